@@ -5,11 +5,11 @@
 
 #include <perch/count.h>
 
-static uint64_t work(uint64_t turns)
+static uint64_t work(uint64_t iterations)
 {
 	uint64_t hash = 1;
 
-	for (uint64_t i = 0; i < turns; i++)
+	for (uint64_t i = 0; i < iterations; i++)
 		hash = (hash ^ i) * 0x100000001b3;
 	return hash;
 }

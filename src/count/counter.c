@@ -41,7 +41,7 @@ static int build(struct perch_attr *attr, const struct perch_event *event,
 
 /*
  * On arm64 a bit of config1 requests user-space access, and the kernel refuses events that do not
- * support it. Such an event is opened again without the bit.
+ * support it. The event is then opened again without the bit.
  */
 static int open_without_rdpmc(struct perch_counter *counter, struct perch_attr *attr,
 			      const struct perch_event *event, const struct perch_target *target,

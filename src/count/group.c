@@ -18,7 +18,7 @@ struct perch_group {
 	const struct perch_syscalls *calls;
 	/* without PERCH_FORMAT_GROUP each member is read by itself */
 	uint64_t read_format;
-	struct perch__words words; /* read buffer */
+	struct perch__read_buffer buffer; /* read buffer */
 	struct perch__group_constraints constraints;
 	size_t nr;
 	struct member member[];
@@ -152,7 +152,7 @@ void perch_group_close(struct perch_group *group)
 		return;
 	while (group->nr--)
 		group->calls->close(group->calls->context, group->member[group->nr].fd);
-	free(group->words.word);
+	free(group->buffer.word);
 	free(group);
 }
 
@@ -212,7 +212,7 @@ static int read_orphans(struct perch_group *group, struct perch_count *counts,
 
 	for (size_t i = 0; !rc && i < group->nr; i++)
 		rc = perch__read_orphan(group->calls, group->member[i].fd, group->read_format,
-					&group->words, group->member[i].name,
+					&group->buffer, group->member[i].name,
 					&group->member[i].base, &counts[i], err);
 	return rc;
 }
@@ -225,14 +225,14 @@ static int read_together(struct perch_group *group, struct perch_count *counts,
 	int given;
 
 	given = perch__read_group(group->calls, leader->fd, group->read_format, group->nr,
-				  &group->words, leader->name, err);
+				  &group->buffer, leader->name, err);
 	if (given < 0)
 		return given;
 	if ((size_t)given < group->nr)
 		return read_orphans(group, counts, err);
-	next = group->words.word + PERCH__FIRST_MEMBER;
+	next = group->buffer.word + PERCH__FIRST_MEMBER;
 	for (size_t i = 0; i < group->nr; i++)
-		next = perch__parse_count(&counts[i], next, group->words.word + PERCH__GROUP_TIMES,
+		next = perch__parse_count(&counts[i], next, group->buffer.word + PERCH__GROUP_TIMES,
 					  group->read_format, &group->member[i].base);
 	return 0;
 }

@@ -16,7 +16,7 @@ struct perch__base {
 };
 
 /* Buffer for the read(2) of a group. It grows if the group has more members than expected. */
-struct perch__words {
+struct perch__read_buffer {
 	uint64_t *word;
 	size_t capacity;
 };
@@ -38,7 +38,7 @@ int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, siz
  * and a second read(2) follows. Returns the number of members that the kernel returned.
  */
 int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format,
-		      size_t members, struct perch__words *words, const char *name,
+		      size_t members, struct perch__read_buffer *buffer, const char *name,
 		      struct perch_error *err);
 /*
  * Reads one member of a group that has lost members: the leader was removed (remove_on_exec), or
@@ -46,8 +46,9 @@ int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_
  * its count.
  */
 int perch__read_orphan(const struct perch_syscalls *calls, int fd, uint64_t read_format,
-		       struct perch__words *words, const char *name, const struct perch__base *base,
-		       struct perch_count *count, struct perch_error *err);
+		       struct perch__read_buffer *buffer, const char *name,
+		       const struct perch__base *base, struct perch_count *count,
+		       struct perch_error *err);
 /*
  * perch_open(), or perch_open_optional() if optional is not NULL: then *attr becomes the attr that
  * the kernel accepted, and omitted features are added to *missing_features. Kernels before 4.13

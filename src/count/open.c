@@ -126,8 +126,8 @@ bool perch__explain_group_member(const struct perch__group_constraints *constrai
 	} else {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_BAD_GROUP,
-			"the group is too large: all members count at the same time, and the PMU has no free counter "
-			"beside the %zu before this one",
+			"the group is too large: all members count at the same time, and the %zu before this one "
+			"leave no counter for it",
 			constraints->counters);
 		perch_error_remedy(
 			err,

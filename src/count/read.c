@@ -81,39 +81,41 @@ int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, siz
 	return 0;
 }
 
-static int grow(struct perch__words *words, size_t nr, struct perch_error *err)
+static int grow(struct perch__read_buffer *buffer, size_t nr, struct perch_error *err)
 {
-	if (PERCH__ARRAY_RESERVE_MOST(words->word, words->capacity, nr, nr))
+	if (PERCH__ARRAY_RESERVE_MOST(buffer->word, buffer->capacity, nr, nr))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to read a group of events");
 	return 0;
 }
 
 int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format,
-		      size_t members, struct perch__words *words, const char *name,
+		      size_t members, struct perch__read_buffer *buffer, const char *name,
 		      struct perch_error *err)
 {
 	size_t wanted = perch__read_words(read_format, members);
 	ssize_t got;
-	int rc = grow(words, wanted, err);
+	int rc = grow(buffer, wanted, err);
 
 	if (rc)
 		return rc;
-	got = read_whole(calls, fd, words->word, words->capacity);
+	got = read_whole(calls, fd, buffer->word, buffer->capacity);
 	if (PERCH__UNLIKELY(got < 0) && errno == ENOSPC) {
-		rc = grow(words, MAX_GROUP_BYTES / sizeof(uint64_t), err);
+		rc = grow(buffer, MAX_GROUP_BYTES / sizeof(uint64_t), err);
 		if (rc)
 			return rc;
-		got = read_whole(calls, fd, words->word, words->capacity);
+		got = read_whole(calls, fd, buffer->word, buffer->capacity);
 	}
-	if (PERCH__LIKELY(got == (ssize_t)(wanted * sizeof(uint64_t)) && words->word[0] == members))
+	if (PERCH__LIKELY(got == (ssize_t)(wanted * sizeof(uint64_t)) &&
+			  buffer->word[0] == members))
 		return members;
 	if (got < (ssize_t)sizeof(uint64_t))
 		return read_error(got, wanted * sizeof(uint64_t), name, err);
-	if ((size_t)got > words->capacity * sizeof(uint64_t) || words->word[0] > words->capacity ||
-	    got != (ssize_t)(perch__read_words(read_format, words->word[0]) * sizeof(uint64_t)))
+	if ((size_t)got > buffer->capacity * sizeof(uint64_t) ||
+	    buffer->word[0] > buffer->capacity ||
+	    got != (ssize_t)(perch__read_words(read_format, buffer->word[0]) * sizeof(uint64_t)))
 		return read_error(got, wanted * sizeof(uint64_t), name, err);
-	return words->word[0];
+	return buffer->word[0];
 }
 
 int perch__control(const struct perch_syscalls *calls, int fd, unsigned long request,
@@ -123,21 +125,22 @@ int perch__control(const struct perch_syscalls *calls, int fd, unsigned long req
 }
 
 int perch__read_orphan(const struct perch_syscalls *calls, int fd, uint64_t read_format,
-		       struct perch__words *words, const char *name, const struct perch__base *base,
-		       struct perch_count *count, struct perch_error *err)
+		       struct perch__read_buffer *buffer, const char *name,
+		       const struct perch__base *base, struct perch_count *count,
+		       struct perch_error *err)
 {
 	uint64_t id = 0;
-	int nr = perch__read_group(calls, fd, read_format, 1, words, name, err);
+	int nr = perch__read_group(calls, fd, read_format, 1, buffer, name, err);
 	const uint64_t *next;
 
 	if (nr < 0)
 		return nr;
-	next = words->word + PERCH__FIRST_MEMBER;
+	next = buffer->word + PERCH__FIRST_MEMBER;
 	if (nr > 1 && read_format & PERCH_FORMAT_ID &&
 	    perch__control(calls, fd, PERCH_IOC_ID, (unsigned long)&id))
 		nr = 0;
 	for (int i = 0; i < nr; i++) {
-		next = perch__parse_count(count, next, words->word + PERCH__GROUP_TIMES,
+		next = perch__parse_count(count, next, buffer->word + PERCH__GROUP_TIMES,
 					  read_format, base);
 		if (nr == 1 || (id && count->id == id))
 			return 0;

@@ -322,7 +322,7 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 }
 #endif
 
-/* PERCH__RDPMC_USED if such an event on such a target may be read without a system call, or the
+/* PERCH__RDPMC_USED if an event with that attr and target may be read without a system call, or the
  * reason why not. */
 enum perch__rdpmc_state perch__rdpmc_check(const struct perch_attr *attr,
 					   const struct perch_target *target);

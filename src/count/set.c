@@ -60,10 +60,10 @@ void perch_set_close(struct perch_set *set)
 	free(set->cold);
 	free(set->range);
 	free(set->target);
-	free(set->gone);
+	free(set->ended);
 	free(set->fd);
 	free(set->base);
-	free(set->words.word);
+	free(set->buffer.word);
 	free(set);
 }
 
@@ -99,7 +99,7 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 		struct perch__cold *cold = set->cold[i];
 		struct perch_open_call call = { .attr = &set->event[i].attr,
 						.flags = PERCH_FLAG_FD_CLOEXEC };
-		struct perch_open_call_leader known;
+		struct perch_open_call_leader described;
 		size_t leader = set->event[i].event.leader;
 
 		if (!set->event[i].skipped || !cold->errnum)
@@ -116,8 +116,8 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 		if (call.group_fd >= 0 && leader < set->nr_events && leader != i &&
 		    !set->event[leader].skipped) {
 			perch__describe_leader(set, leader, &cold->target,
-					       set->event[leader].event.members, &known);
-			call.leader = &known;
+					       set->event[leader].event.members, &described);
+			call.leader = &described;
 		}
 		perch_explain(&call, machine, &cold->reason);
 		if (cold->cannot_exclude_kernel)
@@ -182,7 +182,7 @@ static bool is_system_wide(const struct perch_target *target)
 	return target->pid == -1 && target->cpu == -1 && target->cgroup_fd <= 0;
 }
 
-/* The kernel cannot count all processes on all CPUs with one event: such a target becomes one
+/* The kernel cannot count all processes on all CPUs with one event: that target becomes one
  * target for each CPU. */
 static int copy_targets(struct perch_set *set, const struct perch_targets *targets,
 			struct perch_error *err)
@@ -247,9 +247,9 @@ static int make_arrays(struct perch_set *set, const struct perch_events *events,
 	set->event = malloc(events->nr * sizeof(*set->event));
 	set->cold = calloc(events->nr, sizeof(*set->cold));
 	set->range = malloc(events->nr * sizeof(*set->range));
-	set->gone = calloc(set->nr_targets, sizeof(*set->gone));
+	set->ended = calloc(set->nr_targets, sizeof(*set->ended));
 	set->fd = malloc(nr * sizeof(*set->fd));
-	if (!set->event || !set->cold || !set->range || !set->gone || !set->fd)
+	if (!set->event || !set->cold || !set->range || !set->ended || !set->fd)
 		return perch__set_no_memory(err);
 	set->nr_events = events->nr;
 	for (size_t i = 0; i < nr; i++)

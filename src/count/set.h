@@ -47,10 +47,10 @@ struct perch_set {
 	struct perch__group_range *range;
 	size_t nr_ranges, first_group;
 	struct perch_target *target;
-	bool *gone;		  /* of each target: its thread has ended */
+	bool *ended;		  /* of each target: its thread has ended */
 	int *fd;		  /* [event * nr_targets + target]; -1 if not open there */
 	struct perch__base *base; /* same index; NULL until the first reset */
-	struct perch__words words;
+	struct perch__read_buffer buffer;
 	/* an old kernel refuses PERCH_FORMAT_GROUP with inherit: each member is read by itself */
 	bool single_reads;
 };

@@ -57,7 +57,7 @@ static int read_orphans(struct perch_set *set, struct perch__group_range range, 
 		if (set->fd[at] < 0)
 			continue;
 		rc = perch__read_orphan(set->calls, set->fd[at], event->attr.read_format,
-					&set->words, event->event.name, base_at(set, at),
+					&set->buffer, event->event.name, base_at(set, at),
 					&counts[at], &read_err);
 		if (rc)
 			rc = read_failed(set, i, target, &counts[at], rc, &read_err, err);
@@ -76,12 +76,12 @@ static int read_group(struct perch_set *set, const struct perch__group_range *ra
 	int given;
 
 	given = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format,
-				  members, &set->words, name, &read_err);
+				  members, &set->buffer, name, &read_err);
 	if (PERCH__UNLIKELY(given < 0 && given != -ENODATA))
 		return read_failed(set, leader, target, NULL, given, &read_err, err);
 	if (PERCH__UNLIKELY(given >= 0 && (size_t)given < members))
 		return read_orphans(set, *range, target, counts, err);
-	next = set->words.word + PERCH__FIRST_MEMBER;
+	next = set->buffer.word + PERCH__FIRST_MEMBER;
 	for (size_t at = leader * set->nr_targets + target; members; at += set->nr_targets) {
 		if (PERCH__UNLIKELY(!range->whole) && set->fd[at] < 0)
 			continue;
@@ -89,8 +89,8 @@ static int read_group(struct perch_set *set, const struct perch__group_range *ra
 			counts[at] = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
 		else
 			next = perch__parse_count(&counts[at], next,
-						  set->words.word + PERCH__GROUP_TIMES, read_format,
-						  base_at(set, at));
+						  set->buffer.word + PERCH__GROUP_TIMES,
+						  read_format, base_at(set, at));
 		members--;
 	}
 	return 0;

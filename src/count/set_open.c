@@ -22,8 +22,8 @@ struct opening {
 	struct perch__group_range range; /* its group */
 	struct perch_attr attr;		 /* for a leader */
 	struct perch_attr given;	 /* of the last open call */
-	bool forbidden; /* kernel profiling is not permitted, and the PMU cannot exclude the kernel
-			 */
+	/* kernel profiling is not permitted, and the PMU cannot exclude the kernel */
+	bool cannot_exclude_kernel;
 	const struct perch_cpus *cpus; /* CPUs of its PMU; NULL for all CPUs */
 };
 
@@ -164,7 +164,7 @@ static bool may_be_too_large(const struct opening *o, int leader, int rc)
 }
 
 /*
- * Whether the PMU refused exclude_kernel and not the event. Such an event needs a privilege that
+ * Whether the PMU refused exclude_kernel and not the event. The event needs a privilege that
  * the caller lacks, and may be skipped like an unsupported one.
  */
 static bool cannot_exclude(const struct opening *o, int leader, int rc)
@@ -186,7 +186,7 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 	fd = try_open(o, target, leader);
 	if (cannot_exclude(o, leader, fd)) {
 		o->given = o->attr = before;
-		o->forbidden = true;
+		o->cannot_exclude_kernel = true;
 		return refused;
 	}
 	if (fd >= 0 || (means_unsupported(fd) && o->may & PERCH_SET_MAY_SKIP)) {
@@ -204,7 +204,7 @@ static int open_there(struct opening *o, size_t target, int leader)
 				 o->may & PERCH_SET_MAY_DROP_KERNEL;
 	int fd = try_open(o, target, leader);
 
-	o->forbidden = false;
+	o->cannot_exclude_kernel = false;
 	if (PERCH__LIKELY(fd >= 0))
 		return fd;
 	while ((fd == -EINVAL || fd == -EOPNOTSUPP) && event_of(o)->event.precise_max &&
@@ -294,7 +294,7 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 			o->set->calls->close(o->set->calls->context, fd);
 	} else if (!explain_member(o, target, call->group_fd, rc, o->err)) {
 		perch_explain(call, machine, o->err);
-		if (o->forbidden)
+		if (o->cannot_exclude_kernel)
 			perch__advise_privilege(o->err);
 	}
 	return perch__set_prefix_error(o->set, o->event, target, o->err, rc);
@@ -313,17 +313,17 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 		.errnum = -rc,
 		.pid_is_cgroup_fd = cgroup,
 	};
-	struct perch_open_call_leader known;
+	struct perch_open_call_leader described;
 	struct perch__cold *cold;
 
 	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
-		o->set->gone[target] = true;
+		o->set->ended[target] = true;
 		return OPENED;
 	}
 	if (may_be_too_large(o, leader, rc))
 		return TOO_LARGE;
-	add_leader(o, target, &call, &known);
-	if (!(means_unsupported(rc) || o->forbidden) || !(o->may & PERCH_SET_MAY_SKIP))
+	add_leader(o, target, &call, &described);
+	if (!(means_unsupported(rc) || o->cannot_exclude_kernel) || !(o->may & PERCH_SET_MAY_SKIP))
 		return report_refusal(o, &call, target);
 	cold = perch__set_cold(o->set, o->event);
 	if (!cold)
@@ -333,9 +333,9 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	cold->group_fd = leader;
 	if (!explain_member(o, target, leader, rc, &cold->reason)) {
 		cold->errnum = -rc;
-		cold->cannot_exclude_kernel = o->forbidden;
+		cold->cannot_exclude_kernel = o->cannot_exclude_kernel;
 		perch_explain(&call, NULL, &cold->reason);
-		if (o->forbidden)
+		if (o->cannot_exclude_kernel)
 			perch__advise_privilege(&cold->reason);
 	}
 	return skip(o, cold);
@@ -388,7 +388,7 @@ static int open_event(struct opening *o)
 		if (!has_cpu(o->cpus, set->target[i].cpu))
 			continue;
 		nr_there++;
-		if (set->gone[i])
+		if (set->ended[i])
 			continue;
 		fd = open_there(o, i, leader_fd);
 		if (fd < 0) {
@@ -467,7 +467,7 @@ static void add_ranges(struct perch_set *set, struct perch__group_range group)
 static int check_left(const struct perch_set *set, struct perch_error *err)
 {
 	for (size_t i = 0; i < set->nr_targets; i++)
-		if (!set->gone[i])
+		if (!set->ended[i])
 			return 0;
 	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "all target threads have ended");
 	perch_error_field(err, "pid", NULL);

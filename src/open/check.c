@@ -149,7 +149,7 @@ static int check_ranges(const struct perch_options *options, struct perch_error 
 		field = "sample_stack_user";
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_BAD_FIELD,
-			"sample_stack_user must be a multiple of 8, at most 65528 (currently %" PRIu32
+			"sample_stack_user must be a multiple of 8, 8..65528 (currently %" PRIu32
 			")",
 			options->sample_stack_user);
 	} else if (options->aux_sample_size > UINT16_MAX) {

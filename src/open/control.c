@@ -20,28 +20,28 @@ static int operation_error(const struct perch_operation *operation, struct perch
 	return perch_explanation_error(&explanation, err);
 }
 
-/* known describes what the argument points to, for the explanation. */
+/* operation describes what the argument points to, for the explanation. */
 static int control_described(int fd, unsigned long request, unsigned long argument,
-			     struct perch_operation *known, struct perch_machine *machine,
+			     struct perch_operation *operation, struct perch_machine *machine,
 			     struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 
 	if (calls->ioctl(calls->context, fd, request, argument) >= 0)
 		return 0;
-	known->kind = PERCH_OPERATION_IOCTL;
-	known->errnum = errno;
-	known->request = request;
-	known->argument = argument;
-	return operation_error(known, machine, err);
+	operation->kind = PERCH_OPERATION_IOCTL;
+	operation->errnum = errno;
+	operation->request = request;
+	operation->argument = argument;
+	return operation_error(operation, machine, err);
 }
 
 static int control(int fd, unsigned long request, unsigned long argument,
 		   struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch_operation nothing_known = { .other_fd = -1 };
+	struct perch_operation operation = { .other_fd = -1 };
 
-	return control_described(fd, request, argument, &nothing_known, machine, err);
+	return control_described(fd, request, argument, &operation, machine, err);
 }
 
 int perch_event_enable(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
@@ -74,7 +74,9 @@ int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine,
 int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine,
 			   struct perch_error *err)
 {
-	struct perch_operation known = { .other_fd = -1, .period = period, .period_known = true };
+	struct perch_operation operation = { .other_fd = -1,
+					     .period = period,
+					     .period_known = true };
 
 	if (!period || period >> 63) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD,
@@ -83,14 +85,14 @@ int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machin
 		perch_error_field(err, "sample_period", NULL);
 		return -EINVAL;
 	}
-	return control_described(fd, PERCH_IOC_PERIOD, (unsigned long)&period, &known, machine,
+	return control_described(fd, PERCH_IOC_PERIOD, (unsigned long)&period, &operation, machine,
 				 err);
 }
 
 int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine,
 			   struct perch_error *err)
 {
-	struct perch_operation known = { .other_fd = into_fd };
+	struct perch_operation operation = { .other_fd = into_fd };
 
 	if (fd == into_fd) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
@@ -99,20 +101,20 @@ int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine,
 		return -EINVAL;
 	}
 	/* as a long: an int of -1 would become a large positive number */
-	return control_described(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, &known,
+	return control_described(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, &operation,
 				 machine, err);
 }
 
 int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine,
 			   struct perch_error *err)
 {
-	struct perch_operation known = { .other_fd = -1, .filter = filter };
+	struct perch_operation operation = { .other_fd = -1, .filter = filter };
 	int rc;
 
 	if (!filter)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "cannot set the filter: it is NULL");
-	rc = control_described(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, &known, machine,
+	rc = control_described(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, &operation, machine,
 			       err);
 	if (rc)
 		perch_error_prefix(err, "filter '%s': ", filter);
@@ -137,7 +139,7 @@ int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t capacity, uint32_t *nr
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	uint32_t words[2 + MAX_PROGRAMS] = { 0 };
 	struct perch_query_bpf *query = (struct perch_query_bpf *)words;
-	struct perch_operation known = {
+	struct perch_operation operation = {
 		.kind = PERCH_OPERATION_IOCTL,
 		.request = PERCH_IOC_QUERY_BPF,
 		.argument = (unsigned long)words,
@@ -148,8 +150,8 @@ int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t capacity, uint32_t *nr
 	query->ids_len = capacity < MAX_PROGRAMS ? capacity : MAX_PROGRAMS;
 	if (calls->ioctl(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 &&
 	    errno != ENOSPC) {
-		known.errnum = errno;
-		return operation_error(&known, machine, err);
+		operation.errnum = errno;
+		return operation_error(&operation, machine, err);
 	}
 	*nr = query->prog_cnt;
 	stored = *nr < query->ids_len ? *nr : query->ids_len;

@@ -49,8 +49,8 @@ static void multiplexed(void)
 	guest_note("scaled counts are at most %" PRIu64 " per mille off", furthest);
 }
 
-/* Six events fit: all counts are exact and equal. */
-static void six_fit(void)
+/* Six events for six counters: all counts are exact and equal. */
+static void six_members(void)
 {
 	struct perch_group *group;
 	struct perch_count count[COUNTERS];
@@ -86,8 +86,7 @@ static void too_large(void)
 	CHECK(rc == -EINVAL && !group, "%d", rc);
 	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind),
 	      err.message);
-	CHECK(strstr(err.message, "the group is too large") &&
-		      strstr(err.message, "beside the 7 before"),
+	CHECK(strstr(err.message, "the group is too large") && strstr(err.message, "the 7 before"),
 	      "%s", err.message);
 	CHECK(strstr(err.remedy, "no more than 7"), "%s", err.remedy);
 	guest_note("%s. %s", err.message, err.remedy);
@@ -335,7 +334,7 @@ static void exclusive(void)
 
 const struct guest_test guest_groups[] = {
 	{ .name = "twelve events on six counters", .run = multiplexed },
-	{ .name = "a group of six counts all of the time", .run = six_fit },
+	{ .name = "a group of six counts all of the time", .run = six_members },
 	{ .name = "a group that is too large is refused with a message", .run = too_large },
 	{ .name = "self-monitoring of a group on a CPU", .run = self_monitoring_of_a_cpu },
 	{ .name = "an inherited group", .run = inherited_group },

@@ -291,20 +291,20 @@ static void a_program(void)
 	live_close(&live);
 }
 
-/* A loop with known address and registers: r2 counts down, r3 is constant. */
-#define KNOWN UINT64_C(0x0123456789abcdef)
-extern const char known_loop[], known_loop_end[];
-void known_spin(uint64_t iterations, uint64_t number);
+/* A loop at a fixed address: r2 counts down, r3 is constant. */
+#define CONSTANT UINT64_C(0x0123456789abcdef)
+extern const char test_loop[], test_loop_end[];
+void test_spin(uint64_t iterations, uint64_t number);
 __asm__(".text\n"
-	".globl known_spin, known_loop, known_loop_end\n"
-	".type known_spin, @function\n"
+	".globl test_spin, test_loop, test_loop_end\n"
+	".type test_spin, @function\n"
 	".balign 16\n"
-	"known_spin:\n"
-	"known_loop:\n"
-	"	brctg	%r2, known_loop\n"
-	"known_loop_end:\n"
+	"test_spin:\n"
+	"test_loop:\n"
+	"	brctg	%r2, test_loop\n"
+	"test_loop_end:\n"
 	"	br	%r14\n"
-	".size known_spin, . - known_spin\n");
+	".size test_spin, . - test_spin\n");
 
 static uint64_t named(const struct perch_record *record, const char *name)
 {
@@ -331,7 +331,7 @@ static void check_sample(const struct perch_record *record)
 
 	CHECK(sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_64 && sample->regs_user.nr == 34, "%u",
 	      sample->regs_user.nr);
-	CHECK(named(record, "r3") == KNOWN, "%#" PRIx64, named(record, "r3"));
+	CHECK(named(record, "r3") == CONSTANT, "%#" PRIx64, named(record, "r3"));
 	CHECK(named(record, "pc") == sample->ip, "%#" PRIx64, named(record, "pc"));
 	CHECK(named(record, "r2") > 0 && named(record, "r2") <= 4000000000, "%" PRIu64,
 	      named(record, "r2"));
@@ -371,14 +371,14 @@ static void samples(void)
 	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
 			   PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	open_or_fail(&live, &attr, &PERCH_SELF, 64);
-	known_spin(50000000, KNOWN);
+	test_spin(50000000, CONSTANT);
 	take(&live);
 	for (size_t i = 0; i < live.nr; i++) {
 		const struct perch_record *record = &live.record[i];
 
 		if (record->type != PERCH_RECORD_SAMPLE ||
-		    record->sample.ip < (uintptr_t)known_loop ||
-		    record->sample.ip >= (uintptr_t)known_loop_end)
+		    record->sample.ip < (uintptr_t)test_loop ||
+		    record->sample.ip >= (uintptr_t)test_loop_end)
 			continue;
 		check_sample(record);
 		inside++;

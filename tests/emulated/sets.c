@@ -60,8 +60,8 @@ static void weak_group(void)
 	perch_set_close(set);
 }
 
-/* A weak group that fits stays a group. */
-static void weak_group_that_fits(void)
+/* A weak group that is small enough stays a group. */
+static void small_weak_group(void)
 {
 	struct perch_set *set = open_set("{instructions:u,cycles:u,r8:u}:W", NULL, 0);
 	struct perch_count counts[3];
@@ -200,7 +200,7 @@ static void deltas_of_multiplexed(void)
 
 const struct guest_test guest_sets[] = {
 	{ .name = "a weak group that is broken up", .run = weak_group },
-	{ .name = "a weak group that fits", .run = weak_group_that_fits },
+	{ .name = "a weak group that is not broken up", .run = small_weak_group },
 	{ .name = "a set's group that is too large", .run = group_too_large },
 	{ .name = "a set skips unsupported events", .run = unsupported_skipped },
 	{ .name = "a set on every CPU", .run = every_cpu },

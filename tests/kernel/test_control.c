@@ -111,7 +111,7 @@ static void unmap_ring(struct perch_mmap_page *ring)
 }
 
 /* Counts the samples in a ring that has not wrapped. ids gets the IDENTIFIER of each. */
-static size_t samples_in(const struct perch_mmap_page *ring, uint64_t *ids, size_t room)
+static size_t samples_in(const struct perch_mmap_page *ring, uint64_t *ids, size_t capacity)
 {
 	const char *data = (const char *)ring + ring->data_offset;
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
@@ -123,7 +123,7 @@ static size_t samples_in(const struct perch_mmap_page *ring, uint64_t *ids, size
 
 		assert_true(header->size >= sizeof(*header));
 		if (header->type == PERCH_RECORD_SAMPLE) {
-			if (nr < room)
+			if (nr < capacity)
 				memcpy(&ids[nr], header + 1, sizeof(*ids));
 			nr++;
 		}

@@ -54,7 +54,7 @@ static struct perch_event software(uint64_t config)
 				     .attr = { .type = PERCH_TYPE_SOFTWARE, .config = config } };
 }
 
-static struct perch_event breakpoint_on(volatile void *place)
+static struct perch_event breakpoint_on(volatile void *address)
 {
 	struct perch_event event = { .name = "write",
 				     .members = 1,
@@ -62,7 +62,7 @@ static struct perch_event breakpoint_on(volatile void *place)
 				     .attr = { .type = PERCH_TYPE_BREAKPOINT } };
 
 	event.attr.bp_type = PERCH_BREAKPOINT_W;
-	event.attr.bp_addr = (uintptr_t)place;
+	event.attr.bp_addr = (uintptr_t)address;
 	event.attr.bp_len = sizeof(long);
 	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
 	return event;
@@ -337,11 +337,11 @@ static uint64_t faults_over_exec(bool removed)
 
 static void remove_on_exec_removes(void **state)
 {
-	uint64_t removed = faults_over_exec(true), kept = faults_over_exec(false);
+	uint64_t removed = faults_over_exec(true), remaining = faults_over_exec(false);
 
 	(void)state;
 	assert_true(removed >= 10);
-	assert_true(kept >
+	assert_true(remaining >
 		    removed + 20); /* the start of a dynamic program has some dozens of faults */
 }
 

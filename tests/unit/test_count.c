@@ -28,7 +28,7 @@ static struct {
 	bool before_5_1;  /* no KSYMBOL records */
 	bool before_4_13; /* no group reads of inherited events */
 	/* members of a group beside the leader; 0 is any number */
-	int room;
+	int max_members;
 	int read_errno;
 	size_t asked; /* size of the last read */
 	int reads, controls;
@@ -54,7 +54,7 @@ static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, 
 		errno = EINVAL;
 		return -1;
 	}
-	if (kernel.room && group_fd >= 0 && index > kernel.room) {
+	if (kernel.max_members && group_fd >= 0 && index > kernel.max_members) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -407,7 +407,7 @@ static void explains_groups_that_are_too_large(void **state)
 	struct perch_error err;
 
 	(void)state;
-	kernel.room = 2;
+	kernel.max_members = 2;
 	assert_int_equal(perch_group_open(&group, "cycles,page-faults,instructions,branches",
 					  &PERCH_SELF, &options, &err),
 			 -EINVAL);
@@ -415,7 +415,7 @@ static void explains_groups_that_are_too_large(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	assert_non_null(strstr(err.message, "branches: the group is too large"));
 	/* page faults need no counter */
-	assert_non_null(strstr(err.message, "beside the 2 before"));
+	assert_non_null(strstr(err.message, "the 2 before"));
 	assert_non_null(strstr(err.remedy, "no more than 2"));
 	kernel.opened = kernel.closed = 0;
 	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches,page-faults",

@@ -27,7 +27,7 @@ static void weak_groups(void **state)
 			 4 + 1); /* and the member that was opened without its group */
 	assert_true(kernel.event[4].leader == 4 && kernel.event[4].attr.disabled);
 	assert_non_null(strstr(err.message, "branches for thread 11: the group is too large: "));
-	assert_non_null(strstr(err.message, "beside the 2 before"));
+	assert_non_null(strstr(err.message, "the 2 before"));
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	events.event[0].weak = true;
 	options.machine = machine;
@@ -85,8 +85,8 @@ static void skipped_leaders(void **state)
 	perch_set_close(set);
 }
 
-/* A member that does not fit is skipped. The reason says that it opens alone. */
-static void skips_members_that_do_not_fit(void **state)
+/* A member without a counter is skipped. The reason says that it opens alone. */
+static void skips_members_without_counter(void **state)
 {
 	struct perch_count counts[3];
 	struct perch_set *set;
@@ -187,7 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(weak_groups),
 		CASE(skipped_leaders),
-		CASE(skips_members_that_do_not_fit),
+		CASE(skips_members_without_counter),
 		CASE(kernels_without_inherited_group_reads),
 		CASE(pmus_of_some_cpus),
 	};
