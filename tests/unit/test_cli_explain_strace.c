@@ -193,12 +193,13 @@ static void parses_the_size_that_the_kernel_wrote(void **state)
 	assert_string_equal(word(object, "cause"), "too-new");
 }
 
-#define DUMMY                                                                                               \
-	"{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
-	"sample_type=0, read_format=0, disabled=1, precise_ip=0 /* arbitrary skid */, ...}"
-#define CLOCK                                                                                               \
-	"{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
-	"sample_type=0, read_format=0, use_clockid=1, clockid=0x63 /* CLOCK_??? */}"
+/* clang-format off */
+#define ATTR \
+	"{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, " \
+	"sample_period=0, sample_type=0, read_format=0, "
+#define DUMMY ATTR "disabled=1, precise_ip=0 /* arbitrary skid */, ...}"
+#define CLOCK ATTR "use_clockid=1, clockid=0x63 /* CLOCK_??? */}"
+/* clang-format on */
 
 static void joins_unfinished_and_resumed_lines(void **state)
 {
