@@ -453,7 +453,7 @@ PERCH_API const struct perch_attr_field *perch_attr_get_field(const char *name);
 /**
  * Returns the value of a field, zero-extended (clockid too).
  *
- * @param attr   a whole struct, whatever attr->size is
+ * @param attr   a whole struct, for any attr->size
  * @param field  an element of perch_attr_fields()
  */
 PERCH_API uint64_t perch_attr_get(const struct perch_attr *attr,
@@ -633,7 +633,7 @@ struct perch_record_header {
 /**
  * header.type, and the layout of each record in types u8 to u64 and text (NUL-terminated, padded to
  * 8 bytes). With sample_id_all each record but SAMPLE ends with a sample id: TID, TIME, ID,
- * STREAM_ID, CPU, IDENTIFIER, those that sample_type has.
+ * STREAM_ID, CPU, IDENTIFIER, the ones in sample_type.
  */
 enum perch_record_type {
 	/** u32 pid, tid; u64 addr, len, pgoff; text filename */

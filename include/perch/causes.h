@@ -47,9 +47,10 @@
 	  "sample_stack_user is no multiple of 8 up to 65528")                                     \
 	X(SAMPLE_CGROUP, "sample-cgroup", NOT_SUPPORTED,                                           \
 	  "SAMPLE_CGROUP needs a kernel with CONFIG_CGROUP_PERF")                                  \
-	X(WEIGHT_CONFLICT, "weight-conflict", CONFLICT, "WEIGHT and WEIGHT_STRUCT exclude each other")     \
+	X(WEIGHT_CONFLICT, "weight-conflict", CONFLICT,                                            \
+	  "WEIGHT and WEIGHT_STRUCT exclude each other")                                           \
 	X(INHERIT_THREAD, "inherit-thread", CONFLICT, "inherit_thread needs inherit")              \
-	X(EXEC_CONFLICT, "exec-conflict", CONFLICT,                                                        \
+	X(EXEC_CONFLICT, "exec-conflict", CONFLICT,                                                \
 	  "remove_on_exec and enable_on_exec exclude each other")                                  \
 	X(SIGTRAP_EXEC, "sigtrap-exec", CONFLICT, "sigtrap needs remove_on_exec")                  \
 	/* who asks */                                                                             \
@@ -77,10 +78,10 @@
 	  "a cgroup needs its descriptor as pid, and a CPU")                                       \
 	/* descriptors and targets */                                                              \
 	X(DESCRIPTORS, "descriptors", DESCRIPTORS, "RLIMIT_NOFILE is reached")                     \
-	X(SYSTEM_DESCRIPTORS, "system-descriptors", DESCRIPTORS,                                         \
+	X(SYSTEM_DESCRIPTORS, "system-descriptors", DESCRIPTORS,                                   \
 	  "the system's limit of open files is reached")                                           \
 	X(GROUP_FD, "group-fd", BAD_GROUP, "group_fd is no open event")                            \
-	X(LEADER_GONE, "leader-gone", BAD_GROUP,                                                     \
+	X(LEADER_GONE, "leader-gone", BAD_GROUP,                                                   \
 	  "the group's leader belongs to a task or PMU that is gone")                              \
 	X(NO_PROCESS, "no-process", NO_PROCESS, "the target process or thread is not there")       \
 	X(GROUP_INHERIT, "group-inherit", BAD_GROUP, "members must have the leader's inherit")     \
@@ -113,7 +114,7 @@
 	X(PMU_PRIVILEGE, "pmu-privilege", PRIVILEGE, "a setting of the PMU needs privilege")       \
 	X(PMU_BUSY, "pmu-busy", NOT_SUPPORTED, "the PMU, or its branch or trace unit, is taken")   \
 	X(PMU_PERIOD, "pmu-period", PERIOD, "the PMU does not take that period or frequency")      \
-	X(EXTENDED_REGS, "extended-regs", NOT_SUPPORTED,                                                   \
+	X(EXTENDED_REGS, "extended-regs", NOT_SUPPORTED,                                           \
 	  "vector registers cannot be sampled with this event")                                    \
 	X(TRACEPOINT_ID, "tracepoint-id", BAD_FIELD,                                               \
 	  "config is not the id of a tracepoint for perf")                                         \
@@ -124,7 +125,8 @@
 	X(FUNCTION_TRACING, "function-tracing", BLOCKED,                                           \
 	  "the kernel does not let its functions be traced")                                       \
 	X(TRACEPOINT_RAW, "tracepoint-raw", PARANOID, "raw data of a tracepoint needs privilege")  \
-	X(PROBE_ENABLED, "probe-enabled", BAD_FIELD, "the probe is enabled through tracefs already")   \
+	X(PROBE_ENABLED, "probe-enabled", BAD_FIELD,                                               \
+	  "the probe is enabled through tracefs already")                                          \
 	X(PROBE_PRIVILEGE, "probe-privilege", PRIVILEGE,                                           \
 	  "probes need CAP_SYS_ADMIN (kprobes CAP_PERFMON)")                                       \
 	X(PROBE_POINTER, "probe-pointer", BAD_FIELD,                                               \
@@ -169,7 +171,8 @@
 	  "the PMU cannot write its samples into an AUX area")                                     \
 	X(AUX_START_PAUSED, "aux-start-paused", NOT_SUPPORTED,                                     \
 	  "the PMU has no AUX area that could start paused")                                       \
-	X(AUX_PAUSE_RESUME, "aux-pause-resume", CONFLICT, "aux_pause and aux_resume exclude each other")           \
+	X(AUX_PAUSE_RESUME, "aux-pause-resume", CONFLICT,                                          \
+	  "aux_pause and aux_resume exclude each other")                                           \
 	X(CGROUP_FD, "cgroup-fd", BAD_TARGET, "the descriptor given as pid is no cgroup's folder") \
 	X(CGROUP_GONE, "cgroup-gone", BAD_TARGET,                                                  \
 	  "the cgroup is being removed or lacks the perf_event controller")                        \
@@ -185,7 +188,7 @@
 	  "a signal came while the target was starting a program")                                 \
 	X(OTHER_PROCESS, "other-process", PRIVILEGE,                                               \
 	  "the target is another user's, or has more rights")                                      \
-	X(SIGTRAP_PROCESS, "sigtrap-process", PRIVILEGE,                                               \
+	X(SIGTRAP_PROCESS, "sigtrap-process", PRIVILEGE,                                           \
 	  "sigtrap to another process needs CAP_KILL and CAP_PERFMON")                             \
 	X(SYSTEM_WIDE, "system-wide", PARANOID,                                                    \
 	  "measuring every process of a CPU needs privilege")                                      \

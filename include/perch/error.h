@@ -28,7 +28,7 @@ extern "C" {
 
 /**
  * The kinds of errors, one per line: X(NAME, "slug", "meaning"). Programs decide by the kind. The
- * cause (perch/causes.h) says why exactly the kernel refused. Slugs are stable, so scripts may
+ * cause (perch/causes.h) is the exact reason of a refusal. Slugs are stable, so scripts may
  * match them.
  */
 #define PERCH_ERROR_KINDS(X)                                                                       \

@@ -118,7 +118,7 @@ struct perch_explanation {
  * default.
  */
 struct perch_probing {
-	unsigned open_calls;	       /* at most so many; 25 */
+	unsigned open_calls;   /* at most so many; 25 */
 	unsigned microseconds; /* none is begun after; 5000 */
 };
 

@@ -114,7 +114,7 @@ static const char *argument_word(struct parser *parser, const struct cli_option 
 	return parser->argv[parser->next++];
 }
 
-static void parse_letters(struct parser *parser, const char *word)
+static void parse_short_options(struct parser *parser, const char *word)
 {
 	for (const char *letter = word + 1; *letter; letter++) {
 		const struct cli_option *option = NULL;
@@ -218,7 +218,7 @@ int cli_parse(const struct cli_usage *usage, const struct cli_option *options, s
 		if (word[1] == '-')
 			parse_long(&parser, word);
 		else
-			parse_letters(&parser, word);
+			parse_short_options(&parser, word);
 	}
 	return parser.next;
 }

@@ -2,7 +2,6 @@
 /* Facts about this machine and this user, from /proc and /sys. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -67,50 +66,6 @@ bool perch_machine_probing(const struct perch_machine *machine)
 	return machine && machine->probing;
 }
 
-int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
-		       const char *path)
-{
-	int length = snprintf(buffer, size, "%s%s", machine ? machine->root : "", path);
-
-	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : length;
-}
-
-ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer,
-			   size_t size)
-{
-	char whole[PATH_MAX];
-	size_t used = 0;
-	ssize_t got;
-	int fd, rc;
-
-	if (!size)
-		return -EINVAL;
-	rc = perch_machine_path(machine, whole, sizeof(whole), path);
-	if (rc < 0)
-		return rc;
-	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	while (used < size - 1) {
-		got = read(fd, buffer + used, size - 1 - used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			rc = -errno;
-			close(fd);
-			return rc;
-		}
-		if (!got)
-			break;
-		used += got;
-	}
-	close(fd);
-	while (used && buffer[used - 1] == '\n')
-		used--;
-	buffer[used] = 0;
-	return used;
-}
-
 static int read_release(const struct perch_machine *machine, struct perch_release *release,
 			struct perch_error *err)
 {
@@ -166,18 +121,6 @@ static const char *const sysctls[PERCH_SYSCTL_MAX] = {
 const char *perch_sysctl_name(enum perch_sysctl which)
 {
 	return (unsigned)which < PERCH_SYSCTL_MAX ? sysctls[which] : "";
-}
-
-int perch__read_number(const struct perch_machine *machine, const char *path, long *value)
-{
-	char text[64], *end;
-	ssize_t got = perch_machine_read(machine, path, text, sizeof(text));
-
-	if (got < 0)
-		return got;
-	errno = 0;
-	*value = strtol(text, &end, 10);
-	return errno || end == text ? -EBADMSG : 0;
 }
 
 static int read_sysctl(const struct perch_machine *machine, enum perch_sysctl which, long *value)

@@ -76,17 +76,6 @@ int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effectiv
 	return 0;
 }
 
-bool perch_machine_privileged(struct perch_machine *machine)
-{
-	struct perch_sandbox sandbox;
-	uint64_t effective = 0;
-
-	if (perch_machine_capabilities(machine, &effective, NULL) ||
-	    !(effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)))
-		return false;
-	return perch_machine_sandbox(machine, &sandbox, NULL) || sandbox.user_namespace != 1;
-}
-
 static bool limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard)
 {
 	const char *line = strstr(text, name);

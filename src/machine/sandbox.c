@@ -170,3 +170,14 @@ int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *s
 	*sandbox = machine->sandbox;
 	return 0;
 }
+
+bool perch_machine_privileged(struct perch_machine *machine)
+{
+	struct perch_sandbox sandbox;
+	uint64_t effective = 0;
+
+	if (perch_machine_capabilities(machine, &effective, NULL) ||
+	    !(effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)))
+		return false;
+	return perch_machine_sandbox(machine, &sandbox, NULL) || sandbox.user_namespace != 1;
+}

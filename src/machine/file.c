@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads small files below the root directory of a machine. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
+		       const char *path)
+{
+	int length = snprintf(buffer, size, "%s%s", machine ? machine->root : "", path);
+
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : length;
+}
+
+ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer,
+			   size_t size)
+{
+	char whole[PATH_MAX];
+	size_t used = 0;
+	ssize_t got;
+	int fd, rc;
+
+	if (!size)
+		return -EINVAL;
+	rc = perch_machine_path(machine, whole, sizeof(whole), path);
+	if (rc < 0)
+		return rc;
+	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	while (used < size - 1) {
+		got = read(fd, buffer + used, size - 1 - used);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			rc = -errno;
+			close(fd);
+			return rc;
+		}
+		if (!got)
+			break;
+		used += got;
+	}
+	close(fd);
+	while (used && buffer[used - 1] == '\n')
+		used--;
+	buffer[used] = 0;
+	return used;
+}
+
+int perch__read_number(const struct perch_machine *machine, const char *path, long *value)
+{
+	char text[64], *end;
+	ssize_t got = perch_machine_read(machine, path, text, sizeof(text));
+
+	if (got < 0)
+		return got;
+	errno = 0;
+	*value = strtol(text, &end, 10);
+	return errno || end == text ? -EBADMSG : 0;
+}
