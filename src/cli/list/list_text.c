@@ -85,7 +85,7 @@ static bool is_repeated(const struct list *list, size_t index)
 	return false;
 }
 
-/* Writes "10 hardware events, 33 hardware cache events": those that fail for one reason. */
+/* Writes "10 hardware events, 33 hardware cache events": events that fail for one reason. */
 static void describe_failed(const struct list *list, const struct list_event *like, char *text,
 			    size_t size)
 {
