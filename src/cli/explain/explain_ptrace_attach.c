@@ -65,9 +65,9 @@ static bool refused_by_policy(const struct perch_sandbox *sandbox, int error,
 	}
 	if (sandbox->seccomp == 2) {
 		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE,
-				"ptrace is refused (%s), probably by the seccomp filter of %s%s",
-				strerror(error), sandbox->container[0] ? "the container, " : "",
-				sandbox->container[0] ? sandbox->container : "this process");
+				"ptrace is refused (%s), probably by the seccomp filter of %s%s%s",
+				strerror(error), sandbox->container[0] ? "the " : "this process",
+				sandbox->container, sandbox->container[0] ? " container" : "");
 		perch_error_remedy(
 			err, sandbox->container[0]
 				     ? "start the container with --cap-add SYS_PTRACE or "
@@ -93,8 +93,10 @@ static bool refused_by_process(const struct perch_sandbox *sandbox, pid_t pid, i
 		perch_error_set(err, error, PERCH_ERROR_USAGE, "process %d is perch itself", pid);
 		perch_error_remedy(err, "give the pid of another process");
 	} else if (uid >= 0 && uid != (long)geteuid() && !has_capability(PERCH_CAP_SYS_PTRACE)) {
-		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "process %d belongs to user %ld",
-				pid, uid);
+		perch_error_set(
+			err, error, PERCH_ERROR_PRIVILEGE,
+			"process %d belongs to user %ld, and perch runs as user %u without CAP_SYS_PTRACE",
+			pid, uid, (unsigned)geteuid());
 		perch_error_remedy(err, "run perch as that user or as root");
 	} else if (sandbox->yama == 1 && !has_capability(PERCH_CAP_SYS_PTRACE)) {
 		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE,
