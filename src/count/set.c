@@ -93,26 +93,34 @@ int perch_set_fd(const struct perch_set *set, size_t event, size_t target)
 								  : -1;
 }
 
+struct perch_open_call perch__describe_call(const struct perch_attr *attr,
+					    const struct perch_target *at, int group_fd, int errnum)
+{
+	bool cgroup = at->cgroup_fd > 0;
+
+	return (struct perch_open_call){
+		.attr = attr,
+		.pid = cgroup ? at->cgroup_fd : at->pid,
+		.cpu = at->cpu,
+		.group_fd = group_fd,
+		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0),
+		.errnum = errnum,
+		.pid_is_cgroup_fd = cgroup,
+	};
+}
+
 void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 {
 	for (size_t i = 0; i < set->nr_events; i++) {
 		struct perch__cold *cold = set->cold[i];
-		struct perch_open_call call = { .attr = &set->event[i].attr,
-						.flags = PERCH_FLAG_FD_CLOEXEC };
 		struct perch_open_call_leader described;
+		struct perch_open_call call;
 		size_t leader = set->event[i].event.leader;
 
 		if (!set->event[i].skipped || !cold->errnum)
 			continue;
-		call.pid = cold->target.pid;
-		call.cpu = cold->target.cpu;
-		call.group_fd = cold->group_fd;
-		call.errnum = cold->errnum;
-		if (cold->target.cgroup_fd > 0) {
-			call.pid = cold->target.cgroup_fd;
-			call.flags |= PERCH_FLAG_PID_CGROUP;
-			call.pid_is_cgroup_fd = true;
-		}
+		call = perch__describe_call(&set->event[i].attr, &cold->target, cold->group_fd,
+					    cold->errnum);
 		if (call.group_fd >= 0 && leader < set->nr_events && leader != i &&
 		    !set->event[leader].skipped) {
 			perch__describe_leader(set, leader, &cold->target,

@@ -70,6 +70,11 @@ void perch__describe_leader(const struct perch_set *set, size_t event,
 			    const struct perch_target *at, size_t members,
 			    struct perch_open_call_leader *leader);
 
+/* Describes an open call of a set, to explain its refusal. */
+struct perch_open_call perch__describe_call(const struct perch_attr *attr,
+					    const struct perch_target *at, int group_fd,
+					    int errnum);
+
 /* The cold data of an event, allocated on the first use. NULL if out of memory. */
 struct perch__cold *perch__set_cold(struct perch_set *set, size_t event);
 

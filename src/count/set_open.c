@@ -198,7 +198,7 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 	return refused;
 }
 
-static int open_there(struct opening *o, size_t target, int leader)
+static int open_on_target(struct opening *o, size_t target, int leader)
 {
 	bool user_only_allowed = !o->attr.exclude_kernel && !o->attr.exclude_user &&
 				 o->may & PERCH_SET_MAY_DROP_KERNEL;
@@ -284,7 +284,7 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 	struct perch_machine *machine = NULL;
 	int fd, rc = -call->errnum;
 
-	/* the open has failed, so reading facts of the machine costs nothing more */
+	/* the open has failed, so reading facts of the machine does not slow down a success */
 	perch__set_machine(o->set, &machine, NULL);
 	if (call->errnum == E2BIG) {
 		/* only perch_open() sees the attr size that the kernel returned */
@@ -303,20 +303,12 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 static int refused(struct opening *o, size_t target, int leader, int rc)
 {
 	const struct perch_target *at = &o->set->target[target];
-	bool cgroup = at->cgroup_fd > 0;
-	struct perch_open_call call = {
-		.attr = &o->given,
-		.pid = cgroup ? at->cgroup_fd : at->pid,
-		.cpu = at->cpu,
-		.group_fd = leader,
-		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0),
-		.errnum = -rc,
-		.pid_is_cgroup_fd = cgroup,
-	};
+	struct perch_open_call call = perch__describe_call(&o->given, at, leader, -rc);
 	struct perch_open_call_leader described;
 	struct perch__cold *cold;
 
-	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
+	if (rc == -ESRCH && at->pid > 0 && at->cgroup_fd <= 0 &&
+	    o->may & PERCH_SET_MAY_LOSE_TARGETS) {
 		o->set->ended[target] = true;
 		return OPENED;
 	}
@@ -390,7 +382,7 @@ static int open_event(struct opening *o)
 		nr_there++;
 		if (set->ended[i])
 			continue;
-		fd = open_there(o, i, leader_fd);
+		fd = open_on_target(o, i, leader_fd);
 		if (fd < 0) {
 			rc = refused(o, i, leader_fd, fd);
 			continue;
