@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The mmap'd ring buffers: one ring, and the sampler: events x CPUs x threads behind one handle.
+/**
+ * @file
+ * Ring buffers: one mapped ring, a merge of rings by time, and the sampler, which opens events on
+ * CPUs and threads and has one ring per CPU.
  *
- * The functions that open store the object through their first argument: NULL there after any
- * failure. The close functions take NULL.
+ * Threads: one thread per object at a time.
  */
 #ifndef PERCH_RING_H
 #define PERCH_RING_H
@@ -19,341 +20,749 @@
 extern "C" {
 #endif
 
+/** @name One ring */
+/** @{ */
+
+/** A mapped ring buffer. */
 struct perch_ring;
 
+/** What the kernel does when a ring is full. */
 enum perch_ring_mode {
-	/* the kernel stops where the reader is, and counts what it loses */
+	/** It discards new records and counts them; the ring is read and consumed. */
 	PERCH_RING_FORWARD,
-	/* mapped read-only: the kernel writes over the oldest and never waits */
+	/** It overwrites the oldest records; the ring is mapped read-only and read by snapshots. */
 	PERCH_RING_OVERWRITE,
 };
 
-/*
- * Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one; else it is to
- * live as long as the ring. A refusal is explained. The ring does not own fd, but pauses it: fd has
- * to stay open as long as the ring. OVERWRITE wants an event with write_backward (4.7), and pages
- * for more than the largest record: the kernel does not look whether one has room when it writes
- * over others. FORWARD wants one without: a descriptor does not tell, so of the other kind nothing
- * comes, and looking into it counts as damaged.
+/**
+ * Maps the ring of an event: a control page and the data pages.
+ *
+ * In mode OVERWRITE the event must have write_backward, and the ring must be larger than the
+ * largest record: the kernel does not check this when it overwrites. In mode FORWARD the event must
+ * not have write_backward. The mode is not checked here, because a descriptor does not show it: the
+ * wrong mode delivers no records, or counts damage.
+ *
+ * @param[out] ring  the new ring; NULL after a failure
+ * @param fd         of the event; it must stay open as long as the ring, which does not close it
+ * @param pages      number of data pages, a power of two
+ * @param mode       the mode of the event
+ * @param machine    must outlive the ring; NULL is this machine
+ * @param[out] err   the reason of a failure, explained; NULL is allowed
+ * @return 0, or a negative errno
+ * @since Linux 4.7 for mode OVERWRITE
  */
 PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages,
 			      enum perch_ring_mode mode, struct perch_machine *machine,
 			      struct perch_error *err);
-/* A ring over memory that the caller laid out as the kernel does (tests, replay): control page,
- * then size bytes. */
+
+/**
+ * Makes a ring over memory with the layout of a mapped ring, for tests and replay.
+ *
+ * @param[out] ring  the new ring; NULL after a failure
+ * @param control    the control page; must outlive the ring
+ * @param data       aligned to 8 bytes; must outlive the ring
+ * @param size       of data in bytes, a power of two
+ * @param mode       the mode
+ * @param[out] err   the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control,
 				     void *data, size_t size, enum perch_ring_mode mode,
 				     struct perch_error *err);
-PERCH_API void perch_ring_close(struct perch_ring *ring); /* NULL: nothing */
-/*
- * What the kernel has written and the caller has not consumed, as one or two pieces (the second
- * when it wraps) of whole records. Returns the bytes. They stay valid until perch_ring_consume().
- * Of an OVERWRITE ring: 0.
+
+/**
+ * Unmaps a ring and its AUX area.
+ *
+ * @param ring  NULL is allowed
+ */
+PERCH_API void perch_ring_close(struct perch_ring *ring);
+
+/**
+ * Returns the complete records that the kernel has written and the caller has not consumed.
+ *
+ * @param ring         in mode FORWARD; other rings return 0
+ * @param[out] pieces  one or two pieces, the second if the records wrap around the end of the ring;
+ *                     valid until perch_ring_consume()
+ * @return the number of bytes
  */
 PERCH_API size_t perch_ring_peek(struct perch_ring *ring, struct iovec pieces[2]);
-/* Gives bytes back to the kernel: the tail is published once. */
+
+/**
+ * Consumes bytes: advances data_tail, so the kernel may overwrite them.
+ *
+ * @param ring   the ring
+ * @param bytes  of complete records, at most what perch_ring_peek() returned
+ */
 PERCH_API void perch_ring_consume(struct perch_ring *ring, size_t bytes);
-/* The next whole record (a wrapped one is put together in the ring's own 64 KiB buffer), NULL when
- * there is none. Its memory is given back to the kernel with the batch: at the next call that finds
- * the batch at its end. Of an OVERWRITE ring the next one of the snapshot. */
+
+/**
+ * Returns the next record.
+ *
+ * In mode FORWARD data_tail is advanced once per batch: by the call that finds the batch at its
+ * end. In mode OVERWRITE it is the next record of the current snapshot.
+ *
+ * @param ring  the ring
+ * @return a complete record, valid until the next call; a record that wraps is copied into a buffer
+ *         of the ring. NULL if there is none
+ */
 PERCH_API const struct perch_record_header *perch_ring_next(struct perch_ring *ring);
-/* PERF_EVENT_IOC_PAUSE_OUTPUT (4.7): while paused the kernel writes nothing; what would have come
- * is lost, and counted (LOST). Of a ring in memory: only noted. */
+
+/**
+ * Pauses a ring: the kernel writes no records into it, and counts them as lost.
+ *
+ * A ring in memory only changes its state.
+ *
+ * @param ring      the ring
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @since Linux 4.7
+ */
 PERCH_API int perch_ring_pause(struct perch_ring *ring, struct perch_error *err);
+
+/**
+ * Resumes a paused ring. This ends its current snapshot.
+ *
+ * @param ring      the ring
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @since Linux 4.7
+ */
 PERCH_API int perch_ring_resume(struct perch_ring *ring, struct perch_error *err);
 
+/** Statistics of a ring. */
 struct perch_ring_stats {
-	uint64_t bytes;	  /* handed out */
-	uint64_t damaged; /* batches dropped because the ring held no records */
-	/* OVERWRITE: bytes that came after one snapshot and were gone, or cut, at the next */
+	uint64_t bytes;	  /**< bytes of returned and consumed records */
+	uint64_t damaged; /**< batches that were dropped because of invalid headers */
+	/** OVERWRITE: bytes written since the previous snapshot that are not in the last one. */
 	uint64_t overwritten;
-	uint64_t cut; /* records of snapshots whose end had been written over */
-	bool paused;
+	uint64_t cut; /**< OVERWRITE: records of snapshots that were overwritten in part */
+	bool paused;  /**< by perch_ring_pause() or a snapshot */
 };
+
+/**
+ * Reads the statistics of a ring.
+ *
+ * @param ring        the ring
+ * @param[out] stats  since it was opened
+ */
 PERCH_API void perch_ring_get_stats(const struct perch_ring *ring, struct perch_ring_stats *stats);
 
-/* ---- the flight recorder: rings of mode OVERWRITE ---- */
+/** @} */
+/** @name Snapshots of rings of mode OVERWRITE */
+/** @{ */
 
-enum perch_snapshot_order { PERCH_SNAPSHOT_NEWEST_FIRST, PERCH_SNAPSHOT_OLDEST_FIRST };
-/*
- * What the ring holds now, for perch_ring_next(): the number of records, or a negative errno. A
- * ring with a descriptor is paused, if it is not, and stays so until perch_ring_resume(); in memory
- * the caller sees to it that nobody writes. Since records were written backward, newest first needs
- * no memory; oldest first takes an index of 4 bytes a record, kept for the next time. A second
- * snapshot without resuming gives the same records again, and one after it those that are still
- * there. The oldest record, when the newest reaches into it, is left out and counted (cut). A
- * record that was being written when the ring was paused is waited for, 50 microseconds; should one
- * come still later, the head tells, and perch_ring_next() leaves out what it reached. What came
- * while paused is counted in a LOST record, which lies with the first record after the pause:
- * before it, newest first. -EINVAL: the ring was written upwards, without write_backward.
+/** The order of the records of a snapshot. */
+enum perch_snapshot_order {
+	PERCH_SNAPSHOT_NEWEST_FIRST, /**< as they are in memory: needs no index */
+	PERCH_SNAPSHOT_OLDEST_FIRST, /**< needs an index of 4 bytes per record, kept by the ring */
+};
+
+/**
+ * Takes a snapshot: perch_ring_next() then returns the records that the ring has now.
+ *
+ * Pauses the ring, if it is not paused; perch_ring_resume() resumes it. If the ring is in memory,
+ * the caller ensures that nobody writes to it. A second snapshot of a paused ring has the same
+ * records; one after resuming has those that are not overwritten.
+ *
+ * The oldest record is left out and counted as cut if newer records overwrite a part of it.
+ *
+ * A record that is being written at the pause is waited for, up to 50 microseconds. If one is
+ * written even later, perch_ring_next() leaves out the records that it overwrites.
+ *
+ * The kernel counts the records of the time of the pause in a LOST record, which it writes just
+ * before the first record after the pause.
+ *
+ * @param ring      of mode OVERWRITE
+ * @param order     the order of the records
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return the number of records, or a negative errno
+ * @retval -EINVAL  the mode is not OVERWRITE, or the event has no write_backward
+ * @retval -ENOMEM  no memory for the index
  */
 PERCH_API ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order,
 				      struct perch_error *err);
-/* Later snapshots leave out what the last one had: they end where it began. Nothing is given back
- * to the kernel. */
+
+/**
+ * Leaves the records of the last snapshot out of later ones.
+ *
+ * data_tail does not change, so the kernel overwrites the same records as before.
+ *
+ * @param ring  of mode OVERWRITE
+ */
 PERCH_API void perch_ring_snapshot_advance(struct perch_ring *ring);
 
-/* ---- the AUX area: bytes of a PMU's own trace (Intel PT, SPE, CoreSight...), since 4.1 ---- */
+/** @} */
+/** @name The AUX area: trace data of a PMU (Intel PT, Arm SPE, CoreSight...) */
+/** @{ */
 
-/* Maps the area behind the ring: pages is a power of two. mode OVERWRITE: read-only, the PMU never
- * stops (snapshots). */
+/**
+ * Maps the AUX area of a ring.
+ *
+ * @param ring      of mode FORWARD
+ * @param pages     size, a power of two
+ * @param mode      FORWARD: the PMU stops when the area is full; OVERWRITE: it overwrites the
+ *                  oldest data, and the area is mapped read-only
+ * @param machine   must outlive the ring; NULL is that of the ring
+ * @param[out] err  the reason of a failure, explained; NULL is allowed
+ * @return 0, or a negative errno
+ * @since Linux 4.1
+ */
 PERCH_API int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_mode mode,
 				  struct perch_machine *machine, struct perch_error *err);
-/* The same over the caller's memory: size bytes, a power of two. */
+
+/**
+ * Uses memory as the AUX area of a ring, for tests and replay.
+ *
+ * @param ring      the ring
+ * @param area      must outlive the ring
+ * @param size      of area in bytes, a power of two
+ * @param mode      as in perch_ring_open_aux()
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size,
 					 enum perch_ring_mode mode, struct perch_error *err);
-/* Bytes that came and were not consumed, as one or two pieces. FORWARD alone; 0 without an area. */
+
+/**
+ * Returns the bytes of an AUX area of mode FORWARD that are not consumed.
+ *
+ * @param ring         the ring
+ * @param[out] pieces  one or two pieces; valid until perch_ring_aux_consume()
+ * @return the number of bytes; 0 without an area of this mode
+ */
 PERCH_API size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2]);
-/*
- * Gives back so many of the oldest bytes, at most what peek or an AUX record has told of; SIZE_MAX:
- * all of that. The tail runs freely, as the kernel compares it with its head: it is never masked.
+
+/**
+ * Consumes the oldest bytes of an AUX area: advances aux_tail, so the PMU may overwrite them.
+ *
+ * @param ring   the ring
+ * @param bytes  at most up to the end of what perch_ring_aux_peek() or perch_ring_aux_data()
+ *               returned; SIZE_MAX is all of it
  */
 PERCH_API void perch_ring_aux_consume(struct perch_ring *ring, size_t bytes);
-/*
- * The bytes that an AUX record tells of, as one or two pieces: their number, less than
- * record->aux.size when some were written over or consumed meanwhile (the end of them is there
- * then). -ENODATA: none of them. The flags (truncated, partial, collision) stand in the record and
- * are counted. Works before aux_head has moved: the kernel moves it after the record is out. Of a
- * record with the flag OVERWRITE the offset is where its bytes end. -EINVAL: no AUX record, or no
- * area.
+
+/**
+ * Returns the data that an AUX record reports.
+ *
+ * If some of the data was overwritten or consumed, the rest of it, up to the end, is returned. The
+ * flags of the record (truncated, partial, collision) are counted.
+ *
+ * @param ring         the ring with the area
+ * @param record       an AUX record of this ring
+ * @param[out] pieces  one or two pieces
+ * @return the number of bytes, or a negative errno
+ * @retval -ENODATA  all of the data was overwritten or consumed
+ * @retval -EINVAL   not an AUX record, or the ring has no area
  */
 PERCH_API ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *record,
 				      struct iovec pieces[2]);
-/*
- * OVERWRITE: what the area holds now, oldest first. The event has to be disabled or paused. Of a
- * PMU whose aux_head is the place in the area and no running count, the area counts as full once
- * its last bytes are not all zero.
+
+/**
+ * Returns the contents of an AUX area of mode OVERWRITE, oldest first.
+ *
+ * The event must be disabled or paused. Some PMUs set aux_head to the offset in the area instead of
+ * a running count. Their area counts as full if its last bytes are not all zero.
+ *
+ * @param ring         the ring
+ * @param[out] pieces  one or two pieces
+ * @return the number of bytes; 0 without an area of this mode
  */
 PERCH_API size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec pieces[2]);
 
+/** Statistics of an AUX area: of the records that were passed to perch_ring_aux_data(). */
 struct perch_aux_stats {
-	/* told by AUX records that perch_ring_aux_data() was asked about */
-	uint64_t bytes;
-	uint64_t missing;				   /* of these, not there any more */
-	uint64_t truncated, partial, collision, overwrite; /* AUX records with the flag */
+	uint64_t bytes;	    /**< bytes that the records report */
+	uint64_t missing;   /**< of these, bytes that were overwritten or consumed */
+	uint64_t truncated; /**< records with PERCH_AUX_FLAG_TRUNCATED */
+	uint64_t partial;   /**< records with PERCH_AUX_FLAG_PARTIAL */
+	uint64_t collision; /**< records with PERCH_AUX_FLAG_COLLISION */
+	uint64_t overwrite; /**< records with PERCH_AUX_FLAG_OVERWRITE */
 };
+
+/**
+ * Reads the statistics of an AUX area.
+ *
+ * @param ring        the ring
+ * @param[out] stats  since the area was opened
+ */
 PERCH_API void perch_ring_get_aux_stats(const struct perch_ring *ring,
 					struct perch_aux_stats *stats);
 
-/* ---- many rings as one stream by time ---- */
+/** @} */
+/** @name Many rings as one stream in order of time */
+/** @{ */
 
-/*
- * Merges rings by the records' times, in place: it needs one entry a ring and no copy of records. A
- * round begins with the first call after perch_merge_next() answered 0. Guarantee: a round takes up
- * what all rings held when it began, and delivers only records that are not younger than the
- * youngest of the round before; the rest waits in its ring, for one round. So a record comes out of
- * order only when the kernel took longer to write it than a whole round, from one start to the
- * next: call it when there is news, and not again and again. A ring with nothing new holds up
- * nobody. Within a ring records keep their order, and of equal times in a round the lower ring's
- * come first. A ring that is more than half full at the start of a round is emptied down to its
- * half in that round, and the others as far in time, so that nothing is lost for the sake of order:
- * of what is delivered so early, nothing is guaranteed. What came out of order is counted. Times of
- * any value cost order alone, and that for a round: every record comes once.
+/**
+ * Merges rings by the times of their records.
+ *
+ * A merge works in rounds. A round starts with the first perch_merge_next() after one that returned
+ * 0. It delivers the records up to its limit, which is the latest time that the round before has
+ * found, and holds later records in their rings for the next round. So a record is delivered out of
+ * order only if the kernel takes longer to write it than the time between the starts of two rounds.
+ * Therefore start a round when there is new data, and not in a busy loop. A ring without new data
+ * does not delay the others.
+ *
+ * Records of one ring keep their order. If records of a round have equal times, those of the ring
+ * with the lower index come first.
+ *
+ * If a ring is more than half full at the start of a round, the round delivers its records until it
+ * is half full, and those of the other rings up to the same time. This avoids lost records, but
+ * such records may be out of order. perch_merge_out_of_order() counts them.
+ *
+ * Records are not copied. Each record is delivered once, also if its time is wrong.
  */
 struct perch_merge;
-/* Rings of mode FORWARD, which nobody else reads meanwhile. They and the decoder live longer than
- * the merge. */
+
+/**
+ * Makes a merge.
+ *
+ * @param[out] merge  the new merge; NULL after a failure
+ * @param rings       of mode FORWARD; they must outlive the merge, and nobody else may read them;
+ *                    the array is copied
+ * @param nr          number of rings
+ * @param decoder     must outlive the merge
+ * @param[out] err    the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 			      size_t nr, struct perch_decoder *decoder, struct perch_error *err);
-PERCH_API void perch_merge_free(struct perch_merge *merge); /* NULL: nothing; the rings stay */
-/*
- * The next record and its ring, valid until the next call: 1; 0: none is due now. flush: what is
- * there at the first such call, however young (at the end). Records without a time come with the
- * one behind them; the last ones in a ring with the one before. -EBADMSG: one that cannot be
- * decoded, the next call goes on behind it.
+
+/**
+ * Frees a merge. The rings stay open.
+ *
+ * @param merge  NULL is allowed
+ */
+PERCH_API void perch_merge_free(struct perch_merge *merge);
+
+/**
+ * Returns the next record.
+ *
+ * A record without a time is delivered with the next record of its ring; the last ones with the
+ * record before them.
+ *
+ * @param merge        the merge
+ * @param flush        deliver all records that are in the rings at the first such call, without a
+ *                     limit: for the end
+ * @param[out] record  valid until the next call
+ * @param[out] ring    index of its ring
+ * @param[out] err     the reason of a failure; NULL is allowed
+ * @return 1 with a record; 0 at the end of a round; or a negative errno
+ * @retval -EBADMSG  a record cannot be decoded; the next call continues after it
  */
 PERCH_API int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record,
 			       size_t *ring, struct perch_error *err);
-/* Records delivered after a younger one. */
+
+/**
+ * Returns the number of records that were delivered after a record with a later time.
+ *
+ * @param merge  the merge
+ * @return the number since the merge was made
+ */
 PERCH_API uint64_t perch_merge_out_of_order(const struct perch_merge *merge);
 
-/* A sampler counts what it drains. */
-struct perch_sampler_stats {
-	uint64_t records;
-	uint64_t samples;
-	uint64_t lost; /* sum of LOST and LOST_SAMPLES */
-	uint64_t throttled, unthrottled;
-	/* records of a type this version does not know; delivered all the same */
-	uint64_t unknown;
-	uint64_t damaged; /* records that could not be decoded; skipped */
-	uint64_t bytes;
-};
+/** @} */
+/** @name The sampler: events on CPUs and threads */
+/** @{ */
 
+/** A sampler: events, opened on CPUs and threads, and one ring per CPU. */
+struct perch_sampler;
+
+/** Options of a sampler. Zeros are the defaults. */
 struct perch_sampler_options {
-	/* for every event; .sample gets IDENTIFIER when there is more than one event */
+	/** For every event. With several events, .sample also gets PERCH_SAMPLE_IDENTIFIER. */
 	struct perch_options event;
-	/*
-	 * power of two; 0: 512 KiB per CPU, less when the mlock limit says so. -EINVAL: no room for
-	 * one sample with the bytes of stack that are to be copied
+	/**
+	 * Size of a ring in pages, a power of two. 0 is 512 KiB, or less if the limit of locked
+	 * memory requires it. A size that cannot hold one sample is refused with -EINVAL.
 	 */
 	size_t ring_pages;
-	/*
-	 * a flight recorder: each CPU's ring keeps the newest records, and is read by snapshots
-	 * alone. What .event.sideband asks for comes from the sampler's own event, through a
-	 * forward ring for each CPU beside it, which is drained as usual
+	/**
+	 * Use rings of mode OVERWRITE, which keep the newest records and are read by
+	 * perch_sampler_snapshot(). The side-band records of .event.sideband then come from a
+	 * tracking event with a forward ring per CPU, which is drained as usual.
 	 */
 	bool overwrite;
-	const struct perch_cpus *cpus; /* NULL: all online ones */
-	/*
-	 * with nr_threads: these instead of target.pid; 0: the caller. Of several, those that have
-	 * ended (ESRCH) are passed over, unless none is left
+	const struct perch_cpus *cpus; /**< CPUs to sample; NULL is all online CPUs */
+	/**
+	 * Threads to sample instead of target.pid; 0 is the calling thread. If there are several,
+	 * those that have ended are skipped, unless all have. NULL with nr_threads 0.
 	 */
 	const pid_t *threads;
-	size_t nr_threads;
-	/*
-	 * one an event: a descriptor of the cgroup's folder that it is bound to; 0: none. NULL:
-	 * target.cgroup_fd holds for all. They want CPUs: a target.pid of -1
+	size_t nr_threads; /**< entries of threads */
+	/**
+	 * For each event the descriptor of its cgroup's directory, or 0 for none. Needs target.pid
+	 * -1. NULL: target.cgroup_fd is for all events.
 	 */
 	const int *cgroups;
-	/*
-	 * what .event.sideband asks for comes from an event of the sampler's own, from the moment
-	 * of opening, and from all online CPUs, also where .cpus has fewer: for events that are
-	 * enabled later, and for tasks that come to the CPUs from elsewhere
+	/**
+	 * Always add a tracking event for the side-band records of .event.sideband. It is enabled
+	 * from the start and on all online CPUs, not only on .cpus. This is for events that are
+	 * enabled later, and for tasks that migrate to the CPUs.
 	 */
 	bool tracking_event;
 };
 
-struct perch_sampler;
+/** What a sampler counts while its records are read. */
+struct perch_sampler_stats {
+	uint64_t records;     /**< records of all types */
+	uint64_t samples;     /**< SAMPLE records */
+	uint64_t lost;	      /**< sum of the LOST and LOST_SAMPLES records */
+	uint64_t throttled;   /**< THROTTLE records */
+	uint64_t unthrottled; /**< UNTHROTTLE records */
+	uint64_t unknown;     /**< records of a type that this version does not know */
+	uint64_t damaged;     /**< records that could not be decoded, and dropped batches */
+	uint64_t bytes;	      /**< size of the records */
+};
 
-/*
- * Opens every event on every CPU (and thread) of the target; one ring per CPU, into which all
- * events of the CPU write. With target.cpu -1 and a pid, per-CPU rings too, so that inheriting
- * works. Everything starts disabled unless enabled or enable_on_exec is set in options.
+/**
+ * Opens events on CPUs and threads, with one ring per CPU.
  *
- * What .event.sideband asks for comes from one event: the first, when it can tell all of it. When
- * it cannot (its PMU has not all of the CPUs, it is pinned and may lose its counter, its terms say
- * no-inherit or time=0, events are bound to cgroups each), or with tracking_event, the sampler adds
- * a software event "dummy" of its own, which runs from the start.
+ * Every event is opened on every CPU, for every thread of the target. There are per-CPU rings also
+ * for threads on any CPU (target.cpu -1), because inherited events need them. Events are disabled,
+ * unless .event.enabled or .event.enable_on_exec is set. Filters are set before any event runs.
  *
- * Of a group with the modifier S the leader alone takes samples, each with the counts of all
- * members (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and _ID), and the group is not inherited. A group
- * with W is broken up when the kernel refuses one of its members. The filter of an event is set
- * before anything runs. The term overwrite, like the option write_backward, must hold for all
- * events and go with .overwrite: -EINVAL. So is inherit for a probe with a path, which its
- * terms.inherit may leave out.
+ * Side-band records (.event.sideband) come from the first event, if it can write them all.
+ * Otherwise, or with .tracking_event, the sampler adds a tracking event: a software event "dummy",
+ * enabled from the start. It is needed if the first event is not on all CPUs (its PMU), is pinned
+ * (it may lose its counter), has the terms no-inherit or time=0, or if .cgroups or .overwrite is
+ * set.
  *
- * Each event needs options.event.period or .frequency, or a rate of its own (terms period=, freq=):
- * without one no sample would ever come, which is refused, -EINVAL. Not so when other records are
- * asked for (.event.sideband, .inherit_stat), for the software event "dummy", for members of a
- * group with S, and for PMUs that only count.
+ * In a group with the modifier S only the leader takes samples. Each sample has the counts of all
+ * members (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and PERCH_FORMAT_ID), and the group is not
+ * inherited. A group with the modifier W is broken up if the kernel refuses one of its members.
  *
- * target NULL: the calling thread. *sampler is NULL after a failure.
+ * Each event needs a period or a frequency, from .event or from its own terms: without one the
+ * kernel never takes a sample. The exceptions are: other records are requested (.event.sideband,
+ * .event.inherit_stat), the software event "dummy", members of a group with S, and PMUs that only
+ * count.
+ *
+ * @param[out] sampler  the new sampler; NULL after a failure
+ * @param events        see perch-events(7)
+ * @param target        NULL is the calling thread
+ * @param options       NULL is the defaults
+ * @param[out] err      the reason of a failure, explained; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EINVAL  an event without a rate; write_backward (or the term overwrite) without
+ *                  .overwrite, or not for all events; inherit for a probe with a path, unless its
+ *                  terms clear it
  */
 PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *events,
 				 const struct perch_target *target,
 				 const struct perch_sampler_options *options,
 				 struct perch_error *err);
-/* The same with events parsed already. One whose attr has a sample_period or sample_freq keeps it,
- * and gets the fields of its own sample_type beside those of the options. */
+
+/**
+ * Opens parsed events as perch_sampler_open() does.
+ *
+ * If the attr of an event has a sample_period or sample_freq, it is used instead of that of the
+ * options. The fields of its sample_type are added to those of the options.
+ *
+ * @param[out] sampler  the new sampler; NULL after a failure
+ * @param events        the events; not needed after the return
+ * @param target        NULL is the calling thread
+ * @param options       NULL is the defaults
+ * @param[out] err      the reason of a failure, explained; NULL is allowed
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_sampler_open_events(struct perch_sampler **sampler,
 					const struct perch_events *events,
 					const struct perch_target *target,
 					const struct perch_sampler_options *options,
 					struct perch_error *err);
-PERCH_API void perch_sampler_close(struct perch_sampler *sampler); /* NULL: nothing */
+
+/**
+ * Closes all events and rings.
+ *
+ * @param sampler  NULL is allowed
+ */
+PERCH_API void perch_sampler_close(struct perch_sampler *sampler);
+
+/**
+ * Enables all events.
+ *
+ * @param sampler  the sampler
+ * @return 0, or the negative errno of the ioctl that failed
+ */
 PERCH_API int perch_sampler_enable(struct perch_sampler *sampler);
+
+/**
+ * Disables all events, including the tracking event.
+ *
+ * @param sampler  the sampler
+ * @return 0, or the negative errno of the ioctl that failed
+ */
 PERCH_API int perch_sampler_disable(struct perch_sampler *sampler);
-/*
- * Rings, for the caller's own event loop: poll their descriptors for POLLIN. After a POLLHUP call
- * perch_sampler_wait() with a timeout of 0, and ask for the descriptor again: it is another one, or
- * -1 when no target of the ring is left. With .overwrite the rings that snapshots read come first;
- * poll those for no event but POLLHUP, as there is nothing to fetch.
+
+/**
+ * Returns the number of rings. With .overwrite the rings of that mode precede the forward rings.
+ *
+ * @param sampler  the sampler
+ * @return the number of rings
  */
 PERCH_API size_t perch_sampler_rings(const struct perch_sampler *sampler);
+
+/**
+ * Returns the descriptor to poll for a ring, for the caller's event loop.
+ *
+ * Poll it for POLLIN. After POLLHUP, call perch_sampler_wait() with timeout 0 and get the
+ * descriptor again, because it has changed. Rings of mode OVERWRITE are not drained: poll them for
+ * no event except POLLHUP, which is always reported.
+ *
+ * @param sampler  the sampler
+ * @param ring     index of the ring
+ * @return the descriptor; -1 if all targets of the ring have ended; -EINVAL if there is no such
+ *         ring
+ */
 PERCH_API int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t ring);
+
+/**
+ * Returns a ring of the sampler.
+ *
+ * @param sampler  the sampler, which keeps the ring
+ * @param ring     index of the ring
+ * @return the ring; NULL if there is no such ring
+ */
 PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, size_t ring);
-/*
- * The attr and the ids (one per CPU and thread) of event number index; *nr 0 past the end. The
- * caller's events keep their numbers; behind the last one comes the sampler's own, when it has one:
- * records in perch_record.event, and a file that is to be read again, need it like the others.
+
+/**
+ * Returns an event of the sampler: its attr, name and ids.
+ *
+ * The caller's events keep their indexes. The tracking event, if there is one, follows them. It
+ * belongs into a file too: perch_record.event of its records is its index.
+ *
+ * @param sampler    the sampler, which keeps what is returned
+ * @param index      of the event
+ * @param[out] name  the name
+ * @param[out] ids   one per CPU and thread
+ * @param[out] nr    entries of ids; 0 if there is no such event
+ * @return the attr that the kernel accepted; NULL if there is no such event
  */
 PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler,
 						       size_t index, const char **name,
 						       const uint64_t **ids, size_t *nr);
-/* Where id number id of an event counts: its CPU, the thread (-1: all, or those of a cgroup) and
- * the ring. -EINVAL. */
+
+/**
+ * Returns the CPU, thread and ring of an id.
+ *
+ * @param sampler    the sampler
+ * @param index      of the event
+ * @param id         index in the ids of the event
+ * @param[out] cpu   the CPU
+ * @param[out] pid   the thread; -1 for all threads, or those of a cgroup
+ * @param[out] ring  index of the ring
+ * @return 0, or -EINVAL if there is no such id
+ */
 PERCH_API int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id,
 				    int *cpu, pid_t *pid, size_t *ring);
-/*
- * How many records of event number index, under its id number id, the kernel had no room for since
- * it was opened: with PERCH_FORMAT_LOST in options.event.read (6.0). A LOST record tells of those
- * alone that something was written behind. -EINVAL: no such id, or not asked for.
+
+/**
+ * Reads the number of samples that an event has lost because its ring was full.
+ *
+ * This counts all lost samples. LOST records miss those that no record follows.
+ *
+ * @param sampler    opened with PERCH_FORMAT_LOST in .event.read
+ * @param index      of the event
+ * @param id         index in the ids of the event
+ * @param[out] lost  the number since the event was opened
+ * @param[out] err   the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EINVAL  there is no such id, or PERCH_FORMAT_LOST was not requested
+ * @since Linux 6.0
  */
 PERCH_API int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id,
 				 uint64_t *lost, struct perch_error *err);
-/* The event that leads the group of event number index: its own number when alone, also when its
- * group was broken up. */
+
+/**
+ * Returns the group leader of an event.
+ *
+ * @param sampler  the sampler
+ * @param index    of the event
+ * @return index of the leader; that of the event itself if it has no group, or if its weak group
+ *         was broken up
+ */
 PERCH_API size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index);
-/* What was left out of the event's attr because the kernel does not know it
- * (options.event.optional); NULL: nothing. */
+
+/**
+ * Returns the optional parts (.event.optional) of an event that the kernel does not support.
+ *
+ * @param sampler  the sampler, which keeps what is returned
+ * @param index    of the event
+ * @return an attr with these parts set; NULL if there are none
+ */
 PERCH_API const struct perch_attr *perch_sampler_missing_features(
 	const struct perch_sampler *sampler, size_t index);
-/* Waits until a ring has data: 1; 0 after timeout_ms (-1: for ever); -ENODATA when every target has
- * exited and the rings are empty; -EINTR. */
+
+/**
+ * Waits until a ring has data.
+ *
+ * @param sampler     the sampler
+ * @param timeout_ms  in milliseconds; -1 waits without a limit
+ * @retval 1         a ring has data
+ * @retval 0         timeout
+ * @retval -ENODATA  all targets have ended, and the rings are empty
+ * @retval -EINTR    a signal handler ran
+ */
 PERCH_API int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms);
-/* The next record of any ring, ring by ring (in time order within a ring): 1; 0 when all are empty
- * now. */
+
+/**
+ * Returns the next record of any ring, ring by ring. Records of one ring keep their order.
+ *
+ * @param sampler      the sampler
+ * @param[out] record  valid until the next call
+ * @return 1 with a record; 0 if all rings are empty
+ */
 PERCH_API int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record);
-/* Hands whole batches to a callback, which returns 0 or a negative errno that ends the drain; the
- * batch is then consumed. Counts records, samples, lost and throttled on the way. Returns the bytes
- * drained or a negative errno. */
+
+/**
+ * Receives complete records of one ring.
+ *
+ * @param context  as passed to perch_sampler_drain() or perch_sampler_snapshot()
+ * @param ring     index of the ring
+ * @param pieces   the records; valid until the function returns
+ * @param nr       number of pieces: 1 or 2
+ * @return 0 to continue; a negative errno ends the drain
+ */
 typedef int perch_drain_function(void *context, size_t ring, const struct iovec *pieces, int nr);
+
+/**
+ * Passes the new records of each ring to a function, and consumes them.
+ *
+ * @param sampler   the sampler
+ * @param function  called once per ring with data; its records are consumed even if it fails
+ * @param context   passed to the function
+ * @return the number of bytes, or the negative errno of the function
+ */
 PERCH_API ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function,
 				      void *context);
-PERCH_API void perch_sampler_get_stats(const struct perch_sampler *sampler,
-				       struct perch_sampler_stats *stats);
-/*
- * The same of one ring, and of one event: records that carry its id; lost: LOST and LOST_SAMPLES of
- * it, which the kernel writes for what its whole ring had no room for. What perch_sampler_drain()
- * and _snapshot() hand out is not decoded: of that, an event's lost and throttled alone are
- * counted. A snapshot counts what it hands out, each time. -EINVAL.
- */
-PERCH_API int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring,
-					   struct perch_sampler_stats *stats);
-PERCH_API int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t index,
-					    struct perch_sampler_stats *stats);
-/*
- * As perch_sampler_next(), but merged by time over all rings, as perch_merge_next() does and
- * guarantees. From the first call on perch_sampler_wait() answers 1 when there is news, and soon
- * when records are held back.
+
+/**
+ * Returns the next record of all rings in order of time, as perch_merge_next().
+ *
+ * After the first call perch_sampler_wait() returns 1 for new data, and after a short time also if
+ * records are held for the next round.
+ *
+ * @param sampler      the sampler
+ * @param flush        deliver all records: for the end
+ * @param[out] record  valid until the next call
+ * @return 1 with a record; 0 at the end of a round; or a negative errno
  */
 PERCH_API int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 					 struct perch_record *record);
 
+/**
+ * Reads the statistics of all rings.
+ *
+ * @param sampler     the sampler
+ * @param[out] stats  the sum of all rings
+ */
+PERCH_API void perch_sampler_get_stats(const struct perch_sampler *sampler,
+				       struct perch_sampler_stats *stats);
+
+/**
+ * Reads the statistics of one ring. A snapshot counts its records each time.
+ *
+ * @param sampler     the sampler
+ * @param ring        index of the ring
+ * @param[out] stats  of this ring
+ * @return 0, or -EINVAL if there is no such ring
+ */
+PERCH_API int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring,
+					   struct perch_sampler_stats *stats);
+
+/**
+ * Reads the statistics of one event: of the records with its ids.
+ *
+ * A LOST record has the id of the event that wrote the next record, but counts the lost records of
+ * the whole ring. perch_sampler_drain() and perch_sampler_snapshot() do not decode records: they
+ * count only lost, throttled and unthrottled here.
+ *
+ * @param sampler     the sampler
+ * @param index       of the event
+ * @param[out] stats  of this event
+ * @return 0, or -EINVAL if there is no such event
+ */
+PERCH_API int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t index,
+					    struct perch_sampler_stats *stats);
+
+/** The state of a ring of a sampler. */
 enum perch_ring_state {
-	PERCH_RING_STATE_RUNNING,
-	PERCH_RING_STATE_PAUSED, /* perch_sampler_pause() */
-	PERCH_RING_STATE_ENDED,	 /* every target of the ring has exited (hang-up) */
-	/* an event is in error: pinned, and lost its counter */
-	PERCH_RING_STATE_FAILED,
-	/* its CPU is offline: nothing will come, even after it is back */
-	PERCH_RING_STATE_OFFLINE,
+	PERCH_RING_STATE_RUNNING, /**< none of the others */
+	PERCH_RING_STATE_PAUSED,  /**< by perch_sampler_pause() */
+	PERCH_RING_STATE_ENDED,	  /**< all targets of the ring have ended */
+	PERCH_RING_STATE_FAILED,  /**< a pinned event has lost its counter */
+	PERCH_RING_STATE_OFFLINE, /**< its CPU is offline; it stays silent after the CPU returns */
 };
-/* As of the last perch_sampler_wait(); OFFLINE is looked up when asked. -EINVAL: no such ring. */
+
+/**
+ * Returns the state of a ring, as of the last perch_sampler_wait(). OFFLINE is always current.
+ *
+ * @param sampler     the sampler
+ * @param ring        index of the ring
+ * @param[out] state  the state
+ * @return 0, or -EINVAL if there is no such ring
+ */
 PERCH_API int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 				       enum perch_ring_state *state);
+
+/**
+ * Pauses all rings, see perch_ring_pause(). After a failure, no ring is newly paused.
+ *
+ * @param sampler   the sampler
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @since Linux 4.7
+ */
 PERCH_API int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err);
+
+/**
+ * Resumes all rings.
+ *
+ * @param sampler   the sampler
+ * @param[out] err  the reason of the first failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @since Linux 4.7
+ */
 PERCH_API int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err);
-/*
- * Lets each event that samples take so many more and then disables it (1..2^31-1). With fcntl(2)
- * O_ASYNC on perch_sampler_ring_fd() the last one's signal has si_code POLL_HUP; poll(2) does not
- * tell. Not for inherited events.
+
+/**
+ * Lets each event take a number of further samples, after which the kernel disables it.
+ *
+ * With O_ASYNC (fcntl(2)) on perch_sampler_ring_fd(), the signal of the last sample has the si_code
+ * POLL_HUP; poll(2) does not report it. Not for inherited events.
+ *
+ * @param sampler   the sampler
+ * @param samples   1 to 2^31-1, for each event that takes samples
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_sampler_refresh(struct perch_sampler *sampler, int samples,
 				    struct perch_error *err);
-/*
- * .overwrite: pauses all rings, hands what each holds to the callback, oldest first, in pieces of
- * whole records, and resumes. Returns the bytes handed out, or a negative errno (the callback's
- * too; rings run on in any case).
+
+/**
+ * Passes a snapshot of the rings of mode OVERWRITE to a function, oldest records first.
+ *
+ * Pauses all these rings first, and resumes them at the end, also after a failure.
+ *
+ * @param sampler   with .overwrite
+ * @param function  called with complete records, one or more times per ring
+ * @param context   passed to the function
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return the number of bytes, or a negative errno, also of the function
  */
 PERCH_API ssize_t perch_sampler_snapshot(struct perch_sampler *sampler,
 					 perch_drain_function *function, void *context,
 					 struct perch_error *err);
-/*
- * Snapshots hand out all that the rings hold, and so the same records again, until this is called:
- * from then on without those that the last snapshot had. For after one that is safely kept.
+
+/**
+ * Leaves the records of the last snapshot out of later ones, which otherwise have them again.
+ *
+ * Call this after the snapshot was saved.
+ *
+ * @param sampler  with .overwrite
  */
 PERCH_API void perch_sampler_snapshot_advance(struct perch_sampler *sampler);
+
+/** @} */
 
 #ifdef __cplusplus
 }
