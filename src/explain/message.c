@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the answer into words. */
+/* Writes the messages and remedies of a result, and turns an explanation into an error. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static bool fact_text(const void *context, const char *name, size_t length, char
 	return perch__placeholder(context, name, length, buffer, size);
 }
 
-/* A field's name as a string that stays. NULL: no such field. */
+/* Returns the static string of a field's name, NULL if there is no such field. */
 static const char *field_name(const char *name, size_t length)
 {
 	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
@@ -31,7 +31,7 @@ static const char *field_name(const char *name, size_t length)
 	return NULL;
 }
 
-/* What the call has as pid is another field of the caller's. */
+/* The caller may have passed pid as another field. */
 static void add_field(const struct perch__case *c, struct perch_finding *finding, const char *name)
 {
 	if (!name || finding->nr_fields == PERCH__NR(finding->field))
@@ -58,7 +58,7 @@ static void compose_rule(const struct perch__case *c, const struct perch__rule *
 	perch__expand(rule->sentence, fact_text, c, finding->message, sizeof(finding->message));
 	perch__expand(rule->remedy, fact_text, c, finding->remedy, sizeof(finding->remedy));
 	if (rule->since)
-		/* rules.c sees that it fits */
+		/* rules.c checks that it fits */
 		memcpy(finding->since, rule->since, strlen(rule->since) + 1);
 }
 
@@ -69,15 +69,15 @@ static void compose_unknown_size(const struct perch__case *c, struct perch_findi
 	if (kernel)
 		snprintf(finding->message, sizeof(finding->message),
 			 "byte %u of the attr is not zero, and this kernel "
-			 "knows its first %u bytes alone",
+			 "supports only its first %u bytes",
 			 c->unknown_at, kernel);
 	else
 		snprintf(finding->message, sizeof(finding->message),
 			 "byte %u of the attr is not zero, and this kernel "
-			 "does not know the attr to be so long",
+			 "does not support an attr of that size",
 			 c->unknown_at);
 	snprintf(finding->remedy, sizeof(finding->remedy),
-		 "clear what is behind the fields in use, or use a newer kernel");
+		 "clear the bytes after the fields in use, or use a newer kernel");
 }
 
 static void compose_too_new(const struct perch__case *c, const struct perch__feature *feature,
@@ -90,24 +90,24 @@ static void compose_too_new(const struct perch__case *c, const struct perch__fea
 	if (c->machine && !perch_machine_release(c->machine, &release, NULL)) {
 		perch_clean_text(release.text, sizeof(release.text), release.text);
 		snprintf(finding->message, sizeof(finding->message),
-			 "%s as asked needs Linux %s, and this is %s", feature->name,
+			 "the value of %s needs Linux %s (this is %s)", feature->name,
 			 feature->since, release.text);
 	} else {
 		snprintf(finding->message, sizeof(finding->message),
-			 "%s as asked needs Linux %s, and this kernel seems to be older",
+			 "the value of %s needs Linux %s, and this kernel may be older",
 			 feature->name, feature->since);
 	}
-	snprintf(finding->remedy, sizeof(finding->remedy), "leave it out, or use a newer kernel");
+	snprintf(finding->remedy, sizeof(finding->remedy), "do not use it, or use a newer kernel");
 	memcpy(finding->since, feature->since, sizeof(finding->since));
 }
 
 static void compose_transient(const struct perch__case *c, struct perch_finding *finding)
 {
 	snprintf(finding->message, sizeof(finding->message),
-		 "the kernel refused the event: %s; the same call succeeds now",
+		 "the kernel refused the event (%s), but accepts the same open call now",
 		 strerror(c->errnum));
 	snprintf(finding->remedy, sizeof(finding->remedy),
-		 "call again: what stood in the way is gone");
+		 "open the event again: the cause was temporary");
 }
 
 static void list_fields(const struct perch__candidate *candidate, char *buffer, size_t size)
@@ -119,7 +119,7 @@ static void list_fields(const struct perch__candidate *candidate, char *buffer, 
 				 candidate->field[i]);
 }
 
-/* No rule fits: what is known of the call is said, and what calls have found. */
+/* No rule matches: names the fields that probing has found, or the event. */
 static void compose_unexplained(const struct perch__case *c,
 				const struct perch__candidate *candidate,
 				struct perch_finding *finding)
@@ -129,23 +129,23 @@ static void compose_unexplained(const struct perch__case *c,
 	if (candidate->nr_fields) {
 		list_fields(candidate, fields, sizeof(fields));
 		snprintf(finding->message, sizeof(finding->message),
-			 "the kernel refuses the event for its %s: %s", fields,
+			 "the kernel refuses the event because of %s: %s", fields,
 			 strerror(c->errnum));
-		snprintf(finding->remedy, sizeof(finding->remedy),
-			 "give %s another value or leave it out", fields);
+		snprintf(finding->remedy, sizeof(finding->remedy), "change or clear %s", fields);
 		return;
 	}
 	snprintf(finding->message, sizeof(finding->message),
 		 "the kernel refused the event: %s (type %u, config 0x%llx)", strerror(c->errnum),
 		 c->attr.type, (unsigned long long)c->attr.config);
 	if (c->errnum == EINVAL)
-		snprintf(finding->remedy, sizeof(finding->remedy),
-			 "some field of the attr, or the target, does not fit the event");
+		snprintf(
+			finding->remedy, sizeof(finding->remedy),
+			"check the fields of the attr and the target: one of them is not valid for the event");
 	else
 		snprintf(
 			finding->remedy, sizeof(finding->remedy),
-			"perf events do not give this errno by themselves: look for what may answer in their place (a "
-			"sandbox, a security module, an emulator, a driver), and into the kernel's log");
+			"perf events do not return this errno: check what else may return it (a sandbox, a "
+			"security module, an emulator, a driver), and read the kernel log");
 }
 
 static void compose_finding(const struct perch__case *c, const struct perch__candidate *candidate,
@@ -172,9 +172,9 @@ static void compose_finding(const struct perch__case *c, const struct perch__can
 }
 
 /*
- * A refusal for want of privilege has two remedies: to ask for less, and to get the privilege. What
- * would fail next was looked for in the call that asks for less, and may be true of that alone.
- * Gives the field that was changed, or NULL.
+ * Missing privilege has two remedies: use less, or get the privilege. The follow-up was found in
+ * the open call that uses less, and may be true of that call only. Then this returns a text that
+ * says so, otherwise NULL.
  */
 static const char *only_if_fixed(const struct perch__case *c, const struct perch__result *result,
 				 const struct perch__followup *next)
@@ -189,13 +189,13 @@ static const char *only_if_fixed(const struct perch__case *c, const struct perch
 	    (answer->errnum != EACCES && answer->errnum != EPERM))
 		return NULL;
 	answer->fix(&fixed);
-	for (size_t i = 0; i < sizeof(c->attr); i++) /* the answer's mend alone is taken back */
+	for (size_t i = 0; i < sizeof(c->attr); i++) /* undo only the fix of the answer */
 		bytes[i] = (bytes[i] & ~(before[i] ^ after[i])) |
 			   (before[i] & (before[i] ^ after[i]));
 	if (rule->match(&next->at) == PERCH__NO || rule->match(&other) != PERCH__NO)
 		return NULL;
 	return fixed.attr.exclude_kernel != c->attr.exclude_kernel ? "exclude_kernel set"
-								   : "less asked for";
+								   : "that changed";
 }
 
 static void compose_next(const struct perch__case *c, const struct perch__result *result,
@@ -240,7 +240,7 @@ const char *perch_confidence_name(enum perch_confidence confidence)
 	return (unsigned)confidence < PERCH__NR(names) ? names[confidence] : "unknown";
 }
 
-/* What a message has to begin with the first one has said already: "cannot map the ring: ". */
+/* Skips a start such as "cannot map the ring: " that the first message has too. */
 static const char *without_beginning(const struct perch_finding *first,
 				     const struct perch_finding *finding)
 {
@@ -252,7 +252,7 @@ static const char *without_beginning(const struct perch_finding *first,
 	return end + 2;
 }
 
-/* The messages with a word between them: as many as fit whole, and of the first what fits. */
+/* Joins messages: as many as fit as a whole, and the first in any case. */
 static void join(char *buffer, size_t size, const struct perch_finding *findings, size_t nr,
 		 const char *between)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks the rules of operations and puts the answer into words. */
+/* Explains a failed mmap, ioctl, read or munmap of an event. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct perch__operation_rule *table_of(enum perch_operation_kind ki
 	return NULL;
 }
 
-/* What could not be done. */
+/* The start of each message. */
 static void what_failed(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	static const char *const what[] = {
@@ -68,7 +68,7 @@ static void compose_unexplained(const struct perch__operation_case *o,
 	what_failed(o, message, sizeof(message));
 	used = strlen(message);
 	if (o->op->errnum)
-		snprintf(message + used, sizeof(message) - used, "%s, which events do not answer",
+		snprintf(message + used, sizeof(message) - used, "%s, which events do not return",
 			 strerror(o->op->errnum));
 	else
 		snprintf(message + used, sizeof(message) - used, "nothing failed");
@@ -77,13 +77,12 @@ static void compose_unexplained(const struct perch__operation_case *o,
 		"check that the descriptor is that of an event, and as root the audit log");
 }
 
-/* What was found in the table: the answer, and the rules before it that a missing fact keeps open.
- */
+/* The rules that match: a certain one, or several that a missing fact leaves possible. */
 struct found {
 	size_t nr;
 	const struct perch__operation_rule *rule[PERCH_FINDINGS_MAX];
 	bool certain;
-	bool has_alternatives; /* a certain one has uncertain ones before it */
+	bool has_alternatives; /* possible rules come before the certain one */
 };
 
 static void find(const struct perch__operation_case *o, bool fallback, struct found *found)
@@ -118,7 +117,7 @@ static bool shares_field(const struct perch__operation_rule *rule,
 	return false;
 }
 
-/* Mended with what was told already: its field is given another value. */
+/* The remedy of an earlier finding already changes one of the rule's fields. */
 static bool is_fixed(const struct perch__operation_rule *rule,
 		     const struct perch_explanation *explanation)
 {
@@ -128,7 +127,7 @@ static bool is_fixed(const struct perch__operation_rule *rule,
 	return shares_field(rule, &explanation->finding[0]);
 }
 
-/* Only what is true of the operation itself: the errno is not the later ones'. */
+/* Adds the rules behind the answer that match without an errno. */
 static void find_next(const struct perch__operation_case *o,
 		      const struct perch__operation_rule *answer,
 		      struct perch_explanation *explanation)

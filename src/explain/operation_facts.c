@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules of operations compute: how much memory rings may take, how much a read gives, how
- * a filter is made. */
+/* Facts for the rules of operations: limits of locked memory, sizes of reads, filter syntax. */
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@ static const struct perch__request requests[] = {
 	{ PERCH_IOC_PERIOD, "PERIOD", "set the period", "" },
 	{ PERCH_IOC_SET_OUTPUT, "SET_OUTPUT", "set the output", "" },
 	{ PERCH_IOC_SET_FILTER, "SET_FILTER", "set the filter", "2.6.33" },
-	{ PERCH_IOC_ID, "ID", "tell the id", "3.12" },
+	{ PERCH_IOC_ID, "ID", "read the id", "3.12" },
 	{ PERCH_IOC_SET_BPF, "SET_BPF", "set the BPF program", "4.1" },
 	{ PERCH_IOC_PAUSE_OUTPUT, "PAUSE_OUTPUT", "pause the output", "4.7" },
 	{ PERCH_IOC_QUERY_BPF, "QUERY_BPF", "query the BPF programs", "4.16" },
@@ -38,7 +37,6 @@ static uint64_t product(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-/* Sums that stay at the top. */
 static uint64_t sum(uint64_t a, uint64_t b)
 {
 	uint64_t result;
@@ -65,15 +63,15 @@ bool perch__ring_limits(const struct perch__operation_case *o, struct perch__rin
 	return true;
 }
 
-/* The kernel lets through who has CAP_IPC_LOCK, and everyone where perf_event_paranoid is -1. */
+/* The kernel checks neither with CAP_IPC_LOCK nor when perf_event_paranoid is -1. */
 enum perch__match perch__memory_is_limited(const struct perch__operation_case *o)
 {
 	return perch__and(perch__paranoid_above(&o->c, -1),
 			  perch__lacks(&o->c, PERCH_CAP_IPC_LOCK));
 }
 
-/* What other rings of the user have taken is told nowhere: a ring that fits alone may still not fit
- * beside them. */
+/* The kernel does not report the locked memory of the user's other rings: unknown if the ring alone
+ * fits. */
 enum perch__match perch__ring_above_limit(const struct perch__operation_case *o)
 {
 	struct perch__ring_limits ring;
@@ -100,7 +98,7 @@ uint64_t perch__read_bytes(const struct perch__operation_case *o, bool *exact)
 	return sum(head + 8, product(members, each));
 }
 
-/* A quote begins a string that ends with the same one; what is in it counts for nothing else. */
+/* Parentheses inside quoted strings do not count. */
 char perch__filter_error(const char *filter)
 {
 	char quote = '\0';

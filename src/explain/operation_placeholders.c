@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of operations in words: what stands in the place of {words} in their rules' sentences and
- * remedies. */
+/* The values of {placeholders} in messages and remedies of operations. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,19 +54,18 @@ static void limits(const struct perch__operation_case *o, char *buffer, size_t s
 	char process[32];
 
 	if (!perch__ring_limits(o, &ring)) {
-		snprintf(
-			buffer, size,
-			"kernel.perf_event_mlock_kb for each CPU, and each process RLIMIT_MEMLOCK beyond");
+		snprintf(buffer, size,
+			 "kernel.perf_event_mlock_kb per CPU, plus RLIMIT_MEMLOCK per process");
 		return;
 	}
 	write_kib(ring.process, process, sizeof(process));
 	snprintf(buffer, size,
 		 "kernel.perf_event_mlock_kb (%" PRIu64 ") x %" PRIu64 " CPUs = %" PRIu64
-		 " KiB, and each process RLIMIT_MEMLOCK (%s) beyond",
+		 " KiB, plus RLIMIT_MEMLOCK (%s) per process",
 		 ring.per_cpu, ring.cpus, ring.user, process);
 }
 
-/* " (64 KiB)", or nothing when it is not known. */
+/* " (currently 64 KiB)", empty if unknown. */
 static void process(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	struct perch_limits limits;
@@ -75,31 +73,30 @@ static void process(const struct perch__operation_case *o, char *buffer, size_t 
 	buffer[0] = '\0';
 	if (o->c.machine && !perch_machine_limits(o->c.machine, &limits, NULL) &&
 	    limits.locked_bytes != UINT64_MAX)
-		snprintf(buffer, size, " (%" PRIu64 " KiB)", limits.locked_bytes >> 10);
+		snprintf(buffer, size, " (currently %" PRIu64 " KiB)", limits.locked_bytes >> 10);
 }
 
-/* Alone it fits: what else there is can be told by the difference. */
+/* What other rings use is not known, but at least the difference if this ring alone fits. */
 static void others(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	struct perch__ring_limits ring;
 	uint64_t all;
 
 	if (!perch__ring_limits(o, &ring)) {
-		snprintf(buffer, size, "that is used up");
+		snprintf(buffer, size, "the limit is reached");
 		return;
 	}
 	if (__builtin_add_overflow(ring.user, ring.process, &all))
 		all = UINT64_MAX;
 	if (ring.need > all)
-		snprintf(buffer, size, "that is %" PRIu64 " KiB too few even for this ring alone",
+		snprintf(buffer, size, "this ring alone exceeds it by %" PRIu64 " KiB",
 			 ring.need - all);
 	else
-		snprintf(buffer, size,
-			 "rings mapped already have taken more than %" PRIu64 " KiB of that",
+		snprintf(buffer, size, "other rings already use more than %" PRIu64 " KiB of it",
 			 all - ring.need);
 }
 
-/* The largest ring that fits where nothing else is mapped. */
+/* The largest ring that fits when no other one is mapped. */
 static void smaller(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	struct perch__ring_limits ring;
@@ -108,7 +105,7 @@ static void smaller(const struct perch__operation_case *o, char *buffer, size_t 
 	if (!perch__ring_limits(o, &ring) ||
 	    __builtin_add_overflow(ring.user, ring.process, &all) || ring.need <= all ||
 	    (all << 10) / o->page_bytes < 2) {
-		snprintf(buffer, size, "map a smaller ring, or end other recordings of this user");
+		snprintf(buffer, size, "map a smaller ring, or stop other recordings of this user");
 		return;
 	}
 	while (2 * pages + 1 <= (all << 10) / o->page_bytes)
@@ -117,8 +114,7 @@ static void smaller(const struct perch__operation_case *o, char *buffer, size_t 
 		 (pages + 1) * o->page_bytes);
 }
 
-/* Enough whatever is mapped already: others have at most what the limit gave them, and this adds
- * the ring's own need. */
+/* Enough in any case: other rings use at most the present limit, and this adds the ring's size. */
 static uint64_t per_cpu_needed(const struct perch__operation_case *o,
 			       const struct perch__ring_limits *ring)
 {
@@ -160,7 +156,7 @@ static void request(const struct perch__operation_case *o, char *buffer, size_t 
 	if (name)
 		snprintf(buffer, size, "PERF_EVENT_IOC_%s", name);
 	else
-		snprintf(buffer, size, "the request 0x%lx", o->op->request);
+		snprintf(buffer, size, "request 0x%lx", o->op->request);
 }
 
 static void request_since(const struct perch__operation_case *o, char *buffer, size_t size)
@@ -170,7 +166,7 @@ static void request_since(const struct perch__operation_case *o, char *buffer, s
 	snprintf(buffer, size, "%s", since[0] ? since : "2.6.31");
 }
 
-/* Nothing, where the kernel is known to be new enough. */
+/* Empty if the kernel is new enough. */
 static void or_older(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	const char *since = perch__find_request(o->op->request)->since;
@@ -187,7 +183,7 @@ static void release(const struct perch__operation_case *o, char *buffer, size_t 
 	if (o->c.machine && !perch_machine_release(o->c.machine, &running, NULL))
 		snprintf(buffer, size, "%s", running.text);
 	else
-		snprintf(buffer, size, "an older one");
+		snprintf(buffer, size, "an older kernel");
 }
 
 static void cpu_name(int cpu, char *buffer, size_t size)
@@ -222,7 +218,7 @@ static void clock_name(const struct perch_attr *attr, char *buffer, size_t size)
 	};
 
 	if (!attr->use_clockid) {
-		snprintf(buffer, size, "the kernel's own clock");
+		snprintf(buffer, size, "the default clock");
 		return;
 	}
 	snprintf(buffer, size, "clock %d", attr->clockid);
@@ -263,7 +259,7 @@ static void members(const struct perch__operation_case *o, char *buffer, size_t 
 			 o->op->group_size == 1 ? "" : "s");
 	else
 		snprintf(buffer, size,
-			 " bytes for one event, and more for each further one of its group");
+			 " bytes for one event, and more for each other event of its group");
 }
 
 static void at_least(const struct perch__operation_case *o, char *buffer, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a call on an event's descriptor was refused: the words of the rules' conditions, and the
- * tables they become. */
+/* The rules of refused mmap, ioctl and read calls: predicates of their conditions, and the tables.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -16,8 +16,7 @@
 #define KIND(name)	  (o->op->kind == PERCH_OPERATION_##name)
 #define ERRNO_IS(errnum_) (o->op->errnum == (errnum_))
 #define YES_IF(condition) ((condition) ? PERCH__YES : PERCH__NO)
-/* Conditions of mmap, read, any ioctl and one ioctl: true or false; and as a fit, where more can be
- * missing. */
+/* Conditions of one kind of operation or one request: from a match, or from a bool (..._IF). */
 #define MMAP(match_)		     (KIND(MMAP) ? (match_) : PERCH__NO)
 #define MMAP_IF(condition)	     MMAP(YES_IF(condition))
 #define MUNMAP(match_)		     (KIND(MUNMAP) ? (match_) : PERCH__NO)
@@ -35,12 +34,11 @@
 #define AUX		    (o->op->offset != 0)
 #define POWER_OF_2_OR_0(nr) (!((nr) & ((nr)-1)))
 #define RING_PAGES	    (o->op->ring_size / o->page_bytes + !!(o->op->ring_size % o->page_bytes))
-/* A pointer for each page, and a little more, in 2^10 pages at most: x86's number, others are built
- * with several. */
+/* The page list of a ring has at most 2^10 pages on x86, with one pointer per page of the ring. */
 #define ABOVE_LARGEST_RING (o->pages > (UINT64_C(1) << 18) + 1)
 
 #define COUNTS		   (o->has_attr && !o->c.attr.sample_period)
-/* The kernel makes a period of the clocks' frequencies when they are opened. */
+/* The kernel converts the frequency of the clock events to a period when they are opened. */
 #define USES_FREQUENCY                                                \
 	(o->c.attr.freq && !(o->c.attr.type == PERCH_TYPE_SOFTWARE && \
 			     o->c.attr.config <= PERCH_COUNT_SW_TASK_CLOCK))
@@ -48,7 +46,7 @@
 #define HAS_NO_FILTER (o->c.attr.type != PERCH_TYPE_TRACEPOINT && o->c.attr.type < PERCH_TYPE_MAX)
 #define OUTPUT_RESET  ((long)o->op->argument == -1L)
 #define BOTH_KNOWN    (!OUTPUT_RESET && o->has_attr && o->has_other)
-/* pid 0 is a thread with a number, which the other event may have been opened with. */
+/* pid 0 is the calling thread, which may be the other event's pid. */
 #define OTHER_TASK (o->c.pid != o->op->other->pid && o->c.pid && o->op->other->pid)
 #define OTHER_CLOCK                                       \
 	(o->c.attr.use_clockid != o->other.use_clockid || \
@@ -74,7 +72,7 @@ static enum perch__match request_too_new(const struct perch__operation_case *o)
 			  since[0] && o->c.machine ? PERCH__YES : PERCH__NO);
 }
 
-/* Of an address filter the kernel knows no parentheses: only a tracepoint's is parsed so. */
+/* Only tracepoint filters have parentheses and quotes. */
 static enum perch__match parses_as(const struct perch__operation_case *o, char fault)
 {
 	if (o->has_attr && HAS_NO_FILTER)
@@ -99,7 +97,7 @@ static enum perch__match read_is_short(const struct perch__operation_case *o)
 /* clang-format on */
 #define FALLBACK RULE
 
-/* The functions: an X-macro's row makes one, whatever kind of row it is. */
+/* One function for each condition. */
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)        \
 	static enum perch__match match_##name(const struct perch__operation_case *o) \
 	{                                                                            \

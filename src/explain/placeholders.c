@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts in words: what stands in the place of {words} in the rules' sentences and remedies. Lists
- * are in placeholder_lists.c. */
+/* The values of {placeholders} in messages and remedies. An unknown fact is an empty text. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,22 +7,21 @@
 
 #include "predicates.h"
 
-/* " (it is 2)", or nothing when the value is not known: a sentence is whole either way. */
+/* " (currently 2)", empty if unknown. */
 static void current_value(const struct perch__case *c, enum perch_sysctl which, char *buffer,
 			  size_t size)
 {
 	long value;
 
 	if (perch__sysctl(c, which, &value))
-		snprintf(buffer, size, " (it is %ld)", value);
+		snprintf(buffer, size, " (currently %ld)", value);
 }
 
-/* Who holds capabilities and is refused wonders why. */
+/* Explains why capabilities do not help. */
 static void in_user_namespace(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (perch__namespace_capabilities(c) == PERCH__YES)
-		snprintf(buffer, size,
-			 ", and what a user namespace of one's own gives does not count");
+		snprintf(buffer, size, ", and capabilities in a user namespace do not count");
 }
 
 static void paranoid(const struct perch__case *c, char *buffer, size_t size)
@@ -34,12 +32,13 @@ static void paranoid(const struct perch__case *c, char *buffer, size_t size)
 		return;
 	if (perch__namespace_capabilities(c) == PERCH__YES)
 		snprintf(buffer, size,
-			 " (it is %ld; root of a user namespace is an ordinary user here)", value);
+			 " (currently %ld; root in a user namespace is an unprivileged user here)",
+			 value);
 	else
-		snprintf(buffer, size, " (it is %ld)", value);
+		snprintf(buffer, size, " (currently %ld)", value);
 }
 
-/* The value itself, in remedies. */
+/* The value alone, for remedies. */
 static void limit_value(const struct perch__case *c, enum perch_sysctl which, char *buffer,
 			size_t size)
 {
@@ -82,34 +81,29 @@ static void container(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "this is a container (%s): ", sandbox.container);
 }
 
-/* Docker's and Podman's profiles look at CAP_SYS_ADMIN, newer ones at CAP_PERFMON too. */
+/* Profiles of Docker and Podman check CAP_SYS_ADMIN, newer ones CAP_PERFMON too. */
 static void unfilter(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_sandbox sandbox = { .seccomp = -1 };
+	const char *text;
 
 	if (c->machine)
 		perch_machine_sandbox(c->machine, &sandbox, NULL);
 	if (strstr(sandbox.container, "kube"))
-		snprintf(
-			buffer, size,
-			"set seccompProfile.type to Unconfined in the pod's securityContext, or to a profile "
-			"that passes perf_event_open");
+		text = "set seccompProfile.type in the pod's securityContext to Unconfined, or to a "
+		       "profile that allows perf_event_open";
 	else if (c->machine && !sandbox.container[0])
-		snprintf(
-			buffer, size,
-			"have who set the filter let perf_event_open pass: a sandbox, systemd's SystemCallFilter=, "
-			"or a container's runtime (--security-opt seccomp=unconfined)");
+		text = "allow perf_event_open where the filter is set: a sandbox, systemd's "
+		       "SystemCallFilter=, or a container runtime (--security-opt "
+		       "seccomp=unconfined)";
 	else if (c->machine && perch__unprivileged(c) == PERCH__NO)
-		snprintf(
-			buffer, size,
-			"the capabilities are there, but the profile does not look at them: start the "
-			"container with --security-opt seccomp=unconfined, or a profile that passes "
-			"perf_event_open");
+		text = "the profile does not check capabilities, which this process has: start the "
+		       "container with --security-opt seccomp=unconfined, or with a profile that "
+		       "allows perf_event_open";
 	else
-		snprintf(
-			buffer, size,
-			"start the container with --cap-add PERFMON and a seccomp profile that passes "
-			"perf_event_open to it, or with --security-opt seccomp=unconfined");
+		text = "start the container with --cap-add PERFMON and a seccomp profile that then "
+		       "allows perf_event_open, or with --security-opt seccomp=unconfined";
+	snprintf(buffer, size, "%s", text);
 }
 
 static void descriptor_limit(const struct perch__case *c, char *buffer, size_t size)
@@ -120,9 +114,9 @@ static void descriptor_limit(const struct perch__case *c, char *buffer, size_t s
 	if (!c->machine || perch_machine_limits(c->machine, &limits, NULL))
 		return;
 	if (perch_machine_open_descriptors(c->machine, &nr, NULL))
-		snprintf(buffer, size, " (it is %" PRIu64 ")", limits.descriptors);
+		snprintf(buffer, size, " (currently %" PRIu64 ")", limits.descriptors);
 	else
-		snprintf(buffer, size, " (it is %" PRIu64 ", and %zu are open)", limits.descriptors,
+		snprintf(buffer, size, " (currently %" PRIu64 ", %zu open)", limits.descriptors,
 			 nr);
 }
 
@@ -135,7 +129,7 @@ static void raise_descriptors(const struct perch__case *c, char *buffer, size_t 
 	else if (limits.descriptors < limits.descriptors_hard)
 		snprintf(buffer, size, "ulimit -n %" PRIu64, limits.descriptors_hard);
 	else
-		snprintf(buffer, size, "as root: it is the hard limit, too");
+		snprintf(buffer, size, "as root: the hard limit is reached");
 }
 
 static void files(const struct perch__case *c, char *buffer, size_t size)
@@ -143,7 +137,7 @@ static void files(const struct perch__case *c, char *buffer, size_t size)
 	uint64_t nr, limit;
 
 	if (c->machine && !perch_machine_open_files(c->machine, &nr, &limit, NULL))
-		snprintf(buffer, size, " (fs.file-max is %" PRIu64 ", and %" PRIu64 " are open)",
+		snprintf(buffer, size, " (fs.file-max is currently %" PRIu64 ", %" PRIu64 " open)",
 			 limit, nr);
 }
 
@@ -164,8 +158,7 @@ static void or_lacks(const struct perch__case *c, char *buffer, size_t size)
 static void virtual(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (c->machine && perch_machine_virtual(c->machine) == 1)
-		snprintf(buffer, size,
-			 " (this is a virtual machine, which has what its host gives it)");
+		snprintf(buffer, size, " (this is a virtual machine: its host provides the PMU)");
 }
 
 static void event_kind_without_branches(const struct perch__case *c, char *buffer, size_t size)
@@ -212,7 +205,7 @@ static void max_precise(const struct perch__case *c, char *buffer, size_t size)
 
 	most.attr.precise_ip = 3;
 	if (perch__above_max_precise(c) == PERCH__YES)
-		snprintf(buffer, size, ": it goes up to %u", perch__most_precise(&most));
+		snprintf(buffer, size, " (at most %u)", perch__most_precise(&most));
 }
 
 static void clock_name(const struct perch__case *c, char *buffer, size_t size)
@@ -240,13 +233,13 @@ static void owner(const struct perch__case *c, char *buffer, size_t size)
 	struct perch_process_state state;
 
 	if (c->machine && c->pid > 0 && !perch_machine_process_cached(c->machine, c->pid, &state))
-		snprintf(buffer, size, " (%.15s, of user %" PRIu32 ")", state.name, state.uid);
+		snprintf(buffer, size, " (%.15s, uid %" PRIu32 ")", state.name, state.uid);
 }
 
 static void group_size(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (LEADER && LEADER->members)
-		snprintf(buffer, size, ": it would have %zu events", LEADER->members + 1);
+		snprintf(buffer, size, " (%zu events)", LEADER->members + 1);
 }
 
 static void leader_pmu(const struct perch__case *c, char *buffer, size_t size)
@@ -261,12 +254,12 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 
 	if (perch__sysctl(c, PERCH_SYSCTL_NMI_WATCHDOG, &value) && value > 0)
 		snprintf(buffer, size,
-			 " (the NMI watchdog holds a counter: sysctl kernel.nmi_watchdog=0)");
+			 " (the NMI watchdog uses one: sysctl kernel.nmi_watchdog=0)");
 }
 
-/* ---- Lists, which are cut when they grow long ---- */
+/* ---- Lists, cut at a length ---- */
 
-#define LONGEST 120
+#define MAX_LIST 120
 
 static void cpus_present(const struct perch__case *c, char *buffer, size_t size)
 {
@@ -278,12 +271,12 @@ static void cpus_present(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "its CPUs");
 }
 
-/* Ranges, as the kernel writes them; cut before a range for which no room is left. */
+/* Ranges, as the kernel writes them; the list ends before a range that does not fit. */
 static void cpus_text(const struct perch_cpus *cpus, char *buffer, size_t size)
 {
 	size_t used = 0, last;
 
-	for (size_t first = 0; first < cpus->nr && used + 24 < size && used < LONGEST;
+	for (size_t first = 0; first < cpus->nr && used + 24 < size && used < MAX_LIST;
 	     first = last + 1) {
 		last = first;
 		while (last + 1 < cpus->nr && cpus->cpu[last + 1] == cpus->cpu[last] + 1)
@@ -312,7 +305,8 @@ static void cpus_of_pmu(const struct perch__case *c, char *buffer, size_t size)
 	if (pmu && pmu->cpus.nr)
 		cpus_text(&pmu->cpus, buffer, size);
 	else
-		snprintf(buffer, size, "those of its folder in /sys/bus/event_source/devices");
+		snprintf(buffer, size,
+			 "the CPUs that its directory in /sys/bus/event_source/devices lists");
 }
 
 static void pmu_types(const struct perch__case *c, char *buffer, size_t size)
@@ -321,10 +315,10 @@ static void pmu_types(const struct perch__case *c, char *buffer, size_t size)
 	size_t nr, used = 0;
 
 	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL)) {
-		snprintf(buffer, size, "they differ from boot to boot");
+		snprintf(buffer, size, "types change from boot to boot");
 		return;
 	}
-	for (size_t i = 0; i < nr && used < LONGEST && used + 80 < size; i++)
+	for (size_t i = 0; i < nr && used < MAX_LIST && used + 80 < size; i++)
 		used += snprintf(buffer + used, size - used, "%s%.48s %" PRIu32, used ? ", " : "",
 				 pmus[i].name, pmus[i].type);
 }
@@ -340,14 +334,14 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	if (pmu && (size_t)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events",
 				    pmu->name) < sizeof(path))
 		names = perch__file_text(c, path);
-	for (; names && *names && used < LONGEST && used + 80 < size;
+	for (; names && *names && used < MAX_LIST && used + 80 < size;
 	     names += length + (names[length] == '\n')) {
 		length = strcspn(names, "\n");
 		used += snprintf(buffer + used, size - used, "%s%.*s", used ? ", " : "",
 				 (int)(length < 60 ? length : 60), names);
 	}
 	if (!used)
-		snprintf(buffer, size, "none is listed there");
+		snprintf(buffer, size, "it lists none");
 }
 
 static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
@@ -360,7 +354,7 @@ static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "/sys/fs/cgroup");
 }
 
-/* Words that are a number, X(name, format, expression). */
+/* Placeholders that are a number, X(name, format, expression). */
 #define D   "%lld"
 #define U   "%llu"
 #define HEX "0x%llx"
@@ -386,10 +380,12 @@ static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 	X(branch_bits, HEX, c->attr.branch_sample_type & ~(uint64_t)(PERCH_SAMPLE_BRANCH_MAX - 1))
 /* clang-format on */
 
-/* Words that one call writes, X(name, call). */
+/* Other placeholders, X(name, statement that writes it). */
 /* clang-format off */
 #define TEXTS(X)                                                                                            \
-	X(paranoid, paranoid(c, buffer, size)) X(in_user_namespace, in_user_namespace(c, buffer, size))                               \
+	X(paranoid, paranoid(c, buffer, size))                                                              \
+	X(paranoid_level, current_value(c, PERCH_SYSCTL_PARANOID, buffer, size))                           \
+	 X(in_user_namespace, in_user_namespace(c, buffer, size))                               \
 	X(max_rate, current_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                           \
 	X(max_stack, current_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                                \
 	X(most_rate, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                            \

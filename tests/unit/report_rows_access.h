@@ -38,17 +38,18 @@ static const struct report access_reports[] = {
 	REPORT("a program with CAP_PERFMON at paranoid 4", UBUNTU_4, EACCES, PARANOID_ALL,
 	       ATTR(.type = PERCH_TYPE_RAW, .config = 0x5101c4, .sample_period = 500,
 		    .exclude_kernel = 1),
-	       WORDS("it is 4", "CAP_SYS_ADMIN", "kernel.perf_event_paranoid=3")),
+	       WORDS("currently 4", "CAP_SYS_ADMIN", "kernel.perf_event_paranoid=3")),
 	/* github.com/fsquillace/junest/issues/320 */
 	REPORT("root of a user namespace, with every capability in it", USER_NAMESPACE, EACCES,
 	       PARANOID_ALL, OR(USER_NAMESPACE), ATTR(CYCLES, OFTEN, USER_ONLY),
 	       WORDS("namespace", "paranoid")),
 	/* github.com/tud-zih-energy/lo2s/issues/133 */
 	REPORT("paranoid 3, taken for a missing event", DEBIAN_3, EACCES, PARANOID_ALL,
-	       ATTR(CYCLES, OFTEN, USER_ONLY), WORDS("it is 3", "kernel.perf_event_paranoid=2")),
+	       ATTR(CYCLES, OFTEN, USER_ONLY),
+	       WORDS("currently 3", "kernel.perf_event_paranoid=2")),
 	/* github.com/icl-utk-edu/papi/pull/257 */
 	REPORT("a probe of a library at paranoid 2", PARANOID_2, EACCES, KERNEL_PROFILING,
-	       ATTR(CYCLES), .field = "exclude_kernel", WORDS("it is 2", "exclude_kernel")),
+	       ATTR(CYCLES), .field = "exclude_kernel", WORDS("currently 2", "exclude_kernel")),
 	/* github.com/fedora-selinux/selinux-policy/issues/614 */
 	REPORT("a service under an enforcing policy", SELINUX, EACCES, SECURITY_MODULE,
 	       ATTR(CYCLES, OFTEN), .pid = -1, CPU(0), WORDS("SELinux", "audit")),

@@ -68,7 +68,7 @@ static const struct report hardware_reports[] = {
 	/* github.com/rr-debugger/rr/issues/2815, github.com/rr-debugger/rr/issues/1753 */
 	REPORT("a debugger in a virtual machine", NO_VPMU, ENOENT, NO_HARDWARE,
 	       ATTR(.type = PERCH_TYPE_RAW, .config = 0x5101c4, .sample_period = 500),
-	       .field = "type", WORDS("no hardware PMU")),
+	       .field = "type", WORDS("this machine has none")),
 	/* github.com/ostash/perfgrind/issues/2 */
 	REPORT("a profiler where perf record seemed to work", NO_VPMU, ENOENT, NO_HARDWARE,
 	       ATTR(CYCLES, OFTEN), WORDS("cpu-clock")),

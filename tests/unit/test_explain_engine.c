@@ -308,7 +308,7 @@ static void test_behind_a_filter(void **state)
 	filtered.gate = refused.errnum = EOPNOTSUPP; /* a filter may answer whatever it likes */
 	kernel_explain(&filtered, &refused, 0, &explanation);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
-	assert_non_null(strstr(explanation.finding[0].message, "refuses perf_event_open"));
+	assert_non_null(strstr(explanation.finding[0].message, "blocks perf_event_open"));
 	kernel_stop(&filtered);
 }
 

@@ -308,11 +308,11 @@ static void the_arithmetic_of_locked_memory(void **state)
 		skip();
 	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
-	assert_non_null(strstr(explanation.finding[0].message, "2052 KiB are to be locked"));
+	assert_non_null(strstr(explanation.finding[0].message, "2052 KiB of locked memory"));
 	assert_non_null(strstr(explanation.finding[0].message, "(516) x 2 CPUs = 1032 KiB"));
 	assert_non_null(strstr(explanation.finding[0].message, "RLIMIT_MEMLOCK (64 KiB)"));
 	/* 2052 - 1096 */
-	assert_non_null(strstr(explanation.finding[0].message, "956 KiB too few"));
+	assert_non_null(strstr(explanation.finding[0].message, "exceeds it by 956 KiB"));
 	/* 257 pages are 1028 KiB, 513 are too many */
 	assert_non_null(
 		strstr(explanation.finding[0].remedy, "at most 1 + 256 pages (1052672 bytes)"));
@@ -323,7 +323,7 @@ static void the_arithmetic_of_locked_memory(void **state)
 	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_LIKELY);
 	/* 1096 - 516 */
-	assert_non_null(strstr(explanation.finding[0].message, "taken more than 580 KiB"));
+	assert_non_null(strstr(explanation.finding[0].message, "use more than 580 KiB"));
 	op.length = SIZE_MAX; /* no sum turns over */
 	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_LOCKED);
@@ -343,7 +343,7 @@ static void what_a_read_needs(void **state)
 	(void)state;
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	/* 8 * (3 + 3 * 3) */
-	assert_non_null(strstr(explanation.finding[0].message, "gives 96 bytes for the 3 events"));
+	assert_non_null(strstr(explanation.finding[0].message, "needs 96 bytes for the 3 events"));
 	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_ID;
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_non_null(strstr(explanation.finding[0].remedy, "at least 24 bytes"));
