@@ -13,7 +13,7 @@ PAGE = manual_page.built("perch-causes.7")
 
 
 def entries(text):
-    """What stands below each cause: slug -> (kind, lines)."""
+    """The lines below each cause: slug -> (kind, lines)."""
     found = {}
     for line in text.split("\nCAUSES\n", 1)[-1].splitlines():
         head = re.fullmatch(r" {7}([a-z0-9-]+) \(([a-z-]+)\)", line)
@@ -24,9 +24,15 @@ def entries(text):
     return found
 
 
+def joined(header):
+    """The header without comments, with each macro on one line and each string in one piece."""
+    text = re.sub(r"/\*.*?\*/", "", read(header), flags=re.S)
+    return re.sub(r'" "', "", re.sub(r"\s*\\\n\s*", " ", text))
+
+
 def rules():
     """(cause, errno, fields) of each rule of the tables."""
-    row = re.compile(r'^(?:RULE|LAST)\((\w+),\s*(\w+),\s*(\w+),\s*(?:FIELDS\(([^)]*)\)|("[^"]*"))', re.M)
+    row = re.compile(r'^(?:RULE|FALLBACK)\((\w+),\s*(\w+),\s*(\w+),\s*(?:FIELDS\(([^)]*)\)|("[^"]*"))', re.M)
     lint = re.compile(r"^LINT\((\w+),\s*(\w+),\s*FIELDS\(([^)]*)\)", re.M)
     for path in sorted(glob.glob(os.path.join(manual_page.SOURCE, "src/explain/*.def"))):
         if path.endswith("/lint.def"):
@@ -41,10 +47,10 @@ def main():
     if not os.path.exists(PAGE):
         print("skipped: the pages were not built")
         return 77
-    text, said = manual_page.shown(PAGE)
-    verdict(said.splitlines(), "man shows the page without a word")
-    causes = re.findall(r'^\tX\((\w+), "([a-z0-9-]+)", (\w+), "(.*)"\)', read("include/perch/causes.h"), re.M)
-    kinds = re.findall(r'^\tX\(\w+, "([a-z0-9-]+)", "(.*)"\)', read("include/perch/error.h"), re.M)
+    text, warnings = manual_page.shown(PAGE)
+    verdict(warnings.splitlines(), "man shows the page without a warning")
+    causes = re.findall(r'\bX\((\w+), "([a-z0-9-]+)", (\w+), "(.*?)"\)', joined("include/perch/causes.h"))
+    kinds = re.findall(r'\bX\(\w+, "([a-z0-9-]+)", "(.*?)"\)', joined("include/perch/error.h"))
     page = entries(text)
     verdict([] if len(causes) > 150 else [str(len(causes))], "the headers have causes")
     verdict([slug for _, slug, _, _ in causes if slug not in page], "every cause is in the page")
@@ -63,7 +69,7 @@ def main():
     verdict([f"{name}: {cause}, {errno}" for name, cause, errno, fields in rows
              if not any(re.match(", ".join([errno] + fields) + r"( \(since Linux [0-9.]+\))?:", line)
                         for line in page.get(slugs.get(cause, ""), ["", []])[1])],
-            "every rule is told by its cause, errno and fields")
+            "every rule has its cause, errno and fields")
     verdict(sorted(set(re.findall(r"\{\w+\}", text))), "no placeholder is left as it is")
     return manual_page.failed
 

@@ -32,7 +32,7 @@ traced "exec by another thread during injected system calls" 0 "[0-9]+" 60 timeo
 verdict $? "that exec does not make every system call stop"
 traced "a program under a filter of its own" 0 1 1 "$perch" explain -- "$target" filtered
 "${PERCH_BUILD_ROOT:?}/tests/kernel/refuse_events" 1 "$perch" stat -e mem:0x1000:w -- true 2>out
-grep -q "filter on this process refuses perf_event_open.*who set the filter" out
+grep -q "filter of this process blocks perf_event_open.*where the filter is set" out
 verdict $? "a seccomp filter is reported as the cause, although perf refuses with the same errno"
 traced "signals during probes" 0 200 200 "$perch" explain -- "$target" signals
 traced "a child that is stopped and continued" 0 1 1 "$perch" explain -- "$target" stopped

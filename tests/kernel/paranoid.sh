@@ -70,7 +70,7 @@ refused() {		# value that would do, what is checked, arguments
 	local needed=$1 name=$2
 	shift 2
 	perch "$@"
-	[ $? -eq 1 ] && grep -q "kernel.perf_event_paranoid (it is $now)" "$dir/out" && grep -q -- "above $needed\b" "$dir/out"
+	[ $? -eq 1 ] && grep -q -- "kernel.perf_event_paranoid <= $needed (currently $now)" "$dir/out"
 	verdict $? "$name"
 }
 
@@ -166,7 +166,7 @@ if [ -s "$dir/tracing/events/sched/sched_switch/id" ] && traced --version; then
 			[ $? -eq 0 ] && grep -Eq '\([1-9][0-9]* samples\)' "$dir/out"
 			verdict $? "other tracepoints are recorded"
 		else
-			[ $? -eq 1 ] && grep -q "kernel.perf_event_paranoid (it is $number) forbids above -1" "$dir/out"
+			[ $? -eq 1 ] && grep -q "kernel.perf_event_paranoid <= -1 (currently $number)" "$dir/out"
 			verdict $? "the raw data of other tracepoints is refused"
 		fi
 	done
@@ -182,10 +182,10 @@ if [ $status -eq 0 ]; then
 	[ "$(value page-faults:u)" -ge 1 ]
 	verdict $? "user space is counted: this kernel has no such level"
 else
-	[ $status -eq 1 ] && grep -q "above 2 (it is 3)" "$dir/out" && grep -q "sysctl kernel.perf_event_paranoid=2" "$dir/out"
+	[ $status -eq 1 ] && grep -q "<= 2 (currently 3)" "$dir/out" && grep -q "sysctl kernel.perf_event_paranoid=2" "$dir/out"
 	verdict $? "everything is refused"
 fi
 perch stat -a -e page-faults -- true
-[ $? -eq 1 ] && grep -q '(it is 3)' "$dir/out"
+[ $? -eq 1 ] && grep -q '(currently 3)' "$dir/out"
 verdict $? "all CPUs are refused"
 exit $failed

@@ -285,7 +285,7 @@ verdict $? "--metric-only without metrics says so"
 ! { stat --metric-only -e cycles,instructions -- true; grep -q 'make no metrics' out; }
 verdict $? "and not where there are some"
 stat -e 1:99 -- true
-grep -q "there is no software event.*'perch list sw'" out && ! grep -q PERCH_ out
+grep -q "software event .* does not exist.*'perch list sw'" out && ! grep -q PERCH_ out
 verdict $? "why an event is not counted is told in words of the command"
 
 # ---- what excludes each other ----

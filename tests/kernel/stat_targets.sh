@@ -186,7 +186,7 @@ if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody --quiet -n -- true
 	[ $? -eq 0 ] && [ "$(wc -l < out)" -eq 12 ]
 	verdict $? "-d for an ordinary user"
 	as_nobody -a -A -e page-faults -- true
-	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid (it is 2)' out
+	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid <= 0 (currently 2)' out
 	verdict $? "all CPUs are refused with the sysctl's value"
 	as_nobody --per-thread -p $busy -e page-faults -- true
 	[ $? -eq 1 ] && grep -q "$busy" out

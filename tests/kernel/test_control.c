@@ -151,7 +151,7 @@ static void enables_disables_resets(void **state)
 	assert_int_equal(value_of(fd), 0);
 	close(fd);
 	expect(perch_event_enable(fd, false, NULL, &err), EBADF, &err, "not open");
-	expect(perch_event_disable(0, false, NULL, &err), ENOTTY, &err, "no event");
+	expect(perch_event_disable(0, false, NULL, &err), ENOTTY, &err, "not an event");
 	expect(perch_event_reset(-1, false, NULL, &err), EBADF, &err, "not open");
 	assert_int_equal(perch_event_reset(-1, false, NULL, NULL), -EBADF);
 }
@@ -230,10 +230,10 @@ static void refreshes(void **state)
 	}
 	close(fd);
 	fd = open_event("page-faults", NULL);
-	expect(perch_event_refresh(fd, 1, NULL, &err), EINVAL, &err, "does not sample");
+	expect(perch_event_refresh(fd, 1, NULL, &err), EINVAL, &err, "only counts");
 	close(fd);
 	fd = open_event("page-faults", &inherited);
-	expect(perch_event_refresh(fd, 1, NULL, &err), EINVAL, &err, "inherited");
+	expect(perch_event_refresh(fd, 1, NULL, &err), EINVAL, &err, "without inherit");
 	close(fd);
 }
 
@@ -264,7 +264,7 @@ static void changes_the_period(void **state)
 	unmap_ring(ring);
 	close(fd);
 	fd = open_event("cpu-clock", NULL);
-	expect(perch_event_set_period(fd, 7, NULL, &err), EINVAL, &err, "does not sample");
+	expect(perch_event_set_period(fd, 7, NULL, &err), EINVAL, &err, "only counts");
 	close(fd);
 	fd = open_event("page-faults", &often);
 	expect(perch_event_set_period(fd, 1ull << 62, NULL, &err), EINVAL, &err, "max_sample_rate");
@@ -287,7 +287,7 @@ static void redirects_output(void **state)
 	    third = open_event("dummy", &backward);
 
 	(void)state;
-	expect(perch_event_set_output(other, one, NULL, &err), EINVAL, &err, "none mapped");
+	expect(perch_event_set_output(other, one, NULL, &err), EINVAL, &err, "has no ring");
 	ring = map_ring(one);
 	assert_int_equal(perch_event_set_output(other, one, NULL, &err), 0);
 	assert_int_equal(perch_event_id(one, &one_id, NULL, &err), 0);
@@ -307,7 +307,7 @@ static void redirects_output(void **state)
 	expect(perch_event_set_output(other, 0, NULL, &err), EBADF, &err, "descriptors");
 	expect(perch_event_set_output(other, 99999, NULL, &err), EBADF, &err, "descriptors");
 	second = map_ring(other);
-	expect(perch_event_set_output(other, one, NULL, &err), EINVAL, &err, "its own mapped");
+	expect(perch_event_set_output(other, one, NULL, &err), EINVAL, &err, "own ring mapped");
 	unmap_ring(second);
 	unmap_ring(ring);
 	close(one);
@@ -324,12 +324,12 @@ static void filters_a_tracepoint(void **state)
 		int errnum;
 		const char *words;
 	} bad[] = {
-		{ "no_such_field == 1", EINVAL, "no expression" },
-		{ "sig ==", EINVAL, "no expression" },
-		{ "", EINVAL, "no expression" },
-		{ "(sig == 1", ENOENT, "does not close" },
-		{ "sig == 1)", EPERM, "not opened" },
-		{ "comm == \"x", ESRCH, "quotes" },
+		{ "no_such_field == 1", EINVAL, "valid expression" },
+		{ "sig ==", EINVAL, "valid expression" },
+		{ "", EINVAL, "empty" },
+		{ "(sig == 1", ENOENT, "without a closing" },
+		{ "sig == 1)", EPERM, "without an opening" },
+		{ "comm == \"x", ESRCH, "closing quote" },
 	};
 	const struct perch_options counting = { .enabled = 1 };
 	struct perch_error err;
@@ -372,7 +372,7 @@ static void pauses_output(void **state)
 	int fd = open_tracepoint("syscalls:sys_enter_getppid", &sampling);
 
 	(void)state;
-	expect(perch_event_pause_output(fd, true, NULL, &err), EINVAL, &err, "no ring");
+	expect(perch_event_pause_output(fd, true, NULL, &err), EINVAL, &err, "has none");
 	ring = map_ring(fd);
 	getppid_times(2);
 	assert_int_equal(perch_event_pause_output(fd, true, NULL, &err), 0);
@@ -424,8 +424,8 @@ static void runs_bpf_programs(void **state)
 	syscall(SYS_getpgrp);
 	assert_int_equal(value_of(fd), 1);
 	expect(perch_event_set_bpf(fd, 99999, NULL, &err), EBADF, &err, "not open");
-	expect(perch_event_set_bpf(fd, filter, NULL, &err), EINVAL, &err, "of a kind");
-	expect(perch_event_set_bpf(software, program, NULL, &err), EINVAL, &err, "of a kind");
+	expect(perch_event_set_bpf(fd, filter, NULL, &err), EINVAL, &err, "its type");
+	expect(perch_event_set_bpf(software, program, NULL, &err), EINVAL, &err, "its type");
 	assert_int_equal(perch_event_set_bpf(fd, program, NULL, &err), 0);
 	syscall(SYS_getpgrp);
 	assert_int_equal(value_of(fd), 1);
@@ -438,7 +438,7 @@ static void runs_bpf_programs(void **state)
 	assert_int_equal(perch_event_query_bpf(fd, ids, 4, &nr, NULL, &err), 0);
 	expect(perch_event_set_bpf(fd, program, NULL, &err), EEXIST, &err, "already");
 	expect(perch_event_query_bpf(software, ids, 4, &nr, NULL, &err), EINVAL, &err,
-	       "no tracepoint");
+	       "a tracepoint");
 	expect(perch_event_set_bpf(0, program, NULL, &err), ENOTTY, &err, "4.1");
 	close(fd);
 	close(software);
@@ -482,12 +482,13 @@ static void moves_a_breakpoint(void **state)
 	watched[0] = 1;
 	assert_int_equal(value_of(fd), 2 * HITS);
 	wrong.sample_period = 3;
-	expect(perch_event_modify(fd, &wrong, NULL, &err), EINVAL, &err, "another address");
+	expect(perch_event_modify(fd, &wrong, NULL, &err), EINVAL, &err, "more than address");
 	wrong = attr;
 	wrong.bp_len = 3;
-	expect(perch_event_modify(fd, &wrong, NULL, &err), EINVAL, &err, "another address");
+	expect(perch_event_modify(fd, &wrong, NULL, &err), EINVAL, &err, "more than address");
 	software = open_event("page-faults:u", NULL);
-	expect(perch_event_modify(software, &last, NULL, &err), EOPNOTSUPP, &err, "no breakpoint");
+	expect(perch_event_modify(software, &last, NULL, &err), EOPNOTSUPP, &err,
+	       "only breakpoints");
 	wrong.size = 3;
 	expect(perch_event_modify(fd, &wrong, NULL, &err), E2BIG, &err, "attr.size");
 	expect(perch_event_modify(0, &attr, NULL, &err), ENOTTY, &err, "4.17");

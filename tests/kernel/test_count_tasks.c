@@ -202,7 +202,7 @@ static int unprivileged_user(void)
 		return 3;
 	if (err.kind != PERCH_ERROR_PARANOID || strcmp(err.field, "exclude_kernel"))
 		return 4;
-	if (!strstr(err.message, "(it is 2)") || !strstr(err.remedy, "exclude_kernel"))
+	if (!strstr(err.message, "(currently 2)") || !strstr(err.remedy, "exclude_kernel"))
 		return 5;
 	if (perch_counter_open(&faults, "page-faults:u", &PERCH_SELF, &options, &err))
 		return 6;

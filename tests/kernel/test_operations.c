@@ -138,7 +138,7 @@ static void rings(void **state)
 	refuse_map(&event, 4 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length",
 		   words);
 	refuse_map(&event, 8 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length",
-		   "power of two");
+		   "1 + 2^n pages");
 	refuse_map(&event, 0, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length", "is 0");
 	refuse_map(&event, 9 * page, RW | PROT_EXEC, MAP_SHARED, 0, EPERM, PERCH_CAUSE_MMAP_EXEC,
 		   "protection", "PROT_EXEC");
@@ -161,7 +161,7 @@ static void rings(void **state)
 	assert_int_equal(answer.next[1].cause, PERCH_CAUSE_MMAP_LENGTH);
 	map_ring(&event, 8);
 	refuse_map(&event, 5 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_EXISTING, "length",
-		   "is there already");
+		   "already has a ring");
 	close_event(&event);
 	close_event(&inherited);
 	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBADF, PERCH_CAUSE_NOT_AN_EVENT, "fd",
@@ -203,7 +203,7 @@ static void aux_areas(void **state)
 	refuse_map(&event, 4 * page, RW, MAP_SHARED, 16 * page, EOPNOTSUPP, PERCH_CAUSE_MMAP_NO_AUX,
 		   "offset", "no AUX area");
 	refuse_map(&event, 2 * page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MMAP_OFFSET,
-		   "offset", "this kind of event");
+		   "offset", "this type of event");
 	close_event(&event);
 }
 
@@ -362,25 +362,26 @@ static void requests(void **state)
 	(void)state;
 	REFUSE(&event, 0x2499, 0, ENOTTY, PERCH_CAUSE_IOCTL_UNKNOWN, "request", "0x2499");
 	REFUSE(&event, PERCH_IOC_ID, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument",
-	       "tell the id");
-	REFUSE(&event, PERCH_IOC_PAUSE_OUTPUT, 1, EINVAL, PERCH_CAUSE_IOCTL_PAUSE, "fd", "no ring");
+	       "read the id");
+	REFUSE(&event, PERCH_IOC_PAUSE_OUTPUT, 1, EINVAL, PERCH_CAUSE_IOCTL_PAUSE, "fd",
+	       "has none");
 	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER,
 	       "argument", "attr");
 	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EOPNOTSUPP, PERCH_CAUSE_IOCTL_MODIFY,
-	       "type", "no breakpoint");
+	       "type", "only breakpoints");
 	attr = clock.attr;
 	/* since 6.2 */
 	if (ioctl(clock.fd, PERCH_IOC_MODIFY_ATTRIBUTES, &attr) && errno == EINVAL)
 		REFUSE(&clock, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EINVAL, PERCH_CAUSE_IOCTL_MODIFY,
-		       "type", "no breakpoint");
+		       "type", "only breakpoints");
 	attr.size = 3;
 	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, E2BIG, PERCH_CAUSE_IOCTL_MODIFY, "size",
 	       "below 64");
 	map_ring(&event, 8);
 	REFUSE(&event, PERCH_IOC_SET_OUTPUT, -1L, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "fd",
-	       "of its own mapped");
+	       "own ring mapped");
 	assert_int_equal(ioctl(none.fd, PERCH_IOC_ENABLE, 0), -1);
-	expect(unknown, NULL, errno, PERCH_CAUSE_NOT_AN_EVENT, "fd", "no event");
+	expect(unknown, NULL, errno, PERCH_CAUSE_NOT_AN_EVENT, "fd", "not an event");
 	assert_int_equal(ioctl(-1, PERCH_IOC_ENABLE, 0), -1);
 	expect(unknown, NULL, errno, PERCH_CAUSE_NOT_AN_EVENT, "fd", "not open");
 	close(none.fd);
@@ -407,14 +408,14 @@ static void refresh_and_period(void **state)
 	REFUSE(&counting, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "sample_period",
 	       "counts");
 	REFUSE(&inherited, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "inherit",
-	       "inherited");
+	       "without inherit");
 	REFUSE(&inherited, PERCH_IOC_PERIOD, 2000, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument",
 	       "0x7d0");
 	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
 		       PERCH_CAUSE_IOCTL_PERIOD, "sample_period", "is 0");
 	op.period = 1ull << 63;
 	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
-		       PERCH_CAUSE_IOCTL_PERIOD, "sample_period", "highest bit");
+		       PERCH_CAUSE_IOCTL_PERIOD, "sample_period", "below 2^63");
 	op.period = 5;
 	refuse_control(&counting, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
 		       PERCH_CAUSE_IOCTL_PERIOD, "sample_period", "counts");
@@ -422,7 +423,7 @@ static void refresh_and_period(void **state)
 			 0);
 	op.period = rate + 1;
 	refuse_control(&frequent, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
-		       PERCH_CAUSE_IOCTL_PERIOD, "sample_freq", "samples a second");
+		       PERCH_CAUSE_IOCTL_PERIOD, "sample_freq", " Hz needs");
 	close_event(&counting);
 	close_event(&inherited);
 	close_event(&frequent);
@@ -442,7 +443,7 @@ static void outputs(void **state)
 	op.other_fd = ring.fd;
 	event = open_at(plain, 0, 0);
 	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
-		       "cpu", "CPU 0 and");
+		       "cpu", "on CPU 0, the other");
 	close_event(&event);
 	clock.use_clockid = 1;
 	clock.clockid = CLOCK_MONOTONIC;
@@ -453,7 +454,7 @@ static void outputs(void **state)
 	backward.write_backward = 1;
 	event = open_event(backward);
 	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
-		       "write_backward", "one end");
+		       "write_backward", "only one of them");
 	close_event(&event);
 	event = open_event(plain);
 	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 0xffffffffu, EBADF, PERCH_CAUSE_IOCTL_OUTPUT_FD,
@@ -467,7 +468,7 @@ static void outputs(void **state)
 	other.has_ring = true;
 	map_ring(&event, 8);
 	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
-		       "fd", "of its own mapped");
+		       "fd", "own ring mapped");
 	close_event(&event);
 	close_event(&empty);
 	close_event(&ring);
@@ -530,9 +531,9 @@ static void filters(void **state)
 		const char *words;
 	} bad[] = {
 		{ "", EINVAL, "empty" },
-		{ "(sig == 1", ENOENT, "does not close" },
-		{ "sig == 1)", EPERM, "has not opened" },
-		{ "comm ~ \"x", ESRCH, "quotes" },
+		{ "(sig == 1", ENOENT, "without a closing" },
+		{ "sig == 1)", EPERM, "without an opening" },
+		{ "comm ~ \"x", ESRCH, "closing quote" },
 	};
 
 	(void)state;
@@ -540,7 +541,7 @@ static void filters(void **state)
 	longest[3 * page - 1] = '\0';
 	op.filter = longest;
 	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)longest, EINVAL,
-		       PERCH_CAUSE_IOCTL_FILTER, "argument", "longer than a page");
+		       PERCH_CAUSE_IOCTL_FILTER, "argument", "shorter than a page");
 	for (size_t i = 0; i < NR(bad); i++) {
 		op.filter = bad[i].filter;
 		refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)bad[i].filter,
@@ -550,7 +551,7 @@ static void filters(void **state)
 	       "0x0");
 	op.filter = "sig == 1";
 	refuse_control(&software, op, PERCH_IOC_SET_FILTER, (unsigned long)op.filter, EINVAL,
-		       PERCH_CAUSE_IOCTL_FILTER, "type", "takes no filter");
+		       PERCH_CAUSE_IOCTL_FILTER, "type", "take a filter");
 	assert_int_equal(ioctl(event.fd, PERCH_IOC_SET_FILTER, op.filter), 0);
 	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)op.filter, EEXIST,
 		       PERCH_CAUSE_IOCTL_FILTER_SET, "fd", "already");
@@ -573,7 +574,7 @@ static void programs(void **state)
 	REFUSE(&event, PERCH_IOC_QUERY_BPF, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument",
 	       "query");
 	REFUSE(&software, PERCH_IOC_QUERY_BPF, query, EINVAL, PERCH_CAUSE_IOCTL_BPF_QUERY, "type",
-	       "no tracepoint");
+	       "a tracepoint");
 	REFUSE(&event, PERCH_IOC_SET_BPF, 99999, EBADF, PERCH_CAUSE_IOCTL_BPF, "argument", "99999");
 	close_event(&event);
 	close_event(&software);
@@ -614,7 +615,7 @@ static void reads(void **state)
 		assert_int_equal(sscanf(answer.finding[0].remedy, "pass a buffer of at least %zu",
 					&need),
 				 1);
-		snprintf(text, sizeof(text), "gives %zu bytes", need);
+		snprintf(text, sizeof(text), "needs %zu bytes", need);
 		refuse_read(&event, words, need - 1, ENOSPC, PERCH_CAUSE_READ_SHORT, "size", text);
 		assert_int_equal(read(event.fd, words, need), need);
 		close_event(&member);
@@ -622,7 +623,7 @@ static void reads(void **state)
 	}
 	event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
 	refuse_read(&event, (void *)8, 8, EFAULT, PERCH_CAUSE_READ_POINTER, "argument",
-		    "cannot be written");
+		    "not writable");
 	close_event(&event);
 	refuse_read(&event, words, 8, EBADF, PERCH_CAUSE_NOT_AN_EVENT, "fd", "not open");
 }

@@ -266,8 +266,8 @@ static void explains_cgroup_targets(void **state)
 	assert_non_null(strstr(err.message, "cgroup_fd 77 is not"));
 	cgroup.cpu = -1;
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, 0, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "cgroup_fd 77 with cpu -1"));
-	assert_non_null(strstr(err.remedy, "one event for each CPU"));
+	assert_non_null(strstr(err.message, "cpu is -1 (cgroup_fd is 77)"));
+	assert_non_null(strstr(err.remedy, "one event per CPU"));
 }
 
 static void refuses_invalid_sets(void **state)

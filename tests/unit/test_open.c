@@ -483,8 +483,8 @@ static void refusals_are_explained(void **state)
 	cgroup.cpu = -1;
 	seen.answer = -EINVAL;
 	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "cgroup_fd 5 with cpu -1"));
-	assert_non_null(strstr(err.remedy, "one event for each CPU"));
+	assert_non_null(strstr(err.message, "cpu is -1 (cgroup_fd is 5)"));
+	assert_non_null(strstr(err.remedy, "one event per CPU"));
 	attr.size = 10;
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
 	assert_string_equal(err.field, "size");
