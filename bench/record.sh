@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Compares the CPU time of the recorder itself (user + system, from start to a finished file) with perf's, at 20 kHz on
-# every CPU, with a busy program on each: record.sh [BUILD]. The recorders alternate; the best round of each is the result.
+# Compares the CPU time of the recorders perch and perf (user + system, from the start to the end):
+# record.sh [BUILD]. They sample at 20 kHz, with a busy program on each CPU. The recorders alternate,
+# and the best round of each is the result.
 set -u
 smoke=${BENCH_SMOKE:-}
 perch=$(realpath "${1:-build}/perch")
@@ -27,7 +28,7 @@ for _ in $(seq "$(nproc)"); do
 done
 trap 'kill "${busy[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
 
-# Milliseconds of CPU time of a command and its children. The child is the same short sleep for both recorders.
+# Milliseconds of CPU time of a command and its children. Both recorders run the same short sleep.
 cpu_ms() {
 	TIMEFORMAT='%3U %3S'
 	if ! { time "$@" >log 2>&1; } 2>times; then
@@ -53,16 +54,21 @@ compare() { # title, options
 		rm -f ./*.data*
 		ms=$(cpu_ms perf record "$@" -F "$hz" -o perf.data -- sleep "$seconds") || return 1
 		[ -n "$best_perf" ] && [ "$ms" -ge "$best_perf" ] || best_perf=$ms
-		ms=$(cpu_ms "$perch" record "$@" -F "$hz" -o perch.data -- sleep "$seconds") || return 1
+		ms=$(cpu_ms "$perch" record "$@" -F "$hz" -o perch.data -- sleep "$seconds") ||
+			return 1
 		[ -n "$best_perch" ] && [ "$ms" -ge "$best_perch" ] || best_perch=$ms
 		lost_perf=$((lost_perf + $(lost perf.data)))
 		lost_perch=$((lost_perch + $(lost perch.data)))
 	done
-	printf '%-28s perf %5d ms (%s samples, %d LOST)   perch %5d ms (%s samples, %d LOST%s)   ratio %s\n' \
-		"$title" "$best_perf" "$(samples perf.data)" "$lost_perf" "$best_perch" "$(samples perch.data)" "$lost_perch" \
-		"$([ "$lost_perch" -eq 0 ] || [ "$lost_perf" -ne 0 ] || echo ', MISSED')" \
-		"$(awk -v a="$best_perch" -v b="$best_perf" \
-			'BEGIN { r = b ? a / b : 0; printf "%.2f (target <= 0.50%s)", r, (r > 0.5 ? ", MISSED" : "") }')"
+	printf '%-28s perf %5d ms (%s samples, %d LOST)   ' \
+		"$title" "$best_perf" "$(samples perf.data)" "$lost_perf"
+	printf 'perch %5d ms (%s samples, %d LOST%s)   ratio ' \
+		"$best_perch" "$(samples perch.data)" "$lost_perch" \
+		"$([ "$lost_perch" -eq 0 ] || [ "$lost_perf" -ne 0 ] || echo ', MISSED')"
+	awk -v a="$best_perch" -v b="$best_perf" 'BEGIN {
+		ratio = b ? a / b : 0
+		printf "%.2f (target <= 0.50%s)\n", ratio, (ratio > 0.5 ? ", MISSED" : "")
+	}'
 }
 
 compare "record -a, $hz Hz" -e cpu-clock -a &&

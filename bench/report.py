@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares perch report and perch script with perf's, on a large recording of gcc: report.py [BUILD].
+"""Compares perch report and perch script with perf's, on a large recording of gcc.
 
-PERF_DATA names an existing recording to use."""
+Usage: report.py [BUILD]. PERF_DATA names an existing recording to use."""
 import os
 import subprocess
 import sys
@@ -15,7 +15,7 @@ FREQUENCY = 20000
 
 
 def write_program(path, functions):
-    """Writes C that takes gcc -O2 long: many functions, each with loops, branches and divisions."""
+    """Writes C that gcc -O2 compiles slowly: many functions with loops, branches and divisions."""
     with open(path, "w", encoding="ascii") as out:
         out.write("#include <string.h>\n")
         for i in range(functions):
@@ -51,9 +51,10 @@ def count_samples(perf, data):
     return 0
 
 
-def record(perf, folder):
-    """Makes a recording of at least SAMPLES samples. The program grows until gcc takes long enough."""
-    source, data = os.path.join(folder, "large.c"), os.path.join(folder, "perf.data")
+def record(perf, directory):
+    """Makes a recording of at least SAMPLES samples. The program grows until they are reached."""
+    source = os.path.join(directory, "large.c")
+    data = os.path.join(directory, "perf.data")
     functions = 3 if compare.SMOKE else 3000
     while True:
         write_program(source, functions)
@@ -71,16 +72,18 @@ def record(perf, folder):
 
 def main():
     perch, perf = compare.commands()
-    with tempfile.TemporaryDirectory(prefix="perch-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="perch-bench-") as directory:
         data = os.environ.get("PERF_DATA")
         samples = count_samples(perf, data) if data else 0
         if not data:
-            data, samples = record(perf, folder)
+            data, samples = record(perf, directory)
         print(f"{samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
         report = ["report", "--stdio", "-i", data]
-        compare.print_comparison("report", *compare.alternate([perch, *report], [perf, *report], 3), 0.10, 1)
+        times = compare.alternate([perch, *report], [perf, *report], 3)
+        compare.print_comparison("report", *times, 0.10, 1)
         script = ["script", "-i", data]
-        compare.print_comparison("script", *compare.alternate([perch, *script], [perf, *script], 5), 0.20)
+        times = compare.alternate([perch, *script], [perf, *script], 5)
+        compare.print_comparison("script", *times, 0.20)
 
 
 main()

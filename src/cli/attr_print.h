@@ -7,7 +7,7 @@
 
 /*
  * The system calls of the kernel; each perf_event_open is printed to stderr while *level is 2 or
- * more. perch_machine_new() takes .calls, so all attempts are printed, also those that fail.
+ * more. perch_machine_new() takes .calls, so failed attempts are printed too.
  */
 struct cli_shown_calls {
 	struct perch_syscalls calls;

@@ -159,7 +159,7 @@ static void limit_grows_with_synthesized_records(void **state)
 	record_sideband_clear(&sideband);
 }
 
-static void has_only_side_band_records(void **state)
+static void has_only_sideband_records(void **state)
 {
 	(void)state;
 	assert_true(record_sideband_has(PERCH_RECORD_MMAP2));
@@ -179,7 +179,7 @@ int main(void)
 		cmocka_unit_test(keeps_a_reused_pid),
 		cmocka_unit_test(drops_the_oldest_records_at_the_limit),
 		cmocka_unit_test(limit_grows_with_synthesized_records),
-		cmocka_unit_test(has_only_side_band_records),
+		cmocka_unit_test(has_only_sideband_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

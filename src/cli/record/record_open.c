@@ -213,7 +213,7 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 	if (by_default && record_plan_default_event(plan, options))
 		return CLI_EXIT_FAILURE;
 	rc = try_open(sampler, plan, options, program, &err);
-	/* without a PMU of the cores there are no cycles, whatever the clock */
+	/* without a PMU of the cores, cycles fail with every clock */
 	if (rc == -EINVAL && err.cause == PERCH_CAUSE_CLOCKID_NMI &&
 	    !has_core_pmu(options->machine))
 		rc = -ENOENT;

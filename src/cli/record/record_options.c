@@ -59,18 +59,21 @@ struct row {
 	size_t offset;
 };
 
-/* clang-format off */
+#define ROW(letter, name, what, help, kind, call, optional, hidden, member)              \
+	{                                                                                \
+		{ letter, name, what, help, kind, NULL, call, optional, hidden }, member \
+	}
+#define MEMBER(member) offsetof(struct record_options, member)
 #define FLAG(letter, name, help, member) \
-	{ { letter, name, NULL, help, CLI_FLAG, NULL, NULL, false, false }, offsetof(struct record_options, member) }
+	ROW(letter, name, NULL, help, CLI_FLAG, NULL, false, false, MEMBER(member))
 #define STRING(letter, name, what, help, member) \
-	{ { letter, name, what, help, CLI_STRING, NULL, NULL, false, false }, offsetof(struct record_options, member) }
+	ROW(letter, name, what, help, CLI_STRING, NULL, false, false, MEMBER(member))
 #define CALL(letter, name, what, help, call) \
-	{ { letter, name, what, help, CLI_CALL, NULL, call, false, false }, 0 }
+	ROW(letter, name, what, help, CLI_CALL, call, false, false, 0)
 #define ATTACHED(letter, name, what, help, call) \
-	{ { letter, name, what, help, CLI_CALL_ATTACHED, NULL, call, true, false }, 0 }
+	ROW(letter, name, what, help, CLI_CALL_ATTACHED, call, true, false, 0)
 #define IGNORED(letter, name) \
-	{ { letter, name, NULL, "", CLI_FLAG, NULL, NULL, false, true }, offsetof(struct record_options, ignored) }
-/* clang-format on */
+	ROW(letter, name, NULL, "", CLI_FLAG, NULL, false, true, MEMBER(ignored))
 
 static const struct row rows[] = {
 	CALL('e', "event", "EVENTS", "events to sample (perch list)", add_events),
@@ -138,9 +141,8 @@ static const struct row rows[] = {
 	FLAG(0, "buildid-mmap", "build ids in MMAP2 records", flag[RECORD_BUILD_ID_MMAP]),
 	FLAG('B', "no-buildid", "do not write build ids", no_build_ids),
 	FLAG('q', "quiet", "print only errors", quiet),
-	{ { 'v', "verbose", NULL, "print more; twice: each attr and perf_event_open call",
-	    CLI_COUNT, NULL, NULL, false, false },
-	  offsetof(struct record_options, verbose) },
+	ROW('v', "verbose", NULL, "print more; twice: each attr and perf_event_open call",
+	    CLI_COUNT, NULL, false, false, MEMBER(verbose)),
 	/* perch always does what these say */
 	IGNORED('N', "no-buildid-cache"),
 	IGNORED('T', "timestamp"),

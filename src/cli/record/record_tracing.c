@@ -156,8 +156,7 @@ static bool find_by_id(const char *tracefs, struct tracepoint *point)
 	return found;
 }
 
-/* Lists each tracepoint once, without those that no longer exist. Returns their number or -ENOMEM.
- */
+/* Lists each tracepoint that still exists once. Returns their number or -ENOMEM. */
 static ssize_t find_points(const struct perch_events *events, const char *tracefs,
 			   struct tracepoint **points)
 {
