@@ -188,7 +188,7 @@ enum perch_sideband {
  * Where options may be NULL, the event is a disabled counter that reports its times.
  */
 struct perch_options {
-	/** A sample is taken every so many events, 1..2^63-1. 0: frequency is used. Excludes
+	/** A sample is taken every so many events, 1..2^63-1. 0: frequency is used. Not with
 	 * frequency. If both are 0, the event counts. */
 	uint64_t period;
 	/** Samples per second, at most kernel.perf_event_max_sample_rate. 0: period is used. */
@@ -200,7 +200,7 @@ struct perch_options {
 	uint64_t read;
 	/** Side-band records: PERCH_SIDEBAND_* bits. */
 	uint32_t sideband;
-	/** poll(2) wakes up every so many samples. 0: wakeup_bytes is used. Excludes wakeup_bytes.
+	/** poll(2) wakes up every so many samples. 0: wakeup_bytes is used. Not with wakeup_bytes.
 	 */
 	uint32_t wakeup_events;
 	/** poll(2) wakes up when so many bytes are in the ring. 0: half of the ring. Since 2.6.32.
@@ -243,10 +243,10 @@ struct perch_options {
 	unsigned exclude_callchain_user : 1;
 	/** Call chains have no kernel part. Since 3.7. */
 	unsigned exclude_callchain_kernel : 1;
-	/** The event is enabled when the target calls exec(2). Excludes enabled and remove_on_exec.
+	/** The event is enabled when the target calls exec(2). Not with enabled or remove_on_exec.
 	 */
 	unsigned enable_on_exec : 1;
-	/** The event is removed when the target calls exec(2). Excludes enable_on_exec. Since 5.13.
+	/** The event is removed when the target calls exec(2). Not with enable_on_exec. Since 5.13.
 	 */
 	unsigned remove_on_exec : 1;
 	/** All records have the fields TID, TIME, ID, STREAM_ID, CPU and IDENTIFIER of sample.
@@ -255,12 +255,12 @@ struct perch_options {
 	/** Overwrite mode: the kernel writes the ring from its end towards its start. The ring must
 	 * be mapped read-only. Since 4.7. */
 	unsigned write_backward : 1;
-	/** Samples are written into the AUX area of the group leader. Excludes aux_sample_size,
-	 * aux_pause and aux_resume. Since 5.4. */
+	/** Samples are written into the AUX area of the group leader. Not with aux_sample_size,
+	 * aux_pause or aux_resume. Since 5.4. */
 	unsigned aux_output : 1;
-	/** The AUX event starts paused. Excludes aux_pause and aux_resume. Since 6.13. */
+	/** The AUX event starts paused. Not with aux_pause or aux_resume. Since 6.13. */
 	unsigned aux_start_paused : 1;
-	/** A sample pauses the AUX event of the group. Excludes aux_resume. Since 6.13. */
+	/** A sample pauses the AUX event of the group. Not with aux_resume. Since 6.13. */
 	unsigned aux_pause : 1;
 	/** A sample resumes the AUX event of the group. Since 6.13. */
 	unsigned aux_resume : 1;

@@ -7,7 +7,7 @@
 #include "internal.h"
 
 #define BRANCHES(what) (options->branch_sample_type & PERCH_SAMPLE_BRANCH_##what)
-#define OTHER_KINDS                                                                                \
+#define OTHER_BRANCH_TYPES                                                                         \
 	(PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_ANY_CALL | PERCH_SAMPLE_BRANCH_ANY_RETURN | \
 	 PERCH_SAMPLE_BRANCH_IND_CALL | PERCH_SAMPLE_BRANCH_COND | PERCH_SAMPLE_BRANCH_IND_JUMP |  \
 	 PERCH_SAMPLE_BRANCH_CALL | PERCH_SAMPLE_BRANCH_ABORT_TX)
@@ -38,11 +38,11 @@ static int contradiction(const char *field, const char *sentence, struct perch_e
 static int check_sampling(const struct perch_options *options, struct perch_error *err)
 {
 	REFUSE(options->period && options->frequency, "sample_period",
-	       "period and frequency exclude each other: a sampling rate is one of the two");
+	       "period and frequency cannot be used together: a sampling rate is one of the two");
 	REFUSE(options->wakeup_events && options->wakeup_bytes, "wakeup_events",
-	       "wakeup_events and wakeup_bytes exclude each other: the kernel has one field for both");
+	       "wakeup_events and wakeup_bytes cannot be used together: the kernel has one field for both");
 	REFUSE(SAMPLES(WEIGHT) && SAMPLES(WEIGHT_STRUCT), "sample_type",
-	       "PERCH_SAMPLE_WEIGHT and PERCH_SAMPLE_WEIGHT_STRUCT exclude each other: a sample has one weight");
+	       "PERCH_SAMPLE_WEIGHT and PERCH_SAMPLE_WEIGHT_STRUCT cannot be used together: a sample has one weight");
 	REFUSE(options->clockid && !options->use_clockid, "clockid",
 	       "clockid needs use_clockid: the kernel ignores it otherwise");
 	REFUSE(options->precise && !perch__is_sampling(options), "precise_ip",
@@ -62,11 +62,11 @@ static int check_branches(const struct perch_options *options, struct perch_erro
 	       "PERCH_SAMPLE_BRANCH_STACK needs a branch type in branch_sample_type, like PERCH_SAMPLE_BRANCH_ANY");
 	REFUSE(options->branch_sample_type && !SAMPLES(BRANCH_STACK), "branch_sample_type",
 	       "branch_sample_type needs PERCH_SAMPLE_BRANCH_STACK in sample");
-	REFUSE(BRANCHES(CALL_STACK) && options->branch_sample_type & OTHER_KINDS,
+	REFUSE(BRANCHES(CALL_STACK) && options->branch_sample_type & OTHER_BRANCH_TYPES,
 	       "branch_sample_type",
-	       "PERCH_SAMPLE_BRANCH_CALL_STACK excludes the other branch types, like PERCH_SAMPLE_BRANCH_ANY");
+	       "PERCH_SAMPLE_BRANCH_CALL_STACK cannot be used with other branch types, like PERCH_SAMPLE_BRANCH_ANY");
 	REFUSE(BRANCHES(CALL_STACK) && BRANCHES(COUNTERS), "branch_sample_type",
-	       "PERCH_SAMPLE_BRANCH_CALL_STACK and PERCH_SAMPLE_BRANCH_COUNTERS exclude each other");
+	       "PERCH_SAMPLE_BRANCH_CALL_STACK and PERCH_SAMPLE_BRANCH_COUNTERS cannot be used together");
 	return 0;
 }
 
@@ -93,21 +93,21 @@ static int check_stacks(const struct perch_options *options, struct perch_error 
 	REFUSE(options->defer_callchain && !SAMPLES(CALLCHAIN), "defer_callchain",
 	       "defer_callchain needs PERCH_SAMPLE_CALLCHAIN in sample");
 	REFUSE(options->defer_callchain && options->exclude_callchain_user, "defer_callchain",
-	       "defer_callchain and exclude_callchain_user exclude each other: the user call chain is what is deferred");
+	       "defer_callchain and exclude_callchain_user cannot be used together: the user call chain is deferred");
 	return 0;
 }
 
 static int check_aux(const struct perch_options *options, struct perch_error *err)
 {
 	REFUSE(options->aux_pause && options->aux_resume, "aux_action",
-	       "aux_pause and aux_resume exclude each other");
+	       "aux_pause and aux_resume cannot be used together");
 	REFUSE(options->aux_output && (options->aux_pause || options->aux_resume), "aux_output",
-	       "aux_output excludes aux_pause and aux_resume");
+	       "aux_output cannot be used with aux_pause or aux_resume");
 	REFUSE(options->aux_output && options->aux_sample_size, "aux_output",
-	       "aux_output and aux_sample_size exclude each other");
+	       "aux_output and aux_sample_size cannot be used together");
 	REFUSE(options->aux_start_paused && (options->aux_pause || options->aux_resume),
 	       "aux_start_paused",
-	       "aux_start_paused excludes aux_pause and aux_resume: the AUX event starts paused, other events of the group pause and resume it");
+	       "aux_start_paused cannot be used with aux_pause or aux_resume: the AUX event starts paused, other events of the group pause and resume it");
 	REFUSE(options->aux_sample_size && !SAMPLES(AUX), "aux_sample_size",
 	       "aux_sample_size needs PERCH_SAMPLE_AUX in sample");
 	REFUSE(SAMPLES(AUX) && !options->aux_sample_size, "aux_sample_size",
@@ -124,9 +124,9 @@ static int check_scope(const struct perch_options *options, struct perch_error *
 	REFUSE(options->inherit && SAMPLES(READ) && !SAMPLES(TID), "inherit",
 	       "inherit with PERCH_SAMPLE_READ needs PERCH_SAMPLE_TID: each thread has a count of its own");
 	REFUSE(options->enable_on_exec && options->remove_on_exec, "remove_on_exec",
-	       "enable_on_exec and remove_on_exec exclude each other");
+	       "enable_on_exec and remove_on_exec cannot be used together");
 	REFUSE(options->enabled && options->enable_on_exec, "enable_on_exec",
-	       "enabled and enable_on_exec exclude each other: the event starts at the open or at the exec");
+	       "enabled and enable_on_exec cannot be used together: the event starts at the open or at the exec");
 	REFUSE(options->sigtrap && !options->remove_on_exec, "sigtrap",
 	       "sigtrap needs remove_on_exec: a new program does not have the signal handler");
 	REFUSE(options->sigtrap && !perch__is_sampling(options), "sigtrap",
