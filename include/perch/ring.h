@@ -162,7 +162,7 @@ enum perch_snapshot_order {
  *
  * Pauses the ring, if it is not paused; perch_ring_resume() resumes it. If the ring is in memory,
  * the caller ensures that nobody writes to it. A second snapshot of a paused ring has the same
- * records; one after resuming has those that are not overwritten.
+ * records; a snapshot after resuming has the records that are not overwritten.
  *
  * The oldest record is left out and counted as cut if newer records overwrite a part of it.
  *
@@ -385,7 +385,7 @@ struct perch_sampler_options {
 	const struct perch_cpus *cpus; /**< CPUs to sample; NULL is all online CPUs */
 	/**
 	 * Threads to sample instead of target.pid; 0 is the calling thread. If there are several,
-	 * those that have ended are skipped, unless all have. NULL with nr_threads 0.
+	 * ended ones are skipped, unless all have ended. NULL with nr_threads 0.
 	 */
 	const pid_t *threads;
 	size_t nr_threads; /**< entries of threads */
@@ -558,7 +558,7 @@ PERCH_API int perch_sampler_id_info(const struct perch_sampler *sampler, size_t 
 /**
  * Reads the number of samples that an event has lost because its ring was full.
  *
- * This counts all lost samples. LOST records miss those that no record follows.
+ * This counts all lost samples. LOST records miss the losses that no record follows.
  *
  * @param sampler    opened with PERCH_FORMAT_LOST in .event.read
  * @param index      of the event

@@ -34,8 +34,8 @@ struct row {
 static const struct row rows[] = {
 /* clang-format off */
 #define RECORD(record_, since, when, what) { .record = #record_ },
-#define FIELD(record_, name_, kind_, place, condition, unit, since, what) \
-	{ .name = #name_, .kind = PERCH_FIELD_##kind_, place, condition },
+#define FIELD(record_, name_, kind_, source, condition, unit, since, what) \
+	{ .name = #name_, .kind = PERCH_FIELD_##kind_, source, condition },
 /* clang-format on */
 #define PART(...)
 #include "fields.def"
@@ -127,7 +127,7 @@ static void emit_oversized_bytes(struct perch__walk *walk)
 }
 
 /* The body of a record of unknown type, or the bytes after the last known field. */
-static void emit_unknown_bytes(struct perch__walk *walk, size_t trailer, bool known)
+static void emit_unknown_bytes(struct perch__walk *walk, size_t trailer, bool has_rows)
 {
 	const struct perch_record *record = walk->record;
 	const char *bytes = record->bytes;
@@ -136,7 +136,7 @@ static void emit_unknown_bytes(struct perch__walk *walk, size_t trailer, bool kn
 
 	if (extent < record->size)
 		return;
-	if (!known) {
+	if (!has_rows) {
 		perch__emit_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES,
 				  end - PERCH__HEADER_BYTES);
 		return;
@@ -152,14 +152,14 @@ int perch_record_fields(const struct perch_record *record, enum perch_arch arch,
 	struct perch__walk walk = {
 		.record = record, .arch = arch, .function = function, .context = context
 	};
-	bool known = record->type > 0 && record->type < PERCH_RECORD_MAX;
+	bool has_rows = record->type > 0 && record->type < PERCH_RECORD_MAX;
 	size_t trailer = trailer_bytes(record);
 
 	if (record->size < PERCH__HEADER_BYTES)
 		return 0;
-	if (known)
+	if (has_rows)
 		emit_rows(&walk, rows + first_row[record->type]);
-	emit_unknown_bytes(&walk, trailer, known);
+	emit_unknown_bytes(&walk, trailer, has_rows);
 	if (trailer) {
 		perch__emit_field(&walk, "sample_id", PERCH_FIELD_GROUP, 0);
 		emit_rows(&walk, rows + first_row[PERCH_RECORD_TRAILER]);

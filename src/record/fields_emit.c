@@ -250,11 +250,11 @@ static void emit_registers(struct perch__walk *walk, const char *name,
 	perch__emit_flags(walk, "abi", registers->abi, perch__format_abi);
 	for (uint32_t i = 0; i < registers->nr && mask && !walk->rc; i++, mask &= mask - 1) {
 		unsigned int bit = __builtin_ctzll(mask);
-		const char *known = perch_register_name(walk->arch, bit);
+		const char *register_name = perch_register_name(walk->arch, bit);
 		char number[16];
 
 		snprintf(number, sizeof(number), "reg%u", bit);
-		perch__emit_field(walk, known ? known : number, PERCH_FIELD_HEX,
+		perch__emit_field(walk, register_name ? register_name : number, PERCH_FIELD_HEX,
 				  perch_word(walk->record, registers->value + i));
 	}
 	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);

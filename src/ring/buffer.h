@@ -99,8 +99,8 @@ static inline uint64_t perch__ring_head(const struct perch_ring *ring)
 
 /*
  * The 64-bit position of a head. A 32-bit kernel counts in 32 bits and stores them as 64, so its
- * heads restart at 0 after 4 GiB; it also reads only 32 bits of a tail. A head that is at most
- * `size` bytes after `position`, counted in 32 bits, is such a head.
+ * heads restart at 0 after 4 GiB; it also reads only 32 bits of a tail. A head of 32
+ * bits is recognized by its distance from `position`: at most `size`, counted in 32 bits.
  */
 static inline uint64_t perch__widen_position(uint64_t head, uint64_t position, size_t size)
 {

@@ -218,7 +218,7 @@ static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, bool backwa
 	return rc;
 }
 
-/* The rings of .overwrite precede those that are drained. */
+/* The rings of .overwrite precede the forward rings. */
 static int open_cpus(struct perch_sampler *sampler, struct perch_error *err)
 {
 	int rc = 0;

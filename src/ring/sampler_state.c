@@ -40,7 +40,7 @@ int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 	return 0;
 }
 
-/* If one ring cannot be paused, those that were paused before it are resumed. */
+/* If a ring cannot be paused, the rings paused before it are resumed. */
 int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err)
 {
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
