@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.data: written so that the file is readable at every moment, read whoever wrote it. */
+/**
+ * @file
+ * perf.data files: a writer whose files are readable at every moment, and a reader for files of any
+ * perf and perch.
+ *
+ * In all functions err may be NULL.
+ *
+ * Threads: one thread per object at a time.
+ */
 #ifndef PERCH_FILE_H
 #define PERCH_FILE_H
 
@@ -16,244 +24,417 @@
 extern "C" {
 #endif
 
-/* Record types that user space adds to a file. */
+/** Record types that user space writes to a file, beside the kernel's (enum perch_record_type). */
 enum perch_file_record {
-	PERCH_RECORD_HEADER_ATTR = 64,
-	PERCH_RECORD_HEADER_EVENT_TYPE,
-	PERCH_RECORD_HEADER_TRACING_DATA,
-	PERCH_RECORD_HEADER_BUILD_ID,
-	PERCH_RECORD_FINISHED_ROUND,
-	PERCH_RECORD_ID_INDEX,
-	PERCH_RECORD_AUXTRACE_INFO,
-	PERCH_RECORD_AUXTRACE,
-	PERCH_RECORD_AUXTRACE_ERROR,
-	PERCH_RECORD_THREAD_MAP,
-	PERCH_RECORD_CPU_MAP,
-	PERCH_RECORD_STAT_CONFIG,
-	PERCH_RECORD_STAT,
-	PERCH_RECORD_STAT_ROUND,
-	PERCH_RECORD_EVENT_UPDATE,
-	PERCH_RECORD_TIME_CONV,
-	PERCH_RECORD_HEADER_FEATURE,
-	PERCH_RECORD_COMPRESSED,
-	PERCH_RECORD_FINISHED_INIT,
-	PERCH_RECORD_COMPRESSED2,
-	PERCH_RECORD_BPF_METADATA,
-	PERCH_RECORD_SCHEDSTAT_CPU,
-	PERCH_RECORD_SCHEDSTAT_DOMAIN,
+	PERCH_RECORD_HEADER_ATTR = 64,	  /**< pipe: an attr and its ids */
+	PERCH_RECORD_HEADER_EVENT_TYPE,	  /**< obsolete: the name of an event */
+	PERCH_RECORD_HEADER_TRACING_DATA, /**< pipe: tracepoint formats; the data follow */
+	PERCH_RECORD_HEADER_BUILD_ID,	  /**< pipe: the build id of a file */
+	PERCH_RECORD_FINISHED_ROUND,	  /**< all rings have been read once */
+	PERCH_RECORD_ID_INDEX,		  /**< event id -> CPU and thread */
+	PERCH_RECORD_AUXTRACE_INFO,	  /**< kind and settings of the AUX trace */
+	PERCH_RECORD_AUXTRACE,		  /**< bytes of an AUX area; the bytes follow */
+	PERCH_RECORD_AUXTRACE_ERROR,	  /**< an error in decoding an AUX trace */
+	PERCH_RECORD_THREAD_MAP,	  /**< perf stat: threads */
+	PERCH_RECORD_CPU_MAP,		  /**< perf stat: CPUs */
+	PERCH_RECORD_STAT_CONFIG,	  /**< perf stat: settings */
+	PERCH_RECORD_STAT,		  /**< perf stat: a count */
+	PERCH_RECORD_STAT_ROUND,	  /**< perf stat: end of an interval */
+	PERCH_RECORD_EVENT_UPDATE,	  /**< unit, scale, name or CPUs of an event */
+	PERCH_RECORD_TIME_CONV,		  /**< conversion of time stamp counters */
+	PERCH_RECORD_HEADER_FEATURE,	  /**< pipe: a feature */
+	PERCH_RECORD_COMPRESSED,	  /**< compressed records */
+	PERCH_RECORD_FINISHED_INIT,	  /**< the records of existing processes are complete */
+	PERCH_RECORD_COMPRESSED2,	  /**< compressed records, with padding */
+	PERCH_RECORD_BPF_METADATA,	  /**< variables of a BPF program */
+	PERCH_RECORD_SCHEDSTAT_CPU,	  /**< /proc/schedstat: a CPU */
+	PERCH_RECORD_SCHEDSTAT_DOMAIN,	  /**< /proc/schedstat: a scheduling domain */
 };
 
-/* Header features (sections after the data). */
+/** Features: sections after the records that describe the recording. Names are perf's. */
 enum perch_feature {
-	PERCH_FEATURE_TRACING_DATA = 1,
-	PERCH_FEATURE_BUILD_ID,
-	PERCH_FEATURE_HOSTNAME,
-	PERCH_FEATURE_OSRELEASE,
-	PERCH_FEATURE_VERSION,
-	PERCH_FEATURE_ARCH,
-	PERCH_FEATURE_NRCPUS,
-	PERCH_FEATURE_CPUDESC,
-	PERCH_FEATURE_CPUID,
-	PERCH_FEATURE_TOTAL_MEM,
-	PERCH_FEATURE_CMDLINE,
-	PERCH_FEATURE_EVENT_DESC,
-	PERCH_FEATURE_CPU_TOPOLOGY,
-	PERCH_FEATURE_NUMA_TOPOLOGY,
-	PERCH_FEATURE_BRANCH_STACK,
-	PERCH_FEATURE_PMU_MAPPINGS,
-	PERCH_FEATURE_GROUP_DESC,
-	PERCH_FEATURE_AUXTRACE,
-	PERCH_FEATURE_STAT,
-	PERCH_FEATURE_CACHE,
-	PERCH_FEATURE_SAMPLE_TIME,
-	PERCH_FEATURE_MEM_TOPOLOGY,
-	PERCH_FEATURE_CLOCKID,
-	PERCH_FEATURE_DIR_FORMAT,
-	PERCH_FEATURE_BPF_PROG_INFO,
-	PERCH_FEATURE_BPF_BTF,
-	PERCH_FEATURE_COMPRESSED,
-	PERCH_FEATURE_CPU_PMU_CAPS,
-	PERCH_FEATURE_CLOCK_DATA,
-	PERCH_FEATURE_HYBRID_TOPOLOGY,
-	PERCH_FEATURE_PMU_CAPS,
-	PERCH_FEATURE_CPU_DOMAIN_INFO,
-	PERCH_FEATURE_E_MACHINE,
-	PERCH_FEATURE_CLN_SIZE,
+	PERCH_FEATURE_TRACING_DATA = 1, /**< formats of tracepoints */
+	PERCH_FEATURE_BUILD_ID,		/**< build ids: perch_reader_build_ids() */
+	PERCH_FEATURE_HOSTNAME,		/**< text: the name of the machine */
+	PERCH_FEATURE_OSRELEASE,	/**< text: the kernel release */
+	PERCH_FEATURE_VERSION,		/**< text: the version of the recorder */
+	PERCH_FEATURE_ARCH,		/**< text: the architecture, as uname(2) has it */
+	PERCH_FEATURE_NRCPUS,		/**< number of CPUs */
+	PERCH_FEATURE_CPUDESC,		/**< text: the name of the CPU */
+	PERCH_FEATURE_CPUID,		/**< text: vendor, family, model, stepping */
+	PERCH_FEATURE_TOTAL_MEM,	/**< memory in kB */
+	PERCH_FEATURE_CMDLINE,		/**< perch_reader_command_line() */
+	PERCH_FEATURE_EVENT_DESC,	/**< names of events: perch_reader_events() */
+	PERCH_FEATURE_CPU_TOPOLOGY,	/**< sockets, dies and cores */
+	PERCH_FEATURE_NUMA_TOPOLOGY,	/**< NUMA nodes */
+	PERCH_FEATURE_BRANCH_STACK,	/**< no bytes: samples have branch stacks */
+	PERCH_FEATURE_PMU_MAPPINGS,	/**< names and types of PMUs */
+	PERCH_FEATURE_GROUP_DESC,	/**< groups: perch_reader_events() */
+	PERCH_FEATURE_AUXTRACE,		/**< index of AUX trace records */
+	PERCH_FEATURE_STAT,		/**< no bytes: the file is from perf stat */
+	PERCH_FEATURE_CACHE,		/**< caches of the CPUs */
+	PERCH_FEATURE_SAMPLE_TIME,	/**< time of the first and the last sample */
+	PERCH_FEATURE_MEM_TOPOLOGY,	/**< memory blocks of NUMA nodes */
+	PERCH_FEATURE_CLOCKID,		/**< resolution of the clock in ns */
+	PERCH_FEATURE_DIR_FORMAT,	/**< version of the directory format */
+	PERCH_FEATURE_BPF_PROG_INFO,	/**< BPF programs */
+	PERCH_FEATURE_BPF_BTF,		/**< types of BPF programs */
+	PERCH_FEATURE_COMPRESSED,	/**< kind and level of compression */
+	PERCH_FEATURE_CPU_PMU_CAPS,	/**< capabilities of the core PMU */
+	PERCH_FEATURE_CLOCK_DATA,	/**< one point in time by two clocks */
+	PERCH_FEATURE_HYBRID_TOPOLOGY,	/**< CPUs of each core PMU */
+	PERCH_FEATURE_PMU_CAPS,		/**< capabilities of other PMUs */
+	PERCH_FEATURE_CPU_DOMAIN_INFO,	/**< scheduling domains */
+	PERCH_FEATURE_E_MACHINE,	/**< ELF machine of the recorded programs */
+	PERCH_FEATURE_CLN_SIZE,		/**< size of a cache line */
 	PERCH_FEATURE_MAX
 };
 
-/* ---- writing ---- */
+/* ---- Writing ---- */
 
+/** An event of a file. */
 struct perch_file_event {
-	struct perch_attr attr;
-	const char *name;
-	const uint64_t *ids;
-	size_t nr_ids;
-	/* for a group's leader: it and the events right behind it; else 0 or 1 */
+	struct perch_attr attr; /**< as the event was opened */
+	const char *name;	/**< text of the event */
+	const uint64_t *ids;	/**< ids of the event on each CPU and thread */
+	size_t nr_ids;		/**< number of ids */
+	/** Group leader: number of events of the group, which follow each other. Others: 0 or 1. */
 	uint32_t members;
 };
 
+/** A file that is being written. */
 struct perch_writer;
 
-/*
- * Creates path, readable by its owner alone (an existing file is renamed to path.old first; a
- * device is written to), writing header, attrs and ids by one write(2). From then on every moment
- * of the file can be read: header.data.size tells what has been written whole.
+/**
+ * Creates a file, with header, attrs and ids.
+ *
+ * An existing file is renamed to path.old. A device is written to. Only the owner can read the new
+ * file. From now on the file is readable at every moment: the data size in its header covers the
+ * records that are complete.
+ *
+ * @param[out] writer  the new writer; NULL after a failure
+ * @param path         path of the file
+ * @param events       the events, which are copied
+ * @param nr           number of events, 1 to 65535
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_writer_open(struct perch_writer **writer, const char *path,
 				const struct perch_file_event *events, size_t nr,
 				struct perch_error *err);
-/*
- * Appends whole records and makes them part of the file: one pwritev(2), then the header's size.
- * Fails with -ENOSPC, -EIO...; the file then still ends where it did before this call, and the
- * writer goes on working.
+
+/**
+ * Appends complete records: one pwritev(2), then one write of the data size in the header.
+ *
+ * After a failure the file ends where it did before, and the writer can still be used.
+ *
+ * @param writer    the writer
+ * @param pieces    the bytes of the records
+ * @param nr        number of pieces
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOSPC  the file system is full
  */
 PERCH_API int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces, int nr,
 				  struct perch_error *err);
-/* Sets a feature's section (copied), written by perch_writer_close(). */
+
+/**
+ * Sets the bytes of a feature. perch_writer_close() writes them.
+ *
+ * @param writer    the writer
+ * @param feature   the feature; an earlier value is replaced
+ * @param data      the bytes, which are copied
+ * @param size      number of bytes
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_writer_set_feature(struct perch_writer *writer, enum perch_feature feature,
 				       const void *data, size_t size, struct perch_error *err);
-/* The features perf record writes that the machine and the command line tell: HOSTNAME OSRELEASE
- * VERSION ARCH NRCPUS CPUDESC CPUID TOTAL_MEM CMDLINE EVENT_DESC PMU_MAPPINGS CPU_TOPOLOGY
- * GROUP_DESC as far as known. */
+
+/**
+ * Sets the features that describe the machine, the command and the events.
+ *
+ * They are HOSTNAME, OSRELEASE, VERSION, ARCH, NRCPUS, CPUDESC, CPUID, TOTAL_MEM, CMDLINE,
+ * EVENT_DESC, PMU_MAPPINGS, CPU_TOPOLOGY and GROUP_DESC. Those whose values are not available are
+ * left out.
+ *
+ * @param writer    the writer
+ * @param machine   the machine
+ * @param version   version of the recorder
+ * @param argc      number of arguments of the command; 0 leaves CMDLINE out
+ * @param argv      arguments of the command
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_writer_describe(struct perch_writer *writer, struct perch_machine *machine,
 				    const char *version, int argc, char *const *argv,
 				    struct perch_error *err);
-/* First and last time of the samples, ns: feature SAMPLE_TIME. */
+
+/**
+ * Sets the feature SAMPLE_TIME.
+ *
+ * @param writer    the writer
+ * @param first     time of the first sample in nanoseconds
+ * @param last      time of the last sample in nanoseconds
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_writer_set_sample_time(struct perch_writer *writer, uint64_t first,
 					   uint64_t last, struct perch_error *err);
-/* One entry of the BUILD_ID feature. misc: PERCH_MISC_USER or _KERNEL. pid -1 for the host. */
+
+/**
+ * Adds an entry to the feature BUILD_ID.
+ *
+ * @param writer    the writer
+ * @param misc      PERCH_MISC_USER or PERCH_MISC_KERNEL
+ * @param build_id  the build id
+ * @param size      bytes of the build id, 1 to 20
+ * @param path      path of the file, as in its MMAP records
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc,
 					const uint8_t *build_id, size_t size, const char *path,
 					struct perch_error *err);
-/* Bytes of records so far. */
+
+/** Returns the bytes of records so far. */
 PERCH_API uint64_t perch_writer_size(const struct perch_writer *writer);
-/* Writes the features and ends. The file is complete only when this returns 0. Frees the writer in
- * any case. */
+
+/**
+ * Writes the features, closes the file and frees the writer, also after a failure.
+ *
+ * @param writer    the writer; NULL is allowed
+ * @param[out] err  the reason of a failure
+ * @return 0 if the file is complete, or a negative errno
+ */
 PERCH_API int perch_writer_close(struct perch_writer *writer, struct perch_error *err);
 
-/* ---- reading ---- */
+/* ---- Reading ---- */
 
+/** A file that is being read. */
 struct perch_reader;
 
+/** The order of the records. */
 enum perch_order {
-	PERCH_ORDER_FILE, /* as they lie in the file */
-	PERCH_ORDER_TIME, /* by time; records without a time keep their place */
+	PERCH_ORDER_FILE, /**< as in the file */
+	/** By time. Records without a time stay near their position in the file. Needs 16 bytes of
+	 * memory per record. */
+	PERCH_ORDER_TIME,
 };
 
-/* What was wrong with the file, told after the last record. */
+/** Errors in a file. The numbers are complete after the last record. */
 struct perch_reader_damage {
-	uint64_t missing_bytes; /* header's data size minus what the file has */
-	/* not read: after a record with an impossible size, or not to be unpacked */
+	/** Bytes that the file lacks of the data size in its header. */
+	uint64_t missing_bytes;
+	/** Bytes that were skipped: after a record of invalid size, or not decompressible. */
 	uint64_t corrupt_bytes;
-	uint64_t undecoded_records; /* records whose fields did not fit */
-	uint64_t unknown_records;   /* of a type this version does not know; delivered */
-	/* of a directory: numbers below that of its last data.N that no file has */
+	/** Records that could not be decoded. */
+	uint64_t undecoded_records;
+	/** Records of unknown types. They are delivered. */
+	uint64_t unknown_records;
+	/** Directory: missing files data.N with N below the highest one. */
 	uint32_t missing_files;
-	bool unfinished; /* the recorder did not end cleanly (no features) */
-	/*
-	 * unpacked, it would be more than 64 times the file and 64 MiB; the rest is in
-	 * corrupt_bytes
-	 */
+	/** The recorder did not close the file: it has no features. */
+	bool unfinished;
+	/** The limit of decompressed bytes was reached: 64 MiB plus 64 times the file's size. The
+	 * rest is part of corrupt_bytes. */
 	bool too_large;
 };
 
-/*
- * Reads what any perf or perch wrote, on a machine of either byte order: files, recorded pipes,
- * directories (perf record
- * --threads: the header and common records in "data", each ring's in "data.N"; one stream, by time
- * or one file behind the other), with compressed records where libzstd is built in.
- * PERCH_ORDER_TIME keeps 16 bytes for each record.
+/**
+ * Opens a recording of any perf or perch, of either byte order.
  *
- * path "-" is standard input. That, or a FIFO, is read to its end first, into a file without a name
- * in $TMPDIR (else /var/tmp), so that memory stays free.
+ * It may be a file, a piped recording, or a directory of `perf record --threads`: its files become
+ * one stream of records. Compressed records need libzstd at build time.
  *
- * Files are mapped. One that is made shorter while it is read gives SIGBUS, as any mapped file
- * does; one that grows, or whose bytes change, does no harm.
+ * Input from a pipe is read to its end first, into an unnamed file in $TMPDIR or /var/tmp.
  *
- * Not a perf.data file: PERCH_ERROR_FORMAT; kinds not read yet: PERCH_ERROR_UNSUPPORTED_FILE. One
- * that is cut off in its list of events: PERCH_ERROR_TRUNCATED.
+ * Files are mapped. If another program truncates a file, reading it raises SIGBUS, as with any
+ * mapped file. Other changes do no harm.
+ *
+ * @param[out] reader  the new reader; NULL after a failure
+ * @param path         a file, a directory or a FIFO; "-" is standard input
+ * @param order        the order of the records
+ * @param[out] err     the reason of a failure. Its kind is PERCH_ERROR_FORMAT if this is not a
+ *                     perf.data file, PERCH_ERROR_TRUNCATED if the list of events is not complete,
+ *                     PERCH_ERROR_UNSUPPORTED_FILE for unsupported formats.
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_reader_open(struct perch_reader **reader, const char *path,
 				enum perch_order order, struct perch_error *err);
+
+/** Closes a recording. NULL is allowed. */
 PERCH_API void perch_reader_close(struct perch_reader *reader);
-/* Of the machine that recorded: PERCH_BYTES_NATIVE, or the other order's name. Features' bytes are
- * in this order as well. */
+
+/**
+ * Returns the byte order of the recording machine.
+ *
+ * The bytes of features have this order too.
+ *
+ * @param reader  the reader
+ * @return PERCH_BYTES_NATIVE, or the other byte order
+ */
 PERCH_API enum perch_byte_order perch_reader_byte_order(const struct perch_reader *reader);
-/* By the feature ARCH; PERCH_ARCH_UNKNOWN when the file lacks it. */
+
+/** Returns the architecture by the feature ARCH, or PERCH_ARCH_UNKNOWN without it. */
 PERCH_API enum perch_arch perch_reader_arch(const struct perch_reader *reader);
-/* The attrs with their names (EVENT_DESC, or made from the attr) and ids. */
+
+/**
+ * Returns the events of the file.
+ *
+ * Names are from the feature EVENT_DESC, or made from the attrs.
+ *
+ * @param reader       the reader
+ * @param[out] events  the events; valid until perch_reader_close()
+ * @return the number of events
+ */
 PERCH_API size_t perch_reader_events(const struct perch_reader *reader,
 				     const struct perch_file_event **events);
-/*
- * 1 and a record, whose views live until the next call; 0 at the end; negative errno (-ENOMEM). A
- * record that cannot be decoded is counted and skipped. COMPRESSED records are delivered too,
- * followed by what is in them.
+
+/**
+ * Delivers the next record.
+ *
+ * Records that cannot be decoded are counted and skipped. COMPRESSED records are delivered,
+ * followed by the records in them.
+ *
+ * @param reader       the reader
+ * @param[out] record  the record; its pointers are valid until the next call
+ * @param[out] err     the reason of a failure
+ * @return 1, 0 at the end, or a negative errno
+ * @retval -ENOMEM   out of memory
+ * @retval -EBADMSG  a record cannot be decoded (only after perch_reader_keep_damaged())
  */
 PERCH_API int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
 				struct perch_error *err);
-/*
- * With keep, perch_reader_next() gives -EBADMSG for a record that cannot be decoded instead of
- * skipping it: of *record the type, misc, size, bytes and offset are then valid, the error tells
- * the field and its byte offset, and the next call goes on behind it. It is counted in either case.
+
+/**
+ * Selects whether perch_reader_next() returns -EBADMSG for a record that cannot be decoded.
+ *
+ * In that case type, misc, size, bytes and offset of the record are valid, the error has the field
+ * and its byte offset, and the next call continues after the record. It is counted in any case.
+ *
+ * @param reader  the reader
+ * @param keep    false (the default) skips such records
  */
 PERCH_API void perch_reader_keep_damaged(struct perch_reader *reader, bool keep);
-/*
- * From here on samples whose user callchain the kernel told later (see struct perch_deferred) come
- * with all of it, right before the CALLCHAIN_DEFERRED record that tells it; what waits in vain
- * comes last, as it is. Costs nothing where no event was recorded so. Before the first record.
+
+/**
+ * Merges deferred user call chains into the samples that they belong to.
+ *
+ * The samples are then delivered right before the CALLCHAIN_DEFERRED record that completes them.
+ * Samples without such a record are delivered last, unchanged. Has no effect and no cost if no
+ * event has attr.defer_callchain. See struct perch_deferred.
+ *
+ * @param reader    the reader, before the first record
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_reader_merge_deferred(struct perch_reader *reader, struct perch_error *err);
-/* Back to the first record. */
+
+/** Goes back to the first record. */
 PERCH_API void perch_reader_rewind(struct perch_reader *reader);
+
+/** Returns the errors in the file so far, in *damage. */
 PERCH_API void perch_reader_get_damage(const struct perch_reader *reader,
 				       struct perch_reader_damage *damage);
-/* Bytes of records in all and read so far, for progress. */
+
+/** Returns the bytes of records that were read so far in *done, and of all records in *total. */
 PERCH_API void perch_reader_progress(const struct perch_reader *reader, uint64_t *done,
 				     uint64_t *total);
-/* A feature's bytes, as they lie in the file; -ENOENT when the file lacks it. They live as long as
- * the reader. */
+
+/**
+ * Returns the bytes of a feature.
+ *
+ * @param reader     the reader
+ * @param feature    the feature
+ * @param[out] data  the bytes, in the file's byte order; valid until perch_reader_close()
+ * @param[out] size  number of bytes
+ * @return 0, or -ENOENT if the file does not have the feature
+ */
 PERCH_API int perch_reader_feature(const struct perch_reader *reader, enum perch_feature feature,
 				   const void **data, size_t *size);
-/* "HOSTNAME"; NULL when this version does not know it. */
+
+/** Returns the name of a feature, such as "HOSTNAME", or NULL for an unknown one. */
 PERCH_API const char *perch_feature_name(enum perch_feature feature);
-/* A text feature (HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID); NULL when absent. */
+
+/**
+ * Returns the value of a text feature.
+ *
+ * @param reader   the reader
+ * @param feature  HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC or CPUID
+ * @return the text, which is not trusted, or NULL if the file does not have the feature
+ */
 PERCH_API const char *perch_reader_text(const struct perch_reader *reader,
 					enum perch_feature feature);
-/* CMDLINE; 0 and no arguments when absent. */
+
+/**
+ * Returns the command line of the recorder, by the feature CMDLINE.
+ *
+ * @param reader          the reader
+ * @param[out] arguments  the arguments, which are not trusted
+ * @return the number of arguments; 0 without the feature
+ */
 PERCH_API size_t perch_reader_command_line(const struct perch_reader *reader,
 					   const char *const **arguments);
 
-/*
- * perch_record_fields() for all records of a file: calls function for each field of a record of
- * perf.data's own (type 64 and above), and gives the kernel's to perch_record_fields(). Of a record
- * that is too short for its type, or tells more than it holds, the fields that are there, and then
- * as "rest" the bytes that no field is made of; so is a type that this version does not know.
- * reader: tells the machine, whose registers have names; may be NULL.
+/**
+ * Calls a function for each field of a record, also of perf.data's own types.
+ *
+ * Records of the kernel are passed to perch_record_fields(). If a record is too short for its type,
+ * the fields that it has are emitted. Bytes without a field are emitted as "rest", as are the bytes
+ * of records of unknown type.
+ *
+ * @param reader    the reader, whose architecture determines the names of registers; NULL is
+ * allowed
+ * @param record    the record
+ * @param function  called for each field; a result that is not 0 ends the calls
+ * @param context   passed to function
+ * @return 0, or the result of function
  */
 PERCH_API int perch_file_record_fields(struct perch_reader *reader,
 				       const struct perch_record *record,
 				       perch_field_function *function, void *context);
-/*
- * Calls function for type, size and config of an attr, and for each other field of it that is not
- * 0, by the kernel's names and in its order. Of the names of a word that has several it is the one
- * that holds for this event: sample_freq with freq, else sample_period; bp_addr of a breakpoint,
- * else config1. Masks whose bits have names are WORDS. 0, or what the function returned.
+
+/**
+ * Calls a function for the fields of an attr: type, size, config, and all others that are not 0.
+ *
+ * Names and order are the kernel's. A word with several names has the one that applies to the
+ * event: sample_freq with freq, sample_period without; bp_addr for breakpoints, config1 for others.
+ * Masks whose bits have names are PERCH_FIELD_FLAGS.
+ *
+ * @param attr      the attr
+ * @param function  called for each field; a result that is not 0 ends the calls
+ * @param context   passed to function
+ * @return 0, or the result of function
  */
 PERCH_API int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *function,
 				    void *context);
 
+/** An entry of the feature BUILD_ID. */
 struct perch_build_id {
-	/* as in the MMAP record; "[kernel.kallsyms]" for the kernel */
-	const char *path;
-	uint16_t misc;
-	uint8_t size; /* bytes; at most 20 */
-	uint8_t bytes[20];
+	const char *path;  /**< as in the MMAP record; "[kernel.kallsyms]" for the kernel */
+	uint16_t misc;	   /**< PERCH_MISC_USER, PERCH_MISC_KERNEL, ... */
+	uint8_t size;	   /**< bytes of the build id, at most 20 */
+	uint8_t bytes[20]; /**< the build id */
 };
+
+/**
+ * Returns the entries of the feature BUILD_ID.
+ *
+ * @param reader    the reader
+ * @param[out] ids  the entries; valid until perch_reader_close()
+ * @return the number of entries
+ */
 PERCH_API size_t perch_reader_build_ids(const struct perch_reader *reader,
 					const struct perch_build_id **ids);
-/* The lines of `perf report --header-only` ("# hostname : ..."), names cleaned. 0, or -EIO when the
- * stream failed. */
+
+/**
+ * Prints the header as `perf report --header-only` does ("# hostname : ..."). Names are cleaned.
+ *
+ * @param reader  the reader
+ * @param stream  the output
+ * @return 0, or -EIO after an error of the stream
+ */
 PERCH_API int perch_reader_print_header(struct perch_reader *reader, FILE *stream);
 
 #ifdef __cplusplus

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Address spaces over time: who had what mapped where when a sample was taken. */
+/**
+ * @file
+ * Processes and their address spaces over time: resolves an address of a sample to a file and an
+ * offset.
+ *
+ * Threads: one thread per perch_processes object at a time.
+ */
 #ifndef PERCH_PROCESS_H
 #define PERCH_PROCESS_H
 
@@ -11,71 +17,130 @@
 extern "C" {
 #endif
 
+/** The kind of a DSO. */
 enum perch_dso_kind {
-	PERCH_DSO_FILE,	  /* an ELF file, or any mapped file */
-	PERCH_DSO_KERNEL, /* [kernel.kallsyms] */
-	PERCH_DSO_MODULE, /* a kernel module: path of the .ko or [name] */
-	PERCH_DSO_VDSO,
-	PERCH_DSO_ANON,	   /* //anon, [heap], [stack], memfd: no symbols of their own */
-	PERCH_DSO_UNKNOWN, /* addresses that nothing was mapped at: "[unknown]" */
-	/*
-	 * a function that the kernel made while it ran (KSYMBOL: a BPF program...); path is its
-	 * name
-	 */
-	PERCH_DSO_KERNEL_CODE,
+	PERCH_DSO_FILE,	       /**< an ELF file, or any other mapped file */
+	PERCH_DSO_KERNEL,      /**< the kernel: "[kernel.kallsyms]" */
+	PERCH_DSO_MODULE,      /**< a kernel module: path of the .ko file, or [name] */
+	PERCH_DSO_VDSO,	       /**< the vdso */
+	PERCH_DSO_ANON,	       /**< //anon, [heap], [stack], memfd: memory without symbols */
+	PERCH_DSO_UNKNOWN,     /**< "[unknown]": addresses without a mapping */
+	PERCH_DSO_KERNEL_CODE, /**< generated code of the kernel (KSYMBOL); path is its name */
 };
 
-/* One mapped binary, shared by all processes that map it. */
+/** A mapped object. All processes that map it share one. */
 struct perch_dso {
-	uint32_t index; /* dense, from 0 */
-	enum perch_dso_kind kind;
-	const char *path;	/* not trusted: clean before showing */
-	uint64_t start, length; /* kernel, modules and kernel code: where it was loaded */
-	/* kernel: recorded address of its text symbol, for relocation; 0 unknown */
-	uint64_t text_start;
-	uint8_t build_id_size; /* 0: not known */
-	uint8_t build_id[20];
-	bool used; /* an address was found in it */
+	uint32_t index;		  /**< number from 0 on, without gaps */
+	enum perch_dso_kind kind; /**< what it is */
+	const char *path;	  /**< not trusted */
+	uint64_t start;		  /**< kernel, module, kernel code: load address */
+	uint64_t length;	  /**< kernel, module, kernel code: bytes */
+	uint64_t text_start;	  /**< kernel: recorded address of its text symbol; 0: unknown */
+	uint8_t build_id_size;	  /**< bytes of build_id; 0: unknown */
+	uint8_t build_id[20];	  /**< the build id */
+	bool used;		  /**< an address was resolved to it */
 };
 
-/* A thread as it is now, after the records applied so far: its name changes with COMM records. */
+/** A thread, with the state after the records that were applied so far. */
 struct perch_thread;
+
+/** Returns the process id. */
 PERCH_API uint32_t perch_thread_pid(const struct perch_thread *thread);
+
+/** Returns the thread id. */
 PERCH_API uint32_t perch_thread_tid(const struct perch_thread *thread);
-/* Not trusted. ":1234" when no name is known. */
+
+/** Returns the name, which is not trusted; ":1234" if it is unknown. COMM records change it. */
 PERCH_API const char *perch_thread_comm(const struct perch_thread *thread);
-/* Dense number of the name: the same for every thread of that name. */
+
+/** Returns a number of the name: equal names have the same one. Numbers start at 0, without gaps.
+ */
 PERCH_API uint32_t perch_thread_comm_index(const struct perch_thread *thread);
 
-/* An address made independent of process and load address: for files offset is the file offset, for
- * the kernel and modules the address itself. */
+/** A resolved address. It does not depend on process and load address. */
 struct perch_location {
-	const struct perch_dso *dso;
-	uint64_t offset;
-	uint64_t address; /* as sampled */
+	const struct perch_dso *dso; /**< the DSO that is mapped at the address */
+	uint64_t offset;	     /**< file offset; kernel and modules: the address itself */
+	uint64_t address;	     /**< the address as sampled */
 };
 
+/** All processes of a recording. */
 struct perch_processes;
+
+/**
+ * Creates an object without processes.
+ *
+ * @param[out] processes  the new object
+ * @param[out] err        the reason of a failure; NULL is allowed
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_processes_new(struct perch_processes **processes, struct perch_error *err);
+
+/** Frees processes, threads and DSOs. NULL is allowed. */
 PERCH_API void perch_processes_free(struct perch_processes *processes);
-/* A build id known from elsewhere (the BUILD_ID feature), before or after the binary is mapped. */
+
+/**
+ * Adds a build id of the recording's header. The file may have been mapped already.
+ *
+ * @param processes  the processes
+ * @param path       path of the file, as in its MMAP records
+ * @param bytes      the build id; the first one of a path counts
+ * @param size       bytes of the build id, 1 to 20
+ * @return 0, -ENOMEM, or -EINVAL for an invalid size
+ */
 PERCH_API int perch_processes_add_build_id(struct perch_processes *processes, const char *path,
 					   const uint8_t *bytes, size_t size);
-/* Takes MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL; ignores others. In time order. 0 or -ENOMEM. */
+
+/**
+ * Applies a MMAP, MMAP2, COMM, FORK, EXIT or KSYMBOL record. Ignores others.
+ *
+ * @param processes  the processes
+ * @param record     the record; records must be applied in the order of time
+ * @return 0 or -ENOMEM
+ */
 PERCH_API int perch_processes_apply(struct perch_processes *processes,
 				    const struct perch_record *record);
-/* The thread; made when not known. NULL when out of memory. */
+
+/**
+ * Returns a thread. Adds it if it is new.
+ *
+ * @param processes  the processes
+ * @param pid        process id
+ * @param tid        thread id
+ * @return the thread, or NULL when out of memory
+ */
 PERCH_API struct perch_thread *perch_processes_thread(struct perch_processes *processes,
 						      uint32_t pid, uint32_t tid);
-/* cpumode: PERCH_MISC_USER, _KERNEL... Never fails: what is not mapped gives the UNKNOWN binary. */
+
+/**
+ * Resolves an address. It does not fail: an address without a mapping belongs to the DSO of kind
+ * PERCH_DSO_UNKNOWN.
+ *
+ * @param processes      the processes
+ * @param thread         the thread of the sample
+ * @param cpumode        PERCH_MISC_USER, PERCH_MISC_KERNEL, ...
+ * @param address        the address
+ * @param[out] location  DSO and offset
+ */
 PERCH_API void perch_processes_resolve(struct perch_processes *processes,
 				       struct perch_thread *thread, unsigned cpumode,
 				       uint64_t address, struct perch_location *location);
-/* Changes whenever an address of this thread's process may mean something else than before: a key
- * for caches. */
+
+/** Returns a number that changes with the mappings of the thread's process. It is a key for caches
+ * of resolved addresses. */
 PERCH_API uint64_t perch_thread_generation(const struct perch_thread *thread);
-/* Changes whenever an address of the kernel may mean something else: a module was loaded. */
+
+/** Returns a number that changes with the mappings of the kernel, for example when a module is
+ * loaded. */
 PERCH_API uint64_t perch_processes_kernel_generation(const struct perch_processes *processes);
+
+/**
+ * Returns all DSOs, by index.
+ *
+ * @param processes  the processes
+ * @param[out] dsos  the DSOs; valid until the next record is applied
+ * @return the number of DSOs
+ */
 PERCH_API size_t perch_processes_dsos(const struct perch_processes *processes,
 				      const struct perch_dso *const **dsos);
 

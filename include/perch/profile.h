@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Many samples -> one picture. Samples are first added up by stack of addresses; when all are in,
- * each distinct address gets its symbol once, and the stacks are folded into one tree of functions
- * from which all views are drawn.
+/**
+ * @file
+ * Profiles: samples become rows and call graphs.
+ *
+ * Samples are first added up by stack of addresses. perch_profile_finish() then looks up the symbol
+ * of each distinct address once, and folds the stacks into one tree of functions. Rows and call
+ * graphs are made from this tree.
+ *
+ * In all functions err may be NULL.
+ *
+ * Threads: one thread per object at a time, together with its processes and symbols.
  */
 #ifndef PERCH_PROFILE_H
 #define PERCH_PROFILE_H
@@ -17,127 +24,217 @@
 extern "C" {
 #endif
 
-/* A distinct address, as samples and their callchains hit it: one for all processes that map the
- * same place. */
+/** A distinct address of samples and call chains. All processes that map the same file offset share
+ * one. */
 struct perch_address {
-	const struct perch_dso *dso;
-	/* in the binary's offsets, see struct perch_location */
-	uint64_t offset;
-	const struct perch_symbol *symbol; /* NULL: none covers it */
-	/* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
+	const struct perch_dso *dso;	   /**< the DSO */
+	uint64_t offset;		   /**< offset in the DSO, see struct perch_location */
+	const struct perch_symbol *symbol; /**< the function; NULL: none covers the address */
+	/** 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	char cpumode_char;
-	bool looked_up; /* symbol is settled */
+	bool looked_up; /**< symbol is valid */
 };
 
-/* Numbers addresses from 0 in the order they come, so that what is known of one can be kept in an
- * array. */
+/** The distinct addresses of a recording, numbered from 0 in the order of their first use. Results
+ * for an address can be stored in an array by this number. */
 struct perch_addresses;
+
+/**
+ * Creates an object without addresses.
+ *
+ * @param[out] addresses  the new object
+ * @param processes       must outlive the object
+ * @param symbols         must outlive the object
+ * @param[out] err        the reason of a failure
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_addresses_new(struct perch_addresses **addresses,
 				  struct perch_processes *processes, struct perch_symbols *symbols,
 				  struct perch_error *err);
+
+/** Frees the addresses. NULL is allowed. */
 PERCH_API void perch_addresses_free(struct perch_addresses *addresses);
+
+/** Returns the number of addresses. */
 PERCH_API size_t perch_addresses_count(const struct perch_addresses *addresses);
-/* Looks the symbol up at the first call for this number. The pointer lives until the next stack is
- * added. */
+
+/**
+ * Returns an address. The first call for an address looks up its symbol.
+ *
+ * @param addresses  the addresses
+ * @param number     number of the address, below perch_addresses_count()
+ * @return the address; valid until the next call chain is added
+ */
 PERCH_API const struct perch_address *perch_addresses_at(struct perch_addresses *addresses,
 							 uint32_t number);
-/*
- * The numbers of a sample's stack, innermost first, context markers taken out; at most max (256 is
- * the deepest kept). Returns how many, or -ENOMEM.
+
+/**
+ * Adds the call chain of a sample, and returns the numbers of its addresses.
+ *
+ * The numbers are in the order of the chain, innermost first, without context markers. Chains have
+ * at most 256 addresses.
+ *
+ * @param addresses     the addresses
+ * @param thread        the thread of the sample
+ * @param record        the sample
+ * @param[out] numbers  the numbers
+ * @param max           capacity of numbers
+ * @return how many numbers were stored, or -ENOMEM
  */
 PERCH_API int perch_addresses_call_chain(struct perch_addresses *addresses,
 					 struct perch_thread *thread,
 					 const struct perch_record *record, uint32_t *numbers,
 					 size_t max);
 
-/* What tells entries apart. */
+/** Sort keys: samples with equal keys are in one row. */
 enum perch_key {
-	PERCH_KEY_COMM = 1 << 0,
-	PERCH_KEY_DSO = 1 << 1,
-	PERCH_KEY_SYMBOL = 1 << 2,
-	PERCH_KEY_PID = 1 << 3,
-	PERCH_KEY_TID = 1 << 4,
-	PERCH_KEY_CPU = 1 << 5,
+	PERCH_KEY_COMM = 1 << 0,   /**< name of the thread */
+	PERCH_KEY_DSO = 1 << 1,	   /**< DSO */
+	PERCH_KEY_SYMBOL = 1 << 2, /**< function, or address without a function */
+	PERCH_KEY_PID = 1 << 3,	   /**< process id */
+	PERCH_KEY_TID = 1 << 4,	   /**< thread id */
+	PERCH_KEY_CPU = 1 << 5,	   /**< CPU */
 };
 
-/* A place in the code as people name it: a function, or an address that no symbol covers. */
+/** A function, or an address without a function. */
 struct perch_frame {
-	const struct perch_dso *dso;
-	const struct perch_symbol *symbol; /* NULL: none covers the address */
-	/* of an address without symbol, in the binary's offsets */
-	uint64_t offset;
-	/* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
+	const struct perch_dso *dso;	   /**< the DSO */
+	const struct perch_symbol *symbol; /**< the function; NULL: none covers the address */
+	uint64_t offset;		   /**< without a function: offset in the DSO */
+	/** 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	char cpumode_char;
 };
 
-/* One line of a report. Fields whose key was not asked for are 0 or NULL. */
+/** A row of a report. Members of keys that were not selected are 0 or NULL. */
 struct perch_row {
-	const char *comm; /* not trusted; also set for pid and tid keys */
-	uint32_t pid, tid, cpu;
-	struct perch_frame frame; /* of the function, or just of the binary */
-	uint64_t self;		  /* period of the samples that hit here */
-	uint64_t children;	  /* and of those that hit in what was called from here */
-	uint64_t samples;	  /* number of samples that hit here */
-	/* frames of the deepest stack from here on inwards, itself included */
-	uint32_t height;
-	uint32_t index; /* for perch_profile_call_graph() */
+	const char *comm;	  /**< not trusted; also set with the keys PID and TID */
+	uint32_t pid;		  /**< process id; also set with the key TID */
+	uint32_t tid;		  /**< thread id */
+	uint32_t cpu;		  /**< CPU */
+	struct perch_frame frame; /**< the function, or one with the same DSO */
+	uint64_t self;		  /**< period of the samples in this function */
+	uint64_t children;	  /**< self, plus the period of samples in called functions */
+	uint64_t samples;	  /**< number of samples in this function */
+	uint32_t height;	  /**< frames of the deepest stack from this function on inwards */
+	uint32_t index;		  /**< for perch_profile_call_graph() */
 };
 
+/** A profile. */
 struct perch_profile;
 
-/* keys: PERCH_KEY_*. The processes and symbols must outlive the profile. */
+/**
+ * Creates a profile without samples.
+ *
+ * @param[out] profile  the new profile
+ * @param processes     must outlive the profile
+ * @param symbols       must outlive the profile
+ * @param keys          PERCH_KEY_* of the rows
+ * @param[out] err      the reason of a failure
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_profile_new(struct perch_profile **profile, struct perch_processes *processes,
 				struct perch_symbols *symbols, unsigned keys,
 				struct perch_error *err);
+
+/** Frees a profile. NULL is allowed. */
 PERCH_API void perch_profile_free(struct perch_profile *profile);
 
-/* Adds a SAMPLE record; others are ignored. Records must have been applied to the processes in time
- * order. */
+/**
+ * Adds a SAMPLE record. Ignores other records.
+ *
+ * @param profile   the profile
+ * @param record    the record; earlier records must have been applied to the processes
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_profile_add(struct perch_profile *profile, const struct perch_record *record,
 				struct perch_error *err);
-/* Looks all addresses up and folds the stacks. After this, only the calls below. */
+
+/**
+ * Looks up the symbols of all addresses, and folds the stacks.
+ *
+ * Only the functions below can be used afterwards.
+ *
+ * @param profile   the profile
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_profile_finish(struct perch_profile *profile, struct perch_error *err);
 
+/** The sums of an event. */
 struct perch_profile_total {
-	uint64_t samples, period;
+	uint64_t samples; /**< number of samples */
+	uint64_t period;  /**< sum of their periods */
 };
-/* Sums of event number `event` (the record's .event). */
+
+/**
+ * Returns the sums of an event.
+ *
+ * @param profile     the profile
+ * @param event       index of the event (the record's .event)
+ * @param[out] total  the sums; 0 for an event without samples
+ */
 PERCH_API void perch_profile_get_total(const struct perch_profile *profile, unsigned event,
 				       struct perch_profile_total *total);
-/* The entries of an event, the largest first: by children (when by_children) or by self (then
- * without those of self 0). */
+
+/**
+ * Returns the rows of an event, the largest first.
+ *
+ * @param profile      the profile
+ * @param event        index of the event
+ * @param by_children  sorts by children; otherwise by self, without rows that have no samples
+ * @param[out] rows    the rows; valid until the next call for the same event
+ * @param[out] nr      number of rows
+ * @param[out] err     the reason of a failure
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_profile_rows(struct perch_profile *profile, unsigned event, bool by_children,
 				 const struct perch_row **rows, size_t *nr,
 				 struct perch_error *err);
 
+/** The direction of a call graph. */
 enum perch_call_graph_order {
-	/* from the outermost caller down; under an inner function: what it called */
-	PERCH_CALL_GRAPH_CALLER,
-	/* from the function that was hit up to its callers */
-	PERCH_CALL_GRAPH_CALLEE,
+	PERCH_CALL_GRAPH_CALLER, /**< from the outermost caller: a child is a called function */
+	PERCH_CALL_GRAPH_CALLEE, /**< from the sampled function: a child is a caller */
 };
-/* A call tree: node 0 is the root, without a frame. Children are sorted, the largest first.
- * Branches below the limit are not there, so a node's children and self may add up to less than its
- * period. */
+
+/** A node of a call graph. The children of a node are sorted, the largest first. */
 struct perch_call_graph_node {
-	struct perch_frame frame;
-	uint64_t period;	    /* of the samples of this branch */
-	uint64_t self;		    /* of those whose chain ends here */
-	uint32_t first_child, next; /* node numbers; 0: none */
+	struct perch_frame frame; /**< the function */
+	uint64_t period;	  /**< period of the samples of this branch */
+	uint64_t self;		  /**< period of the samples whose call chain ends here */
+	uint32_t first_child;	  /**< node number; 0: none */
+	uint32_t next;		  /**< node number of the next sibling; 0: none */
 };
+
+/**
+ * A call graph, as a tree. Node 0 is the root, which has no frame. Small branches may be left out,
+ * so a node's period may be more than the sum of its children and self.
+ */
 struct perch_call_graph {
-	struct perch_call_graph_node *node;
-	size_t nr;
+	struct perch_call_graph_node *node; /**< the nodes */
+	size_t nr;			    /**< number of nodes */
 };
-/*
- * The stacks of an entry; inner: also those in which the entry's function called the one that was
- * hit. Branches of less than the period `least` are left out.
+
+/**
+ * Makes the call graph of a row.
+ *
+ * @param profile     the profile
+ * @param row         a row of perch_profile_rows()
+ * @param order       direction of the graph
+ * @param inner       includes the stacks in which the row's function called the sampled one
+ * @param least       branches with a lower period are left out
+ * @param[out] graph  the call graph, for perch_call_graph_clear()
+ * @param[out] err    the reason of a failure
+ * @return 0, or -ENOMEM
  */
 PERCH_API int perch_profile_call_graph(struct perch_profile *profile, const struct perch_row *row,
 				       enum perch_call_graph_order order, bool inner,
-				       uint64_t least, struct perch_call_graph *tree,
+				       uint64_t least, struct perch_call_graph *graph,
 				       struct perch_error *err);
-PERCH_API void perch_call_graph_clear(struct perch_call_graph *tree);
+
+/** Frees the nodes. */
+PERCH_API void perch_call_graph_clear(struct perch_call_graph *graph);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Address -> name: ELF symbol tables, separate debug files, the kernel, the vdso; names demangled.
+/**
+ * @file
+ * Symbols: the function at an offset of a DSO, and its demangled name.
+ *
+ * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. A file is
+ * used only if its build id is the recorded one, as far as both have one.
+ *
+ * Threads: one thread per perch_symbols object at a time.
  */
 #ifndef PERCH_SYMBOL_H
 #define PERCH_SYMBOL_H
@@ -12,56 +19,115 @@
 extern "C" {
 #endif
 
+/** Where symbols are read from. */
 struct perch_symbols_options {
-	const char *root;     /* where the recorded machine's files are; NULL: "/" */
-	const char *kallsyms; /* NULL: /proc/kallsyms of this machine */
-	bool no_demangle;
-	/*
-	 * recorded on another machine, or under another kernel: this one's kernel, modules and vdso
-	 * are asked only where a build id proves them the recorded ones; so with root
+	const char *root;     /**< directory with the files of the recorded machine; NULL is "/" */
+	const char *kallsyms; /**< kernel symbols; NULL is /proc/kallsyms of this machine */
+	bool no_demangle;     /**< names stay as in the symbol tables */
+	/**
+	 * The recording is from another machine or kernel. The kernel, modules and vdso of this
+	 * machine are used only if their build ids are the recorded ones. root implies this.
 	 */
 	bool foreign;
 };
 
+/** The symbols of all DSOs. */
 struct perch_symbols;
+
+/**
+ * Creates an object without symbols. They are read when they are looked up.
+ *
+ * @param[out] symbols  the new object
+ * @param options       NULL is this machine
+ * @param[out] err      the reason of a failure; NULL is allowed
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_symbols_new(struct perch_symbols **symbols,
 				const struct perch_symbols_options *options,
 				struct perch_error *err);
+
+/** Frees all symbols. NULL is allowed. */
 PERCH_API void perch_symbols_free(struct perch_symbols *symbols);
 
-/* A function. Lives as long as the perch_symbols; one object per function, so pointers can be
- * compared. */
+/**
+ * A function. Valid until perch_symbols_free(). A function has one object, so pointers can be
+ * compared.
+ */
 struct perch_symbol {
-	/* in the binary's offsets (see struct perch_location); end is exclusive */
-	uint64_t start, end;
-	const char *name; /* as in the symbol table; not trusted */
-	const struct perch_dso *dso;
-	uint32_t index; /* dense over all binaries looked at, in the order found */
-	char binding;	/* 'g' global, 'l' local, 'w' weak, as the table says */
+	uint64_t start;		     /**< first offset in the DSO, see struct perch_location */
+	uint64_t end;		     /**< the offset after the last one */
+	const char *name;	     /**< as in the symbol table; not trusted */
+	const struct perch_dso *dso; /**< the DSO of the function */
+	uint32_t index;		     /**< number from 0 on, without gaps, over all DSOs */
+	char binding;		     /**< 'g' global, 'l' local, 'w' weak */
 };
 
-/* The symbol that covers the offset; NULL when there is none. The binary's table is read at the
- * first call for it. */
+/**
+ * Finds the function around an offset. The first call for a DSO reads its symbol table.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @param offset   offset in the DSO, see struct perch_location
+ * @return the innermost function, or NULL
+ */
 PERCH_API const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 							const struct perch_dso *dso,
 							uint64_t offset);
-/* The name for people: demangled (C++, Rust) unless switched off, control characters cleaned.
- * Cached. Never NULL. */
+
+/**
+ * Returns the name of a function for display: demangled (C++, Rust) and cleaned.
+ *
+ * @param symbols  the symbols
+ * @param symbol   the function
+ * @return the name, never NULL; valid until perch_symbols_free()
+ */
 PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 					 const struct perch_symbol *symbol);
-/* The short name of a binary as perf's reports show it: base name, "[kernel.kallsyms]", "[vdso]",
- * "[module]". Cleaned. */
+
+/**
+ * Returns the name of a DSO as perf displays it: the base name of a file, "[kernel.kallsyms]",
+ * "[vdso]", "[module]".
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @return the name, cleaned, never NULL; valid until perch_symbols_free()
+ */
 PERCH_API const char *perch_symbols_dso_name(struct perch_symbols *symbols,
 					     const struct perch_dso *dso);
-/* Why a binary has no symbols ("no such file", "another build", ...); NULL when it has or was not
- * looked at. */
+
+/**
+ * Returns why a DSO has no symbols, for example "no such file".
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @return the reason; NULL if it has symbols, or if none were looked up
+ */
 PERCH_API const char *perch_symbols_error(const struct perch_symbols *symbols,
 					  const struct perch_dso *dso);
 
-/* The GNU build id of an ELF file. Returns its size (at most 20) or a negative errno. */
+/**
+ * Reads the GNU build id of an ELF file.
+ *
+ * @param path           path of the file
+ * @param[out] build_id  the build id
+ * @return its size in bytes (at most 20), or a negative errno
+ * @retval -ENODATA  the file has no build id
+ * @retval -ENOEXEC  not an ELF file
+ */
 PERCH_API int perch_build_id_of_file(const char *path, uint8_t build_id[20]);
-/* Of the running kernel (/sys/kernel/notes), and of a mapped ELF image such as the vdso. */
+
+/** Reads the build id of the running kernel from /sys/kernel/notes. Returns its size in bytes (at
+ * most 20), or a negative errno. */
 PERCH_API int perch_build_id_of_kernel(uint8_t build_id[20]);
+
+/**
+ * Reads the GNU build id of an ELF image in memory, such as the vdso.
+ *
+ * @param image          the image
+ * @param size           bytes of the image
+ * @param[out] build_id  the build id
+ * @return its size in bytes (at most 20), or a negative errno as of perch_build_id_of_file()
+ */
 PERCH_API int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20]);
 
 #ifdef __cplusplus
