@@ -397,7 +397,7 @@ static void make_tree(char *root, const struct scene *scene)
 
 static void check_wanted(const struct doctor *doctor, const struct wanted *wanted)
 {
-	const struct doctor_result *found = doctor_result_of(doctor, wanted->id);
+	const struct doctor_result *found = doctor_find_result(doctor, wanted->id);
 
 	assert_non_null(found);
 	if (found->status != wanted->status)
@@ -486,7 +486,7 @@ static void test_scenes(void **state)
 		make_tree(root, scene);
 		doctor->load_program = kernel.admin ? program_loads : program_refused;
 		assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
-		doctor_examine(doctor);
+		doctor_run_checks(doctor);
 		assert_int_equal(kernel.open, 0);
 		assert_int_equal(kernel.probes, 0);
 		for (size_t w = 0;
@@ -523,7 +523,7 @@ static void test_empty_machine(void **state)
 	tree_make(root, &file, 1);
 	doctor->load_program = program_refused;
 	assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
-	doctor_examine(doctor);
+	doctor_run_checks(doctor);
 	assert_false(doctor->usable);
 	check_json(doctor);
 	check_text(doctor, false, 0);
@@ -538,9 +538,9 @@ static void test_strange_texts(void **state)
 	struct doctor_result result = { .id = "x" };
 
 	(void)state;
-	doctor_value(&result, "%s", "a\033[31mb\xff");
+	doctor_set_value(&result, "%s", "a\033[31mb\xff");
 	assert_string_equal(result.value, "a?[31mb?");
-	doctor_reason(&result, DOCTOR_NO, "%0900d", 1);
+	doctor_set_reason(&result, DOCTOR_NO, "%0900d", 1);
 	assert_true(strlen(result.reason) < sizeof(result.reason));
 	assert_int_equal(result.status, DOCTOR_NO);
 }

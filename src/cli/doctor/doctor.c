@@ -41,7 +41,7 @@ static int load_program(void)
 }
 
 /* Columns of the terminal that out is; 0: it is none, and lines are not broken. */
-static unsigned width_of(FILE *out)
+static unsigned terminal_width(FILE *out)
 {
 	struct winsize size;
 
@@ -53,7 +53,7 @@ static unsigned width_of(FILE *out)
 static bool print(const struct doctor *doctor, FILE *out, bool json)
 {
 	const char *no_colour = getenv("NO_COLOR");
-	unsigned width = width_of(out);
+	unsigned width = terminal_width(out);
 
 	if (json)
 		return doctor_print_json(doctor, out);
@@ -71,14 +71,14 @@ static int cannot_write(const char *file)
 }
 
 /* The file is made before the checks: one that cannot be written should not cost them. */
-static int examine(struct doctor *doctor, const char *file, bool json)
+static int check_and_print(struct doctor *doctor, const char *file, bool json)
 {
 	FILE *out = file ? fopen(file, "we") : stdout;
 	bool written;
 
 	if (!out)
 		return cannot_write(file);
-	doctor_examine(doctor);
+	doctor_run_checks(doctor);
 	errno = 0;
 	written = print(doctor, out, json) && !fflush(out) && !ferror(out);
 	if (file && fclose(out))
@@ -122,7 +122,7 @@ int perch_cmd_doctor(int argc, char **argv)
 	if (perch_machine_new(&doctor->machine, NULL, NULL, &err))
 		status = cli_error(DOCTOR_COMMAND, &err);
 	else
-		status = examine(doctor, file, json);
+		status = check_and_print(doctor, file, json);
 	perch_machine_free(doctor->machine);
 	free(doctor);
 	return status;

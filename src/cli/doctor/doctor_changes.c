@@ -9,7 +9,7 @@
 #include "doctor.h"
 #include "options.h"
 
-bool doctor_has(struct doctor *doctor, int capability)
+bool doctor_has_capability(struct doctor *doctor, int capability)
 {
 	struct perch_sandbox sandbox;
 	uint64_t effective;
@@ -22,7 +22,7 @@ bool doctor_has(struct doctor *doctor, int capability)
 }
 
 /* Before 5.8 CAP_SYS_ADMIN had the parts of CAP_PERFMON and CAP_BPF. */
-static const char *capability_here(struct doctor *doctor, const char *wanted)
+static const char *required_capability(struct doctor *doctor, const char *wanted)
 {
 	struct perch_release release;
 
@@ -34,9 +34,10 @@ static const char *capability_here(struct doctor *doctor, const char *wanted)
 }
 
 /* How this process could come by a capability; false: in no way from in here. */
-static bool capability_text(struct doctor *doctor, const char *wanted, char *text, size_t size)
+static bool format_capability_change(struct doctor *doctor, const char *wanted, char *text,
+				     size_t size)
 {
-	const char *capability = capability_here(doctor, wanted);
+	const char *capability = required_capability(doctor, wanted);
 	struct perch_sandbox sandbox;
 	bool with_perfmon = !strcmp(capability, "bpf"); /* worth nothing for events without it */
 	char upper[32] = "";
@@ -73,13 +74,13 @@ static bool capability_text(struct doctor *doctor, const char *wanted, char *tex
 	return true;
 }
 
-static bool level_text(struct doctor *doctor, long level, char *text, size_t size)
+static bool format_level_change(struct doctor *doctor, long level, char *text, size_t size)
 {
 	struct perch_sandbox sandbox;
 	bool contained;
 	long now;
 
-	if (level == DOCTOR_ANY_LEVEL ||
+	if (level == DOCTOR_NO_LEVEL ||
 	    perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &now, NULL) ||
 	    now <= level)
 		return false;
@@ -96,25 +97,25 @@ static bool level_text(struct doctor *doctor, long level, char *text, size_t siz
 	return true;
 }
 
-void doctor_change_right(struct doctor *doctor, struct doctor_result *result,
-			 const struct doctor_need *need)
+void doctor_suggest_privilege(struct doctor *doctor, struct doctor_result *result,
+			      const struct doctor_privilege *privilege)
 {
 	char level[256], capability[256];
-	bool has_level = level_text(doctor, need->level, level, sizeof(level));
-	bool has_capability =
-		capability_text(doctor, need->capability, capability, sizeof(capability));
+	bool has_level = format_level_change(doctor, privilege->level, level, sizeof(level));
+	bool has_capability = format_capability_change(doctor, privilege->capability, capability,
+						       sizeof(capability));
 
 	if (has_level && has_capability)
-		doctor_change(result, "%s; or %s", capability, level);
+		doctor_set_change(result, "%s; or %s", capability, level);
 	else if (has_level || has_capability)
-		doctor_change(result, "%s", has_level ? level : capability);
+		doctor_set_change(result, "%s", has_level ? level : capability);
 	else
-		doctor_change(
+		doctor_set_change(
 			result,
 			"run perch outside of the user namespace: perf ignores capabilities held inside");
 }
 
-static bool is_right(enum perch_cause cause)
+static bool is_privilege_cause(enum perch_cause cause)
 {
 	enum perch_error_kind kind = perch_cause_kind(cause);
 
@@ -128,50 +129,51 @@ static bool in_container(struct doctor *doctor)
 	return !perch_machine_sandbox(doctor->machine, &sandbox, NULL) && sandbox.container[0];
 }
 
-void doctor_change_filter(struct doctor_result *result)
+void doctor_suggest_filter(struct doctor_result *result)
 {
-	doctor_change(
+	doctor_set_change(
 		result,
 		"start perch outside of what installed the filter (a sandbox, or a systemd unit: there "
 		"SystemCallFilter=perf_event_open lets it through)");
 }
 
-void doctor_change_pmu(struct doctor *doctor, struct doctor_result *result)
+void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result)
 {
 	if (perch_machine_virtual(doctor->machine) == 1)
-		doctor_change(
+		doctor_set_change(
 			result,
 			"give this virtual machine a PMU in its hypervisor (QEMU: -cpu host,pmu=on; in a "
 			"cloud: bare metal)");
 	else
-		doctor_change(result, "a kernel with a driver for this processor's PMU");
+		doctor_set_change(result, "a kernel with a driver for this processor's PMU");
 }
 
-void doctor_refused(struct doctor *doctor, struct doctor_result *result,
-		    const struct perch_open_call *call, const struct doctor_need *need)
+void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
+			    const struct perch_open_call *call,
+			    const struct doctor_privilege *privilege)
 {
 	const struct perch_probing budget = { 0 };
-	const struct doctor_need gate = { 2, "sys_admin" };
+	const struct doctor_privilege gate = { 2, "sys_admin" };
 	struct perch_explanation explanation;
 	const struct perch_finding *finding = &explanation.finding[0];
 
 	memset(&explanation, 0, sizeof(explanation));
 	if (perch_explain_open_call(call, doctor->machine, &budget, &explanation) ||
 	    !explanation.nr_findings) {
-		doctor_reason(result, DOCTOR_NO, "%s", strerror(call->errnum));
+		doctor_set_reason(result, DOCTOR_NO, "%s", strerror(call->errnum));
 		return;
 	}
 	result->cause = perch_cause_slug(finding->cause);
-	doctor_reason(result, DOCTOR_NO, "%s", finding->message);
+	doctor_set_reason(result, DOCTOR_NO, "%s", finding->message);
 	if (finding->cause == PERCH_CAUSE_PARANOID_ALL)
-		doctor_change_right(doctor, result, &gate);
-	else if (is_right(finding->cause) && need)
-		doctor_change_right(doctor, result, need);
+		doctor_suggest_privilege(doctor, result, &gate);
+	else if (is_privilege_cause(finding->cause) && privilege)
+		doctor_suggest_privilege(doctor, result, privilege);
 	else if (finding->cause == PERCH_CAUSE_SECCOMP && !in_container(doctor))
 		/* the engine's advice is for containers, as most filters are */
-		doctor_change_filter(result);
+		doctor_suggest_filter(result);
 	else if (finding->cause == PERCH_CAUSE_NO_HARDWARE)
-		doctor_change_pmu(doctor, result);
+		doctor_suggest_pmu(doctor, result);
 	else
-		doctor_change(result, "%s", finding->remedy);
+		doctor_set_change(result, "%s", finding->remedy);
 }

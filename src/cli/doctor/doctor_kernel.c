@@ -20,21 +20,21 @@ void doctor_release(struct doctor *doctor, struct doctor_result *result)
 	char system[128];
 
 	if (perch_machine_release(doctor->machine, &release, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	result->status = DOCTOR_OK;
 	if (perch_machine_distribution(doctor->machine, system, sizeof(system), NULL))
-		doctor_value(result, "Linux %s", release.text);
+		doctor_set_value(result, "Linux %s", release.text);
 	else
-		doctor_value(result, "Linux %s; system: %s", release.text, system);
+		doctor_set_value(result, "Linux %s; system: %s", release.text, system);
 }
 
 /*
  * Names of the attr's fields that begin at or behind an offset, with the release that brought them.
  * Returns the last of these releases.
  */
-static const char *fields_from(uint32_t offset, char *text, size_t size)
+static const char *format_new_fields(uint32_t offset, char *text, size_t size)
 {
 	size_t nr, used = 0;
 	const struct perch_attr_field *field = perch_attr_fields(&nr);
@@ -58,19 +58,20 @@ void doctor_attr_size(struct doctor *doctor, struct doctor_result *result)
 	uint32_t size;
 
 	if (perch_machine_attr_size(doctor->machine, &size, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%u bytes; perch knows %zu", (unsigned)size,
-		     sizeof(struct perch_attr));
+	doctor_set_value(result, "%u bytes; perch knows %zu", (unsigned)size,
+			 sizeof(struct perch_attr));
 	if (size >= sizeof(struct perch_attr))
 		return;
-	newest = fields_from(size, missing, sizeof(missing));
-	doctor_reason(result, DOCTOR_LIMITED, "this kernel lacks the field%s %s",
-		      strchr(missing, ',') ? "s" : "", missing);
-	doctor_change(result, "Linux %s or later, for a program that sets %s", newest,
-		      strchr(missing, ',') ? "them" : "it");
+	newest = format_new_fields(size, missing, sizeof(missing));
+	doctor_set_reason(result, DOCTOR_LIMITED,
+			  "this kernel set_missing_privilege the field%s %s",
+			  strchr(missing, ',') ? "s" : "", missing);
+	doctor_set_change(result, "Linux %s or later, for a program that sets %s", newest,
+			  strchr(missing, ',') ? "them" : "it");
 }
 
 void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
@@ -81,7 +82,7 @@ void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
 	size_t nr, used = 0;
 
 	if (perch_machine_pmus(doctor->machine, &pmu, &nr, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	for (size_t i = 0; i < nr && used < sizeof(text); i++) {
@@ -93,14 +94,14 @@ void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
 	}
 	if (used >= sizeof(text))
 		strcpy(text + sizeof(text) - 4, "...");
-	doctor_value(result, "%s", text);
+	doctor_set_value(result, "%s", text);
 	result->status = DOCTOR_OK;
 	if (!nr)
-		doctor_reason(result, DOCTOR_NO, "sysfs shows none");
+		doctor_set_reason(result, DOCTOR_NO, "sysfs shows none");
 }
 
 /* What a line of the log has behind its front "6,123,456789,-;"; cut at its end. */
-static char *sentence_of(char *record)
+static char *log_text(char *record)
 {
 	char *text = record[0] >= '0' && record[0] <= '9' ? strchr(record, ';') : NULL;
 
@@ -108,8 +109,8 @@ static char *sentence_of(char *record)
 	return text ? text + 1 : record;
 }
 
-int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_t nr, char *text,
-		    size_t size)
+int doctor_find_in_log(const struct doctor *doctor, const char *const *words, size_t nr, char *text,
+		       size_t size)
 {
 	char path[PATH_MAX], record[8192];
 	int fd, rc = -ENOENT;
@@ -135,7 +136,7 @@ int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_
 		for (size_t word = 0; word < nr; word++)
 			if (strstr(record, words[word])) {
 				/* the last one counts */
-				perch_clean_text(text, size, sentence_of(record));
+				perch_clean_text(text, size, log_text(record));
 				rc = 0;
 				break;
 			}
@@ -145,24 +146,24 @@ int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_
 }
 
 /* Why there is none: what the kernel said when it started, and what can be seen from here. */
-static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
+static void explain_no_core_pmu(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const words[] = { "Performance Events:", "hw perfevents:",
 					     "no PMU driver" };
 	struct perch_sandbox sandbox;
-	char said[256], text[400];
-	int rc = doctor_boot_log(doctor, words, CLI_NR(words), said, sizeof(said));
+	char message[256], text[400];
+	int rc = doctor_find_in_log(doctor, words, CLI_NR(words), message, sizeof(message));
 	bool virtual = perch_machine_virtual(doctor->machine) == 1;
 
 	if (!rc)
-		snprintf(text, sizeof(text), "the kernel said when it started: %s", said);
+		snprintf(text, sizeof(text), "the kernel said when it started: %s", message);
 	else if (rc == -EPERM || rc == -EACCES)
 		snprintf(text, sizeof(text),
 			 "this user may not read in the kernel's log what it said of it when it "
 			 "started (kernel.dmesg_restrict)");
 	else
 		snprintf(text, sizeof(text), "the kernel's log does not tell why");
-	doctor_reason(
+	doctor_set_reason(
 		result, DOCTOR_NO, "%s; %s",
 		virtual ? "this is a virtual machine, and its hypervisor shows no PMU that Linux can use"
 			: "Linux found no PMU in this processor that it has a driver for",
@@ -170,13 +171,14 @@ static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
 	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 	    !strcmp(sandbox.container, "gvisor")) {
-		doctor_reason(result, DOCTOR_NO,
-			      "gVisor is a kernel of its own that has no perf events");
-		doctor_change(result,
-			      "run the container with another runtime than gVisor: --runtime=runc");
+		doctor_set_reason(result, DOCTOR_NO,
+				  "gVisor is a kernel of its own that has no perf events");
+		doctor_set_change(
+			result,
+			"run the container with another runtime than gVisor: --runtime=runc");
 		return;
 	}
-	doctor_change_pmu(doctor, result);
+	doctor_suggest_pmu(doctor, result);
 }
 
 void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)
@@ -187,7 +189,7 @@ void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)
 	size_t nr, used = 0;
 
 	if (perch_machine_pmus(doctor->machine, &pmu, &nr, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	for (size_t i = 0; i < nr && used < sizeof(text); i++) {
@@ -205,9 +207,9 @@ void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)
 			used += snprintf(text + used, sizeof(text) - used, " (precise up to %ld%s)",
 					 precise, branches);
 	}
-	doctor_value(result, "%s", text);
+	doctor_set_value(result, "%s", text);
 	if (!used)
-		tell_no_core(doctor, result);
+		explain_no_core_pmu(doctor, result);
 	else
 		result->status = DOCTOR_OK;
 }

@@ -19,7 +19,7 @@ static size_t nr_cpus(struct doctor *doctor)
 
 /* Each ring is a page for itself and a power of two of them for records: that power, of as many
  * pages. */
-static uint64_t ring_of(uint64_t pages)
+static uint64_t largest_ring(uint64_t pages)
 {
 	uint64_t data = 1;
 
@@ -31,7 +31,7 @@ static uint64_t ring_of(uint64_t pages)
 }
 
 /* KiB that make the usual ring fit on each CPU beside what the sysctl gives. */
-static uint64_t memlock_needed(uint64_t mlock_kb, uint64_t page_kb, uint64_t cpus)
+static uint64_t needed_memlock(uint64_t mlock_kb, uint64_t page_kb, uint64_t cpus)
 {
 	uint64_t each = USUAL_RING_KB + page_kb, given = mlock_kb / page_kb * page_kb;
 
@@ -42,34 +42,34 @@ static uint64_t memlock_needed(uint64_t mlock_kb, uint64_t page_kb, uint64_t cpu
  * A user's rings may lock mlock_kb for each CPU, all of them together, and a process's beyond that
  * what RLIMIT_MEMLOCK leaves.
  */
-static void tell_rings(struct doctor *doctor, struct doctor_result *result, long mlock_kb,
-		       const struct perch_limits *limits)
+static void set_rings_limit(struct doctor *doctor, struct doctor_result *result, long mlock_kb,
+			    const struct perch_limits *limits)
 {
 	uint64_t page_kb = limits->page_bytes / 1024, cpus = nr_cpus(doctor), data_kb, total;
 	char memlock[48] = "unlimited";
 
 	if (limits->locked_bytes == UINT64_MAX) {
-		doctor_value(result, "unlimited (RLIMIT_MEMLOCK)");
+		doctor_set_value(result, "unlimited (RLIMIT_MEMLOCK)");
 		return;
 	}
 	total = (uint64_t)mlock_kb / page_kb * cpus + limits->locked_bytes / limits->page_bytes;
-	data_kb = ring_of(total / cpus) * page_kb;
+	data_kb = largest_ring(total / cpus) * page_kb;
 	snprintf(memlock, sizeof(memlock), "%" PRIu64 " KiB", limits->locked_bytes / 1024);
-	doctor_value(result,
-		     "a ring of %" PRIu64 " KiB on each of %" PRIu64 " CPUs (%ld KiB x %" PRIu64
-		     " of the user, and %s of "
-		     "RLIMIT_MEMLOCK)",
-		     data_kb, cpus, mlock_kb, cpus, memlock);
+	doctor_set_value(result,
+			 "a ring of %" PRIu64 " KiB on each of %" PRIu64 " CPUs (%ld KiB x %" PRIu64
+			 " of the user, and %s of "
+			 "RLIMIT_MEMLOCK)",
+			 data_kb, cpus, mlock_kb, cpus, memlock);
 	if (data_kb >= USUAL_RING_KB)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_MMAP_LOCKED);
-	doctor_reason(result, DOCTOR_LIMITED,
-		      "perch record takes %d KiB for each CPU, unless -m asks for less",
-		      USUAL_RING_KB);
-	doctor_change(result,
-		      "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64
-		      "; or raise RLIMIT_MEMLOCK to %" PRIu64 " KiB (ulimit -l)",
-		      USUAL_RING_KB + page_kb, memlock_needed(mlock_kb, page_kb, cpus));
+	doctor_set_reason(result, DOCTOR_LIMITED,
+			  "perch record takes %d KiB for each CPU, unless -m asks for less",
+			  USUAL_RING_KB);
+	doctor_set_change(result,
+			  "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64
+			  "; or raise RLIMIT_MEMLOCK to %" PRIu64 " KiB (ulimit -l)",
+			  USUAL_RING_KB + page_kb, needed_memlock(mlock_kb, page_kb, cpus));
 }
 
 void doctor_rings(struct doctor *doctor, struct doctor_result *result)
@@ -80,17 +80,17 @@ void doctor_rings(struct doctor *doctor, struct doctor_result *result)
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MLOCK_KB, &mlock_kb, &err) ||
 	    perch_machine_limits(doctor->machine, &limits, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	result->status = DOCTOR_OK;
-	if (doctor_has(doctor, PERCH_CAP_IPC_LOCK))
-		doctor_value(result, "unlimited (CAP_IPC_LOCK)");
+	if (doctor_has_capability(doctor, PERCH_CAP_IPC_LOCK))
+		doctor_set_value(result, "unlimited (CAP_IPC_LOCK)");
 	else if (!perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL) &&
 		 level < 0)
-		doctor_value(result, "unlimited (kernel.perf_event_paranoid %ld)", level);
+		doctor_set_value(result, "unlimited (kernel.perf_event_paranoid %ld)", level);
 	else
-		tell_rings(doctor, result, mlock_kb < 0 ? 0 : mlock_kb, &limits);
+		set_rings_limit(doctor, result, mlock_kb < 0 ? 0 : mlock_kb, &limits);
 }
 
 void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
@@ -102,31 +102,31 @@ void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
 
 	if (perch_machine_limits(doctor->machine, &limits, &err) ||
 	    perch_machine_open_descriptors(doctor->machine, &nr, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	open = nr;
 	left = limits.descriptors > open ? limits.descriptors - open : 0;
-	doctor_value(result,
-		     "%" PRIu64 " left of %" PRIu64 ": %" PRIu64
-		     " event%s of one thread, or %" PRIu64 " on each of %" PRIu64 " CPUs",
-		     left, limits.descriptors, left, left == 1 ? "" : "s", left / cpus, cpus);
+	doctor_set_value(result,
+			 "%" PRIu64 " left of %" PRIu64 ": %" PRIu64
+			 " event%s of one thread, or %" PRIu64 " on each of %" PRIu64 " CPUs",
+			 left, limits.descriptors, left, left == 1 ? "" : "s", left / cpus, cpus);
 	result->status = DOCTOR_OK;
 	if (left / cpus >= 32)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_DESCRIPTORS);
-	doctor_reason(result, left ? DOCTOR_LIMITED : DOCTOR_NO,
-		      "each event takes a descriptor for each CPU or thread");
+	doctor_set_reason(result, left ? DOCTOR_LIMITED : DOCTOR_NO,
+			  "each event takes a descriptor for each CPU or thread");
 	if (limits.descriptors_hard > limits.descriptors)
-		doctor_change(result, "ulimit -n %" PRIu64, limits.descriptors_hard);
+		doctor_set_change(result, "ulimit -n %" PRIu64, limits.descriptors_hard);
 	else
-		doctor_change(
+		doctor_set_change(
 			result,
 			"as root: raise the hard limit (nofile in /etc/security/limits.conf), then ulimit -n");
 }
 
 /* Where it is off the kernel refuses a new rate too: at 0 and 100 per cent. */
-static bool is_throttling(struct doctor *doctor)
+static bool throttling_enabled(struct doctor *doctor)
 {
 	long percent;
 
@@ -141,29 +141,31 @@ void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const words[] = { "lowering kernel.perf_event_max_sample_rate" };
 	struct perch_error err;
-	char said[256];
+	char message[256];
 	long rate;
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
-	doctor_value(result, "at most %ld", rate);
+	doctor_set_value(result, "at most %ld", rate);
 	result->status = rate < USUAL_RATE ? DOCTOR_LIMITED : DOCTOR_OK;
 	if (rate >= 100000)
 		return;
 	result->cause = rate < USUAL_RATE ? perch_cause_slug(PERCH_CAUSE_FREQUENCY) : NULL;
-	if (!doctor_boot_log(doctor, words, CLI_NR(words), said, sizeof(said)))
-		doctor_reason(result, result->status,
-			      "the kernel lowered it, for interrupts took too long: %s", said);
+	if (!doctor_find_in_log(doctor, words, CLI_NR(words), message, sizeof(message)))
+		doctor_set_reason(result, result->status,
+				  "the kernel lowered it, for interrupts took too long: %s",
+				  message);
 	else
-		doctor_reason(result, result->status,
-			      "the kernel or an administrator lowered it from 100000");
+		doctor_set_reason(result, result->status,
+				  "the kernel or an administrator lowered it from 100000");
 	if (rate < USUAL_RATE)
-		doctor_change(
+		doctor_set_change(
 			result,
 			"as root: sysctl %skernel.perf_event_max_sample_rate=100000; until then -F %ld",
-			is_throttling(doctor) ? "" : "kernel.perf_cpu_time_max_percent=25 ", rate);
+			throttling_enabled(doctor) ? "" : "kernel.perf_cpu_time_max_percent=25 ",
+			rate);
 }
 
 void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
@@ -172,19 +174,19 @@ void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
 	long frames, contexts;
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_STACK, &frames, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	result->status = DOCTOR_OK;
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_CONTEXTS, &contexts, NULL))
-		doctor_value(result, "%ld frames", frames);
+		doctor_set_value(result, "%ld frames", frames);
 	else
-		doctor_value(result, "%ld frames, %ld contexts", frames, contexts);
+		doctor_set_value(result, "%ld frames, %ld contexts", frames, contexts);
 	if (frames >= USUAL_DEPTH)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED, "it was lowered from %d: deeper callchains are cut",
-		      USUAL_DEPTH);
-	doctor_change(result,
-		      "as root, while nothing is measured: sysctl kernel.perf_event_max_stack=%d",
-		      USUAL_DEPTH);
+	doctor_set_reason(result, DOCTOR_LIMITED,
+			  "it was lowered from %d: deeper callchains are cut", USUAL_DEPTH);
+	doctor_set_change(
+		result, "as root, while nothing is measured: sysctl kernel.perf_event_max_stack=%d",
+		USUAL_DEPTH);
 }

@@ -19,7 +19,7 @@ static const struct {
 #define INDENT 12 /* of reasons: below the titles */
 
 /* Breaks lines at spaces where there is a width; 0: one line. column: where the text begins. */
-static void put_wrapped(FILE *out, const char *text, unsigned column, unsigned width)
+static void print_wrapped(FILE *out, const char *text, unsigned column, unsigned width)
 {
 	unsigned at = column;
 
@@ -37,16 +37,16 @@ static void put_wrapped(FILE *out, const char *text, unsigned column, unsigned w
 	fputc('\n', out);
 }
 
-static void put_below(FILE *out, const char *front, const char *text, unsigned width)
+static void print_below(FILE *out, const char *front, const char *text, unsigned width)
 {
 	if (!text[0])
 		return;
 	fprintf(out, "%*s%s", INDENT, "", front);
-	put_wrapped(out, text, INDENT + strlen(front), width);
+	print_wrapped(out, text, INDENT + strlen(front), width);
 }
 
-/* Whether the next check has the same to say: it is then said once, below the last of them. */
-static bool says_the_same(const struct doctor *doctor, size_t i)
+/* Whether the next check has the same to say: it is then message once, below the last of them. */
+static bool next_has_same_reason(const struct doctor *doctor, size_t i)
 {
 	const struct doctor_result *result = &doctor->result[i], *next = result + 1;
 
@@ -54,7 +54,8 @@ static bool says_the_same(const struct doctor *doctor, size_t i)
 	       !strcmp(result->reason, next->reason) && !strcmp(result->change, next->change);
 }
 
-static void put_result(const struct doctor_result *result, FILE *out, bool colours, unsigned width)
+static void print_result(const struct doctor_result *result, FILE *out, bool colours,
+			 unsigned width)
 {
 	const char *colour = colours ? statuses[result->status].colour : "",
 		   *plain = colours ? "\033[0m" : "";
@@ -62,18 +63,18 @@ static void put_result(const struct doctor_result *result, FILE *out, bool colou
 
 	fprintf(out, "  %s%-7s%s   %-*s", colour, statuses[result->status].mark, plain, title,
 		result->title);
-	put_wrapped(out, result->value, INDENT + 32, width);
+	print_wrapped(out, result->value, INDENT + 32, width);
 }
 
 static bool works(const struct doctor *doctor, const char *id)
 {
-	const struct doctor_result *result = doctor_result_of(doctor, id);
+	const struct doctor_result *result = doctor_find_result(doctor, id);
 
 	return result && result->status == DOCTOR_OK;
 }
 
 /* One sentence, and how many checks ended how. */
-static void put_verdict(const struct doctor *doctor, FILE *out, unsigned width)
+static void print_summary(const struct doctor *doctor, FILE *out, unsigned width)
 {
 	unsigned nr[DOCTOR_STATUSES] = { 0 };
 	char text[512];
@@ -92,7 +93,7 @@ static void put_verdict(const struct doctor *doctor, FILE *out, unsigned width)
 		 " (%u ok, %u limited, %u no, %u unknown).", nr[DOCTOR_OK], nr[DOCTOR_LIMITED],
 		 nr[DOCTOR_NO], nr[DOCTOR_UNKNOWN]);
 	fputc('\n', out);
-	put_wrapped(out, text, 0, width);
+	print_wrapped(out, text, 0, width);
 }
 
 bool doctor_print_text(const struct doctor *doctor, FILE *out, bool colours, unsigned width)
@@ -107,13 +108,13 @@ bool doctor_print_text(const struct doctor *doctor, FILE *out, bool colours, uns
 			fprintf(out, "%s%s%s%s\n", i ? "\n" : "", colours ? "\033[1m" : "", group,
 				colours ? "\033[0m" : "");
 		}
-		put_result(result, out, colours, width);
-		if (says_the_same(doctor, i))
+		print_result(result, out, colours, width);
+		if (next_has_same_reason(doctor, i))
 			continue;
-		put_below(out, "", result->reason, width);
-		put_below(out, "change: ", result->change, width);
+		print_below(out, "", result->reason, width);
+		print_below(out, "change: ", result->change, width);
 	}
-	put_verdict(doctor, out, width);
+	print_summary(doctor, out, width);
 	return !ferror(out);
 }
 

@@ -9,7 +9,7 @@
 
 #define CAP_BPF 39 /* since 5.8 */
 
-static unsigned release_rank(struct doctor *doctor)
+static unsigned kernel_rank(struct doctor *doctor)
 {
 	struct perch_release release;
 
@@ -19,17 +19,17 @@ static unsigned release_rank(struct doctor *doctor)
 }
 
 /* What stands in the way of every event stands in the way of probes too. */
-static bool all_refused(struct doctor *doctor, struct doctor_result *result)
+static bool every_event_refused(struct doctor *doctor, struct doctor_result *result)
 {
-	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
+	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
 	struct perch_error err;
 	uint32_t size;
 
 	if (!perch_machine_attr_size(doctor->machine, &size, &err) || count->status == DOCTOR_OK)
 		return false;
 	result->cause = count->cause;
-	doctor_reason(result, DOCTOR_NO, "%s", count->reason);
-	doctor_change(result, "%s", count->change);
+	doctor_set_reason(result, DOCTOR_NO, "%s", count->reason);
+	doctor_set_change(result, "%s", count->change);
 	return true;
 }
 
@@ -39,93 +39,96 @@ static bool has_pmu(struct doctor *doctor, struct doctor_result *result, const c
 	if (perch_machine_pmu(doctor->machine, name))
 		return true;
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_PMU);
-	doctor_reason(result, DOCTOR_NO, "the kernel has no PMU %s", name);
-	doctor_change(result, "a kernel%s that is built with %s=y",
-		      release_rank(doctor) < perch_release_rank("4.17") ? " of 4.17 or later" : "",
-		      option);
+	doctor_set_reason(result, DOCTOR_NO, "the kernel has no PMU %s", name);
+	doctor_set_change(result, "a kernel%s that is built with %s=y",
+			  kernel_rank(doctor) < perch_release_rank("4.17") ? " of 4.17 or later"
+									   : "",
+			  option);
 	return false;
 }
 
-static void lacks(struct doctor *doctor, struct doctor_result *result,
-		  const struct doctor_need *need, const char *reason)
+static void set_missing_privilege(struct doctor *doctor, struct doctor_result *result,
+				  const struct doctor_privilege *privilege, const char *reason)
 {
 	result->cause = perch_cause_slug(PERCH_CAUSE_PROBE_PRIVILEGE);
-	doctor_reason(result, DOCTOR_NO, "%s", reason);
-	doctor_change_right(doctor, result, need);
+	doctor_set_reason(result, DOCTOR_NO, "%s", reason);
+	doctor_suggest_privilege(doctor, result, privilege);
 }
 
 void doctor_uprobes(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "sys_admin" };
-	unsigned rank = release_rank(doctor);
+	static const struct doctor_privilege privilege = { DOCTOR_NO_LEVEL, "sys_admin" };
+	unsigned rank = kernel_rank(doctor);
 
-	if (all_refused(doctor, result) ||
+	if (every_event_refused(doctor, result) ||
 	    !has_pmu(doctor, result, "uprobe", "CONFIG_UPROBE_EVENTS"))
 		return;
-	doctor_value(result, "by rights, not tried");
-	if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN))
+	doctor_set_value(result, "by rights, not tried");
+	if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN))
 		result->status = DOCTOR_OK;
-	else if (doctor_has(doctor, PERCH_CAP_PERFMON) && rank >= 5008 && rank < 6016)
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "CAP_PERFMON suffices for uprobes from 5.8 to 6.15, unless the "
-			      "distribution has brought back the need of CAP_SYS_ADMIN");
+	else if (doctor_has_capability(doctor, PERCH_CAP_PERFMON) && rank >= 5008 && rank < 6016)
+		doctor_set_reason(result, DOCTOR_UNKNOWN,
+				  "CAP_PERFMON suffices for uprobes from 5.8 to 6.15, unless the "
+				  "distribution has brought back the need of CAP_SYS_ADMIN");
 	else
-		lacks(doctor, result, &need, "uprobes need CAP_SYS_ADMIN");
+		set_missing_privilege(doctor, result, &privilege, "uprobes need CAP_SYS_ADMIN");
 }
 
 void doctor_kprobes(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "perfmon" };
+	static const struct doctor_privilege privilege = { DOCTOR_NO_LEVEL, "perfmon" };
 	struct perch_sandbox sandbox;
 
-	if (all_refused(doctor, result) ||
+	if (every_event_refused(doctor, result) ||
 	    !has_pmu(doctor, result, "kprobe", "CONFIG_KPROBE_EVENTS"))
 		return;
-	doctor_value(result, "by rights, not tried");
+	doctor_set_value(result, "by rights, not tried");
 	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 	    sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_PROBE);
-		doctor_reason(result, DOCTOR_NO,
-			      "the kernel is locked down (confidentiality), which forbids kprobes");
-		doctor_change(
+		doctor_set_reason(
+			result, DOCTOR_NO,
+			"the kernel is locked down (confidentiality), which forbids kprobes");
+		doctor_set_change(
 			result,
 			"boot with lockdown=integrity, or none; Secure Boot alone may ask for it");
-	} else if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN) ||
-		   doctor_has(doctor, PERCH_CAP_PERFMON)) {
+	} else if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) ||
+		   doctor_has_capability(doctor, PERCH_CAP_PERFMON)) {
 		result->status = DOCTOR_OK;
 	} else {
-		lacks(doctor, result, &need, "kprobes need CAP_PERFMON");
+		set_missing_privilege(doctor, result, &privilege, "kprobes need CAP_PERFMON");
 	}
 }
 
 void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "bpf" };
+	static const struct doctor_privilege privilege = { DOCTOR_NO_LEVEL, "bpf" };
 	int rc = doctor->load_program();
 
 	if (!rc) {
 		result->status = DOCTOR_OK;
-		doctor_value(result, "a program of type perf_event loads");
+		doctor_set_value(result, "a program of type perf_event loads");
 	} else if (rc == -ENOSYS) {
-		doctor_reason(result, DOCTOR_NO, "the kernel has no bpf(2)");
-		doctor_change(result, "a kernel with CONFIG_BPF_SYSCALL=y");
+		doctor_set_reason(result, DOCTOR_NO, "the kernel has no bpf(2)");
+		doctor_set_change(result, "a kernel with CONFIG_BPF_SYSCALL=y");
 	} else if (rc == -EPERM || rc == -EACCES) {
-		if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN) ||
-		    (doctor_has(doctor, CAP_BPF) && doctor_has(doctor, PERCH_CAP_PERFMON))) {
-			doctor_reason(
+		if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) ||
+		    (doctor_has_capability(doctor, CAP_BPF) &&
+		     doctor_has_capability(doctor, PERCH_CAP_PERFMON))) {
+			doctor_set_reason(
 				result, DOCTOR_NO,
 				"loading a program is refused in spite of the capabilities: by a "
 				"seccomp filter or a security module%s",
-				release_rank(doctor) < 5011 ? ", or for RLIMIT_MEMLOCK (ulimit -l)"
-							    : "");
+				kernel_rank(doctor) < 5011 ? ", or for RLIMIT_MEMLOCK (ulimit -l)"
+							   : "");
 			return;
 		}
-		doctor_reason(result, DOCTOR_NO, "loading a program for events needs %s",
-			      release_rank(doctor) < 5008
-				      ? "CAP_SYS_ADMIN"
-				      : "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN");
-		doctor_change_right(doctor, result, &need);
+		doctor_set_reason(result, DOCTOR_NO, "loading a program for events needs %s",
+				  kernel_rank(doctor) < 5008
+					  ? "CAP_SYS_ADMIN"
+					  : "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN");
+		doctor_suggest_privilege(doctor, result, &privilege);
 	} else {
-		doctor_reason(result, DOCTOR_NO, "loading a program fails: %s", strerror(-rc));
+		doctor_set_reason(result, DOCTOR_NO, "loading a program fails: %s", strerror(-rc));
 	}
 }

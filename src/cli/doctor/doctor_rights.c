@@ -8,7 +8,7 @@
 #include "options.h"
 
 /* What a level leaves to who has no capability. */
-static const char *level_means(long level)
+static const char *level_meaning(long level)
 {
 	if (level < 0)
 		return "everybody may measure whole CPUs and the kernel, with the data of tracepoints; single "
@@ -22,54 +22,55 @@ static const char *level_means(long level)
 
 /* Mainline knows no level above 2; distributions that do refuse everything there. What holds here
  * has been tried. */
-static void tell_gate(struct doctor *doctor, struct doctor_result *result, long level)
+static void set_distribution_level(struct doctor *doctor, struct doctor_result *result, long level)
 {
-	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
-	const struct doctor_need need = { 2, "sys_admin" };
+	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
+	const struct doctor_privilege privilege = { 2, "sys_admin" };
 
 	if (count->status == DOCTOR_OK) {
-		doctor_reason(result, DOCTOR_LIMITED,
-			      "%s: this kernel has no level above 2, and takes %ld for it",
-			      level_means(level), level);
+		doctor_set_reason(result, DOCTOR_LIMITED,
+				  "%s: this kernel has no level above 2, and takes %ld for it",
+				  level_meaning(level), level);
 		return;
 	}
 	if (count->cause && strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_PARANOID_ALL))) {
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "something else refuses events before the level counts");
+		doctor_set_reason(result, DOCTOR_UNKNOWN,
+				  "something else refuses events before the level counts");
 		return;
 	}
-	doctor_reason(
+	doctor_set_reason(
 		result, DOCTOR_NO,
 		"this distribution's kernel refuses every event to ordinary users at %ld, with "
 		"CAP_PERFMON too",
 		level);
-	doctor_change_right(doctor, result, &need);
+	doctor_suggest_privilege(doctor, result, &privilege);
 }
 
 void doctor_paranoid(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need kernel_need = { 1, "perfmon" },
-					wide_need = { 0, "perfmon" };
+	static const struct doctor_privilege kernel_privilege = { 1, "perfmon" },
+					     system_wide_privilege = { 0, "perfmon" };
 	struct perch_error err;
 	long level;
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "%s: the kernel may be built without perf events", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN,
+				  "%s: the kernel may be built without perf events", err.message);
 		return;
 	}
-	doctor_value(result, "%ld", level);
+	doctor_set_value(result, "%ld", level);
 	result->status = DOCTOR_OK;
 	if (perch_machine_privileged(doctor->machine) &&
-	    (level <= 2 || doctor_has(doctor, PERCH_CAP_SYS_ADMIN))) {
-		doctor_value(result, "%ld, which does not bind this process", level);
+	    (level <= 2 || doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN))) {
+		doctor_set_value(result, "%ld, which does not bind this process", level);
 	} else if (level > 2) {
-		tell_gate(doctor, result, level);
+		set_distribution_level(doctor, result, level);
 	} else if (level > 0) {
-		doctor_reason(result, DOCTOR_LIMITED, "%s", level_means(level));
-		doctor_change_right(doctor, result, level == 2 ? &kernel_need : &wide_need);
+		doctor_set_reason(result, DOCTOR_LIMITED, "%s", level_meaning(level));
+		doctor_suggest_privilege(doctor, result,
+					 level == 2 ? &kernel_privilege : &system_wide_privilege);
 	} else {
-		doctor_value(result, "%ld: %s", level, level_means(level));
+		doctor_set_value(result, "%ld: %s", level, level_meaning(level));
 	}
 }
 
@@ -88,52 +89,53 @@ static const struct {
 
 void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "perfmon" };
+	static const struct doctor_privilege privilege = { DOCTOR_NO_LEVEL, "perfmon" };
 	char text[sizeof(result->value)] = "";
 	struct perch_error err;
 	uint64_t effective;
 	size_t used = 0;
 
 	if (perch_machine_capabilities(doctor->machine, &effective, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	for (size_t i = 0; i < CLI_NR(capabilities); i++)
 		if (effective >> capabilities[i].number & 1)
 			used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
 					 capabilities[i].name);
-	doctor_value(result, "%s", used ? text : "none that events ask for");
+	doctor_set_value(result, "%s", used ? text : "none that events ask for");
 	result->status = DOCTOR_OK;
 	if (perch_machine_privileged(doctor->machine))
 		return;
 	if (effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
-		doctor_reason(result, DOCTOR_LIMITED,
-			      "they are held inside a user namespace, where perf ignores them");
+		doctor_set_reason(result, DOCTOR_LIMITED,
+				  "they are held inside a user namespace, where perf ignores them");
 	} else {
-		doctor_reason(
+		doctor_set_reason(
 			result, DOCTOR_LIMITED,
 			"an ordinary user: with CAP_PERFMON kernel.perf_event_paranoid would not bind");
 	}
-	doctor_change_right(doctor, result, &need);
+	doctor_suggest_privilege(doctor, result, &privilege);
 }
 
 /* Whether something behind a filter may give its errno too, before perf has looked at the call. */
-static bool not_the_filter_alone(struct doctor *doctor, const struct perch_sandbox *sandbox,
-				 int errnum)
+static bool errno_may_come_from_kernel(struct doctor *doctor, const struct perch_sandbox *sandbox,
+				       int errnum)
 {
 	long level = 2;
 
 	if (errnum != EACCES)
 		return false;
 	perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL);
-	return sandbox->selinux == 1 || (level > 2 && !doctor_has(doctor, PERCH_CAP_SYS_ADMIN));
+	return sandbox->selinux == 1 ||
+	       (level > 2 && !doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN));
 }
 
 void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const modes[] = { "none", "strict", "a filter" };
-	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
+	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
 	struct perch_sandbox sandbox;
 	const char *privileges;
 	struct perch_error err;
@@ -142,35 +144,35 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 
 	if (perch_machine_sandbox(doctor->machine, &sandbox, &err) || sandbox.seccomp < 0 ||
 	    sandbox.seccomp >= (int)CLI_NR(modes)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of filters");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of filters");
 		return;
 	}
 	privileges = sandbox.no_new_privileges == 1 ? "; no_new_privs" : "";
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%s%s", modes[sandbox.seccomp], privileges);
+	doctor_set_value(result, "%s%s", modes[sandbox.seccomp], privileges);
 	if (!sandbox.seccomp)
 		return;
 	if (!perch_machine_attr_size(doctor->machine, &size, &err)) {
-		doctor_value(result, "%s, which lets perf_event_open through%s",
-			     modes[sandbox.seccomp], privileges);
+		doctor_set_value(result, "%s, which lets perf_event_open through%s",
+				 modes[sandbox.seccomp], privileges);
 		return;
 	}
 	is_cause = count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECCOMP));
-	if (not_the_filter_alone(doctor, &sandbox, err.errnum) ||
+	if (errno_may_come_from_kernel(doctor, &sandbox, err.errnum) ||
 	    (!is_cause && (err.errnum == EACCES || err.errnum == ENOSYS || err.errnum == EMFILE))) {
-		doctor_reason(
+		doctor_set_reason(
 			result, DOCTOR_UNKNOWN,
 			"perf_event_open answers \"%s\", which may come from the filter or from behind it",
 			strerror(err.errnum));
 		return;
 	}
 	result->cause = perch_cause_slug(PERCH_CAUSE_SECCOMP);
-	doctor_reason(result, DOCTOR_NO, "it answers perf_event_open in the kernel's place: %s",
-		      strerror(err.errnum));
+	doctor_set_reason(result, DOCTOR_NO, "it answers perf_event_open in the kernel's place: %s",
+			  strerror(err.errnum));
 	if (is_cause)
-		doctor_change(result, "%s", count->change);
+		doctor_set_change(result, "%s", count->change);
 	else
-		doctor_change_filter(result);
+		doctor_suggest_filter(result);
 }
 
 void doctor_container(struct doctor *doctor, struct doctor_result *result)
@@ -179,15 +181,15 @@ void doctor_container(struct doctor *doctor, struct doctor_result *result)
 	struct perch_error err;
 
 	if (perch_machine_sandbox(doctor->machine, &sandbox, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%s%s", sandbox.container[0] ? sandbox.container : "no sign of one",
-		     sandbox.pid_namespace == 1 ? ", processes numbered apart from the host's"
-						: "");
+	doctor_set_value(
+		result, "%s%s", sandbox.container[0] ? sandbox.container : "no sign of one",
+		sandbox.pid_namespace == 1 ? ", processes numbered apart from the host's" : "");
 	if (sandbox.container[0])
-		doctor_reason(
+		doctor_set_reason(
 			result, DOCTOR_LIMITED,
 			"sysctls and the PMU are the host's: what has to change there cannot be changed "
 			"from in here");
@@ -199,19 +201,19 @@ void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
 	struct perch_error err;
 
 	if (perch_machine_sandbox(doctor->machine, &sandbox, &err) || sandbox.user_namespace < 0) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of one");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of one");
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, sandbox.user_namespace ? "one of its own" : "the initial one");
+	doctor_set_value(result, sandbox.user_namespace ? "one of its own" : "the initial one");
 	if (!sandbox.user_namespace)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
-	doctor_reason(
+	doctor_set_reason(
 		result, DOCTOR_LIMITED,
 		"perf asks for capabilities in the initial user namespace; root in here is an "
 		"ordinary user to it");
-	doctor_change(result, "run perch outside of it");
+	doctor_set_change(result, "run perch outside of it");
 }
 
 void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
@@ -223,22 +225,22 @@ void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 		sandbox.lockdown = PERCH_LOCKDOWN_UNKNOWN;
 	switch (sandbox.lockdown) {
 	case PERCH_LOCKDOWN_NONE:
-		doctor_value(result, "none");
+		doctor_set_value(result, "none");
 		break;
 	case PERCH_LOCKDOWN_INTEGRITY:
-		doctor_value(result, "integrity, which does not concern events");
+		doctor_set_value(result, "integrity, which does not concern events");
 		break;
 	case PERCH_LOCKDOWN_CONFIDENTIALITY:
-		doctor_locked_down(result);
+		doctor_set_locked_down(result);
 		break;
 	case PERCH_LOCKDOWN_UNKNOWN:
-		doctor_try_lockdown(doctor, result);
+		doctor_detect_lockdown(doctor, result);
 		break;
 	}
 }
 
 /* Modules without a list of them: what they do has been tried. */
-static void tell_unlisted(struct doctor *doctor, struct doctor_result *result, bool opens)
+static void set_unlisted_modules(struct doctor *doctor, struct doctor_result *result, bool opens)
 {
 	char text[8];
 	ssize_t got =
@@ -248,37 +250,37 @@ static void tell_unlisted(struct doctor *doctor, struct doctor_result *result, b
 				  : "securityfs is not mounted on /sys/kernel/security";
 
 	if (opens)
-		doctor_value(result, "none that refuses events (%s, which lists them)%s%s", why,
-			     result->value[0] ? "; " : "", result->value);
+		doctor_set_value(result, "none that refuses events (%s, which lists them)%s%s", why,
+				 result->value[0] ? "; " : "", result->value);
 	else
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s, which lists them", why);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s, which lists them", why);
 }
 
 void doctor_security_modules(struct doctor *doctor, struct doctor_result *result)
 {
-	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
+	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
 	struct perch_sandbox sandbox;
 	char yama[48] = "";
 
 	if (perch_machine_sandbox(doctor->machine, &sandbox, NULL)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not tell");
 		return;
 	}
 	if (sandbox.yama >= 0)
 		snprintf(yama, sizeof(yama), "%syama.ptrace_scope %d",
 			 sandbox.modules[0] || sandbox.selinux >= 0 ? "; " : "", sandbox.yama);
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%.160s%s%s", sandbox.modules,
-		     sandbox.selinux < 0 ? ""
-		     : sandbox.selinux	 ? "; SELinux enforcing"
-					 : "; SELinux permissive",
-		     yama);
+	doctor_set_value(result, "%.160s%s%s", sandbox.modules,
+			 sandbox.selinux < 0 ? ""
+			 : sandbox.selinux   ? "; SELinux enforcing"
+					     : "; SELinux permissive",
+			 yama);
 	if (count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECURITY_MODULE)))
-		doctor_reason(result, sandbox.selinux == 1 ? DOCTOR_NO : DOCTOR_UNKNOWN, "%s",
-			      count->reason);
+		doctor_set_reason(result, sandbox.selinux == 1 ? DOCTOR_NO : DOCTOR_UNKNOWN, "%s",
+				  count->reason);
 	else if (sandbox.selinux == 1)
-		doctor_reason(result, DOCTOR_LIMITED,
-			      "SELinux decides over perf events too (class perf_event)");
+		doctor_set_reason(result, DOCTOR_LIMITED,
+				  "SELinux decides over perf events too (class perf_event)");
 	else if (!sandbox.modules[0] && sandbox.selinux < 0)
-		tell_unlisted(doctor, result, count->status == DOCTOR_OK);
+		set_unlisted_modules(doctor, result, count->status == DOCTOR_OK);
 }

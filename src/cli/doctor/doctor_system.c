@@ -9,7 +9,7 @@
 #include "doctor.h"
 #include "options.h"
 
-static bool small_number(const struct doctor *doctor, const char *path, long *value)
+static bool read_number(const struct doctor *doctor, const char *path, long *value)
 {
 	char text[32], *end;
 
@@ -31,16 +31,16 @@ void doctor_tracefs(struct doctor *doctor, struct doctor_result *result)
 			rc = perch_machine_tracefs_error(doctor->machine, &err);
 	}
 	if (rc) {
-		doctor_reason(result, DOCTOR_NO, "%s", err.message);
-		doctor_change(result, "%s", err.remedy);
+		doctor_set_reason(result, DOCTOR_NO, "%s", err.message);
+		doctor_set_change(result, "%s", err.remedy);
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%s, which this user can read", path);
+	doctor_set_value(result, "%s, which this user can read", path);
 }
 
 /* Whether addresses are shown: hidden ones are all zero. */
-static int shows_addresses(const struct doctor *doctor)
+static int kallsyms_has_addresses(const struct doctor *doctor)
 {
 	char text[16384];
 	const char *line = text;
@@ -60,31 +60,32 @@ static int shows_addresses(const struct doctor *doctor)
 void doctor_kernel_symbols(struct doctor *doctor, struct doctor_result *result)
 {
 	/* Only where kptr_restrict is 0 does the level count. */
-	static const struct doctor_need either = { 1, "syslog" },
-					capability = { DOCTOR_ANY_LEVEL, "syslog" };
+	static const struct doctor_privilege either = { 1, "syslog" },
+					     capability = { DOCTOR_NO_LEVEL, "syslog" };
 	long restricted = -1;
-	int shown = shows_addresses(doctor);
+	int shown = kallsyms_has_addresses(doctor);
 
 	perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_KPTR_RESTRICT, &restricted, NULL);
 	if (shown < 0) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "/proc/kallsyms cannot be read");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc/kallsyms cannot be read");
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, "addresses %s", shown ? "shown" : "hidden");
+	doctor_set_value(result, "addresses %s", shown ? "shown" : "hidden");
 	if (restricted >= 0)
-		doctor_value(result, "addresses %s (kernel.kptr_restrict %ld)",
-			     shown ? "shown" : "hidden", restricted);
+		doctor_set_value(result, "addresses %s (kernel.kptr_restrict %ld)",
+				 shown ? "shown" : "hidden", restricted);
 	if (shown)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED,
-		      "addresses in the kernel cannot be given names of functions by this user");
+	doctor_set_reason(
+		result, DOCTOR_LIMITED,
+		"addresses in the kernel cannot be given names of functions by this user");
 	if (restricted >= 2)
-		doctor_change(
+		doctor_set_change(
 			result,
 			"as root: sysctl kernel.kptr_restrict=1, with which CAP_SYSLOG sees them");
 	else
-		doctor_change_right(doctor, result, restricted ? &capability : &either);
+		doctor_suggest_privilege(doctor, result, restricted ? &capability : &either);
 }
 
 void doctor_bpf_settings(struct doctor *doctor, struct doctor_result *result)
@@ -94,43 +95,44 @@ void doctor_bpf_settings(struct doctor *doctor, struct doctor_result *result)
 					       "closed to ordinary users" };
 	long disabled, stats;
 
-	if (!small_number(doctor, "/proc/sys/kernel/unprivileged_bpf_disabled", &disabled)) {
-		doctor_reason(
+	if (!read_number(doctor, "/proc/sys/kernel/unprivileged_bpf_disabled", &disabled)) {
+		doctor_set_reason(
 			result, DOCTOR_UNKNOWN,
 			"no kernel.unprivileged_bpf_disabled: the kernel may be built without BPF");
 		return;
 	}
 	result->status = DOCTOR_OK;
-	if (small_number(doctor, "/proc/sys/kernel/bpf_stats_enabled", &stats))
-		doctor_value(result,
-			     "unprivileged_bpf_disabled %ld (%s); bpf_stats_enabled %ld (%s)",
-			     disabled,
-			     disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown", stats,
-			     stats ? "run times of programs are counted"
-				   : "run times of programs are not counted");
+	if (read_number(doctor, "/proc/sys/kernel/bpf_stats_enabled", &stats))
+		doctor_set_value(result,
+				 "unprivileged_bpf_disabled %ld (%s); bpf_stats_enabled %ld (%s)",
+				 disabled,
+				 disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown",
+				 stats,
+				 stats ? "run times of programs are counted"
+				       : "run times of programs are not counted");
 	else
-		doctor_value(result, "unprivileged_bpf_disabled %ld (%s)", disabled,
-			     disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown");
+		doctor_set_value(result, "unprivileged_bpf_disabled %ld (%s)", disabled,
+				 disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown");
 }
 
 void doctor_watchdog(struct doctor *doctor, struct doctor_result *result)
 {
-	const struct doctor_result *core = doctor_result_of(doctor, "core-pmu");
+	const struct doctor_result *core = doctor_find_result(doctor, "core-pmu");
 	long on;
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_NMI_WATCHDOG, &on, NULL)) {
 		result->status = DOCTOR_OK;
-		doctor_value(result, "this kernel has none");
+		doctor_set_value(result, "this kernel has none");
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, on ? "on" : "off");
+	doctor_set_value(result, on ? "on" : "off");
 	if (!on || core->status != DOCTOR_OK)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED,
-		      "it takes a hardware counter of each CPU, unless the kernel is built to "
-		      "watch without (since 6.5)");
-	doctor_change(result, "as root, while measuring: sysctl kernel.nmi_watchdog=0");
+	doctor_set_reason(result, DOCTOR_LIMITED,
+			  "it takes a hardware counter of each CPU, unless the kernel is built to "
+			  "watch without (since 6.5)");
+	doctor_set_change(result, "as root, while measuring: sysctl kernel.nmi_watchdog=0");
 }
 
 void doctor_cpus(struct doctor *doctor, struct doctor_result *result)
@@ -140,14 +142,14 @@ void doctor_cpus(struct doctor *doctor, struct doctor_result *result)
 	size_t present;
 
 	if (perch_machine_cpus(doctor->machine, &cpus, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	result->status = DOCTOR_OK;
 	if (perch_machine_cpus_present(doctor->machine, &present, NULL))
-		doctor_value(result, "%zu online", cpus->nr);
+		doctor_set_value(result, "%zu online", cpus->nr);
 	else
-		doctor_value(result, "%zu of %zu online", cpus->nr, present);
+		doctor_set_value(result, "%zu of %zu online", cpus->nr, present);
 }
 
 /* Functions of the vDSO have names only where it is mapped, and the time is cheap only with some
@@ -160,7 +162,7 @@ void doctor_vdso(struct doctor *doctor, struct doctor_result *result)
 	bool mapped;
 
 	if (!maps || perch_machine_read(doctor->machine, "/proc/self/maps", maps, 1 << 16) < 0) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "/proc/self/maps cannot be read");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc/self/maps cannot be read");
 		free(maps);
 		return;
 	}
@@ -171,11 +173,12 @@ void doctor_vdso(struct doctor *doctor, struct doctor_result *result)
 			       source, sizeof(source)) < 0)
 		strcpy(source, "unknown");
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%s; clock source %s", mapped ? "mapped" : "not mapped", source);
+	doctor_set_value(result, "%s; clock source %s", mapped ? "mapped" : "not mapped", source);
 	if (!mapped)
-		doctor_reason(result, DOCTOR_LIMITED, "reading the time is a system call");
+		doctor_set_reason(result, DOCTOR_LIMITED, "reading the time is a system call");
 	for (size_t i = 0; i < CLI_NR(slow); i++)
 		if (!strcmp(source, slow[i]))
-			doctor_reason(result, DOCTOR_LIMITED,
-				      "reading the time is a system call with this clock source");
+			doctor_set_reason(
+				result, DOCTOR_LIMITED,
+				"reading the time is a system call with this clock source");
 }

@@ -19,7 +19,7 @@
 #define CYCLES                                                          \
 	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_HARDWARE, \
 	.config = PERCH_COUNT_HW_CPU_CYCLES, .disabled = 1
-#define USER_SIDE .exclude_kernel = 1, .exclude_hv = 1
+#define USER_ONLY .exclude_kernel = 1, .exclude_hv = 1
 #define SAMPLES                        \
 	.freq = 1, .sample_freq = 100, \
 	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME
@@ -27,13 +27,14 @@
 	.freq = 1, .sample_freq = 100, \
 	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN
 
-static const struct doctor_need user_need = { 2, "perfmon" }, kernel_need = { 1, "perfmon" },
-				wide_need = { 0, "perfmon" };
-static const struct doctor_need raw_need = { -1, "perfmon" },
-				process_need = { DOCTOR_ANY_LEVEL, "perfmon" };
-static const struct doctor_need admin_need = { DOCTOR_ANY_LEVEL, "sys_admin" };
+static const struct doctor_privilege user_privilege = { 2, "perfmon" },
+				     kernel_privilege = { 1, "perfmon" },
+				     system_wide_privilege = { 0, "perfmon" };
+static const struct doctor_privilege raw_privilege = { -1, "perfmon" },
+				     process_privilege = { DOCTOR_NO_LEVEL, "perfmon" };
+static const struct doctor_privilege admin_privilege = { DOCTOR_NO_LEVEL, "sys_admin" };
 
-static struct perch_open_call own(const struct perch_attr *attr)
+static struct perch_open_call own_call(const struct perch_attr *attr)
 {
 	return (struct perch_open_call){ .attr = attr, .pid = 0, .cpu = -1, .group_fd = -1 };
 }
@@ -55,87 +56,87 @@ static int open_and_close(struct doctor *doctor, struct perch_open_call *call)
 }
 
 static bool try(struct doctor *doctor, struct doctor_result *result, struct perch_open_call *call,
-		const struct doctor_need *need)
+		const struct doctor_privilege *privilege)
 {
 	if (!open_and_close(doctor, call)) {
 		result->status = DOCTOR_OK;
 		return true;
 	}
-	doctor_refused(doctor, result, call, need);
+	doctor_explain_refusal(doctor, result, call, privilege);
 	return false;
 }
 
 static bool try_own(struct doctor *doctor, struct doctor_result *result,
-		    const struct perch_attr *attr, const struct doctor_need *need)
+		    const struct perch_attr *attr, const struct doctor_privilege *privilege)
 {
-	struct perch_open_call call = own(attr);
+	struct perch_open_call call = own_call(attr);
 
-	return try(doctor, result, &call, need);
+	return try(doctor, result, &call, privilege);
 }
 
 /* Where the whole is refused a part may not be: the reason is then the whole's. */
 static void try_part(struct doctor *doctor, struct doctor_result *result,
 		     const struct perch_attr *attr, const char *part)
 {
-	struct perch_open_call call = own(attr);
+	struct perch_open_call call = own_call(attr);
 
 	if (result->status == DOCTOR_OK || open_and_close(doctor, &call))
 		return;
 	result->status = DOCTOR_LIMITED;
-	doctor_value(result, "%s", part);
+	doctor_set_value(result, "%s", part);
 }
 
 void doctor_count_user(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr attr = { SOFTWARE(TASK_CLOCK), USER_SIDE };
+	static const struct perch_attr attr = { SOFTWARE(TASK_CLOCK), USER_ONLY };
 
-	try_own(doctor, result, &attr, &user_need);
+	try_own(doctor, result, &attr, &user_privilege);
 }
 
 void doctor_count_kernel(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(TASK_CLOCK) };
 
-	try_own(doctor, result, &attr, &kernel_need);
+	try_own(doctor, result, &attr, &kernel_privilege);
 }
 
 void doctor_clock(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE, SAMPLES };
+	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_ONLY, SAMPLES };
 
-	if (try_own(doctor, result, &attr, &user_need))
-		doctor_value(result, "cpu-clock");
+	if (try_own(doctor, result, &attr, &user_privilege))
+		doctor_set_value(result, "cpu-clock");
 }
 
 void doctor_cycles(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr counted = { CYCLES, USER_SIDE },
-				       sampled = { CYCLES, USER_SIDE, SAMPLES };
+	static const struct perch_attr counted = { CYCLES, USER_ONLY },
+				       sampled = { CYCLES, USER_ONLY, SAMPLES };
 
-	try_own(doctor, result, &sampled, &user_need);
+	try_own(doctor, result, &sampled, &user_privilege);
 	try_part(doctor, result, &counted, "counted, not sampled");
 }
 
 /* What the verdict rests on. */
 void doctor_sample(struct doctor *doctor, struct doctor_result *result)
 {
-	const struct doctor_result *cycles = doctor_result_of(doctor, "cycles"),
-				   *clock = doctor_result_of(doctor, "clock");
+	const struct doctor_result *cycles = doctor_find_result(doctor, "cycles"),
+				   *clock = doctor_find_result(doctor, "clock");
 
 	if (cycles->status == DOCTOR_OK) {
 		result->status = DOCTOR_OK;
-		doctor_value(result, "by cycles");
+		doctor_set_value(result, "by cycles");
 		return;
 	}
 	result->cause = clock->status == DOCTOR_OK ? cycles->cause : clock->cause;
 	if (clock->status == DOCTOR_OK) {
-		doctor_reason(result, DOCTOR_LIMITED,
-			      "cycles cannot be sampled here; the clock stands in for them");
-		doctor_change(result, "%s", cycles->change);
-		doctor_value(result, "by the clock");
+		doctor_set_reason(result, DOCTOR_LIMITED,
+				  "cycles cannot be sampled here; the clock stands in for them");
+		doctor_set_change(result, "%s", cycles->change);
+		doctor_set_value(result, "by the clock");
 	} else {
-		doctor_reason(result, DOCTOR_NO, "%s", clock->reason);
-		doctor_change(result, "%s", clock->change);
+		doctor_set_reason(result, DOCTOR_NO, "%s", clock->reason);
+		doctor_set_change(result, "%s", clock->change);
 	}
 }
 
@@ -143,41 +144,41 @@ void doctor_sample_kernel(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr clock = { SOFTWARE(CPU_CLOCK), SAMPLES },
 				       cycles = { CYCLES, SAMPLES };
-	bool hardware = doctor_result_of(doctor, "cycles")->status == DOCTOR_OK;
+	bool hardware = doctor_find_result(doctor, "cycles")->status == DOCTOR_OK;
 
-	if (try_own(doctor, result, hardware ? &cycles : &clock, &kernel_need))
-		doctor_value(result, hardware ? "by cycles" : "by the clock");
+	if (try_own(doctor, result, hardware ? &cycles : &clock, &kernel_privilege))
+		doctor_set_value(result, hardware ? "by cycles" : "by the clock");
 }
 
 void doctor_callchains(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr whole = { SOFTWARE(CPU_CLOCK), CHAINS };
-	static const struct perch_attr user = { SOFTWARE(CPU_CLOCK), USER_SIDE, CHAINS,
+	static const struct perch_attr user = { SOFTWARE(CPU_CLOCK), USER_ONLY, CHAINS,
 						.exclude_callchain_kernel = 1 };
 
-	if (try_own(doctor, result, &whole, &kernel_need))
-		doctor_value(result, "user and kernel");
+	if (try_own(doctor, result, &whole, &kernel_privilege))
+		doctor_set_value(result, "user and kernel");
 	try_part(doctor, result, &user, "user space alone");
 }
 
 void doctor_precise(struct doctor *doctor, struct doctor_result *result)
 {
-	struct perch_attr attr = { CYCLES, USER_SIDE, SAMPLES };
+	struct perch_attr attr = { CYCLES, USER_ONLY, SAMPLES };
 
 	for (unsigned level = 3; level; level--) {
-		struct perch_open_call call = own(&attr);
+		struct perch_open_call call = own_call(&attr);
 
 		attr.precise_ip = level;
 		if (!open_and_close(doctor, &call)) {
 			result->status = level > 1 ? DOCTOR_OK : DOCTOR_LIMITED;
-			doctor_value(result, "cycles:%.*s", (int)level, "ppp");
+			doctor_set_value(result, "cycles:%.*s", (int)level, "ppp");
 			if (level == 1)
-				doctor_reason(result, DOCTOR_LIMITED,
-					      "this hardware has constant skid at best");
+				doctor_set_reason(result, DOCTOR_LIMITED,
+						  "this hardware has constant skid at best");
 			return;
 		}
 		if (level == 1)
-			doctor_refused(doctor, result, &call, &user_need);
+			doctor_explain_refusal(doctor, result, &call, &user_privilege);
 	}
 }
 
@@ -188,44 +189,46 @@ void doctor_branches(struct doctor *doctor, struct doctor_result *result)
 		.type = PERCH_TYPE_HARDWARE,
 		.config = PERCH_COUNT_HW_CPU_CYCLES,
 		.disabled = 1,
-		USER_SIDE,
+		USER_ONLY,
 		.sample_period = 100000,
 		.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_BRANCH_STACK,
 		.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER,
 	};
 
-	try_own(doctor, result, &attr, &user_need);
+	try_own(doctor, result, &attr, &user_privilege);
 }
 
-void doctor_locked_down(struct doctor_result *result)
+void doctor_set_locked_down(struct doctor_result *result)
 {
 	result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_REGS);
-	doctor_value(result, "confidentiality");
-	doctor_reason(result, DOCTOR_LIMITED,
-		      "registers at interrupts and kprobes are forbidden, to root too");
-	doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot may ask for it");
+	doctor_set_value(result, "confidentiality");
+	doctor_set_reason(result, DOCTOR_LIMITED,
+			  "registers at interrupts and kprobes are forbidden, to root too");
+	doctor_set_change(result,
+			  "boot with lockdown=integrity, or none; Secure Boot may ask for it");
 }
 
 /* Of what lockdown forbids, registers at interrupts are asked for by the least: no PMU, no rights.
  */
-void doctor_try_lockdown(struct doctor *doctor, struct doctor_result *result)
+void doctor_detect_lockdown(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr plain = { SOFTWARE(DUMMY), USER_SIDE };
+	static const struct perch_attr plain = { SOFTWARE(DUMMY), USER_ONLY };
 	struct perch_attr attr = plain;
-	struct perch_open_call without = own(&plain), with = own(&attr);
+	struct perch_open_call without = own_call(&plain), with = own_call(&attr);
 
 	attr.sample_type = PERCH_SAMPLE_REGS_INTR;
 	attr.sample_regs_intr = 1;
 	if (open_and_close(doctor, &without) ||
 	    (open_and_close(doctor, &with) && with.errnum != EPERM)) {
-		doctor_reason(
+		doctor_set_reason(
 			result, DOCTOR_UNKNOWN,
 			"/sys/kernel/security/lockdown cannot be read, and no event can be tried for it");
 	} else if (!with.errnum) {
 		result->status = DOCTOR_OK;
-		doctor_value(result, "not confidentiality, the level that concerns events (tried)");
+		doctor_set_value(result,
+				 "not confidentiality, the level that concerns events (tried)");
 	} else {
-		doctor_locked_down(result);
+		doctor_set_locked_down(result);
 	}
 }
 
@@ -245,7 +248,7 @@ void doctor_breakpoint_user(struct doctor *doctor, struct doctor_result *result)
 
 	attr.exclude_kernel = attr.exclude_hv = 1;
 	attr.bp_addr = (uintptr_t)&watched;
-	try_own(doctor, result, &attr, &user_need);
+	try_own(doctor, result, &attr, &user_privilege);
 }
 
 /* An address where no architecture has a user's page. Nothing is ever written there. */
@@ -254,15 +257,15 @@ void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *resul
 	struct perch_attr attr = breakpoint;
 
 	attr.bp_addr = UINTPTR_MAX & ~(uintptr_t)0xfff;
-	if (try_own(doctor, result, &attr, &admin_need) ||
-	    doctor_has(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
+	if (try_own(doctor, result, &attr, &admin_privilege) ||
+	    doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
 		return;
 	/* The kernel's side is refused first, and would be no use. */
 	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_PROFILING)) ||
 	    !strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE))) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_BREAKPOINT_PRIVILEGE);
-		doctor_reason(result, DOCTOR_NO,
-			      "watching an address of the kernel needs CAP_SYS_ADMIN");
+		doctor_set_reason(result, DOCTOR_NO,
+				  "watching an address of the kernel needs CAP_SYS_ADMIN");
 	}
 }
 
@@ -275,18 +278,18 @@ static int first_cpu(struct doctor *doctor)
 
 void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE };
-	struct perch_open_call call = own(&attr);
+	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_ONLY };
+	struct perch_open_call call = own_call(&attr);
 
 	call.pid = -1;
 	call.cpu = first_cpu(doctor);
-	if (try(doctor, result, &call, &wide_need))
-		doctor_value(result, "tried on CPU %d", call.cpu);
+	if (try(doctor, result, &call, &system_wide_privilege))
+		doctor_set_value(result, "tried on CPU %d", call.cpu);
 }
 
 /* Whose process is best to try on: another user's; else number 1, which has more rights in most
  * containers too. */
-static pid_t another_process(struct doctor *doctor, uint32_t *uid, bool *same_user)
+static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same_user)
 {
 	struct perch_process_state self = { 0 }, other;
 	char path[PATH_MAX];
@@ -317,51 +320,52 @@ static pid_t another_process(struct doctor *doctor, uint32_t *uid, bool *same_us
 
 void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr attr = { SOFTWARE(DUMMY), USER_SIDE };
-	struct perch_open_call call = own(&attr);
+	static const struct perch_attr attr = { SOFTWARE(DUMMY), USER_ONLY };
+	struct perch_open_call call = own_call(&attr);
 	bool same_user = false;
 	uint32_t uid = 0;
 
-	call.pid = another_process(doctor, &uid, &same_user);
+	call.pid = find_other_process(doctor, &uid, &same_user);
 	if (!call.pid) {
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "no other user's process is to be seen that it could be tried on");
+		doctor_set_reason(
+			result, DOCTOR_UNKNOWN,
+			"no other user's process is to be seen that it could be tried on");
 		return;
 	}
-	try(doctor, result, &call, &process_need);
-	doctor_value(result, "tried on process %d of uid %u", (int)call.pid, (unsigned)uid);
+	try(doctor, result, &call, &process_privilege);
+	doctor_set_value(result, "tried on process %d of uid %u", (int)call.pid, (unsigned)uid);
 	if (call.errnum == ESRCH)
-		doctor_reason(result, DOCTOR_UNKNOWN, "the process that it was tried on ended");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "the process that it was tried on ended");
 	else if (!call.errnum && same_user && !perch_machine_privileged(doctor->machine) &&
-		 !doctor_has(doctor, PERCH_CAP_SYS_PTRACE))
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "every process to be seen is of this same user");
+		 !doctor_has_capability(doctor, PERCH_CAP_SYS_PTRACE))
+		doctor_set_reason(result, DOCTOR_UNKNOWN,
+				  "every process to be seen is of this same user");
 }
 
 void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE };
-	struct perch_open_call call = own(&attr);
+	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_ONLY };
+	struct perch_open_call call = own_call(&attr);
 	char path[PATH_MAX];
 	struct perch_error err;
 	int fd;
 
 	if (perch_machine_cgroups(doctor->machine, path, sizeof(path), &err)) {
-		doctor_reason(result, DOCTOR_NO, "%s", err.message);
-		doctor_change(result, "%s", err.remedy);
+		doctor_set_reason(result, DOCTOR_NO, "%s", err.message);
+		doctor_set_change(result, "%s", err.remedy);
 		return;
 	}
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
-		doctor_reason(result, DOCTOR_NO, "cannot open %s: %s", path, strerror(errno));
+		doctor_set_reason(result, DOCTOR_NO, "cannot open %s: %s", path, strerror(errno));
 		return;
 	}
 	call.pid = fd;
 	call.pid_is_cgroup_fd = true;
 	call.cpu = first_cpu(doctor);
 	call.flags = PERCH_FLAG_PID_CGROUP;
-	try(doctor, result, &call, &wide_need);
-	doctor_value(result, "tried on %s", path);
+	try(doctor, result, &call, &system_wide_privilege);
+	doctor_set_value(result, "tried on %s", path);
 	close(fd);
 }
 
@@ -390,18 +394,18 @@ static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, c
 		if (end != text)
 			return true;
 	}
-	doctor_reason(result, DOCTOR_NO, "%s cannot be read: %s", file,
-		      got < 0 ? strerror(errno) : "it holds no number");
+	doctor_set_reason(result, DOCTOR_NO, "%s cannot be read: %s", file,
+			  got < 0 ? strerror(errno) : "it holds no number");
 	return false;
 }
 
-static struct perch_attr tracepoint(uint64_t id)
+static struct perch_attr tracepoint_attr(uint64_t id)
 {
 	return (struct perch_attr){ .size = sizeof(struct perch_attr),
 				    .type = PERCH_TYPE_TRACEPOINT,
 				    .config = id,
 				    .disabled = 1,
-				    USER_SIDE };
+				    USER_ONLY };
 }
 
 void doctor_tracepoint_count(struct doctor *doctor, struct doctor_result *result)
@@ -411,14 +415,14 @@ void doctor_tracepoint_count(struct doctor *doctor, struct doctor_result *result
 
 	if (!tracepoint_id(doctor, result, "sched/sched_switch", &id))
 		return;
-	attr = tracepoint(id);
-	if (try_own(doctor, result, &attr, &user_need))
-		doctor_value(result, "tried on sched:sched_switch");
+	attr = tracepoint_attr(id);
+	if (try_own(doctor, result, &attr, &user_privilege))
+		doctor_set_value(result, "tried on sched:sched_switch");
 }
 
-static struct perch_attr with_data(uint64_t id)
+static struct perch_attr tracepoint_with_data(uint64_t id)
 {
-	struct perch_attr attr = tracepoint(id);
+	struct perch_attr attr = tracepoint_attr(id);
 
 	attr.sample_period = 1;
 	attr.sample_type = PERCH_SAMPLE_RAW;
@@ -434,10 +438,10 @@ void doctor_tracepoint_raw(struct doctor *doctor, struct doctor_result *result)
 
 	if (!tracepoint_id(doctor, result, "sched/sched_switch", &id))
 		return;
-	attr = with_data(id);
-	if (try_own(doctor, result, &attr, &raw_need) ||
+	attr = tracepoint_with_data(id);
+	if (try_own(doctor, result, &attr, &raw_privilege) ||
 	    !tracepoint_id(doctor, &ignored, "raw_syscalls/sys_enter", &id))
 		return;
-	attr = with_data(id);
+	attr = tracepoint_with_data(id);
 	try_part(doctor, result, &attr, "of system calls alone");
 }
