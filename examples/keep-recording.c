@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records itself into a perf.data file that every tool can read, and then reads it: how often which
- * record came. */
+/* Records itself into a perf.data file, which perf and other tools can read. Then reads the file
+ * and counts its records. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -8,8 +8,8 @@
 #include <perch/file.h>
 #include <perch/ring.h>
 
-/* Batches go from the rings into the file as they are: nothing is decoded on the way. */
-static int keep_batch(void *context, size_t ring, const struct iovec *pieces, int nr)
+/* Writes batches of the rings to the file, without decoding. */
+static int write_batch(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
 	(void)ring;
 	return perch_writer_append(context, pieces, nr, NULL);
@@ -26,7 +26,7 @@ static int record_into(const char *path, struct perch_error *err)
 	struct perch_file_event event = { .members = 1 };
 	struct perch_sampler *sampler;
 	struct perch_writer *writer;
-	ssize_t kept;
+	ssize_t drained;
 	int rc;
 
 	rc = perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, err);
@@ -43,13 +43,13 @@ static int record_into(const char *path, struct perch_error *err)
 	for (volatile long i = 0; i < 300000000; i++)
 		;
 	perch_sampler_disable(sampler);
-	kept = perch_sampler_drain(sampler, keep_batch, writer);
+	drained = perch_sampler_drain(sampler, write_batch, writer);
 	perch_sampler_close(sampler);
 	rc = perch_writer_close(writer, err);
-	return rc < 0	  ? rc
-	       : kept < 0 ? perch_error_set(err, -(int)kept, PERCH_ERROR_USAGE,
-					    "not all could be kept")
-			  : 0;
+	return rc < 0	     ? rc
+	       : drained < 0 ? perch_error_set(err, -(int)drained, PERCH_ERROR_USAGE,
+					       "cannot write all records")
+			     : 0;
 }
 
 struct tally {
@@ -62,7 +62,7 @@ static int count_sample(void *context, const struct perch_record *record)
 
 	tally->samples++;
 	if (record->sample.time < tally->last)
-		return -1; /* asked for by time, they come by time */
+		return -1; /* PERCH_ORDER_TIME delivers records by time */
 	tally->last = record->sample.time;
 	return 0;
 }
@@ -89,8 +89,8 @@ static int read_from(const char *path, struct tally *tally, struct perch_error *
 		return rc;
 	while ((rc = perch_reader_next(reader, &record, err)) > 0)
 		if (perch_record_visit(&record, &visitor, tally) < 0)
-			printf("a sample came too late\n");
-	/* what could not be read is not an error, but it is told */
+			printf("a sample is out of order\n");
+	/* damage is no error of perch_reader_next() */
 	perch_reader_get_damage(reader, &damage);
 	if (damage.missing_bytes || damage.corrupt_bytes || damage.undecoded_records)
 		printf("the file is damaged\n");
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 		return perror(own), 1;
 	if (fd >= 0) {
 		close(fd);
-		unlink(own); /* the writer makes it anew */
+		unlink(own); /* the writer creates it */
 	}
 	rc = argc > 1 ? 0 : record_into(path, &err);
 	if (rc == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that samples itself a thousand times a second and prints its hottest functions. */
+/* Samples itself a thousand times per second, and prints the hottest functions. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,9 +31,9 @@ __attribute__((noinline)) static unsigned long longest_collatz(unsigned long bel
 	return longest;
 }
 
-/* The kernel tells of mappings made while it records. Those made before are in /proc, and told in
- * the same way. */
-static void tell_mappings(struct perch_processes *processes)
+/* The kernel writes MMAP2 records for new mappings only. This makes such records for the existing
+ * mappings in /proc/self/maps. */
+static void apply_mappings(struct perch_processes *processes)
 {
 	struct perch_record record = { .type = PERCH_RECORD_MMAP2 };
 	unsigned long start, end, offset;
@@ -59,7 +59,7 @@ static void tell_mappings(struct perch_processes *processes)
 		fclose(maps);
 }
 
-/* volatile: the compiler must not specialise the functions for it */
+/* volatile: otherwise the compiler specializes the functions for this value */
 static volatile unsigned long size = 500000;
 
 int main(void)
@@ -87,7 +87,7 @@ int main(void)
 	printf("%lu primes, longest Collatz chain %lu\n", primes(4 * size), longest_collatz(size));
 	perch_sampler_disable(sampler);
 
-	tell_mappings(processes);
+	apply_mappings(processes);
 	while (perch_sampler_next(sampler, &record) > 0) {
 		perch_processes_apply(processes, &record);
 		if (perch_profile_add(profile, &record, &err) < 0)

@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Field by field, perf.data's own records among them. */
+/* Visits all fields, also of perf.data's own records. */
 static void touch_file_fields(struct perch_reader *reader, const struct perch_record *record)
 {
 	struct touch_walk walk = { 0 };
@@ -25,7 +25,7 @@ static void touch_file_fields(struct perch_reader *reader, const struct perch_re
 		abort();
 }
 
-/* Each call that fails has counted a record, so this ends. */
+/* Each call that fails has passed a record, so the loop ends. */
 static void read_records(struct perch_reader *reader)
 {
 	struct perch_record record;
@@ -91,7 +91,7 @@ static void read_file(const char *path, enum perch_order order, FILE *nowhere)
 	perch_reader_close(reader);
 }
 
-/* A file of memory, and the path that it has. */
+/* A file in memory, and its path. */
 struct memory_file {
 	int fd;
 	char path[64];
@@ -111,30 +111,30 @@ static void fill(const struct memory_file *file, const uint8_t *data, size_t siz
 		abort();
 }
 
-static char folder[] = "/tmp/perch-fuzz-XXXXXX";
+static char directory[] = "/tmp/perch-fuzz-XXXXXX";
 
-static void remove_folder(void)
+static void remove_directory(void)
 {
 	char name[64];
 
 	for (const char *const *at = (const char *const[]){ "data", "data.0", NULL }; *at; at++) {
-		snprintf(name, sizeof(name), "%s/%s", folder, *at);
+		snprintf(name, sizeof(name), "%s/%s", directory, *at);
 		unlink(name);
 	}
-	rmdir(folder);
+	rmdir(directory);
 }
 
-static void make_folder(const struct memory_file *header, const struct memory_file *ring)
+static void make_directory(const struct memory_file *header, const struct memory_file *ring)
 {
 	char name[64];
 
-	if (!mkdtemp(folder))
+	if (!mkdtemp(directory))
 		abort();
-	atexit(remove_folder);
-	snprintf(name, sizeof(name), "%s/data", folder);
+	atexit(remove_directory);
+	snprintf(name, sizeof(name), "%s/data", directory);
 	if (symlink(header->path, name))
 		abort();
-	snprintf(name, sizeof(name), "%s/data.0", folder);
+	snprintf(name, sizeof(name), "%s/data.0", directory);
 	if (symlink(ring->path, name))
 		abort();
 }
@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		make(&file);
 		make(&ring);
-		make_folder(&file, &ring);
+		make_directory(&file, &ring);
 	}
 	fill(&file, data, size);
 	read_file(file.path, PERCH_ORDER_FILE, nowhere);
@@ -161,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fill(&file, data, cut);
 	fill(&ring, data + cut, size - cut);
-	read_file(folder, PERCH_ORDER_FILE, nowhere);
-	read_file(folder, PERCH_ORDER_TIME, nowhere);
+	read_file(directory, PERCH_ORDER_FILE, nowhere);
+	read_file(directory, PERCH_ORDER_TIME, nowhere);
 	return 0;
 }

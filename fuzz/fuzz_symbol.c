@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void look_around(struct perch_symbols *symbols, const struct perch_dso *dso, uint64_t base)
+static void look_up_all(struct perch_symbols *symbols, const struct perch_dso *dso, uint64_t base)
 {
 	const struct perch_symbol *symbol;
 
@@ -48,10 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	perch_build_id_of_image(bytes, size, build_id);
 	perch_build_id_of_file(path, build_id);
 	if (!perch_symbols_new(&symbols, &options, NULL)) {
-		look_around(symbols, &file, 0);
-		look_around(symbols, &file, (uint64_t)0 - (1 << 13));
-		look_around(symbols, &kernel, 0xffffffff81000000);
-		look_around(symbols, &module, 0xffffffffc0000000);
+		look_up_all(symbols, &file, 0);
+		look_up_all(symbols, &file, (uint64_t)0 - (1 << 13));
+		look_up_all(symbols, &kernel, 0xffffffff81000000);
+		look_up_all(symbols, &module, 0xffffffffc0000000);
 		perch_symbols_free(symbols);
 	}
 	close(fd);

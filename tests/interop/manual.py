@@ -15,7 +15,7 @@ AROUND = {
     "libperch-profile.3": "extern struct perch_reader *reader; extern struct perch_processes *processes;\n"
                           "extern struct perch_symbols *symbols; extern struct perch_profile *profile;\n"
                           "extern struct perch_record record; extern struct perch_error err;\n"
-                          "extern const struct perch_row *entries; extern struct perch_profile_total total;\n"
+                          "extern const struct perch_row *rows; extern struct perch_profile_total total;\n"
                           "extern size_t nr;\n",
 }
 failed = False
