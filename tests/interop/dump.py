@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every record of `perf report -D` and `perf script -D` against `perch dump -j`, in every field that both print."""
+"""Compares every record of `perf report -D` and `perf script -D` with `perch dump -j`, by all fields that both print."""
 import collections
 import glob
 import json
@@ -16,21 +16,21 @@ import perf_dump
 
 PERCH = os.environ.get("PERCH", "perch")
 FIXTURES = os.environ.get("PERCH_FIXTURES")
-# What perf and perch do not print alike, and why perf's is not taken: file, record, field (patterns), reason.
+# Known differences between perf and perch: file, record, field (patterns), and why perf is wrong.
 DIFFERENCES = [
-    ("", "^COMPRESSED2?$", "^extra$", "perf prints what was packed, not the packets"),
+    ("", "^COMPRESSED2?$", "^extra$", "perf prints only the decompressed records"),
     ("big_endian", "^MMAP2$", "^(prot|flags)", "perf 6.1 leaves these two in the other byte order"),
 ]
-# Files that the installed perf does not read to the end, and why: what it prints of them is compared.
-LARGE_ATTR = "its attrs are larger than those perf 6.1 knows, which refuses the whole file"
-PACKED2 = "perf 6.1 ends at the first COMPRESSED2 record, which came later"
+# Files that the installed perf does not read to the end, and why: the records that it prints are compared.
+LARGE_ATTR = "its attrs are larger than those of perf 6.1, which refuses the whole file"
+PACKED2 = "perf 6.1 ends at the first COMPRESSED2 record, a newer type"
 UNREADABLE = {
     "sleep.data": LARGE_ATTR,
     "sleep.compressed.data": LARGE_ATTR,
     "sleep.compressed2.data": LARGE_ATTR,
     "fibo.compressed2.pipe.data": PACKED2,
     "sleep.compressed2.pipe.data": PACKED2,
-    "perf.data.piped.intel_pt-4.14": "of a pipe perf takes the AUX data behind an AUXTRACE record for records, and fails",
+    "perf.data.piped.intel_pt-4.14": "in a pipe, perf reads the AUX data behind an AUXTRACE record as records, and fails",
 }
 RECORDINGS = {
     "plain": ["-e", "cpu-clock"],
@@ -61,11 +61,11 @@ PIPES = {
     "pipe_packed": ["-e", "cpu-clock", "-z"],
     "pipe_tracepoint": ["-e", "sched:sched_switch"],
 }
-# Files of dump_built, by their seeds: all types of record that perf knows, and samples with different fields.
+# Seeds of files by dump_built, which have all record types of perf, and samples with different fields.
 BUILT = (1, 2, 3, 4, 6, 8, 9, 11)
 BUILT_TYPES = ("AUX", "AUX_OUTPUT_HW_ID", "BPF_EVENT", "CGROUP", "ITRACE_START", "KSYMBOL", "LOST_SAMPLES", "MMAP", "NAMESPACES",
                "READ", "SWITCH", "SWITCH_CPU_WIDE", "TEXT_POKE")
-# A program that the kernel compiles: KSYMBOL and BPF_EVENT.
+# A BPF program, for KSYMBOL and BPF_EVENT records.
 LOAD_BPF = """
 import ctypes, struct
 code = struct.pack("<BBhi", 0xb7, 0, 0, 0) + struct.pack("<BBhi", 0x95, 0, 0, 0)
@@ -80,7 +80,7 @@ failed = False
 compared = collections.Counter()  # fields, by type of record
 
 
-def verdict(why, name):
+def report(why, name):
     global failed
     print(("not ok - " if why else "ok - ") + name)
     for line in why[:8]:
@@ -103,7 +103,7 @@ def number(value):
 
 
 def look_up(record, path):
-    """The value at "callchain.3" among the record's fields, or of the record itself with "!"; None: it is not there."""
+    """The value of a path such as "callchain.3" in the fields of a record, or in the record itself with "!"; or None."""
     at = record if path.startswith("!") else record["fields"]
     for word in path.lstrip("!").split("."):
         if isinstance(at, list):
@@ -118,11 +118,11 @@ def look_up(record, path):
 
 
 def agrees(record, path, expected):
-    """None, or how the record differs. A path may end in how it is compared."""
+    """None, or the difference. A path may end in a kind of comparison."""
     path, _, how = path.partition(":")
     got = look_up(record, path.rstrip("?"))
     if got is None:
-        # perf prints some fields of samples that have none
+        # perf prints some fields also for samples without them
         return None if path.endswith("?") else f"{path} is missing: {expected}"
     if how in ("has", "lacks"):
         same = (expected in re.split(r"[|, ]+", got)) == (how == "has")
@@ -141,11 +141,11 @@ SAMPLE_BITS = {"ip?": 1, "pid?": 2, "tid?": 2, "addr?": 8, "period?": 256, "user
 
 
 def differences(block, record, sample_types):
-    told = perf_dump.TELL.get(block.name)
-    if not told:
+    fields = perf_dump.FIELDS.get(block.name)
+    if not fields:
         yield "type", f"no comparison of {block.name}"
         return
-    for path, expected in told(block):
+    for path, expected in fields(block):
         compared[block.name] += 1
         has = sample_types.get(record.get("event_index"), 0) & SAMPLE_BITS.get(path, 0)
         why = agrees(record, path.rstrip("?") if has else path, expected)
@@ -155,7 +155,7 @@ def differences(block, record, sample_types):
     cpu = look_up(record, "cpu") if block.type == 9 else look_up(record, "sample_id.cpu")
     stamp = [value for value in (cpu, time) if value is not None]
     if block.stamp and block.stamp[0] >= 0 and stamp and [number(value) for value in stamp] != block.stamp:
-        yield "time", f"stamped {stamp}, and {block.stamp} in perf"
+        yield "time", f"is {stamp}, and {block.stamp} in perf"
 
 
 def excepted(name, record, path):
@@ -164,7 +164,7 @@ def excepted(name, record, path):
 
 
 def compare(name, blocks, records, sample_types):
-    """What differs; each block of perf's takes the record with its offset and bytes."""
+    """The differences between perf's blocks and the records of the same offset and bytes."""
     why, left = [], {}
     for record in records:
         if name in SWAPPED:
@@ -196,7 +196,7 @@ def compare(name, blocks, records, sample_types):
 def check(name, path):
     records, run = dump(path)
     if run.returncode:
-        verdict([f"perch dump: exit {run.returncode}: {run.stderr.decode()[:300]}"], f"{name}: is read")
+        report([f"perch dump: exit {run.returncode}: {run.stderr.decode()[:300]}"], f"{name}: is read")
         return
     header, _ = dump(path, "--header-only")
     sample_types = {line["event_index"]: number(line["attr"].get("sample_type", 0))
@@ -207,14 +207,14 @@ def check(name, path):
         if reason and len(blocks) < len(records):
             places = {(block.offset + 16 * block.pipe, block.raw) for block in blocks}
             some = [record for record in records if (record["offset"], record["raw"]) in places]
-            verdict(compare(name, blocks, some, sample_types),
+            report(compare(name, blocks, some, sample_types),
                     f"{name}: {len(some)} of {len(records)} records as in perf {tool} -D: {reason}")
         else:
-            verdict(compare(name, blocks, records, sample_types), f"{name}: {len(records)} records as in perf {tool} -D")
+            report(compare(name, blocks, records, sample_types), f"{name}: {len(records)} records as in perf {tool} -D")
 
 
 def big_endian(path):
-    """What a big-endian machine would have recorded: perf reads such files too, but prints the bytes in its own order."""
+    """Makes a file of a big-endian machine. perf reads it, but prints the bytes in its own order."""
     def trailed(kind, misc, body):
         body += struct.pack(">IIQ", 70, 71, 5)
         return struct.pack(">IHH", kind, misc, 8 + len(body)) + body
@@ -233,7 +233,7 @@ def big_endian(path):
         struct.pack(">IHHQQ", 77, 0, 24, 1, 99),
         struct.pack(">IHH", 68, 0, 8),
     ]
-    # bits of an attr are counted from the other end there
+    # bit fields of an attr start at the other end
     bits = sum(1 << (63 - bit) for bit in (1, 8, 9, 13, 18, 23))
     attr = struct.pack(">IIQQQQQ", 1, 128, 0, 4321, 1 | 2 | 4 | 32 | 256, 0, bits).ljust(128, b"\0")
     data, start = b"".join(records), 104 + 144
@@ -244,57 +244,57 @@ def big_endian(path):
     return path
 
 
-def record(folder, name, options, pipe):
-    path = os.path.join(folder, name + ".data")
+def record(directory, name, options, pipe):
+    path = os.path.join(directory, name + ".data")
     work = [sys.executable, "-c", LOAD_BPF] if name == "bpf" else WORK
     command = ["perf", "record", "-q", *options, "-o", "-" if pipe else path, "--", *work]
     with open(path if pipe else os.devnull, "wb") as out:
-        run = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, cwd=folder)
+        run = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, cwd=directory)
     if run.returncode or not os.path.getsize(path):
         print(f"ok - {name} # skip perf record {' '.join(options)}: {run.stderr.decode()[-200:].strip()}")
         return None
     return path
 
 
-def check_built(folder):
+def check_built(directory):
     builder = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests", "interop", "dump_built")
     before = compared.copy()
     for seed in BUILT:
-        path = os.path.join(folder, f"built_{seed}.data")
+        path = os.path.join(directory, f"built_{seed}.data")
         subprocess.run([builder, path, str(seed)], check=True, timeout=60)
         check(f"built_{seed}", path)
     missing = [name for name in BUILT_TYPES if compared[name] == before[name]]
-    verdict([f"no field of {name} was compared" for name in missing], f"{len(BUILT)} built files have the rarer types")
+    report([f"no field of {name} was compared" for name in missing], f"{len(BUILT)} built files have the rare types")
 
 
 def main():
     if not shutil.which("perf"):
-        print("# no perf here to compare with")
+        print("# no perf to compare with")
         return 77
     chosen = sys.argv[1:]
     every = not chosen
-    with tempfile.TemporaryDirectory(prefix="perch-dump-") as folder:
+    with tempfile.TemporaryDirectory(prefix="perch-dump-") as directory:
         for table, pipe in ((RECORDINGS, False), (PIPES, True)):
             for name, options in table.items():
-                path = record(folder, name, options, pipe) if not chosen or name in chosen else None
+                path = record(directory, name, options, pipe) if not chosen or name in chosen else None
                 if path:
                     check(name, path)
                 every &= bool(path)
         if not chosen or "big_endian" in chosen:
-            check("big_endian", big_endian(os.path.join(folder, "big_endian.data")))
+            check("big_endian", big_endian(os.path.join(directory, "big_endian.data")))
         if not chosen or "built" in chosen:
-            check_built(folder)
+            check_built(directory)
     for path in sorted(glob.glob(os.path.join(FIXTURES, "**", "*"), recursive=True)) if FIXTURES else []:
         name = os.path.basename(path)
         if ".data" in name and os.path.isfile(path) and (not chosen or name in chosen):
             check(name, path)
     if not compared:
-        print("# perf can record nothing here, and PERCH_FIXTURES names no files")
+        print("# perf cannot record, and PERCH_FIXTURES names no files")
         return 77
-    # what all of these recordings have: none of it may get lost on the way
+    # record types that these recordings must have
     missing = [name for name in ("SAMPLE", "MMAP2", "COMM", "FORK", "EXIT", "SWITCH", "NAMESPACES", "ID_INDEX", "THREAD_MAP",
                                  "CPU_MAP", "EVENT_UPDATE") if not compared[name]]
-    verdict([] if not every else [f"no field of {name} was compared" for name in missing],
+    report([] if not every else [f"no field of {name} was compared" for name in missing],
             "compared fields: " + " ".join(f"{name} {nr}" for name, nr in sorted(compared.items())))
     return int(failed)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump_built FILE SEED: records of all types that perf 6.1 knows, of one event with any fields, for
- * dump.py. Most of these types cannot be recorded on most machines. What perf cannot print is not
- * made: text that would end its line, registers of one name, newer fields.
+ * dump_built FILE SEED: writes records of all types of perf 6.1, of one event with random fields,
+ * for dump.py. Most machines cannot record most of these types. Values that perf does not print
+ * well are left out: text with line ends, registers of equal names, newer fields.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define RECORDS 300
 #define ID	77
 
-/* Bits of sample_type as they were in 6.1; of x86's registers those that are one word each. */
+/* The bits of sample_type in 6.1, and the registers of x86 that are one word each. */
 #define SAMPLE_TYPE ((UINT64_C(1) << 25) - 1)
 #define X86_WORDS   UINT64_C(0xffffff)
 #define BRANCH_TYPES \
@@ -27,7 +27,7 @@ static void choose_shape(struct build_shape *shape, struct build_chance *chance)
 	shape->sample_type &= SAMPLE_TYPE;
 	shape->sample_type |= PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
 			      PERCH_SAMPLE_CPU | PERCH_SAMPLE_ID;
-	/* perf reads a READ as if these were always there */
+	/* perf decodes READ records as if these were always set */
 	shape->read_format |= PERCH_FORMAT_ID | PERCH_FORMAT_TOTAL_TIME_ENABLED |
 			      PERCH_FORMAT_TOTAL_TIME_RUNNING;
 	shape->branch_sample_type = (shape->branch_sample_type & BRANCH_TYPES) |
@@ -36,20 +36,19 @@ static void choose_shape(struct build_shape *shape, struct build_chance *chance)
 	shape->regs_intr &= X86_WORDS;
 }
 
-/* The types that have something to tell here are as frequent as samples, of which there are enough
- * elsewhere. */
+/* All types are equally frequent: recorded files have enough samples. */
 static uint32_t choose_type(const struct build_shape *shape, struct build_chance *chance)
 {
 	uint32_t type = 1 + build_below(chance, PERCH_RECORD_AUX_OUTPUT_HW_ID);
 
-	/* perf takes the READ of a group for that of one event */
+	/* perf decodes the READ of a group as that of one event */
 	return type == PERCH_RECORD_READ && shape->read_format & PERCH_FORMAT_GROUP
 		       ? PERCH_RECORD_AUX
 		       : type;
 }
 
-/* perf does not only print: it makes threads and maps of what it reads, and goes through those. */
-static void tame(struct build_record *record)
+/* perf makes threads and mappings from the records, so their numbers must not be too large. */
+static void limit_numbers(struct build_record *record)
 {
 	uint32_t *threads[] = { &record->pid,  &record->tid,	       &record->ppid,
 				&record->ptid, &record->sample_id.pid, &record->sample_id.tid };
@@ -79,7 +78,7 @@ static void choose_record(struct build_record *record, struct build_chance *chan
 	static const uint64_t pages[] = { 0, 1 << 12, 1 << 16, 1 << 21, 1 << 30 };
 
 	build_fill(record, choose_type(&record->shape, chance), chance);
-	tame(record);
+	limit_numbers(record);
 	record->newer = 0;
 	record->misc = (record->misc & 0x6000) | PERCH_MISC_USER;
 	if (record->type != PERCH_RECORD_MMAP2 && record->type != PERCH_RECORD_SAMPLE)
@@ -91,7 +90,7 @@ static void choose_record(struct build_record *record, struct build_chance *chan
 	record->sample.code_page_size = pages[build_below(chance, 5)];
 }
 
-/* By the machine registers have their names. */
+/* The names of registers depend on the machine. */
 static int put_machine(struct perch_writer *writer, struct perch_error *err)
 {
 	struct {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `perf report -D` and `perf script -D` print, record by record, and what of it `perch dump -j` must say too."""
+"""Parses `perf report -D` and `perf script -D` into records, with the fields that `perch dump -j` must have too."""
 import re
 import subprocess
 
@@ -9,7 +9,7 @@ BODY = re.compile(r"^((?:-?\d+ )*)0?x?([0-9a-f]+) \[0x([0-9a-f]+)\]: PERF_RECORD
 
 
 class Block:
-    """One record as perf prints it."""
+    """A record as perf prints it."""
 
     def __init__(self, head):
         self.offset, self.size, self.type = int(head[1], 16), int(head[3], 16), int(head[4])
@@ -18,7 +18,7 @@ class Block:
 
 
 def blocks_of(path, tool):
-    """What it prints of a file, as far as it reads it."""
+    """The records that perf prints of a file, as far as it reads it."""
     command = ["perf", tool, "-D", "-i", path] + (["--stdio"] if tool == "report" else [])
     run = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
     found = []
@@ -36,10 +36,10 @@ def blocks_of(path, tool):
             continue
         body = BODY.match(line)
         if body and block.name is None and int(body[3], 16) == block.size:
-            # perf script may go on in the same line with what it prints itself
-            block.name = next((name for name in sorted(TELL, key=len, reverse=True) if body[4].startswith(name)), body[4])
+            # perf script may append its own text to the line
+            block.name = next((name for name in sorted(FIELDS, key=len, reverse=True) if body[4].startswith(name)), body[4])
             block.rest = body[4][len(block.name):] + body[5]
-            # of several events perf prints a CPU when any of them has one
+            # with several events perf prints a CPU when one of them has it
             block.stamp = [int(word) for word in body[1].split() if word != "4294967295"]
         elif block.name is not None:
             block.details.append(line)
@@ -58,7 +58,7 @@ def first(pattern, lines):
 
 
 def signed(text):
-    """perf prints 32 bits with %d or %u as it likes: both are taken for signed."""
+    """perf prints 32 bits with %d or %u: both are read as signed."""
     number = int(text)
     return number - (1 << 32) if (1 << 31) <= number < (1 << 32) else number
 
@@ -146,7 +146,7 @@ def sample(block):
     if stack:
         if int(stack[1]):
             yield "user_stack.dyn_size?", int(stack[1])
-            at = 2 * (int(stack[2], 16) + 8)  # counted from behind the header
+            at = 2 * (int(stack[2], 16) + 8)  # from the end of the record header
             yield "user_stack.data", block.raw[at:at + 2 * int(stack[1])]
     weight = first(r"\.\.\. weight: (\d+)(?:,0x([0-9a-f]+))?(?:,0x([0-9a-f]+))?$", lines)
     if weight and weight[2] is None:
@@ -168,8 +168,8 @@ def sample(block):
 # ---- the kernel's other records ----
 
 def fields(pattern, names, convert=int):
-    """A record whose first line tells all: each group of the pattern is a field. Hexadecimal where the name ends in :x."""
-    def tell(block):
+    """For records with all fields on the first line: each group of the pattern is a field, hexadecimal if its name ends in :x."""
+    def parse(block):
         match = re.match(pattern, block.rest)
         if not match:
             yield "head", block.rest
@@ -181,7 +181,7 @@ def fields(pattern, names, convert=int):
                 yield name[:-2], text
             else:
                 yield name, signed(text) if convert is int else convert(text)
-    return tell
+    return parse
 
 
 def mmap2(block):
@@ -306,7 +306,7 @@ def nothing(block):
 
 
 TASK = fields(r"\((-?\d+):(-?\d+)\):\((-?\d+):(-?\d+)\)", ("pid", "tid", "ppid", "ptid"))
-TELL = {
+FIELDS = {
     "SAMPLE": sample, "MMAP2": mmap2, "NAMESPACES": namespaces, "SWITCH": context_switch, "SWITCH_CPU_WIDE": context_switch,
     "READ": read, "FORK": TASK, "EXIT": TASK, "ID_INDEX": id_index, "CPU_MAP": cpu_map, "THREAD_MAP": thread_map,
     "EVENT_UPDATE": event_update, "STAT": stat, "STAT_ROUND": stat_round, "TIME_CONV": time_conv,

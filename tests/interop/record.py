@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-perch record asks the kernel for what perf record asks for: the attrs that both show with -vv, option by option. And what
-it wrote, perf reads: the same samples of the same events.
+perch record opens the same events as perf record: the attrs that both print with -vv are equal, option by option. perf reads
+the files of perch record: the same samples of the same events.
 """
 import os
 import re
@@ -73,13 +73,13 @@ CASES = [
     "-e sched:sched_switch/call-graph=fp/",
 ]
 IGNORED = {
-    "size",             # perch asks with the smallest size that holds what is set
-    "exclude_guest",    # perf sets it unasked before 6.13
+    "size",             # perch uses the smallest size that has all set fields
+    "exclude_guest",    # perf sets it by default before 6.13
 }
 
 
 def blocks(text):
-    """The attrs of the first opening of each event, as one dict each."""
+    """The attrs that a command has printed, as a list of dicts."""
     found = []
     for body, call in re.findall(r"^perf_event_attr:\n(.*?)^-{20,}\n(sys_perf_event_open[^\n]*)", text, re.M | re.S):
         attr = {}
@@ -91,12 +91,12 @@ def blocks(text):
     return found
 
 
-def shown(command, arguments, folder):
-    run = subprocess.run([*command, "-vv", "-o", os.path.join(folder, "out.data"), *arguments, *PROGRAM],
+def shown(command, arguments, directory):
+    run = subprocess.run([*command, "-vv", "-o", os.path.join(directory, "out.data"), *arguments, *PROGRAM],
                          capture_output=True, text=True, errors="replace", timeout=60)
     text = run.stderr + run.stdout
     if command[0] == PERCH:
-        # after a refusal perch makes calls like the refused one, to find out why: no events of the recording
+        # after a refusal perch probes for the reason: the calls that follow are not events of the recording
         text = text.partition("sys_perf_event_open failed")[0]
     return blocks(text)
 
@@ -106,7 +106,7 @@ def number(value):
 
 
 def normal(attr, several):
-    """An attr in a form where the agreed differences are gone."""
+    """An attr without the known differences."""
     flat = {}
     for name, value in attr.items():
         if name in IGNORED:
@@ -114,7 +114,7 @@ def normal(attr, several):
         if name in ("sample_type", "read_format", "branch_sample_type"):
             bits = set(value.split("|"))
             if name == "sample_type" and several:
-                # perf takes ID where one layout holds for all events; perch always IDENTIFIER, which is found in any
+                # perf uses ID when all events have the same fields; perch always uses IDENTIFIER
                 bits -= {"ID", "IDENTIFIER"}
             bits.discard("TRANSACTION")     # perf 6.1 does not print it
             value = frozenset(bits)
@@ -125,12 +125,12 @@ def normal(attr, several):
 
 
 def is_bpf_listener(attr):
-    """perf's own event for BPF programs, which a thread of it listens to: not part of the recording."""
+    """An event of perf for BPF programs, which is read by a thread of perf: not part of the recording."""
     return number(attr.get("config", "0")) == 9 and "mmap" not in attr and "bpf_event" in attr
 
 
 def once(attrs):
-    """perch opens CPU after CPU, and shows an attr again when its turn comes again."""
+    """perch opens one CPU after the other, and prints an attr again for each."""
     found = []
     for attr in attrs:
         if attr not in found:
@@ -138,16 +138,16 @@ def once(attrs):
     return found
 
 
-FOLLOWED = ["mmap", "mmap2", "mmap_data", "comm", "comm_exec", "task", "ksymbol", "bpf_event"]
+SIDEBAND = ["mmap", "mmap2", "mmap_data", "comm", "comm_exec", "task", "ksymbol", "bpf_event"]
 
 
-def give_back(ours, theirs):
+def move_sideband(ours, theirs):
     """
-    Where perch tells of mappings by an event of its own, because the first one does not see all of them (it is not
-    inherited, or has no time), and perf by the first all the same: as if perch had done so too.
+    Moves the side-band bits of perch's tracking event to its first event, where perf has them. perch opens a tracking event
+    when the first event does not see all mappings, because it is not inherited or has no time.
     """
     if len(ours) == len(theirs) + 1 and is_dummy(ours[-1]) and not is_dummy(theirs[-1]):
-        for field in FOLLOWED:
+        for field in SIDEBAND:
             if field in ours[-1]:
                 ours[0][field] = ours[-1][field]
         ours = ours[:-1]
@@ -161,16 +161,16 @@ def is_dummy(attr):
 def compare(case, ours, theirs):
     several = len(once(ours)) > 1
     theirs = once(attr for attr in theirs if not is_bpf_listener(attr))
-    ours = give_back(once(ours), theirs)
+    ours = move_sideband(once(ours), theirs)
     if len(ours) != len(theirs):
         return f"perch opens {len(ours)} events, perf {len(theirs)}"
     for index, (mine, perfs) in enumerate(zip(ours, theirs)):
         mine, perfs = normal(mine, several), normal(perfs, several)
         for field in sorted(mine.keys() | perfs.keys()):
-            # the event that tells of mappings runs from the start: nothing has to be turned on at the exec
+            # the tracking event is enabled from the start
             if field in ("disabled", "enable_on_exec") and is_dummy(ours[index]) and " -D" in case:
                 continue
-            # without samples there is no frequency
+            # no samples, no frequency
             if field == "freq" and " -n" in case:
                 continue
             if mine.get(field) != perfs.get(field):
@@ -196,7 +196,7 @@ READ = [
 
 
 def samples(command, path):
-    """How many samples of each event the command finds in a file, and what it complains of."""
+    """The number of samples of each event that the command finds in a file, and its exit status."""
     run = subprocess.run([*command, "-i", path, *(["-F", "event"] if command[0] == "perf" else [])],
                          capture_output=True, text=True, errors="replace", timeout=60)
     found = {}
@@ -205,37 +205,37 @@ def samples(command, path):
     return found, run.returncode
 
 
-def read_again(case, folder):
-    path = os.path.join(folder, "read.data")
+def read_again(case, directory):
+    path = os.path.join(directory, "read.data")
     run = subprocess.run([PERCH, "record", "-o", path, *case.split(), *BURN], capture_output=True, text=True,
                          errors="replace", timeout=60)
-    told = re.search(r"\((\d+) samples\)", run.stderr)
-    if run.returncode or not told:
+    printed = re.search(r"\((\d+) samples\)", run.stderr)
+    if run.returncode or not printed:
         return f"perch does not record it: {run.stderr}"
     perfs, status = samples(["perf", "script"], path)
     ours, _ = samples([PERCH, "script"], path)
-    if status or perfs != ours or sum(perfs.values()) != int(told.group(1)):
-        return f"told {told.group(1)} samples; perf finds {perfs}, perch {ours}"
+    if status or perfs != ours or sum(perfs.values()) != int(printed.group(1)):
+        return f"printed {printed.group(1)} samples; perf finds {perfs}, perch {ours}"
     return None
 
 
 def main():
     if not shutil.which("perf"):
-        print("skip: no perf here to compare with")
+        print("skip: no perf to compare with")
         return 77
     failed = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         for case in CASES:
             arguments = case.split()
-            theirs = shown(["perf", "record"], arguments, folder)
+            theirs = shown(["perf", "record"], arguments, directory)
             if not theirs:
                 print(f"ok - {case} # skip: this perf shows no attr for it")
                 continue
-            wrong = compare(case, shown([PERCH, "record"], arguments, folder), theirs)
+            wrong = compare(case, shown([PERCH, "record"], arguments, directory), theirs)
             print(f"not ok - {case}: {wrong}" if wrong else f"ok - {case}")
             failed += wrong is not None
         for case in READ:
-            wrong = read_again(case, folder)
+            wrong = read_again(case, directory)
             print(f"not ok - perf reads {case}: {wrong}" if wrong else f"ok - perf reads {case}")
             failed += wrong is not None
     return 1 if failed else 0

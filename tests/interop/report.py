@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reports, counts and scripts of one file by perf and by perch are the same, whoever recorded it.
+"""perf and perch print the same reports, counts and scripts of a file, whether perf or perch recorded it.
 
 PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
 """
@@ -22,7 +22,7 @@ LINE = re.compile(r"^ +(\d+\.\d+)%(?: +(\d+\.\d+)%)?  (\S.*)$")
 FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \((.*)\)$")
 
 
-def tell(good, what):
+def check(good, what):
     global failed
     failed |= not good
     print(("ok - " if good else "not ok - ") + what, flush=True)
@@ -45,7 +45,7 @@ def output(*words):
 
 
 def write_source(path):
-    """A C file that keeps gcc busy in many of its passes for a second or two."""
+    """Writes a C file that gcc compiles for a second or two, in many passes."""
     with open(path, "w") as out:
         out.write("extern int data[];\n")
         for i in range(400):
@@ -65,20 +65,20 @@ def write_source(path):
 
 
 def plain_name(symbol):
-    """Versions of perf differ in whether they show the arguments and results of C++ functions."""
+    """A symbol without arguments and results, which only some versions of perf print for C++ functions."""
     symbol = re.sub(r"(\(| \[clone ).*", "", symbol.replace("(anonymous namespace)", "{anonymous}"))
     shorter = symbol
     while shorter != (symbol := re.sub(r"<[^<>]*>", "", shorter)):
         shorter = symbol
-    # nor does perf find the name of each entry of a PLT
+    # perf does not name all entries of a PLT
     return re.sub(r".*@plt$", "@plt", symbol.split(" ")[-1])
 
 
 def plain_line(line):
-    """And in what level they give to callers."""
+    """A line without the cpumode of callers, in which versions of perf differ."""
     line = re.sub(r"\s+", " ", line).strip()
-    before, level, symbol = re.match(r"(.*?)( \[[.kguH]\] |$)(.*)", line).groups()
-    return before + " " + plain_name(symbol) if level else before
+    before, cpumode, symbol = re.match(r"(.*?)( \[[.kguH]\] |$)(.*)", line).groups()
+    return before + " " + plain_name(symbol) if cpumode else before
 
 
 def plain_frame(line, with_address):
@@ -105,7 +105,7 @@ def shares(text):
 def compare_shares(who, data, options):
     perf = shares(output(PERF, "report", "-i", data, "--stdio", "--no-inline", "--percent-limit", "0", *options))
     perch = shares(output(PERCH, "report", "-i", data, "--stdio", *options))
-    # with --children perf shows callers without symbol at the address where they were mapped, hits at the file's offset
+    # with --children perf prints callers without a symbol as virtual addresses, other frames as file offsets
     if "--children" in options:
         perf, perch = ({name: share for name, share in found.items() if not re.search(r" (0x)?[0-9a-f]{16}$", name)}
                        for found in (perf, perch))
@@ -120,12 +120,12 @@ def compare_shares(who, data, options):
             if abs(left - right) > worst:
                 worst, worst_name = abs(left - right), name
     same = compared >= (1 if "-s" in options else 10) and worst < TOLERANCE
-    tell(same, "%s: %s: %d symbols above %g %%, at most %.2f points apart%s" %
+    check(same, "%s: %s: %d symbols above %g %%, at most %.2f points apart%s" %
          (who, " ".join(options), compared, FLOOR, worst, "" if same else " (%s)" % worst_name))
 
 
 def counts(text):
-    """Records by type, of the whole file."""
+    """The number of records of each type in the whole file."""
     text = text.split(" stats:", 1)[-1]
     text = re.split(r"^\S.* stats:$", text, flags=re.M)[0]
     return dict(re.findall(r"^ *(\w+) events: +(\d+)", text, flags=re.M))
@@ -135,13 +135,13 @@ def compare_counts(who, data):
     perf = counts(output(PERF, "report", "-i", data, "--stats"))
     perch = counts(output(PERCH, "report", "-i", data, "--stats"))
     same = perf == perch and int(perf.get("SAMPLE", 0)) > 100
-    tell(same, "%s: --stats: %s records" % (who, perch.get("TOTAL")))
+    check(same, "%s: --stats: %s records" % (who, perch.get("TOTAL")))
     if not same:
         print("perf: %s\nperch: %s" % (perf, perch))
 
 
 def has_absolute_addresses(text):
-    """Old perf shows where in the file a frame is, as perch does; new perf where it was mapped."""
+    """Whether perf prints virtual addresses of frames; old versions print file offsets, as perch does."""
     return re.search(r"^\t *7[0-9a-f]{11} .* \(/", text, flags=re.M) is not None
 
 
@@ -167,18 +167,18 @@ class Differences:
             return
         left, right = theirs[1], ours[1]
         self.frames += len(right)
-        # code without frame pointers: a "caller" with the number of a marker, for which perf drops the whole chain
+        # code without frame pointers: a wrong caller that equals a context marker, for which perf drops the whole chain
         if right and not left:
             self.broken += 1
             return
-        # perf leaves out what is deeper; it counts the markers of kernel and user, too
+        # perf leaves out deeper frames, and counts the context markers too
         if len(right) > len(left) and len(left) >= PERF_FRAMES - 3:
             self.deep += 1
             right = right[:len(left)]
         if left == right:
             return
-        # perf looks what the new program has not mapped up in the maps from before exec: right for samples in
-        # exec itself, a guess for wrong "callers" of code without frame pointers. perch forgets those maps.
+        # perf resolves addresses that the new program has not mapped by the mappings from before exec. That is right for
+        # samples in exec itself, and wrong for wrong callers in code without frame pointers. perch removes those mappings.
         replaced = len(left) == len(right)
         for perf_line, perch_line in zip(left, right):
             if perf_line != perch_line and "[unknown] ([unknown])" not in perch_line:
@@ -198,7 +198,7 @@ def compare_scripts(who, data):
     for theirs, ours in zip(perf, perch):
         found.add(theirs, ours)
     same = len(perf) == len(perch) and not found.other and found.replaced + found.broken < len(perf) / 50 + 3
-    tell(same, "%s: script: %d samples, %d frames; %d deeper than perf goes, %d with addresses from before exec, "
+    check(same, "%s: script: %d samples, %d frames; %d deeper than perf goes, %d with addresses from before exec, "
          "%d with broken chains" % (who, len(perch), found.frames, found.deep, found.replaced, found.broken))
     if not same:
         print("samples: perf %d, perch %d; %d lines differ" % (len(perf), len(perch), len(found.other)))
@@ -208,12 +208,12 @@ def compare_scripts(who, data):
 
 def main():
     if not shutil.which(PERF):
-        skip("no %s here to compare with (environment variable PERF)" % PERF)
+        skip("no %s to compare with (environment variable PERF)" % PERF)
     if not shutil.which("gcc"):
-        skip("no gcc here to record")
-    folder = os.environ.get("KEEP") or tempfile.mkdtemp()
-    os.makedirs(folder, exist_ok=True)
-    os.chdir(folder)
+        skip("no gcc to record")
+    directory = os.environ.get("KEEP") or tempfile.mkdtemp()
+    os.makedirs(directory, exist_ok=True)
+    os.chdir(directory)
     try:
         write_source("work.c")
         for who, words in (("perf", (PERF, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g")),
@@ -228,12 +228,12 @@ def main():
             compare_shares(who, data, ("--no-children", "-g", "none", "-s", "comm"))
             compare_counts(who, data)
             compare_scripts(who, data)
-        # samples that carry no period: it is the attr's
+        # samples without a period have that of the attr
         if not run(PERF, "record", "-q", "-e", "page-faults", "-c", "3", "-g", "-o", "fixed.data", "--", "ls", "/").returncode:
             compare_scripts("perf -c", "fixed.data")
     finally:
         if not os.environ.get("KEEP"):
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
     return 1 if failed else 0
 
 
