@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Runs bench-decode; if cargo can build bench/peers/linux-perf-data, it is compared too: decode.sh [BUILD].
-# CARGO_OPTIONS are options of `cargo build`, for example "--offline --config FILE".
+# Runs bench-decode; if cargo can build bench/peers/linux-perf-data, it is compared too: decode.sh
+# [BUILD]. CARGO_OPTIONS are options of `cargo build`, for example "--offline --config FILE".
 set -eu
 bench=$(cd "$(dirname "$0")" && pwd)
 build=$(realpath "${1:-build}")
