@@ -118,9 +118,10 @@ check() {
 	compare "$name" "$name.data"
 }
 
-g++ -O2 -o pie program.cc && check pie ./pie
-g++ -O2 -no-pie -o fixed program.cc && check fixed ./fixed
-g++ -O2 -static -o static program.cc && check static ./static
+g++ -O2 -fPIE -c -o program.o program.cc
+g++ -pie -o pie program.o && check pie ./pie
+g++ -no-pie -o fixed program.o && check fixed ./fixed
+g++ -static -o static program.o && check static ./static
 strip -o stripped pie && check stripped ./stripped
 cp pie linked && objcopy --only-keep-debug linked linked.debug && strip linked &&
 	objcopy --add-gnu-debuglink=linked.debug linked && check linked ./linked

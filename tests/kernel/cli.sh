@@ -182,7 +182,7 @@ for part in 2 3; do
 	fi
 done
 damaged=0
-for cut in $(seq 1 37 600) $(seq 700 1013 "$size"); do
+for cut in $(seq 1 37 600) $(seq 700 $((size / 60 + 13)) "$size"); do
 	head -c "$cut" p.data > cut.data
 	for command in report 'report --stats' script; do
 		# shellcheck disable=SC2086
