@@ -56,7 +56,7 @@ def alternate(first, second, rounds):
 
 
 def measure_alternately(measure, commands, rounds):
-    """Calls measure() for each command in each round. Returns a list of results for each command."""
+    """Calls measure() for each command in each round. Returns the results of each command."""
     results = [[] for _ in commands]
     for turn in range((1 if SMOKE else rounds) + 1):
         for command, values in zip(commands, results):

@@ -19,12 +19,15 @@ build_peer() {
 	fi
 	# cargo builds a copy: it would write Cargo.lock into the sources.
 	cp -r "$bench/peers/linux-perf-data" "$dir/peer"
-	export PATH="${cargo%/*}:$PATH" CARGO_NET_RETRY="${CARGO_NET_RETRY:-1}" CARGO_HTTP_TIMEOUT="${CARGO_HTTP_TIMEOUT:-15}"
+	export PATH="${cargo%/*}:$PATH"
+	export CARGO_NET_RETRY="${CARGO_NET_RETRY:-1}"
+	export CARGO_HTTP_TIMEOUT="${CARGO_HTTP_TIMEOUT:-15}"
 	# shellcheck disable=SC2086 # options are separate words
-	if ! cargo fetch --quiet --manifest-path "$dir/peer/Cargo.toml" ${CARGO_OPTIONS:-} >"$dir/log" 2>&1; then
+	if ! cargo fetch --quiet --manifest-path "$dir/peer/Cargo.toml" ${CARGO_OPTIONS:-} \
+		>"$dir/log" 2>&1; then
 		echo "its crates cannot be fetched here"
-	elif ! cargo build --quiet --release --manifest-path "$dir/peer/Cargo.toml" --target-dir "$build/peers" \
-		${CARGO_OPTIONS:-} >"$dir/log" 2>&1; then
+	elif ! cargo build --quiet --release --manifest-path "$dir/peer/Cargo.toml" \
+		--target-dir "$build/peers" ${CARGO_OPTIONS:-} >"$dir/log" 2>&1; then
 		cp "$dir/log" "$build/peers.log"
 		echo "cargo cannot build it, see $build/peers.log"
 	fi
