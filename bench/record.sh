@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Compares the CPU time of the recorders perch and perf (user + system, from the start to the end):
-# record.sh [BUILD]. They sample at 20 kHz, with a busy program on each CPU. The recorders alternate,
-# and the best round of each is the result.
+# record.sh [BUILD]. They sample at 20 kHz, with a busy program on each CPU. The recorders
+# alternate, and the best round of each is the result.
 set -u
 smoke=${BENCH_SMOKE:-}
 perch=$(realpath "${1:-build}/perch")
