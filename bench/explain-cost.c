@@ -82,16 +82,16 @@ static void measure(const struct world *world, const struct perch_open_call *ask
 static void run_case(const struct world *world, const struct breakage *const *list, size_t nr,
 		     uint64_t seed, struct costs *costs)
 {
-	struct build_chance chance = { seed };
-	const struct breakage *breakage = list[breakage_pick(list, nr, &chance)];
+	struct build_rng rng = { seed };
+	const struct breakage *breakage = list[breakage_pick(list, nr, &rng)];
 	struct generated_call call;
 	struct perch_open_call asked;
 	uint32_t kernel_size;
 	int errnum = 0;
 
-	if (!generated_valid(world, &chance, breakage->wish, &call))
+	if (!generated_valid(world, &rng, breakage->wish, &call))
 		return;
-	if (breakage_apply(breakage, world, &chance, &call))
+	if (breakage_apply(breakage, world, &rng, &call))
 		errnum = generated_refused(&call, &kernel_size);
 	if (errnum) {
 		generated_describe(&call, errnum, kernel_size, &asked);

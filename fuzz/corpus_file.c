@@ -117,7 +117,7 @@ void corpus_write_file(const char *name, const struct perch_attr *attr, const vo
 
 /* One record of each type, as one stream. */
 static void put_records(struct build_bytes *all, const struct build_shape *shape,
-			struct build_chance *chance)
+			struct build_rng *rng)
 {
 	static struct build_record record;
 	static struct build_bytes one;
@@ -125,7 +125,7 @@ static void put_records(struct build_bytes *all, const struct build_shape *shape
 	all->size = 0;
 	for (uint32_t type = PERCH_RECORD_MMAP; type < PERCH_RECORD_MAX; type++) {
 		record.shape = *shape;
-		build_fill(&record, type, chance);
+		build_fill(&record, type, rng);
 		record.sample_id.id = EVENT_ID;
 		build_write(&one, &record);
 		if (all->size + one.size <= CORPUS_BYTES)
@@ -141,14 +141,14 @@ void corpus_write_built_files(void)
 	char name[64];
 
 	for (unsigned seed = 0; seed < 6; seed++) {
-		struct build_chance chance = { .state = seed };
+		struct build_rng rng = { .state = seed };
 
-		build_fill_shape(&shape, &chance);
+		build_fill_shape(&shape, &rng);
 		shape.big_endian = seed & 1;
 		shape.sample_id_all = true;
 		build_attr(&attr, &shape);
 		file.big_endian = shape.big_endian;
-		put_records(&all, &shape, &chance);
+		put_records(&all, &shape, &rng);
 		put_file(&file, &attr, all.byte, all.size);
 		snprintf(name, sizeof(name), "built-file-%u", seed);
 		corpus_write("file", name, file.byte, file.size);

@@ -45,14 +45,14 @@ static void put_step(struct build_bytes *bytes, enum step step, uint64_t argumen
 		build_put_number(bytes, argument, size);
 }
 
-static void put_reading(struct build_bytes *bytes, bool overwrite, struct build_chance *chance)
+static void put_reading(struct build_bytes *bytes, bool overwrite, struct build_rng *rng)
 {
 	if (overwrite) {
-		put_step(bytes, build_percent(chance, 50) ? STEP_NEWEST : STEP_OLDEST, 0, 0);
+		put_step(bytes, build_percent(rng, 50) ? STEP_NEWEST : STEP_OLDEST, 0, 0);
 		put_step(bytes, STEP_RESUME, 0, 0);
-	} else if (build_percent(chance, 30)) {
+	} else if (build_percent(rng, 30)) {
 		put_step(bytes, STEP_MERGE, 0, 0);
-	} else if (build_percent(chance, 50)) {
+	} else if (build_percent(rng, 50)) {
 		put_step(bytes, STEP_READ, 8, 1);
 	} else {
 		put_step(bytes, STEP_PEEK, 8, 2);
@@ -60,14 +60,14 @@ static void put_reading(struct build_bytes *bytes, bool overwrite, struct build_
 }
 
 /* Some trace, the AUX record that describes it, and how much of it is consumed. */
-static void put_aux(struct build_bytes *bytes, uint64_t start, struct build_chance *chance)
+static void put_aux(struct build_bytes *bytes, uint64_t start, struct build_rng *rng)
 {
-	uint64_t size = 1 + build_below(chance, 100);
+	uint64_t size = 1 + build_below(rng, 100);
 
 	put_step(bytes, STEP_AUX_HEAD, size, 2);
 	put_step(bytes, STEP_AUX, start, 8);
 	build_put_number(bytes, size, 8);
-	build_put_number(bytes, build_below(chance, 16), 1);
+	build_put_number(bytes, build_below(rng, 16), 1);
 	build_put_number(bytes, size / 2, 2);
 }
 
@@ -78,12 +78,12 @@ void corpus_write_rings(void)
 	char name[64];
 
 	for (unsigned seed = 0; seed < 12; seed++) {
-		struct build_chance chance = { .state = seed };
+		struct build_rng rng = { .state = seed };
 		struct build_shape shape;
 		bool overwrite = seed & 1;
 		uint64_t start = overwrite ? 0 : starts[seed / 2 % 4];
 
-		build_fill_shape(&shape, &chance);
+		build_fill_shape(&shape, &rng);
 		shape.sample_type &= ~(uint64_t)(PERCH_SAMPLE_READ | PERCH_SAMPLE_BRANCH_STACK |
 						 PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_REGS_INTR);
 		shape.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -92,8 +92,8 @@ void corpus_write_rings(void)
 		put_setting(&bytes, shape.sample_type, start, overwrite);
 		for (unsigned i = 0; i < STEPS; i++) {
 			record.shape = shape;
-			build_fill(&record, build_percent(&chance, 40) ? PERCH_RECORD_SAMPLE : 0,
-				   &chance);
+			build_fill(&record, build_percent(&rng, 40) ? PERCH_RECORD_SAMPLE : 0,
+				   &rng);
 			build_write(&one, &record);
 			if (one.size / 8 > UINT8_MAX)
 				continue;
@@ -101,9 +101,9 @@ void corpus_write_rings(void)
 				 1);
 			build_put(&bytes, one.byte, one.size);
 			if (i & 1)
-				put_reading(&bytes, overwrite, &chance);
+				put_reading(&bytes, overwrite, &rng);
 		}
-		put_aux(&bytes, start, &chance);
+		put_aux(&bytes, start, &rng);
 		snprintf(name, sizeof(name), "built-%u", seed);
 		corpus_write("ring", name, bytes.byte, bytes.size);
 	}

@@ -53,10 +53,10 @@ static void write_built_records(void)
 	for (uint32_t type = PERCH_RECORD_MMAP; type <= PERCH_RECORD_MAX; type++)
 		for (unsigned seed = 0; seed < (type == PERCH_RECORD_SAMPLE ? 8 * SEEDS : SEEDS);
 		     seed++) {
-			struct build_chance chance = { .state = seed };
+			struct build_rng rng = { .state = seed };
 
-			build_fill_shape(&record.shape, &chance);
-			build_fill(&record, type, &chance);
+			build_fill_shape(&record.shape, &rng);
+			build_fill(&record, type, &rng);
 			record.sample_id.id = 1 + seed % 2;
 			build_write(&bytes, &record);
 			build_attr(&attr, &record.shape);
@@ -74,9 +74,9 @@ static void write_built_attrs(void)
 	char name[64];
 
 	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
-		struct build_chance chance = { .state = i };
+		struct build_rng rng = { .state = i };
 
-		build_fill_attr(&values, &chance);
+		build_fill_attr(&values, &rng);
 		bytes.big_endian = i & 1;
 		build_write_attr(&bytes, &values);
 		snprintf(name, sizeof(name), "built-%zu-%s", sizes[i / 2],

@@ -89,14 +89,14 @@ const struct build_attr_field *build_attr_fields(size_t *nr)
 	return fields;
 }
 
-void build_fill_attr(struct build_attr_values *values, struct build_chance *chance)
+void build_fill_attr(struct build_attr_values *values, struct build_rng *rng)
 {
 	memset(values, 0, sizeof(*values));
 	values->nr = NR_FIELDS;
 	for (size_t i = 0; i < NR_FIELDS; i++) {
 		unsigned bits = fields[i].bits ? fields[i].bits : 8 * fields[i].bytes;
 
-		values->value[i] = build_number(chance) & (UINT64_MAX >> (64 - bits));
+		values->value[i] = build_number(rng) & (UINT64_MAX >> (64 - bits));
 	}
 }
 

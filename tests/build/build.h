@@ -23,14 +23,14 @@
 /* ---- chance ---- */
 
 /* A generator of numbers: the whole of a case's chance. */
-struct build_chance {
+struct build_rng {
 	uint64_t state;
 };
-uint64_t build_random(struct build_chance *chance);
-uint64_t build_below(struct build_chance *chance, uint64_t bound);
-bool build_percent(struct build_chance *chance, unsigned percent);
+uint64_t build_random(struct build_rng *rng);
+uint64_t build_below(struct build_rng *rng, uint64_t bound);
+bool build_percent(struct build_rng *rng, unsigned percent);
 /* A number as tests want them: small, with the highest bit, all ones, of one bit, or any. */
-uint64_t build_number(struct build_chance *chance);
+uint64_t build_number(struct build_rng *rng);
 /* The environment's number of that name, or another. */
 uint64_t build_number_from(const char *name, uint64_t otherwise);
 
@@ -45,7 +45,7 @@ struct build_shape {
 	uint64_t period;
 };
 
-struct build_identity {
+struct build_sample_id {
 	uint32_t pid, tid, cpu;
 	uint64_t time, id, stream_id;
 };
@@ -107,7 +107,7 @@ struct build_record {
 	struct build_shape shape;
 	uint32_t type;
 	uint16_t misc;
-	struct build_identity sample_id; /* of the trailer; of a sample its own */
+	struct build_sample_id sample_id; /* of the trailer; of a sample its own */
 	uint32_t pid, tid, ppid, ptid;
 	uint64_t time, id, stream_id;
 	uint64_t address, length, page_offset;
@@ -137,10 +137,10 @@ struct build_record {
 /* ---- filling at random, and writing ---- */
 
 /* An attr's share in the bytes: a sample_type of any fields, all formats. */
-void build_fill_shape(struct build_shape *shape, struct build_chance *chance);
+void build_fill_shape(struct build_shape *shape, struct build_rng *rng);
 /* A record of this type (0: one at random, unknown ones among them) for record->shape. */
-void build_fill(struct build_record *record, uint32_t type, struct build_chance *chance);
-void build_fill_sample(struct build_record *record, struct build_chance *chance);
+void build_fill(struct build_record *record, uint32_t type, struct build_rng *rng);
+void build_fill_sample(struct build_record *record, struct build_rng *rng);
 
 /* Bytes on their way. */
 struct build_bytes {
@@ -178,7 +178,7 @@ struct build_attr_values {
 	uint64_t value[BUILD_ATTR_FIELDS];
 };
 const struct build_attr_field *build_attr_fields(size_t *nr);
-void build_fill_attr(struct build_attr_values *values, struct build_chance *chance);
+void build_fill_attr(struct build_attr_values *values, struct build_rng *rng);
 /* All BUILD_ATTR_BYTES bytes of it. */
 void build_write_attr(struct build_bytes *bytes, const struct build_attr_values *values);
 

@@ -253,7 +253,7 @@ static bool (*const unlike[])(const struct perch_record *decoded,
 static bool unlike_identity(const struct perch_sample_id *decoded,
 			    const struct build_record *record)
 {
-	const struct build_identity *wanted = &record->sample_id;
+	const struct build_sample_id *wanted = &record->sample_id;
 	bool any = record->type == PERCH_RECORD_SAMPLE || record->shape.sample_id_all;
 	uint64_t has = any ? record->shape.sample_type & IDENTITY : 0;
 	bool id = has & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER);

@@ -65,7 +65,7 @@ bool build_unlike_chain(const struct perch_record *decoded, const uint64_t *ip, 
 
 static bool unlike_fixed(const struct perch_sample *sample, const struct build_record *record)
 {
-	const struct build_identity *sample_id = &record->sample_id;
+	const struct build_sample_id *sample_id = &record->sample_id;
 	const struct build_sample *wanted = &record->sample;
 	const struct {
 		const char *name;

@@ -206,7 +206,7 @@ static void (*const writers[])(struct build_bytes *bytes, const struct build_rec
 /* The trailer of all records but samples, with sample_id_all. */
 static void write_identity(struct build_bytes *bytes, const struct build_record *record)
 {
-	const struct build_identity *sample_id = &record->sample_id;
+	const struct build_sample_id *sample_id = &record->sample_id;
 	uint64_t type = record->shape.sample_type;
 
 	if (type & PERCH_SAMPLE_TID) {

@@ -54,7 +54,7 @@ void build_write_values(struct build_bytes *bytes, uint64_t format,
 
 static void write_fixed(struct build_bytes *bytes, const struct build_record *record)
 {
-	const struct build_identity *sample_id = &record->sample_id;
+	const struct build_sample_id *sample_id = &record->sample_id;
 	uint64_t type = record->shape.sample_type;
 
 	if (type & PERCH_SAMPLE_IDENTIFIER)

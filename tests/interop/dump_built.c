@@ -19,9 +19,9 @@
 #define BRANCH_TYPES \
 	(PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_HW_INDEX)
 
-static void choose_shape(struct build_shape *shape, struct build_chance *chance)
+static void choose_shape(struct build_shape *shape, struct build_rng *rng)
 {
-	build_fill_shape(shape, chance);
+	build_fill_shape(shape, rng);
 	shape->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	shape->sample_id_all = true;
 	shape->sample_type &= SAMPLE_TYPE;
@@ -37,9 +37,9 @@ static void choose_shape(struct build_shape *shape, struct build_chance *chance)
 }
 
 /* All types are equally frequent: recorded files have enough samples. */
-static uint32_t choose_type(const struct build_shape *shape, struct build_chance *chance)
+static uint32_t choose_type(const struct build_shape *shape, struct build_rng *rng)
 {
-	uint32_t type = 1 + build_below(chance, PERCH_RECORD_AUX_OUTPUT_HW_ID);
+	uint32_t type = 1 + build_below(rng, PERCH_RECORD_AUX_OUTPUT_HW_ID);
 
 	/* perf decodes the READ of a group as that of one event */
 	return type == PERCH_RECORD_READ && shape->read_format & PERCH_FORMAT_GROUP
@@ -73,21 +73,21 @@ static void limit_numbers(struct build_record *record)
 		record->nr_namespaces = PERCH_NR_NAMESPACES;
 }
 
-static void choose_record(struct build_record *record, struct build_chance *chance)
+static void choose_record(struct build_record *record, struct build_rng *rng)
 {
 	static const uint64_t pages[] = { 0, 1 << 12, 1 << 16, 1 << 21, 1 << 30 };
 
-	build_fill(record, choose_type(&record->shape, chance), chance);
+	build_fill(record, choose_type(&record->shape, rng), rng);
 	limit_numbers(record);
 	record->newer = 0;
 	record->misc = (record->misc & 0x6000) | PERCH_MISC_USER;
 	if (record->type != PERCH_RECORD_MMAP2 && record->type != PERCH_RECORD_SAMPLE)
 		record->misc &= PERCH_MISC_USER | 0x2000;
-	record->sample_id.cpu = build_below(chance, 8);
+	record->sample_id.cpu = build_below(rng, 8);
 	record->sample_id.id = record->id = ID;
 	record->sample.no_branch_stack = false;
-	record->sample.data_page_size = pages[build_below(chance, 5)];
-	record->sample.code_page_size = pages[build_below(chance, 5)];
+	record->sample.data_page_size = pages[build_below(rng, 5)];
+	record->sample.code_page_size = pages[build_below(rng, 5)];
 }
 
 /* The names of registers depend on the machine. */
@@ -106,14 +106,14 @@ int main(int argc, char **argv)
 	static const uint64_t ids[] = { ID };
 	static struct build_record record;
 	static struct build_bytes bytes;
-	struct build_chance chance = { .state = argc == 3 ? strtoull(argv[2], NULL, 0) : 0 };
+	struct build_rng rng = { .state = argc == 3 ? strtoull(argv[2], NULL, 0) : 0 };
 	struct perch_file_event event = { .name = "dummy", .ids = ids, .nr_ids = 1 };
 	struct perch_writer *writer;
 	struct perch_error err;
 
 	if (argc != 3)
 		return 2;
-	choose_shape(&record.shape, &chance);
+	choose_shape(&record.shape, &rng);
 	build_attr(&event.attr, &record.shape);
 	event.attr.type = PERCH_TYPE_SOFTWARE;
 	event.attr.config = PERCH_COUNT_SW_DUMMY;
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < RECORDS; i++) {
 		struct iovec piece = { bytes.byte, 0 };
 
-		choose_record(&record, &chance);
+		choose_record(&record, &rng);
 		build_write(&bytes, &record);
 		piece.iov_len = bytes.size;
 		if (perch_writer_append(writer, &piece, 1, &err) < 0)

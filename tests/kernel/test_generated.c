@@ -53,15 +53,15 @@ static uint64_t first_seed(void)
 }
 
 /* A call broken so that the kernel refuses it; the errno, or 0. */
-static int break_call(const struct breakage *breakage, struct build_chance *chance,
+static int break_call(const struct breakage *breakage, struct build_rng *rng,
 		      struct generated_call *call, uint32_t *kernel_size, unsigned *accepted)
 {
 	int errnum;
 
 	for (unsigned i = 0; i < TRIES; i++) {
-		if (!generated_valid(&world, chance, breakage->wish, call))
+		if (!generated_valid(&world, rng, breakage->wish, call))
 			continue;
-		if (breakage_apply(breakage, &world, chance, call)) {
+		if (breakage_apply(breakage, &world, rng, call)) {
 			errnum = generated_refused(call, kernel_size);
 			if (errnum)
 				return errnum;
@@ -85,15 +85,15 @@ static void tell_wrong(const char *what, uint64_t seed, struct generated_call *c
 static void one_fault(const struct breakage *const *list, size_t nr, uint64_t seed,
 		      struct tally *tally)
 {
-	struct build_chance chance = { seed };
-	size_t which = breakage_pick(list, nr, &chance);
+	struct build_rng rng = { seed };
+	size_t which = breakage_pick(list, nr, &rng);
 	struct generated_call call;
 	struct explained explained;
 	enum verdict verdict;
 	uint32_t kernel_size;
 	int errnum;
 
-	errnum = break_call(list[which], &chance, &call, &kernel_size, &tally->by[which].accepted);
+	errnum = break_call(list[which], &rng, &call, &kernel_size, &tally->by[which].accepted);
 	if (!errnum)
 		return;
 	explain_case(&world, &call, errnum, kernel_size, &explained, tally);
@@ -132,10 +132,10 @@ static void copy_call(struct generated_call *to, const struct generated_call *fr
 }
 
 /* Whether the kernel refuses the call for this breakage alone. */
-static bool breaks_alone(const struct breakage *breakage, struct build_chance *chance,
+static bool breaks_alone(const struct breakage *breakage, struct build_rng *rng,
 			 struct generated_call *call)
 {
-	return breakage_apply(breakage, &world, chance, call) && generated_refused(call, NULL);
+	return breakage_apply(breakage, &world, rng, call) && generated_refused(call, NULL);
 }
 
 /* Whether all that one breakage changed of the valid call is so in the other call too. */
@@ -163,11 +163,10 @@ static bool of_another_kind(const struct breakage *breakage, const struct genera
 
 /* Both faults in one call, each of which the kernel refuses by itself; the errno, or 0. */
 static int break_twice(const struct breakage *first, const struct breakage *second,
-		       struct build_chance *chance, struct generated_call *call,
-		       uint32_t *kernel_size)
+		       struct build_rng *rng, struct generated_call *call, uint32_t *kernel_size)
 {
 	static struct generated_call valid, one, other;
-	struct build_chance same = *chance;
+	struct build_rng same = *rng;
 	bool alone;
 
 	copy_call(&valid, call);
@@ -177,8 +176,8 @@ static int break_twice(const struct breakage *first, const struct breakage *seco
 		close(other.fd[--other.nr_fds]);
 	if (!alone || of_another_kind(first, &valid, &other))
 		return 0;
-	same = *chance;
-	alone = breaks_alone(first, chance, call);
+	same = *rng;
+	alone = breaks_alone(first, rng, call);
 	copy_call(&one, call);
 	if (!alone || of_another_kind(second, &valid, &one) ||
 	    !breakage_apply(second, &world, &same, call) ||
@@ -229,9 +228,9 @@ static bool share_field(const struct breakage *one, const struct breakage *other
 static void two_faults(const struct breakage *const *list, size_t nr, uint64_t seed,
 		       struct tally *tally)
 {
-	struct build_chance chance = { seed };
-	const struct breakage *first = list[breakage_pick(list, nr, &chance)];
-	const struct breakage *second = list[breakage_pick(list, nr, &chance)];
+	struct build_rng rng = { seed };
+	const struct breakage *first = list[breakage_pick(list, nr, &rng)];
+	const struct breakage *second = list[breakage_pick(list, nr, &rng)];
 	struct generated_call call;
 	struct explained explained;
 	uint32_t kernel_size;
@@ -241,9 +240,9 @@ static void two_faults(const struct breakage *const *list, size_t nr, uint64_t s
 	    share_field(first, second))
 		return;
 	for (unsigned i = 0; i < TRIES; i++) {
-		if (!generated_valid(&world, &chance, first->wish | second->wish, &call))
+		if (!generated_valid(&world, &rng, first->wish | second->wish, &call))
 			continue;
-		errnum = break_twice(first, second, &chance, &call, &kernel_size);
+		errnum = break_twice(first, second, &rng, &call, &kernel_size);
 		if (errnum) {
 			explain_case(&world, &call, errnum, kernel_size, &explained, tally);
 			count_pair(first, second, seed, &call, &explained, tally);

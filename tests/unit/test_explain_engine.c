@@ -362,7 +362,7 @@ static void check_explanation(const struct perch_explanation *explanation)
 
 static uint64_t state_of_chance;
 
-static uint64_t chance(void)
+static uint64_t rng(void)
 {
 	state_of_chance = state_of_chance * 6364136223846793005ull + 1442695040888963407ull;
 	return state_of_chance >> 33 ^ state_of_chance << 31;
@@ -371,10 +371,10 @@ static uint64_t chance(void)
 /* Bits are rare, so that more than the first check is met. */
 static void fill(unsigned char *bytes, size_t size)
 {
-	unsigned rarity = 1 + chance() % 60;
+	unsigned rarity = 1 + rng() % 60;
 
 	for (size_t i = 0; i < size; i++)
-		bytes[i] = chance() % rarity ? 0 : chance();
+		bytes[i] = rng() % rarity ? 0 : rng();
 }
 
 static bool refuses_at_random(const struct seen_call *call)
@@ -395,26 +395,26 @@ static void test_garbage(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
-		uint32_t size = chance() % 8 ? chance() % 200 : chance() % 4097;
+		uint32_t size = rng() % 8 ? rng() % 200 : rng() % 4097;
 		size_t readable = size ? size : PERCH_ATTR_SIZE_VER0;
 		unsigned char *bytes = malloc(readable < 8 ? 8 : readable);
 		struct perch_open_call call = {
-			.pid = (pid_t)chance() % 3 - 1,
-			.cpu = (int)(chance() % 7) - 2,
-			.group_fd = (int)(chance() % 4) - 2,
-			.flags = chance() % 3 ? 0 : chance() % 20,
-			.errnum = errnums[chance() % (sizeof(errnums) / sizeof(*errnums))],
-			.attr_is_partial = chance() % 9 == 0,
-			.pid_is_cgroup_fd = chance() % 9 == 0
+			.pid = (pid_t)rng() % 3 - 1,
+			.cpu = (int)(rng() % 7) - 2,
+			.group_fd = (int)(rng() % 4) - 2,
+			.flags = rng() % 3 ? 0 : rng() % 20,
+			.errnum = errnums[rng() % (sizeof(errnums) / sizeof(*errnums))],
+			.attr_is_partial = rng() % 9 == 0,
+			.pid_is_cgroup_fd = rng() % 9 == 0
 		};
 
 		fill(bytes, readable < 8 ? 8 : readable);
-		if (chance() % 2)
-			memcpy(bytes, &(uint32_t){ chance() % 6 }, 4);
+		if (rng() % 2)
+			memcpy(bytes, &(uint32_t){ rng() % 6 }, 4);
 		memcpy(bytes + 4, &size, sizeof(size));
-		call.attr = chance() % 50 ? (void *)bytes : NULL;
+		call.attr = rng() % 50 ? (void *)bytes : NULL;
 		if (call.errnum == E2BIG)
-			call.kernel_size = 64 + 8 * (chance() % 11);
+			call.kernel_size = 64 + 8 * (rng() % 11);
 		kernel.named = call.pid;
 		kernel.fault[0] = (struct fault){ refuses_at_random, call.errnum };
 		assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);

@@ -63,11 +63,11 @@ static void try_types(uint32_t type)
 	printf("type %u: seeds %llu and %llu more\n", type, (unsigned long long)seed,
 	       (unsigned long long)cases - 1);
 	for (uint64_t i = 0; i < cases; i++) {
-		struct build_chance chance = { .state = seed + i };
+		struct build_rng rng = { .state = seed + i };
 		const char *difference;
 
-		build_fill_shape(&wanted.shape, &chance);
-		build_fill(&wanted, type, &chance);
+		build_fill_shape(&wanted.shape, &rng);
+		build_fill(&wanted, type, &rng);
 		difference = round_trip(&record, &parse_info);
 		if (difference)
 			fail_msg(
@@ -108,18 +108,18 @@ static void every_field_alone_and_left_out(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 25 * 32 * 4; i++) {
-		struct build_chance chance = { .state = seed + i };
+		struct build_rng rng = { .state = seed + i };
 		uint64_t bit = UINT64_C(1) << i / 128, both = PERCH_SAMPLE_WEIGHT_TYPE;
 		const char *difference;
 
-		build_fill_shape(&wanted.shape, &chance);
+		build_fill_shape(&wanted.shape, &rng);
 		wanted.shape.big_endian = i & 2;
 		wanted.shape.read_format = i / 4 % 32;
 		wanted.shape.sample_type = bit;
 		if (i & 1)
 			wanted.shape.sample_type = (PERCH_SAMPLE_MAX - 1) &
 						   ~(bit & both ? bit : bit | PERCH_SAMPLE_WEIGHT);
-		build_fill(&wanted, PERCH_RECORD_SAMPLE, &chance);
+		build_fill(&wanted, PERCH_RECORD_SAMPLE, &rng);
 		difference = round_trip(&record, &parse_info);
 		if (difference)
 			fail_msg("sample_type 0x%llx, read_format 0x%llx: %s",

@@ -77,9 +77,9 @@ static void every_size_in_both_orders(void **state)
 	printf("seeds %llu and %llu more\n", (unsigned long long)seed,
 	       (unsigned long long)cases - 1);
 	for (uint64_t i = 0; i < 2 * cases; i++) {
-		struct build_chance chance = { .state = seed + i / 2 };
+		struct build_rng rng = { .state = seed + i / 2 };
 
-		build_fill_attr(&values, &chance);
+		build_fill_attr(&values, &rng);
 		bytes.big_endian = i & 1;
 		build_write_attr(&bytes, &values);
 		assert_int_equal(bytes.size, BUILD_ATTR_BYTES);
@@ -96,12 +96,12 @@ static void every_size_in_both_orders(void **state)
 /* A newer kernel's fields: left out, and told when they are not zero. */
 static void fields_to_come_are_told(void **state)
 {
-	struct build_chance chance = { .state = 1 };
+	struct build_rng rng = { .state = 1 };
 	struct perch_attr attr;
 
 	(void)state;
 	for (int big = 0; big < 2; big++) {
-		build_fill_attr(&values, &chance);
+		build_fill_attr(&values, &rng);
 		bytes.big_endian = big;
 		build_write_attr(&bytes, &values);
 		build_put_zeros(&bytes, 64);
@@ -119,12 +119,12 @@ static void fields_to_come_are_told(void **state)
 /* Sizes that are no version's: nothing beyond them is read, and what is whole is right. */
 static void odd_sizes_are_cut(void **state)
 {
-	struct build_chance chance = { .state = 2 };
+	struct build_rng rng = { .state = 2 };
 	struct perch_attr attr;
 
 	(void)state;
 	for (int big = 0; big < 2; big++) {
-		build_fill_attr(&values, &chance);
+		build_fill_attr(&values, &rng);
 		bytes.big_endian = big;
 		build_write_attr(&bytes, &values);
 		for (size_t size = PERCH_ATTR_SIZE_VER0; size < BUILD_ATTR_BYTES; size++) {

@@ -27,13 +27,13 @@ static uint64_t decoded, refused;
 
 static void build_one(uint32_t type, uint64_t seed)
 {
-	struct build_chance chance = { .state = seed };
+	struct build_rng rng = { .state = seed };
 	const uint64_t ids[] = { 1, 2, 3 };
 	struct perch_decoder_event event = { .ids = ids, .nr_ids = 3 };
 	struct perch_attr attr;
 
-	build_fill_shape(&wanted.shape, &chance);
-	build_fill(&wanted, type, &chance);
+	build_fill_shape(&wanted.shape, &rng);
+	build_fill(&wanted, type, &rng);
 	build_write(&bytes, &wanted);
 	build_attr(&attr, &wanted.shape);
 	event.attr = &attr;

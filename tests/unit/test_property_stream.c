@@ -66,19 +66,19 @@ static void agree(struct build_shape *shape, const struct build_shape *first,
 		shape->sample_type = (shape->sample_type & ~shared) | (first->sample_type & shared);
 }
 
-static void make_stream(enum agreement agreement, struct build_chance *chance)
+static void make_stream(enum agreement agreement, struct build_rng *rng)
 {
 	perch_decoder_free(stream.decoder);
 	memset(&stream, 0, sizeof(stream));
-	stream.nr = 1 + build_below(chance, EVENTS);
+	stream.nr = 1 + build_below(rng, EVENTS);
 	for (size_t i = 0; i < stream.nr; i++) {
-		build_fill_shape(&stream.shape[i], chance);
+		build_fill_shape(&stream.shape[i], rng);
 		agree(&stream.shape[i], &stream.shape[0], agreement);
 		build_attr(&stream.attr[i], &stream.shape[i]);
 		for (size_t k = 0; k < IDS; k++)
-			stream.ids[i][k] = build_random(chance) | 1;
+			stream.ids[i][k] = build_random(rng) | 1;
 		stream.event[i] = (struct perch_decoder_event){ &stream.attr[i], stream.ids[i],
-								1 + build_below(chance, IDS) };
+								1 + build_below(rng, IDS) };
 	}
 	stream.big_endian = stream.shape[0].big_endian;
 	assert_int_equal(perch_decoder_new(&stream.decoder, stream.event, stream.nr,
@@ -100,16 +100,16 @@ static const char *unlike(const struct perch_record *record, size_t event)
 	return build_difference(record, &wanted);
 }
 
-static void one_record(uint64_t seed, struct build_chance *chance)
+static void one_record(uint64_t seed, struct build_rng *rng)
 {
-	size_t event = build_below(chance, stream.nr);
+	size_t event = build_below(rng, stream.nr);
 	struct perch_error err = { 0 };
 	struct perch_record record;
 	const char *difference;
 
 	wanted.shape = stream.shape[event];
-	build_fill(&wanted, build_percent(chance, 50) ? PERCH_RECORD_SAMPLE : 0, chance);
-	wanted.sample_id.id = stream.ids[event][build_below(chance, stream.event[event].nr_ids)];
+	build_fill(&wanted, build_percent(rng, 50) ? PERCH_RECORD_SAMPLE : 0, rng);
+	wanted.sample_id.id = stream.ids[event][build_below(rng, stream.event[event].nr_ids)];
 	build_write(&bytes, &wanted);
 	memset(&record, 0xee, sizeof(record));
 	if (perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size, &err))
@@ -122,16 +122,16 @@ static void one_record(uint64_t seed, struct build_chance *chance)
 }
 
 /* Of several events a sample with an id of nobody is none's. */
-static void one_stranger(struct build_chance *chance)
+static void one_stranger(struct build_rng *rng)
 {
 	struct perch_error err = { 0 };
 	struct perch_record record;
 
 	if (stream.nr < 2)
 		return;
-	wanted.shape = stream.shape[build_below(chance, stream.nr)];
-	build_fill(&wanted, PERCH_RECORD_SAMPLE, chance);
-	wanted.sample_id.id = build_random(chance) & ~UINT64_C(1);
+	wanted.shape = stream.shape[build_below(rng, stream.nr)];
+	build_fill(&wanted, PERCH_RECORD_SAMPLE, rng);
+	wanted.sample_id.id = build_random(rng) & ~UINT64_C(1);
 	build_write(&bytes, &wanted);
 	assert_int_equal(perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size,
 					      &err),
@@ -148,13 +148,13 @@ static void try_streams(enum agreement agreement)
 	printf("seeds %llu and %llu more\n", (unsigned long long)seed,
 	       (unsigned long long)cases - 1);
 	for (uint64_t i = 0; i < cases; i++) {
-		struct build_chance chance = { .state = seed + i };
+		struct build_rng rng = { .state = seed + i };
 
-		make_stream(agreement, &chance);
+		make_stream(agreement, &rng);
 		for (size_t k = 0; k < RECORDS; k++)
-			one_record(seed + i, &chance);
+			one_record(seed + i, &rng);
 		if (agreement != BY_NOTHING)
-			one_stranger(&chance);
+			one_stranger(&rng);
 	}
 }
 
@@ -188,16 +188,16 @@ static struct waiting waiting[WAITING];
 
 /* A sample with one address of the kernel's, and the marker. */
 static void build_waiting(struct waiting *one, const struct build_shape *shape,
-			  struct build_chance *chance)
+			  struct build_rng *rng)
 {
 	struct build_words *chain = &one->record.sample.callchain;
 
 	one->record.shape = *shape;
-	build_fill(&one->record, PERCH_RECORD_SAMPLE, chance);
+	build_fill(&one->record, PERCH_RECORD_SAMPLE, rng);
 	one->record.newer = 0;
-	one->cookie = build_below(chance, 3);
-	one->kernel_ip = build_below(chance, UINT32_MAX);
-	one->record.sample_id.tid = build_below(chance, 3);
+	one->cookie = build_below(rng, 3);
+	one->kernel_ip = build_below(rng, UINT32_MAX);
+	one->record.sample_id.tid = build_below(rng, 3);
 	chain->nr = 4;
 	chain->word[0] = PERCH_CONTEXT_KERNEL;
 	chain->word[1] = one->kernel_ip;
@@ -231,18 +231,18 @@ static void check_whole(const struct perch_record *record, const struct waiting 
 
 static size_t stitch(struct perch_deferred *deferred_samples,
 		     const struct perch_parse_info *parse_info, uint64_t cookie, uint32_t tid,
-		     struct build_chance *chance)
+		     struct build_rng *rng)
 {
 	struct perch_record deferred, record;
 	size_t merged = 0;
 
-	build_fill(&wanted, PERCH_RECORD_CALLCHAIN_DEFERRED, chance);
+	build_fill(&wanted, PERCH_RECORD_CALLCHAIN_DEFERRED, rng);
 	wanted.cookie = cookie;
 	wanted.sample_id.tid = tid;
-	wanted.chain.nr = 1 + build_below(chance, 8);
+	wanted.chain.nr = 1 + build_below(rng, 8);
 	wanted.chain.word[0] = PERCH_CONTEXT_USER;
 	for (uint64_t i = 1; i < wanted.chain.nr; i++)
-		wanted.chain.word[i] = build_below(chance, UINT32_MAX);
+		wanted.chain.word[i] = build_below(rng, UINT32_MAX);
 	build_write(&bytes, &wanted);
 	assert_int_equal(perch_record_decode(&deferred, parse_info, bytes.byte, bytes.size, NULL),
 			 0);
@@ -267,7 +267,7 @@ static void chains_of_two_parts_are_put_together(void **state)
 
 	(void)state;
 	for (uint64_t n = 0; n < cases; n++) {
-		struct build_chance chance = { .state = seed + n };
+		struct build_rng rng = { .state = seed + n };
 		struct perch_deferred *deferred_samples;
 		struct perch_record record;
 		struct perch_parse_info parse_info;
@@ -280,7 +280,7 @@ static void chains_of_two_parts_are_put_together(void **state)
 		perch_parse_info_init(&parse_info, &attr, order_of(shape.big_endian));
 		assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
 		for (size_t i = 0; i < WAITING; i++) {
-			build_waiting(&waiting[i], &shape, &chance);
+			build_waiting(&waiting[i], &shape, &rng);
 			assert_int_equal(perch_record_decode(&record, &parse_info, waiting[i].bytes,
 							     bytes.size, NULL),
 					 0);
@@ -288,8 +288,7 @@ static void chains_of_two_parts_are_put_together(void **state)
 		}
 		for (uint64_t cookie = 0; cookie < 2; cookie++)
 			for (uint32_t tid = 0; tid < 3; tid++)
-				merged +=
-					stitch(deferred_samples, &parse_info, cookie, tid, &chance);
+				merged += stitch(deferred_samples, &parse_info, cookie, tid, &rng);
 		/* Cookie 2 never came: what waits in vain is given back as it is. */
 		for (size_t i = 0; i < WAITING; i++) {
 			if (waiting[i].cookie != 2)

@@ -5,9 +5,9 @@
 
 #include "generated.h"
 
-#define CHANGE(name)                                                          \
-	static bool name(__attribute__((unused)) const struct world *world,   \
-			 __attribute__((unused)) struct build_chance *chance, \
+#define CHANGE(name)                                                        \
+	static bool name(__attribute__((unused)) const struct world *world, \
+			 __attribute__((unused)) struct build_rng *rng,     \
 			 struct generated_call *call)
 
 #define ATTR (&call->attr)

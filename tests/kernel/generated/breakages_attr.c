@@ -4,14 +4,14 @@
 
 #include "breakages.h"
 
-static uint64_t one_bit(struct build_chance *chance, unsigned from, unsigned to)
+static uint64_t one_bit(struct build_rng *rng, unsigned from, unsigned to)
 {
-	return UINT64_C(1) << (from + build_below(chance, to - from));
+	return UINT64_C(1) << (from + build_below(rng, to - from));
 }
 
 CHANGE(reserved_1)
 {
-	ATTR->reserved_1 = one_bit(chance, 0, 24);
+	ATTR->reserved_1 = one_bit(rng, 0, 24);
 	return true;
 }
 
@@ -29,19 +29,19 @@ CHANGE(defer_output)
 
 CHANGE(reserved_2)
 {
-	ATTR->reserved_2 = 1 + build_below(chance, 65535);
+	ATTR->reserved_2 = 1 + build_below(rng, 65535);
 	return true;
 }
 
 CHANGE(reserved_3)
 {
-	ATTR->reserved_3 = one_bit(chance, 0, 29);
+	ATTR->reserved_3 = one_bit(rng, 0, 29);
 	return true;
 }
 
 CHANGE(read_format_bits)
 {
-	ATTR->read_format |= one_bit(chance, 5, 64);
+	ATTR->read_format |= one_bit(rng, 5, 64);
 	return true;
 }
 
@@ -55,19 +55,19 @@ CHANGE(all_read_format_bits)
 
 CHANGE(size_small)
 {
-	ATTR->size = 1 + build_below(chance, 63);
+	ATTR->size = 1 + build_below(rng, 63);
 	return true;
 }
 
 CHANGE(size_large)
 {
-	ATTR->size = 4097 + (build_random(chance) >> (33 + build_below(chance, 18)));
+	ATTR->size = 4097 + (build_random(rng) >> (33 + build_below(rng, 18)));
 	return true;
 }
 
 CHANGE(config4)
 {
-	ATTR->config4 = build_random(chance) | 1;
+	ATTR->config4 = build_random(rng) | 1;
 	ATTR->size = sizeof(*ATTR);
 	return true;
 }
@@ -75,8 +75,8 @@ CHANGE(config4)
 /* A byte behind everything that anybody knows yet. */
 CHANGE(size_tail)
 {
-	ATTR->size = sizeof(*ATTR) + 8 + 8 * build_below(chance, 480);
-	call->bytes[sizeof(*ATTR) + build_below(chance, ATTR->size - sizeof(*ATTR))] = 1;
+	ATTR->size = sizeof(*ATTR) + 8 + 8 * build_below(rng, 480);
+	call->bytes[sizeof(*ATTR) + build_below(rng, ATTR->size - sizeof(*ATTR))] = 1;
 	return true;
 }
 
@@ -88,7 +88,7 @@ CHANGE(attr_null)
 
 CHANGE(attr_unreadable)
 {
-	call->pointer = (const void *)(uintptr_t)(8 + 8 * build_below(chance, 400));
+	call->pointer = (const void *)(uintptr_t)(8 + 8 * build_below(rng, 400));
 	return true;
 }
 
@@ -133,15 +133,14 @@ CHANGE(remove_on_exec_cleared)
 CHANGE(frequency)
 {
 	ATTR->freq = 1;
-	ATTR->sample_freq =
-		world->max_rate + 1 + (build_random(chance) >> (1 + build_below(chance, 62)));
+	ATTR->sample_freq = world->max_rate + 1 + (build_random(rng) >> (1 + build_below(rng, 62)));
 	return true;
 }
 
 CHANGE(period)
 {
 	ATTR->freq = 0;
-	ATTR->sample_period = build_random(chance) | UINT64_C(1) << 63;
+	ATTR->sample_period = build_random(rng) | UINT64_C(1) << 63;
 	return true;
 }
 
@@ -160,7 +159,7 @@ CHANGE(clockid)
 				      15, 16, -1, -2, -6, 1000, INT32_MIN, INT32_MAX };
 
 	ATTR->use_clockid = 1;
-	ATTR->clockid = clocks[build_below(chance, COUNT_OF(clocks))];
+	ATTR->clockid = clocks[build_below(rng, COUNT_OF(clocks))];
 	return true;
 }
 
@@ -198,7 +197,7 @@ CHANGE(aux_both)
 
 CHANGE(aux_sample_size)
 {
-	ATTR->aux_sample_size = 1 + build_below(chance, 1 << 20);
+	ATTR->aux_sample_size = 1 + build_below(rng, 1 << 20);
 	return true;
 }
 

@@ -11,25 +11,25 @@
 
 CHANGE(software_config)
 {
-	ATTR->config = PERCH_COUNT_SW_MAX + (build_random(chance) >> (1 + build_below(chance, 63)));
+	ATTR->config = PERCH_COUNT_SW_MAX + (build_random(rng) >> (1 + build_below(rng, 63)));
 	return true;
 }
 
 CHANGE(software_config_high)
 {
-	ATTR->config |= UINT64_C(1) << (32 + build_below(chance, 32));
+	ATTR->config |= UINT64_C(1) << (32 + build_below(rng, 32));
 	return true;
 }
 
 CHANGE(unknown_type)
 {
-	ATTR->type = 1000 + (build_random(chance) >> (32 + build_below(chance, 20)));
+	ATTR->type = 1000 + (build_random(rng) >> (32 + build_below(rng, 20)));
 	return true;
 }
 
 CHANGE(negative_type)
 {
-	ATTR->type = UINT32_MAX - build_below(chance, 4);
+	ATTR->type = UINT32_MAX - build_below(rng, 4);
 	return true;
 }
 
@@ -43,7 +43,7 @@ CHANGE(hardware)
 {
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HARDWARE;
-	ATTR->config = build_below(chance, PERCH_COUNT_HW_MAX);
+	ATTR->config = build_below(rng, PERCH_COUNT_HW_MAX);
 	return true;
 }
 
@@ -51,8 +51,7 @@ CHANGE(hardware_cache)
 {
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HW_CACHE;
-	ATTR->config = build_below(chance, 7) | build_below(chance, 3) << 8 |
-		       build_below(chance, 2) << 16;
+	ATTR->config = build_below(rng, 7) | build_below(rng, 3) << 8 | build_below(rng, 2) << 16;
 	return true;
 }
 
@@ -60,7 +59,7 @@ CHANGE(raw_hardware)
 {
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_RAW;
-	ATTR->config = build_below(chance, 65536);
+	ATTR->config = build_below(rng, 65536);
 	return true;
 }
 
@@ -71,9 +70,8 @@ CHANGE(extended_type)
 
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HARDWARE;
-	ATTR->config = build_below(chance, PERCH_COUNT_HW_MAX) |
-		       (uint64_t)types[build_below(chance, COUNT_OF(types))]
-			       << PERCH_PMU_TYPE_SHIFT;
+	ATTR->config = build_below(rng, PERCH_COUNT_HW_MAX) |
+		       (uint64_t)types[build_below(rng, COUNT_OF(types))] << PERCH_PMU_TYPE_SHIFT;
 	return true;
 }
 
@@ -81,7 +79,7 @@ CHANGE(extended_type)
 
 CHANGE(tracepoint_id)
 {
-	ATTR->config = 60000 + (build_random(chance) >> (1 + build_below(chance, 48)));
+	ATTR->config = 60000 + (build_random(rng) >> (1 + build_below(rng, 48)));
 	return true;
 }
 
@@ -96,7 +94,7 @@ CHANGE(nmi_clock)
 	static const int clocks[] = { CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI };
 
 	ATTR->use_clockid = 1;
-	ATTR->clockid = clocks[build_below(chance, COUNT_OF(clocks))];
+	ATTR->clockid = clocks[build_below(rng, COUNT_OF(clocks))];
 	return true;
 }
 
@@ -106,7 +104,7 @@ CHANGE(breakpoint_type)
 {
 	static const uint32_t types[] = { 0, PERCH_BREAKPOINT_R, 5, 6, 7, 8, 16, 0x80000000 };
 
-	ATTR->bp_type = types[build_below(chance, COUNT_OF(types))];
+	ATTR->bp_type = types[build_below(rng, COUNT_OF(types))];
 	return true;
 }
 
@@ -116,7 +114,7 @@ CHANGE(breakpoint_length)
 		0, 3, 5, 6, 7, 9, 12, 16, 32, 4096, UINT64_C(1) << 40, UINT64_MAX
 	};
 
-	ATTR->bp_len = lengths[build_below(chance, COUNT_OF(lengths))];
+	ATTR->bp_len = lengths[build_below(rng, COUNT_OF(lengths))];
 	return true;
 }
 
@@ -124,7 +122,7 @@ CHANGE(breakpoint_code_length)
 {
 	if (ATTR->bp_type != PERCH_BREAKPOINT_X)
 		return false;
-	ATTR->bp_len = UINT64_C(1) << build_below(chance, 3);
+	ATTR->bp_len = UINT64_C(1) << build_below(rng, 3);
 	return true;
 }
 
@@ -132,7 +130,7 @@ CHANGE(breakpoint_align)
 {
 	if (ATTR->bp_type == PERCH_BREAKPOINT_X || ATTR->bp_len < 2)
 		return false;
-	ATTR->bp_addr |= 1 + build_below(chance, ATTR->bp_len - 1);
+	ATTR->bp_addr |= 1 + build_below(rng, ATTR->bp_len - 1);
 	return true;
 }
 
@@ -140,7 +138,7 @@ CHANGE(breakpoint_align)
 
 CHANGE(breakpoint_in_kernel)
 {
-	ATTR->bp_addr = KERNEL_PLACE + 64 * build_below(chance, 1 << 16);
+	ATTR->bp_addr = KERNEL_PLACE + 64 * build_below(rng, 1 << 16);
 	ATTR->exclude_kernel = 1;
 	return true;
 }
@@ -165,7 +163,7 @@ CHANGE(breakpoint_slots)
 
 CHANGE(msr_config)
 {
-	ATTR->config = 8 + (build_random(chance) >> (1 + build_below(chance, 60)));
+	ATTR->config = 8 + (build_random(rng) >> (1 + build_below(rng, 60)));
 	return true;
 }
 
@@ -186,14 +184,14 @@ CHANGE_TO_SET(namespaces)
 CHANGE(msr_samples)
 {
 	ATTR->freq = 0;
-	ATTR->sample_period = 1 + build_below(chance, 1000000);
+	ATTR->sample_period = 1 + build_below(rng, 1000000);
 	return true;
 }
 
 CHANGE(msr_samples_by_frequency)
 {
 	ATTR->freq = 1;
-	ATTR->sample_freq = 1 + build_below(chance, world->max_rate);
+	ATTR->sample_freq = 1 + build_below(rng, world->max_rate);
 	return true;
 }
 
@@ -212,7 +210,7 @@ CHANGE(probe_path_null)
 
 CHANGE(probe_path_unreadable)
 {
-	ATTR->config1 = 8 + build_below(chance, 4000);
+	ATTR->config1 = 8 + build_below(rng, 4000);
 	return true;
 }
 
@@ -226,7 +224,7 @@ CHANGE(probe_path_missing)
 	static const char *const paths[] = { "/proc/none/program", "/usr/bin/perch-is-not-here",
 					     "relative-and-absent" };
 
-	return probe_path(call, paths[build_below(chance, COUNT_OF(paths))]);
+	return probe_path(call, paths[build_below(rng, COUNT_OF(paths))]);
 }
 
 CHANGE(probe_path_folder)
@@ -244,13 +242,13 @@ CHANGE(probe_path_long)
 
 CHANGE(probe_offset)
 {
-	ATTR->config2 = (UINT64_C(1) << 40) + build_below(chance, UINT64_C(1) << 40);
+	ATTR->config2 = (UINT64_C(1) << 40) + build_below(rng, UINT64_C(1) << 40);
 	return true;
 }
 
 CHANGE(probe_counter)
 {
-	ATTR->config |= (UINT64_C(1) + 2 * build_below(chance, 1 << 10)) << 32;
+	ATTR->config |= (UINT64_C(1) + 2 * build_below(rng, 1 << 10)) << 32;
 	return true;
 }
 

@@ -8,21 +8,21 @@
 
 CHANGE(group_closed)
 {
-	call->group_fd = 1000000 + (int)build_below(chance, 1000000);
+	call->group_fd = 1000000 + (int)build_below(rng, 1000000);
 	call->has_leader = false;
 	return true;
 }
 
 CHANGE(group_negative)
 {
-	call->group_fd = -2 - (int)build_below(chance, 1 << 30);
+	call->group_fd = -2 - (int)build_below(rng, 1 << 30);
 	call->has_leader = false;
 	return true;
 }
 
 CHANGE(group_no_event)
 {
-	call->group_fd = build_percent(chance, 50) ? world->null_fd : world->folder_fd;
+	call->group_fd = build_percent(rng, 50) ? world->null_fd : world->folder_fd;
 	call->has_leader = false;
 	return true;
 }
@@ -155,7 +155,7 @@ CHANGE(member_has_a_clock)
 	if (call->leader_attr.use_clockid || call->flags & PERCH_FLAG_FD_OUTPUT)
 		return false;
 	ATTR->use_clockid = 1;
-	ATTR->clockid = build_percent(chance, 50) ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_RAW;
+	ATTR->clockid = build_percent(rng, 50) ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_RAW;
 	return true;
 }
 

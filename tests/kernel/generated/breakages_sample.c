@@ -4,7 +4,7 @@
 
 CHANGE(sample_type_bits)
 {
-	ATTR->sample_type |= UINT64_C(1) << (25 + build_below(chance, 39));
+	ATTR->sample_type |= UINT64_C(1) << (25 + build_below(rng, 39));
 	return true;
 }
 
@@ -29,35 +29,35 @@ CHANGE(branch_stack)
 
 	ATTR->sample_type |= PERCH_SAMPLE_BRANCH_STACK;
 	ATTR->branch_sample_type = PERCH_SAMPLE_BRANCH_USER |
-				   kinds[build_below(chance, COUNT_OF(kinds))];
+				   kinds[build_below(rng, COUNT_OF(kinds))];
 	return true;
 }
 
 CHANGE(branch_bits)
 {
-	branch_stack(world, chance, call);
-	ATTR->branch_sample_type |= UINT64_C(1) << (20 + build_below(chance, 44));
+	branch_stack(world, rng, call);
+	ATTR->branch_sample_type |= UINT64_C(1) << (20 + build_below(rng, 44));
 	return true;
 }
 
 CHANGE(branch_kind)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_BRANCH_STACK;
-	ATTR->branch_sample_type = build_below(chance, PERCH_SAMPLE_BRANCH_ANY);
+	ATTR->branch_sample_type = build_below(rng, PERCH_SAMPLE_BRANCH_ANY);
 	return true;
 }
 
 CHANGE(branch_kernel)
 {
-	branch_stack(world, chance, call);
-	ATTR->branch_sample_type |= build_percent(chance, 50) ? PERCH_SAMPLE_BRANCH_KERNEL
-							      : PERCH_SAMPLE_BRANCH_HV;
+	branch_stack(world, rng, call);
+	ATTR->branch_sample_type |= build_percent(rng, 50) ? PERCH_SAMPLE_BRANCH_KERNEL
+							   : PERCH_SAMPLE_BRANCH_HV;
 	return true;
 }
 
 CHANGE(branch_like_event)
 {
-	branch_stack(world, chance, call);
+	branch_stack(world, rng, call);
 	ATTR->branch_sample_type &= ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL;
 	ATTR->exclude_hv = 0;
 	return true;
@@ -80,42 +80,42 @@ CHANGE(regs_intr_none)
 }
 
 /* The segment registers DS, ES, FS, GS; or numbers that are no register. */
-static uint64_t bad_register(struct build_chance *chance)
+static uint64_t bad_register(struct build_rng *rng)
 {
-	return 1 | UINT64_C(1) << (build_percent(chance, 60) ? 12 + build_below(chance, 4)
-							     : 24 + build_below(chance, 8));
+	return 1 | UINT64_C(1) << (build_percent(rng, 60) ? 12 + build_below(rng, 4)
+							  : 24 + build_below(rng, 8));
 }
 
 CHANGE(regs_user_bad)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_REGS_USER;
-	ATTR->sample_regs_user |= bad_register(chance);
+	ATTR->sample_regs_user |= bad_register(rng);
 	return true;
 }
 
 CHANGE(regs_intr_bad)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_REGS_INTR;
-	ATTR->sample_regs_intr |= bad_register(chance);
+	ATTR->sample_regs_intr |= bad_register(rng);
 	return true;
 }
 
-static uint64_t wide_register(struct build_chance *chance)
+static uint64_t wide_register(struct build_rng *rng)
 {
-	return 1 | UINT64_C(3) << (32 + 2 * build_below(chance, 16));
+	return 1 | UINT64_C(3) << (32 + 2 * build_below(rng, 16));
 }
 
 CHANGE(regs_user_wide)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_REGS_USER;
-	ATTR->sample_regs_user |= wide_register(chance);
+	ATTR->sample_regs_user |= wide_register(rng);
 	return true;
 }
 
 CHANGE(regs_intr_wide)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_REGS_INTR;
-	ATTR->sample_regs_intr |= wide_register(chance);
+	ATTR->sample_regs_intr |= wide_register(rng);
 	return true;
 }
 
@@ -124,21 +124,21 @@ CHANGE(regs_user_unused)
 {
 	if (ATTR->sample_type & PERCH_SAMPLE_REGS_USER)
 		return false;
-	ATTR->sample_regs_user = wide_register(chance);
+	ATTR->sample_regs_user = wide_register(rng);
 	return true;
 }
 
 CHANGE(stack_odd)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_STACK_USER;
-	ATTR->sample_stack_user = 8 * build_below(chance, 8191) + 1 + build_below(chance, 7);
+	ATTR->sample_stack_user = 8 * build_below(rng, 8191) + 1 + build_below(rng, 7);
 	return true;
 }
 
 CHANGE(stack_large)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_STACK_USER;
-	ATTR->sample_stack_user = 65536 + 8 * (build_random(chance) >> 36);
+	ATTR->sample_stack_user = 65536 + 8 * (build_random(rng) >> 36);
 	return true;
 }
 
@@ -148,7 +148,7 @@ CHANGE(stack_depth)
 		return false;
 	ATTR->sample_type |= PERCH_SAMPLE_CALLCHAIN;
 	ATTR->sample_max_stack =
-		world->max_stack + 1 + build_below(chance, UINT16_MAX - world->max_stack);
+		world->max_stack + 1 + build_below(rng, UINT16_MAX - world->max_stack);
 	return true;
 }
 

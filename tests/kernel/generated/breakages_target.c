@@ -9,7 +9,7 @@
 
 CHANGE(call_flags)
 {
-	call->flags |= UINT64_C(1) << (4 + build_below(chance, 60));
+	call->flags |= UINT64_C(1) << (4 + build_below(rng, 60));
 	return true;
 }
 
@@ -33,12 +33,12 @@ CHANGE(pid_zombie)
 
 CHANGE(pid_absent)
 {
-	return measure(call, 1000000000 + (pid_t)build_below(chance, 1000000000));
+	return measure(call, 1000000000 + (pid_t)build_below(rng, 1000000000));
 }
 
 CHANGE(pid_negative)
 {
-	return measure(call, -2 - (pid_t)build_below(chance, 1 << 30));
+	return measure(call, -2 - (pid_t)build_below(rng, 1 << 30));
 }
 
 CHANGE(pid_stranger)
@@ -60,14 +60,13 @@ CHANGE(pid_undumpable)
 
 CHANGE(cpu_absent)
 {
-	call->cpu =
-		world->first_absent_cpu + (build_random(chance) >> (33 + build_below(chance, 31)));
+	call->cpu = world->first_absent_cpu + (build_random(rng) >> (33 + build_below(rng, 31)));
 	return call->cpu >= world->first_absent_cpu;
 }
 
 CHANGE(cpu_negative)
 {
-	call->cpu = -2 - (int)build_below(chance, 1 << 30);
+	call->cpu = -2 - (int)build_below(rng, 1 << 30);
 	return !CGROUP_TARGET;
 }
 
@@ -88,7 +87,7 @@ CHANGE(everything_by_cpu)
 CHANGE(cpu_wide)
 {
 	call->pid = -1;
-	call->cpu = world->cpu[build_below(chance, world->nr_cpus)];
+	call->cpu = world->cpu[build_below(rng, world->nr_cpus)];
 	ATTR->sigtrap = 0;
 	return !CGROUP_TARGET;
 }
@@ -116,7 +115,7 @@ CHANGE(cgroup_none)
 
 CHANGE(cgroup_closed)
 {
-	call->pid = 1000000 + (int)build_below(chance, 1000000);
+	call->pid = 1000000 + (int)build_below(rng, 1000000);
 	return CGROUP_TARGET;
 }
 
@@ -173,7 +172,7 @@ CHANGE(kernel_place)
 
 CHANGE(sigtrap_to_stranger)
 {
-	sigtrap_everywhere(world, chance, call);
+	sigtrap_everywhere(world, rng, call);
 	return measure(call, world->stranger);
 }
 

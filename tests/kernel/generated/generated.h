@@ -99,7 +99,7 @@ struct generated_call {
 };
 
 /* One call after the other until the kernel accepts one. False: none of many did. */
-bool generated_valid(const struct world *world, struct build_chance *chance, unsigned wish,
+bool generated_valid(const struct world *world, struct build_rng *rng, unsigned wish,
 		     struct generated_call *call);
 /* The descriptor, which the caller closes, or a negative errno; the size that the kernel wrote
  * back, if it did. */
@@ -132,7 +132,7 @@ struct breakage {
 	/* attr.size is its own matter; else it is made to hold what was changed */
 	bool sizes;
 	/* false: this call cannot be broken so */
-	bool (*change)(const struct world *world, struct build_chance *chance,
+	bool (*change)(const struct world *world, struct build_rng *rng,
 		       struct generated_call *call);
 };
 
@@ -148,10 +148,10 @@ extern const struct breakages attr_breakages, sample_breakages, event_breakages,
 #define BREAKAGES_MAX 160
 size_t breakages_for(const struct world *world, const struct breakage *list[BREAKAGES_MAX]);
 /* One of them, by their weights. */
-size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_chance *chance);
+size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_rng *rng);
 /* Breaks the call. False: this call cannot be broken so. */
 bool breakage_apply(const struct breakage *breakage, const struct world *world,
-		    struct build_chance *chance, struct generated_call *call);
+		    struct build_rng *rng, struct generated_call *call);
 
 /* How perch did. */
 enum verdict {

@@ -24,13 +24,13 @@ static unsigned weight_of(const struct breakage *breakage)
 	return breakage->weight ? breakage->weight : 100;
 }
 
-size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_chance *chance)
+size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_rng *rng)
 {
 	uint64_t sum = 0, roll;
 
 	for (size_t i = 0; i < nr; i++)
 		sum += weight_of(list[i]);
-	roll = build_below(chance, sum);
+	roll = build_below(rng, sum);
 	for (size_t i = 0; i < nr; i++) {
 		if (roll < weight_of(list[i]))
 			return i;
@@ -52,9 +52,9 @@ static void grow(struct generated_call *call)
 }
 
 bool breakage_apply(const struct breakage *breakage, const struct world *world,
-		    struct build_chance *chance, struct generated_call *call)
+		    struct build_rng *rng, struct generated_call *call)
 {
-	if (!breakage->change(world, chance, call))
+	if (!breakage->change(world, rng, call))
 		return false;
 	if (!breakage->sizes)
 		grow(call);

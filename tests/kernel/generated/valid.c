@@ -16,21 +16,21 @@
 
 /* ---- Decorations ---- */
 
-static uint64_t some_bits(struct build_chance *chance, uint64_t of, unsigned percent)
+static uint64_t some_bits(struct build_rng *rng, uint64_t of, unsigned percent)
 {
 	uint64_t bits = 0;
 
 	for (unsigned bit = 0; bit < 64; bit++)
-		if (of >> bit & 1 && build_percent(chance, percent))
+		if (of >> bit & 1 && build_percent(rng, percent))
 			bits |= UINT64_C(1) << bit;
 	return bits;
 }
 
 /* Bits that any event may have. */
-static void decorate_flags(const struct world *world, struct build_chance *chance,
+static void decorate_flags(const struct world *world, struct build_rng *rng,
 			   struct perch_attr *attr)
 {
-#define MAYBE(field, percent) (attr->field = build_percent(chance, percent))
+#define MAYBE(field, percent) (attr->field = build_percent(rng, percent))
 	MAYBE(mmap, 15);
 	MAYBE(comm, 15);
 	MAYBE(task, 15);
@@ -58,36 +58,36 @@ static void decorate_flags(const struct world *world, struct build_chance *chanc
 		MAYBE(enable_on_exec, 20);
 	if (MAYBE(inherit, 25))
 		MAYBE(inherit_thread, 25);
-	attr->precise_ip = build_percent(chance, 15) ? build_below(chance, 4) : 0;
-	attr->wakeup_events = build_percent(chance, 20) ? build_below(chance, 1000) : 0;
+	attr->precise_ip = build_percent(rng, 15) ? build_below(rng, 4) : 0;
+	attr->wakeup_events = build_percent(rng, 20) ? build_below(rng, 1000) : 0;
 #undef MAYBE
 }
 
-static void decorate_excludes(const struct world *world, struct build_chance *chance,
+static void decorate_excludes(const struct world *world, struct build_rng *rng,
 			      struct perch_attr *attr)
 {
-	attr->exclude_user = build_percent(chance, 8);
-	attr->exclude_kernel = build_percent(chance, 25) || !world->privileged;
-	attr->exclude_hv = build_percent(chance, 20);
-	attr->exclude_idle = build_percent(chance, 8);
-	attr->exclude_host = build_percent(chance, 4);
-	attr->exclude_guest = build_percent(chance, 8);
+	attr->exclude_user = build_percent(rng, 8);
+	attr->exclude_kernel = build_percent(rng, 25) || !world->privileged;
+	attr->exclude_hv = build_percent(rng, 20);
+	attr->exclude_idle = build_percent(rng, 8);
+	attr->exclude_host = build_percent(rng, 4);
+	attr->exclude_guest = build_percent(rng, 8);
 }
 
-static void decorate_clock(struct build_chance *chance, struct generated_call *call)
+static void decorate_clock(struct build_rng *rng, struct generated_call *call)
 {
 	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
 				      CLOCK_BOOTTIME, CLOCK_TAI };
 	bool any = call->subject == SUBJECT_SOFTWARE || call->subject == SUBJECT_MSR;
 
-	if (!build_percent(chance, 15))
+	if (!build_percent(rng, 15))
 		return;
-	call->attr.use_clockid = build_percent(chance, 90);
-	call->attr.clockid = clocks[build_below(chance, any ? COUNT_OF(clocks) : 2)];
+	call->attr.use_clockid = build_percent(rng, 90);
+	call->attr.clockid = clocks[build_below(rng, any ? COUNT_OF(clocks) : 2)];
 }
 
 /* What each sample holds; and, at times, what it would hold if its bit were set. */
-static void decorate_samples(const struct world *world, struct build_chance *chance,
+static void decorate_samples(const struct world *world, struct build_rng *rng,
 			     struct generated_call *call)
 {
 	uint64_t any = (PERCH_SAMPLE_MAX - 1) &
@@ -99,37 +99,37 @@ static void decorate_samples(const struct world *world, struct build_chance *cha
 		any |= PERCH_SAMPLE_PHYS_ADDR;
 	if (world->privileged || call->subject != SUBJECT_TRACEPOINT)
 		any |= PERCH_SAMPLE_RAW;
-	any |= build_percent(chance, 50) ? PERCH_SAMPLE_WEIGHT : PERCH_SAMPLE_WEIGHT_STRUCT;
-	attr->sample_type = some_bits(chance, any, 5 + build_below(chance, 40));
+	any |= build_percent(rng, 50) ? PERCH_SAMPLE_WEIGHT : PERCH_SAMPLE_WEIGHT_STRUCT;
+	attr->sample_type = some_bits(rng, any, 5 + build_below(rng, 40));
 	if (attr->inherit && attr->sample_type & PERCH_SAMPLE_READ)
 		attr->sample_type |= PERCH_SAMPLE_TID;
 	if (attr->sample_type & PERCH_SAMPLE_REGS_USER)
-		attr->sample_regs_user = some_bits(chance, X86_REGS, 50) | 1;
+		attr->sample_regs_user = some_bits(rng, X86_REGS, 50) | 1;
 	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR)
-		attr->sample_regs_intr = some_bits(chance, X86_REGS, 50) | 1;
+		attr->sample_regs_intr = some_bits(rng, X86_REGS, 50) | 1;
 	if (attr->sample_type & PERCH_SAMPLE_STACK_USER)
-		attr->sample_stack_user = 8 * build_below(chance, 8192);
-	if (build_percent(chance, attr->sample_type & PERCH_SAMPLE_CALLCHAIN ? 30 : 3))
-		attr->sample_max_stack = build_below(chance, world->max_stack + 1);
-	if (build_percent(chance, 3))
-		attr->branch_sample_type = some_bits(chance, PERCH_SAMPLE_BRANCH_MAX - 1, 20);
+		attr->sample_stack_user = 8 * build_below(rng, 8192);
+	if (build_percent(rng, attr->sample_type & PERCH_SAMPLE_CALLCHAIN ? 30 : 3))
+		attr->sample_max_stack = build_below(rng, world->max_stack + 1);
+	if (build_percent(rng, 3))
+		attr->branch_sample_type = some_bits(rng, PERCH_SAMPLE_BRANCH_MAX - 1, 20);
 }
 
-static void decorate_period(const struct world *world, struct build_chance *chance,
+static void decorate_period(const struct world *world, struct build_rng *rng,
 			    struct perch_attr *attr)
 {
-	if (build_percent(chance, 40)) {
+	if (build_percent(rng, 40)) {
 		attr->freq = 1;
-		attr->sample_freq = build_below(chance, world->max_rate + 1);
+		attr->sample_freq = build_below(rng, world->max_rate + 1);
 	} else {
-		attr->sample_period = 1 + (build_random(chance) >> (1 + build_below(chance, 60)));
+		attr->sample_period = 1 + (build_random(rng) >> (1 + build_below(rng, 60)));
 		attr->sample_period &= INT64_MAX;
 	}
 }
 
 /* A size that holds all that is not zero; the kernel takes any, and takes 0 for the first
  * version's. */
-static void choose_size(struct build_chance *chance, struct generated_call *call)
+static void choose_size(struct build_rng *rng, struct generated_call *call)
 {
 	static const uint32_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
 	size_t used = PERCH_ATTR_SIZE_VER0;
@@ -138,47 +138,46 @@ static void choose_size(struct build_chance *chance, struct generated_call *call
 		if (call->bytes[i])
 			used = i + 1;
 	call->attr.size = sizeof(call->attr);
-	if (build_percent(chance, 60))
+	if (build_percent(rng, 60))
 		return;
-	if (used == PERCH_ATTR_SIZE_VER0 && build_percent(chance, 20))
+	if (used == PERCH_ATTR_SIZE_VER0 && build_percent(rng, 20))
 		call->attr.size = 0;
-	else if (build_percent(chance, 10))
-		call->attr.size = sizeof(call->attr) + 8 * build_below(chance, 400);
+	else if (build_percent(rng, 10))
+		call->attr.size = sizeof(call->attr) + 8 * build_below(rng, 400);
 	else
 		do
-			call->attr.size = sizes[build_below(chance, COUNT_OF(sizes))];
+			call->attr.size = sizes[build_below(rng, COUNT_OF(sizes))];
 		while (call->attr.size < used);
 }
 
 /* ---- What is measured ---- */
 
-static void make_breakpoint(const struct world *world, struct build_chance *chance,
+static void make_breakpoint(const struct world *world, struct build_rng *rng,
 			    struct perch_attr *attr)
 {
 	static const uint32_t types[] = { PERCH_BREAKPOINT_W, PERCH_BREAKPOINT_RW,
 					  PERCH_BREAKPOINT_X };
 
 	attr->type = PERCH_TYPE_BREAKPOINT;
-	attr->bp_type = types[build_below(chance, COUNT_OF(types))];
+	attr->bp_type = types[build_below(rng, COUNT_OF(types))];
 	if (attr->bp_type == PERCH_BREAKPOINT_X) {
 		attr->bp_addr = world->code;
 		attr->bp_len = sizeof(long);
 	} else {
-		attr->bp_len = UINT64_C(1) << build_below(chance, 4);
-		attr->bp_addr = world->data + attr->bp_len * build_below(chance, 64);
+		attr->bp_len = UINT64_C(1) << build_below(rng, 4);
+		attr->bp_addr = world->data + attr->bp_len * build_below(rng, 64);
 	}
 }
 
-static void make_uprobe(const struct world *world, struct build_chance *chance,
-			struct perch_attr *attr)
+static void make_uprobe(const struct world *world, struct build_rng *rng, struct perch_attr *attr)
 {
 	attr->type = world->uprobe_type;
-	attr->config = build_percent(chance, 30);
+	attr->config = build_percent(rng, 30);
 	attr->config1 = (uintptr_t)world->program;
 	attr->config2 = world->program_offset;
 }
 
-static bool choose_subject(const struct world *world, struct build_chance *chance, unsigned wish,
+static bool choose_subject(const struct world *world, struct build_rng *rng, unsigned wish,
 			   enum subject *subject)
 {
 	static const unsigned shares[] = { 500, 200, 150, 1, 120 };
@@ -195,7 +194,7 @@ static bool choose_subject(const struct world *world, struct build_chance *chanc
 		wish &= ~WISH_MSR;
 	for (size_t i = 0; i < COUNT_OF(shares); i++)
 		sum += wish >> i & 1 ? shares[i] : 0;
-	roll = build_below(chance, sum);
+	roll = build_below(rng, sum);
 	for (size_t i = 0; i < COUNT_OF(shares); i++) {
 		if (!(wish >> i & 1))
 			continue;
@@ -207,7 +206,7 @@ static bool choose_subject(const struct world *world, struct build_chance *chanc
 	return sum;
 }
 
-static void make_subject(const struct world *world, struct build_chance *chance,
+static void make_subject(const struct world *world, struct build_rng *rng,
 			 struct generated_call *call)
 {
 	struct perch_attr *attr = &call->attr;
@@ -215,17 +214,17 @@ static void make_subject(const struct world *world, struct build_chance *chance,
 	switch (call->subject) {
 	case SUBJECT_SOFTWARE:
 		attr->type = PERCH_TYPE_SOFTWARE;
-		attr->config = build_below(chance, PERCH_COUNT_SW_MAX);
+		attr->config = build_below(rng, PERCH_COUNT_SW_MAX);
 		break;
 	case SUBJECT_TRACEPOINT:
 		attr->type = PERCH_TYPE_TRACEPOINT;
-		attr->config = world->tracepoint[build_below(chance, world->nr_tracepoints)];
+		attr->config = world->tracepoint[build_below(rng, world->nr_tracepoints)];
 		break;
 	case SUBJECT_BREAKPOINT:
-		make_breakpoint(world, chance, attr);
+		make_breakpoint(world, rng, attr);
 		break;
 	case SUBJECT_UPROBE:
-		make_uprobe(world, chance, attr);
+		make_uprobe(world, rng, attr);
 		break;
 	default:
 		attr->type = world->msr_type;
@@ -233,60 +232,58 @@ static void make_subject(const struct world *world, struct build_chance *chance,
 }
 
 /* The msr PMU counts, on all sides at once. */
-static void decorate(const struct world *world, struct build_chance *chance,
-		     struct generated_call *call)
+static void decorate(const struct world *world, struct build_rng *rng, struct generated_call *call)
 {
-	bool samples = call->subject != SUBJECT_MSR && build_percent(chance, 65);
+	bool samples = call->subject != SUBJECT_MSR && build_percent(rng, 65);
 
-	decorate_flags(world, chance, &call->attr);
-	decorate_clock(chance, call);
+	decorate_flags(world, rng, &call->attr);
+	decorate_clock(rng, call);
 	if (call->subject != SUBJECT_MSR)
-		decorate_excludes(world, chance, &call->attr);
-	call->attr.read_format = build_percent(chance, 50) ? build_below(chance, PERCH_FORMAT_MAX)
-							   : 0;
-	if (samples || build_percent(chance, 20))
-		decorate_samples(world, chance, call);
+		decorate_excludes(world, rng, &call->attr);
+	call->attr.read_format = build_percent(rng, 50) ? build_below(rng, PERCH_FORMAT_MAX) : 0;
+	if (samples || build_percent(rng, 20))
+		decorate_samples(world, rng, call);
 	if (samples)
-		decorate_period(world, chance, &call->attr);
+		decorate_period(world, rng, &call->attr);
 	if (call->attr.sigtrap)
-		call->attr.sig_data = build_random(chance);
+		call->attr.sig_data = build_random(rng);
 }
 
 /* ---- Of whom, and with whom ---- */
 
-static int some_cpu(const struct world *world, struct build_chance *chance)
+static int some_cpu(const struct world *world, struct build_rng *rng)
 {
-	return world->cpu[build_below(chance, world->nr_cpus)];
+	return world->cpu[build_below(rng, world->nr_cpus)];
 }
 
-static void choose_task(const struct world *world, struct build_chance *chance,
+static void choose_task(const struct world *world, struct build_rng *rng,
 			struct generated_call *call)
 {
 	const pid_t tasks[] = { 0, 0, world->self, world->child, world->child, world->kthread };
 
-	call->pid = tasks[build_below(chance, COUNT_OF(tasks) - !world->kthread)];
-	call->cpu = build_percent(chance, 70) ? -1 : some_cpu(world, chance);
+	call->pid = tasks[build_below(rng, COUNT_OF(tasks) - !world->kthread)];
+	call->cpu = build_percent(rng, 70) ? -1 : some_cpu(world, rng);
 }
 
 /* A cgroup's event, every process of a CPU, or a thread. */
-static bool choose_target(const struct world *world, struct build_chance *chance, unsigned wish,
+static bool choose_target(const struct world *world, struct build_rng *rng, unsigned wish,
 			  struct generated_call *call)
 {
 	bool may = world->privileged && !(wish & WISH_TASK);
 
-	if (wish & WISH_CGROUP || (may && !(wish & WISH_CPU) && build_percent(chance, 8))) {
+	if (wish & WISH_CGROUP || (may && !(wish & WISH_CPU) && build_percent(rng, 8))) {
 		if (world->cgroup[0] < 0 || !world->privileged)
 			return false;
 		call->flags |= PERCH_FLAG_PID_CGROUP;
 		call->pid = world->cgroup[0];
-		call->cpu = some_cpu(world, chance);
-	} else if (wish & WISH_CPU || (may && build_percent(chance, 15))) {
+		call->cpu = some_cpu(world, rng);
+	} else if (wish & WISH_CPU || (may && build_percent(rng, 15))) {
 		if (!world->privileged)
 			return false;
 		call->pid = -1;
-		call->cpu = some_cpu(world, chance);
+		call->cpu = some_cpu(world, rng);
 	} else {
-		choose_task(world, chance, call);
+		choose_task(world, rng, call);
 		if (wish & WISH_TASK)
 			call->cpu = -1;
 	}
@@ -295,25 +292,24 @@ static bool choose_target(const struct world *world, struct build_chance *chance
 	return true;
 }
 
-static void make_leader_attr(const struct world *world, struct build_chance *chance,
+static void make_leader_attr(const struct world *world, struct build_rng *rng,
 			     const struct generated_call *call, struct generated_call *leader)
 {
 	struct perch_attr *attr = &leader->attr;
 	uint64_t tracepoint = world->nr_tracepoints ? world->tracepoint[0] : 0;
 
-	leader->subject = build_percent(chance, 20) && tracepoint ? SUBJECT_TRACEPOINT
-								  : SUBJECT_SOFTWARE;
+	leader->subject = build_percent(rng, 20) && tracepoint ? SUBJECT_TRACEPOINT
+							       : SUBJECT_SOFTWARE;
 	attr->type = leader->subject == SUBJECT_TRACEPOINT ? PERCH_TYPE_TRACEPOINT
 							   : PERCH_TYPE_SOFTWARE;
-	attr->config = leader->subject == SUBJECT_TRACEPOINT
-			       ? tracepoint
-			       : build_below(chance, PERCH_COUNT_SW_MAX);
+	attr->config = leader->subject == SUBJECT_TRACEPOINT ? tracepoint
+							     : build_below(rng, PERCH_COUNT_SW_MAX);
 	attr->size = sizeof(*attr);
 	attr->disabled = 1;
-	attr->exclude_kernel = !world->privileged || build_percent(chance, 20);
+	attr->exclude_kernel = !world->privileged || build_percent(rng, 20);
 	attr->inherit = call->attr.inherit;
-	attr->read_format = build_below(chance, PERCH_FORMAT_MAX);
-	attr->pinned = build_percent(chance, 10);
+	attr->read_format = build_below(rng, PERCH_FORMAT_MAX);
+	attr->pinned = build_percent(rng, 10);
 	attr->use_clockid = call->attr.use_clockid;
 	attr->clockid = call->attr.use_clockid ? call->attr.clockid : 0;
 	attr->write_backward = call->attr.write_backward;
@@ -332,7 +328,7 @@ static void map_ring(struct generated_call *call, int leader)
 	call->flags |= PERCH_FLAG_FD_OUTPUT;
 }
 
-static bool make_group(const struct world *world, struct build_chance *chance,
+static bool make_group(const struct world *world, struct build_rng *rng,
 		       struct generated_call *call)
 {
 	struct generated_call leader = { .pid = call->pid,
@@ -343,7 +339,7 @@ static bool make_group(const struct world *world, struct build_chance *chance,
 	int fd;
 
 	leader.pointer = leader.bytes;
-	make_leader_attr(world, chance, call, &leader);
+	make_leader_attr(world, rng, call, &leader);
 	fd = generated_open(&leader, NULL);
 	if (fd < 0)
 		return false;
@@ -355,55 +351,54 @@ static bool make_group(const struct world *world, struct build_chance *chance,
 							.flags = leader.flags,
 							.members = 1 };
 	call->has_leader = true;
-	call->leader_told = build_percent(chance, 50);
+	call->leader_told = build_percent(rng, 50);
 	call->group_fd = fd;
 	call->attr.pinned = call->attr.exclusive = 0;
-	if (build_percent(chance, 20))
+	if (build_percent(rng, 20))
 		map_ring(call, fd);
 	return true;
 }
 
-static bool make_call(const struct world *world, struct build_chance *chance, unsigned wish,
+static bool make_call(const struct world *world, struct build_rng *rng, unsigned wish,
 		      struct generated_call *call)
 {
 	memset(call, 0, sizeof(*call));
 	call->pointer = call->bytes;
 	call->group_fd = -1;
-	if (!choose_subject(world, chance, wish, &call->subject))
+	if (!choose_subject(world, rng, wish, &call->subject))
 		return false;
-	make_subject(world, chance, call);
+	make_subject(world, rng, call);
 	call->attr.disabled = 1;
 	call->attr.exclude_kernel = !world->privileged;
 	if (!(wish & WISH_PLAIN))
-		decorate(world, chance, call);
-	if (build_percent(chance, 50))
+		decorate(world, rng, call);
+	if (build_percent(rng, 50))
 		call->flags |= PERCH_FLAG_FD_CLOEXEC;
-	if (!choose_target(world, chance, wish, call))
+	if (!choose_target(world, rng, wish, call))
 		return false;
-	if (wish & WISH_MEMBER ||
-	    (!(wish & (WISH_ALONE | WISH_PLAIN)) && build_percent(chance, 20))) {
-		if (!make_group(world, chance, call))
+	if (wish & WISH_MEMBER || (!(wish & (WISH_ALONE | WISH_PLAIN)) && build_percent(rng, 20))) {
+		if (!make_group(world, rng, call))
 			return false;
 	} else {
-		call->attr.pinned = build_percent(chance, 10);
-		call->attr.exclusive = build_percent(chance, 10);
-		if (build_percent(chance, 5))
+		call->attr.pinned = build_percent(rng, 10);
+		call->attr.exclusive = build_percent(rng, 10);
+		if (build_percent(rng, 5))
 			call->flags |= PERCH_FLAG_FD_NO_GROUP;
-		if (build_percent(chance, 5))
+		if (build_percent(rng, 5))
 			call->flags |= PERCH_FLAG_FD_OUTPUT;
 	}
 	/* A signal from the kernel would be the end of these tests. */
 	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap ||
-			      build_percent(chance, 80);
-	choose_size(chance, call);
+			      build_percent(rng, 80);
+	choose_size(rng, call);
 	return true;
 }
 
-bool generated_valid(const struct world *world, struct build_chance *chance, unsigned wish,
+bool generated_valid(const struct world *world, struct build_rng *rng, unsigned wish,
 		     struct generated_call *call)
 {
 	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-		if (make_call(world, chance, wish, call) && !generated_refused(call, NULL))
+		if (make_call(world, rng, wish, call) && !generated_refused(call, NULL))
 			return true;
 		generated_end(call);
 	}
