@@ -8,7 +8,7 @@
 #include <ucontext.h>
 #include <perch/count.h>
 
-enum { MOST = 16 };
+enum { MAX_TRAPS = 16 };
 
 static volatile long balance;
 
@@ -16,7 +16,7 @@ static struct trap {
 	uintptr_t at;		       /* the instruction after the write */
 	const volatile long *variable; /* sig_data of the event */
 	long value;
-} traps[MOST];
+} traps[MAX_TRAPS];
 static volatile sig_atomic_t nr_traps;
 
 __attribute__((noinline)) static void deposit(long amount)
@@ -59,7 +59,7 @@ static void trapped(int signal, siginfo_t *info, void *context)
 	const volatile long *variable = (const volatile long *)data_of(info);
 
 	(void)signal;
-	if (nr_traps < MOST)
+	if (nr_traps < MAX_TRAPS)
 		traps[nr_traps++] = (struct trap){ where(context), variable, *variable };
 }
 
@@ -74,7 +74,7 @@ static const char *writer_at(uintptr_t at)
 		if (begin <= at && (!found || begin > (uintptr_t)found->function))
 			found = &writers[i];
 	}
-	return found ? found->name : "somebody";
+	return found ? found->name : "unknown";
 }
 
 int main(void)
@@ -95,7 +95,7 @@ int main(void)
 	char event[64];
 
 	if (sigaction(SIGTRAP, &action, NULL) < 0)
-		return perror("no handler"), 1;
+		return perror("cannot set a handler for SIGTRAP"), 1;
 	snprintf(event, sizeof(event), "mem:%p/%zu:w", (void *)&balance, sizeof(balance));
 	if (perch_counter_open(&writes, event, &PERCH_SELF, &options, &err) < 0)
 		return perch_error_print(stderr, &err), 1; /* what failed, why, and a remedy */

@@ -27,16 +27,16 @@ static void print_counts(const struct perch_set *set, const struct perch_count *
 	}
 }
 
-static int count_for_a_moment(struct perch_set *set, struct perch_error *err)
+static int count_for_100_ms(struct perch_set *set, struct perch_error *err)
 {
-	const struct timespec moment = { .tv_nsec = 100000000 };
+	const struct timespec duration = { .tv_nsec = 100000000 };
 	size_t nr = perch_set_events(set) * perch_set_targets(set);
 	struct perch_count *counts = calloc(nr, sizeof(*counts));
 	int rc = counts ? perch_set_enable(set, err)
 			: perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 
 	if (!rc) {
-		nanosleep(&moment, NULL);
+		nanosleep(&duration, NULL);
 		rc = perch_set_read(set, counts, nr, err);
 	}
 	if (!rc)
@@ -61,7 +61,7 @@ int main(void)
 	if (!rc)
 		rc = perch_set_open(&set, &events, &targets, NULL, PERCH_SET_MAY_SKIP, &err);
 	if (!rc)
-		rc = count_for_a_moment(set, &err);
+		rc = count_for_100_ms(set, &err);
 	if (rc)
 		perch_error_print(stderr, &err);
 	perch_set_close(set);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the kernel for an event that it refuses, by the bare system call, and tells why: any
- * program's call will do. */
+/* Calls perf_event_open(2) directly, without the library, and explains why the kernel refuses it.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -21,13 +21,14 @@ static void print_finding(const char *what, const struct perch_finding *finding)
 static void print_explanation(const struct perch_explanation *explanation)
 {
 	print_finding("why   ", &explanation->finding[0]);
-	/* where it is ambiguous: other candidates */
+	/* other possible causes, if the cause is ambiguous */
 	for (size_t i = 1; i < explanation->nr_findings; i++)
 		print_finding("or    ", &explanation->finding[i]);
-	for (size_t i = 0; i < explanation->nr_next; i++) /* once that is mended */
+	for (size_t i = 0; i < explanation->nr_next;
+	     i++) /* errors that follow once that is fixed */
 		print_finding("then  ", &explanation->next[i]);
-	printf("%s; calls made to find out: %u\n\n", perch_confidence_name(explanation->confidence),
-	       explanation->open_calls);
+	printf("%s; open calls made to find the cause: %u\n\n",
+	       perch_confidence_name(explanation->confidence), explanation->open_calls);
 }
 
 static int open_event(struct perch_attr *attr) /* for the calling thread, on any CPU */
@@ -37,7 +38,8 @@ static int open_event(struct perch_attr *attr) /* for the calling thread, on any
 
 int main(void)
 {
-	/* Breakpoints have to lie at a multiple of their length; and no clock is number 99. */
+	/* The address of a breakpoint must be a multiple of its length, and there is no clock 99.
+	 */
 	struct perch_attr refused = {
 		.size = PERCH_ATTR_SIZE_VER6,
 		.type = PERCH_TYPE_BREAKPOINT,
@@ -48,8 +50,7 @@ int main(void)
 		.use_clockid = 1,
 		.clockid = 99,
 	};
-	/* This opens. But size was forgotten, which makes it the first kernel's, without
-	 * sample_max_stack. */
+	/* This opens. But size is 0, which means the first version, without sample_max_stack. */
 	struct perch_attr accepted = {
 		.type = PERCH_TYPE_SOFTWARE,
 		.config = PERCH_COUNT_SW_PAGE_FAULTS,
@@ -60,7 +61,7 @@ int main(void)
 		.exclude_callchain_kernel = 1,
 	};
 	struct perch_open_call call = { .attr = &refused, .pid = 0, .cpu = -1, .group_fd = -1 };
-	/* at most; NULL: no calls */
+	/* limits of probing; NULL disables it */
 	const struct perch_probing probing = { .open_calls = 25, .microseconds = 5000 };
 	struct perch_machine *machine = NULL;
 	struct perch_explanation explanation;
@@ -69,7 +70,7 @@ int main(void)
 	size_t nr;
 	int fd;
 
-	/* this machine, by the kernel's own calls; it reads what is asked for, once */
+	/* this machine, with real system calls; facts are read when needed and cached */
 	if (perch_machine_new(&machine, NULL, NULL, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 	if (open_event(&refused) < 0) {
@@ -79,13 +80,13 @@ int main(void)
 	}
 	call.attr = &accepted;
 	fd = open_event(&accepted);
-	printf("the other one is %s\n", fd < 0 ? "refused too" : "accepted");
+	printf("the second open call is %s\n", fd < 0 ? "refused too" : "accepted");
 	if (fd >= 0)
 		close(fd);
-	/* how many there are: not all may have had room */
+	/* the number of findings, which may be more than fit into the array */
 	nr = perch_lint(&call, machine, finding, 8);
 	for (size_t i = 0; i < nr && i < 8; i++)
 		print_finding("but   ", &finding[i]);
 	perch_machine_free(machine);
-	return nr == 0; /* a mistake that nobody tells */
+	return nr == 0; /* the kernel reports no error for this mistake */
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A program with a flight recorder: sampled all the time at no cost of reading, and looked at when
- * a request took too long. */
+/* A flight recorder: the program is sampled all the time, and reads the samples only when a request
+ * took too long. */
 #include <stdio.h>
 #include <time.h>
 #include <perch/ring.h>
 
-struct look {
+struct snapshot {
 	struct perch_parse_info parse_info;
 	uint64_t since;
 	unsigned before, during;
@@ -26,11 +26,11 @@ static void request(uint64_t ns)
 		;
 }
 
-/* Whole records, oldest first: here each tells only when it was taken; .ip and .callchain would
- * tell where. */
-static int look_at(void *context, size_t ring, const struct iovec *pieces, int nr)
+/* Gets complete records, oldest first. This program uses only the time; .ip and .callchain are the
+ * code that was running. */
+static int count_samples(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
-	struct look *look = context;
+	struct snapshot *snapshot = context;
 	struct perch_record record;
 
 	(void)ring;
@@ -38,12 +38,12 @@ static int look_at(void *context, size_t ring, const struct iovec *pieces, int n
 		for (size_t at = 0; at < pieces[i].iov_len; at += record.size) {
 			const char *bytes = (const char *)pieces[i].iov_base + at;
 
-			if (perch_record_decode(&record, &look->parse_info, bytes,
-						pieces[i].iov_len - at, &look->err) < 0)
-				return -look->err.errnum;
+			if (perch_record_decode(&record, &snapshot->parse_info, bytes,
+						pieces[i].iov_len - at, &snapshot->err) < 0)
+				return -snapshot->err.errnum;
 			if (record.type == PERCH_RECORD_SAMPLE)
-				*(record.sample.time < look->since ? &look->before
-								   : &look->during) += 1;
+				*(record.sample.time < snapshot->since ? &snapshot->before
+								       : &snapshot->during) += 1;
 		}
 	return 0;
 }
@@ -55,34 +55,35 @@ int main(void)
 			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME,
 			   .use_clockid = 1,
 			   .clockid = CLOCK_MONOTONIC },
-		/* the newest 16 KiB for each CPU: some 500 samples */
+		/* the newest 16 KiB of each CPU: about 500 samples */
 		.overwrite = true,
 		.ring_pages = 4,
 	};
-	struct look look = { .before = 0 };
+	struct snapshot snapshot = { .before = 0 };
 	struct perch_sampler *sampler;
 	const uint64_t *ids;
 	const char *name;
 	size_t nr;
 
-	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &look.err) < 0)
-		return perch_error_print(stderr, &look.err), 1;
-	perch_parse_info_init(&look.parse_info, perch_sampler_event(sampler, 0, &name, &ids, &nr),
+	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &snapshot.err) < 0)
+		return perch_error_print(stderr, &snapshot.err), 1;
+	perch_parse_info_init(&snapshot.parse_info,
+			      perch_sampler_event(sampler, 0, &name, &ids, &nr),
 			      PERCH_BYTES_NATIVE);
 	perch_sampler_enable(sampler);
 	for (int i = 0; i < 100; i++) {
 		uint64_t start = now_ns();
 
-		request(i == 90 ? 50000000 : 2000000); /* one is slow */
+		request(i == 90 ? 50000000 : 2000000); /* one request is slow */
 		if (now_ns() - start < 40000000)
 			continue;
-		look.since = start;
-		if (perch_sampler_snapshot(sampler, look_at, &look, &look.err) < 0)
-			return perch_error_print(stderr, &look.err), 1;
-		printf("request %d took %.0f ms: %u samples of it, and %u of what came before\n", i,
-		       (now_ns() - start) / 1e6, look.during, look.before);
+		snapshot.since = start;
+		if (perch_sampler_snapshot(sampler, count_samples, &snapshot, &snapshot.err) < 0)
+			return perch_error_print(stderr, &snapshot.err), 1;
+		printf("request %d took %.0f ms: %u samples during it, %u before it\n", i,
+		       (now_ns() - start) / 1e6, snapshot.during, snapshot.before);
 		break;
 	}
 	perch_sampler_close(sampler);
-	return look.during && look.before ? 0 : 1;
+	return snapshot.during && snapshot.before ? 0 : 1;
 }

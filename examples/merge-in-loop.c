@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An epoll loop of its own over the rings of all CPUs, records merged by time: which of two
- * children ran where, and at which instruction.
+ * An epoll loop over the rings of all CPUs, with records merged by time: shows on which CPU two
+ * children ran, and their registers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define CHILDREN 2
 
-/* The registers that were asked for, by name: the lowest bit of the mask has the first value. */
+/* Prints the sampled registers by name. The lowest bit of the mask is the first value. */
 static void print_registers(const struct perch_record *record)
 {
 	const struct perch_registers *registers = &record->sample.regs_user;
@@ -43,7 +43,7 @@ static int take_records(struct perch_sampler *sampler, bool flush, uint64_t *las
 			return -1;
 		*last = record.sample.time;
 		if (samples++ % 50)
-			continue; /* one of fifty is enough to look at */
+			continue; /* print one of fifty */
 		printf("%" PRIu64 " ns: process %u on CPU %u:", record.sample.time,
 		       record.sample.pid, record.sample.cpu);
 		print_registers(&record);
@@ -60,7 +60,7 @@ static int watch_ring(struct perch_sampler *sampler, int epoll, size_t ring)
 	return fd < 0 ? fd : epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Runs until all children are gone: their rings hang up one after the other. */
+/* Runs until all children have ended: their rings hang up one after the other. */
 static int loop(struct perch_sampler *sampler, int epoll)
 {
 	size_t open = 0;
@@ -72,8 +72,8 @@ static int loop(struct perch_sampler *sampler, int epoll)
 		open += watch_ring(sampler, epoll, ring) == 0;
 	while (open && epoll_wait(epoll, &event, 1, -1) >= 0) {
 		if (event.events & EPOLLHUP) {
-			/* one of the ring's targets is gone; it has another descriptor then, or
-			 * none is left */
+			/* a target of the ring has ended: the ring has another descriptor then, or
+			 * none */
 			epoll_ctl(epoll, EPOLL_CTL_DEL,
 				  perch_sampler_ring_fd(sampler, event.data.u64), NULL);
 			perch_sampler_wait(sampler, 0);
@@ -108,7 +108,7 @@ static int run_children(void)
 
 int main(void)
 {
-	/* the first two registers of this machine, whichever they are */
+	/* sample the first two registers of this machine */
 	const struct perch_sampler_options options = {
 		.event = { .frequency = 1000,
 			   .inherit = 1,
@@ -124,7 +124,7 @@ int main(void)
 	struct perch_error err;
 	char byte = 0;
 
-	/* what runs is a child, which waits until it is sampled */
+	/* the target is a child that waits until the sampler is open */
 	if (epoll < 0 || pipe(go) || (target.pid = fork()) < 0)
 		return perror("merge-in-loop"), 1;
 	if (!target.pid) {
@@ -138,6 +138,6 @@ int main(void)
 	samples = loop(sampler, epoll);
 	perch_sampler_close(sampler);
 	close(epoll);
-	printf("%d samples in the order of time\n", samples);
+	printf("%d samples sorted by time\n", samples);
 	return waitpid(target.pid, &status, 0) != target.pid || status || samples < 1;
 }

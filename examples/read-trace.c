@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the AUX area of a trace unit: each AUX record in the ring tells which bytes of the area are
- * new, and whether some are missing. Few machines have such a unit (Intel PT, Arm SPE, CoreSight),
- * so this program plays it, in its own memory. With one, perch_ring_open() and
- * perch_ring_open_aux() on the descriptor of its event take the place of the two _memory functions,
- * and nothing else changes.
+ * Reads the AUX area of a trace unit: each AUX record in the ring has the position of new bytes in
+ * the area, and flags for missing ones. Few machines have a trace unit (Intel PT, Arm SPE,
+ * CoreSight), so this program emulates it in its own memory. With a real one, use perch_ring_open()
+ * and perch_ring_open_aux() instead of the two _from_memory functions.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +16,12 @@ static struct perch_mmap_page control;
 static uint64_t ring_bytes[RING_BYTES / 8];
 static char area[AREA_BYTES];
 
-/* What the unit and the kernel do: bytes into the area, as many as have room, then a record, then
- * the heads. */
-static void play_unit(const char *trace)
+/* Emulates the trace unit and the kernel: writes bytes to the area, as far as there is space, then
+ * a record, then the heads. */
+static void emulate_unit(const char *trace)
 {
 	size_t wanted = strlen(trace),
-	       room = AREA_BYTES - 1 - (control.aux_head - control.aux_tail);
+	       space = AREA_BYTES - 1 - (control.aux_head - control.aux_tail);
 	struct {
 		struct perch_record_header header;
 		uint64_t offset, size, flags;
@@ -33,8 +32,8 @@ static void play_unit(const char *trace)
 		0,
 	};
 
-	if (wanted > room) {
-		record.size = room;
+	if (wanted > space) {
+		record.size = space;
 		record.flags = PERCH_AUX_FLAG_TRUNCATED;
 	}
 	for (uint64_t i = 0; i < record.size; i++)
@@ -57,7 +56,7 @@ static void print_trace(struct perch_ring *ring, const struct perch_parse_info *
 		if (perch_ring_aux_data(ring, &record, pieces) > 0)
 			for (int i = 0; i < 2; i++)
 				fwrite(pieces[i].iov_base, 1, pieces[i].iov_len, stdout);
-		puts(record.aux.flags & PERCH_AUX_FLAG_TRUNCATED ? " ...and no room for more" : "");
+		puts(record.aux.flags & PERCH_AUX_FLAG_TRUNCATED ? " ...truncated" : "");
 	}
 	perch_ring_aux_consume(ring, SIZE_MAX);
 }
@@ -77,14 +76,15 @@ int main(void)
 		fprintf(stderr, "%s\n", err.message);
 		return 1;
 	}
-	play_unit("main called start");
-	play_unit("start called twenty functions");
+	emulate_unit("main called start");
+	emulate_unit("start called twenty functions");
 	print_trace(ring, &parse_info);
-	play_unit("all of them returned, the last one in two pieces"); /* round the area's end */
-	play_unit("main returned, but this was too much at once");
+	emulate_unit("all of them returned, the last one in two pieces"); /* wraps around the end of
+									     the area */
+	emulate_unit("main returned, but this was too much at once");
 	print_trace(ring, &parse_info);
 	perch_ring_get_aux_stats(ring, &stats);
-	printf("%llu bytes, %llu records cut short\n", (unsigned long long)stats.bytes,
+	printf("%llu bytes, %llu truncated records\n", (unsigned long long)stats.bytes,
 	       (unsigned long long)stats.truncated);
 	perch_ring_close(ring);
 	return stats.truncated == 1 ? 0 : 1;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows a child from its birth to its death through the kernel's records: one function for each
- * kind of them. */
+/* Prints the records of a child process from fork to exit: one function for each record type. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <perch/fields.h>
 #include <perch/ring.h>
 
-struct life {
-	int born, renamed, mappings, dead;
+struct counts {
+	int forks, names, mappings, exits;
 };
 
 static int fork_record(void *context, const struct perch_record *record)
 {
-	((struct life *)context)->born++;
-	printf("thread %u was made by %u\n", record->task.tid, record->task.ptid);
+	((struct counts *)context)->forks++;
+	printf("thread %u was started by %u\n", record->task.tid, record->task.ptid);
 	return 0;
 }
 
@@ -22,9 +21,9 @@ static int comm_record(void *context, const struct perch_record *record)
 {
 	char name[64];
 
-	((struct life *)context)->renamed++;
+	((struct counts *)context)->names++;
 	perch_clean_text(name, sizeof(name), record->comm.comm.text);
-	printf("thread %u is called %s%s\n", record->comm.tid, name,
+	printf("thread %u has the name %s%s\n", record->comm.tid, name,
 	       record->comm.exec ? ", by exec" : "");
 	return 0;
 }
@@ -33,21 +32,20 @@ static int mmap_record(void *context, const struct perch_record *record)
 {
 	char file[256];
 
-	((struct life *)context)->mappings++;
+	((struct counts *)context)->mappings++;
 	perch_clean_text(file, sizeof(file), record->mmap.filename.text);
-	printf("process %u has code of %s\n", record->mmap.pid, file);
+	printf("process %u maps %s\n", record->mmap.pid, file);
 	return 0;
 }
 
 static int exit_record(void *context, const struct perch_record *record)
 {
-	((struct life *)context)->dead++;
+	((struct counts *)context)->exits++;
 	printf("thread %u ended\n", record->task.tid);
 	return 0;
 }
 
-/* The fields of a record one by one: of any record, also of one that this program was not written
- * for. */
+/* Prints each number of a record: this works for all record types, also unknown ones. */
 static int print_field(void *context, const struct perch_field *field)
 {
 	const char *type = context;
@@ -95,7 +93,7 @@ int main(void)
 	struct perch_sampler *sampler = NULL;
 	struct perch_record record;
 	struct perch_error err;
-	struct life life = { 0 };
+	struct counts counts = { 0 };
 	int rc;
 
 	if (perch_sampler_open(&sampler, "dummy:u", &PERCH_SELF, &options, &err) < 0)
@@ -104,7 +102,8 @@ int main(void)
 	if (run_true())
 		return 1;
 	while ((rc = perch_sampler_next(sampler, &record)) > 0)
-		perch_record_visit(&record, &visitor, &life);
+		perch_record_visit(&record, &visitor, &counts);
 	perch_sampler_close(sampler);
-	return rc < 0 || life.born != 1 || life.renamed != 1 || !life.mappings || life.dead != 1;
+	return rc < 0 || counts.forks != 1 || counts.names != 1 || !counts.mappings ||
+	       counts.exits != 1;
 }
