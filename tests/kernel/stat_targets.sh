@@ -41,7 +41,7 @@ verdict $? "-p with -C counts what the process does there"
 cat > threads.py <<'PY'
 import threading, time
 def turn():
-    end = time.monotonic() + 0.4
+    end = time.monotonic() + 5
     while time.monotonic() < end:
         pass
 others = [threading.Thread(target=turn) for _ in range(3)]
@@ -54,7 +54,8 @@ PY
 python3 threads.py > ready &
 sleeper=$!
 for _ in $(seq 100); do [ -s ready ] && break; sleep 0.01; done
-stat -x, --per-thread -p $sleeper -e task-clock -- sleep 0.1
+stat -x, --per-thread -p $sleeper -e task-clock -- sleep 0.3
+kill $sleeper
 [ "$(grep -c task-clock out)" -eq 4 ] && [ "$(grep -cv 'not counted' out)" -ge 3 ]
 verdict $? "-p has all threads of a process"
 wait $sleeper
@@ -86,7 +87,7 @@ if stat -a -e dummy -- true; then
 	stat -x, -C 0 -A -e cpu-clock,dummy -- sleep 0.05
 	[ "$(cut -d, -f1 out | sort -u)" = CPU0 ]
 	verdict $? "-C 0 -A is CPU 0 alone"
-	stat -I 50 -x, -a --per-socket -e cpu-clock -- sleep 0.12
+	stat -I 50 -x, -a --per-socket -e cpu-clock -- sleep 0.4
 	[ "$(grep -c '^ *[0-9.]*,S[0-9]*,[0-9]*,.*cpu-clock' out)" -ge 3 ]
 	verdict $? "intervals of sockets"
 	stat -x, -a --per-thread -e task-clock -- sleep 0.1
