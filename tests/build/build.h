@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds records and attrs as a kernel writes them, from a description of what is to be in them. It
- * follows the kernel: the order of perf_output_sample() and of the functions beside it, the
- * comments of its perf_event.h, and for the other byte order what a compiler of such a machine
- * makes of its structs. Nothing here knows libperch's decoder; of its headers only the constants of
- * perch/abi.h are used.
+ * Builds records and attrs as a kernel writes them, from a description of their contents, in either
+ * byte order. The code follows the kernel: perf_output_sample(), the functions near it, and
+ * perf_event.h. It does not use libperch's decoder, only the constants of perch/abi.h.
  */
 #ifndef BUILD_H
 #define BUILD_H
@@ -14,29 +12,29 @@
 #include <stdint.h>
 #include <perch/abi.h>
 
-#define BUILD_RECORD_MAX 65528 /* header.size has 16 bits, records are made of 8 bytes */
+#define BUILD_RECORD_MAX 65528 /* header.size has 16 bits and is a multiple of 8 */
 #define BUILD_ENTRIES	 48    /* at most, of each list */
 #define BUILD_REGISTERS	 64
 #define BUILD_BLOB	 1024
 #define BUILD_TEXT	 200
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
-/* A generator of numbers: the whole of a case's chance. */
+/* A pseudo-random generator. All random choices of a case depend on its seed. */
 struct build_rng {
 	uint64_t state;
 };
 uint64_t build_random(struct build_rng *rng);
 uint64_t build_below(struct build_rng *rng, uint64_t bound);
 bool build_percent(struct build_rng *rng, unsigned percent);
-/* A number as tests want them: small, with the highest bit, all ones, of one bit, or any. */
+/* A number of a random kind: small, with the highest bit, all ones, one bit, or any. */
 uint64_t build_number(struct build_rng *rng);
-/* The environment's number of that name, or another. */
+/* The number in an environment variable, or `otherwise` if it is not set. */
 uint64_t build_number_from(const char *name, uint64_t otherwise);
 
 /* ---- descriptions ---- */
 
-/* What an event's attr and its machine say about the bytes. */
+/* The properties of an attr and its machine that determine the bytes. */
 struct build_shape {
 	bool big_endian;
 	bool sample_id_all;
@@ -88,7 +86,7 @@ struct build_sample {
 	struct build_words callchain;
 	/* its size with the 4 bytes of the size itself is a multiple of 8 */
 	struct build_blob raw;
-	/* the kernel had none: nr 0 alone is written, also with HW_INDEX */
+	/* no branch stack: only nr = 0 is written, also with HW_INDEX */
 	bool no_branch_stack;
 	uint64_t hw_index, nr_branches;
 	struct build_branch branch[BUILD_ENTRIES];
@@ -102,12 +100,12 @@ struct build_namespace {
 	uint64_t dev, ino;
 };
 
-/* What a record is to say. Each type uses the members that the kernel's description of it names. */
+/* The contents of a record. Each type uses the members that the kernel documents for it. */
 struct build_record {
 	struct build_shape shape;
 	uint32_t type;
 	uint16_t misc;
-	struct build_sample_id sample_id; /* of the trailer; of a sample its own */
+	struct build_sample_id sample_id; /* of the trailer, or of the sample */
 	uint32_t pid, tid, ppid, ptid;
 	uint64_t time, id, stream_id;
 	uint64_t address, length, page_offset;
@@ -128,21 +126,21 @@ struct build_record {
 	char text[BUILD_TEXT];
 	struct build_sample sample;
 	/*
-	 * bytes that a newer kernel adds behind all these, or that KSYMBOL, BPF_EVENT and TEXT_POKE
-	 * have too many; a multiple of 8
+	 * number of bytes that a newer kernel appends to the body, or by which a KSYMBOL, BPF_EVENT
+	 * or TEXT_POKE record is oversized; a multiple of 8
 	 */
 	unsigned newer;
 };
 
-/* ---- filling at random, and writing ---- */
+/* ---- random contents, and writing ---- */
 
-/* An attr's share in the bytes: a sample_type of any fields, all formats. */
+/* Any fields in sample_type, any formats. */
 void build_fill_shape(struct build_shape *shape, struct build_rng *rng);
-/* A record of this type (0: one at random, unknown ones among them) for record->shape. */
+/* Fills a record of a type for record->shape. Type 0 chooses one, also unknown types. */
 void build_fill(struct build_record *record, uint32_t type, struct build_rng *rng);
 void build_fill_sample(struct build_record *record, struct build_rng *rng);
 
-/* Bytes on their way. */
+/* Bytes that are written. */
 struct build_bytes {
 	_Alignas(8) uint8_t byte[BUILD_RECORD_MAX + 8];
 	size_t size;
@@ -152,8 +150,9 @@ void build_put(struct build_bytes *bytes, const void *data, size_t size);
 /* size: 1, 2, 4 or 8 */
 void build_put_number(struct build_bytes *bytes, uint64_t value, unsigned size);
 void build_put_zeros(struct build_bytes *bytes, size_t size);
-/* A bit-field of the kernel's at `first`, counted in its order of declaration, of a word of `width`
- * bits. */
+/*
+ * A bit-field in a word of `width` bits. `first` is the number of bits that are declared before it.
+ */
 uint64_t build_bits(bool big_endian, unsigned width, unsigned first, unsigned bits, uint64_t value);
 
 /* The whole record, with its header. */
@@ -162,10 +161,12 @@ void build_write_sample(struct build_bytes *bytes, const struct build_record *re
 void build_write_values(struct build_bytes *bytes, uint64_t format,
 			const struct build_values *values);
 
-/* The attr of a shape, for whoever decodes what was written: in this machine's order. */
+/* The attr of a shape, for the decoder: in this machine's byte order. */
 void build_attr(struct perch_attr *attr, const struct build_shape *shape);
 
-/* A field of an attr by the kernel's name, in the order of its struct: bits 0 for a whole word. */
+/*
+ * A field of an attr, by the kernel's name and in the kernel's order. bits is 0 for a whole word.
+ */
 struct build_attr_field {
 	const char *name;
 	unsigned bytes; /* of the word: 2, 4 or 8 */
@@ -179,14 +180,13 @@ struct build_attr_values {
 };
 const struct build_attr_field *build_attr_fields(size_t *nr);
 void build_fill_attr(struct build_attr_values *values, struct build_rng *rng);
-/* All BUILD_ATTR_BYTES bytes of it. */
+/* Writes all BUILD_ATTR_BYTES bytes. */
 void build_write_attr(struct build_bytes *bytes, const struct build_attr_values *values);
 
 /* ---- comparing ---- */
 
 struct perch_record;
-/* NULL when the decoded record says just what the description does; else what differs, in a static
- * buffer. */
+/* NULL if the decoded record equals the description; else the difference, in a static buffer. */
 const char *build_difference(const struct perch_record *decoded, const struct build_record *record);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers written in the order of the machine that is played, whatever this one's is. */
+/* Writes numbers in the byte order of the simulated machine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +31,9 @@ void build_put_zeros(struct build_bytes *bytes, size_t size)
 	build_put(bytes, zero, size);
 }
 
-/* Compilers of little-endian machines begin with a word's lowest bit, those of big-endian ones with
- * its highest. */
+/*
+ * Bit-fields start at the lowest bit on little-endian machines, at the highest on big-endian ones.
+ */
 uint64_t build_bits(bool big_endian, unsigned width, unsigned first, unsigned bits, uint64_t value)
 {
 	uint64_t mask = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was decoded against what was described: every member of every view, read as the headers say
- * to read it. */
+/* Compares a decoded record with its description: every member of every view. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,37 +245,38 @@ static bool (*const unlike[])(const struct perch_record *decoded,
 	[PERCH_RECORD_CALLCHAIN_DEFERRED] = unlike_deferred,
 };
 
-#define IDENTITY                                                                           \
+#define SAMPLE_ID_BITS                                                                     \
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 
-static bool unlike_identity(const struct perch_sample_id *decoded,
-			    const struct build_record *record)
+static bool unlike_sample_id(const struct perch_sample_id *decoded,
+			     const struct build_record *record)
 {
 	const struct build_sample_id *wanted = &record->sample_id;
 	bool any = record->type == PERCH_RECORD_SAMPLE || record->shape.sample_id_all;
-	uint64_t has = any ? record->shape.sample_type & IDENTITY : 0;
+	uint64_t has = any ? record->shape.sample_type & SAMPLE_ID_BITS : 0;
 	bool id = has & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER);
 
-	return UNLIKE("identity.has", decoded->has, has) ||
-	       UNLIKE("identity.pid", decoded->pid, has & PERCH_SAMPLE_TID ? wanted->pid : 0) ||
-	       UNLIKE("identity.tid", decoded->tid, has & PERCH_SAMPLE_TID ? wanted->tid : 0) ||
-	       UNLIKE("identity.time", decoded->time, has & PERCH_SAMPLE_TIME ? wanted->time : 0) ||
-	       UNLIKE("identity.id", decoded->id, id ? wanted->id : 0) ||
-	       UNLIKE("identity.stream_id", decoded->stream_id,
+	return UNLIKE("sample_id.has", decoded->has, has) ||
+	       UNLIKE("sample_id.pid", decoded->pid, has & PERCH_SAMPLE_TID ? wanted->pid : 0) ||
+	       UNLIKE("sample_id.tid", decoded->tid, has & PERCH_SAMPLE_TID ? wanted->tid : 0) ||
+	       UNLIKE("sample_id.time", decoded->time,
+		      has & PERCH_SAMPLE_TIME ? wanted->time : 0) ||
+	       UNLIKE("sample_id.id", decoded->id, id ? wanted->id : 0) ||
+	       UNLIKE("sample_id.stream_id", decoded->stream_id,
 		      has & PERCH_SAMPLE_STREAM_ID ? wanted->stream_id : 0) ||
-	       UNLIKE("identity.cpu", decoded->cpu, has & PERCH_SAMPLE_CPU ? wanted->cpu : 0);
+	       UNLIKE("sample_id.cpu", decoded->cpu, has & PERCH_SAMPLE_CPU ? wanted->cpu : 0);
 }
 
 const char *build_difference(const struct perch_record *decoded, const struct build_record *record)
 {
-	bool known = record->type < sizeof(unlike) / sizeof(*unlike) && unlike[record->type];
+	bool has_view = record->type < sizeof(unlike) / sizeof(*unlike) && unlike[record->type];
 
 	if (UNLIKE("type", decoded->type, record->type) ||
 	    UNLIKE("misc", decoded->misc, record->misc) ||
-	    unlike_identity(&decoded->sample_id, record) ||
-	    (known && unlike[record->type](decoded, record)) ||
-	    (known && UNLIKE("trailing_bytes", decoded->trailing_bytes, record->newer)))
+	    unlike_sample_id(&decoded->sample_id, record) ||
+	    (has_view && unlike[record->type](decoded, record)) ||
+	    (has_view && UNLIKE("trailing_bytes", decoded->trailing_bytes, record->newer)))
 		return difference;
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples: each field that the sample_type asks for, and that the others are empty. */
+/* Compares samples: the fields in sample_type; all others must be empty. */
 #include <string.h>
 #include <perch/record.h>
 
@@ -16,8 +16,10 @@ static const struct {
 	{ PERCH_CONTEXT_GUEST_USER, PERCH_MISC_GUEST_USER },
 };
 
-/* The addresses of a chain without its markers, one by one. PERCH_CONTEXT_GUEST does not say which
- * of the two. */
+/*
+ * Compares a walk of the call chain with the description. PERCH_CONTEXT_GUEST has no cpumode of its
+ * own.
+ */
 static bool unlike_walk(const struct perch_record *decoded, const struct build_words *described)
 {
 	struct perch_chain_address address;
@@ -99,7 +101,7 @@ static bool unlike_fixed(const struct perch_sample *sample, const struct build_r
 	return UNLIKE("period", sample->period, own ? wanted->period : record->shape.period);
 }
 
-/* Its bits have to be where they are in memory on this machine. */
+/* The bit-fields must have the layout of this machine. */
 static bool unlike_branch(const struct perch_branch_entry *entry, const struct build_branch *wanted)
 {
 	return UNLIKE("from", entry->from, wanted->from) || UNLIKE("to", entry->to, wanted->to) ||
@@ -181,7 +183,7 @@ static bool unlike_blobs(const struct perch_sample *sample, const struct build_r
 		UNLIKE("dynamic size", sample->stack_user.dynamic_size, wanted->stack_dynamic));
 }
 
-/* What was not asked for is empty. */
+/* Fields that are not in sample_type are empty. */
 static bool unlike_nothing(const struct perch_sample *sample, uint64_t type)
 {
 	const struct {

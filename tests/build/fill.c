@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions at random: everything that a kernel may write, and little that it never does. */
+/* Random descriptions: all that a kernel can write, and little that it cannot. */
 #include <string.h>
 
 #include "build.h"
@@ -48,7 +48,7 @@ void build_fill_shape(struct build_shape *shape, struct build_rng *rng)
 	shape->period = build_number(rng);
 }
 
-/* A list's length: often short, at times empty or as long as there is room. */
+/* The length of a list: mostly short, sometimes 0 or the maximum. */
 static uint64_t some_entries(struct build_rng *rng)
 {
 	if (build_percent(rng, 15))
@@ -85,8 +85,7 @@ static void fill_values(struct build_values *values, uint64_t format, struct bui
 							 build_number(rng) };
 }
 
-/* Addresses, with markers of whose they are before some; the last one may say that the rest comes
- * later. */
+/* A call chain with markers; it may end in USER_DEFERRED. */
 static void fill_chain(struct build_words *chain, bool deferred, struct build_rng *rng)
 {
 	chain->nr = some_entries(rng);
@@ -134,8 +133,8 @@ static void fill_branches(struct build_sample *sample, struct build_rng *rng)
 }
 
 /*
- * No branch stack at all can be told from an empty one with an index by the record's size alone:
- * not where something tells its own size behind it, nor where a newer kernel adds more.
+ * Only the record's size distinguishes a missing branch stack from an empty one with an index. So
+ * no field of variable size and no bytes of a newer kernel may follow.
  */
 #define SIZED_AFTER_BRANCHES                                                         \
 	(PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_INTR | \
@@ -222,7 +221,7 @@ static void fill_numbers(struct build_record *record, struct build_rng *rng)
 	record->kind_flags = build_percent(rng, 70) ? build_below(rng, 2) : build_random(rng);
 }
 
-/* The kernel's description, type by type: what only some of them have. */
+/* The members that only some types use. */
 static void fill_for_type(struct build_record *record, struct build_rng *rng)
 {
 	if (record->type == PERCH_RECORD_SAMPLE)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers by chance, the same ones for the same seed on every machine. */
+/* Pseudo-random numbers: the same for the same seed on every machine. */
 #include <stdlib.h>
 
 #include "build.h"
 
-/* splitmix64: a seed one further gives other numbers altogether. */
+/* splitmix64: adjacent seeds give unrelated numbers. */
 uint64_t build_random(struct build_rng *rng)
 {
 	uint64_t mixed = rng->state += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Records as the kernel writes them, member by member of the structs in its perf_event.h, with the
- * trailer behind. */
+/*
+ * Writes records as the kernel does: the members of the structs in perf_event.h, then the trailer.
+ */
 #include <string.h>
 
 #include "build.h"
@@ -20,7 +21,7 @@ static void put2(struct build_bytes *bytes, uint64_t value)
 	build_put_number(bytes, value, 2);
 }
 
-/* Text and what else has a length of its own are filled up with zeros. */
+/* Text, and bytes of code, are padded with zeros. */
 static void pad(struct build_bytes *bytes)
 {
 	build_put_zeros(bytes, -bytes->size % 8);
@@ -177,7 +178,7 @@ static void write_deferred(struct build_bytes *bytes, const struct build_record 
 		put8(bytes, record->chain.word[i]);
 }
 
-/* Indexed by type; a type beyond them gets eight bytes of which nobody knows what they mean. */
+/* Indexed by type. Unknown types get a body of 8 bytes. */
 static void (*const writers[])(struct build_bytes *bytes, const struct build_record *record) = {
 	[PERCH_RECORD_MMAP] = write_mmap,
 	[PERCH_RECORD_LOST] = write_lost,
@@ -204,7 +205,7 @@ static void (*const writers[])(struct build_bytes *bytes, const struct build_rec
 };
 
 /* The trailer of all records but samples, with sample_id_all. */
-static void write_identity(struct build_bytes *bytes, const struct build_record *record)
+static void write_trailer(struct build_bytes *bytes, const struct build_record *record)
 {
 	const struct build_sample_id *sample_id = &record->sample_id;
 	uint64_t type = record->shape.sample_type;
@@ -227,8 +228,10 @@ static void write_identity(struct build_bytes *bytes, const struct build_record 
 		put8(bytes, sample_id->id);
 }
 
-/* Those whose size the kernel does not take back after each event: what is too much lies behind the
- * trailer. */
+/*
+ * Record types that the kernel may write with a too large size. The excess bytes follow the
+ * trailer.
+ */
 static bool is_stretched(uint32_t type)
 {
 	return type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
@@ -251,9 +254,9 @@ void build_write(struct build_bytes *bytes, const struct build_record *record)
 	if (!is_stretched(record->type))
 		build_put_zeros(bytes, record->newer);
 	if (record->type != PERCH_RECORD_SAMPLE && record->shape.sample_id_all)
-		write_identity(bytes, record);
+		write_trailer(bytes, record);
 	for (unsigned i = 0; is_stretched(record->type) && i < record->newer; i += 8)
-		put8(bytes, UINT64_MAX); /* what the ring held there before */
+		put8(bytes, UINT64_MAX); /* old contents of the ring */
 	size = bytes->size;
 	bytes->size = offsetof(struct perch_record_header, size);
 	put2(bytes, size);

@@ -30,8 +30,10 @@ static void put_times(struct build_bytes *bytes, uint64_t format, const struct b
 		put8(bytes, values->running);
 }
 
-/* A group has its number and times before the first value; one event alone its times behind its
- * value. */
+/*
+ * In a group the number and the times precede the values; a single event has its times after the
+ * value.
+ */
 void build_write_values(struct build_bytes *bytes, uint64_t format,
 			const struct build_values *values)
 {
@@ -87,7 +89,7 @@ static void put_raw(struct build_bytes *bytes, const struct build_blob *raw)
 	build_put(bytes, raw->byte, raw->size);
 }
 
-/* struct perf_branch_entry: its bit-fields are declared once, for all machines. */
+/* struct perf_branch_entry has the same declaration of bit-fields on all machines. */
 static void put_branch(struct build_bytes *bytes, const struct build_branch *branch)
 {
 	const struct {
@@ -137,7 +139,7 @@ static void put_registers(struct build_bytes *bytes, const struct build_register
 		put_words(bytes, &registers->value);
 }
 
-/* The size asked for, that many bytes, and how many of them were really copied. */
+/* The requested size, that many bytes, and the number of copied bytes. */
 static void put_stack(struct build_bytes *bytes, const struct build_sample *sample)
 {
 	put8(bytes, sample->stack.size);
@@ -147,7 +149,7 @@ static void put_stack(struct build_bytes *bytes, const struct build_sample *samp
 	put8(bytes, sample->stack_dynamic);
 }
 
-/* From READ to STACK_USER: what tells its own size. */
+/* READ to STACK_USER: fields of variable size. */
 static void write_middle(struct build_bytes *bytes, const struct build_record *record)
 {
 	const struct build_sample *sample = &record->sample;

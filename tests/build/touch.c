@@ -16,7 +16,7 @@ void touch_bytes(const void *data, uint64_t size)
 	touched = touched + sum;
 }
 
-/* What a view points to: nothing, or bytes of the record's body. */
+/* The data of a view: NULL, or bytes of the record's body. */
 static void touch_inside(const struct perch_record *record, const void *data, uint64_t size)
 {
 	const char *start = record->bytes, *at = data;
@@ -60,17 +60,17 @@ static void touch_chain(const struct perch_record *record, const uint64_t *ip, u
 {
 	struct perch_chain_address address;
 	struct perch_chain chain;
-	uint64_t told = 0;
+	uint64_t walked = 0;
 
-	/* A chain put together of two records is elsewhere: those bytes are for the sanitizers. */
+	/* A merged call chain is not in the record; the sanitizers check access to it. */
 	if ((const char *)ip >= (const char *)record->bytes &&
 	    (const char *)ip < (const char *)record->bytes + record->size)
 		touch_array(record, ip, nr, sizeof(*ip));
 	for (uint64_t i = 0; i < nr; i++)
 		touched = touched + perch_word(record, ip + i);
-	for (perch_chain_init(&chain, record); perch_chain_next(&chain, &address); told++)
+	for (perch_chain_init(&chain, record); perch_chain_next(&chain, &address); walked++)
 		touch_bytes(&address, sizeof(address));
-	if (told > nr)
+	if (walked > nr)
 		abort();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways to look at a record that do not know its type: fields, words, the visitor. */
+/* Reads records without knowing their type: fields, names of flags, the visitor. */
 #include <stdlib.h>
 #include <string.h>
 #include <perch/fields.h>
@@ -12,16 +12,16 @@ static void open_field(struct touch_walk *walk, const struct perch_field *field)
 		abort();
 	walk->open[walk->depth].kind = field->kind;
 	walk->open[walk->depth].nr = 0;
-	walk->open[walk->depth].told = field->value;
+	walk->open[walk->depth].announced = field->value;
 }
 
-/* A list has as many entries as it said. */
+/* The number of entries in a list must match the list's field. */
 static void end_field(struct touch_walk *walk)
 {
 	if (!walk->depth)
 		abort();
 	if (walk->open[walk->depth].kind == PERCH_FIELD_LIST &&
-	    walk->open[walk->depth].nr != walk->open[walk->depth].told)
+	    walk->open[walk->depth].nr != walk->open[walk->depth].announced)
 		abort();
 	walk->depth--;
 }
@@ -52,34 +52,33 @@ static int stop_at_third(void *context, const struct perch_field *field)
 	return ++*(unsigned *)context == 3 ? 77 : 0;
 }
 
-/* Like snprintf(3): the same length wanted however little room there is, and a NUL where there is
- * any. */
-#define TOUCH_WORDS(call, ...)                                                                     \
+/* As snprintf(3): returns the same length for any size, and writes a NUL if size is not 0. */
+#define TOUCH_FORMAT(call, ...)                                                                    \
 	do {                                                                                       \
-		char words[1024], few[7];                                                          \
-		size_t wanted = call(__VA_ARGS__, words, sizeof(words));                           \
+		char text[1024], cut[7];                                                           \
+		size_t wanted = call(__VA_ARGS__, text, sizeof(text));                             \
                                                                                                    \
-		if (wanted < sizeof(words) && strlen(words) != wanted)                             \
+		if (wanted < sizeof(text) && strlen(text) != wanted)                               \
 			abort();                                                                   \
-		if (call(__VA_ARGS__, few, sizeof(few)) != wanted || strlen(few) >= sizeof(few) || \
-		    strncmp(few, words, strlen(few)) || call(__VA_ARGS__, NULL, 0) != wanted)      \
+		if (call(__VA_ARGS__, cut, sizeof(cut)) != wanted || strlen(cut) >= sizeof(cut) || \
+		    strncmp(cut, text, strlen(cut)) || call(__VA_ARGS__, NULL, 0) != wanted)       \
 			abort();                                                                   \
 	} while (0)
 
-static void touch_words(const struct perch_record *record)
+static void touch_formats(const struct perch_record *record)
 {
-	TOUCH_WORDS(perch_format_misc, record->type, record->misc);
+	TOUCH_FORMAT(perch_format_misc, record->type, record->misc);
 	if (record->type == PERCH_RECORD_AUX)
-		TOUCH_WORDS(perch_format_aux_flags, record->aux.flags);
+		TOUCH_FORMAT(perch_format_aux_flags, record->aux.flags);
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return;
-	TOUCH_WORDS(perch_format_data_src, record->sample.data_src);
-	TOUCH_WORDS(perch_format_transaction, record->sample.transaction);
+	TOUCH_FORMAT(perch_format_data_src, record->sample.data_src);
+	TOUCH_FORMAT(perch_format_transaction, record->sample.transaction);
 	for (uint64_t i = 0; i < record->sample.branches.nr && i < 4; i++) {
 		struct perch_branch_entry entry;
 
 		perch_branch_at(record, i, &entry);
-		TOUCH_WORDS(perch_format_branch, &entry);
+		TOUCH_FORMAT(perch_format_branch, &entry);
 	}
 }
 
@@ -89,7 +88,7 @@ static int visited(void *context, const struct perch_record *record)
 	return 5;
 }
 
-/* Whatever a record is, one of the functions gets it, and .other what has none. */
+/* Every record is passed to one function, and to .other if there is none for its type. */
 static void touch_visit(const struct perch_record *record)
 {
 	static const struct perch_visitor none, other = { .other = visited };
@@ -112,14 +111,14 @@ void touch_fields(const struct perch_record *record)
 {
 	enum perch_arch arch = record->misc % (PERCH_ARCH_CSKY + 1u);
 	struct touch_walk walk = { 0 };
-	unsigned told = 0;
+	unsigned emitted = 0;
 	int rc;
 
 	if (perch_record_fields(record, arch, touch_field, &walk) || walk.depth)
 		abort();
-	rc = perch_record_fields(record, arch, stop_at_third, &told);
-	if (rc != (told == 3 ? 77 : 0) || told > 3)
+	rc = perch_record_fields(record, arch, stop_at_third, &emitted);
+	if (rc != (emitted == 3 ? 77 : 0) || emitted > 3)
 		abort();
-	touch_words(record);
+	touch_formats(record);
 	touch_visit(record);
 }
