@@ -135,7 +135,7 @@ static char *counted(const char *const *options)
 	assert_int_equal(stat_complete_events(&stat), 0);
 	assert_int_equal(stat_choose_targets(&stat), 0);
 	assert_int_equal(stat_run(&stat), 0);
-	if (!stat.interval_ms)
+	if (!stat.options.interval_ms)
 		assert_int_equal(stat_print(&stat), 0);
 	fclose(stat.output);
 	stat_free_events(&stat);

@@ -7,7 +7,7 @@
 
 #include "stat.h"
 
-static int cannot_open(const char *what, const char *path)
+static int open_error(const char *what, const char *path)
 {
 	struct perch_error err;
 	int error = errno;
@@ -25,27 +25,27 @@ static int open_output(struct stat_job *stat)
 	char number[24];
 
 	stat->output = stderr;
-	if (stat->log_fd) {
-		snprintf(number, sizeof(number), "%d", (int)stat->log_fd);
-		stat->output = fdopen((int)stat->log_fd, stat->append ? "a" : "w");
+	if (stat->options.log_fd) {
+		snprintf(number, sizeof(number), "%d", (int)stat->options.log_fd);
+		stat->output = fdopen((int)stat->options.log_fd, stat->options.append ? "a" : "w");
 		if (!stat->output)
-			return cannot_open("to descriptor ", number);
-	} else if (stat->output_path) {
-		stat->output = fopen(stat->output_path, stat->append ? "ae" : "we");
+			return open_error("to descriptor ", number);
+	} else if (stat->options.output_path) {
+		stat->output = fopen(stat->options.output_path, stat->options.append ? "ae" : "we");
 		if (!stat->output)
-			return cannot_open("", stat->output_path);
-		if (!stat->json && !stat->quiet)
+			return open_error("", stat->options.output_path);
+		if (!stat->options.json && !stat->options.quiet)
 			fprintf(stat->output, "# started on %s\n", ctime(&now));
 	}
-	stat->terminal = stat->interval_ms && isatty(fileno(stat->output));
+	stat->terminal = stat->options.interval_ms && isatty(fileno(stat->output));
 	return 0;
 }
 
 static bool more_runs(const struct stat_job *stat)
 {
-	if (stat_stopped() || stat->told_to_stop || stat->post_failed)
+	if (stat_stop_signal() || stat->stop_requested || stat->post_failed)
 		return !stat->elapsed_ns.nr; /* at least one, which Ctrl-C then ends too */
-	return stat->elapsed_ns.nr < stat->repeat;
+	return stat->elapsed_ns.nr < stat->options.repeat;
 }
 
 /* -r 0: run and print, until Ctrl-C. */
@@ -53,14 +53,13 @@ static int repeat_forever(struct stat_job *stat)
 {
 	int status;
 
-	stat->repeat = 1;
 	do {
 		stat_clear_cells(stat);
 		stat->elapsed_ns = (struct perch__mean){ 0 };
 		status = stat_run(stat);
 		if (!status)
 			status = stat_print(stat);
-	} while (!status && !stat_stopped() && !stat->told_to_stop && !stat->post_failed);
+	} while (!status && !stat_stop_signal() && !stat->stop_requested && !stat->post_failed);
 	return status;
 }
 
@@ -70,10 +69,9 @@ static int repeat(struct stat_job *stat)
 
 	while (!status && more_runs(stat))
 		status = stat_run(stat);
-	if (status && !(stat_stopped() && stat->elapsed_ns.nr))
+	if (status && !(stat_stop_signal() && stat->elapsed_ns.nr))
 		return status;
 	stat->status = status ? status : stat->status;
-	stat->repeat = stat->elapsed_ns.nr; /* fewer when it was stopped */
 	return stat_print(stat);
 }
 
@@ -82,15 +80,16 @@ static int count_in_intervals(struct stat_job *stat)
 	struct perch_error err;
 	int status = stat_run(stat);
 
-	if (!status && !stat->summary && !stat->separator && !stat->json && !stat->quiet)
+	if (!status && !stat->options.summary && !stat->options.separator && !stat->options.json &&
+	    !stat->options.quiet)
 		stat_print_reasons(stat, stat->output);
-	if (status || !stat->summary)
+	if (status || !stat->options.summary)
 		return status;
 	stat->interval_ns = 0;
 	stat->wall_ns = stat->elapsed_ns.mean;
 	stat_clear_cells(stat);
 	/* of the last interval's end: then the intervals add up to it */
-	if (stat_sum_up(stat, false, &err))
+	if (stat_add_counts(stat, false, &err))
 		return cli_error(STAT_COMMAND, &err);
 	return stat_print(stat);
 }
@@ -109,14 +108,15 @@ static int measure(struct stat_job *stat)
 	if (status)
 		return status;
 	stat_catch_signals();
-	if (stat->interval_ms)
+	if (stat->options.interval_ms)
 		status = count_in_intervals(stat);
 	else
-		status = stat->repeat ? repeat(stat) : repeat_forever(stat);
+		status = stat->options.repeat ? repeat(stat) : repeat_forever(stat);
 	if (status)
 		return status;
 	if (stat->output != stderr && fclose(stat->output))
-		status = cannot_open("", stat->output_path ? stat->output_path : "--log-fd");
+		status = open_error("", stat->options.output_path ? stat->options.output_path
+								  : "--log-fd");
 	if (status || stat->status)
 		return stat->status ? stat->status : status;
 	return stat->post_failed ? CLI_EXIT_FAILURE : 0;
@@ -128,7 +128,7 @@ int perch_cmd_stat(int argc, char **argv)
 	struct perch_error err;
 	int status;
 
-	cli_show_calls(&stat.calls, &stat.verbose);
+	cli_show_calls(&stat.calls, &stat.options.verbose);
 	if (perch_machine_new(&stat.machine, NULL, &stat.calls.calls, &err))
 		return cli_error(STAT_COMMAND, &err);
 	perch_machine_set_probing(stat.machine, true); /* a user waits for the one answer */

@@ -28,7 +28,7 @@ static bool counted_before(const struct stat_part *part, const struct perch_coun
 			   size_t upto)
 {
 	for (size_t i = 0; i < upto; i++)
-		if (counts[i].running_ns && same_package(&part->place[i], &part->place[upto]))
+		if (counts[i].running_ns && same_package(&part->topology[i], &part->topology[upto]))
 			return true;
 	return false;
 }
@@ -41,8 +41,8 @@ static size_t group_for(const struct stat_job *stat, const struct stat_line *lin
 	if (stat->aggregation != STAT_CPU || !line->event->terms.percore)
 		return part->group[target];
 	for (size_t i = 0; i < target; i++)
-		if (part->place[i].core == part->place[target].core &&
-		    same_package(&part->place[i], &part->place[target]))
+		if (part->topology[i].core == part->topology[target].core &&
+		    same_package(&part->topology[i], &part->topology[target]))
 			return part->group[i];
 	return part->group[target];
 }
@@ -53,7 +53,7 @@ static void add_count(const struct stat_job *stat, struct sums *sums,
 	sums->nr++;
 	if (count->state == PERCH_COUNT_STATE_ERROR)
 		return; /* a pinned event that lost its counter: its value says nothing */
-	sums->value += stat->scale ? count->scaled : count->value;
+	sums->value += stat->options.scale ? count->scaled : count->value;
 	sums->enabled += count->enabled_ns;
 	sums->running += count->running_ns;
 }
@@ -65,14 +65,14 @@ static void add_line(struct stat_job *stat, const struct stat_line *line, struct
 	struct stat_part *part = &stat->part[line->part];
 	size_t at = line->index * part->targets.nr;
 	const struct perch_count *now = part->now + at, *before = part->before + at;
-	bool package = line->event->per_package && part->place;
+	bool per_package = line->event->per_package && part->topology;
 
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		struct perch_count count = now[i];
 
 		if (count.state == PERCH_COUNT_STATE_NOT_OPEN)
 			continue;
-		if (package && count.running_ns && counted_before(part, now, i))
+		if (per_package && count.running_ns && counted_before(part, now, i))
 			continue;
 		if (intervals) {
 			perch_count_delta(&count, &now[i], &before[i]);
@@ -86,8 +86,8 @@ static void add_line(struct stat_job *stat, const struct stat_line *line, struct
 	}
 }
 
-static void tell_raw(const struct stat_job *stat, const struct stat_line *line,
-		     const struct sums *sums)
+static void print_raw(const struct stat_job *stat, const struct stat_line *line,
+		      const struct sums *sums)
 {
 	struct sums total = { 0 };
 
@@ -109,7 +109,7 @@ static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums
 
 	memset(sums, 0, stat->nr_groups * sizeof(*sums));
 	for (size_t i = own; i < stat->nr_lines; i++)
-		if (stat->line[i].into == own)
+		if (stat->line[i].merged_into == own)
 			add_line(stat, &stat->line[i], sums, intervals);
 	for (size_t i = 0; i < stat->nr_groups; i++) {
 		struct stat_cell *cell = &line->cell[i];
@@ -120,11 +120,11 @@ static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums
 		cell->nr = sums[i].nr;
 		line->present |= sums[i].nr > 0;
 	}
-	if (stat->verbose && !stat->quiet)
-		tell_raw(stat, line, sums);
+	if (stat->options.verbose && !stat->options.quiet)
+		print_raw(stat, line, sums);
 }
 
-int stat_sum_up(struct stat_job *stat, bool intervals, struct perch_error *err)
+int stat_add_counts(struct stat_job *stat, bool intervals, struct perch_error *err)
 {
 	struct sums *sums = malloc((stat->nr_groups + 1) * sizeof(*sums));
 
@@ -132,13 +132,13 @@ int stat_sum_up(struct stat_job *stat, bool intervals, struct perch_error *err)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the sums");
 	for (size_t i = 0; i < stat->nr_lines; i++)
-		if (stat->line[i].into == i)
+		if (stat->line[i].merged_into == i)
 			fill_line(stat, &stat->line[i], sums, intervals);
 	free(sums);
 	return 0;
 }
 
-int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
+int stat_read_counts(struct stat_job *stat, bool intervals, struct perch_error *err)
 {
 	for (size_t i = 0; i < stat->nr_parts; i++) {
 		struct stat_part *part = &stat->part[i];
@@ -153,11 +153,11 @@ int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
 		if (rc)
 			return rc;
 	}
-	return stat_sum_up(stat, intervals, err);
+	return stat_add_counts(stat, intervals, err);
 }
 
 /* "cycles:u", and "cache-misses [cpu_atom]" where one name has a line for each PMU. */
-static void name_line(struct stat_job *stat, struct stat_line *line)
+static void format_name(struct stat_job *stat, struct stat_line *line)
 {
 	const struct perch_event *event = line->event;
 	char name[sizeof(event->name) + 2], whole[sizeof(name)];
@@ -165,7 +165,7 @@ static void name_line(struct stat_job *stat, struct stat_line *line)
 	uint32_t type = event->attr.type;
 	bool several = false;
 
-	for (size_t i = 0; stat->no_merge && i < stat->nr_lines && !several; i++)
+	for (size_t i = 0; stat->options.no_merge && i < stat->nr_lines && !several; i++)
 		several = stat->line[i].event != event &&
 			  stat->line[i].event->first == event->first &&
 			  stat->line[i].part == line->part;
@@ -185,12 +185,12 @@ static void name_line(struct stat_job *stat, struct stat_line *line)
 		snprintf(line->name, sizeof(line->name), "%s", name);
 }
 
-void stat_learn(struct stat_job *stat)
+void stat_describe_lines(struct stat_job *stat)
 {
-	bool told = !stat->separator && !stat->json && !stat->quiet;
+	bool printed = !stat->options.separator && !stat->options.json && !stat->options.quiet;
 
 	/* reading the machine's files is worth it where reasons are printed */
-	for (size_t i = 0; told && i < stat->nr_parts; i++)
+	for (size_t i = 0; printed && i < stat->nr_parts; i++)
 		perch_set_explain(stat->part[i].set, stat->machine);
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		struct stat_line *line = &stat->line[i];
@@ -199,15 +199,15 @@ void stat_learn(struct stat_job *stat)
 
 		line->user_only = event->user_only;
 		line->supported = !event->skipped;
-		name_line(stat, line);
-		if (line->into != i && line->supported)
-			stat->line[line->into].supported = true;
+		format_name(stat, line);
+		if (line->merged_into != i && line->supported)
+			stat->line[line->merged_into].supported = true;
 	}
 }
 
-bool stat_shown(const struct stat_job *stat, const struct stat_line *line, size_t group)
+bool stat_is_shown(const struct stat_job *stat, const struct stat_line *line, size_t group)
 {
-	if (line->into != (size_t)(line - stat->line))
+	if (line->merged_into != (size_t)(line - stat->line))
 		return false;
 	if (stat->aggregation == STAT_GLOBAL)
 		return true;
@@ -216,9 +216,14 @@ bool stat_shown(const struct stat_job *stat, const struct stat_line *line, size_
 	return true;
 }
 
-bool stat_counted(const struct stat_line *line, size_t group)
+bool stat_is_counted(const struct stat_line *line, size_t group)
 {
 	const struct stat_cell *cell = &line->cell[group];
 
 	return line->supported && cell->enabled.mean > 0 && cell->running.mean > 0;
+}
+
+double stat_percent_running(const struct stat_cell *cell)
+{
+	return cell->enabled.mean > 0 ? 100.0 * cell->running.mean / cell->enabled.mean : 100.0;
 }

@@ -13,7 +13,7 @@ static int bad_option(const struct stat_job *stat)
 {
 	return cli_usage_error(STAT_COMMAND,
 			       "--control %s: expected fd:CTL[,ACK] or fifo:CTL[,ACK]",
-			       stat->control);
+			       stat->options.control);
 }
 
 /* The descriptor of "7"; -1 where there is none, or it is not open. */
@@ -48,15 +48,15 @@ static int open_end(bool fifo, const char *name, int *fd)
 
 int stat_open_control(struct stat_job *stat)
 {
-	bool fifo = stat->control && !strncmp(stat->control, "fifo:", 5);
+	bool fifo = stat->options.control && !strncmp(stat->options.control, "fifo:", 5);
 	char *names, *second;
 	int status;
 
-	if (!stat->control)
+	if (!stat->options.control)
 		return 0;
-	if (!fifo && strncmp(stat->control, "fd:", 3))
+	if (!fifo && strncmp(stat->options.control, "fd:", 3))
 		return bad_option(stat);
-	names = strdup(strchr(stat->control, ':') + 1);
+	names = strdup(strchr(stat->options.control, ':') + 1);
 	if (!names)
 		return CLI_EXIT_FAILURE;
 	second = strchr(names, ',');
@@ -72,7 +72,8 @@ int stat_open_control(struct stat_job *stat)
 	return status;
 }
 
-static int switch_all(struct stat_job *stat, int (*call)(struct perch_set *, struct perch_error *))
+static int for_each_set(struct stat_job *stat,
+			int (*call)(struct perch_set *, struct perch_error *))
 {
 	struct perch_error err;
 
@@ -84,26 +85,26 @@ static int switch_all(struct stat_job *stat, int (*call)(struct perch_set *, str
 
 /* What is counted from here on, or was until here, is another interval's: it ends while the events
  * stand still. */
-static int switch_between(struct stat_job *stat, const char *command,
-			  stat_end_interval *end_interval, void *context)
+static int enable_or_disable(struct stat_job *stat, const char *command,
+			     stat_end_interval *end_interval, void *context)
 {
 	bool enable = *command == 'e';
 	int status = enable && end_interval ? end_interval(stat, context) : 0;
 
 	if (!status)
-		status = switch_all(stat, enable ? perch_set_enable : perch_set_disable);
+		status = for_each_set(stat, enable ? perch_set_enable : perch_set_disable);
 	return !status && !enable && end_interval ? end_interval(stat, context) : status;
 }
 
-static int obey(struct stat_job *stat, const char *command, stat_end_interval *end_interval,
-		void *context)
+static int run_command(struct stat_job *stat, const char *command, stat_end_interval *end_interval,
+		       void *context)
 {
 	int status = 0;
 
 	if (!strcmp(command, "enable") || !strcmp(command, "disable")) {
-		status = switch_between(stat, command, end_interval, context);
+		status = enable_or_disable(stat, command, end_interval, context);
 	} else if (!strcmp(command, "stop")) {
-		stat->told_to_stop = true;
+		stat->stop_requested = true;
 	} else if (strcmp(command, "ping")) {
 		char clean[80];
 
@@ -119,7 +120,7 @@ static int obey(struct stat_job *stat, const char *command, stat_end_interval *e
 
 /* A command ends with a newline or a zero byte; half of one waits for the rest, and is cut where it
  * is far too long. */
-int stat_obey_control(struct stat_job *stat, stat_end_interval *end_interval, void *context)
+int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, void *context)
 {
 	char bytes[256];
 	ssize_t got = read(stat->control_fd, bytes, sizeof(bytes));
@@ -139,7 +140,7 @@ int stat_obey_control(struct stat_job *stat, stat_end_interval *end_interval, vo
 		}
 		stat->command[stat->command_length] = '\0';
 		if (stat->command_length)
-			status = obey(stat, stat->command, end_interval, context);
+			status = run_command(stat, stat->command, end_interval, context);
 		stat->command_length = 0;
 	}
 	return status;

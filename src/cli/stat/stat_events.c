@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "event_options.h"
 #include "stat.h"
 
@@ -43,7 +44,7 @@ int stat_add_filter(void *value, const char *filter, bool negated)
 			      stat->machine);
 }
 
-static int hand_out(struct stat_job *stat, const char *names)
+static int assign_cgroups(struct stat_job *stat, const char *names)
 {
 	return cli_assign_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.nr);
 }
@@ -57,9 +58,9 @@ int stat_add_cgroups(void *value, const char *names, bool negated)
 		cli_usage_error(STAT_COMMAND, "--cgroup cannot be negated");
 		return -EINVAL;
 	}
-	stat->target.cgroups = names;
+	stat->options.target.cgroups = names;
 	if (stat->events.nr)
-		return hand_out(stat, names) ? -EINVAL : 0;
+		return assign_cgroups(stat, names) ? -EINVAL : 0;
 	stat->cgroups_first = names; /* the events to come, or the default ones */
 	return 0;
 }
@@ -76,9 +77,10 @@ static int add_defaults(struct stat_job *stat)
 	int rc = 0;
 
 	if (!stat->events.nr) {
-		rc = stat_add_events(
-			stat, cli_target_system_wide(&stat->target) ? "cpu-clock" : "task-clock",
-			false);
+		rc = stat_add_events(stat,
+				     cli_target_system_wide(&stat->options.target) ? "cpu-clock"
+										   : "task-clock",
+				     false);
 		if (!rc)
 			rc = stat_add_events(
 				stat,
@@ -86,7 +88,7 @@ static int add_defaults(struct stat_job *stat)
 				"branches,branch-misses",
 				false);
 	}
-	for (int i = 0; !rc && i < stat->detailed && i < (int)CLI_NR(detailed_events); i++)
+	for (int i = 0; !rc && i < stat->options.detailed && i < (int)CLI_NR(detailed_events); i++)
 		rc = stat_add_events(stat, detailed_events[i], false);
 	return rc ? CLI_EXIT_USAGE : 0;
 }
@@ -99,18 +101,17 @@ static bool is_clock(const struct perch_attr *attr)
 
 static struct stat_part *part_of(struct stat_job *stat, const char *cgroup)
 {
-	struct stat_part *grown;
+	struct stat_part *part;
 
 	for (size_t i = 0; i < stat->nr_parts; i++)
 		if (!strcmp(stat->part[i].cgroup, cgroup))
 			return &stat->part[i];
-	grown = reallocarray(stat->part, stat->nr_parts + 1, sizeof(*grown));
-	if (!grown)
+	part = PERCH__ARRAY_APPEND(stat->part, stat->nr_parts, stat->parts_capacity);
+	if (!part)
 		return NULL;
-	stat->part = grown;
-	grown[stat->nr_parts] = (struct stat_part){ .cgroup = cgroup };
-	grown[stat->nr_parts].events.event = calloc(stat->events.nr, sizeof(struct perch_event));
-	return grown[stat->nr_parts].events.event ? &grown[stat->nr_parts++] : NULL;
+	part->cgroup = cgroup;
+	part->events.event = calloc(stat->events.nr, sizeof(*part->events.event));
+	return part->events.event ? part : NULL;
 }
 
 /* The line of event `index` in a cgroup; base: the line of the first event there. */
@@ -130,7 +131,7 @@ static int add_line(struct stat_job *stat, size_t base, size_t index, const char
 				    .cgroup = cgroup,
 				    .part = part - stat->part,
 				    .index = part->events.nr++,
-				    .into = stat->nr_lines,
+				    .merged_into = stat->nr_lines,
 				    .clock = is_clock(&event->attr) };
 	stat->nr_lines++;
 	line->unit = line->clock ? "msec" : event->unit;
@@ -144,8 +145,8 @@ static int add_line(struct stat_job *stat, size_t base, size_t index, const char
 	if (first->part != line->part)
 		return 0;
 	copy->first = first->index;
-	if (!stat->no_merge)
-		line->into = first - stat->line;
+	if (!stat->options.no_merge)
+		line->merged_into = first - stat->line;
 	return 0;
 }
 
@@ -164,48 +165,48 @@ static int add_lines(struct stat_job *stat, const char *cgroup)
 
 static bool named_before(const struct stat_job *stat, const char *name)
 {
-	for (size_t i = 0; i < stat->nr_each; i++)
-		if (!strcmp(stat->each[i], name))
+	for (size_t i = 0; i < stat->nr_for_each; i++)
+		if (!strcmp(stat->for_each[i], name))
 			return true;
 	return false;
 }
 
 /* --for-each-cgroup: everything once for each name, also where it is there twice. */
-static int cut_names(struct stat_job *stat)
+static int split_cgroup_names(struct stat_job *stat)
 {
-	const char *rest = stat->each_cgroup;
-	char *name;
+	const char *rest = stat->options.for_each_cgroup;
 
 	while (rest) {
-		char **grown = reallocarray(stat->each, stat->nr_each + 1, sizeof(*grown));
+		char *name = cli_next_name(&rest), **added;
 
-		name = cli_next_name(&rest);
-		if (grown)
-			stat->each = grown;
-		if (!grown || !name) {
-			free(name);
+		if (!name)
 			return no_memory();
-		}
 		if (named_before(stat, name)) {
 			free(name);
 			continue;
 		}
-		grown[stat->nr_each++] = name;
+		added = PERCH__ARRAY_APPEND(stat->for_each, stat->nr_for_each,
+					    stat->for_each_capacity);
+		if (!added) {
+			free(name);
+			return no_memory();
+		}
+		*added = name;
 		if (!*name)
 			return cli_usage_error(STAT_COMMAND,
 					       "--for-each-cgroup %s has an empty name",
-					       stat->each_cgroup);
+					       stat->options.for_each_cgroup);
 	}
 	return 0;
 }
 
 /* --metric-only shows nothing else: without one its lines are blank, as perf's are. */
-static void tell_no_metrics(const struct stat_job *stat)
+static void warn_no_metrics(const struct stat_job *stat)
 {
 	for (size_t i = 0; i < stat->nr_lines; i++)
 		if (stat_metric_unit(&stat->line[i]))
 			return;
-	if (stat->metric_only && !stat->quiet && stat->nr_lines)
+	if (stat->options.metric_only && !stat->options.quiet && stat->nr_lines)
 		cli_note(
 			STAT_COMMAND,
 			"--metric-only shows nothing here: these events make no metrics that it has a column for; "
@@ -214,26 +215,27 @@ static void tell_no_metrics(const struct stat_job *stat)
 
 int stat_complete_events(struct stat_job *stat)
 {
-	int status = stat->null_run ? 0 : add_defaults(stat);
+	int status = stat->options.null ? 0 : add_defaults(stat);
 
 	if (!status && stat->cgroups_first && stat->events.nr)
-		status = hand_out(stat, stat->cgroups_first);
+		status = assign_cgroups(stat, stat->cgroups_first);
 	if (!status)
-		status = cut_names(stat);
+		status = split_cgroup_names(stat);
 	if (status)
 		return status;
-	if (!stat->no_inherit && !stat->json && !stat->separator && !stat->quiet)
-		cli_target_warn_children(STAT_COMMAND, &stat->target, &stat->events);
-	stat->line =
-		calloc(stat->events.nr * (stat->nr_each + !stat->nr_each) + 1, sizeof(*stat->line));
+	if (!stat->options.no_inherit && !stat->options.json && !stat->options.separator &&
+	    !stat->options.quiet)
+		cli_target_warn_children(STAT_COMMAND, &stat->options.target, &stat->events);
+	stat->line = calloc(stat->events.nr * (stat->nr_for_each + !stat->nr_for_each) + 1,
+			    sizeof(*stat->line));
 	if (!stat->line)
 		return no_memory();
-	if (!stat->nr_each)
+	if (!stat->nr_for_each)
 		status = add_lines(stat, NULL);
-	for (size_t i = 0; !status && i < stat->nr_each; i++)
-		status = add_lines(stat, stat->each[i]);
+	for (size_t i = 0; !status && i < stat->nr_for_each; i++)
+		status = add_lines(stat, stat->for_each[i]);
 	if (!status)
-		tell_no_metrics(stat);
+		warn_no_metrics(stat);
 	return status;
 }
 
@@ -253,7 +255,7 @@ void stat_free_events(struct stat_job *stat)
 		perch_targets_clear(&part->targets);
 		free(part->events.event);
 		free(part->group);
-		free(part->place);
+		free(part->topology);
 		free(part->now);
 		free(part->before);
 	}
@@ -261,8 +263,8 @@ void stat_free_events(struct stat_job *stat)
 	free(stat->line);
 	free(stat->group);
 	free(stat->cells);
-	free(stat->each_ns);
+	free(stat->run_ns);
 	cli_clear_cgroups(&stat->cgroups);
-	free_strings(stat->each, stat->nr_each);
+	free_strings(stat->for_each, stat->nr_for_each);
 	perch_events_clear(&stat->events);
 }

@@ -8,7 +8,7 @@
 
 /* "branch-misses of all branches": what a metric's unit says without its line's name is not enough
  * here. */
-static void name_column(const struct stat_line *line, const char *unit, char *buffer, size_t size)
+static void format_column(const struct stat_line *line, const char *unit, char *buffer, size_t size)
 {
 	if (!strncmp(unit, "of all ", 7))
 		snprintf(buffer, size, "%s %s", line->name, unit);
@@ -37,24 +37,24 @@ static void for_each_column(const struct stat_job *stat, size_t group, print_col
 		char name[sizeof(line->name) + sizeof(metrics[0].unit)];
 		size_t nr;
 
-		if (line->into != i || !unit)
+		if (line->merged_into != i || !unit)
 			continue;
 		nr = stat_metrics(stat, line, group, metrics);
 		for (size_t k = 0; k < nr; k++)
 			if (!strcmp(metrics[k].unit, unit))
 				found = &metrics[k];
-		name_column(line, unit, name, sizeof(name));
+		format_column(line, unit, name, sizeof(name));
 		print(stat, name, found, out);
 	}
 }
 
-static void print_name(const struct stat_job *stat, const char *name,
-		       const struct stat_metric *metric, FILE *out)
+static void print_column_name(const struct stat_job *stat, const char *name,
+			      const struct stat_metric *metric, FILE *out)
 {
 	(void)metric;
-	if (stat->separator) {
-		stat_put_field(stat, name, out);
-		fputs(stat->separator, out);
+	if (stat->options.separator) {
+		stat_print_csv_text(stat, name, out);
+		fputs(stat->options.separator, out);
 	} else {
 		fprintf(out, "%*s ", column_width(name), name);
 	}
@@ -67,9 +67,9 @@ static void print_value(const struct stat_job *stat, const char *name,
 
 	if (metric)
 		snprintf(text, sizeof(text), "%.*f%s", metric->decimals, metric->value,
-			 strchr(metric->sign, '%') && !stat->separator ? "%" : "");
-	if (stat->separator)
-		fprintf(out, "%s%s", text, stat->separator);
+			 strchr(metric->sign, '%') && !stat->options.separator ? "%" : "");
+	if (stat->options.separator)
+		fprintf(out, "%s%s", text, stat->options.separator);
 	else
 		fprintf(out, "%*s ", column_width(name), text);
 }
@@ -89,24 +89,25 @@ void stat_print_metric_header(const struct stat_job *stat, FILE *out)
 		[STAT_NODE] = { 12, "node   cpus", { "node", "cpus" } },
 		[STAT_THREAD] = { 26, "        comm-pid", { "comm-pid" } },
 	}, *group;
-	const char *sep = stat->separator;
+	const char *sep = stat->options.separator;
 
 	group = &groups[stat->aggregation];
 	if (sep) {
-		fprintf(out, "%s%s", stat->interval_ms ? "time" : "", stat->interval_ms ? sep : "");
+		fprintf(out, "%s%s", stat->options.interval_ms ? "time" : "",
+			stat->options.interval_ms ? sep : "");
 		for (size_t i = 0; i < 2 && group->fields[i]; i++)
 			fprintf(out, "%s%s", group->fields[i], sep);
 	} else {
-		fprintf(out, "%s%-*s", stat->interval_ms ? "#           time " : "", group->width,
-			group->text);
+		fprintf(out, "%s%-*s", stat->options.interval_ms ? "#           time " : "",
+			group->width, group->text);
 	}
-	for_each_column(stat, 0, print_name, out);
+	for_each_column(stat, 0, print_column_name, out);
 	fputc('\n', out);
 }
 
 void stat_print_metric_rows(const struct stat_job *stat, FILE *out)
 {
-	if (!stat->interval_ms)
+	if (!stat->options.interval_ms)
 		stat_print_metric_header(stat, out);
 	for (size_t i = 0; i < stat->nr_groups; i++) {
 		stat_print_prefix(stat, NULL, i, out);

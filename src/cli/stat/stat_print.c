@@ -10,16 +10,16 @@
 #define HEADER_EVERY 25
 
 /* Again and again: 25 lines fit a screen; perf, and what reads its output, counts intervals. */
-static void print_header_when_due(struct stat_job *stat, FILE *out)
+static void print_due_header(struct stat_job *stat, FILE *out)
 {
-	bool clear = stat->terminal && stat->interval_clear;
+	bool clear = stat->terminal && stat->options.interval_clear;
 	unsigned shown = stat->terminal ? stat->lines_shown : stat->intervals_shown;
 
 	if (clear)
 		fputs("\033[H\033[2J\033[3J", out);
 	if (!clear && stat->header_shown && shown < HEADER_EVERY)
 		return;
-	if (stat->metric_only)
+	if (stat->options.metric_only)
 		stat_print_metric_header(stat, out);
 	else
 		stat_print_interval_header(stat, out);
@@ -29,11 +29,11 @@ static void print_header_when_due(struct stat_job *stat, FILE *out)
 
 static void print_interval(struct stat_job *stat, FILE *out)
 {
-	print_header_when_due(stat, out);
-	if (stat->metric_only)
+	print_due_header(stat, out);
+	if (stat->options.metric_only)
 		stat_print_metric_rows(stat, out);
 	else
-		stat_for_each(stat, stat_print_table_line, out);
+		stat_for_each_line(stat, stat_print_table_line, out);
 	stat->intervals_shown++;
 }
 
@@ -52,17 +52,18 @@ static bool locale_groups(void)
 
 static void print(struct stat_job *stat, FILE *out)
 {
-	bool group = stat->big_num && !stat->separator && !stat->json && locale_groups();
+	bool group = stat->options.big_num && !stat->options.separator && !stat->options.json &&
+		     locale_groups();
 
-	if (stat->json) {
-		stat_for_each(stat, stat_print_json_line, out);
-	} else if (stat->separator && stat->metric_only) {
-		if (!stat->header_shown && stat->interval_ms)
+	if (stat->options.json) {
+		stat_for_each_line(stat, stat_print_json_line, out);
+	} else if (stat->options.separator && stat->options.metric_only) {
+		if (!stat->header_shown && stat->options.interval_ms)
 			stat_print_metric_header(stat, out);
 		stat->header_shown = true;
 		stat_print_metric_rows(stat, out);
-	} else if (stat->separator) {
-		stat_for_each(stat, stat_print_csv_line, out);
+	} else if (stat->options.separator) {
+		stat_for_each_line(stat, stat_print_csv_line, out);
 	} else {
 		/* the locale's way with numbers is for people */
 		if (group)
@@ -85,7 +86,7 @@ static unsigned lines_in(const char *text)
 	return lines;
 }
 
-static int cannot_write(const struct stat_job *stat)
+static int write_error(const struct stat_job *stat)
 {
 	int error = errno ? errno : EIO;
 	struct perch_error err;
@@ -93,7 +94,8 @@ static int cannot_write(const struct stat_job *stat)
 	if (stat->output == stderr)
 		return CLI_EXIT_FAILURE; /* nowhere to tell it */
 	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write '%s': %s",
-			stat->output_path ? stat->output_path : "the descriptor of --log-fd",
+			stat->options.output_path ? stat->options.output_path
+						  : "the descriptor of --log-fd",
 			strerror(error));
 	return cli_error(STAT_COMMAND, &err);
 }
@@ -104,7 +106,7 @@ int stat_print(struct stat_job *stat)
 	size_t length = 0;
 	FILE *memory;
 
-	if (stat->quiet)
+	if (stat->options.quiet)
 		return 0;
 	/* in one piece, so that what the program still writes to the same terminal does not fall
 	 * between the lines */
@@ -118,5 +120,5 @@ int stat_print(struct stat_job *stat)
 	} else {
 		print(stat, stat->output);
 	}
-	return fflush(stat->output) || ferror(stat->output) ? cannot_write(stat) : 0;
+	return fflush(stat->output) || ferror(stat->output) ? write_error(stat) : 0;
 }

@@ -5,21 +5,22 @@
 #include "event_options.h"
 #include "stat.h"
 
-static const struct perch_set_event *opened(const struct stat_job *stat, size_t line)
+static const struct perch_set_event *get_opened(const struct stat_job *stat, size_t line)
 {
 	return perch_set_get_event(stat->part[stat->line[line].part].set, stat->line[line].index);
 }
 
 static bool has_reason(const struct stat_job *stat, size_t line)
 {
-	const struct perch_set_event *event = opened(stat, line);
+	const struct perch_set_event *event = get_opened(stat, line);
 
 	return event->skipped && event->reason;
 }
 
 static bool same_reason(const struct stat_job *stat, size_t one, size_t other)
 {
-	const struct perch_error *a = opened(stat, one)->reason, *b = opened(stat, other)->reason;
+	const struct perch_error *a = get_opened(stat, one)->reason,
+				 *b = get_opened(stat, other)->reason;
 
 	return a && b && !strcmp(a->message, b->message) && !strcmp(a->remedy, b->remedy);
 }
@@ -53,7 +54,7 @@ static bool print_skipped(const struct stat_job *stat, FILE *out)
 			if (same_reason(stat, i, k) && !named_before(stat, i, k))
 				fprintf(out, ", %s", stat->line[k].name);
 		fputs(": ", out);
-		perch_error_print(out, cli_reword(opened(stat, i)->reason, &reworded));
+		perch_error_print(out, cli_reword(get_opened(stat, i)->reason, &reworded));
 		any = true;
 	}
 	return any;
@@ -66,7 +67,7 @@ static bool print_list(const struct stat_job *stat, bool (*test)(const struct pe
 	bool any = false;
 
 	for (size_t i = 0; i < stat->nr_lines; i++) {
-		if (!test(opened(stat, i)))
+		if (!test(get_opened(stat, i)))
 			continue;
 		fprintf(out, "%s%s", any ? ", " : " ", stat->line[i].name);
 		any = true;
@@ -76,26 +77,27 @@ static bool print_list(const struct stat_job *stat, bool (*test)(const struct pe
 	return any;
 }
 
-static bool is_broken(const struct perch_set_event *event)
+static bool is_broken_group(const struct perch_set_event *event)
 {
 	return event->broken && !event->skipped;
 }
 
-static bool wants_bpf(const struct perch_set_event *event)
+static bool has_bpf_modifier(const struct perch_set_event *event)
 {
 	return event->event.bpf_counter && !event->skipped;
 }
 
-static bool print_dropped(const struct stat_job *stat, FILE *out)
+static bool print_missing_features(const struct stat_job *stat, FILE *out)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		char parts[256];
 
-		if (!opened(stat, i)->missing_features)
+		if (!get_opened(stat, i)->missing_features)
 			continue;
-		perch_format_attr_features(opened(stat, i)->missing_features, parts, sizeof(parts));
+		perch_format_attr_features(get_opened(stat, i)->missing_features, parts,
+					   sizeof(parts));
 		fprintf(out, " %s: opened without %s, which this kernel does not know.\n",
 			stat->line[i].name, parts);
 		any = true;
@@ -112,13 +114,13 @@ void stat_print_reasons(const struct stat_job *stat, FILE *out)
 			return; /* a signal came while the last run's were opened */
 	any = print_skipped(stat, out);
 	any |= print_list(
-		stat, is_broken,
+		stat, is_broken_group,
 		"the weak group (W) did not fit the PMU: its events were counted one by one.", out);
 	any |= print_list(
-		stat, wants_bpf,
+		stat, has_bpf_modifier,
 		"the modifier b makes no difference: perch opens the event itself, no BPF program.",
 		out);
-	any |= print_dropped(stat, out);
+	any |= print_missing_features(stat, out);
 	if (any)
 		fputc('\n', out);
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "event_options.h"
 #include "stat.h"
 
@@ -37,10 +38,10 @@ static void lower_descriptors(struct stat_job *stat)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool follows_program(const struct stat_job *stat)
+static bool counts_program(const struct stat_job *stat)
 {
-	return stat->argv && !stat->target.pids && !stat->target.tids &&
-	       !cli_target_system_wide(&stat->target);
+	return stat->argv && !stat->options.target.pids && !stat->options.target.tids &&
+	       !cli_target_system_wide(&stat->options.target);
 }
 
 static int open_part(struct stat_job *stat, struct stat_part *part)
@@ -48,23 +49,24 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 	const unsigned may = PERCH_SET_MAY_SKIP | PERCH_SET_MAY_DROP_KERNEL |
 			     PERCH_SET_MAY_LOSE_TARGETS;
 	const struct perch_options options = {
-		.inherit = !stat->no_inherit && part->targets.target[0].pid >= 0 && !*part->cgroup,
-		.enable_on_exec = follows_program(stat) && !stat->delay_ms,
-		.exclude_kernel = stat->all_user,
-		.exclude_hv = stat->all_user,
-		.exclude_user = stat->all_kernel,
+		.inherit = !stat->options.no_inherit && part->targets.target[0].pid >= 0 &&
+			   !*part->cgroup,
+		.enable_on_exec = counts_program(stat) && !stat->options.delay_ms,
+		.exclude_kernel = stat->options.all_user,
+		.exclude_hv = stat->options.all_user,
+		.exclude_user = stat->options.all_kernel,
 		.machine = stat->machine,
 	};
 	struct perch_error err;
 	int rc;
 
-	if (follows_program(stat))
+	if (counts_program(stat))
 		part->targets.target[0].pid = stat->program.pid;
 	rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
 	if (rc && err.errnum == EMFILE && raise_descriptors(stat))
 		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
-	if (rc == -ESRCH && follows_program(stat) && stat_stopped())
-		return 128 + stat_stopped(); /* ended with us, before its exec: no mistake */
+	if (rc == -ESRCH && counts_program(stat) && stat_stop_signal())
+		return 128 + stat_stop_signal(); /* ended with us, before its exec: no mistake */
 	return rc ? cli_open_error(STAT_COMMAND, &err) : 0;
 }
 
@@ -86,7 +88,7 @@ static int enable_parts(struct stat_job *stat)
 	return 0;
 }
 
-static double seconds(const struct timeval *time)
+static double to_seconds(const struct timeval *time)
 {
 	return time->tv_sec + time->tv_usec / 1e6;
 }
@@ -101,7 +103,7 @@ static int reap_program(struct stat_job *stat)
 	int lost, rc;
 
 	lost = cli_program_wait(&stat->program, 0, &wait_status, &usage);
-	stat_pass_signals_to(0);
+	stat_forward_signals_to(0);
 	rc = cli_program_finish_release(&stat->program, &err);
 	if (rc) {
 		cli_error(STAT_COMMAND, &err);
@@ -112,10 +114,10 @@ static int reap_program(struct stat_job *stat)
 		return CLI_EXIT_FAILURE;
 	}
 	stat->status = cli_program_status(wait_status);
-	if (stat->cut_short && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGTERM)
+	if (stat->stopped_program && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGTERM)
 		stat->status = 0; /* by us, as asked */
-	stat->user_seconds = seconds(&usage.ru_utime);
-	stat->sys_seconds = seconds(&usage.ru_stime);
+	stat->user_seconds = to_seconds(&usage.ru_utime);
+	stat->sys_seconds = to_seconds(&usage.ru_stime);
 	return 0;
 }
 
@@ -126,25 +128,25 @@ static int start_program(struct stat_job *stat)
 
 	if (rc)
 		return cli_error(STAT_COMMAND, &err);
-	stat_pass_signals_to(stat->program.pid);
+	stat_forward_signals_to(stat->program.pid);
 	return 0;
 }
 
-static int gather(struct stat_job *stat, bool intervals)
+static int read_counts(struct stat_job *stat, bool intervals)
 {
 	struct perch_error err;
 
-	return stat_gather(stat, intervals, &err) ? cli_error(STAT_COMMAND, &err) : 0;
+	return stat_read_counts(stat, intervals, &err) ? cli_error(STAT_COMMAND, &err) : 0;
 }
 
 /* What was counted since the last interval's end. */
-static int show_interval(struct stat_job *stat, uint64_t start_ns, uint64_t *last_ns)
+static int print_interval_counts(struct stat_job *stat, uint64_t start_ns, uint64_t *last_ns)
 {
 	uint64_t now = stat_now_ns();
 	int status;
 
 	stat_clear_cells(stat);
-	status = gather(stat, true);
+	status = read_counts(stat, true);
 	stat->interval_ns = now - start_ns;
 	stat->wall_ns = now - *last_ns;
 	*last_ns = now;
@@ -152,68 +154,72 @@ static int show_interval(struct stat_job *stat, uint64_t start_ns, uint64_t *las
 }
 
 /* The next time of a steady beat; those that have passed already are left out. */
-static uint64_t next_beat(uint64_t beat, uint64_t every)
+static uint64_t next_end(uint64_t next_ns, uint64_t interval_ns)
 {
 	uint64_t now = stat_now_ns();
 
-	beat += every;
-	return beat > now ? beat : now + every - (now - beat) % every;
+	next_ns += interval_ns;
+	return next_ns > now ? next_ns : now + interval_ns - (now - next_ns) % interval_ns;
 }
 
 /* Of the interval in hand. */
-struct span {
+struct interval {
 	uint64_t start_ns, last_ns;
 };
 
 static int end_interval(struct stat_job *stat, void *context)
 {
-	struct span *span = context;
+	struct interval *interval = context;
 
-	return stat->interval_ms ? show_interval(stat, span->start_ns, &span->last_ns) : 0;
+	return stat->options.interval_ms
+		       ? print_interval_counts(stat, interval->start_ns, &interval->last_ns)
+		       : 0;
 }
 
 /* -D: false when the end came first. */
 static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 {
-	while (!stat_wait(stat, until) && !stat_stopped() && !*status && !stat->told_to_stop) {
-		if (!stat_commanded())
+	while (!stat_wait(stat, until) && !stat_stop_signal() && !*status &&
+	       !stat->stop_requested) {
+		if (!stat_has_command())
 			return true;
-		*status = stat_obey_control(stat, NULL, NULL);
+		*status = stat_read_control(stat, NULL, NULL);
 	}
 	return false;
 }
 
 /* Until the end: of the program, of the targets, of the time given, or by a signal. Prints
  * intervals on the way. */
-static int watch(struct stat_job *stat, uint64_t start_ns)
+static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 {
-	struct span span = { start_ns, start_ns };
-	uint64_t every = stat->interval_ms * MSEC, shown = 0;
-	uint64_t end = stat->timeout_ms ? start_ns + stat->timeout_ms * MSEC : UINT64_MAX;
-	uint64_t beat = every ? start_ns + every : UINT64_MAX;
-	bool ended, finished = false, late = stat->told_to_stop;
+	struct interval interval = { start_ns, start_ns };
+	uint64_t interval_ns = stat->options.interval_ms * MSEC, shown = 0;
+	uint64_t end = stat->options.timeout_ms ? start_ns + stat->options.timeout_ms * MSEC
+						: UINT64_MAX;
+	uint64_t next_ns = interval_ns ? start_ns + interval_ns : UINT64_MAX;
+	bool ended, finished = false, late = stat->stop_requested;
 	int status = 0;
 
 	while (!late) {
-		ended = stat_wait(stat, beat < end ? beat : end);
-		late = !ended && !stat_stopped() && stat_now_ns() >= end;
-		if (ended || stat_stopped() || late)
+		ended = stat_wait(stat, next_ns < end ? next_ns : end);
+		late = !ended && !stat_stop_signal() && stat_now_ns() >= end;
+		if (ended || stat_stop_signal() || late)
 			break;
-		if (stat_commanded()) {
-			status = stat_obey_control(stat, end_interval, &span);
-			late = stat->told_to_stop;
+		if (stat_has_command()) {
+			status = stat_read_control(stat, end_interval, &interval);
+			late = stat->stop_requested;
 			if (status || late)
 				break;
 			continue;
 		}
-		status = end_interval(stat, &span);
-		finished = stat->interval_count && ++shown >= stat->interval_count;
+		status = end_interval(stat, &interval);
+		finished = stat->options.interval_count && ++shown >= stat->options.interval_count;
 		if (status || finished)
 			break;
-		beat = next_beat(beat, every);
+		next_ns = next_end(next_ns, interval_ns);
 	}
 	if (stat->argv && (late || finished)) {
-		stat->cut_short = true;
+		stat->stopped_program = true;
 		kill(stat->program.pid, SIGTERM);
 	}
 	if (stat->argv) {
@@ -221,26 +227,23 @@ static int watch(struct stat_job *stat, uint64_t start_ns)
 
 		status = status ? status : reaped;
 	}
-	if (every && !finished && !status)
-		status = end_interval(stat, &span); /* the rest */
+	if (interval_ns && !finished && !status)
+		status = end_interval(stat, &interval); /* the rest */
 	return status;
 }
 
 static int add_time(struct stat_job *stat, uint64_t ns)
 {
-	unsigned nr = stat->elapsed_ns.nr;
-	double *grown;
+	size_t nr = stat->elapsed_ns.nr;
 
 	perch__mean_add(&stat->elapsed_ns, ns);
-	if (!stat->table)
+	if (!stat->options.table)
 		return 0;
-	grown = reallocarray(stat->each_ns, nr + 1, sizeof(*grown));
-	if (!grown) {
+	if (PERCH__ARRAY_RESERVE(stat->run_ns, stat->run_ns_capacity, nr + 1)) {
 		cli_note(STAT_COMMAND, "no memory for the times of all runs");
 		return CLI_EXIT_FAILURE;
 	}
-	stat->each_ns = grown;
-	grown[nr] = ns;
+	stat->run_ns[nr] = ns;
 	return 0;
 }
 
@@ -248,18 +251,20 @@ static int wait_and_count(struct stat_job *stat, uint64_t start)
 {
 	int status = 0;
 
-	if (stat->delay_ms > 0 && wait_delay(stat, start + stat->delay_ms * MSEC, &status)) {
+	if (stat->options.delay_ms > 0 &&
+	    wait_delay(stat, start + stat->options.delay_ms * MSEC, &status)) {
 		start = stat_now_ns();
 		status = enable_parts(stat);
 	}
-	if (!status && stat->argv && !stat->interval_ms && !stat->timeout_ms && !stat->control)
+	if (!status && stat->argv && !stat->options.interval_ms && !stat->options.timeout_ms &&
+	    !stat->options.control)
 		status = reap_program(stat); /* one system call */
 	else
-		status = status ? status : watch(stat, start);
+		status = status ? status : wait_for_end(stat, start);
 	return status ? status : add_time(stat, stat_now_ns() - start);
 }
 
-static int shell(const char *option, const char *command)
+static int run_shell(const char *option, const char *command)
 {
 	int rc = command ? system(command) : 0;
 
@@ -275,7 +280,7 @@ static int open_parts(struct stat_job *stat)
 
 	for (size_t i = 0; !status && i < stat->nr_parts; i++)
 		status = open_part(stat, &stat->part[i]);
-	if (!status && !follows_program(stat) && !stat->delay_ms)
+	if (!status && !counts_program(stat) && !stat->options.delay_ms)
 		status = enable_parts(stat);
 	return status;
 }
@@ -287,9 +292,9 @@ static int prepare(struct stat_job *stat)
 	/* of the run before; the last one's stay, for what is told of them */
 	close_parts(stat);
 	lower_descriptors(stat);
-	if (stat->sync)
+	if (stat->options.sync)
 		sync();
-	status = shell("--pre", stat->pre);
+	status = run_shell("--pre", stat->options.pre);
 	if (!status && stat->argv)
 		status = start_program(stat);
 	return status;
@@ -304,21 +309,21 @@ int stat_run(struct stat_job *stat)
 		return status;
 	status = open_parts(stat);
 	if (status && stat->argv) {
-		stat_pass_signals_to(0);
+		stat_forward_signals_to(0);
 		cli_program_cancel(&stat->program);
 	}
 	if (!status)
 		/* before the program runs: one that has ended would be taken for a cause */
-		stat_learn(stat);
+		stat_describe_lines(stat);
 	start = stat_now_ns();
 	if (!status && stat->argv)
 		cli_program_begin_release(&stat->program);
 	if (!status)
 		status = wait_and_count(stat, start);
-	if (!status && !stat->interval_ms)
-		status = gather(stat, false);
+	if (!status && !stat->options.interval_ms)
+		status = read_counts(stat, false);
 	stat->wall_ns = stat->elapsed_ns.mean;
-	if (!status && shell("--post", stat->post))
+	if (!status && run_shell("--post", stat->options.post))
 		stat->post_failed = true; /* what was counted is true all the same */
 	return status;
 }

@@ -22,7 +22,7 @@ static int unit_width(const struct stat_job *stat)
 
 static void print_title(const struct stat_job *stat, FILE *out)
 {
-	const struct cli_target *target = &stat->target;
+	const struct cli_target *target = &stat->options.target;
 	const char *tasks = target->pids ? target->pids : target->tids;
 
 	fputs("\n Performance counter stats for ", out);
@@ -43,8 +43,8 @@ static void print_title(const struct stat_job *stat, FILE *out)
 		}
 	}
 	fputc('\'', out);
-	if (stat->repeat > 1)
-		fprintf(out, " (%llu runs)", (unsigned long long)stat->repeat);
+	if (stat->elapsed_ns.nr > 1)
+		fprintf(out, " (%u runs)", stat->elapsed_ns.nr);
 	fputs(":\n\n", out);
 }
 
@@ -74,9 +74,8 @@ static void print_metric(const struct stat_metric *metric, FILE *out)
 
 static void print_missing(const struct stat_job *stat, const struct stat_line *line, FILE *out)
 {
-	fprintf(out, "%*s %-*s %-*s", VALUE_WIDTH,
-		line->supported ? "<not counted>" : "<not supported>", unit_width(stat), line->unit,
-		BARE_NAME_WIDTH, line->name);
+	fprintf(out, "%*s %-*s %-*s", VALUE_WIDTH, stat_missing_text(line), unit_width(stat),
+		line->unit, BARE_NAME_WIDTH, line->name);
 	if (*line->cgroup) {
 		fputc(' ', out);
 		cli_put_clean(out, line->cgroup);
@@ -85,8 +84,8 @@ static void print_missing(const struct stat_job *stat, const struct stat_line *l
 }
 
 /* What else was worked out, below the first metric. */
-static void print_more(const struct stat_job *stat, const struct stat_line *line, size_t group,
-		       const struct stat_metric *metric, FILE *out)
+static void print_second_metric(const struct stat_job *stat, const struct stat_line *line,
+				size_t group, const struct stat_metric *metric, FILE *out)
 {
 	stat_print_prefix(stat, line, group, out);
 	fprintf(out, "%*s", VALUE_WIDTH + 1 + unit_width(stat) + 1 + NAME_WIDTH, "");
@@ -103,12 +102,11 @@ void stat_print_table_line(const struct stat_job *stat, const struct stat_line *
 	size_t nr = stat_metrics(stat, line, group, metrics);
 
 	stat_print_prefix(stat, line, group, out);
-	if (!stat_counted(line, group)) {
+	if (!stat_is_counted(line, group)) {
 		print_missing(stat, line, out);
 		return;
 	}
-	fprintf(out, stat->big_num ? "%'*.*f" : "%*.*f", VALUE_WIDTH,
-		line->scale == (double)(uint64_t)line->scale ? 0 : 2,
+	fprintf(out, stat->options.big_num ? "%'*.*f" : "%*.*f", VALUE_WIDTH, stat_decimals(line),
 		cell->value.mean * line->scale);
 	fprintf(out, " %-*s %-*s", unit_width(stat), line->unit, NAME_WIDTH, line->name);
 	if (*line->cgroup) {
@@ -119,13 +117,13 @@ void stat_print_table_line(const struct stat_job *stat, const struct stat_line *
 		print_metric(&metrics[0], out);
 	else
 		fprintf(out, "%-*s", METRIC_WIDTH, "");
-	if (stat->repeat > 1 && percent != 0)
+	if (stat->elapsed_ns.nr > 1 && percent != 0)
 		fprintf(out, "  ( +-%6.2f%% )", percent);
 	if (cell->running.mean < cell->enabled.mean)
 		fprintf(out, "  (%.2f%%)", stat_percent_running(cell));
 	fputc('\n', out);
 	for (size_t i = 1; i < nr; i++)
-		print_more(stat, line, group, &metrics[i], out);
+		print_second_metric(stat, line, group, &metrics[i], out);
 }
 
 /* Two digits more than the spread makes certain. */
@@ -147,11 +145,11 @@ static void print_runs(const struct stat_job *stat, int digits, FILE *out)
 
 	fprintf(out, "%*s# Table of individual measurements:\n", 16 - digits, "");
 	for (unsigned i = 0; i < stat->elapsed_ns.nr; i++) {
-		double off = stat->each_ns[i] - mean;
+		double off = stat->run_ns[i] - mean;
 		double share = mean > 0 ? (off < 0 ? -off : off) / mean : 0;
 		int marks = share < 2 ? 1 + (int)(share * 20) : 40;
 
-		fprintf(out, " %17.*f (%+.*f) %.*s\n", digits, stat->each_ns[i] / 1e9, digits,
+		fprintf(out, " %17.*f (%+.*f) %.*s\n", digits, stat->run_ns[i] / 1e9, digits,
 			off / 1e9, marks, "########################################");
 	}
 	fprintf(out, "\n%*s# Final result:\n", 16 - digits, "");
@@ -162,12 +160,12 @@ static void print_times(const struct stat_job *stat, FILE *out)
 	double elapsed = stat->elapsed_ns.mean / 1e9;
 	double spread = perch__mean_error(&stat->elapsed_ns) / 1e9;
 	int digits = digits_for(spread);
-	const struct cli_target *target = &stat->target;
+	const struct cli_target *target = &stat->options.target;
 
 	if (stat->nr_lines)
 		fputc('\n', out);
-	if (stat->repeat > 1) {
-		if (stat->table)
+	if (stat->elapsed_ns.nr > 1) {
+		if (stat->options.table)
 			print_runs(stat, digits, out);
 		fprintf(out, " %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits,
 			spread);
@@ -187,10 +185,10 @@ static void print_times(const struct stat_job *stat, FILE *out)
 void stat_print_table(const struct stat_job *stat, FILE *out)
 {
 	print_title(stat, out);
-	if (stat->metric_only)
+	if (stat->options.metric_only)
 		stat_print_metric_rows(stat, out);
 	else
-		stat_for_each(stat, stat_print_table_line, out);
+		stat_for_each_line(stat, stat_print_table_line, out);
 	print_times(stat, out);
 	stat_print_reasons(stat, out);
 }

@@ -21,13 +21,13 @@ static int add_all_threads(struct stat_job *stat, struct perch_targets *targets)
 	char path[PATH_MAX];
 	struct perch_error err;
 	struct dirent *entry;
-	DIR *folder;
+	DIR *directory;
 	int rc = 0;
 
 	if (perch_machine_path(stat->machine, path, sizeof(path), "/proc") < 0)
 		return CLI_EXIT_FAILURE;
-	folder = opendir(path);
-	while (folder && !rc && (entry = readdir(folder))) {
+	directory = opendir(path);
+	while (directory && !rc && (entry = readdir(directory))) {
 		long pid = strtol(entry->d_name, NULL, 10);
 
 		if (pid > 0)
@@ -35,8 +35,8 @@ static int add_all_threads(struct stat_job *stat, struct perch_targets *targets)
 		if (rc == -ESRCH)
 			rc = 0;
 	}
-	if (folder)
-		closedir(folder);
+	if (directory)
+		closedir(directory);
 	return rc ? cli_error(STAT_COMMAND, &err) : 0;
 }
 
@@ -44,7 +44,7 @@ static int add_cgroup(struct stat_job *stat, struct stat_part *part)
 {
 	struct perch_cpus cpus;
 	struct perch_error err;
-	int status = cli_target_cpus(STAT_COMMAND, &stat->target, stat->machine, &cpus);
+	int status = cli_target_cpus(STAT_COMMAND, &stat->options.target, stat->machine, &cpus);
 
 	if (!status && perch_targets_add_cgroup(&part->targets, part->cgroup,
 						cpus.nr ? &cpus : NULL, stat->machine, &err))
@@ -53,9 +53,9 @@ static int add_cgroup(struct stat_job *stat, struct stat_part *part)
 	return status;
 }
 
-static int choose(struct stat_job *stat, struct stat_part *part)
+static int choose_targets(struct stat_job *stat, struct stat_part *part)
 {
-	struct cli_target target = stat->target;
+	struct cli_target target = stat->options.target;
 	struct perch_error err;
 	int status;
 
@@ -81,7 +81,7 @@ static int positive(int number)
 static struct stat_group group_of(struct stat_job *stat, const struct perch_target *target)
 {
 	struct stat_group group = { 0 };
-	struct perch_cpu_topology place = { .cpu = target->cpu };
+	struct perch_cpu_topology topology = { .cpu = target->cpu };
 
 	if (stat->aggregation == STAT_GLOBAL)
 		return group;
@@ -90,19 +90,19 @@ static struct stat_group group_of(struct stat_job *stat, const struct perch_targ
 		return group;
 	}
 	if (stat->aggregation == STAT_CPU) {
-		group.place.cpu = target->cpu;
+		group.topology.cpu = target->cpu;
 		return group;
 	}
-	perch_machine_cpu_topology(stat->machine, target->cpu, &place, NULL);
+	perch_machine_cpu_topology(stat->machine, target->cpu, &topology, NULL);
 	if (stat->aggregation == STAT_NODE) {
-		group.place.node = positive(place.node);
+		group.topology.node = positive(topology.node);
 		return group;
 	}
-	group.place.socket = positive(place.socket);
+	group.topology.socket = positive(topology.socket);
 	if (stat->aggregation != STAT_SOCKET)
-		group.place.die = positive(place.die);
+		group.topology.die = positive(topology.die);
 	if (stat->aggregation == STAT_CORE)
-		group.place.core = positive(place.core);
+		group.topology.core = positive(topology.core);
 	return group;
 }
 
@@ -118,14 +118,14 @@ static int compare_groups(const void *a, const void *b)
 
 	/* -A shows CPUs in their own order, wherever they sit */
 	if (!order)
-		order = compare(one->place.cpu, other->place.cpu);
+		order = compare(one->topology.cpu, other->topology.cpu);
 	if (!order)
-		order = compare(one->place.node, other->place.node);
+		order = compare(one->topology.node, other->topology.node);
 	if (!order)
-		order = compare(one->place.socket, other->place.socket);
+		order = compare(one->topology.socket, other->topology.socket);
 	if (!order)
-		order = compare(one->place.die, other->place.die);
-	return order ? order : compare(one->place.core, other->place.core);
+		order = compare(one->topology.die, other->topology.die);
+	return order ? order : compare(one->topology.core, other->topology.core);
 }
 
 static void read_comm(struct stat_job *stat, struct stat_group *group)
@@ -141,7 +141,7 @@ static void read_comm(struct stat_job *stat, struct stat_group *group)
 /* All groups, sorted, each once; then the number of its group for each target. */
 static int make_groups(struct stat_job *stat)
 {
-	size_t nr = 0, kept = 0;
+	size_t nr = 0, last = 0;
 
 	for (size_t i = 0; i < stat->nr_parts; i++)
 		nr += stat->part[i].targets.nr;
@@ -154,9 +154,9 @@ static int make_groups(struct stat_job *stat)
 			stat->group[nr++] = group_of(stat, &stat->part[i].targets.target[k]);
 	qsort(stat->group, nr, sizeof(*stat->group), compare_groups);
 	for (size_t i = 1; i < nr; i++)
-		if (compare_groups(&stat->group[kept], &stat->group[i]))
-			stat->group[++kept] = stat->group[i];
-	stat->nr_groups = nr ? kept + 1 : 0;
+		if (compare_groups(&stat->group[last], &stat->group[i]))
+			stat->group[++last] = stat->group[i];
+	stat->nr_groups = nr ? last + 1 : 0;
 	for (size_t i = 0; stat->aggregation == STAT_THREAD && i < stat->nr_groups; i++)
 		read_comm(stat, &stat->group[i]);
 	return 0;
@@ -164,7 +164,7 @@ static int make_groups(struct stat_job *stat)
 
 /* Whether an event of the part counts a core (percore) or a socket (.per-pkg): then it matters
  * where CPUs sit. */
-static bool counts_places(const struct stat_part *part)
+static bool needs_topology(const struct stat_part *part)
 {
 	for (size_t i = 0; i < part->events.nr; i++)
 		if (part->events.event[i].terms.percore || part->events.event[i].per_package)
@@ -172,21 +172,22 @@ static bool counts_places(const struct stat_part *part)
 	return false;
 }
 
-static int find_places(struct stat_job *stat, struct stat_part *part)
+static int read_topologies(struct stat_job *stat, struct stat_part *part)
 {
-	if (!counts_places(part))
+	if (!needs_topology(part))
 		return 0;
-	part->place = calloc(part->targets.nr, sizeof(*part->place));
-	if (!part->place)
+	part->topology = calloc(part->targets.nr, sizeof(*part->topology));
+	if (!part->topology)
 		return no_memory();
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		int cpu = part->targets.target[i].cpu;
-		struct perch_cpu_topology place = { .cpu = cpu };
+		struct perch_cpu_topology topology = { .cpu = cpu };
 
-		perch_machine_cpu_topology(stat->machine, cpu, &place, NULL);
-		part->place[i] =
-			(struct perch_cpu_topology){ cpu, positive(place.core), positive(place.die),
-						     positive(place.socket), positive(place.node) };
+		perch_machine_cpu_topology(stat->machine, cpu, &topology, NULL);
+		part->topology[i] = (struct perch_cpu_topology){ cpu, positive(topology.core),
+								 positive(topology.die),
+								 positive(topology.socket),
+								 positive(topology.node) };
 	}
 	return 0;
 }
@@ -208,27 +209,28 @@ static int assign_groups(struct stat_job *stat, struct stat_part *part, bool fir
 		part->group[i] = group - stat->group;
 		group->nr += first;
 	}
-	return find_places(stat, part);
+	return read_topologies(stat, part);
 }
 
 int stat_choose_targets(struct stat_job *stat)
 {
-	bool anyone = stat->target.pids || stat->target.tids ||
-		      cli_target_system_wide(&stat->target);
+	bool has_target = stat->options.target.pids || stat->options.target.tids ||
+			  cli_target_system_wide(&stat->options.target);
 	int status = 0;
 
-	if (!anyone && !stat->argv)
+	if (!has_target && !stat->argv)
 		return cli_usage_error(STAT_COMMAND,
 				       "no program to run, and none of -p, -t, -a and -C");
 	/* what contradicts itself, even where nothing is counted */
-	if (stat->target.cgroups || !stat->nr_parts) {
+	if (stat->options.target.cgroups || !stat->nr_parts) {
 		struct perch_targets unused = { 0 };
 
-		status = cli_target_choose(STAT_COMMAND, &stat->target, stat->machine, &unused);
+		status = cli_target_choose(STAT_COMMAND, &stat->options.target, stat->machine,
+					   &unused);
 		perch_targets_clear(&unused);
 	}
 	for (size_t i = 0; !status && i < stat->nr_parts; i++)
-		status = choose(stat, &stat->part[i]);
+		status = choose_targets(stat, &stat->part[i]);
 	if (!status)
 		status = make_groups(stat);
 	for (size_t i = 0; !status && i < stat->nr_parts; i++)

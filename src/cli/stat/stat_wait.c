@@ -16,7 +16,7 @@ static volatile sig_atomic_t stopped; /* the signal's number */
 static volatile sig_atomic_t child;
 static pid_t own;
 static int control_fd = -1; /* of the wait that goes on */
-static bool commanded;	    /* something came in there */
+static bool has_command;    /* something came in there */
 
 static void on_signal(int number)
 {
@@ -32,7 +32,7 @@ static void on_signal(int number)
 		kill(child, SIGTERM); /* Ctrl-C reaches the program by itself */
 }
 
-int stat_stopped(void)
+int stat_stop_signal(void)
 {
 	return stopped;
 }
@@ -49,7 +49,7 @@ void stat_catch_signals(void)
 		sigaction(numbers[i], &action, NULL);
 }
 
-void stat_pass_signals_to(pid_t pid)
+void stat_forward_signals_to(pid_t pid)
 {
 	child = pid;
 	if (pid && stopped)
@@ -84,28 +84,28 @@ static void sleep_until(uint64_t until_ns, int pidfd)
 	sigprocmask(SIG_BLOCK, &ours, &before);
 	if (!stopped &&
 	    ppoll(ends, CLI_NR(ends), until_ns == UINT64_MAX ? NULL : &left, &before) > 0)
-		commanded = ends[1].revents != 0;
+		has_command = ends[1].revents != 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static bool disturbed(void)
+static bool interrupted(void)
 {
-	return stopped || commanded;
+	return stopped || has_command;
 }
 
 /* Where there is no pidfd (before 5.3, and of threads that do not lead) a look every 10 ms. */
-#define GLANCE_NS 10000000
+#define POLL_NS 10000000
 
-static uint64_t glance(uint64_t until_ns)
+static uint64_t next_poll(uint64_t until_ns)
 {
-	uint64_t soon = stat_now_ns() + GLANCE_NS;
+	uint64_t soon = stat_now_ns() + POLL_NS;
 
 	return soon < until_ns ? soon : until_ns;
 }
 
 /* A process that has ended but whose parent has not asked for its status answers kill(2) still, a
  * pidfd not. */
-static bool lives(pid_t pid, int *pidfd)
+static bool is_running(pid_t pid, int *pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };
 
@@ -132,9 +132,9 @@ static bool wait_for_process(pid_t pid, uint64_t until_ns)
 {
 	int pidfd;
 
-	if (!lives(pid, &pidfd))
+	if (!is_running(pid, &pidfd))
 		return false;
-	sleep_until(pidfd < 0 ? glance(until_ns) : until_ns, pidfd);
+	sleep_until(pidfd < 0 ? next_poll(until_ns) : until_ns, pidfd);
 	if (pidfd >= 0)
 		close(pidfd);
 	return true;
@@ -146,10 +146,10 @@ static bool wait_for_targets(const struct perch_targets *targets, uint64_t until
 	for (size_t i = 0; i < targets->nr; i++) {
 		if (i && targets->target[i].pid == targets->target[i - 1].pid)
 			continue;
-		while (!disturbed() && stat_now_ns() < until_ns &&
+		while (!interrupted() && stat_now_ns() < until_ns &&
 		       wait_for_process(targets->target[i].pid, until_ns))
 			;
-		if (disturbed() || stat_now_ns() >= until_ns)
+		if (interrupted() || stat_now_ns() >= until_ns)
 			return false;
 	}
 	return true;
@@ -164,32 +164,32 @@ static bool wait_for_program(const struct stat_job *stat, uint64_t until_ns)
 		pidfd = syscall(SYS_pidfd_open, stat->program.pid, 0);
 	for (;;) {
 		ended = program_ended(stat);
-		if (ended || disturbed() || stat_now_ns() >= until_ns)
+		if (ended || interrupted() || stat_now_ns() >= until_ns)
 			break;
-		sleep_until(pidfd < 0 ? glance(until_ns) : until_ns, pidfd);
+		sleep_until(pidfd < 0 ? next_poll(until_ns) : until_ns, pidfd);
 	}
 	if (pidfd >= 0)
 		close(pidfd);
 	return ended;
 }
 
-bool stat_commanded(void)
+bool stat_has_command(void)
 {
-	return commanded;
+	return has_command;
 }
 
 bool stat_wait(const struct stat_job *stat, uint64_t until_ns)
 {
-	bool wide = cli_target_system_wide(&stat->target) || !stat->nr_parts;
+	bool wide = cli_target_system_wide(&stat->options.target) || !stat->nr_parts;
 
 	control_fd = stat->control_fd;
-	commanded = false;
+	has_command = false;
 	if (stat->argv)
 		return wait_for_program(stat, until_ns);
 	/* with --per-thread -a too: some thread always runs */
 	if (!wide)
 		return wait_for_targets(&stat->part[0].targets, until_ns);
-	while (!disturbed() && stat_now_ns() < until_ns)
+	while (!interrupted() && stat_now_ns() < until_ns)
 		sleep_until(until_ns, -1);
 	return false;
 }

@@ -13,41 +13,41 @@ static bool is_event(const struct perch_attr *attr, uint32_t type, uint64_t conf
 	return attr->type == type && (attr->config & CONFIG_BITS) == config;
 }
 
-static bool same_side(const struct stat_line *one, const struct stat_line *other)
+static bool same_modes(const struct stat_line *one, const struct stat_line *other)
 {
-	const struct perch_attr *attr = &one->event->attr, *beside = &other->event->attr;
+	const struct perch_attr *attr = &one->event->attr, *reference = &other->event->attr;
 
 	return one->part == other->part && one->user_only == other->user_only &&
-	       attr->exclude_user == beside->exclude_user &&
-	       attr->exclude_kernel == beside->exclude_kernel;
+	       attr->exclude_user == reference->exclude_user &&
+	       attr->exclude_kernel == reference->exclude_kernel;
 }
 
 /* The mean of an event of that kind, counted on the same side (user, kernel) as `beside`; 0 when
  * there is none. */
-static double mean_of(const struct stat_job *stat, const struct stat_line *beside, size_t group,
-		      uint32_t type, uint64_t config)
+static double find_mean(const struct stat_job *stat, const struct stat_line *reference,
+			size_t group, uint32_t type, uint64_t config)
 {
-	uint64_t pmu = beside->event->attr.config & ~(uint64_t)CONFIG_BITS;
+	uint64_t pmu = reference->event->attr.config & ~(uint64_t)CONFIG_BITS;
 
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		const struct stat_line *line = &stat->line[i];
 		const struct perch_attr *attr = &line->event->attr;
 
-		if (line->into == i && is_event(attr, type, config) &&
-		    (attr->config & ~(uint64_t)CONFIG_BITS) == pmu && same_side(line, beside) &&
-		    stat_counted(line, group))
+		if (line->merged_into == i && is_event(attr, type, config) &&
+		    (attr->config & ~(uint64_t)CONFIG_BITS) == pmu && same_modes(line, reference) &&
+		    stat_is_counted(line, group))
 			return line->cell[group].value.mean;
 	}
 	return 0;
 }
 
-static double clock_ns(const struct stat_job *stat, const struct stat_line *beside, size_t group)
+static double clock_ns(const struct stat_job *stat, const struct stat_line *reference, size_t group)
 {
 	struct perch__mean clocks = { 0 };
 
 	for (size_t i = 0; i < stat->nr_lines; i++)
-		if (stat->line[i].clock && stat->line[i].part == beside->part &&
-		    stat_counted(&stat->line[i], group))
+		if (stat->line[i].clock && stat->line[i].part == reference->part &&
+		    stat_is_counted(&stat->line[i], group))
 			perch__mean_add(&clocks, stat->line[i].cell[group].value.mean);
 	return clocks.mean;
 }
@@ -124,10 +124,10 @@ static bool set_rate(struct stat_metric *metric, double count, double ns)
 static bool set_stalled(const struct stat_job *stat, const struct stat_line *line, size_t group,
 			struct stat_metric *metric)
 {
-	double front = mean_of(stat, line, group, PERCH_TYPE_HARDWARE,
-			       PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND);
-	double back = mean_of(stat, line, group, PERCH_TYPE_HARDWARE,
-			      PERCH_COUNT_HW_STALLED_CYCLES_BACKEND);
+	double front = find_mean(stat, line, group, PERCH_TYPE_HARDWARE,
+				 PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND);
+	double back = find_mean(stat, line, group, PERCH_TYPE_HARDWARE,
+				PERCH_COUNT_HW_STALLED_CYCLES_BACKEND);
 	double stalled = front > back ? front : back, instructions = line->cell[group].value.mean;
 
 	if (stalled <= 0 || instructions <= 0)
@@ -171,7 +171,7 @@ static bool first_metric(const struct stat_job *stat, const struct stat_line *li
 	if (is_event(attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CPU_CYCLES))
 		return ns > 0 && set(metric, value / ns, "GHz");
 	if (ratio)
-		base = mean_of(stat, line, group, ratio->base_type, ratio->base_config);
+		base = find_mean(stat, line, group, ratio->base_type, ratio->base_config);
 	if (base > 0)
 		return set_ratio(metric, ratio, value / base);
 	return ns > 0 && set_rate(metric, value, ns);
@@ -182,15 +182,10 @@ size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, s
 {
 	size_t nr;
 
-	if (!stat_counted(line, group))
+	if (!stat_is_counted(line, group))
 		return 0;
 	nr = first_metric(stat, line, group, &metrics[0]);
 	if (is_event(&line->event->attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS))
 		nr += set_stalled(stat, line, group, &metrics[nr]);
 	return nr;
-}
-
-double stat_percent_running(const struct stat_cell *cell)
-{
-	return cell->enabled.mean > 0 ? 100.0 * cell->running.mean / cell->enabled.mean : 100.0;
 }
