@@ -13,7 +13,7 @@ trap 'clean; rm -rf "$dir"' EXIT
 chmod 755 "$dir"
 cd "$dir" || exit 1
 
-verdict() {		# status of a check, its name
+report() {		# status of a check, its name
 	if [ "$1" -eq 0 ]; then
 		echo "ok - $2"
 	else

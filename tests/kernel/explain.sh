@@ -17,7 +17,7 @@ traced() {		# name, status, calls, refused, command...
 	"$@" >stdout 2>out
 	status=$?
 	[ "$status" -eq "$want" ] && grep -Eq "^perch explain: $calls calls? of perf_event_open, $refused refused" out
-	verdict $? "$name"
+	report $? "$name"
 }
 
 traced "a refusal" 0 1 1 "$perch" explain -- "$target" one
@@ -29,60 +29,60 @@ traced "children by fork, vfork and clone" 0 3 3 "$perch" explain -- "$target" c
 traced "exec by a thread that does not lead" 0 2 2 "$perch" explain -- "$target" exec
 traced "exec by another thread during injected system calls" 0 "[0-9]+" 60 timeout -s KILL 60 "$perch" explain -- "$target" overtaken
 ! grep -q "is slow" out
-verdict $? "that exec does not make every system call stop"
+report $? "that exec does not make every system call stop"
 traced "a program under a filter of its own" 0 1 1 "$perch" explain -- "$target" filtered
 "${PERCH_BUILD_ROOT:?}/tests/kernel/refuse_events" 1 "$perch" stat -e mem:0x1000:w -- true 2>out
 grep -q "filter of this process blocks perf_event_open.*where the filter is set" out
-verdict $? "a seccomp filter is reported as the cause, although perf refuses with the same errno"
+report $? "a seccomp filter is reported as the cause, although perf refuses with the same errno"
 traced "signals during probes" 0 200 200 "$perch" explain -- "$target" signals
 traced "a child that is stopped and continued" 0 1 1 "$perch" explain -- "$target" stopped
 traced "a shell's children, and its status" 9 2 2 "$perch" explain -- sh -c "'$target' one; '$target' one; exit 9"
 
 traced "mmap, ioctl and read that fail" 0 1 0 "$perch" explain -- "$target" operations
 grep -q ENOSPC out && ! grep -q ENOTTY out
-verdict $? "the short read is reported, the ioctl of a pipe is not"
+report $? "the short read is reported, the ioctl of a pipe is not"
 traced "three hundred events" 0 300 0 "$perch" explain -- "$target" many
 [ "$(grep -c ENOSPC out)" -ge 1 ]
-verdict $? "a read of the last one is reported"
+report $? "a read of the last one is reported"
 
 for status in 0 7 255; do
 	"$perch" explain -- sh -c "exit $status" 2>out
 	[ $? -eq $status ]
-	verdict $? "exit status $status is returned"
+	report $? "exit status $status is returned"
 done
 "$perch" explain -- sh -c 'kill -KILL $$' 2>out
 [ $? -eq 137 ]
-verdict $? "a killed program: 128 plus the signal"
+report $? "a killed program: 128 plus the signal"
 "$perch" explain -- ./nothing-there 2>out
 [ $? -eq 127 ] && grep -q "no program" out
-verdict $? "a missing program: 127"
+report $? "a missing program: 127"
 "$perch" explain -- "$dir" 2>out
 [ $? -eq 126 ]
-verdict $? "a program that cannot be executed: 126"
+report $? "a program that cannot be executed: 126"
 for status in 0 7; do
 	"$perch" explain -- sh -c "'$target' one; exit $status" 2>&-
 	[ $? -eq $status ] && { "$perch" explain -- sh -c "'$target' one; exit $status" 2>/dev/full; [ $? -eq $status ]; }
-	verdict $? "exit status $status is returned if stderr is closed or full"
+	report $? "exit status $status is returned if stderr is closed or full"
 done
 "$perch" explain -- ./nothing-there 2>&-
 [ $? -eq 127 ]
-verdict $? "a missing program with stderr closed: 127"
+report $? "a missing program with stderr closed: 127"
 "$perch" explain -o /dev/full -- "$target" one 2>out
 [ $? -eq 1 ] && grep -q "No space left" out
-verdict $? "the file of -o cannot be written: 1"
+report $? "the file of -o cannot be written: 1"
 "$perch" explain -- "$target" threads 2>out
 [ "$(grep -c "^perch explain: call 1 of perf_event_open: E.* 99 more times.*(calls 2 to 100)$" out)" -eq 1 ] && ! grep -q '^ .*again:' out
-verdict $? "repeated refusals are counted in one line"
+report $? "repeated refusals are counted in one line"
 "$perch" explain -v -- "$target" threads 2>out
 [ "$(grep -c "^perch explain: call .*EINVAL" out)" -eq 100 ] && ! grep -q "more times" out
-verdict $? "-v prints each in full"
+report $? "-v prints each in full"
 [ "$(echo word | "$perch" explain -- cat 2>out)" = word ]
-verdict $? "stdin and stdout are the program's"
+report $? "stdin and stdout are the program's"
 
 { "$perch" explain -- sh -c "'$target' one; sleep 0.2; '$target' one; touch reached" 2>&1 >/dev/null; } | head -1 >out
 for ((i = 0; i < 100; i++)); do [ -e reached ] && break; sleep 0.05; done
 [ -e reached ]
-verdict $? "a closed pipe as stderr does not end the program"
+report $? "a closed pipe as stderr does not end the program"
 
 # Signals sent to perch reach the program.
 for signal in INT TERM USR1; do
@@ -95,7 +95,7 @@ for signal in INT TERM USR1; do
 	status=$?
 	case $signal in INT) want=41 ;; TERM) want=143 ;; *) want=138 ;; esac
 	[ $status -eq $want ]
-	verdict $? "SIG$signal is passed on to the program"
+	report $? "SIG$signal is passed on to the program"
 done
 
 # A running process.
@@ -109,30 +109,30 @@ for ((i = 0; i < 100; i++)); do grep -q "tracing process" out && break; sleep 0.
 kill -USR1 $pid
 for ((i = 0; i < 100; i++)); do grep -q EINVAL out && break; sleep 0.05; done
 grep -q EINVAL out
-verdict $? "-p: an open call of a running process"
+report $? "-p: an open call of a running process"
 kill -INT $watcher
 wait $watcher
 [ $? -eq 0 ] && grep -q '^TracerPid:.*[^0-9]0$' /proc/$pid/status
-verdict $? "-p: Ctrl-C detaches the process"
+report $? "-p: Ctrl-C detaches the process"
 kill -USR1 $pid
 wait $pid
 [ $? -eq 5 ]
-verdict $? "-p: the detached process runs to its end"
+report $? "-p: the detached process runs to its end"
 "$perch" explain -p $pid 2>out
 [ $? -eq 1 ] && grep -q "no process" out
-verdict $? "-p: a missing process"
+report $? "-p: a missing process"
 
 if [ "$(id -u)" -eq 0 ] && "${nobody[@]}" "$perch" --version >/dev/null 2>&1 && "${nobody[@]}" test -x "$target"; then
 	traced "an ordinary user's program" 0 3 3 "${nobody[@]}" "$perch" explain -- "$target" children
 	traced "an ordinary user's descriptors" 0 300 0 "${nobody[@]}" "$perch" explain -- "$target" many
 	grep -q ENOSPC out
-	verdict $? "an ordinary user's reads"
+	report $? "an ordinary user's reads"
 	traced "a program that drops its privileges" 0 1 0 "$perch" explain -- "$target" dropped
 	grep -q ENOSPC out
-	verdict $? "its reads are reported too"
+	report $? "its reads are reported too"
 	"${nobody[@]}" "$perch" explain -p $$ 2>out
 	[ $? -eq 1 ] && grep -q "belongs to user" out
-	verdict $? "-p: another user's process"
+	report $? "-p: another user's process"
 else
 	skip "an ordinary user's programs" "not root, or an ordinary user cannot reach the build"
 fi

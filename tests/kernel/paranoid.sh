@@ -36,7 +36,7 @@ level() {
 	now=$1
 }
 
-verdict() {		# status of a check, its name
+report() {		# status of a check, its name
 	if [ "$1" -eq 0 ]; then
 		echo "ok - at $now, $2"
 	else
@@ -53,7 +53,7 @@ counts() {		# event, the name it is shown by, least value, what is checked, furt
 	shift 4
 	perch stat -x, "$@" -e "$event" -- sh -c 'sleep 0.01; :'
 	[ $? -eq 0 ] && [ "$(value "$shown")" -ge "$least" ] 2> /dev/null
-	verdict $? "$name"
+	report $? "$name"
 }
 
 records() {		# what is checked, further arguments
@@ -62,7 +62,7 @@ records() {		# what is checked, further arguments
 	rm -f data
 	perch record -o data "$@" -- dd if=/dev/zero of=/dev/null bs=4k count=20000
 	[ $? -eq 0 ] && grep -q 'samples)' "$dir/out" && [ -s data ]
-	verdict $? "$name"
+	report $? "$name"
 }
 
 # A refusal ends with status 1 and one sentence that has the value now and the value that would do.
@@ -71,7 +71,7 @@ refused() {		# value that would do, what is checked, arguments
 	shift 2
 	perch "$@"
 	[ $? -eq 1 ] && grep -q -- "kernel.perf_event_paranoid <= $needed (currently $now)" "$dir/out"
-	verdict $? "$name"
+	report $? "$name"
 }
 
 kernel_is_seen() {	# of the recording in the file data
@@ -85,14 +85,14 @@ counts context-switches context-switches:u 0 "and is what is left of an event of
 counts page-faults:u page-faults:u 10 "what asks for user space alone is as asked for"
 records "user space is sampled" -e cpu-clock
 grep -q 'user space only' "$dir/out"
-verdict $? "which is said"
+report $? "which is said"
 ! kernel_is_seen
-verdict $? "and no sample is of the kernel"
+report $? "and no sample is of the kernel"
 # The name says so, as if the user had written it: letters of a group are not the event's own.
 shown() {		# names that stat has, in one line; the events
 	perch stat -x, -e "$2" -- true
 	[ "$(cut -d, -f3 "$dir/out" | tr '\n' ' ')" = "$1 " ]
-	verdict $? "$2 is shown as $1"
+	report $? "$2 is shown as $1"
 }
 for modifier in S W D; do
 	shown 'task-clock:u page-faults:u' "{task-clock,page-faults}:$modifier"
@@ -107,7 +107,7 @@ rm -f data
 perch record -vv -o data -e '{cpu-clock,page-faults}:S,task-clock/name=x/,cs:p' -- true
 [ "$(sed -n 's/^perch record: event \(.*\): type .*/\1/p' "$dir/out" | grep -v dummy | tr '\n' ' ')" = \
 	'cpu-clock:u page-faults:u x:u cs:pu ' ]
-verdict $? "record names events as stat does"
+report $? "record names events as stat does"
 refused 1 "the kernel's side alone is refused" stat -e context-switches:k -- true
 refused 1 "as it is to record" record -o data -e cpu-clock:k -- true
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true
@@ -121,13 +121,13 @@ counts context-switches context-switches 1 "context switches are counted"
 counts context-switches:k context-switches:k 1 "the kernel's side alone is counted"
 records "the kernel is sampled too" -e cpu-clock
 kernel_is_seen
-verdict $? "its addresses are in the samples"
+report $? "its addresses are in the samples"
 records "or alone" -e cpu-clock:k
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true
 refused 0 "all CPUs are refused to record" record -o data -a -e cpu-clock -- true
 perch stat -p $$ -e page-faults:u -- true
 [ $? -eq 1 ] && grep -q "process $$ " "$dir/out" && ! grep -q "sysctl kernel.perf_event_paranoid" "$dir/out"
-verdict $? "another user's process is refused whatever the level, and it is not blamed"
+report $? "another user's process is refused whatever the level, and it is not blamed"
 
 # ---- 0: whole CPUs ----
 level 0
@@ -157,17 +157,17 @@ if [ -s "$dir/tracing/events/sched/sched_switch/id" ] && traced --version; then
 		sides=$([ "$number" -eq 2 ] && echo :u)
 		traced stat -x, -e sched:sched_switch -- sleep 0.01
 		[ $? -eq 0 ] && [ "$(value "sched:sched_switch$sides")" -ge $((number < 2)) ]
-		verdict $? "tracepoints are counted"
+		report $? "tracepoints are counted"
 		traced record -o data -e syscalls:sys_enter_clock_nanosleep -- sleep 0.01
 		[ $? -eq 0 ] && grep -q 'samples)' "$dir/out"
-		verdict $? "system calls of one's own processes are recorded"
+		report $? "system calls of one's own processes are recorded"
 		traced record -o data -e sched:sched_switch -- sleep 0.01
 		if [ "$number" -eq -1 ]; then
 			[ $? -eq 0 ] && grep -Eq '\([1-9][0-9]* samples\)' "$dir/out"
-			verdict $? "other tracepoints are recorded"
+			report $? "other tracepoints are recorded"
 		else
 			[ $? -eq 1 ] && grep -q "kernel.perf_event_paranoid <= -1 (currently $number)" "$dir/out"
-			verdict $? "the raw data of other tracepoints is refused"
+			report $? "the raw data of other tracepoints is refused"
 		fi
 	done
 else
@@ -180,12 +180,12 @@ perch stat -x, -e page-faults:u -- true
 status=$?
 if [ $status -eq 0 ]; then
 	[ "$(value page-faults:u)" -ge 1 ]
-	verdict $? "user space is counted: this kernel has no such level"
+	report $? "user space is counted: this kernel has no such level"
 else
 	[ $status -eq 1 ] && grep -q "<= 2 (currently 3)" "$dir/out" && grep -q "sysctl kernel.perf_event_paranoid=2" "$dir/out"
-	verdict $? "everything is refused"
+	report $? "everything is refused"
 fi
 perch stat -a -e page-faults -- true
 [ $? -eq 1 ] && grep -q '(currently 3)' "$dir/out"
-verdict $? "all CPUs are refused"
+report $? "all CPUs are refused"
 exit $failed

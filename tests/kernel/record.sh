@@ -15,7 +15,7 @@ refuses() {
 	record "$@"
 	local got=$?
 	[ $got -eq "$wanted" ] && grep -q -- "$message" out
-	verdict $? "$name: status $wanted"
+	report $? "$name: status $wanted"
 }
 
 # Number of samples, or of other records, in a file.
@@ -34,40 +34,40 @@ record -o probe.data -- true || { echo "skipped: cannot record here: $(cat out)"
 
 # ---- programs ----
 record -o a.data -- sh -c "$burn"
-verdict $? "records a program"
+report $? "records a program"
 at_least a.data SAMPLE 50
-verdict $? "its samples are in the file"
+report $? "its samples are in the file"
 grep -q '^\[ perch record: Woken up [0-9]* times to write data \]$' out &&
 	grep -q '^\[ perch record: Captured and wrote [0-9.]* MB a.data ([0-9]* samples) \]$' out
-verdict $? "prints size and samples as perf does"
+report $? "prints size and samples as perf does"
 
 record -o t.data -- sh -c "sh -c '$burn' & $burn; wait"
 at_least t.data FORK 1 && at_least t.data COMM 3
-verdict $? "records child processes"
+report $? "records child processes"
 record -i -o i.data -- sh -c "sh -c '$burn'; exit 0"
 [ "$(count i.data COMM)" = 2 ]
-verdict $? "--no-inherit: no child processes"
+report $? "--no-inherit: no child processes"
 
 record -e cpu-clock:u,page-faults -e context-switches -o m.data -- sh -c "$burn"
 "$perch" report --stats -i m.data > out 2>&1
 grep -q '^cpu-clock:u stats:' out && grep -q '^page-faults stats:' out
-verdict $? "several events in one file"
+report $? "several events in one file"
 record -e '{cpu-clock,page-faults}' -o g.data -- sh -c "$burn" && at_least g.data SAMPLE 50
-verdict $? "a group of events"
+report $? "a group of events"
 record -F max -o f.data -- sh -c "$burn" && [ "$(count f.data SAMPLE)" -gt "$(count a.data SAMPLE)" ]
-verdict $? "-F max samples more often than the default"
+report $? "-F max samples more often than the default"
 record -c 10000000 -e cpu-clock -o c.data -- sh -c "$burn" && at_least c.data SAMPLE 3
-verdict $? "-c samples by events"
+report $? "-c samples by events"
 record -m 16K -q -o q.data -- true
 [ $? -eq 0 ] && [ ! -s out ]
-verdict $? "-q prints nothing"
+report $? "-q prints nothing"
 
 if record -e raw_syscalls:sys_enter -o r.data -- ls; then
 	at_least r.data SAMPLE 20
-	verdict $? "a tracepoint is sampled each time"
+	report $? "a tracepoint is sampled each time"
 	if command -v perf > /dev/null; then
 		perf script -i r.data 2> out | grep -q 'raw_syscalls:sys_enter: NR [0-9]'
-		verdict $? "... and perf decodes its fields"
+		report $? "... and perf decodes its fields"
 	fi
 else
 	echo "ok - a tracepoint # skip $(head -1 out)"
@@ -76,10 +76,10 @@ fi
 # ---- exit status ----
 record -o a.data -- sh -c 'exit 7'
 [ $? -eq 7 ]
-verdict $? "exit status of the program"
+report $? "exit status of the program"
 record -o a.data -- sh -c 'kill -KILL $$'
 [ $? -eq 137 ]
-verdict $? "128 + 9 for a program killed by signal 9"
+report $? "128 + 9 for a program killed by signal 9"
 
 # ---- signals ----
 signal() {	# name, expected status
@@ -91,9 +91,9 @@ signal() {	# name, expected status
 	kill -s "$1" $recorder
 	wait $recorder
 	[ $? -eq "$2" ] && at_least s.data SAMPLE 10 && ! kill -0 "$program" 2> /dev/null
-	verdict $? "SIG$1 ends recorder and program, and the file is complete"
+	report $? "SIG$1 ends recorder and program, and the file is complete"
 	! "$perch" report --header -i s.data 2>&1 | grep -q 'is incomplete' && "$perch" report --header -i s.data | grep -q cmdline
-	verdict $? "... with its header features"
+	report $? "... with its header features"
 	rm -f s.data
 }
 signal INT 130
@@ -109,24 +109,24 @@ before=$(date +%s%N)
 kill -INT $recorder
 wait $recorder
 [ $? -eq 130 ] && [ $(($(date +%s%N) - before)) -lt 1900000000 ]
-verdict $? "does not wait for a program that ignores SIGINT"
+report $? "does not wait for a program that ignores SIGINT"
 
 # ---- files ----
 echo old > keep.data
 record -o keep.data -- true
 grep -q old keep.data.old
-verdict $? "an existing file is renamed to FILE.old"
+report $? "an existing file is renamed to FILE.old"
 for program in ./missing missing; do
 	echo old > keep.data
 	refuses "missing program $program" 127 "there is no program '$program'" -o keep.data -- $program
 	grep -q old keep.data
-	verdict $? "... and the old file is unchanged"
+	report $? "... and the old file is unchanged"
 done
 echo text > not-executable
 echo old > keep.data
 refuses "not executable" 126 "not executable" -o keep.data -- ./not-executable
 grep -q old keep.data
-verdict $? "... and the old file is unchanged"
+report $? "... and the old file is unchanged"
 refuses "output in a missing directory" 1 "cannot be written: No such file" -o missing/a.data -- true
 refuses "output that is a directory" 1 "is a directory" -o . -- true
 
@@ -134,23 +134,23 @@ refuses "output that is a directory" 1 "is a directory" -o . -- true
 sh -c "$forever" &
 busy=$!
 record -p $busy -o p.data -- sleep 0.5
-verdict $? "-p while a program runs"
+report $? "-p while a program runs"
 at_least p.data SAMPLE 100 && at_least p.data MMAP2 2
-verdict $? "... samples the process, and has its earlier mappings"
+report $? "... samples the process, and has its earlier mappings"
 record -t $busy -o p.data -- sleep 0.2 && at_least p.data SAMPLE 20
-verdict $? "-t"
+report $? "-t"
 (sleep 0.5; kill $busy) &
 timeout 10 "$perch" record -p $busy -o p.data > out 2>&1
-verdict $? "-p ends when the process does"
+report $? "-p ends when the process does"
 wait $busy 2> /dev/null
 refuses "a process that has ended" 1 "no process $busy" -p $busy
 refuses "not a list of pids" 2 "expected numbers" -p 1,x
 
 if record -a -o w.data -- sleep 0.3; then
 	at_least w.data SAMPLE 50 && at_least w.data COMM 5
-	verdict $? "-a samples all processes"
+	report $? "-a samples all processes"
 	record -C 0 -o w.data -- sleep 0.2 && at_least w.data SAMPLE 20
-	verdict $? "-C 0"
+	report $? "-C 0"
 else
 	echo "ok - -a and -C # skip not permitted: $(tail -1 out)"
 fi
@@ -160,7 +160,7 @@ limit=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
 refuses "--strict-freq above the limit" 2 "needs kernel.perf_event_max_sample_rate >= $((limit + 1)) (currently $limit)" \
 	--strict-freq -F $((limit + 1)) -- true
 record -e cpu-clock -F $((limit + 1)) -o a.data -- true && grep -q "(currently $limit): sampling at $limit Hz" out
-verdict $? "a frequency above the limit: lowered, with a message"
+report $? "a frequency above the limit: lowered, with a message"
 refuses "-F and -c" 2 "exclude each other" -F 100 -c 100 -- true
 refuses "-F is not a number" 2 "not a number" -F often -- true
 refuses "an unknown event" 2 "cpu-clokc" -e cpu-clokc -- true
@@ -173,10 +173,10 @@ starts() {
 	sed -n "/^  .*$1/s/$1.*//p" out | tr -d '\n' | LC_ALL=C.UTF-8 wc -m
 }
 [ "$(caret)" -gt 10 ] && [ "$(caret)" = "$(starts nosuch)" ]
-verdict $? "... a caret below it"
+report $? "... a caret below it"
 refuses "an error after characters of two bytes" 2 "no file '/nö/ü'" -e 'uprobe:/nö/ü:main,faults' -- true
 [ "$(caret)" = "$(starts '\/nö')" ]
-verdict $? "... a caret below it"
+report $? "... a caret below it"
 refuses "nothing to record" 2 "name a program"
 refuses "-p and -a" 2 "choose one" -p 1 -a
 refuses "a CPU that does not exist" 1 "CPU 60000" -C 60000 -- true
@@ -189,11 +189,11 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/
 	nobody="setpriv --reuid=65534 --regid=65534 --clear-groups ./here record"
 	if $nobody -o n.data -- sh -c "$burn" > out 2>&1; then
 		grep -q 'user space only' out && at_least n.data SAMPLE 20
-		verdict $? "an unprivileged user: user space only, with a message"
+		report $? "an unprivileged user: user space only, with a message"
 	elif grep -q paranoid out; then
 		echo "ok - an unprivileged user # skip $(head -1 out)"
 	else
-		verdict 1 "an unprivileged user: user space only, with a message"
+		report 1 "an unprivileged user: user space only, with a message"
 	fi
 fi
 
@@ -202,16 +202,16 @@ if "$perch" stat -x, -e cycles -- true 2>&1 | grep -q 'not supported'; then
 	for event in cycles cycles:u cycles:pp cpu-cycles cycles/name=x/ '{cycles,page-faults}'; do
 		"$perch" record -o a.data -e "$event" -- sh -c "$burn" > out 2>&1 &&
 			grep -q 'sampling by the timer cpu-clock' out && at_least a.data SAMPLE 10
-		verdict $? "$event: replaced by the timer, with a message"
+		report $? "$event: replaced by the timer, with a message"
 	done
 	"$perch" record -o a.data -e cycles:u -- sh -c "$burn" > out 2>&1 && "$perch" report --stats -i a.data > out 2>&1 &&
 		grep -q '^cpu-clock:u stats:' out
-	verdict $? "the replacement has its own name and the modifier u"
+	report $? "the replacement has its own name and the modifier u"
 	"$perch" record -q -o a.data -e cycles -- sh -c "$burn" > out 2>&1 && [ ! -s out ]
-	verdict $? "-q: without the message"
+	report $? "-q: without the message"
 	"$perch" record -o a.data -e cycles,instructions -- true > out 2>&1
 	[ $? -eq 1 ] && [ "$(wc -l < out)" -eq 1 ] && grep -q '^perch record: instructions: .*this machine has none' out
-	verdict $? "an event without a replacement is refused by name, with the reason"
+	report $? "an event without a replacement is refused by name, with the reason"
 else
 	skip "replacement of cycles" "this machine counts cycles"
 fi

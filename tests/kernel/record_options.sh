@@ -18,7 +18,7 @@ refuses() {		# name, exit status, a part of the message, options
 	record "$@"
 	local got=$?
 	[ $got -eq "$wanted" ] && grep -q -e "$message" out
-	verdict $? "refuses $name: status $wanted"
+	report $? "refuses $name: status $wanted"
 }
 
 # Number of samples, or of other records, in the file.
@@ -45,18 +45,18 @@ record -e cpu-clock -- true || { echo "skipped: cannot record here: $(cat out)";
 printf 'cpu-clock	# a timer\n\n# nothing here\npage-faults\n' > events
 record --event-file events -- sh -c "$burn" && "$perch" report --stats -i a.data > out 2>&1 &&
 	grep -q '^cpu-clock stats:' out && grep -q '^page-faults stats:' out
-verdict $? "--event-file"
+report $? "--event-file"
 record -e '{cpu-clock,page-faults}:S' -- sh -c "$burn" && at_least SAMPLE 20 &&
 	[ "$("$perch" script -i a.data 2> /dev/null | grep -c page-faults)" -eq 0 ]
-verdict $? "a group with S: only the leader samples"
+report $? "a group with S: only the leader samples"
 record -e cpu-clock/period=1000000/ -e page-faults/period=1/ -F 100 -vv -- sh -c "$burn" &&
 	[ "$(grep -c 'sample_period, sample_freq }  *1000000$' out)" -ge 1 ]
-verdict $? "a term's period wins over -F"
+report $? "a term's period wins over -F"
 record -n -e cpu-clock -- sh -c "$burn" && [ "$(count SAMPLE)" -eq 0 ] && at_least COMM 1
-verdict $? "-n: no samples, but COMM records"
+report $? "-n: no samples, but COMM records"
 record -vv -e cpu-clock -c 250000 -- true && grep -q '^perf_event_attr:$' out && [ "$(field sample_type)" = "IP|TID|TIME" ] &&
 	grep -q '^sys_perf_event_open: pid [0-9]*  cpu 0  group_fd -1  flags 0x8 = [0-9]*$' out
-verdict $? "-vv prints attrs and perf_event_open calls"
+report $? "-vv prints attrs and perf_event_open calls"
 
 filter() {
 	record -a -e sched:sched_switch --filter 'prev_pid == 0' -- sleep 0.2 || return 77
@@ -65,7 +65,7 @@ filter() {
 if filter; then
 	# of swapper alone
 	[ "$("$perch" script -i a.data 2> /dev/null | grep sched_switch | grep -vc '^ *swapper')" -eq 0 ]
-	verdict $? "--filter: the file has only matching samples"
+	report $? "--filter: the file has only matching samples"
 	refuses "a filter on an unknown field" 2 "no field 'nofield'" -a -e sched:sched_switch --filter 'nofield == 1' -- true
 else
 	echo "ok - --filter # skip tracepoints cannot be recorded here: $(head -1 out)"
@@ -77,19 +77,19 @@ refuses "a filter before any event" 2 "filter" --filter 'x == 1' -e cpu-clock --
 record -e cpu-clock -- sh -c "$burn; sleep 0.3"
 without=$(count SAMPLE)
 record -e cpu-clock -D 250 -- sh -c "$burn; sleep 0.3" && [ "$(count SAMPLE)" -lt $((without / 2)) ] && at_least MMAP2 2
-verdict $? "-D: later samples, and all mappings"
+report $? "-D: later samples, and all mappings"
 record -e cpu-clock -D -1 -- sh -c "$burn" && [ "$(count SAMPLE)" -eq 0 ] && at_least MMAP2 2
-verdict $? "-D -1: no samples"
+report $? "-D -1: no samples"
 record -e cpu-clock -D 50-100,200-250 -- timeout 0.4 sh -c "$forever"
 spans=$("$perch" script -i a.data 2> /dev/null | awk '/cpu-clock/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) {
 	time = $i + 0; if (last && time - last > 0.04) gaps++; last = time } } END { print gaps + 1 }')
 [ "$spans" -eq 2 ]
-verdict $? "-D 50-100,200-250: two enable windows"
+report $? "-D 50-100,200-250: two enable windows"
 record -e cpu-clock -F 10000 --max-size 100K -- timeout 20 sh -c "$forever"
 [ $? -eq 143 ] && grep -q "has reached --max-size" out && [ "$(stat -c %s a.data)" -ge 102400 ]
-verdict $? "--max-size ends recording and program"
+report $? "--max-size ends recording and program"
 record -e cpu-clock -m 3 -- true && grep -q "rounded up to 4 pages" out
-verdict $? "-m is not a power of two"
+report $? "-m is not a power of two"
 refuses "a period of 0" 2 "must be above 0" -c 0 -- true
 refuses "windows that are not ascending" 2 "-D 5-3" -D 5-3 -- true
 refuses "not a size" 2 "max-size" --max-size lots -- true
@@ -104,7 +104,7 @@ adds() {		# bit of sample_type, options
 	local rc=$?
 	case "|$(field sample_type)|" in *"|$bit|"*) ;; *) rc=1 ;; esac
 	[ $rc -eq 0 ] && at_least SAMPLE 20
-	verdict $? "$*: $bit"
+	report $? "$*: $bit"
 }
 adds ADDR -d
 adds DATA_SRC -d
@@ -129,9 +129,9 @@ else
 	echo "ok - page sizes # skip this kernel has none: $(head -1 out)"
 fi
 record -vv -e cpu-clock --user-regs=0x3 -- true && [ "$(field sample_regs_user)" = 0x3 ]
-verdict $? "--user-regs by a mask"
+report $? "--user-regs by a mask"
 "$perch" record --user-regs=? > out && grep -q '^available registers: ' out
-verdict $? "--user-regs=? lists the registers"
+report $? "--user-regs=? lists the registers"
 refuses "an unknown register" 2 "no register 'q9'" --user-regs=q9 -- true
 refuses "an unknown branch type" 2 "no branch type 'sideways'" -j any,sideways -- true
 refuses "branches of a timer" 1 "branch" -e cpu-clock -b -- true
@@ -148,27 +148,27 @@ if [ -r /sys/kernel/tracing/events/sched/sched_switch/id ]; then
 	for filter in 'common_pid != 7 && cpu >= 0' 'prev_comm != "a && zork > 1"' '!(prev_pid & 1) || next_comm ~ "x*"' \
 		'CPU >= 0' "next_comm != 'zork == 1'"; do
 		record -e sched:sched_switch --filter "$filter" -- true
-		verdict $? "accepts the filter $filter"
+		report $? "accepts the filter $filter"
 	done
 fi
 
 # ---- probes ----
 if record -e "uprobe:$perch:main" -- "$perch" --version; then
 	[ "$(count SAMPLE)" = 1 ]
-	verdict $? "a probe is sampled each time"
+	report $? "a probe is sampled each time"
 	# the kernel would read the path of the probe from the forking process, and fail the fork
 	record -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'does not count children and new threads' out
-	verdict $? "a probed program can fork"
+	report $? "a probed program can fork"
 	record -e "{cpu-clock,uprobe:$perch:main}" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(grep -c '^perch version' out)" = 2 ]
-	verdict $? "... in a group too"
+	report $? "... in a group too"
 	"$perch" stat -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" > out 2>&1 &&
 		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'does not count children and new threads' out
-	verdict $? "... and under stat"
+	report $? "... and under stat"
 	record -a -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(count SAMPLE)" -ge 2 ]
-	verdict $? "-a: a probe records child processes"
+	report $? "-a: a probe records child processes"
 else
 	echo "ok - probes # skip $(head -1 out)"
 fi
@@ -176,7 +176,7 @@ fi
 # the kernel exchanges the ids of two equal software events, so their samples need the same fields
 record -e faults/period=3/,faults -- sh -c "$burn" && at_least SAMPLE 4 && "$perch" script -i a.data > out 2>&1 &&
 	! grep -q 'cannot be decoded' out
-verdict $? "two equal events, one with a period"
+report $? "two equal events, one with a period"
 
 # ---- lost records ----
 # the recorder is stopped meanwhile, so no LOST record counts the last lost records
@@ -185,7 +185,7 @@ verdict $? "two equal events, one with a period"
 lost=$(sed -n 's/.*: \([0-9]*\) records were lost.*/\1/p' out)
 [ "${lost:-0}" -gt 500 ] && at_least LOST_SAMPLES 1 &&
 	"$perch" report --stdio -i a.data 2> /dev/null | grep -q "^# Total Lost Samples: $lost$"
-verdict $? "all lost records are reported"
+report $? "all lost records are reported"
 "$perch" record -m 1 -c 1 -e page-faults,minor-faults -o a.data -- sh -c 'kill -STOP $PPID; for i in 1 2 3 4 5 6 7 8; do
 	dd if=/dev/zero of=/dev/null bs=4M count=1 2> /dev/null; done; kill -CONT $PPID' > out 2>&1
 lost=$(sed -n 's/.*: \([0-9]*\) records were lost.*/\1/p' out)
@@ -195,21 +195,21 @@ in_file=$("$perch" dump -i a.data 2> /dev/null |
 	awk '$2 ~ /^[A-Z]/ { one = $2 == "LOST_SAMPLES" && /minor-faults/ } one && $1 == "lost" { sum += $2 }
 		END { print sum }')
 [ "${lost:-0}" -gt 500 ] && [ "$places" = "$lost" ] && [ "${of_one:-0}" -gt 200 ] && [ "$of_one" = "$in_file" ]
-verdict $? "... by event and CPU"
+report $? "... by event and CPU"
 
 # ---- other records ----
 record -e cpu-clock --switch-events -- sh -c "sleep 0.05; sleep 0.05; $burn" && at_least SWITCH 4
-verdict $? "--switch-events"
+report $? "--switch-events"
 record -e cpu-clock --namespaces -p $$ -- sleep 0.05 && at_least NAMESPACES 1
-verdict $? "--namespaces"
+report $? "--namespaces"
 record -e cpu-clock --namespaces -- true && at_least NAMESPACES 1
-verdict $? "--namespaces of the program itself"
+report $? "--namespaces of the program itself"
 record -e cpu-clock --all-cgroups -- sh -c "$burn" && at_least CGROUP 1
-verdict $? "--all-cgroups"
+report $? "--all-cgroups"
 record -s -e cpu-clock -- sh -c "sh -c '$burn'; exit 0" && at_least READ 1
-verdict $? "-s: counts of ended tasks"
+report $? "-s: counts of ended tasks"
 record -e cpu-clock -- true && at_least ID_INDEX 1 && at_least THREAD_MAP 1 && at_least CPU_MAP 1
-verdict $? "maps of ids, threads and CPUs"
+report $? "maps of ids, threads and CPUs"
 
 before=$(awk '{ print $1 }' /proc/uptime)
 record -k boottime -e cpu-clock -- sh -c "$burn"
@@ -218,11 +218,11 @@ after=$(awk '{ print $1 }' /proc/uptime)
 "$perch" script -i a.data 2> /dev/null | awk -v before="$before" -v after="$after" '/cpu-clock/ {
 	for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) { nr++; if ($i + 0 < before - 1 || $i + 0 > after + 1) wrong++ }
 } END { exit !(nr > 10 && !wrong) }' && [ $rc -eq 0 ]
-verdict $? "-k boottime: times of samples"
+report $? "-k boottime: times of samples"
 # hardware cycles do not support that clock
 if record -- true && grep -q "no hardware cycle counter" out; then
 	record -k realtime -- true
-	verdict $? "-k realtime without -e"
+	report $? "-k realtime without -e"
 fi
 refuses "an unknown clock" 2 "-k sundial" -k sundial -- true
 
@@ -233,9 +233,9 @@ record -e cpu-clock -p $busy -C 0 -- sleep 0.3 && [ "$(count SAMPLE)" -ge 0 ] &&
 	! "$perch" report --stats -i a.data | grep -q 'LOST' && record -vv -e cpu-clock -p $busy -C 0 -- true &&
 	[ "$(grep -c "pid $busy  cpu 0 " out)" = 2 ] &&
 	[ "$(grep -c 'cpu 1 ' out)" -le 1 ]	# on other CPUs only the tracking event
-verdict $? "-p with -C: the process, on these CPUs"
+report $? "-p with -C: the process, on these CPUs"
 record -e cpu-clock -a -- sleep 0.2 && "$perch" report --stats -i a.data | grep -q '^dummy stats:'
-verdict $? "-a: a tracking event"
+report $? "-a: a tracking event"
 refuses "-G without CPUs" 2 "-G needs CPUs" -e cpu-clock -G x -- true
 refuses "-G before any event" 2 "no -e before" -a -G x -- true
 refuses "more cgroups than events" 2 "there are more cgroups than events" -a -e cpu-clock -G a,b -- true
@@ -244,7 +244,7 @@ refuses "a cgroup that does not exist" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-
 # ---- refusals of the kernel: the message names the event, and an option as the remedy ----
 refuses "branches of a clock" 1 "cpu-clock: .*cannot record branch stacks.*Leave out -b" -e cpu-clock -b -- true
 ! grep -q BRANCH_STACK out
-verdict $? "... without names of the library"
+report $? "... without names of the library"
 refuses "--call-graph lbr of a clock" 1 "Leave out .*--call-graph lbr" -e cpu-clock --call-graph lbr -- true
 refuses "an unknown software event" 1 "1:99: there is no software event.*'perch list sw'" -e 1:99 -- true
 refuses "aux-output of a clock" 1 "Leave out the term aux-output" -e cpu-clock/aux-output/ -- true
@@ -263,7 +263,7 @@ if [ -n "$mount" ] && mkdir "$mount/perch-test-$$" 2> /dev/null; then
 	echo $busy > "$cgroup/cgroup.procs"
 	record -a -e cpu-clock -G "perch-test-$$" -- sh -c "$burn; sleep 0.2" && at_least SAMPLE 10 &&
 		! "$perch" script -i a.data 2> /dev/null | grep cpu-clock | grep -vq " $busy "
-	verdict $? "-G: samples only of its processes"
+	report $? "-G: samples only of its processes"
 else
 	echo "ok - -G # skip cannot make a cgroup"
 fi
@@ -272,7 +272,7 @@ if [ "$(nproc)" -gt 1 ] && record -e cpu-clock:u -C 0 -- taskset -c 1 sh -c "sle
 		taskset -pc 0 \$BASHPID > /dev/null; $burn'"; then
 	"$perch" script -i a.data 2> /dev/null | awk '/cpu-clock:u/ { ours = /^ *bash / } ours && /\(.*bash\)/ { known++ }
 		END { exit known < 5 }'
-	verdict $? "-C: mappings that a program made on other CPUs"
+	report $? "-C: mappings that a program made on other CPUs"
 else
 	echo "ok - -C and other CPUs # skip $(nproc) CPUs: $(head -1 out)"
 fi

@@ -78,7 +78,7 @@ refuses() {		# name, a part of the message, arguments
 	shift 2
 	record "$@" -- true
 	[ $? -eq 2 ] && grep -q -- "$message" out
-	verdict $? "$name"
+	report $? "$name"
 }
 
 record -o probe.data -- true || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
@@ -87,58 +87,58 @@ record --overwrite -o probe.data -- true || { echo "skipped: no overwrite rings 
 # ---- --overwrite without --switch-output ----
 record --overwrite -o a.data -- sh -c "[ ! -e a.data ] || exit 9; $burn; [ ! -e a.data ] || exit 9; exit 3"
 [ $? -eq 3 ]
-verdict $? "no file before the end, and the exit status of the program"
+report $? "no file before the end, and the exit status of the program"
 at_least a.data SAMPLE 50 && alone a.data
-verdict $? "the last snapshot can be read alone"
+report $? "the last snapshot can be read alone"
 grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB a.data \([0-9]+ samples\) \]$' out
-verdict $? "prints size and samples"
+report $? "prints size and samples"
 
 record --overwrite -m 1 -F 10000 -e cpu-clock -o w.data -- sh -c "$burn; $burn"
 grep -Eq 'samples, the newest; [0-9.]+ MB of older ones were overwritten' out &&
 	! grep -q ' 0.000 MB of older ones' out
-verdict $? "overwritten bytes are reported"
+report $? "overwritten bytes are reported"
 # two rings of one page; a record has at least 40 bytes
 [ "$(count w.data SAMPLE)" -le 210 ] && at_least w.data SAMPLE 20
-verdict $? "a small ring keeps only the newest samples"
+report $? "a small ring keeps only the newest samples"
 
 # perch dump prints records in the order of the file
 record --overwrite -a -F 1000 -e cpu-clock -o o.data -- sh -c "$burn & $burn; wait"
 "$perch" dump -i o.data 2> /dev/null | awk '/ SAMPLE / { in_sample = 1 } !NF { in_sample = 0 }
 	in_sample && $1 == "time" { print $2 } in_sample && $1 == "cpu" { print $2 > "cpus" }' > times
 [ "$(wc -l < times)" -ge 50 ] && sort -c -n times && { [ "$(nproc)" -eq 1 ] || [ "$(sort -u cpus | wc -l)" -ge 2 ]; }
-verdict $? "samples of several rings are sorted by time in the file"
+report $? "samples of several rings are sorted by time in the file"
 
 "$perch" record --overwrite -F 1000 -o u.data -- sh -c "kill -USR2 \$PPID; $burn" > out 2>&1
 [ $? -eq 0 ] && [ -e u.data ] && ! nr_files u.data 1
-verdict $? "SIGUSR2 is ignored without --switch-output"
+report $? "SIGUSR2 is ignored without --switch-output"
 
 # ---- --overwrite with --switch-output ----
 begin --overwrite --switch-output -F 2000 -e cpu-clock -o s.data
 [ ! -e s.data ] && ! nr_files s.data 1
-verdict $? "no file before SIGUSR2"
+report $? "no file before SIGUSR2"
 kill -USR2 "$recorder"
 wait_for grep -q 'Dump s.data' out && sleep 0.7 && kill -USR2 "$recorder" && wait_for nr_files s.data 2
-verdict $? "each SIGUSR2 makes a file"
+report $? "each SIGUSR2 makes a file"
 sleep 0.7
 finish
 [ $? -eq 130 ]
-verdict $? "exit status 130 after SIGINT"
+report $? "exit status 130 after SIGINT"
 [ ! -e s.data ] && nr_files s.data 3
-verdict $? "the last snapshot is a third file"
+report $? "the last snapshot is a third file"
 find . -name 's.data.*' | sort > files
 ! grep -Evq '^\./s\.data\.20[0-9]{14}$' files
-verdict $? "names as perf's"
+report $? "names as perf's"
 ok=0
 while read -r file; do
 	at_least "$file" SAMPLE 20 && at_least "$file" COMM 1 && alone "$file" || ok=1
 done < files
-verdict $ok "each can be read alone"
+report $ok "each can be read alone"
 in_order files
-verdict $? "no sample is in two files"
+report $? "no sample is in two files"
 [ "$(grep -c '^\[ perch record: dump data: Woken up [0-9]* times \]$' out)" -eq 2 ] &&
 	[ "$(grep -Ec '^\[ perch record: Dump s.data.20[0-9]{14} \]$' out)" -eq 3 ] &&
 	grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB s.data.20[0-9]{14} \([0-9]+ samples\) \]$' out
-verdict $? "prints messages as perf does"
+report $? "prints messages as perf does"
 
 # records that are lost while the rings are paused are counted once, in the next file
 lost_in() {		# file, type of record: the sum of their counts
@@ -155,18 +155,18 @@ loses() {		# whether records were lost during a snapshot of full rings
 if loses || loses || loses; then
 	first=$(sed -n 1p files)
 	[ "$(lost_in "$first" LOST)" -eq 0 ] && [ "$(lost_in "$first" LOST_SAMPLES)" -eq 0 ]
-	verdict $? "nothing is lost in the first file"
+	report $? "nothing is lost in the first file"
 	ok=0
 	for file in $(sed 1d files); do
 		[ "$(lost_in "$file" LOST)" -eq "$(lost_in "$file" LOST_SAMPLES)" ] || ok=1
 	done
-	verdict $ok "LOST and LOST_SAMPLES records count the same in each later file"
+	report $ok "LOST and LOST_SAMPLES records count the same in each later file"
 	lost=$(sed 1d files | while read -r file; do lost_in "$file" LOST_SAMPLES; done | awk '{ n += $1 } END { print n }')
 	reported=$(awk '/paused for the previous file/ { n += $3 } END { print n }' out)
 	[ "$lost" -eq "$reported" ]
-	verdict $? "the recorder reports the same number"
+	report $? "the recorder reports the same number"
 	"$perch" report --stats -i "$(sed -n 2p files)" 2>&1 > text | grep -q 'rings were paused' && ! grep -q 'larger' text
-	verdict $? "perch report prints the remedy"
+	report $? "perch report prints the remedy"
 else
 	skip "records lost while rings are paused" "none were lost"
 fi
@@ -176,40 +176,40 @@ fi
 	sh -c "env PERCH_CHILD=1 bash -c '$burn'; kill -USR2 \$PPID; sleep 1" > out 2>&1
 find . -name 'l.data.*' | sort | head -1 > files
 "$perch" report --stdio -i "$(cat files)" 2> /dev/null | grep -Eq 'bash +(bash|libc)'
-verdict $? "a process that has ended has name and symbols"
+report $? "a process that has ended has name and symbols"
 
 record --overwrite --switch-output=1s --switch-max-files 2 -F 1000 -e cpu-clock -o k.data -- sleep 3.6
 [ $? -eq 0 ] && [ "$(find . -name 'k.data.*' | wc -l)" -eq 2 ] && [ "$(grep -c 'Dump k.data' out)" -ge 4 ]
-verdict $? "--switch-output=1s, and only two files remain"
+report $? "--switch-output=1s, and only two files remain"
 
 # ---- --switch-output without --overwrite ----
 record --switch-output=1s -F 1000 -e cpu-clock -o p.data -- sh -c "$burn; sleep 1.2; $burn; sleep 1.2"
 [ $? -eq 0 ] && [ ! -e p.data ] && nr_files p.data 3
-verdict $? "a recording split by time"
+report $? "a recording split by time"
 find . -name 'p.data.*' | sort > files
 in_order files
-verdict $? "no sample is in two of its files"
+report $? "no sample is in two of its files"
 alone "$(head -1 files)"
-verdict $? "the first one can be read alone"
+report $? "the first one can be read alone"
 
 record --switch-output=64K -m 16K -F 5000 -e cpu-clock -o z.data -- sh -c "$burn; $burn; $burn"
 [ $? -eq 0 ] && nr_files z.data 2
-verdict $? "a recording split by size"
+report $? "a recording split by size"
 ok=0
 for file in z.data.*; do
 	at_least "$file" SAMPLE 1 && ! alone "$file" && ok=1
 done
-verdict $ok "its files can be read alone"
+report $ok "its files can be read alone"
 
 begin --switch-output -F 1000 -e cpu-clock -o g.data
 [ -e g.data ]
-verdict $? "the file exists from the start"
+report $? "the file exists from the start"
 kill -USR2 "$recorder"
 wait_for nr_files g.data 1
-verdict $? "SIGUSR2 starts another file"
+report $? "SIGUSR2 starts another file"
 finish
 nr_files g.data 2 && [ ! -e g.data ]
-verdict $? "the last file has a name with the time"
+report $? "the last file has a name with the time"
 
 # ---- contradictions ----
 refuses "--overwrite with --switch-output=SIZE" "no file grows" --overwrite --switch-output=10M -o r.data
@@ -224,18 +224,18 @@ refuses "a size without a unit" "such as 10M" --switch-output=10 -o r.data
 refuses "no files" "not a number of files" --switch-output --switch-max-files 0 -o r.data
 record -e cpu-clock/overwrite/ -o r.data -- true
 [ $? -ne 0 ] && grep -q -- '--overwrite' out && ! grep -q struct out
-verdict $? "the term overwrite is refused, and the message names the option"
+report $? "the term overwrite is refused, and the message names the option"
 record --overwrite -e cpu-clock/no-overwrite/ -o r.data -- true
 [ $? -ne 0 ] && grep -q 'no-overwrite' out
-verdict $? "the term no-overwrite with --overwrite is refused"
+report $? "the term no-overwrite with --overwrite is refused"
 [ ! -e r.data ] && [ -c /dev/null ]
-verdict $? "a refused recording makes no file"
+report $? "a refused recording makes no file"
 
 # rings that are smaller than one sample are refused
 for how in --overwrite --no-overwrite; do
 	record "$how" --call-graph dwarf,32760 -m 16K -e cpu-clock -o r.data -- true
 	[ $? -eq 1 ] && grep -q 'too small for a sample' out && grep -q '64 KiB' out && [ ! -e r.data ]
-	verdict $? "rings of 16K for stacks of 32K are refused: $how"
+	report $? "rings of 16K for stacks of 32K are refused: $how"
 done
 
 # the directory is missing for one snapshot: an error, and the recorder continues
@@ -247,21 +247,21 @@ wait_for grep -q 'd.data' out
 mv moved full
 finish
 [ $? -ne 0 ] && [ "$(find full -name 'd.data.*' | wc -l)" -eq 1 ]
-verdict $? "after a failed snapshot the recorder continues, and its exit status is not 0"
+report $? "after a failed snapshot the recorder continues, and its exit status is not 0"
 at_least "$(find full -name 'd.data.*')" SAMPLE 50 && grep -q "none were overwritten since the start" out
-verdict $? "the next snapshot has the samples of the failed one"
+report $? "the next snapshot has the samples of the failed one"
 
 # an incomplete snapshot is removed, but not a device; without --overwrite the file keeps what was written
 (trap '' XFSZ; ulimit -f 24; record --overwrite -F 5000 -m 1M -e cpu-clock -o b.data -- sh -c "$burn; $burn")
 [ $? -eq 1 ] && [ ! -e b.data ] && grep -q 'b.data: File too large' out
-verdict $? "an incomplete last snapshot is removed"
+report $? "an incomplete last snapshot is removed"
 (trap '' XFSZ; ulimit -f 24; record --switch-output -F 5000 -m 4 -e cpu-clock -o b.data -- sh -c "$burn; $burn")
 [ $? -eq 1 ] && [ ! -e b.data ] && nr_files b.data 1 && at_least "$(echo b.data.*)" SAMPLE 50
-verdict $? "an incomplete recording is kept"
+report $? "an incomplete recording is kept"
 if mknod device c 1 7 2> /dev/null && [ -w device ]; then
 	record --overwrite -F 5000 -m 1M -e cpu-clock -o device -- sh -c "$burn; $burn; $burn"
 	[ $? -eq 1 ] && grep -q 'No space' out && [ -c device ]
-	verdict $? "a full device is not removed"
+	report $? "a full device is not removed"
 else
 	skip "a full device is not removed" "no device can be made here"
 fi

@@ -15,7 +15,7 @@ ends_with() {		# name, status wanted, arguments
 	stat "$@"
 	local got=$?
 	[ $got -eq "$wanted" ]
-	verdict $? "$name: status $wanted (got $got)"
+	report $? "$name: status $wanted (got $got)"
 }
 
 # The status, words that stderr must have, and nothing on stdout; one line where there is no caret.
@@ -25,7 +25,7 @@ refuses() {
 	stat "$@"
 	local got=$?
 	[ $got -eq "$wanted" ] && grep -q -- "$words" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
-	verdict $? "$name: status $wanted"
+	report $? "$name: status $wanted"
 }
 
 stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; exit 77; }
@@ -36,13 +36,13 @@ ends_with "a program that succeeds" 0 -- true
 ends_with "a program that was killed" 137 -- sh -c 'kill -9 $$'
 ends_with "a program that was interrupted" 130 -- sh -c 'kill -INT $$'
 grep -q 'page-faults' out && grep -q 'seconds time elapsed' out
-verdict $? "counts are printed all the same"
+report $? "counts are printed all the same"
 stat -- sh -c 'echo to-"std"out'
 [ "$(cat stdout)" = to-stdout ] && ! grep -q to-stdout out
-verdict $? "the program has its own stdout"
+report $? "the program has its own stdout"
 stat -e page-faults sh -c 'true'
 grep -q "Performance counter stats for 'sh -c true':" out
-verdict $? "a program without -- keeps its own options"
+report $? "a program without -- keeps its own options"
 
 # ---- numbers ----
 cat > touch.py <<'PY'
@@ -61,59 +61,59 @@ stat -x, -e page-faults:u -- python3 touch.py
 difference=$(($(value few page-faults:u) - $(value out page-faults:u)))
 # python itself faults a few dozen times more or less; test_count.c counts exactly
 [ $difference -ge 850 ] && [ $difference -le 1150 ]
-verdict $? "a thousand pages more are about a thousand page faults more ($difference)"
+report $? "a thousand pages more are about a thousand page faults more ($difference)"
 # how much of a CPU the loop gets is up to the machine's load: what is shown must follow from the two times
 stat -e task-clock -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
 awk '/task-clock/ { clock = $1 / 1000; shown = $5 } /elapsed/ { elapsed = $1 }
 	END { off = shown - clock / elapsed; exit !(clock > 0.005 && shown < 1.1 && off < 0.002 && off > -0.002) }' out
-verdict $? "CPUs utilized is CPU time by elapsed time"
+report $? "CPUs utilized is CPU time by elapsed time"
 stat -x, -e page-faults -- sh -c 'true & true & true & wait'
 with_children=$(value out page-faults)
 stat -x, -e page-faults -i -- sh -c 'true & true & true & wait'
 [ "$with_children" -gt "$(value out page-faults)" ]
-verdict $? "children count too, and not with -i"
+report $? "children count too, and not with -i"
 stat -x, -e '{page-faults,task-clock}' -- true
 [ "$(value out page-faults)" -gt 0 ]
-verdict $? "a group counts"
+report $? "a group counts"
 stat -x, -e page-faults -e context-switches,dummy -- true
 [ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults context-switches dummy ' ]
-verdict $? "several -e keep their order"
+report $? "several -e keep their order"
 
 # ---- -r, -o, --append, -v ----
 : > runs
 stat -r 3 -e page-faults,task-clock -- sh -c 'echo run >> runs'
 [ "$(wc -l < runs)" -eq 3 ] && grep -q '(3 runs)' out &&
 	grep -Eq '^ +[0-9.]+ \+- [0-9.]+ seconds time elapsed  \( \+- +[0-9.]+% \)$' out
-verdict $? "-r runs again and tells the spread"
+report $? "-r runs again and tells the spread"
 stat -o result -e page-faults -- true
 [ ! -s out ] && grep -q '^# started on ' result && grep -q page-faults result
-verdict $? "-o writes to the file alone"
+report $? "-o writes to the file alone"
 stat -o result --append -x, -e task-clock -- true
 grep -q page-faults result && grep -q 'msec,task-clock' result && [ "$(grep -c '^# started on' result)" -eq 2 ]
-verdict $? "--append adds to it"
+report $? "--append adds to it"
 stat -o result -e task-clock -- true
 ! grep -q page-faults result
-verdict $? "-o alone starts anew"
+report $? "-o alone starts anew"
 stat -v -e page-faults -- true
 grep -Eq '^page-faults: [0-9]+ [0-9]+ [0-9]+$' out
-verdict $? "-v shows raw counts"
+report $? "-v shows raw counts"
 stat -d -d -d -x, -- true
 grep -q ',L1-dcache-load-misses,' out && grep -q ',iTLB-load-misses,' out && grep -q ',L1-dcache-prefetches,' out
-verdict $? "-d adds cache events"
+report $? "-d adds cache events"
 
 stat -o /dev/full -e page-faults -- true
 [ $? -eq 1 ] && grep -q "cannot write '/dev/full'" out
-verdict $? "a full disk is told"
+report $? "a full disk is told"
 stat -x '\t' -e page-faults -- true
 grep -Eq "^[0-9]+$(printf '\t\t')page-faults$(printf '\t')" out
-verdict $? "-x '\\t' is a tab"
+report $? "-x '\\t' is a tab"
 
 # ---- running targets ----
 sleep 5 &
 sleeper=$!
 stat -p $sleeper -e task-clock,page-faults -- sleep 0.1
 [ $? -eq 0 ] && grep -q "for process id '$sleeper':" out && ! grep -q 'seconds user' out
-verdict $? "-p counts a running process"
+report $? "-p counts a running process"
 "$perch" stat -t $sleeper -e task-clock 2> out &
 counter=$!
 sleep 0.3
@@ -121,24 +121,24 @@ kill -INT $counter 2> /dev/null
 kill $sleeper
 wait $counter
 [ $? -eq 0 ] && grep -q "for thread id '$sleeper':" out
-verdict $? "-t counts until the thread ends or Ctrl-C"
+report $? "-t counts until the thread ends or Ctrl-C"
 sleep 0.4 &
 sleeper=$!
 timeout 10 "$perch" stat -p $sleeper -e task-clock 2> out
 [ $? -eq 0 ] && grep -q 'seconds time elapsed' out
-verdict $? "-p ends when the process does"
+report $? "-p ends when the process does"
 if stat -a -e page-faults -- true; then
 	grep -q "for 'system wide':" out
-	verdict $? "-a counts on all CPUs"
+	report $? "-a counts on all CPUs"
 	stat -C 0 -- true
 	grep -q "for 'CPU(s) 0':" out && grep -q cpu-clock out
-	verdict $? "-C counts on the CPUs named"
+	report $? "-C counts on the CPUs named"
 else
 	skip "-a counts on all CPUs" "not allowed here"
 fi
 "$perch" stat -e page-faults -- sh -c 'kill -TERM $PPID; sleep 5' 2> out
 [ $? -eq 143 ] && grep -q page-faults out
-verdict $? "SIGTERM ends the program, and the counts are printed"
+report $? "SIGTERM ends the program, and the counts are printed"
 
 # perch leads a process group, as on a terminal, where Ctrl-C reaches it and the program alike; SIGINT is made
 # deadly again because shells start their background jobs with it ignored
@@ -151,7 +151,7 @@ interrupted() {		# name, status wanted, the program's script
 	kill -INT -- -$counter
 	wait $counter
 	[ $? -eq "$2" ] && grep -q page-faults out && ! grep -q 'runs)' out
-	verdict $? "$1"
+	report $? "$1"
 }
 if env --default-signal=INT setsid true 2> /dev/null; then
 	interrupted "Ctrl-C ends the program and the runs, and the counts are printed" 130 \
@@ -179,27 +179,27 @@ for who in -INT -TERM; do
 	wait $counter
 	got=$?
 	[ $got -eq "$([ $who = -INT ] && echo 130 || echo 143)" ] && [ $(($(date +%s) - start)) -lt 20 ]
-	verdict $? "SIG${who#-} while events are opened ends the program (got $got)"
+	report $? "SIG${who#-} while events are opened ends the program (got $got)"
 done
 
 # ---- what is not supported ----
 if stat -e cycles -- true && grep -q 'not supported' out; then
 	grep -q '^ cycles: .*this machine has none.*\. Use .*\.$' out && ! grep -q 'Then:\|process' out
-	verdict $? "why is said in a sentence, and what to do; that the program has ended is no part of it"
+	report $? "why is said in a sentence, and what to do; that the program has ended is no part of it"
 	stat -- true
 	[ "$(grep -c '<not supported>      ' out)" -eq 4 ] &&
 		[ "$(grep -c '^ cycles, instructions, branches, branch-misses: .*\.$' out)" -eq 1 ]
-	verdict $? "unsupported events share one reason under the table"
+	report $? "unsupported events share one reason under the table"
 	stat -x, -- true
 	grep -qx '<not supported>,,cycles,0,100.00,,' out && [ "$(wc -l < out)" -eq 8 ]
-	verdict $? "fields for programs have no reason among them"
+	report $? "fields for programs have no reason among them"
 	stat -x, -e '{cycles,page-faults}' -- true
 	[ "$(value out page-faults)" -gt 0 ]
-	verdict $? "a group goes on without an unsupported leader"
+	report $? "a group goes on without an unsupported leader"
 	stat -x, -e '{page-faults,cycles},minor-faults' -- true
 	[ "$(value out page-faults)" -gt 0 ] && [ "$(value out minor-faults)" -gt 0 ] &&
 		[ "$(value out cycles)" = '<not supported>' ]
-	verdict $? "and without an unsupported member"
+	report $? "and without an unsupported member"
 else
 	skip "reasons of unsupported events" "this machine counts cycles"
 fi
@@ -212,7 +212,7 @@ refuses "a file that is not executable" 126 "not executable" -- ./plain
 refuses "a folder" 126 "perch stat: '/' " -- /
 refuses "an unknown event" 2 "page-faults" -e page-fault -- true
 grep -q '^  ^' out
-verdict $? "a caret points at the unknown event"
+report $? "a caret points at the unknown event"
 refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
 refuses "no program" 2 "no program"
 refuses "an unknown option" 2 "unknown option '--frobnicate'" --frobnicate -- true
@@ -228,7 +228,7 @@ refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
 refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
 stat -- "$(printf 'no\033[31mred')"
 ! grep -q "$(printf '\033')" out
-verdict $? "no control characters on the terminal"
+report $? "no control characters on the terminal"
 
 # ---- an ordinary user ----
 as_nobody() {
@@ -239,19 +239,19 @@ paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody ./perch-copy --version; then
 	as_nobody ./perch-copy stat -e page-faults,task-clock -- true
 	[ $? -eq 0 ] && grep -q ' page-faults:u ' out && grep -q ' task-clock:u ' out
-	verdict $? "an ordinary user gets user space, and sees :u"
+	report $? "an ordinary user gets user space, and sees :u"
 	as_nobody ./perch-copy stat -x, -- true
 	[ $? -eq 0 ] && [ "$(cut -d, -f3 out | grep -c ':u$')" -eq 8 ]
-	verdict $? "with all of the default events"
+	report $? "with all of the default events"
 	as_nobody ./perch-copy stat -e page-faults:k -- true
 	[ $? -eq 1 ] && [ "$(wc -l < out)" -eq 1 ] && grep -q 'kernel.perf_event_paranoid' out
-	verdict $? "the kernel's side alone is refused, not left out"
+	report $? "the kernel's side alone is refused, not left out"
 	as_nobody ./perch-copy stat -a -e page-faults -- true
 	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid <= 0 (currently 2)' out
-	verdict $? "what stays forbidden is told with the sysctl's value"
+	report $? "what stays forbidden is told with the sysctl's value"
 	as_nobody ./perch-copy stat -p $$ -e page-faults -- true
 	[ $? -eq 1 ] && grep -q "process $$ " out
-	verdict $? "another user's process is refused by name"
+	report $? "another user's process is refused by name"
 else
 	skip "an ordinary user" "needs root and kernel.perf_event_paranoid 2"
 fi
@@ -266,7 +266,7 @@ if command -v perf > /dev/null; then
 		# shellcheck disable=SC2086
 		stat -x, $options -e $events -- true
 		[ "$(shape theirs)" = "$(shape out)" ]
-		verdict $? "the same fields as perf stat -x, $options"
+		report $? "the same fields as perf stat -x, $options"
 		# shellcheck disable=SC2086
 		perf stat -j $options -e $events -- true 2> theirs
 		# shellcheck disable=SC2086
@@ -284,24 +284,24 @@ for one, other in zip(theirs, ours):
     if "sec" not in one["metric-unit"]:
         assert one["metric-unit"] == other["metric-unit"], (one, other)
 PY
-		verdict $? "the same members as perf stat -j $options"
+		report $? "the same members as perf stat -j $options"
 	done
 	table() { sed -E 's/[0-9]+\.[0-9]+|[0-9]+/N/g; s/ +/ /g; s/ [KMG]\/sec/ \/sec/; s/ \( \+- *N% \)//' "$1" | head -13; }
 	perf stat -- true 2> theirs
 	stat -- true
 	[ "$(table theirs)" = "$(table out)" ]
-	verdict $? "the same table as perf stat"
+	report $? "the same table as perf stat"
 	[ "$(grep task-clock theirs | sed 's/[0-9.]* msec.*#.*CPUs/X/')" ] &&
 		[ "$(grep -n 'task-clock' theirs | grep -bo '#' | head -1)" = "$(grep -n 'task-clock' out | grep -bo '#' | head -1)" ] &&
 		[ "$(grep cpu-migrations theirs | wc -c)" = "$(grep cpu-migrations out | wc -c)" ] &&
 		[ "$(grep 'time elapsed' theirs | wc -c)" = "$(grep 'time elapsed' out | wc -c)" ]
-	verdict $? "in the same columns"
+	report $? "in the same columns"
 	perf stat -x, -e page-faults:u -- python3 touch.py 2> theirs
 	stat -x, -e page-faults:u -- python3 touch.py
 	theirs=$(value theirs page-faults:u)
 	ours=$(value out page-faults:u)
 	[ $((ours - theirs)) -ge -150 ] && [ $((ours - theirs)) -le 150 ]
-	verdict $? "the same page faults as perf counts ($ours, $theirs)"
+	report $? "the same page faults as perf counts ($ours, $theirs)"
 else
 	skip "beside perf" "no perf here"
 fi

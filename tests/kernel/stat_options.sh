@@ -14,7 +14,7 @@ refuses() {		# name, status, words that stderr must have, arguments
 	shift 3
 	stat "$@"
 	[ $? -eq "$wanted" ] && grep -q -- "$words" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
-	verdict $? "$name is refused"
+	report $? "$name is refused"
 }
 
 value() { awk -F, -v name="$1" '$3 == name { print $1; exit }' out; }
@@ -26,16 +26,16 @@ stat -I 50 -x, -e page-faults,task-clock -- sh -c 'sleep 0.12; true'
 # how many depends on how long the program took: none comes early, and the last one ends with the program
 awk -F, '{ if ($1 + 0 < last) bad = 1; if ($1 + 0 > last) n++; last = $1 + 0 } NR == 1 { first = $1 + 0 }
 	END { exit !(n >= 2 && n <= last / 0.05 + 1 && !bad && first >= 0.05 && last >= 0.12) }' out
-verdict $? "-I prints each interval and the rest"
+report $? "-I prints each interval and the rest"
 stat -I 20 --interval-count 2 -x, -e page-faults -- sleep 5
 [ $? -eq 0 ] && [ "$(wc -l < out)" -eq 2 ]
-verdict $? "--interval-count ends the program and is no failure"
+report $? "--interval-count ends the program and is no failure"
 stat -I 30 --summary -x, -e page-faults -- sh -c 'sleep 0.1; true; true'
 awk -F, '/summary/ { total = $2; next } $2 ~ /^[0-9]+$/ { sum += $2 } END { exit !(sum > 0 && sum == total) }' out
-verdict $? "the intervals add up to the --summary"
+report $? "the intervals add up to the --summary"
 stat -I 5 -e page-faults -- sleep 0.3
 [ "$(grep -c '^#           time             counts unit events$' out)" -ge 2 ]
-verdict $? "the header comes again every 25 intervals"
+report $? "the header comes again every 25 intervals"
 if python3 -c 'import pty' 2> /dev/null; then
 	cat > terminal.py <<'PY'
 import os, pty, sys
@@ -51,22 +51,22 @@ PY
 	timeout 20 python3 terminal.py "$perch" stat -I 20 --interval-clear -e page-faults -- sleep 0.1 > stdout 2> out < /dev/null
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-0}" -ge 4 ] && [ "$clears" = "$headers" ]
-	verdict $? "--interval-clear clears a terminal, with a header each time"
+	report $? "--interval-clear clears a terminal, with a header each time"
 	timeout 20 python3 terminal.py "$perch" stat -I 5 -e page-faults,task-clock -- sleep 0.2 > stdout 2> out < /dev/null
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-1}" -eq 0 ] && [ "${headers:-0}" -ge 2 ]
-	verdict $? "on a terminal the header comes again every 25 lines"
+	report $? "on a terminal the header comes again every 25 lines"
 else
 	skip "--interval-clear" "no python3"
 fi
 stat -I 20 --interval-clear -x, -e page-faults -- sleep 0.1
 ! grep -q "$(printf '\033')" out
-verdict $? "--interval-clear leaves a pipe alone"
+report $? "--interval-clear leaves a pipe alone"
 
 if stat -e cycles -- true && grep -q 'not supported' out; then
 	stat -I 20 -e cycles,page-faults -- sleep 0.1
 	[ "$(grep -c '^ cycles: ' out)" -eq 1 ]
-	verdict $? "what cannot be counted says why once, behind the intervals"
+	report $? "what cannot be counted says why once, behind the intervals"
 else
 	skip "the reason behind intervals" "cycles are supported here"
 fi
@@ -75,52 +75,52 @@ fi
 start=$(date +%s%N)
 stat --timeout 100 -e task-clock -- sleep 5
 [ $? -eq 0 ] && [ $((($(date +%s%N) - start) / 1000000)) -lt 3000 ] && grep -q 'time elapsed' out
-verdict $? "--timeout ends the program and is no failure"
+report $? "--timeout ends the program and is no failure"
 stat --timeout 2000 -e task-clock -- sh -c 'exit 4'
 [ $? -eq 4 ]
-verdict $? "a program that ends before --timeout keeps its status"
+report $? "a program that ends before --timeout keeps its status"
 stat -D 100 -x, -e page-faults -- sh -c 'sleep 0.3'
 late=$(value page-faults)
 stat -x, -e page-faults -- sh -c 'sleep 0.3'
 [ "${late:-none}" != none ] && { [ "$late" = '<not counted>' ] || [ "$late" -lt "$(value page-faults)" ]; }
-verdict $? "-D leaves out what comes before ($late)"
+report $? "-D leaves out what comes before ($late)"
 stat -D -1 -x, -e page-faults -- true
 [ "$(value page-faults)" = '<not counted>' ]
-verdict $? "-D -1 never enables"
+report $? "-D -1 never enables"
 stat -D 2000 -x, -e page-faults -- true
 [ $? -eq 0 ] && [ "$(value page-faults)" = '<not counted>' ]
-verdict $? "a program that ends before -D is not counted"
+report $? "a program that ends before -D is not counted"
 
 # ---- repetition ----
 : > runs
 timeout -s INT 1 "$perch" stat -r 0 -x, -e page-faults -- sh -c 'echo run >> runs; sleep 0.1' > stdout 2> out
 [ "$(wc -l < out)" -ge 2 ] && [ "$(wc -l < out)" -eq "$(wc -l < runs)" ]
-verdict $? "-r 0 runs and prints until Ctrl-C"
+report $? "-r 0 runs and prints until Ctrl-C"
 stat -r 2 --pre 'echo before' --post 'echo after' -e page-faults -- echo run
 [ "$(tr '\n' ' ' < stdout)" = 'before run after before run after ' ]
-verdict $? "--pre and --post come around each run"
+report $? "--pre and --post come around each run"
 stat --pre 'exit 3' -e page-faults -- echo run
 [ $? -eq 1 ] && [ ! -s stdout ] && grep -q -- '--pre failed' out
-verdict $? "a --pre that fails ends it all"
+report $? "a --pre that fails ends it all"
 stat --post 'exit 3' -r 2 -x, -e page-faults -- echo run
 [ $? -eq 1 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(wc -l < stdout)" -eq 1 ] && grep -q -- '--post failed' out
-verdict $? "a --post that fails ends it, and what was counted is shown"
+report $? "a --post that fails ends it, and what was counted is shown"
 if stat -a -e dummy -- true; then
 	stat -x, -a -e cpu-clock --post 'sleep 0.5' -- sleep 0.05
 	awk -F, -v cpus="$(getconf _NPROCESSORS_ONLN)" '{ exit !($1 > 0 && $1 < cpus * 400) }' out
-	verdict $? "what --post does is not counted"
+	report $? "what --post does is not counted"
 	stat -x, -a -I 30 --summary -e page-faults --post 'ls / > /dev/null; sleep 0.2' -- sleep 0.1
 	awk -F, '/summary/ { total = $2; next } { sum += $2 } END { exit !(sum > 0 && sum == total) }' out
-	verdict $? "nor in the --summary"
+	report $? "nor in the --summary"
 else
 	skip "what --post does is not counted" "not allowed here"
 fi
 stat -S -e page-faults -- true
-verdict $? "-S syncs first"
+report $? "-S syncs first"
 if command -v strace > /dev/null && strace -o trace true 2> /dev/null; then
 	strace -f -o trace "$perch" stat -r 2 -S -e page-faults -- true > stdout 2> out
 	[ "$(grep -c ' sync()' trace)" -eq 2 ]
-	verdict $? "before each run"
+	report $? "before each run"
 else
 	skip "before each run" "no strace, or it may not trace"
 fi
@@ -133,14 +133,14 @@ stat -D -1 --control fifo:ctl,ack -e cpu-clock -x, -I 100000 -- bash -c 'exec 3<
 	ask ping; spin; ask enable; spin; ask disable; spin; ask enable; echo stop >&4; sleep 20'
 got=$?
 [ $got -eq 0 ] && [ "$(tr '\n' ' ' < stdout)" = 'ping: ack enable: ack disable: ack enable: ack ' ]
-verdict $? "--control takes enable, disable, ping and stop, and answers (got $got)"
+report $? "--control takes enable, disable, ping and stop, and answers (got $got)"
 # an interval ends by each: before it was enabled, while it was, after it was disabled, and the rest
 [ "$(cut -d, -f2 out | head -1)" = '<not counted>' ] && [ "$(cut -d, -f2 out | sed -n 3p)" = '<not counted>' ] &&
 	awk -F, 'NR == 2 { exit !($2 > 0) }' out && [ "$(wc -l < out)" -eq 4 ]
-verdict $? "and counts between enable and disable alone"
+report $? "and counts between enable and disable alone"
 stat --control fd:7 -e page-faults -- sh -c 'printf "nonsense\nping\nst" >&8; printf "op\n" >&8; sleep 20' 7<> ctl 8> ctl
 [ $? -eq 0 ] && grep -q "no command 'nonsense'" out && grep -q page-faults out
-verdict $? "a command in two pieces, and one that is none"
+report $? "a command in two pieces, and one that is none"
 refuses "--control without fd: or fifo:" 2 'expected fd:' --control 7 -- true
 refuses "--control of a closed descriptor" 1 'no open descriptor' --control fd:99 -- true
 refuses "--control of a fifo that is not there" 1 'cannot open' --control fifo:no-such -- true
@@ -148,7 +148,7 @@ refuses "--control of a fifo that is not there" 1 'cannot open' --control fifo:n
 # ---- what is counted ----
 stat -n -- sh -c 'exit 5'
 [ $? -eq 5 ] && grep -q 'seconds time elapsed' out && ! grep -Eq 'page-faults|task-clock|supported' out
-verdict $? "-n tells the time alone"
+report $? "-n tells the time alone"
 stat -x, --all-user -e page-faults -- true
 user=$(value page-faults)
 stat -x, --all-kernel -e page-faults -- true
@@ -156,32 +156,32 @@ kernel=$(value page-faults)
 stat -x, -e page-faults -- true
 [ "$user" -gt 0 ] && [ "$kernel" -gt 0 ] && [ $((user + kernel)) -ge $(($(value page-faults) - 8)) ] &&
 	[ $((user + kernel)) -le $(($(value page-faults) + 8)) ]
-verdict $? "--all-user and --all-kernel count one side each ($user, $kernel)"
+report $? "--all-user and --all-kernel count one side each ($user, $kernel)"
 printf '# software\npage-faults, task-clock # two\n\n{context-switches,dummy}\n' > events
 stat -x, --event-file events -- true
 [ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults task-clock context-switches dummy ' ]
-verdict $? "--event-file reads events from a file"
+report $? "--event-file reads events from a file"
 printf 'page-faults\nno-such-event\n' > events
 refuses "an event file with a mistake" 2 'events:2' --event-file events -- true
 refuses "a missing event file" 2 'no-such-file' --event-file no-such-file -- true
 stat -x, -e '{page-faults,task-clock}:S' -e '{page-faults,minor-faults}:W' -- true
 [ $? -eq 0 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(cut -d, -f3 out | grep -c .)" -eq 4 ]
-verdict $? "the modifiers S and W do no harm"
+report $? "the modifiers S and W do no harm"
 stat -e page-faults:b -- true
 [ $? -eq 0 ] && [ "$(grep -c 'modifier b makes no difference' out)" -eq 1 ]
-verdict $? "the modifier b is told of once"
+report $? "the modifier b is told of once"
 stat --no-scale -x, -e page-faults -- true
 [ "$(value page-faults)" -gt 0 ]
-verdict $? "--no-scale"
+report $? "--no-scale"
 if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
 	stat -x, -e 'sched:sched_process_e*' -- true
 	cut -d, -f3 out | grep -qx 'sched:sched_process_exec' && cut -d, -f3 out | grep -qx 'sched:sched_process_exit'
-	verdict $? "a glob counts each tracepoint in a line of its own"
+	report $? "a glob counts each tracepoint in a line of its own"
 	[ "$(value sched:sched_process_exec)" -eq 1 ]
-	verdict $? "a program's exec is counted once"
+	report $? "a program's exec is counted once"
 	stat -x, -e sched:sched_process_exec --filter 'filename ~ "*/true"' -- sh -c '/bin/true; /bin/false; /bin/true'
 	[ "$(value sched:sched_process_exec)" -eq 2 ]
-	verdict $? "--filter leaves out other hits"
+	report $? "--filter leaves out other hits"
 	# three programs are executed: the first filter leaves two of them, the second one of these
 	exec_filters() {
 		stat -x, -e "$@" -- sh -c '/bin/true; /bin/false; /bin/true'
@@ -189,10 +189,10 @@ if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
 	exec_filters sched:sched_process_exec --filter 'filename ~ "*/true" || filename ~ "*/false"' \
 		--filter 'filename ~ "*/false" || filename ~ "*/sh"'
 	[ "$(value sched:sched_process_exec)" -eq 1 ]
-	verdict $? "a hit must pass each of several --filter"
+	report $? "a hit must pass each of several --filter"
 	exec_filters "sched:sched_process_exec/name=x,filter='filename ~ \"*e\"'/" --filter 'filename ~ "*/f*"'
 	[ "$(value x)" -eq 1 ]
-	verdict $? "and the term filter= besides"
+	report $? "and the term filter= besides"
 	refuses "a term filter= on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" \
 		-e "cs,sched:sched_process_exec/filter='filenam ~ \"*true\"'/" -- true
 	refuses "--filter on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" -e sched:sched_process_exec \
@@ -207,7 +207,7 @@ fi
 stat -r 3 --table -e page-faults -- true
 [ $? -eq 0 ] && grep -q '# Table of individual measurements:' out &&
 	[ "$(grep -Ec '^ +[0-9.]+ \([-+][0-9.]+\) #+$' out)" -eq 3 ] && grep -A1 '# Final result' out | grep -q 'time elapsed'
-verdict $? "--table shows the time of each run"
+report $? "--table shows the time of each run"
 refuses "--table of one run" 2 'several runs' --table -e page-faults -- true
 refuses "--table with -x" 2 'for the table' --table -r 2 -x, -e page-faults -- true
 if env --default-signal=INT setsid true 2> /dev/null; then
@@ -217,35 +217,35 @@ if env --default-signal=INT setsid true 2> /dev/null; then
 	kill -INT -- -$counter
 	wait $counter
 	[ $? -eq 130 ] && grep -Eq '^[0-9]+,,page-faults,0.00%,' out
-	verdict $? "fields stay where they are when Ctrl-C leaves one run of -r"
+	report $? "fields stay where they are when Ctrl-C leaves one run of -r"
 else
 	skip "fields after Ctrl-C" "no setsid, or an env without --default-signal"
 fi
 stat -x ' ' -e task-clock -- true
 grep -q ' "CPUs utilized"$' out
-verdict $? "a field that has the separator in it stands in quotes"
+report $? "a field that has the separator in it stands in quotes"
 stat -x ';;' -e task-clock -- true
 grep -Eq '^[0-9.]+;;msec;;task-clock;;[0-9]+;;100.00;;[0-9.]+;;CPUs utilized$' out
-verdict $? "a separator of several characters"
+report $? "a separator of several characters"
 stat -I 20 --summary --no-csv-summary -x, -e page-faults -- sleep 0.05
 ! grep -q summary out && tail -1 out | grep -Eq '^[0-9]+,,page-faults,'
-verdict $? "--no-csv-summary leaves the word out"
+report $? "--no-csv-summary leaves the word out"
 stat --quiet -e page-faults -- echo run
 [ $? -eq 0 ] && [ ! -s out ] && [ "$(cat stdout)" = run ]
-verdict $? "--quiet prints no result"
+report $? "--quiet prints no result"
 "$perch" stat --log-fd 7 -x, -e page-faults -- true 7> descriptor 2> out
 [ $? -eq 0 ] && grep -q ',page-faults,' descriptor && [ ! -s out ]
-verdict $? "--log-fd writes to a descriptor"
+report $? "--log-fd writes to a descriptor"
 stat --log-fd 99 -e page-faults -- true
 [ $? -eq 1 ] && grep -q "descriptor '99'" out
-verdict $? "a descriptor that is not open is told"
+report $? "a descriptor that is not open is told"
 stat -j -o lines -e page-faults -- true
 python3 -c 'import json, sys; json.load(open("lines"))' 2> /dev/null || ! command -v python3 > /dev/null
-verdict $? "-j writes nothing but JSON to a file"
+report $? "-j writes nothing but JSON to a file"
 stat -vv -e page-faults,cpu-clock -- true
 [ "$(grep -c '^perf_event_attr:$' out)" -eq 2 ] && grep -Eq '^  config +0x2$' out &&
 	grep -Eq '^sys_perf_event_open: pid [0-9]+  cpu -1  group_fd -1  flags 0x8 = [0-9]+$' out
-verdict $? "-vv shows each attr and call"
+report $? "-vv shows each attr and call"
 if command -v localedef > /dev/null && localedef -i en_US -f UTF-8 ./en_US.UTF-8 2> /dev/null; then
 	cat > touch.py <<'PY'
 import mmap
@@ -260,33 +260,33 @@ PY
 	}
 	american -e page-faults
 	grep -Eq '^ +[0-9]+,[0-9]{3}      page-faults' out
-	verdict $? "digits are grouped as the locale does"
+	report $? "digits are grouped as the locale does"
 	american --no-big-num -e page-faults
 	grep -Eq '^ +[0-9]{4,}      page-faults' out
-	verdict $? "and not with --no-big-num"
+	report $? "and not with --no-big-num"
 	american -x, -e page-faults
 	grep -Eq '^[0-9]{4,},,page-faults' out
-	verdict $? "nor in fields"
+	report $? "nor in fields"
 else
 	skip "digits are grouped as the locale does" "no localedef, or no source of a locale"
 fi
 stat -B -e page-faults -- true
-verdict $? "-B where the locale groups nothing"
+report $? "-B where the locale groups nothing"
 stat --metric-only -x, -e cycles,instructions,branches,branch-misses -- true
 [ "$(grep -c . out)" -eq 2 ] && grep -qx 'GHz,insn per cycle,branch-misses of all branches,' out &&
 	[ "$(tail -1 out | tr -dc , | wc -c)" -eq 3 ]
-verdict $? "--metric-only -x: a header and a row"
+report $? "--metric-only -x: a header and a row"
 stat --metric-only -e cycles,instructions -- true
 grep -Eq '^ +GHz +insn per cycle $' out && ! grep -q ' cycles  ' out
-verdict $? "--metric-only as a table"
+report $? "--metric-only as a table"
 stat --metric-only -e task-clock,page-faults -- true
 grep -q 'these events make no metrics' out
-verdict $? "--metric-only without metrics says so"
+report $? "--metric-only without metrics says so"
 ! { stat --metric-only -e cycles,instructions -- true; grep -q 'make no metrics' out; }
-verdict $? "and not where there are some"
+report $? "and not where there are some"
 stat -e 1:99 -- true
 grep -q "software event .* does not exist.*'perch list sw'" out && ! grep -q PERCH_ out
-verdict $? "why an event is not counted is told in words of the command"
+report $? "why an event is not counted is told in words of the command"
 
 # ---- what excludes each other ----
 refuses "-r with -I" 2 'exclude each other' -r 2 -I 100 -- true

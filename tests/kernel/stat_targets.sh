@@ -25,19 +25,19 @@ sh -c 'while :; do :; done' &
 busy=$!
 stat -x, -p $busy -e task-clock --timeout 200
 [ $? -eq 0 ] && [ "$(sum 1 task-clock 3 | cut -d. -f1)" -ge 20 ]
-verdict $? "-p without a program, until --timeout"
+report $? "-p without a program, until --timeout"
 once=$(sum 4 task-clock 3)
 stat -x, -p $busy,$busy -t $busy -e task-clock --timeout 200
 [ "$(sum 4 task-clock 3)" -lt $((once * 3 / 2 + 100000000)) ]
-verdict $? "a process that is named twice is counted once"
+report $? "a process that is named twice is counted once"
 stat -x, -p $busy,$$ --per-thread -e task-clock -- sleep 0.1
 grep -q "^sh-$busy,[0-9.]*,msec,task-clock," out && grep -q "^[^,]*-$$,.*,task-clock," out
-verdict $? "--per-thread shows each thread"
+report $? "--per-thread shows each thread"
 head -1 out | grep -q "^sh-$busy,"
-verdict $? "the busiest one first"
+report $? "the busiest one first"
 stat -x, -p $busy -C 0 -e task-clock -- sleep 0.05
 [ $? -eq 0 ]
-verdict $? "-p with -C counts what the process does there"
+report $? "-p with -C counts what the process does there"
 cat > threads.py <<'PY'
 import threading, time
 def turn():
@@ -57,7 +57,7 @@ for _ in $(seq 100); do [ -s ready ] && break; sleep 0.01; done
 stat -x, --per-thread -p $sleeper -e task-clock -- sleep 0.3
 kill $sleeper
 [ "$(grep -c task-clock out)" -eq 4 ] && [ "$(grep -cv 'not counted' out)" -ge 3 ]
-verdict $? "-p has all threads of a process"
+report $? "-p has all threads of a process"
 wait $sleeper
 
 for number in INT TERM; do
@@ -67,7 +67,7 @@ for number in INT TERM; do
 	kill -$number $counter
 	wait $counter
 	[ $? -eq 0 ] && grep -q 'time elapsed' out
-	verdict $? "SIG$number ends -p, and that is no failure"
+	report $? "SIG$number ends -p, and that is no failure"
 done
 
 # ---- CPUs ----
@@ -75,24 +75,24 @@ if stat -a -e dummy -- true; then
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	stat -x, -a -e cpu-clock -- sleep 0.1
 	awk -F, -v cpus="$cpus" '{ exit !($7 == "CPUs utilized" && $6 > cpus * 0.9 && $6 < cpus * 1.1) }' out
-	verdict $? "-a counts all CPUs"
+	report $? "-a counts all CPUs"
 	stat -x, -a -A -e cpu-clock,page-faults -- sleep 0.1
 	[ "$(grep -c ',cpu-clock,' out)" -eq "$cpus" ] && [ "$(cut -d, -f1 out | sort -u | wc -l)" -eq "$cpus" ]
-	verdict $? "-A shows each CPU"
+	report $? "-A shows each CPU"
 	for option in --per-socket --per-die --per-core --per-node; do
 		stat -x, -a $option -e cpu-clock -- sleep 0.05
 		[ "$(sum 2 cpu-clock 5)" -eq "$cpus" ]
-		verdict $? "$option adds up to all CPUs"
+		report $? "$option adds up to all CPUs"
 	done
 	stat -x, -C 0 -A -e cpu-clock,dummy -- sleep 0.05
 	[ "$(cut -d, -f1 out | sort -u)" = CPU0 ]
-	verdict $? "-C 0 -A is CPU 0 alone"
+	report $? "-C 0 -A is CPU 0 alone"
 	stat -I 50 -x, -a --per-socket -e cpu-clock -- sleep 0.4
 	[ "$(grep -c '^ *[0-9.]*,S[0-9]*,[0-9]*,.*cpu-clock' out)" -ge 3 ]
-	verdict $? "intervals of sockets"
+	report $? "intervals of sockets"
 	stat -x, -a --per-thread -e task-clock -- sleep 0.1
 	grep -q "^sh-$busy,.*task-clock" out && ! grep -q 'not counted' out
-	verdict $? "-a --per-thread shows the threads that ran"
+	report $? "-a --per-thread shows the threads that ran"
 	for number in INT TERM; do
 		env --default-signal=$number "$perch" stat -a -e cpu-clock 2> out &
 		counter=$!
@@ -100,12 +100,12 @@ if stat -a -e dummy -- true; then
 		kill -$number $counter
 		wait $counter
 		[ $? -eq 0 ] && grep -q "'system wide'" out
-		verdict $? "SIG$number ends -a, and that is no failure"
+		report $? "SIG$number ends -a, and that is no failure"
 	done
 	if [ -d /sys/bus/event_source/devices/msr ]; then
 		stat -x, -a -A -e msr/tsc/ -- sleep 0.05
 		[ "$(grep -c '^CPU[0-9]*,[0-9]*,,msr/tsc/,' out)" -eq "$cpus" ]
-		verdict $? "an event of a PMU is counted on each CPU"
+		report $? "an event of a PMU is counted on each CPU"
 	else
 		skip "an event of a PMU" "no msr PMU here"
 	fi
@@ -113,10 +113,10 @@ if stat -a -e dummy -- true; then
 	many=$(printf 'dummy,%.0s' $(seq 200) | sed 's/,$//')
 	(ulimit -S -n 64 && stat -x, -a -e "$many" -- true)
 	[ $? -eq 0 ] && [ "$(grep -c dummy out)" -eq 200 ]
-	verdict $? "the soft limit of descriptors is raised where it must be"
+	report $? "the soft limit of descriptors is raised where it must be"
 	(ulimit -S -n 64 && stat -x, -r 3 -a -e "$many" -- sh -c 'ulimit -S -n')
 	[ $? -eq 0 ] && [ "$(sort stdout | uniq -c | tr -s ' ')" = ' 3 64' ]
-	verdict $? "and the program has the one it was given, in each run"
+	report $? "and the program has the one it was given, in each run"
 else
 	skip "-a" "not allowed here: $(tail -1 out)"
 fi
@@ -129,39 +129,39 @@ if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> 
 	work='echo $$ > '"$cgroups"'-a/cgroup.procs; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
 	stat -x, -a -e task-clock,page-faults -G $a -- sh -c "$work"
 	[ "$(cut -d, -f4 out | sort -u)" = $a ] && [ "$(sum 5 task-clock 3)" -gt 1000000 ]
-	verdict $? "one -G is for all events, and counts the cgroup's work"
+	report $? "one -G is for all events, and counts the cgroup's work"
 	stat -x, -a -e task-clock,task-clock -G $a,$b -- sh -c "$work"
 	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ] && [ "$(grep -c 'not counted' out)" -eq 1 ] &&
 		grep "not counted" out | grep -q ",$b,"
-	verdict $? "several are handed out in order"
+	report $? "several are handed out in order"
 	stat -x, -a -e task-clock,task-clock -G ,$a -e cpu-migrations -- sh -c "$work"
 	[ "$(head -1 out | tr -dc , | wc -c)" -eq 6 ] && sed -n 2p out | grep -q ",$a," &&
 		[ "$(tail -1 out | tr -dc , | wc -c)" -eq 6 ]
-	verdict $? "an empty name leaves an event without a cgroup, as the events behind it"
+	report $? "an empty name leaves an event without a cgroup, as the events behind it"
 	stat -x, -a -e task-clock -G $a -e task-clock -G $b -- sh -c "$work"
 	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ]
-	verdict $? "several -G go on where the last one ended"
+	report $? "several -G go on where the last one ended"
 	stat -x, -a -d -e task-clock -G $a -- true
 	[ "$(grep -c ",$a," out)" -eq 1 ] && grep -q 'L1-dcache-loads,[^/]*$' out
-	verdict $? "the events that -d adds are in no cgroup, as with perf"
+	report $? "the events that -d adds are in no cgroup, as with perf"
 	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b -- sh -c "$work"
 	[ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
-	verdict $? "--for-each-cgroup counts all events in each"
+	report $? "--for-each-cgroup counts all events in each"
 	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b,$a,$a -- true
 	[ $? -eq 0 ] && [ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
-	verdict $? "a cgroup that is named again is counted once"
+	report $? "a cgroup that is named again is counted once"
 	stat -x, -C 0 -A -e task-clock -G $a -- sh -c "$work"
 	grep -q "^CPU0,.*,$a," out && [ "$(wc -l < out)" -eq 1 ]
-	verdict $? "a cgroup on one CPU"
+	report $? "a cgroup on one CPU"
 	stat -a -e task-clock -G $a,$b -- true
 	[ $? -eq 2 ] && grep -q 'more cgroups than' out
-	verdict $? "more cgroups than events are refused"
+	report $? "more cgroups than events are refused"
 	stat -a -e '{task-clock,page-faults}' -G $a,$b -- true
 	[ $? -eq 2 ] && grep -q 'must be in one cgroup' out
-	verdict $? "a group in two cgroups is refused"
+	report $? "a group in two cgroups is refused"
 	stat -a -e task-clock -G no/such/cgroup -- true
 	[ $? -eq 1 ] && grep -q 'no/such/cgroup' out
-	verdict $? "a cgroup that is not there is told"
+	report $? "a cgroup that is not there is told"
 else
 	cgroups=
 	skip "cgroups" "no cgroup2 hierarchy that this user may write"
@@ -176,22 +176,22 @@ paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody --quiet -n -- true; then
 	as_nobody -I 50 -x, -e page-faults,task-clock -- sleep 0.12
 	[ $? -eq 0 ] && grep -q ',page-faults:u,' out && grep -q ',task-clock:u,' out
-	verdict $? "intervals for an ordinary user"
+	report $? "intervals for an ordinary user"
 	as_nobody -r 3 -j -e page-faults -- true
 	[ $? -eq 0 ] && grep -q '"event" : "page-faults:u", "variance" : ' out
-	verdict $? "repetition for an ordinary user"
+	report $? "repetition for an ordinary user"
 	as_nobody -x, -e '{page-faults,task-clock}' -- true
 	[ $? -eq 0 ] && [ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults:u task-clock:u ' ]
-	verdict $? "a group for an ordinary user"
+	report $? "a group for an ordinary user"
 	as_nobody -d -x, -- true
 	[ $? -eq 0 ] && [ "$(wc -l < out)" -eq 12 ]
-	verdict $? "-d for an ordinary user"
+	report $? "-d for an ordinary user"
 	as_nobody -a -A -e page-faults -- true
 	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid <= 0 (currently 2)' out
-	verdict $? "all CPUs are refused with the sysctl's value"
+	report $? "all CPUs are refused with the sysctl's value"
 	as_nobody --per-thread -p $busy -e page-faults -- true
 	[ $? -eq 1 ] && grep -q "$busy" out
-	verdict $? "threads of others are refused by number"
+	report $? "threads of others are refused by number"
 else
 	skip "an ordinary user" "needs root and kernel.perf_event_paranoid 2"
 fi
