@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perch doctor on machines that are not here, with a kernel that answers as theirs would. */
+/* perch doctor on described machines, with a simulated kernel. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -28,8 +28,7 @@
 #define NO_CAPS	 "0000000000000000"
 #define ALL_CAPS "000001ffffffffff"
 
-/* What every machine has unless it says otherwise: files of the same path below take their place.
- */
+/* Files of every machine. A scene may replace them by files of the same paths. */
 static const struct tree_file common[] = {
 	{ "/proc/sys/kernel/osrelease", "6.6.1-test\n" },
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
@@ -61,20 +60,20 @@ static const struct tree_file common[] = {
 	{ PMUS "breakpoint/type", "5\n" },
 	{ PMUS "kprobe/type", "6\n" },
 	{ PMUS "uprobe/type", "7\n" },
-	{ "/dev/kmsg", "6,100,5,-;Performance Events: something said at the start.\n" },
+	{ "/dev/kmsg", "6,100,5,-;Performance Events: a message of the boot.\n" },
 };
 
-/* A kernel with some hardware, and a user with some rights. */
+/* A simulated kernel: its hardware, and the privileges of the user. */
 struct kernel {
-	int filter; /* what answers every call; 0: the kernel itself */
+	int filter; /* errno of a seccomp filter that refuses every open call; 0 is no filter */
 	bool core_pmu, precise, branches;
 	bool privileged, admin;
 	long level;
-	bool gate;	  /* a distribution's: everything is refused above 2 */
-	bool locked_down; /* at confidentiality */
-	bool friendly;	  /* other processes are this user's */
+	bool gate;	  /* as in some distributions, every event is refused above level 2 */
+	bool locked_down; /* at the level confidentiality */
+	bool same_user;	  /* all processes belong to this user */
 	uint32_t attr_size;
-	unsigned open; /* descriptors that were not closed */
+	unsigned open; /* descriptors that are not closed yet */
 	unsigned opened, probes;
 };
 
@@ -89,7 +88,7 @@ static int check_privilege(const struct kernel *kernel, const struct perch_attr 
 	    !kernel->privileged)
 		return EACCES;
 	return pid > 0 && !(flags & PERCH_FLAG_PID_CGROUP) && !kernel->privileged &&
-			       !kernel->friendly
+			       !kernel->same_user
 		       ? EACCES
 		       : 0;
 }
@@ -103,7 +102,8 @@ static int check_hardware(const struct kernel *kernel, const struct perch_attr *
 	return attr->sample_type & PERCH_SAMPLE_BRANCH_STACK && !kernel->branches ? EOPNOTSUPP : 0;
 }
 
-static int answer(struct kernel *kernel, struct perch_attr *attr, pid_t pid, unsigned long flags)
+static int simulate_open(struct kernel *kernel, struct perch_attr *attr, pid_t pid,
+			 unsigned long flags)
 {
 	int errnum;
 
@@ -134,12 +134,12 @@ static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, in
 		     unsigned long flags)
 {
 	struct kernel *kernel = context;
-	int errnum = answer(kernel, (struct perch_attr *)attr, pid, flags);
+	int errnum = simulate_open(kernel, (struct perch_attr *)attr, pid, flags);
 
 	(void)cpu, (void)group_fd;
 	kernel->opened++;
 	if (attr && !kernel->filter && attr->size <= sizeof(*attr)) {
-		assert_true(attr->disabled); /* nothing that is opened ever runs */
+		assert_true(attr->disabled); /* no opened event ever counts */
 		kernel->probes += attr->type == 6 || attr->type == 7;
 	}
 	if (errnum) {
@@ -157,33 +157,33 @@ static int fake_close(void *context, int fd)
 	return 0;
 }
 
-static int program_refused(void)
+static int refuse_program(void)
 {
 	return -EPERM;
 }
 
-static int program_loads(void)
+static int load_program(void)
 {
 	return 0;
 }
 
-struct wanted {
+struct expected {
 	const char *id;
 	enum doctor_status status;
-	const char *cause; /* NULL: none; "*": any */
-	const char *says;  /* in the value, the reason or the change; NULL: anything */
+	const char *cause;     /* NULL is none, "*" is any */
+	const char *contained; /* in the value, the reason or the change; NULL is anything */
 };
 
 struct scene {
-	const char *what;
+	const char *name;
 	struct kernel kernel;
 	bool usable;
 	struct tree_file files[10];
-	struct wanted wanted[20];
+	struct expected expected[20];
 };
 
 static const struct scene scenes[] = {
-	{ "an ordinary user and a PMU",
+	{ "an unprivileged user and a PMU",
 	  { .core_pmu = true, .precise = true, .branches = true, .level = 2, .attr_size = 136 },
 	  true,
 	  { { PMUS "cpu/type", "4\n" },
@@ -194,10 +194,11 @@ static const struct scene scenes[] = {
 	    { "sample", DOCTOR_OK, NULL, "by cycles" },
 	    { "precise", DOCTOR_OK, NULL, "cycles:ppp" },
 	    { "branch-stacks", DOCTOR_OK, NULL, NULL },
-	    { "callchains", DOCTOR_LIMITED, "kernel-profiling", "user space alone" },
+	    { "callchains", DOCTOR_LIMITED, "kernel-profiling", "user space only" },
 	    { "count-kernel", DOCTOR_NO, "kernel-profiling",
-	      "kernel.perf_event_paranoid=1 (now 2)" },
-	    { "system-wide", DOCTOR_NO, "system-wide", "kernel.perf_event_paranoid=0 (now 2)" },
+	      "kernel.perf_event_paranoid=1 (currently 2)" },
+	    { "system-wide", DOCTOR_NO, "system-wide",
+	      "kernel.perf_event_paranoid=0 (currently 2)" },
 	    { "core-pmu", DOCTOR_OK, NULL, "cpu (precise up to 3, 32 branches)" },
 	    { "nmi-watchdog", DOCTOR_LIMITED, NULL, "nmi_watchdog=0" },
 	    { "tracefs", DOCTOR_NO, NULL, "mount -t tracefs" },
@@ -216,10 +217,10 @@ static const struct scene scenes[] = {
 	    { "/sys/kernel/tracing/events/sched/sched_switch/id", "21\n" },
 	    { "/proc/kallsyms", "0000000000000000 A first\nffffffff81000000 T _text\n" } },
 	  { { "cycles", DOCTOR_NO, "no-hardware", "hypervisor" },
-	    { "sample", DOCTOR_LIMITED, "no-hardware", "by the clock" },
-	    { "sample-kernel", DOCTOR_OK, NULL, "by the clock" },
-	    { "core-pmu", DOCTOR_NO, "no-hardware", "something said" },
-	    { "paranoid", DOCTOR_OK, NULL, "does not bind" },
+	    { "sample", DOCTOR_LIMITED, "no-hardware", "by cpu-clock" },
+	    { "sample-kernel", DOCTOR_OK, NULL, "by cpu-clock" },
+	    { "core-pmu", DOCTOR_NO, "no-hardware", "a message of the boot" },
+	    { "paranoid", DOCTOR_OK, NULL, "does not restrict" },
 	    { "tracepoint-data", DOCTOR_OK, NULL, NULL },
 	    { "uprobes", DOCTOR_OK, NULL, NULL },
 	    { "kprobes", DOCTOR_OK, NULL, NULL },
@@ -235,18 +236,20 @@ static const struct scene scenes[] = {
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n" },
 	    { PMUS "cpu/type", "4\n" } },
-	  { { "count-user", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=2 (now 3)" },
+	  { { "count-user", DOCTOR_NO, "paranoid-all",
+	      "kernel.perf_event_paranoid=2 (currently 3)" },
 	    { "sample", DOCTOR_NO, "paranoid-all", NULL },
-	    { "paranoid", DOCTOR_NO, NULL, "refuses every event" },
+	    { "paranoid", DOCTOR_NO, NULL, "every perf event needs" },
 	    { "kernel", DOCTOR_OK, NULL, "debian 12" } } },
-	{ "level 3 of a kernel that has none",
+	{ "level 3 on a kernel without it",
 	  { .level = 3, .attr_size = 136 },
 	  true,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" } },
 	  { { "count-user", DOCTOR_OK, NULL, NULL },
-	    { "paranoid", DOCTOR_LIMITED, NULL, "takes 3 for it" },
-	    { "count-kernel", DOCTOR_NO, "kernel-profiling", "perf_event_paranoid=1 (now 3)" } } },
-	{ "an open machine",
+	    { "paranoid", DOCTOR_LIMITED, NULL, "3 has the effect of 2" },
+	    { "count-kernel", DOCTOR_NO, "kernel-profiling",
+	      "perf_event_paranoid=1 (currently 3)" } } },
+	{ "a machine at level -1",
 	  { .core_pmu = true, .level = -1, .attr_size = 112 },
 	  true,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "-1\n" },
@@ -259,7 +262,7 @@ static const struct scene scenes[] = {
 	  { { "count-kernel", DOCTOR_OK, NULL, NULL },
 	    { "system-wide", DOCTOR_OK, NULL, NULL },
 	    { "cgroups", DOCTOR_NO, NULL, "cgroup2" },
-	    { "paranoid", DOCTOR_OK, NULL, "single processes of other users stay closed" },
+	    { "paranoid", DOCTOR_OK, NULL, "not single processes of other users" },
 	    { "rings", DOCTOR_OK, NULL, "paranoid -1" },
 	    { "core-pmu", DOCTOR_OK, NULL, "cpu_atom; cpu_core (precise up to 0)" },
 	    { "precise", DOCTOR_NO, "precise", NULL },
@@ -273,24 +276,24 @@ static const struct scene scenes[] = {
 	  { { "/sys/kernel/tracing/events/sched/sched_switch/id", "21\n" },
 	    { "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", "22\n" } },
 	  { { "tracepoints", DOCTOR_OK, NULL, NULL },
-	    { "tracepoint-data", DOCTOR_LIMITED, "tracepoint-raw", "of system calls alone" },
+	    { "tracepoint-data", DOCTOR_LIMITED, "tracepoint-raw", "only for system calls" },
 	    { "tracefs", DOCTOR_OK, NULL, NULL } } },
-	{ "docker's filter",
+	{ "the seccomp filter of docker",
 	  { .filter = EPERM },
 	  false,
 	  { { "/proc/self/status", STATUS("0", "00000000a80425fb", "2") }, { "/.dockerenv", "" } },
 	  { { "count-user", DOCTOR_NO, "seccomp", NULL },
 	    { "sample", DOCTOR_NO, "seccomp", NULL },
-	    { "seccomp", DOCTOR_NO, "seccomp", "answers perf_event_open" },
+	    { "seccomp", DOCTOR_NO, "seccomp", "the filter refuses perf_event_open" },
 	    { "container", DOCTOR_LIMITED, NULL, "docker" },
 	    { "bpf", DOCTOR_NO, NULL, "--cap-add BPF --cap-add PERFMON" },
 	    { "uprobes", DOCTOR_NO, "seccomp", NULL },
 	    { "attr-size", DOCTOR_UNKNOWN, NULL, NULL } } },
-	{ "a filter that lets events through",
+	{ "a filter that permits events",
 	  { .level = 2, .attr_size = 136 },
 	  true,
 	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
-	  { { "seccomp", DOCTOR_OK, NULL, "lets perf_event_open through" },
+	  { { "seccomp", DOCTOR_OK, NULL, "permits perf_event_open" },
 	    { "count-user", DOCTOR_OK, NULL, NULL } } },
 	{ "no perf events",
 	  { .filter = ENOSYS },
@@ -306,11 +309,11 @@ static const struct scene scenes[] = {
 	    { "/proc/self/uid_map", "0 1000 1\n" } },
 	  { { "user-namespace", DOCTOR_LIMITED, "user-namespace", "initial" },
 	    { "capabilities", DOCTOR_LIMITED, "user-namespace", NULL },
-	    { "uprobes", DOCTOR_NO, "probe-privilege", "outside of the user namespace" },
-	    { "count-kernel", DOCTOR_NO, "*", "outside of the user namespace" },
+	    { "uprobes", DOCTOR_NO, "probe-privilege", "outside the user namespace" },
+	    { "count-kernel", DOCTOR_NO, "*", "outside the user namespace" },
 	    { "paranoid", DOCTOR_LIMITED, NULL, NULL },
 	    { "rings", DOCTOR_OK, NULL, "RLIMIT_MEMLOCK" } } },
-	{ "little of everything",
+	{ "low limits, lockdown and SELinux",
 	  { .core_pmu = true, .level = 2, .attr_size = 136 },
 	  true,
 	  { { "/proc/self/limits", LIMITS("8", "65536") },
@@ -330,8 +333,12 @@ static const struct scene scenes[] = {
 	    { "lockdown", DOCTOR_LIMITED, "lockdown-regs", "confidentiality" },
 	    { "kprobes", DOCTOR_NO, "lockdown-probe", NULL },
 	    { "security-modules", DOCTOR_LIMITED, NULL, "SELinux" } } },
-	{ "a locked kernel that does not tell, where everybody is one user",
-	  { .core_pmu = true, .level = 1, .attr_size = 144, .locked_down = true, .friendly = true },
+	{ "lockdown that cannot be read, and one user for all processes",
+	  { .core_pmu = true,
+	    .level = 1,
+	    .attr_size = 144,
+	    .locked_down = true,
+	    .same_user = true },
 	  true,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "1\n" },
 	    { "/proc/self/status", STATUS("0", NO_CAPS, "3") },
@@ -340,41 +347,41 @@ static const struct scene scenes[] = {
 	    { "/proc/sys/kernel/perf_event_mlock_kb", "64\n" },
 	    { "/proc/self/limits", LIMITS("1024", "0") },
 	    { PMUS "cpu/type", "4\n" } },
-	  { { "lockdown", DOCTOR_LIMITED, "lockdown-regs", "to root too" },
+	  { { "lockdown", DOCTOR_LIMITED, "lockdown-regs", "even to root" },
 	    { "other-users", DOCTOR_UNKNOWN, NULL, "this same user" },
 	    { "seccomp", DOCTOR_UNKNOWN, NULL, NULL },
-	    { "paranoid", DOCTOR_LIMITED, NULL, "kernel.perf_event_paranoid=0 (now 1)" },
+	    { "paranoid", DOCTOR_LIMITED, NULL, "kernel.perf_event_paranoid=0 (currently 1)" },
 	    { "sample-rate", DOCTOR_LIMITED, "frequency",
 	      "kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max" },
 	    { "rings", DOCTOR_LIMITED, "mmap-locked", "RLIMIT_MEMLOCK to 1808 KiB" },
 	    { "security-modules", DOCTOR_OK, NULL, "none that refuses events" } } },
-	{ "an open kernel that does not tell of lockdown",
+	{ "no lockdown, which cannot be read",
 	  { .level = 2, .attr_size = 144 },
 	  true,
 	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "0") } },
 	  { { "lockdown", DOCTOR_OK, NULL, "not confidentiality" } } },
-	{ "a filter, or a distribution's level behind it",
+	{ "EACCES from a filter, or from the level of a distribution",
 	  { .filter = EACCES },
 	  false,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
-	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "from the filter or from behind it" },
+	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "the filter or the kernel" },
 	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL },
 	    { "security-modules", DOCTOR_UNKNOWN, NULL, NULL } } },
-	{ "a filter, or SELinux behind it",
+	{ "EACCES from a filter, or from SELinux",
 	  { .filter = EACCES },
 	  false,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") },
 	    { "/sys/fs/selinux/enforce", "1" } },
-	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "from the filter or from behind it" } } },
-	{ "a filter that nothing behind agrees with",
+	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "the filter or the kernel" } } },
+	{ "EACCES that only the filter can return",
 	  { .filter = EACCES },
 	  false,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
 	  { { "count-user", DOCTOR_NO, "seccomp", NULL },
-	    { "seccomp", DOCTOR_NO, "seccomp", "answers perf_event_open" },
+	    { "seccomp", DOCTOR_NO, "seccomp", "the filter refuses perf_event_open" },
 	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL } } },
-	{ "a filter with an errno of its own",
+	{ "a filter with an errno that the kernel does not return",
 	  { .filter = EOPNOTSUPP },
 	  false,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
@@ -395,27 +402,28 @@ static void make_tree(char *root, const struct scene *scene)
 	tree_make(root, files, nr);
 }
 
-static void check_wanted(const struct doctor *doctor, const struct wanted *wanted)
+static void check_result(const struct doctor *doctor, const struct expected *expected)
 {
-	const struct doctor_result *found = doctor_find_result(doctor, wanted->id);
+	const struct doctor_result *found = doctor_find_result(doctor, expected->id);
 
 	assert_non_null(found);
-	if (found->status != wanted->status)
-		fail_msg("%s: status %d, %s: %s", wanted->id, found->status, found->value,
+	if (found->status != expected->status)
+		fail_msg("%s: status %d, %s: %s", expected->id, found->status, found->value,
 			 found->reason);
-	if (!wanted->cause)
+	if (!expected->cause)
 		assert_null(found->cause);
 	else if (!found->cause ||
-		 (strcmp(wanted->cause, "*") && strcmp(wanted->cause, found->cause)))
-		fail_msg("%s: cause %s, wanted %s: %s", wanted->id,
-			 found->cause ? found->cause : "none", wanted->cause, found->reason);
-	if (wanted->says && !strstr(found->value, wanted->says) &&
-	    !strstr(found->reason, wanted->says) && !strstr(found->change, wanted->says))
-		fail_msg("%s: '%s', '%s', '%s': not a word of '%s'", wanted->id, found->value,
-			 found->reason, found->change, wanted->says);
+		 (strcmp(expected->cause, "*") && strcmp(expected->cause, found->cause)))
+		fail_msg("%s: cause %s, expected %s: %s", expected->id,
+			 found->cause ? found->cause : "none", expected->cause, found->reason);
+	if (expected->contained && !strstr(found->value, expected->contained) &&
+	    !strstr(found->reason, expected->contained) &&
+	    !strstr(found->change, expected->contained))
+		fail_msg("%s: '%s', '%s', '%s' do not contain '%s'", expected->id, found->value,
+			 found->reason, found->change, expected->contained);
 }
 
-/* JSON has every check with every member, and what is told is what was found. */
+/* The JSON has every check with every member. */
 static void check_json(const struct doctor *doctor)
 {
 	static const char *const members[] = { "id",	"group", "title",  "status",
@@ -445,7 +453,7 @@ static void check_json(const struct doctor *doctor)
 	json_decref(all);
 }
 
-/* Text: a line with a mark for each check, no line too wide, colours only where asked for. */
+/* The text has one marked line for each check, no line is too wide, and colours are optional. */
 static void check_text(const struct doctor *doctor, bool colours, unsigned width)
 {
 	char *text = NULL, *save = NULL;
@@ -457,7 +465,7 @@ static void check_text(const struct doctor *doctor, bool colours, unsigned width
 	fclose(out);
 	assert_int_equal(strchr(text, '\033') != NULL, colours);
 	assert_non_null(strstr(text, doctor->usable ? "You can profile" : "You cannot profile"));
-	assert_null(strchr(text, '{')); /* every word of the sentences is filled in */
+	assert_null(strchr(text, '{')); /* no placeholder is left */
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		marks += line[0] == ' ' && line[1] == ' ' && line[2] != ' ';
 		/* a word may be longer than the line */
@@ -468,7 +476,7 @@ static void check_text(const struct doctor *doctor, bool colours, unsigned width
 	free(text);
 }
 
-static void test_scenes(void **state)
+static void checks_report_expected_results(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
@@ -479,19 +487,20 @@ static void test_scenes(void **state)
 		char root[PATH_MAX];
 
 		assert_non_null(doctor);
-		print_message("%s\n", scene->what);
+		print_message("%s\n", scene->name);
 		calls.context = &kernel;
 		calls.perf_event_open = fake_open;
 		calls.close = fake_close;
 		make_tree(root, scene);
-		doctor->load_program = kernel.admin ? program_loads : program_refused;
+		doctor->load_program = kernel.admin ? load_program : refuse_program;
 		assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
 		doctor_run_checks(doctor);
 		assert_int_equal(kernel.open, 0);
 		assert_int_equal(kernel.probes, 0);
-		for (size_t w = 0;
-		     w < sizeof(scene->wanted) / sizeof(*scene->wanted) && scene->wanted[w].id; w++)
-			check_wanted(doctor, &scene->wanted[w]);
+		for (size_t w = 0; w < sizeof(scene->expected) / sizeof(*scene->expected) &&
+				   scene->expected[w].id;
+		     w++)
+			check_result(doctor, &scene->expected[w]);
 		assert_int_equal(doctor->usable, scene->usable);
 		for (size_t r = 0; r < doctor->nr; r++)
 			if (doctor->result[r].status != DOCTOR_OK && !doctor->result[r].reason[0])
@@ -506,8 +515,8 @@ static void test_scenes(void **state)
 	}
 }
 
-/* A machine of which nothing is known still gets an answer for everything. */
-static void test_empty_machine(void **state)
+/* Every check has a result even on a machine without files. */
+static void checks_work_without_files(void **state)
 {
 	static const struct tree_file file = { "/x", "" };
 	struct kernel kernel = { .filter = EPERM };
@@ -521,7 +530,7 @@ static void test_empty_machine(void **state)
 	calls.perf_event_open = fake_open;
 	calls.close = fake_close;
 	tree_make(root, &file, 1);
-	doctor->load_program = program_refused;
+	doctor->load_program = refuse_program;
 	assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
 	doctor_run_checks(doctor);
 	assert_false(doctor->usable);
@@ -532,8 +541,8 @@ static void test_empty_machine(void **state)
 	tree_remove(root);
 }
 
-/* Texts from outside may hold anything. */
-static void test_strange_texts(void **state)
+/* Texts of the system may contain control characters. */
+static void texts_are_cleaned_and_truncated(void **state)
 {
 	struct doctor_result result = { .id = "x" };
 
@@ -548,9 +557,9 @@ static void test_strange_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scenes),
-		cmocka_unit_test(test_empty_machine),
-		cmocka_unit_test(test_strange_texts),
+		cmocka_unit_test(checks_report_expected_results),
+		cmocka_unit_test(checks_work_without_files),
+		cmocka_unit_test(texts_are_cleaned_and_truncated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

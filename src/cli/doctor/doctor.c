@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perch doctor: what this user can measure on this machine, and what would have to change for the
- * rest. */
+/* perch doctor: reports what this user can measure, and which changes permit more. */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdlib.h>
@@ -15,10 +14,11 @@
 const struct cli_usage cli_doctor_usage = {
 	.name = "doctor",
 	.operands = "[OPTIONS]",
-	.summary = "Shows what this user can measure on this machine, and what would allow more.",
+	.summary =
+		"Reports what this user can measure on this machine, and which changes permit more.",
 };
 
-/* "return 0" for events, as small as programs are. */
+/* Loads the smallest program for events, "return 0", and unloads it. */
 static int load_program(void)
 {
 	static const struct bpf_insn program[] = {
@@ -40,7 +40,7 @@ static int load_program(void)
 	return 0;
 }
 
-/* Columns of the terminal that out is; 0: it is none, and lines are not broken. */
+/* Returns the columns of the terminal, or 0, which does not wrap lines, if out is no terminal. */
 static unsigned terminal_width(FILE *out)
 {
 	struct winsize size;
@@ -66,11 +66,11 @@ static int cannot_write(const char *file)
 	int errnum = errno ? errno : EIO;
 
 	perch_error_set(&err, errnum, PERCH_ERROR_FILE, "cannot write %s: %s",
-			file ? file : "the answer", strerror(errnum));
+			file ? file : "standard output", strerror(errnum));
 	return cli_error(DOCTOR_COMMAND, &err);
 }
 
-/* The file is made before the checks: one that cannot be written should not cost them. */
+/* Opens the file first: if that fails, the checks need not run. */
 static int check_and_print(struct doctor *doctor, const char *file, bool json)
 {
 	FILE *out = file ? fopen(file, "we") : stdout;
@@ -111,11 +111,10 @@ int perch_cmd_doctor(int argc, char **argv)
 
 	first = cli_parse(&cli_doctor_usage, options, CLI_NR(options), argc, argv);
 	if (first < argc)
-		return cli_usage_error(DOCTOR_COMMAND, "'%s' is too much: it takes options alone",
-				       argv[first]);
+		return cli_usage_error(DOCTOR_COMMAND, "unexpected operand '%s'", argv[first]);
 	doctor = calloc(1, sizeof(*doctor));
 	if (!doctor) {
-		perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the checks");
+		perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the results");
 		return cli_error(DOCTOR_COMMAND, &err);
 	}
 	doctor->load_program = load_program;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a refusal to what an administrator, or the user, can change. The explanation's own remedy is
- * for who wrote the call: it says how to ask for less. Here the wish is kept and the machine
- * changes.
+ * Changes to the system that permit a refused operation. The remedy of libperch's explanation is
+ * for the author of the open call, and may ask for less; here the operation stays as it is.
  */
 #include <string.h>
 
@@ -21,7 +20,7 @@ bool doctor_has_capability(struct doctor *doctor, int capability)
 	       sandbox.user_namespace != 1;
 }
 
-/* Before 5.8 CAP_SYS_ADMIN had the parts of CAP_PERFMON and CAP_BPF. */
+/* Linux 5.8 split CAP_PERFMON and CAP_BPF from CAP_SYS_ADMIN. */
 static const char *required_capability(struct doctor *doctor, const char *wanted)
 {
 	struct perch_release release;
@@ -33,13 +32,13 @@ static const char *required_capability(struct doctor *doctor, const char *wanted
 	return wanted;
 }
 
-/* How this process could come by a capability; false: in no way from in here. */
+/* Formats how this process can get a capability; false if it cannot, in a user namespace. */
 static bool format_capability_change(struct doctor *doctor, const char *wanted, char *text,
 				     size_t size)
 {
 	const char *capability = required_capability(doctor, wanted);
 	struct perch_sandbox sandbox;
-	bool with_perfmon = !strcmp(capability, "bpf"); /* worth nothing for events without it */
+	bool with_perfmon = !strcmp(capability, "bpf"); /* BPF programs on events need both */
 	char upper[32] = "";
 
 	for (size_t i = 0; i < sizeof(upper) - 1 && capability[i]; i++)
@@ -57,19 +56,19 @@ static bool format_capability_change(struct doctor *doctor, const char *wanted, 
 	else if (sandbox.no_new_privileges == 1)
 		snprintf(
 			text, size,
-			"start perch by a process that has CAP_%s%s (no_new_privs keeps it from gaining one)",
+			"start perch from a process that has CAP_%s%s (with no_new_privs, perch cannot gain a capability)",
 			upper, with_perfmon ? " and CAP_PERFMON" : "");
 	else if (with_perfmon ||
-		 !strcmp(capability, "syslog")) /* setcap replaces what was set before */
+		 !strcmp(capability, "syslog")) /* setcap replaces all capabilities of the file */
 		snprintf(
 			text, size,
-			"as root, for perch alone: setcap cap_perfmon,cap_%s+ep \"$(command -v perch)\"",
+			"as root, for perch only: setcap cap_perfmon,cap_%s+ep \"$(command -v perch)\"",
 			capability);
 	else if (!strcmp(capability, "sys_admin"))
 		snprintf(text, size, "run perch as root (CAP_SYS_ADMIN)");
 	else
 		snprintf(text, size,
-			 "as root, for perch alone: setcap cap_%s+ep \"$(command -v perch)\"",
+			 "as root, for perch only: setcap cap_%s+ep \"$(command -v perch)\"",
 			 capability);
 	return true;
 }
@@ -87,12 +86,12 @@ static bool format_level_change(struct doctor *doctor, long level, char *text, s
 	contained = !perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 		    (sandbox.container[0] || sandbox.user_namespace == 1);
 	snprintf(text, size,
-		 "as root%s, for everybody: sysctl kernel.perf_event_paranoid=%ld (now %ld)",
-		 contained ? " outside of the container" : "", level, now);
+		 "as root%s, for all users: sysctl kernel.perf_event_paranoid=%ld (currently %ld)",
+		 contained ? " outside the container" : "", level, now);
 	if (contained && !sandbox.container[0])
 		snprintf(text, size,
-			 "as root outside of the user namespace, for everybody: sysctl "
-			 "kernel.perf_event_paranoid=%ld (now %ld)",
+			 "as root outside the user namespace, for all users: sysctl "
+			 "kernel.perf_event_paranoid=%ld (currently %ld)",
 			 level, now);
 	return true;
 }
@@ -112,7 +111,7 @@ void doctor_suggest_privilege(struct doctor *doctor, struct doctor_result *resul
 	else
 		doctor_set_change(
 			result,
-			"run perch outside of the user namespace: perf ignores capabilities held inside");
+			"run perch outside the user namespace: perf ignores capabilities in a user namespace");
 }
 
 static bool is_privilege_cause(enum perch_cause cause)
@@ -133,8 +132,8 @@ void doctor_suggest_filter(struct doctor_result *result)
 {
 	doctor_set_change(
 		result,
-		"start perch outside of what installed the filter (a sandbox, or a systemd unit: there "
-		"SystemCallFilter=perf_event_open lets it through)");
+		"start perch without the seccomp filter: outside the sandbox, or in a systemd unit with "
+		"SystemCallFilter=perf_event_open");
 }
 
 void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result)
@@ -142,10 +141,11 @@ void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result)
 	if (perch_machine_virtual(doctor->machine) == 1)
 		doctor_set_change(
 			result,
-			"give this virtual machine a PMU in its hypervisor (QEMU: -cpu host,pmu=on; in a "
-			"cloud: bare metal)");
+			"enable a virtual PMU for this machine in its hypervisor (QEMU: -cpu host,pmu=on; in "
+			"a cloud: use bare metal)");
 	else
-		doctor_set_change(result, "a kernel with a driver for this processor's PMU");
+		doctor_set_change(result,
+				  "use a kernel with a driver for the PMU of this processor");
 }
 
 void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
@@ -153,7 +153,7 @@ void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 			    const struct doctor_privilege *privilege)
 {
 	const struct perch_probing budget = { 0 };
-	const struct doctor_privilege gate = { 2, "sys_admin" };
+	const struct doctor_privilege any_event = { 2, "sys_admin" };
 	struct perch_explanation explanation;
 	const struct perch_finding *finding = &explanation.finding[0];
 
@@ -166,11 +166,11 @@ void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 	result->cause = perch_cause_slug(finding->cause);
 	doctor_set_reason(result, DOCTOR_NO, "%s", finding->message);
 	if (finding->cause == PERCH_CAUSE_PARANOID_ALL)
-		doctor_suggest_privilege(doctor, result, &gate);
+		doctor_suggest_privilege(doctor, result, &any_event);
 	else if (is_privilege_cause(finding->cause) && privilege)
 		doctor_suggest_privilege(doctor, result, privilege);
 	else if (finding->cause == PERCH_CAUSE_SECCOMP && !in_container(doctor))
-		/* the engine's advice is for containers, as most filters are */
+		/* the remedy of the explanation is only for containers */
 		doctor_suggest_filter(result);
 	else if (finding->cause == PERCH_CAUSE_NO_HARDWARE)
 		doctor_suggest_pmu(doctor, result);

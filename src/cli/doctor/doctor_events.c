@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What works is found by opening events: stopped, on what is asked about, and closed again at once.
- */
+/* Checks that open events. Each event is opened disabled and closed at once. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +38,7 @@ static struct perch_open_call own_call(const struct perch_attr *attr)
 	return (struct perch_open_call){ .attr = attr, .pid = 0, .cpu = -1, .group_fd = -1 };
 }
 
-/* 0, or the errno that it was refused with, which is then in the call. */
+/* Returns 0 or the errno of the open call, which it stores in call too. */
 static int open_and_close(struct doctor *doctor, struct perch_open_call *call)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(doctor->machine);
@@ -74,7 +73,7 @@ static bool try_own(struct doctor *doctor, struct doctor_result *result,
 	return try(doctor, result, &call, privilege);
 }
 
-/* Where the whole is refused a part may not be: the reason is then the whole's. */
+/* If the whole is refused but a part works, the result is limited, with the reason of the whole. */
 static void try_part(struct doctor *doctor, struct doctor_result *result,
 		     const struct perch_attr *attr, const char *part)
 {
@@ -114,10 +113,10 @@ void doctor_cycles(struct doctor *doctor, struct doctor_result *result)
 				       sampled = { CYCLES, USER_ONLY, SAMPLES };
 
 	try_own(doctor, result, &sampled, &user_privilege);
-	try_part(doctor, result, &counted, "counted, not sampled");
+	try_part(doctor, result, &counted, "only counting");
 }
 
-/* What the verdict rests on. */
+/* The summary and the exit status depend on this check. */
 void doctor_sample(struct doctor *doctor, struct doctor_result *result)
 {
 	const struct doctor_result *cycles = doctor_find_result(doctor, "cycles"),
@@ -131,9 +130,9 @@ void doctor_sample(struct doctor *doctor, struct doctor_result *result)
 	result->cause = clock->status == DOCTOR_OK ? cycles->cause : clock->cause;
 	if (clock->status == DOCTOR_OK) {
 		doctor_set_reason(result, DOCTOR_LIMITED,
-				  "cycles cannot be sampled here; the clock stands in for them");
+				  "cycles cannot be sampled here; cpu-clock is used instead");
 		doctor_set_change(result, "%s", cycles->change);
-		doctor_set_value(result, "by the clock");
+		doctor_set_value(result, "by cpu-clock");
 	} else {
 		doctor_set_reason(result, DOCTOR_NO, "%s", clock->reason);
 		doctor_set_change(result, "%s", clock->change);
@@ -147,7 +146,7 @@ void doctor_sample_kernel(struct doctor *doctor, struct doctor_result *result)
 	bool hardware = doctor_find_result(doctor, "cycles")->status == DOCTOR_OK;
 
 	if (try_own(doctor, result, hardware ? &cycles : &clock, &kernel_privilege))
-		doctor_set_value(result, hardware ? "by cycles" : "by the clock");
+		doctor_set_value(result, hardware ? "by cycles" : "by cpu-clock");
 }
 
 void doctor_callchains(struct doctor *doctor, struct doctor_result *result)
@@ -157,8 +156,8 @@ void doctor_callchains(struct doctor *doctor, struct doctor_result *result)
 						.exclude_callchain_kernel = 1 };
 
 	if (try_own(doctor, result, &whole, &kernel_privilege))
-		doctor_set_value(result, "user and kernel");
-	try_part(doctor, result, &user, "user space alone");
+		doctor_set_value(result, "user space and kernel");
+	try_part(doctor, result, &user, "user space only");
 }
 
 void doctor_precise(struct doctor *doctor, struct doctor_result *result)
@@ -173,8 +172,9 @@ void doctor_precise(struct doctor *doctor, struct doctor_result *result)
 			result->status = level > 1 ? DOCTOR_OK : DOCTOR_LIMITED;
 			doctor_set_value(result, "cycles:%.*s", (int)level, "ppp");
 			if (level == 1)
-				doctor_set_reason(result, DOCTOR_LIMITED,
-						  "this hardware has constant skid at best");
+				doctor_set_reason(
+					result, DOCTOR_LIMITED,
+					"this hardware supports at most precise_ip 1 (constant skid)");
 			return;
 		}
 		if (level == 1)
@@ -202,14 +202,15 @@ void doctor_set_locked_down(struct doctor_result *result)
 {
 	result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_REGS);
 	doctor_set_value(result, "confidentiality");
-	doctor_set_reason(result, DOCTOR_LIMITED,
-			  "registers at interrupts and kprobes are forbidden, to root too");
-	doctor_set_change(result,
-			  "boot with lockdown=integrity, or none; Secure Boot may ask for it");
+	doctor_set_reason(
+		result, DOCTOR_LIMITED,
+		"lockdown forbids sampling registers at interrupts, and kprobes, even to root");
+	doctor_set_change(
+		result,
+		"boot with lockdown=integrity, or without lockdown; Secure Boot may enable it");
 }
 
-/* Of what lockdown forbids, registers at interrupts are asked for by the least: no PMU, no rights.
- */
+/* Sampling registers at interrupts needs neither a PMU nor privileges: only lockdown refuses it. */
 void doctor_detect_lockdown(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr plain = { SOFTWARE(DUMMY), USER_ONLY };
@@ -222,17 +223,16 @@ void doctor_detect_lockdown(struct doctor *doctor, struct doctor_result *result)
 	    (open_and_close(doctor, &with) && with.errnum != EPERM)) {
 		doctor_set_reason(
 			result, DOCTOR_UNKNOWN,
-			"/sys/kernel/security/lockdown cannot be read, and no event can be tried for it");
+			"/sys/kernel/security/lockdown cannot be read, and the event that would show it cannot be opened");
 	} else if (!with.errnum) {
 		result->status = DOCTOR_OK;
-		doctor_set_value(result,
-				 "not confidentiality, the level that concerns events (tried)");
+		doctor_set_value(result, "not confidentiality (tried by opening an event)");
 	} else {
 		doctor_set_locked_down(result);
 	}
 }
 
-static uint64_t watched; /* by the breakpoint that is opened stopped */
+static uint64_t watched; /* the address of the breakpoint, which stays disabled */
 
 static const struct perch_attr breakpoint = {
 	.size = sizeof(struct perch_attr),
@@ -251,7 +251,7 @@ void doctor_breakpoint_user(struct doctor *doctor, struct doctor_result *result)
 	try_own(doctor, result, &attr, &user_privilege);
 }
 
-/* An address where no architecture has a user's page. Nothing is ever written there. */
+/* The address is in no user space of any architecture, and the kernel never writes to it. */
 void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *result)
 {
 	struct perch_attr attr = breakpoint;
@@ -260,7 +260,7 @@ void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *resul
 	if (try_own(doctor, result, &attr, &admin_privilege) ||
 	    doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
 		return;
-	/* The kernel's side is refused first, and would be no use. */
+	/* The kernel checks kernel profiling first, but that permission would not be enough. */
 	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_PROFILING)) ||
 	    !strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE))) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_BREAKPOINT_PRIVILEGE);
@@ -287,21 +287,21 @@ void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
 		doctor_set_value(result, "tried on CPU %d", call.cpu);
 }
 
-/* Whose process is best to try on: another user's; else number 1, which has more rights in most
- * containers too. */
+/* Returns a process of another user; otherwise process 1, which has more capabilities in most
+ * containers; 0 if there is none. */
 static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same_user)
 {
 	struct perch_process_state self = { 0 }, other;
 	char path[PATH_MAX];
 	const struct dirent *entry;
 	pid_t found = 0;
-	DIR *folder;
+	DIR *directory;
 
 	if (perch_machine_process(doctor->machine, 0, &self, NULL) ||
 	    perch_machine_path(doctor->machine, path, sizeof(path), "/proc") < 0 ||
-	    !(folder = opendir(path)))
+	    !(directory = opendir(path)))
 		return 0;
-	for (int looked = 0; looked < 4096 && (entry = readdir(folder)); looked++) {
+	for (int i = 0; i < 4096 && (entry = readdir(directory)); i++) {
 		long pid = strtol(entry->d_name, NULL, 10);
 
 		if (pid <= 0 || pid > INT_MAX || pid == getpid() ||
@@ -314,7 +314,7 @@ static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same
 		if (other.uid != self.uid)
 			break;
 	}
-	closedir(folder);
+	closedir(directory);
 	return found;
 }
 
@@ -327,19 +327,18 @@ void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 
 	call.pid = find_other_process(doctor, &uid, &same_user);
 	if (!call.pid) {
-		doctor_set_reason(
-			result, DOCTOR_UNKNOWN,
-			"no other user's process is to be seen that it could be tried on");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "no process of another user is visible");
 		return;
 	}
 	try(doctor, result, &call, &process_privilege);
 	doctor_set_value(result, "tried on process %d of uid %u", (int)call.pid, (unsigned)uid);
 	if (call.errnum == ESRCH)
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "the process that it was tried on ended");
+		doctor_set_reason(result, DOCTOR_UNKNOWN,
+				  "the process to open the event on has exited");
 	else if (!call.errnum && same_user && !perch_machine_privileged(doctor->machine) &&
 		 !doctor_has_capability(doctor, PERCH_CAP_SYS_PTRACE))
 		doctor_set_reason(result, DOCTOR_UNKNOWN,
-				  "every process to be seen is of this same user");
+				  "all visible processes belong to this same user");
 }
 
 void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
@@ -369,7 +368,7 @@ void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
 	close(fd);
 }
 
-/* The number of a tracepoint; false when tracefs does not give it, which is then told. */
+/* Reads the id of a tracepoint from tracefs; false after an error, which is then the result. */
 static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, const char *name,
 			  uint64_t *id)
 {
@@ -395,7 +394,7 @@ static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, c
 			return true;
 	}
 	doctor_set_reason(result, DOCTOR_NO, "%s cannot be read: %s", file,
-			  got < 0 ? strerror(errno) : "it holds no number");
+			  got < 0 ? strerror(errno) : "not a number");
 	return false;
 }
 
@@ -429,7 +428,7 @@ static struct perch_attr tracepoint_with_data(uint64_t id)
 	return attr;
 }
 
-/* Those of system calls are open to whom they are about. */
+/* Every user may read the data of system call tracepoints in their own processes. */
 void doctor_tracepoint_raw(struct doctor *doctor, struct doctor_result *result)
 {
 	struct doctor_result ignored = *result;
@@ -443,5 +442,5 @@ void doctor_tracepoint_raw(struct doctor *doctor, struct doctor_result *result)
 	    !tracepoint_id(doctor, &ignored, "raw_syscalls/sys_enter", &id))
 		return;
 	attr = tracepoint_with_data(id);
-	try_part(doctor, result, &attr, "of system calls alone");
+	try_part(doctor, result, &attr, "only for system calls");
 }

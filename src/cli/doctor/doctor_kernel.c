@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel and its PMUs. */
+/* Checks of the kernel and its PMUs, and a search in the kernel log. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "doctor.h"
 #include "options.h"
 
-#define BOOT_RECORDS 8192 /* of the log that are read at most */
+#define MAX_LOG_RECORDS 8192 /* to read */
 
 void doctor_release(struct doctor *doctor, struct doctor_result *result)
 {
@@ -31,8 +31,8 @@ void doctor_release(struct doctor *doctor, struct doctor_result *result)
 }
 
 /*
- * Names of the attr's fields that begin at or behind an offset, with the release that brought them.
- * Returns the last of these releases.
+ * Formats the names of the attr fields at or after an offset, with the release that added each.
+ * Returns the newest of these releases.
  */
 static const char *format_new_fields(uint32_t offset, char *text, size_t size)
 {
@@ -45,7 +45,7 @@ static const char *format_new_fields(uint32_t offset, char *text, size_t size)
 		if (field[i].offset >= offset && field[i].since[0]) {
 			used += snprintf(text + used, size - used, "%s%s (Linux %s)",
 					 used ? ", " : "", field[i].name, field[i].since);
-			newest = field[i].since; /* fields were only ever added at the end */
+			newest = field[i].since; /* new fields are at the end */
 		}
 	return newest;
 }
@@ -62,15 +62,14 @@ void doctor_attr_size(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_set_value(result, "%u bytes; perch knows %zu", (unsigned)size,
+	doctor_set_value(result, "%u bytes; perch supports %zu", (unsigned)size,
 			 sizeof(struct perch_attr));
 	if (size >= sizeof(struct perch_attr))
 		return;
 	newest = format_new_fields(size, missing, sizeof(missing));
-	doctor_set_reason(result, DOCTOR_LIMITED,
-			  "this kernel set_missing_privilege the field%s %s",
+	doctor_set_reason(result, DOCTOR_LIMITED, "this kernel does not have the field%s %s",
 			  strchr(missing, ',') ? "s" : "", missing);
-	doctor_set_change(result, "Linux %s or later, for a program that sets %s", newest,
+	doctor_set_change(result, "use Linux %s or later for programs that set %s", newest,
 			  strchr(missing, ',') ? "them" : "it");
 }
 
@@ -97,10 +96,10 @@ void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
 	doctor_set_value(result, "%s", text);
 	result->status = DOCTOR_OK;
 	if (!nr)
-		doctor_set_reason(result, DOCTOR_NO, "sysfs shows none");
+		doctor_set_reason(result, DOCTOR_NO, "sysfs lists no PMU");
 }
 
-/* What a line of the log has behind its front "6,123,456789,-;"; cut at its end. */
+/* Returns the first line of a log record, without its prefix "6,123,456789,-;". */
 static char *log_text(char *record)
 {
 	char *text = record[0] >= '0' && record[0] <= '9' ? strchr(record, ';') : NULL;
@@ -121,10 +120,9 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	for (unsigned i = 0; i < BOOT_RECORDS; i++) {
-		got = read(fd, record,
-			   /* one record each; EPIPE: some were overwritten meanwhile */
-			   sizeof(record) - 1);
+	for (unsigned i = 0; i < MAX_LOG_RECORDS; i++) {
+		/* each read returns one record; EPIPE: older records were overwritten */
+		got = read(fd, record, sizeof(record) - 1);
 		if (got < 0 && (errno == EPIPE || errno == EINTR))
 			continue;
 		if (got <= 0) {
@@ -135,7 +133,7 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 		record[got] = '\0';
 		for (size_t word = 0; word < nr; word++)
 			if (strstr(record, words[word])) {
-				/* the last one counts */
+				/* the last match wins */
 				perch_clean_text(text, size, log_text(record));
 				rc = 0;
 				break;
@@ -145,37 +143,38 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 	return rc;
 }
 
-/* Why there is none: what the kernel said when it started, and what can be seen from here. */
+/* Explains why there is no core PMU, with the boot message of the kernel if it can be read. */
 static void explain_no_core_pmu(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const words[] = { "Performance Events:", "hw perfevents:",
 					     "no PMU driver" };
 	struct perch_sandbox sandbox;
-	char message[256], text[400];
-	int rc = doctor_find_in_log(doctor, words, CLI_NR(words), message, sizeof(message));
+	char logged[256], text[400];
+	int rc = doctor_find_in_log(doctor, words, CLI_NR(words), logged, sizeof(logged));
 	bool virtual = perch_machine_virtual(doctor->machine) == 1;
 
 	if (!rc)
-		snprintf(text, sizeof(text), "the kernel said when it started: %s", message);
+		snprintf(text, sizeof(text), "the kernel logged at boot: %s", logged);
 	else if (rc == -EPERM || rc == -EACCES)
 		snprintf(text, sizeof(text),
-			 "this user may not read in the kernel's log what it said of it when it "
-			 "started (kernel.dmesg_restrict)");
+			 "this user may not read the kernel log, which may have the reason "
+			 "(kernel.dmesg_restrict)");
 	else
-		snprintf(text, sizeof(text), "the kernel's log does not tell why");
+		snprintf(text, sizeof(text), "the kernel log has no reason");
 	doctor_set_reason(
 		result, DOCTOR_NO, "%s; %s",
-		virtual ? "this is a virtual machine, and its hypervisor shows no PMU that Linux can use"
-			: "Linux found no PMU in this processor that it has a driver for",
+		virtual ? "this is a virtual machine, and its hypervisor provides no PMU that Linux supports"
+			: "Linux found no PMU that it has a driver for",
 		text);
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
 	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 	    !strcmp(sandbox.container, "gvisor")) {
-		doctor_set_reason(result, DOCTOR_NO,
-				  "gVisor is a kernel of its own that has no perf events");
+		doctor_set_reason(
+			result, DOCTOR_NO,
+			"gVisor has its own kernel, which does not implement perf events");
 		doctor_set_change(
 			result,
-			"run the container with another runtime than gVisor: --runtime=runc");
+			"run the container with a runtime other than gVisor: --runtime=runc");
 		return;
 	}
 	doctor_suggest_pmu(doctor, result);

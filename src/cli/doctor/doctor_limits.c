@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* How much: memory for rings, descriptors, samples, frames. */
+/* Checks of limits: ring memory, file descriptors, sample rate, stack depth. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "doctor.h"
 #include "options.h"
 
-#define USUAL_RING_KB 512  /* of perch record for each CPU */
-#define USUAL_RATE    4000 /* of perch record, a second */
+#define USUAL_RING_KB 512  /* data of each per-CPU ring of perch record */
+#define USUAL_RATE    4000 /* samples per second of perch record */
 #define USUAL_DEPTH   127
 
 static size_t nr_cpus(struct doctor *doctor)
@@ -17,8 +17,8 @@ static size_t nr_cpus(struct doctor *doctor)
 	return perch_machine_cpus(doctor->machine, &cpus, NULL) || !cpus->nr ? 1 : cpus->nr;
 }
 
-/* Each ring is a page for itself and a power of two of them for records: that power, of as many
- * pages. */
+/* Returns the data pages of the largest ring of at most so many pages. One page is the header, and
+ * the number of data pages is a power of two. */
 static uint64_t largest_ring(uint64_t pages)
 {
 	uint64_t data = 1;
@@ -30,17 +30,17 @@ static uint64_t largest_ring(uint64_t pages)
 	return data;
 }
 
-/* KiB that make the usual ring fit on each CPU beside what the sysctl gives. */
+/* Returns the RLIMIT_MEMLOCK in KiB that permits the usual ring on each CPU. */
 static uint64_t needed_memlock(uint64_t mlock_kb, uint64_t page_kb, uint64_t cpus)
 {
-	uint64_t each = USUAL_RING_KB + page_kb, given = mlock_kb / page_kb * page_kb;
+	uint64_t each = USUAL_RING_KB + page_kb, free_kb = mlock_kb / page_kb * page_kb;
 
-	return each > given ? (each - given) * cpus : 0;
+	return each > free_kb ? (each - free_kb) * cpus : 0;
 }
 
 /*
- * A user's rings may lock mlock_kb for each CPU, all of them together, and a process's beyond that
- * what RLIMIT_MEMLOCK leaves.
+ * All rings of a user together may lock mlock_kb times the number of CPUs. The rings of a process
+ * may lock more, up to RLIMIT_MEMLOCK.
  */
 static void set_rings_limit(struct doctor *doctor, struct doctor_result *result, long mlock_kb,
 			    const struct perch_limits *limits)
@@ -64,7 +64,7 @@ static void set_rings_limit(struct doctor *doctor, struct doctor_result *result,
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_MMAP_LOCKED);
 	doctor_set_reason(result, DOCTOR_LIMITED,
-			  "perch record takes %d KiB for each CPU, unless -m asks for less",
+			  "perch record needs a ring of %d KiB on each CPU, or less with -m",
 			  USUAL_RING_KB);
 	doctor_set_change(result,
 			  "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64
@@ -109,14 +109,14 @@ void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
 	left = limits.descriptors > open ? limits.descriptors - open : 0;
 	doctor_set_value(result,
 			 "%" PRIu64 " left of %" PRIu64 ": %" PRIu64
-			 " event%s of one thread, or %" PRIu64 " on each of %" PRIu64 " CPUs",
+			 " event%s on one thread, or %" PRIu64 " on each of %" PRIu64 " CPUs",
 			 left, limits.descriptors, left, left == 1 ? "" : "s", left / cpus, cpus);
 	result->status = DOCTOR_OK;
 	if (left / cpus >= 32)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_DESCRIPTORS);
 	doctor_set_reason(result, left ? DOCTOR_LIMITED : DOCTOR_NO,
-			  "each event takes a descriptor for each CPU or thread");
+			  "each event needs one file descriptor per CPU or thread");
 	if (limits.descriptors_hard > limits.descriptors)
 		doctor_set_change(result, "ulimit -n %" PRIu64, limits.descriptors_hard);
 	else
@@ -125,7 +125,7 @@ void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
 			"as root: raise the hard limit (nofile in /etc/security/limits.conf), then ulimit -n");
 }
 
-/* Where it is off the kernel refuses a new rate too: at 0 and 100 per cent. */
+/* Without throttling, at 0 and at 100 percent, the kernel refuses a new rate. */
 static bool throttling_enabled(struct doctor *doctor)
 {
 	long percent;
@@ -135,13 +135,13 @@ static bool throttling_enabled(struct doctor *doctor)
 	       (percent > 0 && percent < 100);
 }
 
-/* Linux starts with 100000 and goes down where the interrupts of samples take too long; so may an
- * administrator. */
+/* The rate is 100000 at boot. The kernel lowers it when sampling interrupts take too long; an
+ * administrator may lower it too. */
 void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const words[] = { "lowering kernel.perf_event_max_sample_rate" };
 	struct perch_error err;
-	char message[256];
+	char logged[256];
 	long rate;
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate, &err)) {
@@ -153,17 +153,17 @@ void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
 	if (rate >= 100000)
 		return;
 	result->cause = rate < USUAL_RATE ? perch_cause_slug(PERCH_CAUSE_FREQUENCY) : NULL;
-	if (!doctor_find_in_log(doctor, words, CLI_NR(words), message, sizeof(message)))
+	if (!doctor_find_in_log(doctor, words, CLI_NR(words), logged, sizeof(logged)))
 		doctor_set_reason(result, result->status,
-				  "the kernel lowered it, for interrupts took too long: %s",
-				  message);
+				  "the kernel lowered it because interrupts took too long: %s",
+				  logged);
 	else
 		doctor_set_reason(result, result->status,
 				  "the kernel or an administrator lowered it from 100000");
 	if (rate < USUAL_RATE)
 		doctor_set_change(
 			result,
-			"as root: sysctl %skernel.perf_event_max_sample_rate=100000; until then -F %ld",
+			"as root: sysctl %skernel.perf_event_max_sample_rate=100000; or record with -F %ld",
 			throttling_enabled(doctor) ? "" : "kernel.perf_cpu_time_max_percent=25 ",
 			rate);
 }
@@ -185,8 +185,9 @@ void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
 	if (frames >= USUAL_DEPTH)
 		return;
 	doctor_set_reason(result, DOCTOR_LIMITED,
-			  "it was lowered from %d: deeper callchains are cut", USUAL_DEPTH);
-	doctor_set_change(
-		result, "as root, while nothing is measured: sysctl kernel.perf_event_max_stack=%d",
-		USUAL_DEPTH);
+			  "the limit is below the default of %d: deeper call chains are truncated",
+			  USUAL_DEPTH);
+	doctor_set_change(result,
+			  "as root, while no event is open: sysctl kernel.perf_event_max_stack=%d",
+			  USUAL_DEPTH);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perch doctor for people and in JSON. */
+/* The output of perch doctor, as text and as JSON. */
 #include <inttypes.h>
 #include <string.h>
 #include <jansson.h>
@@ -16,9 +16,9 @@ static const struct {
 	[DOCTOR_UNKNOWN] = { "?", "unknown", "\033[36m" },
 };
 
-#define INDENT 12 /* of reasons: below the titles */
+#define INDENT 12 /* columns of the marks before titles; reasons begin below the titles */
 
-/* Breaks lines at spaces where there is a width; 0: one line. column: where the text begins. */
+/* Prints a text that begins at a column; breaks its lines at spaces, unless width is 0. */
 static void print_wrapped(FILE *out, const char *text, unsigned column, unsigned width)
 {
 	unsigned at = column;
@@ -45,7 +45,7 @@ static void print_below(FILE *out, const char *front, const char *text, unsigned
 	print_wrapped(out, text, INDENT + strlen(front), width);
 }
 
-/* Whether the next check has the same to say: it is then message once, below the last of them. */
+/* Reasons and changes that consecutive results share are printed once, below the last of them. */
 static bool next_has_same_reason(const struct doctor *doctor, size_t i)
 {
 	const struct doctor_result *result = &doctor->result[i], *next = result + 1;
@@ -73,7 +73,7 @@ static bool works(const struct doctor *doctor, const char *id)
 	return result && result->status == DOCTOR_OK;
 }
 
-/* One sentence, and how many checks ended how. */
+/* Prints one sentence, with the number of checks of each status. */
 static void print_summary(const struct doctor *doctor, FILE *out, unsigned width)
 {
 	unsigned nr[DOCTOR_STATUSES] = { 0 };
@@ -82,10 +82,10 @@ static void print_summary(const struct doctor *doctor, FILE *out, unsigned width
 	for (size_t i = 0; i < doctor->nr; i++)
 		nr[doctor->result[i].status]++;
 	if (doctor->usable)
-		snprintf(text, sizeof(text), "You can profile your own programs here, by %s, %s",
-			 works(doctor, "cycles") ? "cycles" : "the clock",
-			 works(doctor, "sample-kernel") ? "with the kernel's side"
-							: "in user space alone");
+		snprintf(text, sizeof(text), "You can profile your own programs here, with %s, %s",
+			 works(doctor, "cycles") ? "cycles" : "cpu-clock",
+			 works(doctor, "sample-kernel") ? "in user space and kernel"
+							: "in user space only");
 	else
 		snprintf(text, sizeof(text),
 			 "You cannot profile your own programs here: no event can be sampled");
@@ -143,7 +143,7 @@ static json_t *limit_or_null(uint64_t number)
 	return number <= INT64_MAX ? json_integer((json_int_t)number) : json_null();
 }
 
-/* The numbers behind the texts; null: unknown, or no limit. */
+/* The values that the texts are based on; null for an unknown value or no limit. */
 static json_t *json_facts(struct perch_machine *machine)
 {
 	json_t *facts = json_object();

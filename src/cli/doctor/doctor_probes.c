@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes by permission alone: one that opens changes the text of whatever it is put into. And BPF
- * programs. */
+/* Checks of probes and BPF programs. Probes are checked by privileges only: opening a probe would
+ * change the text of a program or of the kernel. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static unsigned kernel_rank(struct doctor *doctor)
 		       : perch_release_rank(release.text);
 }
 
-/* What stands in the way of every event stands in the way of probes too. */
+/* A refusal of every event applies to probes too. */
 static bool every_event_refused(struct doctor *doctor, struct doctor_result *result)
 {
 	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
@@ -40,9 +40,8 @@ static bool has_pmu(struct doctor *doctor, struct doctor_result *result, const c
 		return true;
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_PMU);
 	doctor_set_reason(result, DOCTOR_NO, "the kernel has no PMU %s", name);
-	doctor_set_change(result, "a kernel%s that is built with %s=y",
-			  kernel_rank(doctor) < perch_release_rank("4.17") ? " of 4.17 or later"
-									   : "",
+	doctor_set_change(result, "use a kernel%s built with %s=y",
+			  kernel_rank(doctor) < perch_release_rank("4.17") ? " 4.17 or later" : "",
 			  option);
 	return false;
 }
@@ -63,13 +62,14 @@ void doctor_uprobes(struct doctor *doctor, struct doctor_result *result)
 	if (every_event_refused(doctor, result) ||
 	    !has_pmu(doctor, result, "uprobe", "CONFIG_UPROBE_EVENTS"))
 		return;
-	doctor_set_value(result, "by rights, not tried");
+	doctor_set_value(result, "checked by privileges, not opened");
 	if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN))
 		result->status = DOCTOR_OK;
 	else if (doctor_has_capability(doctor, PERCH_CAP_PERFMON) && rank >= 5008 && rank < 6016)
-		doctor_set_reason(result, DOCTOR_UNKNOWN,
-				  "CAP_PERFMON suffices for uprobes from 5.8 to 6.15, unless the "
-				  "distribution has brought back the need of CAP_SYS_ADMIN");
+		doctor_set_reason(
+			result, DOCTOR_UNKNOWN,
+			"CAP_PERFMON is enough for uprobes on Linux 5.8 to 6.15, but this "
+			"distribution may need CAP_SYS_ADMIN");
 	else
 		set_missing_privilege(doctor, result, &privilege, "uprobes need CAP_SYS_ADMIN");
 }
@@ -82,16 +82,15 @@ void doctor_kprobes(struct doctor *doctor, struct doctor_result *result)
 	if (every_event_refused(doctor, result) ||
 	    !has_pmu(doctor, result, "kprobe", "CONFIG_KPROBE_EVENTS"))
 		return;
-	doctor_set_value(result, "by rights, not tried");
+	doctor_set_value(result, "checked by privileges, not opened");
 	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 	    sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_PROBE);
-		doctor_set_reason(
-			result, DOCTOR_NO,
-			"the kernel is locked down (confidentiality), which forbids kprobes");
+		doctor_set_reason(result, DOCTOR_NO,
+				  "kprobes need lockdown below the level confidentiality");
 		doctor_set_change(
 			result,
-			"boot with lockdown=integrity, or none; Secure Boot alone may ask for it");
+			"boot with lockdown=integrity, or without lockdown; Secure Boot may enable it");
 	} else if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) ||
 		   doctor_has_capability(doctor, PERCH_CAP_PERFMON)) {
 		result->status = DOCTOR_OK;
@@ -110,17 +109,18 @@ void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
 		doctor_set_value(result, "a program of type perf_event loads");
 	} else if (rc == -ENOSYS) {
 		doctor_set_reason(result, DOCTOR_NO, "the kernel has no bpf(2)");
-		doctor_set_change(result, "a kernel with CONFIG_BPF_SYSCALL=y");
+		doctor_set_change(result, "use a kernel built with CONFIG_BPF_SYSCALL=y");
 	} else if (rc == -EPERM || rc == -EACCES) {
 		if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) ||
 		    (doctor_has_capability(doctor, CAP_BPF) &&
 		     doctor_has_capability(doctor, PERCH_CAP_PERFMON))) {
 			doctor_set_reason(
 				result, DOCTOR_NO,
-				"loading a program is refused in spite of the capabilities: by a "
-				"seccomp filter or a security module%s",
-				kernel_rank(doctor) < 5011 ? ", or for RLIMIT_MEMLOCK (ulimit -l)"
-							   : "");
+				"loading a program fails although the capabilities suffice: a "
+				"seccomp filter or a security module may refuse it%s",
+				kernel_rank(doctor) < 5011
+					? ", or RLIMIT_MEMLOCK is too low (ulimit -l)"
+					: "");
 			return;
 		}
 		doctor_set_reason(result, DOCTOR_NO, "loading a program for events needs %s",

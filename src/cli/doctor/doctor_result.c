@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of perch doctor: their texts, and a lookup by id. */
+/* Results of perch doctor: texts, and the lookup by id. */
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this process may, and what confines it. */
+/* Checks of the privileges of this process, and of its sandbox. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,41 +7,42 @@
 #include "doctor.h"
 #include "options.h"
 
-/* What a level leaves to who has no capability. */
+/* What a level permits to users without capabilities. */
 static const char *level_meaning(long level)
 {
 	if (level < 0)
-		return "everybody may measure whole CPUs and the kernel, with the data of tracepoints; single "
-		       "processes of other users stay closed";
+		return "all users may measure CPUs and the kernel, with tracepoint data, but not single "
+		       "processes of other users";
 	if (level == 0)
-		return "everybody may measure whole CPUs and the kernel, without the data of most tracepoints";
+		return "all users may measure CPUs and the kernel, without the data of most tracepoints";
 	if (level == 1)
-		return "others' processes and whole CPUs are closed to ordinary users, the kernel's side is open";
-	return "ordinary users may measure the user space of their own processes alone";
+		return "unprivileged users may measure only their own processes, in user space and kernel";
+	return "unprivileged users may measure only the user space of their own processes";
 }
 
-/* Mainline knows no level above 2; distributions that do refuse everything there. What holds here
- * has been tried. */
+/* The mainline kernel has no level above 2; kernels of some distributions refuse every event there.
+ * An earlier check opened an event, which shows how this kernel behaves. */
 static void set_distribution_level(struct doctor *doctor, struct doctor_result *result, long level)
 {
 	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
 	const struct doctor_privilege privilege = { 2, "sys_admin" };
 
 	if (count->status == DOCTOR_OK) {
-		doctor_set_reason(result, DOCTOR_LIMITED,
-				  "%s: this kernel has no level above 2, and takes %ld for it",
-				  level_meaning(level), level);
+		doctor_set_reason(
+			result, DOCTOR_LIMITED,
+			"%s: this kernel has no level above 2, and %ld has the effect of 2",
+			level_meaning(level), level);
 		return;
 	}
 	if (count->cause && strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_PARANOID_ALL))) {
 		doctor_set_reason(result, DOCTOR_UNKNOWN,
-				  "something else refuses events before the level counts");
+				  "events are refused for another reason, see count-user");
 		return;
 	}
 	doctor_set_reason(
 		result, DOCTOR_NO,
-		"this distribution's kernel refuses every event to ordinary users at %ld, with "
-		"CAP_PERFMON too",
+		"on this distribution's kernel, every perf event needs kernel.perf_event_paranoid <= 2 "
+		"(currently %ld) or CAP_SYS_ADMIN; CAP_PERFMON is not enough",
 		level);
 	doctor_suggest_privilege(doctor, result, &privilege);
 }
@@ -62,7 +63,7 @@ void doctor_paranoid(struct doctor *doctor, struct doctor_result *result)
 	result->status = DOCTOR_OK;
 	if (perch_machine_privileged(doctor->machine) &&
 	    (level <= 2 || doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN))) {
-		doctor_set_value(result, "%ld, which does not bind this process", level);
+		doctor_set_value(result, "%ld, which does not restrict this process", level);
 	} else if (level > 2) {
 		set_distribution_level(doctor, result, level);
 	} else if (level > 0) {
@@ -103,23 +104,23 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 		if (effective >> capabilities[i].number & 1)
 			used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
 					 capabilities[i].name);
-	doctor_set_value(result, "%s", used ? text : "none that events ask for");
+	doctor_set_value(result, "%s", used ? text : "none that events need");
 	result->status = DOCTOR_OK;
 	if (perch_machine_privileged(doctor->machine))
 		return;
 	if (effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
 		doctor_set_reason(result, DOCTOR_LIMITED,
-				  "they are held inside a user namespace, where perf ignores them");
+				  "perf ignores capabilities in a user namespace");
 	} else {
 		doctor_set_reason(
 			result, DOCTOR_LIMITED,
-			"an ordinary user: with CAP_PERFMON kernel.perf_event_paranoid would not bind");
+			"without CAP_PERFMON, kernel.perf_event_paranoid restricts this process");
 	}
 	doctor_suggest_privilege(doctor, result, &privilege);
 }
 
-/* Whether something behind a filter may give its errno too, before perf has looked at the call. */
+/* Whether the kernel may refuse the open call with this errno too, without the filter. */
 static bool errno_may_come_from_kernel(struct doctor *doctor, const struct perch_sandbox *sandbox,
 				       int errnum)
 {
@@ -144,7 +145,7 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 
 	if (perch_machine_sandbox(doctor->machine, &sandbox, &err) || sandbox.seccomp < 0 ||
 	    sandbox.seccomp >= (int)CLI_NR(modes)) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of filters");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not have the seccomp mode");
 		return;
 	}
 	privileges = sandbox.no_new_privileges == 1 ? "; no_new_privs" : "";
@@ -153,7 +154,7 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 	if (!sandbox.seccomp)
 		return;
 	if (!perch_machine_attr_size(doctor->machine, &size, &err)) {
-		doctor_set_value(result, "%s, which lets perf_event_open through%s",
+		doctor_set_value(result, "%s, which permits perf_event_open%s",
 				 modes[sandbox.seccomp], privileges);
 		return;
 	}
@@ -162,12 +163,12 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 	    (!is_cause && (err.errnum == EACCES || err.errnum == ENOSYS || err.errnum == EMFILE))) {
 		doctor_set_reason(
 			result, DOCTOR_UNKNOWN,
-			"perf_event_open answers \"%s\", which may come from the filter or from behind it",
+			"perf_event_open fails: %s; the filter or the kernel may be the reason",
 			strerror(err.errnum));
 		return;
 	}
 	result->cause = perch_cause_slug(PERCH_CAUSE_SECCOMP);
-	doctor_set_reason(result, DOCTOR_NO, "it answers perf_event_open in the kernel's place: %s",
+	doctor_set_reason(result, DOCTOR_NO, "the filter refuses perf_event_open: %s",
 			  strerror(err.errnum));
 	if (is_cause)
 		doctor_set_change(result, "%s", count->change);
@@ -185,14 +186,13 @@ void doctor_container(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_set_value(
-		result, "%s%s", sandbox.container[0] ? sandbox.container : "no sign of one",
-		sandbox.pid_namespace == 1 ? ", processes numbered apart from the host's" : "");
+	doctor_set_value(result, "%s%s", sandbox.container[0] ? sandbox.container : "none found",
+			 sandbox.pid_namespace == 1 ? ", with its own PID namespace" : "");
 	if (sandbox.container[0])
 		doctor_set_reason(
 			result, DOCTOR_LIMITED,
-			"sysctls and the PMU are the host's: what has to change there cannot be changed "
-			"from in here");
+			"the sysctls and the PMU belong to the host: they cannot be changed in the "
+			"container");
 }
 
 void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
@@ -201,19 +201,19 @@ void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
 	struct perch_error err;
 
 	if (perch_machine_sandbox(doctor->machine, &sandbox, &err) || sandbox.user_namespace < 0) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of one");
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not have the user namespace");
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_set_value(result, sandbox.user_namespace ? "one of its own" : "the initial one");
+	doctor_set_value(result, sandbox.user_namespace ? "its own" : "the initial one");
 	if (!sandbox.user_namespace)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
 	doctor_set_reason(
 		result, DOCTOR_LIMITED,
-		"perf asks for capabilities in the initial user namespace; root in here is an "
-		"ordinary user to it");
-	doctor_set_change(result, "run perch outside of it");
+		"perf needs capabilities in the initial user namespace; root in another namespace has "
+		"none there");
+	doctor_set_change(result, "run perch outside the user namespace");
 }
 
 void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
@@ -228,7 +228,7 @@ void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 		doctor_set_value(result, "none");
 		break;
 	case PERCH_LOCKDOWN_INTEGRITY:
-		doctor_set_value(result, "integrity, which does not concern events");
+		doctor_set_value(result, "integrity, which does not restrict events");
 		break;
 	case PERCH_LOCKDOWN_CONFIDENTIALITY:
 		doctor_set_locked_down(result);
@@ -239,21 +239,21 @@ void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 	}
 }
 
-/* Modules without a list of them: what they do has been tried. */
+/* For a list of modules that cannot be read: uses the result of an open call. */
 static void set_unlisted_modules(struct doctor *doctor, struct doctor_result *result, bool opens)
 {
 	char text[8];
 	ssize_t got =
 		perch_machine_read(doctor->machine, "/sys/kernel/security/lsm", text, sizeof(text));
 	const char *why = got == -EACCES || got == -EPERM
-				  ? "this user may not read /sys/kernel/security/lsm"
+				  ? "this user may not read the list /sys/kernel/security/lsm"
 				  : "securityfs is not mounted on /sys/kernel/security";
 
 	if (opens)
-		doctor_set_value(result, "none that refuses events (%s, which lists them)%s%s", why,
+		doctor_set_value(result, "none that refuses events (%s)%s%s", why,
 				 result->value[0] ? "; " : "", result->value);
 	else
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s, which lists them", why);
+		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", why);
 }
 
 void doctor_security_modules(struct doctor *doctor, struct doctor_result *result)
@@ -263,7 +263,8 @@ void doctor_security_modules(struct doctor *doctor, struct doctor_result *result
 	char yama[48] = "";
 
 	if (perch_machine_sandbox(doctor->machine, &sandbox, NULL)) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "/proc does not tell");
+		doctor_set_reason(result, DOCTOR_UNKNOWN,
+				  "/proc does not have the security modules");
 		return;
 	}
 	if (sandbox.yama >= 0)
@@ -280,7 +281,7 @@ void doctor_security_modules(struct doctor *doctor, struct doctor_result *result
 				  count->reason);
 	else if (sandbox.selinux == 1)
 		doctor_set_reason(result, DOCTOR_LIMITED,
-				  "SELinux decides over perf events too (class perf_event)");
+				  "SELinux restricts perf events too (class perf_event)");
 	else if (!sandbox.modules[0] && sandbox.selinux < 0)
 		set_unlisted_modules(doctor, result, count->status == DOCTOR_OK);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What else bears on measuring: tracefs, symbols, BPF, the watchdog, CPUs. */
+/* Checks of the system: tracefs, kernel symbols, BPF settings, watchdog, CPUs, vDSO. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -36,10 +36,10 @@ void doctor_tracefs(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_set_value(result, "%s, which this user can read", path);
+	doctor_set_value(result, "%s, readable by this user", path);
 }
 
-/* Whether addresses are shown: hidden ones are all zero. */
+/* Returns 1 if this user can read addresses of symbols, 0 if all are zero, -1 if unknown. */
 static int kallsyms_has_addresses(const struct doctor *doctor)
 {
 	char text[16384];
@@ -59,7 +59,7 @@ static int kallsyms_has_addresses(const struct doctor *doctor)
 
 void doctor_kernel_symbols(struct doctor *doctor, struct doctor_result *result)
 {
-	/* Only where kptr_restrict is 0 does the level count. */
+	/* The level has an effect only with kptr_restrict=0. */
 	static const struct doctor_privilege either = { 1, "syslog" },
 					     capability = { DOCTOR_NO_LEVEL, "syslog" };
 	long restricted = -1;
@@ -77,22 +77,21 @@ void doctor_kernel_symbols(struct doctor *doctor, struct doctor_result *result)
 				 shown ? "shown" : "hidden", restricted);
 	if (shown)
 		return;
-	doctor_set_reason(
-		result, DOCTOR_LIMITED,
-		"addresses in the kernel cannot be given names of functions by this user");
+	doctor_set_reason(result, DOCTOR_LIMITED,
+			  "this user cannot resolve kernel addresses to function names");
 	if (restricted >= 2)
 		doctor_set_change(
 			result,
-			"as root: sysctl kernel.kptr_restrict=1, with which CAP_SYSLOG sees them");
+			"as root: sysctl kernel.kptr_restrict=1, then run perch with CAP_SYSLOG");
 	else
 		doctor_suggest_privilege(doctor, result, restricted ? &capability : &either);
 }
 
 void doctor_bpf_settings(struct doctor *doctor, struct doctor_result *result)
 {
-	static const char *const meaning[] = { "open to ordinary users",
-					       "closed to ordinary users until the next start",
-					       "closed to ordinary users" };
+	static const char *const meaning[] = { "permitted to unprivileged users",
+					       "refused to unprivileged users until the next boot",
+					       "refused to unprivileged users" };
 	long disabled, stats;
 
 	if (!read_number(doctor, "/proc/sys/kernel/unprivileged_bpf_disabled", &disabled)) {
@@ -122,7 +121,7 @@ void doctor_watchdog(struct doctor *doctor, struct doctor_result *result)
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_NMI_WATCHDOG, &on, NULL)) {
 		result->status = DOCTOR_OK;
-		doctor_set_value(result, "this kernel has none");
+		doctor_set_value(result, "none in this kernel");
 		return;
 	}
 	result->status = DOCTOR_OK;
@@ -130,8 +129,8 @@ void doctor_watchdog(struct doctor *doctor, struct doctor_result *result)
 	if (!on || core->status != DOCTOR_OK)
 		return;
 	doctor_set_reason(result, DOCTOR_LIMITED,
-			  "it takes a hardware counter of each CPU, unless the kernel is built to "
-			  "watch without (since 6.5)");
+			  "it uses one hardware counter of each CPU, except in kernels with the "
+			  "buddy detector (since Linux 6.5)");
 	doctor_set_change(result, "as root, while measuring: sysctl kernel.nmi_watchdog=0");
 }
 
@@ -152,7 +151,7 @@ void doctor_cpus(struct doctor *doctor, struct doctor_result *result)
 		doctor_set_value(result, "%zu of %zu online", cpus->nr, present);
 }
 
-/* Functions of the vDSO have names only where it is mapped, and the time is cheap only with some
+/* Symbols of the vDSO need its mapping, and reading the time without a system call needs certain
  * clock sources. */
 void doctor_vdso(struct doctor *doctor, struct doctor_result *result)
 {
@@ -175,10 +174,10 @@ void doctor_vdso(struct doctor *doctor, struct doctor_result *result)
 	result->status = DOCTOR_OK;
 	doctor_set_value(result, "%s; clock source %s", mapped ? "mapped" : "not mapped", source);
 	if (!mapped)
-		doctor_set_reason(result, DOCTOR_LIMITED, "reading the time is a system call");
+		doctor_set_reason(result, DOCTOR_LIMITED, "reading the time needs a system call");
 	for (size_t i = 0; i < CLI_NR(slow); i++)
 		if (!strcmp(source, slow[i]))
 			doctor_set_reason(
 				result, DOCTOR_LIMITED,
-				"reading the time is a system call with this clock source");
+				"reading the time needs a system call with this clock source");
 }
