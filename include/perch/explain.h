@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Why the kernel refused: a call of perf_event_open(2), or an mmap, ioctl or read of what it gave
- * -> cause, fields at fault, release, one sentence, one remedy, and what would fail next.
+/**
+ * @file
+ * Why the kernel refuses a perf_event_open(2), or an mmap, ioctl or read of an event.
  *
- * Three sources, in this order: rules in the order of the kernel's own checks, which cost no system
- * call; facts of the machine, read when a rule asks for one and kept (of a target for a moment);
- * and, where the caller allows it, a handful of calls like the one that failed with a part taken
- * away. Nothing here is async-signal-safe; two threads may explain at the same time, each with a
- * machine of its own.
+ * An explanation has the cause, the fields at fault, the kernel release that has the feature, a
+ * message, a remedy, and what would fail next. It comes from three sources, in this order: rules in
+ * the order of the kernel's checks, which need no system call; facts of the machine, read when a
+ * rule needs them and cached; and, if the caller allows it, probing: a few open calls that differ
+ * from the failed one.
+ *
+ * Threads: one thread per machine at a time. Nothing here is async-signal-safe.
  */
 #ifndef PERCH_EXPLAIN_H
 #define PERCH_EXPLAIN_H
@@ -21,168 +23,194 @@
 extern "C" {
 #endif
 
-/* What is known of the event that group_fd is: with it the rules of groups are certain, without it
- * they are probed for. */
+/** The event that group_fd refers to. With it, the rules of groups are certain without probing. */
 struct perch_open_call_leader {
-	const struct perch_attr *attr; /* at least attr->size bytes readable (64 when size is 0) */
-	pid_t pid;		       /* as it was opened */
-	int cpu;
-	unsigned long flags;
-	bool is_member; /* it was itself opened into a group, and leads none */
-	bool has_ring;	/* its ring is mapped, or its output goes into one */
-	size_t members; /* events of its group so far, with the leader */
+	const struct perch_attr *attr; /**< attr->size bytes are readable (64 if size is 0) */
+	pid_t pid;		       /**< as passed when it was opened */
+	int cpu;		       /**< as passed when it was opened */
+	unsigned long flags;	       /**< PERCH_FLAG_*, as passed when it was opened */
+	bool is_member;		       /**< it is a member of a group, not a leader */
+	bool has_ring;		       /**< its ring is mapped, or its output goes into one */
+	size_t members;		       /**< events in its group so far, including the leader */
 };
 
-/* The raw call, as it was made, so that any program's call can be explained. Not said: zero. */
+/** A failed perf_event_open(2) as it was called, by this or another program. */
 struct perch_open_call {
-	/*
-	 * as passed: attr->size bytes are read, and 8 in any case (64 when size is 0 or above
-	 * 4096); after E2BIG without kernel_size size may be the kernel's, and a whole struct
-	 * perch_attr is read: give kernel_size for attrs that are not that long. NULL: the pointer
-	 * was NULL, or nobody could read there
+	/**
+	 * The attr as passed; NULL if the pointer was NULL or not readable.
+	 *
+	 * attr->size bytes are read, at least 8 (64 if size is 0 or above 4096). After E2BIG
+	 * without kernel_size, size may be the kernel's, and sizeof(struct perch_attr) bytes are
+	 * read: set kernel_size for a shorter attr.
 	 */
 	const struct perch_attr *attr;
-	pid_t pid;
-	int cpu;
-	int group_fd;
-	unsigned long flags;
-	int errnum; /* the positive errno it failed with */
-	/* pid is perch_target.cgroup_fd, and called so in what is told */
-	bool pid_is_cgroup_fd;
-	/* the caller's memory is gone: what config1 of a probe points to is unknown */
-	bool from_log;
-	/* some fields are unknown (a log): nothing can be proven by their being zero */
-	bool attr_is_partial;
-	/* attr.size as the kernel wrote it back after E2BIG; 0: attr->size has it already */
-	uint32_t kernel_size;
-	/* NULL: nothing is known of it, or there is none */
-	const struct perch_open_call_leader *leader;
+	pid_t pid;	       /**< as passed */
+	int cpu;	       /**< as passed */
+	int group_fd;	       /**< as passed */
+	unsigned long flags;   /**< PERCH_FLAG_*, as passed */
+	int errnum;	       /**< the errno it failed with, positive */
+	bool pid_is_cgroup_fd; /**< the caller passed pid as cgroup_fd: messages name it so */
+	bool from_log; /**< the memory of the process is gone: what config1 points to is unknown */
+	bool attr_is_partial; /**< fields may be missing (a log): 0 does not mean that one is 0 */
+	uint32_t
+		kernel_size; /**< attr.size as the kernel wrote it after E2BIG; 0: see attr->size */
+	const struct perch_open_call_leader *leader; /**< NULL: unknown, or there is no group */
 };
 
-/*
- * Fills err: rules, and the facts of the machine (NULL: rules that need no fact only). Probes when
- * the machine allows it (perch_machine_set_probing()). When several causes are possible, err has
- * the first and names the others. Returns -call->errnum.
+/**
+ * Explains a failed open call as an error.
+ *
+ * Probes if the machine allows it (perch_machine_set_probing()). If several causes are possible,
+ * err has the first one and its message names the others.
+ *
+ * @param call     the failed open call
+ * @param machine  facts of the machine; NULL: only rules that need no fact
+ * @param[out] err  the explanation; NULL is allowed
+ * @return -call->errnum
+ * @retval -EINVAL  call is NULL or has no errno
  */
 PERCH_API int perch_explain(const struct perch_open_call *call, struct perch_machine *machine,
 			    struct perch_error *err);
 
+/** How certain the first finding of an explanation is. */
 enum perch_confidence {
-	PERCH_CONFIDENCE_CERTAIN, /* a rule leaves no other cause, or a probe proved it */
-	PERCH_CONFIDENCE_LIKELY,  /* facts point at it; other causes are possible */
-	/* several causes fit: all are told, the first is the likeliest */
-	PERCH_CONFIDENCE_AMBIGUOUS,
+	PERCH_CONFIDENCE_CERTAIN,   /**< no other cause is possible, or probing has proved it */
+	PERCH_CONFIDENCE_LIKELY,    /**< facts support it; other causes are possible */
+	PERCH_CONFIDENCE_AMBIGUOUS, /**< several causes are possible, likeliest first */
 };
-/* "certain", "likely", "ambiguous" */
+
+/** Returns "certain", "likely" or "ambiguous". */
 PERCH_API const char *perch_confidence_name(enum perch_confidence confidence);
 
-/* One cause, told. */
+/** One cause in an explanation, or one finding of perch_lint(). */
 struct perch_finding {
-	enum perch_cause cause;
-	enum perch_error_kind kind;
-	size_t nr_fields;
-	/*
-	 * names of struct perf_event_attr, or pid, cpu, group_fd, flags; static strings. For an
-	 * operation also: length, protection, offset, fd, request, argument, size
+	enum perch_cause cause;	    /**< the exact cause */
+	enum perch_error_kind kind; /**< the kind of the cause */
+	size_t nr_fields;	    /**< elements of field in use */
+	/**
+	 * The fields at fault, static strings: names of struct perf_event_attr, or pid, cpu,
+	 * group_fd, flags, attr. For an operation also length, protection, offset, fd, request,
+	 * argument, size.
 	 */
 	const char *field[4];
-	/* first kernel release that has what was asked, as "6.13"; "" when it does not matter */
-	char since[8];
-	char message[512]; /* what failed and why: one sentence */
-	char remedy[384];  /* what to do: one sentence */
+	char since[8];	   /**< first kernel release with the feature ("6.13"); "" if irrelevant */
+	char message[512]; /**< what failed and why, one sentence without a period */
+	char remedy[384];  /**< what to do, an imperative; "" if there is nothing to do */
 };
 
-#define PERCH_FINDINGS_MAX 6
-#define PERCH_NEXT_MAX	   4
+#define PERCH_FINDINGS_MAX 6 /**< most findings of an explanation */
+#define PERCH_NEXT_MAX	   4 /**< most follow-ups of an explanation */
 
-/* Some 10 KiB: for one thread's stack, not for a coroutine's. */
+/** The explanation of a failed system call. It has about 10 KiB. */
 struct perch_explanation {
-	int errnum;
-	enum perch_confidence confidence;
-	size_t nr_findings; /* at least 1; more only when the confidence is ambiguous */
-	struct perch_finding finding[PERCH_FINDINGS_MAX]; /* [0] is the answer */
-	size_t nr_next;
-	/* what would fail once that is mended, in order */
-	struct perch_finding next[PERCH_NEXT_MAX];
-	unsigned open_calls; /* probing calls made */
-	/* probing ended for want of calls or time: the answer may be less certain */
-	bool out_of_budget;
-	/* the same call was let through when it was made again: the cause was transient */
-	bool succeeds_now;
+	int errnum;			  /**< the errno that is explained */
+	enum perch_confidence confidence; /**< of finding[0] */
+	size_t nr_findings;		  /**< at least 1; above 1 only if ambiguous */
+	struct perch_finding finding[PERCH_FINDINGS_MAX]; /**< possible causes, likeliest first */
+	size_t nr_next;					  /**< elements of next in use */
+	struct perch_finding
+		next[PERCH_NEXT_MAX]; /**< what would fail after the remedy, in order */
+	unsigned open_calls;	      /**< open calls made by probing */
+	bool out_of_budget; /**< probing reached its limits: the result may be less certain */
+	bool succeeds_now;  /**< the same open call succeeds now: the cause was temporary */
 };
 
-/*
- * What probing may cost. The calls made are the failed one with parts taken away or made harmless:
- * disabled, closed at once, never a probe or a trace unit that could come to life, never an AUX
- * event, and for no thread but the caller's and those that the failed call named itself. Zero: the
- * default.
+/**
+ * The limits of probing. 0 is the default of each.
+ *
+ * Probing repeats the failed open call with changes. Each event is disabled and closed at once. It
+ * creates no kprobe, uprobe, trace unit or AUX event, and opens only the calling thread and the
+ * target of the failed open call.
  */
 struct perch_probing {
-	unsigned open_calls;   /* at most so many; 25 */
-	unsigned microseconds; /* none is begun after; 5000 */
+	unsigned open_calls;   /**< most open calls; 0: 25 */
+	unsigned microseconds; /**< no open call starts after this time; 0: 5000 */
 };
 
-/* The whole answer. probing NULL: no calls. machine NULL: neither facts nor calls. 0, or -EINVAL
- * without a failed call. */
+/**
+ * Explains a failed open call.
+ *
+ * @param call          the failed open call
+ * @param machine       facts of the machine; NULL: only rules that need no fact, no probing
+ * @param probing       limits of probing; NULL: no probing
+ * @param[out] explanation  filled on success
+ * @return 0, or a negative errno
+ * @retval -EINVAL      call is NULL or has no errno, or explanation is NULL
+ */
 PERCH_API int perch_explain_open_call(const struct perch_open_call *call,
 				      struct perch_machine *machine,
 				      const struct perch_probing *probing,
 				      struct perch_explanation *explanation);
 
+/** The system calls on an event that perch_explain_operation() explains. */
 enum perch_operation_kind {
-	PERCH_OPERATION_MMAP,  /* mmap(2) */
-	PERCH_OPERATION_IOCTL, /* ioctl(2) */
-	/* read(2); errnum 0 means that it gave no byte: end of file */
-	PERCH_OPERATION_READ,
-	/* munmap(2), mremap(2): length from offset on, of a mapping of ring_size */
-	PERCH_OPERATION_MUNMAP,
+	PERCH_OPERATION_MMAP,	/**< mmap(2) */
+	PERCH_OPERATION_IOCTL,	/**< ioctl(2) */
+	PERCH_OPERATION_READ,	/**< read(2); errnum 0: it returned 0 bytes (end of file) */
+	PERCH_OPERATION_MUNMAP, /**< munmap(2) or mremap(2) of a part of a ring's mapping */
 };
 
-/* What was done to an event's descriptor, as it was done. Not said: zero, -1 for descriptors. */
+/** A failed system call on an event. Members without a meaning for its kind are 0, -1 for fds. */
 struct perch_operation {
-	enum perch_operation_kind kind;
-	int errnum;
-	const struct perch_attr *attr; /* the event's; NULL: unknown */
-	pid_t pid;		       /* whom it was opened for, where attr is known */
-	int cpu;
-	unsigned long flags;
-	size_t group_size; /* events in its group, with it; 0: unknown */
-	/* bytes of its ring as mapped already; 0: none, or unknown */
-	size_t ring_size;
-	/* mmap */
-	size_t length;
-	int protection;	 /* PROT_* */
-	int map_flags;	 /* MAP_* */
-	uint64_t offset; /* bytes */
-	/* ioctl */
-	unsigned long request;
-	unsigned long argument;
-	uint64_t period; /* what PERIOD's argument points to, where period_known */
-	bool period_known;
-	const char *filter; /* SET_FILTER's text; NULL: unknown */
-	int other_fd;	    /* SET_OUTPUT's */
-	int fd;		    /* the event's own, to compare with that; 0: unknown */
-	/* what is known of that event; NULL: nothing */
-	const struct perch_open_call_leader *other;
-	/* read */
-	size_t size; /* of the buffer */
+	enum perch_operation_kind kind; /**< which system call */
+	int errnum;			/**< the errno it failed with, positive */
+	const struct perch_attr *attr;	/**< the event's attr; NULL: unknown */
+	pid_t pid;			/**< of the event, if attr is known */
+	int cpu;			/**< of the event, if attr is known */
+	unsigned long flags;		/**< of the event, if attr is known */
+	size_t group_size;		/**< events in its group, including it; 0: unknown */
+	size_t ring_size;		/**< bytes of its mapped ring; 0: none, or unknown */
+	size_t length;			/**< mmap, munmap: bytes */
+	int protection;			/**< mmap: PROT_* */
+	int map_flags;			/**< mmap: MAP_* */
+	uint64_t offset;		/**< mmap: bytes; munmap: start within the ring's mapping */
+	unsigned long request;		/**< ioctl: PERCH_IOC_* */
+	unsigned long argument;		/**< ioctl: as passed */
+	uint64_t period;		/**< PERIOD: the new value, if period_known */
+	bool period_known;		/**< PERIOD: .period is set */
+	const char *filter;		/**< SET_FILTER: the filter; NULL: unknown */
+	int other_fd;			/**< SET_OUTPUT: the descriptor passed */
+	int fd;				/**< SET_OUTPUT: the event's own descriptor; 0: unknown */
+	const struct perch_open_call_leader
+		*other; /**< SET_OUTPUT: the event of other_fd, or NULL */
+	size_t size;	/**< read: bytes of the buffer */
 };
 
-/* Makes no system call beside reading facts. 0, or -EINVAL without a failed operation. */
+/**
+ * Explains a failed mmap, ioctl, read or munmap of an event. Does not probe.
+ *
+ * @param operation     the failed system call
+ * @param machine       facts of the machine; NULL: only rules that need no fact
+ * @param[out] explanation  filled on success
+ * @return 0, or a negative errno
+ * @retval -EINVAL      operation is NULL or has no errno
+ */
 PERCH_API int perch_explain_operation(const struct perch_operation *operation,
 				      struct perch_machine *machine,
 				      struct perch_explanation *explanation);
 
-/* The answer as an error: finding[0], the other candidates and what comes next in words. Returns
- * -explanation->errnum. */
+/**
+ * Converts an explanation to an error.
+ *
+ * The error has the first finding; its message also names the other findings, and its next text
+ * the follow-ups.
+ *
+ * @param explanation  the explanation
+ * @param[out] err     the error; NULL is allowed
+ * @return -explanation->errnum
+ */
 PERCH_API int perch_explanation_error(const struct perch_explanation *explanation,
 				      struct perch_error *err);
 
-/*
- * What the kernel accepts without a word and cannot have been meant: fills at most max findings
- * (cause PERCH_CAUSE_LINT_*) and returns how many there are. call->errnum is not looked at. machine
- * NULL: what needs no fact. call->attr is a whole struct perch_attr here, whatever its size says:
- * that fields behind size are set and ignored is a finding.
+/**
+ * Finds settings that the kernel accepts although they cannot be meant.
+ *
+ * @param call           the open call; errnum is not used, and attr points to a whole struct
+ *                       perch_attr whatever attr->size is, so that fields beyond size are found
+ * @param machine        facts of the machine; NULL: only rules that need no fact
+ * @param[out] findings  the findings, with causes PERCH_CAUSE_LINT_*
+ * @param max            elements of findings
+ * @return how many findings there are, which may be more than max
  */
 PERCH_API size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine,
 			    struct perch_finding *findings, size_t max);
