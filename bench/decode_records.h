@@ -176,7 +176,7 @@ static void put_map(struct records *r)
 	put_sample_id(r);
 }
 
-static void put_side_band(struct records *r)
+static void put_sideband(struct records *r)
 {
 	uint64_t kind = random_below(r, 10);
 
@@ -225,7 +225,7 @@ static struct records make_records(size_t size, bool swapped, bool stacks)
 		else if (kind < 90)
 			put_sample(&records, stacks ? 2 : 0);
 		else
-			put_side_band(&records);
+			put_sideband(&records);
 	}
 	return records;
 }

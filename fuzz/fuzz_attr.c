@@ -28,8 +28,7 @@ static void copy_by_fields(const struct perch_attr *attr)
 		abort();
 }
 
-/* Its fields, put into the words and bits of a machine that has them so, are the bytes that they
- * came from. */
+/* Writing the fields again, in the byte order of their machine, gives the bytes of the input. */
 static void write_again(const struct perch_attr *attr, const void *from, size_t size, bool swap)
 {
 	static struct build_bytes bytes;

@@ -11,16 +11,16 @@
 #include <perch/explain.h>
 
 static struct perch_machine *machine;
-static unsigned calls_made;
+static unsigned open_calls;
 
-/* What the kernel refuses: of the bytes of an attr, the sum of those that the input points at. */
+/* The kernel refuses an attr by the values of the bytes at which the input points. */
 static unsigned char refused_at, refused_errno;
 
 static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
 		      int group_fd, unsigned long flags)
 {
 	(void)context, (void)pid, (void)cpu, (void)group_fd, (void)flags;
-	calls_made++;
+	open_calls++;
 	errno = EFAULT;
 	if (!attr)
 		return -1;
@@ -72,9 +72,9 @@ static void explain(const struct perch_open_call *call, struct perch_machine *fa
 	struct perch_finding lint[8];
 	struct perch_error err;
 
-	calls_made = 0;
+	open_calls = 0;
 	if (perch_explain_open_call(call, facts, probing, &explanation) ||
-	    explanation.open_calls != calls_made || calls_made > 25 || !explanation.nr_findings ||
+	    explanation.open_calls != open_calls || open_calls > 25 || !explanation.nr_findings ||
 	    explanation.nr_findings > PERCH_FINDINGS_MAX || explanation.nr_next > PERCH_NEXT_MAX)
 		abort();
 	for (size_t i = 0; i < explanation.nr_findings; i++)
@@ -95,7 +95,7 @@ struct head {
 	uint8_t partial, refused_at, refused_errno, has_leader;
 };
 
-/* The attr in memory of exactly its size, so that a byte too many is seen. */
+/* The attr is in memory of exactly its size, so that ASan detects a read beyond it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct perch_probing probing = { .microseconds = 1000000 };
@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	readable = attr_size ? attr_size : PERCH_ATTR_SIZE_VER0;
 	if (readable > 4096)
 		readable = PERCH_ATTR_SIZE_VER0;
-	/* without the kernel's own size, an attr after E2BIG is one of ours */
+	/* after E2BIG without the kernel's size, all of a struct perch_attr is read */
 	if (head.errnum == E2BIG && !head.kernel_size && readable < sizeof(led))
 		readable = sizeof(led);
 	if (readable < 8)

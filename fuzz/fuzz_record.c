@@ -9,7 +9,7 @@
 #include <string.h>
 #include "build/touch.h"
 
-#define STITCHER_BYTES 4096
+#define DEFERRED_BYTES 4096
 #define MOST_RECORDS   64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,10 +44,10 @@ static bool set_scene(struct scene *scene, const struct record_input *input)
 	scene->attr[1].sample_type = input->other_type;
 	perch_parse_info_init(&scene->parse_info, &scene->attr[0], order);
 	return !perch_decoder_new(&scene->decoder, events, 2, order, NULL) &&
-	       !perch_deferred_new(&scene->deferred, STITCHER_BYTES, NULL);
+	       !perch_deferred_new(&scene->deferred, DEFERRED_BYTES, NULL);
 }
 
-static void touch_stitched(struct scene *scene, const struct perch_record *callchain_deferred)
+static void touch_merged(struct scene *scene, const struct perch_record *callchain_deferred)
 {
 	struct perch_record whole;
 	size_t nr = 0;
@@ -59,7 +59,7 @@ static void touch_stitched(struct scene *scene, const struct perch_record *callc
 	}
 }
 
-/* The time that the decoder finds without decoding is that of the decoded record. */
+/* perch_decoder_time() must find the time of the decoded record. */
 static void check_time(const struct scene *scene, const struct perch_record *record,
 		       const void *bytes, size_t size)
 {
@@ -71,7 +71,7 @@ static void check_time(const struct scene *scene, const struct perch_record *rec
 		abort();
 }
 
-/* The record in a block of its own size, which is gone when it has been looked at. */
+/* The record is in a block of exactly its size, so that ASan detects a read beyond it or later. */
 static void one_record(struct scene *scene, const uint8_t *data, size_t size)
 {
 	struct perch_record record;
@@ -88,7 +88,7 @@ static void one_record(struct scene *scene, const uint8_t *data, size_t size)
 		check_time(scene, &record, bytes, size);
 		touch_record(&record);
 		if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED)
-			touch_stitched(scene, &record);
+			touch_merged(scene, &record);
 		else
 			perch_deferred_hold(scene->deferred, &record);
 	}
@@ -115,11 +115,11 @@ static void all_records(struct scene *scene, const uint8_t *data, size_t size)
 		data += own;
 		size -= own;
 	}
-	touch_stitched(scene, NULL);
+	touch_merged(scene, NULL);
 }
 
-/* Most sizes in a record are wrong: one right, the rest gets its turn. */
-static void with_its_size(struct scene *scene, const uint8_t *data, size_t size)
+/* Most sizes in the headers of random records are wrong. With a right one, the rest is decoded. */
+static void with_right_size(struct scene *scene, const uint8_t *data, size_t size)
 {
 	uint8_t *right = size < 8 || size > UINT16_MAX ? NULL : malloc(size);
 
@@ -129,7 +129,7 @@ static void with_its_size(struct scene *scene, const uint8_t *data, size_t size)
 	right[scene->big ? 6 : 7] = size >> 8;
 	right[scene->big ? 7 : 6] = size;
 	one_record(scene, right, size);
-	touch_stitched(scene, NULL);
+	touch_merged(scene, NULL);
 	free(right);
 }
 
@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size -= sizeof(input);
 	if (set_scene(&scene, &input)) {
 		all_records(&scene, data, size);
-		with_its_size(&scene, data, size);
+		with_right_size(&scene, data, size);
 	}
 	perch_deferred_free(scene.deferred);
 	perch_decoder_free(scene.decoder);

@@ -12,14 +12,14 @@
 #include <string.h>
 #include "build/touch.h"
 
-#define MOST_RECORDS 4096 /* that one step asks for */
+#define MOST_RECORDS 4096 /* that one step reads */
 #define MOST_BITS    12
 #define MOST_SIZE    (8u << MOST_BITS)
 
 struct setting {
 	uint64_t head, tail, aux_head, aux_tail;
 	uint64_t sample_type;
-	uint8_t ring_bits, aux_bits; /* sizes as powers of two, from 8 on */
+	uint8_t ring_bits, aux_bits; /* sizes are 8 << bits */
 	uint8_t overwrite, aux_overwrite;
 };
 
@@ -36,11 +36,11 @@ struct scene {
 	struct perch_ring *ring[2];
 	struct perch_decoder *decoder;
 	struct perch_merge *merge;
-	/* where the first ring's next record is; its lower half, as kernels of 32 bits count */
+	/* the position of the first ring's next record; its lower half, as 32-bit kernels count */
 	uint64_t at;
-	bool known; /* at is so: not after damage, before all has been read again */
+	bool at_valid; /* false after damage, until everything is read again */
 	bool overwrite;
-	uint64_t latest, out_of_order; /* of what was merged */
+	uint64_t latest, out_of_order; /* of the merged records */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -68,7 +68,7 @@ static uint64_t take_word(struct input *input, size_t size)
 	return word;
 }
 
-/* Pieces are a part of the buffer. */
+/* The pieces must lie in the buffer. */
 static void touch_pieces(const struct iovec pieces[2], size_t bytes, const uint8_t *buffer,
 			 size_t size)
 {
@@ -97,7 +97,7 @@ static uint64_t damages(const struct scene *scene)
 	return stats.damaged;
 }
 
-/* The bytes are those of the ring from where reading stands. */
+/* The bytes must be those of the ring at the read position. */
 static void check_bytes(struct scene *scene, const void *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -107,24 +107,24 @@ static void check_bytes(struct scene *scene, const void *bytes, size_t size)
 	scene->at += size;
 }
 
-/* The next record of the first ring. Where there is none, all is read up to the head. */
+/* The next record of the first ring. If there is none, everything up to the head must be read. */
 static const struct perch_record_header *next_record(struct scene *scene)
 {
 	uint64_t before = damages(scene);
 	const struct perch_record_header *bytes = perch_ring_next(scene->ring[0]);
 
 	if (damages(scene) != before)
-		scene->known = false;
+		scene->at_valid = false;
 	if (!bytes && !scene->overwrite) {
-		if (scene->known && (uint32_t)scene->at != (uint32_t)head_of(scene))
+		if (scene->at_valid && (uint32_t)scene->at != (uint32_t)head_of(scene))
 			abort();
 		scene->at = head_of(scene);
-		scene->known = true;
+		scene->at_valid = true;
 	}
 	if (bytes && ((uintptr_t)bytes & 7 || bytes->size < 8 || bytes->size & 7 ||
 		      bytes->size > scene->size))
 		abort();
-	if (bytes && scene->known)
+	if (bytes && scene->at_valid)
 		check_bytes(scene, bytes, bytes->size);
 	return bytes;
 }
@@ -148,7 +148,7 @@ static void read_merged(struct scene *scene, bool flush)
 	uint64_t time;
 	size_t ring;
 
-	scene->known = scene->known && !scene->merge;
+	scene->at_valid = scene->at_valid && !scene->merge;
 	for (int n = 0; scene->merge && n < MOST_RECORDS; n++) {
 		int rc = perch_merge_next(scene->merge, flush, &record, &ring, &err);
 
@@ -167,23 +167,23 @@ static void read_merged(struct scene *scene, bool flush)
 	}
 }
 
-/* All of a snapshot: the sizes of its records. */
+/* Reads a whole snapshot, and stores the sizes of its records. */
 static ssize_t list_snapshot(struct scene *scene, enum perch_snapshot_order order, uint16_t *sizes)
 {
 	const struct perch_record_header *bytes;
 	struct perch_error err;
-	ssize_t told = perch_ring_snapshot(scene->ring[0], order, &err), nr = 0;
+	ssize_t reported = perch_ring_snapshot(scene->ring[0], order, &err), nr = 0;
 
-	if (told > (ssize_t)(scene->size / 8))
+	if (reported > (ssize_t)(scene->size / 8))
 		abort();
 	scene->at = head_of(scene);
-	scene->known = told >= 0 && order == PERCH_SNAPSHOT_NEWEST_FIRST;
-	while (told >= 0 && (bytes = next_record(scene)))
+	scene->at_valid = reported >= 0 && order == PERCH_SNAPSHOT_NEWEST_FIRST;
+	while (reported >= 0 && (bytes = next_record(scene)))
 		sizes[nr++] = bytes->size;
-	scene->known = false;
-	if (told >= 0 && nr != told)
+	scene->at_valid = false;
+	if (reported >= 0 && nr != reported)
 		abort();
-	return told < 0 ? told : nr;
+	return reported < 0 ? reported : nr;
 }
 
 static void take_snapshot(struct scene *scene, enum perch_snapshot_order order)
@@ -207,7 +207,7 @@ static void take_snapshot(struct scene *scene, enum perch_snapshot_order order)
 		read_records(scene, order == PERCH_SNAPSHOT_OLDEST_FIRST ? nr / 2 + 1 : nr);
 }
 
-/* The trace from the tail on, up to a head that an area can have. */
+/* The trace from the tail to the head, if the area can have that head. */
 static void peek_aux(struct scene *scene, struct input *input)
 {
 	const struct perch_mmap_page *control = scene->control[0];
@@ -241,7 +241,7 @@ static void read_aux(struct scene *scene, struct input *input)
 	touch_pieces(pieces, bytes, scene->area, scene->aux_size);
 }
 
-/* Whole records alone, one behind the other. */
+/* Only complete records, without a gap. */
 static void check_batch(const struct scene *scene, size_t bytes)
 {
 	struct perch_record_header header;
@@ -266,9 +266,9 @@ static void peek(struct scene *scene, struct input *input)
 		if (bytes)
 			abort();
 		scene->at = head_of(scene);
-		scene->known = true;
+		scene->at_valid = true;
 	}
-	if (scene->known && bytes) {
+	if (scene->at_valid && bytes) {
 		if (pieces[0].iov_base != scene->data[0] + (scene->at & (scene->size - 1)))
 			abort();
 		check_batch(scene, bytes);
@@ -278,8 +278,8 @@ static void peek(struct scene *scene, struct input *input)
 	scene->at += (wanted < left ? wanted : left) & ~7ull;
 }
 
-/* Bytes of the input into a ring, wrapping as the kernel does, and the head moved behind (or
- * before) them. */
+/* Writes bytes of the input to a ring as the kernel does, and moves the head behind or before them.
+ */
 static void write_ring(struct scene *scene, struct input *input, unsigned which, bool backward)
 {
 	struct perch_mmap_page *control = scene->control[which];
@@ -380,7 +380,7 @@ static bool open_scene(struct scene *scene, const struct setting *setting)
 	scene->area = calloc(1, scene->aux_size);
 	scene->overwrite = mode == PERCH_RING_OVERWRITE;
 	scene->at = setting->tail & ~7ull;
-	scene->known = !scene->overwrite;
+	scene->at_valid = !scene->overwrite;
 	for (int i = 0; i < 2; i++) {
 		scene->control[i] = calloc(1, sizeof(*scene->control[i]));
 		scene->data[i] = calloc(1, scene->size);
@@ -400,7 +400,7 @@ static bool open_scene(struct scene *scene, const struct setting *setting)
 		    scene->ring[0], scene->area, scene->aux_size,
 		    setting->aux_overwrite & 1 ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD, NULL))
 		return false;
-	/* not with one that is written over */
+	/* fails with an overwrite ring */
 	perch_merge_new(&scene->merge, scene->ring, 2, scene->decoder, NULL);
 	return true;
 }
