@@ -38,7 +38,7 @@ static int set_types(void *value, const char *argument, bool negated)
 	length = (int)strcspn(wrong, ",");
 	similar = dump_similar_type(wrong, length);
 	if (similar)
-		return cli_usage_error(COMMAND, "no record type '%.*s'. Did you mean %s?", length,
+		return cli_usage_error(COMMAND, "no record type '%.*s': did you mean %s", length,
 				       wrong, similar);
 	return cli_usage_error(COMMAND,
 			       "no record type '%.*s': use names as report --stats prints them "

@@ -7,7 +7,7 @@
 
 struct graph {
 	FILE *out;
-	const struct perch_call_graph_node *call;
+	const struct perch_call_graph_node *node;
 	struct perch_symbols *symbols;
 	uint64_t total; /* percentages are of this */
 	int margin;
@@ -33,12 +33,12 @@ static void put_frame(const struct graph *graph, const struct perch_frame *frame
  * 0. */
 static uint32_t only_child(const struct graph *graph, uint32_t at)
 {
-	const struct perch_call_graph_node *call = &graph->call[at];
+	const struct perch_call_graph_node *node = &graph->node[at];
 
 	/* a different period: samples of its own, or a branch below the limit */
-	if (!call->first_child || graph->call[call->first_child].period != call->period)
+	if (!node->first_child || graph->node[node->first_child].period != node->period)
 		return 0;
-	return call->first_child;
+	return node->first_child;
 }
 
 static void put_pipes(const struct graph *graph, int depth, uint64_t open)
@@ -60,10 +60,10 @@ static uint32_t put_chain(const struct graph *graph, uint32_t at, int depth, uin
 		fputs(open & 1ull << (depth - 1) ? "|" : " ", graph->out);
 		if (first)
 			fprintf(graph->out, "--%.2f%%--",
-				100.0 * graph->call[at].period / graph->total);
+				100.0 * graph->node[at].period / graph->total);
 		else
 			fputs("          ", graph->out);
-		put_frame(graph, &graph->call[at].frame);
+		put_frame(graph, &graph->node[at].frame);
 		first = false;
 		if (!next)
 			return at;
@@ -78,7 +78,7 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 	if (depth > MAX_DEPTH)
 		return false;
 	while (at) {
-		uint32_t next = graph->call[at].next;
+		uint32_t next = graph->node[at].next;
 		uint64_t below = next ? open : open & ~(1ull << (depth - 1));
 		uint32_t last;
 
@@ -86,7 +86,7 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 		put_pipes(graph, depth, open);
 		putc('\n', graph->out);
 		last = put_chain(graph, at, depth, below);
-		put_branches(graph, graph->call[last].first_child, depth + 1,
+		put_branches(graph, graph->node[last].first_child, depth + 1,
 			     below | 1ull << depth);
 		any = true;
 		at = next;
@@ -113,10 +113,10 @@ static uint32_t put_trunk(struct graph *graph, uint32_t at, bool skip_first)
 				graph->margin += 3;
 				printed = true;
 			}
-			put_frame(graph, &graph->call[at].frame);
+			put_frame(graph, &graph->node[at].frame);
 		}
 		if (!next)
-			return graph->call[at].first_child;
+			return graph->node[at].first_child;
 		at = next;
 	}
 }
