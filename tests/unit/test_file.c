@@ -8,7 +8,7 @@
 
 /* ---- the writer ---- */
 
-static void what_is_written_is_read(void **state)
+static void reads_what_was_written(void **state)
 {
 	const struct perch_file_event *got;
 	const struct perch_build_id *build_ids;
@@ -50,7 +50,7 @@ static void what_is_written_is_read(void **state)
 	perch_reader_close(reader);
 }
 
-static void the_file_is_readable_at_every_moment(void **state)
+static void file_is_readable_at_every_moment(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -77,7 +77,7 @@ static void the_file_is_readable_at_every_moment(void **state)
 	assert_false(damage.unfinished);
 }
 
-static void pieces_become_one(void **state)
+static void appends_many_pieces(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -95,7 +95,7 @@ static void pieces_become_one(void **state)
 	assert_int_equal(count_now(&damage), 1000);
 }
 
-static void the_old_file_is_kept(void **state)
+static void renames_the_old_file(void **state)
 {
 	struct stat status;
 
@@ -109,7 +109,7 @@ static void the_old_file_is_kept(void **state)
 	assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-static void bad_places_are_refused(void **state)
+static void refuses_invalid_paths(void **state)
 {
 	struct perch_writer *writer;
 	struct perch_error err = { 0 };
@@ -134,7 +134,7 @@ static void bad_places_are_refused(void **state)
  * A full disk, played by RLIMIT_FSIZE: the records before are there, and later ones again when
  * there is room.
  */
-static void a_full_disk_loses_nothing_written(void **state)
+static void full_disk_keeps_written_records(void **state)
 {
 	struct rlimit before, limit;
 	struct perch_reader_damage damage;
@@ -169,7 +169,7 @@ static void a_full_disk_loses_nothing_written(void **state)
 }
 
 /* Opening in vain, and more than once, leaves all as it was. */
-static void a_full_disk_keeps_the_old_file(void **state)
+static void full_disk_restores_the_old_file(void **state)
 {
 	struct rlimit before, limit;
 	struct perch_writer *writer;
@@ -203,7 +203,7 @@ static void a_full_disk_keeps_the_old_file(void **state)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
-static void attrs_are_as_large_as_needed(void **state)
+static void attr_size_depends_on_fields(void **state)
 {
 	static const struct {
 		uint64_t config3, config4, size;
@@ -230,7 +230,7 @@ static void attrs_are_as_large_as_needed(void **state)
 	}
 }
 
-static void features_are_described(void **state)
+static void writes_features(void **state)
 {
 	char *arguments[] = { (char *)"perch", (char *)"record", (char *)"it's" };
 	const char *const *got;
@@ -270,7 +270,7 @@ static void features_are_described(void **state)
 
 /* ---- order ---- */
 
-static void records_come_by_time(void **state)
+static void delivers_records_by_time(void **state)
 {
 	static const uint64_t file_order[] = { 10, 20, 30, 15, 25, 25, 12, 40, 40, 35 };
 	static const uint64_t time_order[] = { 10, 12, 15, 20, 25, 25, 30, 35, 40, 40 };
@@ -305,7 +305,7 @@ static void records_come_by_time(void **state)
  * Without a time: before what waits for the end of its round, behind what rounds before have
  * brought.
  */
-static void untimed_records_keep_their_place(void **state)
+static void delivers_records_without_time_in_their_round(void **state)
 {
 	static const uint32_t want[] = {
 		PERCH_RECORD_THREAD_MAP,     PERCH_RECORD_SAMPLE,  PERCH_RECORD_SAMPLE,
@@ -352,7 +352,7 @@ static int compare_entries(const void *a, const void *b)
  * Against qsort(3), on times of several kinds: few and many equal ones, rounds of runs, falling,
  * extremes.
  */
-static void sorting_is_stable_on_any_times(void **state)
+static void sort_is_stable(void **state)
 {
 	enum { MOST = 5000 };
 	static struct perch__index_entry entries[MOST], want[MOST];
@@ -386,18 +386,18 @@ static void sorting_is_stable_on_any_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read),
-		cmocka_unit_test(the_file_is_readable_at_every_moment),
-		cmocka_unit_test(pieces_become_one),
-		cmocka_unit_test(the_old_file_is_kept),
-		cmocka_unit_test(bad_places_are_refused),
-		cmocka_unit_test(a_full_disk_loses_nothing_written),
-		cmocka_unit_test(a_full_disk_keeps_the_old_file),
-		cmocka_unit_test(attrs_are_as_large_as_needed),
-		cmocka_unit_test(features_are_described),
-		cmocka_unit_test(records_come_by_time),
-		cmocka_unit_test(untimed_records_keep_their_place),
-		cmocka_unit_test(sorting_is_stable_on_any_times),
+		cmocka_unit_test(reads_what_was_written),
+		cmocka_unit_test(file_is_readable_at_every_moment),
+		cmocka_unit_test(appends_many_pieces),
+		cmocka_unit_test(renames_the_old_file),
+		cmocka_unit_test(refuses_invalid_paths),
+		cmocka_unit_test(full_disk_keeps_written_records),
+		cmocka_unit_test(full_disk_restores_the_old_file),
+		cmocka_unit_test(attr_size_depends_on_fields),
+		cmocka_unit_test(writes_features),
+		cmocka_unit_test(delivers_records_by_time),
+		cmocka_unit_test(delivers_records_without_time_in_their_round),
+		cmocka_unit_test(sort_is_stable),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -25,7 +25,7 @@ static void try_to_read(size_t most)
 	}
 }
 
-static void truncated_anywhere(void **state)
+static void reads_file_truncated_anywhere(void **state)
 {
 	struct perch_reader_damage damage;
 	struct perch__file_header header;
@@ -56,7 +56,7 @@ static void truncated_anywhere(void **state)
 	free(bytes);
 }
 
-static void flipped_anywhere(void **state)
+static void reads_file_with_flipped_bits(void **state)
 {
 	static const uint8_t flips[] = { 0x01, 0x10, 0x80, 0xff };
 	uint8_t *bytes;
@@ -77,7 +77,7 @@ static void flipped_anywhere(void **state)
 }
 
 /* The recorder of perf writes the size only at its end: killed, it leaves 0. */
-static void a_size_of_zero_means_all(void **state)
+static void data_size_of_zero_means_all_bytes(void **state)
 {
 	struct perch_reader_damage damage;
 	struct perch__file_header header;
@@ -96,7 +96,7 @@ static void a_size_of_zero_means_all(void **state)
 	free(bytes);
 }
 
-static void garbled_records_end_the_reading(void **state)
+static void stops_at_record_of_invalid_size(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -113,7 +113,7 @@ static void garbled_records_end_the_reading(void **state)
 	assert_int_equal(damage.corrupt_bytes, 16 + 48);
 }
 
-static void bad_records_are_counted_and_skipped(void **state)
+static void counts_and_skips_undecodable_records(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -145,7 +145,7 @@ static void bad_records_are_counted_and_skipped(void **state)
 /*
  * A record at an odd place, behind one of an odd size: no recorder writes that, and yet it is read.
  */
-static void records_need_not_be_aligned(void **state)
+static void reads_unaligned_records(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -162,7 +162,7 @@ static void records_need_not_be_aligned(void **state)
 	assert_int_equal(damage.undecoded_records, 0);
 }
 
-static void payloads_are_stepped_over(void **state)
+static void skips_payloads(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -207,7 +207,7 @@ static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_er
 	assert_int_equal(strncmp(err.message, path, strlen(path)), 0);
 }
 
-static void other_files_are_refused(void **state)
+static void refuses_other_files(void **state)
 {
 	uint64_t header[32] = { __builtin_bswap64(PERCH__MAGIC), __builtin_bswap64(104) };
 	struct perch_error err = { 0 };
@@ -276,7 +276,7 @@ static void add_update(uint8_t *bytes, size_t *size, uint64_t type, uint64_t id,
 
 /* Before pipes had features, events had their names from updates. The first version of the format
  * had pipes too. */
-static void old_pipes_have_names(void **state)
+static void reads_event_names_of_old_pipes(void **state)
 {
 	static uint8_t bytes[8192];
 	const struct perch_file_event *got;
@@ -302,7 +302,7 @@ static void old_pipes_have_names(void **state)
 	}
 }
 
-static void recorded_pipes_are_read(void **state)
+static void reads_piped_recordings(void **state)
 {
 	static uint8_t bytes[8192];
 	const struct perch_file_event *got;
@@ -376,7 +376,7 @@ static void write_compressed(struct perch_writer *writer, bool broken)
 	put_sample(writer, 31, 9);
 }
 
-static void compressed_records_are_read(void **state)
+static void reads_compressed_records(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -420,7 +420,7 @@ static void put_zeros_block(struct built *b)
 	put_bytes(b, &block, 4);
 }
 
-static void bombs_are_not_unpacked(void **state)
+static void limits_decompressed_bytes(void **state)
 {
 	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
 	struct perch_writer *writer = open_writer();
@@ -454,7 +454,7 @@ static void bombs_are_not_unpacked(void **state)
 
 /* Someone empties or rewrites the file while it is read: the size of a record is not to be trusted
  * twice. */
-static void sizes_that_change_are_bounded(void **state)
+static void survives_sizes_that_change(void **state)
 {
 	struct perch_reader *reader;
 	struct perch_record record;
@@ -479,19 +479,19 @@ static void sizes_that_change_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(truncated_anywhere),
-		cmocka_unit_test(flipped_anywhere),
-		cmocka_unit_test(a_size_of_zero_means_all),
-		cmocka_unit_test(garbled_records_end_the_reading),
-		cmocka_unit_test(bad_records_are_counted_and_skipped),
-		cmocka_unit_test(records_need_not_be_aligned),
-		cmocka_unit_test(payloads_are_stepped_over),
-		cmocka_unit_test(other_files_are_refused),
-		cmocka_unit_test(recorded_pipes_are_read),
-		cmocka_unit_test(old_pipes_have_names),
-		cmocka_unit_test(compressed_records_are_read),
-		cmocka_unit_test(bombs_are_not_unpacked),
-		cmocka_unit_test(sizes_that_change_are_bounded),
+		cmocka_unit_test(reads_file_truncated_anywhere),
+		cmocka_unit_test(reads_file_with_flipped_bits),
+		cmocka_unit_test(data_size_of_zero_means_all_bytes),
+		cmocka_unit_test(stops_at_record_of_invalid_size),
+		cmocka_unit_test(counts_and_skips_undecodable_records),
+		cmocka_unit_test(reads_unaligned_records),
+		cmocka_unit_test(skips_payloads),
+		cmocka_unit_test(refuses_other_files),
+		cmocka_unit_test(reads_piped_recordings),
+		cmocka_unit_test(reads_event_names_of_old_pipes),
+		cmocka_unit_test(reads_compressed_records),
+		cmocka_unit_test(limits_decompressed_bytes),
+		cmocka_unit_test(survives_sizes_that_change),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

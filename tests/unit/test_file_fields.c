@@ -143,7 +143,7 @@ static void build_attr(struct built *built)
 	put_u64(built, 12);
 }
 
-static void test_attr(void **state)
+static void emits_attr(void **state)
 {
 	(void)state;
 	check(build_attr,
@@ -203,7 +203,7 @@ static void build_last_feature(struct built *built)
 	put_u64(built, 32);
 }
 
-static void test_header_records(void **state)
+static void emits_header_records(void **state)
 {
 	(void)state;
 	check(build_event_type, "event_id=0x10 name='cycles' ");
@@ -245,7 +245,7 @@ static void build_own_cpus(struct built *built)
 	put_u16(built, 4);
 }
 
-static void test_event_updates(void **state)
+static void emits_event_updates(void **state)
 {
 	(void)state;
 	check(build_unit, "type=0:UNIT id=9 unit='msec' ");
@@ -286,7 +286,7 @@ static void build_threads(struct built *built)
 	put_bytes(built, "sh\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 }
 
-static void test_maps(void **state)
+static void emits_thread_maps(void **state)
 {
 	(void)state;
 	check(build_index,
@@ -364,7 +364,7 @@ static void build_many_cpus(struct built *built)
 	put_u32(built, 0);
 }
 
-static void test_cpus(void **state)
+static void emits_cpu_maps(void **state)
 {
 	(void)state;
 	check(build_cpus, "type=0:CPUS nr=3 cpus[3](-1 0 300 ) ");
@@ -414,7 +414,7 @@ static void build_conversion(struct built *built)
 	put_bytes(built, "\1\0\0\0\0\0\0\0", 8);
 }
 
-static void test_stat(void **state)
+static void emits_stat_records(void **state)
 {
 	(void)state;
 	check(build_config, "nr=2 data[2]((tag=1:INTERVAL val=1000 ) (tag=9: val=4 ) ) ");
@@ -478,7 +478,7 @@ static void build_error2(struct built *built)
 	build_error(built, 2);
 }
 
-static void test_traces(void **state)
+static void emits_auxtrace_records(void **state)
 {
 	(void)state;
 	check(build_info, "type=1:Intel PT priv[2](0x6 0x400 ) ");
@@ -563,7 +563,7 @@ static void build_domain99(struct built *built)
 	build_domain(built, 99, 2);
 }
 
-static void test_others(void **state)
+static void emits_other_records(void **state)
 {
 	(void)state;
 	check(build_round_end, "");
@@ -573,7 +573,7 @@ static void test_others(void **state)
 	check(build_unknown, "rest=<8> ");
 }
 
-static void test_schedstat(void **state)
+static void emits_schedstat_records(void **state)
 {
 	(void)state;
 	check(build_schedstat,
@@ -590,7 +590,7 @@ static void test_schedstat(void **state)
 	check(build_domain99, "timestamp=4 cpu=1 version=99 domain=2 rest=<8> ");
 }
 
-static void test_kernel_record(void **state)
+static void passes_on_kernel_records(void **state)
 {
 	static struct built built;
 	static struct told told;
@@ -612,7 +612,7 @@ static void test_kernel_record(void **state)
 
 /* Of several names of one word that which holds for the event; numbers that no bit-name covers
  * stay. */
-static void test_attr_names(void **state)
+static void names_attr_fields(void **state)
 {
 	static const struct {
 		struct perch_attr attr;
@@ -655,12 +655,17 @@ static void test_attr_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attr),	      cmocka_unit_test(test_header_records),
-		cmocka_unit_test(test_event_updates), cmocka_unit_test(test_maps),
-		cmocka_unit_test(test_cpus),	      cmocka_unit_test(test_stat),
-		cmocka_unit_test(test_traces),	      cmocka_unit_test(test_others),
-		cmocka_unit_test(test_schedstat),     cmocka_unit_test(test_kernel_record),
-		cmocka_unit_test(test_attr_names),
+		cmocka_unit_test(emits_attr),
+		cmocka_unit_test(emits_header_records),
+		cmocka_unit_test(emits_event_updates),
+		cmocka_unit_test(emits_thread_maps),
+		cmocka_unit_test(emits_cpu_maps),
+		cmocka_unit_test(emits_stat_records),
+		cmocka_unit_test(emits_auxtrace_records),
+		cmocka_unit_test(emits_other_records),
+		cmocka_unit_test(emits_schedstat_records),
+		cmocka_unit_test(passes_on_kernel_records),
+		cmocka_unit_test(names_attr_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -309,7 +309,7 @@ static void expect_features(struct perch_reader *reader)
 	free(text);
 }
 
-static void files_of_the_other_order_are_read(void **state)
+static void reads_files_of_the_other_byte_order(void **state)
 {
 	const uint64_t magics[] = { __builtin_bswap64(PERCH__MAGIC), PERCH__MAGIC_V1 };
 	struct perch_reader_damage damage;
@@ -339,7 +339,7 @@ static void files_of_the_other_order_are_read(void **state)
 }
 
 /* Only big-endian machines have the halves of a long the other way round. */
-static void bitmaps_of_32_bit_machines_are_read(void **state)
+static void reads_feature_bitmaps_of_32_bit_machines(void **state)
 {
 	struct perch_reader *reader;
 
@@ -352,7 +352,7 @@ static void bitmaps_of_32_bit_machines_are_read(void **state)
 	perch_reader_close(reader);
 }
 
-static void packed_records_have_the_place_of_their_record(void **state)
+static void decompressed_records_have_offset_of_compressed_one(void **state)
 {
 	struct perch_reader *reader;
 	struct perch_record record;
@@ -385,7 +385,7 @@ static void packed_records_have_the_place_of_their_record(void **state)
 	}
 }
 
-static void pipes_of_the_other_order_are_read(void **state)
+static void reads_pipes_of_the_other_byte_order(void **state)
 {
 	struct perch_reader *reader;
 	uint64_t magic = __builtin_bswap64(PERCH__MAGIC);
@@ -449,7 +449,7 @@ static void try_to_read(void)
 	}
 }
 
-static void every_prefix_is_bounded(void **state)
+static void survives_every_prefix(void **state)
 {
 	size_t whole;
 
@@ -462,7 +462,7 @@ static void every_prefix_is_bounded(void **state)
 	}
 }
 
-static void every_changed_byte_is_bounded(void **state)
+static void survives_every_changed_byte(void **state)
 {
 	static const uint8_t changes[] = { 0xff, 0x80, 0x01 };
 
@@ -479,12 +479,12 @@ static void every_changed_byte_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_of_the_other_order_are_read),
-		cmocka_unit_test(bitmaps_of_32_bit_machines_are_read),
-		cmocka_unit_test(packed_records_have_the_place_of_their_record),
-		cmocka_unit_test(pipes_of_the_other_order_are_read),
-		cmocka_unit_test(every_prefix_is_bounded),
-		cmocka_unit_test(every_changed_byte_is_bounded),
+		cmocka_unit_test(reads_files_of_the_other_byte_order),
+		cmocka_unit_test(reads_feature_bitmaps_of_32_bit_machines),
+		cmocka_unit_test(decompressed_records_have_offset_of_compressed_one),
+		cmocka_unit_test(reads_pipes_of_the_other_byte_order),
+		cmocka_unit_test(survives_every_prefix),
+		cmocka_unit_test(survives_every_changed_byte),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

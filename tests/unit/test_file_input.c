@@ -42,7 +42,7 @@ static pid_t feed(int fd, const char *name, const uint8_t *bytes, size_t size)
 	_exit(0);
 }
 
-static void a_fifo_is_read(void **state)
+static void reads_fifo(void **state)
 {
 	char fifo[160];
 	uint8_t *bytes;
@@ -74,7 +74,7 @@ static size_t count_of_input(int fd)
 	return nr;
 }
 
-static void standard_input_is_read(void **state)
+static void reads_standard_input(void **state)
 {
 	uint8_t *bytes;
 	size_t size;
@@ -120,7 +120,7 @@ static int refusal_of_input(int fd, struct perch_error *err)
 	return rc;
 }
 
-static void other_input_is_refused(void **state)
+static void refuses_other_input(void **state)
 {
 	struct perch_error err = { 0 };
 	int ends[2], fd;
@@ -152,7 +152,7 @@ static void other_input_is_refused(void **state)
 
 /* Zeros without end behind the last record, in pieces of any size: they are let go of, and what was
  * before is read. */
-static void endless_input_is_ended(void **state)
+static void ends_endless_input(void **state)
 {
 	uint64_t start[2] = { PERCH__MAGIC, 16 };
 	const uint8_t zeros[4096] = { 0 };
@@ -290,7 +290,7 @@ static void expect_times(enum perch_order order, const uint64_t *times, size_t n
 	perch_reader_close(reader);
 }
 
-static void directories_are_one_stream(void **state)
+static void reads_directory_as_one_stream(void **state)
 {
 	const uint64_t in_files[] = { 100, 200, 300, 250, 150, 50 },
 		       by_time[] = { 50, 100, 150, 200, 250, 300 };
@@ -312,7 +312,7 @@ static void directories_are_one_stream(void **state)
 	remove_directory();
 }
 
-static void damaged_directories_are_read_as_far_as_they_go(void **state)
+static void reads_damaged_directories(void **state)
 {
 	const uint8_t garbage[100] = { 9, 0, 0, 0, 0, 0, 3, 0 };
 	struct perch_reader_damage damage;
@@ -337,7 +337,7 @@ static void damaged_directories_are_read_as_far_as_they_go(void **state)
 	remove_directory();
 }
 
-static void strange_directories_are_refused(void **state)
+static void refuses_invalid_directories(void **state)
 {
 	struct perch_error err = { 0 };
 	struct perch_reader *reader;
@@ -384,7 +384,7 @@ static size_t pack_sample(struct built *b, uint64_t time, bool first, uint32_t b
 
 /* Each file's packed records are a stream of their own, whatever the one before it left unfinished.
  */
-static void streams_end_with_their_file(void **state)
+static void compressed_streams_end_with_their_file(void **state)
 {
 	struct perch_reader_damage damage;
 	struct perch_reader *reader;
@@ -418,14 +418,14 @@ static void streams_end_with_their_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fifo_is_read),
-		cmocka_unit_test(standard_input_is_read),
-		cmocka_unit_test(other_input_is_refused),
-		cmocka_unit_test(endless_input_is_ended),
-		cmocka_unit_test(directories_are_one_stream),
-		cmocka_unit_test(damaged_directories_are_read_as_far_as_they_go),
-		cmocka_unit_test(strange_directories_are_refused),
-		cmocka_unit_test(streams_end_with_their_file),
+		cmocka_unit_test(reads_fifo),
+		cmocka_unit_test(reads_standard_input),
+		cmocka_unit_test(refuses_other_input),
+		cmocka_unit_test(ends_endless_input),
+		cmocka_unit_test(reads_directory_as_one_stream),
+		cmocka_unit_test(reads_damaged_directories),
+		cmocka_unit_test(refuses_invalid_directories),
+		cmocka_unit_test(compressed_streams_end_with_their_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

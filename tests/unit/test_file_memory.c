@@ -31,7 +31,7 @@ static size_t allocations_of(unsigned nr, enum perch_order order)
 	return allocations - before;
 }
 
-static void reading_a_file(void **state)
+static void reading_allocates_nothing_per_record(void **state)
 {
 	(void)state;
 	if (!count_allocations())
@@ -45,7 +45,8 @@ static void reading_a_file(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(reading_a_file) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		reading_allocates_nothing_per_record) };
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

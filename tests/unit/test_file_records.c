@@ -5,7 +5,7 @@
 
 /* ---- damaged records ---- */
 
-static void damaged_records_are_given_when_asked_for(void **state)
+static void delivers_undecodable_records_on_request(void **state)
 {
 	struct perch_writer *writer = open_writer();
 	struct perch_reader_damage damage;
@@ -152,8 +152,8 @@ static void make_deferred_file(bool defers)
 	close_writer(writer);
 }
 
-static void expect_stitched(struct perch_reader *reader, const uint64_t *times,
-			    const unsigned int *lengths)
+static void expect_merged(struct perch_reader *reader, const uint64_t *times,
+			  const unsigned int *lengths)
 {
 	struct perch_chain_address address;
 	struct perch_record record;
@@ -173,7 +173,7 @@ static void expect_stitched(struct perch_reader *reader, const uint64_t *times,
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
 }
 
-static void chains_told_later_are_stitched(void **state)
+static void merges_deferred_callchains(void **state)
 {
 	struct perch_reader *reader;
 
@@ -184,23 +184,23 @@ static void chains_told_later_are_stitched(void **state)
 		assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);
 		assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);
 		for (int round = 0; round < 2; round++) {
-			expect_stitched(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
-					(const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
+			expect_merged(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
+				      (const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
 			perch_reader_rewind(reader);
 		}
 		/* from the midst of what was kept */
 		assert_int_equal(perch_reader_next(reader, &(struct perch_record){ 0 }, NULL), 1);
 		assert_int_equal(perch_reader_next(reader, &(struct perch_record){ 0 }, NULL), 1);
 		perch_reader_rewind(reader);
-		expect_stitched(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
-				(const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
+		expect_merged(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
+			      (const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
 		perch_reader_close(reader);
 		/* where no event was recorded so, all stay in their place */
 		make_deferred_file(false);
 		reader = open_reader(order);
 		assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);
-		expect_stitched(reader, (const uint64_t[]){ 10, 20, 30, 40, 50, 60 },
-				(const unsigned int[]){ 1, 1, 1, 1, 1, 1 });
+		expect_merged(reader, (const uint64_t[]){ 10, 20, 30, 40, 50, 60 },
+			      (const unsigned int[]){ 1, 1, 1, 1, 1, 1 });
 		perch_reader_close(reader);
 	}
 }
@@ -208,9 +208,9 @@ static void chains_told_later_are_stitched(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(damaged_records_are_given_when_asked_for),
+		cmocka_unit_test(delivers_undecodable_records_on_request),
 		cmocka_unit_test(groups_share_branch_counters),
-		cmocka_unit_test(chains_told_later_are_stitched),
+		cmocka_unit_test(merges_deferred_callchains),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

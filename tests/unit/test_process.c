@@ -30,8 +30,8 @@ static void check_node(const struct node *node, uint64_t least, uint64_t most)
 {
 	if (!node)
 		return;
-	assert_true(node->references && least <= node->map.start && node->map.start < node->map.end &&
-		    node->map.end <= most);
+	assert_true(node->references && least <= node->map.start &&
+		    node->map.start < node->map.end && node->map.end <= most);
 	assert_true(!node->left || node->left->priority <= node->priority);
 	assert_true(!node->right || node->right->priority <= node->priority);
 	check_node(node->left, least, node->map.start);
@@ -56,7 +56,7 @@ static void check_space(const struct space *space, const struct cell *cells)
 
 /* A second map at every place and of every length around two others: before, into, over, inside,
  * between, after. */
-static void overlapping_maps_keep_their_offsets(void **state)
+static void inserts_overlapping_maps(void **state)
 {
 	struct perch_dso a = { .index = 0 }, b = { .index = 1 }, c = { .index = 2 };
 
@@ -75,7 +75,7 @@ static void overlapping_maps_keep_their_offsets(void **state)
 		}
 }
 
-static void random_maps_match_a_plain_array(void **state)
+static void random_maps_match_array(void **state)
 {
 	struct perch_dso dsos[8];
 	struct cell cells[SPAN] = { 0 };
@@ -98,7 +98,7 @@ static void random_maps_match_a_plain_array(void **state)
 	perch__space_put(space);
 }
 
-static void a_shared_space_is_copied_when_it_changes(void **state)
+static void copies_shared_space_on_change(void **state)
 {
 	struct perch_dso a = { 0 }, b = { 0 };
 	struct space *first = perch__space_new(1), *second;
@@ -123,7 +123,7 @@ static void a_shared_space_is_copied_when_it_changes(void **state)
 
 /* Each is its own copy, told apart from all others; together they take no more than what they
  * differ in. */
-static void spaces_that_differ_a_little_share_the_rest(void **state)
+static void spaces_share_unchanged_nodes(void **state)
 {
 	enum { MAPS = 3000, SPACES = 3000 };
 	static struct space *spaces[SPACES];
@@ -158,7 +158,7 @@ static void spaces_that_differ_a_little_share_the_rest(void **state)
 
 /* ---- records ---- */
 
-static void files_are_found_at_their_offsets(void **state)
+static void resolves_to_file_offsets(void **state)
 {
 	struct perch_processes *processes = new_processes();
 
@@ -177,7 +177,7 @@ static void files_are_found_at_their_offsets(void **state)
 	perch_processes_free(processes);
 }
 
-static void fork_shares_then_diverges(void **state)
+static void fork_shares_maps_until_change(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	struct perch_thread *parent, *child;
@@ -207,7 +207,7 @@ static void fork_shares_then_diverges(void **state)
 	perch_processes_free(processes);
 }
 
-static void threads_share_their_process(void **state)
+static void threads_share_maps(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	struct perch_location location;
@@ -229,7 +229,7 @@ static void threads_share_their_process(void **state)
 }
 
 /* Samples taken while exec is under way have the old program's addresses under the new name. */
-static void exec_replaces_maps_at_the_first_new_one(void **state)
+static void exec_replaces_maps_at_next_mmap(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	uint64_t old;
@@ -255,7 +255,7 @@ static void exec_replaces_maps_at_the_first_new_one(void **state)
 	perch_processes_free(processes);
 }
 
-static void a_new_name_is_not_an_exec(void **state)
+static void comm_without_exec_keeps_maps(void **state)
 {
 	struct perch_processes *processes = new_processes();
 
@@ -267,7 +267,7 @@ static void a_new_name_is_not_an_exec(void **state)
 	perch_processes_free(processes);
 }
 
-static void a_tid_may_come_back_in_another_process(void **state)
+static void tid_can_be_reused_by_another_process(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	struct perch_thread *old, *fresh;
@@ -290,7 +290,7 @@ static void a_tid_may_come_back_in_another_process(void **state)
 	perch_processes_free(processes);
 }
 
-static void names_without_a_record(void **state)
+static void names_threads_without_comm_record(void **state)
 {
 	struct perch_processes *processes = new_processes();
 
@@ -319,7 +319,7 @@ static void apply_symbol(struct perch_processes *processes, uint64_t address, ui
 	apply(processes, &record);
 }
 
-static void code_that_the_kernel_makes(void **state)
+static void resolves_kernel_code(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	uint64_t generation = perch_processes_kernel_generation(processes);
@@ -358,7 +358,7 @@ static void code_that_the_kernel_makes(void **state)
 	perch_processes_free(processes);
 }
 
-static void kernel_and_modules(void **state)
+static void resolves_kernel_and_modules(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	struct perch_location location =
@@ -399,7 +399,7 @@ static void kernel_and_modules(void **state)
 	perch_processes_free(processes);
 }
 
-static void special_names(void **state)
+static void recognizes_special_names(void **state)
 {
 	static const struct {
 		const char *name, *path;
@@ -436,7 +436,7 @@ static void special_names(void **state)
 
 /* ---- binaries and build ids ---- */
 
-static void binaries_are_shared_and_numbered(void **state)
+static void shares_and_numbers_dsos(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	const struct perch_dso *const *dsos;
@@ -459,7 +459,7 @@ static void binaries_are_shared_and_numbered(void **state)
 	perch_processes_free(processes);
 }
 
-static void build_ids_told_before_and_after(void **state)
+static void sets_build_ids_before_and_after_mmap(void **state)
 {
 	static const uint8_t id[20] = { 1, 2, 3 }, other[20] = { 9 };
 	struct perch_processes *processes = new_processes();
@@ -493,7 +493,7 @@ static void build_ids_told_before_and_after(void **state)
 
 /* ---- records that nobody's kernel wrote ---- */
 
-static void hostile_lengths(void **state)
+static void survives_invalid_lengths(void **state)
 {
 	struct perch_processes *processes = new_processes();
 
@@ -510,7 +510,7 @@ static void hostile_lengths(void **state)
 	perch_processes_free(processes);
 }
 
-static void hostile_tasks(void **state)
+static void survives_invalid_forks(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	struct perch_record record = { .type = 4711 };
@@ -534,7 +534,7 @@ static void hostile_tasks(void **state)
 	perch_processes_free(NULL);
 }
 
-static void generation_of_the_kernel(void **state)
+static void kernel_generation_changes_with_maps(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	uint64_t before = perch_processes_kernel_generation(processes);
@@ -550,25 +550,25 @@ static void generation_of_the_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(overlapping_maps_keep_their_offsets),
-		cmocka_unit_test(random_maps_match_a_plain_array),
-		cmocka_unit_test(a_shared_space_is_copied_when_it_changes),
-		cmocka_unit_test(spaces_that_differ_a_little_share_the_rest),
-		cmocka_unit_test(files_are_found_at_their_offsets),
-		cmocka_unit_test(fork_shares_then_diverges),
-		cmocka_unit_test(threads_share_their_process),
-		cmocka_unit_test(exec_replaces_maps_at_the_first_new_one),
-		cmocka_unit_test(a_new_name_is_not_an_exec),
-		cmocka_unit_test(a_tid_may_come_back_in_another_process),
-		cmocka_unit_test(names_without_a_record),
-		cmocka_unit_test(kernel_and_modules),
-		cmocka_unit_test(code_that_the_kernel_makes),
-		cmocka_unit_test(special_names),
-		cmocka_unit_test(binaries_are_shared_and_numbered),
-		cmocka_unit_test(build_ids_told_before_and_after),
-		cmocka_unit_test(hostile_lengths),
-		cmocka_unit_test(hostile_tasks),
-		cmocka_unit_test(generation_of_the_kernel),
+		cmocka_unit_test(inserts_overlapping_maps),
+		cmocka_unit_test(random_maps_match_array),
+		cmocka_unit_test(copies_shared_space_on_change),
+		cmocka_unit_test(spaces_share_unchanged_nodes),
+		cmocka_unit_test(resolves_to_file_offsets),
+		cmocka_unit_test(fork_shares_maps_until_change),
+		cmocka_unit_test(threads_share_maps),
+		cmocka_unit_test(exec_replaces_maps_at_next_mmap),
+		cmocka_unit_test(comm_without_exec_keeps_maps),
+		cmocka_unit_test(tid_can_be_reused_by_another_process),
+		cmocka_unit_test(names_threads_without_comm_record),
+		cmocka_unit_test(resolves_kernel_and_modules),
+		cmocka_unit_test(resolves_kernel_code),
+		cmocka_unit_test(recognizes_special_names),
+		cmocka_unit_test(shares_and_numbers_dsos),
+		cmocka_unit_test(sets_build_ids_before_and_after_mmap),
+		cmocka_unit_test(survives_invalid_lengths),
+		cmocka_unit_test(survives_invalid_forks),
+		cmocka_unit_test(kernel_generation_changes_with_maps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /* Many samples -> one picture. Addresses here have no symbols: each is a frame of its own. */
 #include "profile_fixture.h"
 
-static void totals_by_event(void **state)
+static void adds_totals_by_event(void **state)
 {
 	struct fixture *f = *state;
 	struct perch_profile_total total;
@@ -30,7 +30,7 @@ static void totals_by_event(void **state)
 	assert_int_equal(f->rows[0].samples, 2);
 }
 
-static void an_empty_profile_is_one_too(void **state)
+static void makes_empty_profile(void **state)
 {
 	struct fixture *f = *state;
 	struct perch_record other = { .type = PERCH_RECORD_LOST };
@@ -41,7 +41,7 @@ static void an_empty_profile_is_one_too(void **state)
 	assert_int_equal(entries_of(f, 0, true), 0);
 }
 
-static void recursion_counts_once(void **state)
+static void counts_recursion_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -63,7 +63,7 @@ static void recursion_counts_once(void **state)
 }
 
 /* Two functions of one binary on a stack are one line of `-s dso`. */
-static void binaries_count_once_a_stack(void **state)
+static void counts_dso_once_per_stack(void **state)
 {
 	struct fixture *f = *state;
 
@@ -104,7 +104,7 @@ static size_t lines_for(struct fixture *f, unsigned keys)
 	return entries_of(f, 0, false);
 }
 
-static void keys_tell_lines_apart(void **state)
+static void keys_separate_rows(void **state)
 {
 	static const struct {
 		unsigned keys;
@@ -145,7 +145,7 @@ static void keys_tell_lines_apart(void **state)
 }
 
 /* A sample belongs to the name that its thread had then. */
-static void names_change(void **state)
+static void uses_name_at_time_of_sample(void **state)
 {
 	struct fixture *f = *state;
 
@@ -160,7 +160,7 @@ static void names_change(void **state)
 	assert_string_equal(f->rows[1].comm, "begin");
 }
 
-static void entries_are_sorted(void **state)
+static void sorts_rows(void **state)
 {
 	struct fixture *f = *state;
 
@@ -180,7 +180,7 @@ static void entries_are_sorted(void **state)
 
 #define KERNEL 0xffffffff81000000ull
 
-static void markers_set_the_level(void **state)
+static void context_markers_set_cpumode(void **state)
 {
 	struct fixture *f = *state;
 	const uint64_t ips[] = { PERCH_CONTEXT_KERNEL, KERNEL + 1, KERNEL + 2,
@@ -199,7 +199,7 @@ static void markers_set_the_level(void **state)
 }
 
 /* The same number means something else in the kernel, in a guest and in user space. */
-static void one_number_at_two_levels(void **state)
+static void separates_equal_addresses_by_cpumode(void **state)
 {
 	static const uint64_t markers[] = {
 		PERCH_CONTEXT_HV,	    PERCH_CONTEXT_KERNEL,     PERCH_CONTEXT_USER,
@@ -220,7 +220,7 @@ static void one_number_at_two_levels(void **state)
 		assert_int_equal(f->rows[i].children, 2);
 }
 
-static void chains_that_are_empty_or_lack_the_hit(void **state)
+static void adds_ip_to_chains_without_it(void **state)
 {
 	struct fixture *f = *state;
 	const uint64_t markers[] = { PERCH_CONTEXT_USER, PERCH_CONTEXT_KERNEL, UINT64_MAX };
@@ -241,7 +241,7 @@ static void chains_that_are_empty_or_lack_the_hit(void **state)
 	assert_int_equal(entry_at(f, CODE + 2)->height, 3);
 }
 
-static void deep_stacks_keep_their_inner_frames(void **state)
+static void limits_depth_of_stacks(void **state)
 {
 	enum { DEEP = 5000, KEPT = 256 };
 	struct fixture *f = *state;
@@ -263,7 +263,7 @@ static void deep_stacks_keep_their_inner_frames(void **state)
 
 /* The stack last seen is a short cut: it must not be taken when addresses have come to mean
  * something else. */
-static void maps_change_between_equal_stacks(void **state)
+static void handles_map_changes_between_equal_stacks(void **state)
 {
 	struct fixture *f = *state;
 	const uint64_t user[] = { CODE + 1, CODE + 2 };
@@ -286,7 +286,7 @@ static void maps_change_between_equal_stacks(void **state)
 	assert_string_equal(f->rows[3].frame.dso->path, "/bin/first");
 }
 
-static void stacks_have_numbers(void **state)
+static void numbers_addresses_of_stacks(void **state)
 {
 	struct fixture *f = *state;
 	struct perch_addresses *addresses;
@@ -316,19 +316,19 @@ static void stacks_have_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(totals_by_event),
-		TEST(an_empty_profile_is_one_too),
-		TEST(recursion_counts_once),
-		TEST(binaries_count_once_a_stack),
-		TEST(keys_tell_lines_apart),
-		TEST(names_change),
-		TEST(entries_are_sorted),
-		TEST(markers_set_the_level),
-		TEST(one_number_at_two_levels),
-		TEST(chains_that_are_empty_or_lack_the_hit),
-		TEST(deep_stacks_keep_their_inner_frames),
-		TEST(maps_change_between_equal_stacks),
-		TEST(stacks_have_numbers),
+		TEST(adds_totals_by_event),
+		TEST(makes_empty_profile),
+		TEST(counts_recursion_once),
+		TEST(counts_dso_once_per_stack),
+		TEST(keys_separate_rows),
+		TEST(uses_name_at_time_of_sample),
+		TEST(sorts_rows),
+		TEST(context_markers_set_cpumode),
+		TEST(separates_equal_addresses_by_cpumode),
+		TEST(adds_ip_to_chains_without_it),
+		TEST(limits_depth_of_stacks),
+		TEST(handles_map_changes_between_equal_stacks),
+		TEST(numbers_addresses_of_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

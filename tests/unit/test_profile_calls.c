@@ -15,7 +15,7 @@ static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_graph_o
 }
 
 /* The tree as text: "1:10/4(2:6 3:...)" is frame 1 of period 10 of which 4 end there. */
-static void put_calls(const struct perch_call_graph *tree, uint32_t at, char *text)
+static void put_nodes(const struct perch_call_graph *tree, uint32_t at, char *text)
 {
 	for (bool first = true; at; at = tree->node[at].next, first = false) {
 		const struct perch_call_graph_node *call = &tree->node[at];
@@ -25,7 +25,7 @@ static void put_calls(const struct perch_call_graph *tree, uint32_t at, char *te
 			(unsigned)call->self);
 		if (call->first_child) {
 			strcat(text, "(");
-			put_calls(tree, call->first_child, text);
+			put_nodes(tree, call->first_child, text);
 			strcat(text, ")");
 		}
 	}
@@ -38,7 +38,7 @@ static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_grap
 	char text[4096] = "";
 
 	calls_of(f, offset, order, inner, least, &tree);
-	put_calls(&tree, tree.node[0].first_child, text);
+	put_nodes(&tree, tree.node[0].first_child, text);
 	assert_string_equal(text, expected);
 	perch_call_graph_clear(&tree);
 	assert_null(tree.node);
@@ -55,7 +55,7 @@ static void four_stacks(struct fixture *f)
 	finish(f);
 }
 
-static void from_the_callee_up(void **state)
+static void makes_callee_graph(void **state)
 {
 	struct fixture *f = *state;
 
@@ -68,7 +68,7 @@ static void from_the_callee_up(void **state)
 	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLEE, true, 0, "1:75/75");
 }
 
-static void from_the_caller_down(void **state)
+static void makes_caller_graph(void **state)
 {
 	struct fixture *f = *state;
 
@@ -83,7 +83,7 @@ static void from_the_caller_down(void **state)
 	check_calls(f, F(5), PERCH_CALL_GRAPH_CALLER, true, 0, "1:40/0(3:40/0(4:40/0(5:40/40)))");
 }
 
-static void small_branches_are_left_out(void **state)
+static void omits_small_branches(void **state)
 {
 	struct fixture *f = *state;
 
@@ -97,7 +97,7 @@ static void small_branches_are_left_out(void **state)
 	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, false, UINT64_MAX, "");
 }
 
-static void recursion_is_one_branch(void **state)
+static void puts_recursion_in_one_branch(void **state)
 {
 	struct fixture *f = *state;
 
@@ -111,7 +111,7 @@ static void recursion_is_one_branch(void **state)
 }
 
 /* Samples of period 0 weigh nothing, and must not make others weigh double. */
-static void periods_of_zero(void **state)
+static void handles_periods_of_zero(void **state)
 {
 	struct fixture *f = *state;
 
@@ -131,7 +131,7 @@ static void periods_of_zero(void **state)
 }
 
 /* Sums that overflow are wrong sums and nothing worse. */
-static void periods_that_overflow(void **state)
+static void handles_overflow_of_periods(void **state)
 {
 	struct fixture *f = *state;
 	struct perch_call_graph tree;
@@ -261,7 +261,7 @@ static void check_tree(const struct plain *plain, const struct perch_call_graph 
 	assert_true(sum <= above);
 }
 
-static void random_stacks_match_a_recount(void **state)
+static void random_stacks_match_recount(void **state)
 {
 	struct fixture *f = *state;
 	struct plain *plain = random_stacks();
@@ -293,13 +293,10 @@ static void random_stacks_match_a_recount(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(from_the_callee_up),
-		TEST(from_the_caller_down),
-		TEST(small_branches_are_left_out),
-		TEST(recursion_is_one_branch),
-		TEST(periods_of_zero),
-		TEST(periods_that_overflow),
-		TEST(random_stacks_match_a_recount),
+		TEST(makes_callee_graph),	   TEST(makes_caller_graph),
+		TEST(omits_small_branches),	   TEST(puts_recursion_in_one_branch),
+		TEST(handles_periods_of_zero),	   TEST(handles_overflow_of_periods),
+		TEST(random_stacks_match_recount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

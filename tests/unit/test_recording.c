@@ -62,7 +62,7 @@ static int check(char *text, enum perch_byte_order order, struct recording_count
 	return rc;
 }
 
-static void foreign_records(void **state)
+static void decodes_foreign_records(void **state)
 {
 	struct recording_count count;
 	struct perch_error err = { 0 };
@@ -78,7 +78,7 @@ static void foreign_records(void **state)
 
 /* The comparison sees a digit that differs: any of a record's bytes but those that no field tells.
  */
-static void differences_are_seen(void **state)
+static void detects_differences(void **state)
 {
 	struct recording_count count;
 	struct perch_error err;
@@ -100,7 +100,7 @@ static void differences_are_seen(void **state)
 	assert_int_equal(seen, tried);
 }
 
-static void the_wrong_order(void **state)
+static void refuses_wrong_byte_order(void **state)
 {
 	struct recording_count count;
 	struct perch_error err;
@@ -112,7 +112,7 @@ static void the_wrong_order(void **state)
 
 /* Facts of the program that made them: a register's number, a name, the size of the pages that it
  * touched. */
-static void known_facts(void **state)
+static void decodes_known_values(void **state)
 {
 	/* "big (a tree) endian" */
 	static const char comm[] = " comm=62696720f09f8cb320656e6469616e ";
@@ -146,10 +146,10 @@ static void known_facts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(foreign_records),
-		cmocka_unit_test(differences_are_seen),
-		cmocka_unit_test(the_wrong_order),
-		cmocka_unit_test(known_facts),
+		cmocka_unit_test(decodes_foreign_records),
+		cmocka_unit_test(detects_differences),
+		cmocka_unit_test(refuses_wrong_byte_order),
+		cmocka_unit_test(decodes_known_values),
 	};
 
 	return cmocka_run_group_tests(tests, read_recording, free_recording);

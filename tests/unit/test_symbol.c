@@ -21,7 +21,7 @@ static struct perch_symbols *with_symbols(const struct made_symbol *symbol, size
 	return new_symbols(NULL);
 }
 
-static void symbols_are_found_by_file_offset(void **state)
+static void finds_symbols_by_file_offset(void **state)
 {
 	const struct made_symbol symbol[] = { FUNCTION("second", 0x100, 0x20),
 					      FUNCTION("first", 0x80, 0x10) };
@@ -49,7 +49,7 @@ static void symbols_are_found_by_file_offset(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void many_symbols_are_sorted(void **state)
+static void sorts_symbols(void **state)
 {
 	enum { MANY = 300 };
 	static char name[MANY][16];
@@ -73,7 +73,7 @@ static void many_symbols_are_sorted(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void symbols_without_size_reach_to_the_next(void **state)
+static void symbols_without_size_end_at_next_symbol(void **state)
 {
 	const struct made_symbol symbol[] = { FUNCTION("a", 0, 0), FUNCTION("b", 0x100, 0) };
 	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
@@ -85,7 +85,7 @@ static void symbols_without_size_reach_to_the_next(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void of_two_names_the_better_is_shown(void **state)
+static void selects_better_name_at_one_address(void **state)
 {
 	static const struct {
 		struct made_symbol worse, better;
@@ -119,7 +119,7 @@ static void of_two_names_the_better_is_shown(void **state)
 		}
 }
 
-static void a_sized_symbol_is_better_than_an_unsized_one(void **state)
+static void prefers_symbol_with_size(void **state)
 {
 	const struct made_symbol symbol[] = { FUNCTION("unsized_function", 0, 0),
 					      FUNCTION("sized", 0, 8) };
@@ -131,7 +131,7 @@ static void a_sized_symbol_is_better_than_an_unsized_one(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void functions_may_lie_in_functions(void **state)
+static void finds_innermost_function(void **state)
 {
 	const struct made_symbol symbol[] = {
 		FUNCTION("outer", 0, 0x100),
@@ -152,7 +152,7 @@ static void functions_may_lie_in_functions(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void what_is_no_function_is_left_out(void **state)
+static void skips_symbols_that_are_no_functions(void **state)
 {
 	const struct made_symbol symbol[] = {
 		{ "undefined", CODE + 0x10, 8, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
@@ -187,7 +187,7 @@ static void what_is_no_function_is_left_out(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void files_of_the_other_byte_order_are_read(void **state)
+static void reads_elf_of_the_other_byte_order(void **state)
 {
 	const struct made_symbol symbol[] = { FUNCTION("far", 0x100, 0x20) };
 	static const uint8_t id[] = { 1, 2, 3, 4 };
@@ -217,7 +217,7 @@ static void files_of_the_other_byte_order_are_read(void **state)
  * Two stubs of 16 bytes after a head of 16; the relocations come in the other order than the
  * slots.
  */
-static void stubs_have_the_names_of_what_they_call(void **state)
+static void names_plt_stubs(void **state)
 {
 	const struct made_symbol symbol[] = { { "puts", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
 					      { "_ZN1a1bEv", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF,
@@ -271,7 +271,7 @@ static const struct {
 	{ "bell\a\x1b[31m", "bell??[31m" },
 };
 
-static void names_are_demangled_and_cleaned(void **state)
+static void demangles_and_cleans_names(void **state)
 {
 	struct made_symbol symbol[NR(demangled)];
 	struct perch_symbols *symbols, *raw;
@@ -298,7 +298,7 @@ static void names_are_demangled_and_cleaned(void **state)
 }
 
 /* A name of 100 bytes that stands for 2^40: it is shown as it is. */
-static void names_that_explode_are_left_alone(void **state)
+static void keeps_names_that_expand_too_much(void **state)
 {
 	char name[512] = "_Z1fI1AIS0_S0_E";
 	struct made_symbol symbol = FUNCTION(name, 0, 16);
@@ -321,7 +321,7 @@ static void names_that_explode_are_left_alone(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void no_truncation_breaks_it(void **state)
+static void survives_truncated_files(void **state)
 {
 	const struct made_symbol symbol[] = { FUNCTION("a", 0, 8), FUNCTION("_Z1bv", 8, 0) };
 	static const uint8_t id[] = { 1, 2, 3, 4 };
@@ -348,18 +348,18 @@ static void no_truncation_breaks_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(symbols_are_found_by_file_offset),
-		cmocka_unit_test(many_symbols_are_sorted),
-		cmocka_unit_test(symbols_without_size_reach_to_the_next),
-		cmocka_unit_test(of_two_names_the_better_is_shown),
-		cmocka_unit_test(a_sized_symbol_is_better_than_an_unsized_one),
-		cmocka_unit_test(functions_may_lie_in_functions),
-		cmocka_unit_test(what_is_no_function_is_left_out),
-		cmocka_unit_test(files_of_the_other_byte_order_are_read),
-		cmocka_unit_test(stubs_have_the_names_of_what_they_call),
-		cmocka_unit_test(names_are_demangled_and_cleaned),
-		cmocka_unit_test(names_that_explode_are_left_alone),
-		cmocka_unit_test(no_truncation_breaks_it),
+		cmocka_unit_test(finds_symbols_by_file_offset),
+		cmocka_unit_test(sorts_symbols),
+		cmocka_unit_test(symbols_without_size_end_at_next_symbol),
+		cmocka_unit_test(selects_better_name_at_one_address),
+		cmocka_unit_test(prefers_symbol_with_size),
+		cmocka_unit_test(finds_innermost_function),
+		cmocka_unit_test(skips_symbols_that_are_no_functions),
+		cmocka_unit_test(reads_elf_of_the_other_byte_order),
+		cmocka_unit_test(names_plt_stubs),
+		cmocka_unit_test(demangles_and_cleans_names),
+		cmocka_unit_test(keeps_names_that_expand_too_much),
+		cmocka_unit_test(survives_truncated_files),
 	};
 
 	return cmocka_run_group_tests(tests, make_place, drop_place);

@@ -40,7 +40,7 @@ static const char *ask(const struct perch_symbols_options *options, const struct
 	return answer;
 }
 
-static void a_stripped_binary_has_its_exports(void **state)
+static void finds_exports_of_stripped_file(void **state)
 {
 	struct perch_dso dso = binary_at(at_place("stripped"), PERCH_DSO_FILE);
 
@@ -50,7 +50,7 @@ static void a_stripped_binary_has_its_exports(void **state)
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[]");
 }
 
-static void another_build_is_not_used(void **state)
+static void refuses_other_build_id(void **state)
 {
 	const char *path = at_place("build");
 	struct perch_dso same = with_id(path, this_id, 20), other = with_id(path, other_id, 20);
@@ -97,7 +97,7 @@ static void write_linked(const char *path, const char *link, uint32_t crc)
 	write_bytes(path, out.bytes, out.size);
 }
 
-static void a_debug_link_is_followed(void **state)
+static void follows_debug_link(void **state)
 {
 	static const char *const places[] = { "bin/program.debug", "bin/.debug/program.debug",
 					      "root/usr/lib/debug/bin/program.debug" };
@@ -131,7 +131,7 @@ static void a_debug_link_is_followed(void **state)
 
 static const char kept_path[] = "ab/cd030405060708090a0b0c0d0e0f1011121314";
 
-static void debug_files_are_found_by_build_id(void **state)
+static void finds_debug_files_by_build_id(void **state)
 {
 	const struct perch_symbols_options options = { .root = at_place("other") };
 	struct perch_dso dso = with_id("/bin/stripped", this_id, 20);
@@ -151,7 +151,7 @@ static void debug_files_are_found_by_build_id(void **state)
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 }
 
-static void what_perf_kept_replaces_a_lost_binary(void **state)
+static void uses_build_id_cache(void **state)
 {
 	struct perch_dso dso = with_id("/no/such/program", this_id, 20);
 	char path[256];
@@ -167,7 +167,7 @@ static void what_perf_kept_replaces_a_lost_binary(void **state)
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "from_symtab");
 }
 
-static void the_root_is_not_left(void **state)
+static void stays_below_root(void **state)
 {
 	const struct perch_symbols_options options = { .root = at_place("jail") };
 	struct perch_dso dso;
@@ -188,7 +188,7 @@ static void the_root_is_not_left(void **state)
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 }
 
-static void only_regular_files_are_opened(void **state)
+static void opens_regular_files_only(void **state)
 {
 	static const struct {
 		const char *path, *trouble;
@@ -225,7 +225,7 @@ static void only_regular_files_are_opened(void **state)
 	}
 }
 
-static void a_file_is_looked_at_once(void **state)
+static void reads_each_file_once(void **state)
 {
 	const char *path = at_place("once");
 	struct perch_dso dso = binary_at(path, PERCH_DSO_FILE);
@@ -246,7 +246,7 @@ static void a_file_is_looked_at_once(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void many_binaries_are_told_apart(void **state)
+static void handles_many_dsos(void **state)
 {
 	enum { MANY = 3000 };
 	static struct perch_dso dso[MANY];
@@ -266,7 +266,7 @@ static void many_binaries_are_told_apart(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void binaries_have_short_names(void **state)
+static void makes_short_dso_names(void **state)
 {
 	static const struct {
 		enum perch_dso_kind kind;
@@ -299,7 +299,7 @@ static void binaries_have_short_names(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void build_ids_are_read(void **state)
+static void reads_build_ids(void **state)
 {
 	uint8_t id[20];
 
@@ -320,17 +320,17 @@ static void build_ids_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stripped_binary_has_its_exports),
-		cmocka_unit_test(another_build_is_not_used),
-		cmocka_unit_test(a_debug_link_is_followed),
-		cmocka_unit_test(debug_files_are_found_by_build_id),
-		cmocka_unit_test(what_perf_kept_replaces_a_lost_binary),
-		cmocka_unit_test(the_root_is_not_left),
-		cmocka_unit_test(only_regular_files_are_opened),
-		cmocka_unit_test(a_file_is_looked_at_once),
-		cmocka_unit_test(many_binaries_are_told_apart),
-		cmocka_unit_test(binaries_have_short_names),
-		cmocka_unit_test(build_ids_are_read),
+		cmocka_unit_test(finds_exports_of_stripped_file),
+		cmocka_unit_test(refuses_other_build_id),
+		cmocka_unit_test(follows_debug_link),
+		cmocka_unit_test(finds_debug_files_by_build_id),
+		cmocka_unit_test(uses_build_id_cache),
+		cmocka_unit_test(stays_below_root),
+		cmocka_unit_test(opens_regular_files_only),
+		cmocka_unit_test(reads_each_file_once),
+		cmocka_unit_test(handles_many_dsos),
+		cmocka_unit_test(makes_short_dso_names),
+		cmocka_unit_test(reads_build_ids),
 	};
 
 	return cmocka_run_group_tests(tests, make_place, drop_place);

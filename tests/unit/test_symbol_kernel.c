@@ -30,7 +30,7 @@ static struct perch_symbols *with_list(const char *text)
 	return new_symbols(&(struct perch_symbols_options){ .kallsyms = path });
 }
 
-static void functions_of_the_kernel_are_found(void **state)
+static void finds_kernel_functions(void **state)
 {
 	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list(list);
@@ -54,7 +54,7 @@ static void functions_of_the_kernel_are_found(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void functions_of_modules_are_found(void **state)
+static void finds_module_functions(void **state)
 {
 	struct perch_dso sound = binary_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_DSO_MODULE);
 	struct perch_dso ext4 = binary_at("[ext4]", PERCH_DSO_MODULE);
@@ -73,7 +73,7 @@ static void functions_of_modules_are_found(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void a_kernel_that_moved_is_shifted(void **state)
+static void shifts_relocated_kernel(void **state)
 {
 	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list(list);
@@ -90,7 +90,7 @@ static void a_kernel_that_moved_is_shifted(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void hidden_addresses_are_explained(void **state)
+static void reports_hidden_addresses(void **state)
 {
 	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols =
@@ -103,7 +103,7 @@ static void hidden_addresses_are_explained(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void a_list_may_be_missing_or_useless(void **state)
+static void reports_missing_or_useless_kallsyms(void **state)
 {
 	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list("nothing of use\n\n\n \xff\xff\n");
@@ -120,7 +120,7 @@ static void a_list_may_be_missing_or_useless(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void another_kernel_is_not_used(void **state)
+static void refuses_other_kernel(void **state)
 {
 	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = new_symbols(NULL);
@@ -152,7 +152,7 @@ static void another_kernel_is_not_used(void **state)
 }
 
 /* What was recorded elsewhere is named only where a build id says that it is what runs here. */
-static void what_runs_here_is_not_what_ran_elsewhere(void **state)
+static void refuses_running_kernel_for_foreign_recording(void **state)
 {
 	const struct perch_symbols_options foreign = { .foreign = true };
 	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
@@ -183,7 +183,7 @@ static void what_runs_here_is_not_what_ran_elsewhere(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void the_vdso_is_read_from_memory(void **state)
+static void reads_vdso_from_memory(void **state)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	struct perch_dso vdso = binary_at("[vdso]", PERCH_DSO_VDSO);
@@ -210,7 +210,7 @@ static void the_vdso_is_read_from_memory(void **state)
 	perch_symbols_free(symbols);
 }
 
-static void what_has_no_symbols_says_so(void **state)
+static void reports_why_symbols_are_missing(void **state)
 {
 	struct perch_dso heap = binary_at("[heap]", PERCH_DSO_ANON);
 	struct perch_dso nothing = binary_at("", PERCH_DSO_UNKNOWN);
@@ -229,15 +229,15 @@ static void what_has_no_symbols_says_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_of_the_kernel_are_found),
-		cmocka_unit_test(functions_of_modules_are_found),
-		cmocka_unit_test(a_kernel_that_moved_is_shifted),
-		cmocka_unit_test(hidden_addresses_are_explained),
-		cmocka_unit_test(a_list_may_be_missing_or_useless),
-		cmocka_unit_test(another_kernel_is_not_used),
-		cmocka_unit_test(what_runs_here_is_not_what_ran_elsewhere),
-		cmocka_unit_test(the_vdso_is_read_from_memory),
-		cmocka_unit_test(what_has_no_symbols_says_so),
+		cmocka_unit_test(finds_kernel_functions),
+		cmocka_unit_test(finds_module_functions),
+		cmocka_unit_test(shifts_relocated_kernel),
+		cmocka_unit_test(reports_hidden_addresses),
+		cmocka_unit_test(reports_missing_or_useless_kallsyms),
+		cmocka_unit_test(refuses_other_kernel),
+		cmocka_unit_test(refuses_running_kernel_for_foreign_recording),
+		cmocka_unit_test(reads_vdso_from_memory),
+		cmocka_unit_test(reports_why_symbols_are_missing),
 	};
 
 	return cmocka_run_group_tests(tests, make_place, drop_place);
