@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small recording in a folder of its own, for the tests of perf.data files. */
+/* A small recording in a temporary directory, for the tests of perf.data files. */
 #ifndef FILE_FIXTURE_H
 #define FILE_FIXTURE_H
 
@@ -16,7 +16,7 @@
 #include "build_record.h"
 #include "file/internal.h"
 
-static char folder[] = "/tmp/perch-test-file-XXXXXX";
+static char test_directory[] = "/tmp/perch-test-file-XXXXXX";
 static char path[128], old_path[160];
 
 #define TYPE                                                                                \
@@ -47,7 +47,7 @@ static const struct perch_file_event events[] = {
 	},
 };
 
-/* ---- making files ---- */
+/* ---- files ---- */
 
 static inline struct iovec piece(struct built *b)
 {
@@ -120,7 +120,7 @@ static inline void close_writer(struct perch_writer *writer)
 
 static const uint8_t build_id[20] = { 0xde, 0xad, 0xbe, 0xef, 5, 6, 7, 8, 9, 10 };
 
-/* A bit of everything: a comm, ten samples in pairs, features. */
+/* Writes a COMM record, ten samples in pairs, and features. */
 static inline void make_file(void)
 {
 	struct perch_writer *writer = open_writer();
@@ -174,7 +174,7 @@ static inline struct perch_reader *open_reader(enum perch_order order)
 	return reader;
 }
 
-/* All records, looking at each; the count. */
+/* Reads all records. Returns their number. */
 static inline size_t read_all(struct perch_reader *reader)
 {
 	struct perch_record record;
@@ -191,7 +191,7 @@ static inline size_t read_all(struct perch_reader *reader)
 	return nr;
 }
 
-/* How many records a reader finds in the file as it is now. */
+/* The number of records that a reader finds in the current file. */
 static inline size_t count_now(struct perch_reader_damage *damage)
 {
 	struct perch_reader *reader = open_reader(PERCH_ORDER_TIME);
@@ -205,9 +205,9 @@ static inline size_t count_now(struct perch_reader_damage *damage)
 static inline int make_folder(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder))
+	if (!mkdtemp(test_directory))
 		return -1;
-	snprintf(path, sizeof(path), "%s/perf.data", folder);
+	snprintf(path, sizeof(path), "%s/perf.data", test_directory);
 	snprintf(old_path, sizeof(old_path), "%s.old", path);
 	return 0;
 }
@@ -217,7 +217,7 @@ static inline int remove_folder(void **state)
 	(void)state;
 	unlink(path);
 	unlink(old_path);
-	return rmdir(folder);
+	return rmdir(test_directory);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records as a test needs them to tell of processes: views filled by hand, no bytes behind them. */
+/* Records of processes for tests: views without bytes. */
 #ifndef PROCESS_FIXTURE_H
 #define PROCESS_FIXTURE_H
 
@@ -108,7 +108,7 @@ static inline struct perch_location locate(struct perch_processes *processes, ui
 	return location;
 }
 
-/* path NULL: nothing is there. */
+/* path NULL: no mapping is expected. */
 static inline void check_user(struct perch_processes *processes, uint32_t pid, uint64_t address,
 			      const char *path, uint64_t offset)
 {

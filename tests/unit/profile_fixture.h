@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process with one binary, and samples in it. */
+/* A process with one DSO, and samples in it. */
 #ifndef PROFILE_FIXTURE_H
 #define PROFILE_FIXTURE_H
 
@@ -7,7 +7,7 @@
 #include "process_fixture.h"
 
 #define PID  100
-#define CODE 0x10000ull /* where the binary is mapped, and its offset: no symbols are there */
+#define CODE 0x10000ull /* address and offset of the DSO, which has no symbols */
 
 struct fixture {
 	struct perch_processes *processes;
@@ -43,7 +43,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* A new profile; the one before it is freed. */
+/* Makes a new profile. Frees the last one. */
 static inline void start(struct fixture *f, unsigned keys)
 {
 	perch_profile_free(f->profile);
@@ -76,7 +76,7 @@ static inline void hit(struct fixture *f, uint16_t event, uint64_t period, uint6
 	add(f, &record);
 }
 
-/* A chain as it stands in the record, markers and all; ip is where the sample hit. */
+/* Adds a sample with this call chain, which has context markers. */
 static inline void chain(struct fixture *f, uint16_t misc, uint64_t period, uint64_t ip, size_t nr,
 			 const uint64_t *ips)
 {
@@ -88,7 +88,7 @@ static inline void chain(struct fixture *f, uint16_t misc, uint64_t period, uint
 	add(f, &record);
 }
 
-/* User frames, innermost first, behind the marker that the kernel puts there. */
+/* Adds a sample with user frames, innermost first, after the context marker. */
 static inline void stack(struct fixture *f, uint64_t period, size_t nr, const uint64_t *ips)
 {
 	uint64_t *marked = calloc(nr + 1, sizeof(*marked));
@@ -105,27 +105,27 @@ static inline void finish(struct fixture *f)
 	assert_int_equal(perch_profile_finish(f->profile, NULL), 0);
 }
 
-static inline size_t entries_of(struct fixture *f, unsigned event, bool children)
+static inline size_t rows_of(struct fixture *f, unsigned event, bool children)
 {
 	assert_int_equal(perch_profile_rows(f->profile, event, children, &f->rows, &f->nr, NULL),
 			 0);
 	return f->nr;
 }
 
-/* The line of an address, of all lines by children; NULL when there is none. */
-static inline const struct perch_row *entry_at(struct fixture *f, uint64_t offset)
+/* The row of an address, sorted by children, or NULL. */
+static inline const struct perch_row *row_at(struct fixture *f, uint64_t offset)
 {
-	entries_of(f, 0, true);
+	rows_of(f, 0, true);
 	for (size_t i = 0; i < f->nr; i++)
 		if (f->rows[i].frame.offset == offset)
 			return &f->rows[i];
 	return NULL;
 }
 
-static inline void check_entry(struct fixture *f, uint64_t offset, uint64_t self, uint64_t children,
-			       uint64_t samples)
+static inline void check_row(struct fixture *f, uint64_t offset, uint64_t self, uint64_t children,
+			     uint64_t samples)
 {
-	const struct perch_row *row = entry_at(f, offset);
+	const struct perch_row *row = row_at(f, offset);
 
 	assert_non_null(row);
 	assert_int_equal(row->self, self);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files made to measure, in a directory of their own. */
+/* Makes ELF files in a temporary directory. */
 #ifndef TESTS_SYMBOL_FIXTURE_H
 #define TESTS_SYMBOL_FIXTURE_H
 
@@ -20,7 +20,7 @@
 
 #include <perch/symbol.h>
 
-/* ---- bytes in the order of the file's machine ---- */
+/* ---- bytes in the file's byte order ---- */
 
 struct made {
 	uint8_t bytes[1 << 14];
@@ -41,14 +41,14 @@ static inline void put_bytes(struct made *made, const void *bytes, size_t size)
 	made->size += size;
 }
 
-/* ---- a file of sections ---- */
+/* ---- files with sections ---- */
 
 struct made_section {
 	const char *name;
 	uint32_t type;
-	uint64_t flags, address, offset; /* offset 0: where it falls */
+	uint64_t flags, address, offset; /* offset 0: after the section before */
 	struct made *data;
-	uint64_t size; /* when there is no data */
+	uint64_t size; /* without data */
 	uint32_t link;
 	uint64_t entry_size;
 };
@@ -118,7 +118,7 @@ static inline void put_section(struct made *out, const struct made_section *sect
 	put_number(out, section->entry_size, 8);
 }
 
-/* Sections' bytes first, then the table of sections. Consumes the file's description. */
+/* Writes the bytes of the sections, then the section table. Frees the description. */
 static inline void make_elf(struct made *out, struct made_file *file)
 {
 	struct made names = { .size = 1 };
@@ -206,10 +206,7 @@ static inline void add_build_id(struct made_file *file, struct made *note, const
 						 .data = note });
 }
 
-/*
- * Code at 0x2000 of the file and 0x5000 of memory, 0x1000 bytes: section 1 is .text, the whole of
- * it.
- */
+/* A file with 0x1000 bytes of code at file offset 0x2000 and address 0x5000: section 1, .text. */
 enum { CODE = 0x5000, CODE_OFFSET = 0x2000, CODE_SIZE = 0x1000, TEXT = 1 };
 
 static inline struct made_file code_file(void)
@@ -229,15 +226,15 @@ static inline struct made_file code_file(void)
 	return file;
 }
 
-/* ---- a place for the files ---- */
+/* ---- the directory ---- */
 
-static char place[64];
+static char test_directory[64];
 
 static inline int make_place(void **state)
 {
 	(void)state;
-	strcpy(place, "/tmp/perch-symbol-XXXXXX");
-	return mkdtemp(place) ? 0 : -1;
+	strcpy(test_directory, "/tmp/perch-symbol-XXXXXX");
+	return mkdtemp(test_directory) ? 0 : -1;
 }
 
 static inline int drop_place(void **state)
@@ -245,18 +242,18 @@ static inline int drop_place(void **state)
 	char command[128];
 
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", place);
+	snprintf(command, sizeof(command), "rm -rf '%s'", test_directory);
 	return system(command);
 }
 
-/* The path of a file in the place; its directories are made. One of 32 buffers. */
-static inline const char *at_place(const char *name)
+/* The path of a file in the directory. Makes its parent directories. Uses one of 32 buffers. */
+static inline const char *path_in_directory(const char *name)
 {
 	static char path[32][512];
 	static int turn;
 	char *result = path[turn++ % 32];
 
-	snprintf(result, sizeof(*path), "%s/%s", place, name);
+	snprintf(result, sizeof(*path), "%s/%s", test_directory, name);
 	for (char *slash = strchr(result + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
 		mkdir(result, 0755);
@@ -279,10 +276,7 @@ static inline void write_text(const char *path, const char *text)
 	write_bytes(path, text, strlen(text));
 }
 
-/*
- * A file of code_file() with these symbols in .symtab or .dynsym, and a build id when the size is
- * not 0.
- */
+/* A file of code_file() with these symbols in .symtab or .dynsym. A size of 0 is no build id. */
 static inline void write_elf(const char *path, uint32_t table, const struct made_symbol *symbol,
 			     size_t nr, const uint8_t *id, size_t id_size)
 {
@@ -305,12 +299,12 @@ static inline struct perch_symbols *new_symbols(const struct perch_symbols_optio
 	return symbols;
 }
 
-static inline struct perch_dso binary_at(const char *path, enum perch_dso_kind kind)
+static inline struct perch_dso dso_at(const char *path, enum perch_dso_kind kind)
 {
 	return (struct perch_dso){ .kind = kind, .path = path };
 }
 
-/* The name at an offset, "" when there is none. */
+/* The name at an offset, or "". */
 static inline const char *name_at(struct perch_symbols *symbols, const struct perch_dso *dso,
 				  uint64_t offset)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing, and reading what was written, in either order. */
+/* Tests the writer, and the reader with files of the writer, in both orders. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -66,7 +66,7 @@ static void file_is_readable_at_every_moment(void **state)
 		assert_int_equal(damage.corrupt_bytes + damage.missing_bytes, 0);
 	}
 	assert_int_equal(perch_writer_size(writer), 5 * 48);
-	/* Killed between the records and the header's size: what is behind it does not count. */
+	/* killed between the records and the data size: the records do not count */
 	fd = open(path, O_WRONLY | O_APPEND);
 	assert_int_equal(write(fd, "half a record", 13), 13);
 	close(fd);
@@ -87,7 +87,7 @@ static void appends_many_pieces(void **state)
 	(void)state;
 	build_sample(&b, 22, 5);
 	for (size_t i = 0; i < 3000;
-	     i++) /* more than one pwritev(2) takes; each record in three pieces */
+	     i++) /* more than one pwritev(2) takes; three pieces per record */
 		pieces[i] = (struct iovec){ b.bytes + i % 3 * 16, 16 };
 	assert_int_equal(perch_writer_append(writer, pieces, 3000, NULL), 0);
 	assert_int_equal(perch_writer_append(writer, pieces, 0, NULL), 0);
@@ -115,7 +115,7 @@ static void refuses_invalid_paths(void **state)
 	struct perch_error err = { 0 };
 
 	(void)state;
-	assert_int_equal(perch_writer_open(&writer, folder, events, 2, &err), -EISDIR);
+	assert_int_equal(perch_writer_open(&writer, test_directory, events, 2, &err), -EISDIR);
 	assert_null(writer);
 	assert_non_null(strstr(err.message, "directory"));
 	assert_true(err.remedy[0]);
@@ -130,10 +130,8 @@ static void refuses_invalid_paths(void **state)
 	assert_int_equal(perch_writer_close(NULL, &err), 0);
 }
 
-/*
- * A full disk, played by RLIMIT_FSIZE: the records before are there, and later ones again when
- * there is room.
- */
+/* RLIMIT_FSIZE simulates a full disk. Earlier records stay, and later ones are written once there
+ * is space. */
 static void full_disk_keeps_written_records(void **state)
 {
 	struct rlimit before, limit;
@@ -168,7 +166,7 @@ static void full_disk_keeps_written_records(void **state)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
-/* Opening in vain, and more than once, leaves all as it was. */
+/* Failed opens, also repeated ones, change nothing. */
 static void full_disk_restores_the_old_file(void **state)
 {
 	struct rlimit before, limit;
@@ -301,10 +299,8 @@ static void delivers_records_by_time(void **state)
 	perch_reader_close(reader);
 }
 
-/*
- * Without a time: before what waits for the end of its round, behind what rounds before have
- * brought.
- */
+/* Records without a time come after the earlier rounds, and before records that wait for the end of
+ * their round. */
 static void delivers_records_without_time_in_their_round(void **state)
 {
 	static const uint32_t want[] = {
@@ -348,10 +344,7 @@ static int compare_entries(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/*
- * Against qsort(3), on times of several kinds: few and many equal ones, rounds of runs, falling,
- * extremes.
- */
+/* Compares with qsort(3): few and many equal times, rounds of runs, falling times, extremes. */
 static void sort_is_stable(void **state)
 {
 	enum { MOST = 5000 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are cut off, garbled, foreign, or of another kind. */
+/* Tests the reader with truncated, corrupt and unusual files. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include "file_fixture.h"
 
-/* Opens what is at path and reads it in both orders: no crash, and either records or a sentence. */
+/* Opens and reads a file in both orders: it must not crash, and an error must have a message. */
 static void try_to_read(size_t most)
 {
 	for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
@@ -41,7 +41,7 @@ static void reads_file_truncated_anywhere(void **state)
 		try_to_read(11);
 		if (cut < header.data.offset)
 			continue;
-		/* What is there whole is read, and what is not there is told. */
+		/* complete records are read, missing bytes are reported */
 		present = cut - header.data.offset;
 		whole = count_now(&damage);
 		if (present >= header.data.size) {
@@ -76,7 +76,7 @@ static void reads_file_with_flipped_bits(void **state)
 	free(bytes);
 }
 
-/* The recorder of perf writes the size only at its end: killed, it leaves 0. */
+/* perf writes the data size at the end only: a killed recorder leaves 0. */
 static void data_size_of_zero_means_all_bytes(void **state)
 {
 	struct perch_reader_damage damage;
@@ -127,7 +127,7 @@ static void counts_and_skips_undecodable_records(void **state)
 	put_record(writer, &b);
 	put_sample(writer, 999, 2);
 	put_plain(writer, 200);
-	/* no kernel's type, and no file's */
+	/* an unknown type */
 	start_record(&b, 0, 0);
 	put_bytes(&b, "of none", 8);
 	put_u64(&b, 0);
@@ -142,9 +142,7 @@ static void counts_and_skips_undecodable_records(void **state)
 	assert_int_equal(damage.unknown_records, 2);
 }
 
-/*
- * A record at an odd place, behind one of an odd size: no recorder writes that, and yet it is read.
- */
+/* An unaligned record after a record of odd size. No recorder writes that, but it is readable. */
 static void reads_unaligned_records(void **state)
 {
 	struct perch_writer *writer = open_writer();
@@ -185,7 +183,7 @@ static void skips_payloads(void **state)
 	put_u64(&b, UINT64_MAX);
 	put_record(writer, &b);
 	put_sample(writer, 21, 1);
-	start_record(&b, PERCH_RECORD_AUXTRACE, 0); /* says more than there is */
+	start_record(&b, PERCH_RECORD_AUXTRACE, 0); /* larger than the rest of the file */
 	put_u64(&b, UINT64_MAX);
 	end_record(&b);
 	put_record(writer, &b);
@@ -226,7 +224,8 @@ static void refuses_other_files(void **state)
 	header[1] = 104;
 	expect_refusal(header, 100, -EBADMSG, PERCH_ERROR_TRUNCATED);
 	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
-	assert_int_equal(perch_reader_open(&reader, folder, PERCH_ORDER_FILE, &err), -EISDIR);
+	assert_int_equal(perch_reader_open(&reader, test_directory, PERCH_ORDER_FILE, &err),
+			 -EISDIR);
 	assert_int_equal(perch_reader_open(&reader, "/proc/none", PERCH_ORDER_FILE, &err), -ENOENT);
 	assert_true(err.remedy[0]);
 	assert_int_equal(perch_reader_open(&reader, "/dev/null", PERCH_ORDER_FILE, &err), -ENOTSUP);
@@ -241,7 +240,7 @@ static void add(uint8_t *bytes, size_t *size, struct built *b)
 	*size += b->size;
 }
 
-/* The header of a pipe and the records of both events; their size. */
+/* Writes the header of a pipe and the records of both events. Returns their size. */
 static size_t begin_pipe(uint8_t *bytes, uint64_t magic)
 {
 	uint64_t start[2] = { magic, 16 };
@@ -274,7 +273,7 @@ static void add_update(uint8_t *bytes, size_t *size, uint64_t type, uint64_t id,
 	add(bytes, size, &b);
 }
 
-/* Before pipes had features, events had their names from updates. The first version of the format
+/* Before pipes had features, EVENT_UPDATE records had the names of events. Version 1 of the format
  * had pipes too. */
 static void reads_event_names_of_old_pipes(void **state)
 {
@@ -340,7 +339,7 @@ static void reads_piped_recordings(void **state)
 
 /* ---- compressed records ---- */
 
-/* A zstd block that holds its bytes as they are; the first one brings the frame's header. */
+/* A zstd block of uncompressed bytes. The first one has the header of the frame. */
 static void put_block(struct built *b, const void *data, uint32_t size, bool first)
 {
 	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
@@ -352,7 +351,7 @@ static void put_block(struct built *b, const void *data, uint32_t size, bool fir
 	put_bytes(b, data, size);
 }
 
-/* One stream in two records of either kind, of which the second starts in the midst of a sample. */
+/* One stream in two records of either type. The second record starts inside of a sample. */
 static void write_compressed(struct perch_writer *writer, bool broken)
 {
 	uint8_t plain[3 * 48];
@@ -369,7 +368,7 @@ static void write_compressed(struct perch_writer *writer, bool broken)
 	start_record(&b, PERCH_RECORD_COMPRESSED2, 0);
 	put_u64(&b, 3 + 74);
 	put_block(&b, plain + 70, 74, false);
-	b.bytes[16] ^= broken ? 0x06 : 0; /* no such type of block */
+	b.bytes[16] ^= broken ? 0x06 : 0; /* an invalid type of block */
 	put_u32(&b, 0);
 	end_record(&b);
 	put_record(writer, &b);
@@ -408,11 +407,11 @@ static void reads_compressed_records(void **state)
 	write_compressed(writer, true);
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 4);
-	/* and 22 bytes of a sample whose rest never came */
+	/* and 22 bytes of a sample without its rest */
 	assert_int_equal(damage.corrupt_bytes, 8 + 8 + 3 + 74 + 4 + 22);
 }
 
-/* A block that says 128 KiB of zeros in 4 bytes. */
+/* A block that expands 4 bytes to 128 KiB of zeros. */
 static void put_zeros_block(struct built *b)
 {
 	uint32_t block = (128u << 10) << 3 | 1 << 1;
@@ -452,8 +451,8 @@ static void limits_decompressed_bytes(void **state)
 	assert_false(damage.too_large);
 }
 
-/* Someone empties or rewrites the file while it is read: the size of a record is not to be trusted
- * twice. */
+/* Another program changes the file while it is read: the size of a record may differ each time it
+ * is read. */
 static void survives_sizes_that_change(void **state)
 {
 	struct perch_reader *reader;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.data's own records field by field: each type, of machines of both byte orders, whole and cut
- * off. */
+/* Tests the fields of perf.data's own records: each type, in both byte orders, complete and
+ * truncated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,70 +12,71 @@
 #include <perch/file.h>
 #include "build_record.h"
 
-struct told {
+struct output {
 	char text[8192];
 	size_t used;
 	int stop_after; /* fields; 0: never */
 	int fields, depth;
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct told *told, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append(struct output *output, const char *format,
+							 ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	told->used +=
-		vsnprintf(told->text + told->used, sizeof(told->text) - told->used, format, list);
+	output->used += vsnprintf(output->text + output->used, sizeof(output->text) - output->used,
+				  format, list);
 	va_end(list);
-	assert_true(told->used < sizeof(told->text));
+	assert_true(output->used < sizeof(output->text));
 }
 
 /* "name=1 name=0x1f list[2](1 2 ) group{a=1 }" */
-static int tell(void *context, const struct perch_field *field)
+static int append_field(void *context, const struct perch_field *field)
 {
-	struct told *told = context;
+	struct output *output = context;
 	const char *name = field->name ? field->name : "", *is = field->name ? "=" : "";
 
-	told->fields++;
+	output->fields++;
 	switch (field->kind) {
 	case PERCH_FIELD_END:
-		say(told, ") ");
-		told->depth--;
+		append(output, ") ");
+		output->depth--;
 		break;
 	case PERCH_FIELD_LIST:
-		say(told, "%s[%llu](", name, (unsigned long long)field->value);
-		told->depth++;
+		append(output, "%s[%llu](", name, (unsigned long long)field->value);
+		output->depth++;
 		break;
 	case PERCH_FIELD_GROUP:
-		say(told, "%s(", name);
-		told->depth++;
+		append(output, "%s(", name);
+		output->depth++;
 		break;
 	case PERCH_FIELD_SIGNED:
-		say(told, "%s%s%lld ", name, is, (long long)field->value);
+		append(output, "%s%s%lld ", name, is, (long long)field->value);
 		break;
 	case PERCH_FIELD_HEX:
 	case PERCH_FIELD_ADDRESS:
-		say(told, "%s%s0x%llx ", name, is, (unsigned long long)field->value);
+		append(output, "%s%s0x%llx ", name, is, (unsigned long long)field->value);
 		break;
 	case PERCH_FIELD_FLAGS:
-		say(told, "%s%s%llu:%.*s ", name, is, (unsigned long long)field->value,
-		    (int)field->length, field->text);
+		append(output, "%s%s%llu:%.*s ", name, is, (unsigned long long)field->value,
+		       (int)field->length, field->text);
 		break;
 	case PERCH_FIELD_TEXT:
-		say(told, "%s%s'%.*s' ", name, is, (int)field->length, field->text);
+		append(output, "%s%s'%.*s' ", name, is, (int)field->length, field->text);
 		break;
 	case PERCH_FIELD_BYTES:
-		say(told, "%s%s<%zu> ", name, is, field->length);
+		append(output, "%s%s<%zu> ", name, is, field->length);
 		break;
 	default:
-		say(told, "%s%s%llu ", name, is, (unsigned long long)field->value);
+		append(output, "%s%s%llu ", name, is, (unsigned long long)field->value);
 	}
-	return told->stop_after && told->fields >= told->stop_after ? 7 : 0;
+	return output->stop_after && output->fields >= output->stop_after ? 7 : 0;
 }
 
-/* What is told of the first `size` bytes; they lie in memory of their own, so that reading on is
- * seen. */
-static int tell_bytes(struct told *told, const struct built *built, size_t size)
+/* Formats the fields of the first `size` bytes. They are copied to memory of that size, so
+ * sanitizers detect reads beyond the end. */
+static int format_fields(struct output *output, const struct built *built, size_t size)
 {
 	struct perch_parse_info parse_info = { .swapped = built_swapped };
 	void *bytes = NULL;
@@ -89,42 +90,43 @@ static int tell_bytes(struct told *told, const struct built *built, size_t size)
 	record.type = built_swapped ? __builtin_bswap32(header.type) : header.type;
 	record.misc = built_swapped ? __builtin_bswap16(header.misc) : header.misc;
 	record.bytes = bytes;
-	rc = perch_file_record_fields(NULL, &record, tell, told);
+	rc = perch_file_record_fields(NULL, &record, append_field, output);
 	free(bytes);
 	return rc;
 }
 
 typedef void build_function(struct built *built);
 
-/* Both byte orders say the same, and no cut makes a reader read on or leaves a list open. */
+/* Both byte orders have equal fields. Truncated records are not read beyond the end, and all lists
+ * are closed. */
 static void check(build_function *build, const char *expected)
 {
 	static struct built built;
-	static struct told told;
+	static struct output output;
 
 	for (int order = 0; order < 2; order++) {
 		built_swapped = order;
 		build(&built);
 		end_record(&built);
-		memset(&told, 0, sizeof(told));
-		assert_int_equal(tell_bytes(&told, &built, built.size), 0);
-		assert_string_equal(told.text, expected);
+		memset(&output, 0, sizeof(output));
+		assert_int_equal(format_fields(&output, &built, built.size), 0);
+		assert_string_equal(output.text, expected);
 		for (size_t size = 8; size <= built.size; size++) {
-			memset(&told, 0, sizeof(told));
-			assert_int_equal(tell_bytes(&told, &built, size), 0);
-			assert_int_equal(told.depth, 0);
+			memset(&output, 0, sizeof(output));
+			assert_int_equal(format_fields(&output, &built, size), 0);
+			assert_int_equal(output.depth, 0);
 		}
 		for (int stop = 1; order == 0 && stop <= 3 && expected[0]; stop++) {
-			memset(&told, 0, sizeof(told));
-			told.stop_after = stop;
-			if (tell_bytes(&told, &built, built.size))
-				assert_int_equal(told.fields, stop);
+			memset(&output, 0, sizeof(output));
+			output.stop_after = stop;
+			if (format_fields(&output, &built, built.size))
+				assert_int_equal(output.fields, stop);
 		}
 	}
 	built_swapped = false;
 }
 
-/* ---- what describes the recording ---- */
+/* ---- attrs, build ids, features ---- */
 
 static void build_attr(struct built *built)
 {
@@ -135,7 +137,7 @@ static void build_attr(struct built *built)
 	put_u64(built, 5000); /* sample_period */
 	put_u64(built, PERCH_SAMPLE_IP | PERCH_SAMPLE_TID);
 	put_u64(built, PERCH_FORMAT_ID);
-	/* disabled is the first bit as the writer's machine counts them */
+	/* disabled is the first bit in the bit order of the writing machine */
 	put_u64(built, built_swapped ? 1ull << 63 : 1);
 	put_u64(built, 0); /* wakeup, bp_type */
 	put_u64(built, 0);
@@ -177,7 +179,7 @@ static void build_id(struct built *built)
 static void build_old_id(struct built *built)
 {
 	build_id(built);
-	/* without the misc bit the size is not told */
+	/* without the misc bit the size byte is not valid */
 	built->bytes[4] = built->bytes[5] = 0;
 }
 
@@ -196,7 +198,7 @@ static void build_text_feature(struct built *built)
 	put_bytes(built, "here\0\0\0\0", 8);
 }
 
-/* What a perf of 32 features ends with. */
+/* The last record of a perf version with 32 features. */
 static void build_last_feature(struct built *built)
 {
 	start_record(built, PERCH_RECORD_HEADER_FEATURE, 0);
@@ -253,7 +255,7 @@ static void emits_event_updates(void **state)
 	check(build_own_cpus, "type=3:CPUS id=9 cpus(type=0:CPUS nr=1 cpus[1](4 ) ) ");
 }
 
-/* ---- whom it was about ---- */
+/* ---- threads and CPUs ---- */
 
 static void build_index(struct built *built)
 {
@@ -490,7 +492,7 @@ static void emits_auxtrace_records(void **state)
 	      "msg='Overflow packet' machine_pid=70 vcpu=1 ");
 }
 
-/* ---- the rest ---- */
+/* ---- other types ---- */
 
 static void build_round_end(struct built *built)
 {
@@ -520,7 +522,7 @@ static void build_bpf(struct built *built)
 	built->size += 64 - 3;
 	put_bytes(built, "value", 5);
 	built->size += 256 - 5;
-	put_u64(built, 0); /* where others have a trailer */
+	put_u64(built, 0); /* in place of a sample id */
 }
 
 static void build_unknown(struct built *built)
@@ -593,7 +595,7 @@ static void emits_schedstat_records(void **state)
 static void passes_on_kernel_records(void **state)
 {
 	static struct built built;
-	static struct told told;
+	static struct output output;
 	struct perch_attr attr = { .size = sizeof(attr) };
 	struct perch_parse_info parse_info;
 	struct perch_record record;
@@ -606,12 +608,12 @@ static void passes_on_kernel_records(void **state)
 	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
 	assert_int_equal(perch_record_decode(&record, &parse_info, built.bytes, built.size, NULL),
 			 0);
-	assert_int_equal(perch_file_record_fields(NULL, &record, tell, &told), 0);
-	assert_string_equal(told.text, "id=5 lost=6 ");
+	assert_int_equal(perch_file_record_fields(NULL, &record, append_field, &output), 0);
+	assert_string_equal(output.text, "id=5 lost=6 ");
 }
 
-/* Of several names of one word that which holds for the event; numbers that no bit-name covers
- * stay. */
+/* A word with several names has the one that applies to the event. Bits without a name are printed
+ * as a number. */
 static void names_attr_fields(void **state)
 {
 	static const struct {
@@ -643,12 +645,12 @@ static void names_attr_fields(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct told told = { 0 };
+		struct output output = { 0 };
 
-		assert_int_equal(perch_attr_each_field(&cases[i].attr, tell, &told), 0);
-		assert_string_equal(told.text, cases[i].expected);
-		told = (struct told){ .stop_after = 2 };
-		assert_int_equal(perch_attr_each_field(&cases[i].attr, tell, &told), 7);
+		assert_int_equal(perch_attr_each_field(&cases[i].attr, append_field, &output), 0);
+		assert_string_equal(output.text, cases[i].expected);
+		output = (struct output){ .stop_after = 2 };
+		assert_int_equal(perch_attr_each_field(&cases[i].attr, append_field, &output), 7);
 	}
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of machines of the other byte order, put together number by number as such a machine writes
- * them. */
+/* Tests the reader with files of the other byte order, which are made number by number. */
 #include "file_fixture.h"
 
 static uint8_t bytes[16384];
@@ -36,7 +35,7 @@ static void raw(const void *data, size_t length)
 	size += length;
 }
 
-/* Zeros up to a multiple of 8. */
+/* Pads with zeros to a multiple of 8. */
 static void padded(const char *name)
 {
 	raw(name, strlen(name) + 1);
@@ -46,11 +45,11 @@ static void padded(const char *name)
 
 static void set64(size_t at, uint64_t number)
 {
-	size_t kept = size;
+	size_t saved = size;
 
 	size = at;
 	o64(number);
-	size = kept;
+	size = saved;
 }
 
 static size_t begin(uint32_t type, uint16_t misc)
@@ -64,17 +63,16 @@ static size_t begin(uint32_t type, uint16_t misc)
 static void end(size_t start)
 {
 	uint16_t length = size - start;
-	size_t kept = size;
+	size_t saved = size;
 
 	size = start + 6;
 	o16(length);
-	size = kept;
+	size = saved;
 }
 
 #define SAMPLED (TYPE | PERCH_SAMPLE_CALLCHAIN)
 
-/* An attr with the flags sample_id_all and precise_ip 2: bits of the other end, from the other end.
- */
+/* An attr with the flags sample_id_all and precise_ip 2, in the bit order of the other machine. */
 static void put_attr(uint64_t config)
 {
 	bool big = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -123,7 +121,7 @@ static void put_records(void)
 	put_other_sample(31, 30);
 	end(begin(PERCH_RECORD_FINISHED_ROUND, 0));
 	start = begin(PERCH_RECORD_AUXTRACE, 0);
-	o64(16); /* so many bytes that are no records follow */
+	o64(16); /* bytes of the payload */
 	o64(0);
 	o64(0);
 	o64(0);
@@ -134,7 +132,7 @@ static void put_records(void)
 	put_other_sample(21, 20);
 }
 
-/* A sample in a packed record, its bytes stored as they are. */
+/* A compressed record with one sample, in an uncompressed zstd block. */
 static void put_packed(void)
 {
 	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
@@ -204,7 +202,7 @@ static const enum perch_feature put_features[] = {
 #define NR_FEATURES (sizeof(put_features) / sizeof(put_features[0]))
 
 /* halves: the bitmap as a 32-bit machine writes it. */
-static void make_foreign(uint64_t magic, bool packed, bool halves)
+static void make_foreign(uint64_t magic, bool compressed, bool halves)
 {
 	size_t ids_at, attrs_at, data_at, table;
 	uint64_t bits = 0;
@@ -222,7 +220,7 @@ static void make_foreign(uint64_t magic, bool packed, bool halves)
 	}
 	data_at = size;
 	put_records();
-	if (packed)
+	if (compressed)
 		put_packed();
 	table = size;
 	size += NR_FEATURES * 16;
@@ -338,7 +336,7 @@ static void reads_files_of_the_other_byte_order(void **state)
 	perch_reader_close(reader);
 }
 
-/* Only big-endian machines have the halves of a long the other way round. */
+/* Only 32-bit big-endian machines write the halves of a word in the other order. */
 static void reads_feature_bitmaps_of_32_bit_machines(void **state)
 {
 	struct perch_reader *reader;
@@ -431,9 +429,9 @@ static void reads_pipes_of_the_other_byte_order(void **state)
 	perch_reader_close(reader);
 }
 
-/* ---- hostile ---- */
+/* ---- invalid files ---- */
 
-/* Whatever happens, it ends, and nothing is read that is not there. */
+/* Reading must end, and not access memory beyond the file. */
 static void try_to_read(void)
 {
 	struct perch_error err = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where recordings come from besides a file (pipes, standard input, directories). */
+/* Tests recordings from pipes, standard input and directories. */
 #include "file_fixture.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static size_t count_of(const char *name, enum perch_order order)
 
 /* ---- pipes ---- */
 
-/* A child that writes the file in small pieces, some of them late. */
+/* Forks a child that writes the file in small pieces, with delays. */
 static pid_t feed(int fd, const char *name, const uint8_t *bytes, size_t size)
 {
 	pid_t child = fork();
@@ -52,7 +52,7 @@ static void reads_fifo(void **state)
 	(void)state;
 	make_file();
 	bytes = slurp(path, &size);
-	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", test_directory);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	child = feed(-1, fifo, bytes, size);
 	assert_int_equal(count_of(fifo, PERCH_ORDER_TIME), 11);
@@ -61,16 +61,16 @@ static void reads_fifo(void **state)
 	free(bytes);
 }
 
-/* Runs with standard input put in place. */
+/* Opens "-" with fd as standard input. */
 static size_t count_of_input(int fd)
 {
-	int kept = dup(STDIN_FILENO);
+	int saved = dup(STDIN_FILENO);
 	size_t nr;
 
 	assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
 	nr = count_of("-", PERCH_ORDER_FILE);
-	assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
-	close(kept);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	close(saved);
 	return nr;
 }
 
@@ -85,7 +85,7 @@ static void reads_standard_input(void **state)
 	make_file();
 	bytes = slurp(path, &size);
 	assert_int_equal(pipe(ends), 0);
-	/* one that does not wait is waited for */
+	/* a descriptor with O_NONBLOCK */
 	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
 	child = feed(ends[1], NULL, bytes, size);
 	close(ends[1]);
@@ -96,7 +96,7 @@ static void reads_standard_input(void **state)
 	fd = open(path, O_RDONLY);
 	assert_int_equal(count_of_input(fd), 11);
 	close(fd);
-	/* what is left of a file is a recording of its own */
+	/* the rest of a file is a recording */
 	spill(old_path, "head----", 8);
 	fd = open(old_path, O_RDWR | O_APPEND);
 	assert_int_equal(write(fd, bytes, size), size);
@@ -108,13 +108,13 @@ static void reads_standard_input(void **state)
 
 static int refusal_of_input(int fd, struct perch_error *err)
 {
-	int kept = dup(STDIN_FILENO), rc;
+	int saved = dup(STDIN_FILENO), rc;
 	struct perch_reader *reader;
 
 	assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
 	rc = perch_reader_open(&reader, "-", PERCH_ORDER_FILE, err);
-	assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
-	close(kept);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	close(saved);
 	assert_null(reader);
 	assert_int_equal(strncmp(err->message, "standard input: ", 16), 0);
 	return rc;
@@ -140,7 +140,7 @@ static void refuses_other_input(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_TRUNCATED);
 	close(fd);
 
-	/* no place for what comes */
+	/* an invalid TMPDIR */
 	assert_int_equal(pipe(ends), 0);
 	close(ends[1]);
 	setenv("TMPDIR", "/proc/none", 1);
@@ -150,8 +150,7 @@ static void refuses_other_input(void **state)
 	close(ends[0]);
 }
 
-/* Zeros without end behind the last record, in pieces of any size: they are let go of, and what was
- * before is read. */
+/* Endless zeros after the last record, in pieces of any size: the records before them are read. */
 static void ends_endless_input(void **state)
 {
 	uint64_t start[2] = { PERCH__MAGIC, 16 };
@@ -217,17 +216,17 @@ static void spill_sample(unsigned int number, uint64_t time)
 	spill_part(number, b.bytes, b.size);
 }
 
-/* Three samples in "data", at 100, 200, 300; version UINT64_MAX: it does not say that it is a
- * directory's. */
+/* Writes "data" with samples at 100, 200, 300. version UINT64_MAX: without the feature DIR_FORMAT.
+ */
 static void make_directory(uint64_t version)
 {
-	char kept[sizeof(path)];
+	char saved[sizeof(path)];
 	struct perch_writer *writer;
 
-	snprintf(directory, sizeof(directory), "%.40s/dir", folder);
+	snprintf(directory, sizeof(directory), "%.40s/dir", test_directory);
 	if (mkdir(directory, 0700) && errno != EEXIST)
 		fail();
-	memcpy(kept, path, sizeof(path));
+	memcpy(saved, path, sizeof(path));
 	snprintf(path, sizeof(path), "%s/data", directory);
 	unlink(path);
 	writer = open_writer();
@@ -238,7 +237,7 @@ static void make_directory(uint64_t version)
 							  &version, sizeof(version), NULL),
 				 0);
 	close_writer(writer);
-	memcpy(path, kept, sizeof(path));
+	memcpy(path, saved, sizeof(path));
 }
 
 static void remove_directory(void)
@@ -276,7 +275,7 @@ static void expect_times(enum perch_order order, const uint64_t *times, size_t n
 		for (size_t i = 0; i < nr; i++) {
 			assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
 			assert_int_equal(record.sample.time, times[i]);
-			/* the place in its own file: "data" has header and attrs in front */
+			/* the offset in its own file: "data" starts with header and attrs */
 			assert_int_equal(record.offset < 48, times[i] % 100 != 0);
 		}
 		assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
@@ -297,16 +296,16 @@ static void reads_directory_as_one_stream(void **state)
 
 	(void)state;
 	make_directory(1);
-	spill_sample(10, 50); /* by number, not by name */
+	spill_sample(10, 50); /* sorted by number, not by name */
 	spill_sample(0, 250);
 	spill_sample(9, 150);
 	spill_part(3, "", 0);
 	expect_times(PERCH_ORDER_FILE, in_files, 6);
 	expect_times(PERCH_ORDER_TIME, by_time, 6);
-	/* a recorder that was killed has not said that there are others */
+	/* a killed recorder has not written DIR_FORMAT */
 	make_directory(UINT64_MAX);
 	expect_times(PERCH_ORDER_TIME, by_time, 6);
-	/* perf record --kcore: other things lie beside the one file */
+	/* perf record --kcore: a directory with one file of records */
 	make_directory(0);
 	expect_times(PERCH_ORDER_TIME, (const uint64_t[]){ 100, 200, 300 }, 3);
 	remove_directory();
@@ -364,8 +363,7 @@ static void refuses_invalid_directories(void **state)
 	remove_directory();
 }
 
-/* A packed sample of which only the last bytes are missing, or the bytes that a stream begins with.
- */
+/* A compressed sample without its last bytes, or without the start of the stream. */
 static size_t pack_sample(struct built *b, uint64_t time, bool first, uint32_t bytes)
 {
 	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
@@ -382,8 +380,7 @@ static size_t pack_sample(struct built *b, uint64_t time, bool first, uint32_t b
 	return b->size;
 }
 
-/* Each file's packed records are a stream of their own, whatever the one before it left unfinished.
- */
+/* The compressed records of each file are a stream of their own, also after an unfinished one. */
 static void compressed_streams_end_with_their_file(void **state)
 {
 	struct perch_reader_damage damage;

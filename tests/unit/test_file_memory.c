@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a file allocates for the file, and nothing for its records: a hundred times as many cost
- * what few do. */
+/* The reader allocates memory per file, not per record. */
 #include "file_fixture.h"
 #include "count_allocations.h"
 
 #define FEW  300
 #define MANY (100 * FEW)
 
-/* Samples whose times go to and fro a little, as those of several rings do. */
+/* Samples that are slightly out of order, as those of several rings are. */
 static void make_long_file(unsigned nr)
 {
 	struct perch_writer *writer = open_writer();
@@ -25,7 +24,7 @@ static size_t allocations_of(unsigned nr, enum perch_order order)
 	make_long_file(nr);
 	before = allocations;
 	reader = open_reader(order);
-	assert_true(allocations > before); /* they are counted */
+	assert_true(allocations > before); /* counting works */
 	assert_int_equal(read_all(reader), nr);
 	perch_reader_close(reader);
 	return allocations - before;
@@ -35,10 +34,10 @@ static void reading_allocates_nothing_per_record(void **state)
 {
 	(void)state;
 	if (!count_allocations())
-		skip(); /* this C library's allocator cannot be stood in for */
+		skip(); /* the allocator of this C library cannot be replaced */
 	assert_int_equal(allocations_of(MANY, PERCH_ORDER_FILE),
 			 allocations_of(FEW, PERCH_ORDER_FILE));
-	/* by time there is a list of all of them, which grows by doubling */
+	/* PERCH_ORDER_TIME has an index, whose capacity doubles */
 	assert_in_range(allocations_of(MANY, PERCH_ORDER_TIME), 1,
 			allocations_of(FEW, PERCH_ORDER_TIME) + 40);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader does with the kernel's records: those it cannot decode, groups with branch
- * counters, chains told later. */
+/* Tests the reader with undecodable records, branch counters of groups, and deferred call chains.
+ */
 #include "file_fixture.h"
 
 /* ---- damaged records ---- */
@@ -22,7 +22,7 @@ static void delivers_undecodable_records_on_request(void **state)
 	put_u64(&b, 0x1234);
 	end_record(&b);
 	put_record(writer, &b);
-	put_sample(writer, 999, 2); /* an id that no event has */
+	put_sample(writer, 999, 2); /* an unknown id */
 	put_sample(writer, 21, 3);
 	close_writer(writer);
 	reader = open_reader(PERCH_ORDER_FILE);
@@ -52,12 +52,11 @@ static void delivers_undecodable_records_on_request(void **state)
 	perch_reader_close(reader);
 }
 
-/* One member of a group asks for branch counters, and the samples of the others have them as well.
- */
+/* One event of a group has branch counters: the samples of all of them do. */
 static void groups_share_branch_counters(void **state)
 {
 	struct perch_file_event group[2] = { events[0], events[1] };
-	/* one group, an empty name, its leader, its members */
+	/* one group: empty name, leader, members */
 	const uint32_t description[] = { 1, 4, 0, 0, 2 };
 	struct perch_writer *writer;
 	struct perch_reader *reader;
@@ -94,7 +93,7 @@ static void groups_share_branch_counters(void **state)
 	perch_reader_close(reader);
 }
 
-/* ---- chains told later ---- */
+/* ---- deferred call chains ---- */
 
 #define CHAIN_TYPE (TYPE | PERCH_SAMPLE_CALLCHAIN)
 
@@ -147,7 +146,7 @@ static void make_deferred_file(bool defers)
 	put_chain_sample(writer, 20, 0);
 	put_chain_sample(writer, 30, 7);
 	put_deferred(writer, 40, 7);
-	put_chain_sample(writer, 50, 8); /* waits in vain */
+	put_chain_sample(writer, 50, 8); /* without a deferred call chain */
 	put_chain_sample(writer, 60, 0);
 	close_writer(writer);
 }
@@ -188,14 +187,14 @@ static void merges_deferred_callchains(void **state)
 				      (const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
 			perch_reader_rewind(reader);
 		}
-		/* from the midst of what was kept */
+		/* rewind while samples are held */
 		assert_int_equal(perch_reader_next(reader, &(struct perch_record){ 0 }, NULL), 1);
 		assert_int_equal(perch_reader_next(reader, &(struct perch_record){ 0 }, NULL), 1);
 		perch_reader_rewind(reader);
 		expect_merged(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
 			      (const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
 		perch_reader_close(reader);
-		/* where no event was recorded so, all stay in their place */
+		/* without defer_callchain the order stays */
 		make_deferred_file(false);
 		reader = open_reader(order);
 		assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);

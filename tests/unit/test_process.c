@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Address spaces over time: what an address means, and for whom, after which records. */
+/* Tests address spaces, and how records change them. */
 #include <malloc.h>
 #include "process_fixture.h"
 #include <perch/symbol.h>
 #include "process/internal.h"
 
-/* ---- maps that overlap, checked against an array of what each address should be ---- */
+/* ---- overlapping maps, compared with an array of all addresses ---- */
 
 #define SPAN 64
 
@@ -24,8 +24,8 @@ static void insert(struct space *space, struct cell *cells, uint64_t start, uint
 		cells[at] = (struct cell){ dso, offset + at - start };
 }
 
-/* All maps of a tree lie between two addresses, apart from each other and in order; below a node
- * are lower priorities. */
+/* Checks a tree: maps are in range, in order and do not overlap. Priorities fall from the root on.
+ */
 static void check_node(const struct node *node, uint64_t least, uint64_t most)
 {
 	if (!node)
@@ -54,8 +54,7 @@ static void check_space(const struct space *space, const struct cell *cells)
 	check_node(space->root, 0, UINT64_MAX);
 }
 
-/* A second map at every place and of every length around two others: before, into, over, inside,
- * between, after. */
+/* Inserts a map of any length at any address around two others. */
 static void inserts_overlapping_maps(void **state)
 {
 	struct perch_dso a = { .index = 0 }, b = { .index = 1 }, c = { .index = 2 };
@@ -121,8 +120,7 @@ static void copies_shared_space_on_change(void **state)
 	perch__space_put(NULL);
 }
 
-/* Each is its own copy, told apart from all others; together they take no more than what they
- * differ in. */
+/* Many copies of a space, each with one change, take memory for the changes only. */
 static void spaces_share_unchanged_nodes(void **state)
 {
 	enum { MAPS = 3000, SPACES = 3000 };
@@ -132,7 +130,7 @@ static void spaces_share_unchanged_nodes(void **state)
 
 	(void)state;
 	spaces[0] = perch__space_new(0);
-	/* from the top down, as the kernel places them */
+	/* from high addresses to low ones, as the kernel does */
 	for (uint64_t at = MAPS; at-- > 0;) {
 		const struct map map = { at * 16, at * 16 + 16, at, &dso };
 
@@ -149,7 +147,7 @@ static void spaces_share_unchanged_nodes(void **state)
 		assert_int_equal(perch__space_find(spaces[i], i * 16 + 5)->offset, UINT32_MAX);
 		assert_int_equal(perch__space_find(spaces[i], i * 16 - 11)->offset, i - 1);
 	}
-	/* whole copies would be 3000 * 3000 * 32 bytes */
+	/* full copies would take 3000 * 3000 * 32 bytes */
 	assert_true(mallinfo2().uordblks - before.uordblks < 20u << 20);
 	for (size_t i = 0; i < SPACES; i++)
 		perch__space_put(spaces[i]);
@@ -228,7 +226,7 @@ static void threads_share_maps(void **state)
 	perch_processes_free(processes);
 }
 
-/* Samples taken while exec is under way have the old program's addresses under the new name. */
+/* Samples during exec have addresses of the old program and the new name. */
 static void exec_replaces_maps_at_next_mmap(void **state)
 {
 	struct perch_processes *processes = new_processes();
@@ -249,7 +247,7 @@ static void exec_replaces_maps_at_next_mmap(void **state)
 	check_user(processes, 20, 0x8000, NULL, 0);
 	map_file(processes, 20, 0x9000, 0x1000, 0, "/lib/new");
 	check_user(processes, 20, 0x4000, "/bin/cc", 0);
-	/* and the parent goes on with its own */
+	/* the parent keeps its maps */
 	check_user(processes, 10, 0x1000, "/bin/sh", 0);
 	check_user(processes, 10, 0x8000, "/lib/old", 0);
 	perch_processes_free(processes);
@@ -282,7 +280,7 @@ static void tid_can_be_reused_by_another_process(void **state)
 	assert_string_equal(perch_thread_comm(fresh), ":30");
 	assert_string_equal(perch_thread_comm(old), "old");
 
-	/* a whole process that comes back under its number starts from its new parent's maps */
+	/* a new process with a reused pid starts with the maps of its parent */
 	map_file(processes, 50, 0x7000, 0x1000, 0, "/bin/parent");
 	fork_thread(processes, 50, 50, 10, 10);
 	check_user(processes, 10, 0x1000, NULL, 0);
@@ -335,7 +333,7 @@ static void resolves_kernel_code(void **state)
 	assert_string_equal(location.dso->path, "bpf_prog_1_one");
 	assert_int_equal(location.offset, 0xffffffffc000203f);
 	assert_int_equal(location.dso->start, 0xffffffffc0002000);
-	/* a list that does not tell of the kernel does not say that it is nowhere else */
+	/* KSYMBOL is no map of the kernel: other addresses still belong to the kernel */
 	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002040).dso->kind,
 			 PERCH_DSO_KERNEL);
 
@@ -365,7 +363,7 @@ static void resolves_kernel_and_modules(void **state)
 		locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
 
 	(void)state;
-	/* with no map of it at all */
+	/* without a map of the kernel */
 	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL);
 	assert_int_equal(location.offset, 0xffffffff81000010);
 
@@ -388,13 +386,13 @@ static void resolves_kernel_and_modules(void **state)
 			    "[made_up]");
 	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0004000).dso->kind,
 			 PERCH_DSO_UNKNOWN);
-	/* behind the text, where the boot's lies */
+	/* after the text, where init text is */
 	location = locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff83790921);
 	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL);
 	assert_int_equal(location.offset, 0xffffffff83790921);
 	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff80ffffff).dso->kind,
 			 PERCH_DSO_UNKNOWN);
-	/* the kernel's maps are nobody's user space */
+	/* kernel maps do not apply to user addresses */
 	check_user(processes, 5, 0xffffffffc0000123, NULL, 0);
 	perch_processes_free(processes);
 }
@@ -428,13 +426,13 @@ static void recognizes_special_names(void **state)
 		assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x1000 * (i + 1)).dso->kind,
 				 cases[i].kind);
 	}
-	/* code that another process made is another binary */
+	/* generated code of another process is another DSO */
 	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
 	check_user(processes, 11, 0x1000, "[JIT] tid 11", 0);
 	perch_processes_free(processes);
 }
 
-/* ---- binaries and build ids ---- */
+/* ---- DSOs and build ids ---- */
 
 static void shares_and_numbers_dsos(void **state)
 {
@@ -450,7 +448,7 @@ static void shares_and_numbers_dsos(void **state)
 	first = locate(processes, 10, PERCH_MISC_USER, 0x1000).dso;
 	assert_ptr_equal(first, locate(processes, 11, PERCH_MISC_USER, 0x9000).dso);
 	nr = perch_processes_dsos(processes, &dsos);
-	assert_int_equal(nr, 4); /* [unknown] and the kernel are always there */
+	assert_int_equal(nr, 4); /* with [unknown] and the kernel */
 	for (size_t i = 0; i < nr; i++)
 		assert_int_equal(dsos[i]->index, i);
 	assert_true(first->used);
@@ -478,7 +476,7 @@ static void sets_build_ids_before_and_after_mmap(void **state)
 	dso = locate(processes, 10, PERCH_MISC_USER, 0x1000).dso;
 	assert_int_equal(dso->build_id_size, 20);
 
-	/* the same path with another build id is another build */
+	/* the same path with another build id is another DSO */
 	record = mmap_record(PERCH_MISC_USER, 11, 0x1000, 0x1000, 0, "/bin/before");
 	record.mmap.build_id_size = 20;
 	memcpy(record.mmap.build_id, other, 20);
@@ -491,7 +489,7 @@ static void sets_build_ids_before_and_after_mmap(void **state)
 	perch_processes_free(processes);
 }
 
-/* ---- records that nobody's kernel wrote ---- */
+/* ---- invalid records ---- */
 
 static void survives_invalid_lengths(void **state)
 {
@@ -520,7 +518,7 @@ static void survives_invalid_forks(void **state)
 	fork_thread(processes, 0, 0, UINT32_MAX, UINT32_MAX);
 	fork_thread(processes, UINT32_MAX, 1, 1, UINT32_MAX);
 	apply(processes, &record);
-	/* children of children, each given up for the next by exec */
+	/* a chain of children, each with an exec */
 	map_file(processes, 1, 0x1000, 0x1000, 0, "/bin/a");
 	for (uint32_t i = 1; i < 2000; i++) {
 		fork_thread(processes, i, i, i + 1, i + 1);

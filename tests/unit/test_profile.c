@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many samples -> one picture. Addresses here have no symbols: each is a frame of its own. */
+/* Tests rows. The addresses have no symbols, so each one is a frame. */
 #include "profile_fixture.h"
 
 static void adds_totals_by_event(void **state)
@@ -23,10 +23,10 @@ static void adds_totals_by_event(void **state)
 		perch_profile_get_total(f->profile, event, &total);
 		assert_int_equal(total.samples, 0);
 	}
-	assert_int_equal(entries_of(f, 1, false), 0);
-	assert_int_equal(entries_of(f, 70000, true), 0);
-	assert_int_equal(entries_of(f, 0, false), 2);
-	assert_int_equal(entries_of(f, 3, false), 1);
+	assert_int_equal(rows_of(f, 1, false), 0);
+	assert_int_equal(rows_of(f, 70000, true), 0);
+	assert_int_equal(rows_of(f, 0, false), 2);
+	assert_int_equal(rows_of(f, 3, false), 1);
 	assert_int_equal(f->rows[0].samples, 2);
 }
 
@@ -38,7 +38,7 @@ static void makes_empty_profile(void **state)
 	start(f, PERCH_KEY_COMM | PERCH_KEY_SYMBOL);
 	assert_int_equal(perch_profile_add(f->profile, &other, NULL), 0);
 	finish(f);
-	assert_int_equal(entries_of(f, 0, true), 0);
+	assert_int_equal(rows_of(f, 0, true), 0);
 }
 
 static void counts_recursion_once(void **state)
@@ -50,19 +50,19 @@ static void counts_recursion_once(void **state)
 	stack(f, 100, 5, (uint64_t[]){ CODE + 2, CODE + 2, CODE + 3, CODE + 2, CODE + 1 });
 	stack(f, 7, 3, (uint64_t[]){ CODE + 3, CODE + 2, CODE + 1 });
 	finish(f);
-	check_entry(f, CODE + 1, 0, 107, 0);
-	check_entry(f, CODE + 2, 100, 107, 1);
-	check_entry(f, CODE + 3, 7, 107, 1);
-	assert_int_equal(entries_of(f, 0, false), 2);
-	assert_int_equal(entries_of(f, 0, true), 3);
-	/* of equals, the caller first */
+	check_row(f, CODE + 1, 0, 107, 0);
+	check_row(f, CODE + 2, 100, 107, 1);
+	check_row(f, CODE + 3, 7, 107, 1);
+	assert_int_equal(rows_of(f, 0, false), 2);
+	assert_int_equal(rows_of(f, 0, true), 3);
+	/* of equal rows, the caller is first */
 	assert_int_equal(f->rows[0].frame.offset, CODE + 1);
 	assert_int_equal(f->rows[1].frame.offset, CODE + 2);
 	assert_int_equal(f->rows[2].frame.offset, CODE + 3);
 	assert_int_equal(f->rows[0].height, 5);
 }
 
-/* Two functions of one binary on a stack are one line of `-s dso`. */
+/* Two functions of one DSO in a stack are one row with PERCH_KEY_DSO. */
 static void counts_dso_once_per_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -72,7 +72,7 @@ static void counts_dso_once_per_stack(void **state)
 	stack(f, 10, 4, (uint64_t[]){ CODE + 1, 0x900001, CODE + 2, CODE + 3 });
 	stack(f, 5, 2, (uint64_t[]){ 0x900001, CODE + 9 });
 	finish(f);
-	assert_int_equal(entries_of(f, 0, true), 2);
+	assert_int_equal(rows_of(f, 0, true), 2);
 	assert_string_equal(f->rows[0].frame.dso->path, "/bin/first");
 	assert_int_equal(f->rows[0].self, 10);
 	assert_int_equal(f->rows[0].children, 15);
@@ -101,7 +101,7 @@ static size_t lines_for(struct fixture *f, unsigned keys)
 	add_from(f, PID, PID + 2, 0, 0x900001);
 	add_from(f, PID + 10, PID + 10, 1, CODE + 1);
 	finish(f);
-	return entries_of(f, 0, false);
+	return rows_of(f, 0, false);
 }
 
 static void keys_separate_rows(void **state)
@@ -144,7 +144,7 @@ static void keys_separate_rows(void **state)
 	assert_string_equal(f->rows[0].comm, "one");
 }
 
-/* A sample belongs to the name that its thread had then. */
+/* A sample has the name of its thread at that time. */
 static void uses_name_at_time_of_sample(void **state)
 {
 	struct fixture *f = *state;
@@ -154,7 +154,7 @@ static void uses_name_at_time_of_sample(void **state)
 	name_thread(f->processes, PID, PID, "later", false);
 	hit(f, 0, 2, CODE);
 	finish(f);
-	assert_int_equal(entries_of(f, 0, false), 2);
+	assert_int_equal(rows_of(f, 0, false), 2);
 	assert_string_equal(f->rows[0].comm, "later");
 	assert_int_equal(f->rows[0].self, 2);
 	assert_string_equal(f->rows[1].comm, "begin");
@@ -168,11 +168,11 @@ static void sorts_rows(void **state)
 	for (unsigned i = 0; i < 1000; i++)
 		hit(f, 0, i * 7919 % 1000, CODE + i);
 	finish(f);
-	assert_int_equal(entries_of(f, 0, false), 1000);
+	assert_int_equal(rows_of(f, 0, false), 1000);
 	for (size_t i = 0; i < f->nr; i++)
 		assert_int_equal(f->rows[i].self, 999 - i);
-	/* asking again gives the same */
-	assert_int_equal(entries_of(f, 0, true), 1000);
+	/* a second call returns the same */
+	assert_int_equal(rows_of(f, 0, true), 1000);
 	assert_int_equal(f->rows[0].children, 999);
 }
 
@@ -189,16 +189,16 @@ static void context_markers_set_cpumode(void **state)
 	start(f, PERCH_KEY_SYMBOL);
 	chain(f, PERCH_MISC_KERNEL, 10, KERNEL + 1, NR(ips), ips);
 	finish(f);
-	assert_int_equal(entries_of(f, 0, true), 4);
-	check_entry(f, KERNEL + 1, 10, 10, 1);
-	check_entry(f, CODE + 2, 0, 10, 0);
-	assert_int_equal(entry_at(f, KERNEL + 2)->frame.cpumode_char, 'k');
-	assert_int_equal(entry_at(f, KERNEL + 2)->frame.dso->kind, PERCH_DSO_KERNEL);
-	assert_int_equal(entry_at(f, CODE + 1)->frame.cpumode_char, '.');
-	assert_int_equal(entry_at(f, CODE + 2)->height, 4);
+	assert_int_equal(rows_of(f, 0, true), 4);
+	check_row(f, KERNEL + 1, 10, 10, 1);
+	check_row(f, CODE + 2, 0, 10, 0);
+	assert_int_equal(row_at(f, KERNEL + 2)->frame.cpumode_char, 'k');
+	assert_int_equal(row_at(f, KERNEL + 2)->frame.dso->kind, PERCH_DSO_KERNEL);
+	assert_int_equal(row_at(f, CODE + 1)->frame.cpumode_char, '.');
+	assert_int_equal(row_at(f, CODE + 2)->height, 4);
 }
 
-/* The same number means something else in the kernel, in a guest and in user space. */
+/* Equal addresses of kernel, guest and user space are different addresses. */
 static void separates_equal_addresses_by_cpumode(void **state)
 {
 	static const uint64_t markers[] = {
@@ -215,7 +215,7 @@ static void separates_equal_addresses_by_cpumode(void **state)
 			chain(f, PERCH_MISC_USER, 1, CODE + 1, NR(ips), ips);
 		}
 	finish(f);
-	assert_int_equal(entries_of(f, 0, true), 1 + NR(markers));
+	assert_int_equal(rows_of(f, 0, true), 1 + NR(markers));
 	for (size_t i = 1; i < f->nr; i++)
 		assert_int_equal(f->rows[i].children, 2);
 }
@@ -231,19 +231,19 @@ static void adds_ip_to_chains_without_it(void **state)
 	chain(f, PERCH_MISC_USER, 1, CODE + 1, 0, NULL);
 	chain(f, PERCH_MISC_USER, 10, CODE + 1, 1, markers);
 	chain(f, PERCH_MISC_USER, 100, CODE + 1, NR(markers), markers);
-	/* the hit was in the kernel, whose part of the chain was left out */
+	/* the sample is in the kernel, whose part of the chain was excluded */
 	chain(f, PERCH_MISC_KERNEL, 1000, KERNEL + 1, NR(caller), caller);
 	chain(f, PERCH_MISC_USER, 10000, CODE + 1, NR(twice), twice);
 	finish(f);
-	check_entry(f, CODE + 1, 10111, 10111, 4);
-	check_entry(f, KERNEL + 1, 1000, 1000, 1);
-	check_entry(f, CODE + 2, 0, 11000, 0);
-	assert_int_equal(entry_at(f, CODE + 2)->height, 3);
+	check_row(f, CODE + 1, 10111, 10111, 4);
+	check_row(f, KERNEL + 1, 1000, 1000, 1);
+	check_row(f, CODE + 2, 0, 11000, 0);
+	assert_int_equal(row_at(f, CODE + 2)->height, 3);
 }
 
 static void limits_depth_of_stacks(void **state)
 {
-	enum { DEEP = 5000, KEPT = 256 };
+	enum { DEEP = 5000, DEEPEST = 256 };
 	struct fixture *f = *state;
 	static uint64_t ips[DEEP];
 
@@ -253,16 +253,15 @@ static void limits_depth_of_stacks(void **state)
 	stack(f, 1, DEEP, ips);
 	stack(f, 1, DEEP - 1, ips + 1);
 	finish(f);
-	assert_int_equal(entries_of(f, 0, true), KEPT + 1);
-	check_entry(f, CODE, 1, 1, 1);
-	check_entry(f, CODE + 1, 1, 2, 1);
-	check_entry(f, CODE + KEPT - 1, 0, 2, 0);
-	check_entry(f, CODE + KEPT, 0, 1, 0);
-	assert_null(entry_at(f, CODE + KEPT + 1));
+	assert_int_equal(rows_of(f, 0, true), DEEPEST + 1);
+	check_row(f, CODE, 1, 1, 1);
+	check_row(f, CODE + 1, 1, 2, 1);
+	check_row(f, CODE + DEEPEST - 1, 0, 2, 0);
+	check_row(f, CODE + DEEPEST, 0, 1, 0);
+	assert_null(row_at(f, CODE + DEEPEST + 1));
 }
 
-/* The stack last seen is a short cut: it must not be taken when addresses have come to mean
- * something else. */
+/* The last stack of a thread is not reused after a mapping has changed. */
 static void handles_map_changes_between_equal_stacks(void **state)
 {
 	struct fixture *f = *state;
@@ -278,7 +277,7 @@ static void handles_map_changes_between_equal_stacks(void **state)
 	map_kernel(f->processes, 0xffffffffc0000000, 0x1000, 0, "[module]");
 	chain(f, PERCH_MISC_KERNEL, 1000, module[1], 2, module);
 	finish(f);
-	assert_int_equal(entries_of(f, 0, false), 4);
+	assert_int_equal(rows_of(f, 0, false), 4);
 	assert_string_equal(f->rows[0].frame.dso->path, "[module]");
 	assert_int_equal(f->rows[0].self, 1000);
 	assert_string_equal(f->rows[1].frame.dso->path, "[unknown]");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call trees, and sums over many stacks, against what a plain recount of all of them gives. */
+/* Tests call graphs, and compares sums of many stacks with a simple count. */
 #include "profile_fixture.h"
 
 #define F(n) (CODE + (n))
@@ -7,14 +7,14 @@
 static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_graph_order order,
 		     bool inner, uint64_t least, struct perch_call_graph *tree)
 {
-	const struct perch_row *row = entry_at(f, offset);
+	const struct perch_row *row = row_at(f, offset);
 
 	assert_non_null(row);
 	assert_int_equal(perch_profile_call_graph(f->profile, row, order, inner, least, tree, NULL),
 			 0);
 }
 
-/* The tree as text: "1:10/4(2:6 3:...)" is frame 1 of period 10 of which 4 end there. */
+/* The graph as text: "1:10/4(2:6 3:...)" is frame 1 with period 10 and self 4. */
 static void put_nodes(const struct perch_call_graph *tree, uint32_t at, char *text)
 {
 	for (bool first = true; at; at = tree->node[at].next, first = false) {
@@ -75,7 +75,7 @@ static void makes_caller_graph(void **state)
 	four_stacks(f);
 	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLER, false, 0,
 		    "1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
-	/* those that 4 called start at 4 */
+	/* stacks in which 4 called others start at 4 */
 	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLER, true, 0,
 		    "4:45/0(5:40/40 2:5/5) 1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
 	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 0,
@@ -110,7 +110,7 @@ static void puts_recursion_in_one_branch(void **state)
 	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, false, 0, "2:10/0(2:10/0(2:10/0(1:10/10)))");
 }
 
-/* Samples of period 0 weigh nothing, and must not make others weigh double. */
+/* Samples of period 0 must not be counted, and not make others count twice. */
 static void handles_periods_of_zero(void **state)
 {
 	struct fixture *f = *state;
@@ -126,11 +126,11 @@ static void handles_periods_of_zero(void **state)
 	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLER, false, 0, "1:7/0(5:7/0(2:7/7))");
 	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, true, 0, "2:7/0(5:7/0(1:7/7))");
 	check_calls(f, F(9), PERCH_CALL_GRAPH_CALLER, true, 0, "");
-	check_entry(f, F(2), 7, 7, 5);
-	assert_int_equal(entries_of(f, 0, false), 2);
+	check_row(f, F(2), 7, 7, 5);
+	assert_int_equal(rows_of(f, 0, false), 2);
 }
 
-/* Sums that overflow are wrong sums and nothing worse. */
+/* Sums may overflow without other effects. */
 static void handles_overflow_of_periods(void **state)
 {
 	struct fixture *f = *state;
@@ -162,7 +162,7 @@ struct plain {
 	uint32_t period;
 };
 
-/* Walks that go on from one another, as real stacks do: the outer frames stay for a while. */
+/* Random stacks that share outer frames with the stack before, as real ones do. */
 static struct plain *random_stacks(void)
 {
 	struct plain *plain = calloc(STACKS, sizeof(*plain));
@@ -170,21 +170,21 @@ static struct plain *random_stacks(void)
 	assert_non_null(plain);
 	srand(42);
 	for (size_t i = 0; i < STACKS; i++) {
-		unsigned kept = i ? rand() % (plain[i - 1].nr + 1u) : 0;
+		unsigned shared = i ? rand() % (plain[i - 1].nr + 1u) : 0;
 
 		if (i)
 			plain[i] = plain[i - 1];
-		plain[i].nr = kept + rand() % (DEPTH - kept + 1);
+		plain[i].nr = shared + rand() % (DEPTH - shared + 1);
 		if (!plain[i].nr)
 			plain[i].nr = 1;
-		for (unsigned at = kept; at < plain[i].nr; at++)
+		for (unsigned at = shared; at < plain[i].nr; at++)
 			plain[i].frame[at] = rand() % FUNCTIONS;
 		plain[i].period = rand() % 1000;
 	}
 	return plain;
 }
 
-/* frame[] has the outermost first. */
+/* frame[]: outermost first. */
 static void add_plain(struct fixture *f, const struct plain *plain)
 {
 	uint64_t ips[DEPTH];
@@ -216,11 +216,10 @@ static void check_sums(struct fixture *f, const struct plain *plain)
 	assert_int_equal(sums.samples, STACKS);
 	assert_int_equal(sums.period, total);
 	for (unsigned i = 0; i < FUNCTIONS; i++)
-		check_entry(f, F(i), self[i], children[i], samples[i]);
+		check_row(f, F(i), self[i], children[i], samples[i]);
 }
 
-/* The period of the stacks that a node of the tree of an entry stands for. path[0]: the node's
- * first ancestor. */
+/* The period of the stacks of a node of a row's call graph. path[0]: the outermost ancestor. */
 static uint64_t recount(const struct plain *plain, unsigned function,
 			enum perch_call_graph_order order, const uint8_t *path, unsigned nr)
 {
@@ -276,7 +275,7 @@ static void random_stacks_match_recount(void **state)
 		for (unsigned order = PERCH_CALL_GRAPH_CALLER; order <= PERCH_CALL_GRAPH_CALLEE;
 		     order++) {
 			struct perch_call_graph tree;
-			uint64_t self = entry_at(f, F(function))->self;
+			uint64_t self = row_at(f, F(function))->self;
 
 			calls_of(f, F(function), order, false, self / 300, &tree);
 			assert_true(tree.nr > 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records that a big-endian kernel wrote (tests/data/s390x.records, made by tests/emulated/run),
- * decoded here: to what the same decoder made of them there, and to what is known of them without
- * any decoder.
+ * Decodes records of a big-endian kernel (tests/data/s390x.records, from tests/emulated/run).
+ * Compares the fields with those that the same decoder printed on that machine, and with values
+ * that are known from the recorded program.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "../data/recording.h"
 
-/* What the emulated machine has told so far. */
+/* The output of the emulated machine so far. */
 static const uint32_t types[] = {
 	PERCH_RECORD_MMAP,	 PERCH_RECORD_LOST,    PERCH_RECORD_COMM,
 	PERCH_RECORD_EXIT,	 PERCH_RECORD_FORK,    PERCH_RECORD_SAMPLE,
@@ -76,8 +76,7 @@ static void decodes_foreign_records(void **state)
 		assert_true(count.types >> types[i] & 1);
 }
 
-/* The comparison sees a digit that differs: any of a record's bytes but those that no field tells.
- */
+/* The comparison detects a changed byte, except in bytes without a field. */
 static void detects_differences(void **state)
 {
 	struct recording_count count;
@@ -86,7 +85,7 @@ static void detects_differences(void **state)
 
 	(void)state;
 	for (char *line = strstr(whole, "record "); line; line = strstr(line + 1, "\nrecord ")) {
-		/* in the body's first words */
+		/* in the first words of the body */
 		char *from = strchr(line, ' ') + 1, *digit = from + 2 * 12;
 
 		if (*digit == '\n')
@@ -110,8 +109,7 @@ static void refuses_wrong_byte_order(void **state)
 	assert_int_equal(count.records, 0);
 }
 
-/* Facts of the program that made them: a register's number, a name, the size of the pages that it
- * touched. */
+/* Values of the recorded program: the number in a register, a name, the size of a page. */
 static void decodes_known_values(void **state)
 {
 	/* "big (a tree) endian" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What ELF symbol tables mean: which symbol is at an offset, and what it is called. */
+/* Tests lookups in ELF symbol tables, and names. */
 #include "symbol_fixture.h"
 
 #define NR(array) (sizeof(array) / sizeof(*(array)))
@@ -14,10 +14,10 @@ static struct perch_dso dso;
 
 static struct perch_symbols *with_symbols(const struct made_symbol *symbol, size_t nr)
 {
-	const char *path = at_place("binary");
+	const char *path = path_in_directory("binary");
 
 	write_elf(path, SHT_SYMTAB, symbol, nr, NULL, 0);
-	dso = binary_at(path, PERCH_DSO_FILE);
+	dso = dso_at(path, PERCH_DSO_FILE);
 	return new_symbols(NULL);
 }
 
@@ -177,7 +177,7 @@ static void skips_symbols_that_are_no_functions(void **state)
 	make_symbols(&table, &names, false, symbol, NR(symbol));
 	add_symbols(&file, SHT_SYMTAB, &table, &names);
 	make_elf(&out, &file);
-	dso = binary_at(at_place("arm"), PERCH_DSO_FILE);
+	dso = dso_at(path_in_directory("arm"), PERCH_DSO_FILE);
 	write_bytes(dso.path, out.bytes, out.size);
 	symbols = new_symbols(NULL);
 	for (uint64_t at = 0x10; at < 0x90; at += 0x10)
@@ -203,7 +203,7 @@ static void reads_elf_of_the_other_byte_order(void **state)
 	add_symbols(&file, SHT_SYMTAB, &table, &names);
 	add_build_id(&file, &note, id, sizeof(id));
 	make_elf(&out, &file);
-	dso = binary_at(at_place("big"), PERCH_DSO_FILE);
+	dso = dso_at(path_in_directory("big"), PERCH_DSO_FILE);
 	write_bytes(dso.path, out.bytes, out.size);
 	symbols = new_symbols(NULL);
 	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x11f), "far");
@@ -213,10 +213,7 @@ static void reads_elf_of_the_other_byte_order(void **state)
 	perch_symbols_free(symbols);
 }
 
-/*
- * Two stubs of 16 bytes after a head of 16; the relocations come in the other order than the
- * slots.
- */
+/* Two stubs of 16 bytes after a head of 16. The relocations are in reverse order. */
 static void names_plt_stubs(void **state)
 {
 	const struct made_symbol symbol[] = { { "puts", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
@@ -246,7 +243,7 @@ static void names_plt_stubs(void **state)
 						  CODE + 0x800, CODE_OFFSET + 0x800, .size = 48,
 						  .entry_size = 16 });
 	make_elf(&out, &file);
-	dso = binary_at(at_place("stubs"), PERCH_DSO_FILE);
+	dso = dso_at(path_in_directory("stubs"), PERCH_DSO_FILE);
 	write_bytes(dso.path, out.bytes, out.size);
 	symbols = new_symbols(NULL);
 	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x80f), "");
@@ -297,7 +294,7 @@ static void demangles_and_cleans_names(void **state)
 	perch_symbols_free(raw);
 }
 
-/* A name of 100 bytes that stands for 2^40: it is shown as it is. */
+/* A name of 100 bytes that would demangle to 2^40 bytes is not demangled. */
 static void keeps_names_that_expand_too_much(void **state)
 {
 	char name[512] = "_Z1fI1AIS0_S0_E";
@@ -333,7 +330,7 @@ static void survives_truncated_files(void **state)
 	add_symbols(&file, SHT_DYNSYM, &table, &names);
 	add_build_id(&file, &note, id, sizeof(id));
 	make_elf(&out, &file);
-	dso = binary_at(at_place("short"), PERCH_DSO_FILE);
+	dso = dso_at(path_in_directory("short"), PERCH_DSO_FILE);
 	for (size_t size = 0; size < out.size; size++) {
 		struct perch_symbols *symbols;
 

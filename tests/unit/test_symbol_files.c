@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which file a binary's symbols come from, and what is told when there is none. */
+/* Tests which file the symbols of a DSO are from, and the reasons why there are none. */
 #include "symbol_fixture.h"
 
 #include <zlib.h>
@@ -16,33 +16,33 @@ static const struct made_symbol exported[] = { { "from_dynsym", CODE + 16, 16, S
 
 static struct perch_dso with_id(const char *path, const uint8_t *id, uint8_t size)
 {
-	struct perch_dso dso = binary_at(path, PERCH_DSO_FILE);
+	struct perch_dso dso = dso_at(path, PERCH_DSO_FILE);
 
 	dso.build_id_size = size;
 	memcpy(dso.build_id, id, size);
 	return dso;
 }
 
-/* One question to a new handle: the name at an offset, or the trouble in brackets. */
+/* Looks up the name at an offset with a new handle. Without a symbol, the error in brackets. */
 static const char *ask(const struct perch_symbols_options *options, const struct perch_dso *dso,
 		       uint64_t offset)
 {
 	static char answer[256];
 	struct perch_symbols *symbols = new_symbols(options);
 	const char *name = name_at(symbols, dso, offset);
-	const char *trouble = perch_symbols_error(symbols, dso);
+	const char *error = perch_symbols_error(symbols, dso);
 
 	if (*name)
 		snprintf(answer, sizeof(answer), "%s", name);
 	else
-		snprintf(answer, sizeof(answer), "[%s]", trouble ? trouble : "");
+		snprintf(answer, sizeof(answer), "[%s]", error ? error : "");
 	perch_symbols_free(symbols);
 	return answer;
 }
 
 static void finds_exports_of_stripped_file(void **state)
 {
-	struct perch_dso dso = binary_at(at_place("stripped"), PERCH_DSO_FILE);
+	struct perch_dso dso = dso_at(path_in_directory("stripped"), PERCH_DSO_FILE);
 
 	(void)state;
 	write_elf(dso.path, SHT_DYNSYM, exported, 1, NULL, 0);
@@ -52,7 +52,7 @@ static void finds_exports_of_stripped_file(void **state)
 
 static void refuses_other_build_id(void **state)
 {
-	const char *path = at_place("build");
+	const char *path = path_in_directory("build");
 	struct perch_dso same = with_id(path, this_id, 20), other = with_id(path, other_id, 20);
 	struct perch_dso padded = with_id(path, this_id, 20);
 
@@ -60,12 +60,12 @@ static void refuses_other_build_id(void **state)
 	write_elf(path, SHT_SYMTAB, full, 1, this_id, 20);
 	assert_string_equal(ask(NULL, &same, CODE_OFFSET), "from_symtab");
 	assert_non_null(strstr(ask(NULL, &other, CODE_OFFSET), "build id of the file"));
-	/* a short id, recorded by a version of perf that pads all to 20 bytes */
+	/* a short id that an old perf version padded to 20 bytes */
 	write_elf(path, SHT_SYMTAB, full, 1, this_id, 8);
 	assert_non_null(strstr(ask(NULL, &padded, CODE_OFFSET), "build id of the file"));
 	memset(padded.build_id + 8, 0, 12);
 	assert_string_equal(ask(NULL, &padded, CODE_OFFSET), "from_symtab");
-	/* a file without any is not known to be the same */
+	/* a file without a build id does not match */
 	write_elf(path, SHT_SYMTAB, full, 1, NULL, 0);
 	assert_non_null(strstr(ask(NULL, &same, CODE_OFFSET), "build id of the file"));
 }
@@ -99,33 +99,33 @@ static void write_linked(const char *path, const char *link, uint32_t crc)
 
 static void follows_debug_link(void **state)
 {
-	static const char *const places[] = { "bin/program.debug", "bin/.debug/program.debug",
-					      "root/usr/lib/debug/bin/program.debug" };
-	struct perch_dso dso = binary_at(at_place("bin/program"), PERCH_DSO_FILE);
+	static const char *const candidates[] = { "bin/program.debug", "bin/.debug/program.debug",
+						  "root/usr/lib/debug/bin/program.debug" };
+	struct perch_dso dso = dso_at(path_in_directory("bin/program"), PERCH_DSO_FILE);
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		const struct perch_symbols_options below = { .root = at_place("root") };
+		const struct perch_symbols_options below = { .root = path_in_directory("root") };
 		const struct perch_symbols_options *options = i == 2 ? &below : NULL;
-		const char *debug = at_place(places[i]);
+		const char *debug = path_in_directory(candidates[i]);
 
-		dso.path = i == 2 ? "/bin/program" : at_place("bin/program");
+		dso.path = i == 2 ? "/bin/program" : path_in_directory("bin/program");
 		write_elf(debug, SHT_SYMTAB, full, 1, NULL, 0);
-		write_linked(i == 2 ? at_place("root/bin/program") : dso.path, "program.debug",
-			     crc_of(debug));
+		write_linked(i == 2 ? path_in_directory("root/bin/program") : dso.path,
+			     "program.debug", crc_of(debug));
 		assert_string_equal(ask(options, &dso, CODE_OFFSET), "from_symtab");
 		assert_string_equal(ask(options, &dso, CODE_OFFSET + 16), "from_dynsym");
-		/* one bit of the file differs from what was linked */
-		write_linked(i == 2 ? at_place("root/bin/program") : dso.path, "program.debug",
-			     crc_of(debug) ^ 1);
+		/* one bit of the file differs: the CRC does not match */
+		write_linked(i == 2 ? path_in_directory("root/bin/program") : dso.path,
+			     "program.debug", crc_of(debug) ^ 1);
 		assert_string_equal(ask(options, &dso, CODE_OFFSET), "[]");
 		unlink(debug);
 	}
-	/* the link names a file, not a way to it */
-	write_elf(at_place("program.debug"), SHT_SYMTAB, full, 1, NULL, 0);
-	write_linked(at_place("bin/program"), "../program.debug",
-		     crc_of(at_place("program.debug")));
-	dso.path = at_place("bin/program");
+	/* a link is a file name, not a path */
+	write_elf(path_in_directory("program.debug"), SHT_SYMTAB, full, 1, NULL, 0);
+	write_linked(path_in_directory("bin/program"), "../program.debug",
+		     crc_of(path_in_directory("program.debug")));
+	dso.path = path_in_directory("bin/program");
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[]");
 }
 
@@ -133,20 +133,20 @@ static const char kept_path[] = "ab/cd030405060708090a0b0c0d0e0f1011121314";
 
 static void finds_debug_files_by_build_id(void **state)
 {
-	const struct perch_symbols_options options = { .root = at_place("other") };
+	const struct perch_symbols_options options = { .root = path_in_directory("other") };
 	struct perch_dso dso = with_id("/bin/stripped", this_id, 20);
 	char path[256];
 
 	(void)state;
-	write_elf(at_place("other/bin/stripped"), SHT_DYNSYM, exported, 1, this_id, 20);
+	write_elf(path_in_directory("other/bin/stripped"), SHT_DYNSYM, exported, 1, this_id, 20);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[]");
 	snprintf(path, sizeof(path), "other/usr/lib/debug/.build-id/%s.debug", kept_path);
-	write_elf(at_place(path), SHT_SYMTAB, full, 1, other_id, 20);
+	write_elf(path_in_directory(path), SHT_SYMTAB, full, 1, other_id, 20);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[]");
-	write_elf(at_place(path), SHT_SYMTAB, full, 1, this_id, 20);
+	write_elf(path_in_directory(path), SHT_SYMTAB, full, 1, this_id, 20);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET + 16), "from_dynsym");
-	/* also when no build id was recorded, and the binary itself tells it */
+	/* also with the build id of the file, if none was recorded */
 	dso.build_id_size = 0;
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 }
@@ -157,41 +157,41 @@ static void uses_build_id_cache(void **state)
 	char path[256];
 
 	(void)state;
-	setenv("HOME", at_place("home"), 1);
+	setenv("HOME", path_in_directory("home"), 1);
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[no such file]");
 	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/elf", kept_path);
-	write_elf(at_place(path), SHT_DYNSYM, exported, 1, this_id, 20);
+	write_elf(path_in_directory(path), SHT_DYNSYM, exported, 1, this_id, 20);
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET + 16), "from_dynsym");
 	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/debug", kept_path);
-	write_elf(at_place(path), SHT_SYMTAB, full, 1, this_id, 20);
+	write_elf(path_in_directory(path), SHT_SYMTAB, full, 1, this_id, 20);
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "from_symtab");
 }
 
 static void stays_below_root(void **state)
 {
-	const struct perch_symbols_options options = { .root = at_place("jail") };
+	const struct perch_symbols_options options = { .root = path_in_directory("jail") };
 	struct perch_dso dso;
 
 	(void)state;
-	write_elf(at_place("outside"), SHT_SYMTAB, full, 1, NULL, 0);
-	write_elf(at_place("jail/lib/inside"), SHT_SYMTAB, full, 1, NULL, 0);
-	dso = binary_at("/../outside", PERCH_DSO_FILE);
+	write_elf(path_in_directory("outside"), SHT_SYMTAB, full, 1, NULL, 0);
+	write_elf(path_in_directory("jail/lib/inside"), SHT_SYMTAB, full, 1, NULL, 0);
+	dso = dso_at("/../outside", PERCH_DSO_FILE);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[no such file]");
-	dso = binary_at(at_place("outside"), PERCH_DSO_FILE);
+	dso = dso_at(path_in_directory("outside"), PERCH_DSO_FILE);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[no such file]");
-	assert_int_equal(symlink(dso.path, at_place("jail/link")), 0);
-	dso = binary_at("/link", PERCH_DSO_FILE);
+	assert_int_equal(symlink(dso.path, path_in_directory("jail/link")), 0);
+	dso = dso_at("/link", PERCH_DSO_FILE);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[no such file]");
-	/* links inside mean what they meant on the recorded machine */
-	assert_int_equal(symlink("/lib", at_place("jail/lib64")), 0);
-	dso = binary_at("/lib64/inside", PERCH_DSO_FILE);
+	/* absolute symbolic links are relative to the root */
+	assert_int_equal(symlink("/lib", path_in_directory("jail/lib64")), 0);
+	dso = dso_at("/lib64/inside", PERCH_DSO_FILE);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 }
 
 static void opens_regular_files_only(void **state)
 {
 	static const struct {
-		const char *path, *trouble;
+		const char *path, *error;
 	} wrong[] = {
 		{ "fifo", "[not a regular file]" },
 		{ "/dev/null", "[not a regular file]" },
@@ -207,28 +207,28 @@ static void opens_regular_files_only(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(mkfifo(at_place("fifo"), 0600), 0);
-	at_place("directory/");
-	write_text(at_place("empty"), "");
-	write_text(at_place("text"),
+	assert_int_equal(mkfifo(path_in_directory("fifo"), 0600), 0);
+	path_in_directory("directory/");
+	write_text(path_in_directory("empty"), "");
+	write_text(path_in_directory("text"),
 		   "#!/bin/sh\necho this is a script, and long enough for an ELF header\n");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		bool made = !strchr(wrong[i].path, '/') || !strcmp(wrong[i].path, "directory/");
-		struct perch_dso dso =
-			binary_at(made && *wrong[i].path ? at_place(wrong[i].path) : wrong[i].path,
-				  PERCH_DSO_FILE);
+		struct perch_dso dso = dso_at(
+			made && *wrong[i].path ? path_in_directory(wrong[i].path) : wrong[i].path,
+			PERCH_DSO_FILE);
 
 		if (!strcmp(wrong[i].path, "/dev/tty") || !strcmp(wrong[i].path, "/proc/kmsg"))
 			if (access(wrong[i].path, R_OK))
 				continue;
-		assert_string_equal(ask(NULL, &dso, CODE_OFFSET), wrong[i].trouble);
+		assert_string_equal(ask(NULL, &dso, CODE_OFFSET), wrong[i].error);
 	}
 }
 
 static void reads_each_file_once(void **state)
 {
-	const char *path = at_place("once");
-	struct perch_dso dso = binary_at(path, PERCH_DSO_FILE);
+	const char *path = path_in_directory("once");
+	struct perch_dso dso = dso_at(path, PERCH_DSO_FILE);
 	struct perch_symbols *symbols = new_symbols(NULL);
 
 	(void)state;
@@ -256,8 +256,8 @@ static void handles_many_dsos(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < MANY; i++) {
 		snprintf(path[i], sizeof(path[i]), "/no/such/dir/lib%u.so", i);
-		dso[i] = binary_at(path[i], PERCH_DSO_FILE);
-		dso[i].index = i / 2; /* of two machines, say */
+		dso[i] = dso_at(path[i], PERCH_DSO_FILE);
+		dso[i].index = i / 2; /* for example of two machines */
 		assert_null(perch_symbols_find(symbols, &dso[i], 0));
 	}
 	for (uint32_t i = 0; i < MANY; i++)
@@ -271,7 +271,7 @@ static void makes_short_dso_names(void **state)
 	static const struct {
 		enum perch_dso_kind kind;
 		const char *path, *name;
-	} known[] = {
+	} names[] = {
 		{ PERCH_DSO_FILE, "/usr/lib/libc.so.6", "libc.so.6" },
 		{ PERCH_DSO_FILE, "/memfd:jit (deleted)", "memfd:jit (deleted)" },
 		{ PERCH_DSO_FILE, "/tmp/evil\n\x1b]0;", "evil??]0;" },
@@ -286,15 +286,15 @@ static void makes_short_dso_names(void **state)
 		{ PERCH_DSO_ANON, "/tmp/perf-12.map", "[JIT] tid 12" },
 		{ PERCH_DSO_UNKNOWN, "", "[unknown]" },
 	};
-	enum { NR_KNOWN = sizeof(known) / sizeof(*known) };
-	struct perch_dso dso[NR_KNOWN];
+	enum { NR_NAMES = sizeof(names) / sizeof(*names) };
+	struct perch_dso dso[NR_NAMES];
 	struct perch_symbols *symbols = new_symbols(NULL);
 
 	(void)state;
-	for (uint32_t i = 0; i < NR_KNOWN; i++) {
-		dso[i] = binary_at(known[i].path, known[i].kind);
+	for (uint32_t i = 0; i < NR_NAMES; i++) {
+		dso[i] = dso_at(names[i].path, names[i].kind);
 		dso[i].index = i;
-		assert_string_equal(perch_symbols_dso_name(symbols, &dso[i]), known[i].name);
+		assert_string_equal(perch_symbols_dso_name(symbols, &dso[i]), names[i].name);
 	}
 	perch_symbols_free(symbols);
 }
@@ -304,15 +304,15 @@ static void reads_build_ids(void **state)
 	uint8_t id[20];
 
 	(void)state;
-	write_elf(at_place("id"), SHT_SYMTAB, full, 1, this_id, 20);
-	assert_int_equal(perch_build_id_of_file(at_place("id"), id), 20);
+	write_elf(path_in_directory("id"), SHT_SYMTAB, full, 1, this_id, 20);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id), 20);
 	assert_memory_equal(id, this_id, 20);
-	write_elf(at_place("id"), SHT_SYMTAB, full, 1, NULL, 0);
-	assert_int_equal(perch_build_id_of_file(at_place("id"), id), -ENODATA);
-	write_text(at_place("id"),
+	write_elf(path_in_directory("id"), SHT_SYMTAB, full, 1, NULL, 0);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id), -ENODATA);
+	write_text(path_in_directory("id"),
 		   "no ELF file, but a text of some length that goes on and on and on");
-	assert_int_equal(perch_build_id_of_file(at_place("id"), id), -ENOEXEC);
-	assert_int_equal(perch_build_id_of_file(at_place("nothing"), id), -ENOENT);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id), -ENOEXEC);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("nothing"), id), -ENOENT);
 	assert_int_equal(perch_build_id_of_file("/dev/null", id), -ENXIO);
 	assert_int_equal(perch_build_id_of_image("short", 5, id), -ENOEXEC);
 }

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of the kernel, of its modules, and of the page that it maps into every process. */
+/* Tests symbols of the kernel, of modules and of the vdso. */
 #include "symbol_fixture.h"
 
 #include <sys/auxv.h>
 
-static const char list[] = "0000000000000000 A fixed_percpu_data\n"
-			   "ffffffff81000000 T _stext\n"
-			   "ffffffff81000000 T _text\n"
-			   "ffffffff81000100 t local_one\n"
-			   "ffffffff81000200 W weak_one\n"
-			   "ffffffff81000300 D data\n"
-			   "ffffffff81000400 t $x.7\n"
-			   "ffffffff81000500 T last\n"
-			   "not a line of symbols\n"
-			   "ffffffff8\n"
-			   "ffffffffc0001010 t init_it\t[snd_hda]\n"
-			   "ffffffffc0002010 t other\t[ext4]\n"
-			   "ffffffffc0001800 T play\t[snd_hda]\n"
-			   "ffffffffc0401000 t bpf_prog_6deef7357e7b4530\t[bpf]\n"
-			   "ffffffffc0401100 t bpf_prog_end\t[bpf]"; /* no newline: not whole */
+static const char list[] =
+	"0000000000000000 A fixed_percpu_data\n"
+	"ffffffff81000000 T _stext\n"
+	"ffffffff81000000 T _text\n"
+	"ffffffff81000100 t local_one\n"
+	"ffffffff81000200 W weak_one\n"
+	"ffffffff81000300 D data\n"
+	"ffffffff81000400 t $x.7\n"
+	"ffffffff81000500 T last\n"
+	"not a line of symbols\n"
+	"ffffffff8\n"
+	"ffffffffc0001010 t init_it\t[snd_hda]\n"
+	"ffffffffc0002010 t other\t[ext4]\n"
+	"ffffffffc0001800 T play\t[snd_hda]\n"
+	"ffffffffc0401000 t bpf_prog_6deef7357e7b4530\t[bpf]\n"
+	"ffffffffc0401100 t bpf_prog_end\t[bpf]"; /* without a newline: incomplete */
 
 static const uint64_t base = 0xffffffff81000000;
 
 static struct perch_symbols *with_list(const char *text)
 {
-	const char *path = at_place("kallsyms");
+	const char *path = path_in_directory("kallsyms");
 
 	write_text(path, text);
 	return new_symbols(&(struct perch_symbols_options){ .kallsyms = path });
@@ -32,7 +33,7 @@ static struct perch_symbols *with_list(const char *text)
 
 static void finds_kernel_functions(void **state)
 {
-	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list(list);
 
 	(void)state;
@@ -43,7 +44,7 @@ static void finds_kernel_functions(void **state)
 	assert_string_equal(name_at(symbols, &kernel, base + 0x4ff), "weak_one");
 	assert_int_equal(perch_symbols_find(symbols, &kernel, base + 0x4ff)->binding, 'w');
 	assert_string_equal(name_at(symbols, &kernel, base + 0x500), "last");
-	/* then comes what belongs to nobody, up to the page behind */
+	/* the last function ends at the end of the next page */
 	assert_string_equal(name_at(symbols, &kernel, base + 0x1fff), "last");
 	assert_string_equal(name_at(symbols, &kernel, base + 0x2000), "");
 	assert_string_equal(name_at(symbols, &kernel, 0xffffffffc0401004),
@@ -56,9 +57,9 @@ static void finds_kernel_functions(void **state)
 
 static void finds_module_functions(void **state)
 {
-	struct perch_dso sound = binary_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_DSO_MODULE);
-	struct perch_dso ext4 = binary_at("[ext4]", PERCH_DSO_MODULE);
-	struct perch_dso absent = binary_at("[absent]", PERCH_DSO_MODULE);
+	struct perch_dso sound = dso_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_DSO_MODULE);
+	struct perch_dso ext4 = dso_at("[ext4]", PERCH_DSO_MODULE);
+	struct perch_dso absent = dso_at("[absent]", PERCH_DSO_MODULE);
 	struct perch_symbols *symbols = with_list(list);
 
 	(void)state;
@@ -75,7 +76,7 @@ static void finds_module_functions(void **state)
 
 static void shifts_relocated_kernel(void **state)
 {
-	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list(list);
 	const struct perch_symbol *found;
 
@@ -92,7 +93,7 @@ static void shifts_relocated_kernel(void **state)
 
 static void reports_hidden_addresses(void **state)
 {
-	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols =
 		with_list("0000000000000000 T _text\n0000000000000000 t one\n");
 
@@ -105,7 +106,7 @@ static void reports_hidden_addresses(void **state)
 
 static void reports_missing_or_useless_kallsyms(void **state)
 {
-	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list("nothing of use\n\n\n \xff\xff\n");
 
 	(void)state;
@@ -122,13 +123,13 @@ static void reports_missing_or_useless_kallsyms(void **state)
 
 static void refuses_other_kernel(void **state)
 {
-	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = new_symbols(NULL);
 	uint8_t running[20];
 	char name[128], path[256] = "home/.debug/.build-id/ee/";
 
 	(void)state;
-	setenv("HOME", at_place("home"), 1);
+	setenv("HOME", path_in_directory("home"), 1);
 	if (perch_build_id_of_kernel(running) < 0) {
 		print_message("skipped: /sys/kernel/notes cannot be read\n");
 		perch_symbols_free(symbols);
@@ -140,24 +141,24 @@ static void refuses_other_kernel(void **state)
 	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "not the recorded one"));
 	perch_symbols_free(symbols);
 
-	/* unless perf kept its list when it recorded */
+	/* unless the build id cache has its kallsyms */
 	for (int i = 1; i < 20; i++)
 		strcat(path, "ee");
 	strcat(path, "/kallsyms");
-	write_text(at_place(path), list);
+	write_text(path_in_directory(path), list);
 	symbols = new_symbols(NULL);
 	snprintf(name, sizeof(name), "%s", name_at(symbols, &kernel, base + 0x100));
 	assert_string_equal(name, "local_one");
 	perch_symbols_free(symbols);
 }
 
-/* What was recorded elsewhere is named only where a build id says that it is what runs here. */
+/* A recording of another machine uses the running kernel only if the build ids are equal. */
 static void refuses_running_kernel_for_foreign_recording(void **state)
 {
 	const struct perch_symbols_options foreign = { .foreign = true };
-	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
-	struct perch_dso module = binary_at("[perch_no_module]", PERCH_DSO_MODULE);
-	struct perch_dso vdso = binary_at("[vdso]", PERCH_DSO_VDSO);
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso module = dso_at("[perch_no_module]", PERCH_DSO_MODULE);
+	struct perch_dso vdso = dso_at("[vdso]", PERCH_DSO_VDSO);
 	struct perch_symbols *symbols = new_symbols(&foreign);
 	int size;
 
@@ -177,7 +178,7 @@ static void refuses_running_kernel_for_foreign_recording(void **state)
 	kernel.build_id_size = size;
 	symbols = new_symbols(&foreign);
 	perch_symbols_find(symbols, &kernel, base + 0x100);
-	/* its list may still be hidden from whoever runs this */
+	/* the addresses may be hidden from the user who runs the test */
 	assert_true(!perch_symbols_error(symbols, &kernel) ||
 		    !strstr(perch_symbols_error(symbols, &kernel), "not the recorded one"));
 	perch_symbols_free(symbols);
@@ -186,7 +187,7 @@ static void refuses_running_kernel_for_foreign_recording(void **state)
 static void reads_vdso_from_memory(void **state)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	struct perch_dso vdso = binary_at("[vdso]", PERCH_DSO_VDSO);
+	struct perch_dso vdso = dso_at("[vdso]", PERCH_DSO_VDSO);
 	struct perch_symbols *symbols;
 	unsigned found = 0;
 
@@ -212,8 +213,8 @@ static void reads_vdso_from_memory(void **state)
 
 static void reports_why_symbols_are_missing(void **state)
 {
-	struct perch_dso heap = binary_at("[heap]", PERCH_DSO_ANON);
-	struct perch_dso nothing = binary_at("", PERCH_DSO_UNKNOWN);
+	struct perch_dso heap = dso_at("[heap]", PERCH_DSO_ANON);
+	struct perch_dso nothing = dso_at("", PERCH_DSO_UNKNOWN);
 	struct perch_symbols *symbols = new_symbols(NULL);
 
 	(void)state;
