@@ -275,3 +275,10 @@ void cli_recording_print_damage(const struct cli_recording *recording)
 	print_kernel_symbol_errors(recording);
 	print_lost(recording);
 }
+
+int cli_recording_refuse_dump(void *command, const char *argument, bool negated)
+{
+	(void)argument, (void)negated;
+	return cli_usage_error(command,
+			       "no option -D: 'perch dump' prints every record with its fields");
+}

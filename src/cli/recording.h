@@ -34,6 +34,8 @@ int cli_recording_next(struct cli_recording *recording, struct perch_record *rec
 bool cli_recording_count(struct cli_recording *recording, const struct perch_record *record);
 /* The number of lost records so far. */
 uint64_t cli_recording_lost(const struct cli_recording *recording);
+/* perf's option -D: a usage error that names perch dump. command: the name of the subcommand. */
+int cli_recording_refuse_dump(void *command, const char *argument, bool negated);
 /* Prints to stderr what could not be read, and what is missing. */
 void cli_recording_print_damage(const struct cli_recording *recording);
 

@@ -286,13 +286,6 @@ static void clear(struct script *script)
 	cli_recording_close(&script->recording);
 }
 
-static int refuse_raw(void *value, const char *argument, bool negated)
-{
-	(void)value, (void)argument, (void)negated;
-	return cli_usage_error(COMMAND,
-			       "no option -D: 'perch dump' prints every record with its fields");
-}
-
 int perch_cmd_script(int argc, char **argv)
 {
 	const char *input = NULL, *kallsyms = NULL;
@@ -302,7 +295,8 @@ int perch_cmd_script(int argc, char **argv)
 		  CLI_STRING, &input, NULL, false, false },
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING, &kallsyms,
 		  NULL, false, false },
-		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
+		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND,
+		  cli_recording_refuse_dump, false, true },
 	};
 	int next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
 	struct script script = { .comm_index = UINT32_MAX };

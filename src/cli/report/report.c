@@ -286,13 +286,6 @@ static int print_stats(FILE *out, struct cli_recording *recording)
 	return rc < 0 ? CLI_EXIT_FAILURE : 0;
 }
 
-static int refuse_raw(void *value, const char *argument, bool negated)
-{
-	(void)value, (void)argument, (void)negated;
-	return cli_usage_error(COMMAND,
-			       "no option -D: 'perch dump' prints every record with its fields");
-}
-
 int perch_cmd_report(int argc, char **argv)
 {
 	static struct report report = {
@@ -324,7 +317,8 @@ int perch_cmd_report(int argc, char **argv)
 		  &report.kallsyms, NULL, false, false },
 		{ 0, "stdio", NULL, "text on standard output (always so)", CLI_FLAG, &stdio, NULL,
 		  false, false },
-		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
+		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND,
+		  cli_recording_refuse_dump, false, true },
 	};
 	int next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
 	struct cli_recording recording;
