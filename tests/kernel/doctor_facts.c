@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What perch doctor tells, found without perch: each event is opened by the system call, with the
- * system's own header. doctor_facts events [TRACEPOINT] [SYSCALL_TRACEPOINT] [PID] [CGROUP]   lines
- * "id ok|limited|no" doctor_facts rings KIB     maps a ring of KIB on every CPU: "yes" or "no"
- *   doctor_facts descriptors   opens events until none is left: how many
- *   doctor_facts attr          the size of the kernel's perf_event_attr
- *   doctor_facts lockdown      whether REGS_INTR works: "ok", "limited", "unknown"
- *   doctor_facts uprobe FILE TYPE   opens a uprobe at the file's entry: "ok" or "no"
+ * Finds the facts of perch doctor without perch, with the system calls and the header of the
+ * system.
+ *
+ *   doctor_facts events TRACEPOINT SYSCALL_TRACEPOINT PID CGROUP
+ *                              opens each event, prints lines "id ok|limited|no"
+ *   doctor_facts rings KIB     maps a ring of KIB on every CPU: "yes" or "no"
+ *   doctor_facts descriptors   opens events until the limit, prints their number
+ *   doctor_facts attr          prints the size of perf_event_attr in the kernel
+ *   doctor_facts lockdown      tries REGS_INTR: "ok", "limited" or "unknown"
+ *   doctor_facts uprobe FILE TYPE   opens a uprobe in the file: "ok" or "no"
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -62,7 +65,7 @@ static struct perf_event_attr sampled(unsigned type, uint64_t config, bool user,
 	return attr;
 }
 
-static void say(const char *id, bool whole, bool part)
+static void print_status(const char *id, bool whole, bool part)
 {
 	printf("%s %s\n", id, whole ? "ok" : part ? "limited" : "no");
 }
@@ -76,66 +79,72 @@ static void own_events(void)
 	struct perf_event_attr point = event(PERF_TYPE_BREAKPOINT, 0, true);
 	bool cycles, clock;
 
-	say("count-user",
-	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), 0, -1, 0), false);
-	say("count-kernel",
-	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false), 0, -1, 0), false);
+	print_status("count-user",
+		     opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), 0, -1, 0),
+		     false);
+	print_status("count-kernel",
+		     opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false), 0, -1, 0),
+		     false);
 	clock = opens(sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, PERF_SAMPLE_IP), 0,
 		      -1, 0);
-	say("clock", clock, false);
+	print_status("clock", clock, false);
 	cycles = opens(sampled(PERF_TYPE_HARDWARE, 0, true, PERF_SAMPLE_IP), 0, -1, 0);
-	say("cycles", cycles, opens(event(PERF_TYPE_HARDWARE, 0, true), 0, -1, 0));
-	say("sample", cycles, clock);
-	say("sample-kernel",
-	    opens(sampled(cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE, 0, false,
-			  PERF_SAMPLE_IP),
-		  0, -1, 0),
-	    false);
+	print_status("cycles", cycles, opens(event(PERF_TYPE_HARDWARE, 0, true), 0, -1, 0));
+	print_status("sample", cycles, clock);
+	print_status("sample-kernel",
+		     opens(sampled(cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE, 0, false,
+				   PERF_SAMPLE_IP),
+			   0, -1, 0),
+		     false);
 	chain.exclude_callchain_kernel = 1;
-	say("callchains",
-	    opens(sampled(PERF_TYPE_SOFTWARE, 0, false, PERF_SAMPLE_CALLCHAIN), 0, -1, 0),
-	    opens(chain, 0, -1, 0));
+	print_status("callchains",
+		     opens(sampled(PERF_TYPE_SOFTWARE, 0, false, PERF_SAMPLE_CALLCHAIN), 0, -1, 0),
+		     opens(chain, 0, -1, 0));
 	precise.precise_ip = 2;
-	say("precise", opens(precise, 0, -1, 0),
-	    (precise.precise_ip = 1, opens(precise, 0, -1, 0)));
+	print_status("precise", opens(precise, 0, -1, 0),
+		     (precise.precise_ip = 1, opens(precise, 0, -1, 0)));
 	branches.sample_type |= PERF_SAMPLE_BRANCH_STACK;
 	branches.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
-	say("branch-stacks", opens(branches, 0, -1, 0), false);
+	print_status("branch-stacks", opens(branches, 0, -1, 0), false);
 	point.bp_type = HW_BREAKPOINT_RW;
 	point.bp_len = HW_BREAKPOINT_LEN_4;
 	point.bp_addr = (uintptr_t)&watched;
-	say("breakpoints", opens(point, 0, -1, 0), false);
+	print_status("breakpoints", opens(point, 0, -1, 0), false);
 	point.bp_addr = UINT64_C(0xffffffff80000000);
 	point.exclude_kernel = point.exclude_hv = 0;
-	say("kernel-breakpoints", opens(point, 0, -1, 0), false);
+	print_status("kernel-breakpoints", opens(point, 0, -1, 0), false);
 }
 
-static void wide_events(pid_t pid, const char *cgroup)
+static void system_wide_events(pid_t pid, const char *cgroup)
 {
 	int fd = open(cgroup, O_RDONLY);
 
-	say("system-wide",
-	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), -1, 0, 0), false);
-	say("other-users",
-	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), pid, -1, 0), false);
-	say("cgroups",
-	    fd >= 0 && opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), fd, 0,
-			     PERF_FLAG_PID_CGROUP),
-	    false);
+	print_status("system-wide",
+		     opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), -1, 0, 0),
+		     false);
+	print_status("other-users",
+		     opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), pid, -1, 0),
+		     false);
+	print_status("cgroups",
+		     fd >= 0 && opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true),
+				      fd, 0, PERF_FLAG_PID_CGROUP),
+		     false);
 }
 
-/* Zero: tracefs gives no number. */
-static void tracepoints(uint64_t id, uint64_t of_calls)
+/* An id of 0 is a tracepoint that cannot be read. */
+static void tracepoints(uint64_t id, uint64_t syscall_id)
 {
 	struct perf_event_attr data = sampled(PERF_TYPE_TRACEPOINT, id, true, PERF_SAMPLE_RAW);
-	struct perf_event_attr calls =
-		sampled(PERF_TYPE_TRACEPOINT, of_calls, true, PERF_SAMPLE_RAW);
+	struct perf_event_attr syscall_data =
+		sampled(PERF_TYPE_TRACEPOINT, syscall_id, true, PERF_SAMPLE_RAW);
 
-	say("tracepoints", id && opens(event(PERF_TYPE_TRACEPOINT, id, true), 0, -1, 0), false);
-	say("tracepoint-data", id && opens(data, 0, -1, 0), of_calls && opens(calls, 0, -1, 0));
+	print_status("tracepoints", id && opens(event(PERF_TYPE_TRACEPOINT, id, true), 0, -1, 0),
+		     false);
+	print_status("tracepoint-data", id && opens(data, 0, -1, 0),
+		     syscall_id && opens(syscall_data, 0, -1, 0));
 }
 
-static void program(void)
+static void bpf_program(void)
 {
 	struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
 				   { .code = BPF_JMP | BPF_EXIT } };
@@ -148,7 +157,7 @@ static void program(void)
 	attr.insn_cnt = 2;
 	attr.license = (uintptr_t) "GPL";
 	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-	say("bpf", fd >= 0, false);
+	print_status("bpf", fd >= 0, false);
 }
 
 static int rings(size_t kib)
@@ -182,8 +191,7 @@ static int descriptors(void)
 	return 0;
 }
 
-/* A byte that is not zero is looked at where the kernel has a field, and too much where it has
- * none. */
+/* The kernel returns E2BIG for a byte that is set beyond its last field. */
 static int attr_size(void)
 {
 	static unsigned char bytes[4096];
@@ -203,7 +211,7 @@ static int attr_size(void)
 	return 0;
 }
 
-/* What lockdown forbids to everybody at confidentiality. */
+/* At the level confidentiality, lockdown refuses REGS_INTR to every user. */
 static int lockdown(void)
 {
 	struct perf_event_attr attr =
@@ -219,7 +227,7 @@ static int lockdown(void)
 	return 0;
 }
 
-/* The file is the caller's own and nobody runs it. */
+/* The caller made the file, and nothing executes it. */
 static int uprobe(const char *file, unsigned type)
 {
 	struct perf_event_attr attr = event(type, 0, false);
@@ -237,24 +245,24 @@ static int uprobe(const char *file, unsigned type)
 
 int main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "";
+	const char *command = argc > 1 ? argv[1] : "";
 
-	if (!strcmp(what, "events") && argc == 6) {
+	if (!strcmp(command, "events") && argc == 6) {
 		own_events();
-		wide_events(atoi(argv[4]), argv[5]);
+		system_wide_events(atoi(argv[4]), argv[5]);
 		tracepoints(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
-		program();
+		bpf_program();
 		return 0;
 	}
-	if (!strcmp(what, "rings") && argc == 3)
+	if (!strcmp(command, "rings") && argc == 3)
 		return rings(strtoul(argv[2], NULL, 10));
-	if (!strcmp(what, "descriptors"))
+	if (!strcmp(command, "descriptors"))
 		return descriptors();
-	if (!strcmp(what, "attr"))
+	if (!strcmp(command, "attr"))
 		return attr_size();
-	if (!strcmp(what, "lockdown"))
+	if (!strcmp(command, "lockdown"))
 		return lockdown();
-	if (!strcmp(what, "uprobe") && argc == 4)
+	if (!strcmp(command, "uprobe") && argc == 4)
 		return uprobe(argv[2], atoi(argv[3]));
 	fprintf(stderr, "usage: see the head of doctor_facts.c\n");
 	return 2;
