@@ -246,7 +246,7 @@ refuses "branches of a clock" 1 "cpu-clock: .*cannot record branch stacks.*Leave
 ! grep -q BRANCH_STACK out
 report $? "... without names of the library"
 refuses "--call-graph lbr of a clock" 1 "Leave out .*--call-graph lbr" -e cpu-clock --call-graph lbr -- true
-refuses "an unknown software event" 1 "1:99: there is no software event.*'perch list sw'" -e 1:99 -- true
+refuses "an unknown software event" 1 "1:99: software event .* does not exist.*'perch list sw'" -e 1:99 -- true
 refuses "aux-output of a clock" 1 "Leave out the term aux-output" -e cpu-clock/aux-output/ -- true
 refuses "more frames than the limit" 1 "perf_event_max_stack.*(max-stack=)" -g -e cpu-clock/max-stack=60000/ -- true
 refuses "a clock that an NMI cannot read" 1 "CLOCK_TAI .*-k monotonic" -k tai -e mem:0x1000:w -- true
