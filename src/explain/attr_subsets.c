@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What an attr is made of, and how to do without some of it. */
+/* Splits an attr into subsets, and removes some of them. */
 #include <string.h>
 
 #include "engine.h"
 
-/* What is harmless, and what of a breakpoint is no setting that could be left out: its addresses.
- */
+/* Harmless fields stay, and so do the addresses of a breakpoint. */
 static bool is_removable(const struct perch_attr_field *field, const struct perch_attr *attr)
 {
 	if (!strcmp(field->name, "bp_type") || !strcmp(field->name, "disabled"))
@@ -14,8 +13,7 @@ static bool is_removable(const struct perch_attr_field *field, const struct perc
 	       (strcmp(field->name, "config1") && strcmp(field->name, "config2"));
 }
 
-/* The first of a kind makes the kernel wait for all CPUs when it succeeds: taken away before all
- * others. */
+/* These make the kernel wait for all CPUs when the first event with them opens: removed first. */
 static bool is_costly(const struct perch_attr_part *subset)
 {
 	const char *name = subset->field->name;
@@ -25,7 +23,8 @@ static bool is_costly(const struct perch_attr_part *subset)
 		subset->mask & (PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_CGROUP));
 }
 
-/* Then the newest; of one release the later in the attr, for it tends to need what comes before. */
+/* Then the newest comes first; of the same release the later in the attr, which often needs the
+ * earlier ones. */
 static bool comes_before(const struct perch_attr_part *one, const struct perch_attr_part *other)
 {
 	if (is_costly(one) != is_costly(other))
@@ -66,7 +65,7 @@ static void drop_samples(struct perch_attr *attr, uint64_t what)
 	attr->sample_type &= ~what;
 }
 
-/* What makes no sense, or is refused, without what is gone. */
+/* Removes settings that are refused without the removed ones. */
 static void close_attr(struct perch_attr *attr)
 {
 	if (!attr->inherit)
@@ -97,8 +96,7 @@ static void close_attr(struct perch_attr *attr)
 		drop_samples(attr, PERCH_SAMPLE_READ);
 }
 
-/* An interval for what was a frequency: neither so short that it matters, nor too long for a PMU.
- */
+/* Replaces a frequency: not so short that it causes load, not too long for a PMU. */
 #define SOME_PERIOD 1000003
 
 void perch__remove_subsets(struct perch__case *c, const struct perch__attr_subsets *subsets,

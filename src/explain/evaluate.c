@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks the rules: which fit the call, and which would fit it once the first is mended. */
+/* Evaluates the rules for a case: which match, and which would match after the first one is fixed.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static struct perch__candidate by_rule(const struct perch__rule *rule, enum perc
 	return (struct perch__candidate){ .rule = rule, .cause = rule->cause, .match = match };
 }
 
-/* After E2BIG the kernel has told its own size: what lies beyond is what it does not know. */
+/* After E2BIG, fields beyond the size that the kernel wrote are too new for it. */
 static bool beyond_kernel(const struct perch__case *c, struct perch__feature *feature)
 {
 	uint32_t kernel = c->kernel_size ? c->kernel_size : c->size;
@@ -48,9 +49,9 @@ static bool beyond_kernel(const struct perch__case *c, struct perch__feature *fe
 }
 
 /*
- * Whether the call asks for something younger than the running kernel. With the release unknown it
- * is a guess, made for what came after 5.12 alone: kernels older than that are rare. Distributions
- * bring younger things into older kernels, so that it is no proof in either case.
+ * Whether the open call uses a feature newer than the running kernel. If the release is unknown,
+ * only features after 5.12 count, because older kernels are rare. It is never proof: distributions
+ * backport features.
  */
 static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature *feature)
 {
@@ -62,7 +63,7 @@ static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature
 	return perch__newest_feature(c, running ? running : perch_release_rank("5.12"), feature);
 }
 
-/* What is wrong for certain comes first: it has to be mended whatever else is wrong. */
+/* A certain cause comes first: it must be fixed in any case. */
 static void move_to_front(struct perch__candidate *found, size_t nr)
 {
 	struct perch__candidate certain = found[nr - 1];
@@ -71,7 +72,7 @@ static void move_to_front(struct perch__candidate *found, size_t nr)
 	found[0] = certain;
 }
 
-/* Guesses that differ in what to try alone are one answer. */
+/* Possible causes that differ only in the fix count once. */
 static bool is_listed(const struct perch__candidate *found, size_t nr,
 		      const struct perch__rule *rule)
 {
@@ -83,8 +84,8 @@ static bool is_listed(const struct perch__candidate *found, size_t nr,
 }
 
 /*
- * That the kernel may be too old is told behind what is wrong for certain, and in front of all
- * else; where not even its release is known it is nothing beside a certain cause.
+ * A possible TOO_NEW comes after a certain cause and before all others. If the release is unknown,
+ * a certain cause excludes it.
  */
 static size_t add_guess(const struct perch__case *c, bool certain, struct perch__candidate *found,
 			size_t nr, size_t max)
@@ -107,14 +108,13 @@ bool perch__is_before_perf(enum perch_cause cause)
 	return cause == PERCH_CAUSE_SECCOMP || cause == PERCH_CAUSE_NO_SYSCALL;
 }
 
-/* What filters answer: most say EPERM or ENOSYS, those of sandboxes EACCES or EOPNOTSUPP too. */
+/* The errnos that seccomp filters return besides ENOSYS. */
 static bool is_filter_errno(int errnum)
 {
 	return errnum == EPERM || errnum == EACCES || errnum == EOPNOTSUPP;
 }
 
-/* A filter on the process may have given that errno, whatever perf thinks of the call: then nothing
- * is certain. */
+/* With a seccomp filter, an errno that filters return proves nothing. */
 static enum perch__match match_of(const struct perch__case *c, const struct perch__rule *rule)
 {
 	enum perch__match match = rule->errnum == c->errnum ? rule->match(c) : PERCH__NO;
@@ -193,7 +193,7 @@ static bool share_a_field(const char *one, const char *other)
 	return false;
 }
 
-/* Each cause is told once for a field; what is too new, and fields without a cause, may be several.
+/* A cause is added once per field. TOO_NEW and fields without a cause may be added several times.
  */
 static bool is_same_cause(const struct perch__candidate *one, const struct perch__candidate *other)
 {
@@ -221,7 +221,7 @@ void perch__add_next(struct perch__result *result, const struct perch__candidate
 	result->next[result->nr_next++].at = *at;
 }
 
-/* A rule that holds for a call which nothing is wrong with tells nothing about another. */
+/* True for rules that match even a correct open call: they say nothing about the next failure. */
 static bool always_matches(const struct perch__rule *rule)
 {
 	const struct perch__case harmless = {
@@ -248,9 +248,9 @@ static bool is_privilege_errno(const struct perch__rule *rule)
 }
 
 /*
- * Behind the answer in the kernel's order; what privilege forbids is looked for in front of it too,
- * for the case may come from one who has more. No errno is known here, so that a rule has the call
- * and the facts alone to go by.
+ * Follow-ups come after the answer in the order of the kernel. Rules about privilege are searched
+ * before it too, because the caller may have more privilege than the machine describes. No errno is
+ * known here: rules have only the call and the facts.
  */
 static void evaluate_next(const struct perch__case *c, struct perch__result *result)
 {
@@ -302,7 +302,7 @@ void perch__evaluate(const struct perch__case *c, struct perch__result *result)
 		result->nr = 1;
 	}
 	result->confidence = confidence_of(result);
-	/* of an attr that nobody has seen nothing is certain */
+	/* without the attr nothing is certain */
 	if (!c->call->attr && c->call->attr_is_partial &&
 	    result->confidence == PERCH_CONFIDENCE_CERTAIN)
 		result->confidence = PERCH_CONFIDENCE_LIKELY;

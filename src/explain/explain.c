@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The call as the kernel saw it, and the ways in. */
+/* Makes the case of an open call, as the kernel saw it, and explains it. */
 #include <errno.h>
 #include <string.h>
 
 #include "engine.h"
 
-/* Nobody reads further, whatever attr.size says: the kernel refuses more than a page without a
- * look. */
+/* The kernel refuses a larger attr without reading it. */
 #define MAX_BYTES 4096
 
 static void find_unknown(struct perch__case *c, const char *bytes, uint32_t size)
@@ -19,9 +18,9 @@ static void find_unknown(struct perch__case *c, const char *bytes, uint32_t size
 }
 
 /*
- * The kernel reads attr.size bytes, of which 0 means the first version's. After E2BIG it has
- * written its own size there: unless somebody kept what was passed, the attr is taken to be one of
- * ours, for the bytes that matter are behind it.
+ * The kernel reads attr.size bytes; 0 means the first version. After E2BIG it has written its own
+ * size there. If the size passed is unknown, the attr is assumed to be a struct perch_attr, because
+ * the bytes that caused E2BIG are beyond the written size.
  */
 static void copy_attr(struct perch__case *c, const struct perch_attr *attr)
 {

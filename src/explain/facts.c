@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of the machine and its processes, as the rules ask for them. What nobody knows is MAYBE. */
+/* Facts of the machine and its processes. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static enum perch__match holds_any(const struct perch__case *c, uint64_t wanted)
 	return perch__yes_if(effective & wanted);
 }
 
-/* The kernel asks for capabilities in the initial user namespace: what "root" of another one holds
- * does not count. */
+/* The kernel checks capabilities in the initial user namespace: those of root in another one do not
+ * count. */
 static enum perch__match lacks_all(const struct perch__case *c, uint64_t wanted)
 {
 	enum perch__match holds = holds_any(c, wanted);
@@ -72,7 +72,7 @@ enum perch__match perch__seccomp_filters(const struct perch__case *c)
 	return perch__yes_if(sandbox.seccomp > 0);
 }
 
-/* Without lockdown's file there is most likely no lockdown. */
+/* If the lockdown file is missing, lockdown is probably not supported. */
 enum perch__match perch__locked_down(const struct perch__case *c)
 {
 	struct perch_sandbox sandbox;
@@ -100,7 +100,7 @@ enum perch__match perch__older_than(const struct perch__case *c, const char *rel
 	return running && running >= perch_release_rank(release) ? PERCH__NO : PERCH__UNKNOWN;
 }
 
-/* Who may not read the sysctl's file still finds it there. */
+/* -ENOENT only: without permission to read it, the file exists. */
 enum perch__match perch__no_perf(const struct perch__case *c)
 {
 	long value;
@@ -127,8 +127,8 @@ enum perch__match perch__has_change(const struct perch__case *c, const char *rel
 }
 
 /*
- * Debian's kernels refuse every event above 2, Ubuntu's above 3, to all who have not CAP_SYS_ADMIN.
- * Whose kernel it is tells its release: the userland may be a container's.
+ * Kernels of Debian refuse every event above 2, kernels of Ubuntu above 3, without CAP_SYS_ADMIN.
+ * The release identifies the kernel: in a container, the user space may be of another distribution.
  */
 long perch__refuse_all_level(const struct perch__case *c)
 {
@@ -163,7 +163,7 @@ enum perch__match perch__paranoid_refuses_all(const struct perch__case *c)
 	return c->errnum == EACCES ? PERCH__UNKNOWN : PERCH__NO;
 }
 
-/* Without the fact: the limit that kernels start with; they lower it, and people raise it. */
+/* If the limit is unknown: the default of kernels, which is lowered or raised at run time. */
 enum perch__match perch__above_max_rate(const struct perch__case *c)
 {
 	long limit;
@@ -195,7 +195,7 @@ enum perch__match perch__above_max_stack(const struct perch__case *c)
 	return c->attr.sample_max_stack ? PERCH__UNKNOWN : PERCH__NO;
 }
 
-/* The highest CPU number of a list of sysfs, "0-3,8": the last number in it. -1: unknown. */
+/* Returns the last number of a sysfs list such as "0-3,8", or -1 if unknown. */
 static int highest_cpu(const struct perch__case *c, const char *path)
 {
 	const char *text = perch__file_text(c, path), *last;
@@ -208,13 +208,12 @@ static int highest_cpu(const struct perch__case *c, const char *path)
 	return *last ? atoi(last) : -1;
 }
 
-/* The numbers may have gaps, so that their count says nothing: the kernel refuses what is above the
- * highest. */
+/* CPU numbers may have gaps: only the highest possible number is compared. */
 enum perch__match perch__cpu_absent(const struct perch__case *c)
 {
 	int highest;
 
-	/* kept, and mostly the whole answer */
+	/* cached, and usually sufficient */
 	if (c->cpu < 0 || perch__cpu_offline(c) == PERCH__NO)
 		return PERCH__NO;
 	highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
@@ -237,7 +236,7 @@ enum perch__match perch__cpu_offline(const struct perch__case *c)
 	return PERCH__YES;
 }
 
-/* This process itself, and no number of a described machine. */
+/* False in a machine below another root, whose pids are not real. */
 static bool is_self(const struct perch__case *c)
 {
 	char root[PATH_MAX];
@@ -245,8 +244,7 @@ static bool is_self(const struct perch__case *c)
 	return c->pid == getpid() && !perch_machine_path(c->machine, root, sizeof(root), "");
 }
 
-/* Where /proc is mounted with hidepid, what is not there may be hidden: the first process is then,
- * too. */
+/* With hidepid, /proc does not show processes of others: then pid 1 is missing too. */
 static bool may_be_hidden(const struct perch__case *c)
 {
 	struct perch_process_state first;
@@ -274,8 +272,7 @@ enum perch__match perch__process_absent(const struct perch__case *c)
 	return perch__yes_if(state.state == 'Z' || state.state == 'X');
 }
 
-/* Two processes of one user may still not look at each other: dumpable, capabilities and namespaces
- * count too. */
+/* The same uid is not enough: dumpable, capabilities and namespaces count too. */
 enum perch__match perch__process_foreign(const struct perch__case *c)
 {
 	struct perch_process_state own, other;

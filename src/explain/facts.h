@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules ask of the machine, each as an enum perch__match: MAYBE is what nobody knows. */
+/* Facts for the rules, each an enum perch__match: UNKNOWN if the machine does not say. */
 #ifndef PERCH_EXPLAIN_FACTS_H
 #define PERCH_EXPLAIN_FACTS_H
 
 #include "internal.h"
 
-/* A fact of two. The order of the values makes it a matter of the least and the greatest. */
+/* These rely on NO < UNKNOWN < YES. */
 static inline enum perch__match perch__and(enum perch__match a, enum perch__match b)
 {
 	return a < b ? a : b;
@@ -31,7 +31,7 @@ static inline bool perch__sysctl(const struct perch__case *c, enum perch_sysctl 
 	return c->machine && !perch_machine_sysctl(c->machine, which, value, NULL);
 }
 
-/* The text of a file that stays as it is. NULL: unknown. */
+/* The text of a file that does not change while the machine is used; NULL if unknown. */
 static inline const char *perch__file_text(const struct perch__case *c, const char *path)
 {
 	const char *text;
@@ -39,54 +39,53 @@ static inline const char *perch__file_text(const struct perch__case *c, const ch
 	return c->machine && perch_machine_read_cached(c->machine, path, &text) > 0 ? text : NULL;
 }
 
-/* Who asks. Capabilities in a user namespace of one's own are none. */
+/* ---- Privilege. Capabilities in a user namespace do not count. ---- */
 /* neither CAP_PERFMON nor CAP_SYS_ADMIN */
 enum perch__match perch__unprivileged(const struct perch__case *c);
 enum perch__match perch__lacks(const struct perch__case *c, unsigned capability);
-/* privileged, in a user namespace alone */
+/* has these capabilities, but only in a user namespace */
 enum perch__match perch__namespace_capabilities(const struct perch__case *c);
 enum perch__match perch__paranoid_above(const struct perch__case *c, long level);
-/* a distribution's level refuses everything */
+/* a distribution refuses every event at this level */
 enum perch__match perch__paranoid_refuses_all(const struct perch__case *c);
-/* The highest level at which such a kernel lets ordinary users in; -1: it is not known to be one.
- */
+/* The highest level at which such a kernel allows unprivileged users; -1 if it is not one. */
 long perch__refuse_all_level(const struct perch__case *c);
 enum perch__match perch__seccomp_filters(const struct perch__case *c);
 /* lockdown=confidentiality */
 enum perch__match perch__locked_down(const struct perch__case *c);
 enum perch__match perch__selinux_enforces(const struct perch__case *c);
 
-/* The kernel. A release is no proof that something is missing: distributions carry changes back. */
+/* ---- The kernel. A release proves nothing: distributions backport changes. ---- */
 enum perch__match perch__older_than(const struct perch__case *c, const char *release);
 /* built without perf events */
 enum perch__match perch__no_perf(const struct perch__case *c);
 /* built without CONFIG_CGROUP_PERF */
 enum perch__match perch__no_cgroup_events(const struct perch__case *c);
-/* Whether a change of that release is in the kernel. The errno it gives, where it is what the
- * kernel gave, hints at it. */
+/* Whether the kernel has a change of that release. If it returned the errno of the change, it may.
+ */
 enum perch__match perch__has_change(const struct perch__case *c, const char *release, int errnum);
 enum perch__match perch__above_max_rate(const struct perch__case *c);
 enum perch__match perch__above_max_stack(const struct perch__case *c);
 
-/* CPUs and processes. */
+/* ---- CPUs and processes ---- */
 /* above the highest possible number */
 enum perch__match perch__cpu_absent(const struct perch__case *c);
 enum perch__match perch__cpu_offline(const struct perch__case *c);
 enum perch__match perch__process_absent(const struct perch__case *c);
-/* another user's, or with more rights */
+/* of another user, or with more privileges */
 enum perch__match perch__process_foreign(const struct perch__case *c);
 
-/* PMUs. */
-/* The PMU that attr.type names; NULL and is_known: the machine has none of that type. */
+/* ---- PMUs ---- */
+/* The PMU of attr.type. NULL with is_known: the machine has none of that type. */
 const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is_known);
-/* generic types and RAW: the cores' */
+/* the same for generic types and RAW: a core PMU */
 const struct perch_pmu *perch__counting_pmu(const struct perch__case *c);
-/* it is a core PMU named so */
+/* a core PMU with that prefix */
 enum perch__match perch__core_pmu_is(const struct perch__case *c, const char *prefix);
-enum perch__match perch__bare_metal(const struct perch__case *c); /* no hypervisor below */
+enum perch__match perch__bare_metal(const struct perch__case *c); /* not a virtual machine */
 enum perch__match perch__no_core_pmu(const struct perch__case *c);
 enum perch__match perch__type_unregistered(const struct perch__case *c);
-/* of that name, or name_... */
+/* by prefix of the name */
 enum perch__match perch__pmu_is(const struct perch__case *c, const char *prefix);
 enum perch__match perch__pmu_is_core(const struct perch__case *c);
 enum perch__match perch__pmu_cannot_exclude(const struct perch__case *c);
@@ -96,30 +95,30 @@ enum perch__match perch__pmu_not_on_cpu(const struct perch__case *c);
 enum perch__match perch__above_max_precise(const struct perch__case *c);
 enum perch__match perch__no_branches(const struct perch__case *c);
 
-/* NO where the PMU is unknown */
+/* NO if the PMU is unknown */
 enum perch__match perch__pmu_is_surely(const struct perch__case *c, const char *prefix);
-enum perch__match perch__pmu_may_trace(const struct perch__case *c); /* it has an AUX area */
+enum perch__match perch__pmu_may_trace(const struct perch__case *c); /* it may have an AUX area */
 enum perch__match perch__pmu_event_absent(const struct perch__case *c);
-/* the upper half of config */
+/* the type in the upper half of config */
 enum perch__match perch__extended_type_is_core(const struct perch__case *c);
 enum perch__match perch__other_pmu_than_leader(const struct perch__case *c);
 /* of /proc/cpuinfo, on x86 */
 enum perch__match perch__cpu_lacks(const struct perch__case *c, const char *flag);
 
-/* Tracepoints, and the text that a uprobe's config1 points to. */
+/* ---- Tracepoints and probes ---- */
 /* "SYSTEM/NAME" */
 enum perch__match perch__tracepoint_is(const struct perch__case *c, const char *name);
-/* the id of one that all kernels have; 0: unknown */
+/* the id of a tracepoint that every kernel has; 0 if unknown */
 uint64_t perch__existing_tracepoint(const struct perch__case *c);
 enum perch__match perch__function_tracing_locked(const struct perch__case *c);
 enum perch__match perch__path_is(const struct perch__case *c, enum perch__path what);
-/* ": /bin/true"; false: unknown */
+/* writes ": /bin/true"; returns false if unknown */
 bool perch__write_path(const struct perch__case *c, char *buffer, size_t size);
 
-/* What remedies advise, and mends do. */
+/* ---- Values for remedies and fixes ---- */
 uint64_t perch__highest_rate(const struct perch__case *c);
 unsigned perch__most_precise(const struct perch__case *c);
-int perch__first_cpu(const struct perch__case *c);  /* online; 0 where that is unknown */
-int perch__cpu_of_pmu(const struct perch__case *c); /* one that it serves */
+int perch__first_cpu(const struct perch__case *c);  /* online; 0 if unknown */
+int perch__cpu_of_pmu(const struct perch__case *c); /* one that the PMU serves */
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts that are found in single files: of the CPU, of tracefs, and the file that a uprobe names.
- */
+/* Facts from single files: cpuinfo, tracefs, and the file of a uprobe. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 #include "facts.h"
 
-/* The first CPU's flags stand for all. */
+/* The flags of the first CPU count for all. */
 enum perch__match perch__cpu_lacks(const struct perch__case *c, const char *flag)
 {
 	const char *text = perch__file_text(c, "/proc/cpuinfo"),
@@ -34,7 +33,7 @@ enum perch__match perch__bare_metal(const struct perch__case *c)
 	return virtual < 0 ? PERCH__UNKNOWN : virtual ? PERCH__NO : PERCH__YES;
 }
 
-/* Where tracefs can be read: the id, as text. NULL: unknown. */
+/* The id of a tracepoint as text, NULL if tracefs is not readable. */
 static const char *tracepoint_id(const struct perch__case *c, const char *name)
 {
 	static const char *const directories[] = { "/sys/kernel/tracing",
@@ -63,7 +62,7 @@ uint64_t perch__existing_tracepoint(const struct perch__case *c)
 	return id ? strtoull(id, NULL, 10) : 0;
 }
 
-/* With the root that tracefs() puts in front taken away again, for perch_machine_read(). */
+/* perch_machine_tracefs() returns a path with the root, perch_machine_read() takes one without. */
 static ssize_t read_tracefs(const struct perch__case *c, const char *name, char *buffer,
 			    size_t size)
 {
@@ -79,7 +78,7 @@ static ssize_t read_tracefs(const struct perch__case *c, const char *name, char 
 	return perch_machine_read(c->machine, path, buffer, size);
 }
 
-/* A kernel that forbids it gives no list of functions either, not even to root. */
+/* A kernel without function tracing refuses the list of functions too, even to root. */
 enum perch__match perch__function_tracing_locked(const struct perch__case *c)
 {
 	char text[16];
@@ -93,7 +92,7 @@ enum perch__match perch__function_tracing_locked(const struct perch__case *c)
 	return got > 0 ? PERCH__NO : PERCH__UNKNOWN;
 }
 
-/* A path as the process that made the call sees it. False: unknown. */
+/* The path as the process passed it. Returns false if unknown. */
 static bool uprobe_path(const struct perch__case *c, char *path, size_t size)
 {
 	if (!c->machine || c->call->from_log || c->call->attr_is_partial || !c->attr.config1)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of the PMU that attr.type names: by its name, by sysfs, and by what PMUs of its
- * kind do. */
+/* Facts of the PMU that attr.type names: from its name, from sysfs, and from its type. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,7 @@ enum {
 	UNCORE = NO_EXCLUDE | ONLY_COUNTS | NO_TASKS,
 };
 
-/* By the start of the name. What is not here may have any trait. */
+/* By prefix of the name. Other PMUs may have any trait. */
 static const struct {
 	const char *prefix;
 	unsigned traits;
@@ -85,7 +84,7 @@ enum perch__match perch__pmu_refuses_tasks(const struct perch__case *c)
 	return has_trait(c, NO_TASKS);
 }
 
-/* PMUs of sysfs that are no cores' own: a machine which has these alone cannot count cycles. */
+/* False for PMUs that cannot count cycles. */
 static bool may_be_core(const struct perch_pmu *pmu)
 {
 	static const char *const others[] = { "software", "tracepoint", "breakpoint", "kprobe",
@@ -149,9 +148,9 @@ enum perch__match perch__pmu_is_core(const struct perch__case *c)
 }
 
 /*
- * The PMU that the event goes to: HARDWARE and HW_CACHE may name one in the upper half of config;
- * else these and RAW go to the cores', on hybrid machines those of the performance cores. NULL:
- * there is none, or it is unknown.
+ * Returns the PMU that the event goes to, NULL if there is none or it is unknown. HARDWARE and
+ * HW_CACHE may name one in the upper half of config. Otherwise they and RAW go to the core PMU, on
+ * hybrid machines that of the performance cores.
  */
 const struct perch_pmu *perch__counting_pmu(const struct perch__case *c)
 {
@@ -188,8 +187,8 @@ enum perch__match perch__core_pmu_is(const struct perch__case *c, const char *pr
 		   : PERCH__UNKNOWN;
 }
 
-/* A PMU without a list of CPUs serves them all; an uncore PMU takes other CPUs and counts on the
- * nearest of its own. */
+/* A PMU without a CPU list serves all CPUs. An uncore PMU accepts other CPUs and counts on one of
+ * its own. */
 enum perch__match perch__pmu_not_on_cpu(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu = perch__counting_pmu(c);
@@ -222,7 +221,7 @@ enum perch__match perch__above_max_precise(const struct perch__case *c)
 	return perch__yes_if(c->attr.precise_ip > most);
 }
 
-/* caps/branches is there where there are branch records, since 5.13. */
+/* caps/branches exists if there are branch records (since 5.13). */
 enum perch__match perch__no_branches(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu;
@@ -255,7 +254,7 @@ enum perch__match perch__pmu_may_trace(const struct perch__case *c)
 		       : PERCH__UNKNOWN;
 }
 
-/* "event=0x1f" or "event=0x1f,umask=2": the number of the first term. -1: none. */
+/* Returns the number of "event=0x1f" or "event=0x1f,umask=2", -1 if there is none. */
 static long long number_of_event(const char *text)
 {
 	long long number;
@@ -263,7 +262,7 @@ static long long number_of_event(const char *text)
 	return sscanf(text, "event=%lli", &number) == 1 ? number : -1;
 }
 
-/* The number of an event that sysfs lists by that name; -1: none. */
+/* Returns the number of the event with that name in sysfs, -1 if there is none. */
 static long long listed_event(const struct perch__case *c, const char *directory, const char *name,
 			      size_t length)
 {
@@ -275,8 +274,7 @@ static long long listed_event(const struct perch__case *c, const char *directory
 	return text ? number_of_event(text) : -1;
 }
 
-/* msr lists in sysfs what this CPU has and refuses everything else; of others a list of names is no
- * list of numbers. */
+/* Only msr lists all its events in sysfs and refuses others. */
 enum perch__match perch__pmu_event_absent(const struct perch__case *c)
 {
 	static const char directory[] = "/sys/bus/event_source/devices/msr/events";
@@ -316,7 +314,7 @@ enum perch__match perch__extended_type_is_core(const struct perch__case *c)
 	return PERCH__NO;
 }
 
-/* Software events and their like go into every group. */
+/* Software events and similar ones can join every group. */
 static bool fits_any_group(const struct perch__case *c, const struct perch_pmu *pmu)
 {
 	static const char *const names[] = { "msr", "uprobe", "kprobe" };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which release first knew what a call asks for. Fields of the attr are in abi's own table. */
+/* The first release with each feature of an open call. Fields and bits of the attr are in the
+ * tables of abi. */
 #include <string.h>
 
 #include "internal.h"
 
-/* The flags argument: no word of the attr, so not in abi's table. */
+/* The flags argument is not in the tables of abi. */
 static const struct {
 	uint64_t bit;
 	const char *since;
@@ -23,12 +24,12 @@ unsigned perch__running_rank(const struct perch__case *c)
 }
 
 struct search {
-	unsigned rank; /* of the newest found so far */
+	unsigned rank; /* of the newest feature found so far */
 	struct perch__feature *feature;
 	bool found;
 };
 
-/* Names and releases come from tables and fit. */
+/* Names and releases are from tables and fit. */
 static void name_feature(struct perch__feature *feature, const char *name, const char *since)
 {
 	memset(feature, 0, sizeof(*feature));
@@ -47,7 +48,7 @@ static void consider(struct search *search, const char *name, const char *since)
 	name_feature(search->feature, name, since);
 }
 
-/* Branch bits count where branches are sampled: the kernel does not look at them otherwise. */
+/* The kernel checks branch bits only when branches are sampled. */
 static void consider_bits(struct search *search, const struct perch_attr *attr)
 {
 	const struct perch_attr_bit *bits;
@@ -69,8 +70,7 @@ static void consider_bits(struct search *search, const struct perch_attr *attr)
 	}
 }
 
-/* A union's word has one name for each use: only the one in use counts, and config1's are for the
- * PMU to judge. */
+/* Only one name of a union counts, and the PMU checks config1. */
 static bool is_checked(const struct perch_attr_field *field)
 {
 	static const char *const skipped[] = { "kprobe_func",  "uprobe_path", "kprobe_addr",
@@ -117,8 +117,7 @@ bool perch__field_beyond(const struct perch_attr *attr, size_t offset,
 	return false;
 }
 
-/* Bits of a release newer than the feature's go with it: what does not know the older does not know
- * them either. */
+/* Bits of newer releases are removed too: a kernel without the older bit does not have them. */
 void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *feature)
 {
 	const struct perch_attr_field *field = perch_attr_get_field(feature->name);

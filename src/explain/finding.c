@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of tables become findings. */
+/* Makes findings from table rows. */
 #include <stdio.h>
 #include <string.h>
 
 #include "finding.h"
 
-/* Facts come from outside, and most hold nothing that a terminal could mind. */
+/* Facts are untrusted text. Most need no cleaning. */
 static size_t clean(char *text)
 {
 	size_t length = 0;
@@ -31,7 +31,7 @@ void perch__expand(const char *sentence, perch__write_placeholder *word, const v
 			sentence = end + 1;
 			continue;
 		}
-		length += !length; /* a brace that is none of ours */
+		length += !length; /* a brace that starts no placeholder */
 		if (length > size - used - 1)
 			length = size - used - 1;
 		memcpy(buffer + used, sentence, length);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel accepts and cannot have been meant: the words of the conditions, the table, and
- * the walk over it. */
+/* The lint rules: predicates of their conditions, the table, and its evaluation. */
 #include <string.h>
 
 #include "finding.h"
 #include "lint.h"
 
 #define SAMPLES(what) (l->a->sample_type & PERCH_SAMPLE_##what)
-/* Nothing is missing from an attr that is known in part. */
+/* False for a partial attr, where 0 may be unknown. */
 #define LACKS(field)	   (!l->partial && !l->a->field)
 #define LACKS_SAMPLE(what) (!l->partial && !SAMPLES(what))
 #define FIELD_BEYOND(size) finds_beyond(l, size)
@@ -23,7 +22,7 @@
 #define CLOCK	   (SOFTWARE(CPU_CLOCK) || SOFTWARE(TASK_CLOCK))
 #define DUMMY	   SOFTWARE(DUMMY)
 #define BPF_OUTPUT SOFTWARE(BPF_OUTPUT)
-/* Records beside samples, whose trailers hold some of what sample_type names. */
+/* Records other than samples: their sample ids also use sample_type. */
 #define RECORDS                                                                               \
 	(l->a->mmap || l->a->comm || l->a->task || l->a->mmap_data || l->a->context_switch || \
 	 l->a->namespaces || l->a->ksymbol || l->a->bpf_event || l->a->cgroup ||              \
@@ -39,7 +38,7 @@
 #define X86 0
 #endif
 
-/* The word of a breakpoint's length is config2 to all others. */
+/* For other events, the same word is config2. */
 static bool finds_beyond(struct perch__lint *l, size_t size)
 {
 	if (!perch__field_beyond(&l->whole, size, &l->beyond))
@@ -107,7 +106,7 @@ static void compose(const struct perch__lint *l, const struct perch__lint_rule *
 	rule->fields(l, field);
 	for (size_t i = 0; i < 4; i++)
 		if (field[i] == l->beyond.name)
-			/* that outlives this call */
+			/* a static string */
 			field[i] = beyond ? beyond->name : NULL;
 	perch__finding_init(finding, rule->cause, field, rule->since);
 	perch__expand(rule->sentence, perch__lint_placeholder, l, message, sizeof(message));

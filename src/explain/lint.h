@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What lint looks at. */
+/* The case of perch_lint(), and its rules. */
 #ifndef PERCH_EXPLAIN_LINT_H
 #define PERCH_EXPLAIN_LINT_H
 
 #include "facts.h"
 
 struct perch__lint {
-	/* the call as the kernel sees it: cut to attr.size */
+	/* the open call as the kernel sees it: cut at attr.size */
 	struct perch__case c;
 	const struct perch_attr *a;   /* c.attr */
-	struct perch_attr whole;      /* as the caller has it */
-	bool partial;		      /* what is zero may be unknown */
-	struct perch__feature beyond; /* the first field behind what the kernel reads */
-	/* bits that the PMU drops, once perch__lint_raw_bits() has said so */
+	struct perch_attr whole;      /* as the caller passed it */
+	bool partial;		      /* 0 may be unknown */
+	struct perch__feature beyond; /* the first field that the kernel does not read */
+	/* bits outside the formats, set by perch__lint_raw_bits() */
 	const char *raw_field; /* "config" */
 	char raw_pmu[64];
 	uint64_t raw_value, raw_bits;
@@ -23,22 +23,22 @@ struct perch__lint_rule {
 	enum perch_cause cause;
 	const char *since;
 	bool (*match)(struct perch__lint *l);
-	/* At fault; fewer than 4: NULL behind the last one. */
+	/* Writes the fields at fault, NULL after the last one. */
 	void (*fields)(const struct perch__lint *l, const char *field[4]);
-	const char *sentence; /* with {facts} */
+	const char *sentence; /* with {placeholders} */
 	const char *remedy;
 };
 
-/* The last has no name. */
+/* The last row has no name. */
 extern const struct perch__lint_rule perch__lint_rules[];
 
-/* A core PMU's event whose config words have bits outside the formats that sysfs lists. False when
- * those are unknown. */
+/* Whether a config field of a core event has bits outside the formats in sysfs. False if unknown.
+ */
 bool perch__lint_raw_bits(struct perch__lint *l);
-/* kernel.nmi_watchdog is 1, which takes a counter of each CPU. */
+/* Whether kernel.nmi_watchdog is 1: it uses a counter of each CPU. */
 bool perch__lint_watchdog(const struct perch__lint *l);
 
-/* Writes the value of a placeholder. False: no such placeholder. */
+/* Writes the value of a placeholder. Returns false if there is no such placeholder. */
 bool perch__lint_placeholder(const void *lint, const char *name, size_t length, char *buffer,
 			     size_t size);
 

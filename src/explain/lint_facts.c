@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lint asks of the machine, and its facts in words. */
+/* Facts for the lint rules, and the values of their placeholders. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* The config words that formats talk of. */
+/* The config fields that formats use. */
 static const char *const words[] = { "config", "config1", "config2", "config3", "config4" };
 #define NR_CONFIG_FIELDS (sizeof(words) / sizeof(*words))
 
@@ -20,7 +20,7 @@ struct masks {
 	bool any;
 };
 
-/* "0-7,21": both ends belong to it. Nonsense ends the list. */
+/* Parses "0-7,21", with inclusive ranges. Stops at invalid text. */
 static uint64_t bits_of(const char *text)
 {
 	uint64_t mask = 0;
@@ -77,7 +77,7 @@ static void read_formats(const struct perch__lint *l, const char *pmu, struct ma
 	closedir(directory);
 }
 
-/* PERCH_TYPE_RAW is the cores' own PMU, where there is one. */
+/* PERCH_TYPE_RAW is the core PMU, if there is one. */
 static const struct perch_pmu *pmu_of(const struct perch__lint *l)
 {
 	const struct perch_pmu *pmus, *found = NULL;
@@ -89,7 +89,7 @@ static const struct perch_pmu *pmu_of(const struct perch__lint *l)
 		if (!pmus[i].core || (l->a->type != PERCH_TYPE_RAW && pmus[i].type != l->a->type))
 			continue;
 		if (found)
-			/* cores of two kinds: whose formats hold depends on the CPU */
+			/* hybrid: the formats depend on the CPU */
 			return NULL;
 		found = &pmus[i];
 	}
@@ -130,7 +130,7 @@ bool perch__lint_watchdog(const struct perch__lint *l)
 	       value == 1;
 }
 
-/* ---- In words ---- */
+/* ---- Placeholders ---- */
 
 static const char *event_kind(const struct perch__lint *l)
 {

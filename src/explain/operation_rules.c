@@ -113,7 +113,7 @@ static enum perch__match read_is_short(const struct perch__operation_case *o)
 #define END { NULL, PERCH_CAUSE_NONE, 0, { NULL }, NULL, NULL, false, NULL, NULL }
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
 	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, false, sentence, remedy },
-#define FALLBACK(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
+#define FALLBACK(name, cause, errnum, fields, since, condition, sentence, remedy)                 \
 	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, true, sentence, remedy },
 /* clang-format on */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words that the rules' conditions and mends are made of. `c` is the case. */
+/* Predicates for the conditions and fixes of the rules. `c` is the case. */
 #ifndef PERCH_EXPLAIN_VOCABULARY_H
 #define PERCH_EXPLAIN_VOCABULARY_H
 
@@ -8,12 +8,12 @@
 
 #include "facts.h"
 
-/* ---- Fits ---- */
+/* ---- Matches ---- */
 #define YES_IF(condition)     ((condition) ? PERCH__YES : PERCH__NO)
 #define UNKNOWN_IF(condition) ((condition) ? PERCH__UNKNOWN : PERCH__NO)
-/* The cheap part of a condition decides whether its facts are looked up. */
+/* The condition is cheap: the match, which may read facts, is evaluated only if it is true. */
 #define IF(condition, match) ((condition) ? (match) : PERCH__NO)
-/* The second is not asked where the first settles it: what costs more stands there. */
+/* The second operand is not evaluated if the first one decides: put the expensive one second. */
 #define AND(a, b)				   SHORT_CIRCUIT(PERCH__NO, perch__and, a, b, __COUNTER__)
 #define OR(a, b)				   SHORT_CIRCUIT(PERCH__YES, perch__or, a, b, __COUNTER__)
 #define SHORT_CIRCUIT(settled, join, a, b, number) SHORT_CIRCUIT_NAMED(settled, join, a, b, number)
@@ -23,17 +23,17 @@
 		first_##number == (settled) ? first_##number : join(first_##number, b); \
 	})
 #define AT_MOST_UNKNOWN(match) perch__and(PERCH__UNKNOWN, match)
-/* What a log leaves out counts as zero, and may have been anything. */
+/* For conditions that a field is 0: in a partial attr it may be unknown. */
 #define YES_IF_ZERO(condition) \
 	((condition) ? c->call->attr_is_partial ? PERCH__UNKNOWN : PERCH__YES : PERCH__NO)
-/* The errno is part of the proof: the rule says nothing of calls that were refused with another. */
+/* The errno is part of the proof: the rule does not match other errnos. */
 #define ERRNO_IS(number) (c->errnum == (number))
 
 #ifndef ENOTSUPP
-#define ENOTSUPP 524 /* meant for the kernel alone, and yet let out */
+#define ENOTSUPP 524 /* internal to the kernel, but returned to user space */
 #endif
 
-/* ---- The call ---- */
+/* ---- The open call ---- */
 #define FLAGS(bits)	     (c->flags & (bits))
 #define IN_GROUP	     (c->group_fd >= 0 && !FLAGS(PERCH_FLAG_FD_NO_GROUP))
 #define REDIRECTS_OUTPUT     (c->group_fd >= 0 && FLAGS(PERCH_FLAG_FD_OUTPUT))
@@ -51,7 +51,7 @@
 #define SOFTWARE      (c->attr.type == PERCH_TYPE_SOFTWARE)
 #define TRACEPOINT    (c->attr.type == PERCH_TYPE_TRACEPOINT)
 #define BREAKPOINT    (c->attr.type == PERCH_TYPE_BREAKPOINT)
-#define DYNAMIC_PMU   (c->attr.type >= PERCH_TYPE_MAX) /* its number is in sysfs */
+#define DYNAMIC_PMU   (c->attr.type >= PERCH_TYPE_MAX) /* the type is in sysfs */
 #define GENERIC	      (c->attr.type == PERCH_TYPE_HARDWARE || c->attr.type == PERCH_TYPE_HW_CACHE)
 #define HARDWARE      (GENERIC || c->attr.type == PERCH_TYPE_RAW)
 #define MAY_BE_CORE   (HARDWARE || DYNAMIC_PMU)
@@ -66,7 +66,7 @@
 	(NMI_SAFE_CLOCK || c->attr.clockid == CLOCK_REALTIME || \
 	 c->attr.clockid == CLOCK_BOOTTIME || c->attr.clockid == CLOCK_TAI)
 #define KERNEL_BRANCHES ((unsigned)(PERCH_SAMPLE_BRANCH_KERNEL | PERCH_SAMPLE_BRANCH_HV))
-/* Where branch_sample_type names no privilege, the event's own exclude bits do. */
+/* Without a privilege level in branch_sample_type, the exclude bits of the event set it. */
 #define BRANCHES_FOLLOW_EXCLUDES \
 	(SAMPLES(BRANCH_STACK) && !(c->attr.branch_sample_type & PERCH_SAMPLE_BRANCH_PLM_ALL))
 
@@ -74,14 +74,14 @@
 	(c->attr.branch_sample_type & \
 	 ~(uint64_t)(PERCH_SAMPLE_BRANCH_PLM_ALL | PERCH_SAMPLE_BRANCH_ANY))
 
-/* ---- Architectures: where the program runs is where the refusal is explained ---- */
+/* ---- Architectures: the refusal is explained on the machine where it happened ---- */
 #if defined(__x86_64__) || defined(__i386__)
 #define X86 1
 #else
 #define X86 0
 #endif
 #if defined(__x86_64__)
-#define NO_REGS_BITS UINT64_C(0xff00f000) /* DS, ES, FS, GS, and what is between R15 and XMM0 */
+#define NO_REGS_BITS UINT64_C(0xff00f000) /* DS, ES, FS, GS, and those between R15 and XMM0 */
 #elif defined(__i386__)
 #define NO_REGS_BITS UINT64_C(0xffff0000)
 #elif defined(__aarch64__)
@@ -92,9 +92,9 @@
 #define BAD_REGS(mask) ((mask) ? YES_IF((mask)&NO_REGS_BITS) : YES_IF_ZERO(true))
 #define FIX_REGS(mask) (mask) = (mask) & ~NO_REGS_BITS ? (mask) & ~NO_REGS_BITS : 1
 
-/* ---- Facts that many ask for ---- */
+/* ---- Facts that several rules use ---- */
 #define NEEDS_PRIVILEGE_ABOVE(level) AND(perch__paranoid_above(c, level), perch__unprivileged(c))
-/* Of such a PMU the kernel's side cannot be left out: that is no way around its privilege. */
+/* exclude_kernel is no way around the privilege of such a PMU. */
 #define CANNOT_EXCLUDE_KERNEL (DYNAMIC_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
 #define CANNOT_PTRACE	      AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
 #define IS_UPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "uprobe"))
@@ -104,7 +104,7 @@
 	(TRACEPOINT && c->attr.config == 1) /* ftrace:function has the same id on every kernel */
 #define IS_ARM_CORE OR(perch__core_pmu_is(c, "arm"), perch__core_pmu_is(c, "apple"))
 #define IS_CORE	    IF(MAY_BE_CORE, perch__pmu_is_core(c))
-/* An address at or above the end of user space, which five levels of page tables (la57) move up. */
+/* An address above user space, whose end is higher with five-level page tables (la57). */
 #if defined(__x86_64__)
 #define USER_END UINT64_C(0x7ffffffff000)
 #define IS_KERNEL_ADDRESS(address) \
@@ -124,13 +124,13 @@
 	((c->attr.config & 0xff) >= PERCH_COUNT_HW_CACHE_MAX ||         \
 	 (c->attr.config >> 8 & 0xff) >= PERCH_COUNT_HW_CACHE_OP_MAX || \
 	 (c->attr.config >> 16 & 0xff) >= PERCH_COUNT_HW_CACHE_RESULT_MAX)
-/* A leader that is no trace unit: only those are of types beyond the kernel's own. */
+/* The leader is not an AUX event: those have dynamic types. */
 #define NO_AUX_LEADER                                                \
 	(!IN_GROUP || LEADER_IS(LEADER->attr->type < PERCH_TYPE_MAX) \
 		 ? PERCH__YES                                        \
 		 : UNKNOWN_IF(ERRNO_IS(EINVAL)))
 
-/* ---- Mends of more than one line ---- */
+/* ---- Fixes with several statements ---- */
 #define CLEAR_EXCLUDES                                                       \
 	c->attr.exclude_user = c->attr.exclude_kernel = c->attr.exclude_hv = \
 		c->attr.exclude_idle = c->attr.exclude_host = c->attr.exclude_guest = 0
@@ -141,11 +141,11 @@
 			c->attr.clockid = LEADER->attr->clockid;         \
 		}                                                        \
 	}
-/* What perf itself may answer EPERM to: without it a filter, or a module's program, is all that is
- * left. */
+/* Events for which perf itself returns EPERM. For others, only a filter or a security module does.
+ */
 #define PERF_MAY_RETURN_EPERM (TRACEPOINT || BREAKPOINT || SAMPLES(REGS_INTR) || DYNAMIC_PMU)
 
-/* Which clock the leader has is not known, and can be tried. */
+/* The clock of the leader is unknown, and each clock can be tried. */
 #define LEADER_CLOCK_MAY_BE(clock)                            \
 	UNKNOWN_IF(ERRNO_IS(EINVAL) && IN_GROUP && !LEADER && \
 		   !(c->attr.use_clockid && c->attr.clockid == (clock)))

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of refusals: each row of rules.def becomes two functions, then a struct perch__rule. */
+/* The table of rules: each row of rules.def becomes two functions and a struct perch__rule. */
 #include <errno.h>
 #include <string.h>
 
 #include "rules.h"
 #include "predicates.h"
 
-/* A log may have left the whole attr out: then its fields are no proof, for what is not told counts
- * as zero. */
+/* Without an attr (a log may not have it), fields of the attr prove nothing. */
 static enum perch__match unknown_if_partial(enum perch__match match, const char *fields)
 {
 	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
@@ -21,7 +20,7 @@ static enum perch__match unknown_if_partial(enum perch__match match, const char 
 	return PERCH__UNKNOWN;
 }
 
-/* Releases are copied into findings as they are. */
+/* Releases must fit into perch_finding.since. */
 enum { SINCE_SIZE = sizeof(((struct perch_finding *)NULL)->since) };
 
 #define NO_FIX
@@ -43,7 +42,7 @@ enum { SINCE_SIZE = sizeof(((struct perch_finding *)NULL)->since) };
 #include "rules.def"
 #undef RULE
 
-/* The function of a mend, or NULL for none. */
+/* The function of a fix, or NULL for NO_FIX. */
 #define FIRST_OF(first, ...) first
 #define FIX_OF(name, ...)    FIRST_OF(__VA_OPT__(fix_##name, ) NULL, )
 /* clang-format off */
