@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perch's words against the system's own header, and attrs out of the bytes of both endians. */
+/* The constants and structs of perch/abi.h against the header of the system, and attrs in both byte
+ * orders. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -15,7 +16,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Each pair is compared when the program runs, so that a failure names what differs. */
+/* Pairs are compared at run time: a failure then has the name of the constant. */
 struct pair {
 	const char *name;
 	uint64_t ours, theirs;
@@ -37,7 +38,7 @@ static void compare(const struct pair *pairs, size_t nr)
 				 (unsigned long long)pairs[i].theirs);
 }
 
-static void test_events(void **state)
+static void event_constants_match(void **state)
 {
 	static const struct pair pairs[] = {
 		P(TYPE_HARDWARE),
@@ -99,7 +100,7 @@ static void test_events(void **state)
 	compare(pairs, NR(pairs));
 }
 
-static void test_sample_bits(void **state)
+static void sample_constants_match(void **state)
 {
 	static const struct pair pairs[] = {
 		P(SAMPLE_IP),
@@ -155,7 +156,7 @@ static void test_sample_bits(void **state)
 	compare(pairs, NR(pairs));
 }
 
-static void test_branches(void **state)
+static void branch_constants_match(void **state)
 {
 #define BRANCH(name) P(SAMPLE_BRANCH_##name), P(SAMPLE_BRANCH_##name##_SHIFT)
 	static const struct pair pairs[] = {
@@ -227,7 +228,7 @@ static void test_branches(void **state)
 	assert_int_equal(sizeof(struct perch_branch_entry), sizeof(struct perf_branch_entry));
 }
 
-static void test_memory(void **state)
+static void memory_constants_match(void **state)
 {
 	static const struct pair pairs[] = {
 		P(MEM_OP_NA),
@@ -313,7 +314,7 @@ static void test_memory(void **state)
 			 offsetof(union perf_sample_weight, var3_w));
 }
 
-static void test_calls(void **state)
+static void ioctls_and_flags_match(void **state)
 {
 	static const struct pair pairs[] = {
 		IOC(ENABLE),	    IOC(DISABLE),	 IOC(REFRESH),	    IOC(RESET),
@@ -330,7 +331,7 @@ static void test_calls(void **state)
 			 offsetof(struct perf_event_query_bpf, prog_cnt));
 }
 
-static void test_records(void **state)
+static void record_constants_match(void **state)
 {
 	static const struct pair pairs[] = {
 		P(RECORD_MMAP),
@@ -421,7 +422,7 @@ static void test_records(void **state)
 #define ATTR(member) AT(perch_attr, perf_event_attr, member)
 #define PAGE(member) AT(perch_mmap_page, perf_event_mmap_page, member)
 
-static void test_layout(void **state)
+static void struct_layouts_match(void **state)
 {
 	static const struct pair pairs[] = {
 		P(ATTR_SIZE_VER0),
@@ -497,25 +498,25 @@ static void test_layout(void **state)
 }
 
 /* Sets one bit-field in both structs and compares the bytes. */
-#define SAME_BIT(member, value)                                                       \
-	do {                                                                          \
-		union {                                                               \
-			struct perch_attr attr;                                       \
-			unsigned char byte[sizeof(struct perch_attr)];                \
-		} ours;                                                               \
-		struct perf_event_attr theirs;                                        \
-		memset(&ours, 0, sizeof(ours));                                       \
-		memset(&theirs, 0, sizeof(theirs));                                   \
-		ours.attr.member = value;                                             \
-		theirs.member = value;                                                \
-		if (memcmp(ours.byte, &theirs, sizeof(theirs)))                       \
-			fail_msg(#member " is not where the system's header has it"); \
-		field = perch_attr_get_field(#member);                                \
-		assert_non_null(field);                                               \
-		assert_int_equal(perch_attr_get(&ours.attr, field), value);           \
+#define SAME_BIT(member, value)                                                     \
+	do {                                                                        \
+		union {                                                             \
+			struct perch_attr attr;                                     \
+			unsigned char byte[sizeof(struct perch_attr)];              \
+		} ours;                                                             \
+		struct perf_event_attr theirs;                                      \
+		memset(&ours, 0, sizeof(ours));                                     \
+		memset(&theirs, 0, sizeof(theirs));                                 \
+		ours.attr.member = value;                                           \
+		theirs.member = value;                                              \
+		if (memcmp(ours.byte, &theirs, sizeof(theirs)))                     \
+			fail_msg(#member " differs from the header of the system"); \
+		field = perch_attr_get_field(#member);                              \
+		assert_non_null(field);                                             \
+		assert_int_equal(perch_attr_get(&ours.attr, field), value);         \
 	} while (0)
 
-static void test_bits(void **state)
+static void bit_fields_match(void **state)
 {
 	const struct perch_attr_field *field;
 
@@ -559,7 +560,7 @@ static void test_bits(void **state)
 	SAME_BIT(sigtrap, 1);
 }
 
-static void test_fields(void **state)
+static void field_table_is_complete(void **state)
 {
 	const struct perch_attr_field *field;
 	uint64_t covered = 0;
@@ -591,7 +592,7 @@ static void test_fields(void **state)
 }
 
 /*
- * One attr as the two kinds of machine write it: type 1, config 2, freq 1000, sample_type
+ * One attr in both byte orders: type 1, config 2, freq 1000, sample_type
  * IP|TID|TIME, read_format ID, bits disabled, mmap, freq, precise_ip 1, mmap2, cgroup,
  * defer_output; wakeup 7, bp_type 3, addr 0x1122334455667788, len 8, stack 4096, clockid -1,
  * max_stack 127, aux_start_paused and aux_resume, config4 9.
@@ -611,7 +612,7 @@ static const unsigned char big[PERCH_ATTR_SIZE_VER9] = {
 	[109] = 127, [116] = 0xa0, [143] = 9,
 };
 
-/* Every known bit of a word is in the table once; the order is that of printing. */
+/* The table has every bit of a field once, in the order of printing. */
 static void check_bits(const char *field, uint64_t all)
 {
 	const struct perch_attr_bit *bits;
@@ -631,10 +632,10 @@ static void check_bits(const char *field, uint64_t all)
 		fail_msg("%s: %#llx", field, (unsigned long long)(seen ^ all));
 }
 
-static void test_named_bits(void **state)
+static void bit_tables_are_complete(void **state)
 {
 	const struct perch_attr_bit *bits;
-	size_t nr, known = 0;
+	size_t nr, found = 0;
 
 	(void)state;
 	check_bits("sample_type", PERCH_SAMPLE_MAX - 1);
@@ -643,17 +644,17 @@ static void test_named_bits(void **state)
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++) {
 		assert_non_null(perch_attr_get_field(bits[i].field));
-		known += !strcmp(bits[i].name, "CGROUP") && bits[i].bit == PERCH_SAMPLE_CGROUP &&
+		found += !strcmp(bits[i].name, "CGROUP") && bits[i].bit == PERCH_SAMPLE_CGROUP &&
 			 !strcmp(bits[i].since, "5.7");
-		known += !strcmp(bits[i].name, "LOST") && bits[i].bit == PERCH_FORMAT_LOST &&
+		found += !strcmp(bits[i].name, "LOST") && bits[i].bit == PERCH_FORMAT_LOST &&
 			 !strcmp(bits[i].since, "6.0");
-		known += !strcmp(bits[i].name, "COUNTERS") &&
+		found += !strcmp(bits[i].name, "COUNTERS") &&
 			 bits[i].bit == PERCH_SAMPLE_BRANCH_COUNTERS;
 	}
-	assert_int_equal(known, 3);
+	assert_int_equal(found, 3);
 }
 
-static void test_parts(void **state)
+static void attr_splits_into_parts(void **state)
 {
 	const struct perch_attr attr = {
 		.type = 1,
@@ -694,7 +695,7 @@ static void test_parts(void **state)
 			PERCH_ATTR_PARTS_MAX);
 }
 
-static void test_ranks(void **state)
+static void releases_have_an_order(void **state)
 {
 	(void)state;
 	assert_int_equal(perch_release_rank(""), 0);
@@ -738,7 +739,7 @@ static void check_attr(const struct perch_attr *attr)
 	assert_int_equal(attr->config4, 9);
 }
 
-static void test_both_endians(void **state)
+static void reads_both_byte_orders(void **state)
 {
 	bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	struct perch_attr attr;
@@ -748,13 +749,13 @@ static void test_both_endians(void **state)
 	check_attr(&attr);
 	assert_int_equal(perch_attr_from_bytes(&attr, big, sizeof(big), !here_big), 0);
 	check_attr(&attr);
-	/* the bits as a C compiler for this machine lays them out */
+	/* the bit-fields have the layout of the compiler */
 	assert_int_equal(perch_attr_from_bytes(&attr, here_big ? big : little, sizeof(attr), false),
 			 0);
 	assert_memory_equal(&attr, here_big ? big : little, sizeof(attr));
 }
 
-static void test_other_sizes(void **state)
+static void reads_other_attr_sizes(void **state)
 {
 	unsigned char longer[PERCH_ATTR_SIZE_VER9 + 24] = { 0 };
 	struct perch_attr attr;
@@ -779,13 +780,20 @@ static void test_other_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_events),	     cmocka_unit_test(test_sample_bits),
-		cmocka_unit_test(test_branches),     cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_calls),	     cmocka_unit_test(test_records),
-		cmocka_unit_test(test_layout),	     cmocka_unit_test(test_bits),
-		cmocka_unit_test(test_named_bits),   cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_ranks),	     cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_both_endians), cmocka_unit_test(test_other_sizes),
+		cmocka_unit_test(event_constants_match),
+		cmocka_unit_test(sample_constants_match),
+		cmocka_unit_test(branch_constants_match),
+		cmocka_unit_test(memory_constants_match),
+		cmocka_unit_test(ioctls_and_flags_match),
+		cmocka_unit_test(record_constants_match),
+		cmocka_unit_test(struct_layouts_match),
+		cmocka_unit_test(bit_fields_match),
+		cmocka_unit_test(bit_tables_are_complete),
+		cmocka_unit_test(attr_splits_into_parts),
+		cmocka_unit_test(releases_have_an_order),
+		cmocka_unit_test(field_table_is_complete),
+		cmocka_unit_test(reads_both_byte_orders),
+		cmocka_unit_test(reads_other_attr_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void grows_in_few_steps(void **state)
 	free(items);
 }
 
-static void keeps_a_capacity_that_suffices(void **state)
+static void keeps_a_sufficient_capacity(void **state)
 {
 	char *bytes = NULL;
 	unsigned int capacity = 0;
@@ -145,7 +145,7 @@ int test_base_array(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(appends_zeroed_items),
 		cmocka_unit_test(grows_in_few_steps),
-		cmocka_unit_test(keeps_a_capacity_that_suffices),
+		cmocka_unit_test(keeps_a_sufficient_capacity),
 		cmocka_unit_test(stops_at_the_maximum),
 		cmocka_unit_test(refuses_sizes_that_overflow),
 		cmocka_unit_test(zeroes_new_items_only),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ELF reader: notes, build ids, and images that are cut or damaged. */
+/* The ELF reader: notes, build ids, and truncated or corrupt images. */
 #define _GNU_SOURCE
 #include <byteswap.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ struct note {
 		}                      \
 	}
 
-/* One segment of code and one of two notes, of which the second is a build id of 5 bytes. */
+/* One code segment, and one segment of two notes; the second is a build id of 5 bytes. */
 struct image {
 	Elf64_Ehdr header;
 	Elf64_Phdr segment[2];
@@ -91,7 +91,7 @@ static void reads_images_and_files(void **state)
 	assert_int_equal(perch__elf_init_file(&elf, fd), -EBADF);
 }
 
-static void refuses_what_is_not_elf(void **state)
+static void refuses_other_files(void **state)
 {
 	struct image image = make_image();
 	struct perch__elf elf;
@@ -128,7 +128,7 @@ static void ignores_segments_beyond_the_file(void **state)
 	assert_int_equal(perch__elf_build_id(&elf, build_id), 0);
 	assert_false(perch__elf_find_offset(&elf, 0x1010, true, &offset));
 	perch__elf_clear(&elf);
-	image.header.e_shoff = sizeof(image); /* a table of sections that is not there */
+	image.header.e_shoff = sizeof(image); /* the section table is beyond the end */
 	image.header.e_shentsize = sizeof(Elf64_Shdr);
 	image.header.e_shnum = 1;
 	assert_int_equal(perch__elf_init_image(&elf, &image, sizeof(image)), 0);
@@ -159,7 +159,7 @@ static void finds_the_build_id_among_notes(void **state)
 	assert_int_equal(build_id[4], 5);
 }
 
-static void stops_at_a_note_that_exceeds_the_bytes(void **state)
+static void stops_at_a_truncated_note(void **state)
 {
 	struct note notes[] = { NOTE(1, 1), NOTE(2, 2) };
 	struct perch__elf_note note;
@@ -187,10 +187,10 @@ int test_base_elf(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_images_and_files),
-		cmocka_unit_test(refuses_what_is_not_elf),
+		cmocka_unit_test(refuses_other_files),
 		cmocka_unit_test(ignores_segments_beyond_the_file),
 		cmocka_unit_test(finds_the_build_id_among_notes),
-		cmocka_unit_test(stops_at_a_note_that_exceeds_the_bytes),
+		cmocka_unit_test(stops_at_a_truncated_note),
 	};
 
 	return cmocka_run_group_tests_name("base/elf.h", tests, NULL, NULL);

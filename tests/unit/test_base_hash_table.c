@@ -23,7 +23,7 @@ static void make_keys(void)
 		key_of[i] = (uint64_t)i * i * 4096 + i;
 }
 
-static void finds_what_was_added(void **state)
+static void finds_added_items(void **state)
 {
 	struct perch__hash_table table = { .seed = perch__hash_seed(&table) };
 	(void)state;
@@ -61,13 +61,13 @@ static void distinguishes_equal_hashes(void **state)
 	perch__hash_clear(&table);
 }
 
-static void keeps_others_after_a_removal(void **state)
+static void keeps_other_items_after_a_removal(void **state)
 {
 	struct perch__hash_table table = { 0 };
 	(void)state;
 
 	make_keys();
-	/* few different hashes, some at the table's end: long clusters that wrap around */
+	/* few distinct hashes at the end of the table make long clusters that wrap around */
 	for (uint32_t i = 0; i < 1000; i++)
 		assert_int_equal(perch__hash_add(&table, UINT64_MAX - i % 7, i), 0);
 	for (uint32_t i = 0; i < 1000; i += 3)
@@ -100,31 +100,30 @@ static void reserves_once(void **state)
 	perch__hash_clear(&table);
 }
 
-/* Of sequences as files have them, no slot of 256 gets many more than its share. */
-static void check_distribution(uint64_t (*hash_of)(uint64_t seed, uint64_t number),
-			       unsigned int shift)
+/* Sequential numbers must fill 256 slots evenly. */
+static void check_distribution(uint64_t (*hash)(uint64_t seed, uint64_t number), unsigned int shift)
 {
 	unsigned int count[256] = { 0 };
 
 	for (uint64_t i = 0; i < 256 * 64; i++)
-		count[hash_of(0x1234567, i << shift) & 255]++;
+		count[hash(0x1234567, i << shift) & 255]++;
 	for (int i = 0; i < 256; i++) {
 		assert_true(count[i] > 16);
 		assert_true(count[i] < 160);
 	}
 }
 
-static uint64_t of_first(uint64_t seed, uint64_t number)
+static uint64_t hash_first(uint64_t seed, uint64_t number)
 {
 	return perch__hash_pair(seed, number, 5);
 }
 
-static uint64_t of_second(uint64_t seed, uint64_t number)
+static uint64_t hash_second(uint64_t seed, uint64_t number)
 {
 	return perch__hash_pair(seed, 5, number);
 }
 
-static uint64_t of_bytes(uint64_t seed, uint64_t number)
+static uint64_t hash_number(uint64_t seed, uint64_t number)
 {
 	return perch__hash_bytes(seed, &number, sizeof(number));
 }
@@ -134,9 +133,9 @@ static void distributes_sequences_evenly(void **state)
 	(void)state;
 	for (unsigned int shift = 0; shift <= 48; shift += 4) {
 		check_distribution(perch__hash_integer, shift);
-		check_distribution(of_first, shift);
-		check_distribution(of_second, shift);
-		check_distribution(of_bytes, shift);
+		check_distribution(hash_first, shift);
+		check_distribution(hash_second, shift);
+		check_distribution(hash_number, shift);
 	}
 }
 
@@ -166,9 +165,9 @@ static void hashes_depend_on_every_byte_and_the_seed(void **state)
 int test_base_hash_table(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_was_added),
+		cmocka_unit_test(finds_added_items),
 		cmocka_unit_test(distinguishes_equal_hashes),
-		cmocka_unit_test(keeps_others_after_a_removal),
+		cmocka_unit_test(keeps_other_items_after_a_removal),
 		cmocka_unit_test(reserves_once),
 		cmocka_unit_test(distributes_sequences_evenly),
 		cmocka_unit_test(hashes_depend_on_every_byte_and_the_seed),

@@ -60,7 +60,7 @@ static void check_invalid(const char *text, size_t length)
 	assert_int_equal(character.size, 1);
 }
 
-static void refuses_what_is_not_utf8(void **state)
+static void refuses_invalid_utf8(void **state)
 {
 	(void)state;
 	check_invalid("\x80", 1);
@@ -75,7 +75,7 @@ static void refuses_what_is_not_utf8(void **state)
 	check_invalid("\xf5\x80\x80\x80", 4);
 	check_invalid("\xff", 1);
 	check_invalid("\xe2(\xa1", 3);
-	check_invalid("\xf0\x9f\x90", 3); /* cut off */
+	check_invalid("\xf0\x9f\x90", 3); /* truncated */
 	check_invalid("\xe2\x82\xac", 2);
 	check_invalid("\xc3", 1);
 }
@@ -85,7 +85,7 @@ int test_base_text(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decodes_characters),
 		cmocka_unit_test(marks_characters_that_are_not_printable),
-		cmocka_unit_test(refuses_what_is_not_utf8),
+		cmocka_unit_test(refuses_invalid_utf8),
 	};
 
 	return cmocka_run_group_tests_name("base/text.h", tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 #include <perch/error.h>
 
-static void set_fills_and_clears(void **state)
+static void sets_and_clears_all_members(void **state)
 {
 	struct perch_error err;
 
@@ -28,7 +28,7 @@ static void set_fills_and_clears(void **state)
 	assert_string_equal(err.remedy, "");
 }
 
-static void null_is_fine(void **state)
+static void accepts_null(void **state)
 {
 	(void)state;
 	assert_int_equal(perch_error_set(NULL, EINVAL, PERCH_ERROR_USAGE, "%s", "x"), -EINVAL);
@@ -37,7 +37,7 @@ static void null_is_fine(void **state)
 	perch_error_prefix(NULL, "a: ");
 }
 
-static void arguments_may_be_the_error_itself(void **state)
+static void accepts_its_own_texts_as_arguments(void **state)
 {
 	struct perch_error err;
 
@@ -49,7 +49,7 @@ static void arguments_may_be_the_error_itself(void **state)
 	assert_string_equal(err.message, "outer: inner/outer: inner");
 }
 
-static void too_long_is_cut(void **state)
+static void truncates_long_texts(void **state)
 {
 	struct perch_error err;
 	char text[2000];
@@ -68,15 +68,15 @@ static void too_long_is_cut(void **state)
 	assert_int_equal(strlen(err.since), sizeof(err.since) - 1);
 }
 
-static void assert_clean(const char *src, const char *wanted)
+static void assert_clean(const char *src, const char *expected)
 {
 	char dst[64];
 
-	assert_int_equal(perch_clean_text(dst, sizeof(dst), src), strlen(wanted));
-	assert_string_equal(dst, wanted);
+	assert_int_equal(perch_clean_text(dst, sizeof(dst), src), strlen(expected));
+	assert_string_equal(dst, expected);
 }
 
-static void controls_are_replaced(void **state)
+static void replaces_control_characters(void **state)
 {
 	(void)state;
 	assert_clean("plain text", "plain text");
@@ -85,22 +85,22 @@ static void controls_are_replaced(void **state)
 		     "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
 	assert_clean("\xc2\x9b"
 		     "31m",
-		     "?31m"); /* C1's own escape */
+		     "?31m"); /* the escape character of C1 */
 	assert_clean("\xc2\xa0", "\xc2\xa0");
-	assert_clean("\xff\xc0\x80x", "???x");	  /* no UTF-8; an overlong NUL */
+	assert_clean("\xff\xc0\x80x", "???x");	  /* not UTF-8; an overlong NUL */
 	assert_clean("\xe0\x80\x80", "???");	  /* overlong */
 	assert_clean("\xed\xa0\x80", "???");	  /* a surrogate */
 	assert_clean("\xf4\x90\x80\x80", "????"); /* beyond U+10FFFF */
-	/* breaks a line, reorders it */
+	/* these break or reorder a line */
 	assert_clean("a\xe2\x80\xa8"
 		     "b\xe2\x80\xae"
 		     "c\xe2\x81\xa6",
 		     "a?b?c?");
-	assert_clean("end\xe2\x82", "end??"); /* cut off */
+	assert_clean("end\xe2\x82", "end??"); /* truncated */
 	assert_clean("", "");
 }
 
-static void characters_are_never_halved(void **state)
+static void truncates_only_whole_characters(void **state)
 {
 	char dst[4];
 
@@ -114,7 +114,7 @@ static void characters_are_never_halved(void **state)
 	assert_int_equal(dst[0], 'x');
 }
 
-static void printed_as_sentences(void **state)
+static void prints_sentences(void **state)
 {
 	struct perch_error err;
 	char *text = NULL;
@@ -133,7 +133,7 @@ static void printed_as_sentences(void **state)
 	free(text);
 }
 
-static void every_cause_has_a_slug(void **state)
+static void every_kind_has_a_slug(void **state)
 {
 	(void)state;
 	for (int i = 0; i < PERCH_ERROR_MAX; i++) {
@@ -150,14 +150,14 @@ static void every_cause_has_a_slug(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(set_fills_and_clears),
-		cmocka_unit_test(null_is_fine),
-		cmocka_unit_test(arguments_may_be_the_error_itself),
-		cmocka_unit_test(too_long_is_cut),
-		cmocka_unit_test(controls_are_replaced),
-		cmocka_unit_test(characters_are_never_halved),
-		cmocka_unit_test(printed_as_sentences),
-		cmocka_unit_test(every_cause_has_a_slug),
+		cmocka_unit_test(sets_and_clears_all_members),
+		cmocka_unit_test(accepts_null),
+		cmocka_unit_test(accepts_its_own_texts_as_arguments),
+		cmocka_unit_test(truncates_long_texts),
+		cmocka_unit_test(replaces_control_characters),
+		cmocka_unit_test(truncates_only_whole_characters),
+		cmocka_unit_test(prints_sentences),
+		cmocka_unit_test(every_kind_has_a_slug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

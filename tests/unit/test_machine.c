@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A machine that is not here, described by a folder tree and a table of calls. */
+/* A machine that a directory tree and a table of system calls describe. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -70,7 +70,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void test_release(void **state)
+static void reads_release(void **state)
 {
 	struct perch_release release;
 
@@ -82,7 +82,7 @@ static void test_release(void **state)
 	assert_string_equal(release.text, "7.2.3-fancy");
 }
 
-static void test_sysctls(void **state)
+static void reads_sysctls(void **state)
 {
 	struct perch_error err;
 	long value = 0;
@@ -102,7 +102,7 @@ static void test_sysctls(void **state)
 		assert_true(!strncmp(perch_sysctl_name(i), "kernel.", 7));
 }
 
-static void test_rights(void **state)
+static void reads_capabilities_and_limits(void **state)
 {
 	struct perch_limits limits;
 	uint64_t effective;
@@ -118,7 +118,7 @@ static void test_rights(void **state)
 	assert_int_equal(limits.page_bytes, sysconf(_SC_PAGESIZE));
 }
 
-static void test_cpus(void **state)
+static void reads_cpus(void **state)
 {
 	const struct perch_cpus *cpus;
 	size_t nr;
@@ -131,7 +131,7 @@ static void test_cpus(void **state)
 	assert_int_equal(nr, 8);
 }
 
-static void test_cpu_lists(void **state)
+static void parses_cpu_lists(void **state)
 {
 	static const char *const bad[] = {
 		"",	 ",", "1,", "-1",      "1-",	      "3-2",
@@ -155,7 +155,7 @@ static void test_cpu_lists(void **state)
 	}
 }
 
-static void test_pmus(void **state)
+static void reads_pmus(void **state)
 {
 	const struct perch_pmu *pmus;
 	size_t nr;
@@ -178,49 +178,49 @@ static void test_pmus(void **state)
 	assert_null(perch_machine_pmu(made, "nothing"));
 }
 
-static void test_places(void **state)
+static void reads_cpu_topology(void **state)
 {
-	struct perch_cpu_topology place;
+	struct perch_cpu_topology topology;
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_machine_cpu_topology(made, 0, &place, &err), 0);
-	assert_int_equal(place.cpu, 0);
-	assert_int_equal(place.core, 4);
-	assert_int_equal(place.die, 1);
-	assert_int_equal(place.socket, 2);
-	assert_int_equal(place.node, 17);
-	assert_int_equal(perch_machine_cpu_topology(made, 5, &place, &err), 0);
-	assert_int_equal(place.cpu, 5);
-	assert_int_equal(place.core, -1);   /* the kernel's own word for "not known" */
-	assert_int_equal(place.die, -1);    /* no number */
-	assert_int_equal(place.socket, -1); /* no file */
-	assert_int_equal(place.node, 17);
-	assert_int_equal(perch_machine_cpu_topology(made, 4, &place, &err), -ENODEV);
+	assert_int_equal(perch_machine_cpu_topology(made, 0, &topology, &err), 0);
+	assert_int_equal(topology.cpu, 0);
+	assert_int_equal(topology.core, 4);
+	assert_int_equal(topology.die, 1);
+	assert_int_equal(topology.socket, 2);
+	assert_int_equal(topology.node, 17);
+	assert_int_equal(perch_machine_cpu_topology(made, 5, &topology, &err), 0);
+	assert_int_equal(topology.cpu, 5);
+	assert_int_equal(topology.core, -1);   /* the kernel writes -1 for an unknown number */
+	assert_int_equal(topology.die, -1);    /* not a number */
+	assert_int_equal(topology.socket, -1); /* no file */
+	assert_int_equal(topology.node, 17);
+	assert_int_equal(perch_machine_cpu_topology(made, 4, &topology, &err), -ENODEV);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
-	assert_int_equal(perch_machine_cpu_topology(made, -1, &place, &err), -EINVAL);
+	assert_int_equal(perch_machine_cpu_topology(made, -1, &topology, &err), -EINVAL);
 }
 
-/* What perch_machine_cgroups() says of a machine with these mounts, without the root; "" when it
+/* Returns the result of perch_machine_cgroups() for these mounts, without the root, or "" if it
  * finds none. */
-static const char *cgroups_of(const char *mounts)
+static const char *find_cgroups(const char *mounts)
 {
 	const struct tree_file file = { "/proc/self/mounts", mounts };
 	static char path[2 * PATH_MAX];
-	char place[PATH_MAX];
+	char tree[PATH_MAX];
 	struct perch_machine *machine;
 	struct perch_error err;
 	size_t length;
 	int rc;
 
-	tree_make(place, &file, 1);
-	length = strlen(place);
-	assert_int_equal(perch_machine_new(&machine, place, NULL, NULL), 0);
+	tree_make(tree, &file, 1);
+	length = strlen(tree);
+	assert_int_equal(perch_machine_new(&machine, tree, NULL, NULL), 0);
 	rc = perch_machine_cgroups(machine, path, sizeof(path), &err);
 	if (rc == 0) {
 		char small[8];
 
-		assert_memory_equal(path, place, length);
+		assert_memory_equal(path, tree, length);
 		assert_int_equal(perch_machine_cgroups(machine, small, sizeof(small), &err),
 				 -ENAMETOOLONG);
 	} else {
@@ -228,40 +228,40 @@ static const char *cgroups_of(const char *mounts)
 		assert_true(err.remedy[0]);
 	}
 	perch_machine_free(machine);
-	tree_remove(place);
+	tree_remove(tree);
 	return rc ? "" : path + length;
 }
 
-static void test_cgroups(void **state)
+static void finds_cgroup_mount(void **state)
 {
 	char path[PATH_MAX];
 
 	(void)state;
 	assert_string_equal(
-		cgroups_of(
+		find_cgroups(
 			"proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"),
 		"/sys/fs/cgroup");
-	assert_string_equal(cgroups_of("cgroup2 /u cgroup2 rw 0 0\ncgroup /c cgroup rw,cpu 0 0\n"
-				       "cgroup /p cgroup rw,net_cls,perf_event 0 0\n"),
+	assert_string_equal(find_cgroups("cgroup2 /u cgroup2 rw 0 0\ncgroup /c cgroup rw,cpu 0 0\n"
+					 "cgroup /p cgroup rw,net_cls,perf_event 0 0\n"),
 			    "/p");
 	assert_string_equal(
-		cgroups_of(
+		find_cgroups(
 			"cgroup /p cgroup rw,perf_events,my_perf_event 0 0\ncgroup2 /u cgroup2 rw 0 0\n"),
 		"/u");
-	assert_string_equal(cgroups_of("cgroup2 /a\\040b\\134c cgroup2 rw 0 0\n"), "/a b\\c");
+	assert_string_equal(find_cgroups("cgroup2 /a\\040b\\134c cgroup2 rw 0 0\n"), "/a b\\c");
 	assert_string_equal(
-		cgroups_of("cgroup2 /first cgroup2 rw 0 0\ncgroup2 /second cgroup2 rw 0 0\n"),
+		find_cgroups("cgroup2 /first cgroup2 rw 0 0\ncgroup2 /second cgroup2 rw 0 0\n"),
 		"/first");
 	assert_string_equal(
-		cgroups_of(
+		find_cgroups(
 			"x cgroup2 cgroup2 rw 0 0\n\n \ncgroup2\ncgroup2 /x\ncgroup2 /x cgroup2\n"),
 		"");
-	assert_string_equal(cgroups_of(""), "");
-	/* no file of mounts */
+	assert_string_equal(find_cgroups(""), "");
+	/* no /proc/self/mounts */
 	assert_int_equal(perch_machine_cgroups(made, path, sizeof(path), NULL), -ENOENT);
 }
 
-static void test_files(void **state)
+static void reads_files_below_root(void **state)
 {
 	char text[8], path[PATH_MAX], small[4];
 
@@ -277,7 +277,7 @@ static void test_files(void **state)
 	assert_string_equal(path + strlen(root), "/sys/kernel/debug/tracing");
 }
 
-static void test_empty_machine(void **state)
+static void reports_missing_files(void **state)
 {
 	const struct perch_cpus *cpus;
 	const struct perch_pmu *pmus;
@@ -306,8 +306,8 @@ static void test_empty_machine(void **state)
 	perch_machine_free(empty);
 }
 
-static int no_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		    unsigned long flags)
+static int count_and_refuse(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+			    int group_fd, unsigned long flags)
 {
 	(void)attr, (void)pid, (void)cpu, (void)group_fd, (void)flags;
 	++*(int *)context;
@@ -315,10 +315,10 @@ static int no_event(void *context, const struct perch_attr *attr, pid_t pid, int
 	return -1;
 }
 
-static void test_calls(void **state)
+static void uses_given_system_calls(void **state)
 {
-	int called = 0;
-	struct perch_syscalls calls = perch_kernel_syscalls;
+	int nr_calls = 0;
+	struct perch_syscalls syscalls = perch_kernel_syscalls;
 	const struct perch_syscalls *used;
 	struct perch_machine *machine;
 	struct perch_attr attr = { 0 };
@@ -326,50 +326,57 @@ static void test_calls(void **state)
 	(void)state;
 	assert_ptr_equal(perch_machine_syscalls(NULL), &perch_kernel_syscalls);
 	assert_ptr_equal(perch_machine_syscalls(made), &perch_kernel_syscalls);
-	calls.context = &called;
-	calls.perf_event_open = no_event;
-	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
+	syscalls.context = &nr_calls;
+	syscalls.perf_event_open = count_and_refuse;
+	assert_int_equal(perch_machine_new(&machine, NULL, &syscalls, NULL), 0);
 	used = perch_machine_syscalls(machine);
 	assert_int_equal(used->perf_event_open(used->context, &attr, 0, -1, -1, 0), -1);
 	assert_int_equal(errno, ENOSYS);
-	assert_int_equal(called, 1);
+	assert_int_equal(nr_calls, 1);
 	perch_machine_free(machine);
 	perch_machine_free(NULL);
 }
 
-static void test_this_machine(void **state)
+static void reads_local_machine(void **state)
 {
 	const struct perch_cpus *cpus;
-	struct perch_machine *here;
+	struct perch_machine *local;
 	struct perch_release release;
 	struct perch_limits limits;
 
 	(void)state;
-	assert_int_equal(perch_machine_new(&here, "", NULL, NULL), 0);
-	assert_int_equal(perch_machine_release(here, &release, NULL), 0);
+	assert_int_equal(perch_machine_new(&local, "", NULL, NULL), 0);
+	assert_int_equal(perch_machine_release(local, &release, NULL), 0);
 	assert_true(release.major >= 3);
-	assert_int_equal(perch_machine_cpus(here, &cpus, NULL), 0);
+	assert_int_equal(perch_machine_cpus(local, &cpus, NULL), 0);
 	assert_int_equal(cpus->nr, sysconf(_SC_NPROCESSORS_ONLN));
 	for (size_t i = 0; i < cpus->nr; i++) {
-		struct perch_cpu_topology place;
+		struct perch_cpu_topology topology;
 
-		assert_int_equal(perch_machine_cpu_topology(here, cpus->cpu[i], &place, NULL), 0);
-		assert_int_equal(place.cpu, cpus->cpu[i]);
+		assert_int_equal(perch_machine_cpu_topology(local, cpus->cpu[i], &topology, NULL),
+				 0);
+		assert_int_equal(topology.cpu, cpus->cpu[i]);
 	}
-	assert_int_equal(perch_machine_limits(here, &limits, NULL), 0);
+	assert_int_equal(perch_machine_limits(local, &limits, NULL), 0);
 	assert_true(limits.descriptors && limits.descriptors <= limits.descriptors_hard);
-	perch_machine_free(here);
+	perch_machine_free(local);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_release),	  cmocka_unit_test(test_sysctls),
-		cmocka_unit_test(test_rights),	  cmocka_unit_test(test_cpus),
-		cmocka_unit_test(test_cpu_lists), cmocka_unit_test(test_pmus),
-		cmocka_unit_test(test_files),	  cmocka_unit_test(test_empty_machine),
-		cmocka_unit_test(test_calls),	  cmocka_unit_test(test_this_machine),
-		cmocka_unit_test(test_places),	  cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(reads_release),
+		cmocka_unit_test(reads_sysctls),
+		cmocka_unit_test(reads_capabilities_and_limits),
+		cmocka_unit_test(reads_cpus),
+		cmocka_unit_test(parses_cpu_lists),
+		cmocka_unit_test(reads_pmus),
+		cmocka_unit_test(reads_files_below_root),
+		cmocka_unit_test(reports_missing_files),
+		cmocka_unit_test(uses_given_system_calls),
+		cmocka_unit_test(reads_local_machine),
+		cmocka_unit_test(reads_cpu_topology),
+		cmocka_unit_test(finds_cgroup_mount),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What machines are made of, described: hypervisors, abilities of PMUs, distributions, the size of
- * the attr. */
+/* Described machines: hypervisors, PMU capabilities, distributions, the size of the attr. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -19,23 +18,23 @@
 
 #define PMUS "/sys/bus/event_source/devices/"
 
-static struct perch_machine *make(char *root, const struct tree_file *files, size_t nr,
-				  const struct perch_syscalls *calls)
+static struct perch_machine *make_machine(char *root, const struct tree_file *files, size_t nr,
+					  const struct perch_syscalls *syscalls)
 {
 	struct perch_machine *machine;
 
 	tree_make(root, files, nr);
-	assert_int_equal(perch_machine_new(&machine, root, calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&machine, root, syscalls, NULL), 0);
 	return machine;
 }
 
-static void take_away(struct perch_machine *machine, const char *root)
+static void remove_machine(struct perch_machine *machine, const char *root)
 {
 	perch_machine_free(machine);
 	tree_remove(root);
 }
 
-static void test_virtual(void **state)
+static void detects_virtual_machines(void **state)
 {
 	static const struct {
 		struct tree_file file;
@@ -64,15 +63,15 @@ static void test_virtual(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++) {
 		char root[PATH_MAX];
-		struct perch_machine *machine = make(root, &machines[i].file, 1, NULL);
+		struct perch_machine *machine = make_machine(root, &machines[i].file, 1, NULL);
 
 		print_message("%s", machines[i].file.text);
 		assert_int_equal(perch_machine_virtual(machine), machines[i].expected);
-		take_away(machine, root);
+		remove_machine(machine, root);
 	}
 }
 
-static void test_distribution(void **state)
+static void reads_distribution(void **state)
 {
 	static const struct {
 		struct tree_file file;
@@ -91,7 +90,7 @@ static void test_distribution(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++) {
 		char root[PATH_MAX], name[64], small[3];
-		struct perch_machine *machine = make(root, &machines[i].file, 1, NULL);
+		struct perch_machine *machine = make_machine(root, &machines[i].file, 1, NULL);
 		int rc = perch_machine_distribution(machine, name, sizeof(name), NULL);
 
 		assert_int_equal(rc, machines[i].expected ? 0 : -ENOENT);
@@ -101,7 +100,7 @@ static void test_distribution(void **state)
 								    NULL),
 					 -ENAMETOOLONG);
 		}
-		take_away(machine, root);
+		remove_machine(machine, root);
 	}
 }
 
@@ -118,12 +117,13 @@ static const struct tree_file hybrid[] = {
 	{ "/proc/sys/fs/file-nr", "1184\t0\t9223372036854775807\n" },
 };
 
-static void test_abilities(void **state)
+static void reads_pmu_capabilities(void **state)
 {
 	char root[PATH_MAX];
-	struct perch_machine *machine = make(root, hybrid, sizeof(hybrid) / sizeof(*hybrid), NULL);
+	struct perch_machine *machine =
+		make_machine(root, hybrid, sizeof(hybrid) / sizeof(*hybrid), NULL);
 	const struct perch_pmu *core = perch_machine_pmu(machine, "cpu_core"),
-			       *atom = perch_machine_pmu(machine, "cpu_atom");
+			       *small_core = perch_machine_pmu(machine, "cpu_atom");
 	struct perch_error err;
 	long value = -7;
 
@@ -132,9 +132,11 @@ static void test_abilities(void **state)
 	assert_int_equal(value, 3);
 	assert_int_equal(perch_machine_pmu_cap(machine, core, "branches", &value, &err), 0);
 	assert_int_equal(value, 32);
-	assert_int_equal(perch_machine_pmu_cap(machine, atom, "max_precise", &value, &err), 0);
+	assert_int_equal(perch_machine_pmu_cap(machine, small_core, "max_precise", &value, &err),
+			 0);
 	assert_int_equal(value, 2);
-	assert_int_equal(perch_machine_pmu_cap(machine, atom, "branches", &value, &err), -ENOENT);
+	assert_int_equal(perch_machine_pmu_cap(machine, small_core, "branches", &value, &err),
+			 -ENOENT);
 	assert_int_equal(perch_machine_pmu_cap(machine, perch_machine_pmu(machine, "software"),
 					       "branches", &value, &err),
 			 -ENOENT);
@@ -142,60 +144,61 @@ static void test_abilities(void **state)
 	assert_int_equal(perch_machine_pmu_cap(machine, core, "../type", &value, &err), -EINVAL);
 	assert_int_equal(perch_machine_pmu_cap(machine, core, "..", &value, &err), -EINVAL);
 	assert_int_equal(perch_machine_pmu_cap(machine, NULL, "branches", &value, &err), -EINVAL);
-	take_away(machine, root);
+	remove_machine(machine, root);
 }
 
-static void test_open_files(void **state)
+static void reads_open_files(void **state)
 {
 	static const struct tree_file bad = { "/proc/sys/fs/file-nr", "12 x\n" };
 	char root[PATH_MAX];
-	struct perch_machine *machine = make(root, hybrid, sizeof(hybrid) / sizeof(*hybrid), NULL);
+	struct perch_machine *machine =
+		make_machine(root, hybrid, sizeof(hybrid) / sizeof(*hybrid), NULL);
 	uint64_t nr, limit;
 
 	(void)state;
 	assert_int_equal(perch_machine_open_files(machine, &nr, &limit, NULL), 0);
 	assert_int_equal(nr, 1184);
 	assert_true(limit == INT64_MAX);
-	take_away(machine, root);
-	machine = make(root, &bad, 1, NULL);
+	remove_machine(machine, root);
+	machine = make_machine(root, &bad, 1, NULL);
 	assert_int_equal(perch_machine_open_files(machine, &nr, &limit, NULL), -EBADMSG);
-	take_away(machine, root);
+	remove_machine(machine, root);
 }
 
-/* A kernel, or what answers in its place. */
-struct answer {
-	int errnum;	 /* 0: it lets the call through */
-	uint32_t writes; /* into attr.size; 0: nothing */
-	int rc;		 /* what is told of it */
+/* A simulated result of perf_event_open, by the kernel or a seccomp filter. */
+struct open_result {
+	int errnum;	 /* of the open call; 0 is success */
+	uint32_t writes; /* new attr.size; 0 keeps it */
+	int rc;		 /* expected result */
 	enum perch_error_kind kind;
-	unsigned asked, closed;
+	unsigned opened, closed;
 };
 
-static int answer_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
-		       int group_fd, unsigned long flags)
+static int simulate_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+			 int group_fd, unsigned long flags)
 {
-	struct answer *answer = context;
+	struct open_result *open_result = context;
 
 	(void)pid, (void)cpu, (void)group_fd, (void)flags;
-	answer->asked++;
+	open_result->opened++;
 	assert_int_equal(attr->size, 4096);
 	assert_int_equal(((const unsigned char *)attr)[4095], 1);
-	if (answer->writes)
-		((struct perch_attr *)attr)->size = answer->writes;
-	errno = answer->errnum;
-	return answer->errnum ? -1 : 99;
+	if (open_result->writes)
+		((struct perch_attr *)attr)->size = open_result->writes;
+	errno = open_result->errnum;
+	return open_result->errnum ? -1 : 99;
 }
 
-static int answer_close(void *context, int fd)
+static int simulate_close(void *context, int fd)
 {
 	assert_int_equal(fd, 99);
-	((struct answer *)context)->closed++;
+	((struct open_result *)context)->closed++;
 	return 0;
 }
 
-static void test_attr_size(void **state)
+static void finds_attr_size(void **state)
 {
-	struct answer answers[] = {
+	struct open_result open_results[] = {
 		{ E2BIG, 136, 0, PERCH_ERROR_NONE, 0, 0 },
 		{ E2BIG, 64, 0, PERCH_ERROR_NONE, 0, 0 },
 		{ E2BIG, 0, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 },
@@ -209,29 +212,29 @@ static void test_attr_size(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
-		struct perch_syscalls calls = perch_kernel_syscalls;
+	for (size_t i = 0; i < sizeof(open_results) / sizeof(*open_results); i++) {
+		struct perch_syscalls syscalls = perch_kernel_syscalls;
 		struct perch_machine *machine;
 		struct perch_error err = { 0 };
 		uint32_t size = 0;
 
-		calls.context = &answers[i];
-		calls.perf_event_open = answer_open;
-		calls.close = answer_close;
-		assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
+		syscalls.context = &open_results[i];
+		syscalls.perf_event_open = simulate_open;
+		syscalls.close = simulate_close;
+		assert_int_equal(perch_machine_new(&machine, NULL, &syscalls, NULL), 0);
 		for (int again = 0; again < 2; again++) {
 			assert_int_equal(perch_machine_attr_size(machine, &size, &err),
-					 answers[i].rc);
-			assert_int_equal(size, answers[i].rc ? 0 : answers[i].writes);
-			assert_int_equal(err.kind, answers[i].kind);
+					 open_results[i].rc);
+			assert_int_equal(size, open_results[i].rc ? 0 : open_results[i].writes);
+			assert_int_equal(err.kind, open_results[i].kind);
 		}
-		assert_int_equal(answers[i].asked, 1);
-		assert_int_equal(answers[i].closed, answers[i].errnum ? 0 : 1);
+		assert_int_equal(open_results[i].opened, 1);
+		assert_int_equal(open_results[i].closed, open_results[i].errnum ? 0 : 1);
 		perch_machine_free(machine);
 	}
 }
 
-static void test_probing(void **state)
+static void stores_probing_flag(void **state)
 {
 	struct perch_machine *machine;
 
@@ -249,9 +252,9 @@ static void test_probing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_virtual),	  cmocka_unit_test(test_distribution),
-		cmocka_unit_test(test_abilities), cmocka_unit_test(test_open_files),
-		cmocka_unit_test(test_attr_size), cmocka_unit_test(test_probing),
+		cmocka_unit_test(detects_virtual_machines), cmocka_unit_test(reads_distribution),
+		cmocka_unit_test(reads_pmu_capabilities),   cmocka_unit_test(reads_open_files),
+		cmocka_unit_test(finds_attr_size),	    cmocka_unit_test(stores_probing_flag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What confines a process, on described machines: containers, namespaces, modules; and other
- * processes' facts. */
+/* The sandbox of a process on described machines: containers, namespaces, security modules; and
+ * facts of other processes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -32,13 +32,13 @@
 /* clang-format on */
 
 struct described {
-	const char *what;
+	const char *name;
 	struct tree_file files[12];
 	struct perch_sandbox expected;
 };
 
 static const struct described machines[] = {
-	{ "nothing around it",
+	{ "no sandbox",
 	  { { "/proc/self/status", STATUS("0", "0") },
 	    { "/proc/self/uid_map", EVERY_ID },
 	    FIRST_NAMESPACES,
@@ -58,7 +58,7 @@ static const struct described machines[] = {
 	    { "/.dockerenv", "" },
 	    { "/proc/self/cgroup", "3:perf_event:/docker/0123abc\n0::/docker/0123abc\n" } },
 	  { .seccomp = 2, .pid_namespace = 1, .container = "docker", .selinux = -1, .yama = -1 } },
-	{ "docker, cgroup v2, no mark in the image",
+	{ "docker, cgroup v2, no file in the image",
 	  { { "/proc/self/status", STATUS("2", "1") },
 	    { "/proc/self/cgroup", "0::/\n" },
 	    { "/proc/self/uid_map", EVERY_ID },
@@ -87,7 +87,7 @@ static const struct described machines[] = {
 	    .modules = "capability,selinux",
 	    .selinux = 1,
 	    .yama = -1 } },
-	{ "LXC, told by systemd",
+	{ "LXC, by systemd",
 	  { { "/proc/self/status", STATUS("2", "0") },
 	    { "/proc/self/uid_map", "0 100000 65536\n" },
 	    { "/run/systemd/container", "lxc\n" } },
@@ -97,7 +97,7 @@ static const struct described machines[] = {
 	    .container = "lxc",
 	    .selinux = -1,
 	    .yama = -1 } },
-	{ "LXC, told by lxcfs",
+	{ "LXC, by lxcfs",
 	  { { "/proc/self/status", STATUS("0", "0") },
 	    { "/proc/self/uid_map", EVERY_ID },
 	    { "/proc/self/mountinfo",
@@ -144,7 +144,7 @@ static const struct described machines[] = {
 	    .lockdown = PERCH_LOCKDOWN_CONFIDENTIALITY,
 	    .selinux = -1,
 	    .yama = -1 } },
-	{ "half locked down",
+	{ "lockdown at the level integrity",
 	  { { "/proc/self/status", STATUS("0", "0") },
 	    { "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n" } },
 	  { .user_namespace = -1,
@@ -152,19 +152,19 @@ static const struct described machines[] = {
 	    .lockdown = PERCH_LOCKDOWN_INTEGRITY,
 	    .selinux = -1,
 	    .yama = -1 } },
-	{ "a user namespace with every id",
+	{ "a user namespace that maps every id",
 	  { { "/proc/self/status", STATUS("0", "0") },
 	    { "/proc/self/uid_map", EVERY_ID },
 	    { "/proc/self/ns/user", "user:[4026532300]" } },
 	  { .user_namespace = 1, .pid_namespace = -1, .selinux = -1, .yama = -1 } },
-	{ "an image as the machine's own root",
+	{ "a container image as the root of the machine",
 	  { { "/proc/self/status", STATUS("0", "0") },
 	    { "/.dockerenv", "" },
 	    { "/proc/self/ns/mnt", "mnt:[4026531832]" },
 	    FIRST_NAMESPACES,
 	    { "/proc/self/uid_map", EVERY_ID } },
 	  { .selinux = -1, .yama = -1 } },
-	{ "nonsense",
+	{ "invalid files",
 	  { { "/proc/self/status", "NoNewPrivs:\tx\nSeccomp:\t22\nSeccomp\nNSpid:\n" },
 	    { "/proc/self/uid_map", "a" },
 	    { "/proc/self/ns/pid", "pid:[12" },
@@ -179,11 +179,11 @@ static const struct described machines[] = {
 	    .yama = -1 } },
 };
 
-static void check_confinement(const struct described *described, const struct perch_sandbox *found)
+static void check_sandbox(const struct described *described, const struct perch_sandbox *found)
 {
 	const struct perch_sandbox *expected = &described->expected;
 
-	print_message("%s\n", described->what);
+	print_message("%s\n", described->name);
 	assert_int_equal(found->seccomp, expected->seccomp);
 	assert_int_equal(found->no_new_privileges, expected->no_new_privileges);
 	assert_int_equal(found->user_namespace, expected->user_namespace);
@@ -195,7 +195,7 @@ static void check_confinement(const struct described *described, const struct pe
 	assert_int_equal(found->yama, expected->yama);
 }
 
-static void test_confinement(void **state)
+static void reads_sandboxes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++) {
@@ -211,15 +211,15 @@ static void test_confinement(void **state)
 		memset(&found, 0xff, sizeof(found));
 		for (int again = 0; again < 2; again++) {
 			assert_int_equal(perch_machine_sandbox(machine, &found, NULL), 0);
-			check_confinement(&machines[i], &found);
+			check_sandbox(&machines[i], &found);
 		}
 		perch_machine_free(machine);
 		tree_remove(root);
 	}
 }
 
-/* Capabilities are the whole machine's only in the first user namespace. */
-static void test_privilege_in_namespaces(void **state)
+/* Only capabilities in the initial user namespace apply to the whole machine. */
+static void ignores_capabilities_in_user_namespace(void **state)
 {
 	static const char status[] = "Name:\tx\nCapEff:\t000001ffffffffff\n";
 	const struct tree_file first[] = { { "/proc/self/status", status },
@@ -246,7 +246,7 @@ static void test_privilege_in_namespaces(void **state)
 	"Max open files            " soft "  " hard " files\nMax locked memory " locked " " locked \
 	" bytes\n"
 
-/* The caller, a process in a container seen from outside, and a thread that is dead. */
+/* The caller, a process in a container, and a zombie. */
 static const struct tree_file processes[] = {
 	{ "/proc/self/status", STATUS("0", "0") },
 	{ "/proc/self/uid_map", EVERY_ID },
@@ -286,7 +286,7 @@ static int remove_processes(void **state)
 	return 0;
 }
 
-static void expect_caller(struct perch_machine *machine)
+static void check_facts_of_caller(struct perch_machine *machine)
 {
 	struct perch_sandbox sandbox;
 	struct perch_limits limits;
@@ -306,7 +306,7 @@ static void expect_caller(struct perch_machine *machine)
 	assert_string_equal(sandbox.container, "docker");
 }
 
-static void test_other_process(void **state)
+static void reads_facts_of_other_process(void **state)
 {
 	struct perch_machine *machine = *state;
 	struct perch_sandbox sandbox;
@@ -315,11 +315,11 @@ static void test_other_process(void **state)
 	uint64_t effective;
 	size_t nr;
 
-	expect_caller(machine);
+	check_facts_of_caller(machine);
 	perch_machine_set_process(machine, 77);
 	assert_int_equal(perch_machine_capabilities(machine, &effective, NULL), 0);
 	assert_true(effective == UINT64_C(1) << PERCH_CAP_SYS_ADMIN);
-	assert_false(perch_machine_privileged(machine)); /* of a namespace of its own */
+	assert_false(perch_machine_privileged(machine)); /* it has its own user namespace */
 	assert_int_equal(perch_machine_limits(machine, &limits, NULL), 0);
 	assert_int_equal(limits.descriptors, 16);
 	assert_true(limits.locked_bytes == UINT64_MAX);
@@ -337,10 +337,10 @@ static void test_other_process(void **state)
 	assert_int_equal(perch_machine_limits(machine, &limits, &err), -ENOENT);
 	assert_int_equal(perch_machine_open_descriptors(machine, &nr, &err), -ENOENT);
 	perch_machine_set_process(machine, 0);
-	expect_caller(machine);
+	check_facts_of_caller(machine);
 }
 
-static void test_targets(void **state)
+static void reads_states_of_processes(void **state)
 {
 	struct perch_process_state target;
 	struct perch_error err;
@@ -361,8 +361,8 @@ static void test_targets(void **state)
 	assert_int_equal(perch_machine_process(*state, -2, &target, &err), -ESRCH);
 }
 
-/* A line of groups as long as the kernel allows stands before the capabilities. */
-static void test_many_groups(void **state)
+/* The line of groups before the capabilities has the greatest length of the kernel. */
+static void reads_capabilities_after_many_groups(void **state)
 {
 	enum { GROUPS = 65536 };
 	char *text = malloc(GROUPS * 11 + 256), *at = text;
@@ -386,18 +386,18 @@ static void test_many_groups(void **state)
 	free(text);
 }
 
-/* With no descriptor left no file can be read, yet the limit is the fact that is needed. What
- * failed is not kept. */
-static int without_descriptors(void)
+/* Without a free file descriptor no file can be read, but the limits are still available. A failed
+ * read is not cached. */
+static int use_all_descriptors(void)
 {
-	struct perch_machine *here;
+	struct perch_machine *local;
 	struct perch_limits limits;
 	struct rlimit before, few;
 	size_t nr = 0, low;
 	long value;
 
-	if (perch_machine_new(&here, NULL, NULL, NULL) || getrlimit(RLIMIT_NOFILE, &before) ||
-	    perch_machine_open_descriptors(here, &low, NULL))
+	if (perch_machine_new(&local, NULL, NULL, NULL) || getrlimit(RLIMIT_NOFILE, &before) ||
+	    perch_machine_open_descriptors(local, &low, NULL))
 		return 1;
 	few = before;
 	few.rlim_cur = 32;
@@ -405,20 +405,21 @@ static int without_descriptors(void)
 		return 2;
 	while (dup(0) >= 0)
 		nr++;
-	if (low + nr != 32 || perch_machine_limits(here, &limits, NULL) || limits.descriptors != 32)
+	if (low + nr != 32 || perch_machine_limits(local, &limits, NULL) ||
+	    limits.descriptors != 32)
 		return 3;
-	if (perch_machine_open_descriptors(here, &nr, NULL) || nr != 32)
+	if (perch_machine_open_descriptors(local, &nr, NULL) || nr != 32)
 		return 4;
-	if (perch_machine_sysctl(here, PERCH_SYSCTL_MAX_STACK, &value, NULL) != -EMFILE)
+	if (perch_machine_sysctl(local, PERCH_SYSCTL_MAX_STACK, &value, NULL) != -EMFILE)
 		return 5;
 	setrlimit(RLIMIT_NOFILE, &before);
-	if (perch_machine_sysctl(here, PERCH_SYSCTL_MAX_STACK, &value, NULL) == -EMFILE)
+	if (perch_machine_sysctl(local, PERCH_SYSCTL_MAX_STACK, &value, NULL) == -EMFILE)
 		return 6;
-	perch_machine_free(here);
+	perch_machine_free(local);
 	return 0;
 }
 
-static void test_no_descriptor_left(void **state)
+static void reads_limits_without_descriptors(void **state)
 {
 	pid_t child;
 	int status;
@@ -430,55 +431,56 @@ static void test_no_descriptor_left(void **state)
 	if (!child) {
 		for (int fd = 3; fd < 256; fd++)
 			close(fd);
-		_exit(without_descriptors());
+		_exit(use_all_descriptors());
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_here(void **state)
+static void reads_local_machine(void **state)
 {
 	struct perch_sandbox sandbox;
 	struct perch_process_state self;
-	struct perch_machine *here;
+	struct perch_machine *local;
 	uint64_t files, most;
 	size_t before, after;
 	int fd;
 
 	(void)state;
-	assert_int_equal(perch_machine_new(&here, NULL, NULL, NULL), 0);
-	assert_int_equal(perch_machine_open_descriptors(here, &before, NULL), 0);
+	assert_int_equal(perch_machine_new(&local, NULL, NULL, NULL), 0);
+	assert_int_equal(perch_machine_open_descriptors(local, &before, NULL), 0);
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(perch_machine_open_descriptors(here, &after, NULL), 0);
+	assert_int_equal(perch_machine_open_descriptors(local, &after, NULL), 0);
 	assert_int_equal(after, before + 1);
 	close(fd);
-	assert_int_equal(perch_machine_process(here, getpid(), &self, NULL), 0);
+	assert_int_equal(perch_machine_process(local, getpid(), &self, NULL), 0);
 	assert_int_equal(self.state, 'R');
 	assert_int_equal(self.uid, geteuid());
-	assert_int_equal(perch_machine_open_files(here, &files, &most, NULL), 0);
+	assert_int_equal(perch_machine_open_files(local, &files, &most, NULL), 0);
 	assert_true(files && files <= most);
-	assert_int_equal(perch_machine_sandbox(here, &sandbox, NULL), 0);
+	assert_int_equal(perch_machine_sandbox(local, &sandbox, NULL), 0);
 	assert_true(sandbox.seccomp >= -1 && sandbox.seccomp <= 2);
-	perch_machine_set_process(here, getpid());
-	assert_int_equal(perch_machine_open_descriptors(here, &after, NULL), 0);
+	perch_machine_set_process(local, getpid());
+	assert_int_equal(perch_machine_open_descriptors(local, &after, NULL), 0);
 	assert_true(after >= before);
-	perch_machine_free(here);
+	perch_machine_free(local);
 	assert_int_equal(perch_machine_sandbox(NULL, &sandbox, NULL), -EINVAL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_confinement),
-		cmocka_unit_test(test_privilege_in_namespaces),
-		cmocka_unit_test_setup_teardown(test_other_process, make_processes,
+		cmocka_unit_test(reads_sandboxes),
+		cmocka_unit_test(ignores_capabilities_in_user_namespace),
+		cmocka_unit_test_setup_teardown(reads_facts_of_other_process, make_processes,
 						remove_processes),
-		cmocka_unit_test_setup_teardown(test_targets, make_processes, remove_processes),
-		cmocka_unit_test(test_many_groups),
-		cmocka_unit_test(test_no_descriptor_left),
-		cmocka_unit_test(test_here),
+		cmocka_unit_test_setup_teardown(reads_states_of_processes, make_processes,
+						remove_processes),
+		cmocka_unit_test(reads_capabilities_after_many_groups),
+		cmocka_unit_test(reads_limits_without_descriptors),
+		cmocka_unit_test(reads_local_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

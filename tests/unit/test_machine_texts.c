@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read once and kept: texts of files, names in folders, and a target's state for a moment.
+/* Cached facts: texts of files, names in directories, and for a short time the state of a process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +44,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void forget(const char *path)
+static void delete_file(const char *path)
 {
 	char whole[PATH_MAX];
 
@@ -52,7 +52,7 @@ static void forget(const char *path)
 	assert_int_equal(unlink(whole), 0);
 }
 
-static void test_file(void **state)
+static void caches_file_texts(void **state)
 {
 	const char *text, *again;
 
@@ -60,12 +60,12 @@ static void test_file(void **state)
 	assert_int_equal(perch_machine_read_cached(machine, "/proc/cgroups", &text),
 			 strlen("#subsys_name\nperf_event\t0\t1\t1"));
 	assert_non_null(strstr(text, "perf_event"));
-	forget("/proc/cgroups");
+	delete_file("/proc/cgroups");
 	assert_true(perch_machine_read_cached(machine, "/proc/cgroups", &again) > 0);
 	assert_ptr_equal(text, again);
 }
 
-static void test_folder(void **state)
+static void caches_directory_names(void **state)
 {
 	const char *names;
 
@@ -76,8 +76,8 @@ static void test_folder(void **state)
 	assert_non_null(strstr(names, "aperf\n"));
 }
 
-/* That there is none is kept, too. */
-static void test_absent(void **state)
+/* A missing file is cached too. */
+static void caches_missing_files(void **state)
 {
 	const char *text = NULL;
 
@@ -88,9 +88,9 @@ static void test_absent(void **state)
 	}
 }
 
-static void test_target(void **state)
+static void caches_process_state_for_short_time(void **state)
 {
-	const struct timespec longer_than_a_moment = { 0, 30000000 };
+	const struct timespec longer_than_cached = { 0, 30000000 };
 	struct perch_process_state state_of = { 0 };
 
 	(void)state;
@@ -98,8 +98,8 @@ static void test_target(void **state)
 	assert_int_equal(state_of.uid, 6);
 	assert_int_equal(perch_machine_process_cached(machine, 78, &state_of), -ESRCH);
 	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), 0);
-	forget("/proc/77/status");
-	nanosleep(&longer_than_a_moment, NULL);
+	delete_file("/proc/77/status");
+	nanosleep(&longer_than_cached, NULL);
 	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), -ESRCH);
 }
 
@@ -107,8 +107,9 @@ static void test_target(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_file), TEST(test_folder), TEST(test_absent),
-					    TEST(test_target) };
+	const struct CMUnitTest tests[] = { TEST(caches_file_texts), TEST(caches_directory_names),
+					    TEST(caches_missing_files),
+					    TEST(caches_process_state_for_short_time) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

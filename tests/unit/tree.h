@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folder trees in which tests describe machines. */
+/* Directory trees that describe machines for tests. */
 #ifndef PERCH_TEST_TREE_H
 #define PERCH_TEST_TREE_H
 
@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 
 struct tree_file {
-	const char *path; /* from the tree's root, with a slash at the start */
+	const char *path; /* relative to the root of the tree, begins with a slash */
 	const char *text;
 };
 
-/* Makes a temporary folder that holds the files; root: its path (PATH_MAX bytes). Ends the test
- * program on failure. */
+/* Makes a temporary directory with the files. root receives its path and has PATH_MAX bytes. Exits
+ * after an error. */
 static inline void tree_make(char *root, const struct tree_file *files, size_t nr)
 {
 	char path[PATH_MAX + 256];
@@ -44,9 +44,9 @@ static inline void tree_make(char *root, const struct tree_file *files, size_t n
 }
 
 static inline int tree_remove_one(const char *path, const struct stat *status, int type,
-				  struct FTW *place)
+				  struct FTW *level)
 {
-	(void)status, (void)type, (void)place;
+	(void)status, (void)type, (void)level;
 	return remove(path);
 }
 

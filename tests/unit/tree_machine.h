@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine that a test program describes by one folder tree. Include after cmocka.h. */
+/* The machine of a test program that one directory tree describes. Include after cmocka.h. */
 #ifndef PERCH_TEST_TREE_MACHINE_H
 #define PERCH_TEST_TREE_MACHINE_H
 
