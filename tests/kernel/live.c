@@ -9,6 +9,7 @@
 
 #include <perch/fields.h>
 
+#include "base/array.h"
 #include "live.h"
 
 #define PAGES 64
@@ -31,7 +32,7 @@ struct perch_attr live_attr(void)
 	return (struct perch_attr){
 		.type = PERCH_TYPE_SOFTWARE,
 		.config = PERCH_COUNT_SW_DUMMY,
-		.sample_type = LIVE_IDENTITY,
+		.sample_type = LIVE_SAMPLE_ID,
 		.disabled = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,
@@ -95,21 +96,20 @@ int live_disable(struct live *live)
 
 #define WRONG(...) perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, __VA_ARGS__)
 
-/* What holds for the identity of each record of the event. A task that has gone has the number -1.
- */
-static int check_identity(const struct live *live, const struct perch_record *record,
-			  struct perch_error *err)
+/* Checks the sample id of a record. The pid of a task that has exited is -1. */
+static int check_sample_id(const struct live *live, const struct perch_record *record,
+			   struct perch_error *err)
 {
 	const struct perch_sample_id *sample_id = &record->sample_id;
 	const bool whole = record->type == PERCH_RECORD_SAMPLE || live->attr.sample_id_all;
-	const uint64_t wanted = whole ? live->attr.sample_type & LIVE_IDENTITY : 0;
+	const uint64_t wanted = whole ? live->attr.sample_type & LIVE_SAMPLE_ID : 0;
 	const char *name = perch_record_name(record->type);
 
 	if (sample_id->has != wanted)
-		return WRONG("%s: identity %#" PRIx64 " in place of %#" PRIx64, name,
+		return WRONG("%s: sample id fields %#" PRIx64 ", expected %#" PRIx64, name,
 			     sample_id->has, wanted);
 	if (wanted & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER) && sample_id->id != live->id)
-		return WRONG("%s: id %" PRIu64 " in place of %" PRIu64, name, sample_id->id,
+		return WRONG("%s: id %" PRIu64 ", expected %" PRIu64, name, sample_id->id,
 			     live->id);
 	if (wanted & PERCH_SAMPLE_STREAM_ID &&
 	    (live->attr.inherit ? sample_id->stream_id < live->id
@@ -118,7 +118,7 @@ static int check_identity(const struct live *live, const struct perch_record *re
 			     sample_id->stream_id, live->id);
 	if (wanted & PERCH_SAMPLE_TIME &&
 	    (sample_id->time < live->from || sample_id->time > live->to))
-		return WRONG("%s: time %" PRIu64 " is not in %" PRIu64 "..%" PRIu64, name,
+		return WRONG("%s: time %" PRIu64 " is outside %" PRIu64 "..%" PRIu64, name,
 			     sample_id->time, live->from, live->to);
 	if (wanted & PERCH_SAMPLE_CPU &&
 	    (live->target.cpu >= 0 ? sample_id->cpu != (uint32_t)live->target.cpu
@@ -126,12 +126,12 @@ static int check_identity(const struct live *live, const struct perch_record *re
 		return WRONG("%s: CPU %" PRIu32, name, sample_id->cpu);
 	if (wanted & PERCH_SAMPLE_TID && live->target.cpu < 0 && !live->attr.inherit &&
 	    live->target.pid == 0 && sample_id->pid != (uint32_t)getpid())
-		return WRONG("%s: process %" PRIu32, name, sample_id->pid);
+		return WRONG("%s: pid %" PRIu32, name, sample_id->pid);
 	return 0;
 }
 
-/* Lists and groups are closed, and only what has a name or is an entry of a list comes. */
-static int balance(void *context, const struct perch_field *field)
+/* Fails for a list or group that ends twice, and for a field outside of them without a name. */
+static int check_nesting(void *context, const struct perch_field *field)
 {
 	int *depth = context;
 
@@ -149,42 +149,33 @@ static int check(const struct live *live, const struct perch_record *record,
 	int depth = 0;
 
 	if (!perch_record_name(record->type) || record->type >= PERCH_RECORD_MAX)
-		return WRONG("the kernel writes a record of type %" PRIu32, record->type);
-	/* of these the kernel tells too many where somebody else records them as well */
+		return WRONG("the kernel wrote a record of unknown type %" PRIu32, record->type);
+	/* the kernel writes too large a size into these if another event records them too */
 	if (record->trailing_bytes && record->type != PERCH_RECORD_KSYMBOL &&
 	    record->type != PERCH_RECORD_BPF_EVENT && record->type != PERCH_RECORD_TEXT_POKE)
-		return WRONG("%s: %u bytes behind the last field", perch_record_name(record->type),
+		return WRONG("%s: %u bytes after the last field", perch_record_name(record->type),
 			     record->trailing_bytes);
-	if (perch_record_fields(record, perch_arch_here(), balance, &depth) || depth)
-		return WRONG("%s: its lists and groups do not end",
-			     perch_record_name(record->type));
-	return check_identity(live, record, err);
+	if (perch_record_fields(record, perch_arch_here(), check_nesting, &depth) || depth)
+		return WRONG("%s: a list or group does not end", perch_record_name(record->type));
+	return check_sample_id(live, record, err);
 }
 
-static int keep(struct live *live, const struct perch_record_header *header,
-		struct perch_error *err)
+static int add_record(struct live *live, const struct perch_record_header *header,
+		      struct perch_error *err)
 {
 	struct perch_record *record;
 	void *bytes;
 	int rc;
 
-	if (live->nr == live->room) {
-		size_t room = live->room ? live->room * 2 : 64;
-		struct perch_record *more = realloc(live->record, room * sizeof(*more));
-
-		if (!more)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for %zu records", room);
-		live->record = more;
-		live->room = room;
-	}
 	bytes = malloc(header->size);
-	if (!bytes)
+	record = bytes ? PERCH__ARRAY_APPEND(live->record, live->nr, live->capacity) : NULL;
+	if (!record) {
+		free(bytes);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a record");
+	}
 	memcpy(bytes, header, header->size);
-	live->to = live_clock(&live->attr); /* anew for each: the event may still be running */
-	record = &live->record[live->nr++];
+	live->to = live_clock(&live->attr); /* for each record: the event may still be enabled */
 	rc = perch_record_decode(record, &live->parse_info, bytes, header->size, err);
 	record->bytes = bytes;
 	return rc < 0 ? rc : check(live, record, err);
@@ -196,7 +187,7 @@ int live_take(struct live *live, struct perch_error *err)
 	int rc = 0;
 
 	while (rc >= 0 && (header = perch_ring_next(live->ring)))
-		rc = keep(live, header, err);
+		rc = add_record(live, header, err);
 	return rc;
 }
 
