@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perch stat: counts events while a program runs. */
+/* perch stat: counts events while a program runs. This file has the order of runs and results. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -17,8 +17,7 @@ static int open_error(const char *what, const char *path)
 	return cli_error(STAT_COMMAND, &err);
 }
 
-/* Where the result goes: stderr, as the program has stdout, or a file that begins with the date, or
- * a descriptor. */
+/* Opens the output: stderr, as stdout is the program's, a file, or a descriptor. */
 static int open_output(struct stat_job *stat)
 {
 	time_t now = time(NULL);
@@ -44,11 +43,11 @@ static int open_output(struct stat_job *stat)
 static bool more_runs(const struct stat_job *stat)
 {
 	if (stat_stop_signal() || stat->stop_requested || stat->post_failed)
-		return !stat->elapsed_ns.nr; /* at least one, which Ctrl-C then ends too */
+		return !stat->elapsed_ns.nr; /* at least one run; the signal ends it too */
 	return stat->elapsed_ns.nr < stat->options.repeat;
 }
 
-/* -r 0: run and print, until Ctrl-C. */
+/* -r 0: prints each run, until Ctrl-C. */
 static int repeat_forever(struct stat_job *stat)
 {
 	int status;
@@ -88,7 +87,7 @@ static int count_in_intervals(struct stat_job *stat)
 	stat->interval_ns = 0;
 	stat->wall_ns = stat->elapsed_ns.mean;
 	stat_clear_cells(stat);
-	/* of the last interval's end: then the intervals add up to it */
+	/* the counts at the end of the last interval: the intervals then add up to the summary */
 	if (stat_add_counts(stat, false, &err))
 		return cli_error(STAT_COMMAND, &err);
 	return stat_print(stat);
@@ -131,7 +130,8 @@ int perch_cmd_stat(int argc, char **argv)
 	cli_show_calls(&stat.calls, &stat.options.verbose);
 	if (perch_machine_new(&stat.machine, NULL, &stat.calls.calls, &err))
 		return cli_error(STAT_COMMAND, &err);
-	perch_machine_set_probing(stat.machine, true); /* a user waits for the one answer */
+	perch_machine_set_probing(
+		stat.machine, true); /* extra system calls are fine: a user waits for one result */
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
 		status = measure(&stat);

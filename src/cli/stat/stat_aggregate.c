@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From counts of each event on each target to the sums that are shown. */
+/* Adds up the counts of each event on each target by line and group. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool same_package(const struct perch_cpu_topology *one,
 	return one->socket == other->socket && one->die == other->die;
 }
 
-/* A count of a whole socket that several of its CPUs report: the first one that ran is taken. */
+/* Several CPUs of a socket may report its count: only the first one that ran is added. */
 static bool counted_before(const struct stat_part *part, const struct perch_count *counts,
 			   size_t upto)
 {
@@ -33,7 +33,7 @@ static bool counted_before(const struct stat_part *part, const struct perch_coun
 	return false;
 }
 
-/* Of an event with the term percore, -A shows cores: all goes to the first of the core's CPUs. */
+/* -A shows an event with the term percore by core: under the first CPU of the core. */
 static size_t group_for(const struct stat_job *stat, const struct stat_line *line, size_t target)
 {
 	const struct stat_part *part = &stat->part[line->part];
@@ -52,13 +52,13 @@ static void add_count(const struct stat_job *stat, struct sums *sums,
 {
 	sums->nr++;
 	if (count->state == PERCH_COUNT_STATE_ERROR)
-		return; /* a pinned event that lost its counter: its value says nothing */
+		return; /* a pinned event that lost its counter has no valid value */
 	sums->value += stat->options.scale ? count->scaled : count->value;
 	sums->enabled += count->enabled_ns;
 	sums->running += count->running_ns;
 }
 
-/* What one line has counted, by group. counts: of its targets, all times since the open. */
+/* Adds the counts of one line to the sums of its groups. */
 static void add_line(struct stat_job *stat, const struct stat_line *line, struct sums *sums,
 		     bool intervals)
 {
@@ -76,7 +76,7 @@ static void add_line(struct stat_job *stat, const struct stat_line *line, struct
 			continue;
 		if (intervals) {
 			perch_count_delta(&count, &now[i], &before[i]);
-			/* a level: what it is now, not what it was more than then */
+			/* .snapshot: the event has a current value, not a sum */
 			if (line->event->snapshot) {
 				count.value = now[i].value;
 				count.scaled = now[i].scaled;
@@ -101,7 +101,7 @@ static void print_raw(const struct stat_job *stat, const struct stat_line *line,
 			total.enabled, total.running);
 }
 
-/* The sums of a line, with those of the lines that are merged into it. */
+/* Adds the counts of a line, and of the lines merged into it, to its cells. */
 static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums *sums,
 		      bool intervals)
 {
@@ -156,7 +156,7 @@ int stat_read_counts(struct stat_job *stat, bool intervals, struct perch_error *
 	return stat_add_counts(stat, intervals, err);
 }
 
-/* "cycles:u", and "cache-misses [cpu_atom]" where one name has a line for each PMU. */
+/* "cycles:u"; "cache-misses [cpu_atom]" if each PMU has a line of the same name. */
 static void format_name(struct stat_job *stat, struct stat_line *line)
 {
 	const struct perch_event *event = line->event;
@@ -170,7 +170,7 @@ static void format_name(struct stat_job *stat, struct stat_line *line)
 			  stat->line[i].event->first == event->first &&
 			  stat->line[i].part == line->part;
 	if (several && type <= PERCH_TYPE_HW_CACHE && event->attr.config >> 32)
-		/* of several core PMUs: the extended type */
+		/* the extended type selects one of several core PMUs */
 		type = event->attr.config >> 32;
 	if (several)
 		pmu = perch_machine_pmu_of_type(stat->machine, type);
@@ -189,7 +189,7 @@ void stat_describe_lines(struct stat_job *stat)
 {
 	bool printed = !stat->options.separator && !stat->options.json && !stat->options.quiet;
 
-	/* reading the machine's files is worth it where reasons are printed */
+	/* explaining reads files of the machine: only if reasons are printed */
 	for (size_t i = 0; printed && i < stat->nr_parts; i++)
 		perch_set_explain(stat->part[i].set, stat->machine);
 	for (size_t i = 0; i < stat->nr_lines; i++) {

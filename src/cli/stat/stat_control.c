@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --control: commands that come in while it counts, in perf's words: enable, disable, ping, stop.
- */
+/* --control: perf's commands enable, disable, ping and stop while counting. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +15,8 @@ static int bad_option(const struct stat_job *stat)
 			       stat->options.control);
 }
 
-/* The descriptor of "7"; -1 where there is none, or it is not open. */
+/* Returns the descriptor 7 for "7", or -1 if the text is no number or the descriptor is not open.
+ */
 static int parse_descriptor(const char *text)
 {
 	char *end;
@@ -33,7 +33,7 @@ static int open_end(bool fifo, const char *name, int *fd)
 {
 	struct perch_error err;
 
-	/* for reading and writing: it must not end when the first writer goes, nor wait for one */
+	/* O_RDWR: without waiting for a writer, and without end of file after the first writer */
 	*fd = fifo ? open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC) : parse_descriptor(name);
 	if (*fd >= 0)
 		return 0;
@@ -42,7 +42,7 @@ static int open_end(bool fifo, const char *name, int *fd)
 				name, strerror(errno));
 	else
 		perch_error_set(&err, EBADF, PERCH_ERROR_FILE,
-				"--control: '%s' is no open descriptor", name);
+				"--control: descriptor '%s' is not open", name);
 	return cli_error(STAT_COMMAND, &err);
 }
 
@@ -83,8 +83,7 @@ static int for_each_set(struct stat_job *stat,
 	return 0;
 }
 
-/* What is counted from here on, or was until here, is another interval's: it ends while the events
- * stand still. */
+/* The interval ends while events are disabled: before they are enabled, after they are disabled. */
 static int enable_or_disable(struct stat_job *stat, const char *command,
 			     stat_end_interval *end_interval, void *context)
 {
@@ -109,17 +108,20 @@ static int run_command(struct stat_job *stat, const char *command, stat_end_inte
 		char clean[80];
 
 		perch_clean_text(clean, sizeof(clean), command);
-		cli_note(STAT_COMMAND,
-			 "--control: no command '%s', but enable, disable, ping and stop", clean);
+		cli_note(
+			STAT_COMMAND,
+			"--control: unknown command '%s'; commands are enable, disable, ping and stop",
+			clean);
 		return 0;
 	}
 	if (!status && stat->ack_fd >= 0 && write(stat->ack_fd, "ack\n", 4) != 4)
-		cli_note(STAT_COMMAND, "--control: cannot answer: %s", strerror(errno));
+		cli_note(STAT_COMMAND, "--control: cannot write the acknowledgement: %s",
+			 strerror(errno));
 	return status;
 }
 
-/* A command ends with a newline or a zero byte; half of one waits for the rest, and is cut where it
- * is far too long. */
+/* A command ends with a newline or a zero byte. The start of a command is stored until the rest
+ * arrives; bytes beyond its buffer are dropped. */
 int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, void *context)
 {
 	char bytes[256];
@@ -129,7 +131,7 @@ int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, vo
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (got <= 0) {
-		stat->control_fd = -1; /* nobody can write there any more */
+		stat->control_fd = -1; /* all writers have closed it */
 		return 0;
 	}
 	for (ssize_t i = 0; i < got && !status; i++) {

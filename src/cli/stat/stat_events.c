@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `perch stat` counts: events, the cgroups that are handed out to them, and the lines and sets
- * made of both. */
+/* Events of perch stat, their cgroups, and the lines and parts made of both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@ int stat_add_event_file(void *value, const char *path, bool negated)
 				  stat->machine);
 }
 
-/* For the events of the last -e, as with perf. */
+/* As in perf, a filter applies to the events of the last -e. */
 int stat_add_filter(void *value, const char *filter, bool negated)
 {
 	struct stat_job *stat = value;
@@ -61,11 +60,11 @@ int stat_add_cgroups(void *value, const char *names, bool negated)
 	stat->options.target.cgroups = names;
 	if (stat->events.nr)
 		return assign_cgroups(stat, names) ? -EINVAL : 0;
-	stat->cgroups_first = names; /* the events to come, or the default ones */
+	stat->cgroups_first = names; /* for later events, or the default events */
 	return 0;
 }
 
-/* perf's default set, and what -d, -dd and -ddd add to any set. */
+/* perf's events of -d, -dd and -ddd. */
 static const char *const detailed_events[] = {
 	"L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
 	"L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
@@ -114,7 +113,7 @@ static struct stat_part *part_of(struct stat_job *stat, const char *cgroup)
 	return part->events.event ? part : NULL;
 }
 
-/* The line of event `index` in a cgroup; base: the line of the first event there. */
+/* Adds the line of event `index` in a cgroup. base is the line of the first event there. */
 static int add_line(struct stat_job *stat, size_t base, size_t index, const char *cgroup)
 {
 	const struct perch_event *event = &stat->events.event[index];
@@ -171,7 +170,7 @@ static bool named_before(const struct stat_job *stat, const char *name)
 	return false;
 }
 
-/* --for-each-cgroup: everything once for each name, also where it is there twice. */
+/* --for-each-cgroup: a list of names without duplicates. */
 static int split_cgroup_names(struct stat_job *stat)
 {
 	const char *rest = stat->options.for_each_cgroup;
@@ -200,7 +199,7 @@ static int split_cgroup_names(struct stat_job *stat)
 	return 0;
 }
 
-/* --metric-only shows nothing else: without one its lines are blank, as perf's are. */
+/* --metric-only without ratios prints blank lines, as perf does: a note says why. */
 static void warn_no_metrics(const struct stat_job *stat)
 {
 	for (size_t i = 0; i < stat->nr_lines; i++)
@@ -209,8 +208,7 @@ static void warn_no_metrics(const struct stat_job *stat)
 	if (stat->options.metric_only && !stat->options.quiet && stat->nr_lines)
 		cli_note(
 			STAT_COMMAND,
-			"--metric-only shows nothing here: these events make no metrics that it has a column for; "
-			"cycles and instructions do, as two of them");
+			"--metric-only has no columns: no event here has a ratio; cycles and instructions have one");
 }
 
 int stat_complete_events(struct stat_job *stat)

@@ -14,7 +14,7 @@ static int by_value(const void *one, const void *other)
 	return (a < b) - (a > b);
 }
 
-/* Of all threads of the machine most did nothing: those are left out. */
+/* -a --per-thread leaves out threads that did not run: most of the machine's threads. */
 static bool is_shown_thread(const struct stat_job *stat, const struct stat_line *line, size_t group)
 {
 	return stat_is_shown(stat, line, group) &&
@@ -41,8 +41,7 @@ static void print_threads(const struct stat_job *stat, const struct stat_line *l
 
 void stat_for_each_line(const struct stat_job *stat, stat_print_line *print, FILE *out)
 {
-	/* CPUs beside each other for each event, all events together for a socket, as perf has it
-	 */
+	/* as in perf: by event and then CPU, but by socket, die, core or node and then event */
 	bool groups_first = stat->aggregation != STAT_CPU && stat->aggregation != STAT_THREAD;
 	size_t outer = groups_first ? stat->nr_groups : stat->nr_lines;
 	size_t inner = groups_first ? stat->nr_lines : stat->nr_groups;
@@ -81,7 +80,7 @@ void stat_print_csv_text(const struct stat_job *stat, const char *text, FILE *ou
 	fputc('"', out);
 }
 
-/* An event with the term percore is shown by core where the others are shown by CPU. */
+/* -A shows an event with the term percore by core. NULL for other events. */
 static const struct perch_cpu_topology *percore_topology(const struct stat_job *stat,
 							 const struct stat_line *line, size_t group)
 {
@@ -101,7 +100,7 @@ static void format_core(const struct perch_cpu_topology *topology, char *buffer,
 	snprintf(buffer, size, "S%d-D%d-C%d", topology->socket, topology->die, topology->core);
 }
 
-/* The group's name, and the width that perf gives it in a table. */
+/* Formats the name of the group. Returns the width of perf's column. */
 static int format_group(const struct stat_job *stat, const struct stat_line *line, size_t group,
 			char *buffer, size_t size)
 {
@@ -138,7 +137,7 @@ static bool shows_cpu_count(const struct stat_job *stat)
 	return stat->aggregation >= STAT_SOCKET && stat->aggregation <= STAT_NODE;
 }
 
-/* On how many CPUs it was counted; where it could not be, on how many it should have been. */
+/* The number of CPUs on which the line was counted; of the group, if it was not counted. */
 static unsigned cpu_count(const struct stat_job *stat, const struct stat_line *line, size_t group)
 {
 	unsigned nr = line ? line->cell[group].nr : 0;
@@ -204,7 +203,7 @@ int stat_decimals(const struct stat_line *line)
 	return line->scale == (double)(uint64_t)line->scale ? 0 : 2;
 }
 
-/* A second metric has a line of its own, in the same column. */
+/* A second metric is on a line of its own, in the same column. */
 static void print_csv_metrics(const struct stat_job *stat, const struct stat_line *line,
 			      size_t group, FILE *out)
 {
@@ -252,7 +251,7 @@ void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *li
 	print_csv_metrics(stat, line, group, out);
 }
 
-/* jansson escapes the string; the spaces of the layout are perf's, which jansson does not write. */
+/* jansson writes strings. The layout of objects is perf's, which jansson cannot write. */
 static void print_json_text(const char *text, FILE *out)
 {
 	char clean[512];
@@ -265,7 +264,7 @@ static void print_json_text(const char *text, FILE *out)
 	json_decref(string);
 }
 
-/* As perf names them, but for the core of a percore event the same as with --per-core. */
+/* perf's keys. The core of a percore event has the key of --per-core. */
 static const char *const keys[] = {
 	[STAT_CPU] = "cpu",   [STAT_SOCKET] = "socket", [STAT_DIE] = "die",
 	[STAT_CORE] = "core", [STAT_NODE] = "node",	[STAT_THREAD] = "thread",
@@ -290,7 +289,7 @@ static void print_json_prefix(const struct stat_job *stat, const struct stat_lin
 		fprintf(out, "\"core\" : ");
 	else
 		fprintf(out, "\"%s\" : ", keys[stat->aggregation]);
-	/* perf gives a CPU's number as a string without the letters */
+	/* perf prints the number of a CPU, as a string */
 	print_json_text(!strncmp(name, "CPU", 3) && stat->aggregation == STAT_CPU ? name + 3 : name,
 			out);
 	fputs(", ", out);

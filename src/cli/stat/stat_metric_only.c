@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* --metric-only: a column for each ratio that the events make, a row for each group. */
+/* --metric-only: one column per ratio of the events, one row per group. */
 #include <string.h>
 
 #include "stat.h"
 
 #define COLUMN_WIDTH 20
 
-/* "branch-misses of all branches": what a metric's unit says without its line's name is not enough
- * here. */
+/* "branch-misses of all branches": some units need the name of the event. */
 static void format_column(const struct stat_line *line, const char *unit, char *buffer, size_t size)
 {
 	if (!strncmp(unit, "of all ", 7))
@@ -21,8 +20,7 @@ static int column_width(const char *name)
 	return strlen(name) >= COLUMN_WIDTH ? (int)strlen(name) + 1 : COLUMN_WIDTH;
 }
 
-/* Calls print for each column, with the metric of the group, NULL where it could not be worked out.
- */
+/* Calls print for each column. metric is NULL if the group has no value. */
 typedef void print_column(const struct stat_job *stat, const char *name,
 			  const struct stat_metric *metric, FILE *out);
 
@@ -74,7 +72,7 @@ static void print_value(const struct stat_job *stat, const char *name,
 		fprintf(out, "%*s ", column_width(name), text);
 }
 
-/* As wide as what stat_print_prefix() prints. */
+/* The columns of the group are as wide as in stat_print_prefix(). */
 void stat_print_metric_header(const struct stat_job *stat, FILE *out)
 {
 	static const struct {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What counts tell together. */
+/* Metrics: ratios, rates and times computed from counts. */
 #include <string.h>
 
 #include "stat.h"
 
-/* Above the config of a hardware or cache event: the core PMU that counts it, where there are
- * several. */
+/* The event of a hardware or cache config; the bits above select one of several core PMUs. */
 #define CONFIG_BITS 0xffffffffu
 
 static bool is_event(const struct perch_attr *attr, uint32_t type, uint64_t config)
@@ -58,7 +57,7 @@ static double clock_ns(const struct stat_job *stat, const struct stat_line *refe
 #define MISSES(id) \
 	PERCH_TYPE_HW_CACHE, CACHE(id, READ, MISS), PERCH_TYPE_HW_CACHE, CACHE(id, READ, ACCESS)
 
-/* One count as a share of another. */
+/* The ratio of one count to another. */
 static const struct ratio {
 	uint32_t type;
 	uint64_t config;
@@ -105,7 +104,7 @@ static bool set_ratio(struct stat_metric *metric, const struct ratio *ratio, dou
 	return true;
 }
 
-/* So many a second of CPU time, in thousands where that is shorter. */
+/* Events per second of CPU time, with the prefix K, M or G. */
 static bool set_rate(struct stat_metric *metric, double count, double ns)
 {
 	static const char *const units[] = { "/sec", "K/sec", "M/sec", "G/sec" };
@@ -119,8 +118,7 @@ static bool set_rate(struct stat_metric *metric, double count, double ns)
 	return set(metric, rate, units[unit]);
 }
 
-/* Cycles in which nothing could be done, for each instruction: the worse of both ends of the
- * pipeline. */
+/* Stalled cycles per instruction: frontend or backend, whichever has more. */
 static bool set_stalled(const struct stat_job *stat, const struct stat_line *line, size_t group,
 			struct stat_metric *metric)
 {

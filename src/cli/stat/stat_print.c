@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was counted, to where it is wanted, as it is wanted. */
+/* Writes the result in the chosen format. */
 #include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define HEADER_EVERY 25
 
-/* Again and again: 25 lines fit a screen; perf, and what reads its output, counts intervals. */
+/* Repeats the header: every 25 lines on a terminal, else every 25 intervals, as perf does. */
 static void print_due_header(struct stat_job *stat, FILE *out)
 {
 	bool clear = stat->terminal && stat->options.interval_clear;
@@ -37,8 +37,8 @@ static void print_interval(struct stat_job *stat, FILE *out)
 	stat->intervals_shown++;
 }
 
-/* Whether the user's locale may group digits: C and its like do not, and finding that out costs a
- * dozen files. */
+/* True if the locale may group digits. The C locale does not, and setlocale() opens a dozen files.
+ */
 static bool locale_groups(void)
 {
 	static const char *const variables[] = { "LC_ALL", "LC_NUMERIC", "LANG" };
@@ -50,7 +50,7 @@ static bool locale_groups(void)
 	       strcmp(name, "POSIX");
 }
 
-static void print(struct stat_job *stat, FILE *out)
+static void print_result(struct stat_job *stat, FILE *out)
 {
 	bool group = stat->options.big_num && !stat->options.separator && !stat->options.json &&
 		     locale_groups();
@@ -65,7 +65,6 @@ static void print(struct stat_job *stat, FILE *out)
 	} else if (stat->options.separator) {
 		stat_for_each_line(stat, stat_print_csv_line, out);
 	} else {
-		/* the locale's way with numbers is for people */
 		if (group)
 			setlocale(LC_NUMERIC, "");
 		if (stat->interval_ns)
@@ -92,7 +91,7 @@ static int write_error(const struct stat_job *stat)
 	struct perch_error err;
 
 	if (stat->output == stderr)
-		return CLI_EXIT_FAILURE; /* nowhere to tell it */
+		return CLI_EXIT_FAILURE; /* the error cannot be printed */
 	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write '%s': %s",
 			stat->options.output_path ? stat->options.output_path
 						  : "the descriptor of --log-fd",
@@ -108,17 +107,16 @@ int stat_print(struct stat_job *stat)
 
 	if (stat->options.quiet)
 		return 0;
-	/* in one piece, so that what the program still writes to the same terminal does not fall
-	 * between the lines */
+	/* one write: output of the program on the same terminal does not come between lines */
 	memory = open_memstream(&text, &length);
 	if (memory) {
-		print(stat, memory);
+		print_result(stat, memory);
 		if (fclose(memory) || fwrite(text, 1, length, stat->output) != length)
 			length = 0;
 		stat->lines_shown += length ? lines_in(text) : 0;
 		free(text);
 	} else {
-		print(stat, stat->output);
+		print_result(stat, stat->output);
 	}
 	return fflush(stat->output) || ferror(stat->output) ? write_error(stat) : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Below the table: why events are not counted, and what became of others. */
+/* Below the table: why events were not counted, and how the open of others was changed. */
 #include <string.h>
 
 #include "event_options.h"
@@ -34,7 +34,7 @@ static bool named_before(const struct stat_job *stat, size_t from, size_t line)
 	return false;
 }
 
-/* Each reason once, with the events it keeps away. */
+/* Prints each reason once, with its events. */
 static bool print_skipped(const struct stat_job *stat, FILE *out)
 {
 	struct perch_error reworded;
@@ -60,7 +60,7 @@ static bool print_skipped(const struct stat_job *stat, FILE *out)
 	return any;
 }
 
-/* A list of the lines of which test says yes, and what is said of them. */
+/* Prints the lines for which test is true, and a sentence about them. */
 static bool print_list(const struct stat_job *stat, bool (*test)(const struct perch_set_event *),
 		       const char *sentence, FILE *out)
 {
@@ -98,7 +98,7 @@ static bool print_missing_features(const struct stat_job *stat, FILE *out)
 			continue;
 		perch_format_attr_features(get_opened(stat, i)->missing_features, parts,
 					   sizeof(parts));
-		fprintf(out, " %s: opened without %s, which this kernel does not know.\n",
+		fprintf(out, " %s: opened without %s, which this kernel does not support.\n",
 			stat->line[i].name, parts);
 		any = true;
 	}
@@ -111,14 +111,14 @@ void stat_print_reasons(const struct stat_job *stat, FILE *out)
 
 	for (size_t i = 0; i < stat->nr_parts; i++)
 		if (!stat->part[i].set)
-			return; /* a signal came while the last run's were opened */
+			return; /* a signal arrived while the events of the last run were opened */
 	any = print_skipped(stat, out);
 	any |= print_list(
 		stat, is_broken_group,
 		"the weak group (W) did not fit the PMU: its events were counted one by one.", out);
 	any |= print_list(
 		stat, has_bpf_modifier,
-		"the modifier b makes no difference: perch opens the event itself, no BPF program.",
+		"the modifier b is ignored: perch opens the event itself, without a BPF program.",
 		out);
 	any |= print_missing_features(stat, out);
 	if (any)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run: open the events, let the program go, wait, read. */
+/* One run: open the events, release the program, wait, read the counts. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #define MSEC 1000000ull
 
-/* More descriptors than the soft limit, once: the hard one is what the administrator means. */
+/* Raises the soft limit of descriptors to the hard limit. False if it was raised before. */
 static bool raise_descriptors(struct stat_job *stat)
 {
 	struct rlimit limit;
@@ -27,7 +27,7 @@ static bool raise_descriptors(struct stat_job *stat)
 	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-/* The next run's program is to have the limit that the first one's had. */
+/* The program of each run has the original limit. */
 static void lower_descriptors(struct stat_job *stat)
 {
 	struct rlimit limit;
@@ -46,8 +46,8 @@ static bool counts_program(const struct stat_job *stat)
 
 static int open_part(struct stat_job *stat, struct stat_part *part)
 {
-	const unsigned may = PERCH_SET_MAY_SKIP | PERCH_SET_MAY_DROP_KERNEL |
-			     PERCH_SET_MAY_LOSE_TARGETS;
+	const unsigned flags = PERCH_SET_MAY_SKIP | PERCH_SET_MAY_DROP_KERNEL |
+			       PERCH_SET_MAY_LOSE_TARGETS;
 	const struct perch_options options = {
 		.inherit = !stat->options.no_inherit && part->targets.target[0].pid >= 0 &&
 			   !*part->cgroup,
@@ -62,11 +62,12 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 
 	if (counts_program(stat))
 		part->targets.target[0].pid = stat->program.pid;
-	rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
+	rc = perch_set_open(&part->set, &part->events, &part->targets, &options, flags, &err);
 	if (rc && err.errnum == EMFILE && raise_descriptors(stat))
-		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
+		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, flags,
+				    &err);
 	if (rc == -ESRCH && counts_program(stat) && stat_stop_signal())
-		return 128 + stat_stop_signal(); /* ended with us, before its exec: no mistake */
+		return 128 + stat_stop_signal(); /* the signal ended the program before its exec */
 	return rc ? cli_open_error(STAT_COMMAND, &err) : 0;
 }
 
@@ -93,8 +94,7 @@ static double to_seconds(const struct timeval *time)
 	return time->tv_sec + time->tv_usec / 1e6;
 }
 
-/* Also tells when it could not be executed: whoever waited for its exec would disturb what is
- * counted. */
+/* Also reports a failed exec: waiting for the exec earlier would disturb the counts. */
 static int reap_program(struct stat_job *stat)
 {
 	struct rusage usage = { 0 };
@@ -110,12 +110,12 @@ static int reap_program(struct stat_job *stat)
 		return cli_program_exit_status(-rc);
 	}
 	if (lost < 0) {
-		cli_note(STAT_COMMAND, "the program's status is lost: %s", strerror(-lost));
+		cli_note(STAT_COMMAND, "cannot get the program's exit status: %s", strerror(-lost));
 		return CLI_EXIT_FAILURE;
 	}
 	stat->status = cli_program_status(wait_status);
 	if (stat->stopped_program && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGTERM)
-		stat->status = 0; /* by us, as asked */
+		stat->status = 0; /* perch sent it */
 	stat->user_seconds = to_seconds(&usage.ru_utime);
 	stat->sys_seconds = to_seconds(&usage.ru_stime);
 	return 0;
@@ -139,7 +139,7 @@ static int read_counts(struct stat_job *stat, bool intervals)
 	return stat_read_counts(stat, intervals, &err) ? cli_error(STAT_COMMAND, &err) : 0;
 }
 
-/* What was counted since the last interval's end. */
+/* Prints the counts since the end of the last interval. */
 static int print_interval_counts(struct stat_job *stat, uint64_t start_ns, uint64_t *last_ns)
 {
 	uint64_t now = stat_now_ns();
@@ -153,7 +153,7 @@ static int print_interval_counts(struct stat_job *stat, uint64_t start_ns, uint6
 	return status ? status : stat_print(stat);
 }
 
-/* The next time of a steady beat; those that have passed already are left out. */
+/* The end of the next interval: the first multiple of the length that is in the future. */
 static uint64_t next_end(uint64_t next_ns, uint64_t interval_ns)
 {
 	uint64_t now = stat_now_ns();
@@ -162,7 +162,7 @@ static uint64_t next_end(uint64_t next_ns, uint64_t interval_ns)
 	return next_ns > now ? next_ns : now + interval_ns - (now - next_ns) % interval_ns;
 }
 
-/* Of the interval in hand. */
+/* The current interval. */
 struct interval {
 	uint64_t start_ns, last_ns;
 };
@@ -176,7 +176,7 @@ static int end_interval(struct stat_job *stat, void *context)
 		       : 0;
 }
 
-/* -D: false when the end came first. */
+/* -D: false if counting ends before the delay. */
 static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 {
 	while (!stat_wait(stat, until) && !stat_stop_signal() && !*status &&
@@ -188,8 +188,8 @@ static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 	return false;
 }
 
-/* Until the end: of the program, of the targets, of the time given, or by a signal. Prints
- * intervals on the way. */
+/* Waits until the program, the targets or the time end, or a signal arrives. Prints the intervals.
+ */
 static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 {
 	struct interval interval = { start_ns, start_ns };
@@ -228,7 +228,7 @@ static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 		status = status ? status : reaped;
 	}
 	if (interval_ns && !finished && !status)
-		status = end_interval(stat, &interval); /* the rest */
+		status = end_interval(stat, &interval); /* the last, shorter one */
 	return status;
 }
 
@@ -258,7 +258,7 @@ static int wait_and_count(struct stat_job *stat, uint64_t start)
 	}
 	if (!status && stat->argv && !stat->options.interval_ms && !stat->options.timeout_ms &&
 	    !stat->options.control)
-		status = reap_program(stat); /* one system call */
+		status = reap_program(stat); /* a single wait4 does not disturb the program */
 	else
 		status = status ? status : wait_for_end(stat, start);
 	return status ? status : add_time(stat, stat_now_ns() - start);
@@ -289,7 +289,7 @@ static int prepare(struct stat_job *stat)
 {
 	int status;
 
-	/* of the run before; the last one's stay, for what is told of them */
+	/* the sets of the last run stay open: stat_print_reasons() reads them */
 	close_parts(stat);
 	lower_descriptors(stat);
 	if (stat->options.sync)
@@ -313,7 +313,8 @@ int stat_run(struct stat_job *stat)
 		cli_program_cancel(&stat->program);
 	}
 	if (!status)
-		/* before the program runs: one that has ended would be taken for a cause */
+		/* before the program runs: an ended program would be taken for the cause of an
+		 * error */
 		stat_describe_lines(stat);
 	start = stat_now_ns();
 	if (!status && stat->argv)
@@ -324,6 +325,6 @@ int stat_run(struct stat_job *stat)
 		status = read_counts(stat, false);
 	stat->wall_ns = stat->elapsed_ns.mean;
 	if (!status && run_shell("--post", stat->options.post))
-		stat->post_failed = true; /* what was counted is true all the same */
+		stat->post_failed = true; /* the counts are valid */
 	return status;
 }

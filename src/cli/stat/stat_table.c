@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The table, column by column as perf 6.1 prints it. */
+/* The table, in the columns of perf 6.1. */
 #include <string.h>
 
 #include "stat.h"
 
 #define VALUE_WIDTH	18
-#define UNIT_WIDTH	4 /* more where a unit is longer */
+#define UNIT_WIDTH	4 /* at least */
 #define NAME_WIDTH	32
-#define BARE_NAME_WIDTH 25 /* of an event without a number */
+#define BARE_NAME_WIDTH 25 /* of an event without a count */
 #define METRIC_WIDTH	35
 
 static int unit_width(const struct stat_job *stat)
@@ -83,7 +83,7 @@ static void print_missing(const struct stat_job *stat, const struct stat_line *l
 	fprintf(out, "%*s\n", METRIC_WIDTH, "");
 }
 
-/* What else was worked out, below the first metric. */
+/* The second metric is on a line of its own, below the first. */
 static void print_second_metric(const struct stat_job *stat, const struct stat_line *line,
 				size_t group, const struct stat_metric *metric, FILE *out)
 {
@@ -126,19 +126,19 @@ void stat_print_table_line(const struct stat_job *stat, const struct stat_line *
 		print_second_metric(stat, line, group, &metrics[i], out);
 }
 
-/* Two digits more than the spread makes certain. */
-static int digits_for(double spread)
+/* Decimal places of a time: two significant digits of its error. */
+static int digits_for(double error)
 {
 	int digits = 2;
 
-	if (spread <= 0)
+	if (error <= 0)
 		return 9;
-	for (; spread < 1 && digits < 9; digits++)
-		spread *= 10;
+	for (; error < 1 && digits < 9; digits++)
+		error *= 10;
 	return digits;
 }
 
-/* --table: each run's time, its distance from the mean, and a mark more for each 5% of that. */
+/* --table: the time of each run, its distance from the mean, and a '#' for each 5% of distance. */
 static void print_runs(const struct stat_job *stat, int digits, FILE *out)
 {
 	double mean = stat->elapsed_ns.mean;
@@ -158,8 +158,8 @@ static void print_runs(const struct stat_job *stat, int digits, FILE *out)
 static void print_times(const struct stat_job *stat, FILE *out)
 {
 	double elapsed = stat->elapsed_ns.mean / 1e9;
-	double spread = perch__mean_error(&stat->elapsed_ns) / 1e9;
-	int digits = digits_for(spread);
+	double error = perch__mean_error(&stat->elapsed_ns) / 1e9;
+	int digits = digits_for(error);
 	const struct cli_target *target = &stat->options.target;
 
 	if (stat->nr_lines)
@@ -168,8 +168,8 @@ static void print_times(const struct stat_job *stat, FILE *out)
 		if (stat->options.table)
 			print_runs(stat, digits, out);
 		fprintf(out, " %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits,
-			spread);
-		if (spread > 0)
+			error);
+		if (error > 0)
 			fprintf(out, "  ( +-%6.2f%% )",
 				perch__mean_error_percent(&stat->elapsed_ns));
 		fputs("\n\n", out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom `perch stat` counts, and which of them are added up. */
+/* Targets of each part, and the groups over which their counts are added up. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int no_memory(void)
 	return cli_error(STAT_COMMAND, &err);
 }
 
-/* Every thread there is. One that ends while we look is no mistake. */
+/* Adds all threads of the machine. A process that ends meanwhile is skipped. */
 static int add_all_threads(struct stat_job *stat, struct perch_targets *targets)
 {
 	char path[PATH_MAX];
@@ -67,7 +67,7 @@ static int choose_targets(struct stat_job *stat, struct stat_part *part)
 	status = cli_target_choose(STAT_COMMAND, &target, stat->machine, &part->targets);
 	if (status || part->targets.nr)
 		return status;
-	/* the program: its pid comes with each run */
+	/* the program: each run sets its pid */
 	return perch_targets_add(&part->targets, &perch_self, &err) ? cli_error(STAT_COMMAND, &err)
 								    : 0;
 }
@@ -77,7 +77,7 @@ static int positive(int number)
 	return number < 0 ? 0 : number;
 }
 
-/* The group that a target belongs to: what the aggregation does not tell apart stays 0. */
+/* The group of a target. Members that the aggregation does not use stay 0. */
 static struct stat_group group_of(struct stat_job *stat, const struct perch_target *target)
 {
 	struct stat_group group = { 0 };
@@ -116,7 +116,7 @@ static int compare_groups(const void *a, const void *b)
 	const struct stat_group *one = a, *other = b;
 	int order = compare(one->tid, other->tid);
 
-	/* -A shows CPUs in their own order, wherever they sit */
+	/* -A sorts by CPU number, not by topology */
 	if (!order)
 		order = compare(one->topology.cpu, other->topology.cpu);
 	if (!order)
@@ -138,7 +138,7 @@ static void read_comm(struct stat_job *stat, struct stat_group *group)
 	perch_clean_text(group->comm, sizeof(group->comm), comm);
 }
 
-/* All groups, sorted, each once; then the number of its group for each target. */
+/* Makes the sorted list of groups. */
 static int make_groups(struct stat_job *stat)
 {
 	size_t nr = 0, last = 0;
@@ -162,8 +162,7 @@ static int make_groups(struct stat_job *stat)
 	return 0;
 }
 
-/* Whether an event of the part counts a core (percore) or a socket (.per-pkg): then it matters
- * where CPUs sit. */
+/* True if an event of the part counts cores (percore) or sockets (.per-pkg) on CPUs. */
 static bool needs_topology(const struct stat_part *part)
 {
 	for (size_t i = 0; i < part->events.nr; i++)
@@ -219,9 +218,8 @@ int stat_choose_targets(struct stat_job *stat)
 	int status = 0;
 
 	if (!has_target && !stat->argv)
-		return cli_usage_error(STAT_COMMAND,
-				       "no program to run, and none of -p, -t, -a and -C");
-	/* what contradicts itself, even where nothing is counted */
+		return cli_usage_error(STAT_COMMAND, "needs a program, or -p, -t, -a or -C");
+	/* reports options that exclude each other, also if there is nothing to count */
 	if (stat->options.target.cgroups || !stat->nr_parts) {
 		struct perch_targets unused = { 0 };
 

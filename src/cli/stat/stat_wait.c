@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting: for the program, for processes of others, for the time of an interval, and for Ctrl-C.
- */
+/* Waits for the program or other processes, the end of an interval, commands and signals. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -15,13 +14,12 @@
 static volatile sig_atomic_t stopped; /* the signal's number */
 static volatile sig_atomic_t child;
 static pid_t own;
-static int control_fd = -1; /* of the wait that goes on */
-static bool has_command;    /* something came in there */
+static int control_fd = -1; /* of the current stat_wait() */
+static bool has_command;    /* control_fd is readable */
 
 static void on_signal(int number)
 {
-	/* the program before its exec, which waits while events are opened: to be killed as it
-	 * would be after it */
+	/* in the program before its exec: the signal has its default action */
 	if (getpid() != own) {
 		signal(number, SIG_DFL);
 		raise(number);
@@ -29,7 +27,7 @@ static void on_signal(int number)
 	}
 	stopped = number;
 	if (number == SIGTERM && child > 0)
-		kill(child, SIGTERM); /* Ctrl-C reaches the program by itself */
+		kill(child, SIGTERM); /* the terminal sends SIGINT to the program too */
 }
 
 int stat_stop_signal(void)
@@ -37,8 +35,8 @@ int stat_stop_signal(void)
 	return stopped;
 }
 
-/* Also where they were ignored, as in a script's background jobs: counting until a signal is what
- * -p and -a are for. */
+/* Also signals that were ignored, as in background jobs of scripts: -p and -a count until a signal.
+ */
 void stat_catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM };
@@ -53,7 +51,7 @@ void stat_forward_signals_to(pid_t pid)
 {
 	child = pid;
 	if (pid && stopped)
-		kill(pid, stopped); /* it came before there was anyone to pass it on to */
+		kill(pid, stopped); /* it arrived before the program started */
 }
 
 uint64_t stat_now_ns(void)
@@ -65,9 +63,9 @@ uint64_t stat_now_ns(void)
 }
 
 /*
- * Sleeps until the time, a signal, a command, or the end of the process behind the pidfd (-1:
- * none). The signals are let in during the sleep alone: one that comes between a look at `stopped`
- * and the sleep would be slept over.
+ * Sleeps until the time, a signal, a command, or the end of the process of the pidfd (-1 for none).
+ * Signals are unblocked only during ppoll(): one between the check of `stopped` and the sleep would
+ * not end the sleep.
  */
 static void sleep_until(uint64_t until_ns, int pidfd)
 {
@@ -93,7 +91,7 @@ static bool interrupted(void)
 	return stopped || has_command;
 }
 
-/* Where there is no pidfd (before 5.3, and of threads that do not lead) a look every 10 ms. */
+/* Without a pidfd (before Linux 5.3, and for threads other than the leader), kill() every 10 ms. */
 #define POLL_NS 10000000
 
 static uint64_t next_poll(uint64_t until_ns)
@@ -103,8 +101,7 @@ static uint64_t next_poll(uint64_t until_ns)
 	return soon < until_ns ? soon : until_ns;
 }
 
-/* A process that has ended but whose parent has not asked for its status answers kill(2) still, a
- * pidfd not. */
+/* A pidfd shows the end of a process even before it is reaped; kill(2) does not. */
 static bool is_running(pid_t pid, int *pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };
@@ -127,7 +124,7 @@ static bool program_ended(const struct stat_job *stat)
 	       info.si_pid;
 }
 
-/* Waits for one process; false when it is over. */
+/* Sleeps once; false if the process has ended. */
 static bool wait_for_process(pid_t pid, uint64_t until_ns)
 {
 	int pidfd;
@@ -140,7 +137,7 @@ static bool wait_for_process(pid_t pid, uint64_t until_ns)
 	return true;
 }
 
-/* True when none of them lives any more. */
+/* True if all have ended. */
 static bool wait_for_targets(const struct perch_targets *targets, uint64_t until_ns)
 {
 	for (size_t i = 0; i < targets->nr; i++) {
@@ -186,7 +183,7 @@ bool stat_wait(const struct stat_job *stat, uint64_t until_ns)
 	has_command = false;
 	if (stat->argv)
 		return wait_for_program(stat, until_ns);
-	/* with --per-thread -a too: some thread always runs */
+	/* --per-thread -a has no end either: some threads always run */
 	if (!wide)
 		return wait_for_targets(&stat->part[0].targets, until_ns);
 	while (!interrupted() && stat_now_ns() < until_ns)
