@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records put together field by field, as the kernel would write them. */
+/* Builds records field by field, as the kernel writes them. */
 #ifndef BUILD_RECORD_H
 #define BUILD_RECORD_H
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <perch/abi.h>
 
-/* Whether records are put together as a machine of the other byte order would. */
+/* Whether records are built in the other byte order. */
 static bool built_swapped;
 
 struct built {

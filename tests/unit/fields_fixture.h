@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of either byte order, and the fields of one as a line of text: "pid=7 read={value=1}
- * ips=[0x1 USER]". */
+/*
+ * Builds records in either byte order, and formats their fields as a line of text: "pid=7
+ * read={value=1} ips=[0x1 USER]".
+ */
 #ifndef FIELDS_FIXTURE_H
 #define FIELDS_FIXTURE_H
 
@@ -16,7 +18,7 @@
 
 #include <perch/fields.h>
 
-#define IDENTITY                                                                           \
+#define SAMPLE_ID_BITS                                                                     \
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 #define IDENTITY_TEXT "sample_id={pid=71 tid=72 time=73ns id=74 stream_id=75 cpu=76 identifier=77}"
@@ -61,7 +63,7 @@ static inline void add_name(struct bytes *bytes, const char *name)
 		add(bytes, "", 1);
 }
 
-/* The size follows when it is known. */
+/* The size is written at the end. */
 static inline void begin(struct bytes *bytes, uint32_t type, uint16_t misc)
 {
 	bytes->size = 0;
@@ -70,7 +72,7 @@ static inline void begin(struct bytes *bytes, uint32_t type, uint16_t misc)
 	add_16(bytes, 0);
 }
 
-static inline void add_identity(struct bytes *bytes)
+static inline void add_sample_id(struct bytes *bytes)
 {
 	add_32(bytes, 71);
 	add_32(bytes, 72);
@@ -92,95 +94,95 @@ static inline void finish(struct bytes *bytes)
 
 /* ---- fields as text ---- */
 
-struct told {
+struct printed {
 	char text[16384];
 	size_t length;
-	bool started; /* a field before this one, in the same list or group */
+	bool started; /* a field precedes it in the same list or group */
 	int depth;
-	char closing[16];  /* of each that is open */
+	char closing[16];  /* of each open list and group */
 	char path[16][64]; /* its name, "" of an entry of a list */
 	void (*seen)(const char *path, enum perch_field_kind kind);
 };
 
-static inline void say(struct told *told, const char *format, ...)
+static inline void print(struct printed *printed, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	told->length += (size_t)vsnprintf(told->text + told->length,
-					  sizeof(told->text) - told->length, format, args);
+	printed->length += (size_t)vsnprintf(printed->text + printed->length,
+					     sizeof(printed->text) - printed->length, format, args);
 	va_end(args);
-	assert_true(told->length < sizeof(told->text));
+	assert_true(printed->length < sizeof(printed->text));
 }
 
 /* "branch_stack.entries[].from" of a field. */
-static inline void see(struct told *told, const struct perch_field *field)
+static inline void report_path(struct printed *printed, const struct perch_field *field)
 {
-	char path[sizeof(told->path) + 64] = "";
+	char path[sizeof(printed->path) + 64] = "";
 
-	for (int i = 1; i <= told->depth; i++)
-		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s%s", told->path[i],
-			 told->closing[i] == ']' ? "[]" : ".");
+	for (int i = 1; i <= printed->depth; i++)
+		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s%s", printed->path[i],
+			 printed->closing[i] == ']' ? "[]" : ".");
 	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s",
 		 field->name ? field->name : "");
-	told->seen(path, field->kind);
+	printed->seen(path, field->kind);
 }
 
-static inline void say_value(struct told *told, const struct perch_field *field)
+static inline void print_value(struct printed *printed, const struct perch_field *field)
 {
 	switch (field->kind) {
 	case PERCH_FIELD_NUMBER:
-		say(told, "%" PRIu64, field->value);
+		print(printed, "%" PRIu64, field->value);
 		break;
 	case PERCH_FIELD_SIGNED:
-		say(told, "%" PRId64, (int64_t)field->value);
+		print(printed, "%" PRId64, (int64_t)field->value);
 		break;
 	case PERCH_FIELD_TIME:
-		say(told, "%" PRIu64 "ns", field->value);
+		print(printed, "%" PRIu64 "ns", field->value);
 		break;
 	case PERCH_FIELD_HEX:
 	case PERCH_FIELD_ADDRESS:
-		say(told, "0x%" PRIx64, field->value);
+		print(printed, "0x%" PRIx64, field->value);
 		break;
 	case PERCH_FIELD_FLAGS:
 		assert_int_equal(strlen(field->text), field->length);
-		say(told, "<%s>", field->text);
+		print(printed, "<%s>", field->text);
 		break;
 	case PERCH_FIELD_TEXT:
-		say(told, "\"%.*s\"", (int)field->length, field->text);
+		print(printed, "\"%.*s\"", (int)field->length, field->text);
 		break;
 	default:
 		for (size_t i = 0; i < field->length; i++)
-			say(told, "%02x", (uint8_t)field->text[i]);
+			print(printed, "%02x", (uint8_t)field->text[i]);
 	}
 }
 
-static inline int tell_field(void *context, const struct perch_field *field)
+static inline int print_field(void *context, const struct perch_field *field)
 {
-	struct told *told = context;
+	struct printed *printed = context;
 
 	if (field->kind == PERCH_FIELD_END) {
-		assert_true(told->depth > 0);
-		say(told, "%c", told->closing[told->depth--]);
-		told->started = true;
+		assert_true(printed->depth > 0);
+		print(printed, "%c", printed->closing[printed->depth--]);
+		printed->started = true;
 		return 0;
 	}
-	if (told->seen && (field->name || field->kind != PERCH_FIELD_GROUP))
-		see(told, field);
-	say(told, "%s%s%s", told->started ? " " : "", field->name ? field->name : "",
-	    field->name ? "=" : "");
-	told->started = true;
+	if (printed->seen && (field->name || field->kind != PERCH_FIELD_GROUP))
+		report_path(printed, field);
+	print(printed, "%s%s%s", printed->started ? " " : "", field->name ? field->name : "",
+	      field->name ? "=" : "");
+	printed->started = true;
 	if (field->kind != PERCH_FIELD_LIST && field->kind != PERCH_FIELD_GROUP) {
-		say_value(told, field);
+		print_value(printed, field);
 		return 0;
 	}
-	told->started = false;
-	told->closing[++told->depth] = field->kind == PERCH_FIELD_LIST ? ']' : '}';
-	snprintf(told->path[told->depth], sizeof(told->path[0]), "%s",
+	printed->started = false;
+	printed->closing[++printed->depth] = field->kind == PERCH_FIELD_LIST ? ']' : '}';
+	snprintf(printed->path[printed->depth], sizeof(printed->path[0]), "%s",
 		 field->name ? field->name : "");
 	if (field->kind == PERCH_FIELD_LIST)
-		say(told, "%" PRIu64, field->value);
-	say(told, "%c", field->kind == PERCH_FIELD_LIST ? '[' : '{');
+		print(printed, "%" PRIu64, field->value);
+	print(printed, "%c", field->kind == PERCH_FIELD_LIST ? '[' : '{');
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoding of records that a test has built, at every length that they may be cut to. */
+/* Decodes built records, whole and cut to every length. */
 #ifndef RECORD_FIXTURE_H
 #define RECORD_FIXTURE_H
 
@@ -19,7 +19,7 @@
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 
-/* The order that records are built in. */
+/* The byte order of built records. */
 static inline enum perch_byte_order built_order(void)
 {
 	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -37,9 +37,8 @@ static inline struct perch_parse_info layout_of(uint64_t sample_type)
 }
 
 /*
- * Decodes the record from memory of exactly its size, so that the sanitizers see a byte too far.
- * Then says it was shorter, at every length: that must give an error or a decoded record, and
- * nothing else.
+ * Decodes the record from memory of its exact size, so the sanitizers find any access beyond it.
+ * Then decodes it with every smaller size: the result must be an error or a decoded record.
  */
 static inline int decode(struct perch_record *record, const struct perch_parse_info *parse_info,
 			 struct built *built)
@@ -65,7 +64,7 @@ static inline int decode(struct perch_record *record, const struct perch_parse_i
 		free(exact);
 	}
 	copy = *built;
-	memset(record, 0xa5, sizeof(*record)); /* every field is to be set */
+	memset(record, 0xa5, sizeof(*record)); /* every field must be set */
 	return perch_record_decode(record, parse_info, copy.bytes, copy.size, &err);
 }
 

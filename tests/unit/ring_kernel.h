@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's side of a ring, as a thread of this test: it reserves room as the kernel does (one
- * byte always stays free), counts what finds none and tells of it by a LOST record before the next
- * one that does, moves data_head with release order after the bytes, and looks at data_tail with
- * acquire order before it writes. With `backward` it writes downwards and over the oldest. The AUX
- * area is filled as a trace unit does: bytes first, then the AUX record, then aux_head.
- *
- * Every record has a serial number, which those that are lost take too, and bytes that follow from
- * it.
+ * A writer that simulates the kernel, in a thread of the test. It reserves space as the kernel does
+ * (one byte always stays free), counts records without space, and writes a LOST record before the
+ * next one with space. It loads data_tail with acquire order before it writes, and stores data_head
+ * with release order after the bytes. With `backward` it writes downwards and overwrites the oldest
+ * records. It fills the AUX area as hardware does: bytes first, then the AUX record, then aux_head.
+ * Every record, also a lost one, has a serial number, which determines its bytes.
  */
 #ifndef RING_KERNEL_H
 #define RING_KERNEL_H
@@ -27,11 +25,11 @@ struct ring_kernel {
 	char *data;
 	uint64_t size;
 	bool backward;
-	bool paused;  /* atomic: what the reader asked for */
+	bool paused;  /* atomic: set by the reader */
 	bool stopped; /* atomic: the writer has seen it */
 	uint64_t head, lost;
 	uint64_t serial; /* of the next record */
-	uint64_t newest; /* that of the last sample written */
+	uint64_t newest; /* serial number of the last written sample */
 	uint64_t written, lost_ever, bytes;
 	char *aux;
 	uint64_t aux_size, aux_head, aux_refused;
@@ -96,7 +94,7 @@ static inline void ring_kernel_copy(struct ring_kernel *k, uint64_t position, co
 	memcpy(k->data, (const char *)bytes + first, size - first);
 }
 
-/* One record that is whole in bytes. Counts it as lost when it finds no room. */
+/* Writes one record, or counts it as lost if there is no space. */
 static inline bool ring_kernel_put(struct ring_kernel *k, const void *bytes, size_t size)
 {
 	struct {
@@ -125,7 +123,7 @@ static inline bool ring_kernel_put(struct ring_kernel *k, const void *bytes, siz
 	return true;
 }
 
-/* A sample: its serial number, a sum of the other words, then words that follow from the number. */
+/* A sample: its serial number, a sum of the other words, then words that the number determines. */
 static inline bool ring_kernel_sample(struct ring_kernel *k, size_t size)
 {
 	uint64_t words[RING_KERNEL_MAX / 8];
@@ -158,33 +156,33 @@ static inline bool ring_kernel_sound(const struct perch_record_header *record)
 	return words[2] == sum;
 }
 
-/* A burst of trace: what there is room for, cut and flagged when it is not all. */
+/* Writes trace data: as much as there is space for, flagged as truncated if that is not all. */
 static inline void ring_kernel_aux(struct ring_kernel *k, uint64_t wanted)
 {
 	struct {
 		struct perch_record_header header;
 		uint64_t offset, size, flags, serial;
-	} told = {
+	} record = {
 		{ PERCH_RECORD_AUX, 0, 40 }, k->aux_head, wanted, 0, k->serial,
 	};
 	uint64_t tail = __atomic_load_n(&k->control->aux_tail, __ATOMIC_ACQUIRE);
-	uint64_t room =
+	uint64_t space =
 		k->aux_head - tail < k->aux_size ? (tail - k->aux_head - 1) & (k->aux_size - 1) : 0;
 
-	if (!room) {
+	if (!space) {
 		k->aux_refused++;
 		return;
 	}
-	if (wanted > room) {
-		told.size = room;
-		told.flags = PERCH_AUX_FLAG_TRUNCATED;
+	if (wanted > space) {
+		record.size = space;
+		record.flags = PERCH_AUX_FLAG_TRUNCATED;
 	}
-	for (uint64_t i = 0; i < told.size; i++)
+	for (uint64_t i = 0; i < record.size; i++)
 		k->aux[(k->aux_head + i) & (k->aux_size - 1)] =
 			(char)ring_kernel_trace(k->aux_head + i);
-	k->aux_head += told.size;
+	k->aux_head += record.size;
 	k->serial++;
-	ring_kernel_put(k, &told, sizeof(told));
+	ring_kernel_put(k, &record, sizeof(record));
 	__atomic_store_n(&k->control->aux_head, k->aux_head, __ATOMIC_RELEASE);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of calls that imitates the kernel's side of samplers. Included after cmocka. */
+/* A table of system calls that simulates the kernel for samplers. Include it after cmocka. */
 #ifndef PERCH_SAMPLER_FIXTURE_H
 #define PERCH_SAMPLER_FIXTURE_H
 
@@ -10,7 +10,7 @@
 
 #include <perch/ring.h>
 
-/* The kernel's side of a sampler: what was called, and what to refuse. */
+/* The simulated kernel: which system calls were made, and which to refuse. */
 struct kernel {
 	struct {
 		struct perch_attr attr;
@@ -22,22 +22,22 @@ struct kernel {
 		unsigned long refreshed;
 		uint64_t lost;
 	} fd[64];
-	/* an errno; 0: opens */
+	/* an errno; 0 succeeds */
 	int (*refuse)(const struct perch_attr *attr, int cpu, int group);
 	int nr;
 	size_t max_pages; /* of a ring */
 	unsigned max_precise;
-	int refuse_filters; /* an errno; 0: all are good */
+	int refuse_filters; /* an errno; 0 if all succeed */
 	pid_t gone;
-	int gone_times; /* how often it is found gone; 0: always */
+	int gone_times; /* how often it has ended; 0 is always */
 	int maps, unmaps;
-	struct perch_mmap_page *ring; /* the last one mapped */
+	struct perch_mmap_page *ring; /* the last mapped one */
 	struct perch_mmap_page *rings[64];
 	struct {
 		int fd, protection;
 		size_t pages;
 	} mapped[64];
-	int refuse_pause; /* a descriptor; 0: none */
+	int refuse_pause; /* a descriptor; 0 if none */
 };
 
 static inline int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
@@ -102,7 +102,7 @@ static inline void *fake_map(void *context, size_t size, int protection, int fla
 	k->mapped[k->maps % 64].fd = fd;
 	k->mapped[k->maps % 64].protection = protection;
 	k->mapped[k->maps % 64].pages = size / page - 1;
-	/* the kernel's side writes into read-only ones too */
+	/* the simulated kernel writes to read-only rings too */
 	k->ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, offset);
 	k->rings[k->maps++ % 64] = k->ring;
 	return k->ring;
@@ -130,7 +130,7 @@ static inline ssize_t fake_read(void *context, int fd, void *buffer, size_t size
 	assert_true(size >= 16 << 10);
 	if (attr->pinned)
 		return 0;
-	/* the leader and one member, which was opened next: whichever is read */
+	/* the leader and the member that was opened next, in the read of either */
 	if (group) {
 		fd = k->fd[fd - 1000].group >= 0 ? k->fd[fd - 1000].group : fd;
 		*to++ = 2;

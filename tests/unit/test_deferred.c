@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Callchains: whose each address is, and samples that wait for the user part of theirs. */
+/* Call chains: the cpumode of addresses, and samples with a deferred user part. */
 #include "record_fixture.h"
 
 #define TYPE   (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN)
@@ -8,8 +8,10 @@
 static struct perch_parse_info parse_info;
 static struct built built[16];
 
-/* A sample of thread tid with two kernel addresses, the second of them `mark`, which waits for
- * `cookie`. */
+/*
+ * A sample of thread tid with two kernel addresses, the second of them `mark`, and the cookie of
+ * its deferred part.
+ */
 static struct perch_record waiting(int slot, uint32_t tid, uint64_t cookie, uint64_t mark)
 {
 	struct built *b = &built[slot];
@@ -75,7 +77,7 @@ static void expect_chain(const struct perch_record *record, uint64_t mark, uint6
 	assert_int_equal(chain.deferred, nr_user == 0);
 }
 
-static void markers_tell_whose_addresses_are(void **state)
+static void markers_set_the_cpumode(void **state)
 {
 	static const struct {
 		uint64_t marker;
@@ -116,8 +118,8 @@ static void markers_tell_whose_addresses_are(void **state)
 	assert_false(chain.deferred);
 }
 
-/* The kernel puts the cookie last; what stands behind it is the user's. */
-static void addresses_behind_a_cookie(void **state)
+/* The kernel writes the cookie last; addresses after it are user addresses. */
+static void addresses_after_a_cookie(void **state)
 {
 	struct perch_chain_address address;
 	struct perch_record record;
@@ -140,7 +142,7 @@ static void addresses_behind_a_cookie(void **state)
 	assert_int_equal(chain.cookie, COOKIE);
 }
 
-/* A chain may be cut off behind the marker; other records have none. */
+/* A chain may end after the marker; other records have no chain. */
 static void chains_without_a_cookie(void **state)
 {
 	struct perch_chain_address address;
@@ -171,9 +173,11 @@ static void chains_without_a_cookie(void **state)
 	perch_deferred_free(NULL);
 }
 
-/* Two samples of one stay in the kernel, one of another thread, one of another stay, one that is
- * whole. */
-static void samples_are_completed(void **state)
+/*
+ * Two samples with the same cookie, one of another thread, one with another cookie, one that is
+ * complete.
+ */
+static void completes_samples_of_the_same_cookie(void **state)
 {
 	struct perch_deferred *deferred_samples;
 	struct perch_record records[5], callchain_deferred, whole;
@@ -210,24 +214,24 @@ static void samples_are_completed(void **state)
 static void samples_of_the_other_byte_order(void **state)
 {
 	built_swapped = true;
-	samples_are_completed(state);
+	completes_samples_of_the_same_cookie(state);
 	built_swapped = false;
 }
 
-/* The sample of one byte order, the rest of its chain of the other. */
-static void parts_of_two_byte_orders(void **state)
+/* The sample has one byte order, the deferred record the other. */
+static void merges_parts_of_two_byte_orders(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct perch_deferred *deferred_samples;
 		struct perch_record record, callchain_deferred, whole;
-		struct perch_parse_info kept;
+		struct perch_parse_info parse_info_copy;
 
 		assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
 		built_swapped = i;
 		record = waiting(0, 10, COOKIE, 0xffffffff81000010);
-		kept = parse_info;
-		record.parse_info = &kept;
+		parse_info_copy = parse_info;
+		record.parse_info = &parse_info_copy;
 		assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
 		built_swapped = !i;
 		callchain_deferred = completing(1, 10, COOKIE, 3);
@@ -239,8 +243,7 @@ static void parts_of_two_byte_orders(void **state)
 	built_swapped = false;
 }
 
-/* What waits is bounded: then a sample is to be used as it is, and when others have gone there is
- * room again. */
+/* Memory is limited. At the limit a sample is not held; after others were returned it is. */
 static void memory_is_bounded(void **state)
 {
 	struct perch_record record = waiting(0, 10, COOKIE, 1),
@@ -260,14 +263,11 @@ static void memory_is_bounded(void **state)
 	}
 	assert_int_equal(got, held);
 	assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
-	perch_deferred_free(deferred_samples); /* with one that still waits */
+	perch_deferred_free(deferred_samples); /* while a sample still waits */
 }
 
-/*
- * Any order of holding and giving, against a plain list. There is so little memory that several
- * threads and cookies share each of the stitcher's lists.
- */
-static void as_a_plain_list_does(void **state)
+/* Random operations, compared with a simple list, with many threads and cookies. */
+static void equals_a_simple_list(void **state)
 {
 	struct {
 		uint32_t tid;
@@ -323,14 +323,14 @@ static void as_a_plain_list_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(markers_tell_whose_addresses_are),
-		cmocka_unit_test(addresses_behind_a_cookie),
+		cmocka_unit_test(markers_set_the_cpumode),
+		cmocka_unit_test(addresses_after_a_cookie),
 		cmocka_unit_test(chains_without_a_cookie),
-		cmocka_unit_test(samples_are_completed),
+		cmocka_unit_test(completes_samples_of_the_same_cookie),
 		cmocka_unit_test(samples_of_the_other_byte_order),
-		cmocka_unit_test(parts_of_two_byte_orders),
+		cmocka_unit_test(merges_parts_of_two_byte_orders),
 		cmocka_unit_test(memory_is_bounded),
-		cmocka_unit_test(as_a_plain_list_does),
+		cmocka_unit_test(equals_a_simple_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Every record of either byte order, field by field, and that the table of fields has those and no
- * others. */
+/* The fields of every record in both byte orders; each row of the table must be emitted. */
 #include <errno.h>
 
 #include "fields_fixture.h"
 
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
-/* ---- what the table says ---- */
+/* ---- the table of fields ---- */
 
 struct row {
 	const char *record;
@@ -25,11 +24,13 @@ static struct row rows[] = {
 #include "record/fields.def"
 };
 
-static const char *seen_record; /* whose fields are being told */
+static const char *seen_record; /* the record type whose fields are emitted */
 
-/* Registers are one row for all; a marker and a cookie stand among addresses; the two weights are
- * of two kinds. */
-static bool kind_fits(const char *path, enum perch_field_kind kind, enum perch_field_kind row)
+/*
+ * Exceptions: registers share one row, chains have markers and cookies, and the two weights differ
+ * in kind.
+ */
+static bool kind_matches(const char *path, enum perch_field_kind kind, enum perch_field_kind row)
 {
 	if (!strcmp(path, "callchain[]") || !strcmp(path, "ips[]"))
 		return kind == PERCH_FIELD_ADDRESS || kind == PERCH_FIELD_FLAGS ||
@@ -56,7 +57,7 @@ static void mark(const char *path, enum perch_field_kind kind)
 	for (size_t i = 0; i < NR(rows); i++) {
 		if (strcmp(rows[i].record, record) || strcmp(rows[i].name, name))
 			continue;
-		if (!kind_fits(name, kind, rows[i].kind))
+		if (!kind_matches(name, kind, rows[i].kind))
 			fail_msg("%s %s is of another kind than the table says", record, name);
 		rows[i].seen++;
 		return;
@@ -74,8 +75,8 @@ static int touch(void *context, const struct perch_field *field)
 }
 
 /*
- * Cut short at every length, in memory of just that length, for the sanitizers: what can be decoded
- * is told, and of the rest whatever the view has.
+ * Cut to every length, in memory of that size, for the sanitizers: fields of decodable records are
+ * emitted, and of others those in the view.
  */
 static void walk_prefixes(const struct bytes *bytes, const struct perch_parse_info *parse_info)
 {
@@ -90,7 +91,7 @@ static void walk_prefixes(const struct bytes *bytes, const struct perch_parse_in
 		assert_non_null(exact);
 		memcpy(exact, bytes->at, size);
 		memcpy(exact + 6, &short_size, sizeof(short_size));
-		/* what a view does not have must not be looked at */
+		/* members that the view does not have must not be read */
 		memset(&record, 0xff, sizeof(record));
 		rc = perch_record_decode(&record, parse_info, exact, size, NULL);
 		assert_true(rc == 0 || rc == -EBADMSG);
@@ -99,11 +100,11 @@ static void walk_prefixes(const struct bytes *bytes, const struct perch_parse_in
 	}
 }
 
-/* The fields of a record that has been built, as text; the caller's until the next call. */
+/* The fields of a built record, as text, valid until the next call. */
 static const char *fields_of(struct bytes *bytes, const struct perch_attr *attr,
 			     enum perch_arch arch)
 {
-	static struct told told;
+	static struct printed printed;
 	static struct perch_parse_info parse_info;
 	static struct bytes copy;
 	bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != bytes->swap;
@@ -116,20 +117,22 @@ static const char *fields_of(struct bytes *bytes, const struct perch_attr *attr,
 	if (perch_record_decode(&record, &parse_info, copy.at, copy.size, &err))
 		fail_msg("%s", err.message);
 	walk_prefixes(&copy, &parse_info);
-	memset(&told, 0, sizeof(told));
-	told.seen = mark;
+	memset(&printed, 0, sizeof(printed));
+	printed.seen = mark;
 	seen_record = perch_record_name(record.type);
 	seen_record = seen_record ? seen_record : "unknown";
 	if (!record.type || record.type >= PERCH_RECORD_MAX)
-		told.seen = NULL;
-	assert_int_equal(perch_record_fields(&record, arch, tell_field, &told), 0);
-	assert_int_equal(told.depth, 0);
-	return told.text;
+		printed.seen = NULL;
+	assert_int_equal(perch_record_fields(&record, arch, print_field, &printed), 0);
+	assert_int_equal(printed.depth, 0);
+	return printed.text;
 }
 
-static const struct perch_attr with_identity = { .sample_type = IDENTITY, .sample_id_all = 1 };
+static const struct perch_attr with_sample_id = { .sample_type = SAMPLE_ID_BITS,
+						  .sample_id_all = 1 };
 
-/* A body of numbers, of as many bytes each as sizes has digits for, then a name, then the trailer.
+/*
+ * A body of numbers, whose sizes in bytes are the digits of `sizes`, then a name, then the trailer.
  */
 struct simple {
 	uint32_t type;
@@ -237,10 +240,10 @@ static void simple_records(void **state)
 			add_sized(&bytes, simple->sizes[k], simple->values[k]);
 		if (simple->name)
 			add_name(&bytes, simple->name);
-		add_identity(&bytes);
+		add_sample_id(&bytes);
 		snprintf(expected, sizeof(expected), "%s%s" IDENTITY_TEXT, simple->expected,
 			 simple->expected[0] ? " " : "");
-		expect(&bytes, &with_identity, expected);
+		expect(&bytes, &with_sample_id, expected);
 	}
 }
 
@@ -299,8 +302,8 @@ static void bpf_event_and_text_poke(void **state)
 		add_16(&bytes, 0);
 		add_32(&bytes, 42);
 		add(&bytes, "\1\2\3\4\5\6\7\xff", 8);
-		add_identity(&bytes);
-		expect(&bytes, &with_identity,
+		add_sample_id(&bytes);
+		expect(&bytes, &with_sample_id,
 		       "type=<PROG_UNLOAD> flags=0x0 id=42 tag=01020304050607ff " IDENTITY_TEXT);
 		begin(&bytes, PERCH_RECORD_TEXT_POKE, PERCH_MISC_KERNEL);
 		add_64(&bytes, 0xffffffff81000000);
@@ -310,8 +313,8 @@ static void bpf_event_and_text_poke(void **state)
 		    "\x0f\x1f\x44\x00\x00"
 		    "\xeb\x10\0\0\0\0\0",
 		    12);
-		add_identity(&bytes);
-		expect(&bytes, &with_identity,
+		add_sample_id(&bytes);
+		expect(&bytes, &with_sample_id,
 		       "addr=0xffffffff81000000 old_len=5 new_len=2 old_bytes=0f1f440000 "
 		       "new_bytes=eb10 " IDENTITY_TEXT);
 	}
@@ -353,7 +356,7 @@ static void read_records(void **state)
 
 /* ---- samples ---- */
 
-/* The flags of a branch as a compiler for the bytes' machine lays them out. */
+/* The flags of a branch as on the machine that writes the bytes. */
 static uint64_t branch_flags(const struct bytes *bytes, const unsigned int parts[10])
 {
 	static const unsigned int widths[10] = { 1, 1, 1, 1, 16, 4, 2, 4, 3, 31 };
@@ -366,9 +369,9 @@ static uint64_t branch_flags(const struct bytes *bytes, const unsigned int parts
 	return flags;
 }
 
-static void identity_fields(void **state)
+static void trailer_fields(void **state)
 {
-	const struct perch_attr attr = { .sample_type = IDENTITY | PERCH_SAMPLE_IP |
+	const struct perch_attr attr = { .sample_type = SAMPLE_ID_BITS | PERCH_SAMPLE_IP |
 							PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD };
 	const struct perch_attr less = { .sample_type = PERCH_SAMPLE_IP, .sample_period = 1000 };
 	struct bytes bytes;
@@ -517,7 +520,7 @@ static void registers_and_stack(void **state)
 	}
 }
 
-static void memory_and_the_rest(void **state)
+static void memory_and_other_fields(void **state)
 {
 	struct perch_attr attr = {
 		.sample_type = PERCH_SAMPLE_WEIGHT_STRUCT | PERCH_SAMPLE_DATA_SRC |
@@ -552,7 +555,7 @@ static void memory_and_the_rest(void **state)
 	}
 }
 
-/* ---- what is not known ---- */
+/* ---- unknown types and bytes ---- */
 
 static void unknown_types(void **state)
 {
@@ -563,15 +566,15 @@ static void unknown_types(void **state)
 		bytes.swap = swap;
 		begin(&bytes, PERCH_RECORD_MAX, 0);
 		add(&bytes, "\xaa\xbb\xcc\xdd\0\0\0\1", 8);
-		add_identity(&bytes);
-		expect(&bytes, &with_identity, "bytes=aabbccdd00000001 " IDENTITY_TEXT);
+		add_sample_id(&bytes);
+		expect(&bytes, &with_sample_id, "bytes=aabbccdd00000001 " IDENTITY_TEXT);
 		begin(&bytes, 200, 0);
 		add(&bytes, "\xaa\xbb\xcc\xdd\0\0\0\1", 8);
-		expect(&bytes, &with_identity, "bytes=aabbccdd00000001");
+		expect(&bytes, &with_sample_id, "bytes=aabbccdd00000001");
 	}
 }
 
-static void left_over_bytes(void **state)
+static void trailing_bytes(void **state)
 {
 	const struct perch_attr attr = { .sample_type = PERCH_SAMPLE_IP };
 	struct bytes bytes;
@@ -583,8 +586,8 @@ static void left_over_bytes(void **state)
 		add_64(&bytes, 1);
 		add_64(&bytes, 2);
 		add(&bytes, "newfield", 8);
-		add_identity(&bytes);
-		expect(&bytes, &with_identity,
+		add_sample_id(&bytes);
+		expect(&bytes, &with_sample_id,
 		       "id=1 lost=2 trailing_bytes=6e65776669656c64 " IDENTITY_TEXT);
 		begin(&bytes, PERCH_RECORD_SAMPLE, 0);
 		add_64(&bytes, 1);
@@ -599,18 +602,18 @@ static int stop_after(void *context, const struct perch_field *field)
 	return --*(int *)context ? 0 : -123;
 }
 
-static void a_walk_can_be_ended(void **state)
+static void function_ends_the_visit(void **state)
 {
 	struct perch_parse_info parse_info;
 	struct perch_record record;
 	struct bytes bytes = { .swap = false };
 
 	(void)state;
-	perch_parse_info_init(&parse_info, &with_identity, PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&parse_info, &with_sample_id, PERCH_BYTES_NATIVE);
 	begin(&bytes, PERCH_RECORD_LOST, 0);
 	add_64(&bytes, 1);
 	add_64(&bytes, 2);
-	add_identity(&bytes);
+	add_sample_id(&bytes);
 	finish(&bytes);
 	assert_int_equal(perch_record_decode(&record, &parse_info, bytes.at, bytes.size, NULL), 0);
 	for (int most = 1; most <= 11; most++) {
@@ -623,8 +626,8 @@ static void a_walk_can_be_ended(void **state)
 	assert_int_equal(perch_record_fields(&record, PERCH_ARCH_X86, stop_after, &(int){ 12 }), 0);
 }
 
-/* The last: what the tests above have seen. */
-static void every_row_was_told(void **state)
+/* Must run last: checks what the tests above have seen. */
+static void every_row_was_emitted(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < NR(rows); i++)
@@ -639,16 +642,16 @@ int main(void)
 		cmocka_unit_test(mmap2_by_inode_or_build_id),
 		cmocka_unit_test(bpf_event_and_text_poke),
 		cmocka_unit_test(read_records),
-		cmocka_unit_test(identity_fields),
+		cmocka_unit_test(trailer_fields),
 		cmocka_unit_test(values_chain_and_raw),
 		cmocka_unit_test(single_values),
 		cmocka_unit_test(branches),
 		cmocka_unit_test(registers_and_stack),
-		cmocka_unit_test(memory_and_the_rest),
+		cmocka_unit_test(memory_and_other_fields),
 		cmocka_unit_test(unknown_types),
-		cmocka_unit_test(left_over_bytes),
-		cmocka_unit_test(a_walk_can_be_ended),
-		cmocka_unit_test(every_row_was_told),
+		cmocka_unit_test(trailing_bytes),
+		cmocka_unit_test(function_ends_the_visit),
+		cmocka_unit_test(every_row_was_emitted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

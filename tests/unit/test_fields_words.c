@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words of bits, names of registers, and the visitor. */
+/* Names of flags, names of registers, and the visitor. */
 #include <strings.h>
 
 #include "fields_fixture.h"
@@ -40,7 +40,7 @@ static const struct {
 	{ 1000, 0xffff, "EXT_RESERVED|0x7fff" },
 };
 
-static void misc_words(void **state)
+static void formats_misc(void **state)
 {
 	char text[128];
 
@@ -53,7 +53,7 @@ static void misc_words(void **state)
 	}
 }
 
-/* ---- words of one number ---- */
+/* ---- flags of one number ---- */
 
 typedef size_t words_function(uint64_t value, char *text, size_t size);
 
@@ -222,7 +222,7 @@ static const struct word words[] = { { perch_format_data_src, 0, "" }, SRC(OP, N
 , RAW(63, 1), "0x8000000000000000"
 }
 ,
-	/* as perf records a load of an Intel and of an AMD machine */
+	/* loads as recorded by perf on an Intel and an AMD machine */
 	{ perch_format_data_src, 0x68100142, "LOAD, L1 hit, snoop None, TLB L1 or L2 hit" },
 	{ perch_format_data_src, 0x1e05080021,
 	  "op N/A, hierarchy N/A, level N/A, snoop N/A, TLB N/A, lock N/A" },
@@ -275,7 +275,7 @@ static const struct word words[] = { { perch_format_data_src, 0, "" }, SRC(OP, N
 }
 ;
 
-static void words_of_bits(void **state)
+static void formats_flags(void **state)
 {
 	char text[512], cut[16];
 
@@ -297,7 +297,7 @@ static void words_of_bits(void **state)
 	}
 }
 
-/* Any two values have different words, as long as they differ in one bit: nothing is dropped. */
+/* Values that differ in one bit have different texts: no bit is dropped. */
 static void no_bit_is_dropped(void **state)
 {
 	static words_function *const functions[] = {
@@ -336,7 +336,7 @@ static void expect_branch(struct perch_branch_entry entry, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void branch_words(void **state)
+static void formats_branches(void **state)
 {
 	static const char *const types[] = {
 		"",	  "COND",      "UNCOND",   "IND",  "CALL", "IND_CALL", "RET",	"SYSCALL",
@@ -369,7 +369,7 @@ static void branch_words(void **state)
 
 /* ---- registers ---- */
 
-/* The value of an enumerator: its number, or one more than the one before. */
+/* The value of an enumerator: its number, or one more than that of the previous one. */
 static long enumerator(const char *after, long before)
 {
 	const char *number = after + strspn(after, " \t=");
@@ -378,7 +378,7 @@ static long enumerator(const char *after, long before)
 								      : before + 1;
 }
 
-/* Compares the names with those of a header; returns how many there were, or 0 without one. */
+/* Compares the names with those in a header; returns their number, or 0 if there is no header. */
 static size_t compare_with_header(const char *path, const char *prefix, enum perch_arch arch)
 {
 	FILE *header = fopen(path, "r");
@@ -410,10 +410,10 @@ static size_t compare_with_header(const char *path, const char *prefix, enum per
 	return nr;
 }
 
-static void registers_are_those_of_the_headers(void **state)
+static void register_names_equal_the_headers(void **state)
 {
 	static const struct {
-		const char *folder, *prefix;
+		const char *directory, *prefix;
 		enum perch_arch arch;
 		size_t least;
 	} headers[] = {
@@ -438,7 +438,7 @@ static void registers_are_those_of_the_headers(void **state)
 		char path[128];
 		size_t nr;
 
-		snprintf(path, sizeof(path), "%s/asm/perf_regs.h", headers[i].folder);
+		snprintf(path, sizeof(path), "%s/asm/perf_regs.h", headers[i].directory);
 		nr = compare_with_header(path, headers[i].prefix, headers[i].arch);
 		assert_true(!nr || nr >= headers[i].least);
 		compared += !!nr;
@@ -453,7 +453,7 @@ static void registers_by_number(void **state)
 		enum perch_arch arch;
 		unsigned int bit;
 		const char *name;
-	} known[] = {
+	} cases[] = {
 		{ PERCH_ARCH_X86, 0, "ax" },	     { PERCH_ARCH_X86, 12, "ds" },
 		{ PERCH_ARCH_X86, 23, "r15" },	     { PERCH_ARCH_X86, 24, NULL },
 		{ PERCH_ARCH_X86, 31, NULL },	     { PERCH_ARCH_X86, 32, "xmm0" },
@@ -473,11 +473,11 @@ static void registers_by_number(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < NR(known); i++) {
-		const char *name = perch_register_name(known[i].arch, known[i].bit);
+	for (size_t i = 0; i < NR(cases); i++) {
+		const char *name = perch_register_name(cases[i].arch, cases[i].bit);
 
-		if (known[i].name)
-			assert_string_equal(name ? name : "(none)", known[i].name);
+		if (cases[i].name)
+			assert_string_equal(name ? name : "(none)", cases[i].name);
 		else
 			assert_null(name);
 	}
@@ -488,7 +488,7 @@ static void machines_by_name(void **state)
 	static const struct {
 		const char *name;
 		enum perch_arch arch;
-	} known[] = {
+	} cases[] = {
 		{ "x86_64", PERCH_ARCH_X86 },	   { "x86", PERCH_ARCH_X86 },
 		{ "i386", PERCH_ARCH_X86 },	   { "i686", PERCH_ARCH_X86 },
 		{ "i786", PERCH_ARCH_UNKNOWN },	   { "ia64", PERCH_ARCH_UNKNOWN },
@@ -503,8 +503,8 @@ static void machines_by_name(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < NR(known); i++)
-		assert_int_equal(perch_arch_by_name(known[i].name), known[i].arch);
+	for (size_t i = 0; i < NR(cases); i++)
+		assert_int_equal(perch_arch_by_name(cases[i].name), cases[i].arch);
 #if defined(__x86_64__)
 	assert_int_equal(perch_arch_here(), PERCH_ARCH_X86);
 #elif defined(__aarch64__)
@@ -610,11 +610,11 @@ static void each_type_has_its_function(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(misc_words),
-		cmocka_unit_test(words_of_bits),
+		cmocka_unit_test(formats_misc),
+		cmocka_unit_test(formats_flags),
 		cmocka_unit_test(no_bit_is_dropped),
-		cmocka_unit_test(branch_words),
-		cmocka_unit_test(registers_are_those_of_the_headers),
+		cmocka_unit_test(formats_branches),
+		cmocka_unit_test(register_names_equal_the_headers),
 		cmocka_unit_test(registers_by_number),
 		cmocka_unit_test(machines_by_name),
 		cmocka_unit_test(each_type_has_its_function),

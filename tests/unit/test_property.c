@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoding what was built gives what it was built from: records of every type at random, of attrs
- * at random, in both byte orders. Case n has the seed PERCH_SEED + n, so PERCH_SEED=that
- * PERCH_CASES=1 is that case again.
+ * Builds random records of every type, for random attrs, in both byte orders, and compares the
+ * decoded record with its description. Case n has the seed PERCH_SEED + n: that seed with
+ * PERCH_CASES=1 repeats the case.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static enum perch_byte_order order_of(const struct build_shape *shape)
 	return shape->big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
 }
 
-/* NULL, or how what was decoded differs. The record stands at the end of a block of its own. */
+/* NULL, or the difference. The record is at the end of a memory block of its own. */
 static const char *round_trip(struct perch_record *record, struct perch_parse_info *parse_info)
 {
 	const char *difference;
@@ -40,7 +40,7 @@ static const char *round_trip(struct perch_record *record, struct perch_parse_in
 	copy = malloc(bytes.size);
 	assert_non_null(copy);
 	memcpy(copy, bytes.byte, bytes.size);
-	memset(record, 0xee, sizeof(*record)); /* of the record before nothing may stay */
+	memset(record, 0xee, sizeof(*record)); /* nothing of the previous record may remain */
 	if (perch_record_decode(record, parse_info, copy, bytes.size, &err)) {
 		static char refused[600];
 
@@ -78,13 +78,13 @@ static void try_types(uint32_t type)
 	}
 }
 
-static void every_sample_is_what_it_was_built_from(void **state)
+static void every_sample_equals_its_description(void **state)
 {
 	(void)state;
 	try_types(PERCH_RECORD_SAMPLE);
 }
 
-static void every_other_record_is_what_it_was_built_from(void **state)
+static void every_other_record_equals_its_description(void **state)
 {
 	(void)state;
 	for (uint32_t type = PERCH_RECORD_MMAP; type < PERCH_RECORD_MAX; type++)
@@ -92,14 +92,14 @@ static void every_other_record_is_what_it_was_built_from(void **state)
 			try_types(type);
 }
 
-static void records_of_unknown_types_keep_their_identity(void **state)
+static void records_of_unknown_types_have_a_sample_id(void **state)
 {
 	(void)state;
 	try_types(PERCH_RECORD_MAX);
 	try_types(63);
 }
 
-/* Each field of a sample alone, beside none and beside all, in each read format. */
+/* Each field of a sample alone, and all fields but one, with each read format. */
 static void every_field_alone_and_left_out(void **state)
 {
 	uint64_t seed = build_number_from("PERCH_SEED", 1);
@@ -128,7 +128,7 @@ static void every_field_alone_and_left_out(void **state)
 	}
 }
 
-/* The largest there is: a sample of 65528 bytes, most of it stack. */
+/* The largest record: a sample of 65528 bytes, mostly stack. */
 static void the_largest_sample(void **state)
 {
 	struct perch_parse_info parse_info;
@@ -162,9 +162,9 @@ static void the_largest_sample(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_sample_is_what_it_was_built_from),
-		cmocka_unit_test(every_other_record_is_what_it_was_built_from),
-		cmocka_unit_test(records_of_unknown_types_keep_their_identity),
+		cmocka_unit_test(every_sample_equals_its_description),
+		cmocka_unit_test(every_other_record_equals_its_description),
+		cmocka_unit_test(records_of_unknown_types_have_a_sample_id),
 		cmocka_unit_test(every_field_alone_and_left_out),
 		cmocka_unit_test(the_largest_sample),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attrs of other machines: perch_attr_from_bytes() of every size and in both byte orders gives the
- * fields that were put in. PERCH_SEED and PERCH_CASES choose which and how many.
+ * Attrs of other machines: perch_attr_from_bytes() returns the fields that were written, for every
+ * size and both byte orders. PERCH_SEED and PERCH_CASES choose the cases.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static bool foreign(void)
 	return bytes.big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-/* From a block of just that size. */
+/* From a memory block of exactly this size. */
 static int from_bytes(struct perch_attr *attr, size_t size)
 {
 	void *block = malloc(size ? size : 1);
@@ -38,8 +38,10 @@ static int from_bytes(struct perch_attr *attr, size_t size)
 	return rc;
 }
 
-/* Fields that begin beyond what the bytes have are zero. Bytes that end within one leave it half:
- * sizes are of 8. */
+/*
+ * Fields after the end of the bytes are zero. A field may be cut in half, because sizes are
+ * multiples of 8.
+ */
 static void check_fields(const struct perch_attr *attr, size_t size)
 {
 	size_t nr, at = 0;
@@ -93,8 +95,8 @@ static void every_size_in_both_orders(void **state)
 	}
 }
 
-/* A newer kernel's fields: left out, and told when they are not zero. */
-static void fields_to_come_are_told(void **state)
+/* Fields of a newer kernel are left out, and reported if they are not zero. */
+static void newer_fields_are_reported(void **state)
 {
 	struct build_rng rng = { .state = 1 };
 	struct perch_attr attr;
@@ -116,8 +118,8 @@ static void fields_to_come_are_told(void **state)
 	}
 }
 
-/* Sizes that are no version's: nothing beyond them is read, and what is whole is right. */
-static void odd_sizes_are_cut(void **state)
+/* Sizes of no version: nothing beyond them is read, and complete fields are right. */
+static void incomplete_fields_are_cut(void **state)
 {
 	struct build_rng rng = { .state = 2 };
 	struct perch_attr attr;
@@ -139,8 +141,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_size_in_both_orders),
-		cmocka_unit_test(fields_to_come_are_told),
-		cmocka_unit_test(odd_sizes_are_cut),
+		cmocka_unit_test(newer_fields_are_reported),
+		cmocka_unit_test(incomplete_fields_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

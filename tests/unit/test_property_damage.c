@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged records: every prefix and every single-byte change of records of every type, in both byte
- * orders, are decoded and looked at in every way. Each stands at the end of a block of its own
- * size, so that the sanitizers see one byte too far. PERCH_SEED and PERCH_CASES choose which
- * records and how many of each type, PERCH_DAMAGE=all every value of every byte instead of some.
+ * Damaged records: decodes every prefix and every single-byte change of records of every type, in
+ * both byte orders, and reads all their fields. Each record is at the end of a memory block of its
+ * size, so the sanitizers find an access beyond it. PERCH_SEED and PERCH_CASES choose the records
+ * and their number per type; PERCH_DAMAGE=all tries every value of every byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void build_one(uint32_t type, uint64_t seed)
 			 0);
 }
 
-/* A block of just these bytes, decoded twice: alone, and as one of a stream. */
+/* A memory block of these bytes, decoded twice: as a single record, and by a decoder. */
 static void decode_damaged(const void *data, size_t size)
 {
 	struct perch_error err = { 0 };
@@ -77,7 +77,7 @@ static void set_size(uint8_t *data, size_t size)
 	data[7] = bytes.big_endian ? size : size >> 8;
 }
 
-/* Cut off, as at the end of a file; and with a size that says so. */
+/* Cut as at the end of a file, with the old size and with the new size in the header. */
 static void try_prefixes(void)
 {
 	static struct build_bytes cut;
@@ -97,17 +97,17 @@ static void try_changes(bool all)
 	static const uint8_t some[] = { 0x01, 0x80, 0xff };
 
 	for (size_t at = 0; at < bytes.size; at++) {
-		uint8_t kept = bytes.byte[at];
+		uint8_t original = bytes.byte[at];
 
 		for (unsigned i = 1; all && i < 256; i++) {
-			bytes.byte[at] = kept ^ i;
+			bytes.byte[at] = original ^ i;
 			decode_damaged(bytes.byte, bytes.size);
 		}
 		for (size_t i = 0; !all && i < sizeof(some); i++) {
-			bytes.byte[at] = kept ^ some[i];
+			bytes.byte[at] = original ^ some[i];
 			decode_damaged(bytes.byte, bytes.size);
 		}
-		bytes.byte[at] = kept;
+		bytes.byte[at] = original;
 	}
 }
 

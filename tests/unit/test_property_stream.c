@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams of records of several attrs: each is told apart by its id and decoded by its own attr;
- * callchains that come in two parts are put together. In both byte orders; PERCH_SEED and
- * PERCH_CASES choose which and how many.
+ * Streams of records of several attrs: each record is decoded by the attr of its id, and deferred
+ * call chains are merged. In both byte orders; PERCH_SEED and PERCH_CASES choose the cases.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -23,8 +22,10 @@
 #define RECORDS 40
 #define WAITING 12
 
-/* The fields in front of a sample's id, and those behind the id in a trailer: where the id is
- * depends on them. */
+/*
+ * The fields before the id in a sample, and after the id in a trailer: the position of the id
+ * depends on them.
+ */
 #define BEFORE (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ADDR)
 #define BEHIND (PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_CPU)
 
@@ -47,8 +48,10 @@ static enum perch_byte_order order_of(bool big_endian)
 	return big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
 }
 
-/* How the attrs of a stream agree on where the id is: as perf makes them, as older perfs did, or
- * not at all. */
+/*
+ * Whether the attrs agree on the position of the id: as in files of perf, of older versions of
+ * perf, or not.
+ */
 enum agreement { BY_IDENTIFIER, BY_POSITION, BY_NOTHING };
 
 static void agree(struct build_shape *shape, const struct build_shape *first,
@@ -121,7 +124,7 @@ static void one_record(uint64_t seed, struct build_rng *rng)
 			 (unsigned long long)seed, wanted.type, event, stream.nr, difference);
 }
 
-/* Of several events a sample with an id of nobody is none's. */
+/* With several events, a sample with an unknown id belongs to none. */
 static void one_stranger(struct build_rng *rng)
 {
 	struct perch_error err = { 0 };
@@ -158,25 +161,25 @@ static void try_streams(enum agreement agreement)
 	}
 }
 
-static void told_apart_by_identifier(void **state)
+static void finds_events_by_identifier(void **state)
 {
 	(void)state;
 	try_streams(BY_IDENTIFIER);
 }
 
-static void told_apart_by_position(void **state)
+static void finds_events_by_position(void **state)
 {
 	(void)state;
 	try_streams(BY_POSITION);
 }
 
-static void told_apart_though_the_attrs_disagree(void **state)
+static void finds_events_with_disagreeing_attrs(void **state)
 {
 	(void)state;
 	try_streams(BY_NOTHING);
 }
 
-/* ---- stitching ---- */
+/* ---- deferred call chains ---- */
 
 struct waiting {
 	struct build_record record;
@@ -186,7 +189,7 @@ struct waiting {
 
 static struct waiting waiting[WAITING];
 
-/* A sample with one address of the kernel's, and the marker. */
+/* A sample with one kernel address and the marker. */
 static void build_waiting(struct waiting *one, const struct build_shape *shape,
 			  struct build_rng *rng)
 {
@@ -208,7 +211,7 @@ static void build_waiting(struct waiting *one, const struct build_shape *shape,
 	memcpy(one->bytes, bytes.byte, bytes.size);
 }
 
-/* The whole chain: the sample's address, then those that came later. */
+/* The complete chain: the address of the sample, then the deferred ones. */
 static void check_whole(const struct perch_record *record, const struct waiting *one,
 			const struct build_words *later)
 {
@@ -229,9 +232,9 @@ static void check_whole(const struct perch_record *record, const struct waiting 
 	assert_int_equal(chain.deferred, !later);
 }
 
-static size_t stitch(struct perch_deferred *deferred_samples,
-		     const struct perch_parse_info *parse_info, uint64_t cookie, uint32_t tid,
-		     struct build_rng *rng)
+static size_t merge_chains(struct perch_deferred *deferred_samples,
+			   const struct perch_parse_info *parse_info, uint64_t cookie, uint32_t tid,
+			   struct build_rng *rng)
 {
 	struct perch_record deferred, record;
 	size_t merged = 0;
@@ -257,7 +260,7 @@ static size_t stitch(struct perch_deferred *deferred_samples,
 	return merged;
 }
 
-static void chains_of_two_parts_are_put_together(void **state)
+static void merges_deferred_chains(void **state)
 {
 	uint64_t seed = build_number_from("PERCH_SEED", 1),
 		 cases = build_number_from("PERCH_CASES", CASES);
@@ -288,8 +291,9 @@ static void chains_of_two_parts_are_put_together(void **state)
 		}
 		for (uint64_t cookie = 0; cookie < 2; cookie++)
 			for (uint32_t tid = 0; tid < 3; tid++)
-				merged += stitch(deferred_samples, &parse_info, cookie, tid, &rng);
-		/* Cookie 2 never came: what waits in vain is given back as it is. */
+				merged += merge_chains(deferred_samples, &parse_info, cookie, tid,
+						       &rng);
+		/* No record has cookie 2: its samples are returned incomplete at the end. */
 		for (size_t i = 0; i < WAITING; i++) {
 			if (waiting[i].cookie != 2)
 				continue;
@@ -313,10 +317,10 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(told_apart_by_identifier),
-		cmocka_unit_test(told_apart_by_position),
-		cmocka_unit_test(told_apart_though_the_attrs_disagree),
-		cmocka_unit_test(chains_of_two_parts_are_put_together),
+		cmocka_unit_test(finds_events_by_identifier),
+		cmocka_unit_test(finds_events_by_position),
+		cmocka_unit_test(finds_events_with_disagreeing_attrs),
+		cmocka_unit_test(merges_deferred_chains),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records other than samples, and which event each belongs to. */
+/* Records other than samples, and their events. */
 #include <stdlib.h>
 #include "record_fixture.h"
 
@@ -78,11 +78,11 @@ static void mmap2_is_decoded(void **state)
 	assert_string_equal(record.mmap.filename.text, "/lib/libc.so");
 }
 
-/* The size byte of a build id may lie: there is room for 20. */
+/* The size byte of a build id may be more than 20. */
 static void mmap2_build_id_is_decoded(void **state)
 {
 	static const struct {
-		uint8_t said, got;
+		uint8_t size, decoded;
 	} sizes[] = { { 0, 0 }, { 8, 8 }, { 20, 20 }, { 21, 20 }, { 255, 20 } };
 	uint8_t id[20];
 
@@ -94,14 +94,14 @@ static void mmap2_build_id_is_decoded(void **state)
 		struct built b;
 
 		start_mmap2(&b, PERCH_MISC_USER | PERCH_MISC_MMAP_BUILD_ID);
-		put_u32(&b, sizes[i].said);
+		put_u32(&b, sizes[i].size);
 		put_bytes(&b, id, sizeof(id));
 		put_u32(&b, 5);
 		put_u32(&b, 2);
 		put_name(&b, "/lib/libc.so");
 		assert_int_equal(decode_with_trailer(&record, &b), 0);
-		assert_int_equal(record.mmap.build_id_size, sizes[i].got);
-		assert_memory_equal(record.mmap.build_id, id, sizes[i].got);
+		assert_int_equal(record.mmap.build_id_size, sizes[i].decoded);
+		assert_memory_equal(record.mmap.build_id, id, sizes[i].decoded);
 		assert_int_equal(record.mmap.inode, 0);
 		assert_int_equal(record.mmap.protection, 5);
 	}
@@ -125,7 +125,7 @@ static void comm_is_decoded(void **state)
 	assert_int_equal(record.comm.comm.length, 2);
 }
 
-/* Without a trailer nothing but its own NUL ends a name: one that fills the record is refused. */
+/* A name must end in a NUL. A name that fills the record is refused. */
 static void names_must_end(void **state)
 {
 	struct perch_parse_info parse_info = layout_of(0);
@@ -239,8 +239,8 @@ static void read_record_is_decoded(void **state)
 	assert_int_equal(value.lost, 50);
 }
 
-/* Types without a view, of today and of tomorrow, keep their bytes and tell whose they are. */
-static void others_are_kept_whole(void **state)
+/* Types without a view, also future ones, have their bytes and sample_id. */
+static void other_records_have_their_bytes(void **state)
 {
 	(void)state;
 	for (uint32_t type = 0; type < 100; type++) {
@@ -248,7 +248,7 @@ static void others_are_kept_whole(void **state)
 		struct perch_record record;
 		struct built b;
 
-		/* the last three end where their fields do, wherever that is in these zeros */
+		/* the last three types end after their fields, which are zeros here */
 		if (type == PERCH_RECORD_SAMPLE || type == PERCH_RECORD_READ ||
 		    type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
 		    type == PERCH_RECORD_TEXT_POKE)
@@ -348,7 +348,8 @@ static void decoder_finds_the_event(void **state)
 		assert_int_equal(time, 55);
 	}
 	/*
-	 * A sample of nobody cannot be decoded; id 0 (perf's own records) goes to the first event.
+	 * A sample with an unknown id cannot be decoded; id 0 (records of perf) belongs to the
+	 * first event.
 	 */
 	make_sample(&b, type, 5);
 	assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, &err), -EBADMSG);
@@ -359,10 +360,8 @@ static void decoder_finds_the_event(void **state)
 	perch_decoder_free(decoder);
 }
 
-/*
- * Older perfs had no IDENTIFIER: the id is then behind other fields, here at two different places.
- */
-static void decoder_finds_ids_at_different_places(void **state)
+/* Older versions of perf had no IDENTIFIER: the id follows other fields, here at two positions. */
+static void decoder_finds_ids_at_different_positions(void **state)
 {
 	struct perch_attr attrs[2] = {
 		{ .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID },
@@ -424,9 +423,8 @@ static void records_have_names(void **state)
 	assert_null(perch_record_name(UINT32_MAX));
 }
 
-/* Ids made so that a plain multiplication puts all into one place: with that for a hash, this test
- * would never end. */
-static void chosen_ids_do_no_harm(void **state)
+/* Ids that collide in a hash by multiplication: with such a hash this test would not end. */
+static void colliding_ids_do_no_harm(void **state)
 {
 	enum { NR = 1000000 };
 	uint64_t inverse = 1, *ids = malloc(NR * sizeof(*ids));
@@ -457,13 +455,13 @@ int main(void)
 		cmocka_unit_test(losses_are_decoded),
 		cmocka_unit_test(throttles_are_decoded),
 		cmocka_unit_test(read_record_is_decoded),
-		cmocka_unit_test(others_are_kept_whole),
+		cmocka_unit_test(other_records_have_their_bytes),
 		cmocka_unit_test(without_sample_id_all_there_is_no_trailer),
 		cmocka_unit_test(decoder_finds_the_event),
-		cmocka_unit_test(decoder_finds_ids_at_different_places),
+		cmocka_unit_test(decoder_finds_ids_at_different_positions),
 		cmocka_unit_test(decoder_of_one_event_needs_no_id),
 		cmocka_unit_test(records_have_names),
-		cmocka_unit_test(chosen_ids_do_no_harm),
+		cmocka_unit_test(colliding_ids_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose a record is: ids close to each other and far apart, in either byte order; and values of
- * every read format. */
+/*
+ * The event of a record, by ids close together and far distance, in both byte orders; values of
+ * every read format.
+ */
 #include "record_fixture.h"
 
 static const uint64_t identified = PERCH_SAMPLE_IDENTIFIER | PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME;
@@ -49,14 +51,15 @@ static void expect_event(struct perch_decoder *decoder, struct built *b, int eve
 	assert_int_equal(record.sample_id.time, BUILT_TIME);
 }
 
-/* Two events with two ids each, `apart` from one to the next. */
-static void try_ids(uint64_t first, uint64_t apart, uint64_t type_a, uint64_t type_b)
+/* Two events with two ids each, `distance` from one to the next. */
+static void try_ids(uint64_t first, uint64_t distance, uint64_t type_a, uint64_t type_b)
 {
 	struct perch_attr attrs[2] = {
 		{ .sample_type = type_a, .sample_id_all = 1 },
 		{ .sample_type = type_b, .sample_id_all = 1 },
 	};
-	const uint64_t ids[4] = { first, first + apart, first + 2 * apart, first + 3 * apart };
+	const uint64_t ids[4] = { first, first + distance, first + 2 * distance,
+				  first + 3 * distance };
 	struct perch_decoder_event events[2] = { { &attrs[0], ids, 2 }, { &attrs[1], ids + 2, 2 } };
 	struct perch_decoder *decoder;
 	struct built b;
@@ -68,16 +71,17 @@ static void try_ids(uint64_t first, uint64_t apart, uint64_t type_a, uint64_t ty
 		build_comm(&b, attrs[i / 2].sample_type, ids[i]);
 		expect_event(decoder, &b, i / 2);
 	}
-	build_sample(&b, type_a, first + 4 * apart);
+	build_sample(&b, type_a, first + 4 * distance);
 	expect_event(decoder, &b, -1);
 	build_sample(&b, type_a, first - 1);
-	expect_event(decoder, &b, first == 1 ? 0 : -1); /* id 0 is perf's own: the first event's */
-	build_comm(&b, type_a, first + 4 * apart);
+	expect_event(decoder, &b,
+		     first == 1 ? 0 : -1); /* id 0 is for records of perf: the first event */
+	build_comm(&b, type_a, first + 4 * distance);
 	expect_event(decoder, &b, 0);
 	perch_decoder_free(decoder);
 }
 
-static void ids_tell_whose_a_record_is(void **state)
+static void ids_select_the_event(void **state)
 {
 	static const uint64_t firsts[] = { 1, 77, 1ull << 40 };
 	static const uint64_t aparts[] = { 1, 7, 1ull << 32, 1ull << 61 };
@@ -96,11 +100,11 @@ static void ids_tell_whose_a_record_is(void **state)
 static void ids_of_the_other_byte_order(void **state)
 {
 	built_swapped = true;
-	ids_tell_whose_a_record_is(state);
+	ids_select_the_event(state);
 	built_swapped = false;
 }
 
-/* Too short for its id, or for a header: an error, not somebody's. */
+/* A record too short for its id, or for a header, is an error. */
 static void short_records_of_several_events(void **state)
 {
 	struct perch_attr attr = { .sample_type = identified, .sample_id_all = 1 };
@@ -121,7 +125,7 @@ static void short_records_of_several_events(void **state)
 				perch_decoder_time(decoder, b.bytes, size < 8 ? size : 8, &time));
 	}
 	for (size_t size = 8; size < b.size; size++) {
-		uint8_t *exact = malloc(size); /* the sanitizers see a byte too far */
+		uint8_t *exact = malloc(size); /* the sanitizers find an access beyond it */
 
 		assert_non_null(exact);
 		memcpy(exact, b.bytes, size);
@@ -135,14 +139,17 @@ static void short_records_of_several_events(void **state)
 	perch_decoder_free(decoder);
 }
 
-/* Where the attrs disagree about the place of the id, IDENTIFIER's is looked at first: a time may
- * look like an id. */
+/*
+ * If the attrs have the id at different positions, that of IDENTIFIER is tried first, because a
+ * time may equal an id.
+ */
 static void identifier_comes_first(void **state)
 {
-	struct perch_attr by_place = { .sample_type = PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID };
+	struct perch_attr by_position = { .sample_type = PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID };
 	struct perch_attr by_name = { .sample_type = PERCH_SAMPLE_TIME | PERCH_SAMPLE_IDENTIFIER };
 	const uint64_t ids[2] = { BUILT_TIME, 8 };
-	struct perch_decoder_event events[2] = { { &by_place, ids, 1 }, { &by_name, ids + 1, 1 } };
+	struct perch_decoder_event events[2] = { { &by_position, ids, 1 },
+						 { &by_name, ids + 1, 1 } };
 	struct perch_decoder *decoder;
 	struct built b;
 
@@ -150,7 +157,7 @@ static void identifier_comes_first(void **state)
 	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
 	start_record(&b, PERCH_RECORD_SAMPLE, 0);
 	put_u64(&b, 8);
-	put_u64(&b, BUILT_TIME); /* where the other has its id */
+	put_u64(&b, BUILT_TIME); /* the position of the other attr's id */
 	end_record(&b);
 	expect_event(decoder, &b, 1);
 	perch_decoder_free(decoder);
@@ -229,7 +236,7 @@ static void every_read_format_of_the_other_byte_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ids_tell_whose_a_record_is),
+		cmocka_unit_test(ids_select_the_event),
 		cmocka_unit_test(ids_of_the_other_byte_order),
 		cmocka_unit_test(short_records_of_several_events),
 		cmocka_unit_test(identifier_comes_first),

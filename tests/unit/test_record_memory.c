@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoding allocates nothing: the allocator is counted while records of every type and attr go
- * through. */
+/*
+ * Decoding allocates no memory: counts allocations while records of every type and attr are
+ * decoded.
+ */
 #include "record_fixture.h"
 #include "count_allocations.h"
 
@@ -43,7 +45,7 @@ static void decoding_allocates_nothing(void **state)
 
 	(void)state;
 	if (!count_allocations())
-		skip(); /* this C library's allocator cannot be stood in for */
+		skip(); /* the allocator of this C library cannot be replaced */
 	before = allocations;
 	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
 	assert_true(allocations > before); /* they are counted */

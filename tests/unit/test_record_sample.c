@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples: each field, empty ones, and counts that cannot be. */
+/* Samples: each field, empty fields, and impossible counts. */
 #include "record_fixture.h"
 
 #define EVERYTHING ((PERCH_SAMPLE_MAX - 1) & ~(uint64_t)PERCH_SAMPLE_WEIGHT)
@@ -167,7 +167,7 @@ static void sample_with_every_field(void **state)
 	check_fixed_fields(&record);
 	check_sized_fields(&record);
 	check_last_fields(&record);
-	/* A later kernel may have more to say: that is no error. */
+	/* Additional bytes of a newer kernel are no error. */
 	put_u64(&b, 0);
 	assert_int_equal(decode(&record, &parse_info, &b), 0);
 	assert_int_equal(record.trailing_bytes, 8);
@@ -181,7 +181,7 @@ static void sample_of_the_other_byte_order(void **state)
 	built_swapped = false;
 }
 
-/* What an attr does not ask for is zeros in the view, whatever was there before. */
+/* Fields that the attr does not select are zero in the view. */
 static void sample_without_fields(void **state)
 {
 	static const struct perch_sample zeros;
@@ -228,7 +228,7 @@ static const struct {
 	{ PERCH_SAMPLE_AUX, "aux size", "8" },
 };
 
-static void what_does_not_fit_is_named(void **state)
+static void truncated_field_is_named(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cut_samples) / sizeof(cut_samples[0]); i++) {
@@ -243,15 +243,15 @@ static void what_does_not_fit_is_named(void **state)
 		end_record(&b);
 		assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
 				 -EBADMSG);
-		snprintf(expected, sizeof(expected), ": %s at byte %s exceeds", cut_samples[i].field,
-			 cut_samples[i].at);
+		snprintf(expected, sizeof(expected), ": %s at byte %s exceeds",
+			 cut_samples[i].field, cut_samples[i].at);
 		if (!strstr(err.message, expected))
 			fail_msg("%s: %s", expected, err.message);
 	}
 }
 
-/* After the first field of a sample that is in it, the next one is at the next word. */
-static void the_byte_is_that_of_the_field(void **state)
+/* The byte of the error is that of the first field that exceeds the record. */
+static void error_has_the_byte_of_the_field(void **state)
 {
 	struct perch_parse_info parse_info =
 		layout_of(PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME | PERCH_SAMPLE_PERIOD);
@@ -269,8 +269,7 @@ static void the_byte_is_that_of_the_field(void **state)
 	assert_non_null(strstr(err.message, ": period at byte 24 exceeds"));
 }
 
-/* The kernel writes WEIGHT_STRUCT so that the whole word is the same number on machines of either
- * order. */
+/* The kernel writes WEIGHT_STRUCT as a number that is the same in both byte orders. */
 static void weight_parts_of_either_order(void **state)
 {
 	struct perch_parse_info parse_info;
@@ -295,9 +294,8 @@ static void weight_parts_of_either_order(void **state)
 }
 
 /*
- * Flags as both kinds of machines lay them out: the compiler of a big-endian one starts at the
- * highest bit. Here as the numbers that each has for: predicted, abort, cycles 300, type 5, spec 2,
- * new_type 9, priv 3.
+ * The same flags on machines of both kinds: predicted, abort, cycles 300, type 5, spec 2, new_type
+ * 9, priv 3. Bit-fields of big-endian machines start at the highest bit.
  */
 static void branch_flags_of_either_order(void **state)
 {
@@ -338,7 +336,7 @@ static void branch_flags_of_either_order(void **state)
 	built_swapped = false;
 }
 
-/* The kernel writes hw_index for an empty stack, and not when there was no stack to begin with. */
+/* The kernel writes hw_index for an empty stack, but not if there is no stack. */
 static void empty_branch_stacks(void **state)
 {
 	struct perch_parse_info parse_info =
@@ -364,7 +362,7 @@ static void empty_branch_stacks(void **state)
 		assert_int_equal(record.sample.weight, 0x3e);
 		assert_int_equal(record.trailing_bytes, 0);
 	}
-	put_u64(&b, 0); /* of a kernel to come, behind a whole one */
+	put_u64(&b, 0); /* of a newer kernel, after complete fields */
 	end_record(&b);
 	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), 0);
 	assert_int_equal(record.sample.branches.hw_index, 5);
@@ -405,10 +403,7 @@ static void sample_with_empty_fields(void **state)
 	assert_int_equal(record.sample.stack_user.size, 0);
 }
 
-/*
- * Each counting field with a count that the record cannot hold, up to those that overflow when
- * multiplied.
- */
+/* Counts that exceed the record, also those that overflow when multiplied. */
 static void impossible_counts_are_refused(void **state)
 {
 	static const uint64_t types[] = {
@@ -446,8 +441,10 @@ static void impossible_counts_are_refused(void **state)
 	}
 }
 
-/* The kernel makes size and bytes a multiple of 8; others' files need not, and the next field is at
- * a word all the same. */
+/*
+ * The kernel makes size and bytes a multiple of 8; other writers may not. The next field starts at
+ * a multiple of 8.
+ */
 static void raw_is_padded(void **state)
 {
 	struct perch_parse_info parse_info = layout_of(PERCH_SAMPLE_RAW | PERCH_SAMPLE_WEIGHT);
@@ -513,8 +510,8 @@ int main(void)
 		cmocka_unit_test(sample_with_every_field),
 		cmocka_unit_test(sample_of_the_other_byte_order),
 		cmocka_unit_test(sample_without_fields),
-		cmocka_unit_test(what_does_not_fit_is_named),
-		cmocka_unit_test(the_byte_is_that_of_the_field),
+		cmocka_unit_test(truncated_field_is_named),
+		cmocka_unit_test(error_has_the_byte_of_the_field),
 		cmocka_unit_test(weight_parts_of_either_order),
 		cmocka_unit_test(branch_flags_of_either_order),
 		cmocka_unit_test(empty_branch_stacks),

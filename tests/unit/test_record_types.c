@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The body of each of the kernel's record types, in both byte orders, whole, with more behind it,
- * and cut anywhere. */
+/*
+ * The body of each record type, in both byte orders: complete, with additional bytes, and cut to
+ * every length.
+ */
 #include <perch/fields.h>
 
 #include "record_fixture.h"
@@ -10,8 +12,8 @@ struct type_case {
 	uint16_t misc;
 	void (*build)(struct built *b);
 	void (*check)(const struct perch_record *record);
-	const char *first; /* the field that an empty body lacks; NULL: it lacks none */
-	const char *last;  /* the one that a body of 8 bytes less lacks */
+	const char *first; /* the missing field of an empty body; NULL if none */
+	const char *last;  /* the missing field of a body cut by 8 bytes */
 };
 
 static void put_words(struct built *b, uint64_t from, uint64_t to)
@@ -213,7 +215,7 @@ static void check_cpu_wide(const struct perch_record *record)
 	assert_int_equal(record->context_switch.other_tid, 8);
 }
 
-/* Three namespaces: the number is the record's, not that of the kernels of today. */
+/* Three namespaces: the number is that of the record. */
 static void build_namespaces(struct built *b)
 {
 	put_pair(b);
@@ -366,7 +368,7 @@ static void put_trailer_of(struct built *b, uint64_t sample_type)
 	put_trailer(b, sample_type, BUILT_TIME, BUILT_ID);
 }
 
-/* Of these the kernel may tell too large a size, and nothing can come between body and trailer. */
+/* The kernel may write a too large size for these, so nothing can be between body and trailer. */
 static bool is_stretched(uint32_t type)
 {
 	return type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
@@ -379,10 +381,10 @@ static void put_more(struct built *b, size_t more)
 		put_bytes(b, "\xee", 1);
 }
 
-/* A field by its whole name, and its value. */
+/* Finds a field by its full name. */
 struct search {
 	const char *name;
-	char path[4][32]; /* of the groups and lists around */
+	char path[4][32]; /* of the enclosing groups and lists */
 	size_t depth;
 	bool found;
 	uint64_t value;
@@ -411,8 +413,10 @@ static int look_for(void *context, const struct perch_field *field)
 	return 0;
 }
 
-/* more: bytes of a kernel to come between the body and the trailer, or what is too much behind
- * that. */
+/*
+ * more: bytes of a newer kernel between the body and the trailer, or excess bytes after the
+ * trailer.
+ */
 static void check_case(const struct type_case *one, uint64_t trailer, size_t more)
 {
 	struct search identifier = { .name = "sample_id.identifier" };
@@ -464,7 +468,7 @@ static void every_type_of_the_other_byte_order(void **state)
 	built_swapped = false;
 }
 
-/* ---- what is missing is called as perch/fields.h calls it ---- */
+/* ---- names of missing fields ---- */
 
 static void check_name(const struct type_case *one, const char *name)
 {
@@ -485,7 +489,7 @@ static void check_name(const struct type_case *one, const char *name)
 		fail_msg("type %u has no field %s", one->type, search.name);
 }
 
-/* A body cut short is told by the field that is not there, and its byte. */
+/* The error of a cut body has the missing field and its byte. */
 static void expect_missing(const struct type_case *one, size_t cut, const char *field)
 {
 	struct perch_parse_info parse_info = layout_of(TRAILER);
@@ -509,7 +513,7 @@ static void expect_missing(const struct type_case *one, size_t cut, const char *
 	check_trailer(&record.sample_id);
 }
 
-static void what_is_missing_is_named(void **state)
+static void missing_field_is_named(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < NR_CASES; i++) {
@@ -522,7 +526,7 @@ static void what_is_missing_is_named(void **state)
 	}
 }
 
-/* Counts and lengths that the record has no room for, up to those that overflow when multiplied. */
+/* Counts and lengths that exceed the record, also those that overflow when multiplied. */
 static void impossible_counts(void **state)
 {
 	static const uint64_t counts[] = {
@@ -555,8 +559,7 @@ static void impossible_counts(void **state)
 	}
 }
 
-/* A header that tells a size which is no multiple of 8: odd bytes are left over, nothing is read
- * beyond them. */
+/* A size that is not a multiple of 8: the odd bytes are trailing bytes. */
 static void odd_sizes(void **state)
 {
 	struct perch_parse_info parse_info = layout_of(0);
@@ -594,7 +597,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type),
 		cmocka_unit_test(every_type_of_the_other_byte_order),
-		cmocka_unit_test(what_is_missing_is_named),
+		cmocka_unit_test(missing_field_is_named),
 		cmocka_unit_test(impossible_counts),
 		cmocka_unit_test(odd_sizes),
 		cmocka_unit_test(unknown_types_keep_their_bytes),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One ring, with this test in the kernel's place. */
+/* One ring; the test writes as the kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,8 +37,10 @@ static void put_bytes(struct fixture *f, const void *bytes, size_t size)
 	f->control.data_head += size;
 }
 
-/* As the kernel does: a record that does not fit is not written. Every byte of the body tells its
- * serial number. */
+/*
+ * Writes as the kernel: a record that does not fit is not written. Every byte of the body is the
+ * serial number.
+ */
 static bool put(struct fixture *f, uint16_t size)
 {
 	struct perch_record_header header = { PERCH_RECORD_SAMPLE, 0, size };
@@ -115,7 +117,7 @@ static void tail_moves_by_batch(void **state)
 	put(&f, 32);
 	put(&f, 32);
 	assert_non_null(perch_ring_next(f.ring));
-	put(&f, 32); /* after the batch was taken up */
+	put(&f, 32); /* after the head was read */
 	assert_non_null(perch_ring_next(f.ring));
 	assert_int_equal(f.control.data_tail, 0);
 	assert_non_null(perch_ring_next(f.ring));
@@ -156,9 +158,11 @@ static void peeks_in_pieces(void **state)
 	}
 }
 
-/* A caller that gives back a part of a record: the next one is looked for where one may begin, and
- * never past the end. */
-static void gives_back_words_alone(void **state)
+/*
+ * A caller consumes a part of a record: the next header is read at a multiple of 8, never beyond
+ * the end.
+ */
+static void consumes_multiples_of_8(void **state)
 {
 	struct iovec pieces[2];
 	struct fixture f;
@@ -178,9 +182,8 @@ static void gives_back_words_alone(void **state)
 	}
 }
 
-/* A kernel of 32 bits stores heads of as many: nothing is missing behind 4 GiB, and nothing there
- * twice. */
-static void kernels_of_32_bits(void **state)
+/* A 32-bit kernel stores 32-bit heads: after 4 GiB no record is lost or repeated. */
+static void heads_of_32_bit_kernels(void **state)
 {
 	const struct perch_record_header *record;
 	struct perch_ring_stats stats;
@@ -203,7 +206,7 @@ static void kernels_of_32_bits(void **state)
 					check(&f, record);
 			}
 			assert_int_equal(f.seen, f.written);
-			/* what it sees of that */
+			/* the part that it sees */
 			f.control.data_tail = (uint32_t)f.control.data_tail;
 			assert_int_equal(f.control.data_tail, f.control.data_head);
 		}
@@ -213,9 +216,8 @@ static void kernels_of_32_bits(void **state)
 	}
 }
 
-/* A header that cannot be: what follows it in the batch is dropped, and the next batch is fine
- * again. */
-static void survives_nonsense(void **state)
+/* An invalid header: the rest of the batch is dropped, and the next batch is read. */
+static void survives_invalid_headers(void **state)
 {
 	static const uint16_t sizes[] = { 0, 1, 4, 7, 9, 12, 30, 64, 256, 65528, 65535 };
 	struct fixture f;
@@ -302,10 +304,14 @@ static void refuses_impossible_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wraps_at_every_offset),     cmocka_unit_test(runs_for_long),
-		cmocka_unit_test(tail_moves_by_batch),	     cmocka_unit_test(peeks_in_pieces),
-		cmocka_unit_test(gives_back_words_alone),    cmocka_unit_test(kernels_of_32_bits),
-		cmocka_unit_test(survives_nonsense),	     cmocka_unit_test(survives_a_wild_head),
+		cmocka_unit_test(wraps_at_every_offset),
+		cmocka_unit_test(runs_for_long),
+		cmocka_unit_test(tail_moves_by_batch),
+		cmocka_unit_test(peeks_in_pieces),
+		cmocka_unit_test(consumes_multiples_of_8),
+		cmocka_unit_test(heads_of_32_bit_kernels),
+		cmocka_unit_test(survives_invalid_headers),
+		cmocka_unit_test(survives_a_wild_head),
 		cmocka_unit_test(refuses_impossible_memory),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The AUX area, with this test as the trace unit. */
+/* The AUX area; the test writes as the hardware. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,9 +56,11 @@ static void check_pieces(const struct fixture *f, const struct iovec pieces[2], 
 		}
 }
 
-/* The kernel takes head - tail for what is unread: after any number of wraps the tail must be the
- * head as it is. */
-static void tail_runs_freely(void **state)
+/*
+ * The kernel takes head - tail as the unread bytes: after any number of wraps the tail must equal
+ * the unmasked head.
+ */
+static void tail_is_not_masked(void **state)
 {
 	static const uint64_t starts[] = { 0, 5, 4096, UINT64_MAX - 1000 };
 	struct iovec pieces[2];
@@ -86,8 +88,8 @@ static void tail_runs_freely(void **state)
 	}
 }
 
-/* Heads and offsets of a kernel of 32 bits begin again at 0 after 4 GiB. */
-static void kernels_of_32_bits(void **state)
+/* Heads and offsets of a 32-bit kernel restart at 0 after 4 GiB. */
+static void heads_of_32_bit_kernels(void **state)
 {
 	struct perch_record record;
 	struct perch_aux_stats stats;
@@ -120,7 +122,7 @@ static void kernels_of_32_bits(void **state)
 	}
 }
 
-static void records_find_their_bytes(void **state)
+static void finds_the_data_of_records(void **state)
 {
 	struct perch_record first, second, nothing;
 	struct perch_aux_stats stats;
@@ -133,7 +135,7 @@ static void records_find_their_bytes(void **state)
 		first = trace(&f, 100, PERCH_AUX_FLAG_PARTIAL);
 		second = trace(&f, 90, PERCH_AUX_FLAG_TRUNCATED | PERCH_AUX_FLAG_COLLISION);
 		nothing = trace(&f, 0, PERCH_AUX_FLAG_TRUNCATED);
-		f.control.aux_head = position; /* records are out before it moves */
+		f.control.aux_head = position; /* records are written before it moves */
 		assert_int_equal(perch_ring_aux_data(f.ring, &second, pieces), 90);
 		check_pieces(&f, pieces, position + 100, 90);
 		assert_int_equal(perch_ring_aux_data(f.ring, &first, pieces), 100);
@@ -141,7 +143,7 @@ static void records_find_their_bytes(void **state)
 		assert_int_equal(perch_ring_aux_data(f.ring, &nothing, pieces), 0);
 		perch_ring_aux_consume(f.ring, 120);
 		assert_int_equal(f.control.aux_tail, position + 120);
-		/* the head is behind still */
+		/* the head has not moved yet */
 		assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 0);
 		assert_int_equal(f.control.aux_tail, position + 120);
 		f.control.aux_head = position + 190;
@@ -163,7 +165,7 @@ static void records_find_their_bytes(void **state)
 	}
 }
 
-static void snapshots_of_free_heads(void **state)
+static void snapshots_of_counting_heads(void **state)
 {
 	struct perch_record record, before = { 0 };
 	struct iovec pieces[2];
@@ -184,11 +186,11 @@ static void snapshots_of_free_heads(void **state)
 		assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), bytes);
 		check_pieces(&f, pieces, written - bytes, bytes);
 		if (before.type) {
-			uint64_t kept = AREA - bytes < before.aux.size ? AREA - bytes
-								       : before.aux.size;
+			uint64_t intact = AREA - bytes < before.aux.size ? AREA - bytes
+									 : before.aux.size;
 
-			assert_int_equal(perch_ring_aux_data(f.ring, &before, pieces), kept);
-			check_pieces(&f, pieces, before.aux.offset - kept, kept);
+			assert_int_equal(perch_ring_aux_data(f.ring, &before, pieces), intact);
+			check_pieces(&f, pieces, before.aux.offset - intact, intact);
 		}
 		before = record;
 		assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 0);
@@ -198,8 +200,10 @@ static void snapshots_of_free_heads(void **state)
 	perch_ring_close(f.ring);
 }
 
-/* Some units tell the place in the area where they are: whether they went round shows in its last
- * bytes. */
+/*
+ * The head of some PMUs is the offset in the area: the last bytes of the area show whether it has
+ * wrapped.
+ */
 static void snapshots_of_masked_heads(void **state)
 {
 	struct perch_record record = { .type = PERCH_RECORD_AUX };
@@ -224,7 +228,7 @@ static void snapshots_of_masked_heads(void **state)
 	record.aux.size = 250;
 	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), 206);
 	check_pieces(&f, pieces, 44, 206);
-	memset(f.area + 44, 0, AREA - 44); /* what went round once stays so */
+	memset(f.area + 44, 0, AREA - 44); /* once wrapped, always wrapped */
 	assert_int_equal(perch_ring_aux_snapshot(f.ring, pieces), AREA);
 	perch_ring_close(f.ring);
 }
@@ -268,7 +272,7 @@ static void survives_any_values(void **state)
 	}
 }
 
-/* A descriptor whose mmap(2) looks at the control page as the kernel does. */
+/* A descriptor whose mmap(2) checks the control page as the kernel does. */
 struct descriptor {
 	struct perch_mmap_page *control;
 	int refuse, protection, unmaps;
@@ -306,7 +310,7 @@ static int unmap_memory(void *context, void *address, size_t size)
 	return munmap(address, size);
 }
 
-static void maps_behind_the_ring(void **state)
+static void maps_after_the_ring(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct perch_syscalls calls = perch_kernel_syscalls;
@@ -348,7 +352,7 @@ static void maps_behind_the_ring(void **state)
 	perch_machine_free(machine);
 }
 
-static void refuses_what_cannot_be(void **state)
+static void refuses_invalid_arguments(void **state)
 {
 	struct perch_record record = { .type = PERCH_RECORD_SAMPLE };
 	struct perch_aux_stats stats;
@@ -386,14 +390,14 @@ static void refuses_what_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tail_runs_freely),
-		cmocka_unit_test(kernels_of_32_bits),
-		cmocka_unit_test(records_find_their_bytes),
-		cmocka_unit_test(snapshots_of_free_heads),
+		cmocka_unit_test(tail_is_not_masked),
+		cmocka_unit_test(heads_of_32_bit_kernels),
+		cmocka_unit_test(finds_the_data_of_records),
+		cmocka_unit_test(snapshots_of_counting_heads),
 		cmocka_unit_test(snapshots_of_masked_heads),
 		cmocka_unit_test(survives_any_values),
-		cmocka_unit_test(maps_behind_the_ring),
-		cmocka_unit_test(refuses_what_cannot_be),
+		cmocka_unit_test(maps_after_the_ring),
+		cmocka_unit_test(refuses_invalid_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

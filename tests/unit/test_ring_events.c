@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events a sampler opens where: PMUs of some CPUs, the sampler's own event, groups, terms,
- * cgroups, filters. */
+/*
+ * The events and CPUs that a sampler opens: PMUs with some CPUs, the tracking event, groups, terms,
+ * cgroups, filters.
+ */
 #define _GNU_SOURCE /* nftw */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +84,7 @@ static int open_scene(struct scene *scene, const char *text, pid_t pid)
 					 &scene->err);
 }
 
-/* The descriptors of a type and config: how many, and on which CPUs (bit n). */
+/* The number of descriptors of a type and config, and a mask of their CPUs. */
 static int opened(const struct scene *scene, uint32_t type, uint64_t config, unsigned *cpus)
 {
 	int nr = 0;
@@ -132,7 +134,7 @@ static void opens_on_the_cpus_of_a_pmu(void **state)
 	assert_int_equal(opened(scene, 24, 5, &cpus), 1);
 	assert_int_equal(cpus, 0x4);
 	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &cpus), 4);
-	/* the first event sees two CPUs of four: another one tells of mappings, on all of them */
+	/* the first event is on two of four CPUs, so the tracking event is on all */
 	own = own_event(scene);
 	assert_non_null(own);
 	assert_int_equal(opened(scene, own->type, own->config, &cpus), 4);
@@ -145,7 +147,7 @@ static void opens_on_the_cpus_of_a_pmu(void **state)
 	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
 }
 
-static void tells_where_ids_count(void **state)
+static void reports_the_cpu_of_ids(void **state)
 {
 	struct scene *scene = *state;
 	size_t ring;
@@ -163,7 +165,7 @@ static void tells_where_ids_count(void **state)
 	assert_int_equal(cpu, 3);
 }
 
-static void one_event_does_for_all_cpus(void **state)
+static void first_event_tracks_all_cpus(void **state)
 {
 	struct scene *scene = *state;
 	unsigned cpus;
@@ -174,7 +176,7 @@ static void one_event_does_for_all_cpus(void **state)
 	assert_true(scene->k.fd[0].attr.mmap);
 }
 
-static void only_the_chosen_cpus_matter(void **state)
+static void uses_only_the_listed_cpus(void **state)
 {
 	static int list[] = { 0, 1 };
 	struct perch_cpus cpus = { 2, list };
@@ -186,8 +188,8 @@ static void only_the_chosen_cpus_matter(void **state)
 	assert_int_equal(scene->k.nr, 2);
 }
 
-/* A task that execs on CPU 3 and moves to CPU 1 must not be unknown there. */
-static void tells_of_all_cpus_apart(void **state)
+/* A task that execs on CPU 3 and migrates to CPU 1 must be known. */
+static void tracks_all_cpus(void **state)
 {
 	static int list[] = { 1 };
 	struct perch_cpus cpus = { 1, list };
@@ -206,7 +208,7 @@ static void tells_of_all_cpus_apart(void **state)
 	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
 }
 
-static void refuses_a_pmu_that_is_elsewhere(void **state)
+static void refuses_a_pmu_of_other_cpus(void **state)
 {
 	static int list[] = { 0, 1 };
 	struct perch_cpus cpus = { 2, list };
@@ -219,7 +221,7 @@ static void refuses_a_pmu_that_is_elsewhere(void **state)
 	assert_null(scene->sampler);
 }
 
-static void tells_apart_when_asked(void **state)
+static void adds_a_tracking_event_on_request(void **state)
 {
 	struct scene *scene = *state;
 	const struct perch_attr *own;
@@ -237,8 +239,8 @@ static void tells_apart_when_asked(void **state)
 			 PERCH_SAMPLE_IDENTIFIER);
 }
 
-/* What the terms of the first event take away must not be missing from the recording. */
-static void adds_an_event_where_the_first_is_unfit(void **state)
+/* Terms of the first event must not remove side-band records. */
+static void adds_a_tracking_event_if_needed(void **state)
 {
 	static const char *const unfit[] = { "cpu-clock/no-inherit/", "cpu-clock/time=0/",
 					     "cpu-clock:D", "{cpu-clock,cs}:S" };
@@ -265,7 +267,7 @@ static void adds_an_event_where_the_first_is_unfit(void **state)
 	assert_null(own_event(scene));
 }
 
-static void follows_nothing_unasked(void **state)
+static void has_no_sideband_by_default(void **state)
 {
 	struct scene *scene = *state;
 
@@ -276,7 +278,7 @@ static void follows_nothing_unasked(void **state)
 	assert_int_equal(perch_sampler_rings(scene->sampler), 2);
 }
 
-static void the_leader_samples_for_its_group(void **state)
+static void leader_samples_for_its_group(void **state)
 {
 	struct scene *scene = *state;
 	const struct perch_attr *leader = &scene->k.fd[0].attr, *member = &scene->k.fd[1].attr;
@@ -307,7 +309,7 @@ static int no_faults_in_groups(const struct perch_attr *attr, int cpu, int group
 	return attr->config == PERCH_COUNT_SW_PAGE_FAULTS && group >= 0 && cpu == 1 ? EINVAL : 0;
 }
 
-static void a_weak_group_comes_apart(void **state)
+static void breaks_up_a_weak_group(void **state)
 {
 	struct scene *scene = *state;
 	unsigned cpus;
@@ -324,7 +326,7 @@ static void a_weak_group_comes_apart(void **state)
 		}
 }
 
-static void a_strong_group_does_not(void **state)
+static void keeps_a_strong_group(void **state)
 {
 	struct scene *scene = *state;
 
@@ -342,7 +344,7 @@ static void refuses_the_term_overwrite(void **state)
 	assert_int_equal(scene->k.nr, 0);
 }
 
-static void terms_win_over_options(void **state)
+static void terms_override_options(void **state)
 {
 	struct scene *scene = *state;
 
@@ -391,7 +393,7 @@ static void sets_filters(void **state)
 		assert_string_equal(scene->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
 }
 
-static void a_refused_filter_names_its_event(void **state)
+static void refused_filter_names_its_event(void **state)
 {
 	struct scene *scene = *state;
 
@@ -405,14 +407,14 @@ static void a_refused_filter_names_its_event(void **state)
 	assert_non_null(strstr(scene->err.message, "event 'cs', filter 'no_such == 5'"));
 }
 
-static void tells_what_was_lost(void **state)
+static void reads_lost_samples(void **state)
 {
 	struct scene *scene = *state;
 	uint64_t lost = 1;
 
 	scene->options.event.read |= PERCH_FORMAT_LOST;
 	assert_int_equal(open_scene(scene, "{cpu-clock,cs}:S,faults:D", 77), 0);
-	scene->k.fd[0].lost = 3; /* three events a CPU */
+	scene->k.fd[0].lost = 3; /* three events per CPU */
 	scene->k.fd[1].lost = 40;
 	scene->k.fd[5].lost = 500;
 	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 0, &lost, NULL), 0);
@@ -423,12 +425,12 @@ static void tells_what_was_lost(void **state)
 	assert_int_equal(perch_sampler_lost(scene->sampler, 1, 0, &lost, NULL), 0);
 	assert_int_equal(lost, 40);
 	assert_int_equal(perch_sampler_lost(scene->sampler, 2, 0, &lost, NULL), 0);
-	assert_int_equal(lost, 0); /* pinned, and reads nothing */
+	assert_int_equal(lost, 0); /* pinned: read(2) returns nothing */
 	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 99, &lost, &scene->err), -EINVAL);
 	assert_int_equal(perch_sampler_lost(scene->sampler, 99, 0, &lost, NULL), -EINVAL);
 }
 
-static void tells_no_loss_unasked(void **state)
+static void refuses_lost_without_the_format(void **state)
 {
 	struct scene *scene = *state;
 	uint64_t lost = 1;
@@ -439,13 +441,13 @@ static void tells_no_loss_unasked(void **state)
 	assert_int_equal(lost, 1);
 }
 
-static int knows_no_ksymbol(const struct perch_attr *attr, int cpu, int group)
+static int refuse_ksymbol(const struct perch_attr *attr, int cpu, int group)
 {
 	(void)cpu, (void)group;
 	return attr->ksymbol ? EINVAL : 0;
 }
 
-static void does_without_what_is_optional(void **state)
+static void drops_optional_features(void **state)
 {
 	static const struct perch_attr optional = { .ksymbol = 1 };
 	struct scene *scene = *state;
@@ -453,7 +455,7 @@ static void does_without_what_is_optional(void **state)
 	const char *name;
 	size_t nr;
 
-	scene->k.refuse = knows_no_ksymbol;
+	scene->k.refuse = refuse_ksymbol;
 	scene->options.event.sideband |= PERCH_SIDEBAND_KSYMBOL;
 	scene->options.event.optional = &optional;
 	assert_int_equal(open_scene(scene, "cpu-clock,cs", 77), 0);
@@ -464,7 +466,7 @@ static void does_without_what_is_optional(void **state)
 	assert_true(scene->k.fd[0].attr.mmap);
 }
 
-static void refuses_leaders_that_come_later(void **state)
+static void refuses_later_leaders(void **state)
 {
 	struct scene *scene = *state;
 
@@ -484,26 +486,26 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(opens_on_the_cpus_of_a_pmu),
-		TEST(tells_where_ids_count),
-		TEST(one_event_does_for_all_cpus),
-		TEST(only_the_chosen_cpus_matter),
-		TEST(tells_of_all_cpus_apart),
-		TEST(refuses_a_pmu_that_is_elsewhere),
-		TEST(tells_apart_when_asked),
-		TEST(adds_an_event_where_the_first_is_unfit),
-		TEST(follows_nothing_unasked),
-		TEST(the_leader_samples_for_its_group),
-		TEST(a_weak_group_comes_apart),
-		TEST(a_strong_group_does_not),
+		TEST(reports_the_cpu_of_ids),
+		TEST(first_event_tracks_all_cpus),
+		TEST(uses_only_the_listed_cpus),
+		TEST(tracks_all_cpus),
+		TEST(refuses_a_pmu_of_other_cpus),
+		TEST(adds_a_tracking_event_on_request),
+		TEST(adds_a_tracking_event_if_needed),
+		TEST(has_no_sideband_by_default),
+		TEST(leader_samples_for_its_group),
+		TEST(breaks_up_a_weak_group),
+		TEST(keeps_a_strong_group),
 		TEST(refuses_the_term_overwrite),
-		TEST(terms_win_over_options),
+		TEST(terms_override_options),
 		TEST(binds_each_event_to_its_cgroup),
 		TEST(sets_filters),
-		TEST(a_refused_filter_names_its_event),
-		TEST(tells_what_was_lost),
-		TEST(tells_no_loss_unasked),
-		TEST(does_without_what_is_optional),
-		TEST(refuses_leaders_that_come_later),
+		TEST(refused_filter_names_its_event),
+		TEST(reads_lost_samples),
+		TEST(refuses_lost_without_the_format),
+		TEST(drops_optional_features),
+		TEST(refuses_later_leaders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

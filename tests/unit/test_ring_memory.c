@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * No allocation per record: the allocator is counted while records go through rings, the merge,
- * snapshots and a sampler in each of the ways to read them. What is kept for all records, as the
- * index of a snapshot, is there after the first.
+ * No allocation per record: counts allocations while records are read from rings, the merge,
+ * snapshots and a sampler, by each function. Memory for all records, as the index of a snapshot, is
+ * allocated once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "sampler_fixture.h"
 
 #define ROUNDS 200
-#define EACH   20 /* records a round */
+#define EACH   20 /* records per round */
 #define RING   4096
 #define PAGES  4 /* of a sampler's ring */
 
@@ -60,7 +60,7 @@ static void reading_a_ring(void **state)
 
 	(void)state;
 	if (!counted())
-		skip(); /* this C library's allocator cannot be stood in for */
+		skip(); /* the allocator of this C library cannot be replaced */
 	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, RING,
 						PERCH_RING_FORWARD, NULL),
 			 0);
@@ -84,7 +84,7 @@ static void snapshots(void **state)
 
 	(void)state;
 	if (!counted())
-		skip(); /* this C library's allocator cannot be stood in for */
+		skip(); /* the allocator of this C library cannot be replaced */
 	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, RING,
 						PERCH_RING_OVERWRITE, NULL),
 			 0);
@@ -97,7 +97,7 @@ static void snapshots(void **state)
 						NULL) > 0);
 		nr += read_one_by_one(ring);
 		assert_int_equal(perch_ring_resume(ring, NULL), 0);
-		before = round ? before : allocations; /* the index is made by the first */
+		before = round ? before : allocations; /* the first snapshot allocates the index */
 	}
 	assert_int_equal(allocations, before);
 	assert_int_equal(nr, ROUNDS * (RING / 56));
@@ -142,7 +142,7 @@ static void close_scene(struct scene *scene)
 	perch_machine_free(scene->machine);
 }
 
-/* Samples of both events, with a LOST now and then, in turn into the two rings. */
+/* Samples of both events, with some LOST records, alternate between the two rings. */
 static void put_round(struct scene *scene)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = PAGES * page;
@@ -187,7 +187,7 @@ static size_t read_sampler(struct scene *scene, int way, size_t *bytes)
 	return nr;
 }
 
-/* perch_sampler_next(), _next_in_time() and _drain(). */
+/* perch_sampler_next(), _next_ordered() and _drain(). */
 static void reading_a_sampler(void **state)
 {
 	size_t nr[3] = { 0 }, bytes = 0, before = 0;
@@ -197,9 +197,9 @@ static void reading_a_sampler(void **state)
 
 	(void)state;
 	if (!counted())
-		skip(); /* this C library's allocator cannot be stood in for */
+		skip(); /* the allocator of this C library cannot be replaced */
 	open_scene(&scene);
-	/* makes the merge */
+	/* allocates the merge */
 	assert_int_equal(perch_sampler_next_ordered(scene.sampler, true, &record), 0);
 	before = allocations;
 	for (int round = 0; round < 3 * ROUNDS; round++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several rings as one stream by time. */
+/* Merges several rings by time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,9 +145,9 @@ static void flushes(void **state)
 	expect_end(&f, false);
 	put(f.k[0], PERCH_RECORD_SAMPLE, 20, 24);
 	expect(&f, false, 0, 10);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 12, 24); /* flushing takes up what came meanwhile */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 12, 24); /* a flush includes what was written meanwhile */
 	expect(&f, true, 1, 12);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 13, 24); /* but comes to an end */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 13, 24); /* but ends */
 	expect(&f, true, 0, 20);
 	expect_end(&f, true);
 	expect(&f, true, 1, 13);
@@ -157,7 +157,7 @@ static void flushes(void **state)
 	end(&f);
 }
 
-/* They come with the record behind them, else with the one before. */
+/* They are delivered with the next record, or else with the previous one. */
 static void records_without_time(void **state)
 {
 	struct fixture f;
@@ -188,8 +188,11 @@ static void records_without_time(void **state)
 	end(&f);
 }
 
-/* A ring more than half full is emptied down to its half at once, and the others as far in time. */
-static void makes_room(void **state)
+/*
+ * A ring that is more than half full is emptied to its half at once, and the others up to the same
+ * time.
+ */
+static void empties_crowded_rings(void **state)
 {
 	struct fixture f;
 	size_t ring;
@@ -219,10 +222,10 @@ static void makes_room(void **state)
 }
 
 /*
- * Each ring's writer stalls at some moment and ends what it has begun before the round after the
- * next begins: as late as the guarantee allows. Nothing comes out of order.
+ * Each writer stalls at some time, and completes its record just before the start of the round
+ * after the next, as late as the guarantee allows. No record is out of order.
  */
-static void keeps_its_guarantee(void **state)
+static void delivers_late_records_in_order(void **state)
 {
 	static struct {
 		uint64_t time;
@@ -281,7 +284,7 @@ struct put_record {
 	size_t ring;
 };
 
-/* By time; of equal times the lower ring first, and within a ring as they were written. */
+/* By time; of equal times the lower ring first, and in the order of writing within a ring. */
 static int by_time(const void *one, const void *other)
 {
 	const struct put_record *a = one, *b = other;
@@ -293,9 +296,8 @@ static int by_time(const void *one, const void *other)
 	return a->serial < b->serial ? -1 : a->serial > b->serial;
 }
 
-/* Rings of any fill, many records of the same time, rings with nothing: one round is what a stable
- * sort makes of them. */
-static void is_a_stable_sort(void **state)
+/* Rings with any number of records, many with equal times: one round equals a stable sort. */
+static void equals_a_stable_sort(void **state)
 {
 	static struct put_record wanted[MOST * SORTED];
 
@@ -326,9 +328,8 @@ static void is_a_stable_sort(void **state)
 	}
 }
 
-/* A ring into which nothing is ever written, and one that fell silent: the others come a round
- * later, as ever. */
-static void silent_rings_hold_up_nobody(void **state)
+/* Rings without new records do not delay the others. */
+static void silent_rings_delay_no_others(void **state)
 {
 	struct fixture f;
 
@@ -349,8 +350,10 @@ static void silent_rings_hold_up_nobody(void **state)
 	end(&f);
 }
 
-/* Times of any value: each record comes once, in its ring's order, and what is out of order is
- * counted. */
+/*
+ * Times of any value: each record is delivered once, in the order of its ring; records out of order
+ * are counted.
+ */
 static void survives_any_times(void **state)
 {
 	struct fixture f;
@@ -397,10 +400,10 @@ static void survives_damage(void **state)
 	(void)state;
 	begin(&f, 2, 4096);
 	put(f.k[0], PERCH_RECORD_SAMPLE, 10, 24);
-	put(f.k[0], PERCH_RECORD_SAMPLE, 0, 16); /* has no room for its time */
+	put(f.k[0], PERCH_RECORD_SAMPLE, 0, 16); /* too short for its time */
 	put(f.k[0], PERCH_RECORD_SAMPLE, 30, 24);
 	put(f.k[1], PERCH_RECORD_SAMPLE, 20, 24);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 21, 4); /* and this is none */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 21, 4); /* not a record */
 	f.k[1]->control->data_head += 20;
 	expect(&f, true, 0, 10);
 	expect(&f, true, 1, 20);
@@ -423,7 +426,7 @@ static void survives_damage(void **state)
 	end(&f);
 }
 
-static void of_no_rings(void **state)
+static void merges_no_rings(void **state)
 {
 	struct ring_kernel *k = ring_kernel_new(256, 0, true, 0, 1);
 	struct perch_merge *merge;
@@ -454,13 +457,13 @@ int main(void)
 		cmocka_unit_test(waits_for_a_round),
 		cmocka_unit_test(flushes),
 		cmocka_unit_test(records_without_time),
-		cmocka_unit_test(makes_room),
-		cmocka_unit_test(keeps_its_guarantee),
-		cmocka_unit_test(is_a_stable_sort),
-		cmocka_unit_test(silent_rings_hold_up_nobody),
+		cmocka_unit_test(empties_crowded_rings),
+		cmocka_unit_test(delivers_late_records_in_order),
+		cmocka_unit_test(equals_a_stable_sort),
+		cmocka_unit_test(silent_rings_delay_no_others),
 		cmocka_unit_test(survives_any_times),
 		cmocka_unit_test(survives_damage),
-		cmocka_unit_test(of_no_rings),
+		cmocka_unit_test(merges_no_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

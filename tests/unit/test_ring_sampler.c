@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samplers over a table of calls that imitates the kernel. */
+/* Samplers with a simulated kernel. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static const pid_t three_threads[] = { 11, 12, 13 };
 static int two_cpus_list[] = { 0, 1 };
 static const struct perch_cpus two_cpus = { 2, two_cpus_list };
 
-/* The machine's root; "": this one. */
+/* The root of the machine; "" is this machine. */
 static char root[PATH_MAX];
 
 static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine,
@@ -46,7 +46,8 @@ static void end_fake(struct perch_sampler *sampler, struct perch_machine *machin
 		assert_true(k->fd[i].closed);
 }
 
-/* Two CPUs x three threads x a group of two: two rings, everything of a CPU directed into its ring.
+/*
+ * Two CPUs, three threads, a group of two: two rings, and all events of a CPU write into its ring.
  */
 static void redirects_into_one_ring(void **state)
 {
@@ -95,7 +96,7 @@ static void redirects_into_one_ring(void **state)
 	end_fake(sampler, machine, &k);
 }
 
-static void leaves_out_threads_that_ended(void **state)
+static void skips_ended_threads(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1,
 						 .threads = three_threads,
@@ -122,7 +123,7 @@ static void leaves_out_threads_that_ended(void **state)
 	end_fake(sampler, machine, &k);
 }
 
-static void refuses_lists_that_are_none(void **state)
+static void refuses_invalid_lists(void **state)
 {
 	static const pid_t wrong[] = { 11, -5 };
 	struct perch_sampler_options options = { .event.period = 1, .nr_threads = 2 };
@@ -150,7 +151,7 @@ static void leaves_out_members_without_a_leader(void **state)
 	struct perch_sampler_options options = { .event.period = 1,
 						 .threads = three_threads,
 						 .nr_threads = 3 };
-	/* as the first leader is opened, and never again */
+	/* from the open call of the first leader on */
 	struct kernel k = { .gone = 11, .gone_times = 1 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
@@ -166,8 +167,8 @@ static void leaves_out_members_without_a_leader(void **state)
 	end_fake(sampler, machine, &k);
 }
 
-/* Without a rate no sample would ever come; other records may be all that is wanted. */
-static void refuses_to_wait_for_no_samples(void **state)
+/* An event without a rate takes no samples, but other records may be requested. */
+static void refuses_events_without_a_rate(void **state)
 {
 	static const struct {
 		const char *events;
@@ -208,7 +209,7 @@ static void refuses_to_wait_for_no_samples(void **state)
 	}
 }
 
-static void nobody_is_the_calling_thread(void **state)
+static void default_target_is_the_calling_thread(void **state)
 {
 	struct perch_sampler_options options = { .event = { .period = 1000 }, .cpus = &two_cpus };
 	struct kernel k = { .gone = -5 };
@@ -250,15 +251,15 @@ static struct perch_options copying(uint32_t bytes)
 				       .sample_regs_user = 7 };
 }
 
-/* A sample that never fits would be lost, or written over by itself. */
-static void refuses_rings_without_room(void **state)
+/* A sample larger than the ring would be lost, or would overwrite itself. */
+static void refuses_too_small_rings(void **state)
 {
 	/* header IDENTIFIER? IP? TID TIME, abi and three registers, the stack between two sizes;
 	 * and a LOST record's 72 */
 	static const struct {
 		uint32_t stack;
 		size_t bytes;
-		bool fits;
+		bool is_valid;
 	} rows[] = {
 		{ 16384, 16384, false },	   { 16384 - 136, 16384, false },
 		{ 16384 - 144 - 16, 16384, true }, { 16384, 32768, true },
@@ -281,8 +282,8 @@ static void refuses_rings_without_room(void **state)
 			continue; /* pages are larger than that */
 		assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options,
 					   &err),
-				 rows[i / 2].fits ? 0 : -EINVAL);
-		if (!rows[i / 2].fits) {
+				 rows[i / 2].is_valid ? 0 : -EINVAL);
+		if (!rows[i / 2].is_valid) {
 			assert_int_equal(k.nr, 0);
 			assert_string_equal(err.field, "sample_stack_user");
 			assert_non_null(strstr(err.message, "too small for a sample"));
@@ -293,7 +294,7 @@ static void refuses_rings_without_room(void **state)
 	}
 }
 
-/* For an ordinary user: root may lock what it likes. */
+/* For an unprivileged user: root has no limit. */
 static void shrinks_rings_to_the_limit(void **state)
 {
 	static const struct tree_file files[] = {
@@ -331,12 +332,12 @@ static void shrinks_rings_to_the_limit(void **state)
 	end_fake(sampler, machine, &k);
 
 	k = (struct kernel){ .gone = -5, .max_pages = 16 };
-	options.ring_pages = 32; /* asked for: not shrunk */
+	options.ring_pages = 32; /* requested: not shrunk */
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
 			 -EPERM);
 	end_fake(sampler, machine, &k);
 
-	/* smaller ones would open, and have no room for a sample */
+	/* smaller ones could be opened, but are too small for a sample */
 	options = (struct perch_sampler_options){ .event = copying(65528) };
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
 			 -EPERM);
@@ -349,7 +350,7 @@ static void shrinks_rings_to_the_limit(void **state)
 	root[0] = '\0';
 }
 
-static void finds_the_precision_there_is(void **state)
+static void finds_the_supported_precision(void **state)
 {
 	struct perch_sampler_options options = { .event.frequency = 99 };
 	struct kernel k = { .gone = -5, .max_precise = 1 };
@@ -395,7 +396,7 @@ static void keeps_an_event_s_own_period(void **state)
 	end_fake(sampler, machine, &k);
 }
 
-/* A record as the kernel would write it: the body's words, then pid, tid and time. */
+/* A record as the kernel writes it: the words of the body, then pid, tid and time. */
 static void inject(struct kernel *k, uint32_t type, const uint64_t *body, size_t words)
 {
 	char *data = (char *)k->ring + sysconf(_SC_PAGESIZE);
@@ -419,7 +420,7 @@ static void inject_some(struct kernel *k)
 	inject(k, PERCH_RECORD_LOST_SAMPLES, lost_samples, 3);
 	inject(k, PERCH_RECORD_THROTTLE, throttle, 5);
 	inject(k, PERCH_RECORD_UNTHROTTLE, throttle, 5);
-	inject(k, 4711, throttle, 5); /* of a kernel to come */
+	inject(k, 4711, throttle, 5); /* of a newer kernel */
 }
 
 static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
@@ -441,7 +442,7 @@ static int refuse(void *context, size_t ring, const struct iovec *pieces, int nr
 	return -ENOSPC;
 }
 
-static void counts_what_it_drains(void **state)
+static void counts_drained_records(void **state)
 {
 	static const uint64_t short_sample[] = { 0x401000 };
 	struct perch_sampler_options options = { .event.period = 1 };
@@ -484,8 +485,10 @@ static void counts_what_it_drains(void **state)
 	end_fake(sampler, machine, &k);
 }
 
-/* A lane is given back as it is left, though the batches of other lanes are still to be read. */
-static void gives_back_each_lane_in_turn(void **state)
+/*
+ * The tail of a ring is published when its batch ends, before the batches of other rings are read.
+ */
+static void publishes_each_tail_at_its_batch_end(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct kernel k = { .gone = -5 };
@@ -503,8 +506,7 @@ static void gives_back_each_lane_in_turn(void **state)
 	}
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(perch_sampler_next(sampler, &record), 1);
-	/* which of the lanes came first does not matter: seven records are of one, and the eighth
-	 * of the other */
+	/* either ring may be first: seven records are of one ring, and the eighth of the other */
 	assert_int_equal(k.rings[0]->data_tail + k.rings[1]->data_tail, k.rings[0]->data_head);
 	while (perch_sampler_next(sampler, &record) > 0)
 		;
@@ -513,8 +515,10 @@ static void gives_back_each_lane_in_turn(void **state)
 	end_fake(sampler, machine, &k);
 }
 
-/* Puts one end of a pipe where the fake kernel's descriptors are: reading from it waits, writing is
- * in error. */
+/*
+ * Replaces a descriptor of the simulated kernel by one end of a pipe: poll(2) waits on the read
+ * end, and finds an error on the write end.
+ */
 static void lay_descriptors(bool in_error)
 {
 	int pipes[2];
@@ -527,11 +531,11 @@ static void lay_descriptors(bool in_error)
 		}
 	close(pipes[in_error]);
 	if (in_error)
-		/* else the other end stays open, or reading would find the pipe hung up */
+		/* else the other end stays open, or the read end would hang up */
 		close(pipes[0]);
 }
 
-static void waits_for_nothing_while_there_is_data(void **state)
+static void does_not_wait_if_there_is_data(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct kernel k = { .gone = -5 };
@@ -557,7 +561,7 @@ static void waits_for_nothing_while_there_is_data(void **state)
 	close(1001);
 }
 
-static void an_error_is_no_exit(void **state)
+static void poll_error_is_no_exit(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct kernel k = { .gone = -5 };
@@ -584,20 +588,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(redirects_into_one_ring),
-		cmocka_unit_test(leaves_out_threads_that_ended),
-		cmocka_unit_test(refuses_rings_without_room),
+		cmocka_unit_test(skips_ended_threads),
+		cmocka_unit_test(refuses_too_small_rings),
 		cmocka_unit_test(shrinks_rings_to_the_limit),
-		cmocka_unit_test(finds_the_precision_there_is),
+		cmocka_unit_test(finds_the_supported_precision),
 		cmocka_unit_test(keeps_an_event_s_own_period),
-		cmocka_unit_test(counts_what_it_drains),
-		cmocka_unit_test(refuses_lists_that_are_none),
+		cmocka_unit_test(counts_drained_records),
+		cmocka_unit_test(refuses_invalid_lists),
 		cmocka_unit_test(leaves_out_members_without_a_leader),
-		cmocka_unit_test(refuses_to_wait_for_no_samples),
-		cmocka_unit_test(nobody_is_the_calling_thread),
+		cmocka_unit_test(refuses_events_without_a_rate),
+		cmocka_unit_test(default_target_is_the_calling_thread),
 		cmocka_unit_test(refuses_overwrite_rings),
-		cmocka_unit_test(gives_back_each_lane_in_turn),
-		cmocka_unit_test(waits_for_nothing_while_there_is_data),
-		cmocka_unit_test(an_error_is_no_exit),
+		cmocka_unit_test(publishes_each_tail_at_its_batch_end),
+		cmocka_unit_test(does_not_wait_if_there_is_data),
+		cmocka_unit_test(poll_error_is_no_exit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings with the kernel's side running at the same time, in threads. Made to run under
- * ThreadSanitizer too. */
+/* Rings while a simulated kernel writes in other threads. Also runs under ThreadSanitizer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,25 +11,25 @@
 
 #include "ring_kernel.h"
 
-#define WANTED 8000 /* records that a reader wants to see before it lets the writer stop */
+#define WANTED 8000 /* records that a reader reads before it stops the writer */
 #define AT_LEAST                                                                                   \
-	200	  /* will do where both threads share a busy CPU: small rings change hands at each \
-		     record */
-#define SECONDS 4 /* after which they do */
-#define TRIED	100000000ull /* by a writer at most */
+	200	  /* enough if both threads share a busy CPU, where each record may need a context \
+		     switch */
+#define SECONDS 4 /* after which that is enough */
+#define TRIED	100000000ull /* maximum of a writer */
 
 struct writer {
 	struct ring_kernel *k;
 	size_t largest;	    /* bytes of a record */
-	unsigned aux_share; /* of 16 records so many tell of trace */
-	uint64_t *clock;    /* of all writers; NULL: samples without a time */
+	unsigned aux_share; /* AUX records in 16 records */
+	uint64_t *clock;    /* of all writers; NULL if samples have no time */
 	bool done;	    /* atomic */
-	bool stop;	    /* atomic: the reader has enough */
-	time_t until;	    /* the reader has enough in any case */
+	bool stop;	    /* atomic: the reader has read enough */
+	time_t until;	    /* the reader has read enough in any case */
 	pthread_t thread;
 };
 
-static bool hurried; /* a reader had to do with less */
+static bool hurried; /* a reader stopped with fewer records */
 
 static time_t now(void)
 {
@@ -40,16 +39,16 @@ static time_t now(void)
 	return time.tv_sec;
 }
 
-/* What the reader of a ring has seen. */
+/* What the reader of a ring has read. */
 struct seen {
 	uint64_t serial; /* expected next */
 	uint64_t records, lost;
 	uint64_t position; /* of the next record */
-	/* bit n: a record of which 8 * n bytes were before the ring's end, and more behind it */
+	/* bit n: a record wrapped after 8 * n bytes */
 	uint64_t wraps;
 };
 
-/* Runs of full speed, and of rest, so that readers meet empty rings and full ones. */
+/* Alternates full speed and pauses, so readers find empty and full rings. */
 static void rest(struct ring_kernel *k)
 {
 	uint32_t random = ring_kernel_random(&k->random) % 4096;
@@ -109,8 +108,8 @@ static void start(struct writer *writer)
 }
 
 /*
- * Whether the writer has written its last record: asked before the ring is. It stops when the
- * reader has seen as much of something as is wanted, or `least` of it and time is up.
+ * Whether the writer has written its last record; to be checked before the ring is read. It stops
+ * when the reader has read enough, or `least` and the time is up.
  */
 static bool is_done(struct writer *writer, uint64_t seen, uint64_t wanted, uint64_t least)
 {
@@ -125,7 +124,7 @@ static bool is_done(struct writer *writer, uint64_t seen, uint64_t wanted, uint6
 	return done;
 }
 
-/* Nothing lost that is not counted, nothing torn, nothing twice. */
+/* All losses are counted, no record is damaged, no record comes twice. */
 static void check_record(struct seen *seen, const struct perch_record_header *record)
 {
 	const uint64_t *words = (const uint64_t *)record;
@@ -158,7 +157,7 @@ static void check_end(const struct seen *seen, const struct writer *writer)
 	const struct ring_kernel *k = writer->k;
 
 	assert_int_equal(seen->records, k->written);
-	/* the last ones: nothing was written behind them */
+	/* the last records: no record follows them */
 	assert_int_equal(seen->lost + k->lost, k->lost_ever);
 	assert_int_equal(seen->serial + k->lost, k->serial);
 	assert_int_equal(k->control->data_tail, k->control->data_head);
@@ -179,7 +178,7 @@ static void open_ring(struct perch_ring **ring, struct writer *writer, size_t i,
 	bool backward = mode == PERCH_RING_OVERWRITE;
 
 	*writer = (struct writer){ .largest = rings[i].largest };
-	/* nobody keeps a kernel that writes over the oldest from writing over what it writes */
+	/* an overwriting kernel can overwrite its own record */
 	if (backward && writer->largest + 24 > rings[i].size)
 		writer->largest = rings[i].size - 24;
 	writer->k =
@@ -226,13 +225,12 @@ static void one_by_one(void **state)
 		assert_int_equal(stats.damaged, 0);
 		close_ring(ring, &writer);
 	}
-	/* at every offset, from behind the header on */
+	/* at every offset after the header */
 	for (unsigned n = 1; n < 16; n++)
 		assert_true(hurried || wraps >> n & 1);
 }
 
-/* Some of the records of the pieces, put together first: what wraps is the caller's to join here.
- */
+/* Copies the pieces into one buffer: here the caller joins records that wrap. */
 static size_t check_pieces(struct seen *seen, const struct iovec pieces[2], size_t bytes,
 			   uint32_t *random)
 {
@@ -282,7 +280,7 @@ static void in_pieces(void **state)
 	}
 }
 
-/* As the ioctl does, this comes back when the writer has stopped. */
+/* Returns after the writer has stopped, as the ioctl does. */
 static void pause_writer(struct perch_ring *ring, struct ring_kernel *k)
 {
 	__atomic_store_n(&k->paused, true, __ATOMIC_RELEASE);
@@ -328,8 +326,10 @@ static void paused_now_and_then(void **state)
 	close_ring(ring, &writer);
 }
 
-/* Newest first the numbers fall, oldest first they rise; what was lost while paused stands between
- * them. */
+/*
+ * Newest first the numbers decrease, oldest first they increase; records lost in the pause are
+ * counted between them.
+ */
 static void check_snapshot(struct perch_ring *ring, const struct ring_kernel *k,
 			   enum perch_snapshot_order order)
 {
@@ -395,11 +395,11 @@ static void snapshots(void **state)
 }
 
 struct trace {
-	uint64_t next; /* first byte not seen */
-	uint64_t told, truncated, missed;
+	uint64_t next; /* first byte not read */
+	uint64_t reported, truncated, missed;
 };
 
-/* Returns the position behind them. */
+/* Returns the position after them. */
 static uint64_t check_bytes(const struct iovec pieces[2], uint64_t at)
 {
 	for (int piece = 0; piece < 2; piece++)
@@ -422,11 +422,11 @@ static void check_trace(struct trace *trace, struct perch_ring *ring,
 	at = check_bytes(pieces, record.aux.offset);
 	trace->missed += record.aux.offset - trace->next;
 	trace->next = at;
-	trace->told += record.aux.size;
+	trace->reported += record.aux.size;
 	trace->truncated += !!(record.aux.flags & PERCH_AUX_FLAG_TRUNCATED);
 }
 
-/* Gives the trace back up to a position. */
+/* Consumes the trace up to a position. */
 static void consume_trace(struct perch_ring *ring, const struct ring_kernel *k, uint64_t end)
 {
 	if (end - k->control->aux_tail <= k->aux_size)
@@ -434,10 +434,10 @@ static void consume_trace(struct perch_ring *ring, const struct ring_kernel *k, 
 }
 
 /*
- * Records are out before aux_head moves. So the trace below a head that was looked at before the
- * ring was read to its end is that of records seen, or lost.
+ * Records are written before aux_head moves. So all trace below a head that was read before the end
+ * of the ring was reached belongs to records that were read or lost.
  */
-static void with_trace(void **state)
+static void aux_data(void **state)
 {
 	const struct perch_record_header *record;
 	struct trace trace = { .next = UINT64_MAX - 99999 };
@@ -459,8 +459,8 @@ static void with_trace(void **state)
 		perch_ring_aux_from_memory(ring, writer.k->aux, 512, PERCH_RING_FORWARD, NULL), 0);
 	start(&writer);
 	do {
-		done = is_done(&writer, trace.truncated, trace.told >= 400 * 512 ? 20 : UINT64_MAX,
-			       1);
+		done = is_done(&writer, trace.truncated,
+			       trace.reported >= 400 * 512 ? 20 : UINT64_MAX, 1);
 		perch_ring_aux_peek(ring, pieces);
 		below = check_bytes(pieces, writer.k->control->aux_tail);
 		while ((record = perch_ring_next(ring))) {
@@ -480,7 +480,7 @@ static void with_trace(void **state)
 	pthread_join(writer.thread, NULL);
 	check_end(&seen, &writer);
 	perch_ring_get_aux_stats(ring, &stats);
-	assert_int_equal(stats.bytes, trace.told);
+	assert_int_equal(stats.bytes, trace.reported);
 	assert_int_equal(stats.missing, 0);
 	assert_int_equal(stats.truncated, trace.truncated);
 	assert_true(stats.truncated >= 1 &&
@@ -558,9 +558,12 @@ static void merged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_by_one),	       cmocka_unit_test(in_pieces),
-		cmocka_unit_test(paused_now_and_then), cmocka_unit_test(snapshots),
-		cmocka_unit_test(with_trace),	       cmocka_unit_test(merged),
+		cmocka_unit_test(one_by_one),
+		cmocka_unit_test(in_pieces),
+		cmocka_unit_test(paused_now_and_then),
+		cmocka_unit_test(snapshots),
+		cmocka_unit_test(aux_data),
+		cmocka_unit_test(merged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings that the kernel writes over, step by step; pausing; and the calls that map and pause. */
+/* Rings of mode OVERWRITE: snapshots, pausing, and the system calls that map and pause. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,26 +22,25 @@ static struct perch_ring *over(struct ring_kernel *k)
 	return ring;
 }
 
-/* The serial numbers that a snapshot hands out; checks each record, and that their number was told
- * right. */
-static size_t take(struct perch_ring *ring, enum perch_snapshot_order order,
-		   uint64_t serials[RING / 8])
+/* The serial numbers of a snapshot. Checks each record, and their number. */
+static size_t read_serials(struct perch_ring *ring, enum perch_snapshot_order order,
+			   uint64_t serials[RING / 8])
 {
-	ssize_t told = perch_ring_snapshot(ring, order, NULL);
+	ssize_t announced = perch_ring_snapshot(ring, order, NULL);
 	const struct perch_record_header *record;
 	size_t nr = 0;
 
-	assert_true(told >= 0);
+	assert_true(announced >= 0);
 	while ((record = perch_ring_next(ring))) {
 		assert_true(nr < RING / 8);
 		assert_true(ring_kernel_sound(record));
 		serials[nr++] = ((const uint64_t *)record)[1];
 	}
-	assert_int_equal(nr, told);
+	assert_int_equal(nr, announced);
 	return nr;
 }
 
-/* What of the last records, of these sizes, fits whole. */
+/* The bytes of the last complete records of these sizes. */
 static size_t expected(const uint16_t *sizes, size_t written, uint64_t *bytes)
 {
 	size_t nr = 0;
@@ -61,12 +60,13 @@ static void holds_the_newest(void **state)
 		uint16_t sizes[100];
 
 		for (size_t written = 0; written < 100; written++) {
-			size_t nr = take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials);
+			size_t nr = read_serials(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials);
 
 			assert_int_equal(nr, expected(sizes, written, &bytes));
 			for (size_t i = 0; i < nr; i++)
 				assert_int_equal(serials[i], written - 1 - i);
-			assert_int_equal(take(ring, PERCH_SNAPSHOT_OLDEST_FIRST, serials), nr);
+			assert_int_equal(read_serials(ring, PERCH_SNAPSHOT_OLDEST_FIRST, serials),
+					 nr);
 			for (size_t i = 0; i < nr; i++)
 				assert_int_equal(serials[i], written - nr + i);
 			sizes[written] = 24 + 8 * (ring_kernel_random(&k->random) % 20);
@@ -77,7 +77,7 @@ static void holds_the_newest(void **state)
 	}
 }
 
-static void counts_what_is_gone(void **state)
+static void counts_overwritten_records(void **state)
 {
 	struct ring_kernel *k = ring_kernel_new(RING, 0, true, 0, 1);
 	struct perch_ring *ring = over(k);
@@ -87,26 +87,26 @@ static void counts_what_is_gone(void **state)
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		ring_kernel_sample(k, 48);
-	assert_int_equal(take(ring, PERCH_SNAPSHOT_OLDEST_FIRST, serials), 5);
+	assert_int_equal(read_serials(ring, PERCH_SNAPSHOT_OLDEST_FIRST, serials), 5);
 	perch_ring_get_stats(ring, &stats);
 	assert_true(stats.paused);
 	assert_int_equal(stats.bytes, 240);
 	assert_int_equal(stats.overwritten, 0);
 	assert_int_equal(stats.cut, 0);
-	/* 384 bytes, of which 240 are whole and the oldest one of the ring is cut */
+	/* 384 bytes: 240 of complete records; the oldest record is cut */
 	for (int i = 0; i < 8; i++)
 		ring_kernel_sample(k, 48);
 	for (int again = 0; again < 3; again++) {
-		assert_int_equal(take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
+		assert_int_equal(read_serials(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
 		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.overwritten, 384 - 240);
 		assert_int_equal(stats.cut, 1);
 		assert_int_equal(stats.damaged, 0);
 		assert_int_equal(stats.bytes, 240 * (2 + again));
 	}
-	/* one more: what was there before and is gone now had been told */
+	/* one more record: the overwritten ones were in the previous snapshot */
 	ring_kernel_sample(k, 48);
-	assert_int_equal(take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
+	assert_int_equal(read_serials(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
 	perch_ring_get_stats(ring, &stats);
 	assert_int_equal(stats.overwritten, 384 - 240);
 	assert_int_equal(stats.cut, 2);
@@ -114,8 +114,7 @@ static void counts_what_is_gone(void **state)
 	ring_kernel_free(k);
 }
 
-/* The writer was in the middle of records when the ring was paused, and its head moved after the
- * snapshot. */
+/* The writer was in the middle of a record at the pause, and moves the head after the snapshot. */
 static void notices_a_late_writer(void **state)
 {
 	(void)state;
@@ -169,16 +168,15 @@ static void ends_with_resuming(void **state)
 	ring_kernel_free(k);
 }
 
-/* Without what the last snapshot had, in either order, whether or not the ring has wrapped since.
- */
-static void forgets_what_is_known(void **state)
+/* Without the records of the last snapshot, in either order, with and without a wrap. */
+static void advances_past_read_records(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed < 100; seed++) {
 		struct ring_kernel *k = ring_kernel_new(RING, 0, true, 0, seed);
 		enum perch_snapshot_order order = seed & 1 ? PERCH_SNAPSHOT_OLDEST_FIRST
 							   : PERCH_SNAPSHOT_NEWEST_FIRST;
-		uint64_t serials[RING / 8], known = 0, overwritten = 0, bytes, came;
+		uint64_t serials[RING / 8], advanced = 0, overwritten = 0, bytes, came;
 		struct perch_ring *ring = over(k);
 		struct perch_ring_stats stats;
 		size_t written = 0;
@@ -186,15 +184,15 @@ static void forgets_what_is_known(void **state)
 
 		perch_ring_snapshot_advance(ring); /* nothing so far */
 		for (int round = 0; round < 40; round++) {
-			size_t nr, held, fit, more = ring_kernel_random(&k->random) % 10;
+			size_t nr, held, whole, more = ring_kernel_random(&k->random) % 10;
 
 			for (came = 0; more--; came += sizes[written++])
 				ring_kernel_sample(
 					k, sizes[written] =
 						   24 + 8 * (ring_kernel_random(&k->random) % 10));
-			fit = expected(sizes, written, &bytes);
-			held = fit < written - known ? fit : written - known;
-			nr = take(ring, order, serials);
+			whole = expected(sizes, written, &bytes);
+			held = whole < written - advanced ? whole : written - advanced;
+			nr = read_serials(ring, order, serials);
 			assert_int_equal(nr, held);
 			for (size_t i = 0; i < nr; i++)
 				assert_int_equal(serials[i], order == PERCH_SNAPSHOT_OLDEST_FIRST
@@ -203,8 +201,8 @@ static void forgets_what_is_known(void **state)
 			overwritten += came > bytes ? came - bytes : 0;
 			if (ring_kernel_random(&k->random) % 4) {
 				perch_ring_snapshot_advance(ring);
-				known = written;
-				assert_int_equal(take(ring, order, serials), 0);
+				advanced = written;
+				assert_int_equal(read_serials(ring, order, serials), 0);
 			}
 		}
 		perch_ring_get_stats(ring, &stats);
@@ -215,8 +213,8 @@ static void forgets_what_is_known(void **state)
 	}
 }
 
-/* Headers that cannot be end the snapshot there; heads that go up are no kernel's. */
-static void survives_nonsense(void **state)
+/* Invalid headers end the snapshot; increasing heads count as damage. */
+static void survives_invalid_headers(void **state)
 {
 	static const uint16_t sizes[] = { 0, 1, 7, 9, 30, 63, 65535 };
 	struct perch_ring_stats stats;
@@ -249,7 +247,7 @@ static void survives_nonsense(void **state)
 	}
 }
 
-/* A descriptor's side: what was mapped how, what was asked of it. */
+/* A simulated descriptor: its mappings and ioctls. */
 struct descriptor {
 	int protection, refuse_map, refuse_control;
 	off_t offset;
@@ -320,7 +318,7 @@ static void maps_and_pauses(void **state)
 	assert_int_equal(d.size, 5 * page);
 	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), 0);
 	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err), 0);
-	assert_int_equal(d.pauses, 1); /* the second found it paused */
+	assert_int_equal(d.pauses, 1); /* it was paused before the second one */
 	assert_int_equal(perch_ring_resume(ring, &err), 0);
 	assert_int_equal(d.resumes, 1);
 	d.refuse_control = EINVAL;
@@ -349,7 +347,7 @@ static void maps_and_pauses(void **state)
 	perch_machine_free(machine);
 }
 
-static void refuses_what_cannot_be(void **state)
+static void refuses_invalid_arguments(void **state)
 {
 	struct perch_mmap_page control_page = { 0 };
 	struct perch_ring *ring;
@@ -364,7 +362,7 @@ static void refuses_what_cannot_be(void **state)
 						PERCH_RING_OVERWRITE, &err),
 			 -EINVAL);
 	assert_null(ring);
-	control_page.data_tail = 4; /* nobody's: no reader ever moved it */
+	control_page.data_tail = 4; /* no reader ever moved it */
 	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64,
 						PERCH_RING_OVERWRITE, &err),
 			 0);
@@ -376,10 +374,14 @@ static void refuses_what_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(holds_the_newest),	 cmocka_unit_test(counts_what_is_gone),
-		cmocka_unit_test(notices_a_late_writer), cmocka_unit_test(ends_with_resuming),
-		cmocka_unit_test(forgets_what_is_known), cmocka_unit_test(survives_nonsense),
-		cmocka_unit_test(maps_and_pauses),	 cmocka_unit_test(refuses_what_cannot_be),
+		cmocka_unit_test(holds_the_newest),
+		cmocka_unit_test(counts_overwritten_records),
+		cmocka_unit_test(notices_a_late_writer),
+		cmocka_unit_test(ends_with_resuming),
+		cmocka_unit_test(advances_past_read_records),
+		cmocka_unit_test(survives_invalid_headers),
+		cmocka_unit_test(maps_and_pauses),
+		cmocka_unit_test(refuses_invalid_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sampler with .overwrite over a table of calls that imitates the kernel, and this test in the
- * kernel's place. */
+/* A sampler with .overwrite and a simulated kernel; the test writes the records. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +68,7 @@ struct sample { /* IDENTIFIER TID TIME */
 	uint64_t id, tid, time;
 };
 
-/* As the kernel writes: downwards, the bytes of a record upwards. */
+/* Writes as the kernel: downwards, with the bytes of a record upwards. */
 static void put_backward(struct scene *s, int ring, uint64_t id, uint64_t time)
 {
 	struct sample sample = { { PERCH_RECORD_SAMPLE, 0, sizeof(sample) }, id, 11, time };
@@ -95,9 +94,10 @@ static uint64_t id_of(const struct scene *s, size_t event, size_t index)
 	return ids[index];
 }
 
-/* Events of the user into read-only rings, filled from the end; the sampler's own event into rings
- * to be drained. */
-static void has_two_rings_a_cpu(void **state)
+/*
+ * The caller's events write backward into read-only rings; the tracking event into forward rings.
+ */
+static void has_two_rings_per_cpu(void **state)
 {
 	struct scene *s = *state;
 	size_t ring;
@@ -127,7 +127,7 @@ static void has_two_rings_a_cpu(void **state)
 	assert_int_equal(ring, 3);
 }
 
-static void needs_no_own_event_without_follow(void **state)
+static void needs_no_tracking_event_without_sideband(void **state)
 {
 	struct perch_record record;
 	struct scene *s = *state;
@@ -147,7 +147,7 @@ struct seen {
 	int answer;
 };
 
-/* Everything is paused while it is looked at, and within a ring in order. */
+/* All rings are paused during a snapshot; the records of a ring are in order. */
 static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
 	struct seen *seen = context;
@@ -172,8 +172,11 @@ static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
 	return seen->answer;
 }
 
-/* Far more than the rings hold: the newest are there, the others counted as written over. */
-static void a_snapshot_has_the_newest(void **state)
+/*
+ * Far more than the rings hold: the newest records are there, the others are counted as
+ * overwritten.
+ */
+static void snapshot_has_the_newest_records(void **state)
 {
 	struct scene *s = *state;
 	struct seen seen = { .s = s };
@@ -187,7 +190,7 @@ static void a_snapshot_has_the_newest(void **state)
 		put_backward(s, 0, id_of(s, 0, 0), i);
 	for (uint64_t i = 1; i <= 10; i++)
 		put_backward(s, 1, id_of(s, 0, 1), i);
-	/* nothing to drain, and nobody behind these descriptors */
+	/* nothing to drain, and the descriptors have no target */
 	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);
 	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err),
 			 (most + 10) * sizeof(struct sample));
@@ -202,7 +205,7 @@ static void a_snapshot_has_the_newest(void **state)
 	perch_ring_get_stats(perch_sampler_ring(s->sampler, 0), &ring);
 	assert_int_equal(ring.overwritten, 2 * most * sizeof(struct sample));
 
-	/* what came since, with what is still there of before */
+	/* the new records, and the old ones that are still there */
 	put_backward(s, 1, id_of(s, 0, 1), 11);
 	seen = (struct seen){ .s = s };
 	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
@@ -210,8 +213,8 @@ static void a_snapshot_has_the_newest(void **state)
 	assert_int_equal(seen.last, 11);
 }
 
-/* One that was kept is not handed out again; one that was not is, with what has come since. */
-static void a_kept_snapshot_is_forgotten(void **state)
+/* After an advance the records of the last snapshot are left out; without it they come again. */
+static void advance_leaves_out_records(void **state)
 {
 	struct scene *s = *state;
 	struct seen seen = { .s = s };
@@ -254,8 +257,7 @@ static void a_kept_snapshot_is_forgotten(void **state)
 	assert_int_equal(stats.samples, 20 + 21 + 9 + 9 + most);
 }
 
-/* A writer that comes too late writes over the record that is the next to be copied, its size
- * having been looked at. */
+/* A late writer overwrites the next record to be copied after its size was checked. */
 static int write_late(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
 	struct seen *seen = context;
@@ -272,13 +274,13 @@ static int write_late(void *context, size_t ring, const struct iovec *pieces, in
 								      at))
 					->size,
 				sizeof(struct sample));
-	if (!seen->calls++) /* oldest first, and they lie downwards from the end */
+	if (!seen->calls++) /* oldest first: they are in memory downwards from the end */
 		memset(data + size - (seen->records + 1) * sizeof(struct sample), 0,
 		       sizeof(struct sample));
 	return 0;
 }
 
-static void a_late_writer_breaks_nothing(void **state)
+static void survives_a_late_writer(void **state)
 {
 	struct scene *s = *state;
 	struct seen seen = { .s = s };
@@ -295,7 +297,7 @@ static void a_late_writer_breaks_nothing(void **state)
 	assert_int_equal(seen.records, nr - 1);
 }
 
-static void a_snapshot_that_fails_resumes(void **state)
+static void failed_snapshot_resumes(void **state)
 {
 	struct scene *s = *state;
 	struct seen seen = { .s = s, .answer = -ENOSPC };
@@ -313,7 +315,7 @@ static void a_snapshot_that_fails_resumes(void **state)
 	s->k.refuse_pause = 0;
 	assert_false(s->k.fd[0].paused);
 
-	/* one that the caller has paused stays so */
+	/* a ring that the caller paused stays paused */
 	seen = (struct seen){ .s = s };
 	assert_int_equal(perch_sampler_pause(s->sampler, &s->err), 0);
 	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
@@ -322,7 +324,7 @@ static void a_snapshot_that_fails_resumes(void **state)
 	assert_false(s->k.fd[0].paused);
 }
 
-/* The word of an event and the option agree, or are refused with a way out. */
+/* The term of an event and the option must agree, or are refused with a remedy. */
 static void refuses_contradictions(void **state)
 {
 	struct scene *s = *state;
@@ -337,7 +339,7 @@ static void refuses_contradictions(void **state)
 	assert_int_equal(open_scene(s, "cpu-clock"), -EINVAL);
 }
 
-static void takes_the_term_and_the_option(void **state)
+static void accepts_the_term_and_the_option(void **state)
 {
 	struct scene *s = *state;
 
@@ -347,7 +349,7 @@ static void takes_the_term_and_the_option(void **state)
 		assert_true(s->k.fd[i].attr.write_backward);
 }
 
-static void wants_overwrite_for_a_snapshot(void **state)
+static void snapshot_needs_overwrite(void **state)
 {
 	struct scene *s = *state;
 
@@ -360,16 +362,16 @@ static void wants_overwrite_for_a_snapshot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(has_two_rings_a_cpu, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(needs_no_own_event_without_follow, set_up,
+		cmocka_unit_test_setup_teardown(has_two_rings_per_cpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(needs_no_tracking_event_without_sideband, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_snapshot_has_the_newest, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_kept_snapshot_is_forgotten, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_late_writer_breaks_nothing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_snapshot_that_fails_resumes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(snapshot_has_the_newest_records, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(advance_leaves_out_records, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(survives_a_late_writer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(failed_snapshot_resumes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuses_contradictions, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(takes_the_term_and_the_option, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(wants_overwrite_for_a_snapshot, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(accepts_the_term_and_the_option, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(snapshot_needs_overwrite, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

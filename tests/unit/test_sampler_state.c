@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How the rings of a sampler are told to be, what is counted of each, and records by time; the
- * kernel is imitated. */
+/*
+ * The state and statistics of a sampler's rings, and records in order of time, with a simulated
+ * kernel.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,7 +156,7 @@ static void check_rings(struct scene *s)
 	assert_int_equal(perch_sampler_get_event_stats(s->sampler, 2, &stats), -EINVAL);
 }
 
-static void check_told(struct scene *s, uint64_t samples)
+static void check_counted(struct scene *s, uint64_t samples)
 {
 	struct perch_sampler_stats first, second;
 
@@ -181,7 +183,7 @@ static void counts_by_ring_and_event(void **state)
 		nr++;
 	assert_int_equal(nr, 8);
 	check_rings(s);
-	check_told(s, 1);
+	check_counted(s, 1);
 }
 
 static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
@@ -192,21 +194,21 @@ static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
 	return 0;
 }
 
-/* Batches are not decoded; what was lost is told of its event all the same. */
-static void counts_what_is_drained(void **state)
+/* Batches are not decoded, but losses are counted for their event. */
+static void counts_drained_records(void **state)
 {
 	struct perch_sampler_stats stats;
 	struct scene *s = *state;
 	size_t bytes = 0;
 
 	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
-	/* once it wraps in the midst of a LOST record */
+	/* once it wraps inside a LOST record */
 	for (int round = 0; round < 23; round++) {
 		put_all(s);
 		assert_true(perch_sampler_drain(s->sampler, take, &bytes) > 0);
 		if (!round) {
 			check_rings(s);
-			check_told(s, 0);
+			check_counted(s, 0);
 		}
 	}
 	perch_sampler_get_event_stats(s->sampler, 1, &stats);
@@ -223,7 +225,7 @@ static void merges_by_time(void **state)
 	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
 	for (uint64_t i = 0; i < 40; i++)
 		put_sample(s, i % 3 != 0, id_of(s, i % 2, i % 3 != 0), 100 + i);
-	/* the first round takes up, the second delivers; then nothing is left */
+	/* the first round finds the records, the second delivers them */
 	assert_int_equal(perch_sampler_next_ordered(s->sampler, false, &record), 0);
 	while (perch_sampler_next_ordered(s->sampler, false, &record) > 0) {
 		assert_true(record.sample.time > before);
@@ -243,8 +245,8 @@ static void merges_by_time(void **state)
 	assert_int_equal(stats.samples, 42);
 }
 
-/* An id that no event has: skipped, counted, and the next one comes. */
-static void damage_is_counted_by_ring(void **state)
+/* A sample with an unknown id is skipped and counted; the next record follows. */
+static void counts_damage_by_ring(void **state)
 {
 	struct perch_sampler_stats stats;
 	struct perch_record record;
@@ -270,7 +272,7 @@ static enum perch_ring_state state_of(const struct scene *s, size_t ring)
 	return state;
 }
 
-static void tells_pauses_and_ends(void **state)
+static void reports_pauses_and_ends(void **state)
 {
 	enum perch_ring_state none;
 	struct scene *s = *state;
@@ -285,14 +287,16 @@ static void tells_pauses_and_ends(void **state)
 	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 	assert_int_equal(perch_sampler_ring_state(s->sampler, 2, &none), -EINVAL);
 
-	/* nothing is behind these descriptors */
+	/* these descriptors have no target */
 	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_ENDED);
 }
 
-/* A descriptor that poll(2) finds in error, as that of a pinned event without a counter is: a pipe
- * that nobody reads. */
-static void tells_events_in_error(void **state)
+/*
+ * A descriptor that poll(2) reports in error, as that of a pinned event without a counter: a pipe
+ * without a reader.
+ */
+static void reports_events_in_error(void **state)
 {
 	struct scene *s = *state;
 	int pipes[2], good[2];
@@ -307,7 +311,7 @@ static void tells_events_in_error(void **state)
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_FAILED);
 	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 
-	/* enabled again it has its counter */
+	/* after enabling it has its counter again */
 	assert_int_equal(dup2(good[0], 1000), 1000);
 	assert_int_equal(perch_sampler_wait(s->sampler, 0), 0);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
@@ -316,7 +320,7 @@ static void tells_events_in_error(void **state)
 	close(pipes[1]);
 }
 
-static void a_pause_that_fails_goes_back(void **state)
+static void failed_pause_resumes(void **state)
 {
 	struct scene *s = *state;
 
@@ -327,8 +331,8 @@ static void a_pause_that_fails_goes_back(void **state)
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 }
 
-/* Looked up when asked, not remembered. */
-static void tells_cpus_that_went_offline(void **state)
+/* Read on every call, not cached. */
+static void reports_offline_cpus(void **state)
 {
 	struct scene *s = *state;
 	char path[PATH_MAX + 64];
@@ -342,11 +346,11 @@ static void tells_cpus_that_went_offline(void **state)
 	fclose(file);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_OFFLINE);
-	assert_int_equal(unlink(path), 0); /* not known: not offline */
+	assert_int_equal(unlink(path), 0); /* unknown: not offline */
 	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 }
 
-static void refreshes_those_that_sample(void **state)
+static void refreshes_sampling_events(void **state)
 {
 	struct scene *s = *state;
 
@@ -361,7 +365,7 @@ static void refreshes_those_that_sample(void **state)
 	assert_int_equal(perch_sampler_refresh(s->sampler, -3, &s->err), -EINVAL);
 }
 
-static void nothing_to_refresh(void **state)
+static void refresh_needs_a_sampling_event(void **state)
 {
 	struct scene *s = *state;
 
@@ -376,15 +380,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_by_ring_and_event, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(counts_what_is_drained, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(counts_drained_records, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(merges_by_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(damage_is_counted_by_ring, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(tells_pauses_and_ends, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(tells_events_in_error, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_pause_that_fails_goes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(tells_cpus_that_went_offline, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(refreshes_those_that_sample, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_to_refresh, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(counts_damage_by_ring, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(reports_pauses_and_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(reports_events_in_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(failed_pause_resumes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(reports_offline_cpus, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refreshes_sampling_events, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refresh_needs_a_sampling_event, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
