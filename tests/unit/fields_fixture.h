@@ -21,7 +21,7 @@
 #define SAMPLE_ID_BITS                                                                     \
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
-#define IDENTITY_TEXT "sample_id={pid=71 tid=72 time=73ns id=74 stream_id=75 cpu=76 identifier=77}"
+#define SAMPLE_ID_TEXT "sample_id={pid=71 tid=72 time=73ns id=74 stream_id=75 cpu=76 identifier=77}"
 
 /* ---- bytes ---- */
 

@@ -241,7 +241,7 @@ static void simple_records(void **state)
 		if (simple->name)
 			add_name(&bytes, simple->name);
 		add_sample_id(&bytes);
-		snprintf(expected, sizeof(expected), "%s%s" IDENTITY_TEXT, simple->expected,
+		snprintf(expected, sizeof(expected), "%s%s" SAMPLE_ID_TEXT, simple->expected,
 			 simple->expected[0] ? " " : "");
 		expect(&bytes, &with_sample_id, expected);
 	}
@@ -304,7 +304,7 @@ static void bpf_event_and_text_poke(void **state)
 		add(&bytes, "\1\2\3\4\5\6\7\xff", 8);
 		add_sample_id(&bytes);
 		expect(&bytes, &with_sample_id,
-		       "type=<PROG_UNLOAD> flags=0x0 id=42 tag=01020304050607ff " IDENTITY_TEXT);
+		       "type=<PROG_UNLOAD> flags=0x0 id=42 tag=01020304050607ff " SAMPLE_ID_TEXT);
 		begin(&bytes, PERCH_RECORD_TEXT_POKE, PERCH_MISC_KERNEL);
 		add_64(&bytes, 0xffffffff81000000);
 		add_16(&bytes, 5);
@@ -316,7 +316,7 @@ static void bpf_event_and_text_poke(void **state)
 		add_sample_id(&bytes);
 		expect(&bytes, &with_sample_id,
 		       "addr=0xffffffff81000000 old_len=5 new_len=2 old_bytes=0f1f440000 "
-		       "new_bytes=eb10 " IDENTITY_TEXT);
+		       "new_bytes=eb10 " SAMPLE_ID_TEXT);
 	}
 }
 
@@ -567,7 +567,7 @@ static void unknown_types(void **state)
 		begin(&bytes, PERCH_RECORD_MAX, 0);
 		add(&bytes, "\xaa\xbb\xcc\xdd\0\0\0\1", 8);
 		add_sample_id(&bytes);
-		expect(&bytes, &with_sample_id, "bytes=aabbccdd00000001 " IDENTITY_TEXT);
+		expect(&bytes, &with_sample_id, "bytes=aabbccdd00000001 " SAMPLE_ID_TEXT);
 		begin(&bytes, 200, 0);
 		add(&bytes, "\xaa\xbb\xcc\xdd\0\0\0\1", 8);
 		expect(&bytes, &with_sample_id, "bytes=aabbccdd00000001");
@@ -588,7 +588,7 @@ static void trailing_bytes(void **state)
 		add(&bytes, "newfield", 8);
 		add_sample_id(&bytes);
 		expect(&bytes, &with_sample_id,
-		       "id=1 lost=2 trailing_bytes=6e65776669656c64 " IDENTITY_TEXT);
+		       "id=1 lost=2 trailing_bytes=6e65776669656c64 " SAMPLE_ID_TEXT);
 		begin(&bytes, PERCH_RECORD_SAMPLE, 0);
 		add_64(&bytes, 1);
 		add(&bytes, "newfield", 8);

@@ -110,7 +110,7 @@ static void refuses_wrong_byte_order(void **state)
 }
 
 /* Values of the recorded program: the number in a register, a name, the size of a page. */
-static void decodes_known_values(void **state)
+static void decodes_recorded_values(void **state)
 {
 	/* "big (a tree) endian" */
 	static const char comm[] = " comm=62696720f09f8cb320656e6469616e ";
@@ -147,7 +147,7 @@ int main(void)
 		cmocka_unit_test(decodes_foreign_records),
 		cmocka_unit_test(detects_differences),
 		cmocka_unit_test(refuses_wrong_byte_order),
-		cmocka_unit_test(decodes_known_values),
+		cmocka_unit_test(decodes_recorded_values),
 	};
 
 	return cmocka_run_group_tests(tests, read_recording, free_recording);
