@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes perch-causes(7), for scdoc: every cause, and what the tables of rules say of it. Built and
- * run with the pages. */
+/* Writes perch-causes(7) for scdoc: every cause with its rules. The build runs it. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,22 +39,22 @@ struct rule {
 	const char *fields;
 	/* NULL when the release does not matter; "*": it is not the same each time */
 	const char *since;
-	const char *sentence; /* with {facts} */
+	const char *message; /* with {placeholders} */
 	const char *remedy;
 };
 
 static const struct rule rules[] = {
 /* clang-format off */
-#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
-	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
+#define RULE(name, cause, errnum, fields, since, condition, mend, message, remedy)                \
+	{ PERCH_CAUSE_##cause, #errnum, fields, since, message, remedy },
 /* clang-format on */
 #include "explain/rules.def"
 #undef RULE
 
 #define FIELDS(...) "=" #__VA_ARGS__
 /* clang-format off */
-#define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
-	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
+#define RULE(name, cause, errnum, fields, since, condition, message, remedy)                      \
+	{ PERCH_CAUSE_##cause, #errnum, fields, since, message, remedy },
 /* clang-format on */
 #define FALLBACK RULE
 #include "explain/mmap.def"
@@ -65,8 +64,8 @@ static const struct rule rules[] = {
 #undef FALLBACK
 
 /* clang-format off */
-#define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
-	{ PERCH_CAUSE_##cause, "accepted", fields, since, sentence, remedy },
+#define LINT(name, cause, fields, since, condition, message, remedy)                              \
+	{ PERCH_CAUSE_##cause, "accepted", fields, since, message, remedy },
 /* clang-format on */
 #include "explain/lint.def"
 #undef LINT
@@ -77,42 +76,43 @@ static const struct {
 	enum perch_cause first;
 	const char *title;
 } parts[] = {
-	{ PERCH_CAUSE_NO_SYSCALL, "Before perf sees the call" },
+	{ PERCH_CAUSE_NO_SYSCALL, "Before perf" },
 	{ PERCH_CAUSE_OPEN_FLAGS, "The arguments" },
 	{ PERCH_CAUSE_RESERVED_BITS, "The attr by itself" },
-	{ PERCH_CAUSE_PARANOID_ALL, "Who asks" },
+	{ PERCH_CAUSE_PARANOID_ALL, "Permissions and limits" },
 	{ PERCH_CAUSE_DESCRIPTORS, "Descriptors and targets" },
 	{ PERCH_CAUSE_NO_HARDWARE, "The PMU" },
-	{ PERCH_CAUSE_AUX_OUTPUT, "What is allocated and connected" },
-	{ PERCH_CAUSE_INTERRUPTED, "The target once more, and the group" },
+	{ PERCH_CAUSE_AUX_OUTPUT, "After the PMU has accepted the event" },
+	{ PERCH_CAUSE_INTERRUPTED, "The target again, and the group" },
 	{ PERCH_CAUSE_MMAP_INHERIT, "Operations: mmap, ioctl and read" },
-	{ PERCH_CAUSE_LINT_SIZE, "Lint: accepted, and not meant" },
+	{ PERCH_CAUSE_LINT_SIZE, "Lint: accepted, but not meant" },
 };
 
-/* What is shown in the place of facts. */
+/* The text for each placeholder. */
 static const struct {
-	const char *word;
-	const char *phrase;
-} phrases[] = {
+	const char *name;
+	const char *text;
+} placeholders[] = {
 /* clang-format off */
-#define PLACEHOLDER(word, phrase) { #word, phrase },
+#define PLACEHOLDER(name, text) { #name, text },
 /* clang-format on */
 #include "explain/placeholders.def"
 };
 
-static bool incomplete; /* a word has no phrase */
+static bool incomplete; /* a placeholder has no text */
 
-static const char *phrase_of(const char *word, size_t length)
+static const char *placeholder_text(const char *name, size_t length)
 {
-	for (size_t i = 0; i < NR(phrases); i++)
-		if (strlen(phrases[i].word) == length && !memcmp(phrases[i].word, word, length))
-			return phrases[i].phrase;
-	fprintf(stderr, "placeholders.def does not have {%.*s}\n", (int)length, word);
+	for (size_t i = 0; i < NR(placeholders); i++)
+		if (strlen(placeholders[i].name) == length &&
+		    !memcmp(placeholders[i].name, name, length))
+			return placeholders[i].text;
+	fprintf(stderr, "placeholders.def does not have {%.*s}\n", (int)length, name);
 	incomplete = true;
 	return "";
 }
 
-/* Text with what means something to scdoc escaped, and facts as what they are. */
+/* Escapes characters that scdoc interprets, and replaces placeholders. */
 static void put(const char *text)
 {
 	for (; *text; text++) {
@@ -121,7 +121,7 @@ static void put(const char *text)
 					: 0;
 
 		if (length && text[1 + length] == '}') {
-			put(phrase_of(text + 1, length));
+			put(placeholder_text(text + 1, length));
 			text += length + 1;
 			continue;
 		}
@@ -149,12 +149,12 @@ static void put_fields(const char *fields)
 static bool same(const struct rule *a, const struct rule *b)
 {
 	return a->cause == b->cause && !strcmp(a->errnum, b->errnum) &&
-	       !strcmp(a->fields, b->fields) && !strcmp(a->sentence, b->sentence) &&
+	       !strcmp(a->fields, b->fields) && !strcmp(a->message, b->message) &&
 	       !strcmp(a->remedy, b->remedy) && !a->since == !b->since &&
 	       (!a->since || !strcmp(a->since, b->since));
 }
 
-static bool told_before(const struct rule *rule)
+static bool is_repeated(const struct rule *rule)
 {
 	for (const struct rule *before = rules; before < rule; before++)
 		if (same(before, rule))
@@ -169,7 +169,7 @@ static void put_rule(const struct rule *rule)
 	if (rule->since && rule->since[0] && rule->since[0] != '*')
 		printf(" (since Linux %s)", rule->since);
 	printf(": ");
-	put(rule->sentence);
+	put(rule->message);
 	printf(". *Do:* ");
 	put(rule->remedy);
 	putchar('\n');
@@ -183,7 +183,7 @@ static void put_cause(enum perch_cause number)
 	put(cause->meaning);
 	putchar('\n');
 	for (size_t i = 0; i < NR(rules); i++)
-		if (rules[i].cause == number && !told_before(&rules[i]))
+		if (rules[i].cause == number && !is_repeated(&rules[i]))
 			put_rule(&rules[i]);
 	putchar('\n');
 }
@@ -193,15 +193,14 @@ static const char head[] =
 	"# NAME\n\n"
 	"perch-causes - why the kernel refuses perf events\n\n"
 	"# DESCRIPTION\n\n"
-	"When *perf\\_event\\_open*(2) fails, or an *mmap*(2), *ioctl*(2) or *read*(2) of what it gave, *perch* tells the\n"
-	"_cause_: why exactly the kernel refused. Each cause has a name that stays as it is from release to release, so that\n"
-	"scripts may match it: it is _cause_ in the output of *perch explain -j* and *perch list -j*, and\n"
-	"*perch\\_cause\\_slug*() gives it to programs. Each cause is of a _kind_, which says what a program may decide by.\n\n"
-	"The causes are listed in the order in which the kernel looks: of several that apply, the first is the one that it\n"
-	"reports. Behind each are the error numbers it comes with, the fields at fault (those of\n"
-	"*struct perf\\_event\\_attr*, or _pid_, _cpu_, _group\\_fd_ and _flags_ of the call), where it matters the first release of\n"
-	"Linux that has what was asked (\"since\"), what the answer says, and what to do. What stands in angle brackets is a\n"
-	"number, name or part of the sentence that the answer takes from the call and the machine.\n\n";
+	"When *perf\\_event\\_open*(2) fails, or an *mmap*(2), *ioctl*(2) or *read*(2) of an event, *perch* reports the\n"
+	"_cause_: the exact reason. Cause names are stable, so that scripts may match them. They are in the output of\n"
+	"*perch explain -j* and *perch list -j* (_cause_), and *perch\\_cause\\_slug*() returns them to programs. Each cause\n"
+	"has a _kind_, for programs that only decide what to do next.\n\n"
+	"The causes are in the order of the kernel's checks: if several apply, the kernel reports the first one. Each entry\n"
+	"lists the error numbers of the cause, the fields at fault (of *struct perf\\_event\\_attr*, or the arguments _pid_,\n"
+	"_cpu_, _group\\_fd_ and _flags_), the first release of Linux that has the feature (\"since\") if it matters, the\n"
+	"message, and the remedy. Text in angle brackets stands for values of the call and the machine.\n\n";
 
 static const char tail[] =
 	"# SEE ALSO\n\n"

@@ -16,27 +16,26 @@ static size_t clean(char *text)
 			    : length;
 }
 
-void perch__expand(const char *sentence, perch__write_placeholder *word, const void *context,
+void perch__expand(const char *text, perch__write_placeholder *word, const void *context,
 		   char *buffer, size_t size)
 {
 	size_t used = 0;
 
-	while (*sentence && used + 1 < size) {
-		size_t length = strcspn(sentence, "{");
-		const char *end = length ? NULL : strchr(sentence, '}');
+	while (*text && used + 1 < size) {
+		size_t length = strcspn(text, "{");
+		const char *end = length ? NULL : strchr(text, '}');
 
-		if (end &&
-		    word(context, sentence + 1, end - sentence - 1, buffer + used, size - used)) {
+		if (end && word(context, text + 1, end - text - 1, buffer + used, size - used)) {
 			used += clean(buffer + used);
-			sentence = end + 1;
+			text = end + 1;
 			continue;
 		}
 		length += !length; /* a brace that starts no placeholder */
 		if (length > size - used - 1)
 			length = size - used - 1;
-		memcpy(buffer + used, sentence, length);
+		memcpy(buffer + used, text, length);
 		used += length;
-		sentence += length;
+		text += length;
 	}
 	buffer[used] = '\0';
 }

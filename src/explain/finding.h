@@ -12,7 +12,7 @@ typedef bool perch__write_placeholder(const void *context, const char *name, siz
 
 /* Copies text and replaces {placeholders} by their values, cleaned for terminals. Unknown ones
  * stay. */
-void perch__expand(const char *sentence, perch__write_placeholder *word, const void *context,
+void perch__expand(const char *text, perch__write_placeholder *word, const void *context,
 		   char *buffer, size_t size);
 
 /* field has at most 4 elements, NULL after the last one. since may be NULL. */

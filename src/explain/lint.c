@@ -52,7 +52,7 @@ static bool finds_beyond(struct perch__lint *l, size_t size)
 #define FIELDS(...) { __VA_ARGS__ }
 /* clang-format on */
 
-#define LINT(name, cause, fields, since, condition, sentence, remedy)                \
+#define LINT(name, cause, fields, since, condition, message, remedy)                 \
 	static bool match_##name(struct perch__lint *l)                              \
 	{                                                                            \
 		return condition;                                                    \
@@ -68,8 +68,8 @@ static bool finds_beyond(struct perch__lint *l, size_t size)
 #undef LINT
 
 /* clang-format off */
-#define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
-	{ #name, PERCH_CAUSE_##cause, since, match_##name, fields_##name, sentence, remedy },
+#define LINT(name, cause, fields, since, condition, message, remedy)                              \
+	{ #name, PERCH_CAUSE_##cause, since, match_##name, fields_##name, message, remedy },
 /* clang-format on */
 const struct perch__lint_rule perch__lint_rules[] = {
 #include "lint.def"
@@ -109,7 +109,7 @@ static void compose(const struct perch__lint *l, const struct perch__lint_rule *
 			/* a static string */
 			field[i] = beyond ? beyond->name : NULL;
 	perch__finding_init(finding, rule->cause, field, rule->since);
-	perch__expand(rule->sentence, perch__lint_placeholder, l, message, sizeof(message));
+	perch__expand(rule->message, perch__lint_placeholder, l, message, sizeof(message));
 	perch__expand(rule->remedy, perch__lint_placeholder, l, remedy, sizeof(remedy));
 	perch__finding_set_text(finding, message, remedy);
 }

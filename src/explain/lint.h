@@ -25,7 +25,7 @@ struct perch__lint_rule {
 	bool (*match)(struct perch__lint *l);
 	/* Writes the fields at fault, NULL after the last one. */
 	void (*fields)(const struct perch__lint *l, const char *field[4]);
-	const char *sentence; /* with {placeholders} */
+	const char *message; /* with {placeholders} */
 	const char *remedy;
 };
 

@@ -55,7 +55,7 @@ static void add_fields(const struct perch__case *c, struct perch_finding *findin
 static void compose_rule(const struct perch__case *c, const struct perch__rule *rule,
 			 struct perch_finding *finding)
 {
-	perch__expand(rule->sentence, fact_text, c, finding->message, sizeof(finding->message));
+	perch__expand(rule->message, fact_text, c, finding->message, sizeof(finding->message));
 	perch__expand(rule->remedy, fact_text, c, finding->remedy, sizeof(finding->remedy));
 	if (rule->since)
 		/* rules.c checks that it fits */
@@ -138,14 +138,13 @@ static void compose_unexplained(const struct perch__case *c,
 		 "the kernel refused the event: %s (type %u, config 0x%llx)", strerror(c->errnum),
 		 c->attr.type, (unsigned long long)c->attr.config);
 	if (c->errnum == EINVAL)
-		snprintf(
-			finding->remedy, sizeof(finding->remedy),
-			"check the fields of the attr and the target: one of them is not valid for the event");
+		snprintf(finding->remedy, sizeof(finding->remedy),
+			 "check the target and the fields of the attr: one of them is wrong");
 	else
-		snprintf(
-			finding->remedy, sizeof(finding->remedy),
-			"perf events do not return this errno: check what else may return it (a sandbox, a "
-			"security module, an emulator, a driver), and read the kernel log");
+		snprintf(finding->remedy, sizeof(finding->remedy),
+			 "perf events do not return this errno: check what else may "
+			 "return it (a sandbox, a security module, an emulator, a driver), "
+			 "and read the kernel log");
 }
 
 static void compose_finding(const struct perch__case *c, const struct perch__candidate *candidate,

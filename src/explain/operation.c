@@ -51,7 +51,7 @@ static void compose(const struct perch__operation_case *o, const struct perch__o
 	perch__finding_init(finding, rule->cause, rule->field, since);
 	what_failed(o, message, sizeof(message));
 	used = strlen(message);
-	perch__expand(rule->sentence, perch__operation_placeholder, o, message + used,
+	perch__expand(rule->message, perch__operation_placeholder, o, message + used,
 		      sizeof(message) - used);
 	perch__expand(rule->remedy, perch__operation_placeholder, o, remedy, sizeof(remedy));
 	perch__finding_set_text(finding, message, remedy);

@@ -27,7 +27,7 @@ struct perch__operation_rule {
 	enum perch__match (*match)(const struct perch__operation_case *o);
 	/* used if no other rule matches the errno */
 	bool fallback;
-	const char *sentence; /* with {placeholders} */
+	const char *message; /* with {placeholders} */
 	const char *remedy;
 };
 

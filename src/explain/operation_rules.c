@@ -98,7 +98,7 @@ static enum perch__match read_is_short(const struct perch__operation_case *o)
 #define FALLBACK RULE
 
 /* One function for each condition. */
-#define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)        \
+#define RULE(name, cause, errnum, fields, since, condition, message, remedy)         \
 	static enum perch__match match_##name(const struct perch__operation_case *o) \
 	{                                                                            \
 		return condition;                                                    \
@@ -111,10 +111,12 @@ static enum perch__match read_is_short(const struct perch__operation_case *o)
 
 /* clang-format off */
 #define END { NULL, PERCH_CAUSE_NONE, 0, { NULL }, NULL, NULL, false, NULL, NULL }
-#define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
-	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, false, sentence, remedy },
-#define FALLBACK(name, cause, errnum, fields, since, condition, sentence, remedy)                 \
-	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, true, sentence, remedy },
+#define RULE(name, cause, errnum, fields, since, condition, message, remedy)                      \
+	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, false, message, \
+	  remedy },
+#define FALLBACK(name, cause, errnum, fields, since, condition, message, remedy)                 \
+	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, true, message, \
+	  remedy },
 /* clang-format on */
 
 const struct perch__operation_rule perch__mmap_rules[] = {

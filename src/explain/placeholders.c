@@ -90,8 +90,8 @@ static void unfilter(const struct perch__case *c, char *buffer, size_t size)
 	if (c->machine)
 		perch_machine_sandbox(c->machine, &sandbox, NULL);
 	if (strstr(sandbox.container, "kube"))
-		text = "set seccompProfile.type in the pod's securityContext to Unconfined, or to a "
-		       "profile that allows perf_event_open";
+		text = "set seccompProfile.type in the pod's securityContext to Unconfined, or to "
+		       "a profile that allows perf_event_open";
 	else if (c->machine && !sandbox.container[0])
 		text = "allow perf_event_open where the filter is set: a sandbox, systemd's "
 		       "SystemCallFilter=, or a container runtime (--security-opt "
@@ -218,6 +218,11 @@ static void clock_name(const struct perch__case *c, char *buffer, size_t size)
 							   : "BOOTTIME");
 	else
 		snprintf(buffer, size, "clockid %d", c->attr.clockid);
+}
+
+static void builtin(const struct perch__case *c, char *buffer, size_t size)
+{
+	snprintf(buffer, size, TRACEPOINT ? "tracepoints for perf" : "hardware breakpoints");
 }
 
 static void yama(const struct perch__case *c, char *buffer, size_t size)
@@ -359,55 +364,82 @@ static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 #define U   "%llu"
 #define HEX "0x%llx"
 /* clang-format off */
-#define NUMBERS(X)                                                                                \
-	X(pid, D, c->pid) X(cpu, D, c->cpu) X(group_fd, D, c->group_fd) X(type, D, c->attr.type)  \
-	X(size, U, c->size) X(stack, U, c->attr.sample_stack_user) X(depth, U, c->attr.sample_max_stack) \
-	X(clockid, D, c->attr.clockid) X(precise, U, c->attr.precise_ip) X(bp_type, U, c->attr.bp_type) \
-	X(frequency, U, c->attr.sample_freq) X(period, U, c->attr.sample_period)                  \
-	X(bp_len, U, c->attr.bp_len) X(id, U, c->attr.config) X(inherit, D, c->attr.inherit)      \
-	X(use_clockid, D, c->attr.use_clockid) X(backward, D, c->attr.write_backward)             \
-	X(leader_inherit, D, LEADER_IS(LEADER->attr->inherit))                                    \
-	X(leader_use_clockid, D, LEADER_IS(LEADER->attr->use_clockid))                            \
-	X(leader_clockid, D, LEADER && LEADER->attr ? LEADER->attr->clockid : 0)                  \
-	X(leader_cpu, D, LEADER ? LEADER->cpu : 0) X(leader_pid, D, LEADER ? LEADER->pid : 0)     \
-	X(refuse_all_level, D, perch__refuse_all_level(c) < 0 ? 2 : perch__refuse_all_level(c))   \
-	X(cpu_level, D, c->pid == -1 || TARGETS_CGROUP ? 0 : 1)                                   \
-	X(config, HEX, c->attr.config) X(config1, HEX, c->attr.config1) X(config2, HEX, c->attr.config2) \
-	X(flags, HEX, c->flags) X(bp_addr, HEX, c->attr.bp_addr)                                  \
-	X(regs_user, HEX, c->attr.sample_regs_user) X(regs_intr, HEX, c->attr.sample_regs_intr)   \
-	X(sample_bits, HEX, c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1))              \
-	X(read_bits, HEX, c->attr.read_format & ~(uint64_t)(PERCH_FORMAT_MAX - 1))                \
+#define NUMBERS(X)                                                                               \
+	X(pid, D, c->pid)                                                                        \
+	X(cpu, D, c->cpu)                                                                        \
+	X(group_fd, D, c->group_fd)                                                              \
+	X(type, D, c->attr.type)                                                                 \
+	X(size, U, c->size)                                                                      \
+	X(stack, U, c->attr.sample_stack_user)                                                   \
+	X(depth, U, c->attr.sample_max_stack)                                                    \
+	X(clockid, D, c->attr.clockid)                                                           \
+	X(precise, U, c->attr.precise_ip)                                                        \
+	X(bp_type, U, c->attr.bp_type)                                                           \
+	X(frequency, U, c->attr.sample_freq)                                                     \
+	X(period, U, c->attr.sample_period)                                                      \
+	X(bp_len, U, c->attr.bp_len)                                                             \
+	X(id, U, c->attr.config)                                                                 \
+	X(inherit, D, c->attr.inherit)                                                           \
+	X(use_clockid, D, c->attr.use_clockid)                                                   \
+	X(backward, D, c->attr.write_backward)                                                   \
+	X(leader_inherit, D, LEADER_IS(LEADER->attr->inherit))                                   \
+	X(leader_use_clockid, D, LEADER_IS(LEADER->attr->use_clockid))                           \
+	X(leader_clockid, D, LEADER && LEADER->attr ? LEADER->attr->clockid : 0)                 \
+	X(leader_cpu, D, LEADER ? LEADER->cpu : 0)                                               \
+	X(leader_pid, D, LEADER ? LEADER->pid : 0)                                               \
+	X(refuse_all_level, D, perch__refuse_all_level(c) < 0 ? 2 : perch__refuse_all_level(c))  \
+	X(cpu_level, D, c->pid == -1 || TARGETS_CGROUP ? 0 : 1)                                  \
+	X(config, HEX, c->attr.config)                                                           \
+	X(config1, HEX, c->attr.config1)                                                         \
+	X(config2, HEX, c->attr.config2)                                                         \
+	X(flags, HEX, c->flags)                                                                  \
+	X(bp_addr, HEX, c->attr.bp_addr)                                                         \
+	X(regs_user, HEX, c->attr.sample_regs_user)                                              \
+	X(regs_intr, HEX, c->attr.sample_regs_intr)                                              \
+	X(sample_bits, HEX, c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1))             \
+	X(read_bits, HEX, c->attr.read_format & ~(uint64_t)(PERCH_FORMAT_MAX - 1))               \
 	X(branch_bits, HEX, c->attr.branch_sample_type & ~(uint64_t)(PERCH_SAMPLE_BRANCH_MAX - 1))
 /* clang-format on */
 
 /* Other placeholders, X(name, statement that writes it). */
 /* clang-format off */
-#define TEXTS(X)                                                                                  \
-	X(paranoid, paranoid(c, buffer, size))                                                    \
-	X(paranoid_level, current_value(c, PERCH_SYSCTL_PARANOID, buffer, size))                  \
-	 X(in_user_namespace, in_user_namespace(c, buffer, size))                                 \
-	X(max_rate, current_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                 \
-	X(max_stack, current_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                      \
-	X(most_rate, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                  \
-	X(most_stack, limit_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                       \
-	X(pmu, pmu_of_type(c, c->attr.type, c->attr.config, buffer, size))                        \
-	X(extended, pmu_of_type(c, c->attr.config >> 32, 0, buffer, size))                        \
-	X(leader_pmu, leader_pmu(c, buffer, size))                                                \
-	X(pid_name, snprintf(buffer, size, c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid"))      \
-	X(builtin, snprintf(buffer, size, TRACEPOINT ? "tracepoints for perf" : "hardware breakpoints")) \
-	X(slots, snprintf(buffer, size, "%s", X86 ? " (x86 has 4)" : ""))                         \
-	X(path, perch__write_path(c, buffer, size))                                               \
-	X(container, container(c, buffer, size)) X(unfilter, unfilter(c, buffer, size))           \
-	X(descriptors, descriptor_limit(c, buffer, size)) X(files, files(c, buffer, size))        \
-	X(raise_descriptors, raise_descriptors(c, buffer, size)) X(virtual, virtual(c, buffer, size)) \
-	X(or_lacks, or_lacks(c, buffer, size)) X(this_release, this_release(c, buffer, size))     \
-	X(event_kind_without_branches, event_kind_without_branches(c, buffer, size))              \
-	X(excludes, excludes(c, buffer, size)) X(max_precise, max_precise(c, buffer, size))       \
-	X(clock, clock_name(c, buffer, size)) X(yama, yama(c, buffer, size)) X(owner, owner(c, buffer, size)) \
-	X(group_size, group_size(c, buffer, size)) X(watchdog, watchdog(c, buffer, size))         \
-	X(cpus, cpus_present(c, buffer, size)) X(online, online_cpus(c, buffer, size))            \
-	X(pmu_cpus, cpus_of_pmu(c, buffer, size)) X(types, pmu_types(c, buffer, size))            \
-	X(pmu_events, events_of_pmu(c, buffer, size)) X(cgroups, cgroup_mount(c, buffer, size))
+#define TEXTS(X)                                                                                 \
+	X(paranoid, paranoid(c, buffer, size))                                                   \
+	X(paranoid_level, current_value(c, PERCH_SYSCTL_PARANOID, buffer, size))                 \
+	X(in_user_namespace, in_user_namespace(c, buffer, size))                                 \
+	X(max_rate, current_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                \
+	X(max_stack, current_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                     \
+	X(most_rate, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                 \
+	X(most_stack, limit_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                      \
+	X(pmu, pmu_of_type(c, c->attr.type, c->attr.config, buffer, size))                       \
+	X(extended, pmu_of_type(c, c->attr.config >> 32, 0, buffer, size))                       \
+	X(leader_pmu, leader_pmu(c, buffer, size))                                               \
+	X(pid_name, snprintf(buffer, size, c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid"))     \
+	X(builtin, builtin(c, buffer, size))                                                     \
+	X(slots, snprintf(buffer, size, "%s", X86 ? " (x86 has 4)" : ""))                        \
+	X(path, perch__write_path(c, buffer, size))                                              \
+	X(container, container(c, buffer, size))                                                 \
+	X(unfilter, unfilter(c, buffer, size))                                                   \
+	X(descriptors, descriptor_limit(c, buffer, size))                                        \
+	X(files, files(c, buffer, size))                                                         \
+	X(raise_descriptors, raise_descriptors(c, buffer, size))                                 \
+	X(virtual, virtual(c, buffer, size))                                                     \
+	X(or_lacks, or_lacks(c, buffer, size))                                                   \
+	X(this_release, this_release(c, buffer, size))                                           \
+	X(event_kind_without_branches, event_kind_without_branches(c, buffer, size))             \
+	X(excludes, excludes(c, buffer, size))                                                   \
+	X(max_precise, max_precise(c, buffer, size))                                             \
+	X(clock, clock_name(c, buffer, size))                                                    \
+	X(yama, yama(c, buffer, size))                                                           \
+	X(owner, owner(c, buffer, size))                                                         \
+	X(group_size, group_size(c, buffer, size))                                               \
+	X(watchdog, watchdog(c, buffer, size))                                                   \
+	X(cpus, cpus_present(c, buffer, size))                                                   \
+	X(online, online_cpus(c, buffer, size))                                                  \
+	X(pmu_cpus, cpus_of_pmu(c, buffer, size))                                                \
+	X(types, pmu_types(c, buffer, size))                                                     \
+	X(pmu_events, events_of_pmu(c, buffer, size))                                            \
+	X(cgroups, cgroup_mount(c, buffer, size))
 /* clang-format on */
 
 #define NUMBER_FUNCTION(name, format, expression)                                        \

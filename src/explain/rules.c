@@ -24,7 +24,7 @@ static enum perch__match unknown_if_partial(enum perch__match match, const char 
 enum { SINCE_SIZE = sizeof(((struct perch_finding *)NULL)->since) };
 
 #define NO_FIX
-#define RULE(name, cause, errnum, fields, since, condition, fix, sentence, remedy)       \
+#define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy)        \
 	static enum perch__match match_##name(const struct perch__case *c)               \
 	{                                                                                \
 		enum perch__match match = condition;                                     \
@@ -46,8 +46,9 @@ enum { SINCE_SIZE = sizeof(((struct perch_finding *)NULL)->since) };
 #define FIRST_OF(first, ...) first
 #define FIX_OF(name, ...)    FIRST_OF(__VA_OPT__(fix_##name, ) NULL, )
 /* clang-format off */
-#define RULE(name, cause, errnum, fields, since, condition, fix, sentence, remedy)                \
-	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, FIX_OF(name, fix), sentence, remedy },
+#define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy)                \
+	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, FIX_OF(name, fix), \
+	  message, remedy },
 /* clang-format on */
 const struct perch__rule perch__rules[] = {
 #include "rules.def"

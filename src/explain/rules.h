@@ -15,7 +15,7 @@ struct perch__rule {
 	enum perch__match (*match)(const struct perch__case *c);
 	/* applies the remedy to the case; NULL: no change of the call helps */
 	void (*fix)(struct perch__case *c);
-	const char *sentence; /* with {placeholders} */
+	const char *message; /* with {placeholders} */
 	const char *remedy;
 };
 

@@ -38,22 +38,22 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Whether the message is the sentence with something, or nothing, in the place of each {word}. */
-static bool is_sentence(const char *message, const char *sentence)
+/* Whether the message is the message with something, or nothing, in the place of each {word}. */
+static bool is_from(const char *message, const char *template)
 {
 	char piece[512];
 
-	while (*sentence) {
-		size_t length = strcspn(sentence, "{");
+	while (*template) {
+		size_t length = strcspn(template, "{");
 
-		snprintf(piece, sizeof(piece), "%.*s", (int)length, sentence);
+		snprintf(piece, sizeof(piece), "%.*s", (int)length, template);
 		message = strstr(message, piece);
 		if (!message)
 			return false;
 		message += length;
-		sentence += length;
-		sentence += strcspn(sentence, "}");
-		sentence += !!*sentence;
+		template += length;
+		template += strcspn(template, "}");
+		template += !!*template;
 	}
 	return true;
 }
@@ -116,7 +116,7 @@ static bool row_is_wrong(const struct row *row)
 	assert_int_equal(row->errnum, rule->errnum);
 	assert_int_equal(perch_explain_open_call(&call, machines[row->machine], NULL, &told), 0);
 	while (at < told.nr_findings && (told.finding[at].cause != rule->cause ||
-					 !is_sentence(told.finding[at].message, rule->sentence)))
+					 !is_from(told.finding[at].message, rule->message)))
 		at++;
 	if (at == told.nr_findings || (at > 0) != row->later) {
 		print_error("%s: at %zu of %zu: got '%s'\n", row->rule, at, told.nr_findings,
@@ -444,12 +444,12 @@ static void test_paths_of_uprobes(void **state)
 		struct perch_explanation told;
 
 		assert_int_equal(perch_explain_open_call(&call, here, NULL, &told), 0);
-		if (!is_sentence(told.finding[0].message, rule_named(cases[i].rule)->sentence))
+		if (!is_from(told.finding[0].message, rule_named(cases[i].rule)->message))
 			fail_msg("%s: got '%s'", cases[i].rule, told.finding[0].message);
 		call.attr_is_partial = true; /* a log: the address is another process's */
 		perch_explain_open_call(&call, here, NULL, &told);
-		assert_false(is_sentence(told.finding[0].message,
-					 rule_named("uprobe_no_file")->sentence));
+		assert_false(
+			is_from(told.finding[0].message, rule_named("uprobe_no_file")->message));
 	}
 	perch_machine_free(here);
 }

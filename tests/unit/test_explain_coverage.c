@@ -18,15 +18,15 @@
 
 /* The causes that the tables of rules have. */
 static const enum perch_cause open_rules[] = {
-#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy) \
+#define RULE(name, cause, errnum, fields, since, condition, mend, message, remedy) \
 	PERCH_CAUSE_##cause,
 #include "explain/rules.def"
 #undef RULE
 };
 
 static const enum perch_cause operation_rules[] = {
-#define RULE(name, cause, errnum, fields, since, condition, sentence, remedy) PERCH_CAUSE_##cause,
-#define FALLBACK							      RULE
+#define RULE(name, cause, errnum, fields, since, condition, message, remedy) PERCH_CAUSE_##cause,
+#define FALLBACK							     RULE
 #include "explain/mmap.def"
 #include "explain/ioctl.def"
 #include "explain/read.def"
@@ -35,7 +35,7 @@ static const enum perch_cause operation_rules[] = {
 };
 
 static const enum perch_cause lint_rules[] = {
-#define LINT(name, cause, fields, since, condition, sentence, remedy) PERCH_CAUSE_##cause,
+#define LINT(name, cause, fields, since, condition, message, remedy) PERCH_CAUSE_##cause,
 #include "explain/lint.def"
 #undef LINT
 };

@@ -128,10 +128,10 @@ static void make(struct made *made, const struct operation_row *row)
 static void check_finding(const struct operation_row *row, const struct perch__operation_rule *rule,
 			  const struct perch_finding *finding)
 {
-	size_t fixed = strcspn(rule->sentence, "{"), nr = 0;
+	size_t fixed = strcspn(rule->message, "{"), nr = 0;
 	char start[512];
 
-	snprintf(start, sizeof(start), "%.*s", (int)fixed, rule->sentence);
+	snprintf(start, sizeof(start), "%.*s", (int)fixed, rule->message);
 	if (finding->cause != rule->cause || finding->kind != perch_cause_kind(rule->cause))
 		fail_msg("%s: the cause is %s: %s", row->rule, perch_cause_slug(finding->cause),
 			 finding->message);
