@@ -417,7 +417,8 @@ static void record_constants_match(void **state)
 /* clang-format off */
 #define AT(ours, theirs, member)                                                                   \
 	{ #member, offsetof(struct ours, member), offsetof(struct theirs, member) },               \
-	{ "size of " #member, sizeof(((struct ours *)0)->member), sizeof(((struct theirs *)0)->member) }
+	{ "size of " #member, sizeof(((struct ours *)0)->member),                                  \
+	  sizeof(((struct theirs *)0)->member) }
 /* clang-format on */
 #define ATTR(member) AT(perch_attr, perf_event_attr, member)
 #define PAGE(member) AT(perch_mmap_page, perf_event_mmap_page, member)

@@ -69,18 +69,18 @@ struct kernel {
 	bool core_pmu, precise, branches;
 	bool privileged, admin;
 	long level;
-	bool gate;	  /* as in some distributions, every event is refused above level 2 */
+	bool refuses_all; /* as in some distributions, every event is refused above level 2 */
 	bool locked_down; /* at the level confidentiality */
 	bool same_user;	  /* all processes belong to this user */
 	uint32_t attr_size;
 	unsigned open; /* descriptors that are not closed yet */
-	unsigned opened, probes;
+	unsigned probes;
 };
 
 static int check_privilege(const struct kernel *kernel, const struct perch_attr *attr, pid_t pid,
 			   unsigned long flags)
 {
-	if (kernel->gate && kernel->level > 2 && !kernel->admin)
+	if (kernel->refuses_all && kernel->level > 2 && !kernel->admin)
 		return EACCES;
 	if (!attr->exclude_kernel && kernel->level > 1 && !kernel->privileged)
 		return EACCES;
@@ -137,7 +137,6 @@ static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, in
 	int errnum = simulate_open(kernel, (struct perch_attr *)attr, pid, flags);
 
 	(void)cpu, (void)group_fd;
-	kernel->opened++;
 	if (attr && !kernel->filter && attr->size <= sizeof(*attr)) {
 		assert_true(attr->disabled); /* no opened event ever counts */
 		kernel->probes += attr->type == 6 || attr->type == 7;
@@ -231,7 +230,7 @@ static const struct scene scenes[] = {
 	    { "nmi-watchdog", DOCTOR_OK, NULL, "on" },
 	    { "bpf", DOCTOR_OK, NULL, NULL } } },
 	{ "Debian's level 3",
-	  { .core_pmu = true, .level = 3, .gate = true, .attr_size = 136 },
+	  { .core_pmu = true, .level = 3, .refuses_all = true, .attr_size = 136 },
 	  false,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n" },
@@ -476,41 +475,58 @@ static void check_text(const struct doctor *doctor, bool colours, unsigned width
 	free(text);
 }
 
+/* Runs the checks with a simulated kernel, on a machine whose files are below root. */
+static struct doctor *run_checks(struct kernel *kernel, const char *root)
+{
+	struct perch_syscalls syscalls = perch_kernel_syscalls;
+	struct doctor *doctor = calloc(1, sizeof(*doctor));
+
+	assert_non_null(doctor);
+	syscalls.context = kernel;
+	syscalls.perf_event_open = fake_open;
+	syscalls.close = fake_close;
+	doctor->load_program = kernel->admin ? load_program : refuse_program;
+	assert_int_equal(perch_machine_new(&doctor->machine, root, &syscalls, NULL), 0);
+	doctor_run_checks(doctor);
+	assert_int_equal(kernel->open, 0);
+	assert_int_equal(kernel->probes, 0);
+	return doctor;
+}
+
+static void free_doctor(struct doctor *doctor)
+{
+	perch_machine_free(doctor->machine);
+	free(doctor);
+}
+
+static void check_scene(const struct scene *scene, const struct doctor *doctor)
+{
+	for (size_t i = 0;
+	     i < sizeof(scene->expected) / sizeof(*scene->expected) && scene->expected[i].id; i++)
+		check_result(doctor, &scene->expected[i]);
+	assert_int_equal(doctor->usable, scene->usable);
+	for (size_t i = 0; i < doctor->nr; i++)
+		if (doctor->result[i].status != DOCTOR_OK && !doctor->result[i].reason[0])
+			fail_msg("%s has no reason", doctor->result[i].id);
+	check_json(doctor);
+	check_text(doctor, false, 0);
+	check_text(doctor, true, 100);
+	check_text(doctor, false, 80);
+}
+
 static void checks_report_expected_results(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
-		const struct scene *scene = &scenes[i];
-		struct kernel kernel = scene->kernel;
-		struct perch_syscalls calls = perch_kernel_syscalls;
-		struct doctor *doctor = calloc(1, sizeof(*doctor));
+		struct kernel kernel = scenes[i].kernel;
+		struct doctor *doctor;
 		char root[PATH_MAX];
 
-		assert_non_null(doctor);
-		print_message("%s\n", scene->name);
-		calls.context = &kernel;
-		calls.perf_event_open = fake_open;
-		calls.close = fake_close;
-		make_tree(root, scene);
-		doctor->load_program = kernel.admin ? load_program : refuse_program;
-		assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
-		doctor_run_checks(doctor);
-		assert_int_equal(kernel.open, 0);
-		assert_int_equal(kernel.probes, 0);
-		for (size_t w = 0; w < sizeof(scene->expected) / sizeof(*scene->expected) &&
-				   scene->expected[w].id;
-		     w++)
-			check_result(doctor, &scene->expected[w]);
-		assert_int_equal(doctor->usable, scene->usable);
-		for (size_t r = 0; r < doctor->nr; r++)
-			if (doctor->result[r].status != DOCTOR_OK && !doctor->result[r].reason[0])
-				fail_msg("%s has no reason", doctor->result[r].id);
-		check_json(doctor);
-		check_text(doctor, false, 0);
-		check_text(doctor, true, 100);
-		check_text(doctor, false, 80);
-		perch_machine_free(doctor->machine);
-		free(doctor);
+		print_message("%s\n", scenes[i].name);
+		make_tree(root, &scenes[i]);
+		doctor = run_checks(&kernel, root);
+		check_scene(&scenes[i], doctor);
+		free_doctor(doctor);
 		tree_remove(root);
 	}
 }
@@ -520,24 +536,16 @@ static void checks_work_without_files(void **state)
 {
 	static const struct tree_file file = { "/x", "" };
 	struct kernel kernel = { .filter = EPERM };
-	struct perch_syscalls calls = perch_kernel_syscalls;
-	struct doctor *doctor = calloc(1, sizeof(*doctor));
+	struct doctor *doctor;
 	char root[PATH_MAX];
 
 	(void)state;
-	assert_non_null(doctor);
-	calls.context = &kernel;
-	calls.perf_event_open = fake_open;
-	calls.close = fake_close;
 	tree_make(root, &file, 1);
-	doctor->load_program = refuse_program;
-	assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
-	doctor_run_checks(doctor);
+	doctor = run_checks(&kernel, root);
 	assert_false(doctor->usable);
 	check_json(doctor);
 	check_text(doctor, false, 0);
-	perch_machine_free(doctor->machine);
-	free(doctor);
+	free_doctor(doctor);
 	tree_remove(root);
 }
 

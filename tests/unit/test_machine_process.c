@@ -21,9 +21,10 @@
 
 #include "tree.h"
 
-#define STATUS(seccomp, privileges)                                                                           \
-	"Name:\tx\nState:\tR (running)\nUid:\t1000\t1001\t1000\t1000\nNSpid:\t7\nCapPrm:\t0000000000000000\n" \
-	"CapEff:\t0000000000000000\nNoNewPrivs:\t" privileges "\nSeccomp:\t" seccomp                          \
+#define STATUS(seccomp, privileges)                                                  \
+	"Name:\tx\nState:\tR (running)\nUid:\t1000\t1001\t1000\t1000\nNSpid:\t7\n"   \
+	"CapPrm:\t0000000000000000\n"                                                \
+	"CapEff:\t0000000000000000\nNoNewPrivs:\t" privileges "\nSeccomp:\t" seccomp \
 	"\nSeccomp_filters:\t1\n"
 #define EVERY_ID "         0          0 4294967295\n"
 /* clang-format off */

@@ -15,9 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/machine.h>
-
-#include "tree.h"
+#include "tree_machine.h"
 
 static const struct tree_file files[] = {
 	{ "/proc/cgroups", "#subsys_name\nperf_event\t0\t1\t1\n" },
@@ -26,22 +24,10 @@ static const struct tree_file files[] = {
 	{ "/proc/77/status", "Name:\tother\nState:\tS (sleeping)\nUid:\t5\t6\t6\t6\n" },
 };
 
-static char root[PATH_MAX];
-static struct perch_machine *machine;
-
 static int setup(void **state)
 {
 	(void)state;
-	tree_make(root, files, sizeof(files) / sizeof(*files));
-	return perch_machine_new(&machine, root, NULL, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	perch_machine_free(machine);
-	tree_remove(root);
-	return 0;
+	return tree_machine_make(files, sizeof(files) / sizeof(*files));
 }
 
 static void delete_file(const char *path)
@@ -103,7 +89,7 @@ static void caches_process_state_for_short_time(void **state)
 	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), -ESRCH);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, tree_machine_remove)
 
 int main(void)
 {

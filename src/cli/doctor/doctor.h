@@ -122,7 +122,9 @@ void doctor_suggest_privilege(struct doctor *doctor, struct doctor_result *resul
 			      const struct doctor_privilege *privilege);
 void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result);
 void doctor_suggest_filter(struct doctor_result *result);
+void doctor_suggest_lockdown(struct doctor_result *result);
 /* Whether the process has a capability in the initial user namespace. */
+#define DOCTOR_CAP_BPF 39 /* since Linux 5.8 */
 bool doctor_has_capability(struct doctor *doctor, int capability);
 
 /* doctor_result.c. Formats a text of a result and replaces control characters. */

@@ -136,6 +136,13 @@ void doctor_suggest_filter(struct doctor_result *result)
 		"SystemCallFilter=perf_event_open");
 }
 
+void doctor_suggest_lockdown(struct doctor_result *result)
+{
+	doctor_set_change(
+		result,
+		"boot with lockdown=integrity, or without lockdown; Secure Boot may enable it");
+}
+
 void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result)
 {
 	if (perch_machine_virtual(doctor->machine) == 1)

@@ -205,9 +205,7 @@ void doctor_set_locked_down(struct doctor_result *result)
 	doctor_set_reason(
 		result, DOCTOR_LIMITED,
 		"lockdown forbids sampling registers at interrupts, and kprobes, even to root");
-	doctor_set_change(
-		result,
-		"boot with lockdown=integrity, or without lockdown; Secure Boot may enable it");
+	doctor_suggest_lockdown(result);
 }
 
 /* Sampling registers at interrupts needs neither a PMU nor privileges: only lockdown refuses it. */

@@ -7,8 +7,6 @@
 #include "doctor.h"
 #include "options.h"
 
-#define CAP_BPF 39 /* since 5.8 */
-
 static unsigned kernel_rank(struct doctor *doctor)
 {
 	struct perch_release release;
@@ -88,9 +86,7 @@ void doctor_kprobes(struct doctor *doctor, struct doctor_result *result)
 		result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_PROBE);
 		doctor_set_reason(result, DOCTOR_NO,
 				  "kprobes need lockdown below the level confidentiality");
-		doctor_set_change(
-			result,
-			"boot with lockdown=integrity, or without lockdown; Secure Boot may enable it");
+		doctor_suggest_lockdown(result);
 	} else if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) ||
 		   doctor_has_capability(doctor, PERCH_CAP_PERFMON)) {
 		result->status = DOCTOR_OK;
@@ -112,7 +108,7 @@ void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
 		doctor_set_change(result, "use a kernel built with CONFIG_BPF_SYSCALL=y");
 	} else if (rc == -EPERM || rc == -EACCES) {
 		if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) ||
-		    (doctor_has_capability(doctor, CAP_BPF) &&
+		    (doctor_has_capability(doctor, DOCTOR_CAP_BPF) &&
 		     doctor_has_capability(doctor, PERCH_CAP_PERFMON))) {
 			doctor_set_reason(
 				result, DOCTOR_NO,
