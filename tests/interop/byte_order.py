@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A recording turned into the other byte order reports, prints and counts as it did before.
+"""Tests reports of recordings of the other byte order: they are equal to those of the original recording.
 
-What is turned is recorded here by perch, by perf (PERF) where it is installed, and found in the folder PERCH_FIXTURES where
-that is set. perf, which reads both orders too, vouches for the turning."""
+perch and the installed perf (PERF) make recordings; PERCH_FIXTURES is a directory with others. other_order.py converts
+them. perf reads both byte orders too, so it checks the conversion."""
 import os
 import shutil
 import subprocess
@@ -26,14 +26,14 @@ def tell(good, what):
 
 
 def output(*words):
-    """What it prints, and its exit status; the moment at which a file was last written is not part of the recording."""
+    """Returns exit status and output, without the line of the file's modification time."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                           errors="replace")
     return done.returncode, [line for line in done.stdout.splitlines() if not line.startswith("# captured on")]
 
 
 def without_features(lines):
-    """perch dump shows the bytes of a pipe's features as they lie in the file."""
+    """Removes the bytes of features of pipes, which perch dump prints in the byte order of the file."""
     kept, inside = [], False
     for line in lines:
         if not line.startswith(" "):
@@ -56,7 +56,7 @@ def same(name, native, foreign):
 
 
 def vouched(name, native, foreign):
-    """perf 6.1 fails on old pipes of the other order, and then says so. It unwinds no stacks of the other order."""
+    """Compares with perf. perf 6.1 cannot read old pipes of the other order, and does not unwind their stacks."""
     fields = ["-F", "comm,tid,time,event,ip" if "stacks" not in name else "comm,tid,time,event"]
     before, after = (output(PERF, "script", "-f", *fields, "-i", file) for file in (native, foreign))
     if before[0] or after[0]:
@@ -68,7 +68,7 @@ def vouched(name, native, foreign):
 def compare(name, native, work):
     foreign = os.path.join(work, "foreign")
     try:
-        other_order.turn(native, foreign)
+        other_order.convert(native, foreign)
     except SystemExit as why:
         print(f"ok - {name} # skip {why}")
         return
@@ -78,7 +78,7 @@ def compare(name, native, work):
 
 
 def recorded(work):
-    """Files recorded here: a name, and how."""
+    """Tests files that are recorded on this machine."""
     path = os.path.join(work, "native")
     ways = [("perch record", [PERCH, "record", "-q", "-F", "999", "-e", "cpu-clock", "-o", path]),
             ("perch record -g of two events", [PERCH, "record", "-q", "-g", "-e", "cpu-clock,page-faults", "-o", path])]
@@ -101,7 +101,7 @@ def recorded(work):
 
 
 def piped(work):
-    """perf record -o -, as users pipe it, and by standard input."""
+    """Tests perf record -o -, by a file and by standard input."""
     path = os.path.join(work, "piped")
     with open(path, "wb") as stream:
         subprocess.run([PERF, "record", "-q", "-o", "-", "-e", "cpu-clock", "-g", "--", "sh", "-c", PROGRAM], stdout=stream,
@@ -120,7 +120,7 @@ def piped(work):
 
 
 def directories(work):
-    """perf record --threads, plain and compressed: the counts that perf makes of them."""
+    """Tests perf record --threads, also compressed, with the counts of perf."""
     for more in ([], ["-z"]):
         path = os.path.join(work, "threads" + "".join(more))
         name = " ".join(["perf record --threads", *more])

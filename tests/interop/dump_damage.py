@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`perch dump` of damaged files: it ends by itself, says what is wrong, and nothing of the file gets at the terminal."""
+"""Tests `perch dump` with damaged files: it ends, reports the damage, and prints no control characters of the file."""
 import json
 import os
 import random
@@ -13,7 +13,7 @@ PERCH = os.environ.get("PERCH", "perch")
 BUILDER = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests", "interop", "dump_built")
 CHANGED_FILES = int(os.environ.get("DUMP_DAMAGE_FILES", "120"))
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-NASTY = [b"\x1b]0;owned\x07", b"\x1b[2J", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"\"},{", b"\n0x0 SAMPLE", b"\0"]
+CONTROL_SEQUENCES = [b"\x1b]0;owned\x07", b"\x1b[2J", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"\"},{", b"\n0x0 SAMPLE", b"\0"]
 failed = False
 
 
@@ -30,7 +30,7 @@ def run(path, *options):
 
 
 def strictly(line):
-    """JSON as the standard has it, and no name twice in an object."""
+    """Checks that the text is valid JSON without duplicate names."""
     def names(found):
         if len(dict(found)) != len(found):
             raise ValueError("a name twice: " + " ".join(name for name, _ in found))
@@ -42,7 +42,7 @@ def strictly(line):
 
 
 def faults(path, what):
-    """What is wrong with how the file is shown in each way."""
+    """Returns the errors in each format of the output."""
     for options in ([], ["-x"], ["-j", "-x"], ["--time"], ["--header"], ["-j", "--header"]):
         result = run(path, *options)
         about = f"{what}, {' '.join(options)}: "
@@ -67,7 +67,7 @@ def faults(path, what):
 
 
 def change(random_, data):
-    """Some bytes are other ones, a piece is missing, the end is."""
+    """Changes bytes, removes a part, or truncates."""
     data = bytearray(data)
     for _ in range(random_.choice((1, 3, 30, 300))):
         at = random_.randrange(len(data))
@@ -77,7 +77,7 @@ def change(random_, data):
         elif kind == 1:
             data[at] = random_.choice((0, 0x7f, 0x80, 0xff))
         elif kind == 2:
-            nasty = random_.choice(NASTY)
+            nasty = random_.choice(CONTROL_SEQUENCES)
             data[at:at + len(nasty)] = nasty
         else:
             data[at:at + 8] = random_.choice((0, 1, 2**32, 2**63, 2**64 - 1)).to_bytes(8, "little")
@@ -87,7 +87,7 @@ def change(random_, data):
 
 
 def sources(folder):
-    """Recordings to damage, each of some hundred records."""
+    """Makes the recordings, of a few hundred records each."""
     for name, options in (("plain", ["-e", "cpu-clock", "-g"]), ("names", ["-e", "page-faults", "-c", "1"])):
         path = os.path.join(folder, name + ".data")
         made = subprocess.run([PERCH, "record", "-q", *options, "-o", path, "--", "sh", "-c", "ls / >/dev/null; ls /"],
@@ -105,7 +105,7 @@ def sources(folder):
 
 
 def check_name(folder):
-    """A program whose name does what it can to a terminal."""
+    """Records a program whose name has control sequences."""
     path, program = os.path.join(folder, "name.data"), os.path.join(folder, "a\x1b[31m\xff\"")
     with open(program, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\ni=0; while [ $i -lt 3000 ]; do i=$((i+1)); done\n")
@@ -113,7 +113,7 @@ def check_name(folder):
     made = subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-o", path, "--", program], capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=60)
     if made.returncode:
-        print(f"ok - a hostile name # skip nothing could be recorded: {made.stderr.decode()[-200:]}")
+        print(f"ok - a name with control sequences # skip nothing could be recorded: {made.stderr.decode()[-200:]}")
         return
     verdict(list(faults(path, "name")), "a program with escapes in its name is shown without them")
     comms = [json.loads(line)["fields"]["comm"] for line in run(path, "-j", "-t", "comm").stdout.decode("utf-8").splitlines()]

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# perf.data files between perch and the installed perf, in both directions.
+# Exchanges perf.data files between perch and the installed perf, in both directions.
 set -u
 tool=$PERCH_BUILD_ROOT/tests/interop/file_writer
 status=0
 
 if ! command -v perf >/dev/null 2>&1 || ! perf version >/dev/null 2>&1; then
-	echo "ok - perf.data # skip: no perf for this machine here"
+	echo "ok - perf.data # skip: perf is not installed"
 	exit 77
 fi
 
@@ -31,17 +31,17 @@ same() { # name, two files
 	verdict $? "$1" difference
 }
 
-# `perf report --stats` as lines 'TYPE number', the aggregate alone; perf 6.1 and newer differ in how they show shares
+# The totals of `perf report --stats` as lines 'TYPE number'. perf versions format the percentages differently.
 counts() {
 	awk '/^[a-z].* stats:/ { exit } / events: / && $3 > 0 { print $1, $3 }' | sort
 }
 
-# The wording is that of perf 6.1; newer ones add to it.
+# The format is that of perf 6.1. Newer versions print more.
 same_header() { # name, file
 	case $(perf version) in
 	"perf version 6.1."*) ;;
 	*)
-		echo "ok - $1: header as perf shows it # skip: $(perf version) words it otherwise"
+		echo "ok - $1: header as perf prints it # skip: $(perf version) has another format"
 		return
 		;;
 	esac

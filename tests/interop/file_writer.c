@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes and shows perf.data files for file.sh.
+ * Writes and prints perf.data files for file.sh.
  *
- *	file_writer write FILE		every field and feature that perf and perch should see alike
- *	file_writer plain FILE		records that perf's report can follow: comm, mmap, samples
+ *	file_writer write FILE		every field and feature that perf and perch print
+ *	file_writer plain FILE		records for perf report: comm, mmap, samples
  *	file_writer killed FILE		the same, ended by SIGKILL before it is closed
  *	file_writer header FILE		what perch_reader_print_header() prints
  *	file_writer stats FILE		records by type, as `perf report --stats` counts them
@@ -136,7 +136,7 @@ static void write_records(struct perch_writer *writer)
 	write_comm(writer);
 	write_map(writer);
 	for (uint64_t i = 0; i < 1000; i++) {
-		/* Two CPUs' rings: each in order, one after the other. */
+		/* the rings of two CPUs, one after the other */
 		uint64_t time = 2000 + i % 500 * 20 + i / 500;
 
 		write_sample(writer, i % 10 ? 11 : 31, time, 0x400100 + i % 7 * 16);
@@ -172,7 +172,7 @@ static const struct perch_file_event plain_events[] = {
 	  .nr_ids = 1 },
 };
 
-/* Every field that a header line may show; the flags all set. */
+/* An attr with all fields of the header line, and all flags. */
 static struct perch_attr full_attr(void)
 {
 	struct perch_attr attr = {

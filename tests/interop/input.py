@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Inputs that go on for ever, become shorter while they are read, come from other machines, or were made to cost much: each
-ends in time, within bounds, and is told."""
+"""Tests unusual inputs: endless, truncated while they are read, from other machines, or expensive to read. Each ends in
+time, within limits, and with a message."""
 import fcntl
 import os
 import platform
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 PERCH = os.environ.get("PERCH", "perch")
-SECONDS = 20  # what takes longer goes up with the square of its input: a tenth of a second is usual
+SECONDS = 20  # quadratic algorithms take longer; 0.1 seconds is usual
 BYTES = 2 << 30
 KERNEL = 0xffffffff81000000
 failed = False
@@ -48,7 +48,7 @@ def sample(address, misc=2):
 
 
 def pipe(records):
-    """What `perf record -o -` writes: one event, cpu-clock, whose samples tell address and thread."""
+    """Makes a piped recording of one event, cpu-clock, whose samples have address and thread."""
     attr = struct.pack("=IIQQQQQ16x", 1, 64, 0, 1000, 3, 0, 0)
     return struct.pack("=QQ", 0x32454c4946524550, 16) + record(64, 0, attr + struct.pack("=Q", 7)) + b"".join(records)
 
@@ -88,8 +88,8 @@ def costs():
 def endless():
     magic = struct.pack("=QQ", 0x32454c4946524550, 16)
     for what, begin, sentence in (("zeros", b"", b"not perf.data"),
-                                  ("zeros behind a magic number", magic, b"without events"),
-                                  ("zeros behind records", pipe([sample(4096)]), b"are no records")):
+                                  ("zeros behind a magic number", magic, b"has no events"),
+                                  ("zeros behind records", pipe([sample(4096)]), b"are not records")):
         source = subprocess.Popen(["sh", "-c", 'printf "$1"; exec cat /dev/zero', "sh",
                                    "".join(f"\\{byte:03o}" for byte in begin)], stdout=subprocess.PIPE)
         done = subprocess.run([PERCH, "report", "-i", "-"], stdin=source.stdout, capture_output=True, preexec_fn=limits,
@@ -100,7 +100,7 @@ def endless():
 
 
 def shorter(folder):
-    """Standard output is a pipe that nobody reads until the file has been cut: perch stands in the midst of it."""
+    """Truncates the file while perch waits for the reader of its standard output."""
     path = f"{folder}/perf.data"
     with open(path, "wb") as file:
         file.write(pipe([sample(4096)] * 400000))
@@ -127,12 +127,12 @@ def nothing(folder):
 
 
 def elsewhere():
-    """A kernel of which nothing but its release, machine and host is known."""
+    """Tests recordings of kernels with a known release, architecture and host name only."""
     with open("/proc/kallsyms", encoding="utf-8") as lines:
         address, name = next(((int(word[0], 16), word[2]) for word in map(str.split, lines)
                               if word[1] == "T" and word[2] == "vfs_read"), (0, ""))
     if not address:
-        print("ok - kernels of other machines # skip the kernel hides its addresses here")
+        print("ok - kernels of other machines # skip kernel addresses are hidden on this machine")
         return
     here = {3: platform.node(), 4: platform.release(), 6: platform.machine()}
     for which, other in ((None, ""), (3, "another-host"), (4, "1.2.3-other"), (6, "s390x"), (0, "an unknown machine")):
@@ -141,7 +141,7 @@ def elsewhere():
         data = pipe(facts + [sample(address, 1)])
         for command in ("report", "script"):
             done = perch(command, "-i", "-", data=data)
-            named, told = name.encode() in done.stdout, b"no names: recorded on another machine" in done.stderr
+            named, told = name.encode() in done.stdout, b"have no symbols: recorded on another machine" in done.stderr
             tell(done.returncode == 0 and named == (which is None) and told == (which is not None),
                  f"{command} of a kernel of {other or 'this machine'}")
 

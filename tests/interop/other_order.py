@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Turns a perf.data file of this machine's byte order into one of the other, as a machine of that order would have written it.
+"""Converts a perf.data file of this machine's byte order to the other byte order: other_order.py FROM TO.
 
-Usage: other_order.py FROM TO. Works in place on the bytes, from the description of the format alone: each number turns
-round where it lies, bit-fields are laid out as a compiler of the other order does it, text and raw bytes stay."""
+Each number is byte-swapped in place, bit-fields get the bit order of the other machine, text and raw bytes stay."""
 import struct
 import sys
 
@@ -13,11 +12,11 @@ ENTRY = struct.Struct("=QQ")
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, RAW, BRANCH, REGS_USER, STACK_USER, WEIGHT, DATA_SRC, \
     IDENTIFIER, TRANSACTION, REGS_INTR, PHYS_ADDR, AUX, CGROUP, DATA_PAGE, CODE_PAGE, WEIGHT_STRUCT = (1 << n for n in range(25))
 
-# Bodies of the kernel's records: I, H: numbers of 4 and 2 bytes, Q of 8, a letter doubled or behind '*' as in struct;
-# '*Q': as many as follow; 's': text or bytes up to the trailer.
+# Bodies of kernel records. H, I, Q: numbers of 2, 4 and 8 bytes; '*Q': numbers up to the sample id; 's': text or bytes up to
+# the sample id.
 KERNEL = {1: "IIQQQs", 2: "QQ", 3: "IIs", 4: "IIIIQ", 5: "QQQ", 6: "QQQ", 7: "IIIIQ", 8: "II*Q", 11: "QQQ", 12: "II", 13: "Q",
           14: "", 15: "II", 16: "IIQ*Q", 17: "QIHHs", 18: "HHIs", 19: "Qs", 20: "QHHs", 21: "Q", 22: "QQ*Q"}
-# perf's own; those that a letter code cannot tell are functions below.
+# Record types of perf.data. Types with another structure have functions below.
 OWN = {65: "Qs", 66: "I", 68: "", 69: "*Q", 70: "II*Q", 71: "QQQIIII", 72: "IIIIIIQQ", 75: "*Q", 76: "QIIQQQ", 77: "QQ",
        79: "QQQQQs", 82: ""}
 TEXTS = {3, 4, 5, 6, 8, 9}
@@ -25,7 +24,7 @@ FEATURES = {7: "II", 10: "Q", 18: "*Q", 21: "QQ", 22: "*Q", 23: "Q", 24: "Q", 27
 
 
 class Cursor:
-    """A place in the bytes: each taker gives the number that is there, and leaves it turned round."""
+    """A position in the bytes: each method returns the number there, and swaps its bytes."""
 
     def __init__(self, data, at, end):
         self.data, self.at, self.end = data, at, end
@@ -65,8 +64,8 @@ class Cursor:
                 self.number(sizes[letter])
 
 
-def turn_fields(value, widths, bits):
-    """A word of bit-fields, from the lowest bit of a little-endian machine's to the highest of a big-endian one's, or back."""
+def reverse_fields(value, widths, bits):
+    """Reverses the order of bit-fields: from the lowest bit (little-endian) to the highest (big-endian), or back."""
     here_low = sys.byteorder == "little"
     out, done = 0, 0
     for width in widths:
@@ -78,7 +77,7 @@ def turn_fields(value, widths, bits):
     return out
 
 
-def put_turned(data, at, value, size):
+def put_swapped(data, at, value, size):
     data[at:at + size] = value.to_bytes(size, "big" if sys.byteorder == "little" else "little")
 
 
@@ -87,7 +86,7 @@ ATTR_WORDS = [4, 4, 8, 8, 8, 8, "flags", 4, 4, 8, 8, 8, 8, 4, 4, 8, 4, 2, 2, 4, 
 
 
 class Attr:
-    """The fields that say how records look; its bytes are turned."""
+    """The fields that determine the format of records. Swaps the bytes of the attr."""
 
     def __init__(self, data, at, end):
         self.size = struct.unpack_from("=I", data, at + 4)[0] or 64
@@ -102,10 +101,10 @@ class Attr:
             if at + size > end:
                 break
             if width == "flags":
-                put_turned(data, at, turn_fields(flags, ATTR_FLAGS, 64), 8)
+                put_swapped(data, at, reverse_fields(flags, ATTR_FLAGS, 64), 8)
             elif width == "action":
                 value = struct.unpack_from("=I", data, at)[0]
-                put_turned(data, at, turn_fields(value, [1] * 32, 32), 4)
+                put_swapped(data, at, reverse_fields(value, [1] * 32, 32), 4)
             else:
                 Cursor(data, at, end).number(size)
             at += size
@@ -115,13 +114,13 @@ class Attr:
         return 8 * bin(self.sample_type & (TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER)).count("1") if self.sample_id_all else 0
 
 
-def turn_trailer(c, attr):
+def swap_trailer(c, attr):
     for bit in (TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER):
         if attr.sample_type & bit:
             c.by("II" if bit in (TID, CPU) else "Q")
 
 
-def turn_read(c, attr):
+def swap_read(c, attr):
     form = attr.read_format
     each = 1 + bool(form & 4) + bool(form & 16)
     times = bool(form & 1) + bool(form & 2)
@@ -134,55 +133,55 @@ def turn_read(c, attr):
         c.by("Q" * (1 + times + each - 1))
 
 
-def turn_branches(c, attr):
+def swap_branches(c, attr):
     nr = c.number(8)
     if attr.branch & 1 << 17:
         c.number(8)
     for _ in range(min(nr, c.left() // 24)):
         c.by("QQ")
         flags = struct.unpack_from("=Q", c.data, c.at)[0]
-        put_turned(c.data, c.at, turn_fields(flags, [1, 1, 1, 1, 16, 4, 2, 4, 3, 31], 64), 8)
+        put_swapped(c.data, c.at, reverse_fields(flags, [1, 1, 1, 1, 16, 4, 2, 4, 3, 31], 64), 8)
         c.skip(8)
     if attr.branch & 1 << 19:
         c.by("Q" * nr)
 
 
-def turn_registers(c, mask):
+def swap_registers(c, mask):
     if c.number(8):
         c.by("Q" * bin(mask).count("1"))
 
 
-def turn_stack(c):
+def swap_stack(c):
     size = c.number(8)
     c.skip(size)
     if size:
         c.number(8)
 
 
-def turn_sample(c, attr):
+def swap_sample(c, attr):
     kind = attr.sample_type
     for bit, code in ((IDENTIFIER, "Q"), (IP, "Q"), (TID, "II"), (TIME, "Q"), (ADDR, "Q"), (ID, "Q"), (STREAM_ID, "Q"),
                       (CPU, "II"), (PERIOD, "Q")):
         if kind & bit:
             c.by(code)
     if kind & READ:
-        turn_read(c, attr)
+        swap_read(c, attr)
     if kind & CALLCHAIN:
         c.by("Q" * min(c.number(8), c.left() // 8))
     if kind & RAW:
         size = c.number(4)
         c.skip((size + 4 + 7) // 8 * 8 - 4)
     if kind & BRANCH:
-        turn_branches(c, attr)
+        swap_branches(c, attr)
     if kind & REGS_USER:
-        turn_registers(c, attr.regs_user)
+        swap_registers(c, attr.regs_user)
     if kind & STACK_USER:
-        turn_stack(c)
+        swap_stack(c)
     for bit in (WEIGHT | WEIGHT_STRUCT, DATA_SRC, TRANSACTION):
         if kind & bit:
             c.number(8)
     if kind & REGS_INTR:
-        turn_registers(c, attr.regs_intr)
+        swap_registers(c, attr.regs_intr)
     for bit in (PHYS_ADDR, CGROUP, DATA_PAGE, CODE_PAGE):
         if kind & bit:
             c.number(8)
@@ -190,7 +189,7 @@ def turn_sample(c, attr):
         c.skip(c.number(8))
 
 
-def turn_mmap2(c, misc, end):
+def swap_mmap2(c, misc, end):
     c.by("IIQQQ")
     if misc & 1 << 14:
         c.skip(24)
@@ -199,7 +198,7 @@ def turn_mmap2(c, misc, end):
     c.by("II")
 
 
-def turn_cpu_map(c):
+def swap_cpu_map(c):
     kind = c.number(2)
     if kind == 0:
         c.by("H*H")
@@ -207,27 +206,27 @@ def turn_cpu_map(c):
         c.number(2)
         wide = c.number(2)
         if wide == 8:
-            c.skip(4)           # the words of the mask are aligned
+            c.skip(4)           # padding before the mask
         c.by("*Q" if wide == 8 else "*I")
     else:
         c.skip(2)
         c.by("HH")
 
 
-def turn_build_id(c):
-    c.by("I")                   # pid; the id, its size and the path stay
+def swap_build_id(c):
+    c.by("I")                   # pid; build id, size and path are bytes
 
 
-def turn_event_update(c):
+def swap_event_update(c):
     kind = c.number(8)
     c.number(8)
     if kind == 1:
         c.number(8)
     elif kind == 3:
-        turn_cpu_map(c)
+        swap_cpu_map(c)
 
 
-def turn_thread_map(c):
+def swap_thread_map(c):
     for _ in range(c.number(8)):
         c.number(8)
         c.skip(16)
@@ -248,7 +247,7 @@ class File:
     # ---- records ----
 
     def event_of(self, kind, body, end):
-        """The attr of a record: by the id that it carries where they have one, as the places agree in one file."""
+        """The attr of a record: by its event id, if records have one. Its position is equal in all attrs of a file."""
         first = self.attrs[0]
         if len(self.attrs) == 1:
             return first
@@ -262,47 +261,47 @@ class File:
             return first
         return self.by_id.get(struct.unpack_from("=Q", self.data, place)[0], first)
 
-    def turn_kernel(self, kind, misc, at, end):
+    def swap_kernel(self, kind, misc, at, end):
         attr = self.event_of(kind, at, end)
         if kind == 9:
-            turn_sample(Cursor(self.data, at, end), attr)
+            swap_sample(Cursor(self.data, at, end), attr)
             return
         body_end = max(at, end - attr.trailer())
         if attr.trailer() <= end - at:
-            turn_trailer(Cursor(self.data, body_end, end), attr)
+            swap_trailer(Cursor(self.data, body_end, end), attr)
         c = Cursor(self.data, at, body_end)
         if kind == 10:
-            turn_mmap2(c, misc, body_end)
+            swap_mmap2(c, misc, body_end)
         else:
             c.by(KERNEL.get(kind, ""))
 
-    def turn_own(self, kind, at, end):
+    def swap_own(self, kind, at, end):
         c = Cursor(self.data, at, end)
         if kind == 64:
             attr = Attr(self.data, at, end)
             self.attrs.append(attr)
             self.add_ids(attr, at + attr.size, end)
         elif kind == 67:
-            turn_build_id(c)
+            swap_build_id(c)
         elif kind == 73:
-            turn_thread_map(c)
+            swap_thread_map(c)
         elif kind == 74:
-            turn_cpu_map(c)
+            swap_cpu_map(c)
         elif kind == 78:
-            turn_event_update(c)
+            swap_event_update(c)
         elif kind == 80:
             feature = c.number(8)
-            self.turn_feature(feature, c.at, end)
+            self.swap_feature(feature, c.at, end)
         else:
             c.by(OWN.get(kind, ""))
 
-    def turn_records(self, at, end):
+    def swap_records(self, at, end):
         while end - at >= 8:
             kind, misc, size = struct.unpack_from("=IHH", self.data, at)
             if size < 8 or size > end - at:
                 raise SystemExit(f"no record at {at}")
             if kind in (81, 83):
-                raise SystemExit("compressed records are not turned")
+                raise SystemExit("compressed records are not swapped")
             payload = 0
             if kind == 71:
                 payload = struct.unpack_from("=Q", self.data, at + 8)[0]
@@ -310,14 +309,14 @@ class File:
                 payload = (struct.unpack_from("=I", self.data, at + 8)[0] + 7) // 8 * 8
             Cursor(self.data, at, end).by("IHH")
             if kind < 64:
-                self.turn_kernel(kind, misc, at + 8, at + size)
+                self.swap_kernel(kind, misc, at + 8, at + size)
             else:
-                self.turn_own(kind, at + 8, at + size)
+                self.swap_own(kind, at + 8, at + size)
             at += size + payload
 
     # ---- features ----
 
-    def turn_feature(self, feature, at, end):
+    def swap_feature(self, feature, at, end):
         c = Cursor(self.data, at, end)
         if feature in TEXTS:
             c.text()
@@ -326,21 +325,21 @@ class File:
         elif feature == 7:
             self.cpus = c.number(4)
             c.number(4)
-        elif hasattr(self, f"turn_feature_{feature}"):
-            getattr(self, f"turn_feature_{feature}")(c)
+        elif hasattr(self, f"swap_feature_{feature}"):
+            getattr(self, f"swap_feature_{feature}")(c)
         else:
             c.by(FEATURES.get(feature, ""))
 
-    def turn_feature_2(self, c):
+    def swap_feature_2(self, c):
         while c.left() > 8:
             start = c.at
             _, size = c.number(4), (c.number(2), c.number(2))[1]
             if size < 36:
                 break
-            turn_build_id(c)
+            swap_build_id(c)
             c.at = min(c.end, start + size)
 
-    def turn_feature_12(self, c):
+    def swap_feature_12(self, c):
         nr, size = c.number(4), c.number(4)
         for _ in range(nr):
             Attr(self.data, c.at, c.at + size)
@@ -349,7 +348,7 @@ class File:
             c.text()
             c.by("Q" * ids)
 
-    def turn_feature_13(self, c):
+    def swap_feature_13(self, c):
         c.texts()
         c.texts()
         c.by("II" * self.cpus)
@@ -357,39 +356,39 @@ class File:
             c.texts()
             c.by("*I")
 
-    def turn_feature_14(self, c):
+    def swap_feature_14(self, c):
         for _ in range(c.number(4)):
             c.by("IQQ")
             c.text()
 
-    def turn_feature_16(self, c):
+    def swap_feature_16(self, c):
         for _ in range(c.number(4)):
             c.number(4)
             c.text()
 
-    def turn_feature_17(self, c):
+    def swap_feature_17(self, c):
         for _ in range(c.number(4)):
             c.text()
             c.by("II")
 
-    def turn_feature_20(self, c):
+    def swap_feature_20(self, c):
         c.number(4)
         for _ in range(c.number(4)):
             c.by("IIII")
             for _ in range(3):
                 c.text()
 
-    def turn_feature_30(self, c):
+    def swap_feature_30(self, c):
         c.texts(2)
 
-    def turn_feature_31(self, c):
+    def swap_feature_31(self, c):
         for _ in range(c.number(4)):
             c.texts(2)
             c.text()
 
     # ---- the file ----
 
-    def turn_attrs(self, at, end, size):
+    def swap_attrs(self, at, end, size):
         while size and end - at >= size:
             attr = Attr(self.data, at, at + size - 16)
             self.attrs.append(attr)
@@ -398,36 +397,36 @@ class File:
             self.add_ids(attr, ids[0], sum(ids))
             at += size
 
-    def turn(self):
+    def convert(self):
         data = self.data
         size, attr_size = ENTRY.unpack_from(data, 8)
         if bytes(data[:8]) != MAGIC:
             raise SystemExit("not a perf.data file of this machine's order")
         if size == 16:
             Cursor(data, 0, 16).by("QQ")
-            self.turn_records(16, len(data))
+            self.swap_records(16, len(data))
             return
         attrs, records = ENTRY.unpack_from(data, 24), ENTRY.unpack_from(data, 40)
         bits = int.from_bytes(data[72:104], "little") if size == 104 else 0
         Cursor(data, 0, size).by("*Q")
-        self.turn_attrs(attrs[0], sum(attrs), attr_size)
-        self.turn_records(records[0], sum(records))
+        self.swap_attrs(attrs[0], sum(attrs), attr_size)
+        self.swap_records(records[0], sum(records))
         at = sum(records)
         for feature in range(256):
             if bits >> feature & 1:
                 place = ENTRY.unpack_from(data, at)
                 Cursor(data, at, at + 16).by("QQ")
-                self.turn_feature(feature, place[0], sum(place))
+                self.swap_feature(feature, place[0], sum(place))
                 at += 16
 
 
-def turn(source, target):
+def convert(source, target):
     with open(source, "rb") as stream:
         data = bytearray(stream.read())
-    File(data).turn()
+    File(data).convert()
     with open(target, "wb") as stream:
         stream.write(data)
 
 
 if __name__ == "__main__":
-    turn(sys.argv[1], sys.argv[2])
+    convert(sys.argv[1], sys.argv[2])

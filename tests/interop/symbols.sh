@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Every address that perf samples in real programs has the name that perf gives to it: C++ (PIE, fixed address, static,
-# stripped with and without a debug file), Rust when rustc is there, bash, the compiler, the kernel.
-# Not compared: stubs (@plt) and what perf takes them for (_init, _fini). perf 6.1 counts relocations where the order of
-# slots matters, does not know .plt.sec, and lets functions without size reach over other sections.
+# Compares the names of sampled addresses with perf's: C++ (PIE, fixed address, static, stripped with and without a debug
+# file), Rust if rustc is installed, bash, the compiler, the kernel.
+# PLT stubs are not compared, nor _init and _fini, which perf prints for some. perf 6.1 names stubs by the order of relocations,
+# does not know .plt.sec, and lets functions without size extend into other sections.
 set -u
 if ! { command -v perf && command -v g++; } >/dev/null; then
 	echo "skipped: needs perf and g++"
@@ -13,7 +13,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
-export HOME=$work		# perf keeps copies of binaries in it
+export HOME=$work		# of perf's build id cache
 status=0
 
 cat >program.cc <<'END'
@@ -137,6 +137,6 @@ check compiler g++ -O1 -c -o /dev/null program.cc
 if [ "$(id -u)" -eq 0 ]; then
 	EVENT=cpu-clock:k check kernel sh -c 'for i in 1 2 3 4 5 6; do cat /proc/kallsyms; cat /proc/self/maps; done'
 else
-	echo "ok - kernel # skip its addresses are shown to root"
+	echo "ok - kernel # skip kernel addresses need root"
 fi
 exit $status
