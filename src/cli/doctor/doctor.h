@@ -105,7 +105,8 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 		       size_t size);
 
 /* doctor_changes.c */
-#define DOCTOR_NO_LEVEL 9 /* no level of kernel.perf_event_paranoid permits it */
+#define DOCTOR_CAP_BPF	39 /* since Linux 5.8 */
+#define DOCTOR_NO_LEVEL 9  /* no level of kernel.perf_event_paranoid permits it */
 
 /* Either of both permits an operation. */
 struct doctor_privilege {
@@ -124,7 +125,6 @@ void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result);
 void doctor_suggest_filter(struct doctor_result *result);
 void doctor_suggest_lockdown(struct doctor_result *result);
 /* Whether the process has a capability in the initial user namespace. */
-#define DOCTOR_CAP_BPF 39 /* since Linux 5.8 */
 bool doctor_has_capability(struct doctor *doctor, int capability);
 
 /* doctor_result.c. Formats a text of a result and replaces control characters. */
