@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Valid calls with one thing broken, as root and as an ordinary user: the field that perch names is
- * the broken one. And with two: both are told. Case n has the seed PERCH_SEED + n, so
+ * the broken one. And with two: both must be named. Case n has the seed PERCH_SEED + n, so
  * PERCH_SEED=that PERCH_CASES=1 is that case again.
  */
 #include <errno.h>
@@ -72,8 +72,8 @@ static int break_call(const struct breakage *breakage, struct build_rng *rng,
 	return 0;
 }
 
-static void tell_wrong(const char *what, uint64_t seed, struct generated_call *call,
-		       const struct explained *explained, struct tally *tally)
+static void print_wrong(const char *what, uint64_t seed, struct generated_call *call,
+			const struct explained *explained, struct tally *tally)
 {
 	if (tally->printed++ >= PRINT_AT_MOST)
 		return;
@@ -89,7 +89,7 @@ static void one_fault(const struct breakage *const *list, size_t nr, uint64_t se
 	size_t which = breakage_pick(list, nr, &rng);
 	struct generated_call call;
 	struct explained explained;
-	enum verdict verdict;
+	enum result result;
 	uint32_t kernel_size;
 	int errnum;
 
@@ -97,13 +97,13 @@ static void one_fault(const struct breakage *const *list, size_t nr, uint64_t se
 	if (!errnum)
 		return;
 	explain_case(&world, &call, errnum, kernel_size, &explained, tally);
-	verdict = explanation_judge(&explained.full, list[which]);
+	result = evaluate_explanation(&explained.full, list[which]);
 	tally->cases++;
-	tally->verdict[verdict]++;
-	tally->by[which].verdict[verdict]++;
-	tally->static_verdict[explanation_judge(&explained.bare, list[which])]++;
-	if (verdict == VERDICT_WRONG || (verdict == VERDICT_AMBIGUOUS && getenv("PERCH_VERBOSE")))
-		tell_wrong(list[which]->name, seed, &call, &explained, tally);
+	tally->result[result]++;
+	tally->by[which].result[result]++;
+	tally->static_result[evaluate_explanation(&explained.bare, list[which])]++;
+	if (result == RESULT_WRONG || (result == RESULT_AMBIGUOUS && getenv("PERCH_VERBOSE")))
+		print_wrong(list[which]->name, seed, &call, &explained, tally);
 	generated_end(&call);
 }
 
@@ -118,7 +118,7 @@ static bool names_any(const struct perch_finding *findings, size_t nr,
 	return false;
 }
 
-static bool told(const struct perch_explanation *explanation, const struct breakage *breakage)
+static bool names(const struct perch_explanation *explanation, const struct breakage *breakage)
 {
 	return names_any(explanation->finding, explanation->nr_findings, breakage) ||
 	       names_any(explanation->next, explanation->nr_next, breakage);
@@ -190,7 +190,7 @@ static void count_pair(const struct breakage *first, const struct breakage *seco
 		       struct generated_call *call, const struct explained *explained,
 		       struct tally *tally)
 {
-	bool one = told(&explained->full, first), other = told(&explained->full, second);
+	bool one = names(&explained->full, first), other = names(&explained->full, second);
 	char what[200];
 
 	tally->pairs++;
@@ -205,9 +205,9 @@ static void count_pair(const struct breakage *first, const struct breakage *seco
 	}
 	if (one && other)
 		return;
-	snprintf(what, sizeof(what), "%s%s AND %s%s", first->name, one ? "" : " (not told)",
-		 second->name, other ? "" : " (not told)");
-	tell_wrong(what, seed, call, explained, tally);
+	snprintf(what, sizeof(what), "%s%s AND %s%s", first->name, one ? "" : " (not named)",
+		 second->name, other ? "" : " (not named)");
+	print_wrong(what, seed, call, explained, tally);
 }
 
 static bool share_field(const struct breakage *one, const struct breakage *other)
@@ -255,7 +255,7 @@ static void two_faults(const struct breakage *const *list, size_t nr, uint64_t s
 
 /* ---- Runs ---- */
 
-static void run(struct run *result, const char *who)
+static void run(struct run *result, const char *user)
 {
 	const struct breakage *list[BREAKAGES_MAX];
 	size_t nr = breakages_for(&world, list);
@@ -266,25 +266,25 @@ static void run(struct run *result, const char *who)
 	for (uint64_t i = 0; result->single.cases < cases && i < 2 * cases; i++)
 		one_fault(list, nr, seed + i, &result->single);
 	for (size_t i = 0; i < nr; i++)
-		for (size_t verdict = 0; verdict < VERDICT_MAX; verdict++)
-			if (result->single.by[i].verdict[verdict]) {
+		for (size_t kind = 0; kind < RESULT_MAX; kind++)
+			if (result->single.by[i].result[kind]) {
 				result->broken++;
 				break;
 			}
-	tally_print(&result->single, list, nr, who);
+	tally_print(&result->single, list, nr, user);
 	result->pair.printed = getenv("PERCH_VERBOSE") ? 0 : PRINT_AT_MOST;
 	for (uint64_t i = 0; result->pair.pairs < pairs && i < 20 * pairs; i++)
 		two_faults(list, nr, seed + i, &result->pair);
-	printf("%s: %u pairs of faults: %.2f %% both told, %.2f %% one, %.2f %% none; %u calls at most\n",
-	       who, result->pair.pairs, percent_of(result->pair.both, result->pair.pairs),
+	printf("%s: %u pairs of faults: %.2f %% both named, %.2f %% one, %.2f %% none; %u calls at most\n",
+	       user, result->pair.pairs, percent_of(result->pair.both, result->pair.pairs),
 	       percent_of(result->pair.found_first, result->pair.pairs),
 	       percent_of(result->pair.found_none, result->pair.pairs), result->pair.most_calls);
-	printf("%s: with a fault of the attr by itself: %u, of which that one is told in %.2f %%\n",
-	       who, result->pair.static_pairs,
+	printf("%s: with a fault of the attr by itself: %u, of which that one is named in %.2f %%\n",
+	       user, result->pair.static_pairs,
 	       percent_of(result->pair.static_both, result->pair.static_pairs));
-	printf("%s: behind EACCES: %u, both told in %.2f %%\n", who, result->pair.hidden_pairs,
+	printf("%s: behind EACCES: %u, both named in %.2f %%\n", user, result->pair.hidden_pairs,
 	       percent_of(result->pair.hidden_both, result->pair.hidden_pairs));
-	printf("%s: %u of %u kinds of breakages; seeds from %llu\n", who, result->broken,
+	printf("%s: %u of %u kinds of breakages; seeds from %llu\n", user, result->broken,
 	       result->breakages, (unsigned long long)seed);
 	result->done = true;
 	fflush(stdout);
@@ -316,15 +316,15 @@ static bool world_is_whole(void)
 	       world.cgroup[1] >= 0 && world.nr_cpus > 1;
 }
 
-static void judge_single(const struct run *result)
+static void check_single(const struct run *result)
 {
 	const struct tally *tally = &result->single;
 
 	assert_true(result->done && tally->cases);
 	if (tally->cases >= CASES && world_is_whole())
 		assert_true(percent_of(result->broken, result->breakages) >= KINDS_PERCENT);
-	assert_int_equal(tally->verdict[VERDICT_WRONG], 0);
-	assert_true(percent_of(tally->verdict[VERDICT_RIGHT], tally->cases) >= RIGHT_PERCENT);
+	assert_int_equal(tally->result[RESULT_WRONG], 0);
+	assert_true(percent_of(tally->result[RESULT_RIGHT], tally->cases) >= RIGHT_PERCENT);
 	assert_true(tally->most_calls <= CALLS_AT_MOST);
 	assert_int_equal(tally->misconduct, 0);
 	assert_int_equal(tally->leaks, 0);
@@ -334,10 +334,10 @@ static void judge_single(const struct run *result)
 }
 
 /*
- * A fault hides those that the kernel would have found behind it, and some have no room beside each
- * other: a group that is none has no members. What the attr shows by itself is told in any case.
+ * A fault hides others that the kernel checks later, and some exclude each other: an invalid group
+ * has no members. A fault that the attr alone shows is always reported.
  */
-static void judge_pairs(const struct run *result)
+static void check_pairs(const struct run *result)
 {
 	const struct tally *tally = &result->pair;
 
@@ -358,7 +358,7 @@ static void one_fault_as_root(void **state)
 {
 	(void)state;
 	run(as_root, "root");
-	judge_single(as_root);
+	check_single(as_root);
 }
 
 static void one_fault_as_user(void **state)
@@ -374,13 +374,13 @@ static void one_fault_as_user(void **state)
 		skip();
 	}
 	run_as_user();
-	judge_single(as_user);
+	check_single(as_user);
 }
 
 static void two_faults_as_root(void **state)
 {
 	(void)state;
-	judge_pairs(as_root);
+	check_pairs(as_root);
 }
 
 static void two_faults_as_user(void **state)
@@ -388,7 +388,7 @@ static void two_faults_as_user(void **state)
 	(void)state;
 	if (!as_user->done)
 		skip();
-	judge_pairs(as_user);
+	check_pairs(as_user);
 }
 
 static int prepare(void **state)

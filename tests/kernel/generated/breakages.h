@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tables of breakages are written with. */
+/* Macros for the tables of breakages. */
 #ifndef PERCH_BREAKAGES_H
 #define PERCH_BREAKAGES_H
 

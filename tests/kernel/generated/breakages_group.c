@@ -22,7 +22,7 @@ CHANGE(group_negative)
 
 CHANGE(group_no_event)
 {
-	call->group_fd = build_percent(rng, 50) ? world->null_fd : world->folder_fd;
+	call->group_fd = build_percent(rng, 50) ? world->null_fd : world->directory_fd;
 	call->has_leader = false;
 	return true;
 }
@@ -76,7 +76,7 @@ static bool other_leader(struct generated_call *call, pid_t pid, int cpu)
 
 /* ---- Another target than the leader's ---- */
 
-CHANGE(member_elsewhere)
+CHANGE(member_on_other_cpu)
 {
 	for (size_t i = 0; i < world->nr_cpus; i++) {
 		if (world->cpu[i] == call->leader.cpu)
@@ -108,7 +108,7 @@ CHANGE(member_of_everyone)
 	return true;
 }
 
-CHANGE(leader_elsewhere)
+CHANGE(leader_on_other_cpu)
 {
 	int cpu = call->cpu == -1 ? world->cpu[0] : -1;
 
@@ -252,27 +252,27 @@ static const struct breakage table[] = {
 	{ .name = "a member on another CPU",
 	  .fields = "cpu,group_fd",
 	  .wish = WISH_MEMBER,
-	  .change = member_elsewhere },
+	  .change = member_on_other_cpu },
 	{ .name = "a member of another process",
 	  .fields = "pid,group_fd",
 	  .wish = MEMBER_TASK,
 	  .change = member_of_another },
 	{ .name = "a member of every process",
 	  .fields = "pid,group_fd",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_MEMBER,
 	  .change = member_of_everyone },
 	{ .name = "a leader on another CPU",
 	  .fields = "group_fd,cpu",
 	  .wish = WISH_MEMBER,
-	  .change = leader_elsewhere },
+	  .change = leader_on_other_cpu },
 	{ .name = "a leader of another process",
 	  .fields = "group_fd,pid",
 	  .wish = WISH_MEMBER,
 	  .change = leader_of_another },
 	{ .name = "a member of another cgroup",
 	  .fields = "pid,group_fd",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_MEMBER | WISH_CGROUP,
 	  .change = member_of_another_cgroup },
 	{ .name = "a member that inherits",

@@ -119,13 +119,13 @@ CHANGE(cgroup_closed)
 	return CGROUP_TARGET;
 }
 
-CHANGE(cgroup_other_folder)
+CHANGE(cgroup_other_directory)
 {
-	call->pid = world->folder_fd;
+	call->pid = world->directory_fd;
 	return CGROUP_TARGET;
 }
 
-CHANGE(cgroup_no_folder)
+CHANGE(cgroup_no_directory)
 {
 	call->pid = world->null_fd;
 	return CGROUP_TARGET;
@@ -150,7 +150,7 @@ CHANGE(cgroup_as_user)
 
 /* ---- What an ordinary user may not ---- */
 
-CHANGE(kernel_side)
+CHANGE(kernel_included)
 {
 	ATTR->exclude_kernel = 0;
 	return true;
@@ -163,7 +163,7 @@ CHANGE(kernel_by_user_excluded)
 	return true;
 }
 
-CHANGE(kernel_place)
+CHANGE(kernel_address)
 {
 	ATTR->bp_addr = UINT64_C(0xffffffff81000000);
 	ATTR->exclude_kernel = 0;
@@ -202,17 +202,17 @@ static const struct breakage table[] = {
 	{ .name = "pid below -1", .fields = "pid", .change = pid_negative },
 	{ .name = "pid of another user",
 	  .fields = "pid",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
 	  .change = pid_stranger },
 	{ .name = "pid 1",
 	  .fields = "pid",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
 	  .change = pid_first },
 	{ .name = "pid of a process that may not be dumped",
 	  .fields = "pid",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
 	  .change = pid_undumpable },
 	{ .name = "cpu that is not there", .fields = "cpu", .change = cpu_absent },
@@ -223,76 +223,76 @@ static const struct breakage table[] = {
 	  .change = everything_by_pid },
 	{ .name = "cpu -1 for every process",
 	  .fields = "pid,cpu",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CPU,
 	  .change = everything_by_cpu },
 	{ .name = "every process of a CPU",
 	  .fields = "pid,cpu",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
 	  .change = cpu_wide },
 	{ .name = "sigtrap for every process",
 	  .fields = "sigtrap,pid",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CPU,
 	  .change = sigtrap_everywhere },
 	{ .name = "sigtrap in a cgroup",
 	  .fields = "sigtrap,flags",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CGROUP,
 	  .change = sigtrap_everywhere },
 	{ .name = "a cgroup on every CPU",
 	  .fields = "cpu",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CGROUP,
 	  .change = cgroup_every_cpu },
 	{ .name = "a cgroup and pid -1",
 	  .fields = "pid",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CGROUP,
 	  .change = cgroup_none },
 	{ .name = "a cgroup's descriptor closed",
 	  .fields = "pid",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CGROUP | WISH_ALONE,
 	  .change = cgroup_closed },
-	{ .name = "a folder that is no cgroup",
+	{ .name = "a directory that is no cgroup",
 	  .fields = "pid",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CGROUP | WISH_ALONE,
-	  .change = cgroup_other_folder },
-	{ .name = "a cgroup that is no folder",
+	  .change = cgroup_other_directory },
+	{ .name = "a cgroup that is no directory",
 	  .fields = "pid",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_CGROUP | WISH_ALONE,
-	  .change = cgroup_no_folder },
+	  .change = cgroup_no_directory },
 	{ .name = "PID_CGROUP with a process's number",
 	  .fields = "pid,flags",
-	  .who = FOR_ROOT,
+	  .users = FOR_ROOT,
 	  .wish = WISH_ALONE,
 	  .change = cgroup_flag },
 	{ .name = "a cgroup as a user",
 	  .fields = "pid,flags,cpu",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
 	  .change = cgroup_as_user },
 	{ .name = "exclude_kernel cleared",
 	  .fields = "exclude_kernel",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .weight = 300,
-	  .change = kernel_side },
+	  .change = kernel_included },
 	{ .name = "exclude_user for exclude_kernel",
 	  .fields = "exclude_kernel",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .change = kernel_by_user_excluded },
 	{ .name = "a breakpoint in the kernel",
 	  .fields = "exclude_kernel,bp_addr",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .wish = WISH_BREAKPOINT,
-	  .change = kernel_place },
+	  .change = kernel_address },
 	{ .name = "sigtrap to another user's process",
 	  .fields = "pid,sigtrap",
-	  .who = FOR_USER,
+	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
 	  .change = sigtrap_to_stranger },
 	{ .name = "no descriptor left",

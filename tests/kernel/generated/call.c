@@ -77,7 +77,7 @@ void generated_describe(struct generated_call *call, int errnum, uint32_t kernel
 		.flags = call->flags,
 		.errnum = errnum,
 		.kernel_size = kernel_size,
-		.leader = call->has_leader && call->leader_told ? &call->leader : NULL,
+		.leader = call->has_leader && call->leader_given ? &call->leader : NULL,
 	};
 	call->leader.attr = &call->leader_attr;
 }
@@ -89,9 +89,9 @@ void generated_print(const struct generated_call *call, int errnum)
 
 	printf("    errno %d, pid %d cpu %d group_fd %d flags %#lx%s:", errnum, call->pid,
 	       call->cpu, call->group_fd, call->flags,
-	       !call->has_leader   ? ""
-	       : call->leader_told ? " (leader told)"
-				   : " (leader not told)");
+	       !call->has_leader    ? ""
+	       : call->leader_given ? " (leader given)"
+				    : " (leader not given)");
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t value = perch_attr_get(&call->attr, &fields[i]);
 

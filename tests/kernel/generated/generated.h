@@ -29,8 +29,8 @@ struct world {
 	uint64_t tracepoint[8];		/* ids; those of system calls first */
 	/* the open ones give ordinary users their raw data */
 	size_t nr_tracepoints, nr_open_tracepoints;
-	int cgroup[2];		/* two cgroups' folders; -1: none */
-	int folder_fd, null_fd; /* of no use to the kernel */
+	int cgroup[2];		   /* two cgroup directories; -1: none */
+	int directory_fd, null_fd; /* of no use to the kernel */
 	/* of a group that another member makes too big to read; -1 */
 	int full_leader;
 	uint64_t max_rate, max_stack;
@@ -91,7 +91,7 @@ struct generated_call {
 	struct perch_attr leader_attr;
 	struct perch_open_call_leader leader;
 	bool has_leader;
-	bool leader_told;      /* perch is told of it */
+	bool leader_given;     /* passed to perch */
 	int fd[GENERATED_FDS]; /* to be closed after the case */
 	size_t nr_fds;
 	void *ring;	      /* of the leader; to be unmapped */
@@ -109,7 +109,7 @@ int generated_refused(const struct generated_call *call, uint32_t *kernel_size);
 /* Leaves a descriptor to generated_end(). */
 void generated_keep(struct generated_call *call, int fd);
 void generated_end(struct generated_call *call);
-/* What perch is asked about. */
+/* Fills in the open call for perch to explain. */
 void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size,
 			struct perch_open_call *asked);
 void generated_print(const struct generated_call *call, int errnum);
@@ -123,7 +123,7 @@ struct breakage {
 	const char *name;
 	const char *fields;	/* by comma: naming one of these is right */
 	enum perch_cause cause; /* what to name when no field is at fault; else NONE: any */
-	unsigned who;		/* FOR_*; 0: for all */
+	unsigned users;		/* FOR_*; 0: for all */
 	unsigned wish;		/* of the calls it is for */
 	unsigned weight;	/* how often, in percent of the others; 0: as often */
 	bool alone;		/* not with a second fault: it leaves none to be seen */
@@ -153,15 +153,15 @@ size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build
 bool breakage_apply(const struct breakage *breakage, const struct world *world,
 		    struct build_rng *rng, struct generated_call *call);
 
-/* How perch did. */
-enum verdict {
-	VERDICT_RIGHT,	   /* named, and not as one of several */
-	VERDICT_AMBIGUOUS, /* named among several */
-	VERDICT_WRONG,
-	VERDICT_MAX
+/* The quality of an explanation. */
+enum result {
+	RESULT_RIGHT,	  /* named, and not as one of several */
+	RESULT_AMBIGUOUS, /* named among several */
+	RESULT_WRONG,
+	RESULT_MAX
 };
 bool finding_names(const struct perch_finding *finding, const struct breakage *breakage);
-enum verdict explanation_judge(const struct perch_explanation *explanation,
-			       const struct breakage *breakage);
+enum result evaluate_explanation(const struct perch_explanation *explanation,
+				 const struct breakage *breakage);
 
 #endif

@@ -96,23 +96,23 @@ void explain_case(const struct world *world, struct generated_call *call, int er
 }
 
 void tally_print(const struct tally *tally, const struct breakage *const *list, size_t nr,
-		 const char *who)
+		 const char *user)
 {
-	printf("%-46s %7s %9s %7s %9s\n", who, "right", "ambiguous", "wrong", "accepted");
+	printf("%-46s %7s %9s %7s %9s\n", user, "right", "ambiguous", "wrong", "accepted");
 	for (size_t i = 0; i < nr; i++)
 		printf("  %-44s %7u %9u %7u %9u%s\n", list[i]->name,
-		       tally->by[i].verdict[VERDICT_RIGHT], tally->by[i].verdict[VERDICT_AMBIGUOUS],
-		       tally->by[i].verdict[VERDICT_WRONG], tally->by[i].accepted,
-		       tally->by[i].verdict[VERDICT_WRONG] ? "  <-- wrong" : "");
+		       tally->by[i].result[RESULT_RIGHT], tally->by[i].result[RESULT_AMBIGUOUS],
+		       tally->by[i].result[RESULT_WRONG], tally->by[i].accepted,
+		       tally->by[i].result[RESULT_WRONG] ? "  <-- wrong" : "");
 	printf("%s: %u cases: %.2f %% right, %.2f %% ambiguous, %.2f %% wrong; without calls %.2f %% right, %.2f %% "
 	       "ambiguous\n",
-	       who, tally->cases, percent_of(tally->verdict[VERDICT_RIGHT], tally->cases),
-	       percent_of(tally->verdict[VERDICT_AMBIGUOUS], tally->cases),
-	       percent_of(tally->verdict[VERDICT_WRONG], tally->cases),
-	       percent_of(tally->static_verdict[VERDICT_RIGHT], tally->cases),
-	       percent_of(tally->static_verdict[VERDICT_AMBIGUOUS], tally->cases));
+	       user, tally->cases, percent_of(tally->result[RESULT_RIGHT], tally->cases),
+	       percent_of(tally->result[RESULT_AMBIGUOUS], tally->cases),
+	       percent_of(tally->result[RESULT_WRONG], tally->cases),
+	       percent_of(tally->static_result[RESULT_RIGHT], tally->cases),
+	       percent_of(tally->static_result[RESULT_AMBIGUOUS], tally->cases));
 	if (tally->cases)
 		printf("%s: calls for an answer: %.2f on average, %u at most; fields named: %.2f on average\n",
-		       who, (double)tally->calls / tally->cases, tally->most_calls,
+		       user, (double)tally->calls / tally->cases, tally->most_calls,
 		       (double)tally->fields / tally->cases);
 }

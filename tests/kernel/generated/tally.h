@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How often perch was right, by breakage. */
+/* Counts right and wrong explanations for each breakage. */
 #ifndef PERCH_TALLY_H
 #define PERCH_TALLY_H
 
@@ -7,12 +7,12 @@
 
 struct tally {
 	struct {
-		unsigned verdict[VERDICT_MAX];
+		unsigned result[RESULT_MAX];
 		unsigned accepted; /* the kernel took the broken call */
 	} by[BREAKAGES_MAX];
-	unsigned cases, verdict[VERDICT_MAX];
-	unsigned static_verdict[VERDICT_MAX]; /* with facts and without calls */
-	uint64_t calls, fields;		      /* made, and named by the first finding */
+	unsigned cases, result[RESULT_MAX];
+	unsigned static_result[RESULT_MAX]; /* with facts and without calls */
+	uint64_t calls, fields;		    /* made, and named by the first finding */
 	unsigned most_calls;
 	unsigned over_budget; /* answers for which calls or time ran out */
 	unsigned leaks;	      /* descriptors left open by an explanation */
@@ -39,7 +39,7 @@ void explain_case(const struct world *world, struct generated_call *call, int er
 void print_answer(const struct perch_explanation *explanation);
 
 void tally_print(const struct tally *tally, const struct breakage *const *list, size_t nr,
-		 const char *who);
+		 const char *user);
 double percent_of(unsigned part, unsigned whole);
 
 #endif

@@ -30,37 +30,37 @@ static uint64_t some_bits(struct build_rng *rng, uint64_t of, unsigned percent)
 static void decorate_flags(const struct world *world, struct build_rng *rng,
 			   struct perch_attr *attr)
 {
-#define MAYBE(field, percent) (attr->field = build_percent(rng, percent))
-	MAYBE(mmap, 15);
-	MAYBE(comm, 15);
-	MAYBE(task, 15);
-	MAYBE(inherit_stat, 10);
-	MAYBE(watermark, 15);
-	MAYBE(mmap_data, 10);
-	MAYBE(sample_id_all, 30);
-	MAYBE(exclude_callchain_kernel, 10);
-	MAYBE(exclude_callchain_user, 10);
-	MAYBE(mmap2, 15);
-	MAYBE(comm_exec, 10);
-	MAYBE(context_switch, 10);
-	MAYBE(write_backward, 10);
-	MAYBE(bpf_event, 5);
-	MAYBE(cgroup, 10);
-	MAYBE(text_poke, 5);
-	MAYBE(build_id, 10);
+#define SET_SOMETIMES(field, percent) (attr->field = build_percent(rng, percent))
+	SET_SOMETIMES(mmap, 15);
+	SET_SOMETIMES(comm, 15);
+	SET_SOMETIMES(task, 15);
+	SET_SOMETIMES(inherit_stat, 10);
+	SET_SOMETIMES(watermark, 15);
+	SET_SOMETIMES(mmap_data, 10);
+	SET_SOMETIMES(sample_id_all, 30);
+	SET_SOMETIMES(exclude_callchain_kernel, 10);
+	SET_SOMETIMES(exclude_callchain_user, 10);
+	SET_SOMETIMES(mmap2, 15);
+	SET_SOMETIMES(comm_exec, 10);
+	SET_SOMETIMES(context_switch, 10);
+	SET_SOMETIMES(write_backward, 10);
+	SET_SOMETIMES(bpf_event, 5);
+	SET_SOMETIMES(cgroup, 10);
+	SET_SOMETIMES(text_poke, 5);
+	SET_SOMETIMES(build_id, 10);
 	if (world->privileged) {
-		MAYBE(namespaces, 5);
-		MAYBE(ksymbol, 5);
+		SET_SOMETIMES(namespaces, 5);
+		SET_SOMETIMES(ksymbol, 5);
 	}
-	if (MAYBE(remove_on_exec, 20))
-		MAYBE(sigtrap, 40);
+	if (SET_SOMETIMES(remove_on_exec, 20))
+		SET_SOMETIMES(sigtrap, 40);
 	else
-		MAYBE(enable_on_exec, 20);
-	if (MAYBE(inherit, 25))
-		MAYBE(inherit_thread, 25);
+		SET_SOMETIMES(enable_on_exec, 20);
+	if (SET_SOMETIMES(inherit, 25))
+		SET_SOMETIMES(inherit_thread, 25);
 	attr->precise_ip = build_percent(rng, 15) ? build_below(rng, 4) : 0;
 	attr->wakeup_events = build_percent(rng, 20) ? build_below(rng, 1000) : 0;
-#undef MAYBE
+#undef SET_SOMETIMES
 }
 
 static void decorate_excludes(const struct world *world, struct build_rng *rng,
@@ -351,7 +351,7 @@ static bool make_group(const struct world *world, struct build_rng *rng,
 							.flags = leader.flags,
 							.members = 1 };
 	call->has_leader = true;
-	call->leader_told = build_percent(rng, 50);
+	call->leader_given = build_percent(rng, 50);
 	call->group_fd = fd;
 	call->attr.pinned = call->attr.exclusive = 0;
 	if (build_percent(rng, 20))

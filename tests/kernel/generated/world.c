@@ -76,7 +76,7 @@ const char *world_misconduct(void)
 	return what;
 }
 
-/* A process that sleeps until its parent is gone; with a way to tell that it is set up. */
+/* A process that sleeps until its parent ends. A pipe signals that it is set up. */
 static pid_t sleeper(bool dumpable)
 {
 	int ready[2];
@@ -180,7 +180,7 @@ static void find_cpus(struct world *world)
 		world->first_absent_cpu = sysconf(_SC_NPROCESSORS_CONF);
 }
 
-static int cgroup_folder(const char *root, const char *name)
+static int make_cgroup(const char *root, const char *name)
 {
 	char path[512];
 
@@ -196,8 +196,8 @@ static void make_cgroups(struct world *world)
 	world->cgroup[0] = world->cgroup[1] = -1;
 	if (perch_machine_cgroups(world->machine, root, sizeof(root), NULL))
 		return;
-	world->cgroup[0] = cgroup_folder(root, "perch-generated-a");
-	world->cgroup[1] = cgroup_folder(root, "perch-generated-b");
+	world->cgroup[0] = make_cgroup(root, "perch-generated-a");
+	world->cgroup[1] = make_cgroup(root, "perch-generated-b");
 }
 
 static void remove_cgroups(const struct world *world)
@@ -329,7 +329,7 @@ int world_make(struct world *world)
 	make_cgroups(world);
 	make_processes(world);
 	world->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	world->folder_fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	world->directory_fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uprobe_type = world->uprobe_type = number_in("/sys/bus/event_source/devices/uprobe/type");
 	world->msr_type = number_in("/sys/bus/event_source/devices/msr/type");
 	world->max_rate = sysctl_or(world, PERCH_SYSCTL_MAX_SAMPLE_RATE, 100000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which breakage there are, how one is done, and whether an answer names it. */
+/* Lists breakages, applies them, and evaluates explanations. */
 #include <string.h>
 
 #include "generated.h"
@@ -9,12 +9,12 @@ size_t breakages_for(const struct world *world, const struct breakage *list[BREA
 	const struct breakages *const tables[] = { &attr_breakages, &sample_breakages,
 						   &event_breakages, &target_breakages,
 						   &group_breakages };
-	unsigned who = world->privileged ? FOR_ROOT : FOR_USER;
+	unsigned users = world->privileged ? FOR_ROOT : FOR_USER;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < COUNT_OF(tables); i++)
 		for (size_t j = 0; j < tables[i]->nr && nr < BREAKAGES_MAX; j++)
-			if (!tables[i]->breakage[j].who || tables[i]->breakage[j].who & who)
+			if (!tables[i]->breakage[j].users || tables[i]->breakage[j].users & users)
 				list[nr++] = &tables[i]->breakage[j];
 	return nr;
 }
@@ -83,15 +83,15 @@ bool finding_names(const struct perch_finding *finding, const struct breakage *b
 	return false;
 }
 
-enum verdict explanation_judge(const struct perch_explanation *explanation,
-			       const struct breakage *breakage)
+enum result evaluate_explanation(const struct perch_explanation *explanation,
+				 const struct breakage *breakage)
 {
 	if (explanation->confidence != PERCH_CONFIDENCE_AMBIGUOUS)
 		return explanation->nr_findings && finding_names(&explanation->finding[0], breakage)
-			       ? VERDICT_RIGHT
-			       : VERDICT_WRONG;
+			       ? RESULT_RIGHT
+			       : RESULT_WRONG;
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		if (finding_names(&explanation->finding[i], breakage))
-			return VERDICT_AMBIGUOUS;
-	return VERDICT_WRONG;
+			return RESULT_AMBIGUOUS;
+	return RESULT_WRONG;
 }
