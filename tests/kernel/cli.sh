@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The command and what users do wrong: one clear sentence on stderr, nothing on stdout, the right exit status.
+# Errors of users: a message on stderr, nothing on stdout, the right exit status.
 set -u
-perch=${PERCH:?the perch command to test}
+perch=${PERCH:?is not set: the perch command to test}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
@@ -16,22 +16,22 @@ not_ok() {
 	status=1
 }
 
-# refused NAME STATUS PATTERN COMMAND...: fails with the status, says the pattern on stderr, and nothing on stdout
+# refused NAME STATUS PATTERN COMMAND...: the command exits with the status, with the pattern on stderr and nothing on stdout
 refused() {
-	local name=$1 wanted=$2 pattern=$3 got
+	local name=$1 expected=$2 pattern=$3 got
 	shift 3
 	"$@" > out 2> err < /dev/null
 	got=$?
-	if [ $got -eq "$wanted" ] && [ ! -s out ] && grep -Eq -- "$pattern" err && [ "$(wc -l < err)" -le 3 ] &&
-	   ! clean_differs err; then
+	if [ $got -eq "$expected" ] && [ ! -s out ] && grep -Eq -- "$pattern" err && [ "$(wc -l < err)" -le 3 ] &&
+	   ! has_control_characters err; then
 		echo "ok - $name"
 	else
-		echo "exit status $got, not $wanted; pattern $pattern"
+		echo "exit status $got, expected $expected; pattern $pattern"
 		not_ok "$name"
 	fi
 }
 
-# shown NAME PATTERN COMMAND...: succeeds and has the pattern on stdout
+# shown NAME PATTERN COMMAND...: the command succeeds, with the pattern on stdout
 shown() {
 	local name=$1 pattern=$2
 	shift 2
@@ -42,15 +42,15 @@ shown() {
 	fi
 }
 
-# Whether a file has control characters other than tab and newline.
-clean_differs() {
+# True if the file has control characters other than tab and newline.
+has_control_characters() {
 	[ "$(LC_ALL=C tr -d '\000-\010\013-\037\177' < "$1" | wc -c)" -ne "$(stat -c %s "$1")" ]
 }
 
 printf 'this is no perf.data file, and longer than its header would be: %200s\n' end > text.data
 : > empty.data
 printf 'PERFILE2' > magic.data
-mkdir folder.data
+mkdir directory.data
 
 "$perch" > out 2> err
 if [ $? -eq 2 ] && [ ! -s out ] && grep -q '^Usage: perch' err; then
@@ -61,10 +61,10 @@ fi
 refused 'unknown command' 2 "unknown command 'nonsense'.*perch help" "$perch" nonsense
 for pair in explian:explain exlpain:explain recrod:record recor:record stats:stat lst:list reprot:report \
 	    docter:doctor Help:help srcipt:script; do
-	refused "near command ${pair%:*}" 2 "unknown command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
+	refused "misspelt command ${pair%:*}" 2 "unknown command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
 done
-for far in x frobnicate annotate top "$(printf 'explain%0500d' 1)" ''; do
-	refused "no command near '${far:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$far"
+for word in x frobnicate annotate top "$(printf 'explain%0500d' 1)" ''; do
+	refused "no command is similar to '${word:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$word"
 done
 refused 'unknown command in help' 2 "unknown command 'nonsense'" "$perch" help nonsense
 refused 'unknown command with escapes' 2 "unknown command" "$perch" $'\033[31m'
@@ -77,16 +77,16 @@ for command in stat record report script list; do
 	shown "perch $command --help" "^Usage: perch $command" "$perch" "$command" --help
 	shown "perch $command -h" "^Usage: perch $command" "$perch" "$command" -h
 	refused "$command: unknown option" 2 "unknown option '--nonsense'.*perch help $command" "$perch" "$command" --nonsense
-	refused "$command: unknown letter" 2 "unknown option '-Z'" "$perch" "$command" -Z
+	refused "$command: unknown short option" 2 "unknown option '-Z'" "$perch" "$command" -Z
 done
 for command in report script; do
 	refused "$command: no perf.data" 1 'perf.data.*No such file.*perch record' "$perch" "$command"
 	refused "$command: --no-input" 1 'perf.data.*No such file' "$perch" "$command" --no-input
 	refused "$command: missing file" 1 'gone.data.*No such file' "$perch" "$command" -i gone.data
-	refused "$command: name without end" 1 '([Ff]ile n|N|n)ame too long' "$perch" "$command" -i "$(printf '%5000s' x)"
+	refused "$command: name that is too long" 1 '([Ff]ile n|N|n)ame too long' "$perch" "$command" -i "$(printf '%5000s' x)"
 	refused "$command: name with escapes" 1 'No such file' "$perch" "$command" -i $'\033[31m\nx'
 	refused "$command: empty name" 1 'No such file' "$perch" "$command" -i ''
-	refused "$command: folder" 1 'folder.data.*(directory|folder)' "$perch" "$command" -i folder.data
+	refused "$command: directory" 1 'directory.data.*directory' "$perch" "$command" -i directory.data
 	refused "$command: empty file" 1 'empty.data.*empty' "$perch" "$command" -i empty.data
 	refused "$command: text file" 1 'text.data.*(not|no) .*perf.data' "$perch" "$command" -i text.data
 	refused "$command: magic alone" 1 'magic.data' "$perch" "$command" -i magic.data
@@ -101,7 +101,7 @@ refused 'report: percentage above 100' 2 'is not a percentage' "$perch" report -
 refused 'report: percentage nan' 2 'is not a percentage' "$perch" report --percent-limit nan
 refused 'report: call graph' 2 "no call graph 'sideways'" "$perch" report -g sideways
 
-# ---- a recording of a program whose names are hostile ----
+# ---- a program with control characters in its names ----
 cat > name.c <<'END'
 #include <sys/prctl.h>
 #include <time.h>
@@ -131,23 +131,23 @@ for arguments in report 'report -g caller' 'report -g callee' 'report -g none' '
 	'report --header-only' 'report --stats' 'report -s comm,dso,sym,pid,tid,cpu' 'report -s pid' script; do
 	# the arguments are words
 	# shellcheck disable=SC2086
-	if "$perch" $arguments -i p.data > out 2> err && [ -s out ] && ! clean_differs out && ! clean_differs err &&
+	if "$perch" $arguments -i p.data > out 2> err && [ -s out ] && ! has_control_characters out && ! has_control_characters err &&
 	   ! grep -q $'\x9b' out; then
-		echo "ok - $arguments shows no control characters"
+		echo "ok - $arguments prints no control characters"
 	else
-		not_ok "$arguments shows no control characters"
+		not_ok "$arguments prints no control characters"
 	fi
 done
-shown 'the cleaned name is shown' '\?\[31mx' "$perch" report -i p.data --stdio
+shown 'the cleaned name is printed' '\?\[31mx' "$perch" report -i p.data --stdio
 
 lines() { "$perch" report -i p.data "$@" 2> err | grep -c '^ *[0-9.]*%'; }
 for key in comm dso sym symbol pid tid cpu; do
 	shown "report -s $key" '^ +[0-9]+\.[0-9]+%' "$perch" report -i p.data -g none -s $key
 done
-shown 'report -s sym shows inner' '% .*\[\.\] inner' "$perch" report -i p.data --no-children -g none -s sym
+shown 'report -s sym prints inner' '% .*\[\.\] inner' "$perch" report -i p.data --no-children -g none -s sym
 shown 'report --sort=dso,sym' '% .*\[\.\] inner' "$perch" report -i p.data --sort=dso,sym --no-children -g none
-shown 'report -g caller goes down' '-(-[0-9.]+%-)?-.*(main|outer|_start|libc)' "$perch" report -i p.data -g caller -s sym
-shown 'report -g callee goes up' '-(-[0-9.]+%-)?-.*(inner|outer|main)' "$perch" report -i p.data -g callee --no-children
+shown 'report -g caller prints callees' '-(-[0-9.]+%-)?-.*(main|outer|_start|libc)' "$perch" report -i p.data -g caller -s sym
+shown 'report -g callee prints callers' '-(-[0-9.]+%-)?-.*(inner|outer|main)' "$perch" report -i p.data -g callee --no-children
 if [ "$("$perch" report -i p.data -g none --stdio | grep -c -e '--')" -le 1 ]; then
 	echo "ok - report -g none has no graph"
 else
@@ -162,23 +162,23 @@ else
 	not_ok "--percent-limit: $all lines, $some above 50 %, $none of 100 %"
 fi
 
-# ---- a fixed period is not in each sample ----
+# ---- samples without the field PERIOD ----
 if command -v perf > /dev/null && perf record -q -e cpu-clock -c 1000000 -o fixed.data -- "./$program" 2> err; then
-	shown 'samples of a fixed period have its weight' 'Event count \(approx\.\): [0-9]+000000' "$perch" report -i fixed.data
+	shown 'a fixed period is the weight of each sample' 'Event count \(approx\.\): [0-9]+000000' "$perch" report -i fixed.data
 else
 	echo "ok - samples of a fixed period # skip no perf here that records"
 fi
 
-# ---- cut off, and not allowed ----
+# ---- truncated and unreadable files ----
 size=$(stat -c %s p.data)
 for part in 2 3; do
 	head -c $((size / part)) p.data > cut.data
-	# not which function: what tells where it was mapped may have come from another CPU's ring, later in the file
+	# function names are not checked: their mapping may be later in the file, in the ring of another CPU
 	if "$perch" report -i cut.data -g none > out 2> err && grep -Eq '^ +[0-9.]+%' out &&
 	   grep -Eq 'cut.data is truncated: [0-9]+ bytes of its data are missing' err; then
-		echo "ok - a file cut to 1/$part shows what is there"
+		echo "ok - the report of a file truncated to 1/$part has its samples"
 	else
-		not_ok "a file cut to 1/$part shows what is there"
+		not_ok "the report of a file truncated to 1/$part has its samples"
 	fi
 done
 damaged=0
@@ -194,9 +194,9 @@ for cut in $(seq 1 37 600) $(seq 700 $((size / 60 + 13)) "$size"); do
 	done
 done
 if [ $damaged -eq 0 ]; then
-	echo "ok - a file cut anywhere is told of"
+	echo "ok - a file truncated anywhere is reported"
 else
-	not_ok "a file cut anywhere is told of"
+	not_ok "a file truncated anywhere is reported"
 fi
 
 cp p.data private.data
@@ -213,9 +213,9 @@ fi
 for command in report script; do
 	"$perch" $command -i p.data > /dev/full 2> err
 	if [ $? -eq 1 ] && grep -q 'standard output' err; then
-		echo "ok - $command: a full disk is told"
+		echo "ok - $command: a full disk is reported"
 	else
-		not_ok "$command: a full disk is told"
+		not_ok "$command: a full disk is reported"
 	fi
 done
 exit $status

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# What the scripts of this folder begin with: a folder of their own to work in, and verdicts. `clean` may be redefined.
+# The start of the scripts in this directory: makes a working directory and defines report() and skip(). A script may redefine
+# clean(), which runs at its end.
 # shellcheck shell=bash disable=SC2034
 set -u
-perch=${PERCH:?the perch command to test}
+perch=${PERCH:?is not set: the perch command to test}
 dir=$(mktemp -d) || exit 1
 failed=0
 
@@ -23,6 +24,6 @@ report() {		# status of a check, its name
 	fi
 }
 
-skip() {		# name, why
+skip() {		# name, reason
 	echo "ok - $1 # skip $2"
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What an ordinary user may measure at each level of kernel.perf_event_paranoid, and what is said of the rest.
+# What an ordinary user can measure at each value of kernel.perf_event_paranoid, and the messages of refusals.
 # shellcheck disable=SC2016,SC2181
 set -u
 perch=${PERCH:?the perch command to test}
@@ -14,7 +14,7 @@ dir=$(mktemp -d) || exit 1
 trap 'echo "$before" > $sysctl; rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The command and its files where anybody can reach them: the build may lie in a folder that others cannot enter.
+# Other users may be unable to enter the build directory: the command and its files are copied.
 chmod 755 "$dir"
 mkdir "$dir/work" "$dir/tracing"
 chmod 777 "$dir/work"
@@ -27,7 +27,7 @@ nobody() {
 }
 nobody "$dir/perch" --version > "$dir/out" 2>&1 || { echo "skipped: cannot run as another user: $(cat "$dir/out")"; exit 77; }
 
-perch() {		# as an ordinary user; what it says goes to $dir/out
+perch() {		# as an ordinary user, with the output in $dir/out
 	nobody "$dir/perch" "$@" < /dev/null > "$dir/out" 2>&1
 }
 
@@ -48,7 +48,7 @@ report() {		# status of a check, its name
 
 value() { awk -F, -v name="$1" '$3 == name { print $1 }' "$dir/out"; }
 
-counts() {		# event, the name it is shown by, least value, what is checked, further options
+counts() {		# event, printed name, least value, name of the check, more options
 	local event=$1 shown=$2 least=$3 name=$4
 	shift 4
 	perch stat -x, "$@" -e "$event" -- sh -c 'sleep 0.01; :'
@@ -56,7 +56,7 @@ counts() {		# event, the name it is shown by, least value, what is checked, furt
 	report $? "$name"
 }
 
-records() {		# what is checked, further arguments
+records() {		# name of the check, more arguments
 	local name=$1
 	shift
 	rm -f data
@@ -65,8 +65,8 @@ records() {		# what is checked, further arguments
 	report $? "$name"
 }
 
-# A refusal ends with status 1 and one sentence that has the value now and the value that would do.
-refused() {		# value that would do, what is checked, arguments
+# A refusal has exit status 1 and a message with the current and the needed value.
+refused() {		# needed value, name of the check, arguments
 	local needed=$1 name=$2
 	shift 2
 	perch "$@"
@@ -74,25 +74,25 @@ refused() {		# value that would do, what is checked, arguments
 	report $? "$name"
 }
 
-kernel_is_seen() {	# of the recording in the file data
+kernel_is_sampled() {	# in the file data
 	"$dir/perch" script -i data 2>&1 | grep -Eq '\bffff[0-9a-f]{12}\b|\[kernel'
 }
 
-# ---- 2, which kernels start with: user space of one's own processes ----
+# ---- 2, the default of the kernel: user space of own processes ----
 level 2
-counts page-faults page-faults:u 10 "user space is counted in place of all"
-counts context-switches context-switches:u 0 "and is what is left of an event of the kernel"
-counts page-faults:u page-faults:u 10 "what asks for user space alone is as asked for"
+counts page-faults page-faults:u 10 "user space is counted instead of user space and kernel"
+counts context-switches context-switches:u 0 "an event of the kernel is counted in user space only"
+counts page-faults:u page-faults:u 10 "an event of user space is counted"
 records "user space is sampled" -e cpu-clock
 grep -q 'user space only' "$dir/out"
-report $? "which is said"
-! kernel_is_seen
-report $? "and no sample is of the kernel"
-# The name says so, as if the user had written it: letters of a group are not the event's own.
-shown() {		# names that stat has, in one line; the events
+report $? "perch record reports that it samples user space only"
+! kernel_is_sampled
+report $? "no sample has a kernel address"
+# The name has the modifier u; modifiers of a group are not repeated in the names of its events.
+shown() {		# names in the output of stat, in one line; the events
 	perch stat -x, -e "$2" -- true
 	[ "$(cut -d, -f3 "$dir/out" | tr '\n' ' ')" = "$1 " ]
-	report $? "$2 is shown as $1"
+	report $? "$2 is printed as $1"
 }
 for modifier in S W D; do
 	shown 'task-clock:u page-faults:u' "{task-clock,page-faults}:$modifier"
@@ -107,27 +107,27 @@ rm -f data
 perch record -vv -o data -e '{cpu-clock,page-faults}:S,task-clock/name=x/,cs:p' -- true
 [ "$(sed -n 's/^perch record: event \(.*\): type .*/\1/p' "$dir/out" | grep -v dummy | tr '\n' ' ')" = \
 	'cpu-clock:u page-faults:u x:u cs:pu ' ]
-report $? "record names events as stat does"
-refused 1 "the kernel's side alone is refused" stat -e context-switches:k -- true
-refused 1 "as it is to record" record -o data -e cpu-clock:k -- true
+report $? "record and stat print the same names"
+refused 1 "modifier k is refused" stat -e context-switches:k -- true
+refused 1 "modifier k is refused by record" record -o data -e cpu-clock:k -- true
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true
 refused 0 "one CPU is refused" stat -C 0 -e page-faults:u -- true
-refused 0 "all CPUs are refused to record" record -o data -a -e cpu-clock -- true
+refused 0 "all CPUs are refused by record" record -o data -a -e cpu-clock -- true
 
-# ---- 1: the kernel's side of one's own processes ----
+# ---- 1: user space and kernel of own processes ----
 level 1
-counts page-faults page-faults 10 "both sides are counted"
+counts page-faults page-faults 10 "user space and kernel are counted"
 counts context-switches context-switches 1 "context switches are counted"
-counts context-switches:k context-switches:k 1 "the kernel's side alone is counted"
-records "the kernel is sampled too" -e cpu-clock
-kernel_is_seen
-report $? "its addresses are in the samples"
-records "or alone" -e cpu-clock:k
+counts context-switches:k context-switches:k 1 "modifier k is counted"
+records "user space and kernel are sampled" -e cpu-clock
+kernel_is_sampled
+report $? "samples have kernel addresses"
+records "modifier k is sampled" -e cpu-clock:k
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true
-refused 0 "all CPUs are refused to record" record -o data -a -e cpu-clock -- true
+refused 0 "all CPUs are refused by record" record -o data -a -e cpu-clock -- true
 perch stat -p $$ -e page-faults:u -- true
 [ $? -eq 1 ] && grep -q "process $$ " "$dir/out" && ! grep -q "sysctl kernel.perf_event_paranoid" "$dir/out"
-report $? "another user's process is refused whatever the level, and it is not blamed"
+report $? "a process of another user is refused, and the sysctl is not named as the reason"
 
 # ---- 0: whole CPUs ----
 level 0
@@ -135,8 +135,8 @@ counts page-faults page-faults 10 "all CPUs are counted" -a
 counts context-switches context-switches 0 "one CPU is counted" -C 0
 records "all CPUs are sampled" -a -e cpu-clock
 
-# ---- tracepoints, whose raw data is for -1 alone ----
-# Ordinary users cannot read tracefs; a folder with two of its events is put in its place, for this test's processes.
+# ---- raw data of tracepoints needs -1 ----
+# Ordinary users cannot read tracefs: in the mount namespace of the test, a directory with some events replaces it.
 traced() {
 	unshare -m sh -c 'mount --bind "$0" /sys/kernel/tracing && exec setpriv --reuid=65534 --regid=65534 \
 		--clear-groups --inh-caps=-all --bounding-set=-all -- "$@"' "$dir/tracing" "$dir/perch" "$@" \
@@ -154,13 +154,13 @@ done
 if [ -s "$dir/tracing/events/sched/sched_switch/id" ] && traced --version; then
 	for number in 2 1 0 -1; do
 		level $number
-		sides=$([ "$number" -eq 2 ] && echo :u)
+		suffix=$([ "$number" -eq 2 ] && echo :u)
 		traced stat -x, -e sched:sched_switch -- sleep 0.01
-		[ $? -eq 0 ] && [ "$(value "sched:sched_switch$sides")" -ge $((number < 2)) ]
+		[ $? -eq 0 ] && [ "$(value "sched:sched_switch$suffix")" -ge $((number < 2)) ]
 		report $? "tracepoints are counted"
 		traced record -o data -e syscalls:sys_enter_clock_nanosleep -- sleep 0.01
 		[ $? -eq 0 ] && grep -q 'samples)' "$dir/out"
-		report $? "system calls of one's own processes are recorded"
+		report $? "system calls of own processes are recorded"
 		traced record -o data -e sched:sched_switch -- sleep 0.01
 		if [ "$number" -eq -1 ]; then
 			[ $? -eq 0 ] && grep -Eq '\([1-9][0-9]* samples\)' "$dir/out"
@@ -174,13 +174,13 @@ else
 	echo "ok - raw data of tracepoints # skip no tracefs, or no mount namespaces here"
 fi
 
-# ---- 3, which some distributions give a meaning to ----
+# ---- 3, which refuses all in some distributions ----
 level 3
 perch stat -x, -e page-faults:u -- true
 status=$?
 if [ $status -eq 0 ]; then
 	[ "$(value page-faults:u)" -ge 1 ]
-	report $? "user space is counted: this kernel has no such level"
+	report $? "user space is counted: this kernel treats 3 as 2"
 else
 	[ $status -eq 1 ] && grep -q "<= 2 (currently 3)" "$dir/out" && grep -q "sysctl kernel.perf_event_paranoid=2" "$dir/out"
 	report $? "everything is refused"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What `perch stat` does: its numbers beside perf's, its exit status, and what it says to bad input.
+# perch stat: counts, exit status, errors in the input, and comparison with perf.
 # shellcheck disable=SC2016,SC2181,SC2329
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
@@ -9,23 +9,23 @@ stat() {
 	"$perch" stat "$@" > stdout 2> out
 }
 
-ends_with() {		# name, status wanted, arguments
-	local name=$1 wanted=$2
+ends_with() {		# name, expected status, arguments
+	local name=$1 expected=$2
 	shift 2
 	stat "$@"
 	local got=$?
-	[ $got -eq "$wanted" ]
-	report $? "$name: status $wanted (got $got)"
+	[ $got -eq "$expected" ]
+	report $? "$name: status $expected (got $got)"
 }
 
-# The status, words that stderr must have, and nothing on stdout; one line where there is no caret.
+# Checks the exit status, a pattern on stderr, and that stdout is empty.
 refuses() {
-	local name=$1 wanted=$2 words=$3
+	local name=$1 expected=$2 pattern=$3
 	shift 3
 	stat "$@"
 	local got=$?
-	[ $got -eq "$wanted" ] && grep -q -- "$words" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
-	report $? "$name: status $wanted"
+	[ $got -eq "$expected" ] && grep -q -- "$pattern" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
+	report $? "$name: status $expected"
 }
 
 stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; exit 77; }
@@ -36,13 +36,13 @@ ends_with "a program that succeeds" 0 -- true
 ends_with "a program that was killed" 137 -- sh -c 'kill -9 $$'
 ends_with "a program that was interrupted" 130 -- sh -c 'kill -INT $$'
 grep -q 'page-faults' out && grep -q 'seconds time elapsed' out
-report $? "counts are printed all the same"
+report $? "counts are printed after an interrupt"
 stat -- sh -c 'echo to-"std"out'
 [ "$(cat stdout)" = to-stdout ] && ! grep -q to-stdout out
-report $? "the program has its own stdout"
+report $? "stdout has only the output of the program"
 stat -e page-faults sh -c 'true'
 grep -q "Performance counter stats for 'sh -c true':" out
-report $? "a program without -- keeps its own options"
+report $? "options after the program are its own, without --"
 
 # ---- numbers ----
 cat > touch.py <<'PY'
@@ -59,51 +59,51 @@ cp out few
 sed -i 's/range(0, size/range(4096 * 1000, size/' touch.py
 stat -x, -e page-faults:u -- python3 touch.py
 difference=$(($(value few page-faults:u) - $(value out page-faults:u)))
-# python itself faults a few dozen times more or less; test_count.c counts exactly
+# the number of page faults of Python itself varies by a few dozen; test_count.c checks exact counts
 [ $difference -ge 850 ] && [ $difference -le 1150 ]
-report $? "a thousand pages more are about a thousand page faults more ($difference)"
-# how much of a CPU the loop gets is up to the machine's load: what is shown must follow from the two times
+report $? "a thousand more pages are about a thousand more page faults ($difference)"
+# the share of the CPU depends on the load; the printed ratio must agree with the two printed times
 stat -e task-clock -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
 awk '/task-clock/ { clock = $1 / 1000; shown = $5 } /elapsed/ { elapsed = $1 }
 	END { off = shown - clock / elapsed; exit !(clock > 0.005 && shown < 1.1 && off < 0.002 && off > -0.002) }' out
-report $? "CPUs utilized is CPU time by elapsed time"
+report $? "CPUs utilized is task-clock divided by elapsed time"
 stat -x, -e page-faults -- sh -c 'true & true & true & wait'
 with_children=$(value out page-faults)
 stat -x, -e page-faults -i -- sh -c 'true & true & true & wait'
 [ "$with_children" -gt "$(value out page-faults)" ]
-report $? "children count too, and not with -i"
+report $? "children are counted, except with -i"
 stat -x, -e '{page-faults,task-clock}' -- true
 [ "$(value out page-faults)" -gt 0 ]
-report $? "a group counts"
+report $? "a group is counted"
 stat -x, -e page-faults -e context-switches,dummy -- true
 [ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults context-switches dummy ' ]
-report $? "several -e keep their order"
+report $? "events of several -e are printed in their order"
 
 # ---- -r, -o, --append, -v ----
 : > runs
 stat -r 3 -e page-faults,task-clock -- sh -c 'echo run >> runs'
 [ "$(wc -l < runs)" -eq 3 ] && grep -q '(3 runs)' out &&
 	grep -Eq '^ +[0-9.]+ \+- [0-9.]+ seconds time elapsed  \( \+- +[0-9.]+% \)$' out
-report $? "-r runs again and tells the spread"
+report $? "-r repeats the run and prints the standard error"
 stat -o result -e page-faults -- true
 [ ! -s out ] && grep -q '^# started on ' result && grep -q page-faults result
-report $? "-o writes to the file alone"
+report $? "-o writes only to the file"
 stat -o result --append -x, -e task-clock -- true
 grep -q page-faults result && grep -q 'msec,task-clock' result && [ "$(grep -c '^# started on' result)" -eq 2 ]
-report $? "--append adds to it"
+report $? "--append appends to the file"
 stat -o result -e task-clock -- true
 ! grep -q page-faults result
-report $? "-o alone starts anew"
+report $? "-o without --append truncates the file"
 stat -v -e page-faults -- true
 grep -Eq '^page-faults: [0-9]+ [0-9]+ [0-9]+$' out
-report $? "-v shows raw counts"
+report $? "-v prints raw counts"
 stat -d -d -d -x, -- true
 grep -q ',L1-dcache-load-misses,' out && grep -q ',iTLB-load-misses,' out && grep -q ',L1-dcache-prefetches,' out
 report $? "-d adds cache events"
 
 stat -o /dev/full -e page-faults -- true
 [ $? -eq 1 ] && grep -q "cannot write '/dev/full'" out
-report $? "a full disk is told"
+report $? "a full disk is reported"
 stat -x '\t' -e page-faults -- true
 grep -Eq "^[0-9]+$(printf '\t\t')page-faults$(printf '\t')" out
 report $? "-x '\\t' is a tab"
@@ -126,23 +126,23 @@ sleep 0.4 &
 sleeper=$!
 timeout 10 "$perch" stat -p $sleeper -e task-clock 2> out
 [ $? -eq 0 ] && grep -q 'seconds time elapsed' out
-report $? "-p ends when the process does"
+report $? "-p ends when the process ends"
 if stat -a -e page-faults -- true; then
 	grep -q "for 'system wide':" out
 	report $? "-a counts on all CPUs"
 	stat -C 0 -- true
 	grep -q "for 'CPU(s) 0':" out && grep -q cpu-clock out
-	report $? "-C counts on the CPUs named"
+	report $? "-C counts on the listed CPUs"
 else
 	skip "-a counts on all CPUs" "not allowed here"
 fi
 "$perch" stat -e page-faults -- sh -c 'kill -TERM $PPID; sleep 5' 2> out
 [ $? -eq 143 ] && grep -q page-faults out
-report $? "SIGTERM ends the program, and the counts are printed"
+report $? "SIGTERM ends the program, and counts are printed"
 
-# perch leads a process group, as on a terminal, where Ctrl-C reaches it and the program alike; SIGINT is made
-# deadly again because shells start their background jobs with it ignored
-interrupted() {		# name, status wanted, the program's script
+# perch leads a process group: as on a terminal, SIGINT goes to perch and the program. The default action of SIGINT is
+# restored, because a shell starts background jobs with SIGINT ignored.
+interrupted() {		# name, expected status, script of the program
 	rm -f up
 	setsid env --default-signal=INT "$perch" stat -r 3 -e page-faults -- sh -c "$3" > stdout 2> out &
 	local counter=$!
@@ -154,17 +154,17 @@ interrupted() {		# name, status wanted, the program's script
 	report $? "$1"
 }
 if env --default-signal=INT setsid true 2> /dev/null; then
-	interrupted "Ctrl-C ends the program and the runs, and the counts are printed" 130 \
+	interrupted "Ctrl-C ends the program and the runs, and counts are printed" 130 \
 		'echo up > up; for i in $(seq 200); do sleep 0.05; done'
-	interrupted "a program that survives Ctrl-C is waited for" 5 'trap : INT; echo up > up; sleep 0.3; sleep 0.1; exit 5'
+	interrupted "perch waits for a program that catches Ctrl-C" 5 'trap : INT; echo up > up; sleep 0.3; sleep 0.1; exit 5'
 else
 	skip "Ctrl-C" "no setsid, or an env without --default-signal"
 fi
 
-# Opening tracepoints on all CPUs takes long enough to hit the program between its fork and its exec
-for who in -INT -TERM; do
+# Opening tracepoints on all CPUs takes so long that the signal arrives between fork and exec of the program.
+for signal in -INT -TERM; do
 	if ! stat -a -e 'sched:*' -- true || ! env --default-signal=INT setsid true 2> /dev/null; then
-		skip "SIG${who#-} while events are opened" "no tracepoints that this user may count"
+		skip "SIG${signal#-} while events are opened" "no tracepoints that this user may count"
 		continue
 	fi
 	setsid env --default-signal=INT "$perch" stat -a -e 'sched:*' -- sleep 30 > stdout 2> out &
@@ -174,32 +174,32 @@ for who in -INT -TERM; do
 		sleep 0.002
 	done
 	start=$(date +%s)
-	# Ctrl-C reaches all, kill(1) perch alone
-	if [ $who = -INT ]; then kill -INT -- -$counter; else kill -TERM $counter; fi
+	# Ctrl-C goes to the process group, kill(1) only to perch
+	if [ $signal = -INT ]; then kill -INT -- -$counter; else kill -TERM $counter; fi
 	wait $counter
 	got=$?
-	[ $got -eq "$([ $who = -INT ] && echo 130 || echo 143)" ] && [ $(($(date +%s) - start)) -lt 20 ]
-	report $? "SIG${who#-} while events are opened ends the program (got $got)"
+	[ $got -eq "$([ $signal = -INT ] && echo 130 || echo 143)" ] && [ $(($(date +%s) - start)) -lt 20 ]
+	report $? "SIG${signal#-} while events are opened ends the program (got $got)"
 done
 
 # ---- what is not supported ----
 if stat -e cycles -- true && grep -q 'not supported' out; then
 	grep -q '^ cycles: .*this machine has none.*\. Use .*\.$' out && ! grep -q 'Then:\|process' out
-	report $? "why is said in a sentence, and what to do; that the program has ended is no part of it"
+	report $? "the reason and the remedy are printed; the reason is not the end of the program"
 	stat -- true
 	[ "$(grep -c '<not supported>      ' out)" -eq 4 ] &&
 		[ "$(grep -c '^ cycles, instructions, branches, branch-misses: .*\.$' out)" -eq 1 ]
-	report $? "unsupported events share one reason under the table"
+	report $? "unsupported events share one reason below the table"
 	stat -x, -- true
 	grep -qx '<not supported>,,cycles,0,100.00,,' out && [ "$(wc -l < out)" -eq 8 ]
-	report $? "fields for programs have no reason among them"
+	report $? "-x prints no reasons"
 	stat -x, -e '{cycles,page-faults}' -- true
 	[ "$(value out page-faults)" -gt 0 ]
-	report $? "a group goes on without an unsupported leader"
+	report $? "a group is counted without its unsupported leader"
 	stat -x, -e '{page-faults,cycles},minor-faults' -- true
 	[ "$(value out page-faults)" -gt 0 ] && [ "$(value out minor-faults)" -gt 0 ] &&
 		[ "$(value out cycles)" = '<not supported>' ]
-	report $? "and without an unsupported member"
+	report $? "a group is counted without an unsupported member"
 else
 	skip "reasons of unsupported events" "this machine counts cycles"
 fi
@@ -209,26 +209,26 @@ refuses "a missing program" 127 "there is no program 'no-such-program'" -- no-su
 refuses "a missing path" 127 "there is no program './no-such'" -- ./no-such
 touch plain
 refuses "a file that is not executable" 126 "not executable" -- ./plain
-refuses "a folder" 126 "perch stat: '/' " -- /
+refuses "a directory" 126 "perch stat: '/' " -- /
 refuses "an unknown event" 2 "page-faults" -e page-fault -- true
 grep -q '^  ^' out
 report $? "a caret points at the unknown event"
 refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
-refuses "no program" 2 "no program"
+refuses "no program" 2 "needs a program"
 refuses "an unknown option" 2 "unknown option '--frobnicate'" --frobnicate -- true
 refuses "-x with -j" 2 "exclude each other" -x, -j -- true
-refuses "-r beyond reason" 2 "takes 1 to" -r 1000001 -- true
+refuses "-r above the limit" 2 "must be 1 to" -r 1000001 -- true
 refuses "-r word" 2 "not a number" -r many -- true
 refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
 refuses "-p word" 2 "expected numbers such as" -p init -- true
-refuses "a process that is gone" 1 "no process 2147483646" -p 2147483646
-refuses "a thread that is gone" 1 "2147483646" -t 2147483646 -- true
-refuses "a CPU that is not there" 1 "CPU 60000 does not exist" -C 60000 -- true
+refuses "a process that has ended" 1 "no process 2147483646" -p 2147483646
+refuses "a thread that has ended" 1 "2147483646" -t 2147483646 -- true
+refuses "a CPU that does not exist" 1 "CPU 60000 does not exist" -C 60000 -- true
 refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
 refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
 stat -- "$(printf 'no\033[31mred')"
 ! grep -q "$(printf '\033')" out
-report $? "no control characters on the terminal"
+report $? "control characters are not printed"
 
 # ---- an ordinary user ----
 as_nobody() {
@@ -239,24 +239,24 @@ paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody ./perch-copy --version; then
 	as_nobody ./perch-copy stat -e page-faults,task-clock -- true
 	[ $? -eq 0 ] && grep -q ' page-faults:u ' out && grep -q ' task-clock:u ' out
-	report $? "an ordinary user gets user space, and sees :u"
+	report $? "an ordinary user counts user space, and names end in :u"
 	as_nobody ./perch-copy stat -x, -- true
 	[ $? -eq 0 ] && [ "$(cut -d, -f3 out | grep -c ':u$')" -eq 8 ]
-	report $? "with all of the default events"
+	report $? "so do all default events"
 	as_nobody ./perch-copy stat -e page-faults:k -- true
 	[ $? -eq 1 ] && [ "$(wc -l < out)" -eq 1 ] && grep -q 'kernel.perf_event_paranoid' out
-	report $? "the kernel's side alone is refused, not left out"
+	report $? "modifier k is refused, not ignored"
 	as_nobody ./perch-copy stat -a -e page-faults -- true
 	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid <= 0 (currently 2)' out
-	report $? "what stays forbidden is told with the sysctl's value"
+	report $? "system-wide counting is refused with the value of the sysctl"
 	as_nobody ./perch-copy stat -p $$ -e page-faults -- true
 	[ $? -eq 1 ] && grep -q "process $$ " out
-	report $? "another user's process is refused by name"
+	report $? "a process of another user is refused with its pid"
 else
 	skip "an ordinary user" "needs root and kernel.perf_event_paranoid 2"
 fi
 
-# ---- beside perf ----
+# ---- comparison with perf ----
 if command -v perf > /dev/null; then
 	events=page-faults,task-clock,context-switches,cpu-migrations,cycles,instructions,branch-misses,dummy
 	shape() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g; s/,[KMG]?\/sec/,RATE/' "$1"; }
@@ -295,14 +295,14 @@ PY
 		[ "$(grep -n 'task-clock' theirs | grep -bo '#' | head -1)" = "$(grep -n 'task-clock' out | grep -bo '#' | head -1)" ] &&
 		[ "$(grep cpu-migrations theirs | wc -c)" = "$(grep cpu-migrations out | wc -c)" ] &&
 		[ "$(grep 'time elapsed' theirs | wc -c)" = "$(grep 'time elapsed' out | wc -c)" ]
-	report $? "in the same columns"
+	report $? "the same columns as perf stat"
 	perf stat -x, -e page-faults:u -- python3 touch.py 2> theirs
 	stat -x, -e page-faults:u -- python3 touch.py
 	theirs=$(value theirs page-faults:u)
 	ours=$(value out page-faults:u)
 	[ $((ours - theirs)) -ge -150 ] && [ $((ours - theirs)) -le 150 ]
-	report $? "the same page faults as perf counts ($ours, $theirs)"
+	report $? "as many page faults as perf counts ($ours, $theirs)"
 else
-	skip "beside perf" "no perf here"
+	skip "comparison with perf" "no perf here"
 fi
 exit $failed

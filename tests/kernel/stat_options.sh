@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The options of `perch stat`: each on the real kernel, and what it refuses. stat.sh has the program and its status.
+# The options of perch stat, and their errors. stat.sh tests programs and exit statuses.
 # shellcheck disable=SC2016,SC2094,SC2181
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
@@ -9,11 +9,11 @@ stat() {
 	timeout 20 "$perch" stat "$@" > stdout 2> out
 }
 
-refuses() {		# name, status, words that stderr must have, arguments
-	local name=$1 wanted=$2 words=$3
+refuses() {		# name, expected status, pattern on stderr, arguments
+	local name=$1 expected=$2 pattern=$3
 	shift 3
 	stat "$@"
-	[ $? -eq "$wanted" ] && grep -q -- "$words" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
+	[ $? -eq "$expected" ] && grep -q -- "$pattern" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
 	report $? "$name is refused"
 }
 
@@ -23,19 +23,19 @@ stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; 
 
 # ---- intervals ----
 stat -I 50 -x, -e page-faults,task-clock -- sh -c 'sleep 0.12; true'
-# how many depends on how long the program took: none comes early, and the last one ends with the program
+# the number of intervals depends on the time of the program; none is early, and the last ends with the program
 awk -F, '{ if ($1 + 0 < last) bad = 1; if ($1 + 0 > last) n++; last = $1 + 0 } NR == 1 { first = $1 + 0 }
 	END { exit !(n >= 2 && n <= last / 0.05 + 1 && !bad && first >= 0.05 && last >= 0.12) }' out
-report $? "-I prints each interval and the rest"
+report $? "-I prints each interval and a last, shorter one"
 stat -I 20 --interval-count 2 -x, -e page-faults -- sleep 5
 [ $? -eq 0 ] && [ "$(wc -l < out)" -eq 2 ]
-report $? "--interval-count ends the program and is no failure"
+report $? "--interval-count ends the program and exits 0"
 stat -I 30 --summary -x, -e page-faults -- sh -c 'sleep 0.1; true; true'
 awk -F, '/summary/ { total = $2; next } $2 ~ /^[0-9]+$/ { sum += $2 } END { exit !(sum > 0 && sum == total) }' out
-report $? "the intervals add up to the --summary"
+report $? "--summary prints the sum of the intervals"
 stat -I 5 -e page-faults -- sleep 0.3
 [ "$(grep -c '^#           time             counts unit events$' out)" -ge 2 ]
-report $? "the header comes again every 25 intervals"
+report $? "the header is printed every 25 intervals"
 if python3 -c 'import pty' 2> /dev/null; then
 	cat > terminal.py <<'PY'
 import os, pty, sys
@@ -51,31 +51,31 @@ PY
 	timeout 20 python3 terminal.py "$perch" stat -I 20 --interval-clear -e page-faults -- sleep 0.1 > stdout 2> out < /dev/null
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-0}" -ge 4 ] && [ "$clears" = "$headers" ]
-	report $? "--interval-clear clears a terminal, with a header each time"
+	report $? "--interval-clear clears a terminal and prints a header each time"
 	timeout 20 python3 terminal.py "$perch" stat -I 5 -e page-faults,task-clock -- sleep 0.2 > stdout 2> out < /dev/null
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-1}" -eq 0 ] && [ "${headers:-0}" -ge 2 ]
-	report $? "on a terminal the header comes again every 25 lines"
+	report $? "on a terminal the header is printed every 25 lines"
 else
 	skip "--interval-clear" "no python3"
 fi
 stat -I 20 --interval-clear -x, -e page-faults -- sleep 0.1
 ! grep -q "$(printf '\033')" out
-report $? "--interval-clear leaves a pipe alone"
+report $? "--interval-clear writes no escape sequence to a file"
 
 if stat -e cycles -- true && grep -q 'not supported' out; then
 	stat -I 20 -e cycles,page-faults -- sleep 0.1
 	[ "$(grep -c '^ cycles: ' out)" -eq 1 ]
-	report $? "what cannot be counted says why once, behind the intervals"
+	report $? "the reason of an unsupported event is printed once, after the intervals"
 else
-	skip "the reason behind intervals" "cycles are supported here"
+	skip "the reason after intervals" "cycles are supported here"
 fi
 
 # ---- time ----
 start=$(date +%s%N)
 stat --timeout 100 -e task-clock -- sleep 5
 [ $? -eq 0 ] && [ $((($(date +%s%N) - start) / 1000000)) -lt 3000 ] && grep -q 'time elapsed' out
-report $? "--timeout ends the program and is no failure"
+report $? "--timeout ends the program and exits 0"
 stat --timeout 2000 -e task-clock -- sh -c 'exit 4'
 [ $? -eq 4 ]
 report $? "a program that ends before --timeout keeps its status"
@@ -83,46 +83,46 @@ stat -D 100 -x, -e page-faults -- sh -c 'sleep 0.3'
 late=$(value page-faults)
 stat -x, -e page-faults -- sh -c 'sleep 0.3'
 [ "${late:-none}" != none ] && { [ "$late" = '<not counted>' ] || [ "$late" -lt "$(value page-faults)" ]; }
-report $? "-D leaves out what comes before ($late)"
+report $? "-D does not count before the delay ($late)"
 stat -D -1 -x, -e page-faults -- true
 [ "$(value page-faults)" = '<not counted>' ]
-report $? "-D -1 never enables"
+report $? "-D -1 does not enable events"
 stat -D 2000 -x, -e page-faults -- true
 [ $? -eq 0 ] && [ "$(value page-faults)" = '<not counted>' ]
-report $? "a program that ends before -D is not counted"
+report $? "a program that ends before the delay of -D is not counted"
 
 # ---- repetition ----
 : > runs
 timeout -s INT 1 "$perch" stat -r 0 -x, -e page-faults -- sh -c 'echo run >> runs; sleep 0.1' > stdout 2> out
 [ "$(wc -l < out)" -ge 2 ] && [ "$(wc -l < out)" -eq "$(wc -l < runs)" ]
-report $? "-r 0 runs and prints until Ctrl-C"
+report $? "-r 0 repeats run and output until Ctrl-C"
 stat -r 2 --pre 'echo before' --post 'echo after' -e page-faults -- echo run
 [ "$(tr '\n' ' ' < stdout)" = 'before run after before run after ' ]
-report $? "--pre and --post come around each run"
+report $? "--pre and --post run before and after each run"
 stat --pre 'exit 3' -e page-faults -- echo run
 [ $? -eq 1 ] && [ ! -s stdout ] && grep -q -- '--pre failed' out
-report $? "a --pre that fails ends it all"
+report $? "a failed --pre ends perch stat"
 stat --post 'exit 3' -r 2 -x, -e page-faults -- echo run
 [ $? -eq 1 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(wc -l < stdout)" -eq 1 ] && grep -q -- '--post failed' out
-report $? "a --post that fails ends it, and what was counted is shown"
+report $? "a failed --post ends perch stat after the counts are printed"
 if stat -a -e dummy -- true; then
 	stat -x, -a -e cpu-clock --post 'sleep 0.5' -- sleep 0.05
 	awk -F, -v cpus="$(getconf _NPROCESSORS_ONLN)" '{ exit !($1 > 0 && $1 < cpus * 400) }' out
-	report $? "what --post does is not counted"
+	report $? "--post is not counted"
 	stat -x, -a -I 30 --summary -e page-faults --post 'ls / > /dev/null; sleep 0.2' -- sleep 0.1
 	awk -F, '/summary/ { total = $2; next } { sum += $2 } END { exit !(sum > 0 && sum == total) }' out
-	report $? "nor in the --summary"
+	report $? "--post is not counted in the --summary"
 else
-	skip "what --post does is not counted" "not allowed here"
+	skip "--post is not counted" "not allowed here"
 fi
 stat -S -e page-faults -- true
-report $? "-S syncs first"
+report $? "-S is accepted"
 if command -v strace > /dev/null && strace -o trace true 2> /dev/null; then
 	strace -f -o trace "$perch" stat -r 2 -S -e page-faults -- true > stdout 2> out
 	[ "$(grep -c ' sync()' trace)" -eq 2 ]
-	report $? "before each run"
+	report $? "-S calls sync before each run"
 else
-	skip "before each run" "no strace, or it may not trace"
+	skip "-S calls sync before each run" "no strace, or it may not trace"
 fi
 
 # ---- --control ----
@@ -133,22 +133,22 @@ stat -D -1 --control fifo:ctl,ack -e cpu-clock -x, -I 100000 -- bash -c 'exec 3<
 	ask ping; spin; ask enable; spin; ask disable; spin; ask enable; echo stop >&4; sleep 20'
 got=$?
 [ $got -eq 0 ] && [ "$(tr '\n' ' ' < stdout)" = 'ping: ack enable: ack disable: ack enable: ack ' ]
-report $? "--control takes enable, disable, ping and stop, and answers (got $got)"
-# an interval ends by each: before it was enabled, while it was, after it was disabled, and the rest
+report $? "--control executes and acknowledges enable, disable, ping and stop (got $got)"
+# each command ends an interval: before enable, enabled, after disable, and the last one
 [ "$(cut -d, -f2 out | head -1)" = '<not counted>' ] && [ "$(cut -d, -f2 out | sed -n 3p)" = '<not counted>' ] &&
 	awk -F, 'NR == 2 { exit !($2 > 0) }' out && [ "$(wc -l < out)" -eq 4 ]
-report $? "and counts between enable and disable alone"
+report $? "--control counts only between enable and disable"
 stat --control fd:7 -e page-faults -- sh -c 'printf "nonsense\nping\nst" >&8; printf "op\n" >&8; sleep 20' 7<> ctl 8> ctl
-[ $? -eq 0 ] && grep -q "no command 'nonsense'" out && grep -q page-faults out
-report $? "a command in two pieces, and one that is none"
+[ $? -eq 0 ] && grep -q "unknown command 'nonsense'" out && grep -q page-faults out
+report $? "a command that arrives in two parts, and an unknown command"
 refuses "--control without fd: or fifo:" 2 'expected fd:' --control 7 -- true
-refuses "--control of a closed descriptor" 1 'no open descriptor' --control fd:99 -- true
-refuses "--control of a fifo that is not there" 1 'cannot open' --control fifo:no-such -- true
+refuses "--control of a closed descriptor" 1 'is not open' --control fd:99 -- true
+refuses "--control of a missing fifo" 1 'cannot open' --control fifo:no-such -- true
 
-# ---- what is counted ----
+# ---- events ----
 stat -n -- sh -c 'exit 5'
 [ $? -eq 5 ] && grep -q 'seconds time elapsed' out && ! grep -Eq 'page-faults|task-clock|supported' out
-report $? "-n tells the time alone"
+report $? "-n prints only the time"
 stat -x, --all-user -e page-faults -- true
 user=$(value page-faults)
 stat -x, --all-kernel -e page-faults -- true
@@ -156,7 +156,7 @@ kernel=$(value page-faults)
 stat -x, -e page-faults -- true
 [ "$user" -gt 0 ] && [ "$kernel" -gt 0 ] && [ $((user + kernel)) -ge $(($(value page-faults) - 8)) ] &&
 	[ $((user + kernel)) -le $(($(value page-faults) + 8)) ]
-report $? "--all-user and --all-kernel count one side each ($user, $kernel)"
+report $? "--all-user counts user space, --all-kernel the kernel ($user, $kernel)"
 printf '# software\npage-faults, task-clock # two\n\n{context-switches,dummy}\n' > events
 stat -x, --event-file events -- true
 [ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults task-clock context-switches dummy ' ]
@@ -166,38 +166,38 @@ refuses "an event file with a mistake" 2 'events:2' --event-file events -- true
 refuses "a missing event file" 2 'no-such-file' --event-file no-such-file -- true
 stat -x, -e '{page-faults,task-clock}:S' -e '{page-faults,minor-faults}:W' -- true
 [ $? -eq 0 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(cut -d, -f3 out | grep -c .)" -eq 4 ]
-report $? "the modifiers S and W do no harm"
+report $? "the modifiers S and W are accepted"
 stat -e page-faults:b -- true
-[ $? -eq 0 ] && [ "$(grep -c 'modifier b makes no difference' out)" -eq 1 ]
-report $? "the modifier b is told of once"
+[ $? -eq 0 ] && [ "$(grep -c 'modifier b is ignored' out)" -eq 1 ]
+report $? "a note about the modifier b is printed once"
 stat --no-scale -x, -e page-faults -- true
 [ "$(value page-faults)" -gt 0 ]
-report $? "--no-scale"
+report $? "--no-scale prints counts"
 if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
 	stat -x, -e 'sched:sched_process_e*' -- true
 	cut -d, -f3 out | grep -qx 'sched:sched_process_exec' && cut -d, -f3 out | grep -qx 'sched:sched_process_exit'
-	report $? "a glob counts each tracepoint in a line of its own"
+	report $? "a glob prints one line per tracepoint"
 	[ "$(value sched:sched_process_exec)" -eq 1 ]
-	report $? "a program's exec is counted once"
+	report $? "the exec of the program is counted once"
 	stat -x, -e sched:sched_process_exec --filter 'filename ~ "*/true"' -- sh -c '/bin/true; /bin/false; /bin/true'
 	[ "$(value sched:sched_process_exec)" -eq 2 ]
-	report $? "--filter leaves out other hits"
-	# three programs are executed: the first filter leaves two of them, the second one of these
+	report $? "--filter counts only matching hits"
+	# three programs are executed: two match the first filter, one of these matches the second
 	exec_filters() {
 		stat -x, -e "$@" -- sh -c '/bin/true; /bin/false; /bin/true'
 	}
 	exec_filters sched:sched_process_exec --filter 'filename ~ "*/true" || filename ~ "*/false"' \
 		--filter 'filename ~ "*/false" || filename ~ "*/sh"'
 	[ "$(value sched:sched_process_exec)" -eq 1 ]
-	report $? "a hit must pass each of several --filter"
+	report $? "a hit must match all of several --filter"
 	exec_filters "sched:sched_process_exec/name=x,filter='filename ~ \"*e\"'/" --filter 'filename ~ "*/f*"'
 	[ "$(value x)" -eq 1 ]
-	report $? "and the term filter= besides"
+	report $? "a hit must match --filter and the term filter="
 	refuses "a term filter= on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" \
 		-e "cs,sched:sched_process_exec/filter='filenam ~ \"*true\"'/" -- true
 	refuses "--filter on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" -e sched:sched_process_exec \
 		--filter 'filenam ~ "*"' -- true
-	refuses "--filter in front of -e" 2 'must follow' --filter 'pid == 1' -e sched:sched_process_exec -- true
+	refuses "--filter before -e" 2 'no -e before it' --filter 'pid == 1' -e sched:sched_process_exec -- true
 	refuses "--filter for an event without fields" 2 'perch stat: ' -e page-faults --filter 'pid == 1' -- true
 else
 	skip "tracepoints" "no tracefs that this user may read"
@@ -207,9 +207,9 @@ fi
 stat -r 3 --table -e page-faults -- true
 [ $? -eq 0 ] && grep -q '# Table of individual measurements:' out &&
 	[ "$(grep -Ec '^ +[0-9.]+ \([-+][0-9.]+\) #+$' out)" -eq 3 ] && grep -A1 '# Final result' out | grep -q 'time elapsed'
-report $? "--table shows the time of each run"
-refuses "--table of one run" 2 'several runs' --table -e page-faults -- true
-refuses "--table with -x" 2 'for the table' --table -r 2 -x, -e page-faults -- true
+report $? "--table prints the time of each run"
+refuses "--table of one run" 2 'needs -r N' --table -e page-faults -- true
+refuses "--table with -x" 2 'cannot be used with -x' --table -r 2 -x, -e page-faults -- true
 if env --default-signal=INT setsid true 2> /dev/null; then
 	setsid env --default-signal=INT "$perch" stat -x, -r 3 -e page-faults -- sleep 5 > stdout 2> out &
 	counter=$!
@@ -217,19 +217,19 @@ if env --default-signal=INT setsid true 2> /dev/null; then
 	kill -INT -- -$counter
 	wait $counter
 	[ $? -eq 130 ] && grep -Eq '^[0-9]+,,page-faults,0.00%,' out
-	report $? "fields stay where they are when Ctrl-C leaves one run of -r"
+	report $? "-x prints the same fields if Ctrl-C ends -r in the first run"
 else
 	skip "fields after Ctrl-C" "no setsid, or an env without --default-signal"
 fi
 stat -x ' ' -e task-clock -- true
 grep -q ' "CPUs utilized"$' out
-report $? "a field that has the separator in it stands in quotes"
+report $? "-x quotes a field that contains the separator"
 stat -x ';;' -e task-clock -- true
 grep -Eq '^[0-9.]+;;msec;;task-clock;;[0-9]+;;100.00;;[0-9.]+;;CPUs utilized$' out
-report $? "a separator of several characters"
+report $? "-x accepts a separator of several characters"
 stat -I 20 --summary --no-csv-summary -x, -e page-faults -- sleep 0.05
 ! grep -q summary out && tail -1 out | grep -Eq '^[0-9]+,,page-faults,'
-report $? "--no-csv-summary leaves the word out"
+report $? "--no-csv-summary omits the word summary"
 stat --quiet -e page-faults -- echo run
 [ $? -eq 0 ] && [ ! -s out ] && [ "$(cat stdout)" = run ]
 report $? "--quiet prints no result"
@@ -238,14 +238,14 @@ report $? "--quiet prints no result"
 report $? "--log-fd writes to a descriptor"
 stat --log-fd 99 -e page-faults -- true
 [ $? -eq 1 ] && grep -q "descriptor '99'" out
-report $? "a descriptor that is not open is told"
+report $? "a closed descriptor of --log-fd is reported"
 stat -j -o lines -e page-faults -- true
 python3 -c 'import json, sys; json.load(open("lines"))' 2> /dev/null || ! command -v python3 > /dev/null
-report $? "-j writes nothing but JSON to a file"
+report $? "-j writes only JSON to a file"
 stat -vv -e page-faults,cpu-clock -- true
 [ "$(grep -c '^perf_event_attr:$' out)" -eq 2 ] && grep -Eq '^  config +0x2$' out &&
 	grep -Eq '^sys_perf_event_open: pid [0-9]+  cpu -1  group_fd -1  flags 0x8 = [0-9]+$' out
-report $? "-vv shows each attr and call"
+report $? "-vv prints each attr and perf_event_open call"
 if command -v localedef > /dev/null && localedef -i en_US -f UTF-8 ./en_US.UTF-8 2> /dev/null; then
 	cat > touch.py <<'PY'
 import mmap
@@ -260,51 +260,51 @@ PY
 	}
 	american -e page-faults
 	grep -Eq '^ +[0-9]+,[0-9]{3}      page-faults' out
-	report $? "digits are grouped as the locale does"
+	report $? "digits are grouped as the locale defines"
 	american --no-big-num -e page-faults
 	grep -Eq '^ +[0-9]{4,}      page-faults' out
-	report $? "and not with --no-big-num"
+	report $? "--no-big-num does not group digits"
 	american -x, -e page-faults
 	grep -Eq '^[0-9]{4,},,page-faults' out
-	report $? "nor in fields"
+	report $? "-x does not group digits"
 else
-	skip "digits are grouped as the locale does" "no localedef, or no source of a locale"
+	skip "digits are grouped as the locale defines" "no localedef, or no source of a locale"
 fi
 stat -B -e page-faults -- true
-report $? "-B where the locale groups nothing"
+report $? "-B is accepted in a locale without grouping"
 stat --metric-only -x, -e cycles,instructions,branches,branch-misses -- true
 [ "$(grep -c . out)" -eq 2 ] && grep -qx 'GHz,insn per cycle,branch-misses of all branches,' out &&
 	[ "$(tail -1 out | tr -dc , | wc -c)" -eq 3 ]
-report $? "--metric-only -x: a header and a row"
+report $? "--metric-only -x prints a header and a row"
 stat --metric-only -e cycles,instructions -- true
 grep -Eq '^ +GHz +insn per cycle $' out && ! grep -q ' cycles  ' out
-report $? "--metric-only as a table"
+report $? "--metric-only prints a table"
 stat --metric-only -e task-clock,page-faults -- true
-grep -q 'these events make no metrics' out
-report $? "--metric-only without metrics says so"
-! { stat --metric-only -e cycles,instructions -- true; grep -q 'make no metrics' out; }
-report $? "and not where there are some"
+grep -q -e '--metric-only has no columns' out
+report $? "--metric-only without ratios prints a note"
+! { stat --metric-only -e cycles,instructions -- true; grep -q -e '--metric-only has no columns' out; }
+report $? "--metric-only with ratios prints no note"
 stat -e 1:99 -- true
 grep -q "software event .* does not exist.*'perch list sw'" out && ! grep -q PERCH_ out
-report $? "why an event is not counted is told in words of the command"
+report $? "the remedy names a command, not a member of the attr"
 
-# ---- what excludes each other ----
+# ---- options that exclude each other ----
 refuses "-r with -I" 2 'exclude each other' -r 2 -I 100 -- true
-refuses "-I beyond reason" 2 'milliseconds' -I 99999999999 -- true
-refuses "--interval-count without -I" 2 'needs intervals' --interval-count 2 -- true
+refuses "-I above the limit" 2 'milliseconds' -I 99999999999 -- true
+refuses "--interval-count without -I" 2 'needs -I' --interval-count 2 -- true
 refuses "--timeout below 10" 2 '10 to' --timeout 5 -- true
 refuses "-D word" 2 'milliseconds' -D soon -- true
 refuses "-o with --log-fd" 2 'exclude each other' -o file --log-fd 2 -- true
-refuses "-B with -x" 2 'for the table' -B -x, -- true
+refuses "-B with -x" 2 'applies to the table' -B -x, -- true
 refuses "--metric-only with -r" 2 'exclude each other' --metric-only -r 2 -- true
 refuses "--metric-only with -j" 2 'exclude each other' --metric-only -j -- true
-refuses "-A without CPUs" 2 'needs CPUs' -A -- true
-refuses "--per-core without CPUs" 2 'needs CPUs' --per-core -- true
+refuses "-A without CPUs" 2 'needs -a or -C' -A -- true
+refuses "--per-core without CPUs" 2 'needs -a or -C' --per-core -- true
 refuses "-A with --per-core" 2 'exclude each other' -a -A --per-core -- true
-refuses "--per-thread of a program" 2 'run already' --per-thread -- true
+refuses "--per-thread of a program" 2 'needs running threads' --per-thread -- true
 refuses "--all-user with --all-kernel" 2 'exclude each other' --all-user --all-kernel -- true
-refuses "-n with -e" 2 'counts nothing' -n -e page-faults -- true
+refuses "-n with -e" 2 'counts no events' -n -e page-faults -- true
 refuses "-M" 2 'no tables' -M IPC -- true
 refuses "-G without CPUs" 2 '-G needs CPUs' -e page-faults -G / -- true
-refuses "--for-each-cgroup without CPUs" 2 'needs the CPUs' --for-each-cgroup / -- true
+refuses "--for-each-cgroup without CPUs" 2 'needs -a or -C' --for-each-cgroup / -- true
 exit $failed

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Whom `perch stat` counts and how it adds up: processes, threads, CPUs, cgroups; also as an ordinary user.
+# Targets and aggregation of perch stat: processes, threads, CPUs, cgroups; also as an ordinary user.
 # shellcheck disable=SC2016,SC2181,SC2317,SC2329
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
@@ -15,7 +15,7 @@ stat() {
 	timeout 20 "$perch" stat "$@" > stdout 2> out
 }
 
-# The sum of a field over the lines of an event: field number, event, number of the event's field
+# Prints the sum of a field over the lines of an event: field number, event, field number of the event
 sum() { awk -F, -v field="$1" -v name="$2" -v at="$3" '$at == name { sum += $field } END { print sum + 0 }' out; }
 
 stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; exit 77; }
@@ -25,26 +25,26 @@ sh -c 'while :; do :; done' &
 busy=$!
 stat -x, -p $busy -e task-clock --timeout 200
 [ $? -eq 0 ] && [ "$(sum 1 task-clock 3 | cut -d. -f1)" -ge 20 ]
-report $? "-p without a program, until --timeout"
+report $? "-p without a program counts until --timeout"
 once=$(sum 4 task-clock 3)
 stat -x, -p $busy,$busy -t $busy -e task-clock --timeout 200
 [ "$(sum 4 task-clock 3)" -lt $((once * 3 / 2 + 100000000)) ]
-report $? "a process that is named twice is counted once"
+report $? "a process that is given twice is counted once"
 stat -x, -p $busy,$$ --per-thread -e task-clock -- sleep 0.1
 grep -q "^sh-$busy,[0-9.]*,msec,task-clock," out && grep -q "^[^,]*-$$,.*,task-clock," out
-report $? "--per-thread shows each thread"
+report $? "--per-thread prints each thread"
 head -1 out | grep -q "^sh-$busy,"
-report $? "the busiest one first"
+report $? "--per-thread prints the thread with the largest count first"
 stat -x, -p $busy -C 0 -e task-clock -- sleep 0.05
 [ $? -eq 0 ]
-report $? "-p with -C counts what the process does there"
+report $? "-p with -C counts the process on this CPU"
 cat > threads.py <<'PY'
 import threading, time
-def turn():
+def spin():
     end = time.monotonic() + 5
     while time.monotonic() < end:
         pass
-others = [threading.Thread(target=turn) for _ in range(3)]
+others = [threading.Thread(target=spin) for _ in range(3)]
 for one in others:
     one.start()
 print("ready", flush=True)
@@ -57,7 +57,7 @@ for _ in $(seq 100); do [ -s ready ] && break; sleep 0.01; done
 stat -x, --per-thread -p $sleeper -e task-clock -- sleep 0.3
 kill $sleeper
 [ "$(grep -c task-clock out)" -eq 4 ] && [ "$(grep -cv 'not counted' out)" -ge 3 ]
-report $? "-p has all threads of a process"
+report $? "-p counts all threads of a process"
 wait $sleeper
 
 for number in INT TERM; do
@@ -67,7 +67,7 @@ for number in INT TERM; do
 	kill -$number $counter
 	wait $counter
 	[ $? -eq 0 ] && grep -q 'time elapsed' out
-	report $? "SIG$number ends -p, and that is no failure"
+	report $? "SIG$number ends -p, and the exit status is 0"
 done
 
 # ---- CPUs ----
@@ -78,21 +78,21 @@ if stat -a -e dummy -- true; then
 	report $? "-a counts all CPUs"
 	stat -x, -a -A -e cpu-clock,page-faults -- sleep 0.1
 	[ "$(grep -c ',cpu-clock,' out)" -eq "$cpus" ] && [ "$(cut -d, -f1 out | sort -u | wc -l)" -eq "$cpus" ]
-	report $? "-A shows each CPU"
+	report $? "-A prints each CPU"
 	for option in --per-socket --per-die --per-core --per-node; do
 		stat -x, -a $option -e cpu-clock -- sleep 0.05
 		[ "$(sum 2 cpu-clock 5)" -eq "$cpus" ]
-		report $? "$option adds up to all CPUs"
+		report $? "the numbers of CPUs of $option add up to all CPUs"
 	done
 	stat -x, -C 0 -A -e cpu-clock,dummy -- sleep 0.05
 	[ "$(cut -d, -f1 out | sort -u)" = CPU0 ]
-	report $? "-C 0 -A is CPU 0 alone"
+	report $? "-C 0 -A prints only CPU 0"
 	stat -I 50 -x, -a --per-socket -e cpu-clock -- sleep 0.4
 	[ "$(grep -c '^ *[0-9.]*,S[0-9]*,[0-9]*,.*cpu-clock' out)" -ge 3 ]
-	report $? "intervals of sockets"
+	report $? "-I with --per-socket prints intervals"
 	stat -x, -a --per-thread -e task-clock -- sleep 0.1
 	grep -q "^sh-$busy,.*task-clock" out && ! grep -q 'not counted' out
-	report $? "-a --per-thread shows the threads that ran"
+	report $? "-a --per-thread prints the threads that ran"
 	for number in INT TERM; do
 		env --default-signal=$number "$perch" stat -a -e cpu-clock 2> out &
 		counter=$!
@@ -100,7 +100,7 @@ if stat -a -e dummy -- true; then
 		kill -$number $counter
 		wait $counter
 		[ $? -eq 0 ] && grep -q "'system wide'" out
-		report $? "SIG$number ends -a, and that is no failure"
+		report $? "SIG$number ends -a, and the exit status is 0"
 	done
 	if [ -d /sys/bus/event_source/devices/msr ]; then
 		stat -x, -a -A -e msr/tsc/ -- sleep 0.05
@@ -109,14 +109,14 @@ if stat -a -e dummy -- true; then
 	else
 		skip "an event of a PMU" "no msr PMU here"
 	fi
-	# a CPU in a second descriptor each: more of them than the soft limit lets
+	# one descriptor per event and CPU: more than the soft limit
 	many=$(printf 'dummy,%.0s' $(seq 200) | sed 's/,$//')
 	(ulimit -S -n 64 && stat -x, -a -e "$many" -- true)
 	[ $? -eq 0 ] && [ "$(grep -c dummy out)" -eq 200 ]
-	report $? "the soft limit of descriptors is raised where it must be"
+	report $? "the soft limit of descriptors is raised if needed"
 	(ulimit -S -n 64 && stat -x, -r 3 -a -e "$many" -- sh -c 'ulimit -S -n')
 	[ $? -eq 0 ] && [ "$(sort stdout | uniq -c | tr -s ' ')" = ' 3 64' ]
-	report $? "and the program has the one it was given, in each run"
+	report $? "the program has the original limit in each run"
 else
 	skip "-a" "not allowed here: $(tail -1 out)"
 fi
@@ -129,30 +129,30 @@ if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> 
 	work='echo $$ > '"$cgroups"'-a/cgroup.procs; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
 	stat -x, -a -e task-clock,page-faults -G $a -- sh -c "$work"
 	[ "$(cut -d, -f4 out | sort -u)" = $a ] && [ "$(sum 5 task-clock 3)" -gt 1000000 ]
-	report $? "one -G is for all events, and counts the cgroup's work"
+	report $? "one -G applies to all events and counts the cgroup"
 	stat -x, -a -e task-clock,task-clock -G $a,$b -- sh -c "$work"
 	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ] && [ "$(grep -c 'not counted' out)" -eq 1 ] &&
 		grep "not counted" out | grep -q ",$b,"
-	report $? "several are handed out in order"
+	report $? "several names of -G are assigned in order"
 	stat -x, -a -e task-clock,task-clock -G ,$a -e cpu-migrations -- sh -c "$work"
 	[ "$(head -1 out | tr -dc , | wc -c)" -eq 6 ] && sed -n 2p out | grep -q ",$a," &&
 		[ "$(tail -1 out | tr -dc , | wc -c)" -eq 6 ]
-	report $? "an empty name leaves an event without a cgroup, as the events behind it"
+	report $? "an empty name is no cgroup, and later events have none"
 	stat -x, -a -e task-clock -G $a -e task-clock -G $b -- sh -c "$work"
 	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ]
-	report $? "several -G go on where the last one ended"
+	report $? "a second -G applies to the next events"
 	stat -x, -a -d -e task-clock -G $a -- true
 	[ "$(grep -c ",$a," out)" -eq 1 ] && grep -q 'L1-dcache-loads,[^/]*$' out
-	report $? "the events that -d adds are in no cgroup, as with perf"
+	report $? "events of -d have no cgroup, as in perf"
 	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b -- sh -c "$work"
 	[ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
-	report $? "--for-each-cgroup counts all events in each"
+	report $? "--for-each-cgroup counts all events in each cgroup"
 	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b,$a,$a -- true
 	[ $? -eq 0 ] && [ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
-	report $? "a cgroup that is named again is counted once"
+	report $? "a cgroup that is given twice is counted once"
 	stat -x, -C 0 -A -e task-clock -G $a -- sh -c "$work"
 	grep -q "^CPU0,.*,$a," out && [ "$(wc -l < out)" -eq 1 ]
-	report $? "a cgroup on one CPU"
+	report $? "-G with -C counts a cgroup on one CPU"
 	stat -a -e task-clock -G $a,$b -- true
 	[ $? -eq 2 ] && grep -q 'more cgroups than' out
 	report $? "more cgroups than events are refused"
@@ -161,7 +161,7 @@ if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> 
 	report $? "a group in two cgroups is refused"
 	stat -a -e task-clock -G no/such/cgroup -- true
 	[ $? -eq 1 ] && grep -q 'no/such/cgroup' out
-	report $? "a cgroup that is not there is told"
+	report $? "a missing cgroup is reported"
 else
 	cgroups=
 	skip "cgroups" "no cgroup2 hierarchy that this user may write"
@@ -188,10 +188,10 @@ if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody --quiet -n -- true
 	report $? "-d for an ordinary user"
 	as_nobody -a -A -e page-faults -- true
 	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid <= 0 (currently 2)' out
-	report $? "all CPUs are refused with the sysctl's value"
+	report $? "all CPUs are refused with the value of the sysctl"
 	as_nobody --per-thread -p $busy -e page-faults -- true
 	[ $? -eq 1 ] && grep -q "$busy" out
-	report $? "threads of others are refused by number"
+	report $? "threads of other users are refused with their tid"
 else
 	skip "an ordinary user" "needs root and kernel.perf_event_paranoid 2"
 fi

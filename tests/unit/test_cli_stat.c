@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `perch stat` on a machine that is not here: two sockets, uncore units, energy counters, several
- * PMUs of one kind. */
+/* perch stat on a replayed machine: two sockets, uncore and energy PMUs, two PMUs of one kind. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -59,14 +58,14 @@ static const struct tree_file machine[] = {
 	{ DEVICES "uncore_box_1/format/event", "config:0-7\n" },
 };
 
-/* What the replayed kernel was asked to open. */
+/* The events that the replayed kernel opened. */
 static struct {
 	struct perch_attr attr;
 	int cpu;
 	unsigned reads;
 } opened[MOST];
 static int nr_opened;
-static int (*refuse)(const struct perch_attr *attr, int group_fd); /* errno; 0: take it */
+static int (*refuse)(const struct perch_attr *attr, int group_fd); /* returns an errno, or 0 */
 static char root[PATH_MAX];
 
 static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
@@ -89,14 +88,13 @@ static int replay_control(void *context, int fd, unsigned long request, unsigned
 	return 0;
 }
 
-/* 100 on CPU 0, 101 on CPU 1...; config 7 is a level that stays, all else grows by as much with
- * each read. */
+/* Each read adds 100 on CPU 0, 101 on CPU 1 and so on. Config 7 stays at this value. */
 static ssize_t replay_read(void *context, int fd, void *buffer, size_t size)
 {
 	unsigned reads = ++opened[fd - FIRST_FD].reads;
-	bool level = opened[fd - FIRST_FD].attr.config == 7;
-	uint64_t words[3] = { (100 + opened[fd - FIRST_FD].cpu) * (level ? 1 : reads), 1000 * reads,
-			      1000 * reads };
+	bool constant = opened[fd - FIRST_FD].attr.config == 7;
+	uint64_t words[3] = { (100 + opened[fd - FIRST_FD].cpu) * (constant ? 1 : reads),
+			      1000 * reads, 1000 * reads };
 
 	(void)context;
 	assert_int_equal(size, sizeof(words));
@@ -112,9 +110,8 @@ static int replay_close(void *context, int fd)
 	return 0;
 }
 
-/* Runs `perch stat` with the options, on all CPUs for a hundredth of a second. Returns what it
- * prints, to be freed. */
-static char *counted(const char *const *options)
+/* Runs perch stat with the options on all CPUs for 10 ms. The caller frees the returned output. */
+static char *run_stat(const char *const *options)
 {
 	const struct perch_syscalls calls = { .perf_event_open = replay_open,
 					      .ioctl = replay_control,
@@ -143,80 +140,80 @@ static char *counted(const char *const *options)
 	return text;
 }
 
-#define COUNTED(...) counted((const char *const[]){ __VA_ARGS__, NULL })
+#define RUN_STAT(...) run_stat((const char *const[]){ __VA_ARGS__, NULL })
 
-static void expect(char *text, const char *wanted)
+static void expect(char *text, const char *expected)
 {
-	assert_string_equal(text, wanted);
+	assert_string_equal(text, expected);
 	free(text);
 }
 
-static void test_scale_and_unit(void **state)
+static void applies_scale_and_unit(void **state)
 {
 	char *text;
 
 	(void)state;
-	/* counted on CPUs 0 and 2, as its cpumask says: (100 + 102) * 0.5 */
-	expect(COUNTED("-x,", "-e", "power/energy-pkg/"),
+	/* on the CPUs of its cpumask, 0 and 2: (100 + 102) * 0.5 */
+	expect(RUN_STAT("-x,", "-e", "power/energy-pkg/"),
 	       "101.00,Joules,power/energy-pkg/,2000,100.00,,\n");
-	text = COUNTED("-e", "power/energy-pkg/");
+	text = RUN_STAT("-e", "power/energy-pkg/");
 	assert_non_null(strstr(text, "            101.00 Joules power/energy-pkg/"));
 	free(text);
 }
 
-static void test_sockets(void **state)
+static void adds_up_by_topology(void **state)
 {
 	(void)state;
-	expect(COUNTED("-x,", "--per-socket", "-e", "power/energy-pkg/"),
+	expect(RUN_STAT("-x,", "--per-socket", "-e", "power/energy-pkg/"),
 	       "S0,1,50.00,Joules,power/energy-pkg/,1000,100.00,,\n"
 	       "S1,1,51.00,Joules,power/energy-pkg/,1000,100.00,,\n");
-	expect(COUNTED("-x,", "-A", "-e", "power/energy-pkg/"),
+	expect(RUN_STAT("-x,", "-A", "-e", "power/energy-pkg/"),
 	       "CPU0,50.00,Joules,power/energy-pkg/,1000,100.00,,\n"
 	       "CPU2,51.00,Joules,power/energy-pkg/,1000,100.00,,\n");
-	expect(COUNTED("-x,", "--per-core", "-e", "cpu/cycles/"),
+	expect(RUN_STAT("-x,", "--per-core", "-e", "cpu/cycles/"),
 	       "S0-D0-C0,2,201,,cpu/cycles/,2000,100.00,,\n"
 	       "S1-D0-C0,2,205,,cpu/cycles/,2000,100.00,,\n");
-	expect(COUNTED("-x,", "--per-node", "-e", "cpu/cycles/"),
+	expect(RUN_STAT("-x,", "--per-node", "-e", "cpu/cycles/"),
 	       "N0,2,201,,cpu/cycles/,2000,100.00,,\n"
 	       "N1,2,205,,cpu/cycles/,2000,100.00,,\n");
 }
 
-/* An event that each CPU of a socket reports for all of it: 100 of CPU 0 and 102 of CPU 2. */
-static void test_per_package(void **state)
+/* Each CPU reports the count of its socket, which is added once: 100 of CPU 0, 102 of CPU 2. */
+static void adds_per_package_event_once_per_socket(void **state)
 {
 	(void)state;
-	expect(COUNTED("-x,", "-e", "cpu/whole/"), "202,,cpu/whole/,2000,100.00,,\n");
-	expect(COUNTED("-x,", "-e", "cpu/cycles/"), "406,,cpu/cycles/,4000,100.00,,\n");
+	expect(RUN_STAT("-x,", "-e", "cpu/whole/"), "202,,cpu/whole/,2000,100.00,,\n");
+	expect(RUN_STAT("-x,", "-e", "cpu/cycles/"), "406,,cpu/cycles/,4000,100.00,,\n");
 }
 
-static void test_percore(void **state)
+static void adds_percore_event_by_core(void **state)
 {
 	(void)state;
-	expect(COUNTED("-x,", "-A", "-e", "cpu/event=9,percore/"),
+	expect(RUN_STAT("-x,", "-A", "-e", "cpu/event=9,percore/"),
 	       "S0-D0-C0,201,,\"cpu/event=9,percore/\",2000,100.00,,\n"
 	       "S1-D0-C0,205,,\"cpu/event=9,percore/\",2000,100.00,,\n");
-	expect(COUNTED("-x=,", "-A", "-e", "cpu/event=9,percore/"),
+	expect(RUN_STAT("-x=,", "-A", "-e", "cpu/event=9,percore/"),
 	       "S0-D0-C0=,201=,=,cpu/event=9,percore/=,2000=,100.00=,=,\n"
 	       "S1-D0-C0=,205=,=,cpu/event=9,percore/=,2000=,100.00=,=,\n");
-	expect(COUNTED("-x ", "-C0", "-e", "cycles,instructions"),
+	expect(RUN_STAT("-x ", "-C0", "-e", "cycles,instructions"),
 	       "100  cycles 1000 100.00  \n100  instructions 1000 100.00 1.00 \"insn per cycle\"\n");
 }
 
-/* One name, two PMUs: a line for both, or one for each. */
-static void test_merge(void **state)
+/* Two PMUs with one name have one line, or a line each. */
+static void merges_pmus_of_one_name(void **state)
 {
 	(void)state;
-	expect(COUNTED("-x,", "-e", "uncore_box/event=3/"),
+	expect(RUN_STAT("-x,", "-e", "uncore_box/event=3/"),
 	       "404,,uncore_box/event=3/,4000,100.00,,\n");
-	expect(COUNTED("-x,", "--no-merge", "-e", "uncore_box/event=3/"),
+	expect(RUN_STAT("-x,", "--no-merge", "-e", "uncore_box/event=3/"),
 	       "202,,uncore_box/event=3/ [uncore_box_0],2000,100.00,,\n"
 	       "202,,uncore_box/event=3/ [uncore_box_1],2000,100.00,,\n");
 }
 
-/* A level is what it is at the end of each interval, a sum what was added in it. */
-static void test_snapshot(void **state)
+/* An interval shows the current value of a snapshot event, and the increase of other events. */
+static void prints_current_value_of_snapshot_event(void **state)
 {
-	char *text = COUNTED("-C0", "-I2", "-x,", "-e", "cpu/level/,cpu/cycles/");
+	char *text = RUN_STAT("-C0", "-I2", "-x,", "-e", "cpu/level/,cpu/cycles/");
 	unsigned lines = 0;
 
 	(void)state;
@@ -230,69 +227,69 @@ static void test_snapshot(void **state)
 	free(text);
 }
 
-static void test_metrics(void **state)
+static void computes_metrics(void **state)
 {
-	char *text = COUNTED("-x,", "-C0", "-e", "cycles,instructions,stalled-cycles-backend");
+	char *text = RUN_STAT("-x,", "-C0", "-e", "cycles,instructions,stalled-cycles-backend");
 
 	(void)state;
 	expect(text, "100,,cycles,1000,100.00,,\n"
 		     "100,,instructions,1000,100.00,1.00,insn per cycle\n"
 		     ",,,,,1.00,stalled cycles per insn\n"
 		     "100,,stalled-cycles-backend,1000,100.00,100.00,backend cycles idle\n");
-	expect(COUNTED("-x,", "-C0,1", "-A", "--metric-only", "-e",
-		       "cycles,instructions,branches,branch-misses"),
+	expect(RUN_STAT("-x,", "-C0,1", "-A", "--metric-only", "-e",
+			"cycles,instructions,branches,branch-misses"),
 	       "cpu,GHz,insn per cycle,branch-misses of all branches,\nCPU0,,1.00,100.00,\nCPU1,,1.00,100.00,\n");
 }
 
-/* No group of more than one event fits, and there are no hardware events. */
+/* Refuses groups of several events, and hardware events. */
 static int refuse_groups(const struct perch_attr *attr, int group_fd)
 {
 	return attr->type == PERCH_TYPE_HARDWARE ? ENOENT : group_fd >= 0 ? EINVAL : 0;
 }
 
-static void expect_part(char *text, const char *part)
+static void expect_part(const char *text, const char *part)
 {
 	if (!strstr(text, part))
 		fail_msg("no '%s' in:\n%s", part, text);
 }
 
-static void test_reasons(void **state)
+static void prints_reasons_below_table(void **state)
 {
 	char *text;
 
 	(void)state;
 	refuse = refuse_groups;
-	text = COUNTED("-e", "{page-faults,minor-faults}:W,cycles,instructions,dummy:b");
+	text = RUN_STAT("-e", "{page-faults,minor-faults}:W,cycles,instructions,dummy:b");
 	refuse = NULL;
 	expect_part(text, "               406      page-faults   ");
 	expect_part(text, " page-faults, minor-faults: the weak group (W) did not fit the PMU");
 	expect_part(text, "   <not supported>      cycles ");
 	expect_part(text, "\n cycles, instructions: ");
-	expect_part(text, "\n dummy:b: the modifier b makes no difference");
+	expect_part(text, "\n dummy:b: the modifier b is ignored");
 	free(text);
 }
 
-/* The kernel's side is forbidden: what is shown says so, also of what the machine has not. */
+/* Refuses events of the kernel with EACCES, and hardware events of user space with ENOENT. */
 static int refuse_kernel(const struct perch_attr *attr, int group_fd)
 {
 	(void)group_fd;
 	return !attr->exclude_kernel ? EACCES : attr->type == PERCH_TYPE_HARDWARE ? ENOENT : 0;
 }
 
-static void test_user_side(void **state)
+static void names_user_space_fallback(void **state)
 {
 	(void)state;
 	refuse = refuse_kernel;
-	expect(COUNTED("-x,", "-e", "page-faults,cycles,cpu/cycles/"),
+	expect(RUN_STAT("-x,", "-e", "page-faults,cycles,cpu/cycles/"),
 	       "406,,page-faults:u,4000,100.00,,\n<not supported>,,cycles:u,0,100.00,,\n"
 	       "406,,cpu/cycles/u,4000,100.00,,\n");
 	refuse = NULL;
 }
 
-/* What stands in a file of events is not for the terminal to obey. */
-static void test_clean_names(void **state)
+/* Control characters of an event file are not printed. */
+static void replaces_control_characters(void **state)
 {
-	char *text = COUNTED("-x,", "-e", "cpu/event=1,name=a\033[31mb/");
+	char *text = RUN_STAT("-x,", "-e", "cpu/event=1,name=a\033[31mb/");
 
 	(void)state;
 	assert_null(strchr(text, '\033'));
@@ -302,11 +299,16 @@ static void test_clean_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scale_and_unit), cmocka_unit_test(test_sockets),
-		cmocka_unit_test(test_per_package),    cmocka_unit_test(test_percore),
-		cmocka_unit_test(test_merge),	       cmocka_unit_test(test_snapshot),
-		cmocka_unit_test(test_metrics),	       cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_user_side),      cmocka_unit_test(test_clean_names),
+		cmocka_unit_test(applies_scale_and_unit),
+		cmocka_unit_test(adds_up_by_topology),
+		cmocka_unit_test(adds_per_package_event_once_per_socket),
+		cmocka_unit_test(adds_percore_event_by_core),
+		cmocka_unit_test(merges_pmus_of_one_name),
+		cmocka_unit_test(prints_current_value_of_snapshot_event),
+		cmocka_unit_test(computes_metrics),
+		cmocka_unit_test(prints_reasons_below_table),
+		cmocka_unit_test(names_user_space_fallback),
+		cmocka_unit_test(replaces_control_characters),
 	};
 	int failed;
 

@@ -199,7 +199,7 @@ static int split_cgroup_names(struct stat_job *stat)
 	return 0;
 }
 
-/* --metric-only without ratios prints blank lines, as perf does: a note says why. */
+/* --metric-only without ratios prints blank lines, as perf does. A note explains it. */
 static void warn_no_metrics(const struct stat_job *stat)
 {
 	for (size_t i = 0; i < stat->nr_lines; i++)

@@ -21,8 +21,10 @@ static bool same_modes(const struct stat_line *one, const struct stat_line *othe
 	       attr->exclude_kernel == reference->exclude_kernel;
 }
 
-/* The mean of an event of that kind, counted on the same side (user, kernel) as `beside`; 0 when
- * there is none. */
+/*
+ * The mean of an event that counts on the same PMU and in the same mode (user, kernel) as
+ * `reference`; 0 if there is none.
+ */
 static double find_mean(const struct stat_job *stat, const struct stat_line *reference,
 			size_t group, uint32_t type, uint64_t config)
 {
@@ -118,7 +120,7 @@ static bool set_rate(struct stat_metric *metric, double count, double ns)
 	return set(metric, rate, units[unit]);
 }
 
-/* Stalled cycles per instruction: frontend or backend, whichever has more. */
+/* Stalled cycles per instruction, of the frontend or the backend: the larger number. */
 static bool set_stalled(const struct stat_job *stat, const struct stat_line *line, size_t group,
 			struct stat_metric *metric)
 {

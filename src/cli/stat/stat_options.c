@@ -163,13 +163,18 @@ static int check(struct stat_job *stat)
 	return 0;
 }
 
-/* clang-format off */
-#define FLAG(letter, name, help, value) { letter, name, NULL, help, CLI_FLAG, value, NULL, false, false }
-#define COUNT(letter, name, help, value) { letter, name, NULL, help, CLI_COUNT, value, NULL, false, false }
-#define STRING(letter, name, what, help, value) { letter, name, what, help, CLI_STRING, value, NULL, false, false }
-#define NUMBER(letter, name, what, help, value) { letter, name, what, help, CLI_NUMBER, value, NULL, false, false }
-#define CALL(letter, name, what, help, value, call) { letter, name, what, help, CLI_CALL, value, call, false, false }
-/* clang-format on */
+#define ROW(letter, name, what, help, kind, value, call)                  \
+	{                                                                 \
+		letter, name, what, help, kind, value, call, false, false \
+	}
+#define FLAG(letter, name, help, value)	 ROW(letter, name, NULL, help, CLI_FLAG, value, NULL)
+#define COUNT(letter, name, help, value) ROW(letter, name, NULL, help, CLI_COUNT, value, NULL)
+#define STRING(letter, name, what, help, value) \
+	ROW(letter, name, what, help, CLI_STRING, value, NULL)
+#define NUMBER(letter, name, what, help, value) \
+	ROW(letter, name, what, help, CLI_NUMBER, value, NULL)
+#define CALL(letter, name, what, help, value, call) \
+	ROW(letter, name, what, help, CLI_CALL, value, call)
 
 int stat_parse(struct stat_job *stat, int argc, char **argv)
 {
