@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests of live records with cmocka: opening with a reason to skip, and running everything a second
- * time as an ordinary user. Include after <cmocka.h>.
+ * Helpers for tests of records from the kernel: they skip if an event cannot be opened, and run all
+ * tests again as an ordinary user. Include after <cmocka.h>.
  */
 #ifndef PERCH_TESTS_RECORDS_H
 #define PERCH_TESTS_RECORDS_H
@@ -18,13 +18,13 @@
 
 #define RECORDS_NOBODY 65534
 
-/* This thread on the CPU where it is, for rings that belong to one; its number. */
-static inline int stay_here(void)
+/* Binds this thread to its current CPU, for rings of one CPU. Returns the CPU. */
+static inline int stay_on_current_cpu(void)
 {
 	int cpu = sched_getcpu();
 
 	if (cpu < 0 || !stay_on(cpu)) {
-		print_message("skipped: this thread cannot stay on a CPU\n");
+		print_message("skipped: cannot bind this thread to a CPU\n");
 		skip();
 	}
 	return cpu;
@@ -40,7 +40,7 @@ static inline void record_open(struct live *live, const struct perch_attr *attr,
 		skip_or_fail("records", rc, &err);
 }
 
-/* Of this thread, wherever it runs. */
+/* Records this thread on all CPUs. */
 static inline void record_self(struct live *live, const struct perch_attr *attr)
 {
 	record_open(live, attr, &PERCH_SELF, 0);
@@ -60,8 +60,8 @@ static inline void record_end(struct live *live)
 	record_take(live);
 }
 
-/* The only one of its type. */
-static inline const struct perch_record *record_only(const struct live *live, uint32_t type)
+/* Returns the record of a type, and fails unless there is exactly one. */
+static inline const struct perch_record *only_record(const struct live *live, uint32_t type)
 {
 	if (live_count(live, type) != 1)
 		fail_msg("%zu %s records", live_count(live, type), perch_record_name(type));
@@ -71,18 +71,18 @@ static inline const struct perch_record *record_only(const struct live *live, ui
 static inline void assert_text(const struct perch_text *text, const char *wanted)
 {
 	if (text->length != strlen(wanted) || memcmp(text->text, wanted, text->length))
-		fail_msg("'%.*s' in place of '%s'", (int)text->length, text->text, wanted);
+		fail_msg("'%.*s', expected '%s'", (int)text->length, text->text, wanted);
 	assert_int_equal(text->text[text->length], 0);
 }
 
-/* The ids in the record's identity. */
-static inline void assert_told_by(const struct perch_record *record, pid_t pid, pid_t tid)
+/* Checks the pid and tid in the sample id. */
+static inline void assert_written_by(const struct perch_record *record, pid_t pid, pid_t tid)
 {
 	assert_int_equal(record->sample_id.pid, pid);
 	assert_int_equal(record->sample_id.tid, tid);
 }
 
-static inline pid_t this_thread(void)
+static inline pid_t current_tid(void)
 {
 	return (pid_t)syscall(SYS_gettid);
 }
@@ -94,8 +94,7 @@ static inline int records_as_user(const struct CMUnitTest *tests, size_t nr)
 
 	if (!again || setgroups(0, NULL) || setgid(RECORDS_NOBODY) || setuid(RECORDS_NOBODY) ||
 	    prctl(PR_SET_DUMPABLE, 1)) {
-		print_message("this process cannot become user %d: %s\n", RECORDS_NOBODY,
-			      strerror(errno));
+		print_message("cannot switch to user %d: %s\n", RECORDS_NOBODY, strerror(errno));
 		return 1;
 	}
 	for (size_t i = 0; i < nr; i++) {
@@ -112,7 +111,7 @@ static inline int records_as_user(const struct CMUnitTest *tests, size_t nr)
 	return failed;
 }
 
-/* As who started the program, and, where that is root, as an ordinary user. */
+/* Runs the tests as the current user, and if that is root, also as an ordinary user. */
 static inline int records_run(const struct CMUnitTest *tests, size_t nr)
 {
 	int failed = _cmocka_run_group_tests("records", tests, nr, NULL, NULL), status = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tells about itself: KSYMBOL and BPF_EVENT of a program loaded here, CGROUP of a
- * group made here. */
+/*
+ * Records about the kernel: KSYMBOL and BPF_EVENT of a BPF program that the test loads, CGROUP of a
+ * cgroup that the test makes.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +19,7 @@ static long bpf(enum bpf_cmd command, union bpf_attr *attr)
 	return syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
 
-/* "return 0", which nobody ever runs. */
+/* Loads the BPF program "return 0". */
 static int load_program(void)
 {
 	static const struct bpf_insn code[] = {
@@ -35,7 +37,8 @@ static int load_program(void)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-static void tell_program(int fd, struct bpf_prog_info *info, uint64_t *address, uint32_t *length)
+static void get_program_info(int fd, struct bpf_prog_info *info, uint64_t *address,
+			     uint32_t *length)
 {
 	union bpf_attr attr = {
 		.info = { .bpf_fd = fd, .info_len = sizeof(*info), .info = (uintptr_t)info }
@@ -50,7 +53,7 @@ static void tell_program(int fd, struct bpf_prog_info *info, uint64_t *address, 
 	assert_int_equal(bpf(BPF_OBJ_GET_INFO_BY_FD, &attr), 0);
 }
 
-/* The symbol that begins there, or false; the name without what follows it. */
+/* Finds the symbol that starts at an address. */
 static bool in_kallsyms(uint64_t address, char name[512])
 {
 	FILE *symbols = fopen("/proc/kallsyms", "re");
@@ -73,7 +76,7 @@ static void check_symbol(const struct perch_record *record, uint64_t address, ui
 	assert_int_equal(record->ksymbol.type, PERCH_RECORD_KSYMBOL_TYPE_BPF);
 	assert_int_equal(record->ksymbol.flags, flags);
 	assert_text(&record->ksymbol.name, name);
-	assert_told_by(record, getpid(), this_thread());
+	assert_written_by(record, getpid(), current_tid());
 }
 
 static void check_program(const struct perch_record *record, const struct bpf_prog_info *info,
@@ -84,12 +87,14 @@ static void check_program(const struct perch_record *record, const struct bpf_pr
 	assert_int_equal(record->bpf.id, info->id);
 	assert_memory_equal(record->bpf.tag, info->tag, sizeof(record->bpf.tag));
 	assert_int_equal(sizeof(record->bpf.tag), sizeof(info->tag));
-	assert_told_by(record, getpid(), this_thread());
+	assert_written_by(record, getpid(), current_tid());
 }
 
-/* What goes when the last descriptor is closed goes in this thread, or a moment later in the
- * kernel's. */
-static void a_bpf_program(void **state)
+/*
+ * The kernel unloads the program in this thread when the last descriptor is closed, or later in one
+ * of its own threads.
+ */
+static void bpf_program_is_recorded(void **state)
 {
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record;
@@ -107,19 +112,20 @@ static void a_bpf_program(void **state)
 	fd = load_program();
 	if (fd < 0) {
 		live_close(&live);
-		print_message("skipped: no BPF program can be loaded: %s\n", strerror(errno));
+		print_message("skipped: cannot load a BPF program: %s\n", strerror(errno));
 		skip();
 	}
 	record_take(&live);
-	tell_program(fd, &info, &address, &length);
-	check_program(record_only(&live, PERCH_RECORD_BPF_EVENT), &info, PERCH_BPF_EVENT_PROG_LOAD);
+	get_program_info(fd, &info, &address, &length);
+	check_program(only_record(&live, PERCH_RECORD_BPF_EVENT), &info, PERCH_BPF_EVENT_PROG_LOAD);
 	snprintf(name, sizeof(name), "bpf_prog_");
 	for (size_t i = 0; i < sizeof(info.tag); i++)
 		snprintf(name + strlen(name), 3, "%02x", info.tag[i]);
 	strcat(name, "_" NAME);
-	if (address) { /* 0: the kernel interprets it, or does not tell this user */
+	/* 0 if the kernel interprets the program, or hides the address from this user */
+	if (address) {
 		assert_int_equal(length, info.jited_prog_len);
-		check_symbol(record_only(&live, PERCH_RECORD_KSYMBOL), address, length, name, 0);
+		check_symbol(only_record(&live, PERCH_RECORD_KSYMBOL), address, length, name, 0);
 		assert_true(in_kallsyms(address, listed));
 		assert_string_equal(listed, name);
 	}
@@ -138,8 +144,11 @@ static void a_bpf_program(void **state)
 	live_close(&live);
 }
 
-/* Kernels up to 6.18 at least then tell too large a size in the record that is written last. */
-static void a_bpf_program_recorded_by_two(void **state)
+/*
+ * If two events record them, kernels up to at least 6.18 write too large a size into the last
+ * record.
+ */
+static void bpf_program_is_recorded_by_two_events(void **state)
 {
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record;
@@ -157,23 +166,23 @@ static void a_bpf_program_recorded_by_two(void **state)
 	}
 	fd = load_program();
 	if (fd >= 0)
-		tell_program(fd, &info, &address, &length);
+		get_program_info(fd, &info, &address, &length);
 	for (int i = 0; fd >= 0 && i < 2; i++) {
 		record_take(&live[i]);
-		record = record_only(&live[i], PERCH_RECORD_BPF_EVENT);
+		record = only_record(&live[i], PERCH_RECORD_BPF_EVENT);
 		check_program(record, &info, PERCH_BPF_EVENT_PROG_LOAD);
-		print_message("recorder %d: %u bytes too many\n", i, record->trailing_bytes);
+		print_message("event %d: %u trailing bytes\n", i, record->trailing_bytes);
 	}
 	for (int i = 0; i < 2; i++)
 		live_close(&live[i]);
 	if (fd < 0) {
-		print_message("skipped: no BPF program can be loaded: %s\n", strerror(errno));
+		print_message("skipped: cannot load a BPF program: %s\n", strerror(errno));
 		skip();
 	}
 	close(fd);
 }
 
-/* Where groups of the one hierarchy are, from its root on. */
+/* Finds the mount point of cgroup2, mounted with its root directory. */
 static bool find_cgroups(char *where, size_t size)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -199,16 +208,16 @@ static uint64_t cgroup_id(const char *path)
 	struct {
 		struct file_handle handle;
 		uint64_t id;
-	} told = { .handle.handle_bytes = sizeof(uint64_t) };
+	} buffer = { .handle.handle_bytes = sizeof(uint64_t) };
 	uint64_t id;
 	int mount;
 
-	assert_int_equal(name_to_handle_at(AT_FDCWD, path, &told.handle, &mount, 0), 0);
-	memcpy(&id, told.handle.f_handle, sizeof(id));
+	assert_int_equal(name_to_handle_at(AT_FDCWD, path, &buffer.handle, &mount, 0), 0);
+	memcpy(&id, buffer.handle.f_handle, sizeof(id));
 	return id;
 }
 
-static void a_cgroup(void **state)
+static void new_cgroup_is_recorded(void **state)
 {
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record;
@@ -219,7 +228,7 @@ static void a_cgroup(void **state)
 
 	(void)state;
 	if (!find_cgroups(where, sizeof(where))) {
-		print_message("skipped: no cgroup2 is mounted from its root on\n");
+		print_message("skipped: cgroup2 is not mounted with its root directory\n");
 		skip();
 	}
 	snprintf(path, sizeof(path), "%s/perch test %d", where, (int)getpid());
@@ -228,27 +237,27 @@ static void a_cgroup(void **state)
 	live_enable(&live);
 	if (mkdir(path, 0755)) {
 		live_close(&live);
-		print_message("skipped: no cgroup can be made: %s\n", strerror(errno));
+		print_message("skipped: cannot make a cgroup: %s\n", strerror(errno));
 		skip();
 	}
 	record_end(&live);
 	id = cgroup_id(path);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(rmdir(path), 0);
-	record = record_only(&live, PERCH_RECORD_CGROUP);
+	record = only_record(&live, PERCH_RECORD_CGROUP);
 	assert_int_equal(record->cgroup.id, id);
 	assert_int_equal(record->cgroup.id, st.st_ino);
 	assert_text(&record->cgroup.path, path + strlen(where));
-	assert_told_by(record, getpid(), this_thread());
+	assert_written_by(record, getpid(), current_tid());
 	live_close(&live);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_bpf_program),
-		cmocka_unit_test(a_bpf_program_recorded_by_two),
-		cmocka_unit_test(a_cgroup),
+		cmocka_unit_test(bpf_program_is_recorded),
+		cmocka_unit_test(bpf_program_is_recorded_by_two_events),
+		cmocka_unit_test(new_cgroup_is_recorded),
 	};
 
 	return RECORDS_RUN(tests);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* MMAP and MMAP2 as the kernel writes them, against /proc/self/maps, stat(2) and the notes of ELF
- * files. */
+/*
+ * MMAP and MMAP2 records of the kernel, compared with /proc/self/maps, stat(2) and the notes of ELF
+ * files.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,8 +45,7 @@ static struct map map_at(const void *address)
 	return map;
 }
 
-/* A file of three pages that is deleted at the end. Its name tells how long the record's text is.
- */
+/* A temporary file of three pages. Its name determines the length of the record. */
 struct file {
 	int fd;
 	char path[128];
@@ -61,7 +62,7 @@ static struct file make_file(const char *name)
 	return file;
 }
 
-static void drop_file(struct file *file)
+static void remove_file(struct file *file)
 {
 	close(file->fd);
 	unlink(file->path);
@@ -73,7 +74,7 @@ static void *map_file(const struct file *file, int rights, int flags, int page)
 	void *at = mmap(NULL, 2 * bytes, rights, flags, file->fd, page * bytes);
 
 	if (at == MAP_FAILED && errno == EPERM) {
-		print_message("skipped: the file system of /tmp forbids to execute: %s\n",
+		print_message("skipped: the file system of /tmp does not allow execution: %s\n",
 			      strerror(errno));
 		skip();
 	}
@@ -86,7 +87,7 @@ static void unmap(void *at)
 	munmap(at, 2 * sysconf(_SC_PAGESIZE));
 }
 
-/* The record of the mapping that begins there; one, and no more. */
+/* Returns the record of the mapping that starts there, and fails unless there is exactly one. */
 static const struct perch_record *record_of(const struct live *live, uint32_t type, const void *at)
 {
 	const struct perch_record *found = NULL;
@@ -100,19 +101,19 @@ static const struct perch_record *record_of(const struct live *live, uint32_t ty
 	return found;
 }
 
-static void check_place(const struct perch_record *record, const struct map *map)
+static void check_mapping(const struct perch_record *record, const struct map *map)
 {
 	assert_int_equal(record->mmap.pid, getpid());
-	assert_int_equal(record->mmap.tid, this_thread());
-	assert_told_by(record, getpid(), this_thread());
+	assert_int_equal(record->mmap.tid, current_tid());
+	assert_written_by(record, getpid(), current_tid());
 	assert_int_equal(record->mmap.start, map->start);
 	assert_int_equal(record->mmap.length, map->end - map->start);
 	assert_int_equal(record->misc & PERCH_MISC_CPUMODE_MASK, PERCH_MISC_USER);
 	assert_int_equal(!!(record->misc & PERCH_MISC_MMAP_DATA), map->rights[2] != 'x');
 }
 
-/* Names of every length modulo 8, for the record is padded to that. */
-static void the_old_record(void **state)
+/* The kernel pads the record to 8 bytes, so the test uses names of every length modulo 8. */
+static void mmap_record_has_mapping(void **state)
 {
 	static const char name[] = "\xc3\xa9t\xc3\xa9 abcdefgh";
 	struct perch_attr attr = live_attr();
@@ -129,18 +130,18 @@ static void the_old_record(void **state)
 		record_self(&live, &attr);
 		live_enable(&live);
 		at = map_file(&file, PROT_READ | PROT_EXEC, MAP_PRIVATE, i % 2);
-		data = map_file(&file, PROT_READ, MAP_PRIVATE, 0); /* not asked for */
+		data = map_file(&file, PROT_READ, MAP_PRIVATE, 0); /* not recorded */
 		record_end(&live);
 		map = map_at(at);
-		record = record_only(&live, PERCH_RECORD_MMAP);
+		record = only_record(&live, PERCH_RECORD_MMAP);
 		assert_ptr_equal(record, record_of(&live, PERCH_RECORD_MMAP, at));
-		check_place(record, &map);
+		check_mapping(record, &map);
 		assert_int_equal(record->mmap.page_offset, map.offset);
 		assert_text(&record->mmap.filename, file.path);
 		assert_string_equal(map.name, file.path);
 		unmap(at);
 		unmap(data);
-		drop_file(&file);
+		remove_file(&file);
 		live_close(&live);
 	}
 }
@@ -152,7 +153,7 @@ static void check_mmap2(const struct live *live, const void *at, const struct fi
 	struct map map = map_at(at);
 	struct stat st;
 
-	check_place(record, &map);
+	check_mapping(record, &map);
 	assert_int_equal(record->mmap.page_offset, map.offset);
 	assert_int_equal(record->mmap.major, map.major);
 	assert_int_equal(record->mmap.minor, map.minor);
@@ -166,7 +167,7 @@ static void check_mmap2(const struct live *live, const void *at, const struct fi
 	assert_int_equal(record->mmap.inode, st.st_ino);
 }
 
-static void the_new_record(void **state)
+static void mmap2_record_has_mapping(void **state)
 {
 	static const struct {
 		int rights, flags;
@@ -196,11 +197,13 @@ static void the_new_record(void **state)
 	check_mmap2(&live, locked, &file, PROT_READ, MAP_SHARED | MAP_LOCKED);
 	unmap(locked);
 	live_close(&live);
-	drop_file(&file);
+	remove_file(&file);
 }
 
-/* Memory without a file has no place in one: its offset is an address, as /proc's is not. */
-static void memory_without_a_file(void **state)
+/*
+ * page_offset is not compared: for anonymous memory it is an address in the record, but 0 in /proc.
+ */
+static void mmap2_record_of_anonymous_memory(void **state)
 {
 	const size_t bytes = 4 * sysconf(_SC_PAGESIZE);
 	struct perch_attr attr = live_attr();
@@ -213,14 +216,14 @@ static void memory_without_a_file(void **state)
 	attr.mmap = attr.mmap2 = attr.mmap_data = 1;
 	record_self(&live, &attr);
 	live_enable(&live);
-	/* with rights that no neighbour has, so that the kernel does not make one of two */
+	/* no neighbor has this protection, so the kernel does not merge the two mappings */
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		  0);
 	record_end(&live);
 	assert_ptr_not_equal(at, MAP_FAILED);
 	map = map_at(at);
 	record = record_of(&live, PERCH_RECORD_MMAP2, at);
-	check_place(record, &map);
+	check_mapping(record, &map);
 	assert_text(&record->mmap.filename, "//anon");
 	assert_true(!record->mmap.major && !record->mmap.minor && !record->mmap.inode &&
 		    !record->mmap.build_id_size);
@@ -229,7 +232,7 @@ static void memory_without_a_file(void **state)
 	live_close(&live);
 }
 
-/* An ELF file that consists of a build id of that size; 0: of none. */
+/* Writes an ELF file that has only a build id of this size; 0 is no build id. */
 static void write_elf(const struct file *file, const uint8_t *id, size_t size)
 {
 	struct {
@@ -262,13 +265,13 @@ static void write_elf(const struct file *file, const uint8_t *id, size_t size)
 	assert_int_equal(pwrite(file->fd, &elf, sizeof(elf), 0), sizeof(elf));
 }
 
-/* A record has the file's build id, or, where it has none, the file's numbers. */
+/* A record has the build id of the file, or if there is none, its device and inode. */
 static void check_build_id(const struct live *live, const void *at, const uint8_t *id, size_t size)
 {
 	const struct perch_record *record = record_of(live, PERCH_RECORD_MMAP2, at);
 	struct map map = map_at(at);
 
-	check_place(record, &map);
+	check_mapping(record, &map);
 	assert_text(&record->mmap.filename, map.name);
 	assert_int_equal(record->mmap.build_id_size, size);
 	assert_int_equal(!!(record->misc & PERCH_MISC_MMAP_BUILD_ID), !!size);
@@ -280,7 +283,7 @@ static void check_build_id(const struct live *live, const void *at, const uint8_
 	assert_int_equal(record->mmap.protection, PROT_READ | PROT_EXEC);
 }
 
-static void build_ids(void **state)
+static void mmap2_record_has_build_id(void **state)
 {
 	static const uint8_t id[20] = "\xde\xad\xbe\xef"
 				      "0123456789abcdef";
@@ -301,7 +304,7 @@ static void build_ids(void **state)
 		record_end(&live);
 		check_build_id(&live, at, id, sizes[i]);
 		unmap(at);
-		drop_file(&file);
+		remove_file(&file);
 		live_close(&live);
 	}
 }
@@ -311,8 +314,8 @@ struct note {
 	size_t size;
 };
 
-/* The build id of the program itself, as the loader has mapped it. */
-static int find_note(struct dl_phdr_info *info, size_t size, void *context)
+/* Finds the build id of this program in its mapped segments. */
+static int find_build_id(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct note *found = context;
 
@@ -335,10 +338,10 @@ static int find_note(struct dl_phdr_info *info, size_t size, void *context)
 			at = id + ((note->n_descsz + 3) & ~3U);
 		}
 	}
-	return 1; /* the program is the first, and the only one of interest */
+	return 1; /* stop: the first object is the program */
 }
 
-static void build_id_of_this_program(void **state)
+static void mmap2_record_has_build_id_of_this_program(void **state)
 {
 	struct file self = { .fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC) };
 	struct perch_attr attr = live_attr();
@@ -348,13 +351,13 @@ static void build_id_of_this_program(void **state)
 
 	(void)state;
 	assert_true(self.fd >= 0);
-	dl_iterate_phdr(find_note, &note);
+	dl_iterate_phdr(find_build_id, &note);
 	attr.mmap = attr.mmap2 = attr.build_id = 1;
 	record_self(&live, &attr);
 	live_enable(&live);
 	at = map_file(&self, PROT_READ | PROT_EXEC, MAP_PRIVATE, 0);
 	record_end(&live);
-	print_message("a build id of %zu bytes\n", note.size);
+	print_message("the build id has %zu bytes\n", note.size);
 	check_build_id(&live, at, note.id, note.size);
 	unmap(at);
 	close(self.fd);
@@ -364,9 +367,11 @@ static void build_id_of_this_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_old_record),	    cmocka_unit_test(the_new_record),
-		cmocka_unit_test(memory_without_a_file),    cmocka_unit_test(build_ids),
-		cmocka_unit_test(build_id_of_this_program),
+		cmocka_unit_test(mmap_record_has_mapping),
+		cmocka_unit_test(mmap2_record_has_mapping),
+		cmocka_unit_test(mmap2_record_of_anonymous_memory),
+		cmocka_unit_test(mmap2_record_has_build_id),
+		cmocka_unit_test(mmap2_record_has_build_id_of_this_program),
 	};
 
 	return RECORDS_RUN(tests);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tells about a ring and a CPU: LOST, THROTTLE, UNTHROTTLE, SWITCH,
- * SWITCH_CPU_WIDE. */
+/* Records about a ring and a CPU: LOST, THROTTLE, UNTHROTTLE, SWITCH, SWITCH_CPU_WIDE. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,8 +28,11 @@ static void burn(double duration)
 
 #define FAULTS 500
 
-/* Each fault is a sample, or is lost: the count, read(2)'s number and the records agree. */
-static void lost(void **state)
+/*
+ * Each page fault becomes a sample or is lost. The count, the lost number of read(2) and the LOST
+ * record agree.
+ */
+static void lost_record_has_count(void **state)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN,
 					       PERCH_SAMPLE_ADDR);
@@ -41,7 +43,7 @@ static void lost(void **state)
 	uint64_t words[2];
 
 	(void)state;
-	attr.read_format = PERCH_FORMAT_LOST; /* 6.0 */
+	attr.read_format = PERCH_FORMAT_LOST; /* since 6.0 */
 	attr.exclude_kernel = 1;
 	record_open(&live, &attr, &PERCH_SELF, 1);
 	live_enable(&live);
@@ -53,10 +55,10 @@ static void lost(void **state)
 	live_enable(&live);
 	touch(pages + FAULTS * page, 1);
 	record_end(&live);
-	record = record_only(&live, PERCH_RECORD_LOST);
+	record = only_record(&live, PERCH_RECORD_LOST);
 	assert_ptr_equal(record, &live.record[before]);
 	assert_int_equal(record->lost.id, live.id);
-	assert_told_by(record, getpid(), this_thread());
+	assert_written_by(record, getpid(), current_tid());
 	assert_int_equal(read(live.fd, words, sizeof(words)), sizeof(words));
 	assert_int_equal(words[0], record->lost.lost + live_count(&live, PERCH_RECORD_SAMPLE));
 	assert_int_equal(words[1], record->lost.lost);
@@ -69,42 +71,47 @@ static void check_throttle(const struct live *live, const struct perch_record *r
 	assert_int_equal(record->throttle.id, live->id);
 	assert_int_equal(record->throttle.stream_id, live->id);
 	assert_in_range(record->throttle.time, live->from, live->to);
-	assert_told_by(record, getpid(), this_thread());
+	assert_written_by(record, getpid(), current_tid());
 }
 
-static bool throttled_at_last(struct live *live)
+static bool wait_for_throttling(struct live *live)
 {
 	double end = seconds() + 3;
 
 	while (seconds() < end && !live_count(live, PERCH_RECORD_UNTHROTTLE)) {
 		assert_int_equal(live_enable(live), 0);
 		burn(0.05);
-		record_end(live); /* taking what goes on coming so fast would never end */
+		/* disables the event: reading would not end while it writes so fast */
+		record_end(live);
 	}
 	return live_count(live, PERCH_RECORD_UNTHROTTLE) && live_count(live, PERCH_RECORD_THROTTLE);
 }
 
-/* The first of a tracepoint whose count at each hit is nanoseconds: a period of 1 wants a sample of
- * each. */
-static bool open_runtime(struct live *live)
+/*
+ * Opens sched_stat_runtime. It adds nanoseconds to its count at each hit, so with a period of 1 its
+ * sample rate exceeds the limit.
+ */
+static bool open_runtime_tracepoint(struct live *live)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_TRACEPOINT, 0, 0);
 	FILE *file = fopen("/sys/kernel/tracing/events/sched/sched_stat_runtime/id", "re");
 	struct perch_error err;
 	unsigned int id;
-	bool known = file && fscanf(file, "%u", &id) == 1;
+	bool found = file && fscanf(file, "%u", &id) == 1;
 
 	if (file)
 		fclose(file);
-	if (!known)
+	if (!found)
 		return false;
 	attr.config = id;
 	return live_open(live, &attr, &PERCH_SELF, 256, &err) >= 0;
 }
 
-/* The timer's rate is near the limit, and passes it now and then. Where it does not in time, a
- * tracepoint does. */
-static void throttle_and_unthrottle(void **state)
+/*
+ * The rate of the timer is near the limit and exceeds it sometimes. If it does not within 3
+ * seconds, a tracepoint is used.
+ */
+static void throttled_event_has_records(void **state)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_TASK_CLOCK, 0);
 	const struct perch_record *record;
@@ -113,16 +120,16 @@ static void throttle_and_unthrottle(void **state)
 	(void)state;
 	attr.sample_period = 1;
 	record_open(&live, &attr, &PERCH_SELF, 1024);
-	if (!throttled_at_last(&live)) {
+	if (!wait_for_throttling(&live)) {
 		live_close(&live);
-		if (!open_runtime(&live)) {
+		if (!open_runtime_tracepoint(&live)) {
 			print_message(
-				"skipped: the timer stays below the limit, and no tracepoint passes it\n");
+				"skipped: the timer does not exceed the limit, and the tracepoint cannot be opened\n");
 			skip();
 		}
-		if (!throttled_at_last(&live)) {
+		if (!wait_for_throttling(&live)) {
 			live_close(&live);
-			print_message("skipped: nothing passes the limit of samples here\n");
+			print_message("skipped: no event exceeds the limit of samples\n");
 			skip();
 		}
 	}
@@ -131,14 +138,14 @@ static void throttle_and_unthrottle(void **state)
 	for (record = NULL; (record = live_next(&live, PERCH_RECORD_UNTHROTTLE, record));)
 		check_throttle(&live, record);
 	print_message("throttled %zu times\n", live_count(&live, PERCH_RECORD_THROTTLE));
-	/* the first of all is a THROTTLE, and they come by turns */
+	/* the first record is a THROTTLE */
 	record = live_next(&live, PERCH_RECORD_THROTTLE, NULL);
 	assert_true(record < live_next(&live, PERCH_RECORD_UNTHROTTLE, NULL));
 	live_close(&live);
 }
 
-/* Sleeping is a way off the CPU that is no preemption; each is followed by the way back. */
-static void own_switches(void **state)
+/* Each sleep has a SWITCH record out without the preemption flag, then one in. */
+static void switch_records_of_a_thread(void **state)
 {
 	struct perch_attr attr = live_attr();
 	size_t slept = 0;
@@ -156,7 +163,7 @@ static void own_switches(void **state)
 		const struct perch_record *record = &live.record[i];
 
 		assert_int_equal(record->type, PERCH_RECORD_SWITCH);
-		assert_told_by(record, getpid(), this_thread());
+		assert_written_by(record, getpid(), current_tid());
 		assert_int_equal(record->context_switch.out, i % 2 == 0);
 		assert_true(record->context_switch.out || !record->context_switch.preempt);
 		slept += record->context_switch.out && !record->context_switch.preempt;
@@ -169,8 +176,8 @@ static void own_switches(void **state)
 	live_close(&live);
 }
 
-/* Two that both want the CPU all the time take it from each other. */
-static void preemption(void **state)
+/* Two busy processes on one CPU preempt each other. */
+static void switch_record_has_preemption(void **state)
 {
 	struct perch_attr attr = live_attr();
 	double end = seconds() + 5;
@@ -179,7 +186,7 @@ static void preemption(void **state)
 	pid_t rival;
 
 	(void)state;
-	stay_here();
+	stay_on_current_cpu();
 	rival = fork();
 	if (!rival) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -208,7 +215,7 @@ static void preemption(void **state)
 	live_close(&live);
 }
 
-static void answer(void *pipes)
+static void answer_bytes(void *pipes)
 {
 	const int *fd = pipes;
 	char byte;
@@ -219,8 +226,8 @@ static void answer(void *pipes)
 	_exit(0);
 }
 
-/* This process and a child on one CPU, each of which waits for the other twenty times. */
-static pid_t play(void)
+/* Starts a child on the same CPU and exchanges bytes with it: each waits for the other 20 times. */
+static pid_t exchange_bytes_with_child(void)
 {
 	int there[2], back[2], pipes[2], status;
 	pid_t child;
@@ -231,7 +238,7 @@ static pid_t play(void)
 	pipes[1] = back[1];
 	child = fork();
 	if (!child)
-		answer(pipes);
+		answer_bytes(pipes);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(write(there[1], &byte, 1), 1);
 		assert_int_equal(read(back[0], &byte, 1), 1);
@@ -245,23 +252,25 @@ static pid_t play(void)
 	return child;
 }
 
-/* Who leaves names who comes, and who comes names who left; -1 is a task that is being taken apart.
+/*
+ * The record out names the next task, and the record in names the previous one. -1 is a task that
+ * is exiting.
  */
 static bool is_pair(const struct perch_record *out, const struct perch_record *in)
 {
-	const uint32_t gone = (uint32_t)-1;
+	const uint32_t exiting = (uint32_t)-1;
 
 	if (!out->context_switch.out || in->context_switch.out)
 		return false;
-	return (out->context_switch.other_tid == in->sample_id.tid || in->sample_id.tid == gone ||
-		out->context_switch.other_tid == gone) &&
-	       (in->context_switch.other_tid == out->sample_id.tid || out->sample_id.tid == gone ||
-		in->context_switch.other_tid == gone);
+	return (out->context_switch.other_tid == in->sample_id.tid ||
+		in->sample_id.tid == exiting || out->context_switch.other_tid == exiting) &&
+	       (in->context_switch.other_tid == out->sample_id.tid ||
+		out->sample_id.tid == exiting || in->context_switch.other_tid == exiting);
 }
 
-static void switches_of_a_cpu(void **state)
+static void switch_records_of_a_cpu(void **state)
 {
-	struct perch_target target = { .pid = -1, .cpu = stay_here() };
+	struct perch_target target = { .pid = -1, .cpu = stay_on_current_cpu() };
 	struct perch_attr attr = live_attr();
 	size_t to_child = 0, from_child = 0;
 	struct live live;
@@ -271,11 +280,11 @@ static void switches_of_a_cpu(void **state)
 	attr.context_switch = 1;
 	record_open(&live, &attr, &target, 256);
 	live_enable(&live);
-	child = play();
+	child = exchange_bytes_with_child();
 	record_end(&live);
 	assert_int_equal(live_count(&live, PERCH_RECORD_LOST), 0);
 	assert_int_equal(live_count(&live, PERCH_RECORD_SWITCH_CPU_WIDE), live.nr);
-	/* the event itself may begin between the two halves of a switch */
+	/* the event may be enabled between the two records of a switch */
 	for (size_t i = !live.record[0].context_switch.out; i + 1 < live.nr; i += 2) {
 		const struct perch_record *out = &live.record[i], *in = out + 1;
 
@@ -285,13 +294,13 @@ static void switches_of_a_cpu(void **state)
 				 out->context_switch.other_tid,
 				 in->context_switch.out ? "out" : "in", in->sample_id.tid,
 				 in->context_switch.other_tid);
-		if (out->sample_id.tid == (uint32_t)this_thread() &&
+		if (out->sample_id.tid == (uint32_t)current_tid() &&
 		    out->context_switch.other_tid == (uint32_t)child) {
 			assert_int_equal(out->sample_id.pid, getpid());
 			assert_int_equal(out->context_switch.other_pid, child);
 			to_child++;
 		}
-		if (in->sample_id.tid == (uint32_t)this_thread() &&
+		if (in->sample_id.tid == (uint32_t)current_tid() &&
 		    in->context_switch.other_tid == (uint32_t)child) {
 			assert_int_equal(in->sample_id.pid, getpid());
 			assert_int_equal(in->context_switch.other_pid, child);
@@ -307,11 +316,11 @@ static void switches_of_a_cpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lost),
-		cmocka_unit_test(throttle_and_unthrottle),
-		cmocka_unit_test(own_switches),
-		cmocka_unit_test(preemption),
-		cmocka_unit_test(switches_of_a_cpu),
+		cmocka_unit_test(lost_record_has_count),
+		cmocka_unit_test(throttled_event_has_records),
+		cmocka_unit_test(switch_records_of_a_thread),
+		cmocka_unit_test(switch_record_has_preemption),
+		cmocka_unit_test(switch_records_of_a_cpu),
 	};
 
 	return RECORDS_RUN(tests);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples at an instruction that a breakpoint hits, where every register, the stack, the callers
- * and the data's address are known to the byte.
+ * Samples at an instruction with a breakpoint, where the test has set every register, the stack,
+ * the callers and the address of the data.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -16,17 +16,19 @@
 #define REGISTER(n) (UINT64_C(0x1111111111111111) * (n))
 #define WORD_1	    UINT64_C(0x0123456789abcdef)
 #define WORD_2	    UINT64_C(0xfedcba9876543210)
-#define STACK_BYTES 8192 /* more than a frame of the sanitizers */
+#define STACK_BYTES 8192 /* more than a stack frame with sanitizers */
 
 uint64_t known_stack; /* the stack pointer at known_here */
-uint64_t known_flags; /* and the flags */
+uint64_t known_flags; /* the flags at known_here */
 uint64_t known_frame;
 void known_outer(volatile uint64_t *data);
 extern const char known_here[], known_back[], known_stored[];
 
 #ifdef __x86_64__
-/* known_outer calls known_inner; both keep frames. All registers are set, two words pushed; then
- * one store. */
+/*
+ * known_outer calls an inner function; both have frame pointers. The inner function sets all
+ * registers, pushes two words, and stores to the data.
+ */
 __asm__(".text\n"
 	".globl known_outer, known_here, known_back, known_stored\n"
 	".type known_outer, @function\n"
@@ -79,8 +81,10 @@ __asm__(".text\n"
 	"	ret\n"
 	".size known_outer, . - known_outer\n");
 
-/* Registers by name, as perch_register_name() tells them; di is the data's address, and the two of
- * the stack are known. */
+/*
+ * Expected registers, by the names of perch_register_name(). di is the address of the data; sp and
+ * bp are in known_stack and known_frame.
+ */
 static const struct {
 	const char *name;
 	uint64_t value;
@@ -91,10 +95,11 @@ static const struct {
 	{ "r12", REGISTER(10) }, { "r13", REGISTER(11) }, { "r14", REGISTER(12) },
 	{ "r15", REGISTER(13) },
 };
-#define REGISTERS   UINT64_C(0xff0fff) /* without ds, es, fs, gs, which no 64-bit task has */
-#define KNOWN_WORDS 8		       /* pushed, up to the frame pointer */
+/* all but ds, es, fs and gs, which the kernel does not sample in 64-bit tasks */
+#define REGISTERS   UINT64_C(0xff0fff)
+#define KNOWN_WORDS 8 /* words between the stack pointer and the return address */
 
-static void needs_code(void)
+static void skip_without_known_code(void)
 {
 }
 #else
@@ -110,17 +115,17 @@ static const struct {
 #define REGISTERS   UINT64_C(1)
 #define KNOWN_WORDS 0
 
-static void needs_code(void)
+static void skip_without_known_code(void)
 {
-	print_message("skipped: the code whose registers are known is written for x86_64\n");
+	print_message("skipped: the code that sets all registers is for x86_64\n");
 	skip();
 }
 #endif
 
 static volatile uint64_t data[2];
 
-static uint64_t value_of_register(const struct perch_record *record,
-				  const struct perch_registers *registers, const char *name)
+static uint64_t register_value(const struct perch_record *record,
+			       const struct perch_registers *registers, const char *name)
 {
 	unsigned int at = 0;
 
@@ -133,34 +138,34 @@ static uint64_t value_of_register(const struct perch_record *record,
 			return perch_word(record, registers->value + at);
 		at++;
 	}
-	fail_msg("there is no register %s in %#" PRIx64, name, registers->mask);
+	fail_msg("register %s is not in mask %#" PRIx64, name, registers->mask);
 	return 0;
 }
 
 static void check_registers(const struct perch_record *record,
 			    const struct perch_registers *registers, uint64_t ip)
 {
-	/* resume: the processor's own, for breakpoints */
-	const uint64_t changing = UINT64_C(0x10000);
+	/* the CPU changes the resume flag at a breakpoint */
+	const uint64_t resume_flag = UINT64_C(0x10000);
 
 	assert_int_equal(registers->abi, PERCH_SAMPLE_REGS_ABI_64);
 	assert_int_equal(registers->mask, REGISTERS);
 	assert_int_equal(registers->nr, __builtin_popcountll(REGISTERS));
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (value_of_register(record, registers, known[i].name) != known[i].value)
+		if (register_value(record, registers, known[i].name) != known[i].value)
 			fail_msg("%s is %#" PRIx64, known[i].name,
-				 value_of_register(record, registers, known[i].name));
-	assert_int_equal(value_of_register(record, registers, "di"), (uintptr_t)data);
-	assert_int_equal(value_of_register(record, registers, "ip"), ip);
-	assert_int_equal(value_of_register(record, registers, "sp"), known_stack);
-	assert_int_equal(value_of_register(record, registers, "bp"), known_frame);
-	assert_int_equal(value_of_register(record, registers, "flags") & ~changing,
-			 known_flags & ~changing);
-	/* user space's ring */
-	assert_int_equal(value_of_register(record, registers, "cs") & 3, 3);
+				 register_value(record, registers, known[i].name));
+	assert_int_equal(register_value(record, registers, "di"), (uintptr_t)data);
+	assert_int_equal(register_value(record, registers, "ip"), ip);
+	assert_int_equal(register_value(record, registers, "sp"), known_stack);
+	assert_int_equal(register_value(record, registers, "bp"), known_frame);
+	assert_int_equal(register_value(record, registers, "flags") & ~resume_flag,
+			 known_flags & ~resume_flag);
+	/* the privilege level of user space */
+	assert_int_equal(register_value(record, registers, "cs") & 3, 3);
 }
 
-/* A breakpoint on the store's instruction, or on what it stores into. */
+/* A breakpoint on the store instruction, or on its data. */
 static struct perch_attr breakpoint(bool on_code, uint64_t fields)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_BREAKPOINT, 0, fields);
@@ -174,19 +179,19 @@ static struct perch_attr breakpoint(bool on_code, uint64_t fields)
 
 static void sample_once(struct live *live, const struct perch_attr *attr)
 {
-	needs_code();
+	skip_without_known_code();
 	record_self(live, attr);
 	live_enable(live);
 	known_outer(data);
 	record_end(live);
-	record_only(live, PERCH_RECORD_SAMPLE);
+	only_record(live, PERCH_RECORD_SAMPLE);
 	assert_int_equal(live->nr, 1);
-	assert_told_by(live->record, getpid(), this_thread());
+	assert_written_by(live->record, getpid(), current_tid());
 	assert_int_equal(live->record->misc & PERCH_MISC_CPUMODE_MASK, PERCH_MISC_USER);
 }
 
-/* Before the instruction; after the store, for data. */
-static void place(void **state)
+/* A breakpoint on code hits before the instruction, one on data after the store. */
+static void sample_has_address(void **state)
 {
 	const uint64_t fields = PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD;
 	struct perch_attr attr = breakpoint(true, fields);
@@ -205,14 +210,14 @@ static void place(void **state)
 	live_close(&live);
 }
 
-/* A sample that does not hold a period has the attr's. */
-static void period(void **state)
+/* A sample without a period gets the period of the attr. */
+static void sample_has_period_of_attr(void **state)
 {
 	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_IP);
 	struct live live;
 
 	(void)state;
-	needs_code();
+	skip_without_known_code();
 	attr.sample_period = 3;
 	record_self(&live, &attr);
 	live_enable(&live);
@@ -224,7 +229,7 @@ static void period(void **state)
 	live_close(&live);
 }
 
-static void registers(void **state)
+static void sample_has_registers(void **state)
 {
 	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_REGS_INTR);
 	struct live live;
@@ -237,8 +242,11 @@ static void registers(void **state)
 	live_close(&live);
 }
 
-/* As much of the stack as is asked for; what was pushed is found in its place. */
-static void stack(void **state)
+/*
+ * The sample has the requested size of stack, with the pushed words and the local variables of this
+ * function.
+ */
+static void sample_has_stack(void **state)
 {
 	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_STACK_USER);
 	const struct perch_sample *sample;
@@ -248,19 +256,19 @@ static void stack(void **state)
 
 	(void)state;
 	attr.sample_stack_user = STACK_BYTES;
-	needs_code();
+	skip_without_known_code();
 	record_self(&live, &attr);
 	live_enable(&live);
 	known_outer(data);
 	record_end(&live);
-	sample = &record_only(&live, PERCH_RECORD_SAMPLE)->sample;
+	sample = &only_record(&live, PERCH_RECORD_SAMPLE)->sample;
 	assert_int_equal(sample->stack_user.size, STACK_BYTES);
 	assert_int_equal(sample->stack_user.dynamic_size, STACK_BYTES);
 	memcpy(words, sample->stack_user.data, sizeof(words));
 	assert_int_equal(words[0], WORD_2);
 	assert_int_equal(words[1], WORD_1);
 	assert_int_equal(words[KNOWN_WORDS], (uintptr_t)known_back);
-	/* this function's own */
+	/* variables of this function */
 	assert_in_range((uintptr_t)marks, known_stack, known_stack + STACK_BYTES - sizeof(marks));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		memcpy(words,
@@ -271,8 +279,8 @@ static void stack(void **state)
 	live_close(&live);
 }
 
-/* More than there is: the dynamic size says how much was copied. */
-static void end_of_stack(void **state)
+/* The stack is smaller than requested. The dynamic size is the number of copied bytes. */
+static void sample_has_dynamic_stack_size(void **state)
 {
 	const size_t bytes = 65528 / 2 / 8 * 8;
 	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_STACK_USER);
@@ -282,7 +290,7 @@ static void end_of_stack(void **state)
 	int status;
 
 	(void)state;
-	needs_code();
+	skip_without_known_code();
 	attr.sample_stack_user = bytes;
 	child = fork();
 	if (!child) {
@@ -321,9 +329,11 @@ static __attribute__((noinline)) void calls_outer(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* The place, the two return addresses that are known, and behind them one inside of each C
- * function. */
-static void callchain(void **state)
+/*
+ * The call chain has the address of the breakpoint, the known return address, and one return
+ * address in each C function.
+ */
+static void sample_has_callchain(void **state)
 {
 	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_CALLCHAIN);
 	struct perch_chain_address address;
@@ -332,12 +342,12 @@ static void callchain(void **state)
 	struct live live;
 
 	(void)state;
-	needs_code();
+	skip_without_known_code();
 	record_self(&live, &attr);
 	live_enable(&live);
 	calls_outer();
 	record_end(&live);
-	sample = &record_only(&live, PERCH_RECORD_SAMPLE)->sample;
+	sample = &only_record(&live, PERCH_RECORD_SAMPLE)->sample;
 	assert_true(sample->callchain.nr >= 5);
 	assert_int_equal(perch_word(live.record, &sample->callchain.ip[0]), PERCH_CONTEXT_USER);
 	perch_chain_init(&chain, live.record);
@@ -349,12 +359,13 @@ static void callchain(void **state)
 	assert_true(perch_chain_next(&chain, &address));
 	assert_in_range(address.ip, (uintptr_t)calls_outer, (uintptr_t)calls_outer + 256);
 	assert_true(perch_chain_next(&chain, &address));
-	assert_in_range(address.ip, (uintptr_t)callchain, (uintptr_t)callchain + 8192);
+	assert_in_range(address.ip, (uintptr_t)sample_has_callchain,
+			(uintptr_t)sample_has_callchain + 8192);
 	live_close(&live);
 }
 
-/* The page frame of an address; 0 for whom the kernel does not tell. */
-static uint64_t physical(const volatile void *address)
+/* The physical address, or 0 if the kernel hides it from this user. */
+static uint64_t physical_address_of(const volatile void *address)
 {
 	const uint64_t page = sysconf(_SC_PAGESIZE);
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -367,8 +378,8 @@ static uint64_t physical(const volatile void *address)
 			   : 0;
 }
 
-/* What the PMU of breakpoints knows of memory: the pages. What it does not know it says so of. */
-static void memory(void **state)
+/* The PMU of breakpoints provides page sizes only. Other fields are "not available" or 0. */
+static void sample_has_page_sizes(void **state)
 {
 	struct perch_attr attr = breakpoint(
 		false, PERCH_SAMPLE_ADDR | PERCH_SAMPLE_IP | PERCH_SAMPLE_DATA_PAGE_SIZE |
@@ -378,12 +389,12 @@ static void memory(void **state)
 	struct live live;
 
 	(void)state;
-	data[0] = 1; /* so that it has a page of its own */
+	data[0] = 1; /* the data gets a page of its own */
 	sample_once(&live, &attr);
 	sample = &live.record->sample;
 	assert_int_equal(sample->addr, (uintptr_t)data);
 	assert_int_equal(sample->data_page_size, sysconf(_SC_PAGESIZE));
-	/* code may lie in a bigger page, of which there are powers of two */
+	/* code may be in a larger page, whose size is a power of two */
 	assert_true(sample->code_page_size >= (uint64_t)sysconf(_SC_PAGESIZE) &&
 		    __builtin_popcountll(sample->code_page_size) == 1);
 	assert_int_equal(sample->data_src, PERCH_MEM_S(OP, NA) | PERCH_MEM_S(LVL, NA) |
@@ -394,7 +405,7 @@ static void memory(void **state)
 	live_close(&live);
 }
 
-static void weight_struct(void **state)
+static void sample_has_weight_struct(void **state)
 {
 	struct perch_attr attr = breakpoint(false, PERCH_SAMPLE_WEIGHT_STRUCT | PERCH_SAMPLE_ADDR);
 	struct live live;
@@ -406,7 +417,7 @@ static void weight_struct(void **state)
 	live_close(&live);
 }
 
-static void physical_address(void **state)
+static void sample_has_physical_address(void **state)
 {
 	struct perch_attr attr = breakpoint(false, PERCH_SAMPLE_PHYS_ADDR);
 	struct live live;
@@ -414,19 +425,20 @@ static void physical_address(void **state)
 
 	(void)state;
 	data[0] = 1;
-	before = physical(data);
+	before = physical_address_of(data);
 	sample_once(&live, &attr);
-	if (!before || before != physical(data)) {
+	if (!before || before != physical_address_of(data)) {
 		live_close(&live);
-		print_message("skipped: /proc/self/pagemap does not tell where a page is\n");
+		print_message(
+			"skipped: /proc/self/pagemap has no physical addresses for this user\n");
 		skip();
 	}
 	assert_int_equal(live.record->sample.phys_addr, before);
 	live_close(&live);
 }
 
-/* Everything at once, and again with each field left out: what follows it must still be found. */
-static void every_field(void **state)
+/* Samples with all fields but one. The fields after the missing one must still be decoded. */
+static void sample_without_one_field_is_decoded(void **state)
 {
 	const uint64_t all =
 		PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_READ |
@@ -448,12 +460,12 @@ static void every_field(void **state)
 		if (!(attr.sample_type & bit) || bit & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER))
 			continue;
 		attr.sample_type &= ~bit;
-		needs_code();
+		skip_without_known_code();
 		record_self(&live, &attr);
 		live_enable(&live);
 		known_outer(data);
 		record_end(&live);
-		sample = &record_only(&live, PERCH_RECORD_SAMPLE)->sample;
+		sample = &only_record(&live, PERCH_RECORD_SAMPLE)->sample;
 		assert_int_equal(sample->ip, bit == PERCH_SAMPLE_IP ? 0 : (uintptr_t)known_stored);
 		assert_int_equal(sample->addr, bit == PERCH_SAMPLE_ADDR ? 0 : (uintptr_t)data);
 		if (bit != PERCH_SAMPLE_REGS_USER)
@@ -462,10 +474,10 @@ static void every_field(void **state)
 			check_registers(live.record, &sample->regs_intr, (uintptr_t)known_stored);
 		assert_int_equal(sample->stack_user.dynamic_size,
 				 bit == PERCH_SAMPLE_STACK_USER ? 0 : STACK_BYTES);
-		/* of events that have no raw data, the kernel writes four bytes of nothing */
+		/* the kernel writes four zero bytes if the event has no raw data */
 		assert_int_equal(sample->raw.size, bit == PERCH_SAMPLE_RAW ? 0 : 4);
 		assert_int_equal(sample->code_page_size > 0, bit != PERCH_SAMPLE_CODE_PAGE_SIZE);
-		/* what only the machine's own trace could fill */
+		/* only a PMU with an AUX area writes these data */
 		assert_int_equal(sample->aux.size, 0);
 		live_close(&live);
 		attr.sample_type |= bit;
@@ -475,16 +487,16 @@ static void every_field(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(place),
-		cmocka_unit_test(period),
-		cmocka_unit_test(registers),
-		cmocka_unit_test(stack),
-		cmocka_unit_test(end_of_stack),
-		cmocka_unit_test(callchain),
-		cmocka_unit_test(memory),
-		cmocka_unit_test(weight_struct),
-		cmocka_unit_test(physical_address),
-		cmocka_unit_test(every_field),
+		cmocka_unit_test(sample_has_address),
+		cmocka_unit_test(sample_has_period_of_attr),
+		cmocka_unit_test(sample_has_registers),
+		cmocka_unit_test(sample_has_stack),
+		cmocka_unit_test(sample_has_dynamic_stack_size),
+		cmocka_unit_test(sample_has_callchain),
+		cmocka_unit_test(sample_has_page_sizes),
+		cmocka_unit_test(sample_has_weight_struct),
+		cmocka_unit_test(sample_has_physical_address),
+		cmocka_unit_test(sample_without_one_field_is_decoded),
 	};
 
 	return RECORDS_RUN(tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of tasks as the kernel writes them: FORK, EXIT, COMM, READ, NAMESPACES. */
+/* Records of tasks: FORK, EXIT, COMM, READ, NAMESPACES. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,13 @@
 
 #include "records.h"
 
-/* Children write into the ring of the CPU that they share with us. */
-static void sideband(struct live *live, struct perch_attr *attr)
+/*
+ * Opens an inherited event on the current CPU. Children stay on that CPU and write to the same
+ * ring.
+ */
+static void open_inherited(struct live *live, struct perch_attr *attr)
 {
-	struct perch_target target = { .pid = 0, .cpu = stay_here() };
+	struct perch_target target = { .pid = 0, .cpu = stay_on_current_cpu() };
 
 	attr->inherit = 1;
 	record_open(live, attr, &target, 0);
@@ -32,8 +35,8 @@ static void check_task(const struct live *live, const struct perch_record *recor
 	assert_true(record->task.time >= record->sample_id.time);
 }
 
-/* FORK is told by the parent, EXIT by who exits. */
-static void a_process(void **state)
+/* The parent writes FORK, and the task that exits writes EXIT. */
+static void process_has_fork_and_exit_records(void **state)
 {
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record;
@@ -42,30 +45,32 @@ static void a_process(void **state)
 
 	(void)state;
 	attr.task = 1;
-	sideband(&live, &attr);
+	open_inherited(&live, &attr);
 	child = fork();
 	if (!child)
 		_exit(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	record_end(&live);
-	record = record_only(&live, PERCH_RECORD_FORK);
-	check_task(&live, record, child, child, getpid(), this_thread());
-	assert_told_by(record, getpid(), this_thread());
-	record = record_only(&live, PERCH_RECORD_EXIT);
+	record = only_record(&live, PERCH_RECORD_FORK);
+	check_task(&live, record, child, child, getpid(), current_tid());
+	assert_written_by(record, getpid(), current_tid());
+	record = only_record(&live, PERCH_RECORD_EXIT);
 	check_task(&live, record, child, child, getpid(), getpid());
-	assert_told_by(record, child, child);
+	assert_written_by(record, child, child);
 	live_close(&live);
 }
 
-static void *say_who(void *argument)
+static void *store_tid(void *argument)
 {
-	*(pid_t *)argument = this_thread();
+	*(pid_t *)argument = current_tid();
 	return NULL;
 }
 
-/* An EXIT's ppid and ptid are the parent process's: a thread has that of its process, whoever made
- * it. */
-static void a_thread(void **state)
+/*
+ * In an EXIT record ppid and ptid are those of the parent process, also for a thread that another
+ * thread created.
+ */
+static void thread_has_fork_and_exit_records(void **state)
 {
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record;
@@ -75,26 +80,26 @@ static void a_thread(void **state)
 
 	(void)state;
 	attr.task = 1;
-	sideband(&live, &attr);
-	assert_int_equal(pthread_create(&thread, NULL, say_who, &tid), 0);
+	open_inherited(&live, &attr);
+	assert_int_equal(pthread_create(&thread, NULL, store_tid, &tid), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	/* joined is not gone: the record comes a moment later */
+	/* the thread may write its EXIT record after pthread_join() */
 	for (int i = 0; i < 200 && !live_count(&live, PERCH_RECORD_EXIT); i++) {
 		usleep(5000);
 		record_take(&live);
 	}
 	record_end(&live);
-	record = record_only(&live, PERCH_RECORD_FORK);
-	check_task(&live, record, getpid(), tid, getpid(), this_thread());
-	assert_told_by(record, getpid(), this_thread());
-	record = record_only(&live, PERCH_RECORD_EXIT);
+	record = only_record(&live, PERCH_RECORD_FORK);
+	check_task(&live, record, getpid(), tid, getpid(), current_tid());
+	assert_written_by(record, getpid(), current_tid());
+	record = only_record(&live, PERCH_RECORD_EXIT);
 	check_task(&live, record, getpid(), tid, getppid(), getppid());
-	assert_told_by(record, getpid(), tid);
+	assert_written_by(record, getpid(), tid);
 	live_close(&live);
 }
 
-/* Names of every length, with bytes that no terminal should see. */
-static void a_name(void **state)
+/* Names of various lengths, also with control characters. */
+static void comm_record_has_name(void **state)
 {
 	static const char *const names[] = { "",
 					     "p",
@@ -121,14 +126,14 @@ static void a_name(void **state)
 	assert_int_equal(live_count(&live, PERCH_RECORD_COMM),
 			 sizeof(names) / sizeof(names[0]) + 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		char kept[16] = "";
+		char expected[16] = "";
 
-		strncat(kept, names[i], 15);
+		strncat(expected, names[i], 15);
 		record = live_next(&live, PERCH_RECORD_COMM, record);
-		assert_text(&record->comm.comm, kept);
+		assert_text(&record->comm.comm, expected);
 		assert_int_equal(record->comm.pid, getpid());
-		assert_int_equal(record->comm.tid, this_thread());
-		assert_told_by(record, getpid(), this_thread());
+		assert_int_equal(record->comm.tid, current_tid());
+		assert_written_by(record, getpid(), current_tid());
 		assert_false(record->comm.exec);
 	}
 	live_close(&live);
@@ -141,7 +146,7 @@ static void execute(void *argument)
 	_exit(1);
 }
 
-/* A child that stops before its work, so that an event is there when it begins. */
+/* Starts a child that waits, so that an event can be opened before the child does its work. */
 static pid_t start_stopped(void (*work)(void *), void *argument, int *go)
 {
 	int pipes[2];
@@ -161,7 +166,7 @@ static pid_t start_stopped(void (*work)(void *), void *argument, int *go)
 	return child;
 }
 
-static void let_go(pid_t child, int go)
+static void let_child_run(pid_t child, int go)
 {
 	int status;
 
@@ -171,9 +176,9 @@ static void let_go(pid_t child, int go)
 	assert_int_equal(status, 0);
 }
 
-/* The event of another process is opened before it runs. */
-static void of_child(struct live *live, const struct perch_attr *attr, void (*work)(void *),
-		     void *argument, pid_t *child)
+/* Opens the event while the child waits, then lets the child run and reads its records. */
+static void record_child(struct live *live, const struct perch_attr *attr, void (*work)(void *),
+			 void *argument, pid_t *child)
 {
 	int go;
 
@@ -184,16 +189,16 @@ static void of_child(struct live *live, const struct perch_attr *attr, void (*wo
 		int rc = live_open(live, attr, &target, 0, &err);
 
 		if (rc < 0) {
-			let_go(*child, go);
+			let_child_run(*child, go);
 			skip_or_fail("records of a child", rc, &err);
 		}
 	}
 	assert_int_equal(live_enable(live), 0);
-	let_go(*child, go);
+	let_child_run(*child, go);
 	record_take(live);
 }
 
-static void an_exec(void **state)
+static void exec_has_comm_record(void **state)
 {
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record;
@@ -202,14 +207,14 @@ static void an_exec(void **state)
 
 	(void)state;
 	attr.comm = attr.comm_exec = attr.task = 1;
-	of_child(&live, &attr, execute, NULL, &child);
-	record = record_only(&live, PERCH_RECORD_COMM);
+	record_child(&live, &attr, execute, NULL, &child);
+	record = only_record(&live, PERCH_RECORD_COMM);
 	assert_text(&record->comm.comm, "true");
 	assert_true(record->comm.exec);
 	assert_int_equal(record->comm.pid, child);
 	assert_int_equal(record->comm.tid, child);
-	assert_told_by(record, child, child);
-	record = record_only(&live, PERCH_RECORD_EXIT);
+	assert_written_by(record, child, child);
+	record = only_record(&live, PERCH_RECORD_EXIT);
 	check_task(&live, record, child, child, getpid(), getpid());
 	live_close(&live);
 }
@@ -219,22 +224,26 @@ static void an_exec(void **state)
 static volatile uint64_t watched;
 
 /*
- * An event that is not inherited: without one the kernel may swap all events of parent and child as
- * it switches between them, and the child would end with ours, of which nothing is told.
+ * Opens an event that is not inherited. Without one the kernel may swap all events of parent and
+ * child at a context switch. The child would then end with the events of the parent and write no
+ * READ record.
  */
-static int keep_events_apart(void)
+static int open_uninherited_event(void)
 {
 	struct perch_attr attr = live_attr();
 
 	return perch_open(&attr, &PERCH_SELF, -1, 0, NULL, NULL);
 }
 
-/* The child's counter ends with it: READ tells its value, and it is added to ours. */
-static void a_last_count(void **state)
+/*
+ * When the child ends, its READ record has its count, and the kernel adds the count to that of the
+ * parent.
+ */
+static void read_record_has_count_of_child(void **state)
 {
-	int apart = keep_events_apart();
+	int uninherited = open_uninherited_event();
 	struct perch_attr attr = live_sampling(PERCH_TYPE_BREAKPOINT, 0, 0);
-	struct perch_target target = { .pid = 0, .cpu = stay_here() };
+	struct perch_target target = { .pid = 0, .cpu = stay_on_current_cpu() };
 	const struct perch_record *record;
 	struct perch_read_value value;
 	uint64_t read_words[5];
@@ -260,17 +269,17 @@ static void a_last_count(void **state)
 	watched++;
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	record_end(&live);
-	close(apart);
+	close(uninherited);
 	if (!live_count(&live, PERCH_RECORD_READ)) {
 		live_close(&live);
 		print_message(
 			"skipped: this kernel loses the READ record of a task that exits, as 5.13 to 6.18 did\n");
 		skip();
 	}
-	record = record_only(&live, PERCH_RECORD_READ);
+	record = only_record(&live, PERCH_RECORD_READ);
 	assert_int_equal(record->read.pid, child);
 	assert_int_equal(record->read.tid, child);
-	assert_told_by(record, child, child);
+	assert_written_by(record, child, child);
 	assert_int_equal(record->read.values.nr, 1);
 	perch_read_values_at(&record->read.values, 0, &value);
 	assert_int_equal(value.value, WRITES);
@@ -286,14 +295,14 @@ static void a_last_count(void **state)
 	live_close(&live);
 }
 
-/* What the child finds in its /proc, for the parent. */
+/* The namespace links in /proc of the child, in memory shared with the parent. */
 struct links {
 	int failed;
 	dev_t dev[PERCH_NR_NAMESPACES];
 	ino_t ino[PERCH_NR_NAMESPACES];
 };
 
-static void leave_namespaces(void *argument)
+static void unshare_namespaces(void *argument)
 {
 	static const char *const names[PERCH_NR_NAMESPACES] = {
 		[PERCH_NET_NS_INDEX] = "net",	    [PERCH_UTS_NS_INDEX] = "uts",
@@ -309,14 +318,14 @@ static void leave_namespaces(void *argument)
 		struct stat st = { 0 };
 
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
-		/* a kernel without that kind has no link, and tells zeros */
+		/* without the link the kernel does not support this namespace and writes zeros */
 		stat(path, &st);
 		links->dev[i] = st.st_dev;
 		links->ino[i] = st.st_ino;
 	}
 }
 
-static void namespaces(void **state)
+static void namespaces_record_has_links(void **state)
 {
 	struct links *links = mmap(NULL, sizeof(*links), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -329,20 +338,20 @@ static void namespaces(void **state)
 	(void)state;
 	assert_ptr_not_equal(links, MAP_FAILED);
 	attr.namespaces = 1;
-	of_child(&live, &attr, leave_namespaces, links, &child);
+	record_child(&live, &attr, unshare_namespaces, links, &child);
 	if (links->failed) {
 		print_message("skipped: unshare: %s\n", strerror(links->failed));
 		skip();
 	}
-	record = record_only(&live, PERCH_RECORD_NAMESPACES);
+	record = only_record(&live, PERCH_RECORD_NAMESPACES);
 	assert_int_equal(record->namespaces.pid, child);
 	assert_int_equal(record->namespaces.tid, child);
-	assert_told_by(record, child, child);
+	assert_written_by(record, child, child);
 	assert_true(record->namespaces.nr >= PERCH_NR_NAMESPACES);
 	for (int i = 0; i < PERCH_NR_NAMESPACES; i++) {
 		perch_namespace_at(record, i, &link);
 		if (link.dev != links->dev[i] || link.ino != links->ino[i])
-			fail_msg("namespace %d: %#" PRIx64 " %" PRIu64 " in place of %#jx %ju", i,
+			fail_msg("namespace %d: %#" PRIx64 " %" PRIu64 ", expected %#jx %ju", i,
 				 link.dev, link.ino, (uintmax_t)links->dev[i],
 				 (uintmax_t)links->ino[i]);
 	}
@@ -355,9 +364,12 @@ static void namespaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process),	cmocka_unit_test(a_thread),
-		cmocka_unit_test(a_name),	cmocka_unit_test(an_exec),
-		cmocka_unit_test(a_last_count), cmocka_unit_test(namespaces),
+		cmocka_unit_test(process_has_fork_and_exit_records),
+		cmocka_unit_test(thread_has_fork_and_exit_records),
+		cmocka_unit_test(comm_record_has_name),
+		cmocka_unit_test(exec_has_comm_record),
+		cmocka_unit_test(read_record_has_count_of_child),
+		cmocka_unit_test(namespaces_record_has_links),
 	};
 
 	return RECORDS_RUN(tests);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples' values: counts in every format of read(2), raw data of tracepoints, clocks, cgroups;
- * several attrs in a ring. */
+/*
+ * Values in samples: counts in every read format, raw data of tracepoints, clocks, cgroups; and two
+ * events of different sample_type in one ring.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +33,7 @@ struct pair {
 	uint64_t other_id;
 };
 
-/* A sampling leader and a counting member of its group, of a read format. */
+/* Opens a sampling leader and a counting member with this read format. */
 static void open_pair(struct pair *pair, uint64_t format)
 {
 	struct perch_attr attr = breakpoint(&data[0], PERCH_SAMPLE_READ);
@@ -48,8 +50,7 @@ static void open_pair(struct pair *pair, uint64_t format)
 	assert_int_equal(perch_event_id(pair->other, &pair->other_id, NULL, NULL), 0);
 }
 
-/* The words of read(2), by the manual: where the times, and each entry's value, id and lost, are.
- */
+/* Compares the values with the words of read(2). */
 static void check_read(const struct pair *pair, const struct perch_read_values *values,
 		       const uint64_t *words)
 {
@@ -80,8 +81,11 @@ static void check_read(const struct pair *pair, const struct perch_read_values *
 	}
 }
 
-/* The sample of the last write has what read(2) tells afterwards; those before have less. */
-static void reads(void **state)
+/*
+ * The last sample has the same values as read(2) afterwards. The samples before it have smaller
+ * values.
+ */
+static void sample_has_values_of_every_read_format(void **state)
 {
 	(void)state;
 	for (uint64_t format = 0; format < PERCH_FORMAT_MAX; format++) {
@@ -116,7 +120,7 @@ static void reads(void **state)
 	}
 }
 
-/* Where a field of a tracepoint lies, by its format file. */
+/* Finds the offset and size of a field in the format file of a tracepoint. */
 static bool find_field(const char *event, const char *name, unsigned *offset, unsigned *size)
 {
 	char path[256], line[512], wanted[64];
@@ -158,11 +162,11 @@ static void check_field(const struct perch_sample *sample, const char *event, co
 
 	assert_true(find_field(event, name, &offset, &size));
 	assert_true(size <= 8 && offset + size <= sample->raw.size);
-	/* little or big: the low bytes are where the number begins or ends */
+	/* the low bytes are first on little-endian machines and last on big-endian machines */
 	memcpy((char *)&value + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 8 - size),
 	       (const char *)sample->raw.data + offset, size);
 	if (value != wanted)
-		fail_msg("%s: %#" PRIx64 " in place of %#" PRIx64, name, value, wanted);
+		fail_msg("%s: %#" PRIx64 ", expected %#" PRIx64, name, value, wanted);
 }
 
 static bool in_kernel_text(uint64_t address)
@@ -181,9 +185,11 @@ static bool in_kernel_text(uint64_t address)
 	return from ? address >= from && address < to : (int64_t)address < 0;
 }
 
-/* A system call with arguments that nobody else has. Its tracepoint is told as where user space
- * made the call. */
-static void tracepoint(void **state)
+/*
+ * A system call with arguments that no other call has. The sample has the address of the call in
+ * user space.
+ */
+static void tracepoint_sample_has_raw_data(void **state)
 {
 	struct perch_attr attr = live_sampling(
 		PERCH_TYPE_TRACEPOINT, 0,
@@ -196,7 +202,7 @@ static void tracepoint(void **state)
 
 	(void)state;
 	if (!find_id("sys_enter_dup3", &id)) {
-		print_message("skipped: this user or kernel has no tracepoint of dup3\n");
+		print_message("skipped: cannot read the tracepoint of dup3\n");
 		skip();
 	}
 	attr.config = id;
@@ -204,10 +210,10 @@ static void tracepoint(void **state)
 	live_enable(&live);
 	assert_int_equal(syscall(SYS_dup3, 0x12345678, 0x23456789, 0x3456789a), -1);
 	record_end(&live);
-	record = record_only(&live, PERCH_RECORD_SAMPLE);
-	assert_told_by(record, getpid(), this_thread());
+	record = only_record(&live, PERCH_RECORD_SAMPLE);
+	assert_written_by(record, getpid(), current_tid());
 	check_field(&record->sample, "sys_enter_dup3", "common_type", id);
-	check_field(&record->sample, "sys_enter_dup3", "common_pid", this_thread());
+	check_field(&record->sample, "sys_enter_dup3", "common_pid", current_tid());
 	check_field(&record->sample, "sys_enter_dup3", "__syscall_nr", SYS_dup3);
 	check_field(&record->sample, "sys_enter_dup3", "oldfd", 0x12345678);
 	check_field(&record->sample, "sys_enter_dup3", "newfd", 0x23456789);
@@ -221,8 +227,8 @@ static void tracepoint(void **state)
 	live_close(&live);
 }
 
-/* Where a thread goes to sleep: first the kernel's functions, then this program's. */
-static void kernel_callchain(void **state)
+/* The call chain of a context switch has kernel functions, then functions of this program. */
+static void callchain_has_kernel_and_user_part(void **state)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES,
 					       PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN);
@@ -249,13 +255,16 @@ static void kernel_callchain(void **state)
 		user += address.cpumode == PERCH_MISC_USER;
 	}
 	assert_true(kernel >= 2 && user >= 1);
-	/* a marker before each part */
+	/* with a context marker before each part */
 	assert_int_equal(kernel + user + 2, record->sample.callchain.nr);
 	live_close(&live);
 }
 
-/* Page faults, for clocks that not every PMU's interrupt may read. */
-static void clocks(void **state)
+/*
+ * Some of these clocks are refused for PMUs that use non-maskable interrupts, so the test uses page
+ * faults.
+ */
+static void sample_has_time_of_clock(void **state)
 {
 	static const int ids[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW,
 				   CLOCK_BOOTTIME, CLOCK_TAI };
@@ -291,8 +300,8 @@ static void clocks(void **state)
 	}
 }
 
-/* The file handle of the group's folder is its number. */
-static void cgroup(void **state)
+/* The id of a cgroup is the inode of its directory. */
+static void sample_has_cgroup(void **state)
 {
 	struct perch_attr attr = breakpoint(&data[0], PERCH_SAMPLE_CGROUP);
 	char line[512], mounted[256] = "", path[1024] = "";
@@ -316,20 +325,22 @@ static void cgroup(void **state)
 	if (file)
 		fclose(file);
 	if (!mounted[0] || !path[0] || stat(path, &st)) {
-		print_message("skipped: this process is in no cgroup that can be seen\n");
+		print_message("skipped: cannot find the cgroup of this process\n");
 		skip();
 	}
 	record_self(&live, &attr);
 	live_enable(&live);
 	data[0] = 1;
 	record_end(&live);
-	assert_int_equal(record_only(&live, PERCH_RECORD_SAMPLE)->sample.cgroup, st.st_ino);
+	assert_int_equal(only_record(&live, PERCH_RECORD_SAMPLE)->sample.cgroup, st.st_ino);
 	live_close(&live);
 }
 
-/* Two events of different sample_type write into one ring; a decoder tells them apart by the ids at
- * their starts. */
-static void one_ring(void **state)
+/*
+ * Two events of different sample_type write to one ring. The decoder finds the event by the id at
+ * the start of each sample.
+ */
+static void two_sample_types_in_one_ring(void **state)
 {
 	struct perch_attr attr = breakpoint(&data[0], PERCH_SAMPLE_ADDR),
 			  other = breakpoint(&data[1], PERCH_SAMPLE_IP);
@@ -377,12 +388,12 @@ static void one_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads),
-		cmocka_unit_test(tracepoint),
-		cmocka_unit_test(kernel_callchain),
-		cmocka_unit_test(clocks),
-		cmocka_unit_test(cgroup),
-		cmocka_unit_test(one_ring),
+		cmocka_unit_test(sample_has_values_of_every_read_format),
+		cmocka_unit_test(tracepoint_sample_has_raw_data),
+		cmocka_unit_test(callchain_has_kernel_and_user_part),
+		cmocka_unit_test(sample_has_time_of_clock),
+		cmocka_unit_test(sample_has_cgroup),
+		cmocka_unit_test(two_sample_types_in_one_ring),
 	};
 
 	return RECORDS_RUN(tests);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings with the real kernel. Page faults of a thread that touches the pages of a region one after
- * the other, over and over, are events whose addresses are known beforehand: none may be missing
- * between two others, torn, or there twice.
+ * Rings of the running kernel. A thread touches the pages of a region in order, again and again.
+ * Each touch is a page fault with a known address, so the tests detect missing, damaged and
+ * repeated records.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -18,12 +18,12 @@
 
 #include <perch/ring.h>
 
-#define PAGES 512 /* of the region */
+#define PAGES 512 /* size of the region */
 
 struct toucher {
 	char *region;
 	size_t page;
-	uint64_t touched; /* atomic: pages so far */
+	uint64_t touched; /* pages touched so far; atomic */
 	pid_t tid;	  /* atomic */
 	bool go, stop;	  /* atomic */
 	pthread_t thread;
@@ -58,7 +58,7 @@ static void make_region(struct toucher *toucher)
 	madvise(toucher->region, PAGES * toucher->page, MADV_NOHUGEPAGE);
 }
 
-static void *touch_on(void *context)
+static void *touch_until_stopped(void *context)
 {
 	struct toucher *toucher = context;
 
@@ -73,7 +73,7 @@ static void *touch_on(void *context)
 static void start(struct toucher *toucher)
 {
 	make_region(toucher);
-	assert_int_equal(pthread_create(&toucher->thread, NULL, touch_on, toucher), 0);
+	assert_int_equal(pthread_create(&toucher->thread, NULL, touch_until_stopped, toucher), 0);
 	while (!__atomic_load_n(&toucher->tid, __ATOMIC_ACQUIRE))
 		usleep(100);
 }
@@ -106,12 +106,12 @@ static void record_faults(struct recorder *recorder, pid_t tid, bool backward,
 	perch_parse_info_init(&recorder->parse_info, attr, PERCH_BYTES_NATIVE);
 	attr->read_format = PERCH_FORMAT_LOST;
 	recorder->fd = perch_open(attr, &target, -1, PERCH_FLAG_FD_CLOEXEC, NULL, &err);
-	if (recorder->fd == -EINVAL) { /* before 6.0 */
+	if (recorder->fd == -EINVAL) { /* before Linux 6.0 */
 		attr->read_format = 0;
 		recorder->fd = perch_open(attr, &target, -1, PERCH_FLAG_FD_CLOEXEC, NULL, &err);
 	}
 	if (recorder->fd < 0) {
-		print_message("skipped: no page faults to sample here: %s\n", err.message);
+		print_message("skipped: cannot sample page faults: %s\n", err.message);
 		skip();
 	}
 	if (perch_ring_open(&recorder->ring, recorder->fd, pages, mode, NULL, &err) < 0)
@@ -124,24 +124,27 @@ static void close_recorder(struct recorder *recorder)
 	close(recorder->fd);
 }
 
-/* The number of the page in the region, for a fault in there. */
-static bool is_ours(const struct toucher *toucher, const struct perch_record *record,
-		    uint64_t *number)
+/* True for a page fault in the region. number is the index of the page. */
+static bool is_in_region(const struct toucher *toucher, const struct perch_record *record,
+			 uint64_t *number)
 {
 	*number = (record->sample.addr - (uintptr_t)toucher->region) / toucher->page;
 	return record->type == PERCH_RECORD_SAMPLE && *number < PAGES;
 }
 
-struct walk {
+struct check {
 	uint64_t records, gaps, lost, sum;
-	uint64_t time, page; /* of the record before */
+	uint64_t time, page; /* of the previous record */
 	bool any;
 };
 
-/* Each record is whole, in order of time, and the page is the neighbour of the one before. */
-static void walk_on(struct walk *walk, const struct recorder *recorder,
-		    const struct toucher *toucher, bool falling,
-		    const struct perch_record_header *bytes)
+/*
+ * Checks that a record can be decoded, is in order of time, and has the page next to that of the
+ * previous record.
+ */
+static void check_record(struct check *check, const struct recorder *recorder,
+			 const struct toucher *toucher, bool newest_first,
+			 const struct perch_record_header *bytes)
 {
 	struct perch_record record;
 	struct perch_error err;
@@ -151,41 +154,43 @@ static void walk_on(struct walk *walk, const struct recorder *recorder,
 		fail_msg("%s", err.message);
 	assert_int_equal(record.trailing_bytes, 0);
 	for (size_t i = 0; i < bytes->size / 8u; i++)
-		walk->sum += ((const uint64_t *)bytes)[i] * (2 * i + 1);
-	walk->records++;
+		check->sum += ((const uint64_t *)bytes)[i] * (2 * i + 1);
+	check->records++;
 	if (record.type == PERCH_RECORD_LOST)
-		walk->lost += record.lost.lost;
+		check->lost += record.lost.lost;
 	time = record.sample_id.time;
-	if (walk->records > 1)
-		assert_true(falling ? time <= walk->time : time >= walk->time);
-	walk->time = time;
-	if (!is_ours(toucher, &record, &page))
+	if (check->records > 1)
+		assert_true(newest_first ? time <= check->time : time >= check->time);
+	check->time = time;
+	if (!is_in_region(toucher, &record, &page))
 		return;
 	assert_int_equal(record.sample.tid, __atomic_load_n(&toucher->tid, __ATOMIC_RELAXED));
 	assert_true(record.sample.callchain.nr > 0);
-	if (walk->any)
-		walk->gaps += page != (falling ? walk->page + PAGES - 1 : walk->page + 1) % PAGES;
-	walk->any = true;
-	walk->page = page;
+	if (check->any)
+		check->gaps += page !=
+			       (newest_first ? check->page + PAGES - 1 : check->page + 1) % PAGES;
+	check->any = true;
+	check->page = page;
 }
 
-static struct walk walk_snapshot(struct recorder *recorder, const struct toucher *toucher,
-				 enum perch_snapshot_order order)
+static struct check check_snapshot(struct recorder *recorder, const struct toucher *toucher,
+				   enum perch_snapshot_order order)
 {
 	const struct perch_record_header *bytes;
-	struct walk walk = { 0 };
+	struct check check = { 0 };
 	struct perch_error err;
 	ssize_t nr = perch_ring_snapshot(recorder->ring, order, &err);
 
 	if (nr < 0)
 		fail_msg("%s", err.message);
 	while ((bytes = perch_ring_next(recorder->ring)))
-		walk_on(&walk, recorder, toucher, order == PERCH_SNAPSHOT_NEWEST_FIRST, bytes);
-	assert_int_equal(walk.records, nr);
-	return walk;
+		check_record(&check, recorder, toucher, order == PERCH_SNAPSHOT_NEWEST_FIRST,
+			     bytes);
+	assert_int_equal(check.records, nr);
+	return check;
 }
 
-static void wait_for(const struct toucher *toucher, uint64_t pages)
+static void wait_until_touched(const struct toucher *toucher, uint64_t pages)
 {
 	uint64_t before = __atomic_load_n(&toucher->touched, __ATOMIC_RELAXED);
 
@@ -196,11 +201,10 @@ static void wait_for(const struct toucher *toucher, uint64_t pages)
 	assert_true(__atomic_load_n(&toucher->touched, __ATOMIC_RELAXED) - before >= pages);
 }
 
-/* The event keeps firing all the time. A ring holds what came since it was resumed, and perhaps
- * older ones. */
-static void flight_recorder(void **state)
+/* Takes snapshots while the event continues to write records. */
+static void snapshots_have_all_records(void **state)
 {
-	static struct toucher toucher; /* its thread outlives a failure */
+	static struct toucher toucher; /* static: the thread continues after a failure */
 	struct perch_ring_stats stats;
 	struct recorder recorder;
 	uint64_t lost = 0;
@@ -210,20 +214,21 @@ static void flight_recorder(void **state)
 	record_faults(&recorder, toucher.tid, true, PERCH_RING_OVERWRITE, 4);
 	__atomic_store_n(&toucher.go, true, __ATOMIC_RELEASE);
 	for (int round = 0; round < 200; round++) {
-		struct walk falling, rising, again;
+		struct check newest_first, oldest_first, again;
 
 		if (round % 8 <= 1)
-			wait_for(&toucher, round % 8 ? 20 : 1000);
-		falling = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
+			wait_until_touched(&toucher, round % 8 ? 20 : 1000);
+		newest_first = check_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
+		/* the ring is paused and does not record these */
 		if (round % 8 == 0)
-			wait_for(&toucher, 1000); /* which are not recorded */
-		rising = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_OLDEST_FIRST);
-		again = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
-		assert_int_equal(falling.sum, again.sum);
-		assert_int_equal(falling.sum, rising.sum);
-		assert_int_equal(falling.gaps, rising.gaps);
-		assert_true(round % 8 || falling.gaps <= 1);
-		lost += falling.lost;
+			wait_until_touched(&toucher, 1000);
+		oldest_first = check_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_OLDEST_FIRST);
+		again = check_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
+		assert_int_equal(newest_first.sum, again.sum);
+		assert_int_equal(newest_first.sum, oldest_first.sum);
+		assert_int_equal(newest_first.gaps, oldest_first.gaps);
+		assert_true(round % 8 || newest_first.gaps <= 1);
+		lost += newest_first.lost;
 		assert_int_equal(perch_ring_resume(recorder.ring, NULL), 0);
 	}
 	perch_ring_get_stats(recorder.ring, &stats);
@@ -234,11 +239,11 @@ static void flight_recorder(void **state)
 	close_recorder(&recorder);
 }
 
-/* What comes while a forward ring is paused is told by LOST, to the last one. */
-static void pausing_is_counted(void **state)
+/* The kernel counts each record of the time of a pause in a LOST record. */
+static void pause_is_counted_as_lost(void **state)
 {
 	const struct perch_record_header *bytes;
-	uint64_t lost = 0, ours = 0, page;
+	uint64_t lost = 0, in_region = 0, page;
 	struct perch_record record;
 	struct recorder recorder;
 	struct toucher toucher;
@@ -258,31 +263,33 @@ static void pausing_is_counted(void **state)
 				 0);
 		if (record.type == PERCH_RECORD_LOST)
 			lost += record.lost.lost;
-		else if (is_ours(&toucher, &record, &page))
-			assert_int_equal(page, ours < 10 ? ours : ours + 100), ours++;
+		else if (is_in_region(&toucher, &record, &page))
+			assert_int_equal(page, in_region < 10 ? in_region : in_region + 100),
+				in_region++;
 	}
-	assert_int_equal(ours, 20);
-	assert_in_range(lost, 100, 120); /* other faults of this thread among them */
+	assert_int_equal(in_region, 20);
+	assert_in_range(lost, 100, 120); /* including other faults of this thread */
 	munmap(toucher.region, PAGES * toucher.page);
 	close_recorder(&recorder);
 }
 
-/* What the kernel counted is what was seen, and what it says that it lost. */
-static void check_count(const struct recorder *recorder, uint64_t samples, uint64_t told)
+/* The count of the event is the number of samples plus the number of lost samples. */
+static void check_count(const struct recorder *recorder, uint64_t samples, uint64_t reported)
 {
 	uint64_t words[2] = { 0 };
 
 	if (!recorder->attr.read_format) {
-		print_message("this kernel does not count what it loses\n");
+		print_message("this kernel does not count lost samples\n");
 		return;
 	}
 	assert_int_equal(read(recorder->fd, words, sizeof(words)), sizeof(words));
 	assert_int_equal(words[0], samples + words[1]);
-	assert_true(told <= words[1]); /* what was lost last, nothing came behind */
+	/* the kernel writes no LOST record for the last losses */
+	assert_true(reported <= words[1]);
 }
 
-/* A second reader of the same ring begins behind what the first one gave back. */
-static void goes_on_where_another_left_off(void **state)
+/* A second reader of the same ring starts after the records that the first reader consumed. */
+static void second_reader_continues_after_consumed_records(void **state)
 {
 	const struct perch_record_header *bytes;
 	struct perch_ring_stats stats;
@@ -307,7 +314,7 @@ static void goes_on_where_another_left_off(void **state)
 		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes,
 						     bytes->size, NULL),
 				 0);
-		if (is_ours(&toucher, &record, &page))
+		if (is_in_region(&toucher, &record, &page))
 			assert_int_equal(page, first_page + nr++);
 	}
 	perch_ring_get_stats(second, &stats);
@@ -319,7 +326,7 @@ static void goes_on_where_another_left_off(void **state)
 	close_recorder(&recorder);
 }
 
-static void overwriting_wants_backward(void **state)
+static void overwrite_mode_needs_write_backward(void **state)
 {
 	struct recorder recorder;
 	struct toucher toucher;
@@ -336,8 +343,8 @@ static void overwriting_wants_backward(void **state)
 	close_recorder(&recorder);
 }
 
-/* A software event writes no trace: that is told, and the ring works on. */
-static void aux_refusal(void **state)
+/* A software event has no AUX data: the area is refused, and the ring still works. */
+static void aux_area_of_software_event_is_refused(void **state)
 {
 	const struct perch_record_header *bytes;
 	struct perch_error err = { 0 };
@@ -366,10 +373,10 @@ static void aux_refusal(void **state)
 
 #define THREADS 2
 
-/* Two threads at once: all that they did and the kernel did not lose comes. */
-static void merged_by_time(void **state)
+/* Two threads at once: the merge delivers all their records that the kernel did not lose. */
+static void merge_delivers_all_records(void **state)
 {
-	static struct toucher toucher[THREADS]; /* their threads outlive a failure */
+	static struct toucher toucher[THREADS]; /* static: the threads continue after a failure */
 	struct recorder recorder[THREADS];
 	struct perch_ring *rings[THREADS];
 	struct perch_decoder_event event = { 0 };
@@ -419,12 +426,12 @@ static void merged_by_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flight_recorder),
-		cmocka_unit_test(pausing_is_counted),
-		cmocka_unit_test(goes_on_where_another_left_off),
-		cmocka_unit_test(overwriting_wants_backward),
-		cmocka_unit_test(aux_refusal),
-		cmocka_unit_test(merged_by_time),
+		cmocka_unit_test(snapshots_have_all_records),
+		cmocka_unit_test(pause_is_counted_as_lost),
+		cmocka_unit_test(second_reader_continues_after_consumed_records),
+		cmocka_unit_test(overwrite_mode_needs_write_backward),
+		cmocka_unit_test(aux_area_of_software_event_is_refused),
+		cmocka_unit_test(merge_delivers_all_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samplers with the real kernel: software events, which every machine has. */
+/* Samplers on the running kernel, with software events, which every machine has. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +23,7 @@
 static int zero;
 static const struct perch_cpus cpu0 = { 1, &zero };
 
-/* Tests run beside others: what an ordinary user may see is enough, unless a test says otherwise.
- */
+/* Tests exclude the kernel, so that ordinary users can run them. */
 static int open_sampler(struct perch_sampler **sampler, const char *events, pid_t pid,
 			struct perch_sampler_options *options)
 {
@@ -39,8 +38,8 @@ static int open_sampler(struct perch_sampler **sampler, const char *events, pid_
 	return rc;
 }
 
-/* Samples of this thread carry its numbers, lie in its code, and are in the order of time. */
-static void samples_arrive(void **state)
+/* Samples have the pid and tid of this thread, an address and a time. */
+static void reads_samples_of_this_thread(void **state)
 {
 	struct perch_sampler_options options = { .event.frequency = 2000 };
 	struct perch_sampler_stats stats;
@@ -76,7 +75,7 @@ static void samples_arrive(void **state)
 	perch_sampler_close(sampler);
 }
 
-static void a_full_ring_loses_and_says_so(void **state)
+static void counts_lost_records(void **state)
 {
 	struct perch_sampler_options options = { .event.frequency = 5000, .ring_pages = 1 };
 	struct perch_sampler_stats stats;
@@ -89,7 +88,7 @@ static void a_full_ring_loses_and_says_so(void **state)
 	burn(0.3);
 	while (perch_sampler_next(sampler, &record) > 0)
 		;
-	burn(0.05); /* LOST is written when there is room again */
+	burn(0.05); /* the kernel writes LOST when the ring has space again */
 	perch_sampler_disable(sampler);
 	while (perch_sampler_next(sampler, &record) > 0)
 		;
@@ -101,11 +100,10 @@ static void a_full_ring_loses_and_says_so(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* A timer cannot go much faster than the limit, so that it is throttled now and then only: try for
- * a while. */
-static void throttling_is_counted(void **state)
+/* The rate of a timer exceeds the limit only sometimes, so this test tries for 3 seconds. */
+static void counts_throttling(void **state)
 {
-	/* ns; the kernel makes it 10 us */
+	/* in ns; the kernel raises it to 10 us */
 	struct perch_sampler_options options = { .event.period = 1000 };
 	struct perch_sampler_stats stats = { 0 };
 	struct perch_sampler *sampler;
@@ -125,13 +123,13 @@ static void throttling_is_counted(void **state)
 	perch_sampler_close(sampler);
 	print_message("throttled %llu times\n", (unsigned long long)stats.throttled);
 	if (!stats.throttled) {
-		print_message("skipped: the timer stays below the limit here\n");
+		print_message("skipped: the timer does not exceed the limit\n");
 		skip();
 	}
 }
 
-/* Each record of the shared ring tells which of the events it belongs to. */
-static void several_events_in_one_ring(void **state)
+/* Records of a shared ring have the index of their event. */
+static void events_share_a_ring(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1, .cpus = &cpu0 };
 	struct perch_sampler *sampler;
@@ -173,7 +171,10 @@ static void *thread(void *argument)
 	return NULL;
 }
 
-/* A child that waits for a byte, then works, with a thread and a child of its own. */
+/*
+ * Starts a child that waits for a byte and then uses CPU time in two threads and a child of its
+ * own.
+ */
 static pid_t start_child(int *go)
 {
 	int pipes[2];
@@ -205,7 +206,7 @@ static pid_t start_child(int *go)
 	return pid;
 }
 
-static void follows_threads_and_children(void **state)
+static void samples_threads_and_children(void **state)
 {
 	struct perch_sampler_options options = {
 		.event = { .frequency = 1000,
@@ -238,7 +239,7 @@ static void follows_threads_and_children(void **state)
 			else
 				of_child++;
 		}
-	/* the end of every target ends the waiting, at once and with nothing left */
+	/* when all targets have ended, the wait returns immediately */
 	assert_int_equal(rc, -ENODATA);
 	assert_int_equal(perch_sampler_ring_fd(sampler, 0), -1);
 	waitpid(pid, &status, 0);
@@ -249,9 +250,11 @@ static void follows_threads_and_children(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* The ring of a CPU belongs to its first thread's event. When that thread ends, others still wake
- * us through theirs. */
-static void outlives_its_first_thread(void **state)
+/*
+ * The ring of a CPU belongs to the event of the first thread. When that thread ends, the sampler
+ * polls the event of another thread.
+ */
+static void polls_second_thread_after_first_has_ended(void **state)
 {
 	pid_t threads[2];
 	struct perch_sampler_options options = {
@@ -270,7 +273,7 @@ static void outlives_its_first_thread(void **state)
 	threads[1] = start_child(&go[1]);
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", threads[0], &options), 0);
 	perch_sampler_enable(sampler);
-	kill(threads[0], SIGKILL); /* ends without work */
+	kill(threads[0], SIGKILL); /* the thread ends without doing its work */
 	close(go[0]);
 	waitpid(threads[0], NULL, 0);
 	{
@@ -302,7 +305,7 @@ static int add_up(void *context, size_t ring, const struct iovec *pieces, int nr
 	return 0;
 }
 
-static void everything_on_all_cpus(void **state)
+static void samples_all_cpus(void **state)
 {
 	struct perch_sampler_options options = {
 		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CPU }
@@ -337,7 +340,7 @@ static void everything_on_all_cpus(void **state)
 	perch_sampler_close(sampler);
 }
 
-static void refusals_are_explained(void **state)
+static void reports_refusals(void **state)
 {
 	struct perch_sampler_options options = { .event.frequency = 1000 };
 	struct perch_target target = { 0, -1, 0 };
@@ -360,20 +363,20 @@ static void refusals_are_explained(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_arrive),
-		cmocka_unit_test(a_full_ring_loses_and_says_so),
-		cmocka_unit_test(throttling_is_counted),
-		cmocka_unit_test(several_events_in_one_ring),
-		cmocka_unit_test(follows_threads_and_children),
-		cmocka_unit_test(outlives_its_first_thread),
-		cmocka_unit_test(everything_on_all_cpus),
-		cmocka_unit_test(refusals_are_explained),
+		cmocka_unit_test(reads_samples_of_this_thread),
+		cmocka_unit_test(counts_lost_records),
+		cmocka_unit_test(counts_throttling),
+		cmocka_unit_test(events_share_a_ring),
+		cmocka_unit_test(samples_threads_and_children),
+		cmocka_unit_test(polls_second_thread_after_first_has_ended),
+		cmocka_unit_test(samples_all_cpus),
+		cmocka_unit_test(reports_refusals),
 	};
 	struct perch_sampler_options options = { .event.frequency = 1000 };
 	struct perch_sampler *sampler;
 	struct perch_error err;
 
-	/* a container or an emulator may have no perf events at all */
+	/* containers and emulators may not support perf events */
 	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0) {
 		print_message("skipped: %s\n", err.message);
 		return 77;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Samplers with the real kernel: leaders that sample for their group, the sampler's own event,
- * cgroups, filters. */
+/*
+ * Samplers on the running kernel: group leaders with counts of their group, the tracking event,
+ * cgroups, filters.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +49,7 @@ static int open_sampler(struct perch_sampler **sampler, const char *events,
 	return rc;
 }
 
-/* As many page faults as pages are touched. */
+/* Causes one page fault per page. */
 static void touch(size_t pages)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -61,8 +63,8 @@ static void touch(size_t pages)
 	munmap(memory, pages * page);
 }
 
-/* Samples of the timer hold the page faults so far, of which the last have all. */
-static void a_leader_tells_the_counts_of_its_group(void **state)
+/* Samples of the timer have the number of page faults so far. */
+static void leader_samples_have_counts_of_group(void **state)
 {
 	struct perch_sampler_options options = { .event = { .frequency = 2000,
 							    .sample = PERCH_SAMPLE_IP } };
@@ -99,13 +101,12 @@ static void a_leader_tells_the_counts_of_its_group(void **state)
 	}
 	print_message("%zu samples, %llu page faults\n", samples, (unsigned long long)faults);
 	assert_in_range(samples, 5, 400);
-	assert_in_range(faults, 500, 700); /* a sanitizer touches pages of its own */
+	assert_in_range(faults, 500, 700); /* a sanitizer causes some page faults too */
 	perch_sampler_close(sampler);
 }
 
-/* Events that never start: what the target maps and is called is told all the same, from the moment
- * of opening. */
-static void the_own_event_runs_from_the_start(void **state)
+/* The event is never enabled. The tracking event records mappings and names from the opening on. */
+static void tracking_event_records_from_the_opening(void **state)
 {
 	struct perch_sampler_options options = {
 		.event = { .frequency = 1000,
@@ -152,7 +153,7 @@ static void the_own_event_runs_from_the_start(void **state)
 	close(gate[1]);
 }
 
-/* A cgroup of our own with a busy child in it; returns its descriptor, or skips the test. */
+/* Makes a cgroup with a busy child. Returns its descriptor, or skips the test. */
 static int make_cgroup(char *path, size_t size, pid_t *child)
 {
 	char mounted[PATH_MAX / 2], procs[PATH_MAX + 16];
@@ -165,7 +166,7 @@ static int make_cgroup(char *path, size_t size, pid_t *child)
 	perch_machine_free(machine);
 	snprintf(path, size, "%s/perch-sampler-%d", mounted, getpid());
 	if (rc < 0 || mkdir(path, 0755) < 0) {
-		print_message("skipped: no cgroup can be made here\n");
+		print_message("skipped: cannot make a cgroup\n");
 		skip();
 	}
 	*child = fork();
@@ -180,7 +181,7 @@ static int make_cgroup(char *path, size_t size, pid_t *child)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void samples_of_a_cgroup_alone(void **state)
+static void samples_only_the_cgroup(void **state)
 {
 	struct perch_sampler_options options = { .event = { .frequency = 1000,
 							    .sample = PERCH_SAMPLE_IP } };
@@ -214,8 +215,8 @@ static void samples_of_a_cgroup_alone(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* Of two identical tracepoints one has a filter: it lets as many through as fit it. */
-static void filters_leave_out(void **state)
+/* Two events have the same tracepoint, and one has a filter: it counts only the matching hits. */
+static void filter_applies_to_its_event(void **state)
 {
 	struct perch_sampler_options options = { .event = { .period = 1,
 							    .sample = PERCH_SAMPLE_RAW } };
@@ -253,10 +254,10 @@ static void filters_leave_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_leader_tells_the_counts_of_its_group),
-		cmocka_unit_test(the_own_event_runs_from_the_start),
-		cmocka_unit_test(samples_of_a_cgroup_alone),
-		cmocka_unit_test(filters_leave_out),
+		cmocka_unit_test(leader_samples_have_counts_of_group),
+		cmocka_unit_test(tracking_event_records_from_the_opening),
+		cmocka_unit_test(samples_only_the_cgroup),
+		cmocka_unit_test(filter_applies_to_its_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A flight recorder with the real kernel: what a snapshot holds, what it leaves out, and who is
- * told of beside it. */
+/*
+ * Samplers with .overwrite on the running kernel: the contents of snapshots, and the rings of the
+ * tracking event.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +25,8 @@
 #define PAGES  4
 #define RECORD 40 /* bytes of a sample: header IP TID TIME CPU */
 
-/* Tests run beside others: user space is enough. */
-static struct perch_sampler_options overwriting(void)
+/* These tests exclude the kernel, so that ordinary users can run them. */
+static struct perch_sampler_options overwrite_options(void)
 {
 	return (struct perch_sampler_options){
 		.event = { .period = 1,
@@ -48,61 +50,62 @@ static struct perch_sampler *open_sampler(const char *events, pid_t pid,
 	return sampler;
 }
 
-/* What a snapshot told, decoded by the attr of the first event. */
-struct seen {
+/* Counts of the records of a snapshot, which are decoded with the attr of the first event. */
+struct contents {
 	struct perch_parse_info parse_info;
 	size_t rings, samples, lost_records, other;
 	uint64_t lost, last[64], newest, oldest;
 	size_t ring;
-	int answer;
+	int result;
 };
 
-static void begin(struct seen *seen, struct perch_sampler *sampler)
+static void start_snapshot(struct contents *contents, struct perch_sampler *sampler)
 {
 	const uint64_t *ids;
 	const char *name;
 	size_t nr;
 
-	*seen = (struct seen){ .ring = SIZE_MAX };
-	perch_parse_info_init(&seen->parse_info, perch_sampler_event(sampler, 0, &name, &ids, &nr),
+	*contents = (struct contents){ .ring = SIZE_MAX };
+	perch_parse_info_init(&contents->parse_info,
+			      perch_sampler_event(sampler, 0, &name, &ids, &nr),
 			      PERCH_BYTES_NATIVE);
 }
 
-static void note(struct seen *seen, size_t ring, const struct perch_record *record)
+static void add_record(struct contents *contents, size_t ring, const struct perch_record *record)
 {
 	uint64_t time = record->sample_id.time;
 
-	assert_true(time >= seen->last[ring]);
-	seen->last[ring] = time;
-	seen->samples += record->type == PERCH_RECORD_SAMPLE;
-	seen->lost_records += record->type == PERCH_RECORD_LOST;
-	seen->lost += record->type == PERCH_RECORD_LOST ? record->lost.lost : 0;
-	seen->other += record->type != PERCH_RECORD_SAMPLE && record->type != PERCH_RECORD_LOST;
-	if (!seen->oldest || time < seen->oldest)
-		seen->oldest = time;
-	if (time > seen->newest)
-		seen->newest = time;
+	assert_true(time >= contents->last[ring]);
+	contents->last[ring] = time;
+	contents->samples += record->type == PERCH_RECORD_SAMPLE;
+	contents->lost_records += record->type == PERCH_RECORD_LOST;
+	contents->lost += record->type == PERCH_RECORD_LOST ? record->lost.lost : 0;
+	contents->other += record->type != PERCH_RECORD_SAMPLE && record->type != PERCH_RECORD_LOST;
+	if (!contents->oldest || time < contents->oldest)
+		contents->oldest = time;
+	if (time > contents->newest)
+		contents->newest = time;
 }
 
-static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
+static int read_records(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
-	struct seen *seen = context;
+	struct contents *contents = context;
 
 	assert_true(ring < 64);
-	seen->rings += ring != seen->ring;
-	seen->ring = ring;
+	contents->rings += ring != contents->ring;
+	contents->ring = ring;
 	for (int i = 0; i < nr; i++)
 		for (size_t at = 0; at < pieces[i].iov_len;) {
 			const char *bytes = (const char *)pieces[i].iov_base + at;
 			struct perch_record record;
 
-			assert_int_equal(perch_record_decode(&record, &seen->parse_info, bytes,
+			assert_int_equal(perch_record_decode(&record, &contents->parse_info, bytes,
 							     pieces[i].iov_len - at, NULL),
 					 0);
-			note(seen, ring, &record);
+			add_record(contents, ring, &record);
 			at += record.size;
 		}
-	return seen->answer;
+	return contents->result;
 }
 
 static void pin_to(int cpu)
@@ -116,14 +119,14 @@ static void pin_to(int cpu)
 
 static cpu_set_t all_cpus;
 
-static int keep_cpus(void **state)
+static int save_affinity(void **state)
 {
 	(void)state;
 	sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
 	return 0;
 }
 
-static int give_back_cpus(void **state)
+static int restore_affinity(void **state)
 {
 	(void)state;
 	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
@@ -139,51 +142,56 @@ static int first_cpu(void)
 	return cpu;
 }
 
-/* Many times what the ring holds: the snapshot has the end of it, full to the last record. */
-static void the_newest_are_kept(void **state)
+/*
+ * Writes many times the capacity of the ring. The snapshot has the newest records and fills the
+ * ring.
+ */
+static void snapshot_has_newest_records(void **state)
 {
-	struct perch_sampler_options options = overwriting();
-	size_t most = PAGES * sysconf(_SC_PAGESIZE) / RECORD;
+	struct perch_sampler_options options = overwrite_options();
+	size_t capacity = PAGES * sysconf(_SC_PAGESIZE) / RECORD;
 	struct perch_ring_stats ring = { 0 };
 	struct perch_sampler *sampler;
 	uint64_t overwritten = 0, before;
 	struct perch_error err;
-	struct seen seen;
+	struct contents contents;
 	ssize_t bytes;
 
 	(void)state;
 	pin_to(first_cpu());
 	sampler = open_sampler("page-faults:u", 0, &options);
 	assert_int_equal(perch_sampler_enable(sampler), 0);
-	fault(20 * most);
-	begin(&seen, sampler);
-	bytes = perch_sampler_snapshot(sampler, look, &seen, &err);
-	assert_int_equal(bytes, seen.samples * RECORD);
-	assert_in_range(seen.samples, most - 1, most);
+	fault(20 * capacity);
+	start_snapshot(&contents, sampler);
+	bytes = perch_sampler_snapshot(sampler, read_records, &contents, &err);
+	assert_int_equal(bytes, contents.samples * RECORD);
+	assert_in_range(contents.samples, capacity - 1, capacity);
 	for (size_t i = 0; i < perch_sampler_rings(sampler); i++) {
 		perch_ring_get_stats(perch_sampler_ring(sampler, i), &ring);
 		overwritten += ring.overwritten;
 	}
-	print_message("%zu samples kept, %llu bytes of others written over\n", seen.samples,
+	print_message("%zu samples, %llu bytes overwritten\n", contents.samples,
 		      (unsigned long long)overwritten);
-	assert_true(overwritten >= 18 * most * RECORD);
+	assert_true(overwritten >= 18 * capacity * RECORD);
 
-	/* it went on: what comes now is newer */
-	before = seen.newest;
-	fault(2 * most);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	assert_true(seen.oldest > before);
+	/* the ring is resumed: the next snapshot has newer records */
+	before = contents.newest;
+	fault(2 * capacity);
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	assert_true(contents.oldest > before);
 	perch_sampler_close(sampler);
 }
 
-/* Until a snapshot is forgotten the next one has it again; then it begins where that one ended. */
-static void what_is_forgotten_stays_away(void **state)
+/*
+ * The next snapshot has the same records again, until perch_sampler_snapshot_advance() is called.
+ */
+static void advance_leaves_out_old_records(void **state)
 {
-	struct perch_sampler_options options = overwriting();
+	struct perch_sampler_options options = overwrite_options();
 	struct perch_sampler *sampler;
 	struct perch_error err;
-	struct seen seen;
+	struct contents contents;
 	uint64_t newest, oldest;
 
 	(void)state;
@@ -191,28 +199,31 @@ static void what_is_forgotten_stays_away(void **state)
 	sampler = open_sampler("page-faults:u", 0, &options);
 	assert_int_equal(perch_sampler_enable(sampler), 0);
 	fault(40);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	oldest = seen.oldest;
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	oldest = contents.oldest;
 	fault(40);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	assert_int_equal(seen.oldest, oldest);
-	assert_true(seen.samples >= 80);
-	newest = seen.newest;
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	assert_int_equal(contents.oldest, oldest);
+	assert_true(contents.samples >= 80);
+	newest = contents.newest;
 	perch_sampler_snapshot_advance(sampler);
 	fault(40);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	assert_true(seen.oldest > newest);
-	assert_in_range(seen.samples, 40, 79);
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	assert_true(contents.oldest > newest);
+	assert_in_range(contents.samples, 40, 79);
 	perch_sampler_close(sampler);
 }
 
-/* Nothing is to be fetched from such rings; poll(2) does not wake for them. */
-static void there_is_nothing_to_wait_for(void **state)
+/*
+ * Rings of mode OVERWRITE have no records to read without a snapshot, and poll(2) does not report
+ * them.
+ */
+static void wait_times_out_without_forward_rings(void **state)
 {
-	struct perch_sampler_options options = overwriting();
+	struct perch_sampler_options options = overwrite_options();
 	struct perch_sampler *sampler = open_sampler("page-faults:u", 0, &options);
 	struct perch_record record;
 
@@ -224,15 +235,17 @@ static void there_is_nothing_to_wait_for(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* While paused nothing is written; the kernel tells how much that was with the first record after
- * it. */
-static void a_pause_is_told(void **state)
+/*
+ * While the ring is paused nothing is written. The kernel counts these records in a LOST record
+ * before the first record after the pause.
+ */
+static void pause_is_counted_as_lost(void **state)
 {
-	struct perch_sampler_options options = overwriting();
+	struct perch_sampler_options options = overwrite_options();
 	struct perch_sampler_stats stats;
 	struct perch_sampler *sampler;
 	struct perch_error err;
-	struct seen seen;
+	struct contents contents;
 
 	(void)state;
 	pin_to(first_cpu());
@@ -241,34 +254,33 @@ static void a_pause_is_told(void **state)
 	assert_int_equal(perch_sampler_enable(sampler), 0);
 	assert_int_equal(perch_sampler_pause(sampler, &err), 0);
 	fault(100);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) >= 0);
-	assert_true(seen.samples < 20);
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) >= 0);
+	assert_true(contents.samples < 20);
 	assert_int_equal(perch_sampler_resume(sampler, &err), 0);
 	fault(50);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	print_message("%llu lost by the pause, %zu samples since\n", (unsigned long long)seen.lost,
-		      seen.samples);
-	assert_true(seen.lost >= 100);
-	assert_true(seen.samples >= 50);
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	print_message("%llu lost by the pause, %zu samples after it\n",
+		      (unsigned long long)contents.lost, contents.samples);
+	assert_true(contents.lost >= 100);
+	assert_true(contents.samples >= 50);
 	perch_sampler_get_stats(sampler, &stats);
-	assert_int_equal(stats.lost, seen.lost);
+	assert_int_equal(stats.lost, contents.lost);
 	perch_sampler_get_event_stats(sampler, 0, &stats);
-	assert_int_equal(stats.lost, seen.lost);
+	assert_int_equal(stats.lost, contents.lost);
 	perch_sampler_close(sampler);
 }
 
-/* Who is there comes through rings of its own, drained as usual, and is not written over by
- * samples. */
-static void tasks_come_beside(void **state)
+/* Records of tasks are in forward rings of the tracking event. Samples do not overwrite them. */
+static void tracking_event_has_forward_rings(void **state)
 {
-	struct perch_sampler_options options = overwriting();
+	struct perch_sampler_options options = overwrite_options();
 	struct perch_sampler *sampler;
 	struct perch_record record;
 	size_t forks = 0, exits = 0, samples = 0;
 	struct perch_error err;
-	struct seen seen;
+	struct contents contents;
 
 	(void)state;
 	options.event.sideband = PERCH_SIDEBAND_TASK | PERCH_SIDEBAND_COMM;
@@ -293,20 +305,20 @@ static void tasks_come_beside(void **state)
 	assert_int_equal(forks, 20);
 	assert_int_equal(exits, 20);
 	assert_int_equal(samples, 0);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	assert_true(seen.samples > 0);
-	assert_int_equal(seen.other, 0);
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	assert_true(contents.samples > 0);
+	assert_int_equal(contents.other, 0);
 	perch_sampler_close(sampler);
 }
 
-/* Who has ended leaves its last records behind. */
-static void the_dead_are_read(void **state)
+/* The records of a task that has ended can still be read. */
+static void snapshot_has_records_of_ended_task(void **state)
 {
-	struct perch_sampler_options options = overwriting();
+	struct perch_sampler_options options = overwrite_options();
 	struct perch_sampler *sampler;
 	struct perch_error err;
-	struct seen seen;
+	struct contents contents;
 	int go[2];
 	pid_t pid;
 	char byte;
@@ -330,48 +342,50 @@ static void the_dead_are_read(void **state)
 		assert_int_equal(perch_sampler_ring_state(sampler, i, &ring), 0);
 		assert_int_equal(ring, PERCH_RING_STATE_ENDED);
 	}
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	assert_true(seen.samples >= 300);
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	assert_true(contents.samples >= 300);
 	perch_sampler_close(sampler);
 	close(go[0]);
 	close(go[1]);
 }
 
-/* A group of several events in one ring; an answer of the callback ends the snapshot, and the rings
- * run on. */
-static void several_events_share_a_ring(void **state)
+/*
+ * Several events in one ring. An error of the callback ends the snapshot, and the rings are
+ * resumed.
+ */
+static void events_share_a_ring(void **state)
 {
-	struct perch_sampler_options options = overwriting();
+	struct perch_sampler_options options = overwrite_options();
 	struct perch_sampler *sampler = open_sampler("page-faults:u,minor-faults:u", 0, &options);
 	struct perch_error err;
-	struct seen seen;
+	struct contents contents;
 
 	(void)state;
 	assert_int_equal(perch_sampler_enable(sampler), 0);
 	fault(100);
-	begin(&seen, sampler);
-	seen.answer = -ENOSPC;
-	assert_int_equal(perch_sampler_snapshot(sampler, look, &seen, &err), -ENOSPC);
-	assert_int_equal(seen.rings, 1);
+	start_snapshot(&contents, sampler);
+	contents.result = -ENOSPC;
+	assert_int_equal(perch_sampler_snapshot(sampler, read_records, &contents, &err), -ENOSPC);
+	assert_int_equal(contents.rings, 1);
 	fault(100);
-	begin(&seen, sampler);
-	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	assert_true(seen.samples >= 300);
+	start_snapshot(&contents, sampler);
+	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
+	assert_true(contents.samples >= 300);
 	perch_sampler_close(sampler);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_newest_are_kept, give_back_cpus),
-		cmocka_unit_test_teardown(what_is_forgotten_stays_away, give_back_cpus),
-		cmocka_unit_test(there_is_nothing_to_wait_for),
-		cmocka_unit_test_teardown(a_pause_is_told, give_back_cpus),
-		cmocka_unit_test(tasks_come_beside),
-		cmocka_unit_test(the_dead_are_read),
-		cmocka_unit_test(several_events_share_a_ring),
+		cmocka_unit_test_teardown(snapshot_has_newest_records, restore_affinity),
+		cmocka_unit_test_teardown(advance_leaves_out_old_records, restore_affinity),
+		cmocka_unit_test(wait_times_out_without_forward_rings),
+		cmocka_unit_test_teardown(pause_is_counted_as_lost, restore_affinity),
+		cmocka_unit_test(tracking_event_has_forward_rings),
+		cmocka_unit_test(snapshot_has_records_of_ended_task),
+		cmocka_unit_test(events_share_a_ring),
 	};
 
-	return cmocka_run_group_tests(tests, keep_cpus, NULL);
+	return cmocka_run_group_tests(tests, save_affinity, NULL);
 }

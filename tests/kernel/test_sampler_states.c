@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to a sampler's rings, each thing visible to the caller: with the real kernel and its
- * software events. */
+/*
+ * The states and statistics of the rings of a sampler on the running kernel, with software events.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static void pin_to(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* The CPU that this process may run on, number nth of them; -1: there are not as many. */
+/* The nth CPU that this process may run on, or -1. */
 static int nth_cpu(int nth)
 {
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
@@ -42,13 +43,13 @@ static int nth_cpu(int nth)
 	return -1;
 }
 
-static int keep_cpus(void **state)
+static int save_affinity(void **state)
 {
 	(void)state;
 	return sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
 }
 
-static int give_back_cpus(void **state)
+static int restore_affinity(void **state)
 {
 	(void)state;
 	return sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
@@ -62,7 +63,7 @@ static struct perch_sampler *open_sampler(const char *events, pid_t pid,
 	struct perch_error err;
 
 	options->event.sample |= PERCH_SAMPLE_IP;
-	options->event.exclude_kernel = 1; /* tests run beside others: user space is enough */
+	options->event.exclude_kernel = 1; /* so that ordinary users can run this test */
 	if (perch_sampler_open(&sampler, events, &target, options, &err) < 0)
 		print_message("perch_sampler_open: %s\n", err.message);
 	assert_non_null(sampler);
@@ -79,7 +80,7 @@ static uint64_t drain(struct perch_sampler *sampler)
 	return samples;
 }
 
-static size_t rings_in(struct perch_sampler *sampler, enum perch_ring_state wanted)
+static size_t rings_in_state(struct perch_sampler *sampler, enum perch_ring_state wanted)
 {
 	size_t nr = 0;
 
@@ -92,7 +93,7 @@ static size_t rings_in(struct perch_sampler *sampler, enum perch_ring_state want
 	return nr;
 }
 
-static void a_pause_stops_the_records(void **state)
+static void pause_stops_records(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_sampler *sampler;
@@ -106,25 +107,27 @@ static void a_pause_stops_the_records(void **state)
 	fault(64);
 	assert_in_range(drain(sampler), 64, 200);
 	assert_int_equal(perch_sampler_pause(sampler, &err), 0);
-	drain(sampler); /* a fault of ours may have come in between */
-	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_PAUSED), perch_sampler_rings(sampler));
+	drain(sampler); /* this thread may have had a page fault before the pause */
+	assert_int_equal(rings_in_state(sampler, PERCH_RING_STATE_PAUSED),
+			 perch_sampler_rings(sampler));
 	fault(100);
 	assert_int_equal(drain(sampler), 0);
 	assert_int_equal(perch_sampler_resume(sampler, &err), 0);
-	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_RUNNING), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in_state(sampler, PERCH_RING_STATE_RUNNING),
+			 perch_sampler_rings(sampler));
 	fault(64);
 	assert_in_range(drain(sampler), 64, 200);
 	perch_sampler_get_stats(sampler, &stats);
-	/* what came meanwhile, told with the first record after it */
+	/* the records of the time of the pause, counted in a LOST record after it */
 	assert_in_range(stats.lost, 100, 300);
 	perch_sampler_close(sampler);
 }
 
 /*
- * So many samples, and then no more: the event has disabled itself. The last one's signal says so;
- * poll(2) does not.
+ * The event takes 7 samples and then disables itself. The signal of the last sample has si_code
+ * POLL_HUP; poll(2) does not report it.
  */
-static void a_refresh_ends_by_itself(void **state)
+static void refresh_disables_after_samples(void **state)
 {
 	struct perch_sampler_options options = { .event = { .period = 1, .wakeup_events = 1 } };
 	struct timespec moment = { 5, 0 };
@@ -157,9 +160,10 @@ static void a_refresh_ends_by_itself(void **state)
 		}
 		moment = (struct timespec){ 5, 0 };
 	}
-	/* signals of one number may be merged by their limit */
+	/* signals with the same number may be merged */
 	assert_in_range(hang_ups, 1, 3);
-	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_RUNNING), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in_state(sampler, PERCH_RING_STATE_RUNNING),
+			 perch_sampler_rings(sampler));
 	perch_sampler_close(sampler);
 }
 
@@ -190,19 +194,19 @@ static pid_t start_child(int go[2], void (*work)(void))
 	return pid;
 }
 
-static void let_go(int go[2])
+static void let_child_run(int go[2])
 {
 	assert_int_equal(write(go[1], "", 1), 1);
 	close(go[0]);
 	close(go[1]);
 }
 
-static void fault_a_bit(void)
+static void fault_32_pages(void)
 {
 	fault(32);
 }
 
-static void the_end_of_a_target_is_told(void **state)
+static void reports_end_of_target(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_sampler *sampler;
@@ -211,28 +215,30 @@ static void the_end_of_a_target_is_told(void **state)
 	pid_t pid;
 
 	(void)state;
-	pid = start_child(go, fault_a_bit);
+	pid = start_child(go, fault_32_pages);
 	sampler = open_sampler("page-faults", pid, &options);
 	assert_int_equal(perch_sampler_enable(sampler), 0);
-	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_RUNNING), perch_sampler_rings(sampler));
-	let_go(go);
+	assert_int_equal(rings_in_state(sampler, PERCH_RING_STATE_RUNNING),
+			 perch_sampler_rings(sampler));
+	let_child_run(go);
 	while ((rc = perch_sampler_wait(sampler, 5000)) == 1)
 		samples += drain(sampler);
 	assert_int_equal(rc, -ENODATA);
 	assert_true(samples >= 32);
-	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_ENDED), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in_state(sampler, PERCH_RING_STATE_ENDED),
+			 perch_sampler_rings(sampler));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	perch_sampler_close(sampler);
 }
 
 /*
- * At each tick sched_stat_runtime counts the nanoseconds that ran, at once: thousands of periods,
- * of which the kernel lets as many be samples as its limit has for a tick. Where this user may not
- * have it: a timer, which cannot go much faster than the limit, and is throttled now and then only.
+ * At each tick sched_stat_runtime counts nanoseconds, which are thousands of periods, so the kernel
+ * throttles it. If this user may not open it, a timer is used, whose rate exceeds the limit only
+ * sometimes.
  */
-static struct perch_sampler *open_too_fast(void)
+static struct perch_sampler *open_throttled_sampler(void)
 {
-	/* ns; of a timer the kernel makes it 10 us */
+	/* in ns; the kernel raises it to 10 us for a timer */
 	struct perch_sampler_options options = { .event.period = 1000 };
 	struct perch_sampler *sampler;
 
@@ -242,14 +248,14 @@ static struct perch_sampler *open_too_fast(void)
 	return sampler;
 }
 
-static void throttling_is_told_by_event_and_ring(void **state)
+static void counts_throttling_per_event_and_ring(void **state)
 {
 	struct perch_sampler_stats stats = { 0 }, event = { 0 }, other = { 0 }, ring;
 	struct perch_sampler *sampler;
 	uint64_t by_ring = 0;
 
 	(void)state;
-	sampler = open_too_fast();
+	sampler = open_throttled_sampler();
 	assert_int_equal(perch_sampler_enable(sampler), 0);
 	for (double end = seconds() + 3; seconds() < end && !stats.throttled;) {
 		burn(0.05);
@@ -258,7 +264,7 @@ static void throttling_is_told_by_event_and_ring(void **state)
 	}
 	if (!stats.throttled) {
 		perch_sampler_close(sampler);
-		print_message("the kernel throttled nothing in 3 s\n");
+		print_message("skipped: nothing was throttled in 3 s\n");
 		skip();
 	}
 	perch_sampler_get_event_stats(sampler, 0, &event);
@@ -273,8 +279,8 @@ static void throttling_is_told_by_event_and_ring(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* By the LOST records of the ring, and by the event's own count: both are of all that was lost. */
-static void losses_agree(void **state)
+/* The LOST records of the ring and the lost counts of the events have the same sum. */
+static void lost_records_and_read_agree(void **state)
 {
 	struct perch_sampler_options options = {
 		.event = { .period = 1, .read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST },
@@ -293,7 +299,7 @@ static void losses_agree(void **state)
 	assert_int_equal(perch_sampler_enable(sampler), 0);
 	fault(2000);
 	samples = drain(sampler);
-	/* there is room again: LOST is written with the next record */
+	/* the ring has space again: the kernel writes LOST before the next record */
 	fault(4);
 	assert_int_equal(perch_sampler_disable(sampler), 0);
 	samples += drain(sampler);
@@ -318,13 +324,13 @@ static void losses_agree(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* Three events, one ring: every event's records come out of it, told apart by id. */
-static void events_share_the_ring_of_a_cpu(void **state)
+/* Three events write to one ring. The sampler finds the event of each record by its id. */
+static void events_share_a_ring(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_sampler_stats ring, faults, minor;
 	struct perch_sampler *sampler;
-	size_t own = SIZE_MAX, place;
+	size_t own = SIZE_MAX, ring_index;
 	pid_t pid;
 	int cpu;
 
@@ -337,11 +343,11 @@ static void events_share_the_ring_of_a_cpu(void **state)
 	assert_int_equal(perch_sampler_disable(sampler), 0);
 	drain(sampler);
 	for (size_t event = 0; event < 3; event++)
-		for (size_t id = 0; !perch_sampler_id_info(sampler, event, id, &cpu, &pid, &place);
-		     id++)
+		for (size_t id = 0;
+		     !perch_sampler_id_info(sampler, event, id, &cpu, &pid, &ring_index); id++)
 			if (cpu == nth_cpu(0)) {
-				assert_true(own == SIZE_MAX || own == place);
-				own = place;
+				assert_true(own == SIZE_MAX || own == ring_index);
+				own = ring_index;
 			}
 	assert_int_equal(perch_sampler_get_ring_stats(sampler, own, &ring), 0);
 	perch_sampler_get_event_stats(sampler, 0, &faults);
@@ -360,8 +366,11 @@ static void fault_on_both(void)
 	}
 }
 
-/* A thread that goes to and fro between two CPUs, and so between two rings, comes out as it ran. */
-static void two_rings_are_one_stream(void **state)
+/*
+ * A thread changes between two CPUs, and so between two rings. The merged records are in order of
+ * time.
+ */
+static void merges_rings_by_time(void **state)
 {
 	struct perch_sampler_options options = {
 		.event = { .period = 1, .sample = PERCH_SAMPLE_CPU | PERCH_SAMPLE_ADDR }
@@ -374,13 +383,13 @@ static void two_rings_are_one_stream(void **state)
 
 	(void)state;
 	if (nth_cpu(1) < 0) {
-		print_message("one CPU alone\n");
+		print_message("skipped: needs two CPUs\n");
 		skip();
 	}
 	pid = start_child(go, fault_on_both);
 	sampler = open_sampler("page-faults", pid, &options);
 	assert_int_equal(perch_sampler_enable(sampler), 0);
-	let_go(go);
+	let_child_run(go);
 	for (bool flush = false; !flush;) {
 		rc = perch_sampler_wait(sampler, 5000);
 		assert_true(rc == 1 || rc == -ENODATA);
@@ -403,9 +412,11 @@ static void two_rings_are_one_stream(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* While records are held back for the sake of their order, waiting neither spins nor sleeps over
- * them. */
-static void waiting_for_a_merge_is_short(void **state)
+/*
+ * While a merge holds records for the next round, perch_sampler_wait() returns after a short time
+ * and does not spin.
+ */
+static void wait_is_short_while_merge_holds_records(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_sampler *sampler;
@@ -435,16 +446,17 @@ static void waiting_for_a_merge_is_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_pause_stops_the_records, give_back_cpus),
-		cmocka_unit_test_teardown(a_refresh_ends_by_itself, give_back_cpus),
+		cmocka_unit_test_teardown(pause_stops_records, restore_affinity),
+		cmocka_unit_test_teardown(refresh_disables_after_samples, restore_affinity),
 		cmocka_unit_test(inherited_events_cannot_be_refreshed),
-		cmocka_unit_test(the_end_of_a_target_is_told),
-		cmocka_unit_test(throttling_is_told_by_event_and_ring),
-		cmocka_unit_test_teardown(losses_agree, give_back_cpus),
-		cmocka_unit_test_teardown(events_share_the_ring_of_a_cpu, give_back_cpus),
-		cmocka_unit_test(two_rings_are_one_stream),
-		cmocka_unit_test_teardown(waiting_for_a_merge_is_short, give_back_cpus),
+		cmocka_unit_test(reports_end_of_target),
+		cmocka_unit_test(counts_throttling_per_event_and_ring),
+		cmocka_unit_test_teardown(lost_records_and_read_agree, restore_affinity),
+		cmocka_unit_test_teardown(events_share_a_ring, restore_affinity),
+		cmocka_unit_test(merges_rings_by_time),
+		cmocka_unit_test_teardown(wait_is_short_while_merge_holds_records,
+					  restore_affinity),
 	};
 
-	return cmocka_run_group_tests(tests, keep_cpus, NULL);
+	return cmocka_run_group_tests(tests, save_affinity, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work that tests of samplers make: CPU time, and page faults. */
+/* Work for tests of samplers: CPU time and page faults. */
 #ifndef KERNEL_WORK_H
 #define KERNEL_WORK_H
 
@@ -23,7 +23,10 @@ static inline double seconds(void)
 	return clock_seconds(CLOCK_MONOTONIC);
 }
 
-/* Of CPU time: others run beside. */
+/*
+ * Uses this many seconds of CPU time. Elapsed time is not enough, because other tests run at the
+ * same time.
+ */
 static inline void burn(double duration)
 {
 	double end = clock_seconds(CLOCK_THREAD_CPUTIME_ID) + duration;
@@ -33,7 +36,7 @@ static inline void burn(double duration)
 			sink += i;
 }
 
-/* Page faults, one a page: a known number of events. */
+/* Causes one page fault per page. */
 static inline void fault(size_t pages)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
