@@ -322,7 +322,7 @@ PERCH_API void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
  * Merges deferred user call chains into the samples that they belong to.
  *
  * The samples are then delivered right before the CALLCHAIN_DEFERRED record that completes them.
- * Samples without such a record are delivered last, unchanged. Has no effect and no cost if no
+ * Samples without one are delivered last, unchanged. Has no effect and no cost if no
  * event has attr.defer_callchain. See struct perch_deferred.
  *
  * @param reader    the reader, before the first record

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Header features: finds their sections, and parses those that have public functions. */
+/* Header features: finds their sections, and parses the ones with public functions. */
 #include "internal.h"
 
 /* ---- finding sections ---- */

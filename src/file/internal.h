@@ -230,7 +230,7 @@ int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t att
 /* pipe.c: reads attrs and features of a piped recording from its records. */
 int perch__read_pipe(struct perch_reader *reader, struct perch_error *err);
 
-/* feature.c: finds the feature sections, and parses those that the public functions need. */
+/* feature.c: finds the feature sections, and parses what the public functions need. */
 int perch__read_features(struct perch_reader *reader, struct perch_error *err);
 int perch__parse_features(struct perch_reader *reader, struct perch_error *err);
 int perch__add_build_id(struct perch_reader *reader, const uint8_t *record, size_t size,

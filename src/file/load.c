@@ -33,19 +33,19 @@ static uint64_t whole_pages(uint64_t size)
 /* ---- mappings ---- */
 
 /* Reads a file into memory, for file systems that cannot map files. */
-static int read_copy(struct perch_reader *reader, int fd, uint8_t *place, uint64_t *size,
+static int read_copy(struct perch_reader *reader, int fd, uint8_t *address, uint64_t *size,
 		     struct perch_error *err)
 {
 	uint64_t have = 0;
 
-	if (mmap(place, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		 0) == MAP_FAILED)
+	if (mmap(address, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		 -1, 0) == MAP_FAILED)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the %llu bytes of the file",
 				       (unsigned long long)*size);
 	reader->copied = true;
 	while (have < *size) {
-		ssize_t got = pread(fd, place + have, *size - have, have);
+		ssize_t got = pread(fd, address + have, *size - have, have);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -62,11 +62,11 @@ static int read_copy(struct perch_reader *reader, int fd, uint8_t *place, uint64
 static int map_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *size,
 		  struct perch_error *err)
 {
-	uint8_t *place = (uint8_t *)reader->file + base;
+	uint8_t *address = (uint8_t *)reader->file + base;
 
-	if (!*size || mmap(place, *size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
+	if (!*size || mmap(address, *size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
 		return 0;
-	return read_copy(reader, fd, place, size, err);
+	return read_copy(reader, fd, address, size, err);
 }
 
 static int reserve(struct perch_reader *reader, uint64_t extent, struct perch_error *err)

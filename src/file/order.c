@@ -8,7 +8,7 @@
  *	1 4 6    2 3 5    7 9      8 10
  *
  * The sort is a stable merge of adjacent runs, which first excludes the entries that are in place.
- * It moves each entry of such a file a few times only, and takes O(n log n) for any file.
+ * It moves each entry of a recorded file a few times only, and takes O(n log n) for any file.
  */
 #include "internal.h"
 
@@ -141,9 +141,9 @@ int perch__index_sort(struct perch__index_entry *entries, size_t nr)
 /* ---- the index ---- */
 
 /*
- * Records without a time get the position that a reader has for them that sorts round by round:
- * such a reader delivers them at once, before all records that wait for the end of the round. The
- * limit never falls, so these records keep their order.
+ * Records without a time get the position that they have in a reader that sorts round by round: it
+ * delivers them at once, before all records that wait for the end of the round. The limit never
+ * falls, so these records keep their order.
  */
 struct rounds {
 	size_t range;	     /* each file of a directory has its own rounds */

@@ -90,28 +90,28 @@ static struct node *join(struct space *space, struct node *first, struct node *s
 }
 
 /*
- * Splits a tree into the maps that start before an address and those that start at or after it. A
+ * Splits a tree in two: maps that start before an address, and maps that start at or after it. A
  * map around the address is cut: it ends at the address, and *cut is the rest, which is in neither
  * tree.
  */
 static void split(struct space *space, struct node *node, uint64_t at, struct node **before,
-		  struct node **behind, struct map *cut)
+		  struct node **after, struct map *cut)
 {
 	struct node *below;
 
-	*before = *behind = NULL;
+	*before = *after = NULL;
 	if (node)
 		node = writable_node(space, node);
 	if (!node)
 		return;
 	if (node->map.start >= at) {
 		below = node->left;
-		*behind = node;
+		*after = node;
 		split(space, below, at, before, &node->left, cut);
 	} else {
 		below = node->right;
 		*before = node;
-		split(space, below, at, &node->right, behind, cut);
+		split(space, below, at, &node->right, after, cut);
 		if (node->map.end <= at)
 			return;
 		*cut = node->map;
@@ -123,13 +123,13 @@ static void split(struct space *space, struct node *node, uint64_t at, struct no
 
 int perch__space_insert(struct space *space, const struct map *map)
 {
-	struct node *before, *rest, *covered, *behind;
+	struct node *before, *rest, *covered, *after;
 	struct map around = { 0 }, into = { 0 };
 
 	if (map->end <= map->start)
 		return 0;
 	split(space, space->root, map->start, &before, &rest, &around);
-	split(space, rest, map->end, &covered, &behind, &into);
+	split(space, rest, map->end, &covered, &after, &into);
 	node_put(covered);
 	before = join(space, before, new_node(space, map));
 	/* a map that starts before the new one may end after it */
@@ -140,7 +140,7 @@ int perch__space_insert(struct space *space, const struct map *map)
 	}
 	if (into.end > into.start)
 		before = join(space, before, new_node(space, &into));
-	space->root = join(space, before, behind);
+	space->root = join(space, before, after);
 	return space->failed ? -ENOMEM : 0;
 }
 

@@ -19,7 +19,7 @@ struct key_set {
 uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bool *is_new);
 void perch__key_set_clear(struct key_set *set);
 
-/* The properties that all frames of a sample share. Those that no sort key needs are 0. */
+/* The properties that all frames of a sample share. Members that no sort key needs are 0. */
 struct context {
 	const char *comm;
 	uint32_t comm_index, pid, tid, cpu, event;

@@ -187,17 +187,17 @@ static char *alloc_text(struct perch_symbols *symbols, size_t size)
 	char *at;
 
 	if (size > symbols->text_left) {
-		size_t room = size > TEXT_CHUNK / 4 ? size : TEXT_CHUNK;
-		struct chunk *chunk = malloc(sizeof(*chunk) + room);
+		size_t chunk_size = size > TEXT_CHUNK / 4 ? size : TEXT_CHUNK;
+		struct chunk *chunk = malloc(sizeof(*chunk) + chunk_size);
 
 		if (!chunk)
 			return NULL;
 		chunk->next = symbols->text;
 		symbols->text = chunk;
-		if (room == size) /* a large text has its own chunk */
+		if (chunk_size == size) /* a large text has its own chunk */
 			return chunk->bytes;
 		symbols->text_next = chunk->bytes;
-		symbols->text_left = room;
+		symbols->text_left = chunk_size;
 	}
 	at = symbols->text_next;
 	symbols->text_next += size;

@@ -50,22 +50,22 @@ static struct key *sort_keys(struct key *keys, struct key *spare, size_t nr)
 	for (size_t i = 1; i < nr; i++)
 		differs |= keys[i].start ^ keys[0].start;
 	for (unsigned digit = 0; digit < DIGITS; digit++) {
-		uint32_t place[1 << DIGIT_BITS] = { 0 };
+		uint32_t position[1 << DIGIT_BITS] = { 0 };
 		uint32_t at = 0;
 		struct key *other = spare;
 
 		if (!digit_of(differs, digit))
 			continue;
 		for (size_t i = 0; i < nr; i++)
-			place[digit_of(keys[i].start, digit)]++;
+			position[digit_of(keys[i].start, digit)]++;
 		for (size_t i = 0; i < 1 << DIGIT_BITS; i++) {
-			uint32_t count = place[i];
+			uint32_t count = position[i];
 
-			place[i] = at;
+			position[i] = at;
 			at += count;
 		}
 		for (size_t i = 0; i < nr; i++)
-			spare[place[digit_of(keys[i].start, digit)]++] = keys[i];
+			spare[position[digit_of(keys[i].start, digit)]++] = keys[i];
 		spare = keys;
 		keys = other;
 	}

@@ -202,7 +202,7 @@ static inline size_t count_now(struct perch_reader_damage *damage)
 	return nr;
 }
 
-static inline int make_folder(void **state)
+static inline int make_test_directory(void **state)
 {
 	(void)state;
 	if (!mkdtemp(test_directory))
@@ -212,7 +212,7 @@ static inline int make_folder(void **state)
 	return 0;
 }
 
-static inline int remove_folder(void **state)
+static inline int remove_test_directory(void **state)
 {
 	(void)state;
 	unlink(path);

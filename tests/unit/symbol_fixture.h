@@ -230,14 +230,14 @@ static inline struct made_file code_file(void)
 
 static char test_directory[64];
 
-static inline int make_place(void **state)
+static inline int make_directory(void **state)
 {
 	(void)state;
 	strcpy(test_directory, "/tmp/perch-symbol-XXXXXX");
 	return mkdtemp(test_directory) ? 0 : -1;
 }
 
-static inline int drop_place(void **state)
+static inline int remove_directory(void **state)
 {
 	char command[128];
 

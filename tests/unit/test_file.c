@@ -393,5 +393,5 @@ int main(void)
 		cmocka_unit_test(sort_is_stable),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
 }

@@ -493,5 +493,5 @@ int main(void)
 		cmocka_unit_test(survives_sizes_that_change),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
 }

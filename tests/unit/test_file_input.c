@@ -425,5 +425,5 @@ int main(void)
 		cmocka_unit_test(compressed_streams_end_with_their_file),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
 }

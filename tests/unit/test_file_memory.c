@@ -47,5 +47,5 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(
 		reading_allocates_nothing_per_record) };
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
 }

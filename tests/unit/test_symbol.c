@@ -359,5 +359,5 @@ int main(void)
 		cmocka_unit_test(survives_truncated_files),
 	};
 
-	return cmocka_run_group_tests(tests, make_place, drop_place);
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

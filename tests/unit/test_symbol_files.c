@@ -97,7 +97,7 @@ static void write_linked(const char *path, const char *link, uint32_t crc)
 	write_bytes(path, out.bytes, out.size);
 }
 
-static void follows_debug_link(void **state)
+static void uses_debug_link(void **state)
 {
 	static const char *const candidates[] = { "bin/program.debug", "bin/.debug/program.debug",
 						  "root/usr/lib/debug/bin/program.debug" };
@@ -129,7 +129,7 @@ static void follows_debug_link(void **state)
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[]");
 }
 
-static const char kept_path[] = "ab/cd030405060708090a0b0c0d0e0f1011121314";
+static const char id_path[] = "ab/cd030405060708090a0b0c0d0e0f1011121314";
 
 static void finds_debug_files_by_build_id(void **state)
 {
@@ -140,7 +140,7 @@ static void finds_debug_files_by_build_id(void **state)
 	(void)state;
 	write_elf(path_in_directory("other/bin/stripped"), SHT_DYNSYM, exported, 1, this_id, 20);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[]");
-	snprintf(path, sizeof(path), "other/usr/lib/debug/.build-id/%s.debug", kept_path);
+	snprintf(path, sizeof(path), "other/usr/lib/debug/.build-id/%s.debug", id_path);
 	write_elf(path_in_directory(path), SHT_SYMTAB, full, 1, other_id, 20);
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[]");
 	write_elf(path_in_directory(path), SHT_SYMTAB, full, 1, this_id, 20);
@@ -159,10 +159,10 @@ static void uses_build_id_cache(void **state)
 	(void)state;
 	setenv("HOME", path_in_directory("home"), 1);
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[no such file]");
-	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/elf", kept_path);
+	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/elf", id_path);
 	write_elf(path_in_directory(path), SHT_DYNSYM, exported, 1, this_id, 20);
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET + 16), "from_dynsym");
-	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/debug", kept_path);
+	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/debug", id_path);
 	write_elf(path_in_directory(path), SHT_SYMTAB, full, 1, this_id, 20);
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "from_symtab");
 }
@@ -322,7 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_exports_of_stripped_file),
 		cmocka_unit_test(refuses_other_build_id),
-		cmocka_unit_test(follows_debug_link),
+		cmocka_unit_test(uses_debug_link),
 		cmocka_unit_test(finds_debug_files_by_build_id),
 		cmocka_unit_test(uses_build_id_cache),
 		cmocka_unit_test(stays_below_root),
@@ -333,5 +333,5 @@ int main(void)
 		cmocka_unit_test(reads_build_ids),
 	};
 
-	return cmocka_run_group_tests(tests, make_place, drop_place);
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -241,5 +241,5 @@ int main(void)
 		cmocka_unit_test(reports_why_symbols_are_missing),
 	};
 
-	return cmocka_run_group_tests(tests, make_place, drop_place);
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
