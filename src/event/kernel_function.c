@@ -54,7 +54,7 @@ static char *read_text(const char *path)
 	size_t capacity = 0, used = 0, got = 0;
 	FILE *stream = fopen(path, "re");
 	char *text = NULL;
-	int rc;
+	int rc = 0;
 
 	if (!stream)
 		return NULL;
