@@ -41,7 +41,7 @@ def main():
     compare.print_comparison("stat true", *costs, 0.25)
     wide = ["stat", "-a", "-e", "dummy", "--", "true"]
     if subprocess.run([perch, *wide], stderr=subprocess.DEVNULL, check=False).returncode:
-        print("stat -a: not compared: this user may not count on all CPUs")
+        print("stat -a: not compared: this user is not allowed to count on all CPUs")
         return
     wide = ["stat", "-a", "--", "true"]
     costs = compare.alternate([perch, *wide], [perf, *wide], 21)
@@ -50,7 +50,7 @@ def main():
     compare.print_comparison("stat -a -e {all software events} -- true",
                  *compare.alternate([perch, *wide], [perf, *wide], 21), 0.25)
     compare_start_up("stat -a -e {all software events}", ["-a", "-e", GROUP], 21, 0.25)
-    # No target: most of the time of both is the kernel's, which enables the tracepoints.
+    # No target: both spend most of the time in the kernel, which enables the tracepoints.
     compare_start_up("stat -a -e 'sched:*'", ["-a", "-e", "sched:*"], 5)
 
 

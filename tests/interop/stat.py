@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `perch stat` prints and counts beside the installed perf: the same fields in the same order, the same numbers."""
+"""Compares perch stat with the installed perf: the fields, their order, the columns of the table, and the counts."""
 import json
 import math
 import os
@@ -22,7 +22,7 @@ def skip_all(reason):
     sys.exit(77)
 
 
-def verdict(good, name, *details):
+def report(good, name, *details):
     global failed
     print(f"{'ok' if good else 'not ok'} - {name}")
     if not good:
@@ -36,7 +36,7 @@ def skip(name, reason):
 
 
 def stat(command, options, program=("sleep", "0.05")):
-    """The lines of one result, which both commands write to stderr."""
+    """Returns the lines of a result. Both commands write it to stderr."""
     done = subprocess.run([command, "stat", *options, "--", *program], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, timeout=60)
     return [line for line in done.stderr.splitlines() if line.strip()]
@@ -47,9 +47,8 @@ RATE = re.compile(r"[KMG]?/sec$")
 
 
 def shape(field):
-    """What kind of thing stands there; names and units stand for themselves."""
+    """Returns the kind of a field; names and units are returned as they are."""
     if NUMBER.match(field):
-        # digits behind the point belong to the format, but where zeroes are left out
         return "number"
     if field.endswith("%") and NUMBER.match(field[:-1]):
         return "percentage"
@@ -70,10 +69,10 @@ def json_shapes(lines):
     return shapes
 
 
-def alike(theirs, ours):
+def same_shapes(theirs, ours):
     """
-    Line by line the same, but a sleeping target may have run a little for one of them and not for the other: then one
-    has a number and the other '<not counted>' and no metric.
+    Returns True if all lines are the same. A sleeping target may run a little under one command only: then one line has a
+    number, and the other '<not counted>' and no metric, which is no difference.
     """
     def uncounted(fields):
         return any("<not counted>" in str(field) for field in fields)
@@ -89,7 +88,7 @@ def alike(theirs, ours):
 
 
 def first_interval(lines, kind):
-    """Both print as many lines an interval; how many intervals there are is up to the time."""
+    """Returns the lines of the first interval. The number of intervals may differ."""
     def time_of(line):
         return json.loads(line)["interval"] if kind == "-j" else line.split(",")[0]
 
@@ -102,35 +101,35 @@ def compare_fields(name, options, interval=False, program=("sleep", "0.05")):
         if interval:
             theirs, ours = first_interval(theirs, kind), first_interval(ours, kind)
         try:
-            good = bool(theirs) and alike(shapes(theirs), shapes(ours))
+            good = bool(theirs) and same_shapes(shapes(theirs), shapes(ours))
         except (ValueError, KeyError) as error:
             good = False
             ours.append(repr(error))
-        verdict(good, f"the same fields as perf: {kind} {name}", "perf:", *theirs, "perch:", *ours)
+        report(good, f"the same fields as perf: {kind} {name}", "perf:", *theirs, "perch:", *ours)
 
 
 def compare_tables(name, options):
-    """The columns of a table: numbers and rates aside the same text, at the same places."""
+    """Compares the columns of the table: the same text except for numbers and rates, at the same positions."""
     def columns(lines):
         rows = [line for line in lines if " # " in line or "<not " in line or "#           time" in line]
         return [re.sub(r"[0-9.]+", lambda found: "9" * len(found.group()), row.replace("(+-", "( +-")).split(" # ")[0]
                 for row in rows]
 
     def blur(row):
-        # right-aligned numbers differ in length: what counts is where they end
+        # numbers are right-aligned: only their ends are compared
         return re.sub(r" *9+", lambda found: "." * len(found.group()), row)
 
     theirs, ours = (stat(command, ["-e", EVENTS, *options]) for command in (PERF, PERCH))
     one, other = ([blur(row) for row in columns(lines)] for lines in (theirs, ours))
-    verdict(one and one == other, f"the same columns as perf: {name}", "perf:", *theirs, "perch:", *ours)
+    report(one and one == other, f"the same columns as perf: {name}", "perf:", *theirs, "perch:", *ours)
 
 
 def busy():
-    """A process of one thread that runs all the time."""
+    """Starts a process with one thread that is always running."""
     return subprocess.Popen(["sh", "-c", "while :; do :; done"])
 
 
-def fields():
+def check_fields():
     compare_fields("a program", [])
     compare_fields("-r 2", ["-r", "2"])
     compare_fields("-I 20", ["-I", "20"], interval=True)
@@ -149,7 +148,7 @@ def fields():
     compare_fields("-C 0", ["-C", "0"])
 
 
-def threads():
+def check_threads():
     child = busy()
     try:
         target = ["--per-thread", "-p", str(child.pid)]
@@ -162,18 +161,18 @@ def threads():
         child.wait()
 
 
-def cgroup2():
-    """Where a cgroup can be made for the test; None."""
+def find_cgroup2():
+    """Returns the mount point of a cgroup2 hierarchy in which the test can make cgroups, or None."""
     with open("/proc/self/mounts", encoding="ascii", errors="replace") as mounts:
         for line in mounts:
-            where, kind = line.split()[1:3]
-            if kind == "cgroup2" and os.access(where, os.W_OK):
-                return where
+            path, kind = line.split()[1:3]
+            if kind == "cgroup2" and os.access(path, os.W_OK):
+                return path
     return None
 
 
-def cgroups():
-    root = cgroup2()
+def check_cgroups():
+    root = find_cgroup2()
     names = [f"perch-test-{os.getpid()}-{letter}" for letter in "ab"]
     if not root or os.geteuid():
         skip("the same fields as perf: -G", "no cgroup2 hierarchy that this user may write")
@@ -181,7 +180,7 @@ def cgroups():
     try:
         for name in names:
             os.mkdir(os.path.join(root, name))
-        # every process of the test's shell moves into the first group, so that something is counted there
+        # the shell and its children move into the first cgroup, which then has counts
         program = ("sh", "-c", f"echo $$ > {root}/{names[0]}/cgroup.procs; i=0; "
                                "while [ $i -lt 20000 ]; do i=$((i + 1)); done")
         compare_fields("-G one", ["-a", "-G", names[0]], program=program)
@@ -189,8 +188,8 @@ def cgroups():
         compare_fields("--for-each-cgroup", ["-a", "--for-each-cgroup", ",".join(names)], program=program)
         counts = [json.loads(line) for line in stat(PERCH, ["-j", "-a", "-e", "task-clock,task-clock", "-G",
                                                             ",".join(names)], program)]
-        verdict(float(counts[0]["counter-value"]) > 1 and counts[1]["counter-value"] == "<not counted>",
-                "the work of one cgroup is counted there and in no other", *counts)
+        report(float(counts[0]["counter-value"]) > 1 and counts[1]["counter-value"] == "<not counted>",
+                "a program in one cgroup is counted only there", *counts)
     finally:
         for name in names:
             try:
@@ -202,8 +201,8 @@ def cgroups():
 SOURCE = "\n".join(f"int f{i}(int a, int b) {{ int s = 0; for (int i = a; i < b; i++) s += i * {i}; return s; }}"
                    for i in range(150))
 
-# What a difference of means may be even where the repetitions do not spread: the command's own few pages, the grain
-# of the clock, and a scheduler that is in another mood.
+# The least difference of means that is allowed, for page faults of the command itself, the resolution of the clock, and
+# decisions of the scheduler.
 FLOORS = {
     "page-faults": lambda mean: 0.005 * mean,
     "task-clock": lambda mean: 0.05 * mean,
@@ -213,7 +212,7 @@ FLOORS = {
 
 
 def batch(command, program):
-    """{event: (mean, standard error)} of five repetitions."""
+    """Returns {event: (mean, standard error)} of five runs."""
     lines = stat(command, ["-e", ",".join(FLOORS), "-r", "5", "-j"], program)
     result = {}
     for line in lines:
@@ -224,13 +223,13 @@ def batch(command, program):
 
 
 def pool(batches, event):
-    """Mean and standard error of two batches; the batches' own distance is spread, too: the machine drifts."""
+    """Returns mean and standard error of two batches, and their distance: the machine gets faster and slower."""
     (one, one_error), (other, other_error) = (result[event] for result in batches)
     return (one + other) / 2, math.hypot(one_error, other_error) / 2, abs(one - other)
 
 
 def compare_batches(program):
-    """{event: (whether they agree, the figures)} of two batches each, taken in turn."""
+    """Returns {event: (True if the counts agree, text)}, of two alternating batches of each command."""
     batches = {PERCH: [], PERF: []}
     found = {}
     for _ in range(2):
@@ -240,23 +239,23 @@ def compare_batches(program):
         (ours, our_error, our_drift), (theirs, their_error, their_drift) = (pool(results, event)
                                                                            for results in batches.values())
         allowed = max(4 * math.hypot(our_error, their_error), our_drift, their_drift, floor(theirs))
-        found[event] = (abs(ours - theirs) <= allowed, f"the same {event} of a compiler as perf: {ours:.1f}, "
-                                                       f"{theirs:.1f} (may differ by {allowed:.1f})")
+        found[event] = (abs(ours - theirs) <= allowed, f"{event} of a compiler as counted by perf: {ours:.1f}, "
+                                                       f"{theirs:.1f} (a difference of {allowed:.1f} is allowed)")
     return found
 
 
-def numbers():
+def check_counts():
     compiler = shutil.which("gcc") or shutil.which("cc")
     if not compiler:
-        skip("the same numbers as perf", "no compiler here")
+        skip("the same counts as perf", "no compiler here")
         return
-    with tempfile.TemporaryDirectory() as folder:
-        source = os.path.join(folder, "source.c")
+    with tempfile.TemporaryDirectory() as directory:
+        source = os.path.join(directory, "source.c")
         with open(source, "w", encoding="ascii") as out:
             out.write(SOURCE)
-        program = (compiler, "-O2", "-c", "-o", os.path.join(folder, "source.o"), source)
+        program = (compiler, "-O2", "-c", "-o", os.path.join(directory, "source.o"), source)
         subprocess.run(program, check=True)
-        # what else the machine does comes in waves: what one took for a difference must be there thrice
+        # other load of the machine comes and goes: a difference must occur three times
         found = {}
         for _ in range(3):
             for event, (good, text) in compare_batches(program).items():
@@ -265,29 +264,29 @@ def numbers():
             if all(good for good, _ in found.values()):
                 break
     for good, text in found.values():
-        verdict(good, text)
+        report(good, text)
 
 
-def disturbance():
-    """Who measures must not take the CPU away from the program: once as often as it sleeps, whoever counts."""
+def check_disturbance():
+    """perch must not take the CPU away from the program: it may cause no more context switches than perf."""
     ours, theirs = (float(json.loads(stat(command, ["-r", "40", "-j", "-e", "context-switches"],
                                           ("sleep", "0.002"))[0])["counter-value"]) for command in (PERCH, PERF))
-    verdict(ours <= theirs + 0.4, f"a program is switched off the CPU no oftener than with perf: {ours:.2f}, {theirs:.2f}")
+    report(ours <= theirs + 0.4, f"context switches of a program are not more than with perf: {ours:.2f}, {theirs:.2f}")
 
 
 def main():
     if not PERF:
-        skip_all("no perf here to compare with")
+        skip_all("perf is not installed")
     if not re.search(r"version 6\.1\.", subprocess.run([PERF, "--version"], capture_output=True, text=True,
                                                        check=False).stdout):
-        skip_all("fields are compared with those of perf 6.1, which is not the one installed")
+        skip_all("the installed perf is not version 6.1")
     if not stat(PERCH, ["-x,", "-e", "dummy"])[0].startswith("0"):
         skip_all("cannot count here")
-    fields()
-    threads()
-    cgroups()
-    disturbance()
-    numbers()
+    check_fields()
+    check_threads()
+    check_cgroups()
+    check_disturbance()
+    check_counts()
     sys.exit(failed)
 
 
