@@ -49,7 +49,7 @@ static int put_field(void *context, const struct perch_field *field)
 	return 0;
 }
 
-/* Header and fields, in a line of text that the caller frees. */
+/* The header and the fields of a record as a line of text, which the caller frees. */
 static char *text_of(const struct perch_record *record, enum perch_arch arch)
 {
 	char *text = NULL;
@@ -85,7 +85,7 @@ void recording_put_record(FILE *file, const struct perch_record *record)
 	free(text);
 }
 
-/* A line at a time. */
+/* Handles one line. */
 struct reading {
 	enum perch_byte_order order;
 	struct recording_count *count;
@@ -189,7 +189,7 @@ int recording_check(FILE *file, const char *before, enum perch_byte_order order,
 		    struct recording_count *count, struct perch_error *err)
 {
 	struct reading *reading = calloc(1, sizeof(*reading));
-	size_t skip = strlen(before), room = 0;
+	size_t skip = strlen(before), capacity = 0;
 	char *line = NULL;
 	int rc = 0;
 
@@ -199,7 +199,7 @@ int recording_check(FILE *file, const char *before, enum perch_byte_order order,
 				       "no memory for a recording");
 	reading->order = order;
 	reading->count = count;
-	while (!rc && getline(&line, &room, file) > 0) {
+	while (!rc && getline(&line, &capacity, file) > 0) {
 		line[strcspn(line, "\r\n")] = 0;
 		if (!strncmp(line, before, skip) && line[skip])
 			rc = take_line(reading, line + skip, err);

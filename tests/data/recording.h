@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of another machine as text: its kernel's bytes, and what perch made of them there.
- * Decoding the bytes anywhere else has to give the same. One line each, in hexadecimal where it is
- * bytes:
+ * Records of another machine as text: the bytes of its kernel, and the fields that perch decoded
+ * there. Decoding the bytes on any machine must give the same fields. Bytes are in hexadecimal:
  *
  *	arch NAME				of uname(2)
- *	attr BYTES				whose records follow
+ *	attr BYTES				its records follow
  *	record BYTES
- *	fields NAME=VALUE ...			of the record before, as perch_record_fields() told
- * them
+ *	fields NAME=VALUE ...			of this record, by perch_record_fields()
  */
 #ifndef PERCH_TESTS_RECORDING_H
 #define PERCH_TESTS_RECORDING_H
@@ -25,8 +23,8 @@ struct recording_count {
 	uint32_t types; /* bit n: a record of type n */
 };
 /*
- * Decodes what stands in the lines of a file that begin with `before`, as records of a machine of
- * that byte order, and compares. The first difference ends it: -EBADMSG, and err tells.
+ * Decodes the records in the lines of a file that start with `before`, in a byte order, and
+ * compares their fields. The first difference ends the check with -EBADMSG and a text in err.
  */
 int recording_check(FILE *file, const char *before, enum perch_byte_order order,
 		    struct recording_count *count, struct perch_error *err);

@@ -486,6 +486,8 @@ static void sample_without_one_field_is_decoded(void **state)
 
 int main(void)
 {
+	/* at least STACK_BYTES of stack above the tests, also with a small environment */
+	__attribute__((unused)) volatile char below[2 * STACK_BYTES] = { 0 };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sample_has_address),
 		cmocka_unit_test(sample_has_period_of_attr),
