@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no program should pass, and some do: bits that nobody knows, sizes that make no sense,
- * pointers to nowhere, attrs of chance alone. The kernel refuses; perch has a sentence and
- * something to do for each, whatever the errno.
+ * Invalid open calls: unknown bits, wrong sizes, bad pointers, random attrs. The kernel refuses
+ * them, and each explanation has a message and a remedy, whatever the errno is.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -72,7 +71,7 @@ static void is_a_finding(const struct perch_finding *finding)
 	assert_null(strpbrk(finding->remedy, "{}"));
 }
 
-/* An answer that can be shown, of one cause or of several, for this errno. */
+/* A complete explanation of this errno. */
 static void is_an_answer(const struct perch_explanation *explanation, int errnum)
 {
 	assert_int_equal(explanation->errnum, errnum);
@@ -87,7 +86,7 @@ static void is_an_answer(const struct perch_explanation *explanation, int errnum
 		is_a_finding(&explanation->next[i]);
 }
 
-/* All the ways to ask: without facts, with them, with calls, and as an error. */
+/* Explains without facts, with facts, with probing, and as an error. */
 static void ask(const struct perch_open_call *call)
 {
 	static const struct perch_probing by_default;
@@ -111,7 +110,7 @@ static void ask(const struct perch_open_call *call)
 
 /* ---- errno ---- */
 
-/* Each errno that the kernel has and many that it has not, for calls of several kinds. */
+/* All errnos of the kernel and others, for several open calls. */
 static void every_errno_has_an_answer(void **unused)
 {
 	static const uint32_t types[] = { PERCH_TYPE_HARDWARE,
@@ -164,7 +163,7 @@ static bool names(const struct perch_explanation *explanation, const char *field
 	return false;
 }
 
-/* The kernel's answer to the call, explained; the field is in it when the kernel refused. */
+/* Makes the open call and explains its refusal, which must name the field. */
 static bool refused_for(struct perch_open_call *call, const char *field)
 {
 	static const struct perch_probing by_default;
@@ -230,8 +229,7 @@ static void unknown_flags_are_named(void **unused)
 
 /* ---- Sizes ---- */
 
-/* Every size that the kernel looks at, with nothing behind the known fields and with anything
- * there. */
+/* All sizes that the kernel checks, with zero or random bytes after the known fields. */
 static void every_size_has_an_answer(void **unused)
 {
 	static unsigned char bytes[MOST_SIZE + 8], before[MOST_SIZE + 8];
@@ -256,8 +254,7 @@ static void every_size_has_an_answer(void **unused)
 			continue;
 		refusals++;
 		ask(&call);
-		/* and as a program has it that did not keep its attr: with the kernel's size in it
-		 */
+		/* and without a copy of the attr: with the size that the kernel wrote */
 		call.kernel_size = 0;
 		memcpy(before + offsetof(struct perch_attr, size), &attr->size, sizeof(attr->size));
 		ask(&call);
@@ -265,7 +262,7 @@ static void every_size_has_an_answer(void **unused)
 	assert_true(refusals > 2000);
 }
 
-/* Only as many bytes as attr.size says are there: the next page cannot be read. */
+/* Only attr.size bytes are readable: the next page is not. */
 static void no_byte_behind_the_size_is_read(void **unused)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -321,8 +318,7 @@ static void pointers_to_nowhere(void **unused)
 	munmap(pages, 2 * page);
 }
 
-/* A pointer to nowhere hides what else may be wrong, whatever the errno that somebody tells beside
- * it. */
+/* A bad pointer hides other causes, whatever the errno is. */
 static void no_attr_and_any_errno(void **unused)
 {
 	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
@@ -350,7 +346,7 @@ static void random_attr(unsigned char *bytes)
 		attr->type = below(12);
 	if (!below(3))
 		attr->config = below(16);
-	/* a signal would be the end of this test, and a probe would patch code */
+	/* a signal would end this test, and a probe would patch code */
 	attr->sigtrap = 0;
 	attr->disabled = 1;
 	if (attr->type > PERCH_TYPE_BREAKPOINT && attr->type < 12)
@@ -379,14 +375,14 @@ static void attrs_of_chance(void **unused)
 			continue;
 		refusals++;
 		ask(&call);
-		/* nor does it matter what errno it is told with */
+		/* the errno does not matter */
 		call.errnum = 1 + below(139);
 		ask(&call);
 	}
 	assert_true(refusals > RANDOM_ATTRS / 2);
 }
 
-/* What is known of the leader may be as wrong as everything else. */
+/* The attr of the leader may be invalid too. */
 static void leaders_of_chance(void **unused)
 {
 	static unsigned char bytes[MOST_SIZE], other[MOST_SIZE];

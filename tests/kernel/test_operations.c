@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the real kernel refuses of mmap, ioctl and read, and what is said of it: the cause, the
- * field, the numbers. */
+/* Refused mmap, ioctl and read calls of the real kernel, and their explanations: cause, field,
+ * values. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 static struct perch_machine *machine;
 static size_t page;
 
-/* An event, and what is known of it. */
+/* An event and its open call. */
 struct event {
 	struct perch_attr attr;
 	pid_t pid;
@@ -77,7 +77,7 @@ static void close_event(struct event *event)
 	close(event->fd);
 }
 
-/* The answer is certain, has that cause and first field, and says that. */
+/* The explanation is certain, with that cause and first field, and has these words. */
 static struct perch_explanation answer;
 
 static void expect(struct perch_operation op, const struct event *event, int errnum,
@@ -105,7 +105,7 @@ static void expect(struct perch_operation op, const struct event *event, int err
 
 /* ---- mmap ---- */
 
-/* Maps, must be refused with that errno, and be explained so. */
+/* The mmap must fail with this errno, and must have this explanation. */
 static void refuse_map(const struct event *event, size_t length, int protection, int flags,
 		       uint64_t offset, int errnum, enum perch_cause cause, const char *field,
 		       const char *words)
@@ -188,8 +188,7 @@ static void redirected_rings(void **state)
 	close_event(&ring);
 }
 
-/* There is no trace unit here: the kernel looks at the fields first, and then finds that the event
- * has no AUX area. */
+/* The kernel checks the fields before it finds that the event has no AUX area. */
 static void aux_areas(void **state)
 {
 	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
@@ -228,11 +227,11 @@ static void parts_of_rings(void **state)
 
 /* What children find out. */
 struct findings {
-	size_t length;		   /* of the smallest ring that is refused */
+	size_t length;		   /* of the smallest refused ring */
 	unsigned long memlock_kib; /* what the remedy advises */
 };
 
-/* In a child that becomes an ordinary user: the event, or -1. */
+/* In a child that becomes an unprivileged user: the event, or -1. */
 static int event_of_user(uid_t uid, unsigned long memlock_kib, struct perch_attr *attr)
 {
 	struct rlimit limit = { memlock_kib << 10, memlock_kib << 10 };
@@ -275,7 +274,7 @@ static int locked_memory_of(uid_t uid, struct findings *findings)
 	    answer.confidence != PERCH_CONFIDENCE_CERTAIN ||
 	    answer.finding[0].kind != PERCH_ERROR_MLOCK)
 		return 11;
-	/* the largest ring that fits, as it was found by trying */
+	/* the largest ring that was accepted */
 	advice = strstr(answer.finding[0].remedy, "at most 1 + ");
 	if (!advice || sscanf(advice, "at most 1 + %zu pages", &fits) != 1 || fits != pages / 2)
 		return 12;
@@ -286,7 +285,7 @@ static int locked_memory_of(uid_t uid, struct findings *findings)
 	return strstr(answer.finding[0].message, "RLIMIT_MEMLOCK (64 KiB)") ? 0 : 14;
 }
 
-/* The same ring with the limit that was advised. */
+/* The same ring with the limit of the remedy. */
 static int advised_memory_of(uid_t uid, const struct findings *findings)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY };
@@ -429,7 +428,7 @@ static void refresh_and_period(void **state)
 	close_event(&frequent);
 }
 
-/* One rule of outputs broken at a time; the other event has a ring but for the last. */
+/* Breaks one rule of SET_OUTPUT at a time. Except for the last, the other event has a ring. */
 static void outputs(void **state)
 {
 	const struct perch_attr plain = { .type = PERCH_TYPE_SOFTWARE };
@@ -594,7 +593,7 @@ static void refuse_read(const struct event *event, void *buffer, size_t size, in
 	expect(op, event, errnum, cause, field, words);
 }
 
-/* One byte less than the answer says is too little, and that is enough. */
+/* The size in the remedy is enough, and one byte less is not. */
 static void reads(void **state)
 {
 	struct event event, member;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel that refuses what a test tells it to, in order, and takes everything else; and minds
- * that whoever probes it keeps the rules: nothing that would start by itself, no live probe or
- * trace unit, no stranger's thread, nothing left open.
+ * A simulated kernel that refuses what a test sets, in order, and accepts the rest. It checks the
+ * rules of probing: no event that starts by itself, no probe or trace unit, no unrelated thread, no
+ * open descriptor.
  */
 #ifndef EXPLAIN_KERNEL_H
 #define EXPLAIN_KERNEL_H
@@ -28,7 +28,7 @@
 #define TYPE_PT	    11
 #define TYPE_UNCORE 23
 
-/* Root on Linux 6.18 with a hardware PMU, and PMUs that must not be touched. */
+/* Root on Linux 6.18 with a hardware PMU, and PMUs that probing must not use. */
 static const struct tree_file explain_files[] = {
 	{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
@@ -52,7 +52,7 @@ static const struct tree_file explain_files[] = {
 	{ PMUS "uncore_imc/cpumask", "0\n" },
 };
 
-/* What a call looks like to the kernel. */
+/* An open call as the kernel sees it. */
 struct seen_call {
 	const struct perch_attr *attr;
 	pid_t pid;
@@ -67,10 +67,10 @@ struct fault {
 
 struct kernel {
 	struct fault fault[4]; /* in the order of the checks */
-	/* the errno that a filter in front of it answers everything with; 0: none */
+	/* the errno of a filter before perf; 0: no filter */
 	int gate;
-	pid_t named; /* the one stranger that may be asked about */
-	bool calm;   /* nothing may be opened that an exec would start */
+	pid_t named; /* the only other thread that may be opened */
+	bool calm;   /* no event may be opened that an exec would start */
 	unsigned calls, open;
 	struct perch_syscalls table;
 	char root[PATH_MAX];
@@ -152,8 +152,8 @@ static void kernel_stop(struct kernel *kernel)
 	tree_remove(kernel->root);
 }
 
-/* Explains the call with that many calls allowed (0: as many as usual), all the time it wants, and
- * nothing left open. */
+/* Explains with a limit of open calls (0: the default) and no time limit. Checks that nothing stays
+ * open. */
 static void kernel_explain(struct kernel *kernel, const struct perch_open_call *call,
 			   unsigned calls, struct perch_explanation *explanation)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Machines that are not here, as folder trees: what the rules of refusals look at. */
+/* Described machines, as directory trees: the facts for the rules. */
 #ifndef PERCH_TEST_EXPLAIN_MACHINES_H
 #define PERCH_TEST_EXPLAIN_MACHINES_H
 
@@ -9,18 +9,18 @@
 
 enum machine_kind {
 	NONE, /* no facts at all */
-	/* a 6.14 virtual machine without a core PMU, paranoid 2, an ordinary user */
+	/* 6.14, a virtual machine without a core PMU, paranoid 2, unprivileged user */
 	GUEST,
-	OLD,	/* 4.4 with a core PMU, paranoid 2, an ordinary user */
-	NEWEST, /* 7.3 with a core PMU, paranoid 2, an ordinary user */
-	STRICT, /* Debian's kernel at paranoid 3, an ordinary user */
-	UBUNTU, /* Ubuntu's kernel at paranoid 4, CAP_PERFMON */
+	OLD,	/* 4.4 with a core PMU, paranoid 2, unprivileged user */
+	NEWEST, /* 7.3 with a core PMU, paranoid 2, unprivileged user */
+	STRICT, /* kernel of Debian at paranoid 3, unprivileged user */
+	UBUNTU, /* kernel of Ubuntu at paranoid 4, CAP_PERFMON */
 	/* root under lockdown=confidentiality and a seccomp filter */
 	LOCKED,
 	CONTAINER,  /* docker's filter, no capability */
-	OTHER_ROOT, /* root in a user namespace of its own */
+	OTHER_ROOT, /* root in a user namespace */
 	SELINUX,    /* it enforces */
-	/* root on a machine with two kinds of cores, precise events, branches, an uncore PMU */
+	/* root on a hybrid machine with precise events, branches and an uncore PMU */
 	HYBRID,
 	ARM, /* root on arm64 */
 	/* root on a virtual machine without a core PMU, kprobes and uprobes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An operation for each rule of src/explain/{map,control,read}.def, and what must be said of it. */
+/* An operation for each rule of src/explain/{mmap,ioctl,read}.def, and its expected explanation. */
 #ifndef PERCH_TEST_EXPLAIN_OPERATION_ROWS_H
 #define PERCH_TEST_EXPLAIN_OPERATION_ROWS_H
 
@@ -9,10 +9,10 @@
 #include <time.h>
 #include <perch/explain.h>
 
-/* The machines that the rows are set on; see machine_files in test_explain_operations.c. */
+/* The machines of the rows: see machine_files in test_explain_operations.c. */
 enum machine_kind {
 	NONE, /* no facts at all */
-	/* 6.14, paranoid 2, an ordinary user, 2 CPUs x 516 KiB and 64 KiB */
+	/* 6.14, paranoid 2, unprivileged user, 2 CPUs x 516 KiB and 64 KiB */
 	USER,
 	ROOT, /* the same with all capabilities */
 	OLD,  /* 3.10 */
@@ -24,8 +24,8 @@ struct operation_row {
 	enum machine_kind machine;
 	int errnum;
 	enum perch_confidence confidence;
-	const char *words;  /* somewhere in the message */
-	const char *remedy; /* somewhere in the remedy; NULL: any */
+	const char *words;  /* part of the message */
+	const char *remedy; /* part of the remedy; NULL: any */
 	bool has_attr, has_other;
 	struct perch_attr attr, other_attr;
 	struct perch_open_call_leader other;
@@ -48,7 +48,7 @@ struct operation_row {
 #define READ(...)	.op = { .kind = PERCH_OPERATION_READ, __VA_ARGS__ }
 #define ASK(name, ...) \
 	.op = { .kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_##name, __VA_ARGS__ }
-#define PAGE	   4096ul /* the described machines are tested where pages have that size */
+#define PAGE	   4096ul /* the described machines have pages of this size */
 #define SOFTWARE   .type = PERCH_TYPE_SOFTWARE
 #define TRACEPOINT .type = PERCH_TYPE_TRACEPOINT
 #define TRACE_UNIT .type = 9

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel refuses, condition by condition in its own order, and the cause that tells it:
- * R(CAUSE, "condition"). What has no cause has a reason: NO_RULE("condition", "why not").
+ * All checks of the kernel, in its order, and their causes: R(CAUSE, "condition"), or
+ * NO_RULE("condition", "reason").
  */
 #ifndef PERCH_TEST_EXPLAIN_REFUSALS_H
 #define PERCH_TEST_EXPLAIN_REFUSALS_H
@@ -155,7 +155,7 @@ static const struct refusal open_refusals[] = {
 	NO_RULE("rules of Intel's topdown, branch counters and ACR among members of a group",
 		"the group's rules tell the member; which term of it is told by probing")
 
-	/* what is allocated and connected */
+	/* after the PMU has accepted the event */
 	R(AUX_OUTPUT, "EOPNOTSUPP: aux_output with a PMU that cannot, or with aux_pause")
 	R(AUX_PAUSE_RESUME, "EINVAL: aux_pause and aux_resume")
 	R(AUX_START_PAUSED, "EOPNOTSUPP: aux_start_paused with a PMU that cannot pause")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call for each rule of src/explain/rules.def, and what must be said of it. */
+/* An open call for each rule of src/explain/rules.def, and its expected explanation. */
 #ifndef PERCH_TEST_EXPLAIN_ROWS_H
 #define PERCH_TEST_EXPLAIN_ROWS_H
 
@@ -15,12 +15,12 @@ struct row {
 	const char *rule;
 	enum machine_kind machine;
 	int errnum;
-	const char *words;	/* somewhere in the message or remedy */
-	bool later;		/* not the first candidate: without calls nobody can tell */
+	const char *words;	/* part of the message or remedy */
+	bool later;		/* not the first candidate: only probing could decide */
 	struct perch_attr attr; /* size 0: this version's */
 	bool no_attr;
 	pid_t pid;
-	int cpu_plus_1; /* so that 0 is what most rows want: -1 */
+	int cpu_plus_1; /* 0 is the default: -1 */
 	int group_plus_1;
 	unsigned long flags;
 	const struct perch_open_call_leader *leader;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machines that people had when they reported what perf_event_open said to them, as far as they
- * told. */
+/* The machines of bug reports about perf_event_open, as far as the reports describe them. */
 #ifndef PERCH_TEST_REPORT_MACHINES_H
 #define PERCH_TEST_REPORT_MACHINES_H
 
@@ -9,32 +8,32 @@
 enum place {
 	/* root in a container without CAP_SYS_ADMIN, under the default seccomp profile */
 	DOCKER,
-	/* the same with CAP_PERFMON, which the profile does not look at */
+	/* the same with CAP_PERFMON, which the profile does not check */
 	DOCKER_PERFMON,
-	/* CAP_SYS_ADMIN without CAP_PERFMON, where the profile says ENOSYS */
+	/* CAP_SYS_ADMIN without CAP_PERFMON, and a profile that returns ENOSYS */
 	PODMAN_ADMIN,
 	/* paranoid 4, and a program with the file capability CAP_PERFMON */
 	UBUNTU_4,
-	/* root with all capabilities, in a user namespace of an ordinary user */
+	/* root with all capabilities, in a user namespace of an unprivileged user */
 	USER_NAMESPACE,
-	DEBIAN_3,    /* paranoid 3, an ordinary user */
+	DEBIAN_3,    /* paranoid 3, unprivileged user */
 	PARANOID_2,  /* an ordinary user of a PC */
-	BACKPORTED,  /* the same with a kernel that guards callchains */
+	BACKPORTED,  /* the same with a kernel that protects kernel call chains */
 	SELINUX,     /* a service, root, under an enforcing policy */
 	LOCKED_DOWN, /* root under Secure Boot with lockdown=confidentiality */
-	NO_VPMU,     /* root of a virtual machine without a PMU */
+	NO_VPMU,     /* root of a virtual machine with a PMU without PEBS and LBR */
 	/* root of a virtual machine with a poor one: no PEBS, no LBR */
 	VPMU,
 	OLD_3_13, /* root of a PC with Linux 3.13 */
-	/* the kernel has lowered its limit of samples a second to 9000 */
+	/* the kernel has lowered the sample rate limit to 9000 */
 	THROTTLED,
 	SERVER,	 /* root of a Xeon with RAPL and Intel PT */
 	HYBRID,	 /* root of a PC with P-cores 0 to 15 and E-cores 16 to 23 */
 	ARM,	 /* root of an aarch64 server */
-	ARM_OLD, /* an ordinary user of one with Linux 4.9 and paranoid 1 */
-	/* an ordinary user of an AMD machine with branch sampling */
+	ARM_OLD, /* unprivileged user of one with Linux 4.9 and paranoid 1 */
+	/* unprivileged user of an AMD machine with branch sampling */
 	ZEN_3,
-	/* root of 128 CPUs who may have 8 descriptors, and has them */
+	/* root on 128 CPUs with 8 descriptors, all in use */
 	BIG,
 	OFFLINE, /* 128 CPUs are possible, 4 are online */
 	NO_PERF, /* a kernel or emulator without perf events */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report is: a machine, a call, its errno, and what the answer has to say. */
+/* A bug report: a machine, an open call, its errno, and the expected explanation. */
 #ifndef PERCH_TEST_REPORT_ROWS_H
 #define PERCH_TEST_REPORT_ROWS_H
 
@@ -8,7 +8,7 @@
 
 #include "report_machines.h"
 
-/* What a described kernel answers to a call: a descriptor or a negative errno. */
+/* What the described kernel returns: a descriptor or a negative errno. */
 typedef int report_kernel(const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
 			  unsigned long flags);
 
@@ -18,20 +18,20 @@ struct report {
 	int errnum;
 	struct perch_attr attr; /* size 0: this version's */
 	pid_t pid;
-	int cpu_plus_1; /* so that 0 is what most have: -1 */
+	int cpu_plus_1; /* 0 is the default: -1 */
 	int group_plus_1;
 	unsigned long flags;
 	const struct perch_open_call_leader *leader;
-	report_kernel *kernel;	/* answers probing calls; NULL: no probing */
+	report_kernel *kernel;	/* simulated kernel for probing; NULL: no probing */
 	enum perch_cause cause; /* the answer's */
-	/* or this one, where the report does not tell them apart; NONE: there is no other */
+	/* or this cause, if the report does not distinguish them; NONE: no other */
 	enum perch_cause or_cause;
-	/* the report leaves it open: one of the candidates is enough */
+	/* the report does not decide: one of the candidates is enough */
 	bool among;
-	/* one of the finding's fields; NULL: it need not have one */
+	/* one of the finding's fields; NULL: any */
 	const char *field;
 	const char *since; /* NULL: not looked at */
-	/* each in the message, the remedy, or what comes next; case does not matter */
+	/* each in the message, the remedy or the follow-ups, ignoring case */
 	const char *words[5];
 };
 

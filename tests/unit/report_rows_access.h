@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of people who were not allowed to, or found no perf_event_open at all. */
+/* Reports about missing permission, or about a missing perf_event_open. */
 #ifndef PERCH_TEST_REPORT_ROWS_ACCESS_H
 #define PERCH_TEST_REPORT_ROWS_ACCESS_H
 
@@ -75,14 +75,13 @@ static const struct report access_reports[] = {
 	       WORDS("perf events", "CONFIG_PERF_EVENTS")),
 	REPORT("the same, where perch may ask the kernel", NO_PERF, ENOSYS, NO_SYSCALL,
 	       ATTR(CYCLES), .kernel = kernel_hidden, WORDS("perf events", "CONFIG_PERF_EVENTS")),
-	/* github.com/andrewrk/poop/issues/17: with the level mended, the kernel's side would be
-	   next */
+	/* github.com/andrewrk/poop/issues/17: after fixing the level, kernel profiling is next */
 	REPORT("a benchmark at paranoid 4", UBUNTU_4, EACCES, PARANOID_ALL,
 	       ATTR(CYCLES, .inherit = 1, .enable_on_exec = 1),
 	       WORDS("4", "kernel.perf_event_paranoid", "CAP_SYS_ADMIN")),
 	REPORT("a benchmark of an ordinary user at paranoid 3", DEBIAN_3, EACCES, PARANOID_ALL,
 	       ATTR(CYCLES, .inherit = 1, .enable_on_exec = 1), WORDS("3", "exclude_kernel")),
-	/* nobody's report: a guard that came in 2026 */
+	/* not from a report: a check that was added in 2026 */
 	REPORT("callchains of user space alone, after an update", BACKPORTED, EACCES,
 	       CALLCHAIN_KERNEL,
 	       ATTR(CYCLES, OFTEN, USER_ONLY,

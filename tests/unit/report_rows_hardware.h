@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of people whose hardware, or hypervisor, did not do what they asked for. */
+/* Reports about hardware or hypervisors that do not support the event. */
 #ifndef PERCH_TEST_REPORT_ROWS_HARDWARE_H
 #define PERCH_TEST_REPORT_ROWS_HARDWARE_H
 
@@ -21,7 +21,7 @@ static const struct perch_open_call_leader cycles_leader = { &cycles_attr, 0, -1
 static const struct perch_open_call_leader cycles_on_cpu = { &cycles_attr, -1, 0, 0, .members = 1 };
 static const struct perch_open_call_leader full_leader = { &cycles_attr, 0, -1, 0, .members = 4 };
 
-/* Four counters, all of them taken by the leader's group. */
+/* Four counters, all used by the group of the leader. */
 static inline int kernel_four_counters(const struct perch_attr *attr, pid_t pid, int cpu,
 				       int group_fd, unsigned long flags)
 {
@@ -33,7 +33,7 @@ static inline int kernel_four_counters(const struct perch_attr *attr, pid_t pid,
 	return group_fd >= 0 ? -EINVAL : 100;
 }
 
-/* An Atom's PMU does not serve the big cores. */
+/* The PMU of the E-cores does not serve the P-cores. */
 static inline int kernel_hybrid(const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
 				unsigned long flags)
 {
@@ -47,7 +47,7 @@ static inline int kernel_hybrid(const struct perch_attr *attr, pid_t pid, int cp
 	return cpu < 16 ? 100 : -ENOENT;
 }
 
-/* Precise events are refused, plain ones counted and sampled. */
+/* Precise events are refused, others accepted. */
 static inline int kernel_not_precise(const struct perch_attr *attr, pid_t pid, int cpu,
 				     int group_fd, unsigned long flags)
 {

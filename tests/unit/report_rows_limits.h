@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of people who met a limit, or named a target that was not there. */
+/* Reports about limits, or about targets that do not exist. */
 #ifndef PERCH_TEST_REPORT_ROWS_LIMITS_H
 #define PERCH_TEST_REPORT_ROWS_LIMITS_H
 
@@ -12,8 +12,8 @@ static const struct report limit_reports[] = {
 	REPORT("root, told that it is probably a matter of permission", BIG, EMFILE, DESCRIPTORS,
 	       ATTR(CYCLES, .sample_period = 10000), .pid = 4242, CPU(100),
 	       WORDS("RLIMIT_NOFILE", "8", "ulimit -n")),
-	/* github.com/wolfpld/tracy/issues/512, github.com/ryncsn/memstrack/pull/16: the need is to
-	   be told */
+	/* github.com/wolfpld/tracy/issues/512, github.com/ryncsn/memstrack/pull/16: the message has
+	   the sum */
 	REPORT("an event on each of many CPUs", BIG, EMFILE, DESCRIPTORS,
 	       ATTR(.type = PERCH_TYPE_TRACEPOINT, .config = 314, .sample_period = 1), .pid = -1,
 	       CPU(7), WORDS("RLIMIT_NOFILE", "ulimit -n", "128")),
@@ -32,7 +32,7 @@ static const struct report limit_reports[] = {
 	       ATTR(.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_CPU_CLOCK, .freq = 1,
 		    .sample_freq = 99),
 	       .pid = -1, CPU(4), .field = "cpu", WORDS("CPU 4", "offline")),
-	/* github.com/cilium/ebpf/pull/80: behind the possible ones the errno is another */
+	/* github.com/cilium/ebpf/pull/80: beyond the possible CPUs, the errno differs */
 	REPORT("a CPU that is not even possible", OFFLINE, EINVAL, CPU_ABSENT,
 	       ATTR(.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_BPF_OUTPUT), .pid = -1,
 	       CPU(0x123456), .field = "cpu", WORDS("CPU 1193046")),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refused calls on machines that are not here: each rule is reached, and says what it should. */
+/* Refused open calls on described machines: each rule is reached and has its message. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Whether the message is the message with something, or nothing, in the place of each {word}. */
+/* Whether the message is made from the template: placeholders match any text. */
 static bool is_from(const char *message, const char *template)
 {
 	char piece[512];
@@ -103,7 +103,7 @@ static void check_fields(const struct perch_finding *finding, const struct perch
 	assert_string_equal(joined, rule->fields);
 }
 
-/* Says what is wrong and goes on: one run shows all rows that are. */
+/* Continues after an error, so that one run reports all wrong rows. */
 static bool row_is_wrong(const struct row *row)
 {
 	const struct perch__rule *rule = rule_named(row->rule);
@@ -149,7 +149,7 @@ static void test_rows(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* What a remedy advises, done to the call, leaves the rule nothing to say. */
+/* A rule does not match any more after its fix. */
 static void test_mends(void **state)
 {
 	size_t mended = 0, wrong = 0;
@@ -187,7 +187,7 @@ static void test_mends(void **state)
 	assert_true(mended > 60);
 }
 
-/* CPU numbers with a gap: 5 is above the count of the CPUs, and yet there. */
+/* CPU numbers with a gap: CPU 5 exists, although there are fewer CPUs. */
 static void test_cpu_behind_a_gap(void **state)
 {
 	const struct row row = { .machine = GUEST,
@@ -201,18 +201,17 @@ static void test_cpu_behind_a_gap(void **state)
 	assert_int_not_equal(err.kind, PERCH_ERROR_NO_CPU);
 }
 
-/* A rule that nobody can reach is a rule that an earlier one hides, or that nobody thought of
- * testing. */
+/* Each rule has a row, otherwise an earlier rule hides it or the test is missing. */
 static void test_every_rule_is_reached(void **state)
 {
-	/* these need memory and files, which a described machine has not: test_paths_of_uprobes()
-	 */
-	static const char *const foreign[] = {
-		"uprobe_empty_path", "uprobe_no_file", "uprobe_offset",
-		/* and these are told from each other by calls alone */
-		"group_clock_monotonic", "group_clock_monotonic_raw", "group_clock_realtime",
-		"group_clock_boottime", "group_clock_tai"
-	};
+	/* these need memory and files, which described machines do not have:
+	 * test_paths_of_uprobes() */
+	static const char *const foreign[] = { "uprobe_empty_path", "uprobe_no_file",
+					       "uprobe_offset",
+					       /* only probing distinguishes these */
+					       "group_clock_monotonic", "group_clock_monotonic_raw",
+					       "group_clock_realtime", "group_clock_boottime",
+					       "group_clock_tai" };
 	size_t unreached = 0;
 
 	(void)state;
@@ -269,7 +268,7 @@ static void random_call(struct random_call *given, unsigned short seed[3])
 			       1ull << nrand48(seed) % 64 | nrand48(seed) % 2);
 }
 
-/* Every message that can be made is whole, whatever the call. */
+/* Every message is complete, whatever the open call is. */
 static void test_any_call(void **state)
 {
 	unsigned short seed[3] = { 1, 2, 3 };
@@ -304,7 +303,7 @@ static void assert_too_new(const struct perch_error *err, const char *field, con
 	assert_non_null(strstr(err->message, since));
 }
 
-/* EINVAL and nothing wrong with the call: it asks for what came after the running kernel. */
+/* EINVAL of a correct open call: it uses a feature newer than the kernel. */
 static void test_too_new_for_release(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
@@ -315,7 +314,7 @@ static void test_too_new_for_release(void **state)
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "build_id", "5.12");
 	assert_non_null(strstr(err.message, "4.4.0-116-generic"));
-	attr.cgroup = 1; /* older than build_id: the newest is told */
+	attr.cgroup = 1; /* older than build_id: the newest feature is named */
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "build_id", "5.12");
 	explain_attr(&attr, GUEST, EINVAL, &err); /* 6.14 has both */
@@ -335,7 +334,7 @@ static void test_too_new_for_release(void **state)
 	assert_too_new(&err, "sample_type", "5.11");
 }
 
-/* A guess gives way to a feature that is too new, a proof does not. */
+/* A feature that is too new comes before a possible cause, not before a certain one. */
 static void test_guess_or_proof(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT,
@@ -357,7 +356,7 @@ static void test_guess_or_proof(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 }
 
-/* E2BIG: the kernel has written its own size into the attr. */
+/* After E2BIG the kernel has written its own size into the attr. */
 static void test_too_new_for_size(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -375,7 +374,7 @@ static void test_too_new_for_size(void **state)
 	assert_int_equal(err.cause, PERCH_CAUSE_ATTR_SIZE);
 }
 
-/* Bytes beyond the size that was given are not the kernel's to see, nor the rules'. */
+/* The rules ignore bytes beyond the size, as the kernel does. */
 static void test_size_hides(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -391,7 +390,7 @@ static void test_size_hides(void **state)
 	assert_string_equal(err.field, "aux_action");
 }
 
-/* The same call by one who may: paranoid is not blamed. */
+/* With privilege, paranoid is not the cause. */
 static void test_privileged(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -404,13 +403,13 @@ static void test_privileged(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BLOCKED);
 	explain_attr(&attr, GUEST, EACCES, &err);
 	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
-	/* nothing known: the errno's hint, and no number */
+	/* without facts: only what the errno shows, without a number */
 	explain_attr(&attr, NONE, EACCES, &err);
 	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	assert_null(strstr(err.message, "(it is"));
 }
 
-/* A uprobe's path is read where the process has it: in the test's own memory here. */
+/* The path of a uprobe is in the memory of the process: here the test itself. */
 static void test_paths_of_uprobes(void **state)
 {
 	static const struct {
@@ -446,7 +445,7 @@ static void test_paths_of_uprobes(void **state)
 		assert_int_equal(perch_explain_open_call(&call, here, NULL, &told), 0);
 		if (!is_from(told.finding[0].message, rule_named(cases[i].rule)->message))
 			fail_msg("%s: got '%s'", cases[i].rule, told.finding[0].message);
-		call.attr_is_partial = true; /* a log: the address is another process's */
+		call.attr_is_partial = true; /* a log: the address is in another process */
 		perch_explain_open_call(&call, here, NULL, &told);
 		assert_false(
 			is_from(told.finding[0].message, rule_named("uprobe_no_file")->message));

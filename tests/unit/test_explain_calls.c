@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refused calls with their causes: as any program could have made them, on machines that are not
- * here. */
+/* Refused open calls and their causes, on described machines. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +19,7 @@
 
 #define PMUS "/sys/bus/event_source/devices/"
 
-/* An ordinary user's virtual machine of Linux 5.4. */
+/* An unprivileged user on a virtual machine with Linux 5.4. */
 static const struct tree_file old_files[] = {
 	{ "/proc/sys/kernel/osrelease", "5.4.0-old\n" },
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
@@ -328,7 +327,7 @@ static const struct refusal always[] = {
 	{ "who knows", { SOFTWARE }, CALL(EIO), PERCH_ERROR_SYSTEM, "", "" },
 };
 
-/* The same kind of calls on the old machine, whose facts decide. */
+/* Open calls whose causes need facts of the old machine. */
 static const struct refusal known[] = {
 	{ "rate",
 	  { SOFTWARE, .freq = 1, .sample_freq = 9001 },
@@ -488,7 +487,7 @@ static void no_attr_and_no_error(void **state)
 	assert_int_equal(perch_explain(NULL, NULL, &err), -EINVAL);
 }
 
-/* What attr.size leaves out was not seen by the kernel, so it cannot be at fault. */
+/* The kernel does not read beyond attr.size, so these fields are not at fault. */
 static void beyond_size_is_not_at_fault(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1, .sample_stack_user = 7 };
@@ -501,8 +500,7 @@ static void beyond_size_is_not_at_fault(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 }
 
-/* A log that left the attr out: its type is unknown, and not that of hardware. What the arguments
- * tell stays told. */
+/* A log without the attr: the type is unknown. The arguments still count. */
 static void an_untold_attr_proves_nothing(void **state)
 {
 	struct perch_open_call call = {
@@ -521,7 +519,7 @@ static void an_untold_attr_proves_nothing(void **state)
 	assert_int_equal(told.nr_findings, 1);
 }
 
-/* Fields that a log left out may be set: what depends on their being zero is no proof. */
+/* Fields that a log does not have may be nonzero: a condition that they are 0 is no proof. */
 static void a_partial_attr_proves_less(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .inherit_thread = 1 };
@@ -541,7 +539,7 @@ static void a_partial_attr_proves_less(void **state)
 	assert_int_equal(told.finding[0].cause, PERCH_CAUSE_RESERVED_BITS);
 }
 
-/* Without a machine nothing is read: the CPU stays one of the candidates. */
+/* Without a machine, the CPU remains a candidate. */
 static void a_cpu_that_may_be_absent(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
@@ -554,7 +552,7 @@ static void a_cpu_that_may_be_absent(void **state)
 	perch_explain(&call, NULL, &err);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(err.message, "CPU 99 may not exist"));
-	call.group_fd = 9; /* a likely rule is no proof either */
+	call.group_fd = 9; /* a likely rule does not exclude it either */
 	perch_explain(&call, NULL, &err);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	assert_non_null(strstr(err.message, "CPU 99 may not exist"));
@@ -563,7 +561,7 @@ static void a_cpu_that_may_be_absent(void **state)
 	assert_null(strstr(err.message, "CPU"));
 }
 
-/* The caller of a raw call has a pid, whatever it holds. */
+/* Messages name the field that the caller has passed. */
 static void cgroups_by_either_name(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };

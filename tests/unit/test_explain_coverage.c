@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing that the kernel refuses is forgotten: each condition has a cause, each cause a condition
- * and a rule. */
+/* Each check of the kernel has a cause, and each cause has a check and a rule. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
-/* The causes that the tables of rules have. */
+/* The causes in the tables of rules. */
 static const enum perch_cause open_rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, mend, message, remedy) \
 	PERCH_CAUSE_##cause,
@@ -45,7 +44,7 @@ static const enum perch_cause open_causes[] = { PERCH_OPEN_CAUSES(CAUSE) };
 static const enum perch_cause operation_causes[] = { PERCH_OPERATION_CAUSES(CAUSE) };
 static const enum perch_cause lint_causes[] = { PERCH_LINT_CAUSES(CAUSE) };
 
-/* Told without a row of a table. */
+/* Causes without a rule. */
 static const struct {
 	enum perch_cause cause;
 	const char *why;
@@ -78,7 +77,7 @@ static bool needs_no_rule(enum perch_cause cause)
 	return false;
 }
 
-/* Every condition has a cause that a rule tells, or a reason. */
+/* Every check has a cause with a rule, or a reason. */
 static void check_list(const struct refusal *list, size_t nr, const enum perch_cause *rules,
 		       size_t nr_rules)
 {
@@ -97,7 +96,7 @@ static void check_list(const struct refusal *list, size_t nr, const enum perch_c
 	assert_int_equal(bad, 0);
 }
 
-/* Every cause is some condition's. */
+/* Every cause belongs to a check. */
 static void check_causes(const enum perch_cause *causes, size_t nr, const struct refusal *list,
 			 size_t nr_list)
 {
@@ -143,7 +142,7 @@ static void test_operation_causes(void **state)
 		     NR(operation_refusals));
 }
 
-/* Of lint perch has more than these: each of its own has a rule. */
+/* The lint list is not complete, but each lint cause has a rule. */
 static void test_lint_conditions(void **state)
 {
 	(void)state;
@@ -155,7 +154,7 @@ static void test_lint_conditions(void **state)
 		assert_true(has(lint_causes, NR(lint_causes), lint_rules[i]));
 }
 
-/* A rule of a table has a cause of the list that the table is for. */
+/* The cause of each rule is in the list of its table. */
 static void test_rules_are_in_their_list(void **state)
 {
 	(void)state;
@@ -166,7 +165,7 @@ static void test_rules_are_in_their_list(void **state)
 			    has(open_causes, NR(open_causes), operation_rules[i]));
 }
 
-/* Slugs are words with dashes, one cause each; kinds and meanings are told. */
+/* Slugs are unique lower-case words with hyphens; each cause has a kind and a meaning. */
 static void test_slugs(void **state)
 {
 	(void)state;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How rules become an answer: which is told first, how sure it is, what comes next, and that
- * garbage is no crash. */
+/* How rules become an explanation: order, confidence, follow-ups. Random input does not crash. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "explain_kernel.h"
 
-/* An ordinary user on the same kernel. */
+/* An unprivileged user on the same kernel. */
 static const struct tree_file user_files[] = {
 	{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
@@ -67,8 +66,7 @@ static void test_certain(void **state)
 	assert_false(explanation.succeeds_now);
 }
 
-/* What privilege hides is told with it, though the kernel has looked no further; the whole in words
- * too. */
+/* Faults that the kernel would find after EACCES are follow-ups, also in the error. */
 static void test_masked(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE,
@@ -95,7 +93,7 @@ static void test_masked(void **state)
 	assert_true(err.remedy[0]);
 }
 
-/* Neither may be left out: two causes fit, and the words name both. */
+/* Two causes match: the message has both. */
 static void test_ambiguous(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1 };
@@ -118,7 +116,7 @@ static void test_ambiguous(void **state)
 	assert_int_equal(err.cause, explanation.finding[0].cause);
 }
 
-/* Behind the attr that this library knows. */
+/* Nonzero bytes beyond struct perch_attr, or beyond the size of the kernel. */
 static void test_longer_than_ours(void **state)
 {
 	static const struct {
@@ -174,7 +172,7 @@ static void test_usage(void **state)
 	assert_string_equal(perch_confidence_name((enum perch_confidence)77), "unknown");
 }
 
-/* Of an attr that nobody has seen nothing is certain, and nothing is known to come next. */
+/* Without the attr, nothing is certain and there are no follow-ups. */
 static void test_unseen(void **state)
 {
 	static const int errnums[] = { ENOENT, EINVAL, EACCES, EOPNOTSUPP, ENODEV };
@@ -192,7 +190,7 @@ static void test_unseen(void **state)
 	}
 }
 
-/* What a log leaves out counts as zero, and a zero that may be anything else proves nothing. */
+/* In a partial attr, a field that is 0 proves nothing. */
 static void test_partial(void **state)
 {
 	static const struct perch_attr with_clock = { .size = sizeof(struct perch_attr),
@@ -230,7 +228,7 @@ static void test_partial(void **state)
 	}
 }
 
-/* One cause at two fields is two faults. */
+/* The same cause with two fields is two faults. */
 static void test_one_cause_twice(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .reserved_2 = 1,
@@ -251,8 +249,8 @@ static bool has_raw(const struct seen_call *call)
 	return call->attr->sample_type & PERCH_SAMPLE_RAW;
 }
 
-/* Where a filter is on the process its EPERM looks like perf's own, until a call without an attr
- * tells them apart. */
+/* With a seccomp filter, EPERM may be from the filter or from perf: an open call without an attr
+ * decides. */
 static void test_behind_a_filter(void **state)
 {
 	static const struct tree_file files[] = {
@@ -295,7 +293,7 @@ static void test_behind_a_filter(void **state)
 	kernel_explain(&filtered, &call, 0, &explanation);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
-	for (size_t i = 0; i < 2; i++) { /* sandboxes' filters answer these too */
+	for (size_t i = 0; i < 2; i++) { /* filters of sandboxes return these too */
 		refused.errnum = i ? EOPNOTSUPP : EACCES;
 		refused.attr = i ? &branches : &kernel_side;
 		assert_int_equal(
@@ -305,14 +303,14 @@ static void test_behind_a_filter(void **state)
 				 i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_PROFILING);
 	}
 	refused = call;
-	filtered.gate = refused.errnum = EOPNOTSUPP; /* a filter may answer whatever it likes */
+	filtered.gate = refused.errnum = EOPNOTSUPP; /* a filter may return any errno */
 	kernel_explain(&filtered, &refused, 0, &explanation);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
 	assert_non_null(strstr(explanation.finding[0].message, "blocks perf_event_open"));
 	kernel_stop(&filtered);
 }
 
-/* An errno that perf has none of is named, and what is known of the call. */
+/* The message of an unknown errno has its name and the event. */
 static void test_unknown_errno(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE };
@@ -368,7 +366,7 @@ static uint64_t rng(void)
 	return state_of_chance >> 33 ^ state_of_chance << 31;
 }
 
-/* Bits are rare, so that more than the first check is met. */
+/* Few bits are set, so that later checks are reached too. */
 static void fill(unsigned char *bytes, size_t size)
 {
 	unsigned rarity = 1 + rng() % 60;
@@ -384,8 +382,7 @@ static bool refuses_at_random(const struct seen_call *call)
 	       5;
 }
 
-/* The attr is in memory of exactly its size, so that a byte read behind it is seen by the
- * sanitizers. */
+/* The attr is in memory of exactly its size, so that sanitizers find reads beyond it. */
 static void test_garbage(void **state)
 {
 	static const int errnums[] = { EINVAL, EACCES, EPERM, ENOENT, EOPNOTSUPP, E2BIG,  ENODEV,
@@ -429,8 +426,7 @@ static void test_garbage(void **state)
 	}
 }
 
-/* There are two ways out of a want of privilege, and what comes next is true of either, or says of
- * which. */
+/* Missing privilege has two remedies: a follow-up is true of both, or says of which. */
 static void test_next_by_either_remedy(void **state)
 {
 	static const struct tree_file files[] = {
@@ -454,7 +450,7 @@ static void test_next_by_either_remedy(void **state)
 	kernel_start(&newer, files, sizeof(files) / sizeof(*files));
 	assert_int_equal(perch_explain_open_call(&of_msr, newer.machine, NULL, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
-	/* and not that exclude_kernel is set, which nobody advised */
+	/* and not exclude_kernel, which no remedy suggests */
 	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_PMU_EVENT);
 	assert_int_equal(perch_explain_open_call(&of_poke, newer.machine, NULL, &explanation), 0);

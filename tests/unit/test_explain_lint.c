@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel takes and cannot have been meant: a call for each row of the table, and calls
- * that are fine. */
+/* Settings that the kernel accepts although they cannot be meant: an open call for each rule, and
+ * correct open calls. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <setjmp.h>
@@ -182,7 +182,7 @@ static size_t lint(const struct row *row, struct perch_finding *findings, size_t
 	return perch_lint(&call, machine, findings, max);
 }
 
-/* Each row is told, and nothing beside it. */
+/* Each row has its finding and no other one. */
 static void every_row_is_told(void **state)
 {
 	struct perch_finding found[4];
@@ -232,7 +232,7 @@ static void every_row_has_a_call(void **state)
 #undef SEEN
 }
 
-/* What programs that know what they do open: profilers, counters, and this library. */
+/* Correct attrs of profilers, counters and this library. */
 static void nothing_is_said_of_good_calls(void **state)
 {
 	static const struct row good[] = {
@@ -272,7 +272,7 @@ static void nothing_is_said_of_good_calls(void **state)
 			fail_msg("%s: %s", good[i].rule, found[0].message);
 }
 
-/* Of what is known in part nothing is said to be missing. */
+/* In a partial attr, no field counts as missing. */
 static void partial_attrs(void **state)
 {
 	static const struct row some =
@@ -302,7 +302,7 @@ static void more_than_there_is_room_for(void **state)
 	assert_int_equal(perch_lint(NULL, NULL, found, 1), 0);
 }
 
-/* Without facts nothing is said that would need one; no bytes of any kind do harm. */
+/* Without facts, rules that need one do not match. Random bytes do no harm. */
 static void without_facts_and_with_nonsense(void **state)
 {
 	struct perch_attr attr = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals of mmap, ioctl and read, rule by rule, on described machines: the cause, the fields, the
- * numbers. */
+/* Refused mmap, ioctl and read calls on described machines, rule by rule: cause, fields, values. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -99,7 +98,7 @@ static const struct perch__operation_rule *rule_named(const char *name)
 	return NULL;
 }
 
-/* The operation of a row, and where what it points to is kept. */
+/* Fills the operation of a row; the parameters hold what it points to. */
 struct made {
 	struct perch_attr attr, other_attr;
 	struct perch_open_call_leader other;
@@ -198,7 +197,7 @@ static void every_rule_has_a_row(void **state)
 		}
 }
 
-/* ---- What is beside the first finding ---- */
+/* ---- Follow-ups and candidates ---- */
 
 #define PAGES(nr) ((nr) * (size_t)sysconf(_SC_PAGESIZE))
 
@@ -233,7 +232,7 @@ static void two_faults_are_both_told(void **state)
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
 }
 
-/* What is mended with the first, or was said because of its errno alone, does not come next. */
+/* A fault that the first remedy fixes, or a rule that only the errno proves, is no follow-up. */
 static void nothing_false_comes_next(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
@@ -262,13 +261,13 @@ static void nothing_false_comes_next(void **state)
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_int_equal(explanation.nr_next, 0);
 	}
-	ops[1].ring_size = PAGES(3); /* holds whatever is passed instead */
+	ops[1].ring_size = PAGES(3); /* matches whatever is passed instead */
 	assert_int_equal(perch_explain_operation(&ops[1], NULL, &explanation), 0);
 	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_IOCTL_OUTPUT);
 }
 
-/* What a missing fact keeps open is told in the kernel's order. */
+/* Candidates that a missing fact leaves possible are in the order of the kernel. */
 static void candidates(void **state)
 {
 	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
@@ -285,15 +284,14 @@ static void candidates(void **state)
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_INHERIT);
 	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_MMAP_EXISTING);
 	assert_int_equal(explanation.nr_next, 0);
-	op.map_flags = MAP_PRIVATE; /* certainly wrong; and what comes before it may be too */
+	op.map_flags = MAP_PRIVATE; /* certain, but earlier ones are possible too */
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_LIKELY);
 	assert_int_equal(explanation.nr_findings, 1);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
 }
 
-/* The numbers of a ring of 1 + 512 pages of 4 KiB: 2052 KiB, where 2 x 516 + 64 = 1096 are allowed.
- */
+/* A ring of 1 + 512 pages of 4 KiB has 2052 KiB; the limit is 2 x 516 + 64 = 1096 KiB. */
 static void the_arithmetic_of_locked_memory(void **state)
 {
 	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
@@ -313,10 +311,10 @@ static void the_arithmetic_of_locked_memory(void **state)
 	assert_non_null(strstr(explanation.finding[0].message, "RLIMIT_MEMLOCK (64 KiB)"));
 	/* 2052 - 1096 */
 	assert_non_null(strstr(explanation.finding[0].message, "exceeds it by 956 KiB"));
-	/* 257 pages are 1028 KiB, 513 are too many */
+	/* 257 pages are 1028 KiB, 513 exceed the limit */
 	assert_non_null(
 		strstr(explanation.finding[0].remedy, "at most 1 + 256 pages (1052672 bytes)"));
-	/* 516 + 2052 / 2 = 1542, up to a whole page: 1544 */
+	/* 516 + 2052 / 2 = 1542, rounded up to a page: 1544 */
 	assert_non_null(strstr(explanation.finding[0].remedy, "kernel.perf_event_mlock_kb=1544"));
 	assert_non_null(strstr(explanation.finding[0].remedy, "to 2116 KiB")); /* 64 + 2052 */
 	op.length = PAGES(129); /* 516 KiB: alone it would fit */
@@ -347,13 +345,13 @@ static void what_a_read_needs(void **state)
 	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_ID;
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_non_null(strstr(explanation.finding[0].remedy, "at least 24 bytes"));
-	op.size = 24; /* enough: no rule may claim that it is not */
+	op.size = 24; /* enough: no rule may match */
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_READ_SHORT);
 	assert_null(strstr(explanation.finding[0].message, "24 bytes, and"));
 }
 
-/* Whatever errno: an answer, whole sentences, no crash; without a failure none. */
+/* Any errno has a complete explanation; without a failure there is none. */
 static void any_errno(void **state)
 {
 	struct perch_attr attr = { .size = 72 };
@@ -391,7 +389,7 @@ static void any_errno(void **state)
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), -EINVAL);
 }
 
-/* An attr of 64 bytes is not read behind them. */
+/* Nothing is read beyond an attr of 64 bytes. */
 static void short_attrs(void **state)
 {
 	struct perch_attr *attr = calloc(1, PERCH_ATTR_SIZE_VER0);

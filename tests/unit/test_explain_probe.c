@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls find out where rules do not know: on a kernel that refuses what no rule has heard of.
- */
+/* Causes that only probing finds, on a simulated kernel that refuses what no rule covers. */
 #define _GNU_SOURCE
 #include "explain_kernel.h"
 
@@ -20,7 +19,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Busy as a profiler's: some thirty things could be wrong with it. */
+/* An attr as of a profiler, with about thirty settings. */
 #define BUSY                                                                                       \
 	.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_CPU_CLOCK,                           \
 	.size = sizeof(struct perch_attr), .sample_period = 4000, .freq = 1, .disabled = 1,        \
@@ -65,8 +64,7 @@ static bool refuses_weight_and_notes_size(const struct seen_call *call)
 	return call->attr->sample_type & PERCH_SAMPLE_WEIGHT;
 }
 
-/* A program's attr may be shorter than ours, and the calls in its place have no more room than it
- * has. */
+/* The attr of a program may be shorter than struct perch_attr: probing passes no more bytes. */
 static void test_no_longer_than_passed(void **state)
 {
 	static const uint32_t sizes[] = { 0, 64, 72, 96, 112, 128, sizeof(struct perch_attr) };
@@ -92,7 +90,7 @@ static void test_no_longer_than_passed(void **state)
 	}
 }
 
-/* EDOM is no errno of perf's: no rule can know it. */
+/* Perf never returns EDOM: no rule covers it. */
 struct refused_part {
 	const char *what;
 	struct fault fault;
@@ -223,7 +221,7 @@ static void test_a_fault_behind_another(void **state)
 	assert_string_equal(explanation.next[0].field[0], "build_id");
 }
 
-/* The rule is certain of the first; the second one no rule knows. */
+/* A rule is certain of the first fault; no rule covers the second. */
 static void test_behind_a_certain_one(void **state)
 {
 	const struct perch_attr attr = { BUSY, .remove_on_exec = 1, .enable_on_exec = 1 };
@@ -254,11 +252,11 @@ static void test_transient(void **state)
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRANSIENT);
 	assert_true(explanation.succeeds_now);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
-	/* perf answers, the call as calm as it can be, and the call itself */
+	/* without attr, with fewer side effects, and the open call itself */
 	assert_int_equal(explanation.open_calls, 3);
 }
 
-/* Another errno now: what failed then cannot be looked into any more. */
+/* Another errno: the first failure cannot be analyzed any more. */
 static void test_changed(void **state)
 {
 	const struct perch_attr attr = { BUSY };
@@ -315,7 +313,7 @@ static void test_budget(void **state)
 	assert_true(explanation.open_calls > 12);
 }
 
-/* Nothing is begun once time is up. */
+/* No open call starts after the time limit. */
 static void test_time(void **state)
 {
 	static struct perch_explanation explanation;
@@ -331,8 +329,8 @@ static void test_time(void **state)
 	assert_true(kernel.calls < 13);
 }
 
-/* The kernel minds that none of these comes to life; one that refuses nothing lets every stand-in
- * through. */
+/* The simulated kernel checks that none of these is created. If it refuses nothing, it accepts
+ * every substitute. */
 static void test_dangerous(void **state)
 {
 	static const struct perch_attr attrs[] = {
@@ -365,7 +363,7 @@ static void test_dangerous(void **state)
 		}
 }
 
-/* A part of what a uprobe's call asks for that is not the probe itself is found by the stand-in. */
+/* The substitute finds faults of a uprobe that are not in the probe itself. */
 static void test_stand_in(void **state)
 {
 	const struct perch_attr attr = {
@@ -380,7 +378,7 @@ static void test_stand_in(void **state)
 	assert_true(has_field(&explanation.finding[0], "build_id"));
 }
 
-/* No free debug register: whoever waits for one gets it, and no call asks. */
+/* ENOSPC of a breakpoint is not probed: another process may wait for the register. */
 static void test_no_calls(void **state)
 {
 	const struct perch_attr watch = {
@@ -401,8 +399,7 @@ static void test_no_calls(void **state)
 	assert_int_equal(explanation.open_calls, 0);
 }
 
-/* The leader's thread was not named by the call that failed: nobody asks about it, though the
- * remedy says to. */
+/* The failed open call did not name the thread of the leader: it is not opened. */
 static void test_leader_of_stranger(void **state)
 {
 	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
@@ -422,7 +419,7 @@ static void test_leader_of_stranger(void **state)
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 }
 
-/* Off unless the caller, or the machine, allows it. */
+/* Probing is off unless the caller or the machine enables it. */
 static void test_switch(void **state)
 {
 	const struct perch_attr attr = { BUSY };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What people met and were told wrong, or not at all: our answer names the cause and what to do. */
+/* Bug reports with a wrong or missing explanation: perch names the cause and a remedy. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static int asked_event(void *context, const struct perch_attr *attr, pid_t pid, 
 static int asked_close(void *context, int fd)
 {
 	(void)context;
-	assert_int_equal(fd, 100); /* what the described kernels hand out */
+	assert_int_equal(fd, 100); /* what the simulated kernels return */
 	return 0;
 }
 
@@ -80,7 +80,7 @@ static bool is_wanted(const struct report *report, const struct perch_finding *f
 	       (report->or_cause && finding->cause == report->or_cause);
 }
 
-/* Everything that is said of a finding, and of what comes after it. */
+/* All texts of a finding and its follow-ups. */
 static bool is_said(const struct perch_explanation *told, const struct perch_finding *finding,
 		    const char *words)
 {
@@ -93,7 +93,7 @@ static bool is_said(const struct perch_explanation *told, const struct perch_fin
 	return false;
 }
 
-/* Why the answer is not good enough; NULL: it is. */
+/* What is missing in the explanation; NULL: nothing. */
 static const char *lacks(const struct report *report, const struct perch_explanation *told)
 {
 	const struct perch_finding *finding = NULL;
@@ -217,8 +217,8 @@ static const struct perch_attr sampling = {
 
 /*
  * github.com/mstange/samply/issues/25, github.com/KDAB/hotspot/issues/712,
- * github.com/async-profiler/async-profiler/issues/875: rings larger than an ordinary user may lock,
- * taken for a lack of permission. The sum is told.
+ * github.com/async-profiler/async-profiler/issues/875: rings above the limit of an unprivileged
+ * user, reported as missing permission. The message has the sum.
  */
 static void test_locked_memory(void **state)
 {
@@ -239,8 +239,8 @@ static void test_locked_memory(void **state)
 	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MMAP_LOCKED, words);
 }
 
-/* github.com/hunter-ht-2018/ptfuzzer/issues/16: an AUX area mapped before the page says where, told
- * to raise the limit. */
+/* github.com/hunter-ht-2018/ptfuzzer/issues/16: an AUX area mapped before aux_offset is set; the
+ * program advised to raise the limit. */
 static void test_aux_fields(void **state)
 {
 	const char *const words[] = { "aux_offset", "aux_size", NULL };
@@ -266,7 +266,7 @@ static void test_aux_fields(void **state)
 	check_operation(&operation, SERVER, PERCH_CAUSE_MMAP_AUX_FIELDS, words);
 }
 
-/* github.com/falcosecurity/libs/issues/1507: a ring that was computed for pages of another size. */
+/* github.com/falcosecurity/libs/issues/1507: a ring size for another page size. */
 static void test_page_size(void **state)
 {
 	const char *const words[] = { "page", "2^n", NULL };
@@ -309,7 +309,7 @@ static void test_inherited_ring(void **state)
 	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MMAP_INHERIT, words);
 }
 
-/* github.com/cilium/ebpf/pull/293: no error, and yet the probe was at offset 0. */
+/* github.com/cilium/ebpf/pull/293: accepted, but the probe was at offset 0. */
 static void test_size_left_out(void **state)
 {
 	static const struct perch_attr probe = { .type = 7,
@@ -330,7 +330,7 @@ static void test_size_left_out(void **state)
 	assert_non_null(strstr(found[0].message, "64"));
 }
 
-/* Each machine has a report, and each report a cause. */
+/* Each machine and each report is used. */
 static void test_reports_themselves(void **state)
 {
 	static const struct {
