@@ -45,7 +45,7 @@ struct rule {
 
 static const struct rule rules[] = {
 /* clang-format off */
-#define RULE(name, cause, errnum, fields, since, condition, mend, message, remedy)                \
+#define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy)                \
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, message, remedy },
 /* clang-format on */
 #include "explain/rules.def"

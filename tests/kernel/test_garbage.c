@@ -111,7 +111,7 @@ static void ask(const struct perch_open_call *call)
 /* ---- errno ---- */
 
 /* All errnos of the kernel and others, for several open calls. */
-static void every_errno_has_an_answer(void **unused)
+static void every_errno_has_an_explanation(void **unused)
 {
 	static const uint32_t types[] = { PERCH_TYPE_HARDWARE,
 					  PERCH_TYPE_SOFTWARE,
@@ -138,7 +138,7 @@ static void every_errno_has_an_answer(void **unused)
 	}
 }
 
-static void no_errno_is_no_call(void **unused)
+static void refuses_calls_without_errno(void **unused)
 {
 	struct perch_explanation explanation;
 	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
@@ -230,7 +230,7 @@ static void unknown_flags_are_named(void **unused)
 /* ---- Sizes ---- */
 
 /* All sizes that the kernel checks, with zero or random bytes after the known fields. */
-static void every_size_has_an_answer(void **unused)
+static void every_size_has_an_explanation(void **unused)
 {
 	static unsigned char bytes[MOST_SIZE + 8], before[MOST_SIZE + 8];
 	struct perch_attr *attr = (struct perch_attr *)bytes;
@@ -263,7 +263,7 @@ static void every_size_has_an_answer(void **unused)
 }
 
 /* Only attr.size bytes are readable: the next page is not. */
-static void no_byte_behind_the_size_is_read(void **unused)
+static void reads_nothing_beyond_size(void **unused)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned char *pages =
@@ -292,7 +292,7 @@ static void no_byte_behind_the_size_is_read(void **unused)
 
 /* ---- Pointers ---- */
 
-static void pointers_to_nowhere(void **unused)
+static void bad_pointers(void **unused)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned char *pages =
@@ -319,7 +319,7 @@ static void pointers_to_nowhere(void **unused)
 }
 
 /* A bad pointer hides other causes, whatever the errno is. */
-static void no_attr_and_any_errno(void **unused)
+static void null_attr_with_any_errno(void **unused)
 {
 	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
 
@@ -353,7 +353,7 @@ static void random_attr(unsigned char *bytes)
 		attr->config1 = below(2) ? 8 : 0;
 }
 
-static void attrs_of_chance(void **unused)
+static void random_attrs(void **unused)
 {
 	static unsigned char bytes[MOST_SIZE], before[MOST_SIZE];
 	unsigned refusals = 0;
@@ -383,7 +383,7 @@ static void attrs_of_chance(void **unused)
 }
 
 /* The attr of the leader may be invalid too. */
-static void leaders_of_chance(void **unused)
+static void random_leaders(void **unused)
 {
 	static unsigned char bytes[MOST_SIZE], other[MOST_SIZE];
 
@@ -436,16 +436,16 @@ static int forget(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_errno_has_an_answer),
-		cmocka_unit_test(no_errno_is_no_call),
+		cmocka_unit_test(every_errno_has_an_explanation),
+		cmocka_unit_test(refuses_calls_without_errno),
 		cmocka_unit_test(unknown_bits_are_named),
 		cmocka_unit_test(unknown_flags_are_named),
-		cmocka_unit_test(every_size_has_an_answer),
-		cmocka_unit_test(no_byte_behind_the_size_is_read),
-		cmocka_unit_test(pointers_to_nowhere),
-		cmocka_unit_test(no_attr_and_any_errno),
-		cmocka_unit_test(attrs_of_chance),
-		cmocka_unit_test(leaders_of_chance),
+		cmocka_unit_test(every_size_has_an_explanation),
+		cmocka_unit_test(reads_nothing_beyond_size),
+		cmocka_unit_test(bad_pointers),
+		cmocka_unit_test(null_attr_with_any_errno),
+		cmocka_unit_test(random_attrs),
+		cmocka_unit_test(random_leaders),
 	};
 
 	return cmocka_run_group_tests(tests, describe, forget);

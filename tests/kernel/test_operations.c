@@ -177,7 +177,7 @@ static void redirected_rings(void **state)
 	map_ring(&ring, 8);
 	assert_int_equal(ioctl(event.fd, PERCH_IOC_SET_OUTPUT, (long)ring.fd), 0);
 	if (mmap(NULL, 9 * page, RW, MAP_SHARED, event.fd, 0) != MAP_FAILED || errno != EBUSY) {
-		print_message("this kernel maps redirected events, or answers otherwise\n");
+		print_message("this kernel maps redirected events, or returns another errno\n");
 		skip();
 	}
 	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBUSY, PERCH_CAUSE_MMAP_REDIRECTED, "fd",
@@ -206,7 +206,7 @@ static void aux_areas(void **state)
 	close_event(&event);
 }
 
-static void parts_of_rings(void **state)
+static void unmapped_parts(void **state)
 {
 	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
 	const struct perch_operation op = {
@@ -232,7 +232,7 @@ struct findings {
 };
 
 /* In a child that becomes an unprivileged user: the event, or -1. */
-static int event_of_user(uid_t uid, unsigned long memlock_kib, struct perch_attr *attr)
+static int event_of_unprivileged_user(uid_t uid, unsigned long memlock_kib, struct perch_attr *attr)
 {
 	struct rlimit limit = { memlock_kib << 10, memlock_kib << 10 };
 
@@ -252,7 +252,7 @@ static int locked_memory_of(uid_t uid, struct findings *findings)
 				      .protection = RW,
 				      .map_flags = MAP_SHARED,
 				      .other_fd = -1 };
-	int fd = event_of_user(uid, 64, &attr);
+	int fd = event_of_unprivileged_user(uid, 64, &attr);
 	struct perch_machine *own;
 	const char *advice;
 	size_t pages, fits;
@@ -286,10 +286,10 @@ static int locked_memory_of(uid_t uid, struct findings *findings)
 }
 
 /* The same ring with the limit of the remedy. */
-static int advised_memory_of(uid_t uid, const struct findings *findings)
+static int ring_with_advised_limit(uid_t uid, const struct findings *findings)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY };
-	int fd = event_of_user(uid, findings->memlock_kib, &attr);
+	int fd = event_of_unprivileged_user(uid, findings->memlock_kib, &attr);
 
 	return mmap(NULL, findings->length, RW, MAP_SHARED, fd, 0) == MAP_FAILED ? 15 : 0;
 }
@@ -324,7 +324,7 @@ static void locked_memory(void **state)
 	assert_int_equal(rc, 0);
 	child = fork();
 	if (!child)
-		_exit(advised_memory_of(nobody_else, findings));
+		_exit(ring_with_advised_limit(nobody_else, findings));
 	assert_int_equal(exit_status(child), 0);
 	munmap(findings, sizeof(*findings));
 }
@@ -473,7 +473,7 @@ static void outputs(void **state)
 	close_event(&ring);
 }
 
-static void outputs_of_another_thread(void **state)
+static void output_of_another_thread(void **state)
 {
 	struct event ring = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE }), event;
 	struct perch_open_call_leader other = {
@@ -647,12 +647,12 @@ int main(void)
 		cmocka_unit_test(rings),
 		cmocka_unit_test(redirected_rings),
 		cmocka_unit_test(aux_areas),
-		cmocka_unit_test(parts_of_rings),
+		cmocka_unit_test(unmapped_parts),
 		cmocka_unit_test(locked_memory),
 		cmocka_unit_test(requests),
 		cmocka_unit_test(refresh_and_period),
 		cmocka_unit_test(outputs),
-		cmocka_unit_test(outputs_of_another_thread),
+		cmocka_unit_test(output_of_another_thread),
 		cmocka_unit_test(filters),
 		cmocka_unit_test(programs),
 		cmocka_unit_test(reads),

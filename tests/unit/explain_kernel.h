@@ -68,16 +68,16 @@ struct fault {
 struct kernel {
 	struct fault fault[4]; /* in the order of the checks */
 	/* the errno of a filter before perf; 0: no filter */
-	int gate;
-	pid_t named; /* the only other thread that may be opened */
-	bool calm;   /* no event may be opened that an exec would start */
+	int filter_errno;
+	pid_t named;  /* the only other thread that may be opened */
+	bool no_exec; /* no event may be opened that an exec would start */
 	unsigned calls, open;
 	struct perch_syscalls table;
 	char root[PATH_MAX];
 	struct perch_machine *machine;
 };
 
-static void mind_the_rules(const struct kernel *kernel, const struct seen_call *call)
+static void check_open_call(const struct kernel *kernel, const struct seen_call *call)
 {
 	const struct perch_attr *attr = call->attr;
 
@@ -88,9 +88,9 @@ static void mind_the_rules(const struct kernel *kernel, const struct seen_call *
 		assert_int_equal(call->pid, kernel->named);
 }
 
-static void mind_success(const struct kernel *kernel, const struct perch_attr *attr)
+static void check_accepted(const struct kernel *kernel, const struct perch_attr *attr)
 {
-	assert_false(kernel->calm && (attr->enable_on_exec || attr->sigtrap));
+	assert_false(kernel->no_exec && (attr->enable_on_exec || attr->sigtrap));
 	assert_int_not_equal(attr->type, TYPE_UPROBE);
 	assert_int_not_equal(attr->type, TYPE_PT);
 	assert_false(attr->type == PERCH_TYPE_HARDWARE &&
@@ -105,10 +105,10 @@ static int kernel_open(void *context, const struct perch_attr *attr, pid_t pid, 
 	const struct seen_call call = { attr, pid, cpu, group_fd, flags };
 
 	kernel->calls++;
-	errno = kernel->gate ? kernel->gate : EFAULT;
-	if (!attr || kernel->gate)
+	errno = kernel->filter_errno ? kernel->filter_errno : EFAULT;
+	if (!attr || kernel->filter_errno)
 		return -1;
-	mind_the_rules(kernel, &call);
+	check_open_call(kernel, &call);
 	errno = E2BIG;
 	if (attr->size < PERCH_ATTR_SIZE_VER0 || attr->size > 4096)
 		return -1;
@@ -119,7 +119,7 @@ static int kernel_open(void *context, const struct perch_attr *attr, pid_t pid, 
 		errno = kernel->fault[i].errnum;
 		return -1;
 	}
-	mind_success(kernel, attr);
+	check_accepted(kernel, attr);
 	kernel->open++;
 	return 100;
 }

@@ -44,7 +44,7 @@ enum machine_kind {
 			       "CapPrm:\t" capabilities "\nCapEff:\t" capabilities "\nNoNewPrivs:\t0\n"      \
 			       "Seccomp:\t" filter "\nSeccomp_filters:\t" filter "\n" },                     \
 	{ "/proc/self/uid_map", "         0          0 4294967295\n" }
-#define NOBODY "0000000000000000"
+#define UNPRIVILEGED "0000000000000000"
 #define FULL "000001ffffffffff"
 #define ONLY_PERFMON "0000004000000000"
 #define RELEASE(text) { "/proc/sys/kernel/osrelease", text "\n" }
@@ -57,7 +57,7 @@ enum machine_kind {
 static const struct tree_file guest_files[] = {
 	RELEASE("6.14.2-cloud"),
 	PARANOID("2"),
-	STATUS(NOBODY, "0"),
+	STATUS(UNPRIVILEGED, "0"),
 	OWN_PMUS,
 	PMU("uprobe", "8"),
 	PMU("msr", "10"),
@@ -77,17 +77,24 @@ static const struct tree_file guest_files[] = {
 };
 
 static const struct tree_file old_files[] = {
-	RELEASE("4.4.0-116-generic"), PARANOID("2"), STATUS(NOBODY, "0"), OWN_PMUS, PMU("cpu", "4"),
+	RELEASE("4.4.0-116-generic"),
+	PARANOID("2"),
+	STATUS(UNPRIVILEGED, "0"),
+	OWN_PMUS,
+	PMU("cpu", "4"),
 };
 
 static const struct tree_file newest_files[] = {
-	RELEASE("7.3.0"),    PARANOID("2"),
-	STATUS(NOBODY, "0"), OWN_PMUS,
-	PMU("cpu", "4"),     { "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu de\nbugs\t\t:\n" },
+	RELEASE("7.3.0"),
+	PARANOID("2"),
+	STATUS(UNPRIVILEGED, "0"),
+	OWN_PMUS,
+	PMU("cpu", "4"),
+	{ "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu de\nbugs\t\t:\n" },
 };
 
 static const struct tree_file strict_files[] = { RELEASE("6.1.0-18-amd64"), PARANOID("3"),
-						 STATUS(NOBODY, "0") };
+						 STATUS(UNPRIVILEGED, "0") };
 static const struct tree_file ubuntu_files[] = { RELEASE("6.8.0-31-generic"), PARANOID("4"),
 						 STATUS(ONLY_PERFMON, "0") };
 
@@ -101,7 +108,8 @@ static const struct tree_file locked_files[] = {
 };
 
 static const struct tree_file container_files[] = {
-	RELEASE("6.1.0"), PARANOID("2"), STATUS(NOBODY, "2"), OWN_PMUS, { "/.dockerenv", "\n" },
+	RELEASE("6.1.0"), PARANOID("2"),	   STATUS(UNPRIVILEGED, "2"),
+	OWN_PMUS,	  { "/.dockerenv", "\n" },
 };
 
 static const struct tree_file other_root_files[] = {
@@ -118,7 +126,7 @@ static const struct tree_file other_root_files[] = {
 static const struct tree_file selinux_files[] = {
 	RELEASE("6.6.0"),
 	PARANOID("1"),
-	STATUS(NOBODY, "0"),
+	STATUS(UNPRIVILEGED, "0"),
 	OWN_PMUS,
 	{ "/sys/fs/selinux/enforce", "1" },
 	{ "/sys/kernel/security/lsm", "lockdown,capability,selinux" },
@@ -170,7 +178,7 @@ static const struct tree_file root_files[] = {
 	{ "/sys/devices/system/cpu/possible", "0-3\n" },
 };
 
-static const struct tree_file bare_files[] = { RELEASE("6.1.0"), STATUS(NOBODY, "0") };
+static const struct tree_file bare_files[] = { RELEASE("6.1.0"), STATUS(UNPRIVILEGED, "0") };
 
 #define FILES(kind, array) [kind] = { array, NR(array) }
 static const struct {

@@ -22,7 +22,7 @@ static const struct refusal open_refusals[] = {
 	/* clang-format off */
 	R(SECCOMP, "EPERM, or an errno of its own, from a seccomp filter")
 	R(NO_SYSCALL, "ENOSYS without CONFIG_PERF_EVENTS, in gVisor, WSL 1 and behind some filters")
-	NO_RULE("a filter that kills (SIGSYS)", "there is no errno, and nobody left to tell")
+	NO_RULE("a filter that kills (SIGSYS)", "there is no errno, and the process is dead")
 
 	/* the arguments, and the copy of the attr */
 	R(OPEN_FLAGS, "EINVAL: a bit of flags that the kernel does not know")
@@ -35,7 +35,7 @@ static const struct refusal open_refusals[] = {
 	R(READ_FORMAT_BITS, "EINVAL: read_format at or above the kernel's maximum")
 	R(BRANCH_BITS, "EINVAL: branch_sample_type at or above the kernel's maximum")
 	R(BRANCH_KIND, "EINVAL: levels of privilege, and no kind of branch")
-	R(BRANCH_PRIVILEGE, "EACCES: branches of the kernel or the hypervisor, said or inherited from the excludes")
+	R(BRANCH_PRIVILEGE, "EACCES: branches of the kernel or the hypervisor, named or taken from the exclude bits")
 	R(REGS_USER, "EINVAL: an empty sample_regs_user, or one with a segment register")
 	R(REGS_INTR, "EINVAL: the same of sample_regs_intr")
 	R(NO_REGS, "ENOSYS: registers or user stacks on an architecture without")
@@ -46,7 +46,7 @@ static const struct refusal open_refusals[] = {
 	R(EXEC_CONFLICT, "EINVAL: remove_on_exec and enable_on_exec")
 	R(SIGTRAP_EXEC, "EINVAL: sigtrap without remove_on_exec")
 
-	/* who asks */
+	/* permissions and limits */
 	R(PARANOID_ALL, "EACCES: the levels 3 and 4 of distributions, which CAP_PERFMON does not lift")
 	R(SECURITY_MODULE, "EACCES or any errno: a security module, at opening")
 	R(KERNEL_PROFILING, "EACCES: the kernel's side above paranoid 1")
@@ -86,12 +86,12 @@ static const struct refusal open_refusals[] = {
 	R(SIGTRAP_TASK, "EINVAL: sigtrap without a task")
 	R(INHERIT_READ, "EINVAL: inherit with READ, always before 6.13, without TID since")
 	R(INHERIT_GROUP, "EINVAL: inherit with FORMAT_GROUP before 4.13")
-	R(NO_PMU, "ENOENT: a type that nobody has")
+	R(NO_PMU, "ENOENT: a type without a PMU")
 	R(NO_HARDWARE, "ENOENT: hardware events on a machine without a PMU")
 	R(SOFTWARE_EVENT, "ENOENT: a software event that there is not")
 	R(EXTENDED_TYPE, "ENOENT: the upper half of config names a PMU that takes no generic events")
 	R(EXTENDED_REGS, "EOPNOTSUPP: vector registers with a PMU that has none")
-	R(PMU_EXCLUDE, "EINVAL: an exclude bit with a PMU that cannot tell modes apart")
+	R(PMU_EXCLUDE, "EINVAL: an exclude bit with a PMU that cannot distinguish modes")
 	R(PMU_CPU, "ENODEV: a CPU outside of the PMU's scope")
 	R(PMU_GONE, "ENODEV: the PMU's module is unloading")
 	R(MEMORY, "ENOMEM: no memory for the event")
@@ -100,12 +100,12 @@ static const struct refusal open_refusals[] = {
 	R(BRANCH_STACK, "EOPNOTSUPP: branch stacks of a software event, tracepoint, breakpoint or probe")
 	R(TRACEPOINT_ID, "EINVAL: config is no tracepoint's id, or of one that perf cannot have")
 	R(TRACEPOINT_SAMPLES, "EPERM: samples of a tracepoint that each of them would make hit again")
-	R(FUNCTION_TRACING, "EPERM: ftrace:function where the kernel lets nobody trace its functions")
+	R(FUNCTION_TRACING, "EPERM: ftrace:function where the kernel does not allow function tracing")
 	R(TRACEPOINT_FUNCTION, "EINVAL: ftrace:function sampled with user callchains or stacks")
 	R(PROBE_ENABLED, "EINTR: a uprobe of tracefs that is enabled there")
 	R(PROBE_SYMBOL, "ENODEV, ENOENT: a kprobe whose module is gone")
 	NO_RULE("EBUSY of a kprobe on a function that is being patched live",
-		"the kernel tells nothing apart there; PMU_BUSY and the probe's own rules are what is said")
+		"the errno does not distinguish them; PMU_BUSY and the rules of probes cover it")
 
 	/* probes */
 	R(PROBE_POINTER, "EFAULT: the name or path cannot be read")
@@ -121,13 +121,13 @@ static const struct refusal open_refusals[] = {
 	R(BREAKPOINT_TYPE, "EINVAL: bp_type 0, reading alone on x86, or unknown")
 	R(BREAKPOINT_LENGTH, "EINVAL: code that is not sizeof(long) long, or a length that is no power of 2")
 	R(BREAKPOINT_LENGTH, "EOPNOTSUPP: longer than 8 without the hardware for it")
-	R(BREAKPOINT_ALIGN, "EINVAL: bp_addr is not aligned, wraps, or is where nobody may watch")
+	R(BREAKPOINT_ALIGN, "EINVAL: bp_addr is not aligned, wraps, or cannot be watched")
 	R(BREAKPOINT_KERNEL, "EINVAL: an address of the kernel with exclude_kernel")
 	R(NOT_SUPPORTED, "EOPNOTSUPP: no slots of that type at all")
 
 	/* the CPU's own PMU */
 	R(PMU_GONE, "ENODEV: the PMU has no driver")
-	R(PMU_BUSY, "EBUSY: counters reserved by somebody else")
+	R(PMU_BUSY, "EBUSY: counters reserved by another user")
 	R(PMU_CPU, "ENOENT: a CPU that the PMU of a hybrid machine does not serve")
 	R(HARDWARE_CONFIG, "EINVAL: a generic or cache event that there is not, or that makes no sense")
 	R(NO_HARDWARE_EVENT, "ENOENT: a generic or cache event that this CPU does not count")
@@ -151,15 +151,15 @@ static const struct refusal open_refusals[] = {
 	R(PMU_TASK, "EINVAL: a PMU of the uncore for a task or cgroup")
 	R(PMU_PERIOD, "EINVAL: a frequency for SPE and BRS, which take periods")
 	NO_RULE("errors of powerpc, s390 and riscv that no other machine has",
-		"the errno's own rules (EOPNOTSUPP, EINVAL, ENOENT) tell the field, and a probe which one it is")
+		"the rules of the errno (EOPNOTSUPP, EINVAL, ENOENT) name the field, and probing decides")
 	NO_RULE("rules of Intel's topdown, branch counters and ACR among members of a group",
-		"the group's rules tell the member; which term of it is told by probing")
+		"the rules of groups name the member, and probing finds the field")
 
 	/* after the PMU has accepted the event */
 	R(AUX_OUTPUT, "EOPNOTSUPP: aux_output with a PMU that cannot, or with aux_pause")
 	R(AUX_PAUSE_RESUME, "EINVAL: aux_pause and aux_resume")
 	R(AUX_START_PAUSED, "EOPNOTSUPP: aux_start_paused with a PMU that cannot pause")
-	R(CGROUP_FD, "EBADF: the descriptor is no cgroup's folder")
+	R(CGROUP_FD, "EBADF: the descriptor is not a cgroup directory")
 	R(CGROUP_GONE, "ENOENT: a dying cgroup, or a hierarchy without perf_event")
 	R(GROUP_CGROUP, "EINVAL: another cgroup than the leader's")
 	R(PMU_BUSY, "EBUSY: an exclusive PMU with events of tasks and of CPUs")
@@ -180,7 +180,7 @@ static const struct refusal open_refusals[] = {
 	R(GROUP_SIZE, "E2BIG: more than 16 KiB at one read")
 	R(GROUP_AUX, "EINVAL: AUX members without an AUX leader")
 	R(PMU_BUSY, "EBUSY: a second event of an exclusive PMU")
-	NO_RULE("EAGAIN, EXDEV", "no path of the kernel gives them to this call")
+	NO_RULE("EAGAIN, EXDEV", "the kernel never returns them for this system call")
 
 	/* by asking again */
 	R(TRANSIENT, "any errno of a call that is let through when it is made again")
@@ -197,7 +197,7 @@ static const struct refusal operation_refusals[] = {
 	R(MMAP_OFFSET, "EINVAL: an offset without a ring")
 	R(MMAP_EXEC, "EPERM: PROT_EXEC")
 	R(MMAP_LOCKED, "EPERM: perf_event_mlock_kb and RLIMIT_MEMLOCK together")
-	R(MMAP_REDIRECTED, "EINVAL: an event whose output goes elsewhere")
+	R(MMAP_REDIRECTED, "EINVAL: an event whose output goes into another ring")
 	R(OPERATION_BLOCKED, "EACCES: a security module, at reading and writing")
 	R(MMAP_MEMORY, "ENOMEM: pages, or a table of AUX pages that is too large")
 	R(MMAP_AUX_FIELDS, "EINVAL: aux_offset and aux_size unset, overlapping, odd or another than before")

@@ -26,9 +26,9 @@ struct row {
 	const struct perch_open_call_leader *leader;
 };
 
-/* .words by name: that tells the compilers that the rest is left at 0 on purpose. */
+/* A designated initializer avoids warnings about the members that remain 0. */
 /* clang-format off */
-#define ROW(rule, machine, errnum, said, ...) { #rule, machine, errnum, .words = said, ##__VA_ARGS__ }
+#define ROW(rule, machine, errnum, text, ...) { #rule, machine, errnum, .words = text, ##__VA_ARGS__ }
 /* clang-format on */
 #define ATTR(...)      .attr = { __VA_ARGS__ }
 #define LATER	       .later = true
@@ -64,7 +64,7 @@ LEADER(backward, .write_backward = 1, .cpu = -1, .has_ring = true);
 LEADER(of_cgroup, TYPE(SOFTWARE), .pid = 7, .cpu = 0, .flags = PERCH_FLAG_PID_CGROUP);
 
 static const struct row rows[] = {
-	/* somebody before perf answers */
+	/* before perf */
 	ROW(no_syscall, BARE, ENOSYS, "perf_event_paranoid"),
 	ROW(seccomp_enosys, CONTAINER, ENOSYS, "docker"),
 	ROW(no_regs, NONE, ENOSYS, "architecture", ATTR(SAMPLES(STACK_USER))),
@@ -113,7 +113,7 @@ static const struct row rows[] = {
 	    ATTR(.remove_on_exec = 1, .enable_on_exec = 1)),
 	ROW(sigtrap_exec, NONE, EINVAL, "remove_on_exec", ATTR(.sigtrap = 1, .enable_on_exec = 1)),
 
-	/* who asks */
+	/* permissions and limits */
 	ROW(paranoid_all, STRICT, EACCES, "sysctl kernel.perf_event_paranoid=2", ATTR(USER)),
 	ROW(paranoid_all, UBUNTU, EACCES, "CAP_PERFMON is not enough", ATTR(USER)),
 	ROW(namespace_kernel, OTHER_ROOT, EACCES, "in a user namespace", ATTR(TYPE(SOFTWARE))),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of explain_rows.h, second part: what the PMU says. Included in the middle of the table. */
+/* Rows of explain_rows.h, second part: PMUs. Included in the middle of the table. */
 
 /* the type */
 ROW(extended_type, ROOT, ENOENT, "names PMU msr",

@@ -13,7 +13,7 @@ typedef int report_kernel(const struct perch_attr *attr, pid_t pid, int cpu, int
 			  unsigned long flags);
 
 struct report {
-	const char *name; /* what was seen, and by whom */
+	const char *name; /* the program, and the symptom */
 	enum place place;
 	int errnum;
 	struct perch_attr attr; /* size 0: this version's */

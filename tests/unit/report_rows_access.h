@@ -12,8 +12,8 @@ static inline int kernel_behind_filter(const struct perch_attr *attr, pid_t pid,
 	return -EPERM;
 }
 
-static inline int kernel_hidden(const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-				unsigned long flags)
+static inline int kernel_without_perf(const struct perch_attr *attr, pid_t pid, int cpu,
+				      int group_fd, unsigned long flags)
 {
 	(void)attr, (void)pid, (void)cpu, (void)group_fd, (void)flags;
 	return -ENOSYS;
@@ -21,8 +21,8 @@ static inline int kernel_hidden(const struct perch_attr *attr, pid_t pid, int cp
 
 static const struct report access_reports[] = {
 	/* github.com/async-profiler/async-profiler/issues/730 */
-	REPORT("a profiler in a container, which was told to lower paranoid", DOCKER, EPERM,
-	       SECCOMP, ATTR(CYCLES, OFTEN, USER_ONLY), WORDS("seccomp", "PERFMON", "profile")),
+	REPORT("a profiler in a container, which advised to lower paranoid", DOCKER, EPERM, SECCOMP,
+	       ATTR(CYCLES, OFTEN, USER_ONLY), WORDS("seccomp", "PERFMON", "profile")),
 	REPORT("the same, where perch may ask the kernel", DOCKER, EPERM, SECCOMP,
 	       ATTR(CYCLES, OFTEN, USER_ONLY), .kernel = kernel_behind_filter,
 	       WORDS("seccomp", "profile")),
@@ -33,7 +33,8 @@ static const struct report access_reports[] = {
 	REPORT("a container with CAP_SYS_ADMIN, where perf seems to be missing", PODMAN_ADMIN,
 	       ENOSYS, NO_SYSCALL, OR(SECCOMP), ATTR(CYCLES), WORDS("seccomp", "profile")),
 	REPORT("the same, where perch may ask the kernel", PODMAN_ADMIN, ENOSYS, NO_SYSCALL,
-	       OR(SECCOMP), ATTR(CYCLES), .kernel = kernel_hidden, WORDS("seccomp", "profile")),
+	       OR(SECCOMP), ATTR(CYCLES), .kernel = kernel_without_perf,
+	       WORDS("seccomp", "profile")),
 	/* github.com/rr-debugger/rr/issues/3202 */
 	REPORT("a program with CAP_PERFMON at paranoid 4", UBUNTU_4, EACCES, PARANOID_ALL,
 	       ATTR(.type = PERCH_TYPE_RAW, .config = 0x5101c4, .sample_period = 500,
@@ -74,7 +75,8 @@ static const struct report access_reports[] = {
 	REPORT("an emulator of Linux", NO_PERF, ENOSYS, NO_SYSCALL, ATTR(CYCLES),
 	       WORDS("perf events", "CONFIG_PERF_EVENTS")),
 	REPORT("the same, where perch may ask the kernel", NO_PERF, ENOSYS, NO_SYSCALL,
-	       ATTR(CYCLES), .kernel = kernel_hidden, WORDS("perf events", "CONFIG_PERF_EVENTS")),
+	       ATTR(CYCLES), .kernel = kernel_without_perf,
+	       WORDS("perf events", "CONFIG_PERF_EVENTS")),
 	/* github.com/andrewrk/poop/issues/17: after fixing the level, kernel profiling is next */
 	REPORT("a benchmark at paranoid 4", UBUNTU_4, EACCES, PARANOID_ALL,
 	       ATTR(CYCLES, .inherit = 1, .enable_on_exec = 1),

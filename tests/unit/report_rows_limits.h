@@ -9,7 +9,7 @@
 
 static const struct report limit_reports[] = {
 	/* github.com/intel/numatop/issues/62 */
-	REPORT("root, told that it is probably a matter of permission", BIG, EMFILE, DESCRIPTORS,
+	REPORT("root, with a message about missing permission", BIG, EMFILE, DESCRIPTORS,
 	       ATTR(CYCLES, .sample_period = 10000), .pid = 4242, CPU(100),
 	       WORDS("RLIMIT_NOFILE", "8", "ulimit -n")),
 	/* github.com/wolfpld/tracy/issues/512, github.com/ryncsn/memstrack/pull/16: the message has

@@ -107,29 +107,31 @@ static void check_fields(const struct perch_finding *finding, const struct perch
 static bool row_is_wrong(const struct row *row)
 {
 	const struct perch__rule *rule = rule_named(row->rule);
-	struct perch_explanation told;
+	struct perch_explanation explained;
 	const struct perch_finding *finding;
 	struct perch_attr attr;
 	struct perch_open_call call = call_of(row, &attr);
 	size_t at = 0;
 
 	assert_int_equal(row->errnum, rule->errnum);
-	assert_int_equal(perch_explain_open_call(&call, machines[row->machine], NULL, &told), 0);
-	while (at < told.nr_findings && (told.finding[at].cause != rule->cause ||
-					 !is_from(told.finding[at].message, rule->message)))
+	assert_int_equal(perch_explain_open_call(&call, machines[row->machine], NULL, &explained),
+			 0);
+	while (at < explained.nr_findings &&
+	       (explained.finding[at].cause != rule->cause ||
+		!is_from(explained.finding[at].message, rule->message)))
 		at++;
-	if (at == told.nr_findings || (at > 0) != row->later) {
-		print_error("%s: at %zu of %zu: got '%s'\n", row->rule, at, told.nr_findings,
-			    told.finding[0].message);
+	if (at == explained.nr_findings || (at > 0) != row->later) {
+		print_error("%s: at %zu of %zu: got '%s'\n", row->rule, at, explained.nr_findings,
+			    explained.finding[0].message);
 		return true;
 	}
-	finding = &told.finding[at];
+	finding = &explained.finding[at];
 	if (!strstr(finding->message, row->words) && !strstr(finding->remedy, row->words)) {
 		print_error("%s: no '%s' in '%s', '%s'\n", row->rule, row->words, finding->message,
 			    finding->remedy);
 		return true;
 	}
-	assert_int_equal(told.errnum, row->errnum);
+	assert_int_equal(explained.errnum, row->errnum);
 	assert_int_equal(finding->kind, perch_cause_kind(rule->cause));
 	assert_string_equal(finding->since, rule->since ? rule->since : "");
 	check_fields(finding, rule);
@@ -150,9 +152,9 @@ static void test_rows(void **state)
 }
 
 /* A rule does not match any more after its fix. */
-static void test_mends(void **state)
+static void test_fixes(void **state)
 {
-	size_t mended = 0, wrong = 0;
+	size_t fixed = 0, wrong = 0;
 
 	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -178,17 +180,17 @@ static void test_mends(void **state)
 		rule->fix(&c);
 		/* either may be right */
 		if (rule->match(&c) != PERCH__NO && strcmp(rule->name, "group_other_inherit")) {
-			print_error("%s fits its row mended\n", rule->name);
+			print_error("%s matches its row after its fix\n", rule->name);
 			wrong++;
 		}
-		mended++;
+		fixed++;
 	}
 	assert_int_equal(wrong, 0);
-	assert_true(mended > 60);
+	assert_true(fixed > 60);
 }
 
 /* CPU numbers with a gap: CPU 5 exists, although there are fewer CPUs. */
-static void test_cpu_behind_a_gap(void **state)
+static void test_cpu_after_a_gap(void **state)
 {
 	const struct row row = { .machine = GUEST,
 				 .errnum = EINVAL,
@@ -335,7 +337,7 @@ static void test_too_new_for_release(void **state)
 }
 
 /* A feature that is too new comes before a possible cause, not before a certain one. */
-static void test_guess_or_proof(void **state)
+static void test_likely_or_certain(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT,
 				   .size = sizeof(attr),
@@ -440,15 +442,15 @@ static void test_paths_of_uprobes(void **state)
 		struct perch_open_call call = {
 			.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
 		};
-		struct perch_explanation told;
+		struct perch_explanation explained;
 
-		assert_int_equal(perch_explain_open_call(&call, here, NULL, &told), 0);
-		if (!is_from(told.finding[0].message, rule_named(cases[i].rule)->message))
-			fail_msg("%s: got '%s'", cases[i].rule, told.finding[0].message);
+		assert_int_equal(perch_explain_open_call(&call, here, NULL, &explained), 0);
+		if (!is_from(explained.finding[0].message, rule_named(cases[i].rule)->message))
+			fail_msg("%s: got '%s'", cases[i].rule, explained.finding[0].message);
 		call.attr_is_partial = true; /* a log: the address is in another process */
-		perch_explain_open_call(&call, here, NULL, &told);
-		assert_false(
-			is_from(told.finding[0].message, rule_named("uprobe_no_file")->message));
+		perch_explain_open_call(&call, here, NULL, &explained);
+		assert_false(is_from(explained.finding[0].message,
+				     rule_named("uprobe_no_file")->message));
 	}
 	perch_machine_free(here);
 }
@@ -475,12 +477,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_mends),
-		cmocka_unit_test(test_cpu_behind_a_gap),
+		cmocka_unit_test(test_fixes),
+		cmocka_unit_test(test_cpu_after_a_gap),
 		cmocka_unit_test(test_every_rule_is_reached),
 		cmocka_unit_test(test_any_call),
 		cmocka_unit_test(test_too_new_for_release),
-		cmocka_unit_test(test_guess_or_proof),
+		cmocka_unit_test(test_likely_or_certain),
 		cmocka_unit_test(test_too_new_for_size),
 		cmocka_unit_test(test_size_hides),
 		cmocka_unit_test(test_privileged),

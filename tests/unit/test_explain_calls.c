@@ -438,21 +438,21 @@ static void check(const struct refusal *refusal, struct perch_machine *machine)
 		assert_true(err.remedy[0]);
 }
 
-static void by_static_rules(void **state)
+static void causes_by_rules(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
 		check(&always[i], NULL);
 }
 
-static void by_facts(void **state)
+static void causes_by_facts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		check(&known[i], old);
 }
 
-static void tells_the_values(void **state)
+static void messages_have_the_values(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
 	struct perch_open_call call = {
@@ -473,7 +473,7 @@ static void tells_the_values(void **state)
 	assert_non_null(strstr(err.message, "(currently 9000)"));
 }
 
-static void no_attr_and_no_error(void **state)
+static void explains_null_attr_without_err(void **state)
 {
 	struct perch_open_call call = { .cpu = -1, .group_fd = -1, .errnum = EFAULT };
 	struct perch_error err;
@@ -488,7 +488,7 @@ static void no_attr_and_no_error(void **state)
 }
 
 /* The kernel does not read beyond attr.size, so these fields are not at fault. */
-static void beyond_size_is_not_at_fault(void **state)
+static void fields_beyond_size_are_not_at_fault(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1, .sample_stack_user = 7 };
 	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = 9, .errnum = EINVAL };
@@ -501,46 +501,46 @@ static void beyond_size_is_not_at_fault(void **state)
 }
 
 /* A log without the attr: the type is unknown. The arguments still count. */
-static void an_untold_attr_proves_nothing(void **state)
+static void missing_attr_proves_nothing(void **state)
 {
 	struct perch_open_call call = {
 		.cpu = -1, .group_fd = -1, .errnum = ENOENT, .attr_is_partial = true
 	};
-	struct perch_explanation told;
+	struct perch_explanation explained;
 
 	(void)state;
-	assert_int_equal(perch_explain_open_call(&call, old, NULL, &told), 0);
-	assert_int_not_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
-	assert_int_equal(told.nr_next, 0);
+	assert_int_equal(perch_explain_open_call(&call, old, NULL, &explained), 0);
+	assert_int_not_equal(explained.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explained.nr_next, 0);
 	call.errnum = EINVAL;
 	call.cpu = -2;
-	assert_int_equal(perch_explain_open_call(&call, old, NULL, &told), 0);
-	assert_int_equal(told.finding[0].cause, PERCH_CAUSE_CPU_NEGATIVE);
-	assert_int_equal(told.nr_findings, 1);
+	assert_int_equal(perch_explain_open_call(&call, old, NULL, &explained), 0);
+	assert_int_equal(explained.finding[0].cause, PERCH_CAUSE_CPU_NEGATIVE);
+	assert_int_equal(explained.nr_findings, 1);
 }
 
 /* Fields that a log does not have may be nonzero: a condition that they are 0 is no proof. */
-static void a_partial_attr_proves_less(void **state)
+static void partial_attr_is_less_certain(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .inherit_thread = 1 };
 	struct perch_open_call call = {
 		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
 	};
-	struct perch_explanation told;
+	struct perch_explanation explained;
 
 	(void)state;
-	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &told), 0);
-	assert_int_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explained), 0);
+	assert_int_equal(explained.confidence, PERCH_CONFIDENCE_CERTAIN);
 	call.attr_is_partial = true;
-	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &told), 0);
-	assert_int_not_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explained), 0);
+	assert_int_not_equal(explained.confidence, PERCH_CONFIDENCE_CERTAIN);
 	attr.reserved_2 = 1; /* what is there is there */
-	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &told), 0);
-	assert_int_equal(told.finding[0].cause, PERCH_CAUSE_RESERVED_BITS);
+	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explained), 0);
+	assert_int_equal(explained.finding[0].cause, PERCH_CAUSE_RESERVED_BITS);
 }
 
 /* Without a machine, the CPU remains a candidate. */
-static void a_cpu_that_may_be_absent(void **state)
+static void names_a_cpu_that_may_not_exist(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
 	struct perch_open_call call = {
@@ -562,7 +562,7 @@ static void a_cpu_that_may_be_absent(void **state)
 }
 
 /* Messages name the field that the caller has passed. */
-static void cgroups_by_either_name(void **state)
+static void names_cgroup_fd_or_pid(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
 	struct perch_open_call call = { .attr = &attr,
@@ -586,15 +586,15 @@ static void cgroups_by_either_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_static_rules),
-		cmocka_unit_test(by_facts),
-		cmocka_unit_test(tells_the_values),
-		cmocka_unit_test(no_attr_and_no_error),
-		cmocka_unit_test(beyond_size_is_not_at_fault),
-		cmocka_unit_test(an_untold_attr_proves_nothing),
-		cmocka_unit_test(a_partial_attr_proves_less),
-		cmocka_unit_test(a_cpu_that_may_be_absent),
-		cmocka_unit_test(cgroups_by_either_name),
+		cmocka_unit_test(causes_by_rules),
+		cmocka_unit_test(causes_by_facts),
+		cmocka_unit_test(messages_have_the_values),
+		cmocka_unit_test(explains_null_attr_without_err),
+		cmocka_unit_test(fields_beyond_size_are_not_at_fault),
+		cmocka_unit_test(missing_attr_proves_nothing),
+		cmocka_unit_test(partial_attr_is_less_certain),
+		cmocka_unit_test(names_a_cpu_that_may_not_exist),
+		cmocka_unit_test(names_cgroup_fd_or_pid),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -17,7 +17,7 @@
 
 /* The causes in the tables of rules. */
 static const enum perch_cause open_rules[] = {
-#define RULE(name, cause, errnum, fields, since, condition, mend, message, remedy) \
+#define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy) \
 	PERCH_CAUSE_##cause,
 #include "explain/rules.def"
 #undef RULE
@@ -50,7 +50,7 @@ static const struct {
 	const char *why;
 } without_rule[] = {
 	{ PERCH_CAUSE_TRANSIENT, "found by making the call again" },
-	{ PERCH_CAUSE_UNEXPLAINED, "said when no rule holds" },
+	{ PERCH_CAUSE_UNEXPLAINED, "used when no rule matches" },
 };
 
 static bool has(const enum perch_cause *causes, size_t nr, enum perch_cause cause)
@@ -89,7 +89,7 @@ static void check_list(const struct refusal *list, size_t nr, const enum perch_c
 			    ? list[i].why_not && list[i].why_not[0]
 			    : needs_no_rule(list[i].cause) || has(rules, nr_rules, list[i].cause))
 			continue;
-		print_error("no rule tells '%s' (%s)\n", perch_cause_slug(list[i].cause),
+		print_error("no rule has the cause '%s' (%s)\n", perch_cause_slug(list[i].cause),
 			    list[i].what);
 		bad++;
 	}
@@ -149,7 +149,7 @@ static void test_lint_conditions(void **state)
 	check_list(lint_refusals, NR(lint_refusals), lint_rules, NR(lint_rules));
 	for (size_t i = 0; i < NR(lint_causes); i++)
 		if (!has(lint_rules, NR(lint_rules), lint_causes[i]))
-			fail_msg("no rule tells '%s'", perch_cause_slug(lint_causes[i]));
+			fail_msg("no rule has the cause '%s'", perch_cause_slug(lint_causes[i]));
 	for (size_t i = 0; i < NR(lint_rules); i++)
 		assert_true(has(lint_causes, NR(lint_causes), lint_rules[i]));
 }

@@ -67,7 +67,7 @@ static void test_certain(void **state)
 }
 
 /* Faults that the kernel would find after EACCES are follow-ups, also in the error. */
-static void test_masked(void **state)
+static void test_followups(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE,
 					 .sample_period = 1,
@@ -173,7 +173,7 @@ static void test_usage(void **state)
 }
 
 /* Without the attr, nothing is certain and there are no follow-ups. */
-static void test_unseen(void **state)
+static void test_without_attr(void **state)
 {
 	static const int errnums[] = { ENOENT, EINVAL, EACCES, EOPNOTSUPP, ENODEV };
 	struct perch_explanation explanation;
@@ -251,7 +251,7 @@ static bool has_raw(const struct seen_call *call)
 
 /* With a seccomp filter, EPERM may be from the filter or from perf: an open call without an attr
  * decides. */
-static void test_behind_a_filter(void **state)
+static void test_with_seccomp_filter(void **state)
 {
 	static const struct tree_file files[] = {
 		{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
@@ -289,7 +289,7 @@ static void test_behind_a_filter(void **state)
 	kernel_explain(&filtered, &call, 0, &explanation);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRACEPOINT_RAW);
-	filtered.gate = EPERM;
+	filtered.filter_errno = EPERM;
 	kernel_explain(&filtered, &call, 0, &explanation);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
@@ -303,7 +303,7 @@ static void test_behind_a_filter(void **state)
 				 i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_PROFILING);
 	}
 	refused = call;
-	filtered.gate = refused.errnum = EOPNOTSUPP; /* a filter may return any errno */
+	filtered.filter_errno = refused.errnum = EOPNOTSUPP; /* a filter may return any errno */
 	kernel_explain(&filtered, &refused, 0, &explanation);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
 	assert_non_null(strstr(explanation.finding[0].message, "blocks perf_event_open"));
@@ -469,12 +469,18 @@ static void test_next_by_either_remedy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_certain),	    TEST(test_masked),
-		TEST(test_ambiguous),	    TEST(test_longer_than_ours),
-		TEST(test_usage),	    TEST(test_unseen),
-		TEST(test_unknown_errno),   TEST(test_garbage),
-		TEST(test_partial),	    TEST(test_one_cause_twice),
-		TEST(test_behind_a_filter), TEST(test_next_by_either_remedy),
+		TEST(test_certain),
+		TEST(test_followups),
+		TEST(test_ambiguous),
+		TEST(test_longer_than_ours),
+		TEST(test_usage),
+		TEST(test_without_attr),
+		TEST(test_unknown_errno),
+		TEST(test_garbage),
+		TEST(test_partial),
+		TEST(test_one_cause_twice),
+		TEST(test_with_seccomp_filter),
+		TEST(test_next_by_either_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ struct row {
 };
 
 /* clang-format off */
-#define ROW(rule, said, fields_, ...) { #rule, .words = said, .fields = fields_, __VA_ARGS__ }
+#define ROW(rule, text, fields_, ...) { #rule, .words = text, .fields = fields_, __VA_ARGS__ }
 #define FIELDS(...) { __VA_ARGS__ }
 /* clang-format on */
 #define ATTR(...)     .attr = { __VA_ARGS__ }
@@ -183,7 +183,7 @@ static size_t lint(const struct row *row, struct perch_finding *findings, size_t
 }
 
 /* Each row has its finding and no other one. */
-static void every_row_is_told(void **state)
+static void every_row_has_its_finding(void **state)
 {
 	struct perch_finding found[4];
 
@@ -213,7 +213,7 @@ static void every_row_is_told(void **state)
 	}
 }
 
-static void every_row_has_a_call(void **state)
+static void every_lint_rule_has_a_row(void **state)
 {
 	bool cause_seen[PERCH_CAUSE_MAX] = { false };
 
@@ -233,7 +233,7 @@ static void every_row_has_a_call(void **state)
 }
 
 /* Correct attrs of profilers, counters and this library. */
-static void nothing_is_said_of_good_calls(void **state)
+static void correct_calls_have_no_finding(void **state)
 {
 	static const struct row good[] = {
 		ROW(counter, "", FIELDS(0),
@@ -273,7 +273,7 @@ static void nothing_is_said_of_good_calls(void **state)
 }
 
 /* In a partial attr, no field counts as missing. */
-static void partial_attrs(void **state)
+static void partial_attr_lacks_nothing(void **state)
 {
 	static const struct row some =
 		ROW(some, "", FIELDS(0),
@@ -285,7 +285,7 @@ static void partial_attrs(void **state)
 	assert_int_equal(lint(&some, found, NR(found), true), 0);
 }
 
-static void more_than_there_is_room_for(void **state)
+static void returns_more_than_max(void **state)
 {
 	struct perch_attr attr = { FAULTS, .size = sizeof(attr), .clockid = 1, .mmap2 = 1,
 				   .comm_exec = 1 };
@@ -303,7 +303,7 @@ static void more_than_there_is_room_for(void **state)
 }
 
 /* Without facts, rules that need one do not match. Random bytes do no harm. */
-static void without_facts_and_with_nonsense(void **state)
+static void without_facts_and_with_random_bytes(void **state)
 {
 	struct perch_attr attr = {
 		.type = PERCH_TYPE_RAW, .size = sizeof(attr), .config = 0x5300c0, .exclusive = 1
@@ -333,12 +333,12 @@ static void without_facts_and_with_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_is_told),
-		cmocka_unit_test(every_row_has_a_call),
-		cmocka_unit_test(nothing_is_said_of_good_calls),
-		cmocka_unit_test(partial_attrs),
-		cmocka_unit_test(more_than_there_is_room_for),
-		cmocka_unit_test(without_facts_and_with_nonsense),
+		cmocka_unit_test(every_row_has_its_finding),
+		cmocka_unit_test(every_lint_rule_has_a_row),
+		cmocka_unit_test(correct_calls_have_no_finding),
+		cmocka_unit_test(partial_attr_lacks_nothing),
+		cmocka_unit_test(returns_more_than_max),
+		cmocka_unit_test(without_facts_and_with_random_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, tree_machine_remove);

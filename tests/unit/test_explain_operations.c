@@ -201,7 +201,7 @@ static void every_rule_has_a_row(void **state)
 
 #define PAGES(nr) ((nr) * (size_t)sysconf(_SC_PAGESIZE))
 
-static void two_faults_are_both_told(void **state)
+static void both_faults_are_found(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
 				   .size = sizeof(attr),
@@ -233,7 +233,7 @@ static void two_faults_are_both_told(void **state)
 }
 
 /* A fault that the first remedy fixes, or a rule that only the errno proves, is no follow-up. */
-static void nothing_false_comes_next(void **state)
+static void followups_are_true(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
 	struct perch_operation ops[] = {
@@ -292,7 +292,7 @@ static void candidates(void **state)
 }
 
 /* A ring of 1 + 512 pages of 4 KiB has 2052 KiB; the limit is 2 x 516 + 64 = 1096 KiB. */
-static void the_arithmetic_of_locked_memory(void **state)
+static void locked_memory_has_the_sum(void **state)
 {
 	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
 				      .errnum = EPERM,
@@ -327,7 +327,7 @@ static void the_arithmetic_of_locked_memory(void **state)
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_LOCKED);
 }
 
-static void what_a_read_needs(void **state)
+static void read_has_the_size(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr), .read_format = 0x1f }; /* all five */
 	struct perch_operation op = { .kind = PERCH_OPERATION_READ,
@@ -352,7 +352,7 @@ static void what_a_read_needs(void **state)
 }
 
 /* Any errno has a complete explanation; without a failure there is none. */
-static void any_errno(void **state)
+static void explains_any_errno(void **state)
 {
 	struct perch_attr attr = { .size = 72 };
 	struct perch_operation op = {
@@ -408,7 +408,7 @@ static void short_attrs(void **state)
 	free(attr);
 }
 
-static void faults_of_filters(void **state)
+static void filter_errors(void **state)
 {
 	static const struct {
 		const char *filter;
@@ -441,14 +441,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rule_names_its_cause),
 		cmocka_unit_test(every_rule_has_a_row),
-		cmocka_unit_test(two_faults_are_both_told),
-		cmocka_unit_test(nothing_false_comes_next),
+		cmocka_unit_test(both_faults_are_found),
+		cmocka_unit_test(followups_are_true),
 		cmocka_unit_test(candidates),
-		cmocka_unit_test(the_arithmetic_of_locked_memory),
-		cmocka_unit_test(what_a_read_needs),
-		cmocka_unit_test(any_errno),
+		cmocka_unit_test(locked_memory_has_the_sum),
+		cmocka_unit_test(read_has_the_size),
+		cmocka_unit_test(explains_any_errno),
 		cmocka_unit_test(short_attrs),
-		cmocka_unit_test(faults_of_filters),
+		cmocka_unit_test(filter_errors),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

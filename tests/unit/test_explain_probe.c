@@ -65,7 +65,7 @@ static bool refuses_weight_and_notes_size(const struct seen_call *call)
 }
 
 /* The attr of a program may be shorter than struct perch_attr: probing passes no more bytes. */
-static void test_no_longer_than_passed(void **state)
+static void test_size_passed(void **state)
 {
 	static const uint32_t sizes[] = { 0, 64, 72, 96, 112, 128, sizeof(struct perch_attr) };
 	struct perch_explanation explanation;
@@ -205,7 +205,7 @@ static void test_two_faults_of_one_errno(void **state)
 	assert_false(explanation.out_of_budget);
 }
 
-static void test_a_fault_behind_another(void **state)
+static void test_fault_after_another(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -222,7 +222,7 @@ static void test_a_fault_behind_another(void **state)
 }
 
 /* A rule is certain of the first fault; no rule covers the second. */
-static void test_behind_a_certain_one(void **state)
+static void test_fault_after_a_certain_one(void **state)
 {
 	const struct perch_attr attr = { BUSY, .remove_on_exec = 1, .enable_on_exec = 1 };
 	const struct perch_open_call call = busy_call(&attr, EINVAL);
@@ -271,7 +271,7 @@ static void test_changed(void **state)
 	assert_int_equal(explanation.open_calls, 3);
 }
 
-static void test_gate(void **state)
+static void test_before_perf(void **state)
 {
 	static const struct {
 		int errnum;
@@ -286,7 +286,7 @@ static void test_gate(void **state)
 	for (size_t i = 0; i < sizeof(gates) / sizeof(*gates); i++) {
 		const struct perch_open_call call = busy_call(&attr, gates[i].errnum);
 
-		kernel.gate = gates[i].errnum;
+		kernel.filter_errno = gates[i].errnum;
 		kernel_explain(&kernel, &call, 0, &explanation);
 		assert_int_equal(explanation.finding[0].cause, gates[i].cause);
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
@@ -314,7 +314,7 @@ static void test_budget(void **state)
 }
 
 /* No open call starts after the time limit. */
-static void test_time(void **state)
+static void test_time_limit(void **state)
 {
 	static struct perch_explanation explanation;
 	const struct perch_attr attr = { BUSY };
@@ -350,7 +350,7 @@ static void test_dangerous(void **state)
 	struct perch_explanation explanation;
 
 	(void)state;
-	kernel.calm = true;
+	kernel.no_exec = true;
 	for (size_t i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
 		for (size_t k = 0; k < sizeof(errnums) / sizeof(*errnums); k++) {
 			const struct perch_open_call call = busy_call(&attrs[i], errnums[k]);
@@ -364,7 +364,7 @@ static void test_dangerous(void **state)
 }
 
 /* The substitute finds faults of a uprobe that are not in the probe itself. */
-static void test_stand_in(void **state)
+static void test_substitute(void **state)
 {
 	const struct perch_attr attr = {
 		.type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .build_id = 1, .mmap2 = 1
@@ -379,7 +379,7 @@ static void test_stand_in(void **state)
 }
 
 /* ENOSPC of a breakpoint is not probed: another process may wait for the register. */
-static void test_no_calls(void **state)
+static void test_without_probing(void **state)
 {
 	const struct perch_attr watch = {
 		.type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = 2, .bp_len = 8
@@ -400,7 +400,7 @@ static void test_no_calls(void **state)
 }
 
 /* The failed open call did not name the thread of the leader: it is not opened. */
-static void test_leader_of_stranger(void **state)
+static void test_leader_of_another_thread(void **state)
 {
 	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
 	const struct perch_open_call_leader leader = { .attr = &attr, .pid = 99, .cpu = -1 };
@@ -420,7 +420,7 @@ static void test_leader_of_stranger(void **state)
 }
 
 /* Probing is off unless the caller or the machine enables it. */
-static void test_switch(void **state)
+static void test_enabled_by_caller_or_machine(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -446,19 +446,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_parts),
 		TEST(test_two_faults_of_one_errno),
-		TEST(test_a_fault_behind_another),
-		TEST(test_behind_a_certain_one),
+		TEST(test_fault_after_another),
+		TEST(test_fault_after_a_certain_one),
 		TEST(test_transient),
 		TEST(test_changed),
-		TEST(test_gate),
+		TEST(test_before_perf),
 		TEST(test_budget),
-		TEST(test_time),
+		TEST(test_time_limit),
 		TEST(test_dangerous),
-		TEST(test_stand_in),
-		TEST(test_no_calls),
-		TEST(test_leader_of_stranger),
-		TEST(test_switch),
-		TEST(test_no_longer_than_passed),
+		TEST(test_substitute),
+		TEST(test_without_probing),
+		TEST(test_leader_of_another_thread),
+		TEST(test_enabled_by_caller_or_machine),
+		TEST(test_size_passed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

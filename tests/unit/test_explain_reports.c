@@ -81,51 +81,51 @@ static bool is_wanted(const struct report *report, const struct perch_finding *f
 }
 
 /* All texts of a finding and its follow-ups. */
-static bool is_said(const struct perch_explanation *told, const struct perch_finding *finding,
-		    const char *words)
+static bool is_in_messages(const struct perch_explanation *explained,
+			   const struct perch_finding *finding, const char *words)
 {
 	if (strcasestr(finding->message, words) || strcasestr(finding->remedy, words))
 		return true;
-	for (size_t i = 0; i < told->nr_next; i++)
-		if (strcasestr(told->next[i].message, words) ||
-		    strcasestr(told->next[i].remedy, words))
+	for (size_t i = 0; i < explained->nr_next; i++)
+		if (strcasestr(explained->next[i].message, words) ||
+		    strcasestr(explained->next[i].remedy, words))
 			return true;
 	return false;
 }
 
 /* What is missing in the explanation; NULL: nothing. */
-static const char *lacks(const struct report *report, const struct perch_explanation *told)
+static const char *lacks(const struct report *report, const struct perch_explanation *explained)
 {
 	const struct perch_finding *finding = NULL;
 
-	for (size_t i = 0; i < told->nr_findings && !finding; i++)
-		if (is_wanted(report, &told->finding[i]))
-			finding = &told->finding[i];
+	for (size_t i = 0; i < explained->nr_findings && !finding; i++)
+		if (is_wanted(report, &explained->finding[i]))
+			finding = &explained->finding[i];
 	if (!finding)
 		return "the cause is not among the candidates";
-	if (!report->among && finding != &told->finding[0])
+	if (!report->among && finding != &explained->finding[0])
 		return "the cause is not the first one";
 	if (report->field && !has_field(finding, report->field))
 		return report->field;
 	if (report->since && strcmp(finding->since, report->since))
 		return report->since;
 	for (size_t i = 0; i < NR(report->words) && report->words[i]; i++)
-		if (!is_said(told, finding, report->words[i]))
+		if (!is_in_messages(explained, finding, report->words[i]))
 			return report->words[i];
 	return NULL;
 }
 
-static void show(const struct perch_explanation *told)
+static void show(const struct perch_explanation *explained)
 {
-	for (size_t i = 0; i < told->nr_findings; i++)
+	for (size_t i = 0; i < explained->nr_findings; i++)
 		print_error("  %s %s [%s]: %s. %s\n",
-			    i ? "or" : perch_confidence_name(told->confidence),
-			    perch_cause_slug(told->finding[i].cause),
-			    told->finding[i].nr_fields ? told->finding[i].field[0] : "",
-			    told->finding[i].message, told->finding[i].remedy);
-	for (size_t i = 0; i < told->nr_next; i++)
-		print_error("  then %s: %s. %s\n", perch_cause_slug(told->next[i].cause),
-			    told->next[i].message, told->next[i].remedy);
+			    i ? "or" : perch_confidence_name(explained->confidence),
+			    perch_cause_slug(explained->finding[i].cause),
+			    explained->finding[i].nr_fields ? explained->finding[i].field[0] : "",
+			    explained->finding[i].message, explained->finding[i].remedy);
+	for (size_t i = 0; i < explained->nr_next; i++)
+		print_error("  then %s: %s. %s\n", perch_cause_slug(explained->next[i].cause),
+			    explained->next[i].message, explained->next[i].remedy);
 }
 
 static bool holds(const struct report *report)
@@ -142,7 +142,7 @@ static bool holds(const struct report *report)
 		.errnum = report->errnum,
 		.leader = report->leader,
 	};
-	struct perch_explanation told = { 0 };
+	struct perch_explanation explained = { 0 };
 	struct perch_machine *machine;
 	const char *why;
 
@@ -153,16 +153,16 @@ static bool holds(const struct report *report)
 	calls.close = asked_close;
 	machine = machine_at(report->place, report->kernel ? &calls : NULL);
 	assert_int_equal(perch_explain_open_call(&call, machine, report->kernel ? &probing : NULL,
-						 &told),
+						 &explained),
 			 0);
 	perch_machine_free(machine);
-	assert_in_range(told.nr_findings, 1, PERCH_FINDINGS_MAX);
-	assert_in_range(told.open_calls, 0, report->kernel ? 25 : 0);
-	why = lacks(report, &told);
+	assert_in_range(explained.nr_findings, 1, PERCH_FINDINGS_MAX);
+	assert_in_range(explained.open_calls, 0, report->kernel ? 25 : 0);
+	why = lacks(report, &explained);
 	if (!why)
 		return true;
 	print_error("%s: %s\n", report->name, why);
-	show(&told);
+	show(&explained);
 	return false;
 }
 
@@ -197,17 +197,17 @@ static void check_operation(const struct perch_operation *operation, enum place 
 			    enum perch_cause cause, const char *const words[])
 {
 	struct perch_machine *machine = machine_at(place, NULL);
-	struct perch_explanation told = { 0 };
+	struct perch_explanation explained = { 0 };
 
-	assert_int_equal(perch_explain_operation(operation, machine, &told), 0);
+	assert_int_equal(perch_explain_operation(operation, machine, &explained), 0);
 	perch_machine_free(machine);
-	if (told.finding[0].cause != cause)
-		show(&told);
-	assert_string_equal(perch_cause_slug(told.finding[0].cause), perch_cause_slug(cause));
+	if (explained.finding[0].cause != cause)
+		show(&explained);
+	assert_string_equal(perch_cause_slug(explained.finding[0].cause), perch_cause_slug(cause));
 	for (; *words; words++)
-		if (!is_said(&told, &told.finding[0], *words)) {
-			show(&told);
-			fail_msg("'%s' is not said", *words);
+		if (!is_in_messages(&explained, &explained.finding[0], *words)) {
+			show(&explained);
+			fail_msg("'%s' is in no message", *words);
 		}
 }
 
@@ -310,7 +310,7 @@ static void test_inherited_ring(void **state)
 }
 
 /* github.com/cilium/ebpf/pull/293: accepted, but the probe was at offset 0. */
-static void test_size_left_out(void **state)
+static void test_size_is_zero(void **state)
 {
 	static const struct perch_attr probe = { .type = 7,
 						 .config1 = 0x7ffe1000,
@@ -331,7 +331,7 @@ static void test_size_left_out(void **state)
 }
 
 /* Each machine and each report is used. */
-static void test_reports_themselves(void **state)
+static void test_reports_are_complete(void **state)
 {
 	static const struct {
 		const struct report *report;
@@ -365,8 +365,8 @@ int main(void)
 		cmocka_unit_test(test_aux_fields),
 		cmocka_unit_test(test_page_size),
 		cmocka_unit_test(test_inherited_ring),
-		cmocka_unit_test(test_size_left_out),
-		cmocka_unit_test(test_reports_themselves),
+		cmocka_unit_test(test_size_is_zero),
+		cmocka_unit_test(test_reports_are_complete),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
