@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Valid calls with one thing broken, as root and as an ordinary user: the field that perch names is
- * the broken one. And with two: both must be named. Case n has the seed PERCH_SEED + n, so
- * PERCH_SEED=that PERCH_CASES=1 is that case again.
+ * Valid open calls with one thing broken, as root and as an unprivileged user: perch must name the
+ * broken field. With two things broken, it must name both. Case n has the seed PERCH_SEED + n:
+ * PERCH_SEED=that PERCH_CASES=1 repeats the case.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,12 +33,12 @@
 
 struct run {
 	struct tally single, pair;
-	unsigned breakages, broken; /* kinds there are, and those that occurred */
+	unsigned breakages, broken; /* breakages that exist, and those that occurred */
 	bool done;
 };
 
 static struct world world;
-static struct run *as_root, *as_user; /* shared with the child that is the user */
+static struct run *as_root, *as_user; /* shared with the unprivileged child */
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
@@ -52,7 +52,7 @@ static uint64_t first_seed(void)
 	return number_from("PERCH_SEED", 1);
 }
 
-/* A call broken so that the kernel refuses it; the errno, or 0. */
+/* Makes an open call that the kernel refuses. Returns the errno, or 0. */
 static int break_call(const struct breakage *breakage, struct build_rng *rng,
 		      struct generated_call *call, uint32_t *kernel_size, unsigned *accepted)
 {
@@ -131,14 +131,14 @@ static void copy_call(struct generated_call *to, const struct generated_call *fr
 		to->pointer = to->bytes;
 }
 
-/* Whether the kernel refuses the call for this breakage alone. */
+/* Whether the kernel refuses this breakage alone. */
 static bool breaks_alone(const struct breakage *breakage, struct build_rng *rng,
 			 struct generated_call *call)
 {
 	return breakage_apply(breakage, &world, rng, call) && generated_refused(call, NULL);
 }
 
-/* Whether all that one breakage changed of the valid call is so in the other call too. */
+/* Whether all changes of one breakage are in the other open call too. */
 static bool still_broken(const struct breakage *breakage, const struct generated_call *valid,
 			 const struct generated_call *broken, const struct generated_call *call)
 {
@@ -154,14 +154,14 @@ static bool still_broken(const struct breakage *breakage, const struct generated
 	       !((broken->flags ^ call->flags) & (broken->flags ^ valid->flags));
 }
 
-/* What is wrong with an event of one kind is nothing to another kind. */
+/* A breakage of one type of event does not affect another type. */
 static bool of_another_kind(const struct breakage *breakage, const struct generated_call *valid,
 			    const struct generated_call *call)
 {
 	return breakage->wish & WISH_SUBJECTS && call->attr.type != valid->attr.type;
 }
 
-/* Both faults in one call, each of which the kernel refuses by itself; the errno, or 0. */
+/* Both faults in one open call, each of which the kernel refuses alone. Returns the errno, or 0. */
 static int break_twice(const struct breakage *first, const struct breakage *second,
 		       struct build_rng *rng, struct generated_call *call, uint32_t *kernel_size)
 {
@@ -309,7 +309,7 @@ static void run_as_user(void)
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-/* Whether every kind of call can be made here. */
+/* Whether every type of open call is possible here. */
 static bool world_is_whole(void)
 {
 	return world.nr_tracepoints && world.uprobe_type && world.msr_type &&
@@ -334,8 +334,8 @@ static void check_single(const struct run *result)
 }
 
 /*
- * A fault hides others that the kernel checks later, and some exclude each other: an invalid group
- * has no members. A fault that the attr alone shows is always reported.
+ * Some faults hide later ones or exclude each other: only those that the attr shows must be found
+ * in any case.
  */
 static void check_pairs(const struct run *result)
 {

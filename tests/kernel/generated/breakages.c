@@ -39,7 +39,7 @@ size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build
 	return 0;
 }
 
-/* The kernel reads no further than attr.size. */
+/* The kernel reads nothing beyond attr.size. */
 static void grow(struct generated_call *call)
 {
 	size_t size = call->attr.size ? call->attr.size : PERCH_ATTR_SIZE_VER0;

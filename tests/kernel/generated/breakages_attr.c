@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways to break the attr by itself, whatever the event. */
+/* Breakages of the attr that do not depend on the event. */
 #include <string.h>
 
 #include "breakages.h"
@@ -72,7 +72,7 @@ CHANGE(config4)
 	return true;
 }
 
-/* A byte behind everything that anybody knows yet. */
+/* A byte beyond all fields. */
 CHANGE(size_tail)
 {
 	ATTR->size = sizeof(*ATTR) + 8 + 8 * build_below(rng, 480);
@@ -144,7 +144,7 @@ CHANGE(period)
 	return true;
 }
 
-/* A negative number where the kernel counts samples a second: it was meant for a period. */
+/* A negative number in the frequency, which was meant as a period. */
 CHANGE(period_as_frequency)
 {
 	if (ATTR->freq || ATTR->sample_period <= world->max_rate)

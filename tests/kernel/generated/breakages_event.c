@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways to break which event is asked for. */
+/* Breakages of the event itself. */
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -143,7 +143,7 @@ CHANGE(breakpoint_in_kernel)
 	return true;
 }
 
-/* Four registers on x86: the case fills them, and its call is the fifth. */
+/* x86 has four registers: the case uses them all, and the broken open call needs a fifth. */
 CHANGE(breakpoint_slots)
 {
 	int fd;
@@ -159,7 +159,7 @@ CHANGE(breakpoint_slots)
 	return false;
 }
 
-/* ---- msr: it counts, and on all sides ---- */
+/* ---- msr: it only counts, in all modes ---- */
 
 CHANGE(msr_config)
 {
@@ -252,7 +252,7 @@ CHANGE(probe_counter)
 	return true;
 }
 
-/* An ordinary user's probe, of a place that root may probe. */
+/* A probe of an unprivileged user at a location that root can probe. */
 CHANGE(probe_as_user)
 {
 	if (!world->uprobe_type)
@@ -278,7 +278,7 @@ CHANGE(msr_as_user)
 #define HARDWARE_FIELDS "type,config"
 #define EXCLUDES	"exclude_user,exclude_kernel,exclude_hv,exclude_idle,exclude_host,exclude_guest"
 #define PATH_FIELDS	"config1,uprobe_path"
-/* To place a probe and take it away makes the kernel wait for every CPU, a tenth of a second. */
+/* Setting and removing a probe makes the kernel wait for every CPU, for a tenth of a second. */
 #define RARE 6
 
 static const struct breakage table[] = {

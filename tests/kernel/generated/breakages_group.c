@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways to break with whom an event is grouped, and where its output goes. */
+/* Breakages of groups and of output redirection. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ CHANGE(group_no_event)
 	return true;
 }
 
-/* The leader's member is taken for the leader. */
+/* A member is used as the leader. */
 CHANGE(member_for_leader)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -74,7 +74,7 @@ static bool other_leader(struct generated_call *call, pid_t pid, int cpu)
 	return true;
 }
 
-/* ---- Another target than the leader's ---- */
+/* ---- Another target than that of the leader ---- */
 
 CHANGE(member_on_other_cpu)
 {
@@ -132,7 +132,7 @@ CHANGE(member_of_another_cgroup)
 	return true;
 }
 
-/* ---- Other settings than the leader's ---- */
+/* ---- Other settings than those of the leader ---- */
 
 CHANGE(member_inherits)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways to break what a sample is to hold. */
+/* Breakages of the sample contents. */
 #include "breakages.h"
 
 CHANGE(sample_type_bits)
@@ -20,7 +20,7 @@ CHANGE(two_weights)
 	return true;
 }
 
-/* Branches of user space alone, so that a user may ask for them. */
+/* Only branches of user space, which an unprivileged user may sample. */
 CHANGE(branch_stack)
 {
 	static const uint64_t kinds[] = { PERCH_SAMPLE_BRANCH_ANY, PERCH_SAMPLE_BRANCH_ANY_CALL,
@@ -79,7 +79,7 @@ CHANGE(regs_intr_none)
 	return true;
 }
 
-/* The segment registers DS, ES, FS, GS; or numbers that are no register. */
+/* The segment registers DS, ES, FS, GS, or bits without a register. */
 static uint64_t bad_register(struct build_rng *rng)
 {
 	return 1 | UINT64_C(1) << (build_percent(rng, 60) ? 12 + build_below(rng, 4)
@@ -119,7 +119,7 @@ CHANGE(regs_intr_wide)
 	return true;
 }
 
-/* The kernel looks at the mask though nothing asks for the registers. */
+/* The kernel checks the mask even if no sample has registers. */
 CHANGE(regs_user_unused)
 {
 	if (ATTR->sample_type & PERCH_SAMPLE_REGS_USER)
@@ -160,7 +160,7 @@ CHANGE(inherit_read)
 	return true;
 }
 
-/* ---- What an ordinary user must not sample ---- */
+/* ---- What an unprivileged user must not sample ---- */
 
 CHANGE(phys_addr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways to break whom a call measures, and its flags. */
+/* Breakages of target and flags. */
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -41,9 +41,9 @@ CHANGE(pid_negative)
 	return measure(call, -2 - (pid_t)build_below(rng, 1 << 30));
 }
 
-CHANGE(pid_stranger)
+CHANGE(pid_foreign)
 {
-	return measure(call, world->stranger);
+	return measure(call, world->foreign);
 }
 
 CHANGE(pid_first)
@@ -70,7 +70,7 @@ CHANGE(cpu_negative)
 	return !CGROUP_TARGET;
 }
 
-/* Every process on every CPU: from either side. */
+/* Every process on every CPU: from either argument. */
 CHANGE(everything_by_pid)
 {
 	call->pid = -1;
@@ -131,7 +131,7 @@ CHANGE(cgroup_no_directory)
 	return CGROUP_TARGET;
 }
 
-/* A process's number where a descriptor belongs: the flag is one too many. */
+/* A pid where a descriptor belongs: PERF_FLAG_PID_CGROUP is set by mistake. */
 CHANGE(cgroup_flag)
 {
 	call->flags |= PERCH_FLAG_PID_CGROUP;
@@ -148,7 +148,7 @@ CHANGE(cgroup_as_user)
 	return world->cgroup[0] >= 0;
 }
 
-/* ---- What an ordinary user may not ---- */
+/* ---- What an unprivileged user must not measure ---- */
 
 CHANGE(kernel_included)
 {
@@ -170,13 +170,13 @@ CHANGE(kernel_address)
 	return true;
 }
 
-CHANGE(sigtrap_to_stranger)
+CHANGE(sigtrap_to_foreign)
 {
 	sigtrap_everywhere(world, rng, call);
-	return measure(call, world->stranger);
+	return measure(call, world->foreign);
 }
 
-/* As many descriptors as are open, so that there is no room for one. */
+/* Lowers RLIMIT_NOFILE so that no descriptor is free. */
 CHANGE(descriptors)
 {
 	struct rlimit limit;
@@ -204,7 +204,7 @@ static const struct breakage table[] = {
 	  .fields = "pid",
 	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
-	  .change = pid_stranger },
+	  .change = pid_foreign },
 	{ .name = "pid 1",
 	  .fields = "pid",
 	  .users = FOR_USER,
@@ -294,7 +294,7 @@ static const struct breakage table[] = {
 	  .fields = "pid,sigtrap",
 	  .users = FOR_USER,
 	  .wish = WISH_ALONE,
-	  .change = sigtrap_to_stranger },
+	  .change = sigtrap_to_foreign },
 	{ .name = "no descriptor left",
 	  .cause = PERCH_CAUSE_DESCRIPTORS,
 	  .alone = true,

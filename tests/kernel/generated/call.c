@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call as a value: made, described, shown and cleared away. */
+/* Open calls: made, described, printed and closed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ int generated_open(const struct generated_call *call, uint32_t *kernel_size)
 	struct perch_attr *attr = (struct perch_attr *)bytes;
 	int fd;
 
-	/* The kernel writes its size into the attr that it finds too big. */
+	/* After E2BIG the kernel has written its size into the attr. */
 	memcpy(bytes, call->bytes, sizeof(bytes));
 	if (pointer == call->bytes)
 		pointer = bytes;

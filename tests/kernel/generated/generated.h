@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of perf_event_open(2) made at random that the kernel accepts, broken in one place or in
- * two, and what perch says of them. Every case has a seed of its own, from which all of it follows.
+ * Random open calls that the kernel accepts, broken in one place or two, and the explanations of
+ * perch. Each case has its own seed, from which all of it follows.
  */
 #ifndef PERCH_GENERATED_H
 #define PERCH_GENERATED_H
@@ -14,24 +14,24 @@
 #define GENERATED_FDS	8
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
-/* What stands ready for calls to name: made once, kept open while the cases run. */
+/* Targets and objects that open calls use: made once and open while the cases run. */
 struct world {
-	/* root with its capabilities; else an ordinary user without any */
+	/* root with all capabilities, or an unprivileged user */
 	bool privileged;
-	struct perch_machine *machine; /* its calls are counted and checked */
+	struct perch_machine *machine; /* its system calls are counted and checked */
 	pid_t self, child, kthread;    /* targets that may be measured; kthread 0: none */
-	pid_t stranger, undumpable;    /* targets that may not, as an ordinary user; 0: none */
+	pid_t foreign, undumpable; /* targets that an unprivileged user may not measure; 0: none */
 	pid_t gone, zombie;
 	int cpu[64];
 	size_t nr_cpus;
 	int first_absent_cpu;
 	uint32_t uprobe_type, msr_type; /* 0: the machine has none */
-	uint64_t tracepoint[8];		/* ids; those of system calls first */
-	/* the open ones give ordinary users their raw data */
+	uint64_t tracepoint[8];		/* ids; system calls first */
+	/* unprivileged users may sample raw data of the first ones */
 	size_t nr_tracepoints, nr_open_tracepoints;
 	int cgroup[2];		   /* two cgroup directories; -1: none */
 	int directory_fd, null_fd; /* of no use to the kernel */
-	/* of a group that another member makes too big to read; -1 */
+	/* leader of a group with the largest read size; -1: none */
 	int full_leader;
 	uint64_t max_rate, max_stack;
 	uint32_t kernel_size;
@@ -39,14 +39,14 @@ struct world {
 	uint64_t program_offset; /* of a function in it */
 	uint64_t code, data;	 /* addresses to watch, aligned to 64 bytes */
 };
-/* What ordinary users cannot make is made by root: world_become() then turns this process into one
- * of theirs. */
+/* Root makes what unprivileged users cannot make. world_become() then makes this process
+ * unprivileged. */
 int world_make(struct world *world);
 int world_become(struct world *world);
 void world_end(struct world *world);
 
-/* Calls made through world->machine: how many since the last time, and whether one did what probing
- * must never do. */
+/* System calls made through world->machine since the last time, and whether one did what probing
+ * must not do. */
 unsigned world_calls(bool reset);
 const char *world_misconduct(void);
 
@@ -60,7 +60,7 @@ enum subject {
 	SUBJECT_MAX
 };
 
-/* What a breakage wants the call to be. */
+/* Properties of the open call that a breakage needs. */
 enum wish {
 	WISH_SOFTWARE = 1 << SUBJECT_SOFTWARE,
 	WISH_TRACEPOINT = 1 << SUBJECT_TRACEPOINT,
@@ -81,7 +81,7 @@ struct generated_call {
 		struct perch_attr attr;
 		unsigned char bytes[GENERATED_BYTES];
 	};
-	/* what the kernel gets: bytes, unless that is what is broken */
+	/* what is passed to the kernel: bytes, unless that is broken */
 	const void *pointer;
 	pid_t pid;
 	int cpu;
@@ -94,19 +94,19 @@ struct generated_call {
 	bool leader_given;     /* passed to perch */
 	int fd[GENERATED_FDS]; /* to be closed after the case */
 	size_t nr_fds;
-	void *ring;	      /* of the leader; to be unmapped */
-	bool few_descriptors; /* RLIMIT_NOFILE is to be put back */
+	void *ring;	      /* ring of the leader, to be unmapped */
+	bool few_descriptors; /* RLIMIT_NOFILE must be restored */
 };
 
-/* One call after the other until the kernel accepts one. False: none of many did. */
+/* Makes open calls until the kernel accepts one. Returns false if it accepts none of many. */
 bool generated_valid(const struct world *world, struct build_rng *rng, unsigned wish,
 		     struct generated_call *call);
-/* The descriptor, which the caller closes, or a negative errno; the size that the kernel wrote
- * back, if it did. */
+/* Returns the descriptor, which the caller closes, or a negative errno; and the size that the
+ * kernel wrote. */
 int generated_open(const struct generated_call *call, uint32_t *kernel_size);
-/* Whether the kernel refuses it; the errno. */
+/* Returns the errno, 0 if the kernel accepts it. */
 int generated_refused(const struct generated_call *call, uint32_t *kernel_size);
-/* Leaves a descriptor to generated_end(). */
+/* generated_end() closes the descriptor. */
 void generated_keep(struct generated_call *call, int fd);
 void generated_end(struct generated_call *call);
 /* Fills in the open call for perch to explain. */
@@ -121,17 +121,17 @@ void generated_print(const struct generated_call *call, int errnum);
 /* One way to break a call. */
 struct breakage {
 	const char *name;
-	const char *fields;	/* by comma: naming one of these is right */
-	enum perch_cause cause; /* what to name when no field is at fault; else NONE: any */
+	const char *fields;	/* separated by commas: any one of these is correct */
+	enum perch_cause cause; /* the cause if no field is at fault; otherwise NONE: any cause */
 	unsigned users;		/* FOR_*; 0: for all */
 	unsigned wish;		/* of the calls it is for */
-	unsigned weight;	/* how often, in percent of the others; 0: as often */
-	bool alone;		/* not with a second fault: it leaves none to be seen */
-	/* the attr shows it by itself: no fact is needed, whoever asks for what */
+	unsigned weight;	/* frequency in percent of the others; 0: 100 */
+	bool alone;		/* cannot be combined with a second fault */
+	/* the attr alone shows it: no fact is needed */
 	bool is_static;
-	/* attr.size is its own matter; else it is made to hold what was changed */
+	/* sets attr.size itself; otherwise attr.size is raised to include the change */
 	bool sizes;
-	/* false: this call cannot be broken so */
+	/* returns false if it cannot break this open call */
 	bool (*change)(const struct world *world, struct build_rng *rng,
 		       struct generated_call *call);
 };
@@ -140,22 +140,22 @@ struct breakages {
 	const struct breakage *breakage;
 	size_t nr;
 };
-/* Of the attr, of the event's kind, and of whom and with whom. */
+/* Breakages of the attr, the event, and its target and group. */
 extern const struct breakages attr_breakages, sample_breakages, event_breakages, target_breakages,
 	group_breakages;
 
-/* Every breakage that this user can meet. */
+/* All breakages that can happen to this user. */
 #define BREAKAGES_MAX 160
 size_t breakages_for(const struct world *world, const struct breakage *list[BREAKAGES_MAX]);
-/* One of them, by their weights. */
+/* Chooses one of them by weight. */
 size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_rng *rng);
-/* Breaks the call. False: this call cannot be broken so. */
+/* Breaks the open call. Returns false if that is impossible. */
 bool breakage_apply(const struct breakage *breakage, const struct world *world,
 		    struct build_rng *rng, struct generated_call *call);
 
 /* The quality of an explanation. */
 enum result {
-	RESULT_RIGHT,	  /* named, and not as one of several */
+	RESULT_RIGHT,	  /* it has the only finding */
 	RESULT_AMBIGUOUS, /* named among several */
 	RESULT_WRONG,
 	RESULT_MAX

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks perch, counts what it answers, and shows it. */
+/* Explains broken open calls, counts and prints the results. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void print_answer(const struct perch_explanation *explanation)
 		print_finding("next", &explanation->next[i]);
 }
 
-/* A sentence and something to do, and no {word} that nobody filled in. */
+/* True if there is a message and a remedy without a placeholder. */
 static bool finished(const struct perch_finding *finding)
 {
 	return finding->message[0] && finding->remedy[0] && !strpbrk(finding->message, "{}") &&

@@ -8,19 +8,19 @@
 struct tally {
 	struct {
 		unsigned result[RESULT_MAX];
-		unsigned accepted; /* the kernel took the broken call */
+		unsigned accepted; /* the kernel accepted the broken open call */
 	} by[BREAKAGES_MAX];
 	unsigned cases, result[RESULT_MAX];
-	unsigned static_result[RESULT_MAX]; /* with facts and without calls */
-	uint64_t calls, fields;		    /* made, and named by the first finding */
+	unsigned static_result[RESULT_MAX]; /* with facts, without probing */
+	uint64_t calls, fields;		    /* correct in the first finding */
 	unsigned most_calls;
-	unsigned over_budget; /* answers for which calls or time ran out */
+	unsigned over_budget; /* explanations that ran out of budget */
 	unsigned leaks;	      /* descriptors left open by an explanation */
-	/* explanations that made other numbers of calls than they say */
+	/* explanations with a wrong number of open calls */
 	unsigned miscounted;
-	unsigned transient; /* answers that say that the call succeeds now */
+	unsigned transient; /* explanations with succeeds_now */
 	unsigned misconduct;
-	/* answers without a sentence or a remedy, or with a hole in them */
+	/* explanations without message or remedy, or with a placeholder */
 	unsigned unfinished;
 	/* two faults at once */
 	unsigned pairs, both, found_first, found_none;
@@ -33,7 +33,7 @@ struct explained {
 	struct perch_explanation full, bare; /* bare: no calls */
 	int errnum;
 };
-/* Asks perch about the call, both ways, and looks at how it behaved. */
+/* Explains the open call in both ways, and checks what probing did. */
 void explain_case(const struct world *world, struct generated_call *call, int errnum,
 		  uint32_t kernel_size, struct explained *explained, struct tally *tally);
 void print_answer(const struct perch_explanation *explanation);

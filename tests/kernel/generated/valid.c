@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls made at random until the kernel accepts one. */
+/* Random open calls, until the kernel accepts one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 #include "generated.h"
 
-/* What x86 can sample of its registers, the segments of old left out. */
+/* Registers that x86 can sample, without segment registers. */
 #define X86_REGS UINT64_C(0xff0fff)
-/* How often a call that the kernel did not accept is made anew. */
+/* How often an open call is tried that the kernel refuses. */
 #define ATTEMPTS 60
 
 /* ---- Decorations ---- */
@@ -86,7 +86,7 @@ static void decorate_clock(struct build_rng *rng, struct generated_call *call)
 	call->attr.clockid = clocks[build_below(rng, any ? COUNT_OF(clocks) : 2)];
 }
 
-/* What each sample holds; and, at times, what it would hold if its bit were set. */
+/* Sample contents, and sometimes fields whose sample_type bit is not set. */
 static void decorate_samples(const struct world *world, struct build_rng *rng,
 			     struct generated_call *call)
 {
@@ -127,8 +127,7 @@ static void decorate_period(const struct world *world, struct build_rng *rng,
 	}
 }
 
-/* A size that holds all that is not zero; the kernel takes any, and takes 0 for the first
- * version's. */
+/* A size that includes all nonzero fields. 0 means the first version. */
 static void choose_size(struct build_rng *rng, struct generated_call *call)
 {
 	static const uint32_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
@@ -231,7 +230,7 @@ static void make_subject(const struct world *world, struct build_rng *rng,
 	}
 }
 
-/* The msr PMU counts, on all sides at once. */
+/* The msr PMU counts in all modes. */
 static void decorate(const struct world *world, struct build_rng *rng, struct generated_call *call)
 {
 	bool samples = call->subject != SUBJECT_MSR && build_percent(rng, 65);
@@ -249,7 +248,7 @@ static void decorate(const struct world *world, struct build_rng *rng, struct ge
 		call->attr.sig_data = build_random(rng);
 }
 
-/* ---- Of whom, and with whom ---- */
+/* ---- Target and group ---- */
 
 static int some_cpu(const struct world *world, struct build_rng *rng)
 {
@@ -265,7 +264,7 @@ static void choose_task(const struct world *world, struct build_rng *rng,
 	call->cpu = build_percent(rng, 70) ? -1 : some_cpu(world, rng);
 }
 
-/* A cgroup's event, every process of a CPU, or a thread. */
+/* A cgroup, every process of a CPU, or a thread. */
 static bool choose_target(const struct world *world, struct build_rng *rng, unsigned wish,
 			  struct generated_call *call)
 {
@@ -315,7 +314,7 @@ static void make_leader_attr(const struct world *world, struct build_rng *rng,
 	attr->write_backward = call->attr.write_backward;
 }
 
-/* A ring for the leader, when it can have one, so that output may go there. */
+/* A ring for the leader if possible, so that output can be redirected to it. */
 static void map_ring(struct generated_call *call, int leader)
 {
 	void *ring;
@@ -387,7 +386,7 @@ static bool make_call(const struct world *world, struct build_rng *rng, unsigned
 		if (build_percent(rng, 5))
 			call->flags |= PERCH_FLAG_FD_OUTPUT;
 	}
-	/* A signal from the kernel would be the end of these tests. */
+	/* A signal would kill the test. */
 	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap ||
 			      build_percent(rng, 80);
 	choose_size(rng, call);

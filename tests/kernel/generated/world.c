@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, descriptors and addresses for calls to name, and the machine whose calls are watched.
- */
+/* Processes, descriptors and addresses that open calls use, and a machine whose system calls are
+ * checked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,8 +25,8 @@
 
 static unsigned calls_made;
 static const char *misconduct;
-/* Calls are held to what probing promises only while a case is explained; opening the attr's own
- * kind is the test's. */
+/* System calls are checked only while a case is explained. The test itself opens events of the real
+ * type. */
 static uint32_t uprobe_type;
 
 static int watched_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
@@ -76,7 +76,7 @@ const char *world_misconduct(void)
 	return what;
 }
 
-/* A process that sleeps until its parent ends. A pipe signals that it is set up. */
+/* A process that sleeps until its parent exits, and reports when it is ready. */
 static pid_t sleeper(bool dumpable)
 {
 	int ready[2];
@@ -101,7 +101,7 @@ static pid_t sleeper(bool dumpable)
 	return pid;
 }
 
-/* A process that has ended; reaped: its number is nobody's any more. */
+/* A process that has exited, and was waited for: its pid is free. */
 static pid_t ended(bool reaped)
 {
 	pid_t pid = fork();
@@ -154,8 +154,7 @@ static void watch_here(void)
 
 static uint64_t watched_data[64] __attribute__((aligned(64)));
 
-/* Where a function of this program is, in its file: its address less where the program begins in
- * memory. */
+/* The file offset of a function of this program: its address minus the load address. */
 static void find_program(struct world *world)
 {
 	ssize_t length = readlink("/proc/self/exe", world->program, sizeof(world->program) - 1);
@@ -230,8 +229,7 @@ static int open_bare(uint32_t type, uint64_t config, pid_t pid, int cpu, int gro
 		       flags | PERCH_FLAG_FD_CLOEXEC);
 }
 
-/* The kernel takes members as long as one read of all fits into 16 KiB: this one has as many as
- * that allows. */
+/* The kernel accepts members while one read of the group fits into 16 KiB: this group is full. */
 static void make_full_group(struct world *world)
 {
 	world->full_leader = open_bare(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, 0, -1, -1,
@@ -247,8 +245,8 @@ static void make_full_group(struct world *world)
 }
 
 /*
- * The first event of a tracepoint and the last one wait for every CPU, some 40 ms; so do the first
- * and the last that need certain switches of the kernel's thrown. One of each stays open.
+ * The first and the last event of a tracepoint, and of some features, wait for every CPU (40 ms).
+ * One of each stays open.
  */
 static void keep_open(const struct world *world)
 {
@@ -347,15 +345,15 @@ int world_become(struct world *world)
 	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 	    setresuid(NOBODY, NOBODY, NOBODY))
 		return -errno;
-	/* What was root's is not to be read by others, and so not to be measured; a program of
-	 * nobody's may be. */
+	/* Files of root must not be readable or measurable by others, but a program of nobody may
+	 * be. */
 	prctl(PR_SET_DUMPABLE, 1);
 	perch_machine_free(world->machine);
 	if (describe_machine(world))
 		return -ENOMEM;
 	world->privileged = false;
 	world->kthread = 0;
-	world->stranger = root;
+	world->foreign = root;
 	make_processes(world);
 	world->undumpable = sleeper(false);
 	perch_machine_attr_size(world->machine, &world->kernel_size, NULL);
