@@ -22,11 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PERCH__ARRAY_FIRST_BYTES 256u /* the least first allocation */
+#define PERCH__ARRAY_FIRST_BYTES 256u /* smallest first allocation */
 
 /*
  * Grows an array to at least `need` and at most `most` items of `size` bytes, and raises *capacity.
- * Returns NULL if `need` exceeds `most` or without memory; items are then unchanged.
+ * Returns NULL if `need` exceeds `most` or if out of memory; the items are then unchanged.
  */
 static inline void *perch__array_grow(void *items, size_t *capacity, size_t need, size_t most,
 				      size_t size)
@@ -63,7 +63,7 @@ static inline size_t perch__array_power(size_t nr)
 #define PERCH__ARRAY_RESERVE(items, capacity, need) \
 	PERCH__ARRAY_RESERVE_MOST(items, capacity, need, SIZE_MAX)
 
-/* The same, with a capacity of at most `most`. A larger `need` is -ENOMEM. */
+/* Like PERCH__ARRAY_RESERVE(), with a capacity of at most `most`. A larger `need` is -ENOMEM. */
 #define PERCH__ARRAY_RESERVE_MOST(items, capacity, need, most)                                   \
 	({                                                                                       \
 		size_t need_ = (need), capacity_ = (capacity);                                   \
@@ -82,7 +82,10 @@ static inline size_t perch__array_power(size_t nr)
 		rc_;                                                                             \
 	})
 
-/* The same; new items are zeroed. For arrays whose capacity is their number of items. */
+/*
+ * Like PERCH__ARRAY_RESERVE(), with zeroed new items. For arrays whose capacity is their number of
+ * items.
+ */
 #define PERCH__ARRAY_RESERVE_ZEROED(items, capacity, need)                                     \
 	({                                                                                     \
 		size_t before_ = (capacity);                                                   \
@@ -108,11 +111,11 @@ static inline size_t perch__array_power(size_t nr)
 		PERCH__ARRAY_RESERVE_MOST(items, power_, wanted_, wanted_); \
 	})
 
-/* Appends a zeroed item, increments nr and returns the item. Returns NULL without memory. */
+/* Appends a zeroed item, increments nr and returns the item. Returns NULL if out of memory. */
 #define PERCH__ARRAY_APPEND(items, nr, capacity) \
 	PERCH__ARRAY_APPEND_MOST(items, nr, capacity, SIZE_MAX)
 
-/* The same; returns NULL if there are `most` items already. */
+/* Like PERCH__ARRAY_APPEND(). Also returns NULL if there are `most` items already. */
 #define PERCH__ARRAY_APPEND_MOST(items, nr, capacity, most)                                \
 	({                                                                                 \
 		__typeof__(items) new_ = NULL;                                             \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How different two words are, for suggestions after a mistyped name. */
+/* The edit distance of two words, for suggestions after a mistyped name. */
 #ifndef PERCH_BASE_EDIT_DISTANCE_H
 #define PERCH_BASE_EDIT_DISTANCE_H
 
@@ -9,8 +9,8 @@
 #define PERCH__EDIT_LONGEST 63 /* bytes of a word that can be compared */
 
 /*
- * Returns the number of insertions, deletions, changes and exchanges of neighbours that turn one
- * word into the other, upper and lower case being equal; PERCH__EDIT_LONGEST for longer words.
+ * Returns the number of insertions, deletions, changes and swaps of adjacent characters that turn
+ * one word into the other. Case is ignored. Returns PERCH__EDIT_LONGEST for longer words.
  */
 static inline unsigned perch__edit_distance(const char *left, const char *right)
 {

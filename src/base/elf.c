@@ -10,9 +10,11 @@
 #include "base/elf.h"
 
 enum {
-	MOST_SEGMENTS = 1 << 9, /* linkers make a dozen; each symbol is compared with all of them */
+	/* linkers write about a dozen; each symbol is compared with all of them */
+	MOST_SEGMENTS = 1 << 9,
 	MOST_SECTIONS =
-		1 << 18,      /* objects may have one for each function; executables have dozens */
+		/* object files may have one for each function; executables have dozens */
+	1 << 18,
 	MOST_NOTES = 1 << 20, /* bytes of notes that are searched for a build id */
 };
 
@@ -80,7 +82,7 @@ int perch__elf_load(const struct perch__elf *elf, unsigned char **result, uint64
 	if (!bytes)
 		return -ENOMEM;
 	got = perch__elf_read(elf, bytes, offset, size);
-	if (got != (ssize_t)size) { /* it has shrunk meanwhile */
+	if (got != (ssize_t)size) { /* the file was truncated */
 		free(bytes);
 		return got < 0 ? got : -EBADMSG;
 	}
@@ -309,7 +311,9 @@ int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool
 	return 0;
 }
 
-/* seen: bytes of notes so far. Notes that are not in the file, or too many, are skipped. */
+/*
+ * seen: bytes of notes that were read before. Notes that exceed the file or the limit are skipped.
+ */
 static int load_build_id(const struct perch__elf *elf, uint64_t offset, uint64_t size,
 			 uint64_t align, uint64_t *seen, uint8_t build_id[PERCH__BUILD_ID_MOST])
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ELF files: headers, segments, sections, notes and build ids. The reader needs <elf.h> and the C
- * library alone, because libperch links nothing else. It is compiled into both libraries, and its
- * names are hidden in both.
+ * library, because libperch links nothing else. It is compiled into both libraries, and its names
+ * are hidden in both.
  *
  * Nothing in a file is trusted: each offset and size is checked against the file's size. A file is
- * read and not mapped, so one that shrinks meanwhile is an error and not a signal.
+ * read and not mapped, so truncating it during the read is an error and not a signal.
  */
 #ifndef PERCH_BASE_ELF_H
 #define PERCH_BASE_ELF_H
@@ -29,10 +29,10 @@ struct perch__elf_section {
 };
 
 struct perch__elf {
-	int fd;					/* -1 of an image */
-	const unsigned char *image;		/* NULL of a file */
-	uint64_t size;				/* of the file, when it was opened */
-	bool wide;				/* 64 bit */
+	int fd;					/* -1 for an image */
+	const unsigned char *image;		/* NULL for a file */
+	uint64_t size;				/* of the file at the time it was opened */
+	bool wide;				/* 64-bit */
 	bool swapped;				/* the other byte order */
 	uint16_t machine;			/* EM_* */
 	size_t nr_segments, nr_sections, names; /* names: index of the section of sections' names */
@@ -41,20 +41,20 @@ struct perch__elf {
 };
 
 /*
- * Reads headers and segments of an open file or of an image in memory, either of which stays the
- * caller's and must outlive elf. 0; -EBADMSG: not an ELF file, or a damaged one; -ENOMEM; -errno of
- * fstat(2) or pread(2). After an error there is nothing to clear.
+ * Reads headers and segments of an open file or of an image in memory. Neither is copied or closed,
+ * and both must outlive elf. Returns 0; -EBADMSG if it is not an ELF file or is damaged; -ENOMEM;
+ * or the errno of fstat(2) or pread(2). After an error there is nothing to clear.
  */
 int perch__elf_init_file(struct perch__elf *elf, int fd);
 int perch__elf_init_image(struct perch__elf *elf, const void *image, size_t size);
-/* Reads the table of sections, the first time it is called. 0, -EBADMSG, -ENOMEM. */
+/* Reads the table of sections, on the first call only. Returns 0, -EBADMSG or -ENOMEM. */
 int perch__elf_read_sections(struct perch__elf *elf);
 /* Frees segments and sections. */
 void perch__elf_clear(struct perch__elf *elf);
 
-/* A number of 1, 2, 4 or 8 bytes in the file's byte order. */
+/* Returns a number of 1, 2, 4 or 8 bytes in the file's byte order. */
 uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *bytes, size_t size);
-/* A member of one of <elf.h>'s structures, whose 32 and 64 bit forms have the same names. */
+/* A member of a struct of <elf.h>. The 32-bit and 64-bit structs have the same member names. */
 #define PERCH__ELF_FIELD(elf, bytes, structure, member)                                    \
 	((elf)->wide ? perch__elf_word(elf, (bytes) + offsetof(Elf64_##structure, member), \
 				       sizeof(((Elf64_##structure *)0)->member))           \
@@ -63,14 +63,21 @@ uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *byte
 #define PERCH__ELF_SIZE(elf, structure) \
 	((elf)->wide ? sizeof(Elf64_##structure) : sizeof(Elf32_##structure))
 
-/* Reads at most `size` bytes at an offset: as many as there are, or a negative errno. */
+/*
+ * Reads at most `size` bytes at an offset. Returns the number of bytes, less than size at the end
+ * of the file, or a negative errno.
+ */
 ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t offset, size_t size);
-/* A part of the file with a NUL behind it, to free(). -EBADMSG: beyond the end; -EFBIG: more than
- * `most` bytes. */
+/*
+ * Returns a copy of a part of the file with a NUL after it, which the caller frees. Returns
+ * -EBADMSG if it exceeds the file, -EFBIG if it has more than `most` bytes.
+ */
 int perch__elf_load(const struct perch__elf *elf, unsigned char **bytes, uint64_t offset,
 		    uint64_t size, size_t most);
-/* The offset in the file of the byte at an address. code: only in an executable segment. False: in
- * no segment. */
+/*
+ * Finds the file offset of an address. code: search only executable segments. Returns false if no
+ * segment contains the address.
+ */
 bool perch__elf_find_offset(const struct perch__elf *elf, uint64_t address, bool code,
 			    uint64_t *offset);
 
@@ -81,21 +88,21 @@ struct perch__elf_note {
 };
 
 /*
- * Takes the note at byte *at of the contents of a segment or section, and moves *at to the next
- * one. align: of the segment; notes are padded to 8 bytes when it is 8, else to 4. 1; 0 at the end;
- * -EBADMSG: the note exceeds the bytes.
+ * Reads the note at byte *at of a segment or section, and moves *at to the next one. align is that
+ * of the segment: notes are padded to 8 bytes if it is 8, else to 4. Returns 1; 0 at the end; or
+ * -EBADMSG if the note exceeds the bytes.
  */
 int perch__elf_next_note(struct perch__elf_note *note, const void *bytes, size_t size, size_t align,
 			 bool swapped, size_t *at);
 
 #define PERCH__BUILD_ID_MOST 20 /* bytes */
 
-/* The GNU build id in the bytes of notes. Its size, 0 when there is none. */
+/* Finds the GNU build id in the bytes of notes. Returns its size, or 0 if there is none. */
 int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
 			      uint8_t build_id[PERCH__BUILD_ID_MOST]);
 /*
- * The build id of a file: in its segments of notes, or in its sections of notes, which files of
- * debug information still have. Its size, 0 when there is none, or -ENOMEM.
+ * Finds the build id of a file in its note segments, or in its note sections, which separate debug
+ * files still have. Returns its size, 0 if there is none, or -ENOMEM.
  */
 int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MOST]);
 

@@ -125,7 +125,7 @@ static inline void perch__hash_put(struct perch__hash_slot *slots, size_t mask,
 	slots[at] = slot;
 }
 
-/* Makes slots for nr entries in all. 0 or -ENOMEM, after which the table is as before. */
+/* Makes slots for nr entries in total. Returns 0, or -ENOMEM; the table is then unchanged. */
 static inline int perch__hash_reserve(struct perch__hash_table *table, size_t nr)
 {
 	size_t old = table->slot ? table->mask + 1 : 0, slots = old ? old : 64;
@@ -151,8 +151,8 @@ static inline int perch__hash_reserve(struct perch__hash_table *table, size_t nr
 }
 
 /*
- * Adds an index under a hash. The caller has found that no equal key is there, or accepts several.
- * 0, or -ENOMEM: no memory, or more than PERCH__HASH_MOST entries.
+ * Adds an index under a hash. The caller has checked that no equal key exists, or allows several.
+ * Returns 0, or -ENOMEM if out of memory or for more than PERCH__HASH_MOST entries.
  */
 static inline int perch__hash_add(struct perch__hash_table *table, uint64_t hash, size_t index)
 {
@@ -170,7 +170,7 @@ static inline int perch__hash_add(struct perch__hash_table *table, uint64_t hash
 	return 0;
 }
 
-/* The slot of an index that was added under the hash, or NULL. */
+/* Returns the slot of an index that was added under the hash, or NULL. */
 static inline struct perch__hash_slot *perch__hash_slot_of(const struct perch__hash_table *table,
 							   uint64_t hash, uint32_t index)
 {
@@ -184,7 +184,7 @@ static inline struct perch__hash_slot *perch__hash_slot_of(const struct perch__h
 	return NULL;
 }
 
-/* For an item that moves in the caller's array. */
+/* Changes the index of an item that was moved in the array of the caller. */
 static inline void perch__hash_move(struct perch__hash_table *table, uint64_t hash, uint32_t from,
 				    uint32_t to)
 {

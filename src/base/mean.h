@@ -34,7 +34,7 @@ static inline double perch__mean_error(const struct perch__mean *mean)
 	return mean->nr < 2 ? 0 : perch__mean_deviation(mean) / sqrt(mean->nr);
 }
 
-/* The same in percent of the mean; 0 when the mean is 0. */
+/* Standard error in percent of the mean; 0 if the mean is 0. */
 static inline double perch__mean_error_percent(const struct perch__mean *mean)
 {
 	return mean->mean != 0 ? 100.0 * perch__mean_error(mean) / mean->mean : 0;

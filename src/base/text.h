@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text from outside, one character at a time: which bytes are UTF-8, and which characters a
- * terminal may get. Cleaned text has a '?' for each character that is not printable and for each
- * byte that is not UTF-8.
+ * Untrusted text, one character at a time: checks that bytes are valid UTF-8 and that a character
+ * is safe to print on a terminal. Cleaned text has a '?' for each character that is not printable
+ * and for each byte that is not UTF-8.
  */
 #ifndef PERCH_BASE_TEXT_H
 #define PERCH_BASE_TEXT_H
@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 struct perch__character {
-	uint32_t code;	/* the code point, 0 when it is not valid */
-	uint8_t size;	/* bytes; 1 when it is not valid */
-	bool valid;	/* UTF-8: neither overlong, nor a surrogate, nor beyond U+10FFFF */
-	bool printable; /* valid, and neither a control character nor one that reorders text */
+	uint32_t code;	/* the code point; 0 if invalid */
+	uint8_t size;	/* bytes; 1 if invalid */
+	bool valid;	/* valid UTF-8: not overlong, not a surrogate, at most U+10FFFF */
+	bool printable; /* valid, and not a control character or a mark that reorders text */
 };
 
 /*
@@ -28,7 +28,7 @@ static inline bool perch__printable(uint32_t code)
 	       (code < 0x2028 || code > 0x202e) && (code < 0x2066 || code > 0x2069);
 }
 
-/* The first character of length bytes, of which there is at least one. */
+/* Decodes the first character of the text. length is at least 1. */
 static inline struct perch__character perch__next_character(const char *text, size_t length)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

@@ -67,7 +67,7 @@ int cli_add_filter(const char *command, struct perch_events *events, size_t last
 
 #define MODIFIERS "ukhIGHpPSDWeb"
 
-/* Whether the name ends in modifiers, as "cycles:p". The modifiers of a group are not in the names
+/* True if the name ends in modifiers, as "cycles:p". The modifiers of a group are not in the names
  * of its events, and name= can set any name. */
 static bool has_modifiers(const struct perch_event *event)
 {

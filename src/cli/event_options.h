@@ -7,8 +7,8 @@
 
 /*
  * Each takes the argument of the option; NULL when the option was negated, which is an error. *last
- * is the index of the first event of the last -e, to which --filter applies. 0, or a negative errno
- * after they have printed an error.
+ * is the index of the first event of the last -e, to which --filter applies. Returns 0, or a
+ * negative errno after they have printed an error.
  */
 int cli_add_events(const char *command, struct perch_events *events, size_t *last, const char *text,
 		   struct perch_machine *machine);

@@ -19,7 +19,10 @@ int cli_usage_error(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Prints "perch stat: " with message and remedy to stderr. Returns CLI_EXIT_FAILURE. */
 int cli_error(const char *command, const struct perch_error *err);
-/* The same for an event string, with a caret below the wrong character. Returns CLI_EXIT_USAGE. */
+/*
+ * Like cli_error(), for an event string: prints a caret below the wrong character. Returns
+ * CLI_EXIT_USAGE.
+ */
 int cli_event_error(const char *command, const char *events, const struct perch_error *err);
 /* Prints one line "perch record: TEXT" to stderr. */
 void cli_note(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -50,7 +50,7 @@ static void handle_bus_errors(const struct cli_recording *recording)
 }
 
 /*
- * Whether the file is from another machine or another kernel, as far as it says so. Kernel
+ * True if the file is from another machine or another kernel, as far as it says so. Kernel
  * addresses do not match this machine's symbols then.
  */
 static bool is_foreign(const struct perch_reader *reader)

@@ -66,7 +66,7 @@ int cli_assign_cgroups(const char *command, struct cli_cgroups *cgroups, const c
 		       size_t nr_events);
 void cli_clear_cgroups(struct cli_cgroups *cgroups);
 /*
- * Returns the next name of "a,,b", which may be empty and which the caller frees, or NULL without
+ * Returns the next name of "a,,b", which may be empty and which the caller frees, or NULL if out of
  * memory. *list becomes the rest, NULL after the last name.
  */
 char *cli_next_name(const char **list);

@@ -15,7 +15,7 @@ struct perch__cold {
 	/* the open call that the kernel refused, if the event was skipped for that */
 	struct perch_target target;
 	int group_fd;
-	int errnum; /* 0: the kernel did not refuse the event */
+	int errnum; /* 0 if the kernel did not refuse the event */
 	/* kernel profiling is not permitted, and the PMU cannot exclude the kernel */
 	bool cannot_exclude_kernel;
 };
@@ -42,12 +42,12 @@ struct perch_set {
 	struct perch_machine *own;     /* made when facts are needed and machine is NULL */
 	size_t nr_events, nr_targets;
 	struct perch_set_event *event;
-	struct perch__cold **cold; /* of each event, or NULL */
+	struct perch__cold **cold; /* by event; may be NULL */
 	/* [0, nr_ranges): opened groups; [first_group, nr_events): groups still to open */
 	struct perch__group_range *range;
 	size_t nr_ranges, first_group;
 	struct perch_target *target;
-	bool *ended;		  /* of each target: its thread has ended */
+	bool *ended;		  /* by target: its thread has ended */
 	int *fd;		  /* [event * nr_targets + target]; -1 if not open there */
 	struct perch__base *base; /* same index; NULL until the first reset */
 	struct perch__read_buffer buffer;

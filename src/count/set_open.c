@@ -9,7 +9,7 @@
 
 #include "set.h"
 
-/* Result of opening an event, beside a negative errno. */
+/* Result of opening an event, in addition to negative errnos. */
 enum { OPENED, SKIPPED, TOO_LARGE };
 
 struct opening {
@@ -21,10 +21,10 @@ struct opening {
 	size_t event;
 	struct perch__group_range range; /* its group */
 	struct perch_attr attr;		 /* for a leader */
-	struct perch_attr given;	 /* of the last open call */
+	struct perch_attr last_attr;	 /* the attr of the last open call */
 	/* kernel profiling is not permitted, and the PMU cannot exclude the kernel */
 	bool cannot_exclude_kernel;
-	const struct perch_cpus *cpus; /* CPUs of its PMU; NULL for all CPUs */
+	const struct perch_cpus *cpus; /* CPUs of its PMU; NULL is all CPUs */
 };
 
 static struct perch_set_event *event_of(const struct opening *o)
@@ -93,7 +93,7 @@ static int prepare(struct opening *o)
 	if (group)
 		o->attr.read_format |= perch__group_format(&o->attr);
 	o->attr.disabled = 1;
-	o->given = o->attr;
+	o->last_attr = o->attr;
 	return find_cpus(o);
 }
 
@@ -114,7 +114,7 @@ static int record_missing_features(struct opening *o, const struct perch_attr *m
 		return perch__set_no_memory(o->err);
 	perch__add_features(&cold->missing_features, missing_features);
 	event_of(o)->missing_features = &cold->missing_features;
-	o->attr = o->given;
+	o->attr = o->last_attr;
 	o->attr.disabled = before.disabled;
 	o->attr.enable_on_exec = before.enable_on_exec && !missing_features->enable_on_exec;
 	o->attr.pinned = before.pinned && !missing_features->pinned;
@@ -129,15 +129,15 @@ static int try_open(struct opening *o, size_t target, int leader)
 
 	if (o->options.optional)
 		memset(&missing_features, 0, sizeof(missing_features));
-	o->given = o->attr;
+	o->last_attr = o->attr;
 	if (leader >= 0)
-		set_member_attr(&o->given);
-	fd = perch__open_counting(&o->given, o->options.optional, &missing_features,
+		set_member_attr(&o->last_attr);
+	fd = perch__open_counting(&o->last_attr, o->options.optional, &missing_features,
 				  &o->set->target[target], leader, o->set->machine, NULL);
-	if (PERCH__UNLIKELY(fd >= 0 &&
-			    (o->attr.read_format & ~o->given.read_format) & PERCH_FORMAT_GROUP)) {
+	if (PERCH__UNLIKELY(fd >= 0 && (o->attr.read_format & ~o->last_attr.read_format) &
+					       PERCH_FORMAT_GROUP)) {
 		o->set->single_reads = true;
-		o->attr.read_format = o->given.read_format;
+		o->attr.read_format = o->last_attr.read_format;
 	}
 	if (fd < 0 || !o->options.optional || !perch__any_feature(&missing_features))
 		return fd;
@@ -153,7 +153,7 @@ static bool means_unsupported(int rc)
 	return rc == -EINVAL || rc == -ENOSYS || rc == -ENOENT || rc == -EOPNOTSUPP || rc == -ENXIO;
 }
 
-/* Whether a weak group may be too large. Kernels before 3.3 returned ENOSPC for that. */
+/* True if a weak group may be too large. Kernels before 3.3 returned ENOSPC for that. */
 static bool may_be_too_large(const struct opening *o, int leader, int rc)
 {
 	bool weak = false;
@@ -164,7 +164,7 @@ static bool may_be_too_large(const struct opening *o, int leader, int rc)
 }
 
 /*
- * Whether the PMU refused exclude_kernel and not the event. The event needs a privilege that
+ * True if the PMU refused exclude_kernel and not the event. The event needs a privilege that
  * the caller lacks, and may be skipped like an unsupported one.
  */
 static bool cannot_exclude(const struct opening *o, int leader, int rc)
@@ -185,7 +185,7 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 	o->attr.exclude_kernel = o->attr.exclude_hv = 1;
 	fd = try_open(o, target, leader);
 	if (cannot_exclude(o, leader, fd)) {
-		o->given = o->attr = before;
+		o->last_attr = o->attr = before;
 		o->cannot_exclude_kernel = true;
 		return refused;
 	}
@@ -194,7 +194,7 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 		return fd;
 	}
 	if (fd != -EACCES)
-		o->given = o->attr = before;
+		o->last_attr = o->attr = before;
 	return refused;
 }
 
@@ -260,7 +260,7 @@ static bool explain_member(const struct opening *o, size_t target, int leader, i
 	for (size_t i = o->range.first; i < o->event; i++)
 		if (perch__fd_at(o->set, i, target) >= 0)
 			perch__group_constraints_add(&constraints, &o->set->event[i].attr);
-	return perch__explain_group_member(&constraints, &o->given, &o->set->target[target],
+	return perch__explain_group_member(&constraints, &o->last_attr, &o->set->target[target],
 					   o->set->machine, err);
 }
 
@@ -288,7 +288,7 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 	perch__set_machine(o->set, &machine, NULL);
 	if (call->errnum == E2BIG) {
 		/* only perch_open() sees the attr size that the kernel returned */
-		fd = perch_open(&o->given, &o->set->target[target], call->group_fd, 0,
+		fd = perch_open(&o->last_attr, &o->set->target[target], call->group_fd, 0,
 				o->set->machine, o->err);
 		if (fd >= 0)
 			o->set->calls->close(o->set->calls->context, fd);
@@ -303,7 +303,7 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 static int refused(struct opening *o, size_t target, int leader, int rc)
 {
 	const struct perch_target *at = &o->set->target[target];
-	struct perch_open_call call = perch__describe_call(&o->given, at, leader, -rc);
+	struct perch_open_call call = perch__describe_call(&o->last_attr, at, leader, -rc);
 	struct perch_open_call_leader described;
 	struct perch__cold *cold;
 
@@ -320,7 +320,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	cold = perch__set_cold(o->set, o->event);
 	if (!cold)
 		return perch__set_no_memory(o->err);
-	event_of(o)->attr = o->given;
+	event_of(o)->attr = o->last_attr;
 	cold->target = *at;
 	cold->group_fd = leader;
 	if (!explain_member(o, target, leader, rc, &cold->reason)) {
@@ -368,7 +368,7 @@ static int report_no_cpu(struct opening *o)
 static int open_event(struct opening *o)
 {
 	struct perch_set *set = o->set;
-	size_t nr_there = 0;
+	size_t nr_tried = 0;
 	int rc = prepare(o);
 
 	for (size_t i = 0; !rc && i < set->nr_targets; i++) {
@@ -379,7 +379,7 @@ static int open_event(struct opening *o)
 
 		if (!has_cpu(o->cpus, set->target[i].cpu))
 			continue;
-		nr_there++;
+		nr_tried++;
 		if (set->ended[i])
 			continue;
 		fd = open_on_target(o, i, leader_fd);
@@ -390,10 +390,10 @@ static int open_event(struct opening *o)
 		set->fd[o->event * set->nr_targets + i] = fd;
 		rc = set_filter(o, i, fd);
 	}
-	if (!rc && !nr_there)
+	if (!rc && !nr_tried)
 		return report_no_cpu(o);
 	if (!rc)
-		event_of(o)->attr = o->given;
+		event_of(o)->attr = o->last_attr;
 	return rc;
 }
 

@@ -3,7 +3,7 @@
  * Breakpoints: mem:ADDRESS[/LENGTH][:rwx]. A slash before a digit begins the length, another slash
  * begins terms. A word after the colon is the access if it begins with r, w or x; otherwise the
  * word has modifiers. A word after a second colon always has modifiers. The kernel refuses wrong
- * breakpoints with EINVAL alone, so they are checked here.
+ * breakpoints with EINVAL only, so they are checked here.
  */
 #include <ctype.h>
 #include <errno.h>

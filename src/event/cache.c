@@ -46,8 +46,8 @@ static const unsigned char legal_operations[PERCH_COUNT_HW_CACHE_MAX] = {
 };
 
 /*
- * The row with the longest spelling that the word begins with, up to its end or a '-'. *length is
- * the length of that spelling. Returns -1 when there is none.
+ * Finds the row with the longest spelling that the word begins with, up to its end or a '-'. Sets
+ * *length to the length of that spelling. Returns -1 if there is none.
  */
 static int find(const char *const (*rows)[SPELLINGS], size_t nr, const char *word, size_t *length)
 {

@@ -19,13 +19,16 @@ struct perch__format {
 
 /* Parses the text of a format file. Returns -EBADMSG when it is invalid. */
 int perch__format_parse(struct perch__format *format, const char *text);
-/* Stores a value in the bits of the format, low bits first. -ERANGE: the value has more bits. */
+/*
+ * Stores a value in the bits of the format, low bits first. Returns -ERANGE if the value has more
+ * bits.
+ */
 int perch__format_apply(const struct perch__format *format, struct perch_attr *attr,
 			uint64_t value);
 /* The field named "config", "config1" ... "config4", or NULL. */
 uint64_t *perch__config_field(struct perch_attr *attr, const char *name);
 
-/* Whether events of the type can have a PMU type in the upper 32 bits of config: hardware and cache
+/* True if events of the type can have a PMU type in the upper 32 bits of config: hardware and cache
  * events. */
 bool perch__has_pmu_bits(uint32_t type);
 /* The type of the PMU that counts an attr. For hardware and cache events it is that in the upper 32

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds executables and libraries, and in them the functions and USDT probes that are probed. */
+/* Finds executables and libraries, and the functions and USDT probes in them. */
 #ifndef PERCH_EVENT_ELF_LOOKUP_H
 #define PERCH_EVENT_ELF_LOOKUP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events from a file: its lines are joined to one text; errors have the line and its column. */
+/* Events from a file: joins its lines to one text; errors have the line and its column. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

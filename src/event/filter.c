@@ -73,7 +73,7 @@ static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
 }
 
 /*
- * Copies the name from a declaration, as "char prev_comm[16];": the last word, without "[16]".
+ * Copies the name from a declaration, such as "char prev_comm[16];": the last word, without "[16]".
  * Returns false for other text.
  */
 static bool field_name(const char *line, char name[PERCH__WORD_SIZE])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds and opens the executable or library of a probe: a path, or a name as "bash" or "libc". */
+/* Finds and opens the executable or library of a probe: a path, or a name such as "bash" or "libc".
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -54,7 +55,7 @@ void perch__elf_file_close(struct perch__elf *elf)
 	perch__elf_clear(elf);
 }
 
-/* Whether the library is of the same architecture as this process. */
+/* True if the library is of the same architecture as this process. */
 static bool is_loadable(const char *path, const struct perch_machine *machine)
 {
 	struct perch__elf elf, own;
@@ -121,7 +122,7 @@ static int search_directory(const char *directory, const char *name, char *path,
 	return best ? 0 : -ENOENT;
 }
 
-/* Searches the directories of architectures, as /usr/lib/x86_64-linux-gnu of Debian. */
+/* Searches the directories of architectures, such as /usr/lib/x86_64-linux-gnu of Debian. */
 static int search_multiarch(const char *directory, const char *name, char *path, size_t size,
 			    const struct perch_machine *machine)
 {

@@ -58,13 +58,13 @@ int perch__resolve_inherit(struct perch__parser *parser, size_t first, size_t at
 /*
  * A group cannot have events of two PMUs. So {cycles,instructions} on a hybrid machine becomes two
  * groups, and a group of events of an uncore PMU becomes one group for each unit. Events that exist
- * once, as software events, join the first group.
+ * once, such as software events, join the first group.
  */
 struct split {
 	struct perch_event *event; /* events of the group, in the old order */
 	size_t nr, leader;
-	size_t *group; /* of each event, the number of its new group */
-	uint32_t *pmu; /* of each new group */
+	size_t *group; /* by event: the number of its new group */
+	uint32_t *pmu; /* by new group */
 	size_t groups;
 };
 
@@ -77,7 +77,7 @@ static size_t find_group(const struct split *split, uint32_t pmu)
 	return group;
 }
 
-/* Whether both events have one name and two PMUs. The sites of a USDT probe are on one PMU. */
+/* True if both events have one name and two PMUs. The sites of a USDT probe are on one PMU. */
 static bool are_copies(const struct perch_event *one, const struct perch_event *other)
 {
 	return one->first == other->first &&
@@ -91,8 +91,8 @@ static bool has_copies(const struct perch_event *event, size_t i, size_t nr)
 	       (i + 1 < nr && are_copies(&event[i], &event[i + 1]));
 }
 
-/* Each PMU of the copies gets a group. Other events join the group of their PMU, as
- * cpu_core/cycles/ beside instructions. */
+/* Each PMU of the copies gets a group. Other events join the group of their PMU, such as
+ * cpu_core/cycles/ together with instructions. */
 static void assign_groups(struct split *split)
 {
 	for (size_t i = 0; i < split->nr; i++)
@@ -134,7 +134,7 @@ static void reorder(struct split *split, struct perch_event *list)
 /* .first still has old indices. It becomes the lowest new index of the events that share it. */
 static void update_first(struct split *split, struct perch_event *list)
 {
-	size_t *least = split->group; /* of each old index; the groups are no longer needed */
+	size_t *least = split->group; /* by old index; the groups are no longer needed */
 
 	for (size_t i = 0; i < split->nr; i++)
 		least[i] = SIZE_MAX;

@@ -31,8 +31,10 @@ static bool has_cpus(int devices, const char *name)
 	return !faccessat(devices, file, F_OK, 0);
 }
 
-/* Checks names alone, without reading files: most events are generic names, and most machines are
- * not hybrid. */
+/*
+ * Checks only names and reads no files, because most events are generic names and most machines are
+ * not hybrid.
+ */
 static bool may_be_hybrid(const struct perch_machine *machine)
 {
 	char directory[PATH_MAX], cpu[PATH_MAX];
@@ -54,7 +56,7 @@ static bool may_be_hybrid(const struct perch_machine *machine)
 	return cores == 2;
 }
 
-/* The next core PMU from index *i on, or NULL. */
+/* Returns the next core PMU from index *i on, or NULL. */
 static const struct perch_pmu *next_core(const struct perch_pmu *pmus, size_t nr, size_t *i)
 {
 	while (*i < nr)
@@ -79,7 +81,7 @@ bool perch__is_hybrid(struct perch__parser *parser)
 }
 
 /*
- * Whether the kernel supports a PMU type in the upper half of config: on x86 every kernel for
+ * True if the kernel supports a PMU type in the upper half of config: on x86 every kernel for
  * hybrid machines, on arm Linux 6.6 and later.
  */
 static bool kernel_has_pmu_bits(struct perch__parser *parser, const struct perch_pmu *pmu)

@@ -35,7 +35,7 @@ struct perch__token {
 	size_t length;
 };
 
-/* Whether the machine has several core PMUs. */
+/* True if the machine has several core PMUs. */
 enum perch__hybrid { PERCH__HYBRID_UNKNOWN, PERCH__HYBRID_NO, PERCH__HYBRID_YES };
 
 struct perch__parser {
@@ -56,14 +56,15 @@ struct perch__parser {
 
 /* ---- lexer.c ---- */
 
-/* The token at offset `at`, or after the white space there. */
+/* Reads the token at offset `at`, or after the white space there. */
 struct perch__token perch__token_at(const char *text, size_t at);
 /* Writes a token for a message: "','", "'cycles'", "the end". Returns buffer. */
 const char *perch__token_name(const char *text, const struct perch__token *token, char *buffer,
 			      size_t size);
 /* Moves to the next token. */
 void perch__advance(struct perch__parser *parser);
-/* Continues at an offset of the text, after a part that does not consist of tokens, as a path. */
+/* Continues at an offset of the text, after a part that does not consist of tokens, such as a path.
+ */
 void perch__advance_to(struct perch__parser *parser, size_t at);
 /* Sets the error, at an offset of the text. Returns -errnum. */
 int perch__parse_error(struct perch__parser *parser, size_t at, int errnum,
@@ -79,9 +80,9 @@ int perch__take_word(struct perch__parser *parser, char word[PERCH__WORD_SIZE], 
  * bits.
  */
 int perch__take_number(struct perch__parser *parser, size_t *at, uint64_t *value, const char *what);
-/* The same for `length` bytes, all of which are the number. Sets no error message. */
+/* Like perch__take_number(), for a number of exactly `length` bytes. Sets no error message. */
 int perch__parse_number(const char *text, size_t length, uint64_t *value);
-/* Makes parser->machine when the caller gave none. */
+/* Makes parser->machine if the caller passed none. */
 int perch__need_machine(struct perch__parser *parser);
 bool perch__is_glob(const char *text);
 
@@ -98,21 +99,23 @@ void perch__drop_events(struct perch_events *events, size_t nr);
 /* Sets type and config of a hardware, software, cache or raw event. False for other words. */
 bool perch__find_generic_event(const char *word, struct perch_attr *attr);
 /* Sets the config of a cache event. Returns false for other words. *legal is false for a name that
- * no cache has, as "iTLB-stores". */
+ * no cache has, such as "iTLB-stores". */
 bool perch__find_cache_event(const char *word, uint64_t *config, bool *legal);
 /* rNNN or r0xNNN, with up to 16 hexadecimal digits, as a term. */
 bool perch__is_raw_term(const char *word, uint64_t *config);
-/* Whether the rest of an event that begins with this word and a colon is not a name: mem, pfm and
+/* True if the rest of an event that begins with this word and a colon is not a name: mem, pfm and
  * probes. */
 bool perch__is_keyword(const char *word);
 
 /* ---- modifier.c ---- */
 
-/* Applies the modifiers at an offset of the text. group: they follow a group, and the event has
- * applied its own. */
+/*
+ * Applies the modifiers at an offset of the text. group: they follow a group, and the modifiers of
+ * the event itself are already applied.
+ */
 int perch__apply_modifiers(struct perch__parser *parser, struct perch_event *event, size_t at,
 			   size_t length, bool group);
-/* Whether all characters are modifiers. */
+/* True if all characters are modifiers. */
 bool perch__is_modifiers(const char *word, size_t length);
 
 /* ---- terms: see terms.h ---- */
@@ -141,7 +144,7 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 /* Copies the name of a term. */
 void perch__term_name(const struct perch__parser *parser, const struct perch__term *term,
 		      char name[PERCH__WORD_SIZE]);
-/* The value as a number; 1 without a value. */
+/* Returns the value as a number; 1 if it has none. */
 int perch__term_number(struct perch__parser *parser, const struct perch__term *term,
 		       uint64_t *value);
 /* The term of that name that has a value, or NULL. */
@@ -226,7 +229,7 @@ int perch__check_filter(const struct perch_event *event, const char *filter,
 /* ---- suggestions.c ---- */
 
 #define PERCH__SUGGESTIONS 3
-/* The names with the smallest edit distance to an unknown word. */
+/* Names with the smallest edit distance to an unknown word. */
 struct perch__suggestions {
 	const char *word;
 	struct {

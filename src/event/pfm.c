@@ -75,7 +75,7 @@ static int need_library(struct perch__parser *parser, size_t at)
 	return -EOPNOTSUPP;
 }
 
-/* Whether the name has the attribute: "u", "u=1" or "u=0" after a colon or dot. */
+/* True if the name has the attribute: "u", "u=1" or "u=0" after a colon or dot. */
 static bool has_attribute(const char *name, const char *attribute)
 {
 	size_t length = strlen(attribute);

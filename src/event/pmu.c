@@ -17,7 +17,7 @@ struct application {
 	const struct perch_pmu *pmu;
 	uint64_t done;	       /* bit n: term n is applied */
 	unsigned config_terms; /* terms that set config fields */
-	bool generic;	       /* one of them is a generic name, as cycles */
+	bool generic;	       /* one of them is a generic name, such as cycles */
 };
 
 /* A term with a value is a format term. One without may also be rNNN, or a generic name if the PMU

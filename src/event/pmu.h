@@ -15,7 +15,7 @@ struct perch__pmu_event {
 	size_t at;	   /* byte of the text where the term begins, for errors */
 };
 
-/* Whether the PMU has a format file of that name. */
+/* True if the PMU has a format file of that name. */
 bool perch__has_pmu_format(const struct perch__pmu_event *target, const char *name);
 /*
  * Sets a config field, or the bits of a format file. at: byte of the text where the value is.

@@ -199,7 +199,7 @@ static bool find_other_case(const struct perch__pmu_event *target, const char *n
 	return found[0];
 }
 
-/* Whether the file is not an alias but describes one, as ALIAS.scale. */
+/* True if the file is not an alias but describes one, such as ALIAS.scale. */
 static bool is_attribute(const char *name)
 {
 	static const char *const suffixes[] = { ".unit", ".scale", ".per-pkg", ".snapshot" };

@@ -13,7 +13,7 @@
 #define UNCORE "uncore_"
 
 /*
- * Whether the rest of a PMU's name is a unit: empty; a number, as in imc_0 and imc0; or an address
+ * True if the rest of a PMU's name is a unit: empty; a number, as in imc_0 and imc0; or an address
  * of three hexadecimal digits or more, as in arm_smmuv3_pmcg_3b402. Fewer digits may be a word, as
  * in cpum_cf.
  */

@@ -47,8 +47,8 @@ static int expected_at(struct perch__parser *parser, size_t at, const char *what
 }
 
 /* Copies the path or name at *at and moves *at after it. */
-static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX],
-		     const char *ends, const char *what)
+static int parse_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX],
+		      const char *ends, const char *what)
 {
 	const char *from = parser->text + *at;
 	bool quoted = *from == '"' || *from == '\'';
@@ -74,7 +74,7 @@ static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MA
 	return 0;
 }
 
-static int take_colon(struct perch__parser *parser, size_t *at, const char *what)
+static int expect_colon(struct perch__parser *parser, size_t *at, const char *what)
 {
 	if (parser->text[*at] != ':')
 		return expected_at(parser, *at, what);
@@ -83,8 +83,8 @@ static int take_colon(struct perch__parser *parser, size_t *at, const char *what
 }
 
 /* FUNCTION[+OFFSET], or a number. */
-static int take_location(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe,
-			 const char *what)
+static int parse_location(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe,
+			  const char *what)
 {
 	int rc;
 
@@ -92,21 +92,21 @@ static int take_location(struct perch__parser *parser, size_t *at, struct perch_
 	probe->numbered = isdigit((unsigned char)parser->text[*at]);
 	if (probe->numbered)
 		return perch__take_number(parser, at, &probe->offset, what);
-	rc = take_part(parser, at, probe->symbol, NAME_ENDS, what);
+	rc = parse_part(parser, at, probe->symbol, NAME_ENDS, what);
 	if (rc || parser->text[*at] != '+')
 		return rc;
 	probe->at_offset = ++*at;
 	rc = perch__take_number(parser, at, &probe->offset, "an offset in bytes after '+'");
 	if (rc || !probe->returns || !probe->offset)
 		return rc;
-	/* only at its first instruction is the return address on top of the stack */
+	/* the return address is on top of the stack only at the first instruction */
 	perch__parse_error(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
 			   "a return probe must be at the first instruction of a function");
 	perch_error_remedy(parser->err, "omit the offset");
 	return -EINVAL;
 }
 
-static int take_counter(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
+static int parse_counter(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
 {
 	int rc;
 
@@ -123,33 +123,35 @@ static int take_counter(struct perch__parser *parser, size_t *at, struct perch__
 	return 0;
 }
 
-static int take_spec(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
+static int parse_spec(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
 {
 	int rc;
 
 	if (probe->kind == PERCH__PROBE_KERNEL)
-		return take_location(
+		return parse_location(
 			parser, at, probe,
 			"a function of the kernel or an address, as in kprobe:vfs_read");
 	probe->at_file = *at;
-	rc = take_part(parser, at, probe->file, PATH_ENDS,
-		       "a program or library, as in uprobe:/bin/bash:main");
+	rc = parse_part(parser, at, probe->file, PATH_ENDS,
+			"a program or library, as in uprobe:/bin/bash:main");
 	if (!rc)
-		rc = take_colon(parser, at, "':' after the file, as in uprobe:/bin/bash:main");
+		rc = expect_colon(parser, at, "':' after the file, as in uprobe:/bin/bash:main");
 	if (rc)
 		return rc;
 	if (probe->kind == PERCH__PROBE_USER) {
-		rc = take_location(parser, at, probe, "a function of the file, or an offset in it");
-		return rc ? rc : take_counter(parser, at, probe);
+		rc = parse_location(parser, at, probe,
+				    "a function of the file, or an offset in it");
+		return rc ? rc : parse_counter(parser, at, probe);
 	}
 	probe->at_provider = *at;
-	rc = take_part(parser, at, probe->provider, NAME_ENDS, "the provider of a USDT probe");
+	rc = parse_part(parser, at, probe->provider, NAME_ENDS, "the provider of a USDT probe");
 	if (!rc)
-		rc = take_colon(parser, at,
-				"':' and a name after the provider, as in usdt:./server:shop:sold");
+		rc = expect_colon(
+			parser, at,
+			"':' and a name after the provider, as in usdt:./server:shop:sold");
 	probe->at_symbol = *at;
 	return rc ? rc
-		  : take_part(parser, at, probe->symbol, NAME_ENDS, "the name of a USDT probe");
+		  : parse_part(parser, at, probe->symbol, NAME_ENDS, "the name of a USDT probe");
 }
 
 static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char *name, size_t at)
@@ -270,7 +272,7 @@ int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t
 		which++;
 	probe->kind = keywords[which].kind;
 	probe->returns = keywords[which].returns;
-	rc = take_spec(parser, &end, probe);
+	rc = parse_spec(parser, &end, probe);
 	if (!rc)
 		rc = resolve(parser, keywords[which].pmu, at, probe, first);
 	free(probe);

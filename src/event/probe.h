@@ -12,7 +12,7 @@ enum perch__probe_kind { PERCH__PROBE_USER, PERCH__PROBE_KERNEL, PERCH__PROBE_US
 struct perch__probe_spec {
 	enum perch__probe_kind kind;
 	bool returns;		 /* hits when the function returns */
-	bool numbered;		 /* by offset or address alone, without a symbol */
+	bool numbered;		 /* given by offset or address, without a symbol */
 	char file[PATH_MAX];	 /* as written, without quotes; "" for the kernel */
 	char path[PATH_MAX];	 /* absolute path of the file */
 	char provider[PATH_MAX]; /* of a USDT probe */

@@ -153,7 +153,7 @@ static int find_usdt_sites(struct perch__parser *parser, const struct perch__pro
 	return rc ? report_tables(parser, probe, rc) : 0;
 }
 
-/* The kernel refuses these with EINVAL alone. */
+/* The kernel refuses these with EINVAL only. */
 static int check_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
 		       const struct perch__elf *elf, const struct perch__usdt_site *site, size_t nr)
 {

@@ -115,7 +115,7 @@ int perch__parse_branch_type(struct perch__parser *parser, const struct perch__t
 	uint64_t *bits = &event->terms.branch_sample_type;
 	int rc = parse_keywords(parser, term, branches, PERCH__NR(branches), "a branch type", bits);
 
-	/* the kernel requires a branch type beside the privilege levels */
+	/* the kernel requires a branch type in addition to the privilege levels */
 	if (!rc && !(*bits & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL))
 		*bits |= PERCH_SAMPLE_BRANCH_ANY;
 	return rc;

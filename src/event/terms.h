@@ -11,7 +11,7 @@
 /* Applies a term of all events. Returns 1; 0 for any other term; or a negative errno. */
 int perch__apply_common_term(struct perch__parser *parser, const struct perch__term *term,
 			     struct perch_event *event);
-/* Whether the term sets a config field: config=, config1=, raw= and so on. */
+/* True if the term sets a config field: config=, config1=, raw= and so on. */
 bool perch__is_config_term(const char *name);
 /* The kind of value of a term, for messages: "a number". */
 const char *perch__term_value_help(const char *name);

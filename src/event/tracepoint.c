@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracepoints: system:name, both of which may be globs as fnmatch(3) has them. The file "id" of a
+ * Tracepoints: system:name, both of which may be globs of fnmatch(3). The file "id" of a
  * tracepoint in tracefs has its config. Paths of tracefs begin with the root of the machine, so
  * perch_machine_read() gets no machine for them.
  */
@@ -132,8 +132,10 @@ static int append_name(struct names *names, const char *name)
 	return 0;
 }
 
-/* The names in a directory that match a glob, sorted; none if the directory cannot be read. Returns
- * 0 or -ENOMEM. */
+/*
+ * Lists the names in a directory that match a glob, sorted; none if the directory cannot be read.
+ * Returns 0 or -ENOMEM.
+ */
 static int find_names(struct perch__parser *parser, size_t at, struct names *names,
 		      const char *path, const char *glob)
 {
@@ -175,7 +177,7 @@ static int add_system(struct perch__parser *parser, const struct tracepoint *glo
 		tracepoint.name = names.name[i];
 		rc = add_tracepoint(parser, &tracepoint);
 		if (rc == -ENOENT) {
-			rc = 0; /* a control file of the system, as "enable" */
+			rc = 0; /* a control file of the system, such as "enable" */
 		} else if (!rc) {
 			event = &parser->events->event[parser->events->nr - 1];
 			snprintf(event->name, sizeof(event->name), "%s:%s", system, names.name[i]);

@@ -234,7 +234,7 @@ static uint32_t topology_number(const struct description *d, size_t cpu, const c
 							       : UINT32_MAX;
 }
 
-/* Whether the CPU is the first of its list. Each list is written for its first CPU only. */
+/* True if the CPU is the first of its list. Each list is written for its first CPU only. */
 static bool names_first(const char *list, size_t cpu)
 {
 	return strtoul(list, NULL, 10) == cpu;

@@ -123,7 +123,7 @@ static unsigned int nr_features(const struct perch__file_header *header)
 	return nr;
 }
 
-/* Whether the feature table follows the attrs: the recorder ended without writing a record. */
+/* True if the feature table follows the attrs: the recorder ended without writing a record. */
 static bool has_table_at(const struct perch_reader *reader, uint64_t offset)
 {
 	uint64_t table = nr_features(&reader->header) * sizeof(struct perch__section);

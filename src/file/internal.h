@@ -175,11 +175,11 @@ struct perch_reader {
 	uint64_t *scratch; /* for a record that is not aligned */
 };
 
-/* common.c: zeroed memory that perch_reader_close() frees. NULL: out of memory. */
+/* common.c: returns zeroed memory that perch_reader_close() frees, or NULL if out of memory. */
 void *perch__reader_alloc(struct perch_reader *reader, size_t size);
 const char *perch__reader_strndup(struct perch_reader *reader, const char *text, size_t length);
 void perch__reader_free_all(struct perch_reader *reader);
-/* Whether the first 8 bytes of a file are the magic number of either version and byte order. */
+/* True if the first 8 bytes of a file are the magic number of either version and byte order. */
 bool perch__is_magic(uint64_t word);
 
 /* ---- numbers of the file ---- */
@@ -273,8 +273,8 @@ void perch__release(struct perch_reader *reader, uint64_t before);
 /* decompress.c: COMPRESSED and COMPRESSED2 records. */
 bool perch__is_compressed(uint32_t type);
 /*
- * Appends the records in a compressed record of `size` bytes to reader->decompressed at *end. 0, or
- * a negative errno: -EBADMSG if it is corrupt, -EFBIG at the limit of the output.
+ * Appends the records in a compressed record of `size` bytes to reader->decompressed at *end.
+ * Returns 0, or a negative errno: -EBADMSG if it is corrupt, -EFBIG at the limit of the output.
  */
 int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16_t size,
 		      uint64_t *end, struct perch_error *err);

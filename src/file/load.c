@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define MOST_PARTS 16384u /* files of a directory: a process can have about 65,000 mappings */
+#define MAX_PARTS 16384u /* files of a directory: a process can have about 65,000 mappings */
 
 static int cannot_read(int errnum, struct perch_error *err)
 {
@@ -152,7 +152,7 @@ struct parts {
 	size_t nr, capacity;
 };
 
-/* The N of "data.N". False for other names. */
+/* Parses the N of "data.N". Returns false for other names. */
 static bool part_number(const char *name, unsigned long *number)
 {
 	size_t digits;
@@ -170,9 +170,9 @@ static int add_part(struct parts *parts, unsigned long number, struct perch_erro
 {
 	struct part *part;
 
-	if (parts->nr == MOST_PARTS)
+	if (parts->nr == MAX_PARTS)
 		return perch_error_set(err, EFBIG, PERCH_ERROR_UNSUPPORTED_FILE,
-				       "the directory has more than %u files", MOST_PARTS);
+				       "the directory has more than %u files", MAX_PARTS);
 	part = PERCH__ARRAY_APPEND(parts->part, parts->nr, parts->capacity);
 	if (!part)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

@@ -9,7 +9,7 @@ enum style { UNSIGNED, SIGNED, HEX, BITS };
 
 static const struct {
 	const char *field; /* the kernel's name */
-	const char *shown; /* NULL: the same */
+	const char *shown; /* NULL if it is the same */
 	enum style style;
 } shown_fields[] = {
 	{ "type", NULL, UNSIGNED },

@@ -109,6 +109,6 @@ int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t si
 	}
 	if (machine)
 		machine->cgroups =
-			strdup(best); /* NULL without memory: it is then searched again */
+			strdup(best); /* NULL if out of memory: the next call searches it again */
 	return copy_path(machine, best, buffer, size, err);
 }

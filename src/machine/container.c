@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the container runtime of a process by what each runtime leaves in /proc and in the root
- * directory. */
+/*
+ * Finds the container runtime of a process by the traces of each runtime in /proc and in the root
+ * directory.
+ */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <stdio.h>
@@ -9,12 +11,17 @@
 
 #include "internal.h"
 
-/* Initial mount namespaces: of 6.18 and newer, and two possible numbers in older kernels. */
+/*
+ * Inode numbers of the initial mount namespace: the first one since Linux 6.18, the others in older
+ * kernels.
+ */
 static const char *const first_mounts[] = { "mnt:[4026531832]", "mnt:[4026531840]",
 					    "mnt:[4026531841]" };
 
-/* Two words in one line of a /proc file of the process. The kernel writes them, so an image cannot
- * forge them. */
+/*
+ * Files in /proc of the process, and two words that one of their lines has. The kernel writes these
+ * files, so an image cannot forge them.
+ */
 static const struct {
 	const char *file, *word, *also, *name;
 } process_markers[] = {
@@ -125,7 +132,10 @@ static bool find_marker_file(const struct perch_machine *machine, char *name, si
 	return false;
 }
 
-/* The name is printed, so it is valid only if it has letters, digits and dashes alone. */
+/*
+ * The name is printed, so it is accepted only if it has no other characters than letters, digits
+ * and dashes.
+ */
 static bool find_name_file(const struct perch_machine *machine, char *name, size_t size)
 {
 	char path[128], text[32];

@@ -67,7 +67,7 @@ struct perch_machine {
 	struct cached cpus_present;
 };
 
-/* False for errors that pass: no descriptor or memory left, a signal. Those are not cached. */
+/* False for temporary errors: no descriptor or memory left, a signal. Those are not cached. */
 static inline bool perch__is_permanent(int error)
 {
 	return error != -EMFILE && error != -ENFILE && error != -ENOMEM && error != -EINTR;

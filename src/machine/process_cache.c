@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Caches the state of a target for 10 ms: opens fail in bursts, one per event and CPU of one
- * thread. */
+/*
+ * Caches the state of a target for 10 ms, because open calls often fail in bursts: one per event
+ * and CPU of one thread.
+ */
 #define _GNU_SOURCE
 #include <time.h>
 

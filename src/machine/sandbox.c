@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What restricts a process: seccomp filters, namespaces, lockdown, security modules. */
+/* Restrictions of a process: seccomp filters, namespaces, lockdown, security modules. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

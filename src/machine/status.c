@@ -11,7 +11,7 @@
 
 #define MAX_BYTES (1 << 20) /* the kernel allows 65536 groups, about 700 KiB */
 
-/* The value of a line that starts with name and a colon, else NULL. */
+/* Returns the value of a line that starts with name and a colon, else NULL. */
 static const char *value_of(const char *line, const char *name)
 {
 	size_t length = strlen(name);

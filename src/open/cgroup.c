@@ -15,7 +15,7 @@
 
 #define MAX_LISTED 6 /* names in a remedy */
 
-/* Whether ".." components leave the directory that the path starts in. */
+/* True if ".." components leave the directory that the path starts in. */
 static bool leaves_root(const char *path)
 {
 	long depth = 0;

@@ -7,7 +7,7 @@
 
 #define PERCH__NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Whether an event opened with these options takes samples; otherwise it counts. */
+/* True if an event opened with these options takes samples; otherwise it counts. */
 bool perch__is_sampling(const struct perch_options *options);
 /* Applies the terms of the event's text, which override the options. */
 int perch__options_from_terms(struct perch_options *options, const struct perch_event *event,

@@ -29,21 +29,21 @@ struct node {
  * changes it. The copy then shares all nodes that the change does not touch.
  */
 struct space {
-	struct node *root; /* NULL: nothing is mapped */
+	struct node *root; /* NULL if nothing is mapped */
 	uint64_t random;   /* state of the generator of priorities */
 	bool failed;	   /* out of memory: maps are missing */
 	unsigned references;
 	uint64_t generation;
 };
-/* A space without maps and with one reference. NULL: out of memory. */
+/* Makes a space without maps, with one reference. Returns NULL if out of memory. */
 struct space *perch__space_new(uint64_t generation);
-/* Takes a reference, and gives one up. */
+/* Adds a reference, and drops one. */
 struct space *perch__space_get(struct space *space);
 void perch__space_put(struct space *space);
-/* The space itself if it has one reference. Otherwise a copy, and the reference to the old one is
- * given up. NULL: out of memory. */
+/* Returns the space itself if it has one reference. Otherwise returns a copy, and the reference to
+ * the old one is dropped. Returns NULL if out of memory. */
 struct space *perch__space_writable(struct space *space);
-/* Inserts a map. It replaces what older maps have in its range. 0 or -ENOMEM. */
+/* Inserts a map. It replaces what older maps have in its range. Returns 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
 /* The map around an address, or NULL. */
 const struct map *perch__space_find(const struct space *space, uint64_t address);
@@ -91,17 +91,17 @@ struct perch_processes {
 	struct space *kernel;
 	struct perch_dso *unknown, *kernel_dso;
 	bool kernel_mapped;	  /* there is a map of the kernel or of a module */
-	uint64_t kernel_text_end; /* of the kernel's map; 0: there is none */
+	uint64_t kernel_text_end; /* of the kernel's map; 0 if there is none */
 	uint64_t generation;	  /* of the space that was changed last */
 };
 
-/* The DSO of a mapping. NULL: out of memory. */
+/* Finds or adds the DSO of a mapping. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 					const struct perch_mmap_record *mmap, bool kernel);
-/* A new DSO that no lookup by path finds. NULL: out of memory. */
+/* Adds a DSO that no lookup by path finds. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
 				 enum perch_dso_kind kind);
-/* Finds the DSO by path and build id, or adds it. NULL: out of memory. */
+/* Finds the DSO by path and build id, or adds it. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path,
 				   size_t length, enum perch_dso_kind kind, const uint8_t *build_id,
 				   size_t size);

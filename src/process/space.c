@@ -22,8 +22,8 @@ static struct node *node_get(struct node *node)
 }
 
 /*
- * The next number of a generator whose state starts with the address of the space (splitmix64). The
- * address is not known in advance, so no recording can be made that unbalances the tree.
+ * Returns the next number of a generator (splitmix64). Its state starts with the address of the
+ * space, which is not known in advance, so no recording can be made that unbalances the tree.
  */
 static uint32_t next_priority(struct space *space)
 {
@@ -47,8 +47,8 @@ static struct node *new_node(struct space *space, const struct map *map)
 	return node;
 }
 
-/* The node itself if it has one reference. Otherwise a copy, and the reference to the old node is
- * given up. NULL: out of memory. */
+/* Returns the node itself if it has one reference. Otherwise returns a copy, and the reference to
+ * the old node is dropped. Returns NULL if out of memory. */
 static struct node *writable_node(struct space *space, struct node *node)
 {
 	struct node *copy;
@@ -91,8 +91,8 @@ static struct node *join(struct space *space, struct node *first, struct node *s
 
 /*
  * Splits a tree in two: maps that start before an address, and maps that start at or after it. A
- * map around the address is cut: it ends at the address, and *cut is the rest, which is in neither
- * tree.
+ * map that contains the address is cut: it then ends at the address, and *cut is the rest of it,
+ * which is in neither tree.
  */
 static void split(struct space *space, struct node *node, uint64_t at, struct node **before,
 		  struct node **after, struct map *cut)

@@ -69,7 +69,7 @@ void perch__chain_read(struct chain *chain, const struct perch_record *record);
 /* The last stack of a thread. The next stack of the same thread usually has the same outer frames,
  * so only the others need a lookup. */
 struct last_stack {
-	/* of the address spaces when the stack was stored; 0: empty */
+	/* of the address spaces when the stack was stored; 0 if empty */
 	uint64_t generation, kernel_generation;
 	uint32_t tid, context;
 	size_t nr;
@@ -88,7 +88,7 @@ size_t perch__last_stack_update(struct last_stack *last, const struct perch_proc
 /* A cache in front of the hash table: hot code has a few thousand addresses. */
 #define RECENT 16384
 struct recent {
-	uint64_t key, ip; /* key: address space and cpumode; 0: empty */
+	uint64_t key, ip; /* key: address space and cpumode; 0 if empty */
 	uint32_t number;
 };
 
@@ -131,7 +131,7 @@ struct perch_profile {
 	struct row_lists *lists; /* by row */
 	/* by frame: the row of the last lookup; most recordings have few contexts */
 	struct cached_row {
-		uint32_t context, row; /* row + 1; 0: empty */
+		uint32_t context, row; /* row + 1; 0 if empty */
 	} * cached_row;
 	/* scratch of perch_profile_call_graph(), all 0 between calls: */
 	uint64_t *hits;	    /* by node */
@@ -144,7 +144,8 @@ struct perch_profile {
 	struct last_stack last_stack[LAST_STACKS];
 };
 
-/* frames.c: the frame number of each address number, to free(). NULL: out of memory. */
+/* frames.c: makes an array of frame numbers by address number, which the caller frees. Returns NULL
+ * if out of memory. */
 uint32_t *perch__frames_of_addresses(struct perch_profile *profile);
 /* rows.c: finds the row of each node of the folded tree, and adds up self and children of rows. */
 int perch__rows_fill(struct perch_profile *profile);

@@ -155,7 +155,7 @@ static void free_returned(struct perch_deferred *deferred)
 	deferred->returned = NULL;
 }
 
-/* Records without a tid match each other, by cookie alone. */
+/* Records without a tid match each other, by the cookie only. */
 static struct key key_of(const struct perch_record *record, uint64_t cookie)
 {
 	bool has_tid = record->sample_id.has & PERCH_SAMPLE_TID;
@@ -212,7 +212,7 @@ static void remove_queue(struct perch_deferred *deferred, struct queue *queue)
 	perch__hash_move(&deferred->table, hash_of(deferred, queue->key), last, index);
 }
 
-/* Whether the user part of a sample's call chain is in a later record, with *cookie. */
+/* True if the user part of a sample's call chain is in a later record, with *cookie. */
 static bool is_deferred(const struct perch_record *record, uint64_t *cookie)
 {
 	struct perch_chain_address address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the record module share. */
+/* Declarations that the files of the record module share. */
 #ifndef PERCH_RECORD_INTERNAL_H
 #define PERCH_RECORD_INTERNAL_H
 
@@ -63,7 +63,7 @@ static inline size_t perch__padded(size_t bytes)
 	return (bytes + 7) & ~(size_t)7;
 }
 
-/* Whether records of this type end in a trailer. */
+/* True if records of this type end in a trailer. */
 static inline bool perch__has_trailer(const struct perch_parse_info *parse_info, uint32_t type)
 {
 	return parse_info->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the ring module share: counting records, and the sampler. */
+/* Declarations that the files of the ring module share: counting of records, and the sampler. */
 #ifndef PERCH_RING_INTERNAL_H
 #define PERCH_RING_INTERNAL_H
 
@@ -77,9 +77,10 @@ struct perch_sampler {
 	const struct perch_attr *optional; /* (opening) */
 	int refused_group;		   /* leader of a weak group that was refused; or -1 */
 	struct perch_target target;
-	const struct perch_cpus *cpus;	     /* (opening) */
-	const struct perch_cpus *event_cpus; /* (opening) of the caller's events; NULL: cpus */
-	struct perch_cpus one_cpu;	     /* target.cpu as a list */
+	const struct perch_cpus *cpus; /* (opening) */
+	/* (opening) CPUs of the caller's events; NULL is all of cpus */
+	const struct perch_cpus *event_cpus;
+	struct perch_cpus one_cpu; /* target.cpu as a list */
 	int one_cpu_number;
 	const pid_t *threads; /* (opening) NULL for target.pid */
 	size_t nr_threads;
@@ -87,7 +88,7 @@ struct perch_sampler {
 	size_t nr_backward; /* rings of mode OVERWRITE; they precede the others */
 	bool paused;	    /* by perch_sampler_pause() */
 	size_t ring_pages;
-	size_t tracking_pages; /* size of the forward rings beside those of .overwrite */
+	size_t tracking_pages; /* size of the forward rings of the tracking event */
 	bool may_shrink;       /* ring_pages is the default, so smaller rings are allowed */
 	size_t min_ring_bytes; /* the size of the largest sample, and of a LOST record */
 	int *fds;	       /* [cpu][thread][event] */
@@ -105,7 +106,7 @@ static inline bool perch__is_tracking_event(const struct perch_sampler *sampler,
 	return sampler->tracking_event && index + 1 == sampler->nr_events;
 }
 
-/* Whether the event writes into this ring, if it is open on the ring's CPU. */
+/* True if the event writes into this ring, if it is open on the ring's CPU. */
 static inline bool perch__ring_has_event(const struct perch_sampler *sampler,
 					 const struct perch__cpu_ring *cpu_ring, size_t index)
 {

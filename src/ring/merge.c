@@ -95,7 +95,7 @@ uint64_t perch_merge_out_of_order(const struct perch_merge *merge)
 	return merge->out_of_order;
 }
 
-/* Whether a position is after `from`: by at most the size of the ring. */
+/* True if a position is after `from`: by at most the size of the ring. */
 static bool is_after(const struct perch_ring *ring, uint64_t position, uint64_t from)
 {
 	return position - from - 1 < ring->size;

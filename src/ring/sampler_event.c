@@ -219,7 +219,7 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	return 0;
 }
 
-/* Whether the first event can write the side-band records of all targets, on all CPUs, all the
+/* True if the first event can write the side-band records of all targets, on all CPUs, all the
  * time. */
 static bool first_event_tracks_all(const struct perch_sampler *sampler,
 				   const struct perch_options *options)

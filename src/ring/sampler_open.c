@@ -70,7 +70,7 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	if (!perch__has_cpu(event->cpus, cpu) || (!perch__is_tracking_event(sampler, index) &&
 						  !perch__has_cpu(sampler->event_cpus, cpu)))
 		return 0;
-	/* without its leader on this CPU a member would count alone, and enabled from the start */
+	/* a member without its leader would be a group of its own, enabled from the start */
 	if (!leads && group < 0)
 		return 0;
 	fd = open_attempt(sampler, event, &target, group, &attempt);
@@ -233,7 +233,7 @@ static int open_cpus(struct perch_sampler *sampler, struct perch_error *err)
 	return rc;
 }
 
-/* Whether this event, or another one of the same name, was opened on any CPU. */
+/* True if this event, or another one of the same name, was opened on any CPU. */
 static bool is_open_somewhere(const struct perch_sampler *sampler, size_t index)
 {
 	for (size_t i = 0; i < sampler->nr_events; i++)
@@ -284,8 +284,10 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 	return 0;
 }
 
-/* The CPUs of the caller's list; with tracking_event all online CPUs, of which the caller's events
- * use those of the list. */
+/*
+ * Uses the CPUs of the caller's list. With tracking_event, the tracking event is on all online
+ * CPUs, and the caller's events only on the CPUs of the list.
+ */
 static int resolve_cpus(struct perch_sampler *sampler, const struct perch_sampler_options *options,
 			struct perch_error *err)
 {

@@ -57,17 +57,18 @@ struct table {
 	bool grouped;	      /* a function of unknown size ends where its group ends */
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 struct entry *perch__table_add(struct table *table);
-/* Takes the bytes, and frees them on failure. The index of the blob, or -ENOMEM. */
+/* Takes ownership of the bytes, also after a failure. Returns the index of the blob, or -ENOMEM. */
 int perch__table_blob(struct table *table, char *bytes, size_t size);
 const char *perch__table_name(const struct table *table, const struct entry *entry);
 /*
  * Completes a table after the last perch__table_add(): sorts it, ends functions of unknown size at
- * the next function, and selects one of several functions at the same address. 0 or -ENOMEM.
+ * the next function, and selects one of several functions at the same address. Returns 0 or
+ * -ENOMEM.
  */
 int perch__table_finish(struct table *table);
-/* The innermost function around the offset, or NULL. */
+/* Returns the innermost function around the offset, or NULL. */
 struct entry *perch__table_find(const struct table *table, uint64_t offset);
 void perch__table_free(struct table *table);
 
@@ -82,7 +83,7 @@ struct section {
 };
 
 struct elf_file {
-	int fd; /* -1: an image in memory */
+	int fd; /* -1 for an image */
 	const uint8_t *image;
 	uint64_t size;
 	Elf *elf;
@@ -92,17 +93,23 @@ struct elf_file {
 	size_t nr_sections;
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
-	int build_id_size; /* 0: none */
+	int build_id_size; /* 0 if none */
 	uint8_t build_id[20];
 };
 
-/* Takes fd, also on failure. 0; -ENOEXEC: not an ELF file, or a corrupt one; -ENOMEM, -EIO. */
+/*
+ * Takes ownership of fd, also after a failure. Returns 0, -ENOEXEC if it is not an ELF file or
+ * corrupt, -ENOMEM or -EIO.
+ */
 int perch__elf_open(struct elf_file *file, int fd);
 int perch__elf_open_image(struct elf_file *file, const void *image, size_t size);
-/* Reads the sections, at the first call only. 0, -ENOEXEC, -ENOMEM. */
+/* Reads the sections, on the first call only. Returns 0, -ENOEXEC or -ENOMEM. */
 int perch__elf_sections(struct elf_file *file);
 void perch__elf_close(struct elf_file *file);
-/* A copy of bytes of the file, with a NUL after them. NULL: beyond the end, or out of memory. */
+/*
+ * Returns a copy of bytes of the file with a NUL after them, or NULL if they exceed the file or if
+ * out of memory.
+ */
 char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t size);
 /* The index of a section, or 0, which is never one. */
 size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type);
@@ -116,7 +123,7 @@ uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 /*
  * Adds the functions of the symbol table in section `index` of file. mapped: the file whose
  * segments map addresses to offsets; it is not `file` if that is a separate debug file. Invalid
- * symbols are skipped. 0 or -ENOMEM.
+ * symbols are skipped. Returns 0 or -ENOMEM.
  */
 int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 		       const struct elf_file *mapped);
@@ -126,7 +133,8 @@ int perch__elf_plt(struct table *table, struct elf_file *file);
 /* ---- files.c: opens files ---- */
 
 /*
- * The build id in a file of ELF notes, such as /sys/kernel/notes. Its size, or a negative errno.
+ * Finds the build id in a file of ELF notes, such as /sys/kernel/notes. Returns its size, or a
+ * negative errno.
  */
 int perch__notes_file_build_id(const char *path, uint8_t build_id[20]);
 /* Trailing zeros are ignored: old perf versions pad build ids to 20 bytes. */
@@ -134,18 +142,19 @@ bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, siz
 
 /*
  * Opens a regular file for reading. Does not block, and does not open devices. root: NULL, or a
- * directory that path cannot leave, also not by symbolic links. A descriptor or a negative errno.
+ * directory that path cannot leave, also not by symbolic links. Returns a descriptor or a negative
+ * errno.
  */
 int perch__open_regular(const char *root, const char *path);
 /*
  * Opens the separate debug file of a DSO, found by .gnu_debuglink or by build id. dso: NULL if the
- * file itself cannot be opened; then only the build id is used. 0, or -ENOENT: not found.
+ * file itself cannot be opened; then only the build id is used. Returns 0, or -ENOENT: not found.
  */
 int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
 		      struct elf_file *dso, const uint8_t *build_id, size_t build_id_size);
 /*
- * Opens a file of perf's build id cache, ~/.debug. kind: "elf", "debug", "kallsyms", "vdso". A
- * descriptor or a negative errno.
+ * Opens a file of perf's build id cache, ~/.debug. kind: "elf", "debug", "kallsyms", "vdso".
+ * Returns a descriptor or a negative errno.
  */
 int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, const char *kind);
 
@@ -165,7 +174,7 @@ struct sources {
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	struct kallsyms *kallsyms; /* list of the files read so far */
 };
-/* 0 or -ENOMEM. If the table is empty, error has the reason. */
+/* Returns 0 or -ENOMEM. If the table is empty, error has the reason. */
 int perch__load_file(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_vdso(struct table *table, const struct sources *sources,
@@ -178,7 +187,10 @@ void perch__kallsyms_free(struct kallsyms *list);
 
 /* ---- demangle.c ---- */
 
-/* The demangled name, to free(). NULL: not mangled, out of memory, or too long. */
+/*
+ * Returns the demangled name, which the caller frees. Returns NULL if the name is not mangled, if
+ * out of memory, or if the result is too long.
+ */
 char *perch__demangle(const char *name);
 
 #endif

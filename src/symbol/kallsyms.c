@@ -9,11 +9,11 @@
 #include "internal.h"
 
 enum {
-	FIRST_SIZE = 8 << 20, /* of the buffer: most files fit */
-	MAX_SIZE = 1 << 28,   /* of a file: more than any kernel has */
+	FIRST_SIZE = 8 << 20, /* of the buffer: large enough for most files */
+	MAX_SIZE = 1 << 28,   /* of a file: larger than that of any kernel */
 };
 
-/* A function of a module: added to a table when that module is loaded. */
+/* A function of a module. It is added to a table when the table of that module is loaded. */
 struct module_line {
 	uint64_t address;
 	uint32_t name, module; /* offsets in text */
@@ -26,15 +26,19 @@ struct kallsyms {
 	char *path; /* or the build id in hexadecimal, for a file of the build id cache */
 	char *text;
 	size_t size;
-	struct table kernel; /* unfinished, without a blob: names are offsets in text */
+	/* perch__table_finish() was not called, and there is no blob: names are offsets in text */
+	struct table kernel;
 	struct module_line *module;
 	size_t nr_modules, modules_capacity;
-	uint64_t text_start, stext; /* addresses of _text and _stext; 0: not in the file */
+	uint64_t text_start, stext; /* addresses of _text and _stext; 0 if not in the file */
 	bool zeros;		    /* the addresses of all functions are 0 */
 	int error;		    /* errno, if it cannot be read */
 };
 
-/* Reads the whole file. Its size is not known: the kernel makes the text while it is read. */
+/*
+ * Reads the whole file. Its size is not known, because the kernel generates the text during the
+ * read.
+ */
 static int read_all(int fd, char **text, size_t *size)
 {
 	size_t capacity = 0, have = 0;
@@ -76,7 +80,7 @@ struct line {
 	uint64_t address;
 	char type;
 	char *name;
-	char *module; /* NULL: a function of the kernel */
+	char *module; /* NULL for a function of the kernel */
 };
 
 static const uint8_t hex_value[256] = {
@@ -111,7 +115,7 @@ static bool parse_line(char *at, char *end, struct line *line)
 	return true;
 }
 
-/* Generated code of the kernel has a name in brackets too, but is no module. */
+/* Generated code of the kernel also has a name in brackets, but is not a module. */
 static bool is_kernel_code(const char *module)
 {
 	return !module || !strcmp(module, "bpf") || !strncmp(module, "__builtin__", 11);
@@ -179,7 +183,7 @@ static int parse(struct kallsyms *kallsyms)
 	return error;
 }
 
-/* Reads and closes fd, which may be a negative errno. NULL: out of memory. */
+/* Reads and closes fd, which may be a negative errno. Returns NULL if out of memory. */
 static struct kallsyms *read_kallsyms(struct sources *sources, const char *path, int fd)
 {
 	struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
@@ -217,7 +221,7 @@ static struct kallsyms *kallsyms_at(struct sources *sources, const char *path)
 	return kallsyms ? kallsyms : read_kallsyms(sources, path, perch__open_regular(NULL, path));
 }
 
-/* The file of a kernel in the build id cache, or NULL. */
+/* Returns the kallsyms file of a kernel in the build id cache, or NULL. */
 static struct kallsyms *kallsyms_from_cache(struct sources *sources, const struct perch_dso *dso)
 {
 	char name[2 * 20 + 1];
@@ -247,7 +251,9 @@ void perch__kallsyms_free(struct kallsyms *list)
 	}
 }
 
-/* 0 if the running kernel is the recorded one, or if there is no sign that it is not. */
+/*
+ * Returns 0 if the running kernel is the recorded one, or if nothing shows that it is another one.
+ */
 static int check_kernel(const struct sources *sources, const struct perch_dso *dso,
 			struct symbol_error *error)
 {
@@ -276,7 +282,7 @@ static const char hidden_addresses[] =
 	"kernel addresses are hidden: run as root, or set "
 	"`sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`";
 
-/* False if the file has no kernel functions; error then has the reason. */
+/* Returns false, with the reason in error, if the file has no kernel functions. */
 static bool usable(const struct kallsyms *kallsyms, struct symbol_error *error)
 {
 	if (kallsyms->error)
@@ -348,7 +354,7 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 	return perch__table_finish(table);
 }
 
-/* "/lib/modules/.../snd-hda.ko.xz" and "[snd_hda]" are both the module snd_hda. */
+/* The module name of a path: "/lib/modules/.../snd-hda.ko.xz" and "[snd_hda]" are both snd_hda. */
 static void module_name(const char *path, char *name, size_t size)
 {
 	const char *base = strrchr(path, '/');
@@ -380,7 +386,7 @@ static bool same_module(const struct sources *sources, const struct perch_dso *d
 					       (size_t)size);
 }
 
-/* The address of the loaded module, from its line in /proc/modules. 0: unknown. */
+/* Returns the address of the loaded module from its line in /proc/modules, or 0 if unknown. */
 static uint64_t module_start(const char *name)
 {
 	FILE *modules = fopen("/proc/modules", "re");

@@ -179,7 +179,7 @@ static size_t leading_underscores(const char *name)
 
 enum { MAX_COMPARISONS = 20000, MAX_COMPARED = 2000 };
 
-/* Whether name b is preferred: fewer leading underscores, then the longer one. */
+/* True if name b is preferred: fewer leading underscores, then the longer one. */
 static bool is_better_name(const char *b, const char *a)
 {
 	if (leading_underscores(a) != leading_underscores(b))
@@ -206,7 +206,7 @@ static bool is_better_demangled(struct table *table, const char *a, const char *
 	return better;
 }
 
-/* Whether b is preferred of two functions at one address. perf has the same order: it has a size,
+/* True if b is preferred of two functions at one address. perf has the same order: it has a size,
  * it has a type, it is not weak, it is global, it has the better name. */
 static bool second_is_better(struct table *table, const struct entry *a, const struct entry *b)
 {

@@ -81,7 +81,7 @@ static struct process *find_process(const struct explain_descriptors *table, pid
 	return index != PERCH__HASH_NONE ? table->process[index] : NULL;
 }
 
-/* Adds the process if it is new. Returns NULL without memory. */
+/* Adds the process if it is new. Returns NULL if out of memory. */
 static struct process *get_process(struct explain_descriptors *table, pid_t pid)
 {
 	struct process *process = find_process(table, pid);

@@ -26,7 +26,8 @@ struct explain_event {
 /* Returns NULL if no event is recorded for the descriptor. */
 struct explain_event *explain_find_event(const struct explain_descriptors *table, pid_t process,
 					 int fd);
-/* Records a new event. Returns NULL without memory, or above a limit; the event is then unknown. */
+/* Records a new event. Returns NULL if out of memory, or above a limit; the event is then unknown.
+ */
 struct explain_event *explain_add_event(struct explain_job *job, pid_t process, int fd,
 					const struct perch_open_call *call);
 /* Fills what the rules need to know about a leader. Returns false if its attr is unknown. */

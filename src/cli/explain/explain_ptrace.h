@@ -146,7 +146,7 @@ struct tracer {
 struct tracee *tracer_find(struct tracer *tracer, pid_t tid);
 /*
  * Returns the thread, and adds it if it is new. creator is the process that created it, 0 if /proc
- * must be read for it. Returns NULL without memory.
+ * must be read for it. Returns NULL if out of memory.
  */
 struct tracee *tracer_add(struct tracer *tracer, pid_t tid, pid_t creator);
 void tracer_remove(struct tracer *tracer, struct tracee *thread);

@@ -98,7 +98,7 @@ pid_t strace_thread_process(const struct strace_log *log, pid_t thread);
 void strace_add_thread(struct strace_log *log, pid_t thread, pid_t process);
 bool strace_has_thread(const struct strace_log *log, pid_t thread);
 void strace_remove_thread(struct strace_log *log, pid_t thread);
-/* Saves the first part of a system call. Returns false without memory, or above a limit. */
+/* Saves the first part of a system call. Returns false if out of memory, or above a limit. */
 bool strace_save_unfinished(struct strace_log *log, pid_t thread, const char *text, size_t length);
 /* Returns the saved part, which the caller frees, or NULL. */
 char *strace_take_unfinished(struct strace_log *log, pid_t thread);

@@ -29,7 +29,7 @@ static struct strace_thread *find_thread(const struct strace_log *log, pid_t tid
 	return index != PERCH__HASH_NONE ? &log->thread[index] : NULL;
 }
 
-/* Adds the thread if it is new. Returns NULL without memory, or above the limit. */
+/* Adds the thread if it is new. Returns NULL if out of memory, or above the limit. */
 static struct strace_thread *get_thread(struct strace_log *log, pid_t tid)
 {
 	struct strace_thread *thread = find_thread(log, tid);

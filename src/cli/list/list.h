@@ -79,10 +79,10 @@ void list_free_names(struct dirent **names, int nr);
 /* list_gather.c: fills list->event in the order of the output, and tries generic events. */
 int list_gather(struct list *list, struct perch_error *err);
 void list_clear(struct list *list);
-/* list_pmu.c: named events, and forms made of format files. 0 or -ENOMEM. */
+/* list_pmu.c: named events, and forms made of format files. Returns 0 or -ENOMEM. */
 int list_gather_pmus(struct list *list);
 int list_gather_formats(struct list *list);
-/* list_forms.c: forms of breakpoints, probes and the like. 0 or -ENOMEM. */
+/* list_forms.c: forms of breakpoints, probes and the like. Returns 0 or -ENOMEM. */
 int list_gather_forms(struct list *list, enum list_kind kind);
 
 /* A format file of a PMU, or a field of a tracepoint. */

@@ -160,7 +160,7 @@ struct record {
 	struct perch_error err;	 /* the reason why it ended early */
 };
 
-/* Whether records are cached for files that start later. */
+/* True if records are cached for files that start later. */
 static inline bool record_keeps_sideband(const struct record_options *options)
 {
 	return options->overwrite || options->switch_by;
@@ -193,10 +193,10 @@ int record_set_max_files(void *options, const char *text, bool negated);
 
 /* ---- record_plan.c ---- */
 
-/* Moves the events of the options into the plan. Exit status after it has printed an error; 0: no
- * error. */
+/* Moves the events of the options into the plan. Returns 0, or the exit status after it has printed
+ * an error. */
 int record_make_plan(struct record_plan *plan, struct record_options *options);
-/* Adds the default event. Exit status. */
+/* Adds the default event. Returns the exit status. */
 int record_plan_default_event(struct record_plan *plan, const struct record_options *options);
 /* Replaces hardware cycles by the event cpu-clock. False when there are none. */
 bool record_plan_replace_cycles(struct record_plan *plan);
@@ -206,8 +206,8 @@ void record_clear_plan(struct record_plan *plan);
 
 /* ---- record_open.c ---- */
 
-/* Opens the sampler. program: of the program; 0 without one. Exit status after it has printed an
- * error; 0: no error. */
+/* Opens the sampler. program: of the program; 0 without one. Returns 0, or the exit status after it
+ * has printed an error. */
 int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan,
 			const struct record_options *options, pid_t program);
 
@@ -215,10 +215,11 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 
 /* Blocks or ignores SIGUSR2. After the program was forked, as the program does not inherit it. */
 void record_block_switch_signal(const struct record_options *options);
-/* Blocks the signals that end a recording; record->signals reads them. 0 or a negative errno. */
+/* Blocks the signals that end a recording; record->signals reads them. Returns 0 or a negative
+ * errno. */
 int record_block_signals(struct record *record);
-/* Runs until the program, the targets or the user end the recording. 0, or a negative errno in
- * record->err. */
+/* Runs until the program, the targets or the user end the recording. Returns 0, or a negative errno
+ * in record->err. */
 int record_loop(struct record *record);
 
 /* ---- record_files.c: each returns 0, or a negative errno in record->err ---- */
@@ -228,7 +229,7 @@ int64_t record_ms_since_start(const struct record *record);
 int record_prepare_files(struct record *record);
 /* Opens the file that records are written to. */
 int record_open_file(struct record *record, const char *path);
-/* Whether it is time for another file. *sleep_ms becomes at most the time until then. */
+/* True if it is time for another file. *sleep_ms becomes at most the time until then. */
 bool record_switch_due(const struct record *record, int *sleep_ms);
 /* Ends the file and opens another one, or writes a snapshot into a new one. */
 int record_switch(struct record *record);

@@ -139,7 +139,7 @@ static int finish_file(struct record *record)
 }
 
 /* A name that no file has. The names of two files in a hundredth of a second differ by a pause.
- * NULL without memory. */
+ * Returns NULL if out of memory. */
 static char *new_name(const char *output)
 {
 	struct timespec step = { 0, STEP_NS };

@@ -73,7 +73,7 @@ static void take_signal(struct record *record, const struct signalfd_siginfo *in
 		kill(record->program.pid, (int)info->ssi_signo);
 }
 
-/* Whether the recording ends. */
+/* True if the recording ends. */
 static bool take_signals(struct record *record)
 {
 	struct signalfd_siginfo info;
@@ -104,7 +104,7 @@ static int switch_windows(struct record *record)
 	return FLUSH_MS;
 }
 
-/* Whether the file has the size of --max-size. */
+/* True if the file has the size of --max-size. */
 static bool is_full(struct record *record)
 {
 	const struct record_options *options = record->options;

@@ -32,9 +32,9 @@ struct record_sideband {
 };
 #define RECORD_SIDEBAND_BYTES (64u << 20)
 
-/* Whether records of the type belong in the cache. */
+/* True if records of the type belong in the cache. */
 bool record_sideband_has(uint32_t type);
-/* Appends whole records. 0 or -ENOMEM. */
+/* Appends whole records. Returns 0 or -ENOMEM. */
 int record_sideband_add(struct record_sideband *sideband, const void *bytes, size_t size);
 /* All records added so far describe the time before the recording. They are dropped only when their
  * process has ended. */
@@ -83,8 +83,8 @@ struct record_rings {
 	struct pollfd *polls; /* of signals, then of the rings */
 };
 
-/* The sampler stays the caller's. backward_events: the first so many events write backward. 0 or
- * -ENOMEM. */
+/* The sampler stays the caller's. backward_events: the first so many events write backward. Returns
+ * 0 or -ENOMEM. */
 int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
 		      size_t backward_events);
 void record_rings_clear(struct record_rings *rings);
@@ -126,8 +126,8 @@ static inline uint64_t *record_lost_records(const struct record_lost *lost)
 {
 	return &lost->in_ring[lost->nr_events * lost->nr_rings];
 }
-/* Reads the numbers of all events and writes LOST_SAMPLES records, as perf does from 6.1 on. 0 or a
- * negative errno. */
+/* Reads the numbers of all events and writes LOST_SAMPLES records, as perf does from 6.1 on.
+ * Returns 0 or a negative errno. */
 int record_write_lost(struct record_lost *lost, const struct record_rings *rings,
 		      struct perch_writer *writer, struct perch_error *err);
 /* Adds what LOST records count, where events have no numbers. All records have been scanned. */
@@ -137,7 +137,7 @@ void record_lost_next_file(struct record_lost *lost);
 
 /* ---- record_snapshot.c ---- */
 
-/* Writes a copy of all backward rings in the order of time. 0 or a negative errno. */
+/* Writes a copy of all backward rings in the order of time. Returns 0 or a negative errno. */
 int record_write_snapshot(struct record_rings *rings, struct record_scan *scan,
 			  const struct perch_decoder *decoder, struct perch_writer *writer,
 			  struct perch_error *err);

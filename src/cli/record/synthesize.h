@@ -19,7 +19,7 @@
 #include <perch/machine.h>
 #include <perch/ring.h>
 
-/* Takes whole records. 0, or a negative errno after it has set *err. */
+/* Takes whole records. Returns 0, or a negative errno after it has set *err. */
 typedef int synthesize_sink(void *context, const void *bytes, size_t size, struct perch_error *err);
 
 struct synthesizer {

@@ -32,11 +32,11 @@ struct report {
 	bool stats, header, header_only;
 };
 
-/* Prints the rows of one event. Exit status. */
+/* Prints the rows of one event. Returns the exit status. */
 int report_print_event(FILE *out, const struct report *report, struct cli_recording *recording,
 		       struct perch_profile *profile, unsigned event, const char *name);
 /* Prints the call graph of a row, and a blank line unless the graph is empty. total: the period of
- * the event. Exit status. */
+ * the event. Returns the exit status. */
 int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
 		       struct perch_profile *profile, const struct perch_row *row, uint64_t total);
 
