@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perch stat: counts events while a program runs. This file has the order of runs and results. */
+/* perch stat: counts events while a program runs. This file repeats runs and prints results. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -7,7 +7,7 @@
 
 #include "stat.h"
 
-static int open_error(const char *what, const char *path)
+static int output_error(const char *what, const char *path)
 {
 	struct perch_error err;
 	int error = errno;
@@ -17,7 +17,7 @@ static int open_error(const char *what, const char *path)
 	return cli_error(STAT_COMMAND, &err);
 }
 
-/* Opens the output: stderr, as stdout is the program's, a file, or a descriptor. */
+/* Opens the output: a file, a descriptor, or stderr, because stdout belongs to the program. */
 static int open_output(struct stat_job *stat)
 {
 	time_t now = time(NULL);
@@ -28,11 +28,11 @@ static int open_output(struct stat_job *stat)
 		snprintf(number, sizeof(number), "%d", (int)stat->options.log_fd);
 		stat->output = fdopen((int)stat->options.log_fd, stat->options.append ? "a" : "w");
 		if (!stat->output)
-			return open_error("to descriptor ", number);
+			return output_error("to descriptor ", number);
 	} else if (stat->options.output_path) {
 		stat->output = fopen(stat->options.output_path, stat->options.append ? "ae" : "we");
 		if (!stat->output)
-			return open_error("", stat->options.output_path);
+			return output_error("", stat->options.output_path);
 		if (!stat->options.json && !stat->options.quiet)
 			fprintf(stat->output, "# started on %s\n", ctime(&now));
 	}
@@ -114,8 +114,8 @@ static int measure(struct stat_job *stat)
 	if (status)
 		return status;
 	if (stat->output != stderr && fclose(stat->output))
-		status = open_error("", stat->options.output_path ? stat->options.output_path
-								  : "--log-fd");
+		status = output_error("", stat->options.output_path ? stat->options.output_path
+								    : "--log-fd");
 	if (status || stat->status)
 		return stat->status ? stat->status : status;
 	return stat->post_failed ? CLI_EXIT_FAILURE : 0;
@@ -130,8 +130,8 @@ int perch_cmd_stat(int argc, char **argv)
 	cli_show_calls(&stat.calls, &stat.options.verbose);
 	if (perch_machine_new(&stat.machine, NULL, &stat.calls.calls, &err))
 		return cli_error(STAT_COMMAND, &err);
-	perch_machine_set_probing(
-		stat.machine, true); /* extra system calls are fine: a user waits for one result */
+	/* further system calls may find the reason of a refusal: a command can take the time */
+	perch_machine_set_probing(stat.machine, true);
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
 		status = measure(&stat);

@@ -197,7 +197,10 @@ int stat_choose_targets(struct stat_job *stat);
  */
 int stat_run(struct stat_job *stat);
 
-/* stat_control.c: opens the files of --control. Returns as stat_run(). */
+/* stat_control.c: calls perch_set_enable() or _disable() for all parts. Returns as stat_run(). */
+typedef int stat_set_call(struct perch_set *set, struct perch_error *err);
+int stat_for_each_set(struct stat_job *stat, stat_set_call *call);
+/* Opens the files of --control. Returns as stat_run(). */
 int stat_open_control(struct stat_job *stat);
 /*
  * Executes the commands that have arrived. end_interval may be NULL; it is called before events are

@@ -187,10 +187,11 @@ static void format_name(struct stat_job *stat, struct stat_line *line)
 
 void stat_describe_lines(struct stat_job *stat)
 {
-	bool printed = !stat->options.separator && !stat->options.json && !stat->options.quiet;
+	bool prints_reasons = !stat->options.separator && !stat->options.json &&
+			      !stat->options.quiet;
 
-	/* explaining reads files of the machine: only if reasons are printed */
-	for (size_t i = 0; printed && i < stat->nr_parts; i++)
+	/* reads files of the machine, so only if the reasons are printed */
+	for (size_t i = 0; prints_reasons && i < stat->nr_parts; i++)
 		perch_set_explain(stat->part[i].set, stat->machine);
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		struct stat_line *line = &stat->line[i];

@@ -15,8 +15,7 @@ static int bad_option(const struct stat_job *stat)
 			       stat->options.control);
 }
 
-/* Returns the descriptor 7 for "7", or -1 if the text is no number or the descriptor is not open.
- */
+/* Returns 7 for "7"; -1 if the text is not a number or the descriptor is not open. */
 static int parse_descriptor(const char *text)
 {
 	char *end;
@@ -72,8 +71,7 @@ int stat_open_control(struct stat_job *stat)
 	return status;
 }
 
-static int for_each_set(struct stat_job *stat,
-			int (*call)(struct perch_set *, struct perch_error *))
+int stat_for_each_set(struct stat_job *stat, stat_set_call *call)
 {
 	struct perch_error err;
 
@@ -91,7 +89,7 @@ static int enable_or_disable(struct stat_job *stat, const char *command,
 	int status = enable && end_interval ? end_interval(stat, context) : 0;
 
 	if (!status)
-		status = for_each_set(stat, enable ? perch_set_enable : perch_set_disable);
+		status = stat_for_each_set(stat, enable ? perch_set_enable : perch_set_disable);
 	return !status && !enable && end_interval ? end_interval(stat, context) : status;
 }
 

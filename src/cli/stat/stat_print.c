@@ -37,8 +37,7 @@ static void print_interval(struct stat_job *stat, FILE *out)
 	stat->intervals_shown++;
 }
 
-/* True if the locale may group digits. The C locale does not, and setlocale() opens a dozen files.
- */
+/* False for the C locale, which needs no setlocale(): that opens a dozen files. */
 static bool locale_groups(void)
 {
 	static const char *const variables[] = { "LC_ALL", "LC_NUMERIC", "LANG" };

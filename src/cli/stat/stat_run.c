@@ -15,7 +15,7 @@
 
 #define MSEC 1000000ull
 
-/* Raises the soft limit of descriptors to the hard limit. False if it was raised before. */
+/* Raises the soft limit of descriptors to the hard limit. Returns false if it cannot be raised. */
 static bool raise_descriptors(struct stat_job *stat)
 {
 	struct rlimit limit;
@@ -27,7 +27,7 @@ static bool raise_descriptors(struct stat_job *stat)
 	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-/* The program of each run has the original limit. */
+/* Restores the soft limit, for the program of the next run. */
 static void lower_descriptors(struct stat_job *stat)
 {
 	struct rlimit limit;
@@ -77,16 +77,6 @@ static void close_parts(struct stat_job *stat)
 		perch_set_close(stat->part[i].set);
 		stat->part[i].set = NULL;
 	}
-}
-
-static int enable_parts(struct stat_job *stat)
-{
-	struct perch_error err;
-
-	for (size_t i = 0; i < stat->nr_parts; i++)
-		if (perch_set_enable(stat->part[i].set, &err))
-			return cli_error(STAT_COMMAND, &err);
-	return 0;
 }
 
 static double to_seconds(const struct timeval *time)
@@ -154,12 +144,12 @@ static int print_interval_counts(struct stat_job *stat, uint64_t start_ns, uint6
 }
 
 /* The end of the next interval: the first multiple of the length that is in the future. */
-static uint64_t next_end(uint64_t next_ns, uint64_t interval_ns)
+static uint64_t next_end(uint64_t next_ns, uint64_t length_ns)
 {
 	uint64_t now = stat_now_ns();
 
-	next_ns += interval_ns;
-	return next_ns > now ? next_ns : now + interval_ns - (now - next_ns) % interval_ns;
+	next_ns += length_ns;
+	return next_ns > now ? next_ns : now + length_ns - (now - next_ns) % length_ns;
 }
 
 /* The current interval. */
@@ -188,27 +178,26 @@ static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 	return false;
 }
 
-/* Waits until the program, the targets or the time end, or a signal arrives. Prints the intervals.
- */
+/* Waits for the end of program, targets or time, or for a signal. Prints the intervals. */
 static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 {
 	struct interval interval = { start_ns, start_ns };
-	uint64_t interval_ns = stat->options.interval_ms * MSEC, shown = 0;
+	uint64_t length_ns = stat->options.interval_ms * MSEC, shown = 0;
 	uint64_t end = stat->options.timeout_ms ? start_ns + stat->options.timeout_ms * MSEC
 						: UINT64_MAX;
-	uint64_t next_ns = interval_ns ? start_ns + interval_ns : UINT64_MAX;
-	bool ended, finished = false, late = stat->stop_requested;
+	uint64_t next_ns = length_ns ? start_ns + length_ns : UINT64_MAX;
+	bool ended, finished = false, stop = stat->stop_requested;
 	int status = 0;
 
-	while (!late) {
+	while (!stop) {
 		ended = stat_wait(stat, next_ns < end ? next_ns : end);
-		late = !ended && !stat_stop_signal() && stat_now_ns() >= end;
-		if (ended || stat_stop_signal() || late)
+		stop = !ended && !stat_stop_signal() && stat_now_ns() >= end;
+		if (ended || stat_stop_signal() || stop)
 			break;
 		if (stat_has_command()) {
 			status = stat_read_control(stat, end_interval, &interval);
-			late = stat->stop_requested;
-			if (status || late)
+			stop = stat->stop_requested;
+			if (status || stop)
 				break;
 			continue;
 		}
@@ -216,9 +205,9 @@ static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 		finished = stat->options.interval_count && ++shown >= stat->options.interval_count;
 		if (status || finished)
 			break;
-		next_ns = next_end(next_ns, interval_ns);
+		next_ns = next_end(next_ns, length_ns);
 	}
-	if (stat->argv && (late || finished)) {
+	if (stat->argv && (stop || finished)) {
 		stat->stopped_program = true;
 		kill(stat->program.pid, SIGTERM);
 	}
@@ -227,7 +216,7 @@ static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 
 		status = status ? status : reaped;
 	}
-	if (interval_ns && !finished && !status)
+	if (length_ns && !finished && !status)
 		status = end_interval(stat, &interval); /* the last, shorter one */
 	return status;
 }
@@ -254,11 +243,12 @@ static int wait_and_count(struct stat_job *stat, uint64_t start)
 	if (stat->options.delay_ms > 0 &&
 	    wait_delay(stat, start + stat->options.delay_ms * MSEC, &status)) {
 		start = stat_now_ns();
-		status = enable_parts(stat);
+		status = stat_for_each_set(stat, perch_set_enable);
 	}
 	if (!status && stat->argv && !stat->options.interval_ms && !stat->options.timeout_ms &&
 	    !stat->options.control)
-		status = reap_program(stat); /* a single wait4 does not disturb the program */
+		status = reap_program(
+			stat); /* one wait4: perch does not wake up while the program runs */
 	else
 		status = status ? status : wait_for_end(stat, start);
 	return status ? status : add_time(stat, stat_now_ns() - start);
@@ -281,7 +271,7 @@ static int open_parts(struct stat_job *stat)
 	for (size_t i = 0; !status && i < stat->nr_parts; i++)
 		status = open_part(stat, &stat->part[i]);
 	if (!status && !counts_program(stat) && !stat->options.delay_ms)
-		status = enable_parts(stat);
+		status = stat_for_each_set(stat, perch_set_enable);
 	return status;
 }
 
@@ -313,8 +303,7 @@ int stat_run(struct stat_job *stat)
 		cli_program_cancel(&stat->program);
 	}
 	if (!status)
-		/* before the program runs: an ended program would be taken for the cause of an
-		 * error */
+		/* before the release: perch_set_explain() may name an ended program as reason */
 		stat_describe_lines(stat);
 	start = stat_now_ns();
 	if (!status && stat->argv)

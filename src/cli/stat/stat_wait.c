@@ -12,10 +12,10 @@
 #include "stat.h"
 
 static volatile sig_atomic_t stopped; /* the signal's number */
-static volatile sig_atomic_t child;
-static pid_t own;
-static int control_fd = -1; /* of the current stat_wait() */
-static bool has_command;    /* control_fd is readable */
+static volatile sig_atomic_t child;   /* gets SIGTERM too; 0 for none */
+static pid_t own;		      /* of perch itself */
+static int control_fd = -1;	      /* of the current stat_wait() */
+static bool has_command;	      /* control_fd is readable */
 
 static void on_signal(int number)
 {
@@ -35,8 +35,7 @@ int stat_stop_signal(void)
 	return stopped;
 }
 
-/* Also signals that were ignored, as in background jobs of scripts: -p and -a count until a signal.
- */
+/* Also signals that are ignored, as in background jobs: -p and -a count until a signal. */
 void stat_catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM };
