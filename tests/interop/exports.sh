@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the two shared libraries ask of a program (their dependencies) and show to it (their names).
+# The dependencies and the exported names of the two shared libraries.
 set -u
 cd "$PERCH_BUILD_ROOT/src" || exit 1
 status=0
@@ -21,7 +21,7 @@ only_perch_names() {
 	verdict $? "$1 exports perch_ names alone ($(printf '%s\n' "$names" | wc -l) of them)"
 	[ -z "$stray" ] || printf '%s\n' "$stray"
 	! printf '%s\n' "$names" | grep '^perch__'
-	verdict $? "$1 keeps the rooms' private names (perch__) inside"
+	verdict $? "$1 does not export private names (perch__)"
 }
 
 needed=$(objdump -p libperch.so | awk '$1 == "NEEDED" { print $2 }')
@@ -35,7 +35,7 @@ loaded=$(ldd libperch.so | grep -vE 'linux-(vdso|gate)|ld-linux|libc\.so\.' || t
 verdict $? "ldd libperch.so shows libc alone"
 [ -z "$loaded" ] || printf '%s\n' "$loaded"
 
-# A library in other people's programs prints nothing, ends nothing and starts no thread.
+# A library must not print, exit, or start threads.
 forbidden=$(nm -D --undefined-only libperch.so | awk '{ sub(/@.*/, "", $2); print $2 }' |
 	grep -xE 'abort|_?exit|printf|puts|putchar|__printf_chk|stdout|perror|pthread_create' || true)
 [ -z "$forbidden" ]
