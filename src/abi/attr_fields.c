@@ -5,11 +5,13 @@
 #include <perch/abi.h>
 
 /* clang-format off */
+#define SIZE(member) sizeof(((struct perch_attr *)0)->member)
 #define WORD(member, release) \
-	{ #member, offsetof(struct perch_attr, member), sizeof(((struct perch_attr *)0)->member), -1, \
-	  8 * sizeof(((struct perch_attr *)0)->member), release }
-#define FLAGS(name, first, width, release) { #name, offsetof(struct perch_attr, flags), 8, first, width, release }
-#define ACTION(name, first, release) { #name, offsetof(struct perch_attr, aux_action), 4, first, 1, release }
+	{ #member, offsetof(struct perch_attr, member), SIZE(member), -1, 8 * SIZE(member), release }
+#define FLAGS(name, first, width, release) \
+	{ #name, offsetof(struct perch_attr, flags), 8, first, width, release }
+#define ACTION(name, first, release) \
+	{ #name, offsetof(struct perch_attr, aux_action), 4, first, 1, release }
 /* clang-format on */
 
 static const struct perch_attr_field fields[] = {

@@ -525,8 +525,9 @@ static unsigned int visited_by;
 		return *(int *)context;                                             \
 	}
 /* clang-format off */
-VISIT(1) VISIT(2) VISIT(3) VISIT(4) VISIT(5) VISIT(6) VISIT(7) VISIT(8) VISIT(9) VISIT(10) VISIT(11)
-VISIT(12) VISIT(13) VISIT(14) VISIT(15) VISIT(16) VISIT(17) VISIT(18) VISIT(19) VISIT(20) VISIT(21) VISIT(22)
+VISIT(1) VISIT(2) VISIT(3) VISIT(4) VISIT(5) VISIT(6) VISIT(7) VISIT(8)
+VISIT(9) VISIT(10) VISIT(11) VISIT(12) VISIT(13) VISIT(14) VISIT(15) VISIT(16)
+VISIT(17) VISIT(18) VISIT(19) VISIT(20) VISIT(21) VISIT(22)
 	/* clang-format on */
 
 	static const struct perch_visitor all = {
