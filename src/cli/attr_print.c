@@ -9,7 +9,7 @@
 /* How a field is printed, if not as a number with the name of the field. */
 struct style {
 	const char *field;
-	const char *label; /* NULL: the name of the field */
+	const char *label; /* NULL for the name of the field */
 	enum { STYLE_HEX, STYLE_SIGNED, STYLE_NUMBER, STYLE_BITS, STYLE_HIDDEN } kind;
 };
 

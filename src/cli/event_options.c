@@ -67,8 +67,8 @@ int cli_add_filter(const char *command, struct perch_events *events, size_t last
 
 #define MODIFIERS "ukhIGHpPSDWeb"
 
-/* True if the name ends in modifiers, as "cycles:p". The modifiers of a group are not in the names
- * of its events, and name= can set any name. */
+/* True if the name ends in modifiers, such as "cycles:p". The modifiers of a group are not in the
+ * names of its events, and name= can set any name. */
 static bool has_modifiers(const struct perch_event *event)
 {
 	const char *colon = strpbrk(event->name, ":/"), *next;
@@ -100,7 +100,7 @@ void cli_user_space_name(const struct perch_event *event, char *name, size_t siz
 /* Remedies of the library name members of the attr; these name options and modifiers. */
 static const struct {
 	enum perch_cause cause;
-	const char *field; /* the first one at fault; NULL: any field */
+	const char *field; /* the first wrong field; NULL for any field */
 	const char *remedy;
 } rewordings[] = {
 	{ PERCH_CAUSE_BRANCH_STACK, NULL,
@@ -147,9 +147,9 @@ static const struct {
 };
 
 /*
- * A breakpoint on a kernel address, in an event that counts only user space. perch may have added
- * the modifier u itself, for a user who may not profile the kernel; then the next refusal is the
- * lack of privilege, and that is the one to fix.
+ * Detects a breakpoint on a kernel address in an event that counts only user space. perch may have
+ * added the modifier u itself, for a user who may not profile the kernel; then the next refusal is
+ * the lack of privilege, and that is the one to fix.
  */
 static bool lacks_kernel_breakpoints(const struct perch_error *err)
 {

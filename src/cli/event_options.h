@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* -e, --event-file and --filter, and errors of opened events, for all commands that open events. */
+/* Options -e, --event-file and --filter, and errors of opened events, for all commands that open
+ * events. */
 #ifndef PERCH_CLI_EVENT_OPTIONS_H
 #define PERCH_CLI_EVENT_OPTIONS_H
 
 #include <perch/event.h>
 
 /*
- * Each takes the argument of the option; NULL when the option was negated, which is an error. *last
+ * Each takes the argument of the option; NULL is a negated option, which is an error. *last
  * is the index of the first event of the last -e, to which --filter applies. Returns 0, or a
  * negative errno after they have printed an error.
  */
@@ -28,7 +29,7 @@ void cli_user_space_name(const struct perch_event *event, char *name, size_t siz
  * Returns reworded, or err when its remedy needs no change.
  */
 const struct perch_error *cli_reword(const struct perch_error *err, struct perch_error *reworded);
-/* cli_error() for errors of opening events. */
+/* Like cli_error(), for errors of opening events. */
 int cli_open_error(const char *command, const struct perch_error *err);
 
 #endif

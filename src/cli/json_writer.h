@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON that is written while it is made, in constant memory. It is for large output only: jansson
- * allocates each value, and `perch dump -j` took 3.7 times as long with one jansson object per
- * record. All other JSON is written by jansson.
+ * Writes JSON step by step, in constant memory. It is only for large output: jansson allocates each
+ * value, and `perch dump -j` took 3.7 times as long with one jansson object per record. All other
+ * JSON is written by jansson.
  */
 #ifndef PERCH_CLI_JSON_WRITER_H
 #define PERCH_CLI_JSON_WRITER_H
@@ -19,14 +19,17 @@ struct cli_json_writer {
 	bool not_empty[CLI_JSON_MAX_DEPTH]; /* it has values */
 };
 
-/* Before each value: in an object its key, in an array name is ignored. */
+/* Call this before each value. In an object, name is the key; in an array it is ignored. */
 void cli_json_key(struct cli_json_writer *json, const char *name);
 void cli_json_begin_object(struct cli_json_writer *json);
 void cli_json_begin_array(struct cli_json_writer *json);
 /* Ends the innermost array or object. */
 void cli_json_end(struct cli_json_writer *json);
 
-/* A number; a string above 2^53, where readers that keep numbers as doubles lose digits. */
+/*
+ * Writes a number, but a string above 2^53, because readers that store numbers as doubles lose
+ * digits.
+ */
 void cli_json_number(struct cli_json_writer *json, uint64_t number);
 void cli_json_signed(struct cli_json_writer *json, int64_t number);
 /* "0x1f" */

@@ -5,7 +5,7 @@
 
 #include "messages.h"
 
-#define CARET_MAX 120 /* bytes printed before the character at fault */
+#define CARET_MAX 120 /* bytes printed before the wrong character */
 
 const char cli_version[] = PERCH_VERSION;
 

@@ -19,7 +19,10 @@ enum cli_kind {
 	CLI_STRING, /* const char ** */
 	CLI_NUMBER, /* uint64_t *: decimal or 0x hex */
 	CLI_CALL,   /* .call(.value, argument or NULL, negated) */
-	/* the same, but its argument is attached (-Iword, --name=word), never the next word */
+	/*
+	 * like the previous one, but the argument is attached (-Iword, --name=word), never the next
+	 * word
+	 */
 	CLI_CALL_ATTACHED,
 };
 
@@ -39,7 +42,7 @@ struct cli_option {
 	bool hidden; /* accepted because perf has it, not in the help */
 };
 
-/* What --help prints about a subcommand beside its options. */
+/* The texts that --help prints about a subcommand in addition to its options. */
 struct cli_usage {
 	const char *name;     /* "stat" */
 	const char *operands; /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */

@@ -30,7 +30,7 @@ void cli_output_signed(struct cli_output *out, int64_t number);
 void cli_output_hex(struct cli_output *out, uint64_t number); /* "0x1f" */
 /* Two digits for each byte: "00ff1f". */
 void cli_output_hex_bytes(struct cli_output *out, const void *bytes, size_t length);
-/* Text from a file for a terminal: '?' for what is not printable or not UTF-8. */
+/* Writes untrusted text; '?' replaces each character that is not printable or not UTF-8. */
 void cli_output_clean(struct cli_output *out, const char *text, size_t length);
 
 #endif

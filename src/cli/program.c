@@ -108,7 +108,10 @@ static int start_error(const struct cli_program *program, int error, struct perc
 
 void cli_program_begin_release(struct cli_program *program)
 {
-	/* The child may be dead already: its wait status reports that, not our SIGPIPE. */
+	/*
+	 * The child may have ended already. Its wait status reports that; a SIGPIPE of this process
+	 * would not.
+	 */
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	ssize_t unused;
 

@@ -20,7 +20,7 @@ struct cli_program {
 
 /* Forks. The child waits for cli_program_release(). */
 int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err);
-/* The same. The released child calls prepare before exec. */
+/* Like the function above, but the released child calls prepare before exec. */
 int cli_program_start_prepared(struct cli_program *program, char *const *argv,
 			       void (*prepare)(void *context), void *context,
 			       struct perch_error *err);
@@ -30,8 +30,9 @@ int cli_program_start_prepared(struct cli_program *program, char *const *argv,
  */
 int cli_program_release(struct cli_program *program, struct perch_error *err);
 /*
- * The same in two steps. A caller that can check for a failed exec after the program has ended uses
- * them: waiting for the exec wakes the caller, which may take the CPU from the program.
+ * cli_program_release() in two steps, for callers that can check for a failed exec after the
+ * program has ended. Waiting for the exec wakes the caller, which may take the CPU from the
+ * program.
  */
 void cli_program_begin_release(struct cli_program *program);
 int cli_program_finish_release(struct cli_program *program, struct perch_error *err);

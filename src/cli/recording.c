@@ -11,8 +11,10 @@
 #include "options.h"
 #include "recording.h"
 
-/* As in perf, standard input comes before the file perf.data when it is a pipe. An empty pipe
- * counts too: an old perf.data is not what the user means then. */
+/*
+ * As in perf, standard input is read instead of the file perf.data if it is a pipe. This is also so
+ * for an empty pipe, because the user does not mean an old perf.data then.
+ */
 static const char *default_input(void)
 {
 	struct stat status;
@@ -28,7 +30,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (info->si_code != BUS_ADRERR) {
-		signal(number, SIG_DFL); /* the access is repeated, and ends the command */
+		/* the access is repeated, and the signal ends the command */
+		signal(number, SIG_DFL);
 		return;
 	}
 	while (write(STDERR_FILENO, bus_error_message, strlen(bus_error_message)) < 0 &&
@@ -50,8 +53,8 @@ static void handle_bus_errors(const struct cli_recording *recording)
 }
 
 /*
- * True if the file is from another machine or another kernel, as far as it says so. Kernel
- * addresses do not match this machine's symbols then.
+ * True if the file is from another machine or another kernel, if the file shows that. Kernel
+ * addresses then do not match the symbols of this machine.
  */
 static bool is_foreign(const struct perch_reader *reader)
 {
@@ -76,8 +79,10 @@ static bool is_foreign(const struct perch_reader *reader)
 			return true;
 		any |= there != NULL;
 	}
-	/* A file that was cut off has lost these features, and is probably of this machine. A
-	 * complete file without them is a pipe's from before Linux 4.18. */
+	/*
+	 * A truncated file has no such features, and is probably of this machine. A complete file
+	 * without them is from a pipe, recorded by perf before Linux 4.18.
+	 */
 	perch_reader_get_damage(reader, &damage);
 	return !any && ((!damage.unfinished && !damage.missing_bytes) ||
 			perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE);
@@ -163,15 +168,20 @@ int cli_recording_next(struct cli_recording *recording, struct perch_record *rec
 	return 1;
 }
 
-/* A recorder that reads the numbers of its events at the end writes LOST_SAMPLES records, which
- * count those of LOST records again. */
+/*
+ * A recorder that reads the lost counts of its events at the end writes LOST_SAMPLES records. They
+ * include the losses that LOST records report.
+ */
 uint64_t cli_recording_lost(const struct cli_recording *recording)
 {
 	return recording->lost_samples > recording->lost_records ? recording->lost_samples
 								 : recording->lost_records;
 }
 
-/* Only of the kernel: many other files have no symbols, which the addresses show. */
+/*
+ * Reports only kernel symbols. For other DSOs without symbols, which are many, the report shows
+ * addresses.
+ */
 static void print_kernel_symbol_errors(const struct cli_recording *recording)
 {
 	const struct perch_dso *const *dsos;
@@ -232,7 +242,9 @@ static void print_bad_records(const struct cli_recording *recording,
 			 damage->unknown_records, recording->path);
 }
 
-/* A file of record --overwrite: its rings are never full, but lose records while they are paused.
+/*
+ * For a file of record --overwrite: its rings are never full, but lose records while they are
+ * paused.
  */
 static bool is_snapshot(const struct cli_recording *recording)
 {

@@ -48,7 +48,7 @@ struct script {
 	char comm[80];
 };
 
-/* "sym+0xoff (dso)" of an address. */
+/* Writes "sym+0xoff (dso)" of an address. */
 static int describe(struct script *script, const struct perch_address *address, char *text,
 		    size_t size)
 {
@@ -66,7 +66,9 @@ static int describe(struct script *script, const struct perch_address *address, 
 			address->offset - address->symbol->start, path);
 }
 
-/* Copies a text into a chunk. Lines that are printed together are mostly close to each other there.
+/*
+ * Copies a text into a chunk. So lines that are printed together are mostly close to each other in
+ * memory.
  */
 static char *store_text(struct script *script, const char *text, size_t length)
 {
@@ -83,7 +85,7 @@ static char *store_text(struct script *script, const char *text, size_t length)
 	return memcpy(script->chunk->text + script->chunk_used - length, text, length);
 }
 
-/* The line of a frame, which is made when the address is printed first. */
+/* Returns the line of a frame. It is made when the address is printed for the first time. */
 static const struct line *line_of(struct script *script, uint32_t number)
 {
 	char text[MAX_LINE];
@@ -106,7 +108,10 @@ static const struct line *line_of(struct script *script, uint32_t number)
 	return line->text ? line : NULL;
 }
 
-/* At least `digits` decimal digits in a field of at least `width` columns; printf takes longer. */
+/*
+ * Writes at least `digits` decimal digits in a field of at least `width` columns; printf takes
+ * longer.
+ */
 static char *put_number(char *at, uint64_t number, int digits, int width)
 {
 	char reversed[24];
@@ -129,7 +134,7 @@ static char *put_text(char *at, const char *text, size_t length)
 	return at + length;
 }
 
-/* The name of a thread. The cleaned text is cached for the next sample of the same name. */
+/* Writes the name of a thread. The cleaned text is cached for the next sample of the same name. */
 static char *put_comm(struct script *script, char *at, const struct perch_thread *thread,
 		      bool chains)
 {
@@ -146,7 +151,7 @@ static char *put_comm(struct script *script, char *at, const struct perch_thread
 	return put_text(at, script->comm, script->comm_length);
 }
 
-/* "gcc 19780 [001]  4525.042075:     200000 cpu-clock: " */
+/* Writes "gcc 19780 [001]  4525.042075:     200000 cpu-clock: ". */
 static void put_first_line(struct script *script, const struct perch_thread *thread,
 			   const struct perch_record *record)
 {

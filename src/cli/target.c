@@ -50,7 +50,7 @@ int cli_target_cpus(const char *command, const struct cli_target *target,
 typedef int add_task(struct perch_targets *targets, pid_t id, struct perch_machine *machine,
 		     struct perch_error *err);
 
-/* The processes or threads of "12,34". */
+/* Adds the processes or threads of "12,34". */
 static int add_tasks(const char *command, const char *option, const char *list, add_task *add,
 		     struct perch_machine *machine, struct perch_targets *targets)
 {
@@ -83,7 +83,10 @@ static int by_pid(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* A thread that is given twice (-p 12,12, or -t with one of its threads) counts once. */
+/*
+ * Removes duplicates: a thread that is given twice (-p 12,12, or -t with one of its threads) is
+ * counted once.
+ */
 static void remove_duplicates(struct perch_targets *targets)
 {
 	size_t last = 0;

@@ -40,8 +40,8 @@ struct cli_target {
 /* True if the target is CPUs, not processes or threads. */
 bool cli_target_system_wide(const struct cli_target *target);
 /*
- * The CPUs of -C; nr is 0 without -C. An offline CPU is an error. Returns 0, or the exit status
- * after it printed the error. The caller frees with perch_cpus_clear().
+ * Parses the CPUs of -C; nr is 0 without -C. An offline CPU is an error. Returns 0, or the exit
+ * status after it printed the error. The caller frees with perch_cpus_clear().
  */
 int cli_target_cpus(const char *command, const struct cli_target *target,
 		    struct perch_machine *machine, struct perch_cpus *cpus);

@@ -69,7 +69,7 @@ static void put_record(struct dump *dump, const struct perch_record *record, con
 		dump_text_record(dump, record, error);
 }
 
-/* 0, or a negative errno after it has printed an error of the file. */
+/* Returns 0, or a negative errno after it has printed an error of the file. */
 static int put_records(struct dump *dump, struct cli_recording *recording)
 {
 	struct perch_record record;

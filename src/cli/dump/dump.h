@@ -9,12 +9,12 @@
 #include "output.h"
 
 #define DUMP_MAX_TYPES 64
-#define DUMP_UNNAMED   "UNKNOWN" /* -t: all types without a name */
+#define DUMP_UNNAMED   "UNKNOWN" /* -t: all types that have no name */
 
 struct dump {
 	struct cli_output out;
 	struct perch_reader *reader;
-	const char *path; /* NULL: what is piped in, or perf.data */
+	const char *path; /* NULL for standard input if it is a pipe, else perf.data */
 	bool json, raw;
 	bool any; /* text was printed: a blank line separates the next record */
 	bool header, header_only, by_time;
@@ -31,15 +31,15 @@ struct dump {
 /* Adds the types of a list. Returns NULL, or the rest of the list from the first word that is not a
  * type. */
 const char *dump_add_types(struct dump *dump, const char *names);
-/* The name of a type that is similar to a word; NULL: there is none. */
+/* Returns the name of a type that is similar to a word, or NULL. */
 const char *dump_similar_type(const char *word, size_t length);
 bool dump_wants(const struct dump *dump, uint32_t type);
-/* The name of the event of a record; NULL when the record has none. */
+/* Returns the name of the event of a record, or NULL if it has none. */
 const char *dump_event_name(const struct dump *dump, const struct perch_record *record);
 
 /* ---- dump_text.c, dump_json.c ---- */
 
-/* error: why the record cannot be decoded; NULL when it can. */
+/* error: the reason why the record cannot be decoded; NULL if it can. */
 void dump_text_record(struct dump *dump, const struct perch_record *record, const char *error);
 void dump_json_record(struct dump *dump, const struct perch_record *record, const char *error);
 /* Header, events and features. */

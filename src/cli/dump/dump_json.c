@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One JSON object per line. The JSON type of a field depends only on the kind of the field, so that
- * programs can rely on it: addresses, masks and times are strings, because numbers that are kept as
- * doubles lose digits above 2^53.
+ * programs can rely on it: addresses, masks and times are strings, because readers that store
+ * numbers as doubles lose digits above 2^53.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which records are printed, and to which event they belong. */
+/* Selects the records to print, and finds their events. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "dump.h"
 
 #define NAMED_TYPES  256 /* types from here on have no names */
-#define MAX_DISTANCE 2	 /* of a suggestion */
+#define MAX_DISTANCE 2	 /* maximum edit distance of a suggestion */
 
-/* A type by its name or number; -1: neither. */
+/* Returns the type with this name or number, or -1. */
 static int64_t type_of(const char *word, size_t length)
 {
 	char *end;

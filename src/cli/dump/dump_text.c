@@ -8,7 +8,7 @@
 #include "dump.h"
 
 #define NAME_COLUMNS 18
-#define MAX_BYTES    64 /* of a field without -x */
+#define MAX_BYTES    64 /* most bytes of a field that are printed without -x */
 #define MAX_DEPTH    16
 
 struct writer {
@@ -20,9 +20,9 @@ struct writer {
 		bool list;
 		uint64_t next; /* index of the next item */
 	} level[MAX_DEPTH];
-	size_t line_depth;  /* of the list item whose fields are on one line; 0: each field has a
-			     * line */
-	size_t prefix;	    /* of such lines: bytes of the path that their fields do not repeat */
+	/* depth of the list item whose fields are on one line; 0 if each field has a line */
+	size_t line_depth;
+	size_t prefix;	    /* on such a line: bytes of the path that the fields do not repeat */
 	size_t line_fields; /* fields on the line so far */
 };
 
@@ -37,7 +37,7 @@ static void add_to_path(struct writer *writer, const char *text)
 	writer->path[length + more] = 0;
 }
 
-/* Adds a field or list item to the path. Returns the length of the path before. */
+/* Adds a field or list item to the path. Returns the previous length of the path. */
 static size_t enter_path(struct writer *writer, const char *name)
 {
 	struct level *level = &writer->level[writer->depth];
@@ -82,7 +82,7 @@ static void put_bytes(struct cli_output *out, const char *bytes, size_t length)
 	cli_output_text(out, " bytes)");
 }
 
-/* Seconds, to the nanosecond. */
+/* Writes seconds with nine decimals. */
 static void put_time(struct cli_output *out, uint64_t time)
 {
 	char text[16];
@@ -137,7 +137,7 @@ static void end_line(struct writer *writer)
 		cli_output_bytes(writer->out, "\n", 1);
 }
 
-/* A group has no line, unless it is a list item: then its fields are on one line. */
+/* A group has no line of its own. If it is a list item, all its fields are on one line. */
 static int open_level(struct writer *writer, const struct perch_field *field)
 {
 	bool item = writer->depth && writer->level[writer->depth].list &&
@@ -196,7 +196,7 @@ static int put_field(void *context, const struct perch_field *field)
 	return 0;
 }
 
-/* "  0010  00 ff ..  |..|", 16 bytes per line. */
+/* Writes "  0010  00 ff ..  |..|", 16 bytes per line. */
 static void put_dump_line(struct cli_output *out, const uint8_t *bytes, size_t at, size_t size)
 {
 	char text[32], shown[16];
@@ -227,7 +227,7 @@ static void put_line(struct cli_output *out, const char *name, const char *text)
 	cli_output_bytes(out, "\n", 1);
 }
 
-/* "0x1d0 SAMPLE 120 bytes, misc 0x1 KERNEL, cpu-clock" */
+/* Writes "0x1d0 SAMPLE 120 bytes, misc 0x1 KERNEL, cpu-clock". */
 static void put_start(const struct dump *dump, struct cli_output *out,
 		      const struct perch_record *record)
 {
@@ -281,7 +281,7 @@ void dump_text_record(struct dump *dump, const struct perch_record *record, cons
 
 /* ---- the header ---- */
 
-/* The text of report --header-only, then each event. */
+/* Prints the header as report --header-only does, then each event. */
 void dump_text_header(struct dump *dump)
 {
 	const struct perch_file_event *events;

@@ -26,7 +26,7 @@ struct request {
 	bool no_probe;
 	bool here;
 	bool causes;
-	char **program; /* NULL without one */
+	char **program; /* NULL if there is none */
 };
 
 static int check(const struct request *request)
@@ -98,7 +98,7 @@ static int close_output(struct request *request, int status)
 	return cli_error(EXPLAIN_COMMAND, &err);
 }
 
-/* True if the source failed and printed an error: there is nothing to sum up. */
+/* True if the source failed and printed an error, so no totals are printed. */
 static bool source_failed(const struct request *request, int status)
 {
 	return request->program ? status == 126 || status == 127 : status != 0;

@@ -9,7 +9,7 @@
  *            explain_calls.c                    explains what a source reports
  *   explain_print.c       explain_print_json.c  text; JSON
  *   explain_dedup.c                             counts refusals that were already printed
- *   explain_attr.c        explain_descriptors.c attrs as text; events behind descriptors
+ *   explain_attr.c        explain_descriptors.c attrs as text; events of descriptors
  *   explain_names.c                             names of errnos, flags and requests
  */
 #ifndef PERCH_CLI_EXPLAIN_H
@@ -32,7 +32,7 @@ struct explain_job {
 	bool colours;  /* out is a terminal and NO_COLOR is not set */
 	bool from_log; /* the processes no longer exist: their facts cannot be read */
 	bool probe;    /* further open calls are allowed */
-	int verbose;   /* 1: also open calls that succeeded, with lint findings */
+	int verbose;   /* 1 also prints open calls that succeeded, with lint findings */
 	/* facts of the whole machine, read by this process; NULL for a log of another machine */
 	struct perch_machine *machine;
 	struct explain_descriptors *descriptors; /* NULL until the first is added */
@@ -47,8 +47,9 @@ struct explain_job {
 };
 
 /*
- * What the sources report. process is the thread group, thread the caller. machine has the caller's
- * facts and may run open calls in the caller; NULL if the caller's machine is unknown.
+ * The functions that the sources call. process is the thread group, thread is the caller. machine
+ * has the caller's facts and may run open calls in the caller; NULL if the caller's machine is
+ * unknown.
  */
 
 /* perf_event_open returned: fd >= 0, or call->errnum is set. */
@@ -107,7 +108,7 @@ void explain_print_summary(struct explain_job *job);
 /* Flushes the output; records a failed write in the job. */
 void explain_flush(struct explain_job *job);
 
-/* The same as JSON, one object per line. */
+/* Like the functions above, as JSON with one object per line. */
 void explain_json_call(struct explain_job *job, uint64_t number,
 		       const struct explain_caller *caller, const struct perch_open_call *call,
 		       const struct perch_explanation *explanation);
@@ -121,8 +122,8 @@ void explain_json_success(struct explain_job *job, uint64_t number,
 			  int fd, const struct perch_finding *lint, size_t nr);
 
 /*
- * Two refusals are the same if all but number, fd, cpu and, for open calls, config is equal. The
- * first is printed in full, the others are counted.
+ * Two refusals are equal if all but number, fd, cpu and, for open calls, config is equal. The first
+ * is printed in full, the others are counted.
  */
 struct explain_refusal {
 	uint64_t number;
@@ -139,13 +140,13 @@ struct explain_refusal {
 	uint64_t config;
 };
 /*
- * Returns true, and counts the refusal, if the same one was printed before; false if the caller
- * must print it. Always false with -v. May print the count of the refusal printed last.
+ * Returns true and counts the refusal if an equal one was printed before. Returns false if the
+ * caller must print it; always with -v. May print the count of the refusal printed last.
  */
 bool explain_dedup_count(struct explain_job *job, const struct explain_refusal *refusal);
-/* Prints the count of the refusal that was printed last; something else follows it. */
+/* Prints the count of the refusal that was printed last. Call this before other output. */
 void explain_dedup_print_last(struct explain_job *job);
-/* Prints every count that is not printed yet. */
+/* Prints all counts that are not printed yet. */
 void explain_dedup_print_all(struct explain_job *job);
 void explain_dedup_free(struct explain_job *job);
 

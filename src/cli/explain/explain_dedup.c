@@ -2,8 +2,8 @@
 /*
  * A program repeats an open call for each CPU, thread or event, and each is refused for the same
  * reason. The first refusal is printed in full, the others are counted. The count is printed when a
- * different refusal follows, and at the end for those counted later. Each count is a line that can
- * be read alone: other output may precede it.
+ * different refusal follows, and at the end for those counted later. The line of a count is
+ * complete, because other output may precede it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ struct printed {
 	size_t ranges;
 	bool more_ranges;
 	size_t cpus;	 /* number set in cpu[] */
-	bool other_cpus; /* any CPU, or one beyond cpu[] */
+	bool other_cpus; /* the refusal is for any CPU, or for one beyond cpu[] */
 	bool cpu[CPUS];
 	uint64_t config[CONFIGS];
 	size_t configs;

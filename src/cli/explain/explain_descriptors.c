@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes by pid, each with an array of descriptors sorted by number: they are few, and the
+ * Processes by pid. Each has an array of descriptors sorted by number, because they are few and the
  * kernel allocates them in ascending order. A fork copies the array, not the events. The total is
- * limited, because a program may never close what it opens.
+ * limited, because a program may never close its descriptors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct explain_descriptors {
 	size_t nr_processes, capacity;
 	struct perch__hash_table by_pid;
 	size_t nr;   /* descriptors of all processes */
-	pid_t first; /* the process seen first; 0 for one that a log does not name */
+	pid_t first; /* the first process; 0 for one that a log does not name */
 	bool has_first, several;
 };
 
@@ -101,7 +101,7 @@ static struct process *get_process(struct explain_descriptors *table, pid_t pid)
 	return process;
 }
 
-/* The position of the descriptor in the array, or where to insert it. */
+/* Returns the index of the descriptor in the array, or where to insert it. */
 static size_t find_position(const struct process *process, int fd)
 {
 	size_t low = 0, high = process->nr;
@@ -261,7 +261,7 @@ size_t explain_group_size(const struct explain_event *event)
 	return is_leader(event) ? event->members : event->leader->members;
 }
 
-/* A log may report descriptors of the child before the fork; these stay. */
+/* A log may report descriptors of the child before the fork. They are not removed. */
 void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
 {
 	struct explain_descriptors *table = get_table(job);
@@ -306,7 +306,7 @@ void explain_handle_close(struct explain_job *job, pid_t pid, int fd)
 		remove_at(job->descriptors, process, position);
 }
 
-/* The last process moves into the free place of the array. */
+/* The last process moves into the free index of the array. */
 static void remove_process(struct explain_descriptors *table, uint32_t index)
 {
 	struct process *process = table->process[index];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The events behind the descriptors of every process. */
+/* The events of the descriptors of every process. */
 #ifndef PERCH_CLI_EXPLAIN_DESCRIPTORS_H
 #define PERCH_CLI_EXPLAIN_DESCRIPTORS_H
 

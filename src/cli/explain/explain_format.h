@@ -5,7 +5,9 @@
 
 #include "explain.h"
 
-/* Numbers as text in the buffer, which is returned; and the reverse. */
+/*
+ * Functions that write a number as text into the buffer and return it, and the reverse functions.
+ */
 
 /* "ENOENT"; "errno 4000" if there is no name. May return a static string. */
 const char *explain_format_errno(int errnum, char *buffer, size_t size);

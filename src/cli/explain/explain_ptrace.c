@@ -31,7 +31,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		alarm_expired = 1;
 	} else if (!program_pid) {
 		stopped = number;
-		alarm(1); /* interrupts a waitpid(2) that starts right after this */
+		alarm(1); /* interrupts a waitpid(2) that starts just after this */
 	} else if (info->si_code <= 0 || number == SIGTERM) {
 		kill(program_pid, number);
 	}
@@ -194,7 +194,7 @@ static void handle_status(struct tracer *tracer, pid_t tid, int status)
 		return;
 	}
 	handle_stop(tracer, thread, status >> 16, WSTOPSIG(status));
-	/* a status that came during injected system calls */
+	/* a status that was received during injected system calls */
 	thread = tracer_find(tracer, tid);
 	if (thread && thread->has_status) {
 		thread->has_status = false;

@@ -98,7 +98,7 @@ struct tracee {
 	struct tracee_syscall syscall; /* the current one; TRACEE_SYSCALL_OTHER if not relevant */
 	unsigned char *attr;	       /* read at syscall entry; NULL if it was unreadable */
 	size_t attr_size;
-	bool has_status; /* a status that came during an injected system call */
+	bool has_status; /* a status that was received during an injected system call */
 	int status;
 };
 
@@ -123,7 +123,7 @@ struct tracer {
 	uint64_t saved_mask; /* blocked signals */
 	unsigned char *saved_attr;
 	size_t saved_attr_size;
-	int pending_signal;	/* came meanwhile and cannot be blocked: sent again afterwards */
+	int pending_signal; /* received meanwhile and cannot be blocked: sent again afterwards */
 	bool interrupt_pending; /* the target must take part in a group-stop afterwards */
 	bool every_syscall;	/* no filter: stop every system call of all processes */
 	bool no_syscall_info;	/* no PTRACE_GET_SYSCALL_INFO (before Linux 5.3) */
@@ -132,8 +132,10 @@ struct tracer {
 	struct cli_program program;
 	bool program_ended;
 	int program_status; /* of wait(2) */
-	/* statuses of other threads that came during an injected system call: first_status up to
-	 * nr_statuses */
+	/*
+	 * statuses of other threads that were received during an injected system call: first_status
+	 * up to nr_statuses
+	 */
 	struct tracee_status *statuses;
 	size_t first_status, nr_statuses, statuses_capacity;
 	struct tracee_process *processes;

@@ -22,7 +22,7 @@
 #include "explain_ptrace.h"
 #include "options.h"
 
-/* The number behind a word in /proc/PID/status; -1 if it cannot be read. */
+/* Returns the number after a word in /proc/PID/status, or -1 if it cannot be read. */
 static long status_field(pid_t pid, const char *word, const char *format)
 {
 	char path[32], line[256];
@@ -222,7 +222,8 @@ static void interrupt_all(struct tracer *tracer)
 			ptrace(PTRACE_INTERRUPT, tracer->threads[i]->tid, NULL, NULL);
 }
 
-/* Threads in a stop can be detached at once. tracer_remove() moves the last thread, hence backward.
+/* Threads in a stop can be detached at once. tracer_remove() moves the last thread, so the loop
+ * runs backward.
  */
 static void detach_stopped(struct tracer *tracer)
 {

@@ -66,7 +66,8 @@ static void get_syscall(const struct tracee_registers *registers, uint32_t *arch
 		argument[i] = narrow ? (uint32_t)low[i] : wide[i];
 }
 
-/* syscall and int 0x80 have two bytes. After sysenter, the kernel returns behind an int 0x80. */
+/* syscall and int 0x80 have two bytes. After sysenter, the kernel returns to the instruction after
+ * an int 0x80. */
 void tracee_set_syscall(struct tracee_registers *registers, const struct tracee_abi *abi,
 			uint64_t number, const uint64_t argument[6])
 {
@@ -184,7 +185,8 @@ bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread)
 		if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_SECCOMP)
 			return false;
 		arch = info.arch;
-		call->number = info.entry.nr; /* entry and seccomp begin alike */
+		/* the structs of entry and seccomp start with the same members */
+		call->number = info.entry.nr;
 		memcpy(call->argument, info.entry.args, sizeof(call->argument));
 	} else {
 		if (!tracee_get_registers(thread->tid, &registers))
@@ -222,7 +224,7 @@ int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid)
 	return info.op == PTRACE_SYSCALL_INFO_EXIT;
 }
 
-/* /proc/TID/mem can also access pages that the process itself cannot read or write. */
+/* //proc/TID/mem can also access pages that the process itself cannot read or write. */
 static size_t access_file(pid_t tid, uint64_t address, void *buffer, size_t size, bool write)
 {
 	char path[32];
@@ -285,7 +287,7 @@ void tracee_read_attr(struct tracee *thread)
 		size = PERCH_ATTR_SIZE_VER0;
 	if (size > TRACEE_ATTR_MAX)
 		size = TRACEE_ATTR_MAX;
-	/* zeroed behind its end, so that it can be used as a struct perch_attr */
+	/* zeros after its end, so that it can be used as a struct perch_attr */
 	attr = calloc(1, TRACEE_ATTR_MAX);
 	if (!attr)
 		return;

@@ -30,12 +30,12 @@ struct strace_token {
 void strace_skip_spaces(struct strace_text *text);
 /* Skips the word and returns true if the text begins with it. */
 bool strace_accept(struct strace_text *text, const char *word);
-/* Returns length 0 if there is no identifier. */
+/* Reads an identifier. Returns length 0 if there is none. */
 struct strace_token strace_read_identifier(struct strace_text *text);
 /* A number with an optional sign: decimal, 0x hexadecimal, 0 octal. */
 bool strace_read_number(struct strace_text *text, uint64_t *value);
 /*
- * A value, "PERF_SAMPLE_IP|0x40" or "1<<16|3", and its annotations: comments, and "<...>" behind
+ * A value, "PERF_SAMPLE_IP|0x40" or "1<<16|3", and its annotations: comments, and "<...>" after
  * descriptors and pids. note is the last annotation, and may be NULL. Returns false if there is no
  * value, or a name is unknown.
  */
@@ -85,7 +85,7 @@ struct strace_log {
 };
 
 /*
- * Handles a system call; text begins behind "name(". Returns false if the system call is relevant
+ * Handles a system call; text begins after "name(". Returns false if the system call is relevant
  * and could not be parsed.
  */
 bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct strace_token *name,

@@ -82,7 +82,7 @@ static const char *end_of_note(const char *at, const char *last, const char *end
 	return NULL;
 }
 
-/* Skips comments and the names that -y and -Y write behind a number. note is the last one. */
+/* Skips comments and the names that -y and -Y write after a number. note is the last one. */
 static void skip_annotations(struct strace_text *text, struct strace_token *note)
 {
 	for (;;) {

@@ -33,11 +33,11 @@ struct list_event {
 	const char *alias; /* or NULL */
 	enum list_kind kind;
 	enum list_state state;
-	bool form; /* the name is a form to fill in, as "rNNN", and not an event */
+	bool form; /* the name is a form with placeholders, such as "rNNN", and not an event */
 	const struct perch_pmu *pmu; /* of an event or form of one PMU, or NULL */
 	char *terms;		     /* contents of the PMU's events file, or NULL */
 	char *unit, *scale;	     /* from sysfs, or NULL */
-	struct perch_error reason;   /* why it does not work */
+	struct perch_error reason;   /* the reason why it does not work */
 };
 
 /* Selects events by kind and name. */
@@ -53,7 +53,7 @@ struct list {
 	bool details;
 	struct list_event *event;
 	size_t nr, capacity;
-	struct perch_error no_tracepoints; /* why they are missing, or kind NONE */
+	struct perch_error no_tracepoints; /* why events are missing; kind NONE if none are */
 };
 
 /* list_event.c */
@@ -64,7 +64,7 @@ struct list_kind_text {
 extern const struct list_kind_text list_kinds[LIST_KINDS];
 /* Adds the kinds that an operand selects. Returns false when it selects none. */
 bool list_kind_word(const char *word, unsigned *kinds);
-/* "not supported" and the like. */
+/* The state as text: "not supported" and so on. */
 const char *list_state_text(enum list_state state);
 /* Adds an event if the filter selects it. *added is the event or NULL. Returns 0 or -ENOMEM. */
 int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias,
@@ -79,10 +79,10 @@ void list_free_names(struct dirent **names, int nr);
 /* list_gather.c: fills list->event in the order of the output, and tries generic events. */
 int list_gather(struct list *list, struct perch_error *err);
 void list_clear(struct list *list);
-/* list_pmu.c: named events, and forms made of format files. Returns 0 or -ENOMEM. */
+/* list_pmu.c: named events, and forms from format files. Returns 0 or -ENOMEM. */
 int list_gather_pmus(struct list *list);
 int list_gather_formats(struct list *list);
-/* list_forms.c: forms of breakpoints, probes and the like. Returns 0 or -ENOMEM. */
+/* list_forms.c: forms of breakpoints, probes and others. Returns 0 or -ENOMEM. */
 int list_gather_forms(struct list *list, enum list_kind kind);
 
 /* A format file of a PMU, or a field of a tracepoint. */
@@ -93,7 +93,7 @@ struct list_field {
 	unsigned count;		/* elements of an array; 0 when not an array of fixed size */
 	bool is_signed, common; /* common: every tracepoint has the field */
 };
-/* Gets one field after the other. Returns 0 to continue. */
+/* Is called for each field. Returns 0 to continue. */
 typedef int list_visit(void *context, const struct list_field *field);
 /* Visits the format files of a PMU, sorted by name. */
 int list_visit_formats(const struct list *list, const struct perch_pmu *pmu, list_visit *visit,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds and states of events, the filter, one event of the list, and whether it can be opened. */
+/* Kinds and states of events, the filter, and a test whether an event can be opened. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "list.h"
 #include "options.h"
 
-/* On a machine with several kinds of cores, adds "cpu_core/cycles/" and the like. */
+/* On a machine with several kinds of cores, adds "cpu_core/cycles/" and so on. */
 static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, uint64_t config,
 			 const char *name)
 {

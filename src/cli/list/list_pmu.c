@@ -36,7 +36,8 @@ static char *read_event_file(const struct list *list, const struct perch_pmu *pm
 	return strdup(text);
 }
 
-/* A file with a dot in its name, as EVENT.unit, describes an event and is not an event itself. */
+/* A file with a dot in its name, such as EVENT.unit, describes an event and is not an event itself.
+ */
 static int gather_events(struct list *list, const struct perch_pmu *pmu)
 {
 	struct list_event *event;

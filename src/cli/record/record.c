@@ -20,8 +20,8 @@
 #define EXIT_POLL_NS 20000000
 
 /*
- * The file is created only when the program runs, so that a program which cannot be started does
- * not replace an old file. Whether it can be created is checked before.
+ * The file is created only after the program was started, so that a program that cannot be started
+ * does not replace an old file. Whether the file can be created is checked before.
  */
 static int check_output(const char *output)
 {
@@ -148,7 +148,7 @@ static int begin(struct record *record, struct record_plan *plan)
 /*
  * A program that still runs after a signal has ended the recording has got that signal too, from
  * the terminal or from the loop. It has two seconds to end; then, or when it ignores the signal, it
- * gets SIGTERM, as perf does. When the file failed, the program is left alone.
+ * gets SIGTERM, as perf does. If writing the file failed, the program gets no signal.
  */
 static void end_program(struct record *record)
 {
@@ -196,7 +196,7 @@ static int run(struct record *record, struct record_plan *plan)
 	int status = begin(record, plan);
 
 	if (status) {
-		/* the file may have failed after the program was started */
+		/* writing may have failed after the program was started */
 		if (record->program.pid > 0 && !record->program_ended && record->program.go < 0) {
 			kill(record->program.pid, SIGTERM);
 			record->ended_by = SIGTERM;

@@ -9,10 +9,10 @@
  *	record_open.c		struct record_plan -> the sampler
  *	record_loop.c		waits for data, signals and times
  *	record_files.c		opens, ends and switches files
- *	  record_print.c	  what the user reads about a file
- *	  record_features.c	  the sections behind the data of a file
+ *	  record_print.c	  messages about a file
+ *	  record_features.c	  the sections after the data of a file
  *	    record_tracing.c	    the section TRACING_DATA
- *	record_synthesize.c	what exists before the recording -> the file
+ *	record_synthesize.c	records of the state before the recording -> the file
  *	  synthesize*.c		  (synthesize.h)
  *	--- record_rings.h: independent of the structures below ---
  *	record_snapshot.c	copies of the rings -> the file (--overwrite)
@@ -34,10 +34,12 @@
 #include "record_rings.h"
 #include "target.h"
 
-#define RECORD_COMMAND "record" /* the name in messages */
+#define RECORD_COMMAND "record" /* name of the command in messages */
 
-/* Options that are on or off. A table in record_open.c has what those before
- * RECORD_NR_CONTENT_FLAGS add to samples, counts and records. */
+/*
+ * Flags. A table in record_open.c has the effects of those before RECORD_NR_CONTENT_FLAGS on
+ * samples, counts and records.
+ */
 enum record_flag {
 	RECORD_DATA,
 	RECORD_PHYS_DATA,
@@ -65,7 +67,7 @@ enum record_flag {
 	RECORD_NR_FLAGS
 };
 
-/* When another file starts. */
+/* The conditions to start another file. */
 enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_BY_TIME };
 
 #define RECORD_MAX_WINDOW_TIMES 64
@@ -73,11 +75,11 @@ enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_B
 /* The command line as it was parsed. */
 struct record_options {
 	struct perch_machine *machine; /* names of events depend on it */
-	struct perch_events events;    /* empty: the default event */
+	struct perch_events events;    /* if empty, the default event is used */
 	size_t last_events;	       /* index of the first event of the last -e */
 	const char *frequency_text;
 	bool strict_frequency;
-	uint64_t period; /* 0: sampling is by frequency */
+	uint64_t period; /* 0 if sampling is by frequency */
 	enum perch_call_graph_mode call_graph;
 	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0 is 8192 */
 	uint64_t regs_user, regs_intr; /* masks */
@@ -90,22 +92,22 @@ struct record_options {
 	bool delayed;				     /* -D: events start disabled */
 	unsigned window_ms[RECORD_MAX_WINDOW_TIMES]; /* enable, disable, enable... */
 	size_t nr_window_times;
-	uint64_t max_bytes; /* of a file; 0: no limit */
+	uint64_t max_bytes; /* maximum size of a file; 0 is no limit */
 	bool overwrite;
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
-	uint64_t max_files; /* 0: no limit */
+	uint64_t max_files; /* 0 is no limit */
 	bool no_inherit, quiet, no_build_ids, ignored;
 	int verbose;
 	const char *output;
-	size_t ring_pages;  /* 0: the default */
+	size_t ring_pages;  /* 0 is the default */
 	bool rounded_pages; /* ring_pages is more than the user wrote */
 	int argc;	    /* the whole command line */
 	char **argv;
-	char **program_argv; /* NULL: no program */
+	char **program_argv; /* NULL if there is no program */
 };
 
-/* What the options mean on this machine. */
+/* The recording that the options request on this machine. */
 struct record_plan {
 	struct perch_events events; /* those of the options, or the default event */
 	uint64_t frequency;
@@ -126,7 +128,7 @@ struct record_files {
 	struct perch_file_event *events; /* of the sampler */
 	size_t nr_events;
 	struct perch_decoder *decoder; /* of --overwrite */
-	struct perch_writer *writer;   /* NULL: no file is open */
+	struct perch_writer *writer;   /* NULL if no file is open */
 	char **names;		       /* the last max_files; older files are removed */
 	size_t nr;		       /* number of files that were written */
 	char *last;		       /* the name of the last one */
@@ -134,7 +136,7 @@ struct record_files {
 	uint64_t overwritten;	       /* bytes, at the end of the last file */
 	bool only_overwritten;	       /* the last file has no samples, because newer records
 					* replaced them all */
-	bool failed;		       /* a file could not be written */
+	bool failed;		       /* writing a file has failed */
 };
 
 /* A running recording. */
@@ -143,7 +145,7 @@ struct record {
 	const struct record_plan *plan;
 	struct cli_program program;
 	bool program_ended;
-	int program_status; /* as of wait(2) */
+	int program_status; /* status of wait(2) */
 	struct perch_sampler *sampler;
 	struct record_rings rings;
 	struct record_scan scan;
@@ -154,10 +156,10 @@ struct record {
 	size_t next_window_time; /* index in window_ms */
 	uint64_t wakeups;	 /* since the last file */
 	int signals;		 /* signalfd(2) */
-	int ended_by;		 /* the signal that ended the recording; 0: none */
+	int ended_by;		 /* the signal that ended the recording; 0 if none */
 	bool switch_requested;	 /* by SIGUSR2 */
 	bool full;		 /* the recording ended at --max-size */
-	struct perch_error err;	 /* the reason why it ended early */
+	struct perch_error err;	 /* why the recording ended early */
 };
 
 /* True if records are cached for files that start later. */
@@ -170,7 +172,7 @@ static inline bool record_keeps_sideband(const struct record_options *options)
 
 /* Returns the index of the first operand. */
 int record_parse(struct record_options *options, int argc, char **argv);
-/* Finds options that contradict each other. Exit status; 0: none do. */
+/* Refuses options that contradict each other. Returns 0 or the exit status. */
 int record_check(struct record_options *options);
 void record_clear_options(struct record_options *options);
 
@@ -198,22 +200,22 @@ int record_set_max_files(void *options, const char *text, bool negated);
 int record_make_plan(struct record_plan *plan, struct record_options *options);
 /* Adds the default event. Returns the exit status. */
 int record_plan_default_event(struct record_plan *plan, const struct record_options *options);
-/* Replaces hardware cycles by the event cpu-clock. False when there are none. */
+/* Replaces hardware cycles by the event cpu-clock. Returns false if there are none. */
 bool record_plan_replace_cycles(struct record_plan *plan);
-/* Prints what differs from the usual. */
+/* Prints notes about restrictions and replacements. */
 void record_print_plan(const struct record_plan *plan, const struct record_options *options);
 void record_clear_plan(struct record_plan *plan);
 
 /* ---- record_open.c ---- */
 
-/* Opens the sampler. program: of the program; 0 without one. Returns 0, or the exit status after it
+/* Opens the sampler. program is its pid, 0 if there is none. Returns 0, or the exit status after it
  * has printed an error. */
 int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan,
 			const struct record_options *options, pid_t program);
 
 /* ---- record_loop.c ---- */
 
-/* Blocks or ignores SIGUSR2. After the program was forked, as the program does not inherit it. */
+/* Blocks or ignores SIGUSR2. Call it after the fork of the program, which must not inherit this. */
 void record_block_switch_signal(const struct record_options *options);
 /* Blocks the signals that end a recording; record->signals reads them. Returns 0 or a negative
  * errno. */
@@ -225,7 +227,7 @@ int record_loop(struct record *record);
 /* ---- record_files.c: each returns 0, or a negative errno in record->err ---- */
 
 int64_t record_ms_since_start(const struct record *record);
-/* Before any other function of the file. */
+/* Call this before any other function of this section. */
 int record_prepare_files(struct record *record);
 /* Opens the file that records are written to. */
 int record_open_file(struct record *record, const char *path);
@@ -239,17 +241,20 @@ void record_clear_files(struct record_files *files, const struct record_options 
 
 /* ---- record_print.c ---- */
 
-/* Lost records, throttling, and why there are no samples. */
+/* Prints lost records, throttling, and why there are no samples. */
 void record_print_problems(const struct record *record);
-/* Numbers of samples and of overwritten bytes. overwritten: in all files so far. */
+/* Prints the numbers of samples and of overwritten bytes. overwritten: in all files so far. */
 void record_print_samples(const struct record *record, uint64_t overwritten);
-/* Size and samples of the last file, as perf prints them. */
+/* Prints size and samples of the last file, as perf does. */
 void record_print_file(const struct record *record);
 
 /* ---- record_features.c, record_tracing.c: 0 or a negative errno ---- */
 
 int record_write_features(const struct record *record, struct perch_error *err);
-/* How raw data of the recorded tracepoints is parsed; nothing when there are none. */
+/*
+ * Writes the formats of the recorded tracepoints, so that readers can parse raw data. Writes
+ * nothing if there are none.
+ */
 int record_write_tracing_data(struct perch_writer *writer, const struct perch_events *events,
 			      struct perch_machine *machine, struct perch_error *err);
 

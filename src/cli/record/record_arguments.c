@@ -13,7 +13,7 @@
 
 #include "record.h"
 
-/* Calls take() with each word of a list until it fails, which means that it has printed an error.
+/* Calls take() with each word of a list until it fails. take() prints its errors.
  */
 static int each_word(const char *option, const char *list,
 		     int (*take)(void *context, const char *word), void *context)
@@ -153,8 +153,10 @@ int record_set_any_branch(void *value, const char *text, bool negated)
 	return 0;
 }
 
-/* The name of a register that every event can sample on this machine; NULL: there is none of that
- * number. */
+/*
+ * Returns the name of a register that every event can sample on this machine, or NULL if no such
+ * register has this number.
+ */
 static const char *register_name(unsigned int number)
 {
 #if defined(__x86_64__)
@@ -217,7 +219,7 @@ __attribute__((noreturn)) static void list_registers(void)
 	exit(fflush(stdout) ? CLI_EXIT_FAILURE : 0);
 }
 
-/* Names as "ax,ip", or a mask as 0x101. text NULL: all registers. */
+/* Parses names such as "ax,ip", or a mask such as 0x101. text NULL is all registers. */
 static int set_registers(uint64_t *mask, const char *option, const char *text, bool negated)
 {
 	char *end;
@@ -268,7 +270,7 @@ static int delay_error(const char *text)
 	return -EINVAL;
 }
 
-/* Reads one time of -D, which is later than the one before. */
+/* Parses one time of -D, which must be later than the previous one. */
 static bool take_time(struct record_options *options, const char **at)
 {
 	unsigned long ms;
@@ -311,7 +313,7 @@ int record_set_delay(void *value, const char *text, bool negated)
 	}
 }
 
-/* "4M", "512k", or a number. *unit: whether the text has a unit. 0 or -EINVAL. */
+/* Parses "4M", "512k" or a number. *unit is true if the text has a unit. Returns 0 or -EINVAL. */
 static int parse_size(const char *text, uint64_t *bytes, bool *unit)
 {
 	static const char units[] = "BKMG";
@@ -344,7 +346,7 @@ int record_set_max_size(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
-/* "signal", a size with a unit, or a time with a unit. */
+/* Parses "signal", a size with a unit, or a time with a unit. */
 int record_set_switch(void *value, const char *text, bool negated)
 {
 	static const struct {
@@ -400,7 +402,7 @@ int record_set_max_files(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
-/* "fp", "dwarf,SIZE", "lbr" or "no". SIZE: bytes of the stack to copy. */
+/* Parses "fp", "dwarf,SIZE", "lbr" or "no". SIZE is the number of stack bytes to copy. */
 int record_set_call_graph(void *value, const char *text, bool negated)
 {
 	static const struct {
@@ -465,7 +467,9 @@ int record_set_period(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
-/* Pages, or bytes with a unit. The kernel needs a power of two, so the number is rounded up. */
+/*
+ * Parses pages, or bytes with a unit. The kernel needs a power of two, so the number is rounded up.
+ */
 int record_set_pages(void *value, const char *text, bool negated)
 {
 	struct record_options *options = value;

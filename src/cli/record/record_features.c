@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sections behind the data of a file: the machine, the clock, times, tracepoints, build ids. */
+/* The sections after the data of a file: the machine, the clock, times, tracepoints, build ids. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -29,7 +29,9 @@ static int vdso_build_id(uint8_t build_id[20])
 	return size;
 }
 
-/* size: of the build id; 0 or a negative errno for a file without one, which is not an error. */
+/*
+ * size: that of the build id; 0 or a negative errno for a file without one, which is not an error.
+ */
 static int write_build_id(struct perch_writer *writer, uint16_t misc, const char *path,
 			  const uint8_t *build_id, int size, struct perch_error *err)
 {
@@ -59,7 +61,10 @@ static int write_build_ids(const struct record *record, struct perch_error *err)
 	return rc;
 }
 
-/* The machine, and the command line as perf writes it: with the path of the command first. */
+/*
+ * Writes the machine and the command line. As in perf, the command line has the path of the command
+ * first.
+ */
 static int write_description(struct perch_writer *writer, const struct record_options *options,
 			     struct perch_error *err)
 {
@@ -87,8 +92,10 @@ static uint64_t ns_of(const struct timespec *time)
 	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 }
 
-/* The resolution of the clock of -k, and one time by it and by the wall clock: readers convert
- * times of samples with them. */
+/*
+ * Writes the resolution of the clock of -k, and one point in time by it and by the wall clock, so
+ * that readers can convert times of samples.
+ */
 static int write_clock(struct perch_writer *writer, int32_t clock, struct perch_error *err)
 {
 	struct {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The files of a recording: one, several in sequence (--switch-output), or snapshots (--overwrite).
- * Each of several starts with the side-band records before it, so it can be read alone. Their names
- * are perf's: OUTPUT.YYYYMMDDHHMMSSNN, the time of their end to hundredths of a second.
+ * Each of several starts with the side-band records before it, so each file is complete. Their
+ * names are those of perf: OUTPUT.YYYYMMDDHHMMSSNN, the time of their end to hundredths of a
+ * second.
  */
 #define _GNU_SOURCE /* asprintf */
 #include <errno.h>
@@ -23,7 +24,7 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 }
 
-/* The events of a sampler in the form of files. nr: of the sampler without the tracking event. */
+/* Makes the events of a file from those of a sampler. nr does not count the tracking event. */
 static int gather_events(struct record_files *files, const struct perch_sampler *sampler, size_t nr)
 {
 	struct perch_file_event *events = calloc(nr + 1, sizeof(*events));
@@ -46,7 +47,7 @@ static int gather_events(struct record_files *files, const struct perch_sampler 
 	return 0;
 }
 
-/* Where times and names are in the records of these events. */
+/* Sets the positions of times and names in the records of these events. */
 static void init_scan(struct record_scan *scan, const struct record_files *files)
 {
 	perch_parse_info_init(&scan->parse_info, &files->events[0].attr, PERCH_BYTES_NATIVE);
@@ -108,8 +109,10 @@ void record_clear_files(struct record_files *files, const struct record_options 
 	perch_decoder_free(files->decoder);
 }
 
-/* The first file of a recording is opened before the cache has any records: it has them in their
- * own order. */
+/*
+ * The first file of a recording is opened while the cache is empty. The cache gets these records in
+ * their own order.
+ */
 int record_open_file(struct record *record, const char *path)
 {
 	struct iovec piece = { record->sideband.bytes, record->sideband.used };
@@ -123,13 +126,13 @@ int record_open_file(struct record *record, const char *path)
 	return rc;
 }
 
-/* Writes what is behind the data, and closes the file also after a failure. */
+/* Writes the sections after the data. Closes the file, also after a failure. */
 static int finish_file(struct record *record)
 {
 	struct perch_error err;
 	int rc = record_write_features(record, &record->err);
 
-	/* the first error is the one that is reported */
+	/* only the first error is reported */
 	if (perch_writer_close(record->files.writer, &err) < 0 && rc >= 0) {
 		record->err = err;
 		rc = -err.errnum;
@@ -138,8 +141,10 @@ static int finish_file(struct record *record)
 	return rc;
 }
 
-/* A name that no file has. The names of two files in a hundredth of a second differ by a pause.
- * Returns NULL if out of memory. */
+/*
+ * Makes a file name that does not exist. Two files in one hundredth of a second get different names
+ * by a pause. Returns NULL if out of memory.
+ */
 static char *new_name(const char *output)
 {
 	struct timespec step = { 0, STEP_NS };
@@ -163,7 +168,7 @@ static char *new_name(const char *output)
 	return name;
 }
 
-/* Counts a file that was written; --switch-max-files: removes the oldest one. */
+/* Counts a file that was written, and with --switch-max-files removes the oldest one. */
 static void add_name(struct record_files *files, uint64_t max_files, const char *name)
 {
 	char **slot = &files->names[max_files ? files->nr % max_files : 0];
@@ -194,14 +199,14 @@ static void set_last(struct record_files *files, const char *name)
 	files->last = strdup(name);
 }
 
-/* Ends the file that is open. name: the file is renamed to it; NULL: it keeps its name. */
+/* Ends the open file and renames it to name. If name is NULL, it keeps its name. */
 static int end_file(struct record *record, const char *name)
 {
 	const char *output = record->options->output;
 	struct record_files *files = &record->files;
 	int rc = 0, finished;
 
-	/* writing is not tried again after it has failed; a snapshot has its records already */
+	/* after a failure, writing is not repeated; a snapshot has its records already */
 	if (!files->failed && !record->options->overwrite)
 		rc = record_write_lost(&record->lost, &record->rings, files->writer, &record->err);
 	finished = finish_file(record);
@@ -222,7 +227,10 @@ static void print_dump(const char *name)
 	fputs(" ]\n", stderr);
 }
 
-/* An incomplete snapshot takes space that the next one needs. A device is not removed. */
+/*
+ * An incomplete snapshot is removed, because it takes disk space that the next one needs. A device
+ * is not removed.
+ */
 static void remove_incomplete(const char *path)
 {
 	struct stat status;
@@ -231,7 +239,7 @@ static void remove_incomplete(const char *path)
 		unlink(path);
 }
 
-/* Writes what came into the rings since the last complete snapshot, as perf does. */
+/* Writes the records of the rings since the last complete snapshot, as perf does. */
 static int dump_snapshot(struct record *record, const char *path)
 {
 	struct record_files *files = &record->files;
@@ -289,8 +297,8 @@ int64_t record_ms_since_start(const struct record *record)
 }
 
 /*
- * After a snapshot could not be written, the recording continues: the next one may succeed, when
- * the disk has space again. A recording in several files ends, as it would miss records.
+ * If a snapshot cannot be written, the recording continues: the next one may succeed when the disk
+ * has space again. A recording into several files ends, because records would be missing.
  */
 int record_switch(struct record *record)
 {

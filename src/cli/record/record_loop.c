@@ -13,7 +13,7 @@
 #define FLUSH_MS 1000
 #define ERROR_MS 10 /* between two rounds while a descriptor is in the error state */
 
-/* Early, so that a SIGUSR2 that comes before the loop does not end the recorder. */
+/* Called early, so that a SIGUSR2 before the loop does not end the recorder. */
 void record_block_switch_signal(const struct record_options *options)
 {
 	sigset_t set;
@@ -23,7 +23,7 @@ void record_block_switch_signal(const struct record_options *options)
 	if (options->switch_by)
 		sigprocmask(SIG_BLOCK, &set, NULL);
 	else
-		/* as perf does: a script may send it to all recorders */
+		/* as in perf: a script may send it to all recorders */
 		signal(SIGUSR2, SIG_IGN);
 }
 
@@ -51,8 +51,8 @@ int record_block_signals(struct record *record)
 	return 0;
 }
 
-/* The terminal sends its signals to the program too. One that another process sent to the recorder
- * only is forwarded. */
+/* The terminal sends its signals to the program too. A signal that another process sent only to the
+ * recorder is forwarded. */
 static void take_signal(struct record *record, const struct signalfd_siginfo *info)
 {
 	bool runs = record->program.pid > 0 && !record->program_ended;
@@ -83,8 +83,10 @@ static bool take_signals(struct record *record)
 	return record->ended_by || record->program_ended;
 }
 
-/* Enables and disables the events at the times of -D. Returns the milliseconds until the next
- * time, at most FLUSH_MS. */
+/*
+ * Enables and disables the events at the times of -D. Returns the milliseconds until the next of
+ * these times, at most FLUSH_MS.
+ */
 static int switch_windows(struct record *record)
 {
 	const struct record_options *options = record->options;
@@ -118,7 +120,7 @@ static bool is_full(struct record *record)
 	return true;
 }
 
-/* Fills rings.polls. False when the targets of all rings have exited. */
+/* Fills rings.polls. Returns false if the targets of all rings have exited. */
 static bool fill_polls(struct record *record)
 {
 	const struct record_rings *rings = &record->rings;
@@ -135,8 +137,8 @@ static bool fill_polls(struct record *record)
 
 /*
  * After a hang-up, the sampler finds out which targets are left. A descriptor in the error state,
- * such as that of a pinned event without a counter, stays ready for ever: then only signals are
- * polled, for a short time.
+ * such as that of a pinned event without a counter, is always ready. Then only signals are polled,
+ * for a short time.
  */
 static void handle_poll_errors(struct record *record)
 {
@@ -153,8 +155,10 @@ static void handle_poll_errors(struct record *record)
 		poll(rings->polls, 1, ERROR_MS);
 }
 
-/* Waits for data or a signal. False: the recording ends. SIGCHLD reports the exit of the program,
- * the rings report that of other targets. */
+/*
+ * Waits for data or a signal. Returns false if the recording ends. SIGCHLD reports the exit of the
+ * program, the rings report that of other targets.
+ */
 static bool wait_for_data(struct record *record)
 {
 	bool alive = fill_polls(record) || record->options->program_argv;

@@ -54,7 +54,7 @@ static int write_record(struct perch_writer *writer, const struct perch_parse_in
 	return perch_writer_append(writer, &piece, 1, err);
 }
 
-/* The number of one id since the last complete file. */
+/* Returns the number of one id since the last complete file. */
 static uint64_t count_id(struct record_lost *lost, const struct record_rings *rings, size_t event,
 			 size_t id, size_t index)
 {
@@ -77,7 +77,7 @@ static uint64_t count_id(struct record_lost *lost, const struct record_rings *ri
 	return more;
 }
 
-/* A file that failed may have been counted already: its numbers are read again. */
+/* A file that could not be written may have been counted already: its numbers are read again. */
 static void reset(struct record_lost *lost, const struct record_rings *rings)
 {
 	uint64_t *records = record_lost_records(lost);

@@ -6,7 +6,7 @@
 #include "event_options.h"
 #include "record.h"
 
-/* What flags add to samples, counts and records. */
+/* The effects of flags on samples, counts and records. */
 static const struct {
 	uint64_t sample, read;
 	uint32_t sideband;
@@ -31,7 +31,9 @@ static const struct {
 	[RECORD_PERIOD] = { PERCH_SAMPLE_PERIOD, 0, 0 },
 };
 
-/* The sampler leaves these out on a kernel that does not have them, as no option names them. */
+/*
+ * On kernels that do not support these, the sampler leaves them out, because no option names them.
+ */
 static const struct perch_attr optional = {
 	.ksymbol = 1,
 	.bpf_event = 1,
@@ -107,7 +109,7 @@ static struct perch_options event_options(const struct record_plan *plan,
 	return event;
 }
 
-/* pid: of the program. */
+/* pid: that of the program. */
 static int try_open(struct perch_sampler **sampler, struct record_plan *plan,
 		    const struct record_options *options, pid_t pid, struct perch_error *err)
 {
@@ -175,7 +177,7 @@ static void print_events(const struct perch_sampler *sampler)
 	cli_note(RECORD_COMMAND, "%zu rings", perch_sampler_rings(sampler));
 }
 
-/* Weak groups that the kernel refused as groups. */
+/* Prints weak groups that the kernel refused as groups. */
 static void print_broken_groups(const struct perch_sampler *sampler,
 				const struct perch_events *events)
 {
@@ -213,7 +215,7 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 	if (by_default && record_plan_default_event(plan, options))
 		return CLI_EXIT_FAILURE;
 	rc = try_open(sampler, plan, options, program, &err);
-	/* without a PMU of the cores, cycles fail with every clock */
+	/* without a core PMU, cycles fail with every clock */
 	if (rc == -EINVAL && err.cause == PERCH_CAUSE_CLOCKID_NMI &&
 	    !has_core_pmu(options->machine))
 		rc = -ENOENT;
@@ -223,7 +225,7 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 		plan->default_replaced = true;
 		rc = try_open(sampler, plan, options, program, &err);
 	}
-	/* err.next predicts the next refusal, which is that of the replacement */
+	/* err.next is the predicted next refusal, which the replacement would get */
 	if (rc < 0 && by_default && !plan->default_replaced && err.next[0] &&
 	    record_plan_replace_cycles(plan))
 		rc = try_open(sampler, plan, options, program, &err);

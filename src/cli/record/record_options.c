@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `perch record`. Names and meanings are perf's. */
+/* The options of `perch record`, with perf's names and meanings. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ static int set_filter(void *value, const char *text, bool negated)
 			      options->machine);
 }
 
-/* --call-graph wins over -g. */
+/* --call-graph overrides -g. */
 static int set_frame_pointers(void *value, const char *text, bool negated)
 {
 	struct record_options *options = value;
@@ -143,7 +143,7 @@ static const struct row rows[] = {
 	FLAG('q', "quiet", "print only errors", quiet),
 	ROW('v', "verbose", NULL, "print more; twice: each attr and perf_event_open call",
 	    CLI_COUNT, NULL, false, false, MEMBER(verbose)),
-	/* perch always does what these say */
+	/* perch always does what these options request */
 	IGNORED('N', "no-buildid-cache"),
 	IGNORED('T', "timestamp"),
 	IGNORED(0, "buildid-all"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `perch record` records: threads, CPUs, cgroups, the frequency, and the events. */
+/* The plan of a recording: threads, CPUs, cgroups, the frequency, and the events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define DEFAULT_EVENT "cycles:P"
 #define REPLACEMENT   "cpu-clock"
 
-/* Without -C: the sampler takes CPUs separately from threads. */
+/* Ignores -C, because the sampler gets CPUs separately from threads. */
 static int choose_threads(struct record_plan *plan, const struct record_options *options)
 {
 	struct cli_target tasks = options->target;
@@ -116,7 +116,7 @@ static bool kernel_forbidden(struct perch_machine *machine)
 	return paranoid(machine) >= 2 && !perch_machine_privileged(machine);
 }
 
-/* As if the user had written the modifier u. */
+/* Restricts the event to user space, as the modifier u does. */
 static void restrict_to_user(struct perch_event *event)
 {
 	char name[sizeof(event->name)];
@@ -136,8 +136,10 @@ static void restrict_events(struct record_plan *plan)
 			restrict_to_user(&plan->events.event[i]);
 }
 
-/* Tracepoints, breakpoints and probes are sampled each time: at a frequency, most hits would be
- * missing. */
+/*
+ * True for tracepoints, breakpoints and probes. Each of their hits is sampled: at a frequency, most
+ * hits would be missing.
+ */
 static bool is_sampled_each_time(struct perch_machine *machine, const struct perch_event *event)
 {
 	const struct perch_pmu *pmu;
@@ -151,8 +153,8 @@ static bool is_sampled_each_time(struct perch_machine *machine, const struct per
 }
 
 /*
- * The raw data of a tracepoint has its fields; a probe has no fields but the address, which each
- * sample has. As in perf, a sample has its period where the period varies.
+ * Sets the contents of samples. The raw data of a tracepoint has its fields. A probe has only its
+ * address, which each sample has. As in perf, samples have their period if it varies.
  */
 static void choose_contents(struct perch_event *event, const struct record_options *options)
 {
@@ -179,9 +181,9 @@ static void choose_contents(struct perch_event *event, const struct record_optio
 }
 
 /*
- * Of two equal software events, the kernel makes one sample and writes it for the other too, with
- * the id of the first (seen on Linux 6.18). Samples of both need the same fields, or those of one
- * could not be decoded.
+ * If two software events are equal, the kernel makes one sample, with the id of the first event,
+ * and writes it for the second event too (seen on Linux 6.18). So samples of both need the same
+ * fields; otherwise those of one event could not be decoded.
  */
 static void equalize_software_events(struct perch_events *events)
 {
@@ -206,7 +208,9 @@ static void finish_events(struct record_plan *plan, const struct record_options 
 	equalize_software_events(&plan->events);
 }
 
-/* The machine has the mount point of cgroups. The CPU does not matter, as the sampler has its own.
+/*
+ * The machine provides the mount point of cgroups. The CPU does not matter, because the sampler has
+ * its own list of CPUs.
  */
 static int open_cgroup(struct record_plan *plan, const char *name, struct perch_machine *machine)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user reads about a file that has ended. */
+/* Messages about a file that has ended. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "record.h"
 
-#define MAX_NAMED 8 /* CPUs, and events, that are listed */
+#define MAX_NAMED 8 /* most CPUs and events that are listed */
 
-/* "12 on CPU 0, 30 on CPU 1" */
+/* Writes "12 on CPU 0, 30 on CPU 1". */
 static void put_cpus(FILE *to, const struct record *record, const uint64_t *lost)
 {
 	const struct record_rings *rings = &record->rings;
@@ -36,7 +36,7 @@ static bool lost_any(const uint64_t *lost, size_t nr_rings)
 	return false;
 }
 
-/* name: of the event; NULL: of all events together. */
+/* name: that of the event; NULL for all events together. */
 static void print_event_lost(const struct record *record, const char *name, const uint64_t *lost)
 {
 	char *text = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the rings to the file. A round takes what all rings hold at one moment and writes it from
- * the memory of the rings. A FINISHED_ROUND record follows: readers sort by rounds.
+ * Writes the records of the rings to the file. A round takes the records that all rings have at one
+ * moment and writes them directly from the memory of the rings. A FINISHED_ROUND record follows it:
+ * readers sort by rounds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
 	for (size_t i = 0; i < rings->nr; i++)
 		perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
 	if (rc < 0)
-		scan->samples = samples; /* the file does not have those of this round */
+		scan->samples = samples; /* the file does not have the records of this round */
 	return rc < 0 ? rc : taken;
 }
 

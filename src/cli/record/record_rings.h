@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records on their way from the rings to a file. The files behind this header do not depend on the
- * options of the command; each function takes the parts that it needs.
+ * Functions between the rings and a file. The files that include this header do not depend on the
+ * options of the command; each function gets the parts that it needs.
  */
 #ifndef PERCH_CLI_RECORD_RINGS_H
 #define PERCH_CLI_RECORD_RINGS_H
@@ -19,14 +19,15 @@
 /* ---- record_sideband.c: the side-band cache ---- */
 
 /*
- * What each of several files starts with: mappings, names and tasks, those before the recording
- * first. Zeroed is empty.
+ * The records that each of several files starts with: mappings, names and tasks. Those of the time
+ * before the recording come first. A zeroed cache is empty.
  */
 struct record_sideband {
 	char *bytes;
 	size_t used, capacity;
-	size_t synthesized; /* bytes at the start that describe the time before the recording */
-	size_t limit;	    /* bytes; 0 is RECORD_SIDEBAND_BYTES */
+	/* bytes at the start, of records that describe the time before the recording */
+	size_t synthesized;
+	size_t limit; /* bytes; 0 is RECORD_SIDEBAND_BYTES */
 	uint64_t
 		dropped; /* records that exceeded the limit; those of ended processes not counted */
 };
@@ -41,7 +42,7 @@ int record_sideband_add(struct record_sideband *sideband, const void *bytes, siz
 void record_sideband_end_synthesized(struct record_sideband *sideband);
 void record_sideband_clear(struct record_sideband *sideband);
 
-/* ---- record_scan.c: what is counted and remembered of the records that are written ---- */
+/* ---- record_scan.c: counts, times and DSOs of the records that are written ---- */
 
 /* Paths of mapped DSOs, each once. */
 struct record_dsos {
@@ -55,7 +56,7 @@ struct record_scan {
 	struct perch_parse_info parse_info;	 /* of the first event */
 	struct perch_parse_info mmap_parse_info; /* of the event that has the mappings */
 	bool same_time_word; /* the samples of all events have the time in the same word */
-	struct record_sideband *sideband; /* NULL: records are not cached */
+	struct record_sideband *sideband; /* NULL if records are not cached */
 	uint64_t *lost;			  /* by ring: the sum of LOST and LOST_SAMPLES records */
 
 	struct record_dsos dsos;	/* mapped as code */
@@ -64,11 +65,11 @@ struct record_scan {
 	uint64_t joined[(1 << 16) / 8]; /* a copy of a record that is in two pieces */
 };
 
-/* Scans what one ring holds. */
+/* Scans the new records of one ring. */
 void record_scan_ring(struct record_scan *scan, size_t ring, const struct iovec pieces[2]);
-/* Remembers the DSOs of records that describe the time before the recording. */
+/* Adds the DSOs of records that describe the time before the recording. */
 void record_scan_synthesized(struct record_scan *scan, const void *bytes, size_t size);
-/* Starts the counts of another file. */
+/* Resets the counts for another file. */
 void record_scan_reset(struct record_scan *scan);
 void record_scan_clear(struct record_scan *scan);
 
@@ -83,28 +84,29 @@ struct record_rings {
 	struct pollfd *polls; /* of signals, then of the rings */
 };
 
-/* The sampler stays the caller's. backward_events: the first so many events write backward. Returns
- * 0 or -ENOMEM. */
+/* The caller keeps ownership of the sampler. backward_events: number of events that write backward,
+ * which are the first ones. Returns 0 or -ENOMEM. */
 int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
 		      size_t backward_events);
 void record_rings_clear(struct record_rings *rings);
 /*
- * One round: scans what the rings hold and writes it with one system call. writer NULL: the records
- * are only scanned. Returns the number of bytes, 0 when the rings are empty, or a negative errno.
+ * Does one round: scans the new records of the rings and writes them with one system call. If
+ * writer is NULL, the records are only scanned. Returns the number of bytes, 0 when the rings are
+ * empty, or a negative errno.
  */
 ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
 			   struct perch_writer *writer, struct perch_error *err);
-/* The CPU of a ring; -1 for all CPUs. */
+/* Returns the CPU of a ring, or -1 for all CPUs. */
 int record_ring_cpu(const struct record_rings *rings, size_t nr_events, size_t ring);
-/* Bytes of older records that newer ones have replaced, in the backward rings. */
+/* Returns the number of overwritten bytes in the backward rings. */
 uint64_t record_rings_overwritten(const struct record_rings *rings);
 
 /* ---- record_lost.c: numbers of lost records ---- */
 
 /*
  * Each event has its number of lost records (Linux 6.0) at the end of a file. A LOST record is
- * written only when its ring has space again, which may never happen; so the sum of LOST records
- * counts only where events have no numbers.
+ * written only when its ring has space again, which may never happen; so the sum of LOST records is
+ * used only if events have no numbers.
  */
 struct record_lost {
 	size_t nr_events, nr_rings, nr_ids;
@@ -121,7 +123,7 @@ struct record_lost {
 int record_lost_init(struct record_lost *lost, const struct perch_file_event *events,
 		     size_t nr_events, size_t nr_rings, size_t first_sideband);
 void record_lost_clear(struct record_lost *lost);
-/* By ring: what LOST records count. */
+/* By ring: the counts of LOST records. */
 static inline uint64_t *record_lost_records(const struct record_lost *lost)
 {
 	return &lost->in_ring[lost->nr_events * lost->nr_rings];
@@ -130,9 +132,9 @@ static inline uint64_t *record_lost_records(const struct record_lost *lost)
  * Returns 0 or a negative errno. */
 int record_write_lost(struct record_lost *lost, const struct record_rings *rings,
 		      struct perch_writer *writer, struct perch_error *err);
-/* Adds what LOST records count, where events have no numbers. All records have been scanned. */
+/* Adds the counts of LOST records if events have no numbers. All records must have been scanned. */
 void record_lost_add_records(struct record_lost *lost);
-/* The file is complete: its numbers are not part of the next one. */
+/* Call this when a file is complete: its numbers are not part of the next file. */
 void record_lost_next_file(struct record_lost *lost);
 
 /* ---- record_snapshot.c ---- */

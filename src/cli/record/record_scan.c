@@ -14,7 +14,7 @@ static bool same_path(const void *dsos, uint32_t index, const void *path)
 	return !strcmp(((const struct record_dsos *)dsos)->path[index], path);
 }
 
-/* A DSO without memory for its path has no build id in the file. */
+/* If there is no memory for a path, the DSO has no build id in the file. */
 static void add_dso(struct record_dsos *dsos, const char *path)
 {
 	uint64_t hash;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The side-band cache. Its size is limited. When it is full, the records of processes that have
- * ended are dropped; when that is not enough, the older half of what the recording added.
+ * ended are dropped; if that is not enough, the older half of the records that the recording added.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 /* A process that has ended. Its records before the end are dropped. */
 struct ended {
 	uint32_t pid;
-	bool needed; /* a child still runs that inherited its mappings */
+	bool needed; /* a child that inherited its mappings still runs */
 	size_t end;  /* offset of its last EXIT record */
 };
 
@@ -49,7 +49,7 @@ static const struct perch_record_header *header_at(const struct record_sideband 
 	return (const void *)(sideband->bytes + offset);
 }
 
-/* A 4-byte word behind the header; 0 when the record is shorter. */
+/* Returns a 4-byte word after the header, or 0 if the record is shorter. */
 static uint32_t word_at(const struct record_sideband *sideband, size_t offset, unsigned index)
 {
 	const size_t start = sizeof(struct perch_record_header) + sizeof(uint32_t) * (size_t)index;
@@ -124,8 +124,8 @@ static int find_ended(const struct record_sideband *sideband, struct ended_list 
 	return 0;
 }
 
-/* Marks ended processes whose children still run, then the parents of these, and so on. False when
- * that takes too many passes. */
+/* Marks ended processes whose children still run, then the parents of these, and so on. Returns
+ * false if that takes too many passes. */
 static bool mark_parents(const struct record_sideband *sideband, struct ended_list *list)
 {
 	bool changed = true;
@@ -151,7 +151,8 @@ static bool mark_parents(const struct record_sideband *sideband, struct ended_li
 	return true;
 }
 
-/* Removes the records of ended processes, and what the recording added before the offset `until`.
+/* Removes the records of ended processes, and the records that the recording added before the
+ * offset `until`.
  */
 static void compact(struct record_sideband *sideband, const struct ended_list *list, size_t until)
 {

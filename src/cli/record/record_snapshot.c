@@ -16,7 +16,7 @@
 struct ring_copy {
 	char *bytes;
 	size_t used, capacity, at;
-	uint64_t time; /* of the record at .at, or of the last one before it that has a time */
+	uint64_t time; /* time of the record at .at, or of the last one before it that has a time */
 };
 
 struct snapshot {
@@ -66,7 +66,7 @@ static int flush(struct snapshot *snapshot, struct perch_error *err)
 	return nr ? perch_writer_append(snapshot->writer, snapshot->pieces, nr, err) : 0;
 }
 
-/* Writes the next record of a copy and those behind it that are not newer than `until`. */
+/* Writes the next record of a copy and the following ones that are not newer than `until`. */
 static int write_until(struct snapshot *snapshot, struct ring_copy *copy, uint64_t until,
 		       struct perch_error *err)
 {
@@ -80,7 +80,10 @@ static int write_until(struct snapshot *snapshot, struct ring_copy *copy, uint64
 	return snapshot->nr == MAX_PIECES ? flush(snapshot, err) : 0;
 }
 
-/* The copy whose next record is the oldest. *until: the time of the oldest record of the others. */
+/*
+ * Returns the copy whose next record is the oldest. Sets *until to the time of the oldest record of
+ * the other copies.
+ */
 static struct ring_copy *find_oldest(struct snapshot *snapshot, uint64_t *until)
 {
 	struct ring_copy *found = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes what exists before the recording. */
+/* Writes records of the state before the recording: the kernel, processes and cgroups. */
 #include <errno.h>
 #include <stdlib.h>
 

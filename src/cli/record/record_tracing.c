@@ -54,7 +54,10 @@ static void append_string(struct text *text, const char *string)
 	append(text, string, strlen(string) + 1);
 }
 
-/* The size and the text of a file of tracefs, whose size is unknown until it has been read. */
+/*
+ * Writes the size and the text of a file of tracefs. The size is unknown until the file has been
+ * read.
+ */
 static void append_file(struct text *text, const char *path)
 {
 	char *buffer = malloc(MAX_FORMAT);
@@ -76,7 +79,7 @@ static void append_file(struct text *text, const char *path)
 	free(buffer);
 }
 
-/* A recorded tracepoint. The id identifies it, as the user may have renamed the event. */
+/* A recorded tracepoint. The id identifies it, because the user may have renamed the event. */
 struct tracepoint {
 	uint64_t id;
 	char system[NAME_MAX + 1], name[NAME_MAX + 1];
@@ -135,7 +138,7 @@ static bool find_in_system(const char *tracefs, struct tracepoint *point)
 	return found;
 }
 
-/* For renamed events. Reading all ids takes long. */
+/* Finds the name of a renamed event. Reading all ids takes long. */
 static bool find_by_id(const char *tracefs, struct tracepoint *point)
 {
 	char path[PATH_MAX];

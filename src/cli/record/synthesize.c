@@ -13,7 +13,10 @@ int synthesize_flush(struct synthesizer *synthesizer)
 	return synthesizer->rc;
 }
 
-/* Space for a record, zeroed. NULL after a failure, or when the size exceeds that of any record. */
+/*
+ * Makes space for a record, zeroed. Returns NULL after a failure, or if the size exceeds that of
+ * any record.
+ */
 static char *reserve(struct synthesizer *synthesizer, size_t size)
 {
 	char *record;
@@ -62,8 +65,10 @@ struct mapping {
 	uint64_t start, length, page_offset;
 };
 
-/* The size of the kernel's code by /proc/iomem, which is much shorter than /proc/kallsyms. 0 when
- * it is not there. */
+/*
+ * Returns the size of the kernel's code by /proc/iomem, which is much shorter than /proc/kallsyms,
+ * or 0 if it has no such line.
+ */
 static uint64_t kernel_code_size(void)
 {
 	uint64_t length = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of what exists before a recording starts, made from /proc: the kernel and its modules,
+ * Records of the state before a recording starts, made from /proc: the kernel and its modules,
  * cgroups, processes, and which ids, threads and CPUs are recorded. The files synthesize*.c do not
  * depend on the command: they take a machine, a sink and an error.
  *
@@ -19,7 +19,7 @@
 #include <perch/machine.h>
 #include <perch/ring.h>
 
-/* Takes whole records. Returns 0, or a negative errno after it has set *err. */
+/* Receives complete records. Returns 0, or a negative errno after it has set *err. */
 typedef int synthesize_sink(void *context, const void *bytes, size_t size, struct perch_error *err);
 
 struct synthesizer {
@@ -28,19 +28,20 @@ struct synthesizer {
 	synthesize_sink *sink;
 	void *context;
 	struct perch_error *err;
-	size_t id_size;	 /* bytes of the sample id behind the kernel's records; it is zeroed */
+	size_t id_size;	 /* bytes of the sample id after records of the kernel; it is zeroed */
 	bool data;	 /* mappings that are not executable, too */
 	bool namespaces; /* of each process */
 
 	int rc;	     /* the first failure; no record is made after it */
-	size_t used; /* bytes that the sink has not got yet */
+	size_t used; /* bytes that were not passed to the sink yet */
 	uint64_t bytes[(1 << 16) / 8];
 };
 
-/* Adds a record of the kernel's. name is padded with zeros; NULL when the type has none. */
+/* Adds a record of a type of the kernel. name is padded with zeros; NULL if the type has no name.
+ */
 void synthesize_record(struct synthesizer *synthesizer, uint32_t type, uint16_t misc,
 		       const void *body, size_t size, const char *name);
-/* Adds a record of perf.data's own, which has no sample id. size is a multiple of 8. */
+/* Adds a record of a type of perf.data, which has no sample id. size is a multiple of 8. */
 void synthesize_plain(struct synthesizer *synthesizer, uint32_t type, const void *body,
 		      size_t size);
 /* Passes all records to the sink. Returns .rc. */
@@ -49,7 +50,7 @@ int synthesize_flush(struct synthesizer *synthesizer);
 void synthesize_kernel(struct synthesizer *synthesizer);
 void synthesize_modules(struct synthesizer *synthesizer);
 
-/* Where each id of a sampler counts. */
+/* Adds an ID_INDEX record: event, CPU and thread of each id of a sampler. */
 void synthesize_id_index(struct synthesizer *synthesizer, const struct perch_sampler *sampler);
 void synthesize_thread_map(struct synthesizer *synthesizer, const pid_t *threads, size_t nr);
 void synthesize_cpu_map(struct synthesizer *synthesizer, const struct perch_cpus *cpus);
@@ -61,7 +62,7 @@ void synthesize_all_processes(struct synthesizer *synthesizer);
 void synthesize_threads(struct synthesizer *synthesizer, const pid_t *threads, size_t nr);
 /* A child that has not executed its program yet, under the name of the parent. */
 void synthesize_child(struct synthesizer *synthesizer, pid_t pid, const char *comm);
-/* The name of a thread; false when the thread has ended. */
+/* Reads the name of a thread. Returns false if the thread has ended. */
 bool synthesize_read_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 
 #endif

@@ -165,8 +165,10 @@ static int read_samples(const struct report *report, struct cli_recording *recor
 	return rc;
 }
 
-/* perf's defaults: with call chains, --children and caller graphs; with --no-children, callee
- * graphs. */
+/*
+ * Sets perf's defaults: with call chains --children and caller graphs; with --no-children callee
+ * graphs.
+ */
 static void set_default_graph(struct report *report, bool chains)
 {
 	if (!report->children_set)
@@ -238,7 +240,7 @@ static void print_stack_copies(const struct cli_recording *recording)
 
 #define TYPES 256 /* types from here on are counted together */
 
-/* Numbers of records by type. */
+/* Prints the number of records of each type. */
 static void put_counts(FILE *out, const uint64_t *counts)
 {
 	uint64_t total = 0;

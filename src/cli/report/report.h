@@ -25,8 +25,8 @@ struct report {
 	bool children_set;
 	enum report_graph graph;
 	bool graph_set;
-	double percent_limit;		  /* rows below are left out */
-	double graph_limit;		  /* branches below are left out */
+	double percent_limit;		  /* rows with a lower percentage are left out */
+	double graph_limit;		  /* branches with a lower percentage are left out */
 	const struct report_key *keys[8]; /* in the order of -s */
 	size_t nr_keys;
 	bool stats, header, header_only;

@@ -9,7 +9,7 @@ struct graph {
 	FILE *out;
 	const struct perch_call_graph_node *node;
 	struct perch_symbols *symbols;
-	uint64_t total; /* percentages are of this */
+	uint64_t total; /* the value of 100 % */
 	int margin;
 };
 
@@ -29,8 +29,10 @@ static void put_frame(const struct graph *graph, const struct perch_frame *frame
 	putc('\n', graph->out);
 }
 
-/* The child of a node with one child and no samples of its own; both are printed as one chain. Else
- * 0. */
+/*
+ * Returns the child of a node that has one child and no samples of its own: both are printed as one
+ * chain. Else returns 0.
+ */
 static uint32_t only_child(const struct graph *graph, uint32_t at)
 {
 	const struct perch_call_graph_node *node = &graph->node[at];
