@@ -556,7 +556,7 @@ struct perch_query_bpf {
 #define PERCH_IOC_REFRESH	    _IO('$', 2) /**< argument: overflows until it disables itself */
 #define PERCH_IOC_RESET		    _IO('$', 3)
 #define PERCH_IOC_PERIOD	    _IOW('$', 4, uint64_t)
-#define PERCH_IOC_SET_OUTPUT	    _IO('$', 5) /**< argument: the descriptor with the ring, or -1 */
+#define PERCH_IOC_SET_OUTPUT	    _IO('$', 5) /**< argument: descriptor with the ring, or -1 */
 #define PERCH_IOC_SET_FILTER	    _IOW('$', 6, char *)
 #define PERCH_IOC_ID		    _IOR('$', 7, uint64_t *)		     /**< since 3.12 */
 #define PERCH_IOC_SET_BPF	    _IOW('$', 8, uint32_t)		     /**< since 4.1 */

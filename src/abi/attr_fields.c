@@ -7,7 +7,8 @@
 /* clang-format off */
 #define SIZE(member) sizeof(((struct perch_attr *)0)->member)
 #define WORD(member, release) \
-	{ #member, offsetof(struct perch_attr, member), SIZE(member), -1, 8 * SIZE(member), release }
+	{ #member, offsetof(struct perch_attr, member), SIZE(member), -1, 8 * SIZE(member), \
+	  release }
 #define FLAGS(name, first, width, release) \
 	{ #name, offsetof(struct perch_attr, flags), 8, first, width, release }
 #define ACTION(name, first, release) \

@@ -33,7 +33,8 @@
 #define RING		    (o->op->offset == 0)
 #define AUX		    (o->op->offset != 0)
 #define POWER_OF_2_OR_0(nr) (!((nr) & ((nr)-1)))
-#define RING_PAGES	    (o->op->ring_size / o->page_bytes + !!(o->op->ring_size % o->page_bytes))
+#define RING_BYTES	    (o->op->ring_size)
+#define RING_PAGES	    (RING_BYTES / o->page_bytes + !!(RING_BYTES % o->page_bytes))
 /* The page list of a ring has at most 2^10 pages on x86, with one pointer per page of the ring. */
 #define ABOVE_LARGEST_RING (o->pages > (UINT64_C(1) << 18) + 1)
 

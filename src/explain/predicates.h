@@ -14,8 +14,9 @@
 /* The condition is cheap: the match, which may read facts, is evaluated only if it is true. */
 #define IF(condition, match) ((condition) ? (match) : PERCH__NO)
 /* The second operand is not evaluated if the first one decides: put the expensive one second. */
-#define AND(a, b)				   SHORT_CIRCUIT(PERCH__NO, perch__and, a, b, __COUNTER__)
-#define OR(a, b)				   SHORT_CIRCUIT(PERCH__YES, perch__or, a, b, __COUNTER__)
+#define AND(a, b) SHORT_CIRCUIT(PERCH__NO, perch__and, a, b, __COUNTER__)
+#define OR(a, b)  SHORT_CIRCUIT(PERCH__YES, perch__or, a, b, __COUNTER__)
+/* __COUNTER__ makes the names of variables unique, so that AND and OR can be nested. */
 #define SHORT_CIRCUIT(settled, join, a, b, number) SHORT_CIRCUIT_NAMED(settled, join, a, b, number)
 #define SHORT_CIRCUIT_NAMED(settled, join, a, b, number)                                \
 	__extension__({                                                                 \

@@ -39,10 +39,10 @@ enum machine_kind {
 
 #define PMUS   "/sys/bus/event_source/devices/"
 /* clang-format off */
-#define STATUS(capabilities, filter)                                                                        \
-	{ "/proc/self/status", "Name:\tx\nState:\tR (running)\nUid:\t1000\t1000\t1000\t1000\n"               \
-			       "CapPrm:\t" capabilities "\nCapEff:\t" capabilities "\nNoNewPrivs:\t0\n"      \
-			       "Seccomp:\t" filter "\nSeccomp_filters:\t" filter "\n" },                     \
+#define STATUS(capabilities, filter) \
+	{ "/proc/self/status", "Name:\tx\nState:\tR (running)\nUid:\t1000\t1000\t1000\t1000\n" \
+			       "CapPrm:\t" capabilities "\nCapEff:\t" capabilities "\nNoNewPrivs:\t0\n" \
+			       "Seccomp:\t" filter "\nSeccomp_filters:\t" filter "\n" }, \
 	{ "/proc/self/uid_map", "         0          0 4294967295\n" }
 #define UNPRIVILEGED "0000000000000000"
 #define FULL "000001ffffffffff"

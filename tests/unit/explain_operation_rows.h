@@ -36,7 +36,8 @@ struct operation_row {
 #define LIKELY	  PERCH_CONFIDENCE_LIKELY
 #define AMBIGUOUS PERCH_CONFIDENCE_AMBIGUOUS
 /* clang-format off */
-#define ROW(rule, machine, errnum, confidence, text, ...) { #rule, machine, errnum, confidence, .words = text, __VA_ARGS__ }
+#define ROW(rule, machine, errnum, confidence, text, ...) \
+	{ #rule, machine, errnum, confidence, .words = text, __VA_ARGS__ }
 /* clang-format on */
 #define ADVISES(text)	.remedy = text
 #define EVENT(...)	.has_attr = true, .attr = { __VA_ARGS__ }

@@ -28,7 +28,8 @@ struct row {
 
 /* A designated initializer avoids warnings about the members that remain 0. */
 /* clang-format off */
-#define ROW(rule, machine, errnum, text, ...) { #rule, machine, errnum, .words = text, ##__VA_ARGS__ }
+#define ROW(rule, machine, errnum, text, ...) \
+	{ #rule, machine, errnum, .words = text, ##__VA_ARGS__ }
 /* clang-format on */
 #define ATTR(...)      .attr = { __VA_ARGS__ }
 #define LATER	       .later = true

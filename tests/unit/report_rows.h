@@ -14,7 +14,7 @@ typedef int report_kernel(const struct perch_attr *attr, pid_t pid, int cpu, int
 
 struct report {
 	const char *name; /* the program, and the symptom */
-	enum place place;
+	enum machine_id machine_id;
 	int errnum;
 	struct perch_attr attr; /* size 0: this version's */
 	pid_t pid;
@@ -37,7 +37,7 @@ struct report {
 
 /* clang-format off */
 #define REPORT(text, where, error, why, ...) \
-	{ .name = text, .place = where, .errnum = error, .cause = PERCH_CAUSE_##why, __VA_ARGS__ }
+	{ .name = text, .machine_id = where, .errnum = error, .cause = PERCH_CAUSE_##why, __VA_ARGS__ }
 /* clang-format on */
 #define ATTR(...)  .attr = { __VA_ARGS__ }
 #define WORDS(...) .words = { __VA_ARGS__ }

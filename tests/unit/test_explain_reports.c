@@ -17,17 +17,17 @@
 
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
-static char roots[NR_PLACES][PATH_MAX];
+static char roots[NR_MACHINES][PATH_MAX];
 
 static int setup(void **state)
 {
 	(void)state;
-	for (int i = 0; i < NR_PLACES; i++) {
+	for (int i = 0; i < NR_MACHINES; i++) {
 		size_t nr = 0;
 
-		while (nr < PLACE_FILES_MAX && places[i][nr].path)
+		while (nr < MACHINE_FILES_MAX && machine_files[i][nr].path)
 			nr++;
-		tree_make(roots[i], places[i], nr);
+		tree_make(roots[i], machine_files[i], nr);
 	}
 	return 0;
 }
@@ -35,7 +35,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	for (int i = 0; i < NR_PLACES; i++)
+	for (int i = 0; i < NR_MACHINES; i++)
 		tree_remove(roots[i]);
 	return 0;
 }
@@ -58,11 +58,12 @@ static int asked_close(void *context, int fd)
 	return 0;
 }
 
-static struct perch_machine *machine_at(enum place place, const struct perch_syscalls *calls)
+static struct perch_machine *machine_at(enum machine_id machine_id,
+					const struct perch_syscalls *calls)
 {
 	struct perch_machine *machine;
 
-	assert_int_equal(perch_machine_new(&machine, roots[place], calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&machine, roots[machine_id], calls, NULL), 0);
 	return machine;
 }
 
@@ -151,7 +152,7 @@ static bool holds(const struct report *report)
 	calls.context = (void *)(uintptr_t)report;
 	calls.perf_event_open = asked_event;
 	calls.close = asked_close;
-	machine = machine_at(report->place, report->kernel ? &calls : NULL);
+	machine = machine_at(report->machine_id, report->kernel ? &calls : NULL);
 	assert_int_equal(perch_explain_open_call(&call, machine, report->kernel ? &probing : NULL,
 						 &explained),
 			 0);
@@ -193,10 +194,10 @@ static void test_limits(void **state)
 	check_all(limit_reports, NR(limit_reports));
 }
 
-static void check_operation(const struct perch_operation *operation, enum place place,
+static void check_operation(const struct perch_operation *operation, enum machine_id machine_id,
 			    enum perch_cause cause, const char *const words[])
 {
-	struct perch_machine *machine = machine_at(place, NULL);
+	struct perch_machine *machine = machine_at(machine_id, NULL);
 	struct perch_explanation explained = { 0 };
 
 	assert_int_equal(perch_explain_operation(operation, machine, &explained), 0);
@@ -341,16 +342,16 @@ static void test_reports_are_complete(void **state)
 		{ hardware_reports, NR(hardware_reports) },
 		{ limit_reports, NR(limit_reports) },
 	};
-	bool used[NR_PLACES] = { false };
+	bool used[NR_MACHINES] = { false };
 	size_t nr = 0;
 
 	(void)state;
 	for (size_t k = 0; k < NR(all); k++)
 		for (size_t i = 0; i < all[k].nr; i++, nr++) {
-			used[all[k].report[i].place] = true;
+			used[all[k].report[i].machine_id] = true;
 			assert_true(all[k].report[i].cause != PERCH_CAUSE_NONE);
 		}
-	for (int i = 0; i < NR_PLACES; i++)
+	for (int i = 0; i < NR_MACHINES; i++)
 		assert_true(used[i]);
 	assert_true(nr >= 45);
 }
