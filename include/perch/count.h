@@ -36,7 +36,7 @@ enum perch_count_state {
 	PERCH_COUNT_STATE_NOT_ENABLED,
 	/** A pinned event lost its counter: the count is unknown. */
 	PERCH_COUNT_STATE_ERROR,
-	/** The event is not open on this target: sets only. */
+	/** The event is not open on this target. Only in sets. */
 	PERCH_COUNT_STATE_NOT_OPEN,
 };
 
@@ -103,7 +103,7 @@ PERCH_API int perch_counter_disable(struct perch_counter *counter);
  * Sets the value to 0, and the times of later reads to 0.
  *
  * The kernel does not reset times: they are read here once, and later reads subtract them. That is
- * two system calls in all. The value keeps the counts of children of an inherited event that have
+ * two system calls in total. The value keeps the counts of children of an inherited event that have
  * exited, because the kernel resets only tasks that exist.
  *
  * @param counter  the counter
@@ -221,7 +221,7 @@ PERCH_API int perch_group_read(struct perch_group *group, struct perch_count *co
 struct perch_set;
 
 /**
- * What perch_set_open() may do instead of failing; 0 is nothing.
+ * Actions that perch_set_open() may take instead of failing; 0 is none.
  *
  * With both PERCH_SET_MAY_SKIP and PERCH_SET_MAY_DROP_KERNEL, an event that is not permitted
  * (EACCES) and whose PMU cannot exclude the kernel is skipped.

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/** Marks what the shared objects export. */
+/** Marks functions and data that the shared objects export. */
 #define PERCH_API __attribute__((visibility("default")))
 
 /**
@@ -76,12 +76,13 @@ enum perch_error_kind {
 
 /** An error. All strings are clean for a terminal: valid UTF-8 without control characters. */
 struct perch_error {
-	enum perch_error_kind kind; /**< what to decide by */
+	enum perch_error_kind kind; /**< for decisions of programs */
 	enum perch_cause cause; /**< why the kernel refused; PERCH_CAUSE_NONE for other errors */
 	int errnum;		/**< a positive errno; 0 when there is no error */
 	int column;		/**< byte offset of the error in the event string; -1 for none */
-	char field[32];	   /**< the wrong attr field, or pid, cpu, group_fd, flags; "" if unknown */
-	char since[8];	   /**< first kernel release with the requested feature, as "6.13"; or "" */
+	char field[32]; /**< the wrong attr field, or pid, cpu, group_fd, flags; "" if unknown */
+	char since[8];	/**< first kernel release with the requested feature, such as "6.13"; or ""
+			 */
 	char message[512]; /**< what failed and why: one sentence in one line */
 	char remedy[384];  /**< what to do: one sentence, or "" */
 	char next[256];	   /**< what fails next after the remedy: one sentence, or "" */
@@ -147,12 +148,12 @@ PERCH_API void perch_error_prefix(struct perch_error *err, const char *format, .
  */
 PERCH_API int perch_error_print(FILE *stream, const struct perch_error *err);
 
-/** Returns the slug of a kind, as "paranoid". Never NULL. */
+/** Returns the slug of a kind, such as "paranoid". Never NULL. */
 PERCH_API const char *perch_error_kind_slug(enum perch_error_kind kind);
 /** Returns the meaning of a kind: a sentence without a period. Never NULL. */
 PERCH_API const char *perch_error_kind_meaning(enum perch_error_kind kind);
 
-/** Returns the slug of a cause, as "kernel-profiling". Never NULL. */
+/** Returns the slug of a cause, such as "kernel-profiling". Never NULL. */
 PERCH_API const char *perch_cause_slug(enum perch_cause cause);
 /** Returns the meaning of a cause: a sentence without a period. Never NULL. */
 PERCH_API const char *perch_cause_meaning(enum perch_cause cause);

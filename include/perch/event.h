@@ -19,7 +19,7 @@ extern "C" {
 
 /** How samples record the call chain: the term call-graph=. */
 enum perch_call_graph_mode {
-	PERCH_CALL_GRAPH_UNSET, /**< the options decide */
+	PERCH_CALL_GRAPH_UNSET, /**< the options determine it */
 	PERCH_CALL_GRAPH_NONE,	/**< call-graph=no: no call chain */
 	PERCH_CALL_GRAPH_FP,	/**< the kernel follows frame pointers */
 	PERCH_CALL_GRAPH_DWARF, /**< user registers and a copy of the user stack, unwound later */
@@ -158,7 +158,7 @@ PERCH_API int perch_events_add_file(struct perch_events *events, const char *pat
 				    struct perch_machine *machine, struct perch_error *err);
 
 /**
- * Sets a filter on all events of a list, from one index on, that can have one.
+ * Sets a filter on all events of a list, from an index on, that support filters.
  *
  * These are tracepoints (an expression over their fields) and events of PMUs with address filters
  * (sysfs nr_addr_filters). A second filter is combined with the first as perf does it:
@@ -187,7 +187,7 @@ PERCH_API void perch_events_clear(struct perch_events *events);
  * Returns the CPUs on which the PMU of an event counts.
  *
  * @param attr     the attr of the event
- * @param machine  the machine; NULL is allowed and has no answer
+ * @param machine  the machine; NULL is allowed, and the result is NULL then
  * @return the CPUs of a core PMU of a hybrid machine or of an uncore PMU; NULL if the event can
  *         count on every CPU. They belong to the machine.
  */
@@ -213,7 +213,7 @@ struct perch_event_name {
 PERCH_API const struct perch_event_name *perch_event_get_name(size_t index);
 
 /**
- * Writes the name of a hardware cache event, as "L1-dcache-load-misses".
+ * Writes the name of a hardware cache event, such as "L1-dcache-load-misses".
  *
  * Thread-safe.
  *

@@ -56,7 +56,7 @@ PERCH_API enum perch_arch perch_arch_here(void);
  */
 PERCH_API const char *perch_register_name(enum perch_arch arch, unsigned int bit);
 
-/** How the value of a field is meant and printed. */
+/** The meaning and the format of the value of a field. */
 enum perch_field_kind {
 	PERCH_FIELD_NUMBER,  /**< value, in decimal */
 	PERCH_FIELD_SIGNED,  /**< value as int64_t, in decimal: it may be -1 */
@@ -100,7 +100,7 @@ typedef int perch_field_function(void *context, const struct perch_field *field)
  * @param arch      the architecture of the machine that wrote it, for names of registers and flags
  * @param function  called for each field
  * @param context   passed to the function
- * @return 0, or what the function returned to end the visit
+ * @return 0, or the result of the function that ended the visit
  */
 PERCH_API int perch_record_fields(const struct perch_record *record, enum perch_arch arch,
 				  perch_field_function *function, void *context);
@@ -198,7 +198,7 @@ struct perch_visitor {
  * @param record   a decoded record
  * @param visitor  the functions
  * @param context  passed to the function
- * @return what the function returned; 0 if there is none
+ * @return the result of the function; 0 if there is none
  */
 PERCH_API int perch_record_visit(const struct perch_record *record,
 				 const struct perch_visitor *visitor, void *context);

@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-/** Record types that user space writes to a file, beside the kernel's (enum perch_record_type). */
+/** Record types that user space writes to a file, in addition to those of the kernel (enum
+ * perch_record_type). */
 enum perch_file_record {
 	PERCH_RECORD_HEADER_ATTR = 64,	  /**< pipe: an attr and its ids */
 	PERCH_RECORD_HEADER_EVENT_TYPE,	  /**< obsolete: the name of an event */
@@ -34,7 +35,7 @@ enum perch_file_record {
 	PERCH_RECORD_ID_INDEX,		  /**< event id -> CPU and thread */
 	PERCH_RECORD_AUXTRACE_INFO,	  /**< kind and settings of the AUX trace */
 	PERCH_RECORD_AUXTRACE,		  /**< bytes of an AUX area; the bytes follow */
-	PERCH_RECORD_AUXTRACE_ERROR,	  /**< an error in decoding an AUX trace */
+	PERCH_RECORD_AUXTRACE_ERROR,	  /**< an error from decoding an AUX trace */
 	PERCH_RECORD_THREAD_MAP,	  /**< perf stat: threads */
 	PERCH_RECORD_CPU_MAP,		  /**< perf stat: CPUs */
 	PERCH_RECORD_STAT_CONFIG,	  /**< perf stat: settings */
@@ -58,7 +59,7 @@ enum perch_feature {
 	PERCH_FEATURE_HOSTNAME,		/**< text: the name of the machine */
 	PERCH_FEATURE_OSRELEASE,	/**< text: the kernel release */
 	PERCH_FEATURE_VERSION,		/**< text: the version of the recorder */
-	PERCH_FEATURE_ARCH,		/**< text: the architecture, as uname(2) has it */
+	PERCH_FEATURE_ARCH,		/**< text: the architecture, as in uname(2) */
 	PERCH_FEATURE_NRCPUS,		/**< number of CPUs */
 	PERCH_FEATURE_CPUDESC,		/**< text: the name of the CPU */
 	PERCH_FEATURE_CPUID,		/**< text: vendor, family, model, stepping */
@@ -126,7 +127,7 @@ PERCH_API int perch_writer_open(struct perch_writer **writer, const char *path,
 /**
  * Appends complete records: one pwritev(2), then one write of the data size in the header.
  *
- * After a failure the file ends where it did before, and the writer can still be used.
+ * After a failure the file has its previous length, and the writer can still be used.
  *
  * @param writer    the writer
  * @param pieces    the bytes of the records
@@ -197,7 +198,7 @@ PERCH_API int perch_writer_add_build_id(struct perch_writer *writer, uint16_t mi
 					const uint8_t *build_id, size_t size, const char *path,
 					struct perch_error *err);
 
-/** Returns the bytes of records so far. */
+/** Returns the number of bytes of records that were appended. */
 PERCH_API uint64_t perch_writer_size(const struct perch_writer *writer);
 
 /**
@@ -224,15 +225,16 @@ enum perch_order {
 
 /** Errors in a file. The numbers are complete after the last record. */
 struct perch_reader_damage {
-	/** Bytes that the file lacks of the data size in its header. */
+	/** Bytes that are missing: the data size in the header minus that of the file. */
 	uint64_t missing_bytes;
-	/** Bytes that were skipped: after a record of invalid size, or not decompressible. */
+	/** Bytes that were skipped after a record of invalid size, or that could not be
+	 * decompressed. */
 	uint64_t corrupt_bytes;
 	/** Records that could not be decoded. */
 	uint64_t undecoded_records;
 	/** Records of unknown types. They are delivered. */
 	uint64_t unknown_records;
-	/** Directory: missing files data.N with N below the highest one. */
+	/** In a directory: number of missing files data.N with N below the highest one. */
 	uint32_t missing_files;
 	/** The recorder did not close the file: it has no features. */
 	bool unfinished;
@@ -250,7 +252,7 @@ struct perch_reader_damage {
  * Input from a pipe is read to its end first, into an unnamed file in $TMPDIR or /var/tmp.
  *
  * Files are mapped. If another program truncates a file, reading it raises SIGBUS, as with any
- * mapped file. Other changes do no harm.
+ * mapped file. Other changes are safe.
  *
  * @param[out] reader  the new reader; NULL after a failure
  * @param path         a file, a directory or a FIFO; "-" is standard input
@@ -331,7 +333,7 @@ PERCH_API void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
  */
 PERCH_API int perch_reader_merge_deferred(struct perch_reader *reader, struct perch_error *err);
 
-/** Goes back to the first record. */
+/** Continues with the first record. */
 PERCH_API void perch_reader_rewind(struct perch_reader *reader);
 
 /** Returns the errors in the file so far, in *damage. */

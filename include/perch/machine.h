@@ -4,7 +4,7 @@
  * Facts about this machine and this user, and the table of system calls.
  *
  * perch reaches the kernel through struct perch_syscalls only, and finds /proc and /sys below one
- * root directory. Both can be replaced, so a test can describe a machine that it does not run on.
+ * root directory. Both can be replaced, so a test can describe another machine.
  *
  * A machine reads each fact when it is first needed and caches it. One thread at a time may use a
  * machine. Functions that take a machine accept NULL where their parameter says so.
@@ -98,7 +98,7 @@ PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
  * @param machine      NULL is this machine
  * @param[out] buffer  the path
  * @param size         bytes of buffer
- * @param path         an absolute path, as "/proc/stat"
+ * @param path         an absolute path, such as "/proc/stat"
  * @return the length, or -ENAMETOOLONG
  */
 PERCH_API int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
@@ -146,7 +146,7 @@ enum perch_sysctl {
  */
 PERCH_API int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 				   long *value, struct perch_error *err);
-/** Returns the name of a sysctl, as "kernel.perf_event_paranoid". */
+/** Returns the name of a sysctl, such as "kernel.perf_event_paranoid". */
 PERCH_API const char *perch_sysctl_name(enum perch_sysctl which);
 
 #define PERCH_CAP_IPC_LOCK   14 /**< capability number, see capabilities(7) */
@@ -219,7 +219,7 @@ enum perch_lockdown {
 	PERCH_LOCKDOWN_INTEGRITY,	/**< does not concern perf events */
 	PERCH_LOCKDOWN_CONFIDENTIALITY, /**< forbids PERCH_SAMPLE_REGS_INTR and kprobes */
 };
-/** What restricts a process besides sysctls and capabilities. -1 is unknown. */
+/** Restrictions of a process other than sysctls and capabilities. -1 is unknown. */
 struct perch_sandbox {
 	int seccomp;	       /**< 0 none, 1 strict mode, 2 filters */
 	int no_new_privileges; /**< NoNewPrivs of /proc/PID/status: 0 or 1 */
@@ -232,7 +232,7 @@ struct perch_sandbox {
 	int yama;		      /**< kernel.yama.ptrace_scope: 0 to 3; -1 absent */
 };
 /**
- * Reads what restricts the process.
+ * Reads the restrictions of the process.
  *
  * @param machine       the machine, not NULL
  * @param[out] sandbox  the restrictions
@@ -262,7 +262,7 @@ struct perch_process_state {
 PERCH_API int perch_machine_process(struct perch_machine *machine, pid_t pid,
 				    struct perch_process_state *state, struct perch_error *err);
 /**
- * The same, but a state up to 10 ms old is returned without reading it again.
+ * Like perch_machine_process(), but returns a state that was read up to 10 ms ago.
  *
  * @param machine     the machine, not NULL
  * @param pid         as above
@@ -300,7 +300,8 @@ PERCH_API int perch_machine_process_path(struct perch_machine *machine, const ch
 					 char *buffer, size_t size);
 
 /**
- * Reads the distribution, as "debian 12" or "ubuntu 24.04": ID and VERSION_ID of os-release(5).
+ * Reads the distribution, such as "debian 12" or "ubuntu 24.04": ID and VERSION_ID of
+ * os-release(5).
  *
  * @param machine      NULL is this machine
  * @param[out] buffer  the name; untrusted
@@ -356,7 +357,7 @@ PERCH_API int perch_machine_cpus(struct perch_machine *machine, const struct per
 PERCH_API int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr,
 					 struct perch_error *err);
 /**
- * Parses a list of CPUs, as "0-2,5".
+ * Parses a list of CPUs, such as "0-2,5".
  *
  * @param[out] cpus  the CPUs; the caller frees them by perch_cpus_clear()
  * @param text       the list, of at most 65536 CPUs
@@ -385,10 +386,10 @@ struct perch_pmu {
  */
 PERCH_API int perch_machine_pmus(struct perch_machine *machine, const struct perch_pmu **pmus,
 				 size_t *nr, struct perch_error *err);
-/** Returns the PMU with a name, or NULL. */
+/** Returns the PMU with this name, or NULL. */
 PERCH_API const struct perch_pmu *perch_machine_pmu(struct perch_machine *machine,
 						    const char *name);
-/** Returns the PMU with a type number, or NULL. */
+/** Returns the PMU with this type number, or NULL. */
 PERCH_API const struct perch_pmu *perch_machine_pmu_of_type(struct perch_machine *machine,
 							    uint32_t type);
 /**
@@ -396,7 +397,7 @@ PERCH_API const struct perch_pmu *perch_machine_pmu_of_type(struct perch_machine
  *
  * @param machine     the machine, not NULL
  * @param pmu         the PMU
- * @param name        the name of the file, as "max_precise" or "branches"
+ * @param name        the name of the file, such as "max_precise" or "branches"
  * @param[out] value  the number
  * @param[out] err    NULL is allowed
  * @return 0 or a negative errno

@@ -149,7 +149,8 @@ PERCH_API int perch_targets_split(struct perch_targets *targets, const struct pe
  */
 PERCH_API void perch_targets_clear(struct perch_targets *targets);
 
-/** Side-band records that an event writes beside its samples, for perch_options.sideband. */
+/** Side-band records that an event writes in addition to its samples, for perch_options.sideband.
+ */
 enum perch_sideband {
 	/** MMAP2: executable mappings. Since 3.16. */
 	PERCH_SIDEBAND_MMAP = 1 << 0,
@@ -188,10 +189,10 @@ enum perch_sideband {
  * Where options may be NULL, the event is a disabled counter that reports its times.
  */
 struct perch_options {
-	/** A sample is taken every so many events, 1..2^63-1. 0: frequency is used. Not with
-	 * frequency. If both are 0, the event counts. */
+	/** Events per sample, 1..2^63-1; 0 uses frequency. Not with frequency.
+	 * If both are 0, the event counts. */
 	uint64_t period;
-	/** Samples per second, at most kernel.perf_event_max_sample_rate. 0: period is used. */
+	/** Samples per second, at most kernel.perf_event_max_sample_rate; 0 uses period. */
 	uint64_t frequency;
 	/** Contents of a sample: PERCH_SAMPLE_* bits. */
 	uint64_t sample;
@@ -200,16 +201,17 @@ struct perch_options {
 	uint64_t read;
 	/** Side-band records: PERCH_SIDEBAND_* bits. */
 	uint32_t sideband;
-	/** poll(2) wakes up every so many samples. 0: wakeup_bytes is used. Not with wakeup_bytes.
+	/** Samples between wakeups of poll(2); 0 uses wakeup_bytes. Not with wakeup_bytes.
 	 */
 	uint32_t wakeup_events;
-	/** poll(2) wakes up when so many bytes are in the ring. 0: half of the ring. Since 2.6.32.
+	/** Bytes in the ring that wake up poll(2); 0 is half of the ring. Since 2.6.32.
 	 */
 	uint32_t wakeup_bytes;
 	/** Allowed skid of the sampled address: 0 any, 1 constant, 2 none if possible, 3 none.
 	 * Needs sampling. Since 2.6.35. */
 	unsigned precise : 2;
-	/** The event is enabled at the open. 0: it is disabled (attr.disabled) until it is enabled.
+	/** The event is enabled at the open. Otherwise it is disabled (attr.disabled) until it is
+	 * enabled.
 	 */
 	unsigned enabled : 1;
 	/** Threads and children that start after the open are counted too. With PERCH_SAMPLE_READ
@@ -218,7 +220,7 @@ struct perch_options {
 	unsigned inherit : 1;
 	/** Only threads inherit the event, not child processes. Needs inherit. Since 5.13. */
 	unsigned inherit_thread : 1;
-	/** Counts are kept for each task, and a READ record is written when a task ends. Needs
+	/** Each task has its own count, and a READ record is written when a task ends. Needs
 	 * inherit. */
 	unsigned inherit_stat : 1;
 	/** The event is always on the PMU; if that is impossible it goes into an error state, in
@@ -272,11 +274,12 @@ struct perch_options {
 	/** Each sample sends SIGTRAP to the thread. Needs sampling and remove_on_exec. Since 5.13.
 	 */
 	unsigned sigtrap : 1;
-	/** Times are of clockid. 0: they are of the kernel's own clock. Since 4.1. */
+	/** Times are those of clockid. Otherwise they are those of the kernel's own clock.
+	 * Since 4.1. */
 	unsigned use_clockid : 1;
-	/** CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW. Events that never occur in an NMI, like software
-	 * events, also take CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI. All events of a group and
-	 * of a ring must have the same clock. Needs use_clockid. Since 4.1. */
+	/** CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW. Events that never occur in an NMI, such as
+	 * software events, also take CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI. All events of a
+	 * group and of a ring must have the same clock. Needs use_clockid. Since 4.1. */
 	int32_t clockid;
 	/** The value of si_perf_data in the SIGTRAP handler, truncated to the size of a long. Needs
 	 * sigtrap. Since 5.13. */
@@ -293,12 +296,12 @@ struct perch_options {
 	/** Bytes of the user stack in a sample: a multiple of 8, 8..65528. Needs
 	 * PERCH_SAMPLE_STACK_USER. Since 3.7. */
 	uint32_t sample_stack_user;
-	/** poll(2) wakes up when so many bytes are in the AUX area. 0: half of the area. Since 4.1.
+	/** Bytes in the AUX area that wake up poll(2); 0 is half of the area. Since 4.1.
 	 */
 	uint32_t aux_watermark;
 	/** Bytes of AUX data in a sample, 1..65535. Needs PERCH_SAMPLE_AUX. Since 5.5. */
 	uint32_t aux_sample_size;
-	/** Frames of a call chain, at most kernel.perf_event_max_stack. 0: that maximum. Needs
+	/** Frames of a call chain, at most kernel.perf_event_max_stack; 0 is that maximum. Needs
 	 * PERCH_SAMPLE_CALLCHAIN. Since 4.8. */
 	uint16_t sample_max_stack;
 	/** A counter is read without a system call where the machine allows it, see
@@ -307,12 +310,12 @@ struct perch_options {
 	unsigned self_monitoring : 1;
 	/**
 	 * Features that may be omitted on kernels that do not have them: each field that is not 0,
-	 * and each bit of sample_type, read_format and branch_sample_type. NULL: none.
+	 * and each bit of sample_type, read_format and branch_sample_type. NULL is none.
 	 * perch_open_optional(), perch_counter_missing_features() and others report what was
 	 * omitted.
 	 */
 	const struct perch_attr *optional;
-	/** The machine, and the system calls to use. NULL: this machine. */
+	/** The machine, and the system calls to use. NULL is this machine. */
 	struct perch_machine *machine;
 };
 
@@ -332,7 +335,8 @@ PERCH_API int perch_attr_build(struct perch_attr *attr, const struct perch_event
 			       const struct perch_options *options, struct perch_error *err);
 
 /**
- * Sets the options of a call graph mode, as perf's --call-graph does. An earlier mode is replaced.
+ * Sets the options of a call graph mode, as the option --call-graph of perf does. An earlier mode
+ * is replaced.
  *
  * PERCH_CALL_GRAPH_LBR becomes PERCH_CALL_GRAPH_FP with exclude_user, or if the options already
  * sample branches, because the CPU records only one branch type.
@@ -390,7 +394,8 @@ PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_at
 				  struct perch_error *err);
 
 /**
- * Formats the names of the features in an attr that are not 0, like "ksymbol, sample_type CGROUP".
+ * Formats the names of the features in an attr that are not 0, such as "ksymbol, sample_type
+ * CGROUP".
  *
  * @param attr         the attr, for example from perch_counter_missing_features()
  * @param[out] buffer  the text, truncated if it is too long

@@ -30,13 +30,13 @@ enum perch_dso_kind {
 
 /** A mapped object. All processes that map it share one. */
 struct perch_dso {
-	uint32_t index;		  /**< number from 0 on, without gaps */
+	uint32_t index;		  /**< number from 0, without gaps */
 	enum perch_dso_kind kind; /**< what it is */
 	const char *path;	  /**< not trusted */
 	uint64_t start;		  /**< kernel, module, kernel code: load address */
 	uint64_t length;	  /**< kernel, module, kernel code: bytes */
-	uint64_t text_start;	  /**< kernel: recorded address of its text symbol; 0: unknown */
-	uint8_t build_id_size;	  /**< bytes of build_id; 0: unknown */
+	uint64_t text_start;	  /**< kernel: recorded address of its text symbol; 0 if unknown */
+	uint8_t build_id_size;	  /**< bytes of build_id; 0 if unknown */
 	uint8_t build_id[20];	  /**< the build id */
 	bool used;		  /**< an address was resolved to it */
 };
@@ -53,7 +53,8 @@ PERCH_API uint32_t perch_thread_tid(const struct perch_thread *thread);
 /** Returns the name, which is not trusted; ":1234" if it is unknown. COMM records change it. */
 PERCH_API const char *perch_thread_comm(const struct perch_thread *thread);
 
-/** Returns a number of the name: equal names have the same one. Numbers start at 0, without gaps.
+/** Returns a number for the name: equal names have the same number. Numbers start at 0, without
+ * gaps.
  */
 PERCH_API uint32_t perch_thread_comm_index(const struct perch_thread *thread);
 

@@ -29,7 +29,7 @@ extern "C" {
 struct perch_address {
 	const struct perch_dso *dso;	   /**< the DSO */
 	uint64_t offset;		   /**< offset in the DSO, see struct perch_location */
-	const struct perch_symbol *symbol; /**< the function; NULL: none covers the address */
+	const struct perch_symbol *symbol; /**< the function; NULL if none covers the address */
 	/** 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	char cpumode_char;
 	bool looked_up; /**< symbol is valid */
@@ -99,7 +99,7 @@ enum perch_key {
 /** A function, or an address without a function. */
 struct perch_frame {
 	const struct perch_dso *dso;	   /**< the DSO */
-	const struct perch_symbol *symbol; /**< the function; NULL: none covers the address */
+	const struct perch_symbol *symbol; /**< the function; NULL if none covers the address */
 	uint64_t offset;		   /**< without a function: offset in the DSO */
 	/** 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	char cpumode_char;
@@ -111,7 +111,7 @@ struct perch_row {
 	uint32_t pid;		  /**< process id; also set with the key TID */
 	uint32_t tid;		  /**< thread id */
 	uint32_t cpu;		  /**< CPU */
-	struct perch_frame frame; /**< the function, or one with the same DSO */
+	struct perch_frame frame; /**< the function, or a function of the same DSO */
 	uint64_t self;		  /**< period of the samples in this function */
 	uint64_t children;	  /**< self, plus the period of samples in called functions */
 	uint64_t samples;	  /**< number of samples in this function */
@@ -203,8 +203,8 @@ struct perch_call_graph_node {
 	struct perch_frame frame; /**< the function */
 	uint64_t period;	  /**< period of the samples of this branch */
 	uint64_t self;		  /**< period of the samples whose call chain ends here */
-	uint32_t first_child;	  /**< node number; 0: none */
-	uint32_t next;		  /**< node number of the next sibling; 0: none */
+	uint32_t first_child;	  /**< node number; 0 if none */
+	uint32_t next;		  /**< node number of the next sibling; 0 if none */
 };
 
 /**

@@ -60,7 +60,8 @@ struct perch_parse_info {
  * Finds the positions of fields for an attr.
  *
  * @param[out] parse_info  the result
- * @param attr             in this machine's order, as from perch_attr_from_bytes(); not kept
+ * @param attr             in this machine's order, as from perch_attr_from_bytes(); not used
+ * afterwards
  * @param order            the byte order of the records
  */
 PERCH_API void perch_parse_info_init(struct perch_parse_info *parse_info,
@@ -133,7 +134,8 @@ struct perch_throttle_record {
 
 /** AUX: new data in the AUX area. */
 struct perch_aux_record {
-	uint64_t offset; /**< in bytes since the first one; modulo the area's size its offset there
+	uint64_t offset; /**< position in bytes since the start of the trace; modulo the size of the
+			  * area, its offset in the area
 			  */
 	uint64_t size;	 /**< in bytes */
 	uint64_t flags;	 /**< PERCH_AUX_FLAG_* */
@@ -148,7 +150,7 @@ struct perch_itrace_record {
 /** SWITCH, of the thread in sample_id, and SWITCH_CPU_WIDE: a context switch. */
 struct perch_switch_record {
 	bool out;     /**< the thread was scheduled out; false: in */
-	bool preempt; /**< it was scheduled out, but could continue */
+	bool preempt; /**< it was scheduled out although it could continue (preempted) */
 	uint32_t
 		other_pid; /**< SWITCH_CPU_WIDE: process of the next thread if out, else previous */
 	uint32_t other_tid; /**< SWITCH_CPU_WIDE: the next thread if out, else the previous one */
@@ -203,7 +205,7 @@ struct perch_hw_id_record {
 struct perch_deferred_record {
 	uint64_t cookie;    /**< that of the samples */
 	uint64_t nr;	    /**< entries of ip */
-	const uint64_t *ip; /**< as callchain.ip of a sample */
+	const uint64_t *ip; /**< like callchain.ip of a sample */
 };
 
 /** The value of one counter. */
@@ -227,8 +229,8 @@ struct perch_read_values {
 /**
  * Decodes one counter value.
  *
- * @param values      the bytes of its record must still be valid
- * @param index       from 0 on
+ * @param values      the values; the bytes of their record must be valid
+ * @param index       from 0
  * @param[out] value  in this machine's order; zeros if index is too large
  */
 PERCH_API void perch_read_values_at(const struct perch_read_values *values, uint64_t index,
@@ -355,7 +357,7 @@ static inline uint64_t perch_word(const struct perch_record *record, const uint6
  * Decodes one entry of a sample's branch stack.
  *
  * @param record      a sample
- * @param index       from 0 on
+ * @param index       from 0
  * @param[out] entry  in this machine's order of bytes and bits; zeros if index is too large
  */
 PERCH_API void perch_branch_at(const struct perch_record *record, uint64_t index,
@@ -417,7 +419,8 @@ PERCH_API int perch_decoder_new(struct perch_decoder **decoder,
 				enum perch_byte_order order, struct perch_error *err);
 
 /**
- * Frees a decoder. Records that it decoded point to its parse infos and must not be used any more.
+ * Frees a decoder. Records that it decoded point to its parse infos, so they must not be used
+ * afterwards.
  *
  * @param decoder  NULL is allowed
  */
@@ -490,8 +493,8 @@ PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_ad
  * Samples that wait for the user part of their call chain.
  *
  * With the attr bits defer_callchain and defer_output, the kernel writes the user part of call
- * chains later, in one CALLCHAIN_DEFERRED record for all samples of one stay in the kernel. This
- * object holds such samples until that record, in limited memory.
+ * chains later, in one CALLCHAIN_DEFERRED record for all samples between entry to and exit from the
+ * kernel. This object holds such samples until that record, in limited memory.
  *
  * @since Linux 6.19
  */

@@ -26,7 +26,7 @@ extern "C" {
 /** A mapped ring buffer. */
 struct perch_ring;
 
-/** What the kernel does when a ring is full. */
+/** The behavior of the kernel when a ring is full. */
 enum perch_ring_mode {
 	/** It discards new records and counts them; the ring is read and consumed. */
 	PERCH_RING_FORWARD,
@@ -39,8 +39,9 @@ enum perch_ring_mode {
  *
  * In mode OVERWRITE the event must have write_backward, and the ring must be larger than the
  * largest record: the kernel does not check this when it overwrites. In mode FORWARD the event must
- * not have write_backward. The mode is not checked here, because a descriptor does not show it: the
- * wrong mode delivers no records, or counts damage.
+ * not have write_backward. The mode is not checked here, because a descriptor does not show it:
+ * with the wrong mode, the ring delivers no records or reports damage.
+ *
  *
  * @param[out] ring  the new ring; NULL after a failure
  * @param fd         of the event; it must stay open as long as the ring, which does not close it
@@ -154,23 +155,24 @@ PERCH_API void perch_ring_get_stats(const struct perch_ring *ring, struct perch_
 /** The order of the records of a snapshot. */
 enum perch_snapshot_order {
 	PERCH_SNAPSHOT_NEWEST_FIRST, /**< as they are in memory: needs no index */
-	PERCH_SNAPSHOT_OLDEST_FIRST, /**< needs an index of 4 bytes per record, kept by the ring */
+	PERCH_SNAPSHOT_OLDEST_FIRST, /**< needs an index of 4 bytes per record, owned by the ring */
 };
 
 /**
  * Takes a snapshot: perch_ring_next() then returns the records that the ring has now.
  *
  * Pauses the ring, if it is not paused; perch_ring_resume() resumes it. If the ring is in memory,
- * the caller ensures that nobody writes to it. A second snapshot of a paused ring has the same
+ * the caller ensures that nothing writes to it. A second snapshot of a paused ring has the same
  * records; a snapshot after resuming has the records that are not overwritten.
  *
  * The oldest record is left out and counted as cut if newer records overwrite a part of it.
  *
- * A record that is being written at the pause is waited for, up to 50 microseconds. If one is
- * written even later, perch_ring_next() leaves out the records that it overwrites.
+ * If a record is being written at the pause, the function waits for it, up to 50 microseconds. If a
+ * record is completed even later, perch_ring_next() leaves out the records that it overwrites.
  *
- * The kernel counts the records of the time of the pause in a LOST record, which it writes just
- * before the first record after the pause.
+ * During a pause the kernel writes no records but counts them. It writes a LOST record with the
+ * count before the first record after the pause.
+ *
  *
  * @param ring      of mode OVERWRITE
  * @param order     the order of the records
@@ -317,7 +319,7 @@ struct perch_merge;
  * Makes a merge.
  *
  * @param[out] merge  the new merge; NULL after a failure
- * @param rings       of mode FORWARD; they must outlive the merge, and nobody else may read them;
+ * @param rings       of mode FORWARD; they must outlive the merge, and nothing else may read them;
  *                    the array is copied
  * @param nr          number of rings
  * @param decoder     must outlive the merge
@@ -402,7 +404,7 @@ struct perch_sampler_options {
 	bool tracking_event;
 };
 
-/** What a sampler counts while its records are read. */
+/** Counts of a sampler, updated while its records are read. */
 struct perch_sampler_stats {
 	uint64_t records;     /**< records of all types */
 	uint64_t samples;     /**< SAMPLE records */
@@ -518,7 +520,7 @@ PERCH_API int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t 
 /**
  * Returns a ring of the sampler.
  *
- * @param sampler  the sampler, which keeps the ring
+ * @param sampler  the sampler, which owns the ring
  * @param ring     index of the ring
  * @return the ring; NULL if there is no such ring
  */
@@ -528,9 +530,9 @@ PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, s
  * Returns an event of the sampler: its attr, name and ids.
  *
  * The caller's events keep their indexes. The tracking event, if there is one, follows them. It
- * belongs into a file too: perch_record.event of its records is its index.
+ * must also be in a file: perch_record.event of its records is its index.
  *
- * @param sampler    the sampler, which keeps what is returned
+ * @param sampler    the sampler, which owns the result
  * @param index      of the event
  * @param[out] name  the name
  * @param[out] ids   one per CPU and thread
@@ -585,7 +587,7 @@ PERCH_API size_t perch_sampler_leader(const struct perch_sampler *sampler, size_
 /**
  * Returns the optional parts (.event.optional) of an event that the kernel does not support.
  *
- * @param sampler  the sampler, which keeps what is returned
+ * @param sampler  the sampler, which owns the result
  * @param index    of the event
  * @return an attr with these parts set; NULL if there are none
  */
@@ -690,7 +692,8 @@ enum perch_ring_state {
 	PERCH_RING_STATE_PAUSED,  /**< by perch_sampler_pause() */
 	PERCH_RING_STATE_ENDED,	  /**< all targets of the ring have ended */
 	PERCH_RING_STATE_FAILED,  /**< a pinned event has lost its counter */
-	PERCH_RING_STATE_OFFLINE, /**< its CPU is offline; it stays silent after the CPU returns */
+	PERCH_RING_STATE_OFFLINE, /**< its CPU is offline; it gets no records after the CPU is
+				     online again */
 };
 
 /**

@@ -4,7 +4,7 @@
  * Symbols: the function at an offset of a DSO, and its demangled name.
  *
  * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. A file is
- * used only if its build id is the recorded one, as far as both have one.
+ * used only if its build id is the recorded one, or if the file or the recording has none.
  *
  * Threads: one thread per perch_symbols object at a time.
  */
@@ -58,7 +58,7 @@ struct perch_symbol {
 	uint64_t end;		     /**< the offset after the last one */
 	const char *name;	     /**< as in the symbol table; not trusted */
 	const struct perch_dso *dso; /**< the DSO of the function */
-	uint32_t index;		     /**< number from 0 on, without gaps, over all DSOs */
+	uint32_t index;		     /**< number from 0, without gaps, over all DSOs */
 	char binding;		     /**< 'g' global, 'l' local, 'w' weak */
 };
 
