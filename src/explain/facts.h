@@ -48,7 +48,8 @@ enum perch__match perch__namespace_capabilities(const struct perch__case *c);
 enum perch__match perch__paranoid_above(const struct perch__case *c, long level);
 /* a distribution refuses every event at this level */
 enum perch__match perch__paranoid_refuses_all(const struct perch__case *c);
-/* The highest level at which such a kernel allows unprivileged users; -1 if it is not one. */
+/* The highest level at which a kernel with this patch allows unprivileged users; -1 if it is not
+ * one. */
 long perch__refuse_all_level(const struct perch__case *c);
 enum perch__match perch__seccomp_filters(const struct perch__case *c);
 /* lockdown=confidentiality */

@@ -66,15 +66,15 @@ uint64_t perch__existing_tracepoint(const struct perch__case *c)
 static ssize_t read_tracefs(const struct perch__case *c, const char *name, char *buffer,
 			    size_t size)
 {
-	char root[PATH_MAX], place[PATH_MAX], path[PATH_MAX + 256];
+	char root[PATH_MAX], tracefs[PATH_MAX], path[PATH_MAX + 256];
 	int length;
 
-	if (perch_machine_tracefs(c->machine, place, sizeof(place), NULL))
+	if (perch_machine_tracefs(c->machine, tracefs, sizeof(tracefs), NULL))
 		return -ENOENT;
 	length = perch_machine_path(c->machine, root, sizeof(root), "");
 	if (length < 0)
 		return length;
-	snprintf(path, sizeof(path), "%s/%s", place + length, name);
+	snprintf(path, sizeof(path), "%s/%s", tracefs + length, name);
 	return perch_machine_read(c->machine, path, buffer, size);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Predicates for the conditions and fixes of the rules. `c` is the case. */
-#ifndef PERCH_EXPLAIN_VOCABULARY_H
-#define PERCH_EXPLAIN_VOCABULARY_H
+#ifndef PERCH_EXPLAIN_PREDICATES_H
+#define PERCH_EXPLAIN_PREDICATES_H
 
 #include <time.h>
 #include <unistd.h>
@@ -95,7 +95,7 @@
 
 /* ---- Facts that several rules use ---- */
 #define NEEDS_PRIVILEGE_ABOVE(level) AND(perch__paranoid_above(c, level), perch__unprivileged(c))
-/* exclude_kernel is no way around the privilege of such a PMU. */
+/* exclude_kernel does not avoid the privilege that this PMU needs. */
 #define CANNOT_EXCLUDE_KERNEL (DYNAMIC_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
 #define CANNOT_PTRACE	      AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
 #define IS_UPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "uprobe"))

@@ -142,7 +142,7 @@ static struct perch__case fix_all(const struct perch__case *base, const struct t
 
 /*
  * Several causes may have the same errno, so that no single fix helps. Adds fixes until the errno
- * changes, then removes those that were not needed. The first cause that remains is the answer; the
+ * changes, then removes the unnecessary ones. The first cause that remains is the answer; the
  * others are what would fail next.
  */
 static bool try_together(struct perch__prober *prober, const struct perch__case *base,

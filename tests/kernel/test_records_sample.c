@@ -18,30 +18,30 @@
 #define WORD_2	    UINT64_C(0xfedcba9876543210)
 #define STACK_BYTES 8192 /* more than a stack frame with sanitizers */
 
-uint64_t known_stack; /* the stack pointer at known_here */
-uint64_t known_flags; /* the flags at known_here */
-uint64_t known_frame;
-void known_outer(volatile uint64_t *data);
-extern const char known_here[], known_back[], known_stored[];
+uint64_t asm_stack; /* the stack pointer at asm_here */
+uint64_t asm_flags; /* the flags at asm_here */
+uint64_t asm_frame;
+void asm_outer(volatile uint64_t *data);
+extern const char asm_here[], asm_back[], asm_stored[];
 
 #ifdef __x86_64__
 /*
- * known_outer calls an inner function; both have frame pointers. The inner function sets all
+ * asm_outer calls an inner function; both have frame pointers. The inner function sets all
  * registers, pushes two words, and stores to the data.
  */
 __asm__(".text\n"
-	".globl known_outer, known_here, known_back, known_stored\n"
-	".type known_outer, @function\n"
-	"known_outer:\n"
+	".globl asm_outer, asm_here, asm_back, asm_stored\n"
+	".type asm_outer, @function\n"
+	"asm_outer:\n"
 	"	push	%rbp\n"
 	"	mov	%rsp, %rbp\n"
 	"	call	1f\n"
-	"known_back:\n"
+	"asm_back:\n"
 	"	pop	%rbp\n"
 	"	ret\n"
 	"1:	push	%rbp\n"
 	"	mov	%rsp, %rbp\n"
-	"	mov	%rsp, known_frame(%rip)\n"
+	"	mov	%rsp, asm_frame(%rip)\n"
 	"	push	%rbx\n"
 	"	push	%r12\n"
 	"	push	%r13\n"
@@ -51,7 +51,7 @@ __asm__(".text\n"
 	"	push	%rax\n"
 	"	movabs	$0xfedcba9876543210, %rax\n"
 	"	push	%rax\n"
-	"	mov	%rsp, known_stack(%rip)\n"
+	"	mov	%rsp, asm_stack(%rip)\n"
 	"	movabs	$0x1111111111111111, %rax\n"
 	"	movabs	$0x2222222222222222, %rbx\n"
 	"	movabs	$0x3333333333333333, %rcx\n"
@@ -66,10 +66,10 @@ __asm__(".text\n"
 	"	movabs	$0xcccccccccccccccc, %r14\n"
 	"	movabs	$0xdddddddddddddddd, %r15\n"
 	"	pushfq\n"
-	"	popq	known_flags(%rip)\n"
-	"known_here:\n"
+	"	popq	asm_flags(%rip)\n"
+	"asm_here:\n"
 	"	mov	%rax, (%rdi)\n"
-	"known_stored:\n"
+	"asm_stored:\n"
 	"	nop\n"
 	"	add	$16, %rsp\n"
 	"	pop	%r15\n"
@@ -79,16 +79,16 @@ __asm__(".text\n"
 	"	pop	%rbx\n"
 	"	pop	%rbp\n"
 	"	ret\n"
-	".size known_outer, . - known_outer\n");
+	".size asm_outer, . - asm_outer\n");
 
 /*
  * Expected registers, by the names of perch_register_name(). di is the address of the data; sp and
- * bp are in known_stack and known_frame.
+ * bp are in asm_stack and asm_frame.
  */
 static const struct {
 	const char *name;
 	uint64_t value;
-} known[] = {
+} expected_registers[] = {
 	{ "ax", REGISTER(1) },	 { "bx", REGISTER(2) },	  { "cx", REGISTER(3) },
 	{ "dx", REGISTER(4) },	 { "si", REGISTER(5) },	  { "r8", REGISTER(6) },
 	{ "r9", REGISTER(7) },	 { "r10", REGISTER(8) },  { "r11", REGISTER(9) },
@@ -103,15 +103,15 @@ static void skip_without_known_code(void)
 {
 }
 #else
-void known_outer(volatile uint64_t *data)
+void asm_outer(volatile uint64_t *data)
 {
-	*data = known_stack;
+	*data = asm_stack;
 }
-const char known_here[1], known_back[1], known_stored[1];
+const char asm_here[1], asm_back[1], asm_stored[1];
 static const struct {
 	const char *name;
 	uint64_t value;
-} known[] = { { "none", 0 } };
+} expected_registers[] = { { "none", 0 } };
 #define REGISTERS   UINT64_C(1)
 #define KNOWN_WORDS 0
 
@@ -130,11 +130,11 @@ static uint64_t register_value(const struct perch_record *record,
 	unsigned int at = 0;
 
 	for (unsigned int bit = 0; bit < 64; bit++) {
-		const char *known_name = perch_register_name(perch_arch_here(), bit);
+		const char *asm_name = perch_register_name(perch_arch_here(), bit);
 
 		if (!(registers->mask >> bit & 1))
 			continue;
-		if (known_name && !strcmp(known_name, name))
+		if (asm_name && !strcmp(asm_name, name))
 			return perch_word(record, registers->value + at);
 		at++;
 	}
@@ -151,16 +151,17 @@ static void check_registers(const struct perch_record *record,
 	assert_int_equal(registers->abi, PERCH_SAMPLE_REGS_ABI_64);
 	assert_int_equal(registers->mask, REGISTERS);
 	assert_int_equal(registers->nr, __builtin_popcountll(REGISTERS));
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (register_value(record, registers, known[i].name) != known[i].value)
-			fail_msg("%s is %#" PRIx64, known[i].name,
-				 register_value(record, registers, known[i].name));
+	for (size_t i = 0; i < sizeof(expected_registers) / sizeof(expected_registers[0]); i++)
+		if (register_value(record, registers, expected_registers[i].name) !=
+		    expected_registers[i].value)
+			fail_msg("%s is %#" PRIx64, expected_registers[i].name,
+				 register_value(record, registers, expected_registers[i].name));
 	assert_int_equal(register_value(record, registers, "di"), (uintptr_t)data);
 	assert_int_equal(register_value(record, registers, "ip"), ip);
-	assert_int_equal(register_value(record, registers, "sp"), known_stack);
-	assert_int_equal(register_value(record, registers, "bp"), known_frame);
+	assert_int_equal(register_value(record, registers, "sp"), asm_stack);
+	assert_int_equal(register_value(record, registers, "bp"), asm_frame);
 	assert_int_equal(register_value(record, registers, "flags") & ~resume_flag,
-			 known_flags & ~resume_flag);
+			 asm_flags & ~resume_flag);
 	/* the privilege level of user space */
 	assert_int_equal(register_value(record, registers, "cs") & 3, 3);
 }
@@ -172,7 +173,7 @@ static struct perch_attr breakpoint(bool on_code, uint64_t fields)
 
 	attr.exclude_kernel = 1;
 	attr.bp_type = on_code ? PERCH_BREAKPOINT_X : PERCH_BREAKPOINT_W;
-	attr.bp_addr = on_code ? (uintptr_t)known_here : (uintptr_t)data;
+	attr.bp_addr = on_code ? (uintptr_t)asm_here : (uintptr_t)data;
 	attr.bp_len = sizeof(long);
 	return attr;
 }
@@ -182,7 +183,7 @@ static void sample_once(struct live *live, const struct perch_attr *attr)
 	skip_without_known_code();
 	record_self(live, attr);
 	live_enable(live);
-	known_outer(data);
+	asm_outer(data);
 	record_end(live);
 	only_record(live, PERCH_RECORD_SAMPLE);
 	assert_int_equal(live->nr, 1);
@@ -199,13 +200,13 @@ static void sample_has_address(void **state)
 
 	(void)state;
 	sample_once(&live, &attr);
-	assert_int_equal(live.record->sample.ip, (uintptr_t)known_here);
+	assert_int_equal(live.record->sample.ip, (uintptr_t)asm_here);
 	assert_int_equal(live.record->sample.period, 1);
-	assert_int_equal(live.record->sample.addr, (uintptr_t)known_here);
+	assert_int_equal(live.record->sample.addr, (uintptr_t)asm_here);
 	live_close(&live);
 	attr = breakpoint(false, fields);
 	sample_once(&live, &attr);
-	assert_int_equal(live.record->sample.ip, (uintptr_t)known_stored);
+	assert_int_equal(live.record->sample.ip, (uintptr_t)asm_stored);
 	assert_int_equal(live.record->sample.addr, (uintptr_t)data);
 	live_close(&live);
 }
@@ -222,7 +223,7 @@ static void sample_has_period_of_attr(void **state)
 	record_self(&live, &attr);
 	live_enable(&live);
 	for (int i = 0; i < 7; i++)
-		known_outer(data);
+		asm_outer(data);
 	record_end(&live);
 	assert_int_equal(live_count(&live, PERCH_RECORD_SAMPLE), 2);
 	assert_int_equal(live.record[0].sample.period, 3);
@@ -237,8 +238,8 @@ static void sample_has_registers(void **state)
 	(void)state;
 	attr.sample_regs_user = attr.sample_regs_intr = REGISTERS;
 	sample_once(&live, &attr);
-	check_registers(live.record, &live.record->sample.regs_user, (uintptr_t)known_here);
-	check_registers(live.record, &live.record->sample.regs_intr, (uintptr_t)known_here);
+	check_registers(live.record, &live.record->sample.regs_user, (uintptr_t)asm_here);
+	check_registers(live.record, &live.record->sample.regs_intr, (uintptr_t)asm_here);
 	live_close(&live);
 }
 
@@ -259,7 +260,7 @@ static void sample_has_stack(void **state)
 	skip_without_known_code();
 	record_self(&live, &attr);
 	live_enable(&live);
-	known_outer(data);
+	asm_outer(data);
 	record_end(&live);
 	sample = &only_record(&live, PERCH_RECORD_SAMPLE)->sample;
 	assert_int_equal(sample->stack_user.size, STACK_BYTES);
@@ -267,12 +268,12 @@ static void sample_has_stack(void **state)
 	memcpy(words, sample->stack_user.data, sizeof(words));
 	assert_int_equal(words[0], WORD_2);
 	assert_int_equal(words[1], WORD_1);
-	assert_int_equal(words[KNOWN_WORDS], (uintptr_t)known_back);
+	assert_int_equal(words[KNOWN_WORDS], (uintptr_t)asm_back);
 	/* variables of this function */
-	assert_in_range((uintptr_t)marks, known_stack, known_stack + STACK_BYTES - sizeof(marks));
+	assert_in_range((uintptr_t)marks, asm_stack, asm_stack + STACK_BYTES - sizeof(marks));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		memcpy(words,
-		       (const char *)sample->stack_user.data + ((uintptr_t)&marks[i] - known_stack),
+		       (const char *)sample->stack_user.data + ((uintptr_t)&marks[i] - asm_stack),
 		       8);
 		assert_int_equal(words[0], marks[i]);
 	}
@@ -303,12 +304,11 @@ static void sample_has_dynamic_stack_size(void **state)
 			_exit(1);
 		live_enable(&live);
 #ifdef __x86_64__
-		__asm__ volatile(
-			"mov %%rsp, %%rbx; mov %0, %%rsp; call known_outer; mov %%rbx, %%rsp"
-			:
-			: "r"(low + 8192 - 64), "D"(data)
-			: "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory",
-			  "cc");
+		__asm__ volatile("mov %%rsp, %%rbx; mov %0, %%rsp; call asm_outer; mov %%rbx, %%rsp"
+				 :
+				 : "r"(low + 8192 - 64), "D"(data)
+				 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11",
+				   "memory", "cc");
 #endif
 		live_disable(&live);
 		if (live_take(&live, &err) < 0 || live.nr != 1)
@@ -316,8 +316,7 @@ static void sample_has_dynamic_stack_size(void **state)
 		sample = &live.record->sample;
 		if (sample->stack_user.size != bytes)
 			_exit(3);
-		_exit(sample->stack_user.dynamic_size == (uintptr_t)low + 8192 - known_stack ? 0
-											     : 4);
+		_exit(sample->stack_user.dynamic_size == (uintptr_t)low + 8192 - asm_stack ? 0 : 4);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -325,7 +324,7 @@ static void sample_has_dynamic_stack_size(void **state)
 
 static __attribute__((noinline)) void calls_outer(void)
 {
-	known_outer(data);
+	asm_outer(data);
 	__asm__ volatile("" ::: "memory");
 }
 
@@ -352,10 +351,10 @@ static void sample_has_callchain(void **state)
 	assert_int_equal(perch_word(live.record, &sample->callchain.ip[0]), PERCH_CONTEXT_USER);
 	perch_chain_init(&chain, live.record);
 	assert_true(perch_chain_next(&chain, &address));
-	assert_int_equal(address.ip, (uintptr_t)known_here);
+	assert_int_equal(address.ip, (uintptr_t)asm_here);
 	assert_int_equal(address.cpumode, PERCH_MISC_USER);
 	assert_true(perch_chain_next(&chain, &address));
-	assert_int_equal(address.ip, (uintptr_t)known_back);
+	assert_int_equal(address.ip, (uintptr_t)asm_back);
 	assert_true(perch_chain_next(&chain, &address));
 	assert_in_range(address.ip, (uintptr_t)calls_outer, (uintptr_t)calls_outer + 256);
 	assert_true(perch_chain_next(&chain, &address));
@@ -463,15 +462,15 @@ static void sample_without_one_field_is_decoded(void **state)
 		skip_without_known_code();
 		record_self(&live, &attr);
 		live_enable(&live);
-		known_outer(data);
+		asm_outer(data);
 		record_end(&live);
 		sample = &only_record(&live, PERCH_RECORD_SAMPLE)->sample;
-		assert_int_equal(sample->ip, bit == PERCH_SAMPLE_IP ? 0 : (uintptr_t)known_stored);
+		assert_int_equal(sample->ip, bit == PERCH_SAMPLE_IP ? 0 : (uintptr_t)asm_stored);
 		assert_int_equal(sample->addr, bit == PERCH_SAMPLE_ADDR ? 0 : (uintptr_t)data);
 		if (bit != PERCH_SAMPLE_REGS_USER)
-			check_registers(live.record, &sample->regs_user, (uintptr_t)known_stored);
+			check_registers(live.record, &sample->regs_user, (uintptr_t)asm_stored);
 		if (bit != PERCH_SAMPLE_REGS_INTR)
-			check_registers(live.record, &sample->regs_intr, (uintptr_t)known_stored);
+			check_registers(live.record, &sample->regs_intr, (uintptr_t)asm_stored);
 		assert_int_equal(sample->stack_user.dynamic_size,
 				 bit == PERCH_SAMPLE_STACK_USER ? 0 : STACK_BYTES);
 		/* the kernel writes four zero bytes if the event has no raw data */

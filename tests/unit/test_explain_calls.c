@@ -328,7 +328,7 @@ static const struct refusal always[] = {
 };
 
 /* Open calls whose causes need facts of the old machine. */
-static const struct refusal known[] = {
+static const struct refusal by_facts[] = {
 	{ "rate",
 	  { SOFTWARE, .freq = 1, .sample_freq = 9001 },
 	  CALL(EINVAL),
@@ -448,8 +448,8 @@ static void causes_by_rules(void **state)
 static void causes_by_facts(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		check(&known[i], old);
+	for (size_t i = 0; i < sizeof(by_facts) / sizeof(*by_facts); i++)
+		check(&by_facts[i], old);
 }
 
 static void messages_have_the_values(void **state)

@@ -266,7 +266,7 @@ static void test_with_seccomp_filter(void **state)
 					 .exclude_kernel = 1,
 					 .sample_period = 1,
 					 .sample_type = PERCH_SAMPLE_RAW };
-	static const struct perch_attr kernel_side = { SOFTWARE };
+	static const struct perch_attr kernel_event = { SOFTWARE };
 	static const struct perch_attr branches = { SOFTWARE,
 						    .exclude_kernel = 1,
 						    .exclude_hv = 1,
@@ -295,7 +295,7 @@ static void test_with_seccomp_filter(void **state)
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
 	for (size_t i = 0; i < 2; i++) { /* filters of sandboxes return these too */
 		refused.errnum = i ? EOPNOTSUPP : EACCES;
-		refused.attr = i ? &branches : &kernel_side;
+		refused.attr = i ? &branches : &kernel_event;
 		assert_int_equal(
 			perch_explain_open_call(&refused, filtered.machine, NULL, &explanation), 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);

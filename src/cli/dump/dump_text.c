@@ -22,7 +22,7 @@ struct writer {
 	} level[MAX_DEPTH];
 	/* depth of the list item whose fields are on one line; 0 if each field has a line */
 	size_t line_depth;
-	size_t prefix;	    /* on such a line: bytes of the path that the fields do not repeat */
+	size_t prefix;	    /* bytes of the path on this line that the fields do not repeat */
 	size_t line_fields; /* fields on the line so far */
 };
 
