@@ -23,7 +23,7 @@
 struct cost {
 	double took[CASES], sum, most;
 	size_t nr;
-	const char *most_name; /* the breakage that cost most */
+	const char *most_name; /* the mutation that cost most */
 };
 
 struct costs {
@@ -44,7 +44,7 @@ static void add(struct cost *cost, double took, const char *name)
 	cost->most_name = name;
 }
 
-static double least_time(const struct perch_open_call *asked, struct perch_machine *machine,
+static double least_time(const struct perch_open_call *open_call, struct perch_machine *machine,
 			 const struct perch_probing *probing, unsigned repeats,
 			 struct perch_explanation *explanation)
 {
@@ -52,25 +52,25 @@ static double least_time(const struct perch_open_call *asked, struct perch_machi
 
 	for (unsigned i = 0; i < repeats; i++) {
 		start = bench_now_ns();
-		perch_explain_open_call(asked, machine, probing, explanation);
+		perch_explain_open_call(open_call, machine, probing, explanation);
 		bench_keep_least(&least, bench_now_ns() - start);
 	}
 	return least;
 }
 
-static void measure(const struct world *world, const struct perch_open_call *asked,
+static void measure(const struct environment *env, const struct perch_open_call *open_call,
 		    const char *name, struct costs *costs)
 {
 	const struct perch_probing unlimited = { .open_calls = 0, .microseconds = 1000000 };
 	struct perch_explanation explanation;
 
 	/* The first explanation reads the facts. */
-	perch_explain_open_call(asked, world->machine, &unlimited, &explanation);
-	add(&costs->rules, least_time(asked, NULL, NULL, REPEAT_STATIC, &explanation), name);
-	add(&costs->facts, least_time(asked, world->machine, NULL, REPEAT_STATIC, &explanation),
+	perch_explain_open_call(open_call, env->machine, &unlimited, &explanation);
+	add(&costs->rules, least_time(open_call, NULL, NULL, REPEAT_STATIC, &explanation), name);
+	add(&costs->facts, least_time(open_call, env->machine, NULL, REPEAT_STATIC, &explanation),
 	    name);
-	add(&costs->full, least_time(asked, world->machine, &unlimited, REPEAT_FULL, &explanation),
-	    name);
+	add(&costs->full,
+	    least_time(open_call, env->machine, &unlimited, REPEAT_FULL, &explanation), name);
 	costs->cases++;
 	costs->calls += explanation.open_calls;
 	if (explanation.open_calls <= costs->most_calls)
@@ -79,23 +79,23 @@ static void measure(const struct world *world, const struct perch_open_call *ask
 	costs->most_calls_name = name;
 }
 
-static void run_case(const struct world *world, const struct breakage *const *list, size_t nr,
+static void run_case(const struct environment *env, const struct mutation *const *list, size_t nr,
 		     uint64_t seed, struct costs *costs)
 {
 	struct build_rng rng = { seed };
-	const struct breakage *breakage = list[breakage_pick(list, nr, &rng)];
+	const struct mutation *mutation = list[mutation_pick(list, nr, &rng)];
 	struct generated_call call;
-	struct perch_open_call asked;
+	struct perch_open_call open_call;
 	uint32_t kernel_size;
 	int errnum = 0;
 
-	if (!generated_valid(world, &rng, breakage->wish, &call))
+	if (!generated_valid(env, &rng, mutation->requirements, &call))
 		return;
-	if (breakage_apply(breakage, world, &rng, &call))
+	if (mutation_apply(mutation, env, &rng, &call))
 		errnum = generated_refused(&call, &kernel_size);
 	if (errnum) {
-		generated_describe(&call, errnum, kernel_size, &asked);
-		measure(world, &asked, breakage->name, costs);
+		generated_describe(&call, errnum, kernel_size, &open_call);
+		measure(env, &open_call, mutation->name, costs);
 	}
 	generated_end(&call);
 }
@@ -113,10 +113,10 @@ static void print_cost(const char *what, struct cost *cost, const char *unit, do
 	       bench_missed(mean <= target));
 }
 
-static bool run(const struct world *world, const char *user)
+static bool run(const struct environment *env, const char *user)
 {
-	const struct breakage *list[BREAKAGES_MAX];
-	size_t nr = breakages_for(world, list);
+	const struct mutation *list[MUTATIONS_MAX];
+	size_t nr = mutations_for(env, list);
 	static struct costs costs;
 	const char *wanted = getenv("PERCH_CASES");
 	unsigned cases = wanted && *wanted ? strtoul(wanted, NULL, 0) : bench_size(CASES, 20);
@@ -125,7 +125,7 @@ static bool run(const struct world *world, const char *user)
 	if (cases > CASES)
 		cases = CASES;
 	for (uint64_t seed = 1; costs.cases < cases && seed < 4 * CASES; seed++)
-		run_case(world, list, nr, seed, &costs);
+		run_case(env, list, nr, seed, &costs);
 	if (!costs.cases)
 		return false;
 	printf("%s: %u refused calls\n", user, costs.cases);
@@ -160,15 +160,15 @@ static void print_first_cost(void)
 	perch_machine_free(machine);
 }
 
-static bool run_as_user(struct world *world)
+static bool run_as_user(struct environment *env)
 {
 	bool done;
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
-		done = !world_become(world) && run(world, "user");
-		world_end(world);
+		done = !environment_drop_privileges(env) && run(env, "user");
+		environment_destroy(env);
 		_exit(!done);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
@@ -177,7 +177,7 @@ static bool run_as_user(struct world *world)
 
 int main(void)
 {
-	struct world world;
+	struct environment env;
 	bool done;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -186,10 +186,10 @@ int main(void)
 		return BENCH_SKIPPED;
 	}
 	print_first_cost();
-	if (world_make(&world))
+	if (environment_create(&env))
 		return EXIT_FAILURE;
-	done = run(&world, "root");
-	done = run_as_user(&world) && done;
-	world_end(&world);
+	done = run(&env, "root");
+	done = run_as_user(&env) && done;
+	environment_destroy(&env);
 	return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -67,9 +67,9 @@ void generated_end(struct generated_call *call)
 }
 
 void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size,
-			struct perch_open_call *asked)
+			struct perch_open_call *open_call)
 {
-	*asked = (struct perch_open_call){
+	*open_call = (struct perch_open_call){
 		.attr = call->pointer == call->bytes ? &call->attr : NULL,
 		.pid = call->pid,
 		.cpu = call->cpu,

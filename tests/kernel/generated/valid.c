@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random open calls, until the kernel accepts one. */
+/* Generates random open calls until the kernel accepts one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 
 /* Registers that x86 can sample, without segment registers. */
 #define X86_REGS UINT64_C(0xff0fff)
-/* How often an open call is tried that the kernel refuses. */
+/* The number of open calls that are tried until one is valid. */
 #define ATTEMPTS 60
 
-/* ---- Decorations ---- */
+/* ---- Random settings ---- */
 
-static uint64_t some_bits(struct build_rng *rng, uint64_t of, unsigned percent)
+static uint64_t random_bits(struct build_rng *rng, uint64_t of, unsigned percent)
 {
 	uint64_t bits = 0;
 
@@ -27,8 +27,8 @@ static uint64_t some_bits(struct build_rng *rng, uint64_t of, unsigned percent)
 }
 
 /* Bits that any event may have. */
-static void decorate_flags(const struct world *world, struct build_rng *rng,
-			   struct perch_attr *attr)
+static void add_random_flags(const struct environment *env, struct build_rng *rng,
+			     struct perch_attr *attr)
 {
 #define SET_SOMETIMES(field, percent) (attr->field = build_percent(rng, percent))
 	SET_SOMETIMES(mmap, 15);
@@ -48,7 +48,7 @@ static void decorate_flags(const struct world *world, struct build_rng *rng,
 	SET_SOMETIMES(cgroup, 10);
 	SET_SOMETIMES(text_poke, 5);
 	SET_SOMETIMES(build_id, 10);
-	if (world->privileged) {
+	if (env->privileged) {
 		SET_SOMETIMES(namespaces, 5);
 		SET_SOMETIMES(ksymbol, 5);
 	}
@@ -63,18 +63,18 @@ static void decorate_flags(const struct world *world, struct build_rng *rng,
 #undef SET_SOMETIMES
 }
 
-static void decorate_excludes(const struct world *world, struct build_rng *rng,
-			      struct perch_attr *attr)
+static void add_random_excludes(const struct environment *env, struct build_rng *rng,
+				struct perch_attr *attr)
 {
 	attr->exclude_user = build_percent(rng, 8);
-	attr->exclude_kernel = build_percent(rng, 25) || !world->privileged;
+	attr->exclude_kernel = build_percent(rng, 25) || !env->privileged;
 	attr->exclude_hv = build_percent(rng, 20);
 	attr->exclude_idle = build_percent(rng, 8);
 	attr->exclude_host = build_percent(rng, 4);
 	attr->exclude_guest = build_percent(rng, 8);
 }
 
-static void decorate_clock(struct build_rng *rng, struct generated_call *call)
+static void add_random_clock(struct build_rng *rng, struct generated_call *call)
 {
 	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
 				      CLOCK_BOOTTIME, CLOCK_TAI };
@@ -86,41 +86,41 @@ static void decorate_clock(struct build_rng *rng, struct generated_call *call)
 	call->attr.clockid = clocks[build_below(rng, any ? COUNT_OF(clocks) : 2)];
 }
 
-/* Sample contents, and sometimes fields whose sample_type bit is not set. */
-static void decorate_samples(const struct world *world, struct build_rng *rng,
-			     struct generated_call *call)
+/* Sets sample contents, and sometimes fields whose sample_type bit is not set. */
+static void add_random_samples(const struct environment *env, struct build_rng *rng,
+			       struct generated_call *call)
 {
 	uint64_t any = (PERCH_SAMPLE_MAX - 1) &
 		       ~(uint64_t)(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT_TYPE |
 				   PERCH_SAMPLE_RAW | PERCH_SAMPLE_PHYS_ADDR);
 	struct perch_attr *attr = &call->attr;
 
-	if (world->privileged)
+	if (env->privileged)
 		any |= PERCH_SAMPLE_PHYS_ADDR;
-	if (world->privileged || call->subject != SUBJECT_TRACEPOINT)
+	if (env->privileged || call->subject != SUBJECT_TRACEPOINT)
 		any |= PERCH_SAMPLE_RAW;
 	any |= build_percent(rng, 50) ? PERCH_SAMPLE_WEIGHT : PERCH_SAMPLE_WEIGHT_STRUCT;
-	attr->sample_type = some_bits(rng, any, 5 + build_below(rng, 40));
+	attr->sample_type = random_bits(rng, any, 5 + build_below(rng, 40));
 	if (attr->inherit && attr->sample_type & PERCH_SAMPLE_READ)
 		attr->sample_type |= PERCH_SAMPLE_TID;
 	if (attr->sample_type & PERCH_SAMPLE_REGS_USER)
-		attr->sample_regs_user = some_bits(rng, X86_REGS, 50) | 1;
+		attr->sample_regs_user = random_bits(rng, X86_REGS, 50) | 1;
 	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR)
-		attr->sample_regs_intr = some_bits(rng, X86_REGS, 50) | 1;
+		attr->sample_regs_intr = random_bits(rng, X86_REGS, 50) | 1;
 	if (attr->sample_type & PERCH_SAMPLE_STACK_USER)
 		attr->sample_stack_user = 8 * build_below(rng, 8192);
 	if (build_percent(rng, attr->sample_type & PERCH_SAMPLE_CALLCHAIN ? 30 : 3))
-		attr->sample_max_stack = build_below(rng, world->max_stack + 1);
+		attr->sample_max_stack = build_below(rng, env->max_stack + 1);
 	if (build_percent(rng, 3))
-		attr->branch_sample_type = some_bits(rng, PERCH_SAMPLE_BRANCH_MAX - 1, 20);
+		attr->branch_sample_type = random_bits(rng, PERCH_SAMPLE_BRANCH_MAX - 1, 20);
 }
 
-static void decorate_period(const struct world *world, struct build_rng *rng,
-			    struct perch_attr *attr)
+static void add_random_period(const struct environment *env, struct build_rng *rng,
+			      struct perch_attr *attr)
 {
 	if (build_percent(rng, 40)) {
 		attr->freq = 1;
-		attr->sample_freq = build_below(rng, world->max_rate + 1);
+		attr->sample_freq = build_below(rng, env->max_rate + 1);
 	} else {
 		attr->sample_period = 1 + (build_random(rng) >> (1 + build_below(rng, 60)));
 		attr->sample_period &= INT64_MAX;
@@ -149,9 +149,9 @@ static void choose_size(struct build_rng *rng, struct generated_call *call)
 		while (call->attr.size < used);
 }
 
-/* ---- What is measured ---- */
+/* ---- The event ---- */
 
-static void make_breakpoint(const struct world *world, struct build_rng *rng,
+static void make_breakpoint(const struct environment *env, struct build_rng *rng,
 			    struct perch_attr *attr)
 {
 	static const uint32_t types[] = { PERCH_BREAKPOINT_W, PERCH_BREAKPOINT_RW,
@@ -160,42 +160,43 @@ static void make_breakpoint(const struct world *world, struct build_rng *rng,
 	attr->type = PERCH_TYPE_BREAKPOINT;
 	attr->bp_type = types[build_below(rng, COUNT_OF(types))];
 	if (attr->bp_type == PERCH_BREAKPOINT_X) {
-		attr->bp_addr = world->code;
+		attr->bp_addr = env->code;
 		attr->bp_len = sizeof(long);
 	} else {
 		attr->bp_len = UINT64_C(1) << build_below(rng, 4);
-		attr->bp_addr = world->data + attr->bp_len * build_below(rng, 64);
+		attr->bp_addr = env->data + attr->bp_len * build_below(rng, 64);
 	}
 }
 
-static void make_uprobe(const struct world *world, struct build_rng *rng, struct perch_attr *attr)
+static void make_uprobe(const struct environment *env, struct build_rng *rng,
+			struct perch_attr *attr)
 {
-	attr->type = world->uprobe_type;
+	attr->type = env->uprobe_type;
 	attr->config = build_percent(rng, 30);
-	attr->config1 = (uintptr_t)world->program;
-	attr->config2 = world->program_offset;
+	attr->config1 = (uintptr_t)env->program;
+	attr->config2 = env->program_offset;
 }
 
-static bool choose_subject(const struct world *world, struct build_rng *rng, unsigned wish,
-			   enum subject *subject)
+static bool choose_subject(const struct environment *env, struct build_rng *rng,
+			   unsigned requirements, enum subject *subject)
 {
 	static const unsigned shares[] = { 500, 200, 150, 1, 120 };
 	unsigned roll, sum = 0;
 
-	wish &= WISH_SUBJECTS;
-	if (!wish)
-		wish = WISH_SUBJECTS;
-	if (!world->nr_tracepoints)
-		wish &= ~WISH_TRACEPOINT;
-	if (!world->uprobe_type || !world->privileged || !world->program_offset)
-		wish &= ~WISH_UPROBE;
-	if (!world->msr_type || !world->privileged)
-		wish &= ~WISH_MSR;
+	requirements &= REQUIRE_ANY_SUBJECT;
+	if (!requirements)
+		requirements = REQUIRE_ANY_SUBJECT;
+	if (!env->nr_tracepoints)
+		requirements &= ~REQUIRE_TRACEPOINT;
+	if (!env->uprobe_type || !env->privileged || !env->program_offset)
+		requirements &= ~REQUIRE_UPROBE;
+	if (!env->msr_type || !env->privileged)
+		requirements &= ~REQUIRE_MSR;
 	for (size_t i = 0; i < COUNT_OF(shares); i++)
-		sum += wish >> i & 1 ? shares[i] : 0;
+		sum += requirements >> i & 1 ? shares[i] : 0;
 	roll = build_below(rng, sum);
 	for (size_t i = 0; i < COUNT_OF(shares); i++) {
-		if (!(wish >> i & 1))
+		if (!(requirements >> i & 1))
 			continue;
 		*subject = i;
 		if (roll < shares[i])
@@ -205,7 +206,7 @@ static bool choose_subject(const struct world *world, struct build_rng *rng, uns
 	return sum;
 }
 
-static void make_subject(const struct world *world, struct build_rng *rng,
+static void make_subject(const struct environment *env, struct build_rng *rng,
 			 struct generated_call *call)
 {
 	struct perch_attr *attr = &call->attr;
@@ -217,73 +218,75 @@ static void make_subject(const struct world *world, struct build_rng *rng,
 		break;
 	case SUBJECT_TRACEPOINT:
 		attr->type = PERCH_TYPE_TRACEPOINT;
-		attr->config = world->tracepoint[build_below(rng, world->nr_tracepoints)];
+		attr->config = env->tracepoint[build_below(rng, env->nr_tracepoints)];
 		break;
 	case SUBJECT_BREAKPOINT:
-		make_breakpoint(world, rng, attr);
+		make_breakpoint(env, rng, attr);
 		break;
 	case SUBJECT_UPROBE:
-		make_uprobe(world, rng, attr);
+		make_uprobe(env, rng, attr);
 		break;
 	default:
-		attr->type = world->msr_type;
+		attr->type = env->msr_type;
 	}
 }
 
 /* The msr PMU counts in all modes. */
-static void decorate(const struct world *world, struct build_rng *rng, struct generated_call *call)
+static void add_random_settings(const struct environment *env, struct build_rng *rng,
+				struct generated_call *call)
 {
 	bool samples = call->subject != SUBJECT_MSR && build_percent(rng, 65);
 
-	decorate_flags(world, rng, &call->attr);
-	decorate_clock(rng, call);
+	add_random_flags(env, rng, &call->attr);
+	add_random_clock(rng, call);
 	if (call->subject != SUBJECT_MSR)
-		decorate_excludes(world, rng, &call->attr);
+		add_random_excludes(env, rng, &call->attr);
 	call->attr.read_format = build_percent(rng, 50) ? build_below(rng, PERCH_FORMAT_MAX) : 0;
 	if (samples || build_percent(rng, 20))
-		decorate_samples(world, rng, call);
+		add_random_samples(env, rng, call);
 	if (samples)
-		decorate_period(world, rng, &call->attr);
+		add_random_period(env, rng, &call->attr);
 	if (call->attr.sigtrap)
 		call->attr.sig_data = build_random(rng);
 }
 
 /* ---- Target and group ---- */
 
-static int some_cpu(const struct world *world, struct build_rng *rng)
+static int random_cpu(const struct environment *env, struct build_rng *rng)
 {
-	return world->cpu[build_below(rng, world->nr_cpus)];
+	return env->cpu[build_below(rng, env->nr_cpus)];
 }
 
-static void choose_task(const struct world *world, struct build_rng *rng,
+static void choose_task(const struct environment *env, struct build_rng *rng,
 			struct generated_call *call)
 {
-	const pid_t tasks[] = { 0, 0, world->self, world->child, world->child, world->kthread };
+	const pid_t tasks[] = { 0, 0, env->self, env->child, env->child, env->kthread };
 
-	call->pid = tasks[build_below(rng, COUNT_OF(tasks) - !world->kthread)];
-	call->cpu = build_percent(rng, 70) ? -1 : some_cpu(world, rng);
+	call->pid = tasks[build_below(rng, COUNT_OF(tasks) - !env->kthread)];
+	call->cpu = build_percent(rng, 70) ? -1 : random_cpu(env, rng);
 }
 
 /* A cgroup, every process of a CPU, or a thread. */
-static bool choose_target(const struct world *world, struct build_rng *rng, unsigned wish,
-			  struct generated_call *call)
+static bool choose_target(const struct environment *env, struct build_rng *rng,
+			  unsigned requirements, struct generated_call *call)
 {
-	bool may = world->privileged && !(wish & WISH_TASK);
+	bool may = env->privileged && !(requirements & REQUIRE_TASK);
 
-	if (wish & WISH_CGROUP || (may && !(wish & WISH_CPU) && build_percent(rng, 8))) {
-		if (world->cgroup[0] < 0 || !world->privileged)
+	if (requirements & REQUIRE_CGROUP ||
+	    (may && !(requirements & REQUIRE_CPU) && build_percent(rng, 8))) {
+		if (env->cgroup[0] < 0 || !env->privileged)
 			return false;
 		call->flags |= PERCH_FLAG_PID_CGROUP;
-		call->pid = world->cgroup[0];
-		call->cpu = some_cpu(world, rng);
-	} else if (wish & WISH_CPU || (may && build_percent(rng, 15))) {
-		if (!world->privileged)
+		call->pid = env->cgroup[0];
+		call->cpu = random_cpu(env, rng);
+	} else if (requirements & REQUIRE_CPU || (may && build_percent(rng, 15))) {
+		if (!env->privileged)
 			return false;
 		call->pid = -1;
-		call->cpu = some_cpu(world, rng);
+		call->cpu = random_cpu(env, rng);
 	} else {
-		choose_task(world, rng, call);
-		if (wish & WISH_TASK)
+		choose_task(env, rng, call);
+		if (requirements & REQUIRE_TASK)
 			call->cpu = -1;
 	}
 	if (call->pid == -1 || call->flags & PERCH_FLAG_PID_CGROUP)
@@ -291,11 +294,11 @@ static bool choose_target(const struct world *world, struct build_rng *rng, unsi
 	return true;
 }
 
-static void make_leader_attr(const struct world *world, struct build_rng *rng,
+static void make_leader_attr(const struct environment *env, struct build_rng *rng,
 			     const struct generated_call *call, struct generated_call *leader)
 {
 	struct perch_attr *attr = &leader->attr;
-	uint64_t tracepoint = world->nr_tracepoints ? world->tracepoint[0] : 0;
+	uint64_t tracepoint = env->nr_tracepoints ? env->tracepoint[0] : 0;
 
 	leader->subject = build_percent(rng, 20) && tracepoint ? SUBJECT_TRACEPOINT
 							       : SUBJECT_SOFTWARE;
@@ -305,7 +308,7 @@ static void make_leader_attr(const struct world *world, struct build_rng *rng,
 							     : build_below(rng, PERCH_COUNT_SW_MAX);
 	attr->size = sizeof(*attr);
 	attr->disabled = 1;
-	attr->exclude_kernel = !world->privileged || build_percent(rng, 20);
+	attr->exclude_kernel = !env->privileged || build_percent(rng, 20);
 	attr->inherit = call->attr.inherit;
 	attr->read_format = build_below(rng, PERCH_FORMAT_MAX);
 	attr->pinned = build_percent(rng, 10);
@@ -314,7 +317,7 @@ static void make_leader_attr(const struct world *world, struct build_rng *rng,
 	attr->write_backward = call->attr.write_backward;
 }
 
-/* A ring for the leader if possible, so that output can be redirected to it. */
+/* Maps a ring for the leader if possible, to redirect output to it. */
 static void map_ring(struct generated_call *call, int leader)
 {
 	void *ring;
@@ -327,7 +330,7 @@ static void map_ring(struct generated_call *call, int leader)
 	call->flags |= PERCH_FLAG_FD_OUTPUT;
 }
 
-static bool make_group(const struct world *world, struct build_rng *rng,
+static bool make_group(const struct environment *env, struct build_rng *rng,
 		       struct generated_call *call)
 {
 	struct generated_call leader = { .pid = call->pid,
@@ -338,7 +341,7 @@ static bool make_group(const struct world *world, struct build_rng *rng,
 	int fd;
 
 	leader.pointer = leader.bytes;
-	make_leader_attr(world, rng, call, &leader);
+	make_leader_attr(env, rng, call, &leader);
 	fd = generated_open(&leader, NULL);
 	if (fd < 0)
 		return false;
@@ -358,25 +361,26 @@ static bool make_group(const struct world *world, struct build_rng *rng,
 	return true;
 }
 
-static bool make_call(const struct world *world, struct build_rng *rng, unsigned wish,
+static bool make_call(const struct environment *env, struct build_rng *rng, unsigned requirements,
 		      struct generated_call *call)
 {
 	memset(call, 0, sizeof(*call));
 	call->pointer = call->bytes;
 	call->group_fd = -1;
-	if (!choose_subject(world, rng, wish, &call->subject))
+	if (!choose_subject(env, rng, requirements, &call->subject))
 		return false;
-	make_subject(world, rng, call);
+	make_subject(env, rng, call);
 	call->attr.disabled = 1;
-	call->attr.exclude_kernel = !world->privileged;
-	if (!(wish & WISH_PLAIN))
-		decorate(world, rng, call);
+	call->attr.exclude_kernel = !env->privileged;
+	if (!(requirements & REQUIRE_PLAIN))
+		add_random_settings(env, rng, call);
 	if (build_percent(rng, 50))
 		call->flags |= PERCH_FLAG_FD_CLOEXEC;
-	if (!choose_target(world, rng, wish, call))
+	if (!choose_target(env, rng, requirements, call))
 		return false;
-	if (wish & WISH_MEMBER || (!(wish & (WISH_ALONE | WISH_PLAIN)) && build_percent(rng, 20))) {
-		if (!make_group(world, rng, call))
+	if (requirements & REQUIRE_GROUP ||
+	    (!(requirements & (REQUIRE_NO_GROUP | REQUIRE_PLAIN)) && build_percent(rng, 20))) {
+		if (!make_group(env, rng, call))
 			return false;
 	} else {
 		call->attr.pinned = build_percent(rng, 10);
@@ -386,18 +390,18 @@ static bool make_call(const struct world *world, struct build_rng *rng, unsigned
 		if (build_percent(rng, 5))
 			call->flags |= PERCH_FLAG_FD_OUTPUT;
 	}
-	/* A signal would kill the test. */
+	/* The signal of an enabled event would kill the test. */
 	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap ||
 			      build_percent(rng, 80);
 	choose_size(rng, call);
 	return true;
 }
 
-bool generated_valid(const struct world *world, struct build_rng *rng, unsigned wish,
+bool generated_valid(const struct environment *env, struct build_rng *rng, unsigned requirements,
 		     struct generated_call *call)
 {
 	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-		if (make_call(world, rng, wish, call) && !generated_refused(call, NULL))
+		if (make_call(env, rng, requirements, call) && !generated_refused(call, NULL))
 			return true;
 		generated_end(call);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakages of target and flags. */
+/* Mutations of target and flags. */
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "breakages.h"
+#include "mutations.h"
 
 #define CGROUP_TARGET (call->flags & PERCH_FLAG_PID_CGROUP)
 
@@ -23,12 +23,12 @@ static bool measure(struct generated_call *call, pid_t pid)
 
 CHANGE(pid_gone)
 {
-	return measure(call, world->gone);
+	return measure(call, env->gone);
 }
 
 CHANGE(pid_zombie)
 {
-	return measure(call, world->zombie);
+	return measure(call, env->zombie);
 }
 
 CHANGE(pid_absent)
@@ -43,7 +43,7 @@ CHANGE(pid_negative)
 
 CHANGE(pid_foreign)
 {
-	return measure(call, world->foreign);
+	return measure(call, env->foreign);
 }
 
 CHANGE(pid_first)
@@ -51,17 +51,17 @@ CHANGE(pid_first)
 	return measure(call, 1);
 }
 
-CHANGE(pid_undumpable)
+CHANGE(pid_not_dumpable)
 {
-	return measure(call, world->undumpable);
+	return measure(call, env->not_dumpable);
 }
 
 /* ---- CPUs ---- */
 
 CHANGE(cpu_absent)
 {
-	call->cpu = world->first_absent_cpu + (build_random(rng) >> (33 + build_below(rng, 31)));
-	return call->cpu >= world->first_absent_cpu;
+	call->cpu = env->first_absent_cpu + (build_random(rng) >> (33 + build_below(rng, 31)));
+	return call->cpu >= env->first_absent_cpu;
 }
 
 CHANGE(cpu_negative)
@@ -70,29 +70,29 @@ CHANGE(cpu_negative)
 	return !CGROUP_TARGET;
 }
 
-/* Every process on every CPU: from either argument. */
-CHANGE(everything_by_pid)
+/* All processes on all CPUs: one mutation changes pid, the other one cpu. */
+CHANGE(all_processes_by_pid)
 {
 	call->pid = -1;
 	ATTR->sigtrap = 0;
 	return call->cpu == -1 && !CGROUP_TARGET;
 }
 
-CHANGE(everything_by_cpu)
+CHANGE(all_processes_by_cpu)
 {
 	call->cpu = -1;
 	return call->pid == -1;
 }
 
-CHANGE(cpu_wide)
+CHANGE(all_processes_of_cpu)
 {
 	call->pid = -1;
-	call->cpu = world->cpu[build_below(rng, world->nr_cpus)];
+	call->cpu = env->cpu[build_below(rng, env->nr_cpus)];
 	ATTR->sigtrap = 0;
 	return !CGROUP_TARGET;
 }
 
-CHANGE(sigtrap_everywhere)
+CHANGE(set_sigtrap)
 {
 	ATTR->sigtrap = ATTR->remove_on_exec = 1;
 	ATTR->enable_on_exec = 0;
@@ -121,17 +121,17 @@ CHANGE(cgroup_closed)
 
 CHANGE(cgroup_other_directory)
 {
-	call->pid = world->directory_fd;
+	call->pid = env->directory_fd;
 	return CGROUP_TARGET;
 }
 
 CHANGE(cgroup_no_directory)
 {
-	call->pid = world->null_fd;
+	call->pid = env->null_fd;
 	return CGROUP_TARGET;
 }
 
-/* A pid where a descriptor belongs: PERF_FLAG_PID_CGROUP is set by mistake. */
+/* Sets PERF_FLAG_PID_CGROUP although pid is not a descriptor. */
 CHANGE(cgroup_flag)
 {
 	call->flags |= PERCH_FLAG_PID_CGROUP;
@@ -142,13 +142,13 @@ CHANGE(cgroup_flag)
 CHANGE(cgroup_as_user)
 {
 	call->flags |= PERCH_FLAG_PID_CGROUP;
-	call->pid = world->cgroup[0];
-	call->cpu = world->cpu[0];
+	call->pid = env->cgroup[0];
+	call->cpu = env->cpu[0];
 	ATTR->sigtrap = 0;
-	return world->cgroup[0] >= 0;
+	return env->cgroup[0] >= 0;
 }
 
-/* ---- What an unprivileged user must not measure ---- */
+/* ---- Targets that need privilege ---- */
 
 CHANGE(kernel_included)
 {
@@ -172,15 +172,15 @@ CHANGE(kernel_address)
 
 CHANGE(sigtrap_to_foreign)
 {
-	sigtrap_everywhere(world, rng, call);
-	return measure(call, world->foreign);
+	set_sigtrap(env, rng, call);
+	return measure(call, env->foreign);
 }
 
 /* Lowers RLIMIT_NOFILE so that no descriptor is free. */
 CHANGE(descriptors)
 {
 	struct rlimit limit;
-	int lowest = dup(world->null_fd);
+	int lowest = dup(env->null_fd);
 
 	if (lowest < 0)
 		return false;
@@ -191,109 +191,112 @@ CHANGE(descriptors)
 	return call->few_descriptors;
 }
 
-static const struct breakage table[] = {
+static const struct mutation table[] = {
 	{ .name = "an unknown flag", .fields = "flags", .change = call_flags },
-	{ .name = "pid of a process that is gone",
+	{ .name = "pid of a process that has exited",
 	  .fields = "pid",
-	  .wish = WISH_ALONE,
+	  .requirements = REQUIRE_NO_GROUP,
 	  .change = pid_gone },
-	{ .name = "pid of a zombie", .fields = "pid", .wish = WISH_ALONE, .change = pid_zombie },
-	{ .name = "pid that never was", .fields = "pid", .change = pid_absent },
+	{ .name = "pid of a zombie",
+	  .fields = "pid",
+	  .requirements = REQUIRE_NO_GROUP,
+	  .change = pid_zombie },
+	{ .name = "pid that was never used", .fields = "pid", .change = pid_absent },
 	{ .name = "pid below -1", .fields = "pid", .change = pid_negative },
 	{ .name = "pid of another user",
 	  .fields = "pid",
 	  .users = FOR_USER,
-	  .wish = WISH_ALONE,
+	  .requirements = REQUIRE_NO_GROUP,
 	  .change = pid_foreign },
 	{ .name = "pid 1",
 	  .fields = "pid",
 	  .users = FOR_USER,
-	  .wish = WISH_ALONE,
+	  .requirements = REQUIRE_NO_GROUP,
 	  .change = pid_first },
-	{ .name = "pid of a process that may not be dumped",
+	{ .name = "pid of a process that is not dumpable",
 	  .fields = "pid",
 	  .users = FOR_USER,
-	  .wish = WISH_ALONE,
-	  .change = pid_undumpable },
-	{ .name = "cpu that is not there", .fields = "cpu", .change = cpu_absent },
+	  .requirements = REQUIRE_NO_GROUP,
+	  .change = pid_not_dumpable },
+	{ .name = "cpu that does not exist", .fields = "cpu", .change = cpu_absent },
 	{ .name = "cpu below -1", .fields = "cpu", .change = cpu_negative },
 	{ .name = "pid -1 and cpu -1",
 	  .fields = "pid,cpu",
-	  .wish = WISH_TASK | WISH_ALONE,
-	  .change = everything_by_pid },
-	{ .name = "cpu -1 for every process",
+	  .requirements = REQUIRE_TASK | REQUIRE_NO_GROUP,
+	  .change = all_processes_by_pid },
+	{ .name = "cpu -1 for all processes",
 	  .fields = "pid,cpu",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CPU,
-	  .change = everything_by_cpu },
-	{ .name = "every process of a CPU",
+	  .requirements = REQUIRE_CPU,
+	  .change = all_processes_by_cpu },
+	{ .name = "all processes of a CPU",
 	  .fields = "pid,cpu",
 	  .users = FOR_USER,
-	  .wish = WISH_ALONE,
-	  .change = cpu_wide },
-	{ .name = "sigtrap for every process",
+	  .requirements = REQUIRE_NO_GROUP,
+	  .change = all_processes_of_cpu },
+	{ .name = "sigtrap for all processes",
 	  .fields = "sigtrap,pid",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CPU,
-	  .change = sigtrap_everywhere },
+	  .requirements = REQUIRE_CPU,
+	  .change = set_sigtrap },
 	{ .name = "sigtrap in a cgroup",
 	  .fields = "sigtrap,flags",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CGROUP,
-	  .change = sigtrap_everywhere },
+	  .requirements = REQUIRE_CGROUP,
+	  .change = set_sigtrap },
 	{ .name = "a cgroup on every CPU",
 	  .fields = "cpu",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CGROUP,
+	  .requirements = REQUIRE_CGROUP,
 	  .change = cgroup_every_cpu },
 	{ .name = "a cgroup and pid -1",
 	  .fields = "pid",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CGROUP,
+	  .requirements = REQUIRE_CGROUP,
 	  .change = cgroup_none },
 	{ .name = "a cgroup's descriptor closed",
 	  .fields = "pid",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CGROUP | WISH_ALONE,
+	  .requirements = REQUIRE_CGROUP | REQUIRE_NO_GROUP,
 	  .change = cgroup_closed },
-	{ .name = "a directory that is no cgroup",
+	{ .name = "a directory that is not a cgroup",
 	  .fields = "pid",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CGROUP | WISH_ALONE,
+	  .requirements = REQUIRE_CGROUP | REQUIRE_NO_GROUP,
 	  .change = cgroup_other_directory },
-	{ .name = "a cgroup that is no directory",
+	{ .name = "a cgroup descriptor that is not a directory",
 	  .fields = "pid",
 	  .users = FOR_ROOT,
-	  .wish = WISH_CGROUP | WISH_ALONE,
+	  .requirements = REQUIRE_CGROUP | REQUIRE_NO_GROUP,
 	  .change = cgroup_no_directory },
-	{ .name = "PID_CGROUP with a process's number",
+	{ .name = "PID_CGROUP with the pid of a process",
 	  .fields = "pid,flags",
 	  .users = FOR_ROOT,
-	  .wish = WISH_ALONE,
+	  .requirements = REQUIRE_NO_GROUP,
 	  .change = cgroup_flag },
 	{ .name = "a cgroup as a user",
 	  .fields = "pid,flags,cpu",
 	  .users = FOR_USER,
-	  .wish = WISH_ALONE,
+	  .requirements = REQUIRE_NO_GROUP,
 	  .change = cgroup_as_user },
 	{ .name = "exclude_kernel cleared",
 	  .fields = "exclude_kernel",
 	  .users = FOR_USER,
 	  .weight = 300,
 	  .change = kernel_included },
-	{ .name = "exclude_user for exclude_kernel",
+	{ .name = "exclude_user instead of exclude_kernel",
 	  .fields = "exclude_kernel",
 	  .users = FOR_USER,
 	  .change = kernel_by_user_excluded },
 	{ .name = "a breakpoint in the kernel",
 	  .fields = "exclude_kernel,bp_addr",
 	  .users = FOR_USER,
-	  .wish = WISH_BREAKPOINT,
+	  .requirements = REQUIRE_BREAKPOINT,
 	  .change = kernel_address },
 	{ .name = "sigtrap to another user's process",
 	  .fields = "pid,sigtrap",
 	  .users = FOR_USER,
-	  .wish = WISH_ALONE,
+	  .requirements = REQUIRE_NO_GROUP,
 	  .change = sigtrap_to_foreign },
 	{ .name = "no descriptor left",
 	  .cause = PERCH_CAUSE_DESCRIPTORS,
@@ -301,4 +304,4 @@ static const struct breakage table[] = {
 	  .change = descriptors },
 };
 
-const struct breakages target_breakages = { table, COUNT_OF(table) };
+const struct mutations target_mutations = { table, COUNT_OF(table) };

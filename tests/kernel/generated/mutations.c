@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists breakages, applies them, and evaluates explanations. */
+/* Lists mutations, applies them, and evaluates explanations. */
 #include <string.h>
 
 #include "generated.h"
 
-size_t breakages_for(const struct world *world, const struct breakage *list[BREAKAGES_MAX])
+size_t mutations_for(const struct environment *env, const struct mutation *list[MUTATIONS_MAX])
 {
-	const struct breakages *const tables[] = { &attr_breakages, &sample_breakages,
-						   &event_breakages, &target_breakages,
-						   &group_breakages };
-	unsigned users = world->privileged ? FOR_ROOT : FOR_USER;
+	const struct mutations *const tables[] = { &attr_mutations, &sample_mutations,
+						   &event_mutations, &target_mutations,
+						   &group_mutations };
+	unsigned users = env->privileged ? FOR_ROOT : FOR_USER;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < COUNT_OF(tables); i++)
-		for (size_t j = 0; j < tables[i]->nr && nr < BREAKAGES_MAX; j++)
-			if (!tables[i]->breakage[j].users || tables[i]->breakage[j].users & users)
-				list[nr++] = &tables[i]->breakage[j];
+		for (size_t j = 0; j < tables[i]->nr && nr < MUTATIONS_MAX; j++)
+			if (!tables[i]->mutation[j].users || tables[i]->mutation[j].users & users)
+				list[nr++] = &tables[i]->mutation[j];
 	return nr;
 }
 
-static unsigned weight_of(const struct breakage *breakage)
+static unsigned weight_of(const struct mutation *mutation)
 {
-	return breakage->weight ? breakage->weight : 100;
+	return mutation->weight ? mutation->weight : 100;
 }
 
-size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_rng *rng)
+size_t mutation_pick(const struct mutation *const *list, size_t nr, struct build_rng *rng)
 {
 	uint64_t sum = 0, roll;
 
@@ -51,12 +51,12 @@ static void grow(struct generated_call *call)
 		}
 }
 
-bool breakage_apply(const struct breakage *breakage, const struct world *world,
+bool mutation_apply(const struct mutation *mutation, const struct environment *env,
 		    struct build_rng *rng, struct generated_call *call)
 {
-	if (!breakage->change(world, rng, call))
+	if (!mutation->change(env, rng, call))
 		return false;
-	if (!breakage->sizes)
+	if (!mutation->sizes)
 		grow(call);
 	return true;
 }
@@ -73,25 +73,25 @@ static bool in_list(const char *list, const char *field)
 	return false;
 }
 
-bool finding_names(const struct perch_finding *finding, const struct breakage *breakage)
+bool finding_names(const struct perch_finding *finding, const struct mutation *mutation)
 {
-	if (!breakage->fields)
-		return finding->cause == breakage->cause;
+	if (!mutation->fields)
+		return finding->cause == mutation->cause;
 	for (size_t i = 0; i < finding->nr_fields; i++)
-		if (in_list(breakage->fields, finding->field[i]))
+		if (in_list(mutation->fields, finding->field[i]))
 			return true;
 	return false;
 }
 
 enum result evaluate_explanation(const struct perch_explanation *explanation,
-				 const struct breakage *breakage)
+				 const struct mutation *mutation)
 {
 	if (explanation->confidence != PERCH_CONFIDENCE_AMBIGUOUS)
-		return explanation->nr_findings && finding_names(&explanation->finding[0], breakage)
-			       ? RESULT_RIGHT
+		return explanation->nr_findings && finding_names(&explanation->finding[0], mutation)
+			       ? RESULT_CORRECT
 			       : RESULT_WRONG;
 	for (size_t i = 0; i < explanation->nr_findings; i++)
-		if (finding_names(&explanation->finding[i], breakage))
+		if (finding_names(&explanation->finding[i], mutation))
 			return RESULT_AMBIGUOUS;
 	return RESULT_WRONG;
 }

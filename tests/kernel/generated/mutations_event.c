@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakages of the event itself. */
+/* Mutations of the event itself. */
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "breakages.h"
+#include "mutations.h"
 
 /* ---- type and config ---- */
 
@@ -143,7 +143,7 @@ CHANGE(breakpoint_in_kernel)
 	return true;
 }
 
-/* x86 has four registers: the case uses them all, and the broken open call needs a fifth. */
+/* x86 has four debug registers. The case uses them all; the mutated open call needs a fifth. */
 CHANGE(breakpoint_slots)
 {
 	int fd;
@@ -159,7 +159,7 @@ CHANGE(breakpoint_slots)
 	return false;
 }
 
-/* ---- msr: it only counts, in all modes ---- */
+/* ---- msr, which can only count, in all modes ---- */
 
 CHANGE(msr_config)
 {
@@ -191,7 +191,7 @@ CHANGE(msr_samples)
 CHANGE(msr_samples_by_frequency)
 {
 	ATTR->freq = 1;
-	ATTR->sample_freq = 1 + build_below(rng, world->max_rate);
+	ATTR->sample_freq = 1 + build_below(rng, env->max_rate);
 	return true;
 }
 
@@ -252,25 +252,25 @@ CHANGE(probe_counter)
 	return true;
 }
 
-/* A probe of an unprivileged user at a location that root can probe. */
+/* An unprivileged user opens a probe where root may open one. */
 CHANGE(probe_as_user)
 {
-	if (!world->uprobe_type)
+	if (!env->uprobe_type)
 		return false;
 	clear_event(ATTR);
-	ATTR->type = world->uprobe_type;
+	ATTR->type = env->uprobe_type;
 	ATTR->config = 0;
-	ATTR->config1 = (uintptr_t)world->program;
-	ATTR->config2 = world->program_offset;
+	ATTR->config1 = (uintptr_t)env->program;
+	ATTR->config2 = env->program_offset;
 	return true;
 }
 
 CHANGE(msr_as_user)
 {
-	if (!world->msr_type || ATTR->sample_period || ATTR->use_clockid)
+	if (!env->msr_type || ATTR->sample_period || ATTR->use_clockid)
 		return false;
 	clear_event(ATTR);
-	ATTR->type = world->msr_type;
+	ATTR->type = env->msr_type;
 	ATTR->config = 0;
 	return true;
 }
@@ -278,175 +278,178 @@ CHANGE(msr_as_user)
 #define HARDWARE_FIELDS "type,config"
 #define EXCLUDES	"exclude_user,exclude_kernel,exclude_hv,exclude_idle,exclude_host,exclude_guest"
 #define PATH_FIELDS	"config1,uprobe_path"
-/* Setting and removing a probe makes the kernel wait for every CPU, for a tenth of a second. */
+/*
+ * When a probe is opened or closed, the kernel waits for every CPU, about 0.1 s. These mutations
+ * are rare.
+ */
 #define RARE 6
 
-static const struct breakage table[] = {
-	{ .name = "a software event that is none",
+static const struct mutation table[] = {
+	{ .name = "a software event that does not exist",
 	  .fields = "config",
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = software_config },
 	{ .name = "a software event with high bits",
 	  .fields = "config",
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = software_config_high },
 	{ .name = "a type that no PMU has", .fields = "type", .change = unknown_type },
 	{ .name = "type -1", .fields = "type", .change = negative_type },
 	{ .name = "a hardware event",
 	  .fields = HARDWARE_FIELDS,
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = hardware },
 	{ .name = "a hardware cache event",
 	  .fields = HARDWARE_FIELDS,
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = hardware_cache },
 	{ .name = "a raw hardware event",
 	  .fields = HARDWARE_FIELDS,
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = raw_hardware },
 	{ .name = "a hardware event of another PMU",
 	  .fields = HARDWARE_FIELDS,
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = extended_type },
-	{ .name = "a tracepoint id that is none",
+	{ .name = "a tracepoint id that does not exist",
 	  .fields = "config",
-	  .wish = WISH_TRACEPOINT,
+	  .requirements = REQUIRE_TRACEPOINT,
 	  .change = tracepoint_id },
 	{ .name = "tracepoint 0",
 	  .fields = "config",
-	  .wish = WISH_TRACEPOINT,
+	  .requirements = REQUIRE_TRACEPOINT,
 	  .change = tracepoint_zero },
 	{ .name = "a clock that interrupts cannot read",
 	  .fields = "clockid,use_clockid",
-	  .wish = WISH_TRACEPOINT | WISH_BREAKPOINT | WISH_ALONE,
+	  .requirements = REQUIRE_TRACEPOINT | REQUIRE_BREAKPOINT | REQUIRE_NO_GROUP,
 	  .change = nmi_clock },
 	{ .name = "bp_type",
 	  .fields = "bp_type",
-	  .wish = WISH_BREAKPOINT,
+	  .requirements = REQUIRE_BREAKPOINT,
 	  .change = breakpoint_type },
 	{ .name = "bp_len",
 	  .fields = "bp_len",
-	  .wish = WISH_BREAKPOINT,
+	  .requirements = REQUIRE_BREAKPOINT,
 	  .change = breakpoint_length },
-	{ .name = "bp_len of a breakpoint on code",
+	{ .name = "bp_len of an execution breakpoint",
 	  .fields = "bp_len",
-	  .wish = WISH_BREAKPOINT,
+	  .requirements = REQUIRE_BREAKPOINT,
 	  .change = breakpoint_code_length },
 	{ .name = "bp_addr not aligned",
 	  .fields = "bp_addr,bp_len",
-	  .wish = WISH_BREAKPOINT,
+	  .requirements = REQUIRE_BREAKPOINT,
 	  .change = breakpoint_align },
 	{ .name = "bp_addr in the kernel with exclude_kernel",
 	  .fields = "bp_addr,exclude_kernel",
-	  .wish = WISH_BREAKPOINT,
+	  .requirements = REQUIRE_BREAKPOINT,
 	  .change = breakpoint_in_kernel },
 	{ .name = "a fifth breakpoint",
 	  .cause = PERCH_CAUSE_BREAKPOINT_SLOTS,
-	  .wish = WISH_BREAKPOINT | WISH_ALONE,
+	  .requirements = REQUIRE_BREAKPOINT | REQUIRE_NO_GROUP,
 	  .alone = true,
 	  .change = breakpoint_slots },
 	{ .name = "config of msr",
 	  .fields = "config",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = msr_config },
 	{ .name = "exclude_user on msr",
 	  .fields = "exclude_user",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = set_exclude_user },
 	{ .name = "exclude_kernel on msr",
 	  .fields = "exclude_kernel",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = set_exclude_kernel },
 	{ .name = "exclude_hv on msr",
 	  .fields = "exclude_hv",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = set_exclude_hv },
 	{ .name = "exclude_idle on msr",
 	  .fields = "exclude_idle",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = set_exclude_idle },
 	{ .name = "exclude_host on msr",
 	  .fields = "exclude_host",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = set_exclude_host },
 	{ .name = "exclude_guest on msr",
 	  .fields = "exclude_guest",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = set_exclude_guest },
 	{ .name = "a period on msr",
 	  .fields = "sample_period",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = msr_samples },
 	{ .name = "a frequency on msr",
 	  .fields = "sample_freq,sample_period,freq",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MSR,
+	  .requirements = REQUIRE_MSR,
 	  .change = msr_samples_by_frequency },
 	{ .name = "a uprobe's path NULL",
 	  .fields = PATH_FIELDS,
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_path_null },
 	{ .name = "a uprobe's path unreadable",
 	  .fields = PATH_FIELDS,
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_path_unreadable },
 	{ .name = "a uprobe's path empty",
 	  .fields = PATH_FIELDS,
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_path_empty },
 	{ .name = "a uprobe's file missing",
 	  .fields = PATH_FIELDS,
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_path_missing },
-	{ .name = "a uprobe in a directory",
+	{ .name = "a uprobe on a directory",
 	  .fields = PATH_FIELDS,
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_path_directory },
 	{ .name = "a uprobe's path too long",
 	  .fields = PATH_FIELDS,
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_path_long },
 	{ .name = "a uprobe beyond the file's end",
 	  .fields = "config2,probe_offset",
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_offset },
 	{ .name = "a uprobe's counter not aligned",
 	  .fields = "config",
 	  .users = FOR_ROOT,
-	  .wish = WISH_UPROBE,
+	  .requirements = REQUIRE_UPROBE,
 	  .weight = RARE,
 	  .change = probe_counter },
 	{ .name = "a uprobe as a user",
 	  .fields = "type",
 	  .users = FOR_USER,
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = probe_as_user },
-	{ .name = "msr with a side left out",
+	{ .name = "msr with an exclude bit",
 	  .fields = "type," EXCLUDES,
 	  .users = FOR_USER,
-	  .wish = WISH_SOFTWARE,
+	  .requirements = REQUIRE_SOFTWARE,
 	  .change = msr_as_user },
 	{ .name = "namespaces",
 	  .fields = "namespaces",
@@ -454,4 +457,4 @@ static const struct breakage table[] = {
 	  .change = set_namespaces },
 };
 
-const struct breakages event_breakages = { table, COUNT_OF(table) };
+const struct mutations event_mutations = { table, COUNT_OF(table) };

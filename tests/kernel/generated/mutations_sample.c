@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakages of the sample contents. */
-#include "breakages.h"
+/* Mutations of the sample contents. */
+#include "mutations.h"
 
 CHANGE(sample_type_bits)
 {
@@ -20,7 +20,7 @@ CHANGE(two_weights)
 	return true;
 }
 
-/* Only branches of user space, which an unprivileged user may sample. */
+/* Branches of user space only: an unprivileged user may sample them. */
 CHANGE(branch_stack)
 {
 	static const uint64_t kinds[] = { PERCH_SAMPLE_BRANCH_ANY, PERCH_SAMPLE_BRANCH_ANY_CALL,
@@ -35,7 +35,7 @@ CHANGE(branch_stack)
 
 CHANGE(branch_bits)
 {
-	branch_stack(world, rng, call);
+	branch_stack(env, rng, call);
 	ATTR->branch_sample_type |= UINT64_C(1) << (20 + build_below(rng, 44));
 	return true;
 }
@@ -49,7 +49,7 @@ CHANGE(branch_kind)
 
 CHANGE(branch_kernel)
 {
-	branch_stack(world, rng, call);
+	branch_stack(env, rng, call);
 	ATTR->branch_sample_type |= build_percent(rng, 50) ? PERCH_SAMPLE_BRANCH_KERNEL
 							   : PERCH_SAMPLE_BRANCH_HV;
 	return true;
@@ -57,7 +57,7 @@ CHANGE(branch_kernel)
 
 CHANGE(branch_like_event)
 {
-	branch_stack(world, rng, call);
+	branch_stack(env, rng, call);
 	ATTR->branch_sample_type &= ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL;
 	ATTR->exclude_hv = 0;
 	return true;
@@ -144,11 +144,10 @@ CHANGE(stack_large)
 
 CHANGE(stack_depth)
 {
-	if (world->max_stack >= UINT16_MAX)
+	if (env->max_stack >= UINT16_MAX)
 		return false;
 	ATTR->sample_type |= PERCH_SAMPLE_CALLCHAIN;
-	ATTR->sample_max_stack =
-		world->max_stack + 1 + build_below(rng, UINT16_MAX - world->max_stack);
+	ATTR->sample_max_stack = env->max_stack + 1 + build_below(rng, UINT16_MAX - env->max_stack);
 	return true;
 }
 
@@ -160,7 +159,7 @@ CHANGE(inherit_read)
 	return true;
 }
 
-/* ---- What an unprivileged user must not sample ---- */
+/* ---- Samples that need privilege ---- */
 
 CHANGE(phys_addr)
 {
@@ -170,8 +169,8 @@ CHANGE(phys_addr)
 
 CHANGE(raw)
 {
-	for (size_t i = 0; i < world->nr_open_tracepoints; i++)
-		if (ATTR->config == world->tracepoint[i] && call->cpu == -1)
+	for (size_t i = 0; i < env->nr_open_tracepoints; i++)
+		if (ATTR->config == env->tracepoint[i] && call->cpu == -1)
 			return false;
 	ATTR->sample_type |= PERCH_SAMPLE_RAW;
 	return true;
@@ -179,7 +178,7 @@ CHANGE(raw)
 
 #define BRANCHES "branch_sample_type"
 
-static const struct breakage table[] = {
+static const struct mutation table[] = {
 	{ .name = "an unknown sample_type bit",
 	  .fields = "sample_type",
 	  .is_static = true,
@@ -197,7 +196,7 @@ static const struct breakage table[] = {
 	  .fields = BRANCHES,
 	  .is_static = true,
 	  .change = branch_bits },
-	{ .name = "BRANCH_STACK of no kind of branch",
+	{ .name = "BRANCH_STACK without a branch type",
 	  .fields = BRANCHES,
 	  .is_static = true,
 	  .change = branch_kind },
@@ -205,7 +204,7 @@ static const struct breakage table[] = {
 	  .fields = BRANCHES,
 	  .users = FOR_USER,
 	  .change = branch_kernel },
-	{ .name = "BRANCH_STACK with the event's own sides",
+	{ .name = "BRANCH_STACK with the modes of the event",
 	  .fields = BRANCHES ",sample_type,exclude_kernel,exclude_hv",
 	  .users = FOR_USER,
 	  .change = branch_like_event },
@@ -231,7 +230,7 @@ static const struct breakage table[] = {
 	{ .name = "REGS_INTR with a vector register",
 	  .fields = "sample_regs_intr",
 	  .change = regs_intr_wide },
-	{ .name = "a mask of vector registers for nothing",
+	{ .name = "a mask of vector registers without samples of registers",
 	  .fields = "sample_regs_user",
 	  .change = regs_user_unused },
 	{ .name = "sample_stack_user not a multiple of 8",
@@ -253,8 +252,8 @@ static const struct breakage table[] = {
 	{ .name = "RAW of a tracepoint",
 	  .fields = "sample_type",
 	  .users = FOR_USER,
-	  .wish = WISH_TRACEPOINT,
+	  .requirements = REQUIRE_TRACEPOINT,
 	  .change = raw },
 };
 
-const struct breakages sample_breakages = { table, COUNT_OF(table) };
+const struct mutations sample_mutations = { table, COUNT_OF(table) };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakages of groups and of output redirection. */
+/* Mutations of groups and of output redirection. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "breakages.h"
+#include "mutations.h"
 
 CHANGE(group_closed)
 {
@@ -22,12 +22,12 @@ CHANGE(group_negative)
 
 CHANGE(group_no_event)
 {
-	call->group_fd = build_percent(rng, 50) ? world->null_fd : world->directory_fd;
+	call->group_fd = build_percent(rng, 50) ? env->null_fd : env->directory_fd;
 	call->has_leader = false;
 	return true;
 }
 
-/* A member is used as the leader. */
+/* Uses a member as the leader. */
 CHANGE(member_for_leader)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -74,14 +74,14 @@ static bool other_leader(struct generated_call *call, pid_t pid, int cpu)
 	return true;
 }
 
-/* ---- Another target than that of the leader ---- */
+/* ---- Members with another target than the leader ---- */
 
 CHANGE(member_on_other_cpu)
 {
-	for (size_t i = 0; i < world->nr_cpus; i++) {
-		if (world->cpu[i] == call->leader.cpu)
+	for (size_t i = 0; i < env->nr_cpus; i++) {
+		if (env->cpu[i] == call->leader.cpu)
 			continue;
-		call->cpu = world->cpu[i];
+		call->cpu = env->cpu[i];
 		call->flags &= ~PERCH_FLAG_FD_OUTPUT;
 		return true;
 	}
@@ -92,12 +92,12 @@ CHANGE(member_of_another)
 {
 	if (call->leader.flags & PERCH_FLAG_PID_CGROUP || call->leader.pid == -1)
 		return false;
-	call->pid = call->leader.pid == world->child ? 0 : world->child;
+	call->pid = call->leader.pid == env->child ? 0 : env->child;
 	call->flags &= ~PERCH_FLAG_FD_OUTPUT;
 	return true;
 }
 
-CHANGE(member_of_everyone)
+CHANGE(member_of_all_processes)
 {
 	if (call->leader.pid == -1 || call->leader.cpu == -1 ||
 	    call->leader.flags & PERCH_FLAG_PID_CGROUP)
@@ -110,7 +110,7 @@ CHANGE(member_of_everyone)
 
 CHANGE(leader_on_other_cpu)
 {
-	int cpu = call->cpu == -1 ? world->cpu[0] : -1;
+	int cpu = call->cpu == -1 ? env->cpu[0] : -1;
 
 	if (call->pid == -1 || call->flags & PERCH_FLAG_PID_CGROUP)
 		return false;
@@ -121,18 +121,18 @@ CHANGE(leader_of_another)
 {
 	if (call->pid == -1 || call->flags & PERCH_FLAG_PID_CGROUP)
 		return false;
-	return other_leader(call, call->pid == world->child ? 0 : world->child, call->cpu);
+	return other_leader(call, call->pid == env->child ? 0 : env->child, call->cpu);
 }
 
 CHANGE(member_of_another_cgroup)
 {
-	if (world->cgroup[1] < 0)
+	if (env->cgroup[1] < 0)
 		return false;
-	call->pid = world->cgroup[1];
+	call->pid = env->cgroup[1];
 	return true;
 }
 
-/* ---- Other settings than those of the leader ---- */
+/* ---- Members with other settings than the leader ---- */
 
 CHANGE(member_inherits)
 {
@@ -189,10 +189,10 @@ CHANGE(member_exclusive)
 
 CHANGE(group_full)
 {
-	if (world->full_leader < 0 || (call->pid && call->pid != world->self) || call->cpu != -1 ||
+	if (env->full_leader < 0 || (call->pid && call->pid != env->self) || call->cpu != -1 ||
 	    ATTR->inherit || ATTR->use_clockid || call->subject == SUBJECT_UPROBE)
 		return false;
-	call->group_fd = world->full_leader;
+	call->group_fd = env->full_leader;
 	call->flags &= PERCH_FLAG_FD_CLOEXEC;
 	ATTR->pinned = ATTR->exclusive = 0;
 	return true;
@@ -231,98 +231,98 @@ CHANGE(output_of_another_cpu)
 	if (!call->ring || call->cpu == -1 || call->flags & PERCH_FLAG_PID_CGROUP)
 		return false;
 	call->flags |= PERCH_FLAG_FD_NO_GROUP;
-	for (size_t i = 0; i < world->nr_cpus; i++)
-		if (world->cpu[i] != call->cpu) {
-			call->cpu = world->cpu[i];
+	for (size_t i = 0; i < env->nr_cpus; i++)
+		if (env->cpu[i] != call->cpu) {
+			call->cpu = env->cpu[i];
 			return true;
 		}
 	return false;
 }
 
-#define MEMBER_TASK (WISH_MEMBER | WISH_TASK)
+#define MEMBER_TASK (REQUIRE_GROUP | REQUIRE_TASK)
 
-static const struct breakage table[] = {
+static const struct mutation table[] = {
 	{ .name = "group_fd closed", .fields = "group_fd", .change = group_closed },
 	{ .name = "group_fd below -1", .fields = "group_fd", .change = group_negative },
-	{ .name = "group_fd no event", .fields = "group_fd", .change = group_no_event },
-	{ .name = "a member for a leader",
+	{ .name = "group_fd is not an event", .fields = "group_fd", .change = group_no_event },
+	{ .name = "a member as the leader",
 	  .fields = "group_fd",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = member_for_leader },
 	{ .name = "a member on another CPU",
 	  .fields = "cpu,group_fd",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = member_on_other_cpu },
 	{ .name = "a member of another process",
 	  .fields = "pid,group_fd",
-	  .wish = MEMBER_TASK,
+	  .requirements = MEMBER_TASK,
 	  .change = member_of_another },
-	{ .name = "a member of every process",
+	{ .name = "a member that measures all processes",
 	  .fields = "pid,group_fd",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MEMBER,
-	  .change = member_of_everyone },
+	  .requirements = REQUIRE_GROUP,
+	  .change = member_of_all_processes },
 	{ .name = "a leader on another CPU",
 	  .fields = "group_fd,cpu",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = leader_on_other_cpu },
 	{ .name = "a leader of another process",
 	  .fields = "group_fd,pid",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = leader_of_another },
 	{ .name = "a member of another cgroup",
 	  .fields = "pid,group_fd",
 	  .users = FOR_ROOT,
-	  .wish = WISH_MEMBER | WISH_CGROUP,
+	  .requirements = REQUIRE_GROUP | REQUIRE_CGROUP,
 	  .change = member_of_another_cgroup },
 	{ .name = "a member that inherits",
 	  .fields = "inherit",
-	  .wish = MEMBER_TASK,
+	  .requirements = MEMBER_TASK,
 	  .change = member_inherits },
 	{ .name = "a member that does not inherit",
 	  .fields = "inherit",
-	  .wish = MEMBER_TASK,
+	  .requirements = MEMBER_TASK,
 	  .change = member_does_not_inherit },
 	{ .name = "a member with a clock",
 	  .fields = "clockid,use_clockid",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = member_has_a_clock },
 	{ .name = "a member without the clock",
 	  .fields = "clockid,use_clockid",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = member_has_no_clock },
 	{ .name = "a member with another clock",
 	  .fields = "clockid,use_clockid",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = member_has_another_clock },
 	{ .name = "a member pinned",
 	  .fields = "pinned",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = member_pinned },
 	{ .name = "a member exclusive",
 	  .fields = "exclusive",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = member_exclusive },
 	{ .name = "a group too large to read",
 	  .fields = "group_fd,read_format",
-	  .wish = WISH_TASK | WISH_ALONE,
+	  .requirements = REQUIRE_TASK | REQUIRE_NO_GROUP,
 	  .change = group_full },
-	{ .name = "output into no ring",
+	{ .name = "output to an event without a ring",
 	  .fields = "flags,group_fd",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = output_without_ring },
 	{ .name = "output in the other direction",
 	  .fields = "write_backward,flags,group_fd",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = output_backward },
 	{ .name = "output with another clock",
 	  .fields = "clockid,use_clockid,flags,group_fd",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = output_with_a_clock },
 	{ .name = "output of another CPU",
 	  .fields = "cpu,flags,group_fd",
-	  .wish = WISH_MEMBER,
+	  .requirements = REQUIRE_GROUP,
 	  .change = output_of_another_cpu },
 };
 
-const struct breakages group_breakages = { table, COUNT_OF(table) };
+const struct mutations group_mutations = { table, COUNT_OF(table) };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakages of the attr that do not depend on the event. */
+/* Mutations of the attr that do not depend on the event. */
 #include <string.h>
 
-#include "breakages.h"
+#include "mutations.h"
 
 static uint64_t one_bit(struct build_rng *rng, unsigned from, unsigned to)
 {
@@ -72,7 +72,7 @@ CHANGE(config4)
 	return true;
 }
 
-/* A byte beyond all fields. */
+/* Sets a byte beyond all fields. */
 CHANGE(size_tail)
 {
 	ATTR->size = sizeof(*ATTR) + 8 + 8 * build_below(rng, 480);
@@ -92,7 +92,7 @@ CHANGE(attr_unreadable)
 	return true;
 }
 
-/* ---- Pairs ---- */
+/* ---- Dependent fields ---- */
 
 CHANGE(inherit_thread_alone)
 {
@@ -133,7 +133,7 @@ CHANGE(remove_on_exec_cleared)
 CHANGE(frequency)
 {
 	ATTR->freq = 1;
-	ATTR->sample_freq = world->max_rate + 1 + (build_random(rng) >> (1 + build_below(rng, 62)));
+	ATTR->sample_freq = env->max_rate + 1 + (build_random(rng) >> (1 + build_below(rng, 62)));
 	return true;
 }
 
@@ -147,7 +147,7 @@ CHANGE(period)
 /* A negative number in the frequency, which was meant as a period. */
 CHANGE(period_as_frequency)
 {
-	if (ATTR->freq || ATTR->sample_period <= world->max_rate)
+	if (ATTR->freq || ATTR->sample_period <= env->max_rate)
 		return false;
 	ATTR->freq = 1;
 	return true;
@@ -201,14 +201,14 @@ CHANGE(aux_sample_size)
 	return true;
 }
 
-static const struct breakage table[] = {
-	{ .name = "a flag bit that no kernel knows",
+static const struct mutation table[] = {
+	{ .name = "a flag bit that no kernel has",
 	  .fields = "reserved_1,flags",
 	  .is_static = true,
 	  .change = reserved_1 },
 	{ .name = "defer_callchain", .fields = "defer_callchain", .change = defer_callchain },
 	{ .name = "defer_output", .fields = "defer_output", .change = defer_output },
-	{ .name = "padding behind sample_max_stack",
+	{ .name = "padding after sample_max_stack",
 	  .fields = "reserved_2",
 	  .is_static = true,
 	  .change = reserved_2 },
@@ -235,7 +235,7 @@ static const struct breakage table[] = {
 	  .alone = true,
 	  .change = size_large },
 	{ .name = "config4", .fields = "config4", .sizes = true, .change = config4 },
-	{ .name = "a byte behind the known attr",
+	{ .name = "a byte after the fields of the attr",
 	  .fields = "size",
 	  .sizes = true,
 	  .change = size_tail },
@@ -253,7 +253,7 @@ static const struct breakage table[] = {
 	  .fields = "inherit_thread,inherit",
 	  .is_static = true,
 	  .change = inherit_thread_alone },
-	{ .name = "inherit cleared under inherit_thread",
+	{ .name = "inherit_thread with inherit cleared",
 	  .fields = "inherit_thread,inherit",
 	  .is_static = true,
 	  .change = inherit_cleared },
@@ -265,7 +265,7 @@ static const struct breakage table[] = {
 	  .fields = "sigtrap,remove_on_exec",
 	  .is_static = true,
 	  .change = sigtrap_alone },
-	{ .name = "remove_on_exec cleared under sigtrap",
+	{ .name = "sigtrap with remove_on_exec cleared",
 	  .fields = "sigtrap,remove_on_exec",
 	  .is_static = true,
 	  .change = remove_on_exec_cleared },
@@ -274,7 +274,7 @@ static const struct breakage table[] = {
 	  .fields = "sample_period",
 	  .is_static = true,
 	  .change = period },
-	{ .name = "a period taken for a frequency",
+	{ .name = "a period used as a frequency",
 	  .fields = "sample_freq,freq",
 	  .change = period_as_frequency },
 	{ .name = "a clock that events cannot use",
@@ -294,4 +294,4 @@ static const struct breakage table[] = {
 	{ .name = "aux_sample_size", .fields = "aux_sample_size", .change = aux_sample_size },
 };
 
-const struct breakages attr_breakages = { table, COUNT_OF(table) };
+const struct mutations attr_mutations = { table, COUNT_OF(table) };
