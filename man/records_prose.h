@@ -11,7 +11,7 @@ static const char before_records[] =
 	"The kernel writes samples, and other data about events, as _records_ into the ring\n"
 	"buffer of an event. *perf record* and *perch record* copy the records into\n"
 	"_perf.data_. This page lists every record and field, in the order of their bytes, by\n"
-	"the kernel's names. *perch dump*(1) prints them, *perch_record_decode*() decodes a\n"
+	"the kernel's names. *perch-dump*(1) prints them, *perch_record_decode*() decodes a\n"
 	"record into a struct, and *perch_record_fields*() visits its fields. Record types from\n"
 	"64 on are not written by the kernel: perf adds them to its files.\n\n"
 	"The name of a field is followed by its kind, its unit, its condition (without one, the\n"
