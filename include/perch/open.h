@@ -47,8 +47,8 @@ PERCH_API extern const struct perch_target perch_all_cpus;
 /**
  * A list of targets, for example all threads of a process or all CPUs.
  *
- * Initialize it with { 0 }, add targets, use it, and clear it. A function that fails to add targets
- * leaves the list unchanged.
+ * Initialize it with { 0 } (in C++ with {}), add targets, use it, and clear it. A function that
+ * fails to add targets leaves the list unchanged.
  */
 struct perch_targets {
 	size_t nr;		     /**< number of targets */
@@ -315,7 +315,8 @@ struct perch_options {
 	 * omitted.
 	 */
 	const struct perch_attr *optional;
-	/** The machine, and the system calls to use. NULL is this machine. */
+	/** The machine, and the system calls to use. NULL is this machine. Only static rules then
+	 * explain a refusal, without the values of this machine. */
 	struct perch_machine *machine;
 };
 

@@ -95,6 +95,10 @@ PERCH_API int perch_processes_add_build_id(struct perch_processes *processes, co
 /**
  * Applies a MMAP, MMAP2, COMM, FORK, EXIT or KSYMBOL record. Ignores others.
  *
+ * The kernel writes no records about processes and mappings that are older than the event. A
+ * perf.data file has such records, because the recorder makes them from /proc. A program that reads
+ * rings makes and applies them itself, see examples/sample-self.c.
+ *
  * @param processes  the processes
  * @param record     the record; records must be applied in the order of time
  * @return 0 or -ENOMEM

@@ -149,10 +149,9 @@ struct perch_itrace_record {
 
 /** SWITCH, of the thread in sample_id, and SWITCH_CPU_WIDE: a context switch. */
 struct perch_switch_record {
-	bool out;     /**< the thread was scheduled out; false: in */
-	bool preempt; /**< it was scheduled out although it could continue (preempted) */
-	uint32_t
-		other_pid; /**< SWITCH_CPU_WIDE: process of the next thread if out, else previous */
+	bool out;	    /**< the thread was scheduled out; false: in */
+	bool preempt;	    /**< it was scheduled out although it could continue (preempted) */
+	uint32_t other_pid; /**< SWITCH_CPU_WIDE: process of other_tid */
 	uint32_t other_tid; /**< SWITCH_CPU_WIDE: the next thread if out, else the previous one */
 };
 
