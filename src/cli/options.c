@@ -67,8 +67,8 @@ static void set_number(const struct parser *parser, const struct cli_option *opt
 	errno = 0;
 	number = strtoull(argument, &end, 0);
 	if (errno || end == argument || *end || strchr(argument, '-'))
-		refuse(parser, "'%s' is not a number for %s", argument,
-		       option->name ? option->name : "an option");
+		refuse(parser, "'%s' is not a whole number of 0 or more, as --%s needs", argument,
+		       option->name);
 	*(uint64_t *)option->value = number;
 }
 

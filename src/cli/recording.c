@@ -200,17 +200,22 @@ static void print_missing_data(const struct cli_recording *recording,
 {
 	const char *command = recording->command, *path = recording->path;
 
-	if (damage->missing_bytes)
-		cli_note(command,
-			 "%s is truncated: %" PRIu64
-			 " bytes of its data are missing; the rest is shown",
-			 path, damage->missing_bytes);
-	else if (damage->unfinished)
+	if (damage->missing_bytes > INT64_MAX)
 		cli_note(
 			command,
-			"%s is incomplete: the recorder did not finish it, or its end was cut off; "
-			"the sections behind the data are missing",
+			"%s is damaged: the data size in its header is not valid; the records that "
+			"the file has are reported",
 			path);
+	else if (damage->missing_bytes)
+		cli_note(command,
+			 "%s is truncated: %" PRIu64
+			 " bytes of its data are missing; the rest is reported",
+			 path, damage->missing_bytes);
+	else if (damage->unfinished)
+		cli_note(command,
+			 "%s is incomplete: the recorder did not finish it, or its end is missing; "
+			 "its features (machine, command line, build ids) are missing",
+			 path);
 	if (damage->missing_files)
 		cli_note(command,
 			 "%" PRIu32

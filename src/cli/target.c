@@ -2,6 +2,7 @@
 /* Options -p, -t, -a, -C and -G -> a list of targets. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,38 @@ static bool is_online(const struct perch_cpus *online, int cpu)
 	return false;
 }
 
+/* The CPUs as ranges: "0-3,8". Ends in "..." if they do not fit. */
+static const char *format_cpus(const struct perch_cpus *cpus, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0, next; i < cpus->nr; i = next) {
+		char range[32];
+		int length;
+
+		for (next = i + 1; next < cpus->nr && cpus->cpu[next] == cpus->cpu[next - 1] + 1;)
+			next++;
+		length = snprintf(range, sizeof(range), "%s%d", i ? "," : "", cpus->cpu[i]);
+		if (next > i + 1)
+			length += snprintf(range + length, sizeof(range) - length, "-%d",
+					   cpus->cpu[next - 1]);
+		if (used + length + sizeof("...") > size) {
+			strcpy(text + used, "...");
+			break;
+		}
+		memcpy(text + used, range, length + 1);
+		used += length;
+	}
+	return text;
+}
+
 int cli_target_cpus(const char *command, const struct cli_target *target,
 		    struct perch_machine *machine, struct perch_cpus *cpus)
 {
 	const struct perch_cpus *online;
 	struct perch_error err;
+	char text[256];
 
 	*cpus = (struct perch_cpus){ 0 };
 	if (!target->cpu_list)
@@ -40,8 +68,9 @@ int cli_target_cpus(const char *command, const struct cli_target *target,
 		if (is_online(online, cpus->cpu[i]))
 			continue;
 		perch_error_set(&err, ENODEV, PERCH_ERROR_NO_CPU,
-				"CPU %d does not exist or is offline", cpus->cpu[i]);
-		perch_error_remedy(&err, "choose from the CPUs in /sys/devices/system/cpu/online");
+				"CPU %d does not exist or is offline (online: %s)", cpus->cpu[i],
+				format_cpus(online, text, sizeof(text)));
+		perch_error_remedy(&err, "choose from the CPUs that are online");
 		return cli_error(command, &err);
 	}
 	return 0;

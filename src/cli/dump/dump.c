@@ -38,12 +38,14 @@ static int set_types(void *value, const char *argument, bool negated)
 	length = (int)strcspn(wrong, ",");
 	similar = dump_similar_type(wrong, length);
 	if (similar)
-		return cli_usage_error(COMMAND, "no record type '%.*s': did you mean %s", length,
-				       wrong, similar);
-	return cli_usage_error(COMMAND,
-			       "no record type '%.*s': use names as report --stats prints them "
-			       "(SAMPLE, MMAP2), or numbers",
-			       length, wrong);
+		return cli_usage_error(
+			COMMAND, "there is no record type '%.*s'; the most similar name is %s",
+			length, wrong, similar);
+	return cli_usage_error(
+		COMMAND,
+		"there is no record type '%.*s': use names as report --stats prints them "
+		"(SAMPLE, MMAP2), or numbers",
+		length, wrong);
 }
 
 static int set_limit(void *value, const char *argument, bool negated)

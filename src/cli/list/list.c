@@ -43,7 +43,9 @@ static int report_empty(const struct list *list)
 
 	if (list->filter.nr_words) {
 		perch_clean_text(text, sizeof(text), list->filter.words[0]);
-		fprintf(stderr, "perch list: no event of this machine%s matches '%s'\n",
+		fprintf(stderr,
+			"perch list: no event of this machine%s matches '%s'. 'perch list' lists all "
+			"events.\n",
 			list->filter.kinds ? " of the selected kinds" : "", text);
 		for (size_t i = 0; i < list->filter.nr_words; i++)
 			print_suggestions(list, list->filter.words[i]);
