@@ -426,7 +426,7 @@ static int describe(void **unused)
 	return status;
 }
 
-static int clear_inputs(void **unused)
+static int free_machine(void **unused)
 {
 	(void)unused;
 	perch_machine_free(machine);
@@ -448,5 +448,5 @@ int main(void)
 		cmocka_unit_test(random_leaders),
 	};
 
-	return cmocka_run_group_tests(tests, describe, clear_inputs);
+	return cmocka_run_group_tests(tests, describe, free_machine);
 }

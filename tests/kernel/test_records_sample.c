@@ -96,10 +96,10 @@ static const struct {
 	{ "r15", REGISTER(13) },
 };
 /* all but ds, es, fs and gs, which the kernel does not sample in 64-bit tasks */
-#define REGISTERS   UINT64_C(0xff0fff)
-#define KNOWN_WORDS 8 /* words between the stack pointer and the return address */
+#define REGISTERS    UINT64_C(0xff0fff)
+#define PUSHED_WORDS 8 /* words between the stack pointer and the return address */
 
-static void skip_without_known_code(void)
+static void skip_without_asm_code(void)
 {
 }
 #else
@@ -112,10 +112,10 @@ static const struct {
 	const char *name;
 	uint64_t value;
 } expected_registers[] = { { "none", 0 } };
-#define REGISTERS   UINT64_C(1)
-#define KNOWN_WORDS 0
+#define REGISTERS    UINT64_C(1)
+#define PUSHED_WORDS 0
 
-static void skip_without_known_code(void)
+static void skip_without_asm_code(void)
 {
 	print_message("skipped: the code that sets all registers is for x86_64\n");
 	skip();
@@ -180,7 +180,7 @@ static struct perch_attr breakpoint(bool on_code, uint64_t fields)
 
 static void sample_once(struct live *live, const struct perch_attr *attr)
 {
-	skip_without_known_code();
+	skip_without_asm_code();
 	record_self(live, attr);
 	live_enable(live);
 	asm_outer(data);
@@ -218,7 +218,7 @@ static void sample_has_period_of_attr(void **state)
 	struct live live;
 
 	(void)state;
-	skip_without_known_code();
+	skip_without_asm_code();
 	attr.sample_period = 3;
 	record_self(&live, &attr);
 	live_enable(&live);
@@ -252,12 +252,12 @@ static void sample_has_stack(void **state)
 	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_STACK_USER);
 	const struct perch_sample *sample;
 	volatile uint64_t marks[2] = { WORD_1 ^ WORD_2, WORD_1 + 1 };
-	uint64_t words[KNOWN_WORDS + 2];
+	uint64_t words[PUSHED_WORDS + 2];
 	struct live live;
 
 	(void)state;
 	attr.sample_stack_user = STACK_BYTES;
-	skip_without_known_code();
+	skip_without_asm_code();
 	record_self(&live, &attr);
 	live_enable(&live);
 	asm_outer(data);
@@ -268,7 +268,7 @@ static void sample_has_stack(void **state)
 	memcpy(words, sample->stack_user.data, sizeof(words));
 	assert_int_equal(words[0], WORD_2);
 	assert_int_equal(words[1], WORD_1);
-	assert_int_equal(words[KNOWN_WORDS], (uintptr_t)asm_back);
+	assert_int_equal(words[PUSHED_WORDS], (uintptr_t)asm_back);
 	/* variables of this function */
 	assert_in_range((uintptr_t)marks, asm_stack, asm_stack + STACK_BYTES - sizeof(marks));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
@@ -291,7 +291,7 @@ static void sample_has_dynamic_stack_size(void **state)
 	int status;
 
 	(void)state;
-	skip_without_known_code();
+	skip_without_asm_code();
 	attr.sample_stack_user = bytes;
 	child = fork();
 	if (!child) {
@@ -329,7 +329,7 @@ static __attribute__((noinline)) void calls_outer(void)
 }
 
 /*
- * The call chain has the address of the breakpoint, the known return address, and one return
+ * The call chain has the address of the breakpoint, the return address asm_back, and one return
  * address in each C function.
  */
 static void sample_has_callchain(void **state)
@@ -341,7 +341,7 @@ static void sample_has_callchain(void **state)
 	struct live live;
 
 	(void)state;
-	skip_without_known_code();
+	skip_without_asm_code();
 	record_self(&live, &attr);
 	live_enable(&live);
 	calls_outer();
@@ -459,7 +459,7 @@ static void sample_without_one_field_is_decoded(void **state)
 		if (!(attr.sample_type & bit) || bit & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER))
 			continue;
 		attr.sample_type &= ~bit;
-		skip_without_known_code();
+		skip_without_asm_code();
 		record_self(&live, &attr);
 		live_enable(&live);
 		asm_outer(data);
