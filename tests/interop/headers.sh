@@ -1,24 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each public header compiles alone, as C and as C++, without a warning, and beside the kernel's.
-# shellcheck disable=SC2086 # compiler flags are meant to split into words
+# Each public header compiles alone, as C and as C++, without a warning, and together with the kernel's
+# header. Each exported name is documented, and the documentation names the real parameters.
+# shellcheck disable=SC2086 # compiler flags are separate words
 set -u
 cd "$PERCH_SOURCE_ROOT" || exit 1
 flags="-Iinclude -Wall -Wextra -Werror -pedantic -fsyntax-only"
 status=0
 
-run() { # the compiler's own flags come last, so that they win
+run() { # the flags of the caller come last, to override the common ones
 	compiler=$1
 	shift
 	"$compiler" $flags "$@" -
 }
 
-check() { # name, program, then the compiler's command
+check() { # name, program, compiler command
 	name=$1
 	program=$2
 	shift 2
 	if ! command -v "$1" >/dev/null 2>&1; then
-		echo "ok - $name # skip: no $1 here"
+		echo "ok - $name # skip: $1 is not installed"
 	elif output=$(printf '%s\n' "$program" | run "$@" 2>&1); then
 		echo "ok - $name"
 	else
@@ -39,10 +40,21 @@ $line"
 		check "$header alone, $compiler C17" "$twice" $compiler -std=c17 -x c
 	done
 	check "$header alone, g++ C++17" "$twice" g++ -std=c++17 -x c++
-	# The kernel's own structs end in flexible arrays, which clang++ calls an extension even where
-	# __extension__ says that this is known.
+	# The structs of the kernel end in flexible arrays. clang++ warns about them even after
+	# __extension__.
 	check "$header alone, clang++ C++17" "$twice" clang++ -std=c++17 -Wno-c99-extensions -x c++
 done
+
+check "documentation names the parameters" "$all" clang -std=gnu17 -Wdocumentation \
+	-Wdocumentation-unknown-command -x c
+# The line before an exported declaration ends a comment.
+if undocumented=$(awk '/^PERCH_API/ && before !~ /\*\/$/ { print FILENAME ":" FNR ": " $0; found = 1 }
+	NF { before = $0 } END { exit !found }' include/perch/*.h); then
+	printf 'not ok - every exported name is documented\n%s\n' "$undocumented"
+	status=1
+else
+	echo "ok - every exported name is documented"
+fi
 
 kernel='#include <linux/perf_event.h>'
 check "all headers after linux/perf_event.h" "$kernel
