@@ -54,9 +54,8 @@ int cli_add_filter(const char *command, struct perch_events *events, size_t last
 	if (!filter)
 		return refuse_negation(command, "filter");
 	if (!events->nr) {
-		cli_usage_error(
-			command,
-			"--filter applies to the -e before it, but there is no -e before it");
+		cli_usage_error(command,
+				"--filter applies to the -e before it: put an -e before it");
 		return -EINVAL;
 	}
 	rc = perch_events_set_filter(events, last, filter, machine, &err);

@@ -205,7 +205,7 @@ int perch__apply_core_event(struct perch__parser *parser, const struct perch_pmu
 	if (rc)
 		return rc;
 	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW,
-			   "this kernel cannot count '%s' on PMU '%s' alone", name, pmu->name);
+			   "this kernel cannot count '%s' only on PMU '%s'", name, pmu->name);
 	perch_error_field(parser->err, "config", "6.6");
 	perch_error_remedy(parser->err, "use an event of the PMU: 'perch list pmu' lists them");
 	return -EOPNOTSUPP;

@@ -85,7 +85,8 @@ static void skipped_leaders(void **state)
 	perch_set_close(set);
 }
 
-/* A member without a counter is skipped. The reason says that it opens alone. */
+/* A member without a counter is skipped. The reason is that it can be opened only without the
+ * group. */
 static void skips_members_without_counter(void **state)
 {
 	struct perch_count counts[3];

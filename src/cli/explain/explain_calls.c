@@ -82,7 +82,7 @@ static void check_unknown_bytes(const struct perch_open_call *call,
 		 "perf_event_attr of this kernel has %u bytes",
 		 kernel, size - 1, kernel);
 	snprintf(finding->remedy, sizeof(finding->remedy),
-		 "set the bytes behind the fields in use to zero, or use a newer kernel");
+		 "set the bytes after the fields in use to zero, or use a newer kernel");
 	explanation->nr_findings = 1;
 	explanation->nr_next = 0;
 	explanation->confidence = PERCH_CONFIDENCE_CERTAIN;

@@ -96,9 +96,10 @@ static int choose_frequency(struct record_plan *plan, const struct record_option
 	errno = 0;
 	plan->frequency = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] == '-' || !plan->frequency)
-		return cli_usage_error(
-			RECORD_COMMAND,
-			"-F %s: not a number of samples per second from 1 on, nor 'max'", text);
+		return cli_usage_error(RECORD_COMMAND,
+				       "-F %s: expected a number of samples per second (1 or "
+				       "more) or 'max'",
+				       text);
 	if (limit > 0 && plan->frequency > (uint64_t)limit)
 		return exceeds_limit(plan, options, limit);
 	return 0;
