@@ -4,7 +4,7 @@
 
 #include "engine.h"
 
-/* Harmless fields stay, and so do the addresses of a breakpoint. */
+/* Harmless fields and the addresses of a breakpoint are not removed. */
 static bool is_removable(const struct perch_attr_field *field, const struct perch_attr *attr)
 {
 	if (!strcmp(field->name, "bp_type") || !strcmp(field->name, "disabled"))
@@ -13,7 +13,10 @@ static bool is_removable(const struct perch_attr_field *field, const struct perc
 	       (strcmp(field->name, "config1") && strcmp(field->name, "config2"));
 }
 
-/* These make the kernel wait for all CPUs when the first event with them opens: removed first. */
+/*
+ * When the first event with one of these is opened, the kernel waits for all CPUs. They are removed
+ * first.
+ */
 static bool is_costly(const struct perch_attr_part *subset)
 {
 	const char *name = subset->field->name;
@@ -23,8 +26,10 @@ static bool is_costly(const struct perch_attr_part *subset)
 		subset->mask & (PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_CGROUP));
 }
 
-/* Then the newest comes first; of the same release the later in the attr, which often needs the
- * earlier ones. */
+/*
+ * After the costly subsets, newer ones come first. In one release, later fields come first, because
+ * they often need earlier ones.
+ */
 static bool comes_before(const struct perch_attr_part *one, const struct perch_attr_part *other)
 {
 	if (is_costly(one) != is_costly(other))
@@ -41,7 +46,7 @@ static void add(struct perch__attr_subsets *subsets, const struct perch_attr_par
 	subsets->subset[at] = *subset;
 }
 
-static bool asks_for_more(const struct perch__case *c, const char *name)
+static bool needs_more_privilege(const struct perch__case *c, const char *name)
 {
 	return (!strcmp(name, "exclude_kernel") || !strcmp(name, "exclude_hv") ||
 		!strcmp(name, "exclude_callchain_kernel")) &&
@@ -56,7 +61,8 @@ void perch__split_attr(struct perch__attr_subsets *subsets, const struct perch__
 	subsets->nr = 0;
 	nr = perch_attr_split(&c->attr, part, PERCH__NR(part));
 	for (size_t i = 0; i < nr; i++)
-		if (is_removable(part[i].field, &c->attr) && !asks_for_more(c, part[i].field->name))
+		if (is_removable(part[i].field, &c->attr) &&
+		    !needs_more_privilege(c, part[i].field->name))
 			add(subsets, &part[i]);
 }
 
@@ -65,8 +71,8 @@ static void drop_samples(struct perch_attr *attr, uint64_t what)
 	attr->sample_type &= ~what;
 }
 
-/* Removes settings that are refused without the removed ones. */
-static void close_attr(struct perch_attr *attr)
+/* Clears settings that are refused without the removed ones. */
+static void clear_dependent_fields(struct perch_attr *attr)
 {
 	if (!attr->inherit)
 		attr->inherit_thread = attr->inherit_stat = 0;
@@ -96,11 +102,14 @@ static void close_attr(struct perch_attr *attr)
 		drop_samples(attr, PERCH_SAMPLE_READ);
 }
 
-/* Replaces a frequency: not so short that it causes load, not too long for a PMU. */
+/*
+ * The period that replaces a frequency. It is long enough to cause no load, and not too long for a
+ * PMU.
+ */
 #define SOME_PERIOD 1000003
 
 void perch__remove_subsets(struct perch__case *c, const struct perch__attr_subsets *subsets,
-			   const bool *gone)
+			   const bool *removed)
 {
 	struct perch_attr *attr = &c->attr;
 	bool had_clock = attr->use_clockid;
@@ -109,7 +118,7 @@ void perch__remove_subsets(struct perch__case *c, const struct perch__attr_subse
 		const struct perch_attr_part *subset = &subsets->subset[i];
 		uint64_t value = perch_attr_get(attr, subset->field);
 
-		if (!gone[i])
+		if (!removed[i])
 			continue;
 		perch_attr_set(attr, subset->field, value & ~subset->mask);
 		if (!strcmp(subset->field->name, "freq") && attr->sample_period)
@@ -117,5 +126,5 @@ void perch__remove_subsets(struct perch__case *c, const struct perch__attr_subse
 		if (!strcmp(subset->field->name, "clockid") && had_clock)
 			attr->use_clockid = 0;
 	}
-	close_attr(attr);
+	clear_dependent_fields(attr);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the cause of a refused open call is found: the rules are evaluated (evaluate.c), open calls
- * test what they leave open (probe*.c), and the result becomes messages (message.c).
+ * Finds the cause of a refused open call: evaluate.c evaluates the rules, probe*.c makes open calls
+ * if several causes are possible, and message.c writes the messages.
  */
 #ifndef PERCH_EXPLAIN_ENGINE_H
 #define PERCH_EXPLAIN_ENGINE_H
@@ -11,9 +11,9 @@
 #define PERCH__NR(array)  (sizeof(array) / sizeof((array)[0]))
 #define PERCH__MAX_FIELDS 4
 
-/* A possible cause, and what it comes from. */
+/* A possible cause, and the rule, feature or fields that it comes from. */
 struct perch__candidate {
-	const struct perch__rule *rule; /* NULL: .feature, or .field alone */
+	const struct perch__rule *rule; /* NULL: the cause comes from .feature or .field */
 	enum perch_cause cause;
 	enum perch__match match;
 	bool too_new; /* the kernel is too old for .feature */
@@ -22,7 +22,7 @@ struct perch__candidate {
 	const char *field[PERCH__MAX_FIELDS];
 };
 
-/* A cause that would fail next, and the case in which it does. */
+/* The cause of a later failure, and the case in which it occurs. */
 struct perch__followup {
 	struct perch__candidate candidate;
 	struct perch__case at;
@@ -43,14 +43,14 @@ struct perch__result {
 /* ---- evaluate.c ---- */
 
 /*
- * Finds all candidates for the case and its errno, likeliest first. all: also those behind a
- * certain one. Returns how many there are.
+ * Finds the candidates for the case and its errno, likeliest first. With all, the search continues
+ * after a certain candidate. Returns the number of candidates.
  */
 size_t perch__candidates(const struct perch__case *c, bool all, struct perch__candidate *found,
 			 size_t max);
 /* Fills the result by rules and facts. */
 void perch__evaluate(const struct perch__case *c, struct perch__result *result);
-/* Adds what would fail next, unless the result has it already or is full. */
+/* Adds a follow-up, unless the result already has it or is full. */
 void perch__add_next(struct perch__result *result, const struct perch__candidate *candidate,
 		     const struct perch__case *at);
 /* Applies the candidate's remedy to the case. Returns false if that changes nothing. */
@@ -74,7 +74,7 @@ struct perch__prober {
 	unsigned limit, made; /* open calls */
 	uint64_t deadline;    /* nanoseconds of CLOCK_MONOTONIC */
 	bool out_of_budget;
-	unsigned depth; /* how many causes were fixed already, one after the other */
+	unsigned depth; /* number of causes that were fixed one after the other */
 };
 
 #define PERCH__NOT_TRIED (-1)
@@ -86,7 +86,9 @@ uint64_t perch__now(void);
  * PERCH__NOT_TRIED. A dummy software event replaces an event that must not be created.
  */
 int perch__try(struct perch__prober *prober, const struct perch__case *c);
-/* Makes an open call without an attr: perf returns EFAULT, a filter in front of it does not. */
+/*
+ * Makes an open call without an attr. perf returns EFAULT; a seccomp filter returns another errno.
+ */
 int perch__try_without_attr(struct perch__prober *prober);
 /* Whether perch__try() replaces the event of the case by a dummy event. */
 bool perch__needs_substitute(const struct perch__case *c);
@@ -94,37 +96,43 @@ void perch__substitute(struct perch__case *c);
 
 /* ---- probe_fix.c, probe_parts.c ---- */
 
-/* The open call that helped: the search for the next cause continues from it. */
+/* The open call that passed the check. The search for the next cause continues with it. */
 struct perch__progress {
-	int errnum; /* what it returned; PERCH__NOT_TRIED: there is none */
+	int errnum; /* its errno; PERCH__NOT_TRIED if there is no open call */
 	struct perch__case fixed;
 };
 
-/* Tries the fixes of the rules. Returns whether they settle the cause. */
+/* Tries the fixes of the rules. Returns true if the cause is found. */
 bool perch__probe_fixes(struct perch__prober *prober, const struct perch__case *base,
 			struct perch__result *result, struct perch__progress *progress);
-/* Removes one part of the open call after the other, where no rule helps. */
+/*
+ * Removes parts of the open call one after the other, if no fix of a rule succeeded. Returns true
+ * if the cause is found.
+ */
 bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *base,
 			struct perch__result *result, struct perch__progress *progress);
-/* The dummy event was accepted: only candidates that do not match it remain. */
-void perch__blame_event(const struct perch__case *c, struct perch__result *result);
+/* Keeps only candidates about the event, after the kernel has accepted a dummy event instead. */
+void perch__set_event_cause(const struct perch__case *c, struct perch__result *result);
 
 /* ---- probe.c ---- */
 
-/* Makes the result certain where open calls can, and finds what would fail next. */
+/* Makes open calls to find the certain cause and the follow-ups. */
 void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget,
 		       struct perch__result *result);
 
 /* ---- attr_subsets.c ---- */
 
-/* What is set in an attr, in the order in which to remove it. */
+/* The settings of an attr, in the order in which they are removed. */
 struct perch__attr_subsets {
 	size_t nr;
 	struct perch_attr_part subset[PERCH_ATTR_PARTS_MAX];
 };
-/* Leaves out what cannot be removed, and what needs more privilege when it is removed. */
+/*
+ * Splits the attr. Excludes settings that cannot be removed, and settings whose removal needs more
+ * privilege.
+ */
 void perch__split_attr(struct perch__attr_subsets *subsets, const struct perch__case *c);
-/* Removes the marked subsets, and what is refused without them. */
+/* Removes the marked subsets, and settings that are refused without them. */
 void perch__remove_subsets(struct perch__case *c, const struct perch__attr_subsets *subsets,
 			   const bool *removed);
 

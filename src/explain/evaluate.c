@@ -33,8 +33,8 @@ static struct perch__candidate by_rule(const struct perch__rule *rule, enum perc
 	return (struct perch__candidate){ .rule = rule, .cause = rule->cause, .match = match };
 }
 
-/* After E2BIG, fields beyond the size that the kernel wrote are too new for it. */
-static bool beyond_kernel(const struct perch__case *c, struct perch__feature *feature)
+/* True after E2BIG if a field is set beyond the size that the kernel wrote. */
+static bool exceeds_kernel_size(const struct perch__case *c, struct perch__feature *feature)
 {
 	uint32_t kernel = c->kernel_size ? c->kernel_size : c->size;
 
@@ -49,11 +49,11 @@ static bool beyond_kernel(const struct perch__case *c, struct perch__feature *fe
 }
 
 /*
- * Whether the open call uses a feature newer than the running kernel. If the release is unknown,
- * only features after 5.12 count, because older kernels are rare. It is never proof: distributions
- * backport features.
+ * True if the open call uses a feature newer than the running kernel. If the release is unknown,
+ * only features after 5.12 are compared, because older kernels are rare. The result is a possible
+ * cause only, because distributions backport features.
  */
-static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature *feature)
+static bool uses_newer_feature(const struct perch__case *c, struct perch__feature *feature)
 {
 	unsigned running;
 
@@ -63,7 +63,7 @@ static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature
 	return perch__newest_feature(c, running ? running : perch_release_rank("5.12"), feature);
 }
 
-/* A certain cause comes first: it must be fixed in any case. */
+/* A certain cause becomes the first one, because it must be fixed before any other. */
 static void move_to_front(struct perch__candidate *found, size_t nr)
 {
 	struct perch__candidate certain = found[nr - 1];
@@ -72,7 +72,7 @@ static void move_to_front(struct perch__candidate *found, size_t nr)
 	found[0] = certain;
 }
 
-/* Possible causes that differ only in the fix count once. */
+/* A possible cause is listed only once if rules differ only in the fix. */
 static bool is_listed(const struct perch__candidate *found, size_t nr,
 		      const struct perch__rule *rule)
 {
@@ -84,22 +84,22 @@ static bool is_listed(const struct perch__candidate *found, size_t nr,
 }
 
 /*
- * A possible TOO_NEW comes after a certain cause and before all others. If the release is unknown,
- * a certain cause excludes it.
+ * Adds a possible TOO_NEW after a certain cause and before all others. It is not added if the
+ * release is unknown and a cause is certain.
  */
-static size_t add_guess(const struct perch__case *c, bool certain, struct perch__candidate *found,
-			size_t nr, size_t max)
+static size_t add_possible_too_new(const struct perch__case *c, bool certain,
+				   struct perch__candidate *found, size_t nr, size_t max)
 {
-	struct perch__candidate guess = { .cause = PERCH_CAUSE_TOO_NEW,
-					  .match = PERCH__UNKNOWN,
-					  .too_new = true };
+	struct perch__candidate too_new_cause = { .cause = PERCH_CAUSE_TOO_NEW,
+						  .match = PERCH__UNKNOWN,
+						  .too_new = true };
 	size_t at = certain && found[0].match == PERCH__YES;
 
-	if ((certain && !perch__running_rank(c)) || !unknown_to_kernel(c, &guess.feature))
+	if ((certain && !perch__running_rank(c)) || !uses_newer_feature(c, &too_new_cause.feature))
 		return nr;
 	nr -= nr == max;
 	memmove(&found[at + 1], &found[at], (nr - at) * sizeof(*found));
-	found[at] = guess;
+	found[at] = too_new_cause;
 	return nr + 1;
 }
 
@@ -114,7 +114,7 @@ static bool is_filter_errno(int errnum)
 	return errnum == EPERM || errnum == EACCES || errnum == EOPNOTSUPP;
 }
 
-/* With a seccomp filter, an errno that filters return proves nothing. */
+/* If a seccomp filter is active, an errno that filters return makes no cause certain. */
 static enum perch__match match_of(const struct perch__case *c, const struct perch__rule *rule)
 {
 	enum perch__match match = rule->errnum == c->errnum ? rule->match(c) : PERCH__NO;
@@ -134,7 +134,7 @@ size_t perch__candidates(const struct perch__case *c, bool all, struct perch__ca
 	found[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_TOO_NEW,
 					      .match = PERCH__YES,
 					      .too_new = true };
-	if (beyond_kernel(c, &found[0].feature)) {
+	if (exceeds_kernel_size(c, &found[0].feature)) {
 		nr = 1;
 		certain = true;
 	}
@@ -152,7 +152,7 @@ size_t perch__candidates(const struct perch__case *c, bool all, struct perch__ca
 				move_to_front(found, nr);
 		}
 	}
-	return add_guess(c, certain, found, nr, max);
+	return add_possible_too_new(c, certain, found, nr, max);
 }
 
 bool perch__fix(const struct perch__candidate *candidate, struct perch__case *c)
@@ -193,7 +193,9 @@ static bool share_a_field(const char *one, const char *other)
 	return false;
 }
 
-/* A cause is added once per field. TOO_NEW and fields without a cause may be added several times.
+/*
+ * Two candidates of one cause are the same if they share a field. TOO_NEW may be added once per
+ * feature, and UNEXPLAINED with fields several times.
  */
 static bool is_same_cause(const struct perch__candidate *one, const struct perch__candidate *other)
 {
@@ -221,7 +223,10 @@ void perch__add_next(struct perch__result *result, const struct perch__candidate
 	result->next[result->nr_next++].at = *at;
 }
 
-/* True for rules that match even a correct open call: they say nothing about the next failure. */
+/*
+ * True for rules that match every open call, even a correct one. These rules cannot find the next
+ * failure.
+ */
 static bool always_matches(const struct perch__rule *rule)
 {
 	const struct perch__case harmless = {
@@ -248,15 +253,16 @@ static bool is_privilege_errno(const struct perch__rule *rule)
 }
 
 /*
- * Follow-ups come after the answer in the order of the kernel. Rules about privilege are searched
- * before it too, because the caller may have more privilege than the machine describes. No errno is
- * known here: rules have only the call and the facts.
+ * Finds follow-ups: rules that match the fixed open call, after the answer in the order of the
+ * kernel. Rules about privilege are also searched before the answer, because the caller may have
+ * more privilege than the machine describes. errnum is 0, so the rules use only the open call and
+ * the facts.
  */
 static void evaluate_next(const struct perch__case *c, struct perch__result *result)
 {
 	const struct perch__rule *answer = result->candidate[0].rule;
 	struct perch__case at = *c;
-	bool behind = !answer;
+	bool after_answer = !answer;
 
 	if (!c->call->attr)
 		return;
@@ -266,11 +272,12 @@ static void evaluate_next(const struct perch__case *c, struct perch__result *res
 		struct perch__candidate next;
 
 		if (rule == answer) {
-			behind = true;
+			after_answer = true;
 			continue;
 		}
-		if ((!behind && !is_privilege_errno(rule)) || perch__is_before_perf(rule->cause) ||
-		    rule->match(&at) != PERCH__YES || always_matches(rule))
+		if ((!after_answer && !is_privilege_errno(rule)) ||
+		    perch__is_before_perf(rule->cause) || rule->match(&at) != PERCH__YES ||
+		    always_matches(rule))
 			continue;
 		next = by_rule(rule, PERCH__YES);
 		at.errnum = rule->errnum;
@@ -302,7 +309,7 @@ void perch__evaluate(const struct perch__case *c, struct perch__result *result)
 		result->nr = 1;
 	}
 	result->confidence = confidence_of(result);
-	/* without the attr nothing is certain */
+	/* without the attr no cause is certain */
 	if (!c->call->attr && c->call->attr_is_partial &&
 	    result->confidence == PERCH_CONFIDENCE_CERTAIN)
 		result->confidence = PERCH_CONFIDENCE_LIKELY;

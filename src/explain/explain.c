@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the case of an open call, as the kernel saw it, and explains it. */
+/* Builds the case of an open call, as the kernel received it, and explains it. */
 #include <errno.h>
 #include <string.h>
 

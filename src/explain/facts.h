@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts for the rules, each an enum perch__match: UNKNOWN if the machine does not say. */
+/*
+ * Facts for the rules. Most are an enum perch__match, which is UNKNOWN if the fact cannot be read.
+ */
 #ifndef PERCH_EXPLAIN_FACTS_H
 #define PERCH_EXPLAIN_FACTS_H
 
@@ -31,7 +33,7 @@ static inline bool perch__sysctl(const struct perch__case *c, enum perch_sysctl 
 	return c->machine && !perch_machine_sysctl(c->machine, which, value, NULL);
 }
 
-/* The text of a file that does not change while the machine is used; NULL if unknown. */
+/* The text of a file that does not change while the machine is used; NULL if it cannot be read. */
 static inline const char *perch__file_text(const struct perch__case *c, const char *path)
 {
 	const char *text;
@@ -48,8 +50,9 @@ enum perch__match perch__namespace_capabilities(const struct perch__case *c);
 enum perch__match perch__paranoid_above(const struct perch__case *c, long level);
 /* a distribution refuses every event at this level */
 enum perch__match perch__paranoid_refuses_all(const struct perch__case *c);
-/* The highest level at which a kernel with this patch allows unprivileged users; -1 if it is not
- * one. */
+/*
+ * The highest level at which a distribution kernel allows unprivileged users; -1 for other kernels.
+ */
 long perch__refuse_all_level(const struct perch__case *c);
 enum perch__match perch__seccomp_filters(const struct perch__case *c);
 /* lockdown=confidentiality */
@@ -62,7 +65,9 @@ enum perch__match perch__older_than(const struct perch__case *c, const char *rel
 enum perch__match perch__no_perf(const struct perch__case *c);
 /* built without CONFIG_CGROUP_PERF */
 enum perch__match perch__no_cgroup_events(const struct perch__case *c);
-/* Whether the kernel has a change of that release. If it returned the errno of the change, it may.
+/*
+ * Whether the kernel has a change of that release. UNKNOWN for older releases that returned the
+ * errno of the change.
  */
 enum perch__match perch__has_change(const struct perch__case *c, const char *release, int errnum);
 enum perch__match perch__above_max_rate(const struct perch__case *c);
@@ -77,9 +82,9 @@ enum perch__match perch__process_absent(const struct perch__case *c);
 enum perch__match perch__process_foreign(const struct perch__case *c);
 
 /* ---- PMUs ---- */
-/* The PMU of attr.type. NULL with is_known: the machine has none of that type. */
+/* The PMU of attr.type. If it is NULL and is_known is true, the machine has no PMU of that type. */
 const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is_known);
-/* the same for generic types and RAW: a core PMU */
+/* the PMU that counts the event: a core PMU for generic types and RAW */
 const struct perch_pmu *perch__counting_pmu(const struct perch__case *c);
 /* a core PMU with that prefix */
 enum perch__match perch__core_pmu_is(const struct perch__case *c, const char *prefix);
@@ -97,12 +102,12 @@ enum perch__match perch__above_max_precise(const struct perch__case *c);
 enum perch__match perch__no_branches(const struct perch__case *c);
 
 /* NO if the PMU is unknown */
-enum perch__match perch__pmu_is_surely(const struct perch__case *c, const char *prefix);
+enum perch__match perch__pmu_is_certainly(const struct perch__case *c, const char *prefix);
 enum perch__match perch__pmu_may_trace(const struct perch__case *c); /* it may have an AUX area */
 enum perch__match perch__pmu_event_absent(const struct perch__case *c);
 /* the type in the upper half of config */
 enum perch__match perch__extended_type_is_core(const struct perch__case *c);
-enum perch__match perch__other_pmu_than_leader(const struct perch__case *c);
+enum perch__match perch__pmu_differs_from_leader(const struct perch__case *c);
 /* of /proc/cpuinfo, on x86 */
 enum perch__match perch__cpu_lacks(const struct perch__case *c, const char *flag);
 
@@ -118,7 +123,7 @@ bool perch__write_path(const struct perch__case *c, char *buffer, size_t size);
 
 /* ---- Values for remedies and fixes ---- */
 uint64_t perch__highest_rate(const struct perch__case *c);
-unsigned perch__most_precise(const struct perch__case *c);
+unsigned perch__highest_precise(const struct perch__case *c);
 int perch__first_cpu(const struct perch__case *c);  /* online; 0 if unknown */
 int perch__cpu_of_pmu(const struct perch__case *c); /* one that the PMU serves */
 

@@ -13,11 +13,11 @@ enum {
 	UNCORE = NO_EXCLUDE | ONLY_COUNTS | NO_TASKS,
 };
 
-/* By prefix of the name. Other PMUs may have any trait. */
+/* The traits of PMUs by prefix of the name. Those of other PMUs are unknown. */
 static const struct {
 	const char *prefix;
 	unsigned traits;
-} kinds[] = {
+} pmu_traits[] = {
 	{ "software", 0 },
 	{ "tracepoint", 0 },
 	{ "breakpoint", 0 },
@@ -63,9 +63,9 @@ static enum perch__match has_trait(const struct perch__case *c, unsigned trait)
 		return is_known ? PERCH__NO : PERCH__UNKNOWN;
 	if (pmu->core)
 		return PERCH__NO;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strncmp(pmu->name, kinds[i].prefix, strlen(kinds[i].prefix)))
-			return perch__yes_if(kinds[i].traits & trait);
+	for (size_t i = 0; i < sizeof(pmu_traits) / sizeof(*pmu_traits); i++)
+		if (!strncmp(pmu->name, pmu_traits[i].prefix, strlen(pmu_traits[i].prefix)))
+			return perch__yes_if(pmu_traits[i].traits & trait);
 	return PERCH__UNKNOWN;
 }
 
@@ -148,9 +148,9 @@ enum perch__match perch__pmu_is_core(const struct perch__case *c)
 }
 
 /*
- * Returns the PMU that the event goes to, NULL if there is none or it is unknown. HARDWARE and
- * HW_CACHE may name one in the upper half of config. Otherwise they and RAW go to the core PMU, on
- * hybrid machines that of the performance cores.
+ * Returns the PMU that counts the event, NULL if there is none or it is unknown. HARDWARE and
+ * HW_CACHE may have the type of a PMU in the upper half of config. Without it, and for RAW, the
+ * core PMU counts the event, on hybrid machines the PMU of the performance cores.
  */
 const struct perch_pmu *perch__counting_pmu(const struct perch__case *c)
 {
@@ -211,17 +211,17 @@ enum perch__match perch__pmu_not_on_cpu(const struct perch__case *c)
 enum perch__match perch__above_max_precise(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu;
-	long most;
+	long max_precise;
 
 	if (!c->attr.precise_ip || perch__pmu_is_core(c) == PERCH__NO)
 		return PERCH__NO;
 	pmu = perch__counting_pmu(c);
-	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL))
+	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &max_precise, NULL))
 		return PERCH__UNKNOWN;
-	return perch__yes_if(c->attr.precise_ip > most);
+	return perch__yes_if(c->attr.precise_ip > max_precise);
 }
 
-/* caps/branches exists if there are branch records (since 5.13). */
+/* caps/branches exists if the PMU has branch records (since 5.13). */
 enum perch__match perch__no_branches(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu;
@@ -237,7 +237,7 @@ enum perch__match perch__no_branches(const struct perch__case *c)
 	return perch__yes_if(nr == 0);
 }
 
-enum perch__match perch__pmu_is_surely(const struct perch__case *c, const char *prefix)
+enum perch__match perch__pmu_is_certainly(const struct perch__case *c, const char *prefix)
 {
 	return perch__pmu_is(c, prefix) == PERCH__YES ? PERCH__YES : PERCH__NO;
 }
@@ -274,7 +274,7 @@ static long long listed_event(const struct perch__case *c, const char *directory
 	return text ? number_of_event(text) : -1;
 }
 
-/* Only msr lists all its events in sysfs and refuses others. */
+/* Only msr lists all its events in sysfs and refuses all others. */
 enum perch__match perch__pmu_event_absent(const struct perch__case *c)
 {
 	static const char directory[] = "/sys/bus/event_source/devices/msr/events";
@@ -315,7 +315,7 @@ enum perch__match perch__extended_type_is_core(const struct perch__case *c)
 }
 
 /* Software events and similar ones can join every group. */
-static bool fits_any_group(const struct perch__case *c, const struct perch_pmu *pmu)
+static bool can_join_any_group(const struct perch__case *c, const struct perch_pmu *pmu)
 {
 	static const char *const names[] = { "msr", "uprobe", "kprobe" };
 
@@ -328,29 +328,30 @@ static bool fits_any_group(const struct perch__case *c, const struct perch_pmu *
 	return false;
 }
 
-enum perch__match perch__other_pmu_than_leader(const struct perch__case *c)
+enum perch__match perch__pmu_differs_from_leader(const struct perch__case *c)
 {
 	struct perch__case leader = *c;
-	const struct perch_pmu *own, *leaders;
+	const struct perch_pmu *own, *leader_pmu;
 
 	leader.attr.type = c->call->leader->attr->type;
 	leader.attr.config = c->call->leader->attr->config;
 	own = perch__counting_pmu(c);
-	leaders = perch__counting_pmu(&leader);
-	if (fits_any_group(c, own) || fits_any_group(&leader, leaders) || (own && own == leaders))
+	leader_pmu = perch__counting_pmu(&leader);
+	if (can_join_any_group(c, own) || can_join_any_group(&leader, leader_pmu) ||
+	    (own && own == leader_pmu))
 		return PERCH__NO;
-	return own && leaders ? PERCH__YES : PERCH__UNKNOWN;
+	return own && leader_pmu ? PERCH__YES : PERCH__UNKNOWN;
 }
 
-unsigned perch__most_precise(const struct perch__case *c)
+unsigned perch__highest_precise(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu = perch__counting_pmu(c);
-	long most;
+	long max_precise;
 
-	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL) ||
-	    most < 0 || most > 3)
+	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &max_precise, NULL) ||
+	    max_precise < 0 || max_precise > 3)
 		return 0;
-	return most < c->attr.precise_ip ? most : 0;
+	return max_precise < c->attr.precise_ip ? max_precise : 0;
 }
 
 int perch__first_cpu(const struct perch__case *c)

@@ -171,9 +171,9 @@ static void compose_finding(const struct perch__case *c, const struct perch__can
 }
 
 /*
- * Missing privilege has two remedies: use less, or get the privilege. The follow-up was found in
- * the open call that uses less, and may be true of that call only. Then this returns a text that
- * says so, otherwise NULL.
+ * Missing privilege has two remedies: request less, or get the privilege. Follow-ups are found in
+ * the open call that requests less. Returns the condition of the follow-up if it is true only of
+ * that open call, otherwise NULL.
  */
 static const char *only_if_fixed(const struct perch__case *c, const struct perch__result *result,
 				 const struct perch__followup *next)
@@ -251,7 +251,7 @@ static const char *without_beginning(const struct perch_finding *first,
 	return end + 2;
 }
 
-/* Joins messages: as many as fit as a whole, and the first in any case. */
+/* Joins complete messages as long as they fit. The first one is always included. */
 static void join(char *buffer, size_t size, const struct perch_finding *findings, size_t nr,
 		 const char *between)
 {

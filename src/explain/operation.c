@@ -77,7 +77,7 @@ static void compose_unexplained(const struct perch__operation_case *o,
 		"check that the descriptor is that of an event, and as root the audit log");
 }
 
-/* The rules that match: a certain one, or several that a missing fact leaves possible. */
+/* The rules that match: a certain one, or several if a missing fact makes them uncertain. */
 struct found {
 	size_t nr;
 	const struct perch__operation_rule *rule[PERCH_FINDINGS_MAX];
@@ -127,7 +127,7 @@ static bool is_fixed(const struct perch__operation_rule *rule,
 	return shares_field(rule, &explanation->finding[0]);
 }
 
-/* Adds the rules behind the answer that match without an errno. */
+/* Adds the rules after the answer that match without an errno. */
 static void find_next(const struct perch__operation_case *o,
 		      const struct perch__operation_rule *answer,
 		      struct perch_explanation *explanation)

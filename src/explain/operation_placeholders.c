@@ -76,7 +76,10 @@ static void process(const struct perch__operation_case *o, char *buffer, size_t 
 		snprintf(buffer, size, " (currently %" PRIu64 " KiB)", limits.locked_bytes >> 10);
 }
 
-/* What other rings use is not known, but at least the difference if this ring alone fits. */
+/*
+ * The memory of other rings is unknown. If this ring alone is below the limit, it is at least the
+ * difference.
+ */
 static void others(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	struct perch__ring_limits ring;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of {placeholders} in messages and remedies. An unknown fact is an empty text. */
+/*
+ * Writes the values of {placeholders} in messages and remedies. The text of an unknown fact is
+ * empty.
+ */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -81,8 +84,11 @@ static void container(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "this is a container (%s): ", sandbox.container);
 }
 
-/* Profiles of Docker and Podman check CAP_SYS_ADMIN, newer ones CAP_PERFMON too. */
-static void unfilter(const struct perch__case *c, char *buffer, size_t size)
+/*
+ * How to allow perf_event_open in a sandbox. The profiles of Docker and Podman allow it with
+ * CAP_SYS_ADMIN, newer ones also with CAP_PERFMON.
+ */
+static void allow_syscall(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_sandbox sandbox = { .seccomp = -1 };
 	const char *text;
@@ -149,7 +155,7 @@ static void this_release(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, " (this is %.64s)", release.text);
 }
 
-static void or_lacks(const struct perch__case *c, char *buffer, size_t size)
+static void or_unprivileged(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (perch__unprivileged(c) != PERCH__NO)
 		snprintf(buffer, size, ", or this process lacks CAP_PERFMON");
@@ -205,7 +211,7 @@ static void max_precise(const struct perch__case *c, char *buffer, size_t size)
 
 	most.attr.precise_ip = 3;
 	if (perch__above_max_precise(c) == PERCH__YES)
-		snprintf(buffer, size, " (at most %u)", perch__most_precise(&most));
+		snprintf(buffer, size, " (at most %u)", perch__highest_precise(&most));
 }
 
 static void clock_name(const struct perch__case *c, char *buffer, size_t size)
@@ -262,7 +268,7 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 			 " (the NMI watchdog uses one: sysctl kernel.nmi_watchdog=0)");
 }
 
-/* ---- Lists, cut at a length ---- */
+/* ---- Lists of limited length ---- */
 
 #define MAX_LIST 120
 
@@ -276,7 +282,7 @@ static void cpus_present(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "its CPUs");
 }
 
-/* Ranges, as the kernel writes them; the list ends before a range that does not fit. */
+/* Writes ranges of CPUs as the kernel does. The list ends before a range that does not fit. */
 static void cpus_text(const struct perch_cpus *cpus, char *buffer, size_t size)
 {
 	size_t used = 0, last;
@@ -409,8 +415,8 @@ static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 	X(in_user_namespace, in_user_namespace(c, buffer, size))                                 \
 	X(max_rate, current_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                \
 	X(max_stack, current_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                     \
-	X(most_rate, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                 \
-	X(most_stack, limit_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                      \
+	X(rate_limit, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))        \
+	X(stack_limit, limit_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))             \
 	X(pmu, pmu_of_type(c, c->attr.type, c->attr.config, buffer, size))                       \
 	X(extended, pmu_of_type(c, c->attr.config >> 32, 0, buffer, size))                       \
 	X(leader_pmu, leader_pmu(c, buffer, size))                                               \
@@ -419,12 +425,12 @@ static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 	X(slots, snprintf(buffer, size, "%s", X86 ? " (x86 has 4)" : ""))                        \
 	X(path, perch__write_path(c, buffer, size))                                              \
 	X(container, container(c, buffer, size))                                                 \
-	X(unfilter, unfilter(c, buffer, size))                                                   \
+	X(allow_syscall, allow_syscall(c, buffer, size))                                 \
 	X(descriptors, descriptor_limit(c, buffer, size))                                        \
 	X(files, files(c, buffer, size))                                                         \
 	X(raise_descriptors, raise_descriptors(c, buffer, size))                                 \
 	X(virtual, virtual(c, buffer, size))                                                     \
-	X(or_lacks, or_lacks(c, buffer, size))                                                   \
+	X(or_unprivileged, or_unprivileged(c, buffer, size))                             \
 	X(this_release, this_release(c, buffer, size))                                           \
 	X(event_kind_without_branches, event_kind_without_branches(c, buffer, size))             \
 	X(excludes, excludes(c, buffer, size))                                                   \
@@ -460,20 +466,20 @@ bool perch__placeholder(const struct perch__case *c, const char *name, size_t le
 			size_t size)
 {
 /* clang-format off */
-#define NUMBER_ROW(word, format, expression) { #word, sizeof(#word) - 1, write_##word },
-#define TEXT_ROW(word, call) { #word, sizeof(#word) - 1, write_##word },
+#define NUMBER_ROW(name, format, expression) { #name, sizeof(#name) - 1, write_##name },
+#define TEXT_ROW(name, call) { #name, sizeof(#name) - 1, write_##name },
 	/* clang-format on */
 	static const struct {
 		const char *name;
 		size_t length;
 		void (*write)(const struct perch__case *c, char *buffer, size_t size);
-	} words[] = { NUMBERS(NUMBER_ROW) TEXTS(TEXT_ROW) };
+	} placeholders[] = { NUMBERS(NUMBER_ROW) TEXTS(TEXT_ROW) };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if (words[i].length != length || memcmp(words[i].name, name, length))
+	for (size_t i = 0; i < sizeof(placeholders) / sizeof(*placeholders); i++) {
+		if (placeholders[i].length != length || memcmp(placeholders[i].name, name, length))
 			continue;
 		buffer[0] = '\0';
-		words[i].write(c, buffer, size);
+		placeholders[i].write(c, buffer, size);
 		return true;
 	}
 	return false;

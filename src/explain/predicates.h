@@ -11,9 +11,12 @@
 /* ---- Matches ---- */
 #define YES_IF(condition)     ((condition) ? PERCH__YES : PERCH__NO)
 #define UNKNOWN_IF(condition) ((condition) ? PERCH__UNKNOWN : PERCH__NO)
-/* The condition is cheap: the match, which may read facts, is evaluated only if it is true. */
+/* Evaluates the match, which may read facts, only if the cheap condition is true. */
 #define IF(condition, match) ((condition) ? (match) : PERCH__NO)
-/* The second operand is not evaluated if the first one decides: put the expensive one second. */
+/*
+ * The second operand is not evaluated if the first one determines the result. Put the expensive one
+ * second.
+ */
 #define AND(a, b) SHORT_CIRCUIT(PERCH__NO, perch__and, a, b, __COUNTER__)
 #define OR(a, b)  SHORT_CIRCUIT(PERCH__YES, perch__or, a, b, __COUNTER__)
 /* __COUNTER__ makes the names of variables unique, so that AND and OR can be nested. */
@@ -24,10 +27,13 @@
 		first_##number == (settled) ? first_##number : join(first_##number, b); \
 	})
 #define AT_MOST_UNKNOWN(match) perch__and(PERCH__UNKNOWN, match)
-/* For conditions that a field is 0: in a partial attr it may be unknown. */
+/* For the condition that a field is 0. In a partial attr the field may be unknown. */
 #define YES_IF_ZERO(condition) \
 	((condition) ? c->call->attr_is_partial ? PERCH__UNKNOWN : PERCH__YES : PERCH__NO)
-/* The errno is part of the proof: the rule does not match other errnos. */
+/*
+ * True for one errno only. A rule with this condition is never a follow-up, because errnum is then
+ * 0.
+ */
 #define ERRNO_IS(number) (c->errnum == (number))
 
 #ifndef ENOTSUPP
@@ -75,7 +81,7 @@
 	(c->attr.branch_sample_type & \
 	 ~(uint64_t)(PERCH_SAMPLE_BRANCH_PLM_ALL | PERCH_SAMPLE_BRANCH_ANY))
 
-/* ---- Architectures: the refusal is explained on the machine where it happened ---- */
+/* ---- Architectures: a refusal is explained on the machine where it happened ---- */
 #if defined(__x86_64__) || defined(__i386__)
 #define X86 1
 #else
@@ -105,7 +111,7 @@
 	(TRACEPOINT && c->attr.config == 1) /* ftrace:function has the same id on every kernel */
 #define IS_ARM_CORE OR(perch__core_pmu_is(c, "arm"), perch__core_pmu_is(c, "apple"))
 #define IS_CORE	    IF(MAY_BE_CORE, perch__pmu_is_core(c))
-/* An address above user space, whose end is higher with five-level page tables (la57). */
+/* True for an address above user space. With five-level page tables (la57) user space is larger. */
 #if defined(__x86_64__)
 #define USER_END UINT64_C(0x7ffffffff000)
 #define IS_KERNEL_ADDRESS(address) \
@@ -142,11 +148,13 @@
 			c->attr.clockid = LEADER->attr->clockid;         \
 		}                                                        \
 	}
-/* Events for which perf itself returns EPERM. For others, only a filter or a security module does.
+/*
+ * Events for which perf itself returns EPERM. For other events only a seccomp filter or a security
+ * module returns it.
  */
 #define PERF_MAY_RETURN_EPERM (TRACEPOINT || BREAKPOINT || SAMPLES(REGS_INTR) || DYNAMIC_PMU)
 
-/* The clock of the leader is unknown, and each clock can be tried. */
+/* True if the leader is unknown and may have this clock, which probing can try. */
 #define LEADER_CLOCK_MAY_BE(clock)                            \
 	UNKNOWN_IF(ERRNO_IS(EINVAL) && IN_GROUP && !LEADER && \
 		   !(c->attr.use_clockid && c->attr.clockid == (clock)))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the cause by open calls where the rules leave several possible, and what would fail next.
- */
+/* Makes open calls to find the cause if the rules have several, and to find the follow-ups. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #define DEFAULT_MICROSECONDS 5000
 #define MAX_DEPTH	     3
 
-/* Removes settings with side effects that are seldom at fault. */
+/* Removes settings that have side effects and are seldom the cause. */
 static void reduce_side_effects(struct perch__case *c)
 {
 	struct perch_attr *attr = &c->attr;
@@ -23,9 +22,11 @@ static void reduce_side_effects(struct perch__case *c)
 		attr->inherit = attr->inherit_thread = attr->inherit_stat = 0;
 }
 
-/* ---- What would fail next ---- */
+/* ---- Follow-ups ---- */
 
-/* Follow-ups of the rules stay if the open calls did not get that far, or were made without them.
+/*
+ * Keeps follow-ups of the rules that the open calls could not test: a check failed before, or the
+ * setting had been removed.
  */
 static void keep_followups(const struct perch__case *fixed, bool succeeded,
 			   const struct perch__followup *before, size_t nr,
@@ -54,7 +55,7 @@ static void find_cause(struct perch__prober *prober, const struct perch__case *b
 		probe_next(prober, &progress, result);
 }
 
-/* Whether the event itself is at fault. */
+/* True if a field that selects the event is the cause. */
 static bool is_event_cause(const struct perch__candidate *candidate)
 {
 	static const char *const fields[] = { "type",	 "config",  "config1", "config2",
@@ -67,8 +68,8 @@ static bool is_event_cause(const struct perch__candidate *candidate)
 }
 
 /*
- * Makes the fixed open call to find what would fail next. A rule without a fix for the event has a
- * dummy event in its place.
+ * Makes the fixed open call to find the next failure. If the rule is about the event and has no
+ * fix, a dummy event replaces the event.
  */
 static void probe_certain(struct perch__prober *prober, const struct perch__case *c,
 			  struct perch__result *result)
@@ -126,11 +127,13 @@ static void set_certain(struct perch__result *result, const struct perch__candid
 	result->confidence = PERCH_CONFIDENCE_CERTAIN;
 }
 
-/* The rule of that cause that matches, else one whose message is true of any open call. */
+/*
+ * Returns a rule of the cause that matches; otherwise one whose message is true of any open call.
+ */
 static const struct perch__rule *rule_of(const struct perch__case *c, enum perch_cause cause)
 {
 	const struct perch__rule *found = NULL;
-	/* the filter exists and has returned the errno, so the first rule is right */
+	/* a filter exists and has returned the errno: no further condition is needed */
 	bool proven = cause == PERCH_CAUSE_SECCOMP && perch__seccomp_filters(c) == PERCH__YES;
 
 	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++) {
@@ -145,7 +148,7 @@ static const struct perch__rule *rule_of(const struct perch__case *c, enum perch
 	return found;
 }
 
-/* Perf returned the errno: causes before perf are impossible. */
+/* perf returned the errno, so causes before perf are impossible. */
 static void drop_causes_before_perf(struct perch__result *result)
 {
 	size_t nr = 0;
@@ -162,8 +165,8 @@ static void drop_causes_before_perf(struct perch__result *result)
 }
 
 /*
- * Returns true if open calls do not reach perf, which settles the cause. Otherwise the rules are
- * evaluated again, and may be certain now.
+ * Returns true if open calls do not reach perf: the cause is then found. If they reach perf,
+ * evaluates the rules again, because one may be certain now.
  */
 static bool probe_before_perf(struct perch__prober *prober, struct perch__case *c,
 			      struct perch__result *result)
@@ -192,7 +195,7 @@ static bool probe_before_perf(struct perch__prober *prober, struct perch__case *
 
 static bool needs_probe_before_perf(const struct perch__case *c, const struct perch__result *result)
 {
-	if (perch__seccomp_filters(c) == PERCH__YES) /* it may return any errno */
+	if (perch__seccomp_filters(c) == PERCH__YES) /* a filter may return any errno */
 		return c->errnum != EFAULT;
 	for (size_t i = 0; i < result->nr; i++)
 		if (perch__is_before_perf(result->candidate[i].cause) ||
@@ -201,7 +204,7 @@ static bool needs_probe_before_perf(const struct perch__case *c, const struct pe
 	return c->errnum == EPERM || c->errnum == ENOSYS;
 }
 
-/* Errnos that no field of the call causes: the open call is only repeated. */
+/* Errnos that no field causes: the open call is only repeated. */
 static bool is_transient(int errnum)
 {
 	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EINTR ||
@@ -220,8 +223,8 @@ static void set_transient(const struct perch__case *c, struct perch__result *res
 }
 
 /*
- * Repeats the open call, first with fewer side effects. If that returns the same errno, the removed
- * settings are not at fault, and the base stays without them.
+ * Repeats the open call, first without settings that have side effects. If it returns the same
+ * errno, these settings are not the cause, and base no longer has them.
  */
 static int try_again(struct perch__prober *prober, struct perch__case *base)
 {
@@ -237,7 +240,7 @@ static int try_again(struct perch__prober *prober, struct perch__case *base)
 	return rc == base->errnum ? rc : perch__try(prober, base);
 }
 
-/* Adds certain causes whose settings were removed to reduce side effects. */
+/* Adds certain causes that do not match base, because their settings were removed. */
 static void keep_certain(const struct perch__case *c, const struct perch__case *base,
 			 const struct perch__result *before, struct perch__result *result)
 {
@@ -270,7 +273,7 @@ static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 	}
 	rc = try_again(prober, &base);
 	if (!rc && substituted)
-		perch__blame_event(c, result);
+		perch__set_event_cause(c, result);
 	else if (!rc)
 		set_transient(c, result);
 	else if (rc == c->errnum && !is_transient(rc)) {
@@ -281,7 +284,7 @@ static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 	}
 }
 
-/* Probing must not take a debug register, and needs the whole attr. */
+/* Probing needs the whole attr, and must not use debug registers. */
 static bool may_probe(const struct perch__case *c)
 {
 	struct perch_sandbox sandbox;

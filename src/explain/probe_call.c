@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open calls like the one that failed. Each is made harmless first and closed at once: the event is
- * disabled, and no call patches code, takes a trace unit or holds a debug register that another
- * process waits for.
+ * Makes open calls similar to the failed one. Each is harmless and is closed at once: the event is
+ * disabled, and no open call patches code, uses a trace unit or holds a debug register that another
+ * process needs.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,8 +19,8 @@ uint64_t perch__now(void)
 	return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
-/* Events of these PMUs patch running code, or take a trace unit that has one user at a time. */
-static bool is_dangerous(const char *pmu)
+/* Events of these PMUs patch running code, or use a trace unit that only one user can have. */
+static bool has_side_effects(const char *pmu)
 {
 	static const char *const prefixes[] = { "kprobe",   "uprobe",	"intel_pt", "intel_bts",
 						"arm_spe",  "arm_trbe", "cs_etm",   "coresight",
@@ -56,8 +56,8 @@ bool perch__needs_substitute(const struct perch__case *c)
 		return c->attr.type == PERCH_TYPE_TRACEPOINT || traces_branches(&c->attr);
 	pmu = perch_machine_pmu_of_type(c->machine, c->attr.type);
 	if (pmu)
-		return is_dangerous(pmu->name) || traces_branches(&c->attr);
-	/* the kernel refuses a type without a PMU, and then nothing is created */
+		return has_side_effects(pmu->name) || traces_branches(&c->attr);
+	/* the kernel refuses a type without a PMU, so no event is created */
 	return perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr;
 }
 
@@ -72,9 +72,9 @@ void perch__substitute(struct perch__case *c)
 }
 
 /*
- * A size out of range is the cause of the refusal, and stays. Otherwise the size passed is used:
- * when another process is probed, its memory has space for that many bytes only. It becomes larger
- * only if a fix has set a field beyond it.
+ * A size out of range is the cause of the refusal and is not changed. Otherwise the size is that of
+ * the failed open call, because the memory of another process may have no more bytes. It is larger
+ * only if a fix has set a later field.
  */
 static uint32_t size_to_pass(const struct perch__case *c)
 {
@@ -122,7 +122,7 @@ static int open_and_close(struct perch__prober *prober, const struct perch_attr 
 	return 0;
 }
 
-/* Only the thread that the failed open call named may be opened again, not that of a leader. */
+/* Only the target thread of the failed open call may be opened, not the thread of a leader. */
 static bool targets_unrelated_thread(const struct perch__case *c)
 {
 	return c->pid > 0 && !(c->flags & PERCH_FLAG_PID_CGROUP) &&
@@ -145,7 +145,7 @@ int perch__try(struct perch__prober *prober, const struct perch__case *c)
 	if (supports_cloexec(c))
 		harmless.flags |= PERCH_FLAG_FD_CLOEXEC;
 	rc = open_and_close(prober, &harmless.attr, &harmless, harmless.flags);
-	/* the system call table of the caller could not make this call */
+	/* the caller's system call table could not make the open call */
 	return rc == ENOSYS && c->errnum != ENOSYS ? PERCH__NOT_TRIED : rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Applies the fixes of the rules one by one: the rule whose fix helps is the cause. */
+/* Applies the fixes of the rules one by one. The cause is the rule whose fix succeeds. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,14 +7,14 @@
 
 #define MAX_TRIALS 24
 
-/* A candidate, the open call after its fix, and what that call returned. */
+/* A candidate, the open call after its fix, and its result. */
 struct trial {
 	struct perch__candidate candidate;
 	struct perch__case fixed;
 	int errnum;
-	bool tried, helps;
-	/* the fix changes target or event: it helps against many causes, and proves few */
-	bool coarse;
+	bool tried, succeeds;
+	/* the fix changes target or event, and so it succeeds for many causes */
+	bool indirect;
 };
 
 struct trials {
@@ -22,16 +22,17 @@ struct trials {
 	struct trial trial[MAX_TRIALS];
 };
 
-static bool is_coarse(const struct perch__case *before, const struct perch__case *after)
+static bool is_indirect(const struct perch__case *before, const struct perch__case *after)
 {
 	return before->pid != after->pid || before->cpu != after->cpu ||
 	       before->group_fd != after->group_fd || before->attr.type != after->attr.type ||
 	       before->attr.config != after->attr.config;
 }
 
-/* Whether the kernel got past the check of the rule: no certain rule in front of it has the new
- * errno. */
-static bool got_further(const struct trial *trial, int errnum)
+/*
+ * True if the open call passed the check of the rule: no earlier rule is certain for the new errno.
+ */
+static bool passed_check(const struct trial *trial, int errnum)
 {
 	struct perch__candidate first[PERCH_FINDINGS_MAX];
 	struct perch__case after = trial->fixed;
@@ -47,7 +48,7 @@ static bool got_further(const struct trial *trial, int errnum)
 		 first[0].rule < trial->candidate.rule);
 }
 
-static void gather(struct trials *trials, const struct perch__case *base)
+static void collect_trials(struct trials *trials, const struct perch__case *base)
 {
 	struct perch__candidate found[MAX_TRIALS];
 	size_t nr = perch__candidates(base, true, found, MAX_TRIALS);
@@ -59,16 +60,16 @@ static void gather(struct trials *trials, const struct perch__case *base)
 		trial->candidate = found[i];
 		trial->fixed = *base;
 		trial->errnum = PERCH__NOT_TRIED;
-		trial->tried = trial->helps = false;
+		trial->tried = trial->succeeds = false;
 		if (!perch__fix(&trial->candidate, &trial->fixed) ||
 		    perch__same_open_call(&trial->fixed, base))
 			continue;
-		trial->coarse = is_coarse(base, &trial->fixed);
+		trial->indirect = is_indirect(base, &trial->fixed);
 		trials->nr++;
 	}
 }
 
-/* Two rules may have the same fix: it is tried once. */
+/* Two rules may have the same fix, which is tried once. */
 static void try_one(struct perch__prober *prober, struct trials *trials, struct trial *trial,
 		    int errnum)
 {
@@ -79,22 +80,22 @@ static void try_one(struct perch__prober *prober, struct trials *trials, struct 
 		trial->errnum = perch__try(prober, &trial->fixed);
 		trial->tried = trial->errnum != PERCH__NOT_TRIED;
 	}
-	trial->helps = got_further(trial, errnum);
+	trial->succeeds = passed_check(trial, errnum);
 }
 
-static bool try_all(struct perch__prober *prober, struct trials *trials, bool coarse, int errnum)
+static bool try_all(struct perch__prober *prober, struct trials *trials, bool indirect, int errnum)
 {
-	bool helped = false;
+	bool succeeded = false;
 
 	for (size_t i = 0; i < trials->nr; i++) {
 		struct trial *trial = &trials->trial[i];
 
-		if (trial->coarse != coarse)
+		if (trial->indirect != indirect)
 			continue;
 		try_one(prober, trials, trial, errnum);
-		helped |= trial->helps;
+		succeeded |= trial->succeeds;
 	}
-	return helped;
+	return succeeded;
 }
 
 static bool is_listed(const struct perch__result *result, const struct perch__candidate *candidate)
@@ -105,15 +106,15 @@ static bool is_listed(const struct perch__result *result, const struct perch__ca
 	return false;
 }
 
-/* Takes the causes of all trials that help. Returns the first such trial. */
-static const struct trial *use_helpful(const struct trials *trials, struct perch__result *result)
+/* The result gets the causes of all successful trials. Returns the first successful trial. */
+static const struct trial *use_successful(const struct trials *trials, struct perch__result *result)
 {
 	const struct trial *first = NULL;
 
 	for (size_t i = 0; i < trials->nr; i++) {
 		const struct trial *trial = &trials->trial[i];
 
-		if (!trial->helps)
+		if (!trial->succeeds)
 			continue;
 		if (!first) {
 			first = trial;
@@ -141,9 +142,9 @@ static struct perch__case fix_all(const struct perch__case *base, const struct t
 }
 
 /*
- * Several causes may have the same errno, so that no single fix helps. Adds fixes until the errno
- * changes, then removes the unnecessary ones. The first cause that remains is the answer; the
- * others are what would fail next.
+ * If several causes have the same errno, no single fix succeeds. Adds fixes until the errno
+ * changes, then removes unnecessary ones. The first remaining cause is the answer; the others are
+ * follow-ups.
  */
 static bool try_together(struct perch__prober *prober, const struct perch__case *base,
 			 const struct trials *trials, struct perch__result *result)
@@ -182,35 +183,35 @@ static bool try_together(struct perch__prober *prober, const struct perch__case 
 	return true;
 }
 
-/* A coarse fix also helps if several fine ones together would: they name the causes better. Only if
- * the budget allows it. */
-static bool try_fine_together(struct perch__prober *prober, const struct perch__case *base,
-			      const struct trials *trials, struct perch__result *result)
+/* After an indirect fix has succeeded, tries all direct ones together, because they name the causes
+ * more exactly. Does nothing if the budget is too small. */
+static bool try_direct_together(struct perch__prober *prober, const struct perch__case *base,
+				const struct trials *trials, struct perch__result *result)
 {
-	struct trials fine = { 0 };
+	struct trials direct = { 0 };
 
 	for (size_t i = 0; i < trials->nr; i++)
-		if (!trials->trial[i].coarse)
-			fine.trial[fine.nr++] = trials->trial[i];
-	return fine.nr > 1 && prober->made + 2 * fine.nr < prober->limit &&
-	       try_together(prober, base, &fine, result);
+		if (!trials->trial[i].indirect)
+			direct.trial[direct.nr++] = trials->trial[i];
+	return direct.nr > 1 && prober->made + 2 * direct.nr < prober->limit &&
+	       try_together(prober, base, &direct, result);
 }
 
 bool perch__probe_fixes(struct perch__prober *prober, const struct perch__case *base,
 			struct perch__result *result, struct perch__progress *progress)
 {
 	struct trials trials;
-	const struct trial *helpful;
+	const struct trial *successful;
 
-	gather(&trials, base);
+	collect_trials(&trials, base);
 	if (!try_all(prober, &trials, false, base->errnum) &&
 	    try_all(prober, &trials, true, base->errnum) &&
-	    try_fine_together(prober, base, &trials, result))
+	    try_direct_together(prober, base, &trials, result))
 		return true;
-	helpful = use_helpful(&trials, result);
-	if (!helpful)
+	successful = use_successful(&trials, result);
+	if (!successful)
 		return trials.nr > 1 && try_together(prober, base, &trials, result);
-	progress->fixed = helpful->fixed;
-	progress->errnum = helpful->errnum;
+	progress->fixed = successful->fixed;
+	progress->errnum = successful->errnum;
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Removes parts of the open call until the errno changes: the fields removed last are at fault. */
+/* Removes parts of the open call until the errno changes: the parts removed last are the cause. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@ struct search {
 	struct perch__prober *prober;
 	const struct perch__case *base;
 	struct perch__attr_subsets subsets;
-	int last; /* what the last open call returned */
+	int last; /* the result of the last open call */
 };
 
-/* Whether the open call without the marked subsets returns something else. */
+/* True if the open call without the marked subsets returns another result. */
 static bool passes(struct search *search, const bool *removed)
 {
 	struct perch__case without = *search->base;
@@ -28,8 +28,10 @@ static void mark(bool *removed, const bool *always, size_t first, size_t nr)
 		removed[i] = i < first || always[i];
 }
 
-/* Returns the least number of first subsets to remove, besides those at fault, until the open call
- * passes. The last of them is at fault. */
+/*
+ * Returns the smallest n for which the open call passes without the first n subsets and those at
+ * fault. Subset n - 1 is then at fault.
+ */
 static size_t shortest_prefix(struct search *search, const bool *at_fault, size_t upper)
 {
 	bool removed[PERCH_ATTR_PARTS_MAX];
@@ -47,16 +49,18 @@ static size_t shortest_prefix(struct search *search, const bool *at_fault, size_
 	return upper;
 }
 
-#define MAX_CULPRITS 3
+#define MAX_CAUSE_SUBSETS 3
 
-/* Finds the subsets without which the open call passes: with any one of them it does not. Returns
- * how many there are, 0 when they are too many. */
+/*
+ * Finds the subsets at fault: the open call passes without them, and fails with any one of them.
+ * Returns their number, or 0 if there are too many.
+ */
 static size_t find_at_fault(struct search *search, size_t *found)
 {
 	bool at_fault[PERCH_ATTR_PARTS_MAX] = { false };
 	size_t nr = 0, upper = search->subsets.nr;
 
-	while (nr < MAX_CULPRITS && upper) {
+	while (nr < MAX_CAUSE_SUBSETS && upper) {
 		upper = shortest_prefix(search, at_fault, upper) - 1;
 		if (search->prober->out_of_budget)
 			return 0;
@@ -68,9 +72,11 @@ static size_t find_at_fault(struct search *search, size_t *found)
 	return 0;
 }
 
-/* Finds the other subset without which this one is not at fault. Returns subsets.nr if there is
- * none or it is unknown. */
-static size_t find_partner(struct search *search, size_t at_fault)
+/*
+ * Finds another subset without which the subset at fault is accepted. Returns subsets.nr if there
+ * is none or it is unknown.
+ */
+static size_t find_dependency(struct search *search, size_t at_fault)
 {
 	bool removed[PERCH_ATTR_PARTS_MAX];
 	size_t lower = 0, upper = search->subsets.nr;
@@ -93,7 +99,9 @@ static size_t find_partner(struct search *search, size_t at_fault)
 	return search->prober->out_of_budget ? search->subsets.nr : lower - 1;
 }
 
-/* Whether removing one subset removes the other too, as a sample_type bit and its size field. */
+/*
+ * True if the removal of `other` also removes `one`, as with a sample_type bit and its size field.
+ */
 static bool is_removed_with(const struct search *search, size_t one, size_t other)
 {
 	const struct perch_attr_part *subset = &search->subsets.subset[one];
@@ -123,9 +131,11 @@ static bool names_any(const struct perch__candidate *rule, const struct perch__c
 	return false;
 }
 
-/* Takes the candidates that name one of the fields, or the fields alone if there is none. */
-static void blame(const struct perch__case *c, const struct perch__candidate *fields,
-		  struct perch__result *result)
+/*
+ * The result gets the candidates that name one of the fields, or only the fields if there are none.
+ */
+static void set_causes_of_fields(const struct perch__case *c, const struct perch__candidate *fields,
+				 struct perch__result *result)
 {
 	struct perch__candidate found[2 * PERCH_FINDINGS_MAX];
 	size_t nr = perch__candidates(c, true, found, PERCH__NR(found));
@@ -148,19 +158,19 @@ static bool probe_subsets(struct search *search, struct perch__result *result,
 {
 	struct perch__candidate fields = { .cause = PERCH_CAUSE_UNEXPLAINED };
 	bool at_fault[PERCH_ATTR_PARTS_MAX] = { false };
-	size_t found[MAX_CULPRITS], partner, nr = find_at_fault(search, found);
+	size_t found[MAX_CAUSE_SUBSETS], dependency, nr = find_at_fault(search, found);
 	int errnum = search->last;
 
 	for (size_t i = 0; i < nr; i++) {
 		add_field(&fields, search->subsets.subset[found[i]].field->name);
 		at_fault[found[i]] = true;
 	}
-	partner = nr == 1 ? find_partner(search, found[0]) : search->subsets.nr;
-	if (partner < search->subsets.nr && !is_removed_with(search, found[0], partner))
-		add_field(&fields, search->subsets.subset[partner].field->name);
+	dependency = nr == 1 ? find_dependency(search, found[0]) : search->subsets.nr;
+	if (dependency < search->subsets.nr && !is_removed_with(search, found[0], dependency))
+		add_field(&fields, search->subsets.subset[dependency].field->name);
 	if (!nr)
 		return false;
-	blame(search->base, &fields, result);
+	set_causes_of_fields(search->base, &fields, result);
 	progress->fixed = *search->base;
 	perch__remove_subsets(&progress->fixed, &search->subsets, at_fault);
 	progress->errnum = errnum;
@@ -180,7 +190,7 @@ static void remove_group(struct perch__case *c)
 	c->group_fd = -1;
 }
 
-/* Other threads must not be opened: the calling thread replaces the target. */
+/* The calling thread replaces the target, because probing must not open other threads. */
 static void target_self(struct perch__case *c)
 {
 	c->flags &= ~PERCH_FLAG_PID_CGROUP;
@@ -234,7 +244,7 @@ static bool probe_arguments(struct perch__prober *prober, const struct perch__ca
 		for (size_t k = 0; k < PERCH__NR(arguments[i].fields) && arguments[i].fields[k];
 		     k++)
 			add_field(&fields, arguments[i].fields[k]);
-		blame(base, &fields, result);
+		set_causes_of_fields(base, &fields, result);
 		progress->fixed = without;
 		progress->errnum = rc;
 		return true;
@@ -242,7 +252,7 @@ static bool probe_arguments(struct perch__prober *prober, const struct perch__ca
 	return false;
 }
 
-void perch__blame_event(const struct perch__case *c, struct perch__result *result)
+void perch__set_event_cause(const struct perch__case *c, struct perch__result *result)
 {
 	struct perch__candidate rest[PERCH_FINDINGS_MAX];
 	struct perch__case harmless = *c;

@@ -276,19 +276,19 @@ static void test_before_perf(void **state)
 	static const struct {
 		int errnum;
 		enum perch_cause cause;
-	} gates[] = { { EPERM, PERCH_CAUSE_SECCOMP },
-		      { ENOSYS, PERCH_CAUSE_NO_SYSCALL },
-		      { EDOM, PERCH_CAUSE_SECCOMP } };
+	} causes_before_perf[] = { { EPERM, PERCH_CAUSE_SECCOMP },
+				   { ENOSYS, PERCH_CAUSE_NO_SYSCALL },
+				   { EDOM, PERCH_CAUSE_SECCOMP } };
 	const struct perch_attr attr = { BUSY };
 	struct perch_explanation explanation;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(gates) / sizeof(*gates); i++) {
-		const struct perch_open_call call = busy_call(&attr, gates[i].errnum);
+	for (size_t i = 0; i < sizeof(causes_before_perf) / sizeof(*causes_before_perf); i++) {
+		const struct perch_open_call call = busy_call(&attr, causes_before_perf[i].errnum);
 
-		kernel.filter_errno = gates[i].errnum;
+		kernel.filter_errno = causes_before_perf[i].errnum;
 		kernel_explain(&kernel, &call, 0, &explanation);
-		assert_int_equal(explanation.finding[0].cause, gates[i].cause);
+		assert_int_equal(explanation.finding[0].cause, causes_before_perf[i].cause);
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_int_equal(explanation.open_calls, 1);
 	}
@@ -331,7 +331,7 @@ static void test_time_limit(void **state)
 
 /* The simulated kernel checks that none of these is created. If it refuses nothing, it accepts
  * every substitute. */
-static void test_dangerous(void **state)
+static void test_events_with_side_effects(void **state)
 {
 	static const struct perch_attr attrs[] = {
 		{ .type = TYPE_UPROBE,
@@ -453,7 +453,7 @@ int main(void)
 		TEST(test_before_perf),
 		TEST(test_budget),
 		TEST(test_time_limit),
-		TEST(test_dangerous),
+		TEST(test_events_with_side_effects),
 		TEST(test_substitute),
 		TEST(test_without_probing),
 		TEST(test_leader_of_another_thread),
