@@ -67,7 +67,7 @@ static uint64_t sum_registers(const struct perch_record *record,
 	       sum_words(record, registers->value, registers->nr);
 }
 
-/* The fields that the events of decode_records.h ask for. */
+/* The fields that the events of decode_records.h request. */
 static uint64_t sum_sample(const struct perch_record *record)
 {
 	const struct perch_sample *s = &record->sample;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the cost of an explanation: by the rules alone, with facts that are read already, and
+ * Measures the cost of an explanation: only by the rules, with facts that are read already, and
  * with probing. It explains the broken open calls that the tests generate (tests/kernel/generated),
  * as root and as an ordinary user. It repeats each explanation and takes the least time.
  */

@@ -110,7 +110,7 @@ static void compare_opening(size_t events_each, size_t nr_targets)
 		event[i].leader = event[i].first = i;
 	}
 	for (size_t i = 0; i < rounds; i++) {
-		/* each goes first in every second round: the first may find more free memory in the
+		/* each is first in every second round: the first may find more free memory in the
 		 * kernel */
 		if (i & 1)
 			bench_keep_least(&bare, open_bare());

@@ -278,7 +278,7 @@ static void peek(struct scene *scene, struct input *input)
 	scene->at += (wanted < left ? wanted : left) & ~7ull;
 }
 
-/* Writes bytes of the input to a ring as the kernel does, and moves the head behind or before them.
+/* Writes bytes of the input to a ring as the kernel does, and moves the head after or before them.
  */
 static void write_ring(struct scene *scene, struct input *input, unsigned which, bool backward)
 {

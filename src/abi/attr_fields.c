@@ -107,8 +107,10 @@ const struct perch_attr_field *perch_attr_get_field(const char *name)
 	return NULL;
 }
 
-/* The position of the lowest bit of a field. Bit-fields start at the highest bit on big-endian
- * machines. */
+/*
+ * Returns the position of the lowest bit of a field. Bit-fields start at the highest bit on
+ * big-endian machines.
+ */
 static unsigned shift_of(const struct perch_attr_field *field)
 {
 	if (field->bit < 0)

@@ -49,7 +49,10 @@ static inline void *perch__array_grow(void *items, size_t *capacity, size_t need
 	return items;
 }
 
-/* The smallest power of two that is not below nr; 0 for 0, and for more than the largest power. */
+/*
+ * Returns the smallest power of two that is not below nr; 0 for 0, and for more than the largest
+ * power.
+ */
 static inline size_t perch__array_power(size_t nr)
 {
 	if (nr < 2)

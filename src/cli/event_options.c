@@ -148,7 +148,7 @@ static const struct {
 /*
  * Detects a breakpoint on a kernel address in an event that counts only user space. perch may have
  * added the modifier u itself, for a user who may not profile the kernel; then the next refusal is
- * the lack of privilege, and that is the one to fix.
+ * the lack of privilege, which is the one to report.
  */
 static bool lacks_kernel_breakpoints(const struct perch_error *err)
 {

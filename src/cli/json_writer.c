@@ -84,7 +84,7 @@ void cli_json_hex_bytes(struct cli_json_writer *json, const void *bytes, size_t 
 	quote_if(json->out, true);
 }
 
-/* The bytes at the start that need no escape. Most texts have no others. */
+/* Returns the number of bytes at the start that need no escape: for most texts, all. */
 static size_t plain_length(const char *text, size_t length)
 {
 	size_t nr = 0;

@@ -47,7 +47,10 @@ static void overview(FILE *stream)
 	      stream);
 }
 
-/* The most similar command; NULL when none is similar. A prefix of two characters is similar. */
+/*
+ * Returns the most similar command; NULL when none is similar. A prefix of two characters is
+ * similar.
+ */
 static const struct command *suggest(const char *name)
 {
 	const struct command *found = NULL;

@@ -99,7 +99,10 @@ static void apply(const struct parser *parser, const struct cli_option *option,
 	}
 }
 
-/* The next word as argument. NULL when the argument is optional and the next word is an option. */
+/*
+ * Returns the next word as argument; NULL if the argument is optional and the next word is an
+ * option.
+ */
 static const char *argument_word(struct parser *parser, const struct cli_option *option,
 				 const char *shown)
 {

@@ -27,8 +27,10 @@ void cli_output_close(struct cli_output *out)
 	out->buffer = NULL;
 }
 
-/* The end of the text in the buffer, with space for at least `length` bytes, which is at most
- * BUFFER. */
+/*
+ * Returns the end of the text in the buffer, with space for at least `length` bytes, which is at
+ * most BUFFER.
+ */
 static char *reserve(struct cli_output *out, size_t length)
 {
 	if (out->used + length > BUFFER)

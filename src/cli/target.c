@@ -22,7 +22,7 @@ static bool is_online(const struct perch_cpus *online, int cpu)
 	return false;
 }
 
-/* The CPUs as ranges: "0-3,8". Ends in "..." if they do not fit. */
+/* Writes the CPUs as ranges: "0-3,8". Ends in "..." if they do not fit. */
 static const char *format_cpus(const struct perch_cpus *cpus, char *text, size_t size)
 {
 	size_t used = 0;

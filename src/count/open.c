@@ -67,7 +67,10 @@ int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optio
 	return other;
 }
 
-/* The type of the PMU that counts the event; 0 for software events, which fit into any group. */
+/*
+ * Returns the type of the PMU that counts the event; 0 for software events, which fit into any
+ * group.
+ */
 static uint32_t pmu_of(const struct perch_attr *attr)
 {
 	switch (attr->type) {

@@ -233,7 +233,7 @@ PERCH__INLINE uint64_t perch__read_clock(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* A number that differs among the threads of a process. */
+/* Returns a number that differs among the threads of a process. */
 PERCH__INLINE uintptr_t perch__this_thread(void)
 {
 	uintptr_t thread;

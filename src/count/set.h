@@ -55,8 +55,10 @@ struct perch_set {
 	bool single_reads;
 };
 
-/* The first event of the range that is open on a target: it leads the group there. Returns
- * range.end if none is open. */
+/*
+ * Returns the first event of the range that is open on a target: it leads the group there. Returns
+ * range.end if none is open.
+ */
 size_t perch__leader_at(const struct perch_set *set, struct perch__group_range range,
 			size_t target);
 
@@ -75,7 +77,7 @@ struct perch_open_call perch__describe_call(const struct perch_attr *attr,
 					    const struct perch_target *at, int group_fd,
 					    int errnum);
 
-/* The cold data of an event, allocated on the first use. NULL if out of memory. */
+/* Returns the cold data of an event, allocated on the first use; NULL if out of memory. */
 struct perch__cold *perch__set_cold(struct perch_set *set, size_t event);
 
 /* Prefixes an error with the names of an event and a target. Returns rc. */
@@ -86,7 +88,10 @@ int perch__set_no_memory(struct perch_error *err);
 int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		    const struct perch_targets *targets, struct perch_machine *machine,
 		    struct perch_error *err);
-/* The machine to read facts from: the caller's, or one of the set's own. */
+/*
+ * Provides the machine to read facts from: that of the caller, or one that the set owns. Returns 0
+ * or a negative errno.
+ */
 int perch__set_machine(struct perch_set *set, struct perch_machine **machine,
 		       struct perch_error *err);
 

@@ -179,7 +179,7 @@ int perch_set_disable(struct perch_set *set, struct perch_error *err)
 	return control_leaders(set, PERCH_IOC_DISABLE, 0, err);
 }
 
-/* The kernel does not reset the times: later reads subtract the times of now. */
+/* The kernel does not reset the times: later reads subtract the current times. */
 static int update_base(struct perch_set *set, struct perch_count *counts, struct perch_error *err)
 {
 	size_t nr = set->nr_events * set->nr_targets;

@@ -31,7 +31,7 @@ uint64_t *perch__config_field(struct perch_attr *attr, const char *name)
 	return name[6] >= '1' && name[6] <= '4' && !name[7] ? field_of(attr, name[6] - '0') : NULL;
 }
 
-/* A bit number, 0 to 63. */
+/* Parses a bit number, 0 to 63. */
 static bool parse_bit(const char **at, unsigned char *bit)
 {
 	unsigned number = 0;

@@ -25,14 +25,16 @@ int perch__format_parse(struct perch__format *format, const char *text);
  */
 int perch__format_apply(const struct perch__format *format, struct perch_attr *attr,
 			uint64_t value);
-/* The field named "config", "config1" ... "config4", or NULL. */
+/* Returns the field named "config", "config1" ... "config4", or NULL. */
 uint64_t *perch__config_field(struct perch_attr *attr, const char *name);
 
 /* True if events of the type can have a PMU type in the upper 32 bits of config: hardware and cache
  * events. */
 bool perch__has_pmu_bits(uint32_t type);
-/* The type of the PMU that counts an attr. For hardware and cache events it is that in the upper 32
- * bits, where 0 means any core PMU. */
+/*
+ * Returns the type of the PMU that counts an attr. For hardware and cache events it is that in the
+ * upper 32 bits, where 0 means any core PMU.
+ */
 uint32_t perch__pmu_type(const struct perch_attr *attr);
 /* Sets config by a term. A hardware or cache event stays on its PMU. */
 void perch__set_config(struct perch_attr *attr, uint64_t config);

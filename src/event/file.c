@@ -139,7 +139,7 @@ static void set_line(const char *path, const size_t *ends, size_t lines, struct 
 	perch_error_prefix(err, "%s:%zu: ", path, line + 1);
 }
 
-/* The offset of each newline, before join_lines() replaces some. */
+/* Returns the offsets of all newlines, before join_lines() replaces some. */
 static size_t *line_ends(const char *text, size_t *lines)
 {
 	size_t *ends, nr = 1;

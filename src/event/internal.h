@@ -147,7 +147,7 @@ void perch__term_name(const struct perch__parser *parser, const struct perch__te
 /* Returns the value as a number; 1 if it has none. */
 int perch__term_number(struct perch__parser *parser, const struct perch__term *term,
 		       uint64_t *value);
-/* The term of that name that has a value, or NULL. */
+/* Returns the term of that name that has a value, or NULL. */
 const struct perch__term *perch__find_term(const struct perch__parser *parser,
 					   const struct perch__terms *terms, const char *name);
 

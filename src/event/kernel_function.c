@@ -48,7 +48,7 @@ static bool parse_line(char *line, struct kernel_function *function)
 	return end > name;
 }
 
-/* The contents of a file, with a NUL at the end; NULL when it cannot be read. */
+/* Returns the contents of a file, with a NUL at the end; NULL when it cannot be read. */
 static char *read_text(const char *path)
 {
 	size_t capacity = 0, used = 0, got = 0;
@@ -93,8 +93,10 @@ static void parse_text(struct perch__kernel_functions *kernel)
 	}
 }
 
-/* The functions that this parser has read. Their number is 0 when the file cannot be read. NULL
- * when out of memory. */
+/*
+ * Returns the functions that this parser has read. Their number is 0 when the file cannot be read;
+ * NULL if out of memory.
+ */
 static const struct perch__kernel_functions *get_functions(struct perch__parser *parser)
 {
 	struct perch__kernel_functions *kernel = parser->kernel;

@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-/* The characters of names and numbers. */
+/* True for the characters of names and numbers. */
 static bool in_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

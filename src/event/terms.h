@@ -13,7 +13,7 @@ int perch__apply_common_term(struct perch__parser *parser, const struct perch__t
 			     struct perch_event *event);
 /* True if the term sets a config field: config=, config1=, raw= and so on. */
 bool perch__is_config_term(const char *name);
-/* The kind of value of a term, for messages: "a number". */
+/* Returns the kind of value of a term, for messages: "a number". */
 const char *perch__term_value_help(const char *name);
 
 /* call-graph=fp, dwarf, lbr or no; 'dwarf,4096' also sets the bytes of the stack copy. */

@@ -47,8 +47,8 @@ uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t siz
 /* ---- decompressed records ---- */
 
 /*
- * The next complete decompressed record: 1, or 0 if there is none. The rest of a partial record
- * follows in the next compressed record.
+ * Finds the next complete decompressed record. Returns 1, or 0 if there is none. The rest of a
+ * partial record is in the next compressed record.
  */
 static int next_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
 			     uint64_t *offset)
@@ -135,7 +135,7 @@ static void stop(const struct perch_reader *reader, struct perch__cursor *cursor
 	cursor->at = cursor->end;
 }
 
-/* The size of the complete record at cursor->at, or 0. */
+/* Returns the size of the complete record at cursor->at, or 0. */
 static inline uint16_t whole_record(const struct perch_reader *reader, struct perch__cursor *cursor)
 {
 	uint64_t left = cursor->end - cursor->at;
@@ -216,7 +216,7 @@ int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor
 
 /* ---- offsets ---- */
 
-/* The offset of the compressed record whose output has byte `last`. */
+/* Returns the offset of the compressed record whose output has byte `last`. */
 static uint64_t compressed_record_of(const struct perch_reader *reader, uint64_t last)
 {
 	size_t low = 0, high = reader->nr_compressed;

@@ -13,7 +13,7 @@ struct description {
 	struct perch_error *err;
 };
 
-/* A feature that is one string. An empty string is left out. */
+/* Writes a feature that is one string. An empty string is left out. */
 static int add_text(const struct description *d, enum perch_feature feature, const char *text)
 {
 	struct perch__bytes bytes = { 0 };

@@ -151,8 +151,8 @@ static int name_nameless_events(struct perch_reader *reader, struct perch_error 
 }
 
 /*
- * The size byte is valid only if misc says so. Older perf versions did not write it: their ids have
- * 20 bytes.
+ * The size byte is valid only if its bit in misc is set. Older perf versions did not write it:
+ * their ids have 20 bytes.
  */
 int perch__add_build_id(struct perch_reader *reader, const uint8_t *bytes, size_t size,
 			struct perch_error *err)

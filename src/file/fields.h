@@ -15,7 +15,7 @@ struct perch__emitter {
 	int rc; /* of the first call that did not return 0; the function is not called after it */
 };
 
-/* A number of 1, 2, 4 or 8 bytes in the record's byte order. */
+/* Returns a number of 1, 2, 4 or 8 bytes in the record's byte order. */
 uint64_t perch__emitter_load(const struct perch__emitter *emitter, const uint8_t *at, size_t size);
 
 /* Each emits one field, and does not advance the cursor. */

@@ -23,7 +23,7 @@ static bool emit_number(struct perch__emitter *emitter, const char *name, size_t
 	return true;
 }
 
-/* The same with the name of the value. */
+/* Like the function above, with the name of the value. */
 static bool emit_flags(struct perch__emitter *emitter, const char *name, size_t size,
 		       const char *const *names, size_t nr, uint64_t *value)
 {

@@ -73,9 +73,7 @@ static inline bool perch__take_u64(struct perch__view *view, uint64_t *value)
 	return true;
 }
 
-/*
- * A string: u32 length, then that many bytes. The string ends at the first NUL.
- */
+/* Reads a string: u32 length, then that many bytes. The string ends at the first NUL. */
 bool perch__take_text(struct perch__view *view, const char **text, size_t *length);
 
 /* ---- the reader ---- */
@@ -244,20 +242,20 @@ int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor
 		       struct perch_error *err);
 void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *cursor);
 /*
- * The number of bytes after a record that belong to it. It is not checked. size: the checked size
- * of the record, because the file may change meanwhile.
+ * Returns the number of bytes after a record that belong to it. It is not checked. size: the
+ * checked size of the record, because the file may change meanwhile.
  */
 uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size);
-/* The bytes of a record in the file, or of a decompressed record. */
+/* Returns the bytes of a record in the file, or of a decompressed record. */
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {
 	return offset < reader->extent ? reader->file + offset
 				       : reader->decompressed + (offset - reader->extent);
 }
 /*
- * The number of bytes from a record to the end of all records. Other programs may change the mapped
- * file, so the record's size may not be the one that the cursor checked: nothing is read beyond
- * this.
+ * Returns the number of bytes from a record to the end of all records. Other programs may change
+ * the mapped file, so the record's size may not be the one that the cursor checked: nothing is read
+ * beyond this.
  */
 static inline uint64_t perch__record_available(const struct perch_reader *reader, uint64_t offset)
 {
@@ -265,7 +263,10 @@ static inline uint64_t perch__record_available(const struct perch_reader *reader
 		       ? reader->records_end - offset
 		       : reader->cursor.decompressed_end - (offset - reader->extent);
 }
-/* The offset of a record in its own file; of a decompressed record, that of the compressed one. */
+/*
+ * Returns the offset of a record in its own file; of a decompressed record, that of the compressed
+ * one.
+ */
 uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size);
 /* Releases the pages of the mapped file before this offset. */
 void perch__release(struct perch_reader *reader, uint64_t before);
@@ -305,9 +306,9 @@ void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value);
 void perch__bytes_put_text(struct perch__bytes *bytes, const char *text);
 void perch__bytes_free(struct perch__bytes *bytes);
 
-/* The events of the file. */
+/* Returns the events of the file. */
 const struct perch_file_event *perch__writer_events(const struct perch_writer *writer, size_t *nr);
-/* The size of an attr in the file, in bytes. */
+/* Returns the size of an attr in the file, in bytes. */
 uint32_t perch__writer_attr_size(const struct perch_writer *writer);
 /* Moves the bytes into the writer, as a feature's section. */
 int perch__writer_set_feature(struct perch_writer *writer, enum perch_feature feature,

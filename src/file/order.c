@@ -27,7 +27,7 @@ struct sorter {
 	size_t nr;
 };
 
-/* How many of the first n entries have this time or a lower one. */
+/* Returns how many of the first n entries have this time or a lower one. */
 static size_t count_upto(const struct perch__index_entry *entries, size_t n, uint64_t time)
 {
 	size_t low = 0, high = n;
@@ -43,7 +43,7 @@ static size_t count_upto(const struct perch__index_entry *entries, size_t n, uin
 	return low;
 }
 
-/* How many of the first n entries have a lower time. */
+/* Returns how many of the first n entries have a lower time. */
 static size_t count_before(const struct perch__index_entry *entries, size_t n, uint64_t time)
 {
 	return time ? count_upto(entries, n, time - 1) : 0;

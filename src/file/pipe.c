@@ -101,7 +101,9 @@ static struct perch_file_event *event_of(struct perch_reader *reader, uint64_t i
 	return NULL;
 }
 
-/* The name of an event. perf wrote it to pipes before it wrote features there (Linux 4.18). */
+/*
+ * Reads the name of an event. perf wrote it to pipes before it wrote features there (Linux 4.18).
+ */
 static int read_update(struct perch_reader *reader, const uint8_t *record, uint16_t size,
 		       struct perch_error *err)
 {

@@ -297,7 +297,7 @@ int perch_reader_merge_deferred(struct perch_reader *reader, struct perch_error 
 	return rc;
 }
 
-/* The samples that the CALLCHAIN_DEFERRED record completes, then the record itself. */
+/* Delivers the samples that the CALLCHAIN_DEFERRED record completes, then the record itself. */
 static int next_merged(struct perch_reader *reader, struct perch_record *record)
 {
 	if (perch_deferred_next(reader->deferred, &reader->callchain_deferred, record) <= 0) {

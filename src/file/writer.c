@@ -216,7 +216,10 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 	return no_memory(err);
 }
 
-/* The smallest attr size for the fields that are set: old perf versions refuse larger attrs. */
+/*
+ * Returns the smallest attr size for the fields that are set: old perf versions refuse larger
+ * attrs.
+ */
 static uint32_t attr_size_needed(const struct perch_file_event *events, size_t nr)
 {
 	uint32_t needed = ATTR_SIZE_USUAL;

@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-/* Bytes up to the end of the page. The next page may be unmapped. */
+/* Returns the number of bytes up to the end of the page. The next page may be unmapped. */
 static size_t within_page(uint64_t address, size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE), left = page - address % page;

@@ -38,7 +38,7 @@ static int count_words(const char *text)
 	return nr;
 }
 
-/* The second of the four uids. */
+/* Returns the second of the four uids. */
 static int64_t effective_uid(const char *text)
 {
 	char *end;

@@ -119,8 +119,8 @@ static int check_exclusions(const struct perch_attr *attr, const struct perch_ev
 }
 
 /*
- * The smallest version of the attr that has all fields that are set, because older kernels refuse
- * larger ones. Each version adds one 64-bit word, except VER3, which adds two.
+ * Returns the smallest version of the attr that has all fields that are set, because older kernels
+ * refuse larger ones. Each version adds one 64-bit word, except VER3, which adds two.
  */
 static uint32_t size_of(const struct perch_attr *attr)
 {

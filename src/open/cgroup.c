@@ -35,7 +35,7 @@ static bool leaves_root(const char *path)
 	return false;
 }
 
-/* The part of the path after the prefix; NULL if the path does not start with it. */
+/* Returns the part of the path after the prefix; NULL if the path does not start with it. */
 static const char *without_prefix(const char *path, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -45,8 +45,10 @@ static const char *without_prefix(const char *path, const char *prefix)
 	return path + length;
 }
 
-/* The path of the cgroup relative to the mount point. The path may contain the mount point, with or
- * without the machine's root. */
+/*
+ * Returns the path of the cgroup relative to the mount point. The path may contain the mount point,
+ * with or without the machine's root.
+ */
 static const char *relative_path(const char *path, const char *mount,
 				 const struct perch_machine *machine)
 {

@@ -16,13 +16,16 @@ int perch__options_from_terms(struct perch_options *options, const struct perch_
 int perch__check_options(const struct perch_options *options, const struct perch_event *event,
 			 struct perch_error *err);
 /*
- * The core PMU that counts the event: on a hybrid machine the PMU in type or in the upper half of
- * config, else the first one. NULL for an event of another PMU, and if there is no such PMU.
+ * Returns the core PMU that counts the event: on a hybrid machine the PMU in type or in the upper
+ * half of config, else the first one; NULL for an event of another PMU, and if there is no such
+ * PMU.
  */
 const struct perch_pmu *perch__core_pmu(const struct perch_attr *attr,
 					struct perch_machine *machine);
-/* The bit of config1 that requests user-space access (rdpmc) from the core PMU; 0 if the PMU needs
- * no bit or has no such access. */
+/*
+ * Returns the bit of config1 that requests user-space access (rdpmc) from the core PMU; 0 if the
+ * PMU needs no bit or has no such access.
+ */
 uint64_t perch__rdpmc_bit(const struct perch_attr *attr, struct perch_machine *machine);
 
 /* One perf_event_open(2), with what is needed to explain a refusal. */

@@ -66,7 +66,7 @@ static int add_thread(struct threads *threads, pid_t tid)
 	return 0;
 }
 
-/* The number of a thread's directory; 0 for other names. */
+/* Returns the number of a thread's directory; 0 for other names. */
 static pid_t parse_tid(const char *name)
 {
 	char *end;

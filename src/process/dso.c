@@ -69,7 +69,7 @@ static bool same_header_path(const void *items, uint32_t index, const void *path
 	return !strcmp(((struct header_build_id *const *)items)[index]->path, path);
 }
 
-/* The build id that the file's header has for a path, or NULL. */
+/* Returns the build id that the file's header has for a path, or NULL. */
 static const struct header_build_id *find_header_build_id(const struct perch_processes *processes,
 							  const char *path)
 {

@@ -45,7 +45,7 @@ void perch__space_put(struct space *space);
 struct space *perch__space_writable(struct space *space);
 /* Inserts a map. It replaces what older maps have in its range. Returns 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
-/* The map around an address, or NULL. */
+/* Returns the map around an address, or NULL. */
 const struct map *perch__space_find(const struct space *space, uint64_t address);
 
 /* ---- processes.c, dso.c ---- */

@@ -121,7 +121,7 @@ static bool same_tid(const void *items, uint32_t index, const void *tid)
 	return ((struct perch_thread *const *)items)[index]->tid == *(const uint32_t *)tid;
 }
 
-/* The index of the newest thread with the tid, or PERCH__HASH_NONE. */
+/* Returns the index of the newest thread with the tid, or PERCH__HASH_NONE. */
 static inline uint32_t find_thread(const struct perch_processes *processes, uint32_t tid)
 {
 	return perch__hash_find(&processes->by_tid, perch__hash_integer(processes->seed, tid),
@@ -181,7 +181,7 @@ struct perch_thread *perch_processes_thread(struct perch_processes *processes, u
 	return new_thread(processes, pid, tid);
 }
 
-/* The space of a process, not shared with others. After exec it is a new one. */
+/* Returns the space of a process, not shared with others. After exec it is a new one. */
 static struct space *writable_space(struct perch_processes *processes, struct process *process)
 {
 	struct space *space;

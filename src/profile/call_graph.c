@@ -179,9 +179,9 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 }
 
 /*
- * The items of the first level. In callee order, chains start at the function with the sample. In
- * caller order, they start at the outermost frame of the stacks with samples of the row. Stacks in
- * which the row's function only called others start at that function.
+ * Makes the items of the first level. In callee order, chains start at the function with the
+ * sample. In caller order, they start at the outermost frame of the stacks with samples of the row.
+ * Stacks in which the row's function only called others start at that function.
  */
 static int collect(struct builder *builder, uint32_t row, bool inner, struct items *items)
 {

@@ -15,7 +15,10 @@ struct key_set {
 	size_t nr, capacity;
 };
 #define NO_NUMBER PERCH__HASH_NONE
-/* The number of the key, which is added if it is new (*is_new). NO_NUMBER: out of memory. */
+/*
+ * Returns the number of the key, which is added if it is new (*is_new). Returns NO_NUMBER if out of
+ * memory.
+ */
 uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bool *is_new);
 void perch__key_set_clear(struct key_set *set);
 
@@ -48,8 +51,10 @@ struct tree {
 	struct key_set keys;
 	uint32_t *child;
 };
-/* The child of a node for a frame, or the root of a context if parent is NO_NODE. Adds it if it is
- * new. NO_NODE: out of memory. */
+/*
+ * Returns the child of a node for a frame, or the root of a context if parent is NO_NODE. Adds it
+ * if it is new. Returns NO_NODE if out of memory.
+ */
 uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
 /* Computes total and height of every node. */
 void perch__tree_link(struct tree *tree);
@@ -100,8 +105,10 @@ struct perch_addresses {
 	struct key_set keys; /* (DSO and cpumode, offset) -> address[] */
 	struct perch_address *address;
 };
-/* The number of an address. It is the same in every process that maps the same file offset.
- * NO_NUMBER: out of memory. */
+/*
+ * Returns the number of an address. It is the same in every process that maps the same file offset.
+ * Returns NO_NUMBER if out of memory.
+ */
 uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
 			       unsigned cpumode, uint64_t ip);
 

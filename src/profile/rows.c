@@ -3,7 +3,9 @@
 #define _GNU_SOURCE /* qsort_r */
 #include "internal.h"
 
-/* The row number of a node. Adds the row if it is new. NO_NUMBER: out of memory. */
+/*
+ * Returns the row number of a node. Adds the row if it is new. Returns NO_NUMBER if out of memory.
+ */
 static uint32_t find_row(struct perch_profile *profile, const struct node *node)
 {
 	unsigned keys = profile->keys;
@@ -36,7 +38,7 @@ static uint32_t find_row(struct perch_profile *profile, const struct node *node)
 	return at;
 }
 
-/* The same, with a cache by frame. */
+/* Like the function above, with a cache by frame. */
 static uint32_t get_row(struct perch_profile *profile, const struct node *node)
 {
 	struct cached_row *cached = &profile->cached_row[node->frame];
@@ -155,7 +157,7 @@ int perch__rows_fill(struct perch_profile *profile)
 	return rc;
 }
 
-/* The order of rows of equal period: by displayed names, so every run prints the same report. */
+/* Compares rows of equal period by displayed names, so every run prints the same report. */
 static int by_names(const struct perch_row *a, const struct perch_row *b,
 		    struct perch_symbols *symbols)
 {

@@ -300,7 +300,9 @@ static struct waiting *take_first(struct perch_deferred *deferred, struct queue 
 	return waiting;
 }
 
-/* The oldest sample with the record's cookie, of its thread or without a tid; NULL if none. */
+/*
+ * Returns the oldest sample with the record's cookie, of its thread or without a tid; NULL if none.
+ */
 static struct waiting *take_match(struct perch_deferred *deferred,
 				  const struct perch_record *callchain_deferred)
 {

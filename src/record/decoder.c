@@ -57,7 +57,7 @@ static int find_sparse(const struct perch_decoder *decoder, uint64_t id)
 	return index == PERCH__HASH_NONE ? -1 : decoder->sparse[index].event;
 }
 
-/* The event of an id, or -1. */
+/* Returns the event of an id, or -1. */
 static inline int find_id(const struct perch_decoder *decoder, uint64_t id)
 {
 	uint64_t at = id - decoder->lowest_id;
@@ -240,7 +240,7 @@ void perch_decoder_free(struct perch_decoder *decoder)
 	free(decoder);
 }
 
-/* The byte offset of a word in the body of a sample; 0 if the record is too short. */
+/* Returns the byte offset of a word in the body of a sample; 0 if the record is too short. */
 static inline size_t sample_offset(int word, size_t size)
 {
 	size_t offset = PERCH__HEADER_BYTES + 8 * (size_t)word;
@@ -248,7 +248,9 @@ static inline size_t sample_offset(int word, size_t size)
 	return word >= 0 && offset + 8 <= size ? offset : 0;
 }
 
-/* The byte offset of a word of the trailer, counted from the record's end; 0 if too short. */
+/*
+ * Returns the byte offset of a word of the trailer, counted from the record's end; 0 if too short.
+ */
 static inline size_t trailer_offset(int word, size_t size)
 {
 	return word > 0 && PERCH__HEADER_BYTES + 8 * (size_t)word <= size ? size - 8 * (size_t)word
@@ -256,9 +258,9 @@ static inline size_t trailer_offset(int word, size_t size)
 }
 
 /*
- * The event of a record that may be oversized. Its trailer follows the body, but the size of the
- * trailer is known only with the event: each size is tried, and the id in it must match an event
- * with a trailer of that size.
+ * Returns the event of a record that may be oversized. Its trailer follows the body, but the size
+ * of the trailer is known only with the event: each size is tried, and the id in it must match an
+ * event with a trailer of that size.
  */
 static int find_oversized(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 			  size_t size)
@@ -286,8 +288,8 @@ static int find_oversized(const struct perch_decoder *decoder, uint32_t type, co
 }
 
 /*
- * The index of a record's event, or -1 if no event has its id. *id is the word at the position of
- * the first attr's id; 0 means that the record has no id.
+ * Returns the index of a record's event, or -1 if no event has its id. *id is the word at the
+ * position of the first attr's id; 0 means that the record has no id.
  */
 static int find_event(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 		      size_t size, uint64_t *id)
@@ -320,7 +322,7 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 	return sample && *id ? -1 : 0;
 }
 
-/* The record's size, but at most the number of bytes available. */
+/* Returns the record's size, but at most the number of bytes available. */
 static inline size_t bounded_size(struct perch_record_header header, size_t size)
 {
 	return header.size < size ? header.size : size;

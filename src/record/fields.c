@@ -104,7 +104,7 @@ static void emit_rows(struct perch__walk *walk, const struct row *row)
 			emit_row(walk, row);
 }
 
-/* The size of the record's trailer; 0 if it has none. */
+/* Returns the size of the record's trailer; 0 if it has none. */
 static size_t trailer_bytes(const struct perch_record *record)
 {
 	size_t body = record->size > PERCH__HEADER_BYTES ? record->size - PERCH__HEADER_BYTES : 0;

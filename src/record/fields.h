@@ -64,7 +64,7 @@ perch__format_function perch__format_protection, perch__format_map_flags, perch_
 	perch__format_ksymbol_type, perch__format_ksymbol_flags, perch__format_bpf_type,
 	perch__format_data_src, perch__format_transaction, perch__format_branch,
 	perch__format_context, perch__format_abi, perch__format_namespace;
-/* The flags of a branch as one number: the first bit-field is lowest, on every machine. */
+/* Returns the flags of a branch as one number: the first bit-field is lowest, on every machine. */
 uint64_t perch__branch_flags(const struct perch_branch_entry *entry);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A decoder of events in groups. Where one event of a group asks for counters of branches, x86
+ * A decoder of events in groups. If one event of a group requests counters of branches, x86
  * writes them into the samples of every event of the group that has branches (Linux 6.8), so all of
- * their attrs are decoded as if they asked.
+ * their attrs are decoded as if all requested them.
  *
  * This is a header because both libraries need it and neither exports it.
  */

@@ -57,7 +57,9 @@ PERCH__INLINE struct perch_record_header perch__header(const void *bytes, bool s
 	return (struct perch_record_header){ word, word >> 32, word >> 48 };
 }
 
-/* The size with padding: names and bytes of code are padded with zeros to a multiple of 8. */
+/*
+ * Returns the size with padding: names and bytes of code are padded with zeros to a multiple of 8.
+ */
 static inline size_t perch__padded(size_t bytes)
 {
 	return (bytes + 7) & ~(size_t)7;
@@ -69,10 +71,12 @@ static inline bool perch__has_trailer(const struct perch_parse_info *parse_info,
 	return parse_info->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;
 }
 
-/* The size of header, body and trailer: less than `size` if the record is oversized. */
+/* Returns the size of header, body and trailer: less than `size` if the record is oversized. */
 size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32_t type,
 			       const void *bytes, size_t size);
-/* The size of header and body of a record that may be oversized; 0 if it cannot be found. */
+/*
+ * Returns the size of header and body of a record that may be oversized; 0 if it cannot be found.
+ */
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
 #define PERCH__MAX_TRAILER 48u
 /* Some kernels write a too large size into these records, see parse_info.c. */

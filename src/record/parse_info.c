@@ -15,7 +15,7 @@ static const uint64_t trailer_order[] = {
 	PERCH_SAMPLE_STREAM_ID, PERCH_SAMPLE_CPU,  PERCH_SAMPLE_IDENTIFIER,
 };
 
-/* The number of words before a field; -1 if sample_type does not have the field. */
+/* Returns the number of words before a field; -1 if sample_type does not have the field. */
 static int words_before(const uint64_t *order, size_t nr, uint64_t sample_type, uint64_t field)
 {
 	int words = 0;

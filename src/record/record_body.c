@@ -270,7 +270,7 @@ static const struct fixed_field poke_fields[] = {
 	FIELD(10, text_poke.new_length, "new_len"),
 };
 
-/* The old and the new bytes, with one padding after both. */
+/* Decodes the old and the new bytes, with one padding after both. */
 static int decode_text_poke_bytes(struct perch_record *record, const struct perch__body *body,
 				  struct perch_error *err)
 {

@@ -83,7 +83,7 @@ void perch__publish_tail(struct perch_ring *ring);
 void perch__drop_batch(struct perch_ring *ring);
 /* Ends the current batch and starts the next one; false if the kernel has written nothing. */
 bool perch__next_batch(struct perch_ring *ring);
-/* The next record of the current snapshot, in its order; NULL if there is none. */
+/* Returns the next record of the current snapshot, in its order; NULL if there is none. */
 const struct perch_record_header *perch__snapshot_next(struct perch_ring *ring);
 
 static inline char *perch__ring_at(const struct perch_ring *ring, uint64_t position)
@@ -98,9 +98,9 @@ static inline uint64_t perch__ring_head(const struct perch_ring *ring)
 }
 
 /*
- * The 64-bit position of a head. A 32-bit kernel counts in 32 bits and stores them as 64, so its
- * heads restart at 0 after 4 GiB; it also reads only 32 bits of a tail. A head of 32
- * bits is recognized by its distance from `position`: at most `size`, counted in 32 bits.
+ * Returns the 64-bit position of a head. A 32-bit kernel counts in 32 bits and stores them as 64,
+ * so its heads restart at 0 after 4 GiB; it also reads only 32 bits of a tail. A head of 32 bits is
+ * recognized by its distance from `position`: at most `size`, counted in 32 bits.
  */
 static inline uint64_t perch__widen_position(uint64_t head, uint64_t position, size_t size)
 {
@@ -127,7 +127,10 @@ static inline bool perch__ring_header(const struct perch_ring *ring, uint64_t po
 	       header->size <= end - position;
 }
 
-/* The record of `size` bytes at a position; one that wraps is copied into the ring's buffer. */
+/*
+ * Returns the record of `size` bytes at a position; one that wraps is copied into the ring's
+ * buffer.
+ */
 static inline const struct perch_record_header *perch__ring_contiguous(struct perch_ring *ring,
 								       uint64_t position,
 								       uint16_t size)
@@ -156,7 +159,7 @@ static inline void perch__pieces(char *buffer, size_t size, uint64_t position, s
 		pieces[1] = (struct iovec){ buffer, bytes - first };
 }
 
-/* The next record of the current batch; NULL at its end. */
+/* Returns the next record of the current batch; NULL at its end. */
 static inline const struct perch_record_header *perch__batch_next(struct perch_ring *ring)
 {
 	struct perch_record_header header;

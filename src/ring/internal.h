@@ -10,7 +10,9 @@
 /* perch_ring_peek() that also counts the records into *stats, if not NULL. */
 size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
 			struct perch_sampler_stats *stats);
-/* The number of batches, or parts of one, that were dropped because of an invalid header. */
+/*
+ * Returns the number of batches, or parts of one, that were dropped because of an invalid header.
+ */
 uint64_t perch__ring_damaged(const struct perch_ring *ring);
 
 /* Counts what is special about a record that is not a sample. */
@@ -25,7 +27,10 @@ static inline void perch__stats_count(struct perch_sampler_stats *stats, uint32_
 	else
 		perch__stats_other(stats, type, lost);
 }
-/* The index of the u64 with the count of a LOST or LOST_SAMPLES record; 0 for other records. */
+/*
+ * Returns the index of the u64 with the count of a LOST or LOST_SAMPLES record; 0 for other
+ * records.
+ */
 unsigned perch__lost_word(uint32_t type, uint16_t size);
 
 /* The CPU, thread and ring of an id; see perch_sampler_id_info(). */

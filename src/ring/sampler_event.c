@@ -47,7 +47,7 @@ static int check_backward(const struct perch_event *from, const struct perch_opt
 	return -EINVAL;
 }
 
-/* The number of events in the group of a leader. */
+/* Returns the number of events in the group of a leader. */
 static size_t count_members(const struct perch_sampler *sampler, size_t nr, int leader)
 {
 	size_t members = 0;
@@ -126,8 +126,8 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 }
 
 /*
- * The minimum size of a sample of a user thread: one word per field, the registers, and the stack.
- * Only samples of kernel threads have no stack.
+ * Returns the minimum size of a sample of a user thread: one word per field, the registers, and the
+ * stack. Only samples of kernel threads have no stack.
  */
 static size_t min_sample_size(const struct perch_attr *attr)
 {

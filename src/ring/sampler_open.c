@@ -21,7 +21,7 @@ static int report_error(struct perch_error *err, const struct perch_error *attem
 	return rc;
 }
 
-/* The thread or cgroup, and the CPU, that an event is opened for. */
+/* Returns the thread or cgroup, and the CPU, that an event is opened for. */
 static struct perch_target target_of(const struct perch_sampler *sampler, size_t index, int cpu,
 				     size_t thread)
 {
@@ -115,7 +115,7 @@ static int map_ring(struct perch_sampler *sampler, struct perch__cpu_ring *cpu_r
 	}
 }
 
-/* The error of a failed ioctl, from errno. owner_fd is the descriptor whose ring the CPU uses. */
+/* Explains a failed ioctl by errno. owner_fd is the descriptor whose ring the CPU uses. */
 static int explain_ioctl(struct perch_sampler *sampler, size_t index,
 			 const struct perch__id_info *info, unsigned long request, int owner_fd,
 			 struct perch_error *err)

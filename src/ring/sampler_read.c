@@ -22,8 +22,10 @@ static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint1
 	stats->bytes += size;
 }
 
-/* The next record of the current batches, ring by ring. A ring gets its next batch when its turn
- * comes again. */
+/*
+ * Returns the next record of the current batches, ring by ring. A ring gets its next batch when it
+ * is read again.
+ */
 static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
 {
 	for (size_t tries = sampler->nr_backward; tries <= sampler->nr_rings; tries++) {
@@ -136,7 +138,7 @@ static void count_batch(struct perch_sampler *sampler, const struct iovec pieces
 
 		memcpy(&header, at, sizeof(header));
 		if (header.size < sizeof(header) || header.size & 7 || header.size > bytes - offset)
-			return; /* somebody changed the memory */
+			return; /* another program changed the memory */
 		if (offset >= first || offset + header.size <= first) {
 			count_event(sampler, at, header.type, header.size);
 		} else if (header.size <= sizeof(wrapped)) {

@@ -45,8 +45,10 @@ static int check(struct perch_ring *ring, enum perch_snapshot_order order, struc
 	return ring->paused ? 0 : perch_ring_pause(ring, err);
 }
 
-/* The start of the newest record. The head of a 32-bit kernel is widened downwards from the last
- * one. */
+/*
+ * Returns the start of the newest record. The head of a 32-bit kernel is widened downwards from the
+ * last one.
+ */
 static uint64_t load_head(const struct perch_ring *ring)
 {
 	uint64_t head = perch__ring_head(ring), last = ring->snapshot.head;
@@ -141,8 +143,10 @@ void perch_ring_snapshot_advance(struct perch_ring *ring)
 	ring->snapshot.advanced = ring->snapshot.head;
 }
 
-/* The bytes of the snapshot that are still valid: a late writer may have overwritten the oldest
- * records. */
+/*
+ * Returns the number of bytes of the snapshot that are still valid: a late writer may have
+ * overwritten the oldest records.
+ */
 static uint64_t valid_bytes(const struct perch_ring *ring)
 {
 	const struct perch__snapshot *snapshot = &ring->snapshot;

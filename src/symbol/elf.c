@@ -33,7 +33,7 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0) { /* the file was truncated meanwhile */
+		if (got <= 0) { /* the file was truncated */
 			free(bytes);
 			return NULL;
 		}

@@ -43,7 +43,7 @@ static uint64_t clamp_add(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* The section of a symbol, or 0. */
+/* Returns the section of a symbol, or 0. */
 static size_t section_of(const struct reading *reading, int index, GElf_Sym *symbol)
 {
 	GElf_Word number = symbol->st_shndx;
@@ -128,7 +128,7 @@ static Elf_Data *extended_of(const struct elf_file *file, size_t symbols)
 	return NULL;
 }
 
-/* The index of the blob with the strings of section `index`, -ENOENT, or -ENOMEM. */
+/* Returns the index of the blob with the strings of section `index`, -ENOENT, or -ENOMEM. */
 static int take_names(struct table *table, const struct elf_file *file, size_t index, size_t *size)
 {
 	uint32_t link = file->section[index].link;

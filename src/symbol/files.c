@@ -279,7 +279,10 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 	return -ENOENT;
 }
 
-/* The file name in .gnu_debuglink, to free(), or NULL. The section has the CRC after the name. */
+/*
+ * Returns the file name in .gnu_debuglink, which the caller frees, or NULL. The section has the CRC
+ * after the name.
+ */
 static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 {
 	size_t index = perch__elf_section(dso, ".gnu_debuglink", SHT_PROGBITS);

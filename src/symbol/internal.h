@@ -111,10 +111,10 @@ void perch__elf_close(struct elf_file *file);
  * out of memory.
  */
 char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t size);
-/* The index of a section, or 0, which is never one. */
+/* Returns the index of a section, or 0, which is never one. */
 size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type);
 size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type);
-/* The file offset of a virtual address: by the segment around it, or by the section. */
+/* Returns the file offset of a virtual address: by the segment around it, or by the section. */
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct section *section);
 

@@ -304,8 +304,10 @@ static void use_text(struct table *table, const struct kallsyms *kallsyms)
 	table->nr_blobs = 1;
 }
 
-/* The recorded address of the kernel minus its address in this file: kernels load at a random
- * address (KASLR). */
+/*
+ * Returns the recorded address of the kernel minus its address in this file: kernels load at a
+ * random address (KASLR).
+ */
 static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch_dso *dso)
 {
 	uint64_t now = kallsyms->text_start ? kallsyms->text_start : kallsyms->stext;

@@ -147,8 +147,10 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	return rc;
 }
 
-/* The size of this process's vdso: whole pages up to the end of the section headers, which are
- * last. */
+/*
+ * Returns the size of this process's vdso: whole pages up to the end of the section headers, which
+ * are last.
+ */
 static size_t vdso_size(const uint8_t *image)
 {
 	const ElfW(Ehdr) *header = (const void *)image;

@@ -289,7 +289,7 @@ static bool is_plain(const char *text)
 	return !*text;
 }
 
-/* The text itself if it is clean and lives as long as the handle, or a clean copy. */
+/* Returns the text itself if it is clean and lives as long as the handle, or a clean copy. */
 static const char *clean_name(struct perch_symbols *symbols, const char *text, bool lives)
 {
 	size_t size = strlen(text) + 1;
@@ -355,7 +355,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The name that perf displays for a DSO. */
+/* Returns the name that perf displays for a DSO. */
 static const char *short_name(const struct perch_dso *dso, char *buffer, size_t size)
 {
 	const char *base = base_name(dso->path);

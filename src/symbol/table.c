@@ -187,7 +187,7 @@ static bool is_better_name(const char *b, const char *a)
 	return strlen(b) > strlen(a);
 }
 
-/* The same for demangled names, as long as that is not too expensive. */
+/* Like is_better_name(), for demangled names if that is not too expensive. */
 static bool is_better_demangled(struct table *table, const char *a, const char *b)
 {
 	char *a_plain, *b_plain;

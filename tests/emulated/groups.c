@@ -286,7 +286,8 @@ static void starved(void)
 	perch_counter_close(starving);
 }
 
-/* A pinned group that has no counters beside other pinned events: the read of the group fails. */
+/* A pinned group that gets no counters because of other pinned events: the read of the group fails.
+ */
 static void pinned_group_without_counters(void)
 {
 	struct perch_options pinned = { .pinned = 1, .enabled = 1 };

@@ -118,7 +118,7 @@ static void large_groups_are_read_whole(void **state)
 	perch_group_close(group);
 }
 
-/* Without hardware counters the error says so. */
+/* Without hardware counters the message names the reason. */
 static void cycles_work_or_are_not_supported(void **state)
 {
 	struct perch_options options = { 0 };

@@ -238,8 +238,8 @@ static void put_comm(struct perch_writer *writer, const char *comm)
 	put(writer, &built);
 }
 
-/* Four records: a sample, a sample whose callchain exceeds the record, a hostile name, and a record
- * of the file format. */
+/* Four records: a sample, a sample whose callchain exceeds the record, a name with control
+ * characters, and a record of the file format. */
 static int open_recording(void **state)
 {
 	static char path[] = "/tmp/perch-test-dump-XXXXXX";

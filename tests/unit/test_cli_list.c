@@ -149,7 +149,7 @@ static void filters_by_kind_and_word(void **state)
 	assert_null(find(list, "cpu_core/mem-loads/"));
 	assert_null(find(list, "cycles"));
 	list_clear(list);
-	/* a kind alone, then a kind with a word */
+	/* a kind without a word, then with a word */
 	list->filter.nr_words = 0;
 	list->filter.kinds = 1u << LIST_RAW;
 	assert_int_equal(list_gather(list, NULL), 0);

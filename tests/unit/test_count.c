@@ -27,7 +27,7 @@ static struct {
 	bool one_by_one;
 	bool before_5_1;  /* no KSYMBOL records */
 	bool before_4_13; /* no group reads of inherited events */
-	/* members of a group beside the leader; 0 is any number */
+	/* members of a group without the leader; 0 is any number */
 	int max_members;
 	int read_errno;
 	size_t asked; /* size of the last read */

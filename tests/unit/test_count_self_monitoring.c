@@ -126,7 +126,7 @@ static void times_advance(void **state)
 	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_true(words[1] - 5000 == ((__uint128_t)in_clock * page.time_mult) >> 31);
 	assert_true(words[1] - words[2] == 2000);
-	/* a clock behind the kernel's: times are less than in the page */
+	/* a clock that is slower than the kernel's: times are less than in the page */
 	page.time_shift = 0;
 	page.time_mult = 1;
 	page.time_offset = -UINT64_C(100);

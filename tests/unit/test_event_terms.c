@@ -140,7 +140,7 @@ static void sets_branch_types(void **state)
 	assert_true(one("cycles/branch_type=cond|k|save_type/").terms.branch_sample_type ==
 		    (PERCH_SAMPLE_BRANCH_COND | PERCH_SAMPLE_BRANCH_KERNEL |
 		     PERCH_SAMPLE_BRANCH_TYPE_SAVE));
-	/* privilege levels alone select all branch types */
+	/* privilege levels without a branch type select all branch types */
 	assert_true(one("cycles/branch_type=u/").terms.branch_sample_type ==
 		    (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER));
 }

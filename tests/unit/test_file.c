@@ -299,8 +299,8 @@ static void delivers_records_by_time(void **state)
 	perch_reader_close(reader);
 }
 
-/* Records without a time come after the earlier rounds, and before records that wait for the end of
- * their round. */
+/* Records without a time are delivered after the earlier rounds, and before records that wait for
+ * the end of their round. */
 static void delivers_records_without_time_in_their_round(void **state)
 {
 	static const uint32_t want[] = {

@@ -124,7 +124,7 @@ static bool is_done(struct writer *writer, uint64_t seen, uint64_t wanted, uint6
 	return done;
 }
 
-/* All losses are counted, no record is damaged, no record comes twice. */
+/* All losses are counted, no record is damaged, no record is delivered twice. */
 static void check_record(struct seen *seen, const struct perch_record_header *record)
 {
 	const uint64_t *words = (const uint64_t *)record;

@@ -213,7 +213,8 @@ static void snapshot_has_the_newest_records(void **state)
 	assert_int_equal(seen.last, 11);
 }
 
-/* After an advance the records of the last snapshot are left out; without it they come again. */
+/* After an advance the records of the last snapshot are left out; without it they are returned
+ * again. */
 static void advance_leaves_out_records(void **state)
 {
 	struct scene *s = *state;

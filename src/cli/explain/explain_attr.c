@@ -76,7 +76,7 @@ static bool holds(const struct perch_attr *attr, const char *name)
 	return true;
 }
 
-/* Bytes of the attr that may be read. */
+/* Returns the number of bytes of the attr that may be read. */
 static size_t readable(const struct perch_attr *attr)
 {
 	size_t size = attr->size ? attr->size : PERCH_ATTR_SIZE_VER0;

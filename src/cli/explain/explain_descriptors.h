@@ -32,7 +32,7 @@ struct explain_event *explain_add_event(struct explain_job *job, pid_t process, 
 					const struct perch_open_call *call);
 /* Fills what the rules need to know about a leader. Returns false if its attr is unknown. */
 bool explain_get_leader(const struct explain_event *event, struct perch_open_call_leader *leader);
-/* The number of events in its group. */
+/* Returns the number of events in its group. */
 size_t explain_group_size(const struct explain_event *event);
 /* Records that the process exists. Returns true if more than one process was seen. */
 bool explain_add_process(struct explain_job *job, pid_t process);

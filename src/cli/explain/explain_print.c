@@ -135,7 +135,9 @@ static void print_call(const struct explain_job *job, const struct explain_calle
 		call->group_fd, explain_format_open_flags(call->flags, flags, sizeof(flags)));
 }
 
-/* The length of the word if the text begins with it and no further digit follows; else 0. */
+/*
+ * Returns the length of the word if the text begins with it and no further digit follows; else 0.
+ */
 static size_t whole_word(const char *text, const char *word)
 {
 	const size_t length = strlen(word);

@@ -288,7 +288,7 @@ static int start(struct tracer *tracer, char **arguments, struct perch_error *er
 	return 0;
 }
 
-/* The exit status after the end of the program. */
+/* Returns the exit status after the end of the program. */
 static int exit_status(struct tracer *tracer)
 {
 	struct perch_error err;

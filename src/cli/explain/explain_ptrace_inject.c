@@ -150,7 +150,7 @@ static int return_result(int64_t result)
 	return -1;
 }
 
-/* The number of bytes of an attr that the kernel reads. */
+/* Returns the number of bytes of an attr that the kernel reads. */
 static size_t attr_bytes(const struct perch_attr *attr)
 {
 	if (!attr->size)

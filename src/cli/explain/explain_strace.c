@@ -66,8 +66,8 @@ static void skip_time(struct strace_text *text)
 }
 
 /*
- * The thread of a line. strace -f writes no pid until there is a second process: the first pid that
- * is new then is that of the first thread, which has number 0 here.
+ * Returns the thread of a line. strace -f writes no pid until there is a second process: the first
+ * pid that is new then is that of the first thread, which has number 0 here.
  */
 static pid_t line_thread(struct strace_log *log, bool has_pid, pid_t pid)
 {

@@ -32,17 +32,17 @@ void strace_skip_spaces(struct strace_text *text);
 bool strace_accept(struct strace_text *text, const char *word);
 /* Reads an identifier. Returns length 0 if there is none. */
 struct strace_token strace_read_identifier(struct strace_text *text);
-/* A number with an optional sign: decimal, 0x hexadecimal, 0 octal. */
+/* Reads a number with an optional sign: decimal, 0x hexadecimal, 0 octal. */
 bool strace_read_number(struct strace_text *text, uint64_t *value);
 /*
- * A value, "PERF_SAMPLE_IP|0x40" or "1<<16|3", and its annotations: comments, and "<...>" after
- * descriptors and pids. note is the last annotation, and may be NULL. Returns false if there is no
- * value, or a name is unknown.
+ * Reads a value, "PERF_SAMPLE_IP|0x40" or "1<<16|3", and its annotations: comments, and "<...>"
+ * after descriptors and pids. note is the last annotation, and may be NULL. Returns false if there
+ * is no value, or a name is unknown.
  */
 bool strace_read_value(struct strace_text *text, uint64_t *value, struct strace_token *note);
 /*
- * A quoted string without its escapes, truncated to the buffer. Returns false if there is none, or
- * strace truncated it ("...").
+ * Reads a quoted string without its escapes, truncated to the buffer. Returns false if there is
+ * none, or strace truncated it ("...").
  */
 bool strace_read_string(struct strace_text *text, char *buffer, size_t size);
 /* Skips a value of any kind, up to the ',' '}' ']' or ')' that ends it. */
@@ -51,7 +51,7 @@ void strace_skip_value(struct strace_text *text);
 bool strace_accept_comma(struct strace_text *text);
 
 bool strace_token_is(const struct strace_token *token, const char *name);
-/* The value of a constant of the kernel's headers. Returns false if it is unknown. */
+/* Looks up a constant of the kernel's headers. Returns false if it is unknown. */
 bool strace_lookup_constant(const struct strace_token *token, uint64_t *value);
 
 /* As many bytes as the kernel reads at most. */
@@ -93,7 +93,7 @@ bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct str
 /* True if strace_parse_syscall() handles a system call of this name. */
 bool strace_is_relevant(const struct strace_token *name);
 
-/* The process of a thread. A thread that no clone reported is its own process. */
+/* Returns the process of a thread. A thread that no clone reported is its own process. */
 pid_t strace_thread_process(const struct strace_log *log, pid_t thread);
 void strace_add_thread(struct strace_log *log, pid_t thread, pid_t process);
 bool strace_has_thread(const struct strace_log *log, pid_t thread);

@@ -83,7 +83,8 @@ static bool next_value(struct strace_text *text, uint64_t *value)
 	return strace_accept_comma(text) && strace_read_value(text, value, NULL);
 }
 
-/* A descriptor. is_other is set if its name, which strace -y writes, is not that of an event. */
+/* Reads a descriptor. is_other is set if its name, which strace -y writes, is not that of an event.
+ */
 static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
 {
 	struct strace_token note;
@@ -307,7 +308,8 @@ static bool on_exec(const struct caller *caller, struct strace_text text)
 	return true;
 }
 
-/* A new descriptor: an event with this number was closed, but the log does not contain the close.
+/* Handles a new descriptor: an older event with this number was closed, but the log does not
+ * contain the close.
  */
 static bool on_descriptor(const struct caller *caller, struct strace_text text)
 {

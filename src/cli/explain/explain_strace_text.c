@@ -73,7 +73,7 @@ static const char *end_within_note(const struct strace_text *text)
 	return text->end - text->at > NOTE_MAX ? text->at + NOTE_MAX : text->end;
 }
 
-/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": a separator follows it. */
+/* Finds the '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": a separator follows it. */
 static const char *end_of_note(const char *at, const char *last, const char *end)
 {
 	for (; at < last; at++)
@@ -106,7 +106,7 @@ static void skip_annotations(struct strace_text *text, struct strace_token *note
 	}
 }
 
-/* A number or a name, with an optional shift. */
+/* Reads a number or a name, with an optional shift. */
 static bool read_term(struct strace_text *text, uint64_t *value)
 {
 	struct strace_token word = strace_read_identifier(text);
@@ -138,7 +138,7 @@ bool strace_read_value(struct strace_text *text, uint64_t *value, struct strace_
 	return true;
 }
 
-/* The character of an escape; the backslash is skipped already. */
+/* Returns the character of an escape; the backslash is skipped already. */
 static char unescape(struct strace_text *text)
 {
 	static const char escapes[] = "n\nt\tr\rv\vf\fa\ab\b";

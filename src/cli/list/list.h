@@ -64,14 +64,14 @@ struct list_kind_text {
 extern const struct list_kind_text list_kinds[LIST_KINDS];
 /* Adds the kinds that an operand selects. Returns false when it selects none. */
 bool list_kind_word(const char *word, unsigned *kinds);
-/* The state as text: "not supported" and so on. */
+/* Returns the state as text: "not supported" and so on. */
 const char *list_state_text(enum list_state state);
 /* Adds an event if the filter selects it. *added is the event or NULL. Returns 0 or -ENOMEM. */
 int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias,
 	     struct list_event **added);
 /* Opens and closes the event, disabled and for user space, on this process. Sets its state. */
 void list_try(struct list *list, struct list_event *event, uint32_t type, uint64_t config);
-/* The entries of a directory, sorted by name, without hidden ones. Returns their number or a
+/* Lists the entries of a directory, sorted by name, without hidden ones. Returns their number or a
  * negative errno. */
 int list_read_directory(const char *path, struct dirent ***names);
 void list_free_names(struct dirent **names, int nr);

@@ -38,7 +38,9 @@ static char *read_format(const struct list *list, const char *tracepoint)
 	return text;
 }
 
-/* The number that follows a word of the line, as in "offset:8;". -1 when the word is missing. */
+/*
+ * Returns the number that follows a word of the line, as in "offset:8;"; -1 if the word is missing.
+ */
 static long number_after(const char *line, const char *word)
 {
 	const char *at = strstr(line, word);

@@ -23,7 +23,7 @@ static int read_pmu_directory(const struct list *list, const struct perch_pmu *p
 	return list_read_directory(path, names);
 }
 
-/* The contents of events/EVENT or events/EVENT.SUFFIX. NULL when there is no such file. */
+/* Returns the contents of events/EVENT or events/EVENT.SUFFIX; NULL if there is none. */
 static char *read_event_file(const struct list *list, const struct perch_pmu *pmu,
 			     const char *event, const char *suffix)
 {
@@ -81,7 +81,7 @@ int list_visit_formats(const struct list *list, const struct perch_pmu *pmu, lis
 	return rc;
 }
 
-/* The number of bits in "config:0-7,32-35". 0 when the text is invalid. */
+/* Returns the number of bits in "config:0-7,32-35"; 0 if the text is invalid. */
 static unsigned bits_of(const char *format)
 {
 	const char *at = strchr(format, ':');

@@ -50,7 +50,7 @@ void record_scan_reset(struct record_scan *scan)
 	scan->first_time = scan->last_time = 0;
 }
 
-/* The byte at an offset of records that may be in two pieces. */
+/* Returns the byte at an offset of records that may be in two pieces. */
 static const char *byte_at(const struct iovec pieces[2], size_t offset)
 {
 	if (offset < pieces[0].iov_len)

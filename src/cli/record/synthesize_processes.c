@@ -145,7 +145,7 @@ static void make_namespaces(struct synthesizer *synthesizer, pid_t pid)
 	synthesize_record(synthesizer, PERCH_RECORD_NAMESPACES, 0, &body, sizeof(body), NULL);
 }
 
-/* The next number among the names of a directory; 0 at the end. */
+/* Returns the next number among the names of a directory; 0 at the end. */
 static pid_t next_number(DIR *directory)
 {
 	struct dirent *entry;
@@ -186,7 +186,7 @@ void synthesize_all_processes(struct synthesizer *synthesizer)
 	closedir(directory);
 }
 
-/* The process of a thread; 0 when the thread has ended. */
+/* Returns the process of a thread; 0 when the thread has ended. */
 static pid_t process_of(pid_t tid)
 {
 	char path[64], line[256];
