@@ -67,8 +67,8 @@ static void set_number(const struct parser *parser, const struct cli_option *opt
 	errno = 0;
 	number = strtoull(argument, &end, 0);
 	if (errno || end == argument || *end || strchr(argument, '-'))
-		refuse(parser, "'%s' is not a whole number of 0 or more, as --%s needs", argument,
-		       option->name);
+		refuse(parser, "--%s %s: expected a whole number (0 or more)", option->name,
+		       argument);
 	*(uint64_t *)option->value = number;
 }
 

@@ -162,7 +162,7 @@ refuses "--strict-freq above the limit" 2 "needs kernel.perf_event_max_sample_ra
 record -e cpu-clock -F $((limit + 1)) -o a.data -- true && grep -q "(currently $limit): sampling at $limit Hz" out
 report $? "a frequency above the limit: lowered, with a message"
 refuses "-F and -c" 2 "exclude each other" -F 100 -c 100 -- true
-refuses "-F is not a number" 2 "not a number" -F often -- true
+refuses "-F is not a number" 2 "expected a number of samples per second" -F often -- true
 refuses "an unknown event" 2 "cpu-clokc" -e cpu-clokc -- true
 refuses "an error in a long list" 2 "no event 'nosuch'" -e "$(printf 'cpu-clock,%.0s' $(seq 40))nosuch,faults" -- true
 # columns of the caret, and of the name below which it belongs

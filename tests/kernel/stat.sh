@@ -218,7 +218,7 @@ refuses "no program" 2 "needs a program"
 refuses "an unknown option" 2 "unknown option '--frobnicate'" --frobnicate -- true
 refuses "-x with -j" 2 "exclude each other" -x, -j -- true
 refuses "-r above the limit" 2 "must be 1 to" -r 1000001 -- true
-refuses "-r word" 2 "not a number" -r many -- true
+refuses "-r word" 2 "expected a whole number" -r many -- true
 refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
 refuses "-p word" 2 "expected numbers such as" -p init -- true
 refuses "a process that has ended" 1 "no process 2147483646" -p 2147483646

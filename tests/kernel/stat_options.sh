@@ -197,7 +197,7 @@ if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
 		-e "cs,sched:sched_process_exec/filter='filenam ~ \"*true\"'/" -- true
 	refuses "--filter on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" -e sched:sched_process_exec \
 		--filter 'filenam ~ "*"' -- true
-	refuses "--filter before -e" 2 'no -e before it' --filter 'pid == 1' -e sched:sched_process_exec -- true
+	refuses "--filter before -e" 2 'put an -e before it' --filter 'pid == 1' -e sched:sched_process_exec -- true
 	refuses "--filter for an event without fields" 2 'perch stat: ' -e page-faults --filter 'pid == 1' -- true
 else
 	skip "tracepoints" "no tracefs that this user may read"
