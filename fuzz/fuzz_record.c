@@ -10,7 +10,7 @@
 #include "build/touch.h"
 
 #define DEFERRED_BYTES 4096
-#define MOST_RECORDS   64
+#define MAX_RECORDS    64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,7 +53,7 @@ static void touch_merged(struct scene *scene, const struct perch_record *callcha
 	size_t nr = 0;
 
 	while (perch_deferred_next(scene->deferred, callchain_deferred, &whole) == 1) {
-		if (++nr > MOST_RECORDS)
+		if (++nr > MAX_RECORDS)
 			abort();
 		touch_record(&whole);
 	}
@@ -108,7 +108,7 @@ static size_t size_of(const struct scene *scene, const uint8_t *data, size_t siz
 
 static void all_records(struct scene *scene, const uint8_t *data, size_t size)
 {
-	while (size && scene->nr++ < MOST_RECORDS) {
+	while (size && scene->nr++ < MAX_RECORDS) {
 		size_t own = size_of(scene, data, size);
 
 		one_record(scene, data, own);

@@ -12,9 +12,9 @@
 #include <string.h>
 #include "build/touch.h"
 
-#define MOST_RECORDS 4096 /* that one step reads */
-#define MOST_BITS    12
-#define MOST_SIZE    (8u << MOST_BITS)
+#define MAX_RECORDS 4096 /* that one step reads */
+#define MAX_BITS    12
+#define MAX_SIZE    (8u << MAX_BITS)
 
 struct setting {
 	uint64_t head, tail, aux_head, aux_tail;
@@ -149,7 +149,7 @@ static void read_merged(struct scene *scene, bool flush)
 	size_t ring;
 
 	scene->at_valid = scene->at_valid && !scene->merge;
-	for (int n = 0; scene->merge && n < MOST_RECORDS; n++) {
+	for (int n = 0; scene->merge && n < MAX_RECORDS; n++) {
 		int rc = perch_merge_next(scene->merge, flush, &record, &ring, &err);
 
 		if (!rc)
@@ -188,7 +188,7 @@ static ssize_t list_snapshot(struct scene *scene, enum perch_snapshot_order orde
 
 static void take_snapshot(struct scene *scene, enum perch_snapshot_order order)
 {
-	static uint16_t newest[MOST_SIZE / 8], oldest[MOST_SIZE / 8];
+	static uint16_t newest[MAX_SIZE / 8], oldest[MAX_SIZE / 8];
 	struct perch_error err;
 	ssize_t nr;
 
@@ -375,7 +375,7 @@ static bool open_scene(struct scene *scene, const struct setting *setting)
 	enum perch_ring_mode mode = setting->overwrite & 1 ? PERCH_RING_OVERWRITE
 							   : PERCH_RING_FORWARD;
 
-	scene->size = 8ull << setting->ring_bits % MOST_BITS;
+	scene->size = 8ull << setting->ring_bits % MAX_BITS;
 	scene->aux_size = 8ull << setting->aux_bits % 8;
 	scene->area = calloc(1, scene->aux_size);
 	scene->overwrite = mode == PERCH_RING_OVERWRITE;

@@ -64,10 +64,10 @@ static inline size_t perch__array_power(size_t nr)
 
 /* Makes the capacity at least `need` items. Returns 0 or -ENOMEM. */
 #define PERCH__ARRAY_RESERVE(items, capacity, need) \
-	PERCH__ARRAY_RESERVE_MOST(items, capacity, need, SIZE_MAX)
+	PERCH__ARRAY_RESERVE_MAX(items, capacity, need, SIZE_MAX)
 
 /* Like PERCH__ARRAY_RESERVE(), with a capacity of at most `most`. A larger `need` is -ENOMEM. */
-#define PERCH__ARRAY_RESERVE_MOST(items, capacity, need, most)                                   \
+#define PERCH__ARRAY_RESERVE_MAX(items, capacity, need, most)                                    \
 	({                                                                                       \
 		size_t need_ = (need), capacity_ = (capacity);                                   \
 		int rc_ = 0;                                                                     \
@@ -111,23 +111,23 @@ static inline size_t perch__array_power(size_t nr)
 					 ? perch__array_power((nr) + more_) \
 					 : SIZE_MAX;                        \
                                                                             \
-		PERCH__ARRAY_RESERVE_MOST(items, power_, wanted_, wanted_); \
+		PERCH__ARRAY_RESERVE_MAX(items, power_, wanted_, wanted_);  \
 	})
 
 /* Appends a zeroed item, increments nr and returns the item. Returns NULL if out of memory. */
 #define PERCH__ARRAY_APPEND(items, nr, capacity) \
-	PERCH__ARRAY_APPEND_MOST(items, nr, capacity, SIZE_MAX)
+	PERCH__ARRAY_APPEND_MAX(items, nr, capacity, SIZE_MAX)
 
 /* Like PERCH__ARRAY_APPEND(). Also returns NULL if there are `most` items already. */
-#define PERCH__ARRAY_APPEND_MOST(items, nr, capacity, most)                                \
-	({                                                                                 \
-		__typeof__(items) new_ = NULL;                                             \
-                                                                                           \
-		if (!PERCH__ARRAY_RESERVE_MOST(items, capacity, (size_t)(nr) + 1, most)) { \
-			new_ = &(items)[(nr)++];                                           \
-			memset(new_, 0, sizeof(*new_));                                    \
-		}                                                                          \
-		new_;                                                                      \
+#define PERCH__ARRAY_APPEND_MAX(items, nr, capacity, most)                                \
+	({                                                                                \
+		__typeof__(items) new_ = NULL;                                            \
+                                                                                          \
+		if (!PERCH__ARRAY_RESERVE_MAX(items, capacity, (size_t)(nr) + 1, most)) { \
+			new_ = &(items)[(nr)++];                                          \
+			memset(new_, 0, sizeof(*new_));                                   \
+		}                                                                         \
+		new_;                                                                     \
 	})
 
 #endif

@@ -6,20 +6,20 @@
 #include <ctype.h>
 #include <string.h>
 
-#define PERCH__EDIT_LONGEST 63 /* bytes of a word that can be compared */
+#define PERCH__EDIT_MAX_LENGTH 63 /* bytes of a word that can be compared */
 
 /*
  * Returns the number of insertions, deletions, changes and swaps of adjacent characters that turn
- * one word into the other. Case is ignored. Returns PERCH__EDIT_LONGEST for longer words.
+ * one word into the other. Case is ignored. Returns PERCH__EDIT_MAX_LENGTH for longer words.
  */
 static inline unsigned perch__edit_distance(const char *left, const char *right)
 {
 	/* The table needs the current row and the two before it. */
-	unsigned rows[3][PERCH__EDIT_LONGEST + 1];
+	unsigned rows[3][PERCH__EDIT_MAX_LENGTH + 1];
 	size_t columns = strlen(right);
 
-	if (columns > PERCH__EDIT_LONGEST || strlen(left) > PERCH__EDIT_LONGEST)
-		return PERCH__EDIT_LONGEST;
+	if (columns > PERCH__EDIT_MAX_LENGTH || strlen(left) > PERCH__EDIT_MAX_LENGTH)
+		return PERCH__EDIT_MAX_LENGTH;
 	for (size_t j = 0; j <= columns; j++)
 		rows[0][j] = j;
 	for (size_t i = 1; left[i - 1]; i++) {

@@ -11,11 +11,11 @@
 
 enum {
 	/* linkers write about a dozen; each symbol is compared with all of them */
-	MOST_SEGMENTS = 1 << 9,
-	MOST_SECTIONS =
+	MAX_SEGMENTS = 1 << 9,
+	MAX_SECTIONS =
 		/* object files may have one for each function; executables have dozens */
 	1 << 18,
-	MOST_NOTES = 1 << 20, /* bytes of notes that are searched for a build id */
+	MAX_NOTES = 1 << 20, /* bytes of notes that are searched for a build id */
 };
 
 uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *bytes, size_t size)
@@ -118,9 +118,9 @@ static int read_segments(struct perch__elf *elf, const unsigned char *header)
 
 	if (!nr)
 		return 0;
-	if (nr > MOST_SEGMENTS || PERCH__ELF_FIELD(elf, header, Ehdr, e_phentsize) != size)
+	if (nr > MAX_SEGMENTS || PERCH__ELF_FIELD(elf, header, Ehdr, e_phentsize) != size)
 		return -EBADMSG;
-	rc = perch__elf_load(elf, &table, offset, nr * size, MOST_SEGMENTS * sizeof(Elf64_Phdr));
+	rc = perch__elf_load(elf, &table, offset, nr * size, MAX_SEGMENTS * sizeof(Elf64_Phdr));
 	if (rc)
 		return rc;
 	elf->segment = calloc(nr, sizeof(*elf->segment));
@@ -196,9 +196,9 @@ int perch__elf_read_sections(struct perch__elf *elf)
 	if (!offset)
 		return 0;
 	if (PERCH__ELF_FIELD(elf, header, Ehdr, e_shentsize) != size ||
-	    count_sections(elf, header, offset, &nr) || nr > MOST_SECTIONS)
+	    count_sections(elf, header, offset, &nr) || nr > MAX_SECTIONS)
 		return -EBADMSG;
-	rc = perch__elf_load(elf, &table, offset, nr * size, MOST_SECTIONS * sizeof(Elf64_Shdr));
+	rc = perch__elf_load(elf, &table, offset, nr * size, MAX_SECTIONS * sizeof(Elf64_Shdr));
 	if (rc)
 		return rc;
 	elf->section = calloc(nr ? nr : 1, sizeof(*elf->section));
@@ -294,7 +294,7 @@ int perch__elf_next_note(struct perch__elf_note *note, const void *bytes, size_t
 }
 
 int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
-			      uint8_t build_id[PERCH__BUILD_ID_MOST])
+			      uint8_t build_id[PERCH__BUILD_ID_MAX])
 {
 	struct perch__elf_note note;
 	size_t at = 0;
@@ -302,9 +302,9 @@ int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool
 	while (perch__elf_next_note(&note, notes, size, align, swapped, &at) > 0) {
 		if (note.type != NT_GNU_BUILD_ID || note.name_size != sizeof(ELF_NOTE_GNU) ||
 		    memcmp(note.name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) || !note.size ||
-		    note.size > PERCH__BUILD_ID_MOST)
+		    note.size > PERCH__BUILD_ID_MAX)
 			continue;
-		memset(build_id, 0, PERCH__BUILD_ID_MOST);
+		memset(build_id, 0, PERCH__BUILD_ID_MAX);
 		memcpy(build_id, note.data, note.size);
 		return (int)note.size;
 	}
@@ -315,15 +315,15 @@ int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool
  * seen: bytes of notes that were read before. Notes that exceed the file or the limit are skipped.
  */
 static int load_build_id(const struct perch__elf *elf, uint64_t offset, uint64_t size,
-			 uint64_t align, uint64_t *seen, uint8_t build_id[PERCH__BUILD_ID_MOST])
+			 uint64_t align, uint64_t *seen, uint8_t build_id[PERCH__BUILD_ID_MAX])
 {
 	unsigned char *notes;
 	int rc;
 
-	if (*seen > MOST_NOTES || size > MOST_NOTES - *seen)
+	if (*seen > MAX_NOTES || size > MAX_NOTES - *seen)
 		return 0;
 	*seen += size + 64;
-	rc = perch__elf_load(elf, &notes, offset, size, MOST_NOTES);
+	rc = perch__elf_load(elf, &notes, offset, size, MAX_NOTES);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
 	rc = perch__elf_notes_build_id(notes, size, align, elf->swapped, build_id);
@@ -331,7 +331,7 @@ static int load_build_id(const struct perch__elf *elf, uint64_t offset, uint64_t
 	return rc;
 }
 
-int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MOST])
+int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MAX])
 {
 	uint64_t seen = 0;
 	int rc = 0;

@@ -95,15 +95,15 @@ struct perch__elf_note {
 int perch__elf_next_note(struct perch__elf_note *note, const void *bytes, size_t size, size_t align,
 			 bool swapped, size_t *at);
 
-#define PERCH__BUILD_ID_MOST 20 /* bytes */
+#define PERCH__BUILD_ID_MAX 20 /* bytes */
 
 /* Finds the GNU build id in the bytes of notes. Returns its size, or 0 if there is none. */
 int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
-			      uint8_t build_id[PERCH__BUILD_ID_MOST]);
+			      uint8_t build_id[PERCH__BUILD_ID_MAX]);
 /*
  * Finds the build id of a file in its note segments, or in its note sections, which separate debug
  * files still have. Returns its size, 0 if there is none, or -ENOMEM.
  */
-int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MOST]);
+int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MAX]);
 
 #endif

@@ -31,7 +31,7 @@
 #include <time.h>
 
 #define PERCH__HASH_NONE UINT32_MAX	  /* no index */
-#define PERCH__HASH_MOST (UINT32_MAX / 2) /* entries of a table, and the largest index */
+#define PERCH__HASH_MAX	 (UINT32_MAX / 2) /* entries of a table, and the largest index */
 
 struct perch__hash_slot {
 	uint32_t hash;	 /* low bits of the hash */
@@ -131,7 +131,7 @@ static inline int perch__hash_reserve(struct perch__hash_table *table, size_t nr
 	size_t old = table->slot ? table->mask + 1 : 0, slots = old ? old : 64;
 	struct perch__hash_slot *slot;
 
-	if (nr > PERCH__HASH_MOST)
+	if (nr > PERCH__HASH_MAX)
 		return -ENOMEM;
 	while (slots / 2 < nr)
 		slots *= 2;
@@ -152,11 +152,11 @@ static inline int perch__hash_reserve(struct perch__hash_table *table, size_t nr
 
 /*
  * Adds an index under a hash. The caller has checked that no equal key exists, or allows several.
- * Returns 0, or -ENOMEM if out of memory or for more than PERCH__HASH_MOST entries.
+ * Returns 0, or -ENOMEM if out of memory or for more than PERCH__HASH_MAX entries.
  */
 static inline int perch__hash_add(struct perch__hash_table *table, uint64_t hash, size_t index)
 {
-	if (index > PERCH__HASH_MOST)
+	if (index > PERCH__HASH_MAX)
 		return -ENOMEM;
 	if (!table->slot || table->nr >= (table->mask + 1) / 2) {
 		int rc = perch__hash_reserve(table, table->nr + 1);

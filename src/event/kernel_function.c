@@ -60,7 +60,7 @@ static char *read_text(const char *path)
 		return NULL;
 	do {
 		used += got;
-		rc = PERCH__ARRAY_RESERVE_MOST(text, capacity, used + BUFSIZ, TEXT_MAX);
+		rc = PERCH__ARRAY_RESERVE_MAX(text, capacity, used + BUFSIZ, TEXT_MAX);
 		got = rc ? 0 : fread(text + used, 1, capacity - used - 1, stream);
 	} while (got);
 	fclose(stream);

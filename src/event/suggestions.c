@@ -27,7 +27,8 @@ void perch__suggest(struct perch__suggestions *suggestions, const char *name)
 	unsigned distance;
 	size_t slot;
 
-	if (strlen(name) > PERCH__EDIT_LONGEST || !is_similar(suggestions->word, name, &distance))
+	if (strlen(name) > PERCH__EDIT_MAX_LENGTH ||
+	    !is_similar(suggestions->word, name, &distance))
 		return;
 	for (size_t i = 0; i < suggestions->nr; i++)
 		if (!strcmp(suggestions->best[i].name, name))

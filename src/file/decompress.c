@@ -11,9 +11,9 @@
 
 #define HEADER_BYTES   8u
 #define FIRST_CAPACITY (1u << 20) /* of the output */
-/* The limit of the output: OUTPUT_LEAST + RATIO_MOST * size of the file */
-#define OUTPUT_LEAST (64u << 20)
-#define RATIO_MOST   64u
+/* The limit of the output: MIN_OUTPUT + MAX_RATIO * size of the file */
+#define MIN_OUTPUT (64u << 20)
+#define MAX_RATIO  64u
 
 bool perch__is_compressed(uint32_t type)
 {
@@ -105,7 +105,7 @@ static ZSTD_inBuffer compressed_bytes(const struct perch_reader *reader, const u
 static int decompress(struct perch_reader *reader, struct perch__decompressor *decompressor,
 		      ZSTD_inBuffer *in, uint64_t *end)
 {
-	uint64_t most = OUTPUT_LEAST + RATIO_MOST * reader->extent;
+	uint64_t most = MIN_OUTPUT + MAX_RATIO * reader->extent;
 	bool full = false;
 
 	while (in->pos < in->size || full) {

@@ -55,11 +55,11 @@ void perch__emit_file_attr_record(struct perch__emitter *emitter)
 	struct perch_attr attr;
 	size_t size;
 
-	if (bytes_left(emitter) < PERCH__ATTR_LEAST)
+	if (bytes_left(emitter) < PERCH__ATTR_MIN)
 		return;
 	size = perch__emitter_load(emitter, emitter->at + offsetof(struct perch_attr, size), 4);
-	if (size < PERCH__ATTR_LEAST)
-		size = PERCH__ATTR_LEAST;
+	if (size < PERCH__ATTR_MIN)
+		size = PERCH__ATTR_MIN;
 	if (size > bytes_left(emitter))
 		size = bytes_left(emitter);
 	if (perch_attr_from_bytes(&attr, emitter->at, size, emitter->swapped) < 0)

@@ -17,8 +17,8 @@
 #define PERCH__MAGIC_V1	    0x454c494646524550u /* "PERFFILE", in either order: perf before 3.2 */
 
 #define PERCH__FEATURE_BITS 256
-#define PERCH__ATTR_LEAST   64u	  /* the attr of the first release */
-#define PERCH__ATTR_MOST    4096u /* the limit of perf_event_open(2) */
+#define PERCH__ATTR_MIN	    64u	  /* the attr of the first release */
+#define PERCH__ATTR_MAX	    4096u /* the limit of perf_event_open(2) */
 #define PERCH__NAME_ALIGN   64u	  /* strings in features are padded to this */
 /* misc of a build id record: its size byte is valid */
 #define PERCH__BUILD_ID_SIZE_KNOWN (1u << 15)

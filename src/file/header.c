@@ -5,7 +5,7 @@
  */
 #include "internal.h"
 
-#define MOST_EVENTS 65535u
+#define MAX_EVENTS 65535u
 
 static int truncated(struct perch_error *err, const char *what)
 {
@@ -28,8 +28,8 @@ static bool inside(const struct perch_reader *reader, const struct perch__sectio
 
 static bool is_attr_size(uint64_t size)
 {
-	return size >= PERCH__ATTR_LEAST + sizeof(struct perch__section) &&
-	       size <= PERCH__ATTR_MOST + sizeof(struct perch__section);
+	return size >= PERCH__ATTR_MIN + sizeof(struct perch__section) &&
+	       size <= PERCH__ATTR_MAX + sizeof(struct perch__section);
 }
 
 /* Copies as many fields as the attr's own size says. The others are 0. */
@@ -38,8 +38,8 @@ static void copy_attr(const struct perch_reader *reader, struct perch_attr *attr
 {
 	uint32_t own = perch__file_u32(reader, bytes + offsetof(struct perch_attr, size));
 
-	if (own < PERCH__ATTR_LEAST)
-		own = PERCH__ATTR_LEAST;
+	if (own < PERCH__ATTR_MIN)
+		own = PERCH__ATTR_MIN;
 	perch_attr_from_bytes(attr, bytes, size < own ? size : own, reader->swapped);
 }
 
@@ -93,7 +93,7 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 	nr = header->attrs.size / header->attr_size;
 	if (!nr)
 		return malformed(err, "no events");
-	if (nr > MOST_EVENTS)
+	if (nr > MAX_EVENTS)
 		return malformed(err, "more than 65535 events");
 	if (!inside(reader, &header->attrs))
 		return truncated(err, "list of events");

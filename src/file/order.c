@@ -12,8 +12,8 @@
  */
 #include "internal.h"
 
-#define LEAST_RUN 24u
-#define MOST_RUNS 66u /* each pending run is at least twice as long as the next one */
+#define MIN_RUN	 24u
+#define MAX_RUNS 66u /* each pending run is at least twice as long as the next one */
 
 struct run {
 	size_t start, length;
@@ -23,7 +23,7 @@ struct sorter {
 	struct perch__index_entry *entries;
 	struct perch__index_entry *spare; /* a copy of the left run during a merge */
 	size_t spare_capacity;
-	struct run runs[MOST_RUNS];
+	struct run runs[MAX_RUNS];
 	size_t nr;
 };
 
@@ -111,7 +111,7 @@ static void insert(struct perch__index_entry *entries, size_t sorted, size_t n)
 
 static size_t next_run(struct perch__index_entry *entries, size_t n)
 {
-	size_t length = 1, least = n < LEAST_RUN ? n : LEAST_RUN;
+	size_t length = 1, least = n < MIN_RUN ? n : MIN_RUN;
 
 	while (length < n && entries[length - 1].time <= entries[length].time)
 		length++;

@@ -5,11 +5,11 @@
  */
 #include "internal.h"
 
-#define MOST_EVENTS 65535u
+#define MAX_EVENTS  65535u
 #define UPDATE_NAME 2u	/* type of an EVENT_UPDATE: the event's name follows */
 #define UPDATE_HEAD 24u /* header, type, id */
 /* Limits the events that are compared with ids of updates: unknown ids could need any time. */
-#define MOST_SEARCHED (1u << 24)
+#define MAX_SEARCHED (1u << 24)
 
 /* Calls visit for each complete record, until it returns an error. */
 static int for_each_header_record(struct perch_reader *reader,
@@ -42,7 +42,7 @@ static int count_attr(struct perch_reader *reader, uint32_t type, const uint8_t 
 {
 	(void)record;
 	(void)err;
-	if (type == PERCH_RECORD_HEADER_ATTR && size >= 8 + PERCH__ATTR_LEAST)
+	if (type == PERCH_RECORD_HEADER_ATTR && size >= 8 + PERCH__ATTR_MIN)
 		reader->nr_events++;
 	return 0;
 }
@@ -54,11 +54,11 @@ static int read_attr(struct perch_reader *reader, const uint8_t *record, uint16_
 	size_t left = size - 8u;
 	uint32_t attr_size;
 
-	if (left < PERCH__ATTR_LEAST)
+	if (left < PERCH__ATTR_MIN)
 		return 0;
 	attr_size = perch__file_u32(reader, attr + offsetof(struct perch_attr, size));
-	if (attr_size < PERCH__ATTR_LEAST)
-		attr_size = PERCH__ATTR_LEAST;
+	if (attr_size < PERCH__ATTR_MIN)
+		attr_size = PERCH__ATTR_MIN;
 	if (attr_size > left)
 		attr_size = left;
 	return perch__add_attr(reader, attr, attr_size, attr + attr_size,
@@ -91,7 +91,7 @@ static struct perch_file_event *event_of(struct perch_reader *reader, uint64_t i
 		size_t at = (reader->updated + i) % reader->nr_events;
 		struct perch_file_event *event = &reader->events[at];
 
-		if (++reader->searched > MOST_SEARCHED)
+		if (++reader->searched > MAX_SEARCHED)
 			return NULL;
 		if (event->nr_ids && event->ids[0] == id) {
 			reader->updated = at + 1;
@@ -151,9 +151,9 @@ int perch__read_pipe(struct perch_reader *reader, struct perch_error *err)
 	if (!nr)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "the piped recording has no events");
-	if (nr > MOST_EVENTS)
+	if (nr > MAX_EVENTS)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "the piped recording has more than %u events", MOST_EVENTS);
+				       "the piped recording has more than %u events", MAX_EVENTS);
 	/* Another program may change the file between both passes, so nr is the limit. */
 	reader->nr_events = 0;
 	reader->events_capacity = nr;

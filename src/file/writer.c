@@ -12,7 +12,7 @@
 #include "internal.h"
 
 #define ATTR_SIZE_USUAL 128u /* PERF_ATTR_SIZE_VER7: perf 6.1 and later read it */
-#define MOST_IOV	1024 /* of one pwritev(2) */
+#define MAX_IOV		1024 /* of one pwritev(2) */
 
 struct perch_writer {
 	int fd;
@@ -402,7 +402,7 @@ int perch_writer_append(struct perch_writer *writer, const struct iovec *iov, in
 	if (!size)
 		return 0;
 	do {
-		wrote = pwritev(writer->fd, iov, nr < MOST_IOV ? nr : MOST_IOV, end);
+		wrote = pwritev(writer->fd, iov, nr < MAX_IOV ? nr : MAX_IOV, end);
 	} while (wrote < 0 && errno == EINTR);
 	if (wrote < 0)
 		return failed_write(writer, errno, err);

@@ -47,7 +47,7 @@ static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, u
 {
 	uint32_t at = tree->nr;
 
-	if (PERCH__ARRAY_RESERVE_MOST(tree->node, tree->capacity, tree->nr + 1, NO_NODE))
+	if (PERCH__ARRAY_RESERVE_MAX(tree->node, tree->capacity, tree->nr + 1, NO_NODE))
 		return NO_NODE;
 	tree->node[at] = (struct node){ .parent = parent,
 					.context = context,

@@ -58,7 +58,7 @@ static uint64_t load_head(const struct perch_ring *ring)
 
 static int index_record(struct perch__snapshot *snapshot, size_t nr, uint64_t position, size_t most)
 {
-	int rc = PERCH__ARRAY_RESERVE_MOST(snapshot->index, snapshot->capacity, nr + 1, most);
+	int rc = PERCH__ARRAY_RESERVE_MAX(snapshot->index, snapshot->capacity, nr + 1, most);
 
 	if (!rc)
 		snapshot->index[nr] = (position - snapshot->head) / 8;

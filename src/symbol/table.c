@@ -5,7 +5,7 @@
 struct entry *perch__table_add(struct table *table)
 {
 	struct entry *entry =
-		PERCH__ARRAY_APPEND_MOST(table->entry, table->nr, table->capacity, NO_ENTRY / 2);
+		PERCH__ARRAY_APPEND_MAX(table->entry, table->nr, table->capacity, NO_ENTRY / 2);
 
 	if (entry)
 		entry->symbol = NO_ENTRY;

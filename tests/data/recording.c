@@ -11,7 +11,7 @@
 
 #include "recording.h"
 
-#define MOST_BYTES 65536
+#define MAX_BYTES 65536
 
 static void put_bytes(FILE *file, const void *bytes, size_t size)
 {
@@ -93,7 +93,7 @@ struct reading {
 	struct perch_parse_info parse_info;
 	bool has_attr;
 	struct perch_record record;
-	uint64_t bytes[MOST_BYTES / 8];
+	uint64_t bytes[MAX_BYTES / 8];
 	size_t size;
 };
 
@@ -109,7 +109,7 @@ static bool get_bytes(struct reading *reading, const char *text)
 	unsigned char *to = (unsigned char *)reading->bytes;
 
 	reading->size = 0;
-	while (digit(text[0]) >= 0 && digit(text[1]) >= 0 && reading->size < MOST_BYTES) {
+	while (digit(text[0]) >= 0 && digit(text[1]) >= 0 && reading->size < MAX_BYTES) {
 		to[reading->size++] = digit(text[0]) * 16 + digit(text[1]);
 		text += 2;
 	}

@@ -15,8 +15,8 @@
 #include "../kernel/live.h"
 #include "guest.h"
 
-#define SWITCH	   "/proc/sys/kernel/bpf_stats_enabled"
-#define MOST_BYTES 16
+#define SWITCH	  "/proc/sys/kernel/bpf_stats_enabled"
+#define MAX_BYTES 16
 
 /* Records the code changes of this thread when the sysctl is set. */
 static void set_bpf_stats(struct live *live, const char *to)
@@ -78,7 +78,7 @@ static uint64_t symbol(const char *wanted)
 static void new_bytes_match(void)
 {
 	uint64_t from = symbol("_text"), to = symbol("_etext");
-	uint8_t bytes[MOST_BYTES];
+	uint8_t bytes[MAX_BYTES];
 	struct live live;
 	size_t compared = 0;
 
@@ -88,7 +88,7 @@ static void new_bytes_match(void)
 		bool last = true;
 
 		CHECK(poke->address >= from && poke->address < to, "%#" PRIx64, poke->address);
-		CHECK(poke->old_length > 0 && poke->old_length <= MOST_BYTES &&
+		CHECK(poke->old_length > 0 && poke->old_length <= MAX_BYTES &&
 			      poke->new_length == poke->old_length,
 		      "%u bytes, then %u", poke->old_length, poke->new_length);
 		CHECK(memcmp(poke->before, poke->after, poke->old_length), "nothing changes");

@@ -19,8 +19,8 @@
 
 #include <perch/explain.h>
 
-#define MOST_CALLS   25
-#define MOST_SIZE    4096
+#define MAX_CALLS    25
+#define MAX_SIZE     4096
 #define RANDOM_ATTRS 3000
 
 static struct perch_machine *machine;
@@ -79,7 +79,7 @@ static void is_an_answer(const struct perch_explanation *explanation, int errnum
 	assert_true(explanation->nr_next <= PERCH_NEXT_MAX);
 	assert_true(explanation->nr_findings == 1 ||
 		    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS);
-	assert_true(explanation->open_calls <= MOST_CALLS);
+	assert_true(explanation->open_calls <= MAX_CALLS);
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		is_a_finding(&explanation->finding[i]);
 	for (size_t i = 0; i < explanation->nr_next; i++)
@@ -232,7 +232,7 @@ static void unknown_flags_are_named(void **unused)
 /* All sizes that the kernel checks, with zero or random bytes after the known fields. */
 static void every_size_has_an_explanation(void **unused)
 {
-	static unsigned char bytes[MOST_SIZE + 8], before[MOST_SIZE + 8];
+	static unsigned char bytes[MAX_SIZE + 8], before[MAX_SIZE + 8];
 	struct perch_attr *attr = (struct perch_attr *)bytes;
 	struct perch_open_call call = { .attr = (struct perch_attr *)before,
 					.cpu = -1,
@@ -240,7 +240,7 @@ static void every_size_has_an_explanation(void **unused)
 	unsigned refusals = 0;
 
 	(void)unused;
-	for (uint32_t size = 0; size <= MOST_SIZE + 1; size++) {
+	for (uint32_t size = 0; size <= MAX_SIZE + 1; size++) {
 		memset(bytes, 0, sizeof(bytes));
 		for (uint32_t i = sizeof(*attr); size % 2 && i < size; i++)
 			bytes[i] = any();
@@ -336,7 +336,7 @@ static void random_attr(unsigned char *bytes)
 	struct perch_attr *attr = (struct perch_attr *)bytes;
 	unsigned density = 1 + below(8);
 
-	for (size_t i = 0; i < MOST_SIZE; i++)
+	for (size_t i = 0; i < MAX_SIZE; i++)
 		bytes[i] = i < sizeof(*attr) || !below(40) ? any() : 0;
 	for (unsigned k = 0; k < density; k++)
 		for (size_t i = 0; i < sizeof(*attr); i++)
@@ -355,7 +355,7 @@ static void random_attr(unsigned char *bytes)
 
 static void random_attrs(void **unused)
 {
-	static unsigned char bytes[MOST_SIZE], before[MOST_SIZE];
+	static unsigned char bytes[MAX_SIZE], before[MAX_SIZE];
 	unsigned refusals = 0;
 
 	(void)unused;
@@ -385,7 +385,7 @@ static void random_attrs(void **unused)
 /* The attr of the leader may be invalid too. */
 static void random_leaders(void **unused)
 {
-	static unsigned char bytes[MOST_SIZE], other[MOST_SIZE];
+	static unsigned char bytes[MAX_SIZE], other[MAX_SIZE];
 
 	(void)unused;
 	for (unsigned i = 0; i < RANDOM_ATTRS / 3; i++) {

@@ -75,11 +75,11 @@ static void stops_at_the_maximum(void **state)
 	(void)state;
 
 	for (int i = 0; i < 100; i++)
-		assert_non_null(PERCH__ARRAY_APPEND_MOST(list.item, list.nr, list.capacity, 100));
+		assert_non_null(PERCH__ARRAY_APPEND_MAX(list.item, list.nr, list.capacity, 100));
 	assert_int_equal(list.capacity, 100);
-	assert_null(PERCH__ARRAY_APPEND_MOST(list.item, list.nr, list.capacity, 100));
+	assert_null(PERCH__ARRAY_APPEND_MAX(list.item, list.nr, list.capacity, 100));
 	assert_int_equal(list.nr, 100);
-	assert_int_equal(PERCH__ARRAY_RESERVE_MOST(list.item, list.capacity, 101, 100), -ENOMEM);
+	assert_int_equal(PERCH__ARRAY_RESERVE_MAX(list.item, list.capacity, 101, 100), -ENOMEM);
 	assert_int_equal(list.capacity, 100);
 	free(list.item);
 }

@@ -58,7 +58,7 @@ static struct image make_image(void)
 
 static void check_image(struct perch__elf *elf)
 {
-	uint8_t build_id[PERCH__BUILD_ID_MOST];
+	uint8_t build_id[PERCH__BUILD_ID_MAX];
 	uint64_t offset;
 
 	assert_int_equal(elf->machine, EM_X86_64);
@@ -118,7 +118,7 @@ static void refuses_other_files(void **state)
 /* Segments and notes that exceed the file give no offsets and no build id. */
 static void ignores_segments_beyond_the_file(void **state)
 {
-	uint8_t build_id[PERCH__BUILD_ID_MOST];
+	uint8_t build_id[PERCH__BUILD_ID_MAX];
 	struct image image = make_image();
 	struct perch__elf elf;
 	uint64_t offset;
@@ -141,7 +141,7 @@ static void finds_the_build_id_among_notes(void **state)
 {
 	struct note notes[] = { NOTE(NT_GNU_BUILD_ID + 1, 7),
 				NOTE(NT_GNU_BUILD_ID, 1, 2, 3, 4, 5) };
-	uint8_t build_id[PERCH__BUILD_ID_MOST];
+	uint8_t build_id[PERCH__BUILD_ID_MAX];
 	(void)state;
 
 	assert_int_equal(perch__elf_notes_build_id(notes, sizeof(notes), 4, false, build_id), 5);

@@ -94,8 +94,8 @@ static void reserves_once(void **state)
 	for (uint32_t i = 0; i < KEYS; i++)
 		assert_int_equal(perch__hash_add(&table, perch__hash_integer(0, i), i), 0);
 	assert_ptr_equal(table.slot, slot);
-	assert_int_equal(perch__hash_reserve(&table, (size_t)PERCH__HASH_MOST + 1), -ENOMEM);
-	assert_int_equal(perch__hash_add(&table, 0, (size_t)PERCH__HASH_MOST + 1), -ENOMEM);
+	assert_int_equal(perch__hash_reserve(&table, (size_t)PERCH__HASH_MAX + 1), -ENOMEM);
+	assert_int_equal(perch__hash_add(&table, 0, (size_t)PERCH__HASH_MAX + 1), -ENOMEM);
 	assert_int_equal(table.nr, KEYS);
 	perch__hash_clear(&table);
 }

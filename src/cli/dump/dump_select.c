@@ -33,7 +33,7 @@ static int64_t type_of(const char *word, size_t length)
 
 const char *dump_similar_type(const char *word, size_t length)
 {
-	char text[PERCH__EDIT_LONGEST + 1];
+	char text[PERCH__EDIT_MAX_LENGTH + 1];
 	unsigned best = MAX_DISTANCE + 1;
 	const char *found = NULL;
 

@@ -25,7 +25,7 @@ static void add_dso(struct record_dsos *dsos, const char *path)
 	hash = perch__hash_text(dsos->table.seed, path);
 	if (perch__hash_find(&dsos->table, hash, same_path, dsos, path) != PERCH__HASH_NONE)
 		return;
-	added = PERCH__ARRAY_APPEND_MOST(dsos->path, dsos->nr, dsos->capacity, MAX_DSOS);
+	added = PERCH__ARRAY_APPEND_MAX(dsos->path, dsos->nr, dsos->capacity, MAX_DSOS);
 	if (!added)
 		return;
 	*added = strdup(path);
