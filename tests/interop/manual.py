@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The manual's C compiles without a warning, and the functions that its pages name are in the headers."""
+"""The C programs of the manual pages compile, the headers declare the functions that the pages name, and the gcc commands of
+README.md and the demo compile."""
 import glob
 import os
 import re
@@ -9,8 +10,8 @@ import sys
 import tempfile
 
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
-# What the code of a page leaves for the reader to say.
-AROUND = {
+# Declarations that the code of a page needs.
+DECLARATIONS = {
     "libperch.3": "void work(void);\nextern pid_t pid;\n",
     "libperch-profile.3": "extern struct perch_reader *reader; extern struct perch_processes *processes;\n"
                           "extern struct perch_symbols *symbols; extern struct perch_profile *profile;\n"
@@ -21,17 +22,17 @@ AROUND = {
 failed = False
 
 
-def verdict(why, name):
+def report(problems, name):
     global failed
-    print(("not ok - " if why else "ok - ") + name)
-    for line in why:
+    print(("not ok - " if problems else "ok - ") + name)
+    for line in problems:
         print("    " + line)
-    failed |= bool(why)
+    failed |= bool(problems)
 
 
-def compile_alone(headers, around, body):
-    """What the compiler says against it."""
-    program = "".join(f"#include <{header}>\n" for header in headers) + around + body
+def compile_program(headers, declarations, body):
+    """Compiles a program with these headers. Returns the messages of the compiler."""
+    program = "".join(f"#include <{header}>\n" for header in headers) + declarations + body
     with tempfile.NamedTemporaryFile("w", suffix=".c", encoding="utf-8") as file:
         file.write(program)
         file.flush()
@@ -40,9 +41,20 @@ def compile_alone(headers, around, body):
     return result.stderr.splitlines()
 
 
+def shown_compilations():
+    """The gcc commands that README.md and scripts/demo run on files of the sources."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        commands = set(re.findall(r"-- (gcc .* -c src/\S+\.c)$", file.read(), re.M))
+    with open(os.path.join(SOURCE, "scripts/demo"), encoding="utf-8") as file:
+        text = file.read()
+    source = re.search(r"^source=(\S+)$", text, re.M)[1]
+    commands |= {command + source for command in re.findall(r'-- (gcc .* -c )"\$source"', text)}
+    return sorted(commands)
+
+
 def main():
-    ours = sorted("perch/" + os.path.basename(path) for path in glob.glob(os.path.join(SOURCE, "include/perch/*.h")))
-    headers = ["stdio.h", "stdlib.h", "unistd.h"] + ours
+    public = sorted("perch/" + os.path.basename(path) for path in glob.glob(os.path.join(SOURCE, "include/perch/*.h")))
+    headers = ["stdio.h", "stdlib.h", "unistd.h"] + public
     named = {}
     for path in sorted(glob.glob(os.path.join(SOURCE, "man/*.scd"))):
         page = os.path.basename(path).removesuffix(".scd")
@@ -52,15 +64,20 @@ def main():
         blocks = [block.replace("\\\\", "\\") for block in blocks if "perch_" in block and ";" in block]
         for number, block in enumerate(blocks, 1):
             body = f"int shown(void);\nint shown(void)\n{{\n{block}\nreturn 0;\n}}\n"
-            verdict(compile_alone(headers, AROUND.get(page, ""), body), f"{page}: its program number {number} compiles")
+            report(compile_program(headers, DECLARATIONS.get(page, ""), body), f"{page}: program {number} compiles")
         for function in re.findall(r"\*(perch_\w+)\*?\(\)", text):
             named.setdefault(function, page)
     body = "".join(f"void name_{function}(void); void name_{function}(void) {{ (void)&{function}; }}\n" for function in named)
-    said = compile_alone(headers, "", body)
-    missing = sorted(set(re.findall(r"'(perch_\w+)' undeclared", "\n".join(said))))
-    verdict([f"{named[function]} names {function}()" for function in missing] or said,
-            f"the {len(named)} functions that the pages name are declared")
-    verdict([] if len(named) > 50 else ["fewer than 50"], "the pages name functions")
+    messages = compile_program(headers, "", body)
+    missing = sorted(set(re.findall(r"'(perch_\w+)' undeclared", "\n".join(messages))))
+    report([f"{named[function]} names {function}()" for function in missing] or messages,
+           f"the {len(named)} functions that the pages name are declared")
+    report([] if len(named) > 50 else ["fewer than 50"], "the pages name functions")
+    commands = shown_compilations()
+    for command in commands:
+        result = subprocess.run(command.split() + ["-fsyntax-only"], cwd=SOURCE, capture_output=True, text=True)
+        report(result.stderr.splitlines() if result.returncode else [], command)
+    report([] if len(commands) > 1 else ["fewer than 2"], "README.md and the demo compile files")
     return failed
 
 
