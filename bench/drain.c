@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares readers of a live ring: a bare loop that only advances data_tail, a loop that also reads
- * one word of each cache line, and the ways of libperch. It prints the records lost and the CPU
- * time of a record. A child on one CPU makes events as fast as it can, one record each; the reader
- * runs on another CPU. If the bare loop loses records, the child is slowed down until it loses
- * none, and all readers get that rate. The readers alternate, and the least of the rounds is the
- * result. Then it measures snapshots of an overwrite ring of 8 MB.
+ * Compares readers of a live ring: a bare loop that only advances data_tail, a loop that also
+ * reads one word of each cache line, and the functions of libperch. It prints the records lost and
+ * the CPU time of a record. A child on one CPU makes events as fast as it can, one record each; the
+ * reader runs on another CPU. If the bare loop loses records, the child is slowed down until it
+ * loses none, and all readers get that rate. The readers alternate, and the least of the rounds is
+ * the result. Then it measures snapshots of an overwrite ring of 8 MB.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -101,7 +101,7 @@ static const struct {
 	enum perch_cause cause;
 	const char *field; /* the first wrong field; NULL for any field */
 	const char *remedy;
-} rewordings[] = {
+} remedies[] = {
 	{ PERCH_CAUSE_BRANCH_STACK, NULL,
 	  "leave out -b, -j, branch_type= and --call-graph lbr; --call-graph fp and dwarf need no branches" },
 	{ PERCH_CAUSE_BRANCH_PRIVILEGE, NULL, "use -j any,u, or record only user space (:u)" },
@@ -155,29 +155,30 @@ static bool lacks_kernel_breakpoints(const struct perch_error *err)
 	return err->cause == PERCH_CAUSE_BREAKPOINT_KERNEL && err->next[0];
 }
 
-const struct perch_error *cli_reword(const struct perch_error *err, struct perch_error *reworded)
+const struct perch_error *cli_replace_remedy(const struct perch_error *err,
+					     struct perch_error *replaced)
 {
 	if (lacks_kernel_breakpoints(err)) {
-		*reworded = *err;
+		*replaced = *err;
 		perch_error_remedy(
-			reworded,
+			replaced,
 			"run as root and leave out the modifier u: a breakpoint on a kernel address needs CAP_SYS_ADMIN");
-		reworded->next[0] = '\0';
-		return reworded;
+		replaced->next[0] = '\0';
+		return replaced;
 	}
-	for (size_t i = 0; i < CLI_NR(rewordings); i++)
-		if (rewordings[i].cause == err->cause &&
-		    (!rewordings[i].field || !strcmp(rewordings[i].field, err->field))) {
-			*reworded = *err;
-			perch_error_remedy(reworded, "%s", rewordings[i].remedy);
-			return reworded;
+	for (size_t i = 0; i < CLI_NR(remedies); i++)
+		if (remedies[i].cause == err->cause &&
+		    (!remedies[i].field || !strcmp(remedies[i].field, err->field))) {
+			*replaced = *err;
+			perch_error_remedy(replaced, "%s", remedies[i].remedy);
+			return replaced;
 		}
 	return err;
 }
 
 int cli_open_error(const char *command, const struct perch_error *err)
 {
-	struct perch_error reworded;
+	struct perch_error replaced;
 
-	return cli_error(command, cli_reword(err, &reworded));
+	return cli_error(command, cli_replace_remedy(err, &replaced));
 }

@@ -26,9 +26,10 @@ int cli_add_filter(const char *command, struct perch_events *events, size_t last
 void cli_user_space_name(const struct perch_event *event, char *name, size_t size);
 /*
  * Replaces a remedy that names members of the attr by one that names options of the command.
- * Returns reworded, or err when its remedy needs no change.
+ * Returns replaced, or err when its remedy needs no change.
  */
-const struct perch_error *cli_reword(const struct perch_error *err, struct perch_error *reworded);
+const struct perch_error *cli_replace_remedy(const struct perch_error *err,
+					     struct perch_error *replaced);
 /* Like cli_error(), for errors of opening events. */
 int cli_open_error(const char *command, const struct perch_error *err);
 

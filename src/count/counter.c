@@ -240,7 +240,10 @@ static inline int fill_count(struct perch_counter *counter, struct perch_count *
 	return 0;
 }
 
-/* The first try failed. If the page was changing, careful tries follow; otherwise read(2). */
+/*
+ * Called after the first attempt has failed. If the page was changing, makes attempts with
+ * adjust_wrapped; otherwise uses read(2).
+ */
 static __attribute__((noinline)) int read_slow(struct perch_counter *counter,
 					       struct perch_count *count,
 					       enum perch__rdpmc_state state,

@@ -159,11 +159,11 @@ PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
  *
  * offset is relative to the kernel's copy of the counter. That copy is signed after the counter was
  * set, and unsigned after it was read. When the page is written after a read, by a reset, the value
- * is too low by the range of the counter, and so negative. Only the careful attempt, which takes
- * more instructions, corrects that.
+ * is too low by the range of the counter, and so negative. Attempts with adjust_wrapped correct
+ * that, with more instructions.
  */
 PERCH__INLINE enum perch__rdpmc_state perch__page_try(
-	const struct perch_mmap_page *page, uint64_t words[3], bool careful,
+	const struct perch_mmap_page *page, uint64_t words[3], bool adjust_wrapped,
 	bool (*read_counter)(uint32_t index, uint64_t *value), uint64_t (*read_clock)(void))
 {
 	const volatile uint32_t *now = &page->lock;
@@ -191,9 +191,10 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_try(
 		return index ? PERCH__RDPMC_NO_REGISTER : PERCH__RDPMC_OFF_PMU;
 	view.value = page->offset + perch__sign_extend(value, PERCH__WIDTH(packed));
 	PERCH__IN_ORDER();
-	if (careful && (int64_t)view.value < 0 && page->pmc_width < 64)
+	if (adjust_wrapped && (int64_t)view.value < 0 && page->pmc_width < 64)
 		view.value += UINT64_C(1) << (page->pmc_width & 63);
-	if (PERCH__UNLIKELY(lock & 1 || lock != *now || (!careful && (int64_t)view.value < 0)))
+	if (PERCH__UNLIKELY(lock & 1 || lock != *now ||
+			    (!adjust_wrapped && (int64_t)view.value < 0)))
 		return PERCH__RDPMC_BUSY;
 	elapsed = perch__page_elapsed(&view);
 	words[0] = view.value;
@@ -202,7 +203,7 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_try(
 	return PERCH__RDPMC_USED;
 }
 
-/* Up to PERCH__RDPMC_TRIES careful attempts. */
+/* Makes up to PERCH__RDPMC_TRIES attempts with adjust_wrapped. */
 PERCH__INLINE enum perch__rdpmc_state perch__page_read(
 	const struct perch_mmap_page *page, uint64_t words[3],
 	bool (*read_counter)(uint32_t index, uint64_t *value), uint64_t (*read_clock)(void))

@@ -13,9 +13,9 @@
 #define UNCORE "uncore_"
 
 /*
- * True if the rest of a PMU's name is a unit: empty; a number, as in imc_0 and imc0; or an address
- * of three hexadecimal digits or more, as in arm_smmuv3_pmcg_3b402. Fewer digits may be a word, as
- * in cpum_cf.
+ * Returns true if the rest of a PMU's name is a unit: empty, a number (imc_0, imc0), or an address
+ * of at least three hexadecimal digits (arm_smmuv3_pmcg_3b402). Fewer digits may be a word
+ * (cpum_cf).
  */
 static bool is_unit(const char *rest)
 {
@@ -95,9 +95,11 @@ static int add_event(struct perch__parser *parser, const struct perch_pmu *pmu,
 	return rc;
 }
 
-/* The last event and that of index `first` have the same name. Their counts add up if they have the
- * same unit and scale. */
-static void join_first(struct perch__parser *parser, size_t first)
+/*
+ * The last event and event `first` have the same name. Their counts are added up if they have the
+ * same unit and scale.
+ */
+static void link_to_first(struct perch__parser *parser, size_t first)
 {
 	const struct perch_event *other = &parser->events->event[first];
 	struct perch_event *event = &parser->events->event[parser->events->nr - 1];
@@ -112,8 +114,8 @@ static bool is_fatal(int rc)
 }
 
 /*
- * A glob may match PMUs that do not have the event: they are skipped if one PMU has it. Otherwise
- * the first error is reported.
+ * A glob may match PMUs that do not have the event. They are skipped if another PMU has it;
+ * otherwise the first error is reported.
  */
 static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmus, size_t nr,
 		       const char *name, const struct perch__terms *terms, bool *found)
@@ -131,7 +133,7 @@ static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu
 		rc = add_event(parser, &pmus[i], terms);
 		parser->err = err;
 		if (!rc) {
-			join_first(parser, before);
+			link_to_first(parser, before);
 			continue;
 		}
 		if (!refused || is_fatal(rc)) {
@@ -193,7 +195,7 @@ int perch__add_named_pmu_events(struct perch__parser *parser, const char *name, 
 			rc = perch__apply_pmu_terms(parser, &pmus[i], terms, event) ?: 1;
 		*found |= rc != 0;
 		if (rc == 1)
-			join_first(parser, before);
+			link_to_first(parser, before);
 		else
 			perch__drop_events(parser->events, parser->events->nr - 1);
 		if (rc < 0)

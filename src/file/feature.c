@@ -134,7 +134,7 @@ static void parse_groups(struct perch_reader *reader)
 	}
 }
 
-static int name_nameless_events(struct perch_reader *reader, struct perch_error *err)
+static int name_unnamed_events(struct perch_reader *reader, struct perch_error *err)
 {
 	for (size_t i = 0; i < reader->nr_events; i++) {
 		struct perch_file_event *event = &reader->events[i];
@@ -217,7 +217,7 @@ int perch__parse_features(struct perch_reader *reader, struct perch_error *err)
 	if (!rc)
 		rc = parse_build_ids(reader, err);
 	if (!rc)
-		rc = name_nameless_events(reader, err);
+		rc = name_unnamed_events(reader, err);
 	parse_groups(reader);
 	return rc;
 }

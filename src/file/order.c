@@ -21,8 +21,8 @@ struct run {
 
 struct sorter {
 	struct perch__index_entry *entries;
-	struct perch__index_entry *spare; /* a copy of the left run during a merge */
-	size_t spare_capacity;
+	struct perch__index_entry *copy; /* a copy of the left run during a merge */
+	size_t copy_capacity;
 	struct run runs[MAX_RUNS];
 	size_t nr;
 };
@@ -61,11 +61,11 @@ static int merge(struct sorter *sorter, struct run a, struct run b)
 	if (!n)
 		return 0;
 	b.length = count_before(entries + b.start, b.length, entries[b.start - 1].time);
-	if (PERCH__ARRAY_RESERVE(sorter->spare, sorter->spare_capacity, n))
+	if (PERCH__ARRAY_RESERVE(sorter->copy, sorter->copy_capacity, n))
 		return -ENOMEM;
 	out = entries + a.start + in_place;
-	memcpy(sorter->spare, out, n * sizeof(*out));
-	left = sorter->spare;
+	memcpy(sorter->copy, out, n * sizeof(*out));
+	left = sorter->copy;
 	left_end = left + n;
 	right = entries + b.start;
 	right_end = right + b.length;
@@ -134,7 +134,7 @@ int perch__index_sort(struct perch__index_entry *entries, size_t nr)
 	}
 	while (!rc && sorter.nr > 1)
 		rc = merge_top(&sorter);
-	free(sorter.spare);
+	free(sorter.copy);
 	return rc;
 }
 
@@ -149,7 +149,8 @@ struct rounds {
 	size_t range;	     /* each file of a directory has its own rounds */
 	uint64_t latest;     /* the highest time so far */
 	uint64_t last_round; /* the highest time at the last FINISHED_ROUND */
-	uint64_t limit;	     /* the records up to this time would be delivered already */
+	uint64_t
+		limit; /* a reader that sorts by rounds has delivered the records up to this time */
 };
 
 static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, uint64_t offset)

@@ -111,7 +111,7 @@ struct fallback {
 	struct perch_attr attr, missing_features;
 };
 
-/* Builds the attr without the omitted features. False if it is the same as before. */
+/* Builds the attr without the omitted features. Returns false if it is the same as before. */
 static bool build_attr(struct fallback *d)
 {
 	struct perch_attr before = d->attr;
@@ -124,7 +124,7 @@ static bool build_attr(struct fallback *d)
 	return memcmp(&before, &d->attr, sizeof(before)) != 0;
 }
 
-/* Omits the next feature that may have caused the refusal. False if there is none. */
+/* Omits the next feature that may have caused the refusal. Returns false if there is none. */
 static bool omit_next(struct fallback *d, const struct perch__attempt *refused)
 {
 	if (refused->call.errnum == EINVAL) {
@@ -149,8 +149,9 @@ static bool omit_next(struct fallback *d, const struct perch__attempt *refused)
 }
 
 /*
- * Perhaps only the last omitted feature caused the refusals. Each newer one is added again and kept
- * if the kernel accepts it. No event is open meanwhile, because breakpoints and counters are few.
+ * The last omitted feature may be the only cause of the refusals. Adds each newer feature again and
+ * keeps it if the kernel accepts it. No other event is open meanwhile, because breakpoints and
+ * counters are few.
  */
 static int restore(struct fallback *d, int fd, const struct perch_target *target, int group_fd,
 		   unsigned long flags, struct perch_machine *machine, struct perch__attempt *made)

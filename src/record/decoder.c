@@ -2,8 +2,8 @@
 /*
  * Finds the attr of a record by its id. With one attr there is no lookup.
  *
- * perf gives all attrs of a file the same position of the id. If positions differ, each is tried,
- * and an id counts only if its own attr has the id at that position.
+ * In files of perf, all attrs have the same position of the id. If positions differ, each one is
+ * tried, and an id is valid only if its own attr has the id at that position.
  *
  * The kernel increments ids, so the ids of one session are mostly close to each other. Such ids
  * index an array ("dense"); others are in a hash table ("sparse").
@@ -240,7 +240,7 @@ void perch_decoder_free(struct perch_decoder *decoder)
 	free(decoder);
 }
 
-/* Returns the byte offset of a word in the body of a sample; 0 if the record is too short. */
+/* Returns the byte offset of a word in the body of a sample, or 0 if the record is too short. */
 static inline size_t sample_offset(int word, size_t size)
 {
 	size_t offset = PERCH__HEADER_BYTES + 8 * (size_t)word;
@@ -249,7 +249,8 @@ static inline size_t sample_offset(int word, size_t size)
 }
 
 /*
- * Returns the byte offset of a word of the trailer, counted from the record's end; 0 if too short.
+ * Returns the byte offset of a word of the trailer, counted from the record's end, or 0 if the
+ * record is too short.
  */
 static inline size_t trailer_offset(int word, size_t size)
 {
@@ -258,9 +259,9 @@ static inline size_t trailer_offset(int word, size_t size)
 }
 
 /*
- * Returns the event of a record that may be oversized. Its trailer follows the body, but the size
- * of the trailer is known only with the event: each size is tried, and the id in it must match an
- * event with a trailer of that size.
+ * Returns the event of a record that may be oversized. The size of its trailer depends on the
+ * event, which is unknown. Each size is tried, and the id in the trailer must belong to an event
+ * with a trailer of that size.
  */
 static int find_oversized(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 			  size_t size)
@@ -356,8 +357,8 @@ static __attribute__((noinline)) int decode_by_id(const struct perch_decoder *de
 }
 
 /*
- * Prefetches the bytes that follow the record, if there are enough. The CPU prefetches sequential
- * accesses by itself, but a stack of kilobytes that is skipped ends the sequence.
+ * Prefetches the bytes after the record, if there are enough. The CPU prefetches sequential
+ * accesses itself, but a skipped stack of kilobytes ends the sequence.
  */
 #define CACHE_LINE	     64u
 #define PREFETCH_LINES	     6u

@@ -151,7 +151,7 @@ struct perch__truncated_field {
  */
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
 				   const uint64_t *at, const uint64_t *end, bool swap,
-				   struct perch__truncated_field *misfit);
+				   struct perch__truncated_field *truncated);
 
 /* Sets the error and returns -EBADMSG: the field at `at` exceeds the record. */
 int perch__truncated(const struct perch_record *record, const void *at, const char *field,

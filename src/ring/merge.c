@@ -24,10 +24,11 @@
 
 struct input {
 	struct perch_ring *ring;
-	uint64_t scanned;     /* records before this position were seen by a round */
-	uint64_t crowded_end; /* records before this position are due at any time */
-	uint64_t key;	      /* time of the next record, see find_key() */
-	uint64_t key_end;     /* end of the record that has this time */
+	uint64_t scanned;   /* records before this position were seen by a round */
+	uint64_t early_end; /* records before this position are delivered without waiting for the
+			       limit */
+	uint64_t key;	    /* time of the next record, see find_key() */
+	uint64_t key_end;   /* end of the record that has this time */
 };
 
 struct perch_merge {
@@ -74,7 +75,7 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 	made->nr = nr;
 	for (size_t i = 0; i < nr; i++) {
 		made->inputs[i].ring = rings[i];
-		made->inputs[i].scanned = made->inputs[i].crowded_end = made->inputs[i].key_end =
+		made->inputs[i].scanned = made->inputs[i].early_end = made->inputs[i].key_end =
 			rings[i]->next;
 	}
 	*merge = made;
@@ -137,7 +138,7 @@ static bool is_due(struct perch_merge *merge, struct input *input)
 	if (ring->next == ring->head)
 		return false;
 	find_key(merge, input);
-	return merge->flush || is_after(ring, input->crowded_end, ring->next) ||
+	return merge->flush || is_after(ring, input->early_end, ring->next) ||
 	       input->key <= merge->limit;
 }
 
@@ -175,8 +176,8 @@ static void sift_down(struct perch_merge *merge, size_t at)
 
 /*
  * Examines the records that were written since the last round: their latest time, and whether the
- * ring is more than half full. The oldest records of a crowded ring are due at once, and the limit
- * is raised to their times, so the other rings keep up.
+ * ring is more than half full. If it is, its oldest records are delivered at once, and the limit is
+ * raised to their times, so that the other rings deliver up to the same time.
  */
 static void scan_new_records(struct perch_merge *merge, struct input *input, uint64_t *latest)
 {
@@ -184,17 +185,17 @@ static void scan_new_records(struct perch_merge *merge, struct input *input, uin
 	struct perch_record_header header;
 	uint64_t at = input->scanned, time;
 
-	input->crowded_end = at;
+	input->early_end = at;
 	if (ring->head - at > ring->head - ring->next) /* a batch was dropped */
 		at = ring->next;
 	for (; at != ring->head && perch__ring_header(ring, at, ring->head, &header);
 	     at += header.size) {
 		bool timed = time_at(merge, ring, at, header.size, &time),
-		     crowded = ring->head - at > ring->size / 2;
+		     more_than_half_full = ring->head - at > ring->size / 2;
 
-		if (crowded)
-			input->crowded_end = at + header.size;
-		if (timed && crowded && time > merge->limit)
+		if (more_than_half_full)
+			input->early_end = at + header.size;
+		if (timed && more_than_half_full && time > merge->limit)
 			merge->limit = time;
 		if (timed && time > *latest)
 			*latest = time;

@@ -12,8 +12,8 @@
 #include "buffer.h"
 
 /*
- * When the ring is paused, a writer may be in the middle of a record. It finishes the record within
- * microseconds, because writers do not sleep; nothing is visible until it moves data_head.
+ * When the ring is paused, a writer may still be writing a record. It finishes within microseconds,
+ * because writers do not sleep. The record is visible when the writer moves data_head.
  */
 #define WRITER_NS 50000
 
@@ -46,8 +46,8 @@ static int check(struct perch_ring *ring, enum perch_snapshot_order order, struc
 }
 
 /*
- * Returns the start of the newest record. The head of a 32-bit kernel is widened downwards from the
- * last one.
+ * Returns the start of the newest record. The 32-bit head of a 32-bit kernel is extended to 64
+ * bits: it is below the last one.
  */
 static uint64_t load_head(const struct perch_ring *ring)
 {

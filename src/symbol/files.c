@@ -17,8 +17,8 @@
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 
 /*
- * For kernels without openat2(2), which is new in Linux 5.6, and for sandboxes that forbid it:
- * opens one component after the other and follows no symbolic link.
+ * Opens one component of the path after the other, and follows no symbolic links. For kernels
+ * without openat2(2) (before 5.6) and sandboxes that forbid it.
  */
 static int walk_below(int at, const char *path, int flags)
 {
@@ -112,7 +112,7 @@ int perch__open_regular(const char *root, const char *path)
 	return fd;
 }
 
-/* "ab/cdef...": the path of a build id below a .build-id directory. */
+/* Writes the path of a build id below a .build-id directory: "ab/cdef...". */
 static void build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
 {
 	char *at = text + sprintf(text, "%02x/", build_id[0]);
@@ -221,7 +221,7 @@ struct wanted {
 	const uint8_t *build_id;
 	size_t build_id_size;
 	bool has_crc;
-	uint32_t crc; /* of the whole file; compared if one of the files has no build id */
+	uint32_t crc; /* CRC of the debug file, compared if one of the files has no build id */
 };
 
 static bool same_crc(int fd, uint32_t wanted)
@@ -280,8 +280,8 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 }
 
 /*
- * Returns the file name in .gnu_debuglink, which the caller frees, or NULL. The section has the CRC
- * after the name.
+ * Returns the file name in .gnu_debuglink, which the caller frees, or NULL. The CRC follows the
+ * name in the section.
  */
 static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 {
@@ -297,7 +297,7 @@ static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 	if (!link)
 		return NULL;
 	crc_at = (strlen(link) + 4) & ~(size_t)3;
-	/* Only a plain file name is allowed: the file must not choose the directory. */
+	/* The name must not contain a directory: the file must not choose where perch searches. */
 	if (!*link || strchr(link, '/') || !strcmp(link, "..") || crc_at + 4 > size) {
 		free(link);
 		return NULL;
@@ -329,7 +329,7 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 		if (asprintf(&candidate, "%s%.*s%s%s", locations[i].before, (int)(slash - path),
 			     path, locations[i].after, link) < 0)
 			break;
-		/* the link may be the file's own name */
+		/* the link may name the file itself */
 		if (strcmp(candidate, path))
 			rc = open_matching(debug, perch__open_regular(wanted->root, candidate),
 					   wanted);

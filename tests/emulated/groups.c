@@ -24,7 +24,7 @@ static void multiplexed(void)
 	struct perch_counter *counter[12];
 	struct perch_count count;
 	struct perch_error err;
-	uint64_t truth = (uint64_t)ITERATIONS * GUEST_LOOP_INSTRUCTIONS, furthest = 0;
+	uint64_t exact = (uint64_t)ITERATIONS * GUEST_LOOP_INSTRUCTIONS, furthest = 0;
 
 	for (int i = 0; i < 12; i++)
 		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &PERCH_SELF, NULL, &err), &err);
@@ -38,11 +38,11 @@ static void multiplexed(void)
 		      "%d: %" PRIu64 " of %" PRIu64, i, count.running_ns, count.enabled_ns);
 		CHECK(guest_off(count.running_ns * 2, count.enabled_ns) < 200,
 		      "%d: ran %" PRIu64 " of %" PRIu64, i, count.running_ns, count.enabled_ns);
-		CHECK(count.value < truth * 7 / 10, "%d: %" PRIu64, i, count.value);
+		CHECK(count.value < exact * 7 / 10, "%d: %" PRIu64, i, count.value);
 		CHECK(count.scaled == perch_scale(count.value, count.enabled_ns, count.running_ns),
 		      "%d", i);
-		if (guest_off(count.scaled, truth) > furthest)
-			furthest = guest_off(count.scaled, truth);
+		if (guest_off(count.scaled, exact) > furthest)
+			furthest = guest_off(count.scaled, exact);
 		perch_counter_close(counter[i]);
 	}
 	CHECK(furthest < 50, "%" PRIu64 " per mille off", furthest);
@@ -255,20 +255,20 @@ static void too_many_pinned(void)
 
 /* While pinned events have all counters, another event never runs: its state is not a count of 0.
  */
-static void starved(void)
+static void never_scheduled(void)
 {
 	struct perch_options pinned = { .pinned = 1, .enabled = 1 };
-	struct perch_counter *holder[COUNTERS], *starving;
+	struct perch_counter *holder[COUNTERS], *waiting;
 	struct perch_count count;
 	struct perch_error err;
 
 	for (int i = 0; i < COUNTERS; i++)
 		CHECK_OK(perch_counter_open(&holder[i], "r8:u", &PERCH_SELF, &pinned, &err), &err);
-	CHECK_OK(perch_counter_open(&starving, "r8:u", &PERCH_SELF, NULL, &err), &err);
-	CHECK(!perch_counter_enable(starving), "");
+	CHECK_OK(perch_counter_open(&waiting, "r8:u", &PERCH_SELF, NULL, &err), &err);
+	CHECK(!perch_counter_enable(waiting), "");
 	guest_loop(10000000);
-	CHECK(!perch_counter_disable(starving), "");
-	CHECK_OK(perch_counter_read(starving, &count, &err), &err);
+	CHECK(!perch_counter_disable(waiting), "");
+	CHECK_OK(perch_counter_read(waiting, &count, &err), &err);
 	CHECK(count.state == PERCH_COUNT_STATE_NEVER_RAN,
 	      "state %d, %" PRIu64 " in %" PRIu64 " of %" PRIu64, count.state, count.value,
 	      count.running_ns, count.enabled_ns);
@@ -277,13 +277,13 @@ static void starved(void)
 	for (int i = 0; i < COUNTERS; i++)
 		perch_counter_close(holder[i]);
 	guest_loop(1000000);
-	CHECK(!perch_counter_enable(starving), "");
+	CHECK(!perch_counter_enable(waiting), "");
 	guest_loop(1000000);
-	CHECK(!perch_counter_disable(starving), "");
-	CHECK_OK(perch_counter_read(starving, &count, &err), &err);
+	CHECK(!perch_counter_disable(waiting), "");
+	CHECK_OK(perch_counter_read(waiting, &count, &err), &err);
 	CHECK(count.state == PERCH_COUNT_STATE_SCALED && count.value >= 1000000,
 	      "state %d, %" PRIu64, count.state, count.value);
-	perch_counter_close(starving);
+	perch_counter_close(waiting);
 }
 
 /* A pinned group that gets no counters because of other pinned events: the read of the group fails.
@@ -343,7 +343,7 @@ const struct guest_test guest_groups[] = {
 	{ .name = "cycles have a counter beside the six", .run = cycles_beside_six },
 	{ .name = "a group is read at once and reset", .run = read_together },
 	{ .name = "pinned events beyond the counters", .run = too_many_pinned },
-	{ .name = "an event that never ran", .run = starved },
+	{ .name = "an event that never ran", .run = never_scheduled },
 	{ .name = "a pinned group beyond the counters", .run = pinned_group_without_counters },
 	{ .name = "an exclusive event", .run = exclusive },
 	{ 0 },

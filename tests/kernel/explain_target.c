@@ -209,7 +209,7 @@ static void *execute_late(void *microseconds)
  * them, another thread executes a program; it waits until the tracer takes the end of a third
  * thread.
  */
-static int mode_overtaken(void)
+static int mode_exec_during_injection(void)
 {
 	struct perch_attr attr = good();
 	pthread_t thread;
@@ -271,7 +271,7 @@ static int mode_many(void)
 	return 0;
 }
 
-static void confine(void)
+static void install_filter(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -289,7 +289,7 @@ static int mode_filtered(void)
 {
 	struct perch_attr attr = good();
 
-	confine();
+	install_filter();
 	CHECK(open_event(&attr, -1) == -1 && errno == EPERM);
 	return 0;
 }
@@ -394,7 +394,7 @@ static const struct {
 	{ "threads", mode_threads },
 	{ "children", mode_children },
 	{ "exec", mode_exec },
-	{ "overtaken", mode_overtaken },
+	{ "exec-during-injection", mode_exec_during_injection },
 	{ "operations", mode_operations },
 	{ "many", mode_many },
 	{ "filtered", mode_filtered },

@@ -183,12 +183,12 @@ static void switch_record_has_preemption(void **state)
 	double end = seconds() + 5;
 	struct live live;
 	size_t nr = 0;
-	pid_t rival;
+	pid_t other_process;
 
 	(void)state;
 	stay_on_current_cpu();
-	rival = fork();
-	if (!rival) {
+	other_process = fork();
+	if (!other_process) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			burn(1);
@@ -203,8 +203,8 @@ static void switch_record_has_preemption(void **state)
 		for (size_t i = 0; i < live.nr; i++)
 			nr += live.record[i].context_switch.preempt;
 	}
-	kill(rival, SIGKILL);
-	waitpid(rival, NULL, 0);
+	kill(other_process, SIGKILL);
+	waitpid(other_process, NULL, 0);
 	record_end(&live);
 	assert_true(nr >= 3);
 	for (size_t i = 0; i < live.nr; i++)

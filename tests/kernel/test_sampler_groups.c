@@ -120,20 +120,20 @@ static void tracking_event_records_from_the_opening(void **state)
 	struct perch_record record;
 	struct perch_target target = { 0, -1, 0 };
 	size_t execs = 0, maps = 0, exits = 0, samples = 0;
-	int gate[2];
+	int start_pipe[2];
 
 	(void)state;
-	assert_int_equal(pipe(gate), 0);
+	assert_int_equal(pipe(start_pipe), 0);
 	target.pid = fork();
 	if (!target.pid) {
 		char byte;
 
-		if (read(gate[0], &byte, 1) == 1)
+		if (read(start_pipe[0], &byte, 1) == 1)
 			execlp("true", "true", NULL);
 		_exit(1);
 	}
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", &target, &options), 0);
-	assert_int_equal(write(gate[1], "", 1), 1);
+	assert_int_equal(write(start_pipe[1], "", 1), 1);
 	waitpid(target.pid, NULL, 0);
 	while (perch_sampler_next(sampler, &record) > 0) {
 		samples += record.type == PERCH_RECORD_SAMPLE;
@@ -149,8 +149,8 @@ static void tracking_event_records_from_the_opening(void **state)
 	assert_true(maps >= 2);
 	assert_int_equal(exits, 1);
 	perch_sampler_close(sampler);
-	close(gate[0]);
-	close(gate[1]);
+	close(start_pipe[0]);
+	close(start_pipe[1]);
 }
 
 /* Makes a cgroup with a busy child. Returns its descriptor, or skips the test. */

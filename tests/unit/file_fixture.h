@@ -140,7 +140,7 @@ static inline void make_file(void)
 	close_writer(writer);
 }
 
-static inline uint8_t *slurp(const char *name, size_t *size)
+static inline uint8_t *read_whole_file(const char *name, size_t *size)
 {
 	FILE *stream = fopen(name, "rb");
 	uint8_t *bytes;
@@ -155,7 +155,7 @@ static inline uint8_t *slurp(const char *name, size_t *size)
 	return bytes;
 }
 
-static inline void spill(const char *name, const void *bytes, size_t size)
+static inline void write_whole_file(const char *name, const void *bytes, size_t size)
 {
 	FILE *stream = fopen(name, "wb");
 

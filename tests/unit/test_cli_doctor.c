@@ -28,7 +28,7 @@
 #define NO_CAPS	 "0000000000000000"
 #define ALL_CAPS "000001ffffffffff"
 
-/* Files of every machine. A scene may replace them by files of the same paths. */
+/* Files of every machine. A fixture may replace them by files of the same paths. */
 static const struct tree_file common[] = {
 	{ "/proc/sys/kernel/osrelease", "6.6.1-test\n" },
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
@@ -173,7 +173,7 @@ struct expected {
 	const char *contained; /* in the value, the reason or the change; NULL is anything */
 };
 
-struct scene {
+struct fixture {
 	const char *name;
 	struct kernel kernel;
 	bool usable;
@@ -181,7 +181,7 @@ struct scene {
 	struct expected expected[20];
 };
 
-static const struct scene scenes[] = {
+static const struct fixture fixtures[] = {
 	{ "an unprivileged user and a PMU",
 	  { .core_pmu = true, .precise = true, .branches = true, .level = 2, .attr_size = 136 },
 	  true,
@@ -388,16 +388,16 @@ static const struct scene scenes[] = {
 	    { "uprobes", DOCTOR_NO, "*", NULL } } },
 };
 
-static void make_tree(char *root, const struct scene *scene)
+static void make_tree(char *root, const struct fixture *fixture)
 {
 	struct tree_file files[64];
 	size_t nr = 0;
 
 	for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
 		files[nr++] = common[i];
-	for (size_t i = 0; i < sizeof(scene->files) / sizeof(*scene->files) && scene->files[i].path;
-	     i++)
-		files[nr++] = scene->files[i];
+	for (size_t i = 0;
+	     i < sizeof(fixture->files) / sizeof(*fixture->files) && fixture->files[i].path; i++)
+		files[nr++] = fixture->files[i];
 	tree_make(root, files, nr);
 }
 
@@ -499,12 +499,13 @@ static void free_doctor(struct doctor *doctor)
 	free(doctor);
 }
 
-static void check_scene(const struct scene *scene, const struct doctor *doctor)
+static void check_fixture(const struct fixture *fixture, const struct doctor *doctor)
 {
 	for (size_t i = 0;
-	     i < sizeof(scene->expected) / sizeof(*scene->expected) && scene->expected[i].id; i++)
-		check_result(doctor, &scene->expected[i]);
-	assert_int_equal(doctor->usable, scene->usable);
+	     i < sizeof(fixture->expected) / sizeof(*fixture->expected) && fixture->expected[i].id;
+	     i++)
+		check_result(doctor, &fixture->expected[i]);
+	assert_int_equal(doctor->usable, fixture->usable);
 	for (size_t i = 0; i < doctor->nr; i++)
 		if (doctor->result[i].status != DOCTOR_OK && !doctor->result[i].reason[0])
 			fail_msg("%s has no reason", doctor->result[i].id);
@@ -517,15 +518,15 @@ static void check_scene(const struct scene *scene, const struct doctor *doctor)
 static void checks_report_expected_results(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
-		struct kernel kernel = scenes[i].kernel;
+	for (size_t i = 0; i < sizeof(fixtures) / sizeof(*fixtures); i++) {
+		struct kernel kernel = fixtures[i].kernel;
 		struct doctor *doctor;
 		char root[PATH_MAX];
 
-		print_message("%s\n", scenes[i].name);
-		make_tree(root, &scenes[i]);
+		print_message("%s\n", fixtures[i].name);
+		make_tree(root, &fixtures[i]);
 		doctor = run_checks(&kernel, root);
-		check_scene(&scenes[i], doctor);
+		check_fixture(&fixtures[i], doctor);
 		free_doctor(doctor);
 		tree_remove(root);
 	}

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The output of `perch explain`, text and JSON, and the count of repeated refusals. */
 #define _GNU_SOURCE
-#include "explain_scene.h"
+#include "explain_fixture.h"
 
 static void prints_a_refusal(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 	const char *text;
 
-	opened(scene, &attr, -1, -1, -EINVAL);
-	text = printed(scene);
+	opened(fixture, &attr, -1, -1, -EINVAL);
+	text = printed(fixture);
 	assert_non_null(strstr(text, "perch explain: call 1 of perf_event_open: EINVAL [clockid"));
 	assert_non_null(strstr(text, "\n  fields: clockid"));
 	assert_non_null(strstr(text, "\n  do:     "));
@@ -19,64 +19,64 @@ static void prints_a_refusal(void **state)
 		"call:   perf_event_open({type=1 SOFTWARE, size=144, config=0x9 dummy, "
 		"use_clockid=1, clockid=99}, pid 0, cpu -1, group_fd -1, flags FD_CLOEXEC)\n"));
 	assert_null(strchr(text, '\033'));
-	assert_int_equal(scene->job.calls, 1);
-	assert_int_equal(scene->job.refused, 1);
+	assert_int_equal(fixture->job.calls, 1);
+	assert_int_equal(fixture->job.refused, 1);
 }
 
 static void prints_colours_if_enabled(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 
-	scene->job.colours = true;
-	opened(scene, &attr, -1, -1, -EINVAL);
-	assert_non_null(strstr(printed(scene), "\033["));
+	fixture->job.colours = true;
+	opened(fixture, &attr, -1, -1, -EINVAL);
+	assert_non_null(strstr(printed(fixture), "\033["));
 }
 
 static void counts_repeated_refusals(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock(), other = bad_clock();
 
 	for (int cpu = 0; cpu < 64; cpu++)
-		opened(scene, &attr, cpu, -1, -EINVAL);
-	assert_int_equal(times(printed(scene), "perch explain:"), 1);
+		opened(fixture, &attr, cpu, -1, -EINVAL);
+	assert_int_equal(times(printed(fixture), "perch explain:"), 1);
 	other.clockid = 98; /* the same cause and fields, another message */
-	opened(scene, &other, 0, -1, -EINVAL);
+	opened(fixture, &other, 0, -1, -EINVAL);
 	assert_non_null(strstr(
-		printed(scene),
+		printed(fixture),
 		"\nperch explain: call 1 of perf_event_open: EINVAL [clockid] 63 more times, on CPUs 1-63 "
 		"(calls 2 to 64)\nperch explain: call 65 "));
-	opened(scene, &attr, 7, -1, -EINVAL);
-	explain_dedup_print_all(&scene->job);
+	opened(fixture, &attr, 7, -1, -EINVAL);
+	explain_dedup_print_all(&fixture->job);
 	assert_non_null(strstr(
-		printed(scene),
+		printed(fixture),
 		"call 1 of perf_event_open: EINVAL [clockid] 1 more time, on CPU 7 (call 66)\n"));
-	assert_int_equal(times(scene->text, "perch explain: call 65"), 1);
-	assert_int_equal(scene->job.refused, 66);
+	assert_int_equal(times(fixture->text, "perch explain: call 65"), 1);
+	assert_int_equal(fixture->job.refused, 66);
 }
 
 /* Refusals that differ in config are the same; the line has each config and the exact call numbers.
  */
 static void counts_repetitions_for_other_events(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock(), fine = software(), other = bad_clock();
 
-	opened(scene, &attr, -1, -1, -EINVAL);
+	opened(fixture, &attr, -1, -1, -EINVAL);
 	attr.config = PERCH_COUNT_SW_CPU_CLOCK;
-	opened(scene, &attr, -1, -1, -EINVAL);
-	opened(scene, &attr, -1, -1, -EINVAL);
-	opened(scene, &fine, -1, -1, 3);
+	opened(fixture, &attr, -1, -1, -EINVAL);
+	opened(fixture, &attr, -1, -1, -EINVAL);
+	opened(fixture, &fine, -1, -1, 3);
 	attr.config = 0x1234;
-	opened(scene, &attr, -1, -1, -EINVAL);
-	opened(scene, &fine, -1, -1, 4);
+	opened(fixture, &attr, -1, -1, -EINVAL);
+	opened(fixture, &fine, -1, -1, 4);
 	for (int i = 0; i < 3; i++)
-		opened(scene, &attr, -1, -1, -EINVAL);
+		opened(fixture, &attr, -1, -1, -EINVAL);
 	other.clockid = 98;
-	opened(scene, &other, -1, -1, -EINVAL);
+	opened(fixture, &other, -1, -1, -EINVAL);
 	assert_non_null(strstr(
-		printed(scene),
+		printed(fixture),
 		"\nperch explain: call 1 of perf_event_open: EINVAL [clockid] 6 more times, for config 0 "
 		"cpu-clock, 0x1234 (calls 2, 3, 5 and 7 to 9)\nperch explain: call 10 "));
 }
@@ -84,120 +84,120 @@ static void counts_repetitions_for_other_events(void **state)
 /* The messages have different values, so no refusal is a repetition. */
 static void prints_refusals_with_another_message(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = software();
 
-	opened(scene, &attr, -5, -1, -EINVAL);
-	opened(scene, &attr, -6, -1, -EINVAL);
+	opened(fixture, &attr, -5, -1, -EINVAL);
+	opened(fixture, &attr, -6, -1, -EINVAL);
 	attr.clockid = 3;
 	attr.use_clockid = 1;
-	opened(scene, &attr, -1, -1, -EINVAL);
+	opened(fixture, &attr, -1, -1, -EINVAL);
 	attr.clockid = 99;
-	opened(scene, &attr, -1, -1, -EINVAL);
-	explain_dedup_print_all(&scene->job);
-	assert_int_equal(times(printed(scene), "\n  do:     "), 4);
-	assert_int_equal(times(scene->text, "more"), 0);
+	opened(fixture, &attr, -1, -1, -EINVAL);
+	explain_dedup_print_all(&fixture->job);
+	assert_int_equal(times(printed(fixture), "\n  do:     "), 4);
+	assert_int_equal(times(fixture->text, "more"), 0);
 }
 
 static void verbose_prints_each_refusal(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 
-	scene->job.verbose = 1;
+	fixture->job.verbose = 1;
 	for (int cpu = 0; cpu < 8; cpu++)
-		opened(scene, &attr, cpu, -1, -EINVAL);
-	explain_dedup_print_all(&scene->job);
-	assert_int_equal(times(printed(scene), "[clockid"), 8);
-	assert_int_equal(times(scene->text, "more"), 0);
+		opened(fixture, &attr, cpu, -1, -EINVAL);
+	explain_dedup_print_all(&fixture->job);
+	assert_int_equal(times(printed(fixture), "[clockid"), 8);
+	assert_int_equal(times(fixture->text, "more"), 0);
 }
 
 /* A thousand refusals on different CPUs, each followed by a success. */
 static void limits_printed_numbers_of_repetitions(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock(), fine = software();
 
 	for (int cpu = 0; cpu < 1000; cpu++) {
 		attr.config = cpu;
-		opened(scene, &attr, cpu * 10, -1, -EINVAL);
-		opened(scene, &fine, cpu, -1, 3);
+		opened(fixture, &attr, cpu * 10, -1, -EINVAL);
+		opened(fixture, &fine, cpu, -1, 3);
 	}
-	explain_dedup_print_all(&scene->job);
-	assert_int_equal(times(printed(scene), "perch explain: call "), 2);
+	explain_dedup_print_all(&fixture->job);
+	assert_int_equal(times(printed(fixture), "perch explain: call "), 2);
 	assert_non_null(strstr(
-		scene->text,
+		fixture->text,
 		"call 1 of perf_event_open: EINVAL [clockid] 999 more times, for config 0x1 task-clock, "));
-	assert_non_null(strstr(scene->text, "(calls 3, 5, 7, "));
-	assert_non_null(strstr(scene->text, " and others)\n"));
+	assert_non_null(strstr(fixture->text, "(calls 3, 5, 7, "));
+	assert_non_null(strstr(fixture->text, " and others)\n"));
 }
 
 static void prints_fields_by_name(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT,
 				   .size = 128,
 				   .bp_type = 3,
 				   .bp_addr = 0x4ac161,
 				   .bp_len = 3 };
 
-	opened(scene, &attr, -1, -1, -EINVAL);
+	opened(fixture, &attr, -1, -1, -EINVAL);
 	assert_non_null(
-		strstr(printed(scene),
+		strstr(printed(fixture),
 		       "{type=5 BREAKPOINT, size=128, config=0, bp_type=RW, bp_addr=0x4ac161, "
 		       "bp_len=3}"));
 	attr = (struct perch_attr){ .type = 77, .size = 128, .config1 = 0x1000, .config2 = 16 };
-	opened(scene, &attr, -1, -1, -ENOENT);
-	assert_non_null(strstr(printed(scene),
+	opened(fixture, &attr, -1, -1, -ENOENT);
+	assert_non_null(strstr(printed(fixture),
 			       "{type=77, size=128, config=0, config1=0x1000, config2=0x10}"));
 	attr = software();
 	attr.config = 99;
-	opened(scene, &attr, -1, -1, -ENOENT);
-	assert_non_null(strstr(printed(scene), "config=0x63}"));
+	opened(fixture, &attr, -1, -1, -ENOENT);
+	assert_non_null(strstr(printed(fixture), "config=0x63}"));
 }
 
 static void prints_refusals_of_each_process(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 	struct perch_open_call call = {
 		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
 	};
 
-	explain_handle_open(&scene->job, 1, 1, &call, -1, NULL);
-	explain_handle_open(&scene->job, 2, 3, &call, -1, NULL);
-	assert_int_equal(times(printed(scene), "perch explain:"), 2);
-	assert_non_null(strstr(scene->text, "(thread 3 of process 2)"));
+	explain_handle_open(&fixture->job, 1, 1, &call, -1, NULL);
+	explain_handle_open(&fixture->job, 2, 3, &call, -1, NULL);
+	assert_int_equal(times(printed(fixture), "perch explain:"), 2);
+	assert_non_null(strstr(fixture->text, "(thread 3 of process 2)"));
 }
 
 /* More distinct refusals than are recorded: each is printed in full. */
 static void prints_refusals_beyond_the_limit_of_dedup(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 
 	for (int i = 0; i < 1000; i++) {
 		attr.clockid = 1000 + i;
-		opened(scene, &attr, -1, -1, -EINVAL);
+		opened(fixture, &attr, -1, -1, -EINVAL);
 	}
-	assert_int_equal(times(printed(scene), "perch explain: call "), 1000);
-	explain_dedup_print_all(&scene->job);
-	assert_int_equal(times(printed(scene), "more"), 0);
+	assert_int_equal(times(printed(fixture), "perch explain: call "), 1000);
+	explain_dedup_print_all(&fixture->job);
+	assert_int_equal(times(printed(fixture), "more"), 0);
 }
 
 static void json_has_every_member(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 	json_t *object, *inner;
 
-	scene->job.json = true;
+	fixture->job.json = true;
 	attr.clockid = -5;
 	attr.freq = 1;
 	attr.sample_freq = 4000;
 	attr.read_format = UINT64_MAX;
-	opened(scene, &attr, 3, -1, -EINVAL);
-	object = line_of(printed(scene));
+	opened(fixture, &attr, 3, -1, -EINVAL);
+	object = line_of(printed(fixture));
 	assert_int_equal(number_of(object, "call"), 1);
 	assert_int_equal(number_of(object, "pid"), PROCESS);
 	assert_int_equal(number_of(object, "errno"), EINVAL);
@@ -228,13 +228,13 @@ static void json_has_every_member(void **state)
 
 static void json_prints_repeated_refusals(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 
-	scene->job.json = true;
+	fixture->job.json = true;
 	for (int cpu = 0; cpu < 8; cpu++)
-		opened(scene, &attr, cpu, -1, -EINVAL);
-	assert_int_equal(times(printed(scene), "\n"), 8);
+		opened(fixture, &attr, cpu, -1, -EINVAL);
+	assert_int_equal(times(printed(fixture), "\n"), 8);
 }
 
 /* Invalid sizes, random bytes, errnos that the kernel does not return. */
@@ -242,7 +242,7 @@ static void prints_invalid_attrs(void **state)
 {
 	static const uint32_t sizes[] = { 0,   1,   7,	 8,    63,   64,   100,	      143,
 					  144, 145, 152, 4095, 4096, 5000, UINT32_MAX };
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	unsigned seed = 1;
 
 	for (size_t i = 0; i < 4 * sizeof(sizes) / sizeof(*sizes); i++) {
@@ -257,24 +257,24 @@ static void prints_invalid_attrs(void **state)
 			bytes[at] = i & 1 ? (char)rand_r(&seed) : 0;
 		memcpy(bytes + 4, &size, sizeof(size));
 		attr = (struct perch_attr *)bytes;
-		scene->job.json = i & 2;
-		printed(scene);
+		fixture->job.json = i & 2;
+		printed(fixture);
 		object = NULL;
-		size_t before = scene->size;
+		size_t before = fixture->size;
 
-		opened(scene, attr, (int)seed, -7, -(int)(i * 37 % 600 + 1));
-		if (scene->job.json)
-			object = line_of(printed(scene) + before);
-		assert_true(!scene->job.json || json_object_get(object, "attr"));
+		opened(fixture, attr, (int)seed, -7, -(int)(i * 37 % 600 + 1));
+		if (fixture->job.json)
+			object = line_of(printed(fixture) + before);
+		assert_true(!fixture->job.json || json_object_get(object, "attr"));
 		json_decref(object);
 		free(bytes);
 	}
-	assert_int_equal(scene->job.refused, 4 * sizeof(sizes) / sizeof(*sizes));
+	assert_int_equal(fixture->job.refused, 4 * sizeof(sizes) / sizeof(*sizes));
 }
 
 static void prints_words_of_newer_attrs(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	uint64_t words[32] = { 0 };
 	struct perch_attr *attr = (struct perch_attr *)words;
 	json_t *object;
@@ -282,9 +282,9 @@ static void prints_words_of_newer_attrs(void **state)
 	attr->size = 160;
 	words[19] = 5; /* 152 */
 	words[20] = 6; /* beyond attr.size */
-	scene->job.json = true;
-	opened(scene, attr, -1, -1, -E2BIG);
-	object = line_of(printed(scene));
+	fixture->job.json = true;
+	opened(fixture, attr, -1, -1, -E2BIG);
+	object = line_of(printed(fixture));
 	assert_int_equal(number_of(json_object_get(object, "attr"), "word_152"), 5);
 	assert_null(json_object_get(json_object_get(object, "attr"), "word_160"));
 	json_decref(object);
@@ -292,12 +292,12 @@ static void prints_words_of_newer_attrs(void **state)
 
 static void json_attr_is_empty_without_attr(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object;
 
-	scene->job.json = true;
-	opened(scene, NULL, -1, -1, -EFAULT);
-	object = line_of(printed(scene));
+	fixture->job.json = true;
+	opened(fixture, NULL, -1, -1, -EFAULT);
+	object = line_of(printed(fixture));
 	assert_string_equal(word_of(object, "cause"), "attr-pointer");
 	assert_int_equal(json_object_size(json_object_get(object, "attr")), 0);
 	assert_true(json_is_object(json_object_get(object, "attr")));
@@ -307,7 +307,7 @@ static void json_attr_is_empty_without_attr(void **state)
 
 static void cleans_text_that_is_not_utf8(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct explain_caller caller = {
 		.process = 1, .thread = 1, .name = "a\xff\xfe\033[2J", .several_processes = true
 	};
@@ -318,8 +318,8 @@ static void cleans_text_that_is_not_utf8(void **state)
 
 	strcpy(explanation.finding[0].message, "a message with \xc3\x28 in it");
 	explanation.finding[0].cause = PERCH_CAUSE_UNEXPLAINED;
-	explain_json_call(&scene->job, 1, &caller, &call, &explanation);
-	object = line_of(printed(scene));
+	explain_json_call(&fixture->job, 1, &caller, &call, &explanation);
+	object = line_of(printed(fixture));
 	assert_string_equal(word_of(object, "comm"), "a???[2J");
 	assert_string_equal(word_of(object, "message"), "a message with ?( in it");
 	json_decref(object);
@@ -327,7 +327,7 @@ static void cleans_text_that_is_not_utf8(void **state)
 
 static void prints_candidates_and_next_causes(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct explain_caller caller = { .process = 1, .thread = 1 };
 	struct perch_explanation explanation = {
 		.errnum = EACCES,
@@ -347,14 +347,14 @@ static void prints_candidates_and_next_causes(void **state)
 	struct perch_open_call call = { .attr = &attr, .errnum = EACCES };
 	json_t *object;
 
-	explain_print_call(&scene->job, 1, &caller, &call, &explanation);
-	assert_non_null(strstr(printed(scene),
+	explain_print_call(&fixture->job, 1, &caller, &call, &explanation);
+	assert_non_null(strstr(printed(fixture),
 			       "EACCES [kernel-profiling, ambiguous]\n  first\n  do:     do this\n"
 			       "  or:     [security-module] second; do that\n"
 			       "  then:   [clockid] third\n"));
-	rewind(scene->job.out);
-	explain_json_call(&scene->job, 1, &caller, &call, &explanation);
-	object = line_of(printed(scene));
+	rewind(fixture->job.out);
+	explain_json_call(&fixture->job, 1, &caller, &call, &explanation);
+	object = line_of(printed(fixture));
 	assert_int_equal(json_array_size(json_object_get(object, "candidates")), 2);
 	assert_string_equal(word_of(json_array_get(json_object_get(object, "next"), 0), "cause"),
 			    "clockid");
@@ -363,15 +363,15 @@ static void prints_candidates_and_next_causes(void **state)
 
 static void verbose_prints_successful_open_calls(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = software();
 
 	attr.clockid = 4;
-	opened(scene, &attr, -1, -1, 3);
-	assert_int_equal(times(printed(scene), "perch"), 0);
-	scene->job.verbose = 1;
-	opened(scene, &attr, -1, -1, 4);
-	assert_non_null(strstr(printed(scene),
+	opened(fixture, &attr, -1, -1, 3);
+	assert_int_equal(times(printed(fixture), "perch"), 0);
+	fixture->job.verbose = 1;
+	opened(fixture, &attr, -1, -1, 4);
+	assert_non_null(strstr(printed(fixture),
 			       "perch explain: call 2 of perf_event_open: descriptor 4\n  lint:   "
 			       "[lint-clockid] "));
 }
@@ -396,17 +396,17 @@ static void formats_and_parses_errnos(void **state)
 
 static void records_a_failed_write(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
-	FILE *memory = scene->job.out, *full = fopen("/dev/full", "w");
+	FILE *memory = fixture->job.out, *full = fopen("/dev/full", "w");
 
 	if (!full)
 		skip();
-	scene->job.out = full;
-	opened(scene, &attr, -1, -1, -EINVAL);
-	assert_true(scene->job.write_failed);
-	assert_int_equal(scene->job.write_error, ENOSPC);
-	scene->job.out = memory;
+	fixture->job.out = full;
+	opened(fixture, &attr, -1, -1, -EINVAL);
+	assert_true(fixture->job.write_failed);
+	assert_int_equal(fixture->job.write_error, ENOSPC);
+	fixture->job.out = memory;
 	fclose(full);
 }
 

@@ -2,19 +2,19 @@
 /* `perch explain`: the events of descriptors through groups, fork and exec, and their operations.
  */
 #define _GNU_SOURCE
-#include "explain_scene.h"
+#include "explain_fixture.h"
 
 static void counts_group_members(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = software();
-	struct explain_job *job = &scene->job;
+	struct explain_job *job = &fixture->job;
 	struct perch_open_call_leader leader;
 
-	opened(scene, &attr, -1, -1, 3);
-	opened(scene, &attr, -1, 3, 4);
-	opened(scene, &attr, -1, 3, 5);
-	map(scene, PROCESS, 3, 0);
+	opened(fixture, &attr, -1, -1, 3);
+	opened(fixture, &attr, -1, 3, 4);
+	opened(fixture, &attr, -1, 3, 5);
+	map(fixture, PROCESS, 3, 0);
 	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 3), &leader));
 	assert_int_equal(leader.members, 3);
 	assert_true(leader.has_ring);
@@ -34,30 +34,30 @@ static void counts_group_members(void **state)
 /* The close of descriptor 3 was not reported: the new event does not get the old one's members. */
 static void reopened_descriptor_is_a_new_event(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = software();
-	struct explain_job *job = &scene->job;
+	struct explain_job *job = &fixture->job;
 
-	opened(scene, &attr, -1, -1, 3);
-	opened(scene, &attr, -1, 3, 4);
+	opened(fixture, &attr, -1, -1, 3);
+	opened(fixture, &attr, -1, 3, 4);
 	attr.config = PERCH_COUNT_SW_CPU_CLOCK;
-	opened(scene, &attr, -1, -1, 3);
+	opened(fixture, &attr, -1, -1, 3);
 	assert_int_equal(explain_find_event(job->descriptors, PROCESS, 3)->attr.config,
 			 PERCH_COUNT_SW_CPU_CLOCK);
 	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 3)), 1);
 	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 4)), 1);
-	opened(scene, &attr, -1, 4, 4); /* invalid: it becomes a leader */
+	opened(fixture, &attr, -1, 4, 4); /* invalid: it becomes a leader */
 	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 4)), 1);
 }
 
 static void fork_copies_and_exec_closes_descriptors(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = software();
 	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
-	struct explain_job *job = &scene->job;
+	struct explain_job *job = &fixture->job;
 
-	opened(scene, &attr, -1, -1, 3);
+	opened(fixture, &attr, -1, -1, 3);
 	explain_handle_open(job, PROCESS, PROCESS, &call, 4, NULL);
 	explain_handle_fork(job, PROCESS, 101);
 	explain_handle_close(job, PROCESS, 3);
@@ -69,43 +69,43 @@ static void fork_copies_and_exec_closes_descriptors(void **state)
 	explain_handle_exit(job, PROCESS);
 	explain_handle_exit(job, PROCESS);
 	assert_false(explain_is_event(job, PROCESS, 4));
-	map(scene, 101, 4, EINVAL);
-	assert_non_null(strstr(printed(scene),
+	map(fixture, 101, 4, EINVAL);
+	assert_non_null(strstr(printed(fixture),
 			       "mmap of descriptor 4, opened by call 2 (process 101): EINVAL ["));
 	assert_non_null(
-		strstr(scene->text,
+		strstr(fixture->text,
 		       "mmap(length 20480, PROT_READ|PROT_WRITE, MAP_SHARED, fd 4, offset 0) of "
 		       "{type=1 SOFTWARE, size=144, config=0x9 dummy}, pid 0, cpu -1\n"));
 }
 
 static void limits_descriptors(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = software();
-	struct explain_job *job = &scene->job;
+	struct explain_job *job = &fixture->job;
 
 	for (int fd = 0; fd < 2000; fd++)
-		opened(scene, &attr, -1, -1, fd);
+		opened(fixture, &attr, -1, -1, fd);
 	for (int child = 1000; child < 2000; child++)
 		explain_handle_fork(job, PROCESS, child);
 	assert_true(explain_is_event(job, 1001, 1999));
 	/* beyond a million descriptors, none is recorded */
 	assert_false(explain_is_event(job, 1999, 0));
-	opened(scene, &attr, -1, -1, 2000);
+	opened(fixture, &attr, -1, -1, 2000);
 	assert_false(explain_is_event(job, PROCESS, 2000));
 	explain_handle_exit(job, 1001);
-	opened(scene, &attr, -1, -1, 2000);
+	opened(fixture, &attr, -1, -1, 2000);
 	assert_true(explain_is_event(job, PROCESS, 2000));
 }
 
 /* The same event, request and errno, but another period. */
 static void prints_operations_that_differ(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_attr attr = software();
 
 	attr.sample_period = 1;
-	opened(scene, &attr, -1, -1, 3);
+	opened(fixture, &attr, -1, -1, 3);
 	for (int i = 0; i < 3; i++) {
 		struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
 						     .errnum = EINVAL,
@@ -114,14 +114,14 @@ static void prints_operations_that_differ(void **state)
 						     .period_known = true,
 						     .period = i ? UINT64_C(1) << 63 : 0 };
 
-		explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
+		explain_handle_operation(&fixture->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	}
-	assert_int_equal(times(printed(scene),
+	assert_int_equal(times(printed(fixture),
 			       "ioctl of descriptor 3, opened by call 1: EINVAL [ioctl-period]\n"),
 			 2);
-	assert_non_null(strstr(printed(scene), "PERF_EVENT_IOC_PERIOD, [9223372036854775808])"));
-	explain_dedup_print_all(&scene->job);
-	assert_int_equal(times(printed(scene),
+	assert_non_null(strstr(printed(fixture), "PERF_EVENT_IOC_PERIOD, [9223372036854775808])"));
+	explain_dedup_print_all(&fixture->job);
+	assert_int_equal(times(printed(fixture),
 			       "perch explain: ioctl of descriptor 3, opened by call 1: EINVAL "
 			       "[ioctl-period] 1 more time\n"),
 			 1);
@@ -129,7 +129,7 @@ static void prints_operations_that_differ(void **state)
 
 static void json_of_an_operation(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
 					     .errnum = EBADF,
 					     .other_fd = 99,
@@ -138,10 +138,10 @@ static void json_of_an_operation(void **state)
 	struct perch_attr attr = software();
 	json_t *object;
 
-	scene->job.json = true;
-	opened(scene, &attr, -1, -1, 3);
-	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
-	object = line_of(printed(scene));
+	fixture->job.json = true;
+	opened(fixture, &attr, -1, -1, 3);
+	explain_handle_operation(&fixture->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
+	object = line_of(printed(fixture));
 	assert_string_equal(word_of(object, "operation"), "ioctl");
 	assert_string_equal(word_of(object, "cause"), "ioctl-output-fd");
 	assert_int_equal(number_of(object, "call"), 1);
@@ -160,12 +160,12 @@ static void json_of_an_operation(void **state)
 /* The open call of the descriptor was not seen. */
 static void json_of_an_operation_without_event(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object;
 
-	scene->job.json = true;
-	map(scene, PROCESS, 77, EPERM);
-	object = line_of(printed(scene));
+	fixture->job.json = true;
+	map(fixture, PROCESS, 77, EPERM);
+	object = line_of(printed(fixture));
 	assert_true(json_is_null(json_object_get(object, "call")));
 	assert_int_equal(json_object_size(json_object_get(object, "attr")), 0);
 	assert_true(json_is_null(json_object_get(json_object_get(object, "args"), "cpu")));
@@ -174,33 +174,33 @@ static void json_of_an_operation_without_event(void **state)
 
 static void explains_read_at_end_of_file(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_operation operation = { .kind = PERCH_OPERATION_READ,
 					     .size = 24,
 					     .other_fd = -1 };
 	struct perch_attr attr = software();
 
 	attr.pinned = 1;
-	opened(scene, &attr, -1, -1, 3);
-	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, 8, NULL);
-	assert_int_equal(times(printed(scene), "perch"), 0);
-	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, 0, NULL);
-	assert_non_null(strstr(printed(scene), ": end of file [read-error-state"));
-	assert_int_equal(scene->job.operations_refused, 1);
+	opened(fixture, &attr, -1, -1, 3);
+	explain_handle_operation(&fixture->job, PROCESS, PROCESS, 3, &operation, 8, NULL);
+	assert_int_equal(times(printed(fixture), "perch"), 0);
+	explain_handle_operation(&fixture->job, PROCESS, PROCESS, 3, &operation, 0, NULL);
+	assert_non_null(strstr(printed(fixture), ": end of file [read-error-state"));
+	assert_int_equal(fixture->job.operations_refused, 1);
 }
 
 static void names_the_buffer_of_read(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	struct perch_operation operation = {
 		.kind = PERCH_OPERATION_READ, .errnum = EFAULT, .size = 64, .other_fd = -1
 	};
 	struct perch_attr attr = software();
 
-	opened(scene, &attr, -1, -1, 3);
-	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
-	assert_non_null(strstr(printed(scene), "EFAULT [read-pointer"));
-	assert_non_null(strstr(scene->text, "\n  fields: buf\n"));
+	opened(fixture, &attr, -1, -1, 3);
+	explain_handle_operation(&fixture->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
+	assert_non_null(strstr(printed(fixture), "EFAULT [read-pointer"));
+	assert_non_null(strstr(fixture->text, "\n  fields: buf\n"));
 }
 
 int main(void)

@@ -17,7 +17,7 @@
 #include "cli/explain/explain_strace.h"
 #include "cli/options.h"
 
-struct scene {
+struct fixture {
 	struct explain_job job;
 	char *text;
 	size_t size;
@@ -26,28 +26,28 @@ struct scene {
 
 static int set_up(void **state)
 {
-	struct scene *scene = calloc(1, sizeof(*scene));
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	scene->job.out = open_memstream(&scene->text, &scene->size);
-	scene->job.from_log = scene->job.json = true;
-	*state = scene;
+	fixture->job.out = open_memstream(&fixture->text, &fixture->size);
+	fixture->job.from_log = fixture->job.json = true;
+	*state = fixture;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	json_decref(scene->object);
-	explain_job_clear(&scene->job);
-	fclose(scene->job.out);
-	free(scene->text);
-	free(scene);
+	json_decref(fixture->object);
+	explain_job_clear(&fixture->job);
+	fclose(fixture->job.out);
+	free(fixture->text);
+	free(fixture);
 	return 0;
 }
 
 /* Explains the log. Returns the object of its last refusal, or NULL without one. */
-static json_t *explain(struct scene *scene, const char *log)
+static json_t *explain(struct fixture *fixture, const char *log)
 {
 	char path[64];
 	int fd = memfd_create("log", 0);
@@ -56,19 +56,19 @@ static json_t *explain(struct scene *scene, const char *log)
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, log, strlen(log)), strlen(log));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(explain_strace(&scene->job, path), 0);
+	assert_int_equal(explain_strace(&fixture->job, path), 0);
 	close(fd);
-	fflush(scene->job.out);
-	json_decref(scene->object);
-	scene->object = NULL;
-	if (!scene->size)
+	fflush(fixture->job.out);
+	json_decref(fixture->object);
+	fixture->object = NULL;
+	if (!fixture->size)
 		return NULL;
-	scene->text[scene->size - 1] = '\0';
-	last = strrchr(scene->text, '\n');
-	scene->object = json_loads(last ? last + 1 : scene->text, 0, NULL);
-	assert_non_null(scene->object);
-	scene->text[scene->size - 1] = '\n';
-	return scene->object;
+	fixture->text[fixture->size - 1] = '\0';
+	last = strrchr(fixture->text, '\n');
+	fixture->object = json_loads(last ? last + 1 : fixture->text, 0, NULL);
+	assert_non_null(fixture->object);
+	fixture->text[fixture->size - 1] = '\n';
+	return fixture->object;
 }
 
 static long long number(const json_t *object, const char *of, const char *key)
@@ -87,17 +87,17 @@ static const char *word(const json_t *object, const char *key)
 
 static void parses_an_abbreviated_attr(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=PERF_TYPE_HARDWARE, size=PERF_ATTR_SIZE_VER5, "
 		"config=PERF_COUNT_HW_INSTRUCTIONS, sample_freq=4000, sample_type=PERF_SAMPLE_IP|PERF_SAMPLE_BRANCH_STACK, "
 		"read_format=PERF_FORMAT_ID, "
 		"disabled=1, freq=1, precise_ip=2 /* requested to have 0 skid */, ...}, 1234, 3, -1, "
 		"PERF_FLAG_FD_CLOEXEC) = -1 ENOENT (No such file or directory)\n");
 
-	assert_int_equal(scene->job.unreadable, 0);
-	assert_int_equal(scene->job.calls, 1);
+	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.calls, 1);
 	assert_int_equal(number(object, NULL, "errno"), ENOENT);
 	assert_int_equal(number(object, "attr", "size"), 112);
 	assert_int_equal(number(object, "attr", "config"), 1);
@@ -114,9 +114,9 @@ static void parses_an_abbreviated_attr(void **state)
 
 static void parses_a_full_attr(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"12 12:30:59.123456 perf_event_open({type=PERF_TYPE_HW_CACHE, size=0x88 /* PERF_ATTR_SIZE_??? */, "
 		"config=PERF_COUNT_HW_CACHE_RESULT_MISS<<16|PERF_COUNT_HW_CACHE_OP_WRITE<<8|PERF_COUNT_HW_CACHE_DTLB, "
 		"sample_period=010, sample_type=0, read_format=0, disabled=1, watermark=1, "
@@ -126,7 +126,7 @@ static void parses_a_full_attr(void **state)
 		"sig_data=0xffffffffffffffff}, 0, -1, -1, PERF_FLAG_FD_OUTPUT|0x40) "
 		"= -1 EINVAL (Invalid argument) <0.000011>\n");
 
-	assert_int_equal(scene->job.unreadable, 0);
+	assert_int_equal(fixture->job.unreadable, 0);
 	assert_null(json_object_get(object, "attr_is_partial"));
 	assert_int_equal(number(object, "attr", "type"), 3);
 	assert_int_equal(number(object, "attr", "size"), 136);
@@ -148,9 +148,9 @@ static void parses_a_full_attr(void **state)
 
 static void parses_numbers_in_place_of_names(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=1 /* PERF_TYPE_SOFTWARE */, size=0x80 /* PERF_ATTR_SIZE_VER7 */, config=0x9, "
 		"sample_period=0, sample_type=0x10000 /* PERF_SAMPLE_IDENTIFIER */, read_format=0x3, precise_ip=0, "
 		"...}, 4294967295, 0xffffffff, 0xffffffff, 0x8) = -1 EINVAL (Invalid argument)\n");
@@ -165,8 +165,8 @@ static void parses_numbers_in_place_of_names(void **state)
 
 static void accepts_a_pointer_in_place_of_the_attr(void **state)
 {
-	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	struct fixture *fixture = *state;
+	json_t *object = explain(fixture,
 				 "[pid  4711] perf_event_open(0x7ffd5ab0d6c0, 0, -1, -1, 0x8 "
 				 "/* PERF_FLAG_FD_CLOEXEC */) = -1 EACCES (Permission denied)\n");
 
@@ -174,17 +174,18 @@ static void accepts_a_pointer_in_place_of_the_attr(void **state)
 	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
 	assert_string_not_equal(word(object, "cause"), "attr-pointer");
 	assert_int_equal(number(object, NULL, "pid"), 4711);
-	object = explain(scene, "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n");
+	object =
+		explain(fixture, "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n");
 	assert_string_equal(word(object, "cause"), "attr-pointer");
-	object = explain(scene, "perf_event_open(0x8, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n");
+	object = explain(fixture, "perf_event_open(0x8, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n");
 	assert_string_equal(word(object, "cause"), "attr-pointer");
 }
 
 static void parses_the_size_that_the_kernel_wrote(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 /* PERF_ATTR_SIZE_??? */ => 0x70 "
 		"/* PERF_ATTR_SIZE_VER5 */, config=PERF_COUNT_SW_DUMMY, sample_period=0, sample_type=0, read_format=0, "
 		"sig_data=1, ...}, 0, -1, -1, 0) = -1 E2BIG (Argument list too long)\n");
@@ -203,8 +204,8 @@ static void parses_the_size_that_the_kernel_wrote(void **state)
 
 static void joins_unfinished_and_resumed_lines(void **state)
 {
-	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	struct fixture *fixture = *state;
+	json_t *object = explain(fixture,
 				 "100 perf_event_open( <unfinished ...>\n"
 				 "101 perf_event_open(" DUMMY ", 0, -1, -1, 0 <unfinished ...>\n"
 				 "100 <... perf_event_open resumed> " CLOCK
@@ -212,9 +213,9 @@ static void joins_unfinished_and_resumed_lines(void **state)
 				 "101 <... perf_event_open resumed>)  = 3\n"
 				 "102 <... perf_event_open resumed>) = 9\n");
 
-	assert_int_equal(scene->job.calls, 2);
-	assert_int_equal(scene->job.refused, 1);
-	assert_int_equal(scene->job.unreadable, 1); /* "resumed" without "unfinished" */
+	assert_int_equal(fixture->job.calls, 2);
+	assert_int_equal(fixture->job.refused, 1);
+	assert_int_equal(fixture->job.unreadable, 1); /* "resumed" without "unfinished" */
 	assert_int_equal(number(object, NULL, "pid"), 100);
 	assert_int_equal(number(object, "args", "cpu"), 5);
 	assert_string_equal(word(object, "cause"), "clockid");
@@ -223,9 +224,9 @@ static void joins_unfinished_and_resumed_lines(void **state)
 /* strace writes no pid before the second process exists, and its messages may interrupt a line. */
 static void assigns_threads_to_processes(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"perf_event_open(" DUMMY ", 0, -1, -1, PERF_FLAG_FD_CLOEXEC) = 3\n"
 		"clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLDstrace: Process 51 attached\n"
 		", child_tidptr=0x7f5b7a65ea10) = 51\n"
@@ -239,19 +240,19 @@ static void assigns_threads_to_processes(void **state)
 		"--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=51} ---\n"
 		"+++ exited with 0 +++\n");
 
-	assert_int_equal(scene->job.unreadable, 0);
-	assert_int_equal(scene->job.operations_refused,
+	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.operations_refused,
 			 2); /* exec closed the event: the read is of another file */
 	assert_int_equal(json_object_size(json_object_get(object, "attr")), 0);
 	assert_string_equal(word(object, "errno_name"), "EBADF");
-	assert_non_null(strstr(scene->text, "\"pid\":51"));
+	assert_non_null(strstr(fixture->text, "\"pid\":51"));
 }
 
 static void explains_operations(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"1700000000.123456 perf_event_open(" DUMMY
 		", 0, -1, -1, 0) = 3<anon_inode:[perf_event]>\n"
 		"1700000000.123457 mmap(NULL, 16384, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_SYNC, "
@@ -263,38 +264,38 @@ static void explains_operations(void **state)
 	assert_int_equal(number(object, "args", "protection"), PROT_READ | PROT_WRITE);
 	assert_int_equal(number(object, "attr", "config"), 9);
 	object = explain(
-		scene,
+		fixture,
 		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"     0.000123 ioctl(3, PERF_EVENT_IOC_PERIOD, [1000]) = -1 EINVAL (Invalid argument)\n");
 	assert_string_equal(word(object, "cause"), "ioctl-period");
 	object = explain(
-		scene,
+		fixture,
 		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"ioctl(3, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x1) = -1 ENOTTY (Inappropriate ioctl for device)\n");
 	assert_string_equal(word(object, "cause"), "ioctl-unknown");
 	assert_int_equal(number(object, "args", "request"), 0x2437);
 	object = explain(
-		scene,
+		fixture,
 		"ioctl(9, PERF_EVENT_IOC_SET_FILTER, \"a \\\"b\\\" \\x41\\101\\n\") = -1 EINVAL (Invalid argument)\n");
 	assert_string_equal(word(json_object_get(object, "args"), "request_name"),
 			    "PERF_EVENT_IOC_SET_FILTER");
-	assert_int_equal(scene->job.unreadable, 0);
+	assert_int_equal(fixture->job.unreadable, 0);
 }
 
 /* Descriptor 3 was an event before. */
 static void ignores_other_files(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	explain(scene,
+	explain(fixture,
 		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"read(3</etc/passwd>, \"\", 100) = 0\n"
 		"openat(AT_FDCWD, \"/x)= -1\", O_RDONLY) = 3\n"
 		"read(3, \"\", 100) = 0\n"
 		"ioctl(3, TCGETS, {B38400 opost isig icanon echo ...}) = -1 ENOTTY (Inappropriate ioctl for device)\n"
 		"mmap(NULL, 10, PROT_READ, MAP_PRIVATE, 3, 0) = -1 ENODEV (No such device)\n");
-	assert_int_equal(scene->job.operations_refused, 0);
-	assert_int_equal(scene->job.unreadable, 0);
+	assert_int_equal(fixture->job.operations_refused, 0);
+	assert_int_equal(fixture->job.unreadable, 0);
 }
 
 static void parses_errnos(void **state)
@@ -311,21 +312,21 @@ static void parses_errnos(void **state)
 		{ "?", 0 },
 		{ "-1 ENOTSUP (Not supported)", EOPNOTSUPP },
 	};
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	char log[1024];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		json_t *object;
-		uint64_t before = scene->job.refused;
+		uint64_t before = fixture->job.refused;
 
 		snprintf(log, sizeof(log), "perf_event_open(" DUMMY ", 0, -1, -1, 0) = %s\n",
 			 rows[i].result);
-		object = explain(scene, log);
-		assert_int_equal(scene->job.refused - before, rows[i].errnum ? 1 : 0);
+		object = explain(fixture, log);
+		assert_int_equal(fixture->job.refused - before, rows[i].errnum ? 1 : 0);
 		if (rows[i].errnum)
 			assert_int_equal(number(object, NULL, "errno"), rows[i].errnum);
 	}
-	assert_int_equal(scene->job.unreadable, 0);
+	assert_int_equal(fixture->job.unreadable, 0);
 }
 
 static void counts_lines_that_cannot_be_parsed(void **state)
@@ -348,78 +349,78 @@ static void counts_lines_that_cannot_be_parsed(void **state)
 		"\"",
 		"12 \\",
 	};
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		char log[256];
 
 		snprintf(log, sizeof(log), "--- SIGCHLD {si_signo=SIGCHLD} ---\n%s", lines[i]);
-		explain(scene, log);
-		if (scene->job.unreadable != i + 1)
+		explain(fixture, log);
+		if (fixture->job.unreadable != i + 1)
 			fail_msg("'%s' was accepted as a line of strace", lines[i]);
 	}
-	assert_int_equal(scene->job.calls, 0);
+	assert_int_equal(fixture->job.calls, 0);
 }
 
 static void skips_unknown_fields(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_FUTURE, "
 		"sample_type=PERF_SAMPLE_IP, new_field=7, other={a=1, b=\"}\"}, disabled=1}, 0, -1, -1, 0) "
 		"= -1 EINVAL (Invalid argument)\n");
 
-	assert_int_equal(scene->job.unreadable, 0);
+	assert_int_equal(fixture->job.unreadable, 0);
 	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
 	assert_int_equal(number(object, "attr", "disabled"), 1);
 }
 
 static void truncates_long_lines(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	size_t size = 300000;
 	char *log = malloc(size + 500);
 
 	memset(log, 'x', size);
 	strcpy(log + size,
 	       "\nperf_event_open(" CLOCK ", 0, -1, -1, 0) = -1 EINVAL (Invalid argument)");
-	assert_string_equal(word(explain(scene, log), "cause"), "clockid");
-	assert_int_equal(scene->job.unreadable, 1);
+	assert_string_equal(word(explain(fixture, log), "cause"), "clockid");
+	assert_int_equal(fixture->job.unreadable, 1);
 	free(log);
 }
 
-static int status_of(struct scene *scene, const char *text)
+static int status_of(struct fixture *fixture, const char *text)
 {
 	char path[64];
 	int fd = memfd_create("log", 0), status;
 
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	status = explain_strace(&scene->job, path);
+	status = explain_strace(&fixture->job, path);
 	close(fd);
 	return status;
 }
 
 static void refuses_files_that_are_not_logs(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	assert_int_equal(status_of(scene, ""), 1);
-	assert_int_equal(status_of(scene, "root:x:0:0:root:/root:/bin/bash\nbin:x:1:1\n"), 1);
-	assert_int_equal(status_of(scene, "\n\n"), 1);
-	assert_int_equal(status_of(scene, "hello\n12:00:01 +++ exited with 0 +++\n"), 0);
-	assert_int_equal(status_of(scene, "[pid 12] getpid() = 12\n"), 0);
-	assert_int_equal(status_of(scene, "perf_event_open({type=\n"), 0);
+	assert_int_equal(status_of(fixture, ""), 1);
+	assert_int_equal(status_of(fixture, "root:x:0:0:root:/root:/bin/bash\nbin:x:1:1\n"), 1);
+	assert_int_equal(status_of(fixture, "\n\n"), 1);
+	assert_int_equal(status_of(fixture, "hello\n12:00:01 +++ exited with 0 +++\n"), 0);
+	assert_int_equal(status_of(fixture, "[pid 12] getpid() = 12\n"), 0);
+	assert_int_equal(status_of(fixture, "perf_event_open({type=\n"), 0);
 }
 
 /* The size is in range and the kernel has every field in the log: a byte that the log does not show
  * is not zero. */
 static void explains_e2big_by_bytes_that_the_log_omits(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, -1, "
 		"0) = -1 E2BIG (Argument list too long)\n");
 
@@ -427,7 +428,7 @@ static void explains_e2big_by_bytes_that_the_log_omits(void **state)
 	assert_string_equal(word(object, "confidence"), "certain");
 	assert_non_null(strstr(word(object, "message"), "bytes 136 to 199"));
 	object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0x1388 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, "
 		"-1, 0) = -1 E2BIG (Argument list too long)\n");
 	if (sysconf(_SC_PAGESIZE) == 4096) {
@@ -435,7 +436,7 @@ static void explains_e2big_by_bytes_that_the_log_omits(void **state)
 		assert_non_null(strstr(word(object, "message"), "5000"));
 	}
 	object = explain(
-		scene, /* a group that is too large is E2BIG too */
+		fixture, /* a group that is too large is E2BIG too */
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, 3, "
 		"0) = -1 E2BIG (Argument list too long)\n");
 	assert_string_not_equal(word(object, "confidence"), "certain");
@@ -444,9 +445,9 @@ static void explains_e2big_by_bytes_that_the_log_omits(void **state)
 /* Any PMU may have the type: causes in fields of the attr come before probes without a name. */
 static void sorts_candidates_of_unknown_types(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	json_t *object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=0x9 /* PERF_TYPE_??? */, size=PERF_ATTR_SIZE_VER7, config=0, sample_period=1000, "
 		"config1=0, config2=0}, 0, -1, -1, 0) = -1 EINVAL (Invalid argument)\n");
 
@@ -455,7 +456,7 @@ static void sorts_candidates_of_unknown_types(void **state)
 	assert_string_equal(word(json_array_get(json_object_get(object, "candidates"), 0), "cause"),
 			    "pmu-sampling");
 	object = explain(
-		scene,
+		fixture,
 		"perf_event_open({type=0x9 /* PERF_TYPE_??? */, size=PERF_ATTR_SIZE_VER7, config=0x4d, config1=0, "
 		"config2=0}, 0, -1, -1, 0) = -1 EINVAL (Invalid argument)\n");
 	assert_string_not_equal(word(object, "cause"), "probe-file");
@@ -464,10 +465,10 @@ static void sorts_candidates_of_unknown_types(void **state)
 
 static void refuses_a_missing_log(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	assert_int_equal(explain_strace(&scene->job, "/proc/none"), 1);
-	assert_int_equal(explain_strace(&scene->job, "/"), 1);
+	assert_int_equal(explain_strace(&fixture->job, "/proc/none"), 1);
+	assert_int_equal(explain_strace(&fixture->job, "/"), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

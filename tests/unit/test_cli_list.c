@@ -34,7 +34,7 @@ static const struct tree_file machine[] = {
 	{ DEVICES "power/events/energy-pkg.unit", "Joules\n" },
 };
 
-struct scene {
+struct fixture {
 	char root[PATH_MAX];
 	struct perch_syscalls syscalls;
 	struct list list;
@@ -60,27 +60,28 @@ static int fake_close(void *context, int fd)
 
 static int set_up(void **state)
 {
-	struct scene *scene = calloc(1, sizeof(*scene));
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	tree_make(scene->root, machine, sizeof(machine) / sizeof(*machine));
-	scene->syscalls = perch_kernel_syscalls;
-	scene->syscalls.perf_event_open = fake_open;
-	scene->syscalls.close = fake_close;
-	assert_int_equal(
-		perch_machine_new(&scene->list.machine, scene->root, &scene->syscalls, NULL), 0);
-	scene->list.filter.words = scene->words;
-	*state = scene;
+	tree_make(fixture->root, machine, sizeof(machine) / sizeof(*machine));
+	fixture->syscalls = perch_kernel_syscalls;
+	fixture->syscalls.perf_event_open = fake_open;
+	fixture->syscalls.close = fake_close;
+	assert_int_equal(perch_machine_new(&fixture->list.machine, fixture->root,
+					   &fixture->syscalls, NULL),
+			 0);
+	fixture->list.filter.words = fixture->words;
+	*state = fixture;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	list_clear(&scene->list);
-	perch_machine_free(scene->list.machine);
-	tree_remove(scene->root);
-	free(scene);
+	list_clear(&fixture->list);
+	perch_machine_free(fixture->list.machine);
+	tree_remove(fixture->root);
+	free(fixture);
 	return 0;
 }
 
@@ -94,7 +95,7 @@ static const struct list_event *find(const struct list *list, const char *name)
 
 static void lists_generic_events_of_each_core_pmu(void **state)
 {
-	struct list *list = &((struct scene *)*state)->list;
+	struct list *list = &((struct fixture *)*state)->list;
 
 	list->filter.kinds = 1u << LIST_HARDWARE | 1u << LIST_SOFTWARE | 1u << LIST_CACHE;
 	assert_int_equal(list_gather(list, NULL), 0);
@@ -112,7 +113,7 @@ static void lists_generic_events_of_each_core_pmu(void **state)
 /* The name of an event of one PMU is one event, on that PMU. */
 static void listed_names_can_be_parsed(void **state)
 {
-	struct list *list = &((struct scene *)*state)->list;
+	struct list *list = &((struct fixture *)*state)->list;
 
 	list->filter.kinds = 1u << LIST_HARDWARE | 1u << LIST_SOFTWARE | 1u << LIST_CACHE |
 			     1u << LIST_PMU;
@@ -137,7 +138,7 @@ static void listed_names_can_be_parsed(void **state)
 
 static void filters_by_kind_and_word(void **state)
 {
-	struct list *list = &((struct scene *)*state)->list;
+	struct list *list = &((struct fixture *)*state)->list;
 	char word[] = "energy";
 
 	list->filter.words[list->filter.nr_words++] = word;

@@ -100,8 +100,8 @@ static void renames_the_old_file(void **state)
 	struct stat status;
 
 	(void)state;
-	spill(path, "old", 3);
-	spill(old_path, "older", 5);
+	write_whole_file(path, "old", 3);
+	write_whole_file(old_path, "older", 5);
 	make_file();
 	assert_int_equal(stat(old_path, &status), 0);
 	assert_int_equal(status.st_size, 3);
@@ -177,7 +177,7 @@ static void full_disk_restores_the_old_file(void **state)
 
 	(void)state;
 	unlink(old_path);
-	spill(path, "precious", 8);
+	write_whole_file(path, "precious", 8);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &before);
 	limit = before;
@@ -192,7 +192,7 @@ static void full_disk_restores_the_old_file(void **state)
 		assert_int_equal(access(old_path, F_OK), -1);
 		if (i == 3)
 			break;
-		bytes = slurp(path, &size);
+		bytes = read_whole_file(path, &size);
 		assert_int_equal(size, 8);
 		assert_memory_equal(bytes, "precious", 8);
 		free(bytes);

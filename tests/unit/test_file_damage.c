@@ -34,10 +34,10 @@ static void reads_file_truncated_anywhere(void **state)
 
 	(void)state;
 	make_file();
-	bytes = slurp(path, &size);
+	bytes = read_whole_file(path, &size);
 	memcpy(&header, bytes, sizeof(header));
 	for (size_t cut = 0; cut < size; cut++) {
-		spill(path, bytes, cut);
+		write_whole_file(path, bytes, cut);
 		try_to_read(11);
 		if (cut < header.data.offset)
 			continue;
@@ -64,11 +64,11 @@ static void reads_file_with_flipped_bits(void **state)
 
 	(void)state;
 	make_file();
-	bytes = slurp(path, &size);
+	bytes = read_whole_file(path, &size);
 	for (size_t at = 0; at < size; at++) {
 		for (size_t i = 0; i < sizeof(flips); i++) {
 			bytes[at] ^= flips[i];
-			spill(path, bytes, size);
+			write_whole_file(path, bytes, size);
 			try_to_read(size / 8);
 			bytes[at] ^= flips[i];
 		}
@@ -86,10 +86,10 @@ static void data_size_of_zero_means_all_bytes(void **state)
 
 	(void)state;
 	make_file();
-	bytes = slurp(path, &size);
+	bytes = read_whole_file(path, &size);
 	memcpy(&header, bytes, sizeof(header));
 	memset(bytes + offsetof(struct perch__file_header, data.size), 0, 8);
-	spill(path, bytes, header.data.offset + header.data.size - 20);
+	write_whole_file(path, bytes, header.data.offset + header.data.size - 20);
 	assert_int_equal(count_now(&damage), 10);
 	assert_true(damage.unfinished);
 	assert_int_equal(damage.missing_bytes, 0);
@@ -198,7 +198,7 @@ static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_er
 	struct perch_error err = { 0 };
 	struct perch_reader *reader;
 
-	spill(path, bytes, size);
+	write_whole_file(path, bytes, size);
 	assert_int_equal(perch_reader_open(&reader, path, PERCH_ORDER_FILE, &err), rc);
 	assert_null(reader);
 	assert_int_equal(err.kind, kind);
@@ -287,7 +287,7 @@ static void reads_event_names_of_old_pipes(void **state)
 	add_update(bytes, &size, 2, events[1].ids[0], "second\0");
 	add_update(bytes, &size, 2, 999999, "nobody\0");
 	add_update(bytes, &size, 2, events[0].ids[0], "no_nul_8");
-	spill(path, bytes, size);
+	write_whole_file(path, bytes, size);
 	reader = open_reader(PERCH_ORDER_FILE);
 	assert_int_equal(perch_reader_byte_order(reader), PERCH_BYTES_NATIVE);
 	assert_int_equal(perch_reader_events(reader, &got), 2);
@@ -296,7 +296,7 @@ static void reads_event_names_of_old_pipes(void **state)
 	assert_int_equal(read_all(reader), 6);
 	perch_reader_close(reader);
 	for (size_t cut = size; cut-- > 0;) {
-		spill(path, bytes, cut);
+		write_whole_file(path, bytes, cut);
 		try_to_read(6);
 	}
 }
@@ -319,7 +319,7 @@ static void reads_piped_recordings(void **state)
 	add(bytes, &size, &b);
 	build_sample(&b, 31, 5);
 	add(bytes, &size, &b);
-	spill(path, bytes, size);
+	write_whole_file(path, bytes, size);
 
 	reader = open_reader(PERCH_ORDER_TIME);
 	assert_int_equal(perch_reader_events(reader, &got), 2);
@@ -332,7 +332,7 @@ static void reads_piped_recordings(void **state)
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
 	perch_reader_close(reader);
 	for (size_t cut = size; cut-- > 0;) {
-		spill(path, bytes, cut);
+		write_whole_file(path, bytes, cut);
 		try_to_read(4);
 	}
 }

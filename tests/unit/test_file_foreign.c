@@ -240,7 +240,7 @@ static void make_foreign(uint64_t magic, bool compressed, bool halves)
 	set64(40, data_at);
 	set64(48, table - data_at);
 	set64(72, halves ? bits << 32 | bits >> 32 : bits);
-	spill(path, bytes, size);
+	write_whole_file(path, bytes, size);
 }
 
 static void expect_sample(struct perch_reader *reader, uint64_t time, unsigned int event)
@@ -420,7 +420,7 @@ static void reads_pipes_of_the_other_byte_order(void **state)
 	bytes[start] = PERCH_RECORD_HEADER_BUILD_ID;
 #endif
 	put_records();
-	spill(path, bytes, size);
+	write_whole_file(path, bytes, size);
 	reader = open_reader(PERCH_ORDER_TIME);
 	expect_attrs(reader);
 	expect_features(reader);
@@ -455,7 +455,7 @@ static void survives_every_prefix(void **state)
 	make_foreign(__builtin_bswap64(PERCH__MAGIC), true, false);
 	whole = size;
 	for (size_t n = 0; n < whole; n += n < 200 ? 1 : 3) {
-		spill(path, bytes, n);
+		write_whole_file(path, bytes, n);
 		try_to_read();
 	}
 }
@@ -468,7 +468,7 @@ static void survives_every_changed_byte(void **state)
 	make_foreign(__builtin_bswap64(PERCH__MAGIC), true, false);
 	for (size_t i = 0; i < size; i++) {
 		bytes[i] ^= changes[i % 3];
-		spill(path, bytes, size);
+		write_whole_file(path, bytes, size);
 		try_to_read();
 		bytes[i] ^= changes[i % 3];
 	}

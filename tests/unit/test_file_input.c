@@ -51,7 +51,7 @@ static void reads_fifo(void **state)
 
 	(void)state;
 	make_file();
-	bytes = slurp(path, &size);
+	bytes = read_whole_file(path, &size);
 	snprintf(fifo, sizeof(fifo), "%s/fifo", test_directory);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	child = feed(-1, fifo, bytes, size);
@@ -83,7 +83,7 @@ static void reads_standard_input(void **state)
 
 	(void)state;
 	make_file();
-	bytes = slurp(path, &size);
+	bytes = read_whole_file(path, &size);
 	assert_int_equal(pipe(ends), 0);
 	/* a descriptor with O_NONBLOCK */
 	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
@@ -97,7 +97,7 @@ static void reads_standard_input(void **state)
 	assert_int_equal(count_of_input(fd), 11);
 	close(fd);
 	/* the rest of a file is a recording */
-	spill(old_path, "head----", 8);
+	write_whole_file(old_path, "head----", 8);
 	fd = open(old_path, O_RDWR | O_APPEND);
 	assert_int_equal(write(fd, bytes, size), size);
 	lseek(fd, 8, SEEK_SET);
@@ -200,20 +200,20 @@ static void name_part(char *name, size_t size, unsigned int number)
 	snprintf(name, size, "%s/data.%u", directory, number);
 }
 
-static void spill_part(unsigned int number, const void *bytes, size_t size)
+static void write_part_file(unsigned int number, const void *bytes, size_t size)
 {
 	char name[160];
 
 	name_part(name, sizeof(name), number);
-	spill(name, bytes, size);
+	write_whole_file(name, bytes, size);
 }
 
-static void spill_sample(unsigned int number, uint64_t time)
+static void write_sample_file(unsigned int number, uint64_t time)
 {
 	struct built b;
 
 	build_sample(&b, 22, time);
-	spill_part(number, b.bytes, b.size);
+	write_part_file(number, b.bytes, b.size);
 }
 
 /* Writes "data" with samples at 100, 200, 300. version UINT64_MAX: without the feature DIR_FORMAT.
@@ -296,10 +296,10 @@ static void reads_directory_as_one_stream(void **state)
 
 	(void)state;
 	make_directory(1);
-	spill_sample(10, 50); /* sorted by number, not by name */
-	spill_sample(0, 250);
-	spill_sample(9, 150);
-	spill_part(3, "", 0);
+	write_sample_file(10, 50); /* sorted by number, not by name */
+	write_sample_file(0, 250);
+	write_sample_file(9, 150);
+	write_part_file(3, "", 0);
 	expect_times(PERCH_ORDER_FILE, in_files, 6);
 	expect_times(PERCH_ORDER_TIME, by_time, 6);
 	/* a killed recorder has not written DIR_FORMAT */
@@ -321,10 +321,10 @@ static void reads_damaged_directories(void **state)
 	(void)state;
 	make_directory(1);
 	build_sample(&b, 22, 50);
-	spill_part(0, b.bytes, 47);
-	spill_part(1, garbage, sizeof(garbage));
-	spill_part(2, b.bytes, 3);
-	spill_sample(4, 150);
+	write_part_file(0, b.bytes, 47);
+	write_part_file(1, garbage, sizeof(garbage));
+	write_part_file(2, b.bytes, 3);
+	write_sample_file(4, 150);
 	for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
 		reader = open_directory(order);
 		assert_int_equal(read_all(reader), 4);
@@ -393,9 +393,9 @@ static void compressed_streams_end_with_their_file(void **state)
 	(void)state;
 	make_directory(1);
 	pack_sample(&b, 40, true, 30);
-	spill_part(0, b.bytes, b.size);
+	write_part_file(0, b.bytes, b.size);
 	pack_sample(&b, 50, true, 48);
-	spill_part(1, b.bytes, b.size);
+	write_part_file(1, b.bytes, b.size);
 	reader = open_directory(PERCH_ORDER_FILE);
 	while ((rc = perch_reader_next(reader, &record, &err)) > 0)
 		;

@@ -125,7 +125,7 @@ static void one_record(uint64_t seed, struct build_rng *rng)
 }
 
 /* With several events, a sample with an unknown id belongs to none. */
-static void one_stranger(struct build_rng *rng)
+static void try_unknown_id(struct build_rng *rng)
 {
 	struct perch_error err = { 0 };
 	struct perch_record record;
@@ -157,7 +157,7 @@ static void try_streams(enum agreement agreement)
 		for (size_t k = 0; k < RECORDS; k++)
 			one_record(seed + i, &rng);
 		if (agreement != BY_NOTHING)
-			one_stranger(&rng);
+			try_unknown_id(&rng);
 	}
 }
 

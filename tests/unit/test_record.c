@@ -424,7 +424,7 @@ static void records_have_names(void **state)
 }
 
 /* Ids that collide in a hash by multiplication: with such a hash this test would not end. */
-static void colliding_ids_do_no_harm(void **state)
+static void separates_colliding_ids(void **state)
 {
 	enum { NR = 1000000 };
 	uint64_t inverse = 1, *ids = malloc(NR * sizeof(*ids));
@@ -461,7 +461,7 @@ int main(void)
 		cmocka_unit_test(decoder_finds_ids_at_different_positions),
 		cmocka_unit_test(decoder_of_one_event_needs_no_id),
 		cmocka_unit_test(records_have_names),
-		cmocka_unit_test(colliding_ids_do_no_harm),
+		cmocka_unit_test(separates_colliding_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,15 +84,15 @@ static void try_ids(uint64_t first, uint64_t distance, uint64_t type_a, uint64_t
 static void ids_select_the_event(void **state)
 {
 	static const uint64_t firsts[] = { 1, 77, 1ull << 40 };
-	static const uint64_t aparts[] = { 1, 7, 1ull << 32, 1ull << 61 };
+	static const uint64_t distances[] = { 1, 7, 1ull << 32, 1ull << 61 };
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		for (size_t k = 0; k < 4; k++) {
-			try_ids(firsts[i], aparts[k], identified, identified);
-			try_ids(firsts[i], aparts[k], by_id, by_id);
-			try_ids(firsts[i], aparts[k], identified, by_id);
-			try_ids(firsts[i], aparts[k], by_id, identified);
+			try_ids(firsts[i], distances[k], identified, identified);
+			try_ids(firsts[i], distances[k], by_id, by_id);
+			try_ids(firsts[i], distances[k], identified, by_id);
+			try_ids(firsts[i], distances[k], by_id, identified);
 		}
 	}
 }

@@ -30,7 +30,7 @@ static const struct tree_file hybrid[] = {
 	{ PMUS "uncore_imc/format/event", "config:0-7\n" },
 };
 
-struct scene {
+struct fixture {
 	char root[PATH_MAX];
 	struct kernel k;
 	struct perch_syscalls calls;
@@ -43,71 +43,73 @@ struct scene {
 
 static int set_up(void **state)
 {
-	struct scene *scene = calloc(1, sizeof(*scene));
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	tree_make(scene->root, hybrid, sizeof(hybrid) / sizeof(*hybrid));
-	scene->k.gone = -5;
-	scene->calls = fake_calls(&scene->k);
-	assert_int_equal(perch_machine_new(&scene->machine, scene->root, &scene->calls, NULL), 0);
-	scene->options.event = (struct perch_options){
+	tree_make(fixture->root, hybrid, sizeof(hybrid) / sizeof(*hybrid));
+	fixture->k.gone = -5;
+	fixture->calls = fake_calls(&fixture->k);
+	assert_int_equal(perch_machine_new(&fixture->machine, fixture->root, &fixture->calls, NULL),
+			 0);
+	fixture->options.event = (struct perch_options){
 		.frequency = 1000,
 		.sample = PERCH_SAMPLE_IP,
 		.read = PERCH_FORMAT_ID,
-		.machine = scene->machine,
+		.machine = fixture->machine,
 		.sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM | PERCH_SIDEBAND_TASK,
 	};
-	*state = scene;
+	*state = fixture;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	perch_sampler_close(scene->sampler);
-	perch_events_clear(&scene->events);
-	perch_machine_free(scene->machine);
-	tree_remove(scene->root);
-	assert_int_equal(scene->k.maps, scene->k.unmaps);
-	for (int i = 0; i < scene->k.nr; i++)
-		assert_true(scene->k.fd[i].closed);
-	free(scene);
+	perch_sampler_close(fixture->sampler);
+	perch_events_clear(&fixture->events);
+	perch_machine_free(fixture->machine);
+	tree_remove(fixture->root);
+	assert_int_equal(fixture->k.maps, fixture->k.unmaps);
+	for (int i = 0; i < fixture->k.nr; i++)
+		assert_true(fixture->k.fd[i].closed);
+	free(fixture);
 	return 0;
 }
 
-static int open_scene(struct scene *scene, const char *text, pid_t pid)
+static int open_fixture(struct fixture *fixture, const char *text, pid_t pid)
 {
 	struct perch_target target = { pid, -1, 0 };
 
-	assert_int_equal(perch_events_parse(&scene->events, text, scene->machine, &scene->err), 0);
-	return perch_sampler_open_events(&scene->sampler, &scene->events, &target, &scene->options,
-					 &scene->err);
+	assert_int_equal(
+		perch_events_parse(&fixture->events, text, fixture->machine, &fixture->err), 0);
+	return perch_sampler_open_events(&fixture->sampler, &fixture->events, &target,
+					 &fixture->options, &fixture->err);
 }
 
 /* The number of descriptors of a type and config, and a mask of their CPUs. */
-static int opened(const struct scene *scene, uint32_t type, uint64_t config, unsigned *cpus)
+static int opened(const struct fixture *fixture, uint32_t type, uint64_t config, unsigned *cpus)
 {
 	int nr = 0;
 
 	*cpus = 0;
-	for (int i = 0; i < scene->k.nr; i++) {
-		const struct perch_attr *attr = &scene->k.fd[i].attr;
+	for (int i = 0; i < fixture->k.nr; i++) {
+		const struct perch_attr *attr = &fixture->k.fd[i].attr;
 
-		if (scene->k.fd[i].closed || attr->type != type || attr->config != config)
+		if (fixture->k.fd[i].closed || attr->type != type || attr->config != config)
 			continue;
 		nr++;
-		*cpus |= 1u << scene->k.fd[i].cpu;
+		*cpus |= 1u << fixture->k.fd[i].cpu;
 	}
 	return nr;
 }
 
-static const struct perch_attr *own_event(struct scene *scene)
+static const struct perch_attr *own_event(struct fixture *fixture)
 {
 	const uint64_t *ids;
 	const char *name;
 	size_t nr;
 	const struct perch_attr *attr =
-		perch_sampler_event(scene->sampler, scene->events.nr, &name, &ids, &nr);
+		perch_sampler_event(fixture->sampler, fixture->events.nr, &name, &ids, &nr);
 
 	if (attr) {
 		assert_string_equal(name, "dummy");
@@ -119,73 +121,74 @@ static const struct perch_attr *own_event(struct scene *scene)
 
 static void opens_on_the_cpus_of_a_pmu(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	const struct perch_attr *own;
 	unsigned cpus;
 
 	assert_int_equal(
-		open_scene(scene,
-			   "cpu_core/event=3/,cpu_atom/event=4/,uncore_imc/event=5/,cpu-clock", -1),
+		open_fixture(fixture,
+			     "cpu_core/event=3/,cpu_atom/event=4/,uncore_imc/event=5/,cpu-clock",
+			     -1),
 		0);
-	assert_int_equal(opened(scene, 4, 3, &cpus), 2);
+	assert_int_equal(opened(fixture, 4, 3, &cpus), 2);
 	assert_int_equal(cpus, 0x3);
-	assert_int_equal(opened(scene, 10, 4, &cpus), 2);
+	assert_int_equal(opened(fixture, 10, 4, &cpus), 2);
 	assert_int_equal(cpus, 0xc);
-	assert_int_equal(opened(scene, 24, 5, &cpus), 1);
+	assert_int_equal(opened(fixture, 24, 5, &cpus), 1);
 	assert_int_equal(cpus, 0x4);
-	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &cpus), 4);
+	assert_int_equal(opened(fixture, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &cpus), 4);
 	/* the first event is on two of four CPUs, so the tracking event is on all */
-	own = own_event(scene);
+	own = own_event(fixture);
 	assert_non_null(own);
-	assert_int_equal(opened(scene, own->type, own->config, &cpus), 4);
+	assert_int_equal(opened(fixture, own->type, own->config, &cpus), 4);
 	assert_int_equal(cpus, 0xf);
-	for (int i = 0; i < scene->k.nr; i++)
-		assert_int_equal(scene->k.fd[i].attr.mmap,
-				 scene->k.fd[i].attr.config == PERCH_COUNT_SW_DUMMY &&
-					 scene->k.fd[i].attr.type == PERCH_TYPE_SOFTWARE);
+	for (int i = 0; i < fixture->k.nr; i++)
+		assert_int_equal(fixture->k.fd[i].attr.mmap,
+				 fixture->k.fd[i].attr.config == PERCH_COUNT_SW_DUMMY &&
+					 fixture->k.fd[i].attr.type == PERCH_TYPE_SOFTWARE);
 	assert_true(own->comm && own->task && own->mmap2 && !own->disabled && own->sample_id_all);
-	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
+	assert_int_equal(perch_sampler_rings(fixture->sampler), 4);
 }
 
 static void reports_the_cpu_of_ids(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	size_t ring;
 	pid_t pid;
 	int cpu;
 
-	assert_int_equal(open_scene(scene, "cpu_atom/event=4/", 77), 0);
-	assert_int_equal(perch_sampler_id_info(scene->sampler, 0, 1, &cpu, &pid, &ring), 0);
+	assert_int_equal(open_fixture(fixture, "cpu_atom/event=4/", 77), 0);
+	assert_int_equal(perch_sampler_id_info(fixture->sampler, 0, 1, &cpu, &pid, &ring), 0);
 	assert_int_equal(cpu, 3);
 	assert_int_equal(pid, 77);
 	assert_int_equal(ring, 3);
-	assert_int_equal(perch_sampler_id_info(scene->sampler, 0, 2, &cpu, &pid, &ring), -EINVAL);
-	assert_int_equal(perch_sampler_id_info(scene->sampler, 9, 0, &cpu, &pid, &ring), -EINVAL);
-	assert_int_equal(perch_sampler_id_info(scene->sampler, 1, 3, &cpu, &pid, &ring), 0);
+	assert_int_equal(perch_sampler_id_info(fixture->sampler, 0, 2, &cpu, &pid, &ring), -EINVAL);
+	assert_int_equal(perch_sampler_id_info(fixture->sampler, 9, 0, &cpu, &pid, &ring), -EINVAL);
+	assert_int_equal(perch_sampler_id_info(fixture->sampler, 1, 3, &cpu, &pid, &ring), 0);
 	assert_int_equal(cpu, 3);
 }
 
 static void first_event_tracks_all_cpus(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	unsigned cpus;
 
-	assert_int_equal(open_scene(scene, "cpu-clock,cpu_core/event=3/", -1), 0);
-	assert_null(own_event(scene));
-	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, &cpus), 0);
-	assert_true(scene->k.fd[0].attr.mmap);
+	assert_int_equal(open_fixture(fixture, "cpu-clock,cpu_core/event=3/", -1), 0);
+	assert_null(own_event(fixture));
+	assert_int_equal(opened(fixture, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, &cpus), 0);
+	assert_true(fixture->k.fd[0].attr.mmap);
 }
 
 static void uses_only_the_listed_cpus(void **state)
 {
 	static int list[] = { 0, 1 };
 	struct perch_cpus cpus = { 2, list };
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	scene->options.cpus = &cpus;
-	assert_int_equal(open_scene(scene, "cpu_core/event=3/", -1), 0);
-	assert_null(own_event(scene));
-	assert_int_equal(scene->k.nr, 2);
+	fixture->options.cpus = &cpus;
+	assert_int_equal(open_fixture(fixture, "cpu_core/event=3/", -1), 0);
+	assert_null(own_event(fixture));
+	assert_int_equal(fixture->k.nr, 2);
 }
 
 /* A task that execs on CPU 3 and migrates to CPU 1 must be known. */
@@ -193,115 +196,115 @@ static void tracks_all_cpus(void **state)
 {
 	static int list[] = { 1 };
 	struct perch_cpus cpus = { 1, list };
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	unsigned where;
 
-	scene->options.cpus = &cpus;
-	scene->options.tracking_event = true;
-	assert_int_equal(open_scene(scene, "cpu-clock,cs", -1), 0);
-	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &where), 1);
+	fixture->options.cpus = &cpus;
+	fixture->options.tracking_event = true;
+	assert_int_equal(open_fixture(fixture, "cpu-clock,cs", -1), 0);
+	assert_int_equal(opened(fixture, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &where), 1);
 	assert_int_equal(where, 0x2);
 	assert_int_equal(
-		opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES, &where), 1);
-	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, &where), 4);
+		opened(fixture, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES, &where), 1);
+	assert_int_equal(opened(fixture, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, &where), 4);
 	assert_int_equal(where, 0xf);
-	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
+	assert_int_equal(perch_sampler_rings(fixture->sampler), 4);
 }
 
 static void refuses_a_pmu_of_other_cpus(void **state)
 {
 	static int list[] = { 0, 1 };
 	struct perch_cpus cpus = { 2, list };
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	scene->options.cpus = &cpus;
-	assert_int_equal(open_scene(scene, "cpu-clock,cpu_atom/event=3/", -1), -ENODEV);
-	assert_int_equal(scene->err.kind, PERCH_ERROR_NO_CPU);
-	assert_non_null(strstr(scene->err.message, "cpu_atom/event=3/"));
-	assert_null(scene->sampler);
+	fixture->options.cpus = &cpus;
+	assert_int_equal(open_fixture(fixture, "cpu-clock,cpu_atom/event=3/", -1), -ENODEV);
+	assert_int_equal(fixture->err.kind, PERCH_ERROR_NO_CPU);
+	assert_non_null(strstr(fixture->err.message, "cpu_atom/event=3/"));
+	assert_null(fixture->sampler);
 }
 
 static void adds_a_tracking_event_on_request(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	const struct perch_attr *own;
 
-	scene->options.tracking_event = true;
-	scene->options.event.inherit = 1;
-	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
-	own = own_event(scene);
+	fixture->options.tracking_event = true;
+	fixture->options.event.inherit = 1;
+	assert_int_equal(open_fixture(fixture, "cpu-clock", 77), 0);
+	own = own_event(fixture);
 	assert_non_null(own);
 	assert_true(own->inherit && own->mmap && !own->disabled);
 	assert_int_equal(own->sample_period, 1);
 	assert_int_equal(own->sample_type & PERCH_SAMPLE_IDENTIFIER, PERCH_SAMPLE_IDENTIFIER);
-	assert_true(scene->k.fd[0].attr.disabled && !scene->k.fd[0].attr.mmap);
-	assert_int_equal(scene->k.fd[0].attr.sample_type & PERCH_SAMPLE_IDENTIFIER,
+	assert_true(fixture->k.fd[0].attr.disabled && !fixture->k.fd[0].attr.mmap);
+	assert_int_equal(fixture->k.fd[0].attr.sample_type & PERCH_SAMPLE_IDENTIFIER,
 			 PERCH_SAMPLE_IDENTIFIER);
 }
 
 /* Terms of the first event must not remove side-band records. */
 static void adds_a_tracking_event_if_needed(void **state)
 {
-	static const char *const unfit[] = { "cpu-clock/no-inherit/", "cpu-clock/time=0/",
-					     "cpu-clock:D", "{cpu-clock,cs}:S" };
-	struct scene *scene = *state;
+	static const char *const unsupported[] = { "cpu-clock/no-inherit/", "cpu-clock/time=0/",
+						   "cpu-clock:D", "{cpu-clock,cs}:S" };
+	struct fixture *fixture = *state;
 
-	scene->options.event.inherit = 1;
-	for (size_t i = 0; i < sizeof(unfit) / sizeof(*unfit); i++) {
+	fixture->options.event.inherit = 1;
+	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
 		const struct perch_attr *own;
 
-		assert_int_equal(open_scene(scene, unfit[i], 77), 0);
-		own = own_event(scene);
+		assert_int_equal(open_fixture(fixture, unsupported[i], 77), 0);
+		own = own_event(fixture);
 		if (!own)
-			print_error("%s\n", unfit[i]);
+			print_error("%s\n", unsupported[i]);
 		assert_non_null(own);
 		assert_true(own->inherit && !own->pinned && own->mmap);
 		assert_true(own->sample_type & PERCH_SAMPLE_TIME);
-		assert_false(scene->k.fd[0].attr.mmap);
-		perch_sampler_close(scene->sampler);
-		perch_events_clear(&scene->events);
-		scene->k.nr = 0;
+		assert_false(fixture->k.fd[0].attr.mmap);
+		perch_sampler_close(fixture->sampler);
+		perch_events_clear(&fixture->events);
+		fixture->k.nr = 0;
 	}
-	scene->sampler = NULL;
-	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
-	assert_null(own_event(scene));
+	fixture->sampler = NULL;
+	assert_int_equal(open_fixture(fixture, "cpu-clock", 77), 0);
+	assert_null(own_event(fixture));
 }
 
 static void has_no_sideband_by_default(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	scene->options.event.sideband = 0;
-	scene->options.tracking_event = true;
-	assert_int_equal(open_scene(scene, "cpu_core/event=3/", -1), 0);
-	assert_null(own_event(scene));
-	assert_int_equal(perch_sampler_rings(scene->sampler), 2);
+	fixture->options.event.sideband = 0;
+	fixture->options.tracking_event = true;
+	assert_int_equal(open_fixture(fixture, "cpu_core/event=3/", -1), 0);
+	assert_null(own_event(fixture));
+	assert_int_equal(perch_sampler_rings(fixture->sampler), 2);
 }
 
 static void leader_samples_for_its_group(void **state)
 {
-	struct scene *scene = *state;
-	const struct perch_attr *leader = &scene->k.fd[0].attr, *member = &scene->k.fd[1].attr;
+	struct fixture *fixture = *state;
+	const struct perch_attr *leader = &fixture->k.fd[0].attr, *member = &fixture->k.fd[1].attr;
 
-	scene->options.event.inherit = 1;
-	assert_int_equal(open_scene(scene, "{cpu-clock,cs/period=7/}:S,faults", 77), 0);
+	fixture->options.event.inherit = 1;
+	assert_int_equal(open_fixture(fixture, "{cpu-clock,cs/period=7/}:S,faults", 77), 0);
 	assert_int_equal(leader->sample_freq, 1000);
 	assert_true(leader->freq);
 	assert_int_equal(member->config, PERCH_COUNT_SW_CONTEXT_SWITCHES);
 	assert_int_equal(member->sample_period, 0);
 	assert_false(member->freq);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(scene->k.fd[i].attr.read_format,
+		assert_int_equal(fixture->k.fd[i].attr.read_format,
 				 PERCH_FORMAT_ID | PERCH_FORMAT_GROUP);
-		assert_int_equal(scene->k.fd[i].attr.sample_type & PERCH_SAMPLE_READ,
+		assert_int_equal(fixture->k.fd[i].attr.sample_type & PERCH_SAMPLE_READ,
 				 PERCH_SAMPLE_READ);
-		assert_false(scene->k.fd[i].attr.inherit);
+		assert_false(fixture->k.fd[i].attr.inherit);
 	}
-	assert_int_equal(scene->k.fd[2].attr.sample_freq, 1000);
-	assert_int_equal(scene->k.fd[2].attr.read_format, PERCH_FORMAT_ID);
-	assert_true(scene->k.fd[2].attr.inherit);
-	assert_int_equal(perch_sampler_leader(scene->sampler, 1), 0);
-	assert_int_equal(perch_sampler_leader(scene->sampler, 2), 2);
+	assert_int_equal(fixture->k.fd[2].attr.sample_freq, 1000);
+	assert_int_equal(fixture->k.fd[2].attr.read_format, PERCH_FORMAT_ID);
+	assert_true(fixture->k.fd[2].attr.inherit);
+	assert_int_equal(perch_sampler_leader(fixture->sampler, 1), 0);
+	assert_int_equal(perch_sampler_leader(fixture->sampler, 2), 2);
 }
 
 static int no_faults_in_groups(const struct perch_attr *attr, int cpu, int group)
@@ -311,133 +314,136 @@ static int no_faults_in_groups(const struct perch_attr *attr, int cpu, int group
 
 static void breaks_up_a_weak_group(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	unsigned cpus;
 
-	scene->k.refuse = no_faults_in_groups;
-	assert_int_equal(open_scene(scene, "cpu-clock,{cs,faults,migrations}:W", 77), 0);
+	fixture->k.refuse = no_faults_in_groups;
+	assert_int_equal(open_fixture(fixture, "cpu-clock,{cs,faults,migrations}:W", 77), 0);
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(perch_sampler_leader(scene->sampler, i), i);
-	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS, &cpus), 4);
-	for (int i = 0; i < scene->k.nr; i++)
-		if (!scene->k.fd[i].closed) {
-			assert_int_equal(scene->k.fd[i].group, -1);
-			assert_true(scene->k.fd[i].attr.disabled);
+		assert_int_equal(perch_sampler_leader(fixture->sampler, i), i);
+	assert_int_equal(opened(fixture, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS, &cpus),
+			 4);
+	for (int i = 0; i < fixture->k.nr; i++)
+		if (!fixture->k.fd[i].closed) {
+			assert_int_equal(fixture->k.fd[i].group, -1);
+			assert_true(fixture->k.fd[i].attr.disabled);
 		}
 }
 
 static void keeps_a_strong_group(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	scene->k.refuse = no_faults_in_groups;
-	assert_int_equal(open_scene(scene, "{cs,faults}", 77), -EINVAL);
-	assert_null(scene->sampler);
+	fixture->k.refuse = no_faults_in_groups;
+	assert_int_equal(open_fixture(fixture, "{cs,faults}", 77), -EINVAL);
+	assert_null(fixture->sampler);
 }
 
 static void refuses_the_term_overwrite(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	assert_int_equal(open_scene(scene, "cpu-clock,cs/overwrite/", 77), -EINVAL);
-	assert_string_equal(scene->err.field, "write_backward");
-	assert_int_equal(scene->k.nr, 0);
+	assert_int_equal(open_fixture(fixture, "cpu-clock,cs/overwrite/", 77), -EINVAL);
+	assert_string_equal(fixture->err.field, "write_backward");
+	assert_int_equal(fixture->k.nr, 0);
 }
 
 static void terms_override_options(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	scene->options.event.sample |= PERCH_SAMPLE_CALLCHAIN;
-	assert_int_equal(open_scene(scene,
-				    "cpu-clock/period=5/,cs/freq=7,call-graph=no/,faults/time=0/",
-				    77),
+	fixture->options.event.sample |= PERCH_SAMPLE_CALLCHAIN;
+	assert_int_equal(open_fixture(fixture,
+				      "cpu-clock/period=5/,cs/freq=7,call-graph=no/,faults/time=0/",
+				      77),
 			 0);
-	assert_int_equal(scene->k.fd[0].attr.sample_period, 5);
-	assert_false(scene->k.fd[0].attr.freq);
-	assert_true(scene->k.fd[0].attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
-	assert_int_equal(scene->k.fd[1].attr.sample_freq, 7);
-	assert_true(scene->k.fd[1].attr.freq);
-	assert_false(scene->k.fd[1].attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
-	assert_false(scene->k.fd[2].attr.sample_type & PERCH_SAMPLE_TIME);
+	assert_int_equal(fixture->k.fd[0].attr.sample_period, 5);
+	assert_false(fixture->k.fd[0].attr.freq);
+	assert_true(fixture->k.fd[0].attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
+	assert_int_equal(fixture->k.fd[1].attr.sample_freq, 7);
+	assert_true(fixture->k.fd[1].attr.freq);
+	assert_false(fixture->k.fd[1].attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
+	assert_false(fixture->k.fd[2].attr.sample_type & PERCH_SAMPLE_TIME);
 }
 
 static void binds_each_event_to_its_cgroup(void **state)
 {
 	const int cgroups[] = { 50, 0 };
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	scene->options.cgroups = cgroups;
-	assert_int_equal(open_scene(scene, "cpu-clock,cs", -1), 0);
-	assert_int_equal(scene->k.nr, 12);
+	fixture->options.cgroups = cgroups;
+	assert_int_equal(open_fixture(fixture, "cpu-clock,cs", -1), 0);
+	assert_int_equal(fixture->k.nr, 12);
 	for (int i = 0; i < 12; i++) {
 		bool bound = i % 3 == 0;
 
-		assert_int_equal(scene->k.fd[i].pid, bound ? 50 : -1);
-		assert_int_equal(!!(scene->k.fd[i].flags & PERCH_FLAG_PID_CGROUP), bound);
-		assert_int_equal(scene->k.fd[i].attr.mmap, i % 3 == 2);
+		assert_int_equal(fixture->k.fd[i].pid, bound ? 50 : -1);
+		assert_int_equal(!!(fixture->k.fd[i].flags & PERCH_FLAG_PID_CGROUP), bound);
+		assert_int_equal(fixture->k.fd[i].attr.mmap, i % 3 == 2);
 	}
 }
 
 static void sets_filters(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL),
+	assert_int_equal(
+		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
+	fixture->events.event[1].filter = strdup("prev_pid > 5");
+	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
+						   &perch_all_cpus, &fixture->options, NULL),
 			 0);
-	scene->events.event[1].filter = strdup("prev_pid > 5");
-	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus,
-						   &scene->options, NULL),
-			 0);
-	for (int i = 0; i < scene->k.nr; i++)
-		assert_string_equal(scene->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
+	for (int i = 0; i < fixture->k.nr; i++)
+		assert_string_equal(fixture->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
 }
 
 static void refused_filter_names_its_event(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL),
-			 0);
-	scene->events.event[1].filter = strdup("no_such == 5");
-	scene->k.refuse_filters = EINVAL;
-	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus,
-						   &scene->options, &scene->err),
+	assert_int_equal(
+		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
+	fixture->events.event[1].filter = strdup("no_such == 5");
+	fixture->k.refuse_filters = EINVAL;
+	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
+						   &perch_all_cpus, &fixture->options,
+						   &fixture->err),
 			 -EINVAL);
-	assert_non_null(strstr(scene->err.message, "event 'cs', filter 'no_such == 5'"));
+	assert_non_null(strstr(fixture->err.message, "event 'cs', filter 'no_such == 5'"));
 }
 
 static void reads_lost_samples(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	uint64_t lost = 1;
 
-	scene->options.event.read |= PERCH_FORMAT_LOST;
-	assert_int_equal(open_scene(scene, "{cpu-clock,cs}:S,faults:D", 77), 0);
-	scene->k.fd[0].lost = 3; /* three events per CPU */
-	scene->k.fd[1].lost = 40;
-	scene->k.fd[5].lost = 500;
-	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 0, &lost, NULL), 0);
+	fixture->options.event.read |= PERCH_FORMAT_LOST;
+	assert_int_equal(open_fixture(fixture, "{cpu-clock,cs}:S,faults:D", 77), 0);
+	fixture->k.fd[0].lost = 3; /* three events per CPU */
+	fixture->k.fd[1].lost = 40;
+	fixture->k.fd[5].lost = 500;
+	assert_int_equal(perch_sampler_lost(fixture->sampler, 0, 0, &lost, NULL), 0);
 	assert_int_equal(lost, 3);
-	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 1, &lost, NULL), 0);
+	assert_int_equal(perch_sampler_lost(fixture->sampler, 0, 1, &lost, NULL), 0);
 	assert_int_equal(lost, 0);
 	/* found in its group by its id */
-	assert_int_equal(perch_sampler_lost(scene->sampler, 1, 0, &lost, NULL), 0);
+	assert_int_equal(perch_sampler_lost(fixture->sampler, 1, 0, &lost, NULL), 0);
 	assert_int_equal(lost, 40);
-	assert_int_equal(perch_sampler_lost(scene->sampler, 2, 0, &lost, NULL), 0);
+	assert_int_equal(perch_sampler_lost(fixture->sampler, 2, 0, &lost, NULL), 0);
 	assert_int_equal(lost, 0); /* pinned: read(2) returns nothing */
-	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 99, &lost, &scene->err), -EINVAL);
-	assert_int_equal(perch_sampler_lost(scene->sampler, 99, 0, &lost, NULL), -EINVAL);
+	assert_int_equal(perch_sampler_lost(fixture->sampler, 0, 99, &lost, &fixture->err),
+			 -EINVAL);
+	assert_int_equal(perch_sampler_lost(fixture->sampler, 99, 0, &lost, NULL), -EINVAL);
 }
 
 static void refuses_lost_without_the_format(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	uint64_t lost = 1;
 
-	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
-	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 0, &lost, &scene->err), -EINVAL);
-	assert_int_equal(scene->err.kind, PERCH_ERROR_USAGE);
+	assert_int_equal(open_fixture(fixture, "cpu-clock", 77), 0);
+	assert_int_equal(perch_sampler_lost(fixture->sampler, 0, 0, &lost, &fixture->err), -EINVAL);
+	assert_int_equal(fixture->err.kind, PERCH_ERROR_USAGE);
 	assert_int_equal(lost, 1);
 }
 
@@ -450,34 +456,35 @@ static int refuse_ksymbol(const struct perch_attr *attr, int cpu, int group)
 static void drops_optional_features(void **state)
 {
 	static const struct perch_attr optional = { .ksymbol = 1 };
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 	const uint64_t *ids;
 	const char *name;
 	size_t nr;
 
-	scene->k.refuse = refuse_ksymbol;
-	scene->options.event.sideband |= PERCH_SIDEBAND_KSYMBOL;
-	scene->options.event.optional = &optional;
-	assert_int_equal(open_scene(scene, "cpu-clock,cs", 77), 0);
-	assert_true(perch_sampler_missing_features(scene->sampler, 0)->ksymbol);
-	assert_null(perch_sampler_missing_features(scene->sampler, 1));
-	assert_null(perch_sampler_missing_features(scene->sampler, 99));
-	assert_false(perch_sampler_event(scene->sampler, 0, &name, &ids, &nr)->ksymbol);
-	assert_true(scene->k.fd[0].attr.mmap);
+	fixture->k.refuse = refuse_ksymbol;
+	fixture->options.event.sideband |= PERCH_SIDEBAND_KSYMBOL;
+	fixture->options.event.optional = &optional;
+	assert_int_equal(open_fixture(fixture, "cpu-clock,cs", 77), 0);
+	assert_true(perch_sampler_missing_features(fixture->sampler, 0)->ksymbol);
+	assert_null(perch_sampler_missing_features(fixture->sampler, 1));
+	assert_null(perch_sampler_missing_features(fixture->sampler, 99));
+	assert_false(perch_sampler_event(fixture->sampler, 0, &name, &ids, &nr)->ksymbol);
+	assert_true(fixture->k.fd[0].attr.mmap);
 }
 
 static void refuses_later_leaders(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL),
-			 0);
-	scene->events.event[0].leader = 1;
-	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus,
-						   &scene->options, &scene->err),
+	assert_int_equal(
+		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
+	fixture->events.event[0].leader = 1;
+	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
+						   &perch_all_cpus, &fixture->options,
+						   &fixture->err),
 			 -EINVAL);
-	assert_int_equal(scene->err.kind, PERCH_ERROR_USAGE);
-	scene->events.event[0].leader = 0;
+	assert_int_equal(fixture->err.kind, PERCH_ERROR_USAGE);
+	fixture->events.event[0].leader = 0;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

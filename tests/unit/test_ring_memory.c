@@ -107,7 +107,7 @@ static void snapshots(void **state)
 
 /* ---- a sampler ---- */
 
-struct scene {
+struct fixture {
 	struct kernel k;
 	struct perch_syscalls calls;
 	struct perch_machine *machine;
@@ -115,7 +115,7 @@ struct scene {
 	uint64_t time;
 };
 
-static void open_scene(struct scene *scene)
+static void open_fixture(struct fixture *fixture)
 {
 	static int list[] = { 0, 1 };
 	static const struct perch_cpus cpus = { 2, list };
@@ -125,33 +125,33 @@ static void open_scene(struct scene *scene)
 	};
 	struct perch_error err = { 0 };
 
-	*scene = (struct scene){ .k.gone = -5, .time = 1000 };
-	scene->calls = fake_calls(&scene->k);
-	assert_int_equal(perch_machine_new(&scene->machine, "", &scene->calls, NULL), 0);
-	options.event.machine = scene->machine;
+	*fixture = (struct fixture){ .k.gone = -5, .time = 1000 };
+	fixture->calls = fake_calls(&fixture->k);
+	assert_int_equal(perch_machine_new(&fixture->machine, "", &fixture->calls, NULL), 0);
+	options.event.machine = fixture->machine;
 	options.cpus = &cpus;
-	if (perch_sampler_open(&scene->sampler, "cpu-clock,page-faults", &target, &options, &err) <
-	    0)
+	if (perch_sampler_open(&fixture->sampler, "cpu-clock,page-faults", &target, &options,
+			       &err) < 0)
 		fail_msg("%s", err.message);
-	assert_int_equal(perch_sampler_rings(scene->sampler), 2);
+	assert_int_equal(perch_sampler_rings(fixture->sampler), 2);
 }
 
-static void close_scene(struct scene *scene)
+static void close_fixture(struct fixture *fixture)
 {
-	perch_sampler_close(scene->sampler);
-	perch_machine_free(scene->machine);
+	perch_sampler_close(fixture->sampler);
+	perch_machine_free(fixture->machine);
 }
 
 /* Samples of both events, with some LOST records, alternate between the two rings. */
-static void put_round(struct scene *scene)
+static void put_round(struct fixture *fixture)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = PAGES * page;
 
-	for (uint64_t i = 0; i < EACH; i++, scene->time++) {
-		struct perch_mmap_page *control = scene->k.rings[i % 2];
+	for (uint64_t i = 0; i < EACH; i++, fixture->time++) {
+		struct perch_mmap_page *control = fixture->k.rings[i % 2];
 		uint64_t id = 8000 + i % 4, task = 11ull << 32 | 11;
-		uint64_t sample[] = { 0, id, 0x401000, task, scene->time },
-			 lost[] = { 0, id, 3, task, scene->time, id };
+		uint64_t sample[] = { 0, id, 0x401000, task, fixture->time },
+			 lost[] = { 0, id, 3, task, fixture->time, id };
 		uint64_t *words = i == 7 ? lost : sample, nr = i == 7 ? 6 : 5;
 		struct perch_record_header header = { i == 7 ? PERCH_RECORD_LOST
 							     : PERCH_RECORD_SAMPLE,
@@ -171,19 +171,19 @@ static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
 	return 0;
 }
 
-static size_t read_sampler(struct scene *scene, int way, size_t *bytes)
+static size_t read_sampler(struct fixture *fixture, int way, size_t *bytes)
 {
 	struct perch_record record;
 	size_t nr = 0;
 
 	if (way == 0)
-		while (perch_sampler_next(scene->sampler, &record) == 1)
+		while (perch_sampler_next(fixture->sampler, &record) == 1)
 			nr++;
 	if (way == 1)
-		while (perch_sampler_next_ordered(scene->sampler, true, &record) == 1)
+		while (perch_sampler_next_ordered(fixture->sampler, true, &record) == 1)
 			nr++;
 	if (way == 2)
-		assert_true(perch_sampler_drain(scene->sampler, take, bytes) > 0);
+		assert_true(perch_sampler_drain(fixture->sampler, take, bytes) > 0);
 	return nr;
 }
 
@@ -193,28 +193,28 @@ static void reading_a_sampler(void **state)
 	size_t nr[3] = { 0 }, bytes = 0, before = 0;
 	struct perch_sampler_stats stats;
 	struct perch_record record;
-	struct scene scene;
+	struct fixture fixture;
 
 	(void)state;
 	if (!counted())
 		skip(); /* the allocator of this C library cannot be replaced */
-	open_scene(&scene);
+	open_fixture(&fixture);
 	/* allocates the merge */
-	assert_int_equal(perch_sampler_next_ordered(scene.sampler, true, &record), 0);
+	assert_int_equal(perch_sampler_next_ordered(fixture.sampler, true, &record), 0);
 	before = allocations;
 	for (int round = 0; round < 3 * ROUNDS; round++) {
-		put_round(&scene);
-		nr[round % 3] += read_sampler(&scene, round % 3, &bytes);
+		put_round(&fixture);
+		nr[round % 3] += read_sampler(&fixture, round % 3, &bytes);
 	}
 	assert_int_equal(allocations, before);
 	assert_int_equal(nr[0], ROUNDS * EACH);
 	assert_int_equal(nr[1], ROUNDS * EACH);
 	assert_int_equal(bytes, ROUNDS * (8 * (5 * EACH + 1)));
-	perch_sampler_get_stats(scene.sampler, &stats);
+	perch_sampler_get_stats(fixture.sampler, &stats);
 	assert_int_equal(stats.records, 3 * ROUNDS * EACH);
 	assert_int_equal(stats.lost, 3 * ROUNDS * 3);
 	assert_int_equal(stats.damaged, 0);
-	close_scene(&scene);
+	close_fixture(&fixture);
 }
 
 int main(void)

@@ -192,7 +192,7 @@ static void records_without_time(void **state)
  * A ring that is more than half full is emptied to its half at once, and the others up to the same
  * time.
  */
-static void empties_crowded_rings(void **state)
+static void empties_rings_that_are_half_full(void **state)
 {
 	struct fixture f;
 	size_t ring;
@@ -457,7 +457,7 @@ int main(void)
 		cmocka_unit_test(waits_for_a_round),
 		cmocka_unit_test(flushes),
 		cmocka_unit_test(records_without_time),
-		cmocka_unit_test(empties_crowded_rings),
+		cmocka_unit_test(empties_rings_that_are_half_full),
 		cmocka_unit_test(delivers_late_records_in_order),
 		cmocka_unit_test(equals_a_stable_sort),
 		cmocka_unit_test(silent_rings_delay_no_others),

@@ -29,7 +29,7 @@ struct writer {
 	pthread_t thread;
 };
 
-static bool hurried; /* a reader stopped with fewer records */
+static bool stopped_early; /* a reader stopped with fewer records */
 
 static time_t now(void)
 {
@@ -116,7 +116,7 @@ static bool is_done(struct writer *writer, uint64_t seen, uint64_t wanted, uint6
 	bool done = __atomic_load_n(&writer->done, __ATOMIC_ACQUIRE),
 	     late = now() > writer->until && seen >= least;
 
-	hurried |= late && seen < wanted;
+	stopped_early |= late && seen < wanted;
 	if (late || seen >= wanted)
 		__atomic_store_n(&writer->stop, true, __ATOMIC_RELAXED);
 	if (!done)
@@ -227,7 +227,7 @@ static void one_by_one(void **state)
 	}
 	/* at every offset after the header */
 	for (unsigned n = 1; n < 16; n++)
-		assert_true(hurried || wraps >> n & 1);
+		assert_true(stopped_early || wraps >> n & 1);
 }
 
 /* Copies the pieces into one buffer: here the caller joins records that wrap. */
@@ -484,7 +484,7 @@ static void aux_data(void **state)
 	assert_int_equal(stats.missing, 0);
 	assert_int_equal(stats.truncated, trace.truncated);
 	assert_true(stats.truncated >= 1 &&
-		    (hurried || writer.k->control->aux_tail < UINT64_MAX / 2));
+		    (stopped_early || writer.k->control->aux_tail < UINT64_MAX / 2));
 	close_ring(ring, &writer);
 }
 

@@ -15,7 +15,7 @@
 static int two_cpus_list[] = { 0, 1 };
 static const struct perch_cpus two_cpus = { 2, two_cpus_list };
 
-struct scene {
+struct fixture {
 	struct kernel k;
 	struct perch_syscalls calls;
 	struct perch_machine *machine;
@@ -26,7 +26,7 @@ struct scene {
 
 static int set_up(void **state)
 {
-	struct scene *s = calloc(1, sizeof(*s));
+	struct fixture *s = calloc(1, sizeof(*s));
 
 	s->k.gone = -5;
 	s->calls = fake_calls(&s->k);
@@ -45,7 +45,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
 	perch_sampler_close(s->sampler);
 	perch_machine_free(s->machine);
@@ -56,11 +56,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int open_scene(struct scene *s, const char *events)
+static int open_fixture(struct fixture *s, const char *events)
 {
-	static const struct perch_target somebody = { 11, -1, 0 };
+	static const struct perch_target other_thread = { 11, -1, 0 };
 
-	return perch_sampler_open(&s->sampler, events, &somebody, &s->options, &s->err);
+	return perch_sampler_open(&s->sampler, events, &other_thread, &s->options, &s->err);
 }
 
 struct sample { /* IDENTIFIER TID TIME */
@@ -69,7 +69,7 @@ struct sample { /* IDENTIFIER TID TIME */
 };
 
 /* Writes as the kernel: downwards, with the bytes of a record upwards. */
-static void put_backward(struct scene *s, int ring, uint64_t id, uint64_t time)
+static void put_backward(struct fixture *s, int ring, uint64_t id, uint64_t time)
 {
 	struct sample sample = { { PERCH_RECORD_SAMPLE, 0, sizeof(sample) }, id, 11, time };
 	struct perch_mmap_page *control = s->k.rings[ring];
@@ -83,7 +83,7 @@ static void put_backward(struct scene *s, int ring, uint64_t id, uint64_t time)
 			((const char *)&sample)[i];
 }
 
-static uint64_t id_of(const struct scene *s, size_t event, size_t index)
+static uint64_t id_of(const struct fixture *s, size_t event, size_t index)
 {
 	const uint64_t *ids;
 	const char *name;
@@ -99,12 +99,12 @@ static uint64_t id_of(const struct scene *s, size_t event, size_t index)
  */
 static void has_two_rings_per_cpu(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	size_t ring;
 	pid_t pid;
 	int cpu;
 
-	assert_int_equal(open_scene(s, "{cpu-clock,page-faults}"), 0);
+	assert_int_equal(open_fixture(s, "{cpu-clock,page-faults}"), 0);
 	assert_int_equal(perch_sampler_rings(s->sampler), 4);
 	assert_int_equal(s->k.nr, 6);
 	for (int i = 0; i < 6; i++) {
@@ -130,10 +130,10 @@ static void has_two_rings_per_cpu(void **state)
 static void needs_no_tracking_event_without_sideband(void **state)
 {
 	struct perch_record record;
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
 	s->options.event.sideband = 0;
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	assert_int_equal(perch_sampler_rings(s->sampler), 2);
 	assert_int_equal(s->k.nr, 2);
 	assert_int_equal(perch_sampler_next(s->sampler, &record), 0);
@@ -141,7 +141,7 @@ static void needs_no_tracking_event_without_sideband(void **state)
 }
 
 struct seen {
-	const struct scene *s;
+	const struct fixture *s;
 	size_t calls, records, ring[8];
 	uint64_t last, first;
 	int answer;
@@ -178,14 +178,14 @@ static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
  */
 static void snapshot_has_the_newest_records(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	struct seen seen = { .s = s };
 	struct perch_sampler_stats stats;
 	struct perch_ring_stats ring;
 	size_t size = 4 * sysconf(_SC_PAGESIZE), most = size / sizeof(struct sample);
 
 	s->options.event.sample = PERCH_SAMPLE_IDENTIFIER;
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	for (uint64_t i = 1; i <= 3 * most; i++)
 		put_backward(s, 0, id_of(s, 0, 0), i);
 	for (uint64_t i = 1; i <= 10; i++)
@@ -217,7 +217,7 @@ static void snapshot_has_the_newest_records(void **state)
  * again. */
 static void advance_leaves_out_records(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	struct seen seen = { .s = s };
 	struct perch_sampler_stats stats;
 	struct perch_ring_stats ring;
@@ -225,7 +225,7 @@ static void advance_leaves_out_records(void **state)
 	uint64_t time = 0;
 
 	s->options.event.sample = PERCH_SAMPLE_IDENTIFIER;
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	perch_sampler_snapshot_advance(s->sampler);
 	while (time < 20)
 		put_backward(s, 0, id_of(s, 0, 0), ++time);
@@ -283,13 +283,13 @@ static int write_late(void *context, size_t ring, const struct iovec *pieces, in
 
 static void survives_a_late_writer(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	struct seen seen = { .s = s };
 	size_t nr;
 
 	s->options.event.sample = PERCH_SAMPLE_IDENTIFIER;
 	s->options.ring_pages = 128;
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	nr = 128 * sysconf(_SC_PAGESIZE) / sizeof(struct sample);
 	for (uint64_t i = 1; i <= nr; i++)
 		put_backward(s, 0, id_of(s, 0, 0), i);
@@ -300,10 +300,10 @@ static void survives_a_late_writer(void **state)
 
 static void failed_snapshot_resumes(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	struct seen seen = { .s = s, .answer = -ENOSPC };
 
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	put_backward(s, 0, id_of(s, 0, 0), 1);
 	put_backward(s, 1, id_of(s, 0, 1), 1);
 	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), -ENOSPC);
@@ -328,34 +328,34 @@ static void failed_snapshot_resumes(void **state)
 /* The term of an event and the option must agree, or are refused with a remedy. */
 static void refuses_contradictions(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
-	assert_int_equal(open_scene(s, "cpu-clock,page-faults/no-overwrite/"), -EINVAL);
+	assert_int_equal(open_fixture(s, "cpu-clock,page-faults/no-overwrite/"), -EINVAL);
 	assert_non_null(strstr(s->err.message, "no-overwrite"));
 	s->options.overwrite = false;
-	assert_int_equal(open_scene(s, "cpu-clock/overwrite/"), -EINVAL);
+	assert_int_equal(open_fixture(s, "cpu-clock/overwrite/"), -EINVAL);
 	assert_non_null(strstr(s->err.remedy, ".overwrite"));
 	assert_string_equal(s->err.field, "write_backward");
 	s->options.event.write_backward = 1;
-	assert_int_equal(open_scene(s, "cpu-clock"), -EINVAL);
+	assert_int_equal(open_fixture(s, "cpu-clock"), -EINVAL);
 }
 
 static void accepts_the_term_and_the_option(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
 	s->options.event.write_backward = 1;
-	assert_int_equal(open_scene(s, "cpu-clock/overwrite/,page-faults"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock/overwrite/,page-faults"), 0);
 	for (int i = 0; i < 4; i++)
 		assert_true(s->k.fd[i].attr.write_backward);
 }
 
 static void snapshot_needs_overwrite(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
 	s->options.overwrite = false;
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	assert_int_equal(perch_sampler_snapshot(s->sampler, look, NULL, &s->err), -EINVAL);
 	assert_int_equal(s->err.kind, PERCH_ERROR_USAGE);
 }

@@ -21,7 +21,7 @@
 static const struct tree_file two_cpus[] = { { ONLINE, "0-1\n" },
 					     { "/sys/devices/system/cpu/present", "0-1\n" } };
 
-struct scene {
+struct fixture {
 	char root[PATH_MAX];
 	struct kernel k;
 	struct perch_syscalls calls;
@@ -33,7 +33,7 @@ struct scene {
 
 static int set_up(void **state)
 {
-	struct scene *s = calloc(1, sizeof(*s));
+	struct fixture *s = calloc(1, sizeof(*s));
 
 	tree_make(s->root, two_cpus, 2);
 	s->k.gone = -5;
@@ -51,7 +51,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
 	perch_sampler_close(s->sampler);
 	perch_machine_free(s->machine);
@@ -61,14 +61,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int open_scene(struct scene *s, const char *events)
+static int open_fixture(struct fixture *s, const char *events)
 {
-	static const struct perch_target somebody = { 11, -1, 0 };
+	static const struct perch_target other_thread = { 11, -1, 0 };
 
-	return perch_sampler_open(&s->sampler, events, &somebody, &s->options, &s->err);
+	return perch_sampler_open(&s->sampler, events, &other_thread, &s->options, &s->err);
 }
 
-static uint64_t id_of(const struct scene *s, size_t event, size_t index)
+static uint64_t id_of(const struct fixture *s, size_t event, size_t index)
 {
 	const uint64_t *ids;
 	const char *name;
@@ -79,7 +79,7 @@ static uint64_t id_of(const struct scene *s, size_t event, size_t index)
 	return ids[index];
 }
 
-static void put(struct scene *s, int ring, const void *bytes, size_t size)
+static void put(struct fixture *s, int ring, const void *bytes, size_t size)
 {
 	struct perch_mmap_page *control = s->k.rings[ring];
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -90,7 +90,7 @@ static void put(struct scene *s, int ring, const void *bytes, size_t size)
 	control->data_head += size;
 }
 
-static void put_sample(struct scene *s, int ring, uint64_t id, uint64_t time)
+static void put_sample(struct fixture *s, int ring, uint64_t id, uint64_t time)
 {
 	/* IDENTIFIER TID TIME */
 	struct {
@@ -102,7 +102,7 @@ static void put_sample(struct scene *s, int ring, uint64_t id, uint64_t time)
 }
 
 /* The trailer: TID TIME IDENTIFIER. */
-static void put_lost(struct scene *s, int ring, uint64_t id, uint64_t lost, uint64_t time)
+static void put_lost(struct fixture *s, int ring, uint64_t id, uint64_t lost, uint64_t time)
 {
 	struct {
 		struct perch_record_header header;
@@ -112,7 +112,7 @@ static void put_lost(struct scene *s, int ring, uint64_t id, uint64_t lost, uint
 	put(s, ring, &record, sizeof(record));
 }
 
-static void put_throttle(struct scene *s, int ring, uint32_t type, uint64_t id, uint64_t time)
+static void put_throttle(struct fixture *s, int ring, uint32_t type, uint64_t id, uint64_t time)
 {
 	struct {
 		struct perch_record_header header;
@@ -122,7 +122,7 @@ static void put_throttle(struct scene *s, int ring, uint32_t type, uint64_t id, 
 	put(s, ring, &record, sizeof(record));
 }
 
-static void put_all(struct scene *s)
+static void put_all(struct fixture *s)
 {
 	for (uint64_t i = 0; i < 3; i++)
 		put_sample(s, 0, id_of(s, 0, 0), 10 + i);
@@ -133,7 +133,7 @@ static void put_all(struct scene *s)
 	put_throttle(s, 1, PERCH_RECORD_UNTHROTTLE, id_of(s, 1, 1), 23);
 }
 
-static void check_rings(struct scene *s)
+static void check_rings(struct fixture *s)
 {
 	struct perch_sampler_stats stats;
 
@@ -156,7 +156,7 @@ static void check_rings(struct scene *s)
 	assert_int_equal(perch_sampler_get_event_stats(s->sampler, 2, &stats), -EINVAL);
 }
 
-static void check_counted(struct scene *s, uint64_t samples)
+static void check_counted(struct fixture *s, uint64_t samples)
 {
 	struct perch_sampler_stats first, second;
 
@@ -174,10 +174,10 @@ static void check_counted(struct scene *s, uint64_t samples)
 static void counts_by_ring_and_event(void **state)
 {
 	struct perch_record record;
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	int nr = 0;
 
-	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock,page-faults"), 0);
 	put_all(s);
 	while (perch_sampler_next(s->sampler, &record) > 0)
 		nr++;
@@ -198,10 +198,10 @@ static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
 static void counts_drained_records(void **state)
 {
 	struct perch_sampler_stats stats;
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	size_t bytes = 0;
 
-	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock,page-faults"), 0);
 	/* once it wraps inside a LOST record */
 	for (int round = 0; round < 23; round++) {
 		put_all(s);
@@ -220,9 +220,9 @@ static void merges_by_time(void **state)
 	uint64_t before = 0, nr = 0;
 	struct perch_sampler_stats stats;
 	struct perch_record record;
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
-	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock,page-faults"), 0);
 	for (uint64_t i = 0; i < 40; i++)
 		put_sample(s, i % 3 != 0, id_of(s, i % 2, i % 3 != 0), 100 + i);
 	/* the first round finds the records, the second delivers them */
@@ -250,9 +250,9 @@ static void counts_damage_by_ring(void **state)
 {
 	struct perch_sampler_stats stats;
 	struct perch_record record;
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
-	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock,page-faults"), 0);
 	put_sample(s, 1, 4711, 1);
 	put_sample(s, 1, id_of(s, 0, 1), 2);
 	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 1);
@@ -264,7 +264,7 @@ static void counts_damage_by_ring(void **state)
 	assert_int_equal(stats.damaged, 0);
 }
 
-static enum perch_ring_state state_of(const struct scene *s, size_t ring)
+static enum perch_ring_state state_of(const struct fixture *s, size_t ring)
 {
 	enum perch_ring_state state;
 
@@ -275,9 +275,9 @@ static enum perch_ring_state state_of(const struct scene *s, size_t ring)
 static void reports_pauses_and_ends(void **state)
 {
 	enum perch_ring_state none;
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 	assert_int_equal(perch_sampler_pause(s->sampler, &s->err), 0);
 	assert_true(s->k.fd[0].paused && s->k.fd[1].paused);
@@ -298,10 +298,10 @@ static void reports_pauses_and_ends(void **state)
  */
 static void reports_events_in_error(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	int pipes[2], good[2];
 
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(pipe(good), 0);
 	close(pipes[0]);
@@ -322,9 +322,9 @@ static void reports_events_in_error(void **state)
 
 static void failed_pause_resumes(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	s->k.refuse_pause = 1001;
 	assert_int_equal(perch_sampler_pause(s->sampler, &s->err), -EINVAL);
 	assert_false(s->k.fd[0].paused);
@@ -334,11 +334,11 @@ static void failed_pause_resumes(void **state)
 /* Read on every call, not cached. */
 static void reports_offline_cpus(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 	char path[PATH_MAX + 64];
 	FILE *file;
 
-	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	snprintf(path, sizeof(path), "%s" ONLINE, s->root);
 	file = fopen(path, "w");
 	assert_non_null(file);
@@ -352,11 +352,11 @@ static void reports_offline_cpus(void **state)
 
 static void refreshes_sampling_events(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
 	s->options.event.sideband = PERCH_SIDEBAND_MMAP;
 	s->options.tracking_event = true;
-	assert_int_equal(open_scene(s, "cpu-clock,{page-faults,cs}:S"), 0);
+	assert_int_equal(open_fixture(s, "cpu-clock,{page-faults,cs}:S"), 0);
 	assert_int_equal(perch_sampler_refresh(s->sampler, 5, &s->err), 0);
 	assert_int_equal(s->k.nr, 8);
 	for (int i = 0; i < 8; i++)
@@ -367,11 +367,11 @@ static void refreshes_sampling_events(void **state)
 
 static void refresh_needs_a_sampling_event(void **state)
 {
-	struct scene *s = *state;
+	struct fixture *s = *state;
 
 	s->options.event.sideband = PERCH_SIDEBAND_MMAP;
 	s->options.event.period = 0;
-	assert_int_equal(open_scene(s, "dummy"), 0);
+	assert_int_equal(open_fixture(s, "dummy"), 0);
 	assert_int_equal(perch_sampler_refresh(s->sampler, 1, &s->err), -EINVAL);
 	assert_non_null(strstr(s->err.message, "needs an event that takes samples"));
 }

@@ -73,7 +73,10 @@ static bool try_own(struct doctor *doctor, struct doctor_result *result,
 	return try(doctor, result, &call, privilege);
 }
 
-/* If the whole is refused but a part works, the result is limited, with the reason of the whole. */
+/*
+ * If the complete event is refused but this part of it works, the result is limited, with the
+ * reason of the refusal.
+ */
 static void try_part(struct doctor *doctor, struct doctor_result *result,
 		     const struct perch_attr *attr, const char *part)
 {
@@ -221,7 +224,7 @@ void doctor_detect_lockdown(struct doctor *doctor, struct doctor_result *result)
 	    (open_and_close(doctor, &with) && with.errnum != EPERM)) {
 		doctor_set_reason(
 			result, DOCTOR_UNKNOWN,
-			"/sys/kernel/security/lockdown cannot be read, and the event that would show it cannot be opened");
+			"/sys/kernel/security/lockdown cannot be read, and the event that would show the mode cannot be opened");
 	} else if (!with.errnum) {
 		result->status = DOCTOR_OK;
 		doctor_set_value(result, "not confidentiality (tried by opening an event)");
@@ -249,7 +252,7 @@ void doctor_breakpoint_user(struct doctor *doctor, struct doctor_result *result)
 	try_own(doctor, result, &attr, &user_privilege);
 }
 
-/* The address is in no user space of any architecture, and the kernel never writes to it. */
+/* The address is not in user space on any architecture, and the kernel never writes to it. */
 void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *result)
 {
 	struct perch_attr attr = breakpoint;
@@ -258,7 +261,7 @@ void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *resul
 	if (try_own(doctor, result, &attr, &admin_privilege) ||
 	    doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
 		return;
-	/* The kernel checks kernel profiling first, but that permission would not be enough. */
+	/* The kernel checks the right to profile the kernel first, but that right is not enough. */
 	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_PROFILING)) ||
 	    !strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE))) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_BREAKPOINT_PRIVILEGE);
@@ -285,8 +288,10 @@ void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
 		doctor_set_value(result, "tried on CPU %d", call.cpu);
 }
 
-/* Returns a process of another user; otherwise process 1, which has more capabilities in most
- * containers; 0 if there is none. */
+/*
+ * Returns a process of another user. If there is none, returns process 1, which has more
+ * capabilities in most containers, or 0.
+ */
 static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same_user)
 {
 	struct perch_process_state self = { 0 }, other;
@@ -366,7 +371,10 @@ void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
 	close(fd);
 }
 
-/* Reads the id of a tracepoint from tracefs; false after an error, which is then the result. */
+/*
+ * Reads the id of a tracepoint from tracefs. Returns false after an error, which is then the
+ * result.
+ */
 static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, const char *name,
 			  uint64_t *id)
 {

@@ -7,7 +7,7 @@
 #include "doctor.h"
 #include "options.h"
 
-/* What a level permits to users without capabilities. */
+/* Returns what a level permits to users without capabilities. */
 static const char *level_meaning(long level)
 {
 	if (level < 0)
@@ -20,8 +20,10 @@ static const char *level_meaning(long level)
 	return "unprivileged users may measure only the user space of their own processes";
 }
 
-/* The mainline kernel has no level above 2; kernels of some distributions refuse every event there.
- * An earlier check opened an event, which shows how this kernel behaves. */
+/*
+ * The mainline kernel has no level above 2. Above 2, kernels of some distributions refuse every
+ * event. An earlier check opened an event, which shows the behavior of this kernel.
+ */
 static void set_distribution_level(struct doctor *doctor, struct doctor_result *result, long level)
 {
 	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
@@ -120,7 +122,7 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 	doctor_suggest_privilege(doctor, result, &privilege);
 }
 
-/* Whether the kernel may refuse the open call with this errno too, without the filter. */
+/* True if the kernel itself may also refuse the open call with this errno. */
 static bool errno_may_come_from_kernel(struct doctor *doctor, const struct perch_sandbox *sandbox,
 				       int errnum)
 {
@@ -239,7 +241,7 @@ void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 	}
 }
 
-/* For a list of modules that cannot be read: uses the result of an open call. */
+/* If the list of modules cannot be read, uses the result of an open call instead. */
 static void set_unlisted_modules(struct doctor *doctor, struct doctor_result *result, bool opens)
 {
 	char text[8];

@@ -14,7 +14,7 @@
 #define CYAN  "\033[36m"
 #define PLAIN "\033[0m"
 
-static void paint(const struct explain_job *job, const char *colour)
+static void set_colour(const struct explain_job *job, const char *colour)
 {
 	if (job->colours)
 		fputs(colour, job->out);
@@ -24,9 +24,9 @@ static void paint(const struct explain_job *job, const char *colour)
 static void label(const struct explain_job *job, const char *text)
 {
 	fputs("  ", job->out);
-	paint(job, CYAN);
+	set_colour(job, CYAN);
 	fprintf(job->out, "%-7s", text);
-	paint(job, PLAIN);
+	set_colour(job, PLAIN);
 	fputc(' ', job->out);
 }
 
@@ -50,12 +50,12 @@ static void print_result(const struct explain_job *job, const struct perch_expla
 	char number[32];
 
 	fputs(": ", job->out);
-	paint(job, RED);
+	set_colour(job, RED);
 	fputs(explanation->errnum
 		      ? explain_format_errno(explanation->errnum, number, sizeof(number))
 		      : "end of file",
 	      job->out);
-	paint(job, PLAIN);
+	set_colour(job, PLAIN);
 	fprintf(job->out, " [%s", perch_cause_slug(explanation->finding[0].cause));
 	if (explanation->confidence != PERCH_CONFIDENCE_CERTAIN)
 		fprintf(job->out, ", %s", perch_confidence_name(explanation->confidence));
@@ -206,9 +206,9 @@ static bool was_printed(struct explain_job *job, struct explain_refusal *refusal
 
 static void print_prefix(const struct explain_job *job)
 {
-	paint(job, BOLD);
+	set_colour(job, BOLD);
 	fputs("perch explain:", job->out);
-	paint(job, PLAIN);
+	set_colour(job, PLAIN);
 }
 
 void explain_print_call(struct explain_job *job, uint64_t number,

@@ -242,7 +242,7 @@ void record_clear_files(struct record_files *files, const struct record_options 
 /* ---- record_print.c ---- */
 
 /* Prints lost records, throttling, and why there are no samples. */
-void record_print_problems(const struct record *record);
+void record_print_warnings(const struct record *record);
 /* Prints the numbers of samples and of overwritten bytes. overwritten: in all files so far. */
 void record_print_samples(const struct record *record, uint64_t overwritten);
 /* Prints size and samples of the last file, as perf does. */

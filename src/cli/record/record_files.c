@@ -313,7 +313,7 @@ int record_switch(struct record *record)
 	record->files.start_ms = record_ms_since_start(record);
 	rc = end_named(record);
 	if (rc >= 0 && !options->quiet)
-		record_print_problems(record);
+		record_print_warnings(record);
 	if (rc >= 0)
 		record_lost_next_file(&record->lost);
 	if (!options->overwrite)
@@ -365,7 +365,7 @@ int record_end_files(struct record *record)
 	if (options->overwrite && !options->switch_by)
 		report_samples(record);
 	if (!options->quiet) {
-		record_print_problems(record);
+		record_print_warnings(record);
 		record_print_file(record);
 	}
 	return rc < 0 || record->files.failed ? CLI_EXIT_FAILURE : 0;

@@ -39,7 +39,7 @@ int record_block_signals(struct record *record)
 	sigaddset(&set, SIGCHLD);
 	if (record->options->switch_by)
 		sigaddset(&set, SIGUSR2);
-	/* nohup(1) ignores SIGHUP, and the recording continues */
+	/* after nohup(1) SIGHUP is ignored, and the recording continues */
 	if (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	signal(SIGCHLD, SIG_DFL);
@@ -47,7 +47,8 @@ int record_block_signals(struct record *record)
 	record->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (record->signals < 0)
 		return perch_error_set(&record->err, errno, PERCH_ERROR_SYSTEM,
-				       "no file descriptor for signals: %s", strerror(errno));
+				       "cannot create a file descriptor for signals: %s",
+				       strerror(errno));
 	return 0;
 }
 
@@ -73,7 +74,7 @@ static void take_signal(struct record *record, const struct signalfd_siginfo *in
 		kill(record->program.pid, (int)info->ssi_signo);
 }
 
-/* True if the recording ends. */
+/* Returns true if the recording ends. */
 static bool take_signals(struct record *record)
 {
 	struct signalfd_siginfo info;
@@ -106,7 +107,7 @@ static int switch_windows(struct record *record)
 	return FLUSH_MS;
 }
 
-/* True if the file has the size of --max-size. */
+/* Returns true if the file has reached --max-size. */
 static bool is_full(struct record *record)
 {
 	const struct record_options *options = record->options;

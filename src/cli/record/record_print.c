@@ -96,7 +96,7 @@ static void print_no_samples(const struct record *record)
 			 "no samples: the targets used no CPU time, or did not cause the event");
 }
 
-void record_print_problems(const struct record *record)
+void record_print_warnings(const struct record *record)
 {
 	const struct record_lost *lost = &record->lost;
 

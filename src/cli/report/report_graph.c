@@ -99,7 +99,7 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 
 /* Prints the chain that has the whole period of the row, without a percentage. Returns the first
  * node below. */
-static uint32_t put_trunk(struct graph *graph, uint32_t at, bool skip_first)
+static uint32_t put_full_chain(struct graph *graph, uint32_t at, bool skip_first)
 {
 	bool printed = false;
 
@@ -146,7 +146,7 @@ int report_print_graph(FILE *out, const struct report *report, struct cli_record
 	if (first && tree.node[first].period == period) {
 		bool alone = skip_first && !only_child(&graph, first);
 
-		first = put_trunk(&graph, first, skip_first);
+		first = put_full_chain(&graph, first, skip_first);
 		printed = !alone;
 	}
 	if (put_branches(&graph, first, 1, 1) || printed)

@@ -37,7 +37,7 @@ static bool named_before(const struct stat_job *stat, size_t from, size_t line)
 /* Prints each reason once, with its events. */
 static bool print_skipped(const struct stat_job *stat, FILE *out)
 {
-	struct perch_error reworded;
+	struct perch_error replaced;
 	bool any = false;
 
 	for (size_t i = 0; i < stat->nr_lines; i++) {
@@ -54,7 +54,7 @@ static bool print_skipped(const struct stat_job *stat, FILE *out)
 			if (same_reason(stat, i, k) && !named_before(stat, i, k))
 				fprintf(out, ", %s", stat->line[k].name);
 		fputs(": ", out);
-		perch_error_print(out, cli_reword(get_opened(stat, i)->reason, &reworded));
+		perch_error_print(out, cli_replace_remedy(get_opened(stat, i)->reason, &replaced));
 		any = true;
 	}
 	return any;

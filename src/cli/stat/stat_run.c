@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run: open the events, release the program, wait, read the counts. */
+/* One run: opens the events, releases the program, waits and reads the counts. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -67,7 +67,8 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, flags,
 				    &err);
 	if (rc == -ESRCH && counts_program(stat) && stat_stop_signal())
-		return 128 + stat_stop_signal(); /* the signal ended the program before its exec */
+		return 128 +
+		       stat_stop_signal(); /* the signal has ended the program before its exec */
 	return rc ? cli_open_error(STAT_COMMAND, &err) : 0;
 }
 
@@ -84,7 +85,10 @@ static double to_seconds(const struct timeval *time)
 	return time->tv_sec + time->tv_usec / 1e6;
 }
 
-/* Also reports a failed exec: waiting for the exec earlier would disturb the counts. */
+/*
+ * Waits for the program. Reports a failed exec only now, because waiting for the exec earlier would
+ * disturb the counts.
+ */
 static int reap_program(struct stat_job *stat)
 {
 	struct rusage usage = { 0 };
@@ -105,7 +109,7 @@ static int reap_program(struct stat_job *stat)
 	}
 	stat->status = cli_program_status(wait_status);
 	if (stat->stopped_program && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGTERM)
-		stat->status = 0; /* perch sent it */
+		stat->status = 0; /* perch sent the SIGTERM */
 	stat->user_seconds = to_seconds(&usage.ru_utime);
 	stat->sys_seconds = to_seconds(&usage.ru_stime);
 	return 0;
@@ -143,7 +147,7 @@ static int print_interval_counts(struct stat_job *stat, uint64_t start_ns, uint6
 	return status ? status : stat_print(stat);
 }
 
-/* The end of the next interval: the first multiple of the length that is in the future. */
+/* Returns the end of the next interval: the first multiple of the length that is in the future. */
 static uint64_t next_end(uint64_t next_ns, uint64_t length_ns)
 {
 	uint64_t now = stat_now_ns();
@@ -152,7 +156,7 @@ static uint64_t next_end(uint64_t next_ns, uint64_t length_ns)
 	return next_ns > now ? next_ns : now + length_ns - (now - next_ns) % length_ns;
 }
 
-/* The current interval. */
+/* The start of counting, and the start of the current interval. */
 struct interval {
 	uint64_t start_ns, last_ns;
 };
@@ -166,7 +170,7 @@ static int end_interval(struct stat_job *stat, void *context)
 		       : 0;
 }
 
-/* -D: false if counting ends before the delay. */
+/* Waits for the delay of -D. Returns false if counting ends before it has passed. */
 static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 {
 	while (!stat_wait(stat, until) && !stat_stop_signal() && !*status &&
@@ -178,7 +182,10 @@ static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 	return false;
 }
 
-/* Waits for the end of program, targets or time, or for a signal. Prints the intervals. */
+/*
+ * Waits for the end of the program, of all targets or of the time, or for a signal. Prints the
+ * intervals.
+ */
 static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 {
 	struct interval interval = { start_ns, start_ns };
@@ -279,7 +286,7 @@ static int prepare(struct stat_job *stat)
 {
 	int status;
 
-	/* the sets of the last run stay open: stat_print_reasons() reads them */
+	/* stat_print_reasons() has read the sets of the last run, which were open until now */
 	close_parts(stat);
 	lower_descriptors(stat);
 	if (stat->options.sync)
@@ -303,7 +310,10 @@ int stat_run(struct stat_job *stat)
 		cli_program_cancel(&stat->program);
 	}
 	if (!status)
-		/* before the release: perch_set_explain() may name an ended program as reason */
+		/*
+		 * done before the release: later, the explanation could be that the program has
+		 * ended
+		 */
 		stat_describe_lines(stat);
 	start = stat_now_ns();
 	if (!status && stat->argv)

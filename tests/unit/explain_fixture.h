@@ -21,7 +21,7 @@
 
 #define PROCESS 100
 
-struct scene {
+struct fixture {
 	struct explain_job job;
 	char *text;
 	size_t size;
@@ -29,29 +29,29 @@ struct scene {
 
 static inline int set_up(void **state)
 {
-	struct scene *scene = calloc(1, sizeof(*scene));
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	scene->job.out = open_memstream(&scene->text, &scene->size);
-	scene->job.from_log = true;
-	*state = scene;
+	fixture->job.out = open_memstream(&fixture->text, &fixture->size);
+	fixture->job.from_log = true;
+	*state = fixture;
 	return 0;
 }
 
 static inline int tear_down(void **state)
 {
-	struct scene *scene = *state;
+	struct fixture *fixture = *state;
 
-	explain_job_clear(&scene->job);
-	fclose(scene->job.out);
-	free(scene->text);
-	free(scene);
+	explain_job_clear(&fixture->job);
+	fclose(fixture->job.out);
+	free(fixture->text);
+	free(fixture);
 	return 0;
 }
 
-static inline const char *printed(struct scene *scene)
+static inline const char *printed(struct fixture *fixture)
 {
-	fflush(scene->job.out);
-	return scene->text;
+	fflush(fixture->job.out);
+	return fixture->text;
 }
 
 static inline size_t times(const char *text, const char *word)
@@ -70,8 +70,8 @@ static inline struct perch_attr software(void)
 				    .config = PERCH_COUNT_SW_DUMMY };
 }
 
-static inline void opened(struct scene *scene, const struct perch_attr *attr, int cpu, int group,
-			  int result)
+static inline void opened(struct fixture *fixture, const struct perch_attr *attr, int cpu,
+			  int group, int result)
 {
 	struct perch_open_call call = {
 		.attr = attr, .cpu = cpu, .group_fd = group, .flags = PERCH_FLAG_FD_CLOEXEC
@@ -79,7 +79,7 @@ static inline void opened(struct scene *scene, const struct perch_attr *attr, in
 
 	if (result < 0)
 		call.errnum = -result;
-	explain_handle_open(&scene->job, PROCESS, PROCESS, &call, result < 0 ? -1 : result, NULL);
+	explain_handle_open(&fixture->job, PROCESS, PROCESS, &call, result < 0 ? -1 : result, NULL);
 }
 
 /* An attr whose cause is certain without a machine: the clock does not exist. */
@@ -118,7 +118,7 @@ static inline json_int_t number_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-static inline void map(struct scene *scene, pid_t process, int fd, int errnum)
+static inline void map(struct fixture *fixture, pid_t process, int fd, int errnum)
 {
 	struct perch_operation operation = {
 		.kind = PERCH_OPERATION_MMAP,
@@ -129,8 +129,8 @@ static inline void map(struct scene *scene, pid_t process, int fd, int errnum)
 		.other_fd = -1,
 	};
 
-	explain_handle_operation(&scene->job, process, process, fd, &operation, errnum ? -1 : 4096,
-				 NULL);
+	explain_handle_operation(&fixture->job, process, process, fd, &operation,
+				 errnum ? -1 : 4096, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
