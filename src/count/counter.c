@@ -102,7 +102,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 {
 	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
 	enum perch__rdpmc_state state = PERCH__RDPMC_NOT_REQUESTED;
-	struct perch_counter *made;
+	struct perch_counter *new_counter;
 	struct perch_attr attr;
 	int rc;
 
@@ -117,28 +117,28 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	}
 	if (rc)
 		return rc;
-	made = calloc(1, sizeof(*made));
-	if (!made)
+	new_counter = calloc(1, sizeof(*new_counter));
+	if (!new_counter)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the counter");
-	made->calls = perch_machine_syscalls(options->machine);
-	made->rdpmc = &perch__no_rdpmc;
-	made->rdpmc_state = state;
-	made->type = attr.type;
-	made->machine = options->machine;
-	rc = open_descriptor(made, &attr, event, target, options, err);
+	new_counter->calls = perch_machine_syscalls(options->machine);
+	new_counter->rdpmc = &perch__no_rdpmc;
+	new_counter->rdpmc_state = state;
+	new_counter->type = attr.type;
+	new_counter->machine = options->machine;
+	rc = open_descriptor(new_counter, &attr, event, target, options, err);
 	if (rc) {
-		free(made);
+		free(new_counter);
 		return rc;
 	}
-	made->has_missing_features = perch__any_feature(&made->missing_features);
-	made->read_format = attr.read_format;
-	made->words = perch__read_words(attr.read_format, 1);
-	memcpy(made->name, event->name, sizeof(made->name));
-	made->name[sizeof(made->name) - 1] = '\0';
+	new_counter->has_missing_features = perch__any_feature(&new_counter->missing_features);
+	new_counter->read_format = attr.read_format;
+	new_counter->words = perch__read_words(attr.read_format, 1);
+	memcpy(new_counter->name, event->name, sizeof(new_counter->name));
+	new_counter->name[sizeof(new_counter->name) - 1] = '\0';
 	if (options->self_monitoring)
-		map_rdpmc_page(made);
-	*counter = made;
+		map_rdpmc_page(new_counter);
+	*counter = new_counter;
 	return 0;
 }
 

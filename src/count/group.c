@@ -119,7 +119,7 @@ int perch_group_open(struct perch_group **group, const char *text,
 {
 	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
 	struct perch_events events = { 0 };
-	struct perch_group *made = NULL;
+	struct perch_group *new_group = NULL;
 	int rc;
 
 	*group = NULL;
@@ -131,18 +131,18 @@ int perch_group_open(struct perch_group **group, const char *text,
 		return rc;
 	rc = check_events(&events, text, err);
 	if (!rc) {
-		made = make(events.nr, options, err);
-		rc = made ? 0 : -ENOMEM;
+		new_group = make(events.nr, options, err);
+		rc = new_group ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; !rc && i < events.nr; i++)
-		rc = open_member(made, &events.event[i], target, options, err);
+		rc = open_member(new_group, &events.event[i], target, options, err);
 	if (!rc && options->enabled)
-		rc = start(made, err);
+		rc = start(new_group, err);
 	perch_events_clear(&events);
 	if (rc)
-		perch_group_close(made);
+		perch_group_close(new_group);
 	else
-		*group = made;
+		*group = new_group;
 	return rc;
 }
 
@@ -222,13 +222,13 @@ static int read_together(struct perch_group *group, struct perch_count *counts,
 {
 	const struct member *leader = &group->member[0];
 	const uint64_t *next;
-	int given;
+	int nr_read;
 
-	given = perch__read_group(group->calls, leader->fd, group->read_format, group->nr,
-				  &group->buffer, leader->name, err);
-	if (given < 0)
-		return given;
-	if ((size_t)given < group->nr)
+	nr_read = perch__read_group(group->calls, leader->fd, group->read_format, group->nr,
+				    &group->buffer, leader->name, err);
+	if (nr_read < 0)
+		return nr_read;
+	if ((size_t)nr_read < group->nr)
 		return read_orphans(group, counts, err);
 	next = group->buffer.word + PERCH__FIRST_MEMBER;
 	for (size_t i = 0; i < group->nr; i++)

@@ -105,14 +105,14 @@ bool perch__explain_group_member(const struct perch__group_constraints *constrai
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	struct perch__group_constraints with = *constraints;
-	struct perch_attr alone = *attr;
-	struct perch_error alone_err;
+	struct perch_attr without_group = *attr;
+	struct perch_error attempt_err;
 	int fd;
 
-	alone.disabled = 1;
-	fd = perch_open(&alone, target, -1, 0, machine, &alone_err);
+	without_group.disabled = 1;
+	fd = perch_open(&without_group, target, -1, 0, machine, &attempt_err);
 	if (fd == -EINVAL && err)
-		*err = alone_err; /* the group is not the cause */
+		*err = attempt_err; /* the group is not the cause */
 	if (fd < 0)
 		return fd == -EINVAL;
 	calls->close(calls->context, fd);

@@ -30,7 +30,7 @@ enum perch__rdpmc_state perch__rdpmc_map(const struct perch__rdpmc **rdpmc, int 
 					 const struct perch_syscalls *calls, int *errnum)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
-	struct perch__rdpmc *made;
+	struct perch__rdpmc *new_rdpmc;
 	void *page;
 
 	*rdpmc = &perch__no_rdpmc;
@@ -39,16 +39,16 @@ enum perch__rdpmc_state perch__rdpmc_map(const struct perch__rdpmc **rdpmc, int 
 		*errnum = errno;
 		return PERCH__RDPMC_NO_PAGE;
 	}
-	made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (made == MAP_FAILED || madvise(made, size, MADV_WIPEONFORK)) {
+	new_rdpmc = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (new_rdpmc == MAP_FAILED || madvise(new_rdpmc, size, MADV_WIPEONFORK)) {
 		*errnum = errno;
-		if (made != MAP_FAILED)
-			munmap(made, size);
+		if (new_rdpmc != MAP_FAILED)
+			munmap(new_rdpmc, size);
 		calls->munmap(calls->context, page, size);
 		return PERCH__RDPMC_NO_PAGE;
 	}
-	*made = (struct perch__rdpmc){ .thread = perch__this_thread(), .page = page };
-	*rdpmc = made;
+	*new_rdpmc = (struct perch__rdpmc){ .thread = perch__this_thread(), .page = page };
+	*rdpmc = new_rdpmc;
 	return PERCH__RDPMC_NOT_READ_YET;
 }
 

@@ -270,7 +270,7 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		    const struct perch_targets *targets, struct perch_machine *machine,
 		    struct perch_error *err)
 {
-	struct perch_set *made;
+	struct perch_set *new_set;
 	int rc;
 
 	rc = check_events(events, err);
@@ -278,17 +278,17 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs a target");
 	if (rc)
 		return rc;
-	made = calloc(1, sizeof(*made));
-	if (!made)
+	new_set = calloc(1, sizeof(*new_set));
+	if (!new_set)
 		return perch__set_no_memory(err);
-	made->machine = machine;
-	made->calls = perch_machine_syscalls(machine);
-	rc = copy_targets(made, targets, err);
+	new_set->machine = machine;
+	new_set->calls = perch_machine_syscalls(machine);
+	rc = copy_targets(new_set, targets, err);
 	if (!rc)
-		rc = make_arrays(made, events, err);
+		rc = make_arrays(new_set, events, err);
 	if (rc)
-		perch_set_close(made);
+		perch_set_close(new_set);
 	else
-		*set = made;
+		*set = new_set;
 	return rc;
 }

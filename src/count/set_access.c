@@ -73,19 +73,19 @@ static int read_group(struct perch_set *set, const struct perch__group_range *ra
 	const char *name = set->event[leader].event.name;
 	struct perch_error read_err;
 	const uint64_t *next;
-	int given;
+	int nr_read;
 
-	given = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format,
-				  members, &set->buffer, name, &read_err);
-	if (PERCH__UNLIKELY(given < 0 && given != -ENODATA))
-		return read_failed(set, leader, target, NULL, given, &read_err, err);
-	if (PERCH__UNLIKELY(given >= 0 && (size_t)given < members))
+	nr_read = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format,
+				    members, &set->buffer, name, &read_err);
+	if (PERCH__UNLIKELY(nr_read < 0 && nr_read != -ENODATA))
+		return read_failed(set, leader, target, NULL, nr_read, &read_err, err);
+	if (PERCH__UNLIKELY(nr_read >= 0 && (size_t)nr_read < members))
 		return read_orphans(set, *range, target, counts, err);
 	next = set->buffer.word + PERCH__FIRST_MEMBER;
 	for (size_t at = leader * set->nr_targets + target; members; at += set->nr_targets) {
 		if (PERCH__UNLIKELY(!range->whole) && set->fd[at] < 0)
 			continue;
-		if (PERCH__UNLIKELY(given < 0))
+		if (PERCH__UNLIKELY(nr_read < 0))
 			counts[at] = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
 		else
 			next = perch__parse_count(&counts[at], next,

@@ -65,12 +65,12 @@ static int find_cpus(struct opening *o)
 }
 
 /* Initializes all but the attr. */
-static void init_event(struct perch_set_event *made, const struct perch_event *event)
+static void init_event(struct perch_set_event *set_event, const struct perch_event *event)
 {
-	made->event = *event;
-	made->skipped = made->user_only = made->broken = false;
-	made->missing_features = NULL;
-	made->reason = NULL;
+	set_event->event = *event;
+	set_event->skipped = set_event->user_only = set_event->broken = false;
+	set_event->missing_features = NULL;
+	set_event->reason = NULL;
 }
 
 /* Builds the attr of an event. prepare() adds what depends on its group. */

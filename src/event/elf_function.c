@@ -212,15 +212,16 @@ static int find_version(const struct perch__elf *elf, const char *version, uint1
  * not the default, 3 any other. */
 static unsigned rank_symbol(const struct search *search, const struct symbol *symbol)
 {
-	const char *behind = symbol->name + search->length;
+	const char *after_name = symbol->name + search->length;
 	bool hidden = symbol->version & VERSION_HIDDEN;
 
-	if (strncmp(symbol->name, search->name, search->length) || (*behind && *behind != '@'))
+	if (strncmp(symbol->name, search->name, search->length) ||
+	    (*after_name && *after_name != '@'))
 		return 0;
-	if (*behind == '@') { /* linkers write versions into the names of .symtab */
-		hidden = behind[1] != '@';
-		behind += hidden ? 1 : 2;
-		if (search->version && strcmp(behind, search->version))
+	if (*after_name == '@') { /* linkers write versions into the names of .symtab */
+		hidden = after_name[1] != '@';
+		after_name += hidden ? 1 : 2;
+		if (search->version && strcmp(after_name, search->version))
 			return 0;
 	} else if (search->version &&
 		   (!search->version_number ||

@@ -221,16 +221,16 @@ static char *join(const struct perch_event *event, const char *filter)
 }
 
 static int make_filter(const struct perch_event *event, const char *filter,
-		       struct perch_machine *machine, char **made, struct perch_error *err)
+		       struct perch_machine *machine, char **combined, struct perch_error *err)
 {
 	int rc = perch__check_filter(event, filter, machine, err);
 
 	if (rc)
 		return rc;
-	*made = join(event, filter);
-	if (!*made)
+	*combined = join(event, filter);
+	if (!*combined)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
-	if (strlen(*made) <= PERCH__FILTER_MAX)
+	if (strlen(*combined) <= PERCH__FILTER_MAX)
 		return 0;
 	return perch_error_set(
 		err, EINVAL, PERCH_ERROR_USAGE,
@@ -243,16 +243,16 @@ static int set_all(struct perch_events *events, size_t from, const char *filter,
 		   struct perch_machine *machine, struct perch_error *err)
 {
 	size_t nr = from < events->nr ? events->nr - from : 0, filtered = 0;
-	char **made = calloc(nr + 1, sizeof(*made));
+	char **combined = calloc(nr + 1, sizeof(*combined));
 	int rc = 0;
 
-	if (!made)
+	if (!combined)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
 	for (size_t i = 0; i < nr && !rc; i++) {
 		if (!can_filter(&events->event[from + i].attr, machine))
 			continue;
 		filtered++;
-		rc = make_filter(&events->event[from + i], filter, machine, &made[i], err);
+		rc = make_filter(&events->event[from + i], filter, machine, &combined[i], err);
 	}
 	if (!rc && !filtered) {
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
@@ -261,13 +261,13 @@ static int set_all(struct perch_events *events, size_t from, const char *filter,
 				   "filters are for tracepoints and for PMUs with nr_addr_filters");
 	}
 	for (size_t i = 0; i < nr; i++)
-		if (made[i] && !rc) {
+		if (combined[i] && !rc) {
 			free(events->event[from + i].filter);
-			events->event[from + i].filter = made[i];
+			events->event[from + i].filter = combined[i];
 		} else {
-			free(made[i]);
+			free(combined[i]);
 		}
-	free(made);
+	free(combined);
 	return rc;
 }
 

@@ -17,7 +17,7 @@
 struct perch_writer {
 	int fd;
 	char *path;
-	char *old;    /* the new name of the file that was there before, or NULL */
+	char *old;    /* the new name of the previous file, or NULL */
 	bool created; /* a new file, not a device */
 	struct perch__file_header header;
 	struct perch_file_event *events;
@@ -178,13 +178,13 @@ static void move_back(const char *from, const char *to)
 		unlink(from);
 }
 
-/* Removes the new file, and gives the old one its name back. */
+/* Removes the new file and restores the name of the old one. */
 static void undo_create(struct perch_writer *writer)
 {
-	struct stat ours, there;
+	struct stat own, existing;
 
-	if (writer->created && !fstat(writer->fd, &ours) && !lstat(writer->path, &there) &&
-	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+	if (writer->created && !fstat(writer->fd, &own) && !lstat(writer->path, &existing) &&
+	    own.st_dev == existing.st_dev && own.st_ino == existing.st_ino)
 		unlink(writer->path);
 	if (writer->old)
 		move_back(writer->old, writer->path);

@@ -170,13 +170,13 @@ int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine,
 int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machine *machine,
 		       struct perch_error *err)
 {
-	struct perch_attr given;
+	struct perch_attr copy;
 	int rc = perch__check_call(attr, err);
 
 	if (rc)
 		return rc;
-	given = *attr;
-	return control(fd, PERCH_IOC_MODIFY_ATTRIBUTES, (unsigned long)&given, machine, err);
+	copy = *attr;
+	return control(fd, PERCH_IOC_MODIFY_ATTRIBUTES, (unsigned long)&copy, machine, err);
 }
 
 static int tasks(bool enable, struct perch_machine *machine, struct perch_error *err)

@@ -30,17 +30,17 @@ uint64_t perch__rdpmc_bit(const struct perch_attr *attr, struct perch_machine *m
 
 /* One perf_event_open(2), with what is needed to explain a refusal. */
 struct perch__attempt {
-	struct perch_attr given; /* the kernel may have written into it */
-	uint32_t size;		 /* attr.size before the system call */
+	struct perch_attr attr; /* the kernel may have written into it */
+	uint32_t size;		/* attr.size before the system call */
 	struct perch_open_call call;
 };
 /* Checks the attr before the system call. */
 int perch__check_call(const struct perch_attr *attr, struct perch_error *err);
-/* Returns the descriptor, or -1 with the refusal in *made. */
-int perch__attempt_open(struct perch__attempt *made, const struct perch_attr *attr,
+/* Returns the descriptor, or -1 with the refusal in *attempt. */
+int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr *attr,
 			const struct perch_target *target, int group_fd, unsigned long flags,
 			struct perch_machine *machine);
-int perch__explain_attempt(struct perch__attempt *made, struct perch_machine *machine,
+int perch__explain_attempt(struct perch__attempt *attempt, struct perch_machine *machine,
 			   struct perch_error *err);
 
 /* Makes space for more targets. */

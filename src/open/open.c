@@ -33,18 +33,18 @@ int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 	return -E2BIG;
 }
 
-int perch__attempt_open(struct perch__attempt *made, const struct perch_attr *attr,
+int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr *attr,
 			const struct perch_target *target, int group_fd, unsigned long flags,
 			struct perch_machine *machine)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
-	struct perch_open_call *call = &made->call;
+	struct perch_open_call *call = &attempt->call;
 	int fd;
 
 	if (!target)
 		target = &PERCH_SELF;
-	made->given = *attr;
-	made->size = attr->size;
+	attempt->attr = *attr;
+	attempt->size = attr->size;
 	*call = (struct perch_open_call){ .pid = target->pid,
 					  .cpu = target->cpu,
 					  .group_fd = group_fd,
@@ -54,22 +54,22 @@ int perch__attempt_open(struct perch__attempt *made, const struct perch_attr *at
 		call->flags |= PERCH_FLAG_PID_CGROUP;
 		call->pid_is_cgroup_fd = true;
 	}
-	fd = calls->perf_event_open(calls->context, &made->given, call->pid, call->cpu,
+	fd = calls->perf_event_open(calls->context, &attempt->attr, call->pid, call->cpu,
 				    call->group_fd, call->flags);
 	call->errnum = fd < 0 ? errno : 0;
 	return fd;
 }
 
-int perch__explain_attempt(struct perch__attempt *made, struct perch_machine *machine,
+int perch__explain_attempt(struct perch__attempt *attempt, struct perch_machine *machine,
 			   struct perch_error *err)
 {
-	struct perch_attr passed = made->given;
-	struct perch_open_call call = made->call;
+	struct perch_attr passed = attempt->attr;
+	struct perch_open_call call = attempt->call;
 
 	call.attr = &passed;
 	if (call.errnum == E2BIG) {
 		call.kernel_size = passed.size;
-		passed.size = made->size;
+		passed.size = attempt->size;
 	}
 	return perch_explain(&call, machine, err);
 }
@@ -77,11 +77,11 @@ int perch__explain_attempt(struct perch__attempt *made, struct perch_machine *ma
 int perch_open(const struct perch_attr *attr, const struct perch_target *target, int group_fd,
 	       unsigned long flags, struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch__attempt made;
+	struct perch__attempt attempt;
 	int fd = perch__check_call(attr, err);
 
 	if (fd)
 		return fd;
-	fd = perch__attempt_open(&made, attr, target, group_fd, flags, machine);
-	return fd >= 0 ? fd : perch__explain_attempt(&made, machine, err);
+	fd = perch__attempt_open(&attempt, attr, target, group_fd, flags, machine);
+	return fd >= 0 ? fd : perch__explain_attempt(&attempt, machine, err);
 }

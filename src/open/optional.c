@@ -141,10 +141,10 @@ static bool omit_next(struct fallback *d, const struct perch__attempt *refused)
 		return false;
 	}
 	/* the kernel wrote its own size into the attr: it does not have the fields after that */
-	if (refused->call.errnum != E2BIG || refused->given.size < PERCH_ATTR_SIZE_VER0)
+	if (refused->call.errnum != E2BIG || refused->attr.size < PERCH_ATTR_SIZE_VER0)
 		return false;
 	for (size_t i = 0; i < d->nr; i++)
-		d->omitted[i] |= d->part[i].field->offset >= refused->given.size;
+		d->omitted[i] |= d->part[i].field->offset >= refused->attr.size;
 	return build_attr(d);
 }
 
@@ -154,7 +154,8 @@ static bool omit_next(struct fallback *d, const struct perch__attempt *refused)
  * counters are few.
  */
 static int restore(struct fallback *d, int fd, const struct perch_target *target, int group_fd,
-		   unsigned long flags, struct perch_machine *machine, struct perch__attempt *made)
+		   unsigned long flags, struct perch_machine *machine,
+		   struct perch__attempt *attempt)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	size_t nr = d->next ? d->next - 1 : 0;
@@ -171,13 +172,13 @@ static int restore(struct fallback *d, int fd, const struct perch_target *target
 		d->omitted[nr] = false;
 		if (!build_attr(d))
 			continue;
-		fd = perch__attempt_open(made, &d->attr, target, group_fd, flags, machine);
+		fd = perch__attempt_open(attempt, &d->attr, target, group_fd, flags, machine);
 		if (fd >= 0)
 			calls->close(calls->context, fd);
 		d->omitted[nr] = fd < 0;
 		build_attr(d);
 	}
-	return perch__attempt_open(made, &d->attr, target, group_fd, flags, machine);
+	return perch__attempt_open(attempt, &d->attr, target, group_fd, flags, machine);
 }
 
 int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional,

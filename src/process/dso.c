@@ -172,7 +172,7 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 					const struct perch_mmap_record *mmap, bool kernel)
 {
 	const char *name = mmap->filename.text;
-	char made[32];
+	char jit_name[32];
 
 	if (kernel)
 		return kernel_dso(processes, mmap);
@@ -185,9 +185,9 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 						mmap->build_id_size);
 	for (size_t i = 0; i < sizeof(generated_names) / sizeof(*generated_names); i++)
 		if (!strncmp(name, generated_names[i], strlen(generated_names[i]))) {
-			snprintf(made, sizeof(made), "[JIT] tid %u", mmap->pid);
-			return perch__dso_named(processes, made, strlen(made), PERCH_DSO_ANON, NULL,
-						0);
+			snprintf(jit_name, sizeof(jit_name), "[JIT] tid %u", mmap->pid);
+			return perch__dso_named(processes, jit_name, strlen(jit_name),
+						PERCH_DSO_ANON, NULL, 0);
 		}
 	return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_FILE,
 				mmap->build_id, mmap->build_id_size);

@@ -318,7 +318,7 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
  * chain of every idle CPU ends in init text. Modules are farther away.
  */
 #define KERNEL_BEHIND_TEXT (256u << 20)
-static bool is_behind_text(const struct perch_processes *processes, uint64_t address)
+static bool is_after_text(const struct perch_processes *processes, uint64_t address)
 {
 	return processes->kernel_text_end && address >= processes->kernel_text_end &&
 	       address - processes->kernel_text_end < KERNEL_BEHIND_TEXT;
@@ -341,7 +341,7 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 		location->dso = map->dso;
 		location->offset = address - map->start + map->offset;
 		map->dso->used = true;
-	} else if (kernel && (!processes->kernel_mapped || is_behind_text(processes, address))) {
+	} else if (kernel && (!processes->kernel_mapped || is_after_text(processes, address))) {
 		/* without a recorded map of the kernel, all its addresses belong to its DSO */
 		location->dso = processes->kernel_dso;
 		processes->kernel_dso->used = true;

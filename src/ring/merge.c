@@ -49,7 +49,7 @@ struct perch_merge {
 int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings, size_t nr,
 		    struct perch_decoder *decoder, struct perch_error *err)
 {
-	struct perch_merge *made;
+	struct perch_merge *new_merge;
 
 	*merge = NULL;
 	if (!decoder)
@@ -61,24 +61,24 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 				err, EINVAL, PERCH_ERROR_USAGE,
 				"only rings of mode FORWARD can be merged (ring %zu has mode OVERWRITE)",
 				i);
-	made = calloc(1, sizeof(*made));
-	if (made) {
-		made->inputs = calloc(nr ? nr : 1, sizeof(*made->inputs));
-		made->heap = calloc(nr ? nr : 1, sizeof(*made->heap));
+	new_merge = calloc(1, sizeof(*new_merge));
+	if (new_merge) {
+		new_merge->inputs = calloc(nr ? nr : 1, sizeof(*new_merge->inputs));
+		new_merge->heap = calloc(nr ? nr : 1, sizeof(*new_merge->heap));
 	}
-	if (!made || !made->inputs || !made->heap) {
-		perch_merge_free(made);
+	if (!new_merge || !new_merge->inputs || !new_merge->heap) {
+		perch_merge_free(new_merge);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to merge %zu rings", nr);
 	}
-	made->decoder = decoder;
-	made->nr = nr;
+	new_merge->decoder = decoder;
+	new_merge->nr = nr;
 	for (size_t i = 0; i < nr; i++) {
-		made->inputs[i].ring = rings[i];
-		made->inputs[i].scanned = made->inputs[i].early_end = made->inputs[i].key_end =
-			rings[i]->next;
+		new_merge->inputs[i].ring = rings[i];
+		new_merge->inputs[i].scanned = new_merge->inputs[i].early_end =
+			new_merge->inputs[i].key_end = rings[i]->next;
 	}
-	*merge = made;
+	*merge = new_merge;
 	return 0;
 }
 

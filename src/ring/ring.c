@@ -37,15 +37,15 @@ static int map_ring(struct perch_ring *ring, size_t pages, size_t page_bytes,
 
 static struct perch_ring *make_ring(enum perch_ring_mode mode, int fd, struct perch_error *err)
 {
-	struct perch_ring *made = calloc(1, sizeof(*made));
+	struct perch_ring *new_ring = calloc(1, sizeof(*new_ring));
 
-	if (!made) {
+	if (!new_ring) {
 		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a ring");
 		return NULL;
 	}
-	made->mode = mode;
-	made->fd = fd;
-	return made;
+	new_ring->mode = mode;
+	new_ring->fd = fd;
+	return new_ring;
 }
 
 static int check_mode(enum perch_ring_mode mode, uint64_t size, struct perch_error *err)
@@ -63,7 +63,7 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 		    struct perch_machine *machine, struct perch_error *err)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	struct perch_ring *made;
+	struct perch_ring *new_ring;
 	int rc;
 
 	*ring = NULL;
@@ -75,23 +75,23 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 	rc = check_mode(mode, (uint64_t)pages * page_bytes, err);
 	if (rc < 0)
 		return rc;
-	made = make_ring(mode, fd, err);
-	if (!made)
+	new_ring = make_ring(mode, fd, err);
+	if (!new_ring)
 		return -ENOMEM;
-	made->machine = machine;
-	made->calls = machine ? perch_machine_syscalls(machine) : &perch_kernel_syscalls;
-	rc = map_ring(made, pages, page_bytes, err);
+	new_ring->machine = machine;
+	new_ring->calls = machine ? perch_machine_syscalls(machine) : &perch_kernel_syscalls;
+	rc = map_ring(new_ring, pages, page_bytes, err);
 	if (rc < 0)
-		free(made);
+		free(new_ring);
 	else
-		*ring = made;
+		*ring = new_ring;
 	return rc;
 }
 
 int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data,
 			   size_t size, enum perch_ring_mode mode, struct perch_error *err)
 {
-	struct perch_ring *made;
+	struct perch_ring *new_ring;
 	int rc;
 
 	*ring = NULL;
@@ -103,15 +103,16 @@ int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *con
 	rc = check_mode(mode, size, err);
 	if (rc < 0)
 		return rc;
-	made = make_ring(mode, -1, err);
-	if (!made)
+	new_ring = make_ring(mode, -1, err);
+	if (!new_ring)
 		return -ENOMEM;
-	made->control = control;
-	made->data = data;
-	made->size = size;
+	new_ring->control = control;
+	new_ring->data = data;
+	new_ring->size = size;
 	if (mode == PERCH_RING_FORWARD)
-		made->tail = made->next = made->head = made->first = control->data_tail;
-	*ring = made;
+		new_ring->tail = new_ring->next = new_ring->head = new_ring->first =
+			control->data_tail;
+	*ring = new_ring;
 	return 0;
 }
 

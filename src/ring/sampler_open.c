@@ -447,33 +447,33 @@ int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch
 			      const struct perch_target *target,
 			      const struct perch_sampler_options *options, struct perch_error *err)
 {
-	struct perch_sampler *made;
+	struct perch_sampler *new_sampler;
 	int rc;
 
 	*sampler = NULL;
 	rc = check_events(events, err);
 	if (rc < 0)
 		return rc;
-	made = calloc(1, sizeof(*made));
-	if (!made)
+	new_sampler = calloc(1, sizeof(*new_sampler));
+	if (!new_sampler)
 		return no_memory(err);
-	made->machine = options ? options->event.machine : NULL;
-	made->own_machine = !made->machine;
-	made->nr_events = events->nr;
-	made->events = calloc(events->nr + 1, sizeof(*made->events));
-	if (!made->events)
+	new_sampler->machine = options ? options->event.machine : NULL;
+	new_sampler->own_machine = !new_sampler->machine;
+	new_sampler->nr_events = events->nr;
+	new_sampler->events = calloc(events->nr + 1, sizeof(*new_sampler->events));
+	if (!new_sampler->events)
 		rc = no_memory(err);
-	if (rc >= 0 && made->own_machine)
-		rc = perch_machine_new(&made->machine, NULL, NULL, err);
+	if (rc >= 0 && new_sampler->own_machine)
+		rc = perch_machine_new(&new_sampler->machine, NULL, NULL, err);
 	if (rc >= 0)
-		rc = resolve_targets(made, target, options, err);
+		rc = resolve_targets(new_sampler, target, options, err);
 	if (rc >= 0)
-		rc = open_all(made, events, options, err);
+		rc = open_all(new_sampler, events, options, err);
 	if (rc < 0) {
-		perch_sampler_close(made);
+		perch_sampler_close(new_sampler);
 		return rc;
 	}
-	*sampler = made;
+	*sampler = new_sampler;
 	return 0;
 }
 

@@ -92,13 +92,13 @@ static int check_regular(int fd)
 int perch__open_regular(const char *root, const char *path)
 {
 	/* O_PATH first: opening a device or a FIFO can have side effects */
-	int look = open_path(root, path, O_PATH | O_CLOEXEC);
+	int path_fd = open_path(root, path, O_PATH | O_CLOEXEC);
 	int rc, fd;
 
-	if (look < 0)
-		return look;
-	rc = check_regular(look);
-	close(look);
+	if (path_fd < 0)
+		return path_fd;
+	rc = check_regular(path_fd);
+	close(path_fd);
 	if (rc)
 		return rc;
 	fd = open_path(root, path, OPEN_FLAGS);

@@ -129,7 +129,7 @@ static void drop_inner_labels(struct table *table)
 	table->nr = nr;
 }
 
-static uint64_t page_behind(uint64_t address)
+static uint64_t page_after(uint64_t address)
 {
 	uint64_t end = ((address + 4095) & ~4095ull) + 4096;
 
@@ -149,9 +149,9 @@ static void end_symbols(struct table *table)
 		if (entry->end != entry->start)
 			continue;
 		if (i + 1 == table->nr)
-			entry->end = page_behind(entry->start);
+			entry->end = page_after(entry->start);
 		else if (table->grouped && entry->parent != next->parent)
-			entry->end = page_behind(entry->start);
+			entry->end = page_after(entry->start);
 		else
 			entry->end = next->start;
 		if (entry->parent < table->nr_limits &&

@@ -22,47 +22,48 @@
 
 /* ---- bytes in the file's byte order ---- */
 
-struct made {
+struct built {
 	uint8_t bytes[1 << 14];
 	size_t size;
 	bool big;
 };
 
-static inline void put_number(struct made *made, uint64_t value, size_t size)
+static inline void put_number(struct built *built, uint64_t value, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		made->bytes[made->size++] = (uint8_t)(value >> 8 * (made->big ? size - 1 - i : i));
+		built->bytes[built->size++] =
+			(uint8_t)(value >> 8 * (built->big ? size - 1 - i : i));
 }
 
-static inline void put_bytes(struct made *made, const void *bytes, size_t size)
+static inline void put_bytes(struct built *built, const void *bytes, size_t size)
 {
 	if (size)
-		memcpy(made->bytes + made->size, bytes, size);
-	made->size += size;
+		memcpy(built->bytes + built->size, bytes, size);
+	built->size += size;
 }
 
 /* ---- files with sections ---- */
 
-struct made_section {
+struct built_section {
 	const char *name;
 	uint32_t type;
 	uint64_t flags, address, offset; /* offset 0: after the section before */
-	struct made *data;
+	struct built *data;
 	uint64_t size; /* without data */
 	uint32_t link;
 	uint64_t entry_size;
 };
 
-struct made_file {
+struct built_file {
 	bool big;
 	uint16_t type, machine; /* 0: ET_DYN, x86-64 */
 	Elf64_Phdr segment[4];
 	size_t nr_segments;
-	struct made_section section[16]; /* from 1 on; a string table of names is added */
-	size_t nr_sections;		 /* with section 0 */
+	struct built_section section[16]; /* from 1 on; a string table of names is added */
+	size_t nr_sections;		  /* with section 0 */
 };
 
-static inline uint32_t add_section(struct made_file *file, struct made_section section)
+static inline uint32_t add_section(struct built_file *file, struct built_section section)
 {
 	if (!file->nr_sections)
 		file->nr_sections = 1;
@@ -70,7 +71,7 @@ static inline uint32_t add_section(struct made_file *file, struct made_section s
 	return (uint32_t)file->nr_sections++;
 }
 
-static inline void put_header(struct made *out, const struct made_file *file, uint64_t sections)
+static inline void put_header(struct built *out, const struct built_file *file, uint64_t sections)
 {
 	const uint8_t ident[EI_NIDENT] = {
 		0x7f, 'E', 'L', 'F', ELFCLASS64, file->big ? ELFDATA2MSB : ELFDATA2LSB, EV_CURRENT
@@ -92,7 +93,7 @@ static inline void put_header(struct made *out, const struct made_file *file, ui
 	put_number(out, file->nr_sections - 1, 2);
 }
 
-static inline void put_segment(struct made *out, const Elf64_Phdr *segment)
+static inline void put_segment(struct built *out, const Elf64_Phdr *segment)
 {
 	put_number(out, segment->p_type, 4);
 	put_number(out, segment->p_flags, 4);
@@ -104,7 +105,8 @@ static inline void put_segment(struct made *out, const Elf64_Phdr *segment)
 	put_number(out, 0x1000, 8);
 }
 
-static inline void put_section(struct made *out, const struct made_section *section, uint32_t name)
+static inline void put_section(struct built *out, const struct built_section *section,
+			       uint32_t name)
 {
 	put_number(out, name, 4);
 	put_number(out, section->type, 4);
@@ -119,13 +121,13 @@ static inline void put_section(struct made *out, const struct made_section *sect
 }
 
 /* Writes the bytes of the sections, then the section table. Frees the description. */
-static inline void make_elf(struct made *out, struct made_file *file)
+static inline void make_elf(struct built *out, struct built_file *file)
 {
-	struct made names = { .size = 1 };
+	struct built names = { .size = 1 };
 	uint32_t name[16] = { 0 };
 	uint64_t at = sizeof(Elf64_Ehdr) + file->nr_segments * sizeof(Elf64_Phdr);
 
-	add_section(file, (struct made_section){ ".shstrtab", SHT_STRTAB, .data = &names });
+	add_section(file, (struct built_section){ ".shstrtab", SHT_STRTAB, .data = &names });
 	for (size_t i = 1; i < file->nr_sections; i++) {
 		name[i] = (uint32_t)names.size;
 		put_bytes(&names, file->section[i].name, strlen(file->section[i].name) + 1);
@@ -146,14 +148,14 @@ static inline void make_elf(struct made *out, struct made_file *file)
 			put_bytes(out, file->section[i].data->bytes, file->section[i].data->size);
 		}
 	out->size = at;
-	put_section(out, &(struct made_section){ 0 }, 0);
+	put_section(out, &(struct built_section){ 0 }, 0);
 	for (size_t i = 1; i < file->nr_sections; i++)
 		put_section(out, &file->section[i], name[i]);
 }
 
 /* ---- symbols ---- */
 
-struct made_symbol {
+struct built_symbol {
 	const char *name;
 	uint64_t value, size;
 	uint8_t binding, type;
@@ -161,8 +163,8 @@ struct made_symbol {
 	uint8_t visibility;
 };
 
-static inline void make_symbols(struct made *table, struct made *names, bool big,
-				const struct made_symbol *symbol, size_t nr)
+static inline void make_symbols(struct built *table, struct built *names, bool big,
+				const struct built_symbol *symbol, size_t nr)
 {
 	memset(table, 0, sizeof(*table));
 	memset(names, 0, sizeof(*names));
@@ -180,19 +182,19 @@ static inline void make_symbols(struct made *table, struct made *names, bool big
 	}
 }
 
-static inline void add_symbols(struct made_file *file, uint32_t type, struct made *table,
-			       struct made *names)
+static inline void add_symbols(struct built_file *file, uint32_t type, struct built *table,
+			       struct built *names)
 {
-	uint32_t at =
-		add_section(file, (struct made_section){ type == SHT_DYNSYM ? ".dynstr" : ".strtab",
-							 SHT_STRTAB, .data = names });
+	uint32_t at = add_section(file, (struct built_section){ type == SHT_DYNSYM ? ".dynstr"
+										   : ".strtab",
+								SHT_STRTAB, .data = names });
 
-	add_section(file, (struct made_section){ type == SHT_DYNSYM ? ".dynsym" : ".symtab", type,
-						 .data = table, .link = at,
-						 .entry_size = sizeof(Elf64_Sym) });
+	add_section(file, (struct built_section){ type == SHT_DYNSYM ? ".dynsym" : ".symtab", type,
+						  .data = table, .link = at,
+						  .entry_size = sizeof(Elf64_Sym) });
 }
 
-static inline void add_build_id(struct made_file *file, struct made *note, const uint8_t *id,
+static inline void add_build_id(struct built_file *file, struct built *note, const uint8_t *id,
 				size_t size)
 {
 	memset(note, 0, sizeof(*note));
@@ -202,16 +204,16 @@ static inline void add_build_id(struct made_file *file, struct made *note, const
 	put_number(note, NT_GNU_BUILD_ID, 4);
 	put_bytes(note, "GNU", 4);
 	put_bytes(note, id, size);
-	add_section(file, (struct made_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC,
-						 .data = note });
+	add_section(file, (struct built_section){ ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC,
+						  .data = note });
 }
 
 /* A file with 0x1000 bytes of code at file offset 0x2000 and address 0x5000: section 1, .text. */
 enum { CODE = 0x5000, CODE_OFFSET = 0x2000, CODE_SIZE = 0x1000, TEXT = 1 };
 
-static inline struct made_file code_file(void)
+static inline struct built_file code_file(void)
 {
-	struct made_file file = {
+	struct built_file file = {
 		.segment = { { .p_type = PT_LOAD,
 			       .p_flags = PF_R | PF_X,
 			       .p_offset = CODE_OFFSET,
@@ -221,8 +223,8 @@ static inline struct made_file code_file(void)
 		.nr_segments = 1,
 	};
 
-	add_section(&file, (struct made_section){ ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
-						  CODE, CODE_OFFSET, .size = CODE_SIZE });
+	add_section(&file, (struct built_section){ ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+						   CODE, CODE_OFFSET, .size = CODE_SIZE });
 	return file;
 }
 
@@ -277,11 +279,11 @@ static inline void write_text(const char *path, const char *text)
 }
 
 /* A file of code_file() with these symbols in .symtab or .dynsym. A size of 0 is no build id. */
-static inline void write_elf(const char *path, uint32_t table, const struct made_symbol *symbol,
+static inline void write_elf(const char *path, uint32_t table, const struct built_symbol *symbol,
 			     size_t nr, const uint8_t *id, size_t id_size)
 {
-	struct made symbols, names, note, out;
-	struct made_file file = code_file();
+	struct built symbols, names, note, out;
+	struct built_file file = code_file();
 
 	make_symbols(&symbols, &names, false, symbol, nr);
 	add_symbols(&file, table, &symbols, &names);

@@ -132,12 +132,12 @@ static int teardown(void **state)
 static struct perch_counter *counter(const char *text, uint64_t read)
 {
 	struct perch_options options = { .machine = machine, .read = read };
-	struct perch_counter *made;
+	struct perch_counter *new_counter;
 	struct perch_error err;
 
-	if (perch_counter_open(&made, text, &PERCH_SELF, &options, &err))
+	if (perch_counter_open(&new_counter, text, &PERCH_SELF, &options, &err))
 		fail_msg("%s: %s", text, err.message);
-	return made;
+	return new_counter;
 }
 
 static void scaling(void **state)
@@ -157,121 +157,123 @@ static void scaling(void **state)
 
 static void states(void **state)
 {
-	struct perch_counter *made = counter("cycles:u", 0);
+	struct perch_counter *new_counter = counter("cycles:u", 0);
 	struct perch_count count;
 
 	(void)state;
-	assert_string_equal(perch_counter_name(made), "cycles:u");
-	assert_int_equal(perch_counter_fd(made), FIRST_FD);
+	assert_string_equal(perch_counter_name(new_counter), "cycles:u");
+	assert_int_equal(perch_counter_fd(new_counter), FIRST_FD);
 	assert_int_equal(kernel.attr[0].read_format,
 			 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING);
 	GIVE(5, 1000, 1000);
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(kernel.asked, 24);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	assert_int_equal(count.scaled, 5);
 	GIVE(5, 1000, 250);
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_SCALED);
 	assert_int_equal(count.value, 5);
 	assert_int_equal(count.scaled, 20);
 	GIVE(0, 1000, 0);
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_NEVER_RAN);
 	assert_int_equal(count.scaled, 0);
 	GIVE(0, 0, 0);
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_NOT_ENABLED);
-	perch_counter_close(made);
+	perch_counter_close(new_counter);
 	assert_int_equal(kernel.reads, 4);
 }
 
 static void id_and_lost(void **state)
 {
-	struct perch_counter *made = counter("cycles", PERCH_FORMAT_ID | PERCH_FORMAT_LOST);
+	struct perch_counter *new_counter = counter("cycles", PERCH_FORMAT_ID | PERCH_FORMAT_LOST);
 	struct perch_count count;
 	uint64_t id;
 
 	(void)state;
 	GIVE(1, 2, 2, 77, 88);
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(count.id, 77);
 	assert_int_equal(count.lost, 88);
-	assert_int_equal(perch_counter_id(made, &id, NULL), 0);
+	assert_int_equal(perch_counter_id(new_counter, &id, NULL), 0);
 	assert_int_equal(id, 321);
-	perch_counter_close(made);
-	made = counter("cycles", PERCH_FORMAT_LOST);
+	perch_counter_close(new_counter);
+	new_counter = counter("cycles", PERCH_FORMAT_LOST);
 	GIVE(1, 2, 2, 88);
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(count.id, 0);
 	assert_int_equal(count.lost, 88);
-	perch_counter_close(made);
+	perch_counter_close(new_counter);
 }
 
 static void reset_restarts_times(void **state)
 {
-	struct perch_counter *made = counter("cycles", 0);
+	struct perch_counter *new_counter = counter("cycles", 0);
 	struct perch_count count;
 
 	(void)state;
 	GIVE(0, 1000, 500);
-	assert_int_equal(perch_counter_reset(made), 0);
+	assert_int_equal(perch_counter_reset(new_counter), 0);
 	assert_int_equal(kernel.request, PERCH_IOC_RESET);
 	GIVE(10, 3000, 1500);
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(count.enabled_ns, 2000);
 	assert_int_equal(count.running_ns, 1000);
 	assert_int_equal(count.scaled, 20);
 	GIVE(10, 1500, 1000); /* always on the PMU since the reset, but not before */
-	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
-	perch_counter_close(made);
+	perch_counter_close(new_counter);
 }
 
 static void failed_reads(void **state)
 {
-	struct perch_counter *made = counter("cycles:D", 0);
+	struct perch_counter *new_counter = counter("cycles:D", 0);
 	struct perch_count count;
 	struct perch_error err;
 
 	(void)state;
 	kernel.bytes = 0;
-	assert_int_equal(perch_counter_read(made, &count, &err), -ENODATA);
+	assert_int_equal(perch_counter_read(new_counter, &count, &err), -ENODATA);
 	assert_int_equal(err.errnum, ENODATA);
 	assert_int_equal(err.cause, PERCH_CAUSE_READ_ERROR_STATE);
 	assert_int_equal(err.kind, PERCH_ERROR_SCHEDULE);
-	assert_int_equal(perch_counter_read(made, &count, NULL), -ENODATA);
+	assert_int_equal(perch_counter_read(new_counter, &count, NULL), -ENODATA);
 	kernel.bytes = 16;
-	assert_int_equal(perch_counter_read(made, &count, &err), -EIO);
+	assert_int_equal(perch_counter_read(new_counter, &count, &err), -EIO);
 	assert_int_equal(err.kind, PERCH_ERROR_SHORT_READ);
 	kernel.read_errno = EBADF;
-	assert_int_equal(perch_counter_read(made, &count, &err), -EBADF);
-	assert_int_equal(perch_counter_reset(made), -EBADF);
-	perch_counter_close(made);
+	assert_int_equal(perch_counter_read(new_counter, &count, &err), -EBADF);
+	assert_int_equal(perch_counter_reset(new_counter), -EBADF);
+	perch_counter_close(new_counter);
 }
 
 static void failed_opens(void **state)
 {
 	struct perch_options options = { .machine = machine };
-	struct perch_counter *made = (void *)1;
+	struct perch_counter *new_counter = (void *)1;
 	struct perch_group *group = (void *)1;
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_counter_open(&made, "cycles,instructions", &PERCH_SELF, &options,
-					    &err),
+	assert_int_equal(perch_counter_open(&new_counter, "cycles,instructions", &PERCH_SELF,
+					    &options, &err),
 			 -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
-	assert_null(made);
-	assert_true(perch_counter_open(&made, "nonsense", &PERCH_SELF, &options, &err) < 0);
+	assert_null(new_counter);
+	assert_true(perch_counter_open(&new_counter, "nonsense", &PERCH_SELF, &options, &err) < 0);
 	assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_EVENT);
 	options.read = PERCH_FORMAT_GROUP;
-	assert_int_equal(perch_counter_open(&made, "cycles", &PERCH_SELF, &options, &err), -EINVAL);
+	assert_int_equal(perch_counter_open(&new_counter, "cycles", &PERCH_SELF, &options, &err),
+			 -EINVAL);
 	options.read = 0;
 	kernel.refuse_errno = EMFILE;
-	assert_int_equal(perch_counter_open(&made, "cycles", &PERCH_SELF, &options, &err), -EMFILE);
+	assert_int_equal(perch_counter_open(&new_counter, "cycles", &PERCH_SELF, &options, &err),
+			 -EMFILE);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
-	assert_null(made);
+	assert_null(new_counter);
 	assert_int_equal(perch_group_open(&group, "{cycles,instructions},{branches,cycles}",
 					  &PERCH_SELF, &options, &err),
 			 -EINVAL);

@@ -52,20 +52,20 @@ static const struct tree_file files[] = {
 	{ "/sys/devices/system/node/nodes", "0\n" },
 };
 
-static struct perch_machine *made;
+static struct perch_machine *described;
 static char root[PATH_MAX];
 
 static int setup(void **state)
 {
 	(void)state;
 	tree_make(root, files, sizeof(files) / sizeof(*files));
-	return perch_machine_new(&made, root, NULL, NULL);
+	return perch_machine_new(&described, root, NULL, NULL);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	perch_machine_free(made);
+	perch_machine_free(described);
 	tree_remove(root);
 	return 0;
 }
@@ -75,7 +75,7 @@ static void reads_release(void **state)
 	struct perch_release release;
 
 	(void)state;
-	assert_int_equal(perch_machine_release(made, &release, NULL), 0);
+	assert_int_equal(perch_machine_release(described, &release, NULL), 0);
 	assert_int_equal(release.major, 7);
 	assert_int_equal(release.minor, 2);
 	assert_int_equal(release.patch, 3);
@@ -88,14 +88,17 @@ static void reads_sysctls(void **state)
 	long value = 0;
 
 	(void)state;
-	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_PARANOID, &value, &err), 0);
+	assert_int_equal(perch_machine_sysctl(described, PERCH_SYSCTL_PARANOID, &value, &err), 0);
 	assert_int_equal(value, -1);
-	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MAX_SAMPLE_RATE, &value, &err), 0);
+	assert_int_equal(
+		perch_machine_sysctl(described, PERCH_SYSCTL_MAX_SAMPLE_RATE, &value, &err), 0);
 	assert_int_equal(value, 25000);
-	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MLOCK_KB, &value, &err), -ENOENT);
-	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MLOCK_KB, &value, &err), -ENOENT);
-	assert_true(perch_machine_sysctl(made, PERCH_SYSCTL_KPTR_RESTRICT, &value, &err) < 0);
-	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MAX, &value, &err), -EINVAL);
+	assert_int_equal(perch_machine_sysctl(described, PERCH_SYSCTL_MLOCK_KB, &value, &err),
+			 -ENOENT);
+	assert_int_equal(perch_machine_sysctl(described, PERCH_SYSCTL_MLOCK_KB, &value, &err),
+			 -ENOENT);
+	assert_true(perch_machine_sysctl(described, PERCH_SYSCTL_KPTR_RESTRICT, &value, &err) < 0);
+	assert_int_equal(perch_machine_sysctl(described, PERCH_SYSCTL_MAX, &value, &err), -EINVAL);
 	assert_int_equal(perch_machine_sysctl(NULL, (enum perch_sysctl) - 1, &value, &err),
 			 -EINVAL);
 	for (int i = 0; i < PERCH_SYSCTL_MAX; i++)
@@ -108,10 +111,10 @@ static void reads_capabilities_and_limits(void **state)
 	uint64_t effective;
 
 	(void)state;
-	assert_int_equal(perch_machine_capabilities(made, &effective, NULL), 0);
+	assert_int_equal(perch_machine_capabilities(described, &effective, NULL), 0);
 	assert_true(effective == UINT64_C(1) << PERCH_CAP_PERFMON);
-	assert_true(perch_machine_privileged(made));
-	assert_int_equal(perch_machine_limits(made, &limits, NULL), 0);
+	assert_true(perch_machine_privileged(described));
+	assert_int_equal(perch_machine_limits(described, &limits, NULL), 0);
 	assert_int_equal(limits.descriptors, 1024);
 	assert_int_equal(limits.descriptors_hard, 4096);
 	assert_true(limits.locked_bytes == UINT64_MAX);
@@ -124,10 +127,10 @@ static void reads_cpus(void **state)
 	size_t nr;
 
 	(void)state;
-	assert_int_equal(perch_machine_cpus(made, &cpus, NULL), 0);
+	assert_int_equal(perch_machine_cpus(described, &cpus, NULL), 0);
 	assert_int_equal(cpus->nr, 4);
 	assert_int_equal(cpus->cpu[3], 5);
-	assert_int_equal(perch_machine_cpus_present(made, &nr, NULL), 0);
+	assert_int_equal(perch_machine_cpus_present(described, &nr, NULL), 0);
 	assert_int_equal(nr, 8);
 }
 
@@ -161,7 +164,7 @@ static void reads_pmus(void **state)
 	size_t nr;
 
 	(void)state;
-	assert_int_equal(perch_machine_pmus(made, &pmus, &nr, NULL), 0);
+	assert_int_equal(perch_machine_pmus(described, &pmus, &nr, NULL), 0);
 	assert_int_equal(nr, 3);
 	assert_string_equal(pmus[0].name, "cpu");
 	assert_int_equal(pmus[0].type, 4);
@@ -170,12 +173,12 @@ static void reads_pmus(void **state)
 	assert_int_equal(pmus[1].cpus.nr, 4);
 	assert_string_equal(pmus[2].name, "uncore_imc");
 	assert_int_equal(pmus[2].cpus.cpu[1], 4);
-	assert_ptr_equal(perch_machine_pmu(made, "cpu_atom"), &pmus[1]);
+	assert_ptr_equal(perch_machine_pmu(described, "cpu_atom"), &pmus[1]);
 	assert_true(pmus[0].core && pmus[1].core);
 	assert_false(pmus[2].core);
-	assert_ptr_equal(perch_machine_pmu_of_type(made, 10), &pmus[1]);
-	assert_null(perch_machine_pmu_of_type(made, 11));
-	assert_null(perch_machine_pmu(made, "nothing"));
+	assert_ptr_equal(perch_machine_pmu_of_type(described, 10), &pmus[1]);
+	assert_null(perch_machine_pmu_of_type(described, 11));
+	assert_null(perch_machine_pmu(described, "nothing"));
 }
 
 static void reads_cpu_topology(void **state)
@@ -184,21 +187,21 @@ static void reads_cpu_topology(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_machine_cpu_topology(made, 0, &topology, &err), 0);
+	assert_int_equal(perch_machine_cpu_topology(described, 0, &topology, &err), 0);
 	assert_int_equal(topology.cpu, 0);
 	assert_int_equal(topology.core, 4);
 	assert_int_equal(topology.die, 1);
 	assert_int_equal(topology.socket, 2);
 	assert_int_equal(topology.node, 17);
-	assert_int_equal(perch_machine_cpu_topology(made, 5, &topology, &err), 0);
+	assert_int_equal(perch_machine_cpu_topology(described, 5, &topology, &err), 0);
 	assert_int_equal(topology.cpu, 5);
 	assert_int_equal(topology.core, -1);   /* the kernel writes -1 for an unknown number */
 	assert_int_equal(topology.die, -1);    /* not a number */
 	assert_int_equal(topology.socket, -1); /* no file */
 	assert_int_equal(topology.node, 17);
-	assert_int_equal(perch_machine_cpu_topology(made, 4, &topology, &err), -ENODEV);
+	assert_int_equal(perch_machine_cpu_topology(described, 4, &topology, &err), -ENODEV);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
-	assert_int_equal(perch_machine_cpu_topology(made, -1, &topology, &err), -EINVAL);
+	assert_int_equal(perch_machine_cpu_topology(described, -1, &topology, &err), -EINVAL);
 }
 
 /* Returns the result of perch_machine_cgroups() for these mounts, without the root, or "" if it
@@ -258,7 +261,7 @@ static void finds_cgroup_mount(void **state)
 		"");
 	assert_string_equal(find_cgroups(""), "");
 	/* no /proc/self/mounts */
-	assert_int_equal(perch_machine_cgroups(made, path, sizeof(path), NULL), -ENOENT);
+	assert_int_equal(perch_machine_cgroups(described, path, sizeof(path), NULL), -ENOENT);
 }
 
 static void reads_files_below_root(void **state)
@@ -266,14 +269,15 @@ static void reads_files_below_root(void **state)
 	char text[8], path[PATH_MAX], small[4];
 
 	(void)state;
-	assert_int_equal(perch_machine_read(made, "/proc/sys/kernel/osrelease", text, sizeof(text)),
-			 7);
+	assert_int_equal(
+		perch_machine_read(described, "/proc/sys/kernel/osrelease", text, sizeof(text)), 7);
 	assert_string_equal(text, "7.2.3-f");
-	assert_int_equal(perch_machine_read(made, "/proc/none", text, sizeof(text)), -ENOENT);
-	assert_int_equal(perch_machine_path(made, small, sizeof(small), "/proc"), -ENAMETOOLONG);
-	assert_true(perch_machine_path(made, path, sizeof(path), "/proc") > 0);
+	assert_int_equal(perch_machine_read(described, "/proc/none", text, sizeof(text)), -ENOENT);
+	assert_int_equal(perch_machine_path(described, small, sizeof(small), "/proc"),
+			 -ENAMETOOLONG);
+	assert_true(perch_machine_path(described, path, sizeof(path), "/proc") > 0);
 	assert_string_equal(path + strlen(path) - 5, "/proc");
-	assert_int_equal(perch_machine_tracefs(made, path, sizeof(path), NULL), 0);
+	assert_int_equal(perch_machine_tracefs(described, path, sizeof(path), NULL), 0);
 	assert_string_equal(path + strlen(root), "/sys/kernel/debug/tracing");
 }
 
@@ -325,7 +329,7 @@ static void uses_given_system_calls(void **state)
 
 	(void)state;
 	assert_ptr_equal(perch_machine_syscalls(NULL), &perch_kernel_syscalls);
-	assert_ptr_equal(perch_machine_syscalls(made), &perch_kernel_syscalls);
+	assert_ptr_equal(perch_machine_syscalls(described), &perch_kernel_syscalls);
 	syscalls.context = &nr_calls;
 	syscalls.perf_event_open = count_and_refuse;
 	assert_int_equal(perch_machine_new(&machine, NULL, &syscalls, NULL), 0);

@@ -283,7 +283,7 @@ struct descriptor {
 static void *map_memory(void *context, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	struct descriptor *d = context;
-	void *made;
+	void *mapped;
 
 	assert_int_equal(fd, 5);
 	assert_int_equal(flags, MAP_SHARED);
@@ -295,10 +295,10 @@ static void *map_memory(void *context, size_t size, int protection, int flags, i
 		if (d->refuse)
 			return errno = d->refuse, MAP_FAILED;
 	}
-	made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!offset)
-		d->control = made;
-	return made;
+		d->control = mapped;
+	return mapped;
 }
 
 static int unmap_memory(void *context, void *address, size_t size)

@@ -12,7 +12,7 @@
 
 static struct perch_dso dso;
 
-static struct perch_symbols *with_symbols(const struct made_symbol *symbol, size_t nr)
+static struct perch_symbols *with_symbols(const struct built_symbol *symbol, size_t nr)
 {
 	const char *path = path_in_directory("binary");
 
@@ -23,8 +23,8 @@ static struct perch_symbols *with_symbols(const struct made_symbol *symbol, size
 
 static void finds_symbols_by_file_offset(void **state)
 {
-	const struct made_symbol symbol[] = { FUNCTION("second", 0x100, 0x20),
-					      FUNCTION("first", 0x80, 0x10) };
+	const struct built_symbol symbol[] = { FUNCTION("second", 0x100, 0x20),
+					       FUNCTION("first", 0x80, 0x10) };
 	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
 	const struct perch_symbol *first, *second;
 
@@ -53,7 +53,7 @@ static void sorts_symbols(void **state)
 {
 	enum { MANY = 300 };
 	static char name[MANY][16];
-	struct made_symbol symbol[MANY];
+	struct built_symbol symbol[MANY];
 	struct perch_symbols *symbols;
 
 	(void)state;
@@ -61,7 +61,7 @@ static void sorts_symbols(void **state)
 		unsigned number = i * 77 % MANY; /* 77 and 300 have no common factor */
 
 		snprintf(name[i], sizeof(name[i]), "f%u", number);
-		symbol[i] = (struct made_symbol)FUNCTION(name[i], number * 8, 8);
+		symbol[i] = (struct built_symbol)FUNCTION(name[i], number * 8, 8);
 	}
 	symbols = with_symbols(symbol, MANY);
 	for (unsigned i = 0; i < MANY * 8; i++) {
@@ -75,7 +75,7 @@ static void sorts_symbols(void **state)
 
 static void symbols_without_size_end_at_next_symbol(void **state)
 {
-	const struct made_symbol symbol[] = { FUNCTION("a", 0, 0), FUNCTION("b", 0x100, 0) };
+	const struct built_symbol symbol[] = { FUNCTION("a", 0, 0), FUNCTION("b", 0x100, 0) };
 	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
 
 	(void)state;
@@ -88,7 +88,7 @@ static void symbols_without_size_end_at_next_symbol(void **state)
 static void selects_better_name_at_one_address(void **state)
 {
 	static const struct {
-		struct made_symbol worse, better;
+		struct built_symbol worse, better;
 	} pair[] = {
 		{ { "untyped_name", CODE, 8, STB_GLOBAL, STT_NOTYPE, TEXT, 0 },
 		  FUNCTION("typed", 0, 8) },
@@ -106,8 +106,8 @@ static void selects_better_name_at_one_address(void **state)
 	(void)state;
 	for (size_t i = 0; i < NR(pair); i++)
 		for (int turn = 0; turn < 2; turn++) {
-			struct made_symbol symbol[] = { turn ? pair[i].better : pair[i].worse,
-							turn ? pair[i].worse : pair[i].better };
+			struct built_symbol symbol[] = { turn ? pair[i].better : pair[i].worse,
+							 turn ? pair[i].worse : pair[i].better };
 			struct perch_symbols *symbols;
 			const struct perch_symbol *found;
 
@@ -121,8 +121,8 @@ static void selects_better_name_at_one_address(void **state)
 
 static void prefers_symbol_with_size(void **state)
 {
-	const struct made_symbol symbol[] = { FUNCTION("unsized_function", 0, 0),
-					      FUNCTION("sized", 0, 8) };
+	const struct built_symbol symbol[] = { FUNCTION("unsized_function", 0, 0),
+					       FUNCTION("sized", 0, 8) };
 	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
 
 	(void)state;
@@ -133,7 +133,7 @@ static void prefers_symbol_with_size(void **state)
 
 static void finds_innermost_function(void **state)
 {
-	const struct made_symbol symbol[] = {
+	const struct built_symbol symbol[] = {
 		FUNCTION("outer", 0, 0x100),
 		FUNCTION("inner", 0x40, 0x20),
 		{ "label", CODE + 0x50, 0, STB_LOCAL, STT_NOTYPE, TEXT, 0 },
@@ -154,7 +154,7 @@ static void finds_innermost_function(void **state)
 
 static void skips_symbols_that_are_no_functions(void **state)
 {
-	const struct made_symbol symbol[] = {
+	const struct built_symbol symbol[] = {
 		{ "undefined", CODE + 0x10, 8, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
 		{ "absolute", CODE + 0x20, 8, STB_GLOBAL, STT_FUNC, SHN_ABS, 0 },
 		{ "thread", CODE + 0x30, 8, STB_GLOBAL, STT_TLS, TEXT, 0 },
@@ -167,13 +167,13 @@ static void skips_symbols_that_are_no_functions(void **state)
 		{ "label", CODE + 0xa0, 8, STB_GLOBAL, STT_NOTYPE, TEXT, 0 },
 	};
 	struct perch_symbols *symbols;
-	struct made table, names, out;
-	struct made_file file = code_file();
+	struct built table, names, out;
+	struct built_file file = code_file();
 
 	(void)state;
 	file.machine = EM_AARCH64;
-	add_section(&file, (struct made_section){ ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
-						  CODE, CODE_OFFSET, .size = CODE_SIZE });
+	add_section(&file, (struct built_section){ ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
+						   CODE, CODE_OFFSET, .size = CODE_SIZE });
 	make_symbols(&table, &names, false, symbol, NR(symbol));
 	add_symbols(&file, SHT_SYMTAB, &table, &names);
 	make_elf(&out, &file);
@@ -189,11 +189,11 @@ static void skips_symbols_that_are_no_functions(void **state)
 
 static void reads_elf_of_the_other_byte_order(void **state)
 {
-	const struct made_symbol symbol[] = { FUNCTION("far", 0x100, 0x20) };
+	const struct built_symbol symbol[] = { FUNCTION("far", 0x100, 0x20) };
 	static const uint8_t id[] = { 1, 2, 3, 4 };
 	struct perch_symbols *symbols;
-	struct made table, names, note, out;
-	struct made_file file = code_file();
+	struct built table, names, note, out;
+	struct built_file file = code_file();
 	uint8_t build_id[20];
 
 	(void)state;
@@ -216,11 +216,11 @@ static void reads_elf_of_the_other_byte_order(void **state)
 /* Two stubs of 16 bytes after a head of 16. The relocations are in reverse order. */
 static void names_plt_stubs(void **state)
 {
-	const struct made_symbol symbol[] = { { "puts", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
-					      { "_ZN1a1bEv", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF,
-						0 } };
-	struct made_file file = code_file();
-	struct made table, names, relocations = { 0 }, out;
+	const struct built_symbol symbol[] = { { "puts", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
+					       { "_ZN1a1bEv", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF,
+						 0 } };
+	struct built_file file = code_file();
+	struct built table, names, relocations = { 0 }, out;
 	struct perch_symbols *symbols;
 	uint32_t strings;
 
@@ -232,16 +232,16 @@ static void names_plt_stubs(void **state)
 		put_number(&relocations, 0, 8);
 	}
 	strings =
-		add_section(&file, (struct made_section){ ".dynstr", SHT_STRTAB, .data = &names });
-	strings = add_section(&file, (struct made_section){ ".dynsym", SHT_DYNSYM, .data = &table,
-							    .link = strings,
-							    .entry_size = sizeof(Elf64_Sym) });
+		add_section(&file, (struct built_section){ ".dynstr", SHT_STRTAB, .data = &names });
+	strings = add_section(&file, (struct built_section){ ".dynsym", SHT_DYNSYM, .data = &table,
+							     .link = strings,
+							     .entry_size = sizeof(Elf64_Sym) });
 	add_section(&file,
-		    (struct made_section){ ".rela.plt", SHT_RELA, SHF_ALLOC, .data = &relocations,
-					   .link = strings, .entry_size = sizeof(Elf64_Rela) });
-	add_section(&file, (struct made_section){ ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
-						  CODE + 0x800, CODE_OFFSET + 0x800, .size = 48,
-						  .entry_size = 16 });
+		    (struct built_section){ ".rela.plt", SHT_RELA, SHF_ALLOC, .data = &relocations,
+					    .link = strings, .entry_size = sizeof(Elf64_Rela) });
+	add_section(&file, (struct built_section){ ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+						   CODE + 0x800, CODE_OFFSET + 0x800, .size = 48,
+						   .entry_size = 16 });
 	make_elf(&out, &file);
 	dso = dso_at(path_in_directory("stubs"), PERCH_DSO_FILE);
 	write_bytes(dso.path, out.bytes, out.size);
@@ -270,12 +270,12 @@ static const struct {
 
 static void demangles_and_cleans_names(void **state)
 {
-	struct made_symbol symbol[NR(demangled)];
+	struct built_symbol symbol[NR(demangled)];
 	struct perch_symbols *symbols, *raw;
 
 	(void)state;
 	for (size_t i = 0; i < NR(demangled); i++)
-		symbol[i] = (struct made_symbol)FUNCTION(demangled[i].mangled, i * 16, 16);
+		symbol[i] = (struct built_symbol)FUNCTION(demangled[i].mangled, i * 16, 16);
 	symbols = with_symbols(symbol, NR(demangled));
 	raw = new_symbols(&(struct perch_symbols_options){ .no_demangle = true });
 	for (size_t i = 0; i < NR(demangled); i++) {
@@ -298,7 +298,7 @@ static void demangles_and_cleans_names(void **state)
 static void keeps_names_that_expand_too_much(void **state)
 {
 	char name[512] = "_Z1fI1AIS0_S0_E";
-	struct made_symbol symbol = FUNCTION(name, 0, 16);
+	struct built_symbol symbol = FUNCTION(name, 0, 16);
 	struct perch_symbols *symbols;
 
 	(void)state;
@@ -320,10 +320,10 @@ static void keeps_names_that_expand_too_much(void **state)
 
 static void survives_truncated_files(void **state)
 {
-	const struct made_symbol symbol[] = { FUNCTION("a", 0, 8), FUNCTION("_Z1bv", 8, 0) };
+	const struct built_symbol symbol[] = { FUNCTION("a", 0, 8), FUNCTION("_Z1bv", 8, 0) };
 	static const uint8_t id[] = { 1, 2, 3, 4 };
-	struct made table, names, note, out;
-	struct made_file file = code_file();
+	struct built table, names, note, out;
+	struct built_file file = code_file();
 
 	(void)state;
 	make_symbols(&table, &names, false, symbol, NR(symbol));

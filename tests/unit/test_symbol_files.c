@@ -9,10 +9,10 @@ static const uint8_t this_id[20] = { 0xab, 0xcd, 3,  4,	 5,  6,	 7,  8,	 9,  10,
 static const uint8_t other_id[20] = { 0xab, 0xcd, 3,  4,  5,  6,  7,  8,  9,  10,
 				      11,   12,	  13, 14, 15, 16, 17, 18, 19, 99 };
 
-static const struct made_symbol full[] = { { "from_symtab", CODE, 16, STB_LOCAL, STT_FUNC, TEXT,
-					     0 } };
-static const struct made_symbol exported[] = { { "from_dynsym", CODE + 16, 16, STB_GLOBAL, STT_FUNC,
-						 TEXT, 0 } };
+static const struct built_symbol full[] = { { "from_symtab", CODE, 16, STB_LOCAL, STT_FUNC, TEXT,
+					      0 } };
+static const struct built_symbol exported[] = { { "from_dynsym", CODE + 16, 16, STB_GLOBAL,
+						  STT_FUNC, TEXT, 0 } };
 
 static struct perch_dso with_id(const char *path, const uint8_t *id, uint8_t size)
 {
@@ -84,15 +84,15 @@ static uint32_t crc_of(const char *path)
 
 static void write_linked(const char *path, const char *link, uint32_t crc)
 {
-	struct made symbols, names, note = { 0 }, out;
-	struct made_file file = code_file();
+	struct built symbols, names, note = { 0 }, out;
+	struct built_file file = code_file();
 
 	make_symbols(&symbols, &names, false, exported, 1);
 	add_symbols(&file, SHT_DYNSYM, &symbols, &names);
 	put_bytes(&note, link, strlen(link) + 1);
 	note.size = (note.size + 3) & ~(size_t)3;
 	put_number(&note, crc, 4);
-	add_section(&file, (struct made_section){ ".gnu_debuglink", SHT_PROGBITS, .data = &note });
+	add_section(&file, (struct built_section){ ".gnu_debuglink", SHT_PROGBITS, .data = &note });
 	make_elf(&out, &file);
 	write_bytes(path, out.bytes, out.size);
 }
@@ -213,9 +213,9 @@ static void opens_regular_files_only(void **state)
 	write_text(path_in_directory("text"),
 		   "#!/bin/sh\necho this is a script, and long enough for an ELF header\n");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		bool made = !strchr(wrong[i].path, '/') || !strcmp(wrong[i].path, "directory/");
+		bool built = !strchr(wrong[i].path, '/') || !strcmp(wrong[i].path, "directory/");
 		struct perch_dso dso = dso_at(
-			made && *wrong[i].path ? path_in_directory(wrong[i].path) : wrong[i].path,
+			built && *wrong[i].path ? path_in_directory(wrong[i].path) : wrong[i].path,
 			PERCH_DSO_FILE);
 
 		if (!strcmp(wrong[i].path, "/dev/tty") || !strcmp(wrong[i].path, "/proc/kmsg"))
