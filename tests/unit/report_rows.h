@@ -37,7 +37,8 @@ struct report {
 
 /* clang-format off */
 #define REPORT(text, where, error, why, ...) \
-	{ .name = text, .machine_id = where, .errnum = error, .cause = PERCH_CAUSE_##why, __VA_ARGS__ }
+	{ .name = text, .machine_id = where, .errnum = error, .cause = PERCH_CAUSE_##why, \
+	  __VA_ARGS__ }
 /* clang-format on */
 #define ATTR(...)  .attr = { __VA_ARGS__ }
 #define WORDS(...) .words = { __VA_ARGS__ }
