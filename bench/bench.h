@@ -33,7 +33,7 @@ static inline double bench_now_ns(void)
 }
 
 /* The least of several rounds counts: other programs on the machine only add time. */
-static inline void bench_keep_least(double *least, double took)
+static inline void bench_keep_minimum(double *least, double took)
 {
 	if (!*least || took < *least)
 		*least = took;

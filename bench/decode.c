@@ -194,9 +194,9 @@ static void measure(struct times *times, const struct records *native,
 		decoded = bench_now_ns();
 		sums[1] = decode(foreign, decoders[1]);
 		end = bench_now_ns();
-		bench_keep_least(&times->hop, hopped - start);
-		bench_keep_least(&times->native, decoded - hopped);
-		bench_keep_least(&times->foreign, end - decoded);
+		bench_keep_minimum(&times->hop, hopped - start);
+		bench_keep_minimum(&times->native, decoded - hopped);
+		bench_keep_minimum(&times->foreign, end - decoded);
 	}
 	if (sums[0] == sums[1])
 		return;
@@ -216,8 +216,8 @@ static void measure_small(struct times *times, struct perch_decoder *decoder, si
 		sink += hop(&records);
 		hopped = bench_now_ns();
 		sink += decode(&records, decoder);
-		bench_keep_least(&times->hop_small, hopped - start);
-		bench_keep_least(&times->small, bench_now_ns() - hopped);
+		bench_keep_minimum(&times->hop_small, hopped - start);
+		bench_keep_minimum(&times->small, bench_now_ns() - hopped);
 	}
 	free(records.bytes);
 }
@@ -234,7 +234,7 @@ static void measure_files(struct times *times, const char *path, const char *pee
 		double start = bench_now_ns();
 
 		sink += read_file(path, &got);
-		bench_keep_least(&times->file, bench_now_ns() - start);
+		bench_keep_minimum(&times->file, bench_now_ns() - start);
 	}
 	snprintf(command, sizeof(command), "'%s' '%s' 5", peer, path);
 	pipe = popen(command, "r");

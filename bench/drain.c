@@ -163,7 +163,7 @@ static void touch_lines(const struct perch_mmap_page *control, uint64_t head)
 }
 
 /* The same event and ring size, by system calls. */
-static uint64_t read_by_hand(enum reader reader, pid_t pid, const struct child *child, double *cpu)
+static uint64_t read_directly(enum reader reader, pid_t pid, const struct child *child, double *cpu)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	struct perch_target target = { pid, writer_cpu, 0 };
@@ -281,13 +281,13 @@ static void run(enum reader reader, struct costs *costs)
 	if (reader >= DRAIN)
 		lost = read_perch(reader, child.pid, &child, &cpu);
 	else
-		lost = read_by_hand(reader, child.pid, &child, &cpu);
+		lost = read_directly(reader, child.pid, &child, &cpu);
 	took = bench_now_ns() - start;
 	must(wait4(child.pid, NULL, 0, &usage) == child.pid, "wait4(2)");
 	close(child.go[0]);
 	close(child.go[1]);
-	bench_keep_least(&costs->reader_ns, cpu / records_each);
-	bench_keep_least(&costs->both_ns, (cpu + cpu_ns(&usage)) / records_each);
+	bench_keep_minimum(&costs->reader_ns, cpu / records_each);
+	bench_keep_minimum(&costs->both_ns, (cpu + cpu_ns(&usage)) / records_each);
 	rate = records_each / took * 1e9;
 	if (rate > costs->rate)
 		costs->rate = rate;

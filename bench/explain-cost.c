@@ -53,7 +53,7 @@ static double least_time(const struct perch_open_call *open_call, struct perch_m
 	for (unsigned i = 0; i < repeats; i++) {
 		start = bench_now_ns();
 		perch_explain_open_call(open_call, machine, probing, explanation);
-		bench_keep_least(&least, bench_now_ns() - start);
+		bench_keep_minimum(&least, bench_now_ns() - start);
 	}
 	return least;
 }

@@ -113,10 +113,10 @@ static void compare_opening(size_t events_each, size_t nr_targets)
 		/* each is first in every second round: the first may find more free memory in the
 		 * kernel */
 		if (i & 1)
-			bench_keep_least(&bare, open_bare());
-		bench_keep_least(&perch, open_set(&events, &targets));
+			bench_keep_minimum(&bare, open_bare());
+		bench_keep_minimum(&perch, open_set(&events, &targets));
 		if (!(i & 1))
-			bench_keep_least(&bare, open_bare());
+			bench_keep_minimum(&bare, open_bare());
 	}
 	printf("opening %zu events on %zu target%s: perch/bare %.3f%s, %.2f us and %.2f us each\n",
 	       events_each, nr_targets, nr_targets > 1 ? "s" : "", perch / bare,
@@ -169,9 +169,9 @@ static void compare_reading(void)
 		     !perch_set_open(&set, &events, &targets, &options, 0, NULL),
 	     "perch_set_open");
 	for (size_t i = 0; i < blocks; i++) {
-		bench_keep_least(&of_group, read_group(group, -1));
-		bench_keep_least(&bare, read_group(NULL, perch_group_fd(group, 0)));
-		bench_keep_least(&of_set, read_set(set));
+		bench_keep_minimum(&of_group, read_group(group, -1));
+		bench_keep_minimum(&bare, read_group(NULL, perch_group_fd(group, 0)));
+		bench_keep_minimum(&of_set, read_set(set));
 	}
 	printf("group of %d read: perch/bare %.3f%s, %.0f ns and %.0f ns\n", MEMBERS,
 	       of_group / bare, describe_target(of_group / bare, 1.05), of_group, bare);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The terms of "pmu/name,term=value,.../", applied in three passes: terms of all events
- * (config fields among them), aliases, then format terms. So the more specific term wins, wherever
- * it is in the text.
+ * (config fields among them), aliases, then format terms. So the more specific term takes
+ * precedence, independent of its position in the text.
  */
 #include <errno.h>
 #include <string.h>

@@ -44,7 +44,7 @@ struct perch__field_format {
 /* Emits fields until the record ends. Returns their number. */
 size_t perch__emitter_fields(struct perch__emitter *emitter,
 			     const struct perch__field_format *fields, size_t nr);
-/* Emits a list of `nr` items of these fields, or of as many items as the record has. */
+/* Emits a list of `nr` items of these fields, or fewer if the record is shorter. */
 void perch__emitter_list(struct perch__emitter *emitter, const char *name, uint64_t nr,
 			 const struct perch__field_format *fields, size_t nr_fields);
 

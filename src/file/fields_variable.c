@@ -86,7 +86,7 @@ void perch__emit_file_build_id(struct perch__emitter *emitter)
 	emit_text(emitter, "filename", TEXT_LEFT);
 }
 
-/* Files with guests have as many entries of a second array. */
+/* Files with guests have a second array with the same number of entries. */
 void perch__emit_file_id_index(struct perch__emitter *emitter)
 {
 	static const struct perch__field_format entry[] = {

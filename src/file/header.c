@@ -32,7 +32,7 @@ static bool is_attr_size(uint64_t size)
 	       size <= PERCH__ATTR_MAX + sizeof(struct perch__section);
 }
 
-/* Copies as many fields as the attr's own size says. The others are 0. */
+/* Copies the fields that the size of the attr covers. The others are 0. */
 static void copy_attr(const struct perch_reader *reader, struct perch_attr *attr,
 		      const uint8_t *bytes, size_t size)
 {

@@ -98,7 +98,7 @@ static int write_all(int file, const uint8_t *bytes, size_t size)
 struct scanner {
 	bool has_header, pipe, swapped;
 	bool ended; /* no record can be found in the rest */
-	/* first bytes of the header, then of each record, as many as determine its length */
+	/* first bytes of the header, then of each record, enough to determine its length */
 	uint8_t head[16];
 	size_t have, want; /* bytes in head: so far, and in all */
 	uint64_t skip;	   /* bytes up to the next record */

@@ -79,7 +79,7 @@ size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32
  */
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
 #define PERCH__MAX_TRAILER 48u
-/* Some kernels write a too large size into these records, see parse_info.c. */
+/* Some kernels write too large a size into these records, see parse_info.c. */
 static inline bool perch__may_be_oversized(uint32_t type)
 {
 	return __builtin_expect(type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||

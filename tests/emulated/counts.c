@@ -70,7 +70,7 @@ static void instructions_exact(void)
 	CHECK(many.scaled == many.value, "%" PRIu64, many.scaled);
 	CHECK(many.running_ns == many.enabled_ns && many.enabled_ns, "%" PRIu64 " of %" PRIu64,
 	      many.running_ns, many.enabled_ns);
-	guest_note("%" PRIu64 " instructions beside a loop of %d",
+	guest_note("%" PRIu64 " instructions in addition to a loop of %d",
 		   few.value - 1000 * GUEST_LOOP_INSTRUCTIONS, 1000 * GUEST_LOOP_INSTRUCTIONS);
 	perch_counter_close(counter);
 }

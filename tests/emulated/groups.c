@@ -163,7 +163,7 @@ static void one_too_large(void)
 }
 
 /* Cycles have their own counter in addition to the six. */
-static void cycles_beside_six(void)
+static void cycles_count_with_six_members(void)
 {
 	struct perch_group *group;
 	struct perch_count count[COUNTERS + 1];
@@ -340,7 +340,8 @@ const struct guest_test guest_groups[] = {
 	{ .name = "self-monitoring of a group on a CPU", .run = self_monitoring_of_a_cpu },
 	{ .name = "an inherited group", .run = inherited_group },
 	{ .name = "a group that opens and never fits", .run = one_too_large },
-	{ .name = "cycles have a counter beside the six", .run = cycles_beside_six },
+	{ .name = "cycles are counted with six other members",
+	  .run = cycles_count_with_six_members },
 	{ .name = "a group is read at once and reset", .run = read_together },
 	{ .name = "pinned events beyond the counters", .run = too_many_pinned },
 	{ .name = "an event that never ran", .run = never_scheduled },

@@ -29,7 +29,7 @@ struct kernel {
 	unsigned max_precise;
 	int refuse_filters; /* an errno; 0 if all succeed */
 	pid_t gone;
-	int gone_times; /* how often it has ended; 0 is always */
+	int ended_times; /* how often it has ended; 0 is always */
 	int maps, unmaps;
 	struct perch_mmap_page *ring; /* the last mapped one */
 	struct perch_mmap_page *rings[64];
@@ -46,7 +46,7 @@ static inline int fake_open(void *context, const struct perch_attr *attr, pid_t 
 	struct kernel *k = context;
 
 	if (pid == k->gone) {
-		if (k->gone_times && !--k->gone_times)
+		if (k->ended_times && !--k->ended_times)
 			k->gone = -5;
 		return errno = ESRCH, -1;
 	}

@@ -100,7 +100,7 @@ static void records_of_unknown_types_have_a_sample_id(void **state)
 }
 
 /* Each field of a sample by itself, and all fields but one, with each read format. */
-static void every_field_alone_and_left_out(void **state)
+static void decodes_each_field_by_itself_and_left_out(void **state)
 {
 	uint64_t seed = build_number_from("PERCH_SEED", 1);
 	struct perch_record record;
@@ -129,7 +129,7 @@ static void every_field_alone_and_left_out(void **state)
 }
 
 /* The largest record: a sample of 65528 bytes, mostly stack. */
-static void the_largest_sample(void **state)
+static void decodes_largest_sample(void **state)
 {
 	struct perch_parse_info parse_info;
 	struct perch_record record;
@@ -165,8 +165,8 @@ int main(void)
 		cmocka_unit_test(every_sample_equals_its_description),
 		cmocka_unit_test(every_other_record_equals_its_description),
 		cmocka_unit_test(records_of_unknown_types_have_a_sample_id),
-		cmocka_unit_test(every_field_alone_and_left_out),
-		cmocka_unit_test(the_largest_sample),
+		cmocka_unit_test(decodes_each_field_by_itself_and_left_out),
+		cmocka_unit_test(decodes_largest_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,25 +134,25 @@ static void try_types(uint32_t from, uint32_t to, uint64_t cases, bool changes)
 	assert_true(decoded && refused);
 }
 
-static void every_prefix_of_a_sample(void **state)
+static void truncated_samples_are_safe(void **state)
 {
 	(void)state;
 	try_types(PERCH_RECORD_SAMPLE, PERCH_RECORD_SAMPLE, 10 * CASES, false);
 }
 
-static void every_byte_of_a_sample_changed(void **state)
+static void changed_samples_are_safe(void **state)
 {
 	(void)state;
 	try_types(PERCH_RECORD_SAMPLE, PERCH_RECORD_SAMPLE, 5 * CASES, true);
 }
 
-static void every_prefix_of_every_record(void **state)
+static void truncated_records_are_safe(void **state)
 {
 	(void)state;
 	try_types(PERCH_RECORD_MMAP, PERCH_RECORD_MAX, CASES, false);
 }
 
-static void every_byte_of_every_record_changed(void **state)
+static void changed_records_are_safe(void **state)
 {
 	(void)state;
 	try_types(PERCH_RECORD_MMAP, PERCH_RECORD_MAX, CASES, true);
@@ -168,10 +168,10 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_prefix_of_a_sample),
-		cmocka_unit_test(every_byte_of_a_sample_changed),
-		cmocka_unit_test(every_prefix_of_every_record),
-		cmocka_unit_test(every_byte_of_every_record_changed),
+		cmocka_unit_test(truncated_samples_are_safe),
+		cmocka_unit_test(changed_samples_are_safe),
+		cmocka_unit_test(truncated_records_are_safe),
+		cmocka_unit_test(changed_records_are_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);

@@ -200,7 +200,7 @@ static void check_values(const struct perch_read_values *values, uint64_t format
 	assert_int_equal(value.value | value.id | value.lost, 0);
 }
 
-static void every_read_format(void **state)
+static void decodes_every_read_format(void **state)
 {
 	(void)state;
 	for (uint64_t format = 0; format < PERCH_FORMAT_MAX; format++) {
@@ -226,10 +226,10 @@ static void every_read_format(void **state)
 	}
 }
 
-static void every_read_format_of_the_other_byte_order(void **state)
+static void decodes_every_read_format_of_the_other_byte_order(void **state)
 {
 	built_swapped = true;
-	every_read_format(state);
+	decodes_every_read_format(state);
 	built_swapped = false;
 }
 
@@ -240,8 +240,8 @@ int main(void)
 		cmocka_unit_test(ids_of_the_other_byte_order),
 		cmocka_unit_test(short_records_of_several_events),
 		cmocka_unit_test(identifier_comes_first),
-		cmocka_unit_test(every_read_format),
-		cmocka_unit_test(every_read_format_of_the_other_byte_order),
+		cmocka_unit_test(decodes_every_read_format),
+		cmocka_unit_test(decodes_every_read_format_of_the_other_byte_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -390,7 +390,7 @@ struct search {
 	uint64_t value;
 };
 
-static int look_for(void *context, const struct perch_field *field)
+static int find_named_field(void *context, const struct perch_field *field)
 {
 	struct search *search = context;
 	char path[160] = "";
@@ -441,8 +441,9 @@ static void check_case(const struct type_case *one, uint64_t trailer, size_t mor
 	assert_ptr_equal(record.parse_info, &parse_info);
 	if (trailer) {
 		check_trailer(&record.sample_id);
-		assert_int_equal(
-			perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &identifier), 0);
+		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_UNKNOWN, find_named_field,
+						     &identifier),
+				 0);
 		assert_int_equal(identifier.value, BUILT_ID);
 	} else {
 		assert_int_equal(
@@ -451,7 +452,7 @@ static void check_case(const struct type_case *one, uint64_t trailer, size_t mor
 	one->check(&record);
 }
 
-static void every_type(void **state)
+static void decodes_every_type(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < NR_CASES; i++) {
@@ -461,10 +462,10 @@ static void every_type(void **state)
 	}
 }
 
-static void every_type_of_the_other_byte_order(void **state)
+static void decodes_every_type_of_the_other_byte_order(void **state)
 {
 	built_swapped = true;
-	every_type(state);
+	decodes_every_type(state);
 	built_swapped = false;
 }
 
@@ -484,7 +485,8 @@ static void check_name(const struct type_case *one, const char *name)
 	one->build(&b);
 	put_trailer_of(&b, TRAILER);
 	assert_int_equal(decode(&record, &parse_info, &b), 0);
-	assert_int_equal(perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &search), 0);
+	assert_int_equal(
+		perch_record_fields(&record, PERCH_ARCH_UNKNOWN, find_named_field, &search), 0);
 	if (!search.found)
 		fail_msg("type %u has no field %s", one->type, search.name);
 }
@@ -560,7 +562,7 @@ static void impossible_counts(void **state)
 }
 
 /* A size that is not a multiple of 8: the odd bytes are trailing bytes. */
-static void odd_sizes(void **state)
+static void sizes_that_are_not_multiples_of_8(void **state)
 {
 	struct perch_parse_info parse_info = layout_of(0);
 	struct perch_record record;
@@ -595,11 +597,11 @@ static void unknown_types_keep_their_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_type),
-		cmocka_unit_test(every_type_of_the_other_byte_order),
+		cmocka_unit_test(decodes_every_type),
+		cmocka_unit_test(decodes_every_type_of_the_other_byte_order),
 		cmocka_unit_test(missing_field_is_named),
 		cmocka_unit_test(impossible_counts),
-		cmocka_unit_test(odd_sizes),
+		cmocka_unit_test(sizes_that_are_not_multiples_of_8),
 		cmocka_unit_test(unknown_types_keep_their_bytes),
 	};
 

@@ -152,7 +152,7 @@ static void leaves_out_members_without_a_leader(void **state)
 						 .threads = three_threads,
 						 .nr_threads = 3 };
 	/* from the open call of the first leader on */
-	struct kernel k = { .gone = 11, .gone_times = 1 };
+	struct kernel k = { .gone = 11, .ended_times = 1 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
 	struct perch_syscalls calls;

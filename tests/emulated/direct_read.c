@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "hand_read.h"
+#include "direct_read.h"
 
 #define BARRIER() __asm__ volatile("" ::: "memory")
 #define COUNTER(number)                                                            \
@@ -43,7 +43,7 @@ static inline uint64_t nanoseconds(const struct perch_mmap_page *page)
 
 /* The kernel writes the page on the CPU that this thread runs on: only the compiler must keep the
  * order. */
-bool hand_read(const struct perch_mmap_page *page, struct hand_count *count)
+bool direct_read(const struct perch_mmap_page *page, struct direct_count *count)
 {
 	const volatile uint32_t *lock = &page->lock;
 	uint32_t sequence;
