@@ -78,7 +78,7 @@ static const struct {
 } parts[] = {
 	{ PERCH_CAUSE_NO_SYSCALL, "Before perf" },
 	{ PERCH_CAUSE_OPEN_FLAGS, "The arguments" },
-	{ PERCH_CAUSE_RESERVED_BITS, "The attr by itself" },
+	{ PERCH_CAUSE_RESERVED_BITS, "The attr" },
 	{ PERCH_CAUSE_PARANOID_ALL, "Permissions and limits" },
 	{ PERCH_CAUSE_DESCRIPTORS, "Descriptors and targets" },
 	{ PERCH_CAUSE_NO_HARDWARE, "The PMU" },
@@ -200,7 +200,7 @@ static const char head[] =
 	"The causes are in the order of the kernel's checks: if several apply, the kernel reports the first one. Each entry\n"
 	"lists the error numbers of the cause, the fields at fault (of *struct perf\\_event\\_attr*, or the arguments _pid_,\n"
 	"_cpu_, _group\\_fd_ and _flags_), the first release of Linux that has the feature (\"since\") if it matters, the\n"
-	"message, and the remedy. Text in angle brackets stands for values of the call and the machine.\n\n";
+	"message, and the remedy. Text in angle brackets is replaced by values of the open call and the machine.\n\n";
 
 static const char tail[] =
 	"# SEE ALSO\n\n"

@@ -3,10 +3,7 @@
  * @file
  * The causes of refused system calls, X(NAME, "slug", KIND, "meaning").
  *
- * Slugs are stable: scripts may match them. perch-causes(7) is made of these tables and has an
- * entry for each. KIND is the kind of the error (enum perch_error_kind), for programs that only
- * decide what to do next. Fields at fault, release and remedy depend on the case and are in the
- * explanation.
+ * Slugs are stable: scripts may match them. perch-causes(7) is generated from these tables. KIND is the kind of the error (enum perch_error_kind), for programs that do not need the exact cause. Fields at fault, release and remedy depend on the case and are in the explanation.
  */
 #ifndef PERCH_CAUSES_H
 #define PERCH_CAUSES_H
@@ -24,7 +21,7 @@
 	  "the attr pointer is NULL or cannot be read or written")				\
 	X(ATTR_SIZE, "attr-size", BAD_FIELD, "attr.size is below 64 or above one page")		\
 	X(TOO_NEW, "too-new", TOO_NEW, "a field, bit or flag needs a newer kernel")		\
-	/* the attr by itself */								\
+	/* the attr */								\
 	X(RESERVED_BITS, "reserved-bits", BAD_FIELD,						\
 	  "padding or reserved bits of the attr are not zero")					\
 	X(SAMPLE_TYPE_BITS, "sample-type-bits", BAD_FIELD, "sample_type has unknown bits")	\
@@ -52,7 +49,7 @@
 	X(SIGTRAP_EXEC, "sigtrap-exec", CONFLICT, "sigtrap needs remove_on_exec")		\
 	/* permissions and limits */								\
 	X(PARANOID_ALL, "paranoid-all", PARANOID,						\
-	  "every event needs privilege at this level, on some distributions")			\
+	  "on some distributions, every event needs privilege at this level of perf_event_paranoid")			\
 	X(KERNEL_PROFILING, "kernel-profiling", PARANOID,					\
 	  "kernel profiling needs privilege at this level of perf_event_paranoid")		\
 	X(TEXT_POKE, "text-poke", PARANOID,							\
@@ -65,7 +62,7 @@
 	X(USER_NAMESPACE, "user-namespace", PRIVILEGE,						\
 	  "capabilities in a user namespace do not count")					\
 	X(SECURITY_MODULE, "security-module", BLOCKED,						\
-	  "a security module (SELinux, a BPF program) denies it")				\
+	  "a security module (SELinux, a BPF program) denies the event")				\
 	X(LOCKDOWN_REGS, "lockdown-regs", PRIVILEGE,						\
 	  "kernel lockdown (confidentiality mode) forbids REGS_INTR")				\
 	X(FREQUENCY, "frequency", FREQUENCY,							\
@@ -182,8 +179,8 @@
 	  "sample_max_stack is above kernel.perf_event_max_stack")				\
 	X(CLOCKID, "clockid", BAD_FIELD, "clockid is not a clock for events")			\
 	X(CLOCKID_NMI, "clockid-nmi", CONFLICT, "the clock cannot be read in an NMI")		\
-	X(MEMORY, "memory", NO_MEMORY, "the kernel has no memory for it")			\
-	/* the target again, and the group */							\
+	X(MEMORY, "memory", NO_MEMORY, "the kernel has no memory for the event")			\
+	/* the target and the group */							\
 	X(INTERRUPTED, "interrupted", SYSTEM, "a signal arrived while the target was in execve") \
 	X(OTHER_PROCESS, "other-process", PRIVILEGE,						\
 	  "the target belongs to another user, or has more privileges")				\
@@ -243,7 +240,7 @@
 	X(IOCTL_OUTPUT_FD, "ioctl-output-fd", USAGE,						\
 	  "SET_OUTPUT: the descriptor is not an event (pass -1L, not -1)")			\
 	X(IOCTL_FILTER, "ioctl-filter", BAD_FIELD,						\
-	  "SET_FILTER: the event does not support filters, or this one")			\
+	  "SET_FILTER: the event does not support filters, or not this filter")			\
 	X(IOCTL_FILTER_SET, "ioctl-filter-set", CONFLICT,					\
 	  "SET_FILTER: the event already has a filter")						\
 	X(IOCTL_BPF, "ioctl-bpf", CONFLICT, "SET_BPF: the event does not support this program")	\
@@ -261,30 +258,30 @@
 	X(NOT_AN_EVENT, "not-an-event", USAGE, "the descriptor is not open, or not an event")	\
 	X(OPERATION_REVOKED, "operation-revoked", NOT_SUPPORTED, "the event's PMU is gone")	\
 	X(OPERATION_BLOCKED, "operation-blocked", BLOCKED,					\
-	  "a security module or seccomp filter denies it")
+	  "a security module or seccomp filter denies the operation")
 /* clang-format on */
 
-/** Settings that the kernel accepts although they cannot be meant: see perch_lint(). */
+/** Settings that the kernel accepts although they have no effect: see perch_lint(). */
 /* clang-format off */
 #define PERCH_LINT_CAUSES(X)									\
 	X(LINT_SIZE, "lint-size", USAGE, "attr.size 0 means 64: later fields are ignored")	\
 	X(LINT_BEYOND_SIZE, "lint-beyond-size", USAGE,						\
 	  "a field beyond attr.size is set and ignored")					\
 	X(LINT_PRECISE, "lint-precise", USAGE, "precise_ip is ignored by this kind of event")	\
-	X(LINT_MAX_STACK, "lint-max-stack", USAGE, "sample_max_stack without CALLCHAIN")	\
-	X(LINT_CLOCKID, "lint-clockid", USAGE, "clockid without use_clockid")			\
-	X(LINT_BUILD_ID, "lint-build-id", USAGE, "build_id without mmap2")			\
-	X(LINT_INHERIT_STAT, "lint-inherit-stat", USAGE, "inherit_stat without inherit")	\
-	X(LINT_AUX_SIZE, "lint-aux-size", USAGE, "SAMPLE_AUX without aux_sample_size")		\
-	X(LINT_OUTPUT, "lint-output", USAGE, "PERF_FLAG_FD_OUTPUT without group_fd")		\
+	X(LINT_MAX_STACK, "lint-max-stack", USAGE, "sample_max_stack is ignored without CALLCHAIN")	\
+	X(LINT_CLOCKID, "lint-clockid", USAGE, "clockid is ignored without use_clockid")			\
+	X(LINT_BUILD_ID, "lint-build-id", USAGE, "build_id is ignored without mmap2")			\
+	X(LINT_INHERIT_STAT, "lint-inherit-stat", USAGE, "inherit_stat is ignored without inherit")	\
+	X(LINT_AUX_SIZE, "lint-aux-size", USAGE, "SAMPLE_AUX needs aux_sample_size")		\
+	X(LINT_OUTPUT, "lint-output", USAGE, "PERF_FLAG_FD_OUTPUT needs group_fd")		\
 	X(LINT_RAW_BITS, "lint-raw-bits", USAGE,						\
 	  "config has bits outside the PMU's formats, which are ignored")			\
 	X(LINT_HARDWARE_SAMPLE, "lint-hardware-sample", USAGE,					\
-	  "sample fields that only hardware events fill")					\
-	X(LINT_BRANCH_TYPE, "lint-branch-type", USAGE, "branch_sample_type without BRANCH_STACK") \
-	X(LINT_REGS, "lint-regs", USAGE, "a register mask without its bit in sample_type")	\
+	  "sample_type has fields that only hardware events fill")					\
+	X(LINT_BRANCH_TYPE, "lint-branch-type", USAGE, "branch_sample_type is ignored without BRANCH_STACK") \
+	X(LINT_REGS, "lint-regs", USAGE, "a register mask is ignored without its bit in sample_type")	\
 	X(LINT_STACK, "lint-stack", USAGE,							\
-	  "sample_stack_user without STACK_USER, or STACK_USER without it")			\
+	  "sample_stack_user and STACK_USER need each other")			\
 	X(LINT_NMI_WATCHDOG, "lint-nmi-watchdog", USAGE,					\
 	  "a pinned or exclusive event may never run because of the NMI watchdog")		\
 	X(LINT_GROUP_COUNTERS, "lint-group-counters", USAGE,					\
@@ -295,25 +292,25 @@
 	  "nothing is counted: both modes are excluded")					\
 	X(LINT_FREQ_ZERO, "lint-freq-zero", USAGE, "freq with sample_freq 0 only counts")	\
 	X(LINT_NO_SAMPLES, "lint-no-samples", USAGE,						\
-	  "sample_type of an event that takes no samples")					\
-	X(LINT_MMAP2, "lint-mmap2", USAGE, "mmap2 without mmap")				\
-	X(LINT_COMM_EXEC, "lint-comm-exec", USAGE, "comm_exec without comm")			\
+	  "sample_type is set, but the event takes no samples")					\
+	X(LINT_MMAP2, "lint-mmap2", USAGE, "mmap2 is ignored without mmap")				\
+	X(LINT_COMM_EXEC, "lint-comm-exec", USAGE, "comm_exec is ignored without comm")			\
 	X(LINT_WATERMARK, "lint-watermark", USAGE,						\
-	  "wakeup_events and wakeup_watermark share a word, and the other one is meant")	\
+	  "wakeup_events and wakeup_watermark share a word, and watermark selects the wrong one")	\
 	X(LINT_NO_GROUP, "lint-no-group", USAGE,						\
-	  "group_fd with PERF_FLAG_FD_NO_GROUP, and no PERF_FLAG_FD_OUTPUT")			\
-	X(LINT_SIG_DATA, "lint-sig-data", USAGE, "sig_data without sigtrap")			\
+	  "PERF_FLAG_FD_NO_GROUP without PERF_FLAG_FD_OUTPUT ignores group_fd")			\
+	X(LINT_SIG_DATA, "lint-sig-data", USAGE, "sig_data is ignored without sigtrap")			\
 	X(LINT_AUX_WATERMARK, "lint-aux-watermark", USAGE,					\
-	  "aux_watermark of an event without an AUX area")					\
-	X(LINT_EXEC, "lint-exec", USAGE, "enable_on_exec or remove_on_exec without effect")	\
+	  "aux_watermark is ignored: the event has no AUX area")					\
+	X(LINT_EXEC, "lint-exec", USAGE, "enable_on_exec or remove_on_exec has no effect")	\
 	X(LINT_CALLCHAIN, "lint-callchain", USAGE,						\
-	  "settings of call chains without call chains, or call chains without frames")		\
-	X(LINT_BP_TYPE, "lint-bp-type", USAGE, "bp_type of an event that is not a breakpoint")	\
+	  "settings of call chains are ignored, or call chains have no frames")		\
+	X(LINT_BP_TYPE, "lint-bp-type", USAGE, "bp_type is ignored: the event is not a breakpoint")	\
 	X(LINT_EXCLUDE_IDLE, "lint-exclude-idle", USAGE,					\
 	  "exclude_idle is ignored by this kind of event")					\
 	X(LINT_CLOCK_EXCLUDE, "lint-clock-exclude", USAGE,					\
 	  "exclude_user has no effect when clocks count")					\
-	X(LINT_FORMAT_ID, "lint-format-id", USAGE, "counts of a group in samples without ids")
+	X(LINT_FORMAT_ID, "lint-format-id", USAGE, "samples have the counts of a group without ids")
 /* clang-format on */
 
 /** All causes. */

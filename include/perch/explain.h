@@ -203,7 +203,7 @@ PERCH_API int perch_explanation_error(const struct perch_explanation *explanatio
 				      struct perch_error *err);
 
 /**
- * Finds settings that the kernel accepts although they cannot be meant.
+ * Finds settings that the kernel accepts, but that have no effect or an unintended one.
  *
  * @param call           the open call; errnum is not used, and attr points to a whole struct
  *                       perch_attr whatever attr->size is, so that fields beyond size are found

@@ -117,7 +117,10 @@ static void smaller(const struct perch__operation_case *o, char *buffer, size_t 
 		 (pages + 1) * o->page_bytes);
 }
 
-/* Enough in any case: other rings use at most the present limit, and this adds the ring's size. */
+/*
+ * Other rings use at most the present limit, so the limit plus the size of this ring is always
+ * enough.
+ */
 static uint64_t per_cpu_needed(const struct perch__operation_case *o,
 			       const struct perch__ring_limits *ring)
 {

@@ -6,7 +6,7 @@
 #include "rules.h"
 #include "predicates.h"
 
-/* Without an attr (a log may not have it), fields of the attr prove nothing. */
+/* Without an attr (as in some logs), rules about fields of the attr are uncertain. */
 static enum perch__match unknown_if_partial(enum perch__match match, const char *fields)
 {
 	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };

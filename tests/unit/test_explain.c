@@ -141,7 +141,7 @@ static bool row_is_wrong(const struct row *row)
 	return false;
 }
 
-static void test_rows(void **state)
+static void explains_every_row(void **state)
 {
 	size_t wrong = 0;
 
@@ -151,8 +151,8 @@ static void test_rows(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* A rule does not match any more after its fix. */
-static void test_fixes(void **state)
+/* After its fix a rule does not match. */
+static void rules_do_not_match_after_their_fix(void **state)
 {
 	size_t fixed = 0, wrong = 0;
 
@@ -190,7 +190,7 @@ static void test_fixes(void **state)
 }
 
 /* CPU numbers with a gap: CPU 5 exists, although there are fewer CPUs. */
-static void test_cpu_after_a_gap(void **state)
+static void cpu_numbers_may_have_a_gap(void **state)
 {
 	const struct row row = { .machine = GUEST,
 				 .errnum = EINVAL,
@@ -203,11 +203,11 @@ static void test_cpu_after_a_gap(void **state)
 	assert_int_not_equal(err.kind, PERCH_ERROR_NO_CPU);
 }
 
-/* Each rule has a row, otherwise an earlier rule hides it or the test is missing. */
-static void test_every_rule_is_reached(void **state)
+/* Each rule has a row. A rule without one has no test, or an earlier rule matches instead. */
+static void every_rule_has_a_row(void **state)
 {
 	/* these need memory and files, which described machines do not have:
-	 * test_paths_of_uprobes() */
+	 * reads_paths_of_uprobes() */
 	static const char *const foreign[] = { "uprobe_empty_path", "uprobe_no_file",
 					       "uprobe_offset",
 					       /* only probing distinguishes these */
@@ -270,8 +270,8 @@ static void random_call(struct random_call *given, unsigned short seed[3])
 			       1ull << nrand48(seed) % 64 | nrand48(seed) % 2);
 }
 
-/* Every message is complete, whatever the open call is. */
-static void test_any_call(void **state)
+/* The messages of random open calls are complete. */
+static void messages_of_random_calls_are_complete(void **state)
 {
 	unsigned short seed[3] = { 1, 2, 3 };
 	struct random_call given;
@@ -306,7 +306,7 @@ static void assert_too_new(const struct perch_error *err, const char *field, con
 }
 
 /* EINVAL of a correct open call: it uses a feature newer than the kernel. */
-static void test_too_new_for_release(void **state)
+static void finds_features_newer_than_the_release(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
 	struct perch_error err;
@@ -337,7 +337,7 @@ static void test_too_new_for_release(void **state)
 }
 
 /* A feature that is too new comes before a possible cause, not before a certain one. */
-static void test_likely_or_certain(void **state)
+static void possible_causes_follow_too_new_features(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT,
 				   .size = sizeof(attr),
@@ -359,7 +359,7 @@ static void test_likely_or_certain(void **state)
 }
 
 /* After E2BIG the kernel has written its own size into the attr. */
-static void test_too_new_for_size(void **state)
+static void finds_fields_beyond_the_size_of_the_kernel(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
 				   .size = PERCH_ATTR_SIZE_VER7,
@@ -377,7 +377,7 @@ static void test_too_new_for_size(void **state)
 }
 
 /* The rules ignore bytes beyond the size, as the kernel does. */
-static void test_size_hides(void **state)
+static void ignores_fields_beyond_attr_size(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
 				   .size = PERCH_ATTR_SIZE_VER5,
@@ -393,7 +393,7 @@ static void test_size_hides(void **state)
 }
 
 /* With privilege, paranoid is not the cause. */
-static void test_privileged(void **state)
+static void privileged_processes_are_not_restricted_by_paranoid(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
 				   .size = sizeof(attr),
@@ -412,7 +412,7 @@ static void test_privileged(void **state)
 }
 
 /* The path of a uprobe is in the memory of the process: here the test itself. */
-static void test_paths_of_uprobes(void **state)
+static void reads_paths_of_uprobes(void **state)
 {
 	static const struct {
 		const char *path;
@@ -455,7 +455,7 @@ static void test_paths_of_uprobes(void **state)
 	perch_machine_free(here);
 }
 
-static void test_nothing_to_explain(void **state)
+static void refuses_calls_without_an_errno(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr) };
 	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 0 };
@@ -476,18 +476,18 @@ static void test_nothing_to_explain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_fixes),
-		cmocka_unit_test(test_cpu_after_a_gap),
-		cmocka_unit_test(test_every_rule_is_reached),
-		cmocka_unit_test(test_any_call),
-		cmocka_unit_test(test_too_new_for_release),
-		cmocka_unit_test(test_likely_or_certain),
-		cmocka_unit_test(test_too_new_for_size),
-		cmocka_unit_test(test_size_hides),
-		cmocka_unit_test(test_privileged),
-		cmocka_unit_test(test_paths_of_uprobes),
-		cmocka_unit_test(test_nothing_to_explain),
+		cmocka_unit_test(explains_every_row),
+		cmocka_unit_test(rules_do_not_match_after_their_fix),
+		cmocka_unit_test(cpu_numbers_may_have_a_gap),
+		cmocka_unit_test(every_rule_has_a_row),
+		cmocka_unit_test(messages_of_random_calls_are_complete),
+		cmocka_unit_test(finds_features_newer_than_the_release),
+		cmocka_unit_test(possible_causes_follow_too_new_features),
+		cmocka_unit_test(finds_fields_beyond_the_size_of_the_kernel),
+		cmocka_unit_test(ignores_fields_beyond_attr_size),
+		cmocka_unit_test(privileged_processes_are_not_restricted_by_paranoid),
+		cmocka_unit_test(reads_paths_of_uprobes),
+		cmocka_unit_test(refuses_calls_without_an_errno),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -112,13 +112,13 @@ static void check_causes(const enum perch_cause *causes, size_t nr, const struct
 	assert_int_equal(bad, 0);
 }
 
-static void test_open_conditions(void **state)
+static void every_open_condition_is_tested(void **state)
 {
 	(void)state;
 	check_list(open_refusals, NR(open_refusals), open_rules, NR(open_rules));
 }
 
-static void test_open_causes(void **state)
+static void every_open_cause_is_tested(void **state)
 {
 	static struct refusal all[NR(open_refusals) + NR(lint_refusals)];
 
@@ -128,14 +128,14 @@ static void test_open_causes(void **state)
 	check_causes(open_causes, NR(open_causes), all, NR(all));
 }
 
-static void test_operation_conditions(void **state)
+static void every_operation_condition_is_tested(void **state)
 {
 	(void)state;
 	check_list(operation_refusals, NR(operation_refusals), operation_rules,
 		   NR(operation_rules));
 }
 
-static void test_operation_causes(void **state)
+static void every_operation_cause_is_tested(void **state)
 {
 	(void)state;
 	check_causes(operation_causes, NR(operation_causes), operation_refusals,
@@ -143,7 +143,7 @@ static void test_operation_causes(void **state)
 }
 
 /* The lint list is not complete, but each lint cause has a rule. */
-static void test_lint_conditions(void **state)
+static void every_lint_cause_has_a_rule(void **state)
 {
 	(void)state;
 	check_list(lint_refusals, NR(lint_refusals), lint_rules, NR(lint_rules));
@@ -155,7 +155,7 @@ static void test_lint_conditions(void **state)
 }
 
 /* The cause of each rule is in the list of its table. */
-static void test_rules_are_in_their_list(void **state)
+static void every_rule_has_a_cause_of_its_table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < NR(open_rules); i++)
@@ -166,7 +166,7 @@ static void test_rules_are_in_their_list(void **state)
 }
 
 /* Slugs are unique lower-case words with hyphens; each cause has a kind and a meaning. */
-static void test_slugs(void **state)
+static void slugs_are_unique(void **state)
 {
 	(void)state;
 	for (int i = PERCH_CAUSE_NONE + 1; i < PERCH_CAUSE_MAX; i++) {
@@ -184,13 +184,13 @@ static void test_slugs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open_conditions),
-		cmocka_unit_test(test_open_causes),
-		cmocka_unit_test(test_operation_conditions),
-		cmocka_unit_test(test_operation_causes),
-		cmocka_unit_test(test_lint_conditions),
-		cmocka_unit_test(test_rules_are_in_their_list),
-		cmocka_unit_test(test_slugs),
+		cmocka_unit_test(every_open_condition_is_tested),
+		cmocka_unit_test(every_open_cause_is_tested),
+		cmocka_unit_test(every_operation_condition_is_tested),
+		cmocka_unit_test(every_operation_cause_is_tested),
+		cmocka_unit_test(every_lint_cause_has_a_rule),
+		cmocka_unit_test(every_rule_has_a_cause_of_its_table),
+		cmocka_unit_test(slugs_are_unique),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

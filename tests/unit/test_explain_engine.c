@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How rules become an explanation: order, confidence, follow-ups. Random input does not crash. */
+/* Tests of explanations: their order, confidence and follow-ups, for valid and random input. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ static struct perch_open_call call_of(const struct perch_attr *attr, int errnum)
 	};
 }
 
-static void test_certain(void **state)
+static void reports_a_certain_cause(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .remove_on_exec = 1,
 					 .enable_on_exec = 1 };
@@ -67,7 +67,7 @@ static void test_certain(void **state)
 }
 
 /* Faults that the kernel would find after EACCES are follow-ups, also in the error. */
-static void test_followups(void **state)
+static void reports_follow_ups(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE,
 					 .sample_period = 1,
@@ -94,7 +94,7 @@ static void test_followups(void **state)
 }
 
 /* Two causes match: the message has both. */
-static void test_ambiguous(void **state)
+static void reports_all_possible_causes(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1 };
 	struct perch_open_call call = call_of(&attr, EINVAL);
@@ -117,7 +117,7 @@ static void test_ambiguous(void **state)
 }
 
 /* Nonzero bytes beyond struct perch_attr, or beyond the size of the kernel. */
-static void test_longer_than_ours(void **state)
+static void explains_attrs_longer_than_the_struct(void **state)
 {
 	static const struct {
 		size_t at;
@@ -151,7 +151,7 @@ static void test_longer_than_ours(void **state)
 	}
 }
 
-static void test_usage(void **state)
+static void refuses_invalid_arguments(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE };
 	const struct perch_open_call fine = call_of(&attr, 0), failed = call_of(&attr, EIO);
@@ -172,8 +172,8 @@ static void test_usage(void **state)
 	assert_string_equal(perch_confidence_name((enum perch_confidence)77), "unknown");
 }
 
-/* Without the attr, nothing is certain and there are no follow-ups. */
-static void test_without_attr(void **state)
+/* Without the attr no cause is certain, and there are no follow-ups. */
+static void without_the_attr_no_cause_is_certain(void **state)
 {
 	static const int errnums[] = { ENOENT, EINVAL, EACCES, EOPNOTSUPP, ENODEV };
 	struct perch_explanation explanation;
@@ -190,8 +190,8 @@ static void test_without_attr(void **state)
 	}
 }
 
-/* In a partial attr, a field that is 0 proves nothing. */
-static void test_partial(void **state)
+/* In a partial attr, a field that is 0 may be missing. */
+static void zero_fields_of_a_partial_attr_are_unknown(void **state)
 {
 	static const struct perch_attr with_clock = { .size = sizeof(struct perch_attr),
 						      .use_clockid = 1,
@@ -228,8 +228,8 @@ static void test_partial(void **state)
 	}
 }
 
-/* The same cause with two fields is two faults. */
-static void test_one_cause_twice(void **state)
+/* A cause that two fields have is reported for each of them. */
+static void reports_one_cause_for_each_field(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .reserved_2 = 1,
 					 .reserved_3 = 1 };
@@ -249,9 +249,11 @@ static bool has_raw(const struct seen_call *call)
 	return call->attr->sample_type & PERCH_SAMPLE_RAW;
 }
 
-/* With a seccomp filter, EPERM may be from the filter or from perf: an open call without an attr
- * decides. */
-static void test_with_seccomp_filter(void **state)
+/*
+ * With a seccomp filter, EPERM may come from the filter or from perf. An open call without an attr
+ * distinguishes them.
+ */
+static void distinguishes_seccomp_filters_from_perf(void **state)
 {
 	static const struct tree_file files[] = {
 		{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
@@ -293,7 +295,7 @@ static void test_with_seccomp_filter(void **state)
 	kernel_explain(&filtered, &call, 0, &explanation);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
-	for (size_t i = 0; i < 2; i++) { /* filters of sandboxes return these too */
+	for (size_t i = 0; i < 2; i++) { /* filters of sandboxes also return these */
 		refused.errnum = i ? EOPNOTSUPP : EACCES;
 		refused.attr = i ? &branches : &kernel_event;
 		assert_int_equal(
@@ -310,8 +312,8 @@ static void test_with_seccomp_filter(void **state)
 	kernel_stop(&filtered);
 }
 
-/* The message of an unknown errno has its name and the event. */
-static void test_unknown_errno(void **state)
+/* The message of an unknown errno has the name of the errno, and the event. */
+static void explains_unknown_errnos(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE };
 	struct perch_explanation explanation;
@@ -366,13 +368,13 @@ static uint64_t rng(void)
 	return state_of_chance >> 33 ^ state_of_chance << 31;
 }
 
-/* Few bits are set, so that later checks are reached too. */
+/* Most bytes are 0, because later checks are reached only if earlier fields are valid. */
 static void fill(unsigned char *bytes, size_t size)
 {
-	unsigned rarity = 1 + rng() % 60;
+	unsigned zeros = 1 + rng() % 60;
 
 	for (size_t i = 0; i < size; i++)
-		bytes[i] = rng() % rarity ? 0 : rng();
+		bytes[i] = rng() % zeros ? 0 : rng();
 }
 
 static bool refuses_at_random(const struct seen_call *call)
@@ -383,7 +385,7 @@ static bool refuses_at_random(const struct seen_call *call)
 }
 
 /* The attr is in memory of exactly its size, so that sanitizers find reads beyond it. */
-static void test_garbage(void **state)
+static void explains_random_bytes(void **state)
 {
 	static const int errnums[] = { EINVAL, EACCES, EPERM, ENOENT, EOPNOTSUPP, E2BIG,  ENODEV,
 				       EBADF,  ESRCH,  EBUSY, ENOSYS, EOVERFLOW,  ENOSPC, EMFILE,
@@ -426,8 +428,11 @@ static void test_garbage(void **state)
 	}
 }
 
-/* Missing privilege has two remedies: a follow-up is true of both, or says of which. */
-static void test_next_by_either_remedy(void **state)
+/*
+ * Missing privilege has two remedies. A follow-up that is true of only one remedy names its
+ * condition.
+ */
+static void follow_ups_name_their_condition(void **state)
 {
 	static const struct tree_file files[] = {
 		{ "/proc/sys/kernel/osrelease", "7.3.0\n" },
@@ -450,7 +455,7 @@ static void test_next_by_either_remedy(void **state)
 	kernel_start(&newer, files, sizeof(files) / sizeof(*files));
 	assert_int_equal(perch_explain_open_call(&of_msr, newer.machine, NULL, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
-	/* and not exclude_kernel, which no remedy suggests */
+	/* exclude_kernel is not a follow-up, because no remedy sets it */
 	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_PMU_EVENT);
 	assert_int_equal(perch_explain_open_call(&of_poke, newer.machine, NULL, &explanation), 0);
@@ -469,18 +474,18 @@ static void test_next_by_either_remedy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_certain),
-		TEST(test_followups),
-		TEST(test_ambiguous),
-		TEST(test_longer_than_ours),
-		TEST(test_usage),
-		TEST(test_without_attr),
-		TEST(test_unknown_errno),
-		TEST(test_garbage),
-		TEST(test_partial),
-		TEST(test_one_cause_twice),
-		TEST(test_with_seccomp_filter),
-		TEST(test_next_by_either_remedy),
+		TEST(reports_a_certain_cause),
+		TEST(reports_follow_ups),
+		TEST(reports_all_possible_causes),
+		TEST(explains_attrs_longer_than_the_struct),
+		TEST(refuses_invalid_arguments),
+		TEST(without_the_attr_no_cause_is_certain),
+		TEST(explains_unknown_errnos),
+		TEST(explains_random_bytes),
+		TEST(zero_fields_of_a_partial_attr_are_unknown),
+		TEST(reports_one_cause_for_each_field),
+		TEST(distinguishes_seccomp_filters_from_perf),
+		TEST(follow_ups_name_their_condition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings that the kernel accepts although they cannot be meant: an open call for each rule, and
+/* Settings that the kernel accepts, but that have no effect: an open call for each rule, and
  * correct open calls. */
 #define _GNU_SOURCE
 #include <limits.h>

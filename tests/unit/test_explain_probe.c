@@ -65,7 +65,7 @@ static bool refuses_weight_and_notes_size(const struct seen_call *call)
 }
 
 /* The attr of a program may be shorter than struct perch_attr: probing passes no more bytes. */
-static void test_size_passed(void **state)
+static void passes_no_bytes_beyond_attr_size(void **state)
 {
 	static const uint32_t sizes[] = { 0, 64, 72, 96, 112, 128, sizeof(struct perch_attr) };
 	struct perch_explanation explanation;
@@ -150,7 +150,7 @@ static bool has_field(const struct perch_finding *finding, const char *name)
 	return false;
 }
 
-static void test_parts(void **state)
+static void finds_fields_without_a_rule(void **state)
 {
 	struct perch_explanation explanation;
 
@@ -190,7 +190,7 @@ static struct perch_open_call busy_call(const struct perch_attr *attr, int errnu
 	};
 }
 
-static void test_two_faults_of_one_errno(void **state)
+static void finds_two_faults_of_one_errno(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -205,7 +205,7 @@ static void test_two_faults_of_one_errno(void **state)
 	assert_false(explanation.out_of_budget);
 }
 
-static void test_fault_after_another(void **state)
+static void finds_the_next_fault(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -221,8 +221,8 @@ static void test_fault_after_another(void **state)
 	assert_string_equal(explanation.next[0].field[0], "build_id");
 }
 
-/* A rule is certain of the first fault; no rule covers the second. */
-static void test_fault_after_a_certain_one(void **state)
+/* A rule is certain for the first fault; the second fault has no rule. */
+static void finds_a_fault_after_a_certain_one(void **state)
 {
 	const struct perch_attr attr = { BUSY, .remove_on_exec = 1, .enable_on_exec = 1 };
 	const struct perch_open_call call = busy_call(&attr, EINVAL);
@@ -241,7 +241,7 @@ static void test_fault_after_a_certain_one(void **state)
 	assert_int_equal(explanation.nr_next, 0);
 }
 
-static void test_transient(void **state)
+static void reports_temporary_causes(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -256,8 +256,8 @@ static void test_transient(void **state)
 	assert_int_equal(explanation.open_calls, 3);
 }
 
-/* Another errno: the first failure cannot be analyzed any more. */
-static void test_changed(void **state)
+/* If the open call now returns another errno, the first failure cannot be analyzed. */
+static void stops_if_the_errno_has_changed(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -271,7 +271,7 @@ static void test_changed(void **state)
 	assert_int_equal(explanation.open_calls, 3);
 }
 
-static void test_before_perf(void **state)
+static void finds_causes_before_perf(void **state)
 {
 	static const struct {
 		int errnum;
@@ -294,7 +294,7 @@ static void test_before_perf(void **state)
 	}
 }
 
-static void test_budget(void **state)
+static void stops_at_the_call_limit(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -314,7 +314,7 @@ static void test_budget(void **state)
 }
 
 /* No open call starts after the time limit. */
-static void test_time_limit(void **state)
+static void stops_at_the_time_limit(void **state)
 {
 	static struct perch_explanation explanation;
 	const struct perch_attr attr = { BUSY };
@@ -329,9 +329,10 @@ static void test_time_limit(void **state)
 	assert_true(kernel.calls < 13);
 }
 
-/* The simulated kernel checks that none of these is created. If it refuses nothing, it accepts
- * every substitute. */
-static void test_events_with_side_effects(void **state)
+/*
+ * The simulated kernel checks that none of these events is created, and accepts every dummy event.
+ */
+static void opens_no_events_with_side_effects(void **state)
 {
 	static const struct perch_attr attrs[] = {
 		{ .type = TYPE_UPROBE,
@@ -363,8 +364,8 @@ static void test_events_with_side_effects(void **state)
 		}
 }
 
-/* The substitute finds faults of a uprobe that are not in the probe itself. */
-static void test_substitute(void **state)
+/* A dummy event finds faults of a uprobe outside the fields of the probe. */
+static void tests_other_fields_with_a_dummy_event(void **state)
 {
 	const struct perch_attr attr = {
 		.type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .build_id = 1, .mmap2 = 1
@@ -379,7 +380,7 @@ static void test_substitute(void **state)
 }
 
 /* ENOSPC of a breakpoint is not probed: another process may wait for the register. */
-static void test_without_probing(void **state)
+static void does_not_probe_debug_registers(void **state)
 {
 	const struct perch_attr watch = {
 		.type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = 2, .bp_len = 8
@@ -399,8 +400,8 @@ static void test_without_probing(void **state)
 	assert_int_equal(explanation.open_calls, 0);
 }
 
-/* The failed open call did not name the thread of the leader: it is not opened. */
-static void test_leader_of_another_thread(void **state)
+/* The thread of the leader is not opened, because the failed open call did not name it. */
+static void does_not_open_the_thread_of_a_leader(void **state)
 {
 	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
 	const struct perch_open_call_leader leader = { .attr = &attr, .pid = 99, .cpu = -1 };
@@ -420,7 +421,7 @@ static void test_leader_of_another_thread(void **state)
 }
 
 /* Probing is off unless the caller or the machine enables it. */
-static void test_enabled_by_caller_or_machine(void **state)
+static void probes_only_if_enabled(void **state)
 {
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
@@ -444,21 +445,21 @@ static void test_enabled_by_caller_or_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_parts),
-		TEST(test_two_faults_of_one_errno),
-		TEST(test_fault_after_another),
-		TEST(test_fault_after_a_certain_one),
-		TEST(test_transient),
-		TEST(test_changed),
-		TEST(test_before_perf),
-		TEST(test_budget),
-		TEST(test_time_limit),
-		TEST(test_events_with_side_effects),
-		TEST(test_substitute),
-		TEST(test_without_probing),
-		TEST(test_leader_of_another_thread),
-		TEST(test_enabled_by_caller_or_machine),
-		TEST(test_size_passed),
+		TEST(finds_fields_without_a_rule),
+		TEST(finds_two_faults_of_one_errno),
+		TEST(finds_the_next_fault),
+		TEST(finds_a_fault_after_a_certain_one),
+		TEST(reports_temporary_causes),
+		TEST(stops_if_the_errno_has_changed),
+		TEST(finds_causes_before_perf),
+		TEST(stops_at_the_call_limit),
+		TEST(stops_at_the_time_limit),
+		TEST(opens_no_events_with_side_effects),
+		TEST(tests_other_fields_with_a_dummy_event),
+		TEST(does_not_probe_debug_registers),
+		TEST(does_not_open_the_thread_of_a_leader),
+		TEST(probes_only_if_enabled),
+		TEST(passes_no_bytes_beyond_attr_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

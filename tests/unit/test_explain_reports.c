@@ -176,19 +176,19 @@ static void check_all(const struct report *reports, size_t nr)
 	assert_int_equal(bad, 0);
 }
 
-static void test_access(void **state)
+static void explains_refused_access(void **state)
 {
 	(void)state;
 	check_all(access_reports, NR(access_reports));
 }
 
-static void test_hardware(void **state)
+static void explains_missing_hardware(void **state)
 {
 	(void)state;
 	check_all(hardware_reports, NR(hardware_reports));
 }
 
-static void test_limits(void **state)
+static void explains_limits(void **state)
 {
 	(void)state;
 	check_all(limit_reports, NR(limit_reports));
@@ -221,7 +221,7 @@ static const struct perch_attr sampling = {
  * github.com/async-profiler/async-profiler/issues/875: rings above the limit of an unprivileged
  * user, reported as missing permission. The message has the sum.
  */
-static void test_locked_memory(void **state)
+static void message_has_the_sum_of_locked_memory(void **state)
 {
 	const char *const words[] = { "perf_event_mlock_kb", "516", "RLIMIT_MEMLOCK", NULL };
 	struct perch_operation operation = {
@@ -242,7 +242,7 @@ static void test_locked_memory(void **state)
 
 /* github.com/hunter-ht-2018/ptfuzzer/issues/16: an AUX area mapped before aux_offset is set; the
  * program advised to raise the limit. */
-static void test_aux_fields(void **state)
+static void explains_unset_aux_offset(void **state)
 {
 	const char *const words[] = { "aux_offset", "aux_size", NULL };
 	static const struct perch_attr trace = { .type = INTEL_PT,
@@ -268,7 +268,7 @@ static void test_aux_fields(void **state)
 }
 
 /* github.com/falcosecurity/libs/issues/1507: a ring size for another page size. */
-static void test_page_size(void **state)
+static void explains_other_page_sizes(void **state)
 {
 	const char *const words[] = { "page", "2^n", NULL };
 	struct perch_operation operation = {
@@ -289,7 +289,7 @@ static void test_page_size(void **state)
 }
 
 /* github.com/mono/mono/pull/739: a ring of an inherited event on every CPU. */
-static void test_inherited_ring(void **state)
+static void explains_rings_of_inherited_events(void **state)
 {
 	const char *const words[] = { "inherit", "CPU", NULL };
 	static const struct perch_attr inherited = { CYCLES, .size = sizeof(inherited), OFTEN,
@@ -311,7 +311,7 @@ static void test_inherited_ring(void **state)
 }
 
 /* github.com/cilium/ebpf/pull/293: accepted, but the probe was at offset 0. */
-static void test_size_is_zero(void **state)
+static void finds_an_attr_size_of_zero(void **state)
 {
 	static const struct perch_attr probe = { .type = 7,
 						 .config1 = 0x7ffe1000,
@@ -332,7 +332,7 @@ static void test_size_is_zero(void **state)
 }
 
 /* Each machine and each report is used. */
-static void test_reports_are_complete(void **state)
+static void every_machine_and_report_is_used(void **state)
 {
 	static const struct {
 		const struct report *report;
@@ -359,15 +359,15 @@ static void test_reports_are_complete(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_access),
-		cmocka_unit_test(test_hardware),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_locked_memory),
-		cmocka_unit_test(test_aux_fields),
-		cmocka_unit_test(test_page_size),
-		cmocka_unit_test(test_inherited_ring),
-		cmocka_unit_test(test_size_is_zero),
-		cmocka_unit_test(test_reports_are_complete),
+		cmocka_unit_test(explains_refused_access),
+		cmocka_unit_test(explains_missing_hardware),
+		cmocka_unit_test(explains_limits),
+		cmocka_unit_test(message_has_the_sum_of_locked_memory),
+		cmocka_unit_test(explains_unset_aux_offset),
+		cmocka_unit_test(explains_other_page_sizes),
+		cmocka_unit_test(explains_rings_of_inherited_events),
+		cmocka_unit_test(finds_an_attr_size_of_zero),
+		cmocka_unit_test(every_machine_and_report_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

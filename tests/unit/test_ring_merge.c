@@ -99,7 +99,7 @@ static void expect_end(struct fixture *f, bool flush)
 	assert_int_equal(next(f, flush, &ring, &time), 0);
 }
 
-static void all_delivered(struct fixture *f)
+static void check_all_delivered(struct fixture *f)
 {
 	for (size_t i = 0; i < f->nr; i++) {
 		assert_int_equal(f->seen[i], f->k[i]->serial);
@@ -107,7 +107,7 @@ static void all_delivered(struct fixture *f)
 	}
 }
 
-static void waits_for_a_round(void **state)
+static void delivers_records_after_the_next_round(void **state)
 {
 	struct fixture f;
 
@@ -131,11 +131,11 @@ static void waits_for_a_round(void **state)
 	expect(&f, false, 1, 30);
 	expect_end(&f, false);
 	assert_int_equal(perch_merge_out_of_order(f.merge), 0);
-	all_delivered(&f);
+	check_all_delivered(&f);
 	end(&f);
 }
 
-static void flushes(void **state)
+static void flush_delivers_all_written_records(void **state)
 {
 	struct fixture f;
 
@@ -145,7 +145,8 @@ static void flushes(void **state)
 	expect_end(&f, false);
 	put(f.k[0], PERCH_RECORD_SAMPLE, 20, 24);
 	expect(&f, false, 0, 10);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 12, 24); /* a flush includes what was written meanwhile */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 12,
+	    24); /* a flush includes records written after its start */
 	expect(&f, true, 1, 12);
 	put(f.k[1], PERCH_RECORD_SAMPLE, 13, 24); /* but ends */
 	expect(&f, true, 0, 20);
@@ -153,12 +154,12 @@ static void flushes(void **state)
 	expect(&f, true, 1, 13);
 	expect_end(&f, true);
 	assert_int_equal(perch_merge_out_of_order(f.merge), 1);
-	all_delivered(&f);
+	check_all_delivered(&f);
 	end(&f);
 }
 
-/* They are delivered with the next record, or else with the previous one. */
-static void records_without_time(void **state)
+/* They are delivered with the next record of the ring; without one, with the previous record. */
+static void delivers_records_without_time_with_the_next_one(void **state)
 {
 	struct fixture f;
 
@@ -184,13 +185,13 @@ static void records_without_time(void **state)
 	expect_end(&f, false);
 	expect(&f, false, 1, 70);
 	expect_end(&f, false);
-	all_delivered(&f);
+	check_all_delivered(&f);
 	end(&f);
 }
 
 /*
- * A ring that is more than half full is emptied to its half at once, and the others up to the same
- * time.
+ * If a ring is more than half full, its records are delivered at once until it is half full. The
+ * other rings deliver up to the same time.
  */
 static void empties_rings_that_are_half_full(void **state)
 {
@@ -216,14 +217,14 @@ static void empties_rings_that_are_half_full(void **state)
 		assert_true(time > last);
 		last = time;
 	}
-	all_delivered(&f);
+	check_all_delivered(&f);
 	assert_int_equal(perch_merge_out_of_order(f.merge), 0);
 	end(&f);
 }
 
 /*
- * Each writer stalls at some time, and completes its record just before the start of the round
- * after the next, as late as the guarantee allows. No record is out of order.
+ * Each writer is delayed once, and completes its record just before the second following round
+ * starts. This is the latest time that the merge guarantees: no record is out of order.
  */
 static void delivers_late_records_in_order(void **state)
 {
@@ -284,7 +285,7 @@ struct put_record {
 	size_t ring;
 };
 
-/* By time; of equal times the lower ring first, and in the order of writing within a ring. */
+/* Sorts by time. Records of equal time are sorted by ring, then by the order of writing. */
 static int by_time(const void *one, const void *other)
 {
 	const struct put_record *a = one, *b = other;
@@ -297,7 +298,7 @@ static int by_time(const void *one, const void *other)
 }
 
 /* Rings with any number of records, many with equal times: one round equals a stable sort. */
-static void equals_a_stable_sort(void **state)
+static void one_round_equals_a_stable_sort(void **state)
 {
 	static struct put_record wanted[MOST * SORTED];
 
@@ -323,13 +324,13 @@ static void equals_a_stable_sort(void **state)
 			expect(&f, true, wanted[n].ring, wanted[n].time);
 		expect_end(&f, true);
 		assert_int_equal(perch_merge_out_of_order(f.merge), 0);
-		all_delivered(&f);
+		check_all_delivered(&f);
 		end(&f);
 	}
 }
 
 /* Rings without new records do not delay the others. */
-static void silent_rings_delay_no_others(void **state)
+static void rings_without_records_delay_no_others(void **state)
 {
 	struct fixture f;
 
@@ -346,15 +347,15 @@ static void silent_rings_delay_no_others(void **state)
 	}
 	expect(&f, true, 0, 1999);
 	expect_end(&f, true);
-	all_delivered(&f);
+	check_all_delivered(&f);
 	end(&f);
 }
 
 /*
- * Times of any value: each record is delivered once, in the order of its ring; records out of order
- * are counted.
+ * With times of any value, each record is delivered once, in the order of its ring. Records out of
+ * order are counted.
  */
-static void survives_any_times(void **state)
+static void delivers_each_record_once_for_any_times(void **state)
 {
 	struct fixture f;
 	uint64_t latest = 0, out_of_order = 0, time;
@@ -384,12 +385,12 @@ static void survives_any_times(void **state)
 	}
 	while (next(&f, true, &ring, &time) == 1)
 		out_of_order += time < latest;
-	all_delivered(&f);
+	check_all_delivered(&f);
 	assert_int_equal(perch_merge_out_of_order(f.merge), out_of_order);
 	end(&f);
 }
 
-static void survives_damage(void **state)
+static void continues_after_damaged_records(void **state)
 {
 	struct perch_ring_stats stats;
 	struct perch_record record;
@@ -422,11 +423,11 @@ static void survives_damage(void **state)
 	put(f.k[1], PERCH_RECORD_SAMPLE, 40, 24);
 	expect(&f, true, 1, 40);
 	expect_end(&f, true);
-	all_delivered(&f);
+	check_all_delivered(&f);
 	end(&f);
 }
 
-static void merges_no_rings(void **state)
+static void accepts_an_empty_list_of_rings(void **state)
 {
 	struct ring_kernel *k = ring_kernel_new(256, 0, true, 0, 1);
 	struct perch_merge *merge;
@@ -454,16 +455,16 @@ static void merges_no_rings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(waits_for_a_round),
-		cmocka_unit_test(flushes),
-		cmocka_unit_test(records_without_time),
+		cmocka_unit_test(delivers_records_after_the_next_round),
+		cmocka_unit_test(flush_delivers_all_written_records),
+		cmocka_unit_test(delivers_records_without_time_with_the_next_one),
 		cmocka_unit_test(empties_rings_that_are_half_full),
 		cmocka_unit_test(delivers_late_records_in_order),
-		cmocka_unit_test(equals_a_stable_sort),
-		cmocka_unit_test(silent_rings_delay_no_others),
-		cmocka_unit_test(survives_any_times),
-		cmocka_unit_test(survives_damage),
-		cmocka_unit_test(merges_no_rings),
+		cmocka_unit_test(one_round_equals_a_stable_sort),
+		cmocka_unit_test(rings_without_records_delay_no_others),
+		cmocka_unit_test(delivers_each_record_once_for_any_times),
+		cmocka_unit_test(continues_after_damaged_records),
+		cmocka_unit_test(accepts_an_empty_list_of_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
