@@ -19,7 +19,7 @@ PROGRAM = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; ls / >/dev/null"
 failed = False
 
 
-def tell(good, what):
+def report(good, what):
     global failed
     failed |= not good
     print(("ok - " if good else "not ok - ") + what, flush=True)
@@ -50,7 +50,7 @@ def same(name, native, foreign):
         if view == ("dump",):
             before, after = (before[0], without_features(before[1])), (after[0], without_features(after[1]))
         where = next((i for i, (a, b) in enumerate(zip(before[1], after[1])) if a != b), None)
-        tell(before == after and before[0] == 0, f"perch {' '.join(view)} of {name}")
+        report(before == after and before[0] == 0, f"perch {' '.join(view)} of {name}")
         if where is not None:
             print(f"  {before[1][where]}\n  {after[1][where]}")
 
@@ -62,7 +62,7 @@ def vouched(name, native, foreign):
     if before[0] or after[0]:
         print(f"ok - perf script of {name} # skip perf itself does not read it")
     else:
-        tell(before == after, f"perf script of {name}")
+        report(before == after, f"perf script of {name}")
 
 
 def compare(name, native, work):
@@ -115,8 +115,8 @@ def piped(work):
             with open(path, "rb") as stream, subprocess.Popen(["cat"], stdin=stream, stdout=subprocess.PIPE) as cat:
                 done = subprocess.run([PERCH, *view, *named], stdin=cat.stdout, stdout=subprocess.PIPE, text=True,
                                       stderr=subprocess.DEVNULL, errors="replace", check=False)
-            tell(done.stdout.splitlines() == output(PERCH, *view, "-i", path)[1],
-                 " ".join(["perf record -o - | perch", *view, *named]))
+            report(done.stdout.splitlines() == output(PERCH, *view, "-i", path)[1],
+                   " ".join(["perf record -o - | perch", *view, *named]))
 
 
 def directories(work):
@@ -129,9 +129,9 @@ def directories(work):
         if not os.path.isdir(path):
             print(f"ok - {name} # skip this perf does not know it")
             continue
-        tell(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
+        report(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
         times = [float(line.split(": ")[0].split()[-1]) for line in output(PERCH, "script", "-i", path)[1] if "cpu-clock: " in line]
-        tell(len(times) > 0 and times == sorted(times), f"script of {name} goes by time")
+        report(len(times) > 0 and times == sorted(times), f"script of {name} goes by time")
 
 
 def counts(command, path):
@@ -151,9 +151,9 @@ def main():
             piped(work)
             directories(work)
         fixtures = os.environ.get("PERCH_FIXTURES")
-        for folder, _, files in sorted(os.walk(fixtures)) if fixtures else ():
+        for directory, _, files in sorted(os.walk(fixtures)) if fixtures else ():
             for file in sorted(files):
-                path = os.path.join(folder, file)
+                path = os.path.join(directory, file)
                 with open(path, "rb") as stream:
                     if stream.read(8) == other_order.MAGIC and "corrupted" not in file:
                         compare(file, path, work)

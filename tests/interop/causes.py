@@ -7,7 +7,7 @@ import re
 import sys
 
 import manual_page
-from manual_page import read, verdict
+from manual_page import read, report
 
 PAGE = manual_page.built("perch-causes.7")
 
@@ -48,29 +48,29 @@ def main():
         print("skipped: the pages were not built")
         return 77
     text, warnings = manual_page.shown(PAGE)
-    verdict(warnings.splitlines(), "man shows the page without a warning")
+    report(warnings.splitlines(), "man shows the page without a warning")
     causes = re.findall(r'\bX\((\w+), "([a-z0-9-]+)", (\w+), "(.*?)"\)', joined("include/perch/causes.h"))
     kinds = re.findall(r'\bX\(\w+, "([a-z0-9-]+)", "(.*?)"\)', joined("include/perch/error.h"))
     page = entries(text)
-    verdict([] if len(causes) > 150 else [str(len(causes))], "the headers have causes")
-    verdict([slug for _, slug, _, _ in causes if slug not in page], "every cause is in the page")
-    verdict([] if [slug for _, slug, _, _ in causes] == list(page) else ["the order differs"],
-            "no other is, and they are in the header's order")
-    verdict([slug for _, slug, kind, _ in causes if page.get(slug, [""])[0] != kind.lower().replace("_", "-")],
-            "each with its kind")
-    verdict([slug for _, slug, _, meaning in causes if slug in page and page[slug][1][0] != meaning],
-            "and its meaning")
+    report([] if len(causes) > 150 else [str(len(causes))], "the headers have causes")
+    report([slug for _, slug, _, _ in causes if slug not in page], "every cause is in the page")
+    report([] if [slug for _, slug, _, _ in causes] == list(page) else ["the order differs"],
+           "no other is, and they are in the header's order")
+    report([slug for _, slug, kind, _ in causes if page.get(slug, [""])[0] != kind.lower().replace("_", "-")],
+           "each with its kind")
+    report([slug for _, slug, _, meaning in causes if slug in page and page[slug][1][0] != meaning],
+           "and its meaning")
     about = text.split("\nKINDS\n", 1)[-1].split("\nCAUSES\n", 1)[0]
-    verdict([slug for slug, meaning in kinds if not re.search(rf"^ +{slug}\n +{re.escape(meaning)}$", about, re.M)],
-            "every kind has its meaning")
+    report([slug for slug, meaning in kinds if not re.search(rf"^ +{slug}\n +{re.escape(meaning)}$", about, re.M)],
+           "every kind has its meaning")
     slugs = {name: slug for name, slug, _, _ in causes}
     rows = list(rules())
-    verdict([] if len(rows) > 100 else [str(len(rows))], "the tables have rules")
-    verdict([f"{name}: {cause}, {errno}" for name, cause, errno, fields in rows
-             if not any(re.match(", ".join([errno] + fields) + r"( \(since Linux [0-9.]+\))?:", line)
-                        for line in page.get(slugs.get(cause, ""), ["", []])[1])],
-            "every rule has its cause, errno and fields")
-    verdict(sorted(set(re.findall(r"\{\w+\}", text))), "no placeholder is left as it is")
+    report([] if len(rows) > 100 else [str(len(rows))], "the tables have rules")
+    report([f"{name}: {cause}, {errno}" for name, cause, errno, fields in rows
+            if not any(re.match(", ".join([errno] + fields) + r"( \(since Linux [0-9.]+\))?:", line)
+                       for line in page.get(slugs.get(cause, ""), ["", []])[1])],
+           "every rule has its cause, errno and fields")
+    report(sorted(set(re.findall(r"\{\w+\}", text))), "no placeholder is left as it is")
     return manual_page.failed
 
 

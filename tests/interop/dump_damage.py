@@ -17,7 +17,7 @@ CONTROL_SEQUENCES = [b"\x1b]0;owned\x07", b"\x1b[2J", b"\xff\xfe", b"\xc2\x9b31m
 failed = False
 
 
-def verdict(why, name):
+def report(why, name):
     global failed
     print(("not ok - " if why else "ok - ") + name)
     for line in why[:8]:
@@ -86,16 +86,16 @@ def change(random_, data):
     return bytes(data)
 
 
-def sources(folder):
+def sources(directory):
     """Makes the recordings, of a few hundred records each."""
     for name, options in (("plain", ["-e", "cpu-clock", "-g"]), ("names", ["-e", "page-faults", "-c", "1"])):
-        path = os.path.join(folder, name + ".data")
+        path = os.path.join(directory, name + ".data")
         made = subprocess.run([PERCH, "record", "-q", *options, "-o", path, "--", "sh", "-c", "ls / >/dev/null; ls /"],
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
         if made.returncode == 0:
             yield name, path
     for seed in (1, 2, 3):
-        path = os.path.join(folder, f"built_{seed}.data")
+        path = os.path.join(directory, f"built_{seed}.data")
         subprocess.run([BUILDER, path, str(seed)], check=True, timeout=60)
         yield f"built {seed}", path
     fixtures = os.environ.get("PERCH_FIXTURES")
@@ -104,9 +104,9 @@ def sources(folder):
                     if ".data" in name and os.path.getsize(os.path.join(root, name)) < 200000)
 
 
-def check_name(folder):
+def check_name(directory):
     """Records a program whose name has control sequences."""
-    path, program = os.path.join(folder, "name.data"), os.path.join(folder, "a\x1b[31m\xff\"")
+    path, program = os.path.join(directory, "name.data"), os.path.join(directory, "a\x1b[31m\xff\"")
     with open(program, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\ni=0; while [ $i -lt 3000 ]; do i=$((i+1)); done\n")
     os.chmod(program, 0o700)
@@ -115,18 +115,18 @@ def check_name(folder):
     if made.returncode:
         print(f"ok - a name with control sequences # skip nothing could be recorded: {made.stderr.decode()[-200:]}")
         return
-    verdict(list(faults(path, "name")), "a program with escapes in its name is shown without them")
+    report(list(faults(path, "name")), "a program with escapes in its name is shown without them")
     comms = [json.loads(line)["fields"]["comm"] for line in run(path, "-j", "-t", "comm").stdout.decode("utf-8").splitlines()]
-    verdict([] if any(comm.startswith("a\x1b[31m\xff\"") for comm in comms) else [str(comms)],
-            "JSON has the name as it was")
+    report([] if any(comm.startswith("a\x1b[31m\xff\"") for comm in comms) else [str(comms)],
+           "JSON has the name as it was")
 
 
 def main():
     random_ = random.Random(20260)
-    with tempfile.TemporaryDirectory(prefix="perch-dump-damage-") as folder:
-        found = list(sources(folder))
-        check_name(folder)
-        damaged, why = os.path.join(folder, "damaged.data"), []
+    with tempfile.TemporaryDirectory(prefix="perch-dump-damage-") as directory:
+        found = list(sources(directory))
+        check_name(directory)
+        damaged, why = os.path.join(directory, "damaged.data"), []
         for number in range(CHANGED_FILES):
             name, path = found[number % len(found)]
             with open(path, "rb") as file:
@@ -134,7 +134,7 @@ def main():
             with open(damaged, "wb") as file:
                 file.write(data)
             why += faults(damaged, f"{name}, change {number}")
-        verdict(why, f"{CHANGED_FILES} damaged files of {len(found)} kinds")
+        report(why, f"{CHANGED_FILES} damaged files of {len(found)} kinds")
     return int(failed)
 
 

@@ -5,41 +5,41 @@ set -u
 cd "$PERCH_BUILD_ROOT/src" || exit 1
 status=0
 
-verdict() {
+report() {
 	if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2" && status=1; fi
 }
 
 soname() {
 	[ "$(objdump -p "$1" | awk '$1 == "SONAME" { print $2 }')" = "$1.0" ]
-	verdict $? "$1 has the soname $1.0"
+	report $? "$1 has the soname $1.0"
 }
 
 only_perch_names() {
 	names=$(nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }')
 	stray=$(printf '%s\n' "$names" | grep -v '^perch_[a-z]' || true)
 	[ -n "$names" ] && [ -z "$stray" ]
-	verdict $? "$1 exports perch_ names alone ($(printf '%s\n' "$names" | wc -l) of them)"
+	report $? "$1 exports perch_ names alone ($(printf '%s\n' "$names" | wc -l) of them)"
 	[ -z "$stray" ] || printf '%s\n' "$stray"
 	! printf '%s\n' "$names" | grep '^perch__'
-	verdict $? "$1 does not export private names (perch__)"
+	report $? "$1 does not export private names (perch__)"
 }
 
 needed=$(objdump -p libperch.so | awk '$1 == "NEEDED" { print $2 }')
 others=$(printf '%s\n' "$needed" | grep -v '^libc\.so\.' || true)
 [ -z "$others" ]
-verdict $? "libperch.so needs libc alone"
+report $? "libperch.so needs libc alone"
 [ -z "$others" ] || printf '%s\n' "$others"
 
 loaded=$(ldd libperch.so | grep -vE 'linux-(vdso|gate)|ld-linux|libc\.so\.' || true)
 [ -z "$loaded" ]
-verdict $? "ldd libperch.so shows libc alone"
+report $? "ldd libperch.so shows libc alone"
 [ -z "$loaded" ] || printf '%s\n' "$loaded"
 
 # A library must not print, exit, or start threads.
 forbidden=$(nm -D --undefined-only libperch.so | awk '{ sub(/@.*/, "", $2); print $2 }' |
 	grep -xE 'abort|_?exit|printf|puts|putchar|__printf_chk|stdout|perror|pthread_create' || true)
 [ -z "$forbidden" ]
-verdict $? "libperch.so neither exits nor prints nor starts threads"
+report $? "libperch.so neither exits nor prints nor starts threads"
 [ -z "$forbidden" ] || printf '%s\n' "$forbidden"
 
 for library in libperch.so libperch-profile.so; do

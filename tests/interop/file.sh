@@ -10,11 +10,11 @@ if ! command -v perf >/dev/null 2>&1 || ! perf version >/dev/null 2>&1; then
 	exit 77
 fi
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+cd "$directory" || exit 1
 
-verdict() { # exit status, name, files to show when it is not 0
+report() { # exit status, name, files to show when it is not 0
 	result=$1 name=$2
 	shift 2
 	if [ "$result" -eq 0 ]; then
@@ -28,7 +28,7 @@ verdict() { # exit status, name, files to show when it is not 0
 
 same() { # name, two files
 	diff "$2" "$3" >difference
-	verdict $? "$1" difference
+	report $? "$1" difference
 }
 
 # The totals of `perf report --stats` as lines 'TYPE number'. perf versions format the percentages differently.
@@ -57,22 +57,22 @@ same_counts() { # name, file
 }
 
 "$tool" write full.data
-verdict $? "a file with every field is written"
+report $? "a file with every field is written"
 same_header "every field" full.data
 
 "$tool" plain plain.data
-verdict $? "a file with records is written"
+report $? "a file with records is written"
 same_header "written by perch" plain.data
 same_counts "written by perch" plain.data
 perf script -D -i plain.data >dump 2>perf.err
-verdict $? "perf dumps it" perf.err
+report $? "perf dumps it" perf.err
 [ "$(grep -c 'PERF_RECORD_SAMPLE' dump)" -eq 1000 ]
-verdict $? "perf dumps all samples" perf.err
+report $? "perf dumps all samples" perf.err
 perf script -i plain.data -F event,time,ip 2>perf.err | grep -c 'page-faults' >number
 [ "$(cat number)" -eq 100 ]
-verdict $? "perf gives each sample to its event" number perf.err
+report $? "perf gives each sample to its event" number perf.err
 perf buildid-list -i plain.data 2>perf.err | grep -q '0102030405060708090a0b0c0d0e0f1011121314 /proc/none/worker'
-verdict $? "perf finds the build id" perf.err
+report $? "perf finds the build id" perf.err
 
 "$tool" killed killed.data 2>/dev/null
 same_counts "writer killed" killed.data

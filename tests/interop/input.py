@@ -18,7 +18,7 @@ KERNEL = 0xffffffff81000000
 failed = False
 
 
-def tell(good, what):
+def report(good, what):
     global failed
     failed |= not good
     print(("ok - " if good else "not ok - ") + what, flush=True)
@@ -82,7 +82,7 @@ def costs():
     }
     for what, records in hostile.items():
         done = perch("report", "-i", "-", "--percent-limit", "1", data=pipe(records + [sample(4096)]))
-        tell(done.returncode == 0 and b" of event 'cpu-clock'" in done.stdout, f"{n} {what}")
+        report(done.returncode == 0 and b" of event 'cpu-clock'" in done.stdout, f"{n} {what}")
 
 
 def endless():
@@ -96,12 +96,12 @@ def endless():
                               timeout=10 * SECONDS, check=False)
         source.stdout.close()
         source.wait()
-        tell(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), f"{what} without end")
+        report(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), f"{what} without end")
 
 
-def shorter(folder):
+def shorter(directory):
     """Truncates the file while perch waits for the reader of its standard output."""
-    path = f"{folder}/perf.data"
+    path = f"{directory}/perf.data"
     with open(path, "wb") as file:
         file.write(pipe([sample(4096)] * 400000))
     ends = os.pipe()
@@ -114,16 +114,16 @@ def shorter(folder):
             pass
         os.close(ends[0])
         told = child.stderr.read()
-    tell(child.returncode == 1 and b"became shorter while it was read" in told, "a file that becomes shorter")
+    report(child.returncode == 1 and b"became shorter while it was read" in told, "a file that becomes shorter")
 
 
-def nothing(folder):
-    with open(f"{folder}/perf.data", "wb") as file:
+def nothing(directory):
+    with open(f"{directory}/perf.data", "wb") as file:
         file.write(pipe([sample(4096)]))
     for command in ("report", "script", "dump"):
-        done = subprocess.run([PERCH, command], input=b"", capture_output=True, cwd=folder, check=False)
-        tell(done.returncode == 1 and not done.stdout and b"no input from the pipe" in done.stderr,
-             f"{command} of what a pipe did not bring, not of an old file")
+        done = subprocess.run([PERCH, command], input=b"", capture_output=True, cwd=directory, check=False)
+        report(done.returncode == 1 and not done.stdout and b"no input from the pipe" in done.stderr,
+               f"{command} of what a pipe did not bring, not of an old file")
 
 
 def elsewhere():
@@ -142,8 +142,8 @@ def elsewhere():
         for command in ("report", "script"):
             done = perch(command, "-i", "-", data=data)
             named, told = name.encode() in done.stdout, b"have no symbols: recorded on another machine" in done.stderr
-            tell(done.returncode == 0 and named == (which is None) and told == (which is not None),
-                 f"{command} of a kernel of {other or 'this machine'}")
+            report(done.returncode == 0 and named == (which is None) and told == (which is not None),
+                   f"{command} of a kernel of {other or 'this machine'}")
 
 
 with tempfile.TemporaryDirectory() as place:

@@ -8,7 +8,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0
 
-verdict() {
+report() {
 	if [ "$1" -eq 0 ]; then
 		echo "ok - $2"
 	else
@@ -22,7 +22,7 @@ try() { # name, then a command
 	name=$1
 	shift
 	"$@" >"$work/log" 2>&1
-	verdict $? "$name"
+	report $? "$name"
 }
 
 try "meson install into a DESTDIR" \
@@ -82,5 +82,5 @@ done
 try "the installed command runs from the archives alone" \
 	env -u LD_LIBRARY_PATH "$work/root$prefix/bin/perch" --version
 ! ldd "$work/root$prefix/bin/perch" | grep -q libperch >"$work/log"
-verdict $? "the installed command needs no shared libperch"
+report $? "the installed command needs no shared libperch"
 exit $status

@@ -10,7 +10,7 @@ PLAIN = str.maketrans("‘’“”‐−", "''\"\"--")
 failed = False
 
 
-def verdict(why, name):
+def report(why, name):
     global failed
     print(("not ok - " if why else "ok - ") + name)
     for line in why[:20]:

@@ -275,8 +275,8 @@ def main():
     names = sorted({name for _, _, all_names in items for name in all_names} | set(page))
     texts = [name.removeprefix("event: ") for name in names if name.startswith("event: ")]
     check_commands([name.removeprefix("command: ") for name in names if name.startswith("command: ")])
-    with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "program")
+    with tempfile.TemporaryDirectory() as directory:
+        program = os.path.join(directory, "program")
         absent = compile_names([name for name in names if ": " not in name], program)
         if "the program" not in absent and not absent:
             absent = {"event: " + text: why for text, why in parse_events(texts, program).items()}

@@ -6,7 +6,7 @@ import re
 import sys
 
 import manual_page
-from manual_page import read, verdict
+from manual_page import read, report
 
 PAGE = manual_page.built("perch-records.7")
 KINDS = {"NUMBER": "number", "SIGNED": "signed number", "HEX": "hexadecimal", "ADDRESS": "address", "TIME": "time",
@@ -67,28 +67,28 @@ def main():
         print("skipped: the pages were not built")
         return 77
     text, said = manual_page.shown(PAGE)
-    verdict(said.splitlines(), "man shows the page without a word")
+    report(said.splitlines(), "man shows the page without a word")
     header = read("include/perch/abi.h")
     numbers = header.split("enum perch_record_type {")[1].split("};")[0]
     types = dict(re.findall(r"^\tPERCH_RECORD_([A-Z0-9_]+) = (\d+),", numbers, re.M))
     rows = list(table())
-    verdict([str(len(rows))] if len(rows) < 120 else [], "the table has rows")
+    report([str(len(rows))] if len(rows) < 120 else [], "the table has rows")
     records = [row[0] for macro, row in rows if macro == "RECORD"]
-    verdict(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"it has the {len(types)} types of abi.h, and the trailer")
-    verdict([f"{row[1]} stands below another record than {row[0]}" for number, (macro, row) in enumerate(rows)
-             if macro != "RECORD" and row[0] != [r[0] for m, r in rows[:number] if m == "RECORD"][-1]],
-            "every field stands below its record")
+    report(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"it has the {len(types)} types of abi.h, and the trailer")
+    report([f"{row[1]} stands below another record than {row[0]}" for number, (macro, row) in enumerate(rows)
+            if macro != "RECORD" and row[0] != [r[0] for m, r in rows[:number] if m == "RECORD"][-1]],
+           "every field stands below its record")
     bits = re.findall(r"^\tPERCH_SAMPLE_([A-Z_]+) = 1 << \d+,", header.split("enum perch_sample_format")[1].split("};")[0], re.M)
     asked = {phrase(row[4]) for macro, row in rows if macro == "FIELD"}
-    verdict([bit for bit in bits if bit != "MAX" and not any(re.search(rf"PERF_SAMPLE_{bit}\b", one) for one in asked)],
-            "every bit of sample_type has its field")
+    report([bit for bit in bits if bit != "MAX" and not any(re.search(rf"PERF_SAMPLE_{bit}\b", one) for one in asked)],
+           "every bit of sample_type has its field")
     lines = [line.strip() for line in text.split("\nRECORDS\n", 1)[-1].splitlines() if line.strip()]
     wanted = list(expected(rows, types))
-    verdict([line for line in wanted if line not in lines], "every record and field is in the page, as the table says")
-    verdict(["the order differs"] if wanted != lines[:len(wanted)] else [], "in its order")
+    report([line for line in wanted if line not in lines], "every record and field is in the page, as the table says")
+    report(["the order differs"] if wanted != lines[:len(wanted)] else [], "in its order")
     words = set(re.findall(r'"([A-Z_]{6,})"', read("src/record/format_flags.c").split("misc_bits[] = {")[1].split("};")[0]))
-    verdict([word for word in sorted(words) if not re.search(rf"^ +{word} \(bit 1\d\)$", text, re.M)],
-            f"the {len(words)} bits of misc that have a word are in the page")
+    report([word for word in sorted(words) if not re.search(rf"^ +{word} \(bit 1\d\)$", text, re.M)],
+           f"the {len(words)} bits of misc that have a word are in the page")
     return manual_page.failed
 
 

@@ -21,7 +21,7 @@ setup() { # user id, set of packages; what was missing lies in $work/missing
 	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/scripts/setup" "$2" >"$work/out" 2>&1
 }
 
-verdict() {
+report() {
 	if [ "$1" -eq 0 ]; then
 		echo "ok - $2"
 	else
@@ -54,49 +54,49 @@ EOF
 : >"$work/missing"
 : >"$work/unknown"
 setup 1000 test && [ ! -s "$work/out" ] && [ ! -s "$work/calls" ]
-verdict $? "nothing missing: says nothing, calls nothing, needs no root"
+report $? "nothing missing: says nothing, calls nothing, needs no root"
 
 echo clang >"$work/missing"
 setup 1000 build && [ ! -s "$work/calls" ]
-verdict $? "a package that only tests need is no matter for a build"
+report $? "a package that only tests need is no matter for a build"
 
 setup 0 test && grep -q '^apt-get install .* clang$' "$work/calls" && ! grep -q update "$work/calls"
-verdict $? "root: installs what is missing, and no more"
+report $? "root: installs what is missing, and no more"
 
 echo clang >"$work/unknown"
 setup 0 test && head -n 1 "$work/calls" | grep -q '^apt-get update'
-verdict $? "a package that apt has never heard of: fetches the lists first"
+report $? "a package that apt has never heard of: fetches the lists first"
 
 ! setup 1000 test && [ ! -s "$work/calls" ] && grep -q 'apt-get install .* clang' "$work/out"
-verdict $? "an ordinary user without sudo: is told the command for root"
+report $? "an ordinary user without sudo: is told the command for root"
 
 fake sudo <<'EOF'
 echo "sudo $*" >>"$WORK/calls"
 EOF
 : >"$work/unknown"
 setup 1000 test && grep -q '^sudo .*apt-get install .* clang$' "$work/calls"
-verdict $? "an ordinary user with sudo: installs through it"
+report $? "an ordinary user with sudo: installs through it"
 
 echo cpio >"$work/missing"
 setup 0 test && grep -q '^apt-get install .*--no-remove .* cpio$' "$work/calls" && ! grep -q update "$work/calls"
-verdict $? "what the emulated tests take is installed, unless something must go for it"
+report $? "what the emulated tests take is installed, unless something must go for it"
 
 setup 0 build && [ ! -s "$work/calls" ] && [ ! -s "$work/out" ]
-verdict $? "what the emulated tests take is no matter for a build"
+report $? "what the emulated tests take is no matter for a build"
 
 fake apt-get <<'EOF'
 echo "apt-get $*" >>"$WORK/calls"
 exit 100
 EOF
 setup 0 test && grep -q 'emulated tests will be skipped' "$work/out"
-verdict $? "what the emulated tests take cannot be had: says so and goes on"
+report $? "what the emulated tests take cannot be had: says so and goes on"
 
 fake sudo <<'EOF'
 echo "sudo $*" >>"$WORK/calls"
 exit 1
 EOF
 setup 1000 test && grep -q '^sudo -n ' "$work/calls" && ! grep -qv '^sudo -n ' "$work/calls"
-verdict $? "what the emulated tests take: nobody is asked for a password"
+report $? "what the emulated tests take: nobody is asked for a password"
 
 emulated() { # what was missing lies in $work/missing
 	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/tests/emulated/run" arm64 >"$work/out" 2>&1
@@ -105,20 +105,20 @@ emulated() { # what was missing lies in $work/missing
 echo gcc-multilib >"$work/missing"
 emulated
 [ $? -eq 77 ] && grep -qx 'skip: no aarch64-linux-gnu-gcc' "$work/out"
-verdict $? "the emulated tests without a cross compiler: skipped, and why"
+report $? "the emulated tests without a cross compiler: skipped, and why"
 
 : >"$work/missing"
 emulated
 [ $? -eq 77 ] && grep -q '^skip: .*gcc-multilib' "$work/out"
-verdict $? "the emulated tests where gcc-multilib is in the way: skipped, and why"
+report $? "the emulated tests where gcc-multilib is in the way: skipped, and why"
 
 fake aarch64-linux-gnu-gcc <<'EOF'
 EOF
 emulated
 [ $? -eq 77 ] && grep -qx 'skip: no qemu-system-aarch64' "$work/out"
-verdict $? "the emulated tests without the emulator: skipped, and why"
+report $? "the emulated tests without the emulator: skipped, and why"
 
 rm "$work/bin/dpkg-query"
 setup 1000 test && grep -q 'no Debian' "$work/out"
-verdict $? "no Debian: says so and goes on"
+report $? "no Debian: says so and goes on"
 exit $status
