@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* A read for one machine and counter, to compare the cost of perch_counter_read(). */
- * perch_counter_read(). */
 #ifndef PERCH_TESTS_EMULATED_DIRECT_READ_H
 #define PERCH_TESTS_EMULATED_DIRECT_READ_H
 
