@@ -3,7 +3,9 @@
  * @file
  * The causes of refused system calls, X(NAME, "slug", KIND, "meaning").
  *
- * Slugs are stable: scripts may match them. perch-causes(7) is generated from these tables. KIND is the kind of the error (enum perch_error_kind), for programs that do not need the exact cause. Fields at fault, release and remedy depend on the case and are in the explanation.
+ * Slugs are stable: scripts may match them. perch-causes(7) is generated from these tables. KIND is
+ * the kind of the error (enum perch_error_kind), for programs that do not need the exact cause.
+ * Fields at fault, release and remedy depend on the case and are in the explanation.
  */
 #ifndef PERCH_CAUSES_H
 #define PERCH_CAUSES_H
@@ -196,7 +198,7 @@
 	X(GROUP_CLOCK, "group-clock", BAD_GROUP, "group members need the leader's clock")	\
 	X(GROUP_PINNED, "group-pinned", BAD_GROUP,						\
 	  "only a group leader can have pinned or exclusive")					\
-	X(GROUP_PMUS, "group-pmus", BAD_GROUP, "a group has events of one hardware PMU")	\
+	X(GROUP_PMUS, "group-pmus", BAD_GROUP, "all hardware events of a group need the same PMU")	\
 	X(GROUP_FULL, "group-full", BAD_GROUP, "the PMU has too few counters for the group")	\
 	X(GROUP_SIZE, "group-size", BAD_GROUP, "one read of the group would exceed 16 KiB")	\
 	X(GROUP_AUX, "group-aux", BAD_GROUP,							\

@@ -70,7 +70,7 @@ static const struct row rows[] = {
 	    ATTR(FAULTS, .config2 = 3, .branch_sample_type = 8), .size_plus_1 = 73),
 	ROW(max_stack, "sample_max_stack 9 is", FIELDS("sample_max_stack", "sample_type"),
 	    ATTR(FAULTS, SAMPLES(IP), .sample_max_stack = 9)),
-	ROW(callchain_modes, "nothing",
+	ROW(callchain_modes, "no frames",
 	    FIELDS("exclude_callchain_kernel", "exclude_callchain_user"),
 	    ATTR(FAULTS, SAMPLES(CALLCHAIN), .exclude_callchain_kernel = 1,
 		 .exclude_callchain_user = 1)),
