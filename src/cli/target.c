@@ -149,7 +149,13 @@ static int no_memory_for_names(const char *command)
 
 static bool reserve_cgroups(struct cli_cgroups *cgroups, size_t nr)
 {
-	return nr <= cgroups->nr || !PERCH__ARRAY_RESERVE_ZEROED(cgroups->name, cgroups->nr, nr);
+	if (nr <= cgroups->nr)
+		return true;
+	if (PERCH__ARRAY_RESERVE_BY_NR(cgroups->name, cgroups->nr, nr - cgroups->nr))
+		return false;
+	while (cgroups->nr < nr)
+		cgroups->name[cgroups->nr++] = NULL;
+	return true;
 }
 
 int cli_assign_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names,

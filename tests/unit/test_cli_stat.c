@@ -296,6 +296,23 @@ static void replaces_control_characters(void **state)
 	free(text);
 }
 
+static void assigns_cgroups_to_events_in_order(void **state)
+{
+	struct cli_cgroups cgroups = { 0 };
+
+	(void)state;
+	assert_int_equal(cli_assign_cgroups("stat", &cgroups, "a,b", 3), 0);
+	assert_int_equal(cgroups.nr, 3);
+	assert_string_equal(cgroups.name[0], "a");
+	assert_string_equal(cgroups.name[1], "b");
+	assert_null(cgroups.name[2]);
+	assert_int_equal(cli_assign_cgroups("stat", &cgroups, ",c", 4), 0);
+	assert_int_equal(cgroups.nr, 4);
+	assert_string_equal(cgroups.name[2], "");
+	assert_string_equal(cgroups.name[3], "c");
+	cli_clear_cgroups(&cgroups);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +326,7 @@ int main(void)
 		cmocka_unit_test(prints_reasons_below_table),
 		cmocka_unit_test(names_user_space_fallback),
 		cmocka_unit_test(replaces_control_characters),
+		cmocka_unit_test(assigns_cgroups_to_events_in_order),
 	};
 	int failed;
 
