@@ -74,6 +74,11 @@ events = {event[\"name\"]: event for event in json.load(sys.stdin)}
 assert events[\"task-clock\"][\"works\"] is True and events[\"task-clock\"][\"kind\"] == \"software\"
 assert all(\"reason\" in event for event in events.values() if event.get(\"works\") is False)
 "' sh "$perch"
+	check "prints one JSON object per line" sh -c '"$1" list -j sw | python3 -c "
+import json, sys
+first, *lines, last = sys.stdin.read().splitlines()
+assert (first, last) == (\"[\", \"]\") and all(json.loads(line.rstrip(\",\")) for line in lines)
+"' sh "$perch"
 else
 	echo "ok - prints JSON # skip: python3 is not installed"
 fi

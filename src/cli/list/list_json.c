@@ -97,15 +97,19 @@ static json_t *json_event(const struct list *list, const struct list_event *even
 	return object;
 }
 
+/* One object per line, so that an event is found by grep. */
 int list_print_json(const struct list *list)
 {
-	json_t *events = json_array();
-	int rc;
+	puts("[");
+	for (size_t i = 0; i < list->nr; i++) {
+		json_t *object = json_event(list, &list->event[i]);
+		int rc = json_dumpf(object, stdout, JSON_COMPACT);
 
-	for (size_t i = 0; i < list->nr; i++)
-		json_array_append_new(events, json_event(list, &list->event[i]));
-	rc = json_dumpf(events, stdout, JSON_INDENT(2));
-	json_decref(events);
-	putchar('\n');
-	return rc ? CLI_EXIT_FAILURE : 0;
+		json_decref(object);
+		if (rc)
+			return CLI_EXIT_FAILURE;
+		puts(i + 1 < list->nr ? "," : "");
+	}
+	puts("]");
+	return 0;
 }
