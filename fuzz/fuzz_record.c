@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The input is records of two attrs, of a machine of either byte order. The target decodes each
- * record by itself and all as a stream, reads every field, and merges deferred call chains. All
+ * record separately and all as a stream, reads every field, and merges deferred call chains. All
  * that is decoded must lie in the record.
  */
 #include "record_input.h"

@@ -51,7 +51,8 @@
 	X(SIGTRAP_EXEC, "sigtrap-exec", CONFLICT, "sigtrap needs remove_on_exec")		\
 	/* permissions and limits */								\
 	X(PARANOID_ALL, "paranoid-all", PARANOID,						\
-	  "on some distributions, every event needs privilege at this level of perf_event_paranoid")			\
+	  "on some distributions, every event needs privilege at this level of "		\
+	  "perf_event_paranoid")								\
 	X(KERNEL_PROFILING, "kernel-profiling", PARANOID,					\
 	  "kernel profiling needs privilege at this level of perf_event_paranoid")		\
 	X(TEXT_POKE, "text-poke", PARANOID,							\
@@ -64,7 +65,7 @@
 	X(USER_NAMESPACE, "user-namespace", PRIVILEGE,						\
 	  "capabilities in a user namespace do not count")					\
 	X(SECURITY_MODULE, "security-module", BLOCKED,						\
-	  "a security module (SELinux, a BPF program) denies the event")				\
+	  "a security module (SELinux, a BPF program) denies the event")			\
 	X(LOCKDOWN_REGS, "lockdown-regs", PRIVILEGE,						\
 	  "kernel lockdown (confidentiality mode) forbids REGS_INTR")				\
 	X(FREQUENCY, "frequency", FREQUENCY,							\
@@ -181,7 +182,7 @@
 	  "sample_max_stack is above kernel.perf_event_max_stack")				\
 	X(CLOCKID, "clockid", BAD_FIELD, "clockid is not a clock for events")			\
 	X(CLOCKID_NMI, "clockid-nmi", CONFLICT, "the clock cannot be read in an NMI")		\
-	X(MEMORY, "memory", NO_MEMORY, "the kernel has no memory for the event")			\
+	X(MEMORY, "memory", NO_MEMORY, "the kernel has no memory for the event")		\
 	/* the target and the group */							\
 	X(INTERRUPTED, "interrupted", SYSTEM, "a signal arrived while the target was in execve") \
 	X(OTHER_PROCESS, "other-process", PRIVILEGE,						\
@@ -198,7 +199,7 @@
 	X(GROUP_CLOCK, "group-clock", BAD_GROUP, "group members need the leader's clock")	\
 	X(GROUP_PINNED, "group-pinned", BAD_GROUP,						\
 	  "only a group leader can have pinned or exclusive")					\
-	X(GROUP_PMUS, "group-pmus", BAD_GROUP, "all hardware events of a group need the same PMU")	\
+	X(GROUP_PMUS, "group-pmus", BAD_GROUP, "all hardware events of a group need the same PMU") \
 	X(GROUP_FULL, "group-full", BAD_GROUP, "the PMU has too few counters for the group")	\
 	X(GROUP_SIZE, "group-size", BAD_GROUP, "one read of the group would exceed 16 KiB")	\
 	X(GROUP_AUX, "group-aux", BAD_GROUP,							\
@@ -270,18 +271,22 @@
 	X(LINT_BEYOND_SIZE, "lint-beyond-size", USAGE,						\
 	  "a field beyond attr.size is set and ignored")					\
 	X(LINT_PRECISE, "lint-precise", USAGE, "precise_ip is ignored by this kind of event")	\
-	X(LINT_MAX_STACK, "lint-max-stack", USAGE, "sample_max_stack is ignored without CALLCHAIN")	\
-	X(LINT_CLOCKID, "lint-clockid", USAGE, "clockid is ignored without use_clockid")			\
-	X(LINT_BUILD_ID, "lint-build-id", USAGE, "build_id is ignored without mmap2")			\
-	X(LINT_INHERIT_STAT, "lint-inherit-stat", USAGE, "inherit_stat is ignored without inherit")	\
+	X(LINT_MAX_STACK, "lint-max-stack", USAGE,						\
+	  "sample_max_stack is ignored without CALLCHAIN")					\
+	X(LINT_CLOCKID, "lint-clockid", USAGE, "clockid is ignored without use_clockid")	\
+	X(LINT_BUILD_ID, "lint-build-id", USAGE, "build_id is ignored without mmap2")		\
+	X(LINT_INHERIT_STAT, "lint-inherit-stat", USAGE,					\
+	  "inherit_stat is ignored without inherit")						\
 	X(LINT_AUX_SIZE, "lint-aux-size", USAGE, "SAMPLE_AUX needs aux_sample_size")		\
 	X(LINT_OUTPUT, "lint-output", USAGE, "PERF_FLAG_FD_OUTPUT needs group_fd")		\
 	X(LINT_RAW_BITS, "lint-raw-bits", USAGE,						\
 	  "config has bits outside the PMU's formats, which are ignored")			\
 	X(LINT_HARDWARE_SAMPLE, "lint-hardware-sample", USAGE,					\
-	  "sample_type has fields that only hardware events fill")					\
-	X(LINT_BRANCH_TYPE, "lint-branch-type", USAGE, "branch_sample_type is ignored without BRANCH_STACK") \
-	X(LINT_REGS, "lint-regs", USAGE, "a register mask is ignored without its bit in sample_type")	\
+	  "sample_type has fields that only hardware events fill")				\
+	X(LINT_BRANCH_TYPE, "lint-branch-type", USAGE,						\
+	  "branch_sample_type is ignored without BRANCH_STACK")					\
+	X(LINT_REGS, "lint-regs", USAGE,							\
+	  "a register mask is ignored without its bit in sample_type")				\
 	X(LINT_STACK, "lint-stack", USAGE,							\
 	  "sample_stack_user and STACK_USER need each other")			\
 	X(LINT_NMI_WATCHDOG, "lint-nmi-watchdog", USAGE,					\
@@ -295,19 +300,20 @@
 	X(LINT_FREQ_ZERO, "lint-freq-zero", USAGE, "freq with sample_freq 0 only counts")	\
 	X(LINT_NO_SAMPLES, "lint-no-samples", USAGE,						\
 	  "sample_type is set, but the event takes no samples")					\
-	X(LINT_MMAP2, "lint-mmap2", USAGE, "mmap2 is ignored without mmap")				\
-	X(LINT_COMM_EXEC, "lint-comm-exec", USAGE, "comm_exec is ignored without comm")			\
+	X(LINT_MMAP2, "lint-mmap2", USAGE, "mmap2 is ignored without mmap")			\
+	X(LINT_COMM_EXEC, "lint-comm-exec", USAGE, "comm_exec is ignored without comm")		\
 	X(LINT_WATERMARK, "lint-watermark", USAGE,						\
-	  "wakeup_events and wakeup_watermark share a word, and watermark selects the wrong one")	\
+	  "wakeup_events and wakeup_watermark share a word, and watermark selects the wrong one") \
 	X(LINT_NO_GROUP, "lint-no-group", USAGE,						\
 	  "PERF_FLAG_FD_NO_GROUP without PERF_FLAG_FD_OUTPUT ignores group_fd")			\
-	X(LINT_SIG_DATA, "lint-sig-data", USAGE, "sig_data is ignored without sigtrap")			\
+	X(LINT_SIG_DATA, "lint-sig-data", USAGE, "sig_data is ignored without sigtrap")		\
 	X(LINT_AUX_WATERMARK, "lint-aux-watermark", USAGE,					\
-	  "aux_watermark is ignored: the event has no AUX area")					\
+	  "aux_watermark is ignored: the event has no AUX area")				\
 	X(LINT_EXEC, "lint-exec", USAGE, "enable_on_exec or remove_on_exec has no effect")	\
 	X(LINT_CALLCHAIN, "lint-callchain", USAGE,						\
 	  "settings of call chains are ignored, or call chains have no frames")		\
-	X(LINT_BP_TYPE, "lint-bp-type", USAGE, "bp_type is ignored: the event is not a breakpoint")	\
+	X(LINT_BP_TYPE, "lint-bp-type", USAGE,							\
+	  "bp_type is ignored: the event is not a breakpoint")					\
 	X(LINT_EXCLUDE_IDLE, "lint-exclude-idle", USAGE,					\
 	  "exclude_idle is ignored by this kind of event")					\
 	X(LINT_CLOCK_EXCLUDE, "lint-clock-exclude", USAGE,					\

@@ -160,7 +160,7 @@ struct perch_group;
 /**
  * Opens events as one group, which one read(2) reads.
  *
- * With perch_options.inherit before Linux 4.13, each member is read by itself. With
+ * With perch_options.inherit before Linux 4.13, each member is read separately. With
  * perch_options.enabled, the group is enabled with one ioctl(2) after all members are open.
  *
  * @param[out] group  the new group; NULL after a failure

@@ -55,7 +55,7 @@ int cli_add_filter(const char *command, struct perch_events *events, size_t last
 		return refuse_negation(command, "filter");
 	if (!events->nr) {
 		cli_usage_error(command,
-				"--filter applies to the -e before it: put an -e before it");
+				"--filter applies to the preceding -e: put an -e before it");
 		return -EINVAL;
 	}
 	rc = perch_events_set_filter(events, last, filter, machine, &err);

@@ -16,7 +16,7 @@ struct member {
 
 struct perch_group {
 	const struct perch_syscalls *calls;
-	/* without PERCH_FORMAT_GROUP each member is read by itself */
+	/* without PERCH_FORMAT_GROUP each member is read separately */
 	uint64_t read_format;
 	struct perch__read_buffer buffer; /* read buffer */
 	struct perch__group_constraints constraints;

@@ -122,7 +122,7 @@ bool perch__explain_group_member(const struct perch__group_constraints *constrai
 	if (with.mixed) {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_BAD_GROUP,
-			"the event can be opened by itself, but not in a group with the %zu before it: they need another PMU or "
+			"the event can be opened alone, but not in a group with the %zu before it: they need another PMU or "
 			"all its counters",
 			constraints->counters);
 		perch_error_remedy(err, "make one group for each PMU");

@@ -77,7 +77,7 @@ static const struct {
 	[PERCH__RDPMC_NOT_REQUESTED] = { EINVAL, PERCH_ERROR_USAGE,
 					 "self_monitoring was not requested",
 					 "set self_monitoring in the options" },
-	[PERCH__RDPMC_NOT_READ_YET] = { EAGAIN, PERCH_ERROR_USAGE, "it was not read yet", "" },
+	[PERCH__RDPMC_NOT_READ_YET] = { EAGAIN, PERCH_ERROR_USAGE, "the counter was not read yet", "" },
 	[PERCH__RDPMC_NO_ARCH] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				   "on this architecture counters can only be read by system calls",
 				   "" },

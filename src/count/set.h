@@ -51,7 +51,7 @@ struct perch_set {
 	int *fd;		  /* [event * nr_targets + target]; -1 if not open there */
 	struct perch__base *base; /* same index; NULL until the first reset */
 	struct perch__read_buffer buffer;
-	/* an old kernel refuses PERCH_FORMAT_GROUP with inherit: each member is read by itself */
+	/* an old kernel refuses PERCH_FORMAT_GROUP with inherit: each member is read separately */
 	bool single_reads;
 };
 

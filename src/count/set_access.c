@@ -43,7 +43,7 @@ static int read_single(struct perch_set *set, size_t event, size_t target,
 	return 0;
 }
 
-/* The group has lost members: each member is read by itself. */
+/* The group has lost members: each member is read separately. */
 static int read_orphans(struct perch_set *set, struct perch__group_range range, size_t target,
 			struct perch_count *counts, struct perch_error *err)
 {

@@ -183,8 +183,8 @@ static void count_at(const struct perch_ring *ring, uint64_t position,
 /*
  * Returns the end of the complete records of the batch. A record starts where the one before it
  * ends, so each step would wait for memory. Prefetching hides that wait, and so does a branch that
- * the CPU predicts: "the size is that of the last record". The empty asm prevents that the compiler
- * replaces the branch by an addition of the loaded size.
+ * the CPU predicts: "the size is that of the last record". The empty asm prevents the compiler
+ * from replacing the branch by an addition of the loaded size.
  */
 static uint64_t end_of_batch(const struct perch_ring *ring, struct perch_sampler_stats *stats)
 {

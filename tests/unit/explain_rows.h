@@ -83,7 +83,7 @@ static const struct row rows[] = {
 	ROW(probe_name, ROOT, E2BIG, "4096", ATTR(.type = UPROBE, .config1 = 1)),
 	ROW(attr_size_written, NONE, E2BIG, "its own size"),
 
-	/* the attr by itself */
+	/* the attr */
 	ROW(reserved_1, NONE, EINVAL, "flag", ATTR(.reserved_1 = 1)),
 	ROW(reserved_2, NONE, EINVAL, "padding", ATTR(.reserved_2 = 1)),
 	ROW(reserved_3, NONE, EINVAL, "aux_action", ATTR(.reserved_3 = 1)),

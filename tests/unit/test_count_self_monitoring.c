@@ -327,7 +327,7 @@ static void uses_read_when_not_on_the_pmu(void **state)
 	assert_int_equal(kernel.maps, 1);
 	assert_int_equal(kernel.mapped, sysconf(_SC_PAGESIZE));
 	assert_false(perch_counter_self_monitoring(counter, &err));
-	assert_non_null(strstr(err.message, "it was not read yet"));
+	assert_non_null(strstr(err.message, "the counter was not read yet"));
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_self_monitoring(counter, &err));
 	/* a page of zeros has no capability */

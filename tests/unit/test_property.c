@@ -99,7 +99,7 @@ static void records_of_unknown_types_have_a_sample_id(void **state)
 	try_types(63);
 }
 
-/* Each field of a sample by itself, and all fields but one, with each read format. */
+/* Samples with a single field, and with all fields but one, with each read format. */
 static void decodes_each_field_by_itself_and_left_out(void **state)
 {
 	uint64_t seed = build_number_from("PERCH_SEED", 1);

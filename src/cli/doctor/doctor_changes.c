@@ -140,7 +140,7 @@ void doctor_suggest_lockdown(struct doctor_result *result)
 {
 	doctor_set_change(
 		result,
-		"boot with lockdown=integrity, or without lockdown; Secure Boot may enable it");
+		"boot with lockdown=integrity, or without lockdown; Secure Boot may enable lockdown");
 }
 
 void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result)

@@ -164,7 +164,7 @@ static void explain_no_core_pmu(struct doctor *doctor, struct doctor_result *res
 	doctor_set_reason(
 		result, DOCTOR_NO, "%s; %s",
 		virtual ? "this is a virtual machine, and its hypervisor provides no PMU that Linux supports"
-			: "Linux found no PMU that it has a driver for",
+			: "Linux has no driver for a PMU of this machine",
 		text);
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
 	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&

@@ -106,7 +106,7 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 		if (effective >> capabilities[i].number & 1)
 			used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
 					 capabilities[i].name);
-	doctor_set_value(result, "%s", used ? text : "none that events need");
+	doctor_set_value(result, "%s", used ? text : "none that perf events need");
 	result->status = DOCTOR_OK;
 	if (perch_machine_privileged(doctor->machine))
 		return;

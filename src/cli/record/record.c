@@ -49,7 +49,7 @@ static int check_output(const char *output)
 		return 0;
 	perch_error_set(&err, rc, PERCH_ERROR_FILE, "'%s' cannot be written: %s", output,
 			strerror(rc));
-	perch_error_remedy(&err, "name a file in a directory that you may write to with -o");
+	perch_error_remedy(&err, "with -o, name a file in a directory that you may write to");
 	return cli_error(RECORD_COMMAND, &err);
 }
 

@@ -503,9 +503,8 @@ int record_set_cgroups(void *value, const char *text, bool negated)
 		return -EINVAL;
 	}
 	if (!options->events.nr) {
-		cli_usage_error(
-			RECORD_COMMAND,
-			"-G sets the cgroup of the events before it, but there is no -e before it");
+		cli_usage_error(RECORD_COMMAND,
+				"-G applies to the preceding events: put an -e before it");
 		return -EINVAL;
 	}
 	return cli_assign_cgroups(RECORD_COMMAND, &options->cgroups, text, options->events.nr)

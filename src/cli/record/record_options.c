@@ -78,7 +78,7 @@ struct row {
 static const struct row rows[] = {
 	CALL('e', "event", "EVENTS", "events to sample (perch list)", add_events),
 	CALL(0, "event-file", "FILE", "events from a file; - is standard input", add_event_file),
-	CALL(0, "filter", "EXPR", "filter of the tracepoints of the -e before it", set_filter),
+	CALL(0, "filter", "EXPR", "filter for the tracepoints of the last -e", set_filter),
 	STRING('F', "freq", "HZ|max", "samples per second (4000)", frequency_text),
 	FLAG(0, "strict-freq", "refuse a frequency above the limit", strict_frequency),
 	CALL('c', "count", "N", "a sample every N events", record_set_period),
