@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests reports of recordings of the other byte order: they are equal to those of the original recording.
+"""Tests recordings that are converted to the other byte order: perch prints the same reports of both files.
 
 perch and the installed perf (PERF) make recordings; PERCH_FIXTURES is a directory with others. other_order.py converts
 them. perf reads both byte orders too, so it checks the conversion."""
@@ -34,16 +34,16 @@ def output(*words):
 
 def without_features(lines):
     """Removes the bytes of features of pipes, which perch dump prints in the byte order of the file."""
-    kept, inside = [], False
+    result, inside = [], False
     for line in lines:
         if not line.startswith(" "):
             inside = "FEATURE" in line
         if not inside or not line.strip().startswith("data "):
-            kept.append(line)
-    return kept
+            result.append(line)
+    return result
 
 
-def same(name, native, foreign):
+def compare_perch(name, native, foreign):
     views = [view for view in VIEWS if view != ("dump",) or output(PERCH, "help", "dump")[0] == 0]
     for view in views:
         before, after = output(PERCH, *view, "-i", native), output(PERCH, *view, "-i", foreign)
@@ -55,12 +55,12 @@ def same(name, native, foreign):
             print(f"  {before[1][where]}\n  {after[1][where]}")
 
 
-def vouched(name, native, foreign):
+def compare_perf(name, native, foreign):
     """Compares with perf. perf 6.1 cannot read old pipes of the other order, and does not unwind their stacks."""
     fields = ["-F", "comm,tid,time,event,ip" if "stacks" not in name else "comm,tid,time,event"]
     before, after = (output(PERF, "script", "-f", *fields, "-i", file) for file in (native, foreign))
     if before[0] or after[0]:
-        print(f"ok - perf script of {name} # skip perf itself does not read it")
+        print(f"ok - perf script of {name} # skip perf does not read the file")
     else:
         report(before == after, f"perf script of {name}")
 
@@ -72,9 +72,9 @@ def compare(name, native, work):
     except SystemExit as why:
         print(f"ok - {name} # skip {why}")
         return
-    same(name, native, foreign)
+    compare_perch(name, native, foreign)
     if shutil.which(PERF):
-        vouched(name, native, foreign)
+        compare_perf(name, native, foreign)
 
 
 def recorded(work):
@@ -87,7 +87,7 @@ def recorded(work):
         ways += [("perf record -g", base + ["-g", "-e", "cpu-clock"]),
                  ("perf record of a group with reads", base + ["-e", "{cpu-clock,page-faults}:S", "-c", "50000"]),
                  ("perf record of stacks and registers", base + ["--call-graph", "dwarf,1024", "-e", "cpu-clock", "-F", "200"]),
-                 ("perf record of much", base + ["-e", "cpu-clock", "-adT", "--namespaces", "--switch-events", "--phys-data"]),
+                 ("perf record of many types", base + ["-e", "cpu-clock", "-adT", "--namespaces", "--switch-events", "--phys-data"]),
                  ("perf record of registers", base + ["-e", "cpu-clock", "-I", "--user-regs=ip,sp"])]
     for name, words in ways:
         if os.path.exists(path):
@@ -97,7 +97,7 @@ def recorded(work):
         if os.path.exists(path) and os.path.getsize(path) > 200:
             yield name, path
         else:
-            print(f"ok - {name} # skip not recorded here: {done.stderr.strip()[:100]!r}")
+            print(f"ok - {name} # skip cannot record: {done.stderr.strip()[:100]!r}")
 
 
 def piped(work):
@@ -107,7 +107,7 @@ def piped(work):
         subprocess.run([PERF, "record", "-q", "-o", "-", "-e", "cpu-clock", "-g", "--", "sh", "-c", PROGRAM], stdout=stream,
                        stderr=subprocess.DEVNULL, check=False)
     if os.path.getsize(path) < 200:
-        print("ok - perf record -o - # skip not recorded here")
+        print("ok - perf record -o - # skip cannot record")
         return
     compare("perf record -o -", path, work)
     for view in VIEWS[:3]:
@@ -127,11 +127,11 @@ def directories(work):
         subprocess.run([PERF, "record", "-q", "--threads", *more, "-o", path, "-a", "-e", "cpu-clock", "-F", "500", "--", "sh",
                         "-c", PROGRAM], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if not os.path.isdir(path):
-            print(f"ok - {name} # skip this perf does not know it")
+            print(f"ok - {name} # skip perf has no --threads")
             continue
         report(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
         times = [float(line.split(": ")[0].split()[-1]) for line in output(PERCH, "script", "-i", path)[1] if "cpu-clock: " in line]
-        report(len(times) > 0 and times == sorted(times), f"script of {name} goes by time")
+        report(len(times) > 0 and times == sorted(times), f"script of {name} is in the order of time")
 
 
 def counts(command, path):

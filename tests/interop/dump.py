@@ -205,10 +205,10 @@ def check(name, path):
         blocks = perf_dump.blocks_of(path, tool)
         reason = UNREADABLE.get(name)
         if reason and len(blocks) < len(records):
-            places = {(block.offset + 16 * block.pipe, block.raw) for block in blocks}
-            some = [record for record in records if (record["offset"], record["raw"]) in places]
+            found = {(block.offset + 16 * block.pipe, block.raw) for block in blocks}
+            some = [record for record in records if (record["offset"], record["raw"]) in found]
             report(compare(name, blocks, some, sample_types),
-                    f"{name}: {len(some)} of {len(records)} records as in perf {tool} -D: {reason}")
+                   f"{name}: {len(some)} of {len(records)} records as in perf {tool} -D: {reason}")
         else:
             report(compare(name, blocks, records, sample_types), f"{name}: {len(records)} records as in perf {tool} -D")
 

@@ -29,15 +29,15 @@ def run(path, *options):
     return subprocess.run([PERCH, "dump", "-i", path, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
 
 
-def strictly(line):
+def parse_strictly(line):
     """Checks that the text is valid JSON without duplicate names."""
     def names(found):
         if len(dict(found)) != len(found):
-            raise ValueError("a name twice: " + " ".join(name for name, _ in found))
+            raise ValueError("duplicate name: " + " ".join(name for name, _ in found))
         return dict(found)
 
     def no_number(word):
-        raise ValueError(word + " is no number of JSON")
+        raise ValueError(word + " is not a JSON number")
     return json.loads(line, object_pairs_hook=names, parse_constant=no_number)
 
 
@@ -59,11 +59,11 @@ def faults(path, what):
         if "-j" in options:
             for line in result.stdout.decode("utf-8", "replace").split("\n")[:-1]:
                 try:
-                    strictly(line)
+                    parse_strictly(line)
                 except ValueError as error:
                     yield about + f"{error}: {line[:200]}"
         if result.returncode == 1 and not result.stderr:
-            yield about + "failed and said nothing"
+            yield about + "failed without a message"
 
 
 def change(random_, data):
@@ -113,12 +113,12 @@ def check_name(directory):
     made = subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-o", path, "--", program], capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=60)
     if made.returncode:
-        print(f"ok - a name with control sequences # skip nothing could be recorded: {made.stderr.decode()[-200:]}")
+        print(f"ok - a name with control sequences # skip cannot record: {made.stderr.decode()[-200:]}")
         return
-    report(list(faults(path, "name")), "a program with escapes in its name is shown without them")
+    report(list(faults(path, "name")), "control characters of a program's name are not printed")
     comms = [json.loads(line)["fields"]["comm"] for line in run(path, "-j", "-t", "comm").stdout.decode("utf-8").splitlines()]
     report([] if any(comm.startswith("a\x1b[31m\xff\"") for comm in comms) else [str(comms)],
-           "JSON has the name as it was")
+           "JSON has the original name")
 
 
 def main():

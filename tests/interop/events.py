@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Compares the attrs that perch makes of event strings with those that `perf stat -vv` and `perf record -vv` print. DIFFERS
-has the intended differences with their reasons.
+Compares the attrs of perch with the attrs that `perf stat -vv` and `perf record -vv` print for the same event strings. DIFFERS
+lists the intended differences and their reasons.
 """
 import concurrent.futures
 import os

@@ -137,7 +137,7 @@ def compare(name, words, options, to_stderr=False):
     report(not why, name, *why)
 
 
-def shown_alike(words):
+def same_numbers(words):
     """With -v, the log has the numbers that were passed."""
     live = {key(refusal): refusal for refusal in trace(words) if refusal.get("operation") is None}
     logged = {key(refusal): refusal for refusal in explain(record(words, ["-v"]))[0] if refusal.get("operation") is None}
@@ -231,7 +231,7 @@ def main():
     for options in STRACE_OPTIONS:
         compare("refusals of all kinds, strace " + " ".join(["-f"] + options), program, options)
     compare("the log mixed with the output of the program", program, ["-v"], to_stderr=True)
-    shown_alike(program)
+    same_numbers(program)
     without_facts(program)
     damaged(program)
     strings_of_a_probe()

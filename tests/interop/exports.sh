@@ -16,10 +16,10 @@ soname() {
 
 only_perch_names() {
 	names=$(nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }')
-	stray=$(printf '%s\n' "$names" | grep -v '^perch_[a-z]' || true)
-	[ -n "$names" ] && [ -z "$stray" ]
-	report $? "$1 exports perch_ names alone ($(printf '%s\n' "$names" | wc -l) of them)"
-	[ -z "$stray" ] || printf '%s\n' "$stray"
+	wrong=$(printf '%s\n' "$names" | grep -v '^perch_[a-z]' || true)
+	[ -n "$names" ] && [ -z "$wrong" ]
+	report $? "$1 exports only perch_ names ($(printf '%s\n' "$names" | wc -l) of them)"
+	[ -z "$wrong" ] || printf '%s\n' "$wrong"
 	! printf '%s\n' "$names" | grep '^perch__'
 	report $? "$1 does not export private names (perch__)"
 }
@@ -27,19 +27,19 @@ only_perch_names() {
 needed=$(objdump -p libperch.so | awk '$1 == "NEEDED" { print $2 }')
 others=$(printf '%s\n' "$needed" | grep -v '^libc\.so\.' || true)
 [ -z "$others" ]
-report $? "libperch.so needs libc alone"
+report $? "libperch.so needs only libc"
 [ -z "$others" ] || printf '%s\n' "$others"
 
 loaded=$(ldd libperch.so | grep -vE 'linux-(vdso|gate)|ld-linux|libc\.so\.' || true)
 [ -z "$loaded" ]
-report $? "ldd libperch.so shows libc alone"
+report $? "ldd libperch.so shows only libc"
 [ -z "$loaded" ] || printf '%s\n' "$loaded"
 
 # A library must not print, exit, or start threads.
 forbidden=$(nm -D --undefined-only libperch.so | awk '{ sub(/@.*/, "", $2); print $2 }' |
 	grep -xE 'abort|_?exit|printf|puts|putchar|__printf_chk|stdout|perror|pthread_create' || true)
 [ -z "$forbidden" ]
-report $? "libperch.so neither exits nor prints nor starts threads"
+report $? "libperch.so does not exit, print or start threads"
 [ -z "$forbidden" ] || printf '%s\n' "$forbidden"
 
 for library in libperch.so libperch-profile.so; do

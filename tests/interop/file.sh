@@ -41,19 +41,19 @@ same_header() { # name, file
 	case $(perf version) in
 	"perf version 6.1."*) ;;
 	*)
-		echo "ok - $1: header as perf prints it # skip: $(perf version) has another format"
+		echo "ok - $1: perf and perch print the same header # skip: $(perf version) has another format"
 		return
 		;;
 	esac
 	perf report --header-only -i "$2" >perf.header 2>perf.err
 	"$tool" header "$2" >perch.header
-	same "$1: header as perf shows it" perf.header perch.header
+	same "$1: perf and perch print the same header" perf.header perch.header
 }
 
 same_counts() { # name, file
 	perf report --stats --stdio -i "$2" 2>perf.err | counts >perf.counts
 	"$tool" stats "$2" | counts >perch.counts
-	same "$1: records as perf counts them" perf.counts perch.counts
+	same "$1: perf and perch count the same records" perf.counts perch.counts
 }
 
 "$tool" write full.data
@@ -65,17 +65,17 @@ report $? "a file with records is written"
 same_header "written by perch" plain.data
 same_counts "written by perch" plain.data
 perf script -D -i plain.data >dump 2>perf.err
-report $? "perf dumps it" perf.err
+report $? "perf dumps the file" perf.err
 [ "$(grep -c 'PERF_RECORD_SAMPLE' dump)" -eq 1000 ]
 report $? "perf dumps all samples" perf.err
 perf script -i plain.data -F event,time,ip 2>perf.err | grep -c 'page-faults' >number
 [ "$(cat number)" -eq 100 ]
-report $? "perf gives each sample to its event" number perf.err
+report $? "perf assigns each sample to its event" number perf.err
 perf buildid-list -i plain.data 2>perf.err | grep -q '0102030405060708090a0b0c0d0e0f1011121314 /proc/none/worker'
 report $? "perf finds the build id" perf.err
 
 "$tool" killed killed.data 2>/dev/null
-same_counts "writer killed" killed.data
+same_counts "the writer was killed" killed.data
 
 record() { # name, perf's options
 	how=$1

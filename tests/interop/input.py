@@ -66,19 +66,19 @@ def perch(*words, data=None):
 def costs():
     n = 40000
     hostile = {
-        "maps from the top down": [mapping(1, 4096 * (n - i), b"/x") for i in range(n)],
-        "processes forked from one of many maps":
+        "mappings in descending order": [mapping(1, 4096 * (n - i), b"/x") for i in range(n)],
+        "child processes of a process with many mappings":
             [mapping(1, 4096 * i, b"/x") for i in range(n)] +
             [part for i in range(2, n) for part in (record(7, 0, struct.pack("=IIIIQ", i, 1, i, 1, 0)),
                                                     mapping(i, 4096 * n, b"/x"))],
-        "builds of one path": [build(1, 4096 * i, b"/x", i) for i in range(n)],
+        "build ids of one path": [build(1, 4096 * i, b"/x", i) for i in range(n)],
         "build ids of other paths":
             [record(67, 2, struct.pack("=i20sB3x", -1, b"%020d" % i, 20) + b"/x%d\0" % i) for i in range(n)] +
             [mapping(1, 4096 * i, b"/y%d" % i) for i in range(n)],
-        "functions that the kernel made":
+        "BPF programs of the kernel":
             [record(17, 0, struct.pack("=QIHH", KERNEL + 64 * i, 64, 1, 0) + b"bpf_prog_%d\0" % i) for i in range(n)] +
             [sample(KERNEL + 64 * i, 1) for i in range(n)],
-        "names of events that nobody has": [record(78, 0, struct.pack("=QQ", 2, i) + b"x\0") for i in range(8, n)],
+        "names of events that do not exist": [record(78, 0, struct.pack("=QQ", 2, i) + b"x\0") for i in range(8, n)],
     }
     for what, records in hostile.items():
         done = perch("report", "-i", "-", "--percent-limit", "1", data=pipe(records + [sample(4096)]))
@@ -87,19 +87,19 @@ def costs():
 
 def endless():
     magic = struct.pack("=QQ", 0x32454c4946524550, 16)
-    for what, begin, sentence in (("zeros", b"", b"not perf.data"),
-                                  ("zeros behind a magic number", magic, b"has no events"),
-                                  ("zeros behind records", pipe([sample(4096)]), b"are not records")):
+    for what, begin, sentence in (("endless zeros", b"", b"not perf.data"),
+                                  ("endless zeros after a magic number", magic, b"has no events"),
+                                  ("endless zeros after records", pipe([sample(4096)]), b"are not records")):
         source = subprocess.Popen(["sh", "-c", 'printf "$1"; exec cat /dev/zero', "sh",
                                    "".join(f"\\{byte:03o}" for byte in begin)], stdout=subprocess.PIPE)
         done = subprocess.run([PERCH, "report", "-i", "-"], stdin=source.stdout, capture_output=True, preexec_fn=limits,
                               timeout=10 * SECONDS, check=False)
         source.stdout.close()
         source.wait()
-        report(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), f"{what} without end")
+        report(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), what)
 
 
-def shorter(directory):
+def truncated(directory):
     """Truncates the file while perch waits for the reader of its standard output."""
     path = f"{directory}/perf.data"
     with open(path, "wb") as file:
@@ -113,20 +113,20 @@ def shorter(directory):
         while os.read(ends[0], 1 << 16):
             pass
         os.close(ends[0])
-        told = child.stderr.read()
-    report(child.returncode == 1 and b"became shorter while it was read" in told, "a file that becomes shorter")
+        message = child.stderr.read()
+    report(child.returncode == 1 and b"became shorter while it was read" in message, "a file that is truncated while it is read")
 
 
-def nothing(directory):
+def empty_pipe(directory):
     with open(f"{directory}/perf.data", "wb") as file:
         file.write(pipe([sample(4096)]))
     for command in ("report", "script", "dump"):
         done = subprocess.run([PERCH, command], input=b"", capture_output=True, cwd=directory, check=False)
         report(done.returncode == 1 and not done.stdout and b"no input from the pipe" in done.stderr,
-               f"{command} of what a pipe did not bring, not of an old file")
+               f"{command} refuses an empty pipe and does not read perf.data")
 
 
-def elsewhere():
+def other_kernels():
     """Tests recordings of kernels with a known release, architecture and host name only."""
     with open("/proc/kallsyms", encoding="utf-8") as lines:
         address, name = next(((int(word[0], 16), word[2]) for word in map(str.split, lines)
@@ -141,15 +141,15 @@ def elsewhere():
         data = pipe(facts + [sample(address, 1)])
         for command in ("report", "script"):
             done = perch(command, "-i", "-", data=data)
-            named, told = name.encode() in done.stdout, b"have no symbols: recorded on another machine" in done.stderr
-            report(done.returncode == 0 and named == (which is None) and told == (which is not None),
+            named, reported = name.encode() in done.stdout, b"have no symbols: recorded on another machine" in done.stderr
+            report(done.returncode == 0 and named == (which is None) and reported == (which is not None),
                    f"{command} of a kernel of {other or 'this machine'}")
 
 
-with tempfile.TemporaryDirectory() as place:
+with tempfile.TemporaryDirectory() as directory:
     costs()
     endless()
-    shorter(place)
-    nothing(place)
-    elsewhere()
+    truncated(directory)
+    empty_pipe(directory)
+    other_kernels()
 sys.exit(failed)

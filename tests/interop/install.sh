@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a packager and a program's author meet: an install into a DESTDIR, and programs built from
-# what it holds through pkg-config, against the shared objects and against the archives.
-# shellcheck disable=SC2046,SC2086 # compiler flags are meant to split into words
+# Installs into a DESTDIR and builds programs with the installed files by pkg-config: with the shared
+# libraries and with the static libraries.
+# shellcheck disable=SC2046,SC2086 # compiler flags are separate words
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -32,8 +32,8 @@ pkgconfig=$(dirname "$(find "$work/root" -name libperch.pc)")
 libdir=$(dirname "$pkgconfig")
 export PKG_CONFIG_PATH="$pkgconfig"
 prefix=$(pkg-config --variable=prefix libperch)
-# Only perch lies in the DESTDIR; its dependencies are the system's. So the prefix is moved, not
-# the whole system root.
+# Only perch is in the DESTDIR; its dependencies are those of the system. So only the prefix changes,
+# not the whole system root.
 config() {
 	pkg-config --define-variable=prefix="$work/root$prefix" "$@"
 }
@@ -43,7 +43,7 @@ cat >"$work/core.c" <<'EOF'
 int main(void)
 {
 	struct perch_error err = { 0 };
-	return perch_error_set(&err, EINVAL, PERCH_ERROR_USAGE, "no such thing") == -EINVAL ? 0 : 1;
+	return perch_error_set(&err, EINVAL, PERCH_ERROR_USAGE, "unknown option") == -EINVAL ? 0 : 1;
 }
 EOF
 {
@@ -55,32 +55,32 @@ EOF
 sed -i -e "/perch_headers/{r $work/headers
 d}" "$work/core.c"
 
-# Not installed yet: the headers are those of the sources, the libraries those of the build.
+# Before the installation: headers of the sources, libraries of the build directory.
 for library in libperch libperch-profile; do
 	uninstalled() {
 		PKG_CONFIG_PATH="$PERCH_BUILD_ROOT/meson-uninstalled" pkg-config "$@" $library
 	}
-	try "$library: a program against a build that is not installed" \
+	try "$library: a program links with a build that is not installed" \
 		gcc -Wall -Werror "$work/core.c" -o "$work/uninstalled" $(uninstalled --cflags --libs)
 	try "$library: that program runs in the build" env LD_LIBRARY_PATH="$PERCH_BUILD_ROOT/src" "$work/uninstalled"
 done
 
 for library in libperch libperch-profile; do
-	try "$library: a program against the shared object" \
+	try "$library: a program links with the shared library" \
 		gcc -Wall -Werror "$work/core.c" -o "$work/shared" $(config --cflags --libs $library)
 	try "$library: that program runs" env LD_LIBRARY_PATH="$libdir" "$work/shared"
 
 	archives="-Wl,-Bstatic -lperch-profile -lperch -Wl,-Bdynamic"
 	[ $library = libperch ] && archives="-Wl,-Bstatic -lperch -Wl,-Bdynamic"
 	others=$(config --static --libs-only-l $library | tr ' ' '\n' | grep -v -e '^-lperch')
-	try "$library: a program against the archives" \
+	try "$library: a program links with the static libraries" \
 		gcc -Wall -Werror "$work/core.c" -o "$work/static" $(config --cflags $library) \
 		-L"$libdir" $archives $others
-	try "$library: that program runs alone" "$work/static"
+	try "$library: that program runs without shared libraries of perch" "$work/static"
 done
 
-try "the installed command runs from the archives alone" \
+try "the installed command runs without LD_LIBRARY_PATH" \
 	env -u LD_LIBRARY_PATH "$work/root$prefix/bin/perch" --version
 ! ldd "$work/root$prefix/bin/perch" | grep -q libperch >"$work/log"
-report $? "the installed command needs no shared libperch"
+report $? "the installed command does not link with the shared libperch"
 exit $status

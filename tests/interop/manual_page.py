@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What causes.py and records.py share: a manual page as a reader has it, and the tables it is made of."""
+"""Common functions of causes.py and records.py: they read a manual page as man formats it, and the sources of its tables."""
 import os
 import re
 import subprocess
@@ -28,7 +28,7 @@ def built(page):
 
 
 def shown(path):
-    """A page in lines as long as they want to be, and what man complained of."""
+    """Returns the text of a page without line breaks in paragraphs, and the warnings of man."""
     roff = subprocess.run(["man", "-l", path], capture_output=True, text=True,
                           env=dict(os.environ, MANWIDTH="2000", LC_ALL="C.UTF-8"))
     return roff.stdout.translate(PLAIN), roff.stderr

@@ -240,8 +240,8 @@ class File:
         self.cpus = 0
 
     def add_ids(self, attr, at, end):
-        for place in range(at, end - 7, 8):
-            self.by_id[struct.unpack_from("=Q", self.data, place)[0]] = attr
+        for position in range(at, end - 7, 8):
+            self.by_id[struct.unpack_from("=Q", self.data, position)[0]] = attr
         Cursor(self.data, at, end).by("*Q")
 
     # ---- records ----
@@ -253,13 +253,13 @@ class File:
             return first
         if kind == 9:
             before = 0 if first.sample_type & IDENTIFIER else 8 * bin(first.sample_type & (IP | TID | TIME | ADDR)).count("1")
-            place = body + before
+            position = body + before
         else:
             behind = 8 if first.sample_type & IDENTIFIER else 8 * (1 + bin(first.sample_type & (STREAM_ID | CPU)).count("1"))
-            place = end - behind
-        if not first.sample_type & (ID | IDENTIFIER) or not body <= place <= end - 8:
+            position = end - behind
+        if not first.sample_type & (ID | IDENTIFIER) or not body <= position <= end - 8:
             return first
-        return self.by_id.get(struct.unpack_from("=Q", self.data, place)[0], first)
+        return self.by_id.get(struct.unpack_from("=Q", self.data, position)[0], first)
 
     def swap_kernel(self, kind, misc, at, end):
         attr = self.event_of(kind, at, end)
@@ -414,9 +414,9 @@ class File:
         at = sum(records)
         for feature in range(256):
             if bits >> feature & 1:
-                place = ENTRY.unpack_from(data, at)
+                section = ENTRY.unpack_from(data, at)
                 Cursor(data, at, at + 16).by("QQ")
-                self.swap_feature(feature, place[0], sum(place))
+                self.swap_feature(feature, section[0], sum(section))
                 at += 16
 
 

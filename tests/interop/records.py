@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""perch-records(7) has every record and field of the table, in its order, and the table every record and sample bit."""
+"""perch-records(7) has every record and field of fields.def in the same order; fields.def has every record type and sample bit."""
 import os
 import re
 import sys
@@ -14,7 +14,7 @@ KINDS = {"NUMBER": "number", "SIGNED": "signed number", "HEX": "hexadecimal", "A
 
 
 def arguments(text):
-    """The arguments of a macro: strings without their quotes, adjacent ones as one."""
+    """Returns the arguments of a macro: strings without quotes, adjacent strings joined."""
     found, depth = [""], 0
     for word in re.findall(r'"(?:[^"\\]|\\.)*"|[(),]|[^"(),]+', text):
         if word[0] == '"':
@@ -28,7 +28,7 @@ def arguments(text):
 
 
 def table():
-    """The rows of fields.def: (macro, arguments)."""
+    """Yields the rows of fields.def: (macro, arguments)."""
     text = read("src/record/fields.def").split("*/", 2)[2]
     for row in re.split(r"\n(?=RECORD\(|FIELD\(|PART\()", text.strip()):
         macro, rest = row.strip().split("(", 1)
@@ -38,14 +38,14 @@ def table():
 def phrase(condition):
     if condition == "SAMPLE(WEIGHT_TYPE)":
         return "with PERF_SAMPLE_WEIGHT or PERF_SAMPLE_WEIGHT_STRUCT"
-    known = re.fullmatch(r"(SAMPLE|MISC|NO_MISC)\((\w+)\)", condition)
-    if not known:
+    found = re.fullmatch(r"(SAMPLE|MISC|NO_MISC)\((\w+)\)", condition)
+    if not found:
         return "" if condition == "ALWAYS" else condition
-    return {"SAMPLE": "with PERF_SAMPLE_{}", "MISC": "with {} in misc", "NO_MISC": "without {} in misc"}[known[1]].format(known[2])
+    return {"SAMPLE": "with PERF_SAMPLE_{}", "MISC": "with {} in misc", "NO_MISC": "without {} in misc"}[found[1]].format(found[2])
 
 
 def expected(rows, types):
-    """The lines that the page must have, in their order."""
+    """Yields the lines that the page must have, in order."""
     for macro, row in rows:
         if macro == "RECORD":
             record, since, when, what = row
@@ -55,10 +55,10 @@ def expected(rows, types):
         if macro == "FIELD":
             row = row[:3] + row[4:]
         _, name, kind, condition, unit, since, what = row
-        said = [KINDS[kind]] + (["in " + unit] if unit and unit != KINDS[kind] else [])
-        said += [phrase(condition)] if phrase(condition) else []
-        said += ["since Linux " + since] if since else []
-        yield f"{name} ({', '.join(said)})"
+        details = [KINDS[kind]] + (["in " + unit] if unit and unit != KINDS[kind] else [])
+        details += [phrase(condition)] if phrase(condition) else []
+        details += ["since Linux " + since] if since else []
+        yield f"{name} ({', '.join(details)})"
         yield what
 
 
@@ -66,29 +66,29 @@ def main():
     if not os.path.exists(PAGE):
         print("skipped: the pages were not built")
         return 77
-    text, said = manual_page.shown(PAGE)
-    report(said.splitlines(), "man shows the page without a word")
+    text, warnings = manual_page.shown(PAGE)
+    report(warnings.splitlines(), "man formats the page without a warning")
     header = read("include/perch/abi.h")
     numbers = header.split("enum perch_record_type {")[1].split("};")[0]
     types = dict(re.findall(r"^\tPERCH_RECORD_([A-Z0-9_]+) = (\d+),", numbers, re.M))
     rows = list(table())
-    report([str(len(rows))] if len(rows) < 120 else [], "the table has rows")
+    report([str(len(rows))] if len(rows) < 120 else [], "fields.def has rows")
     records = [row[0] for macro, row in rows if macro == "RECORD"]
-    report(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"it has the {len(types)} types of abi.h, and the trailer")
-    report([f"{row[1]} stands below another record than {row[0]}" for number, (macro, row) in enumerate(rows)
+    report(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"fields.def has the {len(types)} record types of abi.h, and the trailer")
+    report([f"{row[1]} of {row[0]} is below another record" for number, (macro, row) in enumerate(rows)
             if macro != "RECORD" and row[0] != [r[0] for m, r in rows[:number] if m == "RECORD"][-1]],
-           "every field stands below its record")
+           "every field is below its record")
     bits = re.findall(r"^\tPERCH_SAMPLE_([A-Z_]+) = 1 << \d+,", header.split("enum perch_sample_format")[1].split("};")[0], re.M)
-    asked = {phrase(row[4]) for macro, row in rows if macro == "FIELD"}
-    report([bit for bit in bits if bit != "MAX" and not any(re.search(rf"PERF_SAMPLE_{bit}\b", one) for one in asked)],
-           "every bit of sample_type has its field")
+    conditions = {phrase(row[4]) for macro, row in rows if macro == "FIELD"}
+    report([bit for bit in bits if bit != "MAX" and not any(re.search(rf"PERF_SAMPLE_{bit}\b", one) for one in conditions)],
+           "every bit of sample_type has a field")
     lines = [line.strip() for line in text.split("\nRECORDS\n", 1)[-1].splitlines() if line.strip()]
     wanted = list(expected(rows, types))
-    report([line for line in wanted if line not in lines], "every record and field is in the page, as the table says")
-    report(["the order differs"] if wanted != lines[:len(wanted)] else [], "in its order")
+    report([line for line in wanted if line not in lines], "every record and field of fields.def is on the page")
+    report(["the order differs"] if wanted != lines[:len(wanted)] else [], "the page has the order of fields.def")
     words = set(re.findall(r'"([A-Z_]{6,})"', read("src/record/format_flags.c").split("misc_bits[] = {")[1].split("};")[0]))
     report([word for word in sorted(words) if not re.search(rf"^ +{word} \(bit 1\d\)$", text, re.M)],
-           f"the {len(words)} bits of misc that have a word are in the page")
+           f"the {len(words)} named bits of misc are on the page")
     return manual_page.failed
 
 

@@ -102,7 +102,7 @@ def shares(text):
     return found
 
 
-def compare_shares(who, data, options):
+def compare_shares(recorder, data, options):
     perf = shares(output(PERF, "report", "-i", data, "--stdio", "--no-inline", "--percent-limit", "0", *options))
     perch = shares(output(PERCH, "report", "-i", data, "--stdio", *options))
     # with --children perf prints callers without a symbol as virtual addresses, other frames as file offsets
@@ -121,7 +121,7 @@ def compare_shares(who, data, options):
                 worst, worst_name = abs(left - right), name
     same = compared >= (1 if "-s" in options else 10) and worst < TOLERANCE
     check(same, "%s: %s: %d symbols above %g %%, at most %.2f points apart%s" %
-         (who, " ".join(options), compared, FLOOR, worst, "" if same else " (%s)" % worst_name))
+         (recorder, " ".join(options), compared, FLOOR, worst, "" if same else " (%s)" % worst_name))
 
 
 def counts(text):
@@ -131,11 +131,11 @@ def counts(text):
     return dict(re.findall(r"^ *(\w+) events: +(\d+)", text, flags=re.M))
 
 
-def compare_counts(who, data):
+def compare_counts(recorder, data):
     perf = counts(output(PERF, "report", "-i", data, "--stats"))
     perch = counts(output(PERCH, "report", "-i", data, "--stats"))
     same = perf == perch and int(perf.get("SAMPLE", 0)) > 100
-    check(same, "%s: --stats: %s records" % (who, perch.get("TOTAL")))
+    check(same, "%s: --stats: %s records" % (recorder, perch.get("TOTAL")))
     if not same:
         print("perf: %s\nperch: %s" % (perf, perch))
 
@@ -189,7 +189,7 @@ class Differences:
         self.other += [(a, b) for a, b in zip(left, right) if a != b] or [(len(left), len(right))]
 
 
-def compare_scripts(who, data):
+def compare_scripts(recorder, data):
     text = output(PERF, "script", "-i", data, "--no-inline")
     with_address = not has_absolute_addresses(text)
     perf = samples(text, with_address)
@@ -199,7 +199,7 @@ def compare_scripts(who, data):
         found.add(theirs, ours)
     same = len(perf) == len(perch) and not found.other and found.replaced + found.broken < len(perf) / 50 + 3
     check(same, "%s: script: %d samples, %d frames; %d deeper than perf goes, %d with addresses from before exec, "
-         "%d with broken chains" % (who, len(perch), found.frames, found.deep, found.replaced, found.broken))
+         "%d with broken chains" % (recorder, len(perch), found.frames, found.deep, found.replaced, found.broken))
     if not same:
         print("samples: perf %d, perch %d; %d lines differ" % (len(perf), len(perch), len(found.other)))
         for theirs, ours in found.other[:10]:
@@ -216,18 +216,18 @@ def main():
     os.chdir(directory)
     try:
         write_source("work.c")
-        for who, words in (("perf", (PERF, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g")),
+        for recorder, words in (("perf", (PERF, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g")),
                            ("perch", (PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g"))):
-            data = who + ".data"
+            data = recorder + ".data"
             done = run(*words, "-o", data, "--", "gcc", "-O2", "-c", "work.c", "-o", "work.o")
             if done.returncode:
-                skip("%s cannot record here: %s" % (who, done.stderr.strip()))
-            compare_shares(who, data, ("--no-children", "-g", "none"))
-            compare_shares(who, data, ("--children", "-g", "none"))
-            compare_shares(who, data, ("--no-children", "-g", "none", "-s", "dso"))
-            compare_shares(who, data, ("--no-children", "-g", "none", "-s", "comm"))
-            compare_counts(who, data)
-            compare_scripts(who, data)
+                skip("%s cannot record here: %s" % (recorder, done.stderr.strip()))
+            compare_shares(recorder, data, ("--no-children", "-g", "none"))
+            compare_shares(recorder, data, ("--children", "-g", "none"))
+            compare_shares(recorder, data, ("--no-children", "-g", "none", "-s", "dso"))
+            compare_shares(recorder, data, ("--no-children", "-g", "none", "-s", "comm"))
+            compare_counts(recorder, data)
+            compare_scripts(recorder, data)
         # samples without a period have that of the attr
         if not run(PERF, "record", "-q", "-e", "page-faults", "-c", "3", "-g", "-o", "fixed.data", "--", "ls", "/").returncode:
             compare_scripts("perf -c", "fixed.data")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# scripts/setup with a package system that is not there: what it would install, and when it leaves all alone. And what the
-# emulated tests do where it could not install what they take.
+# Runs scripts/setup with fake apt and dpkg commands, and checks the commands it starts. Also checks that the emulated tests are
+# skipped if their tools are missing.
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -15,7 +15,7 @@ fake() { # name, then the body of a shell script
 	chmod +x "$work/bin/$1"
 }
 
-setup() { # user id, set of packages; what was missing lies in $work/missing
+setup() { # user id, set of packages; $work/missing has the missing packages
 	echo "echo $1" | fake id
 	: >"$work/calls"
 	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/scripts/setup" "$2" >"$work/out" 2>&1
@@ -54,71 +54,71 @@ EOF
 : >"$work/missing"
 : >"$work/unknown"
 setup 1000 test && [ ! -s "$work/out" ] && [ ! -s "$work/calls" ]
-report $? "nothing missing: says nothing, calls nothing, needs no root"
+report $? "with no package missing, it prints nothing and starts no command"
 
 echo clang >"$work/missing"
 setup 1000 build && [ ! -s "$work/calls" ]
-report $? "a package that only tests need is no matter for a build"
+report $? "build: a missing package that only the tests need is ignored"
 
 setup 0 test && grep -q '^apt-get install .* clang$' "$work/calls" && ! grep -q update "$work/calls"
-report $? "root: installs what is missing, and no more"
+report $? "root: the missing package is installed"
 
 echo clang >"$work/unknown"
 setup 0 test && head -n 1 "$work/calls" | grep -q '^apt-get update'
-report $? "a package that apt has never heard of: fetches the lists first"
+report $? "the package lists are updated if apt does not list a package"
 
 ! setup 1000 test && [ ! -s "$work/calls" ] && grep -q 'apt-get install .* clang' "$work/out"
-report $? "an ordinary user without sudo: is told the command for root"
+report $? "an ordinary user without sudo: the command for root is printed"
 
 fake sudo <<'EOF'
 echo "sudo $*" >>"$WORK/calls"
 EOF
 : >"$work/unknown"
 setup 1000 test && grep -q '^sudo .*apt-get install .* clang$' "$work/calls"
-report $? "an ordinary user with sudo: installs through it"
+report $? "an ordinary user with sudo: the package is installed with sudo"
 
 echo cpio >"$work/missing"
 setup 0 test && grep -q '^apt-get install .*--no-remove .* cpio$' "$work/calls" && ! grep -q update "$work/calls"
-report $? "what the emulated tests take is installed, unless something must go for it"
+report $? "packages for the emulated tests are installed with --no-remove"
 
 setup 0 build && [ ! -s "$work/calls" ] && [ ! -s "$work/out" ]
-report $? "what the emulated tests take is no matter for a build"
+report $? "build: missing packages for the emulated tests are ignored"
 
 fake apt-get <<'EOF'
 echo "apt-get $*" >>"$WORK/calls"
 exit 100
 EOF
 setup 0 test && grep -q 'emulated tests will be skipped' "$work/out"
-report $? "what the emulated tests take cannot be had: says so and goes on"
+report $? "packages for the emulated tests cannot be installed: a message, and success"
 
 fake sudo <<'EOF'
 echo "sudo $*" >>"$WORK/calls"
 exit 1
 EOF
 setup 1000 test && grep -q '^sudo -n ' "$work/calls" && ! grep -qv '^sudo -n ' "$work/calls"
-report $? "what the emulated tests take: nobody is asked for a password"
+report $? "packages for the emulated tests: sudo -n, without a password"
 
-emulated() { # what was missing lies in $work/missing
+emulated() { # $work/missing has the packages that are not installed
 	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/tests/emulated/run" arm64 >"$work/out" 2>&1
 }
 
 echo gcc-multilib >"$work/missing"
 emulated
 [ $? -eq 77 ] && grep -qx 'skip: no aarch64-linux-gnu-gcc' "$work/out"
-report $? "the emulated tests without a cross compiler: skipped, and why"
+report $? "emulated tests without a cross compiler are skipped with the reason"
 
 : >"$work/missing"
 emulated
 [ $? -eq 77 ] && grep -q '^skip: .*gcc-multilib' "$work/out"
-report $? "the emulated tests where gcc-multilib is in the way: skipped, and why"
+report $? "emulated tests are skipped with the reason if gcc-multilib conflicts"
 
 fake aarch64-linux-gnu-gcc <<'EOF'
 EOF
 emulated
 [ $? -eq 77 ] && grep -qx 'skip: no qemu-system-aarch64' "$work/out"
-report $? "the emulated tests without the emulator: skipped, and why"
+report $? "emulated tests without the emulator are skipped with the reason"
 
 rm "$work/bin/dpkg-query"
 setup 1000 test && grep -q 'no Debian' "$work/out"
-report $? "no Debian: says so and goes on"
+report $? "not on Debian: a message, and success"
 exit $status

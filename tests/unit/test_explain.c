@@ -337,7 +337,7 @@ static void finds_features_newer_than_the_release(void **state)
 }
 
 /* A feature that is too new comes before a possible cause, not before a certain one. */
-static void possible_causes_follow_too_new_features(void **state)
+static void too_new_features_precede_possible_causes(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT,
 				   .size = sizeof(attr),
@@ -482,7 +482,7 @@ int main(void)
 		cmocka_unit_test(every_rule_has_a_row),
 		cmocka_unit_test(messages_of_random_calls_are_complete),
 		cmocka_unit_test(finds_features_newer_than_the_release),
-		cmocka_unit_test(possible_causes_follow_too_new_features),
+		cmocka_unit_test(too_new_features_precede_possible_causes),
 		cmocka_unit_test(finds_fields_beyond_the_size_of_the_kernel),
 		cmocka_unit_test(ignores_fields_beyond_attr_size),
 		cmocka_unit_test(privileged_processes_are_not_restricted_by_paranoid),
