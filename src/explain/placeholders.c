@@ -131,11 +131,13 @@ static void raise_descriptors(const struct perch__case *c, char *buffer, size_t 
 	struct perch_limits limits;
 
 	if (!c->machine || perch_machine_limits(c->machine, &limits, NULL))
-		snprintf(buffer, size, "ulimit -n");
+		snprintf(buffer, size, "raise the limit (ulimit -n)");
 	else if (limits.descriptors < limits.descriptors_hard)
-		snprintf(buffer, size, "ulimit -n %" PRIu64, limits.descriptors_hard);
+		snprintf(buffer, size, "raise the limit (ulimit -n %" PRIu64 ")",
+			 limits.descriptors_hard);
 	else
-		snprintf(buffer, size, "as root: the hard limit is reached");
+		snprintf(buffer, size,
+			 "raise RLIMIT_NOFILE as root (the soft limit is at the hard limit)");
 }
 
 static void files(const struct perch__case *c, char *buffer, size_t size)
