@@ -63,8 +63,10 @@ static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *
 				location.offset, &is_new);
 	if (at == NO_NUMBER || !is_new)
 		return at;
-	if (PERCH__ARRAY_RESERVE_BY_NR(addresses->address, at, 1))
+	if (PERCH__ARRAY_RESERVE_BY_NR(addresses->address, at, 1)) {
+		perch__key_set_remove_last(&addresses->keys);
 		return NO_NUMBER;
+	}
 	addresses->address[at] = (struct perch_address){ .dso = location.dso,
 							 .offset = location.offset,
 							 .cpumode_char = cpumode_char(cpumode) };
@@ -84,7 +86,7 @@ uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_t
 	if (recent->ip == ip && recent->key == key)
 		return recent->number;
 	recent->number = resolve(addresses, thread, cpumode, ip);
-	recent->key = key;
+	recent->key = recent->number == NO_NUMBER ? 0 : key;
 	recent->ip = ip;
 	return recent->number;
 }

@@ -61,8 +61,10 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 	frame = perch__key_set_add(&profile->frames, where, what, &is_new);
 	if (frame == NO_NUMBER || !is_new)
 		return frame;
-	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1))
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1)) {
+		perch__key_set_remove_last(&profile->frames);
 		return NO_NUMBER;
+	}
 	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset,
 						      address->cpumode_char };
 	return frame;

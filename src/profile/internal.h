@@ -20,6 +20,8 @@ struct key_set {
  * memory.
  */
 uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bool *is_new);
+/* For a key that was just added and whose item cannot be stored. */
+void perch__key_set_remove_last(struct key_set *set);
 void perch__key_set_clear(struct key_set *set);
 
 /* The properties that all frames of a sample share. Members that no sort key needs are 0. */

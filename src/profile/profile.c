@@ -71,8 +71,10 @@ static uint32_t get_context(struct perch_profile *profile, const struct perch_th
 				(uint64_t)context.event << 32 | context.cpu, &is_new);
 	if (!is_new)
 		return at;
-	if (PERCH__ARRAY_RESERVE_BY_NR(profile->context, at, 1))
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->context, at, 1)) {
+		perch__key_set_remove_last(&profile->contexts);
 		return NO_NUMBER;
+	}
 	profile->context[at] = context;
 	return at;
 }

@@ -23,8 +23,10 @@ static uint32_t find_row(struct perch_profile *profile, const struct node *node)
 	if (at == NO_NUMBER || !is_new)
 		return at;
 	if (PERCH__ARRAY_RESERVE_BY_NR(profile->row, at, 1) ||
-	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1))
+	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1)) {
+		perch__key_set_remove_last(&profile->row_keys);
 		return NO_NUMBER;
+	}
 	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, node->context };
 	profile->row[at] = (struct perch_row){
 		.comm = context->comm,

@@ -32,6 +32,13 @@ uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bo
 	return set->nr++;
 }
 
+void perch__key_set_remove_last(struct key_set *set)
+{
+	const uint64_t *key = set->key[--set->nr];
+
+	perch__hash_remove(&set->table, perch__hash_pair(set->table.seed, key[0], key[1]), set->nr);
+}
+
 void perch__key_set_clear(struct key_set *set)
 {
 	perch__hash_clear(&set->table);
@@ -68,8 +75,12 @@ static bool add_to_keys(struct tree *tree, uint64_t above, uint32_t frame, uint3
 	bool is_new;
 	uint32_t number = perch__key_set_add(&tree->keys, above, frame, &is_new);
 
-	if (number == NO_NUMBER || PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1))
+	if (number == NO_NUMBER)
 		return false;
+	if (PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1)) {
+		perch__key_set_remove_last(&tree->keys);
+		return false;
+	}
 	tree->child[number] = node;
 	return true;
 }
@@ -79,15 +90,20 @@ static uint32_t hashed_child(struct tree *tree, uint32_t context, uint32_t paren
 {
 	uint64_t above = parent == NO_NODE ? (uint64_t)context << 32 | NO_NODE : parent;
 	bool is_new;
-	uint32_t number = perch__key_set_add(&tree->keys, above, frame, &is_new);
+	uint32_t node, number = perch__key_set_add(&tree->keys, above, frame, &is_new);
 
 	if (number == NO_NUMBER)
 		return NO_NODE;
 	if (!is_new)
 		return tree->child[number];
-	if (PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1))
-		return NO_NODE;
-	return tree->child[number] = new_node(tree, context, parent, frame);
+	node = PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1)
+		       ? NO_NODE
+		       : new_node(tree, context, parent, frame);
+	if (node == NO_NODE)
+		perch__key_set_remove_last(&tree->keys);
+	else
+		tree->child[number] = node;
+	return node;
 }
 
 uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)

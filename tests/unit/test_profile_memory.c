@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A profile without memory refuses the sample, and takes later samples. */
+#include <errno.h>
+#include "profile_fixture.h"
+
+#define SAMPLES 3000
+
+static unsigned calls, failing; /* each failing-th call of realloc(3) fails; 0 is none */
+
+/* The linker replaces realloc(3) of the libraries by these. */
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return failing && ++calls % failing == 0 ? NULL : __real_realloc(old, size);
+}
+
+/* New contexts, addresses and stacks, some with many children. */
+static int add_sample(struct fixture *f, unsigned i)
+{
+	const uint64_t ips[] = { PERCH_CONTEXT_USER, CODE + i, CODE + i / 20, CODE };
+	struct perch_record record = sample_record(PID, PID + i / 3, 1, CODE + i);
+
+	record.sample.callchain.nr = 4;
+	record.sample.callchain.ip = ips;
+	return perch_profile_add(f->profile, &record, NULL);
+}
+
+static void refused_samples_leave_a_valid_profile(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned period = 2; period < 9; period++) {
+		unsigned added = 0, refused = 0;
+		uint64_t self = 0;
+
+		start(f, PERCH_KEY_TID | PERCH_KEY_SYMBOL);
+		failing = period;
+		for (unsigned i = 0; i < SAMPLES; i++) {
+			int rc = add_sample(f, i);
+
+			assert_true(!rc || rc == -ENOMEM);
+			added += !rc;
+			refused += rc < 0;
+		}
+		failing = 0;
+		assert_true(refused);
+		assert_int_equal(add_sample(f, SAMPLES - 1), 0);
+		finish(f);
+		rows_of(f, 0, false);
+		for (size_t i = 0; i < f->nr; i++)
+			self += f->rows[i].self;
+		assert_int_equal(self, added + 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test_setup_teardown(
+		refused_samples_leave_a_valid_profile, setup, teardown) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
