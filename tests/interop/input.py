@@ -114,7 +114,8 @@ def truncated(directory):
             pass
         os.close(ends[0])
         message = child.stderr.read()
-    report(child.returncode == 1 and b"became shorter while it was read" in message, "a file that is truncated while it is read")
+    report(child.returncode == 1 and b"became shorter while it was read" in message,
+           "a file that is truncated while it is read")
 
 
 def empty_pipe(directory):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""perch-records(7) has every record and field of fields.def in the same order; fields.def has every record type and sample bit."""
+"""perch-records(7) and fields.def agree: records, fields and their order. fields.def has every record type and sample bit."""
 import os
 import re
 import sys
@@ -74,7 +74,7 @@ def main():
     rows = list(table())
     report([str(len(rows))] if len(rows) < 120 else [], "fields.def has rows")
     records = [row[0] for macro, row in rows if macro == "RECORD"]
-    report(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"fields.def has the {len(types)} record types of abi.h, and the trailer")
+    report(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"fields.def has the {len(types)} types of abi.h, and the trailer")
     report([f"{row[1]} of {row[0]} is below another record" for number, (macro, row) in enumerate(rows)
             if macro != "RECORD" and row[0] != [r[0] for m, r in rows[:number] if m == "RECORD"][-1]],
            "every field is below its record")
