@@ -30,7 +30,7 @@ UNREADABLE = {
     "sleep.compressed2.data": LARGE_ATTR,
     "fibo.compressed2.pipe.data": PACKED2,
     "sleep.compressed2.pipe.data": PACKED2,
-    "perf.data.piped.intel_pt-4.14": "in a pipe, perf reads the AUX data behind an AUXTRACE record as records, and fails",
+    "perf.data.piped.intel_pt-4.14": "in a pipe, perf reads the AUX data after an AUXTRACE record as records, and fails",
 }
 RECORDINGS = {
     "plain": ["-e", "cpu-clock"],

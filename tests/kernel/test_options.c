@@ -104,13 +104,13 @@ static volatile uint32_t trap_type;
  * (32 bits each). */
 static void on_trap(int number, siginfo_t *info, void *unused)
 {
-	const char *behind = (const char *)&info->si_addr + sizeof(info->si_addr);
+	const char *after_addr = (const char *)&info->si_addr + sizeof(info->si_addr);
 	unsigned long data;
 	uint32_t type;
 
 	(void)number, (void)unused;
-	memcpy(&data, behind, sizeof(data));
-	memcpy(&type, behind + sizeof(data), sizeof(type));
+	memcpy(&data, after_addr, sizeof(data));
+	memcpy(&type, after_addr + sizeof(data), sizeof(type));
 	trap_data = data;
 	trap_type = type;
 	trap_code = info->si_code;

@@ -21,14 +21,14 @@ static const struct refusal open_refusals[] = {
 	/* before perf sees the call */
 	/* clang-format off */
 	R(SECCOMP, "EPERM, or an errno of its own, from a seccomp filter")
-	R(NO_SYSCALL, "ENOSYS without CONFIG_PERF_EVENTS, in gVisor, WSL 1 and behind some filters")
+	R(NO_SYSCALL, "ENOSYS without CONFIG_PERF_EVENTS, in gVisor, WSL 1 and with some filters")
 	NO_RULE("a filter that kills (SIGSYS)", "there is no errno, and the process is dead")
 
 	/* the arguments, and the copy of the attr */
 	R(OPEN_FLAGS, "EINVAL: a bit of flags that the kernel does not know")
 	R(ATTR_POINTER, "EFAULT: attr is not readable, or its size not writable")
 	R(ATTR_SIZE, "E2BIG: size below 64 or above a page")
-	R(TOO_NEW, "E2BIG: a byte behind the kernel's own size is set")
+	R(TOO_NEW, "E2BIG: a byte beyond the size of the kernel is set")
 	R(TOO_NEW, "EINVAL: a flag of the attr that came later")
 	R(RESERVED_BITS, "EINVAL: padding, or the upper bits of aux_action")
 	R(SAMPLE_TYPE_BITS, "EINVAL: sample_type at or above the kernel's maximum")
@@ -113,7 +113,7 @@ static const struct refusal open_refusals[] = {
 	R(PROBE_SYMBOL, "ENOENT, EINVAL, EADDRNOTAVAIL, EILSEQ: no such function, several, none that may be probed, inside an instruction")
 	R(LOCKDOWN_PROBE, "EPERM: a kprobe under lockdown=confidentiality")
 	R(PROBE_FILE, "ENOENT, EINVAL, EIO: no such file, none with pages")
-	R(PROBE_OFFSET, "EINVAL: an offset behind the end, a reference counter unaligned or another than before")
+	R(PROBE_OFFSET, "EINVAL: an offset beyond the end, an unaligned reference counter, or another counter than before")
 	R(PROBE_INSTRUCTION, "524: an instruction that cannot be probed")
 
 	/* breakpoints */
@@ -232,7 +232,7 @@ static const struct refusal operation_refusals[] = {
 
 static const struct refusal lint_refusals[] = {
 	R(LINT_SIZE, "attr.size 0: fields after the first 64 bytes are not looked at")
-	R(LINT_BEYOND_SIZE, "a field behind attr.size")
+	R(LINT_BEYOND_SIZE, "a field beyond attr.size")
 	R(LINT_PRECISE, "precise_ip of software events and breakpoints")
 	R(LINT_MAX_STACK, "sample_max_stack without CALLCHAIN")
 	R(LINT_CLOCKID, "clockid without use_clockid")
