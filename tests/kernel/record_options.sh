@@ -237,7 +237,7 @@ report $? "-p with -C: the process, on these CPUs"
 record -e cpu-clock -a -- sleep 0.2 && "$perch" report --stats -i a.data | grep -q '^dummy stats:'
 report $? "-a: a tracking event"
 refuses "-G without CPUs" 2 "-G needs CPUs" -e cpu-clock -G x -- true
-refuses "-G before any event" 2 "no -e before" -a -G x -- true
+refuses "-G before any event" 2 "put an -e before it" -a -G x -- true
 refuses "more cgroups than events" 2 "there are more cgroups than events" -a -e cpu-clock -G a,b -- true
 refuses "a cgroup that does not exist" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-clock -G no-such-cgroup -- true
 
