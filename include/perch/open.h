@@ -52,7 +52,7 @@ PERCH_API extern const struct perch_target perch_all_cpus;
  */
 struct perch_targets {
 	size_t nr;		     /**< number of targets */
-	struct perch_target *target; /**< array of nr targets */
+	struct perch_target *target; /**< array of nr targets, from malloc(3) */
 	size_t nr_cgroups;	     /**< private */
 	int *cgroup;		     /**< private: descriptors that perch_targets_clear() closes */
 };

@@ -15,7 +15,11 @@
 
 int perch__targets_reserve(struct perch_targets *targets, size_t more, struct perch_error *err)
 {
-	if (PERCH__ARRAY_RESERVE_BY_NR(targets->target, targets->nr, more))
+	/* The caller may have allocated the array, so its capacity is nr and not more. */
+	size_t capacity = targets->nr;
+
+	if (more > SIZE_MAX - targets->nr ||
+	    PERCH__ARRAY_RESERVE(targets->target, capacity, targets->nr + more))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a list of targets");
 	return 0;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,6 +85,22 @@ static void single_targets(void **state)
 	perch_targets_clear(&targets);
 	assert_int_equal(targets.nr, 0);
 	assert_null(targets.target);
+}
+
+/* The caller may have allocated the array with exactly nr elements. ASan finds a write after it. */
+static void appends_to_an_array_of_the_caller(void **state)
+{
+	struct perch_targets targets = { .nr = 3 };
+
+	(void)state;
+	targets.target = calloc(targets.nr, sizeof(*targets.target));
+	assert_non_null(targets.target);
+	assert_int_equal(perch_targets_add(&targets, &PERCH_ALL_CPUS, NULL), 0);
+	assert_int_equal(targets.nr, 4);
+	check(&targets.target[0], 0, 0);
+	check(&targets.target[3], -1, -1);
+	assert_true(malloc_usable_size(targets.target) >= targets.nr * sizeof(*targets.target));
+	perch_targets_clear(&targets);
 }
 
 static void threads_of_a_process(void **state)
@@ -344,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(single_targets),
+		cmocka_unit_test(appends_to_an_array_of_the_caller),
 		cmocka_unit_test(threads_of_a_process),
 		cmocka_unit_test(threads_of_this_process),
 		cmocka_unit_test(threads_that_start_and_end),
