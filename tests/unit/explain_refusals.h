@@ -49,7 +49,7 @@ static const struct refusal open_refusals[] = {
 	/* permissions and limits */
 	R(PARANOID_ALL, "EACCES: the levels 3 and 4 of distributions, which CAP_PERFMON does not lift")
 	R(SECURITY_MODULE, "EACCES or any errno: a security module, at opening")
-	R(KERNEL_PROFILING, "EACCES: the kernel's side above paranoid 1")
+	R(KERNEL_PROFILING, "EACCES: kernel profiling above paranoid 1")
 	R(TEXT_POKE, "EACCES: text_poke above paranoid 1, in kernels of 2026")
 	R(CALLCHAIN_KERNEL, "EACCES: callchains with the kernel's part, in the same kernels")
 	R(NAMESPACES, "EACCES: namespaces without CAP_PERFMON")
