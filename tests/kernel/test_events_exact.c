@@ -222,13 +222,18 @@ static void spin(uint64_t ns)
 /* The kernel reads its two clocks at slightly different times. */
 #define CLOCKS_DIFFER_NS 200000
 
-static void clocks_count_time_of_the_thread(void **state)
+/*
+ * Measures once and checks what always holds. Returns whether no clock event counted more than the
+ * thread's clock. That clock leaves out the time of interrupts and the time that a hypervisor
+ * takes; the clock events do not.
+ */
+static bool clocks_match_once(struct perch_group *group)
 {
-	struct perch_group *group = open_group("{task-clock,cpu-clock}", NULL);
 	struct perch_count counts[2];
 	uint64_t outer, inner, wall;
+	bool match = true;
 
-	(void)state;
+	assert_int_equal(perch_group_reset(group), 0);
 	outer = ns_of(CLOCK_THREAD_CPUTIME_ID);
 	wall = ns_of(CLOCK_MONOTONIC);
 	perch_group_enable(group);
@@ -246,10 +251,22 @@ static void clocks_count_time_of_the_thread(void **state)
 		      (unsigned long long)wall);
 	for (int i = 0; i < 2; i++) {
 		assert_true(counts[i].value + CLOCKS_DIFFER_NS >= inner);
-		assert_true(counts[i].value <= outer + CLOCKS_DIFFER_NS);
 		assert_true(counts[i].value < wall);
 		assert_true(counts[i].enabled_ns < wall);
+		match &= counts[i].value <= outer + CLOCKS_DIFFER_NS;
 	}
+	return match;
+}
+
+/* The clocks must match in one of some measurements: others may have run in the meantime. */
+static void clocks_count_time_of_the_thread(void **state)
+{
+	struct perch_group *group = open_group("{task-clock,cpu-clock}", NULL);
+	int tries = 50;
+
+	(void)state;
+	while (!clocks_match_once(group))
+		assert_true(--tries > 0);
 	perch_group_close(group);
 }
 
