@@ -365,6 +365,14 @@ PERCH_API int perch_machine_cpus_present(struct perch_machine *machine, size_t *
  * @return 0, -EINVAL or -ENOMEM
  */
 PERCH_API int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_error *err);
+/**
+ * Returns whether a list has a CPU.
+ *
+ * @param cpus  the CPUs; NULL is every CPU, as perch_attr_cpus() returns it
+ * @param cpu   the number of the CPU
+ * @return true if the CPU is in the list; needs no err, because it cannot fail
+ */
+PERCH_API bool perch_cpus_contains(const struct perch_cpus *cpus, int cpu);
 /** Frees the numbers and empties the list. */
 PERCH_API void perch_cpus_clear(struct perch_cpus *cpus);
 

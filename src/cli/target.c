@@ -14,14 +14,6 @@ bool cli_target_system_wide(const struct cli_target *target)
 	return !target->pids && !target->tids && (target->all_cpus || target->cpu_list);
 }
 
-static bool is_online(const struct perch_cpus *online, int cpu)
-{
-	for (size_t i = 0; i < online->nr; i++)
-		if (online->cpu[i] == cpu)
-			return true;
-	return false;
-}
-
 /* Writes the CPUs as ranges: "0-3,8". Ends in "..." if they do not fit. */
 static const char *format_cpus(const struct perch_cpus *cpus, char *text, size_t size)
 {
@@ -65,7 +57,7 @@ int cli_target_cpus(const char *command, const struct cli_target *target,
 	if (perch_machine_cpus(machine, &online, &err))
 		return cli_error(command, &err);
 	for (size_t i = 0; i < cpus->nr; i++) {
-		if (is_online(online, cpus->cpu[i]))
+		if (perch_cpus_contains(online, cpus->cpu[i]))
 			continue;
 		perch_error_set(&err, ENODEV, PERCH_ERROR_NO_CPU,
 				"CPU %d does not exist or is offline (online: %s)", cpus->cpu[i],

@@ -32,14 +32,6 @@ static struct perch_set_event *event_of(const struct opening *o)
 	return &o->set->event[o->event];
 }
 
-static bool has_cpu(const struct perch_cpus *cpus, int cpu)
-{
-	for (size_t i = 0; cpus && cpu >= 0 && i < cpus->nr; i++)
-		if (cpus->cpu[i] == cpu)
-			return true;
-	return !cpus || cpu < 0;
-}
-
 /* The kernel counts these types itself, on every CPU. */
 static bool has_pmu(const struct perch_attr *attr)
 {
@@ -377,7 +369,7 @@ static int open_event(struct opening *o)
 		int leader_fd = leader < o->event ? perch__fd_at(set, leader, i) : -1;
 		int fd;
 
-		if (!has_cpu(o->cpus, set->target[i].cpu))
+		if (set->target[i].cpu >= 0 && !perch_cpus_contains(o->cpus, set->target[i].cpu))
 			continue;
 		nr_tried++;
 		if (set->ended[i])

@@ -230,10 +230,7 @@ enum perch__match perch__cpu_offline(const struct perch__case *c)
 		return PERCH__NO;
 	if (!c->machine || perch_machine_cpus(c->machine, &cpus, NULL))
 		return PERCH__UNKNOWN;
-	for (size_t i = 0; i < cpus->nr; i++)
-		if (cpus->cpu[i] == c->cpu)
-			return PERCH__NO;
-	return PERCH__YES;
+	return perch__not(perch__yes_if(perch_cpus_contains(cpus, c->cpu)));
 }
 
 /* False in a machine below another root, whose pids are not real. */

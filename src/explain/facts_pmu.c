@@ -200,11 +200,8 @@ enum perch__match perch__pmu_not_on_cpu(const struct perch__case *c)
 		perch__pmu_of_case(c, &is_known);
 		return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__UNKNOWN;
 	}
-	if (!pmu->cpus.nr)
+	if (!pmu->cpus.nr || perch_cpus_contains(&pmu->cpus, c->cpu))
 		return PERCH__NO;
-	for (size_t i = 0; i < pmu->cpus.nr; i++)
-		if (pmu->cpus.cpu[i] == c->cpu)
-			return PERCH__NO;
 	return pmu->core ? PERCH__YES : PERCH__UNKNOWN;
 }
 

@@ -80,18 +80,10 @@ static int read_nodes(struct perch_machine *machine, struct perch_error *err)
 	return 0;
 }
 
-static bool has_cpu(const struct perch_cpus *cpus, int cpu)
-{
-	for (size_t i = 0; i < cpus->nr; i++)
-		if (cpus->cpu[i] == cpu)
-			return true;
-	return false;
-}
-
 static int node_of(const struct perch_machine *machine, int cpu)
 {
 	for (size_t i = 0; i < machine->nr_nodes; i++)
-		if (has_cpu(&machine->node[i].cpus, cpu))
+		if (perch_cpus_contains(&machine->node[i].cpus, cpu))
 			return machine->node[i].number;
 	return -1;
 }

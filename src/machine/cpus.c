@@ -84,6 +84,14 @@ int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_err
 	return 0;
 }
 
+bool perch_cpus_contains(const struct perch_cpus *cpus, int cpu)
+{
+	for (size_t i = 0; cpus && i < cpus->nr; i++)
+		if (cpus->cpu[i] == cpu)
+			return true;
+	return !cpus;
+}
+
 void perch_cpus_clear(struct perch_cpus *cpus)
 {
 	free(cpus->cpu);

@@ -14,14 +14,6 @@ struct choice {
 	const struct perch_cpus *cpus;
 };
 
-static bool is_online(const struct perch_cpus *online, int cpu)
-{
-	for (size_t i = 0; i < online->nr; i++)
-		if (online->cpu[i] == cpu)
-			return true;
-	return false;
-}
-
 static int choose(struct choice *choice, const struct perch_cpus *cpus,
 		  struct perch_machine *machine, struct perch_error *err)
 {
@@ -39,7 +31,7 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus,
 	if (!rc)
 		rc = perch_machine_cpus(machine, &online, err);
 	for (size_t i = 0; !rc && cpus && i < cpus->nr; i++) {
-		if (is_online(online, cpus->cpu[i]))
+		if (perch_cpus_contains(online, cpus->cpu[i]))
 			continue;
 		rc = perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
 				     "CPU %d is offline or does not exist", cpus->cpu[i]);

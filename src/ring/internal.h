@@ -129,7 +129,6 @@ int perch__sampler_build(struct perch_sampler *sampler, const struct perch_event
 void perch__sampler_break_group(struct perch_sampler *sampler, int leader);
 /* Closes all descriptors and rings. The events stay and can be opened again. */
 void perch__sampler_close_events(struct perch_sampler *sampler);
-bool perch__has_cpu(const struct perch_cpus *cpus, int cpu);
 
 #define PERCH__RING_BYTES	   (512u << 10)
 #define PERCH__TRACKING_RING_BYTES (128u << 10)

@@ -11,14 +11,6 @@
 	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_IDENTIFIER)
 
-bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
-{
-	for (size_t i = 0; cpus && i < cpus->nr; i++)
-		if (cpus->cpu[i] == cpu)
-			return true;
-	return !cpus;
-}
-
 /* All events of a ring write in the same direction, and the ring is mapped for it. */
 static int check_backward(const struct perch_event *from, const struct perch_options *wanted,
 			  bool overwrite, struct perch_error *err)
@@ -230,7 +222,7 @@ static bool first_event_tracks_all(const struct perch_sampler *sampler,
 	    !(first->attr.sample_type & PERCH_SAMPLE_TIME))
 		return false;
 	for (size_t i = 0; i < sampler->cpus->nr; i++)
-		if (!perch__has_cpu(first->cpus, sampler->cpus->cpu[i]))
+		if (!perch_cpus_contains(first->cpus, sampler->cpus->cpu[i]))
 			return false;
 	return true;
 }

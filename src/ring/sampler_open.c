@@ -67,8 +67,9 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	struct perch_error attempt = { 0 };
 	int fd;
 
-	if (!perch__has_cpu(event->cpus, cpu) || (!perch__is_tracking_event(sampler, index) &&
-						  !perch__has_cpu(sampler->event_cpus, cpu)))
+	if (!perch_cpus_contains(event->cpus, cpu) ||
+	    (!perch__is_tracking_event(sampler, index) &&
+	     !perch_cpus_contains(sampler->event_cpus, cpu)))
 		return 0;
 	/* a member without its leader would be a group of its own, enabled from the start */
 	if (!leads && group < 0)
@@ -299,7 +300,7 @@ static int resolve_cpus(struct perch_sampler *sampler, const struct perch_sample
 		return 0;
 	rc = perch_machine_cpus(sampler->machine, &online, err);
 	for (size_t i = 0; !rc && i < options->cpus->nr; i++)
-		if (!perch__has_cpu(online, options->cpus->cpu[i]))
+		if (!perch_cpus_contains(online, options->cpus->cpu[i]))
 			return 0; /* the open call on that CPU fails and is explained */
 	if (rc)
 		return rc;

@@ -16,7 +16,7 @@ static bool is_offline(const struct perch_sampler *sampler, int cpu)
 	if (perch_machine_read(sampler->machine, "/sys/devices/system/cpu/online", text,
 			       sizeof(text)) > 0 &&
 	    perch_cpus_parse(&online, text, NULL) >= 0)
-		online_cpu = perch__has_cpu(&online, cpu);
+		online_cpu = perch_cpus_contains(&online, cpu);
 	perch_cpus_clear(&online);
 	return !online_cpu;
 }

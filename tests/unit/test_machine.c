@@ -149,7 +149,13 @@ static void parses_cpu_lists(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(cpus.cpu[i], i);
 	assert_int_equal(cpus.cpu[4], 5);
+	assert_true(perch_cpus_contains(&cpus, 0));
+	assert_true(perch_cpus_contains(&cpus, 5));
+	assert_false(perch_cpus_contains(&cpus, 4));
+	assert_false(perch_cpus_contains(&cpus, -1));
 	perch_cpus_clear(&cpus);
+	assert_false(perch_cpus_contains(&cpus, 0));
+	assert_true(perch_cpus_contains(NULL, 0)); /* every CPU */
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		assert_int_equal(perch_cpus_parse(&cpus, bad[i], &err), -EINVAL);
 		assert_int_equal(cpus.nr, 0);
