@@ -321,13 +321,64 @@ struct perch_merge;
  * @param[out] merge  the new merge; NULL after a failure
  * @param rings       of mode FORWARD; they must outlive the merge, and nothing else may read them;
  *                    the array is copied
- * @param nr          number of rings
+ * @param nr          number of rings; 0 is allowed, see perch_merge_add()
  * @param decoder     must outlive the merge
  * @param[out] err    the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
  */
 PERCH_API int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 			      size_t nr, struct perch_decoder *decoder, struct perch_error *err);
+
+/**
+ * Adds a ring to a merge. It takes part from the next round on.
+ *
+ * Add the ring before its event is enabled: records that it has already may be earlier than those
+ * that the merge has delivered. They are delivered, and counted by perch_merge_out_of_order().
+ *
+ * @param merge       the merge
+ * @param ring        of mode FORWARD; it must stay open until perch_merge_remove() returns 0, and
+ *                    nothing else may read it
+ * @param[out] index  its index for perch_merge_next(): the lowest that no ring of the merge has
+ * @param[out] err    the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EEXIST  the ring is already in the merge
+ * @retval -EINVAL  the mode is not FORWARD
+ * @retval -ENOMEM  no memory; the merge is unchanged
+ */
+PERCH_API int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring, size_t *index,
+			      struct perch_error *err);
+
+/**
+ * Removes a ring from a merge, after its records are delivered.
+ *
+ * The first call ends the ring: records that the kernel writes afterwards stay in it. If the ring
+ * has records that are not delivered, the function returns 1. Then the ring must stay open,
+ * perch_merge_next() delivers these records in order, as before, and the ring is removed by the
+ * first later call of this function that returns 0. The call may be made during a round.
+ *
+ * With drop the ring is removed at once. perch_merge_dropped() counts its records that are not
+ * delivered.
+ *
+ * When the function returns 0, the ring may be closed and its index may be given to another ring.
+ * The record that perch_merge_next() returned last becomes invalid.
+ *
+ * @param merge     the merge
+ * @param ring      index of the ring
+ * @param drop      remove the ring now
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0 if the ring is removed; 1 if it has records that are not delivered; or a negative errno
+ * @retval -EINVAL  there is no such ring
+ */
+PERCH_API int perch_merge_remove(struct perch_merge *merge, size_t ring, bool drop,
+				 struct perch_error *err);
+
+/**
+ * Returns the number of records that perch_merge_remove() has dropped.
+ *
+ * @param merge  the merge
+ * @return the number since the merge was made
+ */
+PERCH_API uint64_t perch_merge_dropped(const struct perch_merge *merge);
 
 /**
  * Frees a merge. The rings stay open.

@@ -16,15 +16,20 @@
  *
  * Records stay in their rings until they are delivered. The merge itself has a position for each
  * ring, and a heap of the rings with a due record, by its time.
+ *
+ * A ring has an index for its whole time in the merge. A removed ring leaves a free input, which
+ *the next added ring gets.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "buffer.h"
 
 struct input {
-	struct perch_ring *ring;
-	uint64_t scanned;   /* records before this position were seen by a round */
+	struct perch_ring *ring; /* NULL: a free input */
+	bool ending;		 /* is being removed: no batch follows the current one */
+	uint64_t scanned;	 /* records before this position were seen by a round */
 	uint64_t early_end; /* records before this position are delivered without waiting for the
 			       limit */
 	uint64_t key;	    /* time of the next record, see find_key() */
@@ -34,9 +39,9 @@ struct input {
 struct perch_merge {
 	struct perch_decoder *decoder;
 	struct input *inputs;
-	size_t nr;
+	size_t nr, capacity;
 	size_t *heap; /* indexes of inputs with a due record; the lowest key is first */
-	size_t nr_due;
+	size_t nr_due, heap_capacity;
 	bool running;	       /* a round is in progress */
 	bool flush;	       /* this round delivers all records */
 	bool delivered;	       /* the caller has the record of the first input */
@@ -44,40 +49,70 @@ struct perch_merge {
 	uint64_t latest_found; /* the limit of the next round */
 	uint64_t latest_delivered;
 	uint64_t out_of_order;
+	uint64_t dropped; /* records of removed rings */
 };
+
+static int no_memory(size_t nr, struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to merge %zu rings",
+			       nr);
+}
+
+static int check_ring(const struct perch_ring *ring, size_t index, struct perch_error *err)
+{
+	if (ring->mode == PERCH_RING_FORWARD)
+		return 0;
+	return perch_error_set(
+		err, EINVAL, PERCH_ERROR_USAGE,
+		"only rings of mode FORWARD can be merged (ring %zu has mode OVERWRITE)", index);
+}
+
+static int reserve(struct perch_merge *merge, size_t nr, struct perch_error *err)
+{
+	if (PERCH__ARRAY_RESERVE(merge->inputs, merge->capacity, nr) < 0 ||
+	    PERCH__ARRAY_RESERVE(merge->heap, merge->heap_capacity, nr) < 0)
+		return no_memory(nr, err);
+	return 0;
+}
+
+/* Records that were consumed before are not part of the merge. */
+static void set_input(struct perch_merge *merge, size_t index, struct perch_ring *ring)
+{
+	merge->inputs[index] = (struct input){
+		.ring = ring,
+		.scanned = ring->next,
+		.early_end = ring->next,
+		.key_end = ring->next,
+	};
+}
 
 int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings, size_t nr,
 		    struct perch_decoder *decoder, struct perch_error *err)
 {
 	struct perch_merge *new_merge;
+	int rc;
 
 	*merge = NULL;
 	if (!decoder)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a merge by time needs a decoder");
-	for (size_t i = 0; i < nr; i++)
-		if (rings[i]->mode != PERCH_RING_FORWARD)
-			return perch_error_set(
-				err, EINVAL, PERCH_ERROR_USAGE,
-				"only rings of mode FORWARD can be merged (ring %zu has mode OVERWRITE)",
-				i);
-	new_merge = calloc(1, sizeof(*new_merge));
-	if (new_merge) {
-		new_merge->inputs = calloc(nr ? nr : 1, sizeof(*new_merge->inputs));
-		new_merge->heap = calloc(nr ? nr : 1, sizeof(*new_merge->heap));
+	for (size_t i = 0; i < nr; i++) {
+		rc = check_ring(rings[i], i, err);
+		if (rc < 0)
+			return rc;
 	}
-	if (!new_merge || !new_merge->inputs || !new_merge->heap) {
+	new_merge = calloc(1, sizeof(*new_merge));
+	if (!new_merge)
+		return no_memory(nr, err);
+	rc = reserve(new_merge, nr, err);
+	if (rc < 0) {
 		perch_merge_free(new_merge);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to merge %zu rings", nr);
+		return rc;
 	}
 	new_merge->decoder = decoder;
 	new_merge->nr = nr;
-	for (size_t i = 0; i < nr; i++) {
-		new_merge->inputs[i].ring = rings[i];
-		new_merge->inputs[i].scanned = new_merge->inputs[i].early_end =
-			new_merge->inputs[i].key_end = rings[i]->next;
-	}
+	for (size_t i = 0; i < nr; i++)
+		set_input(new_merge, i, rings[i]);
 	*merge = new_merge;
 	return 0;
 }
@@ -94,6 +129,11 @@ void perch_merge_free(struct perch_merge *merge)
 uint64_t perch_merge_out_of_order(const struct perch_merge *merge)
 {
 	return merge->out_of_order;
+}
+
+uint64_t perch_merge_dropped(const struct perch_merge *merge)
+{
+	return merge->dropped;
 }
 
 /* True if a position is after `from`: by at most the size of the ring. */
@@ -174,6 +214,12 @@ static void sift_down(struct perch_merge *merge, size_t at)
 	}
 }
 
+static void order_heap(struct perch_merge *merge)
+{
+	for (size_t i = merge->nr_due / 2; i--;)
+		sift_down(merge, i);
+}
+
 /*
  * Examines the records that were written since the last round: their latest time, and whether the
  * ring is more than half full. If it is, its oldest records are delivered at once, and the limit is
@@ -214,16 +260,17 @@ static void begin_round(struct perch_merge *merge, bool flush)
 	merge->nr_due = 0;
 	/* read all heads before any record: the scan takes time, and writers continue meanwhile */
 	for (size_t i = 0; i < merge->nr; i++)
-		perch__next_batch(merge->inputs[i].ring);
+		if (merge->inputs[i].ring && !merge->inputs[i].ending)
+			perch__next_batch(merge->inputs[i].ring);
 	for (size_t i = 0; i < merge->nr; i++)
-		scan_new_records(merge, &merge->inputs[i], &latest);
+		if (merge->inputs[i].ring)
+			scan_new_records(merge, &merge->inputs[i], &latest);
 	if (latest)
 		merge->latest_found = latest;
 	for (size_t i = 0; i < merge->nr; i++)
-		if (is_due(merge, &merge->inputs[i]))
+		if (merge->inputs[i].ring && is_due(merge, &merge->inputs[i]))
 			merge->heap[merge->nr_due++] = i;
-	for (size_t i = merge->nr_due / 2; i--;)
-		sift_down(merge, i);
+	order_heap(merge);
 }
 
 static void remove_first(struct perch_merge *merge)
@@ -284,5 +331,75 @@ int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record 
 		return rc < 0 ? rc : 1;
 	}
 	merge->running = false;
+	return 0;
+}
+
+static size_t find_ring(const struct perch_merge *merge, const struct perch_ring *ring)
+{
+	size_t index = 0;
+
+	while (index < merge->nr && merge->inputs[index].ring != ring)
+		index++;
+	return index;
+}
+
+/* The ring takes part from the next round on. */
+int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring, size_t *index,
+		    struct perch_error *err)
+{
+	size_t free_input = find_ring(merge, NULL);
+	int rc = check_ring(ring, free_input, err);
+
+	if (rc < 0)
+		return rc;
+	if (find_ring(merge, ring) < merge->nr)
+		return perch_error_set(err, EEXIST, PERCH_ERROR_USAGE,
+				       "the ring is already in the merge, with index %zu",
+				       find_ring(merge, ring));
+	if (free_input == merge->nr) {
+		rc = reserve(merge, merge->nr + 1, err);
+		if (rc < 0)
+			return rc;
+		merge->nr++;
+	}
+	set_input(merge, free_input, ring);
+	*index = free_input;
+	return 0;
+}
+
+static void remove_from_heap(struct perch_merge *merge, size_t index)
+{
+	for (size_t i = 0; i < merge->nr_due; i++)
+		if (merge->heap[i] == index) {
+			merge->heap[i] = merge->heap[--merge->nr_due];
+			order_heap(merge);
+			return;
+		}
+}
+
+static void drop_records(struct perch_merge *merge, struct perch_ring *ring)
+{
+	while (perch__batch_next(ring))
+		merge->dropped++;
+	perch__publish_tail(ring);
+}
+
+int perch_merge_remove(struct perch_merge *merge, size_t index, bool drop, struct perch_error *err)
+{
+	struct perch_ring *ring = index < merge->nr ? merge->inputs[index].ring : NULL;
+
+	if (!ring)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the merge has no ring with index %zu", index);
+	if (merge->delivered && merge->heap[0] == index)
+		finish_delivered(merge);
+	if (!merge->inputs[index].ending)
+		perch__next_batch(ring);
+	merge->inputs[index].ending = true;
+	if (ring->next != ring->head && !drop)
+		return 1;
+	remove_from_heap(merge, index);
+	drop_records(merge, ring);
+	merge->inputs[index] = (struct input){ 0 };
 	return 0;
 }
