@@ -166,7 +166,7 @@ static void touch_lines(const struct perch_mmap_page *control, uint64_t head)
 static uint64_t read_directly(enum reader reader, pid_t pid, const struct child *child, double *cpu)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	struct perch_target target = { pid, writer_cpu, 0 };
+	struct perch_target target = { .tid = pid, .cpu = writer_cpu };
 	struct perch_options options = event_options();
 	struct perch_events events = { 0 };
 	struct rusage before, after;
@@ -220,7 +220,7 @@ static struct perch_sampler *open_sampler(pid_t pid, bool overwrite, size_t page
 	struct perch_sampler_options options = { .event = event_options(),
 						 .ring_pages = pages,
 						 .overwrite = overwrite };
-	struct perch_target target = { pid, writer_cpu, 0 };
+	struct perch_target target = { .tid = pid, .cpu = writer_cpu };
 	struct perch_sampler *sampler;
 	struct perch_error err;
 

@@ -86,7 +86,7 @@ static double open_set(const struct perch_events *events, const struct perch_tar
 	struct perch_set *set;
 	double start = bench_now_ns(), took;
 
-	must(!perch_set_open(&set, events, targets, &options, 0, NULL), "perch_set_open");
+	must(!perch_set_open(&set, events, targets, &options, NULL), "perch_set_open");
 	took = bench_now_ns() - start;
 	perch_set_close(set);
 	return took;
@@ -104,7 +104,7 @@ static void compare_opening(size_t events_each, size_t nr_targets)
 
 	must(same && event && !perch_events_parse(&one, "dummy", NULL, NULL), "preparing");
 	for (size_t i = 0; i < nr_targets; i++)
-		same[i] = (struct perch_target){ child, -1, 0 };
+		same[i] = (struct perch_target){ .tid = child, .cpu = -1 };
 	for (size_t i = 0; i < events_each; i++) {
 		event[i] = one.event[0];
 		event[i].leader = event[i].first = i;
@@ -166,7 +166,7 @@ static void compare_reading(void)
 	strcat(text, "}");
 	must(!perch_group_open(&group, text, NULL, &options, NULL), "perch_group_open");
 	must(!perch_events_parse(&events, text, NULL, NULL) &&
-		     !perch_set_open(&set, &events, &targets, &options, 0, NULL),
+		     !perch_set_open(&set, &events, &targets, &options, NULL),
 	     "perch_set_open");
 	for (size_t i = 0; i < blocks; i++) {
 		bench_keep_minimum(&of_group, read_group(group, -1));

@@ -50,8 +50,8 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "usage: %s FILE FUNCTION -- PROGRAM [ARGUMENTS]\n", argv[0]),
 		       2;
 	snprintf(event, sizeof(event), "uprobe:\"%s\":%s", argv[1], argv[2]);
-	target.pid = start(argv + 4, &go);
-	if (target.pid < 0)
+	target.tid = start(argv + 4, &go);
+	if (target.tid < 0)
 		return perror("cannot start a process"), 1;
 	if (perch_counter_open(&counter, event, &target, &options, &err) < 0) {
 		/* for an unknown function the remedy has suggestions */
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		/* exit status 77: the test is skipped, probes need root */
 		return err.errnum == EACCES ? 77 : 1;
 	}
-	if (write(go, "", 1) != 1 || waitpid(target.pid, &status, 0) < 0)
+	if (write(go, "", 1) != 1 || waitpid(target.tid, &status, 0) < 0)
 		return perror(argv[4]), 1;
 	if (perch_counter_read(counter, &count, &err) < 0)
 		return perch_error_print(stderr, &err), 1;

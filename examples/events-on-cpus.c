@@ -48,7 +48,7 @@ static int count_for_100_ms(struct perch_set *set, struct perch_error *err)
 int main(void)
 {
 	struct perch_events events = { 0 };
-	struct perch_targets targets = { 0 };
+	const struct perch_options options = { .may = PERCH_MAY_SKIP };
 	struct perch_set *set = NULL;
 	struct perch_error err;
 	int rc;
@@ -57,15 +57,12 @@ int main(void)
 	rc = perch_events_parse(&events, "{context-switches,page-faults},cpu-clock,cycles", NULL,
 				&err);
 	if (!rc)
-		rc = perch_targets_add(&targets, &PERCH_ALL_CPUS, &err);
-	if (!rc)
-		rc = perch_set_open(&set, &events, &targets, NULL, PERCH_SET_MAY_SKIP, &err);
+		rc = perch_set_open(&set, &events, &PERCH_ALL_CPUS, &options, &err);
 	if (!rc)
 		rc = count_for_100_ms(set, &err);
 	if (rc)
 		perch_error_print(stderr, &err);
 	perch_set_close(set);
-	perch_targets_clear(&targets);
 	perch_events_clear(&events);
 	/* 77: the test is skipped, unprivileged users may not measure CPUs */
 	return rc == -EACCES ? 77 : rc != 0;

@@ -125,9 +125,9 @@ int main(void)
 	char byte = 0;
 
 	/* the target is a child that waits until the sampler is open */
-	if (epoll < 0 || pipe(go) || (target.pid = fork()) < 0)
+	if (epoll < 0 || pipe(go) || (target.tid = fork()) < 0)
 		return perror("merge-in-loop"), 1;
-	if (!target.pid) {
+	if (!target.tid) {
 		close(go[1]);
 		_exit(read(go[0], &byte, 1) != 0 || run_children());
 	}
@@ -139,5 +139,5 @@ int main(void)
 	perch_sampler_close(sampler);
 	close(epoll);
 	printf("%d samples sorted by time\n", samples);
-	return waitpid(target.pid, &status, 0) != target.pid || status || samples < 1;
+	return waitpid(target.tid, &status, 0) != target.tid || status || samples < 1;
 }

@@ -143,7 +143,7 @@ static pid_t start_work(int *gate)
 static struct perch_sampler *open_live(const struct live *live, pid_t pid)
 {
 	struct perch_sampler_options options = { .ring_pages = 16 };
-	struct perch_target target = { .pid = pid, .cpu = -1 };
+	struct perch_target target = { .tid = pid, .cpu = -1 };
 	struct perch_sampler *sampler;
 	struct perch_error err = { 0 };
 

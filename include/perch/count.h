@@ -220,30 +220,13 @@ PERCH_API int perch_group_read(struct perch_group *group, struct perch_count *co
  */
 struct perch_set;
 
-/**
- * Actions that perch_set_open() may take instead of failing; 0 is none.
- *
- * With both PERCH_SET_MAY_SKIP and PERCH_SET_MAY_DROP_KERNEL, an event that is not permitted
- * (EACCES) and whose PMU cannot exclude the kernel is skipped.
- */
-enum perch_set_may {
-	/** Skip events that the machine does not support (ENOENT, EOPNOTSUPP, EINVAL...). */
-	PERCH_SET_MAY_SKIP = 1 << 0,
-	/** Count only user space where kernel profiling is not permitted (EACCES). */
-	PERCH_SET_MAY_DROP_KERNEL = 1 << 1,
-	/** Ignore threads that have ended, as long as one target is left. */
-	PERCH_SET_MAY_LOSE_TARGETS = 1 << 2,
-	/** Above the last bit; it and higher bits are refused. */
-	PERCH_SET_MAY_MAX = 1 << 3,
-};
-
 /** An event of a set, as it was opened. */
 struct perch_set_event {
 	/** The event. The members of a weak group that was broken up have themselves as leaders. */
 	struct perch_event event;
 	struct perch_attr attr; /**< the attr that was opened or refused */
 	bool skipped;		/**< the event is not open; reason explains why */
-	bool user_only;		/**< only user space is counted (PERCH_SET_MAY_DROP_KERNEL) */
+	bool user_only;		/**< only user space is counted (PERCH_MAY_EXCLUDE_KERNEL) */
 	bool broken;		/**< its weak group was too large and was broken up */
 	/** Features of perch_options.optional that the kernel does not have; NULL if none are
 	 * missing. */
@@ -259,16 +242,15 @@ struct perch_set_event {
  *
  * @param[out] set  the new set; NULL after a failure
  * @param events    the events; groups are opened as groups
- * @param targets   at least one target
- * @param options   options of all events; NULL is disabled events
- * @param may       PERCH_SET_MAY_* bits
+ * @param targets   at least one target; NULL is the calling thread
+ * @param options   options of all events; NULL is disabled events. PERCH_MAY_* bits in
+ *                  options.may allow events to be skipped and targets to be lost
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  */
 PERCH_API int perch_set_open(struct perch_set **set, const struct perch_events *events,
 			     const struct perch_targets *targets,
-			     const struct perch_options *options, unsigned may,
-			     struct perch_error *err);
+			     const struct perch_options *options, struct perch_error *err);
 
 /** Closes a set. NULL is allowed. */
 PERCH_API void perch_set_close(struct perch_set *set);

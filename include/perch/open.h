@@ -23,26 +23,29 @@
 extern "C" {
 #endif
 
-/** The thread, CPU or cgroup that one event measures. */
+/**
+ * The thread, CPU or cgroup that one event measures.
+ *
+ * The kernel measures threads: a process is perch_targets_add_process().
+ */
 struct perch_target {
-	pid_t pid; /**< thread id; 0 is the calling thread, -1 all processes (needs a cpu) */
+	pid_t tid; /**< thread id; 0 is the calling thread, -1 all processes (needs a cpu) */
 	int cpu;   /**< CPU number; -1 is every CPU that the thread runs on */
-	/** Descriptor of a cgroup's directory (not O_PATH), used instead of pid. Needs a cpu. 0 or
-	 * less is no cgroup. Since 2.6.39. */
+	/** Descriptor of a cgroup's directory (not O_PATH), used instead of tid. Needs use_cgroup
+	 * and a cpu; 0 without use_cgroup. Since 2.6.39. */
 	int cgroup_fd;
+	/** cgroup_fd is used. A negative cgroup_fd, such as the result of a failed open(2), is
+	 * refused with -EBADF. */
+	unsigned use_cgroup : 1;
 };
 /* clang-format off */
 /** Initializer of a target: the calling thread on every CPU. */
-#define PERCH_SELF_INIT { 0, -1, 0 }
+#define PERCH_SELF_INIT { 0, -1, 0, 0 }
 /* clang-format on */
 /** The calling thread on every CPU. */
 PERCH_API extern const struct perch_target perch_self;
-/** All processes on all CPUs: for samplers and sets, which open one event for each CPU. */
-PERCH_API extern const struct perch_target perch_all_cpus;
 /** The calling thread: pass &PERCH_SELF. */
 #define PERCH_SELF perch_self
-/** All processes on all CPUs: pass &PERCH_ALL_CPUS. */
-#define PERCH_ALL_CPUS perch_all_cpus
 
 /**
  * A list of targets, for example all threads of a process or all CPUs.
@@ -57,6 +60,12 @@ struct perch_targets {
 	int *cgroup;		     /**< private: descriptors that perch_targets_clear() closes */
 };
 
+/** All processes on all CPUs: for samplers and sets, which open one event for each online CPU. It
+ * is constant: do not pass it to functions that change a list. */
+PERCH_API extern const struct perch_targets perch_all_cpus;
+/** All processes on all CPUs: pass &PERCH_ALL_CPUS. */
+#define PERCH_ALL_CPUS perch_all_cpus
+
 /**
  * Adds one target.
  *
@@ -64,6 +73,8 @@ struct perch_targets {
  * @param target    the target, which is copied
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
+ * @retval -EBADF cgroup_fd is negative
+ * @retval -EINVAL tid or cpu is less than -1, or cgroup_fd is not 0 without use_cgroup
  */
 PERCH_API int perch_targets_add(struct perch_targets *targets, const struct perch_target *target,
 				struct perch_error *err);
@@ -148,6 +159,25 @@ PERCH_API int perch_targets_split(struct perch_targets *targets, const struct pe
  * @param targets  the list; NULL is allowed
  */
 PERCH_API void perch_targets_clear(struct perch_targets *targets);
+
+/**
+ * What a refused open may do instead of failing, for perch_options.may; 0 is nothing.
+ *
+ * With both PERCH_MAY_SKIP and PERCH_MAY_EXCLUDE_KERNEL, an event that is not permitted (EACCES)
+ * and whose PMU cannot exclude the kernel is skipped.
+ */
+enum perch_may {
+	/** Skip events that the machine does not support (ENOENT, EOPNOTSUPP, EINVAL...). Only
+	 * sets. */
+	PERCH_MAY_SKIP = 1 << 0,
+	/** Count only user space where kernel profiling is not permitted (EACCES). */
+	PERCH_MAY_EXCLUDE_KERNEL = 1 << 1,
+	/** Ignore threads that have ended, as long as one target is left. Only sets and samplers.
+	 */
+	PERCH_MAY_LOSE_TARGETS = 1 << 2,
+	/** Above the last bit; it and higher bits are refused. */
+	PERCH_MAY_MAX = 1 << 3,
+};
 
 /** Side-band records that an event writes in addition to its samples, for perch_options.sideband.
  */
@@ -315,6 +345,9 @@ struct perch_options {
 	 * omitted.
 	 */
 	const struct perch_attr *optional;
+	/** What a refused open may do instead of failing: PERCH_MAY_* bits. perch_attr_build() only
+	 * checks them. */
+	uint32_t may;
 	/** The machine, and the system calls to use. NULL is this machine. Only static rules then
 	 * explain a refusal, without the values of this machine. */
 	struct perch_machine *machine;

@@ -437,13 +437,13 @@ struct perch_sampler_options {
 	bool overwrite;
 	const struct perch_cpus *cpus; /**< CPUs to sample; NULL is all online CPUs */
 	/**
-	 * Threads to sample instead of target.pid; 0 is the calling thread. If there are several,
+	 * Threads to sample instead of target.tid; 0 is the calling thread. If there are several,
 	 * ended ones are skipped, unless all have ended. NULL with nr_threads 0.
 	 */
 	const pid_t *threads;
 	size_t nr_threads; /**< entries of threads */
 	/**
-	 * For each event the descriptor of its cgroup's directory, or 0 for none. Needs target.pid
+	 * For each event the descriptor of its cgroup's directory, or 0 for none. Needs target.tid
 	 * -1. NULL: target.cgroup_fd is for all events.
 	 */
 	const int *cgroups;

@@ -98,8 +98,8 @@ static int add_tasks(const char *command, const char *option, const char *list, 
 
 static int by_pid(const void *one, const void *other)
 {
-	pid_t a = ((const struct perch_target *)one)->pid,
-	      b = ((const struct perch_target *)other)->pid;
+	pid_t a = ((const struct perch_target *)one)->tid,
+	      b = ((const struct perch_target *)other)->tid;
 
 	return (a > b) - (a < b);
 }
@@ -116,7 +116,7 @@ static void remove_duplicates(struct perch_targets *targets)
 		return;
 	qsort(targets->target, targets->nr, sizeof(*targets->target), by_pid);
 	for (size_t i = 1; i < targets->nr; i++)
-		if (targets->target[i].pid != targets->target[last].pid)
+		if (targets->target[i].tid != targets->target[last].tid)
 			targets->target[++last] = targets->target[i];
 	targets->nr = last + 1;
 }

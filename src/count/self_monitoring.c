@@ -16,7 +16,7 @@ enum perch__rdpmc_state perch__rdpmc_check(const struct perch_attr *attr,
 {
 	if (!PERCH__RDPMC_ARCH)
 		return PERCH__RDPMC_NO_ARCH;
-	if (target && (target->pid || target->cgroup_fd > 0))
+	if (target && (target->tid || target->use_cgroup))
 		return PERCH__RDPMC_NOT_SELF;
 	if (attr->type == PERCH_TYPE_SOFTWARE || attr->type == PERCH_TYPE_TRACEPOINT ||
 	    attr->type == PERCH_TYPE_BREAKPOINT)

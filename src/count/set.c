@@ -7,6 +7,7 @@
 
 #include <perch/explain.h>
 
+#include "open/target.h"
 #include "set.h"
 
 size_t perch__leader_at(const struct perch_set *set, struct perch__group_range range, size_t target)
@@ -31,14 +32,14 @@ int perch__set_prefix_error(const struct perch_set *set, size_t event, size_t ta
 	const struct perch_target *at = &set->target[target];
 	char where[64] = "";
 
-	if (at->cgroup_fd > 0 && at->cpu >= 0)
+	if (at->use_cgroup && at->cpu >= 0)
 		snprintf(where, sizeof(where), " for the cgroup on CPU %d", at->cpu);
-	else if (at->cgroup_fd > 0)
+	else if (at->use_cgroup)
 		snprintf(where, sizeof(where), " for the cgroup");
-	else if (at->pid > 0 && at->cpu >= 0)
-		snprintf(where, sizeof(where), " for thread %d on CPU %d", (int)at->pid, at->cpu);
-	else if (at->pid > 0)
-		snprintf(where, sizeof(where), " for thread %d", (int)at->pid);
+	else if (at->tid > 0 && at->cpu >= 0)
+		snprintf(where, sizeof(where), " for thread %d on CPU %d", (int)at->tid, at->cpu);
+	else if (at->tid > 0)
+		snprintf(where, sizeof(where), " for thread %d", (int)at->tid);
 	else if (at->cpu >= 0)
 		snprintf(where, sizeof(where), " on CPU %d", at->cpu);
 	perch_error_prefix(err, "%s%s: ", set->event[event].event.name, where);
@@ -96,11 +97,11 @@ int perch_set_fd(const struct perch_set *set, size_t event, size_t target)
 struct perch_open_call perch__describe_call(const struct perch_attr *attr,
 					    const struct perch_target *at, int group_fd, int errnum)
 {
-	bool cgroup = at->cgroup_fd > 0;
+	bool cgroup = at->use_cgroup;
 
 	return (struct perch_open_call){
 		.attr = attr,
-		.pid = cgroup ? at->cgroup_fd : at->pid,
+		.pid = cgroup ? at->cgroup_fd : at->tid,
 		.cpu = at->cpu,
 		.group_fd = group_fd,
 		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0),
@@ -156,11 +157,11 @@ void perch__describe_leader(const struct perch_set *set, size_t event,
 			    const struct perch_target *at, size_t members,
 			    struct perch_open_call_leader *leader)
 {
-	bool cgroup = at->cgroup_fd > 0;
+	bool cgroup = at->use_cgroup;
 
 	*leader = (struct perch_open_call_leader){
 		.attr = &set->event[event].attr,
-		.pid = cgroup ? at->cgroup_fd : at->pid,
+		.pid = cgroup ? at->cgroup_fd : at->tid,
 		.cpu = at->cpu,
 		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0),
 		.members = members,
@@ -187,7 +188,7 @@ static int check_events(const struct perch_events *events, struct perch_error *e
 
 static bool is_system_wide(const struct perch_target *target)
 {
-	return target->pid == -1 && target->cpu == -1 && target->cgroup_fd <= 0;
+	return target->tid == -1 && target->cpu == -1 && !target->use_cgroup;
 }
 
 /* The kernel cannot count all processes on all CPUs with one event: that target becomes one
@@ -201,7 +202,8 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < targets->nr; i++) {
-		if (!is_system_wide(&targets->target[i]))
+		rc = perch__check_target(&targets->target[i], err);
+		if (rc || !is_system_wide(&targets->target[i]))
 			continue;
 		if (!cpus)
 			rc = perch__set_machine(set, &machine, err);
@@ -220,7 +222,7 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 		else
 			for (size_t k = 0; k < cpus->nr; k++)
 				set->target[set->nr_targets++] =
-					(struct perch_target){ -1, cpus->cpu[k], 0 };
+					(struct perch_target){ .tid = -1, .cpu = cpus->cpu[k] };
 	return 0;
 }
 
@@ -270,11 +272,14 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		    const struct perch_targets *targets, struct perch_machine *machine,
 		    struct perch_error *err)
 {
+	struct perch_target self = PERCH_SELF_INIT;
+	const struct perch_targets calling_thread = { .nr = 1, .target = &self };
 	struct perch_set *new_set;
 	int rc;
 
+	targets = targets ? targets : &calling_thread;
 	rc = check_events(events, err);
-	if (!rc && (!targets || !targets->nr))
+	if (!rc && !targets->nr)
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs a target");
 	if (rc)
 		return rc;

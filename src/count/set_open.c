@@ -15,7 +15,6 @@ enum { OPENED, SKIPPED, TOO_LARGE };
 struct opening {
 	struct perch_set *set;
 	struct perch_options options;
-	unsigned may;
 	struct perch_error *err;
 	/* of the current event */
 	size_t event;
@@ -181,7 +180,7 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 		o->cannot_exclude_kernel = true;
 		return refused;
 	}
-	if (fd >= 0 || (means_unsupported(fd) && o->may & PERCH_SET_MAY_SKIP)) {
+	if (fd >= 0 || (means_unsupported(fd) && o->options.may & PERCH_MAY_SKIP)) {
 		event_of(o)->user_only = true;
 		return fd;
 	}
@@ -193,7 +192,7 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 static int open_on_target(struct opening *o, size_t target, int leader)
 {
 	bool user_only_allowed = !o->attr.exclude_kernel && !o->attr.exclude_user &&
-				 o->may & PERCH_SET_MAY_DROP_KERNEL;
+				 o->options.may & PERCH_MAY_EXCLUDE_KERNEL;
 	int fd = try_open(o, target, leader);
 
 	o->cannot_exclude_kernel = false;
@@ -299,15 +298,16 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	struct perch_open_call_leader described;
 	struct perch__cold *cold;
 
-	if (rc == -ESRCH && at->pid > 0 && at->cgroup_fd <= 0 &&
-	    o->may & PERCH_SET_MAY_LOSE_TARGETS) {
+	if (rc == -ESRCH && at->tid > 0 && !at->use_cgroup &&
+	    o->options.may & PERCH_MAY_LOSE_TARGETS) {
 		o->set->ended[target] = true;
 		return OPENED;
 	}
 	if (may_be_too_large(o, leader, rc))
 		return TOO_LARGE;
 	add_leader(o, target, &call, &described);
-	if (!(means_unsupported(rc) || o->cannot_exclude_kernel) || !(o->may & PERCH_SET_MAY_SKIP))
+	if (!(means_unsupported(rc) || o->cannot_exclude_kernel) ||
+	    !(o->options.may & PERCH_MAY_SKIP))
 		return report_refusal(o, &call, target);
 	cold = perch__set_cold(o->set, o->event);
 	if (!cold)
@@ -339,7 +339,7 @@ static int report_no_cpu(struct opening *o)
 	struct perch__cold *cold = NULL;
 	struct perch_error *err = o->err;
 
-	if (o->may & PERCH_SET_MAY_SKIP) {
+	if (o->options.may & PERCH_MAY_SKIP) {
 		cold = perch__set_cold(o->set, o->event);
 		if (!cold)
 			return perch__set_no_memory(o->err);
@@ -460,22 +460,15 @@ static int check_left(const struct perch_set *set, struct perch_error *err)
 
 int perch_set_open(struct perch_set **set, const struct perch_events *events,
 		   const struct perch_targets *targets, const struct perch_options *options,
-		   unsigned may, struct perch_error *err)
+		   struct perch_error *err)
 {
 	struct opening o = { .options = options ? *options : (struct perch_options){ 0 },
-			     .may = may,
 			     .err = err };
 	struct perch__group_range group;
 	int rc;
 
 	*set = NULL;
 	o.options.self_monitoring = 0; /* for counters only */
-	if (may >= PERCH_SET_MAY_MAX) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				"may has a bit that is not a PERCH_SET_MAY_* constant: 0x%x", may);
-		perch_error_field(err, "may", NULL);
-		return -EINVAL;
-	}
 	rc = perch__set_make(&o.set, events, targets, o.options.machine, err);
 	if (rc)
 		return rc;

@@ -133,19 +133,6 @@ static int open_error(char *path, const char *mount, const char *name, int error
 	return -ENOENT;
 }
 
-/* The kernel refuses O_PATH descriptors. In struct perch_target, descriptor 0 means no cgroup, so
- * it is duplicated to another number. */
-static int open_directory(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), other;
-
-	if (fd)
-		return fd;
-	other = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	close(fd);
-	return other;
-}
-
 int perch__open_cgroup(const char *path, struct perch_machine *machine, struct perch_error *err)
 {
 	char mount[PATH_MAX], full[2 * PATH_MAX];
@@ -169,6 +156,6 @@ int perch__open_cgroup(const char *path, struct perch_machine *machine, struct p
 		return -EINVAL;
 	}
 	snprintf(full, sizeof(full), "%s%s%s", mount, *name ? "/" : "", name);
-	fd = open_directory(full);
+	fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the kernel refuses O_PATH */
 	return fd < 0 ? open_error(full, mount, name, errno, err) : fd;
 }

@@ -49,6 +49,8 @@ static int check_sampling(const struct perch_options *options, struct perch_erro
 	       "precise needs period or frequency: only samples have an address");
 	REFUSE(options->sideband >= PERCH_SIDEBAND_MAX, "sideband",
 	       "sideband has a bit that is not a PERCH_SIDEBAND_* constant");
+	REFUSE(options->may >= PERCH_MAY_MAX, "may",
+	       "may has a bit that is not a PERCH_MAY_* constant");
 	REFUSE(SIDEBAND(BUILD_ID) && !SIDEBAND(MMAP), "build_id",
 	       "PERCH_SIDEBAND_BUILD_ID needs PERCH_SIDEBAND_MMAP: build ids come in MMAP2 records");
 	return 0;

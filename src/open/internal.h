@@ -5,6 +5,8 @@
 #include <perch/explain.h>
 #include <perch/open.h>
 
+#include "target.h"
+
 #define PERCH__NR(array) (sizeof(array) / sizeof((array)[0]))
 
 /* True if an event opened with these options takes samples; otherwise it counts. */
@@ -47,7 +49,7 @@ int perch__explain_attempt(struct perch__attempt *attempt, struct perch_machine 
 int perch__targets_reserve(struct perch_targets *targets, size_t more, struct perch_error *err);
 /*
  * Opens the directory of a cgroup. The path is relative to the cgroup mount point, or absolute and
- * below it. Never returns 0.
+ * below it.
  */
 int perch__open_cgroup(const char *path, struct perch_machine *machine, struct perch_error *err);
 

@@ -5,7 +5,8 @@
 #include "internal.h"
 
 const struct perch_target perch_self = PERCH_SELF_INIT;
-const struct perch_target perch_all_cpus = { -1, -1, 0 };
+static struct perch_target all_processes = { .tid = -1, .cpu = -1 };
+const struct perch_targets perch_all_cpus = { .nr = 1, .target = &all_processes };
 
 /*
  * With E2BIG the kernel writes its own size into the attr, which shows the fields that are too new.
@@ -33,6 +34,36 @@ int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 	return -E2BIG;
 }
 
+static int cgroup_error(const struct perch_target *target, struct perch_error *err)
+{
+	int errnum = target->cgroup_fd < 0 ? EBADF : EINVAL;
+
+	if (target->cgroup_fd < 0) {
+		perch_error_set(
+			err, errnum, PERCH_ERROR_BAD_TARGET,
+			"cgroup_fd is %d: it must be the descriptor of a cgroup's directory",
+			target->cgroup_fd);
+		perch_error_remedy(
+			err, "check the result of open(2), or use perch_targets_add_cgroup()");
+	} else {
+		perch_error_set(err, errnum, PERCH_ERROR_BAD_TARGET,
+				"cgroup_fd needs use_cgroup (currently 0, and cgroup_fd is %d)",
+				target->cgroup_fd);
+		perch_error_remedy(err, "set use_cgroup to measure the cgroup");
+	}
+	if (target->use_cgroup)
+		perch_error_cause(err, PERCH_CAUSE_CGROUP_FD);
+	perch_error_field(err, "cgroup_fd", NULL);
+	return -errnum;
+}
+
+int perch__check_target(const struct perch_target *target, struct perch_error *err)
+{
+	bool valid = !target || (target->use_cgroup ? target->cgroup_fd >= 0 : !target->cgroup_fd);
+
+	return __builtin_expect(valid, 1) ? 0 : cgroup_error(target, err);
+}
+
 int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr *attr,
 			const struct perch_target *target, int group_fd, unsigned long flags,
 			struct perch_machine *machine)
@@ -45,11 +76,11 @@ int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr 
 		target = &PERCH_SELF;
 	attempt->attr = *attr;
 	attempt->size = attr->size;
-	*call = (struct perch_open_call){ .pid = target->pid,
+	*call = (struct perch_open_call){ .pid = target->tid,
 					  .cpu = target->cpu,
 					  .group_fd = group_fd,
 					  .flags = flags | PERCH_FLAG_FD_CLOEXEC };
-	if (target->cgroup_fd > 0) {
+	if (target->use_cgroup) {
 		call->pid = target->cgroup_fd;
 		call->flags |= PERCH_FLAG_PID_CGROUP;
 		call->pid_is_cgroup_fd = true;
@@ -80,6 +111,8 @@ int perch_open(const struct perch_attr *attr, const struct perch_target *target,
 	struct perch__attempt attempt;
 	int fd = perch__check_call(attr, err);
 
+	if (!fd)
+		fd = perch__check_target(target, err);
 	if (fd)
 		return fd;
 	fd = perch__attempt_open(&attempt, attr, target, group_fd, flags, machine);

@@ -193,6 +193,8 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	if (missing_features)
 		memset(missing_features, 0, sizeof(*missing_features));
 	rc = perch__check_call(attr, err);
+	if (!rc)
+		rc = perch__check_target(target, err);
 	if (rc)
 		return rc;
 	fd = perch__attempt_open(&first, attr, target, group_fd, flags, machine);

@@ -68,7 +68,7 @@ static int add_on_each(struct perch_targets *targets, const struct perch_target 
 int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus,
 			   struct perch_machine *machine, struct perch_error *err)
 {
-	const struct perch_target all_processes = { .pid = -1, .cpu = -1 };
+	const struct perch_target all_processes = { .tid = -1, .cpu = -1 };
 
 	return add_on_each(targets, &all_processes, cpus, machine, err);
 }
@@ -86,13 +86,14 @@ int perch_targets_add_cgroup(struct perch_targets *targets, const char *path,
 			     const struct perch_cpus *cpus, struct perch_machine *machine,
 			     struct perch_error *err)
 {
-	struct perch_target cgroup = { .pid = -1, .cpu = -1 };
+	struct perch_target cgroup = { .tid = -1, .cpu = -1 };
 	size_t nr = targets->nr;
 	int fd = perch__open_cgroup(path, machine, err), rc;
 
 	if (fd < 0)
 		return fd;
 	cgroup.cgroup_fd = fd;
+	cgroup.use_cgroup = 1;
 	rc = add_on_each(targets, &cgroup, cpus, machine, err);
 	if (!rc)
 		rc = add_cgroup_fd(targets, fd, err);

@@ -30,13 +30,15 @@ int perch_targets_add(struct perch_targets *targets, const struct perch_target *
 {
 	int rc;
 
-	if (target->pid < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET,
-				       "%d is not a process or thread", (int)target->pid);
+	if (target->tid < -1)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is not a thread",
+				       (int)target->tid);
 	if (target->cpu < -1)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is not a CPU",
 				       target->cpu);
-	rc = perch__targets_reserve(targets, 1, err);
+	rc = perch__check_target(target, err);
+	if (!rc)
+		rc = perch__targets_reserve(targets, 1, err);
 	if (!rc)
 		targets->target[targets->nr++] = *target;
 	return rc;
@@ -165,7 +167,7 @@ int perch_targets_add_process(struct perch_targets *targets, pid_t pid,
 		rc = perch__targets_reserve(targets, threads.nr, err);
 	for (size_t i = 0; !rc && i < threads.nr; i++)
 		targets->target[targets->nr++] =
-			(struct perch_target){ .pid = threads.tid[i], .cpu = -1 };
+			(struct perch_target){ .tid = threads.tid[i], .cpu = -1 };
 	free(threads.tid);
 	return rc;
 }
@@ -173,7 +175,7 @@ int perch_targets_add_process(struct perch_targets *targets, pid_t pid,
 int perch_targets_add_thread(struct perch_targets *targets, pid_t tid,
 			     struct perch_machine *machine, struct perch_error *err)
 {
-	const struct perch_target target = { .pid = tid, .cpu = -1 };
+	const struct perch_target target = { .tid = tid, .cpu = -1 };
 	char path[PATH_MAX];
 
 	if (tid < 0)

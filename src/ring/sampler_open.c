@@ -29,9 +29,11 @@ static struct perch_target target_of(const struct perch_sampler *sampler, size_t
 
 	target.cpu = cpu;
 	if (sampler->threads)
-		target.pid = sampler->threads[thread];
-	if (sampler->events[index].cgroup_fd > 0)
+		target.tid = sampler->threads[thread];
+	if (sampler->events[index].cgroup_fd > 0) {
 		target.cgroup_fd = sampler->events[index].cgroup_fd;
+		target.use_cgroup = 1;
+	}
 	return target;
 }
 
@@ -125,7 +127,7 @@ static int explain_ioctl(struct perch_sampler *sampler, size_t index,
 	size_t thread = sampler->rings[info->ring].polled / sampler->nr_events;
 	const struct perch_open_call_leader other = {
 		.attr = &sampler->events[owner].attr,
-		.pid = target_of(sampler, owner, info->cpu, thread).pid,
+		.pid = target_of(sampler, owner, info->cpu, thread).tid,
 		.cpu = info->cpu,
 		.has_ring = true,
 	};
@@ -182,7 +184,7 @@ static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, in
 	int rc = 0;
 
 	for (size_t index = 0; index < sampler->nr_events && rc >= 0; index++) {
-		struct perch__id_info info = { cpu, target_of(sampler, index, cpu, thread).pid,
+		struct perch__id_info info = { cpu, target_of(sampler, index, cpu, thread).tid,
 					       sampler->nr_rings, -1 };
 
 		if (!perch__ring_has_event(sampler, cpu_ring, index))

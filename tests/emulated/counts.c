@@ -195,7 +195,7 @@ static void delta_of_running(void)
 /* A counter on a CPU counts all processes there. */
 static void on_a_cpu(void)
 {
-	struct perch_target target = { .pid = -1, .cpu = 1 };
+	struct perch_target target = { .tid = -1, .cpu = 1 };
 	struct perch_counter *counter;
 	struct perch_count here, there;
 	struct perch_error err;
@@ -293,7 +293,7 @@ static void idle_cannot_be_excluded(void)
 /* An open on CPU 1 fails while it is offline. */
 static void offline_cpu(void)
 {
-	struct perch_target target = { .pid = -1, .cpu = 1 };
+	struct perch_target target = { .tid = -1, .cpu = 1 };
 	struct perch_counter *counter;
 	struct perch_error err;
 	int rc;

@@ -96,7 +96,7 @@ static void too_large(void)
 static void self_monitoring_of_a_cpu(void)
 {
 	const struct perch_options options = { .self_monitoring = 1, .enabled = 1 };
-	const struct perch_target cpu = { .pid = -1, .cpu = 0 };
+	const struct perch_target cpu = { .tid = -1, .cpu = 0 };
 	struct perch_group *group;
 	struct perch_counter *counter;
 	struct perch_count count[2];

@@ -90,7 +90,7 @@ static bool is_text(const struct perch_text *text, const char *wanted)
 static void tasks(void)
 {
 	struct perch_attr attr = live_attr();
-	struct perch_target target = { .pid = 0, .cpu = 0 };
+	struct perch_target target = { .tid = 0, .cpu = 0 };
 	const struct perch_record *record;
 	struct live live;
 	pid_t child;
@@ -187,7 +187,7 @@ static void namespaces(void)
 
 static void switches(void)
 {
-	struct perch_target cpu = { .pid = -1, .cpu = 1 };
+	struct perch_target cpu = { .tid = -1, .cpu = 1 };
 	struct perch_attr attr = live_attr();
 	struct live live;
 	size_t out = 0, in = 0;

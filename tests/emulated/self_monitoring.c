@@ -263,7 +263,7 @@ static void reset_and_disabled(void)
 /* Events without a hardware counter of this thread are read by system calls. */
 static void not_hardware(void)
 {
-	struct perch_target cpu = { .pid = -1, .cpu = 0 };
+	struct perch_target cpu = { .tid = -1, .cpu = 0 };
 	struct perch_options options = { .enabled = 1, .self_monitoring = 1 };
 	struct perch_counter *counter;
 	struct perch_error err = { 0 };

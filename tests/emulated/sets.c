@@ -15,14 +15,13 @@
 static struct perch_set *open_set(const char *text, const struct perch_targets *targets,
 				  unsigned may)
 {
-	struct perch_target self = PERCH_SELF_INIT;
-	struct perch_targets mine = { .nr = 1, .target = &self };
+	const struct perch_options options = { .may = may };
 	struct perch_events events = { 0 };
 	struct perch_set *set;
 	struct perch_error err;
 
 	CHECK_OK(perch_events_parse(&events, text, NULL, &err), &err);
-	CHECK_OK(perch_set_open(&set, &events, targets ? targets : &mine, NULL, may, &err), &err);
+	CHECK_OK(perch_set_open(&set, &events, targets, &options, &err), &err);
 	CHECK(perch_set_events(set) == events.nr, "%zu of %zu", perch_set_events(set), events.nr);
 	return set;
 }
@@ -89,7 +88,7 @@ static void group_too_large(void)
 	int rc;
 
 	CHECK_OK(perch_events_parse(&events, "{" EIGHT "}", NULL, &err), &err);
-	rc = perch_set_open(&set, &events, &targets, NULL, 0, &err);
+	rc = perch_set_open(&set, &events, &targets, NULL, &err);
 	CHECK(rc == -EINVAL && !set, "%d", rc);
 	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind),
 	      err.message);
@@ -102,7 +101,7 @@ static void unsupported_skipped(void)
 {
 	struct perch_set *set =
 		open_set("instructions:u,cache-misses:u,{cycles:u,branch-misses:u,r8:u}", NULL,
-			 PERCH_SET_MAY_SKIP);
+			 PERCH_MAY_SKIP);
 	static const bool skipped[5] = { false, true, false, true, false };
 	struct perch_count counts[5];
 

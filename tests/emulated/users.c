@@ -34,8 +34,8 @@ static void check(const char *level, const struct rule *rules, size_t nr)
 		int rc = perch_counter_open(&counter, rules[i].event, &rules[i].target, &options,
 					    &err);
 
-		CHECK(rc == rules[i].rc, "level %s, %s on pid %d, CPU %d: %d instead of %d: %s",
-		      level, rules[i].event, (int)rules[i].target.pid, rules[i].target.cpu, rc,
+		CHECK(rc == rules[i].rc, "level %s, %s on thread %d, CPU %d: %d instead of %d: %s",
+		      level, rules[i].event, (int)rules[i].target.tid, rules[i].target.cpu, rc,
 		      rules[i].rc, rc ? err.message : "opened");
 		if (!rc) {
 			perch_counter_close(counter);
@@ -55,8 +55,8 @@ static void check(const char *level, const struct rule *rules, size_t nr)
 		check(level, rules, sizeof(rules) / sizeof(rules[0])); \
 	} while (0)
 /* clang-format off */
-#define ME { .pid = 0, .cpu = -1 }
-#define A_CPU { .pid = -1, .cpu = 0 }
+#define ME { .tid = 0, .cpu = -1 }
+#define A_CPU { .tid = -1, .cpu = 0 }
 /* clang-format on */
 
 static void level_minus_1(void)
@@ -92,8 +92,7 @@ static void level_3(void)
 /* A set counts only user space where the kernel is not permitted, and reports it. */
 static void kernel_dropped(void)
 {
-	struct perch_target self = PERCH_SELF_INIT;
-	struct perch_targets targets = { .nr = 1, .target = &self };
+	const struct perch_options options = { .may = PERCH_MAY_EXCLUDE_KERNEL };
 	struct perch_events events = { 0 };
 	struct perch_set *set;
 	struct perch_error err;
@@ -102,8 +101,7 @@ static void kernel_dropped(void)
 	guest_write(PARANOID, "2");
 	CHECK(!setgid(NOBODY) && !setuid(NOBODY), "%s", strerror(errno));
 	CHECK_OK(perch_events_parse(&events, "instructions,cycles:u", NULL, &err), &err);
-	CHECK_OK(perch_set_open(&set, &events, &targets, NULL, PERCH_SET_MAY_DROP_KERNEL, &err),
-		 &err);
+	CHECK_OK(perch_set_open(&set, &events, NULL, &options, &err), &err);
 	CHECK(perch_set_get_event(set, 0)->user_only && !perch_set_get_event(set, 1)->user_only,
 	      "%d, %d", perch_set_get_event(set, 0)->user_only,
 	      perch_set_get_event(set, 1)->user_only);

@@ -138,7 +138,7 @@ static void reversed_changes(void)
 /* An open on an offline CPU fails. */
 static void no_such_cpu(void)
 {
-	struct perch_target target = { .pid = -1, .cpu = 1 };
+	struct perch_target target = { .tid = -1, .cpu = 1 };
 	struct perch_attr attr = live_attr();
 	struct perch_error err;
 	struct live live;

@@ -125,7 +125,7 @@ static int check_sample_id(const struct live *live, const struct perch_record *r
 				   : sample_id->cpu >= (uint32_t)sysconf(_SC_NPROCESSORS_CONF)))
 		return WRONG("%s: CPU %" PRIu32, name, sample_id->cpu);
 	if (wanted & PERCH_SAMPLE_TID && live->target.cpu < 0 && !live->attr.inherit &&
-	    live->target.pid == 0 && sample_id->pid != (uint32_t)getpid())
+	    live->target.tid == 0 && sample_id->pid != (uint32_t)getpid())
 		return WRONG("%s: pid %" PRIu32, name, sample_id->pid);
 	return 0;
 }

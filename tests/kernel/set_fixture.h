@@ -51,10 +51,12 @@ static inline struct perch_set *open_events(const struct perch_events *events,
 {
 	static struct perch_target self = PERCH_SELF_INIT;
 	const struct perch_targets mine = { .nr = 1, .target = &self };
+	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
 	struct perch_set *set;
 	struct perch_error err;
 
-	if (perch_set_open(&set, events, targets ? targets : &mine, options, may, &err))
+	wanted.may = may;
+	if (perch_set_open(&set, events, targets ? targets : &mine, &wanted, &err))
 		fail_msg("%s", err.message);
 	return set;
 }

@@ -140,19 +140,19 @@ static void cycles_work_or_are_not_supported(void **state)
 
 static void refuses_ended_tasks(void **state)
 {
-	struct perch_target target = { -1, -1, 0 };
+	struct perch_target target = { .tid = -1, .cpu = -1 };
 	struct perch_counter *faults;
 	struct perch_error err;
 	char number[16];
 
 	(void)state;
-	target.pid = fork();
-	if (target.pid == 0)
+	target.tid = fork();
+	if (target.tid == 0)
 		_exit(0);
-	assert_int_equal(waitpid(target.pid, NULL, 0), target.pid);
+	assert_int_equal(waitpid(target.tid, NULL, 0), target.tid);
 	assert_int_equal(perch_counter_open(&faults, "page-faults:u", &target, NULL, &err), -ESRCH);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
-	snprintf(number, sizeof(number), "%d", target.pid);
+	snprintf(number, sizeof(number), "%d", target.tid);
 	assert_non_null(strstr(err.message, number));
 	assert_null(faults);
 }
@@ -207,8 +207,9 @@ static int unprivileged_user(void)
 	if (perch_counter_open(&faults, "page-faults:u", &PERCH_SELF, &options, &err))
 		return 6;
 	perch_counter_close(faults);
-	if (perch_counter_open(&faults, "page-faults:u", &(struct perch_target){ -1, 0, 0 },
-			       &options, &err) != -EACCES)
+	if (perch_counter_open(&faults, "page-faults:u",
+			       &(struct perch_target){ .tid = -1, .cpu = 0 }, &options,
+			       &err) != -EACCES)
 		return 7;
 	if (err.kind != PERCH_ERROR_PARANOID || strcmp(err.field, "pid"))
 		return 8;

@@ -314,8 +314,8 @@ static uint64_t faults_over_exec(bool removed)
 	int go[2], fd;
 
 	assert_int_equal(pipe(go), 0);
-	target.pid = fork();
-	if (!target.pid) {
+	target.tid = fork();
+	if (!target.tid) {
 		char byte;
 
 		close(go[1]);
@@ -328,7 +328,7 @@ static uint64_t faults_over_exec(bool removed)
 	close(go[0]);
 	fd = open_built(&event, &options, &target);
 	assert_int_equal(write(go[1], "x", 1), 1);
-	waitpid(target.pid, NULL, 0);
+	waitpid(target.tid, NULL, 0);
 	value = value_of(fd);
 	close(fd);
 	close(go[1]);
@@ -476,8 +476,9 @@ static void refused_cgroups(void **state)
 {
 	const struct perch_options options = { .exclude_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
-	struct perch_target target = { .pid = -1,
+	struct perch_target target = { .tid = -1,
 				       .cpu = 0,
+				       .use_cgroup = 1,
 				       .cgroup_fd = open("/tmp", O_RDONLY | O_DIRECTORY) };
 	struct perch_attr attr;
 	struct perch_error err;

@@ -349,11 +349,11 @@ static void a_probed_program_can_fork(void **state)
 	int go, status, rc;
 
 	(void)state;
-	target.pid = start_shell(&go);
+	target.tid = start_shell(&go);
 	rc = perch_counter_open(&made, "uprobe:libc:getppid", &target, &options, &err);
 	assert_int_equal(write(go, "", 1), 1);
 	close(go);
-	assert_int_equal(waitpid(target.pid, &status, 0), target.pid);
+	assert_int_equal(waitpid(target.tid, &status, 0), target.tid);
 	if (rc && is_missing("uprobe:libc:getppid", &err))
 		skip();
 	perch_counter_close(made);

@@ -270,7 +270,7 @@ static bool is_pair(const struct perch_record *out, const struct perch_record *i
 
 static void switch_records_of_a_cpu(void **state)
 {
-	struct perch_target target = { .pid = -1, .cpu = stay_on_current_cpu() };
+	struct perch_target target = { .tid = -1, .cpu = stay_on_current_cpu() };
 	struct perch_attr attr = live_attr();
 	size_t to_child = 0, from_child = 0;
 	struct live live;

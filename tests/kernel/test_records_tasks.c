@@ -16,7 +16,7 @@
  */
 static void open_inherited(struct live *live, struct perch_attr *attr)
 {
-	struct perch_target target = { .pid = 0, .cpu = stay_on_current_cpu() };
+	struct perch_target target = { .tid = 0, .cpu = stay_on_current_cpu() };
 
 	attr->inherit = 1;
 	record_open(live, attr, &target, 0);
@@ -184,7 +184,7 @@ static void record_child(struct live *live, const struct perch_attr *attr, void 
 
 	*child = start_stopped(work, argument, &go);
 	{
-		struct perch_target target = { .pid = *child, .cpu = -1 };
+		struct perch_target target = { .tid = *child, .cpu = -1 };
 		struct perch_error err = { 0 };
 		int rc = live_open(live, attr, &target, 0, &err);
 
@@ -243,7 +243,7 @@ static void read_record_has_count_of_child(void **state)
 {
 	int uninherited = open_uninherited_event();
 	struct perch_attr attr = live_sampling(PERCH_TYPE_BREAKPOINT, 0, 0);
-	struct perch_target target = { .pid = 0, .cpu = stay_on_current_cpu() };
+	struct perch_target target = { .tid = 0, .cpu = stay_on_current_cpu() };
 	const struct perch_record *record;
 	struct perch_read_value value;
 	uint64_t read_words[5];

@@ -89,7 +89,7 @@ static void finish(struct toucher *toucher)
 static void record_faults(struct recorder *recorder, pid_t tid, bool backward,
 			  enum perch_ring_mode mode, size_t pages)
 {
-	struct perch_target target = { tid, -1, 0 };
+	struct perch_target target = { .tid = tid, .cpu = -1 };
 	struct perch_attr *attr = &recorder->attr;
 	struct perch_error err;
 

@@ -27,7 +27,7 @@ static const struct perch_cpus cpu0 = { 1, &zero };
 static int open_sampler(struct perch_sampler **sampler, const char *events, pid_t pid,
 			struct perch_sampler_options *options)
 {
-	struct perch_target target = { pid, -1, 0 };
+	struct perch_target target = { .tid = pid, .cpu = -1 };
 	struct perch_error err;
 	int rc;
 
@@ -327,7 +327,7 @@ static void samples_all_cpus(void **state)
 	int rc;
 
 	(void)state;
-	rc = perch_sampler_open(&sampler, "cpu-clock", &PERCH_ALL_CPUS, &options, &err);
+	rc = perch_sampler_open(&sampler, "cpu-clock", perch_all_cpus.target, &options, &err);
 	if (rc == -EACCES || rc == -EPERM) {
 		print_message("skipped: this user may not sample all CPUs\n");
 		skip();
@@ -351,7 +351,7 @@ static void samples_all_cpus(void **state)
 static void reports_refusals(void **state)
 {
 	struct perch_sampler_options options = { .event.frequency = 1000 };
-	struct perch_target target = { 0, -1, 0 };
+	struct perch_target target = PERCH_SELF_INIT;
 	struct perch_sampler *sampler;
 	struct perch_error err;
 
@@ -362,7 +362,7 @@ static void reports_refusals(void **state)
 	target.cpu = 100000;
 	assert_true(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err) < 0);
 	assert_null(sampler);
-	target = (struct perch_target){ 999999999, -1, 0 };
+	target = (struct perch_target){ .tid = 999999999, .cpu = -1 };
 	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err),
 			 -ESRCH);
 	assert_null(sampler);

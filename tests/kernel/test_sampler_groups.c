@@ -118,14 +118,14 @@ static void tracking_event_records_from_the_opening(void **state)
 	};
 	struct perch_sampler *sampler;
 	struct perch_record record;
-	struct perch_target target = { 0, -1, 0 };
+	struct perch_target target = PERCH_SELF_INIT;
 	size_t execs = 0, maps = 0, exits = 0, samples = 0;
 	int start_pipe[2];
 
 	(void)state;
 	assert_int_equal(pipe(start_pipe), 0);
-	target.pid = fork();
-	if (!target.pid) {
+	target.tid = fork();
+	if (!target.tid) {
 		char byte;
 
 		if (read(start_pipe[0], &byte, 1) == 1)
@@ -134,7 +134,7 @@ static void tracking_event_records_from_the_opening(void **state)
 	}
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", &target, &options), 0);
 	assert_int_equal(write(start_pipe[1], "", 1), 1);
-	waitpid(target.pid, NULL, 0);
+	waitpid(target.tid, NULL, 0);
 	while (perch_sampler_next(sampler, &record) > 0) {
 		samples += record.type == PERCH_RECORD_SAMPLE;
 		execs += record.type == PERCH_RECORD_COMM && record.comm.exec &&
@@ -185,7 +185,7 @@ static void samples_only_the_cgroup(void **state)
 {
 	struct perch_sampler_options options = { .event = { .frequency = 1000,
 							    .sample = PERCH_SAMPLE_IP } };
-	struct perch_target target = { -1, -1, 0 };
+	struct perch_target target = { .tid = -1, .cpu = -1, .use_cgroup = 1 };
 	char path[PATH_MAX];
 	struct perch_sampler *sampler;
 	struct perch_record record;

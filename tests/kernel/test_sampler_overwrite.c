@@ -40,7 +40,7 @@ static struct perch_sampler_options overwrite_options(void)
 static struct perch_sampler *open_sampler(const char *events, pid_t pid,
 					  struct perch_sampler_options *options)
 {
-	struct perch_target target = { pid, -1, 0 };
+	struct perch_target target = { .tid = pid, .cpu = -1 };
 	struct perch_sampler *sampler;
 	struct perch_error err;
 

@@ -62,8 +62,8 @@ static void children_count_only_if_inherited(void **state)
 static void child_and_parent_count_separately(void **state)
 {
 	struct child child = child_start(touch_some, NULL);
-	struct perch_counter *counter =
-		open_on("page-faults:u", &(struct perch_target){ child.pid, -1, 0 }, NULL);
+	struct perch_counter *counter = open_on(
+		"page-faults:u", &(struct perch_target){ .tid = child.pid, .cpu = -1 }, NULL);
 
 	(void)state;
 	child_work(&child);
@@ -79,7 +79,7 @@ static void child_and_parent_count_separately(void **state)
 static void counts_outlive_their_target(void **state)
 {
 	struct child child = child_start(call_some, NULL);
-	struct perch_target target = { child.pid, -1, 0 };
+	struct perch_target target = { .tid = child.pid, .cpu = -1 };
 	struct perch_counter *counter = open_on("syscalls:sys_enter_getppid", &target, NULL);
 
 	(void)state;
@@ -105,7 +105,7 @@ static void call_and_execute(void *unused)
 static void count_across_exec(const struct perch_options *options, uint64_t *calls, uint64_t *exits)
 {
 	struct child child = child_start(call_and_execute, NULL);
-	struct perch_target target = { child.pid, -1, 0 };
+	struct perch_target target = { .tid = child.pid, .cpu = -1 };
 	struct perch_counter *before = open_on("syscalls:sys_enter_getppid", &target, options);
 	struct perch_counter *after = open_on("syscalls:sys_enter_exit_group", &target, options);
 	int status;
@@ -193,7 +193,7 @@ static void counts_one_thread_of_several(void **state)
 	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));
 	start_workers(workers, &ready, &go);
 	counter = open_on("syscalls:sys_enter_getppid",
-			  &(struct perch_target){ workers[1].tid, -1, 0 }, NULL);
+			  &(struct perch_target){ .tid = workers[1].tid, .cpu = -1 }, NULL);
 	perch_counter_enable(counter);
 	release_workers(workers, &go);
 	assert_int_equal(value_of(counter), CALLS * workers[1].times);
@@ -209,7 +209,7 @@ static struct perch_set *open_set(const char *text, struct perch_events *events,
 	int rc = perch_events_parse(events, text, NULL, &err);
 
 	if (!rc)
-		rc = perch_set_open(&set, events, targets, NULL, 0, &err);
+		rc = perch_set_open(&set, events, targets, NULL, &err);
 	if (rc)
 		skip_or_fail(text, rc, &err);
 	assert_int_equal(perch_set_enable(set, NULL), 0);
@@ -230,7 +230,7 @@ static size_t target_of(const struct perch_set *set, pid_t pid)
 {
 	size_t target = 0;
 
-	while (target < perch_set_targets(set) && perch_set_target(set, target)->pid != pid)
+	while (target < perch_set_targets(set) && perch_set_target(set, target)->tid != pid)
 		target++;
 	assert_true(target < perch_set_targets(set));
 	return target;
@@ -397,7 +397,7 @@ static void context_switches_are_cgroup_switches(void **state)
 {
 	struct perch_counter *switches, *cgroup_switches;
 	char name[64], directory[4160];
-	struct perch_target target = { 0, -1, 0 };
+	struct perch_target target = PERCH_SELF_INIT;
 	struct child child;
 	uint64_t all, of_cgroups;
 
@@ -406,7 +406,7 @@ static void context_switches_are_cgroup_switches(void **state)
 	make_cgroup(name, sizeof(name), directory, sizeof(directory));
 	child = child_start(join_once_then_sleep, directory);
 	child_work(&child);
-	target.pid = child.pid;
+	target.tid = child.pid;
 	switches = open_on("context-switches", &target, NULL);
 	cgroup_switches = open_on("cgroup-switches", &target, NULL);
 	/* wait until it sleeps, so nothing is counted at the start */

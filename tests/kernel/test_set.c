@@ -38,7 +38,7 @@ static void thread_counts_on_cpus_add_up(void **state)
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	cpus = online(machine);
 	for (size_t i = 0; i < cpus.nr; i++) {
-		struct perch_target target = { 0, cpus.cpu[i], 0 };
+		struct perch_target target = { .tid = 0, .cpu = cpus.cpu[i] };
 
 		assert_int_equal(perch_targets_add(&targets, &target, NULL), 0);
 	}
@@ -73,7 +73,7 @@ static void thread_counts_on_cpus_add_up(void **state)
 
 static void all_cpus_become_single_cpus(void **state)
 {
-	struct perch_target everywhere = { -1, -1, 0 };
+	struct perch_target everywhere = { .tid = -1, .cpu = -1 };
 	struct perch_targets targets = { .nr = 1, .target = &everywhere };
 	struct perch_machine *machine;
 	struct perch_events events;
@@ -85,14 +85,14 @@ static void all_cpus_become_single_cpus(void **state)
 	(void)state;
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
 	events = parse("page-faults,{task-clock,context-switches}");
-	if (perch_set_open(&set, &events, &targets, NULL, 0, &err) == -EACCES) {
+	if (perch_set_open(&set, &events, &targets, NULL, &err) == -EACCES) {
 		print_message("skipped: %s\n", err.message);
 		perch_events_clear(&events);
 		perch_machine_free(machine);
 		skip();
 	}
 	assert_int_equal(perch_set_targets(set), online(machine).nr);
-	assert_int_equal(perch_set_target(set, 0)->pid, -1);
+	assert_int_equal(perch_set_target(set, 0)->tid, -1);
 	assert_int_equal(perch_set_target(set, 0)->cpu, online(machine).cpu[0]);
 	counts = calloc(perch_set_events(set) * perch_set_targets(set), sizeof(*counts));
 	pages = fresh_pages();
@@ -150,7 +150,7 @@ static void ended_threads_keep_their_counts(void **state)
 	}
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < 3; i++) {
-		struct perch_target target = { workers[i].tid, -1, 0 };
+		struct perch_target target = { .tid = workers[i].tid, .cpu = -1 };
 
 		assert_int_equal(perch_targets_add(&targets, &target, NULL), 0);
 	}
@@ -185,9 +185,10 @@ static pid_t ended_thread(void)
 
 static void ignores_ended_threads(void **state)
 {
-	struct perch_target target[] = { { ended_thread(), -1, 0 }, PERCH_SELF_INIT };
+	struct perch_target target[] = { { .tid = ended_thread(), .cpu = -1 }, PERCH_SELF_INIT };
 	struct perch_targets both = { .nr = 2, .target = target },
 			     gone = { .nr = 1, .target = target };
+	const struct perch_options may_lose = { .may = PERCH_MAY_LOSE_TARGETS };
 	struct perch_events events = parse("{page-faults:u,dummy:u},task-clock:u");
 	struct perch_count counts[6];
 	struct perch_set *set;
@@ -195,16 +196,14 @@ static void ignores_ended_threads(void **state)
 	char text[32];
 
 	(void)state;
-	assert_int_equal(perch_set_open(&set, &events, &both, NULL, 0, &err), -ESRCH);
+	assert_int_equal(perch_set_open(&set, &events, &both, NULL, &err), -ESRCH);
 	assert_null(set);
-	snprintf(text, sizeof(text), "thread %d", (int)target[0].pid);
+	snprintf(text, sizeof(text), "thread %d", (int)target[0].tid);
 	assert_non_null(strstr(err.message, text));
 	assert_non_null(strstr(err.message, "page-faults:u"));
-	assert_int_equal(perch_set_open(&set, &events, &gone, NULL, PERCH_SET_MAY_LOSE_TARGETS,
-					&err),
-			 -ESRCH);
+	assert_int_equal(perch_set_open(&set, &events, &gone, &may_lose, &err), -ESRCH);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
-	set = open_events(&events, &both, NULL, PERCH_SET_MAY_LOSE_TARGETS);
+	set = open_events(&events, &both, NULL, PERCH_MAY_LOSE_TARGETS);
 	assert_int_equal(perch_set_fd(set, 0, 0), -1);
 	assert_true(perch_set_fd(set, 0, 1) >= 0);
 	read_set(set, counts);
@@ -241,7 +240,7 @@ static void children_are_counted_in_groups(void **state)
 static void enable_on_exec_waits(void **state)
 {
 	struct perch_options options = { .enable_on_exec = 1, .inherit = 1 };
-	struct perch_target target = { 0, -1, 0 };
+	struct perch_target target = PERCH_SELF_INIT;
 	struct perch_targets targets = { .nr = 1, .target = &target };
 	struct perch_count counts[3];
 	struct perch_set *set;
@@ -249,8 +248,8 @@ static void enable_on_exec_waits(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(go), 0);
-	target.pid = fork();
-	if (!target.pid) {
+	target.tid = fork();
+	if (!target.tid) {
 		char byte;
 
 		close(go[1]);
@@ -264,7 +263,7 @@ static void enable_on_exec_waits(void **state)
 	read_set(set, counts);
 	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_NOT_ENABLED);
 	close(go[1]);
-	assert_int_equal(waitpid(target.pid, NULL, 0), target.pid);
+	assert_int_equal(waitpid(target.tid, NULL, 0), target.tid);
 	read_set(set, counts);
 	assert_true(counts[0].value > 0 && counts[1].value > 0);
 	assert_int_equal(counts[0].value, counts[2].value);

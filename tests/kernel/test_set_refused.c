@@ -74,9 +74,9 @@ static void skips_unsupported_events(void **state)
 
 	(void)state;
 	events.event[0].attr.type = events.event[3].attr.type = NO_SUCH_TYPE;
-	assert_int_equal(perch_set_open(&set, &events, &self, NULL, 0, &err), -ENOENT);
+	assert_int_equal(perch_set_open(&set, &events, &self, NULL, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "page-faults:u"));
-	set = open_events(&events, NULL, NULL, PERCH_SET_MAY_SKIP);
+	set = open_events(&events, NULL, NULL, PERCH_MAY_SKIP);
 	event = perch_set_get_event(set, 0);
 	assert_true(event->skipped && event->reason->errnum == ENOENT && *event->reason->message);
 	assert_int_equal(event->attr.type, NO_SUCH_TYPE);
@@ -115,7 +115,7 @@ static void weak_groups_break_up(void **state)
 
 	(void)state;
 	events.event[1].terms.inherit = PERCH_TRISTATE_NO;
-	assert_int_equal(perch_set_open(&set, &events, &self, &options, 0, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &events, &self, &options, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "dummy:u"));
 	events.event[0].weak = true;
 	set = open_events(&events, NULL, &options, 0);
@@ -167,7 +167,7 @@ static void weak_groups_of_too_many_breakpoints(void **state)
 		event->attr.bp_len = 8;
 		event->weak = true;
 	}
-	rc = perch_set_open(&set, &events, &self, NULL, 0, &err);
+	rc = perch_set_open(&set, &events, &self, NULL, &err);
 	if (rc != -ENOSPC) {
 		print_message("skipped: %s\n",
 			      rc ? err.message : "this machine has more debug registers");
@@ -196,14 +196,14 @@ static void weak_groups_of_too_many_breakpoints(void **state)
 static void refuses_missing_cpus(void **state)
 {
 	struct perch_events events = parse("page-faults:u");
-	struct perch_target target = { -1, 4000, 0 };
+	struct perch_target target = { .tid = -1, .cpu = 4000 };
 	const struct perch_targets there = { .nr = 1, .target = &target };
 	struct perch_set *set;
 	struct perch_error err;
 	int rc;
 
 	(void)state;
-	rc = perch_set_open(&set, &events, &there, NULL, 0, &err);
+	rc = perch_set_open(&set, &events, &there, NULL, &err);
 	if (rc == -EACCES)
 		skip();
 	assert_int_equal(rc, -EINVAL);
@@ -217,15 +217,16 @@ static int count_unprivileged(void)
 	struct perch_events events = parse("{page-faults,dummy:u},page-faults:u");
 	struct perch_target target = PERCH_SELF_INIT;
 	struct perch_targets self = { .nr = 1, .target = &target };
+	const struct perch_options options = { .may = PERCH_MAY_EXCLUDE_KERNEL };
 	struct perch_set *set;
 	struct perch_error err;
 
 	if (setgid(NOBODY) || setuid(NOBODY))
 		return 2;
-	if (perch_set_open(&set, &events, &self, NULL, 0, &err) != -EACCES ||
+	if (perch_set_open(&set, &events, &self, NULL, &err) != -EACCES ||
 	    err.kind != PERCH_ERROR_PARANOID)
 		return 3;
-	if (perch_set_open(&set, &events, &self, NULL, PERCH_SET_MAY_DROP_KERNEL, &err))
+	if (perch_set_open(&set, &events, &self, &options, &err))
 		return 4;
 	if (!perch_set_get_event(set, 0)->user_only ||
 	    !perch_set_get_event(set, 0)->attr.exclude_kernel)

@@ -149,7 +149,9 @@ static const struct perch_syscalls calls = {
 };
 static struct perch_machine *machine;
 static struct perch_events events;
-static struct perch_target target[3] = { { 11, -1, 0 }, { 12, -1, 0 }, { -1, 5, 0 } };
+static struct perch_target target[3] = { { .tid = 11, .cpu = -1 },
+					 { .tid = 12, .cpu = -1 },
+					 { .tid = -1, .cpu = 5 } };
 
 static int setup(void **state)
 {
@@ -178,7 +180,8 @@ static int try_set(struct perch_set **set, const char *text, size_t targets,
 	memset(&events, 0, sizeof(events));
 	assert_int_equal(perch_events_parse(&events, text, machine, err), 0);
 	options.machine = machine;
-	return perch_set_open(set, &events, &list, &options, may, err);
+	options.may = may;
+	return perch_set_open(set, &events, &list, &options, err);
 }
 
 static struct perch_set *open_set(const char *text, size_t targets, struct perch_options options,

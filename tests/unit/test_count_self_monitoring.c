@@ -396,7 +396,7 @@ static void other_threads_and_children_use_read(void **state)
 
 static void reports_why_there_is_no_page(void **state)
 {
-	static const struct perch_target other_process = { 1, -1, 0 };
+	static const struct perch_target other_process = { .tid = 1, .cpu = -1 };
 	struct perch_options options = { .machine = machine };
 	struct perch_counter *counter;
 	struct perch_count count;

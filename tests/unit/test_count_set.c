@@ -23,7 +23,7 @@ static void one_read_for_a_group_and_target(void **state)
 		assert_int_equal(attr->disabled && attr->pinned, leads);
 		assert_int_equal(attr->disabled || attr->pinned, leads);
 		assert_int_equal(attr->read_format & GROUP_ID, i < 9 ? PERCH_FORMAT_GROUP : 0);
-		assert_int_equal(kernel.event[i].pid, target[i % 3].pid);
+		assert_int_equal(kernel.event[i].pid, target[i % 3].tid);
 		assert_int_equal(kernel.event[i].cpu, target[i % 3].cpu);
 		assert_int_equal(perch_set_fd(set, i / 3, i % 3), FIRST_FD + i);
 	}
@@ -177,17 +177,17 @@ static void drops_the_kernel_if_not_permitted(void **state)
 	(void)state;
 	kernel.refuse = refuse_kernel;
 	assert_int_equal(try_set(&set, "{cycles,instructions:k}", 2, plain,
-				 PERCH_SET_MAY_DROP_KERNEL, &err),
+				 PERCH_MAY_EXCLUDE_KERNEL, &err),
 			 -EACCES);
 	assert_non_null(strstr(err.message, "instructions:k for thread 11: "));
-	set = open_set("{cycles,instructions:u}", 2, plain, PERCH_SET_MAY_DROP_KERNEL);
+	set = open_set("{cycles,instructions:u}", 2, plain, PERCH_MAY_EXCLUDE_KERNEL);
 	assert_true(perch_set_get_event(set, 0)->user_only &&
 		    perch_set_get_event(set, 0)->attr.exclude_hv);
 	assert_false(perch_set_get_event(set, 1)->user_only);
 	perch_set_close(set);
 	/* with exclude_kernel another refusal follows: the first one is reported */
 	kernel.refuse = refuse_everything;
-	assert_int_equal(try_set(&set, "cycles", 1, plain, PERCH_SET_MAY_DROP_KERNEL, &err),
+	assert_int_equal(try_set(&set, "cycles", 1, plain, PERCH_MAY_EXCLUDE_KERNEL, &err),
 			 -EACCES);
 }
 
@@ -205,9 +205,8 @@ static void pmus_that_cannot_exclude(void **state)
 {
 	static const struct tree_file files[] = { { "/sys/bus/event_source/devices/apart/type",
 						    "40\n" } };
-	const unsigned may = PERCH_SET_MAY_DROP_KERNEL | PERCH_SET_MAY_SKIP;
 	const struct perch_targets one = { .nr = 1, .target = target };
-	struct perch_options options = { 0 };
+	struct perch_options options = { .may = PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_SKIP };
 	struct perch_machine *other;
 	struct perch_set *set;
 	struct perch_error err;
@@ -220,7 +219,7 @@ static void pmus_that_cannot_exclude(void **state)
 			 0);
 	options.machine = other;
 	kernel.refuse = refuse_exclude_kernel;
-	assert_int_equal(perch_set_open(&set, &events, &one, &options, may, &err), 0);
+	assert_int_equal(perch_set_open(&set, &events, &one, &options, &err), 0);
 	assert_true(perch_set_get_event(set, 0)->skipped &&
 		    !perch_set_get_event(set, 0)->user_only);
 	assert_false(perch_set_get_event(set, 0)->attr.exclude_kernel ||
@@ -235,9 +234,8 @@ static void pmus_that_cannot_exclude(void **state)
 	assert_non_null(
 		strstr(perch_set_get_event(set, 0)->reason->remedy, "perf_event_paranoid=1"));
 	perch_set_close(set);
-	assert_int_equal(perch_set_open(&set, &events, &one, &options, PERCH_SET_MAY_DROP_KERNEL,
-					&err),
-			 -EACCES);
+	options.may = PERCH_MAY_EXCLUDE_KERNEL;
+	assert_int_equal(perch_set_open(&set, &events, &one, &options, &err), -EACCES);
 	assert_null(set);
 	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	perch_machine_free(other);
@@ -252,7 +250,7 @@ static int refuse_descriptors(const struct perch_attr *attr, int group_fd, int c
 
 static void explains_cgroup_targets(void **state)
 {
-	struct perch_target cgroup = { 0, 5, 77 };
+	struct perch_target cgroup = { .cpu = 5, .cgroup_fd = 77, .use_cgroup = 1 };
 	const struct perch_targets list = { .nr = 1, .target = &cgroup };
 	struct perch_options options = { .machine = machine };
 	struct perch_set *set;
@@ -261,13 +259,49 @@ static void explains_cgroup_targets(void **state)
 	(void)state;
 	kernel.refuse = refuse_descriptors;
 	assert_int_equal(perch_events_parse(&events, "page-faults", machine, &err), 0);
-	assert_int_equal(perch_set_open(&set, &events, &list, &options, 0, &err), -EBADF);
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EBADF);
 	assert_string_equal(err.field, "cgroup_fd");
 	assert_non_null(strstr(err.message, "cgroup_fd 77 is not"));
 	cgroup.cpu = -1;
-	assert_int_equal(perch_set_open(&set, &events, &list, &options, 0, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "cpu is -1 (cgroup_fd is 77)"));
 	assert_non_null(strstr(err.remedy, "one event per CPU"));
+}
+
+/* A negative descriptor is the result of a failed open(2), and not "no cgroup". No event is opened,
+ * and PERCH_MAY_SKIP does not skip it. */
+static void refuses_invalid_cgroups(void **state)
+{
+	struct perch_target cgroup = { .tid = -1, .cpu = -1, .cgroup_fd = -1, .use_cgroup = 1 };
+	const struct perch_targets list = { .nr = 1, .target = &cgroup };
+	struct perch_options options = { .machine = machine, .may = PERCH_MAY_SKIP };
+	struct perch_set *set;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "page-faults", machine, &err), 0);
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EBADF);
+	assert_non_null(strstr(err.message, "cgroup_fd is -1"));
+	cgroup.use_cgroup = 0;
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EBADF);
+	cgroup.cgroup_fd = 5;
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "cgroup_fd needs use_cgroup"));
+	assert_int_equal(kernel.opened, 0);
+}
+
+static void measures_the_calling_thread_without_targets(void **state)
+{
+	struct perch_options options = { .machine = machine };
+	struct perch_set *set;
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "page-faults", machine, NULL), 0);
+	assert_int_equal(perch_set_open(&set, &events, NULL, &options, NULL), 0);
+	assert_int_equal(perch_set_targets(set), 1);
+	assert_int_equal(kernel.event[0].pid, 0);
+	assert_int_equal(kernel.event[0].cpu, -1);
+	perch_set_close(set);
 }
 
 static void refuses_invalid_sets(void **state)
@@ -276,24 +310,25 @@ static void refuses_invalid_sets(void **state)
 	struct perch_events nothing = { 0 };
 	struct perch_set *set = (void *)1;
 	struct perch_options options = { .machine = machine, .enabled = 1, .enable_on_exec = 1 };
+	const struct perch_options unknown = { .machine = machine, .may = PERCH_MAY_MAX };
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_set_open(&set, &nothing, &one, NULL, 0, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &nothing, &one, NULL, &err), -EINVAL);
 	assert_null(set);
 	assert_int_equal(perch_events_parse(&events, "{cycles,instructions},{branches,page-faults}",
 					    machine, NULL),
 			 0);
-	assert_int_equal(perch_set_open(&set, &events, &one, NULL, 0xff00, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &events, &one, &unknown, &err), -EINVAL);
 	assert_string_equal(err.field, "may");
-	assert_int_equal(perch_set_open(&set, &events, &none, NULL, 0, &err), -EINVAL);
-	assert_int_equal(perch_set_open(&set, &events, &one, &options, 0, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &events, &none, NULL, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &events, &one, &options, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 	events.event[3].leader = 0;
-	assert_int_equal(perch_set_open(&set, &events, &one, NULL, 0, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &events, &one, NULL, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	events.event[3].leader = -7;
-	assert_int_equal(perch_set_open(&set, &events, &one, NULL, 0, &err), -EINVAL);
+	assert_int_equal(perch_set_open(&set, &events, &one, NULL, &err), -EINVAL);
 	perch_set_close(NULL);
 }
 
@@ -395,6 +430,8 @@ int main(void)
 		CASE(pmus_that_cannot_exclude),
 		CASE(explains_cgroup_targets),
 		CASE(refuses_invalid_sets),
+		CASE(refuses_invalid_cgroups),
+		CASE(measures_the_calling_thread_without_targets),
 		CASE(sums),
 		CASE(differences),
 	};

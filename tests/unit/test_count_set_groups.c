@@ -31,7 +31,7 @@ static void weak_groups(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	events.event[0].weak = true;
 	options.machine = machine;
-	assert_int_equal(perch_set_open(&set, &events, &list, &options, 0, &err), 0);
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), 0);
 	assert_int_equal(kernel.closed, 9);
 	for (int i = 0; i < 4; i++) {
 		const struct perch_set_event *event = perch_set_get_event(set, i);
@@ -69,7 +69,7 @@ static void skipped_leaders(void **state)
 			 -ENOENT);
 	assert_non_null(strstr(err.message, "cycles on CPU 5: "));
 	set = open_set("{cycles,instructions,branches}", 3, (struct perch_options){ .enabled = 1 },
-		       PERCH_SET_MAY_SKIP);
+		       PERCH_MAY_SKIP);
 	assert_true(perch_set_get_event(set, 0)->skipped);
 	assert_int_equal(perch_set_fd(set, 0, 0), -1);
 	assert_int_equal(perch_set_get_event(set, 2)->event.leader, 1);
@@ -95,7 +95,7 @@ static void skips_members_without_counter(void **state)
 	(void)state;
 	kernel.refuse = refuse_third_member;
 	set = open_set("{cycles,instructions,branches}", 1, (struct perch_options){ 0 },
-		       PERCH_SET_MAY_SKIP);
+		       PERCH_MAY_SKIP);
 	perch_set_explain(set, machine);
 	assert_non_null(
 		strstr(perch_set_get_event(set, 2)->reason->message, "the group is too large"));
@@ -139,7 +139,7 @@ static void pmus_of_some_cpus(void **state)
 		{ "/sys/bus/event_source/devices/far/cpumask", "7\n" },
 		{ "/sys/devices/system/cpu/online", "5-6\n" },
 	};
-	struct perch_target everywhere = { -1, -1, 0 };
+	struct perch_target everywhere = { .tid = -1, .cpu = -1 };
 	const struct perch_targets all = { .nr = 1, .target = &everywhere };
 	struct perch_options options = { 0 };
 	struct perch_machine *partial;
@@ -155,7 +155,7 @@ static void pmus_of_some_cpus(void **state)
 	assert_int_equal(
 		perch_events_parse(&events, "{page-faults,dummy},task-clock", machine, NULL), 0);
 	events.event[0].attr.type = 40;
-	assert_int_equal(perch_set_open(&set, &events, &all, &options, 0, &err), 0);
+	assert_int_equal(perch_set_open(&set, &events, &all, &options, &err), 0);
 	assert_int_equal(perch_set_targets(set), 2);
 	assert_int_equal(perch_set_target(set, 1)->cpu, 6);
 	assert_int_equal(kernel.opened, 5);
@@ -171,11 +171,11 @@ static void pmus_of_some_cpus(void **state)
 	assert_int_equal(counts[3].value, 102);
 	perch_set_close(set);
 	events.event[2].attr.type = 41;
-	assert_int_equal(perch_set_open(&set, &events, &all, &options, 0, &err), -ENODEV);
+	assert_int_equal(perch_set_open(&set, &events, &all, &options, &err), -ENODEV);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(err.remedy, "CPU 7"));
-	assert_int_equal(perch_set_open(&set, &events, &all, &options, PERCH_SET_MAY_SKIP, &err),
-			 0);
+	options.may = PERCH_MAY_SKIP;
+	assert_int_equal(perch_set_open(&set, &events, &all, &options, &err), 0);
 	assert_true(perch_set_get_event(set, 2)->skipped);
 	assert_int_equal(perch_set_get_event(set, 2)->reason->kind, PERCH_ERROR_NO_CPU);
 	perch_set_close(set);

@@ -425,7 +425,7 @@ static void makes_one_system_call(void **state)
 {
 	struct seen seen = { .answer = 42 };
 	struct perch_syscalls calls = perch_kernel_syscalls;
-	const struct perch_target cgroup = { .pid = -1, .cpu = 3, .cgroup_fd = 9 };
+	const struct perch_target cgroup = { .tid = -1, .cpu = 3, .cgroup_fd = 9, .use_cgroup = 1 };
 	const struct perch_attr attr = built("page-faults", NULL);
 	struct perch_machine *machine;
 
@@ -453,7 +453,7 @@ static void makes_one_system_call(void **state)
 static void refusals_are_explained(void **state)
 {
 	struct seen seen = { .answer = -E2BIG, .kernel_size = PERCH_ATTR_SIZE_VER6 };
-	struct perch_target cgroup = { 0, 1, 5 };
+	struct perch_target cgroup = { .cpu = 1, .cgroup_fd = 5, .use_cgroup = 1 };
 	struct perch_syscalls calls = perch_kernel_syscalls;
 	const struct perch_options trap = {
 		.period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1
@@ -492,6 +492,38 @@ static void refusals_are_explained(void **state)
 	perch_machine_free(machine);
 }
 
+/* A negative descriptor is the result of a failed open(2), and not "no cgroup"; 0 is a descriptor.
+ */
+static void cgroup_descriptors(void **state)
+{
+	struct perch_target cgroup = { .tid = -1, .cpu = -1, .cgroup_fd = -1, .use_cgroup = 1 };
+	const struct perch_attr attr = built("page-faults", NULL);
+	struct perch_syscalls calls = perch_kernel_syscalls;
+	struct seen seen = { .answer = 42 };
+	struct perch_machine *machine;
+	struct perch_error err;
+
+	(void)state;
+	calls.context = &seen;
+	calls.perf_event_open = replay_open;
+	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
+	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EBADF);
+	assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
+	assert_string_equal(err.field, "cgroup_fd");
+	assert_non_null(strstr(err.message, "cgroup_fd is -1"));
+	cgroup.use_cgroup = 0;
+	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EBADF);
+	cgroup.cgroup_fd = 5;
+	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "cgroup_fd needs use_cgroup"));
+	assert_int_equal(seen.calls, 0);
+	cgroup = (struct perch_target){ .cpu = 3, .cgroup_fd = 0, .use_cgroup = 1 };
+	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), 42);
+	assert_int_equal(seen.pid, 0);
+	assert_int_equal(seen.flags, PERCH_FLAG_PID_CGROUP | PERCH_FLAG_FD_CLOEXEC);
+	perch_machine_free(machine);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -514,6 +546,7 @@ int main(void)
 		cmocka_unit_test(refuses_values_out_of_range),
 		cmocka_unit_test(makes_one_system_call),
 		cmocka_unit_test(refusals_are_explained),
+		cmocka_unit_test(cgroup_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

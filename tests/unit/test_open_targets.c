@@ -54,24 +54,26 @@ static int teardown(void **state)
 
 static void check(const struct perch_target *target, pid_t pid, int cpu)
 {
-	assert_int_equal(target->pid, pid);
+	assert_int_equal(target->tid, pid);
 	assert_int_equal(target->cpu, cpu);
 }
 
 static void single_targets(void **state)
 {
-	const struct perch_target wrong_pid = { .pid = -2, .cpu = 0 },
-				  wrong_cpu = { .pid = 0, .cpu = -2 };
+	const struct perch_target wrong_pid = { .tid = -2, .cpu = 0 },
+				  wrong_cpu = { .tid = 0, .cpu = -2 },
+				  wrong_cgroup = { .tid = -1, .cpu = 0, .cgroup_fd = -1 };
 	struct perch_targets targets = { 0 };
 	struct perch_error err;
 
 	(void)state;
 	assert_int_equal(perch_targets_add(&targets, &PERCH_SELF, &err), 0);
-	assert_int_equal(perch_targets_add(&targets, &PERCH_ALL_CPUS, &err), 0);
+	assert_int_equal(perch_targets_add(&targets, PERCH_ALL_CPUS.target, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &wrong_pid, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 	assert_int_equal(perch_targets_add(&targets, &wrong_cpu, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
+	assert_int_equal(perch_targets_add(&targets, &wrong_cgroup, &err), -EBADF);
 	assert_int_equal(perch_targets_add_thread(&targets, 57, machine, &err), 0);
 	assert_int_equal(perch_targets_add_thread(&targets, 58, machine, &err), -ESRCH);
 	assert_string_equal(err.field, "pid");
@@ -95,7 +97,7 @@ static void appends_to_an_array_of_the_caller(void **state)
 	(void)state;
 	targets.target = calloc(targets.nr, sizeof(*targets.target));
 	assert_non_null(targets.target);
-	assert_int_equal(perch_targets_add(&targets, &PERCH_ALL_CPUS, NULL), 0);
+	assert_int_equal(perch_targets_add(&targets, PERCH_ALL_CPUS.target, NULL), 0);
 	assert_int_equal(targets.nr, 4);
 	check(&targets.target[0], 0, 0);
 	check(&targets.target[3], -1, -1);
@@ -148,8 +150,8 @@ static void threads_of_this_process(void **state)
 	assert_int_equal(perch_targets_add_process(&targets, 0, NULL, NULL), 0);
 	assert_true(targets.nr >= 6); /* a sanitizer may have a thread too */
 	for (size_t i = 0; i < targets.nr; i++) {
-		self |= targets.target[i].pid == gettid();
-		assert_true(!i || targets.target[i].pid > targets.target[i - 1].pid);
+		self |= targets.target[i].tid == gettid();
+		assert_true(!i || targets.target[i].tid > targets.target[i - 1].tid);
 	}
 	assert_true(self);
 	pthread_barrier_wait(&barrier);
@@ -193,9 +195,9 @@ static void threads_that_start_and_end(void **state)
 		assert_int_equal(perch_targets_add_process(&targets, getpid(), NULL, NULL), 0);
 		assert_true(targets.nr >= 4);
 		for (size_t i = 0; i < targets.nr; i++) {
-			self += targets.target[i].pid == gettid();
+			self += targets.target[i].tid == gettid();
 			for (size_t k = 0; k < i; k++)
-				assert_int_not_equal(targets.target[i].pid, targets.target[k].pid);
+				assert_int_not_equal(targets.target[i].tid, targets.target[k].tid);
 		}
 		assert_int_equal(self, 1);
 		perch_targets_clear(&targets);
@@ -230,7 +232,7 @@ static void cpus(void **state)
 
 static void splits_targets_by_cpu(void **state)
 {
-	const struct perch_target there = { .pid = 7, .cpu = 2 };
+	const struct perch_target there = { .tid = 7, .cpu = 2 };
 	int two[] = { 0, 3 }, wrong[] = { 1 };
 	const struct perch_cpus chosen = { 2, two }, absent = { 1, wrong }, none = { 0, NULL };
 	struct perch_targets targets = { 0 };
@@ -241,7 +243,7 @@ static void splits_targets_by_cpu(void **state)
 	assert_int_equal(targets.nr, 0);
 	assert_int_equal(perch_targets_add_thread(&targets, 57, machine, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &there, &err), 0);
-	assert_int_equal(perch_targets_add(&targets, &PERCH_ALL_CPUS, &err), 0);
+	assert_int_equal(perch_targets_add(&targets, PERCH_ALL_CPUS.target, &err), 0);
 	assert_int_equal(perch_targets_split(&targets, &absent, machine, &err), -ENODEV);
 	/* an empty list of CPUs must not remove the targets */
 	assert_int_equal(perch_targets_split(&targets, &none, machine, &err), -EINVAL);
@@ -294,7 +296,7 @@ static void cgroups(void **state)
 		assert_int_equal(targets.nr, 3 * (i + 1));
 		check(&targets.target[3 * i + 2], -1, 3);
 		fds[i] = targets.target[3 * i].cgroup_fd;
-		assert_true(fds[i] > 0 &&
+		assert_true(targets.target[3 * i].use_cgroup && fds[i] >= 0 &&
 			    leads_to(fds[i], "/sys/fs/cgroup/system.slice/a.service"));
 		assert_false(fcntl(fds[i], F_GETFL) & O_PATH);
 		assert_true(fcntl(fds[i], F_GETFD) & FD_CLOEXEC);

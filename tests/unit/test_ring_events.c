@@ -78,7 +78,7 @@ static int tear_down(void **state)
 
 static int open_fixture(struct fixture *fixture, const char *text, pid_t pid)
 {
-	struct perch_target target = { pid, -1, 0 };
+	struct perch_target target = { .tid = pid, .cpu = -1 };
 
 	assert_int_equal(
 		perch_events_parse(&fixture->events, text, fixture->machine, &fixture->err), 0);
@@ -391,7 +391,7 @@ static void sets_filters(void **state)
 		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
 	fixture->events.event[1].filter = strdup("prev_pid > 5");
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   &perch_all_cpus, &fixture->options, NULL),
+						   perch_all_cpus.target, &fixture->options, NULL),
 			 0);
 	for (int i = 0; i < fixture->k.nr; i++)
 		assert_string_equal(fixture->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
@@ -406,7 +406,7 @@ static void refused_filter_names_its_event(void **state)
 	fixture->events.event[1].filter = strdup("no_such == 5");
 	fixture->k.refuse_filters = EINVAL;
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   &perch_all_cpus, &fixture->options,
+						   perch_all_cpus.target, &fixture->options,
 						   &fixture->err),
 			 -EINVAL);
 	assert_non_null(strstr(fixture->err.message, "event 'cs', filter 'no_such == 5'"));
@@ -480,7 +480,7 @@ static void refuses_later_leaders(void **state)
 		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
 	fixture->events.event[0].leader = 1;
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   &perch_all_cpus, &fixture->options,
+						   perch_all_cpus.target, &fixture->options,
 						   &fixture->err),
 			 -EINVAL);
 	assert_int_equal(fixture->err.kind, PERCH_ERROR_USAGE);

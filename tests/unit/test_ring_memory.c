@@ -119,7 +119,7 @@ static void open_fixture(struct fixture *fixture)
 {
 	static int list[] = { 0, 1 };
 	static const struct perch_cpus cpus = { 2, list };
-	static const struct perch_target target = { 11, -1, 0 };
+	static const struct perch_target target = { .tid = 11, .cpu = -1 };
 	struct perch_sampler_options options = {
 		.event = { .period = 1000, .sample = PERCH_SAMPLE_IP }, .ring_pages = PAGES
 	};

@@ -25,7 +25,7 @@ static int open_fake(struct perch_sampler **sampler, struct perch_machine **mach
 		     struct kernel *k, struct perch_syscalls *calls, const char *events,
 		     struct perch_sampler_options *options, struct perch_error *err)
 {
-	static const struct perch_target nobody = { 11, -1, 0 };
+	static const struct perch_target nobody = { .tid = 11, .cpu = -1 };
 
 	*calls = (struct perch_syscalls){ k,	    fake_open,	fake_control, fake_read,
 					  fake_map, fake_unmap, fake_close,   NULL };
@@ -373,7 +373,7 @@ static void finds_the_supported_precision(void **state)
 static void keeps_an_event_s_own_period(void **state)
 {
 	struct perch_sampler_options options = { .event.frequency = 99, .event.machine = NULL };
-	struct perch_target target = { 11, 0, 0 };
+	struct perch_target target = { .tid = 11, .cpu = 0 };
 	struct perch_events events = { 0 };
 	struct kernel k = { .gone = -5 };
 	struct perch_syscalls calls = { &k,	  fake_open,  fake_control, fake_read,
@@ -446,7 +446,7 @@ static void counts_drained_records(void **state)
 {
 	static const uint64_t short_sample[] = { 0x401000 };
 	struct perch_sampler_options options = { .event.period = 1 };
-	struct perch_target target = { 11, 0, 0 };
+	struct perch_target target = { .tid = 11, .cpu = 0 };
 	struct kernel k = { .gone = -5 };
 	struct perch_syscalls calls = { &k,	  fake_open,  fake_control, fake_read,
 					fake_map, fake_unmap, fake_close,   NULL };

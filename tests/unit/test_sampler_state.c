@@ -63,7 +63,7 @@ static int tear_down(void **state)
 
 static int open_fixture(struct fixture *s, const char *events)
 {
-	static const struct perch_target other_thread = { 11, -1, 0 };
+	static const struct perch_target other_thread = { .tid = 11, .cpu = -1 };
 
 	return perch_sampler_open(&s->sampler, events, &other_thread, &s->options, &s->err);
 }

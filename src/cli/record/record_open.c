@@ -123,11 +123,11 @@ static int try_open(struct perch_sampler **sampler, struct record_plan *plan,
 		.cgroups = plan->cgroup_fds,
 		.tracking_event = options->delayed || plan->system_wide || plan->cpus.nr,
 	};
-	struct perch_target target = { -1, -1, 0 };
+	struct perch_target target = { .tid = -1, .cpu = -1 };
 
 	plan->data_mappings = sampler_options.event.sideband & PERCH_SIDEBAND_MMAP_DATA;
 	if (!plan->system_wide)
-		target.pid = plan->threads ? plan->threads[0] : pid;
+		target.tid = plan->threads ? plan->threads[0] : pid;
 	return perch_sampler_open_events(sampler, &plan->events, &target, &sampler_options, err);
 }
 

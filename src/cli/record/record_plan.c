@@ -26,7 +26,7 @@ static int choose_threads(struct record_plan *plan, const struct record_options 
 			status = CLI_EXIT_FAILURE;
 	}
 	for (size_t i = 0; !status && i < targets.nr; i++)
-		plan->threads[plan->nr_threads++] = targets.target[i].pid;
+		plan->threads[plan->nr_threads++] = targets.target[i].tid;
 	perch_targets_clear(&targets);
 	return status;
 }

@@ -46,26 +46,24 @@ static bool counts_program(const struct stat_job *stat)
 
 static int open_part(struct stat_job *stat, struct stat_part *part)
 {
-	const unsigned flags = PERCH_SET_MAY_SKIP | PERCH_SET_MAY_DROP_KERNEL |
-			       PERCH_SET_MAY_LOSE_TARGETS;
 	const struct perch_options options = {
-		.inherit = !stat->options.no_inherit && part->targets.target[0].pid >= 0 &&
+		.inherit = !stat->options.no_inherit && part->targets.target[0].tid >= 0 &&
 			   !*part->cgroup,
 		.enable_on_exec = counts_program(stat) && !stat->options.delay_ms,
 		.exclude_kernel = stat->options.all_user,
 		.exclude_hv = stat->options.all_user,
 		.exclude_user = stat->options.all_kernel,
+		.may = PERCH_MAY_SKIP | PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_LOSE_TARGETS,
 		.machine = stat->machine,
 	};
 	struct perch_error err;
 	int rc;
 
 	if (counts_program(stat))
-		part->targets.target[0].pid = stat->program.pid;
-	rc = perch_set_open(&part->set, &part->events, &part->targets, &options, flags, &err);
+		part->targets.target[0].tid = stat->program.pid;
+	rc = perch_set_open(&part->set, &part->events, &part->targets, &options, &err);
 	if (rc && err.errnum == EMFILE && raise_descriptors(stat))
-		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, flags,
-				    &err);
+		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, &err);
 	if (rc == -ESRCH && counts_program(stat) && stat_stop_signal())
 		return 128 +
 		       stat_stop_signal(); /* the signal has ended the program before its exec */

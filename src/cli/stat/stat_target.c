@@ -86,7 +86,7 @@ static struct stat_group group_of(struct stat_job *stat, const struct perch_targ
 	if (stat->aggregation == STAT_GLOBAL)
 		return group;
 	if (stat->aggregation == STAT_THREAD) {
-		group.tid = target->pid;
+		group.tid = target->tid;
 		return group;
 	}
 	if (stat->aggregation == STAT_CPU) {

@@ -140,10 +140,10 @@ static bool wait_for_process(pid_t pid, uint64_t until_ns)
 static bool wait_for_targets(const struct perch_targets *targets, uint64_t until_ns)
 {
 	for (size_t i = 0; i < targets->nr; i++) {
-		if (i && targets->target[i].pid == targets->target[i - 1].pid)
+		if (i && targets->target[i].tid == targets->target[i - 1].tid)
 			continue;
 		while (!interrupted() && stat_now_ns() < until_ns &&
-		       wait_for_process(targets->target[i].pid, until_ns))
+		       wait_for_process(targets->target[i].tid, until_ns))
 			;
 		if (interrupted() || stat_now_ns() >= until_ns)
 			return false;
