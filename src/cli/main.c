@@ -75,6 +75,11 @@ static int unknown(const char *name)
 	char clean[64];
 
 	perch_clean_text(clean, sizeof(clean), name);
+	if (name[0] == '-') {
+		fprintf(stderr, "perch: unknown option '%s'. 'perch help' shows the usage.\n",
+			clean);
+		return CLI_EXIT_USAGE;
+	}
 	fprintf(stderr, "perch: unknown command '%s'. ", clean);
 	if (near)
 		fprintf(stderr, "Did you mean %s? ", near->usage->name);
@@ -94,6 +99,8 @@ static int help(int argc, char **argv)
 	command = find_command(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
+	if (argc > 2)
+		return cli_usage_error("help", "expected one command; '%s' is too much", argv[2]);
 	if (command->run == help) {
 		printf("Usage: perch help [COMMAND]\n%s\n", command->usage->summary);
 		return 0;
@@ -105,6 +112,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const struct command *command;
+	int status;
 
 	if (argc < 2) {
 		overview(stderr);
@@ -113,12 +121,16 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v") ||
 	    !strcmp(argv[1], "version")) {
 		printf("perch version %s\n", cli_version);
-		return 0;
+		return cli_check_stdout("version", 0);
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-		return help(argc - 1, argv + 1);
-	command = find_command(argv[1]);
+		command = find_command("help");
+	else
+		command = find_command(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
-	return command->run(argc - 1, argv + 1);
+	status = command->run(argc - 1, argv + 1);
+	if (cli_check_stdout(command->usage->name, 0) && !status)
+		status = CLI_EXIT_FAILURE;
+	return status;
 }

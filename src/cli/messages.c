@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,8 +20,9 @@ int cli_usage_error(const char *command, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
 	perch_clean_text(clean, sizeof(clean), text);
-	fprintf(stderr, "perch %s: %s. 'perch help %s' shows the options.\n", command, clean,
-		command);
+	/* a text that ends with a question needs no period */
+	fprintf(stderr, "perch %s: %s%s 'perch help %s' shows the options.\n", command, clean,
+		clean[0] && clean[strlen(clean) - 1] == '?' ? "" : ".", command);
 	return CLI_EXIT_USAGE;
 }
 
@@ -76,6 +79,22 @@ void cli_note(const char *command, const char *format, ...)
 	fprintf(stderr, "perch %s: %s\n", command, clean);
 }
 
+int cli_check_stdout(const char *command, int error)
+{
+	static bool reported;
+
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	if (!error)
+		error = errno ? errno : EIO;
+	if (!reported)
+		cli_note(command, "the output is incomplete: standard output cannot be written: %s",
+			 strerror(error));
+	reported = true;
+	return CLI_EXIT_FAILURE;
+}
+
 void cli_put_clean(FILE *stream, const char *text)
 {
 	char clean[4096];
@@ -86,13 +105,11 @@ void cli_put_clean(FILE *stream, const char *text)
 
 void cli_progress(const char *what, uint64_t done, uint64_t total)
 {
-	static int terminal = -1;
 	static int shown = -1;
 	int percent = total ? (int)(done * 100 / total) : 100;
 
-	if (terminal < 0)
-		terminal = isatty(STDERR_FILENO);
-	if (!terminal || (percent == shown && done < total))
+	/* a pager may have replaced stderr since the last call */
+	if ((percent == shown && done < total) || !isatty(STDERR_FILENO))
 		return;
 	shown = percent;
 	if (done >= total)

@@ -27,6 +27,12 @@ int cli_event_error(const char *command, const char *events, const struct perch_
 /* Prints one line "perch record: TEXT" to stderr. */
 void cli_note(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Flushes stdout and checks that all output was written. Prints the reason of a failure once:
+ * `error` is the errno of an earlier write, 0 if it is not known. Returns 0 or CLI_EXIT_FAILURE.
+ */
+int cli_check_stdout(const char *command, int error);
+
 /* Writes an untrusted name; '?' replaces control characters and invalid UTF-8. */
 void cli_put_clean(FILE *stream, const char *text);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/edit_distance.h"
 #include "options.h"
 
 struct parser {
@@ -44,6 +45,12 @@ static void print_help(const struct parser *parser)
 		       strlen(left) > 30 ? "" : " ", option->help);
 	}
 	printf("\nThe manual page is perch-%s(1).\n", parser->usage->name);
+}
+
+__attribute__((noreturn)) static void print_help_and_exit(const struct parser *parser)
+{
+	print_help(parser);
+	exit(cli_check_stdout(parser->usage->name, 0));
 }
 
 __attribute__((noreturn, format(printf, 2, 3))) static void refuse(const struct parser *parser,
@@ -126,10 +133,8 @@ static void parse_short_options(struct parser *parser, const char *word)
 		for (size_t i = 0; i < parser->nr && !option; i++)
 			if (parser->options[i].letter == *letter)
 				option = &parser->options[i];
-		if (!option && *letter == 'h') {
-			print_help(parser);
-			exit(0);
-		}
+		if (!option && *letter == 'h')
+			print_help_and_exit(parser);
 		if (!option)
 			refuse(parser, "unknown option '%s'", shown);
 		if (!option->argument) {
@@ -181,6 +186,38 @@ static const struct cli_option *find_long(const struct parser *parser, const cha
 	return NULL;
 }
 
+/* Refuses a long option that does not exist, and suggests the most similar one. */
+__attribute__((noreturn)) static void refuse_unknown(const struct parser *parser, const char *name,
+						     size_t length)
+{
+	const char *no = length > 3 && !strncmp(name, "no-", 3) ? "no-" : "";
+	unsigned least = length < 5 ? 2 : 3;
+	const char *found = NULL;
+	char word[64];
+
+	snprintf(word, sizeof(word), "%.*s", (int)length - (int)strlen(no), name + strlen(no));
+	for (size_t i = 0; i < parser->nr; i++) {
+		const struct cli_option *option = &parser->options[i];
+		unsigned distance;
+
+		if (!option->name || option->hidden)
+			continue;
+		/* --freqency is similar to --freq */
+		if (strlen(option->name) > 2 && !strncmp(word, option->name, strlen(option->name)))
+			distance = 0;
+		else
+			distance = perch__edit_distance(word, option->name);
+		if (distance >= least)
+			continue;
+		found = option->name;
+		least = distance;
+	}
+	if (found)
+		refuse(parser, "unknown option '--%.*s'. Did you mean --%s%s?", (int)length, name,
+		       no, found);
+	refuse(parser, "unknown option '--%.*s'", (int)length, name);
+}
+
 static void parse_long(struct parser *parser, const char *word)
 {
 	const char *name = word + 2;
@@ -189,13 +226,11 @@ static void parse_long(struct parser *parser, const char *word)
 	const struct cli_option *option;
 	bool negated = false;
 
-	if (length == 4 && !strncmp(name, "help", 4)) {
-		print_help(parser);
-		exit(0);
-	}
+	if (length == 4 && !strncmp(name, "help", 4))
+		print_help_and_exit(parser);
 	option = length ? find_long(parser, name, length, &negated) : NULL;
 	if (!option)
-		refuse(parser, "unknown option '--%.*s'", (int)length, name);
+		refuse_unknown(parser, name, length);
 	if (!option->argument || negated) {
 		if (equals)
 			refuse(parser, "option '--%.*s' takes no argument", (int)length, name);

@@ -16,8 +16,9 @@ int cli_output_open(struct cli_output *out, FILE *stream)
 
 void cli_output_flush(struct cli_output *out)
 {
-	if (out->used && fwrite(out->buffer, 1, out->used, out->stream) != out->used)
-		out->failed = true;
+	errno = 0;
+	if (out->used && fwrite(out->buffer, 1, out->used, out->stream) != out->used && !out->error)
+		out->error = errno ? errno : EIO;
 	out->used = 0;
 }
 

@@ -15,7 +15,7 @@ struct cli_output {
 	FILE *stream;
 	char *buffer;
 	size_t used;
-	bool failed; /* a write failed; later text is discarded or lost */
+	int error; /* errno of the first failed write, else 0; later text is discarded or lost */
 };
 
 int cli_output_open(struct cli_output *out, FILE *stream); /* 0 or -ENOMEM */

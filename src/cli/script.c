@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "options.h"
+#include "pager.h"
 #include "output.h"
 #include "recording.h"
 
@@ -151,7 +152,7 @@ static char *put_comm(struct script *script, char *at, const struct perch_thread
 	return put_text(at, script->comm, script->comm_length);
 }
 
-/* Writes "gcc 19780 [001]  4525.042075:     200000 cpu-clock: ". */
+/* Writes "gcc 19780 [001]  4525.042075:     200000 cpu-clock:". */
 static void put_first_line(struct script *script, const struct perch_thread *thread,
 			   const struct perch_record *record)
 {
@@ -202,7 +203,7 @@ static int put_sample(struct script *script, const struct perch_record *record)
 		char text[MAX_LINE];
 		const struct perch_address *address =
 			perch_addresses_at(script->addresses, numbers[0]);
-		int length = snprintf(text, sizeof(text), " %16" PRIx64 " ", record->sample.ip);
+		int length = snprintf(text, sizeof(text), "  %16" PRIx64 " ", record->sample.ip);
 
 		length += describe(script, address, text + length, sizeof(text) - length);
 		cli_output_bytes(&script->out, text,
@@ -246,7 +247,7 @@ static int name_events(struct script *script)
 		if (!events[i].attr.freq)
 			/* the decoder sets it to the period of the attr */
 			event->type |= PERCH_SAMPLE_PERIOD;
-		event->length = snprintf(event->text, sizeof(event->text), "%*s: ", width, clean);
+		event->length = snprintf(event->text, sizeof(event->text), "%*s:", width, clean);
 	}
 	return 0;
 }
@@ -262,17 +263,15 @@ static int run(struct script *script)
 		cli_note(COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}
-	while ((rc = cli_recording_next(&script->recording, &record)) > 0 && !script->out.failed)
+	while ((rc = cli_recording_next(&script->recording, &record)) > 0 && !script->out.error)
 		if (record.type == PERCH_RECORD_SAMPLE && record.event < script->nr_events &&
 		    put_sample(script, &record)) {
 			cli_note(COMMAND, "out of memory");
 			return CLI_EXIT_FAILURE;
 		}
 	cli_output_flush(&script->out);
-	if (fflush(stdout) || script->out.failed) {
-		cli_note(COMMAND, "the output is incomplete: standard output cannot be written");
+	if (cli_check_stdout(COMMAND, script->out.error))
 		return CLI_EXIT_FAILURE;
-	}
 	return rc < 0 ? CLI_EXIT_FAILURE : 0;
 }
 
@@ -302,6 +301,7 @@ int perch_cmd_script(int argc, char **argv)
 		  NULL, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND,
 		  cli_recording_refuse_dump, false, true },
+		CLI_NO_PAGER,
 	};
 	int next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
 	struct script script = { .comm_index = UINT32_MAX };
@@ -313,6 +313,7 @@ int perch_cmd_script(int argc, char **argv)
 	status = cli_recording_open(&script.recording, COMMAND, input, PERCH_ORDER_TIME, kallsyms);
 	if (status)
 		return status;
+	cli_start_pager();
 	status = run(&script);
 	cli_recording_print_damage(&script.recording);
 	clear(&script);

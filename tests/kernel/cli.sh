@@ -68,6 +68,14 @@ for word in x frobnicate annotate top "$(printf 'explain%0500d' 1)" ''; do
 done
 refused 'unknown command in help' 2 "unknown command 'nonsense'" "$perch" help nonsense
 refused 'unknown command with escapes' 2 "unknown command" "$perch" $'\033[31m'
+refused 'unknown option of perch' 2 "unknown option '--foo'" "$perch" --foo
+refused 'two commands in help' 2 "'record' is too much" "$perch" help stat record
+refused 'misspelt option' 2 "unknown option '--interval-prnt'. Did you mean --interval-print\? 'perch help" \
+	"$perch" stat --interval-prnt 3
+refused 'misspelt negated option' 2 "unknown option '--no-childrn'. Did you mean --no-children\?" "$perch" report --no-childrn
+refused 'an option that begins with another' 2 "unknown option '--freqency'. Did you mean --freq\?" \
+	"$perch" record --freqency=9 true
+refused 'no option is similar' 2 "unknown option '--frobnicate'. 'perch help" "$perch" report --frobnicate
 shown 'perch help' '^  report ' "$perch" help
 shown 'perch --help' '^  report ' "$perch" --help
 shown 'perch --version' '^perch version [0-9]' "$perch" --version
@@ -210,9 +218,17 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && cp "$perch" perch-c
 else
 	echo "ok - unreadable file # skip not root, or no setpriv"
 fi
+for command in help --help --version 'help stat' 'stat --help' 'list'; do
+	"$perch" $command > /dev/full 2> err
+	if [ $? -eq 1 ] && grep -q 'standard output cannot be written: No space left on device' err && [ "$(wc -l < err)" -eq 1 ]; then
+		echo "ok - $command: a full disk is reported"
+	else
+		not_ok "$command: a full disk is reported"
+	fi
+done
 for command in report script; do
 	"$perch" $command -i p.data > /dev/full 2> err
-	if [ $? -eq 1 ] && grep -q 'standard output' err; then
+	if [ $? -eq 1 ] && grep -q 'standard output cannot be written: No space left on device' err; then
 		echo "ok - $command: a full disk is reported"
 	else
 		not_ok "$command: a full disk is reported"

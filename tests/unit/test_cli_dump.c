@@ -156,7 +156,7 @@ static void reports_a_full_device(void **state)
 	setvbuf(full, NULL, _IONBF, 0);
 	cli_output_text(&dump.out, "text");
 	cli_output_flush(&dump.out);
-	assert_true(dump.out.failed);
+	assert_int_equal(dump.out.error, ENOSPC);
 	cli_output_close(&dump.out);
 	fclose(full);
 }

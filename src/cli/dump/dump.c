@@ -8,6 +8,7 @@
 
 #include "dump.h"
 #include "options.h"
+#include "pager.h"
 #include "recording.h"
 
 #define COMMAND "dump"
@@ -79,7 +80,7 @@ static int put_records(struct dump *dump, struct cli_recording *recording)
 	uint64_t shown = 0;
 
 	perch_reader_keep_damaged(dump->reader, true);
-	while (!dump->out.failed && (!dump->limited || shown < dump->limit)) {
+	while (!dump->out.error && (!dump->limited || shown < dump->limit)) {
 		int rc = perch_reader_next(dump->reader, &record, &err);
 
 		if (!rc)
@@ -115,10 +116,8 @@ static int run(struct dump *dump, struct cli_recording *recording)
 	if (!dump->header_only)
 		rc = put_records(dump, recording);
 	cli_output_flush(&dump->out);
-	if (fflush(stdout) || dump->out.failed) {
-		cli_note(COMMAND, "the output is incomplete: standard output cannot be written");
+	if (cli_check_stdout(COMMAND, dump->out.error))
 		rc = -EIO;
-	}
 	cli_output_close(&dump->out);
 	return rc < 0 ? CLI_EXIT_FAILURE : 0;
 }
@@ -144,6 +143,7 @@ int perch_cmd_dump(int argc, char **argv)
 		  false },
 		{ 'n', "number", "N", "print at most N records", CLI_CALL, &dump, set_limit, false,
 		  false },
+		CLI_NO_PAGER,
 	};
 	int next = cli_parse(&cli_dump_usage, options, CLI_NR(options), argc, argv);
 	struct cli_recording recording;
@@ -162,6 +162,7 @@ int perch_cmd_dump(int argc, char **argv)
 		return status;
 	recording.prints_damaged = true;
 	dump.reader = recording.reader;
+	cli_start_pager();
 	status = run(&dump, &recording);
 	/* damage is known only after the file was read to its end */
 	if (!dump.header_only && !dump.limited)

@@ -286,10 +286,12 @@ void dump_text_header(struct dump *dump)
 {
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(dump->reader, &events);
+	int rc;
 
 	cli_output_flush(&dump->out);
-	if (perch_reader_print_header(dump->reader, dump->out.stream))
-		dump->out.failed = true;
+	rc = perch_reader_print_header(dump->reader, dump->out.stream);
+	if (rc < 0)
+		dump->out.error = -rc;
 	for (size_t i = 0; i < nr; i++) {
 		struct writer writer = { .out = &dump->out };
 

@@ -6,6 +6,7 @@
 
 #include "list.h"
 #include "options.h"
+#include "pager.h"
 
 const struct cli_usage cli_list_usage = {
 	.name = "list",
@@ -64,20 +65,19 @@ static int show(struct list *list, bool json)
 
 	if (list_gather(list, &err))
 		status = cli_error("list", &err);
-	else if (json)
+	else if (list->nr || json)
+		cli_start_pager();
+	if (!status && json)
 		status = list_print_json(list);
-	else if (list->nr)
+	else if (!status && list->nr)
 		list_print_text(list);
 	if (!status && !list->nr)
 		status = report_empty(list);
 	else if (json && list->no_tracepoints.kind != PERCH_ERROR_NONE)
 		/* the JSON array has only events */
 		cli_error("list", &list->no_tracepoints);
-	if (fflush(stdout) || ferror(stdout)) {
-		perch_error_set(&err, errno ? errno : EIO, PERCH_ERROR_FILE,
-				"cannot write the list: %s", strerror(errno ? errno : EIO));
-		status = cli_error("list", &err);
-	}
+	if (cli_check_stdout("list", 0))
+		status = CLI_EXIT_FAILURE;
 	list_clear(list);
 	return status;
 }
@@ -113,6 +113,7 @@ int perch_cmd_list(int argc, char **argv)
 		  .kind = CLI_FLAG,
 		  .value = &ignored,
 		  .hidden = true },
+		CLI_NO_PAGER,
 	};
 	struct perch_error err;
 	int first, status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "options.h"
+#include "pager.h"
 #include "report.h"
 
 #define COMMAND "report"
@@ -116,6 +117,32 @@ static int set_limit(void *value, const char *argument, bool negated)
 	return 0;
 }
 
+static int set_widths(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+	const char *at = argument;
+	size_t nr = 0;
+
+	memset(report->widths, 0, sizeof(report->widths));
+	if (negated)
+		return 0;
+	while (true) {
+		char *end;
+		unsigned long width = strtoul(at, &end, 10);
+
+		if (end == at || (*end && *end != ',') || width > 4096 ||
+		    nr == CLI_NR(report->widths))
+			return cli_usage_error(COMMAND,
+					       "-w '%s': expected up to %zu widths of 0 to 4096, "
+					       "separated by commas",
+					       argument, CLI_NR(report->widths));
+		report->widths[nr++] = width;
+		if (!*end)
+			return 0;
+		at = end + 1;
+	}
+}
+
 static int set_children(void *value, const char *argument, bool negated)
 {
 	struct report *report = value;
@@ -196,7 +223,10 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 		return CLI_EXIT_FAILURE;
 	}
 	set_default_graph(report, chains);
-	if (!report->header)
+	cli_start_pager();
+	if (report->header)
+		perch_reader_print_header(recording->reader, out);
+	else
 		fputs("# To display the perf.data header info, please use --header/--header-only options.\n#\n",
 		      out);
 	fprintf(out, "#\n# Total Lost Samples: %llu\n",
@@ -258,7 +288,7 @@ static void put_counts(FILE *out, const uint64_t *counts)
 	}
 }
 
-static int print_stats(FILE *out, struct cli_recording *recording)
+static int print_stats(FILE *out, const struct report *report, struct cli_recording *recording)
 {
 	static uint64_t counts[TYPES + 1];
 	const struct perch_file_event *events;
@@ -276,6 +306,9 @@ static int print_stats(FILE *out, struct cli_recording *recording)
 		if (record.type == PERCH_RECORD_SAMPLE && record.event < nr)
 			samples[record.event]++;
 	}
+	cli_start_pager();
+	if (report->header)
+		perch_reader_print_header(recording->reader, out);
 	fputs("\nAggregated stats:\n", out);
 	put_counts(out, counts);
 	for (size_t i = 0; i < nr; i++) {
@@ -321,6 +354,12 @@ int perch_cmd_report(int argc, char **argv)
 		  false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND,
 		  cli_recording_refuse_dump, false, true },
+		{ 'w', "column-widths", "WIDTHS",
+		  "widths of the columns of -s, separated by commas; 0 is the width of the text",
+		  CLI_CALL, &report, set_widths, false, false },
+		{ 'v', "verbose", NULL, "do not fit columns to the terminal", CLI_FLAG,
+		  &report.full, NULL, false, false },
+		CLI_NO_PAGER,
 	};
 	int next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
 	struct cli_recording recording;
@@ -334,16 +373,16 @@ int perch_cmd_report(int argc, char **argv)
 				    report.kallsyms);
 	if (status)
 		return status;
-	if (report.header || report.header_only)
+	if (report.header_only) {
+		cli_start_pager();
 		perch_reader_print_header(recording.reader, stdout);
+	}
 	if (report.stats)
-		status = print_stats(stdout, &recording);
+		status = print_stats(stdout, &report, &recording);
 	else if (!report.header_only)
 		status = print_report(stdout, &report, &recording);
-	if (fflush(stdout) || ferror(stdout)) {
-		cli_note(COMMAND, "the output is incomplete: standard output cannot be written");
+	if (cli_check_stdout(COMMAND, 0))
 		status = CLI_EXIT_FAILURE;
-	}
 	if (!report.header_only && !report.stats)
 		print_stack_copies(&recording);
 	if (!report.header_only)

@@ -29,6 +29,8 @@ struct report {
 	double graph_limit;		  /* branches with a lower percentage are left out */
 	const struct report_key *keys[8]; /* in the order of -s */
 	size_t nr_keys;
+	unsigned widths[8]; /* -w; 0 is the width of the text */
+	bool full;	    /* -v: columns are not fitted to the terminal */
 	bool stats, header, header_only;
 };
 

@@ -49,6 +49,19 @@ static void put_pipes(const struct graph *graph, int depth, uint64_t open)
 		fprintf(graph->out, "%s          ", open & 1ull << i ? "|" : " ");
 }
 
+/* Prints a line of pipes without trailing spaces. */
+static void put_pipe_line(const struct graph *graph, int depth, uint64_t open)
+{
+	while (depth && !(open & 1ull << (depth - 1)))
+		depth--;
+	if (depth) {
+		left_margin(graph);
+		put_pipes(graph, depth - 1, open);
+		putc('|', graph->out);
+	}
+	putc('\n', graph->out);
+}
+
 /* Prints a chain of frames, the first one with its percentage. Returns the last node. */
 static uint32_t put_chain(const struct graph *graph, uint32_t at, int depth, uint64_t open)
 {
@@ -84,9 +97,7 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 		uint64_t below = next ? open : open & ~(1ull << (depth - 1));
 		uint32_t last;
 
-		left_margin(graph);
-		put_pipes(graph, depth, open);
-		putc('\n', graph->out);
+		put_pipe_line(graph, depth, open);
 		last = put_chain(graph, at, depth, below);
 		put_branches(graph, graph->node[last].first_child, depth + 1,
 			     below | 1ull << depth);

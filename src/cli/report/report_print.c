@@ -4,15 +4,18 @@
 #include <string.h>
 
 #include "options.h"
+#include "pager.h"
 #include "report.h"
 
 #define ADDRESS_WIDTH 18 /* 0x and 16 digits */
+#define LEAST_WIDTH   12 /* of a column that is fitted to the terminal */
 
 struct table {
 	FILE *out;
 	const struct report *report;
 	struct cli_recording *recording;
 	size_t width[8];
+	bool fitted[8]; /* longer texts are cut */
 	/* the last percentage as text: many rows with few samples have the same one */
 	struct share {
 		uint64_t period;
@@ -36,23 +39,48 @@ static size_t columns_of(const char *text)
 	return nr;
 }
 
-static void put_padded(FILE *out, const char *text, size_t width)
+static void put_spaces(FILE *out, size_t nr)
 {
 	static const char spaces[] = "                                ";
-	size_t length = strlen(text), used = columns_of(text);
 
-	fwrite(text, 1, length, out);
-	while (used < width) {
-		size_t some = width - used < sizeof(spaces) - 1 ? width - used : sizeof(spaces) - 1;
-
+	for (size_t some; nr; nr -= some) {
+		some = nr < sizeof(spaces) - 1 ? nr : sizeof(spaces) - 1;
 		fwrite(spaces, 1, some, out);
-		used += some;
 	}
+}
+
+/* Returns the bytes of the first columns of a text. */
+static size_t bytes_of(const char *text, size_t columns)
+{
+	size_t at = 0;
+
+	while (text[at] && (columns || (text[at] & 0xc0) == 0x80))
+		columns -= (text[at++] & 0xc0) != 0x80;
+	return at;
+}
+
+/* Cuts a text that is longer than a fitted column. The last column is not padded. */
+static void put_text(const struct table *table, size_t column, const char *text, size_t before)
+{
+	size_t width = table->width[column], used = columns_of(text);
+
+	width = width > before ? width - before : 0;
+	if (table->fitted[column] && used > width) {
+		size_t dots = width > 6 ? 3 : 0;
+
+		fwrite(text, 1, bytes_of(text, width - dots), table->out);
+		fwrite("...", 1, dots, table->out);
+		used = width;
+	} else {
+		fputs(text, table->out);
+	}
+	if (used < width && column + 1 < table->report->nr_keys)
+		put_spaces(table->out, width - used);
 }
 
 /* As "%-#*.16" PRIx64; printf takes longer, and the report of a stripped program has many
  * addresses. */
-static void put_address(FILE *out, uint64_t address, size_t width)
+static void put_address(const struct table *table, size_t column, uint64_t address, size_t before)
 {
 	char text[ADDRESS_WIDTH + 1], *at = text + ADDRESS_WIDTH;
 	uint64_t left = address;
@@ -64,7 +92,7 @@ static void put_address(FILE *out, uint64_t address, size_t width)
 		*--at = 'x';
 		*--at = '0';
 	}
-	put_padded(out, at, width);
+	put_text(table, column, at, before);
 }
 
 static void put_share(struct table *table, struct share *share, uint64_t period, uint64_t total)
@@ -104,31 +132,29 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 {
 	const struct report_key *key = table->report->keys[column];
 	struct perch_symbols *symbols = table->recording->symbols;
-	size_t width = column + 1 < table->report->nr_keys ? table->width[column] : 0;
 	FILE *out = table->out;
 	char comm[64];
 
 	switch (key->key) {
 	case PERCH_KEY_COMM:
-		put_padded(out, comm_of(row, comm, sizeof(comm)), width);
+		put_text(table, column, comm_of(row, comm, sizeof(comm)), 0);
 		break;
 	case PERCH_KEY_PID:
 	case PERCH_KEY_TID:
 		fprintf(out, "%7" PRIu32 ":", key->key == PERCH_KEY_PID ? row->pid : row->tid);
-		put_padded(out, comm_of(row, comm, sizeof(comm)), width > 8 ? width - 8 : 0);
+		put_text(table, column, comm_of(row, comm, sizeof(comm)), 8);
 		break;
 	case PERCH_KEY_DSO:
-		put_padded(out, perch_symbols_dso_name(symbols, row->frame.dso), width);
+		put_text(table, column, perch_symbols_dso_name(symbols, row->frame.dso), 0);
 		break;
 	case PERCH_KEY_SYMBOL:
 		putc('[', out);
 		putc(row->frame.cpumode_char, out);
 		fputs("] ", out);
 		if (row->frame.symbol)
-			put_padded(out, perch_symbols_name(symbols, row->frame.symbol),
-				   width > 4 ? width - 4 : 0);
+			put_text(table, column, perch_symbols_name(symbols, row->frame.symbol), 4);
 		else
-			put_address(out, row->frame.offset, width > 4 ? width - 4 : 0);
+			put_address(table, column, row->frame.offset, 4);
 		break;
 	default:
 		fprintf(out, "%03" PRId32, (int32_t)row->cpu);
@@ -143,7 +169,7 @@ static void put_titles(const struct table *table)
 	fputs(report->children ? "# Children      Self" : "# Overhead", out);
 	for (size_t i = 0; i < report->nr_keys; i++) {
 		fputs("  ", out);
-		put_padded(out, report->keys[i]->title, table->width[i]);
+		put_text(table, i, report->keys[i]->title, 0);
 	}
 	fputs(report->children ? "\n# ........  ........" : "\n# ........", out);
 	for (size_t i = 0; i < report->nr_keys; i++) {
@@ -177,6 +203,56 @@ static void put_event(const struct table *table, const char *name,
 	fprintf(table->out, "'\n# Event count (approx.): %" PRIu64 "\n#\n", total->period);
 }
 
+/* The percentage of a row, by which rows are sorted. */
+static double share_of(const struct report *report, const struct perch_row *row, uint64_t total)
+{
+	return total ? 100.0 * (report->children ? row->children : row->self) / total : 0;
+}
+
+/* Shrinks the widest texts until a row fits into the terminal. */
+static void fit_columns(struct table *table)
+{
+	size_t terminal = table->report->full ? 0 : cli_terminal_columns();
+	size_t total = table->report->children ? 20 : 10, nr = table->report->nr_keys;
+
+	for (size_t i = 0; i < nr; i++)
+		total += 2 + table->width[i];
+	while (terminal && total > terminal) {
+		size_t widest = nr;
+
+		for (size_t i = 0; i < nr; i++)
+			if (!table->report->widths[i] && table->width[i] > LEAST_WIDTH &&
+			    (widest == nr || table->width[i] > table->width[widest]))
+				widest = i;
+		if (widest == nr)
+			return;
+		table->fitted[widest] = true;
+		table->width[widest]--;
+		total--;
+	}
+}
+
+/* Computes the widths of columns from the printed rows. */
+static void set_widths(struct table *table, const struct perch_row *rows, size_t nr)
+{
+	const struct report *report = table->report;
+
+	for (size_t column = 0; column < report->nr_keys; column++) {
+		table->width[column] = strlen(report->keys[column]->title);
+		for (size_t i = 0; i < nr && !report->widths[column]; i++) {
+			size_t width = cell_width(table, report->keys[column], &rows[i]);
+
+			if (width > table->width[column])
+				table->width[column] = width;
+		}
+		if (report->widths[column]) {
+			table->width[column] = report->widths[column];
+			table->fitted[column] = true;
+		}
+	}
+	fit_columns(table);
+}
+
 int report_print_event(FILE *out, const struct report *report, struct cli_recording *recording,
 		       struct perch_profile *profile, unsigned event, const char *name)
 {
@@ -189,24 +265,15 @@ int report_print_event(FILE *out, const struct report *report, struct cli_record
 	perch_profile_get_total(profile, event, &total);
 	if (perch_profile_rows(profile, event, report->children, &rows, &nr, &err))
 		return cli_error("report", &err);
-	for (size_t column = 0; column < report->nr_keys; column++) {
-		table.width[column] = strlen(report->keys[column]->title);
-		for (size_t i = 0; i < nr; i++) {
-			size_t width = cell_width(&table, report->keys[column], &rows[i]);
-
-			if (width > table.width[column])
-				table.width[column] = width;
-		}
-	}
+	while (nr && share_of(report, &rows[nr - 1], total.period) < report->percent_limit)
+		nr--;
+	set_widths(&table, rows, nr);
 	put_event(&table, name, &total);
 	put_titles(&table);
 	for (size_t i = 0; i < nr; i++) {
 		const struct perch_row *row = &rows[i];
 		uint64_t period = report->children ? row->children : row->self;
-		double share = total.period ? 100.0 * period / total.period : 0;
 
-		if (share < report->percent_limit)
-			break;
 		put_share(&table, &table.share[0], period, total.period);
 		if (report->children)
 			put_share(&table, &table.share[1], row->self, total.period);
