@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/ioctl.h>
+#include <sys/ioctl.h>
 #include <perch/error.h>
 
 #ifdef __cplusplus

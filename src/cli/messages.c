@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <perch/version.h>
+
 #include "messages.h"
 
 #define CARET_MAX 120 /* bytes printed before the wrong character */
 
-const char cli_version[] = PERCH_VERSION;
+const char cli_version[] = PERCH_VERSION_STRING;
 
 int cli_usage_error(const char *command, const char *format, ...)
 {

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The dependencies and the exported names of the two shared libraries.
+# The dependencies and the exported names of the two shared libraries, and the version of each name.
 set -u
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
 cd "$PERCH_BUILD_ROOT/src" || exit 1
 status=0
 
@@ -24,6 +26,27 @@ only_perch_names() {
 	report $? "$1 does not export private names (perch__)"
 }
 
+every_name_has_a_version() { # library, name of its versions
+	unversioned=$(nm -D --defined-only "$1" | awk -v name="$2" '
+		$2 != "A" && $3 !~ "@@" name "_[0-9.]+$" { print $3 }')
+	[ -z "$unversioned" ]
+	report $? "$1: every name has a version $2_*"
+	[ -z "$unversioned" ] || printf '%s\n' "$unversioned"
+}
+
+every_listed_name_is_defined() { # library, version script
+	nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/defined"
+	sed -n 's/^\t\t\([a-z0-9_]*\);.*/\1/p' "$2" | sort >"$work/listed"
+	undefined=$(comm -13 "$work/defined" "$work/listed")
+	[ -z "$undefined" ]
+	report $? "$1: every name of the version script is defined"
+	[ -z "$undefined" ] || printf '%s\n' "$undefined"
+}
+
+differences=$("$PERCH_SOURCE_ROOT/scripts/exports")
+report $? "the version scripts list what the headers declare"
+[ -z "$differences" ] || printf '%s\n' "$differences"
+
 needed=$(objdump -p libperch.so | awk '$1 == "NEEDED" { print $2 }')
 others=$(printf '%s\n' "$needed" | grep -v '^libc\.so\.' || true)
 [ -z "$others" ]
@@ -45,5 +68,7 @@ report $? "libperch.so does not exit, print or start threads"
 for library in libperch.so libperch-profile.so; do
 	soname $library
 	only_perch_names $library
+	every_name_has_a_version $library "$(echo ${library%.so} | tr a-z- A-Z_)"
+	every_listed_name_is_defined $library "$PERCH_SOURCE_ROOT/src/${library%.so}.map"
 done
 exit $status

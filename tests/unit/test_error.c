@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <perch/error.h>
+#include <perch/version.h>
 
 static void sets_and_clears_all_members(void **state)
 {
@@ -147,6 +148,28 @@ static void every_kind_has_a_slug(void **state)
 	assert_non_null(perch_error_kind_meaning((enum perch_error_kind) - 1));
 }
 
+static void library_and_headers_have_one_version(void **state)
+{
+	char text[32];
+
+	(void)state;
+	assert_string_equal(perch_version(), PERCH_VERSION_STRING);
+	snprintf(text, sizeof(text), "%d.%d.%d", PERCH_VERSION_MAJOR, PERCH_VERSION_MINOR,
+		 PERCH_VERSION_PATCH);
+	assert_string_equal(text, PERCH_VERSION_STRING);
+}
+
+static void compares_versions(void **state)
+{
+	(void)state;
+	assert_true(PERCH_VERSION_AT_LEAST(PERCH_VERSION_MAJOR, PERCH_VERSION_MINOR,
+					   PERCH_VERSION_PATCH));
+	assert_false(PERCH_VERSION_AT_LEAST(PERCH_VERSION_MAJOR, PERCH_VERSION_MINOR,
+					    PERCH_VERSION_PATCH + 1));
+	assert_false(PERCH_VERSION_AT_LEAST(PERCH_VERSION_MAJOR, PERCH_VERSION_MINOR + 1, 0));
+	assert_false(PERCH_VERSION_AT_LEAST(PERCH_VERSION_MAJOR + 1, 0, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +181,8 @@ int main(void)
 		cmocka_unit_test(truncates_only_whole_characters),
 		cmocka_unit_test(prints_sentences),
 		cmocka_unit_test(every_kind_has_a_slug),
+		cmocka_unit_test(library_and_headers_have_one_version),
+		cmocka_unit_test(compares_versions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
