@@ -118,8 +118,8 @@ def library_headers():
     """The names of the headers of each library, in the order of modules, as meson installs them."""
     text = (INCLUDE / "meson.build").read_text(encoding="utf-8")
     lists = re.findall(r"^(\w+)_headers = files\((.*?)\)", text, re.M | re.S)
-    return {{"perch": "libperch", "profile": "libperch-profile"}[name]: re.findall(r"'(\w+)\.h'", files)
-            for name, files in lists}
+    names = {"perch": "libperch", "profile": "libperch-profile"}
+    return {names[name]: re.findall(r"'(\w+)\.h'", files) for name, files in lists}
 
 
 def read_library(library):
