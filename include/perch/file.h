@@ -19,6 +19,7 @@
 #include <perch/fields.h>
 #include <perch/machine.h>
 #include <perch/record.h>
+#include <perch/tracepoint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -355,6 +356,35 @@ PERCH_API void perch_reader_progress(const struct perch_reader *reader, uint64_t
  */
 PERCH_API int perch_reader_feature(const struct perch_reader *reader, enum perch_feature feature,
 				   const void **data, size_t *size);
+
+/**
+ * Returns the format of a recorded tracepoint, from the feature TRACING_DATA.
+ *
+ * @param reader       the reader, which caches the format
+ * @param id           perch_attr.config of the tracepoint
+ * @param[out] format  the format; valid until perch_reader_close(); NULL after a failure
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOENT   the file does not have the format
+ * @retval -EBADMSG  the text of the format is invalid
+ * @retval -ENOMEM   out of memory
+ */
+PERCH_API int perch_reader_tracepoint(struct perch_reader *reader, uint64_t id,
+				      const struct perch_tracepoint_format **format,
+				      struct perch_error *err);
+
+/**
+ * Returns the text of the format of a recorded tracepoint, for another parser.
+ *
+ * @param reader     the reader
+ * @param id         perch_attr.config of the tracepoint
+ * @param[out] text  the text and its system, in the file: valid until perch_reader_close()
+ * @param[out] err   the reason of a failure
+ * @return 0, or a negative errno, as perch_reader_tracepoint()
+ */
+PERCH_API int perch_reader_tracepoint_text(struct perch_reader *reader, uint64_t id,
+					   struct perch_tracepoint_text *text,
+					   struct perch_error *err);
 
 /** Returns the name of a feature, such as "HOSTNAME", or NULL for an unknown one. */
 PERCH_API const char *perch_feature_name(enum perch_feature feature);

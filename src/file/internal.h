@@ -147,6 +147,10 @@ struct perch_reader {
 	size_t nr_arguments;
 	struct perch_build_id *build_ids;
 	size_t nr_build_ids, build_ids_capacity;
+	/* tracing_data.c: by id; has_tracepoints: TRACING_DATA was read */
+	struct perch__tracepoint *tracepoints;
+	size_t nr_tracepoints, tracepoints_capacity;
+	bool has_tracepoints;
 
 	enum perch_order order;
 	struct perch__cursor cursor;
@@ -224,6 +228,9 @@ int perch__spool(int fd, struct perch_error *err);
 int perch__read_header(struct perch_reader *reader, struct perch_error *err);
 int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,
 		    const uint8_t *ids, uint64_t nr_ids, struct perch_error *err);
+
+/* tracing_data.c */
+void perch__free_tracepoints(struct perch_reader *reader);
 
 /* pipe.c: reads attrs and features of a piped recording from its records. */
 int perch__read_pipe(struct perch_reader *reader, struct perch_error *err);

@@ -84,6 +84,24 @@ static int read_feature(struct perch_reader *reader, const uint8_t *record, uint
 	return 0;
 }
 
+/*
+ * u32 size, then padding; the data follow the record. The data of several records cannot be one
+ * feature: the first is used.
+ */
+static void read_tracing_data(struct perch_reader *reader, const uint8_t *record, uint16_t size)
+{
+	const uint64_t payload = perch__record_payload(reader->swapped, record, size);
+	const uint64_t left = (uint64_t)(reader->file + reader->data_end - record) - size;
+
+	if (size < 12 || reader->feature[PERCH_FEATURE_TRACING_DATA].at)
+		return;
+	reader->feature[PERCH_FEATURE_TRACING_DATA] =
+		(struct perch__view){ .at = record + size,
+				      .left = payload < left ? payload : left,
+				      .swapped = reader->swapped };
+	reader->header.features[0] |= 1ull << PERCH_FEATURE_TRACING_DATA;
+}
+
 /* Finds an event by its first id. Updates usually have the order of the events. */
 static struct perch_file_event *event_of(struct perch_reader *reader, uint64_t id)
 {
@@ -129,6 +147,9 @@ static int read_record(struct perch_reader *reader, uint32_t type, const uint8_t
 		return read_attr(reader, record, size, err);
 	case PERCH_RECORD_HEADER_FEATURE:
 		return read_feature(reader, record, size);
+	case PERCH_RECORD_HEADER_TRACING_DATA:
+		read_tracing_data(reader, record, size);
+		return 0;
 	case PERCH_RECORD_HEADER_BUILD_ID:
 		return perch__add_build_id(reader, record, size, err);
 	case PERCH_RECORD_EVENT_UPDATE:

@@ -125,6 +125,7 @@ void perch_reader_close(struct perch_reader *reader)
 	perch__decompress_free(reader);
 	perch_deferred_free(reader->deferred);
 	perch_decoder_free(reader->decoder);
+	perch__free_tracepoints(reader);
 	free(reader->build_ids);
 	free(reader->index);
 	free(reader->needed_from);
