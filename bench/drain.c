@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "bench.h"
 
@@ -228,7 +228,7 @@ static struct perch_sampler *open_sampler(pid_t pid, bool overwrite, size_t page
 		perch_error_print(stderr, &err);
 		exit(EXIT_FAILURE);
 	}
-	must(perch_sampler_enable(sampler) >= 0, "perch_sampler_enable()");
+	must(perch_sampler_enable(sampler, NULL) >= 0, "perch_sampler_enable()");
 	return sampler;
 }
 
@@ -246,13 +246,13 @@ static uint64_t read_perch(enum reader reader, pid_t pid, const struct child *ch
 	getrusage(RUSAGE_THREAD, &before);
 	must(write(child->go[1], "", 1) == 1, "write(2)");
 	while (rc >= 0) {
-		rc = perch_sampler_wait(sampler, 100);
+		rc = perch_sampler_wait(sampler, 100, NULL);
 		if (reader == DRAIN)
-			perch_sampler_drain(sampler, count_bytes, &bytes);
-		while (reader == NEXT && perch_sampler_next(sampler, &record) > 0)
+			perch_sampler_drain(sampler, count_bytes, &bytes, NULL);
+		while (reader == NEXT && perch_sampler_next(sampler, &record, NULL) > 0)
 			times += record.sample_id.time;
 		while (reader == IN_TIME &&
-		       perch_sampler_next_ordered(sampler, rc < 0, &record) > 0)
+		       perch_sampler_next_ordered(sampler, rc < 0, &record, NULL) > 0)
 			times += record.sample_id.time;
 	}
 	getrusage(RUSAGE_THREAD, &after);

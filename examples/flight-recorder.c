@@ -3,7 +3,7 @@
  * took too long. */
 #include <stdio.h>
 #include <time.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 struct snapshot {
 	struct perch_parse_info parse_info;
@@ -70,7 +70,7 @@ int main(void)
 	perch_parse_info_init(&snapshot.parse_info,
 			      perch_sampler_event(sampler, 0, &name, &ids, &nr),
 			      PERCH_BYTES_NATIVE);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	for (int i = 0; i < 100; i++) {
 		uint64_t start = now_ns();
 

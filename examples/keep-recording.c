@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 #include <perch/file.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 /* Writes batches of the rings to the file, without decoding. */
 static int write_batch(void *context, size_t ring, const struct iovec *pieces, int nr)
@@ -38,12 +38,12 @@ static int record_into(const char *path, struct perch_error *err)
 		perch_sampler_close(sampler);
 		return rc;
 	}
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	prctl(PR_SET_NAME, "worker"); /* makes a COMM record */
 	for (volatile long i = 0; i < 300000000; i++)
 		;
-	perch_sampler_disable(sampler);
-	drained = perch_sampler_drain(sampler, write_batch, writer);
+	perch_sampler_disable(sampler, NULL);
+	drained = perch_sampler_drain(sampler, write_batch, writer, NULL);
 	perch_sampler_close(sampler);
 	rc = perch_writer_close(writer, err);
 	return rc < 0	     ? rc

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <perch/fields.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #define CHILDREN 2
 
@@ -34,7 +34,7 @@ static int take_records(struct perch_sampler *sampler, bool flush, uint64_t *las
 	struct perch_record record;
 	int rc, samples = 0;
 
-	while ((rc = perch_sampler_next_ordered(sampler, flush, &record)) > 0) {
+	while ((rc = perch_sampler_next_ordered(sampler, flush, &record, NULL)) > 0) {
 		if (record.type == PERCH_RECORD_LOST)
 			printf("%" PRIu64 " records lost\n", record.lost.lost);
 		if (record.type != PERCH_RECORD_SAMPLE)
@@ -76,7 +76,7 @@ static int loop(struct perch_sampler *sampler, int epoll)
 			 * none */
 			epoll_ctl(epoll, EPOLL_CTL_DEL,
 				  perch_sampler_ring_fd(sampler, event.data.u64), NULL);
-			perch_sampler_wait(sampler, 0);
+			perch_sampler_wait(sampler, 0, NULL);
 			open -= watch_ring(sampler, epoll, event.data.u64) != 0;
 		}
 		rc = take_records(sampler, false, &last);

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <perch/profile.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 __attribute__((noinline)) static unsigned long primes(unsigned long below)
 {
@@ -83,12 +83,12 @@ int main(void)
 	    perch_profile_new(&profile, processes, symbols, PERCH_KEY_SYMBOL, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	printf("%lu primes, longest Collatz chain %lu\n", primes(4 * size), longest_collatz(size));
-	perch_sampler_disable(sampler);
+	perch_sampler_disable(sampler, NULL);
 
 	apply_mappings(processes);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		perch_processes_apply(processes, &record);
 		if (perch_profile_add(profile, &record, &err) < 0)
 			return perch_error_print(stderr, &err), 1;

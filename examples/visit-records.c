@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <perch/fields.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 struct counts {
 	int forks, names, mappings, exits;
@@ -98,10 +98,10 @@ int main(void)
 
 	if (perch_sampler_open(&sampler, "dummy:u", &PERCH_SELF, &options, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	if (run_true())
 		return 1;
-	while ((rc = perch_sampler_next(sampler, &record)) > 0)
+	while ((rc = perch_sampler_next(sampler, &record, NULL)) > 0)
 		perch_record_visit(&record, &visitor, &counts);
 	perch_sampler_close(sampler);
 	return rc < 0 || counts.forks != 1 || counts.names != 1 || !counts.mappings ||

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <perch/file.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "corpus.h"
 
@@ -176,7 +176,7 @@ static void write_records(const struct live *live, struct perch_sampler *sampler
 	char name[64];
 
 	attr = perch_sampler_event(sampler, 0, &event, &ids, &nr_ids);
-	while (perch_sampler_next(sampler, &record) == 1) {
+	while (perch_sampler_next(sampler, &record, NULL) == 1) {
 		if (record.event || nr >= LIVE_RECORDS || record.size > sizeof(bytes) - size)
 			continue;
 		memcpy(bytes + size, record.bytes, record.size);
@@ -204,7 +204,7 @@ static void write_live_records(const struct live *live)
 	waitpid(pid, &status, 0);
 	if (!sampler)
 		return;
-	perch_sampler_wait(sampler, WAIT_MS);
+	perch_sampler_wait(sampler, WAIT_MS, NULL);
 	write_records(live, sampler);
 	perch_sampler_close(sampler);
 }

@@ -5,7 +5,7 @@
 
 #include <poll.h>
 #include <perch/explain.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 /* perch_ring_peek() that also counts the records into *stats, if not NULL. */
 size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],

@@ -50,29 +50,32 @@ void perch_sampler_close(struct perch_sampler *sampler)
 }
 
 /* Only leaders: their members follow them. */
-static int control_all(struct perch_sampler *sampler, unsigned long request)
+static int control_all(struct perch_sampler *sampler, bool enable, struct perch_error *err)
 {
-	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
-
 	for (size_t i = 0; i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;
+		int rc;
 
 		if (sampler->fds[i] < 0 || sampler->events[index].leader != (int)index)
 			continue;
-		if (calls->ioctl(calls->context, sampler->fds[i], request, 0) < 0)
-			return -errno;
+		rc = enable ? perch_event_enable(sampler->fds[i], false, sampler->machine, err)
+			    : perch_event_disable(sampler->fds[i], false, sampler->machine, err);
+		if (rc < 0) {
+			perch_error_prefix(err, "event '%s': ", sampler->events[index].name);
+			return rc;
+		}
 	}
 	return 0;
 }
 
-int perch_sampler_enable(struct perch_sampler *sampler)
+int perch_sampler_enable(struct perch_sampler *sampler, struct perch_error *err)
 {
-	return control_all(sampler, PERCH_IOC_ENABLE);
+	return control_all(sampler, true, err);
 }
 
-int perch_sampler_disable(struct perch_sampler *sampler)
+int perch_sampler_disable(struct perch_sampler *sampler, struct perch_error *err)
 {
-	return control_all(sampler, PERCH_IOC_DISABLE);
+	return control_all(sampler, false, err);
 }
 
 size_t perch_sampler_rings(const struct perch_sampler *sampler)
@@ -270,7 +273,7 @@ static int wait_for_data(struct perch_sampler *sampler, int timeout_ms)
  * The kernel reports a wakeup to one poll(2) only, even if data remains in the ring. So the rings
  * are checked first; if they have data, poll(2) does not wait and only finds hang-ups.
  */
-int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
+static int wait_or_retry(struct perch_sampler *sampler, int timeout_ms)
 {
 	int rc;
 
@@ -279,4 +282,16 @@ int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 	rc = wait_for_data(sampler, timeout_ms < 0 || timeout_ms > MERGE_DELAY_MS ? MERGE_DELAY_MS
 										  : timeout_ms);
 	return rc < 0 && rc != -ENODATA ? rc : 1;
+}
+
+int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms, struct perch_error *err)
+{
+	int rc = wait_or_retry(sampler, timeout_ms);
+
+	if (rc == -ENODATA)
+		return perch_error_set(err, ENODATA, PERCH_ERROR_NO_PROCESS,
+				       "all targets of the sampler have ended");
+	return rc < 0 ? perch_error_set(err, -rc, PERCH_ERROR_SYSTEM,
+					"cannot wait for data of the sampler: %s", strerror(-rc))
+		      : rc;
 }

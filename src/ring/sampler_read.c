@@ -43,10 +43,12 @@ static const struct perch_record_header *next_bytes(struct perch_sampler *sample
 	return NULL;
 }
 
-int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record)
+int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record,
+		       struct perch_error *err)
 {
 	const struct perch_record_header *bytes;
 
+	(void)err;
 	if (sampler->nr_backward == sampler->nr_rings)
 		return 0;
 	while ((bytes = next_bytes(sampler))) {
@@ -65,23 +67,24 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 	return 0;
 }
 
-static int make_merge(struct perch_sampler *sampler)
+static int make_merge(struct perch_sampler *sampler, struct perch_error *err)
 {
 	size_t nr = sampler->nr_rings - sampler->nr_backward;
 	struct perch_ring **rings = calloc(nr, sizeof(struct perch_ring *));
 	int rc;
 
 	if (!rings)
-		return -ENOMEM;
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to merge %zu rings", nr);
 	for (size_t i = 0; i < nr; i++)
 		rings[i] = sampler->rings[sampler->nr_backward + i].ring;
-	rc = perch_merge_new(&sampler->merge, rings, nr, sampler->decoder, NULL);
+	rc = perch_merge_new(&sampler->merge, rings, nr, sampler->decoder, err);
 	free(rings);
 	return rc;
 }
 
 int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
-			       struct perch_record *record)
+			       struct perch_record *record, struct perch_error *err)
 {
 	size_t ring;
 	int rc = 0;
@@ -89,7 +92,7 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 	if (sampler->nr_backward == sampler->nr_rings)
 		return 0;
 	if (!sampler->merge)
-		rc = make_merge(sampler);
+		rc = make_merge(sampler, err);
 	while (rc >= 0) {
 		struct perch_sampler_stats *stats;
 		uint64_t lost;
@@ -151,7 +154,7 @@ static void count_batch(struct perch_sampler *sampler, const struct iovec pieces
 }
 
 ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function,
-			    void *context)
+			    void *context, struct perch_error *err)
 {
 	ssize_t drained = 0;
 
@@ -172,7 +175,10 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 		perch_ring_consume(cpu_ring->ring, bytes);
 		cpu_ring->stats.bytes += bytes;
 		if (rc < 0)
-			return rc;
+			return perch_error_set(
+				err, -rc, PERCH_ERROR_USAGE,
+				"the function passed to perch_sampler_drain() failed: %s",
+				strerror(-rc));
 		drained += bytes;
 	}
 	return drained;

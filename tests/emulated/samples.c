@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include <perch/count.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "guest.h"
 
@@ -38,10 +38,10 @@ static struct seen sample_loop(const char *text, uint64_t period, uint64_t frequ
 	int more;
 
 	CHECK_OK(perch_sampler_open(&sampler, text, &PERCH_SELF, &options, &err), &err);
-	CHECK(!perch_sampler_enable(sampler), "");
+	CHECK(!perch_sampler_enable(sampler, NULL), "");
 	guest_loop(iterations);
-	CHECK(!perch_sampler_disable(sampler), "");
-	while ((more = perch_sampler_next(sampler, &record)) > 0) {
+	CHECK(!perch_sampler_disable(sampler, NULL), "");
+	while ((more = perch_sampler_next(sampler, &record, NULL)) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
 			continue;
 		seen.samples++;
@@ -93,10 +93,10 @@ static void two_events(void)
 	snprintf(events, sizeof(events), "%s/cpu_cycles,period=100000/u,cpu-clock/period=1000000/u",
 		 guest_pmu());
 	CHECK_OK(perch_sampler_open(&sampler, events, &PERCH_SELF, &options, &err), &err);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	guest_loop(10000000);
-	perch_sampler_disable(sampler);
-	while (perch_sampler_next(sampler, &record) > 0)
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0)
 		if (record.type == PERCH_RECORD_SAMPLE) {
 			CHECK(record.event < 2, "%u", record.event);
 			samples[record.event]++;
@@ -124,10 +124,10 @@ static void group_in_samples(void)
 	CHECK_OK(perch_sampler_open(&sampler, "{cycles:u,instructions:u}", &PERCH_SELF, &options,
 				    &err),
 		 &err);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	guest_loop(2000000);
-	perch_sampler_disable(sampler);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE || record.event)
 			continue;
 		CHECK(record.sample.read.nr == 2, "%" PRIu64, record.sample.read.nr);
@@ -171,10 +171,10 @@ static void registers_and_callers(void)
 	struct perch_error err;
 
 	CHECK_OK(perch_sampler_open(&sampler, "cycles:u", &PERCH_SELF, &options, &err), &err);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	calls_the_loop(2000000);
-	perch_sampler_disable(sampler);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		const struct perch_sample *sample = &record.sample;
 		uint64_t link;
 

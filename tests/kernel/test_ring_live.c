@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <perch/open.h>
 #include <perch/ring.h>
 
 #define PAGES 512 /* size of the region */

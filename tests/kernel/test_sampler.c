@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "work.h"
 
@@ -50,12 +50,12 @@ static void reads_samples_of_this_thread(void **state)
 
 	(void)state;
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
-	assert_int_equal(perch_sampler_wait(sampler, 0), 0);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 0, NULL), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	burn(0.3);
-	assert_int_equal(perch_sampler_disable(sampler), 0);
-	assert_int_equal(perch_sampler_wait(sampler, 0), 1);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	assert_int_equal(perch_sampler_disable(sampler, NULL), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 0, NULL), 1);
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
 			continue;
 		samples++;
@@ -71,7 +71,7 @@ static void reads_samples_of_this_thread(void **state)
 	assert_int_equal(stats.samples, samples);
 	assert_int_equal(stats.damaged, 0);
 	assert_int_equal(stats.lost, 0);
-	assert_int_equal(perch_sampler_next(sampler, &record), 0);
+	assert_int_equal(perch_sampler_next(sampler, &record, NULL), 0);
 	perch_sampler_close(sampler);
 }
 
@@ -85,9 +85,9 @@ static void counts_lost_records(void **state)
 
 	(void)state;
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	burn(0.3);
-	while (perch_sampler_next(sampler, &record) > 0)
+	while (perch_sampler_next(sampler, &record, NULL) > 0)
 		;
 	/*
 	 * The kernel writes LOST with the next sample in the same ring, when the ring has space
@@ -96,11 +96,11 @@ static void counts_lost_records(void **state)
 	end = seconds() + 5;
 	do {
 		burn(0.05);
-		while (perch_sampler_next(sampler, &record) > 0)
+		while (perch_sampler_next(sampler, &record, NULL) > 0)
 			;
 		perch_sampler_get_stats(sampler, &stats);
 	} while (!stats.lost && seconds() < end);
-	perch_sampler_disable(sampler);
+	perch_sampler_disable(sampler, NULL);
 	print_message("%llu samples, %llu lost\n", (unsigned long long)stats.samples,
 		      (unsigned long long)stats.lost);
 	assert_true(stats.lost > 0);
@@ -120,14 +120,14 @@ static void counts_throttling(void **state)
 
 	(void)state;
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	while (seconds() < end && !stats.throttled) {
 		burn(0.02);
-		while (perch_sampler_next(sampler, &record) > 0)
+		while (perch_sampler_next(sampler, &record, NULL) > 0)
 			;
 		perch_sampler_get_stats(sampler, &stats);
 	}
-	perch_sampler_disable(sampler);
+	perch_sampler_disable(sampler, NULL);
 	perch_sampler_close(sampler);
 	print_message("throttled %llu times\n", (unsigned long long)stats.throttled);
 	if (!stats.throttled) {
@@ -154,7 +154,7 @@ static void events_share_a_ring(void **state)
 		skip();
 	assert_int_equal(open_sampler(&sampler, "page-faults:u,minor-faults:u", 0, &options), 0);
 	assert_int_equal(perch_sampler_rings(sampler), 1);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	{
 		char *memory = aligned_alloc(4096, pages * 4096);
 
@@ -162,8 +162,8 @@ static void events_share_a_ring(void **state)
 			((volatile char *)memory)[i * 4096] = 1;
 		free(memory);
 	}
-	perch_sampler_disable(sampler);
-	while (perch_sampler_next(sampler, &record) > 0)
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0)
 		if (record.type == PERCH_RECORD_SAMPLE && record.event < 2)
 			samples[record.event]++;
 	sched_setaffinity(0, sizeof(before), &before);
@@ -231,11 +231,11 @@ static void samples_threads_and_children(void **state)
 	(void)state;
 	pid = start_child(&go);
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", pid, &options), 0);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	assert_int_equal(write(go, "x", 1), 1);
 	close(go);
-	while ((rc = perch_sampler_wait(sampler, 10000)) > 0)
-		while (perch_sampler_next(sampler, &record) > 0) {
+	while ((rc = perch_sampler_wait(sampler, 10000, NULL)) > 0)
+		while (perch_sampler_next(sampler, &record, NULL) > 0) {
 			forks += record.type == PERCH_RECORD_FORK;
 			exits += record.type == PERCH_RECORD_EXIT;
 			if (record.type != PERCH_RECORD_SAMPLE)
@@ -280,7 +280,7 @@ static void polls_second_thread_after_first_has_ended(void **state)
 	threads[0] = start_child(&go[0]);
 	threads[1] = start_child(&go[1]);
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", threads[0], &options), 0);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	kill(threads[0], SIGKILL); /* the thread ends without doing its work */
 	close(go[0]);
 	waitpid(threads[0], NULL, 0);
@@ -293,8 +293,8 @@ static void polls_second_thread_after_first_has_ended(void **state)
 	}
 	assert_int_equal(write(go[1], "x", 1), 1);
 	close(go[1]);
-	while ((rc = perch_sampler_wait(sampler, 10000)) > 0)
-		while (perch_sampler_next(sampler, &record) > 0)
+	while ((rc = perch_sampler_wait(sampler, 10000, NULL)) > 0)
+		while (perch_sampler_next(sampler, &record, NULL) > 0)
 			of_second += record.type == PERCH_RECORD_SAMPLE &&
 				     record.sample.pid == (uint32_t)threads[1];
 	assert_int_equal(rc, -ENODATA);
@@ -337,10 +337,10 @@ static void samples_all_cpus(void **state)
 	assert_int_equal(perch_machine_cpus(machine, &cpus, NULL), 0);
 	assert_int_equal(perch_sampler_rings(sampler), cpus->nr);
 	perch_machine_free(machine);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	burn(0.3);
-	perch_sampler_disable(sampler);
-	assert_true(perch_sampler_drain(sampler, add_up, &bytes) > 0);
+	perch_sampler_disable(sampler, NULL);
+	assert_true(perch_sampler_drain(sampler, add_up, &bytes, NULL) > 0);
 	perch_sampler_get_stats(sampler, &stats);
 	print_message("%llu samples in %zu bytes\n", (unsigned long long)stats.samples, bytes);
 	assert_int_equal(stats.bytes, bytes);

@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 static volatile uint64_t sink;
 
@@ -85,11 +85,11 @@ static void leader_samples_have_counts_of_group(void **state)
 	assert_int_equal(
 		open_sampler(&sampler, "{cpu-clock:u,page-faults:u}:S", &PERCH_SELF, &options), 0);
 	touch(1);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	touch(500);
 	burn(0.1);
-	perch_sampler_disable(sampler);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
 			continue;
 		samples++;
@@ -135,7 +135,7 @@ static void tracking_event_records_from_the_opening(void **state)
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", &target, &options), 0);
 	assert_int_equal(write(start_pipe[1], "", 1), 1);
 	waitpid(target.tid, NULL, 0);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		samples += record.type == PERCH_RECORD_SAMPLE;
 		execs += record.type == PERCH_RECORD_COMM && record.comm.exec &&
 			 !strcmp(record.comm.comm.text, "true");
@@ -196,10 +196,10 @@ static void samples_only_the_cgroup(void **state)
 	target.cgroup_fd = make_cgroup(path, sizeof(path), &child);
 	assert_true(target.cgroup_fd > 0);
 	assert_int_equal(open_sampler(&sampler, "cpu-clock", &target, &options), 0);
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	burn(0.3);
-	perch_sampler_disable(sampler);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
 			continue;
 		samples++;
@@ -238,11 +238,11 @@ static void filter_applies_to_its_event(void **state)
 		perch_events_clear(&events);
 		skip();
 	}
-	perch_sampler_enable(sampler);
+	perch_sampler_enable(sampler, NULL);
 	for (int i = 0; i < 30; i++)
 		close(i % 3 ? 988 : 987);
-	perch_sampler_disable(sampler);
-	while (perch_sampler_next(sampler, &record) > 0)
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0)
 		if (record.type == PERCH_RECORD_SAMPLE && record.event < 2)
 			hits[record.event]++;
 	assert_int_equal(hits[0], 30);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "work.h"
 
@@ -160,7 +160,7 @@ static void snapshot_has_newest_records(void **state)
 	(void)state;
 	pin_to(first_cpu());
 	sampler = open_sampler("page-faults:u", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(20 * capacity);
 	start_snapshot(&contents, sampler);
 	bytes = perch_sampler_snapshot(sampler, read_records, &contents, &err);
@@ -197,7 +197,7 @@ static void advance_leaves_out_old_records(void **state)
 	(void)state;
 	pin_to(first_cpu());
 	sampler = open_sampler("page-faults:u", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(40);
 	start_snapshot(&contents, sampler);
 	assert_true(perch_sampler_snapshot(sampler, read_records, &contents, &err) > 0);
@@ -228,10 +228,10 @@ static void wait_times_out_without_forward_rings(void **state)
 	struct perch_record record;
 
 	(void)state;
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(4096);
-	assert_int_equal(perch_sampler_wait(sampler, 20), 0);
-	assert_int_equal(perch_sampler_next(sampler, &record), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 20, NULL), 0);
+	assert_int_equal(perch_sampler_next(sampler, &record, NULL), 0);
 	perch_sampler_close(sampler);
 }
 
@@ -251,7 +251,7 @@ static void pause_is_counted_as_lost(void **state)
 	pin_to(first_cpu());
 	options.event.read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	sampler = open_sampler("page-faults:u", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	assert_int_equal(perch_sampler_pause(sampler, &err), 0);
 	fault(100);
 	start_snapshot(&contents, sampler);
@@ -286,7 +286,7 @@ static void tracking_event_has_forward_rings(void **state)
 	options.event.sideband = PERCH_SIDEBAND_TASK | PERCH_SIDEBAND_COMM;
 	options.event.inherit = 1;
 	sampler = open_sampler("page-faults:u", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	for (int i = 0; i < 20; i++) {
 		pid_t pid = fork();
 
@@ -296,8 +296,8 @@ static void tracking_event_has_forward_rings(void **state)
 		}
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 	}
-	assert_int_equal(perch_sampler_wait(sampler, 1000), 1);
-	while (perch_sampler_next(sampler, &record) > 0) {
+	assert_int_equal(perch_sampler_wait(sampler, 1000, NULL), 1);
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		forks += record.type == PERCH_RECORD_FORK;
 		exits += record.type == PERCH_RECORD_EXIT;
 		samples += record.type == PERCH_RECORD_SAMPLE;
@@ -332,9 +332,9 @@ static void snapshot_has_records_of_ended_task(void **state)
 		_exit(0);
 	}
 	sampler = open_sampler("page-faults:u", pid, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	assert_int_equal(write(go[1], "", 1), 1);
-	assert_int_equal(perch_sampler_wait(sampler, 5000), -ENODATA);
+	assert_int_equal(perch_sampler_wait(sampler, 5000, NULL), -ENODATA);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	for (size_t i = 0; i < perch_sampler_rings(sampler); i++) {
 		enum perch_ring_state ring;
@@ -362,7 +362,7 @@ static void events_share_a_ring(void **state)
 	struct contents contents;
 
 	(void)state;
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(100);
 	start_snapshot(&contents, sampler);
 	contents.result = -ENOSPC;

@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "work.h"
 
@@ -75,7 +75,7 @@ static uint64_t drain(struct perch_sampler *sampler)
 	struct perch_record record;
 	uint64_t samples = 0;
 
-	while (perch_sampler_next(sampler, &record) > 0)
+	while (perch_sampler_next(sampler, &record, NULL) > 0)
 		samples += record.type == PERCH_RECORD_SAMPLE;
 	return samples;
 }
@@ -103,7 +103,7 @@ static void pause_stops_records(void **state)
 	(void)state;
 	pin_to(nth_cpu(0));
 	sampler = open_sampler("page-faults", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(64);
 	assert_in_range(drain(sampler), 64, 200);
 	assert_int_equal(perch_sampler_pause(sampler, &err), 0);
@@ -217,11 +217,11 @@ static void reports_end_of_target(void **state)
 	(void)state;
 	pid = start_child(go, fault_32_pages);
 	sampler = open_sampler("page-faults", pid, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	assert_int_equal(rings_in_state(sampler, PERCH_RING_STATE_RUNNING),
 			 perch_sampler_rings(sampler));
 	let_child_run(go);
-	while ((rc = perch_sampler_wait(sampler, 5000)) == 1)
+	while ((rc = perch_sampler_wait(sampler, 5000, NULL)) == 1)
 		samples += drain(sampler);
 	assert_int_equal(rc, -ENODATA);
 	assert_true(samples >= 32);
@@ -256,7 +256,7 @@ static void counts_throttling_per_event_and_ring(void **state)
 
 	(void)state;
 	sampler = open_throttled_sampler();
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	for (double end = seconds() + 3; seconds() < end && !stats.throttled;) {
 		burn(0.05);
 		drain(sampler);
@@ -296,12 +296,12 @@ static void lost_records_and_read_agree(void **state)
 	(void)state;
 	pin_to(nth_cpu(0));
 	sampler = open_sampler("page-faults,minor-faults", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(2000);
 	samples = drain(sampler);
 	/* the ring has space again: the kernel writes LOST before the next record */
 	fault(4);
-	assert_int_equal(perch_sampler_disable(sampler), 0);
+	assert_int_equal(perch_sampler_disable(sampler, NULL), 0);
 	samples += drain(sampler);
 	perch_sampler_get_stats(sampler, &stats);
 	perch_sampler_get_event_stats(sampler, 0, &first);
@@ -337,10 +337,10 @@ static void events_share_a_ring(void **state)
 	(void)state;
 	pin_to(nth_cpu(0));
 	sampler = open_sampler("page-faults,minor-faults,cpu-clock/freq=500/", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(100);
 	burn(0.1);
-	assert_int_equal(perch_sampler_disable(sampler), 0);
+	assert_int_equal(perch_sampler_disable(sampler, NULL), 0);
 	drain(sampler);
 	for (size_t event = 0; event < 3; event++)
 		for (size_t id = 0;
@@ -388,13 +388,13 @@ static void merges_rings_by_time(void **state)
 	}
 	pid = start_child(go, fault_on_both);
 	sampler = open_sampler("page-faults", pid, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	let_child_run(go);
 	for (bool flush = false; !flush;) {
-		rc = perch_sampler_wait(sampler, 5000);
+		rc = perch_sampler_wait(sampler, 5000, NULL);
 		assert_true(rc == 1 || rc == -ENODATA);
 		flush = rc == -ENODATA;
-		while (perch_sampler_next_ordered(sampler, flush, &record) > 0) {
+		while (perch_sampler_next_ordered(sampler, flush, &record, NULL) > 0) {
 			if (record.type != PERCH_RECORD_SAMPLE)
 				continue;
 			assert_true(record.sample.time >= before);
@@ -427,19 +427,19 @@ static void wait_is_short_while_merge_holds_records(void **state)
 	(void)state;
 	pin_to(nth_cpu(0));
 	sampler = open_sampler("page-faults", 0, &options);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	fault(64);
-	assert_int_equal(perch_sampler_disable(sampler), 0);
+	assert_int_equal(perch_sampler_disable(sampler, NULL), 0);
 	start = seconds();
-	while (perch_sampler_next_ordered(sampler, false, &record) == 0) {
-		assert_int_equal(perch_sampler_wait(sampler, 5000), 1);
+	while (perch_sampler_next_ordered(sampler, false, &record, NULL) == 0) {
+		assert_int_equal(perch_sampler_wait(sampler, 5000, NULL), 1);
 		waits++;
 	}
 	assert_in_range(waits, 1, 3);
 	assert_true(seconds() - start < 1);
-	while (perch_sampler_next_ordered(sampler, true, &record) > 0)
+	while (perch_sampler_next_ordered(sampler, true, &record, NULL) > 0)
 		;
-	assert_int_equal(perch_sampler_wait(sampler, 1), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 1, NULL), 0);
 	perch_sampler_close(sampler);
 }
 

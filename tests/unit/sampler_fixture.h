@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 /* The simulated kernel: which system calls were made, and which to refuse. */
 struct kernel {

@@ -177,13 +177,13 @@ static size_t read_sampler(struct fixture *fixture, int way, size_t *bytes)
 	size_t nr = 0;
 
 	if (way == 0)
-		while (perch_sampler_next(fixture->sampler, &record) == 1)
+		while (perch_sampler_next(fixture->sampler, &record, NULL) == 1)
 			nr++;
 	if (way == 1)
-		while (perch_sampler_next_ordered(fixture->sampler, true, &record) == 1)
+		while (perch_sampler_next_ordered(fixture->sampler, true, &record, NULL) == 1)
 			nr++;
 	if (way == 2)
-		assert_true(perch_sampler_drain(fixture->sampler, take, bytes) > 0);
+		assert_true(perch_sampler_drain(fixture->sampler, take, bytes, NULL) > 0);
 	return nr;
 }
 
@@ -200,7 +200,7 @@ static void reading_a_sampler(void **state)
 		skip(); /* the allocator of this C library cannot be replaced */
 	open_fixture(&fixture);
 	/* allocates the merge */
-	assert_int_equal(perch_sampler_next_ordered(fixture.sampler, true, &record), 0);
+	assert_int_equal(perch_sampler_next_ordered(fixture.sampler, true, &record, NULL), 0);
 	before = allocations;
 	for (int round = 0; round < 3 * ROUNDS; round++) {
 		put_round(&fixture);

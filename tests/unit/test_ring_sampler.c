@@ -90,7 +90,7 @@ static void redirects_into_one_ring(void **state)
 	assert_int_equal(ids[5], 8011);
 	perch_sampler_event(sampler, 2, &name, &ids, &nr);
 	assert_int_equal(nr, 0);
-	assert_int_equal(perch_sampler_enable(sampler), 0);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	for (int i = 0; i < k.nr; i++)
 		assert_int_equal(k.fd[i].on, !(i % 2));
 	end_fake(sampler, machine, &k);
@@ -461,13 +461,13 @@ static void counts_drained_records(void **state)
 	options.event.machine = machine;
 	options.event.sample = PERCH_SAMPLE_IP;
 	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock", &target, &options, NULL), 0);
-	assert_int_equal(perch_sampler_drain(sampler, take, &bytes), 0);
+	assert_int_equal(perch_sampler_drain(sampler, take, &bytes, NULL), 0);
 	inject_some(&k);
-	assert_int_equal(perch_sampler_drain(sampler, take, &bytes), k.ring->data_head);
+	assert_int_equal(perch_sampler_drain(sampler, take, &bytes, NULL), k.ring->data_head);
 	assert_int_equal(bytes, k.ring->data_tail);
 	inject_some(&k);
 	inject(&k, PERCH_RECORD_SAMPLE, short_sample, 1);
-	for (; perch_sampler_next(sampler, &record) > 0; records++)
+	for (; perch_sampler_next(sampler, &record, NULL) > 0; records++)
 		assert_int_equal(record.sample_id.pid,
 				 record.type == 4711 ? record.sample_id.pid : 11);
 	assert_int_equal(records, 7);
@@ -481,7 +481,7 @@ static void counts_drained_records(void **state)
 	assert_int_equal(stats.damaged, 1);
 	assert_int_equal(stats.bytes, k.ring->data_head);
 	inject_some(&k);
-	assert_int_equal(perch_sampler_drain(sampler, refuse, NULL), -ENOSPC);
+	assert_int_equal(perch_sampler_drain(sampler, refuse, NULL, NULL), -ENOSPC);
 	end_fake(sampler, machine, &k);
 }
 
@@ -505,10 +505,10 @@ static void publishes_each_tail_at_its_batch_end(void **state)
 		inject_some(&k);
 	}
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(perch_sampler_next(sampler, &record), 1);
+		assert_int_equal(perch_sampler_next(sampler, &record, NULL), 1);
 	/* either ring may be first: seven records are of one ring, and the eighth of the other */
 	assert_int_equal(k.rings[0]->data_tail + k.rings[1]->data_tail, k.rings[0]->data_head);
-	while (perch_sampler_next(sampler, &record) > 0)
+	while (perch_sampler_next(sampler, &record, NULL) > 0)
 		;
 	assert_int_equal(k.rings[0]->data_tail, k.rings[0]->data_head);
 	assert_int_equal(k.rings[1]->data_tail, k.rings[1]->data_head);
@@ -547,15 +547,15 @@ static void does_not_wait_if_there_is_data(void **state)
 	(void)state;
 	lay_descriptors(false);
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, NULL), 0);
-	assert_int_equal(perch_sampler_wait(sampler, 0), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 0, NULL), 0);
 	inject_some(&k);
 	alarm(20);
 	for (int i = 0; i < 7; i++) {
-		assert_int_equal(perch_sampler_wait(sampler, -1), 1);
-		assert_int_equal(perch_sampler_next(sampler, &record), 1);
+		assert_int_equal(perch_sampler_wait(sampler, -1, NULL), 1);
+		assert_int_equal(perch_sampler_next(sampler, &record, NULL), 1);
 	}
 	alarm(0);
-	assert_int_equal(perch_sampler_wait(sampler, 1), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 1, NULL), 0);
 	end_fake(sampler, machine, &k);
 	close(1000);
 	close(1001);
@@ -573,11 +573,11 @@ static void poll_error_is_no_exit(void **state)
 	lay_descriptors(true);
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, NULL), 0);
 	alarm(20);
-	assert_int_equal(perch_sampler_wait(sampler, 0), 0);
-	assert_int_equal(perch_sampler_wait(sampler, 30), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 0, NULL), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 30, NULL), 0);
 	assert_int_equal(perch_sampler_ring_fd(sampler, 0), 1000);
 	inject_some(&k);
-	assert_int_equal(perch_sampler_wait(sampler, -1), 1);
+	assert_int_equal(perch_sampler_wait(sampler, -1, NULL), 1);
 	alarm(0);
 	end_fake(sampler, machine, &k);
 	close(1000);

@@ -136,8 +136,8 @@ static void needs_no_tracking_event_without_sideband(void **state)
 	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	assert_int_equal(perch_sampler_rings(s->sampler), 2);
 	assert_int_equal(s->k.nr, 2);
-	assert_int_equal(perch_sampler_next(s->sampler, &record), 0);
-	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 0);
+	assert_int_equal(perch_sampler_next(s->sampler, &record, NULL), 0);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record, NULL), 0);
 }
 
 struct seen {
@@ -191,7 +191,7 @@ static void snapshot_has_the_newest_records(void **state)
 	for (uint64_t i = 1; i <= 10; i++)
 		put_backward(s, 1, id_of(s, 0, 1), i);
 	/* nothing to drain, and the descriptors have no target */
-	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);
+	assert_int_equal(perch_sampler_wait(s->sampler, 0, NULL), -ENODATA);
 	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err),
 			 (most + 10) * sizeof(struct sample));
 	assert_int_equal(seen.ring[0], most);

@@ -179,7 +179,7 @@ static void counts_by_ring_and_event(void **state)
 
 	assert_int_equal(open_fixture(s, "cpu-clock,page-faults"), 0);
 	put_all(s);
-	while (perch_sampler_next(s->sampler, &record) > 0)
+	while (perch_sampler_next(s->sampler, &record, NULL) > 0)
 		nr++;
 	assert_int_equal(nr, 8);
 	check_rings(s);
@@ -205,7 +205,7 @@ static void counts_drained_records(void **state)
 	/* once it wraps inside a LOST record */
 	for (int round = 0; round < 23; round++) {
 		put_all(s);
-		assert_true(perch_sampler_drain(s->sampler, take, &bytes) > 0);
+		assert_true(perch_sampler_drain(s->sampler, take, &bytes, NULL) > 0);
 		if (!round) {
 			check_rings(s);
 			check_counted(s, 0);
@@ -226,8 +226,8 @@ static void merges_by_time(void **state)
 	for (uint64_t i = 0; i < 40; i++)
 		put_sample(s, i % 3 != 0, id_of(s, i % 2, i % 3 != 0), 100 + i);
 	/* the first round finds the records, the second delivers them */
-	assert_int_equal(perch_sampler_next_ordered(s->sampler, false, &record), 0);
-	while (perch_sampler_next_ordered(s->sampler, false, &record) > 0) {
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, false, &record, NULL), 0);
+	while (perch_sampler_next_ordered(s->sampler, false, &record, NULL) > 0) {
 		assert_true(record.sample.time > before);
 		assert_int_equal(record.event, (record.sample.time - 100) % 2);
 		before = record.sample.time;
@@ -236,11 +236,11 @@ static void merges_by_time(void **state)
 	assert_int_equal(nr, 40);
 	put_sample(s, 0, id_of(s, 0, 0), 200);
 	put_sample(s, 1, id_of(s, 0, 1), 150);
-	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 1);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record, NULL), 1);
 	assert_int_equal(record.sample.time, 150);
-	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 1);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record, NULL), 1);
 	assert_int_equal(record.sample.time, 200);
-	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 0);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record, NULL), 0);
 	perch_sampler_get_stats(s->sampler, &stats);
 	assert_int_equal(stats.samples, 42);
 }
@@ -255,7 +255,7 @@ static void counts_damage_by_ring(void **state)
 	assert_int_equal(open_fixture(s, "cpu-clock,page-faults"), 0);
 	put_sample(s, 1, 4711, 1);
 	put_sample(s, 1, id_of(s, 0, 1), 2);
-	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 1);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record, NULL), 1);
 	assert_int_equal(record.sample.time, 2);
 	perch_sampler_get_ring_stats(s->sampler, 1, &stats);
 	assert_int_equal(stats.damaged, 1);
@@ -288,7 +288,7 @@ static void reports_pauses_and_ends(void **state)
 	assert_int_equal(perch_sampler_ring_state(s->sampler, 2, &none), -EINVAL);
 
 	/* these descriptors have no target */
-	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);
+	assert_int_equal(perch_sampler_wait(s->sampler, 0, NULL), -ENODATA);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_ENDED);
 }
 
@@ -307,13 +307,13 @@ static void reports_events_in_error(void **state)
 	close(pipes[0]);
 	assert_int_equal(dup2(pipes[1], 1000), 1000);
 	assert_int_equal(dup2(good[0], 1001), 1001);
-	assert_int_equal(perch_sampler_wait(s->sampler, 15), 0);
+	assert_int_equal(perch_sampler_wait(s->sampler, 15, NULL), 0);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_FAILED);
 	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 
 	/* after enabling it has its counter again */
 	assert_int_equal(dup2(good[0], 1000), 1000);
-	assert_int_equal(perch_sampler_wait(s->sampler, 0), 0);
+	assert_int_equal(perch_sampler_wait(s->sampler, 0, NULL), 0);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 	for (int i = 0; i < 2; i++)
 		close(1000 + i), close(good[i]);

@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <perch/explain.h>
-
 #include "attr_print.h"
 #include "record.h"
 
@@ -78,24 +76,6 @@ static int release_program(struct record *record)
 	return cli_program_exit_status(-rc);
 }
 
-static int enable_error(struct perch_machine *machine, int errnum)
-{
-	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
-					     .errnum = errnum,
-					     .cpu = -1,
-					     .request = PERCH_IOC_ENABLE,
-					     .other_fd = -1 };
-	struct perch_explanation explanation;
-	struct perch_error err;
-
-	if (perch_explain_operation(&operation, machine, &explanation))
-		perch_error_set(&err, errnum, PERCH_ERROR_SYSTEM, "%s", strerror(errnum));
-	else
-		perch_explanation_error(&explanation, &err);
-	perch_error_prefix(&err, "the events cannot be enabled: ");
-	return cli_error(RECORD_COMMAND, &err);
-}
-
 static int prepare_loop(struct record *record)
 {
 	const struct record_options *options = record->options;
@@ -127,12 +107,9 @@ static int begin(struct record *record, struct record_plan *plan)
 		return status;
 	if (prepare_loop(record) < 0)
 		return cli_error(RECORD_COMMAND, &record->err);
-	if ((plan->system_wide || plan->threads) && !options->delayed) {
-		int rc = perch_sampler_enable(record->sampler);
-
-		if (rc < 0)
-			return enable_error(options->machine, -rc);
-	}
+	if ((plan->system_wide || plan->threads) && !options->delayed &&
+	    perch_sampler_enable(record->sampler, &err) < 0)
+		return cli_error(RECORD_COMMAND, &err);
 	clock_gettime(CLOCK_MONOTONIC, &record->start);
 	status = options->program_argv ? release_program(record) : 0;
 	if (status)

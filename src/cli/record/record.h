@@ -27,7 +27,7 @@
 #include <time.h>
 #include <perch/event.h>
 #include <perch/file.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "options.h"
 #include "program.h"

@@ -99,9 +99,9 @@ static int switch_windows(struct record *record)
 		if (left > 0)
 			return left < FLUSH_MS ? (int)left : FLUSH_MS;
 		if (record->next_window_time % 2)
-			perch_sampler_disable(record->sampler);
+			perch_sampler_disable(record->sampler, NULL);
 		else
-			perch_sampler_enable(record->sampler);
+			perch_sampler_enable(record->sampler, NULL);
 		record->next_window_time++;
 	}
 	return FLUSH_MS;
@@ -151,7 +151,7 @@ static void handle_poll_errors(struct record *record)
 		error |= rings->polls[i].revents & POLLERR;
 	}
 	if (hung_up)
-		perch_sampler_wait(record->sampler, 0);
+		perch_sampler_wait(record->sampler, 0, NULL);
 	else if (error && !rings->polls[0].revents)
 		poll(rings->polls, 1, ERROR_MS);
 }
@@ -197,6 +197,6 @@ int record_loop(struct record *record)
 	}
 	if (rc < 0)
 		return (int)rc;
-	perch_sampler_disable(record->sampler);
+	perch_sampler_disable(record->sampler, NULL);
 	return (int)write_round(record);
 }

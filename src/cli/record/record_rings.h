@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 #include <perch/file.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 #include "base/hash_table.h"
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <perch/machine.h>
-#include <perch/ring.h>
+#include <perch/sampler.h>
 
 /* Receives complete records. Returns 0, or a negative errno after it has set *err. */
 typedef int synthesize_sink(void *context, const void *bytes, size_t size, struct perch_error *err);
