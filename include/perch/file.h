@@ -266,6 +266,33 @@ struct perch_reader_damage {
 PERCH_API int perch_reader_open(struct perch_reader **reader, const char *path,
 				enum perch_order order, struct perch_error *err);
 
+/**
+ * Opens a recording by a descriptor, as perch_reader_open() does by a path.
+ *
+ * @param[out] reader  the new reader; NULL after a failure
+ * @param fd           a file, a directory, a pipe or a socket. A file is mapped if its file offset
+ *                     is 0; otherwise it is read from its offset on, as a pipe is. The descriptor
+ *                     stays open, and the reader does not use it after this call.
+ * @param order        the order of the records
+ * @param[out] err     the reason of a failure, as of perch_reader_open()
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_reader_open_fd(struct perch_reader **reader, int fd, enum perch_order order,
+				   struct perch_error *err);
+
+/**
+ * Returns the owner of the file.
+ *
+ * Another user may have written any content into the file. perf(1) reads it only with -f if the
+ * owner is neither the user nor root.
+ *
+ * @param reader      the reader
+ * @param[out] owner  the user id
+ * @return 0, or -ENODATA if the recording was opened by a descriptor, or is from standard input or
+ *         a pipe. Has no other errors, so it needs no err.
+ */
+PERCH_API int perch_reader_get_owner(const struct perch_reader *reader, uid_t *owner);
+
 /** Closes a recording. NULL is allowed. */
 PERCH_API void perch_reader_close(struct perch_reader *reader);
 

@@ -24,6 +24,9 @@
 extern "C" {
 #endif
 
+/** Most addresses of a call chain. The outer addresses of longer chains are left out. */
+#define PERCH_MAX_CALL_CHAIN 256
+
 /** A distinct address of samples and call chains. All processes that map the same file offset share
  * one. */
 struct perch_address {
@@ -72,7 +75,7 @@ PERCH_API const struct perch_address *perch_addresses_at(struct perch_addresses 
  * Adds the call chain of a sample, and returns the numbers of its addresses.
  *
  * The numbers are in the order of the chain, innermost first, without context markers. Chains have
- * at most 256 addresses.
+ * at most PERCH_MAX_CALL_CHAIN addresses.
  *
  * @param addresses     the addresses
  * @param thread        the thread of the sample

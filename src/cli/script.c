@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* perch script: prints every sample as text, in the format that flame graph tools read. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "input.h"
 #include "options.h"
-#include "pager.h"
 #include "output.h"
-#include "recording.h"
+#include "pager.h"
 
 #define COMMAND "script"
 
@@ -22,8 +23,9 @@ const struct cli_usage cli_script_usage = {
 #define CHUNK	 (256 << 10)
 
 struct script {
-	struct cli_recording recording;
-	struct perch_addresses *addresses;
+	struct cli_input input;
+	struct perch_session *session;
+	struct perch_symbols *symbols;
 	/* by address: the line of a frame, which is made once */
 	struct line {
 		char *text;
@@ -59,11 +61,11 @@ static int describe(struct script *script, const struct perch_address *address, 
 		perch_clean_text(path, sizeof(path), address->dso->path);
 	else
 		snprintf(path, sizeof(path), "%s",
-			 perch_symbols_dso_name(script->recording.symbols, address->dso));
+			 perch_symbols_dso_name(script->symbols, address->dso));
 	if (!address->symbol)
 		return snprintf(text, size, "[unknown] (%s)\n", path);
 	return snprintf(text, size, "%.2000s+0x%" PRIx64 " (%s)\n",
-			perch_symbols_name(script->recording.symbols, address->symbol),
+			perch_symbols_name(script->symbols, address->symbol),
 			address->offset - address->symbol->start, path);
 }
 
@@ -99,7 +101,7 @@ static const struct line *line_of(struct script *script, uint32_t number)
 	line = &script->line[number];
 	if (line->text)
 		return line;
-	address = perch_addresses_at(script->addresses, number);
+	address = perch_session_address(script->session, number);
 	length = snprintf(text, sizeof(text), "\t%16" PRIx64 " ", address->offset);
 	length += describe(script, address, text + length, sizeof(text) - length);
 	if ((size_t)length >= sizeof(text))
@@ -185,24 +187,24 @@ static void put_first_line(struct script *script, const struct perch_thread *thr
 	cli_output_bytes(&script->out, text, at - text);
 }
 
-static int put_sample(struct script *script, const struct perch_record *record)
+static int no_memory(struct perch_error *err)
 {
-	struct perch_thread *thread = perch_processes_thread(
-		script->recording.processes, record->sample.pid, record->sample.tid);
-	uint32_t numbers[256];
-	int nr;
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
+}
 
-	if (!thread)
-		return -1;
-	put_first_line(script, thread, record);
-	nr = perch_addresses_call_chain(script->addresses, thread, record, numbers,
-					CLI_NR(numbers));
-	if (nr < 0)
-		return nr;
+static int put_sample(struct script *script, const struct perch_record *record,
+		      struct perch_error *err)
+{
+	struct perch_session_sample sample;
+	int rc = perch_session_resolve(script->session, record, &sample, err);
+
+	if (rc)
+		return rc;
+	put_first_line(script, sample.thread, record);
 	if (!record->sample.callchain.nr) {
 		char text[MAX_LINE];
 		const struct perch_address *address =
-			perch_addresses_at(script->addresses, numbers[0]);
+			perch_session_address(script->session, sample.chain[0]);
 		int length = snprintf(text, sizeof(text), "  %16" PRIx64 " ", record->sample.ip);
 
 		length += describe(script, address, text + length, sizeof(text) - length);
@@ -211,11 +213,11 @@ static int put_sample(struct script *script, const struct perch_record *record)
 		return 0;
 	}
 	cli_output_bytes(&script->out, "\n", 1);
-	for (int i = 0; i < nr; i++) {
-		const struct line *line = line_of(script, numbers[i]);
+	for (size_t i = 0; i < sample.nr; i++) {
+		const struct line *line = line_of(script, sample.chain[i]);
 
 		if (!line)
-			return -1;
+			return no_memory(err);
 		cli_output_bytes(&script->out, line->text, line->length);
 	}
 	cli_output_bytes(&script->out, "\n", 1);
@@ -223,16 +225,16 @@ static int put_sample(struct script *script, const struct perch_record *record)
 }
 
 /* Names of events are right-aligned. */
-static int name_events(struct script *script)
+static int name_events(struct script *script, struct perch_error *err)
 {
 	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(script->recording.reader, &events);
+	size_t nr = perch_reader_events(perch_session_reader(script->session), &events);
 	char clean[200];
 	int width = 0;
 
 	script->event = calloc(nr + 1, sizeof(*script->event));
 	if (!script->event)
-		return -1;
+		return no_memory(err);
 	script->nr_events = nr;
 	for (size_t i = 0; i < nr; i++) {
 		int used = perch_clean_text(clean, sizeof(clean), events[i].name);
@@ -252,32 +254,34 @@ static int name_events(struct script *script)
 	return 0;
 }
 
-static int run(struct script *script)
+static int put_samples(struct script *script, struct perch_error *err)
 {
 	struct perch_record record;
 	int rc;
 
-	if (cli_output_open(&script->out, stdout) || name_events(script) ||
-	    perch_addresses_new(&script->addresses, script->recording.processes,
-				script->recording.symbols, NULL)) {
-		cli_note(COMMAND, "out of memory");
-		return CLI_EXIT_FAILURE;
-	}
-	while ((rc = cli_recording_next(&script->recording, &record)) > 0 && !script->out.error)
-		if (record.type == PERCH_RECORD_SAMPLE && record.event < script->nr_events &&
-		    put_sample(script, &record)) {
-			cli_note(COMMAND, "out of memory");
-			return CLI_EXIT_FAILURE;
-		}
+	while ((rc = perch_session_next(script->session, &record, err)) > 0 && !script->out.error)
+		if (record.type == PERCH_RECORD_SAMPLE &&
+		    (rc = put_sample(script, &record, err)) != 0)
+			break;
+	return rc < 0 ? rc : 0;
+}
+
+static int run(struct script *script)
+{
+	struct perch_error err;
+	int rc = cli_output_open(&script->out, stdout) ? no_memory(&err)
+						       : name_events(script, &err);
+
+	if (!rc)
+		rc = put_samples(script, &err);
+	if (rc)
+		cli_error(COMMAND, &err);
 	cli_output_flush(&script->out);
-	if (cli_check_stdout(COMMAND, script->out.error))
-		return CLI_EXIT_FAILURE;
-	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+	return cli_check_stdout(COMMAND, script->out.error) || rc ? CLI_EXIT_FAILURE : 0;
 }
 
 static void clear(struct script *script)
 {
-	perch_addresses_free(script->addresses);
 	while (script->chunk) {
 		struct chunk *before = script->chunk->before;
 
@@ -287,35 +291,35 @@ static void clear(struct script *script)
 	free(script->line);
 	free(script->event);
 	cli_output_close(&script->out);
-	cli_recording_close(&script->recording);
+	cli_input_close(&script->input);
 }
 
 int perch_cmd_script(int argc, char **argv)
 {
-	const char *input = NULL, *kallsyms = NULL;
+	struct script script = { .input.command = COMMAND, .comm_index = UINT32_MAX };
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE",
-		  "the file, directory or pipe to read, - for standard input (perf.data)",
-		  CLI_STRING, &input, NULL, false, false },
-		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING, &kallsyms,
-		  NULL, false, false },
-		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND,
-		  cli_recording_refuse_dump, false, true },
+		CLI_INPUT_OPTIONS(&script.input),
+		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
+		  &script.input.options.symbols.kallsyms, NULL, false, false },
+		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,
+		  false, true },
 		CLI_NO_PAGER,
 	};
 	int next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
-	struct script script = { .comm_index = UINT32_MAX };
 	int status;
 
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	status = cli_recording_open(&script.recording, COMMAND, input, PERCH_ORDER_TIME, kallsyms);
+	status = cli_input_open(&script.input);
 	if (status)
 		return status;
+	script.session = script.input.session;
+	script.symbols = perch_session_symbols(script.session);
 	cli_start_pager();
 	status = run(&script);
-	cli_recording_print_damage(&script.recording);
+	cli_input_print_notes(&script.input);
+	cli_input_print_chain_notes(&script.input);
 	clear(&script);
 	return status;
 }

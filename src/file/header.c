@@ -209,7 +209,7 @@ static void copy_header(struct perch_reader *reader, size_t size)
 
 static int empty_input(const struct perch_reader *reader, struct perch_error *err)
 {
-	if (strcmp(reader->path, "-"))
+	if (reader->path)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
 	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "no input from the pipe");
 	perch_error_remedy(err, "Use -i FILE to read a file instead of standard input");

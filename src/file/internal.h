@@ -111,8 +111,11 @@ struct perch__index_entry {
 };
 
 struct perch_reader {
-	char *path;
-	time_t changed; /* st_ctime: "captured on" of perf's header */
+	char *path; /* NULL: fd is read */
+	int fd;
+	time_t modified; /* st_mtime: "captured on" of perf's header */
+	uid_t owner;	 /* of a file that was opened by its path, or in a directory */
+	bool has_owner;
 	/*
 	 * All files of the recording, each mapped at a page boundary. The first one has the header
 	 * and `size` bytes. The mapping has `extent` bytes.

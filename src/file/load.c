@@ -98,7 +98,7 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 	int rc;
 
 	reader->size = status->st_size;
-	reader->changed = status->st_ctime;
+	reader->modified = status->st_mtime;
 	reader->range = perch__reader_alloc(reader, sizeof(*reader->range));
 	if (!reader->range)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
@@ -123,21 +123,6 @@ static int load_stream(struct perch_reader *reader, int fd, struct perch_error *
 				     : load_regular(reader, fd_copy, &status, err);
 	close(fd_copy);
 	return rc;
-}
-
-static int load_standard_input(struct perch_reader *reader, struct perch_error *err)
-{
-	struct stat status;
-
-	if (fstat(STDIN_FILENO, &status))
-		return cannot_read(errno, err);
-	if (isatty(STDIN_FILENO))
-		return perch_error_set(
-			err, EINVAL, PERCH_ERROR_USAGE,
-			"is a terminal: pipe a recording into it, for example from perf record -o - PROGRAM");
-	if (S_ISREG(status.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
-		return load_regular(reader, STDIN_FILENO, &status, err);
-	return load_stream(reader, STDIN_FILENO, err);
 }
 
 /* ---- a directory ---- */
@@ -321,7 +306,9 @@ static int load_directory(struct perch_reader *reader, int directory, struct per
 		return header;
 	reader->directory = true;
 	reader->size = status.st_size;
-	reader->changed = status.st_ctime;
+	reader->modified = status.st_mtime;
+	reader->owner = status.st_uid;
+	reader->has_owner = reader->path;
 	rc = load_parts(reader, directory, header, &parts, err);
 	free(parts.part);
 	close(header);
@@ -329,6 +316,24 @@ static int load_directory(struct perch_reader *reader, int directory, struct per
 }
 
 /* ---- any input ---- */
+
+/* A file is mapped only from its beginning: at another offset, it is read as a pipe is. */
+static int load_descriptor(struct perch_reader *reader, int fd, struct perch_error *err)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return cannot_read(errno, err);
+	if (isatty(fd))
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"is a terminal: pipe a recording into it, for example from perf record -o - PROGRAM");
+	if (S_ISDIR(status.st_mode))
+		return load_directory(reader, fd, err);
+	if (S_ISREG(status.st_mode) && lseek(fd, 0, SEEK_CUR) == 0)
+		return load_regular(reader, fd, &status, err);
+	return load_stream(reader, fd, err);
+}
 
 static int load_path(struct perch_reader *reader, struct perch_error *err)
 {
@@ -339,21 +344,20 @@ static int load_path(struct perch_reader *reader, struct perch_error *err)
 		return cannot_read(errno, err);
 	if (fstat(fd, &status))
 		rc = cannot_read(errno, err);
-	else if (S_ISREG(status.st_mode))
-		rc = load_regular(reader, fd, &status, err);
-	else if (S_ISDIR(status.st_mode))
-		rc = load_directory(reader, fd, err);
-	else if (S_ISFIFO(status.st_mode))
-		rc = load_stream(reader, fd, err);
+	else if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISFIFO(status.st_mode))
+		rc = load_descriptor(reader, fd, err);
 	else
 		rc = perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 				     "not a regular file, pipe or directory");
 	close(fd);
+	if (!rc && S_ISREG(status.st_mode)) {
+		reader->owner = status.st_uid;
+		reader->has_owner = true;
+	}
 	return rc;
 }
 
 int perch__load(struct perch_reader *reader, struct perch_error *err)
 {
-	return strcmp(reader->path, "-") ? load_path(reader, err)
-					 : load_standard_input(reader, err);
+	return reader->path ? load_path(reader, err) : load_descriptor(reader, reader->fd, err);
 }

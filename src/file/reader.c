@@ -3,6 +3,7 @@
  * The reader: opens a recording and delivers its records. The file is mapped. Nothing in it is
  * trusted, and its size is the one at the time it was opened.
  */
+#include <unistd.h>
 #include "internal.h"
 #include "record/group_decoder.h"
 
@@ -82,37 +83,65 @@ static int open_file(struct perch_reader *reader, struct perch_error *err)
 	return 0;
 }
 
-int perch_reader_open(struct perch_reader **result, const char *path, enum perch_order order,
-		      struct perch_error *err)
+/* path: NULL reads fd. */
+static int new_reader(struct perch_reader **result, const char *path, int fd,
+		      enum perch_order order, struct perch_error *err)
 {
-	struct perch_reader *reader = calloc(1, sizeof(*reader));
+	struct perch_reader *reader;
 	int rc;
 
 	*result = NULL;
-	if (order != PERCH_ORDER_FILE && order != PERCH_ORDER_TIME) {
-		free(reader);
+	if (order != PERCH_ORDER_FILE && order != PERCH_ORDER_TIME)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "invalid order of records: %d", (int)order);
-	}
+	reader = calloc(1, sizeof(*reader));
 	if (!reader)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s",
-				       path);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to read a file");
 	reader->order = order;
-	reader->path = strdup(path);
-	rc = reader->path ? open_file(reader, err)
-			  : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
-	if (rc) {
-		size_t length = strlen(path);
+	reader->fd = fd;
+	reader->path = path ? strdup(path) : NULL;
+	rc = reader->path || !path ? open_file(reader, err)
+				   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+						     "no memory to read a file");
+	if (rc)
+		perch_reader_close(reader);
+	else
+		*result = reader;
+	return rc;
+}
 
+int perch_reader_open(struct perch_reader **reader, const char *path, enum perch_order order,
+		      struct perch_error *err)
+{
+	bool standard_input = !strcmp(path, "-");
+	size_t length = strlen(path);
+	int rc = new_reader(reader, standard_input ? NULL : path, STDIN_FILENO, order, err);
+
+	if (rc)
 		/* the end of a very long path, because a message has a fixed size */
 		perch_error_prefix(err, "%s: ",
-				   !strcmp(path, "-") ? "standard input"
-				   : length > 200     ? path + length - 200
-						      : path);
-		perch_reader_close(reader);
-		return rc;
-	}
-	*result = reader;
+				   standard_input ? "standard input"
+				   : length > 200 ? path + length - 200
+						  : path);
+	return rc;
+}
+
+int perch_reader_open_fd(struct perch_reader **reader, int fd, enum perch_order order,
+			 struct perch_error *err)
+{
+	int rc = new_reader(reader, NULL, fd, order, err);
+
+	if (rc)
+		perch_error_prefix(err, "descriptor %d: ", fd);
+	return rc;
+}
+
+int perch_reader_get_owner(const struct perch_reader *reader, uid_t *owner)
+{
+	if (!reader->has_owner)
+		return -ENODATA;
+	*owner = reader->owner;
 	return 0;
 }
 

@@ -65,7 +65,7 @@ void perch__tree_clear(struct tree *tree);
 /* ---- addresses.c: call chains, and numbers of addresses ---- */
 
 /* The call chain of a sample without context markers, innermost first. */
-#define MAX_DEPTH 256
+#define MAX_DEPTH PERCH_MAX_CALL_CHAIN
 struct chain {
 	size_t nr;
 	uint64_t ip[MAX_DEPTH];

@@ -13,7 +13,7 @@ SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
 # Declarations that the code of a page needs.
 DECLARATIONS = {
     "libperch.3": "void work(void);\nextern pid_t pid;\n",
-    "libperch-profile.3": "extern struct perch_reader *reader; extern struct perch_processes *processes;\n"
+    "libperch-profile.3": "extern struct perch_session *session; extern struct perch_reader *reader; extern struct perch_processes *processes;\n"
                           "extern struct perch_symbols *symbols; extern struct perch_profile *profile;\n"
                           "extern struct perch_record record; extern struct perch_error err;\n"
                           "extern const struct perch_row *rows; extern struct perch_profile_total total;\n"

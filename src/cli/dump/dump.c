@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "dump.h"
+#include "input.h"
 #include "options.h"
 #include "pager.h"
-#include "recording.h"
 
 #define COMMAND "dump"
 
@@ -73,15 +73,14 @@ static void put_record(struct dump *dump, const struct perch_record *record, con
 }
 
 /* Returns 0, or a negative errno after it has printed an error of the file. */
-static int put_records(struct dump *dump, struct cli_recording *recording)
+static int put_records(struct dump *dump, struct perch_session *session)
 {
 	struct perch_record record;
 	struct perch_error err;
 	uint64_t shown = 0;
 
-	perch_reader_keep_damaged(dump->reader, true);
 	while (!dump->out.error && (!dump->limited || shown < dump->limit)) {
-		int rc = perch_reader_next(dump->reader, &record, &err);
+		int rc = perch_session_next(session, &record, &err);
 
 		if (!rc)
 			return 0;
@@ -89,8 +88,6 @@ static int put_records(struct dump *dump, struct cli_recording *recording)
 			cli_error(COMMAND, &err);
 			return rc;
 		}
-		if (rc > 0)
-			cli_recording_count(recording, &record);
 		if (!dump_wants(dump, record.type))
 			continue;
 		put_record(dump, &record, rc < 0 ? err.message : NULL);
@@ -99,7 +96,7 @@ static int put_records(struct dump *dump, struct cli_recording *recording)
 	return 0;
 }
 
-static int run(struct dump *dump, struct cli_recording *recording)
+static int run(struct dump *dump, struct perch_session *session)
 {
 	int rc = 0;
 
@@ -114,7 +111,7 @@ static int run(struct dump *dump, struct cli_recording *recording)
 			dump_text_header(dump);
 	}
 	if (!dump->header_only)
-		rc = put_records(dump, recording);
+		rc = put_records(dump, session);
 	cli_output_flush(&dump->out);
 	if (cli_check_stdout(COMMAND, dump->out.error))
 		rc = -EIO;
@@ -124,11 +121,10 @@ static int run(struct dump *dump, struct cli_recording *recording)
 
 int perch_cmd_dump(int argc, char **argv)
 {
+	struct cli_input input = { .command = COMMAND, .options.keep_damaged = true };
 	struct dump dump = { 0 };
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE",
-		  "the file, directory or pipe to read, - for standard input (perf.data)",
-		  CLI_STRING, &dump.path, NULL, false, false },
+		CLI_INPUT_OPTIONS(&input),
 		{ 'j', "json", NULL, "print JSON, one object per line", CLI_FLAG, &dump.json, NULL,
 		  false, false },
 		{ 'x', "hex", NULL, "print the bytes of each record too", CLI_FLAG, &dump.raw, NULL,
@@ -146,27 +142,25 @@ int perch_cmd_dump(int argc, char **argv)
 		CLI_NO_PAGER,
 	};
 	int next = cli_parse(&cli_dump_usage, options, CLI_NR(options), argc, argv);
-	struct cli_recording recording;
 	int status;
 
-	if (next < argc && !dump.path) {
-		dump.path = argv[next];
+	if (next < argc && !input.path) {
+		input.path = argv[next];
 		next += cli_parse(&cli_dump_usage, options, CLI_NR(options), argc - next,
 				  argv + next);
 	}
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is a second file: name one file", argv[next]);
-	status = cli_recording_open(&recording, COMMAND, dump.path,
-				    dump.by_time ? PERCH_ORDER_TIME : PERCH_ORDER_FILE, NULL);
+	input.options.file_order = !dump.by_time;
+	status = cli_input_open(&input);
 	if (status)
 		return status;
-	recording.prints_damaged = true;
-	dump.reader = recording.reader;
+	dump.reader = perch_session_reader(input.session);
 	cli_start_pager();
-	status = run(&dump, &recording);
+	status = run(&dump, input.session);
 	/* damage is known only after the file was read to its end */
 	if (!dump.header_only && !dump.limited)
-		cli_recording_print_damage(&recording);
-	cli_recording_close(&recording);
+		cli_input_print_notes(&input);
+	cli_input_close(&input);
 	return status;
 }

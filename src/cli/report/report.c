@@ -154,9 +154,9 @@ static int set_children(void *value, const char *argument, bool negated)
 }
 
 /* Adds all samples to a new profile. 0, or a negative number after it has printed an error. */
-static int read_samples(const struct report *report, struct cli_recording *recording,
-			struct perch_profile **profile, bool *chains)
+static int read_samples(struct report *report, struct perch_profile **profile, bool *chains)
 {
+	struct perch_session *session = report->input.session;
 	struct perch_record record;
 	struct perch_error err;
 	unsigned wanted = 0, counter = 0;
@@ -164,12 +164,13 @@ static int read_samples(const struct report *report, struct cli_recording *recor
 
 	for (size_t i = 0; i < report->nr_keys; i++)
 		wanted |= report->keys[i]->key;
-	if (perch_profile_new(profile, recording->processes, recording->symbols, wanted, &err)) {
+	if (perch_profile_new(profile, perch_session_processes(session),
+			      perch_session_symbols(session), wanted, &err)) {
 		cli_error(COMMAND, &err);
 		return -1;
 	}
 	*chains = false;
-	while ((rc = cli_recording_next(recording, &record)) > 0) {
+	while ((rc = cli_input_next(&report->input, &record)) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
 			continue;
 		*chains |= record.sample.callchain.nr > 0;
@@ -180,7 +181,7 @@ static int read_samples(const struct report *report, struct cli_recording *recor
 		if (++counter % 65536 == 0) {
 			uint64_t done, total;
 
-			perch_reader_progress(recording->reader, &done, &total);
+			perch_reader_progress(perch_session_reader(session), &done, &total);
 			cli_progress("reading samples", done, total + 1);
 		}
 	}
@@ -208,15 +209,17 @@ static void set_default_graph(struct report *report, bool chains)
 	}
 }
 
-static int print_report(FILE *out, struct report *report, struct cli_recording *recording)
+static int print_report(FILE *out, struct report *report)
 {
+	struct perch_session *session = report->input.session;
+	struct perch_reader *reader = perch_session_reader(session);
 	const struct perch_file_event *events;
 	struct perch_profile *profile = NULL;
-	struct perch_reader_damage damage;
+	struct perch_session_stats stats;
 	struct perch_profile_total total;
 	size_t nr, printed = 0;
 	bool chains;
-	int rc = read_samples(report, recording, &profile, &chains);
+	int rc = read_samples(report, &profile, &chains);
 
 	if (rc) {
 		perch_profile_free(profile);
@@ -225,45 +228,28 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 	set_default_graph(report, chains);
 	cli_start_pager();
 	if (report->header)
-		perch_reader_print_header(recording->reader, out);
+		perch_reader_print_header(reader, out);
 	else
 		fputs("# To display the perf.data header info, please use --header/--header-only options.\n#\n",
 		      out);
-	fprintf(out, "#\n# Total Lost Samples: %llu\n",
-		(unsigned long long)cli_recording_lost(recording));
-	nr = perch_reader_events(recording->reader, &events);
+	perch_session_get_stats(session, &stats);
+	fprintf(out, "#\n# Total Lost Samples: %" PRIu64 "\n", stats.lost);
+	nr = perch_reader_events(reader, &events);
 	for (size_t event = 0; event < nr && !rc; event++) {
 		perch_profile_get_total(profile, event, &total);
 		if (!total.samples)
 			continue;
-		rc = report_print_event(out, report, recording, profile, event, events[event].name);
+		rc = report_print_event(out, report, profile, event, events[event].name);
 		printed++;
 	}
 	perch_profile_free(profile);
-	perch_reader_get_damage(recording->reader, &damage);
-	if (!printed && !damage.missing_bytes && !damage.corrupt_bytes)
+	if (!printed && !stats.damage.missing_bytes && !stats.damage.corrupt_bytes)
 		cli_note(
 			COMMAND,
 			"%s has no samples: a program that runs for less than one sample period causes "
 			"none; record for longer, or with a higher frequency (-F)",
-			recording->path);
+			report->input.path);
 	return rc;
-}
-
-/* Files of record --call-graph dwarf have copies of the stack in place of user call chains. */
-static void print_stack_copies(const struct cli_recording *recording)
-{
-	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(recording->reader, &events);
-
-	for (size_t i = 0; i < nr; i++)
-		if (events[i].attr.sample_type & PERCH_SAMPLE_STACK_USER) {
-			cli_note(
-				COMMAND,
-				"the samples have copies of user stacks, which this version does not unwind: "
-				"call chains have only kernel functions; record with -g for user functions");
-			return;
-		}
 }
 
 /* ---- --stats ---- */
@@ -288,11 +274,12 @@ static void put_counts(FILE *out, const uint64_t *counts)
 	}
 }
 
-static int print_stats(FILE *out, const struct report *report, struct cli_recording *recording)
+static int print_stats(FILE *out, struct report *report)
 {
 	static uint64_t counts[TYPES + 1];
+	struct perch_reader *reader = perch_session_reader(report->input.session);
 	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(recording->reader, &events);
+	size_t nr = perch_reader_events(reader, &events);
 	uint64_t *samples = calloc(nr + 1, sizeof(*samples));
 	struct perch_record record;
 	int rc;
@@ -301,14 +288,14 @@ static int print_stats(FILE *out, const struct report *report, struct cli_record
 		cli_note(COMMAND, "no memory for %zu events", nr);
 		return CLI_EXIT_FAILURE;
 	}
-	while ((rc = cli_recording_next(recording, &record)) > 0) {
+	while ((rc = cli_input_next(&report->input, &record)) > 0) {
 		counts[record.type < TYPES ? record.type : TYPES]++;
 		if (record.type == PERCH_RECORD_SAMPLE && record.event < nr)
 			samples[record.event]++;
 	}
 	cli_start_pager();
 	if (report->header)
-		perch_reader_print_header(recording->reader, out);
+		perch_reader_print_header(reader, out);
 	fputs("\nAggregated stats:\n", out);
 	put_counts(out, counts);
 	for (size_t i = 0; i < nr; i++) {
@@ -324,15 +311,14 @@ static int print_stats(FILE *out, const struct report *report, struct cli_record
 int perch_cmd_report(int argc, char **argv)
 {
 	static struct report report = {
+		.input.command = COMMAND,
 		.graph_limit = 0.5,
 		.keys = { &keys[0], &keys[1], &keys[2] },
 		.nr_keys = 3,
 	};
 	bool stdio = true;
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE",
-		  "the file, directory or pipe to read, - for standard input (perf.data)",
-		  CLI_STRING, &report.input, NULL, false, false },
+		CLI_INPUT_OPTIONS(&report.input),
 		{ 's', "sort", "KEYS", "sort keys: comm,dso,sym,pid,tid,cpu (comm,dso,sym)",
 		  CLI_CALL, &report, set_keys, false, false },
 		{ 0, "children", NULL,
@@ -349,11 +335,11 @@ int perch_cmd_report(int argc, char **argv)
 		{ 0, "header-only", NULL, "print only the header", CLI_FLAG, &report.header_only,
 		  NULL, false, false },
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
-		  &report.kallsyms, NULL, false, false },
+		  &report.input.options.symbols.kallsyms, NULL, false, false },
 		{ 0, "stdio", NULL, "text on standard output (always so)", CLI_FLAG, &stdio, NULL,
 		  false, false },
-		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND,
-		  cli_recording_refuse_dump, false, true },
+		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,
+		  false, true },
 		{ 'w', "column-widths", "WIDTHS",
 		  "widths of the columns of -s, separated by commas; 0 is the width of the text",
 		  CLI_CALL, &report, set_widths, false, false },
@@ -362,31 +348,29 @@ int perch_cmd_report(int argc, char **argv)
 		CLI_NO_PAGER,
 	};
 	int next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
-	struct cli_recording recording;
 	int status;
 
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	status = cli_recording_open(&recording, COMMAND, report.input,
-				    report.stats ? PERCH_ORDER_FILE : PERCH_ORDER_TIME,
-				    report.kallsyms);
+	report.input.options.file_order = report.stats;
+	status = cli_input_open(&report.input);
 	if (status)
 		return status;
 	if (report.header_only) {
 		cli_start_pager();
-		perch_reader_print_header(recording.reader, stdout);
+		perch_reader_print_header(perch_session_reader(report.input.session), stdout);
 	}
 	if (report.stats)
-		status = print_stats(stdout, &report, &recording);
+		status = print_stats(stdout, &report);
 	else if (!report.header_only)
-		status = print_report(stdout, &report, &recording);
+		status = print_report(stdout, &report);
 	if (cli_check_stdout(COMMAND, 0))
 		status = CLI_EXIT_FAILURE;
-	if (!report.header_only && !report.stats)
-		print_stack_copies(&recording);
 	if (!report.header_only)
-		cli_recording_print_damage(&recording);
-	cli_recording_close(&recording);
+		cli_input_print_notes(&report.input);
+	if (!report.header_only && !report.stats)
+		cli_input_print_chain_notes(&report.input);
+	cli_input_close(&report.input);
 	return status;
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <perch/profile.h>
-#include "recording.h"
+#include "input.h"
 
 enum report_graph { GRAPH_NONE, GRAPH_CALLER, GRAPH_CALLEE };
 
@@ -19,8 +19,7 @@ struct report_key {
 };
 
 struct report {
-	const char *input;
-	const char *kallsyms;
+	struct cli_input input;
 	bool children;
 	bool children_set;
 	enum report_graph graph;
@@ -35,11 +34,11 @@ struct report {
 };
 
 /* Prints the rows of one event. Returns the exit status. */
-int report_print_event(FILE *out, const struct report *report, struct cli_recording *recording,
-		       struct perch_profile *profile, unsigned event, const char *name);
+int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
+		       unsigned event, const char *name);
 /* Prints the call graph of a row, and a blank line unless the graph is empty. total: the period of
  * the event. Returns the exit status. */
-int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
-		       struct perch_profile *profile, const struct perch_row *row, uint64_t total);
+int report_print_graph(FILE *out, const struct report *report, struct perch_profile *profile,
+		       const struct perch_row *row, uint64_t total);
 
 #endif

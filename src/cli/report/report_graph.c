@@ -134,8 +134,8 @@ static uint32_t put_full_chain(struct graph *graph, uint32_t at, bool skip_first
 	}
 }
 
-int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
-		       struct perch_profile *profile, const struct perch_row *row, uint64_t total)
+int report_print_graph(FILE *out, const struct report *report, struct perch_profile *profile,
+		       const struct perch_row *row, uint64_t total)
 {
 	enum perch_call_graph_order order = report->graph == GRAPH_CALLEE ? PERCH_CALL_GRAPH_CALLEE
 									  : PERCH_CALL_GRAPH_CALLER;
@@ -152,7 +152,8 @@ int report_print_graph(FILE *out, const struct report *report, struct cli_record
 		return 0;
 	if (perch_profile_call_graph(profile, row, order, report->children, least, &tree, &err))
 		return cli_error("report", &err);
-	graph = (struct graph){ out, tree.node, recording->symbols, total, 0 };
+	graph = (struct graph){ out, tree.node, perch_session_symbols(report->input.session), total,
+				0 };
 	first = tree.node[0].first_child;
 	if (first && tree.node[first].period == period) {
 		bool alone = skip_first && !only_child(&graph, first);

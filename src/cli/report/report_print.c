@@ -13,7 +13,7 @@
 struct table {
 	FILE *out;
 	const struct report *report;
-	struct cli_recording *recording;
+	struct perch_symbols *symbols;
 	size_t width[8];
 	bool fitted[8]; /* longer texts are cut */
 	/* the last percentage as text: many rows with few samples have the same one */
@@ -108,7 +108,7 @@ static void put_share(struct table *table, struct share *share, uint64_t period,
 static size_t cell_width(const struct table *table, const struct report_key *key,
 			 const struct perch_row *row)
 {
-	struct perch_symbols *symbols = table->recording->symbols;
+	struct perch_symbols *symbols = table->symbols;
 	char comm[64];
 
 	switch (key->key) {
@@ -131,7 +131,7 @@ static size_t cell_width(const struct table *table, const struct report_key *key
 static void put_cell(const struct table *table, size_t column, const struct perch_row *row)
 {
 	const struct report_key *key = table->report->keys[column];
-	struct perch_symbols *symbols = table->recording->symbols;
+	struct perch_symbols *symbols = table->symbols;
 	FILE *out = table->out;
 	char comm[64];
 
@@ -253,10 +253,12 @@ static void set_widths(struct table *table, const struct perch_row *rows, size_t
 	fit_columns(table);
 }
 
-int report_print_event(FILE *out, const struct report *report, struct cli_recording *recording,
-		       struct perch_profile *profile, unsigned event, const char *name)
+int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
+		       unsigned event, const char *name)
 {
-	struct table table = { .out = out, .report = report, .recording = recording };
+	struct table table = { .out = out,
+			       .report = report,
+			       .symbols = perch_session_symbols(report->input.session) };
 	struct perch_profile_total total;
 	const struct perch_row *rows;
 	struct perch_error err;
@@ -283,7 +285,7 @@ int report_print_event(FILE *out, const struct report *report, struct cli_record
 		}
 		putc('\n', out);
 		if (report->graph != GRAPH_NONE &&
-		    report_print_graph(out, report, recording, profile, row, total.period))
+		    report_print_graph(out, report, profile, row, total.period))
 			return CLI_EXIT_FAILURE;
 	}
 	fputs("\n\n", out);

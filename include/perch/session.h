@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Sessions: one call opens a recording with its processes, symbols, build ids and deferred call
+ * chains. The records are then delivered in the order of time, and samples with their event, thread
+ * and call chain.
+ *
+ * In all functions err may be NULL. Functions without err cannot fail, or their comment lists what
+ * they return.
+ *
+ * Threads: one thread per session at a time, together with its reader, processes, symbols and
+ * addresses. Different sessions are independent. No function is async-signal-safe.
+ *
+ * fork(2): the child has a copy of the session, and can use and close it. Nothing that it does
+ * changes the session of the parent.
+ */
+#ifndef PERCH_SESSION_H
+#define PERCH_SESSION_H
+
+#include <perch/error.h>
+#include <perch/file.h>
+#include <perch/process.h>
+#include <perch/profile.h>
+#include <perch/record.h>
+#include <perch/symbol.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A recording that is being read. */
+struct perch_session;
+
+/** How a recording is read. All members may be 0. */
+struct perch_session_options {
+	/** Where symbols are read from. symbols.foreign is also set if the file names another
+	 * machine, kernel release or architecture. */
+	struct perch_symbols_options symbols;
+	/** Delivers records in the order of the file, which needs no memory per record. Mappings
+	 * and names of threads are then only right if the file is in the order of time. Deferred
+	 * call chains are not merged. */
+	unsigned file_order : 1;
+	/** Records that cannot be decoded are delivered with -EBADMSG, as by
+	 * perch_reader_keep_damaged(). */
+	unsigned keep_damaged : 1;
+	/** Refuses a file whose owner is neither the effective user nor root (-EPERM), as perf(1)
+	 * does without -f. A pipe or a descriptor has no owner and is not refused. */
+	unsigned check_owner : 1;
+};
+
+/** What a recording has, and what it lost. The numbers are complete after the last record. */
+struct perch_session_stats {
+	uint64_t records; /**< records that were delivered */
+	uint64_t samples; /**< of them, SAMPLE records */
+	/** Records that the kernel could not write because a ring was full. */
+	uint64_t lost;
+	uint64_t throttled; /**< how often the kernel paused sampling because of its rate */
+	/** AUX records of which the kernel dropped data (PERCH_AUX_FLAG_TRUNCATED). */
+	uint64_t truncated_aux;
+	/** Samples with a copy of the user stack and without a user call chain
+	 * (`record --call-graph dwarf`). This version does not unwind the copy: their chains have
+	 * only kernel functions and the sampled address. */
+	uint64_t not_unwound;
+	/** Call chains with more than PERCH_MAX_CALL_CHAIN addresses: the outer ones are left out.
+	 */
+	uint64_t cut_chains;
+	struct perch_reader_damage damage; /**< errors in the file */
+};
+
+/** A sample with its event, thread and call chain. */
+struct perch_session_sample {
+	const struct perch_record *record;    /**< the SAMPLE record */
+	const struct perch_file_event *event; /**< the event that was sampled */
+	struct perch_thread *thread;	      /**< the thread, for perch_thread_comm() and others */
+	/** The call chain: numbers for perch_session_address(), the sampled address first, then its
+	 * callers. Valid until the next sample is resolved. */
+	const uint32_t *chain;
+	size_t nr; /**< length of the chain, 1 to PERCH_MAX_CALL_CHAIN */
+};
+
+/**
+ * Opens a recording of any perf or perch.
+ *
+ * @param[out] session  the new session; NULL after a failure
+ * @param path          a file, a directory or a FIFO; "-" is standard input. See
+ *                      perch_reader_open().
+ * @param options       NULL is all 0
+ * @param[out] err      the reason of a failure: that of perch_reader_open(), or out of memory
+ * @return 0, or a negative errno
+ * @retval -EPERM  options.check_owner, and another user owns the file
+ */
+PERCH_API int perch_session_open(struct perch_session **session, const char *path,
+				 const struct perch_session_options *options,
+				 struct perch_error *err);
+
+/**
+ * Opens a recording by a descriptor: a file, a directory, a pipe or a socket.
+ *
+ * @param[out] session  the new session; NULL after a failure
+ * @param fd            the descriptor, as for perch_reader_open_fd(). It stays open, and the
+ * session does not use it after this call.
+ * @param options       NULL is all 0
+ * @param[out] err      the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_session_open_fd(struct perch_session **session, int fd,
+				    const struct perch_session_options *options,
+				    struct perch_error *err);
+
+/** Closes a session and all objects that its functions returned. NULL is allowed. */
+PERCH_API void perch_session_close(struct perch_session *session);
+
+/**
+ * Delivers the next record, after it was applied to the processes.
+ *
+ * @param session      the session
+ * @param[out] record  the record; its pointers are valid until the next call
+ * @param[out] err     the reason of a failure
+ * @return 1, 0 at the end, or a negative errno
+ * @retval -ENOMEM   out of memory
+ * @retval -EBADMSG  options.keep_damaged, and the record cannot be decoded; the next call continues
+ *                   after it. See perch_reader_keep_damaged().
+ */
+PERCH_API int perch_session_next(struct perch_session *session, struct perch_record *record,
+				 struct perch_error *err);
+
+/**
+ * Finds event, thread and call chain of a SAMPLE record. It must be the last record that
+ * perch_session_next() delivered.
+ *
+ * @param session      the session
+ * @param record       the record
+ * @param[out] sample  the sample
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory
+ * @retval -EINVAL  not a SAMPLE record
+ */
+PERCH_API int perch_session_resolve(struct perch_session *session,
+				    const struct perch_record *record,
+				    struct perch_session_sample *sample, struct perch_error *err);
+
+/**
+ * Delivers the next sample: perch_session_next() up to a SAMPLE record, then
+ * perch_session_resolve().
+ *
+ * @param session      the session
+ * @param[out] sample  the sample; its pointers are valid until the next call
+ * @param[out] err     the reason of a failure
+ * @return 1, 0 at the end, or a negative errno as of these functions
+ */
+PERCH_API int perch_session_next_sample(struct perch_session *session,
+					struct perch_session_sample *sample,
+					struct perch_error *err);
+
+/**
+ * Returns an address of a call chain. The first call for an address looks up its symbol.
+ *
+ * @param session  the session
+ * @param number   an element of perch_session_sample.chain
+ * @return the address; valid until the next sample is resolved
+ */
+PERCH_API const struct perch_address *perch_session_address(struct perch_session *session,
+							    uint32_t number);
+
+/**
+ * Returns the event of a record.
+ *
+ * @param session  the session
+ * @param record   a record of this session
+ * @return the event; NULL for a record type of perf.data (from 64 on), which has no event
+ */
+PERCH_API const struct perch_file_event *perch_session_record_event(
+	const struct perch_session *session, const struct perch_record *record);
+
+/**
+ * Continues with the first record. Processes, symbols and statistics start again: what the
+ * functions of the session returned is no longer valid, except the reader and its events.
+ *
+ * @param session   the session
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM; then the session can only be closed
+ */
+PERCH_API int perch_session_rewind(struct perch_session *session, struct perch_error *err);
+
+/** Returns what was delivered and what was lost so far, in *stats. */
+PERCH_API void perch_session_get_stats(const struct perch_session *session,
+				       struct perch_session_stats *stats);
+
+/** Returns the reader: events, features and the header. Records must not be read from it. */
+PERCH_API struct perch_reader *perch_session_reader(struct perch_session *session);
+
+/** Returns the processes, as they are after the last record that was delivered. */
+PERCH_API struct perch_processes *perch_session_processes(struct perch_session *session);
+
+/** Returns the symbols, for example for perch_symbols_name(). */
+PERCH_API struct perch_symbols *perch_session_symbols(struct perch_session *session);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "input.h"
+#include "options.h"
+
+/*
+ * As in perf, standard input is read instead of the file perf.data if it is a pipe. This is also so
+ * for an empty pipe, because the user does not mean an old perf.data then.
+ */
+static const char *default_input(void)
+{
+	struct stat status;
+
+	return !fstat(STDIN_FILENO, &status) && S_ISFIFO(status.st_mode) ? "-" : "perf.data";
+}
+
+/* For the signal handler. Files are mapped: when another process truncates one, access to the lost
+ * pages raises SIGBUS. */
+static char bus_error_message[512];
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (info->si_code != BUS_ADRERR) {
+		/* the access is repeated, and the signal ends the command */
+		signal(number, SIG_DFL);
+		return;
+	}
+	while (write(STDERR_FILENO, bus_error_message, strlen(bus_error_message)) < 0 &&
+	       errno == EINTR)
+		;
+	_exit(CLI_EXIT_FAILURE);
+}
+
+static void handle_bus_errors(const struct cli_input *input)
+{
+	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+	char path[400];
+
+	perch_clean_text(path, sizeof(path), input->path);
+	snprintf(bus_error_message, sizeof(bus_error_message),
+		 "perch %s: %s, or a binary that it names, became shorter while it was read\n",
+		 input->command, path);
+	sigaction(SIGBUS, &action, NULL);
+}
+
+int cli_input_open(struct cli_input *input)
+{
+	const char *path = input->path ? input->path : default_input();
+	struct perch_error err;
+	int rc;
+
+	input->path = strcmp(path, "-") ? path : "standard input";
+	input->options.check_owner = !input->force;
+	handle_bus_errors(input);
+	rc = perch_session_open(&input->session, path, &input->options, &err);
+	if (rc == -EPERM)
+		perch_error_remedy(&err, "Use -f to read it anyway");
+	return rc ? cli_error(input->command, &err) : 0;
+}
+
+void cli_input_close(struct cli_input *input)
+{
+	perch_session_close(input->session);
+	input->session = NULL;
+}
+
+int cli_input_next(struct cli_input *input, struct perch_record *record)
+{
+	struct perch_error err;
+	int rc = perch_session_next(input->session, record, &err);
+
+	if (rc < 0)
+		cli_error(input->command, &err);
+	return rc;
+}
+
+/*
+ * Reports only kernel symbols. For other DSOs without symbols, which are many, the report shows
+ * addresses.
+ */
+static void print_kernel_symbol_errors(const struct cli_input *input)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *error =
+			perch_symbols_error(perch_session_symbols(input->session), dsos[i]);
+
+		if (dsos[i]->kind == PERCH_DSO_KERNEL && dsos[i]->used && error)
+			cli_note(input->command, "kernel addresses have no symbols: %s", error);
+	}
+}
+
+static void print_missing_data(const struct cli_input *input,
+			       const struct perch_reader_damage *damage)
+{
+	const char *command = input->command, *path = input->path;
+
+	if (damage->missing_bytes > INT64_MAX)
+		cli_note(
+			command,
+			"%s is damaged: the data size in its header is not valid; the records that "
+			"the file has are reported",
+			path);
+	else if (damage->missing_bytes)
+		cli_note(command,
+			 "%s is truncated: %" PRIu64
+			 " bytes of its data are missing; the rest is reported",
+			 path, damage->missing_bytes);
+	else if (damage->unfinished)
+		cli_note(command,
+			 "%s is incomplete: the recorder did not finish it, or its end is missing; "
+			 "its features (machine, command line, build ids) are missing",
+			 path);
+	if (damage->missing_files)
+		cli_note(command,
+			 "%" PRIu32
+			 " files of %s (data.0 and so on) are missing, with all their records",
+			 damage->missing_files, path);
+	if (damage->too_large)
+		cli_note(command,
+			 "%s would decompress to more than 64 times its size: %" PRIu64
+			 " bytes of its data were not read",
+			 path, damage->corrupt_bytes);
+	else if (damage->corrupt_bytes)
+		cli_note(command,
+			 "%s is damaged: the last %" PRIu64
+			 " bytes of its data are not records and were not read",
+			 path, damage->corrupt_bytes);
+}
+
+static void print_bad_records(const struct cli_input *input,
+			      const struct perch_reader_damage *damage)
+{
+	if (damage->undecoded_records)
+		cli_note(input->command, "%" PRIu64 " records of %s cannot be decoded and were %s",
+			 damage->undecoded_records, input->path,
+			 input->options.keep_damaged ? "shown as bytes" : "left out");
+	if (damage->unknown_records)
+		cli_note(input->command,
+			 "%" PRIu64 " records of %s have types that this version does not support",
+			 damage->unknown_records, input->path);
+}
+
+/*
+ * For a file of record --overwrite: its rings are never full, but lose records while they are
+ * paused.
+ */
+static bool is_snapshot(const struct cli_input *input)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+
+	return nr && events[0].attr.write_backward;
+}
+
+static void print_lost(const struct cli_input *input, const struct perch_session_stats *stats)
+{
+	if (stats->throttled)
+		cli_note(input->command,
+			 "the kernel throttled sampling %" PRIu64
+			 " times: record with a lower frequency (-F) to sample evenly",
+			 stats->throttled);
+	if (stats->lost && is_snapshot(input))
+		cli_note(input->command,
+			 "%" PRIu64
+			 " records were lost while the rings were paused for the previous "
+			 "file: smaller rings (record -m) are paused for less time",
+			 stats->lost);
+	else if (stats->lost)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " records were lost while recording: use larger rings (record -m) "
+			 "or a lower frequency (-F)",
+			 stats->lost);
+	if (stats->truncated_aux)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " AUX records lost data while recording: use a larger AUX area (perf "
+			 "record -m ,PAGES)",
+			 stats->truncated_aux);
+}
+
+void cli_input_print_chain_notes(const struct cli_input *input)
+{
+	struct perch_session_stats stats;
+
+	perch_session_get_stats(input->session, &stats);
+	if (stats.not_unwound)
+		cli_note(
+			input->command,
+			"%" PRIu64
+			" samples have copies of user stacks (--call-graph dwarf), which this version "
+			"does not unwind: their call chains have no callers in user space; record "
+			"with -g for them",
+			stats.not_unwound);
+	if (stats.cut_chains)
+		cli_note(
+			input->command,
+			"%" PRIu64
+			" call chains are longer than %d functions: the outermost ones are left out",
+			stats.cut_chains, PERCH_MAX_CALL_CHAIN);
+}
+
+void cli_input_print_notes(const struct cli_input *input)
+{
+	struct perch_session_stats stats;
+
+	perch_session_get_stats(input->session, &stats);
+	print_missing_data(input, &stats.damage);
+	print_bad_records(input, &stats.damage);
+	print_kernel_symbol_errors(input);
+	print_lost(input, &stats);
+}
+
+int cli_input_refuse_dump(void *command, const char *argument, bool negated)
+{
+	(void)argument, (void)negated;
+	return cli_usage_error(command,
+			       "no option -D: 'perch dump' prints every record with its fields");
+}

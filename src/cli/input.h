@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The perf.data file that report, script and dump read, and the notes about what it lacks. */
+#ifndef PERCH_CLI_INPUT_H
+#define PERCH_CLI_INPUT_H
+
+#include <perch/session.h>
+
+struct cli_input {
+	const char *command; /* for messages */
+	const char *path;    /* of -i; NULL: standard input if it is a pipe, else perf.data */
+	bool force;	     /* of -f */
+	struct perch_session_options options;
+	struct perch_session *session;
+};
+
+/*
+ * The options -i and -f, which all these commands have. Both are members of a struct cli_input.
+ */
+#define CLI_INPUT_OPTIONS(input)                                                                   \
+	{ 'i',	      "input",                                                                     \
+	  "FILE",     "the file, directory or pipe to read, - for standard input (perf.data)",     \
+	  CLI_STRING, &(input)->path,                                                              \
+	  NULL,	      false,                                                                       \
+	  false },                                                                                 \
+	{                                                                                          \
+		'f', "force", NULL, "read a file of another user, too", CLI_FLAG, &(input)->force, \
+			NULL, false, false                                                         \
+	}
+
+/* Opens input->session. Returns 0, or the exit status after it has printed an error. */
+int cli_input_open(struct cli_input *input);
+void cli_input_close(struct cli_input *input);
+/*
+ * Reads a record. Returns 1; 0 at the end; or a negative number after it has printed an error.
+ */
+int cli_input_next(struct cli_input *input, struct perch_record *record);
+/*
+ * Refuses perf's option -D with a usage error that names perch dump. command: the name of the
+ * subcommand.
+ */
+int cli_input_refuse_dump(void *command, const char *argument, bool negated);
+/* Prints to stderr which records could not be read or are missing. */
+void cli_input_print_notes(const struct cli_input *input);
+/* Prints to stderr what call chains lack. */
+void cli_input_print_chain_notes(const struct cli_input *input);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording with the objects that interpret it: reader, processes, symbols, addresses. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <perch/session.h>
+
+struct perch_session {
+	struct perch_session_options options;
+	struct perch_reader *reader;
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	struct perch_addresses *addresses;
+	const struct perch_file_event *events;
+	size_t nr_events;
+	/* lost: by LOST records; lost_samples: by LOST_SAMPLES records */
+	struct perch_session_stats stats;
+	uint64_t lost_samples;
+	struct perch_record record; /* of perch_session_next_sample() */
+	uint32_t chain[PERCH_MAX_CALL_CHAIN];
+};
+
+/* ---- opening and closing ---- */
+
+/*
+ * True if the file is from another machine or another kernel, if the file shows that. Kernel
+ * addresses then do not match the symbols of this machine.
+ */
+static bool is_foreign(const struct perch_reader *reader)
+{
+	struct perch_reader_damage damage;
+	struct utsname here;
+	bool any = false;
+	const struct {
+		enum perch_feature feature;
+		const char *here;
+	} facts[] = {
+		{ PERCH_FEATURE_HOSTNAME, here.nodename },
+		{ PERCH_FEATURE_OSRELEASE, here.release },
+		{ PERCH_FEATURE_ARCH, here.machine },
+	};
+
+	if (uname(&here))
+		return false;
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		const char *there = perch_reader_text(reader, facts[i].feature);
+
+		if (there && strcmp(there, facts[i].here))
+			return true;
+		any |= there != NULL;
+	}
+	/*
+	 * A truncated file has no such features, and is probably of this machine. A complete file
+	 * without them is from a pipe, recorded by perf before Linux 4.18.
+	 */
+	perch_reader_get_damage(reader, &damage);
+	return !any && ((!damage.unfinished && !damage.missing_bytes) ||
+			perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE);
+}
+
+static int check_owner(const struct perch_reader *reader, const char *path, struct perch_error *err)
+{
+	uid_t owner;
+
+	if (perch_reader_get_owner(reader, &owner) || !owner || owner == geteuid())
+		return 0;
+	return perch_error_set(err, EPERM, PERCH_ERROR_FILE,
+			       "%s is not owned by the current user or root (it belongs to uid %u)",
+			       path, (unsigned)owner);
+}
+
+/* A build id that cannot be added for another reason than memory is that of a damaged file. */
+static int add_build_ids(struct perch_session *session, struct perch_error *err)
+{
+	const struct perch_build_id *ids;
+	size_t nr = perch_reader_build_ids(session->reader, &ids);
+
+	for (size_t i = 0; i < nr; i++)
+		if (perch_processes_add_build_id(session->processes, ids[i].path, ids[i].bytes,
+						 ids[i].size) == -ENOMEM)
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for the build ids of the file");
+	return 0;
+}
+
+/* Makes the objects that change with each record. */
+static int begin(struct perch_session *session, struct perch_error *err)
+{
+	int rc = perch_processes_new(&session->processes, err);
+
+	if (!rc)
+		rc = perch_symbols_new(&session->symbols, &session->options.symbols, err);
+	if (!rc)
+		rc = perch_addresses_new(&session->addresses, session->processes, session->symbols,
+					 err);
+	return rc ? rc : add_build_ids(session, err);
+}
+
+static void end(struct perch_session *session)
+{
+	perch_addresses_free(session->addresses);
+	perch_symbols_free(session->symbols);
+	perch_processes_free(session->processes);
+	session->addresses = NULL;
+	session->symbols = NULL;
+	session->processes = NULL;
+}
+
+/* path: NULL opens fd. */
+static int open_reader(struct perch_session *session, const char *path, int fd,
+		       struct perch_error *err)
+{
+	enum perch_order order = session->options.file_order ? PERCH_ORDER_FILE : PERCH_ORDER_TIME;
+	int rc = path ? perch_reader_open(&session->reader, path, order, err)
+		      : perch_reader_open_fd(&session->reader, fd, order, err);
+
+	if (!rc && path && session->options.check_owner)
+		rc = check_owner(session->reader, path, err);
+	if (!rc && order == PERCH_ORDER_TIME)
+		rc = perch_reader_merge_deferred(session->reader, err);
+	if (rc)
+		return rc;
+	perch_reader_keep_damaged(session->reader, session->options.keep_damaged);
+	session->nr_events = perch_reader_events(session->reader, &session->events);
+	session->options.symbols.foreign |= is_foreign(session->reader);
+	return 0;
+}
+
+static int new_session(struct perch_session **result, const char *path, int fd,
+		       const struct perch_session_options *options, struct perch_error *err)
+{
+	struct perch_session *session = calloc(1, sizeof(*session));
+	int rc;
+
+	*result = NULL;
+	if (!session)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a session");
+	if (options)
+		session->options = *options;
+	rc = open_reader(session, path, fd, err);
+	if (!rc)
+		rc = begin(session, err);
+	if (rc)
+		perch_session_close(session);
+	else
+		*result = session;
+	return rc;
+}
+
+int perch_session_open(struct perch_session **session, const char *path,
+		       const struct perch_session_options *options, struct perch_error *err)
+{
+	return new_session(session, path, -1, options, err);
+}
+
+int perch_session_open_fd(struct perch_session **session, int fd,
+			  const struct perch_session_options *options, struct perch_error *err)
+{
+	return new_session(session, NULL, fd, options, err);
+}
+
+void perch_session_close(struct perch_session *session)
+{
+	if (!session)
+		return;
+	end(session);
+	perch_reader_close(session->reader);
+	free(session);
+}
+
+int perch_session_rewind(struct perch_session *session, struct perch_error *err)
+{
+	end(session);
+	session->stats = (struct perch_session_stats){ 0 };
+	session->lost_samples = 0;
+	perch_reader_rewind(session->reader);
+	return begin(session, err);
+}
+
+/* ---- records ---- */
+
+/* The number of addresses: callchain.nr includes context markers. */
+static bool is_cut(const struct perch_record *record)
+{
+	struct perch_chain_address address;
+	struct perch_chain chain;
+	size_t nr = 0;
+
+	perch_chain_init(&chain, record);
+	while (nr <= PERCH_MAX_CALL_CHAIN && perch_chain_next(&chain, &address))
+		nr++;
+	return nr > PERCH_MAX_CALL_CHAIN;
+}
+
+static void count_sample(struct perch_session *session, const struct perch_record *record)
+{
+	const struct perch_sample *sample = &record->sample;
+
+	session->stats.samples++;
+	if (__builtin_expect(sample->callchain.nr > PERCH_MAX_CALL_CHAIN, 0))
+		session->stats.cut_chains += is_cut(record);
+	if (__builtin_expect(sample->stack_user.dynamic_size != 0, 0)) {
+		const struct perch_attr *attr = &session->events[record->event].attr;
+
+		session->stats.not_unwound += attr->exclude_callchain_user ||
+					      !(attr->sample_type & PERCH_SAMPLE_CALLCHAIN);
+	}
+}
+
+static int apply(struct perch_session *session, const struct perch_record *record,
+		 struct perch_error *err)
+{
+	struct perch_session_stats *stats = &session->stats;
+
+	switch (record->type) {
+	case PERCH_RECORD_LOST:
+		stats->lost += record->lost.lost;
+		return 0;
+	case PERCH_RECORD_LOST_SAMPLES:
+		session->lost_samples += record->lost.lost;
+		return 0;
+	case PERCH_RECORD_THROTTLE:
+		stats->throttled++;
+		return 0;
+	case PERCH_RECORD_AUX:
+		stats->truncated_aux += !!(record->aux.flags & PERCH_AUX_FLAG_TRUNCATED);
+		return 0;
+	}
+	if (perch_processes_apply(session->processes, record) < 0)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the processes of the recording");
+	return 0;
+}
+
+int perch_session_next(struct perch_session *session, struct perch_record *record,
+		       struct perch_error *err)
+{
+	int rc = perch_reader_next(session->reader, record, err);
+
+	if (rc <= 0)
+		return rc;
+	session->stats.records++;
+	if (record->type == PERCH_RECORD_SAMPLE) {
+		count_sample(session, record);
+		return 1;
+	}
+	rc = apply(session, record, err);
+	return rc ? rc : 1;
+}
+
+int perch_session_resolve(struct perch_session *session, const struct perch_record *record,
+			  struct perch_session_sample *sample, struct perch_error *err)
+{
+	struct perch_thread *thread;
+	int nr;
+
+	if (record->type != PERCH_RECORD_SAMPLE)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a record of type %u is no sample", record->type);
+	thread = perch_processes_thread(session->processes, record->sample.pid, record->sample.tid);
+	nr = thread ? perch_addresses_call_chain(session->addresses, thread, record, session->chain,
+						 PERCH_MAX_CALL_CHAIN)
+		    : -ENOMEM;
+	if (nr < 0)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a call chain");
+	*sample = (struct perch_session_sample){
+		.record = record,
+		.event = perch_session_record_event(session, record),
+		.thread = thread,
+		.chain = session->chain,
+		.nr = nr,
+	};
+	return 0;
+}
+
+int perch_session_next_sample(struct perch_session *session, struct perch_session_sample *sample,
+			      struct perch_error *err)
+{
+	int rc;
+
+	do
+		rc = perch_session_next(session, &session->record, err);
+	while (rc > 0 && session->record.type != PERCH_RECORD_SAMPLE);
+	if (rc > 0) {
+		int failed = perch_session_resolve(session, &session->record, sample, err);
+
+		rc = failed ? failed : 1;
+	}
+	return rc;
+}
+
+/* ---- parts of a session ---- */
+
+const struct perch_address *perch_session_address(struct perch_session *session, uint32_t number)
+{
+	return perch_addresses_at(session->addresses, number);
+}
+
+const struct perch_file_event *perch_session_record_event(const struct perch_session *session,
+							  const struct perch_record *record)
+{
+	return record->type < PERCH_RECORD_HEADER_ATTR && record->event < session->nr_events
+		       ? &session->events[record->event]
+		       : NULL;
+}
+
+/*
+ * A recorder that reads the lost counts of its events at the end writes LOST_SAMPLES records. They
+ * include the losses that LOST records report.
+ */
+void perch_session_get_stats(const struct perch_session *session, struct perch_session_stats *stats)
+{
+	*stats = session->stats;
+	if (session->lost_samples > stats->lost)
+		stats->lost = session->lost_samples;
+	perch_reader_get_damage(session->reader, &stats->damage);
+}
+
+struct perch_reader *perch_session_reader(struct perch_session *session)
+{
+	return session->reader;
+}
+
+struct perch_processes *perch_session_processes(struct perch_session *session)
+{
+	return session->processes;
+}
+
+struct perch_symbols *perch_session_symbols(struct perch_session *session)
+{
+	return session->symbols;
+}
