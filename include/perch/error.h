@@ -64,7 +64,8 @@ extern "C" {
 	X(FORMAT, "format", "the bytes are not in the expected format")                            \
 	X(TRUNCATED, "truncated", "the file ends before its data")                                 \
 	X(UNSUPPORTED_FILE, "unsupported-file", "this version does not read this kind of file")    \
-	X(PROGRAM, "program", "the program cannot be started")
+	X(PROGRAM, "program", "the program cannot be started")                                     \
+	X(FORK, "fork", "the object was opened before fork(2), in the parent process")
 
 /** The kind of an error; see PERCH_ERROR_KINDS. */
 enum perch_error_kind {

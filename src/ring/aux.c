@@ -19,6 +19,8 @@ static int check(const struct perch_ring *ring, enum perch_ring_mode mode, struc
 	if (mode != PERCH_RING_FORWARD && mode != PERCH_RING_OVERWRITE)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown AUX area mode %d",
 				       (int)mode);
+	if (perch__ring_is_forked(ring))
+		return perch__check_ring_fork(ring, err);
 	if (ring->aux.area)
 		return perch_error_set(err, EBUSY, PERCH_ERROR_USAGE,
 				       "the ring has an AUX area already");
@@ -111,7 +113,7 @@ size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2])
 	struct perch__aux *aux = &ring->aux;
 
 	pieces[0] = pieces[1] = (struct iovec){ 0 };
-	if (!aux->area || aux->overwrite)
+	if (!aux->area || aux->overwrite || perch__ring_is_forked(ring))
 		return 0;
 	aux->head = perch__widen_position(load_head(ring), aux->next, aux->size);
 	/* the bytes of an AUX record may be consumed before aux_head moves past them */
@@ -131,7 +133,7 @@ void perch_ring_aux_consume(struct perch_ring *ring, size_t bytes)
 	struct perch__aux *aux = &ring->aux;
 	uint64_t left = aux->head - aux->next;
 
-	if (aux->area && !aux->overwrite && left)
+	if (aux->area && !aux->overwrite && left && !perch__ring_is_forked(ring))
 		set_tail(ring, aux->next + (bytes < left ? bytes : left));
 }
 
@@ -178,6 +180,8 @@ ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *
 	uint64_t end, bytes, size = record->aux.size;
 
 	pieces[0] = pieces[1] = (struct iovec){ 0 };
+	if (perch__ring_is_forked(ring))
+		return -ESTALE;
 	if (record->type != PERCH_RECORD_AUX || !aux->area)
 		return -EINVAL;
 	end = record->aux.offset;
@@ -220,7 +224,7 @@ size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec pieces[2])
 	size_t bytes;
 
 	pieces[0] = pieces[1] = (struct iovec){ 0 };
-	if (!aux->area || !aux->overwrite)
+	if (!aux->area || !aux->overwrite || perch__ring_is_forked(ring))
 		return 0;
 	head = load_head(ring);
 	bytes = has_wrapped(aux, head) ? aux->size : head;

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/fork.h"
 #include "internal.h"
 
 #define PERCH__WRAP_BUFFER_SIZE	 (1u << 16)
@@ -57,7 +58,8 @@ struct perch_ring {
 	uint64_t next; /* first byte not returned or not consumed */
 	uint64_t head; /* end of the current batch */
 	enum perch_ring_mode mode;
-	int fd; /* -1 for the caller's memory */
+	int fd;		     /* -1 for the caller's memory */
+	uint32_t generation; /* of the process that mapped it; 0 for the caller's memory */
 	bool paused;
 	size_t mapped; /* bytes to unmap; 0 for the caller's memory */
 	struct perch_machine *machine;
@@ -77,6 +79,20 @@ struct perch_ring {
 int perch__map(const struct perch_ring *ring, size_t bytes, uint64_t offset,
 	       enum perch_ring_mode mode, struct perch_machine *machine, void **memory,
 	       struct perch_error *err);
+/*
+ * Marks the buffer as read by this ring, so that no second ring reads it. Returns -EEXIST if it has
+ * a mark already.
+ */
+int perch__mark_ring(struct perch_ring *ring, struct perch_error *err);
+/* Removes the mark. */
+void perch__unmark_ring(struct perch_ring *ring);
+/* True if the ring was mapped before a fork: it has no memory in this process. */
+static inline bool perch__ring_is_forked(const struct perch_ring *ring)
+{
+	return perch__is_forked(ring->generation);
+}
+/* Returns -ESTALE and fills *err if the ring was mapped before a fork; else 0. */
+int perch__check_ring_fork(const struct perch_ring *ring, struct perch_error *err);
 /* Writes data_tail: the kernel may overwrite what was returned or consumed. */
 void perch__publish_tail(struct perch_ring *ring);
 /* Drops the rest of the current batch, which is not a sequence of records. */

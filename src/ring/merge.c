@@ -49,7 +49,8 @@ struct perch_merge {
 	uint64_t latest_found; /* the limit of the next round */
 	uint64_t latest_delivered;
 	uint64_t out_of_order;
-	uint64_t dropped; /* records of removed rings */
+	uint32_t generation; /* of the mapped rings; 0 if all are in the caller's memory */
+	uint64_t dropped;    /* records of removed rings */
 };
 
 static int no_memory(size_t nr, struct perch_error *err)
@@ -61,7 +62,7 @@ static int no_memory(size_t nr, struct perch_error *err)
 static int check_ring(const struct perch_ring *ring, size_t index, struct perch_error *err)
 {
 	if (ring->mode == PERCH_RING_FORWARD)
-		return 0;
+		return perch__check_ring_fork(ring, err);
 	return perch_error_set(
 		err, EINVAL, PERCH_ERROR_USAGE,
 		"only rings of mode FORWARD can be merged (ring %zu has mode OVERWRITE)", index);
@@ -75,9 +76,17 @@ static int reserve(struct perch_merge *merge, size_t nr, struct perch_error *err
 	return 0;
 }
 
+static int check_fork(const struct perch_merge *merge, struct perch_error *err)
+{
+	return perch__is_forked(merge->generation) ? PERCH__FORK_ERROR(err, "the merge of rings")
+						   : 0;
+}
+
 /* Records that were consumed before are not part of the merge. */
 static void set_input(struct perch_merge *merge, size_t index, struct perch_ring *ring)
 {
+	if (ring->generation)
+		merge->generation = ring->generation;
 	merge->inputs[index] = (struct input){
 		.ring = ring,
 		.scanned = ring->next,
@@ -312,6 +321,8 @@ int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record 
 {
 	const struct perch_record_header *bytes;
 
+	if (perch__is_forked(merge->generation))
+		return check_fork(merge, err);
 	if (!merge->running || (flush && !merge->flush))
 		begin_round(merge, flush);
 	else if (merge->delivered)
@@ -348,8 +359,10 @@ int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring, size_t *
 		    struct perch_error *err)
 {
 	size_t free_input = find_ring(merge, NULL);
-	int rc = check_ring(ring, free_input, err);
+	int rc = check_fork(merge, err);
 
+	if (!rc)
+		rc = check_ring(ring, free_input, err);
 	if (rc < 0)
 		return rc;
 	if (find_ring(merge, ring) < merge->nr)
@@ -388,6 +401,8 @@ int perch_merge_remove(struct perch_merge *merge, size_t index, bool drop, struc
 {
 	struct perch_ring *ring = index < merge->nr ? merge->inputs[index].ring : NULL;
 
+	if (perch__is_forked(merge->generation))
+		return check_fork(merge, err);
 	if (!ring)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the merge has no ring with index %zu", index);

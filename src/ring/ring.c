@@ -28,6 +28,11 @@ static int map_ring(struct perch_ring *ring, size_t pages, size_t page_bytes,
 	ring->data = (char *)base + page_bytes;
 	ring->size = pages * page_bytes;
 	ring->mapped = bytes;
+	rc = perch__mark_ring(ring, err);
+	if (rc < 0) {
+		ring->calls->munmap(ring->calls->context, base, bytes);
+		return rc;
+	}
 	/* a ring that was mapped before continues where its last reader stopped */
 	if (ring->mode == PERCH_RING_FORWARD)
 		ring->tail = ring->next = ring->head = ring->first = ring->control->data_tail &
@@ -80,6 +85,7 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 		return -ENOMEM;
 	new_ring->machine = machine;
 	new_ring->calls = machine ? perch_machine_syscalls(machine) : &perch_kernel_syscalls;
+	new_ring->generation = perch__fork_generation();
 	rc = map_ring(new_ring, pages, page_bytes, err);
 	if (rc < 0)
 		free(new_ring);
@@ -116,14 +122,23 @@ int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *con
 	return 0;
 }
 
+static void unmap(struct perch_ring *ring)
+{
+	if (ring->aux.mapped)
+		ring->calls->munmap(ring->calls->context, ring->aux.area, ring->aux.mapped);
+	if (!ring->mapped)
+		return;
+	perch__unmark_ring(ring);
+	ring->calls->munmap(ring->calls->context, ring->control, ring->mapped);
+}
+
+/* In a child nothing is mapped, and other memory may have the addresses. */
 void perch_ring_close(struct perch_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->aux.mapped)
-		ring->calls->munmap(ring->calls->context, ring->aux.area, ring->aux.mapped);
-	if (ring->mapped)
-		ring->calls->munmap(ring->calls->context, ring->control, ring->mapped);
+	if (!perch__ring_is_forked(ring))
+		unmap(ring);
 	free(ring->snapshot.index);
 	free(ring);
 }
@@ -216,6 +231,10 @@ size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
 	uint64_t end;
 	size_t bytes;
 
+	if (perch__ring_is_forked(ring)) {
+		pieces[0] = pieces[1] = (struct iovec){ 0 };
+		return 0;
+	}
 	load_head(ring);
 	end = end_of_batch(ring, stats);
 	bytes = end - ring->next;
@@ -235,6 +254,8 @@ void perch_ring_consume(struct perch_ring *ring, size_t bytes)
 {
 	uint64_t left = ring->head - ring->next;
 
+	if (perch__ring_is_forked(ring))
+		return;
 	/* records start at multiples of 8: at other positions a header could wrap */
 	ring->next += (bytes < left ? bytes : left) & ~7ull;
 	perch__publish_tail(ring);
@@ -251,6 +272,8 @@ const struct perch_record_header *perch_ring_next(struct perch_ring *ring)
 {
 	const struct perch_record_header *record;
 
+	if (perch__ring_is_forked(ring))
+		return NULL;
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		return perch__snapshot_next(ring);
 	record = perch__batch_next(ring);

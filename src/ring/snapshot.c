@@ -111,6 +111,9 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	ssize_t nr;
 	int rc;
 
+	rc = perch__check_ring_fork(ring, err);
+	if (rc < 0)
+		return rc;
 	snapshot->remaining = 0;
 	rc = check(ring, order, err);
 	if (rc < 0)
