@@ -4,7 +4,19 @@
  * Ring buffers: one mapped ring, and a merge of rings by time. perch/sampler.h opens events
  * together with their rings.
  *
- * Threads: one thread per object at a time.
+ * Threads: one thread per object at a time. Different objects may be used at the same time. The
+ * rings of a merge are used by the merge.
+ *
+ * Fork: the kernel does not copy the mapping of a ring into a child of fork(2). A function on a
+ * ring or merge that was opened before the fork returns -ESTALE (PERCH_ERROR_FORK) in the child.
+ * Functions that return a number of bytes, a record or nothing return 0 or NULL there, and do
+ * nothing. Closing is allowed: it frees the memory of the child and does not change the ring of the
+ * parent. The child can map rings of events that it opens itself. Rings in the caller's memory do
+ * not have this restriction. The check makes no system call. A child of vfork(2), or of clone(2)
+ * with CLONE_VM, uses the memory of its parent, and must leave the objects of the parent alone.
+ *
+ * Signals: a function is async-signal-safe only if its description says so, and then only if the
+ * signal handler does not interrupt a call that uses the same object.
  */
 #ifndef PERCH_RING_H
 #define PERCH_RING_H
@@ -42,6 +54,11 @@ enum perch_ring_mode {
  * not have write_backward. The mode is not checked here, because a descriptor does not show it:
  * with the wrong mode, the ring delivers no records or reports damage.
  *
+ * An event has one ring, because each of two readers of one buffer loses the records that the other
+ * consumes. A second ring of the event is refused in any process, also by a copy of the descriptor.
+ * After perch_ring_close() it is possible again. A mapping that another function made is not
+ * recognized. The same holds for an event that writes into the ring of another event
+ * (perch_event_set_output()): new kernels refuse its ring with -EBUSY.
  *
  * @param[out] ring  the new ring; NULL after a failure
  * @param fd         of the event; it must stay open as long as the ring, which does not close it
@@ -50,6 +67,8 @@ enum perch_ring_mode {
  * @param machine    must outlive the ring; NULL is this machine
  * @param[out] err   the reason of a failure, explained; NULL is allowed
  * @return 0, or a negative errno
+ * @retval -EEXIST  the event has a ring already
+ * @retval -EINVAL  pages is not a power of two, or the mode is unknown
  * @since Linux 4.7 for mode OVERWRITE
  */
 PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages,
@@ -72,7 +91,8 @@ PERCH_API int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap
 				     struct perch_error *err);
 
 /**
- * Unmaps a ring and its AUX area.
+ * Unmaps a ring and its AUX area. In a child of the process that opened the ring, it only frees
+ * memory.
  *
  * @param ring  NULL is allowed
  */
@@ -81,15 +101,19 @@ PERCH_API void perch_ring_close(struct perch_ring *ring);
 /**
  * Returns the complete records that the kernel has written and the caller has not consumed.
  *
+ * Async-signal-safe.
+ *
  * @param ring         in mode FORWARD; other rings return 0
  * @param[out] pieces  one or two pieces, the second if the records wrap around the end of the ring;
  *                     valid until perch_ring_consume()
- * @return the number of bytes
+ * @return the number of bytes; 0 in a child of the process that opened the ring
  */
 PERCH_API size_t perch_ring_peek(struct perch_ring *ring, struct iovec pieces[2]);
 
 /**
  * Consumes bytes: advances data_tail, so the kernel may overwrite them.
+ *
+ * Async-signal-safe.
  *
  * @param ring   the ring
  * @param bytes  of complete records, at most what perch_ring_peek() returned
@@ -102,30 +126,34 @@ PERCH_API void perch_ring_consume(struct perch_ring *ring, size_t bytes);
  * In mode FORWARD data_tail is advanced once per batch: by the call that finds the batch at its
  * end. In mode OVERWRITE it is the next record of the current snapshot.
  *
+ * Async-signal-safe.
+ *
  * @param ring  the ring
  * @return a complete record, valid until the next call; a record that wraps is copied into a buffer
- *         of the ring. NULL if there is none
+ *         of the ring. NULL if there is none, and in a child of the process that opened the ring
  */
 PERCH_API const struct perch_record_header *perch_ring_next(struct perch_ring *ring);
 
 /**
  * Pauses a ring: the kernel writes no records into it, and counts them as lost.
  *
- * A ring in memory only changes its state.
+ * A ring in memory only changes its state. Async-signal-safe if err is NULL.
  *
  * @param ring      the ring
  * @param[out] err  the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
+ * @retval -ESTALE  the ring was opened before a fork; the ring of the parent is not paused
  * @since Linux 4.7
  */
 PERCH_API int perch_ring_pause(struct perch_ring *ring, struct perch_error *err);
 
 /**
- * Resumes a paused ring. This ends its current snapshot.
+ * Resumes a paused ring. This ends its current snapshot. Async-signal-safe if err is NULL.
  *
  * @param ring      the ring
  * @param[out] err  the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
+ * @retval -ESTALE  the ring was opened before a fork
  * @since Linux 4.7
  */
 PERCH_API int perch_ring_resume(struct perch_ring *ring, struct perch_error *err);
@@ -141,7 +169,7 @@ struct perch_ring_stats {
 };
 
 /**
- * Reads the statistics of a ring.
+ * Reads the statistics of a ring. In a child they are those at the fork. Async-signal-safe.
  *
  * @param ring        the ring
  * @param[out] stats  since it was opened
@@ -173,6 +201,8 @@ enum perch_snapshot_order {
  * During a pause the kernel writes no records but counts them. It writes a LOST record with the
  * count before the first record after the pause.
  *
+ * Async-signal-safe with PERCH_SNAPSHOT_NEWEST_FIRST if err is NULL: the other order allocates
+ * memory.
  *
  * @param ring      of mode OVERWRITE
  * @param order     the order of the records
@@ -180,6 +210,7 @@ enum perch_snapshot_order {
  * @return the number of records, or a negative errno
  * @retval -EINVAL  the mode is not OVERWRITE, or the event has no write_backward
  * @retval -ENOMEM  no memory for the index
+ * @retval -ESTALE  the ring was opened before a fork
  */
 PERCH_API ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order,
 				      struct perch_error *err);
@@ -188,6 +219,7 @@ PERCH_API ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapsh
  * Leaves the records of the last snapshot out of later ones.
  *
  * data_tail does not change, so the kernel overwrites the same records as before.
+ * Async-signal-safe.
  *
  * @param ring  of mode OVERWRITE
  */
@@ -207,6 +239,9 @@ PERCH_API void perch_ring_snapshot_advance(struct perch_ring *ring);
  * @param machine   must outlive the ring; NULL is that of the ring
  * @param[out] err  the reason of a failure, explained; NULL is allowed
  * @return 0, or a negative errno
+ * @retval -EBUSY   the ring has an AUX area already
+ * @retval -EINVAL  pages is not a power of two, or the ring has not the mode FORWARD
+ * @retval -ESTALE  the ring was opened before a fork
  * @since Linux 4.1
  */
 PERCH_API int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_mode mode,
@@ -226,16 +261,17 @@ PERCH_API int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, si
 					 enum perch_ring_mode mode, struct perch_error *err);
 
 /**
- * Returns the bytes of an AUX area of mode FORWARD that are not consumed.
+ * Returns the bytes of an AUX area of mode FORWARD that are not consumed. Async-signal-safe.
  *
  * @param ring         the ring
  * @param[out] pieces  one or two pieces; valid until perch_ring_aux_consume()
- * @return the number of bytes; 0 without an area of this mode
+ * @return the number of bytes; 0 without an area of this mode, and in a child
  */
 PERCH_API size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2]);
 
 /**
  * Consumes the oldest bytes of an AUX area: advances aux_tail, so the PMU may overwrite them.
+ * Async-signal-safe.
  *
  * @param ring   the ring
  * @param bytes  at most up to the end of what perch_ring_aux_peek() or perch_ring_aux_data()
@@ -247,7 +283,8 @@ PERCH_API void perch_ring_aux_consume(struct perch_ring *ring, size_t bytes);
  * Returns the data that an AUX record reports.
  *
  * If some of the data was overwritten or consumed, the rest of it, up to the end, is returned. The
- * flags of the record (truncated, partial, collision) are counted.
+ * flags of the record (truncated, partial, collision) are counted. There is no err, because each
+ * errno has one cause. Async-signal-safe.
  *
  * @param ring         the ring with the area
  * @param record       an AUX record of this ring
@@ -255,6 +292,7 @@ PERCH_API void perch_ring_aux_consume(struct perch_ring *ring, size_t bytes);
  * @return the number of bytes, or a negative errno
  * @retval -ENODATA  all of the data was overwritten or consumed
  * @retval -EINVAL   not an AUX record, or the ring has no area
+ * @retval -ESTALE   the ring was opened before a fork
  */
 PERCH_API ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *record,
 				      struct iovec pieces[2]);
@@ -263,11 +301,11 @@ PERCH_API ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perc
  * Returns the contents of an AUX area of mode OVERWRITE, oldest first.
  *
  * The event must be disabled or paused. Some PMUs set aux_head to the offset in the area instead of
- * a running count. Their area counts as full if its last bytes are not all zero.
+ * a running count. Their area counts as full if its last bytes are not all zero. Async-signal-safe.
  *
  * @param ring         the ring
  * @param[out] pieces  one or two pieces
- * @return the number of bytes; 0 without an area of this mode
+ * @return the number of bytes; 0 without an area of this mode, and in a child
  */
 PERCH_API size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec pieces[2]);
 
@@ -282,7 +320,7 @@ struct perch_aux_stats {
 };
 
 /**
- * Reads the statistics of an AUX area.
+ * Reads the statistics of an AUX area. Async-signal-safe.
  *
  * @param ring        the ring
  * @param[out] stats  since the area was opened
@@ -325,6 +363,9 @@ struct perch_merge;
  * @param decoder     must outlive the merge
  * @param[out] err    the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
+ * @retval -EINVAL  no decoder, or a ring has not the mode FORWARD
+ * @retval -ENOMEM  no memory
+ * @retval -ESTALE  a ring was opened before a fork
  */
 PERCH_API int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 			      size_t nr, struct perch_decoder *decoder, struct perch_error *err);
@@ -344,6 +385,7 @@ PERCH_API int perch_merge_new(struct perch_merge **merge, struct perch_ring *con
  * @retval -EEXIST  the ring is already in the merge
  * @retval -EINVAL  the mode is not FORWARD
  * @retval -ENOMEM  no memory; the merge is unchanged
+ * @retval -ESTALE  the ring, or a ring of the merge, was opened before a fork
  */
 PERCH_API int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring, size_t *index,
 			      struct perch_error *err);
@@ -368,12 +410,13 @@ PERCH_API int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring
  * @param[out] err  the reason of a failure; NULL is allowed
  * @return 0 if the ring is removed; 1 if it has records that are not delivered; or a negative errno
  * @retval -EINVAL  there is no such ring
+ * @retval -ESTALE  a ring of the merge was opened before a fork
  */
 PERCH_API int perch_merge_remove(struct perch_merge *merge, size_t ring, bool drop,
 				 struct perch_error *err);
 
 /**
- * Returns the number of records that perch_merge_remove() has dropped.
+ * Returns the number of records that perch_merge_remove() has dropped. Async-signal-safe.
  *
  * @param merge  the merge
  * @return the number since the merge was made
@@ -391,7 +434,7 @@ PERCH_API void perch_merge_free(struct perch_merge *merge);
  * Returns the next record.
  *
  * A record without a time is delivered with the next record of its ring; the last ones with the
- * record before them.
+ * record before them. Async-signal-safe if err is NULL.
  *
  * @param merge        the merge
  * @param flush        deliver all records that are in the rings at the first such call, without a
@@ -401,12 +444,14 @@ PERCH_API void perch_merge_free(struct perch_merge *merge);
  * @param[out] err     the reason of a failure; NULL is allowed
  * @return 1 with a record; 0 at the end of a round; or a negative errno
  * @retval -EBADMSG  a record cannot be decoded; the next call continues after it
+ * @retval -ESTALE   a ring of the merge was opened before a fork
  */
 PERCH_API int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record,
 			       size_t *ring, struct perch_error *err);
 
 /**
  * Returns the number of records that were delivered after a record with a later time.
+ * Async-signal-safe.
  *
  * @param merge  the merge
  * @return the number since the merge was made

@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -289,8 +291,11 @@ static void check_count(const struct recorder *recorder, uint64_t samples, uint6
 	assert_true(reported <= words[1]);
 }
 
-/* A second reader of the same ring starts after the records that the first reader consumed. */
-static void second_reader_continues_after_consumed_records(void **state)
+/*
+ * The next reader of a buffer starts after the records that the previous one consumed. Another
+ * mapping keeps the buffer.
+ */
+static void next_reader_continues_after_consumed_records(void **state)
 {
 	const struct perch_record_header *bytes;
 	struct perch_ring_stats stats;
@@ -298,33 +303,97 @@ static void second_reader_continues_after_consumed_records(void **state)
 	struct toucher toucher;
 	const uint64_t first_page = 10;
 	struct perch_record record;
-	struct perch_ring *second;
 	uint64_t nr = 0, page;
 	int first = 0;
+	void *other;
 
 	(void)state;
 	make_region(&toucher);
 	record_faults(&recorder, 0, false, PERCH_RING_FORWARD, 16);
+	other = mmap(NULL, 17 * toucher.page, PROT_READ | PROT_WRITE, MAP_SHARED, recorder.fd, 0);
+	assert_ptr_not_equal(other, MAP_FAILED);
 	touch(&toucher, 10);
 	while (perch_ring_next(recorder.ring))
 		first++;
 	touch(&toucher, 7);
-	assert_int_equal(perch_ring_open(&second, recorder.fd, 16, PERCH_RING_FORWARD, NULL, NULL),
+	perch_ring_close(recorder.ring);
+	assert_int_equal(perch_ring_open(&recorder.ring, recorder.fd, 16, PERCH_RING_FORWARD, NULL,
+					 NULL),
 			 0);
-	while ((bytes = perch_ring_next(second))) {
+	while ((bytes = perch_ring_next(recorder.ring))) {
 		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes,
 						     bytes->size, NULL),
 				 0);
 		if (is_in_region(&toucher, &record, &page))
 			assert_int_equal(page, first_page + nr++);
 	}
-	perch_ring_get_stats(second, &stats);
+	perch_ring_get_stats(recorder.ring, &stats);
 	assert_true(first >= 10);
 	assert_int_equal(nr, 7);
 	assert_int_equal(stats.damaged, 0);
-	perch_ring_close(second);
+	munmap(other, 17 * toucher.page);
 	munmap(toucher.region, PAGES * toucher.page);
 	close_recorder(&recorder);
+}
+
+static void expect_no_second_ring(int fd, enum perch_ring_mode mode)
+{
+	struct perch_ring *ring = (struct perch_ring *)1;
+	struct perch_error err;
+	char process[32];
+
+	assert_int_equal(perch_ring_open(&ring, fd, 16, mode, NULL, &err), -EEXIST);
+	assert_null(ring);
+	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
+	snprintf(process, sizeof(process), "process %d", (int)getpid());
+	assert_non_null(strstr(err.message, process));
+}
+
+/* By the same descriptor, by a copy of it, by an event that writes into the ring, in a child. */
+static void an_event_has_one_ring(void **state)
+{
+	for (enum perch_ring_mode mode = PERCH_RING_FORWARD; mode <= PERCH_RING_OVERWRITE; mode++) {
+		const struct perch_target target = { .cpu = -1 };
+		bool backward = mode == PERCH_RING_OVERWRITE;
+		struct perch_ring *redirected;
+		struct recorder recorder;
+		int copy, other, status;
+		struct perch_attr attr;
+		pid_t child, parent = getpid();
+
+		(void)state;
+		record_faults(&recorder, 0, backward, mode, 16);
+		expect_no_second_ring(recorder.fd, mode);
+		copy = dup(recorder.fd);
+		expect_no_second_ring(copy, mode);
+		attr = recorder.attr;
+		other = perch_open(&attr, &target, -1, PERCH_FLAG_FD_CLOEXEC, NULL, NULL);
+		assert_true(other >= 0);
+		if (!perch_event_set_output(other, recorder.fd, NULL, NULL))
+			/* new kernels refuse it themselves */
+			if (perch_ring_open(&redirected, other, 16, mode, NULL, NULL) != -EBUSY)
+				expect_no_second_ring(other, mode);
+		child = fork();
+		if (!child) {
+			struct perch_ring *ring;
+			struct perch_error err;
+			char process[32];
+
+			snprintf(process, sizeof(process), "process %d", (int)parent);
+			_exit(perch_ring_open(&ring, recorder.fd, 16, mode, NULL, &err) ==
+						      -EEXIST &&
+					      strstr(err.message, process)
+				      ? 0
+				      : 1);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		perch_ring_close(recorder.ring);
+		assert_int_equal(perch_ring_open(&recorder.ring, copy, 16, mode, NULL, NULL), 0);
+		close(other);
+		close(copy);
+		close_recorder(&recorder);
+	}
 }
 
 static void overwrite_mode_needs_write_backward(void **state)
@@ -429,7 +498,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(snapshots_have_all_records),
 		cmocka_unit_test(pause_is_counted_as_lost),
-		cmocka_unit_test(second_reader_continues_after_consumed_records),
+		cmocka_unit_test(next_reader_continues_after_consumed_records),
+		cmocka_unit_test(an_event_has_one_ring),
 		cmocka_unit_test(overwrite_mode_needs_write_backward),
 		cmocka_unit_test(aux_area_of_software_event_is_refused),
 		cmocka_unit_test(merge_delivers_all_records),
