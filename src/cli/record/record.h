@@ -13,13 +13,13 @@
  *	  record_features.c	  the sections after the data of a file
  *	    record_tracing.c	    the section TRACING_DATA
  *	record_synthesize.c	records of the state before the recording -> the file
- *	  synthesize*.c		  (synthesize.h)
  *	--- record_rings.h: independent of the structures below ---
  *	record_snapshot.c	copies of the rings -> the file (--overwrite)
  *	record_rings.c		the rings -> the file, one round
  *	record_lost.c		numbers of lost records
  *	record_scan.c		counts, times and DSOs of the records that are written
  *	record_sideband.c	the side-band cache, for files that start later
+ *	record_maps.c		records that describe the recording
  */
 #ifndef PERCH_CLI_RECORD_H
 #define PERCH_CLI_RECORD_H

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <perch/file.h>
 #include <perch/sampler.h>
+#include <perch/synthesize.h>
 
 #include "base/hash_table.h"
 
@@ -136,6 +137,25 @@ int record_write_lost(struct record_lost *lost, const struct record_rings *rings
 void record_lost_add_records(struct record_lost *lost);
 /* Call this when a file is complete: its numbers are not part of the next file. */
 void record_lost_next_file(struct record_lost *lost);
+
+/* ---- record_maps.c: records that describe the recording ---- */
+
+/* Where such records go. */
+struct record_output {
+	perch_synthesize_sink *sink;
+	void *context;
+	struct perch_error *err;
+};
+/* Writes ID_INDEX records: event, CPU and thread of each id. These functions return 0 or a negative
+ * errno. */
+int record_write_id_index(const struct record_output *to, const struct perch_sampler *sampler);
+/* Writes a THREAD_MAP record: each thread, or -1 for all, and its name. */
+int record_write_thread_map(const struct record_output *to, struct perch_machine *machine,
+			    const pid_t *threads, size_t nr);
+int record_write_cpu_map(const struct record_output *to, const struct perch_cpus *cpus);
+/* Writes a COMM record of a child that has not executed its program yet: its name is that of the
+ * recorder. id_size: bytes of the sample id, which are zero. */
+int record_write_child(const struct record_output *to, pid_t pid, size_t id_size);
 
 /* ---- record_snapshot.c ---- */
 

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes records of the state before the recording: the kernel, processes and cgroups. */
 #include <errno.h>
-#include <stdlib.h>
+#include <inttypes.h>
+#include <string.h>
 
 #include "record.h"
-#include "synthesize.h"
+
+/* Where synthesized records go. */
+struct output {
+	struct record *record;
+	bool failed; /* the records could not be written */
+};
 
 static int write_records(void *context, const void *bytes, size_t size, struct perch_error *err)
 {
-	struct record *record = context;
+	struct output *output = context;
+	struct record *record = output->record;
 	struct iovec piece = { (void *)bytes, size };
 	int rc = 0;
 
@@ -19,56 +26,141 @@ static int write_records(void *context, const void *bytes, size_t size, struct p
 	    record_sideband_add(&record->sideband, bytes, size) < 0)
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory to record with");
+	output->failed |= rc < 0;
 	return rc;
 }
 
-static void synthesize_maps(struct synthesizer *synthesizer, const struct record *record)
+static int write_maps(struct output *output)
 {
+	struct record *record = output->record;
+	const struct record_output to = { write_records, output, &record->err };
 	const struct record_plan *plan = record->plan;
+	struct perch_machine *machine = record->options->machine;
 	const struct perch_cpus *cpus = plan->cpus.nr ? &plan->cpus : NULL;
 	const pid_t one = plan->system_wide ? -1 : record->program.pid;
+	int rc = record_write_id_index(&to, record->sampler);
 
-	synthesize_id_index(synthesizer, record->sampler);
-	if (plan->threads)
-		synthesize_thread_map(synthesizer, plan->threads, plan->nr_threads);
-	else
-		synthesize_thread_map(synthesizer, &one, 1);
-	if (cpus || perch_machine_cpus(record->options->machine, &cpus, NULL) >= 0)
-		synthesize_cpu_map(synthesizer, cpus);
+	if (rc >= 0 && plan->threads)
+		rc = record_write_thread_map(&to, machine, plan->threads, plan->nr_threads);
+	else if (rc >= 0)
+		rc = record_write_thread_map(&to, machine, &one, 1);
+	if (rc >= 0 && (cpus || perch_machine_cpus(machine, &cpus, NULL) >= 0))
+		rc = record_write_cpu_map(&to, cpus);
+	return rc;
+}
+
+/* The recording continues without records that cannot be made. Returns a negative errno if records
+ * cannot be written. */
+static int check(struct output *output, int rc, const struct perch_error *err,
+		 const char *consequence)
+{
+	struct record *record = output->record;
+
+	if (rc >= 0)
+		return 0;
+	if (output->failed) {
+		record->err = *err;
+		return rc;
+	}
+	if (!record->options->quiet)
+		cli_note(RECORD_COMMAND, "%s: %s%s%s", consequence, err->message,
+			 err->remedy[0] ? "; " : "", err->remedy);
+	return 0;
+}
+
+static void print_counts(const struct record_options *options,
+			 const struct perch_synthesize_counts *counts)
+{
+	if (counts->denied && !options->quiet)
+		cli_note(RECORD_COMMAND,
+			 "addresses in %" PRIu64 " processes will have no symbols: reading their "
+			 "mappings needs CAP_SYS_PTRACE or the user of the process",
+			 counts->denied);
+}
+
+/* Writes the records of the processes that are measured. */
+static int write_processes(struct output *output, struct perch_synthesize_options *options)
+{
+	const struct record *record = output->record;
+	const struct record_plan *plan = record->plan;
+	struct perch_synthesize_counts counts = { 0 };
+	struct perch_targets targets = { 0 };
+	struct perch_error err;
+	int rc = 0;
+
+	if (plan->system_wide)
+		rc = perch_synthesize_all_processes(record->options->machine, options,
+						    write_records, output, &counts, &err);
+	for (size_t i = 0; rc >= 0 && !plan->system_wide && i < plan->nr_threads; i++)
+		rc = perch_targets_add(&targets,
+				       &(struct perch_target){ .tid = plan->threads[i], .cpu = -1 },
+				       &err);
+	if (rc >= 0 && targets.nr)
+		rc = perch_synthesize_targets(record->options->machine, &targets, options,
+					      write_records, output, &counts, &err);
+	perch_targets_clear(&targets);
+	print_counts(record->options, &counts);
+	return check(output, rc, &err, "some addresses will have no symbols");
+}
+
+/* The records of the kernel, the cgroups, and the program before its execve(2). */
+static int write_others(struct output *output, struct perch_synthesize_options *options)
+{
+	struct record *record = output->record;
+	const struct record_output to = { write_records, output, &record->err };
+	struct perch_machine *machine = record->options->machine;
+	struct perch_error err;
+	int rc = 0;
+
+	if (record->options->flag[RECORD_CGROUPS])
+		rc = check(output,
+			   perch_synthesize_cgroups(machine, options, write_records, output, NULL,
+						    &err),
+			   &err, "the file lacks names of cgroups");
+	if (rc >= 0 && !record->plan->user_only)
+		rc = check(output,
+			   perch_synthesize_kernel(machine, options, write_records, output, NULL,
+						   &err),
+			   &err, "some kernel addresses will have no symbols");
+	if (rc < 0 || !record->plan->program_only)
+		return rc;
+	return record_write_child(&to, record->program.pid, record->scan.parse_info.id_size);
+}
+
+static int write_program(struct output *output, const struct perch_attr *attr)
+{
+	const struct perch_synthesize_options options = { .records = PERCH_SYNTHESIZE_NAMESPACES,
+							  .attr = attr };
+	const struct record *record = output->record;
+	struct perch_error err;
+	int rc;
+
+	if (!record->plan->program_only || !record->options->flag[RECORD_NAMESPACES])
+		return 0;
+	rc = perch_synthesize_process(record->options->machine, record->program.pid, &options,
+				      write_records, output, NULL, &err);
+	return check(output, rc, &err, "the file lacks the namespaces of the program");
 }
 
 int record_synthesize(struct record *record)
 {
-	const struct record_options *options = record->options;
-	const struct record_plan *plan = record->plan;
-	struct synthesizer *synthesizer = calloc(1, sizeof(*synthesizer));
-	int rc;
+	struct perch_synthesize_options options = {
+		.records = PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP,
+		.attr = &record->files.events[0].attr,
+	};
+	struct output output = { .record = record };
+	int rc = write_maps(&output);
 
-	if (!synthesizer)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
-	synthesizer->machine = options->machine;
-	synthesizer->sink = write_records;
-	synthesizer->context = record;
-	synthesizer->err = &record->err;
-	synthesizer->id_size = record->scan.parse_info.id_size;
-	synthesizer->data = plan->data_mappings;
-	synthesizer->namespaces = options->flag[RECORD_NAMESPACES];
-	synthesize_maps(synthesizer, record);
-	if (options->flag[RECORD_CGROUPS])
-		synthesize_cgroups(synthesizer);
-	if (!plan->user_only) {
-		synthesize_kernel(synthesizer);
-		synthesize_modules(synthesizer);
-	}
-	if (plan->program_only)
-		synthesize_child(synthesizer, record->program.pid, "perch");
-	if (plan->system_wide)
-		synthesize_all_processes(synthesizer);
-	else if (plan->threads)
-		synthesize_threads(synthesizer, plan->threads, plan->nr_threads);
-	rc = synthesize_flush(synthesizer);
+	if (record->plan->data_mappings)
+		options.records |= PERCH_SYNTHESIZE_MMAP_DATA;
+	if (record->options->flag[RECORD_NAMESPACES])
+		options.records |= PERCH_SYNTHESIZE_NAMESPACES;
+	if (rc >= 0)
+		rc = write_others(&output, &options);
+	if (rc >= 0)
+		rc = write_program(&output, options.attr);
+	if (rc >= 0)
+		rc = write_processes(&output, &options);
 	record_sideband_end_synthesized(&record->sideband);
-	free(synthesizer);
 	return rc;
 }

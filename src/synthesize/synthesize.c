@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/hash_table.h"
+#include "internal.h"
+
+int perch_synthesize_process(struct perch_machine *machine, pid_t pid,
+			     const struct perch_synthesize_options *options,
+			     perch_synthesize_sink *sink, void *context,
+			     struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	struct perch__batch *batch;
+	int rc, errnum;
+
+	if (pid < 0)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "pid is %d; it must be a process, or 0", (int)pid);
+	rc = perch__batch_new(&batch, machine, options, sink, context, err);
+	if (rc)
+		return rc;
+	pid = pid ? perch__process_of(batch, pid) : getpid();
+	errnum = perch__add_process(batch, pid);
+	if (errnum == ESRCH) {
+		rc = perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
+				     "there is no process or thread %d", (int)pid);
+	} else if (errnum == EACCES) {
+		rc = perch_error_set(
+			err, EACCES, PERCH_ERROR_PRIVILEGE,
+			"this user may not read the mappings or namespaces of process %d",
+			(int)pid);
+		perch_error_remedy(
+			err, "run as the user of the process, as root or with CAP_SYS_PTRACE");
+	} else if (errnum) {
+		rc = perch_error_set(err, errnum, PERCH_ERROR_FILE,
+				     "the files of process %d in /proc cannot be read: %s",
+				     (int)pid, strerror(errnum));
+	}
+	return perch__batch_end(batch, rc, counts);
+}
+
+int perch_synthesize_all_processes(struct perch_machine *machine,
+				   const struct perch_synthesize_options *options,
+				   perch_synthesize_sink *sink, void *context,
+				   struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	struct perch__batch *batch;
+	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
+
+	if (rc)
+		return rc;
+	return perch__batch_end(batch, perch__add_all_processes(batch), counts);
+}
+
+/* The processes that were made already. */
+struct done {
+	pid_t *pid;
+	size_t nr, capacity;
+	struct perch__hash_table table;
+};
+
+static bool same_pid(const void *pids, uint32_t index, const void *pid)
+{
+	return ((const pid_t *)pids)[index] == *(const pid_t *)pid;
+}
+
+/* Returns 1 if the process is new, 0 if it was made already, or -ENOMEM. */
+static int add_done(struct done *done, pid_t pid)
+{
+	uint64_t hash = perch__hash_integer(done->table.seed, (uint64_t)pid);
+	pid_t *added;
+
+	if (perch__hash_find(&done->table, hash, same_pid, done->pid, &pid) != PERCH__HASH_NONE)
+		return 0;
+	added = PERCH__ARRAY_APPEND(done->pid, done->nr, done->capacity);
+	if (!added || perch__hash_add(&done->table, hash, done->nr - 1))
+		return -ENOMEM;
+	*added = pid;
+	return 1;
+}
+
+static int add_target(struct perch__batch *batch, struct done *done, pid_t tid)
+{
+	pid_t pid = tid ? perch__process_of(batch, tid) : getpid();
+	int rc = add_done(done, pid);
+
+	if (rc < 0)
+		return perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to synthesize records");
+	return rc ? perch__add_process_or_count(batch, pid) : 0;
+}
+
+static bool has_other_targets_than_threads(const struct perch_targets *targets)
+{
+	for (size_t i = 0; i < targets->nr; i++)
+		if (targets->target[i].tid < 0 || targets->target[i].use_cgroup)
+			return true;
+	return false;
+}
+
+static int add_targets(struct perch__batch *batch, const struct perch_targets *targets)
+{
+	struct done done = { 0 };
+	pid_t last = -1;
+	int rc = 0;
+
+	if (!targets)
+		return perch__add_process_or_count(batch, getpid());
+	if (has_other_targets_than_threads(targets))
+		return perch__add_all_processes(batch);
+	done.table.seed = perch__hash_seed(&done);
+	for (size_t i = 0; !rc && i < targets->nr; i++) {
+		pid_t tid = targets->target[i].tid;
+
+		if (tid != last) /* the targets of a thread on several CPUs follow each other */
+			rc = add_target(batch, &done, tid);
+		last = tid;
+	}
+	perch__hash_clear(&done.table);
+	free(done.pid);
+	return rc;
+}
+
+int perch_synthesize_targets(struct perch_machine *machine, const struct perch_targets *targets,
+			     const struct perch_synthesize_options *options,
+			     perch_synthesize_sink *sink, void *context,
+			     struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	struct perch__batch *batch;
+	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
+
+	if (rc)
+		return rc;
+	return perch__batch_end(batch, add_targets(batch, targets), counts);
+}
+
+int perch_synthesize_kernel(struct perch_machine *machine,
+			    const struct perch_synthesize_options *options,
+			    perch_synthesize_sink *sink, void *context,
+			    struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	struct perch__batch *batch;
+	int rc = perch__batch_new(&batch, machine, options, sink, context, err), later;
+
+	if (rc)
+		return rc;
+	rc = perch__add_kernel(batch);
+	if (rc)
+		batch->err = NULL; /* the first failure is reported */
+	later = perch__add_modules(batch);
+	batch->err = err;
+	return perch__batch_end(batch, rc ? rc : later, counts);
+}
+
+int perch_synthesize_cgroups(struct perch_machine *machine,
+			     const struct perch_synthesize_options *options,
+			     perch_synthesize_sink *sink, void *context,
+			     struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	struct perch__batch *batch;
+	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
+
+	if (rc)
+		return rc;
+	return perch__batch_end(batch, perch__add_cgroups(batch), counts);
+}
