@@ -95,8 +95,8 @@ struct perch_mmap_record {
 	uint32_t minor;		    /**< device of the file; MMAP2 without a build id */
 	uint64_t inode;		    /**< MMAP2 without a build id */
 	uint64_t inode_generation;  /**< MMAP2 without a build id */
-	uint32_t protection;	    /**< PROT_* flags; MMAP2 */
-	uint32_t flags;		    /**< MAP_* flags; MMAP2 */
+	uint32_t protection;	    /**< PROT_* flags; MMAP2. 0 from Linux 3.10 (RHEL 7) to 3.15 */
+	uint32_t flags;		    /**< MAP_* flags; MMAP2. 0 from Linux 3.10 (RHEL 7) to 3.15 */
 	uint8_t build_id_size;	    /**< at most 20; 0 if there is no build id */
 	uint8_t build_id[20];	    /**< MMAP2 with PERCH_MISC_MMAP_BUILD_ID */
 	struct perch_text filename; /**< as the process sees it, or "[vdso]", "//anon"... */

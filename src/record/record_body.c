@@ -98,10 +98,25 @@ static int decode_fixed_fields(struct perch_record *record, const struct perch__
 	return 0;
 }
 
+/*
+ * Linux 3.10 of RHEL 7 (and 3.12 to 3.15) write no prot and flags: the name is where they are in
+ * newer records. The kernel sets only PROT_READ, _WRITE and _EXEC, and a name has at least two
+ * characters, so the first word of a name is larger than any prot.
+ */
+#define PROTECTION_AT  56
+#define MAX_PROTECTION 0xff
+
+static bool has_protection(const struct perch_record *record, const struct perch__body *body)
+{
+	return record->misc & PERCH_MISC_MMAP_BUILD_ID || body->size < PROTECTION_AT + 4 ||
+	       perch__u32(body->at + PROTECTION_AT, body->swap) <= MAX_PROTECTION;
+}
+
 static int decode_mmap2_tail(struct perch_record *record, const struct perch__body *body,
 			     struct perch_error *err)
 {
 	struct perch_mmap_record *map = &record->mmap;
+	size_t name_at = PROTECTION_AT;
 	int rc = 0;
 
 	if (!(record->misc & PERCH_MISC_MMAP_BUILD_ID)) {
@@ -114,12 +129,14 @@ static int decode_mmap2_tail(struct perch_record *record, const struct perch__bo
 		map->build_id_size = size < sizeof(map->build_id) ? size : sizeof(map->build_id);
 		memcpy(map->build_id, body->at + BUILD_ID_AT + 4, map->build_id_size);
 	}
-	if (!rc)
+	if (!rc && has_protection(record, body)) {
 		rc = decode_fixed_fields(record, body, protection_fields,
 					 PERCH__NR(protection_fields), err);
+		name_at += 8;
+	}
 	if (!rc)
-		rc = decode_text(&map->filename, record, body, 64, "filename", err);
-	return rc < 0 ? rc : rc + 32;
+		rc = decode_text(&map->filename, record, body, name_at, "filename", err);
+	return rc < 0 ? rc : rc + (int)name_at - 32;
 }
 
 static const struct fixed_field comm_fields[] = {

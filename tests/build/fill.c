@@ -209,14 +209,16 @@ static void fill_numbers(struct build_record *record, struct build_rng *rng)
 	uint32_t *narrow[] = {
 		&record->pid,		&record->tid,		&record->ppid,
 		&record->ptid,		&record->major,		&record->minor,
-		&record->protection,	&record->flags,		&record->bpf_id,
-		&record->sample_id.pid, &record->sample_id.tid, &record->sample_id.cpu,
+		&record->flags,		&record->bpf_id,	&record->sample_id.pid,
+		&record->sample_id.tid, &record->sample_id.cpu,
 	};
 
 	for (size_t i = 0; i < sizeof(wide) / sizeof(*wide); i++)
 		*wide[i] = build_number(rng);
 	for (size_t i = 0; i < sizeof(narrow) / sizeof(*narrow); i++)
 		*narrow[i] = build_number(rng);
+	/* the kernel sets no other bits */
+	record->protection = build_below(rng, 8);
 	record->kind = build_percent(rng, 70) ? build_below(rng, 3) : build_random(rng);
 	record->kind_flags = build_percent(rng, 70) ? build_below(rng, 2) : build_random(rng);
 }

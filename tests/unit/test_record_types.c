@@ -100,6 +100,41 @@ static void check_mmap2_id(const struct perch_record *record)
 	assert_int_equal(record->mmap.flags, 16);
 }
 
+/* As Linux 3.10 of RHEL 7 writes it: the name is where newer kernels have prot and flags. */
+static void build_old_mmap2(struct built *b)
+{
+	build_map_start(b);
+	put_u32(b, 11);
+	put_u32(b, 12);
+	put_u64(b, 13);
+	put_u64(b, 14);
+	put_name(b, "/bin/true");
+}
+
+static void check_old_mmap2(const struct perch_record *record)
+{
+	check_mmap(record);
+	assert_int_equal(record->mmap.major, 11);
+	assert_int_equal(record->mmap.inode_generation, 14);
+	assert_int_equal(record->mmap.protection, 0);
+	assert_int_equal(record->mmap.flags, 0);
+}
+
+static void build_old_vdso(struct built *b)
+{
+	build_map_start(b);
+	for (int i = 0; i < 3; i++)
+		put_u64(b, 0);
+	put_name(b, "[vdso]");
+}
+
+static void check_old_vdso(const struct perch_record *record)
+{
+	assert_int_equal(record->mmap.filename.length, 6);
+	assert_string_equal(record->mmap.filename.text, "[vdso]");
+	assert_int_equal(record->mmap.protection, 0);
+}
+
 static void build_comm(struct built *b)
 {
 	put_pair(b);
@@ -346,6 +381,8 @@ static const struct type_case cases[] = {
 	{ PERCH_RECORD_MMAP2, 0, build_mmap2, check_mmap2, "pid", "filename" },
 	{ PERCH_RECORD_MMAP2, PERCH_MISC_MMAP_BUILD_ID, build_mmap2_id, check_mmap2_id, "pid",
 	  "filename" },
+	{ PERCH_RECORD_MMAP2, 0, build_old_mmap2, check_old_mmap2, "pid", "filename" },
+	{ PERCH_RECORD_MMAP2, 0, build_old_vdso, check_old_vdso, "pid", "prot" },
 	{ PERCH_RECORD_AUX, 0, build_three, check_aux, "aux_offset", "flags" },
 	{ PERCH_RECORD_ITRACE_START, 0, put_pair, check_itrace, "pid", "pid" },
 	{ PERCH_RECORD_LOST_SAMPLES, 0, build_one, check_lost_samples, "lost", "lost" },
