@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The installed manual pages: man finds one for each exported symbol and public type, groff prints no warning, no page is cut, and the
+pages that a page refers to exist."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(os.environ.get("PERCH_SOURCE_ROOT", ".")).resolve()
+BUILD = Path(os.environ.get("PERCH_BUILD_ROOT", "build")).resolve()
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE / "scripts"))
+from headers import library_headers, read_library  # noqa: E402 (the path is set above)
+
+failed = False
+
+
+def report(problems, name):
+    global failed
+    print(("not ok - " if problems else "ok - ") + name)
+    for line in problems[:20]:
+        print("    " + line)
+    failed |= bool(problems)
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+
+
+def install(directory):
+    """Installs perch and returns the directory of its manual pages."""
+    done = run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", directory)
+    report([done.stderr] if done.returncode else [], "meson install")
+    return next(Path(directory).rglob("man3")).parent
+
+
+def exported(library):
+    lines = run("nm", "-D", "--defined-only", BUILD / f"src/{library}.so").stdout.splitlines()
+    return sorted(line.split()[2].split("@")[0] for line in lines if line.split()[1] != "A")
+
+
+def not_found(root, names):
+    """The names for which man has no page."""
+    done = run("man", "-M", root, "-w", *names, env=dict(os.environ, LC_ALL="C"))
+    return re.findall(r"No manual entry for (\S+)", done.stderr) or \
+        ([] if done.returncode == 0 else [done.stderr])
+
+
+def warnings(pages):
+    """What groff prints about the pages, on a terminal of 80 columns."""
+    found = []
+    for library in sorted({page.parent for page in pages}):
+        names = [page.name for page in pages if page.parent == library]
+        done = run("groff", "-t", "-man", "-Tutf8", "-Kutf8", "-ww", "-rLL=78n", *names, cwd=library)
+        found += done.stderr.splitlines()
+    return found
+
+
+def last_words(text):
+    return re.sub(r"\W+", " ", text).split()[-3:]
+
+
+def check_overviews(root):
+    """The pages by scdoc end with the last words of their source, and have all of its headings."""
+    problems = []
+    for source in sorted((SOURCE / "man").glob("*.scd")):
+        page = root / f"man{source.stem[-1]}" / source.stem
+        text = source.read_text(encoding="utf-8").replace("\\", "")
+        made = re.sub(r"\\f[A-Z]|\\&|\\", "", page.read_text(encoding="utf-8"))
+        if last_words(text.replace("*", " ").replace("_", " ")) != last_words(made.replace("_", " ")):
+            problems.append(f"{source.stem} ends with {last_words(made)}, its source with {last_words(text)}")
+        prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+        headings = len(re.findall(r"^##? ", prose, re.M)), len(re.findall(r"^\.S[HS] ", made, re.M))
+        if headings[0] != headings[1]:
+            problems.append(f"{source.stem} has {headings[1]} of {headings[0]} headings")
+    report(problems, "no page is cut")
+
+
+def check_references(root, pages):
+    there = {page.name for page in root.rglob("*.[137]")}
+    problems = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8").replace("\\-", "-")
+        for name, section in re.findall(r"\\fB((?:lib)?perch[\w.-]*)\\f[PR]\(([1-8])\)", text):
+            if f"{name}.{section}" not in there:
+                problems.append(f"{page.name} refers to {name}({section})")
+    report(sorted(set(problems)), "the pages that pages refer to exist")
+
+
+def check_maker():
+    """A fault in a page fails the build: scdoc's exit status is not lost."""
+    maker = [SOURCE / "man/page.py", "scdoc"]
+    good, bad = "page(1)\n\n# NAME\n\npage - a page\n", "page(1)\n\n# NAME\n\n*page\n\n--threads* cut\n"
+    report([str(maker)] if run(*maker, input=good).returncode else [], "page.py makes a page")
+    report([] if run(*maker, input=bad).returncode else ["exit status 0"], "page.py fails if scdoc fails")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        root = install(directory)
+        pages = sorted(root.rglob("*.[137]"))
+        for library in library_headers():
+            names = exported(library)
+            report(not_found(root, names) if names else ["no exported names"],
+                   f"{library}: man finds a page for each of {len(names)} exported symbols")
+            types = [item.name for header in read_library(library) for item in header.declarations
+                     if item.kind in ("struct", "union", "enum", "typedef")]
+            report(not_found(root, types), f"{library}: man finds a page for each of {len(types)} types")
+        text = run("man", "-M", root, "perch_counter_open", env=dict(os.environ, LC_ALL="C", MANWIDTH="80")).stdout
+        sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "PARAMETERS", "RETURN VALUE", "ERRORS", "SEE ALSO"]
+        report([name for name in sections + ["#include <perch/count.h>"] if name not in text], "man perch_counter_open")
+        real = [page for page in pages if not page.read_text(encoding="utf-8").startswith(".so ")]
+        report(warnings(real), f"groff prints no warning about {len(real)} pages")
+        check_overviews(root)
+        check_references(root, real)
+        check_maker()
+    return failed
+
+
+sys.exit(main())
