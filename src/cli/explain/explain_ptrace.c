@@ -100,15 +100,42 @@ static void handle_first_exec(struct tracer *tracer)
 	}
 }
 
-static void handle_exec(struct tracer *tracer, pid_t tid)
+static bool is_stop_signal(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+/*
+ * There is no memory for a thread. It must not stay in its stop: the program would wait for it, and
+ * this process for the program. Its system calls are not explained until it can be added, in a
+ * later stop. It is not detached, because without a tracer the filter refuses perf_event_open.
+ */
+static void resume_unknown(struct tracer *tracer, pid_t tid, int status)
+{
+	const int event = status >> 16, signal = WSTOPSIG(status);
+	const bool deliver = !event && signal != TRACEE_SYSCALL_STOP;
+
+	if (!tracer->memory_noted)
+		cli_note(EXPLAIN_COMMAND,
+			 "no memory to trace thread %d: its system calls are not explained", tid);
+	tracer->memory_noted = true;
+	if (event == PTRACE_EVENT_STOP && is_stop_signal(signal))
+		ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+	else
+		ptrace(PTRACE_CONT, tid, NULL, (void *)(long)(deliver ? signal : 0));
+}
+
+static void handle_exec(struct tracer *tracer, pid_t tid, int status)
 {
 	unsigned long before = tid;
 	struct tracee *thread;
 
 	ptrace(PTRACE_GETEVENTMSG, tid, NULL, &before);
 	thread = tracer_replace_leader(tracer, before, tid);
-	if (!thread)
+	if (!thread) {
+		resume_unknown(tracer, tid, status);
 		return;
+	}
 	thread->running = false;
 	explain_handle_exec(tracer->job, thread->process->pid);
 	tracer_check_set_uid(tracer, tid);
@@ -133,11 +160,6 @@ static void handle_syscall_stop(struct tracer *tracer, struct tracee *thread)
 		tracer_handle_syscall_exit(tracer, thread);
 	else
 		tracer_handle_syscall_entry(tracer, thread);
-}
-
-static bool is_stop_signal(int signal)
-{
-	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
 static void handle_stop(struct tracer *tracer, struct tracee *thread, int event, int signal)
@@ -185,12 +207,12 @@ static void handle_status(struct tracer *tracer, pid_t tid, int status)
 	if (status >> 16 == PTRACE_EVENT_EXEC) {
 		if (tid == tracer->program.pid && tracer->program.failure >= 0)
 			handle_first_exec(tracer);
-		handle_exec(tracer, tid);
+		handle_exec(tracer, tid, status);
 		return;
 	}
 	thread = tracer_add(tracer, tid, 0);
 	if (!thread) {
-		ptrace(PTRACE_DETACH, tid, NULL, NULL); /* no memory */
+		resume_unknown(tracer, tid, status);
 		return;
 	}
 	handle_stop(tracer, thread, status >> 16, WSTOPSIG(status));
@@ -281,7 +303,11 @@ static int start(struct tracer *tracer, char **arguments, struct perch_error *er
 		cli_program_cancel(&tracer->program);
 		return rc;
 	}
-	tracer_add(tracer, tracer->program.pid, 0);
+	if (!tracer_add(tracer, tracer->program.pid, 0)) {
+		cli_program_cancel(&tracer->program);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to trace the program");
+	}
 	program_pid = tracer->program.pid;
 	catch_signals();
 	cli_program_begin_release(&tracer->program);

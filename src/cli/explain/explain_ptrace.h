@@ -127,7 +127,7 @@ struct tracer {
 	bool interrupt_pending; /* the target must take part in a group-stop afterwards */
 	bool every_syscall;	/* no filter: stop every system call of all processes */
 	bool no_syscall_info;	/* no PTRACE_GET_SYSCALL_INFO (before Linux 5.3) */
-	bool slow_noted, set_uid_noted;
+	bool slow_noted, set_uid_noted, memory_noted;
 	struct tracer_child_setup *setup;
 	struct cli_program program;
 	bool program_ended;
