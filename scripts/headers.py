@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads the declarations of the public headers and their comments.
 
-The generator of manual pages (man/functions.py), scripts/exports and tests use it. It knows the C
+man/functions.py, scripts/exports and tests use it. It knows the C
 of include/perch, not all of C.
 """
 import re
