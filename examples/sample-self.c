@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples itself a thousand times per second, and prints the hottest functions. */
 #include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <perch/profile.h>
 #include <perch/sampler.h>
 
@@ -31,34 +28,6 @@ __attribute__((noinline)) static unsigned long longest_collatz(unsigned long bel
 	return longest;
 }
 
-/* The kernel writes MMAP2 records for new mappings only. This makes such records for the existing
- * mappings in /proc/self/maps. */
-static void apply_mappings(struct perch_processes *processes)
-{
-	struct perch_record record = { .type = PERCH_RECORD_MMAP2 };
-	unsigned long start, end, offset;
-	char line[4352], path[4096];
-	FILE *maps = fopen("/proc/self/maps", "r");
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %*2cx%*c %lx %*s %*s %4095[^\n]", &start, &end, &offset,
-			   path) != 4)
-			continue;
-		record.mmap = (struct perch_mmap_record){
-			.pid = getpid(),
-			.tid = getpid(),
-			.start = start,
-			.length = end - start,
-			.page_offset = offset,
-			.protection = PROT_READ | PROT_EXEC,
-			.filename = { path, strlen(path) },
-		};
-		perch_processes_apply(processes, &record);
-	}
-	if (maps)
-		fclose(maps);
-}
-
 /* volatile: otherwise the compiler specializes the functions for this value */
 static volatile unsigned long size = 500000;
 
@@ -79,6 +48,7 @@ int main(void)
 
 	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0 ||
 	    perch_processes_new(&processes, &err) < 0 ||
+	    perch_processes_add_running(processes, 0, NULL, &err) < 0 ||
 	    perch_symbols_new(&symbols, NULL, &err) < 0 ||
 	    perch_profile_new(&profile, processes, symbols, PERCH_KEY_SYMBOL, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
@@ -87,7 +57,6 @@ int main(void)
 	printf("%lu primes, longest Collatz chain %lu\n", primes(4 * size), longest_collatz(size));
 	perch_sampler_disable(sampler, NULL);
 
-	apply_mappings(processes);
 	while (perch_sampler_next(sampler, &record, NULL) > 0) {
 		perch_processes_apply(processes, &record);
 		if (perch_profile_add(profile, &record, &err) < 0)

@@ -4,13 +4,22 @@
  * Processes and their address spaces over time: resolves an address of a sample to a file and an
  * offset.
  *
- * Threads: one thread per perch_processes object at a time.
+ * Functions without err cannot fail, or their comment lists what they return. In all functions err
+ * may be NULL.
+ *
+ * Threads: one thread per perch_processes object at a time, together with its threads and DSOs.
+ * Different objects are independent. No function is async-signal-safe.
+ *
+ * fork(2): the child has a copy of the object, and can use and free it. Nothing that it does
+ * changes the object of the parent.
  */
 #ifndef PERCH_PROCESS_H
 #define PERCH_PROCESS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 #include <perch/error.h>
+#include <perch/machine.h>
 #include <perch/record.h>
 
 #ifdef __cplusplus
@@ -71,8 +80,8 @@ struct perch_processes;
 /**
  * Creates an object without processes.
  *
- * @param[out] processes  the new object
- * @param[out] err        the reason of a failure; NULL is allowed
+ * @param[out] processes  the new object; NULL after a failure
+ * @param[out] err        the reason of a failure
  * @return 0, or -ENOMEM
  */
 PERCH_API int perch_processes_new(struct perch_processes **processes, struct perch_error *err);
@@ -81,7 +90,8 @@ PERCH_API int perch_processes_new(struct perch_processes **processes, struct per
 PERCH_API void perch_processes_free(struct perch_processes *processes);
 
 /**
- * Adds a build id of the recording's header. The file may have been mapped already.
+ * Adds a build id of the recording's header. The file may have been mapped already. Needs no err:
+ * it has one failure for each errno.
  *
  * @param processes  the processes
  * @param path       path of the file, as in its MMAP records
@@ -97,7 +107,7 @@ PERCH_API int perch_processes_add_build_id(struct perch_processes *processes, co
  *
  * The kernel writes no records about processes and mappings that are older than the event. A
  * perf.data file has such records, because the recorder makes them from /proc. A program that reads
- * rings makes and applies them itself, see examples/sample-self.c.
+ * rings calls perch_processes_add_running() first. Needs no err: it fails only without memory.
  *
  * @param processes  the processes
  * @param record     the record; records must be applied in the order of time
@@ -105,6 +115,42 @@ PERCH_API int perch_processes_add_build_id(struct perch_processes *processes, co
  */
 PERCH_API int perch_processes_apply(struct perch_processes *processes,
 				    const struct perch_record *record);
+
+/**
+ * Adds a process that already runs: the present names of its threads and its executable mappings,
+ * from /proc. Earlier mappings of the process are replaced.
+ *
+ * Open the sampler, call this function, then apply the records of the sampler. perch/synthesize.h
+ * describes what /proc does not have.
+ *
+ * @param processes  the processes
+ * @param pid        the process, or one of its threads; 0 is the calling process
+ * @param machine    where /proc is read; NULL is this machine
+ * @param[out] err   the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ESRCH   there is no such process
+ * @retval -EACCES  this user may not read its mappings; its threads were added
+ */
+PERCH_API int perch_processes_add_running(struct perch_processes *processes, pid_t pid,
+					  struct perch_machine *machine, struct perch_error *err);
+
+/**
+ * Applies synthesized records: a sink for the functions of perch/synthesize.h, for example to add
+ * all processes, those of a sampler's targets, or the kernel with its modules:
+ *
+ *     perch_synthesize_targets(machine, targets, NULL, perch_processes_apply_synthesized,
+ *                              processes, &counts, &err);
+ *
+ * The options of that function must not have an attr.
+ *
+ * @param processes  the struct perch_processes
+ * @param records    the records
+ * @param size       bytes of all records
+ * @param[out] err   the reason of a failure
+ * @return 0, -ENOMEM, or -EBADMSG for a damaged record
+ */
+PERCH_API int perch_processes_apply_synthesized(void *processes, const void *records, size_t size,
+						struct perch_error *err);
 
 /**
  * Returns a thread. Adds it if it is new.

@@ -48,7 +48,7 @@ int perch__space_insert(struct space *space, const struct map *map);
 /* Returns the map around an address, or NULL. */
 const struct map *perch__space_find(const struct space *space, uint64_t address);
 
-/* ---- processes.c, dso.c ---- */
+/* ---- processes.c, running.c, dso.c ---- */
 
 struct process {
 	uint32_t pid;
@@ -93,6 +93,9 @@ struct perch_processes {
 	bool kernel_mapped;	  /* there is a map of the kernel or of a module */
 	uint64_t kernel_text_end; /* of the kernel's map; 0 if there is none */
 	uint64_t generation;	  /* of the space that was changed last */
+	/* the last synthesized record was a mapping of the process .synthesized */
+	bool synthesizing;
+	uint32_t synthesized;
 };
 
 /* Finds or adds the DSO of a mapping. Returns NULL if out of memory. */

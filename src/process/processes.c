@@ -284,7 +284,8 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	if (child == parent)
 		return 0;
 	child->comm = parent->comm;
-	if (task->pid != task->ppid) {
+	/* a recorder that made the record from /proc adds the mappings itself */
+	if (task->pid != task->ppid && !(record->misc & PERCH_MISC_FORK_EXEC)) {
 		struct space *shared = perch__space_get(parent->process->space);
 
 		perch__space_put(child->process->space);
