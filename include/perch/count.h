@@ -273,9 +273,10 @@ PERCH_API const struct perch_target *perch_set_target(const struct perch_set *se
 PERCH_API int perch_set_fd(const struct perch_set *set, size_t event, size_t target);
 
 /**
- * Explains skipped events again, with facts of the machine.
+ * Explains skipped events again, with another machine: one that allows probing
+ * (perch_machine_set_probing()), or has the facts of another process.
  *
- * perch_set_open() explains them by static rules only, which is faster.
+ * perch_set_open() explains them with the machine of the options.
  *
  * @param set      the set; perch_set_event.reason is updated
  * @param machine  the machine

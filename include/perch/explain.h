@@ -9,7 +9,16 @@
  * rule needs them and cached; and, if the caller allows it, probing: a few open calls that differ
  * from the failed one.
  *
- * Threads: one thread per machine at a time. Nothing here is async-signal-safe.
+ * A machine of NULL is this machine, as seen by the calling process: its facts are read from /proc
+ * and /sys for one explanation. Pass a machine to keep the facts for the next explanation. The
+ * facts of a log (from_log) with a machine of NULL are unknown: only rules that need no fact then
+ * explain.
+ *
+ * Errors: perch_explain() and perch_explanation_error() fill err with the explanation. The other
+ * functions need no err: they fail only if an argument is invalid, with -EINVAL.
+ *
+ * Threads: one thread per machine at a time; any number with a machine of NULL. Nothing here is
+ * async-signal-safe.
  */
 #ifndef PERCH_EXPLAIN_H
 #define PERCH_EXPLAIN_H
@@ -50,11 +59,16 @@ struct perch_open_call {
 	unsigned long flags;   /**< PERCH_FLAG_*, as passed */
 	int errnum;	       /**< the errno it failed with, positive */
 	bool pid_is_cgroup_fd; /**< the caller passed pid as cgroup_fd: messages name it so */
-	bool from_log; /**< the memory of the process is gone: what config1 points to is unknown */
+	/** The open call is that of a log: what config1 points to is unknown, and a machine of NULL
+	 * is an unknown machine. */
+	bool from_log;
 	bool attr_is_partial; /**< fields may be missing (a log): 0 does not mean that one is 0 */
 	uint32_t
 		kernel_size; /**< attr.size as the kernel wrote it after E2BIG; 0: see attr->size */
 	const struct perch_open_call_leader *leader; /**< NULL: unknown, or there is no group */
+	/** Seccomp filters of the process that a tracer installed and that refuse nothing: they are
+	 * not the cause. */
+	unsigned tracer_filters;
 };
 
 /**
@@ -64,7 +78,7 @@ struct perch_open_call {
  * err has the first one and its message names the others.
  *
  * @param call     the failed open call
- * @param machine  facts of the machine; NULL: only rules that need no fact
+ * @param machine  facts of the machine; NULL is this machine
  * @param[out] err  the explanation; NULL is allowed
  * @return -call->errnum
  * @retval -EINVAL  call is NULL or has no errno
@@ -131,11 +145,11 @@ struct perch_probing {
  * Explains a failed open call.
  *
  * @param call          the failed open call
- * @param machine       facts of the machine; NULL: only rules that need no fact, no probing
+ * @param machine       facts of the machine, and the system calls of probing; NULL is this machine
  * @param probing       limits of probing; NULL: no probing
  * @param[out] explanation  filled on success
  * @return 0, or a negative errno
- * @retval -EINVAL      call is NULL or has no errno, or explanation is NULL
+ * @retval -EINVAL      call is NULL or has no errno, or explanation is NULL: needs no err
  */
 PERCH_API int perch_explain_open_call(const struct perch_open_call *call,
 				      struct perch_machine *machine,
@@ -174,16 +188,17 @@ struct perch_operation {
 	const struct perch_open_call_leader
 		*other; /**< SET_OUTPUT: the event of other_fd, or NULL */
 	size_t size;	/**< read: bytes of the buffer */
+	bool from_log;	/**< of a log: a machine of NULL is an unknown machine */
 };
 
 /**
  * Explains a failed mmap, ioctl, read or munmap of an event. Does not probe.
  *
  * @param operation     the failed system call
- * @param machine       facts of the machine; NULL: only rules that need no fact
+ * @param machine       facts of the machine; NULL is this machine
  * @param[out] explanation  filled on success
  * @return 0, or a negative errno
- * @retval -EINVAL      operation is NULL or has no errno
+ * @retval -EINVAL      operation is NULL or has no errno, or explanation is NULL: needs no err
  */
 PERCH_API int perch_explain_operation(const struct perch_operation *operation,
 				      struct perch_machine *machine,
@@ -207,10 +222,11 @@ PERCH_API int perch_explanation_error(const struct perch_explanation *explanatio
  *
  * @param call           the open call; errnum is not used, and attr points to a whole struct
  *                       perch_attr whatever attr->size is, so that fields beyond size are found
- * @param machine        facts of the machine; NULL: only rules that need no fact
+ * @param machine        facts of the machine; NULL is this machine
  * @param[out] findings  the findings, with causes PERCH_CAUSE_LINT_*
  * @param max            elements of findings
- * @return how many findings there are, which may be more than max
+ * @return how many findings there are, which may be more than max; 0 if call or its attr is NULL.
+ *         Needs no err, because it cannot fail.
  */
 PERCH_API size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine,
 			    struct perch_finding *findings, size_t max);

@@ -74,14 +74,6 @@ PERCH_API const struct perch_syscalls *perch_machine_syscalls(const struct perch
  */
 PERCH_API void perch_machine_set_process(struct perch_machine *machine, pid_t pid);
 /**
- * Sets how many seccomp filters of the process were installed by the caller and refuse nothing.
- * They do not count as a sandbox.
- *
- * @param machine  the machine
- * @param filters  the number of filters
- */
-PERCH_API void perch_machine_set_own_filters(struct perch_machine *machine, unsigned filters);
-/**
  * Allows or forbids further system calls to find the cause of a refusal (perch/explain.h). They are
  * forbidden at first.
  *
@@ -222,6 +214,7 @@ enum perch_lockdown {
 /** Restrictions of a process other than sysctls and capabilities. -1 is unknown. */
 struct perch_sandbox {
 	int seccomp;	       /**< 0 none, 1 strict mode, 2 filters */
+	int seccomp_filters;   /**< number of filters; since 5.9 */
 	int no_new_privileges; /**< NoNewPrivs of /proc/PID/status: 0 or 1 */
 	int user_namespace;    /**< 1 if not the initial one: capabilities do not count for perf */
 	int pid_namespace;     /**< 1 if not the initial one: pids differ from those of the host */

@@ -348,8 +348,8 @@ struct perch_options {
 	/** What a refused open may do instead of failing: PERCH_MAY_* bits. perch_attr_build() only
 	 * checks them. */
 	uint32_t may;
-	/** The machine, and the system calls to use. NULL is this machine. Only static rules then
-	 * explain a refusal, without the values of this machine. */
+	/** The machine, and the system calls to use. NULL is this machine: after a refusal its
+	 * facts are read for the error. A machine keeps them for later errors. */
 	struct perch_machine *machine;
 };
 
@@ -389,8 +389,8 @@ PERCH_API int perch_options_set_call_graph(struct perch_options *options,
 /**
  * Calls perf_event_open(2), with PERCH_FLAG_FD_CLOEXEC added to flags.
  *
- * err explains a refusal. With machine NULL only static rules are used, without another system
- * call. With a machine, its facts are used too, and read where necessary.
+ * err explains a refusal, with facts of the machine that are read after the refusal: /proc and /sys
+ * of this machine if machine is NULL. Without a refusal, and if err is NULL, nothing is read.
  *
  * @param attr      the attr
  * @param target    thread, CPU or cgroup
@@ -512,14 +512,15 @@ PERCH_API int perch_event_set_output(int fd, int into_fd, struct perch_machine *
  *
  * @param fd        the event
  * @param filter    the filter
+ * @param attr      the attr of the event, for the explanation of a refusal; NULL if unknown
  * @param machine   the machine
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  * @retval -EEXIST the tracepoint has a filter already, which cannot be replaced
  * @since Linux 2.6.33
  */
-PERCH_API int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine,
-				     struct perch_error *err);
+PERCH_API int perch_event_set_filter(int fd, const char *filter, const struct perch_attr *attr,
+				     struct perch_machine *machine, struct perch_error *err);
 
 /**
  * Reads the id that samples and reads of the event have: PERCH_IOC_ID.

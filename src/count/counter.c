@@ -78,7 +78,7 @@ static int open_descriptor(struct perch_counter *counter, struct perch_attr *att
 	counter->fd = fd;
 	if (!event->filter)
 		return 0;
-	rc = perch_event_set_filter(fd, event->filter, options->machine, err);
+	rc = perch_event_set_filter(fd, event->filter, attr, options->machine, err);
 	if (rc)
 		counter->calls->close(counter->calls->context, fd);
 	return rc;

@@ -97,9 +97,9 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	memcpy(member->name, event->name, sizeof(member->name));
 	member->name[sizeof(member->name) - 1] = '\0';
 	group->nr++;
-	return event->filter
-		       ? perch_event_set_filter(member->fd, event->filter, options->machine, err)
-		       : 0;
+	return event->filter ? perch_event_set_filter(member->fd, event->filter, &attr,
+						      options->machine, err)
+			     : 0;
 }
 
 /* Enables the group after all members are open: a member that joins an enabled group does not count

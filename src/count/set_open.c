@@ -296,6 +296,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	const struct perch_target *at = &o->set->target[target];
 	struct perch_open_call call = perch__describe_call(&o->last_attr, at, leader, -rc);
 	struct perch_open_call_leader described;
+	struct perch_machine *machine = NULL;
 	struct perch__cold *cold;
 
 	if (rc == -ESRCH && at->tid > 0 && !at->use_cgroup &&
@@ -318,7 +319,8 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	if (!explain_member(o, target, leader, rc, &cold->reason)) {
 		cold->errnum = -rc;
 		cold->cannot_exclude_kernel = o->cannot_exclude_kernel;
-		perch_explain(&call, NULL, &cold->reason);
+		perch__set_machine(o->set, &machine, NULL);
+		perch_explain(&call, machine, &cold->reason);
 		if (o->cannot_exclude_kernel)
 			perch__advise_privilege(&cold->reason);
 	}
@@ -328,7 +330,8 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 static int set_filter(struct opening *o, size_t target, int fd)
 {
 	const char *filter = event_of(o)->event.filter;
-	int rc = filter ? perch_event_set_filter(fd, filter, o->set->machine, o->err) : 0;
+	int rc = filter ? perch_event_set_filter(fd, filter, &o->last_attr, o->set->machine, o->err)
+			: 0;
 
 	return rc ? perch__set_prefix_error(o->set, o->event, target, o->err, rc) : 0;
 }

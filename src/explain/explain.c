@@ -67,16 +67,19 @@ int perch_explain_open_call(const struct perch_open_call *call, struct perch_mac
 			    struct perch_explanation *explanation)
 {
 	struct perch__result result;
+	struct perch_machine *own;
 	enum perch__path path;
 	struct perch__case c;
 
 	if (!call || call->errnum <= 0 || !explanation)
 		return -EINVAL;
+	machine = perch__machine_of(machine, call->from_log, &own);
 	make_case(&c, call, machine, &path);
 	perch__evaluate(&c, &result);
 	if (probing && machine)
 		perch__probe_case(&c, probing, &result);
 	perch__compose(&c, &result, explanation);
+	perch_machine_free(own);
 	return 0;
 }
 
@@ -85,7 +88,7 @@ int perch_explain(const struct perch_open_call *call, struct perch_machine *mach
 {
 	static const struct perch_probing by_default;
 	struct perch_explanation explanation;
-	bool may_probe = machine && perch_machine_probing(machine);
+	bool may_probe = perch_machine_probing(machine);
 
 	if (!call || call->errnum <= 0)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,

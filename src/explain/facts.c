@@ -69,7 +69,11 @@ enum perch__match perch__seccomp_filters(const struct perch__case *c)
 
 	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL) || sandbox.seccomp < 0)
 		return PERCH__UNKNOWN;
-	return perch__yes_if(sandbox.seccomp > 0);
+	if (sandbox.seccomp != 2 || !c->call->tracer_filters)
+		return perch__yes_if(sandbox.seccomp > 0);
+	if (sandbox.seccomp_filters < 0)
+		return PERCH__UNKNOWN;
+	return perch__yes_if((unsigned)sandbox.seccomp_filters > c->call->tracer_filters);
 }
 
 /* If the lockdown file is missing, lockdown is probably not supported. */

@@ -50,6 +50,14 @@ struct perch__case {
 	enum perch__path *path;
 };
 
+/*
+ * Returns the machine whose facts explain: the caller's, or one of this machine, which is made here
+ * and lasts for one explanation. A log may be of another machine: NULL, no fact is known. The caller
+ * frees *own.
+ */
+struct perch_machine *perch__machine_of(struct perch_machine *machine, bool from_log,
+					struct perch_machine **own);
+
 /* perch_release_rank() of the running kernel; 0 if unknown. */
 unsigned perch__running_rank(const struct perch__case *c);
 

@@ -117,12 +117,13 @@ static void compose(const struct perch__lint *l, const struct perch__lint_rule *
 size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine,
 		  struct perch_finding *findings, size_t max)
 {
+	struct perch_machine *own;
 	struct perch__lint l;
 	size_t nr = 0;
 
 	if (!call || !call->attr)
 		return 0;
-	init_case(&l, call, machine);
+	init_case(&l, call, perch__machine_of(machine, call->from_log, &own));
 	for (const struct perch__lint_rule *rule = perch__lint_rules; rule->name; rule++) {
 		if (!rule->match(&l))
 			continue;
@@ -130,5 +131,6 @@ size_t perch_lint(const struct perch_open_call *call, struct perch_machine *mach
 			compose(&l, rule, &findings[nr]);
 		nr++;
 	}
+	perch_machine_free(own);
 	return nr;
 }

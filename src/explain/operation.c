@@ -157,8 +157,6 @@ static void copy_attr(struct perch_attr *copy, const struct perch_attr *attr)
 static void init_case(struct perch__operation_case *o, const struct perch_operation *op,
 		      struct perch_machine *machine)
 {
-	struct perch_limits limits;
-
 	*o = (struct perch__operation_case){
 		.op = op,
 		.has_attr = op->attr,
@@ -180,39 +178,45 @@ static void init_case(struct perch__operation_case *o, const struct perch_operat
 		copy_attr(&o->c.attr, op->attr);
 	if (o->has_other)
 		copy_attr(&o->other, op->other->attr);
-	if (machine && !perch_machine_limits(machine, &limits, NULL) && limits.page_bytes)
-		o->page_bytes = limits.page_bytes;
 	o->pages = op->length / o->page_bytes + !!(op->length % o->page_bytes);
 }
 
-int perch_explain_operation(const struct perch_operation *operation, struct perch_machine *machine,
-			    struct perch_explanation *explanation)
+static void explain(const struct perch__operation_case *o, struct perch_explanation *explanation)
 {
 	struct found found = { 0 };
-	struct perch__operation_case o;
 
-	if (!operation || operation->errnum < 0 || !table_of(operation->kind) ||
-	    (!operation->errnum && operation->kind != PERCH_OPERATION_READ))
-		return -EINVAL;
-	init_case(&o, operation, machine);
-	*explanation = (struct perch_explanation){ .errnum = operation->errnum };
-	find(&o, false, &found);
+	find(o, false, &found);
 	if (!found.nr)
-		find(&o, true, &found);
+		find(o, true, &found);
 	explanation->nr_findings = found.nr;
 	for (size_t i = 0; i < found.nr; i++)
-		compose(&o, found.rule[i], &explanation->finding[i]);
+		compose(o, found.rule[i], &explanation->finding[i]);
 	if (found.certain && !found.has_alternatives)
 		explanation->confidence = PERCH_CONFIDENCE_CERTAIN;
 	else if (found.nr == 1)
 		explanation->confidence = PERCH_CONFIDENCE_LIKELY;
 	else
 		explanation->confidence = PERCH_CONFIDENCE_AMBIGUOUS;
-	if (found.nr)
-		find_next(&o, found.rule[0], explanation);
-	if (found.nr)
-		return 0;
-	compose_unexplained(&o, &explanation->finding[0]);
+	if (found.nr) {
+		find_next(o, found.rule[0], explanation);
+		return;
+	}
+	compose_unexplained(o, &explanation->finding[0]);
 	explanation->nr_findings = 1;
+}
+
+int perch_explain_operation(const struct perch_operation *operation, struct perch_machine *machine,
+			    struct perch_explanation *explanation)
+{
+	struct perch__operation_case o;
+	struct perch_machine *own;
+
+	if (!operation || operation->errnum < 0 || !table_of(operation->kind) ||
+	    (!operation->errnum && operation->kind != PERCH_OPERATION_READ) || !explanation)
+		return -EINVAL;
+	init_case(&o, operation, perch__machine_of(machine, operation->from_log, &own));
+	*explanation = (struct perch_explanation){ .errnum = operation->errnum };
+	explain(&o, explanation);
+	perch_machine_free(own);
 	return 0;
 }

@@ -172,7 +172,6 @@ static bool probe_before_perf(struct perch__prober *prober, struct perch__case *
 			      struct perch__result *result)
 {
 	enum perch_cause cause = c->errnum == ENOSYS ? PERCH_CAUSE_NO_SYSCALL : PERCH_CAUSE_SECCOMP;
-	struct perch_sandbox sandbox;
 	struct perch__candidate candidate;
 	int rc = perch__try_without_attr(prober);
 
@@ -183,7 +182,7 @@ static bool probe_before_perf(struct perch__prober *prober, struct perch__case *
 	}
 	if (rc != c->errnum || rc == EFAULT)
 		return false;
-	if (!perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.seccomp == 2)
+	if (perch__seccomp_filters(c) == PERCH__YES)
 		cause = PERCH_CAUSE_SECCOMP;
 	candidate = (struct perch__candidate){ .rule = rule_of(c, cause),
 					       .cause = cause,

@@ -47,7 +47,6 @@ struct perch_machine {
 	struct cached sysctl[PERCH_SYSCTL_MAX];
 	pid_t process; /* the process whose facts are read; 0 is the caller */
 	bool probing;
-	unsigned own_filters; /* seccomp filters of the process that refuse nothing */
 	struct cached attr_size;
 	struct cached is_virtual; /* value: the result of perch_machine_virtual() + 1 */
 	int status_error;

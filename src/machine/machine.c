@@ -55,12 +55,6 @@ void perch_machine_set_probing(struct perch_machine *machine, bool allowed)
 	machine->probing = allowed;
 }
 
-void perch_machine_set_own_filters(struct perch_machine *machine, unsigned filters)
-{
-	machine->own_filters = filters;
-	machine->sandbox_valid = false;
-}
-
 bool perch_machine_probing(const struct perch_machine *machine)
 {
 	return machine && machine->probing;

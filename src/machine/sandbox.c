@@ -132,10 +132,7 @@ static void read_sandbox(struct perch_machine *machine, struct perch_sandbox *sa
 {
 	memset(sandbox, 0, sizeof(*sandbox));
 	sandbox->seccomp = status->seccomp > 2 ? -1 : status->seccomp;
-	/* before 5.9 the number of filters is unknown */
-	if (status->seccomp == 2 && machine->own_filters &&
-	    status->filters <= (int)machine->own_filters)
-		sandbox->seccomp = status->filters < 0 ? -1 : 0;
+	sandbox->seccomp_filters = status->filters;
 	sandbox->no_new_privileges = status->no_new_privileges;
 	sandbox->user_namespace = in_user_namespace(machine);
 	sandbox->pid_namespace = in_pid_namespace(machine, status);
@@ -171,13 +168,27 @@ int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *s
 	return 0;
 }
 
+/* Without the sandbox, the capabilities are assumed to be those of the initial namespace. */
+static bool has_initial_namespace(struct perch_machine *machine)
+{
+	struct perch_machine *own = NULL;
+	struct perch_sandbox sandbox;
+	bool initial;
+
+	if (!machine && perch_machine_new(&own, NULL, NULL, NULL))
+		return true;
+	initial = perch_machine_sandbox(machine ? machine : own, &sandbox, NULL) ||
+		  sandbox.user_namespace != 1;
+	perch_machine_free(own);
+	return initial;
+}
+
 bool perch_machine_privileged(struct perch_machine *machine)
 {
-	struct perch_sandbox sandbox;
 	uint64_t effective = 0;
 
 	if (perch_machine_capabilities(machine, &effective, NULL) ||
 	    !(effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)))
 		return false;
-	return perch_machine_sandbox(machine, &sandbox, NULL) || sandbox.user_namespace != 1;
+	return has_initial_namespace(machine);
 }

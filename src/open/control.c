@@ -8,7 +8,7 @@
 
 #define MAX_PROGRAMS 64 /* BPF programs of one tracepoint; the kernel refuses to return more */
 
-/* Explains a refusal. Facts of the machine are read only if the caller passes a machine. */
+/* Explains a refusal. */
 static int operation_error(const struct perch_operation *operation, struct perch_machine *machine,
 			   struct perch_error *err)
 {
@@ -105,10 +105,10 @@ int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine,
 				 machine, err);
 }
 
-int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine,
-			   struct perch_error *err)
+int perch_event_set_filter(int fd, const char *filter, const struct perch_attr *attr,
+			   struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch_operation operation = { .other_fd = -1, .filter = filter };
+	struct perch_operation operation = { .other_fd = -1, .attr = attr, .filter = filter };
 	int rc;
 
 	if (!filter)

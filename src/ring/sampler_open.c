@@ -88,8 +88,8 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	}
 	event->precise_max = false; /* found: the same precision holds on every CPU */
 	fds[index] = fd;
-	if (event->filter &&
-	    perch_event_set_filter(fd, event->filter, sampler->machine, &attempt) < 0) {
+	if (event->filter && perch_event_set_filter(fd, event->filter, &event->attr,
+						    sampler->machine, &attempt) < 0) {
 		perch_error_prefix(&attempt, "event '%s', ", event->name);
 		return report_error(err, &attempt, -attempt.errnum);
 	}

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/open.h>
+#include <perch/count.h>
 
 #define HITS 100
 
@@ -314,7 +314,7 @@ static void redirects_output(void **state)
 	close(other);
 	close(third);
 	expect(perch_event_id(-1, &one_id, NULL, &err), EBADF, &err, "not open");
-	expect(perch_event_id(0, &one_id, NULL, &err), ENOTTY, &err, "3.12");
+	expect(perch_event_id(0, &one_id, NULL, &err), ENOTTY, &err, "is not an event");
 }
 
 static void filters_a_tracepoint(void **state)
@@ -341,25 +341,44 @@ static void filters_a_tracepoint(void **state)
 	for (int i = 0; i < HITS; i++)
 		kill(getpid(), i % 2 ? SIGUSR1 : SIGUSR2);
 	assert_int_equal(value_of(fd), HITS);
-	assert_int_equal(perch_event_set_filter(fd, "sig == 10", NULL, &err), 0);
+	assert_int_equal(perch_event_set_filter(fd, "sig == 10", NULL, NULL, &err), 0);
 	assert_int_equal(SIGUSR1, 10);
 	for (int i = 0; i < HITS; i++)
 		kill(getpid(), i % 2 ? SIGUSR1 : SIGUSR2);
 	assert_int_equal(value_of(fd), HITS + HITS / 2);
-	expect(perch_event_set_filter(fd, "sig == 12", NULL, &err), EEXIST, &err, "already");
+	expect(perch_event_set_filter(fd, "sig == 12", NULL, NULL, &err), EEXIST, &err, "already");
 	close(fd);
 	fd = open_event("signal:signal_generate", &counting);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		expect(perch_event_set_filter(fd, bad[i].filter, NULL, &err), bad[i].errnum, &err,
-		       bad[i].words);
+		expect(perch_event_set_filter(fd, bad[i].filter, NULL, NULL, &err), bad[i].errnum,
+		       &err, bad[i].words);
 		assert_non_null(strstr(err.message, bad[i].filter));
 	}
-	expect(perch_event_set_filter(fd, NULL, NULL, &err), EINVAL, &err, "it is NULL");
+	expect(perch_event_set_filter(fd, NULL, NULL, NULL, &err), EINVAL, &err, "it is NULL");
 	close(fd);
 	fd = open_event("page-faults", NULL);
-	expect(perch_event_set_filter(fd, "sig == 10", NULL, &err), EINVAL, &err,
+	expect(perch_event_set_filter(fd, "sig == 10", NULL, NULL, &err), EINVAL, &err,
 	       "takes no filter");
 	close(fd);
+}
+
+/* A counter knows its attr, so the error is about the filter of a tracepoint. */
+static void names_the_tracepoint_of_an_invalid_filter(void **state)
+{
+	struct perch_counter *counter;
+	struct perch_events events;
+	struct perch_error err;
+	int fd = open_tracepoint("signal:signal_generate", NULL);
+
+	(void)state;
+	expect(perch_event_set_filter(fd, "comm == 5", NULL, NULL, &err), EINVAL, &err,
+	       "takes no filter, or");
+	close(fd);
+	assert_int_equal(perch_events_parse(&events, "signal:signal_generate", NULL, &err), 0);
+	assert_int_equal(perch_events_set_filter(&events, 0, "comm == 5", NULL, &err), 0);
+	expect(perch_counter_open_event(&counter, events.event, NULL, NULL, &err), EINVAL, &err,
+	       "not a valid expression for the tracepoint");
+	perch_events_clear(&events);
 }
 
 static void pauses_output(void **state)
@@ -439,7 +458,7 @@ static void runs_bpf_programs(void **state)
 	expect(perch_event_set_bpf(fd, program, NULL, &err), EEXIST, &err, "already");
 	expect(perch_event_query_bpf(software, ids, 4, &nr, NULL, &err), EINVAL, &err,
 	       "a tracepoint");
-	expect(perch_event_set_bpf(0, program, NULL, &err), ENOTTY, &err, "4.1");
+	expect(perch_event_set_bpf(0, program, NULL, &err), ENOTTY, &err, "is not an event");
 	close(fd);
 	close(software);
 	close(program);
@@ -491,7 +510,7 @@ static void moves_a_breakpoint(void **state)
 	       "only breakpoints");
 	wrong.size = 3;
 	expect(perch_event_modify(fd, &wrong, NULL, &err), E2BIG, &err, "attr.size");
-	expect(perch_event_modify(0, &attr, NULL, &err), ENOTTY, &err, "4.17");
+	expect(perch_event_modify(0, &attr, NULL, &err), ENOTTY, &err, "is not an event");
 	close(software);
 	close(fd);
 }
@@ -505,6 +524,7 @@ int main(void)
 		cmocka_unit_test(changes_the_period),
 		cmocka_unit_test(redirects_output),
 		cmocka_unit_test(filters_a_tracepoint),
+		cmocka_unit_test(names_the_tracepoint_of_an_invalid_filter),
 		cmocka_unit_test(pauses_output),
 		cmocka_unit_test(runs_bpf_programs),
 		cmocka_unit_test(moves_a_breakpoint),

@@ -314,10 +314,10 @@ static void a_filter_selects_hits(void **state)
 
 	(void)state;
 	assert_true(perch_event_set_filter(perch_counter_fd(counter), "no_such_field == 7", NULL,
-					   &err) < 0);
+					   NULL, &err) < 0);
 	assert_true(err.message[0]);
 	if (perch_event_set_filter(perch_counter_fd(counter), "offset == 7 && whence == 0", NULL,
-				   &err))
+				   NULL, &err))
 		fail_msg("%s", err.message);
 	perch_counter_enable(counter);
 	for (int i = 0; i < CALLS; i++) {

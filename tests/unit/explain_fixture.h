@@ -74,7 +74,7 @@ static inline void opened(struct fixture *fixture, const struct perch_attr *attr
 			  int group, int result)
 {
 	struct perch_open_call call = {
-		.attr = attr, .cpu = cpu, .group_fd = group, .flags = PERCH_FLAG_FD_CLOEXEC
+		.attr = attr, .cpu = cpu, .group_fd = group, .flags = PERCH_FLAG_FD_CLOEXEC, .from_log = true
 	};
 
 	if (result < 0)

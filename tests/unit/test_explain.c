@@ -80,6 +80,7 @@ static struct perch_open_call call_of(const struct row *row, struct perch_attr *
 		.flags = row->flags,
 		.errnum = row->errnum,
 		.leader = row->leader,
+		.from_log = row->machine == NONE,
 	};
 }
 
@@ -291,7 +292,11 @@ static void messages_of_random_calls_are_complete(void **state)
 static void explain_attr(const struct perch_attr *attr, enum machine_kind machine, int errnum,
 			 struct perch_error *err)
 {
-	struct perch_open_call call = { .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+	struct perch_open_call call = { .attr = attr,
+					.cpu = -1,
+					.group_fd = -1,
+					.errnum = errnum,
+					.from_log = machine == NONE };
 
 	assert_int_equal(perch_explain(&call, machines[machine], err), -errnum);
 }
@@ -455,6 +460,62 @@ static void reads_paths_of_uprobes(void **state)
 	perch_machine_free(here);
 }
 
+/* Without a machine, the explanation has the facts of this machine: it is that of a new one. */
+static void no_machine_is_this_machine(void **state)
+{
+	const struct perch_attr attrs[] = {
+		{ .type = PERCH_TYPE_SOFTWARE, .size = sizeof(*attrs) },
+		{ .type = PERCH_TYPE_SOFTWARE,
+		  .size = sizeof(*attrs),
+		  .freq = 1,
+		  .sample_freq = 2000000000 },
+		{ .type = PERCH_TYPE_SOFTWARE,
+		  .size = sizeof(*attrs),
+		  .sample_type = PERCH_SAMPLE_CALLCHAIN,
+		  .sample_max_stack = 65535 },
+	};
+	static const int errnums[] = { EACCES, EINVAL, EOVERFLOW };
+	struct perch_machine *here;
+	struct perch_error err, expected;
+
+	(void)state;
+	assert_int_equal(perch_machine_new(&here, NULL, NULL, NULL), 0);
+	for (size_t i = 0; i < NR(attrs); i++) {
+		struct perch_open_call call = {
+			.attr = &attrs[i], .cpu = -1, .group_fd = -1, .errnum = errnums[i]
+		};
+
+		perch_explain(&call, here, &expected);
+		assert_int_equal(perch_explain(&call, NULL, &err), -errnums[i]);
+		assert_string_equal(err.message, expected.message);
+		assert_string_equal(err.remedy, expected.remedy);
+		if (i) /* as root, no sysctl causes EACCES */
+			assert_non_null(strstr(err.message, "(currently "));
+		call.from_log = true;
+		perch_explain(&call, NULL, &err);
+		assert_null(strstr(err.message, "(currently "));
+	}
+	perch_machine_free(here);
+}
+
+/* The filter of a process is not the cause if a tracer has installed it. */
+static void filters_of_a_tracer_are_not_the_cause(void **state)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EPERM };
+	struct perch_error err;
+
+	(void)state;
+	perch_explain(&call, machines[CONTAINER], &err);
+	assert_int_equal(err.cause, PERCH_CAUSE_SECCOMP);
+	call.tracer_filters = 1; /* of 2 */
+	perch_explain(&call, machines[CONTAINER], &err);
+	assert_int_equal(err.cause, PERCH_CAUSE_SECCOMP);
+	call.tracer_filters = 2;
+	perch_explain(&call, machines[CONTAINER], &err);
+	assert_int_equal(err.cause, PERCH_CAUSE_SECURITY_MODULE);
+}
+
 static void refuses_calls_without_an_errno(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr) };
@@ -487,6 +548,8 @@ int main(void)
 		cmocka_unit_test(ignores_fields_beyond_attr_size),
 		cmocka_unit_test(privileged_processes_are_not_restricted_by_paranoid),
 		cmocka_unit_test(reads_paths_of_uprobes),
+		cmocka_unit_test(no_machine_is_this_machine),
+		cmocka_unit_test(filters_of_a_tracer_are_not_the_cause),
 		cmocka_unit_test(refuses_calls_without_an_errno),
 	};
 

@@ -423,6 +423,7 @@ static void check(const struct refusal *refusal, struct perch_machine *machine)
 		.group_fd = refusal->group_fd,
 		.flags = refusal->flags,
 		.errnum = refusal->errnum,
+		.from_log = !machine,
 	};
 	struct perch_error err;
 
@@ -463,8 +464,10 @@ static void messages_have_the_values(void **state)
 	(void)state;
 	perch_explain(&call, old, &err);
 	assert_non_null(strstr(err.message, "kernel.perf_event_paranoid <= 1 (currently 2)"));
+	call.from_log = true;
 	perch_explain(&call, NULL, &err);
 	assert_null(strstr(err.message, "currently"));
+	call.from_log = false;
 	attr.freq = 1;
 	attr.sample_freq = 50000;
 	call.errnum = EINVAL;
@@ -491,7 +494,9 @@ static void explains_null_attr_without_err(void **state)
 static void fields_beyond_size_are_not_at_fault(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1, .sample_stack_user = 7 };
-	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = 9, .errnum = EINVAL };
+	struct perch_open_call call = {
+		.attr = &attr, .cpu = -1, .group_fd = 9, .errnum = EINVAL, .from_log = true
+	};
 	struct perch_error err;
 
 	(void)state;
@@ -539,12 +544,12 @@ static void partial_attr_is_less_certain(void **state)
 	assert_int_equal(explained.finding[0].cause, PERCH_CAUSE_RESERVED_BITS);
 }
 
-/* Without a machine, the CPU remains a candidate. */
+/* Without facts, the CPU remains a candidate. */
 static void names_a_cpu_that_may_not_exist(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
 	struct perch_open_call call = {
-		.attr = &attr, .cpu = 99, .group_fd = -1, .errnum = EINVAL
+		.attr = &attr, .cpu = 99, .group_fd = -1, .errnum = EINVAL, .from_log = true
 	};
 	struct perch_error err;
 

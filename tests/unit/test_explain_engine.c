@@ -42,7 +42,7 @@ static int teardown(void **state)
 static struct perch_open_call call_of(const struct perch_attr *attr, int errnum)
 {
 	return (struct perch_open_call){
-		.attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum
+		.attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum, .from_log = true
 	};
 }
 

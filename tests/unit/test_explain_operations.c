@@ -115,6 +115,7 @@ static void make(struct made *made, const struct operation_row *row)
 		made->other_attr.size = sizeof(made->other_attr);
 	made->op = row->op;
 	made->op.errnum = row->errnum;
+	made->op.from_log = row->machine == NONE;
 	if (row->has_attr)
 		made->op.attr = &made->attr;
 	if (row->has_other) {
@@ -207,6 +208,7 @@ static void both_faults_are_found(void **state)
 				   .size = sizeof(attr),
 				   .inherit = 1 };
 	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .from_log = true,
 				      .errnum = EINVAL,
 				      .attr = &attr,
 				      .cpu = -1,
@@ -238,17 +240,20 @@ static void followups_are_true(void **state)
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
 	struct perch_operation ops[] = {
 		{ .kind = PERCH_OPERATION_MMAP,
+		  .from_log = true,
 		  .errnum = EINVAL,
 		  .attr = &attr,
 		  .length = PAGES(2),
 		  .offset = PAGES(2),
 		  .map_flags = MAP_SHARED },
 		{ .kind = PERCH_OPERATION_IOCTL,
+		  .from_log = true,
 		  .errnum = EBADF,
 		  .attr = &attr,
 		  .request = PERCH_IOC_SET_OUTPUT,
 		  .argument = UINT32_MAX },
 		{ .kind = PERCH_OPERATION_IOCTL,
+		  .from_log = true,
 		  .errnum = EBADF,
 		  .request = PERCH_IOC_SET_BPF,
 		  .argument = 9 },
@@ -271,6 +276,7 @@ static void followups_are_true(void **state)
 static void candidates(void **state)
 {
 	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .from_log = true,
 				      .errnum = EINVAL,
 				      .cpu = -1,
 				      .length = PAGES(9),
@@ -331,6 +337,7 @@ static void read_has_the_size(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr), .read_format = 0x1f }; /* all five */
 	struct perch_operation op = { .kind = PERCH_OPERATION_READ,
+				      .from_log = true,
 				      .errnum = ENOSPC,
 				      .attr = &attr,
 				      .cpu = -1,
@@ -394,6 +401,7 @@ static void short_attrs(void **state)
 {
 	struct perch_attr *attr = calloc(1, PERCH_ATTR_SIZE_VER0);
 	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .from_log = true,
 				      .errnum = EINVAL,
 				      .attr = attr,
 				      .cpu = -1,

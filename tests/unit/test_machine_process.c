@@ -186,6 +186,7 @@ static void check_sandbox(const struct described *described, const struct perch_
 
 	print_message("%s\n", described->name);
 	assert_int_equal(found->seccomp, expected->seccomp);
+	assert_true(found->seccomp_filters <= 2);
 	assert_int_equal(found->no_new_privileges, expected->no_new_privileges);
 	assert_int_equal(found->user_namespace, expected->user_namespace);
 	assert_int_equal(found->pid_namespace, expected->pid_namespace);

@@ -115,7 +115,7 @@ static void passes_arguments_to_the_kernel(void **state)
 	assert_int_equal(perch_event_set_output(9, -1, machine, NULL), 0);
 	assert_int_equal((long)seen.argument, -1L); /* not 0xffffffff */
 	check(PERCH_IOC_SET_OUTPUT, ULONG_MAX);
-	assert_int_equal(perch_event_set_filter(9, "a == 1", machine, NULL), 0);
+	assert_int_equal(perch_event_set_filter(9, "a == 1", NULL, machine, NULL), 0);
 	assert_string_equal((const char *)seen.argument, "a == 1");
 	check(PERCH_IOC_SET_FILTER, ULONG_MAX);
 	assert_int_equal(perch_event_id(9, &id, machine, NULL), 0);
@@ -205,7 +205,7 @@ static int one_of_each(int number, struct perch_error *err)
 	case 5:
 		return perch_event_set_output(9, 1, machine, err);
 	case 6:
-		return perch_event_set_filter(9, "x", machine, err);
+		return perch_event_set_filter(9, "x", NULL, machine, err);
 	case 7:
 		return perch_event_id(9, &id, machine, err);
 	case 8:
@@ -260,7 +260,7 @@ static void refuses_invalid_arguments(void **state)
 	assert_int_equal(perch_event_set_period(9, 0, machine, &err), -EINVAL);
 	assert_int_equal(perch_event_set_period(9, 1ull << 63, machine, &err), -EINVAL);
 	assert_int_equal(perch_event_set_output(9, 9, machine, &err), -EINVAL);
-	assert_int_equal(perch_event_set_filter(9, NULL, machine, &err), -EINVAL);
+	assert_int_equal(perch_event_set_filter(9, NULL, NULL, machine, &err), -EINVAL);
 	assert_int_equal(perch_event_modify(9, &attr, machine, &err), -E2BIG);
 	assert_int_equal(perch_event_modify(9, NULL, machine, &err), -EINVAL);
 	assert_int_equal(seen.calls, 0);

@@ -186,6 +186,7 @@ void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 	struct explain_caller caller;
 	struct perch_open_call whole = *call;
 
+	whole.from_log = job->from_log;
 	job->calls++;
 	group = explain_find_event(job->descriptors, process, call->group_fd);
 	if (!whole.leader && explain_get_leader(group, &leader))
@@ -255,6 +256,7 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 	if (event)
 		fill_event_members(operation, event);
 	operation->fd = fd;
+	operation->from_log = job->from_log;
 	if (operation->kind == PERCH_OPERATION_IOCTL &&
 	    operation->request == PERCH_IOC_SET_OUTPUT &&
 	    explain_get_leader(explain_find_event(job->descriptors, process, operation->other_fd),

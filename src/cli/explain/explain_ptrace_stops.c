@@ -129,13 +129,12 @@ void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread)
 	tracer_resume(tracer, thread, 0);
 }
 
-/* Makes the machine read facts of this thread, without the filters that perch installed. */
-static void select_thread(struct tracer *tracer, const struct tracee *thread)
+/* The filters that perch installed in the thread. */
+static unsigned count_filters(const struct tracer *tracer, const struct tracee *thread)
 {
 	const bool first = tracer->setup && !tracer->every_syscall && !tracer->setup->error;
 
-	perch_machine_set_process(tracer->machine, thread->tid);
-	perch_machine_set_own_filters(tracer->machine, first + thread->process->filters);
+	return first + thread->process->filters;
 }
 
 static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t result)
@@ -148,6 +147,7 @@ static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t re
 		.group_fd = (int)argument[3],
 		.flags = thread->syscall.abi->narrow ? (uint32_t)argument[4] : argument[4],
 		.errnum = result < 0 ? -result : 0,
+		.tracer_filters = count_filters(tracer, thread),
 	};
 
 	check_descriptor(tracer, thread, call.group_fd);
@@ -156,7 +156,7 @@ static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t re
 				   sizeof(call.kernel_size));
 	if (result >= 0)
 		tracer_add_descriptor(tracer, thread, (int)result);
-	select_thread(tracer, thread);
+	perch_machine_set_process(tracer->machine, thread->tid);
 	tracer->target = call.errnum ? thread : NULL;
 	explain_handle_open(tracer->job, thread->process->pid, thread->tid, &call,
 			    call.errnum ? -1 : (int)result, tracer->machine);
@@ -237,7 +237,7 @@ static void handle_operation(struct tracer *tracer, struct tracee *thread, int64
 		operation.kind = PERCH_OPERATION_READ;
 		operation.size = call->argument[2];
 	}
-	select_thread(tracer, thread);
+	perch_machine_set_process(tracer->machine, thread->tid);
 	explain_handle_operation(tracer->job, thread->process->pid, thread->tid, fd, &operation,
 				 result, tracer->machine);
 }

@@ -187,12 +187,6 @@ static void format_name(struct stat_job *stat, struct stat_line *line)
 
 void stat_describe_lines(struct stat_job *stat)
 {
-	bool prints_reasons = !stat->options.separator && !stat->options.json &&
-			      !stat->options.quiet;
-
-	/* reads files of the machine, so only if the reasons are printed */
-	for (size_t i = 0; prints_reasons && i < stat->nr_parts; i++)
-		perch_set_explain(stat->part[i].set, stat->machine);
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		struct stat_line *line = &stat->line[i];
 		const struct perch_set_event *event =
