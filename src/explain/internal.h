@@ -52,8 +52,8 @@ struct perch__case {
 
 /*
  * Returns the machine whose facts explain: the caller's, or one of this machine, which is made here
- * and lasts for one explanation. A log may be of another machine: NULL, no fact is known. The caller
- * frees *own.
+ * and lasts for one explanation. A log may be of another machine: NULL, no fact is known. The
+ * caller frees *own.
  */
 struct perch_machine *perch__machine_of(struct perch_machine *machine, bool from_log,
 					struct perch_machine **own);

@@ -73,9 +73,11 @@ static inline struct perch_attr software(void)
 static inline void opened(struct fixture *fixture, const struct perch_attr *attr, int cpu,
 			  int group, int result)
 {
-	struct perch_open_call call = {
-		.attr = attr, .cpu = cpu, .group_fd = group, .flags = PERCH_FLAG_FD_CLOEXEC, .from_log = true
-	};
+	struct perch_open_call call = { .attr = attr,
+					.cpu = cpu,
+					.group_fd = group,
+					.flags = PERCH_FLAG_FD_CLOEXEC,
+					.from_log = true };
 
 	if (result < 0)
 		call.errnum = -result;
