@@ -10,7 +10,22 @@
  * parameter, or NULL after a failure. They take a target of NULL for the calling thread, and
  * options of NULL for disabled events.
  *
- * Threads: one thread per object at a time. After fork(2), parent and child share the events.
+ * Threads: one thread per object at a time. Different objects may be used at the same time.
+ *
+ * Fork: in a child of fork(2) the descriptors still mean the events of the parent. Functions that
+ * read, enable, disable or reset an object that was opened before the fork return -ESTALE there
+ * (PERCH_ERROR_FORK) and do not change it. Names, attrs and numbers of events can be read. Closing
+ * is allowed: it closes the descriptors of the child and frees its memory, and the counts of the
+ * parent go on. The kernel keeps an event until each copy of its descriptor is closed: a child that
+ * lives long should close the objects of its parent before other descriptors are opened. A child
+ * can open objects of its own. The check makes no system call. A child of vfork(2), or of clone(2)
+ * with CLONE_VM, uses the memory of its parent, and must leave the objects of the parent alone.
+ *
+ * With perch_options.inherit the kernel counts the child too, and adds its counts to those that the
+ * parent reads. The child has nothing to do for that, and closing in the child does not end it.
+ *
+ * Signals: a function is async-signal-safe only if its description says so, and then only if the
+ * signal handler does not interrupt a call that uses the same object.
  */
 #ifndef PERCH_COUNT_H
 #define PERCH_COUNT_H

@@ -10,6 +10,7 @@ struct perch_counter {
 	const struct perch__rdpmc *rdpmc;    /* &perch__no_rdpmc if all reads are system calls */
 	enum perch__rdpmc_state rdpmc_state; /* of the last read */
 	int fd;
+	uint32_t generation; /* of the process that opened it */
 	struct perch__base base;
 	uint64_t id; /* for reads without a system call with PERCH_FORMAT_ID */
 	uint64_t read_format;
@@ -122,6 +123,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the counter");
 	new_counter->calls = perch_machine_syscalls(options->machine);
+	new_counter->generation = perch__fork_generation();
 	new_counter->rdpmc = &perch__no_rdpmc;
 	new_counter->rdpmc_state = state;
 	new_counter->type = attr.type;
@@ -183,13 +185,25 @@ const char *perch_counter_name(const struct perch_counter *counter)
 	return counter->name;
 }
 
+/* In a child the requests would act on the event of the parent. */
+static int check_fork(const struct perch_counter *counter, struct perch_error *err)
+{
+	return perch__is_forked(counter->generation)
+		       ? PERCH__FORK_ERROR(err, "the counter '%s'", counter->name)
+		       : 0;
+}
+
 int perch_counter_enable(struct perch_counter *counter)
 {
+	if (perch__is_forked(counter->generation))
+		return -ESTALE;
 	return perch__control(counter->calls, counter->fd, PERCH_IOC_ENABLE, 0);
 }
 
 int perch_counter_disable(struct perch_counter *counter)
 {
+	if (perch__is_forked(counter->generation))
+		return -ESTALE;
 	return perch__control(counter->calls, counter->fd, PERCH_IOC_DISABLE, 0);
 }
 
@@ -198,6 +212,8 @@ int perch_counter_reset(struct perch_counter *counter)
 	uint64_t words[PERCH__SINGLE_WORDS];
 	int rc;
 
+	if (perch__is_forked(counter->generation))
+		return -ESTALE;
 	rc = perch__control(counter->calls, counter->fd, PERCH_IOC_RESET, 0);
 	if (!rc)
 		rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->name,
@@ -251,6 +267,9 @@ static __attribute__((noinline)) int read_slow(struct perch_counter *counter,
 {
 	uint64_t words[3] = { 0 };
 
+	/* a child comes here, because the memory with the thread is zero there */
+	if (perch__is_forked(counter->generation))
+		return check_fork(counter, err);
 	if (state == PERCH__RDPMC_BUSY)
 		state = perch__page_read(counter->rdpmc->page, words, perch__read_register,
 					 perch__read_clock);
@@ -281,6 +300,10 @@ bool perch_counter_self_monitoring(const struct perch_counter *counter, struct p
 {
 	enum perch__rdpmc_state state = counter->rdpmc_state;
 
+	if (perch__is_forked(counter->generation)) {
+		check_fork(counter, err);
+		return false;
+	}
 	if (err)
 		state = perch__rdpmc_cause(state, counter->type, counter->machine);
 	return perch__rdpmc_report(state, counter->map_errno, counter->name, err);
@@ -293,8 +316,11 @@ const struct perch_attr *perch_counter_missing_features(const struct perch_count
 
 int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err)
 {
-	int rc = perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)id);
+	int rc = check_fork(counter, err);
 
+	if (rc)
+		return rc;
+	rc = perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)id);
 	if (rc)
 		return perch__control_error(-rc, PERCH_IOC_ID, counter->name, err);
 	return 0;

@@ -16,6 +16,7 @@ struct member {
 
 struct perch_group {
 	const struct perch_syscalls *calls;
+	uint32_t generation; /* of the process that opened it */
 	/* without PERCH_FORMAT_GROUP each member is read separately */
 	uint64_t read_format;
 	struct perch__read_buffer buffer; /* read buffer */
@@ -50,6 +51,7 @@ static struct perch_group *make(size_t nr, const struct perch_options *options,
 		return NULL;
 	}
 	group->calls = perch_machine_syscalls(options->machine);
+	group->generation = perch__fork_generation();
 	group->read_format = (options->read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
 	return group;
 }
@@ -181,11 +183,15 @@ const struct perch_attr *perch_group_missing_features(const struct perch_group *
 
 int perch_group_enable(struct perch_group *group)
 {
+	if (perch__is_forked(group->generation))
+		return -ESTALE;
 	return perch__control(group->calls, group->member[0].fd, PERCH_IOC_ENABLE, 0);
 }
 
 int perch_group_disable(struct perch_group *group)
 {
+	if (perch__is_forked(group->generation))
+		return -ESTALE;
 	return perch__control(group->calls, group->member[0].fd, PERCH_IOC_DISABLE, 0);
 }
 
@@ -242,6 +248,8 @@ int perch_group_reset(struct perch_group *group)
 	struct perch_count *counts;
 	int rc;
 
+	if (perch__is_forked(group->generation))
+		return -ESTALE;
 	rc = perch__control(group->calls, group->member[0].fd, PERCH_IOC_RESET,
 			    PERCH_IOC_FLAG_GROUP);
 	if (rc)
@@ -263,6 +271,8 @@ int perch_group_reset(struct perch_group *group)
 int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr,
 		     struct perch_error *err)
 {
+	if (perch__is_forked(group->generation))
+		return PERCH__FORK_ERROR(err, "the group of '%s'", group->member[0].name);
 	if (nr != group->nr)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the group has %zu members, and counts has space for %zu",

@@ -5,6 +5,8 @@
 #include <perch/count.h>
 #include <perch/explain.h>
 
+#include "base/fork.h"
+
 #define PERCH__TIMES	      (PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING)
 #define PERCH__LIKELY(what)   __builtin_expect(!!(what), 1)
 #define PERCH__UNLIKELY(what) __builtin_expect(!!(what), 0)

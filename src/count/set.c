@@ -288,6 +288,7 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		return perch__set_no_memory(err);
 	new_set->machine = machine;
 	new_set->calls = perch_machine_syscalls(machine);
+	new_set->generation = perch__fork_generation();
 	rc = copy_targets(new_set, targets, err);
 	if (!rc)
 		rc = make_arrays(new_set, events, err);

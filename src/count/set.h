@@ -38,6 +38,7 @@ struct perch__group_range {
 
 struct perch_set {
 	const struct perch_syscalls *calls;
+	uint32_t generation;	       /* of the process that opened it */
 	struct perch_machine *machine; /* of the caller; may be NULL */
 	struct perch_machine *own;     /* made when facts are needed and machine is NULL */
 	size_t nr_events, nr_targets;

@@ -7,6 +7,12 @@
 
 static const struct perch__base never_reset;
 
+/* In a child the requests would act on the events of the parent. */
+static int check_fork(const struct perch_set *set, struct perch_error *err)
+{
+	return perch__is_forked(set->generation) ? PERCH__FORK_ERROR(err, "the set of events") : 0;
+}
+
 static const struct perch__base *base_at(const struct perch_set *set, size_t at)
 {
 	return set->base ? &set->base[at] : &never_reset;
@@ -131,6 +137,8 @@ static int read_range(struct perch_set *set, const struct perch__group_range *ra
 int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr,
 		   struct perch_error *err)
 {
+	if (perch__is_forked(set->generation))
+		return check_fork(set, err);
 	if (nr != set->nr_events * set->nr_targets)
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
@@ -151,6 +159,10 @@ int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr,
 static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument,
 			   struct perch_error *err)
 {
+	int forked = check_fork(set, err);
+
+	if (forked)
+		return forked;
 	for (const struct perch__group_range *range = set->range;
 	     range < set->range + set->nr_ranges; range++)
 		for (size_t i = 0; i < set->nr_targets; i++) {

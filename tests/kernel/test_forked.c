@@ -237,11 +237,175 @@ static void merges_of_the_parent_are_refused_in_the_child(void **state)
 	perch_decoder_free(decoder);
 }
 
+static uint64_t read_counter(struct perch_counter *counter)
+{
+	struct perch_count count;
+	struct perch_error err;
+
+	if (perch_counter_read(counter, &count, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
+	return count.value;
+}
+
+static void use_counter_in_child(struct perch_counter *counter)
+{
+	struct perch_count count = { .value = 77 };
+	struct perch_counter *own;
+	struct perch_error reason;
+	uint64_t id;
+
+	CHECK_STALE(perch_counter_read(counter, &count, &err));
+	CHECK(count.value == 77);
+	CHECK_STALE(perch_counter_id(counter, &id, &err));
+	CHECK(perch_counter_enable(counter) == -ESTALE);
+	CHECK(perch_counter_disable(counter) == -ESTALE);
+	CHECK(perch_counter_reset(counter) == -ESTALE);
+	CHECK(!perch_counter_self_monitoring(counter, &reason) && reason.kind == PERCH_ERROR_FORK);
+	CHECK(!strcmp(perch_counter_name(counter), "page-faults:u"));
+	CHECK(!perch_counter_open(&own, "page-faults:u", NULL,
+				  &(struct perch_options){ .enabled = 1 }, &reason));
+	touch_pages(20);
+	CHECK(!perch_counter_read(own, &count, &reason) && count.value >= 20);
+	CHECK_STALE(perch_counter_read(counter, &count, &err));
+	perch_counter_close(own);
+	perch_counter_close(counter);
+}
+
+/* Also with self_monitoring: page-faults has no counter that user space can read. */
+static void counters_of_the_parent_are_refused_in_the_child(void **state)
+{
+	(void)state;
+	for (unsigned self_monitoring = 0; self_monitoring < 2; self_monitoring++) {
+		const struct perch_options options = { .enabled = 1,
+						       .self_monitoring = self_monitoring };
+		struct perch_counter *counter;
+		uint64_t before;
+		pid_t child;
+
+		assert_int_equal(
+			perch_counter_open(&counter, "page-faults:u", NULL, &options, NULL), 0);
+		touch_pages(10);
+		before = read_counter(counter);
+		assert_true(before >= 10);
+		child = fork();
+		if (!child) {
+			use_counter_in_child(counter);
+			_exit(0);
+		}
+		wait_for(child);
+		touch_pages(10);
+		/* not disabled, not reset, not closed */
+		assert_true(read_counter(counter) >= before + 10);
+		perch_counter_close(counter);
+	}
+}
+
+/*
+ * With inherit the kernel counts the child into the counter of the parent. The child does nothing:
+ * its counts are added also after it has closed its copy.
+ */
+static void inherited_counters_count_the_child_for_the_parent(void **state)
+{
+	const struct perch_options options = { .enabled = 1, .inherit = 1 };
+
+	(void)state;
+	for (int closes = 0; closes < 2; closes++) {
+		struct perch_counter *counter;
+		uint64_t before;
+		pid_t child;
+
+		assert_int_equal(
+			perch_counter_open(&counter, "page-faults:u", NULL, &options, NULL), 0);
+		before = read_counter(counter);
+		child = fork();
+		if (!child) {
+			struct perch_count count;
+
+			CHECK_STALE(perch_counter_read(counter, &count, &err));
+			if (closes)
+				perch_counter_close(counter);
+			touch_pages(500);
+			_exit(0);
+		}
+		wait_for(child);
+		assert_true(read_counter(counter) >= before + 500);
+		perch_counter_close(counter);
+	}
+}
+
+static void groups_of_the_parent_are_refused_in_the_child(void **state)
+{
+	const struct perch_options options = { .enabled = 1 };
+	struct perch_count counts[2], after[2];
+	struct perch_group *group;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(
+		perch_group_open(&group, "{page-faults:u,task-clock:u}", NULL, &options, NULL), 0);
+	touch_pages(10);
+	assert_int_equal(perch_group_read(group, counts, 2, NULL), 0);
+	child = fork();
+	if (!child) {
+		CHECK_STALE(perch_group_read(group, counts, 2, &err));
+		CHECK(perch_group_enable(group) == -ESTALE);
+		CHECK(perch_group_disable(group) == -ESTALE);
+		CHECK(perch_group_reset(group) == -ESTALE);
+		CHECK(perch_group_size(group) == 2);
+		perch_group_close(group);
+		_exit(0);
+	}
+	wait_for(child);
+	touch_pages(10);
+	assert_int_equal(perch_group_read(group, after, 2, NULL), 0);
+	assert_true(after[0].value >= counts[0].value + 10);
+	assert_true(after[1].value > counts[1].value);
+	perch_group_close(group);
+}
+
+static void sets_of_the_parent_are_refused_in_the_child(void **state)
+{
+	const struct perch_options options = { .enabled = 1 };
+	struct perch_target self = { .cpu = -1 };
+	const struct perch_targets targets = { .target = &self, .nr = 1 };
+	struct perch_events events = { 0 };
+	struct perch_count count, after;
+	struct perch_set *set;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "page-faults:u", NULL, NULL), 0);
+	assert_int_equal(perch_set_open(&set, &events, &targets, &options, NULL), 0);
+	touch_pages(10);
+	assert_int_equal(perch_set_read(set, &count, 1, NULL), 0);
+	child = fork();
+	if (!child) {
+		CHECK_STALE(perch_set_read(set, &count, 1, &err));
+		CHECK_STALE(perch_set_enable(set, &err));
+		CHECK_STALE(perch_set_disable(set, &err));
+		CHECK_STALE(perch_set_reset(set, &err));
+		CHECK(perch_set_events(set) == 1 && perch_set_targets(set) == 1);
+		perch_set_close(set);
+		_exit(0);
+	}
+	wait_for(child);
+	touch_pages(10);
+	assert_int_equal(perch_set_read(set, &after, 1, NULL), 0);
+	assert_true(after.value >= count.value + 10);
+	perch_set_close(set);
+	perch_events_clear(&events);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_of_the_parent_are_refused_in_the_child),
 		cmocka_unit_test(merges_of_the_parent_are_refused_in_the_child),
+		cmocka_unit_test(counters_of_the_parent_are_refused_in_the_child),
+		cmocka_unit_test(inherited_counters_count_the_child_for_the_parent),
+		cmocka_unit_test(groups_of_the_parent_are_refused_in_the_child),
+		cmocka_unit_test(sets_of_the_parent_are_refused_in_the_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
