@@ -71,6 +71,38 @@ static void check_time(const struct fixture *fixture, const struct perch_record 
 		abort();
 }
 
+/* A copy must be complete when the bytes of the record are gone. */
+static void touch_copy(struct perch_record *record, void *bytes, size_t size)
+{
+	struct perch_record *copy;
+
+	if (perch_record_copy(&copy, record, NULL))
+		abort();
+	memset(bytes, 0x5a, size);
+	touch_record(copy);
+	perch_record_free(copy);
+}
+
+/* The same bytes, in two pieces that are not aligned, are the same record. */
+static void in_pieces(struct fixture *fixture, const uint8_t *data, size_t size)
+{
+	static uint8_t scratch[PERCH_SCRATCH_BYTES];
+	const size_t cut = size / 3;
+	struct perch_record record;
+	uint8_t *first = malloc(cut + 1), *second = malloc(size - cut + 3);
+	struct iovec pieces[2] = { { first + 1, cut }, { second + 3, size - cut } };
+
+	if (!first || !second)
+		abort();
+	memcpy(first + 1, data, cut);
+	memcpy(second + 3, data + cut, size - cut);
+	if (!perch_record_decode_pieces(&record, &fixture->parse_info, pieces, 2, scratch,
+					sizeof(scratch), NULL))
+		touch_copy(&record, scratch, sizeof(scratch));
+	free(first);
+	free(second);
+}
+
 /* The record is in a block of exactly its size, so that ASan detects a read beyond it or later. */
 static void one_record(struct fixture *fixture, const uint8_t *data, size_t size)
 {
@@ -94,6 +126,7 @@ static void one_record(struct fixture *fixture, const uint8_t *data, size_t size
 	}
 	perch_decoder_time(fixture->decoder, bytes, size, &time);
 	free(bytes);
+	in_pieces(fixture, data, size);
 }
 
 /* The size in the header of the record, if it has one. */

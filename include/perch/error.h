@@ -80,10 +80,13 @@ struct perch_error {
 	enum perch_error_kind kind; /**< for decisions of programs */
 	enum perch_cause cause; /**< why the kernel refused; PERCH_CAUSE_NONE for other errors */
 	int errnum;		/**< a positive errno; 0 when there is no error */
-	int column;		/**< byte offset of the error in the event string; -1 for none */
-	char field[32]; /**< the wrong attr field, or pid, cpu, group_fd, flags; "" if unknown */
-	char since[8];	/**< first kernel release with the requested feature, such as "6.13"; or ""
-			 */
+	/** byte offset of the error in the event string, the record or the text; -1 for none */
+	int column;
+	/** the wrong attr field, or pid, cpu, group_fd, flags; of a record, the field of
+	 * perch-records(7); "" if unknown */
+	char field[32];
+	char since[8]; /**< first kernel release with the requested feature, such as "6.13"; or ""
+			*/
 	char message[512]; /**< what failed and why: one sentence in one line */
 	char remedy[384];  /**< what to do: one sentence, or "" */
 	char next[256];	   /**< what fails next after the remedy: one sentence, or "" */

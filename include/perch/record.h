@@ -17,6 +17,7 @@
 #define PERCH_RECORD_H
 
 #include <stdbool.h>
+#include <sys/uio.h>
 #include <perch/abi.h>
 #include <perch/error.h>
 
@@ -382,14 +383,70 @@ PERCH_API void perch_namespace_at(const struct perch_record *record, uint64_t in
  * @param parse_info   must stay valid while the record is used
  * @param bytes        aligned to 8 bytes
  * @param size         the number of bytes available; the record's own size may be less
- * @param[out] err     the field, as in perch-records(7), and its byte offset; NULL is allowed
+ * @param[out] err     the reason of a failure. err.field is the field that exceeds the record, as a
+ *                     path of perch-records(7) ("callchain", "read.values", "size" of the header),
+ *                     and err.column its byte offset in the record. Its kind is
+ *                     PERCH_ERROR_TRUNCATED if size is less than the size in the header, else
+ *                     PERCH_ERROR_FORMAT. NULL is allowed.
  * @return 0, or a negative errno
  * @retval -EBADMSG  the record is damaged or incomplete
- * @retval -EINVAL   bytes are not aligned
+ * @retval -EINVAL   bytes are not aligned: perch_record_decode_pieces() accepts them
  */
 PERCH_API int perch_record_decode(struct perch_record *record,
 				  const struct perch_parse_info *parse_info, const void *bytes,
 				  size_t size, struct perch_error *err);
+
+/** Bytes of scratch that are enough for any record. */
+#define PERCH_SCRATCH_BYTES 65544u
+
+/**
+ * Decodes one record whose bytes lie anywhere: in several pieces, or not aligned to 8 bytes.
+ *
+ * A record at the end of a ring buffer continues at its start, and a buffer that was read from a
+ * socket or a pipe may have a part of a record. The first piece begins with the record. A record
+ * that lies whole and aligned in it is decoded there. Otherwise its bytes are copied to the
+ * scratch, and the record points there. record.size is the number of bytes to skip for the next
+ * record.
+ *
+ * @param[out] record   as with perch_record_decode()
+ * @param parse_info    must stay valid while the record is used
+ * @param pieces        the pieces, in order; a piece may be empty
+ * @param nr            number of pieces
+ * @param scratch       space for the record, which must stay valid while the record is used; need
+ *                      not be aligned
+ * @param scratch_size  of scratch in bytes: PERCH_SCRATCH_BYTES are always enough
+ * @param[out] err      as with perch_record_decode()
+ * @return 0, or a negative errno
+ * @retval -EBADMSG  the record is damaged, or the pieces end before it: then err.kind is
+ *                   PERCH_ERROR_TRUNCATED
+ * @retval -ENOSPC   the scratch is too small
+ */
+PERCH_API int perch_record_decode_pieces(struct perch_record *record,
+					 const struct perch_parse_info *parse_info,
+					 const struct iovec *pieces, size_t nr, void *scratch,
+					 size_t scratch_size, struct perch_error *err);
+
+/**
+ * Copies a decoded record, so that it can be used after its bytes have changed.
+ *
+ * The copy is one allocation with the view, the parse info and the bytes of the record. All
+ * pointers of the copy point into it, also those of a sample whose deferred call chain was merged.
+ * Bytes that follow a record of perf.data (AUXTRACE, HEADER_TRACING_DATA) are not copied.
+ *
+ * @param[out] copy  the copy, for perch_record_free(); NULL after a failure
+ * @param record     a record that was decoded without an error
+ * @param[out] err   the reason of a failure; NULL is allowed
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_record_copy(struct perch_record **copy, const struct perch_record *record,
+				struct perch_error *err);
+
+/**
+ * Frees a copy that perch_record_copy() made, with all that it points to.
+ *
+ * @param copy  NULL is allowed
+ */
+PERCH_API void perch_record_free(struct perch_record *copy);
 
 /** Decodes the records of several attrs: finds the attr of a record by its id. */
 struct perch_decoder;
@@ -441,6 +498,24 @@ PERCH_API void perch_decoder_free(struct perch_decoder *decoder);
  */
 PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
 				   const void *bytes, size_t size, struct perch_error *err);
+
+/**
+ * Decodes one record whose bytes lie anywhere: perch_decoder_decode() for the bytes of
+ * perch_record_decode_pieces().
+ *
+ * @param decoder       must stay valid while the record is used
+ * @param[out] record   as with perch_record_decode()
+ * @param pieces        the pieces, in order; the first one begins with the record
+ * @param nr            number of pieces
+ * @param scratch       space for the record, which must stay valid while the record is used
+ * @param scratch_size  of scratch in bytes: PERCH_SCRATCH_BYTES are always enough
+ * @param[out] err      the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno, as perch_record_decode_pieces()
+ */
+PERCH_API int perch_decoder_decode_pieces(struct perch_decoder *decoder,
+					  struct perch_record *record, const struct iovec *pieces,
+					  size_t nr, void *scratch, size_t scratch_size,
+					  struct perch_error *err);
 
 /**
  * Reads the time of a record without decoding the rest.

@@ -335,12 +335,16 @@ static __attribute__((cold, noinline)) int decode_without_event(const struct per
 								uint64_t id,
 								struct perch_error *err)
 {
+	const struct perch_parse_info *first = decoder->parse_info;
 	int rc = perch_record_decode(record, &decoder->no_event, bytes, size, err);
 
-	return rc ? rc
-		  : perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				    "no event has the id %llu of the sample",
-				    (unsigned long long)id);
+	if (rc)
+		return rc;
+	perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "no event has the id %llu of the sample",
+			(unsigned long long)id);
+	return perch__bad_field(err,
+				first->sample_type & PERCH_SAMPLE_IDENTIFIER ? "identifier" : "id",
+				sample_offset(first->sample_id_word, record->size));
 }
 
 static __attribute__((noinline)) int decode_by_id(const struct perch_decoder *decoder,
@@ -405,6 +409,21 @@ int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *rec
 					     bytes, size, err);
 	}
 	return decode_by_id(decoder, record, bytes, size, err);
+}
+
+int perch_decoder_decode_pieces(struct perch_decoder *decoder, struct perch_record *record,
+				const struct iovec *pieces, size_t nr, void *scratch,
+				size_t scratch_size, struct perch_error *err)
+{
+	const struct iovec space = { scratch, scratch_size };
+	size_t size;
+	const void *bytes = perch__gather(pieces, nr, decoder->swapped, &space, &size, err);
+
+	if (bytes)
+		return perch_decoder_decode(decoder, record, bytes, size, err);
+	memset(record, 0, sizeof(*record));
+	record->parse_info = decoder->parse_info;
+	return -ENOSPC;
 }
 
 bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, size_t size,

@@ -117,6 +117,14 @@ int perch__decode_other(struct perch_record *record, const struct perch_parse_in
 int perch__bad_header(struct perch_record *record, const struct perch_parse_info *parse_info,
 		      const void *bytes, size_t size, struct perch_error *err);
 
+/*
+ * Finds the bytes of a record in pieces: in the first piece, or copied to the scratch if they are
+ * not contiguous or not aligned. *size is the number of bytes available. Returns NULL and sets err
+ * if the scratch is too small.
+ */
+const void *perch__gather(const struct iovec *pieces, size_t nr, bool swap,
+			  const struct iovec *scratch, size_t *size, struct perch_error *err);
+
 /* Decodes a record. `header` is the header at `bytes`, already in this machine's byte order. */
 PERCH__INLINE int perch__decode(struct perch_record *record,
 				const struct perch_parse_info *parse_info,
@@ -153,6 +161,8 @@ const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t form
 				   const uint64_t *at, const uint64_t *end, bool swap,
 				   struct perch__truncated_field *truncated);
 
+/* Sets field and column of an error that is already set. Returns -EBADMSG. */
+int perch__bad_field(struct perch_error *err, const char *field, size_t offset);
 /* Sets the error and returns -EBADMSG: the field at `at` exceeds the record. */
 int perch__truncated(const struct perch_record *record, const void *at, const char *field,
 		     struct perch_error *err);

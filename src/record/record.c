@@ -79,10 +79,11 @@ __attribute__((cold)) int perch__bad_header(struct perch_record *record,
 
 	memset(record, 0, sizeof(*record));
 	record->parse_info = parse_info;
-	if (size < PERCH__HEADER_BYTES)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "a record header has 8 bytes, but only %zu are available",
-				       size);
+	if (size < PERCH__HEADER_BYTES) {
+		perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
+				"a record header has 8 bytes, but only %zu are available", size);
+		return perch__bad_field(err, "", size);
+	}
 	header = perch__header(bytes, parse_info->swapped);
 	record->type = header.type;
 	record->misc = header.misc;
@@ -92,12 +93,13 @@ __attribute__((cold)) int perch__bad_header(struct perch_record *record,
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a record must be 8-byte aligned");
 	if (header.size < PERCH__HEADER_BYTES)
-		return perch_error_set(
-			err, EBADMSG, PERCH_ERROR_FORMAT,
-			"the record size of %u at byte 6 is less than the header's 8 bytes",
-			header.size);
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
-			       "a record of %u bytes is cut after %zu", header.size, size);
+		perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+				"the record size of %u at byte 6 is less than the header's 8 bytes",
+				header.size);
+	else
+		perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
+				"a record of %u bytes is cut after %zu", header.size, size);
+	return perch__bad_field(err, "size", offsetof(struct perch_record_header, size));
 }
 
 int perch_record_decode(struct perch_record *record, const struct perch_parse_info *parse_info,

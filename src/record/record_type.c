@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables by record type: names, and functions of a visitor. */
+#include <stdio.h>
+
 #include "internal.h"
 #include <perch/fields.h>
 
@@ -47,15 +49,29 @@ const char *perch_record_name(uint32_t type)
 	return NULL;
 }
 
+int perch__bad_field(struct perch_error *err, const char *field, size_t offset)
+{
+	perch_error_field(err, field, NULL);
+	if (err)
+		err->column = (int)offset;
+	return -EBADMSG;
+}
+
+/* The field is a path of perch-records(7), or a phrase with it: "number of callchain entries". */
 int perch__truncated(const struct perch_record *record, const void *at, const char *field,
 		     struct perch_error *err)
 {
 	const char *name = perch_record_name(record->type);
-	long offset = (const char *)at - (const char *)record->bytes;
+	const size_t offset = (size_t)((const char *)at - (const char *)record->bytes);
+	char path[sizeof(((struct perch_error *)0)->field)];
 
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-			       "%s record of %u bytes: %s at byte %ld exceeds the record",
-			       name ? name : "unknown", record->size, field, offset);
+	perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+			"%s record of %u bytes: %s at byte %zu exceeds the record",
+			name ? name : "unknown", record->size, field, offset);
+	if (!strncmp(field, "number of ", 10))
+		field += 10;
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(field, " ,"), field);
+	return perch__bad_field(err, path, offset);
 }
 
 #define MEMBER(name) offsetof(struct perch_visitor, name)
