@@ -297,6 +297,8 @@
 	  "exclude_hv has no effect on this architecture")					\
 	X(LINT_EXCLUDE_ALL, "lint-exclude-all", USAGE,						\
 	  "nothing is counted: both modes are excluded")					\
+	X(LINT_KERNEL_ONLY, "lint-kernel-only", USAGE,						\
+	  "nothing is counted: the event occurs only in the kernel")				\
 	X(LINT_FREQ_ZERO, "lint-freq-zero", USAGE, "freq with sample_freq 0 only counts")	\
 	X(LINT_NO_SAMPLES, "lint-no-samples", USAGE,						\
 	  "sample_type is set, but the event takes no samples")					\

@@ -184,6 +184,19 @@ PERCH_API int perch_events_set_filter(struct perch_events *events, size_t from, 
 PERCH_API void perch_events_clear(struct perch_events *events);
 
 /**
+ * Returns whether an event occurs only while the CPU runs the kernel, such as context-switches,
+ * cpu-migrations, cgroup-switches and most tracepoints: without the kernel (":u") its count is 0.
+ * Tracepoints of the system "syscalls" and those of uprobes also occur in user space.
+ *
+ * @param event    the event
+ * @param machine  where tracefs and the PMUs are read; NULL is this machine
+ * @return true if it does; false if it does not, or if that is unknown because tracefs cannot be
+ *         read
+ */
+PERCH_API bool perch_event_is_kernel_only(const struct perch_event *event,
+					  struct perch_machine *machine);
+
+/**
  * Returns the CPUs on which the PMU of an event counts.
  *
  * @param attr     the attr of the event

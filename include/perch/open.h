@@ -167,16 +167,22 @@ PERCH_API void perch_targets_clear(struct perch_targets *targets);
  * and whose PMU cannot exclude the kernel is skipped.
  */
 enum perch_may {
-	/** Skip events that the machine does not support (ENOENT, EOPNOTSUPP, EINVAL...). Only
-	 * sets. */
+	/** Skip events that the machine does not support (ENOENT, EOPNOTSUPP, EINVAL...), as long
+	 * as one event is left. Only sets; other objects refuse it. */
 	PERCH_MAY_SKIP = 1 << 0,
-	/** Count only user space where kernel profiling is not permitted (EACCES). */
-	PERCH_MAY_EXCLUDE_KERNEL = 1 << 1,
-	/** Ignore threads that have ended, as long as one target is left. Only sets and samplers.
+	/**
+	 * Count only user space where kernel profiling is not permitted (EACCES). An event that
+	 * occurs only in the kernel (perch_event_is_kernel_only()) is not opened like that, because
+	 * its count would be 0: it is refused, or skipped with PERCH_MAY_SKIP.
 	 */
+	PERCH_MAY_EXCLUDE_KERNEL = 1 << 1,
+	/** Ignore threads that have ended, as long as one target is left. Only sets and samplers;
+	 * counters and groups have one target, and refuse it. */
 	PERCH_MAY_LOSE_TARGETS = 1 << 2,
+	/** As PERCH_MAY_SKIP, but the open succeeds even if every event is skipped. Only sets. */
+	PERCH_MAY_SKIP_ALL = 1 << 3,
 	/** Above the last bit; it and higher bits are refused. */
-	PERCH_MAY_MAX = 1 << 3,
+	PERCH_MAY_MAX = 1 << 4,
 };
 
 /** Side-band records that an event writes in addition to its samples, for perch_options.sideband.

@@ -129,8 +129,7 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 			call.leader = &described;
 		}
 		perch_explain(&call, machine, &cold->reason);
-		if (cold->cannot_exclude_kernel)
-			perch__advise_privilege(&cold->reason);
+		perch__user_only_explain(cold->user_only, &cold->reason);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <perch/explain.h>
 
 #include "internal.h"
+#include "open/user_only.h"
 
 /* Cold data that few events have. It is allocated separately, so large sets take less memory and
  * time. */
@@ -16,18 +17,8 @@ struct perch__cold {
 	struct perch_target target;
 	int group_fd;
 	int errnum; /* 0 if the kernel did not refuse the event */
-	/* kernel profiling is not permitted, and the PMU cannot exclude the kernel */
-	bool cannot_exclude_kernel;
+	enum perch__user_only_state user_only;
 };
-/* Replaces the remedy of an event with cannot_exclude_kernel: exclude_kernel is no remedy for it.
- */
-static inline void perch__advise_privilege(struct perch_error *err)
-{
-	perch_error_remedy(
-		err,
-		"as root: sysctl kernel.perf_event_paranoid=1, or give the program CAP_PERFMON; the PMU of "
-		"the event cannot exclude the kernel");
-}
 
 /* Events [first, end), which were one group when they were parsed. */
 struct perch__group_range {

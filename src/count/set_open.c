@@ -21,8 +21,7 @@ struct opening {
 	struct perch__group_range range; /* its group */
 	struct perch_attr attr;		 /* for a leader */
 	struct perch_attr last_attr;	 /* the attr of the last open call */
-	/* kernel profiling is not permitted, and the PMU cannot exclude the kernel */
-	bool cannot_exclude_kernel;
+	struct perch__user_only user_only;
 	const struct perch_cpus *cpus; /* CPUs of its PMU; NULL is all CPUs */
 };
 
@@ -138,6 +137,11 @@ static int try_open(struct opening *o, size_t target, int leader)
 	return rc ? rc : fd;
 }
 
+static bool may_skip(const struct opening *o)
+{
+	return o->options.may & (PERCH_MAY_SKIP | PERCH_MAY_SKIP_ALL);
+}
+
 /* Errors that mean that the machine does not support the event, as in perf. */
 static bool means_unsupported(int rc)
 {
@@ -155,47 +159,37 @@ static bool may_be_too_large(const struct opening *o, int leader, int rc)
 }
 
 /*
- * True if the PMU refused exclude_kernel and not the event. The event needs a privilege that
- * the caller lacks, and may be skipped like an unsupported one.
- */
-static bool cannot_exclude(const struct opening *o, int leader, int rc)
-{
-	return rc == -EINVAL && o->attr.type >= PERCH_TYPE_MAX && !may_be_too_large(o, leader, rc);
-}
-
-/*
- * Opens the event with exclude_kernel. The kernel checks permission first, so only this attempt
- * shows whether the machine supports the event; an unsupported one may be skipped. After any other
- * refusal the attr is restored, and the first refusal is reported.
+ * Opens the event with exclude_kernel, if that is allowed. The kernel checks permission first, so
+ * only this attempt shows whether the machine supports the event, and whether a weak group is too
+ * large: then the result is that of the second attempt.
  */
 static int try_user_only(struct opening *o, size_t target, int leader, int refused)
 {
-	struct perch_attr before = o->attr;
 	int fd;
 
-	o->attr.exclude_kernel = o->attr.exclude_hv = 1;
-	fd = try_open(o, target, leader);
-	if (cannot_exclude(o, leader, fd)) {
-		o->last_attr = o->attr = before;
-		o->cannot_exclude_kernel = true;
+	if (!perch__user_only_begin(&o->user_only, o->options.may, refused, &o->attr,
+				    event_of(o)->event.name, o->set->machine))
 		return refused;
-	}
-	if (fd >= 0 || (means_unsupported(fd) && o->options.may & PERCH_MAY_SKIP)) {
-		event_of(o)->user_only = true;
+	fd = try_open(o, target, leader);
+	event_of(o)->user_only = true;
+	if (fd < 0 && may_be_too_large(o, leader, fd))
 		return fd;
+	if (means_unsupported(fd) && may_skip(o) &&
+	    !(fd == -EINVAL && o->attr.type >= PERCH_TYPE_MAX))
+		return fd;
+	fd = perch__user_only_end(&o->user_only, &o->attr, fd);
+	if (fd < 0) {
+		event_of(o)->user_only = false;
+		o->last_attr = o->attr;
 	}
-	if (fd != -EACCES)
-		o->last_attr = o->attr = before;
-	return refused;
+	return fd;
 }
 
 static int open_on_target(struct opening *o, size_t target, int leader)
 {
-	bool user_only_allowed = !o->attr.exclude_kernel && !o->attr.exclude_user &&
-				 o->options.may & PERCH_MAY_EXCLUDE_KERNEL;
 	int fd = try_open(o, target, leader);
 
-	o->cannot_exclude_kernel = false;
+	o->user_only.state = PERCH__USER_ONLY_UNUSED;
 	if (PERCH__LIKELY(fd >= 0))
 		return fd;
 	while ((fd == -EINVAL || fd == -EOPNOTSUPP) && event_of(o)->event.precise_max &&
@@ -203,9 +197,7 @@ static int open_on_target(struct opening *o, size_t target, int leader)
 		o->attr.precise_ip--;
 		fd = try_open(o, target, leader);
 	}
-	if (fd == -EACCES && user_only_allowed)
-		fd = try_user_only(o, target, leader, fd);
-	return fd;
+	return fd >= 0 ? fd : try_user_only(o, target, leader, fd);
 }
 
 static void close_event(struct perch_set *set, size_t event)
@@ -285,8 +277,7 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 			o->set->calls->close(o->set->calls->context, fd);
 	} else if (!explain_member(o, target, call->group_fd, rc, o->err)) {
 		perch_explain(call, machine, o->err);
-		if (o->cannot_exclude_kernel)
-			perch__advise_privilege(o->err);
+		perch__user_only_explain(o->user_only.state, o->err);
 	}
 	return perch__set_prefix_error(o->set, o->event, target, o->err, rc);
 }
@@ -307,8 +298,8 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	if (may_be_too_large(o, leader, rc))
 		return TOO_LARGE;
 	add_leader(o, target, &call, &described);
-	if (!(means_unsupported(rc) || o->cannot_exclude_kernel) ||
-	    !(o->options.may & PERCH_MAY_SKIP))
+	if (!(means_unsupported(rc) || perch__user_only_impossible(o->user_only.state)) ||
+	    !may_skip(o))
 		return report_refusal(o, &call, target);
 	cold = perch__set_cold(o->set, o->event);
 	if (!cold)
@@ -318,11 +309,10 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	cold->group_fd = leader;
 	if (!explain_member(o, target, leader, rc, &cold->reason)) {
 		cold->errnum = -rc;
-		cold->cannot_exclude_kernel = o->cannot_exclude_kernel;
+		cold->user_only = o->user_only.state;
 		perch__set_machine(o->set, &machine, NULL);
 		perch_explain(&call, machine, &cold->reason);
-		if (o->cannot_exclude_kernel)
-			perch__advise_privilege(&cold->reason);
+		perch__user_only_explain(cold->user_only, &cold->reason);
 	}
 	return skip(o, cold);
 }
@@ -342,7 +332,7 @@ static int report_no_cpu(struct opening *o)
 	struct perch__cold *cold = NULL;
 	struct perch_error *err = o->err;
 
-	if (o->options.may & PERCH_MAY_SKIP) {
+	if (may_skip(o)) {
 		cold = perch__set_cold(o->set, o->event);
 		if (!cold)
 			return perch__set_no_memory(o->err);
@@ -451,8 +441,29 @@ static void add_ranges(struct perch_set *set, struct perch__group_range group)
 	}
 }
 
-static int check_left(const struct perch_set *set, struct perch_error *err)
+/* Reports why the first event was skipped, with facts of the machine. */
+static int report_first_skipped(struct perch_set *set, struct perch_error *err)
 {
+	const struct perch_error *reason;
+	struct perch_machine *machine = NULL;
+
+	perch__set_machine(set, &machine, NULL);
+	perch_set_explain(set, machine);
+	reason = set->event[0].reason;
+	if (err)
+		*err = *reason;
+	perch_error_prefix(err, "%s: ", set->event[0].event.name);
+	return -reason->errnum;
+}
+
+static int check_left(struct perch_set *set, unsigned may, struct perch_error *err)
+{
+	bool any_event = may & PERCH_MAY_SKIP_ALL;
+
+	for (size_t i = 0; !any_event && i < set->nr_events; i++)
+		any_event = !set->event[i].skipped;
+	if (!any_event)
+		return report_first_skipped(set, err);
 	for (size_t i = 0; i < set->nr_targets; i++)
 		if (!set->ended[i])
 			return 0;
@@ -487,7 +498,7 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events,
 		add_ranges(o.set, group);
 	}
 	if (!rc)
-		rc = check_left(o.set, err);
+		rc = check_left(o.set, o.options.may, err);
 	if (!rc && o.options.enabled)
 		rc = perch_set_enable(o.set, err);
 	if (rc)

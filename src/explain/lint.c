@@ -2,6 +2,7 @@
 /* The lint rules: predicates of their conditions, the table, and its evaluation. */
 #include <string.h>
 
+#include "event/kernel_only.h"
 #include "finding.h"
 #include "lint.h"
 
@@ -19,9 +20,10 @@
 	 (l->a->type >= PERCH_TYPE_MAX && perch__pmu_is_core(&l->c) == PERCH__YES))
 #define SOFTWARE(which) \
 	(l->a->type == PERCH_TYPE_SOFTWARE && l->a->config == PERCH_COUNT_SW_##which)
-#define CLOCK	   (SOFTWARE(CPU_CLOCK) || SOFTWARE(TASK_CLOCK))
-#define DUMMY	   SOFTWARE(DUMMY)
-#define BPF_OUTPUT SOFTWARE(BPF_OUTPUT)
+#define CLOCK	    (SOFTWARE(CPU_CLOCK) || SOFTWARE(TASK_CLOCK))
+#define KERNEL_ONLY (perch__kernel_only(l->a, NULL, l->c.machine) == PERCH__KERNEL_ONLY_YES)
+#define DUMMY	    SOFTWARE(DUMMY)
+#define BPF_OUTPUT  SOFTWARE(BPF_OUTPUT)
 /* Records other than samples: their sample ids also use sample_type. */
 #define RECORDS                                                                               \
 	(l->a->mmap || l->a->comm || l->a->task || l->a->mmap_data || l->a->context_switch || \

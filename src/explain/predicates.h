@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "event/kernel_only.h"
 #include "facts.h"
 
 /* ---- Matches ---- */
@@ -103,6 +104,7 @@
 #define NEEDS_PRIVILEGE_ABOVE(level) AND(perch__paranoid_above(c, level), perch__unprivileged(c))
 /* exclude_kernel does not avoid the privilege that this PMU needs. */
 #define CANNOT_EXCLUDE_KERNEL (DYNAMIC_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
+#define KERNEL_ONLY	      (perch__kernel_only(&c->attr, NULL, c->machine) == PERCH__KERNEL_ONLY_YES)
 #define CANNOT_PTRACE	      AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
 #define IS_UPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "uprobe"))
 #define IS_KPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "kprobe"))

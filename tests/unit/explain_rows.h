@@ -119,6 +119,8 @@ static const struct row rows[] = {
 	ROW(paranoid_all, UBUNTU, EACCES, "CAP_PERFMON is not enough", ATTR(USER)),
 	ROW(namespace_kernel, OTHER_ROOT, EACCES, "in a user namespace", ATTR(TYPE(SOFTWARE))),
 	ROW(kernel_profiling_pmu, GUEST, EACCES, "the PMU msr", ATTR(.type = MSR)),
+	ROW(kernel_profiling_always, GUEST, EACCES, "occurs only in the kernel",
+	    ATTR(TYPE(SOFTWARE), .config = PERCH_COUNT_SW_CONTEXT_SWITCHES)),
 	ROW(kernel_profiling_only, GUEST, EACCES, "user space instead",
 	    ATTR(TYPE(SOFTWARE), .exclude_user = 1)),
 	ROW(kernel_profiling, GUEST, EACCES, "(currently 2)", ATTR(TYPE(SOFTWARE))),

@@ -242,6 +242,55 @@ static void pmus_that_cannot_exclude(void **state)
 	tree_remove(root);
 }
 
+/* Without the kernel their count would be 0. */
+static void events_of_the_kernel_are_not_opened_without_it(void **state)
+{
+	const unsigned may = PERCH_MAY_EXCLUDE_KERNEL;
+	const struct perch_options plain = { 0 };
+	const struct perch_set_event *event;
+	struct perch_set *set;
+	struct perch_error err;
+
+	(void)state;
+	kernel.refuse = refuse_kernel;
+	assert_int_equal(try_set(&set, "context-switches", 1, plain, may, &err), -EACCES);
+	assert_int_equal(err.cause, PERCH_CAUSE_KERNEL_PROFILING);
+	assert_non_null(strstr(err.message, "occurs only in the kernel"));
+	assert_null(strstr(err.remedy, ":u"));
+	set = open_set("cpu-migrations,{cgroup-switches,page-faults}", 1, plain,
+		       may | PERCH_MAY_SKIP);
+	event = perch_set_get_event(set, 0);
+	assert_true(event->skipped && !event->user_only && !event->attr.exclude_kernel);
+	assert_int_equal(event->reason->errnum, EACCES);
+	assert_non_null(strstr(event->reason->message, "occurs only in the kernel"));
+	assert_true(perch_set_get_event(set, 1)->skipped);
+	assert_true(perch_set_get_event(set, 2)->user_only);
+	perch_set_close(set);
+}
+
+static int refuse_all(const struct perch_attr *attr, int group_fd, int cpu)
+{
+	(void)group_fd, (void)cpu;
+	return attr->config == PERCH_COUNT_SW_DUMMY ? ENODEV : ENOENT;
+}
+
+static void fails_with_the_first_reason_if_nothing_is_open(void **state)
+{
+	const struct perch_options plain = { 0 };
+	struct perch_set *set;
+	struct perch_error err;
+
+	(void)state;
+	kernel.refuse = refuse_all;
+	assert_int_equal(try_set(&set, "cycles,instructions", 1, plain, PERCH_MAY_SKIP, &err),
+			 -ENOENT);
+	assert_null(set);
+	assert_non_null(strstr(err.message, "cycles: "));
+	set = open_set("cycles,instructions", 1, plain, PERCH_MAY_SKIP_ALL);
+	assert_true(perch_set_get_event(set, 0)->skipped && perch_set_get_event(set, 1)->skipped);
+	perch_set_close(set);
+}
+
 static int refuse_descriptors(const struct perch_attr *attr, int group_fd, int cpu)
 {
 	(void)attr, (void)group_fd;
@@ -428,6 +477,8 @@ int main(void)
 		CASE(reports_missing_features),
 		CASE(drops_the_kernel_if_not_permitted),
 		CASE(pmus_that_cannot_exclude),
+		CASE(events_of_the_kernel_are_not_opened_without_it),
+		CASE(fails_with_the_first_reason_if_nothing_is_open),
 		CASE(explains_cgroup_targets),
 		CASE(refuses_invalid_sets),
 		CASE(refuses_invalid_cgroups),

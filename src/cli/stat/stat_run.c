@@ -53,7 +53,7 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 		.exclude_kernel = stat->options.all_user,
 		.exclude_hv = stat->options.all_user,
 		.exclude_user = stat->options.all_kernel,
-		.may = PERCH_MAY_SKIP | PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_LOSE_TARGETS,
+		.may = PERCH_MAY_SKIP_ALL | PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_LOSE_TARGETS,
 		.machine = stat->machine,
 	};
 	struct perch_error err;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Repeats a refused open call with exclude_kernel. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "event/kernel_only.h"
+#include "user_only.h"
+
+bool perch__user_only_begin(struct perch__user_only *user_only, unsigned may, int rc,
+			    struct perch_attr *attr, const char *name,
+			    struct perch_machine *machine)
+{
+	user_only->state = PERCH__USER_ONLY_UNUSED;
+	if (rc != -EACCES || !(may & PERCH_MAY_EXCLUDE_KERNEL) || attr->exclude_kernel ||
+	    attr->exclude_user)
+		return false;
+	if (perch__kernel_only(attr, name, machine) != PERCH__KERNEL_ONLY_NO) {
+		user_only->state = PERCH__USER_ONLY_COUNTS_NOTHING;
+		return false;
+	}
+	user_only->before = *attr;
+	attr->exclude_kernel = attr->exclude_hv = 1;
+	return true;
+}
+
+/* Other PMUs than the core's refuse exclude_kernel with EINVAL. The kernel checks permission before
+ * that, so only the second call shows it. */
+int perch__user_only_end(struct perch__user_only *user_only, struct perch_attr *attr, int fd)
+{
+	if (fd >= 0) {
+		user_only->state = PERCH__USER_ONLY_OPENED;
+		return fd;
+	}
+	*attr = user_only->before;
+	if (fd == -EINVAL && attr->type >= PERCH_TYPE_MAX)
+		user_only->state = PERCH__USER_ONLY_CANNOT_EXCLUDE;
+	return -EACCES;
+}
+
+bool perch__user_only_impossible(enum perch__user_only_state state)
+{
+	return state == PERCH__USER_ONLY_CANNOT_EXCLUDE || state == PERCH__USER_ONLY_COUNTS_NOTHING;
+}
+
+void perch__user_only_explain(enum perch__user_only_state state, struct perch_error *err)
+{
+	const char *reason = state == PERCH__USER_ONLY_CANNOT_EXCLUDE
+				     ? "the PMU of the event cannot exclude the kernel"
+				     : "the event occurs only in the kernel";
+
+	if (!err || !perch__user_only_impossible(state) ||
+	    (err->cause != PERCH_CAUSE_KERNEL_PROFILING &&
+	     err->cause != PERCH_CAUSE_USER_NAMESPACE))
+		return;
+	perch_error_remedy(
+		err,
+		"as root: sysctl kernel.perf_event_paranoid=1, or give the program CAP_PERFMON; %s",
+		reason);
+}
