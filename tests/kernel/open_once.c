@@ -2,7 +2,8 @@
 /*
  * For open-syscalls.sh: opens a counter, or a group of three, with or without libperch. A getppid()
  * before and after marks the system calls in the output of strace. The heap exists before, as in
- * most programs.
+ * most programs, and libperch has opened an object before: for the first one of a process it maps a
+ * page, by which a child is recognized.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,13 @@ int main(int argc, char **argv)
 	bool by_perch = argc > 1 && !strcmp(argv[1], "perch");
 	bool group = argc > 2 && !strcmp(argv[2], "group");
 	char *volatile heap; /* volatile: malloc() must not be optimised away */
+	struct perch_counter *first;
 	int rc;
 
+	if (by_perch && perch_counter_open(&first, "page-faults:u", NULL, NULL, NULL))
+		return 1;
+	if (by_perch)
+		perch_counter_close(first);
 	heap = malloc(100000);
 	free(heap);
 	getppid();
