@@ -312,7 +312,8 @@ PERCH_API enum perch_arch perch_reader_arch(const struct perch_reader *reader);
 /**
  * Returns the events of the file.
  *
- * Names are from the feature EVENT_DESC, or made from the attrs.
+ * Names are from the feature EVENT_DESC; without it, those of tracepoints are from TRACING_DATA,
+ * and others are made from the attrs.
  *
  * @param reader       the reader
  * @param[out] events  the events; valid until perch_reader_close()

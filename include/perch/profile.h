@@ -108,12 +108,15 @@ struct perch_frame {
 	char cpumode_char;
 };
 
+/** The CPU of samples without one: the event was recorded without PERCH_SAMPLE_CPU. */
+#define PERCH_NO_CPU UINT32_MAX
+
 /** A row of a report. Members of keys that were not selected are 0 or NULL. */
 struct perch_row {
 	const char *comm;	  /**< not trusted; also set with the keys PID and TID */
 	uint32_t pid;		  /**< process id; also set with the key TID */
 	uint32_t tid;		  /**< thread id */
-	uint32_t cpu;		  /**< CPU */
+	uint32_t cpu;		  /**< CPU, or PERCH_NO_CPU */
 	struct perch_frame frame; /**< the function, or a function of the same DSO */
 	uint64_t self;		  /**< period of the samples in this function */
 	uint64_t children;	  /**< self, plus the period of samples in called functions */

@@ -23,6 +23,7 @@
 #include <perch/profile.h>
 #include <perch/record.h>
 #include <perch/symbol.h>
+#include <perch/tracepoint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -172,6 +173,23 @@ PERCH_API const struct perch_address *perch_session_address(struct perch_session
  */
 PERCH_API const struct perch_file_event *perch_session_record_event(
 	const struct perch_session *session, const struct perch_record *record);
+
+/**
+ * Returns the format of a tracepoint, with which perch_tracepoint_get_u64() and others read the
+ * fields of its samples.
+ *
+ * @param session      the session, which caches the format
+ * @param event        an event of this session
+ * @param[out] format  the format; valid until perch_session_close(); NULL after a failure
+ * @param[out] err     the reason of a failure, as of perch_reader_tracepoint()
+ * @return 0, or a negative errno
+ * @retval -EINVAL  the event is not a tracepoint
+ * @retval -ENOENT  the file does not have the format
+ */
+PERCH_API int perch_session_format(struct perch_session *session,
+				   const struct perch_file_event *event,
+				   const struct perch_tracepoint_format **format,
+				   struct perch_error *err);
 
 /**
  * Continues with the first record. Processes, symbols and statistics start again: what the

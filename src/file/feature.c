@@ -134,15 +134,40 @@ static void parse_groups(struct perch_reader *reader)
 	}
 }
 
+/*
+ * Makes the name of an event that the recorder did not name: a tracepoint by the recorded formats,
+ * because its id is that of the recording machine.
+ */
+static int make_event_name(struct perch_reader *reader, const struct perch_attr *attr, char *name,
+			   size_t size, struct perch_error *err)
+{
+	const struct perch_tracepoint_format *format = NULL;
+	int rc = attr->type == PERCH_TYPE_TRACEPOINT
+			 ? perch_reader_tracepoint(reader, attr->config, &format, err)
+			 : 0;
+
+	if (rc == -ENOMEM)
+		return rc;
+	if (format && perch_tracepoint_format_name(format)[0])
+		snprintf(name, size, "%s:%s", perch_tracepoint_format_system(format),
+			 perch_tracepoint_format_name(format));
+	else
+		perch_attr_name(attr, name, size);
+	return 0;
+}
+
 static int name_unnamed_events(struct perch_reader *reader, struct perch_error *err)
 {
 	for (size_t i = 0; i < reader->nr_events; i++) {
 		struct perch_file_event *event = &reader->events[i];
-		char name[128];
+		char name[512];
+		int rc;
 
 		if (event->name && event->name[0])
 			continue;
-		perch_attr_name(&event->attr, name, sizeof(name));
+		rc = make_event_name(reader, &event->attr, name, sizeof(name), err);
+		if (rc)
+			return rc;
 		event->name = perch__reader_strndup(reader, name, strlen(name));
 		if (!event->name)
 			return no_memory(err);

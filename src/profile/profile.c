@@ -66,7 +66,9 @@ static uint32_t get_context(struct perch_profile *profile, const struct perch_th
 	if (keys & PERCH_KEY_TID)
 		context.tid = id = perch_thread_tid(thread);
 	if (keys & PERCH_KEY_CPU)
-		context.cpu = record->sample.cpu;
+		context.cpu = record->parse_info->sample_type & PERCH_SAMPLE_CPU
+				      ? record->sample.cpu
+				      : PERCH_NO_CPU;
 	at = perch__key_set_add(&profile->contexts, (uint64_t)context.comm_index << 32 | id,
 				(uint64_t)context.event << 32 | context.cpu, &is_new);
 	if (!is_new)

@@ -308,6 +308,17 @@ const struct perch_file_event *perch_session_record_event(const struct perch_ses
 		       : NULL;
 }
 
+int perch_session_format(struct perch_session *session, const struct perch_file_event *event,
+			 const struct perch_tracepoint_format **format, struct perch_error *err)
+{
+	*format = NULL;
+	if (event->attr.type != PERCH_TYPE_TRACEPOINT)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "%s is not a tracepoint: its samples have no fields",
+				       event->name);
+	return perch_reader_tracepoint(session->reader, event->attr.config, format, err);
+}
+
 /*
  * A recorder that reads the lost counts of its events at the end writes LOST_SAMPLES records. They
  * include the losses that LOST records report.

@@ -53,7 +53,7 @@ static inline void start(struct fixture *f, unsigned keys)
 static inline struct perch_record sample_record(uint32_t pid, uint32_t tid, uint64_t period,
 						uint64_t ip)
 {
-	static const struct perch_parse_info parse_info;
+	static const struct perch_parse_info parse_info = { .sample_type = PERCH_SAMPLE_CPU };
 
 	return (struct perch_record){
 		.type = PERCH_RECORD_SAMPLE,

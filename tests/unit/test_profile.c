@@ -144,6 +144,24 @@ static void keys_separate_rows(void **state)
 	assert_string_equal(f->rows[0].comm, "one");
 }
 
+/* CPU 0 is not the CPU of samples that have none. */
+static void samples_without_cpu_have_a_row(void **state)
+{
+	static const struct perch_parse_info no_cpu;
+	struct perch_record record = sample_record(PID, PID, 3, CODE);
+	struct fixture *f = *state;
+
+	start(f, PERCH_KEY_CPU);
+	add_from(f, PID, PID, 0, CODE);
+	record.parse_info = &no_cpu;
+	add(f, &record);
+	finish(f);
+	assert_int_equal(rows_of(f, 0, false), 2);
+	assert_int_equal(f->rows[0].cpu, PERCH_NO_CPU);
+	assert_int_equal(f->rows[0].self, 3);
+	assert_int_equal(f->rows[1].cpu, 0);
+}
+
 /* A sample has the name of its thread at that time. */
 static void uses_name_at_time_of_sample(void **state)
 {
@@ -320,6 +338,7 @@ int main(void)
 		TEST(counts_recursion_once),
 		TEST(counts_dso_once_per_stack),
 		TEST(keys_separate_rows),
+		TEST(samples_without_cpu_have_a_row),
 		TEST(uses_name_at_time_of_sample),
 		TEST(sorts_rows),
 		TEST(context_markers_set_cpumode),

@@ -157,7 +157,7 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 			put_address(table, column, row->frame.offset, 4);
 		break;
 	default:
-		fprintf(out, "%03" PRId32, (int32_t)row->cpu);
+		fprintf(out, "%.3" PRId32, (int32_t)row->cpu);
 	}
 }
 
