@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-.PHONY: demo test test-long fuzz build bench install fmt lint clean
+.PHONY: demo test test-long fuzz build bench install docs fmt lint clean
 
 demo:
 	@scripts/demo
@@ -35,6 +35,11 @@ install:
 	@test -e $(BUILD)/build.ninja || { echo "install: run 'make build' first" >&2; exit 1; }
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	meson install -C $(BUILD)
+
+# The HTML reference of the libraries, in $(BUILD)/html.
+docs:
+	@scripts/setup docs
+	@scripts/docs
 
 fmt:
 	@scripts/sources '*.c' '*.h' | xargs clang-format -i

@@ -4,6 +4,7 @@
 pages that a page refers to exist."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,18 @@ def check_maker():
     report([] if run(*maker, input=bad).returncode else ["exit status 0"], "page.py fails if scdoc fails")
 
 
+def check_reference(directory):
+    """The HTML reference, which needs doxygen."""
+    if not shutil.which("doxygen"):
+        print("ok - make docs # skip: doxygen is not installed")
+        return
+    done = run(SOURCE / "scripts/docs", directory)
+    problems = (done.stdout + done.stderr).splitlines()
+    if not (Path(directory) / "count_8h.html").exists():
+        problems.append("no count_8h.html")
+    report(problems, "make docs, without a warning")
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         root = install(directory)
@@ -117,6 +130,7 @@ def main():
         check_overviews(root)
         check_references(root, real)
         check_maker()
+        check_reference(Path(directory) / "html")
     return failed
 
 
