@@ -104,7 +104,13 @@ struct perch_file_event {
 	uint32_t members;
 };
 
-/** A file that is being written. */
+/**
+ * A file that is being written.
+ *
+ * One thread at a time may use a writer. No function is async-signal-safe. After fork(2) only one
+ * of the two processes may use it, because both have the same file; the other one must neither
+ * append nor close it.
+ */
 struct perch_writer;
 
 /**
@@ -128,14 +134,18 @@ PERCH_API int perch_writer_open(struct perch_writer **writer, const char *path,
 /**
  * Appends complete records: one pwritev(2), then one write of the data size in the header.
  *
- * After a failure the file has its previous length, and the writer can still be used.
+ * If the file system becomes full, the file keeps the whole records that still fit, up to the first
+ * one that does not: perch_writer_size() before and after the call tells how many bytes that are.
+ * After any failure the file is readable and the writer can still be used.
  *
  * @param writer    the writer
- * @param pieces    the bytes of the records
+ * @param pieces    the bytes of the records; a record may lie in several pieces
  * @param nr        number of pieces
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  * @retval -ENOSPC  the file system is full
+ * @retval -EDQUOT  the quota of the user is used up
+ * @retval -EFBIG   the file has reached the limit of file sizes (RLIMIT_FSIZE)
  */
 PERCH_API int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces, int nr,
 				  struct perch_error *err);
@@ -199,7 +209,7 @@ PERCH_API int perch_writer_add_build_id(struct perch_writer *writer, uint16_t mi
 					const uint8_t *build_id, size_t size, const char *path,
 					struct perch_error *err);
 
-/** Returns the number of bytes of records that were appended. */
+/** Returns the number of bytes of records that the file has. */
 PERCH_API uint64_t perch_writer_size(const struct perch_writer *writer);
 
 /**

@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The writer. The file is readable at every moment: header and attrs are written first. Records are
- * appended after the end of the data section, and then the data size in the header is raised by one
- * write of 8 aligned bytes. The feature bits are set last.
- */
+/* The start and the end of a file that is written: header and attrs, features. writer.h describes
+ * the order. */
 #define _GNU_SOURCE /* renameat2 */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "internal.h"
+#include "writer.h"
 
 #define ATTR_SIZE_USUAL 128u /* PERF_ATTR_SIZE_VER7: perf 6.1 and later read it */
-#define MAX_IOV		1024 /* of one pwritev(2) */
-
-struct perch_writer {
-	int fd;
-	char *path;
-	char *old;    /* the new name of the previous file, or NULL */
-	bool created; /* a new file, not a device */
-	struct perch__file_header header;
-	struct perch_file_event *events;
-	size_t nr_events;
-	bool failed; /* a write failed: the file may have bytes after the data */
-	struct perch__bytes feature[PERCH_FEATURE_MAX];
-};
 
 /* ---- buffers ---- */
 
@@ -91,34 +75,43 @@ static int no_memory(struct perch_error *err)
 			       "no memory to write a perf.data file");
 }
 
-static int failed_write(struct perch_writer *writer, int errnum, struct perch_error *err)
+int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_error *err)
 {
 	writer->failed = true;
 	perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot write to %s: %s", writer->path,
 			strerror(errnum));
 	if (errnum == ENOSPC || errnum == EDQUOT)
 		perch_error_remedy(err, "Free some space, or write to another file system");
+	else if (errnum == EFBIG)
+		perch_error_remedy(err, "Raise the limit of file sizes (ulimit -f)");
 	return -errnum;
 }
 
-/* pwrite(2) until all is written. */
-static int write_all(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
-		     struct perch_error *err)
+int perch__writer_write(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
+			size_t *written, struct perch_error *err)
 {
 	const char *at = data;
 
 	while (size) {
-		ssize_t wrote = pwrite(writer->fd, at, size, offset);
+		ssize_t wrote = pwrite(writer->fd, at, size, (off_t)offset);
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote <= 0)
-			return failed_write(writer, wrote ? errno : EIO, err);
+			return perch__writer_failed(writer, wrote ? errno : EIO, err);
 		at += wrote;
-		offset += wrote;
-		size -= wrote;
+		offset += (size_t)wrote;
+		size -= (size_t)wrote;
+		if (written)
+			*written += (size_t)wrote;
 	}
 	return 0;
+}
+
+static int write_all(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
+		     struct perch_error *err)
+{
+	return perch__writer_write(writer, data, size, offset, NULL, err);
 }
 
 /* ---- opening ---- */
@@ -357,72 +350,6 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 	return 0;
 }
 
-/* ---- records ---- */
-
-static size_t iov_size(const struct iovec *iov, int nr)
-{
-	size_t size = 0;
-
-	for (int i = 0; i < nr; i++)
-		size += iov[i].iov_len;
-	return size;
-}
-
-/* Writes the bytes that pwritev(2) did not write. */
-static int write_rest(struct perch_writer *writer, const struct iovec *iov, int nr, size_t written,
-		      uint64_t offset, struct perch_error *err)
-{
-	for (int i = 0; i < nr; i++) {
-		size_t size = iov[i].iov_len;
-		int rc;
-
-		if (written >= size) {
-			written -= size;
-		} else {
-			rc = write_all(writer, (const char *)iov[i].iov_base + written,
-				       size - written, offset + written, err);
-			if (rc)
-				return rc;
-			written = 0;
-		}
-		offset += size;
-	}
-	return 0;
-}
-
-int perch_writer_append(struct perch_writer *writer, const struct iovec *iov, int nr,
-			struct perch_error *err)
-{
-	uint64_t end = writer->header.data.offset + writer->header.data.size;
-	size_t size = iov_size(iov, nr);
-	uint64_t total = writer->header.data.size + size;
-	ssize_t wrote;
-	int rc;
-
-	if (!size)
-		return 0;
-	do {
-		wrote = pwritev(writer->fd, iov, nr < MAX_IOV ? nr : MAX_IOV, end);
-	} while (wrote < 0 && errno == EINTR);
-	if (wrote < 0)
-		return failed_write(writer, errno, err);
-	if ((size_t)wrote < size) {
-		rc = write_rest(writer, iov, nr, wrote, end, err);
-		if (rc)
-			return rc;
-	}
-	rc = write_all(writer, &total, sizeof(total),
-		       offsetof(struct perch__file_header, data.size), err);
-	if (!rc)
-		writer->header.data.size = total;
-	return rc;
-}
-
-uint64_t perch_writer_size(const struct perch_writer *writer)
-{
-	return writer->header.data.size;
-}
-
 /* ---- features and the end ---- */
 
 const struct perch_file_event *perch__writer_events(const struct perch_writer *writer, size_t *nr)
@@ -545,11 +472,11 @@ int perch_writer_close(struct perch_writer *writer, struct perch_error *err)
 	rc = write_features(writer, end, &end, err);
 	/* a failed write may have left bytes after the end of the features */
 	if (!rc && writer->failed && ftruncate(writer->fd, end) < 0 && errno != EINVAL)
-		rc = failed_write(writer, errno, err);
+		rc = perch__writer_failed(writer, errno, err);
 	if (!rc)
 		rc = write_all(writer, &writer->header, sizeof(writer->header), 0, err);
 	if (close(writer->fd) < 0 && !rc && errno != EINTR)
-		rc = failed_write(writer, errno, err);
+		rc = perch__writer_failed(writer, errno, err);
 	writer->fd = -1;
 	free_writer(writer);
 	return rc;

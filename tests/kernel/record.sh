@@ -20,7 +20,7 @@ refuses() {
 
 # Number of samples, or of other records, in a file.
 count() {
-	"$perch" report --stats -i "$1" 2> /dev/null | awk -v kind="$2" '$1 == kind { print $3; exit }'
+	"$perch" report -f --stats -i "$1" 2> /dev/null | awk -v kind="$2" '$1 == kind { print $3; exit }'
 }
 
 at_least() {
@@ -129,6 +129,27 @@ grep -q old keep.data
 report $? "... and the old file is unchanged"
 refuses "output in a missing directory" 1 "cannot be written: No such file" -o missing/a.data -- true
 refuses "output that is a directory" 1 "is a directory" -o . -- true
+
+# A full disk: the file keeps the whole records that fit, and what is missing is counted.
+mkdir -p full
+if mount -t tmpfs -o size=64k none full 2> /dev/null; then
+	record -F max -e cpu-clock -o full/a.data -- sh -c "$burn; $burn"
+	[ $? -eq 1 ] && grep -q 'No space left on device. Write to another file system, or sample at a lower rate' out
+	report $? "a full disk: status 1 and a remedy"
+	cp out message
+	printed=$(sed -n 's/.*Captured and wrote .* (\([0-9]*\) samples).*/\1/p' message)
+	at_least full/a.data SAMPLE 500 && [ "$(count full/a.data SAMPLE)" = "$printed" ]
+	report $? "... the file has the records that fit, and their number is printed"
+	missing=$(sed -n 's/.* \([0-9]*\) samples are missing: [0-9.]* MB .*/\1/p' message)
+	[ "${missing:-0}" -gt 0 ]
+	report $? "... the samples that are missing are counted"
+	"$perch" dump -i full/a.data > dumped 2> errors && ! grep -q 'damaged\|corrupt' errors &&
+		[ "$(grep -c SAMPLE dumped)" -ge "$printed" ]
+	report $? "... and no record is damaged"
+	umount full
+else
+	echo "ok - a full disk # skip a file system cannot be mounted"
+fi
 
 # ---- running processes ----
 sh -c "$forever" &

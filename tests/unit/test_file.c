@@ -130,40 +130,90 @@ static void refuses_invalid_paths(void **state)
 	assert_int_equal(perch_writer_close(NULL, &err), 0);
 }
 
-/* RLIMIT_FSIZE simulates a full disk. Earlier records stay, and later ones are written once there
- * is space. */
-static void full_disk_keeps_written_records(void **state)
+/* Appends pieces while the file may have at most `bytes` bytes: RLIMIT_FSIZE simulates a full disk.
+ */
+static int append_limited(struct perch_writer *writer, const struct iovec *pieces, int nr,
+			  uint64_t bytes, struct perch_error *err)
 {
 	struct rlimit before, limit;
-	struct perch_reader_damage damage;
-	struct perch_writer *writer;
-	struct perch_error err = { 0 };
+	int rc;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = bytes;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	rc = perch_writer_append(writer, pieces, nr, err);
+	setrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_DFL);
+	return rc;
+}
+
+/* The whole records that fit stay, wherever the disk becomes full and however the records lie in
+ * pieces. Later records are written once there is space. */
+static void full_disk_keeps_whole_records(void **state)
+{
 	static uint8_t many[64 * 48];
-	struct iovec piece_of_many = { many, sizeof(many) };
+	const size_t cuts[] = { 48, 17, 1000, 49, 8 };
 	struct built b;
 
 	(void)state;
 	build_sample(&b, 21, 7);
 	for (size_t i = 0; i < 64; i++)
 		memcpy(many + 48 * i, b.bytes, 48);
-	signal(SIGXFSZ, SIG_IGN);
-	writer = open_writer();
-	put_sample(writer, 21, 6);
-	getrlimit(RLIMIT_FSIZE, &before);
-	limit = before;
-	limit.rlim_cur = 1000;
-	setrlimit(RLIMIT_FSIZE, &limit);
-	assert_true(perch_writer_append(writer, &piece_of_many, 1, &err) < 0);
-	setrlimit(RLIMIT_FSIZE, &before);
-	assert_non_null(strstr(err.message, path));
-	assert_int_equal(perch_writer_size(writer), 48);
-	assert_int_equal(count_now(&damage), 1);
-	put_sample(writer, 22, 8);
-	assert_int_equal(count_now(&damage), 2);
-	close_writer(writer);
-	assert_int_equal(count_now(&damage), 2);
-	assert_false(damage.unfinished);
-	signal(SIGXFSZ, SIG_DFL);
+	for (size_t cut = 0; cut < sizeof(cuts) / sizeof(cuts[0]); cut++)
+		for (size_t space = 0; space < 150; space += 7) {
+			struct iovec pieces[] = {
+				{ many, cuts[cut] },
+				{ NULL, 0 },
+				{ many + cuts[cut], sizeof(many) - cuts[cut] },
+			};
+			struct perch_writer *writer = open_writer();
+			struct perch_reader_damage damage;
+			struct perch_error err = { 0 };
+			struct stat status;
+
+			put_sample(writer, 21, 6);
+			assert_int_equal(stat(path, &status), 0);
+			assert_int_equal(append_limited(writer, pieces, 3,
+							(uint64_t)status.st_size + space, &err),
+					 -EFBIG);
+			assert_non_null(strstr(err.message, path));
+			assert_non_null(strstr(err.remedy, "ulimit -f"));
+			assert_int_equal(perch_writer_size(writer), 48 + space / 48 * 48);
+			assert_int_equal(count_now(&damage), 1 + space / 48);
+			assert_int_equal(damage.corrupt_bytes + damage.missing_bytes, 0);
+			put_sample(writer, 22, 8);
+			close_writer(writer);
+			assert_int_equal(count_now(&damage), 2 + space / 48);
+			assert_int_equal(damage.corrupt_bytes + damage.missing_bytes, 0);
+			assert_false(damage.unfinished);
+		}
+}
+
+/* The bytes after an AUXTRACE record belong to it. */
+static void full_disk_keeps_aux_data_with_its_record(void **state)
+{
+	uint64_t trace[1 + 5 + 4] = { 0 };
+	const struct perch_record_header header = { PERCH_RECORD_AUXTRACE, 0, 48 };
+	struct iovec piece_of_trace = { trace, sizeof(trace) };
+
+	(void)state;
+	memcpy(trace, &header, sizeof(header));
+	trace[1] = 32; /* bytes that follow the record */
+	for (size_t space = 40; space < 80; space += 8) {
+		struct perch_writer *writer = open_writer();
+		struct perch_error err;
+		struct stat status;
+
+		put_sample(writer, 21, 6);
+		assert_int_equal(stat(path, &status), 0);
+		assert_int_equal(append_limited(writer, &piece_of_trace, 1,
+						(uint64_t)status.st_size + space, &err),
+				 -EFBIG);
+		assert_int_equal(perch_writer_size(writer), 48);
+		close_writer(writer);
+	}
 }
 
 /* Failed opens, also repeated ones, change nothing. */
@@ -384,7 +434,8 @@ int main(void)
 		cmocka_unit_test(appends_many_pieces),
 		cmocka_unit_test(renames_the_old_file),
 		cmocka_unit_test(refuses_invalid_paths),
-		cmocka_unit_test(full_disk_keeps_written_records),
+		cmocka_unit_test(full_disk_keeps_whole_records),
+		cmocka_unit_test(full_disk_keeps_aux_data_with_its_record),
 		cmocka_unit_test(full_disk_restores_the_old_file),
 		cmocka_unit_test(attr_size_depends_on_fields),
 		cmocka_unit_test(writes_features),

@@ -184,6 +184,8 @@ static int run(struct record *record, struct record_plan *plan)
 	if (record_synthesize(record) < 0 || record_loop(record) < 0) {
 		status = cli_error(RECORD_COMMAND, &record->err);
 		record->files.failed = true;
+		perch_sampler_disable(record->sampler, NULL);
+		record_discard_round(&record->rings, &record->scan);
 	}
 	if (record_end_files(record))
 		status = CLI_EXIT_FAILURE;

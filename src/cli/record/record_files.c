@@ -205,6 +205,7 @@ static int end_file(struct record *record, const char *name)
 	const char *output = record->options->output;
 	struct record_files *files = &record->files;
 	int rc = 0, finished;
+	bool renamed;
 
 	/* after a failure, writing is not repeated; a snapshot has its records already */
 	if (!files->failed && !record->options->overwrite)
@@ -212,11 +213,13 @@ static int end_file(struct record *record, const char *name)
 	finished = finish_file(record);
 	record_lost_add_records(&record->lost);
 	rc = rc < 0 ? rc : finished;
-	if (name && rc >= 0 && rename(output, name) < 0)
+	/* a file that the disk has no space to complete has its records */
+	renamed = name && (rc >= 0 || files->failed) && !rename(output, name);
+	if (name && rc >= 0 && !renamed)
 		rc = perch_error_set(&record->err, errno, PERCH_ERROR_FILE,
 				     "'%s' cannot be renamed to '%s': %s", output, name,
 				     strerror(errno));
-	set_last(files, name && rc >= 0 ? name : output);
+	set_last(files, renamed ? name : output);
 	return rc;
 }
 
@@ -358,7 +361,11 @@ int record_end_files(struct record *record)
 		rc = dump_snapshot(record, options->output);
 	else
 		rc = end_file(record, NULL);
-	if (rc < 0)
+	if (rc < 0 && record->files.failed && !options->overwrite)
+		cli_note(RECORD_COMMAND,
+			 "the machine, the command line and the build ids could not "
+			 "be written either");
+	else if (rc < 0)
 		cli_error(RECORD_COMMAND, &record->err);
 	if (rc < 0 && options->overwrite)
 		return CLI_EXIT_FAILURE; /* there is no file to report about */

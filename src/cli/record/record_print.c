@@ -119,6 +119,11 @@ void record_print_warnings(const struct record *record)
 			 "some addresses will have no symbols",
 			 lost->sideband);
 	print_lost_by_cpu(record);
+	if (record->scan.unwritten_bytes)
+		cli_note(RECORD_COMMAND,
+			 "%" PRIu64 " samples are missing: %.3f MB of records could not be written",
+			 record->scan.unwritten_samples,
+			 (double)record->scan.unwritten_bytes / 1024 / 1024);
 	if (record->scan.throttled)
 		cli_note(RECORD_COMMAND,
 			 "the kernel throttled sampling %" PRIu64 " times: sample less often (-F)",

@@ -49,11 +49,25 @@ void record_rings_clear(struct record_rings *rings)
 	free(rings->backward);
 }
 
+/* The file has only the first `written` bytes of the pieces of a round. before: number of samples
+ * before the round. */
+static void count_unwritten(const struct record_rings *rings, struct record_scan *scan, int nr,
+			    uint64_t before, uint64_t written)
+{
+	uint64_t samples = record_scan_count_samples(rings->pieces, nr, written), bytes = 0;
+
+	for (size_t i = 0; i < rings->nr; i++)
+		bytes += rings->bytes[i];
+	scan->unwritten_bytes += bytes > written ? bytes - written : 0;
+	scan->unwritten_samples += scan->samples - before - samples;
+	scan->samples = before + samples;
+}
+
 ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
 			   struct perch_writer *writer, struct perch_error *err)
 {
 	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
-	uint64_t samples = scan->samples;
+	uint64_t samples = scan->samples, size = writer ? perch_writer_size(writer) : 0;
 	ssize_t taken = 0;
 	int nr = 0;
 	int rc;
@@ -72,11 +86,21 @@ ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
 		return 0;
 	rings->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
 	rc = writer ? perch_writer_append(writer, rings->pieces, nr, err) : 0;
+	if (rc < 0)
+		count_unwritten(rings, scan, nr, samples, perch_writer_size(writer) - size);
 	for (size_t i = 0; i < rings->nr; i++)
 		perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
-	if (rc < 0)
-		scan->samples = samples; /* the file does not have the records of this round */
 	return rc < 0 ? rc : taken;
+}
+
+void record_discard_round(struct record_rings *rings, struct record_scan *scan)
+{
+	uint64_t samples = scan->samples;
+	ssize_t taken = record_write_round(rings, scan, NULL, NULL);
+
+	scan->unwritten_bytes += taken > 0 ? (uint64_t)taken : 0;
+	scan->unwritten_samples += scan->samples - samples;
+	scan->samples = samples;
 }
 
 int record_ring_cpu(const struct record_rings *rings, size_t nr_events, size_t ring)

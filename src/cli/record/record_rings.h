@@ -63,11 +63,15 @@ struct record_scan {
 	struct record_dsos dsos;	/* mapped as code */
 	uint64_t samples, throttled;	/* records */
 	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */
+	/* bytes and samples of records that could not be written */
+	uint64_t unwritten_bytes, unwritten_samples;
 	uint64_t joined[(1 << 16) / 8]; /* a copy of a record that is in two pieces */
 };
 
 /* Scans the new records of one ring. */
 void record_scan_ring(struct record_scan *scan, size_t ring, const struct iovec pieces[2]);
+/* Counts the samples of the first bytes of some pieces. */
+uint64_t record_scan_count_samples(const struct iovec *pieces, int nr, uint64_t bytes);
 /* Adds the DSOs of records that describe the time before the recording. */
 void record_scan_synthesized(struct record_scan *scan, const void *bytes, size_t size);
 /* Resets the counts for another file. */
@@ -93,10 +97,12 @@ void record_rings_clear(struct record_rings *rings);
 /*
  * Does one round: scans the new records of the rings and writes them with one system call. If
  * writer is NULL, the records are only scanned. Returns the number of bytes, 0 when the rings are
- * empty, or a negative errno.
+ * empty, or a negative errno; records that could not be written are then counted.
  */
 ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
 			   struct perch_writer *writer, struct perch_error *err);
+/* After a failure: takes what the rings still have, and counts it as unwritten. */
+void record_discard_round(struct record_rings *rings, struct record_scan *scan);
 /* Returns the CPU of a ring, or -1 for all CPUs. */
 int record_ring_cpu(const struct record_rings *rings, size_t nr_events, size_t ring);
 /* Returns the number of overwritten bytes in the backward rings. */

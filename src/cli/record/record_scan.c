@@ -154,6 +154,25 @@ void record_scan_ring(struct record_scan *scan, size_t ring, const struct iovec 
 	}
 }
 
+uint64_t record_scan_count_samples(const struct iovec *pieces, int nr, uint64_t bytes)
+{
+	uint64_t samples = 0;
+	size_t offset = 0; /* in the piece; a record may end in the next one */
+
+	for (int i = 0; i < nr && bytes; i++) {
+		while (bytes && offset < pieces[i].iov_len) {
+			const struct perch_record_header *header =
+				(const void *)((const char *)pieces[i].iov_base + offset);
+
+			samples += header->type == PERCH_RECORD_SAMPLE;
+			offset += header->size;
+			bytes -= header->size;
+		}
+		offset -= offset < pieces[i].iov_len ? offset : pieces[i].iov_len;
+	}
+	return samples;
+}
+
 void record_scan_synthesized(struct record_scan *scan, const void *bytes, size_t size)
 {
 	const char *at = bytes;

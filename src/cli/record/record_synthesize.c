@@ -16,12 +16,16 @@ static int write_records(void *context, const void *bytes, size_t size, struct p
 {
 	struct output *output = context;
 	struct record *record = output->record;
+	struct perch_writer *writer = record->files.writer;
 	struct iovec piece = { (void *)bytes, size };
+	uint64_t before = writer ? perch_writer_size(writer) : 0;
 	int rc = 0;
 
 	record_scan_synthesized(&record->scan, bytes, size);
-	if (record->files.writer)
-		rc = perch_writer_append(record->files.writer, &piece, 1, err);
+	if (writer)
+		rc = perch_writer_append(writer, &piece, 1, err);
+	if (rc < 0)
+		record->scan.unwritten_bytes += size - (perch_writer_size(writer) - before);
 	if (rc >= 0 && record_keeps_sideband(record->options) &&
 	    record_sideband_add(&record->sideband, bytes, size) < 0)
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
