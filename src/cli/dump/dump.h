@@ -36,6 +36,9 @@ const char *dump_similar_type(const char *word, size_t length);
 bool dump_wants(const struct dump *dump, uint32_t type);
 /* Returns the name of the event of a record, or NULL if it has none. */
 const char *dump_event_name(const struct dump *dump, const struct perch_record *record);
+/* Returns the format of a sample's tracepoint, or NULL: no raw data, or no format in the file. */
+const struct perch_tracepoint_format *dump_tracepoint(const struct dump *dump,
+						      const struct perch_record *record);
 
 /* ---- dump_text.c, dump_json.c ---- */
 

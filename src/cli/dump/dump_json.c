@@ -117,6 +117,54 @@ static void put_start(struct cli_json_writer *json, const struct dump *dump,
 	}
 }
 
+struct tracepoint {
+	struct cli_json_writer *json;
+	const struct perch_tracepoint_format *format;
+	unsigned depth; /* in the value: 1 in an array */
+};
+
+static void begin_typed(struct tracepoint *tracepoint, const char *name)
+{
+	cli_json_key(tracepoint->json, name);
+	cli_json_begin_object(tracepoint->json);
+	put_text(tracepoint->json, "type",
+		 perch_tracepoint_format_find(tracepoint->format, name)->type);
+}
+
+/* Each field is an object with its C type and its value. */
+static int put_tracepoint_field(void *context, const struct perch_field *field)
+{
+	struct tracepoint *tracepoint = context;
+	struct cli_json_writer *json = tracepoint->json;
+
+	if (field->kind == PERCH_FIELD_END) {
+		cli_json_end(json);
+	} else {
+		if (field->name)
+			begin_typed(tracepoint, field->name);
+		cli_json_key(json, field->name ? "value" : NULL);
+		put_value(json, field);
+	}
+	tracepoint->depth += field->kind == PERCH_FIELD_LIST;
+	tracepoint->depth -= field->kind == PERCH_FIELD_END;
+	if (!tracepoint->depth)
+		cli_json_end(json);
+	return 0;
+}
+
+static void put_tracepoint(struct cli_json_writer *json, const struct dump *dump,
+			   const struct perch_record *record)
+{
+	struct tracepoint tracepoint = { .json = json, .format = dump_tracepoint(dump, record) };
+
+	if (!tracepoint.format)
+		return;
+	cli_json_key(json, "tracepoint");
+	cli_json_begin_object(json);
+	perch_tracepoint_visit(tracepoint.format, record, put_tracepoint_field, &tracepoint);
+	cli_json_end(json);
+}
+
 void dump_json_record(struct dump *dump, const struct perch_record *record, const char *error)
 {
 	struct cli_json_writer json = { .out = &dump->out };
@@ -131,6 +179,7 @@ void dump_json_record(struct dump *dump, const struct perch_record *record, cons
 		perch_file_record_fields(dump->reader, record, put_field, &json);
 		while (json.depth > 1) /* put_field() has refused a field that is too deep */
 			cli_json_end(&json);
+		put_tracepoint(&json, dump, record);
 	}
 	if (dump->raw || error)
 		put_bytes(&json, "raw", record->bytes, record->size);

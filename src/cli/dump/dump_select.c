@@ -94,3 +94,17 @@ const char *dump_event_name(const struct dump *dump, const struct perch_record *
 	nr = perch_reader_events(dump->reader, &events);
 	return record->event < nr ? events[record->event].name : NULL;
 }
+
+const struct perch_tracepoint_format *dump_tracepoint(const struct dump *dump,
+						      const struct perch_record *record)
+{
+	const struct perch_tracepoint_format *format;
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(dump->reader, &events);
+
+	if (record->type != PERCH_RECORD_SAMPLE || !record->sample.raw.size ||
+	    record->event >= nr || events[record->event].attr.type != PERCH_TYPE_TRACEPOINT)
+		return NULL;
+	perch_reader_tracepoint(dump->reader, events[record->event].attr.config, &format, NULL);
+	return format;
+}

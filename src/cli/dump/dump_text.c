@@ -264,16 +264,35 @@ static void separate(struct dump *dump)
 	dump->any = true;
 }
 
-void dump_text_record(struct dump *dump, const struct perch_record *record, const char *error)
+/* Writes the fields of the tracepoint as "tracepoint.prev_pid". */
+static void put_tracepoint(struct writer *writer, const struct dump *dump,
+			   const struct perch_record *record)
+{
+	const struct perch_tracepoint_format *format = dump_tracepoint(dump, record);
+
+	if (!format)
+		return;
+	put_field(writer, &(struct perch_field){ .name = "tracepoint", .kind = PERCH_FIELD_GROUP });
+	perch_tracepoint_visit(format, record, put_field, writer);
+	put_field(writer, &(struct perch_field){ .kind = PERCH_FIELD_END });
+}
+
+static void put_fields(struct dump *dump, const struct perch_record *record)
 {
 	struct writer writer = { .out = &dump->out };
 
+	perch_file_record_fields(dump->reader, record, put_field, &writer);
+	put_tracepoint(&writer, dump, record);
+}
+
+void dump_text_record(struct dump *dump, const struct perch_record *record, const char *error)
+{
 	separate(dump);
 	put_start(dump, &dump->out, record);
 	if (error)
 		put_line(&dump->out, "damaged", error);
 	else
-		perch_file_record_fields(dump->reader, record, put_field, &writer);
+		put_fields(dump, record);
 	if (dump->raw || error)
 		for (size_t at = 0; at < record->size; at += 16)
 			put_dump_line(&dump->out, record->bytes, at, record->size);
