@@ -105,7 +105,14 @@ enum perch_software_id {
 	PERCH_COUNT_SW_MAX
 };
 
-/** attr.bp_type, as in <linux/hw_breakpoint.h>. */
+/**
+ * attr.bp_type, as in <linux/hw_breakpoint.h>.
+ *
+ * On x86 a read or write is reported after the instruction: the ip of a sample, and of the signal
+ * of sigtrap, is that of the next instruction, and ip - 1 is a byte of the instruction that
+ * accessed the memory. The exceptions are in perch-events(7). For PERCH_BREAKPOINT_X, and on arm64
+ * always, ip is the instruction itself.
+ */
 enum perch_breakpoint_type {
 	PERCH_BREAKPOINT_EMPTY = 0,
 	PERCH_BREAKPOINT_R = 1,

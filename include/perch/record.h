@@ -253,7 +253,9 @@ struct perch_registers {
 
 /** SAMPLE. Fields that sample_type does not select are 0 or NULL. */
 struct perch_sample {
-	uint64_t ip;		       /**< instruction */
+	/** instruction; for a data breakpoint on x86 the one after the access, see
+	 * enum perch_breakpoint_type */
+	uint64_t ip;
 	uint32_t pid;		       /**< process */
 	uint32_t tid;		       /**< thread */
 	uint64_t time;		       /**< in ns, by the clock of the attr */
