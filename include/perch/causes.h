@@ -106,11 +106,11 @@
 	  "the PMU's driver is not ready, or is being unloaded")				\
 	X(PMU_EVENT, "pmu-event", NOT_SUPPORTED, "the PMU has no such event")			\
 	X(PMU_EXCLUDE, "pmu-exclude", CONFLICT,							\
-	  "the PMU cannot distinguish modes, and an exclude bit is set")			\
+	  "the PMU cannot exclude user space, the kernel or others, and an exclude bit is set")	\
 	X(PMU_SAMPLING, "pmu-sampling", NOT_SUPPORTED, "the PMU can count but not sample")	\
 	X(PMU_TASK, "pmu-task", BAD_TARGET, "the PMU counts whole CPUs, not tasks")		\
 	X(PMU_PRIVILEGE, "pmu-privilege", PRIVILEGE, "a setting of the PMU needs privilege")	\
-	X(PMU_BUSY, "pmu-busy", NOT_SUPPORTED, "the PMU, or its branch or trace unit, is in use") \
+	X(PMU_BUSY, "pmu-busy", BUSY, "the PMU, or its branch or trace unit, is in use")	\
 	X(PMU_PERIOD, "pmu-period", PERIOD, "the PMU does not support the period or frequency")	\
 	X(EXTENDED_REGS, "extended-regs", NOT_SUPPORTED,					\
 	  "extended (vector) registers cannot be sampled with this event")			\
@@ -184,7 +184,7 @@
 	X(CLOCKID_NMI, "clockid-nmi", CONFLICT, "the clock cannot be read in an NMI")		\
 	X(MEMORY, "memory", NO_MEMORY, "the kernel has no memory for the event")		\
 	/* the target and the group */							\
-	X(INTERRUPTED, "interrupted", SYSTEM, "a signal arrived while the target was in execve") \
+	X(INTERRUPTED, "interrupted", BUSY, "a signal arrived while the target was in execve")	\
 	X(OTHER_PROCESS, "other-process", PRIVILEGE,						\
 	  "the target belongs to another user, or has more privileges")				\
 	X(SIGTRAP_PROCESS, "sigtrap-process", PRIVILEGE,					\
@@ -205,7 +205,7 @@
 	X(GROUP_AUX, "group-aux", BAD_GROUP,							\
 	  "aux_output, aux_sample_size, aux_pause, aux_resume need an AUX leader")		\
 	X(OUTPUT, "output", BAD_GROUP, "the output cannot go into the other event's ring")	\
-	X(TRANSIENT, "transient", SYSTEM, "the same open call succeeds now")			\
+	X(TRANSIENT, "transient", BUSY, "the same open call succeeds now")			\
 	X(UNEXPLAINED, "unexplained", SYSTEM, "no rule, fact or probing finds the cause")
 /* clang-format on */
 

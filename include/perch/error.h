@@ -56,6 +56,7 @@ extern "C" {
 	X(MLOCK, "mlock", "the ring exceeds the memory that this user may lock")                   \
 	X(STACK_DEPTH, "stack-depth", "the call chain is deeper than kernel.perf_event_max_stack") \
 	X(BREAKPOINTS, "breakpoints", "all debug registers are in use")                            \
+	X(BUSY, "busy", "the resource is in use: the same call may succeed later")                 \
 	X(BLOCKED, "blocked", "a seccomp filter or security module blocks the call")               \
 	X(NO_SYSCALL, "no-syscall", "the kernel has no perf_event_open")                           \
 	X(SCHEDULE, "schedule", "a pinned event could not be scheduled")                           \

@@ -104,6 +104,11 @@ enum perch__match perch__older_than(const struct perch__case *c, const char *rel
 	return running && running >= perch_release_rank(release) ? PERCH__NO : PERCH__UNKNOWN;
 }
 
+enum perch__match perch__may_lack_change(const struct perch__case *c, const char *release)
+{
+	return perch__running_rank(c) ? perch__older_than(c, release) : PERCH__NO;
+}
+
 /* -ENOENT only: without permission to read it, the file exists. */
 enum perch__match perch__no_perf(const struct perch__case *c)
 {

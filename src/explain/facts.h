@@ -61,6 +61,8 @@ enum perch__match perch__selinux_enforces(const struct perch__case *c);
 
 /* ---- The kernel. A release proves nothing: distributions backport changes. ---- */
 enum perch__match perch__older_than(const struct perch__case *c, const char *release);
+/* UNKNOWN if the release is known and older; NO if it is unknown */
+enum perch__match perch__may_lack_change(const struct perch__case *c, const char *release);
 /* built without perf events */
 enum perch__match perch__no_perf(const struct perch__case *c);
 /* built without CONFIG_CGROUP_PERF */

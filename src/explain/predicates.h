@@ -139,6 +139,17 @@
 		 ? PERCH__YES                                        \
 		 : UNKNOWN_IF(ERRNO_IS(EINVAL)))
 
+/* Without an attr, as in some logs, the type is unknown. */
+#define YES_IF_ATTR (c->call->attr ? PERCH__YES : PERCH__UNKNOWN)
+/*
+ * The kernel refuses exclude_user, exclude_kernel and exclude_hv with EPERM. Other core PMUs of Arm
+ * do so in kernels of some vendors; x86 never does.
+ */
+#define CORE_IS(prefix) YES_IF(perch__core_pmu_is(c, prefix) == PERCH__YES)
+#define MAY_REFUSE_EXCLUDES                        \
+	OR(OR(CORE_IS("armv5"), CORE_IS("armv6")), \
+	   AT_MOST_UNKNOWN(X86 ? CORE_IS("arm") : PERCH__YES))
+
 /* ---- Fixes with several statements ---- */
 #define CLEAR_EXCLUDES                                                       \
 	c->attr.exclude_user = c->attr.exclude_kernel = c->attr.exclude_hv = \
@@ -154,7 +165,9 @@
  * Events for which perf itself returns EPERM. For other events only a seccomp filter or a security
  * module returns it.
  */
-#define PERF_MAY_RETURN_EPERM (TRACEPOINT || BREAKPOINT || SAMPLES(REGS_INTR) || DYNAMIC_PMU)
+#define PERF_MAY_RETURN_EPERM                                             \
+	(TRACEPOINT || BREAKPOINT || SAMPLES(REGS_INTR) || DYNAMIC_PMU || \
+	 (EXCLUDES && HARDWARE && MAY_REFUSE_EXCLUDES != PERCH__NO))
 
 /* True if the leader is unknown and may have this clock, which probing can try. */
 #define LEADER_CLOCK_MAY_BE(clock)                            \

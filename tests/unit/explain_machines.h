@@ -22,7 +22,8 @@ enum machine_kind {
 	SELINUX,    /* it enforces */
 	/* root on a hybrid machine with precise events, branches and an uncore PMU */
 	HYBRID,
-	ARM, /* root on arm64 */
+	ARM,	 /* root on arm64 */
+	OLD_ARM, /* root on an ARMv6 core */
 	/* root on a virtual machine without a core PMU, kprobes and uprobes */
 	ROOT,
 	BARE, /* a kernel without perf events */
@@ -161,6 +162,11 @@ static const struct tree_file arm_files[] = {
 	PMU("arm_spe_0", "14"),
 };
 
+static const struct tree_file old_arm_files[] = {
+	RELEASE("3.2.0"), PARANOID("1"),	  STATUS(FULL, "0"),
+	OWN_PMUS,	  PMU("armv6_1176", "4"), { PMUS "armv6_1176/cpus", "0\n" },
+};
+
 static const struct tree_file root_files[] = {
 	RELEASE("6.18.0"),
 	PARANOID("2"),
@@ -196,6 +202,7 @@ static const struct {
 	FILES(SELINUX, selinux_files),
 	FILES(HYBRID, hybrid_files),
 	FILES(ARM, arm_files),
+	FILES(OLD_ARM, old_arm_files),
 	FILES(ROOT, root_files),
 	FILES(BARE, bare_files),
 };

@@ -146,6 +146,8 @@ static const struct refusal open_refusals[] = {
 	R(MEM_LOADS_AUX, "ENODATA: memory loads without mem-loads-aux")
 	R(NOT_SUPPORTED, "EOPNOTSUPP: transactional modifiers, BTS with options, 64-bit and other special counters")
 	R(EXCLUDE_IDLE, "EOPNOTSUPP, EPERM before: exclude_idle on arm")
+	R(PMU_EXCLUDE, "EPERM: mode exclusion on cores of ARMv5 and ARMv6, before 3.19")
+	R(GROUP_FULL, "ENOSPC before 3.3: the counters of the core PMU")
 	R(PMU_EVENT, "EINVAL, ENOENT: an event or bits that a PMU of the uncore, IBS, SPE or PT does not have")
 	R(PMU_SAMPLING, "EINVAL: sampling by a PMU that only counts")
 	R(PMU_TASK, "EINVAL: a PMU of the uncore for a task or cgroup")

@@ -15,17 +15,20 @@ static void counts_group_members(void **state)
 	opened(fixture, &attr, -1, 3, 4);
 	opened(fixture, &attr, -1, 3, 5);
 	map(fixture, PROCESS, 3, 0);
-	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 3), &leader));
+	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 3), PROCESS,
+				       &leader));
 	assert_int_equal(leader.members, 3);
 	assert_true(leader.has_ring);
 	assert_false(leader.is_member);
 	assert_int_equal(leader.attr->config, PERCH_COUNT_SW_DUMMY);
-	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 5), &leader));
+	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 5), PROCESS,
+				       &leader));
 	assert_true(leader.is_member);
 	explain_handle_close(job, PROCESS, 4);
 	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 5)), 2);
 	explain_handle_close(job, PROCESS, 3);
-	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 5), &leader));
+	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 5), PROCESS,
+				       &leader));
 	assert_false(leader.is_member);
 	assert_false(explain_is_event(job, PROCESS, 4));
 	assert_true(explain_is_event(job, PROCESS, 5));

@@ -189,7 +189,7 @@ void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 	whole.from_log = job->from_log;
 	job->calls++;
 	group = explain_find_event(job->descriptors, process, call->group_fd);
-	if (!whole.leader && explain_get_leader(group, &leader))
+	if (!whole.leader && explain_get_leader(group, thread, &leader))
 		whole.leader = &leader;
 	if (fd >= 0 && !job->verbose) {
 		explain_add_process(job, process);
@@ -202,7 +202,7 @@ void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 		explain_flush(job);
 	}
 	if (fd >= 0)
-		explain_add_event(job, process, fd, &whole);
+		explain_add_event(job, process, thread, fd, &whole);
 }
 
 /* Updates the event after an operation that succeeded. */
@@ -260,7 +260,7 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 	if (operation->kind == PERCH_OPERATION_IOCTL &&
 	    operation->request == PERCH_IOC_SET_OUTPUT &&
 	    explain_get_leader(explain_find_event(job->descriptors, process, operation->other_fd),
-			       &other))
+			       thread, &other))
 		operation->other = &other;
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {

@@ -206,7 +206,7 @@ static void join(struct explain_event *event, struct explain_event *leader)
 	leader->members++;
 }
 
-struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, int fd,
+struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, pid_t thread, int fd,
 					const struct perch_open_call *call)
 {
 	struct explain_descriptors *table = get_table(job);
@@ -219,6 +219,7 @@ struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, int 
 		return NULL;
 	event->number = job->calls;
 	event->pid = call->pid;
+	event->thread = thread;
 	event->cpu = call->cpu;
 	event->group_fd = call->group_fd;
 	event->flags = call->flags;
@@ -240,13 +241,16 @@ static bool is_leader(const struct explain_event *event)
 	return !event->leader || !event->leader->descriptors;
 }
 
-bool explain_get_leader(const struct explain_event *event, struct perch_open_call_leader *leader)
+bool explain_get_leader(const struct explain_event *event, pid_t thread,
+			struct perch_open_call_leader *leader)
 {
 	if (!event || !event->has_attr)
 		return false;
 	*leader = (struct perch_open_call_leader){
 		.attr = &event->attr,
-		.pid = event->pid,
+		.pid = event->pid || event->thread == thread || event->flags & PERCH_FLAG_PID_CGROUP
+			       ? event->pid
+			       : event->thread,
 		.cpu = event->cpu,
 		.flags = event->flags,
 		.is_member = !is_leader(event),

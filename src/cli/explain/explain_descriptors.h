@@ -12,6 +12,7 @@ struct explain_event {
 	uint64_t number; /* of its open call */
 	bool has_attr;
 	struct perch_attr attr; /* attr.size is at most sizeof(attr) */
+	pid_t thread;		/* that opened it */
 	/* arguments of the open call */
 	pid_t pid;
 	int cpu;
@@ -28,10 +29,14 @@ struct explain_event *explain_find_event(const struct explain_descriptors *table
 					 int fd);
 /* Records a new event. Returns NULL if out of memory, or above a limit; the event is then unknown.
  */
-struct explain_event *explain_add_event(struct explain_job *job, pid_t process, int fd,
-					const struct perch_open_call *call);
-/* Fills what the rules need to know about a leader. Returns false if its attr is unknown. */
-bool explain_get_leader(const struct explain_event *event, struct perch_open_call_leader *leader);
+struct explain_event *explain_add_event(struct explain_job *job, pid_t process, pid_t thread,
+					int fd, const struct perch_open_call *call);
+/*
+ * Fills what the rules need to know about a leader, for an open call by the thread: a pid of 0 of
+ * another thread becomes that thread's id. Returns false if the leader's attr is unknown.
+ */
+bool explain_get_leader(const struct explain_event *event, pid_t thread,
+			struct perch_open_call_leader *leader);
 /* Returns the number of events in its group. */
 size_t explain_group_size(const struct explain_event *event);
 /* Records that the process exists. Returns true if more than one process was seen. */
