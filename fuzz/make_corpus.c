@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files and rings
- * to DIRECTORY/record, /attr, /file and /ring. They are records that this kernel writes, if this
- * user may record them, and records by tests/build of the types that this machine does not write.
- * All are small, and few.
+ * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings and
+ * processes to DIRECTORY/record, /attr, /file, /ring and /process. Most are records that this
+ * kernel writes, if this user may record them, and records by tests/build of the types that this
+ * machine does not write. All are small, and few.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +209,19 @@ static void write_live_records(const struct live *live)
 	perch_sampler_close(sampler);
 }
 
+/* The files of fuzz_synthesize, separated by zeros. */
+static void write_processes(void)
+{
+	static const char process[] =
+		"1000-3000 r-xp 00002000 fe:01 77   /bin/two\\012lines (deleted)\n"
+		"3000-4000 rw-s 00000000 00:00 0\n"
+		"\0worker\n\0Name:\tworker\nTgid:\t7\nPPid:\t1\n\0\0"
+		"ffffffff81000000 T _text\nffffffff82000000 T _etext\n"
+		"\0ext4 1000 2 - Live 0xffffffffc0000000\n";
+
+	corpus_write("process", "process", process, sizeof(process));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -220,6 +233,7 @@ int main(int argc, char **argv)
 	write_built_attrs();
 	corpus_write_built_files();
 	corpus_write_rings();
+	write_processes();
 	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
 		write_live_records(&lives[i]);
 	return 0;
