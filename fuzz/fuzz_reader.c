@@ -68,6 +68,24 @@ static void touch_header(struct perch_reader *reader)
 		touch_bytes(arguments[i], strlen(arguments[i]));
 }
 
+/* The formats of tracepoints: ids of tracing data are those of this machine or small. */
+static void touch_tracepoints(struct perch_reader *reader)
+{
+	const struct perch_tracepoint_format *format;
+	const struct perch_tracepoint_field *fields;
+	const struct perch_file_event *events;
+	struct perch_tracepoint_text text;
+	size_t nr = perch_reader_events(reader, &events);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!perch_reader_tracepoint_text(reader, events[i].attr.config, &text, NULL))
+			touch_bytes(text.text, text.size);
+		if (!perch_reader_tracepoint(reader, events[i].attr.config, &format, NULL) &&
+		    !perch_tracepoint_format_fields(format, &fields))
+			abort();
+	}
+}
+
 static void read_file(const char *path, enum perch_order order, FILE *nowhere)
 {
 	struct perch_reader_damage damage;
@@ -78,6 +96,7 @@ static void read_file(const char *path, enum perch_order order, FILE *nowhere)
 	if (perch_reader_open(&reader, path, order, &err))
 		return;
 	touch_header(reader);
+	touch_tracepoints(reader);
 	perch_reader_print_header(reader, nowhere);
 	perch_reader_merge_deferred(reader, NULL);
 	read_records(reader);

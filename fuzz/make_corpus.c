@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings and
- * processes to DIRECTORY/record, /attr, /file, /ring and /process. Most are records that this
+ * processes to DIRECTORY/record, /attr, /file, /ring and /process, and of tracepoints to
+ * /tracepoint. Most are records that this
  * kernel writes, if this user may record them, and records by tests/build of the types that this
  * machine does not write. All are small, and few.
  */
@@ -233,8 +234,4 @@ int main(int argc, char **argv)
 	write_built_attrs();
 	corpus_write_built_files();
 	corpus_write_rings();
-	write_processes();
-	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
-		write_live_records(&lives[i]);
-	return 0;
-}
+	corpus_write_tracepoints();
