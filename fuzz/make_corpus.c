@@ -2,7 +2,7 @@
 /*
  * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings and
  * processes to DIRECTORY/record, /attr, /file, /ring and /process, and of tracepoints to
- * /tracepoint. Most are records that this
+ * DIRECTORY/tracepoint. Most are records that this
  * kernel writes, if this user may record them, and records by tests/build of the types that this
  * machine does not write. All are small, and few.
  */
@@ -235,3 +235,8 @@ int main(int argc, char **argv)
 	corpus_write_built_files();
 	corpus_write_rings();
 	corpus_write_tracepoints();
+	write_processes();
+	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
+		write_live_records(&lives[i]);
+	return 0;
+}
