@@ -45,6 +45,7 @@ struct perch_dso {
 	uint64_t start;		  /**< kernel, module, kernel code: load address */
 	uint64_t length;	  /**< kernel, module, kernel code: bytes */
 	uint64_t text_start;	  /**< kernel: recorded address of its text symbol; 0 if unknown */
+	const char *kernel_image; /**< kernel: path of its vmlinux file; NULL if unknown */
 	uint8_t build_id_size;	  /**< bytes of build_id; 0 if unknown */
 	uint8_t build_id[20];	  /**< the build id */
 	bool used;		  /**< an address was resolved to it */
@@ -70,8 +71,9 @@ PERCH_API uint32_t perch_thread_comm_index(const struct perch_thread *thread);
 /** A resolved address. It does not depend on process and load address. */
 struct perch_location {
 	const struct perch_dso *dso; /**< the DSO that is mapped at the address */
-	uint64_t offset;	     /**< file offset; kernel and modules: the address itself */
-	uint64_t address;	     /**< the address as sampled */
+	/** File offset; kernel, modules and memory without a file: the address itself. */
+	uint64_t offset;
+	uint64_t address; /**< the address as sampled */
 };
 
 /** All processes of a recording. */

@@ -86,7 +86,8 @@ PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 
 /**
  * Returns the name of a DSO as perf displays it: the base name of a file, "[kernel.kallsyms]",
- * "[vdso]", "[module]".
+ * "[vdso]", "[module]", "[JIT] tid 123". The kernel is "[kernel.vmlinux]" if the recorder found its
+ * ELF file, and "[unknown]" if the recording has no map of it and this machine no symbols.
  *
  * @param symbols  the symbols
  * @param dso      the DSO

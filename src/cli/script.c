@@ -57,8 +57,10 @@ static int describe(struct script *script, const struct perch_address *address, 
 {
 	char path[4096];
 
-	if (address->dso->kind == PERCH_DSO_FILE)
+	if (address->dso->kind == PERCH_DSO_FILE || address->dso->kind == PERCH_DSO_ANON)
 		perch_clean_text(path, sizeof(path), address->dso->path);
+	else if (address->dso->kernel_image && address->dso->length)
+		perch_clean_text(path, sizeof(path), address->dso->kernel_image);
 	else
 		snprintf(path, sizeof(path), "%s",
 			 perch_symbols_dso_name(script->symbols, address->dso));

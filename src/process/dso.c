@@ -139,8 +139,8 @@ static const struct {
 	{ "/SYSV", true, PERCH_DSO_ANON },
 };
 
-/* Memory for generated code (JIT). It is shown with the pid, because addresses of two processes
- * have nothing in common. */
+/* Memory for generated code (JIT). Its DSO has the path of the process's perf map, as in perf,
+ * because addresses of two processes have nothing in common. */
 static const char *const generated_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
 
 static struct perch_dso *kernel_dso(struct perch_processes *processes,
@@ -185,12 +185,30 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 						mmap->build_id_size);
 	for (size_t i = 0; i < sizeof(generated_names) / sizeof(*generated_names); i++)
 		if (!strncmp(name, generated_names[i], strlen(generated_names[i]))) {
-			snprintf(jit_name, sizeof(jit_name), "[JIT] tid %u", mmap->pid);
+			snprintf(jit_name, sizeof(jit_name), "/tmp/perf-%u.map", mmap->pid);
 			return perch__dso_named(processes, jit_name, strlen(jit_name),
 						PERCH_DSO_ANON, NULL, 0);
 		}
 	return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_FILE,
 				mmap->build_id, mmap->build_id_size);
+}
+
+/*
+ * A recorder that finds the ELF file of the kernel stores its path with the build id. The maps of
+ * the kernel are named [kernel.kallsyms] in any case.
+ */
+static int set_kernel_image(struct perch_processes *processes, const struct header_build_id *header)
+{
+	const char *slash = strrchr(header->path, '/');
+	struct perch_dso *dso = processes->kernel_dso;
+
+	if (!slash || strncmp(slash, "/vmlinux", 8) || dso->kernel_image)
+		return 0;
+	dso->kernel_image = header->path;
+	return dso->build_id_size ? 0
+				  : set_build_id(processes, dso,
+						 &(struct key){ dso->path, strlen(dso->path),
+								header->bytes, header->size });
 }
 
 /* If a path has several build ids, the first one counts. */
@@ -219,5 +237,7 @@ int perch_processes_add_build_id(struct perch_processes *processes, const char *
 	memcpy(header->bytes, bytes, size);
 	memcpy(header->path, path, key.length + 1);
 	dso = find_by_path(processes, &key);
-	return dso && !dso->build_id_size ? set_build_id(processes, dso, &key) : 0;
+	if (dso && !dso->build_id_size && set_build_id(processes, dso, &key))
+		return -ENOMEM;
+	return set_kernel_image(processes, header);
 }

@@ -224,6 +224,8 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
 	}
+	if (map.dso->kind == PERCH_DSO_ANON)
+		map.offset = map.start;
 	process = get_process(processes, mmap->pid);
 	own = process ? writable_space(processes, process) : NULL;
 	if (!own)

@@ -355,6 +355,32 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+static bool is_module_file(const char *name)
+{
+	static const char *const ends[] = { ".ko", ".ko.gz", ".ko.xz", ".ko.zst" };
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t end = strlen(ends[i]);
+
+		if (length > end && !strcmp(name + length - end, ends[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The kernel is unknown if it has neither a map in the recording nor symbols on this machine. */
+static const char *kernel_name(struct perch_symbols *symbols, struct dso_symbols *cached)
+{
+	const struct perch_dso *dso = cached->dso;
+
+	if (!dso->length && !cached->loaded)
+		load_table(symbols, cached);
+	if (!dso->length && !cached->table.nr)
+		return "[unknown]";
+	return dso->kernel_image ? "[kernel.vmlinux]" : "[kernel.kallsyms]";
+}
+
 /* Returns the name that perf displays for a DSO. */
 static const char *short_name(const struct perch_dso *dso, char *buffer, size_t size)
 {
@@ -362,8 +388,6 @@ static const char *short_name(const struct perch_dso *dso, char *buffer, size_t 
 	unsigned pid;
 
 	switch (dso->kind) {
-	case PERCH_DSO_KERNEL:
-		return "[kernel.kallsyms]";
 	case PERCH_DSO_VDSO:
 		return "[vdso]";
 	case PERCH_DSO_UNKNOWN:
@@ -371,7 +395,7 @@ static const char *short_name(const struct perch_dso *dso, char *buffer, size_t 
 	case PERCH_DSO_KERNEL_CODE:
 		return dso->path;
 	case PERCH_DSO_MODULE:
-		if (*base == '[')
+		if (*base == '[' || !is_module_file(base))
 			return base;
 		snprintf(buffer, size, "[%.*s]", (int)strcspn(base, "."), base);
 		for (char *at = buffer; *at; at++)
@@ -401,7 +425,8 @@ const char *perch_symbols_dso_name(struct perch_symbols *symbols, const struct p
 		return "?";
 	if (cached->name)
 		return cached->name;
-	name = short_name(dso, buffer, sizeof(buffer));
+	name = dso->kind == PERCH_DSO_KERNEL ? kernel_name(symbols, cached)
+					     : short_name(dso, buffer, sizeof(buffer));
 	size = strlen(name) + 1;
 	cached->name = malloc(size);
 	if (!cached->name)

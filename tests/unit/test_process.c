@@ -413,10 +413,10 @@ static void recognizes_special_names(void **state)
 		{ "[stack:1234]", "[stack:1234]", PERCH_DSO_ANON },
 		{ "[vsyscall]", "[vsyscall]", PERCH_DSO_ANON },
 		{ "/SYSV00000000", "/SYSV00000000", PERCH_DSO_ANON },
-		{ "//anon", "[JIT] tid 10", PERCH_DSO_ANON },
-		{ "/dev/zero (deleted)", "[JIT] tid 10", PERCH_DSO_ANON },
-		{ "/anon_hugepage (deleted)", "[JIT] tid 10", PERCH_DSO_ANON },
-		{ "[anon:code]", "[JIT] tid 10", PERCH_DSO_ANON },
+		{ "//anon", "/tmp/perf-10.map", PERCH_DSO_ANON },
+		{ "/dev/zero (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
+		{ "/anon_hugepage (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
+		{ "[anon:code]", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "/memfd:x (deleted)", "/memfd:x (deleted)", PERCH_DSO_FILE },
 		{ "", "", PERCH_DSO_FILE },
 		{ "\033]0;\a", "\033]0;\a", PERCH_DSO_FILE },
@@ -426,14 +426,45 @@ static void recognizes_special_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < NR(cases); i++) {
 		map_file(processes, 10, 0x1000 * (i + 1), 0x1000, 0, cases[i].name);
-		check_user(processes, 10, 0x1000 * (i + 1) + 8, cases[i].path, 8);
+		check_user(processes, 10, 0x1000 * (i + 1) + 8, cases[i].path,
+			   cases[i].kind == PERCH_DSO_ANON ? 0x1000 * (i + 1) + 8 : 8);
 		assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x1000 * (i + 1)).dso->kind,
 				 cases[i].kind);
 	}
 	/* generated code of another process is another DSO */
 	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
-	check_user(processes, 11, 0x1000, "[JIT] tid 11", 0);
+	check_user(processes, 11, 0x1000, "/tmp/perf-11.map", 0x1000);
 	perch_processes_free(processes);
+}
+
+/* Whether the kernel's map or the build id comes first. */
+static void knows_the_image_of_the_kernel(void **state)
+{
+	static const char image[] = "/usr/lib/debug/boot/vmlinux-6.1.0";
+	static const uint8_t id[4] = "abcd";
+
+	(void)state;
+	for (int mapped_first = 0; mapped_first < 2; mapped_first++) {
+		struct perch_processes *processes = new_processes();
+		struct perch_location location;
+
+		if (mapped_first)
+			map_kernel(processes, 0xffffffff81000000, 0x1000, 0,
+				   "[kernel.kallsyms]_text");
+		/* not kernels */
+		assert_int_equal(perch_processes_add_build_id(processes, "vmlinux", id, 4), 0);
+		assert_int_equal(perch_processes_add_build_id(processes, "/vmlinux.d/x", id, 3), 0);
+		assert_int_equal(perch_processes_add_build_id(processes, image, id, 4), 0);
+		if (!mapped_first)
+			map_kernel(processes, 0xffffffff81000000, 0x1000, 0,
+				   "[kernel.kallsyms]_text");
+		location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
+		assert_string_equal(location.dso->path, "[kernel.kallsyms]");
+		assert_string_equal(location.dso->kernel_image, image);
+		assert_int_equal(location.dso->build_id_size, 4);
+		assert_memory_equal(location.dso->build_id, id, 4);
+		perch_processes_free(processes);
+	}
 }
 
 /* ---- DSOs and build ids ---- */
@@ -667,6 +698,7 @@ int main(void)
 		cmocka_unit_test(survives_invalid_lengths),
 		cmocka_unit_test(survives_invalid_forks),
 		cmocka_unit_test(kernel_generation_changes_with_maps),
+		cmocka_unit_test(knows_the_image_of_the_kernel),
 		cmocka_unit_test(adds_running_process_of_a_tree),
 		cmocka_unit_test(adds_calling_process),
 		cmocka_unit_test(damaged_synthesized_record_is_refused),

@@ -280,6 +280,7 @@ static void makes_short_dso_names(void **state)
 		{ PERCH_DSO_KERNEL, "[kernel.kallsyms]_text", "[kernel.kallsyms]" },
 		{ PERCH_DSO_MODULE, "/lib/modules/6.1/kernel/net/ipv6-x.ko.xz", "[ipv6_x]" },
 		{ PERCH_DSO_MODULE, "[ext4]", "[ext4]" },
+		{ PERCH_DSO_MODULE, "/boot/vmlinux-6.1", "vmlinux-6.1" },
 		{ PERCH_DSO_VDSO, "[vdso]", "[vdso]" },
 		{ PERCH_DSO_ANON, "//anon", "[anon]" },
 		{ PERCH_DSO_ANON, "[heap]", "[heap]" },
@@ -294,6 +295,7 @@ static void makes_short_dso_names(void **state)
 	for (uint32_t i = 0; i < NR_NAMES; i++) {
 		dso[i] = dso_at(names[i].path, names[i].kind);
 		dso[i].index = i;
+		dso[i].length = 1; /* mapped */
 		assert_string_equal(perch_symbols_dso_name(symbols, &dso[i]), names[i].name);
 	}
 	perch_symbols_free(symbols);

@@ -55,6 +55,28 @@ static void finds_kernel_functions(void **state)
 	perch_symbols_free(symbols);
 }
 
+/* perf shows a kernel without a map as unknown; one with symbols is known. */
+static void names_kernels(void **state)
+{
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_symbols *symbols = with_list(list);
+
+	(void)state;
+	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[kernel.kallsyms]");
+	perch_symbols_free(symbols);
+	symbols = with_list("");
+	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[unknown]");
+	perch_symbols_free(symbols);
+	kernel.length = 0x1000;
+	symbols = with_list("");
+	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[kernel.kallsyms]");
+	perch_symbols_free(symbols);
+	kernel.kernel_image = "/boot/vmlinux-6.1.0";
+	symbols = with_list(list);
+	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[kernel.vmlinux]");
+	perch_symbols_free(symbols);
+}
+
 static void finds_module_functions(void **state)
 {
 	struct perch_dso sound = dso_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_DSO_MODULE);
@@ -231,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_kernel_functions),
+		cmocka_unit_test(names_kernels),
 		cmocka_unit_test(finds_module_functions),
 		cmocka_unit_test(shifts_relocated_kernel),
 		cmocka_unit_test(reports_hidden_addresses),

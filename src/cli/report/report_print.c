@@ -78,6 +78,13 @@ static void put_text(const struct table *table, size_t column, const char *text,
 		put_spaces(table->out, width - used);
 }
 
+/* An address without a function: of a module, from its start on, as in perf. */
+static uint64_t shown_offset(const struct perch_frame *frame)
+{
+	return frame->dso->kind == PERCH_DSO_MODULE ? frame->offset - frame->dso->start
+						    : frame->offset;
+}
+
 /* As "%-#*.16" PRIx64; printf takes longer, and the report of a stripped program has many
  * addresses. */
 static void put_address(const struct table *table, size_t column, uint64_t address, size_t before)
@@ -154,7 +161,7 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 		if (row->frame.symbol)
 			put_text(table, column, perch_symbols_name(symbols, row->frame.symbol), 4);
 		else
-			put_address(table, column, row->frame.offset, 4);
+			put_address(table, column, shown_offset(&row->frame), 4);
 		break;
 	default:
 		fprintf(out, "%.3" PRId32, (int32_t)row->cpu);
