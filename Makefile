@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-.PHONY: demo test test-long fuzz build bench install docs fmt lint clean
+.PHONY: demo test test-long fuzz build bench install docs abi-dump fmt lint clean
 
 demo:
 	@scripts/demo
@@ -40,6 +40,11 @@ install:
 docs:
 	@scripts/setup docs
 	@scripts/docs
+
+# After a release, and after a change of the binary interface that CONTRIBUTING.md allows.
+abi-dump: build
+	@scripts/setup test
+	@scripts/abi dump $(BUILD)
 
 fmt:
 	@scripts/sources '*.c' '*.h' | xargs clang-format -i
