@@ -24,8 +24,8 @@
  * With perch_options.inherit the kernel counts the child too, and adds its counts to those that the
  * parent reads. The child has nothing to do for that, and closing in the child does not end it.
  *
- * Signals: a function is async-signal-safe only if its description says so, and then only if the
- * signal handler does not interrupt a call that uses the same object.
+ * Signals: a function is async-signal-safe only if its description says so, and only with err NULL.
+ * The signal handler must not interrupt a call that uses the same object. errno may change.
  */
 #ifndef PERCH_COUNT_H
 #define PERCH_COUNT_H
@@ -102,16 +102,16 @@ PERCH_API int perch_counter_open_event(struct perch_counter **counter,
 /** Closes a counter. NULL is allowed. */
 PERCH_API void perch_counter_close(struct perch_counter *counter);
 
-/** Returns the descriptor, which perch_counter_close() closes. */
+/** Returns the descriptor, which perch_counter_close() closes. Async-signal-safe. */
 PERCH_API int perch_counter_fd(const struct perch_counter *counter);
 
-/** Returns the text of the event. It is valid until perch_counter_close(). */
+/** Returns the text of the event. It is valid until perch_counter_close(). Async-signal-safe. */
 PERCH_API const char *perch_counter_name(const struct perch_counter *counter);
 
-/** Enables the event with one ioctl(2). Returns 0 or a negative errno. */
+/** Enables the event with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
 PERCH_API int perch_counter_enable(struct perch_counter *counter);
 
-/** Disables the event with one ioctl(2). Returns 0 or a negative errno. */
+/** Disables the event with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
 PERCH_API int perch_counter_disable(struct perch_counter *counter);
 
 /**
@@ -121,6 +121,8 @@ PERCH_API int perch_counter_disable(struct perch_counter *counter);
  * two system calls in total. The value keeps the counts of children of an inherited event that have
  * exited, because the kernel resets only tasks that exist.
  *
+ * Async-signal-safe.
+ *
  * @param counter  the counter
  * @return 0, or a negative errno
  */
@@ -128,6 +130,8 @@ PERCH_API int perch_counter_reset(struct perch_counter *counter);
 
 /**
  * Reads the count with one read(2), or with none (perch_counter_self_monitoring()).
+ *
+ * Async-signal-safe.
  *
  * @param counter     the counter
  * @param[out] count  the count
@@ -141,6 +145,8 @@ PERCH_API int perch_counter_read(struct perch_counter *counter, struct perch_cou
 /**
  * Reads the id of the event.
  *
+ * Async-signal-safe.
+ *
  * @param counter   the counter
  * @param[out] id   the id
  * @param[out] err  the reason of a failure
@@ -151,7 +157,7 @@ PERCH_API int perch_counter_id(struct perch_counter *counter, uint64_t *id,
 			       struct perch_error *err);
 
 /** Returns the features of perch_options.optional that the kernel does not have, or NULL if none
- * are missing. */
+ * are missing. Async-signal-safe. */
 PERCH_API const struct perch_attr *perch_counter_missing_features(
 	const struct perch_counter *counter);
 
@@ -161,6 +167,8 @@ PERCH_API const struct perch_attr *perch_counter_missing_features(
  * With perch_options.self_monitoring, perch_counter_read() uses the CPU's own instruction (rdpmc)
  * on x86 and arm64, if a hardware event of the calling thread (PERCH_SELF) is on the PMU. Otherwise
  * it uses read(2). The counts are the same.
+ *
+ * Async-signal-safe.
  *
  * @param counter   the counter
  * @param[out] err  the reason why the last read was a system call; NULL is allowed
@@ -192,26 +200,26 @@ PERCH_API int perch_group_open(struct perch_group **group, const char *text,
 /** Closes a group. NULL is allowed. */
 PERCH_API void perch_group_close(struct perch_group *group);
 
-/** Returns the number of members. */
+/** Returns the number of members. Async-signal-safe. */
 PERCH_API size_t perch_group_size(const struct perch_group *group);
 
 /** Returns the descriptor of a member, which perch_group_close() closes. Member 0 is the leader.
- * Returns -EINVAL if there is no such member. */
+ * Returns -EINVAL if there is no such member. Async-signal-safe. */
 PERCH_API int perch_group_fd(const struct perch_group *group, size_t member);
 
 /** Returns the text of a member's event, or NULL if there is no such member. It is valid until
- * perch_group_close(). */
+ * perch_group_close(). Async-signal-safe. */
 PERCH_API const char *perch_group_name(const struct perch_group *group, size_t member);
 
 /** Returns the features of perch_options.optional that the kernel does not have for a member, or
- * NULL if none are missing. */
+ * NULL if none are missing. Async-signal-safe. */
 PERCH_API const struct perch_attr *perch_group_missing_features(const struct perch_group *group,
 								size_t member);
 
-/** Enables the group with one ioctl(2). Returns 0 or a negative errno. */
+/** Enables the group with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
 PERCH_API int perch_group_enable(struct perch_group *group);
 
-/** Disables the group with one ioctl(2). Returns 0 or a negative errno. */
+/** Disables the group with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
 PERCH_API int perch_group_disable(struct perch_group *group);
 
 /** Resets the values and times of all members, see perch_counter_reset(). Returns 0 or a negative
@@ -270,21 +278,23 @@ PERCH_API int perch_set_open(struct perch_set **set, const struct perch_events *
 /** Closes a set. NULL is allowed. */
 PERCH_API void perch_set_close(struct perch_set *set);
 
-/** Returns the number of events, including skipped ones. */
+/** Returns the number of events, including skipped ones. Async-signal-safe. */
 PERCH_API size_t perch_set_events(const struct perch_set *set);
 
-/** Returns the number of targets. */
+/** Returns the number of targets. Async-signal-safe. */
 PERCH_API size_t perch_set_targets(const struct perch_set *set);
 
-/** Returns an event, or NULL if there is no such event. It is valid until perch_set_close(). */
+/** Returns an event, or NULL if there is no such event. It is valid until perch_set_close().
+ * Async-signal-safe. */
 PERCH_API const struct perch_set_event *perch_set_get_event(const struct perch_set *set,
 							    size_t event);
 
-/** Returns a target, or NULL if there is no such target. It is valid until perch_set_close(). */
+/** Returns a target, or NULL if there is no such target. It is valid until perch_set_close().
+ * Async-signal-safe. */
 PERCH_API const struct perch_target *perch_set_target(const struct perch_set *set, size_t target);
 
 /** Returns the descriptor of an event on a target. Returns -1 if it is not open there: the event
- * was skipped, the thread had ended, or the PMU does not count on that CPU. */
+ * was skipped, the thread had ended, or the PMU does not count on that CPU. Async-signal-safe. */
 PERCH_API int perch_set_fd(const struct perch_set *set, size_t event, size_t target);
 
 /**
@@ -331,6 +341,8 @@ PERCH_API int perch_set_read(struct perch_set *set, struct perch_count *counts, 
  * Values, scaled values, times and lost samples are added. The state is the least complete one of
  * the counts that are open.
  *
+ * Async-signal-safe.
+ *
  * @param[out] sum  the sum
  * @param counts    the counts
  * @param nr        number of counts
@@ -345,6 +357,8 @@ PERCH_API void perch_count_sum(struct perch_count *sum, const struct perch_count
  * difference is unknown: it has that state and value 0. If the time of now is less than that of
  * earlier, there was a reset in between, and the difference is all of now.
  *
+ * Async-signal-safe.
+ *
  * @param[out] delta  the difference; may be the same object as now
  * @param now         the later count
  * @param earlier     the earlier count; NULL is the open
@@ -354,6 +368,8 @@ PERCH_API void perch_count_delta(struct perch_count *delta, const struct perch_c
 
 /**
  * Returns value * enabled / running, rounded to nearest.
+ *
+ * Async-signal-safe.
  *
  * @param value    a count
  * @param enabled  time enabled

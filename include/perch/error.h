@@ -7,7 +7,14 @@
  * takes a struct perch_error as its last parameter, which may be NULL. Success leaves the error
  * unchanged.
  *
- * All functions are thread-safe for different errors. They allocate nothing.
+ * Threads: any number of threads may call these functions, for different errors. They allocate
+ * nothing.
+ *
+ * Fork: an error is plain memory. PERCH_ERROR_FORK (-ESTALE) is the error of functions on an object
+ * that was opened before fork(2), in the parent process.
+ *
+ * Signals: a function is async-signal-safe only if its description says so: the others format text
+ * by the functions of the C library.
  */
 #ifndef PERCH_ERROR_H
 #define PERCH_ERROR_H
@@ -108,6 +115,8 @@ PERCH_API int perch_error_set(struct perch_error *err, int errnum, enum perch_er
 /**
  * Sets the wrong attr field.
  *
+ * Async-signal-safe.
+ *
  * @param err    NULL is allowed
  * @param field  the name of the field
  * @param since  first kernel release with the field, or NULL
@@ -123,6 +132,8 @@ PERCH_API void perch_error_remedy(struct perch_error *err, const char *format, .
 	__attribute__((format(printf, 2, 3)));
 /**
  * Sets the cause of a refusal.
+ *
+ * Async-signal-safe.
  *
  * @param err    NULL is allowed
  * @param cause  the cause
@@ -153,21 +164,23 @@ PERCH_API void perch_error_prefix(struct perch_error *err, const char *format, .
  */
 PERCH_API int perch_error_print(FILE *stream, const struct perch_error *err);
 
-/** Returns the slug of a kind, such as "paranoid". Never NULL. */
+/** Returns the slug of a kind, such as "paranoid". Never NULL. Async-signal-safe. */
 PERCH_API const char *perch_error_kind_slug(enum perch_error_kind kind);
-/** Returns the meaning of a kind: a sentence without a period. Never NULL. */
+/** Returns the meaning of a kind: a sentence without a period. Never NULL. Async-signal-safe. */
 PERCH_API const char *perch_error_kind_meaning(enum perch_error_kind kind);
 
-/** Returns the slug of a cause, such as "kernel-profiling". Never NULL. */
+/** Returns the slug of a cause, such as "kernel-profiling". Never NULL. Async-signal-safe. */
 PERCH_API const char *perch_cause_slug(enum perch_cause cause);
-/** Returns the meaning of a cause: a sentence without a period. Never NULL. */
+/** Returns the meaning of a cause: a sentence without a period. Never NULL. Async-signal-safe. */
 PERCH_API const char *perch_cause_meaning(enum perch_cause cause);
-/** Returns the kind of the errors with a cause. */
+/** Returns the kind of the errors with a cause. Async-signal-safe. */
 PERCH_API enum perch_error_kind perch_cause_kind(enum perch_cause cause);
 
 /**
  * Copies a string so that it is safe on a terminal: '?' replaces each control character, DEL, C1
  * control, line or paragraph separator, bidirectional control and byte of invalid UTF-8.
+ *
+ * Async-signal-safe.
  *
  * @param[out] dst  the copy; it may be src
  * @param size      bytes of dst, with the final NUL

@@ -3,7 +3,13 @@
  * @file
  * Events: parses the event names of perf into attrs. perch-events(7) describes the grammar.
  *
- * Threads: one thread per object at a time, unless a function says otherwise.
+ * Threads: one thread per object at a time, unless a function says otherwise. perch_events_parse()
+ * and perch_events_add() may read the environment variable PATH, which no thread may change
+ * meanwhile.
+ *
+ * Fork: events are plain memory. A child can use and clear its copy.
+ *
+ * Signals: no function is async-signal-safe. They allocate memory and read files.
  */
 #ifndef PERCH_EVENT_H
 #define PERCH_EVENT_H

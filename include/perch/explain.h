@@ -17,8 +17,11 @@
  * Errors: perch_explain() and perch_explanation_error() fill err with the explanation. The other
  * functions need no err: they fail only if an argument is invalid, with -EINVAL.
  *
- * Threads: one thread per machine at a time; any number with a machine of NULL. Nothing here is
- * async-signal-safe.
+ * Threads: one thread per machine at a time; any number with a machine of NULL.
+ *
+ * Fork: the functions keep no state except in the machine, see perch/machine.h.
+ *
+ * Signals: nothing here is async-signal-safe.
  */
 #ifndef PERCH_EXPLAIN_H
 #define PERCH_EXPLAIN_H

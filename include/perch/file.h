@@ -7,6 +7,12 @@
  * In all functions err may be NULL.
  *
  * Threads: one thread per object at a time.
+ *
+ * Fork: a reader reads from memory, or at positions of its own: a child can use and close its copy.
+ * A writer belongs to the process that opened it: a child must not call a function with it, not
+ * even perch_writer_close(), because both processes would write to the same place of the file.
+ *
+ * Signals: no function is async-signal-safe.
  */
 #ifndef PERCH_FILE_H
 #define PERCH_FILE_H

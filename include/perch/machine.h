@@ -6,8 +6,17 @@
  * perch reaches the kernel through struct perch_syscalls only, and finds /proc and /sys below one
  * root directory. Both can be replaced, so a test can describe another machine.
  *
- * A machine reads each fact when it is first needed and caches it. One thread at a time may use a
- * machine. Functions that take a machine accept NULL where their parameter says so.
+ * A machine reads each fact when it is first needed and caches it. Functions that take a machine
+ * accept NULL where their parameter says so.
+ *
+ * Threads: one thread per machine at a time. Objects that were opened with a machine use it too.
+ *
+ * Fork: a child has a copy of the machine, and can use and free it. Facts about the process that
+ * were read before the fork are those of the parent, until perch_machine_set_process() selects the
+ * child.
+ *
+ * Signals: most functions read files and are not async-signal-safe. Those that are have it in their
+ * description; the signal handler must not interrupt a call that uses the same machine.
  */
 #ifndef PERCH_MACHINE_H
 #define PERCH_MACHINE_H
@@ -44,7 +53,7 @@ struct perch_syscalls {
 	int (*prctl_tasks)(void *context, bool enable);
 };
 
-/** The real system calls. */
+/** The real system calls. Each function makes one, and is async-signal-safe. */
 PERCH_API extern const struct perch_syscalls perch_kernel_syscalls;
 
 /** A machine. */
@@ -63,7 +72,7 @@ PERCH_API int perch_machine_new(struct perch_machine **machine, const char *root
 				const struct perch_syscalls *calls, struct perch_error *err);
 /** Frees a machine. NULL is allowed. */
 PERCH_API void perch_machine_free(struct perch_machine *machine);
-/** Returns the system calls of a machine, the real ones for NULL. */
+/** Returns the system calls of a machine, the real ones for NULL. Async-signal-safe. */
 PERCH_API const struct perch_syscalls *perch_machine_syscalls(const struct perch_machine *machine);
 /**
  * Selects the process whose capabilities, limits and sandbox the machine reports. It clears the
@@ -77,11 +86,13 @@ PERCH_API void perch_machine_set_process(struct perch_machine *machine, pid_t pi
  * Allows or forbids further system calls to find the cause of a refusal (perch/explain.h). They are
  * forbidden at first.
  *
+ * Async-signal-safe.
+ *
  * @param machine  the machine
  * @param allowed  true allows them
  */
 PERCH_API void perch_machine_set_probing(struct perch_machine *machine, bool allowed);
-/** Returns true if probing is allowed; false for NULL. */
+/** Returns true if probing is allowed; false for NULL. Async-signal-safe. */
 PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
 
 /**
@@ -138,7 +149,7 @@ enum perch_sysctl {
  */
 PERCH_API int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 				   long *value, struct perch_error *err);
-/** Returns the name of a sysctl, such as "kernel.perf_event_paranoid". */
+/** Returns the name of a sysctl, such as "kernel.perf_event_paranoid". Async-signal-safe. */
 PERCH_API const char *perch_sysctl_name(enum perch_sysctl which);
 
 #define PERCH_CAP_IPC_LOCK   14 /**< capability number, see capabilities(7) */
@@ -360,6 +371,8 @@ PERCH_API int perch_machine_cpus_present(struct perch_machine *machine, size_t *
 PERCH_API int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_error *err);
 /**
  * Returns whether a list has a CPU.
+ *
+ * Async-signal-safe.
  *
  * @param cpus  the CPUs; NULL is every CPU, as perch_attr_cpus() returns it
  * @param cpu   the number of the CPU

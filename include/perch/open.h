@@ -9,6 +9,16 @@
  *
  * Threads: one thread per object (list of targets, machine) at a time. Functions that take a
  * descriptor may be called from any thread.
+ *
+ * Fork: a descriptor of perch_open() means the same event in a child of fork(2). A function on it
+ * acts on the event of the parent: perch_event_disable() in the child stops the event for both.
+ * This is not recognized here; the objects of perch/count.h, perch/ring.h and perch/sampler.h
+ * recognize it. perch_tasks_enable() and perch_tasks_disable() do not reach the events that the
+ * parent opened. The kernel keeps an event until every copy of its descriptor is closed. Lists of
+ * targets are plain memory and descriptors of cgroups: a child can use and clear its copy.
+ *
+ * Signals: a function is async-signal-safe only if its description says so, and only with err NULL.
+ * The signal handler must not interrupt a call that uses the same object. errno may change.
  */
 #ifndef PERCH_OPEN_H
 #define PERCH_OPEN_H
@@ -398,6 +408,8 @@ PERCH_API int perch_options_set_call_graph(struct perch_options *options,
  * err explains a refusal, with facts of the machine that are read after the refusal: /proc and /sys
  * of this machine if machine is NULL. Without a refusal, and if err is NULL, nothing is read.
  *
+ * Async-signal-safe.
+ *
  * @param attr      the attr
  * @param target    thread, CPU or cgroup
  * @param group_fd  the group leader; -1 is no group
@@ -452,6 +464,8 @@ PERCH_API const char *perch_format_attr_features(const struct perch_attr *attr, 
  * event: perch_counter_fd(), perch_group_fd(), perch_set_fd(), perch_sampler_ring_fd(). err
  * explains a refusal.
  *
+ * Async-signal-safe.
+ *
  * @param fd        the event
  * @param group     fd is a group leader: enable the whole group
  * @param machine   the machine
@@ -461,12 +475,13 @@ PERCH_API const char *perch_format_attr_features(const struct perch_attr *attr, 
 PERCH_API int perch_event_enable(int fd, bool group, struct perch_machine *machine,
 				 struct perch_error *err);
 
-/** Disables an event: PERCH_IOC_DISABLE. Parameters are those of perch_event_enable(). */
+/** Disables an event: PERCH_IOC_DISABLE. Parameters are those of perch_event_enable().
+ * Async-signal-safe. */
 PERCH_API int perch_event_disable(int fd, bool group, struct perch_machine *machine,
 				  struct perch_error *err);
 
 /** Sets the count to 0: PERCH_IOC_RESET. Times are not reset. Parameters are those of
- * perch_event_enable(). */
+ * perch_event_enable(). Async-signal-safe. */
 PERCH_API int perch_event_reset(int fd, bool group, struct perch_machine *machine,
 				struct perch_error *err);
 
@@ -475,6 +490,8 @@ PERCH_API int perch_event_reset(int fd, bool group, struct perch_machine *machin
  *
  * With fcntl(2) O_ASYNC the signal of the last sample has si_code POLL_HUP. Inherited events are
  * refused.
+ *
+ * Async-signal-safe.
  *
  * @param fd        the event
  * @param samples   number of samples to add, 1..2^31-1
@@ -491,6 +508,8 @@ PERCH_API int perch_event_refresh(int fd, unsigned samples, struct perch_machine
  * For cpu-clock and task-clock the value is always a period in nanoseconds, because the kernel
  * converts their frequency into a period. Before Linux 3.14 it takes effect after the next sample.
  *
+ * Async-signal-safe.
+ *
  * @param fd        the event
  * @param period    period, or frequency for an event with attr.freq; 1..2^63-1
  * @param machine   the machine
@@ -502,6 +521,8 @@ PERCH_API int perch_event_set_period(int fd, uint64_t period, struct perch_machi
 
 /**
  * Writes the records of an event into the ring of another event: PERCH_IOC_SET_OUTPUT.
+ *
+ * Async-signal-safe.
  *
  * @param fd        the event
  * @param into_fd   an event with a mapped ring, on the same CPU; -1 is the event's own ring
@@ -515,6 +536,8 @@ PERCH_API int perch_event_set_output(int fd, int into_fd, struct perch_machine *
 /**
  * Sets the filter expression of a tracepoint, or an address filter (since 4.7):
  * PERCH_IOC_SET_FILTER.
+ *
+ * Async-signal-safe.
  *
  * @param fd        the event
  * @param filter    the filter
@@ -531,6 +554,8 @@ PERCH_API int perch_event_set_filter(int fd, const char *filter, const struct pe
 /**
  * Reads the id that samples and reads of the event have: PERCH_IOC_ID.
  *
+ * Async-signal-safe.
+ *
  * @param fd        the event
  * @param[out] id   the id
  * @param machine   the machine
@@ -544,6 +569,8 @@ PERCH_API int perch_event_id(int fd, uint64_t *id, struct perch_machine *machine
 /**
  * Runs a BPF program each time the event occurs: PERCH_IOC_SET_BPF.
  *
+ * Async-signal-safe.
+ *
  * @param fd          the event
  * @param program_fd  descriptor of the BPF program
  * @param machine     the machine
@@ -556,6 +583,8 @@ PERCH_API int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *
 
 /**
  * Reads the ids of the BPF programs on a tracepoint: PERCH_IOC_QUERY_BPF.
+ *
+ * Async-signal-safe.
  *
  * @param fd        the tracepoint
  * @param[out] ids  the ids
@@ -572,6 +601,8 @@ PERCH_API int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t capacity, ui
 /**
  * Stops or resumes writing into the ring of the event: PERCH_IOC_PAUSE_OUTPUT.
  *
+ * Async-signal-safe.
+ *
  * @param fd        the event
  * @param pause     true stops, false resumes
  * @param machine   the machine
@@ -584,6 +615,8 @@ PERCH_API int perch_event_pause_output(int fd, bool pause, struct perch_machine 
 
 /**
  * Changes bp_addr, bp_len, bp_type or sig_data of a breakpoint: PERCH_IOC_MODIFY_ATTRIBUTES.
+ *
+ * Async-signal-safe.
  *
  * @param fd        the breakpoint
  * @param attr      the attr that was opened, with the changes
@@ -599,6 +632,8 @@ PERCH_API int perch_event_modify(int fd, const struct perch_attr *attr,
  * Enables all group leaders that the calling thread has opened on itself: prctl(2) with
  * PR_TASK_PERF_EVENTS_ENABLE.
  *
+ * Async-signal-safe.
+ *
  * @param machine   the machine
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
@@ -606,7 +641,7 @@ PERCH_API int perch_event_modify(int fd, const struct perch_attr *attr,
 PERCH_API int perch_tasks_enable(struct perch_machine *machine, struct perch_error *err);
 
 /** Disables all group leaders that the calling thread has opened on itself, see
- * perch_tasks_enable(). */
+ * perch_tasks_enable(). Async-signal-safe. */
 PERCH_API int perch_tasks_disable(struct perch_machine *machine, struct perch_error *err);
 
 #ifdef __cplusplus

@@ -8,10 +8,12 @@
  * may be NULL.
  *
  * Threads: one thread per perch_processes object at a time, together with its threads and DSOs.
- * Different objects are independent. No function is async-signal-safe.
+ * Different objects are independent.
  *
- * fork(2): the child has a copy of the object, and can use and free it. Nothing that it does
- * changes the object of the parent.
+ * Fork: a child has a copy of the object, and can use and free it. Nothing that it does changes the
+ * object of the parent.
+ *
+ * Signals: no function is async-signal-safe.
  */
 #ifndef PERCH_PROCESS_H
 #define PERCH_PROCESS_H

@@ -10,6 +10,11 @@
  * In all functions err may be NULL.
  *
  * Threads: one thread per object at a time, together with its processes and symbols.
+ *
+ * Fork: a child has copies of the objects, and can use and free them. Nothing that it does changes
+ * the objects of the parent.
+ *
+ * Signals: no function is async-signal-safe. They allocate memory.
  */
 #ifndef PERCH_PROFILE_H
 #define PERCH_PROFILE_H

@@ -12,6 +12,12 @@
  *
  * Threads: any number of threads may decode with the same parse info or decoder at the same time.
  * All other objects: one thread per object at a time.
+ *
+ * Fork: all objects are plain memory. A child can use and free its copies. Records of a ring are
+ * not in the child, because it has not the mapping of the ring.
+ *
+ * Signals: a function is async-signal-safe only if its description says so, and only with err NULL.
+ * The signal handler must not interrupt a call that uses the same object. errno may change.
  */
 #ifndef PERCH_RECORD_H
 #define PERCH_RECORD_H
@@ -59,6 +65,8 @@ struct perch_parse_info {
 
 /**
  * Finds the positions of fields for an attr.
+ *
+ * Async-signal-safe.
  *
  * @param[out] parse_info  the result
  * @param attr             in this machine's order, as from perch_attr_from_bytes(); not used
@@ -229,6 +237,8 @@ struct perch_read_values {
 /**
  * Decodes one counter value.
  *
+ * Async-signal-safe.
+ *
  * @param values      the values; the bytes of their record must be valid
  * @param index       from 0
  * @param[out] value  in this machine's order; zeros if index is too large
@@ -346,6 +356,8 @@ struct perch_record {
 /**
  * Reads a word of an array in a record.
  *
+ * Async-signal-safe.
+ *
  * @param record  the record
  * @param at      a word of one of its arrays: call chain, registers, branch counters
  * @return the word, in this machine's order
@@ -358,6 +370,8 @@ static inline uint64_t perch_word(const struct perch_record *record, const uint6
 /**
  * Decodes one entry of a sample's branch stack.
  *
+ * Async-signal-safe.
+ *
  * @param record      a sample
  * @param index       from 0
  * @param[out] entry  in this machine's order of bytes and bits; zeros if index is too large
@@ -367,6 +381,8 @@ PERCH_API void perch_branch_at(const struct perch_record *record, uint64_t index
 
 /**
  * Decodes one entry of a NAMESPACES record.
+ *
+ * Async-signal-safe.
  *
  * @param record     the record
  * @param index      enum perch_ns_index
@@ -380,6 +396,8 @@ PERCH_API void perch_namespace_at(const struct perch_record *record, uint64_t in
  *
  * Records of unknown type have only .bytes and .sample_id. Records of perf.data, of types from 64
  * on, have only .bytes.
+ *
+ * Async-signal-safe.
  *
  * @param[out] record  the record; after a failure with size >= 8 the members of its header are set
  * @param parse_info   must stay valid while the record is used
@@ -409,6 +427,8 @@ PERCH_API int perch_record_decode(struct perch_record *record,
  * that lies whole and aligned in it is decoded there. Otherwise its bytes are copied to the
  * scratch, and the record points there. record.size is the number of bytes to skip for the next
  * record.
+ *
+ * Async-signal-safe.
  *
  * @param[out] record   as with perch_record_decode()
  * @param parse_info    must stay valid while the record is used
@@ -490,6 +510,8 @@ PERCH_API void perch_decoder_free(struct perch_decoder *decoder);
  * A record without an id, or with id 0, belongs to the first attr. A sample with an unknown id
  * cannot be decoded.
  *
+ * Async-signal-safe.
+ *
  * @param decoder      must stay valid while the record is used
  * @param[out] record  as with perch_record_decode()
  * @param bytes        aligned to 8 bytes
@@ -504,6 +526,8 @@ PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_r
 /**
  * Decodes one record whose bytes lie anywhere: perch_decoder_decode() for the bytes of
  * perch_record_decode_pieces().
+ *
+ * Async-signal-safe.
  *
  * @param decoder       must stay valid while the record is used
  * @param[out] record   as with perch_record_decode()
@@ -521,6 +545,8 @@ PERCH_API int perch_decoder_decode_pieces(struct perch_decoder *decoder,
 
 /**
  * Reads the time of a record without decoding the rest.
+ *
+ * Async-signal-safe.
  *
  * @param decoder    the decoder
  * @param bytes      aligned to 8 bytes
@@ -550,6 +576,8 @@ struct perch_chain {
 /**
  * Starts to walk a call chain.
  *
+ * Async-signal-safe.
+ *
  * @param[out] chain  at the first word
  * @param record      SAMPLE or CALLCHAIN_DEFERRED, whose bytes must stay valid; other records have
  *                    an empty chain
@@ -558,6 +586,8 @@ PERCH_API void perch_chain_init(struct perch_chain *chain, const struct perch_re
 
 /**
  * Reads the next address of a call chain, innermost first. Markers are skipped.
+ *
+ * Async-signal-safe.
  *
  * @param chain         the position
  * @param[out] address  the address
@@ -621,6 +651,8 @@ PERCH_API int perch_deferred_next(struct perch_deferred *deferred,
 
 /**
  * Returns the name of a record type: "SAMPLE", "MMAP2"...
+ *
+ * Async-signal-safe.
  *
  * @param type  PERCH_RECORD_*, or a type of perf.data, whose names are those of perf report --stats
  * @return a static string; NULL if the type is unknown

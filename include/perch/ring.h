@@ -15,8 +15,8 @@
  * not have this restriction. The check makes no system call. A child of vfork(2), or of clone(2)
  * with CLONE_VM, uses the memory of its parent, and must leave the objects of the parent alone.
  *
- * Signals: a function is async-signal-safe only if its description says so, and then only if the
- * signal handler does not interrupt a call that uses the same object.
+ * Signals: a function is async-signal-safe only if its description says so, and only with err NULL.
+ * The signal handler must not interrupt a call that uses the same object. errno may change.
  */
 #ifndef PERCH_RING_H
 #define PERCH_RING_H

@@ -6,7 +6,12 @@
  * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. A file is
  * used only if its build id is the recorded one, or if the file or the recording has none.
  *
- * Threads: one thread per perch_symbols object at a time.
+ * Threads: one thread per perch_symbols object at a time. Different objects are independent.
+ *
+ * Fork: a child has a copy of the object, and can use and free it. Nothing that it does changes the
+ * object of the parent.
+ *
+ * Signals: no function is async-signal-safe. They allocate memory and read files.
  */
 #ifndef PERCH_SYMBOL_H
 #define PERCH_SYMBOL_H

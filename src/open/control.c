@@ -190,6 +190,8 @@ static int tasks(bool enable, struct perch_machine *machine, struct perch_error 
 	if (calls->prctl_tasks(calls->context, enable) >= 0)
 		return 0;
 	errnum = errno;
+	if (!err)
+		return -errnum; /* strerror() is not async-signal-safe */
 	if (errnum == EINVAL) {
 		perch_error_set(
 			err, errnum, PERCH_ERROR_NO_SYSCALL,

@@ -65,6 +65,8 @@ int perch__truncated(const struct perch_record *record, const void *at, const ch
 	const size_t offset = (size_t)((const char *)at - (const char *)record->bytes);
 	char path[sizeof(((struct perch_error *)0)->field)];
 
+	if (!err)
+		return -EBADMSG; /* snprintf() is not async-signal-safe */
 	perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 			"%s record of %u bytes: %s at byte %zu exceeds the record",
 			name ? name : "unknown", record->size, field, offset);
