@@ -83,7 +83,8 @@ static void copy(struct position position, void *to, size_t size)
 		size_t part = position.iov->iov_len - position.offset;
 
 		part = part < size ? part : size;
-		memcpy(at, (const char *)position.iov->iov_base + position.offset, part);
+		if (part) /* an empty piece may be NULL */
+			memcpy(at, (const char *)position.iov->iov_base + position.offset, part);
 		at += part;
 		size -= part;
 		position.iov++;
