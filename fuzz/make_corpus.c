@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings and
- * processes to DIRECTORY/record, /attr, /file, /ring and /process, and of tracepoints to
- * DIRECTORY/tracepoint. Most are records that this
- * kernel writes, if this user may record them, and records by tests/build of the types that this
- * machine does not write. All are small, and few.
+ * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings,
+ * processes and tracepoints to DIRECTORY/record, /attr, /file, /ring, /process and /tracepoint.
+ * Most are records that this kernel writes, if this user may record them, and records by
+ * tests/build of the types that this machine does not write. All are small, and few.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -338,9 +338,9 @@ static void sample_has_cgroup(void **state)
 
 /*
  * Two events of different sample_type write to one ring. The decoder finds the event by the id at
- * the start of each sample.
+ * the start of each sample. The second event is opened with these flags, or redirected afterwards.
  */
-static void two_sample_types_in_one_ring(void **state)
+static void check_two_sample_types(unsigned long flags)
 {
 	struct perch_attr attr = breakpoint(&data[0], PERCH_SAMPLE_ADDR),
 			  other = breakpoint(&data[1], PERCH_SAMPLE_IP);
@@ -352,14 +352,15 @@ static void two_sample_types_in_one_ring(void **state)
 	struct live live, second;
 	size_t nr = 0;
 
-	(void)state;
 	other.sample_type &= ~(uint64_t)(PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_CPU);
 	record_self(&live, &attr);
-	second = (struct live){ .fd = perch_open(&other, &PERCH_SELF, -1, 0, NULL, &err) };
+	second = (struct live){ .fd = perch_open(&other, &PERCH_SELF, flags ? live.fd : -1, flags,
+						 NULL, &err) };
 	if (second.fd < 0)
 		skip_or_fail("a second breakpoint", second.fd, &err);
 	assert_int_equal(perch_event_id(second.fd, &second.id, NULL, NULL), 0);
-	assert_int_equal(perch_event_set_output(second.fd, live.fd, NULL, NULL), 0);
+	if (!flags)
+		assert_int_equal(perch_event_set_output(second.fd, live.fd, NULL, NULL), 0);
 	events[0] = (struct perch_decoder_event){ &attr, &live.id, 1 };
 	events[1] = (struct perch_decoder_event){ &other, &second.id, 1 };
 	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, &err), 0);
@@ -385,6 +386,20 @@ static void two_sample_types_in_one_ring(void **state)
 	live_close(&live);
 }
 
+static void two_sample_types_in_one_ring(void **state)
+{
+	(void)state;
+	check_two_sample_types(0);
+}
+
+/* perf_event_open(2) of man-pages calls the flag broken since 2.6.35: it is not. */
+static void fd_output_shares_the_ring(void **state)
+{
+	(void)state;
+	check_two_sample_types(PERCH_FLAG_FD_OUTPUT | PERCH_FLAG_FD_NO_GROUP);
+	check_two_sample_types(PERCH_FLAG_FD_OUTPUT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +409,7 @@ int main(void)
 		cmocka_unit_test(sample_has_time_of_clock),
 		cmocka_unit_test(sample_has_cgroup),
 		cmocka_unit_test(two_sample_types_in_one_ring),
+		cmocka_unit_test(fd_output_shares_the_ring),
 	};
 
 	return RECORDS_RUN(tests);
