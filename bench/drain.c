@@ -221,10 +221,11 @@ static struct perch_sampler *open_sampler(pid_t pid, bool overwrite, size_t page
 						 .ring_pages = pages,
 						 .overwrite = overwrite };
 	struct perch_target target = { .tid = pid, .cpu = writer_cpu };
+	const struct perch_targets targets = { .nr = 1, .target = &target };
 	struct perch_sampler *sampler;
 	struct perch_error err;
 
-	if (perch_sampler_open(&sampler, event_name, &target, &options, &err) < 0) {
+	if (perch_sampler_open(&sampler, event_name, &targets, &options, &err) < 0) {
 		perch_error_print(stderr, &err);
 		exit(EXIT_FAILURE);
 	}

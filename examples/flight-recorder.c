@@ -65,7 +65,7 @@ int main(void)
 	const char *name;
 	size_t nr;
 
-	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &snapshot.err) < 0)
+	if (perch_sampler_open(&sampler, "cpu-clock:u", NULL, &options, &snapshot.err) < 0)
 		return perch_error_print(stderr, &snapshot.err), 1;
 	perch_parse_info_init(&snapshot.parse_info,
 			      perch_sampler_event(sampler, 0, &name, &ids, &nr),

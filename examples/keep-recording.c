@@ -29,7 +29,7 @@ static int record_into(const char *path, struct perch_error *err)
 	ssize_t drained;
 	int rc;
 
-	rc = perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, err);
+	rc = perch_sampler_open(&sampler, "cpu-clock:u", NULL, &options, err);
 	if (rc < 0)
 		return rc;
 	event.attr = *perch_sampler_event(sampler, 0, &event.name, &event.ids, &event.nr_ids);

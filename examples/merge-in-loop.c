@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An epoll loop over the rings of all CPUs, with records merged by time: shows on which CPU two
- * children ran, and their registers.
+ * An epoll loop with one descriptor for a whole sampler, and records merged by time: shows on which
+ * CPU the threads of a child process ran, and their registers. The threads end at different times.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,7 +13,7 @@
 #include <perch/fields.h>
 #include <perch/sampler.h>
 
-#define CHILDREN 2
+#define THREADS 3
 
 /* Prints the sampled registers by name. The lowest bit of the mask is the first value. */
 static void print_registers(const struct perch_record *record)
@@ -29,12 +30,14 @@ static void print_registers(const struct perch_record *record)
 	}
 }
 
+/* Reads until there is no record left: the descriptor reports the same records only once. */
 static int take_records(struct perch_sampler *sampler, bool flush, uint64_t *last)
 {
 	struct perch_record record;
+	struct perch_error err;
 	int rc, samples = 0;
 
-	while ((rc = perch_sampler_next_ordered(sampler, flush, &record, NULL)) > 0) {
+	while ((rc = perch_sampler_next_ordered(sampler, flush, &record, &err)) > 0) {
 		if (record.type == PERCH_RECORD_LOST)
 			printf("%" PRIu64 " records lost\n", record.lost.lost);
 		if (record.type != PERCH_RECORD_SAMPLE)
@@ -44,65 +47,56 @@ static int take_records(struct perch_sampler *sampler, bool flush, uint64_t *las
 		*last = record.sample.time;
 		if (samples++ % 50)
 			continue; /* print one of fifty */
-		printf("%" PRIu64 " ns: process %u on CPU %u:", record.sample.time,
-		       record.sample.pid, record.sample.cpu);
+		printf("%" PRIu64 " ns: thread %u on CPU %u:", record.sample.time,
+		       record.sample.tid, record.sample.cpu);
 		print_registers(&record);
 		putchar('\n');
 	}
+	if (rc < 0)
+		perch_error_print(stderr, &err);
 	return rc < 0 ? rc : samples;
 }
 
-static int watch_ring(struct perch_sampler *sampler, int epoll, size_t ring)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = ring };
-	int fd = perch_sampler_ring_fd(sampler, ring);
-
-	return fd < 0 ? fd : epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
-/* Runs until all children have ended: their rings hang up one after the other. */
+/* Runs until all threads have ended. */
 static int loop(struct perch_sampler *sampler, int epoll)
 {
-	size_t open = 0;
-	struct epoll_event event;
+	struct epoll_event event = { .events = EPOLLIN };
 	uint64_t last = 0;
-	int samples = 0, rc;
+	int samples = 0, wakeups = 0, rc;
+	bool ended = false;
 
-	for (size_t ring = 0; ring < perch_sampler_rings(sampler); ring++)
-		open += watch_ring(sampler, epoll, ring) == 0;
-	while (open && epoll_wait(epoll, &event, 1, -1) >= 0) {
-		if (event.events & EPOLLHUP) {
-			/* a target of the ring has ended: the ring has another descriptor then, or
-			 * none */
-			epoll_ctl(epoll, EPOLL_CTL_DEL,
-				  perch_sampler_ring_fd(sampler, event.data.u64), NULL);
-			perch_sampler_wait(sampler, 0, NULL);
-			open -= watch_ring(sampler, epoll, event.data.u64) != 0;
-		}
-		rc = take_records(sampler, false, &last);
+	/* other descriptors of the program would be in the same epoll */
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, perch_sampler_fd(sampler, NULL), &event) < 0)
+		return -1;
+	while (!ended && epoll_wait(epoll, &event, 1, -1) >= 0) {
+		wakeups++;
+		ended = perch_sampler_ended(sampler);
+		rc = take_records(sampler, ended, &last);
 		if (rc < 0)
 			return rc;
 		samples += rc;
 	}
 	rc = take_records(sampler, true, &last);
+	printf("%d wakeups\n", wakeups);
 	return rc < 0 ? rc : samples + rc;
 }
 
-static int run_children(void)
+static void *work(void *number)
 {
-	for (int child = 0; child < CHILDREN; child++) {
-		pid_t pid = fork();
-
-		if (pid < 0)
-			return -1;
-		if (pid)
-			continue;
-		for (volatile long i = 0; i < 300000000; i++)
-			;
-		_exit(0);
-	}
-	while (wait(NULL) > 0)
+	for (volatile long i = 0; i < 100000000 * (long)(size_t)number; i++)
 		;
+	return NULL;
+}
+
+static int run_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	for (size_t i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, work, (void *)(i + 1)))
+			return 1;
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
 	return 0;
 }
 
@@ -118,26 +112,29 @@ int main(void)
 			   .sample = PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU |
 				     PERCH_SAMPLE_REGS_USER },
 	};
-	struct perch_target target = PERCH_SELF;
+	struct perch_targets targets = { 0 };
 	struct perch_sampler *sampler;
 	int go[2], epoll = epoll_create1(EPOLL_CLOEXEC), samples, status;
 	struct perch_error err;
+	pid_t child;
 	char byte = 0;
 
 	/* the target is a child that waits until the sampler is open */
-	if (epoll < 0 || pipe(go) || (target.tid = fork()) < 0)
+	if (epoll < 0 || pipe(go) || (child = fork()) < 0)
 		return perror("merge-in-loop"), 1;
-	if (!target.tid) {
+	if (!child) {
 		close(go[1]);
-		_exit(read(go[0], &byte, 1) != 0 || run_children());
+		_exit(read(go[0], &byte, 1) != 0 || run_threads());
 	}
-	if (perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err) < 0)
+	if (perch_targets_add_process(&targets, child, NULL, &err) < 0 ||
+	    perch_sampler_open(&sampler, "cpu-clock:u", &targets, &options, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
+	perch_targets_clear(&targets);
 	close(go[0]);
 	close(go[1]);
 	samples = loop(sampler, epoll);
 	perch_sampler_close(sampler);
 	close(epoll);
 	printf("%d samples sorted by time\n", samples);
-	return waitpid(target.tid, &status, 0) != target.tid || status || samples < 1;
+	return waitpid(child, &status, 0) != child || status || samples < 1;
 }

@@ -46,7 +46,7 @@ int main(void)
 	struct perch_error err;
 	size_t nr;
 
-	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0 ||
+	if (perch_sampler_open(&sampler, "cpu-clock:u", NULL, &options, &err) < 0 ||
 	    perch_processes_new(&processes, &err) < 0 ||
 	    perch_processes_add_running(processes, 0, NULL, &err) < 0 ||
 	    perch_symbols_new(&symbols, NULL, &err) < 0 ||

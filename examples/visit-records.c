@@ -96,7 +96,7 @@ int main(void)
 	struct counts counts = { 0 };
 	int rc;
 
-	if (perch_sampler_open(&sampler, "dummy:u", &PERCH_SELF, &options, &err) < 0)
+	if (perch_sampler_open(&sampler, "dummy:u", NULL, &options, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 	perch_sampler_enable(sampler, NULL);
 	if (run_true())

@@ -13,6 +13,7 @@
 #include <perch/file.h>
 #include <perch/sampler.h>
 
+#include "build/one_target.h"
 #include "corpus.h"
 
 #define SEEDS	     6	/* built records of each type */
@@ -158,7 +159,7 @@ static struct perch_sampler *open_live(const struct live *live, pid_t pid)
 	options.event.inherit = !strchr(live->events, '{');
 	options.event.sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM | PERCH_SIDEBAND_TASK |
 				 PERCH_SIDEBAND_SWITCH | PERCH_SIDEBAND_NAMESPACES;
-	if (!perch_sampler_open(&sampler, live->events, &target, &options, &err))
+	if (!perch_sampler_open(&sampler, live->events, ONE_TARGET(&target), &options, &err))
 		return sampler;
 	fprintf(stderr, "make_corpus: no live records of %s: %s\n", live->events, err.message);
 	return NULL;

@@ -23,6 +23,7 @@
 #ifndef PERCH_OPEN_H
 #define PERCH_OPEN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <perch/abi.h>
 #include <perch/error.h>
@@ -643,6 +644,54 @@ PERCH_API int perch_tasks_enable(struct perch_machine *machine, struct perch_err
 /** Disables all group leaders that the calling thread has opened on itself, see
  * perch_tasks_enable(). Async-signal-safe. */
 PERCH_API int perch_tasks_disable(struct perch_machine *machine, struct perch_error *err);
+
+/**
+ * Sends a signal to a thread for each sample of an event, with fcntl(2): F_SETOWN_EX, F_SETSIG and
+ * O_ASYNC.
+ *
+ * The event needs a period or frequency, but no ring. It may be that of a counter
+ * (perch_counter_fd()), a member of a group, or one of a sampler, for which
+ * perch_sampler_set_signal() sets all of them. In a handler with SA_SIGINFO si_fd is the descriptor,
+ * and si_code is POLL_IN, or POLL_HUP for the last sample of perch_event_refresh(). If the thread
+ * cannot get the signals as fast as the samples come, several samples have one signal. Children that
+ * inherit the event send the signal too.
+ *
+ * @param fd        the event
+ * @param signal    the signal, 1..SIGRTMAX; 0 ends signals. A real-time signal is queued; of others
+ *                  one at a time is pending
+ * @param tid       the thread that gets the signal; 0 is the calling thread
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 2.6.32
+ */
+PERCH_API int perch_event_set_signal(int fd, int signal, pid_t tid, struct perch_error *err);
+
+/** Flags of struct perch_sigtrap. */
+enum perch_sigtrap_flags {
+	/** The signal was blocked, so it comes later than the sample. Since 5.18. */
+	PERCH_SIGTRAP_ASYNC = 1 << 0,
+};
+
+/** The fields of the SIGTRAP of perch_options.sigtrap. */
+struct perch_sigtrap {
+	void *address;	/**< address of the sample: of a breakpoint, the data that was accessed */
+	uint64_t data;	/**< si_perf_data: sig_data of the event, truncated to a long */
+	uint32_t type;	/**< si_perf_type: attr.type of the event */
+	uint32_t flags; /**< si_perf_flags: PERCH_SIGTRAP_* bits */
+};
+
+/**
+ * Reads the fields of a SIGTRAP of an event, also where the headers of libc have no si_perf_data
+ * (before glibc 2.36, musl).
+ *
+ * Async-signal-safe: for handlers with SA_SIGINFO. Cannot fail, so it needs no err.
+ *
+ * @param info          of the signal handler
+ * @param[out] sigtrap  the fields; not changed if the result is false
+ * @return true if an event has sent the signal; false for other signals
+ * @since Linux 5.13
+ */
+PERCH_API bool perch_siginfo_get_sigtrap(const siginfo_t *info, struct perch_sigtrap *sigtrap);
 
 #ifdef __cplusplus
 }

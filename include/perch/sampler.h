@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/** A sampler: events, opened on CPUs and threads, and one ring per CPU. */
+/** A sampler: events, opened on threads and CPUs, and one ring per CPU or per thread. */
 struct perch_sampler;
 
 /** Options of a sampler. Zeros are the defaults. */
@@ -23,8 +23,15 @@ struct perch_sampler_options {
 	/** For every event. With several events, .sample also gets PERCH_SAMPLE_IDENTIFIER. */
 	struct perch_options event;
 	/**
-	 * Size of a ring in pages, a power of two. 0 is 512 KiB, or less if the limit of locked
-	 * memory requires it. A size that cannot hold one sample is refused with -EINVAL.
+	 * Size of a ring in pages, a power of two. A size that cannot hold one sample is refused
+	 * with -EINVAL.
+	 *
+	 * 0 is a default that leaves memory for other samplers: 512 KiB, or 128 KiB with
+	 * .per_thread, but all rings together take at most a quarter of the memory that the user
+	 * may lock: kernel.perf_event_mlock_kb x online CPUs + RLIMIT_MEMLOCK. The size is halved
+	 * until that holds, and again when the kernel refuses a ring because of that limit, down to
+	 * 4 pages or to what holds one sample. With CAP_IPC_LOCK and with
+	 * kernel.perf_event_paranoid -1 there is no limit.
 	 */
 	size_t ring_pages;
 	/**
@@ -33,22 +40,25 @@ struct perch_sampler_options {
 	 * tracking event with a forward ring per CPU, which is drained as usual.
 	 */
 	bool overwrite;
-	const struct perch_cpus *cpus; /**< CPUs to sample; NULL is all online CPUs */
 	/**
-	 * Threads to sample instead of target.tid; 0 is the calling thread. If there are several,
-	 * ended ones are skipped, unless all have ended. NULL with nr_threads 0.
+	 * One ring per thread instead of one per CPU: each event is opened once per thread, for any
+	 * CPU, as by `perf record --per-thread`. For threads that sample themselves: a program with
+	 * 200 threads on 128 CPUs needs 200 rings instead of 25600. Each target must be a thread
+	 * with cpu -1. Not with inherit, in options or terms: the kernel refuses to map the ring of
+	 * an inherited event on any CPU. New threads are added with perch_sampler_add_thread().
 	 */
-	const pid_t *threads;
-	size_t nr_threads; /**< entries of threads */
+	bool per_thread;
 	/**
-	 * For each event the descriptor of its cgroup's directory, or 0 for none. Needs target.tid
-	 * -1. NULL: target.cgroup_fd is for all events.
+	 * For each event its own list of targets, or NULL for the list of the sampler. Then the
+	 * list of the sampler is for the other events and the tracking event. Events that share a
+	 * list (the same pointer) are opened together; members of a group must share that of their
+	 * leader. NULL: all events have the list of the sampler.
 	 */
-	const int *cgroups;
+	const struct perch_targets *const *event_targets;
 	/**
 	 * Always add a tracking event for the side-band records of .event.sideband. It is enabled
-	 * from the start and on all online CPUs, not only on .cpus. This is for events that are
-	 * enabled later, and for tasks that migrate to the CPUs.
+	 * from the start and on all online CPUs, not only on those of the targets. This is for
+	 * events that are enabled later, and for tasks that migrate to the CPUs.
 	 */
 	bool tracking_event;
 };
@@ -66,17 +76,19 @@ struct perch_sampler_stats {
 };
 
 /**
- * Opens events on CPUs and threads, with one ring per CPU.
+ * Opens events on threads and CPUs, with one ring per CPU.
  *
- * Every event is opened on every CPU, for every thread of the target. There are per-CPU rings also
- * for threads on any CPU (target.cpu -1), because inherited events need them. Events are disabled,
- * unless .event.enabled or .event.enable_on_exec is set. Filters are set before any event runs.
+ * Every event is opened for every target. A target without a CPU (cpu -1) gets one event for each
+ * online CPU, because inherited events need that, unless .per_thread is set. A process is
+ * perch_targets_add_process(), which adds all of its threads, one thread perch_targets_add_thread();
+ * perch_targets_split() selects CPUs. Events are disabled, unless .event.enabled or
+ * .event.enable_on_exec is set. Filters are set before any event runs.
  *
  * Side-band records (.event.sideband) come from the first event, if it can write them all.
  * Otherwise, or with .tracking_event, the sampler adds a tracking event: a software event "dummy",
  * enabled from the start. It is needed if the first event is not on all CPUs (its PMU), is pinned
- * (it may lose its counter), has the terms no-inherit or time=0, or if .cgroups or .overwrite is
- * set.
+ * (it may lose its counter), has the terms no-inherit or time=0, or if .event_targets or .overwrite
+ * is set.
  *
  * In a group with the modifier S only the leader takes samples. Each sample has the counts of all
  * members (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and PERCH_FORMAT_ID), and the group is not
@@ -87,18 +99,24 @@ struct perch_sampler_stats {
  * .event.inherit_stat), the software event "dummy", members of a group with S, and PMUs that only
  * count.
  *
+ * .event.may allows three ways to continue after a refusal. PERCH_MAY_LOSE_TARGETS: threads that
+ * have ended are left out. PERCH_MAY_EXCLUDE_KERNEL: events exclude the kernel where it is not
+ * permitted, see perch_sampler_user_only(). PERCH_MAY_SKIP: events that the machine does not support
+ * are left out, see perch_sampler_skipped().
+ *
  * @param[out] sampler  the new sampler; NULL after a failure
  * @param events        see perch-events(7)
- * @param target        NULL is the calling thread
+ * @param targets       not needed after the return; NULL is the calling thread
  * @param options       NULL is the defaults
  * @param[out] err      the reason of a failure, explained; NULL is allowed
  * @return 0, or a negative errno
  * @retval -EINVAL  an event without a rate; write_backward (or the term overwrite) without
  *                  .overwrite, or not for all events; inherit for a probe with a path, unless its
- *                  terms clear it
+ *                  terms clear it; inherit with .per_thread
+ * @retval -ESRCH   a thread has ended; with PERCH_MAY_LOSE_TARGETS all of them
  */
 PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *events,
-				 const struct perch_target *target,
+				 const struct perch_targets *targets,
 				 const struct perch_sampler_options *options,
 				 struct perch_error *err);
 
@@ -110,14 +128,14 @@ PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *eve
  *
  * @param[out] sampler  the new sampler; NULL after a failure
  * @param events        the events; not needed after the return
- * @param target        NULL is the calling thread
+ * @param targets       not needed after the return; NULL is the calling thread
  * @param options       NULL is the defaults
  * @param[out] err      the reason of a failure, explained; NULL is allowed
  * @return 0, or a negative errno
  */
 PERCH_API int perch_sampler_open_events(struct perch_sampler **sampler,
 					const struct perch_events *events,
-					const struct perch_target *target,
+					const struct perch_targets *targets,
 					const struct perch_sampler_options *options,
 					struct perch_error *err);
 
@@ -147,7 +165,116 @@ PERCH_API int perch_sampler_enable(struct perch_sampler *sampler, struct perch_e
 PERCH_API int perch_sampler_disable(struct perch_sampler *sampler, struct perch_error *err);
 
 /**
- * Returns the number of rings. With .overwrite the rings of that mode precede the forward rings.
+ * Adds a thread to a running sampler, with the events that have no list in .event_targets.
+ *
+ * Its events are opened on the CPUs of the sampler and write into their rings; with .per_thread the
+ * thread gets a ring of its own. They are enabled if the sampler is: by perch_sampler_enable() or
+ * .event.enabled. Filters, groups, the tracking event and signals are as for the other threads. An
+ * order by time (perch_sampler_next_ordered()) continues.
+ *
+ * Changes the ids of perch_sampler_event(). Costs a few system calls per event and CPU, and time
+ * proportional to the number of ids.
+ *
+ * @param sampler   the sampler
+ * @param tid       thread id; 0 is the calling thread
+ * @param[out] err  the reason of a failure, explained; NULL is allowed
+ * @return 0, or a negative errno; after a failure the sampler is unchanged
+ * @retval -EEXIST  the thread is a target already
+ * @retval -ESRCH   there is no such thread
+ */
+PERCH_API int perch_sampler_add_thread(struct perch_sampler *sampler, pid_t tid,
+				       struct perch_error *err);
+
+/**
+ * Removes a thread from a running sampler: closes its events.
+ *
+ * The records that the thread has written before stay in the rings and are returned as usual.
+ * When they have been read, the ids of the thread are removed from those of perch_sampler_event(),
+ * and with .per_thread its ring is unmapped; the next added thread may get the index of the ring.
+ * Records of a ring of mode OVERWRITE of .per_thread are lost. The record that was returned last
+ * becomes invalid.
+ *
+ * A thread that has ended stays a target, without a cost for the reader, until it is removed.
+ *
+ * @param sampler   the sampler
+ * @param tid       thread id, as it was added or listed in the targets; 0 is the calling thread
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -ESRCH  the thread is not a target of the sampler
+ */
+PERCH_API int perch_sampler_remove_thread(struct perch_sampler *sampler, pid_t tid,
+					  struct perch_error *err);
+
+/**
+ * Returns a descriptor for the caller's event loop: poll(2) it for POLLIN.
+ *
+ * The descriptor is the same for the life of the sampler, also when threads end, are added or
+ * removed. It becomes readable when the kernel wakes the reader of a ring (.event.wakeup_events,
+ * .event.wakeup_bytes), when targets end, and, while perch_sampler_next_ordered() holds records for
+ * its next round, after 10 ms. With a pinned event in error state it becomes readable ten times per
+ * second.
+ *
+ * It is readable once for each of these. So when it is readable, read until perch_sampler_next() or
+ * perch_sampler_next_ordered() returns 0, or call perch_sampler_drain() once. Then call
+ * perch_sampler_ended() to find out if all targets have ended. These functions, with
+ * perch_sampler_wait(), make it unreadable; after the end it stays unreadable.
+ *
+ * The first call makes the descriptor: an epoll(7), and a timer. From then on these functions make
+ * an additional system call when the rings are empty, and perch_sampler_drain() one per call.
+ *
+ * @param sampler   the sampler, which owns the descriptor
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return the descriptor, or a negative errno
+ */
+PERCH_API int perch_sampler_fd(struct perch_sampler *sampler, struct perch_error *err);
+
+/**
+ * Returns true if all targets have ended and no ring has new data.
+ *
+ * Records that perch_sampler_next_ordered() holds for its next round may be left: get them with
+ * flush. Cannot fail, so it needs no err.
+ *
+ * @param sampler  the sampler
+ * @return true if no record follows, unless a thread is added
+ */
+PERCH_API bool perch_sampler_ended(struct perch_sampler *sampler);
+
+/**
+ * Sends a signal to a thread for each sample, or with perch_sampler_refresh() also for the last one.
+ *
+ * Sets F_SETOWN_EX, F_SETSIG and O_ASYNC of the descriptor of each event that takes samples, see
+ * perch_event_set_signal(). The si_fd of the signal is the descriptor of the event:
+ * perch_sampler_event_of_fd() finds the event. Threads that are added later send the signal too.
+ *
+ * @param sampler   the sampler
+ * @param signal    the signal; 0 is none. A real-time signal is queued; of others one at a time is
+ *                  pending, and they have no si_fd
+ * @param tid       the thread that gets the signal; 0 is the calling thread
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_sampler_set_signal(struct perch_sampler *sampler, int signal, pid_t tid,
+				       struct perch_error *err);
+
+/**
+ * Finds the event of a descriptor, such as the si_fd of a signal.
+ *
+ * Async-signal-safe: it only reads memory of the sampler. No other thread may add or remove threads
+ * or close the sampler meanwhile. The only failure is that there is no such event, so it needs no
+ * err.
+ *
+ * @param sampler     the sampler
+ * @param fd          the descriptor
+ * @param[out] index  of the event
+ * @param[out] id     index in the ids of the event, for perch_sampler_id_info()
+ * @return 0, or -EINVAL if no event of the sampler has this descriptor
+ */
+PERCH_API int perch_sampler_event_of_fd(const struct perch_sampler *sampler, int fd, size_t *index,
+					size_t *id);
+
+/**
+ * Returns the number of rings. With .overwrite the rings of that mode precede the forward rings,
+ * except for rings of added threads.
  *
  * @param sampler  the sampler
  * @return the number of rings
@@ -155,16 +282,15 @@ PERCH_API int perch_sampler_disable(struct perch_sampler *sampler, struct perch_
 PERCH_API size_t perch_sampler_rings(const struct perch_sampler *sampler);
 
 /**
- * Returns the descriptor to poll for a ring, for the caller's event loop.
+ * Returns the descriptor of the event that a ring is mapped from, for system calls on it.
  *
- * Poll it for POLLIN. After POLLHUP, call perch_sampler_wait() with timeout 0 and get the
- * descriptor again, because it has changed. Rings of mode OVERWRITE are not drained: poll them for
- * no event except POLLHUP, which is always reported.
+ * It is the same for the life of the ring. For an event loop use perch_sampler_fd(): poll(2) of
+ * this descriptor reports POLLHUP for good once the thread of this event has ended, even if other
+ * threads still write into the ring.
  *
  * @param sampler  the sampler
  * @param ring     index of the ring
- * @return the descriptor; -1 if all targets of the ring have ended; -EINVAL if there is no such
- *         ring
+ * @return the descriptor; -EINVAL if there is no such ring, which is the only failure
  */
 PERCH_API int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t ring);
 
@@ -173,7 +299,7 @@ PERCH_API int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t 
  *
  * @param sampler  the sampler, which owns the ring
  * @param ring     index of the ring
- * @return the ring; NULL if there is no such ring
+ * @return the ring; NULL if there is no such ring, or if its thread was removed (.per_thread)
  */
 PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, size_t ring);
 
@@ -186,7 +312,8 @@ PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, s
  * @param sampler    the sampler, which owns the result
  * @param index      of the event
  * @param[out] name  the name
- * @param[out] ids   one per CPU and thread
+ * @param[out] ids   one per CPU and thread; valid until a thread is added or removed, or records
+ *                   of a removed thread are read
  * @param[out] nr    entries of ids; 0 if there is no such event
  * @return the attr that the kernel accepted; NULL if there is no such event
  */
@@ -200,13 +327,13 @@ PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sample
  * @param sampler    the sampler
  * @param index      of the event
  * @param id         index in the ids of the event
- * @param[out] cpu   the CPU
- * @param[out] pid   the thread; -1 for all threads, or those of a cgroup
+ * @param[out] cpu   the CPU; -1 with .per_thread
+ * @param[out] tid   the thread; -1 for all threads, or those of a cgroup
  * @param[out] ring  index of the ring
  * @return 0, or -EINVAL if there is no such id
  */
 PERCH_API int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id,
-				    int *cpu, pid_t *pid, size_t *ring);
+				    int *cpu, pid_t *tid, size_t *ring);
 
 /**
  * Reads the number of samples that an event has lost because its ring was full.
@@ -244,6 +371,26 @@ PERCH_API size_t perch_sampler_leader(const struct perch_sampler *sampler, size_
  */
 PERCH_API const struct perch_attr *perch_sampler_missing_features(
 	const struct perch_sampler *sampler, size_t index);
+
+/**
+ * Returns true if the kernel is excluded from an event because it is not permitted to sample it
+ * (PERCH_MAY_EXCLUDE_KERNEL).
+ *
+ * @param sampler  the sampler
+ * @param index    of the event
+ * @return false also if there is no such event
+ */
+PERCH_API bool perch_sampler_user_only(const struct perch_sampler *sampler, size_t index);
+
+/**
+ * Returns why an event was left out (PERCH_MAY_SKIP). It has no ids then.
+ *
+ * @param sampler  the sampler, which owns the result
+ * @param index    of the event
+ * @return the refusal; NULL if the event is open, or if there is no such event
+ */
+PERCH_API const struct perch_error *perch_sampler_skipped(const struct perch_sampler *sampler,
+							  size_t index);
 
 /**
  * Waits until a ring has data.
@@ -387,8 +534,8 @@ PERCH_API int perch_sampler_resume(struct perch_sampler *sampler, struct perch_e
 /**
  * Lets each event take a number of further samples, after which the kernel disables it.
  *
- * With O_ASYNC (fcntl(2)) on perch_sampler_ring_fd(), the signal of the last sample has the si_code
- * POLL_HUP; poll(2) does not report it. Not for inherited events.
+ * With perch_sampler_set_signal() the signal of the last sample has the si_code POLL_HUP; poll(2) does
+ * not report it. Not for inherited events.
  *
  * @param sampler   the sampler
  * @param samples   1 to 2^31-1, for each event that takes samples

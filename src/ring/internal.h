@@ -17,6 +17,7 @@ uint64_t perch__ring_damaged(const struct perch_ring *ring);
 
 /* Counts what is special about a record that is not a sample. */
 void perch__stats_other(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost);
+void perch__stats_add(struct perch_sampler_stats *sum, const struct perch_sampler_stats *more);
 /* Counts one record; lost is the count in a LOST or LOST_SAMPLES record, else 0. */
 static inline void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type,
 				      uint64_t lost)
@@ -33,12 +34,15 @@ static inline void perch__stats_count(struct perch_sampler_stats *stats, uint32_
  */
 unsigned perch__lost_word(uint32_t type, uint16_t size);
 
+#define PERCH__NO_INDEX SIZE_MAX
+
 /* The CPU, thread and ring of an id; see perch_sampler_id_info(). */
 struct perch__id_info {
 	int cpu;
-	pid_t pid;
+	pid_t tid;
 	size_t ring;
-	int fd;
+	size_t target; /* index in perch_sampler.targets */
+	int fd;	       /* -1 after the thread was removed */
 };
 
 struct perch__sampler_event {
@@ -49,27 +53,54 @@ struct perch__sampler_event {
 	int first;		       /* index of the first event of the same name */
 	bool precise_max;	       /* lower precise_ip until the kernel accepts it */
 	bool weak;		       /* its group may be broken up */
-	int cgroup_fd;		       /* > 0: replaces that of the target */
-	const char *filter;	       /* the caller's; valid only while opening */
+	bool user_only;		       /* PERCH_MAY_EXCLUDE_KERNEL has excluded the kernel */
+	struct perch_error *skipped;   /* PERCH_MAY_SKIP: why it is not open; NULL if it is */
+	const void *list;	       /* identity of its list of targets; NULL is the common one */
+	char *filter, *path;	       /* copies of the caller's strings, or NULL */
 	const struct perch_cpus *cpus; /* the CPUs of its PMU; NULL for all */
 	struct perch_sampler_stats stats;
 	uint64_t *ids;
 	struct perch__id_info *id_info; /* of each id */
-	size_t nr_ids;
+	size_t nr_ids, ids_capacity, id_info_capacity;
 };
 
 /*
- * The ring of a CPU, into which all descriptors of that CPU write. With .overwrite a CPU has two:
- * one for the caller's events, and a forward one for the tracking event.
+ * A thread, a cgroup or all processes, on one CPU; with .per_thread a thread on any CPU. It has one
+ * descriptor per event: fds[target * nr_events + event].
  */
-struct perch__cpu_ring {
-	struct perch_ring *ring;
-	int cpu;
-	bool backward; /* mode OVERWRITE: only snapshots read it */
-	bool failed;   /* poll(2) found an event in error state */
+struct perch__sampler_target {
+	struct perch_target target;
+	const void *list;   /* the list that it is from, as in struct perch__sampler_event */
+	bool tracking_only; /* only the tracking event is opened */
+	bool ended;	    /* the thread had ended at the open */
+	bool removed;	    /* by perch_sampler_remove_thread(); its records may be in a ring */
+	bool drained;	    /* removed, and the rings have none of its records */
+	bool free;	    /* an element without a target */
+	bool added;	    /* by the current call of perch_sampler_add_thread() */
+	size_t ring[2];	    /* index of the backward and of the forward ring */
+	uint64_t end[2];    /* of a removed target: the head of these rings at that time */
+};
+
+/* Whether poll(2) may wait for a descriptor. */
+enum perch__fd_state {
+	PERCH__FD_OPEN,
+	PERCH__FD_ENDED, /* poll(2) has reported that its target has ended, or it was removed */
+};
+
+/*
+ * The ring of a CPU, into which all descriptors of that CPU write, or of a thread. With .overwrite
+ * there are two: one for the caller's events, and a forward one for the tracking event.
+ */
+struct perch__sampler_ring {
+	struct perch_ring *ring; /* NULL: a free element */
+	int cpu;		 /* -1 is any */
+	bool backward;		 /* mode OVERWRITE: only snapshots read it */
+	bool failed;		 /* poll(2) found an event in error state */
 	struct perch_sampler_stats stats;
-	const int *fds; /* [thread][event]; -1 if not open; see perch__ring_has_event() */
-	size_t polled;	/* index of the descriptor that poll(2) waits for */
+	size_t owner;	    /* index in fds of the descriptor that is mapped */
+	size_t polled;	    /* index in fds of the descriptor that poll(2) waits for */
+	int watched;	    /* the descriptor of the ring in the epoll; -1 is none */
+	size_t merge_index; /* in perch_sampler.merge */
 };
 
 /* Members marked (opening) point to the caller's memory and are valid only while opening. */
@@ -80,30 +111,39 @@ struct perch_sampler {
 	size_t nr_events;    /* including the tracking event */
 	bool tracking_event; /* the last event is the sampler's own, for the side-band records */
 	const struct perch_attr *optional; /* (opening) */
+	unsigned may;			   /* PERCH_MAY_* bits */
 	int refused_group;		   /* leader of a weak group that was refused; or -1 */
-	struct perch_target target;
-	const struct perch_cpus *cpus; /* (opening) */
-	/* (opening) CPUs of the caller's events; NULL is all of cpus */
-	const struct perch_cpus *event_cpus;
-	struct perch_cpus one_cpu; /* target.cpu as a list */
-	int one_cpu_number;
-	const pid_t *threads; /* (opening) NULL for target.pid */
-	size_t nr_threads;
-	bool overwrite;	    /* the caller's events write backward */
-	size_t nr_backward; /* rings of mode OVERWRITE; they precede the others */
-	bool paused;	    /* by perch_sampler_pause() */
+	int unsupported;		   /* event to skip; or -1 */
+	struct perch__sampler_target *targets;
+	size_t nr_targets, targets_capacity;
+	size_t nr_removed; /* targets that are removed but not drained */
+	bool has_free;	   /* targets may have free elements */
+	pid_t opener;	   /* the thread that opened the sampler: tid 0 of a target */
+	struct perch_sampler_stats freed_stats; /* of rings that are unmapped */
+	bool per_thread;			/* one ring per thread */
+	bool overwrite;				/* the caller's events write backward */
+	bool enabled;				/* the caller's events are enabled */
+	bool tracking;				/* the tracking event is enabled */
+	bool paused;				/* by perch_sampler_pause() */
 	size_t ring_pages;
-	size_t tracking_pages; /* size of the forward rings of the tracking event */
-	bool may_shrink;       /* ring_pages is the default, so smaller rings are allowed */
-	size_t min_ring_bytes; /* the size of the largest sample, and of a LOST record */
-	int *fds;	       /* [cpu][thread][event] */
-	size_t nr_fds;
-	struct perch__cpu_ring *rings;
-	size_t nr_rings;
+	size_t tracking_pages;	 /* size of the forward rings of the tracking event */
+	bool may_shrink;	 /* ring_pages is the default, so smaller rings are allowed */
+	size_t min_ring_bytes;	 /* the size of the largest sample, and of a LOST record */
+	int *fds;		 /* [target][event]; -1 if not open */
+	unsigned char *fd_state; /* enum perch__fd_state of each */
+	size_t nr_fds, fds_capacity, fd_state_capacity;
+	struct perch__sampler_ring *rings;
+	size_t nr_rings, rings_capacity;
 	struct pollfd *polls; /* one per ring; fd is -1 after all targets have exited */
+	size_t polls_capacity;
 	struct perch_decoder *decoder;
 	size_t current;		   /* the ring whose batch perch_sampler_next() reads */
 	struct perch_merge *merge; /* of perch_sampler_next_ordered(); NULL before */
+	size_t *merge_rings;	   /* by index in the merge: index of the ring */
+	size_t merge_rings_capacity;
+	int epoll, timer; /* of perch_sampler_fd(); -1 before */
+	int signal;	  /* of perch_sampler_set_signal(); 0 is none */
+	pid_t signal_tid;
 };
 
 static inline bool perch__is_tracking_event(const struct perch_sampler *sampler, size_t index)
@@ -111,26 +151,117 @@ static inline bool perch__is_tracking_event(const struct perch_sampler *sampler,
 	return sampler->tracking_event && index + 1 == sampler->nr_events;
 }
 
-/* True if the event writes into this ring, if it is open on the ring's CPU. */
-static inline bool perch__ring_has_event(const struct perch_sampler *sampler,
-					 const struct perch__cpu_ring *cpu_ring, size_t index)
+/* True if the event writes into rings of mode OVERWRITE. */
+static inline bool perch__writes_backward(const struct perch_sampler *sampler, size_t index)
 {
-	return !sampler->overwrite ||
-	       cpu_ring->backward != perch__is_tracking_event(sampler, index);
+	return sampler->overwrite && !perch__is_tracking_event(sampler, index);
 }
+
+/* Index of the ring that a descriptor (index in fds) writes into. */
+static inline size_t perch__ring_of_fd(const struct perch_sampler *sampler, size_t fd)
+{
+	const struct perch__sampler_target *target = &sampler->targets[fd / sampler->nr_events];
+
+	return target->ring[!perch__writes_backward(sampler, fd % sampler->nr_events)];
+}
+
+/* True if records of the ring are read in order, not by snapshots. */
+static inline bool perch__is_read(const struct perch__sampler_ring *ring)
+{
+	return ring->ring && !ring->backward;
+}
+
+/* True if the ring is read by snapshots. */
+static inline bool perch__is_snapshot(const struct perch__sampler_ring *ring)
+{
+	return ring->ring && ring->backward;
+}
+
+/* ---- sampler_event.c ---- */
 
 /*
  * Makes the attrs of the caller's events, and of the tracking event if one is needed; sets
- * nr_events. Needs sampler->cpus. May be called again after perch__sampler_break_group().
+ * nr_events. Needs sampler->targets. May be called again after perch__sampler_break_group().
  */
 int perch__sampler_build(struct perch_sampler *sampler, const struct perch_events *events,
 			 const struct perch_sampler_options *options, struct perch_error *err);
 /* Makes each member of a weak group an event of its own. */
 void perch__sampler_break_group(struct perch_sampler *sampler, int leader);
-/* Closes all descriptors and rings. The events stay and can be opened again. */
-void perch__sampler_close_events(struct perch_sampler *sampler);
+/*
+ * Leaves out an event. If it leads a group, the next member leads it. Returns 0, or a negative
+ * errno if no event is left, with the reason of the first one.
+ */
+int perch__sampler_skip_event(struct perch_sampler *sampler, size_t nr, size_t index,
+			      const struct perch_error *reason, struct perch_error *err);
 
+/* ---- sampler_targets.c ---- */
+
+/* Makes sampler->targets, in the order of CPUs. */
+int perch__sampler_resolve_targets(struct perch_sampler *sampler,
+				   const struct perch_targets *targets,
+				   const struct perch_sampler_options *options, size_t nr_events,
+				   struct perch_error *err);
+/* Adds a thread, on each CPU of the sampler. The new targets are marked as added. */
+int perch__sampler_add_thread_targets(struct perch_sampler *sampler, pid_t tid,
+				      struct perch_error *err);
+
+/* ---- sampler_size.c ---- */
+
+/* Chooses the sizes of the rings, before they are mapped. */
+void perch__sampler_set_ring_sizes(struct perch_sampler *sampler,
+				   const struct perch_sampler_options *options);
+
+/* ---- sampler_attach.c ---- */
+
+int perch__sampler_no_memory(struct perch_error *err);
+/* Makes space for the descriptors of all targets. */
+int perch__sampler_reserve_fds(struct perch_sampler *sampler, struct perch_error *err);
+/*
+ * Opens the events of a target that write in that direction, and attaches them to the ring. The
+ * error of a failure is that of the last attempt.
+ */
+int perch__sampler_open_target(struct perch_sampler *sampler, size_t target, bool backward,
+			       struct perch_error *err);
+
+/* ---- sampler_open.c ---- */
+
+/* Closes all descriptors and rings. The events and targets stay and can be opened again. */
+void perch__sampler_close_events(struct perch_sampler *sampler);
+/* Makes the decoder again, with the ids that the events have now. */
+int perch__sampler_make_decoder(struct perch_sampler *sampler, struct perch_error *err);
+
+/* ---- sampler_wait.c ---- */
+
+/* Makes poll(2) wait for a descriptor whose target has not ended; none if all have. */
+void perch__sampler_poll_ring(struct perch_sampler *sampler, size_t ring);
+/* The epoll gets the descriptors of sampler->polls. */
+void perch__sampler_watch(struct perch_sampler *sampler);
+/*
+ * Called when the caller has read all records: takes the events of the epoll. Returns true if there
+ * were any, so the rings may have new records.
+ */
+bool perch__sampler_take_wakeups(struct perch_sampler *sampler);
+bool perch__sampler_has_new_data(const struct perch_sampler *sampler);
+
+/* ---- sampler_threads.c ---- */
+
+/* Frees removed targets whose records have been read. */
+void perch__sampler_free_removed(struct perch_sampler *sampler);
+
+/* ---- merge.c ---- */
+
+/* The new decoder has the events of the previous one, and more ids. */
+void perch__merge_set_decoder(struct perch_merge *merge, struct perch_decoder *decoder);
+
+/* ---- sampler_signal.c ---- */
+
+/* Sets the signal of perch_sampler_set_signal() for the descriptors of a new target. */
+int perch__sampler_signal_target(struct perch_sampler *sampler, size_t target,
+				 struct perch_error *err);
+
+/* default sizes, see struct perch_sampler_options */
 #define PERCH__RING_BYTES	   (512u << 10)
+#define PERCH__THREAD_RING_BYTES   (128u << 10)
 #define PERCH__TRACKING_RING_BYTES (128u << 10)
 #define PERCH__MIN_RING_PAGES	   4
 #define PERCH__MAX_RECORD_SIZE	   65528 /* a 16-bit size that is a multiple of 8 */

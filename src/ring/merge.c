@@ -135,6 +135,11 @@ void perch_merge_free(struct perch_merge *merge)
 	free(merge);
 }
 
+void perch__merge_set_decoder(struct perch_merge *merge, struct perch_decoder *decoder)
+{
+	merge->decoder = decoder;
+}
+
 uint64_t perch_merge_out_of_order(const struct perch_merge *merge)
 {
 	return merge->out_of_order;

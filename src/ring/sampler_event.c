@@ -155,6 +155,10 @@ static int check_ring_size(struct perch_sampler *sampler, size_t index, struct p
 		return 0;
 	while (pages * page <= least)
 		pages *= 2;
+	if (sampler->may_shrink) {
+		sampler->ring_pages = pages;
+		return 0;
+	}
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 			"%s: a ring of %zu KiB is too small for a sample of at least %zu bytes",
 			event->name, sampler->ring_pages * page / 1024,
@@ -165,6 +169,52 @@ static int check_ring_size(struct perch_sampler *sampler, size_t index, struct p
 			   pages * page / 1024,
 			   event->attr.sample_stack_user ? ", or copy less of the stack" : "");
 	return -EINVAL;
+}
+
+/* The kernel refuses to map the ring of an inherited event that is on any CPU. */
+static int check_per_thread(const struct perch_sampler *sampler, const struct perch_attr *attr,
+			    const char *name, struct perch_error *err)
+{
+	if (!sampler->per_thread || !attr->inherit)
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
+			"event '%s' has inherit, but .per_thread maps the ring of an event on any "
+			"CPU, which the kernel refuses for inherited events",
+			name);
+	perch_error_field(err, "inherit", NULL);
+	perch_error_remedy(err,
+			   "remove inherit and add each thread with perch_sampler_add_thread(), or "
+			   "sample without .per_thread: one ring per CPU");
+	return -EINVAL;
+}
+
+/* Threads that are added later need these strings, which are the caller's. */
+static int copy_strings(struct perch__sampler_event *event, const struct perch_event *from,
+			struct perch_error *err)
+{
+	if (from->filter && !event->filter) {
+		event->filter = strdup(from->filter);
+		if (!event->filter)
+			return perch__sampler_no_memory(err);
+	}
+	if (!from->path)
+		return 0;
+	if (!event->path)
+		event->path = strdup(from->path);
+	if (!event->path)
+		return perch__sampler_no_memory(err);
+	event->attr.config1 = (uintptr_t)event->path;
+	return 0;
+}
+
+/* Index of the first event that is not skipped. */
+static size_t first_open(const struct perch_sampler *sampler)
+{
+	size_t index = 0;
+
+	while (sampler->events[index].skipped)
+		index++;
+	return index;
 }
 
 static int build_event(struct perch_sampler *sampler, size_t index,
@@ -185,7 +235,7 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	wanted.self_monitoring = 0; /* only for counters; arm64 refuses it on whole CPUs */
 	wanted.sample |= from.attr.sample_type;
 	use_event_rate(&wanted, &from.attr);
-	if (index || sampler->tracking_event)
+	if (index != first_open(sampler) || sampler->tracking_event)
 		wanted.sideband = 0;
 	if (leader->leader_sampling)
 		set_leader_sampling(&wanted, &from, leads,
@@ -193,6 +243,8 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	if (!leads)
 		set_group_member(&wanted);
 	rc = perch_attr_build(&event->attr, &from, &wanted, err);
+	if (rc >= 0)
+		rc = check_per_thread(sampler, &event->attr, from.name, err);
 	if (rc < 0)
 		return rc;
 	snprintf(event->name, sizeof(event->name), "%s", from.name);
@@ -203,12 +255,12 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	memset(&event->missing_features, 0, sizeof(event->missing_features));
 	event->first = from.first;
 	event->weak = leader->weak;
-	event->filter = from.filter;
+	event->user_only = false;
 	event->precise_max = from.precise_max;
 	event->cpus = perch_attr_cpus(&event->attr, sampler->machine);
 	if (event->precise_max)
 		event->attr.precise_ip = 3;
-	return 0;
+	return copy_strings(event, &from, err);
 }
 
 /* True if the first event can write the side-band records of all targets, on all CPUs, all the
@@ -216,13 +268,14 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 static bool first_event_tracks_all(const struct perch_sampler *sampler,
 				   const struct perch_options *options)
 {
-	const struct perch__sampler_event *first = &sampler->events[0];
+	const struct perch__sampler_event *first = &sampler->events[first_open(sampler)];
 
 	if (first->attr.pinned || first->attr.inherit != options->inherit ||
 	    !(first->attr.sample_type & PERCH_SAMPLE_TIME))
 		return false;
-	for (size_t i = 0; i < sampler->cpus->nr; i++)
-		if (!perch_cpus_contains(first->cpus, sampler->cpus->cpu[i]))
+	for (size_t i = 0; i < sampler->nr_targets; i++)
+		if (sampler->targets[i].target.cpu >= 0 &&
+		    !perch_cpus_contains(first->cpus, sampler->targets[i].target.cpu))
 			return false;
 	return true;
 }
@@ -233,7 +286,7 @@ static int build_tracking_event(struct perch_sampler *sampler, size_t index,
 				const struct perch_options *options, struct perch_error *err)
 {
 	struct perch__sampler_event *event = &sampler->events[index];
-	const struct perch_attr *first = &sampler->events[0].attr;
+	const struct perch_attr *first = &sampler->events[first_open(sampler)].attr;
 	struct perch_event dummy = {
 		.name = "dummy",
 		.attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY },
@@ -274,6 +327,8 @@ static int build_all(struct perch_sampler *sampler, const struct perch_events *e
 
 	sampler->min_ring_bytes = 0;
 	for (size_t i = 0; i < events->nr && rc >= 0; i++) {
+		if (sampler->events[i].skipped)
+			continue;
 		rc = build_event(sampler, i, events, options, err);
 		if (rc >= 0)
 			rc = check_ring_size(sampler, i, err);
@@ -284,7 +339,7 @@ static int build_all(struct perch_sampler *sampler, const struct perch_events *e
 int perch__sampler_build(struct perch_sampler *sampler, const struct perch_events *events,
 			 const struct perch_sampler_options *options, struct perch_error *err)
 {
-	struct perch_options wanted = options ? options->event : (struct perch_options){ 0 };
+	struct perch_options wanted = options->event;
 	bool several = events->nr > 1;
 	int rc;
 
@@ -292,9 +347,8 @@ int perch__sampler_build(struct perch_sampler *sampler, const struct perch_event
 	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
 			 (several ? PERCH_SAMPLE_IDENTIFIER : 0);
 	wanted.sample_id_all = 1;
-	sampler->tracking_event =
-		wanted.sideband && options &&
-		(options->tracking_event || options->cgroups || options->overwrite);
+	sampler->tracking_event = wanted.sideband && (options->tracking_event ||
+						      options->event_targets || options->overwrite);
 	if (sampler->tracking_event)
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 	rc = build_all(sampler, events, &wanted, err);
@@ -317,4 +371,33 @@ void perch__sampler_break_group(struct perch_sampler *sampler, int leader)
 	for (size_t i = 0; i < sampler->nr_events; i++)
 		if (sampler->events[i].leader == leader)
 			sampler->events[i].leader = (int)i;
+}
+
+int perch__sampler_skip_event(struct perch_sampler *sampler, size_t nr, size_t index,
+			      const struct perch_error *reason, struct perch_error *err)
+{
+	struct perch__sampler_event *event = &sampler->events[index];
+	size_t skipped = 0;
+	int leader = -1;
+
+	event->skipped = malloc(sizeof(*event->skipped));
+	if (!event->skipped)
+		return perch__sampler_no_memory(err);
+	*event->skipped = *reason;
+	for (size_t i = index + 1; i < nr; i++) {
+		if (sampler->events[i].leader != (int)index)
+			continue;
+		if (leader < 0 && !sampler->events[i].skipped)
+			leader = (int)i;
+		if (leader >= 0)
+			sampler->events[i].leader = leader;
+	}
+	event->leader = (int)index;
+	while (skipped < nr && sampler->events[skipped].skipped)
+		skipped++;
+	if (skipped < nr)
+		return 0;
+	if (err)
+		*err = *sampler->events[0].skipped;
+	return -sampler->events[0].skipped->errnum;
 }

@@ -63,7 +63,7 @@ static int explain_read(const struct perch_sampler *sampler,
 		.kind = PERCH_OPERATION_READ,
 		.errnum = errnum,
 		.attr = &event->attr,
-		.pid = event->id_info[id].pid,
+		.pid = event->id_info[id].tid,
 		.cpu = event->id_info[id].cpu,
 		.size = READ_WORDS * sizeof(uint64_t),
 		.other_fd = -1,
@@ -86,6 +86,10 @@ int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, u
 	if (!event || id >= event->nr_ids)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the sampler has no id %zu of an event %zu", id, index);
+	if (event->id_info[id].fd < 0)
+		return perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
+				       "thread %d was removed from the sampler",
+				       (int)event->id_info[id].tid);
 	if (!(event->attr.read_format & PERCH_FORMAT_LOST) ||
 	    (event->attr.read_format & PERCH_FORMAT_GROUP &&
 	     !(event->attr.read_format & PERCH_FORMAT_ID)))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "buffer.h"
 
 #define SNAPSHOT_BYTES (256u << 10) /* passed to the callback at once, at most */
@@ -28,19 +29,35 @@ static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint1
  */
 static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
 {
-	for (size_t tries = sampler->nr_backward; tries <= sampler->nr_rings; tries++) {
-		struct perch_ring *ring = sampler->rings[sampler->current].ring;
-		const struct perch_record_header *bytes = perch__batch_next(ring);
+	for (size_t tries = 0; tries <= sampler->nr_rings; tries++) {
+		const struct perch__sampler_ring *at = &sampler->rings[sampler->current];
 
-		if (bytes)
-			return bytes;
-		/* now, not one round later: the kernel needs the space */
-		perch__publish_tail(ring);
+		if (perch__is_read(at)) {
+			const struct perch_record_header *bytes = perch__batch_next(at->ring);
+
+			if (bytes)
+				return bytes;
+			/* now, not one round later: the kernel needs the space */
+			perch__publish_tail(at->ring);
+		}
 		if (++sampler->current == sampler->nr_rings)
-			sampler->current = sampler->nr_backward;
-		perch__next_batch(sampler->rings[sampler->current].ring);
+			sampler->current = 0;
+		at = &sampler->rings[sampler->current];
+		if (perch__is_read(at))
+			perch__next_batch(at->ring);
 	}
 	return NULL;
+}
+
+/*
+ * The rings are empty: frees removed threads, and takes wakeups of perch_sampler_fd(). Returns true
+ * if the rings may have new records.
+ */
+static bool refill(struct perch_sampler *sampler)
+{
+	if (sampler->nr_removed)
+		perch__sampler_free_removed(sampler);
+	return sampler->epoll >= 0 && perch__sampler_take_wakeups(sampler);
 }
 
 int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record,
@@ -49,14 +66,19 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 	const struct perch_record_header *bytes;
 
 	(void)err;
-	if (sampler->nr_backward == sampler->nr_rings)
+	if (!sampler->nr_rings)
 		return 0;
-	while ((bytes = next_bytes(sampler))) {
+	while ((bytes = next_bytes(sampler)) || refill(sampler)) {
 		struct perch_sampler_stats *stats = &sampler->rings[sampler->current].stats;
-		uint32_t type = bytes->type;
-		uint16_t size = bytes->size;
-		uint64_t lost = lost_in(bytes, type, size);
+		uint32_t type;
+		uint16_t size;
+		uint64_t lost;
 
+		if (!bytes)
+			continue;
+		type = bytes->type;
+		size = bytes->size;
+		lost = lost_in(bytes, type, size);
 		count(stats, type, size, lost);
 		if (perch_decoder_decode(sampler->decoder, record, bytes, size, NULL) >= 0) {
 			count(&sampler->events[record->event].stats, type, size, lost);
@@ -67,19 +89,38 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 	return 0;
 }
 
+static int add_all_rings(struct perch_sampler *sampler, struct perch_merge *merge,
+			 struct perch_error *err)
+{
+	int rc = 0;
+
+	if (PERCH__ARRAY_RESERVE(sampler->merge_rings, sampler->merge_rings_capacity,
+				 sampler->nr_rings + 1))
+		return perch__sampler_no_memory(err);
+	for (size_t i = 0; rc >= 0 && i < sampler->nr_rings; i++) {
+		struct perch__sampler_ring *ring = &sampler->rings[i];
+
+		if (!perch__is_read(ring))
+			continue;
+		rc = perch_merge_add(merge, ring->ring, &ring->merge_index, err);
+		if (rc >= 0)
+			sampler->merge_rings[ring->merge_index] = i;
+	}
+	return rc;
+}
+
 static int make_merge(struct perch_sampler *sampler, struct perch_error *err)
 {
-	size_t nr = sampler->nr_rings - sampler->nr_backward;
-	struct perch_ring **rings = calloc(nr, sizeof(struct perch_ring *));
-	int rc;
+	struct perch_merge *merge;
+	int rc = perch_merge_new(&merge, NULL, 0, sampler->decoder, err);
 
-	if (!rings)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to merge %zu rings", nr);
-	for (size_t i = 0; i < nr; i++)
-		rings[i] = sampler->rings[sampler->nr_backward + i].ring;
-	rc = perch_merge_new(&sampler->merge, rings, nr, sampler->decoder, err);
-	free(rings);
+	if (rc < 0)
+		return rc;
+	rc = add_all_rings(sampler, merge, err);
+	if (rc < 0)
+		perch_merge_free(merge);
+	else
+		sampler->merge = merge;
 	return rc;
 }
 
@@ -89,7 +130,7 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 	size_t ring;
 	int rc = 0;
 
-	if (sampler->nr_backward == sampler->nr_rings)
+	if (!sampler->nr_rings)
 		return 0;
 	if (!sampler->merge)
 		rc = make_merge(sampler, err);
@@ -98,9 +139,11 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 		uint64_t lost;
 
 		rc = perch_merge_next(sampler->merge, flush, record, &ring, NULL);
+		if (!rc && refill(sampler) && perch__sampler_has_new_data(sampler))
+			continue;
 		if (!rc || (rc < 0 && rc != -EBADMSG))
 			break;
-		stats = &sampler->rings[sampler->nr_backward + ring].stats;
+		stats = &sampler->rings[sampler->merge_rings[ring]].stats;
 		lost = lost_in(record->bytes, record->type, record->size);
 		count(stats, record->type, record->size, lost);
 		if (rc > 0) {
@@ -158,13 +201,19 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 {
 	ssize_t drained = 0;
 
-	for (size_t i = sampler->nr_backward; i < sampler->nr_rings; i++) {
-		struct perch__cpu_ring *cpu_ring = &sampler->rings[i];
+	/* before the rings are read: a record that is written later makes another wakeup */
+	if (sampler->epoll >= 0)
+		perch__sampler_take_wakeups(sampler);
+	for (size_t i = 0; i < sampler->nr_rings; i++) {
+		struct perch__sampler_ring *cpu_ring = &sampler->rings[i];
 		struct perch_sampler_stats before = cpu_ring->stats;
 		struct iovec pieces[2];
-		size_t bytes = perch__ring_peek(cpu_ring->ring, pieces, &cpu_ring->stats);
+		size_t bytes;
 		int rc;
 
+		if (!perch__is_read(cpu_ring))
+			continue;
+		bytes = perch__ring_peek(cpu_ring->ring, pieces, &cpu_ring->stats);
 		if (!bytes)
 			continue;
 		if (cpu_ring->stats.lost != before.lost ||
@@ -181,6 +230,8 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 				strerror(-rc));
 		drained += bytes;
 	}
+	if (sampler->nr_removed)
+		perch__sampler_free_removed(sampler);
 	return drained;
 }
 
@@ -254,8 +305,9 @@ static int pause_backward(struct perch_sampler *sampler, struct perch_error *err
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < sampler->nr_backward && rc >= 0; i++)
-		rc = perch_ring_pause(sampler->rings[i].ring, err);
+	for (size_t i = 0; i < sampler->nr_rings && rc >= 0; i++)
+		if (perch__is_snapshot(&sampler->rings[i]))
+			rc = perch_ring_pause(sampler->rings[i].ring, err);
 	return rc;
 }
 
@@ -263,9 +315,12 @@ static int resume_backward(struct perch_sampler *sampler, struct perch_error *er
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < sampler->nr_backward && !sampler->paused; i++) {
-		int one = perch_ring_resume(sampler->rings[i].ring, rc < 0 ? NULL : err);
+	for (size_t i = 0; i < sampler->nr_rings && !sampler->paused; i++) {
+		int one;
 
+		if (!perch__is_snapshot(&sampler->rings[i]))
+			continue;
+		one = perch_ring_resume(sampler->rings[i].ring, rc < 0 ? NULL : err);
 		rc = rc < 0 ? rc : one;
 	}
 	return rc;
@@ -287,8 +342,9 @@ ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_functi
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a snapshot");
 	rc = pause_backward(sampler, err);
-	for (size_t i = 0; i < sampler->nr_backward && rc >= 0; i++)
-		rc = copy_ring(&copy, i, err);
+	for (size_t i = 0; i < sampler->nr_rings && rc >= 0; i++)
+		if (perch__is_snapshot(&sampler->rings[i]))
+			rc = copy_ring(&copy, i, err);
 	resumed = resume_backward(sampler, rc < 0 ? NULL : err);
 	free(copy.buffer);
 	if (rc < 0 || resumed < 0)
@@ -298,8 +354,9 @@ ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_functi
 
 void perch_sampler_snapshot_advance(struct perch_sampler *sampler)
 {
-	for (size_t i = 0; i < sampler->nr_backward; i++)
-		perch_ring_snapshot_advance(sampler->rings[i].ring);
+	for (size_t i = 0; i < sampler->nr_rings; i++)
+		if (perch__is_snapshot(&sampler->rings[i]))
+			perch_ring_snapshot_advance(sampler->rings[i].ring);
 }
 
 int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring,
@@ -308,7 +365,8 @@ int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t rin
 	if (ring >= sampler->nr_rings)
 		return -EINVAL;
 	*stats = sampler->rings[ring].stats;
-	stats->damaged += perch__ring_damaged(sampler->rings[ring].ring);
+	if (sampler->rings[ring].ring)
+		stats->damaged += perch__ring_damaged(sampler->rings[ring].ring);
 	return 0;
 }
 
@@ -321,20 +379,25 @@ int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t in
 	return 0;
 }
 
+void perch__stats_add(struct perch_sampler_stats *sum, const struct perch_sampler_stats *more)
+{
+	sum->records += more->records;
+	sum->samples += more->samples;
+	sum->lost += more->lost;
+	sum->throttled += more->throttled;
+	sum->unthrottled += more->unthrottled;
+	sum->unknown += more->unknown;
+	sum->damaged += more->damaged;
+	sum->bytes += more->bytes;
+}
+
 void perch_sampler_get_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats)
 {
-	*stats = (struct perch_sampler_stats){ 0 };
+	*stats = sampler->freed_stats;
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
 		struct perch_sampler_stats one = { 0 };
 
 		perch_sampler_get_ring_stats(sampler, i, &one);
-		stats->records += one.records;
-		stats->samples += one.samples;
-		stats->lost += one.lost;
-		stats->throttled += one.throttled;
-		stats->unthrottled += one.unthrottled;
-		stats->unknown += one.unknown;
-		stats->damaged += one.damaged;
-		stats->bytes += one.bytes;
+		perch__stats_add(stats, &one);
 	}
 }

@@ -24,12 +24,12 @@ static bool is_offline(const struct perch_sampler *sampler, int cpu)
 int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 			     enum perch_ring_state *state)
 {
-	const struct perch__cpu_ring *cpu_ring = ring < sampler->nr_rings ? &sampler->rings[ring]
-									  : NULL;
+	const struct perch__sampler_ring *cpu_ring =
+		ring < sampler->nr_rings ? &sampler->rings[ring] : NULL;
 
-	if (!cpu_ring)
+	if (!cpu_ring || !cpu_ring->ring)
 		return -EINVAL;
-	if (is_offline(sampler, cpu_ring->cpu))
+	if (cpu_ring->cpu >= 0 && is_offline(sampler, cpu_ring->cpu))
 		*state = PERCH_RING_STATE_OFFLINE;
 	else if (sampler->polls[ring].fd < 0)
 		*state = PERCH_RING_STATE_ENDED;
@@ -44,12 +44,13 @@ int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err)
 {
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
-		int rc = perch_ring_pause(sampler->rings[i].ring, err);
+		int rc = sampler->rings[i].ring ? perch_ring_pause(sampler->rings[i].ring, err) : 0;
 
 		if (rc >= 0)
 			continue;
 		while (!sampler->paused && i--)
-			perch_ring_resume(sampler->rings[i].ring, NULL);
+			if (sampler->rings[i].ring)
+				perch_ring_resume(sampler->rings[i].ring, NULL);
 		return rc;
 	}
 	sampler->paused = true;
@@ -61,8 +62,11 @@ int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
-		int one = perch_ring_resume(sampler->rings[i].ring, rc < 0 ? NULL : err);
+		int one;
 
+		if (!sampler->rings[i].ring)
+			continue;
+		one = perch_ring_resume(sampler->rings[i].ring, rc < 0 ? NULL : err);
 		rc = rc < 0 ? rc : one;
 	}
 	sampler->paused = rc < 0;
@@ -82,8 +86,8 @@ int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct per
 		int rc;
 
 		/* the tracking event and members of a group with modifier S take no samples */
-		if (sampler->fds[i] < 0 || perch__is_tracking_event(sampler, index) ||
-		    !event->attr.sample_period)
+		if (sampler->fds[i] < 0 || sampler->targets[i / sampler->nr_events].removed ||
+		    perch__is_tracking_event(sampler, index) || !event->attr.sample_period)
 			continue;
 		rc = perch_event_refresh(sampler->fds[i], (unsigned)samples, sampler->machine, err);
 		if (rc < 0) {

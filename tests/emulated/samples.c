@@ -37,7 +37,7 @@ static struct seen sample_loop(const char *text, uint64_t period, uint64_t frequ
 	struct perch_error err;
 	int more;
 
-	CHECK_OK(perch_sampler_open(&sampler, text, &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_sampler_open(&sampler, text, NULL, &options, &err), &err);
 	CHECK(!perch_sampler_enable(sampler, NULL), "");
 	guest_loop(iterations);
 	CHECK(!perch_sampler_disable(sampler, NULL), "");
@@ -92,7 +92,7 @@ static void two_events(void)
 
 	snprintf(events, sizeof(events), "%s/cpu_cycles,period=100000/u,cpu-clock/period=1000000/u",
 		 guest_pmu());
-	CHECK_OK(perch_sampler_open(&sampler, events, &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_sampler_open(&sampler, events, NULL, &options, &err), &err);
 	perch_sampler_enable(sampler, NULL);
 	guest_loop(10000000);
 	perch_sampler_disable(sampler, NULL);
@@ -121,8 +121,7 @@ static void group_in_samples(void)
 	struct perch_error err;
 	size_t samples = 0;
 
-	CHECK_OK(perch_sampler_open(&sampler, "{cycles:u,instructions:u}", &PERCH_SELF, &options,
-				    &err),
+	CHECK_OK(perch_sampler_open(&sampler, "{cycles:u,instructions:u}", NULL, &options, &err),
 		 &err);
 	perch_sampler_enable(sampler, NULL);
 	guest_loop(2000000);
@@ -170,7 +169,7 @@ static void registers_and_callers(void)
 	struct perch_record record;
 	struct perch_error err;
 
-	CHECK_OK(perch_sampler_open(&sampler, "cycles:u", &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_sampler_open(&sampler, "cycles:u", NULL, &options, &err), &err);
 	perch_sampler_enable(sampler, NULL);
 	calls_the_loop(2000000);
 	perch_sampler_disable(sampler, NULL);
@@ -216,7 +215,7 @@ static void no_branch_stacks(void)
 	};
 	struct perch_sampler *sampler;
 	struct perch_error err;
-	int rc = perch_sampler_open(&sampler, "cycles:u", &PERCH_SELF, &options, &err);
+	int rc = perch_sampler_open(&sampler, "cycles:u", NULL, &options, &err);
 
 	CHECK(rc == -EOPNOTSUPP || rc == -EINVAL, "%d", rc);
 	CHECK(err.kind == PERCH_ERROR_NOT_SUPPORTED && strstr(err.message, "branch"), "%s: %s",

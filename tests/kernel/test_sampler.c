@@ -18,6 +18,7 @@
 
 #include <perch/sampler.h>
 
+#include "build/one_target.h"
 #include "work.h"
 
 static int zero;
@@ -32,7 +33,7 @@ static int open_sampler(struct perch_sampler **sampler, const char *events, pid_
 	int rc;
 
 	options->event.sample |= PERCH_SAMPLE_IP;
-	rc = perch_sampler_open(sampler, events, &target, options, &err);
+	rc = perch_sampler_open(sampler, events, ONE_TARGET(&target), options, &err);
 	if (rc < 0)
 		print_message("perch_sampler_open: %s\n", err.message);
 	return rc;
@@ -139,11 +140,12 @@ static void counts_throttling(void **state)
 /* Records of a shared ring have the index of their event. */
 static void events_share_a_ring(void **state)
 {
-	struct perch_sampler_options options = { .event.period = 1, .cpus = &cpu0 };
+	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_sampler *sampler;
 	struct perch_record record;
 	size_t samples[2] = { 0 };
 	cpu_set_t before, only;
+	const struct perch_target self_on_cpu0 = { .tid = 0, .cpu = 0 };
 	const int pages = 64;
 
 	(void)state;
@@ -152,7 +154,9 @@ static void events_share_a_ring(void **state)
 	sched_getaffinity(0, sizeof(before), &before);
 	if (sched_setaffinity(0, sizeof(only), &only) < 0)
 		skip();
-	assert_int_equal(open_sampler(&sampler, "page-faults:u,minor-faults:u", 0, &options), 0);
+	assert_int_equal(perch_sampler_open(&sampler, "page-faults:u,minor-faults:u",
+					    ONE_TARGET(&self_on_cpu0), &options, NULL),
+			 0);
 	assert_int_equal(perch_sampler_rings(sampler), 1);
 	perch_sampler_enable(sampler, NULL);
 	{
@@ -249,7 +253,8 @@ static void samples_threads_and_children(void **state)
 		}
 	/* when all targets have ended, the wait returns immediately */
 	assert_int_equal(rc, -ENODATA);
-	assert_int_equal(perch_sampler_ring_fd(sampler, 0), -1);
+	assert_true(perch_sampler_ended(sampler));
+	assert_true(perch_sampler_ring_fd(sampler, 0) >= 0);
 	waitpid(pid, &status, 0);
 	print_message("samples: child %zu, its thread %zu, its child %zu; %zu forks, %zu exits\n",
 		      of_child, of_thread, of_grandchild, forks, exits);
@@ -267,10 +272,8 @@ static void polls_second_thread_after_first_has_ended(void **state)
 	pid_t threads[2];
 	struct perch_sampler_options options = {
 		.event = { .period = 1000000, .wakeup_events = 1 },
-		.threads = threads,
-		.nr_threads = 2,
-		.cpus = &cpu0,
 	};
+	struct perch_targets targets;
 	struct perch_sampler *sampler;
 	struct perch_record record;
 	int go[2], rc;
@@ -279,7 +282,9 @@ static void polls_second_thread_after_first_has_ended(void **state)
 	(void)state;
 	threads[0] = start_child(&go[0]);
 	threads[1] = start_child(&go[1]);
-	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", threads[0], &options), 0);
+	targets = make_targets(threads, 2, &cpu0);
+	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock:u", &targets, &options, NULL), 0);
+	perch_targets_clear(&targets);
 	perch_sampler_enable(sampler, NULL);
 	kill(threads[0], SIGKILL); /* the thread ends without doing its work */
 	close(go[0]);
@@ -327,7 +332,7 @@ static void samples_all_cpus(void **state)
 	int rc;
 
 	(void)state;
-	rc = perch_sampler_open(&sampler, "cpu-clock", perch_all_cpus.target, &options, &err);
+	rc = perch_sampler_open(&sampler, "cpu-clock", &PERCH_ALL_CPUS, &options, &err);
 	if (rc == -EACCES || rc == -EPERM) {
 		print_message("skipped: this user may not sample all CPUs\n");
 		skip();
@@ -356,14 +361,17 @@ static void reports_refusals(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_true(perch_sampler_open(&sampler, "no-such-event", &target, &options, &err) < 0);
+	assert_true(perch_sampler_open(&sampler, "no-such-event", ONE_TARGET(&target), &options,
+				       &err) < 0);
 	assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_EVENT);
 	assert_null(sampler);
 	target.cpu = 100000;
-	assert_true(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err) < 0);
+	assert_true(perch_sampler_open(&sampler, "cpu-clock:u", ONE_TARGET(&target), &options,
+				       &err) < 0);
 	assert_null(sampler);
 	target = (struct perch_target){ .tid = 999999999, .cpu = -1 };
-	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err),
+	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock:u", ONE_TARGET(&target), &options,
+					    &err),
 			 -ESRCH);
 	assert_null(sampler);
 }
@@ -385,7 +393,7 @@ int main(void)
 	struct perch_error err;
 
 	/* containers and emulators may not support perf events */
-	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0) {
+	if (perch_sampler_open(&sampler, "cpu-clock:u", NULL, &options, &err) < 0) {
 		print_message("skipped: %s\n", err.message);
 		return 77;
 	}

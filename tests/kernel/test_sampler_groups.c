@@ -23,6 +23,8 @@
 
 #include <perch/sampler.h>
 
+#include "build/one_target.h"
+
 static volatile uint64_t sink;
 
 static void burn(double duration)
@@ -42,7 +44,7 @@ static int open_sampler(struct perch_sampler **sampler, const char *events,
 			const struct perch_sampler_options *options)
 {
 	struct perch_error err;
-	int rc = perch_sampler_open(sampler, events, target, options, &err);
+	int rc = perch_sampler_open(sampler, events, ONE_TARGET(target), options, &err);
 
 	if (rc < 0)
 		print_message("perch_sampler_open: %s\n", err.message);
@@ -69,7 +71,7 @@ static void leader_samples_have_counts_of_group(void **state)
 	struct perch_sampler_options options = { .event = { .frequency = 2000,
 							    .sample = PERCH_SAMPLE_IP } };
 	int one = sched_getcpu();
-	struct perch_cpus cpus = { 1, &one };
+	struct perch_target target = { .tid = 0, .cpu = one };
 	struct perch_record record;
 	struct perch_sampler *sampler;
 	struct perch_read_value value;
@@ -81,9 +83,8 @@ static void leader_samples_have_counts_of_group(void **state)
 	CPU_ZERO(&set);
 	CPU_SET(one, &set);
 	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
-	options.cpus = &cpus;
-	assert_int_equal(
-		open_sampler(&sampler, "{cpu-clock:u,page-faults:u}:S", &PERCH_SELF, &options), 0);
+	assert_int_equal(open_sampler(&sampler, "{cpu-clock:u,page-faults:u}:S", &target, &options),
+			 0);
 	touch(1);
 	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
 	touch(500);
@@ -233,7 +234,7 @@ static void filter_applies_to_its_event(void **state)
 		skip();
 	}
 	events.event[1].filter = strdup("fd == 987");
-	if (perch_sampler_open_events(&sampler, &events, &PERCH_SELF, &options, &err) < 0) {
+	if (perch_sampler_open_events(&sampler, &events, NULL, &options, &err) < 0) {
 		print_message("skipped: %s\n", err.message);
 		perch_events_clear(&events);
 		skip();

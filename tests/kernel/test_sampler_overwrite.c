@@ -20,6 +20,7 @@
 
 #include <perch/sampler.h>
 
+#include "build/one_target.h"
 #include "work.h"
 
 #define PAGES  4
@@ -44,7 +45,7 @@ static struct perch_sampler *open_sampler(const char *events, pid_t pid,
 	struct perch_sampler *sampler;
 	struct perch_error err;
 
-	if (perch_sampler_open(&sampler, events, &target, options, &err) < 0)
+	if (perch_sampler_open(&sampler, events, ONE_TARGET(&target), options, &err) < 0)
 		print_message("perch_sampler_open: %s\n", err.message);
 	assert_non_null(sampler);
 	return sampler;

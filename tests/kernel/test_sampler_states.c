@@ -22,6 +22,7 @@
 
 #include <perch/sampler.h>
 
+#include "build/one_target.h"
 #include "work.h"
 
 static cpu_set_t all_cpus;
@@ -64,7 +65,7 @@ static struct perch_sampler *open_sampler(const char *events, pid_t pid,
 
 	options->event.sample |= PERCH_SAMPLE_IP;
 	options->event.exclude_kernel = 1; /* so that ordinary users can run this test */
-	if (perch_sampler_open(&sampler, events, &target, options, &err) < 0)
+	if (perch_sampler_open(&sampler, events, ONE_TARGET(&target), options, &err) < 0)
 		print_message("perch_sampler_open: %s\n", err.message);
 	assert_non_null(sampler);
 	return sampler;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "build/one_target.h"
 #include "sampler_fixture.h"
 #include "tree.h"
 
@@ -38,6 +39,7 @@ struct fixture {
 	struct perch_events events;
 	struct perch_sampler *sampler;
 	struct perch_sampler_options options;
+	const struct perch_cpus *cpus; /* of the targets; NULL is all online CPUs */
 	struct perch_error err;
 };
 
@@ -78,12 +80,15 @@ static int tear_down(void **state)
 
 static int open_fixture(struct fixture *fixture, const char *text, pid_t pid)
 {
-	struct perch_target target = { .tid = pid, .cpu = -1 };
+	struct perch_targets targets = make_targets(&pid, 1, fixture->cpus);
+	int rc;
 
 	assert_int_equal(
 		perch_events_parse(&fixture->events, text, fixture->machine, &fixture->err), 0);
-	return perch_sampler_open_events(&fixture->sampler, &fixture->events, &target,
-					 &fixture->options, &fixture->err);
+	rc = perch_sampler_open_events(&fixture->sampler, &fixture->events, &targets,
+				       &fixture->options, &fixture->err);
+	perch_targets_clear(&targets);
+	return rc;
 }
 
 /* The number of descriptors of a type and config, and a mask of their CPUs. */
@@ -185,7 +190,7 @@ static void uses_only_the_listed_cpus(void **state)
 	struct perch_cpus cpus = { 2, list };
 	struct fixture *fixture = *state;
 
-	fixture->options.cpus = &cpus;
+	fixture->cpus = &cpus;
 	assert_int_equal(open_fixture(fixture, "cpu_core/event=3/", -1), 0);
 	assert_null(own_event(fixture));
 	assert_int_equal(fixture->k.nr, 2);
@@ -199,7 +204,7 @@ static void tracks_all_cpus(void **state)
 	struct fixture *fixture = *state;
 	unsigned where;
 
-	fixture->options.cpus = &cpus;
+	fixture->cpus = &cpus;
 	fixture->options.tracking_event = true;
 	assert_int_equal(open_fixture(fixture, "cpu-clock,cs", -1), 0);
 	assert_int_equal(opened(fixture, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &where), 1);
@@ -217,7 +222,7 @@ static void refuses_a_pmu_of_other_cpus(void **state)
 	struct perch_cpus cpus = { 2, list };
 	struct fixture *fixture = *state;
 
-	fixture->options.cpus = &cpus;
+	fixture->cpus = &cpus;
 	assert_int_equal(open_fixture(fixture, "cpu-clock,cpu_atom/event=3/", -1), -ENODEV);
 	assert_int_equal(fixture->err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(fixture->err.message, "cpu_atom/event=3/"));
@@ -368,18 +373,19 @@ static void terms_override_options(void **state)
 
 static void binds_each_event_to_its_cgroup(void **state)
 {
-	const int cgroups[] = { 50, 0 };
+	struct perch_target cgroup = { .tid = -1, .cpu = -1, .cgroup_fd = 50, .use_cgroup = 1 };
+	const struct perch_targets *lists[] = { ONE_TARGET(&cgroup), NULL };
 	struct fixture *fixture = *state;
 
-	fixture->options.cgroups = cgroups;
+	fixture->options.event_targets = lists;
 	assert_int_equal(open_fixture(fixture, "cpu-clock,cs", -1), 0);
 	assert_int_equal(fixture->k.nr, 12);
 	for (int i = 0; i < 12; i++) {
-		bool bound = i % 3 == 0;
+		bool bound = i % 3 == 2; /* after the common list */
 
 		assert_int_equal(fixture->k.fd[i].pid, bound ? 50 : -1);
 		assert_int_equal(!!(fixture->k.fd[i].flags & PERCH_FLAG_PID_CGROUP), bound);
-		assert_int_equal(fixture->k.fd[i].attr.mmap, i % 3 == 2);
+		assert_int_equal(fixture->k.fd[i].attr.mmap, i % 3 == 1);
 	}
 }
 
@@ -391,7 +397,7 @@ static void sets_filters(void **state)
 		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
 	fixture->events.event[1].filter = strdup("prev_pid > 5");
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   perch_all_cpus.target, &fixture->options, NULL),
+						   &PERCH_ALL_CPUS, &fixture->options, NULL),
 			 0);
 	for (int i = 0; i < fixture->k.nr; i++)
 		assert_string_equal(fixture->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
@@ -406,7 +412,7 @@ static void refused_filter_names_its_event(void **state)
 	fixture->events.event[1].filter = strdup("no_such == 5");
 	fixture->k.refuse_filters = EINVAL;
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   perch_all_cpus.target, &fixture->options,
+						   &PERCH_ALL_CPUS, &fixture->options,
 						   &fixture->err),
 			 -EINVAL);
 	assert_non_null(strstr(fixture->err.message, "event 'cs', filter 'no_such == 5'"));
@@ -480,7 +486,7 @@ static void refuses_later_leaders(void **state)
 		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
 	fixture->events.event[0].leader = 1;
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   perch_all_cpus.target, &fixture->options,
+						   &PERCH_ALL_CPUS, &fixture->options,
 						   &fixture->err),
 			 -EINVAL);
 	assert_int_equal(fixture->err.kind, PERCH_ERROR_USAGE);

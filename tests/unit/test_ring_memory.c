@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "build/one_target.h"
 #include "count_allocations.h"
 #include "ring_kernel.h"
 #include "sampler_fixture.h"
@@ -119,7 +120,8 @@ static void open_fixture(struct fixture *fixture)
 {
 	static int list[] = { 0, 1 };
 	static const struct perch_cpus cpus = { 2, list };
-	static const struct perch_target target = { .tid = 11, .cpu = -1 };
+	const pid_t tid = 11;
+	struct perch_targets targets = make_targets(&tid, 1, &cpus);
 	struct perch_sampler_options options = {
 		.event = { .period = 1000, .sample = PERCH_SAMPLE_IP }, .ring_pages = PAGES
 	};
@@ -129,10 +131,10 @@ static void open_fixture(struct fixture *fixture)
 	fixture->calls = fake_calls(&fixture->k);
 	assert_int_equal(perch_machine_new(&fixture->machine, "", &fixture->calls, NULL), 0);
 	options.event.machine = fixture->machine;
-	options.cpus = &cpus;
-	if (perch_sampler_open(&fixture->sampler, "cpu-clock,page-faults", &target, &options,
+	if (perch_sampler_open(&fixture->sampler, "cpu-clock,page-faults", &targets, &options,
 			       &err) < 0)
 		fail_msg("%s", err.message);
+	perch_targets_clear(&targets);
 	assert_int_equal(perch_sampler_rings(fixture->sampler), 2);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "build/one_target.h"
 #include "sampler_fixture.h"
 #include "tree.h"
 
@@ -21,19 +22,30 @@ static const struct perch_cpus two_cpus = { 2, two_cpus_list };
 /* The root of the machine; "" is this machine. */
 static char root[PATH_MAX];
 
-static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine,
-		     struct kernel *k, struct perch_syscalls *calls, const char *events,
-		     struct perch_sampler_options *options, struct perch_error *err)
+/* On two CPUs. */
+static int open_threads(struct perch_sampler **sampler, struct perch_machine **machine,
+			struct kernel *k, struct perch_syscalls *calls, const char *events,
+			const pid_t *threads, size_t nr, struct perch_sampler_options *options,
+			struct perch_error *err)
 {
-	static const struct perch_target nobody = { .tid = 11, .cpu = -1 };
+	struct perch_targets targets = make_targets(threads, nr, &two_cpus);
+	int rc;
 
 	*calls = (struct perch_syscalls){ k,	    fake_open,	fake_control, fake_read,
 					  fake_map, fake_unmap, fake_close,   NULL };
 	assert_int_equal(perch_machine_new(machine, root, calls, NULL), 0);
 	options->event.machine = *machine;
 	options->event.sample |= PERCH_SAMPLE_IP;
-	options->cpus = &two_cpus;
-	return perch_sampler_open(sampler, events, &nobody, options, err);
+	rc = perch_sampler_open(sampler, events, &targets, options, err);
+	perch_targets_clear(&targets);
+	return rc;
+}
+
+static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine,
+		     struct kernel *k, struct perch_syscalls *calls, const char *events,
+		     struct perch_sampler_options *options, struct perch_error *err)
+{
+	return open_threads(sampler, machine, k, calls, events, three_threads, 1, options, err);
 }
 
 static void end_fake(struct perch_sampler *sampler, struct perch_machine *machine,
@@ -53,8 +65,6 @@ static void redirects_into_one_ring(void **state)
 {
 	struct perch_sampler_options options = {
 		.event = { .period = 1000, .sideband = PERCH_SIDEBAND_MMAP },
-		.threads = three_threads,
-		.nr_threads = 3,
 	};
 	struct kernel k = { .gone = -5 };
 	struct perch_sampler *sampler;
@@ -65,8 +75,8 @@ static void redirects_into_one_ring(void **state)
 	size_t nr;
 
 	(void)state;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}",
-				   &options, NULL),
+	assert_int_equal(open_threads(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}",
+				      three_threads, 3, &options, NULL),
 			 0);
 	assert_int_equal(k.nr, 12);
 	assert_int_equal(perch_sampler_rings(sampler), 2);
@@ -98,9 +108,7 @@ static void redirects_into_one_ring(void **state)
 
 static void skips_ended_threads(void **state)
 {
-	struct perch_sampler_options options = { .event.period = 1,
-						 .threads = three_threads,
-						 .nr_threads = 3 };
+	struct perch_sampler_options options = { .event = { .period = 1 } };
 	struct kernel k = { .gone = 11 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
@@ -108,49 +116,74 @@ static void skips_ended_threads(void **state)
 	struct perch_error err;
 
 	(void)state;
+	assert_int_equal(open_threads(&sampler, &machine, &k, &calls, "cpu-clock", three_threads, 3,
+				      &options, &err),
+			 -ESRCH);
+	assert_null(sampler);
+	end_fake(sampler, machine, &k);
+
+	k = (struct kernel){ .gone = 11 };
+	options.event.may = PERCH_MAY_LOSE_TARGETS;
 	err.kind = PERCH_ERROR_NONE;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), 0);
+	assert_int_equal(open_threads(&sampler, &machine, &k, &calls, "cpu-clock", three_threads, 3,
+				      &options, &err),
+			 0);
 	assert_int_equal(err.kind, PERCH_ERROR_NONE);
 	assert_int_equal(k.nr, 4);
 	assert_int_equal(k.fd[0].pid, 12);
 	end_fake(sampler, machine, &k);
 
 	k = (struct kernel){ .gone = 11 };
-	options.nr_threads = 1;
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
 			 -ESRCH);
 	assert_null(sampler);
 	end_fake(sampler, machine, &k);
 }
 
-static void refuses_invalid_lists(void **state)
+static void refuses_invalid_targets(void **state)
 {
-	static const pid_t wrong[] = { 11, -5 };
-	struct perch_sampler_options options = { .event.period = 1, .nr_threads = 2 };
-	struct kernel k = { 0 };
-	struct perch_sampler *sampler;
-	struct perch_machine *machine;
-	struct perch_syscalls calls;
-	struct perch_error err;
+	static const struct {
+		struct perch_target target;
+		bool per_thread;
+		int rc;
+		const char *message;
+	} rows[] = {
+		{ { -5, -1, 0, 0 }, false, -EINVAL, "-5 is not a thread" },
+		{ { 11, -2, 0, 0 }, false, -EINVAL, "-2 is not a CPU" },
+		{ { -1, -1, -1, 1 }, false, -EBADF, "cgroup_fd is -1" },
+		{ { -1, -1, 50, 0 }, false, -EINVAL, "cgroup_fd needs use_cgroup" },
+		{ { -1, -1, 0, 0 }, true, -EINVAL, "not all processes" },
+		{ { 11, 1, 0, 0 }, true, -EINVAL, "not a thread on one CPU" },
+		{ { -1, -1, 50, 1 }, true, -EINVAL, "not a cgroup" },
+	};
+	static const struct perch_targets empty;
 
 	(void)state;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
-			 -EINVAL);
-	assert_null(sampler);
-	end_fake(sampler, machine, &k);
-	options.threads = wrong;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
-			 -EINVAL);
-	assert_non_null(strstr(err.message, "-5"));
-	assert_int_equal(k.nr, 0);
-	end_fake(sampler, machine, &k);
+	for (size_t i = 0; i <= sizeof(rows) / sizeof(*rows); i++) {
+		bool last = i == sizeof(rows) / sizeof(*rows);
+		struct perch_sampler_options options = { .event.period = 1 };
+		struct kernel k = { .gone = -5 };
+		struct perch_syscalls calls = fake_calls(&k);
+		struct perch_sampler *sampler;
+		struct perch_error err;
+
+		assert_int_equal(perch_machine_new(&options.event.machine, NULL, &calls, NULL), 0);
+		options.per_thread = !last && rows[i].per_thread;
+		assert_int_equal(perch_sampler_open(&sampler, "cpu-clock",
+						    last ? &empty : ONE_TARGET(&rows[i].target),
+						    &options, &err),
+				 last ? -EINVAL : rows[i].rc);
+		assert_non_null(strstr(err.message, last ? "empty" : rows[i].message));
+		assert_null(sampler);
+		assert_int_equal(k.nr, 0);
+		perch_machine_free(options.event.machine);
+	}
 }
 
 static void leaves_out_members_without_a_leader(void **state)
 {
-	struct perch_sampler_options options = { .event.period = 1,
-						 .threads = three_threads,
-						 .nr_threads = 3 };
+	struct perch_sampler_options options = { .event = { .period = 1,
+							    .may = PERCH_MAY_LOSE_TARGETS } };
 	/* from the open call of the first leader on */
 	struct kernel k = { .gone = 11, .ended_times = 1 };
 	struct perch_sampler *sampler;
@@ -158,8 +191,8 @@ static void leaves_out_members_without_a_leader(void **state)
 	struct perch_syscalls calls;
 
 	(void)state;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}",
-				   &options, NULL),
+	assert_int_equal(open_threads(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}",
+				      three_threads, 3, &options, NULL),
 			 0);
 	assert_int_equal(k.nr, 10);
 	for (int i = 0; i < k.nr; i++)
@@ -211,7 +244,7 @@ static void refuses_events_without_a_rate(void **state)
 
 static void default_target_is_the_calling_thread(void **state)
 {
-	struct perch_sampler_options options = { .event = { .period = 1000 }, .cpus = &two_cpus };
+	struct perch_sampler_options options = { .event = { .period = 1000 } };
 	struct kernel k = { .gone = -5 };
 	struct perch_syscalls calls = fake_calls(&k);
 	struct perch_sampler *sampler;
@@ -386,7 +419,9 @@ static void keeps_an_event_s_own_period(void **state)
 	assert_int_equal(perch_events_parse(&events, "cpu-clock,page-faults", machine, NULL), 0);
 	events.event[1].attr.sample_period = 5;
 	options.event.machine = machine;
-	assert_int_equal(perch_sampler_open_events(&sampler, &events, &target, &options, NULL), 0);
+	assert_int_equal(perch_sampler_open_events(&sampler, &events, ONE_TARGET(&target), &options,
+						   NULL),
+			 0);
 	assert_int_equal(k.nr, 2);
 	assert_true(k.fd[0].attr.freq);
 	assert_int_equal(k.fd[0].attr.sample_freq, 99);
@@ -460,7 +495,8 @@ static void counts_drained_records(void **state)
 	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
 	options.event.machine = machine;
 	options.event.sample = PERCH_SAMPLE_IP;
-	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock", &target, &options, NULL), 0);
+	assert_int_equal(
+		perch_sampler_open(&sampler, "cpu-clock", ONE_TARGET(&target), &options, NULL), 0);
 	assert_int_equal(perch_sampler_drain(sampler, take, &bytes, NULL), 0);
 	inject_some(&k);
 	assert_int_equal(perch_sampler_drain(sampler, take, &bytes, NULL), k.ring->data_head);
@@ -594,7 +630,7 @@ int main(void)
 		cmocka_unit_test(finds_the_supported_precision),
 		cmocka_unit_test(keeps_an_event_s_own_period),
 		cmocka_unit_test(counts_drained_records),
-		cmocka_unit_test(refuses_invalid_lists),
+		cmocka_unit_test(refuses_invalid_targets),
 		cmocka_unit_test(leaves_out_members_without_a_leader),
 		cmocka_unit_test(refuses_events_without_a_rate),
 		cmocka_unit_test(default_target_is_the_calling_thread),

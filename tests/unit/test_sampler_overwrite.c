@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "build/one_target.h"
 #include "sampler_fixture.h"
 #include "tree.h"
 
@@ -35,7 +36,6 @@ static int set_up(void **state)
 		.event = { .period = 1000,
 			   .sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_TASK,
 			   .machine = s->machine },
-		.cpus = &two_cpus,
 		.overwrite = true,
 		.ring_pages = 4,
 	};
@@ -58,9 +58,12 @@ static int tear_down(void **state)
 
 static int open_fixture(struct fixture *s, const char *events)
 {
-	static const struct perch_target other_thread = { .tid = 11, .cpu = -1 };
+	const pid_t tid = 11;
+	struct perch_targets targets = make_targets(&tid, 1, &two_cpus);
+	int rc = perch_sampler_open(&s->sampler, events, &targets, &s->options, &s->err);
 
-	return perch_sampler_open(&s->sampler, events, &other_thread, &s->options, &s->err);
+	perch_targets_clear(&targets);
+	return rc;
 }
 
 struct sample { /* IDENTIFIER TID TIME */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "build/one_target.h"
 #include "sampler_fixture.h"
 #include "tree.h"
 
@@ -65,7 +66,8 @@ static int open_fixture(struct fixture *s, const char *events)
 {
 	static const struct perch_target other_thread = { .tid = 11, .cpu = -1 };
 
-	return perch_sampler_open(&s->sampler, events, &other_thread, &s->options, &s->err);
+	return perch_sampler_open(&s->sampler, events, ONE_TARGET(&other_thread), &s->options,
+				  &s->err);
 }
 
 static uint64_t id_of(const struct fixture *s, size_t event, size_t index)

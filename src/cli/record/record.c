@@ -84,7 +84,8 @@ static int prepare_loop(struct record *record)
 	if (record_rings_init(&record->rings, record->sampler, backward_events) < 0)
 		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to record with");
-	return record_block_signals(record);
+	record->sampler_fd = perch_sampler_fd(record->sampler, &record->err);
+	return record->sampler_fd < 0 ? record->sampler_fd : record_block_signals(record);
 }
 
 /* Opens the events, starts the program, and opens the file. --overwrite opens no file before a

@@ -114,8 +114,10 @@ struct record_plan {
 	struct perch_cpus cpus; /* of -C */
 	pid_t *threads;		/* of -p and -t; NULL without them */
 	size_t nr_threads;
-	int *cgroup_fds;	      /* by event; NULL without -G */
-	struct perch_targets cgroups; /* owns the descriptors */
+	/* by event: one of cgroups, or NULL; NULL without -G */
+	const struct perch_targets **event_targets;
+	struct perch_targets *cgroups;
+	size_t nr_cgroups;
 	bool system_wide;
 	bool program_only;     /* the program is the only target */
 	bool user_only;	       /* this user may not profile the kernel */
@@ -147,6 +149,7 @@ struct record {
 	bool program_ended;
 	int program_status; /* status of wait(2) */
 	struct perch_sampler *sampler;
+	int sampler_fd; /* to poll */
 	struct record_rings rings;
 	struct record_scan scan;
 	struct record_sideband sideband;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include "record.h"
 
 #define FLUSH_MS 1000
-#define ERROR_MS 10 /* between two rounds while a descriptor is in the error state */
 
 /* Called early, so that a SIGUSR2 before the loop does not end the recorder. */
 void record_block_switch_signal(const struct record_options *options)
@@ -121,60 +121,23 @@ static bool is_full(struct record *record)
 	return true;
 }
 
-/* Fills rings.polls. Returns false if the targets of all rings have exited. */
-static bool fill_polls(struct record *record)
-{
-	const struct record_rings *rings = &record->rings;
-	bool alive = false;
-
-	rings->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
-	for (size_t i = 0; i < rings->nr; i++) {
-		rings->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i),
-						       rings->backward[i] ? 0 : POLLIN, 0 };
-		alive |= rings->polls[i + 1].fd >= 0;
-	}
-	return alive;
-}
-
-/*
- * After a hang-up, the sampler finds out which targets are left. A descriptor in the error state,
- * such as that of a pinned event without a counter, is always ready. Then only signals are polled,
- * for a short time.
- */
-static void handle_poll_errors(struct record *record)
-{
-	const struct record_rings *rings = &record->rings;
-	bool hung_up = false, error = false;
-
-	for (size_t i = 1; i <= rings->nr; i++) {
-		hung_up |= rings->polls[i].revents & (POLLHUP | POLLNVAL);
-		error |= rings->polls[i].revents & POLLERR;
-	}
-	if (hung_up)
-		perch_sampler_wait(record->sampler, 0, NULL);
-	else if (error && !rings->polls[0].revents)
-		poll(rings->polls, 1, ERROR_MS);
-}
-
 /*
  * Waits for data or a signal. Returns false if the recording ends. SIGCHLD reports the exit of the
- * program, the rings report that of other targets.
+ * program, the sampler that of other targets.
  */
 static bool wait_for_data(struct record *record)
 {
-	bool alive = fill_polls(record) || record->options->program_argv;
-	struct pollfd *polls = record->rings.polls;
-	int sleep_ms, ready;
+	struct pollfd polls[] = { { record->signals, POLLIN, 0 },
+				  { record->sampler_fd, POLLIN, 0 } };
+	bool ended = perch_sampler_ended(record->sampler) && !record->options->program_argv;
+	int sleep_ms;
 
-	if (!alive || is_full(record))
+	if (ended || is_full(record))
 		return false;
 	sleep_ms = switch_windows(record);
 	if (record_switch_due(record, &sleep_ms))
 		sleep_ms = 0;
-	ready = poll(polls, record->rings.nr + 1, sleep_ms);
-	record->wakeups += ready > 0;
-	if (ready > 0)
-		handle_poll_errors(record);
+	record->wakeups += poll(polls, 2, sleep_ms) > 0;
 	return !(polls[0].revents && take_signals(record));
 }
 

@@ -101,12 +101,32 @@ static struct perch_options event_options(const struct record_plan *plan,
 		.use_clockid = options->use_clock,
 		.clockid = options->use_clock ? options->clock : 0,
 		.optional = &optional,
+		.may = PERCH_MAY_LOSE_TARGETS,
 		.machine = options->machine,
 	};
 
 	add_flags(&event, plan, options);
 	add_branches_and_registers(&event, options);
 	return event;
+}
+
+/* The program (pid), the threads of -p and -t, or CPUs. */
+static int make_targets(struct perch_targets *targets, const struct record_plan *plan,
+			const struct record_options *options, pid_t pid, struct perch_error *err)
+{
+	const struct perch_cpus *cpus = plan->cpus.nr ? &plan->cpus : NULL;
+	struct perch_target target = { .tid = pid, .cpu = -1 };
+	int rc = 0;
+
+	if (plan->system_wide)
+		return perch_targets_add_cpus(targets, cpus, options->machine, err);
+	if (!plan->threads)
+		rc = perch_targets_add(targets, &target, err);
+	for (size_t i = 0; rc >= 0 && i < plan->nr_threads; i++) {
+		target.tid = plan->threads[i];
+		rc = perch_targets_add(targets, &target, err);
+	}
+	return rc < 0 || !cpus ? rc : perch_targets_split(targets, cpus, options->machine, err);
 }
 
 /* pid: that of the program. */
@@ -117,18 +137,18 @@ static int try_open(struct perch_sampler **sampler, struct record_plan *plan,
 		.event = event_options(plan, options),
 		.ring_pages = options->ring_pages,
 		.overwrite = options->overwrite,
-		.cpus = plan->cpus.nr ? &plan->cpus : NULL,
-		.threads = plan->threads,
-		.nr_threads = plan->nr_threads,
-		.cgroups = plan->cgroup_fds,
+		.event_targets = plan->event_targets,
 		.tracking_event = options->delayed || plan->system_wide || plan->cpus.nr,
 	};
-	struct perch_target target = { .tid = -1, .cpu = -1 };
+	struct perch_targets targets = { 0 };
+	int rc = make_targets(&targets, plan, options, pid, err);
 
 	plan->data_mappings = sampler_options.event.sideband & PERCH_SIDEBAND_MMAP_DATA;
-	if (!plan->system_wide)
-		target.tid = plan->threads ? plan->threads[0] : pid;
-	return perch_sampler_open_events(sampler, &plan->events, &target, &sampler_options, err);
+	if (rc >= 0)
+		rc = perch_sampler_open_events(sampler, &plan->events, &targets, &sampler_options,
+					       err);
+	perch_targets_clear(&targets);
+	return rc;
 }
 
 static bool not_on_this_machine(int rc)

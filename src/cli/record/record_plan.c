@@ -209,46 +209,46 @@ static void finish_events(struct record_plan *plan, const struct record_options 
 	equalize_software_events(&plan->events);
 }
 
-/*
- * The machine provides the mount point of cgroups. The CPU does not matter, because the sampler has
- * its own list of CPUs.
- */
-static int open_cgroup(struct record_plan *plan, const char *name, struct perch_machine *machine)
+static int open_cgroup(struct record_plan *plan, const char *name, struct perch_machine *machine,
+		       const struct perch_targets **targets)
 {
-	int cpu = 0;
-	const struct perch_cpus one = { 1, &cpu };
+	struct perch_targets *cgroup = &plan->cgroups[plan->nr_cgroups];
 	struct perch_error err;
 
-	if (perch_targets_add_cgroup(&plan->cgroups, name, &one, machine, &err) < 0) {
-		cli_error(RECORD_COMMAND, &err);
-		return -1;
-	}
-	return plan->cgroups.target[plan->cgroups.nr - 1].cgroup_fd;
+	if (perch_targets_add_cgroup(cgroup, name, plan->cpus.nr ? &plan->cpus : NULL, machine,
+				     &err) < 0)
+		return cli_error(RECORD_COMMAND, &err);
+	plan->nr_cgroups++;
+	*targets = cgroup;
+	return 0;
 }
 
-/* Events of one cgroup share its descriptor. */
+/* Events of one cgroup share its list of targets. */
 static int open_cgroups(struct record_plan *plan, const struct record_options *options)
 {
 	char **name = options->cgroups.name;
+	int status = 0;
 
 	if (!options->cgroups.nr)
 		return 0;
-	plan->cgroup_fds = calloc(plan->events.nr, sizeof(*plan->cgroup_fds));
-	if (!plan->cgroup_fds)
+	plan->event_targets = calloc(plan->events.nr, sizeof(*plan->event_targets));
+	plan->cgroups = calloc(options->cgroups.nr, sizeof(*plan->cgroups));
+	if (!plan->event_targets || !plan->cgroups)
 		return CLI_EXIT_FAILURE;
-	for (size_t i = 0; i < options->cgroups.nr; i++) {
+	for (size_t i = 0; !status && i < options->cgroups.nr; i++) {
 		size_t same = 0;
 
 		if (!name[i] || !*name[i])
 			continue;
 		while (!name[same] || strcmp(name[same], name[i]))
 			same++;
-		plan->cgroup_fds[i] = same < i ? plan->cgroup_fds[same]
-					       : open_cgroup(plan, name[i], options->machine);
-		if (plan->cgroup_fds[i] < 0)
-			return CLI_EXIT_FAILURE;
+		if (same < i)
+			plan->event_targets[i] = plan->event_targets[same];
+		else
+			status = open_cgroup(plan, name[i], options->machine,
+					     &plan->event_targets[i]);
 	}
-	return 0;
+	return status;
 }
 
 static int choose_events(struct record_plan *plan, struct record_options *options)
@@ -324,8 +324,10 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 void record_clear_plan(struct record_plan *plan)
 {
 	perch_events_clear(&plan->events);
-	perch_targets_clear(&plan->cgroups);
+	for (size_t i = 0; i < plan->nr_cgroups; i++)
+		perch_targets_clear(&plan->cgroups[i]);
+	free(plan->cgroups);
 	perch_cpus_clear(&plan->cpus);
-	free(plan->cgroup_fds);
+	free(plan->event_targets);
 	free(plan->threads);
 }

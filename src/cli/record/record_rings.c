@@ -32,10 +32,9 @@ int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
 		.nr = nr,
 		.pieces = calloc(2 * nr + 1, sizeof(*rings->pieces)),
 		.bytes = calloc(nr, sizeof(*rings->bytes)),
-		.polls = calloc(nr + 1, sizeof(*rings->polls)),
 		.backward = calloc(nr, sizeof(*rings->backward)),
 	};
-	if (!rings->pieces || !rings->bytes || !rings->polls || !rings->backward)
+	if (!rings->pieces || !rings->bytes || !rings->backward)
 		return -ENOMEM;
 	find_backward(rings, backward_events);
 	return 0;
@@ -45,7 +44,6 @@ void record_rings_clear(struct record_rings *rings)
 {
 	free(rings->pieces);
 	free(rings->bytes);
-	free(rings->polls);
 	free(rings->backward);
 }
 

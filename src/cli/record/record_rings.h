@@ -6,7 +6,6 @@
 #ifndef PERCH_CLI_RECORD_RINGS_H
 #define PERCH_CLI_RECORD_RINGS_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -86,7 +85,6 @@ struct record_rings {
 	struct iovec *pieces; /* two per ring, and one for the end of the round */
 	size_t *bytes;	      /* by ring: taken in this round */
 	bool *backward;	      /* by ring: it is read by snapshots only */
-	struct pollfd *polls; /* of signals, then of the rings */
 };
 
 /* The caller keeps ownership of the sampler. backward_events: number of events that write backward,

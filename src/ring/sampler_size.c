@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* The default sizes of a sampler's rings: they leave memory for other samplers of the user. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define SAMPLERS 4 /* that have the default size before the limit is reached */
+
+/*
+ * Returns the bytes that this process may lock for rings if the user has no other ones. The kernel
+ * does not report how many the user has. UINT64_MAX is no limit, or unknown.
+ */
+static uint64_t locked_limit(struct perch_machine *machine)
+{
+	const struct perch_cpus *cpus;
+	struct perch_limits limits;
+	uint64_t capabilities;
+	long paranoid, per_cpu;
+
+	if (perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) < 0 ||
+	    paranoid < 0 || perch_machine_capabilities(machine, &capabilities, NULL) < 0 ||
+	    capabilities >> PERCH_CAP_IPC_LOCK & 1 ||
+	    perch_machine_sysctl(machine, PERCH_SYSCTL_MLOCK_KB, &per_cpu, NULL) < 0 ||
+	    per_cpu < 0 || perch_machine_cpus(machine, &cpus, NULL) < 0 ||
+	    perch_machine_limits(machine, &limits, NULL) < 0 || limits.locked_bytes == UINT64_MAX)
+		return UINT64_MAX;
+	return limits.locked_bytes + ((uint64_t)per_cpu << 10) * cpus->nr;
+}
+
+/* Returns the number of rings that the targets need. */
+static size_t count_rings(const struct perch_sampler *sampler)
+{
+	size_t rings = 0;
+
+	/* the targets are in the order of CPUs */
+	for (size_t i = 0; i < sampler->nr_targets; i++)
+		rings += !i || sampler->per_thread ||
+			 sampler->targets[i].target.cpu != sampler->targets[i - 1].target.cpu;
+	return sampler->overwrite ? 2 * rings : rings;
+}
+
+static size_t pages_of(size_t bytes, size_t page_bytes)
+{
+	return bytes / page_bytes ? bytes / page_bytes : 1;
+}
+
+/* A ring has a page more than its data, the control page. */
+static size_t default_pages(const struct perch_sampler *sampler, size_t page_bytes)
+{
+	size_t pages = pages_of(sampler->per_thread ? PERCH__THREAD_RING_BYTES : PERCH__RING_BYTES,
+				page_bytes);
+	size_t rings = count_rings(sampler);
+	uint64_t each = locked_limit(sampler->machine) / SAMPLERS / (rings ? rings : 1);
+
+	while (pages > PERCH__MIN_RING_PAGES && (pages + 1) * page_bytes > each)
+		pages /= 2;
+	return pages;
+}
+
+void perch__sampler_set_ring_sizes(struct perch_sampler *sampler,
+				   const struct perch_sampler_options *options)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	sampler->ring_pages = options->ring_pages;
+	sampler->may_shrink = !sampler->ring_pages;
+	if (sampler->may_shrink)
+		sampler->ring_pages = default_pages(sampler, page_bytes);
+	sampler->tracking_pages = pages_of(PERCH__TRACKING_RING_BYTES, page_bytes);
+	if (sampler->may_shrink && sampler->tracking_pages > sampler->ring_pages)
+		sampler->tracking_pages = sampler->ring_pages;
+}
