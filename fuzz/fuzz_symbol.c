@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	perch_build_id_of_image(bytes, size, build_id);
-	perch_build_id_of_file(path, build_id);
+	perch_build_id_of_image(bytes, size, build_id, NULL);
+	perch_build_id_of_file(path, build_id, NULL);
 	if (!perch_symbols_new(&symbols, &options, NULL)) {
 		look_up_all(symbols, &file, 0);
 		look_up_all(symbols, &file, (uint64_t)0 - (1 << 13));

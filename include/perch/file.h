@@ -4,7 +4,8 @@
  * perf.data files: a writer whose files are readable at every moment, and a reader for files of any
  * perf and perch.
  *
- * In all functions err may be NULL.
+ * In all functions err may be NULL. Functions without err cannot fail, or their comment lists what
+ * they return.
  *
  * Threads: one thread per object at a time.
  *
@@ -396,7 +397,7 @@ PERCH_API void perch_reader_progress(const struct perch_reader *reader, uint64_t
  * @param feature    the feature
  * @param[out] data  the bytes, in the file's byte order; valid until perch_reader_close()
  * @param[out] size  number of bytes
- * @return 0, or -ENOENT if the file does not have the feature
+ * @return 0; or -ENOENT if the file does not have the feature, the only error, so it needs no err
  */
 PERCH_API int perch_reader_feature(const struct perch_reader *reader, enum perch_feature feature,
 				   const void **data, size_t *size);
@@ -465,7 +466,7 @@ PERCH_API size_t perch_reader_command_line(const struct perch_reader *reader,
  * @param record    the record
  * @param function  called for each field; a result that is not 0 ends the calls
  * @param context   passed to function
- * @return 0, or the result of function
+ * @return 0, or the result of function; it has no errors of its own
  */
 PERCH_API int perch_file_record_fields(struct perch_reader *reader,
 				       const struct perch_record *record,
@@ -481,7 +482,7 @@ PERCH_API int perch_file_record_fields(struct perch_reader *reader,
  * @param attr      the attr
  * @param function  called for each field; a result that is not 0 ends the calls
  * @param context   passed to function
- * @return 0, or the result of function
+ * @return 0, or the result of function; it has no errors of its own
  */
 PERCH_API int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *function,
 				    void *context);
@@ -509,7 +510,7 @@ PERCH_API size_t perch_reader_build_ids(const struct perch_reader *reader,
  *
  * @param reader  the reader
  * @param stream  the output
- * @return 0, or -EIO after an error of the stream
+ * @return 0; or -EIO after an error of the stream, ferror(3) reports it too, so it needs no err
  */
 PERCH_API int perch_reader_print_header(struct perch_reader *reader, FILE *stream);
 

@@ -7,7 +7,8 @@
  * of each distinct address once, and folds the stacks into one tree of functions. Rows and call
  * graphs are made from this tree.
  *
- * In all functions err may be NULL.
+ * In all functions err may be NULL. Functions without err cannot fail, or their comment lists what
+ * they return.
  *
  * Threads: one thread per object at a time, together with its processes and symbols.
  *
@@ -87,7 +88,7 @@ PERCH_API const struct perch_address *perch_addresses_at(struct perch_addresses 
  * @param record        the sample
  * @param[out] numbers  the numbers
  * @param max           capacity of numbers
- * @return how many numbers were stored, or -ENOMEM
+ * @return how many numbers were stored; or -ENOMEM, the only error, so it needs no err
  */
 PERCH_API int perch_addresses_call_chain(struct perch_addresses *addresses,
 					 struct perch_thread *thread,

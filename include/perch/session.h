@@ -9,10 +9,12 @@
  * they return.
  *
  * Threads: one thread per session at a time, together with its reader, processes, symbols and
- * addresses. Different sessions are independent. No function is async-signal-safe.
+ * addresses. Different sessions are independent.
  *
- * fork(2): the child has a copy of the session, and can use and close it. Nothing that it does
- * changes the session of the parent.
+ * Fork: a child has a copy of the session, and can use and close it. Nothing that it does changes
+ * the session of the parent.
+ *
+ * Signals: no function is async-signal-safe. They allocate memory and read files.
  */
 #ifndef PERCH_SESSION_H
 #define PERCH_SESSION_H

@@ -6,6 +6,9 @@
  * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. A file is
  * used only if its build id is the recorded one, or if the file or the recording has none.
  *
+ * Functions without err cannot fail, or their comment lists what they return. In all functions err
+ * may be NULL.
+ *
  * Threads: one thread per perch_symbols object at a time. Different objects are independent.
  *
  * Fork: a child has a copy of the object, and can use and free it. Nothing that it does changes the
@@ -44,7 +47,7 @@ struct perch_symbols;
  *
  * @param[out] symbols  the new object
  * @param options       NULL is this machine
- * @param[out] err      the reason of a failure; NULL is allowed
+ * @param[out] err      the reason of a failure
  * @return 0, or -ENOMEM
  */
 PERCH_API int perch_symbols_new(struct perch_symbols **symbols,
@@ -73,7 +76,8 @@ struct perch_symbol {
  * @param symbols  the symbols
  * @param dso      the DSO
  * @param offset   offset in the DSO, see struct perch_location
- * @return the innermost function, or NULL
+ * @return the innermost function; NULL if no function covers the offset, or out of memory.
+ *         perch_symbols_error() returns why the DSO has no functions.
  */
 PERCH_API const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 							const struct perch_dso *dso,
@@ -116,15 +120,23 @@ PERCH_API const char *perch_symbols_error(const struct perch_symbols *symbols,
  *
  * @param path           path of the file
  * @param[out] build_id  the build id
+ * @param[out] err       the reason of a failure
  * @return its size in bytes (at most 20), or a negative errno
  * @retval -ENODATA  the file has no build id
  * @retval -ENOEXEC  not an ELF file
  */
-PERCH_API int perch_build_id_of_file(const char *path, uint8_t build_id[20]);
+PERCH_API int perch_build_id_of_file(const char *path, uint8_t build_id[20],
+				     struct perch_error *err);
 
-/** Reads the build id of the running kernel from /sys/kernel/notes. Returns its size in bytes (at
- * most 20), or a negative errno. */
-PERCH_API int perch_build_id_of_kernel(uint8_t build_id[20]);
+/**
+ * Reads the build id of the running kernel from /sys/kernel/notes.
+ *
+ * @param[out] build_id  the build id
+ * @param[out] err       the reason of a failure
+ * @return its size in bytes (at most 20), or a negative errno
+ * @retval -ENODATA  the kernel has no build id
+ */
+PERCH_API int perch_build_id_of_kernel(uint8_t build_id[20], struct perch_error *err);
 
 /**
  * Reads the GNU build id of an ELF image in memory, such as the vdso.
@@ -132,9 +144,11 @@ PERCH_API int perch_build_id_of_kernel(uint8_t build_id[20]);
  * @param image          the image
  * @param size           bytes of the image
  * @param[out] build_id  the build id
+ * @param[out] err       the reason of a failure
  * @return its size in bytes (at most 20), or a negative errno as of perch_build_id_of_file()
  */
-PERCH_API int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20]);
+PERCH_API int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20],
+				      struct perch_error *err);
 
 #ifdef __cplusplus
 }

@@ -160,29 +160,46 @@ static int read_build_id(struct perch__elf *elf, uint8_t build_id[20])
 	return size ? size : -ENODATA;
 }
 
-int perch_build_id_of_file(const char *path, uint8_t build_id[20])
+/* rc: a size, or a negative errno. */
+static int build_id_result(int rc, const char *what, struct perch_error *err)
 {
-	struct perch__elf elf;
-	int fd = perch__open_regular(NULL, path);
-	int rc;
-
-	if (fd < 0)
-		return fd;
-	rc = perch__elf_init_file(&elf, fd);
-	if (!rc)
-		rc = read_build_id(&elf, build_id);
-	close(fd);
-	return rc == -EBADMSG ? -ENOEXEC : rc;
+	if (rc >= 0)
+		return rc;
+	if (rc == -ENODATA)
+		return perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT, "%s has no build id",
+				       what);
+	if (rc == -EBADMSG || rc == -ENOEXEC)
+		return perch_error_set(err, ENOEXEC, PERCH_ERROR_FORMAT, "%s is not an ELF file",
+				       what);
+	if (rc == -ENOMEM)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to read the build id of %s", what);
+	return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s: %s", what, strerror(-rc));
 }
 
-int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20])
+int perch_build_id_of_file(const char *path, uint8_t build_id[20], struct perch_error *err)
+{
+	struct perch__elf elf;
+	int fd = perch__open_regular(NULL, path), rc = fd;
+
+	if (fd >= 0) {
+		rc = perch__elf_init_file(&elf, fd);
+		if (!rc)
+			rc = read_build_id(&elf, build_id);
+		close(fd);
+	}
+	return build_id_result(rc, path, err);
+}
+
+int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20],
+			    struct perch_error *err)
 {
 	struct perch__elf elf;
 	int rc = perch__elf_init_image(&elf, image, size);
 
 	if (!rc)
 		rc = read_build_id(&elf, build_id);
-	return rc == -EBADMSG ? -ENOEXEC : rc;
+	return build_id_result(rc, "the image", err);
 }
 
 int perch__notes_file_build_id(const char *path, uint8_t build_id[20])
@@ -208,9 +225,11 @@ int perch__notes_file_build_id(const char *path, uint8_t build_id[20])
 	return found ? found : -ENODATA;
 }
 
-int perch_build_id_of_kernel(uint8_t build_id[20])
+int perch_build_id_of_kernel(uint8_t build_id[20], struct perch_error *err)
 {
-	return perch__notes_file_build_id("/sys/kernel/notes", build_id);
+	static const char path[] = "/sys/kernel/notes";
+
+	return build_id_result(perch__notes_file_build_id(path, build_id), path, err);
 }
 
 /* ---- separate debug files ---- */

@@ -267,7 +267,7 @@ static int check_kernel(const struct sources *sources, const struct perch_dso *d
 			error, "recorded on another machine, and no kallsyms file was given");
 		return -ESTALE;
 	}
-	size = perch_build_id_of_kernel(running);
+	size = perch_build_id_of_kernel(running, NULL);
 	if (size < 0 ? !sources->foreign
 		     : perch__same_build_id(dso->build_id, dso->build_id_size, running,
 					    (size_t)size))

@@ -207,9 +207,9 @@ static void reads_elf_of_the_other_byte_order(void **state)
 	write_bytes(dso.path, out.bytes, out.size);
 	symbols = new_symbols(NULL);
 	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x11f), "far");
-	assert_int_equal(perch_build_id_of_file(dso.path, build_id), 4);
+	assert_int_equal(perch_build_id_of_file(dso.path, build_id, NULL), 4);
 	assert_memory_equal(build_id, id, 4);
-	assert_int_equal(perch_build_id_of_image(out.bytes, out.size, build_id), 4);
+	assert_int_equal(perch_build_id_of_image(out.bytes, out.size, build_id, NULL), 4);
 	perch_symbols_free(symbols);
 }
 

@@ -303,20 +303,22 @@ static void makes_short_dso_names(void **state)
 
 static void reads_build_ids(void **state)
 {
+	struct perch_error err;
 	uint8_t id[20];
 
 	(void)state;
 	write_elf(path_in_directory("id"), SHT_SYMTAB, full, 1, this_id, 20);
-	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id), 20);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id, &err), 20);
 	assert_memory_equal(id, this_id, 20);
 	write_elf(path_in_directory("id"), SHT_SYMTAB, full, 1, NULL, 0);
-	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id), -ENODATA);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id, &err), -ENODATA);
 	write_text(path_in_directory("id"),
 		   "no ELF file, but a text of some length that goes on and on and on");
-	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id), -ENOEXEC);
-	assert_int_equal(perch_build_id_of_file(path_in_directory("nothing"), id), -ENOENT);
-	assert_int_equal(perch_build_id_of_file("/dev/null", id), -ENXIO);
-	assert_int_equal(perch_build_id_of_image("short", 5, id), -ENOEXEC);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("id"), id, &err), -ENOEXEC);
+	assert_int_equal(perch_build_id_of_file(path_in_directory("nothing"), id, &err), -ENOENT);
+	assert_non_null(strstr(err.message, "/nothing: No such file"));
+	assert_int_equal(perch_build_id_of_file("/dev/null", id, &err), -ENXIO);
+	assert_int_equal(perch_build_id_of_image("short", 5, id, &err), -ENOEXEC);
 }
 
 int main(void)

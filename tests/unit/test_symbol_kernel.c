@@ -152,7 +152,7 @@ static void refuses_other_kernel(void **state)
 
 	(void)state;
 	setenv("HOME", path_in_directory("home"), 1);
-	if (perch_build_id_of_kernel(running) < 0) {
+	if (perch_build_id_of_kernel(running, NULL) < 0) {
 		print_message("skipped: /sys/kernel/notes cannot be read\n");
 		perch_symbols_free(symbols);
 		skip();
@@ -194,7 +194,7 @@ static void refuses_running_kernel_for_foreign_recording(void **state)
 		assert_null(perch_symbols_find(symbols, &vdso, offset));
 	perch_symbols_free(symbols);
 
-	size = perch_build_id_of_kernel(kernel.build_id);
+	size = perch_build_id_of_kernel(kernel.build_id, NULL);
 	if (size <= 0)
 		return;
 	kernel.build_id_size = size;

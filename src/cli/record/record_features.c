@@ -23,7 +23,7 @@ static int vdso_build_id(uint8_t build_id[20])
 		if (strstr(line, "[vdso]") && sscanf(line, "%llx-%llx", &start, &end) == 2 &&
 		    start == getauxval(AT_SYSINFO_EHDR))
 			size = perch_build_id_of_image((const void *)(uintptr_t)start, end - start,
-						       build_id);
+						       build_id, NULL);
 	if (file)
 		fclose(file);
 	return size;
@@ -49,13 +49,13 @@ static int write_build_ids(const struct record *record, struct perch_error *err)
 		return 0;
 	if (!record->plan->user_only)
 		rc = write_build_id(writer, PERCH_MISC_KERNEL, "[kernel.kallsyms]", build_id,
-				    perch_build_id_of_kernel(build_id), err);
+				    perch_build_id_of_kernel(build_id, NULL), err);
 	for (size_t i = 0; i < dsos->nr && rc >= 0; i++) {
 		const char *path = dsos->path[i];
 
 		rc = write_build_id(writer, PERCH_MISC_USER, path, build_id,
 				    *path == '[' ? vdso_build_id(build_id)
-						 : perch_build_id_of_file(path, build_id),
+						 : perch_build_id_of_file(path, build_id, NULL),
 				    err);
 	}
 	return rc;
