@@ -246,6 +246,17 @@ struct perch_read_values {
 PERCH_API void perch_read_values_at(const struct perch_read_values *values, uint64_t index,
 				    struct perch_read_value *value);
 
+/**
+ * Finds the value of an event by its id.
+ *
+ * @param values      the values; the bytes of their record must be valid
+ * @param id          event, as from perch_event_id()
+ * @param[out] value  in this machine's order; zeros if there is none
+ * @return false if no value has this id, or the read format does not have PERCH_FORMAT_ID
+ */
+PERCH_API bool perch_read_values_find(const struct perch_read_values *values, uint64_t id,
+				      struct perch_read_value *value);
+
 /** READ: the final value of an inherited counter whose thread ended. */
 struct perch_read_record {
 	uint32_t pid;			 /**< process */

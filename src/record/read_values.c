@@ -102,3 +102,15 @@ void perch_read_values_at(const struct perch_read_values *values, uint64_t index
 	if (values->format & PERCH_FORMAT_LOST)
 		value->lost = perch__u64(at, swap);
 }
+
+bool perch_read_values_find(const struct perch_read_values *values, uint64_t id,
+			    struct perch_read_value *value)
+{
+	for (uint64_t i = 0; i < values->nr && values->format & PERCH_FORMAT_ID; i++) {
+		perch_read_values_at(values, i, value);
+		if (value->id == id)
+			return true;
+	}
+	*value = (struct perch_read_value){ 0 };
+	return false;
+}

@@ -113,6 +113,10 @@ static void check_sized_fields(const struct perch_record *record)
 	assert_int_equal(value.lost, 6);
 	perch_read_values_at(&sample->read, 2, &value);
 	assert_int_equal(value.value, 0);
+	assert_true(perch_read_values_find(&sample->read, 5, &value));
+	assert_int_equal(value.value, 4);
+	assert_false(perch_read_values_find(&sample->read, 99, &value));
+	assert_int_equal(value.value, 0);
 	assert_int_equal(sample->callchain.nr, 3);
 	assert_int_equal(perch_word(record, sample->callchain.ip + 2), 0x402000);
 	assert_int_equal(sample->raw.size, 12);
