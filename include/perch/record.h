@@ -7,8 +7,26 @@
  * them. Decoding does not copy: a view points into the bytes it was decoded from, and is valid as
  * long as they are. Decoding does not allocate memory and does not read beyond the record.
  *
- * Records of the other byte order are decoded too. Numbers in views are then in this machine's
- * order; arrays of words stay in the order of the record, and perch_word() reads them.
+ * Records of the other byte order are decoded too: perch_parse_info_init() has the order of the
+ * bytes. Every number that is a member of a view is then in this machine's order, and so is what
+ * the functions return. Pointers point into the record, to bytes in the order of the record:
+ *
+ * | member | read by |
+ * |---|---|
+ * | callchain.ip of a sample, ip of CALLCHAIN_DEFERRED | perch_chain_next(), or perch_word() |
+ * | value of registers | perch_word() |
+ * | branches.entry | perch_branch_at() |
+ * | branches.counters | perch_word() |
+ * | words of read values | perch_read_values_at(), perch_read_values_find() |
+ * | link of NAMESPACES | perch_namespace_at() |
+ * | raw.data of a tracepoint | perch_tracepoint_get_u64() and others of perch/tracepoint.h |
+ * | stack_user.data, aux.data, raw.data of other events | the program: copied memory, trace data |
+ *
+ * Names, build ids and tags are bytes and have no order. perch_record_fields() visits all fields
+ * in this machine's order.
+ *
+ * A record begins at a multiple of 8 bytes, as in ring buffers and files, or anywhere with
+ * perch_record_decode_pieces().
  *
  * Threads: any number of threads may decode with the same parse info or decoder at the same time.
  * All other objects: one thread per object at a time.
@@ -75,6 +93,22 @@ struct perch_parse_info {
  */
 PERCH_API void perch_parse_info_init(struct perch_parse_info *parse_info,
 				     const struct perch_attr *attr, enum perch_byte_order order);
+
+/**
+ * Finds the positions of fields for an attr that another machine or kernel version recorded.
+ *
+ * @param[out] parse_info  the result; zeros after a failure
+ * @param[out] attr        the attr in this machine's order; NULL is allowed
+ * @param bytes            the attr as recorded, of any alignment
+ * @param size             of bytes, at least PERCH_ATTR_SIZE_VER0
+ * @param order            the byte order of the attr and of the records
+ * @param[out] err         the reason of a failure; NULL is allowed
+ * @return 0; 1 if the attr has fields that this version does not know; or a negative errno
+ * @retval -EINVAL  size is less than PERCH_ATTR_SIZE_VER0
+ */
+PERCH_API int perch_parse_info_from_bytes(struct perch_parse_info *parse_info,
+					  struct perch_attr *attr, const void *bytes, size_t size,
+					  enum perch_byte_order order, struct perch_error *err);
 
 /** Thread, time, event and CPU of a record: from its trailer, or from the sample. */
 struct perch_sample_id {
@@ -213,7 +247,7 @@ struct perch_hw_id_record {
 struct perch_deferred_record {
 	uint64_t cookie;    /**< that of the samples */
 	uint64_t nr;	    /**< entries of ip */
-	const uint64_t *ip; /**< like callchain.ip of a sample */
+	const uint64_t *ip; /**< like callchain.ip of a sample: perch_chain_next(), perch_word() */
 };
 
 /** The value of one counter. */
@@ -228,7 +262,7 @@ struct perch_read_values {
 	uint64_t nr;	       /**< number of values; 1 without PERCH_FORMAT_GROUP */
 	uint64_t enabled_ns;   /**< time enabled; 0 if not in the format */
 	uint64_t running_ns;   /**< time on the PMU; 0 if not in the format */
-	const uint64_t *words; /**< the first value */
+	const uint64_t *words; /**< the first value, in the order of the record */
 	uint8_t words_each;    /**< words per value */
 	bool swapped;	       /**< the words are in the other byte order */
 	uint64_t format;       /**< read_format of the attr */
@@ -288,20 +322,23 @@ struct perch_sample {
 	struct perch_read_values read; /**< counter values */
 	/** Call chain; perch_chain_next() walks it. */
 	struct {
-		uint64_t nr;	    /**< entries of ip */
-		const uint64_t *ip; /**< innermost first, with PERCH_CONTEXT_* markers */
+		uint64_t nr; /**< entries of ip */
+		/** innermost first, with PERCH_CONTEXT_* markers; perch_word() reads them */
+		const uint64_t *ip;
 	} callchain;
 	/** Data of the event: of a tracepoint, its fields. */
 	struct {
-		uint32_t size;	  /**< in bytes */
-		const void *data; /**< not aligned to 8 bytes */
+		uint32_t size; /**< in bytes */
+		/** not aligned to 8 bytes; perch/tracepoint.h reads fields of tracepoints */
+		const void *data;
 	} raw;
 	/** Branch stack, newest branch first. */
 	struct {
 		uint64_t nr;				/**< entries */
 		uint64_t hw_index;			/**< UINT64_MAX if unknown */
 		const struct perch_branch_entry *entry; /**< perch_branch_at() reads them */
-		const uint64_t *counters; /**< one per entry; NULL if there are none */
+		/** one per entry, perch_word() reads them; NULL if there are none */
+		const uint64_t *counters;
 	} branches;
 	struct perch_registers regs_user; /**< registers of user space */
 	/** Copy of the user stack, from the stack pointer upwards. */

@@ -88,6 +88,29 @@ void perch_parse_info_init(struct perch_parse_info *parse_info, const struct per
 		find_in_trailer(parse_info, id_field);
 }
 
+int perch_parse_info_from_bytes(struct perch_parse_info *parse_info, struct perch_attr *attr,
+				const void *bytes, size_t size, enum perch_byte_order order,
+				struct perch_error *err)
+{
+	struct perch_attr read;
+	int rc;
+
+	perch_parse_info_init(parse_info, &(struct perch_attr){ 0 }, order);
+	rc = perch_attr_from_bytes(&read, bytes, size, parse_info->swapped);
+	if (rc < 0) {
+		*parse_info = (struct perch_parse_info){ 0 };
+		read = (struct perch_attr){ 0 };
+		perch_error_set(err, -rc, PERCH_ERROR_USAGE,
+				"an attr has at least %d bytes, but only %zu are available",
+				PERCH_ATTR_SIZE_VER0, size);
+	} else {
+		perch_parse_info_init(parse_info, &read, order);
+	}
+	if (attr)
+		*attr = read;
+	return rc;
+}
+
 /*
  * Oversized records. The kernel builds a KSYMBOL, BPF_EVENT or TEXT_POKE record once and writes it
  * to one event after the other. For each event it adds the size of the trailer to header.size, but

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Errors of decoding name the field, as in perch-records(7), and its byte offset. Random records of
- * every type are cut at every byte.
+ * Attrs of other machines. Errors of decoding name the field, as in perch-records(7), and its byte
+ * offset. Random records of every type are cut at every byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,12 +158,42 @@ static void a_decoder_names_the_unknown_id(void **state)
 	perch_decoder_free(decoder);
 }
 
+/* The attr of a machine of either byte order, of every size. */
+static void parse_infos_are_made_from_recorded_attrs(void **state)
+{
+	struct perch_parse_info from_bytes, from_attr;
+	struct perch_error err;
+	struct perch_attr attr;
+	struct build_attr_values values;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= CASES; seed++) {
+		struct build_rng rng = { .state = seed };
+		const enum perch_byte_order order = seed & 1 ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
+
+		build_fill_attr(&values, &rng);
+		built.big_endian = seed & 1;
+		build_write_attr(&built, &values);
+		assert_true(perch_parse_info_from_bytes(&from_bytes, &attr, built.byte, built.size,
+							order, &err) >= 0);
+		perch_parse_info_init(&from_attr, &attr, order);
+		assert_memory_equal(&from_bytes, &from_attr, sizeof(from_attr));
+		assert_int_equal(from_bytes.big_endian, seed & 1);
+		assert_int_equal(perch_parse_info_from_bytes(&from_bytes, NULL, built.byte,
+							     PERCH_ATTR_SIZE_VER0 - 1, order, &err),
+				 -EINVAL);
+		assert_string_equal(err.message,
+				    "an attr has at least 64 bytes, but only 63 are available");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors_name_field_and_offset),
 		cmocka_unit_test(errors_have_the_documented_fields),
 		cmocka_unit_test(a_decoder_names_the_unknown_id),
+		cmocka_unit_test(parse_infos_are_made_from_recorded_attrs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
