@@ -6,7 +6,15 @@
  * For programs that print records, or that handle records without knowing every type.
  * perch-records(7) lists the fields; both are made from src/record/fields.def.
  *
+ * No function of this header can fail, so none has err. perch_record_fields() and
+ * perch_record_visit() return what the caller's function returns.
+ *
  * Threads: any number of threads may call these functions at the same time.
+ *
+ * Fork: there is no state, so a child may call them too.
+ *
+ * Signals: no function is async-signal-safe: they format text. perch_arch_by_name(),
+ * perch_arch_here() and perch_register_name() are.
  */
 #ifndef PERCH_FIELDS_H
 #define PERCH_FIELDS_H

@@ -34,7 +34,10 @@
  * Fork: all objects are plain memory. A child can use and free its copies. Records of a ring are
  * not in the child, because it has not the mapping of the ring.
  *
- * Signals: a function is async-signal-safe only if its description says so, and only with err NULL.
+ * Signals: decoding is async-signal-safe, with err NULL: perch_record_decode(),
+ * perch_decoder_decode(), their variants for pieces, perch_decoder_time(), perch_parse_info_init(),
+ * and the functions that read items of arrays and call chains. Those that make, copy or free
+ * objects, and perch_deferred_hold() and perch_deferred_next(), are not.
  * The signal handler must not interrupt a call that uses the same object. errno may change.
  */
 #ifndef PERCH_RECORD_H
@@ -679,7 +682,8 @@ PERCH_API void perch_deferred_free(struct perch_deferred *deferred);
  * @param record    any record; its bytes are copied, its parse info must stay valid
  * @retval 1        the sample is held: perch_deferred_next() returns it later
  * @retval 0        it is complete, or not a sample
- * @retval -ENOSPC  the limit is reached, or no memory: use the incomplete sample
+ * @retval -ENOSPC  the limit is reached, or no memory: use the incomplete sample. It is the only
+ *                  error, so it needs no err.
  */
 PERCH_API int perch_deferred_hold(struct perch_deferred *deferred,
 				  const struct perch_record *record);

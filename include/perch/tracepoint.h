@@ -15,8 +15,11 @@
  * checked against the size of sample.raw. Numbers are converted from the byte order of the record.
  *
  * Threads: a format does not change. Any number of threads may use it at the same time.
- * Fork: a format is plain memory; a child may use and free its copy.
- * Signals: the perch_tracepoint_get_*() functions are async-signal-safe.
+ *
+ * Fork: a format is plain memory. A child can use and free its copy.
+ *
+ * Signals: perch_tracepoint_format_find(), _fields() and the perch_tracepoint_get_*() functions are
+ * async-signal-safe. The others are not.
  */
 #ifndef PERCH_TRACEPOINT_H
 #define PERCH_TRACEPOINT_H
