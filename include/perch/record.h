@@ -34,10 +34,7 @@
  * Fork: all objects are plain memory. A child can use and free its copies. Records of a ring are
  * not in the child, because it has not the mapping of the ring.
  *
- * Signals: decoding is async-signal-safe, with err NULL: perch_record_decode(),
- * perch_decoder_decode(), their variants for pieces, perch_decoder_time(), perch_parse_info_init(),
- * and the functions that read items of arrays and call chains. Those that make, copy or free
- * objects, and perch_deferred_hold() and perch_deferred_next(), are not.
+ * Signals: a function is async-signal-safe only if its description says so, and only with err NULL.
  * The signal handler must not interrupt a call that uses the same object. errno may change.
  */
 #ifndef PERCH_RECORD_H
@@ -99,6 +96,8 @@ PERCH_API void perch_parse_info_init(struct perch_parse_info *parse_info,
 
 /**
  * Finds the positions of fields for an attr that another machine or kernel version recorded.
+ *
+ * Async-signal-safe.
  *
  * @param[out] parse_info  the result; zeros after a failure
  * @param[out] attr        the attr in this machine's order; NULL is allowed
@@ -285,6 +284,8 @@ PERCH_API void perch_read_values_at(const struct perch_read_values *values, uint
 
 /**
  * Finds the value of an event by its id.
+ *
+ * Async-signal-safe.
  *
  * @param values      the values; the bytes of their record must be valid
  * @param id          event, as from perch_event_id()
@@ -481,6 +482,8 @@ PERCH_API int perch_record_decode(struct perch_record *record,
  *
  * Async-signal-safe.
  *
+ * Async-signal-safe.
+ *
  * @param[out] record   as with perch_record_decode()
  * @param parse_info    must stay valid while the record is used
  * @param pieces        the pieces, in order; a piece may be empty
@@ -577,6 +580,8 @@ PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_r
 /**
  * Decodes one record whose bytes lie anywhere: perch_decoder_decode() for the bytes of
  * perch_record_decode_pieces().
+ *
+ * Async-signal-safe.
  *
  * Async-signal-safe.
  *
