@@ -142,7 +142,7 @@ PERCH_API int perch_writer_open(struct perch_writer **writer, const char *path,
  * Appends complete records: one pwritev(2), then one write of the data size in the header.
  *
  * If the file system becomes full, the file keeps the whole records that still fit, up to the first
- * one that does not: perch_writer_size() before and after the call tells how many bytes that are.
+ * one that does not: perch_writer_size() before and after the call differ by their size.
  * After any failure the file is readable and the writer can still be used.
  *
  * @param writer    the writer

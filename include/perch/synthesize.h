@@ -133,8 +133,8 @@ PERCH_API int perch_synthesize_process(struct perch_machine *machine, pid_t pid,
 				       struct perch_error *err);
 
 /**
- * Makes the records of all processes. Those that this user may not read are counted; they are no
- * failure.
+ * Makes the records of all processes. Processes that this user may not read are counted; they are
+ * no failure.
  *
  * @param machine       where /proc is read; NULL is this machine
  * @param options       which records; NULL is all zeros
@@ -152,7 +152,7 @@ PERCH_API int perch_synthesize_all_processes(struct perch_machine *machine,
 
 /**
  * Makes the records of the processes that a sampler measures: each process of a thread once; all
- * processes if a target is a CPU or a cgroup. Processes that have ended and those that this user
+ * processes if a target is a CPU or a cgroup. Processes that have ended or that this user
  * may not read are counted; they are no failure.
  *
  * @param machine       where /proc is read; NULL is this machine
