@@ -23,7 +23,6 @@
 #ifndef PERCH_OPEN_H
 #define PERCH_OPEN_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <perch/abi.h>
 #include <perch/error.h>
@@ -686,12 +685,13 @@ struct perch_sigtrap {
  *
  * Async-signal-safe: for handlers with SA_SIGINFO. Cannot fail, so it needs no err.
  *
- * @param info          of the signal handler
+ * @param siginfo       the siginfo_t of the signal handler; not of that type here, because
+ *                      signal.h does not declare it in strict C
  * @param[out] sigtrap  the fields; not changed if the result is false
  * @return true if an event has sent the signal; false for other signals
  * @since Linux 5.13
  */
-PERCH_API bool perch_siginfo_get_sigtrap(const siginfo_t *info, struct perch_sigtrap *sigtrap);
+PERCH_API bool perch_siginfo_get_sigtrap(const void *siginfo, struct perch_sigtrap *sigtrap);
 
 #ifdef __cplusplus
 }

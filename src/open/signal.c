@@ -61,8 +61,9 @@ struct perf_fields {
 	uint32_t type, flags;
 };
 
-bool perch_siginfo_get_sigtrap(const siginfo_t *info, struct perch_sigtrap *sigtrap)
+bool perch_siginfo_get_sigtrap(const void *siginfo, struct perch_sigtrap *sigtrap)
 {
+	const siginfo_t *info = siginfo;
 	struct perf_fields fields;
 
 	if (info->si_signo != SIGTRAP || info->si_code != TRAP_PERF_CODE)
