@@ -482,8 +482,6 @@ PERCH_API int perch_record_decode(struct perch_record *record,
  *
  * Async-signal-safe.
  *
- * Async-signal-safe.
- *
  * @param[out] record   as with perch_record_decode()
  * @param parse_info    must stay valid while the record is used
  * @param pieces        the pieces, in order; a piece may be empty
@@ -580,8 +578,6 @@ PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_r
 /**
  * Decodes one record whose bytes lie anywhere: perch_decoder_decode() for the bytes of
  * perch_record_decode_pieces().
- *
- * Async-signal-safe.
  *
  * Async-signal-safe.
  *
