@@ -4,6 +4,9 @@
  * Ring buffers: one mapped ring, and a merge of rings by time. perch/sampler.h opens events
  * together with their rings.
  *
+ * In all functions err may be NULL. Functions without err cannot fail, or their description lists
+ * what they return and why.
+ *
  * Threads: one thread per object at a time. Different objects may be used at the same time. The
  * rings of a merge are used by the merge.
  *
