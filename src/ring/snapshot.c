@@ -30,8 +30,10 @@ static void wait_for_writers(const struct perch_ring *ring)
 	int64_t left = ring->snapshot.paused_ns + WRITER_NS - now_ns();
 	struct timespec rest = { 0, left };
 
-	if (ring->snapshot.paused_ns && left > 0 && left <= WRITER_NS)
-		nanosleep(&rest, NULL);
+	if (!ring->snapshot.paused_ns || left <= 0 || left > WRITER_NS)
+		return;
+	while (nanosleep(&rest, &rest) < 0 && errno == EINTR)
+		; /* a signal handler ran: sleep the rest */
 }
 
 static int check(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err)

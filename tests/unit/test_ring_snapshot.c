@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <errno.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -347,6 +348,47 @@ static void maps_and_pauses(void **state)
 	perch_machine_free(machine);
 }
 
+static int sleeps, interrupted;
+
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
+
+/* The first sleep is interrupted after a third of its time. */
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+	sleeps++;
+	assert_int_equal(wanted->tv_sec, 0);
+	if (sleeps > interrupted)
+		return 0;
+	assert_non_null(left);
+	left->tv_nsec = wanted->tv_nsec / 3 * 2;
+	errno = EINTR;
+	return -1;
+}
+
+/* A signal does not shorten the wait for writers. */
+static void waits_for_writers_after_a_signal(void **state)
+{
+	struct descriptor d = { 0 };
+	struct perch_syscalls calls;
+	struct perch_machine *machine = machine_with(&d, &calls);
+	struct perch_ring *ring;
+
+	(void)state;
+	assert_int_equal(perch_ring_open(&ring, 5, 4, PERCH_RING_OVERWRITE, machine, NULL), 0);
+	for (interrupted = 0; interrupted < 3; interrupted++) {
+		/* no sleep if the test itself was delayed after the pause: try again */
+		for (sleeps = 0; !sleeps;) {
+			assert_int_equal(
+				perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, NULL), 0);
+			assert_int_equal(perch_ring_resume(ring, NULL), 0);
+		}
+		assert_int_equal(sleeps, interrupted + 1);
+	}
+	interrupted = 0;
+	perch_ring_close(ring);
+	perch_machine_free(machine);
+}
+
 static void refuses_invalid_arguments(void **state)
 {
 	struct perch_mmap_page control_page = { 0 };
@@ -381,6 +423,7 @@ int main(void)
 		cmocka_unit_test(advances_past_read_records),
 		cmocka_unit_test(survives_invalid_headers),
 		cmocka_unit_test(maps_and_pauses),
+		cmocka_unit_test(waits_for_writers_after_a_signal),
 		cmocka_unit_test(refuses_invalid_arguments),
 	};
 
