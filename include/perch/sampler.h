@@ -3,7 +3,20 @@
  * @file
  * The sampler: opens events on CPUs and threads, with one ring per CPU, and reads their records.
  *
- * Threads: one thread per sampler at a time.
+ * Threads: one thread per sampler at a time. Different samplers may be used at the same time.
+ *
+ * Fork: in a child of fork(2) the descriptors of a sampler still mean the events of the parent, and
+ * its rings are not mapped. Functions on a sampler that was opened before the fork return -ESTALE
+ * there (PERCH_ERROR_FORK) and do not change it; perch_sampler_ended() returns true. Names, attrs,
+ * ids, statistics and numbers of rings can be read: they are those at the fork. Closing is allowed:
+ * it closes the descriptors of the child and frees its memory, and the parent goes on. The kernel
+ * keeps an event until each copy of its descriptor is closed, so a child that lives long should
+ * close the samplers of its parent. It can open its own. The check makes no system call. A child of
+ * vfork(2), or of clone(2) with CLONE_VM, uses the memory of its parent, and must leave its
+ * samplers alone.
+ *
+ * Signals: no function is async-signal-safe. The rings of a sampler have functions that are, see
+ * perch/ring.h.
  */
 #ifndef PERCH_SAMPLER_H
 #define PERCH_SAMPLER_H
@@ -80,9 +93,9 @@ struct perch_sampler_stats {
  *
  * Every event is opened for every target. A target without a CPU (cpu -1) gets one event for each
  * online CPU, because inherited events need that, unless .per_thread is set. A process is
- * perch_targets_add_process(), which adds all of its threads, one thread perch_targets_add_thread();
- * perch_targets_split() selects CPUs. Events are disabled, unless .event.enabled or
- * .event.enable_on_exec is set. Filters are set before any event runs.
+ * perch_targets_add_process(), which adds all of its threads, one thread
+ * perch_targets_add_thread(); perch_targets_split() selects CPUs. Events are disabled, unless
+ * .event.enabled or .event.enable_on_exec is set. Filters are set before any event runs.
  *
  * Side-band records (.event.sideband) come from the first event, if it can write them all.
  * Otherwise, or with .tracking_event, the sampler adds a tracking event: a software event "dummy",
@@ -101,8 +114,8 @@ struct perch_sampler_stats {
  *
  * .event.may allows three ways to continue after a refusal. PERCH_MAY_LOSE_TARGETS: threads that
  * have ended are left out. PERCH_MAY_EXCLUDE_KERNEL: events exclude the kernel where it is not
- * permitted, see perch_sampler_user_only(). PERCH_MAY_SKIP: events that the machine does not support
- * are left out, see perch_sampler_skipped().
+ * permitted, see perch_sampler_user_only(). PERCH_MAY_SKIP: events that the machine does not
+ * support are left out, see perch_sampler_skipped().
  *
  * @param[out] sampler  the new sampler; NULL after a failure
  * @param events        see perch-events(7)
@@ -235,12 +248,14 @@ PERCH_API int perch_sampler_fd(struct perch_sampler *sampler, struct perch_error
  * flush. Cannot fail, so it needs no err.
  *
  * @param sampler  the sampler
- * @return true if no record follows, unless a thread is added
+ * @return true if no record follows, unless a thread is added; true in a child of the process that
+ *         opened the sampler
  */
 PERCH_API bool perch_sampler_ended(struct perch_sampler *sampler);
 
 /**
- * Sends a signal to a thread for each sample, or with perch_sampler_refresh() also for the last one.
+ * Sends a signal to a thread for each sample, or with perch_sampler_refresh() also for the last
+ * one.
  *
  * Sets F_SETOWN_EX, F_SETSIG and O_ASYNC of the descriptor of each event that takes samples, see
  * perch_event_set_signal(). The si_fd of the signal is the descriptor of the event:
@@ -506,7 +521,7 @@ enum perch_ring_state {
  * @param sampler     the sampler
  * @param ring        index of the ring
  * @param[out] state  the state
- * @return 0, or -EINVAL if there is no such ring
+ * @return 0, -EINVAL if there is no such ring, or -ESTALE if the sampler was opened before a fork
  */
 PERCH_API int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 				       enum perch_ring_state *state);
@@ -534,8 +549,8 @@ PERCH_API int perch_sampler_resume(struct perch_sampler *sampler, struct perch_e
 /**
  * Lets each event take a number of further samples, after which the kernel disables it.
  *
- * With perch_sampler_set_signal() the signal of the last sample has the si_code POLL_HUP; poll(2) does
- * not report it. Not for inherited events.
+ * With perch_sampler_set_signal() the signal of the last sample has the si_code POLL_HUP; poll(2)
+ * does not report it. Not for inherited events.
  *
  * @param sampler   the sampler
  * @param samples   1 to 2^31-1, for each event that takes samples

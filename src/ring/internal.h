@@ -7,6 +7,8 @@
 #include <perch/explain.h>
 #include <perch/sampler.h>
 
+#include "base/fork.h"
+
 /* perch_ring_peek() that also counts the records into *stats, if not NULL. */
 size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
 			struct perch_sampler_stats *stats);
@@ -106,6 +108,7 @@ struct perch__sampler_ring {
 /* Members marked (opening) point to the caller's memory and are valid only while opening. */
 struct perch_sampler {
 	struct perch_machine *machine;
+	uint32_t generation; /* of the process that opened it */
 	bool own_machine;
 	struct perch__sampler_event *events;
 	size_t nr_events;    /* including the tracking event */
@@ -145,6 +148,17 @@ struct perch_sampler {
 	int signal;	  /* of perch_sampler_set_signal(); 0 is none */
 	pid_t signal_tid;
 };
+
+/*
+ * Returns -ESTALE and fills *err if the sampler was opened before a fork; else 0. In a child,
+ * requests on its descriptors, its epoll and its timer would act on those of the parent.
+ */
+int perch__sampler_fork_error(struct perch_error *err);
+static inline int perch__sampler_check_fork(const struct perch_sampler *sampler,
+					    struct perch_error *err)
+{
+	return perch__is_forked(sampler->generation) ? perch__sampler_fork_error(err) : 0;
+}
 
 static inline bool perch__is_tracking_event(const struct perch_sampler *sampler, size_t index)
 {

@@ -6,9 +6,18 @@
 
 #include "internal.h"
 
+int perch__sampler_fork_error(struct perch_error *err)
+{
+	return PERCH__FORK_ERROR(err, "the sampler");
+}
+
 /* Only leaders: their members follow them. */
 static int control_all(struct perch_sampler *sampler, bool enable, struct perch_error *err)
 {
+	int forked = perch__sampler_check_fork(sampler, err);
+
+	if (forked)
+		return forked;
 	for (size_t i = 0; i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;
 		int rc;

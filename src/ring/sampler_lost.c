@@ -81,8 +81,10 @@ int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, u
 {
 	const struct perch__sampler_event *event =
 		index < sampler->nr_events ? &sampler->events[index] : NULL;
-	int rc;
+	int rc = perch__sampler_check_fork(sampler, err);
 
+	if (rc)
+		return rc;
 	if (!event || id >= event->nr_ids)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the sampler has no id %zu of an event %zu", id, index);

@@ -238,6 +238,7 @@ static struct perch_sampler *new_sampler(const struct perch_sampler_options *opt
 		return NULL;
 	}
 	sampler->nr_events = nr;
+	sampler->generation = perch__fork_generation();
 	sampler->machine = options->event.machine;
 	sampler->optional = options->event.optional;
 	sampler->may = options->event.may;

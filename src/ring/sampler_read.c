@@ -65,7 +65,8 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 {
 	const struct perch_record_header *bytes;
 
-	(void)err;
+	if (perch__is_forked(sampler->generation))
+		return perch__sampler_fork_error(err);
 	if (!sampler->nr_rings)
 		return 0;
 	while ((bytes = next_bytes(sampler)) || refill(sampler)) {
@@ -130,6 +131,8 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 	size_t ring;
 	int rc = 0;
 
+	if (perch__is_forked(sampler->generation))
+		return perch__sampler_fork_error(err);
 	if (!sampler->nr_rings)
 		return 0;
 	if (!sampler->merge)
@@ -201,6 +204,8 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 {
 	ssize_t drained = 0;
 
+	if (perch__is_forked(sampler->generation))
+		return perch__sampler_fork_error(err);
 	/* before the rings are read: a record that is written later makes another wakeup */
 	if (sampler->epoll >= 0)
 		perch__sampler_take_wakeups(sampler);
@@ -334,6 +339,8 @@ ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_functi
 				      .context = context };
 	int rc, resumed;
 
+	if (perch__is_forked(sampler->generation))
+		return perch__sampler_fork_error(err);
 	if (!sampler->overwrite)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a snapshot needs a sampler with .overwrite");

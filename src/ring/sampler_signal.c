@@ -30,7 +30,7 @@ int perch__sampler_signal_target(struct perch_sampler *sampler, size_t target,
 int perch_sampler_set_signal(struct perch_sampler *sampler, int signal, pid_t tid,
 			     struct perch_error *err)
 {
-	int rc = 0;
+	int rc = perch__sampler_check_fork(sampler, err);
 
 	for (size_t i = 0; rc >= 0 && i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;

@@ -27,6 +27,8 @@ int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 	const struct perch__sampler_ring *cpu_ring =
 		ring < sampler->nr_rings ? &sampler->rings[ring] : NULL;
 
+	if (perch__is_forked(sampler->generation))
+		return -ESTALE;
 	if (!cpu_ring || !cpu_ring->ring)
 		return -EINVAL;
 	if (cpu_ring->cpu >= 0 && is_offline(sampler, cpu_ring->cpu))
@@ -43,6 +45,10 @@ int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 /* If a ring cannot be paused, the rings paused before it are resumed. */
 int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err)
 {
+	int forked = perch__sampler_check_fork(sampler, err);
+
+	if (forked)
+		return forked;
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
 		int rc = sampler->rings[i].ring ? perch_ring_pause(sampler->rings[i].ring, err) : 0;
 
@@ -59,8 +65,10 @@ int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err)
 
 int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err)
 {
-	int rc = 0;
+	int rc = perch__sampler_check_fork(sampler, err);
 
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
 		int one;
 
@@ -75,8 +83,11 @@ int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err)
 
 int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct perch_error *err)
 {
+	int forked = perch__sampler_check_fork(sampler, err);
 	size_t refreshed = 0;
 
+	if (forked)
+		return forked;
 	if (samples < 1)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a refresh takes 1 to 2^31-1 samples, not %d", samples);

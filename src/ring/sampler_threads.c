@@ -220,6 +220,10 @@ static void remove_target(struct perch_sampler *sampler, size_t index)
 
 int perch_sampler_remove_thread(struct perch_sampler *sampler, pid_t tid, struct perch_error *err)
 {
+	int forked = perch__sampler_check_fork(sampler, err);
+
+	if (forked)
+		return forked;
 	if (!tid)
 		tid = gettid();
 	if (!has_thread(sampler, tid)) {
@@ -348,8 +352,10 @@ static int add_targets(struct perch_sampler *sampler, pid_t tid, struct perch_er
 
 int perch_sampler_add_thread(struct perch_sampler *sampler, pid_t tid, struct perch_error *err)
 {
-	int rc;
+	int rc = perch__sampler_check_fork(sampler, err);
 
+	if (rc)
+		return rc;
 	if (tid < 0)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is not a thread",
 				       (int)tid);

@@ -206,8 +206,10 @@ static int open_epoll(struct perch_sampler *sampler)
 
 int perch_sampler_fd(struct perch_sampler *sampler, struct perch_error *err)
 {
-	int rc;
+	int rc = perch__sampler_check_fork(sampler, err);
 
+	if (rc)
+		return rc;
 	if (sampler->epoll >= 0)
 		return sampler->epoll;
 	rc = open_epoll(sampler);
@@ -230,6 +232,8 @@ bool perch_sampler_ended(struct perch_sampler *sampler)
 {
 	bool has_data, taken = false;
 
+	if (perch__is_forked(sampler->generation))
+		return true;
 	if (sampler->epoll >= 0)
 		taken = perch__sampler_take_wakeups(sampler);
 	else
@@ -317,8 +321,11 @@ static int wait_or_retry(struct perch_sampler *sampler, int timeout_ms)
 
 int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms, struct perch_error *err)
 {
-	int rc = wait_or_retry(sampler, timeout_ms);
+	int rc = perch__sampler_check_fork(sampler, err);
 
+	if (rc)
+		return rc;
+	rc = wait_or_retry(sampler, timeout_ms);
 	if (rc == -ENODATA)
 		return perch_error_set(err, ENODATA, PERCH_ERROR_NO_PROCESS,
 				       "all targets of the sampler have ended");

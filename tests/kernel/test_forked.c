@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -397,6 +398,97 @@ static void sets_of_the_parent_are_refused_in_the_child(void **state)
 	perch_events_clear(&events);
 }
 
+static int take_piece(void *context, size_t ring, const struct iovec *pieces, int nr)
+{
+	(void)ring;
+	for (int i = 0; i < nr; i++)
+		*(size_t *)context += pieces[i].iov_len;
+	return 0;
+}
+
+static void use_sampler_in_child(struct perch_sampler *sampler)
+{
+	struct perch_sampler_stats stats;
+	struct perch_record record;
+	enum perch_ring_state state;
+	size_t bytes = 0;
+	uint64_t lost;
+	struct perch_sampler *own;
+
+	CHECK_STALE(perch_sampler_next(sampler, &record, &err));
+	CHECK_STALE(perch_sampler_next_ordered(sampler, true, &record, &err));
+	CHECK_STALE((int)perch_sampler_drain(sampler, take_piece, &bytes, &err));
+	CHECK_STALE((int)perch_sampler_snapshot(sampler, take_piece, &bytes, &err));
+	CHECK_STALE(perch_sampler_wait(sampler, -1, &err));
+	CHECK_STALE(perch_sampler_fd(sampler, &err));
+	CHECK_STALE(perch_sampler_enable(sampler, &err));
+	CHECK_STALE(perch_sampler_disable(sampler, &err));
+	CHECK_STALE(perch_sampler_pause(sampler, &err));
+	CHECK_STALE(perch_sampler_resume(sampler, &err));
+	CHECK_STALE(perch_sampler_refresh(sampler, 1, &err));
+	CHECK_STALE(perch_sampler_lost(sampler, 0, 0, &lost, &err));
+	CHECK_STALE(perch_sampler_set_signal(sampler, 0, 0, &err));
+	CHECK_STALE(perch_sampler_add_thread(sampler, 0, &err));
+	CHECK_STALE(perch_sampler_remove_thread(sampler, 0, &err));
+	CHECK(perch_sampler_ended(sampler));
+	CHECK(perch_sampler_ring_state(sampler, 0, &state) == -ESTALE);
+	CHECK(perch_sampler_rings(sampler) > 0);
+	CHECK(!perch_ring_next(perch_sampler_ring(sampler, 0)));
+	perch_sampler_snapshot_advance(sampler);
+	perch_sampler_get_stats(sampler, &stats);
+	CHECK(!bytes);
+	CHECK(!perch_sampler_open(&own, "page-faults:u", NULL,
+				  &(struct perch_sampler_options){ .event.period = 1 }, NULL));
+	CHECK(!perch_sampler_enable(own, NULL));
+	touch_pages(20);
+	CHECK(!perch_sampler_disable(own, NULL));
+	for (int i = 0; i < 20; i++)
+		CHECK(perch_sampler_next(own, &record, NULL) == 1);
+	CHECK_STALE(perch_sampler_next(sampler, &record, &err));
+	perch_sampler_close(own);
+	perch_sampler_close(sampler);
+}
+
+/* The descriptor of the sampler is an epoll, which the child shares: it must still report data. */
+static void samplers_of_the_parent_are_refused_in_the_child(void **state)
+{
+	(void)state;
+	for (int overwrite = 0; overwrite < 2; overwrite++) {
+		const struct perch_sampler_options options = {
+			.event = { .period = 1, .wakeup_events = 1 },
+			.overwrite = overwrite,
+		};
+		struct perch_sampler *sampler;
+		struct perch_error err;
+		size_t bytes = 0;
+		struct pollfd ready;
+		pid_t child;
+
+		if (perch_sampler_open(&sampler, "page-faults:u", NULL, &options, &err))
+			fail_msg("%s", err.message);
+		ready = (struct pollfd){ perch_sampler_fd(sampler, NULL), POLLIN, 0 };
+		assert_true(ready.fd >= 0);
+		assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
+		touch_pages(5);
+		child = fork();
+		if (!child) {
+			use_sampler_in_child(sampler);
+			_exit(0);
+		}
+		wait_for(child);
+		touch_pages(100);
+		if (overwrite) {
+			assert_true(perch_sampler_snapshot(sampler, take_piece, &bytes, &err) > 0);
+		} else {
+			assert_int_equal(poll(&ready, 1, 30000), 1);
+			assert_true(perch_sampler_drain(sampler, take_piece, &bytes, &err) > 0);
+		}
+		/* of 105 page faults at least, with 16 bytes each */
+		assert_true(bytes > 105 * 16);
+		perch_sampler_close(sampler);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +498,7 @@ int main(void)
 		cmocka_unit_test(inherited_counters_count_the_child_for_the_parent),
 		cmocka_unit_test(groups_of_the_parent_are_refused_in_the_child),
 		cmocka_unit_test(sets_of_the_parent_are_refused_in_the_child),
+		cmocka_unit_test(samplers_of_the_parent_are_refused_in_the_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
