@@ -94,6 +94,6 @@ def struct_members(body, before):
 
 def names(text):
     """The names that one declaration declares."""
-    if pointer := re.search(r"\(\*(\w+)\)", text):
+    if pointer := re.search(r"\(\*(\w+)(?:\[\w*\])?\)", text):
         return [pointer[1]]
     return [re.search(r"(\w+)(?:\[[^\]]*\])*(?: ?: ?\d+)?$", part.strip())[1] for part in text.split(",")]

@@ -64,6 +64,7 @@ struct perch_count {
 	uint64_t id;	     /**< id of the event with PERCH_FORMAT_ID, else 0 */
 	uint64_t lost;	     /**< lost samples with PERCH_FORMAT_LOST, else 0; since Linux 6.0 */
 	enum perch_count_state state; /**< how complete the count is */
+	uint64_t reserved[1];	      /**< for members of later versions */
 };
 
 /** One event on one target. */

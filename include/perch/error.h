@@ -95,9 +95,10 @@ struct perch_error {
 	char field[32];
 	char since[8]; /**< first kernel release with the requested feature, such as "6.13"; or ""
 			*/
-	char message[512]; /**< what failed and why: one sentence in one line */
-	char remedy[384];  /**< what to do: one sentence, or "" */
-	char next[256];	   /**< what fails next after the remedy: one sentence, or "" */
+	char message[512];    /**< what failed and why: one sentence in one line */
+	char remedy[384];     /**< what to do: one sentence, or "" */
+	char next[256];	      /**< what fails next after the remedy: one sentence, or "" */
+	uint64_t reserved[8]; /**< for members of later versions */
 };
 
 /**

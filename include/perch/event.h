@@ -63,6 +63,7 @@ struct perch_event_terms {
 	/** aux-action=start-paused|pause|resume: bits 0, 1 and 2, as in attr.aux_action. */
 	uint32_t aux_action;
 	uint64_t branch_sample_type; /**< branch_type=: PERCH_SAMPLE_BRANCH_*; 0 is unset */
+	uint64_t reserved[8];	     /**< must be 0 */
 };
 
 /**
@@ -79,7 +80,8 @@ struct perch_event {
 	 * becomes the name of each tracepoint.
 	 */
 	char name[128];
-	struct perch_attr attr; /**< the fields that the text sets */
+	struct perch_attr attr;	   /**< the fields that the text sets */
+	uint64_t attr_reserved[8]; /**< must be 0: attr grows with the kernel */
 	/** Index of the group's leader in the list; the event's own index if it is the leader. */
 	int leader;
 	int members; /**< for a leader: number of events in its group, itself included; else 0 */
@@ -107,12 +109,14 @@ struct perch_event {
 	/** The string that attr.config1 points to: file of a uprobe, function of a kprobe. Or NULL.
 	 */
 	char *path;
+	uint64_t reserved[8]; /**< must be 0 */
 };
 
 /** A list of events; all zero is an empty list. */
 struct perch_events {
 	size_t nr;		   /**< number of events, at most 65536 */
 	struct perch_event *event; /**< the events; NULL if there are none */
+	uint64_t reserved[2];	   /**< must be 0 */
 };
 
 /**

@@ -44,6 +44,7 @@ struct perch_open_call_leader {
 	bool is_member;		       /**< it is a member of a group, not a leader */
 	bool has_ring;		       /**< its ring is mapped, or its output goes into one */
 	size_t members;		       /**< events in its group so far, including the leader */
+	uint64_t reserved[4];	       /**< must be 0 */
 };
 
 /** A failed perf_event_open(2) as it was called, by this or another program. */
@@ -72,6 +73,7 @@ struct perch_open_call {
 	/** Seccomp filters of the process that a tracer installed and that refuse nothing: they are
 	 * not the cause. */
 	unsigned tracer_filters;
+	uint64_t reserved[8]; /**< must be 0 */
 };
 
 /**
@@ -113,6 +115,7 @@ struct perch_finding {
 	char since[8];	   /**< first kernel release with the feature ("6.13"); "" if irrelevant */
 	char message[512]; /**< what failed and why, one sentence without a period */
 	char remedy[384];  /**< what to do, an imperative; "" if there is nothing to do */
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 #define PERCH_FINDINGS_MAX 6 /**< most findings of an explanation */
@@ -128,8 +131,9 @@ struct perch_explanation {
 	struct perch_finding
 		next[PERCH_NEXT_MAX]; /**< what would fail after the remedy, in order */
 	unsigned open_calls;	      /**< open calls made by probing */
-	bool out_of_budget; /**< probing reached its limits: the result may be less certain */
-	bool succeeds_now;  /**< the same open call succeeds now: the cause was temporary */
+	bool out_of_budget;   /**< probing reached its limits: the result may be less certain */
+	bool succeeds_now;    /**< the same open call succeeds now: the cause was temporary */
+	uint64_t reserved[8]; /**< for members of later versions */
 };
 
 /**
@@ -142,6 +146,7 @@ struct perch_explanation {
 struct perch_probing {
 	unsigned open_calls;   /**< most open calls; 0: 25 */
 	unsigned microseconds; /**< no open call starts after this time; 0: 5000 */
+	uint64_t reserved[2];  /**< must be 0 */
 };
 
 /**
@@ -189,9 +194,10 @@ struct perch_operation {
 	int other_fd;			/**< SET_OUTPUT: the descriptor passed */
 	int fd;				/**< SET_OUTPUT: the event's own descriptor; 0: unknown */
 	const struct perch_open_call_leader
-		*other; /**< SET_OUTPUT: the event of other_fd, or NULL */
-	size_t size;	/**< read: bytes of the buffer */
-	bool from_log;	/**< of a log: a machine of NULL is an unknown machine */
+		*other;	      /**< SET_OUTPUT: the event of other_fd, or NULL */
+	size_t size;	      /**< read: bytes of the buffer */
+	bool from_log;	      /**< of a log: a machine of NULL is an unknown machine */
+	uint64_t reserved[8]; /**< must be 0 */
 };
 
 /**

@@ -198,6 +198,7 @@ struct perch_visitor {
 	perch_visit_function *unknown; /**< types of the kernel that this version does not know */
 	perch_visit_function *file;    /**< types of perf.data, from 64 on */
 	perch_visit_function *other;   /**< types without a function; NULL ignores them */
+	perch_visit_function *reserved[8]; /**< must be NULL */
 };
 
 /**

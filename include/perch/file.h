@@ -103,12 +103,14 @@ enum perch_feature {
 
 /** An event of a file. */
 struct perch_file_event {
-	struct perch_attr attr; /**< as the event was opened */
-	const char *name;	/**< text of the event */
-	const uint64_t *ids;	/**< ids of the event on each CPU and thread */
-	size_t nr_ids;		/**< number of ids */
+	struct perch_attr attr;	   /**< as the event was opened */
+	uint64_t attr_reserved[8]; /**< must be 0: attr grows with the kernel */
+	const char *name;	   /**< text of the event */
+	const uint64_t *ids;	   /**< ids of the event on each CPU and thread */
+	size_t nr_ids;		   /**< number of ids */
 	/** Group leader: number of events of the group, which follow each other. Others: 0 or 1. */
 	uint32_t members;
+	uint64_t reserved[4]; /**< must be 0 */
 };
 
 /**
@@ -259,6 +261,7 @@ struct perch_reader_damage {
 	/** The limit of decompressed bytes was reached: 64 MiB plus 64 times the file's size. The
 	 * rest is part of corrupt_bytes. */
 	bool too_large;
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 /**
@@ -489,10 +492,11 @@ PERCH_API int perch_attr_each_field(const struct perch_attr *attr, perch_field_f
 
 /** An entry of the feature BUILD_ID. */
 struct perch_build_id {
-	const char *path;  /**< as in the MMAP record; "[kernel.kallsyms]" for the kernel */
-	uint16_t misc;	   /**< PERCH_MISC_USER, PERCH_MISC_KERNEL, ... */
-	uint8_t size;	   /**< bytes of the build id, at most 20 */
-	uint8_t bytes[20]; /**< the build id */
+	const char *path;     /**< as in the MMAP record; "[kernel.kallsyms]" for the kernel */
+	uint16_t misc;	      /**< PERCH_MISC_USER, PERCH_MISC_KERNEL, ... */
+	uint8_t size;	      /**< bytes of the build id, at most 20 */
+	uint8_t bytes[20];    /**< the build id */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /**

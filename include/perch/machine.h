@@ -51,6 +51,7 @@ struct perch_syscalls {
 	int (*close)(void *context, int fd);
 	/** prctl(2) with PR_TASK_PERF_EVENTS_ENABLE or _DISABLE; NULL is the real one */
 	int (*prctl_tasks)(void *context, bool enable);
+	void (*reserved[8])(void); /**< must be NULL */
 };
 
 /** The real system calls. Each function makes one, and is async-signal-safe. */
@@ -109,10 +110,11 @@ PERCH_API int perch_machine_path(const struct perch_machine *machine, char *buff
 
 /** A kernel release. */
 struct perch_release {
-	int major;	/**< 6 of "6.13.2" */
-	int minor;	/**< 13 of "6.13.2" */
-	int patch;	/**< 2 of "6.13.2" */
-	char text[128]; /**< as uname -r prints it */
+	int major;	      /**< 6 of "6.13.2" */
+	int minor;	      /**< 13 of "6.13.2" */
+	int patch;	      /**< 2 of "6.13.2" */
+	char text[128];	      /**< as uname -r prints it */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 /**
  * Reads the kernel release.
@@ -180,6 +182,7 @@ struct perch_limits {
 	uint64_t descriptors_hard; /**< RLIMIT_NOFILE, hard limit */
 	uint64_t locked_bytes;	   /**< RLIMIT_MEMLOCK, soft limit; UINT64_MAX is unlimited */
 	size_t page_bytes;	   /**< the size of a page */
+	uint64_t reserved[4];	   /**< for members of later versions */
 };
 /**
  * Reads the resource limits of the process.
@@ -234,6 +237,7 @@ struct perch_sandbox {
 	char modules[256];	      /**< /sys/kernel/security/lsm, or "" */
 	int selinux;		      /**< 1 enforcing, 0 permissive, -1 absent */
 	int yama;		      /**< kernel.yama.ptrace_scope: 0 to 3; -1 absent */
+	uint64_t reserved[8];	      /**< for members of later versions */
 };
 /**
  * Reads the restrictions of the process.
@@ -248,10 +252,11 @@ PERCH_API int perch_machine_sandbox(struct perch_machine *machine, struct perch_
 
 /** The state of a process or thread, from /proc/PID/status. */
 struct perch_process_state {
-	char state;	    /**< R, S, D, T, Z, X or I, see proc(5) */
-	uint32_t uid;	    /**< effective user id */
-	uint64_t permitted; /**< permitted capabilities */
-	char name[16];	    /**< comm; untrusted, not cleaned */
+	char state;	      /**< R, S, D, T, Z, X or I, see proc(5) */
+	uint32_t uid;	      /**< effective user id */
+	uint64_t permitted;   /**< permitted capabilities */
+	char name[16];	      /**< comm; untrusted, not cleaned */
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 /**
  * Reads the state of a process or thread. The state is not cached.
@@ -388,6 +393,7 @@ struct perch_pmu {
 	uint32_t type;		/**< attr.type of its events */
 	struct perch_cpus cpus; /**< its cpumask or cpus file; empty is every CPU */
 	bool core; /**< counts for the cores: "cpu", or a PMU with a cpus file (arm, hybrid x86) */
+	uint64_t reserved[8]; /**< for members of later versions */
 };
 /**
  * Lists the PMUs, sorted by name.
@@ -421,11 +427,12 @@ PERCH_API int perch_machine_pmu_cap(struct perch_machine *machine, const struct 
 				    const char *name, long *value, struct perch_error *err);
 /** The position of a CPU. Numbers are the kernel's; -1 is unknown, which perf prints as 0. */
 struct perch_cpu_topology {
-	int cpu;    /**< the CPU */
-	int core;   /**< topology/core_id, unique within a die */
-	int die;    /**< topology/die_id */
-	int socket; /**< topology/physical_package_id */
-	int node;   /**< NUMA node */
+	int cpu;	      /**< the CPU */
+	int core;	      /**< topology/core_id, unique within a die */
+	int die;	      /**< topology/die_id */
+	int socket;	      /**< topology/physical_package_id */
+	int node;	      /**< NUMA node */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 /**
  * Reads the position of a CPU.

@@ -47,10 +47,11 @@ struct perch_target {
 	/** cgroup_fd is used. A negative cgroup_fd, such as the result of a failed open(2), is
 	 * refused with -EBADF. */
 	unsigned use_cgroup : 1;
+	uint64_t reserved[2]; /**< must be 0 */
 };
 /* clang-format off */
 /** Initializer of a target: the calling thread on every CPU. */
-#define PERCH_SELF_INIT { 0, -1, 0, 0 }
+#define PERCH_SELF_INIT { 0, -1, 0, 0, { 0 } }
 /* clang-format on */
 /** The calling thread on every CPU. */
 PERCH_API extern const struct perch_target perch_self;
@@ -68,6 +69,7 @@ struct perch_targets {
 	struct perch_target *target; /**< array of nr targets, from malloc(3) */
 	size_t nr_cgroups;	     /**< private */
 	int *cgroup;		     /**< private: descriptors that perch_targets_clear() closes */
+	uint64_t reserved[2];	     /**< must be 0 */
 };
 
 /** All processes on all CPUs: for samplers and sets, which open one event for each online CPU. It
@@ -367,6 +369,7 @@ struct perch_options {
 	/** The machine, and the system calls to use. NULL is this machine: after a refusal its
 	 * facts are read for the error. A machine keeps them for later errors. */
 	struct perch_machine *machine;
+	uint64_t reserved[16]; /**< must be 0 */
 };
 
 /**
@@ -650,10 +653,10 @@ PERCH_API int perch_tasks_disable(struct perch_machine *machine, struct perch_er
  *
  * The event needs a period or frequency, but no ring. It may be that of a counter
  * (perch_counter_fd()), a member of a group, or one of a sampler, for which
- * perch_sampler_set_signal() sets all of them. In a handler with SA_SIGINFO si_fd is the descriptor,
- * and si_code is POLL_IN, or POLL_HUP for the last sample of perch_event_refresh(). If the thread
- * cannot get the signals as fast as the samples come, several samples have one signal. Children that
- * inherit the event send the signal too.
+ * perch_sampler_set_signal() sets all of them. In a handler with SA_SIGINFO si_fd is the
+ * descriptor, and si_code is POLL_IN, or POLL_HUP for the last sample of perch_event_refresh(). If
+ * the thread cannot get the signals as fast as the samples come, several samples have one signal.
+ * Children that inherit the event send the signal too.
  *
  * @param fd        the event
  * @param signal    the signal, 1..SIGRTMAX; 0 ends signals. A real-time signal is queued; of others
@@ -677,6 +680,7 @@ struct perch_sigtrap {
 	uint64_t data;	/**< si_perf_data: sig_data of the event, truncated to a long */
 	uint32_t type;	/**< si_perf_type: attr.type of the event */
 	uint32_t flags; /**< si_perf_flags: PERCH_SIGTRAP_* bits */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /**

@@ -75,7 +75,8 @@ struct perch_location {
 	const struct perch_dso *dso; /**< the DSO that is mapped at the address */
 	/** File offset; kernel, modules and memory without a file: the address itself. */
 	uint64_t offset;
-	uint64_t address; /**< the address as sampled */
+	uint64_t address;     /**< the address as sampled */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /** All processes of a recording. */

@@ -112,6 +112,7 @@ struct perch_frame {
 	uint64_t offset;		   /**< without a function: offset in the DSO */
 	/** 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	char cpumode_char;
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /** The CPU of samples without one: the event was recorded without PERCH_SAMPLE_CPU. */
@@ -129,6 +130,7 @@ struct perch_row {
 	uint64_t samples;	  /**< number of samples in this function */
 	uint32_t height;	  /**< frames of the deepest stack from this function on inwards */
 	uint32_t index;		  /**< for perch_profile_call_graph() */
+	uint64_t reserved[4];	  /**< for members of later versions */
 };
 
 /** A profile. */
@@ -175,8 +177,9 @@ PERCH_API int perch_profile_finish(struct perch_profile *profile, struct perch_e
 
 /** The sums of an event. */
 struct perch_profile_total {
-	uint64_t samples; /**< number of samples */
-	uint64_t period;  /**< sum of their periods */
+	uint64_t samples;     /**< number of samples */
+	uint64_t period;      /**< sum of their periods */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /**
@@ -217,6 +220,7 @@ struct perch_call_graph_node {
 	uint64_t self;		  /**< period of the samples whose call chain ends here */
 	uint32_t first_child;	  /**< node number; 0 if none */
 	uint32_t next;		  /**< node number of the next sibling; 0 if none */
+	uint64_t reserved[2];	  /**< for members of later versions */
 };
 
 /**
@@ -226,6 +230,7 @@ struct perch_call_graph_node {
 struct perch_call_graph {
 	struct perch_call_graph_node *node; /**< the nodes */
 	size_t nr;			    /**< number of nodes */
+	uint64_t reserved[2];		    /**< for members of later versions */
 };
 
 /**

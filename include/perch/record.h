@@ -79,6 +79,7 @@ struct perch_parse_info {
 	int8_t trailer_time_word; /**< time: words from the record's end; -1 if none */
 	bool swapped;		  /**< the bytes are in the other order than this machine's */
 	bool big_endian;	  /**< the bytes are big-endian; this decides on bit-fields */
+	uint64_t reserved[4];	  /**< for members of later versions */
 };
 
 /**
@@ -254,9 +255,10 @@ struct perch_deferred_record {
 
 /** The value of one counter. */
 struct perch_read_value {
-	uint64_t value; /**< the count */
-	uint64_t id;	/**< event; with PERCH_FORMAT_ID, else 0 */
-	uint64_t lost;	/**< lost samples; with PERCH_FORMAT_LOST, else 0 */
+	uint64_t value;	      /**< the count */
+	uint64_t id;	      /**< event; with PERCH_FORMAT_ID, else 0 */
+	uint64_t lost;	      /**< lost samples; with PERCH_FORMAT_LOST, else 0 */
+	uint64_t reserved[1]; /**< for members of later versions */
 };
 
 /** Counter values in a record; perch_read_values_at() decodes one of them. */
@@ -383,6 +385,7 @@ struct perch_record {
 	/** The parse info it was decoded with: the caller's, or one of the decoder. */
 	const struct perch_parse_info *parse_info;
 	struct perch_sample_id sample_id; /**< thread, time, event and CPU */
+	uint64_t reserved[2];		  /**< for members of later versions; not initialized */
 	/** The view for the type; undefined for unknown types. */
 	union {
 		struct perch_mmap_record mmap;		   /**< MMAP, MMAP2 */
@@ -402,6 +405,7 @@ struct perch_record {
 		struct perch_hw_id_record hw_id;	   /**< AUX_OUTPUT_HW_ID */
 		struct perch_deferred_record deferred;	   /**< CALLCHAIN_DEFERRED */
 		struct perch_sample sample;		   /**< SAMPLE */
+		uint64_t reserved_view[80];		   /**< for longer views */
 	};
 };
 
@@ -528,8 +532,9 @@ struct perch_decoder;
 /** An attr of a decoder, and the ids of its events. */
 struct perch_decoder_event {
 	const struct perch_attr *attr; /**< copied */
-	const uint64_t *ids; /**< copied; an id of several attrs belongs to the first one */
-	size_t nr_ids;	     /**< entries of ids */
+	const uint64_t *ids;  /**< copied; an id of several attrs belongs to the first one */
+	size_t nr_ids;	      /**< entries of ids */
+	uint64_t reserved[2]; /**< must be 0 */
 };
 
 /**
@@ -611,18 +616,20 @@ PERCH_API bool perch_decoder_time(const struct perch_decoder *decoder, const voi
 
 /** An address of a call chain. */
 struct perch_chain_address {
-	uint64_t ip;	 /**< the address */
-	uint8_t cpumode; /**< PERCH_MISC_KERNEL, _USER, _HYPERVISOR, _GUEST_*, or unknown */
+	uint64_t ip;	      /**< the address */
+	uint8_t cpumode;      /**< PERCH_MISC_KERNEL, _USER, _HYPERVISOR, _GUEST_*, or unknown */
+	uint64_t reserved[1]; /**< for members of later versions */
 };
 
 /** A position in a call chain. Plain data. */
 struct perch_chain {
-	const uint64_t *at;  /**< next word */
-	const uint64_t *end; /**< end of the chain */
-	bool swapped;	     /**< the words are in the other byte order */
-	uint8_t cpumode;     /**< of the next address; at first, that of the record */
-	bool deferred;	     /**< the user part is in a later CALLCHAIN_DEFERRED record, */
-	uint64_t cookie;     /**< with this cookie */
+	const uint64_t *at;   /**< next word */
+	const uint64_t *end;  /**< end of the chain */
+	bool swapped;	      /**< the words are in the other byte order */
+	uint8_t cpumode;      /**< of the next address; at first, that of the record */
+	bool deferred;	      /**< the user part is in a later CALLCHAIN_DEFERRED record, */
+	uint64_t cookie;      /**< with this cookie */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /**

@@ -167,8 +167,9 @@ struct perch_ring_stats {
 	uint64_t damaged; /**< batches that were dropped because of invalid headers */
 	/** OVERWRITE: bytes written since the previous snapshot that are not in the last one. */
 	uint64_t overwritten;
-	uint64_t cut; /**< OVERWRITE: records of snapshots that were overwritten in part */
-	bool paused;  /**< by perch_ring_pause() or a snapshot */
+	uint64_t cut;	      /**< OVERWRITE: records of snapshots that were overwritten in part */
+	bool paused;	      /**< by perch_ring_pause() or a snapshot */
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 /**
@@ -314,12 +315,13 @@ PERCH_API size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec p
 
 /** Statistics of an AUX area: of the records that were passed to perch_ring_aux_data(). */
 struct perch_aux_stats {
-	uint64_t bytes;	    /**< bytes that the records report */
-	uint64_t missing;   /**< of these, bytes that were overwritten or consumed */
-	uint64_t truncated; /**< records with PERCH_AUX_FLAG_TRUNCATED */
-	uint64_t partial;   /**< records with PERCH_AUX_FLAG_PARTIAL */
-	uint64_t collision; /**< records with PERCH_AUX_FLAG_COLLISION */
-	uint64_t overwrite; /**< records with PERCH_AUX_FLAG_OVERWRITE */
+	uint64_t bytes;	      /**< bytes that the records report */
+	uint64_t missing;     /**< of these, bytes that were overwritten or consumed */
+	uint64_t truncated;   /**< records with PERCH_AUX_FLAG_TRUNCATED */
+	uint64_t partial;     /**< records with PERCH_AUX_FLAG_PARTIAL */
+	uint64_t collision;   /**< records with PERCH_AUX_FLAG_COLLISION */
+	uint64_t overwrite;   /**< records with PERCH_AUX_FLAG_OVERWRITE */
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 /**

@@ -74,6 +74,7 @@ struct perch_sampler_options {
 	 * events that are enabled later, and for tasks that migrate to the CPUs.
 	 */
 	bool tracking_event;
+	uint64_t reserved[8]; /**< must be 0 */
 };
 
 /** Counts of a sampler, updated while its records are read. */
@@ -86,6 +87,7 @@ struct perch_sampler_stats {
 	uint64_t unknown;     /**< records of a type that this version does not know */
 	uint64_t damaged;     /**< records that could not be decoded, and dropped batches */
 	uint64_t bytes;	      /**< size of the records */
+	uint64_t reserved[8]; /**< for members of later versions */
 };
 
 /**

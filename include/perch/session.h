@@ -49,6 +49,7 @@ struct perch_session_options {
 	/** Refuses a file whose owner is neither the effective user nor root (-EPERM), as perf(1)
 	 * does without -f. A pipe or a descriptor has no owner and is not refused. */
 	unsigned check_owner : 1;
+	uint64_t reserved[8]; /**< must be 0 */
 };
 
 /** What a recording has, and what it lost. The numbers are complete after the last record. */
@@ -68,6 +69,7 @@ struct perch_session_stats {
 	 */
 	uint64_t cut_chains;
 	struct perch_reader_damage damage; /**< errors in the file */
+	uint64_t reserved[8];		   /**< for members of later versions */
 };
 
 /** A sample with its event, thread and call chain. */
@@ -78,7 +80,8 @@ struct perch_session_sample {
 	/** The call chain: numbers for perch_session_address(), the sampled address first, then its
 	 * callers. Valid until the next sample is resolved. */
 	const uint32_t *chain;
-	size_t nr; /**< length of the chain, 1 to PERCH_MAX_CALL_CHAIN */
+	size_t nr;	      /**< length of the chain, 1 to PERCH_MAX_CALL_CHAIN */
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 /**

@@ -37,6 +37,7 @@ struct perch_symbols_options {
 	 * machine are used only if their build ids are the recorded ones. root implies this.
 	 */
 	bool foreign;
+	uint64_t reserved[4]; /**< must be 0 */
 };
 
 /** The symbols of all DSOs. */

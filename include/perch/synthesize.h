@@ -82,6 +82,7 @@ struct perch_synthesize_options {
 	/** Id of the event, for decoders of several events; 0, as perf writes it, is the first
 	 * event. */
 	uint64_t id;
+	uint64_t reserved[4]; /**< must be 0 */
 };
 
 /** What was made, and what could not be read. */
@@ -97,6 +98,7 @@ struct perch_synthesize_counts {
 	/** Lines of an unexpected form, and cgroups that are too many (more than 65536) or nested
 	 * too deeply (more than 32 levels). Their records are missing. */
 	uint64_t skipped;
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 /**

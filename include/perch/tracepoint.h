@@ -65,6 +65,7 @@ struct perch_tracepoint_field {
 	uint32_t element_size; /**< of one number in bytes: 1, 2, 4 or 8; 1 for TEXT and BYTES */
 	bool is_signed;	       /**< numbers are signed */
 	bool is_common;	       /**< all tracepoints have this field: common_type, common_pid... */
+	uint64_t reserved[2];  /**< for members of later versions */
 };
 
 /** The fields of one tracepoint. */
@@ -77,6 +78,7 @@ struct perch_tracepoint_text {
 	size_t size;	    /**< of text in bytes, at most 1 MiB */
 	/** sizeof(long) of the kernel that wrote the text: 4 or 8; 0 is that of this program. */
 	uint8_t long_size;
+	uint64_t reserved[2]; /**< must be 0 */
 };
 
 /**

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reserved.h"
 #include "internal.h"
 
 struct member {
@@ -31,6 +32,8 @@ static int check_events(const struct perch_events *events, const char *text,
 {
 	bool braces = events->nr && events->event[0].members > 1;
 
+	if (PERCH__CHECK_RESERVED(events, "perch_events", err))
+		return -EINVAL;
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader != (braces ? 0 : (int)i))
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,

@@ -7,6 +7,7 @@
 
 #include <perch/explain.h>
 
+#include "base/reserved.h"
 #include "open/target.h"
 #include "set.h"
 
@@ -172,6 +173,8 @@ static int check_events(const struct perch_events *events, struct perch_error *e
 {
 	if (!events || !events->nr)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs an event");
+	if (PERCH__CHECK_RESERVED(events, "perch_events", err))
+		return -EINVAL;
 	for (size_t i = 0; i < events->nr; i++) {
 		int leader = events->event[i].leader;
 
@@ -278,6 +281,8 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events,
 
 	targets = targets ? targets : &calling_thread;
 	rc = check_events(events, err);
+	if (!rc)
+		rc = PERCH__CHECK_RESERVED(targets, "perch_targets", err);
 	if (!rc && !targets->nr)
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs a target");
 	if (rc)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/reserved.h"
 #include "engine.h"
 
 /* The kernel refuses a larger attr without reading it. */
@@ -71,7 +72,10 @@ int perch_explain_open_call(const struct perch_open_call *call, struct perch_mac
 	enum perch__path path;
 	struct perch__case c;
 
-	if (!call || call->errnum <= 0 || !explanation)
+	if (!call || call->errnum <= 0 || !explanation ||
+	    PERCH__CHECK_RESERVED(call, "perch_open_call", NULL) ||
+	    PERCH__CHECK_RESERVED(call->leader, "perch_open_call_leader", NULL) ||
+	    PERCH__CHECK_RESERVED(probing, "perch_probing", NULL))
 		return -EINVAL;
 	machine = perch__machine_of(machine, call->from_log, &own);
 	make_case(&c, call, machine, &path);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/reserved.h"
 #include "finding.h"
 #include "operation.h"
 
@@ -212,7 +213,9 @@ int perch_explain_operation(const struct perch_operation *operation, struct perc
 	struct perch_machine *own;
 
 	if (!operation || operation->errnum < 0 || !table_of(operation->kind) ||
-	    (!operation->errnum && operation->kind != PERCH_OPERATION_READ) || !explanation)
+	    (!operation->errnum && operation->kind != PERCH_OPERATION_READ) || !explanation ||
+	    PERCH__CHECK_RESERVED(operation, "perch_operation", NULL) ||
+	    PERCH__CHECK_RESERVED(operation->other, "perch_open_call_leader", NULL))
 		return -EINVAL;
 	init_case(&o, operation, perch__machine_of(machine, operation->from_log, &own));
 	*explanation = (struct perch_explanation){ .errnum = operation->errnum };

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/reserved.h"
 #include "writer.h"
 
 #define ATTR_SIZE_USUAL 128u /* PERF_ATTR_SIZE_VER7: perf 6.1 and later read it */
@@ -327,6 +328,10 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a perf.data file has 1 to %d events, not %zu", UINT16_MAX,
 				       nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (PERCH__CHECK_RESERVED(&events[i], "perch_file_event", err))
+			return -EINVAL;
+	}
 	writer = calloc(1, sizeof(*writer));
 	if (!writer)
 		return no_memory(err);

@@ -15,6 +15,10 @@ int perch_machine_new(struct perch_machine **result, const char *root,
 	size_t length = root ? strlen(root) : 0;
 	struct perch_machine *machine;
 
+	for (size_t i = 0; calls && i < sizeof(calls->reserved) / sizeof(calls->reserved[0]); i++)
+		if (calls->reserved[i])
+			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+					       "perch_syscalls.reserved must be NULL");
 	while (length && root[length - 1] == '/')
 		length--;
 	if (length >= sizeof(machine->root))

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/reserved.h"
 #include "internal.h"
 
 #define BRANCHES(what) (options->branch_sample_type & PERCH_SAMPLE_BRANCH_##what)
@@ -225,6 +226,10 @@ int perch__check_options(const struct perch_options *options, const struct perch
 		check_sampling, check_branches, check_stacks, check_aux, check_scope, check_ranges,
 	};
 
+	if (PERCH__CHECK_RESERVED(options, "perch_options", err) ||
+	    PERCH__CHECK_RESERVED(event, "perch_event", err) ||
+	    PERCH__CHECK_RESERVED(&event->terms, "perch_event_terms", err))
+		return -EINVAL;
 	for (size_t i = 0; i < PERCH__NR(checks); i++) {
 		int rc = checks[i](options, err);
 

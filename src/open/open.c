@@ -2,6 +2,7 @@
 /* Opens an attr on a target: the only call of perf_event_open(2). */
 #include <errno.h>
 
+#include "base/reserved.h"
 #include "internal.h"
 
 const struct perch_target perch_self = PERCH_SELF_INIT;
@@ -61,6 +62,8 @@ int perch__check_target(const struct perch_target *target, struct perch_error *e
 {
 	bool valid = !target || (target->use_cgroup ? target->cgroup_fd >= 0 : !target->cgroup_fd);
 
+	if (PERCH__CHECK_RESERVED(target, "perch_target", err))
+		return -EINVAL;
 	return __builtin_expect(valid, 1) ? 0 : cgroup_error(target, err);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/reserved.h"
 #include "internal.h"
 
 #define MAX_ROUNDS 32 /* of reading a task directory that keeps growing */
@@ -18,6 +19,8 @@ int perch__targets_reserve(struct perch_targets *targets, size_t more, struct pe
 	/* The caller may have allocated the array, so its capacity is nr and not more. */
 	size_t capacity = targets->nr;
 
+	if (PERCH__CHECK_RESERVED(targets, "perch_targets", err))
+		return -EINVAL;
 	if (more > SIZE_MAX - targets->nr ||
 	    PERCH__ARRAY_RESERVE(targets->target, capacity, targets->nr + more))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 #include "base/hash_table.h"
+#include "base/reserved.h"
 #include "internal.h"
 
 #define MAX_EVENTS 65535u /* perch_record.event is 16 bits wide */
@@ -204,6 +205,10 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 	if (!nr || nr > MAX_EVENTS)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a decoder takes 1 to %u events, not %zu", MAX_EVENTS, nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (PERCH__CHECK_RESERVED(&events[i], "perch_decoder_event", err))
+			return -EINVAL;
+	}
 	decoder = calloc(1, sizeof(*decoder));
 	if (!decoder)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

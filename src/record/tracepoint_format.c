@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format_field.h"
+#include "base/reserved.h"
 #include "internal.h"
 #include "tracepoint.h"
 
@@ -319,6 +320,8 @@ static size_t count_fields(const struct perch_tracepoint_text *text)
 
 static int check(const struct perch_tracepoint_text *text, struct perch_error *err)
 {
+	if (PERCH__CHECK_RESERVED(text, "perch_tracepoint_text", err))
+		return -EINVAL;
 	if (text->size > PERCH__FORMAT_MAX)
 		return perch_error_set(err, EFBIG, PERCH_ERROR_FORMAT,
 				       "the format of a tracepoint has %zu bytes, more than 1 MiB",

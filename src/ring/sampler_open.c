@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/reserved.h"
 #include "internal.h"
 #include "record/group_decoder.h"
 
@@ -199,6 +200,8 @@ static int check_events(const struct perch_events *events, struct perch_error *e
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a sampler takes 1 to %u events, not %zu", UINT16_MAX - 1,
 				       events->nr);
+	if (PERCH__CHECK_RESERVED(events, "perch_events", err))
+		return -EINVAL;
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader < 0 || events->event[i].leader > (int)i)
 			return perch_error_set(
@@ -261,7 +264,9 @@ int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch
 
 	*sampler = NULL;
 	options = options ? options : &defaults;
-	rc = check_events(events, err);
+	rc = PERCH__CHECK_RESERVED(options, "perch_sampler_options", err);
+	if (rc >= 0)
+		rc = check_events(events, err);
 	if (rc >= 0)
 		rc = check_event_targets(events, options, err);
 	if (rc < 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/reserved.h"
 #include "internal.h"
 #include "open/target.h"
 
@@ -87,6 +88,8 @@ static int add_list(struct perch_sampler *sampler, const struct perch_targets *t
 {
 	int rc = 0;
 
+	if (PERCH__CHECK_RESERVED(targets, "perch_targets", err))
+		return -EINVAL;
 	if (!targets->nr)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a list of targets of the sampler is empty");

@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <perch/session.h>
 
+#include "base/reserved.h"
+
 struct perch_session {
 	struct perch_session_options options;
 	struct perch_reader *reader;
@@ -131,10 +133,13 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 static int new_session(struct perch_session **result, const char *path, int fd,
 		       const struct perch_session_options *options, struct perch_error *err)
 {
-	struct perch_session *session = calloc(1, sizeof(*session));
+	struct perch_session *session;
 	int rc;
 
 	*result = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_session_options", err))
+		return -EINVAL;
+	session = calloc(1, sizeof(*session));
 	if (!session)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a session");

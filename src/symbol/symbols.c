@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 
+#include "base/reserved.h"
 #include "internal.h"
 
 /* The symbols of a DSO. */
@@ -48,9 +49,14 @@ struct perch_symbols {
 int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_options *options,
 		      struct perch_error *err)
 {
-	struct perch_symbols *symbols = calloc(1, sizeof(*symbols));
-	bool complete = symbols;
+	struct perch_symbols *symbols;
+	bool complete;
 
+	*result = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_symbols_options", err))
+		return -EINVAL;
+	symbols = calloc(1, sizeof(*symbols));
+	complete = symbols;
 	if (complete && options && options->root && strcmp(options->root, "/"))
 		complete = (symbols->sources.root = strdup(options->root));
 	if (complete)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/reserved.h"
 #include "internal.h"
 
 #define DEFAULT_RECORDS (PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP)
@@ -38,6 +39,8 @@ int perch__batch_new(struct perch__batch **result, struct perch_machine *machine
 	struct perch__batch *batch;
 
 	options = options ? options : &none;
+	if (PERCH__CHECK_RESERVED(options, "perch_synthesize_options", err))
+		return -EINVAL;
 	if (options->records & ~(uint32_t)PERCH_SYNTHESIZE_ALL)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "perch_synthesize_options.records has the unknown bits %#x",
