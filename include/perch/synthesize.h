@@ -18,13 +18,14 @@
  * - One moment. /proc is read file by file. A mapping that is made or removed while the file is
  *   read may be missing. A process that ends in the meantime has only the records made until then;
  *   it is counted in .ended.
- * - What this user may not read. The mappings and namespaces of another user's process need the
- *   same access as ptrace(2) (CAP_SYS_PTRACE, or the same user); CAP_PERFMON does not give it. Such
- *   processes have COMM records without MMAP2 records, and are counted in .denied. Where /proc is
- *   mounted with hidepid, processes of other users are not visible and are not counted either.
+ * - What this user may not read. The mappings and namespaces of another user's process need
+ *   CAP_SYS_PTRACE; recent kernels (Linux 6.18) allow to read mappings with CAP_PERFMON too. A
+ *   process that is refused has COMM records without MMAP2 records, and is counted in .denied.
+ *   Where /proc is mounted with hidepid, processes of other users are not visible and not counted.
  * - Code that no file describes: code of a JIT compiler is "//anon", and a BPF program has no
  *   record.
- * - Build ids, the generation of the inode, and whether a name was set by execve(2).
+ * - Build ids, the generation of the inode, whether a name was set by execve(2), and the page
+ * offset of memory without a file, which is 0.
  *
  * Names of threads, paths and cgroups are untrusted: the processes choose them. A path is the one
  * that the process sees, which may be another file for the caller (containers, chroot). As in

@@ -64,21 +64,31 @@ static int find_kernel(struct perch__batch *batch, FILE *symbols, uint64_t *star
 	return ENOENT;
 }
 
+/* The kernel shows addresses to users with CAP_SYSLOG if kptr_restrict is 0 or 1, to others if it
+ * is 0 and they may profile the kernel. */
 static int hidden(struct perch__batch *batch)
 {
-	const char *name = perch_sysctl_name(PERCH_SYSCTL_KPTR_RESTRICT);
-	long value;
+	const char *restrict_name = perch_sysctl_name(PERCH_SYSCTL_KPTR_RESTRICT);
+	const char *paranoid_name = perch_sysctl_name(PERCH_SYSCTL_PARANOID);
+	long restricted = 0, paranoid = 0;
 
-	if (perch_machine_sysctl(batch->machine, PERCH_SYSCTL_KPTR_RESTRICT, &value, NULL) < 0)
-		value = 0;
-	perch_error_set(
-		batch->err, EACCES, PERCH_ERROR_PRIVILEGE,
-		"/proc/kallsyms hides the addresses of the kernel from this user (%s is %ld)", name,
-		value);
-	if (value >= 2)
-		perch_error_remedy(batch->err, "as root: sysctl %s=1", name);
-	else
-		perch_error_remedy(batch->err, "run as root or with CAP_SYSLOG");
+	perch_machine_sysctl(batch->machine, PERCH_SYSCTL_KPTR_RESTRICT, &restricted, NULL);
+	perch_machine_sysctl(batch->machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL);
+	if (restricted) {
+		perch_error_set(batch->err, EACCES, PERCH_ERROR_PRIVILEGE,
+				"kernel addresses in /proc/kallsyms are hidden: %s is %ld",
+				restrict_name, restricted);
+		perch_error_remedy(batch->err, "%sas root: sysctl %s=%d",
+				   restricted == 1 ? "run with CAP_SYSLOG, or " : "", restrict_name,
+				   restricted == 1 ? 0 : 1);
+	} else {
+		perch_error_set(batch->err, EACCES, PERCH_ERROR_PRIVILEGE,
+				"kernel addresses in /proc/kallsyms are hidden: without CAP_SYSLOG "
+				"they need %s <= 1 (currently %ld)",
+				paranoid_name, paranoid);
+		perch_error_remedy(batch->err, "run with CAP_SYSLOG, or as root: sysctl %s=1",
+				   paranoid_name);
+	}
 	return -EACCES;
 }
 

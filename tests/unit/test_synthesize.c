@@ -504,25 +504,41 @@ static void kernel_and_modules(void **state)
 
 static void hidden_kernel_is_explained(void **state)
 {
-	static const struct tree_file hidden[] = {
-		{ "/proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T _etext\n" },
-		{ "/proc/sys/kernel/kptr_restrict", "2\n" },
+	static const struct {
+		const char *restricted, *message, *remedy;
+	} cases[] = {
+		{ "0\n", "need kernel.perf_event_paranoid <= 1 (currently 2)",
+		  "run with CAP_SYSLOG, or as root: sysctl kernel.perf_event_paranoid=1" },
+		{ "1\n", "kernel.kptr_restrict is 1",
+		  "run with CAP_SYSLOG, or as root: sysctl kernel.kptr_restrict=0" },
+		{ "2\n", "kernel.kptr_restrict is 2", "as root: sysctl kernel.kptr_restrict=1" },
 	};
-	struct perch_machine *other;
-	struct perch_error err;
 	char path[PATH_MAX];
 
 	(void)state;
-	tree_make(path, hidden, NR(hidden));
-	assert_int_equal(perch_machine_new(&other, path, NULL, NULL), 0);
-	assert_int_equal(perch_synthesize_kernel(other, NULL, take, &taken, NULL, &err), -EACCES);
-	assert_non_null(strstr(err.message, "kernel.kptr_restrict is 2"));
-	assert_string_equal(err.remedy, "as root: sysctl kernel.kptr_restrict=1");
-	assert_int_equal(taken.nr, 0);
-	/* the tree has no cgroups */
-	assert_int_equal(perch_synthesize_cgroups(other, NULL, take, &taken, NULL, &err), -ENOENT);
-	perch_machine_free(other);
-	tree_remove(path);
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct tree_file hidden[] = {
+			{ "/proc/kallsyms",
+			  "0000000000000000 T _text\n0000000000000000 T _etext\n" },
+			{ "/proc/sys/kernel/kptr_restrict", cases[i].restricted },
+			{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+		};
+		struct perch_machine *other;
+		struct perch_error err;
+
+		tree_make(path, hidden, NR(hidden));
+		assert_int_equal(perch_machine_new(&other, path, NULL, NULL), 0);
+		assert_int_equal(perch_synthesize_kernel(other, NULL, take, &taken, NULL, &err),
+				 -EACCES);
+		assert_non_null(strstr(err.message, cases[i].message));
+		assert_string_equal(err.remedy, cases[i].remedy);
+		assert_int_equal(taken.nr, 0);
+		/* the tree has no cgroups */
+		assert_int_equal(perch_synthesize_cgroups(other, NULL, take, &taken, NULL, &err),
+				 -ENOENT);
+		perch_machine_free(other);
+		tree_remove(path);
+	}
 }
 
 static void calling_process_of_this_machine(void **state)

@@ -77,8 +77,8 @@ static void print_counts(const struct record_options *options,
 {
 	if (counts->denied && !options->quiet)
 		cli_note(RECORD_COMMAND,
-			 "addresses in %" PRIu64 " processes will have no symbols: reading their "
-			 "mappings needs CAP_SYS_PTRACE or the user of the process",
+			 "processes whose mappings this user may not read: %" PRIu64
+			 "; their addresses will have no symbols (CAP_SYS_PTRACE allows it)",
 			 counts->denied);
 }
 
