@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format_field.h"
 #include "internal.h"
 
 #define FORMAT_BYTES (64u << 10)
@@ -72,26 +73,16 @@ static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
 	return true;
 }
 
-/*
- * Copies the name from a declaration, such as "char prev_comm[16];": the last word, without "[16]".
- * Returns false for other text.
+/* Copies the name of the field from a line of a format. Returns false for a line of another form.
  */
-static bool field_name(const char *line, char name[PERCH__WORD_SIZE])
+static bool field_name(struct perch__span line, char name[PERCH__WORD_SIZE])
 {
-	size_t length = strcspn(line, ";\n"), start;
+	struct perch__format_field field;
 
-	if (line[length] != ';')
+	if (!perch__split_format_field(line, &field) || field.name.length >= PERCH__WORD_SIZE)
 		return false;
-	if (length && line[length - 1] == ']')
-		while (length && line[--length] != '[')
-			;
-	start = length;
-	while (start && (isalnum((unsigned char)line[start - 1]) || line[start - 1] == '_'))
-		start--;
-	if (start == length || length - start >= PERCH__WORD_SIZE)
-		return false;
-	memcpy(name, line + start, length - start);
-	name[length - start] = '\0';
+	memcpy(name, field.name.at, field.name.length);
+	name[field.name.length] = '\0';
 	return true;
 }
 
@@ -102,14 +93,17 @@ static enum lookup find_field(const char *format, const char *wanted,
 			      struct perch__suggestions *suggestions)
 {
 	const char *end = strstr(format, "print fmt:");
+	struct perch__span rest = { format, end ? (size_t)(end - format) : 0 };
 	char name[PERCH__WORD_SIZE];
 	bool any = false;
 
-	if (!end)
-		return UNKNOWN; /* the file is longer than the buffer, or not a format file */
-	for (const char *at = strstr(format, "field:"); at && at < end;
-	     at = strstr(at + 1, "field:")) {
-		if (!field_name(at + 6, name))
+	/* without an end the file is longer than the buffer, or not a format file */
+	while (rest.length) {
+		struct perch__span line = perch__span_cut(&rest, '\n');
+
+		if (!perch__is_format_field(line))
+			continue;
+		if (!field_name(line, name))
 			return UNKNOWN;
 		if (!strcmp(name, wanted))
 			return FOUND;
