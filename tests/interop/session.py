@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""report, script and dump read recordings of perf as perf does: owners, times, unknown kernels, generated code, tracepoints."""
+import collections
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+EXAMPLE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "examples/comm-summary")
+# record types and features of perf.data
+MMAP, HEADER_TRACING_DATA, BUILD_ID, AUXTRACE, FEATURE = 1, 66, 67, 71, 80
+HOSTNAME, EVENT_DESC = 3, 12
+KERNEL = 1  # cpumode
+failed = False
+
+# Runs code in private and in shared anonymous memory: dec %rdi; jnz; ret.
+JIT = r"""
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+static void run(int flags)
+{
+	static const unsigned char code[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
+	unsigned char *page = mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, flags, -1, 0);
+
+	memcpy(page + 4112, code, sizeof(code));
+	((void (*)(long))(void *)(page + 4112))(200000000);
+}
+int main(void)
+{
+	run(MAP_PRIVATE | MAP_ANONYMOUS);
+	run(MAP_SHARED | MAP_ANONYMOUS);
+	return 0;
+}
+"""
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*words, binary=False):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if not binary:
+        done.stdout = done.stdout.decode(errors="replace")
+    done.stderr = done.stderr.decode(errors="replace")
+    return done
+
+
+def record(path, *words):
+    """False after it has printed why perf cannot record this here."""
+    done = run(PERF, "record", "-q", "-o", path, *words)
+    if done.returncode:
+        print("skipped: perf record %s: %s" % (" ".join(words), done.stderr.strip()))
+    return not done.returncode
+
+
+def rows(text):
+    """The rows of a report, without the percentages."""
+    return [re.sub(r"\s+", " ", line).strip().split("% ", 1)[1] for line in text.splitlines()
+            if re.match(r"^ +\d+\.\d+% ", line)]
+
+
+def records(data):
+    """The records of a piped recording: (type, misc, bytes)."""
+    at = 16
+    while at + 8 <= len(data):
+        kind, misc, size = struct.unpack_from("=IHH", data, at)
+        if kind == HEADER_TRACING_DATA:
+            size += (struct.unpack_from("=I", data, at + 8)[0] + 7) & ~7
+        if kind == AUXTRACE:
+            size += struct.unpack_from("=Q", data, at + 8)[0]
+        yield kind, misc, data[at:at + size]
+        at += size
+
+
+def edit(source, target, change):
+    """Writes each record as change(type, misc, bytes) returns it."""
+    with open(source, "rb") as file:
+        data = file.read()
+    with open(target, "wb") as file:
+        file.write(data[:16] + b"".join(change(*one) for one in records(data)))
+
+
+def is_feature(kind, content, feature):
+    return kind == FEATURE and struct.unpack_from("=Q", content, 8)[0] == feature
+
+
+def is_kernel_map(kind, misc, content):
+    return kind == MMAP and misc & 7 == KERNEL and content[40:].startswith(b"[kernel.kallsyms]")
+
+
+# ---- the file ----
+
+def check_owner():
+    if os.geteuid():
+        print("skipped: only root can give a file to another user")
+        return
+    shutil.copy("cpu.data", "foreign.data")
+    os.chown("foreign.data", 12345, 12345)
+    theirs = run(PERF, "report", "-i", "foreign.data", "--stdio")
+    for command in "report", "script", "dump":
+        refused = run(PERCH, command, "-i", "foreign.data")
+        check(theirs.returncode and refused.returncode == 1 and not refused.stdout and
+              "foreign.data is not owned by the current user or root" in refused.stderr and "-f" in refused.stderr,
+              command + " refuses the file of another user, as perf does", refused.stderr)
+        read = run(PERCH, command, "-f", "-i", "foreign.data")
+        check(not read.returncode and read.stdout == run(PERCH, command, "-i", "cpu.data").stdout, command + " -f reads it")
+    with open("foreign.data", "rb") as file:
+        piped = subprocess.run([PERCH, "script", "-i", "-"], stdin=file, stdout=subprocess.PIPE)
+    check(not piped.returncode and piped.stdout, "standard input needs no -f")
+
+
+def check_time():
+    os.utime("cpu.data", (1000000000, 1111111111))
+    lines = [next((line for line in run(program, "report", "--header-only", "-i", "cpu.data").stdout.splitlines()
+                   if "captured on" in line), None) for program in (PERF, PERCH)]
+    check(lines[0] == lines[1] and "2005" in lines[1], "captured on: the modification time, as in perf", lines)
+
+
+def check_cpu():
+    texts = [rows(run(program, "report", "-i", "cpu.data", "--stdio", "-s", "cpu").stdout) for program in (PERF, PERCH)]
+    check(texts[0] == texts[1] == ["-001"], "-s cpu: -001 for samples without a CPU, as in perf", texts)
+
+
+def check_full_disk():
+    if not os.path.exists("/dev/full"):
+        return
+    for command in "report", "script", "dump":
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([PERCH, command, "-i", "cpu.data"], stdout=full, stderr=subprocess.PIPE, text=True)
+        check(done.returncode == 1 and "No space left on device" in done.stderr, command + " reports why a write failed",
+              done.stderr)
+
+
+def check_stacks():
+    if not record("dwarf.data", "-e", "cpu-clock:u", "--call-graph", "dwarf,1024", "--", "ls", "-lR", "/etc"):
+        return
+    samples = run(PERF, "script", "-i", "dwarf.data", "-F", "event").stdout.count("cpu-clock")
+    for command in "report", "script":
+        notes = re.findall(r"(\d+) samples have copies of user stacks", run(PERCH, command, "-i", "dwarf.data").stderr)
+        check(len(notes) == 1 and 0 < int(notes[0]) <= samples, "%s: one note about %s stacks that are not unwound" %
+              (command, notes), samples)
+
+
+# ---- the kernel, modules and generated code ----
+
+def compare_kernel(what, path, dso):
+    """Compares the rows of the kernel's addresses."""
+    theirs, ours = (collections.Counter(row for row in rows(run(program, "report", "-i", path, "--stdio", "-s", "dso,sym").stdout)
+                                        if " [k] " in row) for program in (PERF, PERCH))
+    check(theirs == ours and ours and all(row.startswith(dso + " ") for row in ours), what + ": %d rows as in perf" % len(ours),
+          list((theirs - ours).items())[:5] + list((ours - theirs).items())[:5])
+
+
+def check_kernels():
+    done = run(PERF, "record", "-q", "-e", "cpu-clock:k", "-F", "4000", "-o", "-", "--", "ls", "-lR", "/usr/share", binary=True)
+    with open("kernel.pipe", "wb") as file:
+        file.write(done.stdout)
+    if done.returncode or not rows(run(PERF, "report", "-i", "kernel.pipe", "--stdio").stdout):
+        print("skipped: perf cannot record kernel addresses: " + done.stderr.strip())
+        return
+    build_id = struct.pack("=i", -1) + bytes(range(20)) + b"\x14\0\0\0" + b"/boot/vmlinux-9".ljust(64, b"\0")
+    build_id = struct.pack("=IHH", BUILD_ID, KERNEL | 0x8000, 8 + len(build_id)) + build_id
+
+    def of_unknown_kernel(kind, misc, content):
+        if is_kernel_map(kind, misc, content):
+            return b""
+        # the name of another machine
+        return content[:20] + bytes([content[20] ^ 1]) + content[21:] if is_feature(kind, content, HOSTNAME) else content
+
+    def of_kernel_with_image(kind, misc, content):
+        return build_id + content if is_kernel_map(kind, misc, content) else content
+
+    def of_other_map(kind, misc, content):
+        name = b"/boot/vmlinux-9".ljust(24, b"\0")  # as long as [kernel.kallsyms]_text
+        return content[:40] + name + content[64:] if is_kernel_map(kind, misc, content) else content
+
+    edit("kernel.pipe", "unknown.pipe", of_unknown_kernel)
+    compare_kernel("a kernel without a map", "unknown.pipe", "[unknown]")
+    edit("kernel.pipe", "image.pipe", of_kernel_with_image)
+    compare_kernel("a kernel whose ELF file is named", "image.pipe", "[kernel.vmlinux]")
+    edit("kernel.pipe", "module.pipe", of_other_map)
+    compare_kernel("a kernel module without symbols", "module.pipe", "vmlinux-9")
+
+
+def check_generated_code():
+    with open("jit.c", "w") as file:
+        file.write(JIT)
+    if os.uname().machine != "x86_64" or run("gcc", "-o", "jit", "jit.c").returncode:
+        print("skipped: generated code needs gcc on x86-64")
+        return
+    if not record("jit.data", "-e", "cpu-clock:u", "-g", "--", "./jit"):
+        return
+    theirs, ours = (sorted(row for row in rows(run(program, "report", "-i", "jit.data", "--stdio", "--no-children", "-g", "none",
+                                                   "-s", "dso,sym").stdout) if "JIT" in row) for program in (PERF, PERCH))
+    check(theirs == ours and len(ours) >= 2, "generated code without symbols: report as in perf", (theirs, ours))
+    theirs, ours = (sorted(set(re.findall(r"^\t *[0-9a-f]+ \[unknown\] \(/tmp/perf-\d+\.map\)$",
+                                          run(program, "script", "-i", "jit.data").stdout, re.M))) for program in (PERF, PERCH))
+    check(theirs == ours and len(ours) >= 2, "generated code without symbols: script as in perf", (theirs, ours))
+
+
+# ---- tracepoints ----
+
+def check_tracepoints():
+    words = ("-e", "sched:sched_switch,kmem:kmalloc", "-R", "--", "ls", "-lR", "/etc")
+    done = run(PERF, "record", "-q", "-o", "-", *words, binary=True)
+    if done.returncode:
+        print("skipped: perf cannot record tracepoints: " + done.stderr.strip())
+        return
+    with open("named.pipe", "wb") as file:
+        file.write(done.stdout)
+    edit("named.pipe", "unnamed.pipe", lambda kind, misc, content: b"" if is_feature(kind, content, EVENT_DESC) else content)
+    text = run(PERCH, "script", "-i", "unnamed.pipe").stdout
+    check("kmem:kmalloc:" in text and "tracepoint" not in text and text == run(PERCH, "script", "-i", "named.pipe").stdout,
+          "tracepoints have the names of TRACING_DATA", text[:300])
+    if os.path.exists(EXAMPLE) and record("trace.data", *words):
+        compare_summary("trace.data")
+
+
+def compare_summary(path):
+    """Compares the counts and sums of the example with the text of perf script."""
+    theirs = collections.defaultdict(lambda: [0, 0])
+    for line in run(PERF, "script", "-i", path, "-F", "comm,event,trace").stdout.splitlines():
+        comm, event, trace = re.match(r"\s*(.*?)\s+(\w+:\w+):\s*(.*)", line).groups()
+        size = re.search(r"bytes_req=(\d+)", trace)
+        theirs[comm, event][0] += 1
+        theirs[comm, event][1] += int(size.group(1)) if size else 0
+    done = run(EXAMPLE, path, "bytes_req")
+    ours = {}
+    for line in done.stdout.splitlines()[1:]:
+        comm, event, count, total = re.match(r"(.{16}) (\S+) +(\d+) +\d+(?: +(\d+) +\d+)?$", line).groups()
+        ours[comm.strip(), event] = [int(count), int(total or 0)]
+    check(not done.returncode and ours and ours == dict(theirs), "comm-summary: counts and sums of a field as perf script prints them",
+          (ours, dict(theirs), done.stderr))
+
+
+def main():
+    if not shutil.which(PERF):
+        print("skipped: no %s to compare with (environment variable PERF)" % PERF)
+        sys.exit(77)
+    directory = tempfile.mkdtemp()
+    os.chdir(directory)
+    try:
+        if not record("cpu.data", "-e", "cpu-clock", "--", "ls", "-lR", "/etc"):
+            sys.exit(77)
+        check_owner()
+        check_time()
+        check_cpu()
+        check_full_disk()
+        check_stacks()
+        check_kernels()
+        check_generated_code()
+        check_tracepoints()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
