@@ -102,9 +102,10 @@ static bool is_stale_without_own_objects(uint32_t generation)
 
 static void a_grandchild_recognizes_objects_of_its_grandparent(void **state)
 {
+	uint32_t generation = perch__fork_generation();
+
 	(void)state;
-	assert_int_equal(in_child(fork(), is_stale_without_own_objects, perch__fork_generation()),
-			 0);
+	assert_int_equal(in_child(fork(), is_stale_without_own_objects, generation), 0);
 }
 
 static bool is_forked(uint32_t generation)
@@ -115,10 +116,11 @@ static bool is_forked(uint32_t generation)
 /* A system call clone(2) without CLONE_VM runs no handler of the C library. */
 static void a_child_of_clone_recognizes_objects_of_its_parent(void **state)
 {
+	uint32_t generation = perch__fork_generation();
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
 	(void)state;
-	assert_int_equal(in_child((pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0), is_forked,
-				  perch__fork_generation()),
-			 0);
+	assert_int_equal(in_child(child, is_forked, generation), 0);
 }
 
 static int check_in_clone(void *generation)
@@ -168,9 +170,11 @@ static bool threads_agree(uint32_t generation)
 
 static void threads_of_a_child_get_one_generation(void **state)
 {
+	uint32_t generation = perch__fork_generation();
+
 	(void)state;
 	for (int i = 0; i < 50; i++)
-		assert_int_equal(in_child(fork(), threads_agree, perch__fork_generation()), 0);
+		assert_int_equal(in_child(fork(), threads_agree, generation), 0);
 }
 
 /* Runs in a process of its own: the next generation is made as on a kernel before 4.14. */
