@@ -63,6 +63,10 @@ int cli_input_open(struct cli_input *input)
 	rc = perch_session_open(&input->session, path, &input->options, &err);
 	if (rc == -EPERM)
 		perch_error_remedy(&err, "Use -f to read it anyway");
+	else if (rc == -ENOENT && err.kind == PERCH_ERROR_FILE)
+		perch_error_remedy(&err, "Record one first: perch record PROGRAM");
+	else if (err.kind == PERCH_ERROR_TRUNCATED && !strcmp(path, "-"))
+		perch_error_remedy(&err, "Use -i FILE to read a file instead of standard input");
 	return rc ? cli_error(input->command, &err) : 0;
 }
 

@@ -45,6 +45,19 @@ static int columns(const char *text, int bytes)
 	return nr;
 }
 
+/* The library names the directories of the names; the command has a subcommand that lists them. */
+static void print_event_error(const char *command, const struct perch_error *err)
+{
+	struct perch_error advised = *err;
+	bool unknown = err->kind == PERCH_ERROR_UNKNOWN_EVENT ||
+		       err->kind == PERCH_ERROR_UNKNOWN_PMU ||
+		       err->kind == PERCH_ERROR_UNKNOWN_TERM;
+
+	if (unknown && strncmp(err->remedy, "did you mean", strlen("did you mean")))
+		perch_error_remedy(&advised, "'perch list' shows the events of this machine");
+	cli_error(command, &advised);
+}
+
 /* Prints the part of the text around the error, in one line. */
 int cli_event_error(const char *command, const char *events, const struct perch_error *err)
 {
@@ -52,7 +65,7 @@ int cli_event_error(const char *command, const char *events, const struct perch_
 	const char *from = events;
 	int column = err->column;
 
-	cli_error(command, err);
+	print_event_error(command, err);
 	if (column < 0 || (size_t)column > strlen(events))
 		return CLI_EXIT_USAGE;
 	if (column > CARET_MAX) {

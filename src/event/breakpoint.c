@@ -119,10 +119,13 @@ static int check_length(struct perch__parser *parser, const struct breakpoint *b
 	return 0;
 }
 
-/* x86 ignores the low bits of an address. */
+/*
+ * x86 ignores the low bits of an address. The remedy is the aligned address whose breakpoint has
+ * the byte at the given address.
+ */
 static int check_alignment(struct perch__parser *parser, const struct breakpoint *breakpoint)
 {
-	uint64_t length = breakpoint->length, aligned = breakpoint->address & -breakpoint->address;
+	uint64_t length = breakpoint->length, aligned = breakpoint->address & -length;
 
 	if (!X86 || breakpoint->access == PERCH_BREAKPOINT_X ||
 	    !(breakpoint->address & (length - 1)))
@@ -132,8 +135,9 @@ static int check_alignment(struct perch__parser *parser, const struct breakpoint
 			   (unsigned long long)length, breakpoint->sized ? "" : " (the default)",
 			   (unsigned long long)length);
 	perch_error_field(parser->err, "bp_addr", NULL);
-	perch_error_remedy(parser->err, "use mem:%#llx/%llu",
-			   (unsigned long long)breakpoint->address, (unsigned long long)aligned);
+	perch_error_remedy(parser->err, "use mem:%#llx/%llu%s", (unsigned long long)aligned,
+			   (unsigned long long)length,
+			   breakpoint->access == PERCH_BREAKPOINT_W ? ":w" : "");
 	return -EINVAL;
 }
 

@@ -155,7 +155,7 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
 				     "the tracepoint '%s' has no field '%s'", tracepoint, name);
 		perch__suggestions_remedy(&suggestions, err,
-					  "'perch list --verbose' lists the fields of tracepoints");
+					  "events/SYSTEM/NAME/format in tracefs lists the fields");
 	}
 	return rc;
 }

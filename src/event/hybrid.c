@@ -207,7 +207,9 @@ int perch__apply_core_event(struct perch__parser *parser, const struct perch_pmu
 	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW,
 			   "this kernel cannot count '%s' only on PMU '%s'", name, pmu->name);
 	perch_error_field(parser->err, "config", "6.6");
-	perch_error_remedy(parser->err, "use an event of the PMU: 'perch list pmu' lists them");
+	perch_error_remedy(
+		parser->err,
+		"use an event of the PMU: its directory in /sys/bus/event_source/devices lists them");
 	return -EOPNOTSUPP;
 }
 

@@ -38,7 +38,10 @@ static int report_unknown(struct perch__parser *parser, const char *word, size_t
 	bool legal;
 	int rc;
 
-	if (perch__find_cache_event(word, &config, &legal))
+	if (is_clock(word))
+		rc = perch__parse_error(parser, at, ENOENT, PERCH_ERROR_NOT_SUPPORTED,
+					"'%s' is no event of the kernel", word);
+	else if (perch__find_cache_event(word, &config, &legal))
 		rc = perch__parse_error(parser, at, EINVAL, PERCH_ERROR_UNKNOWN_EVENT,
 					"there is no event '%s': the cache has no such operation",
 					word);
@@ -48,13 +51,14 @@ static int report_unknown(struct perch__parser *parser, const char *word, size_t
 	if (is_clock(word)) {
 		perch_error_remedy(
 			parser->err,
-			"perf measures it itself; 'perch stat' prints it below the counts");
+			"it is a time that perf stat measures without an event: read a clock before and after the work");
 		return rc;
 	}
 	perch__suggest_generic_names(&suggestions);
 	perch__suggest_pmu_events(&suggestions, parser->machine);
-	perch__suggestions_remedy(&suggestions, parser->err,
-				  "'perch list' shows the events of this machine");
+	perch__suggestions_remedy(
+		&suggestions, parser->err,
+		"perch-events(7) lists the names; /sys/bus/event_source/devices/*/events has those of this machine");
 	return rc;
 }
 

@@ -50,7 +50,9 @@ int perch__unknown_pmu_term(const struct perch__pmu_event *target, const char *n
 		    perch_machine_path(parser->machine, path, sizeof(path), relative) >= 0)
 			perch__suggest_directory(&suggestions, path);
 	perch__suggest_terms(&suggestions);
-	perch__suggestions_remedy(&suggestions, parser->err, "'perch list' shows the PMU's events");
+	perch__suggestions_remedy(
+		&suggestions, parser->err,
+		"the directories events and format of the PMU in /sys/bus/event_source/devices list them");
 	return -EINVAL;
 }
 

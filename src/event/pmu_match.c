@@ -60,7 +60,7 @@ int perch__unknown_pmu(struct perch__parser *parser, const char *name, size_t at
 		for (size_t i = 0; i < nr; i++)
 			perch__suggest(&suggestions, pmus[i].name);
 	perch__suggestions_remedy(&suggestions, parser->err,
-				  "'perch list' shows the PMUs of this machine");
+				  "/sys/bus/event_source/devices lists the PMUs of this machine");
 	return -ENOENT;
 }
 

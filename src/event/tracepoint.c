@@ -44,8 +44,9 @@ static int report_unknown(struct perch__parser *parser, const struct tracepoint 
 		perch__parse_error(parser, tracepoint->at_name, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 				   "there is no tracepoint '%s:%s'", system, name);
 		perch__suggest_directory(&suggestions, directory);
-		perch__suggestions_remedy(&suggestions, parser->err,
-					  "'perch list' shows the tracepoints");
+		perch__suggestions_remedy(
+			&suggestions, parser->err,
+			"tracefs has a directory events/SYSTEM/NAME for each tracepoint");
 		return -ENOENT;
 	}
 	perch__parse_error(parser, tracepoint->at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
@@ -54,7 +55,9 @@ static int report_unknown(struct perch__parser *parser, const struct tracepoint 
 	perch__suggest_directory(&suggestions, tracepoint->events);
 	perch__suggest_generic_names(&suggestions);
 	perch__suggest_keywords(&suggestions);
-	perch__suggestions_remedy(&suggestions, parser->err, "'perch list' shows the events");
+	perch__suggestions_remedy(
+		&suggestions, parser->err,
+		"perch-events(7) lists the names; /sys/bus/event_source/devices/*/events has those of this machine");
 	return -ENOENT;
 }
 
@@ -197,7 +200,8 @@ static int report_no_match(struct perch__parser *parser, const struct tracepoint
 			   glob->name);
 	if (!has_system)
 		perch__suggest_directory(&suggestions, glob->events);
-	perch__suggestions_remedy(&suggestions, parser->err, "'perch list' shows the tracepoints");
+	perch__suggestions_remedy(&suggestions, parser->err,
+				  "tracefs has a directory events/SYSTEM/NAME for each tracepoint");
 	return -ENOENT;
 }
 

@@ -402,6 +402,7 @@ static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 	X(config2, HEX, c->attr.config2)                                                         \
 	X(flags, HEX, c->flags)                                                                  \
 	X(bp_addr, HEX, c->attr.bp_addr)                                                         \
+	X(bp_aligned, HEX, c->attr.bp_addr & ~(c->attr.bp_len - 1))                              \
 	X(regs_user, HEX, c->attr.sample_regs_user)                                              \
 	X(regs_intr, HEX, c->attr.sample_regs_intr)                                              \
 	X(sample_bits, HEX, c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1))             \

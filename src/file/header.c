@@ -212,7 +212,8 @@ static int empty_input(const struct perch_reader *reader, struct perch_error *er
 	if (reader->path)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
 	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "no input from the pipe");
-	perch_error_remedy(err, "Use -i FILE to read a file instead of standard input");
+	perch_error_remedy(
+		err, "Check that the program that writes into the pipe has recorded something");
 	return -EBADMSG;
 }
 

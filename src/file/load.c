@@ -17,7 +17,7 @@ static int cannot_read(int errnum, struct perch_error *err)
 {
 	perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", strerror(errnum));
 	if (errnum == ENOENT)
-		perch_error_remedy(err, "Record one first: perch record PROGRAM");
+		perch_error_remedy(err, "Check the path");
 	else if (errnum == EACCES)
 		perch_error_remedy(err, "Read it as the user who recorded it");
 	return -errnum;
@@ -325,9 +325,8 @@ static int load_descriptor(struct perch_reader *reader, int fd, struct perch_err
 	if (fstat(fd, &status))
 		return cannot_read(errno, err);
 	if (isatty(fd))
-		return perch_error_set(
-			err, EINVAL, PERCH_ERROR_USAGE,
-			"is a terminal: pipe a recording into it, for example from perf record -o - PROGRAM");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "is a terminal: pipe a recording into it");
 	if (S_ISDIR(status.st_mode))
 		return load_directory(reader, fd, err);
 	if (S_ISREG(status.st_mode) && lseek(fd, 0, SEEK_CUR) == 0)

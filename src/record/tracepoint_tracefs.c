@@ -119,7 +119,8 @@ int perch_tracepoint_format_read(struct perch_tracepoint_format **format,
 	if (rc == -ENOENT || rc == -ENOTDIR) {
 		rc = perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 				     "there is no tracepoint '%s'", name);
-		perch_error_remedy(err, "'perch list' shows the tracepoints");
+		perch_error_remedy(
+			err, "tracefs has a directory events/SYSTEM/NAME for each tracepoint");
 	} else if (rc == -EACCES) {
 		rc = perch_machine_tracefs_error(machine, err);
 	}
@@ -194,6 +195,6 @@ int perch_tracepoint_format_read_id(struct perch_tracepoint_format **format,
 		return read_format(format, events, search.system, search.name, err);
 	rc = perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 			     "no tracepoint has the id %llu", (unsigned long long)id);
-	perch_error_remedy(err, "'perch list' shows the tracepoints");
+	perch_error_remedy(err, "tracefs has a directory events/SYSTEM/NAME for each tracepoint");
 	return rc;
 }

@@ -26,6 +26,12 @@ only_perch_names() {
 	report $? "$1 does not export private names (perch__)"
 }
 
+# Programs that embed a library have other options, and may be on a machine without the command.
+does_not_name_the_command() {
+	! grep -aoE '[^ ]* ?.?perch (record|stat|report|list|script|doctor|explain|dump|help)[^_a-z][^ ]*' "$1"
+	report $? "no message of $1 names the command"
+}
+
 every_name_has_a_version() { # library, name of its versions
 	unversioned=$(nm -D --defined-only "$1" | awk -v name="$2" '
 		$2 != "A" && $3 !~ "@@" name "_[0-9.]+$" { print $3 }')
@@ -68,6 +74,7 @@ report $? "libperch.so does not exit, print or start threads"
 for library in libperch.so libperch-profile.so; do
 	soname $library
 	only_perch_names $library
+	does_not_name_the_command $library
 	every_name_has_a_version $library "$(echo ${library%.so} | tr a-z- A-Z_)"
 	every_listed_name_is_defined $library "$PERCH_SOURCE_ROOT/src/${library%.so}.map"
 done

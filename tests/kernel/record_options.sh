@@ -41,6 +41,9 @@ forever='while :; do :; done'
 
 record -e cpu-clock -- true || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
 
+refuses "a mode after -g, which takes none" 127 "-g takes no mode: use --call-graph fp" -e cpu-clock -g fp -- true
+refuses "a mode with a size after -g" 127 "use --call-graph dwarf,4096" -e cpu-clock -g dwarf,4096 true
+
 # ---- events ----
 printf 'cpu-clock	# a timer\n\n# nothing here\npage-faults\n' > events
 record --event-file events -- sh -c "$burn" && "$perch" report --stats -i a.data > out 2>&1 &&

@@ -296,7 +296,7 @@ static void reports_wrong_text(void **state)
 		{ "cs,cycels", 3, PERCH_ERROR_UNKNOWN_EVENT, "did you mean cycles?" },
 		{ "page-fault", 0, PERCH_ERROR_UNKNOWN_EVENT, "page-faults" },
 		{ "L1-icache-stores", 0, PERCH_ERROR_UNKNOWN_EVENT, "no such operation" },
-		{ "zzzzzzzz", 0, PERCH_ERROR_UNKNOWN_EVENT, "perch list" },
+		{ "zzzzzzzz", 0, PERCH_ERROR_UNKNOWN_EVENT, "perch-events(7)" },
 		{ "rxyz", 0, PERCH_ERROR_UNKNOWN_EVENT, "no event 'rxyz'" },
 		{ "read", 0, PERCH_ERROR_UNKNOWN_EVENT, "no event 'read'" },
 		{ "r12345678901234567", 0, PERCH_ERROR_UNKNOWN_EVENT, "no event" },

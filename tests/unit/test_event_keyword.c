@@ -55,8 +55,9 @@ static const struct bad_event bad_events[] = {
 #if defined(__x86_64__)
 	{ "mem:0x1000:r", -EINVAL, 11, "x86", "rw" },
 	{ "mem:0x1000/3", -EINVAL, 11, "1, 2, 4 or 8", NULL },
-	{ "mem:0x1001", -EINVAL, 4, "multiple of 4", "mem:0x1001/1" },
-	{ "mem:0x1004/8:w", -EINVAL, 4, "multiple of 8", "mem:0x1004/4" },
+	{ "mem:0x1001", -EINVAL, 4, "multiple of 4", "use mem:0x1000/4" },
+	{ "mem:0x1001/8", -EINVAL, 4, "multiple of 8", "use mem:0x1000/8" },
+	{ "mem:0x100f/8:w", -EINVAL, 4, "multiple of 8", "use mem:0x1008/8:w" },
 #endif
 	{ "pfm:", -EINVAL, 4, "expected an event of libpfm4", NULL },
 };

@@ -63,6 +63,13 @@ static void raise_descriptor_limit(void)
 	}
 }
 
+/* As in perf, -g takes no mode: the word after it is the program. */
+static bool is_call_graph_mode(const char *word)
+{
+	return !strcmp(word, "fp") || !strcmp(word, "lbr") || !strcmp(word, "no") ||
+	       !strncmp(word, "dwarf", strlen("dwarf"));
+}
+
 /* Starts the program. The exit status after a failure is that of a shell. */
 static int release_program(struct record *record)
 {
@@ -72,6 +79,10 @@ static int release_program(struct record *record)
 	if (!rc)
 		return 0;
 	record->program_ended = true;
+	if (rc == -ENOENT && record->options->call_graph != PERCH_CALL_GRAPH_UNSET &&
+	    is_call_graph_mode(record->options->program_argv[0]))
+		perch_error_remedy(&err, "-g takes no mode: use --call-graph %s",
+				   record->options->program_argv[0]);
 	cli_error(RECORD_COMMAND, &err);
 	return cli_program_exit_status(-rc);
 }
