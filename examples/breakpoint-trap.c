@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <ucontext.h>
 #include <perch/count.h>
 
@@ -45,20 +44,15 @@ static uintptr_t where(const ucontext_t *context)
 #endif
 }
 
-/* siginfo_t of the C library may lack these fields: si_addr, then si_perf_data. */
-static uintptr_t data_of(const siginfo_t *info)
-{
-	uintptr_t data;
-
-	memcpy(&data, (const char *)&info->si_addr + sizeof(info->si_addr), sizeof(data));
-	return data;
-}
-
 static void trapped(int signal, siginfo_t *info, void *context)
 {
-	const volatile long *variable = (const volatile long *)data_of(info);
+	const volatile long *variable;
+	struct perch_sigtrap sigtrap;
 
 	(void)signal;
+	if (!perch_siginfo_get_sigtrap(info, &sigtrap))
+		return;
+	variable = (const volatile long *)(uintptr_t)sigtrap.data;
 	if (nr_traps < MAX_TRAPS)
 		traps[nr_traps++] = (struct trap){ where(context), variable, *variable };
 }

@@ -129,6 +129,8 @@ struct perch_sampler {
 	bool tracking;				/* the tracking event is enabled */
 	bool paused;				/* by perch_sampler_pause() */
 	size_t ring_pages;
+	size_t first_pages;	 /* size of the first ring that was mapped */
+	bool too_large;		 /* the limit refuses a ring, and earlier ones are larger */
 	size_t tracking_pages;	 /* size of the forward rings of the tracking event */
 	bool may_shrink;	 /* ring_pages is the default, so smaller rings are allowed */
 	size_t min_ring_bytes;	 /* the size of the largest sample, and of a LOST record */

@@ -237,14 +237,22 @@ static int map_sized(struct perch_sampler *sampler, struct perch__sampler_ring *
 
 	for (;;) {
 		rc = perch_ring_open(&ring->ring, fd, *pages, mode, sampler->machine, &attempt);
-		if (rc >= 0)
+		if (rc >= 0) {
+			if (!sampler->nr_rings)
+				sampler->first_pages = *pages;
 			return rc;
+		}
 		if (rc != -EPERM || !(sampler->may_shrink || tracking) ||
 		    *pages <= PERCH__MIN_RING_PAGES ||
 		    (!tracking && *pages / 2 * page_bytes <= sampler->min_ring_bytes))
-			return report_error(err, &attempt, rc);
+			break;
 		*pages /= 2;
 	}
+	/* other rings of this sampler may be larger: all can be opened with this size */
+	sampler->too_large = rc == -EPERM && sampler->may_shrink && sampler->nr_rings &&
+			     sampler->rings[0].ring && *pages < sampler->first_pages &&
+			     !sampler->decoder;
+	return report_error(err, &attempt, rc);
 }
 
 /* Maps the ring of a descriptor (index in fds). Returns its index, or a negative errno. */

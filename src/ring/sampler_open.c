@@ -160,7 +160,8 @@ static int open_everywhere(struct perch_sampler *sampler, const struct perch_eve
 /*
  * If the kernel refuses a weak group, the group is broken up, and an event that may be skipped is
  * left out. Then everything is opened again, because the group's other members are already open as
- * members, and the event may own a ring.
+ * members, and the event may own a ring. So it is with smaller rings, if the limit of locked memory
+ * leaves nothing for the last ones.
  */
 static int open_all(struct perch_sampler *sampler, const struct perch_events *events,
 		    const struct perch_sampler_options *options, struct perch_error *err)
@@ -173,15 +174,18 @@ static int open_all(struct perch_sampler *sampler, const struct perch_events *ev
 		struct perch_error attempt = { 0 };
 
 		sampler->refused_group = sampler->unsupported = -1;
+		sampler->too_large = false;
 		rc = open_everywhere(sampler, events, options, &attempt);
 		if (rc >= 0)
 			break;
-		if (sampler->refused_group < 0 && sampler->unsupported < 0) {
+		if (sampler->refused_group < 0 && sampler->unsupported < 0 && !sampler->too_large) {
 			if (err)
 				*err = attempt;
 			return rc;
 		}
 		perch__sampler_close_events(sampler);
+		if (sampler->too_large)
+			continue;
 		if (sampler->refused_group >= 0) {
 			perch__sampler_break_group(sampler, sampler->refused_group);
 			continue;
