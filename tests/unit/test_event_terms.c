@@ -32,7 +32,7 @@ static const struct tree_file files[] = {
 	{ TRACING "syscalls/sys_exit_open/format",
 	  FORMAT("\tfield:long ret;\toffset:8;\tsize:8;\tsigned:1;\n") },
 	{ TRACING "syscalls/sys_enter_close/format",
-	  FORMAT("\tfield:int (*call)(void);\toffset:8;\tsize:8;\tsigned:0;\n\n"
+	  FORMAT("\tfield:int;\toffset:8;\tsize:8;\tsigned:0;\n\n"
 		 "print fmt: \"\"\n") },
 	{ TRACING "sched/sched_switch/id", "314\n" },
 	{ TRACING "sched/sched_wakeup/id", "317\n" },

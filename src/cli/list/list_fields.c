@@ -8,21 +8,26 @@
 
 #include "list.h"
 
-/* Splits "char[16]" into the type of the elements and their number; other types stay whole. */
-static void set_type(struct list_field *field, const char *type)
+/*
+ * Splits the type of an array into that of its elements and their number. "__data_loc char[]" stays
+ * whole.
+ */
+static void set_type(struct list_field *field, const struct perch_tracepoint_field *from)
 {
-	size_t length = strcspn(type, "[");
+	const char *brackets = strchr(from->type, '[');
+	size_t length = strlen(from->type);
 	unsigned long count;
 	char *end;
 
-	if (type[length] && type[length + 1] >= '0' && type[length + 1] <= '9') {
-		count = strtoul(type + length + 1, &end, 10);
-		if (!strcmp(end, "]") && count <= UINT32_MAX)
-			field->count = (unsigned)count;
+	if (brackets && (from->location == PERCH_TRACEPOINT_IN_PLACE ||
+			 from->location == PERCH_TRACEPOINT_TO_END)) {
+		length = (size_t)(brackets - from->type);
+		count = strtoul(brackets + 1, &end, 10);
+		field->count = end > brackets + 1 && *end == ']' && count <= UINT32_MAX
+				       ? (unsigned)count
+				       : 0;
 	}
-	if (!field->count)
-		length = strlen(type);
-	snprintf(field->text, sizeof(field->text), "%.*s", (int)length, type);
+	snprintf(field->text, sizeof(field->text), "%.*s", (int)length, from->type);
 }
 
 int list_visit_fields(const struct list *list, const char *tracepoint, list_visit *visit,
@@ -43,7 +48,7 @@ int list_visit_fields(const struct list *list, const char *tracepoint, list_visi
 					    .common = fields[i].is_common };
 
 		snprintf(field.name, sizeof(field.name), "%s", fields[i].name);
-		set_type(&field, fields[i].type);
+		set_type(&field, &fields[i]);
 		rc = visit(context, &field);
 	}
 	perch_tracepoint_format_free(format);
