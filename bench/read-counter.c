@@ -95,7 +95,7 @@ int main(void)
 		perch_error_print(stderr, &err);
 		return BENCH_SKIPPED;
 	}
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	for (size_t i = 0; i < blocks; i++) {
 		perch[i] = read_block(counter, -1);
 		bare[i] = read_block(NULL, perch_counter_fd(counter));

@@ -94,11 +94,11 @@ int main(void)
 	if (perch_counter_open(&writes, event, &PERCH_SELF, &options, &err) < 0)
 		return perch_error_print(stderr, &err), 1; /* what failed, why, and a remedy */
 
-	perch_counter_enable(writes);
+	perch_counter_enable(writes, NULL);
 	deposit(100);
 	withdraw(30);
 	deposit(5);
-	perch_counter_disable(writes);
+	perch_counter_disable(writes, NULL);
 	balance = 0; /* not watched any more */
 
 	if (perch_counter_read(writes, &count, &err) < 0)

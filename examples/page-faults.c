@@ -19,10 +19,10 @@ int main(void)
 	if (perch_counter_open(&counter, "page-faults:u", &PERCH_SELF, NULL, &err) < 0)
 		return perch_error_print(stderr, &err), 1; /* what failed, why, and a remedy */
 
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	for (int page = 0; page < PAGES; page++)
 		memory[page * PAGE] = 1;
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 
 	if (perch_counter_read(counter, &count, &err) < 0)
 		return perch_error_print(stderr, &err), 1;

@@ -109,11 +109,52 @@ PERCH_API int perch_counter_fd(const struct perch_counter *counter);
 /** Returns the text of the event. It is valid until perch_counter_close(). Async-signal-safe. */
 PERCH_API const char *perch_counter_name(const struct perch_counter *counter);
 
-/** Enables the event with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
-PERCH_API int perch_counter_enable(struct perch_counter *counter);
+/**
+ * Makes a counter of an event that was opened elsewhere: before an exec(2), or in another process
+ * that sent the descriptor over a socket (SCM_RIGHTS).
+ *
+ * The counter reads and controls the same event as the other holders of the descriptor.
+ *
+ * @param[out] counter  the new counter; NULL after a failure
+ * @param fd            the event; perch_counter_close() closes it. After a failure the caller
+ *                      still owns it
+ * @param attr          the attr as opened, see perch_counter_attr(). It is copied. Its read_format
+ *                      is what the kernel returns; it needs both times, as counters always have
+ * @param name          the name of the event; NULL is the name of the attr
+ * @param machine       where system calls are made; NULL is this machine
+ * @param[out] err      the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EINVAL the descriptor has another read_format
+ */
+PERCH_API int perch_counter_from_fd(struct perch_counter **counter, int fd,
+				    const struct perch_attr *attr, const char *name,
+				    struct perch_machine *machine, struct perch_error *err);
 
-/** Disables the event with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
-PERCH_API int perch_counter_disable(struct perch_counter *counter);
+/**
+ * Returns the attr as it was opened.
+ *
+ * It differs from that of perch_attr_build(): counters add bits to read_format, and optional
+ * features may be missing. Records in the ring of the counter are laid out by this attr, and
+ * perch_event_modify() takes it with changes. Valid until perch_counter_close().
+ */
+PERCH_API const struct perch_attr *perch_counter_attr(const struct perch_counter *counter);
+
+/** Returns whether only user space is counted, because kernel profiling was not permitted and
+ * perch_options.may has PERCH_MAY_EXCLUDE_KERNEL. */
+PERCH_API bool perch_counter_user_only(const struct perch_counter *counter);
+
+/**
+ * Enables the event with one ioctl(2). Async-signal-safe if err is NULL.
+ *
+ * @param counter   the counter
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_counter_enable(struct perch_counter *counter, struct perch_error *err);
+
+/** Disables the event with one ioctl(2), see perch_counter_enable(). Async-signal-safe if err is
+ * NULL. */
+PERCH_API int perch_counter_disable(struct perch_counter *counter, struct perch_error *err);
 
 /**
  * Sets the value to 0, and the times of later reads to 0.
@@ -122,12 +163,13 @@ PERCH_API int perch_counter_disable(struct perch_counter *counter);
  * two system calls in total. The value keeps the counts of children of an inherited event that have
  * exited, because the kernel resets only tasks that exist.
  *
- * Async-signal-safe.
+ * Async-signal-safe if err is NULL.
  *
- * @param counter  the counter
+ * @param counter   the counter
+ * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  */
-PERCH_API int perch_counter_reset(struct perch_counter *counter);
+PERCH_API int perch_counter_reset(struct perch_counter *counter, struct perch_error *err);
 
 /**
  * Reads the count with one read(2), or with none (perch_counter_self_monitoring()).
@@ -198,6 +240,61 @@ PERCH_API int perch_group_open(struct perch_group **group, const char *text,
 			       const struct perch_target *target,
 			       const struct perch_options *options, struct perch_error *err);
 
+/**
+ * Opens parsed events as one group, see perch_group_open().
+ *
+ * @param[out] group  the new group; NULL after a failure
+ * @param events      one group in braces, or single events, which become one group. They are not
+ *                    used after the open
+ * @param target      thread and CPU; NULL is the calling thread
+ * @param options     options of all members; NULL is a disabled group
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_group_open_events(struct perch_group **group, const struct perch_events *events,
+				      const struct perch_target *target,
+				      const struct perch_options *options, struct perch_error *err);
+
+/**
+ * Adds a member to a group, which may be enabled.
+ *
+ * The member has the target of the group, and is enabled and disabled with it. If the group is
+ * enabled, the member counts from now on, and its times begin now. Other members keep their
+ * indices, and their names and attrs stay valid.
+ *
+ * @param group     the group, not of perch_group_from_fds()
+ * @param text      one event, see perch-events(7)
+ * @param options   options of the member: another period, sample or filter than the others. read,
+ *                  inherit and machine are those of the group. enabled, enable_on_exec, pinned and
+ *                  exclusive belong to the leader and are refused. NULL is none
+ * @param[out] err  the reason of a failure; the group is then as before
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_group_add(struct perch_group *group, const char *text,
+			      const struct perch_options *options, struct perch_error *err);
+
+/** Adds a parsed event to a group, see perch_group_add(). The event is not used after that. */
+PERCH_API int perch_group_add_event(struct perch_group *group, const struct perch_event *event,
+				    const struct perch_options *options, struct perch_error *err);
+
+/**
+ * Makes a group of events that were opened elsewhere, see perch_counter_from_fd().
+ *
+ * @param[out] group  the new group; NULL after a failure
+ * @param fds         the events in the order in which they joined, the leader first.
+ *                    perch_group_close() closes them. After a failure the caller still owns them
+ * @param attrs       the attr of each event as opened, see perch_group_attr(); they are copied
+ * @param nr          number of events
+ * @param machine     where system calls are made; NULL is this machine
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EINVAL a descriptor has another read_format, or is at another place in the group. The
+ *         order can be checked only if the group is read with PERCH_FORMAT_ID
+ */
+PERCH_API int perch_group_from_fds(struct perch_group **group, const int *fds,
+				   const struct perch_attr *attrs, size_t nr,
+				   struct perch_machine *machine, struct perch_error *err);
+
 /** Closes a group. NULL is allowed. */
 PERCH_API void perch_group_close(struct perch_group *group);
 
@@ -217,15 +314,54 @@ PERCH_API const char *perch_group_name(const struct perch_group *group, size_t m
 PERCH_API const struct perch_attr *perch_group_missing_features(const struct perch_group *group,
 								size_t member);
 
-/** Enables the group with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
-PERCH_API int perch_group_enable(struct perch_group *group);
+/** Returns the attr of a member as it was opened, see perch_counter_attr(); NULL if there is no
+ * such member. Valid until perch_group_close(). */
+PERCH_API const struct perch_attr *perch_group_attr(const struct perch_group *group, size_t member);
 
-/** Disables the group with one ioctl(2). Returns 0 or a negative errno. Async-signal-safe. */
-PERCH_API int perch_group_disable(struct perch_group *group);
+/** Returns whether only user space is counted for a member, see perch_counter_user_only(). */
+PERCH_API bool perch_group_user_only(const struct perch_group *group, size_t member);
 
-/** Resets the values and times of all members, see perch_counter_reset(). Returns 0 or a negative
- * errno. */
-PERCH_API int perch_group_reset(struct perch_group *group);
+/**
+ * Reads the id of a member with one ioctl(2).
+ *
+ * @param group     the group
+ * @param member    index of the member
+ * @param[out] id   the id
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 3.12
+ */
+PERCH_API int perch_group_id(struct perch_group *group, size_t member, uint64_t *id,
+			     struct perch_error *err);
+
+/**
+ * Finds a member by the id that samples and counts have. The first call reads the ids.
+ *
+ * @param group     the group
+ * @param id        the id
+ * @param[out] err  the reason of a failure
+ * @return the index of the member, or a negative errno
+ * @retval -ENOENT no member has that id
+ * @since Linux 3.12
+ */
+PERCH_API int perch_group_find(struct perch_group *group, uint64_t id, struct perch_error *err);
+
+/**
+ * Enables the group with one ioctl(2). Async-signal-safe if err is NULL.
+ *
+ * @param group     the group
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_group_enable(struct perch_group *group, struct perch_error *err);
+
+/** Disables the group with one ioctl(2), see perch_group_enable(). Async-signal-safe if err is
+ * NULL. */
+PERCH_API int perch_group_disable(struct perch_group *group, struct perch_error *err);
+
+/** Resets the values and times of all members, see perch_counter_reset() and
+ * perch_group_enable(). */
+PERCH_API int perch_group_reset(struct perch_group *group, struct perch_error *err);
 
 /**
  * Reads the counts of all members.

@@ -75,9 +75,9 @@ struct perch_event_terms {
  */
 struct perch_event {
 	/**
-	 * The event as written, with its modifiers: "cycles:u". Truncated if it is too long. A
-	 * generic name that means several core PMUs becomes "cpu_core/cycles/u" and so on; a glob
-	 * becomes the name of each tracepoint.
+	 * The event as written, with its modifiers and those of its group: "cycles:u". Truncated if
+	 * it is too long. A generic name that means several core PMUs becomes "cpu_core/cycles/u"
+	 * and so on; a glob becomes the name of each tracepoint.
 	 */
 	char name[128];
 	struct perch_attr attr;	   /**< the fields that the text sets */

@@ -357,6 +357,12 @@ struct perch_options {
 	 * thread and kernel.perf_user_access = 1, since 5.17. */
 	unsigned self_monitoring : 1;
 	/**
+	 * Descriptors of counters, groups and sets stay open after exec(2), for
+	 * perch_counter_from_fd() in the new program. By default exec(2) closes them. Samplers
+	 * ignore it: their rings end with the memory of the process.
+	 */
+	unsigned no_cloexec : 1;
+	/**
 	 * Features that may be omitted on kernels that do not have them: each field that is not 0,
 	 * and each bit of sample_type, read_format and branch_sample_type. NULL is none.
 	 * perch_open_optional(), perch_counter_missing_features() and others report what was
@@ -406,7 +412,7 @@ PERCH_API int perch_options_set_call_graph(struct perch_options *options,
 					   struct perch_error *err);
 
 /**
- * Calls perf_event_open(2), with PERCH_FLAG_FD_CLOEXEC added to flags.
+ * Calls perf_event_open(2), with PERCH_FLAG_FD_CLOEXEC added to flags (fcntl(2) F_SETFD clears it).
  *
  * err explains a refusal, with facts of the machine that are read after the refusal: /proc and /sys
  * of this machine if machine is NULL. Without a refusal, and if err is NULL, nothing is read.

@@ -9,20 +9,27 @@
 struct perch_counter {
 	const struct perch__rdpmc *rdpmc;    /* &perch__no_rdpmc if all reads are system calls */
 	enum perch__rdpmc_state rdpmc_state; /* of the last read */
-	int fd;
-	uint32_t generation; /* of the process that opened it */
+	int fd;				     /* opened.fd */
+	uint32_t generation;		     /* of the process that opened it */
 	struct perch__base base;
 	uint64_t id; /* for reads without a system call with PERCH_FORMAT_ID */
 	uint64_t read_format;
 	size_t words; /* of one read(2) */
 	const struct perch_syscalls *calls;
 	int map_errno;		       /* of mmap(2), if the page could not be mapped */
-	uint32_t type;		       /* attr.type */
 	struct perch_machine *machine; /* the caller's, or NULL */
-	bool has_missing_features;
-	struct perch_attr missing_features;
-	char name[sizeof(((struct perch_event *)0)->name)];
+	struct perch__opened opened;
 };
+
+static int check_format(const struct perch_attr *attr, struct perch_error *err)
+{
+	if (!(attr->read_format & PERCH_FORMAT_GROUP))
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			"a counter cannot be read with PERCH_FORMAT_GROUP: use a group");
+	perch_error_field(err, "read_format", NULL);
+	return -EINVAL;
+}
 
 static int build(struct perch_attr *attr, const struct perch_event *event,
 		 const struct perch_options *options, struct perch_error *err)
@@ -32,56 +39,43 @@ static int build(struct perch_attr *attr, const struct perch_event *event,
 	if (rc)
 		return rc;
 	attr->read_format |= PERCH__TIMES;
-	if (!(attr->read_format & PERCH_FORMAT_GROUP))
-		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			"a counter cannot be read with PERCH_FORMAT_GROUP: use perch_group_open()");
-	perch_error_field(err, "read_format", NULL);
-	return -EINVAL;
+	return check_format(attr, err);
 }
 
 /*
  * On arm64 a bit of config1 requests user-space access, and the kernel refuses events that do not
  * support it. The event is then opened again without the bit.
  */
-static int open_without_rdpmc(struct perch_counter *counter, struct perch_attr *attr,
-			      const struct perch_event *event, const struct perch_target *target,
+static int open_without_rdpmc(struct perch_counter *counter, const struct perch_event *event,
+			      const struct perch_target *target,
 			      const struct perch_options *options)
 {
 	struct perch_options plain = *options;
 	struct perch_attr other;
 
 	plain.self_monitoring = 0;
-	if (build(&other, event, &plain, NULL) || !memcmp(&other, attr, sizeof(other)))
+	if (build(&other, event, &plain, NULL) ||
+	    !memcmp(&other, &counter->opened.attr, sizeof(other)))
 		return -1;
-	*attr = other;
+	counter->opened.attr = other;
 	counter->rdpmc_state = PERCH__RDPMC_REFUSED;
-	return perch__open_counting(attr, options->optional, &counter->missing_features, target, -1,
-				    options->machine, NULL);
+	return perch__open_event(&counter->opened, event, target, -1, &plain, NULL);
 }
 
-static int open_descriptor(struct perch_counter *counter, struct perch_attr *attr,
-			   const struct perch_event *event, const struct perch_target *target,
-			   const struct perch_options *options, struct perch_error *err)
+static int open_descriptor(struct perch_counter *counter, const struct perch_event *event,
+			   const struct perch_target *target, const struct perch_options *options,
+			   struct perch_error *err)
 {
 	struct perch_error first_err;
-	int fd = perch__open_counting(attr, options->optional, &counter->missing_features, target,
-				      -1, options->machine, &first_err);
-	int rc = fd;
+	int rc = perch__open_event(&counter->opened, event, target, -1, options, &first_err);
+	bool may_be_rdpmc = rc == -EINVAL || rc == -EOPNOTSUPP ||
+			    (rc == -EACCES && options->may & PERCH_MAY_EXCLUDE_KERNEL);
 
-	if (fd < 0 && options->self_monitoring && (rc == -EINVAL || rc == -EOPNOTSUPP))
-		fd = open_without_rdpmc(counter, attr, event, target, options);
-	if (fd < 0) {
-		if (err)
-			*err = first_err;
-		return rc;
-	}
-	counter->fd = fd;
-	if (!event->filter)
+	if (may_be_rdpmc && options->self_monitoring &&
+	    !open_without_rdpmc(counter, event, target, options))
 		return 0;
-	rc = perch_event_set_filter(fd, event->filter, attr, options->machine, err);
-	if (rc)
-		counter->calls->close(counter->calls->context, fd);
+	if (rc && err)
+		*err = first_err;
 	return rc;
 }
 
@@ -97,6 +91,30 @@ static void map_rdpmc_page(struct perch_counter *counter)
 		counter->id = 0;
 }
 
+static struct perch_counter *make(struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_counter *counter = calloc(1, sizeof(*counter));
+
+	if (!counter) {
+		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the counter");
+		return NULL;
+	}
+	counter->calls = perch_machine_syscalls(machine);
+	counter->generation = perch__fork_generation();
+	counter->rdpmc = &perch__no_rdpmc;
+	counter->rdpmc_state = PERCH__RDPMC_NOT_REQUESTED;
+	counter->machine = machine;
+	return counter;
+}
+
+/* Copies what each read uses out of counter->opened. */
+static void set_opened(struct perch_counter *counter)
+{
+	counter->fd = counter->opened.fd;
+	counter->read_format = counter->opened.attr.read_format;
+	counter->words = perch__read_words(counter->read_format, 1);
+}
+
 int perch_counter_open_event(struct perch_counter **counter, const struct perch_event *event,
 			     const struct perch_target *target, const struct perch_options *options,
 			     struct perch_error *err)
@@ -109,7 +127,9 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 
 	*counter = NULL;
 	options = &wanted;
-	rc = build(&attr, event, options, err);
+	rc = perch__check_may(options, err);
+	if (!rc)
+		rc = build(&attr, event, options, err);
 	if (!rc && wanted.self_monitoring)
 		state = perch__rdpmc_check(&attr, target);
 	if (!rc && wanted.self_monitoring && state != PERCH__RDPMC_USED) {
@@ -118,26 +138,17 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	}
 	if (rc)
 		return rc;
-	new_counter = calloc(1, sizeof(*new_counter));
+	new_counter = make(options->machine, err);
 	if (!new_counter)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the counter");
-	new_counter->calls = perch_machine_syscalls(options->machine);
-	new_counter->generation = perch__fork_generation();
-	new_counter->rdpmc = &perch__no_rdpmc;
+		return -ENOMEM;
 	new_counter->rdpmc_state = state;
-	new_counter->type = attr.type;
-	new_counter->machine = options->machine;
-	rc = open_descriptor(new_counter, &attr, event, target, options, err);
+	new_counter->opened.attr = attr;
+	rc = open_descriptor(new_counter, event, target, options, err);
 	if (rc) {
 		free(new_counter);
 		return rc;
 	}
-	new_counter->has_missing_features = perch__any_feature(&new_counter->missing_features);
-	new_counter->read_format = attr.read_format;
-	new_counter->words = perch__read_words(attr.read_format, 1);
-	memcpy(new_counter->name, event->name, sizeof(new_counter->name));
-	new_counter->name[sizeof(new_counter->name) - 1] = '\0';
+	set_opened(new_counter);
 	if (options->self_monitoring)
 		map_rdpmc_page(new_counter);
 	*counter = new_counter;
@@ -166,6 +177,27 @@ int perch_counter_open(struct perch_counter **counter, const char *text,
 	return rc;
 }
 
+int perch_counter_from_fd(struct perch_counter **counter, int fd, const struct perch_attr *attr,
+			  const char *name, struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_counter *new_counter;
+	int rc;
+
+	*counter = NULL;
+	rc = check_format(attr, err);
+	if (!rc)
+		rc = perch__check_descriptor(fd, attr, machine, err);
+	if (rc)
+		return rc;
+	new_counter = make(machine, err);
+	if (!new_counter)
+		return -ENOMEM;
+	perch__adopt(&new_counter->opened, fd, attr, name);
+	set_opened(new_counter);
+	*counter = new_counter;
+	return 0;
+}
+
 void perch_counter_close(struct perch_counter *counter)
 {
 	if (!counter)
@@ -182,42 +214,45 @@ int perch_counter_fd(const struct perch_counter *counter)
 
 const char *perch_counter_name(const struct perch_counter *counter)
 {
-	return counter->name;
+	return counter->opened.name;
 }
 
 /* In a child the requests would act on the event of the parent. */
 static int check_fork(const struct perch_counter *counter, struct perch_error *err)
 {
 	return perch__is_forked(counter->generation)
-		       ? PERCH__FORK_ERROR(err, "the counter '%s'", counter->name)
+		       ? PERCH__FORK_ERROR(err, "the counter '%s'", counter->opened.name)
 		       : 0;
 }
 
-int perch_counter_enable(struct perch_counter *counter)
+static int control(struct perch_counter *counter, unsigned long request, struct perch_error *err)
 {
-	if (perch__is_forked(counter->generation))
-		return -ESTALE;
-	return perch__control(counter->calls, counter->fd, PERCH_IOC_ENABLE, 0);
+	int rc = check_fork(counter, err);
+
+	if (rc)
+		return rc;
+	rc = perch__control(counter->calls, counter->fd, request, 0);
+	return rc ? perch__control_error(-rc, request, counter->opened.name, err) : 0;
 }
 
-int perch_counter_disable(struct perch_counter *counter)
+int perch_counter_enable(struct perch_counter *counter, struct perch_error *err)
 {
-	if (perch__is_forked(counter->generation))
-		return -ESTALE;
-	return perch__control(counter->calls, counter->fd, PERCH_IOC_DISABLE, 0);
+	return control(counter, PERCH_IOC_ENABLE, err);
 }
 
-int perch_counter_reset(struct perch_counter *counter)
+int perch_counter_disable(struct perch_counter *counter, struct perch_error *err)
+{
+	return control(counter, PERCH_IOC_DISABLE, err);
+}
+
+int perch_counter_reset(struct perch_counter *counter, struct perch_error *err)
 {
 	uint64_t words[PERCH__SINGLE_WORDS];
-	int rc;
+	int rc = control(counter, PERCH_IOC_RESET, err);
 
-	if (perch__is_forked(counter->generation))
-		return -ESTALE;
-	rc = perch__control(counter->calls, counter->fd, PERCH_IOC_RESET, 0);
 	if (!rc)
-		rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->name,
-				 NULL);
+		rc = perch__read(counter->calls, counter->fd, words, counter->words,
+				 counter->opened.name, err);
 	if (!rc)
 		counter->base = (struct perch__base){ words[1], words[2] };
 	return rc;
@@ -231,7 +266,8 @@ static __attribute__((noinline)) int read_by_syscall(struct perch_counter *count
 	uint64_t words[PERCH__SINGLE_WORDS];
 	int rc;
 
-	rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->name, err);
+	rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->opened.name,
+			 err);
 	if (!rc)
 		perch__parse_single(count, words, counter->read_format, &counter->base);
 	return rc;
@@ -305,13 +341,23 @@ bool perch_counter_self_monitoring(const struct perch_counter *counter, struct p
 		return false;
 	}
 	if (err)
-		state = perch__rdpmc_cause(state, counter->type, counter->machine);
-	return perch__rdpmc_report(state, counter->map_errno, counter->name, err);
+		state = perch__rdpmc_cause(state, counter->opened.attr.type, counter->machine);
+	return perch__rdpmc_report(state, counter->map_errno, counter->opened.name, err);
 }
 
 const struct perch_attr *perch_counter_missing_features(const struct perch_counter *counter)
 {
-	return counter->has_missing_features ? &counter->missing_features : NULL;
+	return counter->opened.has_missing_features ? &counter->opened.missing_features : NULL;
+}
+
+const struct perch_attr *perch_counter_attr(const struct perch_counter *counter)
+{
+	return &counter->opened.attr;
+}
+
+bool perch_counter_user_only(const struct perch_counter *counter)
+{
+	return counter->opened.user_only;
 }
 
 int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err)
@@ -321,7 +367,5 @@ int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_e
 	if (rc)
 		return rc;
 	rc = perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)id);
-	if (rc)
-		return perch__control_error(-rc, PERCH_IOC_ID, counter->name, err);
-	return 0;
+	return rc ? perch__control_error(-rc, PERCH_IOC_ID, counter->opened.name, err) : 0;
 }

@@ -1,62 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups: several events that are scheduled and read together. */
+/* Opens groups: several events that are scheduled and read together. group_access.c reads them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/reserved.h"
-#include "internal.h"
-
-struct member {
-	int fd;
-	struct perch__base base;
-	bool has_missing_features;
-	struct perch_attr missing_features;
-	char name[sizeof(((struct perch_event *)0)->name)];
-};
-
-struct perch_group {
-	const struct perch_syscalls *calls;
-	uint32_t generation; /* of the process that opened it */
-	/* without PERCH_FORMAT_GROUP each member is read separately */
-	uint64_t read_format;
-	struct perch__read_buffer buffer; /* read buffer */
-	struct perch__group_constraints constraints;
-	size_t nr;
-	struct member member[];
-};
+#include "group.h"
 
 /* The events must be one group in braces, or single events without braces. */
-static int check_events(const struct perch_events *events, const char *text,
-			struct perch_error *err)
+static int check_events(const struct perch_events *events, struct perch_error *err)
 {
-	bool braces = events->nr && events->event[0].members > 1;
+	bool braces = events && events->nr && events->event[0].members > 1;
 
+	if (!events || !events->nr)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a group needs an event");
 	if (PERCH__CHECK_RESERVED(events, "perch_events", err))
 		return -EINVAL;
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader != (braces ? 0 : (int)i))
-			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "'%s' is more than one group: open each separately",
-					       text);
-	if (!events->nr)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a group needs an event");
+			return perch_error_set(
+				err, EINVAL, PERCH_ERROR_USAGE,
+				"the events, from '%s' on, are more than one group: open each separately",
+				events->event[i].name);
 	return 0;
 }
 
-static struct perch_group *make(size_t nr, const struct perch_options *options,
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the group");
+}
+
+static struct perch_group *make(const struct perch_target *target, struct perch_machine *machine,
 				struct perch_error *err)
 {
-	struct perch_group *group = calloc(1, sizeof(*group) + nr * sizeof(group->member[0]));
+	struct perch_group *group = calloc(1, sizeof(*group));
 
 	if (!group) {
-		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the group");
+		no_memory(err);
 		return NULL;
 	}
-	group->calls = perch_machine_syscalls(options->machine);
+	group->calls = perch_machine_syscalls(machine);
 	group->generation = perch__fork_generation();
-	group->read_format = (options->read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
+	group->target = target ? *target : perch_self;
+	group->machine = machine;
 	return group;
+}
+
+/* Makes space for one more member, which is not counted yet. */
+static struct perch__opened *make_member(struct perch_group *group, struct perch_error *err)
+{
+	struct perch__opened *member = NULL;
+
+	if (!PERCH__ARRAY_RESERVE_BY_NR(group->member, group->nr, 1) &&
+	    !PERCH__ARRAY_RESERVE_BY_NR(group->base, group->nr, 1))
+		member = calloc(1, sizeof(*member));
+	if (!member) {
+		no_memory(err);
+		return NULL;
+	}
+	group->member[group->nr] = member;
+	group->base[group->nr] = (struct perch__base){ 0 };
+	return member;
 }
 
 /* The leader is enabled, disabled and read for the whole group. Only leaders can be pinned or
@@ -73,48 +78,63 @@ static void set_member_attr(const struct perch_group *group, struct perch_attr *
 }
 
 static int open_member(struct perch_group *group, const struct perch_event *event,
-		       const struct perch_target *target, const struct perch_options *options,
-		       struct perch_error *err)
+		       const struct perch_options *options, struct perch_error *err)
 {
-	struct member *member = &group->member[group->nr];
-	int leader = group->nr ? group->member[0].fd : -1;
-	struct perch_attr attr;
-	int rc;
+	struct perch__opened *member = make_member(group, err);
+	int leader = group->nr ? group->member[0]->fd : -1, rc;
 
-	rc = perch_attr_build(&attr, event, options, err);
-	if (rc)
-		return rc;
-	set_member_attr(group, &attr);
-	rc = perch__open_counting(&attr, options->optional, &member->missing_features, target,
-				  leader, options->machine, err);
-	if (rc == -EINVAL && leader >= 0)
-		perch__explain_group_member(&group->constraints, &attr, target, options->machine,
-					    err);
-	if (rc < 0) {
-		perch_error_prefix(err, "%s: ", event->name);
+	if (!member)
+		return -ENOMEM;
+	rc = perch_attr_build(&member->attr, event, options, err);
+	if (!rc) {
+		set_member_attr(group, &member->attr);
+		rc = perch__open_event(member, event, &group->target, leader, options, err);
+		if (rc == -EINVAL && leader >= 0)
+			perch__explain_group_member(&group->constraints, &member->attr,
+						    &group->target, options->machine, err);
+		if (rc)
+			perch_error_prefix(err, "%s: ", event->name);
+	}
+	if (rc) {
+		free(member);
 		return rc;
 	}
 	/* members use the same read_format as the leader */
-	group->read_format = attr.read_format;
-	perch__group_constraints_add(&group->constraints, &attr);
-	member->fd = rc;
-	member->has_missing_features = perch__any_feature(&member->missing_features);
-	memcpy(member->name, event->name, sizeof(member->name));
-	member->name[sizeof(member->name) - 1] = '\0';
+	group->read_format = member->attr.read_format;
+	perch__group_constraints_add(&group->constraints, &member->attr);
 	group->nr++;
-	return event->filter ? perch_event_set_filter(member->fd, event->filter, &attr,
-						      options->machine, err)
-			     : 0;
+	return 0;
 }
 
-/* Enables the group after all members are open: a member that joins an enabled group does not count
- * at first, though its times advance. */
-static int start(struct perch_group *group, struct perch_error *err)
+int perch_group_open_events(struct perch_group **group, const struct perch_events *events,
+			    const struct perch_target *target, const struct perch_options *options,
+			    struct perch_error *err)
 {
-	int rc = perch_group_enable(group);
+	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
+	struct perch_group *new_group;
+	int rc;
 
+	*group = NULL;
+	/* some PMUs refuse the bit that requests it */
+	wanted.self_monitoring = 0;
+	rc = perch__check_may(&wanted, err);
+	if (!rc)
+		rc = check_events(events, err);
 	if (rc)
-		perch__control_error(-rc, PERCH_IOC_ENABLE, group->member[0].name, err);
+		return rc;
+	new_group = make(target, wanted.machine, err);
+	if (!new_group)
+		return -ENOMEM;
+	new_group->read_format = (wanted.read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
+	for (size_t i = 0; !rc && i < events->nr; i++)
+		rc = open_member(new_group, &events->event[i], &wanted, err);
+	/* after all members are open, so that all count from the same time on */
+	if (!rc && wanted.enabled)
+		rc = perch_group_enable(new_group, err);
+	if (rc)
+		perch_group_close(new_group);
+	else
+		*group = new_group;
 	return rc;
 }
 
@@ -122,30 +142,173 @@ int perch_group_open(struct perch_group **group, const char *text,
 		     const struct perch_target *target, const struct perch_options *options,
 		     struct perch_error *err)
 {
-	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
 	struct perch_events events = { 0 };
-	struct perch_group *new_group = NULL;
 	int rc;
 
 	*group = NULL;
-	wanted.self_monitoring =
-		0; /* for counters only; some PMUs refuse the bit that requests it */
-	options = &wanted;
-	rc = perch_events_parse(&events, text, options->machine, err);
+	rc = perch_events_parse(&events, text, options ? options->machine : NULL, err);
 	if (rc)
 		return rc;
-	rc = check_events(&events, text, err);
-	if (!rc) {
-		new_group = make(events.nr, options, err);
-		rc = new_group ? 0 : -ENOMEM;
-	}
-	for (size_t i = 0; !rc && i < events.nr; i++)
-		rc = open_member(new_group, &events.event[i], target, options, err);
-	if (!rc && options->enabled)
-		rc = start(new_group, err);
+	rc = perch_group_open_events(group, &events, target, options, err);
 	perch_events_clear(&events);
+	return rc;
+}
+
+/* Options of a member that only the leader can have. */
+static int check_member(const struct perch_options *options, struct perch_error *err)
+{
+	const char *field = options->enabled	      ? "disabled"
+			    : options->enable_on_exec ? "enable_on_exec"
+			    : options->pinned	      ? "pinned"
+			    : options->exclusive      ? "exclusive"
+						      : NULL;
+
+	if (!field)
+		return perch__check_may(options, err);
+	perch_error_set(
+		err, EINVAL, PERCH_ERROR_USAGE,
+		"enabled, enable_on_exec, pinned and exclusive are options of the leader: a member that joins has those of its group");
+	perch_error_field(err, field, NULL);
+	return -EINVAL;
+}
+
+/* Reads of the group return the times of the leader. Those of the new member begin now. */
+static int start_times(struct perch_group *group, struct perch_error *err)
+{
+	struct perch_count *counts;
+	int rc;
+
+	if (!(group->read_format & PERCH_FORMAT_GROUP))
+		return 0; /* it has times of its own */
+	counts = calloc(group->nr, sizeof(*counts));
+	if (!counts)
+		return no_memory(err);
+	rc = perch_group_read(group, counts, group->nr, err);
+	if (rc == -ENODATA)
+		rc = 0; /* a pinned group in error state */
+	else if (!rc)
+		group->base[group->nr - 1] =
+			(struct perch__base){ counts[group->nr - 1].enabled_ns,
+					      counts[group->nr - 1].running_ns };
+	free(counts);
+	return rc;
+}
+
+static void close_last(struct perch_group *group)
+{
+	struct perch__opened *member = group->member[--group->nr];
+
+	group->calls->close(group->calls->context, member->fd);
+	free(member);
+}
+
+int perch_group_add_event(struct perch_group *group, const struct perch_event *event,
+			  const struct perch_options *options, struct perch_error *err)
+{
+	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
+	int rc = perch__group_check_fork(group, err);
+
+	if (!rc && group->adopted)
+		rc = perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"the target of a group of perch_group_from_fds() is unknown: open the member with perch_open()");
 	if (rc)
-		perch_group_close(new_group);
+		return rc;
+	wanted.machine = group->machine;
+	wanted.self_monitoring = 0;
+	wanted.inherit = group->member[0]->attr.inherit;
+	rc = check_member(&wanted, err);
+	if (!rc)
+		rc = open_member(group, event, &wanted, err);
+	if (rc)
+		return rc;
+	rc = start_times(group, err);
+	if (rc)
+		close_last(group);
+	return rc;
+}
+
+int perch_group_add(struct perch_group *group, const char *text,
+		    const struct perch_options *options, struct perch_error *err)
+{
+	struct perch_events events = { 0 };
+	int rc = perch_events_parse(&events, text, group->machine, err);
+
+	if (rc)
+		return rc;
+	if (events.nr == 1)
+		rc = perch_group_add_event(group, &events.event[0], options, err);
+	else
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				     "'%s' is %zu events: add them one by one", text, events.nr);
+	perch_events_clear(&events);
+	return rc;
+}
+
+/* The kernel returns members in the order in which they joined. */
+static int check_order(struct perch_group *group, struct perch_error *err)
+{
+	struct perch_count *counts;
+	uint64_t id;
+	int rc;
+
+	if (!(group->read_format & PERCH_FORMAT_GROUP))
+		return 0;
+	counts = calloc(group->nr, sizeof(*counts));
+	if (!counts)
+		return no_memory(err);
+	rc = perch_group_read(group, counts, group->nr, err);
+	for (size_t i = 0; !rc && group->read_format & PERCH_FORMAT_ID && i < group->nr; i++)
+		if (!perch_group_id(group, i, &id, NULL) && id != counts[i].id)
+			rc = perch_error_set(
+				err, EINVAL, PERCH_ERROR_USAGE,
+				"descriptor %d is not member %zu of the group: pass the descriptors in the order in which they were opened",
+				group->member[i]->fd, i);
+	free(counts);
+	return rc == -ENODATA ? 0 : rc;
+}
+
+/* Closes nothing: the descriptors belong to the caller until perch_group_from_fds() succeeds. */
+static void free_group(struct perch_group *group)
+{
+	for (size_t i = 0; i < group->nr; i++)
+		free(group->member[i]);
+	free(group->member);
+	free(group->base);
+	free(group->buffer.word);
+	free(group);
+}
+
+int perch_group_from_fds(struct perch_group **group, const int *fds, const struct perch_attr *attrs,
+			 size_t nr, struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_group *new_group;
+	int rc = 0;
+
+	*group = NULL;
+	if (!nr)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a group needs an event");
+	new_group = make(NULL, machine, err);
+	if (!new_group)
+		return -ENOMEM;
+	new_group->adopted = true;
+	new_group->read_format = attrs[0].read_format;
+	for (size_t i = 0; !rc && i < nr; i++) {
+		struct perch__opened *member = make_member(new_group, err);
+
+		if (!member) {
+			rc = -ENOMEM;
+			break;
+		}
+		perch__adopt(member, fds[i], &attrs[i], NULL);
+		perch__group_constraints_add(&new_group->constraints, &attrs[i]);
+		new_group->nr++;
+		rc = perch__check_descriptor(fds[i], &attrs[i], machine, err);
+	}
+	if (!rc)
+		rc = check_order(new_group, err);
+	if (rc)
+		free_group(new_group);
 	else
 		*group = new_group;
 	return rc;
@@ -155,131 +318,8 @@ void perch_group_close(struct perch_group *group)
 {
 	if (!group)
 		return;
-	while (group->nr--)
-		group->calls->close(group->calls->context, group->member[group->nr].fd);
-	free(group->buffer.word);
-	free(group);
-}
-
-size_t perch_group_size(const struct perch_group *group)
-{
-	return group->nr;
-}
-
-int perch_group_fd(const struct perch_group *group, size_t member)
-{
-	return member < group->nr ? group->member[member].fd : -EINVAL;
-}
-
-const char *perch_group_name(const struct perch_group *group, size_t member)
-{
-	return member < group->nr ? group->member[member].name : NULL;
-}
-
-const struct perch_attr *perch_group_missing_features(const struct perch_group *group,
-						      size_t member)
-{
-	return member < group->nr && group->member[member].has_missing_features
-		       ? &group->member[member].missing_features
-		       : NULL;
-}
-
-int perch_group_enable(struct perch_group *group)
-{
-	if (perch__is_forked(group->generation))
-		return -ESTALE;
-	return perch__control(group->calls, group->member[0].fd, PERCH_IOC_ENABLE, 0);
-}
-
-int perch_group_disable(struct perch_group *group)
-{
-	if (perch__is_forked(group->generation))
-		return -ESTALE;
-	return perch__control(group->calls, group->member[0].fd, PERCH_IOC_DISABLE, 0);
-}
-
-static int read_each(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
-{
-	uint64_t words[PERCH__SINGLE_WORDS];
-	size_t nr = perch__read_words(group->read_format, 1);
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < group->nr; i++) {
-		const struct member *member = &group->member[i];
-
-		rc = perch__read(group->calls, member->fd, words, nr, member->name, err);
-		if (!rc)
-			perch__parse_single(&counts[i], words, group->read_format, &member->base);
-	}
-	return rc;
-}
-
-static int read_orphans(struct perch_group *group, struct perch_count *counts,
-			struct perch_error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < group->nr; i++)
-		rc = perch__read_orphan(group->calls, group->member[i].fd, group->read_format,
-					&group->buffer, group->member[i].name,
-					&group->member[i].base, &counts[i], err);
-	return rc;
-}
-
-static int read_together(struct perch_group *group, struct perch_count *counts,
-			 struct perch_error *err)
-{
-	const struct member *leader = &group->member[0];
-	const uint64_t *next;
-	int nr_read;
-
-	nr_read = perch__read_group(group->calls, leader->fd, group->read_format, group->nr,
-				    &group->buffer, leader->name, err);
-	if (nr_read < 0)
-		return nr_read;
-	if ((size_t)nr_read < group->nr)
-		return read_orphans(group, counts, err);
-	next = group->buffer.word + PERCH__FIRST_MEMBER;
-	for (size_t i = 0; i < group->nr; i++)
-		next = perch__parse_count(&counts[i], next, group->buffer.word + PERCH__GROUP_TIMES,
-					  group->read_format, &group->member[i].base);
-	return 0;
-}
-
-int perch_group_reset(struct perch_group *group)
-{
-	struct perch_count *counts;
-	int rc;
-
-	if (perch__is_forked(group->generation))
-		return -ESTALE;
-	rc = perch__control(group->calls, group->member[0].fd, PERCH_IOC_RESET,
-			    PERCH_IOC_FLAG_GROUP);
-	if (rc)
-		return rc;
-	counts = calloc(group->nr, sizeof(*counts));
-	if (!counts)
-		return -ENOMEM;
-	rc = perch_group_read(group, counts, group->nr, NULL);
-	for (size_t i = 0; !rc && i < group->nr; i++) {
-		struct perch__base *base = &group->member[i].base;
-
-		base->enabled_ns += counts[i].enabled_ns;
-		base->running_ns += counts[i].running_ns;
-	}
-	free(counts);
-	return rc;
-}
-
-int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr,
-		     struct perch_error *err)
-{
-	if (perch__is_forked(group->generation))
-		return PERCH__FORK_ERROR(err, "the group of '%s'", group->member[0].name);
-	if (nr != group->nr)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "the group has %zu members, and counts has space for %zu",
-				       group->nr, nr);
-	return group->read_format & PERCH_FORMAT_GROUP ? read_together(group, counts, err)
-						       : read_each(group, counts, err);
+	/* members are closed before their leader, so the kernel need not split the group */
+	for (size_t i = group->nr; i-- > 0;)
+		group->calls->close(group->calls->context, group->member[i]->fd);
+	free_group(group);
 }

@@ -60,6 +60,32 @@ int perch__read_orphan(const struct perch_syscalls *calls, int fd, uint64_t read
 int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional,
 			 struct perch_attr *missing_features, const struct perch_target *target,
 			 int group_fd, struct perch_machine *machine, struct perch_error *err);
+/* An open event of a counter or a group. */
+struct perch__opened {
+	int fd;
+	bool user_only; /* opened with exclude_kernel, see PERCH_MAY_EXCLUDE_KERNEL */
+	bool has_missing_features;
+	uint64_t id;		/* 0 until perch_group_find() */
+	struct perch_attr attr; /* as opened */
+	struct perch_attr missing_features;
+	char name[sizeof(((struct perch_event *)0)->name)];
+};
+/*
+ * Opens opened->attr, applies options.may, .optional and .no_cloexec, and sets the filter of the
+ * event. Returns 0 or a negative errno; nothing is open then.
+ */
+int perch__open_event(struct perch__opened *opened, const struct perch_event *event,
+		      const struct perch_target *target, int group_fd,
+		      const struct perch_options *options, struct perch_error *err);
+/* Refuses bits of options.may that are only for sets and samplers. */
+int perch__check_may(const struct perch_options *options, struct perch_error *err);
+/* Checks that a descriptor is an event with the read_format of the attr. */
+int perch__check_descriptor(int fd, const struct perch_attr *attr, struct perch_machine *machine,
+			    struct perch_error *err);
+/* Fills in an event that was opened elsewhere. name may be NULL. */
+void perch__adopt(struct perch__opened *opened, int fd, const struct perch_attr *attr,
+		  const char *name);
+void perch__set_name(struct perch__opened *opened, const char *name);
 /* What the open members of a group need from the PMU. */
 struct perch__group_constraints {
 	size_t counters; /* members that a PMU counts; the kernel counts software events itself */

@@ -2,8 +2,11 @@
 /* Opens an event that is read by counters, groups and sets, and explains refused group members. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "internal.h"
+#include "open/target.h"
+#include "open/user_only.h"
 
 bool perch__any_feature(const struct perch_attr *attr)
 {
@@ -65,6 +68,62 @@ int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optio
 		return fd;
 	*attr = single;
 	return other;
+}
+
+int perch__check_may(const struct perch_options *options, struct perch_error *err)
+{
+	if (!(options->may & (PERCH_MAY_SKIP | PERCH_MAY_SKIP_ALL | PERCH_MAY_LOSE_TARGETS)))
+		return 0;
+	perch_error_set(
+		err, EINVAL, PERCH_ERROR_USAGE,
+		"PERCH_MAY_SKIP and PERCH_MAY_LOSE_TARGETS are for sets: a counter or group would have no event left");
+	perch_error_field(err, "may", NULL);
+	perch_error_remedy(err, "clear them, or use perch_set_open()");
+	return -EINVAL;
+}
+
+void perch__set_name(struct perch__opened *opened, const char *name)
+{
+	size_t length = strnlen(name, sizeof(opened->name) - 1);
+
+	memcpy(opened->name, name, length);
+	opened->name[length] = '\0';
+}
+
+int perch__open_event(struct perch__opened *opened, const struct perch_event *event,
+		      const struct perch_target *target, int group_fd,
+		      const struct perch_options *options, struct perch_error *err)
+{
+	const struct perch_syscalls *calls = perch_machine_syscalls(options->machine);
+	struct perch_attr *attr = &opened->attr;
+	struct perch__user_only user_only;
+	int rc;
+
+	opened->fd = perch__open_counting(attr, options->optional, &opened->missing_features,
+					  target, group_fd, options->machine, err);
+	user_only.state = PERCH__USER_ONLY_UNUSED;
+	if (opened->fd < 0 && perch__user_only_begin(&user_only, options->may, opened->fd, attr,
+						     event->name, options->machine)) {
+		int fd = perch__open_counting(attr, options->optional, &opened->missing_features,
+					      target, group_fd, options->machine, NULL);
+
+		opened->fd = perch__user_only_end(&user_only, attr, fd);
+	}
+	perch__set_name(opened, event->name);
+	if (opened->fd < 0) {
+		perch__user_only_explain(user_only.state, err);
+		return opened->fd;
+	}
+	opened->user_only = user_only.state == PERCH__USER_ONLY_OPENED;
+	opened->has_missing_features = perch__any_feature(&opened->missing_features);
+	rc = event->filter
+		     ? perch_event_set_filter(opened->fd, event->filter, attr, options->machine, err)
+		     : 0;
+	if (rc)
+		calls->close(calls->context, opened->fd);
+	else
+		perch__apply_cloexec(opened->fd, options);
+	return rc;
 }
 
 /*

@@ -51,6 +51,8 @@ struct perch__parser {
 	size_t group; /* index of the first event of the current group */
 	/* bit n: member n of the group has its own modifier G or H */
 	uint64_t guest_host_set[PERCH__EVENTS_MAX / 64];
+	/* bit n: member n of the group has name= */
+	uint64_t renamed[PERCH__EVENTS_MAX / 64];
 	struct perch_error *err;
 };
 

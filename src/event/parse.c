@@ -285,8 +285,12 @@ static void name_events(struct perch__parser *parser, const struct item *item)
 {
 	struct perch_events *events = parser->events;
 
-	if (perch__find_term(parser, &item->terms, "name"))
+	if (perch__find_term(parser, &item->terms, "name")) {
+		for (size_t i = item->first; i < events->nr; i++)
+			parser->renamed[(i - parser->group) / 64] |= UINT64_C(1)
+								     << (i - parser->group) % 64;
 		return;
+	}
 	for (size_t i = item->first; i < events->nr; i++) {
 		struct perch_event *event = &events->event[i];
 		size_t used = strlen(event->name);
@@ -355,6 +359,42 @@ static int parse_event(struct perch__parser *parser)
 	return rc ? rc : perch__resolve_inherit(parser, item.first, item.from);
 }
 
+/* Modifiers of a group that change its members; the others are about the group. */
+static bool is_member_modifier(char modifier)
+{
+	return strchr("ukhGHIpP", modifier) != NULL;
+}
+
+/* {cycles,cycles:k}:u has the events cycles:u and cycles:ku. An event with name= keeps its name. */
+static void name_member(const struct perch__parser *parser, size_t index,
+			const struct perch__token *modifiers)
+{
+	size_t member = index - parser->group, used;
+	char *name = parser->events->event[index].name;
+	const char *text = parser->text + modifiers->at, *suffix = name;
+	bool separated;
+
+	if (parser->renamed[member / 64] >> member % 64 & 1)
+		return;
+	used = strlen(name);
+	for (size_t i = 0; i < used; i++)
+		if (name[i] == ':' || name[i] == '/')
+			suffix = name + i + 1;
+	/* "cpu/cycles/" needs no colon, nor does a name that has modifiers */
+	separated = suffix > name &&
+		    (!*suffix ? suffix[-1] == '/' : perch__is_modifiers(suffix, strlen(suffix)));
+	for (size_t i = 0; i < modifiers->length; i++) {
+		if (!is_member_modifier(text[i]))
+			continue;
+		if (!separated && used + 1 < sizeof(parser->events->event[0].name))
+			name[used++] = ':';
+		separated = true;
+		if (used + 1 < sizeof(parser->events->event[0].name))
+			name[used++] = text[i];
+	}
+	name[used] = '\0';
+}
+
 static int parse_group_modifiers(struct perch__parser *parser, size_t leader)
 {
 	struct perch__token token;
@@ -368,6 +408,7 @@ static int parse_group_modifiers(struct perch__parser *parser, size_t leader)
 		rc = parse_modifiers(parser, &parser->events->event[i], true);
 		if (rc)
 			return rc;
+		name_member(parser, i, &token);
 	}
 	return 0;
 }
@@ -379,6 +420,7 @@ static int parse_group(struct perch__parser *parser)
 
 	parser->group = leader;
 	memset(parser->guest_host_set, 0, sizeof(parser->guest_host_set));
+	memset(parser->renamed, 0, sizeof(parser->renamed));
 	do {
 		perch__advance(parser); /* '{' or ',' */
 		if (parser->token.kind == PERCH__TOKEN_OPEN)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens an attr on a target: the only call of perf_event_open(2). */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/reserved.h"
 #include "internal.h"
@@ -65,6 +66,12 @@ int perch__check_target(const struct perch_target *target, struct perch_error *e
 	if (PERCH__CHECK_RESERVED(target, "perch_target", err))
 		return -EINVAL;
 	return __builtin_expect(valid, 1) ? 0 : cgroup_error(target, err);
+}
+
+void perch__apply_cloexec(int fd, const struct perch_options *options)
+{
+	if (options->no_cloexec)
+		fcntl(fd, F_SETFD, 0);
 }
 
 int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr *attr,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of targets, which the modules to the right use too. */
+/* Functions on targets and descriptors that the modules to the right use too. */
 #ifndef PERCH_OPEN_TARGET_H
 #define PERCH_OPEN_TARGET_H
 
@@ -7,5 +7,7 @@
 
 /* Checks cgroup_fd before the system call. target may be NULL. */
 int perch__check_target(const struct perch_target *target, struct perch_error *err);
+/* Clears FD_CLOEXEC of an open event if the options have no_cloexec. */
+void perch__apply_cloexec(int fd, const struct perch_options *options);
 
 #endif

@@ -29,10 +29,10 @@ static struct perch_count count_once(struct perch_counter *counter, uint64_t ite
 	struct perch_error err;
 	struct perch_count count;
 
-	CHECK(!perch_counter_reset(counter), "%s", perch_counter_name(counter));
-	CHECK(!perch_counter_enable(counter), "%s", perch_counter_name(counter));
+	CHECK(!perch_counter_reset(counter, NULL), "%s", perch_counter_name(counter));
+	CHECK(!perch_counter_enable(counter, NULL), "%s", perch_counter_name(counter));
 	guest_loop(iterations);
-	CHECK(!perch_counter_disable(counter), "%s", perch_counter_name(counter));
+	CHECK(!perch_counter_disable(counter, NULL), "%s", perch_counter_name(counter));
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	return count;
 }
@@ -100,12 +100,12 @@ static void user_and_kernel_add_up(void)
 	for (int i = 0; i < 3; i++)
 		open_or_fail(&counter[i], names[i], NULL);
 	for (int i = 0; i < 3; i++)
-		perch_counter_enable(counter[i]);
+		perch_counter_enable(counter[i], NULL);
 	guest_loop(50000);
 	for (int i = 0; i < 100; i++)
 		syscall(SYS_getppid);
 	for (int i = 3; i--;)
-		perch_counter_disable(counter[i]);
+		perch_counter_disable(counter[i], NULL);
 	for (int i = 0; i < 3; i++)
 		CHECK_OK(perch_counter_read(counter[i], &count[i], &err), &err);
 	CHECK(count[1].value >= 50000 * GUEST_LOOP_INSTRUCTIONS &&
@@ -158,16 +158,16 @@ static void enable_disable_reset(void)
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
 	CHECK(second.value == first.value && second.enabled_ns == first.enabled_ns, "%" PRIu64,
 	      second.value);
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	guest_loop(100000);
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
 	CHECK(second.value > 2 * 100000 * GUEST_LOOP_INSTRUCTIONS &&
 		      second.value < 2 * (100000 * GUEST_LOOP_INSTRUCTIONS + TICK),
 	      "%" PRIu64, second.value);
 	CHECK(second.enabled_ns > first.enabled_ns + 100000, "%" PRIu64 " after %" PRIu64,
 	      second.enabled_ns, first.enabled_ns);
-	CHECK(!perch_counter_reset(counter), "");
+	CHECK(!perch_counter_reset(counter, NULL), "");
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
 	CHECK(!second.value && !second.enabled_ns && second.state == PERCH_COUNT_STATE_NOT_ENABLED,
 	      "%" PRIu64 " in %" PRIu64, second.value, second.enabled_ns);
@@ -219,11 +219,11 @@ static void moves_with_the_thread(void)
 
 	guest_pin(0);
 	open_or_fail(&counter, "instructions:u", NULL);
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	guest_loop(100000);
 	guest_pin(1);
 	guest_loop(100000);
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(count.value >= 200000 * GUEST_LOOP_INSTRUCTIONS &&
 		      count.value < 200000 * GUEST_LOOP_INSTRUCTIONS + 3 * TICK,

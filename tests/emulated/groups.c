@@ -59,9 +59,9 @@ static void six_members(void)
 	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL,
 				  &err),
 		 &err);
-	CHECK(!perch_group_enable(group), "");
+	CHECK(!perch_group_enable(group, NULL), "");
 	guest_loop(ITERATIONS / 10);
-	CHECK(!perch_group_disable(group), "");
+	CHECK(!perch_group_disable(group, NULL), "");
 	CHECK_OK(perch_group_read(group, count, COUNTERS, &err), &err);
 	for (int i = 0; i < COUNTERS; i++) {
 		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT, "%d: state %d", i, count[i].state);
@@ -151,9 +151,9 @@ static void one_too_large(void)
 	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL,
 				  &err),
 		 &err);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	guest_loop(ITERATIONS / 10);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	CHECK_OK(perch_group_read(group, count, COUNTERS + 1, &err), &err);
 	for (int i = 0; i <= COUNTERS; i++)
 		CHECK(count[i].state == PERCH_COUNT_STATE_NEVER_RAN && count[i].enabled_ns &&
@@ -172,9 +172,9 @@ static void cycles_count_with_six_members(void)
 	CHECK_OK(perch_group_open(&group, "{cycles:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF,
 				  NULL, &err),
 		 &err);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	guest_loop(1000000);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	CHECK_OK(perch_group_read(group, count, COUNTERS + 1, &err), &err);
 	for (int i = 0; i <= COUNTERS; i++)
 		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT && count[i].value >= 1000000,
@@ -193,7 +193,7 @@ static void read_together(void)
 	CHECK_OK(perch_group_open(&group, "{instructions:u,r8:u,cycles:u}", &PERCH_SELF, &options,
 				  &err),
 		 &err);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	guest_loop(1000000);
 	CHECK_OK(perch_group_read(group, count, 3, &err), &err);
 	CHECK(count[0].value >= 1000000 * GUEST_LOOP_INSTRUCTIONS, "%" PRIu64, count[0].value);
@@ -204,9 +204,9 @@ static void read_together(void)
 	      "%" PRIu64, count[0].enabled_ns);
 	CHECK(count[0].id && count[0].id != count[1].id && count[1].id != count[2].id,
 	      "ids %" PRIu64, count[0].id);
-	CHECK(!perch_group_reset(group), "");
+	CHECK(!perch_group_reset(group, NULL), "");
 	guest_loop(1000);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	CHECK_OK(perch_group_read(group, again, 3, &err), &err);
 	for (int i = 0; i < 3; i++) {
 		CHECK(again[i].value >= 1000 && again[i].value < count[i].value / 2, "%d: %" PRIu64,
@@ -265,9 +265,9 @@ static void never_scheduled(void)
 	for (int i = 0; i < COUNTERS; i++)
 		CHECK_OK(perch_counter_open(&holder[i], "r8:u", &PERCH_SELF, &pinned, &err), &err);
 	CHECK_OK(perch_counter_open(&waiting, "r8:u", &PERCH_SELF, NULL, &err), &err);
-	CHECK(!perch_counter_enable(waiting), "");
+	CHECK(!perch_counter_enable(waiting, NULL), "");
 	guest_loop(10000000);
-	CHECK(!perch_counter_disable(waiting), "");
+	CHECK(!perch_counter_disable(waiting, NULL), "");
 	CHECK_OK(perch_counter_read(waiting, &count, &err), &err);
 	CHECK(count.state == PERCH_COUNT_STATE_NEVER_RAN,
 	      "state %d, %" PRIu64 " in %" PRIu64 " of %" PRIu64, count.state, count.value,
@@ -277,9 +277,9 @@ static void never_scheduled(void)
 	for (int i = 0; i < COUNTERS; i++)
 		perch_counter_close(holder[i]);
 	guest_loop(1000000);
-	CHECK(!perch_counter_enable(waiting), "");
+	CHECK(!perch_counter_enable(waiting, NULL), "");
 	guest_loop(1000000);
-	CHECK(!perch_counter_disable(waiting), "");
+	CHECK(!perch_counter_disable(waiting, NULL), "");
 	CHECK_OK(perch_counter_read(waiting, &count, &err), &err);
 	CHECK(count.state == PERCH_COUNT_STATE_SCALED && count.value >= 1000000,
 	      "state %d, %" PRIu64, count.state, count.value);
@@ -300,7 +300,7 @@ static void pinned_group_without_counters(void)
 	for (int i = 0; i < COUNTERS - 1; i++)
 		CHECK_OK(perch_counter_open(&holder[i], "r8:u", &PERCH_SELF, &pinned, &err), &err);
 	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u}:D", &PERCH_SELF, NULL, &err), &err);
-	CHECK(!perch_group_enable(group), "");
+	CHECK(!perch_group_enable(group, NULL), "");
 	guest_loop(100000);
 	rc = perch_group_read(group, count, 2, &err);
 	CHECK(rc == -ENODATA && err.kind == PERCH_ERROR_SCHEDULE, "%d: %s", rc, err.message);

@@ -45,9 +45,9 @@ static void retired_instructions(void)
 		CHECK_OK(perch_counter_open_event(&counter, &events.event[0], &PERCH_SELF, NULL,
 						  &err),
 			 &err);
-		perch_counter_enable(counter);
+		perch_counter_enable(counter, NULL);
 		guest_loop(ITERATIONS);
-		perch_counter_disable(counter);
+		perch_counter_disable(counter, NULL);
 		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 		CHECK(count.value >= ITERATIONS * GUEST_LOOP_INSTRUCTIONS &&
 			      count.value < ITERATIONS * GUEST_LOOP_INSTRUCTIONS + 24000,

@@ -51,10 +51,10 @@ static uint64_t hits(const char *text, void (*act)(void))
 
 	CHECK_OK(perch_counter_open(&counter, text, &PERCH_SELF, NULL, &err), &err);
 	act(); /* not counted */
-	CHECK(!perch_counter_enable(counter), "%s", text);
+	CHECK(!perch_counter_enable(counter, NULL), "%s", text);
 	for (int i = 0; i < HITS; i++)
 		act();
-	CHECK(!perch_counter_disable(counter), "%s", text);
+	CHECK(!perch_counter_disable(counter, NULL), "%s", text);
 	act(); /* not counted */
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", text, count.state);

@@ -238,7 +238,7 @@ static void reset_and_disabled(void)
 	struct perch_count count;
 
 	guest_loop(1000000);
-	CHECK(!perch_counter_reset(counter), "");
+	CHECK(!perch_counter_reset(counter, NULL), "");
 	guest_loop(1000);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(perch_counter_self_monitoring(counter, &err), "%s", err.message);
@@ -249,7 +249,7 @@ static void reset_and_disabled(void)
 	      "%" PRIu64 " of %" PRIu64, count.running_ns, count.enabled_ns);
 	CHECK(count.state == PERCH_COUNT_STATE_EXACT && count.scaled == count.value, "state %d",
 	      count.state);
-	CHECK(!perch_counter_disable(counter), "");
+	CHECK(!perch_counter_disable(counter, NULL), "");
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(!perch_counter_self_monitoring(counter, &err) && err.message[0],
 	      "a counter that is off: '%s'", err.message);
@@ -326,7 +326,7 @@ static uint64_t instructions_of(struct perch_counter *meter, struct perch_counte
 	for (int i = 0; i < 10; i++) {
 		uint64_t from, now;
 
-		perch_counter_enable(meter);
+		perch_counter_enable(meter, NULL);
 		from = read_kernel(meter).value;
 		for (int j = 0; j < READS; j++)
 			if (counter)
@@ -336,7 +336,7 @@ static uint64_t instructions_of(struct perch_counter *meter, struct perch_counte
 			else
 				__asm__ volatile("");
 		now = read_kernel(meter).value;
-		perch_counter_disable(meter);
+		perch_counter_disable(meter, NULL);
 		if (now - from < least)
 			least = now - from;
 	}

@@ -56,10 +56,10 @@ static inline struct perch_counter *open_on(const char *text, const struct perch
 	if (rc)
 		skip_or_fail(text, rc, &err);
 	if (may_warm_up(options)) {
-		perch_counter_enable(made);
-		perch_counter_disable(made);
+		perch_counter_enable(made, NULL);
+		perch_counter_disable(made, NULL);
 		perch_counter_read(made, &count, NULL);
-		assert_int_equal(perch_counter_reset(made), 0);
+		assert_int_equal(perch_counter_reset(made, NULL), 0);
 	}
 	return made;
 }
@@ -76,10 +76,10 @@ static inline struct perch_group *open_group(const char *text, const struct perc
 		struct perch_count counts[16];
 
 		assert_in_range(perch_group_size(made), 1, 16);
-		perch_group_enable(made);
-		perch_group_disable(made);
+		perch_group_enable(made, NULL);
+		perch_group_disable(made, NULL);
 		perch_group_read(made, counts, perch_group_size(made), NULL);
-		assert_int_equal(perch_group_reset(made), 0);
+		assert_int_equal(perch_group_reset(made, NULL), 0);
 	}
 	return made;
 }

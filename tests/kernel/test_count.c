@@ -66,9 +66,9 @@ static void page_faults_are_exact(void **state)
 	touch(pages);
 	drop(pages);
 	pages = fresh_pages();
-	assert_int_equal(perch_counter_enable(faults), 0);
+	assert_int_equal(perch_counter_enable(faults, NULL), 0);
 	touch(pages);
-	assert_int_equal(perch_counter_disable(faults), 0);
+	assert_int_equal(perch_counter_disable(faults, NULL), 0);
 	assert_int_equal(perch_counter_read(faults, &count, NULL), 0);
 	assert_int_equal(count.value, PAGES);
 	assert_int_equal(count.scaled, PAGES);
@@ -85,11 +85,11 @@ static void reset_restarts_value_and_times(void **state)
 	struct perch_count before, after;
 
 	(void)state;
-	perch_counter_enable(faults);
+	perch_counter_enable(faults, NULL);
 	touch(pages);
-	perch_counter_disable(faults);
+	perch_counter_disable(faults, NULL);
 	perch_counter_read(faults, &before, NULL);
-	assert_int_equal(perch_counter_reset(faults), 0);
+	assert_int_equal(perch_counter_reset(faults, NULL), 0);
 	assert_int_equal(perch_counter_read(faults, &after, NULL), 0);
 	assert_int_equal(after.value, 0);
 	assert_int_equal(after.enabled_ns, 0);
@@ -135,16 +135,16 @@ static void groups_are_read_together(void **state)
 	pages = fresh_pages();
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
 	assert_int_equal(counts[2].state, PERCH_COUNT_STATE_NOT_ENABLED);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	touch(pages);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
 	assert_int_equal(counts[0].value, PAGES);
 	assert_true(counts[1].value > 0);
 	assert_int_equal(counts[2].value, 0);
 	assert_int_equal(counts[2].state, PERCH_COUNT_STATE_EXACT);
 	assert_int_not_equal(counts[0].id, counts[1].id);
-	assert_int_equal(perch_group_reset(group), 0);
+	assert_int_equal(perch_group_reset(group, NULL), 0);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
 	assert_int_equal(counts[0].value, 0);
 	assert_int_equal(counts[0].enabled_ns, 0);

@@ -78,11 +78,11 @@ static void switches_and_time_in_one_group(void **state)
 		print_message("skipped: %s\n", err.message);
 		skip();
 	}
-	assert_int_equal(perch_group_enable(group), 0);
+	assert_int_equal(perch_group_enable(group, NULL), 0);
 	touch_pages(NULL);
 	for (int i = 0; i < 5; i++)
 		nanosleep(&moment, NULL);
-	assert_int_equal(perch_group_disable(group), 0);
+	assert_int_equal(perch_group_disable(group, NULL), 0);
 	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
 	assert_true(counts[0].value > 0 && counts[0].value <= counts[0].enabled_ns);
 	assert_true(counts[1].value >= PAGES);
@@ -111,7 +111,7 @@ static void large_groups_are_read_whole(void **state)
 		skip();
 	}
 	assert_int_equal(perch_group_size(group), MEMBERS);
-	assert_int_equal(perch_group_enable(group), 0);
+	assert_int_equal(perch_group_enable(group, NULL), 0);
 	assert_int_equal(perch_group_read(group, counts, MEMBERS, &err), 0);
 	for (int i = 1; i < MEMBERS; i++)
 		assert_true(counts[i].id && counts[i].id != counts[i - 1].id);

@@ -28,9 +28,9 @@ static void faults_while_touching(const char *text, char *pages, struct perch_co
 	struct perch_group *group = open_group(text, NULL);
 	struct perch_error err;
 
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	touch(pages, PAGES);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	if (perch_group_read(group, counts, 3, &err))
 		fail_msg("%s", err.message);
 	perch_group_close(group);
@@ -114,9 +114,9 @@ static void pages_of_a_disk_are_major_faults(void **state)
 	}
 	group = open_group("{page-faults:u,minor-faults:u,major-faults:u}", NULL);
 	getrusage(RUSAGE_THREAD, &before);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	read_pages(pages, PAGES);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	getrusage(RUSAGE_THREAD, &after);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
 	print_message("%d pages of %d were on the disk: %llu major faults, %llu minor\n", cold,
@@ -142,11 +142,11 @@ static void kernel_faults_are_counted_separately(void **state)
 
 	(void)state;
 	assert_true(zero >= 0);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	/* without a wrapper of a sanitizer, which would touch the pages */
 	assert_int_equal(syscall(SYS_read, zero, pages, size), size);
 	touch(more, PAGES);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
 	assert_int_equal(counts[0].value, PAGES);
 	assert_int_equal(counts[1].value, PAGES);
@@ -167,10 +167,10 @@ static void each_sleep_is_a_context_switch(void **state)
 
 	(void)state;
 	getrusage(RUSAGE_THREAD, &before);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	for (int i = 0; i < SLEEPS; i++)
 		nanosleep(&moment, NULL);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	getrusage(RUSAGE_THREAD, &after);
 	assert_int_equal(perch_group_read(group, counts, 2, NULL), 0);
 	assert_true(counts[0].value >= SLEEPS);
@@ -197,10 +197,10 @@ static void each_cpu_change_is_a_migration(void **state)
 		skip();
 	}
 	assert_true(stay_on(cpu[0]));
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	for (int i = 0; i < SLEEPS; i++)
 		assert_true(stay_on(cpu[(i + 1) % 2]));
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	sched_setaffinity(0, sizeof(before), &before);
 	assert_int_equal(value_of(counter), SLEEPS);
 }
@@ -233,15 +233,15 @@ static bool clocks_match_once(struct perch_group *group)
 	uint64_t outer, inner, wall;
 	bool match = true;
 
-	assert_int_equal(perch_group_reset(group), 0);
+	assert_int_equal(perch_group_reset(group, NULL), 0);
 	outer = ns_of(CLOCK_THREAD_CPUTIME_ID);
 	wall = ns_of(CLOCK_MONOTONIC);
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	inner = ns_of(CLOCK_THREAD_CPUTIME_ID);
 	spin(20000000);
 	nanosleep(&moment, NULL);
 	inner = ns_of(CLOCK_THREAD_CPUTIME_ID) - inner;
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	outer = ns_of(CLOCK_THREAD_CPUTIME_ID) - outer;
 	wall = ns_of(CLOCK_MONOTONIC) - wall;
 	assert_int_equal(perch_group_read(group, counts, 2, NULL), 0);
@@ -280,10 +280,10 @@ static void absent_events_are_0(void **state)
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
 		struct perch_counter *counter = open_on(events[i], &PERCH_SELF, NULL);
 
-		perch_counter_enable(counter);
+		perch_counter_enable(counter, NULL);
 		touch(pages, PAGES);
 		nanosleep(&moment, NULL);
-		perch_counter_disable(counter);
+		perch_counter_disable(counter, NULL);
 		if (value_of(counter))
 			fail_msg("%s is not 0", events[i]);
 	}
@@ -298,10 +298,10 @@ static void each_system_call_is_a_tracepoint_hit(void **state)
 
 	(void)state;
 	call_getppid(CALLS); /* not enabled yet */
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	call_getppid(CALLS);
 	syscall(SYS_gettid);
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	call_getppid(CALLS);
 	assert_int_equal(value_of(counter), CALLS);
 }
@@ -319,12 +319,12 @@ static void a_filter_selects_hits(void **state)
 	if (perch_event_set_filter(perch_counter_fd(counter), "offset == 7 && whence == 0", NULL,
 				   NULL, &err))
 		fail_msg("%s", err.message);
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	for (int i = 0; i < CALLS; i++) {
 		lseek(fd, 7 + i % 10, SEEK_SET);
 		lseek(fd, 7, SEEK_CUR);
 	}
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	assert_int_equal(value_of(counter), CALLS / 10);
 	close(fd);
 }
@@ -336,9 +336,9 @@ static void raw_syscalls_count_every_system_call(void **state)
 	struct perch_count counts[3];
 
 	(void)state;
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	call_getppid(CALLS);
-	perch_group_disable(group);
+	perch_group_disable(group, NULL);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
 	/* plus the exit of the enabling ioctl(2) and the entry of the disabling one */
 	assert_int_equal(counts[0].value, CALLS + 1);
@@ -371,11 +371,11 @@ static void the_tsc_is_between_two_reads(void **state)
 		struct perch_count before = read_of(counter), after;
 		uint64_t outer = tsc(), inner;
 
-		perch_counter_enable(counter);
+		perch_counter_enable(counter, NULL);
 		inner = tsc();
 		call_getppid(CALLS);
 		inner = tsc() - inner;
-		perch_counter_disable(counter);
+		perch_counter_disable(counter, NULL);
 		outer = tsc() - outer;
 		after = read_of(counter);
 		assert_true(after.value - before.value <= outer);
@@ -400,7 +400,7 @@ static void a_group_is_read_at_one_time(void **state)
 	uint64_t enabled = 0, clock = 0;
 
 	(void)state;
-	perch_group_enable(group);
+	perch_group_enable(group, NULL);
 	for (int i = 0; i < PAGES; i++) {
 		touch(pages + i * sysconf(_SC_PAGESIZE), 1);
 		assert_int_equal(perch_group_read(group, counts, 4, NULL), 0);
@@ -432,9 +432,9 @@ static void pinned_and_exclusive_software_events_count(void **state)
 		pages = fresh_pages(PAGES);
 		counter = open_on(named ? events[i] : "page-faults:u", &PERCH_SELF,
 				  named ? NULL : &options);
-		perch_counter_enable(counter);
+		perch_counter_enable(counter, NULL);
 		touch(pages, PAGES);
-		perch_counter_disable(counter);
+		perch_counter_disable(counter, NULL);
 		assert_int_equal(value_of(counter), PAGES);
 		drop(pages, PAGES);
 	}
@@ -450,9 +450,9 @@ static void no_sample_is_lost_without_a_ring(void **state)
 	uint64_t id = 0;
 
 	(void)state;
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	touch(pages, PAGES);
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	count = read_of(counter);
 	assert_int_equal(count.value, PAGES);
 	assert_int_equal(count.lost, 0);
@@ -470,11 +470,11 @@ static void a_reset_sets_the_count_to_0(void **state)
 	struct perch_count count;
 
 	(void)state;
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	touch(pages, PAGES);
-	assert_int_equal(perch_counter_reset(counter), 0);
+	assert_int_equal(perch_counter_reset(counter, NULL), 0);
 	touch(pages + PAGES * sysconf(_SC_PAGESIZE), PAGES);
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	count = read_of(counter);
 	assert_int_equal(count.value, PAGES);
 	assert_int_equal(count.scaled, PAGES);

@@ -259,9 +259,9 @@ static void use_counter_in_child(struct perch_counter *counter)
 	CHECK_STALE(perch_counter_read(counter, &count, &err));
 	CHECK(count.value == 77);
 	CHECK_STALE(perch_counter_id(counter, &id, &err));
-	CHECK(perch_counter_enable(counter) == -ESTALE);
-	CHECK(perch_counter_disable(counter) == -ESTALE);
-	CHECK(perch_counter_reset(counter) == -ESTALE);
+	CHECK(perch_counter_enable(counter, NULL) == -ESTALE);
+	CHECK(perch_counter_disable(counter, NULL) == -ESTALE);
+	CHECK(perch_counter_reset(counter, NULL) == -ESTALE);
 	CHECK(!perch_counter_self_monitoring(counter, &reason) && reason.kind == PERCH_ERROR_FORK);
 	CHECK(!strcmp(perch_counter_name(counter), "page-faults:u"));
 	CHECK(!perch_counter_open(&own, "page-faults:u", NULL,
@@ -350,9 +350,9 @@ static void groups_of_the_parent_are_refused_in_the_child(void **state)
 	child = fork();
 	if (!child) {
 		CHECK_STALE(perch_group_read(group, counts, 2, &err));
-		CHECK(perch_group_enable(group) == -ESTALE);
-		CHECK(perch_group_disable(group) == -ESTALE);
-		CHECK(perch_group_reset(group) == -ESTALE);
+		CHECK(perch_group_enable(group, NULL) == -ESTALE);
+		CHECK(perch_group_disable(group, NULL) == -ESTALE);
+		CHECK(perch_group_reset(group, NULL) == -ESTALE);
 		CHECK(perch_group_size(group) == 2);
 		perch_group_close(group);
 		_exit(0);

@@ -100,7 +100,7 @@ static uint64_t stop_and_read(struct perch_counter *counter)
 	struct perch_count count;
 	struct perch_error err;
 
-	assert_int_equal(perch_counter_disable(counter), 0);
+	assert_int_equal(perch_counter_disable(counter, NULL), 0);
 	if (perch_counter_read(counter, &count, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
@@ -122,7 +122,7 @@ static uint64_t hits_of_access(const char *access, unsigned width)
 
 	snprintf(text, sizeof(text), "mem:%#lx/%u%s", (unsigned long)&watched[0], width, access);
 	made = counter(text);
-	assert_int_equal(perch_counter_enable(made), 0);
+	assert_int_equal(perch_counter_enable(made, NULL), 0);
 	for (int i = 0; i < TIMES; i++) {
 		watched[0] = i;
 		watched[1] = i; /* not in the breakpoint */
@@ -156,7 +156,7 @@ static void calls_are_counted(void **state)
 	snprintf(text, sizeof(text), "mem:%#lx:x:u", (unsigned long)(uintptr_t)called);
 	made = counter(text);
 	call(5); /* not enabled yet */
-	assert_int_equal(perch_counter_enable(made), 0);
+	assert_int_equal(perch_counter_enable(made, NULL), 0);
 	call(TIMES);
 	assert_int_equal(stop_and_read(made), TIMES);
 }
@@ -174,7 +174,7 @@ static void a_breakpoint_is_moved(void **state)
 	made = counter(text);
 	assert_int_equal(perch_events_parse(&events, text, NULL, &err), 0);
 	assert_int_equal(perch_attr_build(&attr, &events.event[0], NULL, &err), 0);
-	assert_int_equal(perch_counter_enable(made), 0);
+	assert_int_equal(perch_counter_enable(made, NULL), 0);
 	watched[0] = 1;
 	watched[1] = 1;
 	attr.bp_addr = (uintptr_t)&watched[1];
@@ -216,7 +216,7 @@ static uint64_t hits_of_probe(const char *text)
 	struct perch_counter *made = counter(text);
 
 	call(5); /* not enabled yet */
-	assert_int_equal(perch_counter_enable(made), 0);
+	assert_int_equal(perch_counter_enable(made, NULL), 0);
 	call(TIMES);
 	return stop_and_read(made);
 }
@@ -259,7 +259,7 @@ static void libraries_are_probed(void **state)
 	struct perch_counter *made = counter("uprobe:libc:getppid");
 
 	(void)state;
-	assert_int_equal(perch_counter_enable(made), 0);
+	assert_int_equal(perch_counter_enable(made, NULL), 0);
 	for (int i = 0; i < TIMES; i++)
 		getppid();
 	assert_int_equal(stop_and_read(made), TIMES);
@@ -274,7 +274,7 @@ static void usdt_probes_are_counted_and_increment_counter(void **state)
 	snprintf(text, sizeof(text), "usdt:\"%s\":perch:once", self);
 	assert_int_equal(references, 0);
 	made = counter(text);
-	assert_int_equal(perch_counter_enable(made), 0);
+	assert_int_equal(perch_counter_enable(made, NULL), 0);
 	assert_int_equal(references, 1);
 	for (int i = 0; i < TIMES; i++)
 		pass_once();
@@ -304,7 +304,7 @@ static void all_sites_of_a_usdt_probe_are_counted(void **state)
 			perch_events_clear(&events);
 			skip();
 		}
-		assert_int_equal(perch_counter_enable(made[i]), 0);
+		assert_int_equal(perch_counter_enable(made[i], NULL), 0);
 	}
 	assert_int_equal(references, events.nr);
 	for (int i = 0; i < TIMES; i++)
@@ -384,7 +384,7 @@ static void kernel_functions_are_probed(void **state)
 		return;
 	}
 	made = counter("kprobe:vfs_read");
-	assert_int_equal(perch_counter_enable(made), 0);
+	assert_int_equal(perch_counter_enable(made, NULL), 0);
 	for (int i = 0; i < TIMES; i++) {
 		FILE *stream = fopen("/proc/self/stat", "r");
 

@@ -45,9 +45,9 @@ static uint64_t faults_of_a_child(bool inherit)
 	struct child child = child_start(touch_some, NULL);
 
 	child_work(&child);
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	child_work(&child);
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	child_end(&child);
 	return value_of(counter);
 }
@@ -68,10 +68,10 @@ static void child_and_parent_count_separately(void **state)
 	(void)state;
 	child_work(&child);
 	touch_some(NULL);
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	touch_some(NULL); /* work of the parent */
 	child_work(&child);
-	perch_counter_disable(counter);
+	perch_counter_disable(counter, NULL);
 	child_end(&child);
 	assert_int_equal(value_of(counter), PAGES);
 }
@@ -83,7 +83,7 @@ static void counts_outlive_their_target(void **state)
 	struct perch_counter *counter = open_on("syscalls:sys_enter_getppid", &target, NULL);
 
 	(void)state;
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	child_work(&child);
 	child_work(&child);
 	child_end(&child);
@@ -194,7 +194,7 @@ static void counts_one_thread_of_several(void **state)
 	start_workers(workers, &ready, &go);
 	counter = open_on("syscalls:sys_enter_getppid",
 			  &(struct perch_target){ .tid = workers[1].tid, .cpu = -1 }, NULL);
-	perch_counter_enable(counter);
+	perch_counter_enable(counter, NULL);
 	release_workers(workers, &go);
 	assert_int_equal(value_of(counter), CALLS * workers[1].times);
 }
@@ -411,8 +411,8 @@ static void context_switches_are_cgroup_switches(void **state)
 	cgroup_switches = open_on("cgroup-switches", &target, NULL);
 	/* wait until it sleeps, so nothing is counted at the start */
 	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
-	perch_counter_enable(switches);
-	perch_counter_enable(cgroup_switches);
+	perch_counter_enable(switches, NULL);
+	perch_counter_enable(cgroup_switches, NULL);
 	child_work(&child);
 	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	all = value_of(switches);

@@ -215,7 +215,7 @@ static void reset_restarts_times(void **state)
 
 	(void)state;
 	GIVE(0, 1000, 500);
-	assert_int_equal(perch_counter_reset(new_counter), 0);
+	assert_int_equal(perch_counter_reset(new_counter, NULL), 0);
 	assert_int_equal(kernel.request, PERCH_IOC_RESET);
 	GIVE(10, 3000, 1500);
 	assert_int_equal(perch_counter_read(new_counter, &count, NULL), 0);
@@ -246,7 +246,7 @@ static void failed_reads(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_SHORT_READ);
 	kernel.read_errno = EBADF;
 	assert_int_equal(perch_counter_read(new_counter, &count, &err), -EBADF);
-	assert_int_equal(perch_counter_reset(new_counter), -EBADF);
+	assert_int_equal(perch_counter_reset(new_counter, NULL), -EBADF);
 	perch_counter_close(new_counter);
 }
 
@@ -308,7 +308,7 @@ static void groups(void **state)
 	assert_int_equal(kernel.group_fd[2], FIRST_FD);
 	assert_true(kernel.attr[0].disabled && kernel.attr[0].pinned);
 	assert_false(kernel.attr[1].disabled || kernel.attr[1].pinned);
-	assert_int_equal(perch_group_enable(group), 0);
+	assert_int_equal(perch_group_enable(group, NULL), 0);
 	assert_int_equal(kernel.control_fd, FIRST_FD);
 	GIVE(3, 1000, 500, 1, 11, 2, 12, 3, 13);
 	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
@@ -318,7 +318,7 @@ static void groups(void **state)
 	assert_int_equal(counts[2].id, 13);
 	assert_int_equal(counts[2].state, PERCH_COUNT_STATE_SCALED);
 	assert_int_equal(perch_group_read(group, counts, 2, &err), -EINVAL);
-	assert_int_equal(perch_group_reset(group), 0);
+	assert_int_equal(perch_group_reset(group, NULL), 0);
 	assert_int_equal(kernel.argument, PERCH_IOC_FLAG_GROUP);
 	GIVE(3, 2000, 1500, 1, 11, 2, 12, 3, 13);
 	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
@@ -395,7 +395,7 @@ static void inherited_groups_read_each(void **state)
 	assert_int_equal(kernel.reads, 2);
 	assert_int_equal(counts[0].scaled, 5);
 	assert_int_equal(counts[1].scaled, 12);
-	assert_int_equal(perch_group_reset(group), 0);
+	assert_int_equal(perch_group_reset(group, NULL), 0);
 	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
 	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_NOT_ENABLED);
 	perch_group_close(group);

@@ -252,6 +252,8 @@ static void parses_groups(void **state)
 	assert_int_equal(events.event[1].attr.exclude_kernel, 0);
 	assert_int_equal(events.event[1].attr.exclude_hv, 1);
 	assert_int_equal(events.event[1].attr.pinned, 1);
+	assert_string_equal(events.event[1].name, "cycles:ku");
+	assert_string_equal(events.event[2].name, "faults:u");
 	assert_int_equal(events.event[2].leader, 1);
 	assert_int_equal(events.event[2].members, 0);
 	assert_int_equal(events.event[2].attr.exclude_kernel, 1);

@@ -266,10 +266,10 @@ static void groups_on_hybrid_machines(void **state)
 
 	(void)state;
 	CHECK(hybrid, "cs,{cycles,instructions}:u", { 1, 3, 0, 0, "cs" },
-	      { 0, ON_E_CORE, 1, 1, "cpu_atom/cycles/" },
-	      { 0, ON_E_CORE | 1, 2, 1, "cpu_atom/instructions/" },
-	      { 0, ON_P_CORE, 1, 3, "cpu_core/cycles/" },
-	      { 0, ON_P_CORE | 1, 2, 3, "cpu_core/instructions/" });
+	      { 0, ON_E_CORE, 1, 1, "cpu_atom/cycles/u" },
+	      { 0, ON_E_CORE | 1, 2, 1, "cpu_atom/instructions/u" },
+	      { 0, ON_P_CORE, 1, 3, "cpu_core/cycles/u" },
+	      { 0, ON_P_CORE | 1, 2, 3, "cpu_core/instructions/u" });
 	CHECK(hybrid, "{cycles,cs}", { 0, ON_E_CORE, 0, 0, "cpu_atom/cycles/" },
 	      { 1, 3, 1, 0, "cs" }, { 0, ON_P_CORE, 0, 2, "cpu_core/cycles/" });
 	CHECK(hybrid, "{cpu_core/cycles/,cpu_core/instructions/}",

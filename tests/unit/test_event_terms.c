@@ -476,7 +476,7 @@ static void reads_events_from_file(void **state)
 	assert_int_equal(events.nr, 7);
 	assert_string_equal(events.event[0].name, "cycles:u");
 	assert_int_equal(events.event[2].members, 3);
-	assert_string_equal(events.event[4].name, "task-clock");
+	assert_string_equal(events.event[4].name, "task-clock:k");
 	assert_int_equal(events.event[4].attr.exclude_user, 1);
 	assert_string_equal(events.event[5].filter, "prev_comm == \"#1\"");
 	assert_string_equal(events.event[6].name, "minor-faults");
