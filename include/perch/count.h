@@ -21,7 +21,7 @@
  * can open objects of its own. The check makes no system call. A child of vfork(2), or of clone(2)
  * with CLONE_VM, uses the memory of its parent, and must leave the objects of the parent alone.
  *
- * With perch_options.inherit the kernel counts the child too, and adds its counts to those that the
+ * With perch_options.inherit the kernel counts the child too, and adds its counts to what the
  * parent reads. The child has nothing to do for that, and closing in the child does not end it.
  *
  * Signals: a function is async-signal-safe only if its description says so, and only with err NULL.

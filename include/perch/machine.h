@@ -15,8 +15,9 @@
  * were read before the fork are those of the parent, until perch_machine_set_process() selects the
  * child.
  *
- * Signals: most functions read files and are not async-signal-safe. Those that are have it in their
- * description; the signal handler must not interrupt a call that uses the same machine.
+ * Signals: most functions read files and are not async-signal-safe. A function is so only
+ * if its description says it; the signal handler must not interrupt a call that uses the same
+ * machine.
  */
 #ifndef PERCH_MACHINE_H
 #define PERCH_MACHINE_H

@@ -403,7 +403,7 @@ PERCH_API int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring
  * perch_merge_next() delivers these records in order, as before, and the ring is removed by the
  * first later call of this function that returns 0. The call may be made during a round.
  *
- * With drop the ring is removed at once. perch_merge_dropped() counts its records that are not
+ * With discard the ring is removed at once. perch_merge_discarded() counts its records that are not
  * delivered.
  *
  * When the function returns 0, the ring may be closed and its index may be given to another ring.
@@ -411,22 +411,22 @@ PERCH_API int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring
  *
  * @param merge     the merge
  * @param ring      index of the ring
- * @param drop      remove the ring now
+ * @param discard   remove the ring now
  * @param[out] err  the reason of a failure; NULL is allowed
  * @return 0 if the ring is removed; 1 if it has records that are not delivered; or a negative errno
  * @retval -EINVAL  there is no such ring
  * @retval -ESTALE  a ring of the merge was opened before a fork
  */
-PERCH_API int perch_merge_remove(struct perch_merge *merge, size_t ring, bool drop,
+PERCH_API int perch_merge_remove(struct perch_merge *merge, size_t ring, bool discard,
 				 struct perch_error *err);
 
 /**
- * Returns the number of records that perch_merge_remove() has dropped. Async-signal-safe.
+ * Returns the number of records that perch_merge_remove() has discarded. Async-signal-safe.
  *
  * @param merge  the merge
  * @return the number since the merge was made
  */
-PERCH_API uint64_t perch_merge_dropped(const struct perch_merge *merge);
+PERCH_API uint64_t perch_merge_discarded(const struct perch_merge *merge);
 
 /**
  * Frees a merge. The rings stay open.

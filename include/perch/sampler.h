@@ -15,8 +15,8 @@
  * vfork(2), or of clone(2) with CLONE_VM, uses the memory of its parent, and must leave its
  * samplers alone.
  *
- * Signals: no function is async-signal-safe. The rings of a sampler have functions that are, see
- * perch/ring.h.
+ * Signals: a function is async-signal-safe only if its description says so. The rings of a sampler
+ * have more of these functions, see perch/ring.h.
  */
 #ifndef PERCH_SAMPLER_H
 #define PERCH_SAMPLER_H

@@ -9,14 +9,14 @@
 #include "base/fork.h"
 
 static const uint32_t nothing_opened;
-static uint32_t kept_word;	 /* the generation if no page is cleared in a child */
+static uint32_t own_word;	 /* the generation if the kernel clears no page in a child */
 static uint32_t last_generation; /* of this process or an ancestor */
 
 const uint32_t *perch__fork_word = &nothing_opened;
 
 static void clear_word(void)
 {
-	__atomic_store_n(&kept_word, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&own_word, 0, __ATOMIC_RELAXED);
 }
 
 static uint32_t *map_word(void)
@@ -45,13 +45,13 @@ static uint32_t *get_word(void)
 		return (uint32_t *)used;
 	made = map_word();
 	if (!made) {
-		made = &kept_word;
+		made = &own_word;
 		pthread_atfork(NULL, NULL, clear_word);
 	}
 	if (__atomic_compare_exchange_n(&perch__fork_word, &used, made, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return made;
-	if (made != &kept_word)
+	if (made != &own_word)
 		munmap(made, (size_t)sysconf(_SC_PAGESIZE));
 	return (uint32_t *)used;
 }

@@ -50,7 +50,7 @@ struct perch_merge {
 	uint64_t latest_delivered;
 	uint64_t out_of_order;
 	uint32_t generation; /* of the mapped rings; 0 if all are in the caller's memory */
-	uint64_t dropped;    /* records of removed rings */
+	uint64_t discarded;  /* records of removed rings */
 };
 
 static int no_memory(size_t nr, struct perch_error *err)
@@ -145,9 +145,9 @@ uint64_t perch_merge_out_of_order(const struct perch_merge *merge)
 	return merge->out_of_order;
 }
 
-uint64_t perch_merge_dropped(const struct perch_merge *merge)
+uint64_t perch_merge_discarded(const struct perch_merge *merge)
 {
-	return merge->dropped;
+	return merge->discarded;
 }
 
 /* True if a position is after `from`: by at most the size of the ring. */
@@ -395,14 +395,15 @@ static void remove_from_heap(struct perch_merge *merge, size_t index)
 		}
 }
 
-static void drop_records(struct perch_merge *merge, struct perch_ring *ring)
+static void discard_records(struct perch_merge *merge, struct perch_ring *ring)
 {
 	while (perch__batch_next(ring))
-		merge->dropped++;
+		merge->discarded++;
 	perch__publish_tail(ring);
 }
 
-int perch_merge_remove(struct perch_merge *merge, size_t index, bool drop, struct perch_error *err)
+int perch_merge_remove(struct perch_merge *merge, size_t index, bool discard,
+		       struct perch_error *err)
 {
 	struct perch_ring *ring = index < merge->nr ? merge->inputs[index].ring : NULL;
 
@@ -416,10 +417,10 @@ int perch_merge_remove(struct perch_merge *merge, size_t index, bool drop, struc
 	if (!merge->inputs[index].ending)
 		perch__next_batch(ring);
 	merge->inputs[index].ending = true;
-	if (ring->next != ring->head && !drop)
+	if (ring->next != ring->head && !discard)
 		return 1;
 	remove_from_heap(merge, index);
-	drop_records(merge, ring);
+	discard_records(merge, ring);
 	merge->inputs[index] = (struct input){ 0 };
 	return 0;
 }

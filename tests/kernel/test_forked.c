@@ -217,7 +217,7 @@ static void merges_of_the_parent_are_refused_in_the_child(void **state)
 		CHECK_STALE(perch_merge_next(merge, true, &record, &index, &err));
 		CHECK_STALE(perch_merge_add(merge, ring[1], &index, &err));
 		CHECK_STALE(perch_merge_remove(merge, 0, true, &err));
-		CHECK(perch_merge_out_of_order(merge) == 0 && perch_merge_dropped(merge) == 0);
+		CHECK(perch_merge_out_of_order(merge) == 0 && perch_merge_discarded(merge) == 0);
 		perch_merge_free(merge);
 		CHECK_STALE(perch_merge_new(&own, ring, 2, decoder, &err));
 		CHECK(!own);

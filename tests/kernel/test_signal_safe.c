@@ -25,6 +25,7 @@
 
 #include <perch/count.h>
 #include <perch/ring.h>
+#include <perch/sampler.h>
 
 #define SIGNALS 300
 #define PAGES	8
@@ -78,6 +79,7 @@ int __wrap_snprintf(char *text, size_t size, const char *format, ...)
 static struct perch_counter *counter;
 static struct perch_group *group;
 static struct perch_set *set;
+static struct perch_sampler *sampler;
 static struct perch_machine *machine;
 static struct perch_cpus cpus;
 static struct perch_ring *ring, *merged, *newest;
@@ -176,10 +178,14 @@ static void use_record(const void *bytes, size_t size)
 	struct perch_ns_link_info link;
 	struct perch_branch_entry branch;
 	struct perch_read_value value;
+	struct perch_attr read;
 	struct perch_record record;
 	struct perch_chain chain;
 	uint64_t time;
 
+	perch_parse_info_from_bytes(&parse_info, &read, &attr, 8, PERCH_BYTES_NATIVE, NULL);
+	perch_parse_info_from_bytes(&parse_info, &read, &attr, sizeof(attr), PERCH_BYTES_NATIVE,
+				    NULL);
 	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
 	perch_record_decode_pieces(&record, &parse_info, pieces, 2, scratch, sizeof(scratch), NULL);
 	perch_decoder_decode_pieces(decoder, &record, pieces, 2, scratch, sizeof(scratch), NULL);
@@ -197,6 +203,8 @@ static void use_record(const void *bytes, size_t size)
 	perch_namespace_at(&record, 0, &link);
 	if (record.type == PERCH_RECORD_SAMPLE)
 		perch_read_values_at(&record.sample.read, 0, &value);
+	if (record.type == PERCH_RECORD_SAMPLE)
+		perch_read_values_find(&record.sample.read, value.id, &value);
 	records++;
 }
 
@@ -230,7 +238,17 @@ static void use_rings(void)
 	while (perch_merge_next(merge, true, &record, &index, NULL) == 1)
 		;
 	perch_merge_out_of_order(merge);
-	perch_merge_dropped(merge);
+	perch_merge_discarded(merge);
+}
+
+static void use_sampler(void)
+{
+	static const siginfo_t siginfo;
+	struct perch_sigtrap sigtrap;
+	size_t index, id;
+
+	perch_sampler_event_of_fd(sampler, fd, &index, &id);
+	perch_siginfo_get_sigtrap(&siginfo, &sigtrap);
 }
 
 static void handle(int number)
@@ -244,6 +262,7 @@ static void handle(int number)
 	use_descriptors();
 	use_counts();
 	use_rings();
+	use_sampler();
 	in_handler = 0;
 	signals++;
 	errno = before;
@@ -303,10 +322,15 @@ static void open_all(void)
 	assert_int_equal(perch_events_parse(&events, "page-faults:u", NULL, NULL), 0);
 	assert_int_equal(perch_set_open(&set, &events, &targets, &options, NULL), 0);
 	perch_events_clear(&events);
+	assert_int_equal(perch_sampler_open(&sampler, "page-faults:u", NULL,
+					    &(struct perch_sampler_options){ .event.period = 1 },
+					    NULL),
+			 0);
 }
 
 static void close_all(void)
 {
+	perch_sampler_close(sampler);
 	perch_set_close(set);
 	perch_group_close(group);
 	perch_counter_close(counter);

@@ -94,12 +94,12 @@ static void a_removed_ring_delivers_its_records_first(void **state)
 	expect(&f, false, 0, 20);
 	expect_end(&f, false);
 	assert_int_equal(perch_merge_out_of_order(f.merge), 0);
-	assert_int_equal(perch_merge_dropped(f.merge), 0);
+	assert_int_equal(perch_merge_discarded(f.merge), 0);
 	check_all_delivered(&f);
 	end(&f);
 }
 
-static void counts_dropped_records(void **state)
+static void counts_discarded_records(void **state)
 {
 	struct fixture f;
 
@@ -112,12 +112,12 @@ static void counts_dropped_records(void **state)
 	expect(&f, false, 1, 10);
 	expect(&f, false, 2, 11);
 	assert_int_equal(perch_merge_remove(f.merge, 0, true, NULL), 0);
-	assert_int_equal(perch_merge_dropped(f.merge), 3);
+	assert_int_equal(perch_merge_discarded(f.merge), 3);
 	assert_int_equal(f.k[0]->control->data_head, f.k[0]->control->data_tail);
 	close_ring(&f, 0);
 	expect(&f, false, 1, 13);
 	assert_int_equal(perch_merge_remove(f.merge, 1, true, NULL), 0);
-	assert_int_equal(perch_merge_dropped(f.merge), 3); /* 13 was delivered */
+	assert_int_equal(perch_merge_discarded(f.merge), 3); /* 13 was delivered */
 	close_ring(&f, 1);
 	expect(&f, false, 2, 14);
 	expect_end(&f, false);
@@ -182,7 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(added_rings_take_part_from_the_next_round),
 		cmocka_unit_test(a_removed_ring_delivers_its_records_first),
-		cmocka_unit_test(counts_dropped_records),
+		cmocka_unit_test(counts_discarded_records),
 		cmocka_unit_test(delivers_each_record_once_while_rings_change),
 	};
 
