@@ -216,6 +216,15 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/
 	else
 		report 1 "an unprivileged user: user space only, with a message"
 	fi
+	# with CAP_PERFMON and without CAP_SYSLOG the kernel is sampled, but its addresses are hidden
+	if setpriv --inh-caps=+perfmon --ambient-caps=+perfmon true 2> /dev/null && [ "$(cat /proc/sys/kernel/kptr_restrict)" -le 1 ]; then
+		setpriv --inh-caps=-all,+perfmon --ambient-caps=-all,+perfmon --reuid=65534 --regid=65534 --clear-groups \
+			./here record -a -e cpu-clock -o k.data -- sleep 0.1 > out 2>&1 &&
+			grep -q 'some kernel addresses will have no symbols: kernel addresses in /proc/kallsyms are hidden: .*; run with CAP_SYSLOG' out
+		report $? "hidden kernel addresses: a message with the rule and the remedy"
+	else
+		echo "ok - hidden kernel addresses # skip setpriv has no CAP_PERFMON, or kernel.kptr_restrict is 2"
+	fi
 fi
 
 # ---- the timer replaces cycles where there is no hardware counter ----

@@ -202,10 +202,9 @@ static void set_last(struct record_files *files, const char *name)
 /* Ends the open file and renames it to name. If name is NULL, it keeps its name. */
 static int end_file(struct record *record, const char *name)
 {
-	const char *output = record->options->output;
+	const char *output = record->options->output, *last = output;
 	struct record_files *files = &record->files;
 	int rc = 0, finished;
-	bool renamed;
 
 	/* after a failure, writing is not repeated; a snapshot has its records already */
 	if (!files->failed && !record->options->overwrite)
@@ -214,12 +213,13 @@ static int end_file(struct record *record, const char *name)
 	record_lost_add_records(&record->lost);
 	rc = rc < 0 ? rc : finished;
 	/* a file that the disk has no space to complete has its records */
-	renamed = name && (rc >= 0 || files->failed) && !rename(output, name);
-	if (name && rc >= 0 && !renamed)
+	if (name && (rc >= 0 || files->failed) && !rename(output, name))
+		last = name;
+	else if (name && rc >= 0)
 		rc = perch_error_set(&record->err, errno, PERCH_ERROR_FILE,
 				     "'%s' cannot be renamed to '%s': %s", output, name,
 				     strerror(errno));
-	set_last(files, renamed ? name : output);
+	set_last(files, last);
 	return rc;
 }
 
