@@ -80,6 +80,14 @@ def check_overviews(root):
     report(problems, "no page is cut")
 
 
+def check_headers():
+    """Each overview names the headers of its library."""
+    for library, names in library_headers().items():
+        text = (SOURCE / f"man/{library}.3.scd").read_text(encoding="utf-8")
+        report([f"perch/{name}.h" for name in names if f"perch/{name}.h*" not in text],
+               f"{library}(3) names the headers")
+
+
 def check_references(root, pages):
     there = {page.name for page in root.rglob("*.[137]")}
     problems = []
@@ -128,6 +136,7 @@ def main():
         real = [page for page in pages if not page.read_text(encoding="utf-8").startswith(".so ")]
         report(warnings(real), f"groff prints no warning about {len(real)} pages")
         check_overviews(root)
+        check_headers()
         check_references(root, real)
         check_maker()
         check_reference(Path(directory) / "html")
