@@ -187,27 +187,6 @@ void cli_clear_cgroups(struct cli_cgroups *cgroups)
 	free(cgroups->name);
 }
 
-static bool group_has_path(const struct perch_events *events, int leader)
-{
-	for (size_t i = 0; i < events->nr; i++)
-		if (events->event[i].leader == leader && events->event[i].path)
-			return true;
-	return false;
-}
-
-void cli_target_warn_children(const char *command, const struct cli_target *target,
-			      const struct perch_events *events)
-{
-	if (cli_target_system_wide(target))
-		return;
-	for (size_t i = 0; i < events->nr; i++)
-		if (group_has_path(events, events->event[i].leader))
-			cli_note(
-				command,
-				"'%s' does not count children and new threads: the kernel cannot inherit this probe; use -a",
-				events->event[i].name);
-}
-
 static int contradiction(const char *command, const struct cli_target *target)
 {
 	const char *tasks = target->pids ? "-p" : target->tids ? "-t" : NULL;

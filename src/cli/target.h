@@ -71,11 +71,4 @@ void cli_clear_cgroups(struct cli_cgroups *cgroups);
  * memory. *list becomes the rest, NULL after the last name.
  */
 char *cli_next_name(const char **list);
-/*
- * Warns that a probe with a path in its attr, and the group of the probe, do not count children.
- * The kernel reads the path again at each fork, from the memory of the process that forks, and
- * fails the fork.
- */
-void cli_target_warn_children(const char *command, const struct cli_target *target,
-			      const struct perch_events *events);
 #endif

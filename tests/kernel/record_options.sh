@@ -159,16 +159,31 @@ fi
 if record -e "uprobe:$perch:main" -- "$perch" --version; then
 	[ "$(count SAMPLE)" = 1 ]
 	report $? "a probe is sampled each time"
-	# the kernel would read the path of the probe from the forking process, and fail the fork
-	record -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
-		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'does not count children and new threads' out
-	report $? "a probed program can fork"
-	record -e "{cpu-clock,uprobe:$perch:main}" -- sh -c "'$perch' --version; '$perch' --version" &&
+	# an event with a path cannot be inherited: the probe is a tracepoint of tracefs meanwhile
+	twice="'$perch' --version; '$perch' --version; true"
+	record -e "uprobe:$perch:main" -- sh -c "$twice" && [ "$(count SAMPLE)" = 2 ] &&
 		[ "$(grep -c '^perch version' out)" = 2 ]
+	report $? "a probe is sampled in children"
+	record -e "{cpu-clock,uprobe:$perch:main}" -- sh -c "$twice" && "$perch" script -i a.data 2> /dev/null > out &&
+		[ "$(grep -c "uprobe:" out)" = 2 ]
 	report $? "... in a group too"
-	"$perch" stat -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" > out 2>&1 &&
-		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'does not count children and new threads' out
-	report $? "... and under stat"
+	"$perch" stat -x, -e "uprobe:$perch:main,uretprobe:$perch:main" -- sh -c "$twice" > out 2>&1 &&
+		[ "$(grep -c '^2,,u' out)" = 2 ]
+	report $? "... and counted by stat, with their returns"
+	record -i -e "uprobe:$perch:main" -- sh -c "$twice" && [ "$(count SAMPLE)" = 0 ]
+	report $? "-i: a probe is not sampled in children"
+	# four threads count the calls of a function of libc
+	cat > threads.py << 'EOF'
+import ctypes, threading
+labs = ctypes.CDLL(None).labs
+workers = [threading.Thread(target=lambda: [labs(1) for _ in range(100)]) for _ in range(4)]
+[worker.start() for worker in workers]
+[worker.join() for worker in workers]
+EOF
+	"$perch" stat -x, -e uprobe:libc:labs -- python3 threads.py > out 2>&1 && grep -q '^400,,uprobe:libc:labs' out
+	report $? "a probe counts every thread: $(head -1 out)"
+	! grep -q perch/p_ /sys/kernel/tracing/uprobe_events
+	report $? "no probe stays in tracefs"
 	record -a -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(count SAMPLE)" -ge 2 ]
 	report $? "-a: a probe records child processes"

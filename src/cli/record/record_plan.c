@@ -6,6 +6,7 @@
 
 #include "event_options.h"
 #include "record.h"
+#include "probes.h"
 
 #define DEFAULT_HZ    4000
 #define DEFAULT_EVENT "cycles:P"
@@ -253,14 +254,19 @@ static int open_cgroups(struct record_plan *plan, const struct record_options *o
 
 static int choose_events(struct record_plan *plan, struct record_options *options)
 {
+	int status = 0;
+
 	plan->user_only = !options->flag[RECORD_ALL_USER] && !options->flag[RECORD_ALL_KERNEL] &&
 			  kernel_forbidden(options->machine);
 	plan->events = options->events;
 	options->events = (struct perch_events){ 0 };
 	if (!plan->events.nr)
 		return 0;
-	if (!options->no_inherit && !options->quiet)
-		cli_target_warn_children(RECORD_COMMAND, &options->target, &plan->events);
+	if (!options->no_inherit)
+		status = cli_inherit_probes(RECORD_COMMAND, &options->target, &plan->events,
+					    options->machine);
+	if (status)
+		return status;
 	finish_events(plan, options);
 	return open_cgroups(plan, options);
 }

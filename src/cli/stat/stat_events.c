@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "event_options.h"
 #include "stat.h"
+#include "probes.h"
 
 static int no_memory(void)
 {
@@ -221,9 +222,11 @@ int stat_complete_events(struct stat_job *stat)
 		status = split_cgroup_names(stat);
 	if (status)
 		return status;
-	if (!stat->options.no_inherit && !stat->options.json && !stat->options.separator &&
-	    !stat->options.quiet)
-		cli_target_warn_children(STAT_COMMAND, &stat->options.target, &stat->events);
+	if (!stat->options.no_inherit)
+		status = cli_inherit_probes(STAT_COMMAND, &stat->options.target, &stat->events,
+					    stat->machine);
+	if (status)
+		return status;
 	stat->line = calloc(stat->events.nr * (stat->nr_for_each + !stat->nr_for_each) + 1,
 			    sizeof(*stat->line));
 	if (!stat->line)

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Defines probes in tracefs. The kernel cannot inherit an event whose attr points to a path: it
+ * would read the path from the memory of the process that forks. A tracepoint has no path.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes.h"
+
+#define SYSTEM	     "perch" /* the group of the definitions in tracefs: perch/p_PID_NUMBER */
+#define RETURN_PROBE 1u	     /* attr.config of the PMUs uprobe and kprobe */
+
+/* For the function of atexit(3). */
+static struct {
+	pid_t owner;
+	size_t nr;
+	char tracefs[PATH_MAX - 128];
+} defined;
+
+static int write_definition(const char *tracefs, const char *file, const char *text)
+{
+	char path[PATH_MAX];
+	int fd, error = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", tracefs, file);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+/* One of the files knows the name; the other one refuses it. */
+static void undefine(const char *tracefs, const char *name)
+{
+	char text[NAME_MAX + 16];
+
+	snprintf(text, sizeof(text), "-:" SYSTEM "/%s\n", name);
+	if (write_definition(tracefs, "uprobe_events", text))
+		write_definition(tracefs, "kprobe_events", text);
+}
+
+static void remove_defined(void)
+{
+	char name[64];
+
+	if (getpid() != defined.owner)
+		return;
+	for (size_t i = 0; i < defined.nr; i++) {
+		snprintf(name, sizeof(name), "p_%d_%zu", (int)defined.owner, i);
+		undefine(defined.tracefs, name);
+	}
+}
+
+/* Removes definitions of commands that were killed. */
+static void remove_stale(const char *tracefs)
+{
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "%s/events/" SYSTEM, tracefs);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory))) {
+		int pid;
+
+		if (sscanf(entry->d_name, "p_%d_", &pid) == 1 && kill(pid, 0) && errno == ESRCH)
+			undefine(tracefs, entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+/* Writes "p:perch/p_7_0 /bin/true:0x1234(0x10)". The text cannot have a path with spaces. */
+static int define(const struct perch_event *event, bool is_user)
+{
+	const struct perch_attr *attr = &event->attr;
+	unsigned long long offset = attr->config2, counter = attr->config >> 32;
+	char text[PATH_MAX + 128];
+	int length;
+
+	if (strpbrk(event->path, " \t\n"))
+		return -EINVAL;
+	length = snprintf(text, sizeof(text), "%c:" SYSTEM "/p_%d_%zu %s%s%#llx",
+			  attr->config & RETURN_PROBE ? 'r' : 'p', (int)defined.owner, defined.nr,
+			  event->path, is_user ? ":" : "+", offset);
+	if (counter)
+		length += snprintf(text + length, sizeof(text) - length, "(%#llx)", counter);
+	snprintf(text + length, sizeof(text) - length, "\n");
+	return write_definition(defined.tracefs, is_user ? "uprobe_events" : "kprobe_events", text);
+}
+
+static int read_id(unsigned long *id)
+{
+	char path[PATH_MAX];
+	FILE *file;
+	int nr;
+
+	snprintf(path, sizeof(path), "%s/events/" SYSTEM "/p_%d_%zu/id", defined.tracefs,
+		 (int)defined.owner, defined.nr);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	nr = fscanf(file, "%lu", id);
+	fclose(file);
+	return nr == 1 ? 0 : -EBADMSG;
+}
+
+/* The event becomes the tracepoint of its definition. */
+static int replace(struct perch_event *event, bool is_user)
+{
+	unsigned long id;
+	int rc = define(event, is_user);
+
+	if (rc)
+		return rc;
+	rc = read_id(&id);
+	defined.nr++;
+	if (rc)
+		return rc;
+	event->attr.type = PERCH_TYPE_TRACEPOINT;
+	event->attr.config = id;
+	event->attr.config1 = event->attr.config2 = 0;
+	free(event->path);
+	event->path = NULL;
+	return 0;
+}
+
+static int prepare(struct perch_machine *machine)
+{
+	struct perch_error err;
+
+	if (defined.owner)
+		return 0;
+	if (perch_machine_tracefs(machine, defined.tracefs, sizeof(defined.tracefs), &err))
+		return -err.errnum;
+	defined.owner = getpid();
+	remove_stale(defined.tracefs);
+	return atexit(remove_defined) ? -ENOMEM : 0;
+}
+
+static int refuse(const char *command, const struct perch_event *event, int error)
+{
+	struct perch_error err;
+
+	perch_error_set(
+		&err, -error, PERCH_ERROR_NOT_SUPPORTED,
+		"'%s' would miss new threads and children: they inherit a probe only if it is defined in tracefs, and that failed (%s)",
+		event->name, strerror(-error));
+	perch_error_remedy(
+		&err,
+		"measure only the first thread with -i, or every process with -a, or mount tracefs and make it writable");
+	return cli_error(command, &err);
+}
+
+int cli_inherit_probes(const char *command, const struct cli_target *target,
+		       struct perch_events *events, struct perch_machine *machine)
+{
+	/* the open call of an ordinary user is refused, and the refusal is explained */
+	if (cli_target_system_wide(target) || !perch_machine_privileged(machine))
+		return 0;
+	for (size_t i = 0; i < events->nr; i++) {
+		struct perch_event *event = &events->event[i];
+		const struct perch_pmu *pmu;
+		int rc;
+
+		if (!event->path)
+			continue;
+		pmu = perch_machine_pmu_of_type(machine, event->attr.type);
+		rc = pmu ? prepare(machine) : -ENOENT;
+		if (!rc)
+			rc = replace(event, !strcmp(pmu->name, "uprobe"));
+		if (rc)
+			return refuse(command, event, rc);
+		/* all events of a group have the same inherit, which the probe has cleared */
+		for (size_t j = 0; j < events->nr; j++)
+			if (events->event[j].leader == event->leader)
+				events->event[j].terms.inherit = PERCH_TRISTATE_UNSET;
+	}
+	return 0;
+}
