@@ -390,6 +390,28 @@ PERCH_API const struct perch_attr *perch_sampler_missing_features(
 	const struct perch_sampler *sampler, size_t index);
 
 /**
+ * Reads the time that the event of a ring was enabled and the time that it ran, without a system
+ * call: from the control page of the ring.
+ *
+ * The kernel writes the times into the page when it starts the event on a CPU, and for a hardware
+ * event at each overflow. While a hardware counter counts the event, the time since then is added
+ * from the clock of the CPU. For other events (software events, tracepoints) the times are those of
+ * the last start, at most what read(2) returns. Async-signal-safe if err is NULL.
+ *
+ * @param sampler       the sampler
+ * @param ring          index of a ring into which one event writes: of one event without a tracking
+ *                      event, with .per_thread or for one thread, or all processes, per CPU
+ * @param[out] enabled  in nanoseconds
+ * @param[out] running  in nanoseconds
+ * @param[out] err      the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EINVAL  there is no such ring, or several events write into it
+ * @retval -EAGAIN  the kernel changed the page during each attempt
+ */
+PERCH_API int perch_sampler_times(const struct perch_sampler *sampler, size_t ring,
+				  uint64_t *enabled, uint64_t *running, struct perch_error *err);
+
+/**
  * Returns true if the kernel is excluded from an event because it is not permitted to sample it
  * (PERCH_MAY_EXCLUDE_KERNEL).
  *

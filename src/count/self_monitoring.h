@@ -215,6 +215,45 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_read(
 	return state;
 }
 
+/*
+ * Reads the times of an event that need not be on a counter: with an index the time since the page
+ * was written is added, without one the event may be stopped, so they are those of the page.
+ */
+PERCH__INLINE enum perch__rdpmc_state perch__page_times(const struct perch_mmap_page *page,
+							uint64_t *enabled, uint64_t *running,
+							uint64_t (*read_clock)(void))
+{
+	const volatile uint32_t *now = &page->lock;
+
+	for (unsigned tries = 0; tries < PERCH__RDPMC_TRIES; tries++) {
+		uint32_t lock = *now, index;
+		struct perch__page_view view;
+		uint64_t packed, elapsed;
+
+		PERCH__IN_ORDER();
+		index = page->index;
+		view.can = page->capabilities;
+		view.enabled = page->time_enabled;
+		view.running = page->time_running;
+		memcpy(&packed, &page->pmc_width, sizeof(packed));
+		view.offset = page->time_offset;
+		view.mult = PERCH__MULT(packed);
+		view.shift = PERCH__SHIFT_BITS(packed);
+		view.cycles = page->time_cycles;
+		view.mask = page->time_mask;
+		view.clock = read_clock();
+		PERCH__IN_ORDER();
+		if (lock & 1 || lock != *now)
+			continue;
+		elapsed = index && view.can & PERCH__CAN_COMPUTE_TIME ? perch__page_elapsed(&view)
+								      : 0;
+		*enabled = view.enabled + elapsed;
+		*running = view.running + elapsed;
+		return PERCH__RDPMC_USED;
+	}
+	return PERCH__RDPMC_BUSY;
+}
+
 #if defined(__x86_64__) || defined(__i386__)
 #define PERCH__RDPMC_ARCH 1
 

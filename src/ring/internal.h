@@ -102,6 +102,7 @@ struct perch__sampler_ring {
 	size_t owner;	    /* index in fds of the descriptor that is mapped */
 	size_t polled;	    /* index in fds of the descriptor that poll(2) waits for */
 	int watched;	    /* the descriptor of the ring in the epoll; -1 is none */
+	size_t nr_writers;  /* descriptors that write into the ring */
 	size_t merge_index; /* in perch_sampler.merge */
 };
 

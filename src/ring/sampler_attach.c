@@ -357,6 +357,7 @@ static int attach_to_ring(struct perch_sampler *sampler, size_t index, size_t nu
 		return explain_ioctl(sampler, index, &info, PERCH_IOC_SET_OUTPUT, err);
 	}
 	target->ring[!backward] = info.ring;
+	sampler->rings[info.ring].nr_writers++;
 	return add_id(sampler, index, &info, id, err);
 }
 

@@ -121,19 +121,19 @@ static int add_event_lists(struct perch_sampler *sampler, const struct perch_tar
 
 /* ---- The tracking event on all online CPUs ---- */
 
-static int compare_who(const struct perch_target *a, const struct perch_target *b)
+static int compare_task(const struct perch_target *a, const struct perch_target *b)
 {
 	if (a->tid != b->tid)
 		return a->tid < b->tid ? -1 : 1;
 	return (a->cgroup_fd > b->cgroup_fd) - (a->cgroup_fd < b->cgroup_fd);
 }
 
-static int by_who(const void *left, const void *right)
+static int by_task(const void *left, const void *right)
 {
 	const struct perch_target *a = left, *b = right;
-	int who = compare_who(a, b);
+	int task = compare_task(a, b);
 
-	return who ? who : (a->cpu > b->cpu) - (a->cpu < b->cpu);
+	return task ? task : (a->cpu > b->cpu) - (a->cpu < b->cpu);
 }
 
 /* Adds the CPUs that are missing among the targets of one thread or cgroup. */
@@ -166,9 +166,9 @@ static int add_tracking_targets(struct perch_sampler *sampler, struct perch_erro
 	for (size_t i = 0; i < sampler->nr_targets; i++)
 		if (!sampler->targets[i].list)
 			targets[nr++] = sampler->targets[i].target;
-	qsort(targets, nr, sizeof(*targets), by_who);
+	qsort(targets, nr, sizeof(*targets), by_task);
 	for (size_t first = 0; rc >= 0 && first < nr; first = end) {
-		for (end = first + 1; end < nr && !compare_who(&targets[first], &targets[end]);)
+		for (end = first + 1; end < nr && !compare_task(&targets[first], &targets[end]);)
 			end++;
 		rc = add_missing(sampler, &targets[first], end - first, online, err);
 	}

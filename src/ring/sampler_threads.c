@@ -211,9 +211,14 @@ static void remove_target(struct perch_sampler *sampler, size_t index)
 						 : perch__ring_written(ring);
 	}
 	for (size_t i = 0; i < sampler->nr_events; i++)
-		for (size_t id = 0; id < sampler->events[i].nr_ids; id++)
-			if (sampler->events[i].id_info[id].target == index)
-				sampler->events[i].id_info[id].fd = -1;
+		for (size_t id = 0; id < sampler->events[i].nr_ids; id++) {
+			struct perch__id_info *info = &sampler->events[i].id_info[id];
+
+			if (info->target != index || info->fd < 0)
+				continue;
+			sampler->rings[info->ring].nr_writers--;
+			info->fd = -1;
+		}
 	target->removed = true;
 	sampler->nr_removed++;
 }

@@ -296,6 +296,35 @@ static void refuses_inherit_with_one_ring_per_thread(void **state)
 			 -EINVAL);
 }
 
+static void times_without_a_system_call(void **state)
+{
+	struct perch_sampler_options options = { .event = faults, .per_thread = true };
+	struct perch_sampler *sampler;
+	uint64_t enabled, running, values[3];
+	struct perch_error err;
+
+	(void)state;
+	options.event.read = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING;
+	sampler = open_on("page-faults", 0, &options);
+	for (int i = 0; i < 5; i++) {
+		touch();
+		usleep(1000); /* the kernel writes the page when the thread runs again */
+	}
+	assert_int_equal(perch_sampler_times(sampler, 0, &enabled, &running, &err), 0);
+	assert_int_equal(read(perch_sampler_ring_fd(sampler, 0), values, sizeof(values)),
+			 sizeof(values));
+	print_message("enabled for %llu ns, read(2) returns %llu\n", (unsigned long long)enabled,
+		      (unsigned long long)values[1]);
+	assert_true(enabled > 0 && enabled <= values[1]);
+	assert_true(running > 0 && running <= values[2]);
+	assert_int_equal(perch_sampler_times(sampler, 1, &enabled, &running, &err), -EINVAL);
+	perch_sampler_close(sampler);
+	sampler = open_on("page-faults,minor-faults", 0, &options);
+	assert_int_equal(perch_sampler_times(sampler, 0, &enabled, &running, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "2 events"));
+	perch_sampler_close(sampler);
+}
+
 /* ---- The descriptor ---- */
 
 static bool is_readable(int fd, int ms)
@@ -520,6 +549,7 @@ int main(void)
 		cmocka_unit_test(refuses_threads_that_do_not_exist),
 		cmocka_unit_test(one_ring_per_thread),
 		cmocka_unit_test(refuses_inherit_with_one_ring_per_thread),
+		cmocka_unit_test(times_without_a_system_call),
 		cmocka_unit_test(descriptor_does_not_spin),
 		cmocka_unit_test(descriptor_loses_no_wakeup),
 		cmocka_unit_test(samplers_of_a_user_share_the_limit),
