@@ -146,7 +146,7 @@ class Pages:
             lines += [".SH PARAMETERS"] + self.tagged(notes.params)
         lines += self.results(item)
         if item.kind != "data":
-            safety = notes.safety or Comment(item.header.comment).safety
+            safety = notes.safety + Comment(item.header.comment).safety
             lines += [".SH THREADS, FORK AND SIGNALS"] + self.paragraphs(safety) if safety else []
         since = [text for one in [item] + same for text in one.notes.since]
         lines += [".SH VERSIONS"] + self.paragraphs(f"Since {text}." if not text.endswith(".") else f"Since {text}"
