@@ -340,6 +340,7 @@ static void groups_of_the_parent_are_refused_in_the_child(void **state)
 	const struct perch_options options = { .enabled = 1 };
 	struct perch_count counts[2], after[2];
 	struct perch_group *group;
+	uint64_t id;
 	pid_t child;
 
 	(void)state;
@@ -353,6 +354,9 @@ static void groups_of_the_parent_are_refused_in_the_child(void **state)
 		CHECK(perch_group_enable(group, NULL) == -ESTALE);
 		CHECK(perch_group_disable(group, NULL) == -ESTALE);
 		CHECK(perch_group_reset(group, NULL) == -ESTALE);
+		CHECK_STALE(perch_group_id(group, 0, &id, &err));
+		CHECK_STALE(perch_group_find(group, 77, &err));
+		CHECK_STALE(perch_group_add(group, "context-switches", NULL, &err));
 		CHECK(perch_group_size(group) == 2);
 		perch_group_close(group);
 		_exit(0);
@@ -427,6 +431,7 @@ static void use_sampler_in_child(struct perch_sampler *sampler)
 	CHECK_STALE(perch_sampler_resume(sampler, &err));
 	CHECK_STALE(perch_sampler_refresh(sampler, 1, &err));
 	CHECK_STALE(perch_sampler_lost(sampler, 0, 0, &lost, &err));
+	CHECK_STALE(perch_sampler_times(sampler, 0, &lost, &lost, &err));
 	CHECK_STALE(perch_sampler_set_signal(sampler, 0, 0, &err));
 	CHECK_STALE(perch_sampler_add_thread(sampler, 0, &err));
 	CHECK_STALE(perch_sampler_remove_thread(sampler, 0, &err));

@@ -245,8 +245,11 @@ static void use_sampler(void)
 {
 	static const siginfo_t siginfo;
 	struct perch_sigtrap sigtrap;
+	uint64_t enabled, running;
 	size_t index, id;
 
+	perch_sampler_times(sampler, 0, &enabled, &running, NULL);
+	perch_sampler_times(sampler, SIZE_MAX, &enabled, &running, NULL);
 	perch_sampler_event_of_fd(sampler, fd, &index, &id);
 	perch_siginfo_get_sigtrap(&siginfo, &sigtrap);
 }
