@@ -10,7 +10,8 @@
  * release with a feature. Everything without it exists since 2.6.31, as perf_event_open(2) itself.
  *
  * Sources: include/uapi/linux/perf_event.h and kernel/events/core.c of Linux 7.2. All functions are
- * thread-safe and async-signal-safe: they use only their arguments and constant tables.
+ * thread-safe and async-signal-safe: they use only their arguments and constant tables. They need
+ * no err: only perch_attr_from_bytes() can fail, and only if size is too small.
  */
 #ifndef PERCH_ABI_H
 #define PERCH_ABI_H

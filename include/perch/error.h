@@ -10,6 +10,8 @@
  * Threads: any number of threads may call these functions, for different errors. They allocate
  * nothing.
  *
+ * Errors: these functions cannot fail; perch_error_print() returns what fprintf(3) returns.
+ *
  * Fork: an error is plain memory. PERCH_ERROR_FORK (-ESTALE) is the error of functions on an object
  * that was opened before fork(2), in the parent process.
  *

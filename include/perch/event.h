@@ -7,6 +7,10 @@
  * and perch_events_add() may read the environment variable PATH, which no thread may change
  * meanwhile.
  *
+ * Errors: a function that can fail fills err: the message names the wrong part, and column is its
+ * offset in the text. Those without err cannot fail: a name that does not fit is truncated, and
+ * NULL means that there is none.
+ *
  * Fork: events are plain memory. A child can use and clear its copy.
  *
  * Signals: no function is async-signal-safe. They allocate memory and read files.

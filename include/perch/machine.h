@@ -9,6 +9,10 @@
  * A machine reads each fact when it is first needed and caches it. Functions that take a machine
  * accept NULL where their parameter says so.
  *
+ * Errors: a function that can fail fills err, with the file or limit that it could not read. Those
+ * without err cannot fail, or say what their one failure is. A fact that cannot be read is unknown,
+ * and makes no other function fail.
+ *
  * Threads: one thread per machine at a time. Objects that were opened with a machine use it too.
  *
  * Fork: a child has a copy of the machine, and can use and free it. Facts about the process that
@@ -104,7 +108,7 @@ PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
  * @param[out] buffer  the path
  * @param size         bytes of buffer
  * @param path         an absolute path, such as "/proc/stat"
- * @return the length, or -ENAMETOOLONG
+ * @return the length, or -ENAMETOOLONG if buffer is too short: the only failure, so there is no err
  */
 PERCH_API int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
 				 const char *path);
@@ -277,10 +281,12 @@ PERCH_API int perch_machine_process(struct perch_machine *machine, pid_t pid,
  * @param machine     the machine, not NULL
  * @param pid         as above
  * @param[out] state  its state
+ * @param[out] err    NULL is allowed
  * @return as perch_machine_process()
  */
 PERCH_API int perch_machine_process_cached(struct perch_machine *machine, pid_t pid,
-					   struct perch_process_state *state);
+					   struct perch_process_state *state,
+					   struct perch_error *err);
 /**
  * Copies a string from the memory of the process.
  *
@@ -304,7 +310,7 @@ PERCH_API int perch_machine_process_string(struct perch_machine *machine, uint64
  * @param path         the path in the process
  * @param[out] buffer  the path for the caller
  * @param size         bytes of buffer
- * @return the length, or -ENAMETOOLONG
+ * @return the length, or -ENAMETOOLONG if buffer is too short: the only failure, so there is no err
  */
 PERCH_API int perch_machine_process_path(struct perch_machine *machine, const char *path,
 					 char *buffer, size_t size);
@@ -407,10 +413,11 @@ struct perch_pmu {
  */
 PERCH_API int perch_machine_pmus(struct perch_machine *machine, const struct perch_pmu **pmus,
 				 size_t *nr, struct perch_error *err);
-/** Returns the PMU with this name, or NULL. */
+/** Returns the PMU with this name; NULL if there is none, or if the PMUs cannot be listed, which
+ * perch_machine_pmus() reports. */
 PERCH_API const struct perch_pmu *perch_machine_pmu(struct perch_machine *machine,
 						    const char *name);
-/** Returns the PMU with this type number, or NULL. */
+/** Returns the PMU with this type number, or NULL as perch_machine_pmu(). */
 PERCH_API const struct perch_pmu *perch_machine_pmu_of_type(struct perch_machine *machine,
 							    uint32_t type);
 /**
@@ -491,7 +498,7 @@ PERCH_API int perch_machine_tracefs_error(const struct perch_machine *machine,
  * @param path         an absolute path below the root of the machine
  * @param[out] buffer  the text with a final NUL, without a trailing newline
  * @param size         bytes of buffer; the text is cut to size - 1 bytes
- * @return the length or a negative errno
+ * @return the length, or the negative errno of open(2) or read(2) for that path: needs no err
  */
 PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const char *path,
 				     char *buffer, size_t size);
@@ -502,7 +509,7 @@ PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const 
  * @param machine       the machine, not NULL
  * @param path          an absolute path below the root of the machine
  * @param[out] content  the text, owned by the machine; "" after an error
- * @return the length or a negative errno
+ * @return the length, or the negative errno of open(2) or read(2) for that path: needs no err
  */
 PERCH_API ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *path,
 					    const char **content);

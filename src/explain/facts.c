@@ -272,7 +272,7 @@ enum perch__match perch__process_absent(const struct perch__case *c)
 		return PERCH__UNKNOWN;
 	if (is_self(c))
 		return PERCH__NO;
-	error = perch_machine_process_cached(c->machine, c->pid, &state);
+	error = perch_machine_process_cached(c->machine, c->pid, &state, NULL);
 	if (error)
 		return error == -ESRCH && !may_be_hidden(c) ? PERCH__YES : PERCH__UNKNOWN;
 	return perch__yes_if(state.state == 'Z' || state.state == 'X');
@@ -285,7 +285,7 @@ enum perch__match perch__process_foreign(const struct perch__case *c)
 
 	if (c->pid <= 0)
 		return PERCH__NO;
-	if (!c->machine || perch_machine_process_cached(c->machine, c->pid, &other) ||
+	if (!c->machine || perch_machine_process_cached(c->machine, c->pid, &other, NULL) ||
 	    perch_machine_process(c->machine, 0, &own, NULL))
 		return PERCH__UNKNOWN;
 	return own.uid != other.uid || other.permitted & ~own.permitted ? PERCH__YES

@@ -245,7 +245,8 @@ static void owner(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_process_state state;
 
-	if (c->machine && c->pid > 0 && !perch_machine_process_cached(c->machine, c->pid, &state))
+	if (c->machine && c->pid > 0 &&
+	    !perch_machine_process_cached(c->machine, c->pid, &state, NULL))
 		snprintf(buffer, size, " (%.15s, uid %" PRIu32 ")", state.name, state.uid);
 }
 

@@ -19,7 +19,7 @@ static uint64_t now_ms(void)
 }
 
 int perch_machine_process_cached(struct perch_machine *machine, pid_t pid,
-				 struct perch_process_state *state)
+				 struct perch_process_state *state, struct perch_error *err)
 {
 	struct process_cache *process_cache = &machine->process_cache;
 	uint64_t now = now_ms();
@@ -33,5 +33,7 @@ int perch_machine_process_cached(struct perch_machine *machine, pid_t pid,
 	}
 	if (!process_cache->error)
 		*state = process_cache->state;
+	else if (err) /* only the errno is cached */
+		return perch_machine_process(machine, pid, state, err);
 	return process_cache->error;
 }

@@ -78,15 +78,17 @@ static void caches_process_state_for_short_time(void **state)
 {
 	const struct timespec longer_than_cached = { 0, 30000000 };
 	struct perch_process_state state_of = { 0 };
+	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), 0);
+	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of, NULL), 0);
 	assert_int_equal(state_of.uid, 6);
-	assert_int_equal(perch_machine_process_cached(machine, 78, &state_of), -ESRCH);
-	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), 0);
+	assert_int_equal(perch_machine_process_cached(machine, 78, &state_of, &err), -ESRCH);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
+	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of, NULL), 0);
 	delete_file("/proc/77/status");
 	nanosleep(&longer_than_cached, NULL);
-	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), -ESRCH);
+	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of, NULL), -ESRCH);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, tree_machine_remove)
