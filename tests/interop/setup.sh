@@ -77,6 +77,10 @@ EOF
 setup 1000 test && grep -q '^sudo .*apt-get install .* clang$' "$work/calls"
 report $? "an ordinary user with sudo: the package is installed with sudo"
 
+echo doxygen >"$work/missing"
+setup 0 test && [ ! -s "$work/calls" ] && setup 0 docs && grep -q '^apt-get install .* doxygen$' "$work/calls"
+report $? "docs: doxygen is installed for make docs only"
+
 echo cpio >"$work/missing"
 setup 0 test && grep -q '^apt-get install .*--no-remove .* cpio$' "$work/calls" && ! grep -q update "$work/calls"
 report $? "packages for the emulated tests are installed with --no-remove"
