@@ -45,7 +45,7 @@ enum perch_tracepoint_kind {
 
 /** Where the bytes of a field are. */
 enum perch_tracepoint_location {
-	PERCH_TRACEPOINT_IN_PLACE, /**< at offset */
+	PERCH_TRACEPOINT_AT_OFFSET, /**< at offset */
 	/** A u32 at offset has their offset from the start of sample.raw, and their size. */
 	PERCH_TRACEPOINT_DATA_LOC,
 	/** A u32 at offset has their offset from the end of this u32, and their size. Linux 5.17 */

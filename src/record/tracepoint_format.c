@@ -218,18 +218,19 @@ static void set_kind(const struct parser *parser, struct perch_tracepoint_field 
 		field->location = PERCH_TRACEPOINT_DATA_LOC;
 	else if (perch__span_begins(type, "__rel_loc ") && field->size == 4)
 		field->location = PERCH_TRACEPOINT_REL_LOC;
-	if (field->location != PERCH_TRACEPOINT_IN_PLACE)
+	if (field->location != PERCH_TRACEPOINT_AT_OFFSET)
 		type = after_word(type);
 	if (!brackets.length && inner)
 		brackets = (struct perch__span){ inner, (size_t)(line->type.at + line->type.length -
 								 inner) };
-	if (field->location == PERCH_TRACEPOINT_IN_PLACE && !brackets.length) {
+	if (field->location == PERCH_TRACEPOINT_AT_OFFSET && !brackets.length) {
 		set_single(field, type);
 		return;
 	}
-	if (field->location == PERCH_TRACEPOINT_IN_PLACE && !field->size && is_word(brackets, "[]"))
+	if (field->location == PERCH_TRACEPOINT_AT_OFFSET && !field->size &&
+	    is_word(brackets, "[]"))
 		field->location = PERCH_TRACEPOINT_TO_END;
-	if (field->location != PERCH_TRACEPOINT_IN_PLACE)
+	if (field->location != PERCH_TRACEPOINT_AT_OFFSET)
 		brackets.length = 0; /* the size is in the record */
 	set_array(parser, field, type, brackets);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares the fields of tracepoints that `perch dump -j` prints with those that `perf script` prints.
+"""Compares the fields of tracepoints that `perch dump -j` prints with the fields that `perf script` prints.
 
 perf decodes them with libtraceevent. Its output is "name=value" or "name: 0xvalue" for most tracepoints. Names of flags and values
 that perf computes from several fields are not compared. The recording has the fields of this kernel: numbers, arrays, pointers,

@@ -19,7 +19,7 @@ static void set_type(struct list_field *field, const struct perch_tracepoint_fie
 	unsigned long count;
 	char *end;
 
-	if (brackets && (from->location == PERCH_TRACEPOINT_IN_PLACE ||
+	if (brackets && (from->location == PERCH_TRACEPOINT_AT_OFFSET ||
 			 from->location == PERCH_TRACEPOINT_TO_END)) {
 		length = (size_t)(brackets - from->type);
 		count = strtoul(brackets + 1, &end, 10);
