@@ -199,6 +199,35 @@ PERCH_API int perch_counter_read(struct perch_counter *counter, struct perch_cou
 PERCH_API int perch_counter_id(struct perch_counter *counter, uint64_t *id,
 			       struct perch_error *err);
 
+/**
+ * Reads the times of the event without a system call, from its control page: perch_page_times().
+ *
+ * The first call maps the page, with one mmap(2). The times are those since the open, also after
+ * perch_counter_reset().
+ *
+ * @param counter          the counter. The kernel maps no page of an inherited event of a thread
+ * @param[out] enabled_ns  nanoseconds enabled
+ * @param[out] running_ns  nanoseconds on the PMU
+ * @param[out] err         the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_counter_times(struct perch_counter *counter, uint64_t *enabled_ns,
+				  uint64_t *running_ns, struct perch_error *err);
+
+/**
+ * Reads the relation between the clock of the CPU and times of samples from the control page, see
+ * perch_clock_from_page() and perch_counter_times().
+ *
+ * @param counter     the counter
+ * @param[out] clock  the relation
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EOPNOTSUPP the machine has no such relation
+ * @since Linux 3.12
+ */
+PERCH_API int perch_counter_clock(struct perch_counter *counter,
+				  struct perch_clock_conversion *clock, struct perch_error *err);
+
 /** Returns the features of perch_options.optional that the kernel does not have, or NULL if none
  * are missing. Async-signal-safe. */
 PERCH_API const struct perch_attr *perch_counter_missing_features(

@@ -256,20 +256,30 @@ struct perch_options {
 	 */
 	uint32_t wakeup_bytes;
 	/** Allowed skid of the sampled address: 0 any, 1 constant, 2 none if possible, 3 none.
-	 * Needs sampling. Since 2.6.35. */
+	 * Needs sampling. Software events, tracepoints and breakpoints have no skid and ignore it
+	 * (perch_lint() reports it), so it can be an option of several events. Since 2.6.35. */
 	unsigned precise : 2;
 	/** The event is enabled at the open. Otherwise it is disabled (attr.disabled) until it is
 	 * enabled.
 	 */
 	unsigned enabled : 1;
 	/** Threads and children that start after the open are counted too. With PERCH_SAMPLE_READ
-	 * it needs PERCH_SAMPLE_TID, since 6.13. Refused for events with a path (kprobes and
-	 * uprobes), because fork(2) in the measured process would fail. */
+	 * it needs PERCH_SAMPLE_TID, since 6.13. Events with a path (kprobes and uprobes) are never
+	 * inherited, because fork(2) in the measured process would fail: a parsed one, and the
+	 * events of its group, have the term no-inherit, which overrides this option; for another
+	 * one it is refused. */
 	unsigned inherit : 1;
 	/** Only threads inherit the event, not child processes. Needs inherit. Since 5.13. */
 	unsigned inherit_thread : 1;
-	/** Each task has its own count, and a READ record is written when a task ends. Needs
-	 * inherit. */
+	/**
+	 * Each task has its own count, and a READ record is written when a task ends. Needs
+	 * inherit.
+	 *
+	 * READ records can be missing: when a CPU switches between two tasks that inherited the
+	 * same events, the kernel exchanges their sets of events in place of their counts. It does
+	 * not exchange sets that have an event with PERCH_SAMPLE_READ and PERCH_SAMPLE_TID (since
+	 * 6.13), nor sets to which an event was added that the other one does not have.
+	 */
 	unsigned inherit_stat : 1;
 	/** The event is always on the PMU; if that is impossible it goes into an error state, in
 	 * which read(2) returns 0 bytes. For group leaders only. */
@@ -344,8 +354,9 @@ struct perch_options {
 	/** Bytes of the user stack in a sample: a multiple of 8, 8..65528. Needs
 	 * PERCH_SAMPLE_STACK_USER. Since 3.7. */
 	uint32_t sample_stack_user;
-	/** Bytes in the AUX area that wake up poll(2); 0 is half of the area. Since 4.1.
-	 */
+	/** Bytes in the AUX area that wake up poll(2); 0 is half of the area. Events without an AUX
+	 * area ignore it (perch_lint() reports it), so it can be an option of several events. Since
+	 * 4.1. */
 	uint32_t aux_watermark;
 	/** Bytes of AUX data in a sample, 1..65535. Needs PERCH_SAMPLE_AUX. Since 5.5. */
 	uint32_t aux_sample_size;
@@ -380,6 +391,10 @@ struct perch_options {
 
 /**
  * Builds the attr of an event.
+ *
+ * From event.attr it takes what a parsed event has: type, the config fields, the breakpoint, the
+ * exclude_* bits, precise_ip, pinned, exclusive, and the period or frequency. Other fields belong
+ * to the options: an event whose attr has them is refused with -EINVAL.
  *
  * attr.size is the smallest that holds the fields that are set, so old kernels accept it.
  *
@@ -453,6 +468,69 @@ PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_at
 				  const struct perch_target *target, int group_fd,
 				  unsigned long flags, struct perch_machine *machine,
 				  struct perch_error *err);
+
+/**
+ * The relation between the clock of the CPU (TSC on x86, virtual counter on arm64) and times of
+ * samples without clockid. The members have the names of those of a TIME_CONV record and of
+ * struct perch_mmap_page.
+ */
+struct perch_clock_conversion {
+	uint64_t time_zero;   /**< the time when the clock was 0, in ns */
+	uint32_t time_mult;   /**< multiplier; not 0 */
+	uint16_t time_shift;  /**< shift, at most 31 */
+	uint64_t time_cycles; /**< a value of the clock; 0 without time_mask */
+	uint64_t time_mask;   /**< bits of the clock; 0 is a clock of 64 bits */
+};
+
+/**
+ * Reads the relation from the control page of an event.
+ *
+ * It holds for all events of the machine, until the kernel adjusts its clock. Async-signal-safe if
+ * err is NULL.
+ *
+ * @param[out] clock  the relation
+ * @param page        the first page of the mapping of an event
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EOPNOTSUPP the machine has no such relation (cap_user_time_zero is 0)
+ * @since Linux 3.12
+ */
+PERCH_API int perch_clock_from_page(struct perch_clock_conversion *clock,
+				    const struct perch_mmap_page *page, struct perch_error *err);
+
+/**
+ * Checks the members of a relation that comes from elsewhere, such as a TIME_CONV record.
+ *
+ * @param clock     the relation
+ * @param[out] err  the reason of a failure
+ * @return 0, or -EINVAL if it cannot be used
+ */
+PERCH_API int perch_clock_check(const struct perch_clock_conversion *clock,
+				struct perch_error *err);
+
+/** Converts cycles of the CPU's clock to a time of samples, in ns. It cannot fail with a relation
+ * that perch_clock_check() accepts. Async-signal-safe. */
+PERCH_API uint64_t perch_clock_to_time(const struct perch_clock_conversion *clock, uint64_t cycles);
+
+/** Converts a time of samples, in ns, to cycles of the CPU's clock, see perch_clock_to_time(). The
+ * result is exact to the cycles of one ns. Async-signal-safe. */
+PERCH_API uint64_t perch_clock_from_time(const struct perch_clock_conversion *clock, uint64_t time);
+
+/**
+ * Reads the times of an event from its control page, without a system call.
+ *
+ * They are those of the last time when the kernel wrote the page: when it put the event on the PMU
+ * or took a hardware event off it, and when the page was mapped. A read(2) returns the times of
+ * now. Async-signal-safe if err is NULL.
+ *
+ * @param page             the first page of the mapping of an event
+ * @param[out] enabled_ns  nanoseconds enabled since the open
+ * @param[out] running_ns  nanoseconds on the PMU since the open
+ * @param[out] err         the reason of a failure
+ * @return 0, or -EAGAIN if the page was being written during each of many attempts
+ */
+PERCH_API int perch_page_times(const struct perch_mmap_page *page, uint64_t *enabled_ns,
+			       uint64_t *running_ns, struct perch_error *err);
 
 /**
  * Formats the names of the features in an attr that are not 0, such as "ksymbol, sample_type
@@ -625,10 +703,13 @@ PERCH_API int perch_event_pause_output(int fd, bool pause, struct perch_machine 
 /**
  * Changes bp_addr, bp_len, bp_type or sig_data of a breakpoint: PERCH_IOC_MODIFY_ATTRIBUTES.
  *
+ * Afterwards the breakpoint is enabled if attr.disabled is 0, and disabled otherwise.
+ *
  * Async-signal-safe.
  *
  * @param fd        the breakpoint
- * @param attr      the attr that was opened, with the changes
+ * @param attr      the attr that was opened (perch_counter_attr(), perch_group_attr()), with the
+ *                  changes
  * @param machine   the machine
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
@@ -638,8 +719,11 @@ PERCH_API int perch_event_modify(int fd, const struct perch_attr *attr,
 				 struct perch_machine *machine, struct perch_error *err);
 
 /**
- * Enables all group leaders that the calling thread has opened on itself: prctl(2) with
- * PR_TASK_PERF_EVENTS_ENABLE.
+ * Enables every event that the calling thread has opened: prctl(2) with PR_TASK_PERF_EVENTS_ENABLE.
+ *
+ * It acts on leaders and on members of groups, whatever they measure: this thread, other threads,
+ * CPUs or cgroups. It does not act on events that other threads of the process have opened, nor on
+ * those that children have inherited on their own.
  *
  * Async-signal-safe.
  *
@@ -649,7 +733,7 @@ PERCH_API int perch_event_modify(int fd, const struct perch_attr *attr,
  */
 PERCH_API int perch_tasks_enable(struct perch_machine *machine, struct perch_error *err);
 
-/** Disables all group leaders that the calling thread has opened on itself, see
+/** Disables every event that the calling thread has opened, see
  * perch_tasks_enable(). Async-signal-safe. */
 PERCH_API int perch_tasks_disable(struct perch_machine *machine, struct perch_error *err);
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "self_monitoring.h"
 
@@ -16,8 +18,9 @@ struct perch_counter {
 	uint64_t read_format;
 	size_t words; /* of one read(2) */
 	const struct perch_syscalls *calls;
-	int map_errno;		       /* of mmap(2), if the page could not be mapped */
-	struct perch_machine *machine; /* the caller's, or NULL */
+	int map_errno;			    /* of mmap(2), if the page could not be mapped */
+	struct perch_machine *machine;	    /* the caller's, or NULL */
+	const struct perch_mmap_page *page; /* for times; NULL until it is mapped */
 	struct perch__opened opened;
 };
 
@@ -203,6 +206,10 @@ void perch_counter_close(struct perch_counter *counter)
 	if (!counter)
 		return;
 	perch__rdpmc_unmap(counter->rdpmc, counter->calls);
+	/* a child has not inherited the mapping */
+	if (counter->page && !perch__is_forked(counter->generation))
+		counter->calls->munmap(counter->calls->context, (void *)counter->page,
+				       sysconf(_SC_PAGESIZE));
 	counter->calls->close(counter->calls->context, counter->fd);
 	free(counter);
 }
@@ -368,4 +375,59 @@ int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_e
 		return rc;
 	rc = perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)id);
 	return rc ? perch__control_error(-rc, PERCH_IOC_ID, counter->opened.name, err) : 0;
+}
+
+/* Maps the page on the first call, without a ring. Returns NULL after a failure. */
+static const struct perch_mmap_page *map_page(struct perch_counter *counter,
+					      struct perch_error *err)
+{
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MMAP,
+		.length = sysconf(_SC_PAGESIZE),
+		.protection = PROT_READ,
+		.map_flags = MAP_SHARED,
+		.attr = &counter->opened.attr,
+		.other_fd = -1,
+	};
+	void *page;
+
+	if (check_fork(counter, err))
+		return NULL;
+	if (counter->rdpmc->page)
+		return counter->rdpmc->page;
+	if (counter->page)
+		return counter->page;
+	page = counter->calls->mmap(counter->calls->context, operation.length, PROT_READ,
+				    MAP_SHARED, counter->fd, 0);
+	if (page != MAP_FAILED)
+		return counter->page = page;
+	operation.errnum = errno;
+	perch__operation_error(&operation, counter->opened.name, err);
+	return NULL;
+}
+
+int perch_counter_times(struct perch_counter *counter, uint64_t *enabled_ns, uint64_t *running_ns,
+			struct perch_error *err)
+{
+	struct perch_error map_err;
+	const struct perch_mmap_page *page = map_page(counter, &map_err);
+
+	if (page)
+		return perch_page_times(page, enabled_ns, running_ns, err);
+	if (err)
+		*err = map_err;
+	return -map_err.errnum;
+}
+
+int perch_counter_clock(struct perch_counter *counter, struct perch_clock_conversion *clock,
+			struct perch_error *err)
+{
+	struct perch_error map_err;
+	const struct perch_mmap_page *page = map_page(counter, &map_err);
+
+	if (page)
+		return perch_clock_from_page(clock, page, err);
+	if (err)
+		*err = map_err;
+	return -map_err.errnum;
 }

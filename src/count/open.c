@@ -116,9 +116,9 @@ int perch__open_event(struct perch__opened *opened, const struct perch_event *ev
 	}
 	opened->user_only = user_only.state == PERCH__USER_ONLY_OPENED;
 	opened->has_missing_features = perch__any_feature(&opened->missing_features);
-	rc = event->filter
-		     ? perch_event_set_filter(opened->fd, event->filter, attr, options->machine, err)
-		     : 0;
+	rc = event->filter ? perch_event_set_filter(opened->fd, event->filter, attr,
+						    options->machine, err)
+			   : 0;
 	if (rc)
 		calls->close(calls->context, opened->fd);
 	else

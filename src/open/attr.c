@@ -137,6 +137,31 @@ static uint32_t size_of(const struct perch_attr *attr)
 _Static_assert(sizeof(struct perch_attr) == PERCH_ATTR_SIZE_VER9,
 	       "size_of() covers the versions up to this one");
 
+/* Refuses fields of the event's attr that the options would overwrite. */
+static int check_event_attr(const struct perch_event *event, struct perch_error *err)
+{
+	struct perch_attr_part part[PERCH_ATTR_PARTS_MAX];
+	struct perch_attr rest = event->attr;
+	unsigned char any = 0;
+
+	rest.type = rest.size = 0;
+	rest.config = rest.config1 = rest.config2 = rest.config3 = rest.config4 = 0;
+	rest.sample_period = rest.freq = rest.bp_type = 0;
+	rest.exclude_user = rest.exclude_kernel = rest.exclude_hv = rest.exclude_idle = 0;
+	rest.exclude_host = rest.exclude_guest = 0;
+	rest.precise_ip = rest.pinned = rest.exclusive = 0;
+	for (size_t i = 0; i < sizeof(rest); i++)
+		any |= ((const unsigned char *)&rest)[i];
+	if (!any || !perch_attr_split(&rest, part, PERCH__NR(part)))
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			"the attr of '%s' has %s, which the options set", event->name,
+			part[0].field->name);
+	perch_error_field(err, part[0].field->name, NULL);
+	perch_error_remedy(err, "set it in struct perch_options");
+	return -EINVAL;
+}
+
 int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
 		     const struct perch_options *options, struct perch_error *err)
 {
@@ -147,7 +172,9 @@ int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
 	int rc;
 
 	options = &wanted;
-	rc = perch__options_from_terms(&wanted, event, err);
+	rc = check_event_attr(event, err);
+	if (!rc)
+		rc = perch__options_from_terms(&wanted, event, err);
 	if (!rc)
 		rc = perch__check_options(&wanted, event, err);
 	if (rc)

@@ -10,8 +10,9 @@
 
 #include "internal.h"
 
-#define TRAP_PERF_CODE 6 /* si_code of SIGTRAP by an event; older headers of libc do not have it \
-			  */
+#define TRAP_PERF_CODE                                                            \
+	6 /* si_code of SIGTRAP by an event; older headers of libc do not have it \
+	   */
 
 static int signal_error(int fd, const char *what, struct perch_error *err)
 {

@@ -6,6 +6,7 @@
 #include <linux/bpf.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -171,6 +172,50 @@ static void enables_all_events_of_the_thread(void **state)
 	assert_int_equal(value_of(other), HITS);
 	close(one);
 	close(other);
+}
+
+/* The prctl acts on members, and on events that measure another process or a CPU. */
+static void enables_members_and_events_of_others(void **state)
+{
+	const struct perch_options plain = { 0 };
+	struct perch_target targets[2] = { { .cpu = -1 }, { .tid = -1, .cpu = 0 } };
+	struct perch_event event = { .name = "task-clock",
+				     .attr = { .type = PERCH_TYPE_SOFTWARE,
+					       .config = PERCH_COUNT_SW_TASK_CLOCK } };
+	struct perch_attr attr;
+	int leader = open_event("syscalls:sys_enter_getppid", NULL), member, fds[2];
+	pid_t child = fork();
+	uint64_t times[2];
+
+	(void)state;
+	if (!child)
+		for (;;)
+			;
+	targets[0].tid = child;
+	assert_int_equal(perch_attr_build(&attr, &event, &plain, NULL), 0);
+	attr.disabled = 1;
+	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED;
+	member = perch_open(&attr, NULL, leader, 0, NULL, NULL);
+	for (size_t i = 0; i < 2; i++)
+		fds[i] = perch_open(&attr, &targets[i], -1, 0, NULL, NULL);
+	assert_int_equal(perch_tasks_enable(NULL, NULL), 0);
+	usleep(50000);
+	assert_int_equal(perch_tasks_disable(NULL, NULL), 0);
+	assert_int_equal(read(member, times, sizeof(times)), sizeof(times));
+	assert_true(times[1] > 0);
+	for (size_t i = 0; i < 2; i++) {
+		if (fds[i] < 0)
+			continue; /* an ordinary user may not measure CPUs */
+		assert_int_equal(read(fds[i], times, sizeof(times)), sizeof(times));
+		print_message("event %zu was enabled for %llu ns\n", i,
+			      (unsigned long long)times[1]);
+		assert_true(times[1] > 0);
+		close(fds[i]);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(member);
+	close(leader);
 }
 
 static volatile sig_atomic_t signals, hang_ups;
@@ -520,6 +565,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(enables_disables_resets),
 		cmocka_unit_test(enables_all_events_of_the_thread),
+		cmocka_unit_test(enables_members_and_events_of_others),
 		cmocka_unit_test(refreshes),
 		cmocka_unit_test(changes_the_period),
 		cmocka_unit_test(redirects_output),

@@ -163,6 +163,49 @@ static void the_attr_as_opened_decodes_the_ring(void **state)
 	perch_counter_close(counter);
 }
 
+/* Times of the control page, and the clock where the machine relates it to times of samples. */
+static void times_without_a_system_call(void **state)
+{
+	const struct perch_options enabled = { .enabled = 1 }, inherit = { .inherit = 1 };
+	struct perch_clock_conversion clock;
+	uint64_t enabled_ns, running_ns;
+	struct perch_counter *counter;
+	struct perch_count count;
+
+	(void)state;
+	OK(perch_counter_open(&counter, "page-faults:u", NULL, &inherit, &error));
+	assert_int_equal(perch_counter_times(counter, &enabled_ns, &running_ns, &error), -EINVAL);
+	perch_counter_close(counter);
+	OK(perch_counter_open(&counter, "page-faults:u", NULL, &enabled, &error));
+	OK(perch_counter_times(counter, &enabled_ns, &running_ns, &error));
+	burn(0.01);
+	usleep(2000); /* the kernel writes the page when the thread runs again */
+	OK(perch_counter_times(counter, &enabled_ns, &running_ns, &error));
+	OK(perch_counter_read(counter, &count, &error));
+	print_message("enabled for %llu ns of %llu\n", (unsigned long long)enabled_ns,
+		      (unsigned long long)count.enabled_ns);
+	assert_true(enabled_ns >= 10000000 && enabled_ns <= count.enabled_ns);
+	assert_true(running_ns <= enabled_ns);
+	if (perch_counter_clock(counter, &clock, &error)) {
+		print_message("no clock: %s\n", error.message);
+		assert_int_equal(error.errnum, EOPNOTSUPP);
+	} else {
+#ifdef __x86_64__
+		/* CLOCK_MONOTONIC_RAW runs at the same rate */
+		uint64_t begin = __builtin_ia32_rdtsc(), end;
+		double start = clock_seconds(CLOCK_MONOTONIC_RAW), took;
+
+		usleep(20000);
+		took = (clock_seconds(CLOCK_MONOTONIC_RAW) - start) * 1e9;
+		end = __builtin_ia32_rdtsc();
+		took /= perch_clock_to_time(&clock, end) - perch_clock_to_time(&clock, begin);
+		print_message("ratio of the clocks: %f\n", took);
+		assert_true(took > 0.9 && took < 1.1);
+#endif
+	}
+	perch_counter_close(counter);
+}
+
 static volatile long watched[2];
 
 static void the_attr_as_opened_modifies_a_breakpoint(void **state)
@@ -455,6 +498,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(opens_parsed_events),
 		cmocka_unit_test(the_attr_as_opened_decodes_the_ring),
 		cmocka_unit_test(the_attr_as_opened_modifies_a_breakpoint),
+		cmocka_unit_test(times_without_a_system_call),
 		cmocka_unit_test(descriptors_come_over_a_socket),
 		cmocka_unit_test(descriptors_survive_an_exec),
 		cmocka_unit_test(excludes_the_kernel_if_not_permitted),

@@ -87,6 +87,13 @@ static bool has_bpf_modifier(const struct perch_set_event *event)
 	return event->event.bpf_counter && !event->skipped;
 }
 
+/* Their count is always 0. */
+static bool excludes_its_kernel(const struct perch_set_event *event)
+{
+	return !event->skipped && event->attr.exclude_kernel &&
+	       perch_event_is_kernel_only(&event->event, NULL);
+}
+
 static bool print_missing_features(const struct stat_job *stat, FILE *out)
 {
 	bool any = false;
@@ -119,6 +126,10 @@ void stat_print_reasons(const struct stat_job *stat, FILE *out)
 	any |= print_list(
 		stat, has_bpf_modifier,
 		"the modifier b is ignored: perch opens the event itself, without a BPF program.",
+		out);
+	any |= print_list(
+		stat, excludes_its_kernel,
+		"the event occurs only in the kernel, so that its count in user space (u) is always 0.",
 		out);
 	any |= print_missing_features(stat, out);
 	if (any)
