@@ -438,7 +438,7 @@ static void recognizes_special_names(void **state)
 }
 
 /* Whether the kernel's map or the build id comes first. */
-static void knows_the_image_of_the_kernel(void **state)
+static void finds_the_image_of_the_kernel(void **state)
 {
 	static const char image[] = "/usr/lib/debug/boot/vmlinux-6.1.0";
 	static const uint8_t id[4] = "abcd";
@@ -698,7 +698,7 @@ int main(void)
 		cmocka_unit_test(survives_invalid_lengths),
 		cmocka_unit_test(survives_invalid_forks),
 		cmocka_unit_test(kernel_generation_changes_with_maps),
-		cmocka_unit_test(knows_the_image_of_the_kernel),
+		cmocka_unit_test(finds_the_image_of_the_kernel),
 		cmocka_unit_test(adds_running_process_of_a_tree),
 		cmocka_unit_test(adds_calling_process),
 		cmocka_unit_test(damaged_synthesized_record_is_refused),
