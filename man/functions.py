@@ -54,6 +54,9 @@ class Comment:
         """The first sentence, for NAME and lists."""
         text = self.paragraphs[0] if self.paragraphs else ""
         text = re.split(r"(?<=[^.][.])\s+(?=[A-Z0-9(])", text)[0].rstrip(".")
+        if len(text) > 90:
+            text = re.split(r": |; | so that |, (?:because|such as|see|for example) ", text)[0]
+        text = text.rstrip(":")
         return text[:1].lower() + text[1:] if re.match(r"[A-Z][a-z]*( |$)", text) else text
 
 
@@ -71,7 +74,7 @@ class Pages:
                     self.functions[item.name] = item
                 elif item.kind in ("struct", "union", "enum", "typedef"):
                     known = self.types.get(item.name)
-                    if not known or "{" in item.text:
+                    if not known or "{" in item.text and "{" not in known.text:
                         self.types[item.name] = item
         self.aliases = {item.name: main for item in self.functions.values() if (main := self.main_of(item))}
 

@@ -631,6 +631,7 @@ struct perch_mmap_page {
 
 /* ---- Records ---- */
 
+/** The start of each record. */
 struct perch_record_header {
 	/** enum perch_record_type; types from 64 on belong to perf.data files */
 	uint32_t type;
@@ -701,6 +702,7 @@ struct perch_ns_link_info {
 	uint64_t ino;
 };
 
+/** The namespaces of a PERCH_RECORD_NAMESPACES record, in its order. */
 enum perch_ns_index {
 	PERCH_NET_NS_INDEX = 0,
 	PERCH_UTS_NS_INDEX = 1,

@@ -134,6 +134,9 @@ def main():
         sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "PARAMETERS", "RETURN VALUE", "ERRORS", "SEE ALSO"]
         report([name for name in sections + ["#include <perch/count.h>"] if name not in text], "man perch_counter_open")
         real = [page for page in pages if not page.read_text(encoding="utf-8").startswith(".so ")]
+        unnamed = [page.name for page in real if not re.search(r"^\.SH \"?NAME\"?\n(?:\.P\n)?\S.* (?:\\-|-) \S",
+                                                               page.read_text(encoding="utf-8"), re.M)]
+        report(unnamed, "each page has a name and a description of one line")
         report(warnings(real), f"groff prints no warning about {len(real)} pages")
         check_overviews(root)
         check_headers()
