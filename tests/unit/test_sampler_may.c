@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* What samplers do instead of failing: PERCH_MAY_*, with a simulated kernel. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "build/one_target.h"
+#include "sampler_fixture.h"
+
+struct fixture {
+	struct kernel k;
+	struct perch_syscalls calls;
+	struct perch_sampler_options options;
+	struct perch_sampler *sampler;
+	struct perch_error err;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *s = calloc(1, sizeof(*s));
+
+	s->k.gone = -5;
+	s->calls = fake_calls(&s->k);
+	s->options.event.period = 1000;
+	*state = s;
+	return perch_machine_new(&s->options.event.machine, NULL, &s->calls, NULL);
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *s = *state;
+
+	perch_sampler_close(s->sampler);
+	perch_machine_free(s->options.event.machine);
+	assert_int_equal(s->k.maps, s->k.unmaps);
+	for (int i = 0; i < s->k.nr; i++)
+		assert_true(s->k.fd[i].closed);
+	free(s);
+	return 0;
+}
+
+static int open_may(struct fixture *s, const char *events, unsigned may)
+{
+	const struct perch_target target = { .tid = 11, .cpu = 0 };
+
+	s->options.event.may = may;
+	return perch_sampler_open(&s->sampler, events, ONE_TARGET(&target), &s->options, &s->err);
+}
+
+static size_t ids_of(const struct fixture *s, size_t index)
+{
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	perch_sampler_event(s->sampler, index, &name, &ids, &nr);
+	return nr;
+}
+
+static int refuse_kernel(const struct perch_attr *attr, int cpu, int group)
+{
+	(void)cpu, (void)group;
+	return attr->exclude_kernel ? 0 : EACCES;
+}
+
+static void excludes_the_kernel_if_allowed(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_kernel;
+	assert_int_equal(open_may(s, "cpu-clock,page-faults:u", 0), -EACCES);
+	assert_int_equal(open_may(s, "cpu-clock,page-faults:u", PERCH_MAY_EXCLUDE_KERNEL), 0);
+	assert_true(perch_sampler_user_only(s->sampler, 0));
+	assert_false(perch_sampler_user_only(s->sampler, 1)); /* as requested */
+	assert_false(perch_sampler_user_only(s->sampler, 9));
+	assert_true(s->k.fd[0].attr.exclude_kernel && s->k.fd[0].attr.exclude_hv);
+}
+
+static void events_of_the_kernel_are_not_excluded(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_kernel;
+	assert_int_equal(open_may(s, "context-switches", PERCH_MAY_EXCLUDE_KERNEL), -EACCES);
+	assert_null(s->sampler);
+	/* with both, it is skipped */
+	assert_int_equal(open_may(s, "context-switches,page-faults",
+				  PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_SKIP),
+			 0);
+	assert_non_null(perch_sampler_skipped(s->sampler, 0));
+	assert_false(perch_sampler_user_only(s->sampler, 0));
+	assert_true(perch_sampler_user_only(s->sampler, 1));
+}
+
+static int refuse_cycles(const struct perch_attr *attr, int cpu, int group)
+{
+	(void)cpu, (void)group;
+	return attr->type == PERCH_TYPE_HARDWARE ? ENOENT : 0;
+}
+
+static void skips_unsupported_events(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_cycles;
+	s->options.event.sideband = PERCH_SIDEBAND_COMM;
+	assert_int_equal(open_may(s, "cycles,page-faults", 0), -ENOENT);
+	assert_int_equal(open_may(s, "cycles,page-faults,instructions", PERCH_MAY_SKIP), 0);
+	assert_int_equal(perch_sampler_skipped(s->sampler, 0)->errnum, ENOENT);
+	assert_non_null(strstr(perch_sampler_skipped(s->sampler, 0)->message, "cycles"));
+	assert_null(perch_sampler_skipped(s->sampler, 1));
+	assert_non_null(perch_sampler_skipped(s->sampler, 2));
+	assert_int_equal(ids_of(s, 0), 0);
+	assert_int_equal(ids_of(s, 1), 1);
+	/* the first event that is open writes the side-band records */
+	assert_true(s->k.fd[s->k.nr - 1].attr.comm);
+}
+
+static void leads_a_group_after_its_leader_is_skipped(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_cycles;
+	assert_int_equal(open_may(s, "{cycles,page-faults,minor-faults}", PERCH_MAY_SKIP), 0);
+	assert_int_equal(perch_sampler_leader(s->sampler, 1), 1);
+	assert_int_equal(perch_sampler_leader(s->sampler, 2), 1);
+	assert_int_equal(s->k.fd[s->k.nr - 2].group, -1);
+	assert_int_equal(s->k.fd[s->k.nr - 1].group, 1000 + s->k.nr - 2);
+	assert_int_equal(perch_sampler_enable(s->sampler, NULL), 0);
+	assert_true(s->k.fd[s->k.nr - 2].on);
+}
+
+static void fails_if_no_event_is_left(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_cycles;
+	assert_int_equal(open_may(s, "cycles,instructions", PERCH_MAY_SKIP), -ENOENT);
+	assert_null(s->sampler);
+	assert_non_null(strstr(s->err.message, "cycles"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(excludes_the_kernel_if_allowed),
+		TEST(events_of_the_kernel_are_not_excluded),
+		TEST(skips_unsupported_events),
+		TEST(leads_a_group_after_its_leader_is_skipped),
+		TEST(fails_if_no_event_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
