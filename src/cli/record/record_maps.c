@@ -65,12 +65,11 @@ struct id_index {
 
 static int flush_ids(const struct record_output *to, struct id_index *index)
 {
-	size_t nr = index->nr;
+	const size_t size = sizeof(index->nr) + index->nr * sizeof(index->entry[0]);
+	int rc = index->nr ? write_map(to, PERCH_RECORD_ID_INDEX, index, size) : 0;
 
 	index->nr = 0;
-	return nr ? write_map(to, PERCH_RECORD_ID_INDEX, index,
-			      sizeof(index->nr) + nr * sizeof(index->entry[0]))
-		  : 0;
+	return rc;
 }
 
 static int add_ids(const struct record_output *to, struct id_index *index,
