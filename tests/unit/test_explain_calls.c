@@ -2,6 +2,7 @@
 /* Refused open calls and their causes, on described machines. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include <perch/explain.h>
@@ -567,6 +569,28 @@ static void names_a_cpu_that_may_not_exist(void **state)
 }
 
 /* Messages name the field that the caller has passed. */
+/* The path of the descriptor, and the v1 hierarchy that owns the controller. */
+static void names_the_path_and_the_owner_of_a_cgroup(void **state)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
+	int fd = open("/", O_RDONLY | O_DIRECTORY);
+	struct perch_open_call call = { .attr = &attr,
+					.pid = fd,
+					.pid_is_cgroup_fd = true,
+					.flags = PERCH_FLAG_PID_CGROUP,
+					.group_fd = -1,
+					.errnum = EBADF };
+	struct perch_machine *here;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_machine_new(&here, NULL, NULL, NULL), 0);
+	perch_explain(&call, here, &err);
+	assert_non_null(strstr(err.message, " (/) is not the descriptor"));
+	close(fd);
+	perch_machine_free(here);
+}
+
 static void names_cgroup_fd_or_pid(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
@@ -600,6 +624,7 @@ int main(void)
 		cmocka_unit_test(partial_attr_is_less_certain),
 		cmocka_unit_test(names_a_cpu_that_may_not_exist),
 		cmocka_unit_test(names_cgroup_fd_or_pid),
+		cmocka_unit_test(names_the_path_and_the_owner_of_a_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
