@@ -68,13 +68,13 @@ def main():
         return 77
     text, warnings = manual_page.shown(PAGE)
     report(warnings.splitlines(), "man formats the page without a warning")
-    header = read("include/perch/abi.h")
+    header = read("include/perch/abi.h") + read("include/perch/abi_records.h")
     numbers = header.split("enum perch_record_type {")[1].split("};")[0]
     types = dict(re.findall(r"^\tPERCH_RECORD_([A-Z0-9_]+) = (\d+),", numbers, re.M))
     rows = list(table())
     report([str(len(rows))] if len(rows) < 120 else [], "fields.def has rows")
     records = [row[0] for macro, row in rows if macro == "RECORD"]
-    report(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"fields.def has the {len(types)} types of abi.h, and the trailer")
+    report(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"fields.def has the {len(types)} types of abi_records.h, and the trailer")
     report([f"{row[1]} of {row[0]} is below another record" for number, (macro, row) in enumerate(rows)
             if macro != "RECORD" and row[0] != [r[0] for m, r in rows[:number] if m == "RECORD"][-1]],
            "every field is below its record")
