@@ -104,7 +104,8 @@
 #define NEEDS_PRIVILEGE_ABOVE(level) AND(perch__paranoid_above(c, level), perch__unprivileged(c))
 /* exclude_kernel does not avoid the privilege that this PMU needs. */
 #define CANNOT_EXCLUDE_KERNEL (DYNAMIC_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
-#define KERNEL_ONLY	      (perch__kernel_only(&c->attr, NULL, c->machine) == PERCH__KERNEL_ONLY_YES)
+#define IS_KERNEL_ONLY(found) ((found) == PERCH__KERNEL_ONLY_YES)
+#define KERNEL_ONLY	      IS_KERNEL_ONLY(perch__kernel_only(&c->attr, NULL, c->machine))
 #define CANNOT_PTRACE	      AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
 #define IS_UPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "uprobe"))
 #define IS_KPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "kprobe"))

@@ -469,8 +469,7 @@ static void reports_wrong_text(void **state)
 		{ { "cs,mem-laods", 3, PERCH_ERROR_UNKNOWN_EVENT, "did you mean mem-loads?" },
 		  false },
 		{ { "cpu/r0x/", 4, PERCH_ERROR_UNKNOWN_TERM, "'r0x'" }, false },
-		{ { "duration_time", 0, PERCH_ERROR_NOT_SUPPORTED, "perf stat measures" },
-		  false },
+		{ { "duration_time", 0, PERCH_ERROR_NOT_SUPPORTED, "perf stat measures" }, false },
 		{ { "{cycles,nosuch}", 8, PERCH_ERROR_UNKNOWN_EVENT, "nosuch" }, true },
 	};
 
