@@ -90,7 +90,7 @@ static int open_user_only(struct perch_sampler *sampler, size_t index,
 
 /*
  * An added thread starts disabled, and is enabled when all of its events are open. The other
- * parts of the attr are those that the kernel has accepted before.
+ * parts of the attr are as the kernel has accepted them before.
  */
 static int open_like_others(struct perch_sampler *sampler, size_t index,
 			    const struct perch_target *target, int group,
