@@ -480,6 +480,7 @@ struct perch_clock_conversion {
 	uint16_t time_shift;  /**< shift, at most 31 */
 	uint64_t time_cycles; /**< a value of the clock; 0 without time_mask */
 	uint64_t time_mask;   /**< bits of the clock; 0 is a clock of 64 bits */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /**
