@@ -25,7 +25,8 @@ if [ $result -eq 77 ]; then
 fi
 report $result "the binary interface is compatible with the last release"
 
-for change in 's/perch_count_delta/perch_count_other/' "s/type-decl name='unsigned long' size-in-bits='64'/type-decl name='unsigned long' size-in-bits='32'/"; do
+for change in 's/perch_count_delta/perch_count_other/' \
+	"s/\(class-decl name='perch_count' size-in-bits=\)'[0-9]*'/\1'64'/"; do
 	for library in libperch libperch-profile; do
 		gzip -dc "$PERCH_SOURCE_ROOT/tests/data/$library.abi.gz" | sed "$change" | gzip >"$work/$library.abi.gz"
 	done
