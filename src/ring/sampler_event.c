@@ -234,6 +234,7 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	wanted.write_backward = sampler->overwrite;
 	wanted.self_monitoring = 0; /* only for counters; arm64 refuses it on whole CPUs */
 	wanted.sample |= from.attr.sample_type;
+	from.attr.sample_type = 0; /* perch_attr_build() refuses what the options set */
 	use_event_rate(&wanted, &from.attr);
 	if (index != first_open(sampler) || sampler->tracking_event)
 		wanted.sideband = 0;
