@@ -47,7 +47,7 @@ alone --cflags --libs libperch-profile && grep -q -e '-lperch-profile -lperch' "
 report $? "libperch-profile: shared libraries need no package of elfutils"
 alone --static --libs libperch-profile && grep -q -e '-lelf' "$work/log" && grep -q -e '-lz' "$work/log" &&
 	grep -q -e '-liberty' "$work/log"
-report $? "libperch-profile: static libraries name those that they need"
+report $? "libperch-profile: static libraries name the libraries that they need"
 alone --static --libs libperch && ! grep -qE -e '-l(elf|z|zstd|iberty)\b' "$work/log"
 report $? "libperch: neither needs another library"
 
