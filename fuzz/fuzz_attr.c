@@ -64,9 +64,11 @@ static void check_layout(const struct perch_attr *attr, enum perch_byte_order or
 
 static void one_attr(const void *bytes, size_t size, bool swap)
 {
+	const enum perch_byte_order other =
+		__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? PERCH_BYTES_LITTLE : PERCH_BYTES_BIG;
 	struct perch_attr attr;
 	char name[256], few[9];
-	int rc = perch_attr_from_bytes(&attr, bytes, size, swap);
+	int rc = perch_attr_from_bytes(&attr, bytes, size, swap ? other : PERCH_BYTES_NATIVE);
 
 	if (size < PERCH_ATTR_SIZE_VER0 ? rc != -EINVAL : rc != 0 && rc != 1)
 		abort();

@@ -528,18 +528,25 @@ struct perch_attr_part {
 PERCH_API size_t perch_attr_split(const struct perch_attr *attr, struct perch_attr_part *part,
 				  size_t max);
 
+/** The byte order of the machine that wrote the records. */
+enum perch_byte_order {
+	PERCH_BYTES_NATIVE, /**< that of this machine */
+	PERCH_BYTES_LITTLE, /**< little-endian */
+	PERCH_BYTES_BIG,    /**< big-endian */
+};
+
 /**
  * Reads an attr of another kernel version or machine from raw bytes.
  *
  * @param[out] out  the attr; fields beyond size are 0, and out->size is the value in the bytes
  * @param bytes     the attr as recorded, of any alignment
  * @param size      bytes, at least PERCH_ATTR_SIZE_VER0
- * @param swap      the bytes are of the other byte order; bit-fields are converted too
+ * @param order     byte order of the bytes; words and bit-fields are converted
  * @return 0; 1 if bytes beyond the last known field are not zero, which are fields of a newer
  * kernel and not in *out; -EINVAL if size is too small
  */
 PERCH_API int perch_attr_from_bytes(struct perch_attr *out, const void *bytes, size_t size,
-				    bool swap);
+				    enum perch_byte_order order);
 
 /* ---- Flags and ioctl requests ---- */
 

@@ -49,13 +49,6 @@
 extern "C" {
 #endif
 
-/** The byte order of the machine that wrote the records. */
-enum perch_byte_order {
-	PERCH_BYTES_NATIVE, /**< that of this machine */
-	PERCH_BYTES_LITTLE, /**< little-endian */
-	PERCH_BYTES_BIG,    /**< big-endian */
-};
-
 /**
  * The positions of fields in the records of one attr.
  *

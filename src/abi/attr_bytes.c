@@ -88,8 +88,11 @@ static void swap_words(struct perch_attr *attr)
 	mirror_fields(attr, offsetof(struct perch_attr, aux_action), 4);
 }
 
-int perch_attr_from_bytes(struct perch_attr *attr, const void *bytes, size_t size, bool swap)
+int perch_attr_from_bytes(struct perch_attr *attr, const void *bytes, size_t size,
+			  enum perch_byte_order order)
 {
+	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const bool big = order == PERCH_BYTES_NATIVE ? here_big : order == PERCH_BYTES_BIG;
 	const unsigned char *byte = bytes;
 	int cut = 0;
 
@@ -99,7 +102,7 @@ int perch_attr_from_bytes(struct perch_attr *attr, const void *bytes, size_t siz
 	memcpy(attr, bytes, size < sizeof(*attr) ? size : sizeof(*attr));
 	for (size_t i = sizeof(*attr); i < size && !cut; i++)
 		cut = byte[i] != 0;
-	if (swap)
+	if (big != here_big)
 		swap_words(attr);
 	return cut;
 }

@@ -140,7 +140,7 @@ static int set_attr(struct perch__parser *parser, size_t at, const char *name,
 	struct perch_attr *attr = &event->attr;
 	bool guests = has_attribute(name, "mg") || has_attribute(name, "mh");
 
-	if (perch_attr_from_bytes(attr, from, sizeof(*from), false) < 0)
+	if (perch_attr_from_bytes(attr, from, sizeof(*from), PERCH_BYTES_NATIVE) < 0)
 		return perch__parse_error(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
 					  "libpfm4 returned an attr that perch cannot read");
 	attr->size = sizeof(*attr);

@@ -62,7 +62,8 @@ void perch__emit_file_attr_record(struct perch__emitter *emitter)
 		size = PERCH__ATTR_MIN;
 	if (size > bytes_left(emitter))
 		size = bytes_left(emitter);
-	if (perch_attr_from_bytes(&attr, emitter->at, size, emitter->swapped) < 0)
+	if (perch_attr_from_bytes(&attr, emitter->at, size, perch__byte_order(emitter->swapped)) <
+	    0)
 		return;
 	emitter->at += size;
 	perch__emitter_field(emitter, "attr", PERCH_FIELD_GROUP, 0);

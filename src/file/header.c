@@ -40,7 +40,8 @@ static void copy_attr(const struct perch_reader *reader, struct perch_attr *attr
 
 	if (own < PERCH__ATTR_MIN)
 		own = PERCH__ATTR_MIN;
-	perch_attr_from_bytes(attr, bytes, size < own ? size : own, reader->swapped);
+	perch_attr_from_bytes(attr, bytes, size < own ? size : own,
+			      perch__byte_order(reader->swapped));
 }
 
 int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,

@@ -244,6 +244,15 @@ int perch__parse_features(struct perch_reader *reader, struct perch_error *err);
 int perch__add_build_id(struct perch_reader *reader, const uint8_t *record, size_t size,
 			struct perch_error *err);
 
+static inline enum perch_byte_order perch__byte_order(bool swapped)
+{
+	const bool big_here = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
+	if (!swapped)
+		return PERCH_BYTES_NATIVE;
+	return big_here ? PERCH_BYTES_LITTLE : PERCH_BYTES_BIG;
+}
+
 /*
  * cursor.c: the next record in file order. Returns 1 and its offset for perch__record_at(), 0 at
  * the end, or a negative errno.

@@ -174,11 +174,7 @@ size_t perch_reader_events(const struct perch_reader *reader,
 
 enum perch_byte_order perch_reader_byte_order(const struct perch_reader *reader)
 {
-	bool little_here = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-
-	if (!reader->swapped)
-		return PERCH_BYTES_NATIVE;
-	return little_here ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
+	return perch__byte_order(reader->swapped);
 }
 
 enum perch_arch perch_reader_arch(const struct perch_reader *reader)

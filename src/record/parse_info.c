@@ -96,7 +96,7 @@ int perch_parse_info_from_bytes(struct perch_parse_info *parse_info, struct perc
 	int rc;
 
 	perch_parse_info_init(parse_info, &(struct perch_attr){ 0 }, order);
-	rc = perch_attr_from_bytes(&read, bytes, size, parse_info->swapped);
+	rc = perch_attr_from_bytes(&read, bytes, size, order);
 	if (rc < 0) {
 		*parse_info = (struct perch_parse_info){ 0 };
 		read = (struct perch_attr){ 0 };
@@ -147,7 +147,7 @@ size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap)
 size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32_t type,
 			       const void *bytes, size_t size)
 {
-	size_t end = perch__body_end(type, bytes, size, parse_info->swapped);
+	size_t end = perch__body_end(type, bytes, size, order);
 
 	return end && end + parse_info->id_size < size ? end + parse_info->id_size : size;
 }

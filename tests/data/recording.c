@@ -120,12 +120,9 @@ static bool get_bytes(struct reading *reading, const char *text)
 
 static int take_attr(struct reading *reading, struct perch_error *err)
 {
-	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-	const bool big = reading->order == PERCH_BYTES_NATIVE ? here_big
-							      : reading->order == PERCH_BYTES_BIG;
 	struct perch_attr attr;
 
-	if (perch_attr_from_bytes(&attr, reading->bytes, reading->size, big != here_big))
+	if (perch_attr_from_bytes(&attr, reading->bytes, reading->size, reading->order))
 		return WRONG("an attr of %zu bytes cannot be read", reading->size);
 	if (attr.size != reading->size)
 		return WRONG("an attr of %zu bytes says it has %" PRIu32, reading->size, attr.size);

@@ -746,12 +746,14 @@ static void reads_both_byte_orders(void **state)
 	struct perch_attr attr;
 
 	(void)state;
-	assert_int_equal(perch_attr_from_bytes(&attr, little, sizeof(little), here_big), 0);
+	assert_int_equal(perch_attr_from_bytes(&attr, little, sizeof(little), PERCH_BYTES_LITTLE),
+			 0);
 	check_attr(&attr);
-	assert_int_equal(perch_attr_from_bytes(&attr, big, sizeof(big), !here_big), 0);
+	assert_int_equal(perch_attr_from_bytes(&attr, big, sizeof(big), PERCH_BYTES_BIG), 0);
 	check_attr(&attr);
 	/* the bit-fields have the layout of the compiler */
-	assert_int_equal(perch_attr_from_bytes(&attr, here_big ? big : little, sizeof(attr), false),
+	assert_int_equal(perch_attr_from_bytes(&attr, here_big ? big : little, sizeof(attr),
+					       PERCH_BYTES_NATIVE),
 			 0);
 	assert_memory_equal(&attr, here_big ? big : little, sizeof(attr));
 }
@@ -763,18 +765,21 @@ static void reads_other_attr_sizes(void **state)
 
 	(void)state;
 	for (size_t size = 0; size < PERCH_ATTR_SIZE_VER0; size++)
-		assert_int_equal(perch_attr_from_bytes(&attr, little, size, false), -EINVAL);
+		assert_int_equal(perch_attr_from_bytes(&attr, little, size, PERCH_BYTES_NATIVE),
+				 -EINVAL);
 	for (size_t size = PERCH_ATTR_SIZE_VER0; size <= sizeof(little); size += 8) {
 		memset(&attr, 0xee, sizeof(attr));
-		assert_int_equal(perch_attr_from_bytes(&attr, little, size, false), 0);
+		assert_int_equal(perch_attr_from_bytes(&attr, little, size, PERCH_BYTES_NATIVE), 0);
 		assert_memory_equal(&attr, little, size);
 		for (size_t i = size; i < sizeof(attr); i++)
 			assert_int_equal(((unsigned char *)&attr)[i], 0);
 	}
 	memcpy(longer, little, sizeof(little));
-	assert_int_equal(perch_attr_from_bytes(&attr, longer, sizeof(longer), false), 0);
+	assert_int_equal(perch_attr_from_bytes(&attr, longer, sizeof(longer), PERCH_BYTES_NATIVE),
+			 0);
 	longer[sizeof(longer) - 1] = 1;
-	assert_int_equal(perch_attr_from_bytes(&attr, longer, sizeof(longer), false), 1);
+	assert_int_equal(perch_attr_from_bytes(&attr, longer, sizeof(longer), PERCH_BYTES_NATIVE),
+			 1);
 	assert_memory_equal(&attr, little, sizeof(little));
 }
 

@@ -20,9 +20,9 @@
 static struct build_bytes bytes;
 static struct build_attr_values values;
 
-static bool foreign(void)
+static enum perch_byte_order order(void)
 {
-	return bytes.big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	return bytes.big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
 }
 
 /* From a memory block of exactly this size. */
@@ -33,7 +33,7 @@ static int from_bytes(struct perch_attr *attr, size_t size)
 
 	assert_non_null(block);
 	memcpy(block, bytes.byte, size);
-	rc = perch_attr_from_bytes(attr, block, size, foreign());
+	rc = perch_attr_from_bytes(attr, block, size, order());
 	free(block);
 	return rc;
 }
