@@ -147,7 +147,7 @@ size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap)
 size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32_t type,
 			       const void *bytes, size_t size)
 {
-	size_t end = perch__body_end(type, bytes, size, order);
+	size_t end = perch__body_end(type, bytes, size, parse_info->swapped);
 
 	return end && end + parse_info->id_size < size ? end + parse_info->id_size : size;
 }
