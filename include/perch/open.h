@@ -185,7 +185,8 @@ enum perch_may {
 	/**
 	 * Count only user space where kernel profiling is not permitted (EACCES). An event that
 	 * occurs only in the kernel (perch_event_is_kernel_only()) is not opened like that, because
-	 * its count would be 0: it is refused, or skipped with PERCH_MAY_SKIP.
+	 * its count would be 0: it is refused, or skipped with PERCH_MAY_SKIP. If the open is
+	 * refused for user space too, for another reason, the error has that reason.
 	 */
 	PERCH_MAY_EXCLUDE_KERNEL = 1 << 1,
 	/** Ignore threads that have ended, as long as one target is left. Only sets and samplers;

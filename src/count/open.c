@@ -97,21 +97,28 @@ int perch__open_event(struct perch__opened *opened, const struct perch_event *ev
 	const struct perch_syscalls *calls = perch_machine_syscalls(options->machine);
 	struct perch_attr *attr = &opened->attr;
 	struct perch__user_only user_only;
+	struct perch_error first, second, *refusal = &first;
 	int rc;
 
 	opened->fd = perch__open_counting(attr, options->optional, &opened->missing_features,
-					  target, group_fd, options->machine, err);
+					  target, group_fd, options->machine, err ? &first : NULL);
 	user_only.state = PERCH__USER_ONLY_UNUSED;
 	if (opened->fd < 0 && perch__user_only_begin(&user_only, options->may, opened->fd, attr,
 						     event->name, options->machine)) {
 		int fd = perch__open_counting(attr, options->optional, &opened->missing_features,
-					      target, group_fd, options->machine, NULL);
+					      target, group_fd, options->machine,
+					      err ? &second : NULL);
 
 		opened->fd = perch__user_only_end(&user_only, attr, fd);
+		if (user_only.state == PERCH__USER_ONLY_REFUSED)
+			refusal = &second;
 	}
 	perch__set_name(opened, event->name);
 	if (opened->fd < 0) {
-		perch__user_only_explain(user_only.state, err);
+		if (err) {
+			*err = *refusal;
+			perch__user_only_explain(user_only.state, err);
+		}
 		return opened->fd;
 	}
 	opened->user_only = user_only.state == PERCH__USER_ONLY_OPENED;

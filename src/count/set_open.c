@@ -158,11 +158,7 @@ static bool may_be_too_large(const struct opening *o, int leader, int rc)
 	return weak && leader >= 0 && (rc == -EINVAL || rc == -ENOSPC);
 }
 
-/*
- * Opens the event with exclude_kernel, if that is allowed. The kernel checks permission first, so
- * only this attempt shows whether the machine supports the event, and whether a weak group is too
- * large: then the result is that of the second attempt.
- */
+/* Opens the event with exclude_kernel, if that is allowed. */
 static int try_user_only(struct opening *o, size_t target, int leader, int refused)
 {
 	int fd;
@@ -174,11 +170,8 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 	event_of(o)->user_only = true;
 	if (fd < 0 && may_be_too_large(o, leader, fd))
 		return fd;
-	if (means_unsupported(fd) && may_skip(o) &&
-	    !(fd == -EINVAL && o->attr.type >= PERCH_TYPE_MAX))
-		return fd;
 	fd = perch__user_only_end(&o->user_only, &o->attr, fd);
-	if (fd < 0) {
+	if (o->user_only.state == PERCH__USER_ONLY_CANNOT_EXCLUDE) {
 		event_of(o)->user_only = false;
 		o->last_attr = o->attr;
 	}

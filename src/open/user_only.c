@@ -24,17 +24,22 @@ bool perch__user_only_begin(struct perch__user_only *user_only, unsigned may, in
 	return true;
 }
 
-/* Other PMUs than the core's refuse exclude_kernel with EINVAL. The kernel checks permission before
- * that, so only the second call shows it. */
+/*
+ * The kernel checks permission first, so only the second call shows what else it refuses. Other
+ * PMUs than the core's refuse exclude_kernel with EINVAL: then the privilege is what is missing.
+ */
 int perch__user_only_end(struct perch__user_only *user_only, struct perch_attr *attr, int fd)
 {
 	if (fd >= 0) {
 		user_only->state = PERCH__USER_ONLY_OPENED;
 		return fd;
 	}
+	if (fd != -EINVAL || attr->type < PERCH_TYPE_MAX) {
+		user_only->state = PERCH__USER_ONLY_REFUSED;
+		return fd;
+	}
+	user_only->state = PERCH__USER_ONLY_CANNOT_EXCLUDE;
 	*attr = user_only->before;
-	if (fd == -EINVAL && attr->type >= PERCH_TYPE_MAX)
-		user_only->state = PERCH__USER_ONLY_CANNOT_EXCLUDE;
 	return -EACCES;
 }
 
@@ -45,16 +50,14 @@ bool perch__user_only_impossible(enum perch__user_only_state state)
 
 void perch__user_only_explain(enum perch__user_only_state state, struct perch_error *err)
 {
-	const char *reason = state == PERCH__USER_ONLY_CANNOT_EXCLUDE
-				     ? "the PMU of the event cannot exclude the kernel"
-				     : "the event occurs only in the kernel";
-
 	if (!err || !perch__user_only_impossible(state) ||
 	    (err->cause != PERCH_CAUSE_KERNEL_PROFILING &&
 	     err->cause != PERCH_CAUSE_USER_NAMESPACE))
 		return;
 	perch_error_remedy(
 		err,
-		"as root: sysctl kernel.perf_event_paranoid=1, or give the program CAP_PERFMON; %s",
-		reason);
+		"as root: sysctl kernel.perf_event_paranoid=1, or give the program CAP_PERFMON%s",
+		state == PERCH__USER_ONLY_CANNOT_EXCLUDE
+			? "; the PMU of the event cannot exclude the kernel"
+			: "");
 }

@@ -7,7 +7,7 @@
  *	if (fd < 0 && perch__user_only_begin(&user_only, may, fd, attr, name, machine))
  *		fd = perch__user_only_end(&user_only, attr, open(attr));
  *	if (fd < 0)
- *		... explain the refusal of attr, then perch__user_only_explain()
+ *		... explain the refusal of attr with -fd, then perch__user_only_explain()
  */
 #ifndef PERCH_OPEN_USER_ONLY_H
 #define PERCH_OPEN_USER_ONLY_H
@@ -17,6 +17,7 @@
 enum perch__user_only_state {
 	PERCH__USER_ONLY_UNUSED,
 	PERCH__USER_ONLY_OPENED,	 /* opened with exclude_kernel */
+	PERCH__USER_ONLY_REFUSED,	 /* refused with exclude_kernel for another reason */
 	PERCH__USER_ONLY_CANNOT_EXCLUDE, /* the PMU refuses exclude_kernel */
 	PERCH__USER_ONLY_COUNTS_NOTHING, /* the event occurs only in the kernel */
 };
@@ -35,8 +36,9 @@ bool perch__user_only_begin(struct perch__user_only *user_only, unsigned may, in
 			    struct perch_attr *attr, const char *name,
 			    struct perch_machine *machine);
 /*
- * After the second open call, which returned fd: returns the descriptor, or -EACCES with the attr
- * as before, so that the first refusal is explained.
+ * After the second open call: returns its result fd, a descriptor or the errno to explain. If the
+ * PMU cannot exclude the kernel, it returns -EACCES with the attr as before, so that the first
+ * refusal is explained.
  */
 int perch__user_only_end(struct perch__user_only *user_only, struct perch_attr *attr, int fd);
 /* Whether the event needs a privilege that the caller lacks: PERCH_MAY_SKIP skips it. */

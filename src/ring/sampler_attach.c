@@ -80,6 +80,8 @@ static int open_user_only(struct perch_sampler *sampler, size_t index,
 				   sampler->machine)) {
 		fd = open_attempt(sampler, event, &event->attr, target, group, &second);
 		fd = perch__user_only_end(&user_only, &event->attr, fd);
+		if (user_only.state == PERCH__USER_ONLY_REFUSED)
+			*attempt = second;
 	}
 	event->user_only |= fd >= 0;
 	perch__user_only_explain(user_only.state, attempt);

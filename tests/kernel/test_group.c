@@ -397,6 +397,7 @@ static void descriptors_survive_an_exec(void **state)
 static int open_as_nobody(void)
 {
 	const struct perch_options options = { .may = PERCH_MAY_EXCLUDE_KERNEL };
+	const struct perch_target init = { .tid = 1, .cpu = -1 };
 	struct perch_counter *counter;
 	struct perch_group *group;
 
@@ -415,15 +416,22 @@ static int open_as_nobody(void)
 	if (perch_counter_open(&counter, "context-switches", NULL, &options, &error) != -EACCES ||
 	    !strstr(error.message, "occurs only in the kernel"))
 		return 5;
+	memset(&error, 0, sizeof(error));
 	if (perch_group_open(&group, "{page-faults,dummy:u}", NULL, &options, &error) ||
 	    !perch_group_user_only(group, 0) || perch_group_user_only(group, 1))
 		return 6;
+	if (error.errnum) /* success leaves it unchanged */
+		return 9;
 	if (perch_group_add(group, "cpu-migrations", &options, &error) != -EACCES)
 		return 7;
 	if (perch_group_add(group, "minor-faults", &options, &error) ||
 	    !perch_group_user_only(group, 2))
 		return 8;
 	perch_group_close(group);
+	/* without the kernel another rule refuses it */
+	if (perch_counter_open(&counter, "page-faults", &init, &options, &error) != -EACCES ||
+	    error.kind == PERCH_ERROR_PARANOID || !strstr(error.message, "process 1 "))
+		return 10;
 	return 0;
 }
 

@@ -162,10 +162,13 @@ static int refuse_kernel(const struct perch_attr *attr, int group_fd, int cpu)
 	return attr->exclude_kernel ? 0 : EACCES;
 }
 
-static int refuse_everything(const struct perch_attr *attr, int group_fd, int cpu)
+/* The kernel checks permission first. */
+static int refuse_cycles_later(const struct perch_attr *attr, int group_fd, int cpu)
 {
 	(void)group_fd, (void)cpu;
-	return attr->exclude_kernel ? EINVAL : EACCES;
+	if (!attr->exclude_kernel)
+		return EACCES;
+	return attr->type == PERCH_TYPE_HARDWARE ? ENOENT : 0;
 }
 
 static void drops_the_kernel_if_not_permitted(void **state)
@@ -185,10 +188,24 @@ static void drops_the_kernel_if_not_permitted(void **state)
 		    perch_set_get_event(set, 0)->attr.exclude_hv);
 	assert_false(perch_set_get_event(set, 1)->user_only);
 	perch_set_close(set);
-	/* with exclude_kernel another refusal follows: the first one is reported */
-	kernel.refuse = refuse_everything;
+}
+
+/* What is refused with exclude_kernel too is the reason: the caller already gave up the kernel. */
+static void reports_what_is_refused_without_the_kernel(void **state)
+{
+	const struct perch_options plain = { 0 };
+	struct perch_set *set;
+	struct perch_error err;
+
+	(void)state;
+	kernel.refuse = refuse_cycles_later;
 	assert_int_equal(try_set(&set, "cycles", 1, plain, PERCH_MAY_EXCLUDE_KERNEL, &err),
-			 -EACCES);
+			 -ENOENT);
+	assert_null(strstr(err.message, "perf_event_paranoid"));
+	set = open_set("cycles,page-faults", 1, plain, PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_SKIP);
+	assert_int_equal(perch_set_get_event(set, 0)->reason->errnum, ENOENT);
+	assert_true(perch_set_get_event(set, 1)->user_only);
+	perch_set_close(set);
 }
 
 static int refuse_exclude_kernel(const struct perch_attr *attr, int group_fd, int cpu)
@@ -476,6 +493,7 @@ int main(void)
 		CASE(reset_restarts_times),
 		CASE(reports_missing_features),
 		CASE(drops_the_kernel_if_not_permitted),
+		CASE(reports_what_is_refused_without_the_kernel),
 		CASE(pmus_that_cannot_exclude),
 		CASE(events_of_the_kernel_are_not_opened_without_it),
 		CASE(fails_with_the_first_reason_if_nothing_is_open),

@@ -97,6 +97,29 @@ static void events_of_the_kernel_are_not_excluded(void **state)
 	assert_true(perch_sampler_user_only(s->sampler, 1));
 }
 
+/* The kernel checks permission first. */
+static int refuse_cycles_later(const struct perch_attr *attr, int cpu, int group)
+{
+	(void)cpu, (void)group;
+	if (!attr->exclude_kernel)
+		return EACCES;
+	return attr->type == PERCH_TYPE_HARDWARE ? ENOENT : 0;
+}
+
+static void skips_what_is_unsupported_without_the_kernel_too(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_cycles_later;
+	assert_int_equal(open_may(s, "cycles,page-faults", PERCH_MAY_EXCLUDE_KERNEL), -ENOENT);
+	assert_null(strstr(s->err.message, "perf_event_paranoid"));
+	assert_int_equal(
+		open_may(s, "cycles,page-faults", PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_SKIP), 0);
+	assert_int_equal(perch_sampler_skipped(s->sampler, 0)->errnum, ENOENT);
+	assert_false(perch_sampler_user_only(s->sampler, 0));
+	assert_true(perch_sampler_user_only(s->sampler, 1));
+}
+
 static int refuse_cycles(const struct perch_attr *attr, int cpu, int group)
 {
 	(void)cpu, (void)group;
@@ -152,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(excludes_the_kernel_if_allowed),
 		TEST(events_of_the_kernel_are_not_excluded),
+		TEST(skips_what_is_unsupported_without_the_kernel_too),
 		TEST(skips_unsupported_events),
 		TEST(leads_a_group_after_its_leader_is_skipped),
 		TEST(fails_if_no_event_is_left),
