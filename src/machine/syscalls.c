@@ -53,5 +53,11 @@ static int tasks(void *context, bool enable)
 }
 
 const struct perch_syscalls perch_kernel_syscalls = {
-	NULL, open_event, control, read_bytes, map, unmap, close_descriptor, tasks,
+	.perf_event_open = open_event,
+	.ioctl = control,
+	.read = read_bytes,
+	.mmap = map,
+	.munmap = unmap,
+	.close = close_descriptor,
+	.prctl_tasks = tasks,
 };

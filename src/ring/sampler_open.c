@@ -115,9 +115,9 @@ int perch__sampler_make_decoder(struct perch_sampler *sampler, struct perch_erro
 	int rc = -ENOMEM;
 
 	for (size_t i = 0; events && leader && i < sampler->nr_events; i++) {
-		events[i] = (struct perch_decoder_event){ &sampler->events[i].attr,
-							  sampler->events[i].ids,
-							  sampler->events[i].nr_ids };
+		events[i].attr = &sampler->events[i].attr;
+		events[i].ids = sampler->events[i].ids;
+		events[i].nr_ids = sampler->events[i].nr_ids;
 		leader[i] = (uint32_t)sampler->events[i].leader;
 	}
 	if (events && leader)
