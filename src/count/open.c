@@ -122,7 +122,8 @@ int perch__open_event(struct perch__opened *opened, const struct perch_event *ev
 		return opened->fd;
 	}
 	opened->user_only = user_only.state == PERCH__USER_ONLY_OPENED;
-	opened->has_missing_features = perch__any_feature(&opened->missing_features);
+	opened->has_missing_features = options->optional &&
+				       perch__any_feature(&opened->missing_features);
 	rc = event->filter ? perch_event_set_filter(opened->fd, event->filter, attr,
 						    options->machine, err)
 			   : 0;

@@ -31,6 +31,20 @@ int perch__add_event(struct perch__parser *parser, struct perch_event **result)
 	return 0;
 }
 
+int perch__mark_event(struct perch__parser *parser, size_t index, enum perch__mark mark)
+{
+	if (PERCH__ARRAY_RESERVE_ZEROED(parser->mark, parser->nr_marks, index + 1))
+		return perch__parse_error(parser, parser->token.at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					  "no memory for another event");
+	parser->mark[index] |= mark;
+	return 0;
+}
+
+bool perch__is_marked(const struct perch__parser *parser, size_t index, enum perch__mark mark)
+{
+	return index < parser->nr_marks && parser->mark[index] & mark;
+}
+
 void perch__drop_events(struct perch_events *events, size_t nr)
 {
 	while (events->nr > nr) {

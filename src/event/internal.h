@@ -38,6 +38,12 @@ struct perch__token {
 /* True if the machine has several core PMUs. */
 enum perch__hybrid { PERCH__HYBRID_UNKNOWN, PERCH__HYBRID_NO, PERCH__HYBRID_YES };
 
+/* What the modifiers of a group need to know about a member. */
+enum perch__mark {
+	PERCH__MARK_GUEST_HOST = 1 << 0, /* it has its own modifier G or H */
+	PERCH__MARK_RENAMED = 1 << 1,	 /* it has name= */
+};
+
 struct perch__parser {
 	const char *text;
 	struct perch__token token;     /* the next token */
@@ -48,11 +54,9 @@ struct perch__parser {
 	/* the event has set its config fields itself, so config terms are errors */
 	bool config_fixed;
 	struct perch_events *events;
-	size_t group; /* index of the first event of the current group */
-	/* bit n: member n of the group has its own modifier G or H */
-	uint64_t guest_host_set[PERCH__EVENTS_MAX / 64];
-	/* bit n: member n of the group has name= */
-	uint64_t renamed[PERCH__EVENTS_MAX / 64];
+	/* PERCH__MARK_* bits by event; events after the last one that has a bit are not in it */
+	unsigned char *mark;
+	size_t nr_marks;
 	struct perch_error *err;
 };
 
@@ -93,6 +97,9 @@ bool perch__is_glob(const char *text);
 /* Appends an event without a type. Pointers to other events become invalid. Returns -ENOMEM, or
  * -E2BIG for too many events. */
 int perch__add_event(struct perch__parser *parser, struct perch_event **event);
+/* Marks the event with that index. Returns -ENOMEM. */
+int perch__mark_event(struct perch__parser *parser, size_t index, enum perch__mark mark);
+bool perch__is_marked(const struct perch__parser *parser, size_t index, enum perch__mark mark);
 /* Removes the events from index `nr` on. */
 void perch__drop_events(struct perch_events *events, size_t nr);
 

@@ -132,13 +132,11 @@ int perch__apply_modifiers(struct perch__parser *parser, struct perch_event *eve
 	const struct perch_attr *attr = &event->attr;
 	struct seen seen = { 0 };
 	size_t index = event - parser->events->event;
-	uint64_t *guest_host_set = &parser->guest_host_set[(index - parser->group) / 64];
-	uint64_t bit = UINT64_C(1) << (index - parser->group) % 64;
 	bool leads = (size_t)event->leader == index;
 
 	if (group) {
 		seen.mode = attr->exclude_user || attr->exclude_kernel || attr->exclude_hv;
-		seen.machine = *guest_host_set & bit;
+		seen.machine = perch__is_marked(parser, index, PERCH__MARK_GUEST_HOST);
 	}
 	for (size_t i = 0; i < length; i++) {
 		int rc;
@@ -153,7 +151,5 @@ int perch__apply_modifiers(struct perch__parser *parser, struct perch_event *eve
 		if (rc)
 			return report_invalid(parser, at + i, "is unknown");
 	}
-	if (seen.machine)
-		*guest_host_set |= bit;
-	return 0;
+	return seen.machine ? perch__mark_event(parser, index, PERCH__MARK_GUEST_HOST) : 0;
 }

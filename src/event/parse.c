@@ -281,15 +281,16 @@ static void name_core_event(struct perch__parser *parser, const struct item *ite
 
 /* An event is named as it is written, unless it has name= or is one of several core events. Matches
  * of a glob have the name of their tracepoint already. */
-static void name_events(struct perch__parser *parser, const struct item *item)
+static int name_events(struct perch__parser *parser, const struct item *item)
 {
 	struct perch_events *events = parser->events;
 
 	if (perch__find_term(parser, &item->terms, "name")) {
-		for (size_t i = item->first; i < events->nr; i++)
-			parser->renamed[(i - parser->group) / 64] |= UINT64_C(1)
-								     << (i - parser->group) % 64;
-		return;
+		int rc = 0;
+
+		for (size_t i = item->first; !rc && i < events->nr; i++)
+			rc = perch__mark_event(parser, i, PERCH__MARK_RENAMED);
+		return rc;
 	}
 	for (size_t i = item->first; i < events->nr; i++) {
 		struct perch_event *event = &events->event[i];
@@ -302,6 +303,7 @@ static void name_events(struct perch__parser *parser, const struct item *item)
 			copy_text(event->name + used, sizeof(event->name) - used, parser->text,
 				  used ? item->name_end : item->from, parser->token.at);
 	}
+	return 0;
 }
 
 /* Modifiers after a closing slash need no colon, but no space may be between. */
@@ -354,8 +356,9 @@ static int parse_event(struct perch__parser *parser)
 	}
 	if (rc)
 		return rc;
-	name_events(parser, &item);
-	rc = check_filters(parser, &item);
+	rc = name_events(parser, &item);
+	if (!rc)
+		rc = check_filters(parser, &item);
 	return rc ? rc : perch__resolve_inherit(parser, item.first, item.from);
 }
 
@@ -369,14 +372,13 @@ static bool is_member_modifier(char modifier)
 static void name_member(const struct perch__parser *parser, size_t index,
 			const struct perch__token *modifiers)
 {
-	size_t member = index - parser->group, used;
 	char *name = parser->events->event[index].name;
 	const char *text = parser->text + modifiers->at, *suffix = name;
+	size_t used = strlen(name);
 	bool separated;
 
-	if (parser->renamed[member / 64] >> member % 64 & 1)
+	if (perch__is_marked(parser, index, PERCH__MARK_RENAMED))
 		return;
-	used = strlen(name);
 	for (size_t i = 0; i < used; i++)
 		if (name[i] == ':' || name[i] == '/')
 			suffix = name + i + 1;
@@ -418,9 +420,6 @@ static int parse_group(struct perch__parser *parser)
 	size_t leader = parser->events->nr, at = parser->token.at;
 	int rc;
 
-	parser->group = leader;
-	memset(parser->guest_host_set, 0, sizeof(parser->guest_host_set));
-	memset(parser->renamed, 0, sizeof(parser->renamed));
 	do {
 		perch__advance(parser); /* '{' or ',' */
 		if (parser->token.kind == PERCH__TOKEN_OPEN)
@@ -482,6 +481,7 @@ int perch_events_add(struct perch_events *events, const char *text, struct perch
 	parser.token = perch__token_at(text, 0);
 	rc = parse_list(&parser);
 	perch__free_kernel_functions(&parser);
+	free(parser.mark);
 	if (parser.own_machine)
 		perch_machine_free(parser.machine);
 	if (rc && before)
