@@ -52,7 +52,7 @@ static double least_time(const struct perch_open_call *open_call, struct perch_m
 
 	for (unsigned i = 0; i < repeats; i++) {
 		start = bench_now_ns();
-		perch_explain_open_call(open_call, machine, probing, explanation);
+		perch_explain_open_call(open_call, probing, machine, explanation);
 		bench_keep_minimum(&least, bench_now_ns() - start);
 	}
 	return least;
@@ -65,7 +65,7 @@ static void measure(const struct environment *env, const struct perch_open_call 
 	struct perch_explanation explanation;
 
 	/* The first explanation reads the facts. */
-	perch_explain_open_call(open_call, env->machine, &unlimited, &explanation);
+	perch_explain_open_call(open_call, &unlimited, env->machine, &explanation);
 	add(&costs->rules, least_time(open_call, NULL, NULL, REPEAT_STATIC, &explanation), name);
 	add(&costs->facts, least_time(open_call, env->machine, NULL, REPEAT_STATIC, &explanation),
 	    name);
@@ -154,7 +154,7 @@ static void print_first_cost(void)
 
 	if (perch_machine_new(&machine, NULL, NULL, NULL))
 		return;
-	perch_explain_open_call(&call, machine, &by_default, &explanation);
+	perch_explain_open_call(&call, &by_default, machine, &explanation);
 	printf("first explanation, which reads the facts: %.0f us\n",
 	       (bench_now_ns() - start) / 1000);
 	perch_machine_free(machine);

@@ -53,7 +53,7 @@ static void print_record(const struct perch_record *record)
 	if (record->type == PERCH_RECORD_SAMPLE) {
 		print_sample(record);
 	} else if (record->type == PERCH_RECORD_COMM) {
-		perch_clean_text(comm, sizeof(comm), record->comm.comm.text);
+		perch_clean_text(record->comm.comm.text, comm, sizeof(comm));
 		printf("COMM of thread %" PRIu32 ": %s\n", record->comm.tid, comm);
 	} else {
 		printf("%s\n", name ? name : "unknown");

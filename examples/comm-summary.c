@@ -32,7 +32,7 @@ static struct total *total_of(struct summary *summary, const struct perch_sessio
 	char comm[32];
 
 	/* a thread may have any name: this removes control characters */
-	perch_clean_text(comm, sizeof(comm), perch_thread_comm(sample->thread));
+	perch_clean_text(perch_thread_comm(sample->thread), comm, sizeof(comm));
 	for (size_t i = 0; i < summary->nr; i++)
 		if (summary->total[i].event == sample->event &&
 		    !strcmp(summary->total[i].comm, comm))
@@ -111,7 +111,7 @@ static void print_summary(const struct summary *summary, const char *field)
 		const struct total *total = &summary->total[i];
 		char name[64];
 
-		perch_clean_text(name, sizeof(name), total->event->name);
+		perch_clean_text(total->event->name, name, sizeof(name));
 		printf("%-16s %-24s %10llu %14llu", total->comm, name, total->samples,
 		       total->period);
 		if (total->nr)

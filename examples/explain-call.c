@@ -75,7 +75,7 @@ int main(void)
 		return perch_error_print(stderr, &err), 1;
 	if (open_event(&refused) < 0) {
 		call.errnum = errno;
-		perch_explain_open_call(&call, machine, &probing, &explanation);
+		perch_explain_open_call(&call, &probing, machine, &explanation);
 		print_explanation(&explanation);
 	}
 	call.attr = &accepted;

@@ -87,7 +87,7 @@ static int start(struct profiler *profiler, pid_t pid, struct perch_error *err)
 	if (rc >= 0)
 		rc = perch_sampler_open(&profiler->sampler, "cpu-clock", &targets, &options, err);
 	if (rc >= 0)
-		rc = perch_synthesize_targets(NULL, &targets, NULL,
+		rc = perch_synthesize_targets(&targets, NULL, NULL,
 					      perch_processes_apply_synthesized,
 					      profiler->processes, &counts, err);
 	if (rc >= 0 && counts.denied)
@@ -134,7 +134,7 @@ static int add_sample(struct profiler *profiler, const struct perch_record *reco
 	to = nr < 0 ? NULL : open_memstream(&line, &size);
 	if (!to)
 		return -1;
-	perch_clean_text(comm, sizeof(comm), perch_thread_comm(thread));
+	perch_clean_text(perch_thread_comm(thread), comm, sizeof(comm));
 	fputs(comm, to);
 	while (nr > 0)
 		fprintf(to, ";%s", name_of(profiler, chain[--nr]));

@@ -22,7 +22,7 @@ static int comm_record(void *context, const struct perch_record *record)
 	char name[64];
 
 	((struct counts *)context)->names++;
-	perch_clean_text(name, sizeof(name), record->comm.comm.text);
+	perch_clean_text(record->comm.comm.text, name, sizeof(name));
 	printf("thread %u has the name %s%s\n", record->comm.tid, name,
 	       record->comm.exec ? ", by exec" : "");
 	return 0;
@@ -33,7 +33,7 @@ static int mmap_record(void *context, const struct perch_record *record)
 	char file[256];
 
 	((struct counts *)context)->mappings++;
-	perch_clean_text(file, sizeof(file), record->mmap.filename.text);
+	perch_clean_text(record->mmap.filename.text, file, sizeof(file));
 	printf("process %u maps %s\n", record->mmap.pid, file);
 	return 0;
 }

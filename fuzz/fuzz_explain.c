@@ -73,7 +73,7 @@ static void explain(const struct perch_open_call *call, struct perch_machine *fa
 	struct perch_error err;
 
 	open_calls = 0;
-	if (perch_explain_open_call(call, facts, probing, &explanation) ||
+	if (perch_explain_open_call(call, probing, facts, &explanation) ||
 	    explanation.open_calls != open_calls || open_calls > 25 || !explanation.nr_findings ||
 	    explanation.nr_findings > PERCH_FINDINGS_MAX || explanation.nr_next > PERCH_NEXT_MAX)
 		abort();

@@ -24,7 +24,7 @@ void cli_put_clean(FILE *stream, const char *text)
 {
 	char clean[4096];
 
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	fputs(clean, stream);
 }
 

@@ -98,8 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	}
 	perch_parse_info_init(&taken.parse_info, &attr, PERCH_BYTES_NATIVE);
 	write_files(bytes, size);
-	perch_synthesize_process(machine, 7, &options, take, &taken, &counts, NULL);
-	perch_synthesize_kernel(machine, &options, take, &taken, &counts, NULL);
+	perch_synthesize_process(7, &options, machine, take, &taken, &counts, NULL);
+	perch_synthesize_kernel(&options, machine, take, &taken, &counts, NULL);
 	if (taken.records != counts.records)
 		abort();
 	return 0;

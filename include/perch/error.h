@@ -185,12 +185,12 @@ PERCH_API enum perch_error_kind perch_cause_kind(enum perch_cause cause);
  *
  * Async-signal-safe.
  *
+ * @param src       the untrusted string
  * @param[out] dst  the copy; it may be src
  * @param size      bytes of dst, with the final NUL
- * @param src       the untrusted string
  * @return the length of the copy
  */
-PERCH_API size_t perch_clean_text(char *dst, size_t size, const char *src);
+PERCH_API size_t perch_clean_text(const char *src, char *dst, size_t size);
 
 #ifdef __cplusplus
 }

@@ -153,15 +153,15 @@ struct perch_probing {
  * Explains a failed open call.
  *
  * @param call          the failed open call
- * @param machine       facts of the machine, and the system calls of probing; NULL is this machine
  * @param probing       limits of probing; NULL: no probing
+ * @param machine       facts of the machine, and the system calls of probing; NULL is this machine
  * @param[out] explanation  filled on success
  * @return 0, or a negative errno
  * @retval -EINVAL      call is NULL or has no errno, or explanation is NULL: needs no err
  */
 PERCH_API int perch_explain_open_call(const struct perch_open_call *call,
-				      struct perch_machine *machine,
 				      const struct perch_probing *probing,
+				      struct perch_machine *machine,
 				      struct perch_explanation *explanation);
 
 /** The system calls on an event that perch_explain_operation() explains. */

@@ -180,15 +180,15 @@ PERCH_API int perch_writer_set_feature(struct perch_writer *writer, enum perch_f
  * left out.
  *
  * @param writer    the writer
- * @param machine   the machine
  * @param version   version of the recorder
  * @param argc      number of arguments of the command; 0 leaves CMDLINE out
  * @param argv      arguments of the command
+ * @param machine   the machine
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  */
-PERCH_API int perch_writer_describe(struct perch_writer *writer, struct perch_machine *machine,
-				    const char *version, int argc, char *const *argv,
+PERCH_API int perch_writer_describe(struct perch_writer *writer, const char *version, int argc,
+				    char *const *argv, struct perch_machine *machine,
 				    struct perch_error *err);
 
 /**

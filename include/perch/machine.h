@@ -105,13 +105,13 @@ PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
  * Makes the path of a file below the root of the machine.
  *
  * @param machine      NULL is this machine
+ * @param path         an absolute path, such as "/proc/stat"
  * @param[out] buffer  the path
  * @param size         bytes of buffer
- * @param path         an absolute path, such as "/proc/stat"
  * @return the length, or -ENAMETOOLONG if buffer is too short: the only failure, so there is no err
  */
-PERCH_API int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
-				 const char *path);
+PERCH_API int perch_machine_path(const struct perch_machine *machine, const char *path,
+				 char *buffer, size_t size);
 
 /** A kernel release. */
 struct perch_release {

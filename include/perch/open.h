@@ -456,19 +456,18 @@ PERCH_API int perch_open(const struct perch_attr *attr, const struct perch_targe
  * @param attr                   the attr; on success it becomes the attr that the kernel accepted
  * @param optional               features that may be omitted: each field that is not 0, and each
  * bit of sample_type, read_format and branch_sample_type; NULL is none
- * @param[out] missing_features  the omitted features; NULL is allowed
  * @param target                 thread, CPU or cgroup
  * @param group_fd               the group leader; -1 is no group
  * @param flags                  PERCH_FLAG_* bits
  * @param machine                the machine
+ * @param[out] missing_features  the omitted features; NULL is allowed
  * @param[out] err               the reason of a failure
  * @return the descriptor, or a negative errno
  */
 PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional,
-				  struct perch_attr *missing_features,
 				  const struct perch_target *target, int group_fd,
 				  unsigned long flags, struct perch_machine *machine,
-				  struct perch_error *err);
+				  struct perch_attr *missing_features, struct perch_error *err);
 
 /**
  * The relation between the clock of the CPU (TSC on x86, virtual counter on arm64) and times of
@@ -646,13 +645,13 @@ PERCH_API int perch_event_set_filter(int fd, const char *filter, const struct pe
  * Async-signal-safe.
  *
  * @param fd        the event
- * @param[out] id   the id
  * @param machine   the machine
+ * @param[out] id   the id
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  * @since Linux 3.12
  */
-PERCH_API int perch_event_id(int fd, uint64_t *id, struct perch_machine *machine,
+PERCH_API int perch_event_id(int fd, struct perch_machine *machine, uint64_t *id,
 			     struct perch_error *err);
 
 /**
@@ -676,16 +675,16 @@ PERCH_API int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *
  * Async-signal-safe.
  *
  * @param fd        the tracepoint
+ * @param machine   the machine
  * @param[out] ids  the ids
  * @param capacity  number of ids that fit into ids; at most 64 are stored
  * @param[out] nr   number of programs, which may be more than are stored
- * @param machine   the machine
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  * @since Linux 4.16
  */
-PERCH_API int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t capacity, uint32_t *nr,
-				    struct perch_machine *machine, struct perch_error *err);
+PERCH_API int perch_event_query_bpf(int fd, struct perch_machine *machine, uint32_t *ids,
+				    uint32_t capacity, uint32_t *nr, struct perch_error *err);
 
 /**
  * Stops or resumes writing into the ring of the event: PERCH_IOC_PAUSE_OUTPUT.

@@ -143,7 +143,7 @@ PERCH_API int perch_processes_add_running(struct perch_processes *processes, pid
  * Applies synthesized records: a sink for the functions of perch/synthesize.h, for example to add
  * all processes, those of a sampler's targets, or the kernel with its modules:
  *
- *     perch_synthesize_targets(machine, targets, NULL, perch_processes_apply_synthesized,
+ *     perch_synthesize_targets(targets, NULL, machine, perch_processes_apply_synthesized,
  *                              processes, &counts, &err);
  *
  * The options of that function must not have an attr.

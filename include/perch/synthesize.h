@@ -117,9 +117,9 @@ typedef int perch_synthesize_sink(void *context, const void *records, size_t siz
 /**
  * Makes the records of one process and its threads.
  *
- * @param machine       where /proc is read; NULL is this machine
  * @param pid           the process, or one of its threads; 0 is the calling process
  * @param options       which records; NULL is all zeros
+ * @param machine       where /proc is read; NULL is this machine
  * @param sink          receives the records
  * @param context       passed to sink
  * @param[out] counts   the counts are added to its members; NULL is allowed
@@ -129,26 +129,25 @@ typedef int perch_synthesize_sink(void *context, const void *records, size_t siz
  * @retval -EACCES  this user may not read its mappings or namespaces; its other records were made
  * @retval -EINVAL  the options are invalid
  */
-PERCH_API int perch_synthesize_process(struct perch_machine *machine, pid_t pid,
-				       const struct perch_synthesize_options *options,
-				       perch_synthesize_sink *sink, void *context,
-				       struct perch_synthesize_counts *counts,
+PERCH_API int perch_synthesize_process(pid_t pid, const struct perch_synthesize_options *options,
+				       struct perch_machine *machine, perch_synthesize_sink *sink,
+				       void *context, struct perch_synthesize_counts *counts,
 				       struct perch_error *err);
 
 /**
  * Makes the records of all processes. Processes that this user may not read are counted; they are
  * no failure.
  *
- * @param machine       where /proc is read; NULL is this machine
  * @param options       which records; NULL is all zeros
+ * @param machine       where /proc is read; NULL is this machine
  * @param sink          receives the records
  * @param context       passed to sink
  * @param[out] counts   the counts are added to its members; NULL is allowed
  * @param[out] err      the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
  */
-PERCH_API int perch_synthesize_all_processes(struct perch_machine *machine,
-					     const struct perch_synthesize_options *options,
+PERCH_API int perch_synthesize_all_processes(const struct perch_synthesize_options *options,
+					     struct perch_machine *machine,
 					     perch_synthesize_sink *sink, void *context,
 					     struct perch_synthesize_counts *counts,
 					     struct perch_error *err);
@@ -158,27 +157,26 @@ PERCH_API int perch_synthesize_all_processes(struct perch_machine *machine,
  * processes if a target is a CPU or a cgroup. Processes that have ended or that this user
  * may not read are counted; they are no failure.
  *
- * @param machine       where /proc is read; NULL is this machine
  * @param targets       the targets; NULL is the calling thread
  * @param options       which records; NULL is all zeros
+ * @param machine       where /proc is read; NULL is this machine
  * @param sink          receives the records
  * @param context       passed to sink
  * @param[out] counts   the counts are added to its members; NULL is allowed
  * @param[out] err      the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
  */
-PERCH_API int perch_synthesize_targets(struct perch_machine *machine,
-				       const struct perch_targets *targets,
+PERCH_API int perch_synthesize_targets(const struct perch_targets *targets,
 				       const struct perch_synthesize_options *options,
-				       perch_synthesize_sink *sink, void *context,
-				       struct perch_synthesize_counts *counts,
+				       struct perch_machine *machine, perch_synthesize_sink *sink,
+				       void *context, struct perch_synthesize_counts *counts,
 				       struct perch_error *err);
 
 /**
  * Makes MMAP records of the kernel ("[kernel.kallsyms]_text") and its modules ("[name]").
  *
- * @param machine       where /proc is read; NULL is this machine
  * @param options       .records is ignored; NULL is all zeros
+ * @param machine       where /proc is read; NULL is this machine
  * @param sink          receives the records
  * @param context       passed to sink
  * @param[out] counts   the counts are added to its members; NULL is allowed
@@ -187,18 +185,17 @@ PERCH_API int perch_synthesize_targets(struct perch_machine *machine,
  * @retval -EACCES  the kernel hides its addresses from this user (kernel.kptr_restrict)
  * @retval -ENOENT  /proc/kallsyms is missing or has no symbol _text
  */
-PERCH_API int perch_synthesize_kernel(struct perch_machine *machine,
-				      const struct perch_synthesize_options *options,
-				      perch_synthesize_sink *sink, void *context,
-				      struct perch_synthesize_counts *counts,
+PERCH_API int perch_synthesize_kernel(const struct perch_synthesize_options *options,
+				      struct perch_machine *machine, perch_synthesize_sink *sink,
+				      void *context, struct perch_synthesize_counts *counts,
 				      struct perch_error *err);
 
 /**
  * Makes a CGROUP record of each cgroup: its id, as in samples with PERCH_SAMPLE_CGROUP, and its
  * path below the mount point.
  *
- * @param machine       where cgroups are mounted; NULL is this machine
  * @param options       .records is ignored; NULL is all zeros
+ * @param machine       where cgroups are mounted; NULL is this machine
  * @param sink          receives the records
  * @param context       passed to sink
  * @param[out] counts   the counts are added to its members; NULL is allowed
@@ -207,10 +204,9 @@ PERCH_API int perch_synthesize_kernel(struct perch_machine *machine,
  * @retval -ENOENT  no cgroup hierarchy for perf events is mounted
  * @since Linux 5.7 has the ids in samples
  */
-PERCH_API int perch_synthesize_cgroups(struct perch_machine *machine,
-				       const struct perch_synthesize_options *options,
-				       perch_synthesize_sink *sink, void *context,
-				       struct perch_synthesize_counts *counts,
+PERCH_API int perch_synthesize_cgroups(const struct perch_synthesize_options *options,
+				       struct perch_machine *machine, perch_synthesize_sink *sink,
+				       void *context, struct perch_synthesize_counts *counts,
 				       struct perch_error *err);
 
 #ifdef __cplusplus

@@ -103,8 +103,8 @@ PERCH_API int perch_tracepoint_format_parse(struct perch_tracepoint_format **for
  * Reads the format of a tracepoint from tracefs, by its name.
  *
  * @param[out] format  the new format; NULL after a failure
- * @param machine      NULL is this machine
  * @param name         "sched:sched_switch"
+ * @param machine      NULL is this machine
  * @param[out] err     the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
  * @retval -ENOENT  tracefs is not mounted, or there is no such tracepoint
@@ -112,7 +112,7 @@ PERCH_API int perch_tracepoint_format_parse(struct perch_tracepoint_format **for
  * @retval -EINVAL  the name is not of this form
  */
 PERCH_API int perch_tracepoint_format_read(struct perch_tracepoint_format **format,
-					   struct perch_machine *machine, const char *name,
+					   const char *name, struct perch_machine *machine,
 					   struct perch_error *err);
 
 /**
@@ -122,15 +122,15 @@ PERCH_API int perch_tracepoint_format_read(struct perch_tracepoint_format **form
  * perch_tracepoint_format_read() if the name is known.
  *
  * @param[out] format  the new format; NULL after a failure
- * @param machine      NULL is this machine
  * @param id           perch_attr.config of the tracepoint
+ * @param machine      NULL is this machine
  * @param[out] err     the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
  * @retval -ENOENT  tracefs is not mounted, or no tracepoint has this id
  * @retval -EACCES  this user may not read tracefs
  */
-PERCH_API int perch_tracepoint_format_read_id(struct perch_tracepoint_format **format,
-					      struct perch_machine *machine, uint64_t id,
+PERCH_API int perch_tracepoint_format_read_id(struct perch_tracepoint_format **format, uint64_t id,
+					      struct perch_machine *machine,
 					      struct perch_error *err);
 
 /** Frees a format and its fields. NULL is allowed. */

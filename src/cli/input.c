@@ -44,7 +44,7 @@ static void handle_bus_errors(const struct cli_input *input)
 	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 	char path[400];
 
-	perch_clean_text(path, sizeof(path), input->path);
+	perch_clean_text(input->path, path, sizeof(path));
 	snprintf(bus_error_message, sizeof(bus_error_message),
 		 "perch %s: %s, or a binary that it names, became shorter while it was read\n",
 		 input->command, path);

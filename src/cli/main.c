@@ -74,7 +74,7 @@ static int unknown(const char *name)
 	const struct command *near = suggest(name);
 	char clean[64];
 
-	perch_clean_text(clean, sizeof(clean), name);
+	perch_clean_text(name, clean, sizeof(clean));
 	if (name[0] == '-') {
 		fprintf(stderr, "perch: unknown option '%s'. 'perch help' shows the usage.\n",
 			clean);

@@ -21,7 +21,7 @@ int cli_usage_error(const char *command, const char *format, ...)
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	/* a text that ends with a question needs no period */
 	fprintf(stderr, "perch %s: %s%s 'perch help %s' shows the options.\n", command, clean,
 		clean[0] && clean[strlen(clean) - 1] == '?' ? "" : ".", command);
@@ -75,8 +75,8 @@ int cli_event_error(const char *command, const char *events, const struct perch_
 		column -= (int)(from - events);
 	}
 	snprintf(part, sizeof(part), "%.*s", column, from);
-	perch_clean_text(before, sizeof(before), part);
-	perch_clean_text(clean, sizeof(clean), from);
+	perch_clean_text(part, before, sizeof(before));
+	perch_clean_text(from, clean, sizeof(clean));
 	fprintf(stderr, "  %s%s\n  %*s%s^\n", from > events ? "..." : "", clean,
 		columns(before, sizeof(before)), "", from > events ? "   " : "");
 	return CLI_EXIT_USAGE;
@@ -90,7 +90,7 @@ void cli_note(const char *command, const char *format, ...)
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	fprintf(stderr, "perch %s: %s\n", command, clean);
 }
 
@@ -114,7 +114,7 @@ void cli_put_clean(FILE *stream, const char *text)
 {
 	char clean[4096];
 
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	fputs(clean, stream);
 }
 

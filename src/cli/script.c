@@ -58,9 +58,9 @@ static int describe(struct script *script, const struct perch_address *address, 
 	char path[4096];
 
 	if (address->dso->kind == PERCH_DSO_FILE || address->dso->kind == PERCH_DSO_ANON)
-		perch_clean_text(path, sizeof(path), address->dso->path);
+		perch_clean_text(address->dso->path, path, sizeof(path));
 	else if (address->dso->kernel_image && address->dso->length)
-		perch_clean_text(path, sizeof(path), address->dso->kernel_image);
+		perch_clean_text(address->dso->kernel_image, path, sizeof(path));
 	else
 		snprintf(path, sizeof(path), "%s",
 			 perch_symbols_dso_name(script->symbols, address->dso));
@@ -148,7 +148,7 @@ static char *put_comm(struct script *script, char *at, const struct perch_thread
 	if (index != script->comm_index) {
 		char clean[64];
 
-		perch_clean_text(clean, sizeof(clean), perch_thread_comm(thread));
+		perch_clean_text(perch_thread_comm(thread), clean, sizeof(clean));
 		script->comm_length = snprintf(script->comm, sizeof(script->comm),
 					       chains ? "%s " : "%16s ", clean);
 		script->comm_index = index;
@@ -239,14 +239,14 @@ static int name_events(struct script *script, struct perch_error *err)
 		return no_memory(err);
 	script->nr_events = nr;
 	for (size_t i = 0; i < nr; i++) {
-		int used = perch_clean_text(clean, sizeof(clean), events[i].name);
+		int used = perch_clean_text(events[i].name, clean, sizeof(clean));
 
 		width = used > width ? used : width;
 	}
 	for (size_t i = 0; i < nr; i++) {
 		struct event_text *event = &script->event[i];
 
-		perch_clean_text(clean, sizeof(clean), events[i].name);
+		perch_clean_text(events[i].name, clean, sizeof(clean));
 		event->type = events[i].attr.sample_type;
 		if (!events[i].attr.freq)
 			/* the decoder sets it to the period of the attr */

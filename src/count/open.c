@@ -45,7 +45,7 @@ static int open_once(struct perch_attr *attr, const struct perch_attr *optional,
 	/* parsing of reads relies on these */
 	omittable = *optional;
 	omittable.read_format &= ~(uint64_t)(PERCH__TIMES | PERCH_FORMAT_GROUP);
-	fd = perch_open_optional(attr, &omittable, &omitted, target, group_fd, 0, machine, err);
+	fd = perch_open_optional(attr, &omittable, target, group_fd, 0, machine, &omitted, err);
 	if (fd >= 0)
 		perch__add_features(missing_features, &omitted);
 	return fd;

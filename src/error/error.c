@@ -64,7 +64,7 @@ enum perch_error_kind perch_cause_kind(enum perch_cause cause)
 	return is_cause(cause) ? causes[cause].kind : PERCH_ERROR_SYSTEM;
 }
 
-size_t perch_clean_text(char *dst, size_t size, const char *src)
+size_t perch_clean_text(const char *src, char *dst, size_t size)
 {
 	size_t length = strlen(src), written = 0;
 
@@ -95,7 +95,7 @@ set_text(char *dst, size_t size, const char *format, va_list arguments)
 	char raw[1024];
 
 	vsnprintf(raw, sizeof(raw), format, arguments);
-	perch_clean_text(dst, size, raw);
+	perch_clean_text(raw, dst, size);
 }
 
 int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind,
@@ -123,8 +123,8 @@ void perch_error_field(struct perch_error *err, const char *field, const char *s
 {
 	if (!err)
 		return;
-	perch_clean_text(err->field, sizeof(err->field), field);
-	perch_clean_text(err->since, sizeof(err->since), since ? since : "");
+	perch_clean_text(field, err->field, sizeof(err->field));
+	perch_clean_text(since ? since : "", err->since, sizeof(err->since));
 }
 
 void perch_error_remedy(struct perch_error *err, const char *format, ...)
@@ -167,7 +167,7 @@ void perch_error_prefix(struct perch_error *err, const char *format, ...)
 	set_text(prefix, sizeof(prefix), format, arguments);
 	va_end(arguments);
 	snprintf(message, sizeof(message), "%s%s", prefix, err->message);
-	perch_clean_text(err->message, sizeof(err->message), message);
+	perch_clean_text(message, err->message, sizeof(err->message));
 }
 
 /* "." unless the sentence ends with a punctuation mark. */

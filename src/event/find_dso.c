@@ -25,7 +25,7 @@ int perch__elf_file_open(struct perch__elf *elf, const char *path,
 {
 	char whole[PATH_MAX];
 	struct stat status;
-	int fd, rc = perch_machine_path(machine, whole, sizeof(whole), path);
+	int fd, rc = perch_machine_path(machine, path, whole, sizeof(whole));
 
 	if (rc < 0)
 		return rc;
@@ -111,7 +111,7 @@ static int search_directory(const char *directory, const char *name, char *path,
 	int best = 0;
 	DIR *files;
 
-	if (perch_machine_path(machine, whole, sizeof(whole), directory) < 0)
+	if (perch_machine_path(machine, directory, whole, sizeof(whole)) < 0)
 		return -ENOENT;
 	files = opendir(whole);
 	if (!files)
@@ -131,7 +131,7 @@ static int search_multiarch(const char *directory, const char *name, char *path,
 	int rc = -ENOENT;
 	DIR *directories;
 
-	if (perch_machine_path(machine, whole, sizeof(whole), directory) < 0)
+	if (perch_machine_path(machine, directory, whole, sizeof(whole)) < 0)
 		return -ENOENT;
 	directories = opendir(whole);
 	if (!directories)
@@ -150,7 +150,7 @@ static bool is_executable(const char *path, const struct perch_machine *machine)
 	char whole[PATH_MAX];
 	struct stat status;
 
-	return perch_machine_path(machine, whole, sizeof(whole), path) >= 0 &&
+	return perch_machine_path(machine, path, whole, sizeof(whole)) >= 0 &&
 	       !stat(whole, &status) && S_ISREG(status.st_mode) && status.st_mode & 0111;
 }
 

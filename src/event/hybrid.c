@@ -42,8 +42,8 @@ static bool may_be_hybrid(const struct perch_machine *machine)
 	unsigned cores = 0;
 	DIR *devices;
 
-	if (perch_machine_path(machine, directory, sizeof(directory), PERCH__PMUS) < 0 ||
-	    perch_machine_path(machine, cpu, sizeof(cpu), PERCH__PMUS "/cpu") < 0 ||
+	if (perch_machine_path(machine, PERCH__PMUS, directory, sizeof(directory)) < 0 ||
+	    perch_machine_path(machine, PERCH__PMUS "/cpu", cpu, sizeof(cpu)) < 0 ||
 	    !access(cpu, F_OK))
 		return false;
 	devices = opendir(directory);

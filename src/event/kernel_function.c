@@ -106,7 +106,7 @@ static const struct perch__kernel_functions *get_functions(struct perch__parser 
 		return kernel;
 	kernel = parser->kernel = calloc(1, sizeof(*kernel));
 	if (kernel &&
-	    perch_machine_path(parser->machine, path, sizeof(path), "/proc/kallsyms") >= 0)
+	    perch_machine_path(parser->machine, "/proc/kallsyms", path, sizeof(path)) >= 0)
 		kernel->text = read_text(path);
 	if (kernel && kernel->text)
 		parse_text(kernel);

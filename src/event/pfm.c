@@ -42,7 +42,7 @@ static void load(void)
 	int rc;
 
 	if (!library) {
-		perch_clean_text(pfm.why, sizeof(pfm.why), why ? why : LIBRARY " cannot be loaded");
+		perch_clean_text(why ? why : LIBRARY " cannot be loaded", pfm.why, sizeof(pfm.why));
 		return;
 	}
 	initialize = (__typeof__(initialize))dlsym(library, "pfm_initialize");
@@ -58,7 +58,7 @@ static void load(void)
 	}
 	rc = initialize();
 	if (rc != PFM_SUCCESS)
-		perch_clean_text(pfm.why, sizeof(pfm.why), pfm.strerror(rc));
+		perch_clean_text(pfm.strerror(rc), pfm.why, sizeof(pfm.why));
 	pfm.ready = rc == PFM_SUCCESS;
 }
 

@@ -47,7 +47,7 @@ int perch__unknown_pmu_term(const struct perch__pmu_event *target, const char *n
 			   "PMU '%s' has no event or term '%s'", target->pmu, name);
 	for (size_t i = 0; i < PERCH__NR(directories); i++)
 		if (!pmu_path(target, relative, sizeof(relative), directories[i], "") &&
-		    perch_machine_path(parser->machine, path, sizeof(path), relative) >= 0)
+		    perch_machine_path(parser->machine, relative, path, sizeof(path)) >= 0)
 			perch__suggest_directory(&suggestions, path);
 	perch__suggest_terms(&suggestions);
 	perch__suggestions_remedy(
@@ -164,7 +164,7 @@ static void read_unit(const struct perch__pmu_event *target)
 	double scale;
 
 	if (read_attribute(target, "unit", text, sizeof(text)) > 0)
-		perch_clean_text(event->unit, sizeof(event->unit), text);
+		perch_clean_text(text, event->unit, sizeof(event->unit));
 	event->per_package |= read_attribute(target, "per-pkg", text, sizeof(text)) >= 0 &&
 			      strcmp(text, "0");
 	event->snapshot |= read_attribute(target, "snapshot", text, sizeof(text)) >= 0 &&
@@ -190,7 +190,7 @@ static bool find_other_case(const struct perch__pmu_event *target, const char *n
 
 	found[0] = '\0';
 	if (!pmu_path(target, relative, sizeof(relative), "events", "") &&
-	    perch_machine_path(target->parser->machine, path, sizeof(path), relative) >= 0)
+	    perch_machine_path(target->parser->machine, relative, path, sizeof(path)) >= 0)
 		directory = opendir(path);
 	while (directory && (entry = readdir(directory)))
 		if (!strcasecmp(entry->d_name, name) &&

@@ -75,7 +75,7 @@ void perch__suggest_pmu_events(struct perch__suggestions *suggestions,
 		return;
 	for (size_t i = 0; i < nr; i++) {
 		snprintf(relative, sizeof(relative), PERCH__PMUS "/%s/events", pmus[i].name);
-		if (perch_machine_path(machine, path, sizeof(path), relative) >= 0)
+		if (perch_machine_path(machine, relative, path, sizeof(path)) >= 0)
 			perch__suggest_directory(suggestions, path);
 	}
 }

@@ -63,9 +63,8 @@ static void make_case(struct perch__case *c, const struct perch_open_call *call,
 	copy_attr(c, call->attr);
 }
 
-int perch_explain_open_call(const struct perch_open_call *call, struct perch_machine *machine,
-			    const struct perch_probing *probing,
-			    struct perch_explanation *explanation)
+int perch_explain_open_call(const struct perch_open_call *call, const struct perch_probing *probing,
+			    struct perch_machine *machine, struct perch_explanation *explanation)
 {
 	struct perch__result result;
 	struct perch_machine *own;
@@ -99,6 +98,6 @@ int perch_explain(const struct perch_open_call *call, struct perch_machine *mach
 				       "there is no failed call to explain");
 	if (!err)
 		return -call->errnum;
-	perch_explain_open_call(call, machine, may_probe ? &by_default : NULL, &explanation);
+	perch_explain_open_call(call, may_probe ? &by_default : NULL, machine, &explanation);
 	return perch_explanation_error(&explanation, err);
 }

@@ -247,7 +247,7 @@ static bool is_self(const struct perch__case *c)
 {
 	char root[PATH_MAX];
 
-	return c->pid == getpid() && !perch_machine_path(c->machine, root, sizeof(root), "");
+	return c->pid == getpid() && !perch_machine_path(c->machine, "", root, sizeof(root));
 }
 
 /* With hidepid, /proc does not show processes of others: then pid 1 is missing too. */

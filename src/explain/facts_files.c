@@ -71,7 +71,7 @@ static ssize_t read_tracefs(const struct perch__case *c, const char *name, char 
 
 	if (perch_machine_tracefs(c->machine, tracefs, sizeof(tracefs), NULL))
 		return -ENOENT;
-	length = perch_machine_path(c->machine, root, sizeof(root), "");
+	length = perch_machine_path(c->machine, "", root, sizeof(root));
 	if (length < 0)
 		return length;
 	snprintf(path, sizeof(path), "%s/%s", tracefs + length, name);

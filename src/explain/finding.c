@@ -12,7 +12,7 @@ static size_t clean(char *text)
 
 	while (text[length] >= ' ' && text[length] <= '~')
 		length++;
-	return text[length] ? perch_clean_text(text, length + strlen(text + length) + 1, text)
+	return text[length] ? perch_clean_text(text, text, length + strlen(text + length) + 1)
 			    : length;
 }
 
@@ -53,6 +53,6 @@ void perch__finding_init(struct perch_finding *finding, enum perch_cause cause,
 
 void perch__finding_set_text(struct perch_finding *finding, const char *message, const char *remedy)
 {
-	perch_clean_text(finding->message, sizeof(finding->message), message);
-	perch_clean_text(finding->remedy, sizeof(finding->remedy), remedy);
+	perch_clean_text(message, finding->message, sizeof(finding->message));
+	perch_clean_text(remedy, finding->remedy, sizeof(finding->remedy));
 }

@@ -62,7 +62,7 @@ static void read_formats(const struct perch__lint *l, const char *pmu, struct ma
 	DIR *directory;
 
 	snprintf(name, sizeof(name), DEVICES "/%s/format", pmu);
-	if (perch_machine_path(l->c.machine, path, sizeof(path), name) < 0)
+	if (perch_machine_path(l->c.machine, name, path, sizeof(path)) < 0)
 		return;
 	directory = opendir(path);
 	if (!directory)

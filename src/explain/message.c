@@ -88,7 +88,7 @@ static void compose_too_new(const struct perch__case *c, const struct perch__fea
 	if (!feature->since[0])
 		return compose_unknown_size(c, finding);
 	if (c->machine && !perch_machine_release(c->machine, &release, NULL)) {
-		perch_clean_text(release.text, sizeof(release.text), release.text);
+		perch_clean_text(release.text, release.text, sizeof(release.text));
 		snprintf(finding->message, sizeof(finding->message),
 			 "the value of %s needs Linux %s (this is %s)", feature->name,
 			 feature->since, release.text);

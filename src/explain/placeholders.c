@@ -377,13 +377,13 @@ static void cgroup_path(const struct perch__case *c, char *buffer, size_t size)
 	buffer[0] = '\0';
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", (int)c->pid);
 	if (!c->call->pid_is_cgroup_fd || !c->machine ||
-	    perch_machine_path(c->machine, path, sizeof(path), link) < 0)
+	    perch_machine_path(c->machine, link, path, sizeof(path)) < 0)
 		return;
 	length = readlink(path, found, sizeof(found) - 1);
 	if (length <= 0)
 		return;
 	found[length] = '\0';
-	perch_clean_text(path, sizeof(path), found);
+	perch_clean_text(found, path, sizeof(path));
 	snprintf(buffer, size, " (%.200s)", path);
 }
 

@@ -282,8 +282,8 @@ static int add_topology(const struct description *d, size_t cpus)
 	return perch__writer_set_feature(d->writer, PERCH_FEATURE_CPU_TOPOLOGY, &bytes, d->err);
 }
 
-int perch_writer_describe(struct perch_writer *writer, struct perch_machine *machine,
-			  const char *version, int argc, char *const *argv, struct perch_error *err)
+int perch_writer_describe(struct perch_writer *writer, const char *version, int argc,
+			  char *const *argv, struct perch_machine *machine, struct perch_error *err)
 {
 	struct description d = { .writer = writer, .machine = machine, .err = err };
 	size_t cpus;

@@ -9,7 +9,7 @@ static void print_text(FILE *stream, const char *text)
 {
 	char clean[1024];
 
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	fputs(clean, stream);
 }
 
@@ -62,7 +62,7 @@ static void print_command_line(struct perch_reader *reader, FILE *stream, struct
 	for (size_t i = 0; i < reader->nr_arguments; i++) {
 		char clean[4096];
 
-		perch_clean_text(clean, sizeof(clean), reader->arguments[i]);
+		perch_clean_text(reader->arguments[i], clean, sizeof(clean));
 		for (const char *c = clean; *c; c++) {
 			if (*c == '\'')
 				fputc('\\', stream);

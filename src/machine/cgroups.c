@@ -78,7 +78,7 @@ static void find_mount(FILE *mounts, char best[PATH_MAX])
 static int copy_path(const struct perch_machine *machine, const char *mount_point, char *buffer,
 		     size_t size, struct perch_error *err)
 {
-	if (perch_machine_path(machine, buffer, size, mount_point) < 0)
+	if (perch_machine_path(machine, mount_point, buffer, size) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
 				       "the buffer is too small for the path of cgroups");
 	return 0;
@@ -92,7 +92,7 @@ int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t si
 
 	if (machine && machine->cgroups)
 		return copy_path(machine, machine->cgroups, buffer, size, err);
-	if (perch_machine_path(machine, path, sizeof(path), "/proc/self/mounts") < 0)
+	if (perch_machine_path(machine, "/proc/self/mounts", path, sizeof(path)) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
 				       "the root of the machine is too long");
 	mounts = fopen(path, "re");

@@ -60,7 +60,7 @@ static bool has_own_mount_namespace(const struct perch_machine *machine)
 	ssize_t got;
 
 	perch__process_path(machine, path, sizeof(path), "/ns/mnt");
-	if (perch_machine_path(machine, full_path, sizeof(full_path), path) < 0)
+	if (perch_machine_path(machine, path, full_path, sizeof(full_path)) < 0)
 		return true;
 	got = readlink(full_path, text, sizeof(text) - 1);
 	if (got < 0 && errno == EINVAL)
@@ -123,7 +123,7 @@ static bool find_marker_file(const struct perch_machine *machine, char *name, si
 
 	for (size_t i = 0; i < sizeof(marker_files) / sizeof(*marker_files); i++) {
 		path_for_process(machine, path, sizeof(path), marker_files[i].file);
-		if (perch_machine_path(machine, full_path, sizeof(full_path), path) < 0 ||
+		if (perch_machine_path(machine, path, full_path, sizeof(full_path)) < 0 ||
 		    access(full_path, F_OK))
 			continue;
 		snprintf(name, size, "%s", marker_files[i].name);

@@ -59,7 +59,7 @@ static int read_nodes(struct perch_machine *machine, struct perch_error *err)
 	DIR *directory;
 	int rc = 0;
 
-	if (perch_machine_path(machine, path, sizeof(path), "/sys/devices/system/node") < 0)
+	if (perch_machine_path(machine, "/sys/devices/system/node", path, sizeof(path)) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
 				       "the root of the machine is too long");
 	directory = opendir(path);
@@ -111,7 +111,7 @@ int perch_machine_cpu_topology(struct perch_machine *machine, int cpu,
 	if (cpu < 0)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is not a CPU", cpu);
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
-	if (perch_machine_path(machine, name, sizeof(name), path) < 0 || access(name, F_OK)) {
+	if (perch_machine_path(machine, path, name, sizeof(name)) < 0 || access(name, F_OK)) {
 		perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "there is no CPU %d", cpu);
 		perch_error_remedy(err, "choose from the CPUs in /sys/devices/system/cpu/online");
 		return -ENODEV;

@@ -192,7 +192,7 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 	struct dirent *entry;
 	DIR *directory;
 
-	if (perch_machine_path(machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
+	if (perch_machine_path(machine, "/sys/bus/event_source/devices", path, sizeof(path)) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
 				       "the root of the machine is too long");
 	directory = opendir(path);

@@ -8,8 +8,8 @@
 
 #include "internal.h"
 
-int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
-		       const char *path)
+int perch_machine_path(const struct perch_machine *machine, const char *path, char *buffer,
+		       size_t size)
 {
 	int length = snprintf(buffer, size, "%s%s", machine ? machine->root : "", path);
 
@@ -26,7 +26,7 @@ ssize_t perch_machine_read(const struct perch_machine *machine, const char *path
 
 	if (!size)
 		return -EINVAL;
-	rc = perch_machine_path(machine, whole, sizeof(whole), path);
+	rc = perch_machine_path(machine, path, whole, sizeof(whole));
 	if (rc < 0)
 		return rc;
 	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

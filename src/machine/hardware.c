@@ -32,7 +32,7 @@ static bool exists(const struct perch_machine *machine, const char *path)
 {
 	char full_path[PATH_MAX];
 
-	return perch_machine_path(machine, full_path, sizeof(full_path), path) > 0 &&
+	return perch_machine_path(machine, path, full_path, sizeof(full_path)) > 0 &&
 	       !access(full_path, F_OK);
 }
 

@@ -156,7 +156,7 @@ int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr,
 	bool limited = !perch_machine_limits(machine, &limits, NULL);
 
 	perch__process_path(machine, path, sizeof(path), "/fd");
-	if (perch_machine_path(machine, full_path, sizeof(full_path), path) < 0)
+	if (perch_machine_path(machine, path, full_path, sizeof(full_path)) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
 				       "the root of the machine is too long");
 	directory = opendir(full_path);

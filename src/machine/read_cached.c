@@ -26,7 +26,7 @@ static ssize_t list_directory(const struct perch_machine *machine, const char *p
 	char full_path[PATH_MAX];
 	size_t used = 0;
 	DIR *directory;
-	int rc = perch_machine_path(machine, full_path, sizeof(full_path), path);
+	int rc = perch_machine_path(machine, path, full_path, sizeof(full_path));
 
 	if (rc < 0)
 		return rc;

@@ -25,7 +25,7 @@ static int is_other_namespace(const struct perch_machine *machine, const char *k
 
 	snprintf(name, sizeof(name), "/ns/%s", kind);
 	perch__process_path(machine, path, sizeof(path), name);
-	if (perch_machine_path(machine, whole, sizeof(whole), path) < 0)
+	if (perch_machine_path(machine, path, whole, sizeof(whole)) < 0)
 		return -1;
 	got = readlink(whole, text, sizeof(text) - 1);
 	/* a test machine has a file instead of the link */

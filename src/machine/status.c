@@ -104,7 +104,7 @@ int perch__read_status(const struct perch_machine *machine, const char *path, st
 	*status = (struct status){
 		.state = '?', .uid = -1, .seccomp = -1, .filters = -1, .no_new_privileges = -1
 	};
-	rc = perch_machine_path(machine, full_path, sizeof(full_path), path);
+	rc = perch_machine_path(machine, path, full_path, sizeof(full_path));
 	if (rc < 0)
 		return rc;
 	fd = open(full_path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

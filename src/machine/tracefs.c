@@ -18,7 +18,7 @@ int perch_machine_tracefs_error(const struct perch_machine *machine, struct perc
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
-		if (perch_machine_path(machine, path, sizeof(path), paths[i]) < 0 ||
+		if (perch_machine_path(machine, paths[i], path, sizeof(path)) < 0 ||
 		    stat(path, &status))
 			continue;
 		perch_error_set(
@@ -42,12 +42,12 @@ int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t si
 	bool closed = false;
 
 	if (machine && machine->tracefs &&
-	    perch_machine_path(machine, buffer, size, machine->tracefs) > 0)
+	    perch_machine_path(machine, machine->tracefs, buffer, size) > 0)
 		return 0;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		char probe[PATH_MAX + 16];
 
-		if (perch_machine_path(machine, buffer, size, paths[i]) < 0)
+		if (perch_machine_path(machine, paths[i], buffer, size) < 0)
 			return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
 					       "the buffer is too small for the path of tracefs");
 		snprintf(probe, sizeof(probe), "%s/events", buffer);

@@ -57,7 +57,7 @@ static const char *relative_path(const char *path, const char *mount,
 	int length;
 
 	if (!found) {
-		length = perch_machine_path(machine, root, sizeof(root), "");
+		length = perch_machine_path(machine, "", root, sizeof(root));
 		if (length > 0)
 			found = without_prefix(path, mount + length);
 	}

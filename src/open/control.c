@@ -121,7 +121,7 @@ int perch_event_set_filter(int fd, const char *filter, const struct perch_attr *
 	return rc;
 }
 
-int perch_event_id(int fd, uint64_t *id, struct perch_machine *machine, struct perch_error *err)
+int perch_event_id(int fd, struct perch_machine *machine, uint64_t *id, struct perch_error *err)
 {
 	return control(fd, PERCH_IOC_ID, (unsigned long)id, machine, err);
 }
@@ -133,8 +133,8 @@ int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine,
 }
 
 /* ENOSPC means that there are more programs than ids_len; prog_cnt is set nevertheless. */
-int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t capacity, uint32_t *nr,
-			  struct perch_machine *machine, struct perch_error *err)
+int perch_event_query_bpf(int fd, struct perch_machine *machine, uint32_t *ids, uint32_t capacity,
+			  uint32_t *nr, struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	uint32_t words[2 + MAX_PROGRAMS] = { 0 };

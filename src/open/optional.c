@@ -182,8 +182,8 @@ static int restore(struct fallback *d, int fd, const struct perch_target *target
 }
 
 int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional,
-			struct perch_attr *missing_features, const struct perch_target *target,
-			int group_fd, unsigned long flags, struct perch_machine *machine,
+			const struct perch_target *target, int group_fd, unsigned long flags,
+			struct perch_machine *machine, struct perch_attr *missing_features,
 			struct perch_error *err)
 {
 	struct perch__attempt first, later;

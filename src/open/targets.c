@@ -145,7 +145,7 @@ static int task_directory(char *path, size_t size, pid_t pid, const struct perch
 
 	if (pid)
 		snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
-	return perch_machine_path(machine, path, size, name);
+	return perch_machine_path(machine, name, path, size);
 }
 
 int perch_targets_add_process(struct perch_targets *targets, pid_t pid,

@@ -59,6 +59,6 @@ int perch_processes_add_running(struct perch_processes *processes, pid_t pid,
 				struct perch_machine *machine, struct perch_error *err)
 {
 	processes->synthesizing = false;
-	return perch_synthesize_process(machine, pid, NULL, perch_processes_apply_synthesized,
+	return perch_synthesize_process(pid, NULL, machine, perch_processes_apply_synthesized,
 					processes, NULL, err);
 }

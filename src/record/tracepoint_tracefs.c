@@ -96,9 +96,8 @@ static int find_events(struct perch_machine *machine, char *events, size_t size,
 	return 0;
 }
 
-int perch_tracepoint_format_read(struct perch_tracepoint_format **format,
-				 struct perch_machine *machine, const char *name,
-				 struct perch_error *err)
+int perch_tracepoint_format_read(struct perch_tracepoint_format **format, const char *name,
+				 struct perch_machine *machine, struct perch_error *err)
 {
 	size_t length = strcspn(name, ":");
 	char events[PATH_MAX], system[NAME_MAX + 1];
@@ -179,9 +178,8 @@ static bool system_has_id(struct search *search)
 	       any_directory(search, path, search->name, has_id);
 }
 
-int perch_tracepoint_format_read_id(struct perch_tracepoint_format **format,
-				    struct perch_machine *machine, uint64_t id,
-				    struct perch_error *err)
+int perch_tracepoint_format_read_id(struct perch_tracepoint_format **format, uint64_t id,
+				    struct perch_machine *machine, struct perch_error *err)
 {
 	char events[PATH_MAX];
 	struct search search = { .events = events, .id = id };

@@ -47,8 +47,8 @@ static int open_attempt(struct perch_sampler *sampler, struct perch__sampler_eve
 {
 	for (;;) {
 		struct perch_attr missing_features = { 0 };
-		int fd = perch_open_optional(attr, sampler->optional, &missing_features, target,
-					     group, 0, sampler->machine, attempt);
+		int fd = perch_open_optional(attr, sampler->optional, target, group, 0,
+					     sampler->machine, &missing_features, attempt);
 
 		for (size_t i = 0; fd >= 0 && i < sizeof(missing_features); i++)
 			((unsigned char *)&event->missing_features)[i] |=

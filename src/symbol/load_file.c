@@ -17,7 +17,7 @@ void perch__set_symbol_error(struct symbol_error *error, const char *format, ...
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	perch_clean_text(error->text, sizeof(error->text), text);
+	perch_clean_text(text, error->text, sizeof(error->text));
 }
 
 void perch__set_symbol_errno(struct symbol_error *error, int errnum)

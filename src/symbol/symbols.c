@@ -307,7 +307,7 @@ static const char *clean_name(struct perch_symbols *symbols, const char *text, b
 	copy = alloc_text(symbols, size);
 	if (!copy)
 		return "?";
-	perch_clean_text(copy, size, text);
+	perch_clean_text(text, copy, size);
 	return copy;
 }
 
@@ -437,7 +437,7 @@ const char *perch_symbols_dso_name(struct perch_symbols *symbols, const struct p
 	cached->name = malloc(size);
 	if (!cached->name)
 		return "?";
-	perch_clean_text(cached->name, size, name);
+	perch_clean_text(name, cached->name, size);
 	return cached->name;
 }
 

@@ -124,7 +124,7 @@ int perch__batch_open(const struct perch__batch *batch, const char *path)
 	char whole[PATH_MAX];
 	int fd, rc;
 
-	rc = perch_machine_path(batch->machine, whole, sizeof(whole), path);
+	rc = perch_machine_path(batch->machine, path, whole, sizeof(whole));
 	if (rc < 0)
 		return rc;
 	/* a tree that describes a machine may have a FIFO in place of a file */

@@ -15,7 +15,7 @@
 static DIR *open_directory(const struct perch__batch *batch, const char *path)
 {
 	char whole[PATH_MAX];
-	int rc = perch_machine_path(batch->machine, whole, sizeof(whole), path);
+	int rc = perch_machine_path(batch->machine, path, whole, sizeof(whole));
 
 	if (rc < 0) {
 		errno = -rc;
@@ -161,7 +161,7 @@ static int add_namespaces(struct perch__batch *batch, pid_t pid)
 		struct stat status;
 
 		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, names[i]);
-		if (perch_machine_path(batch->machine, whole, sizeof(whole), path) < 0 ||
+		if (perch_machine_path(batch->machine, path, whole, sizeof(whole)) < 0 ||
 		    stat(whole, &status) < 0) {
 			errnum = errno;
 			continue;

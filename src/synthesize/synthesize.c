@@ -8,10 +8,10 @@
 #include "base/hash_table.h"
 #include "internal.h"
 
-int perch_synthesize_process(struct perch_machine *machine, pid_t pid,
-			     const struct perch_synthesize_options *options,
-			     perch_synthesize_sink *sink, void *context,
-			     struct perch_synthesize_counts *counts, struct perch_error *err)
+int perch_synthesize_process(pid_t pid, const struct perch_synthesize_options *options,
+			     struct perch_machine *machine, perch_synthesize_sink *sink,
+			     void *context, struct perch_synthesize_counts *counts,
+			     struct perch_error *err)
 {
 	struct perch__batch *batch;
 	int rc, errnum;
@@ -42,10 +42,10 @@ int perch_synthesize_process(struct perch_machine *machine, pid_t pid,
 	return perch__batch_end(batch, rc, counts);
 }
 
-int perch_synthesize_all_processes(struct perch_machine *machine,
-				   const struct perch_synthesize_options *options,
-				   perch_synthesize_sink *sink, void *context,
-				   struct perch_synthesize_counts *counts, struct perch_error *err)
+int perch_synthesize_all_processes(const struct perch_synthesize_options *options,
+				   struct perch_machine *machine, perch_synthesize_sink *sink,
+				   void *context, struct perch_synthesize_counts *counts,
+				   struct perch_error *err)
 {
 	struct perch__batch *batch;
 	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
@@ -124,10 +124,11 @@ static int add_targets(struct perch__batch *batch, const struct perch_targets *t
 	return rc;
 }
 
-int perch_synthesize_targets(struct perch_machine *machine, const struct perch_targets *targets,
+int perch_synthesize_targets(const struct perch_targets *targets,
 			     const struct perch_synthesize_options *options,
-			     perch_synthesize_sink *sink, void *context,
-			     struct perch_synthesize_counts *counts, struct perch_error *err)
+			     struct perch_machine *machine, perch_synthesize_sink *sink,
+			     void *context, struct perch_synthesize_counts *counts,
+			     struct perch_error *err)
 {
 	struct perch__batch *batch;
 	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
@@ -137,10 +138,10 @@ int perch_synthesize_targets(struct perch_machine *machine, const struct perch_t
 	return perch__batch_end(batch, add_targets(batch, targets), counts);
 }
 
-int perch_synthesize_kernel(struct perch_machine *machine,
-			    const struct perch_synthesize_options *options,
-			    perch_synthesize_sink *sink, void *context,
-			    struct perch_synthesize_counts *counts, struct perch_error *err)
+int perch_synthesize_kernel(const struct perch_synthesize_options *options,
+			    struct perch_machine *machine, perch_synthesize_sink *sink,
+			    void *context, struct perch_synthesize_counts *counts,
+			    struct perch_error *err)
 {
 	struct perch__batch *batch;
 	int rc = perch__batch_new(&batch, machine, options, sink, context, err), later;
@@ -155,10 +156,10 @@ int perch_synthesize_kernel(struct perch_machine *machine,
 	return perch__batch_end(batch, rc ? rc : later, counts);
 }
 
-int perch_synthesize_cgroups(struct perch_machine *machine,
-			     const struct perch_synthesize_options *options,
-			     perch_synthesize_sink *sink, void *context,
-			     struct perch_synthesize_counts *counts, struct perch_error *err)
+int perch_synthesize_cgroups(const struct perch_synthesize_options *options,
+			     struct perch_machine *machine, perch_synthesize_sink *sink,
+			     void *context, struct perch_synthesize_counts *counts,
+			     struct perch_error *err)
 {
 	struct perch__batch *batch;
 	int rc = perch__batch_new(&batch, machine, options, sink, context, err);

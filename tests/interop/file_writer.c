@@ -224,7 +224,7 @@ static void describe(struct perch_writer *writer, int argc, char **argv)
 	struct perch_machine *machine;
 
 	if (perch_machine_new(&machine, NULL, NULL, &err) ||
-	    perch_writer_describe(writer, machine, "0.1", argc, argv, &err) ||
+	    perch_writer_describe(writer, "0.1", argc, argv, machine, &err) ||
 	    perch_writer_set_sample_time(writer, 2000, 11981, &err) ||
 	    perch_writer_add_build_id(writer, PERCH_MISC_USER, build_id, sizeof(build_id),
 				      "/proc/none/worker", &err))

@@ -64,7 +64,7 @@ int live_open(struct live *live, const struct perch_attr *attr, const struct per
 	live->fd = perch_open(attr, target, -1, 0, NULL, err);
 	if (live->fd < 0)
 		return live->fd;
-	rc = perch_event_id(live->fd, &live->id, NULL, err);
+	rc = perch_event_id(live->fd, NULL, &live->id, err);
 	if (rc >= 0)
 		rc = perch_ring_open(&live->ring, live->fd, pages ? pages : PAGES,
 				     PERCH_RING_FORWARD, NULL, err);

@@ -335,8 +335,8 @@ static void redirects_output(void **state)
 	expect(perch_event_set_output(other, one, NULL, &err), EINVAL, &err, "has no ring");
 	ring = map_ring(one);
 	assert_int_equal(perch_event_set_output(other, one, NULL, &err), 0);
-	assert_int_equal(perch_event_id(one, &one_id, NULL, &err), 0);
-	assert_int_equal(perch_event_id(other, &other_id, NULL, &err), 0);
+	assert_int_equal(perch_event_id(one, NULL, &one_id, &err), 0);
+	assert_int_equal(perch_event_id(other, NULL, &other_id, &err), 0);
 	assert_true(one_id && other_id && one_id != other_id);
 	getppid_times(1);
 	syscall(SYS_getuid);
@@ -358,8 +358,8 @@ static void redirects_output(void **state)
 	close(one);
 	close(other);
 	close(third);
-	expect(perch_event_id(-1, &one_id, NULL, &err), EBADF, &err, "not open");
-	expect(perch_event_id(0, &one_id, NULL, &err), ENOTTY, &err, "is not an event");
+	expect(perch_event_id(-1, NULL, &one_id, &err), EBADF, &err, "not open");
+	expect(perch_event_id(0, NULL, &one_id, &err), ENOTTY, &err, "is not an event");
 }
 
 static void filters_a_tracepoint(void **state)
@@ -483,7 +483,7 @@ static void runs_bpf_programs(void **state)
 	fd = open_tracepoint("syscalls:sys_enter_getpgrp", &(struct perch_options){ .enabled = 1 });
 	filter = load_program(BPF_PROG_TYPE_SOCKET_FILTER);
 	software = open_event("page-faults", NULL);
-	assert_int_equal(perch_event_query_bpf(fd, ids, 4, &nr, NULL, &err), 0);
+	assert_int_equal(perch_event_query_bpf(fd, NULL, ids, 4, &nr, &err), 0);
 	assert_int_equal(nr, 0);
 	syscall(SYS_getpgrp);
 	assert_int_equal(value_of(fd), 1);
@@ -493,15 +493,15 @@ static void runs_bpf_programs(void **state)
 	assert_int_equal(perch_event_set_bpf(fd, program, NULL, &err), 0);
 	syscall(SYS_getpgrp);
 	assert_int_equal(value_of(fd), 1);
-	assert_int_equal(perch_event_query_bpf(fd, ids, 4, &nr, NULL, &err), 0);
+	assert_int_equal(perch_event_query_bpf(fd, NULL, ids, 4, &nr, &err), 0);
 	assert_int_equal(nr, 1);
 	assert_true(ids[0] && !ids[1]);
 	nr = 77;
-	assert_int_equal(perch_event_query_bpf(fd, NULL, 0, &nr, NULL, &err), 0);
+	assert_int_equal(perch_event_query_bpf(fd, NULL, NULL, 0, &nr, &err), 0);
 	assert_int_equal(nr, 1);
-	assert_int_equal(perch_event_query_bpf(fd, ids, 4, &nr, NULL, &err), 0);
+	assert_int_equal(perch_event_query_bpf(fd, NULL, ids, 4, &nr, &err), 0);
 	expect(perch_event_set_bpf(fd, program, NULL, &err), EEXIST, &err, "already");
-	expect(perch_event_query_bpf(software, ids, 4, &nr, NULL, &err), EINVAL, &err,
+	expect(perch_event_query_bpf(software, NULL, ids, 4, &nr, &err), EINVAL, &err,
 	       "a tracepoint");
 	expect(perch_event_set_bpf(0, program, NULL, &err), ENOTTY, &err, "is not an event");
 	close(fd);

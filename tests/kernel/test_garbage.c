@@ -96,10 +96,10 @@ static void ask(const struct perch_open_call *call)
 	assert_int_equal(perch_explain_open_call(call, NULL, NULL, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
 	assert_int_equal(explanation.open_calls, 0);
-	assert_int_equal(perch_explain_open_call(call, machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, NULL, machine, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
 	assert_int_equal(explanation.open_calls, 0);
-	assert_int_equal(perch_explain_open_call(call, machine, &by_default, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, &by_default, machine, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
 	assert_int_equal(perch_explain(call, machine, &err), -call->errnum);
 	assert_int_equal(err.errnum, call->errnum);
@@ -147,10 +147,10 @@ static void refuses_calls_without_errno(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		call.errnum = none[i];
-		assert_int_equal(perch_explain_open_call(&call, machine, NULL, &explanation),
+		assert_int_equal(perch_explain_open_call(&call, NULL, machine, &explanation),
 				 -EINVAL);
 	}
-	assert_int_equal(perch_explain_open_call(NULL, machine, NULL, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_open_call(NULL, NULL, machine, &explanation), -EINVAL);
 }
 
 /* ---- Bits ---- */
@@ -175,7 +175,7 @@ static bool refused_for(struct perch_open_call *call, const char *field)
 	if (!call->errnum)
 		return false;
 	ask(call);
-	assert_int_equal(perch_explain_open_call(call, machine, &by_default, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, &by_default, machine, &explanation), 0);
 	if (!names(&explanation, field))
 		print_error("%s: %s\n", field, explanation.finding[0].message);
 	assert_true(names(&explanation, field));
@@ -312,7 +312,7 @@ static void bad_pointers(void **unused)
 		call.errnum = refused(nowhere[i], 0, -1, -1, 0);
 		assert_int_equal(call.errnum, EFAULT);
 		ask(&call);
-		assert_int_equal(perch_explain_open_call(&call, machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, NULL, machine, &explanation), 0);
 		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_ATTR_POINTER);
 	}
 	munmap(pages, 2 * page);

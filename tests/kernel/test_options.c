@@ -369,14 +369,14 @@ static void omits_too_new_features(void **state)
 	wanted.ksymbol = 1;
 	optional.defer_callchain = optional.ksymbol = 1;
 	attr = wanted;
-	fd = perch_open_optional(&attr, &optional, &missing_features, NULL, -1, 0, NULL, &err);
+	fd = perch_open_optional(&attr, &optional, NULL, -1, 0, NULL, &missing_features, &err);
 	if (old)
 		assert_int_equal(fd, -E2BIG); /* config4 is required */
 	if (fd >= 0)
 		close(fd);
 	optional.config4 = 1;
 	attr = wanted;
-	fd = perch_open_optional(&attr, &optional, &missing_features, NULL, -1, 0, NULL, &err);
+	fd = perch_open_optional(&attr, &optional, NULL, -1, 0, NULL, &missing_features, &err);
 	if (fd < 0 && old)
 		fail_msg("%s", err.message);
 	if (fd < 0)

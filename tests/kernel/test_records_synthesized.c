@@ -67,7 +67,7 @@ static struct taken *synthesize_self(const struct perch_attr *attr, uint32_t rec
 
 	assert_non_null(taken);
 	taken->attr = attr;
-	if (perch_synthesize_process(NULL, 0, &options, take, taken, &counts, &err) < 0)
+	if (perch_synthesize_process(0, &options, NULL, take, taken, &counts, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_int_equal(counts.denied + counts.ended + counts.skipped, 0);
 	decode(taken);
@@ -275,7 +275,7 @@ static void cgroup_equals_record_of_the_kernel(void **state)
 		skip();
 	}
 	options.attr = taken->attr = &attr;
-	rc = perch_synthesize_cgroups(NULL, &options, take, taken, &counts, &err);
+	rc = perch_synthesize_cgroups(&options, NULL, take, taken, &counts, &err);
 	rmdir(path);
 	assert_int_equal(rc, 0);
 	decode(taken);
@@ -307,7 +307,7 @@ static void ending_processes_are_no_failure(void **state)
 		const struct perch_synthesize_options all = { .records = PERCH_SYNTHESIZE_ALL };
 		struct taken taken = { .bytes = NULL };
 
-		if (perch_synthesize_all_processes(NULL, &all, take, &taken, &counts, &err) < 0)
+		if (perch_synthesize_all_processes(&all, NULL, take, &taken, &counts, &err) < 0)
 			fail_msg("%s", err.message);
 		free(taken.bytes);
 	}

@@ -21,7 +21,7 @@ static struct perch_tracepoint_format *read_format(const char *name)
 {
 	struct perch_tracepoint_format *format;
 	struct perch_error err = { 0 };
-	int rc = perch_tracepoint_format_read(&format, NULL, name, &err);
+	int rc = perch_tracepoint_format_read(&format, name, NULL, &err);
 
 	if (rc == -EACCES || rc == -ENOENT) {
 		print_message("skipped: %s\n", err.message);
@@ -77,7 +77,7 @@ static size_t check_system(const char *events, const char *system)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", system, entry->d_name);
-		rc = perch_tracepoint_format_read(&format, NULL, name, &err);
+		rc = perch_tracepoint_format_read(&format, name, NULL, &err);
 		if (rc == -ENOENT)
 			continue; /* it was removed, or has no format */
 		if (rc)
@@ -122,12 +122,12 @@ static void formats_are_found_by_id(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_tracepoint_format_read_id(&by_id, NULL,
-							 perch_tracepoint_format_id(by_name), &err),
+	assert_int_equal(perch_tracepoint_format_read_id(
+				 &by_id, perch_tracepoint_format_id(by_name), NULL, &err),
 			 0);
 	assert_string_equal(perch_tracepoint_format_system(by_id), "sched");
 	assert_string_equal(perch_tracepoint_format_name(by_id), "sched_switch");
-	assert_int_equal(perch_tracepoint_format_read_id(&by_id, NULL, UINT64_MAX, &err), -ENOENT);
+	assert_int_equal(perch_tracepoint_format_read_id(&by_id, UINT64_MAX, NULL, &err), -ENOENT);
 	assert_null(by_id);
 	perch_tracepoint_format_free(by_name);
 }
@@ -139,7 +139,7 @@ static void names_that_are_not_tracepoints_are_refused(void **state)
 
 	(void)state;
 	perch_tracepoint_format_free(read_format("sched:sched_switch")); /* or skips */
-	assert_int_equal(perch_tracepoint_format_read(&format, NULL, "sched:no_such", &err),
+	assert_int_equal(perch_tracepoint_format_read(&format, "sched:no_such", NULL, &err),
 			 -ENOENT);
 	assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_EVENT);
 	assert_null(format);
@@ -147,7 +147,7 @@ static void names_that_are_not_tracepoints_are_refused(void **state)
 		static const char *const names[] = { "sched", "", ":", "sched:../sched/x",
 						     "..:sched" };
 
-		assert_int_equal(perch_tracepoint_format_read(&format, NULL, names[i], &err),
+		assert_int_equal(perch_tracepoint_format_read(&format, names[i], NULL, &err),
 				 -EINVAL);
 	}
 }

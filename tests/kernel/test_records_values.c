@@ -47,7 +47,7 @@ static void open_pair(struct pair *pair, uint64_t format)
 	pair->other = perch_open(&other, &PERCH_SELF, pair->live.fd, 0, NULL, &err);
 	if (pair->other < 0)
 		skip_or_fail("the member", pair->other, &err);
-	assert_int_equal(perch_event_id(pair->other, &pair->other_id, NULL, NULL), 0);
+	assert_int_equal(perch_event_id(pair->other, NULL, &pair->other_id, NULL), 0);
 }
 
 /* Compares the values with the words of read(2). */
@@ -358,7 +358,7 @@ static void check_two_sample_types(unsigned long flags)
 						 NULL, &err) };
 	if (second.fd < 0)
 		skip_or_fail("a second breakpoint", second.fd, &err);
-	assert_int_equal(perch_event_id(second.fd, &second.id, NULL, NULL), 0);
+	assert_int_equal(perch_event_id(second.fd, NULL, &second.id, NULL), 0);
 	if (!flags)
 		assert_int_equal(perch_event_set_output(second.fd, live.fd, NULL, NULL), 0);
 	events[0] = (struct perch_decoder_event){ &attr, &live.id, 1 };

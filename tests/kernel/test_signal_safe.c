@@ -102,7 +102,7 @@ static void use_errors(void)
 	perch_cause_slug(err.cause);
 	perch_cause_meaning(err.cause);
 	perch_cause_kind(err.cause);
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 }
 
 static void use_machine(void)
@@ -131,9 +131,9 @@ static void use_descriptors(void)
 	perch_event_set_output(own, -1, NULL, NULL);
 	perch_event_set_output(own, own, NULL, NULL);
 	perch_event_set_filter(own, "none", &attr, NULL, NULL);
-	perch_event_id(own, &id, NULL, NULL);
+	perch_event_id(own, NULL, &id, NULL);
 	perch_event_set_bpf(own, -1, NULL, NULL);
-	perch_event_query_bpf(own, ids, 4, &nr, NULL, NULL);
+	perch_event_query_bpf(own, NULL, ids, 4, &nr, NULL);
 	perch_event_pause_output(own, true, NULL, NULL);
 	perch_event_modify(own, &attr, NULL, NULL);
 	close(own);

@@ -160,7 +160,7 @@ static void kernel_explain(struct kernel *kernel, const struct perch_open_call *
 	const struct perch_probing probing = { .open_calls = calls, .microseconds = 60000000 };
 
 	kernel->calls = 0;
-	assert_int_equal(perch_explain_open_call(call, kernel->machine, &probing, explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, &probing, kernel->machine, explanation), 0);
 	assert_int_equal(explanation->open_calls, kernel->calls);
 	assert_int_equal(kernel->open, 0);
 	assert_in_range(explanation->nr_findings, 1, PERCH_FINDINGS_MAX);

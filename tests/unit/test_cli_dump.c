@@ -266,7 +266,7 @@ static int open_recording(void **state)
 	put(writer, &built);
 	/* a machine without files: the features are the names of events, and few others */
 	assert_int_equal(perch_machine_new(&machine, "/proc/none", NULL, NULL), 0);
-	assert_int_equal(perch_writer_describe(writer, machine, "1", 0, NULL, NULL), 0);
+	assert_int_equal(perch_writer_describe(writer, "1", 0, NULL, machine, NULL), 0);
 	perch_machine_free(machine);
 	assert_int_equal(perch_writer_close(writer, NULL), 0);
 	assert_int_equal(perch_reader_open(&dump.reader, path, PERCH_ORDER_FILE, NULL), 0);

@@ -73,7 +73,7 @@ static void assert_clean(const char *src, const char *expected)
 {
 	char dst[64];
 
-	assert_int_equal(perch_clean_text(dst, sizeof(dst), src), strlen(expected));
+	assert_int_equal(perch_clean_text(src, dst, sizeof(dst)), strlen(expected));
 	assert_string_equal(dst, expected);
 }
 
@@ -106,12 +106,12 @@ static void truncates_only_whole_characters(void **state)
 	char dst[4];
 
 	(void)state;
-	assert_int_equal(perch_clean_text(dst, sizeof(dst), "ab\xc3\xa9"), 2);
+	assert_int_equal(perch_clean_text("ab\xc3\xa9", dst, sizeof(dst)), 2);
 	assert_string_equal(dst, "ab");
-	assert_int_equal(perch_clean_text(dst, 1, "ab"), 0);
+	assert_int_equal(perch_clean_text("ab", dst, 1), 0);
 	assert_string_equal(dst, "");
 	dst[0] = 'x';
-	assert_int_equal(perch_clean_text(dst, 0, "ab"), 0);
+	assert_int_equal(perch_clean_text("ab", dst, 0), 0);
 	assert_int_equal(dst[0], 'x');
 }
 

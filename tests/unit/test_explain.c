@@ -115,7 +115,7 @@ static bool row_is_wrong(const struct row *row)
 	size_t at = 0;
 
 	assert_int_equal(row->errnum, rule->errnum);
-	assert_int_equal(perch_explain_open_call(&call, machines[row->machine], NULL, &explained),
+	assert_int_equal(perch_explain_open_call(&call, NULL, machines[row->machine], &explained),
 			 0);
 	while (at < explained.nr_findings &&
 	       (explained.finding[at].cause != rule->cause ||
@@ -449,11 +449,11 @@ static void reads_paths_of_uprobes(void **state)
 		};
 		struct perch_explanation explained;
 
-		assert_int_equal(perch_explain_open_call(&call, here, NULL, &explained), 0);
+		assert_int_equal(perch_explain_open_call(&call, NULL, here, &explained), 0);
 		if (!is_from(explained.finding[0].message, rule_named(cases[i].rule)->message))
 			fail_msg("%s: got '%s'", cases[i].rule, explained.finding[0].message);
 		call.attr_is_partial = true; /* a log: the address is in another process */
-		perch_explain_open_call(&call, here, NULL, &explained);
+		perch_explain_open_call(&call, NULL, here, &explained);
 		assert_false(is_from(explained.finding[0].message,
 				     rule_named("uprobe_no_file")->message));
 	}

@@ -516,12 +516,12 @@ static void missing_attr_proves_nothing(void **state)
 	struct perch_explanation explained;
 
 	(void)state;
-	assert_int_equal(perch_explain_open_call(&call, old, NULL, &explained), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, old, &explained), 0);
 	assert_int_not_equal(explained.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explained.nr_next, 0);
 	call.errnum = EINVAL;
 	call.cpu = -2;
-	assert_int_equal(perch_explain_open_call(&call, old, NULL, &explained), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, old, &explained), 0);
 	assert_int_equal(explained.finding[0].cause, PERCH_CAUSE_CPU_NEGATIVE);
 	assert_int_equal(explained.nr_findings, 1);
 }

@@ -80,7 +80,7 @@ static void reports_follow_ups(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
 	assert_int_equal(explanation.nr_next, 2);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_STACK_DEPTH);
@@ -104,7 +104,7 @@ static void reports_all_possible_causes(void **state)
 	(void)state;
 	call.group_fd = 7;
 	call.flags = PERCH_FLAG_FD_OUTPUT;
-	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
 	assert_true(explanation.nr_findings > 1);
 	for (size_t i = 0; i < explanation.nr_findings; i++)
@@ -183,7 +183,7 @@ static void without_the_attr_no_cause_is_certain(void **state)
 		struct perch_open_call call = call_of(NULL, errnums[i]);
 
 		call.attr_is_partial = true;
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+		assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation),
 				 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_int_equal(explanation.nr_next, 0);
@@ -218,11 +218,11 @@ static void zero_fields_of_a_partial_attr_are_unknown(void **state)
 
 		call.leader = cases[i].leader;
 		call.group_fd = call.leader ? 3 : -1;
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+		assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation),
 				 0);
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		call.attr_is_partial = true;
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+		assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation),
 				 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	}
@@ -237,7 +237,7 @@ static void reports_one_cause_for_each_field(void **state)
 	struct perch_explanation explanation;
 
 	(void)state;
-	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation), 0);
 	assert_string_equal(explanation.finding[0].field[0], "reserved_2");
 	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_RESERVED_BITS);
@@ -283,7 +283,7 @@ static void distinguishes_seccomp_filters_from_perf(void **state)
 
 	(void)state;
 	kernel_start(&filtered, files, sizeof(files) / sizeof(*files));
-	assert_int_equal(perch_explain_open_call(&call, filtered.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, filtered.machine, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRACEPOINT_RAW);
 	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_SECCOMP);
@@ -299,7 +299,7 @@ static void distinguishes_seccomp_filters_from_perf(void **state)
 		refused.errnum = i ? EOPNOTSUPP : EACCES;
 		refused.attr = i ? &branches : &kernel_event;
 		assert_int_equal(
-			perch_explain_open_call(&refused, filtered.machine, NULL, &explanation), 0);
+			perch_explain_open_call(&refused, NULL, filtered.machine, &explanation), 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_int_equal(explanation.finding[0].cause,
 				 i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_PROFILING);
@@ -418,7 +418,7 @@ static void explains_random_bytes(void **state)
 		kernel.fault[0] = (struct fault){ refuses_at_random, call.errnum };
 		assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);
 		check_explanation(&explanation);
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+		assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation),
 				 0);
 		check_explanation(&explanation);
 		kernel_explain(&kernel, &call, 0, &explanation);
@@ -453,12 +453,12 @@ static void follow_ups_name_their_condition(void **state)
 
 	(void)state;
 	kernel_start(&newer, files, sizeof(files) / sizeof(*files));
-	assert_int_equal(perch_explain_open_call(&of_msr, newer.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&of_msr, NULL, newer.machine, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
 	/* exclude_kernel is not a follow-up, because no remedy sets it */
 	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_PMU_EVENT);
-	assert_int_equal(perch_explain_open_call(&of_poke, newer.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&of_poke, NULL, newer.machine, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
 	assert_int_equal(explanation.nr_next, 2);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_TEXT_POKE);

@@ -324,7 +324,7 @@ static void stops_at_the_time_limit(void **state)
 	(void)state;
 	kernel.calls = 0;
 	kernel.fault[0] = (struct fault){ task_and_weight, EDOM };
-	assert_int_equal(perch_explain_open_call(&call, kernel.machine, &probing, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, &probing, kernel.machine, &explanation), 0);
 	assert_true(explanation.out_of_budget);
 	assert_true(kernel.calls < 13);
 }
@@ -430,7 +430,7 @@ static void probes_only_if_enabled(void **state)
 
 	(void)state;
 	kernel.fault[0] = (struct fault){ weight, EDOM };
-	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, kernel.machine, &explanation), 0);
 	assert_int_equal(explanation.open_calls, 0);
 	assert_int_equal(perch_explain(&call, kernel.machine, &err), -EDOM);
 	assert_int_equal(kernel.calls, 0);

@@ -153,7 +153,7 @@ static bool holds(const struct report *report)
 	calls.perf_event_open = asked_event;
 	calls.close = asked_close;
 	machine = machine_at(report->machine_id, report->kernel ? &calls : NULL);
-	assert_int_equal(perch_explain_open_call(&call, machine, report->kernel ? &probing : NULL,
+	assert_int_equal(perch_explain_open_call(&call, report->kernel ? &probing : NULL, machine,
 						 &explained),
 			 0);
 	perch_machine_free(machine);

@@ -292,7 +292,7 @@ static void writes_features(void **state)
 
 	(void)state;
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	assert_int_equal(perch_writer_describe(writer, machine, "1.2.3", 3, arguments, NULL), 0);
+	assert_int_equal(perch_writer_describe(writer, "1.2.3", 3, arguments, machine, NULL), 0);
 	perch_machine_free(machine);
 	close_writer(writer);
 	reader = open_reader(PERCH_ORDER_FILE);

@@ -279,9 +279,9 @@ static void reads_files_below_root(void **state)
 		perch_machine_read(described, "/proc/sys/kernel/osrelease", text, sizeof(text)), 7);
 	assert_string_equal(text, "7.2.3-f");
 	assert_int_equal(perch_machine_read(described, "/proc/none", text, sizeof(text)), -ENOENT);
-	assert_int_equal(perch_machine_path(described, small, sizeof(small), "/proc"),
+	assert_int_equal(perch_machine_path(described, "/proc", small, sizeof(small)),
 			 -ENAMETOOLONG);
-	assert_true(perch_machine_path(described, path, sizeof(path), "/proc") > 0);
+	assert_true(perch_machine_path(described, "/proc", path, sizeof(path)) > 0);
 	assert_string_equal(path + strlen(path) - 5, "/proc");
 	assert_int_equal(perch_machine_tracefs(described, path, sizeof(path), NULL), 0);
 	assert_string_equal(path + strlen(root), "/sys/kernel/debug/tracing");

@@ -282,7 +282,7 @@ static int remove_processes(void **state)
 {
 	char root[PATH_MAX];
 
-	perch_machine_path(*state, root, sizeof(root), "");
+	perch_machine_path(*state, "", root, sizeof(root));
 	perch_machine_free(*state);
 	tree_remove(root);
 	return 0;

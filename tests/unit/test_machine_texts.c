@@ -34,7 +34,7 @@ static void delete_file(const char *path)
 {
 	char whole[PATH_MAX];
 
-	assert_true(perch_machine_path(machine, whole, sizeof(whole), path) > 0);
+	assert_true(perch_machine_path(machine, path, whole, sizeof(whole)) > 0);
 	assert_int_equal(unlink(whole), 0);
 }
 

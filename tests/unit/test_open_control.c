@@ -118,7 +118,7 @@ static void passes_arguments_to_the_kernel(void **state)
 	assert_int_equal(perch_event_set_filter(9, "a == 1", NULL, machine, NULL), 0);
 	assert_string_equal((const char *)seen.argument, "a == 1");
 	check(PERCH_IOC_SET_FILTER, ULONG_MAX);
-	assert_int_equal(perch_event_id(9, &id, machine, NULL), 0);
+	assert_int_equal(perch_event_id(9, machine, &id, NULL), 0);
 	assert_int_equal(id, 77);
 	check(PERCH_IOC_ID, (unsigned long)&id);
 	assert_int_equal(perch_event_set_bpf(9, 3, machine, NULL), 0);
@@ -139,24 +139,24 @@ static void queries_bpf_programs(void **state)
 	memset(&seen, 0, sizeof(seen));
 	memset(ids, 0, sizeof(ids));
 	seen.programs = 3;
-	assert_int_equal(perch_event_query_bpf(9, ids, 5, &nr, machine, NULL), 0);
+	assert_int_equal(perch_event_query_bpf(9, machine, ids, 5, &nr, NULL), 0);
 	assert_int_equal(nr, 3);
 	assert_true(ids[0] == 100 && ids[2] == 102 && !ids[3]);
 	memset(ids, 0, sizeof(ids));
 	/* ENOSPC: more programs than capacity */
-	assert_int_equal(perch_event_query_bpf(9, ids, 2, &nr, machine, NULL), 0);
+	assert_int_equal(perch_event_query_bpf(9, machine, ids, 2, &nr, NULL), 0);
 	assert_int_equal(nr, 3);
 	assert_true(ids[1] == 101 && !ids[2]);
 	seen.answer = 0;
 	seen.programs = 64;
-	assert_int_equal(perch_event_query_bpf(9, ids, 80, &nr, machine, NULL), 0);
+	assert_int_equal(perch_event_query_bpf(9, machine, ids, 80, &nr, NULL), 0);
 	assert_int_equal(seen.capacity, 64); /* the kernel refuses more */
 	assert_int_equal(nr, 64);
 	assert_true(ids[63] == 163 && !ids[64]);
-	assert_int_equal(perch_event_query_bpf(9, NULL, 0, &nr, machine, NULL), 0);
+	assert_int_equal(perch_event_query_bpf(9, machine, NULL, 0, &nr, NULL), 0);
 	assert_int_equal(nr, 64);
 	seen.programs = 9000; /* more than a kernel returns */
-	assert_int_equal(perch_event_query_bpf(9, ids, 80, &nr, machine, NULL), 0);
+	assert_int_equal(perch_event_query_bpf(9, machine, ids, 80, &nr, NULL), 0);
 	assert_int_equal(nr, 9000);
 }
 
@@ -207,13 +207,13 @@ static int one_of_each(int number, struct perch_error *err)
 	case 6:
 		return perch_event_set_filter(9, "x", NULL, machine, err);
 	case 7:
-		return perch_event_id(9, &id, machine, err);
+		return perch_event_id(9, machine, &id, err);
 	case 8:
 		return perch_event_set_bpf(9, 1, machine, err);
 	case 9:
 		return perch_event_pause_output(9, true, machine, err);
 	case 10:
-		return perch_event_query_bpf(9, ids, 4, &nr, machine, err);
+		return perch_event_query_bpf(9, machine, ids, 4, &nr, err);
 	default:
 		return perch_event_modify(9, &attr, machine, err);
 	}

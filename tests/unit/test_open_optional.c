@@ -98,7 +98,7 @@ static int open_on(struct kernel *kernel, struct perch_attr *attr,
 	calls.close = replay_close;
 	kernel->calls = kernel->opened = kernel->closed = 0;
 	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
-	fd = perch_open_optional(attr, optional, missing_features, NULL, -1, 0, machine, err);
+	fd = perch_open_optional(attr, optional, NULL, -1, 0, machine, missing_features, err);
 	perch_machine_free(machine);
 	assert_int_equal(kernel->opened - kernel->closed, fd >= 0);
 	return fd;

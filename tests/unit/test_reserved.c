@@ -117,7 +117,7 @@ static void refuses_calls_to_explain(void **state)
 	(void)state;
 	operation.attr = &attr;
 	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);
-	assert_int_equal(perch_explain_open_call(&call, NULL, &probing, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_open_call(&call, &probing, NULL, &explanation), -EINVAL);
 	call.leader = &leader;
 	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), -EINVAL);
 	call.leader = NULL;
@@ -173,7 +173,7 @@ static void refuses_other_structs(void **state)
 	struct perch_writer *new_writer;
 
 	(void)state;
-	assert_refused(perch_synthesize_process(NULL, 1, &synthesize, sink, NULL, NULL, &err),
+	assert_refused(perch_synthesize_process(1, &synthesize, NULL, sink, NULL, NULL, &err),
 		       "perch_synthesize_options");
 	assert_refused(perch_tracepoint_format_parse(&new_format, &text, &err),
 		       "perch_tracepoint_text");

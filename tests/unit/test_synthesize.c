@@ -130,7 +130,7 @@ static int make(pid_t pid, uint32_t records, struct perch_synthesize_counts *cou
 	const struct perch_synthesize_options options = { .records = records };
 
 	memset(counts, 0, sizeof(*counts));
-	return perch_synthesize_process(machine, pid, &options, take, &taken, counts, err);
+	return perch_synthesize_process(pid, &options, machine, take, &taken, counts, err);
 }
 
 static const struct perch_record *record_at(size_t index, uint32_t type)
@@ -246,7 +246,7 @@ static void namespaces_are_inodes(void **state)
 	struct stat net;
 
 	(void)state;
-	assert_true(perch_machine_path(machine, path, sizeof(path), "/proc/17/ns/net") > 0);
+	assert_true(perch_machine_path(machine, "/proc/17/ns/net", path, sizeof(path)) > 0);
 	assert_int_equal(stat(path, &net), 0);
 	assert_int_equal(make(17, PERCH_SYNTHESIZE_NAMESPACES, &counts, NULL), 0);
 	assert_int_equal(taken.nr, 1);
@@ -289,7 +289,7 @@ static void write_maps(pid_t pid, const char *text)
 	FILE *file;
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	assert_true(perch_machine_path(machine, path, sizeof(path), name) > 0);
+	assert_true(perch_machine_path(machine, name, path, sizeof(path)) > 0);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
@@ -368,12 +368,12 @@ static int refused_child(void)
 
 	if (!getuid() && setuid(65534))
 		return 1;
-	if (perch_synthesize_process(machine, 7, &all, take, &taken, &counts, &err) != -EACCES ||
+	if (perch_synthesize_process(7, &all, machine, take, &taken, &counts, &err) != -EACCES ||
 	    err.kind != PERCH_ERROR_PRIVILEGE || !strstr(err.remedy, "CAP_SYS_PTRACE") ||
 	    counts.denied != 1 || counts.records != 2 || taken.nr != 2)
 		return 2;
 	memset(&counts, 0, sizeof(counts));
-	if (perch_synthesize_all_processes(machine, &all, take, &taken, &counts, &err) ||
+	if (perch_synthesize_all_processes(&all, machine, take, &taken, &counts, &err) ||
 	    counts.denied != 1 || !counts.records)
 		return 3;
 	return 0;
@@ -387,7 +387,7 @@ static void refused_mappings_are_reported(void **state)
 
 	(void)state;
 	assert_int_equal(chmod(root, 0755), 0);
-	assert_true(perch_machine_path(machine, path, sizeof(path), "/proc/7/maps") > 0);
+	assert_true(perch_machine_path(machine, "/proc/7/maps", path, sizeof(path)) > 0);
 	assert_int_equal(chmod(path, 0), 0);
 	child = fork();
 	if (!child)
@@ -413,8 +413,8 @@ static void sample_id_is_that_of_the_attr(void **state)
 	(void)state;
 	perch_parse_info_init(&taken.parse_info, &attr, PERCH_BYTES_NATIVE);
 	assert_int_equal(
-		perch_synthesize_process(machine, 7, &options, take, &taken, &counts, NULL), 0);
-	assert_int_equal(perch_synthesize_kernel(machine, &options, take, &taken, &counts, NULL),
+		perch_synthesize_process(7, &options, machine, take, &taken, &counts, NULL), 0);
+	assert_int_equal(perch_synthesize_kernel(&options, machine, take, &taken, &counts, NULL),
 			 0);
 	assert_int_equal(taken.nr, counts.records);
 	assert_int_equal(taken.nr, 2 + 2 + 1 + 4 + 2);
@@ -465,14 +465,14 @@ static void each_process_of_the_targets_once(void **state)
 
 	(void)state;
 	assert_int_equal(
-		perch_synthesize_targets(machine, &targets, &comm, take, &taken, &counts, NULL), 0);
+		perch_synthesize_targets(&targets, &comm, machine, take, &taken, &counts, NULL), 0);
 	assert_int_equal(counts.processes, 2);
 	assert_int_equal(taken.nr, 3);
 	check_comm(2, 9, 9, "\033[31mred");
 	/* a CPU stands for all processes */
 	threads[2] = (struct perch_target){ .tid = -1 };
 	assert_int_equal(
-		perch_synthesize_targets(machine, &targets, &comm, take, &taken, &all, NULL), 0);
+		perch_synthesize_targets(&targets, &comm, machine, take, &taken, &all, NULL), 0);
 	assert_int_equal(all.processes, 6);
 	assert_int_equal(all.records, 7);
 	comm_of(11);
@@ -485,7 +485,7 @@ static void kernel_and_modules(void **state)
 	const struct perch_record *record;
 
 	(void)state;
-	assert_int_equal(perch_synthesize_kernel(machine, NULL, take, &taken, &counts, NULL), 0);
+	assert_int_equal(perch_synthesize_kernel(NULL, machine, take, &taken, &counts, NULL), 0);
 	assert_int_equal(taken.nr, 2);
 	record = record_at(0, PERCH_RECORD_MMAP);
 	assert_int_equal(record->misc, PERCH_MISC_KERNEL);
@@ -528,13 +528,13 @@ static void hidden_kernel_is_explained(void **state)
 
 		tree_make(path, hidden, NR(hidden));
 		assert_int_equal(perch_machine_new(&other, path, NULL, NULL), 0);
-		assert_int_equal(perch_synthesize_kernel(other, NULL, take, &taken, NULL, &err),
+		assert_int_equal(perch_synthesize_kernel(NULL, other, take, &taken, NULL, &err),
 				 -EACCES);
 		assert_non_null(strstr(err.message, cases[i].message));
 		assert_string_equal(err.remedy, cases[i].remedy);
 		assert_int_equal(taken.nr, 0);
 		/* the tree has no cgroups */
-		assert_int_equal(perch_synthesize_cgroups(other, NULL, take, &taken, NULL, &err),
+		assert_int_equal(perch_synthesize_cgroups(NULL, other, take, &taken, NULL, &err),
 				 -ENOENT);
 		perch_machine_free(other);
 		tree_remove(path);
@@ -548,7 +548,7 @@ static void calling_process_of_this_machine(void **state)
 	bool found = false;
 
 	(void)state;
-	assert_int_equal(perch_synthesize_process(NULL, 0, NULL, take, &taken, &counts, NULL), 0);
+	assert_int_equal(perch_synthesize_process(0, NULL, NULL, take, &taken, &counts, NULL), 0);
 	assert_int_equal(taken.record[0].comm.pid, getpid());
 	for (size_t i = 0; i < taken.nr; i++)
 		found |= taken.record[i].type == PERCH_RECORD_MMAP2 &&

@@ -165,7 +165,7 @@ void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 	const struct perch_finding *finding = &explanation.finding[0];
 
 	memset(&explanation, 0, sizeof(explanation));
-	if (perch_explain_open_call(call, doctor->machine, &budget, &explanation) ||
+	if (perch_explain_open_call(call, &budget, doctor->machine, &explanation) ||
 	    !explanation.nr_findings) {
 		doctor_set_reason(result, DOCTOR_NO, "%s", strerror(call->errnum));
 		return;

@@ -301,7 +301,7 @@ static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same
 	DIR *directory;
 
 	if (perch_machine_process(doctor->machine, 0, &self, NULL) ||
-	    perch_machine_path(doctor->machine, path, sizeof(path), "/proc") < 0 ||
+	    perch_machine_path(doctor->machine, "/proc", path, sizeof(path)) < 0 ||
 	    !(directory = opendir(path)))
 		return 0;
 	for (int i = 0; i < 4096 && (entry = readdir(directory)); i++) {

@@ -115,7 +115,7 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 	int fd, rc = -ENOENT;
 	ssize_t got;
 
-	if (perch_machine_path(doctor->machine, path, sizeof(path), "/dev/kmsg") < 0)
+	if (perch_machine_path(doctor->machine, "/dev/kmsg", path, sizeof(path)) < 0)
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
@@ -134,7 +134,7 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 		for (size_t word = 0; word < nr; word++)
 			if (strstr(record, words[word])) {
 				/* the last match wins */
-				perch_clean_text(text, size, log_text(record));
+				perch_clean_text(log_text(record), text, size);
 				rc = 0;
 				break;
 			}

@@ -184,7 +184,7 @@ bool doctor_print_json(const struct doctor *doctor, FILE *out)
 	int rc;
 
 	if (!perch_machine_release(doctor->machine, &release, NULL))
-		perch_clean_text(clean, sizeof(clean), release.text);
+		perch_clean_text(release.text, clean, sizeof(clean));
 	for (size_t i = 0; i < doctor->nr; i++)
 		json_array_append_new(checks, json_result(&doctor->result[i]));
 	json_object_set_new(all, "usable", json_boolean(doctor->usable));

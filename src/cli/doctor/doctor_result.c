@@ -20,7 +20,7 @@ __attribute__((format(printf, 3, 0))) static void format_clean(char *text, size_
 	char raw[640];
 
 	vsnprintf(raw, sizeof(raw), format, list);
-	perch_clean_text(text, size, raw);
+	perch_clean_text(raw, text, size);
 }
 
 void doctor_set_value(struct doctor_result *result, const char *format, ...)

@@ -29,7 +29,7 @@ static void fill_caller(struct explain_job *job, pid_t process, pid_t thread,
 		char name[sizeof(state.name) + 1] = "";
 
 		memcpy(name, state.name, sizeof(state.name));
-		perch_clean_text(caller->name, sizeof(caller->name), name);
+		perch_clean_text(name, caller->name, sizeof(caller->name));
 	}
 }
 
@@ -144,7 +144,7 @@ static void handle_refusal(struct explain_job *job, const struct explain_caller 
 	struct perch_explanation explanation;
 
 	job->refused++;
-	if (perch_explain_open_call(call, machine, job->probe && machine ? &probing : NULL,
+	if (perch_explain_open_call(call, job->probe && machine ? &probing : NULL, machine,
 				    &explanation))
 		return;
 	if (!call->attr)

@@ -14,7 +14,7 @@ static json_t *clean(const char *text)
 {
 	char buffer[1024];
 
-	perch_clean_text(buffer, sizeof(buffer), text);
+	perch_clean_text(text, buffer, sizeof(buffer));
 	return json_string(buffer);
 }
 

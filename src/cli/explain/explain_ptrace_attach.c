@@ -158,7 +158,7 @@ void tracer_check_set_uid(struct tracer *tracer, pid_t tid)
 		return;
 	length = readlink(path, target, sizeof(target) - 1);
 	target[length < 0 ? 0 : length] = 0;
-	perch_clean_text(clean, sizeof(clean), target);
+	perch_clean_text(target, clean, sizeof(clean));
 	tracer->set_uid_noted = true;
 	cli_note(EXPLAIN_COMMAND,
 		 "'%s' runs without the privileges of its %s while it is traced: run perch as "

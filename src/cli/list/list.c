@@ -43,7 +43,7 @@ static int report_empty(const struct list *list)
 	char text[256];
 
 	if (list->filter.nr_words) {
-		perch_clean_text(text, sizeof(text), list->filter.words[0]);
+		perch_clean_text(list->filter.words[0], text, sizeof(text));
 		fprintf(stderr,
 			"perch list: no event of this machine%s matches '%s'. 'perch list' lists all "
 			"events.\n",

@@ -35,7 +35,7 @@ int list_visit_fields(const struct list *list, const char *tracepoint, list_visi
 {
 	const struct perch_tracepoint_field *fields;
 	struct perch_tracepoint_format *format;
-	int rc = perch_tracepoint_format_read(&format, list->machine, tracepoint, NULL);
+	int rc = perch_tracepoint_format_read(&format, tracepoint, list->machine, NULL);
 	size_t nr;
 
 	if (rc)

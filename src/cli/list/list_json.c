@@ -11,7 +11,7 @@ static json_t *clean(const char *text)
 {
 	char clean[1024];
 
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	return json_string(clean);
 }
 

@@ -18,7 +18,7 @@ static int read_pmu_directory(const struct list *list, const struct perch_pmu *p
 	char path[PATH_MAX], relative[192];
 
 	snprintf(relative, sizeof(relative), DEVICES "/%s/%s", pmu->name, directory);
-	if (perch_machine_path(list->machine, path, sizeof(path), relative) < 0)
+	if (perch_machine_path(list->machine, relative, path, sizeof(path)) < 0)
 		return -ENAMETOOLONG;
 	return list_read_directory(path, names);
 }

@@ -10,7 +10,7 @@ static int print_pair(const struct list_field *field, unsigned indent)
 	char line[512], clean[512];
 
 	snprintf(line, sizeof(line), "%s: %s", field->name, field->text);
-	perch_clean_text(clean, sizeof(clean), line);
+	perch_clean_text(line, clean, sizeof(clean));
 	printf("%*s%s\n", indent, "", clean);
 	return 0;
 }
@@ -31,7 +31,7 @@ static int print_field(void *context, const struct list_field *field)
 	if (field->count)
 		snprintf(count, sizeof(count), "[%u]", field->count);
 	snprintf(line, sizeof(line), "%s %s%s", field->text, field->name, count);
-	perch_clean_text(clean, sizeof(clean), line);
+	perch_clean_text(line, clean, sizeof(clean));
 	printf("      %-48s offset %u, %u %s%s\n", clean, field->offset, field->size,
 	       field->size == 1 ? "byte" : "bytes", field->is_signed ? ", signed" : "");
 	return 0;
@@ -43,7 +43,7 @@ static void print_word(const char *what, const char *text)
 
 	if (!text)
 		return;
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	printf("      %s: %s\n", what, clean);
 }
 
@@ -64,7 +64,7 @@ static void print_event(const struct list_event *event)
 
 	snprintf(name, sizeof(name), "%s%s%s", event->name, event->alias ? " OR " : "",
 		 event->alias ? event->alias : "");
-	perch_clean_text(clean, sizeof(clean), name);
+	perch_clean_text(name, clean, sizeof(clean));
 	printf("  %-50s [%s]", clean, list_kinds[event->kind].label);
 	if (event->state == LIST_NOT_SUPPORTED || event->state == LIST_NOT_PERMITTED)
 		printf(" (%s here)", list_state_text(event->state));

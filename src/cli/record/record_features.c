@@ -81,7 +81,7 @@ static int write_description(struct perch_writer *writer, const struct record_op
 	self[length] = 0;
 	argv[0] = self;
 	memcpy(argv + 1, options->argv, options->argc * sizeof(*argv));
-	rc = perch_writer_describe(writer, options->machine, cli_version, options->argc + 1, argv,
+	rc = perch_writer_describe(writer, cli_version, options->argc + 1, argv, options->machine,
 				   err);
 	free(argv);
 	return rc;

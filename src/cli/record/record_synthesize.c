@@ -93,14 +93,14 @@ static int write_processes(struct output *output, struct perch_synthesize_option
 	int rc = 0;
 
 	if (plan->system_wide)
-		rc = perch_synthesize_all_processes(record->options->machine, options,
+		rc = perch_synthesize_all_processes(options, record->options->machine,
 						    write_records, output, &counts, &err);
 	for (size_t i = 0; rc >= 0 && !plan->system_wide && i < plan->nr_threads; i++)
 		rc = perch_targets_add(&targets,
 				       &(struct perch_target){ .tid = plan->threads[i], .cpu = -1 },
 				       &err);
 	if (rc >= 0 && targets.nr)
-		rc = perch_synthesize_targets(record->options->machine, &targets, options,
+		rc = perch_synthesize_targets(&targets, options, record->options->machine,
 					      write_records, output, &counts, &err);
 	perch_targets_clear(&targets);
 	print_counts(record->options, &counts);
@@ -118,12 +118,12 @@ static int write_others(struct output *output, struct perch_synthesize_options *
 
 	if (record->options->flag[RECORD_CGROUPS])
 		rc = check(output,
-			   perch_synthesize_cgroups(machine, options, write_records, output, NULL,
+			   perch_synthesize_cgroups(options, machine, write_records, output, NULL,
 						    &err),
 			   &err, "the file lacks names of cgroups");
 	if (rc >= 0 && !record->plan->user_only)
 		rc = check(output,
-			   perch_synthesize_kernel(machine, options, write_records, output, NULL,
+			   perch_synthesize_kernel(options, machine, write_records, output, NULL,
 						   &err),
 			   &err, "some kernel addresses will have no symbols");
 	if (rc < 0 || !record->plan->program_only)
@@ -141,7 +141,7 @@ static int write_program(struct output *output, const struct perch_attr *attr)
 
 	if (!record->plan->program_only || !record->options->flag[RECORD_NAMESPACES])
 		return 0;
-	rc = perch_synthesize_process(record->options->machine, record->program.pid, &options,
+	rc = perch_synthesize_process(record->program.pid, &options, record->options->machine,
 				      write_records, output, NULL, &err);
 	return check(output, rc, &err, "the file lacks the namespaces of the program");
 }

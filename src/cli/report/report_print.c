@@ -25,7 +25,7 @@ struct table {
 
 static const char *comm_of(const struct perch_row *row, char *buffer, size_t size)
 {
-	perch_clean_text(buffer, size, row->comm);
+	perch_clean_text(row->comm, buffer, size);
 	return buffer;
 }
 

@@ -178,7 +178,7 @@ static void format_name(struct stat_job *stat, struct stat_line *line)
 		cli_user_space_name(event, whole, sizeof(whole));
 	else
 		snprintf(whole, sizeof(whole), "%s", event->name);
-	perch_clean_text(name, sizeof(name), whole);
+	perch_clean_text(whole, name, sizeof(name));
 	if (pmu)
 		snprintf(line->name, sizeof(line->name), "%s [%s]", name, pmu->name);
 	else

@@ -105,7 +105,7 @@ static int run_command(struct stat_job *stat, const char *command, stat_end_inte
 	} else if (strcmp(command, "ping")) {
 		char clean[80];
 
-		perch_clean_text(clean, sizeof(clean), command);
+		perch_clean_text(command, clean, sizeof(clean));
 		cli_note(
 			STAT_COMMAND,
 			"--control: unknown command '%s'; commands are enable, disable, ping and stop",

@@ -66,7 +66,7 @@ void stat_print_csv_text(const struct stat_job *stat, const char *text, FILE *ou
 	const char *sep = stat->options.separator;
 	char clean[512];
 
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	if (!strchr(clean, '"') && (!*sep || !strstr(clean, sep))) {
 		fputs(clean, out);
 		return;
@@ -257,7 +257,7 @@ static void print_json_text(const char *text, FILE *out)
 	char clean[512];
 	json_t *string;
 
-	perch_clean_text(clean, sizeof(clean), text);
+	perch_clean_text(text, clean, sizeof(clean));
 	string = json_string(clean);
 	if (!string || json_dumpf(string, out, JSON_ENCODE_ANY))
 		fputs("\"\"", out);

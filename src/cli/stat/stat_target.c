@@ -24,7 +24,7 @@ static int add_all_threads(struct stat_job *stat, struct perch_targets *targets)
 	DIR *directory;
 	int rc = 0;
 
-	if (perch_machine_path(stat->machine, path, sizeof(path), "/proc") < 0)
+	if (perch_machine_path(stat->machine, "/proc", path, sizeof(path)) < 0)
 		return CLI_EXIT_FAILURE;
 	directory = opendir(path);
 	while (directory && !rc && (entry = readdir(directory))) {
@@ -135,7 +135,7 @@ static void read_comm(struct stat_job *stat, struct stat_group *group)
 	snprintf(path, sizeof(path), "/proc/%d/comm", group->tid);
 	if (perch_machine_read(stat->machine, path, comm, sizeof(comm)) <= 0)
 		strcpy(comm, "?");
-	perch_clean_text(group->comm, sizeof(group->comm), comm);
+	perch_clean_text(comm, group->comm, sizeof(group->comm));
 }
 
 /* Makes the sorted list of groups. */

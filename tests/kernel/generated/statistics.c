@@ -89,9 +89,9 @@ void explain_case(const struct environment *env, struct generated_call *call, in
 
 	explained->errnum = errnum;
 	generated_describe(call, errnum, kernel_size, &open_call);
-	perch_explain_open_call(&open_call, env->machine, NULL, &explained->bare);
+	perch_explain_open_call(&open_call, NULL, env->machine, &explained->bare);
 	count_open_calls(true);
-	perch_explain_open_call(&open_call, env->machine, &probing, &explained->full);
+	perch_explain_open_call(&open_call, &probing, env->machine, &explained->full);
 	check_probing(call, &explained->full, before, stats);
 }
 
