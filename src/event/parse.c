@@ -253,10 +253,14 @@ static int parse_base(struct perch__parser *parser, struct item *item)
 /* Copies a part of the text without trailing spaces, truncated to size. Returns the length. */
 static size_t copy_text(char *dst, size_t size, const char *text, size_t from, size_t to)
 {
+	size_t length;
+
 	while (to > from && strchr(" \t\n", text[to - 1]))
 		to--;
-	snprintf(dst, size, "%.*s", (int)(to - from < size ? to - from : size), text + from);
-	return strlen(dst);
+	length = to - from < size ? to - from : size - 1;
+	memcpy(dst, text + from, length);
+	dst[length] = '\0';
+	return length;
 }
 
 /* cycles:u on a core PMU becomes cpu_core/cycles/u. */
