@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 TABLE = re.compile(r"^\.TS\n(?:.*\n)*?.*\.\n((?:.*\n)*?)\.TE\n", re.M)
+CODE = re.compile(r"^\.nf\n(?:.*\n)*?\.fi\n", re.M)
 ROW = re.compile(r"((?:T\{\n(?:.*\n)*?T\}|[^\n\t]*)(?:\t(?:T\{\n(?:.*\n)*?T\}|[^\n\t]*))*)\n")
 WIDTH = 72      # of the text of a page on a terminal of 80 columns
 GAP = 3         # between columns
@@ -61,13 +62,18 @@ def table(match):
     return re.sub(r"(?<![^\n\t])T\{\n([^\s.'][^\s]*|)\nT\}", r"\1", match[0])
 
 
+def code(match):
+    """A block of code. Tables change the tab stops, so it has none."""
+    return "\n".join(line.expandtabs(8) for line in match[0].split("\n"))
+
+
 def main():
     done = subprocess.run(sys.argv[1:], stdin=sys.stdin, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         return done.returncode
     # Words are not hyphenated: a name in two pieces cannot be searched for.
     text = re.sub(r"^(\.TH .*\n)", r"\1.nh\n", done.stdout, flags=re.M)
-    sys.stdout.write(TABLE.sub(table, text))
+    sys.stdout.write(CODE.sub(code, TABLE.sub(table, text)))
     return 0
 
 

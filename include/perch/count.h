@@ -47,7 +47,8 @@ enum perch_count_state {
 	PERCH_COUNT_STATE_SCALED,
 	/** The event was enabled but never on the PMU: the count is unknown, not 0. */
 	PERCH_COUNT_STATE_NEVER_RAN,
-	/** The event was not enabled since the open or the last reset. */
+	/** The event was not enabled since the open or the last reset, or its thread or cgroup did
+	 * not run while it was: value is 0. */
 	PERCH_COUNT_STATE_NOT_ENABLED,
 	/** A pinned event lost its counter: the count is unknown. */
 	PERCH_COUNT_STATE_ERROR,
@@ -57,15 +58,21 @@ enum perch_count_state {
 
 /** A count, with the times that belong to it. */
 struct perch_count {
-	uint64_t value;	     /**< the count of the kernel, not scaled */
-	uint64_t scaled;     /**< value * enabled_ns / running_ns; 0 if running_ns is 0 */
-	uint64_t enabled_ns; /**< nanoseconds enabled since the open or the last reset */
+	uint64_t value;	 /**< the count of the kernel, not scaled */
+	uint64_t scaled; /**< value * enabled_ns / running_ns; 0 if running_ns is 0 */
+	/** nanoseconds enabled since the open or the last reset; of a thread or cgroup, only those
+	 * in which it ran */
+	uint64_t enabled_ns;
 	uint64_t running_ns; /**< nanoseconds on the PMU in that time */
 	uint64_t id;	     /**< id of the event with PERCH_FORMAT_ID, else 0 */
 	uint64_t lost;	     /**< lost samples with PERCH_FORMAT_LOST, else 0; since Linux 6.0 */
 	enum perch_count_state state; /**< how complete the count is */
 	uint64_t reserved[1];	      /**< for members of later versions */
 };
+
+/** Returns the name of a state: "exact", "scaled", "never ran", "not enabled", "error", "not open".
+ * Never NULL. Async-signal-safe. */
+PERCH_API const char *perch_count_state_name(enum perch_count_state state);
 
 /** One event on one target. */
 struct perch_counter;
@@ -139,8 +146,13 @@ PERCH_API int perch_counter_from_fd(struct perch_counter **counter, int fd,
  */
 PERCH_API const struct perch_attr *perch_counter_attr(const struct perch_counter *counter);
 
-/** Returns whether only user space is counted, because kernel profiling was not permitted and
- * perch_options.may has PERCH_MAY_EXCLUDE_KERNEL. */
+/**
+ * Returns whether the kernel is excluded, because kernel profiling was not permitted and
+ * perch_options.may has PERCH_MAY_EXCLUDE_KERNEL.
+ *
+ * Only user space is counted then, except by task-clock and cpu-clock: for the kernel these are
+ * clocks, which do not stop in system calls. Async-signal-safe.
+ */
 PERCH_API bool perch_counter_user_only(const struct perch_counter *counter);
 
 /**
@@ -347,7 +359,8 @@ PERCH_API const struct perch_attr *perch_group_missing_features(const struct per
  * such member. Valid until perch_group_close(). */
 PERCH_API const struct perch_attr *perch_group_attr(const struct perch_group *group, size_t member);
 
-/** Returns whether only user space is counted for a member, see perch_counter_user_only(). */
+/** Returns whether the kernel is excluded for a member, see perch_counter_user_only().
+ * Async-signal-safe. */
 PERCH_API bool perch_group_user_only(const struct perch_group *group, size_t member);
 
 /**

@@ -61,6 +61,25 @@ static int rank_of(enum perch_count_state state)
 								: ranks[PERCH_COUNT_STATE_ERROR];
 }
 
+const char *perch_count_state_name(enum perch_count_state state)
+{
+	switch (state) {
+	case PERCH_COUNT_STATE_EXACT:
+		return "exact";
+	case PERCH_COUNT_STATE_SCALED:
+		return "scaled";
+	case PERCH_COUNT_STATE_NEVER_RAN:
+		return "never ran";
+	case PERCH_COUNT_STATE_NOT_ENABLED:
+		return "not enabled";
+	case PERCH_COUNT_STATE_ERROR:
+		return "error";
+	case PERCH_COUNT_STATE_NOT_OPEN:
+		return "not open";
+	}
+	return "unknown";
+}
+
 void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, size_t nr)
 {
 	struct perch_count total = { .state = PERCH_COUNT_STATE_NOT_OPEN };

@@ -58,7 +58,7 @@ static int report_unknown(struct perch__parser *parser, const char *word, size_t
 	perch__suggest_pmu_events(&suggestions, parser->machine);
 	perch__suggestions_remedy(
 		&suggestions, parser->err,
-		"perch-events(7) lists the names; /sys/bus/event_source/devices/*/events has those of this machine");
+		"see perch-events(7) for the names; /sys/bus/event_source/devices/*/events has those of this machine");
 	return rc;
 }
 

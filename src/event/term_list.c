@@ -128,7 +128,7 @@ static int report_unknown(struct perch__parser *parser, const struct perch__term
 			   "this event has no term '%s'", name);
 	perch__suggest_terms(&suggestions);
 	perch__suggestions_remedy(&suggestions, parser->err,
-				  "perch-events(7) lists the terms of all events");
+				  "see perch-events(7) for the terms of all events");
 	return -EINVAL;
 }
 

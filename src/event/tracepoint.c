@@ -57,7 +57,7 @@ static int report_unknown(struct perch__parser *parser, const struct tracepoint 
 	perch__suggest_keywords(&suggestions);
 	perch__suggestions_remedy(
 		&suggestions, parser->err,
-		"perch-events(7) lists the names; /sys/bus/event_source/devices/*/events has those of this machine");
+		"see perch-events(7) for the names; /sys/bus/event_source/devices/*/events has those of this machine");
 	return -ENOENT;
 }
 

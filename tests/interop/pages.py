@@ -104,6 +104,8 @@ def check_maker():
     maker = [SOURCE / "man/page.py", "scdoc"]
     good, bad = "page(1)\n\n# NAME\n\npage - a page\n", "page(1)\n\n# NAME\n\n*page\n\n--threads* cut\n"
     report([str(maker)] if run(*maker, input=good).returncode else [], "page.py makes a page")
+    block = good + "\n```\nif (a)\n\treturn;\n```\n"
+    report(["\\t"] if "\t" in run(*maker, input=block).stdout else [], "code in a page has no tabs")
     report([] if run(*maker, input=bad).returncode else ["exit status 0"], "page.py fails if scdoc fails")
 
 

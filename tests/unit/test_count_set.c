@@ -398,6 +398,18 @@ static void refuses_invalid_sets(void **state)
 	perch_set_close(NULL);
 }
 
+static void names_of_states(void **state)
+{
+	(void)state;
+	assert_string_equal(perch_count_state_name(PERCH_COUNT_STATE_EXACT), "exact");
+	assert_string_equal(perch_count_state_name(PERCH_COUNT_STATE_SCALED), "scaled");
+	assert_string_equal(perch_count_state_name(PERCH_COUNT_STATE_NEVER_RAN), "never ran");
+	assert_string_equal(perch_count_state_name(PERCH_COUNT_STATE_NOT_ENABLED), "not enabled");
+	assert_string_equal(perch_count_state_name(PERCH_COUNT_STATE_ERROR), "error");
+	assert_string_equal(perch_count_state_name(PERCH_COUNT_STATE_NOT_OPEN), "not open");
+	assert_string_equal(perch_count_state_name((enum perch_count_state)77), "unknown");
+}
+
 static void sums(void **state)
 {
 	const struct perch_count counts[] = {
@@ -501,6 +513,7 @@ int main(void)
 		CASE(refuses_invalid_sets),
 		CASE(refuses_invalid_cgroups),
 		CASE(measures_the_calling_thread_without_targets),
+		CASE(names_of_states),
 		CASE(sums),
 		CASE(differences),
 	};
