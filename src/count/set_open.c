@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "open/target.h"
 #include "set.h"
 
 /* Result of opening an event, in addition to negative errnos. */
@@ -367,6 +368,7 @@ static int open_event(struct opening *o)
 		}
 		set->fd[o->event * set->nr_targets + i] = fd;
 		rc = set_filter(o, i, fd);
+		perch__apply_cloexec(fd, &o->options);
 	}
 	if (!rc && !nr_tried)
 		return report_no_cpu(o);

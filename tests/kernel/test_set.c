@@ -394,6 +394,27 @@ static void cgroups(void **state)
 	perch_machine_free(machine);
 }
 
+/* Also of members, and of more than one target. */
+static void descriptors_stay_open_after_an_exec_with_no_cloexec(void **state)
+{
+	(void)state;
+	for (int no_cloexec = 0; no_cloexec < 2; no_cloexec++) {
+		struct perch_options options = { .no_cloexec = no_cloexec };
+		struct perch_targets targets = { 0 };
+		struct perch_set *set;
+
+		assert_int_equal(perch_targets_add_thread(&targets, 0, NULL, NULL), 0);
+		assert_int_equal(perch_targets_add_thread(&targets, getpid(), NULL, NULL), 0);
+		set = open_set("page-faults:u,{task-clock:u,dummy:u}", &targets, &options);
+		for (size_t i = 0; i < 3; i++)
+			for (size_t k = 0; k < 2; k++)
+				assert_int_equal(fcntl(perch_set_fd(set, i, k), F_GETFD),
+						 no_cloexec ? 0 : FD_CLOEXEC);
+		perch_set_close(set);
+		perch_targets_clear(&targets);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +427,7 @@ int main(void)
 		cmocka_unit_test(resets_and_differences_are_exact),
 		cmocka_unit_test(lost_samples_are_read),
 		cmocka_unit_test(cgroups),
+		cmocka_unit_test(descriptors_stay_open_after_an_exec_with_no_cloexec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

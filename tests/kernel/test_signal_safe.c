@@ -142,6 +142,24 @@ static void use_descriptors(void)
 	perch_tasks_enable(NULL, NULL);
 }
 
+/* The page of an event that is not on a counter, and pages that cannot be used. */
+static void use_pages(void)
+{
+	static const struct perch_mmap_page valid = { .cap_user_time_zero = 1,
+						      .time_mult = 1 << 20,
+						      .time_shift = 20 },
+					    no_clock, locked = { .lock = 1 };
+	const struct perch_mmap_page *pages[] = { &valid, &no_clock, &locked };
+	struct perch_clock_conversion clock;
+	uint64_t enabled, running;
+
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		perch_page_times(pages[i], &enabled, &running, NULL);
+		if (!perch_clock_from_page(&clock, pages[i], NULL))
+			perch_clock_from_time(&clock, perch_clock_to_time(&clock, 1000));
+	}
+}
+
 static void use_counts(void)
 {
 	struct perch_count count = { .value = 0 }, sum;
@@ -263,6 +281,7 @@ static void handle(int number)
 	use_errors();
 	use_machine();
 	use_descriptors();
+	use_pages();
 	use_counts();
 	use_rings();
 	use_sampler();
