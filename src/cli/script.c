@@ -203,7 +203,8 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	if (rc)
 		return rc;
 	put_first_line(script, sample.thread, record);
-	if (!record->sample.callchain.nr) {
+	/* readers of this text take the first form as a sample without a call chain */
+	if (!(script->event[record->event].type & PERCH_SAMPLE_CALLCHAIN)) {
 		char text[MAX_LINE];
 		const struct perch_address *address =
 			perch_session_address(script->session, sample.chain[0]);

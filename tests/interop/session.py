@@ -147,6 +147,10 @@ def check_stacks():
     if not record("dwarf.data", "-e", "cpu-clock:u", "--call-graph", "dwarf,1024", "--", "ls", "-lR", "/etc"):
         return
     samples = run(PERF, "script", "-i", "dwarf.data", "-F", "event").stdout.count("cpu-clock")
+    # scripts for flame graphs take a first line with an address as a sample without a stack
+    blocks = run(PERCH, "script", "-i", "dwarf.data").stdout.split("\n\n")[:-1]
+    check(len(blocks) == samples and all(re.fullmatch(r".* cpu-clock:u?:? *(\n\t.*)+", block) for block in blocks),
+          "each stack that is not unwound has its address below the first line", blocks[:2])
     for command in "report", "script":
         notes = re.findall(r"(\d+) samples have copies of user stacks", run(PERCH, command, "-i", "dwarf.data").stderr)
         check(len(notes) == 1 and 0 < int(notes[0]) <= samples, "%s: one note about %s stacks that are not unwound" %
