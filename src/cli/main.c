@@ -4,6 +4,7 @@
 
 #include "base/edit_distance.h"
 #include "options.h"
+#include "pager.h"
 
 static int help(int argc, char **argv);
 
@@ -114,6 +115,10 @@ int main(int argc, char **argv)
 	const struct command *command;
 	int status;
 
+	if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
+		cli_no_pager = true;
+		argc--, argv++;
+	}
 	if (argc < 2) {
 		overview(stderr);
 		return CLI_EXIT_USAGE;

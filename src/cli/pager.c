@@ -11,16 +11,16 @@
 
 #include "pager.h"
 
-#define HELD_MAX (64u << 10) /* more text does not fit on any screen */
+#define HELD_MAX (64u << 10) /* more text does not fit on any screen; the capacity of a pipe */
 
 bool cli_no_pager;
 
 static pid_t child; /* holds the text; 0 when output is not paged */
 static unsigned columns;
 
-/* Text that is held until it is known whether it fits. */
+/* Text that is held until it is known whether it fits, and then whether the pager exists. */
 struct held {
-	char text[HELD_MAX];
+	char text[2 * HELD_MAX];
 	size_t used;
 	unsigned rows, column;
 };
@@ -123,22 +123,57 @@ static int start_pager(const char *command, pid_t *pid)
 	return -1;
 }
 
-/* Passes the held text and the rest of the input to the pager, or to the terminal without one. */
+/* Copies the rest of the input. Returns false if the output cannot be written. */
+static bool copy(int input, int output, struct held *held)
+{
+	ssize_t got;
+
+	while ((got = read_some(input, held->text, sizeof(held->text))) > 0)
+		if (!write_all(output, held->text, got))
+			return false;
+	return true;
+}
+
+/*
+ * Passes the held text and the rest of the input to the pager. Text is added to the held one as
+ * long as the pipe may have all of it, so that it is not lost if the shell does not find the pager.
+ * Returns false then.
+ */
+static bool pass_to_pager(int input, struct held *held, int pager, pid_t pid)
+{
+	bool ok = write_all(pager, held->text, held->used);
+	bool found = false;
+	ssize_t got = 1;
+	int status = 0;
+
+	while (ok && got > 0 && !found) {
+		got = read_some(input, held->text + held->used, HELD_MAX);
+		if (got <= 0)
+			break;
+		ok = write_all(pager, held->text + held->used, got);
+		held->used += got;
+		found = ok && held->used > HELD_MAX; /* it has read */
+	}
+	if (found)
+		copy(input, pager, held);
+	close(pager);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return found || !WIFEXITED(status) ||
+	       (WEXITSTATUS(status) != 126 && WEXITSTATUS(status) != 127);
+}
+
+/* Shows the held text and the rest of the input in the pager, or on the terminal without one. */
 static void page(int input, struct held *held, const char *command)
 {
 	pid_t pid = -1;
-	int output = start_pager(command, &pid);
-	bool ok = write_all(output < 0 ? STDOUT_FILENO : output, held->text, held->used);
-	ssize_t got;
+	int pager = start_pager(command, &pid);
 
-	while (ok && (got = read_some(input, held->text, sizeof(held->text))) > 0)
-		ok = write_all(output < 0 ? STDOUT_FILENO : output, held->text, got);
+	if ((pager < 0 || !pass_to_pager(input, held, pager, pid)) &&
+	    write_all(STDOUT_FILENO, held->text, held->used))
+		copy(input, STDOUT_FILENO, held);
 	/* when the pager has ended, the closed pipe ends the command, too */
 	close(input);
-	if (output >= 0)
-		close(output);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
 }
 
 /* The child process: holds the text until it is known whether it fits on the screen. */
@@ -151,13 +186,13 @@ static void hold(int input, const struct winsize *size, const char *command)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	while ((got = read_some(input, held.text + held.used, sizeof(held.text) - held.used)) > 0) {
+	while ((got = read_some(input, held.text + held.used, HELD_MAX - held.used)) > 0) {
 		size_t from = held.used;
 
 		held.used += got;
 		count_rows(&held, from, size->ws_col);
 		/* the last row is for the shell's prompt */
-		if (held.rows >= size->ws_row || held.used == sizeof(held.text)) {
+		if (held.rows >= size->ws_row || held.used == HELD_MAX) {
 			page(input, &held, command);
 			return;
 		}

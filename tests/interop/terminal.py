@@ -77,6 +77,8 @@ def check_pager(data):
     check("cat means none", len(lines) >= len(long), lines)
     lines, _ = on_terminal(["dump", "--no-pager", "-i", data], PERCH_PAGER=MARK)
     check("--no-pager", not lines[0].startswith("P:"), lines)
+    lines, _ = on_terminal(["--no-pager", "dump", "-i", data], PERCH_PAGER=MARK)
+    check("--no-pager before the command", lines and not lines[0].startswith("P:"), lines)
     lines, _ = on_terminal(["dump", "-i", data], TERM="dumb", PERCH_PAGER=MARK)
     check("no pager on TERM=dumb", not lines[0].startswith("P:"), lines)
     lines, _ = on_terminal(["dump", "-n", "1", "-i", data], rows=50, columns=300, PERCH_PAGER=MARK)
@@ -89,8 +91,10 @@ def check_pager(data):
 def check_exit(data):
     lines, status = on_terminal(["dump", "-i", data], rows=5, PERCH_PAGER="head -n 1")
     check("a pager that ends early ends the command", len(lines) == 1 and status in (0, -signal.SIGPIPE), (lines, status))
-    lines, status = on_terminal(["dump", "-i", data], rows=5, PERCH_PAGER="no-such-pager-here")
-    check("a pager that does not exist", any("no-such-pager-here" in line for line in lines), lines)
+    for command in ["dump", "-n", "4", "-i", data], ["dump", "-i", data], ["list"]:
+        lines, status = on_terminal(command, rows=5, columns=300, PERCH_PAGER="no-such-pager-here")
+        check("without the pager, %s shows all lines" % command[0], status == 0 and "no-such-pager-here" in lines[0] and
+              lines[1:] == piped(command), (len(lines), lines[:3]))
     lines, status = on_terminal(["report", "-i", "/nonexistent"], PERCH_PAGER=MARK)
     check("an error is not paged", status == 1 and not lines[0].startswith("P:"), (lines, status))
     # the command waits for its pager also when a signal ends it
