@@ -228,6 +228,11 @@ def main():
             compare_shares(recorder, data, ("--no-children", "-g", "none", "-s", "comm"))
             compare_counts(recorder, data)
             compare_scripts(recorder, data)
+        for words, notes in ((), 1), (("--sample-cpu",), 0):
+            run(PERCH, "record", "-q", "-e", "cpu-clock", *words, "-o", "cpu.data", "--", "ls", "-lR", "/etc")
+            done = run(PERCH, "report", "-s", "cpu", "-i", "cpu.data")
+            check(done.stderr.count("the samples of cpu-clock have no CPU") == notes == done.stdout.count(" -001"),
+                  "report -s cpu after record " + " ".join(words))
         # samples without a period have that of the attr
         if not run(PERF, "record", "-q", "-e", "page-faults", "-c", "3", "-g", "-o", "fixed.data", "--", "ls", "/").returncode:
             compare_scripts("perf -c", "fixed.data")

@@ -84,7 +84,7 @@ static int check_and_print(struct doctor *doctor, const char *file, bool json)
 	if (file && fclose(out))
 		written = false;
 	if (!written)
-		return cannot_write(file);
+		return file ? cannot_write(file) : cli_check_stdout(DOCTOR_COMMAND, errno);
 	return doctor->usable ? 0 : CLI_EXIT_FAILURE;
 }
 

@@ -217,6 +217,7 @@ static int print_report(FILE *out, struct report *report)
 	struct perch_profile *profile = NULL;
 	struct perch_session_stats stats;
 	struct perch_profile_total total;
+	const char *without_cpu = NULL;
 	size_t nr, printed = 0;
 	bool chains;
 	int rc = read_samples(report, &profile, &chains);
@@ -240,9 +241,17 @@ static int print_report(FILE *out, struct report *report)
 		if (!total.samples)
 			continue;
 		rc = report_print_event(out, report, profile, event, events[event].name);
+		if (has_key(report, find_key("cpu", 3)) &&
+		    !(events[event].attr.sample_type & PERCH_SAMPLE_CPU))
+			without_cpu = events[event].name;
 		printed++;
 	}
 	perch_profile_free(profile);
+	if (without_cpu)
+		cli_note(COMMAND,
+			 "the samples of %s have no CPU, which is shown as -001; record with "
+			 "--sample-cpu, -a or -C",
+			 without_cpu);
 	if (!printed && !stats.damage.missing_bytes && !stats.damage.corrupt_bytes)
 		cli_note(
 			COMMAND,
