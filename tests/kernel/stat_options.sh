@@ -94,7 +94,9 @@ report $? "a program that ends before the delay of -D is not counted"
 # ---- repetition ----
 : > runs
 timeout -s INT 1 "$perch" stat -r 0 -x, -e page-faults -- sh -c 'echo run >> runs; sleep 0.1' > stdout 2> out
-[ "$(wc -l < out)" -ge 2 ] && [ "$(wc -l < out)" -eq "$(wc -l < runs)" ]
+# Ctrl-C may end the last run before its program has written a line
+more=$(($(wc -l < out) - $(wc -l < runs)))
+[ "$(wc -l < runs)" -ge 2 ] && [ $more -ge 0 ] && [ $more -le 1 ]
 report $? "-r 0 repeats run and output until Ctrl-C"
 stat -r 2 --pre 'echo before' --post 'echo after' -e page-faults -- echo run
 [ "$(tr '\n' ' ' < stdout)" = 'before run after before run after ' ]

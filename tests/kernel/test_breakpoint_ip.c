@@ -27,7 +27,14 @@ static struct {
 	long stack[64];
 } data;
 
-__attribute__((noinline, noclone)) static void write_once(void)
+/* A function that stays one function with an address of its own. */
+#ifdef __clang__
+#define KEPT __attribute__((noinline))
+#else
+#define KEPT __attribute__((noinline, noclone))
+#endif
+
+KEPT static void write_once(void)
 {
 	__asm__ volatile(".globl write_at, write_end\n"
 			 "write_at: movq $77, %0\n"
@@ -35,7 +42,7 @@ __attribute__((noinline, noclone)) static void write_once(void)
 			 : "=m"(data.watched));
 }
 
-__attribute__((noinline, noclone)) static long read_once(void)
+KEPT static long read_once(void)
 {
 	long value;
 
@@ -48,7 +55,7 @@ __attribute__((noinline, noclone)) static long read_once(void)
 }
 
 /* One instruction that writes several times. */
-__attribute__((noinline, noclone)) static void copy_string(void)
+KEPT static void copy_string(void)
 {
 	long *to = data.to;
 	const long *from = data.from;
@@ -63,7 +70,7 @@ __attribute__((noinline, noclone)) static void copy_string(void)
 }
 
 /* A call writes the return address: the next instruction is the first one of the function. */
-__attribute__((noinline, noclone)) static void call_on_stack(long *top)
+KEPT static void call_on_stack(long *top)
 {
 	__asm__ volatile(".globl call_at, call_end, called\n"
 			 "	movq %%rsp, %%rbx\n"
