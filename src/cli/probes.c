@@ -12,16 +12,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "probes.h"
 
-#define SYSTEM	     "perch" /* the group of the definitions in tracefs: perch/p_PID_NUMBER */
-#define RETURN_PROBE 1u	     /* attr.config of the PMUs uprobe and kprobe */
+#define SYSTEM "perch" /* the group of the definitions in tracefs */
+/*
+ * A definition is perch/p_NAMESPACE_PID_NUMBER. A process id is unique only in its namespace, and
+ * the kernel adds a definition of an existing name to that one, which then counts both.
+ */
+#define NAME_FORMAT  "p_%lu_%d_%zu"
+#define RETURN_PROBE 1u /* attr.config of the PMUs uprobe and kprobe */
 
 /* For the function of atexit(3). */
 static struct {
 	pid_t owner;
+	unsigned long pid_namespace;
 	size_t nr;
 	char tracefs[PATH_MAX - 128];
 } defined;
@@ -51,6 +58,11 @@ static void undefine(const char *tracefs, const char *name)
 		write_definition(tracefs, "kprobe_events", text);
 }
 
+static void set_name(char *name, size_t size, size_t number)
+{
+	snprintf(name, size, NAME_FORMAT, defined.pid_namespace, (int)defined.owner, number);
+}
+
 static void remove_defined(void)
 {
 	char name[64];
@@ -58,12 +70,15 @@ static void remove_defined(void)
 	if (getpid() != defined.owner)
 		return;
 	for (size_t i = 0; i < defined.nr; i++) {
-		snprintf(name, sizeof(name), "p_%d_%zu", (int)defined.owner, i);
+		set_name(name, sizeof(name), i);
 		undefine(defined.tracefs, name);
 	}
 }
 
-/* Removes definitions of commands that were killed. */
+/*
+ * Removes definitions of commands of this namespace that were killed, also of one that had the id
+ * of this process. The kernel keeps a definition that is in use.
+ */
 static void remove_stale(const char *tracefs)
 {
 	char path[PATH_MAX];
@@ -73,28 +88,35 @@ static void remove_stale(const char *tracefs)
 	snprintf(path, sizeof(path), "%s/events/" SYSTEM, tracefs);
 	directory = opendir(path);
 	while (directory && (entry = readdir(directory))) {
+		unsigned long pid_namespace;
 		int pid;
 
-		if (sscanf(entry->d_name, "p_%d_", &pid) == 1 && kill(pid, 0) && errno == ESRCH)
+		if (sscanf(entry->d_name, "p_%lu_%d_", &pid_namespace, &pid) == 2 &&
+		    pid_namespace == defined.pid_namespace &&
+		    (pid == defined.owner || (kill(pid, 0) && errno == ESRCH)))
 			undefine(tracefs, entry->d_name);
 	}
 	if (directory)
 		closedir(directory);
 }
 
-/* Writes "p:perch/p_7_0 /bin/true:0x1234(0x10)". The text cannot have a path with spaces. */
+/*
+ * Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10)". The text cannot have a path with
+ * spaces, and for the kernel a comment begins at '#'.
+ */
 static int define(const struct perch_event *event, bool is_user)
 {
 	const struct perch_attr *attr = &event->attr;
 	unsigned long long offset = attr->config2, counter = attr->config >> 32;
-	char text[PATH_MAX + 128];
+	char text[PATH_MAX + 128], name[64];
 	int length;
 
-	if (strpbrk(event->path, " \t\n"))
+	if (strpbrk(event->path, " \t\n\v\f\r#"))
 		return -EINVAL;
-	length = snprintf(text, sizeof(text), "%c:" SYSTEM "/p_%d_%zu %s%s%#llx",
-			  attr->config & RETURN_PROBE ? 'r' : 'p', (int)defined.owner, defined.nr,
-			  event->path, is_user ? ":" : "+", offset);
+	set_name(name, sizeof(name), defined.nr);
+	length = snprintf(text, sizeof(text), "%c:" SYSTEM "/%s %s%s%#llx",
+			  attr->config & RETURN_PROBE ? 'r' : 'p', name, event->path,
+			  is_user ? ":" : "+", offset);
 	if (counter)
 		length += snprintf(text + length, sizeof(text) - length, "(%#llx)", counter);
 	snprintf(text + length, sizeof(text) - length, "\n");
@@ -103,12 +125,12 @@ static int define(const struct perch_event *event, bool is_user)
 
 static int read_id(unsigned long *id)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], name[64];
 	FILE *file;
 	int nr;
 
-	snprintf(path, sizeof(path), "%s/events/" SYSTEM "/p_%d_%zu/id", defined.tracefs,
-		 (int)defined.owner, defined.nr);
+	set_name(name, sizeof(name), defined.nr);
+	snprintf(path, sizeof(path), "%s/events/" SYSTEM "/%s/id", defined.tracefs, name);
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
@@ -140,11 +162,15 @@ static int replace(struct perch_event *event, bool is_user)
 static int prepare(struct perch_machine *machine)
 {
 	struct perch_error err;
+	struct stat pid_namespace;
 
 	if (defined.owner)
 		return 0;
 	if (perch_machine_tracefs(machine, defined.tracefs, sizeof(defined.tracefs), &err))
 		return -err.errnum;
+	/* without /proc the command works in the first namespace, or alone */
+	if (!stat("/proc/self/ns/pid", &pid_namespace))
+		defined.pid_namespace = pid_namespace.st_ino;
 	defined.owner = getpid();
 	remove_stale(defined.tracefs);
 	return atexit(remove_defined) ? -ENOMEM : 0;

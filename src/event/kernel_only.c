@@ -6,7 +6,8 @@
  * - page faults and alignment faults pass those of the fault, in user space or in the kernel
  * - switches and migrations pass those of the scheduler
  * - tracepoints pass those of the kernel function that they are in, except tracepoints of system
- *   calls ("syscalls:"), which pass those of the system call, and uprobes
+ *   calls ("syscalls:"), which pass those of the system call, and uprobes, also if the command has
+ *   defined them in tracefs, with names as "uprobe:libc:malloc"
  * - clocks count time and pass no registers
  */
 #include <limits.h>
@@ -31,6 +32,17 @@ static bool is_uprobe_line(const char *line, const char *name, size_t system, si
 	       line[3 + system + length] == ' ';
 }
 
+/* Systems of tracepoints that occur in user space too. */
+static bool is_user_system(const char *name, size_t length)
+{
+	static const char *const systems[] = { "syscalls", "uprobe", "uretprobe" };
+
+	for (size_t i = 0; i < PERCH__NR(systems); i++)
+		if (length == strlen(systems[i]) && !strncmp(name, systems[i], length))
+			return true;
+	return false;
+}
+
 static enum perch__kernel_only of_tracepoint(const char *name, struct perch_machine *machine)
 {
 	enum perch__kernel_only result = PERCH__KERNEL_ONLY_YES;
@@ -40,7 +52,7 @@ static enum perch__kernel_only of_tracepoint(const char *name, struct perch_mach
 
 	if (!name || name[system] != ':')
 		return PERCH__KERNEL_ONLY_UNKNOWN;
-	if (system == strlen("syscalls") && !strncmp(name, "syscalls", system))
+	if (is_user_system(name, system))
 		return PERCH__KERNEL_ONLY_NO;
 	length = strcspn(name + system + 1, ":/.");
 	if (perch_machine_tracefs(machine, path, sizeof(path) - sizeof("/uprobe_events"), NULL) < 0)

@@ -227,6 +227,24 @@ static size_t new_ring(struct perch_sampler *sampler)
 	return index;
 }
 
+/*
+ * Called when a ring cannot be smaller. True if all rings can be opened again with a smaller size:
+ * earlier ones may be larger than this one. Each time the size is less than before.
+ */
+static bool shrink_all(struct perch_sampler *sampler, size_t page_bytes, bool tracking)
+{
+	size_t half = sampler->ring_pages / 2;
+
+	if (!sampler->may_shrink || sampler->decoder || !sampler->nr_rings)
+		return false;
+	if (!tracking)
+		return sampler->ring_pages < sampler->first_pages;
+	if (half < PERCH__MIN_RING_PAGES || half * page_bytes <= sampler->min_ring_bytes)
+		return false;
+	sampler->ring_pages = half;
+	return true;
+}
+
 static int map_sized(struct perch_sampler *sampler, struct perch__sampler_ring *ring, int fd,
 		     struct perch_error *err)
 {
@@ -250,10 +268,7 @@ static int map_sized(struct perch_sampler *sampler, struct perch__sampler_ring *
 			break;
 		*pages /= 2;
 	}
-	/* other rings of this sampler may be larger: all can be opened with this size */
-	sampler->too_large = rc == -EPERM && sampler->may_shrink && sampler->nr_rings &&
-			     sampler->rings[0].ring && *pages < sampler->first_pages &&
-			     !sampler->decoder;
+	sampler->too_large = rc == -EPERM && shrink_all(sampler, page_bytes, tracking);
 	return report_error(err, &attempt, rc);
 }
 
@@ -281,7 +296,12 @@ static int map_ring(struct perch_sampler *sampler, size_t owner, bool backward,
 	if (index == sampler->nr_rings)
 		sampler->nr_rings++;
 	rc = add_to_merge(sampler, index, err);
-	return rc < 0 ? rc : (int)index;
+	if (rc >= 0)
+		return (int)index;
+	perch_ring_close(ring.ring);
+	sampler->polls[index].fd = -1;
+	sampler->rings[index] = (struct perch__sampler_ring){ .cpu = -1, .watched = -1 };
+	return rc;
 }
 
 /* Explains a failed ioctl by errno. owner_fd is the descriptor whose ring the events use. */
@@ -359,8 +379,10 @@ static int attach_to_ring(struct perch_sampler *sampler, size_t index, size_t nu
 		return explain_ioctl(sampler, index, &info, PERCH_IOC_SET_OUTPUT, err);
 	}
 	target->ring[!backward] = info.ring;
-	sampler->rings[info.ring].nr_writers++;
-	return add_id(sampler, index, &info, id, err);
+	rc = add_id(sampler, index, &info, id, err);
+	if (rc >= 0)
+		sampler->rings[info.ring].nr_writers++;
+	return rc;
 }
 
 int perch__sampler_open_target(struct perch_sampler *sampler, size_t target, bool backward,

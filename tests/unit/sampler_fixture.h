@@ -25,7 +25,8 @@ struct kernel {
 	/* an errno; 0 succeeds */
 	int (*refuse)(const struct perch_attr *attr, int cpu, int group);
 	int nr;
-	size_t max_pages; /* of a ring */
+	size_t max_pages;	   /* of a ring */
+	size_t max_locked, locked; /* pages of all rings; 0 is no limit */
 	unsigned max_precise;
 	int refuse_filters; /* an errno; 0 if all succeed */
 	pid_t gone;
@@ -99,6 +100,9 @@ static inline void *fake_map(void *context, size_t size, int protection, int fla
 	(void)flags;
 	if (k->max_pages && size / page > k->max_pages + 1)
 		return errno = EPERM, MAP_FAILED;
+	if (k->max_locked && k->locked + size / page > k->max_locked)
+		return errno = EPERM, MAP_FAILED;
+	k->locked += size / page;
 	k->mapped[k->maps % 64].fd = fd;
 	k->mapped[k->maps % 64].protection = protection;
 	k->mapped[k->maps % 64].pages = size / page - 1;
@@ -110,7 +114,10 @@ static inline void *fake_map(void *context, size_t size, int protection, int fla
 
 static inline int fake_unmap(void *context, void *address, size_t size)
 {
-	((struct kernel *)context)->unmaps++;
+	struct kernel *k = context;
+
+	k->unmaps++;
+	k->locked -= size / sysconf(_SC_PAGESIZE);
 	return munmap(address, size);
 }
 

@@ -301,6 +301,29 @@ static void survives_a_late_writer(void **state)
 	assert_int_equal(seen.records, nr - 1);
 }
 
+/* The limit leaves nothing for the rings of the tracking event, which have the minimum size. */
+static void rings_are_smaller_if_tracking_rings_do_not_fit(void **state)
+{
+	struct fixture *s = *state;
+	size_t pages;
+
+	s->options.ring_pages = 0;
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
+	pages = s->k.mapped[0].pages;
+	perch_sampler_close(s->sampler);
+	assert_true(pages >= 8);
+
+	s->k.max_locked = 2 * (pages + 1) + 4;
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
+	assert_int_equal(perch_sampler_rings(s->sampler), 4);
+	assert_int_equal(s->k.mapped[s->k.maps - 4].pages, pages / 2);
+	perch_sampler_close(s->sampler);
+
+	/* an error if the smallest rings do not fit */
+	s->k.max_locked = 2 * 5 + 4;
+	assert_int_equal(open_fixture(s, "cpu-clock"), -EPERM);
+}
+
 static void failed_snapshot_resumes(void **state)
 {
 	struct fixture *s = *state;
@@ -372,6 +395,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(snapshot_has_the_newest_records, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(advance_leaves_out_records, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(survives_a_late_writer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rings_are_smaller_if_tracking_rings_do_not_fit,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_snapshot_resumes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuses_contradictions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(accepts_the_term_and_the_option, set_up, tear_down),
