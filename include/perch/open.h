@@ -276,10 +276,13 @@ struct perch_options {
 	 * Each task has its own count, and a READ record is written when a task ends. Needs
 	 * inherit.
 	 *
-	 * READ records can be missing: when a CPU switches between two tasks that inherited the
-	 * same events, the kernel exchanges their sets of events in place of their counts. It does
-	 * not exchange sets that have an event with PERCH_SAMPLE_READ and PERCH_SAMPLE_TID (since
-	 * 6.13), nor sets to which an event was added that the other one does not have.
+	 * One task can lack its READ record: when a CPU switches between two tasks with the same
+	 * inherited events, the kernel exchanges their events in place of their counts. The task
+	 * that ends with the original events, those of the target, writes no record. The others
+	 * do. So all records but one come for each target, and all of them with one of these:
+	 * - another event of the target that is not inherited, opened before the tasks start (a
+	 *   disabled dummy event is enough);
+	 * - PERCH_SAMPLE_READ and PERCH_SAMPLE_TID in the samples of the event, since 6.13.
 	 */
 	unsigned inherit_stat : 1;
 	/** The event is always on the PMU; if that is impossible it goes into an error state, in

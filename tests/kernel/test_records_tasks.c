@@ -295,6 +295,57 @@ static void read_record_has_count_of_child(void **state)
 	live_close(&live);
 }
 
+#define CHILDREN 5
+
+/* Runs children that share the CPU with this thread, and returns their READ records. */
+static size_t count_read_records(uint64_t fields)
+{
+	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, fields);
+	struct perch_target target = { .tid = 0, .cpu = stay_on_current_cpu() };
+	struct live live;
+	size_t nr;
+
+	attr.inherit = attr.inherit_stat = 1;
+	record_open(&live, &attr, &target, 0);
+	assert_int_equal(live_enable(&live), 0);
+	for (int i = 0; i < CHILDREN; i++)
+		if (!fork())
+			_exit(0);
+	for (int i = 0; i < CHILDREN; i++)
+		assert_true(wait(NULL) > 0);
+	record_end(&live);
+	nr = live_count(&live, PERCH_RECORD_READ);
+	live_close(&live);
+	if (!nr) {
+		print_message("skipped: this kernel loses the READ record of a task that exits\n");
+		skip();
+	}
+	return nr;
+}
+
+/* A child that ends with the events of its parent writes none. */
+static void at_most_one_read_record_is_missing(void **state)
+{
+	(void)state;
+	assert_in_range(count_read_records(0), CHILDREN - 1, CHILDREN);
+}
+
+static void event_that_is_not_inherited_keeps_all_read_records(void **state)
+{
+	int uninherited = open_uninherited_event();
+
+	(void)state;
+	assert_int_equal(count_read_records(0), CHILDREN);
+	close(uninherited);
+}
+
+/* Skipped before Linux 6.13, which refuses the fields for an inherited event. */
+static void sample_read_with_tid_keeps_all_read_records(void **state)
+{
+	(void)state;
+	assert_int_equal(count_read_records(PERCH_SAMPLE_READ | PERCH_SAMPLE_TID), CHILDREN);
+}
+
 /* The namespace links in /proc of the child, in memory shared with the parent. */
 struct links {
 	int failed;
@@ -369,6 +420,9 @@ int main(void)
 		cmocka_unit_test(comm_record_has_name),
 		cmocka_unit_test(exec_has_comm_record),
 		cmocka_unit_test(read_record_has_count_of_child),
+		cmocka_unit_test(at_most_one_read_record_is_missing),
+		cmocka_unit_test(event_that_is_not_inherited_keeps_all_read_records),
+		cmocka_unit_test(sample_read_with_tid_keeps_all_read_records),
 		cmocka_unit_test(namespaces_record_has_links),
 	};
 
