@@ -111,7 +111,7 @@ struct perch_event {
 	/** Term filter= and perch_events_set_filter(); set when the event is opened. Or NULL. */
 	char *filter;
 	/** The string that attr.config1 points to: file of a uprobe, function of a kprobe. Or NULL.
-	 */
+	 * perch_events_clear() frees it with free(3). */
 	char *path;
 	uint64_t reserved[8]; /**< must be 0 */
 };

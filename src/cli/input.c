@@ -61,13 +61,15 @@ int cli_input_open(struct cli_input *input)
 	input->options.check_owner = !input->force;
 	handle_bus_errors(input);
 	rc = perch_session_open(&input->session, path, &input->options, &err);
+	if (!rc)
+		return 0;
 	if (rc == -EPERM)
 		perch_error_remedy(&err, "Use -f to read it anyway");
 	else if (rc == -ENOENT && err.kind == PERCH_ERROR_FILE)
 		perch_error_remedy(&err, "Record one first: perch record PROGRAM");
 	else if (err.kind == PERCH_ERROR_TRUNCATED && !strcmp(path, "-"))
 		perch_error_remedy(&err, "Use -i FILE to read a file instead of standard input");
-	return rc ? cli_error(input->command, &err) : 0;
+	return cli_error(input->command, &err);
 }
 
 void cli_input_close(struct cli_input *input)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -102,7 +104,7 @@ static int start_pager(const char *command, pid_t *pid)
 {
 	int ends[2];
 
-	if (pipe(ends))
+	if (pipe2(ends, O_CLOEXEC))
 		return -1;
 	*pid = fork();
 	if (*pid == 0) {
@@ -110,8 +112,6 @@ static int start_pager(const char *command, pid_t *pid)
 		signal(SIGQUIT, SIG_DFL);
 		signal(SIGPIPE, SIG_DFL);
 		dup2(ends[0], STDIN_FILENO);
-		close(ends[0]);
-		close(ends[1]);
 		setenv("LESS", "FRX", 0);
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
@@ -233,7 +233,7 @@ void cli_start_pager(void)
 	struct winsize size;
 	int ends[2];
 
-	if (child || !command || !terminal_size(&size) || pipe(ends))
+	if (child || !command || !terminal_size(&size) || pipe2(ends, O_CLOEXEC))
 		return;
 	fflush(stdout);
 	child = fork();
@@ -255,5 +255,6 @@ void cli_start_pager(void)
 	close(ends[1]);
 	atexit(at_exit);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		signal(signals[i], at_signal);
+		if (signal(signals[i], at_signal) == SIG_IGN)
+			signal(signals[i], SIG_IGN);
 }

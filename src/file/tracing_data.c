@@ -20,6 +20,7 @@ struct perch__tracepoint {
 	uint64_t id;
 	struct perch_tracepoint_text text;
 	struct perch_tracepoint_format *format; /* NULL until it is needed */
+	bool invalid;				/* the text cannot be parsed */
 };
 
 /* Copies a string, because another program may change the mapped file. */
@@ -214,9 +215,14 @@ int perch_reader_tracepoint(struct perch_reader *reader, uint64_t id,
 	int rc = find_tracepoint(reader, id, &tracepoint, err);
 
 	*format = NULL;
-	if (!rc && !tracepoint->format)
+	if (rc)
+		return rc;
+	/* a caller that asks for each sample and wants no reason does not parse it each time */
+	if (tracepoint->invalid && !err)
+		return -EBADMSG;
+	if (!tracepoint->format)
 		rc = perch_tracepoint_format_parse(&tracepoint->format, &tracepoint->text, err);
-	if (!rc)
-		*format = tracepoint->format;
+	tracepoint->invalid = rc && rc != -ENOMEM;
+	*format = tracepoint->format;
 	return rc;
 }

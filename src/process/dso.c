@@ -202,7 +202,9 @@ static int set_kernel_image(struct perch_processes *processes, const struct head
 	const char *slash = strrchr(header->path, '/');
 	struct perch_dso *dso = processes->kernel_dso;
 
-	if (!slash || strncmp(slash, "/vmlinux", 8) || dso->kernel_image)
+	/* "/vmlinux" or "/vmlinux-6.1.0"; programs have other names, such as vmlinux2elf */
+	if (!slash || strncmp(slash, "/vmlinux", 8) || (slash[8] && slash[8] != '-') ||
+	    dso->kernel_image)
 		return 0;
 	dso->kernel_image = header->path;
 	return dso->build_id_size ? 0

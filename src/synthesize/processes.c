@@ -139,8 +139,8 @@ static int add_threads(struct perch__batch *batch, pid_t pid)
 	return errnum;
 }
 
-/* Adds a NAMESPACES record. Namespaces that cannot be read are zeros in it. Returns 0 or the errno
- * of the last one that could not be read. */
+/* Adds a NAMESPACES record. Namespaces that the kernel does not have are zeros in it; there is no
+ * record if none can be read. Returns 0 or an errno. */
 static int add_namespaces(struct perch__batch *batch, pid_t pid)
 {
 	static const char *const names[PERCH_NR_NAMESPACES] = {
@@ -155,6 +155,7 @@ static int add_namespaces(struct perch__batch *batch, pid_t pid)
 		struct perch_ns_link_info link[PERCH_NR_NAMESPACES];
 	} body = { (uint32_t)pid, (uint32_t)pid, PERCH_NR_NAMESPACES, { { 0, 0 } } };
 	int errnum = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < PERCH_NR_NAMESPACES; i++) {
 		char path[64], whole[PATH_MAX];
@@ -168,8 +169,10 @@ static int add_namespaces(struct perch__batch *batch, pid_t pid)
 		}
 		body.link[i].dev = status.st_dev;
 		body.link[i].ino = status.st_ino;
+		any = true;
 	}
-	perch__batch_add(batch, PERCH_RECORD_NAMESPACES, 0, &body, sizeof(body), NULL);
+	if (any)
+		perch__batch_add(batch, PERCH_RECORD_NAMESPACES, 0, &body, sizeof(body), NULL);
 	/* an old kernel, or one built without them, does not have all */
 	return perch__is_denied(errnum) ? errnum : 0;
 }

@@ -119,16 +119,28 @@ static void put_start(struct cli_json_writer *json, const struct dump *dump,
 
 struct tracepoint {
 	struct cli_json_writer *json;
-	const struct perch_tracepoint_format *format;
-	unsigned depth; /* in the value: 1 in an array */
+	const struct perch_tracepoint_field *fields;
+	size_t nr, next; /* of fields: the first one that was not visited */
+	unsigned depth;	 /* in the value: 1 in an array */
 };
 
+/* name is that of one of the fields, which are visited in their order. A damaged file may have two
+ * fields of one name. */
 static void begin_typed(struct tracepoint *tracepoint, const char *name)
 {
+	const char *type = NULL;
+
+	while (!type && tracepoint->next < tracepoint->nr) {
+		const struct perch_tracepoint_field *field =
+			&tracepoint->fields[tracepoint->next++];
+
+		if (field->name == name)
+			type = field->type;
+	}
 	cli_json_key(tracepoint->json, name);
 	cli_json_begin_object(tracepoint->json);
-	put_text(tracepoint->json, "type",
-		 perch_tracepoint_format_find(tracepoint->format, name)->type);
+	if (type)
+		put_text(tracepoint->json, "type", type);
 }
 
 /* Each field is an object with its C type and its value. */
@@ -155,13 +167,15 @@ static int put_tracepoint_field(void *context, const struct perch_field *field)
 static void put_tracepoint(struct cli_json_writer *json, const struct dump *dump,
 			   const struct perch_record *record)
 {
-	struct tracepoint tracepoint = { .json = json, .format = dump_tracepoint(dump, record) };
+	const struct perch_tracepoint_format *format = dump_tracepoint(dump, record);
+	struct tracepoint tracepoint = { .json = json };
 
-	if (!tracepoint.format)
+	if (!format)
 		return;
+	tracepoint.nr = perch_tracepoint_format_fields(format, &tracepoint.fields);
 	cli_json_key(json, "tracepoint");
 	cli_json_begin_object(json);
-	perch_tracepoint_visit(tracepoint.format, record, put_tracepoint_field, &tracepoint);
+	perch_tracepoint_visit(format, record, put_tracepoint_field, &tracepoint);
 	cli_json_end(json);
 }
 

@@ -164,6 +164,8 @@ uint64_t record_scan_count_samples(const struct iovec *pieces, int nr, uint64_t 
 			const struct perch_record_header *header =
 				(const void *)((const char *)pieces[i].iov_base + offset);
 
+			if (header->size < sizeof(*header) || header->size > bytes)
+				return samples;
 			samples += header->type == PERCH_RECORD_SAMPLE;
 			offset += header->size;
 			bytes -= header->size;
