@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <perch/explain.h>
 
@@ -27,16 +28,33 @@ struct perch__cold *perch__set_cold(struct perch_set *set, size_t event)
 	return set->cold[event];
 }
 
+/* Writes " PATH". A path that is too long is left out: its end is what matters. */
+static const char *cgroup_path(int fd, char *buffer, size_t size)
+{
+	char link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, buffer + 1, size - 1);
+	if (length <= 0 || (size_t)length >= size - 1)
+		return "";
+	buffer[0] = ' ';
+	buffer[length + 1] = '\0';
+	return buffer;
+}
+
 int perch__set_prefix_error(const struct perch_set *set, size_t event, size_t target,
 			    struct perch_error *err, int rc)
 {
 	const struct perch_target *at = &set->target[target];
-	char where[64] = "";
+	char where[256] = "", cgroup[192];
 
 	if (at->use_cgroup && at->cpu >= 0)
-		snprintf(where, sizeof(where), " for the cgroup on CPU %d", at->cpu);
+		snprintf(where, sizeof(where), " for the cgroup%s on CPU %d",
+			 cgroup_path(at->cgroup_fd, cgroup, sizeof(cgroup)), at->cpu);
 	else if (at->use_cgroup)
-		snprintf(where, sizeof(where), " for the cgroup");
+		snprintf(where, sizeof(where), " for the cgroup%s",
+			 cgroup_path(at->cgroup_fd, cgroup, sizeof(cgroup)));
 	else if (at->tid > 0 && at->cpu >= 0)
 		snprintf(where, sizeof(where), " for thread %d on CPU %d", (int)at->tid, at->cpu);
 	else if (at->tid > 0)

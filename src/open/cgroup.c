@@ -109,27 +109,44 @@ static void truncate_to_existing(char *path, size_t mount_length)
 	}
 }
 
-static int open_error(char *path, const char *mount, const char *name, int error,
-		      struct perch_error *err)
+/* A full path of another place, such as a cgroup of the v1 hierarchy of the memory controller. */
+static bool is_other_directory(const char *path, const struct perch_machine *machine)
 {
+	char full[PATH_MAX];
+	struct stat status;
+
+	return path[0] == '/' && perch_machine_path(machine, path, full, sizeof(full)) >= 0 &&
+	       !stat(full, &status) && S_ISDIR(status.st_mode);
+}
+
+/* path is what the caller passed, full the path below the mount point. */
+static int open_error(const char *path, char *full, const char *mount, int error,
+		      const struct perch_machine *machine, struct perch_error *err)
+{
+	const char *name = full + strlen(mount);
 	char names[256];
 	int nr;
 
 	if (error != ENOENT && error != ENOTDIR)
 		return perch_error_set(err, error, PERCH_ERROR_FILE,
-				       "cannot open the cgroup %s: %s", path, strerror(error));
-	perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET, "there is no cgroup '%s' in %s", name,
-			mount);
-	truncate_to_existing(path, strlen(mount));
-	nr = list_children(path, names, sizeof(names));
+				       "cannot open the cgroup %s: %s", full, strerror(error));
+	if (is_other_directory(path, machine))
+		perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET,
+				"%s is not in the hierarchy of perf events, which is %s", path,
+				mount);
+	else
+		perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET,
+				"there is no cgroup '%s' in %s", name + strspn(name, "/"), mount);
+	truncate_to_existing(full, strlen(mount));
+	nr = list_children(full, names, sizeof(names));
 	if (nr)
-		perch_error_remedy(err, "%s has %s%s", path, names,
+		perch_error_remedy(err, "%s has %s%s", full, names,
 				   nr > MAX_LISTED ? " and more" : "");
 	else
 		perch_error_remedy(
 			err,
 			"%s has no cgroups: create one with mkdir, and write process ids to its cgroup.procs",
-			path);
+			full);
 	return -ENOENT;
 }
 
@@ -157,5 +174,5 @@ int perch__open_cgroup(const char *path, struct perch_machine *machine, struct p
 	}
 	snprintf(full, sizeof(full), "%s%s%s", mount, *name ? "/" : "", name);
 	fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the kernel refuses O_PATH */
-	return fd < 0 ? open_error(full, mount, name, errno, err) : fd;
+	return fd < 0 ? open_error(path, full, mount, errno, machine, err) : fd;
 }

@@ -2,6 +2,9 @@
 /* Sets on a replayed kernel: lost counters, groups that grow and shrink, refusals. Sums and
  * differences of counts. */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "count_set_fixture.h"
 #include "tree.h"
 
@@ -188,6 +191,22 @@ static void drops_the_kernel_if_not_permitted(void **state)
 		    perch_set_get_event(set, 0)->attr.exclude_hv);
 	assert_false(perch_set_get_event(set, 1)->user_only);
 	perch_set_close(set);
+}
+
+static void names_the_cgroup_of_a_refusal(void **state)
+{
+	struct perch_target cgroup = { .tid = -1, .cpu = 0, .use_cgroup = 1 };
+	const struct perch_targets one = { .nr = 1, .target = &cgroup };
+	struct perch_set *set;
+	struct perch_error err;
+
+	(void)state;
+	cgroup.cgroup_fd = open("/proc", O_RDONLY | O_DIRECTORY);
+	kernel.refuse = refuse_kernel;
+	assert_int_equal(perch_events_parse(&events, "page-faults", NULL, NULL), 0);
+	assert_int_equal(perch_set_open(&set, &events, &one, NULL, &err), -EACCES);
+	assert_non_null(strstr(err.message, "page-faults for the cgroup /proc on CPU 0: "));
+	close(cgroup.cgroup_fd);
 }
 
 /* What is refused with exclude_kernel too is the reason: the caller already gave up the kernel. */
@@ -505,6 +524,7 @@ int main(void)
 		CASE(reset_restarts_times),
 		CASE(reports_missing_features),
 		CASE(drops_the_kernel_if_not_permitted),
+		CASE(names_the_cgroup_of_a_refusal),
 		CASE(reports_what_is_refused_without_the_kernel),
 		CASE(pmus_that_cannot_exclude),
 		CASE(events_of_the_kernel_are_not_opened_without_it),
