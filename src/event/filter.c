@@ -149,13 +149,17 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 
 	while (!rc && next_field(&filter, name)) {
 		struct perch__suggestions suggestions = { .word = name };
+		const char *event = strchr(tracepoint, ':') + 1;
+		char remedy[2 * PERCH__WORD_SIZE];
 
 		if (is_common_field(name) || find_field(format, name, &suggestions) != NOT_FOUND)
 			continue;
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
 				     "the tracepoint '%s' has no field '%s'", tracepoint, name);
-		perch__suggestions_remedy(&suggestions, err,
-					  "events/SYSTEM/NAME/format in tracefs lists the fields");
+		snprintf(remedy, sizeof(remedy),
+			 "the file events/%.*s/%s/format in tracefs lists its fields",
+			 (int)(event - 1 - tracepoint), tracepoint, event);
+		perch__suggestions_remedy(&suggestions, err, remedy);
 	}
 	return rc;
 }

@@ -315,6 +315,9 @@ static void checks_fields_of_filters(void **state)
 					 -EINVAL);
 			assert_int_equal(err.kind, PERCH_ERROR_BAD_FIELD);
 			assert_non_null(strstr(err.message, wanted));
+			if (!strcmp(filters[i].unknown, "zork"))
+				assert_non_null(strstr(err.remedy,
+						       "events/syscalls/sys_enter_open/format"));
 			assert_null(events.event[0].filter);
 		} else {
 			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter,
