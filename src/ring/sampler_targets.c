@@ -90,9 +90,12 @@ static int add_list(struct perch_sampler *sampler, const struct perch_targets *t
 
 	if (PERCH__CHECK_RESERVED(targets, "perch_targets", err))
 		return -EINVAL;
-	if (!targets->nr)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a list of targets of the sampler is empty");
+	if (!targets->nr) {
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				"a list of targets of the sampler is empty");
+		perch_error_remedy(err, "add targets, or pass NULL for the calling thread");
+		return -EINVAL;
+	}
 	for (size_t i = 0; rc >= 0 && i < targets->nr; i++) {
 		rc = check_target(sampler, &targets->target[i], err);
 		if (rc >= 0)

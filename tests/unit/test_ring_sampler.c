@@ -174,6 +174,7 @@ static void refuses_invalid_targets(void **state)
 						    &options, &err),
 				 last ? -EINVAL : rows[i].rc);
 		assert_non_null(strstr(err.message, last ? "empty" : rows[i].message));
+		assert_true(!last || strstr(err.remedy, "NULL for the calling thread"));
 		assert_null(sampler);
 		assert_int_equal(k.nr, 0);
 		perch_machine_free(options.event.machine);
