@@ -33,7 +33,10 @@ struct perch_sampler;
 
 /** Options of a sampler. Zeros are the defaults. */
 struct perch_sampler_options {
-	/** For every event. With several events, .sample also gets PERCH_SAMPLE_IDENTIFIER. */
+	/**
+	 * For every event. .sample also gets PERCH_SAMPLE_TID and PERCH_SAMPLE_TIME, with several
+	 * events or a tracking event PERCH_SAMPLE_IDENTIFIER, and sample_id_all is set.
+	 */
 	struct perch_options event;
 	/**
 	 * Size of a ring in pages, a power of two. A size that cannot hold one sample is refused
