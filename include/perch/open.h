@@ -727,7 +727,7 @@ PERCH_API int perch_event_modify(int fd, const struct perch_attr *attr,
  *
  * It acts on leaders and on members of groups, whatever they measure: this thread, other threads,
  * CPUs or cgroups. It does not act on events that other threads of the process have opened, nor on
- * those that children have inherited on their own.
+ * events of children, which inherited them.
  *
  * Async-signal-safe.
  *
