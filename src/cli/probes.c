@@ -17,41 +17,21 @@
 
 #include "probes.h"
 
-<<<<<<< Updated upstream
 #define SYSTEM "perch" /* the group of the definitions in tracefs */
 /*
  * A definition is perch/p_NAMESPACE_PID_NUMBER. A process id is unique only in its namespace, and
  * the kernel adds a definition of an existing name to that one, which then counts both.
  */
 #define NAME_FORMAT  "p_%lu_%d_%zu"
-=======
-/*
- * The group of the definitions in tracefs: perch/p_NAMESPACE_PID_NUMBER. All containers see the
- * definitions, and a second definition of one name would count the calls of both. So the name has
- * the inode of the pid namespace.
- */
-#define SYSTEM	     "perch"
-#define NAME_BYTES   64
->>>>>>> Stashed changes
 #define RETURN_PROBE 1u /* attr.config of the PMUs uprobe and kprobe */
 
 /* For the function of atexit(3). */
 static struct {
 	pid_t owner;
-<<<<<<< Updated upstream
 	unsigned long pid_namespace;
-=======
-	unsigned long pid_namespace; /* inode; 0 if unknown */
->>>>>>> Stashed changes
 	size_t nr;
 	char tracefs[PATH_MAX - 128];
 } defined;
-
-static void format_name(char name[NAME_BYTES], size_t number)
-{
-	snprintf(name, NAME_BYTES, "p_%lu_%d_%zu", defined.pid_namespace, (int)defined.owner,
-		 number);
-}
 
 static int write_definition(const char *tracefs, const char *file, const char *text)
 {
@@ -85,38 +65,20 @@ static void set_name(char *name, size_t size, size_t number)
 
 static void remove_defined(void)
 {
-	char name[NAME_BYTES];
+	char name[64];
 
 	if (getpid() != defined.owner)
 		return;
 	for (size_t i = 0; i < defined.nr; i++) {
-<<<<<<< Updated upstream
 		set_name(name, sizeof(name), i);
-=======
-		format_name(name, i);
->>>>>>> Stashed changes
 		undefine(defined.tracefs, name);
 	}
 }
 
-<<<<<<< Updated upstream
 /*
  * Removes definitions of commands of this namespace that were killed, also of one that had the id
  * of this process. The kernel keeps a definition that is in use.
  */
-=======
-/* True for a definition of a command that was killed: no process has its pid, or this one. */
-static bool is_stale(const char *name)
-{
-	unsigned long pid_namespace;
-	int pid;
-
-	return sscanf(name, "p_%lu_%d_", &pid_namespace, &pid) == 2 &&
-	       pid_namespace == defined.pid_namespace &&
-	       (pid == defined.owner || (kill(pid, 0) && errno == ESRCH));
-}
-
->>>>>>> Stashed changes
 static void remove_stale(const char *tracefs)
 {
 	char path[PATH_MAX];
@@ -125,7 +87,6 @@ static void remove_stale(const char *tracefs)
 
 	snprintf(path, sizeof(path), "%s/events/" SYSTEM, tracefs);
 	directory = opendir(path);
-<<<<<<< Updated upstream
 	while (directory && (entry = readdir(directory))) {
 		unsigned long pid_namespace;
 		int pid;
@@ -133,44 +94,28 @@ static void remove_stale(const char *tracefs)
 		if (sscanf(entry->d_name, "p_%lu_%d_", &pid_namespace, &pid) == 2 &&
 		    pid_namespace == defined.pid_namespace &&
 		    (pid == defined.owner || (kill(pid, 0) && errno == ESRCH)))
-=======
-	while (directory && (entry = readdir(directory)))
-		if (is_stale(entry->d_name))
->>>>>>> Stashed changes
 			undefine(tracefs, entry->d_name);
+	}
 	if (directory)
 		closedir(directory);
 }
 
 /*
-<<<<<<< Updated upstream
  * Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10)". The text cannot have a path with
  * spaces, and for the kernel a comment begins at '#'.
-=======
- * Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10)". The text cannot have a path with spaces
- * or '#', which begins a comment.
->>>>>>> Stashed changes
  */
 static int define(const struct perch_event *event, bool is_user)
 {
 	const struct perch_attr *attr = &event->attr;
 	unsigned long long offset = attr->config2, counter = attr->config >> 32;
-<<<<<<< Updated upstream
 	char text[PATH_MAX + 128], name[64];
-=======
-	char name[NAME_BYTES], text[PATH_MAX + 128];
->>>>>>> Stashed changes
 	int length;
 
 	if (strpbrk(event->path, " \t\n\v\f\r#"))
 		return -EINVAL;
-<<<<<<< Updated upstream
-	set_name(name, sizeof(name), defined.nr);
-=======
 	if (strlen(event->path) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	format_name(name, defined.nr);
->>>>>>> Stashed changes
+	set_name(name, sizeof(name), defined.nr);
 	length = snprintf(text, sizeof(text), "%c:" SYSTEM "/%s %s%s%#llx",
 			  attr->config & RETURN_PROBE ? 'r' : 'p', name, event->path,
 			  is_user ? ":" : "+", offset);
@@ -182,19 +127,11 @@ static int define(const struct perch_event *event, bool is_user)
 
 static int read_id(unsigned long *id)
 {
-<<<<<<< Updated upstream
 	char path[PATH_MAX], name[64];
 	FILE *file;
 	int nr;
 
 	set_name(name, sizeof(name), defined.nr);
-=======
-	char name[NAME_BYTES], path[PATH_MAX];
-	FILE *file;
-	int nr;
-
-	format_name(name, defined.nr);
->>>>>>> Stashed changes
 	snprintf(path, sizeof(path), "%s/events/" SYSTEM "/%s/id", defined.tracefs, name);
 	file = fopen(path, "re");
 	if (!file)
@@ -226,19 +163,7 @@ static int replace(struct perch_event *event, bool is_user)
 
 static int prepare(struct perch_machine *machine)
 {
-<<<<<<< Updated upstream
-	struct perch_error err;
 	struct stat pid_namespace;
-
-	if (defined.owner)
-		return 0;
-	if (perch_machine_tracefs(machine, defined.tracefs, sizeof(defined.tracefs), &err))
-		return -err.errnum;
-	/* without /proc the command works in the first namespace, or alone */
-	if (!stat("/proc/self/ns/pid", &pid_namespace))
-		defined.pid_namespace = pid_namespace.st_ino;
-=======
-	struct stat status;
 	int rc;
 
 	if (defined.owner)
@@ -246,9 +171,10 @@ static int prepare(struct perch_machine *machine)
 	rc = perch_machine_tracefs(machine, defined.tracefs, sizeof(defined.tracefs), NULL);
 	if (rc < 0)
 		return rc;
->>>>>>> Stashed changes
+	/* without /proc the command works in the first namespace, or alone */
+	if (!stat("/proc/self/ns/pid", &pid_namespace))
+		defined.pid_namespace = pid_namespace.st_ino;
 	defined.owner = getpid();
-	defined.pid_namespace = stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
 	remove_stale(defined.tracefs);
 	return atexit(remove_defined) ? -ENOMEM : 0;
 }
