@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 /* Whether the last read used the page, or why it did not. */
@@ -44,7 +45,7 @@ struct perch__rdpmc {
 /* For counters without a page: no thread may read. */
 extern const struct perch__rdpmc perch__no_rdpmc;
 
-#define PERCH__INLINE static inline __attribute__((always_inline))
+#define PERCH__INLINE PERCH__ALWAYS_INLINE
 /* Attempts before read(2) is used. */
 #define PERCH__RDPMC_TRIES 16
 
@@ -80,41 +81,6 @@ struct perch__page_view {
  */
 #define PERCH__IN_ORDER() __atomic_signal_fence(__ATOMIC_ACQ_REL)
 
-/*
- * Shifts by the lower six bits of a number, as the instruction does. Compilers for arm64 add a mask
- * where several shifts use the same number.
- */
-#ifdef __aarch64__
-#define PERCH__SHIFT(instruction, expression) \
-	__asm__(instruction " %0, %1, %2" : "=r"(shifted) : "r"(value), "r"(by))
-#else
-#define PERCH__SHIFT(instruction, expression) (shifted = (expression))
-#endif
-
-PERCH__INLINE uint64_t perch__left(uint64_t value, uint64_t by)
-{
-	uint64_t shifted;
-
-	PERCH__SHIFT("lsl", value << (by & 63));
-	return shifted;
-}
-
-PERCH__INLINE uint64_t perch__right(uint64_t value, uint64_t by)
-{
-	uint64_t shifted;
-
-	PERCH__SHIFT("lsr", value >> (by & 63));
-	return shifted;
-}
-
-PERCH__INLINE uint64_t perch__right_signed(uint64_t value, uint64_t by)
-{
-	uint64_t shifted;
-
-	PERCH__SHIFT("asr", (uint64_t)((int64_t)value >> (by & 63)));
-	return shifted;
-}
-
 /* One load reads pmc_width, time_shift and time_mult. The shifts use only the lower six bits of the
  * first two. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -141,14 +107,30 @@ PERCH__INLINE uint64_t perch__sign_extend(uint64_t value, uint64_t width)
  */
 PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
 {
-	uint64_t clock = view->clock, whole, rest;
+	uint64_t clock = view->clock;
 
-	/* a clock of fewer bits than 64 may have wrapped */
 	if (PERCH__ALWAYS_SHORT || view->can & PERCH__CAN_TIME_SHORT)
-		clock = view->cycles + ((clock - view->cycles) & view->mask);
-	whole = perch__right(clock, view->shift);
-	rest = clock - perch__left(whole, view->shift);
-	return view->offset + whole * view->mult + perch__right(rest * view->mult, view->shift);
+		clock = perch__clock_extend(clock, view->cycles, view->mask);
+	return view->offset + perch__clock_ns(clock, view->mult, view->shift);
+}
+
+/* Copies the times and the relation of the clock, and reads the clock. Returns pmc_width,
+ * time_shift and time_mult in one word. */
+PERCH__INLINE uint64_t perch__page_load(const struct perch_mmap_page *page,
+					struct perch__page_view *view, uint64_t (*read_clock)(void))
+{
+	uint64_t packed;
+
+	view->enabled = page->time_enabled;
+	view->running = page->time_running;
+	memcpy(&packed, &page->pmc_width, sizeof(packed));
+	view->offset = page->time_offset;
+	view->mult = PERCH__MULT(packed);
+	view->shift = PERCH__SHIFT_BITS(packed);
+	view->cycles = page->time_cycles;
+	view->mask = page->time_mask;
+	view->clock = read_clock();
+	return packed;
 }
 
 /*
@@ -178,15 +160,7 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_try(
 		return PERCH__RDPMC_FORBIDDEN;
 	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_COMPUTE_TIME)))
 		return PERCH__RDPMC_NO_CLOCK;
-	view.enabled = page->time_enabled;
-	view.running = page->time_running;
-	memcpy(&packed, &page->pmc_width, sizeof(packed));
-	view.offset = page->time_offset;
-	view.mult = PERCH__MULT(packed);
-	view.shift = PERCH__SHIFT_BITS(packed);
-	view.cycles = page->time_cycles;
-	view.mask = page->time_mask;
-	view.clock = read_clock();
+	packed = perch__page_load(page, &view, read_clock);
 	if (PERCH__UNLIKELY(!read_counter(index, &value)))
 		return index ? PERCH__RDPMC_NO_REGISTER : PERCH__RDPMC_OFF_PMU;
 	view.value = page->offset + perch__sign_extend(value, PERCH__WIDTH(packed));
@@ -228,20 +202,12 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_times(const struct perch_mmap_
 	for (unsigned tries = 0; tries < PERCH__RDPMC_TRIES; tries++) {
 		uint32_t lock = *now, index;
 		struct perch__page_view view;
-		uint64_t packed, elapsed;
+		uint64_t elapsed;
 
 		PERCH__IN_ORDER();
 		index = page->index;
 		view.can = page->capabilities;
-		view.enabled = page->time_enabled;
-		view.running = page->time_running;
-		memcpy(&packed, &page->pmc_width, sizeof(packed));
-		view.offset = page->time_offset;
-		view.mult = PERCH__MULT(packed);
-		view.shift = PERCH__SHIFT_BITS(packed);
-		view.cycles = page->time_cycles;
-		view.mask = page->time_mask;
-		view.clock = read_clock();
+		perch__page_load(page, &view, read_clock);
 		PERCH__IN_ORDER();
 		if (lock & 1 || lock != *now)
 			continue;

@@ -5,19 +5,13 @@
 
 #include <perch/open.h>
 
-/* Times outside 64 bits wrap, as those of the kernel do. */
+#include "base/clock.h"
+
 uint64_t perch_clock_to_time(const struct perch_clock_conversion *clock, uint64_t cycles)
 {
-	uint64_t whole, rest;
-
-	/* a clock of fewer bits than 64 may have wrapped since time_cycles */
 	if (clock->time_mask)
-		cycles = clock->time_cycles + ((cycles - clock->time_cycles) & clock->time_mask);
-	/* two parts, so that no product exceeds 64 bits */
-	whole = cycles >> clock->time_shift;
-	rest = cycles & ((UINT64_C(1) << clock->time_shift) - 1);
-	return clock->time_zero + whole * clock->time_mult +
-	       ((rest * clock->time_mult) >> clock->time_shift);
+		cycles = perch__clock_extend(cycles, clock->time_cycles, clock->time_mask);
+	return clock->time_zero + perch__clock_ns(cycles, clock->time_mult, clock->time_shift);
 }
 
 uint64_t perch_clock_from_time(const struct perch_clock_conversion *clock, uint64_t time)
