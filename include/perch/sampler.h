@@ -350,7 +350,7 @@ PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sample
  * @param[out] cpu   the CPU; -1 with .per_thread
  * @param[out] tid   the thread; -1 for all threads, or those of a cgroup
  * @param[out] ring  index of the ring
- * @return 0, or -EINVAL if there is no such id
+ * @return 0, or -EINVAL if there is no such id, which is the only failure
  */
 PERCH_API int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id,
 				    int *cpu, pid_t *tid, size_t *ring);
@@ -401,18 +401,20 @@ PERCH_API const struct perch_attr *perch_sampler_missing_features(
  * from the clock of the CPU. For other events (software events, tracepoints) the times are those of
  * the last start, at most what read(2) returns. Async-signal-safe if err is NULL.
  *
- * @param sampler       the sampler
- * @param ring          index of a ring into which one event writes: of one event without a tracking
- *                      event, with .per_thread or for one thread, or all processes, per CPU
- * @param[out] enabled  in nanoseconds
- * @param[out] running  in nanoseconds
- * @param[out] err      the reason of a failure; NULL is allowed
+ * @param sampler          the sampler
+ * @param ring             index of a ring into which one event writes: of one event without a
+ *                         tracking event, with .per_thread or for one thread, or all processes, per
+ *                         CPU
+ * @param[out] enabled_ns  time enabled, in nanoseconds
+ * @param[out] running_ns  time running, in nanoseconds
+ * @param[out] err         the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
  * @retval -EINVAL  there is no such ring, or several events write into it
  * @retval -EAGAIN  the kernel changed the page during each attempt
  */
 PERCH_API int perch_sampler_times(const struct perch_sampler *sampler, size_t ring,
-				  uint64_t *enabled, uint64_t *running, struct perch_error *err);
+				  uint64_t *enabled_ns, uint64_t *running_ns,
+				  struct perch_error *err);
 
 /**
  * Returns true if the kernel is excluded from an event because it is not permitted to sample it
@@ -512,7 +514,7 @@ PERCH_API void perch_sampler_get_stats(const struct perch_sampler *sampler,
  * @param sampler     the sampler
  * @param ring        index of the ring
  * @param[out] stats  of this ring
- * @return 0, or -EINVAL if there is no such ring
+ * @return 0, or -EINVAL if there is no such ring, which is the only failure
  */
 PERCH_API int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring,
 					   struct perch_sampler_stats *stats);
@@ -527,7 +529,7 @@ PERCH_API int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, 
  * @param sampler     the sampler
  * @param index       of the event
  * @param[out] stats  of this event
- * @return 0, or -EINVAL if there is no such event
+ * @return 0, or -EINVAL if there is no such event, which is the only failure
  */
 PERCH_API int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t index,
 					    struct perch_sampler_stats *stats);
@@ -548,7 +550,8 @@ enum perch_ring_state {
  * @param sampler     the sampler
  * @param ring        index of the ring
  * @param[out] state  the state
- * @return 0, -EINVAL if there is no such ring, or -ESTALE if the sampler was opened before a fork
+ * @return 0, -EINVAL if there is no such ring, or -ESTALE if the sampler was opened before a fork;
+ *         there is no other failure, so it needs no err
  */
 PERCH_API int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 				       enum perch_ring_state *state);
@@ -584,7 +587,7 @@ PERCH_API int perch_sampler_resume(struct perch_sampler *sampler, struct perch_e
  * @param[out] err  the reason of a failure; NULL is allowed
  * @return 0, or a negative errno
  */
-PERCH_API int perch_sampler_refresh(struct perch_sampler *sampler, int samples,
+PERCH_API int perch_sampler_refresh(struct perch_sampler *sampler, unsigned samples,
 				    struct perch_error *err);
 
 /**

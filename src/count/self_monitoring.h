@@ -191,7 +191,8 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_read(
 
 /*
  * Reads the times of an event that need not be on a counter: with an index the time since the page
- * was written is added, without one the event may be stopped, so they are those of the page.
+ * was written is added, without one the event may be stopped, so they are those of the page. The
+ * event may count on another CPU, which writes the page at the same time.
  */
 PERCH__INLINE enum perch__rdpmc_state perch__page_times(const struct perch_mmap_page *page,
 							uint64_t *enabled, uint64_t *running,
@@ -204,11 +205,11 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_times(const struct perch_mmap_
 		struct perch__page_view view;
 		uint64_t elapsed;
 
-		PERCH__IN_ORDER();
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		index = page->index;
 		view.can = page->capabilities;
 		perch__page_load(page, &view, read_clock);
-		PERCH__IN_ORDER();
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (lock & 1 || lock != *now)
 			continue;
 		elapsed = index && view.can & PERCH__CAN_COMPUTE_TIME ? perch__page_elapsed(&view)

@@ -91,7 +91,8 @@ int perch__mark_ring(struct perch_ring *ring, struct perch_error *err)
 
 void perch__unmark_ring(struct perch_ring *ring)
 {
-	if (ring->mode == PERCH_RING_FORWARD && *mark_of(ring) >> 32 == MARK_MAGIC)
+	/* other processes may have the buffer mapped, so it may outlive this mapping */
+	if (*mark_of(ring) >> 32 == MARK_MAGIC && make_writable(ring, true))
 		__atomic_store_n(mark_of(ring), 0, __ATOMIC_RELAXED);
 }
 

@@ -251,6 +251,8 @@ int perch__sampler_make_decoder(struct perch_sampler *sampler, struct perch_erro
 
 /* Makes poll(2) wait for a descriptor whose target has not ended; none if all have. */
 void perch__sampler_poll_ring(struct perch_sampler *sampler, size_t ring);
+/* Makes perch_sampler_fd() readable: rings may have records whose wakeup was taken. */
+void perch__sampler_wake(struct perch_sampler *sampler);
 /* The epoll gets the descriptors of sampler->polls. */
 void perch__sampler_watch(struct perch_sampler *sampler);
 /*

@@ -228,11 +228,13 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 		rc = function(context, i, pieces, pieces[1].iov_len ? 2 : 1);
 		perch_ring_consume(cpu_ring->ring, bytes);
 		cpu_ring->stats.bytes += bytes;
-		if (rc < 0)
+		if (rc < 0) {
+			perch__sampler_wake(sampler); /* the other rings are not drained */
 			return perch_error_set(
 				err, -rc, PERCH_ERROR_USAGE,
 				"the function passed to perch_sampler_drain() failed: %s",
 				strerror(-rc));
+		}
 		drained += bytes;
 	}
 	if (sampler->nr_removed)

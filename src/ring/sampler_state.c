@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of a sampler's rings; pausing and refreshing. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -81,16 +82,16 @@ int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err)
 	return rc;
 }
 
-int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct perch_error *err)
+int perch_sampler_refresh(struct perch_sampler *sampler, unsigned samples, struct perch_error *err)
 {
 	int forked = perch__sampler_check_fork(sampler, err);
 	size_t refreshed = 0;
 
 	if (forked)
 		return forked;
-	if (samples < 1)
+	if (samples < 1 || samples > INT_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a refresh takes 1 to 2^31-1 samples, not %d", samples);
+				       "a refresh takes 1 to 2^31-1 samples, not %u", samples);
 	for (size_t i = 0; i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;
 		const struct perch__sampler_event *event = &sampler->events[index];
@@ -100,7 +101,7 @@ int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct per
 		if (sampler->fds[i] < 0 || sampler->targets[i / sampler->nr_events].removed ||
 		    perch__is_tracking_event(sampler, index) || !event->attr.sample_period)
 			continue;
-		rc = perch_event_refresh(sampler->fds[i], (unsigned)samples, sampler->machine, err);
+		rc = perch_event_refresh(sampler->fds[i], samples, sampler->machine, err);
 		if (rc < 0) {
 			perch_error_prefix(err, "event '%s': ", event->name);
 			return rc;

@@ -11,6 +11,10 @@ static int check_writers(const struct perch__sampler_ring *ring, size_t index,
 {
 	if (ring->nr_writers == 1)
 		return 0;
+	if (!ring->nr_writers)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the threads of ring %zu were removed from the sampler",
+				       index);
 	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
 			"ring %zu has %zu events, which share its control page: times without a "
 			"system call need one event per ring",
@@ -20,8 +24,8 @@ static int check_writers(const struct perch__sampler_ring *ring, size_t index,
 	return -EINVAL;
 }
 
-int perch_sampler_times(const struct perch_sampler *sampler, size_t ring, uint64_t *enabled,
-			uint64_t *running, struct perch_error *err)
+int perch_sampler_times(const struct perch_sampler *sampler, size_t ring, uint64_t *enabled_ns,
+			uint64_t *running_ns, struct perch_error *err)
 {
 	const struct perch__sampler_ring *at = ring < sampler->nr_rings ? &sampler->rings[ring]
 									: NULL;
@@ -35,7 +39,7 @@ int perch_sampler_times(const struct perch_sampler *sampler, size_t ring, uint64
 	rc = check_writers(at, ring, err);
 	if (rc < 0)
 		return rc;
-	if (perch__page_times(at->ring->control, enabled, running, perch__read_clock) ==
+	if (perch__page_times(at->ring->control, enabled_ns, running_ns, perch__read_clock) ==
 	    PERCH__RDPMC_USED)
 		return 0;
 	return perch_error_set(

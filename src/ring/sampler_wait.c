@@ -22,7 +22,7 @@
 #include "buffer.h"
 
 #define ERROR_POLL_MS  10  /* between two checks of the rings while a descriptor is in error */
-#define ERROR_EPOLL_MS 100 /* the same for perch_sampler_fd() */
+#define UNWATCHED_MS   100 /* between two wakeups of perch_sampler_fd() for rings without one */
 #define MERGE_DELAY_MS 10  /* after which the records that a merge holds are due */
 #define WAKEUPS	       64  /* taken by one epoll_wait(2) */
 #define TIMER	       UINT64_MAX
@@ -132,6 +132,28 @@ static void find_ended(struct perch_sampler *sampler)
 
 /* ---- The descriptor of the sampler ---- */
 
+static void set_timer(struct perch_sampler *sampler, long ms)
+{
+	const struct itimerspec time = { .it_value.tv_nsec = ms ? ms * 1000000 : 1 };
+
+	timerfd_settime(sampler->timer, 0, &time, NULL);
+}
+
+void perch__sampler_wake(struct perch_sampler *sampler)
+{
+	if (sampler->epoll >= 0)
+		set_timer(sampler, 0);
+}
+
+/* True if a ring is read without wakeups: an event is in error, or the epoll refused it. */
+static bool has_unwatched(const struct perch_sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->nr_rings; i++)
+		if (sampler->polls[i].fd >= 0 && sampler->rings[i].watched < 0)
+			return true;
+	return false;
+}
+
 void perch__sampler_watch(struct perch_sampler *sampler)
 {
 	for (size_t i = 0; sampler->epoll >= 0 && i < sampler->nr_rings; i++) {
@@ -150,26 +172,17 @@ void perch__sampler_watch(struct perch_sampler *sampler)
 		if (fd >= 0 && !epoll_ctl(sampler->epoll, EPOLL_CTL_ADD, fd, &event))
 			ring->watched = fd;
 	}
+	if (sampler->epoll >= 0 && has_unwatched(sampler))
+		set_timer(sampler, UNWATCHED_MS);
 }
 
-static void set_timer(struct perch_sampler *sampler, long ms)
-{
-	const struct itimerspec time = { .it_value.tv_nsec = ms ? ms * 1000000 : 1 };
-
-	timerfd_settime(sampler->timer, 0, &time, NULL);
-}
-
-/* Makes the descriptor ready after a short time if records are held, or an event is in error. */
+/* Makes the descriptor ready after a short time if records are held, or a ring makes no wakeups. */
 static void start_timer(struct perch_sampler *sampler)
 {
-	bool failed = false;
-
-	for (size_t i = 0; i < sampler->nr_rings; i++)
-		failed |= sampler->rings[i].failed;
 	if (has_held_records(sampler))
 		set_timer(sampler, MERGE_DELAY_MS);
-	else if (failed)
-		set_timer(sampler, ERROR_EPOLL_MS);
+	else if (has_unwatched(sampler))
+		set_timer(sampler, UNWATCHED_MS);
 }
 
 bool perch__sampler_take_wakeups(struct perch_sampler *sampler)
