@@ -172,22 +172,6 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 	report $? "... and counted by stat, with their returns"
 	"$perch" stat -e "uprobe:$perch:main:u" -- true > out 2>&1 && ! grep -q 'only in the kernel' out
 	report $? "... in user space too"
-	# a killed command leaves its definition; the next command removes it
-	"$perch" stat -e "uprobe:$perch:main" -- sleep 5 > /dev/null 2>&1 &
-	killed=$!
-	for _ in $(seq 100); do
-		grep -q "perch/p_[0-9]*_${killed}_" /sys/kernel/tracing/uprobe_events && break
-		sleep 0.1
-	done
-	# the definition of a process id that is in use in another namespace stays
-	kill -9 $killed
-	wait $killed 2> /dev/null
-	echo "p:perch/p_1_2147483647_0 $perch:0x10" >> /sys/kernel/tracing/uprobe_events
-	"$perch" stat -e "uprobe:$perch:main" -- true > out 2>&1
-	! grep -q "perch/p_[0-9]*_${killed}_" /sys/kernel/tracing/uprobe_events &&
-		grep -q perch/p_1_2147483647_0 /sys/kernel/tracing/uprobe_events
-	report $? "the definition of a killed command is removed, and that of another pid namespace is not"
-	echo "-:perch/p_1_2147483647_0" >> /sys/kernel/tracing/uprobe_events
 	record -i -e "uprobe:$perch:main" -- sh -c "$twice" && [ "$(count SAMPLE)" = 0 ]
 	report $? "-i: a probe is not sampled in children"
 	# four threads count the calls of a function of libc
