@@ -255,6 +255,7 @@ void cli_start_pager(void)
 	close(ends[1]);
 	atexit(at_exit);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		if (signal(signals[i], at_signal) == SIG_IGN)
+		/* as nohup(1) ignores SIGHUP; the end of the pager ends the command in any case */
+		if (signal(signals[i], at_signal) == SIG_IGN && signals[i] != SIGPIPE)
 			signal(signals[i], SIG_IGN);
 }

@@ -131,8 +131,16 @@ int perch_tracepoint_format_read(struct perch_tracepoint_format **format, const 
 struct search {
 	const char *events;
 	uint64_t id;
+	int errnum; /* of a directory or file that could not be read, or 0 */
 	char system[NAME_MAX + 1], name[NAME_MAX + 1];
 };
+
+/* Without the file, the result of the search would be wrong, unless the file is gone. */
+static void note_unread(struct search *search, int errnum)
+{
+	if (errnum != ENOENT && errnum != ENOTDIR)
+		search->errnum = errnum;
+}
 
 static bool has_id(struct search *search)
 {
@@ -145,6 +153,8 @@ static bool has_id(struct search *search)
 		     search->name) >= (int)sizeof(path))
 		return false;
 	got = perch_machine_read(NULL, path, text, sizeof(text));
+	if (got < 0)
+		note_unread(search, (int)-got);
 	span.length = got > 0 ? (size_t)got : 0;
 	return perch__span_number(span, &id) && id == search->id;
 }
@@ -157,6 +167,8 @@ static bool any_directory(struct search *search, const char *path, char *name,
 	struct dirent *entry;
 	bool found = false;
 
+	if (!directory)
+		note_unread(search, errno);
 	while (directory && !found && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.' ||
 		    (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
@@ -191,6 +203,10 @@ int perch_tracepoint_format_read_id(struct perch_tracepoint_format **format, uin
 		return rc;
 	if (any_directory(&search, events, search.system, system_has_id))
 		return read_format(format, events, search.system, search.name, err);
+	if (search.errnum == EACCES)
+		return perch_machine_tracefs_error(machine, err);
+	if (search.errnum)
+		return unreadable(events, -search.errnum, err);
 	rc = perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 			     "no tracepoint has the id %llu", (unsigned long long)id);
 	perch_error_remedy(err, "tracefs has a directory events/SYSTEM/NAME for each tracepoint");

@@ -186,14 +186,6 @@ EOF
 	report $? "a probe counts every thread: $(head -1 out)"
 	! grep -q perch/p_ /sys/kernel/tracing/uprobe_events
 	report $? "no probe stays in tracefs"
-	# definitions of two killed commands: process 4194305 of this pid namespace, and of another one
-	own=$(stat -L -c %i /proc/self/ns/pid)
-	echo "p:perch/p_${own}_4194305_0 $perch:0x1000" >> /sys/kernel/tracing/uprobe_events
-	echo "p:perch/p_1_4194305_0 $perch:0x1000" >> /sys/kernel/tracing/uprobe_events
-	"$perch" stat -x, -e "uprobe:$perch:main" -- true > out 2>&1
-	! grep -q "perch/p_${own}_" /sys/kernel/tracing/uprobe_events && grep -q perch/p_1_ /sys/kernel/tracing/uprobe_events
-	report $? "a probe of a killed command is removed, one of another pid namespace is not"
-	echo "-:perch/p_1_4194305_0" >> /sys/kernel/tracing/uprobe_events
 	record -a -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(count SAMPLE)" -ge 2 ]
 	report $? "-a: a probe records child processes"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fields of tracepoints: the text of a format, and values in built bytes of both byte orders. */
+#define _GNU_SOURCE /* nftw */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include <perch/tracepoint.h>
 #include "fields_fixture.h"
+#include "tree.h"
 
 #define COMMON                                                                 \
 	"name: test\nID: 77\nformat:\n"                                        \
@@ -378,9 +381,40 @@ static void every_cut_is_safe(void **state)
 	}
 }
 
+/* In a tree: an id that cannot be read may be the one that is searched. */
+static void a_search_with_unreadable_ids_says_so(void **state)
+{
+	static const struct tree_file files[] = {
+		{ "/sys/kernel/tracing/events/one/first/id", "5\n" },
+		{ "/sys/kernel/tracing/events/one/first/format", everything },
+		{ "/sys/kernel/tracing/events/two/second/format", everything },
+	};
+	struct perch_tracepoint_format *format;
+	struct perch_machine *machine;
+	char root[PATH_MAX], path[PATH_MAX];
+	struct perch_error err;
+
+	(void)state;
+	tree_make(root, files, sizeof(files) / sizeof(*files));
+	assert_int_equal(perch_machine_new(&machine, root, NULL, NULL), 0);
+	assert_int_equal(perch_tracepoint_format_read_id(&format, 6, machine, &err), -ENOENT);
+	assert_true(perch_machine_path(machine, "/sys/kernel/tracing/events/two/second/id", path,
+				       sizeof(path)) > 0);
+	assert_int_equal(symlink("id", path), 0); /* a loop */
+	assert_int_equal(perch_tracepoint_format_read_id(&format, 6, machine, &err), -ELOOP);
+	assert_int_equal(err.kind, PERCH_ERROR_FILE);
+	assert_null(format);
+	assert_int_equal(perch_tracepoint_format_read_id(&format, 5, machine, &err), 0);
+	assert_string_equal(perch_tracepoint_format_system(format), "one");
+	perch_tracepoint_format_free(format);
+	perch_machine_free(machine);
+	tree_remove(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_search_with_unreadable_ids_says_so),
 		cmocka_unit_test(describes_every_field),
 		cmocka_unit_test(reads_values_of_both_byte_orders),
 		cmocka_unit_test(refuses_what_the_record_does_not_have),
