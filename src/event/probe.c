@@ -125,6 +125,7 @@ static int parse_counter(struct perch__parser *parser, size_t *at, struct perch_
 
 static int parse_spec(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
 {
+	bool usdt = probe->kind == PERCH__PROBE_USDT;
 	int rc;
 
 	if (probe->kind == PERCH__PROBE_KERNEL)
@@ -133,9 +134,12 @@ static int parse_spec(struct perch__parser *parser, size_t *at, struct perch__pr
 			"a function of the kernel or an address, as in kprobe:vfs_read");
 	probe->at_file = *at;
 	rc = parse_part(parser, at, probe->file, PATH_ENDS,
-			"a program or library, as in uprobe:/bin/bash:main");
+			usdt ? "a program or library, as in usdt:./server:shop:sold"
+			     : "a program or library, as in uprobe:/bin/bash:main");
 	if (!rc)
-		rc = expect_colon(parser, at, "':' after the file, as in uprobe:/bin/bash:main");
+		rc = expect_colon(parser, at,
+				  usdt ? "':' after the file, as in usdt:./server:shop:sold"
+				       : "':' after the file, as in uprobe:/bin/bash:main");
 	if (rc)
 		return rc;
 	if (probe->kind == PERCH__PROBE_USER) {
