@@ -222,6 +222,9 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/
 			./here record -a -e cpu-clock -o k.data -- sleep 0.1 > out 2>&1 &&
 			grep -q 'some kernel addresses will have no symbols: kernel addresses in /proc/kallsyms are hidden: .*; run with CAP_SYSLOG' out
 		report $? "hidden kernel addresses: a message with the rule and the remedy"
+		grep -q 'whose mappings this user may not read: .*(CAP_SYS_PTRACE allows it)' out &&
+			! "$perch" record -a -o k.data -- true 2>&1 | grep 'CAP_SYS_PTRACE allows it'
+		report $? "mappings that may not be read: CAP_SYS_PTRACE is the remedy only without it"
 	else
 		echo "ok - hidden kernel addresses # skip setpriv has no CAP_PERFMON, or kernel.kptr_restrict is 2"
 	fi

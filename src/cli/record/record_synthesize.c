@@ -72,14 +72,20 @@ static int check(struct output *output, int rc, const struct perch_error *err,
 	return 0;
 }
 
+/* A security module or another user namespace can refuse the mappings despite CAP_SYS_PTRACE. */
 static void print_counts(const struct record_options *options,
 			 const struct perch_synthesize_counts *counts)
 {
-	if (counts->denied && !options->quiet)
-		cli_note(RECORD_COMMAND,
-			 "processes whose mappings this user may not read: %" PRIu64
-			 "; their addresses will have no symbols (CAP_SYS_PTRACE allows it)",
-			 counts->denied);
+	uint64_t effective = 0;
+
+	if (!counts->denied || options->quiet)
+		return;
+	perch_machine_capabilities(options->machine, &effective, NULL);
+	cli_note(RECORD_COMMAND,
+		 "processes whose mappings this user may not read: %" PRIu64
+		 "; their addresses will have no symbols%s",
+		 counts->denied,
+		 effective >> PERCH_CAP_SYS_PTRACE & 1 ? "" : " (CAP_SYS_PTRACE allows it)");
 }
 
 /* Writes the records of the processes that are measured. */
