@@ -368,7 +368,7 @@ static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "/sys/fs/cgroup");
 }
 
-/* The path of a cgroup that the caller passed as descriptor, which numbers do not tell. */
+/* The path of a cgroup that the caller passed as descriptor, which its number does not show. */
 static void cgroup_path(const struct perch__case *c, char *buffer, size_t size)
 {
 	char link[64], path[PATH_MAX], found[201];
