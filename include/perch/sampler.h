@@ -61,7 +61,9 @@ struct perch_sampler_options {
 	 * CPU, as by `perf record --per-thread`. For threads that sample themselves: a program with
 	 * 200 threads on 128 CPUs needs 200 rings instead of 25600. Each target must be a thread
 	 * with cpu -1. Not with inherit, in options or terms: the kernel refuses to map the ring of
-	 * an inherited event on any CPU. New threads are added with perch_sampler_add_thread().
+	 * an inherited event on any CPU. Before Linux 6.2 the events must all be hardware events or
+	 * all software events, or be one group. New threads are added with
+	 * perch_sampler_add_thread().
 	 */
 	bool per_thread;
 	/**

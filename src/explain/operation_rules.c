@@ -53,6 +53,12 @@
 	(o->c.attr.use_clockid != o->other.use_clockid || \
 	 (o->c.attr.use_clockid && o->c.attr.clockid != o->other.clockid))
 
+/* Software events, tracepoints and breakpoints had a context of their own. */
+#define COUNTED_BY_KERNEL(attr)                                                        \
+	((attr).type == PERCH_TYPE_SOFTWARE || (attr).type == PERCH_TYPE_TRACEPOINT || \
+	 (attr).type == PERCH_TYPE_BREAKPOINT)
+#define OTHER_CONTEXT (COUNTED_BY_KERNEL(o->c.attr) != COUNTED_BY_KERNEL(o->other))
+
 static enum perch__match above_rate(const struct perch__operation_case *o)
 {
 	long limit;
