@@ -62,7 +62,7 @@ static void check_format(const struct perch_tracepoint_format *format)
 
 static size_t check_system(const char *events, const char *system)
 {
-	char path[PATH_MAX], name[2 * NAME_MAX + 2];
+	char path[PATH_MAX + NAME_MAX + 2], name[2 * NAME_MAX + 2];
 	struct dirent *entry;
 	size_t nr = 0;
 	DIR *directory;
