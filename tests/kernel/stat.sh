@@ -243,7 +243,7 @@ if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody ./perch-copy --ver
 	as_nobody ./perch-copy stat -x, -- true
 	[ $? -eq 0 ] && [ "$(cut -d, -f3 out | grep -c ':u$')" -eq 6 ] &&
 		[ "$(grep -cE '^<not supported>,,(context-switches|cpu-migrations),' out)" -eq 2 ]
-	report $? "so do all default events, except those that occur only in the kernel"
+	report $? "so do all default events, except events that occur only in the kernel"
 	as_nobody ./perch-copy stat -e page-faults:k -- true
 	[ $? -eq 1 ] && [ "$(wc -l < out)" -eq 1 ] && grep -q 'kernel.perf_event_paranoid' out
 	report $? "modifier k is refused, not ignored"

@@ -29,12 +29,12 @@ static struct {
 
 /* A function that stays one function with an address of its own. */
 #ifdef __clang__
-#define KEPT __attribute__((noinline))
+#define NOT_INLINE __attribute__((noinline))
 #else
-#define KEPT __attribute__((noinline, noclone))
+#define NOT_INLINE __attribute__((noinline, noclone))
 #endif
 
-KEPT static void write_once(void)
+NOT_INLINE static void write_once(void)
 {
 	__asm__ volatile(".globl write_at, write_end\n"
 			 "write_at: movq $77, %0\n"
@@ -42,7 +42,7 @@ KEPT static void write_once(void)
 			 : "=m"(data.watched));
 }
 
-KEPT static long read_once(void)
+NOT_INLINE static long read_once(void)
 {
 	long value;
 
@@ -55,7 +55,7 @@ KEPT static long read_once(void)
 }
 
 /* One instruction that writes several times. */
-KEPT static void copy_string(void)
+NOT_INLINE static void copy_string(void)
 {
 	long *to = data.to;
 	const long *from = data.from;
@@ -70,7 +70,7 @@ KEPT static void copy_string(void)
 }
 
 /* A call writes the return address: the next instruction is the first one of the function. */
-KEPT static void call_on_stack(long *top)
+NOT_INLINE static void call_on_stack(long *top)
 {
 	__asm__ volatile(".globl call_at, call_end, called\n"
 			 "	movq %%rsp, %%rbx\n"
