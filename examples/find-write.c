@@ -40,6 +40,7 @@ int main(int argc, char **argv)
 {
 	const struct perch_sampler_options options = {
 		.event = { .period = 1, /* each write */
+			   .may = PERCH_MAY_EXCLUDE_KERNEL,
 			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_ADDR },
 	};
 	struct perch_sampler *writes = NULL;

@@ -46,8 +46,9 @@ struct perch_sampler_options {
 	 * .per_thread, but all rings together take at most a quarter of the memory that the user
 	 * may lock: kernel.perf_event_mlock_kb x online CPUs + RLIMIT_MEMLOCK. The size is halved
 	 * until that holds, and again when the kernel refuses a ring because of that limit, down to
-	 * 4 pages or to what holds one sample. With CAP_IPC_LOCK and with
-	 * kernel.perf_event_paranoid -1 there is no limit.
+	 * 4 pages or to what holds one sample. With .per_thread the ring of a thread that is added
+	 * takes at most an eighth of what is left of that quarter; when it is used up, 4 pages.
+	 * With CAP_IPC_LOCK and with kernel.perf_event_paranoid -1 there is no limit.
 	 */
 	size_t ring_pages;
 	/**

@@ -130,6 +130,7 @@ struct perch_sampler {
 	bool tracking;				/* the tracking event is enabled */
 	bool paused;				/* by perch_sampler_pause() */
 	size_t ring_pages;
+	uint64_t ring_budget;	 /* bytes that all rings of the default size may take */
 	size_t first_pages;	 /* size of the first ring that was mapped */
 	bool too_large;		 /* the limit refuses a ring, and earlier ones are larger */
 	size_t tracking_pages;	 /* size of the forward rings of the tracking event */
@@ -227,6 +228,8 @@ int perch__sampler_add_thread_targets(struct perch_sampler *sampler, pid_t tid,
 /* Chooses the sizes of the rings, before they are mapped. */
 void perch__sampler_set_ring_sizes(struct perch_sampler *sampler,
 				   const struct perch_sampler_options *options);
+/* Sets the default size of the next ring of a thread that is added. */
+void perch__sampler_limit_added_ring(struct perch_sampler *sampler);
 
 /* ---- sampler_attach.c ---- */
 

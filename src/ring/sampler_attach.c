@@ -255,6 +255,8 @@ static int map_sized(struct perch_sampler *sampler, struct perch__sampler_ring *
 	struct perch_error attempt = { 0 };
 	int rc;
 
+	if (sampler->decoder && sampler->per_thread && !tracking)
+		perch__sampler_limit_added_ring(sampler);
 	for (;;) {
 		rc = perch_ring_open(&ring->ring, fd, *pages, mode, sampler->machine, &attempt);
 		if (rc >= 0) {

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "buffer.h"
 
 #define SAMPLERS 4 /* that have the default size before the limit is reached */
+#define ADDED	 8 /* a ring of an added thread takes at most one of ADDED parts of what is left */
 
 /*
  * Returns the bytes that this process may lock for rings if the user has no other ones. The kernel
@@ -46,16 +47,35 @@ static size_t pages_of(size_t bytes, size_t page_bytes)
 }
 
 /* A ring has a page more than its data, the control page. */
-static size_t default_pages(const struct perch_sampler *sampler, size_t page_bytes)
+static size_t default_pages(struct perch_sampler *sampler, size_t page_bytes)
 {
 	size_t pages = pages_of(sampler->per_thread ? PERCH__THREAD_RING_BYTES : PERCH__RING_BYTES,
 				page_bytes);
 	size_t rings = count_rings(sampler);
-	uint64_t each = locked_limit(sampler->machine) / SAMPLERS / (rings ? rings : 1);
+	uint64_t each;
 
+	sampler->ring_budget = locked_limit(sampler->machine) / SAMPLERS;
+	each = sampler->ring_budget / (rings ? rings : 1);
 	while (pages > PERCH__MIN_RING_PAGES && (pages + 1) * page_bytes > each)
 		pages /= 2;
 	return pages;
+}
+
+void perch__sampler_limit_added_ring(struct perch_sampler *sampler)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), pages = sampler->first_pages;
+	uint64_t used = 0, each;
+
+	if (!sampler->may_shrink)
+		return;
+	for (size_t i = 0; i < sampler->nr_rings; i++)
+		if (sampler->rings[i].ring)
+			used += sampler->rings[i].ring->size + page_bytes;
+	each = used < sampler->ring_budget ? (sampler->ring_budget - used) / ADDED : 0;
+	while (pages > PERCH__MIN_RING_PAGES && (pages + 1) * page_bytes > each &&
+	       pages / 2 * page_bytes > sampler->min_ring_bytes)
+		pages /= 2;
+	sampler->ring_pages = pages;
 }
 
 void perch__sampler_set_ring_sizes(struct perch_sampler *sampler,

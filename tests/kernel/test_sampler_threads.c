@@ -446,25 +446,59 @@ static int open_many(void)
 	return 0;
 }
 
-static void samplers_of_a_user_share_the_limit(void **state)
+static int add_many(void)
+{
+	const struct rlimit limit = { 512 << 10, 512 << 10 };
+	struct perch_sampler_options options = { .event = faults, .per_thread = true };
+	struct worker workers[40];
+	struct perch_sampler *sampler;
+	struct perch_error err;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(USER) || setuid(USER))
+		return 77;
+	prctl(PR_SET_DUMPABLE, 1);
+	if (perch_sampler_open(&sampler, "page-faults", NULL, &options, &err) < 0)
+		return err.kind == PERCH_ERROR_PARANOID ? 77 : 1;
+	for (size_t i = 0; i < sizeof(workers) / sizeof(*workers); i++) {
+		start(&workers[i]);
+		if (perch_sampler_add_thread(sampler, workers[i].tid, &err) < 0) {
+			print_message("thread %zu: %s\n", i, err.message);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static void run_as_user(int (*function)(void))
 {
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid()) {
 		print_message("skipped: needs root, to become a user without other rings\n");
 		skip();
 	}
 	pid = fork();
 	if (!pid)
-		_exit(open_many());
+		_exit(function());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
 		print_message("skipped: this user may not open events\n");
 		skip();
 	}
 	assert_int_equal(status, 0);
+}
+
+static void samplers_of_a_user_share_the_limit(void **state)
+{
+	(void)state;
+	run_as_user(open_many);
+}
+
+static void rings_of_added_threads_leave_memory(void **state)
+{
+	(void)state;
+	run_as_user(add_many);
 }
 
 /* ---- Signals ---- */
@@ -553,6 +587,7 @@ int main(void)
 		cmocka_unit_test(descriptor_does_not_spin),
 		cmocka_unit_test(descriptor_loses_no_wakeup),
 		cmocka_unit_test(samplers_of_a_user_share_the_limit),
+		cmocka_unit_test(rings_of_added_threads_leave_memory),
 		cmocka_unit_test(samples_send_signals),
 		cmocka_unit_test(counters_send_signals),
 	};
