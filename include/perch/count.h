@@ -252,6 +252,12 @@ PERCH_API const struct perch_attr *perch_counter_missing_features(
  * on x86 and arm64, if a hardware event of the calling thread (PERCH_SELF) is on the PMU. Otherwise
  * it uses read(2). The counts are the same.
  *
+ * Events of other threads are always read with read(2): the instruction reads the counters of the
+ * CPU that executes it, and the control page of an event does not have the CPU on which its thread
+ * runs. So the thread that opens the event, for itself, is the only one that reads it without a
+ * system call. An event of a CPU or cgroup is read with read(2) too, because the reader may be
+ * moved to another CPU between the page and the register.
+ *
  * Async-signal-safe.
  *
  * @param counter   the counter
@@ -404,6 +410,24 @@ PERCH_API int perch_group_disable(struct perch_group *group, struct perch_error 
 /** Resets the values and times of all members, see perch_counter_reset() and
  * perch_group_enable(). */
 PERCH_API int perch_group_reset(struct perch_group *group, struct perch_error *err);
+
+/**
+ * Returns whether the last perch_group_read() made no system call, see
+ * perch_counter_self_monitoring().
+ *
+ * All members are read without a system call, or all with one read(2): with a software event among
+ * the members it is read(2). The members are read one after the other, while none of them leaves
+ * the PMU.
+ *
+ * Async-signal-safe.
+ *
+ * @param group     the group
+ * @param[out] err  the reason why the last read was a system call, with the name of the member;
+ *                  NULL is allowed
+ * @return true if it made no system call
+ */
+PERCH_API bool perch_group_self_monitoring(const struct perch_group *group,
+					   struct perch_error *err);
 
 /**
  * Reads the counts of all members.

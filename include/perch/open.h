@@ -367,9 +367,9 @@ struct perch_options {
 	/** Frames of a call chain, at most kernel.perf_event_max_stack; 0 is that maximum. Needs
 	 * PERCH_SAMPLE_CALLCHAIN. Since 4.8. */
 	uint16_t sample_max_stack;
-	/** A counter is read without a system call where the machine allows it, see
-	 * perch_counter_self_monitoring(). Other objects ignore it. arm64 needs an event on a
-	 * thread and kernel.perf_user_access = 1, since 5.17. */
+	/** Counters, groups and sets are read without a system call where the machine allows it,
+	 * see perch_counter_self_monitoring(). Samplers ignore it. arm64 needs an event on a thread
+	 * and kernel.perf_user_access = 1, since 5.17. */
 	unsigned self_monitoring : 1;
 	/**
 	 * Descriptors of counters, groups and sets stay open after exec(2), for

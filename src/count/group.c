@@ -44,6 +44,7 @@ static struct perch_group *make(const struct perch_target *target, struct perch_
 	group->generation = perch__fork_generation();
 	group->target = target ? *target : perch_self;
 	group->machine = machine;
+	group->rdpmc_state = PERCH__RDPMC_NOT_REQUESTED;
 	return group;
 }
 
@@ -106,6 +107,84 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	return 0;
 }
 
+static void close_last(struct perch_group *group)
+{
+	struct perch__opened *member = group->member[--group->nr];
+
+	group->calls->close(group->calls->context, member->fd);
+	free(member);
+}
+
+/* After a failure no member is open. */
+static int open_members(struct perch_group *group, const struct perch_events *events,
+			const struct perch_options *options, struct perch_error *err)
+{
+	int rc = 0;
+
+	group->read_format = (options->read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
+	group->constraints = (struct perch__group_constraints){ 0 };
+	for (size_t i = 0; !rc && i < events->nr; i++)
+		rc = open_member(group, &events->event[i], options, err);
+	while (rc && group->nr)
+		close_last(group);
+	return rc;
+}
+
+/* Returns PERCH__RDPMC_USED if the event may be read without a system call. */
+static enum perch__rdpmc_state check_user_access(const struct perch_group *group,
+						 const struct perch_event *event,
+						 const struct perch_options *options)
+{
+	struct perch_attr attr = event->attr;
+
+	if (!options->self_monitoring)
+		return PERCH__RDPMC_NOT_REQUESTED;
+	attr.read_format = options->read;
+	return perch__rdpmc_check(&attr, &group->target);
+}
+
+static bool any_requests_access(const struct perch_events *events,
+				const struct perch_options *options)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (perch__requests_user_access(&events->event[i], options))
+			return true;
+	return false;
+}
+
+/* Opens the members, and maps their pages if all of them can be read without a system call. */
+static int open_with_pages(struct perch_group *group, const struct perch_events *events,
+			   struct perch_options *wanted, struct perch_error *err)
+{
+	enum perch__rdpmc_state state = PERCH__RDPMC_USED;
+	struct perch_options plain = *wanted;
+	int rc;
+
+	for (size_t i = 0; state == PERCH__RDPMC_USED && i < events->nr; i++) {
+		state = check_user_access(group, &events->event[i], wanted);
+		group->rdpmc_member = i;
+	}
+	plain.self_monitoring = 0; /* some PMUs refuse the bit that requests it */
+	if (state != PERCH__RDPMC_USED) {
+		group->rdpmc_state = state;
+		return open_members(group, events, &plain, err);
+	}
+	rc = open_members(group, events, wanted, err);
+	if (rc && any_requests_access(events, wanted)) {
+		rc = open_members(group, events, &plain, err);
+		group->rdpmc_state = PERCH__RDPMC_REFUSED;
+		group->rdpmc_member = 0;
+		return rc;
+	}
+	if (rc)
+		return rc;
+	group->rdpmc_state = PERCH__RDPMC_NOT_READ_YET;
+	group->rdpmc_member = 0;
+	for (size_t i = 0; i < group->nr; i++)
+		perch__group_map_page(group, i);
+	return 0;
+}
+
 int perch_group_open_events(struct perch_group **group, const struct perch_events *events,
 			    const struct perch_target *target, const struct perch_options *options,
 			    struct perch_error *err)
@@ -115,8 +194,6 @@ int perch_group_open_events(struct perch_group **group, const struct perch_event
 	int rc;
 
 	*group = NULL;
-	/* some PMUs refuse the bit that requests it */
-	wanted.self_monitoring = 0;
 	rc = perch__check_may(&wanted, err);
 	if (!rc)
 		rc = check_events(events, err);
@@ -125,9 +202,7 @@ int perch_group_open_events(struct perch_group **group, const struct perch_event
 	new_group = make(target, wanted.machine, err);
 	if (!new_group)
 		return -ENOMEM;
-	new_group->read_format = (wanted.read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
-	for (size_t i = 0; !rc && i < events->nr; i++)
-		rc = open_member(new_group, &events->event[i], &wanted, err);
+	rc = open_with_pages(new_group, events, &wanted, err);
 	/* after all members are open, so that all count from the same time on */
 	if (!rc && wanted.enabled)
 		rc = perch_group_enable(new_group, err);
@@ -194,12 +269,29 @@ static int start_times(struct perch_group *group, struct perch_error *err)
 	return rc;
 }
 
-static void close_last(struct perch_group *group)
+/* Opens the last member, with its page if the group has pages. */
+static int add_with_page(struct perch_group *group, const struct perch_event *event,
+			 struct perch_options *wanted, struct perch_error *err)
 {
-	struct perch__opened *member = group->member[--group->nr];
+	enum perch__rdpmc_state state;
+	int rc;
 
-	group->calls->close(group->calls->context, member->fd);
-	free(member);
+	wanted->self_monitoring = !!group->pages.thread;
+	state = check_user_access(group, event, wanted);
+	wanted->self_monitoring = state == PERCH__RDPMC_USED;
+	rc = open_member(group, event, wanted, err);
+	if (rc && perch__requests_user_access(event, wanted)) {
+		wanted->self_monitoring = 0;
+		state = PERCH__RDPMC_REFUSED;
+		rc = open_member(group, event, wanted, err);
+	}
+	if (rc || !group->pages.thread)
+		return rc;
+	if (state == PERCH__RDPMC_USED)
+		perch__group_map_page(group, group->nr - 1);
+	else
+		perch__group_drop_pages(group, group->nr - 1, state);
+	return 0;
 }
 
 int perch_group_add_event(struct perch_group *group, const struct perch_event *event,
@@ -215,16 +307,17 @@ int perch_group_add_event(struct perch_group *group, const struct perch_event *e
 	if (rc)
 		return rc;
 	wanted.machine = group->machine;
-	wanted.self_monitoring = 0;
 	wanted.inherit = group->member[0]->attr.inherit;
 	rc = check_member(&wanted, err);
 	if (!rc)
-		rc = open_member(group, event, &wanted, err);
+		rc = add_with_page(group, event, &wanted, err);
 	if (rc)
 		return rc;
 	rc = start_times(group, err);
-	if (rc)
+	if (rc) {
+		perch__user_pages_unmap(&group->pages, group->nr - 1, 1, 1, group->calls);
 		close_last(group);
+	}
 	return rc;
 }
 
@@ -318,6 +411,7 @@ void perch_group_close(struct perch_group *group)
 {
 	if (!group)
 		return;
+	perch__user_pages_clear(&group->pages, group->calls, perch__is_forked(group->generation));
 	/* members are closed before their leader, so the kernel need not split the group */
 	for (size_t i = group->nr; i-- > 0;)
 		group->calls->close(group->calls->context, group->member[i]->fd);

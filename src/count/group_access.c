@@ -148,6 +148,61 @@ static int read_together(struct perch_group *group, struct perch_count *counts,
 	return 0;
 }
 
+void perch__group_drop_pages(struct perch_group *group, size_t member,
+			     enum perch__rdpmc_state reason)
+{
+	perch__user_pages_clear(&group->pages, group->calls, false);
+	group->rdpmc_state = reason;
+	group->rdpmc_member = member;
+}
+
+void perch__group_map_page(struct perch_group *group, size_t member)
+{
+	enum perch__rdpmc_state state;
+
+	if (group->rdpmc_state == PERCH__RDPMC_NO_PAGE)
+		return; /* of a member before this one */
+	state = perch__user_pages_map(&group->pages, member, group->member[member]->fd,
+				      group->calls);
+	if (state != PERCH__RDPMC_NOT_READ_YET)
+		perch__group_drop_pages(group, member, state);
+	else if (group->read_format & PERCH_FORMAT_ID)
+		perch_group_id(group, member, &group->member[member]->id, NULL);
+}
+
+/* Returns false if the group must be read by read(2). */
+static bool read_pages(struct perch_group *group, struct perch_count *counts)
+{
+	bool with_id = group->read_format & PERCH_FORMAT_ID;
+	uint64_t times[2] = { 0 };
+
+	group->rdpmc_state = PERCH__RDPMC_OTHER_THREAD;
+	if (group->pages.thread == perch__this_thread())
+		group->rdpmc_state = perch__user_pages_read(group->pages.page, 1, group->nr, counts,
+							    times, perch__read_register,
+							    perch__read_clock);
+	if (group->rdpmc_state != PERCH__RDPMC_USED)
+		return false;
+	for (size_t i = 0; i < group->nr; i++)
+		perch__user_pages_count(&counts[i], times, with_id ? group->member[i]->id : 0,
+					&group->base[i]);
+	return true;
+}
+
+bool perch_group_self_monitoring(const struct perch_group *group, struct perch_error *err)
+{
+	enum perch__rdpmc_state state = group->rdpmc_state;
+	const struct perch__opened *member = group->member[group->rdpmc_member];
+
+	if (perch__is_forked(group->generation)) {
+		perch__group_check_fork(group, err);
+		return false;
+	}
+	if (err)
+		state = perch__rdpmc_cause(state, member->attr.type, group->machine);
+	return perch__rdpmc_report(state, group->pages.map_errno, member->name, err);
+}
+
 int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr,
 		     struct perch_error *err)
 {
@@ -157,6 +212,8 @@ int perch_group_read(struct perch_group *group, struct perch_count *counts, size
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the group has %zu members, and counts has space for %zu",
 				       group->nr, nr);
+	if (PERCH__UNLIKELY(group->pages.thread) && read_pages(group, counts))
+		return 0;
 	return group->read_format & PERCH_FORMAT_GROUP ? read_together(group, counts, err)
 						       : read_each(group, counts, err);
 }

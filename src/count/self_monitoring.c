@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "self_monitoring.h"
@@ -16,7 +17,7 @@ enum perch__rdpmc_state perch__rdpmc_check(const struct perch_attr *attr,
 {
 	if (!PERCH__RDPMC_ARCH)
 		return PERCH__RDPMC_NO_ARCH;
-	if (target && (target->tid || target->use_cgroup))
+	if (target && (target->use_cgroup || (target->tid && target->tid != syscall(SYS_gettid))))
 		return PERCH__RDPMC_NOT_SELF;
 	if (attr->type == PERCH_TYPE_SOFTWARE || attr->type == PERCH_TYPE_TRACEPOINT ||
 	    attr->type == PERCH_TYPE_BREAKPOINT)

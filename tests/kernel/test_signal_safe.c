@@ -168,6 +168,7 @@ static void use_counts(void)
 	perch_counter_fd(counter);
 	perch_counter_name(counter);
 	perch_counter_missing_features(counter);
+	perch_counter_user_only(counter);
 	perch_counter_disable(counter, NULL);
 	perch_counter_enable(counter, NULL);
 	perch_counter_read(counter, &count, NULL);
@@ -177,6 +178,8 @@ static void use_counts(void)
 	perch_group_fd(group, 0);
 	perch_group_name(group, 0);
 	perch_group_missing_features(group, perch_group_size(group) - 1);
+	perch_group_self_monitoring(group, NULL);
+	perch_group_user_only(group, 0);
 	perch_group_disable(group, NULL);
 	perch_group_enable(group, NULL);
 	perch_set_get_event(set, perch_set_events(set) - 1);
@@ -184,6 +187,7 @@ static void use_counts(void)
 	perch_set_fd(set, 0, 0);
 	perch_count_sum(&sum, &count, 1);
 	perch_count_delta(&sum, &sum, &count);
+	perch_count_state_name(sum.state);
 	perch_scale(count.value, 3, 2);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 
 #include <perch/count.h>
@@ -99,10 +100,19 @@ static int replay_close(void *context, int fd)
 	return 0;
 }
 
+/* Self-monitoring reads need the page of an event; test_count_self_monitoring.c has it. */
+static void *replay_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	(void)context, (void)size, (void)protection, (void)flags, (void)fd, (void)offset;
+	errno = EPERM;
+	return MAP_FAILED;
+}
+
 static const struct perch_syscalls calls = {
 	.perf_event_open = replay_open,
 	.ioctl = replay_control,
 	.read = replay_read,
+	.mmap = replay_map,
 	.close = replay_close,
 };
 static struct perch_machine *machine;
