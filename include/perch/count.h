@@ -215,7 +215,8 @@ PERCH_API int perch_counter_id(struct perch_counter *counter, uint64_t *id,
  * Reads the times of the event without a system call, from its control page: perch_page_times().
  *
  * The first call maps the page, with one mmap(2). The times are those since the open, also after
- * perch_counter_reset().
+ * perch_counter_reset(). The kernel maps one size per event: an event with a ring has no page of
+ * its own for this function, and after this function it can have no ring.
  *
  * @param counter          the counter. The kernel maps no page of an inherited event of a thread
  * @param[out] enabled_ns  nanoseconds enabled
