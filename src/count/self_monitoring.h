@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "internal.h"
 
 /* Whether the last read used the page, or why it did not. */
@@ -205,11 +206,11 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_times(const struct perch_mmap_
 		struct perch__page_view view;
 		uint64_t elapsed;
 
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		PERCH__ACQUIRE_FENCE();
 		index = page->index;
 		view.can = page->capabilities;
 		perch__page_load(page, &view, read_clock);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		PERCH__ACQUIRE_FENCE();
 		if (lock & 1 || lock != *now)
 			continue;
 		elapsed = index && view.can & PERCH__CAN_COMPUTE_TIME ? perch__page_elapsed(&view)

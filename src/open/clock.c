@@ -6,6 +6,7 @@
 #include <perch/open.h>
 
 #include "base/clock.h"
+#include "base/fence.h"
 
 uint64_t perch_clock_to_time(const struct perch_clock_conversion *clock, uint64_t cycles)
 {
@@ -32,25 +33,18 @@ int perch_clock_check(const struct perch_clock_conversion *clock, struct perch_e
 		clock->time_mult, clock->time_shift);
 }
 
-/* gcc's thread sanitizer knows no fences; the tests that it checks do not read such pages. */
-#ifdef __SANITIZE_THREAD__
-#define FENCE() __atomic_signal_fence(__ATOMIC_ACQUIRE)
-#else
-#define FENCE() __atomic_thread_fence(__ATOMIC_ACQUIRE)
-#endif
-
 /* The kernel makes the lock odd, writes, and makes it even again. */
 static uint32_t lock_page(const volatile struct perch_mmap_page *page)
 {
 	uint32_t lock = page->lock;
 
-	FENCE();
+	PERCH__ACQUIRE_FENCE();
 	return lock;
 }
 
 static bool has_changed(const volatile struct perch_mmap_page *page, uint32_t lock)
 {
-	FENCE();
+	PERCH__ACQUIRE_FENCE();
 	return lock & 1 || page->lock != lock;
 }
 
