@@ -240,6 +240,9 @@ PERCH_API int perch_sampler_remove_thread(struct perch_sampler *sampler, pid_t t
  * perch_sampler_ended() to find out if all targets have ended. These functions, with
  * perch_sampler_wait(), make it unreadable; after the end it stays unreadable.
  *
+ * A child of fork(2) must not call epoll_wait(2) on its copy of the descriptor, because each event
+ * is reported once: the parent would miss it.
+ *
  * The first call makes the descriptor: an epoll(7), and a timer. From then on these functions make
  * an additional system call when the rings are empty, and perch_sampler_drain() one per call.
  *
