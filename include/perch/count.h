@@ -540,6 +540,23 @@ PERCH_API int perch_set_read(struct perch_set *set, struct perch_count *counts, 
 			     struct perch_error *err);
 
 /**
+ * Returns whether the last perch_set_read() read an event on a target without a system call, see
+ * perch_group_self_monitoring().
+ *
+ * It does so for targets that are the thread that opened the set, if that thread reads it.
+ *
+ * Async-signal-safe.
+ *
+ * @param set       the set
+ * @param event     index of the event
+ * @param target    index of the target
+ * @param[out] err  the reason why the last read was a system call; NULL is allowed
+ * @return true if it made no system call
+ */
+PERCH_API bool perch_set_self_monitoring(const struct perch_set *set, size_t event, size_t target,
+					 struct perch_error *err);
+
+/**
  * Adds counts.
  *
  * Values, scaled values, times and lost samples are added. The state is the least complete one of

@@ -69,6 +69,9 @@ void perch_set_close(struct perch_set *set)
 {
 	if (!set)
 		return;
+	perch__user_pages_clear(&set->pages, set->calls, perch__is_forked(set->generation));
+	free(set->rdpmc_state);
+	free(set->id);
 	/* members are closed before their leader, so the kernel need not split the group */
 	for (size_t i = set->fd ? set->nr_events * set->nr_targets : 0; i-- > 0;)
 		if (set->fd[i] >= 0)

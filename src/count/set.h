@@ -7,6 +7,7 @@
 
 #include "internal.h"
 #include "open/user_only.h"
+#include "user_pages.h"
 
 /* Cold data that few events have. It is allocated separately, so large sets take less memory and
  * time. */
@@ -43,6 +44,11 @@ struct perch_set {
 	int *fd;		  /* [event * nr_targets + target]; -1 if not open there */
 	struct perch__base *base; /* same index; NULL until the first reset */
 	struct perch__read_buffer buffer;
+	struct perch__user_pages pages; /* same index */
+	/* same index; NULL without self_monitoring: a state of the last read, enum
+	 * perch__rdpmc_state */
+	unsigned char *rdpmc_state;
+	uint64_t *id; /* same index; NULL unless pages are read with PERCH_FORMAT_ID */
 	/* an old kernel refuses PERCH_FORMAT_GROUP with inherit: each member is read separately */
 	bool single_reads;
 };
@@ -75,6 +81,13 @@ struct perch__cold *perch__set_cold(struct perch_set *set, size_t event);
 /* Prefixes an error with the names of an event and a target. Returns rc. */
 int perch__set_prefix_error(const struct perch_set *set, size_t event, size_t target,
 			    struct perch_error *err, int rc);
+/* Maps the pages of each group on the targets that are the calling thread. A group of which a page
+ * cannot be mapped is read by read(2). */
+int perch__set_map_pages(struct perch_set *set, struct perch_error *err);
+/* Reads the range on the target without a system call. Returns false if it must be read by read(2).
+ * Needs set->rdpmc_state. */
+bool perch__set_read_pages(struct perch_set *set, const struct perch__group_range *range,
+			   size_t target, struct perch_count *counts);
 int perch__set_no_memory(struct perch_error *err);
 /* Makes a set of these events and targets with nothing open. The caller fills in the events. */
 int perch__set_make(struct perch_set **set, const struct perch_events *events,

@@ -122,6 +122,8 @@ static int read_range(struct perch_set *set, const struct perch__group_range *ra
 	size_t leader = range->first, members = range->end - range->first;
 	int rc = 0;
 
+	if (PERCH__UNLIKELY(set->rdpmc_state) && perch__set_read_pages(set, range, target, counts))
+		return 0;
 	if (PERCH__UNLIKELY(!range->whole))
 		members = find_members(set, range, target, counts, &leader);
 	if (!members)

@@ -179,12 +179,33 @@ static int try_user_only(struct opening *o, size_t target, int leader, int refus
 	return fd;
 }
 
+/* Opens the event without the bit that requests user-space access, on this target and the next
+ * ones, if it has the bit. */
+static int try_without_access(struct opening *o, size_t target, int leader, int refused)
+{
+	const struct perch_event *event = &event_of(o)->event;
+	struct perch_options plain = o->options;
+	struct perch_attr without;
+
+	if (!perch__requests_user_access(event, &o->options))
+		return refused;
+	plain.self_monitoring = 0;
+	if (perch_attr_build(&without, event, &plain, NULL))
+		return refused;
+	o->attr.config1 = without.config1;
+	return try_open(o, target, leader);
+}
+
 static int open_on_target(struct opening *o, size_t target, int leader)
 {
 	int fd = try_open(o, target, leader);
 
 	o->user_only.state = PERCH__USER_ONLY_UNUSED;
 	if (PERCH__LIKELY(fd >= 0))
+		return fd;
+	if (o->options.self_monitoring && (fd == -EINVAL || fd == -EOPNOTSUPP))
+		fd = try_without_access(o, target, leader, fd);
+	if (fd >= 0)
 		return fd;
 	while ((fd == -EINVAL || fd == -EOPNOTSUPP) && event_of(o)->event.precise_max &&
 	       o->attr.precise_ip) {
@@ -477,7 +498,6 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events,
 	int rc;
 
 	*set = NULL;
-	o.options.self_monitoring = 0; /* for counters only */
 	rc = perch__set_make(&o.set, events, targets, o.options.machine, err);
 	if (rc)
 		return rc;
@@ -494,6 +514,8 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events,
 	}
 	if (!rc)
 		rc = check_left(o.set, o.options.may, err);
+	if (!rc && o.options.self_monitoring)
+		rc = perch__set_map_pages(o.set, err);
 	if (!rc && o.options.enabled)
 		rc = perch_set_enable(o.set, err);
 	if (rc)

@@ -185,6 +185,7 @@ static void use_counts(void)
 	perch_set_get_event(set, perch_set_events(set) - 1);
 	perch_set_target(set, perch_set_targets(set) - 1);
 	perch_set_fd(set, 0, 0);
+	perch_set_self_monitoring(set, 0, 0, NULL);
 	perch_count_sum(&sum, &count, 1);
 	perch_count_delta(&sum, &sum, &count);
 	perch_count_state_name(sum.state);

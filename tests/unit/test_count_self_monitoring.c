@@ -559,6 +559,72 @@ static void groups_report_the_member_that_has_no_page(void **state)
 	perch_group_close(group);
 }
 
+static void sets_have_pages_on_the_calling_thread_only(void **state)
+{
+	struct perch_target target[] = { { .tid = 0, .cpu = -1 },
+					 { .tid = 1, .cpu = -1 },
+					 { .tid = gettid(), .cpu = -1 } };
+	const struct perch_targets targets = { .nr = 3, .target = target };
+	struct perch_options options = { .machine = machine, .self_monitoring = 1 };
+	struct perch_events events = { 0 };
+	struct perch_set *set;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "cycles:u,page-faults:u,instructions:u",
+					    machine, NULL),
+			 0);
+	assert_int_equal(perch_set_open(&set, &events, &targets, &options, &err), 0);
+#if PERCH__RDPMC_ARCH
+	static const struct {
+		size_t event, target;
+		const char *before, *after;
+	} cases[] = {
+		{ 0, 0, "not read yet", "does not allow" },
+		{ 0, 1, "only events of the calling thread", "only events of the calling thread" },
+		{ 0, 2, "not read yet", "does not allow" },
+		{ 1, 0, "the kernel counts this event", "the kernel counts this event" },
+		{ 2, 2, "not read yet", "does not allow" },
+		{ 3, 0, "is not open", "is not open" },
+		{ 0, 3, "is not open", "is not open" },
+	};
+	struct perch_count counts[9];
+
+	assert_int_equal(kernel.maps, 4);
+	for (size_t after = 0; after < 2; after++) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			assert_false(perch_set_self_monitoring(set, cases[i].event, cases[i].target,
+							       &err));
+			if (!strstr(err.message, after ? cases[i].after : cases[i].before))
+				fail_msg("case %zu: %s", i, err.message);
+		}
+		assert_int_equal(perch_set_read(set, counts, 9, &err), 0);
+	}
+	/* pages of zeros have no capability: all counts are those of read(2) */
+	assert_int_equal(kernel.reads, 18);
+	for (size_t i = 0; i < 9; i++)
+		assert_int_equal(counts[i].value, 77);
+#endif
+	perch_set_close(set);
+	/* of a group on one target, one page cannot be mapped */
+	perch_events_clear(&events);
+	kernel.map_errno = EPERM;
+	kernel.good_maps = kernel.maps + 1;
+	assert_int_equal(perch_events_parse(&events, "{cycles:u,instructions:u}", machine, NULL),
+			 0);
+	assert_int_equal(perch_set_open(&set, &events, NULL, &options, &err), 0);
+#if PERCH__RDPMC_ARCH
+	assert_int_equal(kernel.unmaps, kernel.maps - 1);
+	assert_false(perch_set_self_monitoring(set, 0, 0, &err));
+	assert_int_equal(err.errnum, EPERM);
+#endif
+	perch_set_close(set);
+	perch_events_clear(&events);
+#if !PERCH__RDPMC_ARCH
+	kernel.map_errno = 0;
+#endif
+}
+
 /* The remedies for core PMUs do not help for other PMUs. */
 static void no_remedy_for_other_pmus(void **state)
 {
@@ -608,6 +674,7 @@ int main(void)
 		CASE(reports_why_there_is_no_page),
 		CASE(groups_have_a_page_for_each_member),
 		CASE(groups_report_the_member_that_has_no_page),
+		CASE(sets_have_pages_on_the_calling_thread_only),
 		cmocka_unit_test(no_remedy_for_other_pmus),
 	};
 
