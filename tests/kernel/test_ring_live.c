@@ -349,6 +349,28 @@ static void expect_no_second_ring(int fd, enum perch_ring_mode mode)
 	assert_non_null(strstr(err.message, process));
 }
 
+/* Another mapping keeps the buffer, but a ring that was closed is no reader of it. */
+static void a_closed_ring_can_be_opened_again(void **state)
+{
+	size_t bytes = 17 * sysconf(_SC_PAGESIZE);
+
+	(void)state;
+	for (enum perch_ring_mode mode = PERCH_RING_FORWARD; mode <= PERCH_RING_OVERWRITE; mode++) {
+		int protection = mode == PERCH_RING_FORWARD ? PROT_READ | PROT_WRITE : PROT_READ;
+		struct recorder recorder;
+		void *other;
+
+		record_faults(&recorder, 0, mode == PERCH_RING_OVERWRITE, mode, 16);
+		other = mmap(NULL, bytes, protection, MAP_SHARED, recorder.fd, 0);
+		assert_ptr_not_equal(other, MAP_FAILED);
+		perch_ring_close(recorder.ring);
+		assert_int_equal(perch_ring_open(&recorder.ring, recorder.fd, 16, mode, NULL, NULL),
+				 0);
+		munmap(other, bytes);
+		close_recorder(&recorder);
+	}
+}
+
 /* By the same descriptor, by a copy of it, by an event that writes into the ring, in a child. */
 static void an_event_has_one_ring(void **state)
 {
@@ -500,6 +522,7 @@ int main(void)
 		cmocka_unit_test(pause_is_counted_as_lost),
 		cmocka_unit_test(next_reader_continues_after_consumed_records),
 		cmocka_unit_test(an_event_has_one_ring),
+		cmocka_unit_test(a_closed_ring_can_be_opened_again),
 		cmocka_unit_test(overwrite_mode_needs_write_backward),
 		cmocka_unit_test(aux_area_of_software_event_is_refused),
 		cmocka_unit_test(merge_delivers_all_records),
