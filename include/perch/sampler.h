@@ -193,8 +193,8 @@ PERCH_API int perch_sampler_disable(struct perch_sampler *sampler, struct perch_
  * .event.enabled. Filters, groups, the tracking event and signals are as for the other threads. An
  * order by time (perch_sampler_next_ordered()) continues.
  *
- * Changes the ids of perch_sampler_event(). Costs a few system calls per event and CPU, and time
- * proportional to the number of ids.
+ * Changes the ids of perch_sampler_event(). The record that was returned last becomes invalid.
+ * Costs a few system calls per event and CPU, and time proportional to the number of ids.
  *
  * @param sampler   the sampler
  * @param tid       thread id; 0 is the calling thread
