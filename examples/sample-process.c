@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	perch_processes_free(processes);
 	perch_sampler_close(sampler);
 	perch_targets_clear(&targets);
-	if (child)
+	if (child > 0)
 		kill(child, SIGKILL);
 	return 0;
 }
