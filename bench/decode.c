@@ -145,7 +145,7 @@ static uint64_t decode(const struct records *records, struct perch_decoder *deco
 	uint64_t sum = 0;
 
 	while (at < end) {
-		if (perch_decoder_decode(decoder, &record, at, end - at, &err)) {
+		if (perch_decoder_decode(decoder, at, end - at, &record, &err)) {
 			fprintf(stderr, "decode: %s\n", err.message);
 			exit(EXIT_FAILURE);
 		}

@@ -116,7 +116,7 @@ static void one_record(struct fixture *fixture, const uint8_t *data, size_t size
 	memcpy(bytes, data, size);
 	if (!perch_record_decode(&record, &fixture->parse_info, bytes, size, &err))
 		touch_record(&record);
-	if (!perch_decoder_decode(fixture->decoder, &record, bytes, size, &err)) {
+	if (!perch_decoder_decode(fixture->decoder, bytes, size, &record, &err)) {
 		check_time(fixture, &record, bytes, size);
 		touch_record(&record);
 		if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED)

@@ -136,7 +136,7 @@ static void read_records(struct fixture *fixture, size_t most)
 
 	while (most-- && (bytes = next_record(fixture))) {
 		touch_bytes(bytes, bytes->size);
-		if (perch_decoder_decode(fixture->decoder, &record, bytes, bytes->size, NULL) >= 0)
+		if (perch_decoder_decode(fixture->decoder, bytes, bytes->size, &record, NULL) >= 0)
 			touch_record(&record);
 	}
 }

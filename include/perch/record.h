@@ -563,15 +563,15 @@ PERCH_API void perch_decoder_free(struct perch_decoder *decoder);
  * Async-signal-safe.
  *
  * @param decoder      must stay valid while the record is used
- * @param[out] record  as with perch_record_decode()
  * @param bytes        aligned to 8 bytes
  * @param size         the number of bytes available; if it includes the next records, they are
  *                     prefetched
+ * @param[out] record  as with perch_record_decode()
  * @param[out] err     the reason of a failure; NULL is allowed
  * @return 0, or a negative errno, as perch_record_decode()
  */
-PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
-				   const void *bytes, size_t size, struct perch_error *err);
+PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, const void *bytes, size_t size,
+				   struct perch_record *record, struct perch_error *err);
 
 /**
  * Decodes one record whose bytes lie anywhere: perch_decoder_decode() for the bytes of
@@ -580,18 +580,17 @@ PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_r
  * Async-signal-safe.
  *
  * @param decoder       must stay valid while the record is used
- * @param[out] record   as with perch_record_decode()
  * @param pieces        the pieces, in order; the first one begins with the record
  * @param nr            number of pieces
  * @param scratch       space for the record, which must stay valid while the record is used
  * @param scratch_size  of scratch in bytes: PERCH_SCRATCH_BYTES are always enough
+ * @param[out] record   as with perch_record_decode()
  * @param[out] err      the reason of a failure; NULL is allowed
  * @return 0, or a negative errno, as perch_record_decode_pieces()
  */
-PERCH_API int perch_decoder_decode_pieces(struct perch_decoder *decoder,
-					  struct perch_record *record, const struct iovec *pieces,
+PERCH_API int perch_decoder_decode_pieces(struct perch_decoder *decoder, const struct iovec *pieces,
 					  size_t nr, void *scratch, size_t scratch_size,
-					  struct perch_error *err);
+					  struct perch_record *record, struct perch_error *err);
 
 /**
  * Reads the time of a record without decoding the rest.

@@ -283,7 +283,7 @@ static int next_record(struct perch_reader *reader, struct perch_record *record,
 					       "no memory for a record");
 		if (available > PERCH__MOST_RECORD)
 			available = PERCH__MOST_RECORD;
-		rc = perch_decoder_decode(reader->decoder, record, bytes, available,
+		rc = perch_decoder_decode(reader->decoder, bytes, available, record,
 					  reader->keep_damaged ? err : NULL);
 		if (__builtin_expect(rc < 0, 0)) {
 			reader->undecoded++;

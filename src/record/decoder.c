@@ -390,8 +390,8 @@ PERCH__INLINE void prefetch_following(const char *bytes, size_t record_size, siz
 
 /* The fast path is for nearly all records: samples with the id at a common position and in the
  * array. */
-int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
-			 const void *bytes, size_t size, struct perch_error *err)
+int perch_decoder_decode(struct perch_decoder *decoder, const void *bytes, size_t size,
+			 struct perch_record *record, struct perch_error *err)
 {
 	const size_t at = decoder->common_id_offset;
 	struct perch_record_header header;
@@ -416,16 +416,16 @@ int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *rec
 	return decode_by_id(decoder, record, bytes, size, err);
 }
 
-int perch_decoder_decode_pieces(struct perch_decoder *decoder, struct perch_record *record,
-				const struct iovec *pieces, size_t nr, void *scratch,
-				size_t scratch_size, struct perch_error *err)
+int perch_decoder_decode_pieces(struct perch_decoder *decoder, const struct iovec *pieces,
+				size_t nr, void *scratch, size_t scratch_size,
+				struct perch_record *record, struct perch_error *err)
 {
 	const struct iovec space = { scratch, scratch_size };
 	size_t size;
 	const void *bytes = perch__gather(pieces, nr, decoder->swapped, &space, &size, err);
 
 	if (bytes)
-		return perch_decoder_decode(decoder, record, bytes, size, err);
+		return perch_decoder_decode(decoder, bytes, size, record, err);
 	memset(record, 0, sizeof(*record));
 	record->parse_info = decoder->parse_info;
 	return -ENOSPC;

@@ -343,7 +343,7 @@ int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record 
 		}
 		merge->delivered = true;
 		count_order(merge, bytes, bytes->size);
-		rc = perch_decoder_decode(merge->decoder, record, bytes, bytes->size, err);
+		rc = perch_decoder_decode(merge->decoder, bytes, bytes->size, record, err);
 		return rc < 0 ? rc : 1;
 	}
 	merge->running = false;

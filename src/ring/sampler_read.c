@@ -81,7 +81,7 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 		size = bytes->size;
 		lost = lost_in(bytes, type, size);
 		count(stats, type, size, lost);
-		if (perch_decoder_decode(sampler->decoder, record, bytes, size, NULL) >= 0) {
+		if (perch_decoder_decode(sampler->decoder, bytes, size, record, NULL) >= 0) {
 			count(&sampler->events[record->event].stats, type, size, lost);
 			return 1;
 		}
@@ -169,7 +169,7 @@ static void count_event(struct perch_sampler *sampler, const void *bytes, uint32
 	if (type != PERCH_RECORD_THROTTLE && type != PERCH_RECORD_UNTHROTTLE &&
 	    !perch__lost_word(type, size))
 		return;
-	if (perch_decoder_decode(sampler->decoder, &record, bytes, size, NULL) >= 0)
+	if (perch_decoder_decode(sampler->decoder, bytes, size, &record, NULL) >= 0)
 		count(&sampler->events[record.event].stats, type, size, lost_in(bytes, type, size));
 }
 

@@ -371,7 +371,7 @@ static void check_two_sample_types(unsigned long flags)
 	live_disable(&second);
 	live_disable(&live);
 	for (; (header = perch_ring_next(live.ring)); nr++) {
-		assert_int_equal(perch_decoder_decode(decoder, &record, header, header->size, &err),
+		assert_int_equal(perch_decoder_decode(decoder, header, header->size, &record, &err),
 				 0);
 		assert_int_equal(record.event, nr % 2);
 		assert_int_equal(record.trailing_bytes, 0);

@@ -211,10 +211,10 @@ static void use_record(const void *bytes, size_t size)
 				    NULL);
 	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
 	perch_record_decode_pieces(&record, &parse_info, pieces, 2, scratch, sizeof(scratch), NULL);
-	perch_decoder_decode_pieces(decoder, &record, pieces, 2, scratch, sizeof(scratch), NULL);
+	perch_decoder_decode_pieces(decoder, pieces, 2, scratch, sizeof(scratch), &record, NULL);
 	perch_record_decode(&record, &parse_info, bytes, 4, NULL);
 	perch_record_decode(&record, &parse_info, bytes, size - 8, NULL);
-	perch_decoder_decode(decoder, &record, bytes, size, NULL);
+	perch_decoder_decode(decoder, bytes, size, &record, NULL);
 	perch_decoder_time(decoder, bytes, size, &time);
 	perch_chain_init(&chain, &record);
 	while (perch_chain_next(&chain, &address))

@@ -65,7 +65,7 @@ static void decode_damaged(const void *data, size_t size)
 		if (!*err.message)
 			fail_msg("a refusal without a message");
 	}
-	if (!perch_decoder_decode(decoder, &record, block, size, NULL))
+	if (!perch_decoder_decode(decoder, block, size, &record, NULL))
 		touch_bytes(record.bytes, record.size);
 	perch_decoder_time(decoder, block, size, &time);
 	free(block);

@@ -115,7 +115,7 @@ static void one_record(uint64_t seed, struct build_rng *rng)
 	wanted.sample_id.id = stream.ids[event][build_below(rng, stream.event[event].nr_ids)];
 	build_write(&bytes, &wanted);
 	memset(&record, 0xee, sizeof(record));
-	if (perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size, &err))
+	if (perch_decoder_decode(stream.decoder, bytes.byte, bytes.size, &record, &err))
 		fail_msg("PERCH_SEED=%llu PERCH_CASES=1: %s", (unsigned long long)seed,
 			 err.message);
 	difference = unlike(&record, event);
@@ -136,7 +136,7 @@ static void try_unknown_id(struct build_rng *rng)
 	build_fill(&wanted, PERCH_RECORD_SAMPLE, rng);
 	wanted.sample_id.id = build_random(rng) & ~UINT64_C(1);
 	build_write(&bytes, &wanted);
-	assert_int_equal(perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size,
+	assert_int_equal(perch_decoder_decode(stream.decoder, bytes.byte, bytes.size, &record,
 					      &err),
 			 -EBADMSG);
 	assert_int_equal(record.type, PERCH_RECORD_SAMPLE);

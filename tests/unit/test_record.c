@@ -330,7 +330,7 @@ static void decoder_finds_the_event(void **state)
 	assert_int_equal(perch_decoder_new(&decoder, events, 3, PERCH_BYTES_NATIVE, &err), 0);
 	for (size_t i = 0; i < 300; i++) {
 		make_sample(&b, attrs[i / 100].sample_type, ids[i]);
-		assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, &err), 0);
+		assert_int_equal(perch_decoder_decode(decoder, b.bytes, b.size, &record, &err), 0);
 		assert_int_equal(record.event, i / 100);
 		assert_int_equal(record.sample.ip, 0x1000 + ids[i]);
 		assert_int_equal(record.sample.addr, i / 100 == 1 ? 0xadd0 : 0);
@@ -341,7 +341,7 @@ static void decoder_finds_the_event(void **state)
 		put_name(&b, "x");
 		put_trailer(&b, type, 55, ids[i]);
 		end_record(&b);
-		assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, &err), 0);
+		assert_int_equal(perch_decoder_decode(decoder, b.bytes, b.size, &record, &err), 0);
 		assert_int_equal(record.event, i / 100);
 		assert_int_equal(record.sample_id.id, ids[i]);
 		assert_true(perch_decoder_time(decoder, b.bytes, b.size, &time));
@@ -352,10 +352,10 @@ static void decoder_finds_the_event(void **state)
 	 * first event.
 	 */
 	make_sample(&b, type, 5);
-	assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, &err), -EBADMSG);
+	assert_int_equal(perch_decoder_decode(decoder, b.bytes, b.size, &record, &err), -EBADMSG);
 	assert_false(perch_decoder_time(decoder, b.bytes, b.size, &time));
 	make_sample(&b, type, 0);
-	assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, &err), 0);
+	assert_int_equal(perch_decoder_decode(decoder, b.bytes, b.size, &record, &err), 0);
 	assert_int_equal(record.event, 0);
 	perch_decoder_free(decoder);
 }
@@ -379,7 +379,7 @@ static void decoder_finds_ids_at_different_positions(void **state)
 	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
 	for (size_t i = 0; i < 2; i++) {
 		make_sample(&b, attrs[i].sample_type, ids[i]);
-		assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL), 0);
+		assert_int_equal(perch_decoder_decode(decoder, b.bytes, b.size, &record, NULL), 0);
 		assert_int_equal(record.event, i);
 		assert_int_equal(record.sample.id, ids[i]);
 		assert_int_equal(perch_decoder_time(decoder, b.bytes, b.size, &time), i == 0);
@@ -398,7 +398,7 @@ static void decoder_of_one_event_needs_no_id(void **state)
 	(void)state;
 	assert_int_equal(perch_decoder_new(&decoder, &event, 1, PERCH_BYTES_NATIVE, NULL), 0);
 	make_sample(&b, attr.sample_type, 1);
-	assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL), 0);
+	assert_int_equal(perch_decoder_decode(decoder, b.bytes, b.size, &record, NULL), 0);
 	assert_int_equal(record.sample.ip, 0x1001);
 	perch_decoder_free(decoder);
 	assert_int_equal(perch_decoder_new(&decoder, &event, 0, PERCH_BYTES_NATIVE, NULL), -EINVAL);

@@ -34,7 +34,7 @@ static void expect_event(struct perch_decoder *decoder, struct built *b, int eve
 	struct perch_error err = { 0 };
 	struct perch_record record;
 	uint64_t time = 0;
-	int rc = perch_decoder_decode(decoder, &record, b->bytes, b->size, &err);
+	int rc = perch_decoder_decode(decoder, b->bytes, b->size, &record, &err);
 
 	if (event < 0) {
 		assert_int_equal(rc, -EBADMSG);
@@ -119,7 +119,7 @@ static void short_records_of_several_events(void **state)
 	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
 	build_sample(&b, identified, 2);
 	for (size_t size = 0; size < b.size; size++) {
-		assert_true(perch_decoder_decode(decoder, &record, b.bytes, size, NULL) < 0);
+		assert_true(perch_decoder_decode(decoder, b.bytes, size, &record, NULL) < 0);
 		if (size < 32)
 			assert_false(
 				perch_decoder_time(decoder, b.bytes, size < 8 ? size : 8, &time));
@@ -130,11 +130,11 @@ static void short_records_of_several_events(void **state)
 		assert_non_null(exact);
 		memcpy(exact, b.bytes, size);
 		set_record_size(exact, size);
-		assert_true(perch_decoder_decode(decoder, &record, exact, size, NULL) < 0);
+		assert_true(perch_decoder_decode(decoder, exact, size, &record, NULL) < 0);
 		perch_decoder_time(decoder, exact, size, &time);
 		free(exact);
 	}
-	assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL), 0);
+	assert_int_equal(perch_decoder_decode(decoder, b.bytes, b.size, &record, NULL), 0);
 	assert_int_equal(record.event, 1);
 	perch_decoder_free(decoder);
 }

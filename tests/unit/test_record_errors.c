@@ -151,7 +151,7 @@ static void a_decoder_names_the_unknown_id(void **state)
 	(void)state;
 	memcpy(words, &(struct perch_record_header){ PERCH_RECORD_SAMPLE, 1, sizeof(words) }, 8);
 	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
-	assert_int_equal(perch_decoder_decode(decoder, &record, words, sizeof(words), &err),
+	assert_int_equal(perch_decoder_decode(decoder, words, sizeof(words), &record, &err),
 			 -EBADMSG);
 	assert_string_equal(err.field, "id");
 	assert_int_equal(err.column, 16);

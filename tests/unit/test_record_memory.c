@@ -56,11 +56,11 @@ static void decoding_allocates_nothing(void **state)
 		int rc;
 
 		put_body(&b, 1 + i % 30);
-		rc = perch_decoder_decode(decoder, &record, b.bytes, b.size, &err);
+		rc = perch_decoder_decode(decoder, b.bytes, b.size, &record, &err);
 		if (rc ||
-		    perch_decoder_decode(decoder, &record, b.bytes, b.size - 8, &err) != -EBADMSG)
+		    perch_decoder_decode(decoder, b.bytes, b.size - 8, &record, &err) != -EBADMSG)
 			fail_msg("type %u: %s", 1 + i % 30, err.message);
-		perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL);
+		perch_decoder_decode(decoder, b.bytes, b.size, &record, NULL);
 		perch_decoder_time(decoder, b.bytes, b.size, &time);
 		perch_chain_init(&chain, &record);
 		while (perch_chain_next(&chain, &address))

@@ -124,12 +124,12 @@ static void decoders_find_the_attr_of_records_in_pieces(void **state)
 		pieces[0] = make_piece(bytes.byte, 0, 0);
 		pieces[1] = make_piece(bytes.byte, 3, 1);
 		pieces[2] = make_piece(bytes.byte + 3, bytes.size - 3, 5);
-		assert_int_equal(perch_decoder_decode_pieces(decoder, &record, pieces, 3, scratch,
-							     sizeof(scratch), NULL),
+		assert_int_equal(perch_decoder_decode_pieces(decoder, pieces, 3, scratch,
+							     sizeof(scratch), &record, NULL),
 				 0);
 		assert_null(build_difference(&record, &wanted));
-		assert_int_equal(perch_decoder_decode_pieces(decoder, &record, pieces, 3, scratch,
-							     7, NULL),
+		assert_int_equal(perch_decoder_decode_pieces(decoder, pieces, 3, scratch, 7,
+							     &record, NULL),
 				 -ENOSPC);
 		perch_decoder_free(decoder);
 		free_piece(&pieces[0], 0);
