@@ -269,35 +269,31 @@ static int start_times(struct perch_group *group, struct perch_error *err)
 	return rc;
 }
 
-/* Opens the last member, with its page if the group has pages. */
-static int add_with_page(struct perch_group *group, const struct perch_event *event,
-			 struct perch_options *wanted, struct perch_error *err)
+/* Opens the last member. *state: whether it can have a page, if the group has pages. */
+static int add_member(struct perch_group *group, const struct perch_event *event,
+		      struct perch_options *wanted, enum perch__rdpmc_state *state,
+		      struct perch_error *err)
 {
-	enum perch__rdpmc_state state;
 	int rc;
 
 	wanted->self_monitoring = !!group->pages.thread;
-	state = check_user_access(group, event, wanted);
-	wanted->self_monitoring = state == PERCH__RDPMC_USED;
+	*state = check_user_access(group, event, wanted);
+	wanted->self_monitoring = *state == PERCH__RDPMC_USED;
 	rc = open_member(group, event, wanted, err);
 	if (rc && perch__requests_user_access(event, wanted)) {
 		wanted->self_monitoring = 0;
-		state = PERCH__RDPMC_REFUSED;
+		*state = PERCH__RDPMC_REFUSED;
 		rc = open_member(group, event, wanted, err);
 	}
-	if (rc || !group->pages.thread)
-		return rc;
-	if (state == PERCH__RDPMC_USED)
-		perch__group_map_page(group, group->nr - 1);
-	else
-		perch__group_drop_pages(group, group->nr - 1, state);
-	return 0;
+	return rc;
 }
 
 int perch_group_add_event(struct perch_group *group, const struct perch_event *event,
 			  const struct perch_options *options, struct perch_error *err)
 {
 	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
+	enum perch__rdpmc_state state;
+	uintptr_t thread;
 	int rc = perch__group_check_fork(group, err);
 
 	if (!rc && group->adopted)
@@ -310,14 +306,20 @@ int perch_group_add_event(struct perch_group *group, const struct perch_event *e
 	wanted.inherit = group->member[0]->attr.inherit;
 	rc = check_member(&wanted, err);
 	if (!rc)
-		rc = add_with_page(group, event, &wanted, err);
+		rc = add_member(group, event, &wanted, &state, err);
 	if (rc)
 		return rc;
+	/* the new member has no page yet; the others keep theirs if it cannot join */
+	thread = group->pages.thread;
+	group->pages.thread = 0;
 	rc = start_times(group, err);
-	if (rc) {
-		perch__user_pages_unmap(&group->pages, group->nr - 1, 1, 1, group->calls);
+	group->pages.thread = thread;
+	if (rc)
 		close_last(group);
-	}
+	else if (thread && state == PERCH__RDPMC_USED)
+		perch__group_map_page(group, group->nr - 1);
+	else if (thread)
+		perch__group_drop_pages(group, group->nr - 1, state);
 	return rc;
 }
 
