@@ -127,6 +127,7 @@ static void formats_are_found_by_id(void **state)
 			 0);
 	assert_string_equal(perch_tracepoint_format_system(by_id), "sched");
 	assert_string_equal(perch_tracepoint_format_name(by_id), "sched_switch");
+	perch_tracepoint_format_free(by_id);
 	assert_int_equal(perch_tracepoint_format_read_id(&by_id, UINT64_MAX, NULL, &err), -ENOENT);
 	assert_null(by_id);
 	perch_tracepoint_format_free(by_name);
