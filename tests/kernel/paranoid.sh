@@ -110,6 +110,8 @@ perch record -vv -o data -e '{cpu-clock,page-faults}:S,task-clock/name=x/,cs:p' 
 [ "$(sed -n 's/^perch record: event \(.*\): type .*/\1/p' "$dir/out" | grep -v dummy | tr '\n' ' ')" = \
 	'cpu-clock:u page-faults:u x:u cs:pu ' ]
 report $? "record and stat print the same names"
+grep -q 'cs:pu has no samples: the event occurs only in the kernel' "$dir/out" && [ "$(grep -c 'has no samples' "$dir/out")" -eq 1 ]
+report $? "perch record reports the event that has no samples in user space"
 refused 1 "modifier k is refused" stat -e context-switches:k -- true
 refused 1 "modifier k is refused by record" record -o data -e cpu-clock:k -- true
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true

@@ -316,12 +316,28 @@ bool record_plan_replace_cycles(struct record_plan *plan)
 	return any;
 }
 
+/* Events such as context-switches:u, which have no samples. */
+static void print_kernel_only(const struct record_plan *plan, const struct record_options *options)
+{
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		const struct perch_event *event = &plan->events.event[i];
+
+		if (event->attr.exclude_kernel &&
+		    perch_event_is_kernel_only(event, options->machine))
+			cli_note(
+				RECORD_COMMAND,
+				"%s has no samples: the event occurs only in the kernel, which is excluded",
+				event->name);
+	}
+}
+
 void record_print_plan(const struct record_plan *plan, const struct record_options *options)
 {
 	if (plan->user_only)
 		cli_note(RECORD_COMMAND,
 			 "user space only: kernel profiling needs %s <= 1 (currently %ld)",
 			 perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
+	print_kernel_only(plan, options);
 	if (plan->default_replaced)
 		cli_note(RECORD_COMMAND, "sampling by the timer " REPLACEMENT
 					 ": this machine has no hardware cycle counter");
