@@ -28,7 +28,7 @@ struct cost {
 
 struct costs {
 	unsigned cases;
-	struct cost rules, facts, full;
+	struct cost rules, null, facts, full;
 	uint64_t calls;
 	unsigned most_calls;
 	const char *most_calls_name;
@@ -63,10 +63,14 @@ static void measure(const struct environment *env, const struct perch_open_call 
 {
 	const struct perch_probing unlimited = { .open_calls = 0, .microseconds = 1000000 };
 	struct perch_explanation explanation;
+	struct perch_open_call logged = *open_call;
 
+	/* a call of a log without a machine has no facts */
+	logged.from_log = true;
 	/* The first explanation reads the facts. */
 	perch_explain_open_call(open_call, &unlimited, env->machine, &explanation);
-	add(&costs->rules, least_time(open_call, NULL, NULL, REPEAT_STATIC, &explanation), name);
+	add(&costs->rules, least_time(&logged, NULL, NULL, REPEAT_STATIC, &explanation), name);
+	add(&costs->null, least_time(open_call, NULL, NULL, REPEAT_FULL, &explanation), name);
 	add(&costs->facts, least_time(open_call, env->machine, NULL, REPEAT_STATIC, &explanation),
 	    name);
 	add(&costs->full,
@@ -130,6 +134,7 @@ static bool run(const struct environment *env, const char *user)
 		return false;
 	printf("%s: %u refused calls\n", user, costs.cases);
 	print_cost("rules alone", &costs.rules, "ns", 1, STATIC_TARGET);
+	print_cost("machine NULL, reads facts", &costs.null, "us", 1000, FULL_TARGET);
 	print_cost("with facts read before", &costs.facts, "ns", 1, STATIC_TARGET);
 	print_cost("with probing", &costs.full, "us", 1000, FULL_TARGET);
 	printf("  %-28s %8.2f    on average, %8u at most (%s)  target <= %d%s\n",
