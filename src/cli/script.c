@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* perch script: prints every sample as text, in the format that flame graph tools read. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,25 +20,35 @@ const struct cli_usage cli_script_usage = {
 	.summary = "Prints each sample of a perf.data file.",
 };
 
-#define MAX_LINE 8192
-#define CHUNK	 (256 << 10)
+#define MAX_NAME 2000
+#define MAX_PATH 4096
+#define MAX_LINE (MAX_NAME + MAX_PATH + 64) /* with addresses, as text */
+#define CHUNK	 (256u << 10)
+#define UNIT	 8u /* lines begin at multiples of it, so that 32 bits address 32 GiB of text */
+
+/* The line of a frame. */
+struct line {
+	uint32_t length;
+	char text[];
+};
 
 struct script {
 	struct cli_input input;
 	struct perch_session *session;
 	struct perch_symbols *symbols;
-	/* by address: the line of a frame, which is made once */
-	struct line {
-		char *text;
-		uint32_t length;
-	} * line;
+	/*
+	 * By address: the place of the line of a frame, which is made once, in units; 0 is none.
+	 * A recording may have a million addresses. The array is small, so that more of it stays in
+	 * the CPU's cache.
+	 */
+	uint32_t *line;
 	size_t nr_lines;
 	/* memory of the lines */
-	struct chunk {
-		struct chunk *before;
-		char text[CHUNK];
-	} * chunk;
-	size_t chunk_used;
+	char **chunk;
+	size_t nr_chunks, chunks_capacity, chunk_used;
+	/* by DSO: " (path)\n", NULL until it is needed */
+	char **dso;
+	size_t nr_dsos;
 	struct cli_output out;
 	/* by event: the end of the first line of its samples */
 	struct event_text {
@@ -51,66 +62,10 @@ struct script {
 	char comm[80];
 };
 
-/* Writes "sym+0xoff (dso)" of an address. */
-static int describe(struct script *script, const struct perch_address *address, char *text,
-		    size_t size)
+static char *put_text(char *at, const char *text, size_t length)
 {
-	char path[4096];
-
-	if (address->dso->kind == PERCH_DSO_FILE || address->dso->kind == PERCH_DSO_ANON)
-		perch_clean_text(address->dso->path, path, sizeof(path));
-	else if (address->dso->kernel_image && address->dso->length)
-		perch_clean_text(address->dso->kernel_image, path, sizeof(path));
-	else
-		snprintf(path, sizeof(path), "%s",
-			 perch_symbols_dso_name(script->symbols, address->dso));
-	if (!address->symbol)
-		return snprintf(text, size, "[unknown] (%s)\n", path);
-	return snprintf(text, size, "%.2000s+0x%" PRIx64 " (%s)\n",
-			perch_symbols_name(script->symbols, address->symbol),
-			address->offset - address->symbol->start, path);
-}
-
-/*
- * Copies a text into a chunk. So lines that are printed together are mostly close to each other in
- * memory.
- */
-static char *store_text(struct script *script, const char *text, size_t length)
-{
-	if (!script->chunk || script->chunk_used + length > CHUNK) {
-		struct chunk *chunk = malloc(sizeof(*chunk));
-
-		if (!chunk)
-			return NULL;
-		chunk->before = script->chunk;
-		script->chunk = chunk;
-		script->chunk_used = 0;
-	}
-	script->chunk_used += length;
-	return memcpy(script->chunk->text + script->chunk_used - length, text, length);
-}
-
-/* Returns the line of a frame. It is made when the address is printed for the first time. */
-static const struct line *line_of(struct script *script, uint32_t number)
-{
-	char text[MAX_LINE];
-	const struct perch_address *address;
-	struct line *line;
-	int length;
-
-	if (PERCH__ARRAY_RESERVE_ZEROED(script->line, script->nr_lines, (size_t)number + 1))
-		return NULL;
-	line = &script->line[number];
-	if (line->text)
-		return line;
-	address = perch_session_address(script->session, number);
-	length = snprintf(text, sizeof(text), "\t%16" PRIx64 " ", address->offset);
-	length += describe(script, address, text + length, sizeof(text) - length);
-	if ((size_t)length >= sizeof(text))
-		length = sizeof(text) - 1;
-	line->text = store_text(script, text, length);
-	line->length = length;
-	return line->text ? line : NULL;
+	memcpy(at, text, length);
+	return at + length;
 }
 
 /*
@@ -119,24 +74,135 @@ static const struct line *line_of(struct script *script, uint32_t number)
  */
 static char *put_number(char *at, uint64_t number, int digits, int width)
 {
-	char reversed[24];
-	int used = 0;
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
+	char text[24], *end = text + sizeof(text), *start = end;
+	int length;
 
-	do {
-		reversed[used++] = '0' + number % 10;
-		number /= 10;
-	} while (number || used < digits);
-	for (; width > used; width--)
+	for (; number >= 10; number /= 100) {
+		start -= 2;
+		memcpy(start, pairs + 2 * (number % 100), 2);
+	}
+	if (number || start == end)
+		*--start = '0' + number;
+	while (end - start < digits)
+		*--start = '0';
+	length = end - start;
+	for (; width > length; width--)
 		*at++ = ' ';
-	while (used)
-		*at++ = reversed[--used];
+	return put_text(at, start, length);
+}
+
+/* Writes a hexadecimal number in a field of at least `width` columns. */
+static char *put_hex(char *at, uint64_t number, int width)
+{
+	int digits = number ? (67 - __builtin_clzll(number)) / 4 : 1;
+
+	for (; width > digits; width--)
+		*at++ = ' ';
+	while (digits--)
+		*at++ = "0123456789abcdef"[number >> 4 * digits & 15];
 	return at;
 }
 
-static char *put_text(char *at, const char *text, size_t length)
+/* Returns " (path)\n" of a DSO, or NULL if out of memory. */
+static const char *dso_text(struct script *script, const struct perch_dso *dso)
 {
-	memcpy(at, text, length);
-	return at + length;
+	char path[MAX_PATH], *text = NULL;
+
+	if (dso->index < script->nr_dsos && script->dso[dso->index])
+		return script->dso[dso->index];
+	if (PERCH__ARRAY_RESERVE_ZEROED(script->dso, script->nr_dsos, (size_t)dso->index + 1))
+		return NULL;
+	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_ANON)
+		perch_clean_text(dso->path, path, sizeof(path));
+	else if (dso->kernel_image && dso->length)
+		perch_clean_text(dso->kernel_image, path, sizeof(path));
+	else
+		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(script->symbols, dso));
+	if (asprintf(&text, " (%s)\n", path) < 0)
+		return NULL;
+	script->dso[dso->index] = text;
+	return text;
+}
+
+/* Writes "sym+0xoff (dso)" of an address. Returns the end, or NULL if out of memory. */
+static char *put_address(struct script *script, char *at, const struct perch_address *address)
+{
+	const char *dso = dso_text(script, address->dso);
+
+	if (!dso)
+		return NULL;
+	if (address->symbol) {
+		const char *name = perch_symbols_name(script->symbols, address->symbol);
+
+		at = put_text(at, name, strnlen(name, MAX_NAME));
+		at = put_text(at, "+0x", 3);
+		at = put_hex(at, address->offset - address->symbol->start, 1);
+	} else {
+		at = put_text(at, "[unknown]", 9);
+	}
+	return put_text(at, dso, strlen(dso));
+}
+
+/*
+ * Copies a line into a chunk, and returns its place, or 0 if out of memory. Lines that are printed
+ * together are mostly close to each other in memory.
+ */
+static uint32_t store_line(struct script *script, const char *text, uint32_t length)
+{
+	size_t size = (sizeof(struct line) + length + UNIT - 1) / UNIT * UNIT;
+	struct line *line;
+	size_t place;
+
+	if (!script->nr_chunks || script->chunk_used + size > CHUNK) {
+		if ((script->nr_chunks + 1) * (uint64_t)(CHUNK / UNIT) > UINT32_MAX ||
+		    PERCH__ARRAY_RESERVE(script->chunk, script->chunks_capacity,
+					 script->nr_chunks + 1))
+			return 0;
+		script->chunk[script->nr_chunks] = malloc(CHUNK);
+		if (!script->chunk[script->nr_chunks])
+			return 0;
+		/* no line is at place 0 */
+		script->chunk_used = script->nr_chunks++ ? 0 : UNIT;
+	}
+	line = (struct line *)(script->chunk[script->nr_chunks - 1] + script->chunk_used);
+	line->length = length;
+	memcpy(line->text, text, length);
+	place = (script->nr_chunks - 1) * (CHUNK / UNIT) + script->chunk_used / UNIT;
+	script->chunk_used += size;
+	return (uint32_t)place;
+}
+
+/* Makes the line of an address. Returns its place, or 0 if out of memory. */
+static uint32_t make_line(struct script *script, uint32_t number)
+{
+	const struct perch_address *address = perch_session_address(script->session, number);
+	char text[MAX_LINE], *end;
+
+	if (PERCH__ARRAY_RESERVE_ZEROED(script->line, script->nr_lines, (size_t)number + 1))
+		return 0;
+	text[0] = '\t';
+	end = put_text(put_hex(text + 1, address->offset, 16), " ", 1);
+	end = put_address(script, end, address);
+	if (!end)
+		return 0;
+	script->line[number] = store_line(script, text, (uint32_t)(end - text));
+	return script->line[number];
+}
+
+/* Returns the line of a frame, or NULL if out of memory. */
+static inline const struct line *line_of(struct script *script, uint32_t number)
+{
+	uint32_t place = number < script->nr_lines ? script->line[number] : 0;
+
+	if (!place)
+		place = make_line(script, number);
+	return place ? (const struct line *)(script->chunk[place / (CHUNK / UNIT)] +
+					     (size_t)(place % (CHUNK / UNIT)) * UNIT)
+		     : NULL;
 }
 
 /* Writes the name of a thread. The cleaned text is cached for the next sample of the same name. */
@@ -205,14 +271,14 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	put_first_line(script, sample.thread, record);
 	/* readers of this text take the first form as a sample without a call chain */
 	if (!(script->event[record->event].type & PERCH_SAMPLE_CALLCHAIN)) {
-		char text[MAX_LINE];
-		const struct perch_address *address =
-			perch_session_address(script->session, sample.chain[0]);
-		int length = snprintf(text, sizeof(text), "  %16" PRIx64 " ", record->sample.ip);
+		char text[MAX_LINE], *end = put_text(text, "  ", 2);
 
-		length += describe(script, address, text + length, sizeof(text) - length);
-		cli_output_bytes(&script->out, text,
-				 (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+		end = put_text(put_hex(end, record->sample.ip, 16), " ", 1);
+		end = put_address(script, end,
+				  perch_session_address(script->session, sample.chain[0]));
+		if (!end)
+			return no_memory(err);
+		cli_output_bytes(&script->out, text, end - text);
 		return 0;
 	}
 	cli_output_bytes(&script->out, "\n", 1);
@@ -285,12 +351,12 @@ static int run(struct script *script)
 
 static void clear(struct script *script)
 {
-	while (script->chunk) {
-		struct chunk *before = script->chunk->before;
-
-		free(script->chunk);
-		script->chunk = before;
-	}
+	for (size_t i = 0; i < script->nr_chunks; i++)
+		free(script->chunk[i]);
+	free(script->chunk);
+	for (size_t i = 0; i < script->nr_dsos; i++)
+		free(script->dso[i]);
+	free(script->dso);
 	free(script->line);
 	free(script->event);
 	cli_output_close(&script->out);
