@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Growing arrays of any type. The caller has the pointer, the number of items and, in most cases,
- *the capacity as variables or members. The macros assign to them and evaluate them more than once.
+ * the capacity as variables or members. The macros assign to them and evaluate them more than once.
  *
  *	struct item *item = PERCH__ARRAY_APPEND(list->item, list->nr, list->capacity);
  *
@@ -9,8 +9,8 @@
  *		return -ENOMEM;
  *
  * The capacity doubles, so n appends cost O(n). An overflowing size and a failed allocation are
- *-ENOMEM and leave the array unchanged. An empty array is NULL with capacity 0. free() frees an
- *array.
+ * -ENOMEM and leave the array unchanged. An empty array is NULL with capacity 0. free() frees an
+ * array.
  */
 #ifndef PERCH_BASE_ARRAY_H
 #define PERCH_BASE_ARRAY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hash table of all modules. It maps a hash to an index into an array of the caller. The array
- *has keys and values; the table has the index and 32 bits of the hash, so most lookups compare one
- *key. The table uses linear probing and is at most half full. A zeroed table is empty.
+ * has keys and values; the table has the index and 32 bits of the hash, so most lookups compare one
+ * key. The table uses linear probing and is at most half full. A zeroed table is empty.
  *
  *	static bool same_id(const void *items, uint32_t index, const void *key)
  *	{
@@ -15,8 +15,8 @@
  *		rc = perch__hash_add(&table, hash, nr_items);
  *
  * The functions are inline: with a constant comparison function a lookup makes no function call.
- *Tables with untrusted keys need a random seed (perch__hash_seed()), so that no input can force
- *collisions.
+ * Tables with untrusted keys need a random seed (perch__hash_seed()), so that no input can force
+ * collisions.
  */
 #ifndef PERCH_BASE_HASH_TABLE_H
 #define PERCH_BASE_HASH_TABLE_H

@@ -49,9 +49,8 @@ struct node {
 struct tree {
 	struct node *node;
 	size_t nr, capacity;
-	/* (context or parent, frame) -> child[]: roots, and the children of nodes with many */
-	struct key_set keys;
-	uint32_t *child;
+	/* (context, parent, frame) -> node[]: roots, and the children of nodes with many */
+	struct perch__hash_table children;
 };
 /*
  * Returns the child of a node for a frame, or the root of a context if parent is NO_NODE. Adds it

@@ -54,7 +54,7 @@ static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, u
 {
 	uint32_t at = tree->nr;
 
-	if (PERCH__ARRAY_RESERVE_MAX(tree->node, tree->capacity, tree->nr + 1, NO_NODE))
+	if (PERCH__ARRAY_RESERVE_MAX(tree->node, tree->capacity, tree->nr + 1, PERCH__HASH_MAX))
 		return NO_NODE;
 	tree->node[at] = (struct node){ .parent = parent,
 					.context = context,
@@ -70,39 +70,48 @@ static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, u
 	return at;
 }
 
-static bool add_to_keys(struct tree *tree, uint64_t above, uint32_t frame, uint32_t node)
+static bool same_node(const void *items, uint32_t index, const void *key)
 {
-	bool is_new;
-	uint32_t number = perch__key_set_add(&tree->keys, above, frame, &is_new);
+	const struct node *node = (const struct node *)items + index, *wanted = key;
 
-	if (number == NO_NUMBER)
-		return false;
-	if (PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1)) {
-		perch__key_set_remove_last(&tree->keys);
-		return false;
-	}
-	tree->child[number] = node;
-	return true;
+	return node->parent == wanted->parent && node->frame == wanted->frame &&
+	       node->context == wanted->context;
+}
+
+static uint64_t hash_of(const struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+{
+	return perch__hash_pair(tree->children.seed, (uint64_t)context << 32 | parent, frame);
+}
+
+/* Makes space in the hash table for nr nodes more. */
+static bool reserve_hashed(struct tree *tree, size_t nr)
+{
+	if (!tree->children.nr)
+		tree->children.seed = perch__hash_seed(tree);
+	return !perch__hash_reserve(&tree->children, tree->children.nr + nr);
+}
+
+static void add_hashed(struct tree *tree, uint32_t at)
+{
+	const struct node *node = &tree->node[at];
+
+	perch__hash_add(&tree->children, hash_of(tree, node->context, node->parent, node->frame),
+			at);
 }
 
 /* Finds the child in the hash table. Adds it if it is new. */
 static uint32_t hashed_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
 {
-	uint64_t above = parent == NO_NODE ? (uint64_t)context << 32 | NO_NODE : parent;
-	bool is_new;
-	uint32_t node, number = perch__key_set_add(&tree->keys, above, frame, &is_new);
+	const struct node key = { .parent = parent, .context = context, .frame = frame };
+	uint32_t node;
 
-	if (number == NO_NUMBER)
-		return NO_NODE;
-	if (!is_new)
-		return tree->child[number];
-	node = PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1)
-		       ? NO_NODE
-		       : new_node(tree, context, parent, frame);
-	if (node == NO_NODE)
-		perch__key_set_remove_last(&tree->keys);
-	else
-		tree->child[number] = node;
+	node = perch__hash_find(&tree->children, hash_of(tree, context, parent, frame), same_node,
+				tree->node, &key);
+	if (node != PERCH__HASH_NONE)
+		return node;
+	node = reserve_hashed(tree, 1) ? new_node(tree, context, parent, frame) : NO_NODE;
+	if (node != NO_NODE)
+		add_hashed(tree, node);
 	return node;
 }
 
@@ -116,14 +125,15 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 	     child = tree->node[child].next)
 		if (tree->node[child].frame == frame)
 			return child;
+	if (tree->node[parent].nr_children == LISTED && !reserve_hashed(tree, LISTED + 1))
+		return NO_NODE;
 	child = new_node(tree, context, parent, frame);
 	if (child == NO_NODE || tree->node[parent].nr_children <= LISTED)
 		return child;
 	/* the list is too long now: all children go into the hash table */
 	for (uint32_t each = tree->node[parent].first_child; each != NO_NODE;
 	     each = tree->node[each].next)
-		if (!add_to_keys(tree, parent, tree->node[each].frame, each))
-			return NO_NODE;
+		add_hashed(tree, each);
 	return child;
 }
 
@@ -147,8 +157,7 @@ void perch__tree_link(struct tree *tree)
 
 void perch__tree_clear(struct tree *tree)
 {
-	perch__key_set_clear(&tree->keys);
+	perch__hash_clear(&tree->children);
 	free(tree->node);
-	free(tree->child);
 	memset(tree, 0, sizeof(*tree));
 }
