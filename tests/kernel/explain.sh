@@ -53,8 +53,11 @@ done
 "$perch" explain -- sh -c 'kill -KILL $$' 2>out
 [ $? -eq 137 ]
 report $? "a killed program: 128 plus the signal"
+for status in 126 127; do
+	traced "exit status $status of the program is no failed start" "$status" 0 0 "$perch" explain -- sh -c "exit $status"
+done
 "$perch" explain -- ./nothing-there 2>out
-[ $? -eq 127 ] && grep -q "no program" out
+[ $? -eq 127 ] && grep -q "no program" out && ! grep -q "calls of" out
 report $? "a missing program: 127"
 "$perch" explain -- "$dir" 2>out
 [ $? -eq 126 ]

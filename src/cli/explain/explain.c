@@ -101,7 +101,7 @@ static int close_output(struct request *request, int status)
 /* True if the source failed and printed an error, so no totals are printed. */
 static bool source_failed(const struct request *request, int status)
 {
-	return request->program ? status == 126 || status == 127 : status != 0;
+	return request->program ? request->job.start_failed : status != 0;
 }
 
 static int run_source(struct request *request)

@@ -41,6 +41,7 @@ struct explain_job {
 	uint64_t refused;			 /* open calls that failed */
 	uint64_t operations_refused;
 	uint64_t unreadable; /* lines of a log that could not be parsed */
+	bool start_failed;   /* the program was not started, and the reason was printed */
 	bool here_hint_printed;
 	bool write_failed;
 	int write_error; /* errno of the first failed write */

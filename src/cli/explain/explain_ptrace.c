@@ -325,6 +325,7 @@ static int exit_status(struct tracer *tracer)
 	rc = cli_program_finish_release(&tracer->program, &err); /* exec failed */
 	if (!rc)
 		return cli_program_status(tracer->program_status);
+	tracer->job->start_failed = true;
 	cli_error(EXPLAIN_COMMAND, &err);
 	return cli_program_exit_status(-rc);
 }
@@ -333,8 +334,9 @@ int explain_trace_program(struct explain_job *job, char **arguments)
 {
 	struct tracer tracer = { .job = job, .program = { .pid = -1, .go = -1, .failure = -1 } };
 	struct perch_error err;
-	int status = CLI_EXIT_FAILURE;
+	int status;
 
+	job->start_failed = true;
 	tracer.setup = mmap(NULL, sizeof(*tracer.setup), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (tracer.setup == MAP_FAILED) {
@@ -343,8 +345,9 @@ int explain_trace_program(struct explain_job *job, char **arguments)
 		return cli_error(EXPLAIN_COMMAND, &err);
 	}
 	if (start(&tracer, arguments, &err)) {
-		cli_error(EXPLAIN_COMMAND, &err);
+		status = cli_error(EXPLAIN_COMMAND, &err);
 	} else {
+		job->start_failed = false;
 		run_loop(&tracer);
 		status = exit_status(&tracer);
 	}
