@@ -225,7 +225,7 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < targets->nr; i++) {
-		rc = perch__check_target(&targets->target[i], err);
+		rc = perch__check_listed_target(&targets->target[i], err);
 		if (rc || !is_system_wide(&targets->target[i]))
 			continue;
 		if (!cpus)

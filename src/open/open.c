@@ -68,6 +68,17 @@ int perch__check_target(const struct perch_target *target, struct perch_error *e
 	return __builtin_expect(valid, 1) ? 0 : cgroup_error(target, err);
 }
 
+int perch__check_listed_target(const struct perch_target *target, struct perch_error *err)
+{
+	if (target->tid < -1)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is not a thread",
+				       (int)target->tid);
+	if (target->cpu < -1)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is not a CPU",
+				       target->cpu);
+	return perch__check_target(target, err);
+}
+
 void perch__apply_cloexec(int fd, const struct perch_options *options)
 {
 	if (options->no_cloexec)

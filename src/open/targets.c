@@ -31,15 +31,8 @@ int perch__targets_reserve(struct perch_targets *targets, size_t more, struct pe
 int perch_targets_add(struct perch_targets *targets, const struct perch_target *target,
 		      struct perch_error *err)
 {
-	int rc;
+	int rc = perch__check_listed_target(target, err);
 
-	if (target->tid < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is not a thread",
-				       (int)target->tid);
-	if (target->cpu < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is not a CPU",
-				       target->cpu);
-	rc = perch__check_target(target, err);
 	if (!rc)
 		rc = perch__targets_reserve(targets, 1, err);
 	if (!rc)

@@ -61,16 +61,10 @@ static int add_on_cpus(struct perch_sampler *sampler, const struct perch_target 
 static int check_target(const struct perch_sampler *sampler, const struct perch_target *target,
 			struct perch_error *err)
 {
-	int rc = perch__check_target(target, err);
+	int rc = perch__check_listed_target(target, err);
 
 	if (rc < 0)
 		return rc;
-	if (target->tid < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is not a thread",
-				       (int)target->tid);
-	if (target->cpu < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is not a CPU",
-				       target->cpu);
 	if (!sampler->per_thread || (target->tid >= 0 && target->cpu < 0 && !target->use_cgroup))
 		return 0;
 	perch_error_set(

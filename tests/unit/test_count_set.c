@@ -355,10 +355,10 @@ static void explains_cgroup_targets(void **state)
 
 /* A negative descriptor is the result of a failed open(2), and not "no cgroup". No event is opened,
  * and PERCH_MAY_SKIP does not skip it. */
-static void refuses_invalid_cgroups(void **state)
+static void refuses_invalid_targets(void **state)
 {
-	struct perch_target cgroup = { .tid = -1, .cpu = -1, .cgroup_fd = -1, .use_cgroup = 1 };
-	const struct perch_targets list = { .nr = 1, .target = &cgroup };
+	struct perch_target invalid = { .tid = -1, .cpu = -1, .cgroup_fd = -1, .use_cgroup = 1 };
+	const struct perch_targets list = { .nr = 1, .target = &invalid };
 	struct perch_options options = { .machine = machine, .may = PERCH_MAY_SKIP };
 	struct perch_set *set;
 	struct perch_error err;
@@ -367,11 +367,17 @@ static void refuses_invalid_cgroups(void **state)
 	assert_int_equal(perch_events_parse(&events, "page-faults", machine, &err), 0);
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EBADF);
 	assert_non_null(strstr(err.message, "cgroup_fd is -1"));
-	cgroup.use_cgroup = 0;
+	invalid.use_cgroup = 0;
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EBADF);
-	cgroup.cgroup_fd = 5;
+	invalid.cgroup_fd = 5;
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "cgroup_fd needs use_cgroup"));
+	invalid = (struct perch_target){ .tid = -5, .cpu = -1 };
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EINVAL);
+	assert_string_equal(err.message, "-5 is not a thread");
+	invalid = (struct perch_target){ .tid = 0, .cpu = -2 };
+	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EINVAL);
+	assert_string_equal(err.message, "-2 is not a CPU");
 	assert_int_equal(kernel.opened, 0);
 }
 
@@ -531,7 +537,7 @@ int main(void)
 		CASE(fails_with_the_first_reason_if_nothing_is_open),
 		CASE(explains_cgroup_targets),
 		CASE(refuses_invalid_sets),
-		CASE(refuses_invalid_cgroups),
+		CASE(refuses_invalid_targets),
 		CASE(measures_the_calling_thread_without_targets),
 		CASE(names_of_states),
 		CASE(sums),
