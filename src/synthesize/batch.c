@@ -67,9 +67,12 @@ static void flush(struct perch__batch *batch)
 	int rc = 0;
 
 	if (!batch->rc && batch->used)
-		rc = batch->sink(batch->context, batch->bytes, batch->used, batch->err);
+		rc = batch->sink(batch->context, batch->bytes, batch->used, &batch->sink_error);
 	if (rc < 0)
 		batch->rc = rc;
+	if (rc < 0 && !batch->sink_error.errnum)
+		perch_error_set(&batch->sink_error, -rc, PERCH_ERROR_SYSTEM,
+				"the function that receives the records failed: %s", strerror(-rc));
 	batch->used = 0;
 }
 
@@ -105,9 +108,13 @@ void perch__batch_add(struct perch__batch *batch, uint32_t type, uint16_t misc, 
 int perch__batch_end(struct perch__batch *batch, int rc, struct perch_synthesize_counts *counts)
 {
 	flush(batch);
-	/* a failure of the sink has ended the synthesis, so it is the first one */
-	if (batch->rc)
+	/* a failure of the sink has ended the synthesis: it is the result, whatever failed besides
+	 */
+	if (batch->rc) {
 		rc = batch->rc;
+		if (batch->err)
+			*batch->err = batch->sink_error;
+	}
 	if (counts) {
 		counts->records += batch->counts.records;
 		counts->processes += batch->counts.processes;

@@ -31,6 +31,7 @@ struct perch__batch {
 	perch_synthesize_sink *sink;
 	void *context;
 	struct perch_error *err;
+	struct perch_error sink_error; /* of rc */
 	struct perch_synthesize_counts counts;
 	uint64_t sample_id[PERCH__SAMPLE_ID_WORDS]; /* the last bytes of each record */
 	size_t id_size;				    /* bytes of sample_id */
@@ -50,7 +51,7 @@ int perch__batch_new(struct perch__batch **batch, struct perch_machine *machine,
 void perch__batch_add(struct perch__batch *batch, uint32_t type, uint16_t misc, const void *body,
 		      size_t size, const char *name);
 /* Passes the last records to the sink, adds up the counts, and frees the batch. rc: the result so
- * far. Returns the first failure. */
+ * far. Returns the failure of the sink, or else rc; err has its reason. */
 int perch__batch_end(struct perch__batch *batch, int rc, struct perch_synthesize_counts *counts);
 /* Opens a file below the root of the machine. Returns a descriptor or a negative errno. */
 int perch__batch_open(const struct perch__batch *batch, const char *path);

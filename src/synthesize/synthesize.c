@@ -150,7 +150,7 @@ int perch_synthesize_kernel(const struct perch_synthesize_options *options,
 		return rc;
 	rc = perch__add_kernel(batch);
 	if (rc)
-		batch->err = NULL; /* the first failure is reported */
+		batch->err = NULL; /* of the two sources, the first failure is reported */
 	later = perch__add_modules(batch);
 	batch->err = err;
 	return perch__batch_end(batch, rc ? rc : later, counts);

@@ -544,6 +544,51 @@ static void hidden_kernel_is_explained(void **state)
 	}
 }
 
+static int fail_without_reason(void *context, const void *records, size_t size,
+			       struct perch_error *err)
+{
+	(void)context, (void)records, (void)size, (void)err;
+	return -EPIPE;
+}
+
+/* The kernel's addresses are hidden, and then the sink fails: err has the reason of the result. */
+static void failure_of_the_sink_is_the_reason(void **state)
+{
+	const size_t modules = 2000;
+	char *text = malloc(modules * 64), *at = text, path[PATH_MAX];
+	struct perch_machine *other;
+	struct perch_error err;
+
+	(void)state;
+	assert_non_null(text);
+	for (size_t i = 1; i <= modules; i++)
+		at += sprintf(at, "module%zu 1000 2 - Live 0x%zx000\n", i, i);
+	const struct tree_file hidden[] = {
+		{ "/proc/kallsyms", "0000000000000000 T _text\n" },
+		{ "/proc/modules", text },
+	};
+	tree_make(path, hidden, NR(hidden));
+	assert_int_equal(perch_machine_new(&other, path, NULL, NULL), 0);
+	assert_int_equal(perch_synthesize_kernel(NULL, other, take, &taken, NULL, &err), -EACCES);
+	assert_true(taken.batches > 1);
+	assert_non_null(strstr(err.message, "hidden"));
+	for (size_t last = taken.batches, batch = 1; batch <= last; batch++) {
+		reset(NULL);
+		taken.fail_at = batch;
+		assert_int_equal(perch_synthesize_kernel(NULL, other, take, &taken, NULL, &err),
+				 -EIO);
+		assert_string_equal(err.message, "the sink is full");
+	}
+	assert_int_equal(perch_synthesize_kernel(NULL, other, fail_without_reason, NULL, NULL,
+						 &err),
+			 -EPIPE);
+	assert_int_equal(err.errnum, EPIPE);
+	assert_non_null(strstr(err.message, "Broken pipe"));
+	perch_machine_free(other);
+	tree_remove(path);
+	free(text);
+}
+
 static void calling_process_of_this_machine(void **state)
 {
 	struct perch_synthesize_counts counts = { 0 };
@@ -587,6 +632,7 @@ int main(void)
 		TEST(each_process_of_the_targets_once),
 		TEST(kernel_and_modules),
 		TEST(hidden_kernel_is_explained),
+		TEST(failure_of_the_sink_is_the_reason),
 		TEST(calling_process_of_this_machine),
 	};
 
