@@ -30,6 +30,7 @@ struct perch__batch {
 	uint64_t time;
 	perch_synthesize_sink *sink;
 	void *context;
+	const void *subject; /* what the public function was called for: pid_t, perch_targets */
 	struct perch_error *err;
 	struct perch_error sink_error; /* of rc */
 	struct perch_synthesize_counts counts;

@@ -8,20 +8,29 @@
 #include "base/hash_table.h"
 #include "internal.h"
 
-int perch_synthesize_process(pid_t pid, const struct perch_synthesize_options *options,
-			     struct perch_machine *machine, perch_synthesize_sink *sink,
-			     void *context, struct perch_synthesize_counts *counts,
-			     struct perch_error *err)
+/* Makes one batch of the records that add adds. subject: see perch__batch. */
+static int make_batch(int (*add)(struct perch__batch *batch), const void *subject,
+		      const struct perch_synthesize_options *options, struct perch_machine *machine,
+		      perch_synthesize_sink *sink, void *context,
+		      struct perch_synthesize_counts *counts, struct perch_error *err)
 {
 	struct perch__batch *batch;
-	int rc, errnum;
+	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
 
-	if (pid < 0)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "pid is %d; it must be a process, or 0", (int)pid);
-	rc = perch__batch_new(&batch, machine, options, sink, context, err);
 	if (rc)
 		return rc;
+	batch->subject = subject;
+	return perch__batch_end(batch, add(batch), counts);
+}
+
+/* ---- One process ---- */
+
+static int add_process(struct perch__batch *batch)
+{
+	pid_t pid = *(const pid_t *)batch->subject;
+	struct perch_error *err = batch->err;
+	int errnum, rc = 0;
+
 	pid = pid ? perch__process_of(batch, pid) : getpid();
 	errnum = perch__add_process(batch, pid);
 	if (errnum == ESRCH) {
@@ -39,20 +48,29 @@ int perch_synthesize_process(pid_t pid, const struct perch_synthesize_options *o
 				     "the files of process %d in /proc cannot be read: %s",
 				     (int)pid, strerror(errnum));
 	}
-	return perch__batch_end(batch, rc, counts);
+	return rc;
 }
+
+int perch_synthesize_process(pid_t pid, const struct perch_synthesize_options *options,
+			     struct perch_machine *machine, perch_synthesize_sink *sink,
+			     void *context, struct perch_synthesize_counts *counts,
+			     struct perch_error *err)
+{
+	if (pid < 0)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "pid is %d; it must be a process, or 0", (int)pid);
+	return make_batch(add_process, &pid, options, machine, sink, context, counts, err);
+}
+
+/* ---- Several processes ---- */
 
 int perch_synthesize_all_processes(const struct perch_synthesize_options *options,
 				   struct perch_machine *machine, perch_synthesize_sink *sink,
 				   void *context, struct perch_synthesize_counts *counts,
 				   struct perch_error *err)
 {
-	struct perch__batch *batch;
-	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
-
-	if (rc)
-		return rc;
-	return perch__batch_end(batch, perch__add_all_processes(batch), counts);
+	return make_batch(perch__add_all_processes, NULL, options, machine, sink, context, counts,
+			  err);
 }
 
 /* The processes that were made already. */
@@ -101,8 +119,9 @@ static bool has_other_targets_than_threads(const struct perch_targets *targets)
 	return false;
 }
 
-static int add_targets(struct perch__batch *batch, const struct perch_targets *targets)
+static int add_targets(struct perch__batch *batch)
 {
+	const struct perch_targets *targets = batch->subject;
 	struct done done = { 0 };
 	pid_t last = -1;
 	int rc = 0;
@@ -130,12 +149,21 @@ int perch_synthesize_targets(const struct perch_targets *targets,
 			     void *context, struct perch_synthesize_counts *counts,
 			     struct perch_error *err)
 {
-	struct perch__batch *batch;
-	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
+	return make_batch(add_targets, targets, options, machine, sink, context, counts, err);
+}
+
+/* ---- The kernel, cgroups ---- */
+
+static int add_kernel_and_modules(struct perch__batch *batch)
+{
+	struct perch_error *err = batch->err;
+	int rc = perch__add_kernel(batch), later;
 
 	if (rc)
-		return rc;
-	return perch__batch_end(batch, add_targets(batch, targets), counts);
+		batch->err = NULL; /* of the two sources, the first failure is reported */
+	later = perch__add_modules(batch);
+	batch->err = err;
+	return rc ? rc : later;
 }
 
 int perch_synthesize_kernel(const struct perch_synthesize_options *options,
@@ -143,17 +171,8 @@ int perch_synthesize_kernel(const struct perch_synthesize_options *options,
 			    void *context, struct perch_synthesize_counts *counts,
 			    struct perch_error *err)
 {
-	struct perch__batch *batch;
-	int rc = perch__batch_new(&batch, machine, options, sink, context, err), later;
-
-	if (rc)
-		return rc;
-	rc = perch__add_kernel(batch);
-	if (rc)
-		batch->err = NULL; /* of the two sources, the first failure is reported */
-	later = perch__add_modules(batch);
-	batch->err = err;
-	return perch__batch_end(batch, rc ? rc : later, counts);
+	return make_batch(add_kernel_and_modules, NULL, options, machine, sink, context, counts,
+			  err);
 }
 
 int perch_synthesize_cgroups(const struct perch_synthesize_options *options,
@@ -161,10 +180,5 @@ int perch_synthesize_cgroups(const struct perch_synthesize_options *options,
 			     void *context, struct perch_synthesize_counts *counts,
 			     struct perch_error *err)
 {
-	struct perch__batch *batch;
-	int rc = perch__batch_new(&batch, machine, options, sink, context, err);
-
-	if (rc)
-		return rc;
-	return perch__batch_end(batch, perch__add_cgroups(batch), counts);
+	return make_batch(perch__add_cgroups, NULL, options, machine, sink, context, counts, err);
 }
