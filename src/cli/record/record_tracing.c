@@ -9,14 +9,13 @@
  *   systems:u32, for each: name\0, formats:u32, for each: size:u64 text
  *   kallsyms size:u32 (0)   printk formats size:u32 (0)   saved comms size:u64 (0)
  */
-#define _GNU_SOURCE /* DT_DIR */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <perch/tracepoint.h>
 
 #include "base/array.h"
 #include "record.h"
@@ -79,149 +78,113 @@ static void append_file(struct text *text, const char *path)
 	free(buffer);
 }
 
-/* A recorded tracepoint. The id identifies it, because the user may have renamed the event. */
-struct tracepoint {
-	uint64_t id;
-	char system[NAME_MAX + 1], name[NAME_MAX + 1];
+/*
+ * Reads the format of an event's tracepoint. The name of the event may be that of the tracepoint:
+ * "sched:sched_switch:u". A renamed event is found by its id, which takes longer. Returns NULL if
+ * the tracepoint does not exist any more.
+ */
+static struct perch_tracepoint_format *read_format(const struct perch_event *event,
+						   struct perch_machine *machine)
+{
+	size_t length = strcspn(event->name, ":/");
+	struct perch_tracepoint_format *format;
+	char name[2 * NAME_MAX + 2];
+
+	if (event->name[length] == ':')
+		length += 1 + strcspn(event->name + length + 1, ":/");
+	snprintf(name, sizeof(name), "%.*s", (int)length, event->name);
+	perch_tracepoint_format_read(&format, name, machine, NULL);
+	if (format && perch_tracepoint_format_id(format) == event->attr.config)
+		return format;
+	perch_tracepoint_format_free(format);
+	perch_tracepoint_format_read_id(&format, event->attr.config, machine, NULL);
+	return format;
+}
+
+/* The tracepoints of the events, each once. */
+struct tracepoints {
+	struct perch_tracepoint_format **format;
+	size_t nr;
 };
 
-static bool has_id(const char *tracefs, const struct tracepoint *point)
+static bool has_tracepoint(const struct tracepoints *points, uint64_t id)
 {
-	char path[PATH_MAX], line[32];
-	unsigned long long id;
-	bool same;
-	FILE *file;
-
-	if (snprintf(path, sizeof(path), "%s/events/%s/%s/id", tracefs, point->system,
-		     point->name) >= (int)sizeof(path))
-		return false;
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	same = fgets(line, sizeof(line), file) && sscanf(line, "%llu", &id) == 1 && id == point->id;
-	fclose(file);
-	return same;
+	for (size_t i = 0; i < points->nr; i++)
+		if (perch_tracepoint_format_id(points->format[i]) == id)
+			return true;
+	return false;
 }
 
-/* The event name may be that of the tracepoint: "sched:sched_switch:u". */
-static bool find_by_name(const char *tracefs, const char *name, struct tracepoint *point)
+/* Lists the tracepoints that still exist. Returns 0 or -ENOMEM. */
+static int find_tracepoints(struct tracepoints *points, const struct perch_events *events,
+			    struct perch_machine *machine)
 {
-	size_t system = strcspn(name, ":/"),
-	       length = name[system] == ':' ? strcspn(name + system + 1, ":/") : 0;
-
-	if (!system || !length || system > NAME_MAX || length > NAME_MAX)
-		return false;
-	snprintf(point->system, sizeof(point->system), "%.*s", (int)system, name);
-	snprintf(point->name, sizeof(point->name), "%.*s", (int)length, name + system + 1);
-	return has_id(tracefs, point);
-}
-
-static bool find_in_system(const char *tracefs, struct tracepoint *point)
-{
-	char path[PATH_MAX];
-	struct dirent *entry;
-	bool found = false;
-	DIR *directory;
-
-	if (snprintf(path, sizeof(path), "%s/events/%s", tracefs, point->system) >=
-	    (int)sizeof(path))
-		return false;
-	directory = opendir(path);
-	while (directory && !found && (entry = readdir(directory))) {
-		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
-			continue;
-		snprintf(point->name, sizeof(point->name), "%s", entry->d_name);
-		found = has_id(tracefs, point);
-	}
-	if (directory)
-		closedir(directory);
-	return found;
-}
-
-/* Finds the name of a renamed event. Reading all ids takes long. */
-static bool find_by_id(const char *tracefs, struct tracepoint *point)
-{
-	char path[PATH_MAX];
-	struct dirent *entry;
-	bool found = false;
-	DIR *directory;
-
-	snprintf(path, sizeof(path), "%s/events", tracefs);
-	directory = opendir(path);
-	while (directory && !found && (entry = readdir(directory))) {
-		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
-			continue;
-		snprintf(point->system, sizeof(point->system), "%s", entry->d_name);
-		found = find_in_system(tracefs, point);
-	}
-	if (directory)
-		closedir(directory);
-	return found;
-}
-
-/* Lists each tracepoint that still exists once. Returns their number or -ENOMEM. */
-static ssize_t find_points(const struct perch_events *events, const char *tracefs,
-			   struct tracepoint **points)
-{
-	size_t nr = 0;
-
-	*points = calloc(events->nr, sizeof(**points));
-	if (!*points)
+	points->format = calloc(events->nr, sizeof(*points->format));
+	if (!points->format)
 		return -ENOMEM;
 	for (size_t i = 0; i < events->nr; i++) {
 		const struct perch_event *event = &events->event[i];
-		struct tracepoint *point = &(*points)[nr];
-		size_t same = 0;
 
-		if (event->attr.type != PERCH_TYPE_TRACEPOINT)
+		if (event->attr.type != PERCH_TYPE_TRACEPOINT ||
+		    has_tracepoint(points, event->attr.config))
 			continue;
-		while (same < nr && (*points)[same].id != event->attr.config)
-			same++;
-		point->id = event->attr.config;
-		nr += same == nr &&
-		      (find_by_name(tracefs, event->name, point) || find_by_id(tracefs, point));
+		points->format[points->nr] = read_format(event, machine);
+		points->nr += points->format[points->nr] != NULL;
 	}
-	return (ssize_t)nr;
+	return 0;
 }
 
-static bool first_of_system(const struct tracepoint *points, size_t index)
+static void free_tracepoints(struct tracepoints *points)
+{
+	for (size_t i = 0; i < points->nr; i++)
+		perch_tracepoint_format_free(points->format[i]);
+	free(points->format);
+}
+
+static bool same_system(const struct tracepoints *points, size_t i, size_t k)
+{
+	return !strcmp(perch_tracepoint_format_system(points->format[i]),
+		       perch_tracepoint_format_system(points->format[k]));
+}
+
+static bool first_of_system(const struct tracepoints *points, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (!strcmp(points[i].system, points[index].system))
+		if (same_system(points, i, index))
 			return false;
 	return true;
 }
 
-static void append_system(struct text *text, const struct tracepoint *points, size_t nr,
-			  size_t first, const char *tracefs)
+static void append_system(struct text *text, const struct tracepoints *points, size_t first,
+			  const char *tracefs)
 {
+	const char *system = perch_tracepoint_format_system(points->format[first]);
 	uint32_t members = 0;
 	char path[PATH_MAX];
 
-	append_string(text, points[first].system);
-	for (size_t i = first; i < nr; i++)
-		members += !strcmp(points[first].system, points[i].system);
+	append_string(text, system);
+	for (size_t i = first; i < points->nr; i++)
+		members += same_system(points, first, i);
 	append_u32(text, members);
-	for (size_t i = first; i < nr; i++) {
-		if (strcmp(points[first].system, points[i].system))
+	for (size_t i = first; i < points->nr; i++) {
+		if (!same_system(points, first, i))
 			continue;
-		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs, points[i].system,
-			 points[i].name);
+		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs, system,
+			 perch_tracepoint_format_name(points->format[i]));
 		append_file(text, path);
 	}
 }
 
-static void append_systems(struct text *text, const struct tracepoint *points, size_t nr,
-			   const char *tracefs)
+static void append_systems(struct text *text, const struct tracepoints *points, const char *tracefs)
 {
 	uint32_t systems = 0;
 
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < points->nr; i++)
 		systems += first_of_system(points, i);
 	append_u32(text, systems);
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < points->nr; i++)
 		if (first_of_system(points, i))
-			append_system(text, points, nr, i, tracefs);
+			append_system(text, points, i, tracefs);
 }
 
 static void append_header(struct text *text, const char *tracefs)
@@ -257,8 +220,7 @@ int record_write_tracing_data(struct perch_writer *writer, const struct perch_ev
 {
 	struct text text = { 0 };
 	char tracefs[PATH_MAX / 2];
-	struct tracepoint *points;
-	ssize_t nr;
+	struct tracepoints points = { 0 };
 	int rc;
 
 	if (!any_tracepoint(events))
@@ -266,12 +228,10 @@ int record_write_tracing_data(struct perch_writer *writer, const struct perch_ev
 	rc = perch_machine_tracefs(machine, tracefs, sizeof(tracefs), err);
 	if (rc < 0)
 		return rc;
-	nr = find_points(events, tracefs, &points);
 	append_header(&text, tracefs);
-	if (nr < 0)
-		text.rc = (int)nr;
-	else
-		append_systems(&text, points, (size_t)nr, tracefs);
+	if (!text.rc)
+		text.rc = find_tracepoints(&points, events, machine);
+	append_systems(&text, &points, tracefs);
 	append_u32(&text, 0);
 	append_u32(&text, 0);
 	append_u64(&text, 0);
@@ -283,6 +243,6 @@ int record_write_tracing_data(struct perch_writer *writer, const struct perch_ev
 		rc = perch_writer_set_feature(writer, PERCH_FEATURE_TRACING_DATA, text.bytes,
 					      text.used, err);
 	free(text.bytes);
-	free(points);
+	free_tracepoints(&points);
 	return rc;
 }
