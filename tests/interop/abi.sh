@@ -1,21 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The binary interface of the libraries is that of the last release, and the comparison finds differences.
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/interop/common.sh
+. "$(dirname "$0")/common.sh"
 abi=$PERCH_SOURCE_ROOT/scripts/abi
-status=0
-
-report() {
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		cat "$work/log"
-		status=1
-	fi
-}
 
 "$abi" check "$PERCH_BUILD_ROOT" >"$work/log" 2>&1
 result=$?

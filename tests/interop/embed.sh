@@ -1,29 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # perch in other projects: as a meson subproject, built by musl-gcc, and libperch alone (-Dprofile=false).
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-status=0
+# shellcheck source=tests/interop/common.sh
+. "$(dirname "$0")/common.sh"
 # Neither the compiler of the build nor its cache: a project that embeds perch has its own.
 unset CC CFLAGS LDFLAGS
-
-report() {
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		[ ! -e "$work/log" ] || tail -n 40 "$work/log"
-		status=1
-	fi
-}
-
-try() { # name, then a command
-	name=$1
-	shift
-	"$@" >"$work/log" 2>&1
-	report $? "$name"
-}
 
 # Only what the libraries are made of: a subproject must not need more.
 parent=$work/parent

@@ -1,15 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The dependencies and the exported names of the two shared libraries, and the version of each name.
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/interop/common.sh
+. "$(dirname "$0")/common.sh"
 cd "$PERCH_BUILD_ROOT/src" || exit 1
-status=0
-
-report() {
-	if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2" && status=1; fi
-}
 
 soname() {
 	[ "$(objdump -p "$1" | awk '$1 == "SONAME" { print $2 }')" = "$1.0" ]

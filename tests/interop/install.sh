@@ -3,27 +3,8 @@
 # Installs into a DESTDIR and builds programs with the installed files by pkg-config: with the shared
 # libraries and with the static libraries.
 # shellcheck disable=SC2046,SC2086 # compiler flags are separate words
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-status=0
-
-report() {
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		cat "$work/log"
-		status=1
-	fi
-}
-
-try() { # name, then a command
-	name=$1
-	shift
-	"$@" >"$work/log" 2>&1
-	report $? "$name"
-}
+# shellcheck source=tests/interop/common.sh
+. "$(dirname "$0")/common.sh"
 
 try "meson install into a DESTDIR" \
 	meson install -C "$PERCH_BUILD_ROOT" --no-rebuild --destdir "$work/root"

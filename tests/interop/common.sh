@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# The start of scripts in this directory: makes a directory $work and defines report() and try(). A script ends with
+# 'exit $status'.
+# shellcheck shell=sh disable=SC2034
+set -u
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+status=0
+
+report() { # status of a check, its name; prints $work/log if the check failed
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		[ ! -e "$work/log" ] || cat "$work/log"
+		status=1
+	fi
+}
+
+try() { # name, then a command
+	name=$1
+	shift
+	"$@" >"$work/log" 2>&1
+	report $? "$name"
+}
