@@ -123,6 +123,12 @@ enum perch__match perch__path_is(const struct perch__case *c, enum perch__path w
 /* writes ": /bin/true"; returns false if unknown */
 bool perch__write_path(const struct perch__case *c, char *buffer, size_t size);
 
+/* ---- Cgroups: texts of placeholders ---- */
+void perch__write_cgroup_mount(const struct perch__case *c, char *buffer, size_t size);
+void perch__write_cgroup_path(const struct perch__case *c, char *buffer, size_t size);
+void perch__write_cgroup_owner(const struct perch__case *c, char *buffer, size_t size);
+void perch__write_use_cgroup(const struct perch__case *c, char *buffer, size_t size);
+
 /* ---- Values for remedies and fixes ---- */
 uint64_t perch__highest_rate(const struct perch__case *c);
 unsigned perch__highest_precise(const struct perch__case *c);

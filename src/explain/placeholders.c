@@ -358,56 +358,6 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 		snprintf(buffer, size, "it lists none");
 }
 
-static void cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
-{
-	char path[PATH_MAX];
-
-	if (c->machine && !perch_machine_cgroups(c->machine, path, sizeof(path), NULL))
-		snprintf(buffer, size, "%.200s", path);
-	else
-		snprintf(buffer, size, "/sys/fs/cgroup");
-}
-
-/* The path of a cgroup that the caller passed as descriptor, which its number does not show. */
-static void cgroup_path(const struct perch__case *c, char *buffer, size_t size)
-{
-	char link[64], path[PATH_MAX], found[201];
-	ssize_t length;
-
-	buffer[0] = '\0';
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", (int)c->pid);
-	if (!c->call->pid_is_cgroup_fd || !c->machine ||
-	    perch_machine_path(c->machine, link, path, sizeof(path)) < 0)
-		return;
-	length = readlink(path, found, sizeof(found) - 1);
-	if (length <= 0)
-		return;
-	found[length] = '\0';
-	perch_clean_text(found, path, sizeof(path));
-	snprintf(buffer, size, " (%.200s)", path);
-}
-
-/* A controller that a v1 hierarchy owns has no effect in cgroup2. */
-static void cgroup_owner(const struct perch__case *c, char *buffer, size_t size)
-{
-	const char *line = perch__file_text(c, "/proc/cgroups");
-	char path[PATH_MAX];
-	int hierarchy = 0;
-
-	buffer[0] = '\0';
-	line = line ? strstr(line, "perf_event") : NULL;
-	if (!line || sscanf(line, "perf_event %d", &hierarchy) != 1 || !hierarchy)
-		return;
-	if (c->machine && !perch_machine_cgroups(c->machine, path, sizeof(path), NULL) &&
-	    strstr(path, "perf_event"))
-		snprintf(buffer, size, ": the cgroup v1 hierarchy at %.200s owns it", path);
-	else
-		snprintf(
-			buffer, size,
-			": cgroup v1 hierarchy %d of /proc/cgroups owns it (mount -t cgroup -o perf_event)",
-			hierarchy);
-}
-
 /* Placeholders that are a number, X(name, format, expression). */
 #define D   "%lld"
 #define U   "%llu"
@@ -489,9 +439,10 @@ static void cgroup_owner(const struct perch__case *c, char *buffer, size_t size)
 	X(pmu_cpus, cpus_of_pmu(c, buffer, size))                                                \
 	X(types, pmu_types(c, buffer, size))                                                     \
 	X(pmu_events, events_of_pmu(c, buffer, size))                                            \
-	X(cgroup_path, cgroup_path(c, buffer, size))                                             \
-	X(cgroup_owner, cgroup_owner(c, buffer, size))                                           \
-	X(cgroups, cgroup_mount(c, buffer, size))
+	X(cgroup_path, perch__write_cgroup_path(c, buffer, size))                                \
+	X(cgroup_owner, perch__write_cgroup_owner(c, buffer, size))                              \
+	X(use_cgroup, perch__write_use_cgroup(c, buffer, size))                                  \
+	X(cgroups, perch__write_cgroup_mount(c, buffer, size))
 /* clang-format on */
 
 #define NUMBER_FUNCTION(name, format, expression)                                        \

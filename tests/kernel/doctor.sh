@@ -71,7 +71,7 @@ id_of() { "$as" cat "/sys/kernel/tracing/events/$1/id" 2> /dev/null || echo 0; }
 events() {		# compares with the open calls of doctor_facts
 	local pid cgroup
 	pid=$(field other-users 3 | sed -n 's/.*process \([0-9]*\) .*/\1/p')
-	cgroup=$(field cgroups 3 | sed -n 's/^tried on //p')
+	cgroup=$(field cgroups 3 | sed -n 's/^tried on \([^ ]*\).*/\1/p')
 	"$as" "$dir/doctor_facts" events "$(id_of sched/sched_switch)" "$(id_of raw_syscalls/sys_enter)" "${pid:-1}" \
 		"${cgroup:-/nowhere}" > facts || { report 1 "doctor_facts runs"; return; }
 	while read -r id status; do

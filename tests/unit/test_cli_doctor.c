@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include <jansson.h>
 
@@ -27,6 +28,9 @@
 	"\nCapEff:\t" effective "\nNoNewPrivs:\t0\nSeccomp:\t" filter "\n"
 #define NO_CAPS	 "0000000000000000"
 #define ALL_CAPS "000001ffffffffff"
+#define PERFMON	 "0000004000000000"
+#define CGROUPS	 "/sys/fs/cgroup/"
+#define CGROUP2	 "none /sys/fs/cgroup cgroup2 rw 0 0\n"
 
 /* Files of every machine. A fixture may replace them by files of the same paths. */
 static const struct tree_file common[] = {
@@ -68,10 +72,12 @@ struct kernel {
 	int filter; /* errno of a seccomp filter that refuses every open call; 0 is no filter */
 	bool core_pmu, precise, branches;
 	bool privileged, admin;
+	bool loads; /* loads BPF programs without being admin */
 	long level;
 	bool refuses_all; /* as in some distributions, every event is refused above level 2 */
 	bool locked_down; /* at the level confidentiality */
 	bool same_user;	  /* all processes belong to this user */
+	const char *bare_cgroup; /* the end of the path of a cgroup without perf_event; or NULL */
 	uint32_t attr_size;
 	unsigned open; /* descriptors that are not closed yet */
 	unsigned probes;
@@ -91,6 +97,20 @@ static int check_privilege(const struct kernel *kernel, const struct perch_attr 
 			       !kernel->same_user
 		       ? EACCES
 		       : 0;
+}
+
+/* ENOENT if pid is the descriptor of a cgroup without a perf_event controller. */
+static int check_cgroup(const struct kernel *kernel, pid_t pid, unsigned long flags)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t length, end;
+
+	if (!(flags & PERCH_FLAG_PID_CGROUP) || !kernel->bare_cgroup)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", (int)pid);
+	length = readlink(link, path, sizeof(path));
+	end = (ssize_t)strlen(kernel->bare_cgroup);
+	return length > end && !memcmp(path + length - end, kernel->bare_cgroup, end) ? ENOENT : 0;
 }
 
 static int check_hardware(const struct kernel *kernel, const struct perch_attr *attr)
@@ -120,6 +140,9 @@ static int simulate_open(struct kernel *kernel, struct perch_attr *attr, pid_t p
 		return errnum;
 	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR && kernel->locked_down)
 		return EPERM;
+	errnum = check_cgroup(kernel, pid, flags);
+	if (errnum)
+		return errnum;
 	if (attr->type == PERCH_TYPE_HARDWARE)
 		return check_hardware(kernel, attr);
 	if (attr->type == PERCH_TYPE_BREAKPOINT && attr->bp_addr >> 63 && !kernel->admin)
@@ -234,12 +257,79 @@ static const struct fixture fixtures[] = {
 	  false,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n" },
+	    { "/proc/sys/kernel/osrelease", "6.1.0-50-cloud-amd64\n" },
 	    { PMUS "cpu/type", "4\n" } },
 	  { { "count-user", DOCTOR_NO, "paranoid-all",
 	      "kernel.perf_event_paranoid=2 (currently 3)" },
 	    { "sample", DOCTOR_NO, "paranoid-all", NULL },
 	    { "paranoid", DOCTOR_NO, NULL, "every perf event needs" },
+	    { "capabilities", DOCTOR_LIMITED, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "count-kernel", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=1" },
+	    { "system-wide", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=0" },
 	    { "kernel", DOCTOR_OK, NULL, "debian 12" } } },
+	{ "CAP_PERFMON at Debian's level 3",
+	  { .privileged = true, .level = 3, .refuses_all = true, .loads = true, .attr_size = 144 },
+	  false,
+	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
+	    { "/proc/sys/kernel/osrelease", "7.2.13+deb14-amd64\n" },
+	    { "/proc/self/status", STATUS("1000", PERFMON, "0") } },
+	  { { "count-user", DOCTOR_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "paranoid", DOCTOR_NO, NULL, "CAP_PERFMON is not enough" },
+	    { "capabilities", DOCTOR_LIMITED, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "uprobes", DOCTOR_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "kprobes", DOCTOR_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "bpf", DOCTOR_NO, "paranoid-all", "no event can be opened" } } },
+	{ "CAP_PERFMON at level 3 of a kernel without it",
+	  { .privileged = true, .level = 3, .attr_size = 144 },
+	  true,
+	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
+	    { "/proc/self/status", STATUS("1000", PERFMON, "0") } },
+	  { { "paranoid", DOCTOR_OK, NULL, "does not restrict" },
+	    { "capabilities", DOCTOR_OK, NULL, NULL },
+	    { "kprobes", DOCTOR_OK, NULL, NULL } } },
+	{ "cgroup2 without systemd",
+	  { .privileged = true, .admin = true, .bare_cgroup = "/child", .attr_size = 144 },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
+	    { "/proc/self/mounts", CGROUP2 },
+	    { "/proc/cgroups", "#subsys_name\thierarchy\nperf_event\t0\t1\t1\n" },
+	    { CGROUPS "cgroup.subtree_control", "" },
+	    { CGROUPS "child/cgroup.type", "domain\n" } },
+	  { { "cgroups", DOCTOR_LIMITED, "cgroup-gone",
+	      "sys/fs/cgroup/cgroup.subtree_control is empty" },
+	    { "cgroups", DOCTOR_LIMITED, "cgroup-gone", "echo +pids > " } } },
+	{ "cgroup2 without systemd and without cgroups",
+	  { .privileged = true, .admin = true, .attr_size = 144 },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
+	    { "/proc/self/mounts", CGROUP2 },
+	    { CGROUPS "cgroup.subtree_control", "" } },
+	  { { "cgroups", DOCTOR_LIMITED, NULL, "new cgroups have no perf_event" },
+	    { "cgroups", DOCTOR_LIMITED, NULL, "echo +pids > " } } },
+	{ "cgroup2 with systemd",
+	  { .privileged = true, .admin = true, .bare_cgroup = "/other", .attr_size = 144 },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
+	    { "/proc/self/mounts", CGROUP2 },
+	    { CGROUPS "cgroup.subtree_control", "cpu pids\n" },
+	    { CGROUPS "system.slice/cgroup.type", "domain\n" } },
+	  { { "cgroups", DOCTOR_OK, NULL, "/system.slice" } } },
+	{ "cgroup2 beside cgroup v1",
+	  { .privileged = true, .admin = true, .attr_size = 144 },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
+	    { "/proc/self/mounts", CGROUP2 },
+	    { "/proc/cgroups", "#subsys_name\thierarchy\ncpu\t2\t1\t1\nperf_event\t0\t1\t1\n" },
+	    { CGROUPS "cgroup.subtree_control", "" } },
+	  { { "cgroups", DOCTOR_OK, NULL, "tried on " } } },
+	{ "cgroup2 in a container",
+	  { .privileged = true, .admin = true, .attr_size = 144 },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
+	    { "/proc/self/mounts", CGROUP2 },
+	    { CGROUPS "cgroup.type", "domain\n" },
+	    { CGROUPS "cgroup.subtree_control", "" } },
+	  { { "cgroups", DOCTOR_OK, NULL, "tried on " } } },
 	{ "level 3 on a kernel without it",
 	  { .level = 3, .attr_size = 136 },
 	  true,
@@ -485,7 +575,7 @@ static struct doctor *run_checks(struct kernel *kernel, const char *root)
 	syscalls.context = kernel;
 	syscalls.perf_event_open = fake_open;
 	syscalls.close = fake_close;
-	doctor->load_program = kernel->admin ? load_program : refuse_program;
+	doctor->load_program = kernel->admin || kernel->loads ? load_program : refuse_program;
 	assert_int_equal(perch_machine_new(&doctor->machine, root, &syscalls, NULL), 0);
 	doctor_run_checks(doctor);
 	assert_int_equal(kernel->open, 0);

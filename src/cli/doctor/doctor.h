@@ -7,6 +7,7 @@
  *   doctor_print.c     text and JSON
  *   doctor_checks.c    the table of checks; runs them in its order
  *   doctor_probes.c    uprobes, kprobes, BPF programs
+ *   doctor_cgroups.c   cgroups
  *   doctor_rights.c    perf_event_paranoid, capabilities, sandboxes, lockdown
  *   doctor_events.c    checks that open events
  *   doctor_system.c    tracefs, kernel symbols, BPF settings, watchdog, CPUs
@@ -81,12 +82,19 @@ doctor_check doctor_lockdown, doctor_security_modules;
 doctor_check doctor_count_user, doctor_count_kernel, doctor_clock, doctor_sample_kernel,
 	doctor_callchains, doctor_cycles;
 doctor_check doctor_precise, doctor_branches, doctor_breakpoint_user, doctor_sample;
-doctor_check doctor_system_wide, doctor_other_users, doctor_cgroups;
+doctor_check doctor_system_wide, doctor_other_users;
 doctor_check doctor_breakpoint_kernel, doctor_tracepoint_count, doctor_tracepoint_raw;
 /* Opens an event that lockdown refuses, where the level of lockdown cannot be read. */
 doctor_check doctor_detect_lockdown;
 /* Fills the result for lockdown at the level confidentiality. */
 void doctor_set_locked_down(struct doctor_result *result);
+
+/* Returns 0 or the errno of the open call, which it stores in call too. */
+int doctor_open_and_close(struct doctor *doctor, struct perch_open_call *call);
+int doctor_first_cpu(struct doctor *doctor); /* online; 0 if unknown */
+
+/* doctor_cgroups.c */
+doctor_check doctor_cgroups;
 
 /* doctor_system.c */
 doctor_check doctor_tracefs, doctor_kernel_symbols, doctor_bpf_settings, doctor_watchdog,
@@ -107,6 +115,8 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 /* doctor_changes.c */
 #define DOCTOR_CAP_BPF	39 /* since Linux 5.8 */
 #define DOCTOR_NO_LEVEL 9  /* no level of kernel.perf_event_paranoid permits it */
+/* above it, kernels of some distributions refuse every event without CAP_SYS_ADMIN */
+#define DOCTOR_LEVEL_OF_ANY_EVENT 2
 
 /* Either of both permits an operation. */
 struct doctor_privilege {
@@ -114,6 +124,11 @@ struct doctor_privilege {
 	const char *capability; /* "perfmon", "sys_admin", "syslog", "bpf" (with perfmon) */
 };
 
+/*
+ * Whether kernel.perf_event_paranoid refuses every event to this process, as the check count-user
+ * has found: then CAP_PERFMON does not help.
+ */
+bool doctor_level_refuses_all(const struct doctor *doctor);
 /* Fills cause, reason and change of a refused open call. */
 void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 			    const struct perch_open_call *call,

@@ -20,13 +20,27 @@ bool doctor_has_capability(struct doctor *doctor, int capability)
 	       sandbox.user_namespace != 1;
 }
 
-/* Linux 5.8 split CAP_PERFMON and CAP_BPF from CAP_SYS_ADMIN. */
+bool doctor_level_refuses_all(const struct doctor *doctor)
+{
+	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
+
+	return count && count->cause &&
+	       !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_PARANOID_ALL));
+}
+
+/*
+ * Linux 5.8 split CAP_PERFMON and CAP_BPF from CAP_SYS_ADMIN. Where the level refuses every event,
+ * only CAP_SYS_ADMIN helps.
+ */
 static const char *required_capability(struct doctor *doctor, const char *wanted)
 {
 	struct perch_release release;
 
-	if ((!strcmp(wanted, "perfmon") || !strcmp(wanted, "bpf")) &&
-	    !perch_machine_release(doctor->machine, &release, NULL) &&
+	if (strcmp(wanted, "perfmon") && strcmp(wanted, "bpf"))
+		return wanted;
+	if (doctor_level_refuses_all(doctor))
+		return "sys_admin";
+	if (!perch_machine_release(doctor->machine, &release, NULL) &&
 	    (release.major < 5 || (release.major == 5 && release.minor < 8)))
 		return "sys_admin";
 	return wanted;
@@ -160,7 +174,7 @@ void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 			    const struct doctor_privilege *privilege)
 {
 	const struct perch_probing budget = { 0 };
-	const struct doctor_privilege any_event = { 2, "sys_admin" };
+	struct doctor_privilege any_event = { DOCTOR_LEVEL_OF_ANY_EVENT, "sys_admin" };
 	struct perch_explanation explanation;
 	const struct perch_finding *finding = &explanation.finding[0];
 
@@ -172,6 +186,8 @@ void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 	}
 	result->cause = perch_cause_slug(finding->cause);
 	doctor_set_reason(result, DOCTOR_NO, "%s", finding->message);
+	if (privilege && privilege->level < any_event.level)
+		any_event.level = privilege->level;
 	if (finding->cause == PERCH_CAUSE_PARANOID_ALL)
 		doctor_suggest_privilege(doctor, result, &any_event);
 	else if (is_privilege_cause(finding->cause) && privilege)

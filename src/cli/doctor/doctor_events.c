@@ -38,8 +38,7 @@ static struct perch_open_call own_call(const struct perch_attr *attr)
 	return (struct perch_open_call){ .attr = attr, .pid = 0, .cpu = -1, .group_fd = -1 };
 }
 
-/* Returns 0 or the errno of the open call, which it stores in call too. */
-static int open_and_close(struct doctor *doctor, struct perch_open_call *call)
+int doctor_open_and_close(struct doctor *doctor, struct perch_open_call *call)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(doctor->machine);
 	struct perch_attr attr = *call->attr; /* the kernel may write into it */
@@ -57,7 +56,7 @@ static int open_and_close(struct doctor *doctor, struct perch_open_call *call)
 static bool try(struct doctor *doctor, struct doctor_result *result, struct perch_open_call *call,
 		const struct doctor_privilege *privilege)
 {
-	if (!open_and_close(doctor, call)) {
+	if (!doctor_open_and_close(doctor, call)) {
 		result->status = DOCTOR_OK;
 		return true;
 	}
@@ -82,7 +81,7 @@ static void try_part(struct doctor *doctor, struct doctor_result *result,
 {
 	struct perch_open_call call = own_call(attr);
 
-	if (result->status == DOCTOR_OK || open_and_close(doctor, &call))
+	if (result->status == DOCTOR_OK || doctor_open_and_close(doctor, &call))
 		return;
 	result->status = DOCTOR_LIMITED;
 	doctor_set_value(result, "%s", part);
@@ -171,7 +170,7 @@ void doctor_precise(struct doctor *doctor, struct doctor_result *result)
 		struct perch_open_call call = own_call(&attr);
 
 		attr.precise_ip = level;
-		if (!open_and_close(doctor, &call)) {
+		if (!doctor_open_and_close(doctor, &call)) {
 			result->status = level > 1 ? DOCTOR_OK : DOCTOR_LIMITED;
 			doctor_set_value(result, "cycles:%.*s", (int)level, "ppp");
 			if (level == 1)
@@ -220,8 +219,8 @@ void doctor_detect_lockdown(struct doctor *doctor, struct doctor_result *result)
 
 	attr.sample_type = PERCH_SAMPLE_REGS_INTR;
 	attr.sample_regs_intr = 1;
-	if (open_and_close(doctor, &without) ||
-	    (open_and_close(doctor, &with) && with.errnum != EPERM)) {
+	if (doctor_open_and_close(doctor, &without) ||
+	    (doctor_open_and_close(doctor, &with) && with.errnum != EPERM)) {
 		doctor_set_reason(
 			result, DOCTOR_UNKNOWN,
 			"/sys/kernel/security/lockdown cannot be read, and the event that would show the mode cannot be opened");
@@ -270,7 +269,7 @@ void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *resul
 	}
 }
 
-static int first_cpu(struct doctor *doctor)
+int doctor_first_cpu(struct doctor *doctor)
 {
 	const struct perch_cpus *cpus;
 
@@ -283,7 +282,7 @@ void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
 	struct perch_open_call call = own_call(&attr);
 
 	call.pid = -1;
-	call.cpu = first_cpu(doctor);
+	call.cpu = doctor_first_cpu(doctor);
 	if (try(doctor, result, &call, &system_wide_privilege))
 		doctor_set_value(result, "tried on CPU %d", call.cpu);
 }
@@ -342,33 +341,6 @@ void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 		 !doctor_has_capability(doctor, PERCH_CAP_SYS_PTRACE))
 		doctor_set_reason(result, DOCTOR_UNKNOWN,
 				  "all visible processes belong to this same user");
-}
-
-void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
-{
-	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_ONLY };
-	struct perch_open_call call = own_call(&attr);
-	char path[PATH_MAX];
-	struct perch_error err;
-	int fd;
-
-	if (perch_machine_cgroups(doctor->machine, path, sizeof(path), &err)) {
-		doctor_set_reason(result, DOCTOR_NO, "%s", err.message);
-		doctor_set_change(result, "%s", err.remedy);
-		return;
-	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0) {
-		doctor_set_reason(result, DOCTOR_NO, "cannot open %s: %s", path, strerror(errno));
-		return;
-	}
-	call.pid = fd;
-	call.pid_is_cgroup_fd = true;
-	call.cpu = first_cpu(doctor);
-	call.flags = PERCH_FLAG_PID_CGROUP;
-	try(doctor, result, &call, &system_wide_privilege);
-	doctor_set_value(result, "tried on %s", path);
-	close(fd);
 }
 
 /*

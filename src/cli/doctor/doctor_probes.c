@@ -23,7 +23,11 @@ static bool every_event_refused(struct doctor *doctor, struct doctor_result *res
 	struct perch_error err;
 	uint32_t size;
 
-	if (!perch_machine_attr_size(doctor->machine, &size, &err) || count->status == DOCTOR_OK)
+	if (count->status == DOCTOR_OK)
+		return false;
+	/* kernels read the size of the attr before they check the level */
+	if (!perch_machine_attr_size(doctor->machine, &size, &err) &&
+	    !doctor_level_refuses_all(doctor))
 		return false;
 	result->cause = count->cause;
 	doctor_set_reason(result, DOCTOR_NO, "%s", count->reason);
@@ -100,7 +104,10 @@ void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
 	static const struct doctor_privilege privilege = { DOCTOR_NO_LEVEL, "bpf" };
 	int rc = doctor->load_program();
 
-	if (!rc) {
+	if (!rc && doctor_level_refuses_all(doctor)) {
+		every_event_refused(doctor, result);
+		doctor_set_value(result, "a program loads, but no event can be opened for it");
+	} else if (!rc) {
 		result->status = DOCTOR_OK;
 		doctor_set_value(result, "a program of type perf_event loads");
 	} else if (rc == -ENOSYS) {

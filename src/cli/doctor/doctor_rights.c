@@ -27,7 +27,7 @@ static const char *level_meaning(long level)
 static void set_distribution_level(struct doctor *doctor, struct doctor_result *result, long level)
 {
 	const struct doctor_result *count = doctor_find_result(doctor, "count-user");
-	const struct doctor_privilege privilege = { 2, "sys_admin" };
+	const struct doctor_privilege privilege = { DOCTOR_LEVEL_OF_ANY_EVENT, "sys_admin" };
 
 	if (count->status == DOCTOR_OK) {
 		doctor_set_reason(
@@ -64,7 +64,9 @@ void doctor_paranoid(struct doctor *doctor, struct doctor_result *result)
 	doctor_set_value(result, "%ld", level);
 	result->status = DOCTOR_OK;
 	if (perch_machine_privileged(doctor->machine) &&
-	    (level <= 2 || doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN))) {
+	    (level <= DOCTOR_LEVEL_OF_ANY_EVENT ||
+	     doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) ||
+	     doctor_find_result(doctor, "count-user")->status == DOCTOR_OK)) {
 		doctor_set_value(result, "%ld, which does not restrict this process", level);
 	} else if (level > 2) {
 		set_distribution_level(doctor, result, level);
@@ -92,7 +94,8 @@ static const struct {
 
 void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_privilege privilege = { DOCTOR_NO_LEVEL, "perfmon" };
+	static const struct doctor_privilege privilege = { DOCTOR_NO_LEVEL, "perfmon" },
+					     any_event = { DOCTOR_LEVEL_OF_ANY_EVENT, "sys_admin" };
 	char text[sizeof(result->value)] = "";
 	struct perch_error err;
 	uint64_t effective;
@@ -108,6 +111,15 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 					 capabilities[i].name);
 	doctor_set_value(result, "%s", used ? text : "none that perf events need");
 	result->status = DOCTOR_OK;
+	if (doctor_level_refuses_all(doctor)) {
+		result->cause = perch_cause_slug(PERCH_CAUSE_PARANOID_ALL);
+		doctor_set_reason(
+			result, DOCTOR_LIMITED,
+			"without CAP_SYS_ADMIN, kernel.perf_event_paranoid refuses every event to this "
+			"process; CAP_PERFMON is not enough");
+		doctor_suggest_privilege(doctor, result, &any_event);
+		return;
+	}
 	if (perch_machine_privileged(doctor->machine))
 		return;
 	if (effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)) {

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The check of cgroups. In the hierarchy of cgroup2, the kernel gives the controller perf_event to
+ * the children of the root cgroup only when another controller is written into its
+ * cgroup.subtree_control, as systemd does at boot, or when a hierarchy of cgroup v1 is mounted. It
+ * then stays, and children of children have it too. So the root cgroup and a child are tried.
+ */
+#define _GNU_SOURCE /* DT_DIR */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "options.h"
+
+#define CONTROL "cgroup.subtree_control"
+
+/* Opens an event of the directory. Returns 0 or a negative errno if it cannot be opened. */
+static int try_directory(struct doctor *doctor, const char *path, struct perch_open_call *call,
+			 struct doctor_result *result)
+{
+	static const struct doctor_privilege privilege = { 0, "perfmon" };
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	call->pid = fd;
+	if (doctor_open_and_close(doctor, call))
+		doctor_explain_refusal(doctor, result, call, &privilege);
+	else
+		result->status = DOCTOR_OK;
+	close(fd);
+	return 0;
+}
+
+/* Finds a child of the cgroup. Returns false if it has none. */
+static bool find_child(const char *parent, char *child, size_t size)
+{
+	DIR *directory = opendir(parent);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (directory && !found && (entry = readdir(directory)))
+		found = entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+			(size_t)snprintf(child, size, "%s/%s", parent, entry->d_name) < size &&
+			!access(child, R_OK | X_OK);
+	if (directory)
+		closedir(directory);
+	return found;
+}
+
+static bool has_file(const char *cgroup, const char *name)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", cgroup, name);
+	return !access(path, F_OK);
+}
+
+/* True if no controller is enabled for the children of a cgroup. */
+static bool enables_nothing(const char *cgroup)
+{
+	char path[PATH_MAX + 32], text[8];
+
+	snprintf(path, sizeof(path), "%s/" CONTROL, cgroup);
+	/* without the machine, because the path begins with its root already */
+	return !perch_machine_read(NULL, path, text, sizeof(text));
+}
+
+/* True if a hierarchy of cgroup v1 has a controller: its line of /proc/cgroups is "cpu	2
+ * 1	1". */
+static bool has_v1_hierarchy(const struct doctor *doctor)
+{
+	char text[4096];
+	const char *line = text;
+
+	if (perch_machine_read(doctor->machine, "/proc/cgroups", text, sizeof(text)) <= 0)
+		return false;
+	while ((line = strchr(line, '\n'))) {
+		line++;
+		if (strtol(line + strcspn(line, "\t\n"), NULL, 10) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The root cgroup has no cgroup.type. Another one, as of a container, gives its children what it
+ * has. */
+static void check_children(struct doctor *doctor, const char *path, struct perch_open_call *call,
+			   struct doctor_result *result)
+{
+	char child[PATH_MAX];
+
+	if (has_file(path, "cgroup.type") || !has_file(path, CONTROL))
+		return;
+	if (find_child(path, child, sizeof(child))) {
+		if (!try_directory(doctor, child, call, result))
+			doctor_set_value(result, "tried on %s and %s", path, child);
+		if (result->status == DOCTOR_NO)
+			result->status = DOCTOR_LIMITED;
+	} else if (enables_nothing(path) && !has_v1_hierarchy(doctor)) {
+		doctor_set_reason(result, DOCTOR_LIMITED,
+				  "%s/" CONTROL " is empty: until a controller is written into it, "
+				  "new cgroups have no perf_event controller",
+				  path);
+		doctor_set_change(result,
+				  "as root, enable any controller of cgroup.controllers there: "
+				  "echo +pids > %s/" CONTROL,
+				  path);
+	}
+}
+
+void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = { .size = sizeof(struct perch_attr),
+						.type = PERCH_TYPE_SOFTWARE,
+						.config = PERCH_COUNT_SW_CPU_CLOCK,
+						.disabled = 1,
+						.exclude_kernel = 1,
+						.exclude_hv = 1 };
+	struct perch_open_call call = { .attr = &attr,
+					.cpu = doctor_first_cpu(doctor),
+					.group_fd = -1,
+					.flags = PERCH_FLAG_PID_CGROUP,
+					.pid_is_cgroup_fd = true };
+	char path[PATH_MAX];
+	struct perch_error err;
+	int rc;
+
+	if (perch_machine_cgroups(doctor->machine, path, sizeof(path), &err)) {
+		doctor_set_reason(result, DOCTOR_NO, "%s", err.message);
+		doctor_set_change(result, "%s", err.remedy);
+		return;
+	}
+	rc = try_directory(doctor, path, &call, result);
+	if (rc) {
+		doctor_set_reason(result, DOCTOR_NO, "cannot open %s: %s", path, strerror(-rc));
+		return;
+	}
+	doctor_set_value(result, "tried on %s", path);
+	if (result->status == DOCTOR_OK)
+		check_children(doctor, path, &call, result);
+}
