@@ -112,6 +112,34 @@ static void allow_syscall(const struct perch__case *c, char *buffer, size_t size
 	snprintf(buffer, size, "%s", text);
 }
 
+/* Whether the kernel has the PMU kprobe. */
+static enum perch__match has_kprobes(const struct perch__case *c)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr)
+		return PERCH__UNKNOWN;
+	return perch__yes_if(perch_machine_pmu(c->machine, "kprobe"));
+}
+
+/* Part of a remedy: "use a kprobe or tracepoint". */
+static void kprobe_or(const struct perch__case *c, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%s", has_kprobes(c) == PERCH__NO ? "" : "kprobe or a ");
+}
+
+static void without_kprobes(const struct perch__case *c, char *buffer, size_t size)
+{
+	static const char *const texts[] = {
+		[PERCH__NO] = ": it has no kprobes, and without them it allows none",
+		[PERCH__UNKNOWN] = " (kernels without kprobes allow none)",
+		[PERCH__YES] = "",
+	};
+
+	snprintf(buffer, size, "%s", texts[has_kprobes(c)]);
+}
+
 static void descriptor_limit(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_limits limits;
@@ -421,6 +449,8 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(container, container(c, buffer, size))                                                 \
 	X(allow_syscall, allow_syscall(c, buffer, size))                                 \
 	X(descriptors, descriptor_limit(c, buffer, size))                                        \
+	X(kprobe_or, kprobe_or(c, buffer, size))                                                 \
+	X(without_kprobes, without_kprobes(c, buffer, size))                                     \
 	X(files, files(c, buffer, size))                                                         \
 	X(raise_descriptors, raise_descriptors(c, buffer, size))                                 \
 	X(virtual, virtual(c, buffer, size))                                                     \

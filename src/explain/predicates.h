@@ -89,6 +89,11 @@
 #define X86 0
 #endif
 #if defined(__x86_64__)
+#define X86_64 1
+#else
+#define X86_64 0
+#endif
+#if defined(__x86_64__)
 #define NO_REGS_BITS UINT64_C(0xff00f000) /* DS, ES, FS, GS, and those between R15 and XMM0 */
 #elif defined(__i386__)
 #define NO_REGS_BITS UINT64_C(0xffff0000)
@@ -130,6 +135,18 @@
 	IF(BREAKPOINT &&                                                                         \
 		   (c->attr.bp_addr >= USER_END || c->attr.bp_addr + c->attr.bp_len > USER_END), \
 	   IS_KERNEL_ADDRESS(c->attr.bp_addr))
+/*
+ * The CPU entry area of x86-64 begins with the interrupt descriptor table, and ends within 512 GiB:
+ * where depends on the release and the number of CPUs. Breakpoints are refused there since 5.8.
+ */
+#define ENTRY_AREA	 UINT64_C(0xfffffe0000000000)
+#define ENTRY_AREA_BYTES (UINT64_C(512) << 30)
+#define BREAKPOINT_OVERLAPS(start, bytes)                                                   \
+	(BREAKPOINT && c->attr.bp_len && c->attr.bp_addr + c->attr.bp_len - 1 >= (start) && \
+	 c->attr.bp_addr < (start) + (bytes))
+#define IN_ENTRY_AREA (X86_64 && BREAKPOINT_OVERLAPS(ENTRY_AREA, ENTRY_AREA_BYTES))
+/* Moves a breakpoint to user space, without a change of its alignment. */
+#define MOVE_BREAKPOINT c->attr.bp_addr = 0x10000 + (c->attr.bp_addr & 0xfff)
 #define BAD_CACHE_EVENT                                                 \
 	((c->attr.config & 0xff) >= PERCH_COUNT_HW_CACHE_MAX ||         \
 	 (c->attr.config >> 8 & 0xff) >= PERCH_COUNT_HW_CACHE_OP_MAX || \

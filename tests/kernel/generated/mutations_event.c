@@ -143,6 +143,18 @@ CHANGE(breakpoint_in_kernel)
 	return true;
 }
 
+/* The interrupt descriptor table begins the CPU entry area of every x86-64 kernel since 5.8. */
+CHANGE(breakpoint_in_entry_area)
+{
+#if defined(__x86_64__)
+	ATTR->bp_addr = UINT64_C(0xfffffe0000000000) + build_below(rng, 4000);
+	return true;
+#else
+	(void)call;
+	return false;
+#endif
+}
+
 /* x86 has four debug registers. The case uses them all; the mutated open call needs a fifth. */
 CHANGE(breakpoint_slots)
 {
@@ -343,6 +355,10 @@ static const struct mutation table[] = {
 	  .fields = "bp_addr,exclude_kernel",
 	  .requirements = REQUIRE_BREAKPOINT,
 	  .change = breakpoint_in_kernel },
+	{ .name = "bp_addr in the CPU entry area",
+	  .fields = "bp_addr",
+	  .requirements = REQUIRE_BREAKPOINT,
+	  .change = breakpoint_in_entry_area },
 	{ .name = "a fifth breakpoint",
 	  .cause = PERCH_CAUSE_BREAKPOINT_SLOTS,
 	  .requirements = REQUIRE_BREAKPOINT | REQUIRE_NO_GROUP,
