@@ -181,26 +181,6 @@ static void find_cpus(struct environment *env)
 		env->first_absent_cpu = sysconf(_SC_NPROCESSORS_CONF);
 }
 
-static int make_cgroup(const char *root, const char *name)
-{
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s-%d", root, name, getpid());
-	mkdir(path, 0755);
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-static void make_cgroups(struct environment *env)
-{
-	char root[256];
-
-	env->cgroup[0] = env->cgroup[1] = -1;
-	if (perch_machine_cgroups(env->machine, root, sizeof(root), NULL))
-		return;
-	env->cgroup[0] = make_cgroup(root, "perch-generated-a");
-	env->cgroup[1] = make_cgroup(root, "perch-generated-b");
-}
-
 static void remove_cgroups(const struct environment *env)
 {
 	char path[4096], link[64];
@@ -229,6 +209,51 @@ static int open_event(uint32_t type, uint64_t config, pid_t pid, int cpu, int gr
 		attr.read_format = PERCH_FORMAT_GROUP | PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	return syscall(SYS_perf_event_open, &attr, pid, cpu, group_fd,
 		       flags | PERCH_FLAG_FD_CLOEXEC);
+}
+
+bool environment_allows_events(void)
+{
+	int fd = open_event(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, 0, -1, -1, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/*
+ * A cgroup that can be measured; -1 if none can be made. Without a service manager, cgroups below
+ * the root have no perf_event until a controller is enabled in cgroup.subtree_control.
+ */
+static int make_cgroup(const struct environment *env, const char *root, const char *name)
+{
+	char path[512];
+	int cgroup, event;
+
+	snprintf(path, sizeof(path), "%s/%s-%d", root, name, getpid());
+	mkdir(path, 0755);
+	cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	event = open_event(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, cgroup, env->cpu[0], -1,
+			   PERCH_FLAG_PID_CGROUP);
+	if (event >= 0) {
+		close(event);
+		return cgroup;
+	}
+	printf("no case measures a cgroup: %s: %s\n", path, strerror(errno));
+	if (cgroup >= 0)
+		close(cgroup);
+	rmdir(path);
+	return -1;
+}
+
+static void make_cgroups(struct environment *env)
+{
+	char root[256];
+
+	env->cgroup[0] = env->cgroup[1] = -1;
+	if (perch_machine_cgroups(env->machine, root, sizeof(root), NULL))
+		return;
+	env->cgroup[0] = make_cgroup(env, root, "perch-generated-a");
+	env->cgroup[1] = make_cgroup(env, root, "perch-generated-b");
 }
 
 /* Adds members until one read of the group would exceed 16 KiB, which the kernel refuses. */
@@ -335,6 +360,7 @@ int environment_create(struct environment *env)
 	env->max_rate = sysctl_or(env, PERCH_SYSCTL_MAX_SAMPLE_RATE, 100000);
 	env->max_stack = sysctl_or(env, PERCH_SYSCTL_MAX_STACK, 127);
 	perch_machine_attr_size(env->machine, &env->kernel_size, NULL);
+	env->lacks = features_lacking();
 	keep_events_open(env);
 	make_full_group(env);
 	return 0;

@@ -14,6 +14,15 @@
 #define GENERATED_FDS	8
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
+/* Fields that some of the supported kernels lack. */
+enum feature {
+	FEATURE_REMOVE_ON_EXEC = 1 << 0,
+	FEATURE_SIGTRAP = 1 << 1,
+	FEATURE_INHERIT_THREAD = 1 << 2,
+	FEATURE_AUX_ACTION = 1 << 3,
+	FEATURE_WEIGHT_STRUCT = 1 << 4,
+};
+
 /*
  * Targets and objects that open calls use. They are created once and stay open while the cases run.
  */
@@ -38,6 +47,7 @@ struct environment {
 	int full_leader;
 	uint64_t max_rate, max_stack;
 	uint32_t kernel_size;
+	unsigned lacks;		 /* FEATURE_* bits: this kernel refuses every value of these */
 	char program[4096];	 /* the path of this program */
 	uint64_t program_offset; /* of a function in it */
 	uint64_t code, data;	 /* addresses to watch, aligned to 64 bytes */
@@ -49,6 +59,11 @@ struct environment {
 int environment_create(struct environment *env);
 int environment_drop_privileges(struct environment *env);
 void environment_destroy(struct environment *env);
+/*
+ * False if the kernel refuses even a plain event of this process. Debian's kernels do so for an
+ * ordinary user if kernel.perf_event_paranoid is 3.
+ */
+bool environment_allows_events(void);
 
 /*
  * count_open_calls() returns the number of open calls made through env->machine since the last
@@ -137,8 +152,13 @@ struct mutation {
 	enum perch_cause cause; /* the required cause if no field is invalid; NONE: any cause */
 	unsigned users;		/* FOR_*; 0: all users */
 	unsigned requirements;	/* REQUIRE_* bits */
-	unsigned weight;	/* frequency in percent of the others; 0: 100 */
-	bool alone;		/* cannot be combined with a second mutation */
+	/*
+	 * FEATURE_* bits: the change sets these fields. The explanation must name them as too new
+	 * if this kernel lacks them.
+	 */
+	unsigned uses;
+	unsigned weight; /* frequency in percent of the others; 0: 100 */
+	bool alone;	 /* cannot be combined with a second mutation */
 	/* the fault is visible in the attr, without facts of the machine */
 	bool is_static;
 	/* sets attr.size itself; otherwise attr.size is raised to include the change */
@@ -172,8 +192,17 @@ enum result {
 	RESULT_WRONG,
 	RESULT_MAX
 };
-bool finding_names(const struct perch_finding *finding, const struct mutation *mutation);
-enum result evaluate_explanation(const struct perch_explanation *explanation,
+bool finding_names(const struct environment *env, const struct perch_finding *finding,
+		   const struct mutation *mutation);
+enum result evaluate_explanation(const struct environment *env,
+				 const struct perch_explanation *explanation,
 				 const struct mutation *mutation);
+/* True if an explanation of one mutation may name a field of the other one. */
+bool mutations_share_field(const struct environment *env, const struct mutation *one,
+			   const struct mutation *other);
+/* Returns the FEATURE_* bits that this kernel lacks. */
+unsigned features_lacking(void);
+/* Returns the names of the fields, separated by commas. */
+const char *feature_fields(enum feature feature);
 
 #endif

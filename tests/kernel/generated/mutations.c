@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists mutations, applies them, and evaluates explanations. */
+#include <stdio.h>
 #include <string.h>
 
 #include "generated.h"
@@ -73,25 +74,62 @@ static bool in_list(const char *list, const char *field)
 	return false;
 }
 
-bool finding_names(const struct perch_finding *finding, const struct mutation *mutation)
+static bool names_field_of(const struct perch_finding *finding, const char *fields)
 {
-	if (!mutation->fields)
-		return finding->cause == mutation->cause;
 	for (size_t i = 0; i < finding->nr_fields; i++)
-		if (in_list(mutation->fields, finding->field[i]))
+		if (in_list(fields, finding->field[i]))
 			return true;
 	return false;
 }
 
-enum result evaluate_explanation(const struct perch_explanation *explanation,
+/* No other answer helps: the kernel refuses every value of the field. */
+static bool names_too_new_field(const struct perch_finding *finding, unsigned features)
+{
+	if (finding->cause != PERCH_CAUSE_TOO_NEW)
+		return false;
+	for (unsigned feature = 1; feature <= features; feature <<= 1)
+		if (features & feature && names_field_of(finding, feature_fields(feature)))
+			return true;
+	return false;
+}
+
+bool finding_names(const struct environment *env, const struct perch_finding *finding,
+		   const struct mutation *mutation)
+{
+	if (mutation->uses & env->lacks)
+		return names_too_new_field(finding, mutation->uses & env->lacks);
+	if (!mutation->fields)
+		return finding->cause == mutation->cause;
+	return names_field_of(finding, mutation->fields);
+}
+
+bool mutations_share_field(const struct environment *env, const struct mutation *one,
+			   const struct mutation *other)
+{
+	char name[64];
+
+	if (one->uses & other->uses & env->lacks)
+		return true;
+	for (const char *next = one->fields; next && *next; next += strcspn(next, ",")) {
+		next += *next == ',';
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(next, ","), next);
+		if (other->fields && in_list(other->fields, name))
+			return true;
+	}
+	return false;
+}
+
+enum result evaluate_explanation(const struct environment *env,
+				 const struct perch_explanation *explanation,
 				 const struct mutation *mutation)
 {
 	if (explanation->confidence != PERCH_CONFIDENCE_AMBIGUOUS)
-		return explanation->nr_findings && finding_names(&explanation->finding[0], mutation)
+		return explanation->nr_findings &&
+				       finding_names(env, &explanation->finding[0], mutation)
 			       ? RESULT_CORRECT
 			       : RESULT_WRONG;
 	for (size_t i = 0; i < explanation->nr_findings; i++)
-		if (finding_names(&explanation->finding[i], mutation))
+		if (finding_names(env, &explanation->finding[i], mutation))
 			return RESULT_AMBIGUOUS;
 	return RESULT_WRONG;
 }

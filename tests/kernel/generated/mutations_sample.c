@@ -147,6 +147,8 @@ CHANGE(stack_depth)
 	if (env->max_stack >= UINT16_MAX)
 		return false;
 	ATTR->sample_type |= PERCH_SAMPLE_CALLCHAIN;
+	/* Linux 7.3 does not let an ordinary user sample call chains of the kernel. */
+	ATTR->exclude_callchain_kernel |= !env->privileged;
 	ATTR->sample_max_stack = env->max_stack + 1 + build_below(rng, UINT16_MAX - env->max_stack);
 	return true;
 }
@@ -164,6 +166,14 @@ CHANGE(inherit_read)
 CHANGE(phys_addr)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_PHYS_ADDR;
+	return true;
+}
+
+/* Refused since Linux 7.3, and by older kernels with that fix. */
+CHANGE(kernel_callchain)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_CALLCHAIN;
+	ATTR->exclude_callchain_kernel = 0;
 	return true;
 }
 
@@ -190,6 +200,7 @@ static const struct mutation table[] = {
 	{ .name = "WEIGHT and WEIGHT_STRUCT",
 	  .fields = "sample_type",
 	  .is_static = true,
+	  .uses = FEATURE_WEIGHT_STRUCT,
 	  .change = two_weights },
 	{ .name = "BRANCH_STACK", .fields = "sample_type", .change = branch_stack },
 	{ .name = "an unknown branch_sample_type bit",
@@ -249,6 +260,10 @@ static const struct mutation table[] = {
 	  .is_static = true,
 	  .change = inherit_read },
 	{ .name = "PHYS_ADDR", .fields = "sample_type", .users = FOR_USER, .change = phys_addr },
+	{ .name = "call chains of the kernel",
+	  .fields = "exclude_callchain_kernel",
+	  .users = FOR_USER,
+	  .change = kernel_callchain },
 	{ .name = "RAW of a tracepoint",
 	  .fields = "sample_type",
 	  .users = FOR_USER,
