@@ -22,6 +22,8 @@
 
 #include <perch/open.h>
 
+#include "needs.h"
+
 #ifndef TRAP_PERF
 #define TRAP_PERF 6
 #endif
@@ -443,31 +445,23 @@ static uint64_t count_on(const struct perch_targets *targets, const char *direct
 
 static void processes_of_a_cgroup(void **state)
 {
-	char mount[PATH_MAX], directory[PATH_MAX + 32], name[32];
 	struct perch_targets targets = { 0 };
 	struct perch_machine *machine;
+	char directory[PATH_MAX + 32];
 	struct perch_error err;
+	const char *name;
 
 	(void)state;
-	snprintf(name, sizeof(name), "perch-test-%d", getpid());
+	needs_cgroup(directory, sizeof(directory));
+	name = cgroup_name(directory);
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	if (perch_machine_cgroups(machine, mount, sizeof(mount), &err)) {
-		perch_machine_free(machine);
-		print_message("skipped: %s\n", err.message);
-		skip();
-	}
-	snprintf(directory, sizeof(directory), "%s/%s", mount, name);
-	if (mkdir(directory, 0755)) {
-		perch_machine_free(machine);
-		print_message("skipped: no cgroup can be made in %s: %s\n", mount, strerror(errno));
-		skip();
-	}
 	assert_int_equal(perch_targets_add_cgroup(&targets, name, NULL, machine, &err), 0);
 	assert_in_range(count_on(&targets, directory), 500, 1500);
 	perch_targets_clear(&targets);
 	rmdir(directory);
 	assert_int_equal(perch_targets_add_cgroup(&targets, name, NULL, machine, &err), -ENOENT);
-	assert_non_null(strstr(err.message, mount));
+	*strrchr(directory, '/') = '\0';
+	assert_non_null(strstr(err.message, directory));
 	perch_machine_free(machine);
 }
 

@@ -119,7 +119,8 @@ static void throttled_event_has_records(void **state)
 
 	(void)state;
 	attr.sample_period = 1;
-	record_open(&live, &attr, &PERCH_SELF, 1024);
+	/* 1 MiB is the largest ring of an ordinary user if RLIMIT_MEMLOCK is 64 KiB */
+	record_open(&live, &attr, &PERCH_SELF, 256);
 	if (!wait_for_throttling(&live)) {
 		live_close(&live);
 		if (!open_runtime_tracepoint(&live)) {
@@ -169,8 +170,6 @@ static void switch_records_of_a_thread(void **state)
 		slept += record->context_switch.out && !record->context_switch.preempt;
 		if (i % 2)
 			assert_true(record->sample_id.time > record[-1].sample_id.time);
-		if (i % 2 && !record[-1].context_switch.preempt && slept <= 10)
-			assert_true(record->sample_id.time - record[-1].sample_id.time >= 1900000);
 	}
 	assert_int_equal(slept, 10);
 	live_close(&live);

@@ -221,6 +221,12 @@ static void snapshots_have_all_records(void **state)
 
 		if (round % 8 <= 1)
 			wait_until_touched(&toucher, round % 8 ? 20 : 1000);
+		/*
+		 * A writer on a virtual CPU that does not run can finish late. After the thread
+		 * touches another page, it has finished.
+		 */
+		assert_int_equal(perch_ring_pause(recorder.ring, NULL), 0);
+		wait_until_touched(&toucher, 2);
 		newest_first = check_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
 		/* the ring is paused and does not record these */
 		if (round % 8 == 0)
@@ -379,7 +385,7 @@ static void an_event_has_one_ring(void **state)
 		bool backward = mode == PERCH_RING_OVERWRITE;
 		struct perch_ring *redirected;
 		struct recorder recorder;
-		int copy, other, status;
+		int copy, other, status, rc;
 		struct perch_attr attr;
 		pid_t child, parent = getpid();
 
@@ -391,10 +397,14 @@ static void an_event_has_one_ring(void **state)
 		attr = recorder.attr;
 		other = perch_open(&attr, &target, -1, PERCH_FLAG_FD_CLOEXEC, NULL, NULL);
 		assert_true(other >= 0);
-		if (!perch_event_set_output(other, recorder.fd, NULL, NULL))
-			/* new kernels refuse it themselves */
-			if (perch_ring_open(&redirected, other, 16, mode, NULL, NULL) != -EBUSY)
-				expect_no_second_ring(other, mode);
+		if (!perch_event_set_output(other, recorder.fd, NULL, NULL)) {
+			/*
+			 * New kernels refuse it themselves. Old ones end the redirection when perch
+			 * removes its mapping, so this works once.
+			 */
+			rc = perch_ring_open(&redirected, other, 16, mode, NULL, NULL);
+			assert_true(rc == -EBUSY || rc == -EEXIST);
+		}
 		child = fork();
 		if (!child) {
 			struct perch_ring *ring;

@@ -258,7 +258,7 @@ static void samples_threads_and_children(void **state)
 	waitpid(pid, &status, 0);
 	print_message("samples: child %zu, its thread %zu, its child %zu; %zu forks, %zu exits\n",
 		      of_child, of_thread, of_grandchild, forks, exits);
-	assert_true(of_child > 10 && of_thread > 10 && of_grandchild > 10);
+	assert_true(of_child > 0 && of_thread > 0 && of_grandchild > 0);
 	assert_true(forks == 2 && exits == 3);
 	perch_sampler_close(sampler);
 }

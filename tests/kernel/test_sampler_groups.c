@@ -24,6 +24,7 @@
 #include <perch/sampler.h>
 
 #include "build/one_target.h"
+#include "needs.h"
 
 static volatile uint64_t sink;
 
@@ -157,19 +158,10 @@ static void tracking_event_records_from_the_opening(void **state)
 /* Makes a cgroup with a busy child. Returns its descriptor, or skips the test. */
 static int make_cgroup(char *path, size_t size, pid_t *child)
 {
-	char mounted[PATH_MAX / 2], procs[PATH_MAX + 16];
-	struct perch_machine *machine;
+	char procs[PATH_MAX + 16];
 	FILE *file;
-	int rc;
 
-	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	rc = perch_machine_cgroups(machine, mounted, sizeof(mounted), NULL);
-	perch_machine_free(machine);
-	snprintf(path, size, "%s/perch-sampler-%d", mounted, getpid());
-	if (rc < 0 || mkdir(path, 0755) < 0) {
-		print_message("skipped: cannot make a cgroup\n");
-		skip();
-	}
+	needs_cgroup(path, size);
 	*child = fork();
 	if (!*child)
 		for (;;)

@@ -355,7 +355,7 @@ static void events_share_a_ring(void **state)
 	assert_true(faults.samples >= 100);
 	perch_sampler_get_event_stats(sampler, 1, &minor);
 	assert_true(minor.samples >= 100);
-	assert_true(ring.samples >= faults.samples + minor.samples + 10);
+	assert_true(ring.samples > faults.samples + minor.samples);
 	perch_sampler_close(sampler);
 }
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "exact.h"
+#include "needs.h"
 
 #define PAGES 256
 #define CALLS 500
@@ -305,25 +306,6 @@ static void cpus_count_all_processes(void **state)
 
 /* ---- Cgroups ---- */
 
-/* Makes a cgroup for one test, or skips. name gets its name. */
-static void make_cgroup(char *name, size_t size, char *directory, size_t directory_size)
-{
-	struct perch_machine *machine;
-	char root[4096];
-
-	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	if (perch_machine_cgroups(machine, root, sizeof(root), NULL) < 0)
-		*root = 0;
-	perch_machine_free(machine);
-	snprintf(name, size, "perch-test-%d", getpid());
-	snprintf(directory, directory_size, "%s/%s", root, name);
-	if (!*root || mkdir(directory, 0755)) {
-		print_message("skipped: no cgroup can be made: %s\n",
-			      *root ? strerror(errno) : "none are mounted");
-		skip();
-	}
-}
-
 static int join_cgroup(const char *directory)
 {
 	char path[4200];
@@ -348,7 +330,7 @@ static void join_once_then_touch(void *argument)
 
 static void cgroups_count_their_processes(void **state)
 {
-	char name[64], directory[4160];
+	char directory[4160];
 	struct perch_count counts[256], sum;
 	struct perch_events events = { 0 };
 	struct perch_targets targets = { 0 };
@@ -358,10 +340,10 @@ static void cgroups_count_their_processes(void **state)
 	int rc;
 
 	(void)state;
-	make_cgroup(name, sizeof(name), directory, sizeof(directory));
+	needs_cgroup(directory, sizeof(directory));
 	child = child_start(join_once_then_touch, directory);
 	child_work(&child);
-	rc = perch_targets_add_cgroup(&targets, name, NULL, NULL, &err);
+	rc = perch_targets_add_cgroup(&targets, cgroup_name(directory), NULL, NULL, &err);
 	if (rc)
 		fail_msg("%s", err.message);
 	assert_true(targets.nr && targets.nr <= 256);
@@ -396,14 +378,14 @@ static void join_once_then_sleep(void *argument)
 static void context_switches_are_cgroup_switches(void **state)
 {
 	struct perch_counter *switches, *cgroup_switches;
-	char name[64], directory[4160];
+	char directory[4160];
 	struct perch_target target = PERCH_SELF_INIT;
 	struct child child;
 	uint64_t all, of_cgroups;
 
 	(void)state;
 	perch_counter_close(open_on("cgroup-switches", &PERCH_SELF, NULL));
-	make_cgroup(name, sizeof(name), directory, sizeof(directory));
+	needs_cgroup(directory, sizeof(directory));
 	child = child_start(join_once_then_sleep, directory);
 	child_work(&child);
 	target.tid = child.pid;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "needs.h"
 #include "set_fixture.h"
 
 /* This thread has a different number of faults on each CPU. Their sum equals the count of one
@@ -354,24 +355,16 @@ static void cgroups(void **state)
 	struct perch_targets targets = { 0 };
 	struct perch_count *counts, sum;
 	struct perch_machine *machine;
-	char mounted[4096] = "", name[32], directory[4160];
+	char directory[4160];
 	struct perch_set *set;
 	struct perch_error err;
 	bool joined;
 	int rc;
 
 	(void)state;
+	needs_cgroup(directory, sizeof(directory));
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	rc = perch_machine_cgroups(machine, mounted, sizeof(mounted), NULL) < 0 ? ENOENT : 0;
-	snprintf(name, sizeof(name), "perch-test-%d", (int)getpid());
-	snprintf(directory, sizeof(directory), "%s/%s", mounted, name);
-	if (rc || mkdir(directory, 0755)) {
-		print_message("skipped: no cgroup can be made here: %s\n",
-			      strerror(rc ? rc : errno));
-		perch_machine_free(machine);
-		skip();
-	}
-	rc = perch_targets_add_cgroup(&targets, name, NULL, machine, &err);
+	rc = perch_targets_add_cgroup(&targets, cgroup_name(directory), NULL, machine, &err);
 	if (rc) {
 		rmdir(directory);
 		fail_msg("%s", err.message);
