@@ -4,7 +4,8 @@
 
 Each function, type and header has a page, made of its comment. A function whose comment gives no
 parameters, but says that they are those of another function, is on the page of that function, and has
-an alias page (.so). The directory is emptied first.
+an alias page (.so). So do the constants of an enum, on its page, and documented macros, on the page of their
+header. The directory is emptied first.
 
 Doxygen writes manual pages too, but one per header or struct, without the sections that pages of
 section 3 have. Python runs meson already, so these pages need no further package to build.
@@ -199,6 +200,17 @@ class Pages:
         return {item.name: item.text for _, other in self.headers for item in other.declarations
                 if item.kind == "macro"}
 
+    def constants(self):
+        """The names of constants and macros, with the page that has each."""
+        pages = {}
+        for _, header in self.headers:
+            for item in header.declarations:
+                if item.kind == "macro":
+                    pages[item.name] = f"perch_{header.name}.h"
+                elif item.kind == "enum" and "{" in item.text:
+                    pages.update((name, item.name) for name, _ in members_of(item, self.macros(header)))
+        return pages
+
     def header_page(self, library, header):
         notes = Comment(header.comment)
         lines = self.page(f"perch_{header.name}.h", notes.brief(), library)
@@ -224,6 +236,8 @@ class Pages:
         for item in self.types.values():
             if item.name not in self.functions:
                 self.write_page(directory, item.name, self.type_page(item))
+        for name, page in self.constants().items():
+            self.write_page(directory, name, [f".so man3/{page}.3"])
         for library, header in self.headers:
             self.write_page(directory, f"perch_{header.name}.h", self.header_page(library, header))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The installed manual pages: man finds one for each exported symbol and public type, groff prints no warning, no page is cut, and the
+"""The installed manual pages: man finds one for each exported symbol, public type and constant, groff prints no warning, no page is cut, and the
 pages that a page refers to exist."""
 import os
 import re
@@ -132,6 +132,12 @@ def main():
             types = [item.name for header in read_library(library) for item in header.declarations
                      if item.kind in ("struct", "union", "enum", "typedef")]
             report(not_found(root, types), f"{library}: man finds a page for each of {len(types)} types")
+            constants = re.findall(r"^\t+(PERCH_\w+)(?: = [^,\n]*)?,.*/\*\*<", "\n".join(
+                item.text for header in read_library(library) for item in header.declarations if item.kind == "enum"), re.M)
+            report(not_found(root, constants) if constants else ["no constants"],
+                   f"{library}: man finds a page for each of {len(constants)} constants")
+        text = run("man", "-M", root, "PERCH_MAY_SKIP", env=dict(os.environ, LC_ALL="C")).stdout
+        report([] if "perch_may" in text else [text[:500]], "man PERCH_MAY_SKIP shows the page of its enum")
         text = run("man", "-M", root, "perch_counter_open", env=dict(os.environ, LC_ALL="C", MANWIDTH="80")).stdout
         sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "PARAMETERS", "RETURN VALUE", "ERRORS", "SEE ALSO"]
         report([name for name in sections + ["#include <perch/count.h>"] if name not in text], "man perch_counter_open")
