@@ -52,7 +52,8 @@ static void touch_merged(struct fixture *fixture, const struct perch_record *cal
 	struct perch_record whole;
 	size_t nr = 0;
 
-	while (perch_deferred_next(fixture->deferred, callchain_deferred, &whole) == 1) {
+	while (perch_deferred_next_incomplete(fixture->deferred, callchain_deferred, &whole) == 1 ||
+	       perch_deferred_next(fixture->deferred, callchain_deferred, &whole) == 1) {
 		if (++nr > MAX_RECORDS)
 			abort();
 		touch_record(&whole);
@@ -121,6 +122,8 @@ static void one_record(struct fixture *fixture, const uint8_t *data, size_t size
 		touch_record(&record);
 		if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED)
 			touch_merged(fixture, &record);
+		else if (perch_deferred_complete(fixture->deferred, &record) == 1)
+			touch_record(&record);
 		else
 			perch_deferred_hold(fixture->deferred, &record);
 	}

@@ -372,9 +372,11 @@ PERCH_API void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
 /**
  * Merges deferred user call chains into the samples that they belong to.
  *
- * The samples are then delivered right before the CALLCHAIN_DEFERRED record that completes them.
- * Samples without one are delivered last, unchanged. Has no effect and no cost if no
- * event has attr.defer_callchain. See struct perch_deferred.
+ * The samples are then delivered right before the CALLCHAIN_DEFERRED record that completes them. A
+ * sample whose record is missing stays incomplete (perch_chain.deferred), and is delivered before
+ * the next sample of its thread that is completed, or last. Use PERCH_ORDER_TIME: a thread may
+ * return to user space on another CPU. Has no effect and no cost if no event has
+ * attr.defer_callchain. See struct perch_deferred.
  *
  * @param reader    the reader, before the first record
  * @param[out] err  the reason of a failure

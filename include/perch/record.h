@@ -241,9 +241,11 @@ struct perch_hw_id_record {
 
 /** CALLCHAIN_DEFERRED: the user part of the call chains of earlier samples. */
 struct perch_deferred_record {
-	uint64_t cookie;    /**< that of the samples */
-	uint64_t nr;	    /**< entries of ip */
-	const uint64_t *ip; /**< like callchain.ip of a sample: perch_chain_next(), perch_word() */
+	uint64_t cookie; /**< that of the samples */
+	uint64_t nr;	 /**< entries of ip */
+	/** Addresses of user space; Linux 6.19 to 7.3 write no marker before them. Read by
+	 * perch_chain_next(), or by perch_word(). */
+	const uint64_t *ip;
 };
 
 /** The value of one counter. */
@@ -651,7 +653,27 @@ PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_ad
  *
  * With the attr bits defer_callchain and defer_output, the kernel writes the user part of call
  * chains later, in one CALLCHAIN_DEFERRED record for all samples between entry to and exit from the
- * kernel. This object holds such samples until that record, in limited memory.
+ * kernel. This object holds such samples until that record, in limited memory. For each record of
+ * a stream in the order of time, except the returned samples:
+ *
+ *     if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED) {
+ *         while (perch_deferred_next_incomplete(deferred, &record, &sample) > 0)
+ *             use(&sample);
+ *         while (perch_deferred_next(deferred, &record, &sample) > 0)
+ *             use(&sample);
+ *     } else if (perch_deferred_complete(deferred, &record) > 0 ||
+ *                perch_deferred_hold(deferred, &record) <= 0) {
+ *         use(&record);
+ *     }
+ *
+ * and at the end, with NULL:
+ *
+ *     while (perch_deferred_next(deferred, NULL, &sample) > 0)
+ *         use(&sample);
+ *
+ * A completed call chain has PERCH_CONTEXT_USER before its user part. An incomplete one still has
+ * PERCH_CONTEXT_USER_DEFERRED and the cookie: perch_chain_next() sets perch_chain.deferred. A
+ * record is missing if it was lost, or if the recording ended before it.
  *
  * @since Linux 6.19
  */
@@ -661,7 +683,8 @@ struct perch_deferred;
  * Makes an object that holds samples with deferred call chains.
  *
  * @param[out] deferred  the new object; NULL after a failure
- * @param bytes          the limit of memory for samples; 0 is 16 MiB
+ * @param bytes          the limit of memory for samples, and as much again for the last call chain
+ *                       of each thread; 0 is 16 MiB
  * @param[out] err       the reason of a failure; NULL is allowed
  * @return 0, or -ENOMEM
  */
@@ -693,13 +716,45 @@ PERCH_API int perch_deferred_hold(struct perch_deferred *deferred,
  *
  * @param deferred            the object
  * @param callchain_deferred  returns the samples of its thread with its cookie, with the complete
- *                            call chain; NULL returns all held samples as they are
+ *                            call chain; NULL returns all held samples as they are, and another
+ *                            stream may follow
  * @param[out] record         the sample; valid until the next call with this object
  * @return 1 with a sample; 0 if there are no more
  */
 PERCH_API int perch_deferred_next(struct perch_deferred *deferred,
 				  const struct perch_record *callchain_deferred,
 				  struct perch_record *record);
+
+/**
+ * Returns held samples whose CALLCHAIN_DEFERRED record is missing, one per call, oldest first.
+ *
+ * A thread returns to user space once for each cookie. So when a record completes a sample, no
+ * record will complete older samples of that thread with other cookies. Call it before
+ * perch_deferred_next(), with a stream in the order of time.
+ *
+ * @param deferred            the object
+ * @param callchain_deferred  returns samples of its thread that are older than those with its
+ * cookie
+ * @param[out] record         the sample, as it was held; valid until the next call with this object
+ * @return 1 with a sample; 0 if there are no more
+ */
+PERCH_API int perch_deferred_next_incomplete(struct perch_deferred *deferred,
+					     const struct perch_record *callchain_deferred,
+					     struct perch_record *record);
+
+/**
+ * Completes a sample that comes after its CALLCHAIN_DEFERRED record: the kernel took it after it
+ * had written the record, but before the thread returned to user space. Call it before
+ * perch_deferred_hold(). The object has the last record of each thread that perch_deferred_next()
+ * was called with.
+ *
+ * @param deferred        the object
+ * @param[in,out] record  any record. The call chain of a completed sample is valid until the next
+ *                        call with this object.
+ * @retval 1  the sample is complete
+ * @retval 0  unchanged: it has no deferred part, is not a sample, or its record has not come yet
+ */
+PERCH_API int perch_deferred_complete(struct perch_deferred *deferred, struct perch_record *record);
 
 /**
  * Returns the name of a record type: "SAMPLE", "MMAP2"...

@@ -69,7 +69,11 @@ struct perch_session_stats {
 	 */
 	uint64_t cut_chains;
 	struct perch_reader_damage damage; /**< errors in the file */
-	uint64_t reserved[8];		   /**< for members of later versions */
+	/** Samples without the user part of their call chain, because the CALLCHAIN_DEFERRED record
+	 * that has it is missing (`record --call-graph fp,defer`). Their chains have only kernel
+	 * functions and the sampled address. 0 with file_order, which merges no call chains. */
+	uint64_t incomplete_chains;
+	uint64_t reserved[7]; /**< for members of later versions */
 };
 
 /** A sample with its event, thread and call chain. */

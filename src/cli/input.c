@@ -209,6 +209,12 @@ void cli_input_print_chain_notes(const struct cli_input *input)
 			"does not unwind: their call chains have no callers in user space; record "
 			"with -g for them",
 			stats.not_unwound);
+	if (stats.incomplete_chains)
+		cli_note(input->command,
+			 "%" PRIu64 " of %" PRIu64
+			 " samples have no user call chain: the kernel was to write it later "
+			 "(--call-graph fp,defer), and that record was lost or is not in the file",
+			 stats.incomplete_chains, stats.samples);
 	if (stats.cut_chains)
 		cli_note(
 			input->command,

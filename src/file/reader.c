@@ -323,10 +323,16 @@ int perch_reader_merge_deferred(struct perch_reader *reader, struct perch_error 
 	return rc;
 }
 
-/* Delivers the samples that the CALLCHAIN_DEFERRED record completes, then the record itself. */
+/*
+ * Delivers the samples that the CALLCHAIN_DEFERRED record completes, older ones of the thread whose
+ * record is missing before them, then the record itself.
+ */
 static int next_merged(struct perch_reader *reader, struct perch_record *record)
 {
-	if (perch_deferred_next(reader->deferred, &reader->callchain_deferred, record) <= 0) {
+	const struct perch_record *from = &reader->callchain_deferred;
+
+	if (perch_deferred_next_incomplete(reader->deferred, from, record) <= 0 &&
+	    perch_deferred_next(reader->deferred, from, record) <= 0) {
 		reader->delivering_deferred = false;
 		*record = reader->callchain_deferred;
 	}
@@ -350,7 +356,8 @@ static int next_with_deferred(struct perch_reader *reader, struct perch_record *
 			reader->callchain_deferred = *record;
 			return next_merged(reader, record);
 		}
-		if (rc && perch_deferred_hold(reader->deferred, record) <= 0)
+		if (rc && (perch_deferred_complete(reader->deferred, record) > 0 ||
+			   perch_deferred_hold(reader->deferred, record) <= 0))
 			return 1;
 	}
 	return perch_deferred_next(reader->deferred, NULL, record) > 0;

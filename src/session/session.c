@@ -20,6 +20,7 @@ struct perch_session {
 	/* lost: by LOST records; lost_samples: by LOST_SAMPLES records */
 	struct perch_session_stats stats;
 	uint64_t lost_samples;
+	bool merging_deferred;	    /* an event defers call chains, and records come by time */
 	struct perch_record record; /* of perch_session_next_sample() */
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
 };
@@ -126,6 +127,9 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 		return rc;
 	perch_reader_keep_damaged(session->reader, session->options.keep_damaged);
 	session->nr_events = perch_reader_events(session->reader, &session->events);
+	for (size_t i = 0; i < session->nr_events; i++)
+		session->merging_deferred |= order == PERCH_ORDER_TIME &&
+					     session->events[i].attr.defer_callchain;
 	session->options.symbols.foreign |= is_foreign(session->reader);
 	return 0;
 }
@@ -200,6 +204,18 @@ static bool is_cut(const struct perch_record *record)
 	return nr > PERCH_MAX_CALL_CHAIN;
 }
 
+/* True if the user part of the chain was to be in a later record, and is not merged. */
+static bool is_incomplete(const struct perch_record *record)
+{
+	struct perch_chain_address address;
+	struct perch_chain chain;
+
+	perch_chain_init(&chain, record);
+	while (!chain.deferred && perch_chain_next(&chain, &address))
+		;
+	return chain.deferred;
+}
+
 static void count_sample(struct perch_session *session, const struct perch_record *record)
 {
 	const struct perch_sample *sample = &record->sample;
@@ -207,6 +223,8 @@ static void count_sample(struct perch_session *session, const struct perch_recor
 	session->stats.samples++;
 	if (__builtin_expect(sample->callchain.nr > PERCH_MAX_CALL_CHAIN, 0))
 		session->stats.cut_chains += is_cut(record);
+	if (__builtin_expect(session->merging_deferred, 0))
+		session->stats.incomplete_chains += is_incomplete(record);
 	if (__builtin_expect(sample->stack_user.dynamic_size != 0, 0)) {
 		const struct perch_attr *attr = &session->events[record->event].attr;
 

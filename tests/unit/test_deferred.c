@@ -7,6 +7,7 @@
 
 static struct perch_parse_info parse_info;
 static struct built built[16];
+static bool with_marker; /* records begin with PERCH_CONTEXT_USER */
 
 /*
  * A sample of thread tid with two kernel addresses, the second of them `mark`, and the cookie of
@@ -37,6 +38,10 @@ static struct perch_record waiting(int slot, uint32_t tid, uint64_t cookie, uint
 	return record;
 }
 
+/*
+ * A record with nr user addresses. Linux 6.19 to 7.3 write no marker before them
+ * (perf_callchain_deferred_output() of kernel/events/core.c, seen on 7.2).
+ */
 static struct perch_record completing(int slot, uint32_t tid, uint64_t cookie, uint64_t nr)
 {
 	struct built *b = &built[slot];
@@ -45,8 +50,9 @@ static struct perch_record completing(int slot, uint32_t tid, uint64_t cookie, u
 	parse_info = layout_of(TYPE);
 	start_record(b, PERCH_RECORD_CALLCHAIN_DEFERRED, PERCH_MISC_USER);
 	put_u64(b, cookie);
-	put_u64(b, nr + 1);
-	put_u64(b, PERCH_CONTEXT_USER);
+	put_u64(b, nr + with_marker);
+	if (with_marker)
+		put_u64(b, PERCH_CONTEXT_USER);
 	for (uint64_t i = 0; i < nr; i++)
 		put_u64(b, 0x400000 + i);
 	put_u32(b, 1);
@@ -75,6 +81,20 @@ static void expect_chain(const struct perch_record *record, uint64_t mark, uint6
 	assert_false(perch_chain_next(&chain, &address));
 	assert_false(perch_chain_next(&chain, &address));
 	assert_int_equal(chain.deferred, nr_user == 0);
+}
+
+static void expect_user_addresses(const struct perch_record *record, uint64_t nr)
+{
+	struct perch_chain_address address;
+	struct perch_chain chain;
+
+	perch_chain_init(&chain, record);
+	for (uint64_t i = 0; i < nr; i++) {
+		assert_true(perch_chain_next(&chain, &address));
+		assert_int_equal(address.ip, 0x400000 + i);
+		assert_int_equal(address.cpumode, PERCH_MISC_USER);
+	}
+	assert_false(perch_chain_next(&chain, &address));
 }
 
 static void markers_set_the_cpumode(void **state)
@@ -211,6 +231,152 @@ static void completes_samples_of_the_same_cookie(void **state)
 	perch_deferred_free(deferred_samples);
 }
 
+static void records_that_begin_with_a_marker(void **state)
+{
+	with_marker = true;
+	completes_samples_of_the_same_cookie(state);
+	built_swapped = true;
+	completes_samples_of_the_same_cookie(state);
+	built_swapped = false;
+	with_marker = false;
+}
+
+/* The merged chain has one marker before the user part, and no cookie. */
+static void a_merged_chain_has_one_marker(void **state)
+{
+	static const uint64_t words[] = {
+		PERCH_CONTEXT_KERNEL, 0xffffffff81000000, 0xffffffff81000010,
+		PERCH_CONTEXT_USER,   0x400000,		  0x400001
+	};
+	struct perch_deferred *deferred_samples;
+	struct perch_record record, callchain_deferred, whole;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		with_marker = i;
+		assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
+		record = waiting(0, 10, COOKIE, 0xffffffff81000010);
+		assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
+		callchain_deferred = completing(1, 10, COOKIE, 2);
+		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole),
+				 1);
+		assert_int_equal(whole.sample.callchain.nr, sizeof(words) / sizeof(words[0]));
+		assert_memory_equal(whole.sample.callchain.ip, words, sizeof(words));
+		perch_deferred_free(deferred_samples);
+	}
+	with_marker = false;
+}
+
+/*
+ * The kernel takes samples after it has written the record, too, until the thread is in user space
+ * again. A later record of the thread has another cookie.
+ */
+static void completes_samples_after_the_record(void **state)
+{
+	struct perch_deferred *deferred_samples;
+	struct perch_record record, callchain_deferred, whole;
+
+	(void)state;
+	assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
+	callchain_deferred = completing(0, 10, COOKIE, 3);
+	expect_user_addresses(&callchain_deferred, 3);
+	assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 0);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &callchain_deferred), 0);
+	memset(built, 0xee, sizeof(built)); /* the words were copied */
+	for (int i = 0; i < 2; i++) {
+		record = waiting(1, 10, COOKIE, 0xffffffff81000010);
+		assert_int_equal(perch_deferred_complete(deferred_samples, &record), 1);
+		expect_chain(&record, 0xffffffff81000010, 3);
+	}
+	record = waiting(1, 10, COOKIE + 1, 0xffffffff81000010);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &record), 0);
+	expect_chain(&record, 0xffffffff81000010, 0);
+	record = waiting(1, 11, COOKIE, 0xffffffff81000010);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &record), 0);
+	record = waiting(1, 10, 0, 0xffffffff81000010);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &record), 0);
+	/* the next record replaces it; NULL ends the stream */
+	callchain_deferred = completing(0, 10, COOKIE + 1, 2);
+	assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 0);
+	record = waiting(1, 10, COOKIE, 0xffffffff81000010);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &record), 0);
+	record = waiting(1, 10, COOKIE + 1, 0xffffffff81000010);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &record), 1);
+	expect_chain(&record, 0xffffffff81000010, 2);
+	assert_int_equal(perch_deferred_next(deferred_samples, NULL, &whole), 0);
+	record = waiting(1, 10, COOKIE + 1, 0xffffffff81000010);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &record), 0);
+	perch_deferred_free(deferred_samples);
+}
+
+/* A record that completes a sample proves that those of older samples of the thread are missing. */
+static void returns_samples_whose_record_is_missing(void **state)
+{
+	static const struct {
+		uint32_t tid;
+		uint64_t cookie;
+	} held[] = { { 10, 1 }, { 11, 2 }, { 10, 3 }, { 10, 5 }, { 10, 5 }, { 10, 7 } };
+	struct perch_deferred *deferred_samples;
+	struct perch_record record, callchain_deferred, whole;
+
+	(void)state;
+	assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
+	for (int i = 0; i < 6; i++) {
+		record = waiting(i, held[i].tid, held[i].cookie, 0xffffffff81000010 + i);
+		assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
+	}
+	/* a record that completes no sample shows nothing about older ones */
+	callchain_deferred = completing(8, 10, 4, 1);
+	assert_int_equal(
+		perch_deferred_next_incomplete(deferred_samples, &callchain_deferred, &whole), 0);
+	callchain_deferred = completing(8, 10, 5, 1);
+	for (int i = 0; i <= 2; i += 2) {
+		assert_int_equal(perch_deferred_next_incomplete(deferred_samples,
+								&callchain_deferred, &whole),
+				 1);
+		expect_chain(&whole, 0xffffffff81000010 + i, 0);
+	}
+	for (int i = 3; i <= 4; i++) {
+		assert_int_equal(perch_deferred_next_incomplete(deferred_samples,
+								&callchain_deferred, &whole),
+				 0);
+		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole),
+				 1);
+		expect_chain(&whole, 0xffffffff81000010 + i, 1);
+	}
+	assert_int_equal(perch_deferred_next_incomplete(deferred_samples, &record, &whole), 0);
+	for (int i = 1; i <= 5; i += 4) {
+		assert_int_equal(perch_deferred_next(deferred_samples, NULL, &whole), 1);
+		expect_chain(&whole, 0xffffffff81000010 + i, 0);
+	}
+	assert_int_equal(perch_deferred_next(deferred_samples, NULL, &whole), 0);
+	perch_deferred_free(deferred_samples);
+}
+
+/* The chains of many threads are more than the limit: the newest are remembered. */
+static void remembered_chains_are_bounded(void **state)
+{
+	struct perch_deferred *deferred_samples;
+	struct perch_record record, callchain_deferred, whole;
+	int remembered = 0;
+
+	(void)state;
+	assert_int_equal(perch_deferred_new(&deferred_samples, 10000, NULL), 0);
+	for (uint32_t tid = 1; tid <= 1000; tid++) {
+		callchain_deferred = completing(0, tid, COOKIE, 2);
+		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole),
+				 0);
+	}
+	for (uint32_t tid = 1; tid <= 1000; tid++) {
+		record = waiting(0, tid, COOKIE, 1);
+		remembered += perch_deferred_complete(deferred_samples, &record);
+	}
+	assert_in_range(remembered, 1, 100);
+	record = waiting(0, 1000, COOKIE, 1);
+	assert_int_equal(perch_deferred_complete(deferred_samples, &record), 1);
+	perch_deferred_free(deferred_samples);
+}
+
 static void samples_of_the_other_byte_order(void **state)
 {
 	built_swapped = true;
@@ -327,6 +493,11 @@ int main(void)
 		cmocka_unit_test(addresses_after_a_cookie),
 		cmocka_unit_test(chains_without_a_cookie),
 		cmocka_unit_test(completes_samples_of_the_same_cookie),
+		cmocka_unit_test(records_that_begin_with_a_marker),
+		cmocka_unit_test(a_merged_chain_has_one_marker),
+		cmocka_unit_test(completes_samples_after_the_record),
+		cmocka_unit_test(returns_samples_whose_record_is_missing),
+		cmocka_unit_test(remembered_chains_are_bounded),
 		cmocka_unit_test(samples_of_the_other_byte_order),
 		cmocka_unit_test(merges_parts_of_two_byte_orders),
 		cmocka_unit_test(memory_is_bounded),

@@ -125,15 +125,14 @@ static void put_deferred(struct perch_writer *writer, uint64_t time, uint64_t co
 
 	start_record(&b, PERCH_RECORD_CALLCHAIN_DEFERRED, PERCH_MISC_USER);
 	put_u64(&b, cookie);
-	put_u64(&b, 2);
-	put_u64(&b, PERCH_CONTEXT_USER);
+	put_u64(&b, 1); /* without PERCH_CONTEXT_USER, as Linux 7.2 */
 	put_u64(&b, 0x401000);
 	put_trailer(&b, CHAIN_TYPE, time, 21);
 	end_record(&b);
 	put_record(writer, &b);
 }
 
-static void make_deferred_file(bool defers)
+static struct perch_writer *open_chain_writer(bool defers)
 {
 	struct perch_file_event event = events[0];
 	struct perch_writer *writer;
@@ -142,6 +141,13 @@ static void make_deferred_file(bool defers)
 	event.attr.defer_callchain = defers;
 	event.members = 0;
 	assert_int_equal(perch_writer_open(&writer, path, &event, 1, NULL), 0);
+	return writer;
+}
+
+static void make_deferred_file(bool defers)
+{
+	struct perch_writer *writer = open_chain_writer(defers);
+
 	put_chain_sample(writer, 10, 7);
 	put_chain_sample(writer, 20, 0);
 	put_chain_sample(writer, 30, 7);
@@ -151,6 +157,7 @@ static void make_deferred_file(bool defers)
 	close_writer(writer);
 }
 
+/* The user address, if the chain has it, comes after the kernel's. */
 static void expect_merged(struct perch_reader *reader, const uint64_t *times,
 			  const unsigned int *lengths)
 {
@@ -164,8 +171,13 @@ static void expect_merged(struct perch_reader *reader, const uint64_t *times,
 		assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
 		assert_int_equal(record.sample_id.time, times[i]);
 		perch_chain_init(&chain, &record);
-		while (perch_chain_next(&chain, &address))
+		while (perch_chain_next(&chain, &address)) {
+			bool user = length || record.type != PERCH_RECORD_SAMPLE;
+
+			assert_int_equal(address.cpumode,
+					 user ? PERCH_MISC_USER : PERCH_MISC_KERNEL);
 			length++;
+		}
 		assert_int_equal(length, lengths[i]);
 	}
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
@@ -204,12 +216,38 @@ static void merges_deferred_callchains(void **state)
 	}
 }
 
+/* The sample at 10 is delivered before the next complete one, and that at 50 is complete at once.
+ */
+static void delivers_incomplete_and_late_samples(void **state)
+{
+	struct perch_writer *writer = open_chain_writer(true);
+	struct perch_reader *reader;
+
+	(void)state;
+	put_chain_sample(writer, 10, 5);
+	put_chain_sample(writer, 20, 7);
+	put_chain_sample(writer, 30, 0);
+	put_deferred(writer, 40, 7);
+	put_chain_sample(writer, 50, 7);
+	put_chain_sample(writer, 60, 9);
+	close_writer(writer);
+	reader = open_reader(PERCH_ORDER_TIME);
+	assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);
+	for (int round = 0; round < 2; round++) {
+		expect_merged(reader, (const uint64_t[]){ 30, 10, 20, 40, 50, 60 },
+			      (const unsigned int[]){ 1, 1, 2, 1, 2, 1 });
+		perch_reader_rewind(reader);
+	}
+	perch_reader_close(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(delivers_undecodable_records_on_request),
 		cmocka_unit_test(groups_share_branch_counters),
 		cmocka_unit_test(merges_deferred_callchains),
+		cmocka_unit_test(delivers_incomplete_and_late_samples),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);

@@ -207,10 +207,11 @@ static void copies_have_merged_call_chains(void **state)
 	assert_int_equal(perch_deferred_next(deferred, &chain, &merged), 1);
 	assert_int_equal(perch_record_copy(&copy, &merged, NULL), 0);
 	perch_deferred_free(deferred);
-	assert_int_equal(copy->sample.callchain.nr, 3);
+	assert_int_equal(copy->sample.callchain.nr, 4);
 	assert_true(copy->sample.callchain.ip[0] == 0xffffffff81000000);
-	assert_true(copy->sample.callchain.ip[1] == 0x400000);
-	assert_true(copy->sample.callchain.ip[2] == 0x400100);
+	assert_true(copy->sample.callchain.ip[1] == PERCH_CONTEXT_USER);
+	assert_true(copy->sample.callchain.ip[2] == 0x400000);
+	assert_true(copy->sample.callchain.ip[3] == 0x400100);
 	perch_record_free(copy);
 	perch_record_free(NULL);
 }

@@ -270,6 +270,72 @@ static void counts_cut_call_chains(void **state)
 	}
 }
 
+/* Each sample has one kernel address; record: the cookie of a record after the sample, 0 if none.
+ */
+static void make_deferred_sample(uint64_t cookie, uint64_t record_cookie)
+{
+	static const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+						.sample_type = PERCH_SAMPLE_IP |
+							       PERCH_SAMPLE_CALLCHAIN,
+						.defer_callchain = 1 };
+	struct built b, record;
+
+	start_record(&b, PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
+	put_u64(&b, 0xffffffff81000000);
+	put_u64(&b, cookie ? 4 : 2);
+	put_u64(&b, PERCH_CONTEXT_KERNEL);
+	put_u64(&b, 0xffffffff81000000);
+	if (cookie) {
+		put_u64(&b, PERCH_CONTEXT_USER_DEFERRED);
+		put_u64(&b, cookie);
+	}
+	end_record(&b);
+	if (record_cookie) {
+		start_record(&record, PERCH_RECORD_CALLCHAIN_DEFERRED, PERCH_MISC_USER);
+		put_u64(&record, record_cookie);
+		put_u64(&record, 1);
+		put_u64(&record, CODE);
+		end_record(&record);
+		memcpy(b.bytes + b.size, record.bytes, record.size);
+		b.size += record.size;
+	}
+	write_events(&attr, &b);
+}
+
+static void counts_call_chains_without_their_user_part(void **state)
+{
+	static const struct {
+		uint64_t cookie, record_cookie;
+		bool incomplete;
+	} cases[] = { { 0, 0, false }, { 7, 7, false }, { 7, 0, true }, { 7, 8, true } };
+	struct perch_session_options options = { .file_order = 1 };
+	struct perch_session_sample sample;
+	struct perch_session_stats stats;
+	struct perch_session *session;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_deferred_sample(cases[i].cookie, cases[i].record_cookie);
+		session = open_session(NULL);
+		for (int round = 0; round < 2; round++) {
+			assert_int_equal(perch_session_next_sample(session, &sample, NULL), 1);
+			assert_int_equal(sample.nr,
+					 cases[i].cookie && !cases[i].incomplete ? 2 : 1);
+			assert_int_equal(perch_session_next_sample(session, &sample, NULL), 0);
+			perch_session_get_stats(session, &stats);
+			assert_int_equal(stats.incomplete_chains, cases[i].incomplete);
+			assert_int_equal(perch_session_rewind(session, NULL), 0);
+		}
+		perch_session_close(session);
+	}
+	/* in the order of the file no chains are merged, so none is missing */
+	session = open_session(&options);
+	assert_int_equal(perch_session_next_sample(session, &sample, NULL), 1);
+	perch_session_get_stats(session, &stats);
+	assert_int_equal(stats.incomplete_chains, 0);
+	perch_session_close(session);
+}
+
 static void counts_stacks_that_are_not_unwound(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -398,6 +464,7 @@ int main(void)
 		cmocka_unit_test(delivers_damaged_records_on_request),
 		cmocka_unit_test(refuses_the_file_of_another_user),
 		cmocka_unit_test(counts_cut_call_chains),
+		cmocka_unit_test(counts_call_chains_without_their_user_part),
 		cmocka_unit_test(counts_stacks_that_are_not_unwound),
 		cmocka_unit_test(names_tracepoints_by_their_formats),
 		cmocka_unit_test(other_events_have_no_format),
