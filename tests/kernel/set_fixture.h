@@ -10,7 +10,6 @@
 #include <perch/count.h>
 
 #define PAGES	     64
-#define NOBODY	     65534
 #define NO_SUCH_TYPE 0x7ffffff0
 
 static inline char *fresh_pages(void)

@@ -19,11 +19,11 @@
 #include <perch/count.h>
 #include <perch/ring.h>
 
+#include "unprivileged.h"
 #include "work.h"
 
 #define FAULTS	   40
 #define PAGE_BYTES ((size_t)sysconf(_SC_PAGESIZE))
-#define NOBODY	   65534
 
 #define OK(call)                                       \
 	do {                                           \
@@ -401,8 +401,6 @@ static int open_as_nobody(void)
 	struct perch_counter *counter;
 	struct perch_group *group;
 
-	if (setgid(NOBODY) || setuid(NOBODY))
-		return 1;
 	if (perch_counter_open(&counter, "page-faults", NULL, NULL, &error) != -EACCES)
 		return 2;
 	if (perch_counter_open(&counter, "page-faults", NULL, &options, &error) ||
@@ -437,25 +435,8 @@ static int open_as_nobody(void)
 
 static void excludes_the_kernel_if_not_permitted(void **state)
 {
-	struct perch_machine *machine;
-	long paranoid;
-	int status;
-	pid_t pid;
-
 	(void)state;
-	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	if (geteuid() || perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) ||
-	    paranoid != 2) {
-		print_message("skipped: needs root and kernel.perf_event_paranoid=2\n");
-		perch_machine_free(machine);
-		skip();
-	}
-	perch_machine_free(machine);
-	pid = fork();
-	if (!pid)
-		_exit(open_as_nobody());
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	run_unprivileged(open_as_nobody);
 }
 
 /* The table of perch_event_is_kernel_only() is what this kernel does: the count without the kernel

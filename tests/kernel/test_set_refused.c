@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,12 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "set_fixture.h"
+#include "unprivileged.h"
 
 /* Runs the counted code once on another set, so its pages have no faults later. */
 static int warm_up(void **state)
@@ -221,8 +219,6 @@ static int count_unprivileged(void)
 	struct perch_set *set;
 	struct perch_error err;
 
-	if (setgid(NOBODY) || setuid(NOBODY))
-		return 2;
 	if (perch_set_open(&set, &events, &self, NULL, &err) != -EACCES ||
 	    err.kind != PERCH_ERROR_PARANOID)
 		return 3;
@@ -237,25 +233,8 @@ static int count_unprivileged(void)
 
 static void drops_the_kernel_if_not_permitted(void **state)
 {
-	struct perch_machine *machine;
-	int status;
-	long paranoid;
-	pid_t pid;
-
 	(void)state;
-	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	if (geteuid() || perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) ||
-	    paranoid != 2) {
-		print_message("skipped: needs root and kernel.perf_event_paranoid=2\n");
-		perch_machine_free(machine);
-		skip();
-	}
-	perch_machine_free(machine);
-	pid = fork();
-	if (!pid)
-		_exit(count_unprivileged());
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	run_unprivileged(count_unprivileged);
 }
 
 int main(void)

@@ -450,11 +450,23 @@ static void makes_one_system_call(void **state)
 	perch_machine_free(machine);
 }
 
+/* A machine without files whose open calls are answered by seen. */
+static struct perch_machine *replaying_machine(struct seen *seen)
+{
+	static struct perch_syscalls calls;
+	struct perch_machine *machine;
+
+	calls = perch_kernel_syscalls;
+	calls.context = seen;
+	calls.perf_event_open = replay_open;
+	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
+	return machine;
+}
+
 static void refusals_are_explained(void **state)
 {
 	struct seen seen = { .answer = -E2BIG, .kernel_size = PERCH_ATTR_SIZE_VER6 };
 	struct perch_target cgroup = { .cpu = 1, .cgroup_fd = 5, .use_cgroup = 1 };
-	struct perch_syscalls calls = perch_kernel_syscalls;
 	const struct perch_options trap = {
 		.period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1
 	};
@@ -463,9 +475,7 @@ static void refusals_are_explained(void **state)
 	struct perch_error err;
 
 	(void)state;
-	calls.context = &seen;
-	calls.perf_event_open = replay_open;
-	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
+	machine = replaying_machine(&seen);
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
 	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.field, "sig_data");
@@ -498,15 +508,12 @@ static void cgroup_descriptors(void **state)
 {
 	struct perch_target cgroup = { .tid = -1, .cpu = -1, .cgroup_fd = -1, .use_cgroup = 1 };
 	const struct perch_attr attr = built("page-faults", NULL);
-	struct perch_syscalls calls = perch_kernel_syscalls;
 	struct seen seen = { .answer = 42 };
 	struct perch_machine *machine;
 	struct perch_error err;
 
 	(void)state;
-	calls.context = &seen;
-	calls.perf_event_open = replay_open;
-	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
+	machine = replaying_machine(&seen);
 	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EBADF);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 	assert_string_equal(err.field, "cgroup_fd");
