@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-.PHONY: demo test test-long fuzz build bench install docs abi-dump fmt lint clean
+.PHONY: demo test test-long test-kernels fuzz build bench install docs abi-dump fmt lint clean
 
 demo:
 	@scripts/demo
@@ -12,6 +12,11 @@ demo:
 test:
 	@scripts/setup test
 	@scripts/test
+
+# on other kernels, in emulated machines; with PERCH_KERNELS, PERCH_TESTS
+test-kernels: build
+	@scripts/setup test
+	@tests/kernels/run $(BUILD)
 
 # with FUZZ_SECONDS (3600), FUZZ_TARGETS (all), FUZZ_JOBS
 fuzz:
