@@ -170,6 +170,8 @@ enum perch_operation_kind {
 	PERCH_OPERATION_IOCTL,	/**< ioctl(2) */
 	PERCH_OPERATION_READ,	/**< read(2); errnum 0: it returned 0 bytes (end of file) */
 	PERCH_OPERATION_MUNMAP, /**< munmap(2) or mremap(2) of a part of a ring's mapping */
+	/** readv(2): as READ, and size is that of the first buffer that is not empty */
+	PERCH_OPERATION_READV,
 };
 
 /** A failed system call on an event. Members without a meaning for its kind are 0, -1 for fds. */
@@ -192,7 +194,7 @@ struct perch_operation {
 	bool period_known;		/**< PERIOD: .period is set */
 	const char *filter;		/**< SET_FILTER: the filter; NULL: unknown */
 	int other_fd;			/**< SET_OUTPUT: the descriptor passed */
-	int fd;				/**< SET_OUTPUT: the event's own descriptor; 0: unknown */
+	int fd;				/**< the descriptor as passed; 0: unknown */
 	const struct perch_open_call_leader
 		*other;	      /**< SET_OUTPUT: the event of other_fd, or NULL */
 	size_t size;	      /**< read: bytes of the buffer */

@@ -18,6 +18,7 @@ static const struct perch__operation_rule *table_of(enum perch_operation_kind ki
 	case PERCH_OPERATION_IOCTL:
 		return perch__ioctl_rules;
 	case PERCH_OPERATION_READ:
+	case PERCH_OPERATION_READV:
 		return perch__read_rules;
 	}
 	return NULL;
@@ -30,6 +31,7 @@ static void what_failed(const struct perch__operation_case *o, char *buffer, siz
 		[PERCH_OPERATION_MMAP] = "map the ring",
 		[PERCH_OPERATION_READ] = "read the event",
 		[PERCH_OPERATION_MUNMAP] = "unmap a part of the ring",
+		[PERCH_OPERATION_READV] = "read the event",
 	};
 
 	if (o->op->kind == PERCH_OPERATION_IOCTL)
@@ -213,7 +215,7 @@ int perch_explain_operation(const struct perch_operation *operation, struct perc
 	struct perch_machine *own;
 
 	if (!operation || operation->errnum < 0 || !table_of(operation->kind) ||
-	    (!operation->errnum && operation->kind != PERCH_OPERATION_READ) || !explanation ||
+	    (!operation->errnum && table_of(operation->kind) != perch__read_rules) || !explanation ||
 	    PERCH__CHECK_RESERVED(operation, "perch_operation", NULL) ||
 	    PERCH__CHECK_RESERVED(operation->other, "perch_open_call_leader", NULL))
 		return -EINVAL;

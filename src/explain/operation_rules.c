@@ -20,7 +20,7 @@
 #define MMAP(match_)		     (KIND(MMAP) ? (match_) : PERCH__NO)
 #define MMAP_IF(condition)	     MMAP(YES_IF(condition))
 #define MUNMAP(match_)		     (KIND(MUNMAP) ? (match_) : PERCH__NO)
-#define READ(match_)		     (KIND(READ) ? (match_) : PERCH__NO)
+#define READ(match_)		     (KIND(READ) || KIND(READV) ? (match_) : PERCH__NO)
 #define READ_IF(condition)	     READ(YES_IF(condition))
 #define IOCTL(match_)		     (KIND(IOCTL) ? (match_) : PERCH__NO)
 #define IOCTL_IF(condition)	     IOCTL(YES_IF(condition))

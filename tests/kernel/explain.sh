@@ -39,11 +39,45 @@ traced "a child that is stopped and continued" 0 1 1 "$perch" explain -- "$targe
 traced "a shell's children, and its status" 9 2 2 "$perch" explain -- sh -c "'$target' one; '$target' one; exit 9"
 
 traced "mmap, ioctl and read that fail" 0 1 0 "$perch" explain -- "$target" operations
-grep -q ENOSPC out && ! grep -q ENOTTY out
-report $? "the short read is reported, the ioctl of a pipe is not"
+grep -q ENOSPC out && grep -q "ioctl of descriptor .*: ENOTTY \[not-an-event\]" out && ! grep -q "end of file" out
+report $? "the short read is reported, and the ioctl of a pipe is"
 traced "three hundred events" 0 300 0 "$perch" explain -- "$target" many
 [ "$(grep -c ENOSPC out)" -ge 1 ]
 report $? "a read of the last one is reported"
+
+traced "the result of a refused open call, and a closed event, are used" 0 2 1 "$perch" explain -- "$target" misused
+[ "$(grep -c "of descriptor -1: EBADF \[not-an-event\]" out)" -eq 4 ] &&
+	[ "$(grep -c "opened by call 2 and closed since: EBADF \[not-an-event\]" out)" -eq 4 ] &&
+	grep -q "readv of descriptor -1" out && grep -q "readv of descriptor .*: ENOSPC \[read-short\]" out
+report $? "ioctl, read, readv and mmap of both are reported"
+traced "a pipe is used as an event" 0 1 0 "$perch" explain -- "$target" foreign
+grep -q "mmap of descriptor .*: EACCES \[not-an-event\]" out && grep -q "is pipe:.*not an event" out && grep -q "ioctl of descriptor .*: ENOTTY \[not-an-event\]" out
+report $? "its mmap and ioctl are reported"
+traced "failures that have nothing to do with events" 0 2 0 "$perch" explain -- "$target" unrelated
+! grep -q " of descriptor " out
+report $? "none of them is reported"
+
+# Seccomp filters that do not return an errno.
+traced "a filter that kills the process" 159 1 1 "$perch" explain -- "$target" filter-kills
+grep -q "call 1 of perf_event_open: SIGSYS \[seccomp\]" out && grep -q SECCOMP_RET_KILL out
+report $? "it is a refusal with its cause"
+traced "a filter that kills the thread" 6 1 1 "$perch" explain -- "$target" filter-kills-thread
+grep -q "call 1 of perf_event_open.*: SIGSYS \[seccomp\]" out
+report $? "it is a refusal with its cause"
+traced "a filter that sends SIGSYS" 159 1 1 "$perch" explain -- "$target" filter-traps
+traced "a filter that sends SIGSYS to a handler" 7 1 1 "$perch" explain -- "$target" filter-traps-handled
+grep -q "call 1 of perf_event_open: SIGSYS \[seccomp\]" out && grep -q SECCOMP_RET_TRAP out
+report $? "it is a refusal with its cause"
+"$perch" explain -j -- "$target" filter-traps-handled 2>out
+grep -q '"errno":0,"errno_name":null,"cause":"seccomp".*"signal":"SIGSYS"' out
+report $? "-j has the signal"
+traced "a filter that allows all system calls of events" 0 1 1 "$perch" explain -- "$target" other-filter
+! grep -q "is slow" out
+report $? "it does not make every system call stop"
+
+traced "a program that traces another" 8 0 0 "$perch" explain -- "$target" tracer
+[ "$(grep -c "ptrace(PTRACE_TRACEME).*fails with EPERM because perch explain traces process" out)" -eq 1 ]
+report $? "that it is traced is reported as the cause"
 
 for status in 0 7 255; do
 	"$perch" explain -- sh -c "exit $status" 2>out

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -19,7 +20,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -232,7 +235,7 @@ static int mode_exec_during_injection(void)
 	return 0;
 }
 
-/* mmap, ioctl and read of an event fail; the same of a pipe must not be reported. */
+/* mmap, ioctl and read of an event fail; a read of a pipe with its number must not be reported. */
 static int mode_operations(void)
 {
 	struct perch_attr attr = good();
@@ -254,6 +257,73 @@ static int mode_operations(void)
 	return 0;
 }
 
+/* Uses a descriptor as that of an event, by four system calls; all fail with the errno. */
+static void use(int fd, int expected)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	char buffer[8];
+	struct iovec vector[2] = { { buffer, 0 }, { buffer, 8 } };
+
+	CHECK(read(fd, buffer, sizeof(buffer)) == -1 && errno == expected);
+	CHECK(readv(fd, vector, 2) == -1 && errno == expected);
+	CHECK(mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED &&
+	      errno == expected);
+	CHECK(ioctl(fd, PERCH_IOC_ENABLE, 0) == -1 && errno == expected);
+}
+
+/* The result of a refused open call is used, and that of an event after it is closed. */
+static int mode_misused(void)
+{
+	struct perch_attr attr = bad(40);
+	char buffer[4];
+	struct iovec vector = { buffer, sizeof(buffer) };
+	int fd;
+
+	CHECK(open_event(&attr, -1) == -1 && errno == EINVAL);
+	use(-1, EBADF);
+	attr = good();
+	fd = open_event(&attr, -1);
+	CHECK(fd >= 0 && readv(fd, &vector, 1) == -1 && errno == ENOSPC);
+	CHECK(!close(fd));
+	use(fd, EBADF);
+	return 0;
+}
+
+/* An event's number becomes a pipe, which is then used as the event. */
+static int mode_foreign(void)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct perch_attr attr = good();
+	int fd = open_event(&attr, -1), ends[2];
+
+	CHECK(fd >= 0 && !close(fd) && !pipe(ends) && ends[0] == fd);
+	CHECK(mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED &&
+	      errno == EACCES);
+	CHECK(ioctl(fd, PERCH_IOC_ENABLE, 0) == -1 && errno == ENOTTY);
+	return 0;
+}
+
+/* Failures that have nothing to do with events. */
+static int mode_unrelated(void)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct perch_attr attr = good();
+	char buffer[8];
+	int fd, directory;
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(read(-1, buffer, 8) == -1 && read(900, buffer, 8) == -1 && errno == EBADF);
+		CHECK(ioctl(-1, TCGETS, buffer) == -1 && errno == EBADF);
+		CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, -1, 0) == MAP_FAILED &&
+		      errno == EBADF);
+		directory = open("/", O_RDONLY);
+		CHECK(directory >= 0 && read(directory, buffer, 8) == -1 && errno == EISDIR);
+		fd = open_event(&attr, -1);
+		CHECK(fd >= 0 && read(fd, buffer, 8) == 8);
+	}
+	return 0;
+}
+
 /* So many events that the range of the filter grows: reads of the first and the last are reported.
  */
 static int mode_many(void)
@@ -271,12 +341,13 @@ static int mode_many(void)
 	return 0;
 }
 
-static void install_filter(void)
+/* Adds a filter that gives a system call this answer. */
+static void install_filter(unsigned number, unsigned answer)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, answer),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
@@ -289,9 +360,54 @@ static int mode_filtered(void)
 {
 	struct perch_attr attr = good();
 
-	install_filter();
+	install_filter(SYS_perf_event_open, SECCOMP_RET_ERRNO | EPERM);
 	CHECK(open_event(&attr, -1) == -1 && errno == EPERM);
 	return 0;
+}
+
+/* The filter does not concern events. */
+static int mode_other_filter(void)
+{
+	install_filter(SYS_acct, SECCOMP_RET_ERRNO | EPERM);
+	fail_once();
+	return 0;
+}
+
+static int mode_filter_kills(void)
+{
+	struct perch_attr attr = good();
+
+	install_filter(SYS_perf_event_open, SECCOMP_RET_KILL_PROCESS);
+	open_event(&attr, -1);
+	return 100;
+}
+
+static void *open_good(void *argument)
+{
+	struct perch_attr attr = good();
+
+	open_event(&attr, -1);
+	return argument;
+}
+
+/* Only the thread ends, and the process goes on. */
+static int mode_filter_kills_thread(void)
+{
+	pthread_t thread;
+
+	install_filter(SYS_perf_event_open, SECCOMP_RET_KILL_THREAD);
+	CHECK(!pthread_create(&thread, NULL, open_good, NULL));
+	usleep(300000);
+	return 6;
+}
+
+static int mode_filter_traps(void)
+{
+	struct perch_attr attr = good();
+
+	install_filter(SYS_perf_event_open, SECCOMP_RET_TRAP);
+	open_event(&attr, -1);
+	return 100;
 }
 
 /* Drops all privileges, then opens an event. */
@@ -313,6 +429,33 @@ static void count(int number)
 {
 	(void)number;
 	signals++;
+}
+
+static int mode_filter_traps_handled(void)
+{
+	struct perch_attr attr = good();
+
+	signal(SIGSYS, count);
+	install_filter(SYS_perf_event_open, SECCOMP_RET_TRAP);
+	open_event(&attr, -1);
+	CHECK(signals == 1);
+	return 7;
+}
+
+/* Traces a child, as a debugger does. */
+static int mode_tracer(void)
+{
+	const long all = ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	CHECK(all == -1 && errno == EPERM);
+	CHECK(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == -1 && errno == EPERM);
+	CHECK(ptrace(PTRACE_CONT, pid, NULL, NULL) == -1 && errno == ESRCH);
+	CHECK(!kill(pid, SIGKILL) && ended_with(pid) == 128 + SIGKILL);
+	return 8;
 }
 
 /* Signals arrive during probes. */
@@ -397,6 +540,15 @@ static const struct {
 	{ "exec-during-injection", mode_exec_during_injection },
 	{ "operations", mode_operations },
 	{ "many", mode_many },
+	{ "misused", mode_misused },
+	{ "foreign", mode_foreign },
+	{ "unrelated", mode_unrelated },
+	{ "other-filter", mode_other_filter },
+	{ "filter-kills", mode_filter_kills },
+	{ "filter-kills-thread", mode_filter_kills_thread },
+	{ "filter-traps", mode_filter_traps },
+	{ "filter-traps-handled", mode_filter_traps_handled },
+	{ "tracer", mode_tracer },
 	{ "filtered", mode_filtered },
 	{ "dropped", mode_dropped },
 	{ "signals", mode_signals },

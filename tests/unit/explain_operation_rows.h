@@ -59,6 +59,8 @@ static char longest[2 * PAGE]; /* filled when the tests begin */
 
 static const struct operation_row operation_rows[] = {
 	/* any mapping of a file */
+	ROW(mmap_negative, NONE, EBADF, CERTAIN, "negative",
+	    MAP(.length = 9 * PAGE, SHARED, .fd = -1)),
 	ROW(mmap_not_open, NONE, EBADF, CERTAIN, "not open", MAP(.length = 9 * PAGE, SHARED)),
 	ROW(mmap_nothing, NONE, EINVAL, CERTAIN, "length is 0", MAP(SHARED)),
 	ROW(mmap_odd_offset, NONE, EINVAL, CERTAIN, "offset 100",
@@ -147,6 +149,7 @@ static const struct operation_row operation_rows[] = {
 	ROW(bpf_not_open, NONE, EBADF, CERTAIN, "descriptor 99, the BPF program", EVENT(SOFTWARE),
 	    ASK(SET_BPF, .argument = 99)),
 	ROW(bpf_fd, NONE, EBADF, CERTAIN, "(99)", ASK(SET_BPF, .argument = 99)),
+	ROW(ioctl_negative, NONE, EBADF, CERTAIN, "cannot enable", ASK(ENABLE, .fd = -1)),
 	ROW(ioctl_not_open, NONE, EBADF, CERTAIN, "cannot enable", ASK(ENABLE)),
 	ROW(ioctl_no_request, NONE, ENOTTY, CERTAIN, "0x2499", EVENT(SOFTWARE),
 	    .op = { .kind = PERCH_OPERATION_IOCTL, .request = 0x2499 }),
@@ -277,6 +280,9 @@ static const struct operation_row operation_rows[] = {
 	ROW(ioctl_memory, NONE, ENOMEM, CERTAIN, "memory", ASK(SET_FILTER, .filter = "a")),
 
 	/* read */
+	ROW(read_negative, NONE, EBADF, CERTAIN, "negative", READ(.size = 8, .fd = -1)),
+	ROW(read_negative, NONE, EBADF, CERTAIN, "negative",
+	    .op = { .kind = PERCH_OPERATION_READV, .size = 8, .fd = -1 }),
 	ROW(read_not_open, NONE, EBADF, CERTAIN, "not open", READ(.size = 8)),
 	ROW(read_pinned, NONE, 0, CERTAIN, "pinned", EVENT(SOFTWARE, .pinned = 1), READ(.size = 8)),
 	ROW(read_pinned, NONE, 0, CERTAIN, "end of file", READ(.size = 8)),

@@ -112,6 +112,59 @@ static void parses_an_abbreviated_attr(void **state)
 	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
 }
 
+/* After EBADF of a descriptor that was an event, and of -1 after a refused open call. */
+static void reports_misused_descriptors(void **state)
+{
+	static const char *const misuse[] = {
+		"read(%d, 0x1, 8)",
+		"readv(%d, [{iov_base=0x1, iov_len=0}, {iov_base=0x1, iov_len=24}], 2)",
+		"mmap(NULL, 8192, PROT_READ, MAP_SHARED, %d, 0)",
+		"ioctl(%d, PERF_EVENT_IOC_ENABLE, 0)"
+	};
+	struct fixture *fixture = *state;
+	char line[256];
+	json_t *object;
+
+	assert_null(explain(
+		fixture, "read(-1, 0x1, 8) = -1 EBADF (Bad file descriptor)\n"
+			 "perf_event_open({type=PERF_TYPE_SOFTWARE, size=0x88}, 0, -1, -1, 0) = 3\n"
+			 "read(-1, 0x1, 8) = -1 EBADF (Bad file descriptor)\n"
+			 "close(3) = 0\n"
+			 "read(4, 0x1, 8) = -1 EBADF (Bad file descriptor)\n"));
+	for (int fd = 3; fd >= -1; fd -= 4) {
+		for (size_t i = 0; i < CLI_NR(misuse); i++) {
+			size_t used = snprintf(line, sizeof(line), misuse[i], fd);
+
+			snprintf(line + used, sizeof(line) - used,
+				 " = -1 EBADF (Bad file descriptor)\n");
+			object = explain(fixture, line);
+			assert_non_null(object);
+			assert_string_equal(word(object, "cause"), "not-an-event");
+			assert_int_equal(number(object, "args", "fd"), fd);
+			assert_int_equal(number(object, NULL, "call"), fd < 0 ? 0 : 1);
+			if (i == 1) {
+				assert_string_equal(word(object, "operation"), "readv");
+				assert_int_equal(number(object, "args", "size"), 24);
+			}
+		}
+		explain(fixture,
+			"perf_event_open({type=PERF_TYPE_MAX, size=0x88}, 0, -1, -1, 0) = -1 ENOENT (No such file or directory)\n");
+	}
+	assert_int_equal(fixture->job.operations_refused, 8);
+}
+
+/* The number of a closed event is another file now. */
+static void forgets_a_reused_descriptor(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_null(explain(
+		fixture, "perf_event_open({type=PERF_TYPE_SOFTWARE, size=0x88}, 0, -1, -1, 0) = 3\n"
+			 "close(3) = 0\n"
+			 "openat(AT_FDCWD, \"x\", O_WRONLY) = 3\n"
+			 "read(3, 0x1, 8) = -1 EBADF (Bad file descriptor)\n"));
+}
+
 static void parses_a_full_attr(void **state)
 {
 	struct fixture *fixture = *state;
@@ -477,6 +530,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(parses_an_abbreviated_attr),
+		TEST(reports_misused_descriptors),
+		TEST(forgets_a_reused_descriptor),
 		TEST(parses_a_full_attr),
 		TEST(parses_numbers_in_place_of_names),
 		TEST(accepts_a_pointer_in_place_of_the_attr),

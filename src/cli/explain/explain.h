@@ -56,21 +56,35 @@ struct explain_job {
 /* perf_event_open returned: fd >= 0, or call->errnum is set. */
 void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 			 const struct perch_open_call *call, int fd, struct perch_machine *machine);
+/* A seccomp filter ended the caller of perf_event_open, or sent it SIGSYS. call has no errno. */
+void explain_handle_killed_open(struct explain_job *job, pid_t process, pid_t thread,
+				const struct perch_open_call *call, bool ended);
 /*
- * mmap, ioctl or read of a descriptor returned. operation->errnum 0 is success; for a read with
- * result 0 it is end of file. The members that describe the event (attr, pid, cpu, flags,
+ * mmap, ioctl, read or readv of a descriptor returned. operation->errnum 0 is success; for a read
+ * with result 0 it is end of file. The members that describe the event (attr, pid, cpu, flags,
  * group_size, ring_size, other) are filled in here.
  */
 void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thread, int fd,
 			      struct perch_operation *operation, long result,
 			      struct perch_machine *machine);
+/* The same of a descriptor that is another file (what its link in /proc shows), by mistake. */
+void explain_handle_other_file(struct explain_job *job, pid_t process, pid_t thread, int fd,
+			       const struct perch_operation *operation, const char *file);
 void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child);
 /* A successful exec closes the descriptors opened with PERCH_FLAG_FD_CLOEXEC. */
 void explain_handle_exec(struct explain_job *job, pid_t process);
+/* The descriptor was closed. Its number is recorded for later use of it, which is a mistake. */
 void explain_handle_close(struct explain_job *job, pid_t process, int fd);
+/* The number belongs to another file now. */
+void explain_handle_reuse(struct explain_job *job, pid_t process, int fd);
 void explain_handle_exit(struct explain_job *job, pid_t process);
 /* True if an event was opened with the descriptor and it was not closed since. */
 bool explain_is_event(const struct explain_job *job, pid_t process, int fd);
+/*
+ * True if a failed system call of this descriptor, or of this number without a descriptor, concerns
+ * events: it is an event, or was one until it was closed, or is negative after a refused open call.
+ */
+bool explain_concerns_events(const struct explain_job *job, pid_t process, int fd);
 /* Frees descriptors and counted refusals. */
 void explain_job_clear(struct explain_job *job);
 
@@ -91,14 +105,15 @@ struct explain_caller {
 
 /*
  * Prints one refusal. number is that of the open call, counted from 1; for an operation that of the
- * open call that returned the descriptor, 0 if that was not seen.
+ * open call that returned the descriptor, 0 if that was not seen. event is NULL if it is unknown or
+ * was closed.
  */
 void explain_print_call(struct explain_job *job, uint64_t number,
 			const struct explain_caller *caller, const struct perch_open_call *call,
 			const struct perch_explanation *explanation);
 void explain_print_operation(struct explain_job *job, uint64_t number,
-			     const struct explain_caller *caller, int fd,
-			     const struct perch_operation *operation,
+			     const struct explain_event *event, const struct explain_caller *caller,
+			     int fd, const struct perch_operation *operation,
 			     const struct perch_explanation *explanation);
 /* Prints an open call that succeeded, with its lint findings (-v). */
 void explain_print_success(struct explain_job *job, uint64_t number,
@@ -113,10 +128,9 @@ void explain_flush(struct explain_job *job);
 void explain_json_call(struct explain_job *job, uint64_t number,
 		       const struct explain_caller *caller, const struct perch_open_call *call,
 		       const struct perch_explanation *explanation);
-/* event is NULL if the open call that returned the descriptor was not seen. */
-void explain_json_operation(struct explain_job *job, const struct explain_event *event,
-			    const struct explain_caller *caller, int fd,
-			    const struct perch_operation *operation,
+void explain_json_operation(struct explain_job *job, uint64_t number,
+			    const struct explain_event *event, const struct explain_caller *caller,
+			    int fd, const struct perch_operation *operation,
 			    const struct perch_explanation *explanation);
 void explain_json_success(struct explain_job *job, uint64_t number,
 			  const struct explain_caller *caller, const struct perch_open_call *call,

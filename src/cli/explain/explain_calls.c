@@ -138,8 +138,8 @@ static void correct_for_log(const struct perch_open_call *call, const struct per
 		sort_candidates(call, explanation);
 }
 
-static void handle_refusal(struct explain_job *job, const struct explain_caller *caller,
-			   const struct perch_open_call *call, struct perch_machine *machine)
+static void explain_refusal(struct explain_job *job, const struct explain_caller *caller,
+			    const struct perch_open_call *call, struct perch_machine *machine)
 {
 	struct perch_explanation explanation;
 
@@ -198,11 +198,42 @@ void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 		if (fd >= 0)
 			handle_success(job, &caller, &whole, fd, machine);
 		else
-			handle_refusal(job, &caller, &whole, machine);
+			explain_refusal(job, &caller, &whole, machine);
 		explain_flush(job);
 	}
 	if (fd >= 0)
 		explain_add_event(job, process, thread, fd, &whole);
+	else
+		explain_handle_refusal(job, process);
+}
+
+void explain_handle_killed_open(struct explain_job *job, pid_t process, pid_t thread,
+				const struct perch_open_call *call, bool ended)
+{
+	struct perch_explanation explanation = { .confidence = PERCH_CONFIDENCE_CERTAIN,
+						 .nr_findings = 1 };
+	struct perch_finding *finding = &explanation.finding[0];
+	struct explain_caller caller;
+
+	job->calls++;
+	job->refused++;
+	finding->cause = PERCH_CAUSE_SECCOMP;
+	finding->kind = perch_cause_kind(finding->cause);
+	snprintf(finding->message, sizeof(finding->message),
+		 ended ? "a seccomp filter of the process ends it by SIGSYS when it calls "
+			 "perf_event_open (SECCOMP_RET_KILL)"
+		       : "a seccomp filter of the process sends SIGSYS in place of perf_event_open "
+			 "(SECCOMP_RET_TRAP)");
+	snprintf(
+		finding->remedy, sizeof(finding->remedy),
+		"allow perf_event_open where the filter is set, or make the filter return an errno");
+	fill_caller(job, process, thread, NULL, &caller);
+	if (job->json)
+		explain_json_call(job, job->calls, &caller, call, &explanation);
+	else
+		explain_print_call(job, job->calls, &caller, call, &explanation);
+	explain_handle_refusal(job, process);
+	explain_flush(job);
 }
 
 /* Updates the event after an operation that succeeded. */
@@ -226,15 +257,64 @@ static void fill_event_members(struct perch_operation *operation, const struct e
 		operation->ring_size = event->ring_size;
 }
 
+static bool explain_is_read(const struct perch_operation *operation)
+{
+	return operation->kind == PERCH_OPERATION_READ || operation->kind == PERCH_OPERATION_READV;
+}
+
+/* EBADF proves that the event was closed, unless the request has a second descriptor. */
+static bool proves_close(const struct perch_operation *operation)
+{
+	return operation->errnum == EBADF && (operation->kind != PERCH_OPERATION_IOCTL ||
+					      (operation->request != PERCH_IOC_SET_OUTPUT &&
+					       operation->request != PERCH_IOC_SET_BPF));
+}
+
 /* The second parameter of read(2) is named buf, not argument as that of ioctl(2). */
 static void rename_buffer(const struct perch_operation *operation,
 			  struct perch_explanation *explanation)
 {
 	struct perch_finding *finding = &explanation->finding[0];
 
-	for (size_t i = 0; operation->kind == PERCH_OPERATION_READ && i < finding->nr_fields; i++)
+	for (size_t i = 0; explain_is_read(operation) && i < finding->nr_fields; i++)
 		if (!strcmp(finding->field[i], "argument"))
 			finding->field[i] = "buf";
+}
+
+static void print_operation(struct explain_job *job, pid_t process, pid_t thread, int fd,
+			    const struct perch_operation *operation, struct perch_machine *machine,
+			    const struct perch_explanation *explanation)
+{
+	const struct explain_event *event = explain_find_event(job->descriptors, process, fd);
+	const uint64_t number = event ? event->number : explain_closed_number(job, process, fd);
+	struct explain_caller caller;
+
+	fill_caller(job, process, thread, machine, &caller);
+	if (job->json)
+		explain_json_operation(job, number, event, &caller, fd, operation, explanation);
+	else
+		explain_print_operation(job, number, event, &caller, fd, operation, explanation);
+}
+
+void explain_handle_other_file(struct explain_job *job, pid_t process, pid_t thread, int fd,
+			       const struct perch_operation *operation, const char *file)
+{
+	struct perch_explanation explanation = { .errnum = operation->errnum,
+						 .confidence = PERCH_CONFIDENCE_CERTAIN,
+						 .nr_findings = 1 };
+	struct perch_finding *finding = &explanation.finding[0];
+	char name[256];
+
+	job->operations_refused++;
+	finding->cause = PERCH_CAUSE_NOT_AN_EVENT;
+	finding->kind = perch_cause_kind(finding->cause);
+	finding->field[finding->nr_fields++] = "fd";
+	perch_clean_text(file, name, sizeof(name));
+	snprintf(finding->message, sizeof(finding->message), "descriptor %d is %s, not an event",
+		 fd, name[0] ? name : "another file");
+	snprintf(finding->remedy, sizeof(finding->remedy), "pass the descriptor of the event");
+	print_operation(job, process, thread, fd, operation, NULL, &explanation);
+	explain_flush(job);
 }
 
 void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thread, int fd,
@@ -242,16 +322,18 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 			      struct perch_machine *machine)
 {
 	struct explain_event *event = explain_find_event(job->descriptors, process, fd);
-	bool ended = operation->kind == PERCH_OPERATION_READ && !operation->errnum && !result &&
-		     operation->size;
+	bool ended = explain_is_read(operation) && !operation->errnum && !result && operation->size;
 	struct perch_explanation explanation;
 	struct perch_open_call_leader other;
-	struct explain_caller caller;
 
 	if (!operation->errnum && !ended) {
 		if (event)
 			update_event(event, operation);
 		return;
+	}
+	if (event && proves_close(operation)) {
+		explain_handle_close(job, process, fd);
+		event = NULL;
 	}
 	if (event)
 		fill_event_members(operation, event);
@@ -265,12 +347,7 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {
 		rename_buffer(operation, &explanation);
-		fill_caller(job, process, thread, machine, &caller);
-		if (job->json)
-			explain_json_operation(job, event, &caller, fd, operation, &explanation);
-		else
-			explain_print_operation(job, event ? event->number : 0, &caller, fd,
-						operation, &explanation);
+		print_operation(job, process, thread, fd, operation, machine, &explanation);
 	}
 	operation->other = NULL;
 	explain_flush(job);

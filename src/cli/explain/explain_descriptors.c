@@ -15,11 +15,13 @@
 
 struct descriptor {
 	int fd;
-	struct explain_event *event;
+	struct explain_event *event; /* NULL: it was closed, and nothing else has its number */
+	uint64_t number;	     /* of its open call */
 };
 
 struct process {
 	pid_t pid;
+	bool had_refusal; /* an open call failed: -1 may be used as a descriptor */
 	size_t nr, capacity;
 	struct descriptor *descriptor; /* sorted by fd */
 };
@@ -140,9 +142,8 @@ static void drop_reference(struct explain_event *event)
 }
 
 /* A member that is closed leaves its group. */
-static void drop_descriptor(struct explain_descriptors *table, struct explain_event *event)
+static void drop_descriptor(struct explain_event *event)
 {
-	table->nr--;
 	if (!--event->descriptors && event->leader) {
 		event->leader->members--;
 		drop_reference(event->leader);
@@ -153,15 +154,18 @@ static void drop_descriptor(struct explain_descriptors *table, struct explain_ev
 
 static void remove_at(struct explain_descriptors *table, struct process *process, size_t position)
 {
-	drop_descriptor(table, process->descriptor[position].event);
+	if (process->descriptor[position].event)
+		drop_descriptor(process->descriptor[position].event);
+	table->nr--;
 	process->nr--;
 	memmove(&process->descriptor[position], &process->descriptor[position + 1],
 		(process->nr - position) * sizeof(*process->descriptor));
 }
 
-static bool insert(struct explain_descriptors *table, struct process *process, int fd,
-		   struct explain_event *event)
+static bool insert(struct explain_descriptors *table, struct process *process,
+		   const struct descriptor *descriptor)
 {
+	const int fd = descriptor->fd;
 	size_t position = find_position(process, fd);
 
 	if (has(process, position, fd))
@@ -171,11 +175,13 @@ static bool insert(struct explain_descriptors *table, struct process *process, i
 		return false;
 	memmove(&process->descriptor[position + 1], &process->descriptor[position],
 		(process->nr - position) * sizeof(*process->descriptor));
-	process->descriptor[position] = (struct descriptor){ fd, event };
+	process->descriptor[position] = *descriptor;
 	process->nr++;
 	table->nr++;
-	event->references++;
-	event->descriptors++;
+	if (descriptor->event) {
+		descriptor->event->references++;
+		descriptor->event->descriptors++;
+	}
 	return true;
 }
 
@@ -226,7 +232,7 @@ struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, pid_
 	event->members = 1;
 	copy_attr(event, call->attr);
 	other = call->group_fd == fd ? NULL : explain_find_event(table, pid, call->group_fd);
-	if (!insert(table, process, fd, event)) {
+	if (!insert(table, process, &(struct descriptor){ fd, event, event->number })) {
 		free(event);
 		return NULL;
 	}
@@ -277,14 +283,16 @@ void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
 	explain_add_process(job, parent);
 	explain_add_process(job, child);
 	from = find_process(table, parent);
-	if (!from || !from->nr)
+	if (!from || !(from->nr || from->had_refusal))
 		return;
 	to = get_process(table, child);
-	for (size_t i = 0; to && i < from->nr; i++) {
+	if (!to)
+		return;
+	to->had_refusal |= from->had_refusal;
+	for (size_t i = 0; i < from->nr; i++) {
 		int fd = from->descriptor[i].fd;
 
-		if (!has(to, find_position(to, fd), fd) &&
-		    !insert(table, to, fd, from->descriptor[i].event))
+		if (!has(to, find_position(to, fd), fd) && !insert(table, to, &from->descriptor[i]))
 			return;
 	}
 }
@@ -293,21 +301,78 @@ void explain_handle_exec(struct explain_job *job, pid_t pid)
 {
 	struct process *process = find_process(job->descriptors, pid);
 
-	for (size_t i = process ? process->nr : 0; i-- > 0;)
-		if (process->descriptor[i].event->flags & PERCH_FLAG_FD_CLOEXEC)
+	if (!process)
+		return;
+	process->had_refusal = false; /* the new program has not seen it */
+	for (size_t i = process->nr; i-- > 0;) {
+		const struct explain_event *event = process->descriptor[i].event;
+
+		if (!event || event->flags & PERCH_FLAG_FD_CLOEXEC)
 			remove_at(job->descriptors, process, i);
+	}
+}
+
+/* Returns NULL if nothing is recorded. */
+static struct process *find_record(const struct explain_job *job, pid_t pid, int fd,
+				   size_t *position)
+{
+	struct process *process = fd >= 0 ? find_process(job->descriptors, pid) : NULL;
+
+	if (!process)
+		return NULL;
+	*position = find_position(process, fd);
+	return has(process, *position, fd) ? process : NULL;
 }
 
 void explain_handle_close(struct explain_job *job, pid_t pid, int fd)
 {
-	struct process *process = fd >= 0 ? find_process(job->descriptors, pid) : NULL;
+	struct explain_event *event;
 	size_t position;
+	struct process *process = find_record(job, pid, fd, &position);
 
 	if (!process)
 		return;
-	position = find_position(process, fd);
-	if (has(process, position, fd))
+	event = process->descriptor[position].event;
+	process->descriptor[position].event = NULL;
+	if (event)
+		drop_descriptor(event);
+}
+
+void explain_handle_reuse(struct explain_job *job, pid_t pid, int fd)
+{
+	size_t position;
+	struct process *process = find_record(job, pid, fd, &position);
+
+	if (process)
 		remove_at(job->descriptors, process, position);
+}
+
+uint64_t explain_closed_number(const struct explain_job *job, pid_t pid, int fd)
+{
+	size_t position;
+	const struct process *process = find_record(job, pid, fd, &position);
+
+	return process && !process->descriptor[position].event
+		       ? process->descriptor[position].number
+		       : 0;
+}
+
+void explain_handle_refusal(struct explain_job *job, pid_t pid)
+{
+	struct explain_descriptors *table = get_table(job);
+	struct process *process = table ? get_process(table, pid) : NULL;
+
+	if (process)
+		process->had_refusal = true;
+}
+
+bool explain_concerns_events(const struct explain_job *job, pid_t pid, int fd)
+{
+	const struct process *process = find_process(job->descriptors, pid);
+
+	if (!process)
+		return false;
+	return fd < 0 ? process->had_refusal : has(process, find_position(process, fd), fd);
 }
 
 /* The last process moves into the free index of the array. */

@@ -37,6 +37,10 @@ struct explain_event *explain_add_event(struct explain_job *job, pid_t process, 
  */
 bool explain_get_leader(const struct explain_event *event, pid_t thread,
 			struct perch_open_call_leader *leader);
+/* Returns the open call of the event that was closed with this descriptor; 0 if there is none. */
+uint64_t explain_closed_number(const struct explain_job *job, pid_t process, int fd);
+/* Records that an open call of the process failed. */
+void explain_handle_refusal(struct explain_job *job, pid_t process);
 /* Returns the number of events in its group. */
 size_t explain_group_size(const struct explain_event *event);
 /* Records that the process exists. Returns true if more than one process was seen. */

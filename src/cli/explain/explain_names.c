@@ -234,6 +234,7 @@ const char *explain_operation_name(enum perch_operation_kind kind)
 		[PERCH_OPERATION_IOCTL] = "ioctl",
 		[PERCH_OPERATION_READ] = "read",
 		[PERCH_OPERATION_MUNMAP] = "munmap",
+		[PERCH_OPERATION_READV] = "readv",
 	};
 
 	return names[kind];

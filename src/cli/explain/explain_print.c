@@ -47,13 +47,15 @@ static void print_caller(const struct explain_job *job, const struct explain_cal
 /* ": ENOENT [no-hardware, likely]" and the sentence below it. */
 static void print_result(const struct explain_job *job, const struct perch_explanation *explanation)
 {
+	const struct perch_finding *finding = &explanation->finding[0];
 	char number[32];
 
 	fputs(": ", job->out);
 	set_colour(job, RED);
 	fputs(explanation->errnum
 		      ? explain_format_errno(explanation->errnum, number, sizeof(number))
-		      : "end of file",
+	      : finding->cause == PERCH_CAUSE_SECCOMP ? "SIGSYS"
+						      : "end of file",
 	      job->out);
 	set_colour(job, PLAIN);
 	fprintf(job->out, " [%s", perch_cause_slug(explanation->finding[0].cause));
@@ -262,6 +264,8 @@ static void print_operation(const struct explain_job *job, const struct explain_
 			operation->offset);
 	else if (operation->kind == PERCH_OPERATION_READ)
 		fprintf(job->out, "read(fd %d, %zu bytes)", fd, operation->size);
+	else if (operation->kind == PERCH_OPERATION_READV)
+		fprintf(job->out, "readv(fd %d, a first buffer of %zu bytes)", fd, operation->size);
 	else if (operation->kind == PERCH_OPERATION_MUNMAP)
 		fprintf(job->out, "munmap(length %zu, from byte %" PRIu64 " of the mapping on)",
 			operation->length, operation->offset);
@@ -276,8 +280,8 @@ static void print_operation(const struct explain_job *job, const struct explain_
 }
 
 void explain_print_operation(struct explain_job *job, uint64_t number,
-			     const struct explain_caller *caller, int fd,
-			     const struct perch_operation *operation,
+			     const struct explain_event *event, const struct explain_caller *caller,
+			     int fd, const struct perch_operation *operation,
 			     const struct perch_explanation *explanation)
 {
 	struct explain_refusal refusal = {
@@ -294,7 +298,8 @@ void explain_print_operation(struct explain_job *job, uint64_t number,
 	print_prefix(job);
 	fprintf(job->out, " %s of descriptor %d", explain_operation_name(operation->kind), fd);
 	if (number)
-		fprintf(job->out, ", opened by call %" PRIu64, number);
+		fprintf(job->out, ", opened by call %" PRIu64 "%s", number,
+			event ? "" : " and closed since");
 	print_caller(job, caller);
 	print_explanation(job, explanation);
 	print_operation(job, caller, fd, operation);

@@ -149,6 +149,8 @@ void explain_json_call(struct explain_job *job, uint64_t call_number,
 	json_t *object = new_object(call_number, caller);
 
 	set_explanation(object, explanation);
+	if (!explanation->errnum)
+		set(object, "signal", json_string("SIGSYS"));
 	set_call(object, call);
 	write_line(job, object);
 }
@@ -188,12 +190,12 @@ static json_t *operation_arguments(const struct explain_event *event, int fd,
 	return arguments;
 }
 
-void explain_json_operation(struct explain_job *job, const struct explain_event *event,
-			    const struct explain_caller *caller, int fd,
-			    const struct perch_operation *operation,
+void explain_json_operation(struct explain_job *job, uint64_t call_number,
+			    const struct explain_event *event, const struct explain_caller *caller,
+			    int fd, const struct perch_operation *operation,
 			    const struct perch_explanation *explanation)
 {
-	json_t *object = new_object(event ? event->number : 0, caller);
+	json_t *object = new_object(call_number, caller);
 
 	set(object, "operation", json_string(explain_operation_name(operation->kind)));
 	set_explanation(object, explanation);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,12 +77,27 @@ static void set_up_child(void *context)
 	setup->error = error;
 }
 
-/* True if a filter of this process refuses perf_event_open: the filter of perch would not run. */
+/*
+ * True if a filter of this process refuses perf_event_open: the filter of perch would not run. A
+ * child tries it, because the filter may kill the caller.
+ */
 static bool is_refused_by_filter(void)
 {
+	const struct rlimit no_core = { 0, 0 };
+	int status;
+	pid_t pid;
+
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER)
 		return false;
-	return syscall(SYS_perf_event_open, NULL, 0, 0, -1, 0UL) >= 0 || errno != EFAULT;
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal(SIGSYS, SIG_DFL);
+		_exit(syscall(SYS_perf_event_open, NULL, 0, 0, -1, 0UL) >= 0 || errno != EFAULT);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return pid < 0 || status;
 }
 
 static void handle_first_exec(struct tracer *tracer)
@@ -154,10 +170,13 @@ static void handle_fork(struct tracer *tracer, struct tracee *thread)
 
 static void handle_syscall_stop(struct tracer *tracer, struct tracee *thread)
 {
-	int end = tracee_at_syscall_exit(tracer, thread->tid);
+	int64_t result;
+	int end = tracee_at_syscall_exit(tracer, thread->tid, &result);
 
 	if (end > 0 || (end < 0 && thread->in_syscall))
-		tracer_handle_syscall_exit(tracer, thread);
+		tracer_handle_syscall_exit(tracer, thread,
+					   end > 0 || tracee_read_result(thread, &result) ? &result
+											  : NULL);
 	else
 		tracer_handle_syscall_entry(tracer, thread);
 }
@@ -179,6 +198,8 @@ static void handle_stop(struct tracer *tracer, struct tracee *thread, int event,
 	} else if (signal == TRACEE_SYSCALL_STOP) {
 		handle_syscall_stop(tracer, thread);
 	} else {
+		if (thread->trapped && signal == SIGSYS)
+			tracer_handle_killed_open(tracer, thread, false);
 		tracer_resume(tracer, thread, signal);
 	}
 }
@@ -187,6 +208,10 @@ static void handle_end(struct tracer *tracer, pid_t tid, int status)
 {
 	struct tracee *thread = tracer_find(tracer, tid);
 
+	if (thread && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS &&
+	    (thread->trapped ||
+	     (thread->in_syscall && thread->syscall.kind == TRACEE_SYSCALL_OPEN)))
+		tracer_handle_killed_open(tracer, thread, true);
 	if (tid == tracer->program.pid) {
 		tracer->program_ended = true;
 		tracer->program_status = status;

@@ -8,6 +8,7 @@
  *   explain_ptrace_inject.c     system calls in a stopped thread: probes, and the second filter
  *   explain_ptrace_threads.c    traced threads, their processes, their wait statuses
  *   explain_ptrace_registers.c  registers, arguments and memory of a stopped thread
+ *   explain_ptrace_evaluate.c   what the seccomp filters of the program refuse
  *   explain_ptrace_filter.c     numbers of system calls, seccomp filters
  */
 #ifndef PERCH_CLI_EXPLAIN_PTRACE_H
@@ -32,7 +33,7 @@ struct tracee_abi {
 	bool narrow;	       /* pointers of 4 bytes */
 	unsigned offset_shift; /* 12 if the last argument of mmap is in units of 4 KiB */
 	uint32_t perf_event_open, ioctl, mmap, read, seccomp, prctl;
-	uint32_t close, munmap;
+	uint32_t close, munmap, readv, ptrace;
 };
 /* Returns NULL if the ABI is unknown. */
 const struct tracee_abi *tracee_find_abi(uint32_t arch, uint64_t number);
@@ -43,17 +44,33 @@ enum tracee_syscall_kind {
 	TRACEE_SYSCALL_IOCTL,
 	TRACEE_SYSCALL_MMAP,
 	TRACEE_SYSCALL_READ,
-	TRACEE_SYSCALL_SECCOMP /* or prctl */
+	TRACEE_SYSCALL_READV,
+	TRACEE_SYSCALL_SECCOMP, /* or prctl */
+	TRACEE_SYSCALL_PTRACE
 };
 
 struct tracer_filter {
 	struct sock_filter code[160];
 	unsigned short length;
 };
-/* Stops perf_event_open, ioctl of events, and system calls that install a filter. */
+/* A range of descriptors. */
+struct tracee_range {
+	uint32_t low, high;
+};
+
+/* Stops perf_event_open, ioctl of events, and system calls that install a filter or trace. */
 void tracer_filter_syscalls(struct tracer_filter *filter);
-/* Stops mmap and read of the descriptors low to high. */
-void tracer_filter_descriptors(struct tracer_filter *filter, uint32_t low, uint32_t high);
+/* Stops mmap, read and readv of the descriptors. */
+void tracer_filter_descriptors(struct tracer_filter *filter, const struct tracee_range *range);
+
+/* A seccomp filter that the program installs. */
+struct tracer_filter_program {
+	const struct sock_filter *code;
+	unsigned length;
+};
+/* True if the filter may refuse a system call of this ABI that perch traces. */
+bool tracer_filter_may_refuse(const struct tracer_filter_program *program,
+			      const struct tracee_abi *abi);
 
 /* Shared memory: the child installs the filter before exec and reports the result. */
 struct tracer_child_setup {
@@ -69,13 +86,17 @@ struct tracee_syscall {
 	uint64_t argument[6];
 };
 
+/* Filters of descriptors of a process; the kernel runs each of them at every read and mmap. */
+#define TRACEE_FILTERS_MAX 12
+
 /* Threads that share descriptors and filters. */
 struct tracee_process {
 	pid_t pid;
 	unsigned threads;
 	bool every_syscall; /* stop every system call: the filter cannot be used */
+	unsigned reads;	    /* that succeeded, see READS_CHECKED */
 	unsigned filters;   /* filters of descriptors installed */
-	uint32_t low, high; /* descriptors that these stop, if filters > 0 */
+	struct tracee_range range[TRACEE_FILTERS_MAX]; /* what each of them stops */
 	/* the thread in perf_event_open; others wait, because they may share its attr */
 	struct tracee *opener;
 	struct tracee_process *next;
@@ -95,6 +116,10 @@ struct tracee {
 	bool in_syscall; /* the next syscall stop is an exit */
 	bool waiting;	 /* at the entry of perf_event_open, until the opener is done */
 	bool running;
+	/* a seccomp filter answered perf_event_open with SIGSYS, which is the next stop or the end
+	 */
+	bool trapped;
+	bool filter_may_refuse;	       /* the filter that its current system call installs */
 	struct tracee_syscall syscall; /* the current one; TRACEE_SYSCALL_OTHER if not relevant */
 	unsigned char *attr;	       /* read at syscall entry; NULL if it was unreadable */
 	size_t attr_size;
@@ -127,7 +152,7 @@ struct tracer {
 	bool interrupt_pending; /* the target must take part in a group-stop afterwards */
 	bool every_syscall;	/* no filter: stop every system call of all processes */
 	bool no_syscall_info;	/* no PTRACE_GET_SYSCALL_INFO (before Linux 5.3) */
-	bool slow_noted, set_uid_noted, memory_noted;
+	bool slow_noted, set_uid_noted, memory_noted, ptrace_noted;
 	struct tracer_child_setup *setup;
 	struct cli_program program;
 	bool program_ended;
@@ -168,11 +193,16 @@ pid_t tracer_wait_for(struct tracer *tracer, pid_t tid, int *status);
 
 /* explain_ptrace_stops.c */
 void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread);
-void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread);
+/* result is NULL if it is unknown: the system call was not traced from its entry. */
+void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread,
+				const int64_t *result);
+/* A seccomp filter killed the thread in perf_event_open, or sent it SIGSYS. */
+void tracer_handle_killed_open(struct tracer *tracer, struct tracee *thread, bool ended);
 
 /* explain_ptrace_inject.c */
 int tracer_init_injection(struct tracer *tracer, struct perch_error *err);
-/* Makes mmap and read of the descriptor stop. The thread is in a syscall-exit-stop. */
+/* Makes mmap, read and readv of the descriptor stop, also of -1. The thread is in a
+ * syscall-exit-stop. */
 void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd);
 /* Restores the target after injected system calls. */
 void tracer_end_injection(struct tracer *tracer);
@@ -180,9 +210,15 @@ void tracer_end_injection(struct tracer *tracer);
 /* explain_ptrace_registers.c */
 /* Reads the system call at its entry. Returns false if it is unknown. */
 bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread);
-bool tracee_read_result(struct tracer *tracer, const struct tracee *thread, int64_t *result);
-/* 1 at a syscall-exit-stop, 0 at a syscall-entry-stop, -1 if the kernel does not report it. */
-int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid);
+/* Reads the result in a syscall-exit-stop, if the kernel does not report it with the stop. */
+bool tracee_read_result(const struct tracee *thread, int64_t *result);
+/*
+ * 1 at a syscall-exit-stop, 0 at a syscall-entry-stop, -1 if the kernel does not report it. Sets
+ * the result at a syscall-exit-stop, unless it is NULL.
+ */
+int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid, int64_t *result);
+/* True if a seccomp filter has sent SIGSYS, and the thread has not got it yet. */
+bool tracee_has_seccomp_signal(pid_t tid);
 bool tracee_get_registers(pid_t tid, struct tracee_registers *registers);
 bool tracee_set_registers(pid_t tid, const struct tracee_registers *registers);
 /* Moves the instruction pointer back to the system call instruction and sets the arguments. */
@@ -200,6 +236,8 @@ int tracer_attach(struct tracer *tracer, pid_t pid, struct perch_error *err);
 void tracer_detach(struct tracer *tracer);
 /* Finds the reason of a ptrace error. tid is 0 for a program that is started. Returns -error. */
 int tracer_ptrace_error(struct tracer *tracer, pid_t tid, int error, struct perch_error *err);
+/* Prints a note, once, if ptrace of the program failed because the target is traced already. */
+void tracer_check_ptrace(struct tracer *tracer, const struct tracee *thread, int64_t result);
 /* Prints a note, once, if exec did not give the program the privileges of its file. */
 void tracer_check_set_uid(struct tracer *tracer, pid_t tid);
 

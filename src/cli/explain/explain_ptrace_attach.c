@@ -135,6 +135,37 @@ int tracer_ptrace_error(struct tracer *tracer, pid_t tid, int error, struct perc
 	return -error;
 }
 
+/*
+ * A thread has one tracer. A program that traces others, such as a debugger, therefore fails while
+ * it is traced itself.
+ */
+void tracer_check_ptrace(struct tracer *tracer, const struct tracee *thread, int64_t result)
+{
+	const uint64_t *argument = thread->syscall.argument;
+	const bool is_own = argument[0] == PTRACE_TRACEME;
+	const pid_t target = is_own ? thread->tid : (pid_t)argument[1];
+	struct perch_process_state state;
+	char name[sizeof(state.name) + 1] = "", clean[64];
+
+	if (result != -EPERM || tracer->ptrace_noted ||
+	    status_field(target, "TracerPid:", "%ld") != getpid())
+		return;
+	if (tracer->job->machine &&
+	    !perch_machine_process(tracer->job->machine, thread->tid, &state, NULL))
+		memcpy(name, state.name, sizeof(state.name));
+	perch_clean_text(name, clean, sizeof(clean));
+	tracer->ptrace_noted = true;
+	cli_note(
+		EXPLAIN_COMMAND,
+		"%s of process %d (%s) fails with EPERM because perch explain traces process %d, and a "
+		"process has one tracer: further ptrace requests fail with ESRCH; start the program "
+		"without perch explain, and give its pid to -p when it traces its processes",
+		is_own			      ? "ptrace(PTRACE_TRACEME)"
+		: argument[0] == PTRACE_SEIZE ? "ptrace(PTRACE_SEIZE)"
+					      : "ptrace(PTRACE_ATTACH)",
+		thread->process->pid, clean, target);
+}
+
 /* exec ignores set-uid and file capabilities unless the tracer has CAP_SYS_PTRACE. */
 void tracer_check_set_uid(struct tracer *tracer, pid_t tid)
 {

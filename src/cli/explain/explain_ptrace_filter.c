@@ -8,6 +8,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -21,30 +22,30 @@
 /* ABIs of one architecture are adjacent, the most common first. */
 static const struct tracee_abi abis[] = {
 #if defined(__x86_64__)
-	{ AUDIT_ARCH_X86_64, false, 0, 298, 16, 9, 0, 317, 157, 3, 11 },
+	{ AUDIT_ARCH_X86_64, false, 0, 298, 16, 9, 0, 317, 157, 3, 11, 19, 101 },
 	{ AUDIT_ARCH_X86_64, true, 0, X32 + 298, X32 + 514, X32 + 9, X32 + 0, X32 + 317, X32 + 157,
-	  X32 + 3, X32 + 11 },
-	{ AUDIT_ARCH_I386, true, 12, 336, 54, 192, 3, 354, 172, 6, 91 },
+	  X32 + 3, X32 + 11, X32 + 515, X32 + 521 },
+	{ AUDIT_ARCH_I386, true, 12, 336, 54, 192, 3, 354, 172, 6, 91, 145, 26 },
 #elif defined(__aarch64__)
-	{ AUDIT_ARCH_AARCH64, false, 0, 241, 29, 222, 63, 277, 167, 57, 215 },
-	{ AUDIT_ARCH_ARM, true, 12, 364, 54, 192, 3, 383, 172, 6, 91 },
+	{ AUDIT_ARCH_AARCH64, false, 0, 241, 29, 222, 63, 277, 167, 57, 215, 65, 117 },
+	{ AUDIT_ARCH_ARM, true, 12, 364, 54, 192, 3, 383, 172, 6, 91, 145, 26 },
 #elif defined(__i386__)
-	{ AUDIT_ARCH_I386, true, 12, 336, 54, 192, 3, 354, 172, 6, 91 },
+	{ AUDIT_ARCH_I386, true, 12, 336, 54, 192, 3, 354, 172, 6, 91, 145, 26 },
 #elif defined(__arm__)
-	{ AUDIT_ARCH_ARM, true, 12, 364, 54, 192, 3, 383, 172, 6, 91 },
+	{ AUDIT_ARCH_ARM, true, 12, 364, 54, 192, 3, 383, 172, 6, 91, 145, 26 },
 #elif defined(__riscv) && __riscv_xlen == 64
 	{ AUDIT_ARCH_RISCV64, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read,
-	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap, SYS_readv, SYS_ptrace },
 #elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	{ AUDIT_ARCH_PPC64LE, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read,
-	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap, SYS_readv, SYS_ptrace },
 #elif defined(__powerpc64__)
 	{ AUDIT_ARCH_PPC64, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read,
-	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap, SYS_readv, SYS_ptrace },
 #elif defined(__s390x__)
 	/* mmap passes its arguments in memory, which a filter cannot read: an unused number */
 	{ AUDIT_ARCH_S390X, false, 0, SYS_perf_event_open, SYS_ioctl, 0x3fffffff, SYS_read,
-	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap, SYS_readv, SYS_ptrace },
 #else
 #error "add the system call numbers of this architecture"
 #endif
@@ -111,16 +112,27 @@ static void stop_if_argument(struct tracer_filter *filter, uint32_t number, unsi
 	add_return(filter, SECCOMP_RET_ALLOW);
 }
 
-/* Stops it if its argument is from low to high. */
+/* Stops it if its argument is in the range. */
 static void stop_if_within(struct tracer_filter *filter, uint32_t number, unsigned argument,
-			   uint32_t low, uint32_t high)
+			   const struct tracee_range *range)
 {
 	skip_unless_equal(filter, number, 5);
 	load_argument(filter, argument);
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, low, 0, 2));
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, high, 1, 0));
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range->low, 0, 2));
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, range->high, 1, 0));
 	add_return(filter, SECCOMP_RET_TRACE);
 	add_return(filter, SECCOMP_RET_ALLOW);
+}
+
+/* Allows the system call if one of the bits of its argument is set. */
+static void allow_if_set(struct tracer_filter *filter, uint32_t number, unsigned argument,
+			 uint32_t bits)
+{
+	skip_unless_equal(filter, number, 4);
+	load_argument(filter, argument);
+	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
+	add_return(filter, SECCOMP_RET_ALLOW);
+	load(filter, offsetof(struct seccomp_data, nr));
 }
 
 static void add_syscalls(struct tracer_filter *filter, const struct tracee_abi *abi)
@@ -129,17 +141,21 @@ static void add_syscalls(struct tracer_filter *filter, const struct tracee_abi *
 	stop_if_argument(filter, abi->ioctl, 1, 0xff00, '$' << 8);
 	stop_if_argument(filter, abi->prctl, 0, ~0u, PR_SET_SECCOMP);
 	stop_if_argument(filter, abi->seccomp, 0, ~0u, SECCOMP_SET_MODE_FILTER);
+	stop_always(filter, abi->ptrace);
 }
 
 static void add_descriptors(struct tracer_filter *filter, const struct tracee_abi *abi,
-			    uint32_t low, uint32_t high)
+			    const struct tracee_range *range)
 {
-	stop_if_within(filter, abi->read, 0, low, high);
-	stop_if_within(filter, abi->mmap, 4, low, high);
+	stop_if_within(filter, abi->read, 0, range);
+	stop_if_within(filter, abi->readv, 0, range);
+	if (range->high > INT32_MAX) /* other mappings have a descriptor of -1 */
+		allow_if_set(filter, abi->mmap, 3, MAP_ANONYMOUS);
+	stop_if_within(filter, abi->mmap, 4, range);
 }
 
-/* Builds a filter for every ABI: of the system calls if high is 0, else of the descriptors. */
-static void build(struct tracer_filter *filter, uint32_t low, uint32_t high)
+/* Builds a filter for every ABI: of the system calls if range is NULL, else of descriptors. */
+static void build(struct tracer_filter *filter, const struct tracee_range *range)
 {
 	filter->length = 0;
 	load(filter, offsetof(struct seccomp_data, arch));
@@ -150,8 +166,8 @@ static void build(struct tracer_filter *filter, uint32_t low, uint32_t high)
 		skip_unless_equal(filter, arch, 0);
 		load(filter, offsetof(struct seccomp_data, nr));
 		for (; i < CLI_NR(abis) && abis[i].arch == arch; i++) {
-			if (high)
-				add_descriptors(filter, &abis[i], low, high);
+			if (range)
+				add_descriptors(filter, &abis[i], range);
 			else
 				add_syscalls(filter, &abis[i]);
 		}
@@ -163,10 +179,10 @@ static void build(struct tracer_filter *filter, uint32_t low, uint32_t high)
 
 void tracer_filter_syscalls(struct tracer_filter *filter)
 {
-	build(filter, 0, 0);
+	build(filter, NULL);
 }
 
-void tracer_filter_descriptors(struct tracer_filter *filter, uint32_t low, uint32_t high)
+void tracer_filter_descriptors(struct tracer_filter *filter, const struct tracee_range *range)
 {
-	build(filter, low, high ? high : 1);
+	build(filter, range);
 }

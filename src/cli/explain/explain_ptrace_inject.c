@@ -19,8 +19,7 @@
 #include "explain_ptrace.h"
 #include "options.h"
 
-#define FILTERS_MAX 8 /* of a process; the kernel runs each of them at every read and mmap */
-#define GROWTH	    8 /* of the range of descriptors: these filters cover 2 million */
+#define GROWTH 4 /* of adjacent ranges of descriptors: ten filters cover 350,000 */
 
 /* Saves the memory of the attr after the program's own system call, with what the kernel wrote. */
 static void save_attr(struct tracer *tracer, const struct tracee *thread)
@@ -105,7 +104,7 @@ static bool handle_stop(struct tracer *tracer, const struct tracee *thread, int 
 		/* group-stop by a SIGSTOP to another thread: the target takes part afterwards */
 		tracer->interrupt_pending = true;
 	} else if (!event && signal == TRACEE_SYSCALL_STOP) {
-		end = tracee_at_syscall_exit(tracer, thread->tid);
+		end = tracee_at_syscall_exit(tracer, thread->tid, NULL);
 		if (end > 0 || (end < 0 && *in_syscall))
 			return true;
 		*in_syscall = true;
@@ -293,39 +292,47 @@ static int64_t install(struct tracer *tracer, struct tracee *thread,
 	return result;
 }
 
-/* Computes a wider range with the descriptor, so that few filters are needed. Returns false if the
- * current range has it. */
-static bool widen_range(const struct tracee_process *process, uint32_t fd, uint32_t *low,
-			uint32_t *high)
+/*
+ * Computes the range of a filter with the descriptor. Ranges that follow each other grow, so that
+ * few filters are needed; others have one descriptor, so that other files do not stop. Returns
+ * false if a filter has the descriptor.
+ */
+static bool find_range(const struct tracee_process *process, uint32_t fd,
+		       struct tracee_range *new_range)
 {
-	uint64_t width;
+	uint64_t width = 1;
 
-	if (!process->filters) {
-		*low = *high = fd;
-		return true;
+	for (unsigned i = 0; i < process->filters; i++) {
+		const struct tracee_range *range = &process->range[i];
+		const uint64_t own = (uint64_t)range->high - range->low + 1;
+
+		if (fd >= range->low && fd <= range->high)
+			return false;
+		if (fd > range->high && fd - range->high <= own && own * GROWTH > width)
+			width = own * GROWTH;
 	}
-	if (fd >= process->low && fd <= process->high)
-		return false;
-	*low = fd < process->low ? 0 : process->low;
-	width = ((uint64_t)process->high - process->low + 1) * GROWTH;
-	*high = fd <= process->high ? process->high : process->low + width - 1;
-	if (*high < fd || process->filters == FILTERS_MAX - 1)
-		*high = INT32_MAX;
-	return true;
+	new_range->low = fd;
+	new_range->high = fd + width - 1 > INT32_MAX ? INT32_MAX : fd + width - 1;
+	if (fd > INT32_MAX) {
+		new_range->high = new_range->low = fd;
+	} else if (process->filters >= TRACEE_FILTERS_MAX - 2) {
+		/* the last one, and one is left for -1 */
+		*new_range = (struct tracee_range){ 0, INT32_MAX };
+	}
+	return process->filters < TRACEE_FILTERS_MAX;
 }
 
 void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd)
 {
 	struct tracee_process *process = thread->process;
 	struct tracer_filter filter;
-	uint32_t low, high;
+	struct tracee_range range;
 	int64_t rc = TRACER_CAN_INJECT ? -ESRCH : -ENOSYS;
 	bool gone = false;
 
-	if (tracer->every_syscall || process->every_syscall ||
-	    !widen_range(process, fd, &low, &high))
+	if (tracer->every_syscall || process->every_syscall || !find_range(process, fd, &range))
 		return;
-	tracer_filter_descriptors(&filter, low, high);
+	tracer_filter_descriptors(&filter, &range);
 	tracer->target = thread;
 	if (begin_injection(tracer, thread)) {
 		rc = install(tracer, thread, &filter);
@@ -335,6 +342,8 @@ void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd)
 	}
 	if (gone || rc == -ESRCH)
 		return; /* or its process executed a program, which starts without events */
+	if (rc && fd < 0)
+		return; /* it reads no event so far: not worth a stop at every system call */
 	if (rc) {
 		tracer_stop_every_syscall(
 			tracer, process,
@@ -343,7 +352,5 @@ void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd)
 				: "the second filter, for mmap and read, cannot be installed");
 		return;
 	}
-	process->low = low;
-	process->high = high;
-	process->filters++;
+	process->range[process->filters++] = range;
 }

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 
 #include "explain_ptrace.h"
 #include "options.h"
+
+#define SENT_BY_SECCOMP 1 /* SYS_SECCOMP, which older C libraries lack */
 
 bool tracee_get_registers(pid_t tid, struct tracee_registers *registers)
 {
@@ -169,6 +172,8 @@ static enum tracee_syscall_kind get_kind(const struct tracee_abi *abi, uint32_t 
 	       : number == abi->ioctl				? TRACEE_SYSCALL_IOCTL
 	       : number == abi->mmap				? TRACEE_SYSCALL_MMAP
 	       : number == abi->read				? TRACEE_SYSCALL_READ
+	       : number == abi->readv				? TRACEE_SYSCALL_READV
+	       : number == abi->ptrace				? TRACEE_SYSCALL_PTRACE
 	       : number == abi->seccomp || number == abi->prctl ? TRACEE_SYSCALL_SECCOMP
 								: TRACEE_SYSCALL_OTHER;
 }
@@ -198,33 +203,39 @@ bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread)
 	return call->abi;
 }
 
-bool tracee_read_result(struct tracer *tracer, const struct tracee *thread, int64_t *result)
+bool tracee_read_result(const struct tracee *thread, int64_t *result)
 {
-	struct __ptrace_syscall_info info = { 0 };
 	struct tracee_registers registers;
 
-	if (get_syscall_info(tracer, thread->tid, &info)) {
-		if (info.op != PTRACE_SYSCALL_INFO_EXIT)
-			return false;
-		*result = info.exit.rval;
-		return true;
-	}
 	if (!tracee_get_registers(thread->tid, &registers))
 		return false;
 	*result = tracee_return_value(&registers, thread->syscall.abi);
 	return true;
 }
 
-int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid)
+int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid, int64_t *result)
 {
 	struct __ptrace_syscall_info info = { 0 };
 
 	if (!get_syscall_info(tracer, tid, &info))
 		return -1;
+	if (result)
+		*result = info.exit.rval;
 	return info.op == PTRACE_SYSCALL_INFO_EXIT;
 }
 
-/* //proc/TID/mem can also access pages that the process itself cannot read or write. */
+bool tracee_has_seccomp_signal(pid_t tid)
+{
+	struct __ptrace_peeksiginfo_args queue = { .nr = 1 };
+	siginfo_t info;
+
+	for (; ptrace(PTRACE_PEEKSIGINFO, tid, &queue, &info) == 1; queue.off++)
+		if (info.si_signo == SIGSYS && info.si_code == SENT_BY_SECCOMP)
+			return true;
+	return false;
+}
+
+/* /proc/TID/mem can also access pages that the process itself cannot read or write. */
 static size_t access_file(pid_t tid, uint64_t address, void *buffer, size_t size, bool write)
 {
 	char path[32];

@@ -2,6 +2,7 @@
 /* Entry and exit of relevant system calls: reports them and resumes the thread. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,30 +17,51 @@
 #include "explain_ptrace.h"
 #include "options.h"
 
-#define FILTER_MAX 4098 /* bytes of a filter string; the kernel accepts a page */
+#define READS_CHECKED 16 /* one of so many successful reads is checked to be of an event */
+#define FILE_NAME_MAX 128
+#define FILTER_MAX    4098 /* bytes of a filter string; the kernel accepts a page */
+
+/* Returns the length, or -1 with errno. */
+static ssize_t read_link(const struct tracee *thread, int fd, char target[FILE_NAME_MAX])
+{
+	char path[48];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", thread->tid, fd);
+	length = readlink(path, target, FILE_NAME_MAX - 1);
+	target[length < 0 ? 0 : length] = 0;
+	return length;
+}
+
+enum file { FILE_EVENT, FILE_CLOSED, FILE_OTHER, FILE_UNKNOWN };
 
 /* Reads the link in /proc. If that is not permitted, uses the recorded descriptors. */
-static bool is_event(struct tracer *tracer, const struct tracee *thread, int fd)
+static enum file get_file(struct tracer *tracer, const struct tracee *thread, int fd)
 {
-	static const char event[] = "anon_inode:[perf_event]";
-	char path[48], target[sizeof(event)];
+	char target[FILE_NAME_MAX];
 	ssize_t length;
 
 	if (fd < 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", thread->tid, fd);
-	length = readlink(path, target, sizeof(target));
+		return FILE_CLOSED;
+	length = read_link(thread, fd, target);
+	if (!strcmp(target, "anon_inode:[perf_event]"))
+		return FILE_EVENT;
 	if (length < 0 && (errno == EACCES || errno == EPERM))
-		return explain_is_event(tracer->job, thread->process->pid, fd);
-	return length == sizeof(event) - 1 && !memcmp(target, event, length);
+		return explain_is_event(tracer->job, thread->process->pid, fd) ? FILE_EVENT
+									       : FILE_UNKNOWN;
+	return length < 0 && errno == ENOENT ? FILE_CLOSED : FILE_OTHER;
 }
 
-/* Removes a recorded descriptor that is closed now, or another file. */
-static void check_descriptor(struct tracer *tracer, const struct tracee *thread, int fd)
+/* Corrects the record of a descriptor that is closed now, or another file. */
+static enum file check_descriptor(struct tracer *tracer, const struct tracee *thread, int fd)
 {
-	if (fd >= 0 && explain_is_event(tracer->job, thread->process->pid, fd) &&
-	    !is_event(tracer, thread, fd))
+	const enum file file = get_file(tracer, thread, fd);
+
+	if (file == FILE_CLOSED)
 		explain_handle_close(tracer->job, thread->process->pid, fd);
+	else if (file == FILE_OTHER)
+		explain_handle_reuse(tracer->job, thread->process->pid, fd);
+	return file;
 }
 
 /* True if the kernel could read all bytes of the attr that its size covers. */
@@ -66,6 +88,40 @@ static bool installs_filter(const struct tracee_syscall *call)
 	       (call->number == call->abi->seccomp ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
 }
 
+/*
+ * True if the filter that the system call installs may refuse a call that perch traces. Only calls
+ * of the ABI that the program uses now are checked.
+ */
+static bool filter_may_refuse(const struct tracee *thread)
+{
+	const struct tracee_syscall *call = &thread->syscall;
+	const uint64_t address = call->argument[2]; /* of seccomp and of prctl */
+	const size_t pointer = call->abi->narrow ? 4 : 8;
+	struct tracer_filter_program program = { 0 };
+	unsigned char head[16];
+	struct sock_filter *code;
+	uint64_t where = 0;
+	uint16_t length;
+	bool result = true;
+
+	if (call->number == call->abi->prctl && call->argument[1] != SECCOMP_MODE_FILTER)
+		return true;
+	if (tracee_read_memory(thread->tid, address, head, 2 * pointer) != 2 * pointer)
+		return true;
+	memcpy(&length, head, sizeof(length));
+	memcpy(&where, head + pointer, pointer); /* narrow ABIs are little-endian */
+	if (length > BPF_MAXINSNS)
+		return true;
+	code = malloc(length * sizeof(*code) + 1);
+	program.code = code;
+	program.length = length;
+	if (code && tracee_read_memory(thread->tid, where, code, length * sizeof(*code)) ==
+			    length * sizeof(*code))
+		result = tracer_filter_may_refuse(&program, call->abi);
+	free(code);
+	return result;
+}
+
 /* True if the result of the system call is needed. */
 static bool is_relevant(struct tracer *tracer, const struct tracee *thread)
 {
@@ -82,10 +138,14 @@ static bool is_relevant(struct tracer *tracer, const struct tracee *thread)
 			return false;
 		/* fall through */
 	case TRACEE_SYSCALL_READ:
-		return fd >= 0 && (explain_is_event(tracer->job, thread->process->pid, fd) ||
-				   is_event(tracer, thread, fd));
+	case TRACEE_SYSCALL_READV:
+		return explain_concerns_events(tracer->job, thread->process->pid, fd) ||
+		       get_file(tracer, thread, fd) == FILE_EVENT;
 	case TRACEE_SYSCALL_SECCOMP:
 		return installs_filter(call);
+	case TRACEE_SYSCALL_PTRACE:
+		return call->argument[0] == PTRACE_TRACEME || call->argument[0] == PTRACE_ATTACH ||
+		       call->argument[0] == PTRACE_SEIZE;
 	case TRACEE_SYSCALL_OTHER:
 		break;
 	}
@@ -122,6 +182,8 @@ void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread)
 		return;
 	if (thread->syscall.kind == TRACEE_SYSCALL_OPEN)
 		tracee_read_attr(thread);
+	else if (thread->syscall.kind == TRACEE_SYSCALL_SECCOMP)
+		thread->filter_may_refuse = filter_may_refuse(thread);
 	/* the exit does not stop, unless every system call stops */
 	if (thread->syscall.kind == TRACEE_SYSCALL_OTHER && !tracer->every_syscall &&
 	    !thread->process->every_syscall)
@@ -137,10 +199,12 @@ static unsigned count_filters(const struct tracer *tracer, const struct tracee *
 	return first + thread->process->filters;
 }
 
-static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t result)
+static struct perch_open_call get_open_call(const struct tracer *tracer,
+					    const struct tracee *thread, int64_t result)
 {
 	const uint64_t *argument = thread->syscall.argument;
-	struct perch_open_call call = {
+
+	return (struct perch_open_call){
 		.attr = attr_was_readable(thread) ? (const struct perch_attr *)thread->attr : NULL,
 		.pid = (pid_t)argument[1],
 		.cpu = (int)argument[2],
@@ -149,13 +213,31 @@ static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t re
 		.errnum = result < 0 ? -result : 0,
 		.tracer_filters = count_filters(tracer, thread),
 	};
+}
 
+void tracer_handle_killed_open(struct tracer *tracer, struct tracee *thread, bool ended)
+{
+	const struct perch_open_call call = get_open_call(tracer, thread, 0);
+
+	thread->trapped = false;
+	explain_handle_killed_open(tracer->job, thread->process->pid, thread->tid, &call, ended);
+}
+
+static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t result)
+{
+	struct perch_open_call call = get_open_call(tracer, thread, result);
+
+	if (result >= 0 && tracee_has_seccomp_signal(thread->tid)) {
+		thread->trapped = true; /* the result is not one of the kernel */
+		return;
+	}
 	check_descriptor(tracer, thread, call.group_fd);
 	if (call.errnum == E2BIG)
-		tracee_read_memory(thread->tid, argument[0] + 4, &call.kernel_size,
+		tracee_read_memory(thread->tid, thread->syscall.argument[0] + 4, &call.kernel_size,
 				   sizeof(call.kernel_size));
-	if (result >= 0)
-		tracer_add_descriptor(tracer, thread, (int)result);
+	/* a failed read of -1 concerns events if an open call failed before */
+	if (result >= 0 || TRACER_CAN_INJECT)
+		tracer_add_descriptor(tracer, thread, result >= 0 ? (int)result : -1);
 	perch_machine_set_process(tracer->machine, thread->tid);
 	tracer->target = call.errnum ? thread : NULL;
 	explain_handle_open(tracer->job, thread->process->pid, thread->tid, &call,
@@ -205,23 +287,68 @@ static void read_ioctl(struct tracer *tracer, struct tracee *thread,
 	}
 }
 
+/* The size of the first buffer of readv(2) that is not empty, which is that of the read. */
+static size_t read_vector(const struct tracee *thread)
+{
+	const size_t width = thread->syscall.abi->narrow ? 4 : 8;
+	uint64_t size = 0;
+	unsigned char element[16];
+
+	for (uint64_t i = 0; i < thread->syscall.argument[2] && i < IOV_MAX && !size; i++) {
+		const uint64_t address = thread->syscall.argument[1] + i * 2 * width;
+
+		if (tracee_read_memory(thread->tid, address, element, 2 * width) != 2 * width)
+			return 0;
+		memcpy(&size, element + width, width);
+	}
+	return size;
+}
+
+/*
+ * True if the operation is one of an event, or of a number that was to be one. A number may be
+ * another file by now: then only an ioctl of events concerns them, and a mapping that is no
+ * descriptor of a device, or a read that no event refuses so.
+ */
+static bool concerns_events(struct tracer *tracer, const struct tracee *thread, int fd,
+			    int64_t result, bool *is_other)
+{
+	const struct tracee_syscall *call = &thread->syscall;
+	const bool recorded = explain_concerns_events(tracer->job, thread->process->pid, fd);
+
+	/* a read of another file may succeed too: then its number must not be checked any more */
+	if (result > 0 && call->kind != TRACEE_SYSCALL_MMAP && recorded &&
+	    ++thread->process->reads % READS_CHECKED)
+		return true;
+	switch (check_descriptor(tracer, thread, fd)) {
+	case FILE_EVENT:
+		return true;
+	case FILE_CLOSED:
+		return result == -EBADF && (call->kind == TRACEE_SYSCALL_IOCTL || recorded);
+	case FILE_UNKNOWN:
+		return result < 0 && call->kind == TRACEE_SYSCALL_IOCTL;
+	case FILE_OTHER:
+		break;
+	}
+	*is_other = true;
+	if (call->kind == TRACEE_SYSCALL_IOCTL)
+		return result < 0;
+	if (call->kind == TRACEE_SYSCALL_MMAP)
+		return recorded && (result == -ENODEV || result == -EACCES || result == -EINVAL);
+	return recorded && (result == -EINVAL || result == -EISDIR);
+}
+
 static void handle_operation(struct tracer *tracer, struct tracee *thread, int64_t result)
 {
 	const struct tracee_syscall *call = &thread->syscall;
 	struct perch_operation operation = { .other_fd = -1,
 					     .errnum = result < 0 && result >= -4095 ? -result
 										     : 0 };
-	char filter[FILTER_MAX];
+	char filter[FILTER_MAX], file[FILE_NAME_MAX];
 	int fd = get_descriptor(call);
+	bool is_other = false;
 
-	/* A descriptor number may be another file by now. Successful reads are not checked: there
-	 * are too many. */
-	if ((result <= 0 || call->kind == TRACEE_SYSCALL_MMAP ||
-	     !explain_is_event(tracer->job, thread->process->pid, fd)) &&
-	    !is_event(tracer, thread, fd)) {
-		check_descriptor(tracer, thread, fd);
+	if (!concerns_events(tracer, thread, fd, result, &is_other))
 		return;
-	}
 	switch (call->kind) {
 	case TRACEE_SYSCALL_IOCTL:
 		read_ioctl(tracer, thread, &operation, filter);
@@ -233,34 +360,53 @@ static void handle_operation(struct tracer *tracer, struct tracee *thread, int64
 		operation.map_flags = call->argument[3];
 		operation.offset = call->argument[5] << call->abi->offset_shift;
 		break;
+	case TRACEE_SYSCALL_READV:
+		operation.kind = PERCH_OPERATION_READV;
+		operation.size = result > 0 ? 0 : read_vector(thread);
+		break;
 	default:
 		operation.kind = PERCH_OPERATION_READ;
 		operation.size = call->argument[2];
+	}
+	if (is_other) {
+		read_link(thread, fd, file);
+		explain_handle_other_file(tracer->job, thread->process->pid, thread->tid, fd,
+					  &operation, file);
+		return;
 	}
 	perch_machine_set_process(tracer->machine, thread->tid);
 	explain_handle_operation(tracer->job, thread->process->pid, thread->tid, fd, &operation,
 				 result, tracer->machine);
 }
 
-void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread)
+static void handle_result(struct tracer *tracer, struct tracee *thread, int64_t result)
 {
-	int64_t result;
-	bool has_result = thread->syscall.kind != TRACEE_SYSCALL_OTHER &&
-			  tracee_read_result(tracer, thread, &result);
-
-	thread->in_syscall = false;
-	/* errnos from 512 on are internal to the kernel: the system call is restarted */
-	if (has_result && (result >= 0 || result > -512 || result < -4095)) {
-		if (thread->syscall.kind == TRACEE_SYSCALL_OPEN)
-			handle_open(tracer, thread, result);
-		else if (thread->syscall.kind == TRACEE_SYSCALL_SECCOMP && result >= 0)
+	switch (thread->syscall.kind) {
+	case TRACEE_SYSCALL_OPEN:
+		handle_open(tracer, thread, result);
+		break;
+	case TRACEE_SYSCALL_SECCOMP:
+		if (result >= 0 && thread->filter_may_refuse)
 			tracer_stop_every_syscall(
 				tracer, thread->process,
-				"its own seccomp filter may refuse perf_event_open before "
+				"its own seccomp filter may refuse system calls of events before "
 				"the filter of perch runs");
-		else if (thread->syscall.kind != TRACEE_SYSCALL_SECCOMP)
-			handle_operation(tracer, thread, result);
+		break;
+	case TRACEE_SYSCALL_PTRACE:
+		tracer_check_ptrace(tracer, thread, result);
+		break;
+	default:
+		handle_operation(tracer, thread, result);
 	}
+}
+
+void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread, const int64_t *result)
+{
+	thread->in_syscall = false;
+	/* errnos from 512 on are internal to the kernel: the system call is restarted */
+	if (thread->syscall.kind != TRACEE_SYSCALL_OTHER && result &&
+	    (*result >= 0 || *result > -512 || *result < -4095))
+		handle_result(tracer, thread, *result);
 	tracer_end_open(tracer, thread);
 	thread->syscall.kind = TRACEE_SYSCALL_OTHER;
 	if (!thread->has_status)

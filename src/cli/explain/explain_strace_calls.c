@@ -213,6 +213,15 @@ static bool on_ioctl(const struct caller *caller, struct strace_text text)
 	return true;
 }
 
+/* After EBADF, also a descriptor that was an event, and -1 after a refused open call. */
+static bool concerns_events(const struct caller *caller, int fd, const struct result *result)
+{
+	const struct explain_job *job = caller->log->job;
+
+	return explain_is_event(job, caller->process, fd) ||
+	       (result->errnum == EBADF && explain_concerns_events(job, caller->process, fd));
+}
+
 static bool on_read(const struct caller *caller, struct strace_text text)
 {
 	struct perch_operation operation = { .kind = PERCH_OPERATION_READ, .other_fd = -1 };
@@ -222,7 +231,7 @@ static bool on_read(const struct caller *caller, struct strace_text text)
 	int fd;
 
 	if (!read_descriptor(&text, &fd, &is_other) || is_other ||
-	    !explain_is_event(caller->log->job, caller->process, fd))
+	    !explain_concerns_events(caller->log->job, caller->process, fd))
 		return true;
 	if (!strace_accept_comma(&text))
 		return false;
@@ -230,7 +239,40 @@ static bool on_read(const struct caller *caller, struct strace_text text)
 	if (!next_value(&text, &size) || !read_result(&text, &result))
 		return false;
 	operation.size = size;
-	handle_operation(caller, fd, &operation, &result);
+	if (concerns_events(caller, fd, &result))
+		handle_operation(caller, fd, &operation, &result);
+	return true;
+}
+
+/* readv(3, [{iov_base="...", iov_len=8}], 1) = 8 */
+static bool on_readv(const struct caller *caller, struct strace_text text)
+{
+	static const char word[] = "iov_len=";
+	struct perch_operation operation = { .kind = PERCH_OPERATION_READV, .other_fd = -1 };
+	struct strace_text length;
+	struct result result;
+	const char *found;
+	bool is_other;
+	uint64_t size = 0;
+	int fd;
+
+	if (!read_descriptor(&text, &fd, &is_other) || is_other ||
+	    !explain_concerns_events(caller->log->job, caller->process, fd))
+		return true;
+	if (!strace_accept_comma(&text))
+		return false;
+	length = text;
+	if (!skip_to_result(&text, &result))
+		return false;
+	while (!size &&
+	       (found = memmem(length.at, length.end - length.at, word, sizeof(word) - 1))) {
+		length.at = found + sizeof(word) - 1;
+		if (!strace_read_number(&length, &size))
+			break;
+	}
+	operation.size = size;
+	if (concerns_events(caller, fd, &result))
+		handle_operation(caller, fd, &operation, &result);
 	return true;
 }
 
@@ -253,10 +295,12 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	strace_skip_value(&text);
 	if (!strace_accept_comma(&text) || !read_descriptor(&text, &fd, &is_other))
 		return false;
-	if (is_other || !explain_is_event(caller->log->job, caller->process, fd))
+	if (is_other || !explain_concerns_events(caller->log->job, caller->process, fd))
 		return true;
 	if (!next_value(&text, &operation.offset) || !read_result(&text, &result))
 		return false;
+	if (!concerns_events(caller, fd, &result))
+		return true;
 	operation.length = length;
 	operation.protection = (int)protection;
 	operation.map_flags = (int)flags;
@@ -317,7 +361,7 @@ static bool on_descriptor(const struct caller *caller, struct strace_text text)
 
 	if (skip_to_result(&text, &result) && !result.unknown && !result.errnum &&
 	    result.value <= INT32_MAX)
-		explain_handle_close(caller->log->job, caller->process, (int)result.value);
+		explain_handle_reuse(caller->log->job, caller->process, (int)result.value);
 	return true;
 }
 
@@ -328,6 +372,7 @@ static const struct {
 	{ "perf_event_open", on_open },
 	{ "ioctl", on_ioctl },
 	{ "read", on_read },
+	{ "readv", on_readv },
 	{ "mmap", on_map },
 	{ "mmap2", on_map },
 	{ "close", on_close },
