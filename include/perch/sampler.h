@@ -193,6 +193,10 @@ PERCH_API int perch_sampler_disable(struct perch_sampler *sampler, struct perch_
  * .event.enabled. Filters, groups, the tracking event and signals are as for the other threads. An
  * order by time (perch_sampler_next_ordered()) continues.
  *
+ * A CPU of the sampler may be offline now: the kernel accepts events of threads on it, and they
+ * write records when it is online again. CPUs that were offline when the sampler was opened are not
+ * CPUs of the sampler.
+ *
  * Changes the ids of perch_sampler_event(). The record that was returned last becomes invalid.
  * Costs a few system calls per event and CPU, and time proportional to the number of ids.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TEXT_POKE records: address, old and new bytes of changed kernel code. The sysctl
- * kernel.bpf_stats_enabled changes code; /proc/kcore has the current bytes.
+ * CPUs that are offline, and TEXT_POKE records: address, old and new bytes of changed kernel code.
+ * The sysctl kernel.bpf_stats_enabled changes code; /proc/kcore has the current bytes.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -10,8 +10,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <perch/sampler.h>
 #include "../kernel/live.h"
 #include "guest.h"
 
@@ -135,6 +137,8 @@ static void reversed_changes(void)
 	live_close(&back);
 }
 
+#define CPU1_ONLINE "/sys/devices/system/cpu/cpu1/online"
+
 /* An open on an offline CPU fails. */
 static void no_such_cpu(void)
 {
@@ -144,21 +148,79 @@ static void no_such_cpu(void)
 	struct live live;
 	int rc;
 
-	if (access("/sys/devices/system/cpu/cpu1/online", W_OK))
+	if (access(CPU1_ONLINE, W_OK))
 		guest_skip("CPU 1 of this machine cannot be set offline");
-	guest_write("/sys/devices/system/cpu/cpu1/online", "0");
+	guest_write(CPU1_ONLINE, "0");
 	rc = live_open(&live, &attr, &target, 0, &err);
-	guest_write("/sys/devices/system/cpu/cpu1/online", "1");
+	guest_write(CPU1_ONLINE, "1");
 	CHECK(rc == -ENODEV, "%d", rc);
 	CHECK(err.kind == PERCH_ERROR_NO_CPU, "%s: %s", perch_error_kind_slug(err.kind),
 	      err.message);
 	guest_note("%s", err.message);
 }
 
+/* A process that waits for a byte, and then causes page faults on CPU 1. */
+static pid_t start_worker(int *release)
+{
+	static char pages[64 * 4096];
+	int ends[2];
+	pid_t child;
+	char byte;
+
+	CHECK(!pipe(ends), "");
+	child = fork();
+	CHECK(child >= 0, "");
+	if (!child) {
+		if (read(ends[0], &byte, 1) != 1)
+			_exit(1);
+		guest_pin(1);
+		memset(pages, 1, sizeof(pages));
+		_exit(0);
+	}
+	close(ends[0]);
+	*release = ends[1];
+	return child;
+}
+
+/* The kernel accepts an event of a thread on an offline CPU. It counts when the CPU is back. */
+static void thread_is_added_on_offline_cpu(const struct perch_targets *targets)
+{
+	const struct perch_sampler_options options = { .event = { .period = 1, .enabled = 1 } };
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	struct perch_error err;
+	int release, status, rc, samples = 0;
+	pid_t worker;
+
+	if (access(CPU1_ONLINE, W_OK))
+		guest_skip("CPU 1 of this machine cannot be set offline");
+	worker = start_worker(&release);
+	CHECK_OK(perch_sampler_open(&sampler, "page-faults", targets, &options, &err), &err);
+	guest_write(CPU1_ONLINE, "0");
+	rc = perch_sampler_add_thread(sampler, worker, &err);
+	guest_write(CPU1_ONLINE, "1");
+	CHECK(!rc, "%d: %s", rc, err.message);
+	CHECK(write(release, "", 1) == 1, "");
+	CHECK(waitpid(worker, &status, 0) == worker && !status, "%d", status);
+	while ((rc = perch_sampler_next(sampler, &record, &err)) > 0)
+		samples += record.type == PERCH_RECORD_SAMPLE && (pid_t)record.sample.tid == worker;
+	CHECK_OK(rc, &err);
+	CHECK(samples >= 60, "%d samples", samples);
+	perch_sampler_close(sampler);
+}
+
+static void threads_are_added_on_offline_cpu(void)
+{
+	thread_is_added_on_offline_cpu(NULL);
+	thread_is_added_on_offline_cpu(&perch_all_cpus);
+}
+
 static const struct guest_test guest_pokes[] = {
 	{ .name = "records of code changes match the code", .run = new_bytes_match },
 	{ .name = "records of reversed code changes", .run = reversed_changes },
 	{ .name = "a CPU that is offline", .run = no_such_cpu },
+	{ .name = "a thread is added to a sampler while a CPU is offline",
+	  .run = threads_are_added_on_offline_cpu },
 	{ 0 },
 };
 const struct guest_test *const guest_lists[] = { guest_pokes, NULL };
