@@ -492,6 +492,24 @@ PERCH_API int perch_machine_tracefs(struct perch_machine *machine, char *buffer,
 PERCH_API int perch_machine_tracefs_error(const struct perch_machine *machine,
 					  struct perch_error *err);
 /**
+ * Finds the name of a tracepoint by its id, the config of its event.
+ *
+ * The machine caches the names. If none of them has the id, all ids of tracefs are read again,
+ * which takes some milliseconds.
+ *
+ * @param machine      NULL is this machine
+ * @param id           the id, as in events/SYSTEM/NAME/id of tracefs
+ * @param[out] buffer  the name: "sched:sched_switch"
+ * @param size         bytes of buffer; 512 are always enough
+ * @param[out] err     NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ENOENT no tracepoint has the id, or tracefs is not mounted: perch_machine_tracefs() then
+ *                 fails too
+ * @retval -EACCES this user may not read tracefs
+ */
+PERCH_API int perch_machine_tracepoint(struct perch_machine *machine, uint64_t id, char *buffer,
+				       size_t size, struct perch_error *err);
+/**
  * Reads a small text file.
  *
  * @param machine      NULL is this machine

@@ -70,6 +70,11 @@ static enum perch__kernel_only of_tracepoint(const char *name, struct perch_mach
 enum perch__kernel_only perch__kernel_only(const struct perch_attr *attr, const char *name,
 					   struct perch_machine *machine)
 {
+	char found[512];
+
+	if (attr->type == PERCH_TYPE_TRACEPOINT && !name && machine &&
+	    !perch_machine_tracepoint(machine, attr->config, found, sizeof(found), NULL))
+		return of_tracepoint(found, machine);
 	if (attr->type == PERCH_TYPE_TRACEPOINT)
 		return of_tracepoint(name, machine);
 	for (size_t i = 0; attr->type == PERCH_TYPE_SOFTWARE && i < PERCH__NR(software); i++)

@@ -11,8 +11,10 @@ enum perch__kernel_only {
 	PERCH__KERNEL_ONLY_UNKNOWN, /* a tracepoint that nothing is known of */
 };
 
-/* name is the name of a tracepoint's event ("sched:sched_switch:u"), or NULL if it is unknown. The
- * machine may be NULL. */
+/*
+ * name is the name of a tracepoint's event ("sched:sched_switch:u"), or NULL: then it is found by
+ * its id in the tracefs of the machine, if this user may read it. The machine may be NULL.
+ */
 enum perch__kernel_only perch__kernel_only(const struct perch_attr *attr, const char *name,
 					   struct perch_machine *machine);
 

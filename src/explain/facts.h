@@ -116,12 +116,19 @@ enum perch__match perch__cpu_lacks(const struct perch__case *c, const char *flag
 /* ---- Tracepoints and probes ---- */
 /* "SYSTEM/NAME" */
 enum perch__match perch__tracepoint_is(const struct perch__case *c, const char *name);
+/* YES if no tracepoint that perf can open has the id; otherwise NO, because a listed one may be
+ * refused too */
+enum perch__match perch__tracepoint_absent(const struct perch__case *c);
 /* the id of a tracepoint that every kernel has; 0 if unknown */
 uint64_t perch__existing_tracepoint(const struct perch__case *c);
 enum perch__match perch__function_tracing_locked(const struct perch__case *c);
 enum perch__match perch__path_is(const struct perch__case *c, enum perch__path what);
 /* writes ": /bin/true"; returns false if unknown */
 bool perch__write_path(const struct perch__case *c, char *buffer, size_t size);
+
+/* How root permits the frequency: ", or as root: sysctl ..." */
+void perch__write_or_raise_rate(const struct perch__case *c, uint64_t rate, char *buffer,
+				size_t size);
 
 /* ---- Cgroups: texts of placeholders ---- */
 void perch__write_cgroup_mount(const struct perch__case *c, char *buffer, size_t size);

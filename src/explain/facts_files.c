@@ -55,6 +55,25 @@ enum perch__match perch__tracepoint_is(const struct perch__case *c, const char *
 	return id ? perch__yes_if(strtoull(id, NULL, 10) == c->attr.config) : PERCH__UNKNOWN;
 }
 
+/*
+ * The smallest ids, the directory ftrace of tracefs, are those of entries in the trace file. perf
+ * can open only ftrace:function (1) and ftrace:print (5) of them. Linux 4.10 and later have at
+ * least 16.
+ */
+enum perch__match perch__tracepoint_absent(const struct perch__case *c)
+{
+	const uint64_t id = c->attr.config, print = 5, last = 16;
+	char name[512], path[PATH_MAX];
+
+	if (id > 1 && id <= last && id != print)
+		return perch__not(perch__may_lack_change(c, "4.10"));
+	if (!c->machine || perch_machine_tracefs(c->machine, path, sizeof(path), NULL))
+		return PERCH__NO;
+	if (perch_machine_tracepoint(c->machine, id, name, sizeof(name), NULL) == -ENOENT)
+		return PERCH__YES;
+	return PERCH__NO;
+}
+
 uint64_t perch__existing_tracepoint(const struct perch__case *c)
 {
 	const char *id = tracepoint_id(c, "sched/sched_process_exit");

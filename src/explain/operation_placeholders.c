@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The values of {placeholders} in messages and remedies of operations. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -135,7 +136,11 @@ static void raise_limits(const struct perch__operation_case *o, char *buffer, si
 {
 	struct perch__ring_limits ring;
 
-	if (perch__ring_limits(o, &ring) && ring.cpus && ring.process != UINT64_MAX)
+	if (perch__ring_limits(o, &ring) && ring.cpus && ring.process != UINT64_MAX &&
+	    per_cpu_needed(o, &ring) > INT_MAX) /* the sysctl is an int */
+		snprintf(buffer, size, "raise RLIMIT_MEMLOCK to %" PRIu64 " KiB (ulimit -l)",
+			 ring.process + ring.need);
+	else if (perch__ring_limits(o, &ring) && ring.cpus && ring.process != UINT64_MAX)
 		snprintf(buffer, size,
 			 "sysctl kernel.perf_event_mlock_kb=%" PRIu64
 			 ", or raise RLIMIT_MEMLOCK to %" PRIu64 " KiB (ulimit -l)",
@@ -243,6 +248,11 @@ static void other_clock(const struct perch__operation_case *o, char *buffer, siz
 	clock_name(&o->other, buffer, size);
 }
 
+static void or_raise_rate(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	perch__write_or_raise_rate(&o->c, o->op->period, buffer, size);
+}
+
 static void new_period(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	if (o->op->period || o->op->period_known)
@@ -298,6 +308,7 @@ static const struct {
 	{ "clock", own_clock },
 	{ "other_clock", other_clock },
 	{ "new_period", new_period },
+	{ "or_raise_rate", or_raise_rate },
 	{ "members", members },
 	{ "at_least", at_least },
 };

@@ -140,6 +140,38 @@ static void without_kprobes(const struct perch__case *c, char *buffer, size_t si
 	snprintf(buffer, size, "%s", texts[has_kprobes(c)]);
 }
 
+/*
+ * The sysctl is an int, and the kernel refuses to change it while perf_cpu_time_max_percent
+ * switches the lowering of the rate off.
+ */
+void perch__write_or_raise_rate(const struct perch__case *c, uint64_t rate, char *buffer,
+				size_t size)
+{
+	const char *enable = "";
+	char text[8];
+
+	if (rate > INT_MAX) {
+		snprintf(buffer, size, ": the sysctl can be at most %d", INT_MAX);
+		return;
+	}
+	if (c->machine &&
+	    perch_machine_read(c->machine, "/proc/sys/kernel/perf_cpu_time_max_percent", text,
+			       sizeof(text)) > 0 &&
+	    (!strcmp(text, "0") || !strcmp(text, "100")))
+		enable = "kernel.perf_cpu_time_max_percent=25 ";
+	snprintf(buffer, size,
+		 ", or as root: sysctl %skernel.perf_event_max_sample_rate=%" PRIu64
+		 " (the kernel lowers it when sampling takes too long)",
+		 enable, rate);
+}
+
+/* Part of a remedy, empty if the event may occur only in the kernel. */
+static void user_space_or(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (COUNTS_USER_SPACE)
+		snprintf(buffer, size, "measure only user space (:u, exclude_kernel), or ");
+}
+
 static void descriptor_limit(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_limits limits;
@@ -449,6 +481,9 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(container, container(c, buffer, size))                                                 \
 	X(allow_syscall, allow_syscall(c, buffer, size))                                 \
 	X(descriptors, descriptor_limit(c, buffer, size))                                        \
+	X(or_raise_rate,                                                                         \
+	  perch__write_or_raise_rate(c, c->attr.sample_freq, buffer, size))                      \
+	X(user_space_or, user_space_or(c, buffer, size))                                         \
 	X(kprobe_or, kprobe_or(c, buffer, size))                                                 \
 	X(without_kprobes, without_kprobes(c, buffer, size))                                     \
 	X(files, files(c, buffer, size))                                                         \

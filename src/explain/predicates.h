@@ -109,12 +109,14 @@
 #define NEEDS_PRIVILEGE_ABOVE(level) AND(perch__paranoid_above(c, level), perch__unprivileged(c))
 /* exclude_kernel does not avoid the privilege that this PMU needs. */
 #define CANNOT_EXCLUDE_KERNEL (DYNAMIC_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
-#define IS_KERNEL_ONLY(found) ((found) == PERCH__KERNEL_ONLY_YES)
-#define KERNEL_ONLY	      IS_KERNEL_ONLY(perch__kernel_only(&c->attr, NULL, c->machine))
-#define CANNOT_PTRACE	      AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
-#define IS_UPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "uprobe"))
-#define IS_KPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "kprobe"))
-#define IS_PROBE	      IF(DYNAMIC_PMU, OR(perch__pmu_is(c, "uprobe"), perch__pmu_is(c, "kprobe")))
+#define KERNEL_ONLY_IS(what) \
+	(perch__kernel_only(&c->attr, NULL, c->machine) == PERCH__KERNEL_ONLY_##what)
+/* with exclude_kernel the event counts something */
+#define COUNTS_USER_SPACE (!CANNOT_EXCLUDE_KERNEL && KERNEL_ONLY_IS(NO))
+#define CANNOT_PTRACE	  AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
+#define IS_UPROBE	  IF(DYNAMIC_PMU, perch__pmu_is(c, "uprobe"))
+#define IS_KPROBE	  IF(DYNAMIC_PMU, perch__pmu_is(c, "kprobe"))
+#define IS_PROBE	  IF(DYNAMIC_PMU, OR(perch__pmu_is(c, "uprobe"), perch__pmu_is(c, "kprobe")))
 #define FTRACE_FUNCTION \
 	(TRACEPOINT && c->attr.config == 1) /* ftrace:function has the same id on every kernel */
 #define IS_ARM_CORE OR(perch__core_pmu_is(c, "arm"), perch__core_pmu_is(c, "apple"))

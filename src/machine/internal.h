@@ -61,8 +61,9 @@ struct perch_machine {
 	struct process_cache process_cache;
 	struct node *node;
 	size_t nr_nodes;
-	const char *tracefs; /* its mount point, or NULL */
-	char *cgroups;	     /* the same for cgroups */
+	const char *tracefs;		 /* its mount point, or NULL */
+	struct tracepoints *tracepoints; /* of perch_machine_tracepoint() */
+	char *cgroups;			 /* the same for cgroups */
 	struct cached cpus_present;
 };
 
@@ -90,5 +91,6 @@ int perch__read_cpus(struct perch_machine *machine, const char *path, struct per
 		     struct perch_error *err);
 void perch__clear_nodes(struct perch_machine *machine);
 void perch__clear_texts(struct perch_machine *machine);
+void perch__clear_tracepoints(struct perch_machine *machine);
 
 #endif

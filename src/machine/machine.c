@@ -46,6 +46,7 @@ void perch_machine_free(struct perch_machine *machine)
 	free(machine->cgroups);
 	perch__clear_nodes(machine);
 	perch__clear_texts(machine);
+	perch__clear_tracepoints(machine);
 	free(machine);
 }
 

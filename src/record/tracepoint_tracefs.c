@@ -3,8 +3,6 @@
  * Reads the formats of tracepoints from tracefs. Paths of tracefs begin with the root of the
  * machine, so perch_machine_read() gets no machine for them.
  */
-#define _GNU_SOURCE /* DT_DIR */
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -126,89 +124,13 @@ int perch_tracepoint_format_read(struct perch_tracepoint_format **format, const 
 	return rc;
 }
 
-/* ---- by id ---- */
-
-struct search {
-	const char *events;
-	uint64_t id;
-	int errnum; /* of a directory or file that could not be read, or 0 */
-	char system[NAME_MAX + 1], name[NAME_MAX + 1];
-};
-
-/* Without the file, the result of the search would be wrong, unless the file is gone. */
-static void note_unread(struct search *search, int errnum)
-{
-	if (errnum != ENOENT && errnum != ENOTDIR)
-		search->errnum = errnum;
-}
-
-static bool has_id(struct search *search)
-{
-	char path[PATH_MAX], text[32];
-	struct perch__span span = { text, 0 };
-	uint32_t id;
-	ssize_t got;
-
-	if (snprintf(path, sizeof(path), "%s/%s/%s/id", search->events, search->system,
-		     search->name) >= (int)sizeof(path))
-		return false;
-	got = perch_machine_read(NULL, path, text, sizeof(text));
-	if (got < 0)
-		note_unread(search, (int)-got);
-	span.length = got > 0 ? (size_t)got : 0;
-	return perch__span_number(span, &id) && id == search->id;
-}
-
-/* Calls the function for each directory, after it has copied its name, until it returns true. */
-static bool any_directory(struct search *search, const char *path, char *name,
-			  bool (*function)(struct search *search))
-{
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-	bool found = false;
-
-	if (!directory)
-		note_unread(search, errno);
-	while (directory && !found && (entry = readdir(directory))) {
-		if (entry->d_name[0] == '.' ||
-		    (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
-			continue;
-		snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
-		found = function(search);
-	}
-	if (directory)
-		closedir(directory);
-	return found;
-}
-
-static bool system_has_id(struct search *search)
-{
-	char path[PATH_MAX];
-
-	return snprintf(path, sizeof(path), "%s/%s", search->events, search->system) <
-		       (int)sizeof(path) &&
-	       any_directory(search, path, search->name, has_id);
-}
-
 int perch_tracepoint_format_read_id(struct perch_tracepoint_format **format, uint64_t id,
 				    struct perch_machine *machine, struct perch_error *err)
 {
-	char events[PATH_MAX];
-	struct search search = { .events = events, .id = id };
+	char name[2 * NAME_MAX + 2];
 	int rc;
 
 	*format = NULL;
-	rc = find_events(machine, events, sizeof(events), err);
-	if (rc)
-		return rc;
-	if (any_directory(&search, events, search.system, system_has_id))
-		return read_format(format, events, search.system, search.name, err);
-	if (search.errnum == EACCES)
-		return perch_machine_tracefs_error(machine, err);
-	if (search.errnum)
-		return unreadable(events, -search.errnum, err);
-	rc = perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			     "no tracepoint has the id %llu", (unsigned long long)id);
-	perch_error_remedy(err, "tracefs has a directory events/SYSTEM/NAME for each tracepoint");
-	return rc;
+	rc = perch_machine_tracepoint(machine, id, name, sizeof(name), err);
+	return rc ? rc : perch_tracepoint_format_read(format, name, machine, err);
 }

@@ -117,6 +117,8 @@ static const struct row rows[] = {
 	/* permissions and limits */
 	ROW(paranoid_all, STRICT, EACCES, "sysctl kernel.perf_event_paranoid=2", ATTR(USER)),
 	ROW(paranoid_all, UBUNTU, EACCES, "CAP_PERFMON is not enough", ATTR(USER)),
+	ROW(kernel_profiling_tracepoint, GUEST, EACCES, "currently 2",
+	    ATTR(TYPE(TRACEPOINT), .config = 300)),
 	ROW(namespace_kernel, OTHER_ROOT, EACCES, "in a user namespace", ATTR(TYPE(SOFTWARE))),
 	ROW(kernel_profiling_pmu, GUEST, EACCES, "the PMU msr", ATTR(.type = MSR)),
 	ROW(kernel_profiling_always, GUEST, EACCES, "occurs only in the kernel",
