@@ -64,6 +64,33 @@ enum perch__match perch__ring_above_limit(const struct perch__operation_case *o)
  * group is unknown. */
 uint64_t perch__read_bytes(const struct perch__operation_case *o, bool *exact);
 
+/* What the kernel refuses in the filter of a tracepoint. */
+enum perch__filter_fault {
+	PERCH__FILTER_NONE, /* or unknown */
+	PERCH__FILTER_FIELD,
+	PERCH__FILTER_OPERATOR,		  /* it does not exist */
+	PERCH__FILTER_OPERATOR_OF_TEXT,	  /* it is only for numbers */
+	PERCH__FILTER_OPERATOR_OF_NUMBER, /* it is only for strings */
+	PERCH__FILTER_VALUE,		  /* neither a number nor a string in quotes */
+	PERCH__FILTER_NUMBER_OF_TEXT,	  /* a string field is compared with no string */
+	PERCH__FILTER_TEXT_OF_NUMBER,	  /* and the reverse */
+	PERCH__FILTER_LONG_TEXT,
+	PERCH__FILTER_NO_FIELD,	  /* no name where a comparison begins */
+	PERCH__FILTER_NO_JOIN,	  /* no && or || after a comparison */
+	PERCH__FILTER_NO_OPERAND, /* && or || without a comparison before it */
+};
+
+struct perch__filter {
+	enum perch__filter_fault fault;
+	char part[64];	      /* of the filter, at the fault */
+	char field[72];	      /* the field of the comparison at the fault */
+	char tracepoint[512]; /* "sched:sched_switch"; "" if unknown */
+	char fields[256];     /* "prev_comm, prev_pid"; "" if unknown */
+};
+
+/* Finds the first fault. */
+void perch__check_filter_of(const struct perch__operation_case *o, struct perch__filter *filter);
+
 /* Returns '(' for an unclosed parenthesis, ')' for one without an opening, '"' for an unclosed
  * string, or 0. */
 char perch__filter_error(const char *filter);

@@ -261,6 +261,63 @@ static void new_period(const struct perch__operation_case *o, char *buffer, size
 		buffer[0] = '\0';
 }
 
+static void filter_part(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__filter filter;
+
+	perch__check_filter_of(o, &filter);
+	snprintf(buffer, size, "%s", filter.part);
+}
+
+/* ": '=' is none", empty at the end of the filter. */
+static void filter_found(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__filter filter;
+
+	perch__check_filter_of(o, &filter);
+	buffer[0] = '\0';
+	if (filter.part[0])
+		snprintf(buffer, size, ": '%s' is none", filter.part);
+}
+
+/* " before ')'" */
+static void filter_before(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__filter filter;
+
+	perch__check_filter_of(o, &filter);
+	if (filter.part[0])
+		snprintf(buffer, size, " before '%s'", filter.part);
+	else
+		snprintf(buffer, size, " at its end");
+}
+
+static void filter_field(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__filter filter;
+
+	perch__check_filter_of(o, &filter);
+	snprintf(buffer, size, "%s", filter.field);
+}
+
+static void filter_tracepoint(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__filter filter;
+
+	perch__check_filter_of(o, &filter);
+	snprintf(buffer, size, "%s", filter.tracepoint[0] ? filter.tracepoint : "the tracepoint");
+}
+
+static void filter_fields(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__filter filter;
+
+	perch__check_filter_of(o, &filter);
+	buffer[0] = '\0';
+	if (filter.fields[0])
+		snprintf(buffer, size, ": %s", filter.fields);
+}
+
 /* ---- read ---- */
 
 static void members(const struct perch__operation_case *o, char *buffer, size_t size)
@@ -307,6 +364,12 @@ static const struct {
 	{ "other_cpu", other_cpu },
 	{ "clock", own_clock },
 	{ "other_clock", other_clock },
+	{ "filter_part", filter_part },
+	{ "filter_found", filter_found },
+	{ "filter_before", filter_before },
+	{ "filter_field", filter_field },
+	{ "filter_tracepoint", filter_tracepoint },
+	{ "filter_fields", filter_fields },
 	{ "new_period", new_period },
 	{ "or_raise_rate", or_raise_rate },
 	{ "members", members },

@@ -43,10 +43,11 @@
 #define USES_FREQUENCY                                                \
 	(o->c.attr.freq && !(o->c.attr.type == PERCH_TYPE_SOFTWARE && \
 			     o->c.attr.config <= PERCH_COUNT_SW_TASK_CLOCK))
-#define FILTER	      (o->op->filter)
-#define HAS_NO_FILTER (o->c.attr.type != PERCH_TYPE_TRACEPOINT && o->c.attr.type < PERCH_TYPE_MAX)
-#define OUTPUT_RESET  ((long)o->op->argument == -1L)
-#define BOTH_KNOWN    (!OUTPUT_RESET && o->has_attr && o->has_other)
+#define FILTER		  (o->op->filter)
+#define HAS_NO_FILTER	  (o->c.attr.type != PERCH_TYPE_TRACEPOINT && o->c.attr.type < PERCH_TYPE_MAX)
+#define FILTER_HAS(fault) IOCTL(filter_has(o, PERCH__FILTER_##fault))
+#define OUTPUT_RESET	  ((long)o->op->argument == -1L)
+#define BOTH_KNOWN	  (!OUTPUT_RESET && o->has_attr && o->has_other)
 /* pid 0 is the calling thread, which may be the other event's pid. */
 #define OTHER_TASK (o->c.pid != o->op->other->pid && o->c.pid && o->op->other->pid)
 #define OTHER_CLOCK                                       \
@@ -85,6 +86,17 @@ static enum perch__match parses_as(const struct perch__operation_case *o, char f
 	if (o->has_attr && HAS_NO_FILTER)
 		return PERCH__NO;
 	return FILTER ? YES_IF(perch__filter_error(FILTER) == fault) : PERCH__UNKNOWN;
+}
+
+static enum perch__match filter_has(const struct perch__operation_case *o,
+				    enum perch__filter_fault fault)
+{
+	struct perch__filter filter;
+
+	if (!REQUEST_IS(SET_FILTER) || !FILTER)
+		return PERCH__NO;
+	perch__check_filter_of(o, &filter);
+	return YES_IF(filter.fault == fault);
 }
 
 static enum perch__match names_file(const struct perch__operation_case *o)

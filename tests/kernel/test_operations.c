@@ -546,6 +546,22 @@ static void filters(void **state)
 		{ "(sig == 1", ENOENT, "without a closing" },
 		{ "sig == 1)", EPERM, "without an opening" },
 		{ "comm ~ \"x", ESRCH, "closing quote" },
+		{ "nosuch == 1", EINVAL, "unknown field: signal:signal_" },
+		{ "sig == 1 && nosuch == 1", EINVAL, "has no 'nosuch'" },
+		{ "sig = 1", EINVAL, "no valid operator after the field 'sig': '='" },
+		{ "sig", EINVAL, "no valid operator after the field 'sig'" },
+		{ "comm < \"x\"", EINVAL, "only for numbers" },
+		{ "sig ~ 1", EINVAL, "only for strings" },
+		{ "comm == 1", EINVAL, "not in quotes" },
+		{ "comm == x", EINVAL, "not in quotes" },
+		{ "sig == \"1\"", EINVAL, "compares the number 'sig'" },
+		{ "sig == 1x", EINVAL, "no valid value for the field 'sig': '1x'" },
+		{ "sig == 99999999999999999999", EINVAL, "no valid value" },
+		{ "sig == 1 sig == 2", EPERM, "only && or || can" },
+		{ "sig == 1 & 2", EPERM, "'&' follows a comparison" },
+		{ "&& sig == 1", EPERM, "where a field must be" },
+		{ "sig == 1 && && sig == 2", EPERM, "where a field must be" },
+		{ "()", EINVAL, "a field is missing before ')'" },
 	};
 
 	(void)state;

@@ -56,6 +56,10 @@ struct operation_row {
 #define SAMPLING   .sample_period = 1000
 
 static char longest[2 * PAGE]; /* filled when the tests begin */
+/* a comparison with a string of 256 bytes */
+#define TEXT_64	 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define TEXT_256 TEXT_64 TEXT_64 TEXT_64 TEXT_64
+static const char long_text[] = "prev_comm == \"" TEXT_256 "\"";
 
 static const struct operation_row operation_rows[] = {
 	/* any mapping of a file */
@@ -230,6 +234,36 @@ static const struct operation_row operation_rows[] = {
 	    ASK(SET_FILTER, .pid = -1, .filter = "start 0@/bin/true")),
 	ROW(filter_ranges, NONE, EOPNOTSUPP, CERTAIN, "too many ranges", EVENT(TRACE_UNIT),
 	    ASK(SET_FILTER, .filter = "start 0")),
+	/* without the format of the tracepoint */
+	ROW(filter_no_join, NONE, EPERM, CERTAIN, "'next_pid' follows", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = "prev_pid == 1 next_pid == 2")),
+	ROW(filter_no_operand, NONE, EPERM, CERTAIN, "'&&' is where", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = "prev_pid == 1 && && next_pid == 1")),
+	ROW(filter_no_field, NONE, EINVAL, CERTAIN, "missing before ')'", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = "()")),
+	ROW(filter_operator, NONE, EINVAL, CERTAIN, "'=' is none", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = "prev_pid = 1")),
+	ROW(filter_value, NONE, EINVAL, CERTAIN, "'1a' is none", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = "prev_pid == 1a")),
+	ROW(filter_operator_text, NONE, EINVAL, CERTAIN, "'prev_comm' with the operator <",
+	    EVENT(TRACEPOINT), ASK(SET_FILTER, .filter = "prev_comm < \"x\"")),
+	ROW(filter_operator_number, NONE, EINVAL, CERTAIN, "by the operator ~", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = "prev_pid ~ 1")),
+	/* with it */
+	ROW(filter_field, ROOT, EINVAL, CERTAIN, "sched:sched_switch has no 'nosuch'",
+	    ADVISES(": prev_comm, prev_pid, exec_name"), EVENT(TRACEPOINT, .config = 314),
+	    ASK(SET_FILTER, .filter = "prev_pid == 1 || (!nosuch == 1)")),
+	ROW(filter_number_of_text, ROOT, EINVAL, CERTAIN, "with 1, which is not in quotes",
+	    EVENT(TRACEPOINT, .config = 314), ASK(SET_FILTER, .filter = "exec_name == 1")),
+	ROW(filter_number_of_text, ROOT, EINVAL, CERTAIN, "'COMM' with 1",
+	    EVENT(TRACEPOINT, .config = 314), ASK(SET_FILTER, .filter = "COMM == 1")),
+	ROW(filter_text_of_number, ROOT, EINVAL, CERTAIN, "the string '1'",
+	    EVENT(TRACEPOINT, .config = 314), ASK(SET_FILTER, .filter = "prev_pid == '1'")),
+	ROW(filter_long_text, ROOT, EINVAL, CERTAIN, "more than 255 bytes",
+	    EVENT(TRACEPOINT, .config = 314), ASK(SET_FILTER, .filter = long_text)),
+	ROW(filter_fields, ROOT, EINVAL, LIKELY, "for the tracepoint",
+	    EVENT(TRACEPOINT, .config = 314),
+	    ASK(SET_FILTER, .filter = "prev_pid == 1 && prev_comm ~ \"x*\"")),
 	ROW(filter_fields, NONE, EINVAL, LIKELY, "for the tracepoint", EVENT(TRACEPOINT),
 	    ASK(SET_FILTER, .filter = "a == 1")),
 	ROW(filter_addresses, NONE, EINVAL, LIKELY, "size 0", EVENT(TRACE_UNIT),

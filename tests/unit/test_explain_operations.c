@@ -43,6 +43,14 @@ static const struct tree_file root_files[] = {
 	{ "/proc/self/status", STATUS("000001ffffffffff") },
 	{ "/proc/self/limits", LIMITS },
 	{ "/sys/devices/system/cpu/online", "0-1\n" },
+	{ "/sys/kernel/tracing/events/sched/sched_switch/id", "314\n" },
+	{ "/sys/kernel/tracing/events/sched/sched_switch/format",
+	  "name: sched_switch\nID: 314\nformat:\n"
+	  "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	  "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+	  "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+	  "\tfield:__data_loc char[] exec_name;\toffset:28;\tsize:4;\tsigned:0;\n"
+	  "\nprint fmt: \"%s\", REC->prev_comm\n" },
 };
 static const struct tree_file old_files[] = {
 	{ "/proc/sys/kernel/osrelease", "3.10.0\n" },
