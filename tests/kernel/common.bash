@@ -27,3 +27,9 @@ report() {		# status of a check, its name
 skip() {		# name, reason
 	echo "ok - $1 # skip $2"
 }
+
+# Without a service manager, cgroups below the root have no perf_event until a controller is enabled for them.
+no_perf_event="cgroups here have no perf_event: no controller is enabled in cgroup.subtree_control"
+has_perf_event() {		# cgroup
+	[ "$("${PERCH_BUILD_ROOT:?}/tests/kernel/doctor_facts" cgroup "$1")" = yes ]
+}

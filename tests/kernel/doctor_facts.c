@@ -243,6 +243,18 @@ static int uprobe(const char *file, unsigned type)
 	return 0;
 }
 
+/* Whether the cgroup has perf_event: without it an event cannot be opened on the directory. */
+static int cgroup(const char *directory)
+{
+	int fd = open(directory, O_RDONLY);
+
+	puts(fd >= 0 && opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, true), fd, 0,
+			      PERF_FLAG_PID_CGROUP)
+		     ? "yes"
+		     : "no");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "";
@@ -256,6 +268,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(command, "rings") && argc == 3)
 		return rings(strtoul(argv[2], NULL, 10));
+	if (!strcmp(command, "cgroup") && argc == 3)
+		return cgroup(argv[2]);
 	if (!strcmp(command, "descriptors"))
 		return descriptors();
 	if (!strcmp(command, "attr"))

@@ -124,7 +124,9 @@ fi
 # ---- cgroups ----
 root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 cgroups=$root/perch-test-$$
-if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> /dev/null; then
+if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> /dev/null && ! has_perf_event "$cgroups-a"; then
+	skip "-G" "$no_perf_event"
+elif [ -d "$cgroups-a" ]; then
 	a=perch-test-$$-a b=perch-test-$$-b
 	work='echo $$ > '"$cgroups"'-a/cgroup.procs; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
 	stat -x, -a -e task-clock,page-faults -G $a -- sh -c "$work"
