@@ -11,13 +11,13 @@
 #define PERCH__NR(array)  (sizeof(array) / sizeof((array)[0]))
 #define PERCH__MAX_FIELDS 4
 
-/* A possible cause, and the rule, feature or fields that it comes from. */
+/* A possible cause, and the rule, features or fields that it comes from. */
 struct perch__candidate {
-	const struct perch__rule *rule; /* NULL: the cause comes from .feature or .field */
+	const struct perch__rule *rule; /* NULL: the cause comes from .stage or .field */
 	enum perch_cause cause;
 	enum perch__match match;
-	bool too_new; /* the kernel is too old for .feature */
-	struct perch__feature feature;
+	bool too_new; /* the kernel is too old for features of .stage */
+	enum perch__stage stage;
 	size_t nr_fields; /* fields found by probing; 0: the rule has them */
 	const char *field[PERCH__MAX_FIELDS];
 };
@@ -56,6 +56,9 @@ void perch__add_next(struct perch__result *result, const struct perch__candidate
 /* Applies the candidate's remedy to the case. Returns false if that changes nothing. */
 bool perch__fix(const struct perch__candidate *candidate, struct perch__case *c);
 bool perch__same_open_call(const struct perch__case *one, const struct perch__case *other);
+/* Finds the features of a too_new candidate, newest first. */
+void perch__candidate_features(const struct perch__candidate *candidate,
+			       const struct perch__case *c, struct perch__newer_list *list);
 /* True for causes outside perf: a seccomp filter, or a kernel without perf events. */
 bool perch__is_before_perf(enum perch_cause cause);
 /* Whether a list of fields, separated by commas, has this name. */
@@ -74,7 +77,8 @@ struct perch__prober {
 	unsigned limit, made; /* open calls */
 	uint64_t deadline;    /* nanoseconds of CLOCK_MONOTONIC */
 	bool out_of_budget;
-	unsigned depth; /* number of causes that were fixed one after the other */
+	uint32_t kernel_size; /* of the attr, as the kernel wrote it after E2BIG; 0: unknown */
+	unsigned depth;	      /* number of causes that were fixed one after the other */
 };
 
 #define PERCH__NOT_TRIED (-1)
@@ -83,16 +87,34 @@ struct perch__prober {
 uint64_t perch__now(void);
 /*
  * Makes the open call in a harmless form and closes the event. Returns 0, the positive errno, or
- * PERCH__NOT_TRIED. A dummy software event replaces an event that must not be created.
+ * PERCH__NOT_TRIED. A dummy software event replaces an event that must not be created. Settings
+ * that have effects beside the event (perch__drop_effects()) are checked by an open call that the
+ * kernel cannot accept; an event is opened only without them.
  */
 int perch__try(struct perch__prober *prober, const struct perch__case *c);
 /*
  * Makes an open call without an attr. perf returns EFAULT; a seccomp filter returns another errno.
  */
 int perch__try_without_attr(struct perch__prober *prober);
+/*
+ * Lets the kernel check an attr, and nothing else: group_fd is no descriptor, which the kernel
+ * refuses (EBADF) after the attr. Returns the positive errno, or PERCH__NOT_TRIED.
+ */
+int perch__try_attr(struct perch__prober *prober, const struct perch__case *c,
+		    const struct perch_attr *attr);
+/* Clears the settings that have effects beside the event. */
+void perch__drop_effects(struct perch__case *c);
 /* Whether perch__try() replaces the event of the case by a dummy event. */
 bool perch__needs_substitute(const struct perch__case *c);
 void perch__substitute(struct perch__case *c);
+
+/* ---- probe_features.c ---- */
+
+/*
+ * Finds which features that are newer than the release the kernel has, because distributions
+ * backport some. The results are in c->shared.
+ */
+void perch__probe_features(struct perch__prober *prober, const struct perch__case *c);
 
 /* ---- probe_fix.c, probe_parts.c ---- */
 

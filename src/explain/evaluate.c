@@ -33,43 +33,95 @@ static struct perch__candidate by_rule(const struct perch__rule *rule, enum perc
 	return (struct perch__candidate){ .rule = rule, .cause = rule->cause, .match = match };
 }
 
-/* True after E2BIG if a field is set beyond the size that the kernel wrote. */
-static bool exceeds_kernel_size(const struct perch__case *c, struct perch__feature *feature)
+void perch__candidate_features(const struct perch__candidate *candidate,
+			       const struct perch__case *c, struct perch__newer_list *list)
 {
-	uint32_t kernel = c->kernel_size ? c->kernel_size : c->size;
+	if (candidate->stage != PERCH__STAGE_SIZE || !perch__exceeds_kernel_size(c, list))
+		perch__newer_of_stage(c, candidate->stage, list);
+}
 
-	if (c->errnum != E2BIG || kernel < PERCH_ATTR_SIZE_VER0)
-		return false;
-	if (kernel < sizeof(c->attr) && perch__field_beyond(&c->attr, kernel, feature))
-		return true;
-	if (!c->unknown_at || c->size <= sizeof(c->attr))
-		return false;
-	*feature = (struct perch__feature){ .name = "size" };
-	return true;
+/* The stages of newer features, at their positions among the rules. */
+static bool is_stage_before(enum perch__stage stage, const struct perch__rule *rule)
+{
+	/* the cause of the first rule after the stage */
+	static const enum perch_cause next[PERCH__STAGES] = {
+		[PERCH__STAGE_FLAGS] = PERCH_CAUSE_OPEN_FLAGS,
+		[PERCH__STAGE_SIZE] = PERCH_CAUSE_PROBE_NAME,
+		[PERCH__STAGE_RESERVED] = PERCH_CAUSE_RESERVED_BITS,
+		[PERCH__STAGE_SAMPLE_TYPE] = PERCH_CAUSE_SAMPLE_TYPE_BITS,
+		[PERCH__STAGE_READ_FORMAT] = PERCH_CAUSE_READ_FORMAT_BITS,
+		[PERCH__STAGE_BRANCHES] = PERCH_CAUSE_BRANCH_BITS,
+	};
+
+	return stage < PERCH__STAGES && rule->cause == next[stage];
+}
+
+static int errnum_of_stage(enum perch__stage stage)
+{
+	return stage == PERCH__STAGE_SIZE ? E2BIG : EINVAL;
 }
 
 /*
- * True if the open call uses a feature newer than the running kernel. If the release is unknown,
- * only features after 5.12 are compared, because older kernels are rare. The result is a possible
- * cause only, because distributions backport features.
+ * Whether the kernel lacks a feature of the stage. By the release alone this is only possible,
+ * because distributions backport features.
  */
-static bool uses_newer_feature(const struct perch__case *c, struct perch__feature *feature)
+static enum perch__match lacks_feature_of(const struct perch__newer_list *list,
+					  enum perch__stage stage)
 {
-	unsigned running;
+	enum perch__match match = PERCH__NO;
 
-	if (c->errnum != EINVAL)
-		return false;
-	running = perch__running_rank(c);
-	return perch__newest_feature(c, running ? running : perch_release_rank("5.12"), feature);
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->feature[i].stage == stage && list->feature[i].lacking > match)
+			match = list->feature[i].lacking;
+	return match;
 }
 
-/* A certain cause becomes the first one, because it must be fixed before any other. */
-static void move_to_front(struct perch__candidate *found, size_t nr)
+/* The features that may have caused the errno. EINVAL proves that the kernel accepted the size. */
+static void find_suspects(const struct perch__case *c, struct perch__newer_list *list)
+{
+	size_t nr = 0;
+
+	list->nr = 0;
+	if (c->errnum == E2BIG)
+		perch__exceeds_kernel_size(c, list);
+	if (c->errnum != EINVAL)
+		return;
+	perch__find_newer(c, list);
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->feature[i].stage != PERCH__STAGE_SIZE)
+			list->feature[nr++] = list->feature[i];
+	list->nr = nr;
+}
+
+static struct perch__candidate by_stage(enum perch__stage stage, enum perch__match match)
+{
+	return (struct perch__candidate){
+		.cause = PERCH_CAUSE_TOO_NEW, .match = match, .too_new = true, .stage = stage
+	};
+}
+
+/*
+ * A certain cause becomes the first one, because it must be fixed before any other. Features that
+ * the kernel may lack stay before it: the kernel checks them first. If the release is unknown, they
+ * are a guess, and are removed. Returns the number of candidates.
+ */
+static size_t move_certain(const struct perch__case *c, struct perch__candidate *found, size_t nr)
 {
 	struct perch__candidate certain = found[nr - 1];
+	size_t features = 0;
 
-	memmove(&found[1], &found[0], (nr - 1) * sizeof(*found));
-	found[0] = certain;
+	while (features < nr - 1 && found[features].too_new)
+		features++;
+	if (features && !perch__running_rank(c)) {
+		memmove(found, &found[features], (nr - features) * sizeof(*found));
+		nr -= features;
+		features = 0;
+	}
+	if (!certain.rule->fix)
+		return nr;
+	memmove(&found[features + 1], &found[features], (nr - 1 - features) * sizeof(*found));
+	found[features] = certain;
+	return nr;
 }
 
 /* A possible cause is listed only once if rules differ only in the fix. */
@@ -81,26 +133,6 @@ static bool is_listed(const struct perch__candidate *found, size_t nr,
 		    !strcmp(found[i].rule->fields, rule->fields))
 			return true;
 	return false;
-}
-
-/*
- * Adds a possible TOO_NEW after a certain cause and before all others. It is not added if the
- * release is unknown and a cause is certain.
- */
-static size_t add_possible_too_new(const struct perch__case *c, bool certain,
-				   struct perch__candidate *found, size_t nr, size_t max)
-{
-	struct perch__candidate too_new_cause = { .cause = PERCH_CAUSE_TOO_NEW,
-						  .match = PERCH__UNKNOWN,
-						  .too_new = true };
-	size_t at = certain && found[0].match == PERCH__YES;
-
-	if ((certain && !perch__running_rank(c)) || !uses_newer_feature(c, &too_new_cause.feature))
-		return nr;
-	nr -= nr == max;
-	memmove(&found[at + 1], &found[at], (nr - at) * sizeof(*found));
-	found[at] = too_new_cause;
-	return nr + 1;
 }
 
 bool perch__is_before_perf(enum perch_cause cause)
@@ -128,48 +160,48 @@ static enum perch__match match_of(const struct perch__case *c, const struct perc
 size_t perch__candidates(const struct perch__case *c, bool all, struct perch__candidate *found,
 			 size_t max)
 {
+	enum perch__stage stage = PERCH__STAGE_FLAGS;
+	struct perch__newer_list newer;
 	bool certain = false;
 	size_t nr = 0;
 
-	found[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_TOO_NEW,
-					      .match = PERCH__YES,
-					      .too_new = true };
-	if (exceeds_kernel_size(c, &found[0].feature)) {
-		nr = 1;
-		certain = true;
-	}
+	find_suspects(c, &newer);
 	for (const struct perch__rule *rule = perch__rules;
 	     rule->errnum && nr < max && (all || !certain); rule++) {
-		enum perch__match match = match_of(c, rule);
+		enum perch__match match = PERCH__NO;
 
+		if (is_stage_before(stage, rule)) {
+			match = lacks_feature_of(&newer, stage);
+			if (match != PERCH__NO)
+				found[nr++] = by_stage(stage, match);
+			certain |= match == PERCH__YES;
+			stage++;
+			if (nr == max || (certain && !all))
+				break;
+		}
+		match = match_of(c, rule);
 		if (match == PERCH__NO ||
 		    (!all && is_listed(found, nr, rule) && match == PERCH__UNKNOWN))
 			continue;
 		found[nr++] = by_rule(rule, match);
 		if (match == PERCH__YES && !certain) {
 			certain = true;
-			if (rule->fix)
-				move_to_front(found, nr);
+			nr = move_certain(c, found, nr);
 		}
 	}
-	return add_possible_too_new(c, certain, found, nr, max);
+	return nr;
 }
 
 bool perch__fix(const struct perch__candidate *candidate, struct perch__case *c)
 {
 	struct perch__case before = *c;
-	const struct perch_attr_field *field;
+	struct perch__newer_list newer;
 
 	if (candidate->rule && candidate->rule->fix) {
 		candidate->rule->fix(c);
 	} else if (candidate->too_new) {
-		field = perch_attr_get_field(candidate->feature.name);
-		if (!strcmp(candidate->feature.name, "flags"))
-			c->flags &= PERCH_FLAG_FD_NO_GROUP | PERCH_FLAG_FD_OUTPUT;
-		else if (!strcmp(candidate->feature.name, "size"))
-			c->size = sizeof(c->attr), c->unknown_at = 0;
-		else if (field)
-			perch__drop_feature(&c->attr, &candidate->feature);
+		perch__candidate_features(candidate, c, &newer);
+		perch__drop_newer(c, &newer);
 	}
 	return !perch__same_open_call(&before, c) || before.unknown_at != c->unknown_at;
 }
@@ -195,12 +227,14 @@ static bool share_a_field(const char *one, const char *other)
 
 /*
  * Two candidates of one cause are the same if they share a field. TOO_NEW may be added once per
- * feature, and UNEXPLAINED with fields several times.
+ * stage, and UNEXPLAINED with fields several times.
  */
 static bool is_same_cause(const struct perch__candidate *one, const struct perch__candidate *other)
 {
 	if (one->too_new && other->too_new)
-		return !strcmp(one->feature.name, other->feature.name);
+		return one->stage == other->stage;
+	if (one->too_new || other->too_new)
+		return false;
 	if (one->rule && other->rule && !share_a_field(one->rule->fields, other->rule->fields))
 		return false;
 	return one->cause == other->cause &&
@@ -252,26 +286,55 @@ static bool is_privilege_errno(const struct perch__rule *rule)
 	return rule->errnum == EACCES || rule->errnum == EPERM;
 }
 
+static void add_and_fix(struct perch__result *result, struct perch__case *at,
+			const struct perch__candidate *next, int errnum)
+{
+	at->errnum = errnum;
+	perch__add_next(result, next, at);
+	at->errnum = 0;
+	perch__fix(next, at);
+}
+
+/* Adds the features of the stage that the kernel lacks, as shown or by its release. */
+static void add_newer(struct perch__result *result, struct perch__case *at, enum perch__stage stage)
+{
+	struct perch__candidate next = by_stage(stage, PERCH__YES);
+	struct perch__newer_list newer;
+	enum perch__match match;
+
+	perch__newer_of_stage(at, stage, &newer);
+	match = lacks_feature_of(&newer, stage);
+	if (match == PERCH__YES || (match == PERCH__UNKNOWN && perch__running_rank(at)))
+		add_and_fix(result, at, &next, errnum_of_stage(stage));
+}
+
 /*
- * Finds follow-ups: rules that match the fixed open call, after the answer in the order of the
- * kernel. Rules about privilege are also searched before the answer, because the caller may have
- * more privilege than the machine describes. errnum is 0, so the rules use only the open call and
- * the facts.
+ * Finds follow-ups: rules that match the fixed open call and features that the kernel lacks, after
+ * the answer in the order of the kernel. Rules about privilege are also searched before the answer,
+ * because the caller may have more privilege than the machine describes. errnum is 0, so the rules
+ * use only the open call and the facts.
  */
 static void evaluate_next(const struct perch__case *c, struct perch__result *result)
 {
-	const struct perch__rule *answer = result->candidate[0].rule;
+	const struct perch__candidate *answer = &result->candidate[0];
 	struct perch__case at = *c;
-	bool after_answer = !answer;
+	bool after_answer = !answer->rule && !answer->too_new;
+	enum perch__stage stage = PERCH__STAGE_FLAGS;
 
 	if (!c->call->attr)
 		return;
 	at.errnum = 0;
 	for (const struct perch__rule *rule = perch__rules;
 	     rule->errnum && result->nr_next < PERCH_NEXT_MAX; rule++) {
-		struct perch__candidate next;
+		const struct perch__candidate next = by_rule(rule, PERCH__YES);
 
-		if (rule == answer) {
+		if (is_stage_before(stage, rule)) {
+			if (after_answer)
+				add_newer(result, &at, stage);
+			after_answer |= answer->too_new && answer->stage == stage;
+			stage++;
+		}
+		if (rule == answer->rule) {
 			after_answer = true;
 			continue;
 		}
@@ -279,11 +342,7 @@ static void evaluate_next(const struct perch__case *c, struct perch__result *res
 		    perch__is_before_perf(rule->cause) || rule->match(&at) != PERCH__YES ||
 		    always_matches(rule))
 			continue;
-		next = by_rule(rule, PERCH__YES);
-		at.errnum = rule->errnum;
-		perch__add_next(result, &next, &at);
-		at.errnum = 0;
-		perch__fix(&next, &at);
+		add_and_fix(result, &at, &next, rule->errnum);
 	}
 }
 

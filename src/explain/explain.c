@@ -40,10 +40,10 @@ static void copy_attr(struct perch__case *c, const struct perch_attr *attr)
 }
 
 static void make_case(struct perch__case *c, const struct perch_open_call *call,
-		      struct perch_machine *machine, enum perch__path *path)
+		      struct perch_machine *machine, struct perch__shared *shared)
 {
-	*path = PERCH__PATH_NOT_READ;
-	c->path = path;
+	memset(shared, 0, sizeof(*shared));
+	c->shared = shared;
 	c->call = call;
 	c->size = 0;
 	c->kernel_size = call->kernel_size;
@@ -68,7 +68,7 @@ int perch_explain_open_call(const struct perch_open_call *call, const struct per
 {
 	struct perch__result result;
 	struct perch_machine *own;
-	enum perch__path path;
+	struct perch__shared shared;
 	struct perch__case c;
 
 	if (!call || call->errnum <= 0 || !explanation ||
@@ -77,7 +77,7 @@ int perch_explain_open_call(const struct perch_open_call *call, const struct per
 	    PERCH__CHECK_RESERVED(probing, "perch_probing", NULL))
 		return -EINVAL;
 	machine = perch__machine_of(machine, call->from_log, &own);
-	make_case(&c, call, machine, &path);
+	make_case(&c, call, machine, &shared);
 	perch__evaluate(&c, &result);
 	if (probing && machine)
 		perch__probe_case(&c, probing, &result);

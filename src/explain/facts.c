@@ -2,6 +2,7 @@
 /* Facts of the machine and its processes. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,11 +122,48 @@ enum perch__match perch__no_perf(const struct perch__case *c)
 	return perch__yes_if(rc == -ENOENT);
 }
 
+/* Whether the kernel was built with CONFIG_CGROUP_PERF, as the first 8 KiB of its configuration
+ * say. */
+static enum perch__match is_configured(const struct perch__case *c)
+{
+	struct perch_release release;
+	char path[sizeof("/boot/config-") + sizeof(release.text)];
+	const char *text;
+
+	if (!c->machine || perch_machine_release(c->machine, &release, NULL))
+		return PERCH__UNKNOWN;
+	snprintf(path, sizeof(path), "/boot/config-%s", release.text);
+	text = perch__file_text(c, path);
+	if (text && strstr(text, "\nCONFIG_CGROUP_PERF=y"))
+		return PERCH__YES;
+	return text && strstr(text, "\n# CONFIG_CGROUP_PERF is not set") ? PERCH__NO
+									 : PERCH__UNKNOWN;
+}
+
+/* Whether probing has shown that the kernel accepts PERF_SAMPLE_CGROUP. */
+static enum perch__match accepts_cgroup_samples(const struct perch__case *c)
+{
+	if (c->shared && c->shared->present.sample_type & PERCH_SAMPLE_CGROUP)
+		return PERCH__YES;
+	return c->shared && c->shared->missing.sample_type & PERCH_SAMPLE_CGROUP ? PERCH__NO
+										 : PERCH__UNKNOWN;
+}
+
+/*
+ * A kernel whose /proc/cgroups lists perf_event has the option. Others may have it: some releases
+ * leave perf_event out, because it has no files of its own, and a sandbox may hide the file.
+ */
 enum perch__match perch__no_cgroup_events(const struct perch__case *c)
 {
-	const char *controllers = perch__file_text(c, "/proc/cgroups");
+	enum perch__match has = accepts_cgroup_samples(c);
+	const char *controllers;
 
-	return controllers ? perch__yes_if(!strstr(controllers, "perf_event")) : PERCH__UNKNOWN;
+	if (has == PERCH__UNKNOWN) {
+		controllers = perch__file_text(c, "/proc/cgroups");
+		if (controllers && strstr(controllers, "perf_event"))
+			has = PERCH__YES;
+	}
+	return perch__not(has == PERCH__UNKNOWN ? is_configured(c) : has);
 }
 
 enum perch__match perch__has_change(const struct perch__case *c, const char *release, int errnum)

@@ -60,18 +60,33 @@ enum perch__match perch__tracepoint_is(const struct perch__case *c, const char *
  * can open only ftrace:function (1) and ftrace:print (5) of them. Linux 4.10 and later have at
  * least 16.
  */
-enum perch__match perch__tracepoint_absent(const struct perch__case *c)
+static enum perch__match find_absence(const struct perch__case *c)
 {
 	const uint64_t id = c->attr.config, print = 5, last = 16;
 	char name[512], path[PATH_MAX];
+	int rc;
 
 	if (id > 1 && id <= last && id != print)
 		return perch__not(perch__may_lack_change(c, "4.10"));
 	if (!c->machine || perch_machine_tracefs(c->machine, path, sizeof(path), NULL))
-		return PERCH__NO;
-	if (perch_machine_tracepoint(c->machine, id, name, sizeof(name), NULL) == -ENOENT)
-		return PERCH__YES;
-	return PERCH__NO;
+		return PERCH__UNKNOWN;
+	rc = perch_machine_tracepoint(c->machine, id, name, sizeof(name), NULL);
+	return rc == -ENOENT ? PERCH__YES : rc < 0 ? PERCH__UNKNOWN : PERCH__NO;
+}
+
+/* A search without a result takes milliseconds, so its result is kept. */
+enum perch__match perch__tracepoint_absent(const struct perch__case *c)
+{
+	enum perch__match absent;
+
+	if (c->shared && c->attr.config && c->shared->tracepoint == c->attr.config)
+		return c->shared->no_tracepoint;
+	absent = find_absence(c);
+	if (c->shared) {
+		c->shared->tracepoint = c->attr.config;
+		c->shared->no_tracepoint = absent;
+	}
+	return absent;
 }
 
 uint64_t perch__existing_tracepoint(const struct perch__case *c)
@@ -138,12 +153,12 @@ static enum perch__path check_path(const struct perch__case *c)
 
 enum perch__match perch__path_is(const struct perch__case *c, enum perch__path what)
 {
-	enum perch__path found = c->path ? *c->path : PERCH__PATH_NOT_READ;
+	enum perch__path found = c->shared ? c->shared->path : PERCH__PATH_NOT_READ;
 
 	if (found == PERCH__PATH_NOT_READ)
 		found = check_path(c);
-	if (c->path)
-		*c->path = found;
+	if (c->shared)
+		c->shared->path = found;
 	return perch__yes_if(found == what);
 }
 

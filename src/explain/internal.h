@@ -25,6 +25,17 @@ enum perch__path {
 	PERCH__PATH_OK,
 };
 
+/* What is found once for all copies of a case. */
+struct perch__shared {
+	enum perch__path path; /* the result of perch__path_is() */
+	/* the result of perch__tracepoint_absent() for this id; 0: for none */
+	uint64_t tracepoint;
+	enum perch__match no_tracepoint;
+	/* the fields and bits of the open call of which probing has shown that the kernel lacks
+	 * them, or has them */
+	struct perch_attr missing, present;
+};
+
 /*
  * An open call as the kernel saw it, and the facts. Fixes of rules change the copies here.
  */
@@ -46,8 +57,7 @@ struct perch__case {
 	/* probing has shown that open calls reach perf */
 	bool reached_perf;
 	struct perch_machine *machine; /* NULL: facts are unknown */
-	/* the result of perch__path_is(), shared by copies of the case; NULL: not cached */
-	enum perch__path *path;
+	struct perch__shared *shared;  /* NULL: nothing is kept */
 };
 
 /*
@@ -61,20 +71,59 @@ struct perch_machine *perch__machine_of(struct perch_machine *machine, bool from
 /* perch_release_rank() of the running kernel; 0 if unknown. */
 unsigned perch__running_rank(const struct perch__case *c);
 
-/* A field or bit of an open call that older kernels do not have. */
+/*
+ * Where the kernel refuses what it does not know, in the order of its checks: bits of the flags
+ * argument, bytes beyond its struct perf_event_attr (E2BIG), reserved bits of the attr, and the
+ * bits of three fields.
+ */
+enum perch__stage {
+	PERCH__STAGE_FLAGS,
+	PERCH__STAGE_SIZE,
+	PERCH__STAGE_RESERVED,
+	PERCH__STAGE_SAMPLE_TYPE,
+	PERCH__STAGE_READ_FORMAT,
+	PERCH__STAGE_BRANCHES,
+	PERCH__STAGES
+};
+
+/* A field or bit of an open call that the kernel lacks, or may lack: its release is newer. */
+struct perch__newer {
+	const char *name;		      /* of the field, bit or flag */
+	const char *since;		      /* "": bytes of no known field */
+	const struct perch_attr_field *field; /* NULL: the flags argument */
+	uint64_t mask;			      /* of the field's value */
+	bool is_bit;			      /* name is that of a bit */
+	enum perch__stage stage;
+	enum perch__match lacking; /* YES: shown; UNKNOWN: by the release only */
+};
+
+#define PERCH__NEWER_MAX 12
+
+/* Newest first; after E2BIG, in the order of the attr. */
+struct perch__newer_list {
+	size_t nr;
+	struct perch__newer feature[PERCH__NEWER_MAX];
+};
+
+/* Finds all features of the open call that the kernel lacks or may lack. */
+void perch__find_newer(const struct perch__case *c, struct perch__newer_list *list);
+void perch__newer_of_stage(const struct perch__case *c, enum perch__stage stage,
+			   struct perch__newer_list *list);
+/* True after E2BIG if a field is set beyond the size that the kernel wrote. Finds these fields. */
+bool perch__exceeds_kernel_size(const struct perch__case *c, struct perch__newer_list *list);
+/* UNKNOWN if the release is older than the field and probing has not shown it; otherwise NO. */
+enum perch__match perch__may_lack_field(const struct perch__case *c, const char *name);
+/* Clears the features in the open call. */
+void perch__drop_newer(struct perch__case *c, const struct perch__newer_list *list);
+
+/* A field of an attr. */
 struct perch__feature {
-	char name[32]; /* the field */
+	char name[32];
 	char since[8];
 };
-/* Finds the newest feature in use that is newer than the release rank. Returns false if there is
- * none. */
-bool perch__newest_feature(const struct perch__case *c, unsigned after,
-			   struct perch__feature *feature);
 /* Finds the first nonzero attr field at or beyond an offset. */
 bool perch__field_beyond(const struct perch_attr *attr, size_t offset,
 			 struct perch__feature *feature);
-/* Clears a feature: its bits if the field is older than the feature, otherwise the field. */
-void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *feature);
 
 /* Writes the value of a placeholder of the rules. Returns false if there is no such placeholder. */
 bool perch__placeholder(const struct perch__case *c, const char *name, size_t length, char *buffer,

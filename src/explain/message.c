@@ -41,6 +41,16 @@ static void add_field(const struct perch__case *c, struct perch_finding *finding
 	finding->field[finding->nr_fields++] = name;
 }
 
+/* As add_field(), unless the finding has the field. */
+static void add_new_field(const struct perch__case *c, struct perch_finding *finding,
+			  const char *name)
+{
+	for (size_t i = 0; i < finding->nr_fields; i++)
+		if (!strcmp(finding->field[i], name))
+			return;
+	add_field(c, finding, name);
+}
+
 static void add_fields(const struct perch__case *c, struct perch_finding *finding,
 		       const char *fields)
 {
@@ -80,25 +90,75 @@ static void compose_unknown_size(const struct perch__case *c, struct perch_findi
 		 "clear the bytes after the fields in use, or use a newer kernel");
 }
 
-static void compose_too_new(const struct perch__case *c, const struct perch__feature *feature,
+static size_t append(char *buffer, size_t size, size_t used, const char *format, const char *one,
+		     const char *other)
+{
+	int length = used < size ? snprintf(buffer + used, size - used, format, one, other) : 0;
+
+	return used + (length < 0 ? 0 : (size_t)length);
+}
+
+/* "WEIGHT_STRUCT of sample_type needs Linux 5.12, DATA_PAGE_SIZE of sample_type needs Linux 5.11"
+ */
+static void list_features(const struct perch__newer_list *newer, char *buffer, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < newer->nr; i++) {
+		const struct perch__newer *feature = &newer->feature[i];
+
+		used = append(buffer, size, used, "%s%s", i ? ", " : "", feature->name);
+		if (feature->is_bit)
+			used = append(buffer, size, used, " of %s%s", feature->field->name, "");
+		used = append(buffer, size, used, " needs Linux %s%s", feature->since, "");
+	}
+}
+
+/* The features of the stage that the kernel lacks; those of which nothing is shown, if there are no
+ * others. */
+static void keep_lacking(struct perch__newer_list *newer)
+{
+	enum perch__match most = PERCH__NO;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < newer->nr; i++)
+		if (newer->feature[i].lacking > most)
+			most = newer->feature[i].lacking;
+	for (size_t i = 0; i < newer->nr; i++)
+		if (newer->feature[i].lacking == most)
+			newer->feature[nr++] = newer->feature[i];
+	newer->nr = nr;
+}
+
+static void compose_too_new(const struct perch__case *c, const struct perch__candidate *candidate,
 			    struct perch_finding *finding)
 {
+	struct perch__newer_list newer;
 	struct perch_release release;
+	char features[320] = "";
 
-	if (!feature->since[0])
-		return compose_unknown_size(c, finding);
+	perch__candidate_features(candidate, c, &newer);
+	keep_lacking(&newer);
+	if (!newer.nr || !newer.feature[0].since[0]) {
+		compose_unknown_size(c, finding);
+		add_field(c, finding, "size");
+		return;
+	}
+	list_features(&newer, features, sizeof(features));
 	if (c->machine && !perch_machine_release(c->machine, &release, NULL)) {
 		perch_clean_text(release.text, release.text, sizeof(release.text));
-		snprintf(finding->message, sizeof(finding->message),
-			 "the value of %s needs Linux %s (this is %s)", feature->name,
-			 feature->since, release.text);
+		snprintf(finding->message, sizeof(finding->message), "%s (this is %s)", features,
+			 release.text);
 	} else {
 		snprintf(finding->message, sizeof(finding->message),
-			 "the value of %s needs Linux %s, and this kernel may be older",
-			 feature->name, feature->since);
+			 "%s, and this kernel may be older", features);
 	}
-	snprintf(finding->remedy, sizeof(finding->remedy), "do not use it, or use a newer kernel");
-	memcpy(finding->since, feature->since, sizeof(finding->since));
+	snprintf(finding->remedy, sizeof(finding->remedy), "do not use %s, or use a newer kernel",
+		 newer.nr > 1 ? "them" : "it");
+	memcpy(finding->since, newer.feature[0].since, strlen(newer.feature[0].since) + 1);
+	for (size_t i = 0; i < newer.nr; i++)
+		add_new_field(c, finding,
+			      newer.feature[i].field ? newer.feature[i].field->name : "flags");
 }
 
 static void compose_transient(const struct perch__case *c, struct perch_finding *finding)
@@ -159,15 +219,13 @@ static void compose_finding(const struct perch__case *c, const struct perch__can
 	if (candidate->rule)
 		compose_rule(c, candidate->rule, finding);
 	else if (candidate->too_new)
-		compose_too_new(c, &candidate->feature, finding);
+		compose_too_new(c, candidate, finding);
 	else if (candidate->cause == PERCH_CAUSE_TRANSIENT)
 		compose_transient(c, finding);
 	else
 		compose_unexplained(c, candidate, finding);
 	if (!candidate->nr_fields && candidate->rule)
 		add_fields(c, finding, candidate->rule->fields);
-	else if (!candidate->nr_fields && candidate->too_new)
-		add_fields(c, finding, candidate->feature.name);
 }
 
 /*

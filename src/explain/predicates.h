@@ -153,11 +153,23 @@
 	((c->attr.config & 0xff) >= PERCH_COUNT_HW_CACHE_MAX ||         \
 	 (c->attr.config >> 8 & 0xff) >= PERCH_COUNT_HW_CACHE_OP_MAX || \
 	 (c->attr.config >> 16 & 0xff) >= PERCH_COUNT_HW_CACHE_RESULT_MAX)
+/* The kernel looks for the id of a tracepoint before it looks at the group. */
+#define TRACEPOINT_MAY_BE_ABSENT \
+	(ERRNO_IS(EINVAL) && TRACEPOINT && perch__tracepoint_absent(c) == PERCH__UNKNOWN)
 /* The leader is not an AUX event: those have dynamic types. */
-#define NO_AUX_LEADER                                                \
-	(!IN_GROUP || LEADER_IS(LEADER->attr->type < PERCH_TYPE_MAX) \
-		 ? PERCH__YES                                        \
+#define NO_AUX_LEADER                                                     \
+	((!IN_GROUP || LEADER_IS(LEADER->attr->type < PERCH_TYPE_MAX)) && \
+			 !TRACEPOINT_MAY_BE_ABSENT                        \
+		 ? PERCH__YES                                             \
 		 : UNKNOWN_IF(ERRNO_IS(EINVAL)))
+
+#define TRACEPOINT_ABSENT perch__tracepoint_absent(c)
+/* The kernel looks for the event before the cgroup: both may be absent (ENOENT). */
+#define MAY_LACK_SOFTWARE_EVENT(release)                                                   \
+	(TARGETS_CGROUP				      ? perch__may_lack_change(c, release) \
+	 : perch__older_than(c, release) == PERCH__NO ? PERCH__NO                          \
+						      : PERCH__YES)
+#define HAS_AUX_ACTION perch__not(perch__may_lack_field(c, "aux_action"))
 
 /* Without an attr, as in some logs, the type is unknown. */
 #define YES_IF_ATTR (c->call->attr ? PERCH__YES : PERCH__UNKNOWN)

@@ -10,18 +10,6 @@
 #define DEFAULT_MICROSECONDS 5000
 #define MAX_DEPTH	     3
 
-/* Removes settings that have side effects and are seldom the cause. */
-static void reduce_side_effects(struct perch__case *c)
-{
-	struct perch_attr *attr = &c->attr;
-
-	attr->enable_on_exec = 0;
-	attr->sigtrap = attr->sig_data = 0;
-	attr->context_switch = attr->cgroup = 0;
-	if (c->group_fd < 0)
-		attr->inherit = attr->inherit_thread = attr->inherit_stat = 0;
-}
-
 /* ---- Follow-ups ---- */
 
 /*
@@ -83,7 +71,7 @@ static void probe_certain(struct perch__prober *prober, const struct perch__case
 	}
 	if (perch__needs_substitute(&progress.fixed))
 		perch__substitute(&progress.fixed);
-	reduce_side_effects(&progress.fixed);
+	perch__drop_effects(&progress.fixed);
 	progress.errnum = perch__try(prober, &progress.fixed);
 	if (progress.errnum != PERCH__NOT_TRIED)
 		probe_next(prober, &progress, result);
@@ -101,6 +89,8 @@ static void probe_next(struct perch__prober *prober, const struct perch__progres
 	memcpy(before, result->next, nr_before * sizeof(*before));
 	result->nr_next = 0;
 	after.errnum = progress->errnum;
+	if (after.errnum == E2BIG)
+		after.kernel_size = prober->kernel_size;
 	if (after.errnum > 0 && prober->depth < MAX_DEPTH) {
 		prober->depth++;
 		perch__evaluate(&after, &followup);
@@ -230,7 +220,7 @@ static int try_again(struct perch__prober *prober, struct perch__case *base)
 	struct perch__case reduced = *base;
 	int rc;
 
-	reduce_side_effects(&reduced);
+	perch__drop_effects(&reduced);
 	if (perch__same_open_call(&reduced, base))
 		return perch__try(prober, base);
 	rc = perch__try(prober, &reduced);
@@ -252,6 +242,33 @@ static void keep_certain(const struct perch__case *c, const struct perch__case *
 	}
 }
 
+/*
+ * A dummy event has replaced the event, so a check of the event that comes before the cause found,
+ * and that no fact decides, may be the first that fails.
+ */
+static void keep_event_causes(const struct perch__case *base, const struct perch__result *before,
+			      struct perch__result *result)
+{
+	struct perch__candidate found = result->candidate[0];
+
+	for (size_t i = 0; i < before->nr; i++) {
+		const struct perch__candidate *candidate = &before->candidate[i];
+
+		if (!found.rule || !candidate->rule || candidate->match != PERCH__UNKNOWN ||
+		    candidate->rule >= found.rule ||
+		    candidate->rule->errnum != found.rule->errnum || !is_event_cause(candidate) ||
+		    candidate->rule->match(base) != PERCH__NO)
+			continue;
+		result->nr -= result->nr == PERCH_FINDINGS_MAX;
+		memmove(&result->candidate[1], &result->candidate[0],
+			result->nr * sizeof(*result->candidate));
+		result->candidate[0] = *candidate;
+		result->nr++;
+		result->confidence = PERCH_CONFIDENCE_AMBIGUOUS;
+		return;
+	}
+}
+
 static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 			    struct perch__result *result)
 {
@@ -268,7 +285,7 @@ static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 	base = *c;
 	if (substituted) {
 		perch__substitute(&base);
-		reduce_side_effects(&base);
+		perch__drop_effects(&base);
 	}
 	rc = try_again(prober, &base);
 	if (!rc && substituted)
@@ -280,6 +297,8 @@ static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 
 		find_cause(prober, &base, result);
 		keep_certain(c, &base, &before, result);
+		if (substituted)
+			keep_event_causes(&base, &before, result);
 	}
 }
 
@@ -307,6 +326,9 @@ void perch__probe_case(const struct perch__case *c, const struct perch_probing *
 	if (!may_probe(c))
 		return;
 	prober.deadline = perch__now() + microseconds * 1000ull;
+	perch__probe_features(&prober, c);
+	if (prober.made)
+		perch__evaluate(c, result);
 	if (result->confidence == PERCH_CONFIDENCE_CERTAIN)
 		probe_certain(&prober, c, result);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes open calls similar to the failed one. Each is harmless and is closed at once: the event is
- * disabled, and no open call patches code, uses a trace unit or holds a debug register that another
- * process needs.
+ * disabled and cannot start, and no open call patches code, uses a trace unit or holds a debug
+ * register that another process needs.
  */
 #include <errno.h>
 #include <string.h>
@@ -106,18 +106,56 @@ static bool has_budget(struct perch__prober *prober)
 	return false;
 }
 
-static int open_and_close(struct perch__prober *prober, const struct perch_attr *attr,
+/*
+ * Settings with effects beside the event. An event of a probe never has them: it would start or be
+ * removed with the program, send signals, measure new children, or make the kernel wait for all
+ * CPUs when the first event with the setting is opened.
+ */
+#define EFFECTS(setting)                                                                   \
+	setting(enable_on_exec) setting(sigtrap) setting(sig_data) setting(context_switch) \
+		setting(cgroup)
+/* In a group, members need the leader's inherit; copies of a disabled event do not count. */
+#define EFFECTS_WITHOUT_GROUP(setting) \
+	setting(inherit) setting(inherit_thread) setting(inherit_stat)
+
+void perch__drop_effects(struct perch__case *c)
+{
+#define DROP(name) c->attr.name = 0;
+	EFFECTS(DROP)
+	if (c->group_fd < 0) {
+		EFFECTS_WITHOUT_GROUP(DROP)
+	}
+#undef DROP
+}
+
+/*
+ * The settings are checked before the event is created, except for the permission to send signals
+ * to another process.
+ */
+static bool is_checked_late(const struct perch__case *c)
+{
+	return c->attr.sigtrap && c->pid > 0 && c->errnum == EACCES;
+}
+
+#define NO_SUCH_TYPE	   0x7fffffff /* no PMU gets this number, so no event is created (ENOENT) */
+#define NO_SUCH_DESCRIPTOR (-2)
+
+static int open_and_close(struct perch__prober *prober, struct perch_attr *attr,
 			  const struct perch__case *c, unsigned long flags)
 {
 	const struct perch_syscalls *syscalls = prober->syscalls;
+	uint32_t size = attr ? attr->size : 0;
 	int fd;
 
 	if (!has_budget(prober))
 		return PERCH__NOT_TRIED;
 	prober->made++;
 	fd = syscalls->perf_event_open(syscalls->context, attr, c->pid, c->cpu, c->group_fd, flags);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == E2BIG && attr && attr->size != size)
+			prober->kernel_size = attr->size;
 		return errno;
+	}
 	syscalls->close(syscalls->context, fd);
 	return 0;
 }
@@ -129,24 +167,62 @@ static bool targets_unrelated_thread(const struct perch__case *c)
 	       (c->pid != c->call->pid || c->call->flags & PERCH_FLAG_PID_CGROUP);
 }
 
+static unsigned long flags_to_pass(const struct perch__case *c)
+{
+	return c->flags | (supports_cloexec(c) ? PERCH_FLAG_FD_CLOEXEC : 0);
+}
+
+/* The caller's system call table could not make the open call if it returns ENOSYS. */
+static int try_attr_of(struct perch__prober *prober, const struct perch__case *c,
+		       struct perch_attr attr)
+{
+	int rc = open_and_close(prober, &attr, c, flags_to_pass(c));
+
+	return rc == ENOSYS && c->errnum != ENOSYS ? PERCH__NOT_TRIED : rc;
+}
+
+/* Returns 0 if the kernel accepts the settings with effects, as far as it checks them. */
+static int try_effects(struct perch__prober *prober, const struct perch__case *c)
+{
+	struct perch_attr attr = c->attr;
+	int rc;
+
+	attr.type = NO_SUCH_TYPE;
+	rc = try_attr_of(prober, c, attr);
+	return rc == ENOENT ? 0 : rc;
+}
+
 int perch__try(struct perch__prober *prober, const struct perch__case *c)
 {
-	struct perch__case harmless = *c;
+	struct perch__case harmless = *c, quiet;
 	int rc;
 
 	if (targets_unrelated_thread(c))
 		return PERCH__NOT_TRIED;
-	if (perch__needs_substitute(c)) {
+	if (perch__needs_substitute(c))
 		perch__substitute(&harmless);
-		harmless.attr.enable_on_exec = harmless.attr.sigtrap = harmless.attr.sig_data = 0;
-	}
 	harmless.attr.disabled = 1;
 	harmless.attr.size = size_to_pass(c);
-	if (supports_cloexec(c))
-		harmless.flags |= PERCH_FLAG_FD_CLOEXEC;
-	rc = open_and_close(prober, &harmless.attr, &harmless, harmless.flags);
-	/* the caller's system call table could not make the open call */
-	return rc == ENOSYS && c->errnum != ENOSYS ? PERCH__NOT_TRIED : rc;
+	quiet = harmless;
+	perch__drop_effects(&quiet);
+	if (!perch__same_open_call(&quiet, &harmless)) {
+		rc = try_effects(prober, &harmless);
+		if (rc)
+			return rc;
+	}
+	rc = try_attr_of(prober, &quiet, quiet.attr);
+	return !rc && is_checked_late(c) ? c->errnum : rc;
+}
+
+int perch__try_attr(struct perch__prober *prober, const struct perch__case *c,
+		    const struct perch_attr *attr)
+{
+	const struct perch__case only_attr = { .cpu = -1,
+					       .group_fd = NO_SUCH_DESCRIPTOR,
+					       .errnum = c->errnum,
+					       .machine = c->machine };
+
+	return try_attr_of(prober, &only_attr, *attr);
 }
 
 int perch__try_without_attr(struct perch__prober *prober)

@@ -122,11 +122,25 @@ static void add_field(struct perch__candidate *candidate, const char *name)
 		candidate->field[candidate->nr_fields++] = name;
 }
 
-static bool names_any(const struct perch__candidate *rule, const struct perch__candidate *fields)
+static bool names_field(const struct perch__candidate *candidate, const struct perch__case *c,
+			const char *name)
+{
+	struct perch__newer_list newer;
+
+	if (candidate->rule)
+		return perch__names_field(candidate->rule->fields, name);
+	perch__candidate_features(candidate, c, &newer);
+	for (size_t i = 0; i < newer.nr; i++)
+		if (!strcmp(newer.feature[i].field ? newer.feature[i].field->name : "flags", name))
+			return true;
+	return false;
+}
+
+static bool names_any(const struct perch__candidate *candidate, const struct perch__case *c,
+		      const struct perch__candidate *fields)
 {
 	for (size_t i = 0; i < fields->nr_fields; i++)
-		if (perch__names_field(rule->rule ? rule->rule->fields : rule->feature.name,
-				       fields->field[i]))
+		if (names_field(candidate, c, fields->field[i]))
 			return true;
 	return false;
 }
@@ -142,7 +156,7 @@ static void set_causes_of_fields(const struct perch__case *c, const struct perch
 
 	result->nr = 0;
 	for (size_t i = 0; i < nr && result->nr < PERCH_FINDINGS_MAX; i++)
-		if (names_any(&found[i], fields))
+		if (names_any(&found[i], c, fields))
 			result->candidate[result->nr++] = found[i];
 	if (!result->nr) {
 		result->candidate[result->nr++] = *fields;

@@ -21,12 +21,13 @@
 
 #include "tree.h"
 
-#define PMUS	    "/sys/bus/event_source/devices/"
-#define TYPE_CPU    4
-#define TYPE_UPROBE 8
-#define TYPE_MSR    10
-#define TYPE_PT	    11
-#define TYPE_UNCORE 23
+#define PMUS	     "/sys/bus/event_source/devices/"
+#define TYPE_CPU     4
+#define TYPE_UPROBE  8
+#define TYPE_MSR     10
+#define TYPE_PT	     11
+#define TYPE_UNCORE  23
+#define HIGHEST_TYPE 0xffffff
 
 /* Root on Linux 6.18 with a hardware PMU, and PMUs that probing must not use. */
 static const struct tree_file explain_files[] = {
@@ -69,8 +70,7 @@ struct kernel {
 	struct fault fault[4]; /* in the order of the checks */
 	/* the errno of a filter before perf; 0: no filter */
 	int filter_errno;
-	pid_t named;  /* the only other thread that may be opened */
-	bool no_exec; /* no event may be opened that an exec would start */
+	pid_t named; /* the only other thread that may be opened */
 	unsigned calls, open;
 	struct perch_syscalls table;
 	char root[PATH_MAX];
@@ -88,9 +88,15 @@ static void check_open_call(const struct kernel *kernel, const struct seen_call 
 		assert_int_equal(call->pid, kernel->named);
 }
 
-static void check_accepted(const struct kernel *kernel, const struct perch_attr *attr)
+/* No event may be opened that starts by itself, or has effects beside the event. */
+static void check_accepted(const struct seen_call *call)
 {
-	assert_false(kernel->no_exec && (attr->enable_on_exec || attr->sigtrap));
+	const struct perch_attr *attr = call->attr;
+
+	assert_false(attr->enable_on_exec || attr->sigtrap || attr->sig_data);
+	assert_false(attr->context_switch || attr->cgroup);
+	assert_false(call->group_fd < 0 &&
+		     (attr->inherit || attr->inherit_thread || attr->inherit_stat));
 	assert_int_not_equal(attr->type, TYPE_UPROBE);
 	assert_int_not_equal(attr->type, TYPE_PT);
 	assert_false(attr->type == PERCH_TYPE_HARDWARE &&
@@ -119,7 +125,10 @@ static int kernel_open(void *context, const struct perch_attr *attr, pid_t pid, 
 		errno = kernel->fault[i].errnum;
 		return -1;
 	}
-	check_accepted(kernel, attr);
+	errno = group_fd < -1 ? EBADF : ENOENT;
+	if (group_fd < -1 || attr->type > HIGHEST_TYPE)
+		return -1;
+	check_accepted(&call);
 	kernel->open++;
 	return 100;
 }

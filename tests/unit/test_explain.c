@@ -341,7 +341,7 @@ static void finds_features_newer_than_the_release(void **state)
 	assert_too_new(&err, "sample_type", "5.11");
 }
 
-/* A feature that is too new comes before a possible cause, not before a certain one. */
+/* The kernel checks features of the attr before all other rules, if its release is known. */
 static void too_new_features_precede_possible_causes(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT,
@@ -351,7 +351,10 @@ static void too_new_features_precede_possible_causes(void **state)
 
 	(void)state;
 	explain_attr(&attr, OLD, EINVAL, &err);
-	assert_string_equal(err.field, "config"); /* no tracepoint has the id 0 */
+	assert_too_new(&err, "build_id", "5.12");
+	assert_non_null(strstr(err.message, "; or the id of a tracepoint"));
+	explain_attr(&attr, NONE, EINVAL, &err); /* a guess does not precede what is certain */
+	assert_string_equal(err.field, "config");
 	attr.config = 4711;
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "build_id", "5.12");
@@ -359,6 +362,9 @@ static void too_new_features_precede_possible_causes(void **state)
 	assert_string_equal(err.field, "config");
 	attr.inherit_thread = 1;
 	explain_attr(&attr, OLD, EINVAL, &err);
+	assert_too_new(&err, "inherit_thread", "5.13");
+	assert_non_null(strstr(err.message, "build_id needs Linux 5.12 (this is 4.4"));
+	explain_attr(&attr, GUEST, EINVAL, &err);
 	assert_string_equal(err.field, "inherit_thread");
 	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 }
