@@ -116,8 +116,7 @@ enum perch__match perch__cpu_lacks(const struct perch__case *c, const char *flag
 /* ---- Tracepoints and probes ---- */
 /* "SYSTEM/NAME" */
 enum perch__match perch__tracepoint_is(const struct perch__case *c, const char *name);
-/* YES if no tracepoint that perf can open has the id; otherwise NO, because a listed one may be
- * refused too */
+/* no tracepoint that perf can open has the id */
 enum perch__match perch__tracepoint_absent(const struct perch__case *c);
 /* the id of a tracepoint that every kernel has; 0 if unknown */
 uint64_t perch__existing_tracepoint(const struct perch__case *c);
