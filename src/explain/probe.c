@@ -243,29 +243,23 @@ static void keep_certain(const struct perch__case *c, const struct perch__case *
 }
 
 /*
- * A dummy event has replaced the event, so a check of the event that comes before the cause found,
- * and that no fact decides, may be the first that fails.
+ * A dummy event has replaced the event. The rules about AUX events come last in the kernel, so a
+ * check of the event that no fact decides, such as the id of a tracepoint, may fail before them.
  */
-static void keep_event_causes(const struct perch__case *base, const struct perch__result *before,
-			      struct perch__result *result)
+static void limit_confidence(const struct perch__case *base, const struct perch__result *before,
+			     struct perch__result *result)
 {
-	struct perch__candidate found = result->candidate[0];
+	const struct perch__candidate *found = &result->candidate[0];
 
+	if (found->cause != PERCH_CAUSE_GROUP_AUX || result->confidence != PERCH_CONFIDENCE_CERTAIN)
+		return;
 	for (size_t i = 0; i < before->nr; i++) {
 		const struct perch__candidate *candidate = &before->candidate[i];
 
-		if (!found.rule || !candidate->rule || candidate->match != PERCH__UNKNOWN ||
-		    candidate->rule >= found.rule ||
-		    candidate->rule->errnum != found.rule->errnum || !is_event_cause(candidate) ||
-		    candidate->rule->match(base) != PERCH__NO)
-			continue;
-		result->nr -= result->nr == PERCH_FINDINGS_MAX;
-		memmove(&result->candidate[1], &result->candidate[0],
-			result->nr * sizeof(*result->candidate));
-		result->candidate[0] = *candidate;
-		result->nr++;
-		result->confidence = PERCH_CONFIDENCE_AMBIGUOUS;
-		return;
+		if (candidate->rule && candidate->match == PERCH__UNKNOWN &&
+		    candidate->rule < found->rule && is_event_cause(candidate) &&
+		    candidate->rule->match(base) == PERCH__NO)
+			result->confidence = PERCH_CONFIDENCE_LIKELY;
 	}
 }
 
@@ -298,7 +292,7 @@ static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 		find_cause(prober, &base, result);
 		keep_certain(c, &base, &before, result);
 		if (substituted)
-			keep_event_causes(&base, &before, result);
+			limit_confidence(&base, &before, result);
 	}
 }
 
