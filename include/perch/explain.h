@@ -73,6 +73,9 @@ struct perch_open_call {
 	/** Seccomp filters of the process that a tracer installed and that refuse nothing: they are
 	 * not the cause. */
 	unsigned tracer_filters;
+	/** Seccomp filters that the program was seen to install itself, and that may refuse the
+	 * call: the remedy is about these, and not about a container. */
+	unsigned own_filters;
 	uint64_t reserved[8]; /**< must be 0 */
 };
 

@@ -79,8 +79,8 @@ static void container(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_sandbox sandbox;
 
-	if (c->machine && !perch_machine_sandbox(c->machine, &sandbox, NULL) &&
-	    sandbox.container[0])
+	if (c->machine && !c->call->own_filters &&
+	    !perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.container[0])
 		snprintf(buffer, size, "this is a container (%s): ", sandbox.container);
 }
 
@@ -95,7 +95,10 @@ static void allow_syscall(const struct perch__case *c, char *buffer, size_t size
 
 	if (c->machine)
 		perch_machine_sandbox(c->machine, &sandbox, NULL);
-	if (strstr(sandbox.container, "kube"))
+	if (c->call->own_filters)
+		text = "allow perf_event_open in the filter that the program installs, or open the "
+		       "event before it";
+	else if (strstr(sandbox.container, "kube"))
 		text = "set seccompProfile.type in the pod's securityContext to Unconfined, or to "
 		       "a profile that allows perf_event_open";
 	else if (c->machine && !sandbox.container[0])
@@ -481,6 +484,14 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(container, container(c, buffer, size))                                                 \
 	X(allow_syscall, allow_syscall(c, buffer, size))                                 \
 	X(descriptors, descriptor_limit(c, buffer, size))                                        \
+	X(own_filter,                                                                            \
+	  snprintf(buffer, size, "%s",                                                           \
+		   c->call->own_filters ? ", which the program has installed itself," : ""))     \
+	X(before_cgroup,                                                                         \
+	  snprintf(buffer, size, "%s",                                                           \
+		   TARGETS_CGROUP ? " (the kernel looks at it before the cgroup)" : ""))         \
+	X(after_group,                                                                           \
+	  snprintf(buffer, size, "%s", IN_GROUP && !LEADER ? " (the kernel looks at group_fd before)" : "")) \
 	X(or_raise_rate,                                                                         \
 	  perch__write_or_raise_rate(c, c->attr.sample_freq, buffer, size))                      \
 	X(user_space_or, user_space_or(c, buffer, size))                                         \

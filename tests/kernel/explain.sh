@@ -31,6 +31,9 @@ traced "exec by another thread during injected system calls" 0 "[0-9]+" 60 timeo
 ! grep -q "is slow" out
 report $? "that exec does not make every system call stop"
 traced "a program under a filter of its own" 0 1 1 "$perch" explain -- "$target" filtered
+grep -q "which the program has installed itself, blocks perf_event_open" out && grep -q "in the filter that the program installs" out &&
+	! grep -q "container" out
+report $? "the filter is the program's, not that of a container"
 "${PERCH_BUILD_ROOT:?}/tests/kernel/refuse_events" 1 "$perch" stat -e mem:0x1000:w -- true 2>out
 grep -q "filter of this process blocks perf_event_open.*where the filter is set" out
 report $? "a seccomp filter is reported as the cause, although perf refuses with the same errno"

@@ -522,6 +522,26 @@ static void filters_of_a_tracer_are_not_the_cause(void **state)
 	assert_int_equal(err.cause, PERCH_CAUSE_SECURITY_MODULE);
 }
 
+/* A container does not decide about a filter that the program was seen to install. */
+static void filters_of_the_program_are_not_those_of_a_container(void **state)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EPERM };
+	struct perch_error err;
+
+	(void)state;
+	perch_explain(&call, machines[CONTAINER], &err);
+	assert_non_null(strstr(err.message, "container"));
+	assert_non_null(strstr(err.remedy, "--cap-add"));
+	call.own_filters = 1;
+	perch_explain(&call, machines[CONTAINER], &err);
+	assert_int_equal(err.cause, PERCH_CAUSE_SECCOMP);
+	assert_non_null(strstr(err.message, "the program has installed itself"));
+	assert_null(strstr(err.message, "container"));
+	assert_null(strstr(err.remedy, "--cap-add"));
+	assert_non_null(strstr(err.remedy, "the filter that the program installs"));
+}
+
 static void refuses_calls_without_an_errno(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr) };
@@ -556,6 +576,7 @@ int main(void)
 		cmocka_unit_test(reads_paths_of_uprobes),
 		cmocka_unit_test(no_machine_is_this_machine),
 		cmocka_unit_test(filters_of_a_tracer_are_not_the_cause),
+		cmocka_unit_test(filters_of_the_program_are_not_those_of_a_container),
 		cmocka_unit_test(refuses_calls_without_an_errno),
 	};
 

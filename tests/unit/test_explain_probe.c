@@ -399,6 +399,44 @@ static void does_not_probe_debug_registers(void **state)
 	assert_int_equal(explanation.open_calls, 0);
 }
 
+static bool bad_group_fd(const struct seen_call *call)
+{
+	return call->group_fd == 99;
+}
+
+static bool bad_cgroup_fd(const struct seen_call *call)
+{
+	return call->flags & PERCH_FLAG_PID_CGROUP && call->pid == 98;
+}
+
+/* The kernel looks at group_fd before the cgroup: that is the cause, and the cgroup is next. */
+static void finds_which_descriptor_the_kernel_looks_at_first(void **state)
+{
+	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
+	const struct perch_open_call call = { .attr = &attr,
+					      .pid = 98,
+					      .cpu = 0,
+					      .group_fd = 99,
+					      .flags = PERCH_FLAG_PID_CGROUP,
+					      .errnum = EBADF };
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ bad_group_fd, EBADF };
+	kernel.fault[1] = (struct fault){ bad_cgroup_fd, EBADF };
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_GROUP_FD);
+	assert_int_equal(explanation.nr_next, 1);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_CGROUP_FD);
+
+	kernel.fault[0].refuses = bad_cgroup_fd;
+	kernel.fault[1].refuses = NULL;
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_CGROUP_FD);
+}
+
 /* The thread of the leader is not opened, because the failed open call did not name it. */
 static void does_not_open_the_thread_of_a_leader(void **state)
 {
@@ -456,6 +494,7 @@ int main(void)
 		TEST(opens_no_events_with_side_effects),
 		TEST(tests_other_fields_with_a_dummy_event),
 		TEST(does_not_probe_debug_registers),
+		TEST(finds_which_descriptor_the_kernel_looks_at_first),
 		TEST(does_not_open_the_thread_of_a_leader),
 		TEST(probes_only_if_enabled),
 		TEST(passes_no_bytes_beyond_attr_size),

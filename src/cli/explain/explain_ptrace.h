@@ -93,9 +93,10 @@ struct tracee_syscall {
 struct tracee_process {
 	pid_t pid;
 	unsigned threads;
-	bool every_syscall; /* stop every system call: the filter cannot be used */
-	unsigned reads;	    /* that succeeded, see READS_CHECKED */
-	unsigned filters;   /* filters of descriptors installed */
+	bool every_syscall;   /* stop every system call: the filter cannot be used */
+	unsigned reads;	      /* that succeeded, see READS_CHECKED */
+	unsigned own_filters; /* of the program, that may refuse system calls of events */
+	unsigned filters;     /* filters of descriptors installed */
 	struct tracee_range range[TRACEE_FILTERS_MAX]; /* what each of them stops */
 	/* the thread in perf_event_open; others wait, because they may share its attr */
 	struct tracee *opener;

@@ -212,6 +212,7 @@ static struct perch_open_call get_open_call(const struct tracer *tracer,
 		.flags = thread->syscall.abi->narrow ? (uint32_t)argument[4] : argument[4],
 		.errnum = result < 0 ? -result : 0,
 		.tracer_filters = count_filters(tracer, thread),
+		.own_filters = thread->process->own_filters,
 	};
 }
 
@@ -386,11 +387,13 @@ static void handle_result(struct tracer *tracer, struct tracee *thread, int64_t 
 		handle_open(tracer, thread, result);
 		break;
 	case TRACEE_SYSCALL_SECCOMP:
-		if (result >= 0 && thread->filter_may_refuse)
-			tracer_stop_every_syscall(
-				tracer, thread->process,
-				"its own seccomp filter may refuse system calls of events before "
-				"the filter of perch runs");
+		if (result < 0 || !thread->filter_may_refuse)
+			break;
+		thread->process->own_filters++;
+		tracer_stop_every_syscall(
+			tracer, thread->process,
+			"its own seccomp filter may refuse system calls of events before "
+			"the filter of perch runs");
 		break;
 	case TRACEE_SYSCALL_PTRACE:
 		tracer_check_ptrace(tracer, thread, result);
