@@ -168,3 +168,77 @@ def compare(include, perch_include):
             differences += subprocess.run([f"{directory}/compare"], stdout=subprocess.PIPE, text=True,
                                           check=False).stdout.splitlines()
     return len(lines), differences
+
+
+# Fields that count what follows: they are 0, so that nothing follows.
+COUNTS = ("nr", "nr_namespaces", "old_len", "new_len")
+ARRAYS = {"BPF_TAG_SIZE": "8b"}
+SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+
+
+def fields_of(text):
+    """Returns the declarations of a comment as NAME:BYTES: 0 is a text, b behind the number are bytes,
+    z a number that must be 0, s a small one (older kernels write no prot: perch tells by its value).
+    None if there are others."""
+    found = []
+    for declaration in text.split(";"):
+        words = declaration.split(None, 1)
+        if not words:
+            continue
+        if len(words) < 2 or words[0] not in (*SIZES, "char"):
+            return None
+        for name in words[1].split(","):
+            parsed = re.fullmatch(r"\s*(\w+)\s*(\[(\w*)\])?\s*", name)
+            if not parsed:
+                return None
+            name, array, length = parsed.groups()
+            if array:
+                size = "0" if words[0] == "char" and not length else ARRAYS.get(length)
+            else:
+                size = f"{SIZES.get(words[0])}{'z' if name in COUNTS else 's' if name == 'prot' else ''}"
+            if not size:
+                return None
+            found.append(f"{'_' if name == 'res' else ''}{name}:{size}")
+    return found
+
+
+def sample_layout(body, bits):
+    """Returns the fields of a sample that are numbers, and the sample_type with them."""
+    found, sample_type = [], 0
+    for text, bit in re.findall(r"\{([^{}]*)\}\s*&&\s*PERF_SAMPLE_(\w+)", body):
+        fields = fields_of(text)
+        if not fields or bit not in bits or bit == "WEIGHT_STRUCT":
+            continue
+        found += [field.replace("id:", "identifier:") if bit == "IDENTIFIER" else field
+                  for field in fields]
+        sample_type |= 1 << bits[bit]
+    return found, sample_type
+
+
+def record_layouts(path):
+    """Returns the layouts that the comments of a header describe, as lines for record_layouts.c."""
+    text = Path(path).read_text()
+    bits = {name: int(bit) for name, bit in
+            re.findall(r"PERF_SAMPLE_(\w+)\s*=\s*1U\s*<<\s*(\d+)", text)}
+    lines = []
+    for comment, name, number in re.findall(
+            r"/\*((?:(?!\*/).)*?)\*/\s*PERF_RECORD_(\w+)\s*=\s*(\d+),", text, flags=re.S):
+        body = re.sub(r"^[ \t]*\*|#[^\n]*", "", comment, flags=re.M)
+        start = re.search(r"struct \{\s*struct perf_event_header\s+header;", body)
+        if not start:
+            continue
+        body = body[start.end():body.rindex("}")].replace("struct sample_id", "; sample_id")
+        body = body.partition("; sample_id")[0]
+        sample_type = 0
+        if name == "SAMPLE":
+            fields, sample_type = sample_layout(body, bits)
+        else:
+            # of a union, the first member: without PERF_RECORD_MISC_MMAP_BUILD_ID
+            body = re.sub(r"union\s*\{\s*struct\s*\{([^}]*)\};.*\};", r"\1", body, flags=re.S)
+            body = re.sub(r"\{[^}]*\}\s*\[nr_namespaces\];|u64\s+ips\[nr\];|u8\s+bytes\[\];", "", body)
+            body = re.sub(r"struct read_format\s+values", "u64 value", body)
+            fields = fields_of(body)
+        if fields is None:
+            raise ValueError(f"{path}: the layout of {name} is not understood: {body}")
+        lines.append(f"{name} {number} 0 {sample_type} {' '.join(fields)}\n")
+    return lines
