@@ -86,6 +86,7 @@ static const struct {
 	{ PERCH_CAUSE_INTERRUPTED, "The target again, and the group" },
 	{ PERCH_CAUSE_MMAP_INHERIT, "Operations: mmap, ioctl and read" },
 	{ PERCH_CAUSE_LINT_SIZE, "Lint: accepted, but not meant" },
+	{ PERCH_CAUSE_MMAP_ADDRESS, "Operations: addresses of mmap" },
 };
 
 /* The text for each placeholder. */

@@ -228,7 +228,8 @@
 	  "aux_offset and aux_size do not match the mapping")					\
 	X(MMAP_NO_AUX, "mmap-no-aux", NOT_SUPPORTED, "the event's PMU has no AUX area")		\
 	X(MUNMAP_PART, "munmap-part", USAGE, "a ring can only be unmapped as a whole")		\
-	X(MMAP_FLAGS, "mmap-flags", USAGE, "a ring does not support MAP_HUGETLB and MAP_SYNC")	\
+	X(MMAP_FLAGS, "mmap-flags", USAGE,							\
+	  "a ring does not support MAP_GROWSDOWN, MAP_HUGETLB, MAP_SYNC and unknown flags")	\
 	X(MMAP_MEMORY, "mmap-memory", NO_MEMORY, "the kernel has no memory for the ring")	\
 	X(IOCTL_UNKNOWN, "ioctl-unknown", USAGE,						\
 	  "the request is not an ioctl of events, or needs a newer kernel")			\
@@ -323,8 +324,22 @@
 	X(LINT_FORMAT_ID, "lint-format-id", USAGE, "samples have the counts of a group without ids")
 /* clang-format on */
 
-/** All causes. */
-#define PERCH_CAUSES(X) PERCH_OPEN_CAUSES(X) PERCH_OPERATION_CAUSES(X) PERCH_LINT_CAUSES(X)
+/** Causes of mmap(2) of an event that concern addresses of the process. */
+/* clang-format off */
+#define PERCH_ADDRESS_CAUSES(X)									\
+	X(MMAP_ADDRESS, "mmap-address", USAGE,							\
+	  "the address of MAP_FIXED is not a multiple of the page size, or above user space")	\
+	X(MMAP_MIN_ADDRESS, "mmap-min-address", PRIVILEGE,					\
+	  "the address of MAP_FIXED is below vm.mmap_min_addr")					\
+	X(MMAP_IN_USE, "mmap-in-use", CONFLICT,							\
+	  "something is mapped at the address of MAP_FIXED that cannot be replaced")		\
+	X(MMAP_ADDRESS_SPACE, "mmap-address-space", NO_MEMORY,					\
+	  "RLIMIT_AS, vm.max_map_count or the address space is exhausted")
+/* clang-format on */
+
+/** All causes. New ones are added at the end, so that the others keep their values. */
+#define PERCH_CAUSES(X) \
+	PERCH_OPEN_CAUSES(X) PERCH_OPERATION_CAUSES(X) PERCH_LINT_CAUSES(X) PERCH_ADDRESS_CAUSES(X)
 
 /** The exact cause of an error or finding. */
 enum perch_cause {

@@ -111,8 +111,8 @@ struct perch_finding {
 	size_t nr_fields;	    /**< elements of field in use */
 	/**
 	 * The fields at fault, static strings: names of struct perf_event_attr, or pid, cpu,
-	 * group_fd, flags, attr. For an operation also length, protection, offset, fd, request,
-	 * argument, size.
+	 * group_fd, flags, attr. For an operation also address, length, protection, offset, fd,
+	 * request, argument, size.
 	 */
 	const char *field[4];
 	char since[8];	   /**< first kernel release with the feature ("6.13"); "" if irrelevant */
@@ -189,20 +189,23 @@ struct perch_operation {
 	size_t ring_size;		/**< bytes of its mapped ring; 0: none, or unknown */
 	size_t length;			/**< mmap, munmap: bytes */
 	int protection;			/**< mmap: PROT_* */
-	int map_flags;			/**< mmap: MAP_* */
-	uint64_t offset;		/**< mmap: bytes; munmap: start within the ring's mapping */
-	unsigned long request;		/**< ioctl: PERCH_IOC_* */
-	unsigned long argument;		/**< ioctl: as passed */
-	uint64_t period;		/**< PERIOD: the new value, if period_known */
-	bool period_known;		/**< PERIOD: .period is set */
-	const char *filter;		/**< SET_FILTER: the filter; NULL: unknown */
-	int other_fd;			/**< SET_OUTPUT: the descriptor passed */
-	int fd;				/**< the descriptor as passed; 0: unknown */
+	/** mmap: MAP_*; with MAP_ANONYMOUS the mapping is not one of the event */
+	int map_flags;
+	uint64_t offset;	/**< mmap: bytes; munmap: start within the ring's mapping */
+	unsigned long request;	/**< ioctl: PERCH_IOC_* */
+	unsigned long argument; /**< ioctl: as passed */
+	uint64_t period;	/**< PERIOD: the new value, if period_known */
+	bool period_known;	/**< PERIOD: .period is set */
+	const char *filter;	/**< SET_FILTER: the filter; NULL: unknown */
+	int other_fd;		/**< SET_OUTPUT: the descriptor passed */
+	int fd;			/**< the descriptor as passed; 0: unknown */
 	const struct perch_open_call_leader
 		*other;	      /**< SET_OUTPUT: the event of other_fd, or NULL */
 	size_t size;	      /**< read: bytes of the buffer */
 	bool from_log;	      /**< of a log: a machine of NULL is an unknown machine */
-	uint64_t reserved[8]; /**< must be 0 */
+	uint64_t address;     /**< mmap: the address passed, if address_known */
+	bool address_known;   /**< mmap: .address is set; needed to explain MAP_FIXED */
+	uint64_t reserved[6]; /**< must be 0 */
 };
 
 /**

@@ -60,6 +60,19 @@ static void compose(const struct perch__operation_case *o, const struct perch__o
 	perch__finding_set_text(finding, message, remedy);
 }
 
+/* The kernel ignores the descriptor, so the rules of events do not apply. */
+static void compose_anonymous(const struct perch__operation_case *o, struct perch_finding *finding)
+{
+	static const char *const fields[] = { "flags", NULL };
+	char message[sizeof(finding->message)];
+
+	perch__finding_init(finding, PERCH_CAUSE_NOT_AN_EVENT, fields, NULL);
+	what_failed(o, message, sizeof(message));
+	snprintf(message + strlen(message), sizeof(message) - strlen(message),
+		 "with MAP_ANONYMOUS the kernel ignores the descriptor and maps other memory");
+	perch__finding_set_text(finding, message, "pass MAP_SHARED without MAP_ANONYMOUS");
+}
+
 static void compose_unexplained(const struct perch__operation_case *o,
 				struct perch_finding *finding)
 {
@@ -188,6 +201,12 @@ static void explain(const struct perch__operation_case *o, struct perch_explanat
 {
 	struct found found = { 0 };
 
+	if (perch__is_anonymous(o->op)) {
+		explanation->confidence = PERCH_CONFIDENCE_CERTAIN;
+		explanation->nr_findings = 1;
+		compose_anonymous(o, &explanation->finding[0]);
+		return;
+	}
 	find(o, false, &found);
 	if (!found.nr)
 		find(o, true, &found);
@@ -215,8 +234,8 @@ int perch_explain_operation(const struct perch_operation *operation, struct perc
 	struct perch_machine *own;
 
 	if (!operation || operation->errnum < 0 || !table_of(operation->kind) ||
-	    (!operation->errnum && table_of(operation->kind) != perch__read_rules) || !explanation ||
-	    PERCH__CHECK_RESERVED(operation, "perch_operation", NULL) ||
+	    (!operation->errnum && table_of(operation->kind) != perch__read_rules) ||
+	    !explanation || PERCH__CHECK_RESERVED(operation, "perch_operation", NULL) ||
 	    PERCH__CHECK_RESERVED(operation->other, "perch_open_call_leader", NULL))
 		return -EINVAL;
 	init_case(&o, operation, perch__machine_of(machine, operation->from_log, &own));

@@ -60,6 +60,34 @@ bool perch__ring_limits(const struct perch__operation_case *o, struct perch__rin
 enum perch__match perch__memory_is_limited(const struct perch__operation_case *o);
 enum perch__match perch__ring_above_limit(const struct perch__operation_case *o);
 
+/* ---- Addresses of mmap(2), see mapping_facts.c ---- */
+/* whether the flags fix the address; UNKNOWN if they do, and it is unknown */
+enum perch__match perch__fixes_address(const struct perch__operation_case *o);
+enum perch__match perch__below_min_address(const struct perch__operation_case *o);
+enum perch__match perch__above_user_space(const struct perch__operation_case *o);
+/* The process has more mappings than vm.max_map_count. */
+enum perch__match perch__too_many_mappings(const struct perch__operation_case *o);
+enum perch__match perch__above_address_limit(const struct perch__operation_case *o);
+enum perch__match perch__above_data_limit(const struct perch__operation_case *o);
+/* A private writable mapping exceeds what vm.overcommit_memory allows. */
+enum perch__match perch__above_commit_limit(const struct perch__operation_case *o);
+/* The fixed range has a part of another ring, or a sealed mapping. */
+enum perch__match perch__cuts_ring(const struct perch__operation_case *o);
+enum perch__match perch__replaces_sealed(const struct perch__operation_case *o);
+/* MAP_LOCKED, and RLIMIT_MEMLOCK is 0 */
+enum perch__match perch__may_not_lock(const struct perch__operation_case *o);
+/* False if a limit of the address space is unknown. */
+bool perch__address_space_known(const struct perch__operation_case *o);
+/* the flags that MAP_SHARED_VALIDATE refuses */
+int perch__unsupported_flags(int map_flags);
+/* whether the flags map another thing than the event */
+bool perch__is_anonymous(const struct perch_operation *op);
+uint64_t perch__user_space_end(void);
+uint64_t perch__address_limit(const struct perch__operation_case *o); /* UINT64_MAX: unknown */
+/* The numbers of messages; 0 if unknown. */
+uint64_t perch__min_address(const struct perch__operation_case *o);
+uint64_t perch__max_mappings(const struct perch__operation_case *o);
+
 /* Bytes that one read(2) of the event returns. exact may be NULL; it is false if the size of the
  * group is unknown. */
 uint64_t perch__read_bytes(const struct perch__operation_case *o, bool *exact);

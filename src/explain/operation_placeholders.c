@@ -158,6 +158,53 @@ static void of_ring(const struct perch__operation_case *o, char *buffer, size_t 
 		buffer[0] = '\0';
 }
 
+/* ---- Addresses ---- */
+
+static void address(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	if (o->op->address_known)
+		snprintf(buffer, size, "0x%" PRIx64, o->op->address);
+	else
+		snprintf(buffer, size, "(unknown)");
+}
+
+/* Empty if unknown. */
+static void min_address(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	const uint64_t min = perch__min_address(o);
+
+	buffer[0] = '\0';
+	if (min)
+		snprintf(buffer, size, " (currently %" PRIu64 ")", min);
+}
+
+static void address_limit(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	const uint64_t limit = perch__address_limit(o);
+
+	buffer[0] = '\0';
+	if (limit != UINT64_MAX)
+		snprintf(buffer, size, " (currently %" PRIu64 " KiB)", limit >> 10);
+}
+
+static void or_address_space(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	buffer[0] = '\0';
+	if (!perch__address_space_known(o))
+		snprintf(buffer, size,
+			 ", or the process has no free addresses (RLIMIT_AS, vm.max_map_count)");
+}
+
+static void unsupported_flags(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	const int flags = perch__unsupported_flags(o->op->map_flags);
+
+	if (flags == 0x100000)
+		snprintf(buffer, size, "MAP_FIXED_NOREPLACE");
+	else
+		snprintf(buffer, size, "0x%x", (unsigned)flags);
+}
+
 /* ---- ioctl ---- */
 
 static void request(const struct perch__operation_case *o, char *buffer, size_t size)
@@ -356,6 +403,11 @@ static const struct {
 	{ "smaller", smaller },
 	{ "raise", raise_limits },
 	{ "of_ring", of_ring },
+	{ "address", address },
+	{ "min_address", min_address },
+	{ "address_limit", address_limit },
+	{ "or_address_space", or_address_space },
+	{ "unsupported_flags", unsupported_flags },
 	{ "request", request },
 	{ "request_since", request_since },
 	{ "or_older", or_older },
@@ -394,6 +446,8 @@ bool perch__operation_placeholder(const void *operation_case, const char *name, 
 		{ "read_format", o->c.attr.read_format },
 		{ "read_bytes", perch__read_bytes(o, NULL) },
 		{ "period", o->op->period },
+		{ "max_mappings", perch__max_mappings(o) },
+		{ "more_mappings", 2 * perch__max_mappings(o) },
 	};
 	const struct {
 		const char *name;
@@ -406,7 +460,9 @@ bool perch__operation_placeholder(const void *operation_case, const char *name, 
 	const struct {
 		const char *name;
 		unsigned long value;
-	} bits[] = { { "argument_hex", o->op->argument }, { "request_number", o->op->request } };
+	} bits[] = { { "argument_hex", o->op->argument },
+		     { "request_number", o->op->request },
+		     { "user_end", perch__user_space_end() } };
 
 #define FOR_THE_NAMED(table, i)                                       \
 	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++) \

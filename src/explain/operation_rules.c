@@ -17,8 +17,12 @@
 #define ERRNO_IS(errnum_) (o->op->errnum == (errnum_))
 #define YES_IF(condition) ((condition) ? PERCH__YES : PERCH__NO)
 /* Conditions of one kind of operation or one request: from a match, or from a bool (..._IF). */
-#define MMAP(match_)		     (KIND(MMAP) ? (match_) : PERCH__NO)
-#define MMAP_IF(condition)	     MMAP(YES_IF(condition))
+#define MMAP(match_)		   (KIND(MMAP) ? (match_) : PERCH__NO)
+#define MMAP_IF(condition)	   MMAP(YES_IF(condition))
+#define MMAP_UNKNOWN_IF(condition) perch__and(MMAP_IF(condition), PERCH__UNKNOWN)
+/* Kernels before that release may accept it, and return the errno for other reasons. */
+#define MMAP_IF_CHANGED(release, errnum_, condition) \
+	perch__and(MMAP_IF(condition), is_since(o, release, errnum_))
 #define MUNMAP(match_)		     (KIND(MUNMAP) ? (match_) : PERCH__NO)
 #define READ(match_)		     (KIND(READ) || KIND(READV) ? (match_) : PERCH__NO)
 #define READ_IF(condition)	     READ(YES_IF(condition))
@@ -29,9 +33,19 @@
 #define REQUEST_UNKNOWN_IF(name_, condition) \
 	perch__and(REQUEST_IF(name_, condition), PERCH__UNKNOWN)
 
-#define MAPPING_TYPE	    (o->op->map_flags & (MAP_SHARED | MAP_PRIVATE | MAP_SHARED_VALIDATE))
-#define RING		    (o->op->offset == 0)
-#define AUX		    (o->op->offset != 0)
+#define MAPPING_TYPE (o->op->map_flags & (MAP_SHARED | MAP_PRIVATE | MAP_SHARED_VALIDATE))
+#define RING	     (o->op->offset == 0)
+#define AUX	     (o->op->offset != 0)
+#ifdef MAP_32BIT
+#define IN_LOW_GIB ((o->op->map_flags & (MAP_32BIT | MAP_FIXED)) == MAP_32BIT)
+#else
+#define IN_LOW_GIB false
+#endif
+/* An unknown address may be odd, if the errno says so. */
+#define ADDRESS_MAY_BE_ODD \
+	(o->op->address_known ? YES_IF(o->op->address % o->page_bytes) : YES_IF(ERRNO_IS(EINVAL)))
+#define LOW_ADDRESS \
+	perch__and(perch__fixes_address(o), YES_IF(!o->op->address_known || o->op->address < 65536))
 #define POWER_OF_2_OR_0(nr) (!((nr) & ((nr)-1)))
 #define RING_BYTES	    (o->op->ring_size)
 #define RING_PAGES	    (RING_BYTES / o->page_bytes + !!(RING_BYTES % o->page_bytes))
@@ -59,6 +73,14 @@
 	((attr).type == PERCH_TYPE_SOFTWARE || (attr).type == PERCH_TYPE_TRACEPOINT || \
 	 (attr).type == PERCH_TYPE_BREAKPOINT)
 #define OTHER_CONTEXT (COUNTED_BY_KERNEL(o->c.attr) != COUNTED_BY_KERNEL(o->other))
+
+static enum perch__match is_since(const struct perch__operation_case *o, const char *release,
+				  int errnum)
+{
+	if (perch__may_lack_change(&o->c, release) == PERCH__NO)
+		return PERCH__YES;
+	return ERRNO_IS(errnum) ? PERCH__UNKNOWN : PERCH__NO;
+}
 
 static enum perch__match above_rate(const struct perch__operation_case *o)
 {

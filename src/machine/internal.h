@@ -78,6 +78,8 @@ int perch__read_status(const struct perch_machine *machine, const char *path,
 		       struct status *status);
 /* Returns the cached status of the process of the machine. */
 int perch__process_status(struct perch_machine *machine, const struct status **status);
+/* Finds a line of /proc/PID/limits. UINT64_MAX is unlimited; hard may be NULL. */
+bool perch__limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard);
 /* Makes "/proc/self" + name or "/proc/PID" + name. */
 void perch__process_path(const struct perch_machine *machine, char *path, size_t size,
 			 const char *name);

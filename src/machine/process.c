@@ -76,7 +76,7 @@ int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effectiv
 	return 0;
 }
 
-static bool limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard)
+bool perch__limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard)
 {
 	const char *line = strstr(text, name);
 	char values[2][32];
@@ -84,7 +84,8 @@ static bool limit_line(const char *text, const char *name, uint64_t *soft, uint6
 	if (!line || sscanf(line + strlen(name), "%31s %31s", values[0], values[1]) != 2)
 		return false;
 	*soft = strcmp(values[0], "unlimited") ? strtoull(values[0], NULL, 10) : UINT64_MAX;
-	*hard = strcmp(values[1], "unlimited") ? strtoull(values[1], NULL, 10) : UINT64_MAX;
+	if (hard)
+		*hard = strcmp(values[1], "unlimited") ? strtoull(values[1], NULL, 10) : UINT64_MAX;
 	return true;
 }
 
@@ -112,7 +113,6 @@ int perch_machine_limits(struct perch_machine *machine, struct perch_limits *lim
 			 struct perch_error *err)
 {
 	char path[64], text[4096];
-	uint64_t hard;
 	ssize_t got;
 
 	limits->page_bytes = sysconf(_SC_PAGESIZE);
@@ -123,8 +123,9 @@ int perch_machine_limits(struct perch_machine *machine, struct perch_limits *lim
 	if (got < 0)
 		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
 				       strerror(-got));
-	if (!limit_line(text, "Max open files", &limits->descriptors, &limits->descriptors_hard) ||
-	    !limit_line(text, "Max locked memory", &limits->locked_bytes, &hard))
+	if (!perch__limit_line(text, "Max open files", &limits->descriptors,
+			       &limits->descriptors_hard) ||
+	    !perch__limit_line(text, "Max locked memory", &limits->locked_bytes, NULL))
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s lacks a limit", path);
 	return 0;
 }

@@ -44,6 +44,8 @@ traced "a shell's children, and its status" 9 2 2 "$perch" explain -- sh -c "'$t
 traced "mmap, ioctl and read that fail" 0 1 0 "$perch" explain -- "$target" operations
 grep -q ENOSPC out && grep -q "ioctl of descriptor .*: ENOTTY \[not-an-event\]" out && ! grep -q "end of file" out
 report $? "the short read is reported, and the ioctl of a pipe is"
+grep -qF "EINVAL [mmap-address]" out && grep -q "mmap(address 0x.*01, length .*MAP_SHARED|MAP_FIXED, fd" out
+report $? "the address of a refused mapping is reported"
 traced "three hundred events" 0 300 0 "$perch" explain -- "$target" many
 [ "$(grep -c ENOSPC out)" -ge 1 ]
 report $? "a read of the last one is reported"

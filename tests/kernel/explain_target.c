@@ -247,6 +247,9 @@ static int mode_operations(void)
 	CHECK(fd >= 0);
 	CHECK(mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED &&
 	      errno == EINVAL);
+	CHECK(mmap((char *)page + 1, 3 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		   0) == MAP_FAILED &&
+	      errno == EINVAL);
 	CHECK(ioctl(fd, PERCH_IOC_SET_FILTER, "id == 1") == -1 && errno == EINVAL);
 	CHECK(read(fd, buffer, 4) == -1 && errno == ENOSPC);
 	CHECK(read(fd, buffer, 8) == 8);

@@ -16,6 +16,9 @@ enum machine_kind {
 	USER,
 	ROOT, /* the same with all capabilities */
 	OLD,  /* 3.10 */
+	NEW,  /* 6.18, vm.mmap_min_addr 65536, no locked memory, too many mappings: see the test */
+	SELINUX,
+	LIMITED, /* RLIMIT_AS and RLIMIT_DATA */
 	NR_MACHINES
 };
 
@@ -45,8 +48,11 @@ struct operation_row {
 #define OTHER_ATTR(...) .other_attr = { __VA_ARGS__ }
 #define SHARED		.map_flags = MAP_SHARED, .cpu = -1
 #define MAP(...)	.op = { .kind = PERCH_OPERATION_MMAP, __VA_ARGS__ }
-#define UNMAP(...)	.op = { .kind = PERCH_OPERATION_MUNMAP, __VA_ARGS__ }
-#define READ(...)	.op = { .kind = PERCH_OPERATION_READ, __VA_ARGS__ }
+/* with MAP_FIXED or MAP_FIXED_NOREPLACE */
+#define AT(at, fixed, ...) \
+	MAP(.address = at, .address_known = true, .map_flags = MAP_SHARED | (fixed), __VA_ARGS__)
+#define UNMAP(...) .op = { .kind = PERCH_OPERATION_MUNMAP, __VA_ARGS__ }
+#define READ(...)  .op = { .kind = PERCH_OPERATION_READ, __VA_ARGS__ }
 #define ASK(name, ...) \
 	.op = { .kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_##name, __VA_ARGS__ }
 #define PAGE	   4096ul /* the described machines have pages of this size */
@@ -75,11 +81,88 @@ static const struct operation_row operation_rows[] = {
 	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED | MAP_HUGETLB)),
 	ROW(mmap_sync, NONE, EOPNOTSUPP, CERTAIN, "persistent",
 	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED_VALIDATE | 0x80000)),
+	ROW(mmap_validate, NONE, EOPNOTSUPP, CERTAIN, "MAP_FIXED_NOREPLACE",
+	    ADVISES("ignores unknown flags"),
+	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED_VALIDATE | 0x100000)),
+	ROW(mmap_validate, NONE, EOPNOTSUPP, CERTAIN, "0x2000000",
+	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED_VALIDATE | 0x2000000)),
+	ROW(mmap_no_type, NONE, EINVAL, CERTAIN, "neither", EVENT(SOFTWARE),
+	    MAP(.length = 9 * PAGE, .map_flags = 9)),
+	ROW(mmap_grows, NONE, EINVAL, CERTAIN, "stacks",
+	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED | MAP_GROWSDOWN)),
+	ROW(mmap_exec, NEW, EPERM, CERTAIN, "Linux 6.16",
+	    MAP(.length = 9 * PAGE, .protection = PROT_READ | PROT_EXEC, SHARED)),
+	ROW(mmap_exec, USER, EPERM, AMBIGUOUS, "executable",
+	    MAP(.length = 9 * PAGE, .protection = PROT_READ | PROT_EXEC, SHARED)),
+	ROW(mmap_write_exec, NONE, EACCES, LIKELY, "PR_SET_MDWE",
+	    MAP(.length = 9 * PAGE, .protection = PROT_WRITE | PROT_EXEC, SHARED)),
 	ROW(mmap_exec, NONE, EPERM, CERTAIN, "executable", ADVISES("PROT_READ | PROT_WRITE"),
 	    MAP(.length = 9 * PAGE, .protection = PROT_READ | PROT_EXEC, SHARED)),
 	ROW(mmap_lock_flag, USER, EAGAIN, CERTAIN,
 	    "36 KiB of locked memory, which exceeds RLIMIT_MEMLOCK (currently 64 KiB)",
 	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED | MAP_LOCKED)),
+
+	ROW(mmap_lock_none, NEW, EPERM, CERTAIN, "above 0 (currently 0 KiB)",
+	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED | MAP_LOCKED)),
+	ROW(mmap_lock_all, USER, EAGAIN, CERTAIN, "36 KiB more exceed RLIMIT_MEMLOCK (currently 64",
+	    ADVISES("munlockall"), MAP(.length = 9 * PAGE, SHARED)),
+
+	/* addresses */
+	ROW(mmap_past_end, NONE, EOVERFLOW, CERTAIN, "18446744073709547520 + length 8192",
+	    MAP(.length = 2 * PAGE, .offset = -PAGE, SHARED)),
+	ROW(mmap_above, NONE, ENOMEM, CERTAIN, "0xfffffffffff000: 36864 bytes",
+	    ADVISES("address NULL"), AT(0xfffffffffff000, MAP_FIXED, .length = 9 * PAGE)),
+	ROW(mmap_above, NONE, ENOMEM, CERTAIN, "0xffffffffffffe000", ADVISES("address NULL"),
+	    AT(-2 * PAGE, 0x100000, .length = 9 * PAGE)),
+#if defined(__x86_64__)
+	ROW(mmap_above, LIMITED, ENOMEM, CERTAIN, "ends at 0x7ffffffff000",
+	    AT(0x7fffffffe000, MAP_FIXED, .length = 3 * PAGE)),
+	ROW(mmap_low, NONE, ENOMEM, CERTAIN, "2147483648 bytes", ADVISES("MAP_32BIT"),
+	    MAP(.length = 1ul << 31, .map_flags = MAP_SHARED | MAP_32BIT)),
+#endif
+	ROW(mmap_above, NONE, ENOMEM, LIKELY, "0xfffff000",
+	    AT(0xfffff000, MAP_FIXED, .length = PAGE)),
+	ROW(mmap_above, NONE, ENOMEM, LIKELY, "address (unknown)",
+	    MAP(.length = PAGE, .map_flags = MAP_SHARED | MAP_FIXED)),
+	ROW(mmap_overlong, NONE, ENOMEM, CERTAIN, "18446744073709551615",
+	    MAP(.length = -1, SHARED)),
+	ROW(mmap_too_long, NONE, ENOMEM, CERTAIN, "than user space has",
+	    MAP(.length = 1ul << 60, SHARED)),
+	ROW(mmap_odd_address, NONE, EINVAL, CERTAIN, "4096, not 0x100000000010",
+	    AT(0x100000000010, MAP_FIXED, .length = 9 * PAGE)),
+	ROW(mmap_odd_address, NONE, EINVAL, AMBIGUOUS, "(unknown)",
+	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED | MAP_FIXED)),
+	ROW(mmap_min_address, NEW, EPERM, CERTAIN,
+	    "address 0x0 is below vm.mmap_min_addr (currently 65536), and needs CAP_SYS_RAWIO",
+	    ADVISES("address NULL"), AT(0, MAP_FIXED, .length = 9 * PAGE)),
+	ROW(mmap_min_address, NEW, EPERM, CERTAIN, "address 0xf000",
+	    AT(0xf000, 0x100000, .length = 9 * PAGE)),
+	ROW(mmap_min_address, NONE, EPERM, AMBIGUOUS, "address 0x0",
+	    AT(0, MAP_FIXED, .length = PAGE)),
+	ROW(mmap_min_policy, SELINUX, EACCES, LIKELY, "mmap_zero",
+	    AT(0, MAP_FIXED, .length = 9 * PAGE)),
+	ROW(mmap_in_use, NONE, EEXIST, CERTAIN, "36864 bytes of address 0x10000000",
+	    AT(0x10000000, 0x100000, .length = 9 * PAGE)),
+	ROW(mmap_sealed, NEW, EPERM, CERTAIN, "address 0x50006000",
+	    AT(0x50006000, MAP_FIXED, .length = PAGE)),
+	ROW(mmap_part_of_ring, NEW, EINVAL, CERTAIN, "within 12288 bytes of address 0x50001000",
+	    EVENT(SOFTWARE), AT(0x50001000, MAP_FIXED, .length = 3 * PAGE)),
+
+	/* the address space */
+	ROW(mmap_mappings, NEW, ENOMEM, CERTAIN, "allows (currently 3)",
+	    ADVISES("vm.max_map_count=6"), MAP(.length = 9 * PAGE, SHARED)),
+	ROW(mmap_address_limit, LIMITED, ENOMEM, CERTAIN,
+	    "36 KiB more than the process has mapped exceed RLIMIT_AS (currently 1024 KiB)",
+	    ADVISES("ulimit -v"), MAP(.length = 9 * PAGE, SHARED)),
+	ROW(mmap_memory, LIMITED, ENOMEM, CERTAIN, "no 8 KiB of memory for it",
+	    AT(0x50000000, MAP_FIXED, .length = 2 * PAGE)),
+	ROW(mmap_data_limit, LIMITED, ENOMEM, CERTAIN, "4 KiB more exceed RLIMIT_DATA",
+	    ADVISES("MAP_SHARED"),
+	    MAP(.length = PAGE, .protection = PROT_WRITE, .map_flags = MAP_PRIVATE)),
+	ROW(mmap_commit, USER, ENOMEM, CERTAIN, "2097152 KiB exceed", ADVISES("MAP_SHARED"),
+	    MAP(.length = 1ul << 31, .protection = PROT_WRITE, .map_flags = MAP_PRIVATE)),
+	ROW(mmap_commit, ROOT, ENOMEM, CERTAIN, "exceed what vm.overcommit_memory",
+	    MAP(.length = 1ul << 21, .protection = PROT_WRITE, .map_flags = MAP_PRIVATE)),
 
 	/* any mapping of an event */
 	ROW(mmap_inherit, NONE, EINVAL, CERTAIN, "cpu -1", EVENT(SOFTWARE, .inherit = 1),
@@ -127,7 +210,8 @@ static const struct operation_row operation_rows[] = {
 	    MAP(.length = 9 * PAGE, SHARED)),
 	ROW(mmap_blocked, ROOT, EPERM, LIKELY, "seccomp", MAP(.length = 1025 * PAGE, SHARED)),
 	ROW(mmap_policy, NONE, EACCES, LIKELY, "SELinux", MAP(.length = 9 * PAGE, SHARED)),
-	ROW(mmap_memory, NONE, ENOMEM, CERTAIN, "36 KiB", MAP(.length = 9 * PAGE, SHARED)),
+	ROW(mmap_memory, NONE, ENOMEM, LIKELY, "RLIMIT_AS, vm.max_map_count",
+	    MAP(.length = 9 * PAGE, SHARED)),
 #if defined(__x86_64__)
 	ROW(mmap_above_largest, NONE, ENOMEM, CERTAIN, "2097156 KiB", ADVISES("1073745920"),
 	    MAP(.length = (1ul << 31) + PAGE, SHARED)),

@@ -335,6 +335,53 @@ static void explains_operations(void **state)
 	assert_int_equal(fixture->job.unreadable, 0);
 }
 
+static void explains_addresses(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *object = explain(
+		fixture,
+		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+		"mmap(0x10000800, 12288, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED, 3, 0) = -1 "
+		"EINVAL (Invalid argument)\n");
+
+	assert_string_equal(word(object, "cause"), "mmap-address");
+	assert_int_equal(number(object, "args", "address"), 0x10000800);
+	assert_non_null(strstr(word(object, "message"), "0x10000800"));
+	object = explain(
+		fixture,
+		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+		"mmap(NULL, 12288, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_FIXED_NOREPLACE, 3, 0) = -1 "
+		"EEXIST (File exists)\n");
+	assert_string_equal(word(object, "cause"), "mmap-in-use");
+	assert_int_equal(number(object, "args", "address"), 0);
+	assert_int_equal(number(object, "args", "map_flags"), MAP_SHARED | 0x100000);
+	object = explain(
+		fixture,
+		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+		"mmap(NULL, 12288, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_GROWSDOWN, 3, 0) = -1 "
+		"EINVAL (Invalid argument)\n");
+	assert_string_equal(word(object, "cause"), "mmap-flags");
+	assert_int_equal(fixture->job.unreadable, 0);
+}
+
+/* MAP_ANONYMOUS ignores the descriptor, so the event has no ring: 12288 bytes are not refused. */
+static void ignores_anonymous_mappings(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t before = fixture->job.operations_refused;
+	json_t *object = explain(
+		fixture,
+		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+		"mmap(NULL, 20480, PROT_READ, MAP_SHARED|MAP_ANONYMOUS, 3, 0) = 0x7f0000000000\n"
+		"mmap(NULL, 4096, PROT_READ, MAP_SHARED|MAP_ANONYMOUS, 3, 0) = -1 ENOMEM (Cannot "
+		"allocate memory)\n"
+		"mmap(NULL, 12288, PROT_READ, MAP_SHARED, 3, 0) = -1 EINVAL (Invalid argument)\n");
+
+	assert_int_equal(fixture->job.operations_refused - before, 1);
+	assert_null(strstr(word(object, "message"), "20480"));
+	assert_int_equal(fixture->job.unreadable, 0);
+}
+
 /* Descriptor 3 was an event before. */
 static void ignores_other_files(void **state)
 {
@@ -539,6 +586,8 @@ int main(void)
 		TEST(joins_unfinished_and_resumed_lines),
 		TEST(assigns_threads_to_processes),
 		TEST(explains_operations),
+		TEST(explains_addresses),
+		TEST(ignores_anonymous_mappings),
 		TEST(ignores_other_files),
 		TEST(parses_errnos),
 		TEST(counts_lines_that_cannot_be_parsed),

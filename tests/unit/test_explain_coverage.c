@@ -41,7 +41,8 @@ static const enum perch_cause lint_rules[] = {
 
 #define CAUSE(name, slug, kind, meaning) PERCH_CAUSE_##name,
 static const enum perch_cause open_causes[] = { PERCH_OPEN_CAUSES(CAUSE) };
-static const enum perch_cause operation_causes[] = { PERCH_OPERATION_CAUSES(CAUSE) };
+static const enum perch_cause operation_causes[] = { PERCH_OPERATION_CAUSES(CAUSE)
+							     PERCH_ADDRESS_CAUSES(CAUSE) };
 static const enum perch_cause lint_causes[] = { PERCH_LINT_CAUSES(CAUSE) };
 
 /* Causes without a rule. */

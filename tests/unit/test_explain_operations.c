@@ -35,6 +35,8 @@ static const struct tree_file user_files[] = {
 	{ "/proc/self/status", STATUS("0000000000000000") },
 	{ "/proc/self/limits", LIMITS },
 	{ "/sys/devices/system/cpu/online", "0-1\n" },
+	{ "/proc/sys/vm/overcommit_memory", "0\n" },
+	{ "/proc/meminfo", "MemTotal:  1000000 kB\nSwapTotal:   1000000 kB\n" },
 };
 static const struct tree_file root_files[] = {
 	{ "/proc/sys/kernel/osrelease", "6.14.2\n" },
@@ -51,10 +53,46 @@ static const struct tree_file root_files[] = {
 	  "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
 	  "\tfield:__data_loc char[] exec_name;\toffset:28;\tsize:4;\tsigned:0;\n"
 	  "\nprint fmt: \"%s\", REC->prev_comm\n" },
+	{ "/proc/sys/vm/overcommit_memory", "2\n" },
+	{ "/proc/meminfo", "CommitLimit:   1000000 kB\nCommitted_AS:   998000 kB\n" },
 };
 static const struct tree_file old_files[] = {
 	{ "/proc/sys/kernel/osrelease", "3.10.0\n" },
 	{ "/proc/self/status", STATUS("0000000000000000") },
+};
+/* A ring of five pages, and a sealed page. */
+#define MAPS                                                                                     \
+	"00400000-00452000 r-xp 00000000 08:02 173521                 /usr/bin/x\n"              \
+	"10000000-10001000 rw-p 00000000 00:00 0\n"                                              \
+	"50000000-50005000 rw-s 00000000 00:0e 1049                   anon_inode:[perf_event]\n" \
+	"50006000-50007000 r--p 00000000 00:00 0\n"
+#define VSYSCALL "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0          [vsyscall]\n"
+static const struct tree_file new_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.18.0\n" },
+	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+	{ "/proc/sys/vm/mmap_min_addr", "65536\n" },
+	{ "/proc/sys/vm/max_map_count", "3\n" },
+	{ "/proc/self/status", STATUS("0000000000000000") },
+	{ "/proc/self/limits", "Max open files 9 9 files\nMax locked memory 0 0 bytes\n" },
+	{ "/proc/self/maps", MAPS VSYSCALL },
+	{ "/proc/self/smaps", MAPS
+	  "Size:                  4 kB\nVmFlags: rd mr mw me sl sd \n" VSYSCALL "VmFlags: ex \n" },
+};
+static const struct tree_file selinux_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.18.0\n" },
+	{ "/proc/self/status", STATUS("0000000000000000") },
+	{ "/sys/fs/selinux/enforce", "1" },
+};
+static const struct tree_file limited_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.18.0\n" },
+	{ "/proc/sys/vm/max_map_count", "65530\n" },
+	{ "/proc/cpuinfo", "processor : 0\nflags\t\t: fpu vme\n" },
+	{ "/proc/self/status",
+	  STATUS("0000000000000000") "VmSize:\t    1020 kB\nVmData:\t     120 kB\n" },
+	{ "/proc/self/limits", "Max data size 122880 unlimited bytes\n"
+			       "Max locked memory 65536 65536 bytes\n"
+			       "Max address space 1048576 unlimited bytes\n" },
+	{ "/proc/self/maps", MAPS },
 };
 static const struct {
 	const struct tree_file *file;
@@ -63,6 +101,9 @@ static const struct {
 	[USER] = { user_files, NR(user_files) },
 	[ROOT] = { root_files, NR(root_files) },
 	[OLD] = { old_files, NR(old_files) },
+	[NEW] = { new_files, NR(new_files) },
+	[SELINUX] = { selinux_files, NR(selinux_files) },
+	[LIMITED] = { limited_files, NR(limited_files) },
 };
 
 static struct perch_machine *machines[NR_MACHINES];
@@ -280,6 +321,43 @@ static void followups_are_true(void **state)
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_IOCTL_OUTPUT);
 }
 
+/* The kernel ignores the descriptor: no rule of events applies. */
+static void anonymous_mappings_are_not_of_the_event(void **state)
+{
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .from_log = true,
+				      .errnum = ENOMEM,
+				      .length = PAGES(4),
+				      .map_flags = MAP_SHARED | MAP_ANONYMOUS };
+	struct perch_explanation explanation;
+
+	(void)state;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_NOT_AN_EVENT);
+	assert_non_null(strstr(explanation.finding[0].message, "MAP_ANONYMOUS"));
+}
+
+/* A machine that maps its address without MAP_FIXED: the address is only a hint. */
+static void hints_are_not_refused(void **state)
+{
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .errnum = EPERM,
+				      .length = PAGES(513),
+				      .address_known = true,
+				      .map_flags = MAP_SHARED };
+	struct perch_explanation explanation;
+
+	(void)state;
+	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_LOCKED);
+	op.address = 0x1001;
+	op.errnum = EINVAL;
+	op.from_log = true;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_not_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_ADDRESS);
+}
+
 /* Candidates that a missing fact leaves possible are in the order of the kernel. */
 static void candidates(void **state)
 {
@@ -459,6 +537,8 @@ int main(void)
 		cmocka_unit_test(every_rule_has_a_row),
 		cmocka_unit_test(both_faults_are_found),
 		cmocka_unit_test(followups_are_true),
+		cmocka_unit_test(anonymous_mappings_are_not_of_the_event),
+		cmocka_unit_test(hints_are_not_refused),
 		cmocka_unit_test(candidates),
 		cmocka_unit_test(locked_memory_has_the_sum),
 		cmocka_unit_test(read_has_the_size),

@@ -117,11 +117,25 @@ static const struct name protections[] = {
 	{ "PROT_EXEC", PROT_EXEC },
 };
 
+/* Flags that the C library of an architecture or an old one does not define. */
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MAP_SYNC
+#define MAP_SYNC 0x80000
+#endif
+
 static const struct name map_flags[] = {
 	{ "MAP_SHARED_VALIDATE", MAP_SHARED_VALIDATE },
 	{ "MAP_SHARED", MAP_SHARED },
 	{ "MAP_PRIVATE", MAP_PRIVATE },
 	{ "MAP_FIXED", MAP_FIXED },
+	{ "MAP_FIXED_NOREPLACE", MAP_FIXED_NOREPLACE },
+	{ "MAP_GROWSDOWN", MAP_GROWSDOWN },
+#ifdef MAP_32BIT
+	{ "MAP_32BIT", MAP_32BIT },
+#endif
+	{ "MAP_SYNC", MAP_SYNC },
 	{ "MAP_ANONYMOUS", MAP_ANONYMOUS },
 	{ "MAP_LOCKED", MAP_LOCKED },
 	{ "MAP_NORESERVE", MAP_NORESERVE },
@@ -230,10 +244,8 @@ unsigned long explain_parse_request(const char *name, size_t length)
 const char *explain_operation_name(enum perch_operation_kind kind)
 {
 	static const char *const names[] = {
-		[PERCH_OPERATION_MMAP] = "mmap",
-		[PERCH_OPERATION_IOCTL] = "ioctl",
-		[PERCH_OPERATION_READ] = "read",
-		[PERCH_OPERATION_MUNMAP] = "munmap",
+		[PERCH_OPERATION_MMAP] = "mmap",   [PERCH_OPERATION_IOCTL] = "ioctl",
+		[PERCH_OPERATION_READ] = "read",   [PERCH_OPERATION_MUNMAP] = "munmap",
 		[PERCH_OPERATION_READV] = "readv",
 	};
 

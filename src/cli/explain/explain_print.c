@@ -249,19 +249,30 @@ static void print_ioctl(const struct explain_job *job, int fd,
 	}
 }
 
+static void print_mmap(const struct explain_job *job, int fd,
+		       const struct perch_operation *operation)
+{
+	char protection[128], flags[128];
+
+	fputs("mmap(", job->out);
+	if (operation->address_known && operation->address)
+		fprintf(job->out, "address %#" PRIx64 ", ", operation->address);
+	else if (operation->address_known)
+		fputs("address NULL, ", job->out);
+	fprintf(job->out, "length %zu, %s, %s, fd %d, offset %" PRIu64 ")", operation->length,
+		explain_format_protection(operation->protection, protection, sizeof(protection)),
+		explain_format_map_flags(operation->map_flags, flags, sizeof(flags)), fd,
+		operation->offset);
+}
+
 static void print_operation(const struct explain_job *job, const struct explain_caller *caller,
 			    int fd, const struct perch_operation *operation)
 {
 	const struct explain_attr_format format = { .out = job->out, .machine = caller->machine };
-	char text[128], flags[128];
 
 	label(job, "call:");
 	if (operation->kind == PERCH_OPERATION_MMAP)
-		fprintf(job->out, "mmap(length %zu, %s, %s, fd %d, offset %" PRIu64 ")",
-			operation->length,
-			explain_format_protection(operation->protection, text, sizeof(text)),
-			explain_format_map_flags(operation->map_flags, flags, sizeof(flags)), fd,
-			operation->offset);
+		print_mmap(job, fd, operation);
 	else if (operation->kind == PERCH_OPERATION_READ)
 		fprintf(job->out, "read(fd %d, %zu bytes)", fd, operation->size);
 	else if (operation->kind == PERCH_OPERATION_READV)

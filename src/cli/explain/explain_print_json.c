@@ -168,6 +168,8 @@ static json_t *operation_arguments(const struct explain_event *event, int fd,
 	set(arguments, "flags", event ? number(event->flags) : json_null());
 	set(arguments, "fd", json_integer(fd));
 	if (operation->kind == PERCH_OPERATION_MMAP) {
+		set(arguments, "address",
+		    operation->address_known ? number(operation->address) : json_null());
 		set(arguments, "length", number(operation->length));
 		set(arguments, "protection", json_integer(operation->protection));
 		set(arguments, "map_flags", json_integer(operation->map_flags));

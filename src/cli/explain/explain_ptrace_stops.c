@@ -356,6 +356,8 @@ static void handle_operation(struct tracer *tracer, struct tracee *thread, int64
 		break;
 	case TRACEE_SYSCALL_MMAP:
 		operation.kind = PERCH_OPERATION_MMAP;
+		operation.address = call->argument[0];
+		operation.address_known = true;
 		operation.length = call->argument[1];
 		operation.protection = call->argument[2];
 		operation.map_flags = call->argument[3];

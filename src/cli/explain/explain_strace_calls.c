@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "explain_format.h"
 #include "explain_strace.h"
@@ -284,7 +285,11 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	bool is_other;
 	int fd;
 
-	strace_skip_value(&text); /* the address */
+	if (strace_accept(&text, "NULL"))
+		operation.address_known = true;
+	else
+		operation.address_known = strace_read_value(&text, &operation.address, NULL);
+	strace_skip_value(&text);
 	if (!next_value(&text, &length) || !strace_accept_comma(&text))
 		return false;
 	strace_read_value(&text, &protection, NULL); /* unknown names are ignored */
@@ -295,7 +300,8 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	strace_skip_value(&text);
 	if (!strace_accept_comma(&text) || !read_descriptor(&text, &fd, &is_other))
 		return false;
-	if (is_other || !explain_concerns_events(caller->log->job, caller->process, fd))
+	if (is_other || flags & MAP_ANONYMOUS ||
+	    !explain_concerns_events(caller->log->job, caller->process, fd))
 		return true;
 	if (!next_value(&text, &operation.offset) || !read_result(&text, &result))
 		return false;
