@@ -183,10 +183,13 @@ enum perch_may {
 	 * as one event is left. Only sets; other objects refuse it. */
 	PERCH_MAY_SKIP = 1 << 0,
 	/**
-	 * Count only user space where kernel profiling is not permitted (EACCES). An event that
-	 * occurs only in the kernel (perch_event_is_kernel_only()) is not opened like that, because
-	 * its count would be 0: it is refused, or skipped with PERCH_MAY_SKIP. If the open is
-	 * refused for user space too, for another reason, the error has that reason.
+	 * Count only user space where kernel profiling is not permitted (EACCES): exclude_kernel,
+	 * exclude_callchain_kernel if samples have call chains, and no TEXT_POKE records. Linux
+	 * 7.3, and stable kernels with that change (7.2.10, 6.12.113), need the last two even for
+	 * an event that excludes the kernel. An event that occurs only in the kernel
+	 * (perch_event_is_kernel_only()) is not opened like that, because its count would be 0: it
+	 * is refused, or skipped with PERCH_MAY_SKIP. If the open is refused for user space too,
+	 * for another reason, the error has that reason.
 	 */
 	PERCH_MAY_EXCLUDE_KERNEL = 1 << 1,
 	/** Ignore threads that have ended, as long as one target is left. Only sets and samplers;
@@ -293,7 +296,7 @@ struct perch_options {
 	/** User space is not counted. */
 	unsigned exclude_user : 1;
 	/** The kernel is not counted. Unprivileged users need this if kernel.perf_event_paranoid
-	 * > 1. */
+	 * > 1, and exclude_callchain_kernel with call chains. */
 	unsigned exclude_kernel : 1;
 	/** The hypervisor is not counted. Few PMUs support it (powerpc). */
 	unsigned exclude_hv : 1;
@@ -305,7 +308,9 @@ struct perch_options {
 	unsigned exclude_guest : 1;
 	/** Call chains have no user part. Since 3.7. */
 	unsigned exclude_callchain_user : 1;
-	/** Call chains have no kernel part. Since 3.7. */
+	/** Call chains have no kernel part. Since Linux 7.3, and in stable kernels with that change
+	 * (7.2.10, 6.12.113), unprivileged users need this for PERCH_SAMPLE_CALLCHAIN if
+	 * kernel.perf_event_paranoid > 1. Since 3.7. */
 	unsigned exclude_callchain_kernel : 1;
 	/** The event is enabled when the target calls exec(2). Not with enabled or remove_on_exec.
 	 */
@@ -328,10 +333,14 @@ struct perch_options {
 	unsigned aux_pause : 1;
 	/** A sample resumes the AUX event of the group. Since 6.13. */
 	unsigned aux_resume : 1;
-	/** User call chains are collected on the return to user space. Needs
-	 * PERCH_SAMPLE_CALLCHAIN. Since 6.19. */
+	/** User call chains are collected on the return to user space, see struct perch_deferred.
+	 * Needs PERCH_SAMPLE_CALLCHAIN and an event with defer_output. A call graph mode other than
+	 * PERCH_CALL_GRAPH_FP clears it. Since 6.19. */
 	unsigned defer_callchain : 1;
-	/** CALLCHAIN_DEFERRED records are written into the ring of this event. Since 6.19. */
+	/** CALLCHAIN_DEFERRED records of the threads that the event measures are written into its
+	 * ring. One event is enough; samplers set it for the event with the side-band records. For
+	 * all threads of a CPU the kernel writes them only to an event with side-band records too:
+	 * MMAP, COMM, TASK, SWITCH, KSYMBOL, BPF or TEXT_POKE. Since 6.19. */
 	unsigned defer_output : 1;
 	/** Each sample sends SIGTRAP to the thread. Needs sampling and remove_on_exec. Since 5.13.
 	 */

@@ -105,11 +105,11 @@ struct perch_sampler_stats {
  * perch_targets_add_thread(); perch_targets_split() selects CPUs. Events are disabled, unless
  * .event.enabled or .event.enable_on_exec is set. Filters are set before any event runs.
  *
- * Side-band records (.event.sideband) come from the first event, if it can write them all.
- * Otherwise, or with .tracking_event, the sampler adds a tracking event: a software event "dummy",
- * enabled from the start. It is needed if the first event is not on all CPUs (its PMU), is pinned
- * (it may lose its counter), has the terms no-inherit or time=0, or if .event_targets or .overwrite
- * is set.
+ * Side-band records (.event.sideband) and CALLCHAIN_DEFERRED records (.event.defer_output) come
+ * from the first event, if it can write them all. Otherwise, or with .tracking_event, the sampler
+ * adds a tracking event: a software event "dummy", enabled from the start. It is needed if the
+ * first event is not on all CPUs (its PMU), is pinned (it may lose its counter), has the terms
+ * no-inherit or time=0, or if .event_targets or .overwrite is set.
  *
  * In a group with the modifier S only the leader takes samples. Each sample has the counts of all
  * members (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and PERCH_FORMAT_ID), and the group is not

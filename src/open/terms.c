@@ -79,6 +79,7 @@ static int copy_stack(struct perch_options *options, uint32_t stack_bytes, struc
 	options->sample_regs_user |= UNWIND_REGS;
 	options->sample_stack_user = (bytes + 7) / 8 * 8;
 	options->exclude_callchain_user = 1; /* unwound from the stack copy */
+	options->defer_callchain = 0;
 	return 0;
 }
 
@@ -106,6 +107,7 @@ static int set_call_graph(struct perch_options *options, enum perch_call_graph_m
 	case PERCH_CALL_GRAPH_DWARF:
 		return copy_stack(options, stack_bytes, err);
 	case PERCH_CALL_GRAPH_LBR:
+		options->defer_callchain = 0;
 		record_branch_stack(options, user);
 		break;
 	default:

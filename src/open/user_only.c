@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Repeats a refused open call with exclude_kernel. */
+/* Repeats a refused open call without the kernel. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,20 +7,36 @@
 #include "event/kernel_only.h"
 #include "user_only.h"
 
+/*
+ * Newer kernels check the same permission for the kernel part of call chains, and for TEXT_POKE
+ * records, even if the event excludes the kernel: Linux 7.3, and stable kernels with that change
+ * (7.2.10, 6.12.113).
+ */
+static bool samples_kernel_chains(const struct perch_attr *attr)
+{
+	return attr->sample_type & PERCH_SAMPLE_CALLCHAIN && !attr->exclude_callchain_kernel;
+}
+
 bool perch__user_only_begin(struct perch__user_only *user_only, unsigned may, int rc,
 			    struct perch_attr *attr, const char *name,
 			    struct perch_machine *machine)
 {
 	user_only->state = PERCH__USER_ONLY_UNUSED;
-	if (rc != -EACCES || !(may & PERCH_MAY_EXCLUDE_KERNEL) || attr->exclude_kernel ||
-	    attr->exclude_user)
+	if (rc != -EACCES || !(may & PERCH_MAY_EXCLUDE_KERNEL) || attr->exclude_user)
 		return false;
-	if (perch__kernel_only(attr, name, machine) != PERCH__KERNEL_ONLY_NO) {
+	if (attr->exclude_kernel && !samples_kernel_chains(attr) && !attr->text_poke)
+		return false;
+	if (!attr->exclude_kernel &&
+	    perch__kernel_only(attr, name, machine) != PERCH__KERNEL_ONLY_NO) {
 		user_only->state = PERCH__USER_ONLY_COUNTS_NOTHING;
 		return false;
 	}
 	user_only->before = *attr;
-	attr->exclude_kernel = attr->exclude_hv = 1;
+	if (!attr->exclude_kernel)
+		attr->exclude_kernel = attr->exclude_hv = 1;
+	if (samples_kernel_chains(attr))
+		attr->exclude_callchain_kernel = 1;
+	attr->text_poke = 0;
 	return true;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * PERCH_MAY_EXCLUDE_KERNEL, for all objects: an open call that is refused because kernel profiling
- * is not permitted (EACCES) is repeated with exclude_kernel.
+ * is not permitted (EACCES) is repeated with exclude_kernel, with exclude_callchain_kernel if it
+ * samples call chains, and without text_poke.
  *
  *	fd = open(attr);
  *	if (fd < 0 && perch__user_only_begin(&user_only, may, fd, attr, name, machine))
@@ -28,7 +29,7 @@ struct perch__user_only {
 };
 
 /*
- * After an open call of the attr was refused with rc (-EACCES...): sets exclude_kernel and returns
+ * After an open call of the attr was refused with rc (-EACCES...): excludes the kernel and returns
  * true if the call may be repeated. name is the name of the event, see perch__kernel_only(). Always
  * sets the state.
  */

@@ -289,7 +289,7 @@ static void merge_chain(struct perch_deferred *deferred, struct perch_record *re
 
 /* ---- the last call chain of each thread ---- */
 
-static void forget_chain(struct perch_deferred *deferred, struct list *thread)
+static void discard_chain(struct perch_deferred *deferred, struct list *thread)
 {
 	deferred->chain_bytes -= sizeof(*thread) + thread->nr_words * sizeof(uint64_t);
 	free(thread->words);
@@ -297,18 +297,18 @@ static void forget_chain(struct perch_deferred *deferred, struct list *thread)
 	put_list(deferred, thread);
 }
 
-static void forget_all_chains(struct perch_deferred *deferred)
+static void discard_chains(struct perch_deferred *deferred)
 {
 	for (size_t i = deferred->nr_lists; deferred->chain_bytes && i--;)
 		if (deferred->lists[i].words)
-			forget_chain(deferred, &deferred->lists[i]);
+			discard_chain(deferred, &deferred->lists[i]);
 }
 
 /*
- * Without memory, or above the limit, the chain is not remembered: then samples after the record
+ * Without memory, or above the limit, the chain is not kept: then samples after the record
  * stay incomplete.
  */
-static void remember_chain(struct perch_deferred *deferred, const struct perch_record *from)
+static void keep_chain(struct perch_deferred *deferred, const struct perch_record *from)
 {
 	struct key key = thread_key(thread_of(from));
 	size_t bytes = from->deferred.nr * sizeof(uint64_t), need = sizeof(struct list) + bytes;
@@ -318,12 +318,12 @@ static void remember_chain(struct perch_deferred *deferred, const struct perch_r
 	if (thread && thread->words) {
 		if (thread->last_cookie == from->deferred.cookie)
 			return;
-		forget_chain(deferred, thread);
+		discard_chain(deferred, thread);
 	}
 	if (need > deferred->max_bytes)
 		return;
 	if (need > deferred->max_bytes - deferred->chain_bytes)
-		forget_all_chains(deferred);
+		discard_chains(deferred);
 	words = malloc(bytes + !bytes);
 	thread = words ? get_list(deferred, key) : NULL;
 	if (!thread) {
@@ -426,13 +426,13 @@ int perch_deferred_next(struct perch_deferred *deferred,
 
 	free_returned(deferred);
 	if (!callchain_deferred) {
-		forget_all_chains(deferred);
+		discard_chains(deferred);
 		return deferred->all.oldest ? return_sample(deferred, deferred->all.oldest, record)
 					    : 0;
 	}
 	if (callchain_deferred->type != PERCH_RECORD_CALLCHAIN_DEFERRED)
 		return 0;
-	remember_chain(deferred, callchain_deferred);
+	keep_chain(deferred, callchain_deferred);
 	waiting = find_match(deferred, callchain_deferred);
 	if (!waiting)
 		return 0;

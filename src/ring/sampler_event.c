@@ -237,7 +237,7 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	from.attr.sample_type = 0; /* perch_attr_build() refuses what the options set */
 	use_event_rate(&wanted, &from.attr);
 	if (index != first_open(sampler) || sampler->tracking_event)
-		wanted.sideband = 0;
+		wanted.sideband = wanted.defer_output = 0;
 	if (leader->leader_sampling)
 		set_leader_sampling(&wanted, &from, leads,
 				    count_members(sampler, events->nr, event->leader));
@@ -310,6 +310,7 @@ static int build_tracking_event(struct perch_sampler *sampler, size_t index,
 		.exclude_kernel = first->exclude_kernel,
 		.exclude_hv = first->exclude_hv,
 		.remove_on_exec = options->remove_on_exec,
+		.defer_output = options->defer_output,
 		.use_clockid = options->use_clockid,
 		.clockid = options->clockid,
 		.optional = options->optional,
@@ -348,14 +349,15 @@ int perch__sampler_build(struct perch_sampler *sampler, const struct perch_event
 	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
 			 (several ? PERCH_SAMPLE_IDENTIFIER : 0);
 	wanted.sample_id_all = 1;
-	sampler->tracking_event = wanted.sideband && (options->tracking_event ||
-						      options->event_targets || options->overwrite);
+	sampler->tracking_event =
+		(wanted.sideband || wanted.defer_output) &&
+		(options->tracking_event || options->event_targets || options->overwrite);
 	if (sampler->tracking_event)
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 	rc = build_all(sampler, events, &wanted, err);
 	if (rc < 0)
 		return rc;
-	if (wanted.sideband && !sampler->tracking_event &&
+	if ((wanted.sideband || wanted.defer_output) && !sampler->tracking_event &&
 	    !first_event_tracks_all(sampler, &wanted)) {
 		sampler->tracking_event = true;
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;

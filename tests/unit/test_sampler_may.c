@@ -81,6 +81,64 @@ static void excludes_the_kernel_if_allowed(void **state)
 	assert_true(s->k.fd[0].attr.exclude_kernel && s->k.fd[0].attr.exclude_hv);
 }
 
+/*
+ * Linux 7.3, 7.2.10 and 6.12.113: call chains of the kernel and TEXT_POKE records need the same
+ * permission, even for an event that excludes the kernel.
+ */
+static int refuse_kernel_and_its_chains(const struct perch_attr *attr, int cpu, int group)
+{
+	bool chains = attr->sample_type & PERCH_SAMPLE_CALLCHAIN && !attr->exclude_callchain_kernel;
+
+	(void)cpu, (void)group;
+	return !attr->exclude_kernel || attr->text_poke || chains ? EACCES : 0;
+}
+
+static void excludes_the_kernel_from_call_chains(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_kernel_and_its_chains;
+	s->options.event.sample = PERCH_SAMPLE_CALLCHAIN;
+	assert_int_equal(open_may(s, "cpu-clock,page-faults:u", 0), -EACCES);
+	assert_int_equal(open_may(s, "cpu-clock,page-faults:u,cs/call-graph=no/u",
+				  PERCH_MAY_EXCLUDE_KERNEL),
+			 0);
+	for (int i = 0; i < s->k.nr; i++) {
+		const struct perch_attr *attr = &s->k.fd[i].attr;
+
+		assert_true(attr->exclude_kernel);
+		assert_int_equal(attr->exclude_callchain_kernel,
+				 !!(attr->sample_type & PERCH_SAMPLE_CALLCHAIN));
+		assert_false(attr->exclude_callchain_user);
+	}
+	assert_true(perch_sampler_user_only(s->sampler, 0));
+	assert_true(perch_sampler_user_only(s->sampler, 1));
+	assert_false(perch_sampler_user_only(s->sampler, 2)); /* as requested */
+}
+
+/* The kernel part of unwound stacks is excluded too, though the chain has nothing else. */
+static void excludes_the_kernel_from_stack_copies(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_kernel_and_its_chains;
+	assert_int_equal(open_may(s, "cpu-clock/call-graph=dwarf/", PERCH_MAY_EXCLUDE_KERNEL), 0);
+	assert_true(s->k.fd[0].attr.exclude_callchain_kernel &&
+		    s->k.fd[0].attr.exclude_callchain_user);
+	assert_int_equal(s->k.fd[0].attr.sample_stack_user, 8192);
+}
+
+static void leaves_out_changes_of_kernel_code(void **state)
+{
+	struct fixture *s = *state;
+
+	s->k.refuse = refuse_kernel_and_its_chains;
+	s->options.event.sideband = PERCH_SIDEBAND_TEXT_POKE | PERCH_SIDEBAND_COMM;
+	assert_int_equal(open_may(s, "cpu-clock:u", 0), -EACCES);
+	assert_int_equal(open_may(s, "cpu-clock:u", PERCH_MAY_EXCLUDE_KERNEL), 0);
+	assert_true(s->k.fd[0].attr.comm && !s->k.fd[0].attr.text_poke);
+}
+
 static void events_of_the_kernel_are_not_excluded(void **state)
 {
 	struct fixture *s = *state;
@@ -174,6 +232,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(excludes_the_kernel_if_allowed),
+		TEST(excludes_the_kernel_from_call_chains),
+		TEST(excludes_the_kernel_from_stack_copies),
+		TEST(leaves_out_changes_of_kernel_code),
 		TEST(events_of_the_kernel_are_not_excluded),
 		TEST(skips_what_is_unsupported_without_the_kernel_too),
 		TEST(skips_unsupported_events),

@@ -66,8 +66,8 @@ static void raise_descriptor_limit(void)
 /* As in perf, -g takes no mode: the word after it is the program. */
 static bool is_call_graph_mode(const char *word)
 {
-	return !strcmp(word, "fp") || !strcmp(word, "lbr") || !strcmp(word, "no") ||
-	       !strncmp(word, "dwarf", strlen("dwarf"));
+	return !strcmp(word, "fp") || !strcmp(word, "fp,defer") || !strcmp(word, "lbr") ||
+	       !strcmp(word, "no") || !strncmp(word, "dwarf", strlen("dwarf"));
 }
 
 /* Starts the program. The exit status after a failure is that of a shell. */

@@ -82,6 +82,7 @@ struct record_options {
 	uint64_t period; /* 0 if sampling is by frequency */
 	enum perch_call_graph_mode call_graph;
 	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0 is 8192 */
+	bool defer_chains;	       /* of PERCH_CALL_GRAPH_FP */
 	uint64_t regs_user, regs_intr; /* masks */
 	uint64_t branches;	       /* PERCH_SAMPLE_BRANCH_* */
 	bool use_clock;
@@ -120,7 +121,8 @@ struct record_plan {
 	size_t nr_cgroups;
 	bool system_wide;
 	bool program_only;     /* the program is the only target */
-	bool user_only;	       /* this user may not profile the kernel */
+	bool kernel_forbidden; /* this user may not profile the kernel */
+	bool user_only;	       /* so events are restricted to user space */
 	bool data_mappings;    /* mappings that are not executable are recorded too */
 	bool default_replaced; /* this machine does not have the default event */
 };

@@ -402,7 +402,8 @@ int record_set_max_files(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
-/* Parses "fp", "dwarf,SIZE", "lbr" or "no". SIZE is the number of stack bytes to copy. */
+/* Parses "fp", "fp,defer", "dwarf,SIZE", "lbr" or "no". SIZE is the number of stack bytes to copy.
+ */
 int record_set_call_graph(void *value, const char *text, bool negated)
 {
 	static const struct {
@@ -422,10 +423,12 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 
 	options->call_graph = negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
 	options->stack_bytes = 0;
+	options->defer_chains = false;
 	for (size_t i = 0; text && !negated; i++) {
 		if (i == CLI_NR(modes)) {
 			cli_usage_error(RECORD_COMMAND,
-					"--call-graph %s: use fp, dwarf[,SIZE], lbr or no", text);
+					"--call-graph %s: use fp[,defer], dwarf[,SIZE], lbr or no",
+					text);
 			return -EINVAL;
 		}
 		if (strlen(modes[i].name) != length || strncmp(modes[i].name, text, length))
@@ -435,11 +438,16 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 	}
 	if (!comma)
 		return 0;
+	options->defer_chains = options->call_graph == PERCH_CALL_GRAPH_FP &&
+				!strcmp(comma, ",defer");
+	if (options->defer_chains)
+		return 0;
 	if (options->call_graph != PERCH_CALL_GRAPH_DWARF ||
 	    parse_size(comma + 1, &bytes, &unit) < 0 || !bytes || bytes > 65528) {
 		cli_usage_error(
 			RECORD_COMMAND,
-			"--call-graph %s: only dwarf has a size, from 1 to 65528 bytes of stack",
+			"--call-graph %s: only dwarf has a size, from 1 to 65528 bytes of stack, "
+			"and only fp has defer",
 			text);
 		return -EINVAL;
 	}

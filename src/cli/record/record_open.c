@@ -32,13 +32,17 @@ static const struct {
 };
 
 /*
- * On kernels that do not support these, the sampler leaves them out, because no option names them.
+ * On kernels that do not support these, the sampler leaves them out, because no option names them,
+ * or because samples have the same contents without them.
  */
 static const struct perch_attr optional = {
 	.ksymbol = 1,
 	.bpf_event = 1,
 	.read_format = PERCH_FORMAT_LOST,
 	.branch_sample_type = PERCH_SAMPLE_BRANCH_HW_INDEX,
+	/* --call-graph fp,defer: otherwise user call chains are taken at the sample, as in perf */
+	.defer_callchain = 1,
+	.defer_output = 1,
 };
 
 static void add_flags(struct perch_options *event, const struct record_plan *plan,
@@ -98,10 +102,14 @@ static struct perch_options event_options(const struct record_plan *plan,
 		.exclude_user = options->flag[RECORD_ALL_KERNEL],
 		.exclude_callchain_kernel = options->flag[RECORD_USER_CALLCHAINS],
 		.exclude_callchain_user = options->flag[RECORD_KERNEL_CALLCHAINS],
+		.defer_callchain = options->defer_chains,
+		.defer_output = options->defer_chains,
 		.use_clockid = options->use_clock,
 		.clockid = options->use_clock ? options->clock : 0,
 		.optional = &optional,
-		.may = PERCH_MAY_LOSE_TARGETS,
+		/* the events exclude the kernel then, but kernels differ about call chains */
+		.may = PERCH_MAY_LOSE_TARGETS |
+		       (plan->kernel_forbidden ? PERCH_MAY_EXCLUDE_KERNEL : 0),
 		.machine = options->machine,
 	};
 
@@ -197,6 +205,28 @@ static void print_events(const struct perch_sampler *sampler)
 	cli_note(RECORD_COMMAND, "%zu rings", perch_sampler_rings(sampler));
 }
 
+/* Prints that --call-graph fp,defer has no effect on this kernel. */
+static void print_missing_deferral(const struct perch_sampler *sampler,
+				   const struct record_plan *plan,
+				   const struct record_options *options)
+{
+	struct perch_release release = { .text = "unknown" };
+	const struct perch_attr *missing;
+	bool any = false;
+
+	for (size_t i = 0; options->defer_chains && i < plan->events.nr; i++) {
+		missing = perch_sampler_missing_features(sampler, i);
+		any |= missing && missing->defer_callchain;
+	}
+	if (!any)
+		return;
+	perch_machine_release(options->machine, &release, NULL);
+	cli_note(RECORD_COMMAND,
+		 "--call-graph fp,defer needs Linux 6.19 (currently %s): user call chains are "
+		 "taken at each sample, as with -g",
+		 release.text);
+}
+
 /* Prints weak groups that the kernel refused as groups. */
 static void print_broken_groups(const struct perch_sampler *sampler,
 				const struct perch_events *events)
@@ -254,7 +284,9 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 				  : cli_open_error(RECORD_COMMAND, &err);
 	if (options->verbose)
 		print_events(*sampler);
-	if (!options->quiet)
+	if (!options->quiet) {
+		print_missing_deferral(*sampler, plan, options);
 		print_broken_groups(*sampler, &plan->events);
+	}
 	return 0;
 }

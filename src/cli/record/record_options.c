@@ -46,10 +46,12 @@ static int set_frame_pointers(void *value, const char *text, bool negated)
 	struct record_options *options = value;
 
 	(void)text;
-	if (negated)
+	if (negated) {
 		options->call_graph = PERCH_CALL_GRAPH_UNSET;
-	else if (options->call_graph == PERCH_CALL_GRAPH_UNSET)
+		options->defer_chains = false;
+	} else if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
 		options->call_graph = PERCH_CALL_GRAPH_FP;
+	}
 	return 0;
 }
 
@@ -85,7 +87,7 @@ static const struct row rows[] = {
 	FLAG('n', "no-samples", "no samples, only mappings, names and tasks",
 	     flag[RECORD_NO_SAMPLES]),
 	CALL('g', NULL, NULL, "record call chains by frame pointers", set_frame_pointers),
-	CALL(0, "call-graph", "MODE", "record call chains: fp, dwarf[,SIZE], lbr or no",
+	CALL(0, "call-graph", "MODE", "record call chains: fp[,defer], dwarf[,SIZE], lbr or no",
 	     record_set_call_graph),
 	FLAG(0, "user-callchains", "only the user part of call chains",
 	     flag[RECORD_USER_CALLCHAINS]),
@@ -183,6 +185,11 @@ static int check_files(const struct record_options *options)
 			RECORD_COMMAND,
 			"--overwrite and --switch-events exclude each other: record the event "
 			"context-switches or sched:sched_switch instead");
+	if (options->overwrite && options->defer_chains)
+		return cli_usage_error(
+			RECORD_COMMAND,
+			"--overwrite and --call-graph fp,defer exclude each other: the rings keep "
+			"samples without their user call chains; use --call-graph fp");
 	if (options->max_files && !options->switch_by)
 		return cli_usage_error(RECORD_COMMAND, "--switch-max-files needs --switch-output");
 	if (options->switch_by && !stat(options->output, &status) && S_ISCHR(status.st_mode))
@@ -211,6 +218,10 @@ static int check_samples(const struct record_options *options)
 		return cli_usage_error(
 			RECORD_COMMAND,
 			"--all-user and --all-kernel exclude each other: choose one");
+	if (options->defer_chains && options->flag[RECORD_KERNEL_CALLCHAINS])
+		return cli_usage_error(RECORD_COMMAND,
+				       "--call-graph fp,defer (user call chains are written later) "
+				       "and --kernel-callchains exclude each other: choose one");
 	if (options->flag[RECORD_USER_CALLCHAINS] && options->flag[RECORD_KERNEL_CALLCHAINS])
 		return cli_usage_error(RECORD_COMMAND, "--user-callchains and --kernel-callchains "
 						       "exclude each other: choose one");

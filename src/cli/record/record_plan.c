@@ -256,8 +256,9 @@ static int choose_events(struct record_plan *plan, struct record_options *option
 {
 	int status = 0;
 
+	plan->kernel_forbidden = kernel_forbidden(options->machine);
 	plan->user_only = !options->flag[RECORD_ALL_USER] && !options->flag[RECORD_ALL_KERNEL] &&
-			  kernel_forbidden(options->machine);
+			  plan->kernel_forbidden;
 	plan->events = options->events;
 	options->events = (struct perch_events){ 0 };
 	if (!plan->events.nr)
