@@ -310,7 +310,7 @@ static void completes_samples_after_the_record(void **state)
 }
 
 /* A record that completes a sample proves that those of older samples of the thread are missing. */
-static void returns_samples_whose_record_is_missing(void **state)
+static void returns_samples_without_their_record(void **state)
 {
 	static const struct {
 		uint32_t tid;
@@ -496,7 +496,7 @@ int main(void)
 		cmocka_unit_test(records_that_begin_with_a_marker),
 		cmocka_unit_test(a_merged_chain_has_one_marker),
 		cmocka_unit_test(completes_samples_after_the_record),
-		cmocka_unit_test(returns_samples_whose_record_is_missing),
+		cmocka_unit_test(returns_samples_without_their_record),
 		cmocka_unit_test(remembered_chains_are_bounded),
 		cmocka_unit_test(samples_of_the_other_byte_order),
 		cmocka_unit_test(merges_parts_of_two_byte_orders),
