@@ -37,7 +37,7 @@ struct script {
 	struct perch_session *session;
 	struct perch_symbols *symbols;
 	/*
-	 * By address: the place of the line of a frame, which is made once, in units; 0 is none.
+	 * By address: the offset of the line of a frame, which is made once, in units; 0 is none.
 	 * A recording may have a million addresses. The array is small, so that more of it stays in
 	 * the CPU's cache.
 	 */
@@ -148,14 +148,14 @@ static char *put_address(struct script *script, char *at, const struct perch_add
 }
 
 /*
- * Copies a line into a chunk, and returns its place, or 0 if out of memory. Lines that are printed
+ * Copies a line into a chunk, and returns its offset, or 0 if out of memory. Lines that are printed
  * together are mostly close to each other in memory.
  */
 static uint32_t store_line(struct script *script, const char *text, uint32_t length)
 {
 	size_t size = (sizeof(struct line) + length + UNIT - 1) / UNIT * UNIT;
 	struct line *line;
-	size_t place;
+	size_t offset;
 
 	if (!script->nr_chunks || script->chunk_used + size > CHUNK) {
 		if ((script->nr_chunks + 1) * (uint64_t)(CHUNK / UNIT) > UINT32_MAX ||
@@ -165,18 +165,18 @@ static uint32_t store_line(struct script *script, const char *text, uint32_t len
 		script->chunk[script->nr_chunks] = malloc(CHUNK);
 		if (!script->chunk[script->nr_chunks])
 			return 0;
-		/* no line is at place 0 */
+		/* no line is at offset 0 */
 		script->chunk_used = script->nr_chunks++ ? 0 : UNIT;
 	}
 	line = (struct line *)(script->chunk[script->nr_chunks - 1] + script->chunk_used);
 	line->length = length;
 	memcpy(line->text, text, length);
-	place = (script->nr_chunks - 1) * (CHUNK / UNIT) + script->chunk_used / UNIT;
+	offset = (script->nr_chunks - 1) * (CHUNK / UNIT) + script->chunk_used / UNIT;
 	script->chunk_used += size;
-	return (uint32_t)place;
+	return (uint32_t)offset;
 }
 
-/* Makes the line of an address. Returns its place, or 0 if out of memory. */
+/* Makes the line of an address. Returns its offset, or 0 if out of memory. */
 static uint32_t make_line(struct script *script, uint32_t number)
 {
 	const struct perch_address *address = perch_session_address(script->session, number);
@@ -196,13 +196,13 @@ static uint32_t make_line(struct script *script, uint32_t number)
 /* Returns the line of a frame, or NULL if out of memory. */
 static inline const struct line *line_of(struct script *script, uint32_t number)
 {
-	uint32_t place = number < script->nr_lines ? script->line[number] : 0;
+	uint32_t offset = number < script->nr_lines ? script->line[number] : 0;
 
-	if (!place)
-		place = make_line(script, number);
-	return place ? (const struct line *)(script->chunk[place / (CHUNK / UNIT)] +
-					     (size_t)(place % (CHUNK / UNIT)) * UNIT)
-		     : NULL;
+	if (!offset)
+		offset = make_line(script, number);
+	return offset ? (const struct line *)(script->chunk[offset / (CHUNK / UNIT)] +
+					      (size_t)(offset % (CHUNK / UNIT)) * UNIT)
+		      : NULL;
 }
 
 /* Writes the name of a thread. The cleaned text is cached for the next sample of the same name. */
