@@ -267,17 +267,22 @@ static enum perch__match may_replace(const struct perch__operation_case *o)
 	return o->op->map_flags & MAP_FIXED_NOREPLACE ? PERCH__NO : perch__fixes_address(o);
 }
 
+/* Stable releases of older kernels have the change too. Those before 6.12 return ENOMEM for it. */
 enum perch__match perch__cuts_ring(const struct perch__operation_case *o)
 {
 	const enum perch__match replaces = may_replace(o);
+	const enum perch__match is_new = perch__not(perch__may_lack_change(&o->c, "6.17"));
+	const bool is_old = perch__may_lack_change(&o->c, "6.12") != PERCH__NO;
 	struct perch__range range;
 
-	if (o->op->errnum != EINVAL || replaces == PERCH__NO ||
-	    perch__may_lack_change(&o->c, "6.17") != PERCH__NO)
+	if (replaces == PERCH__NO ||
+	    (o->op->errnum != EINVAL && !(o->op->errnum == ENOMEM && is_old)))
 		return PERCH__NO;
 	if (replaces == PERCH__UNKNOWN || !read_range(o, false, &range, NULL))
-		return PERCH__UNKNOWN;
-	return YES_IF(range.cuts_ring);
+		return UNKNOWN_IF(o->op->errnum == EINVAL);
+	if (!range.cuts_ring)
+		return PERCH__NO;
+	return o->op->errnum == ENOMEM ? PERCH__YES : is_new;
 }
 
 enum perch__match perch__replaces_sealed(const struct perch__operation_case *o)

@@ -197,17 +197,14 @@ static bool sealed_address(struct call *call)
 	return !syscall(SYS_mseal, call->sealed, 8 * page, 0);
 }
 
+/* Stable releases of older kernels refuse it with other errnos, or it is not certain there. */
 static bool part_of_ring(struct call *call)
 {
-	static int is_refused = -1;
+	struct perch_release release;
 
 	fix(call, (uintptr_t)call->ring + page * (1 + random_below(call, 3)));
-	if (is_refused < 0) {
-		is_refused = munmap(call->ring + 8 * page, page) < 0;
-		if (!is_refused)
-			print_message("this kernel splits the mappings of rings\n");
-	}
-	return is_refused;
+	return !perch_machine_release(NULL, &release, NULL) &&
+	       release.major * 100 + release.minor >= 617;
 }
 
 static bool private_too_large(struct call *call)

@@ -17,6 +17,7 @@ enum machine_kind {
 	ROOT, /* the same with all capabilities */
 	OLD,  /* 3.10 */
 	NEW,  /* 6.18, vm.mmap_min_addr 65536, no locked memory, too many mappings: see the test */
+	STABLE, /* 6.1, with the mappings of NEW */
 	SELINUX,
 	LIMITED, /* RLIMIT_AS and RLIMIT_DATA */
 	NR_MACHINES
@@ -147,6 +148,11 @@ static const struct operation_row operation_rows[] = {
 	    AT(0x50006000, MAP_FIXED, .length = PAGE)),
 	ROW(mmap_part_of_ring, NEW, EINVAL, CERTAIN, "within 12288 bytes of address 0x50001000",
 	    EVENT(SOFTWARE), AT(0x50001000, MAP_FIXED, .length = 3 * PAGE)),
+	ROW(mmap_part_of_old_ring, STABLE, ENOMEM, CERTAIN,
+	    "within 12288 bytes of address 0x50001000", EVENT(SOFTWARE),
+	    AT(0x50001000, MAP_FIXED, .length = 3 * PAGE)),
+	ROW(mmap_part_of_ring, STABLE, EINVAL, AMBIGUOUS, "within 12288 bytes", EVENT(SOFTWARE),
+	    AT(0x50001000, MAP_FIXED, .length = 3 * PAGE)),
 
 	/* the address space */
 	ROW(mmap_mappings, NEW, ENOMEM, CERTAIN, "allows (currently 3)",
@@ -231,7 +237,8 @@ static const struct operation_row operation_rows[] = {
 	/* any ioctl */
 	ROW(output_int, NONE, EBADF, CERTAIN, "0xffffffff", ADVISES("-1L"),
 	    ASK(SET_OUTPUT, .argument = 0xffffffff)),
-	ROW(output_fd, NONE, EBADF, CERTAIN, "looks at first, is not open", ASK(SET_OUTPUT, .argument = 3)),
+	ROW(output_fd, NONE, EBADF, CERTAIN, "looks at first, is not open",
+	    ASK(SET_OUTPUT, .argument = 3)),
 	ROW(output_no_event, NONE, EBADF, CERTAIN, "descriptor 3, the new output", EVENT(SOFTWARE),
 	    ASK(SET_OUTPUT, .argument = 3)),
 	ROW(bpf_not_open, NONE, EBADF, CERTAIN, "descriptor 99, the BPF program", EVENT(SOFTWARE),

@@ -78,6 +78,11 @@ static const struct tree_file new_files[] = {
 	{ "/proc/self/smaps", MAPS
 	  "Size:                  4 kB\nVmFlags: rd mr mw me sl sd \n" VSYSCALL "VmFlags: ex \n" },
 };
+static const struct tree_file stable_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.1.180\n" },
+	{ "/proc/self/status", STATUS("0000000000000000") },
+	{ "/proc/self/maps", MAPS },
+};
 static const struct tree_file selinux_files[] = {
 	{ "/proc/sys/kernel/osrelease", "6.18.0\n" },
 	{ "/proc/self/status", STATUS("0000000000000000") },
@@ -102,6 +107,7 @@ static const struct {
 	[ROOT] = { root_files, NR(root_files) },
 	[OLD] = { old_files, NR(old_files) },
 	[NEW] = { new_files, NR(new_files) },
+	[STABLE] = { stable_files, NR(stable_files) },
 	[SELINUX] = { selinux_files, NR(selinux_files) },
 	[LIMITED] = { limited_files, NR(limited_files) },
 };
