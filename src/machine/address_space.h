@@ -22,7 +22,7 @@ struct perch__range {
 	bool is_sealed;	     /* a mapping is sealed, see mseal(2); only if flags were read */
 };
 /*
- * Counts the mappings of the process, and finds those that touch the range. with_flags also reads
+ * Counts the mappings of the process, and finds what touches the range. with_flags also reads
  * the flags of each mapping, which takes the kernel longer. range and nr may be NULL. Returns 0 or
  * a negative errno.
  */
