@@ -19,7 +19,7 @@
 #include "explain_ptrace.h"
 #include "options.h"
 
-#define GROWTH 4 /* of adjacent ranges of descriptors: ten filters cover 350,000 */
+#define GROWTH 4 /* of near ranges of descriptors: ten filters cover 350,000 */
 
 /* Saves the memory of the attr after the program's own system call, with what the kernel wrote. */
 static void save_attr(struct tracer *tracer, const struct tracee *thread)
@@ -293,7 +293,7 @@ static int64_t install(struct tracer *tracer, struct tracee *thread,
 }
 
 /*
- * Computes the range of a filter with the descriptor. Ranges that follow each other grow, so that
+ * Computes the range of a filter with the descriptor. Ranges that are near each other grow, so that
  * few filters are needed; others have one descriptor, so that other files do not stop. Returns
  * false if a filter has the descriptor.
  */
@@ -301,6 +301,7 @@ static bool find_range(const struct tracee_process *process, uint32_t fd,
 		       struct tracee_range *new_range)
 {
 	uint64_t width = 1;
+	uint32_t lowest = fd;
 
 	for (unsigned i = 0; i < process->filters; i++) {
 		const struct tracee_range *range = &process->range[i];
@@ -308,8 +309,9 @@ static bool find_range(const struct tracee_process *process, uint32_t fd,
 
 		if (fd >= range->low && fd <= range->high)
 			return false;
-		if (fd > range->high && fd - range->high <= own && own * GROWTH > width)
+		if (fd > range->high && fd - range->high <= 2 * own && own * GROWTH > width)
 			width = own * GROWTH;
+		lowest = range->low < lowest ? range->low : lowest;
 	}
 	new_range->low = fd;
 	new_range->high = fd + width - 1 > INT32_MAX ? INT32_MAX : fd + width - 1;
@@ -317,7 +319,7 @@ static bool find_range(const struct tracee_process *process, uint32_t fd,
 		new_range->high = new_range->low = fd;
 	} else if (process->filters >= TRACEE_FILTERS_MAX - 2) {
 		/* the last one, and one is left for -1 */
-		*new_range = (struct tracee_range){ 0, INT32_MAX };
+		*new_range = (struct tracee_range){ lowest, INT32_MAX };
 	}
 	return process->filters < TRACEE_FILTERS_MAX;
 }

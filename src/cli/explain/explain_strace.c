@@ -308,7 +308,7 @@ static int check_log(const struct strace_log *log, const char *name, int error)
 						     : "it has no lines");
 		perch_error_remedy(
 			&err,
-			"record one with strace -f -v -e trace=perf_event_open,ioctl,mmap,read,close,clone,"
+			"record one with strace -f -v -e trace=perf_event_open,ioctl,mmap,read,readv,close,clone,"
 			"clone3,fork,vfork,execve -o log PROGRAM");
 	}
 	return cli_error(EXPLAIN_COMMAND, &err);
