@@ -129,7 +129,7 @@ static void compare_mappings(char *perch, char *self, char *what, const char *te
 	char **command[] = { bare, watched, strace };
 	const size_t commands = access(strace[0], X_OK) ? 2 : 3;
 	const size_t rounds = bench_size(MAPPING_ROUNDS, 1);
-	double time[3][MAPPING_ROUNDS], median[3];
+	double time[3][MAPPING_ROUNDS], median[3] = { 0 };
 
 	for (size_t i = 0; i < rounds; i++)
 		for (size_t j = 0; j < commands; j++)

@@ -22,7 +22,7 @@
 
 /* A word of the filter's input, or a register. */
 struct value {
-	bool known;
+	bool is_constant;
 	uint32_t word;
 };
 
@@ -36,7 +36,7 @@ struct evaluation {
 	struct value input[sizeof(struct seccomp_data) / 4];
 };
 
-static struct value known(uint32_t word)
+static struct value constant(uint32_t word)
 {
 	return (struct value){ true, word };
 }
@@ -45,33 +45,33 @@ static bool is_refusal(struct value action)
 {
 	const uint32_t kind = action.word & SECCOMP_RET_ACTION_FULL;
 
-	return !action.known ||
+	return !action.is_constant ||
 	       (kind != SECCOMP_RET_ALLOW && kind != SECCOMP_RET_LOG && kind != SECCOMP_RET_TRACE);
 }
 
 static struct value calculate(uint16_t operation, struct value a, struct value b)
 {
-	if (!a.known || (!b.known && operation != BPF_NEG))
+	if (!a.is_constant || (!b.is_constant && operation != BPF_NEG))
 		return (struct value){ 0 };
 	switch (operation) {
 	case BPF_ADD:
-		return known(a.word + b.word);
+		return constant(a.word + b.word);
 	case BPF_SUB:
-		return known(a.word - b.word);
+		return constant(a.word - b.word);
 	case BPF_MUL:
-		return known(a.word * b.word);
+		return constant(a.word * b.word);
 	case BPF_OR:
-		return known(a.word | b.word);
+		return constant(a.word | b.word);
 	case BPF_AND:
-		return known(a.word & b.word);
+		return constant(a.word & b.word);
 	case BPF_XOR:
-		return known(a.word ^ b.word);
+		return constant(a.word ^ b.word);
 	case BPF_LSH:
-		return b.word < 32 ? known(a.word << b.word) : (struct value){ 0 };
+		return b.word < 32 ? constant(a.word << b.word) : (struct value){ 0 };
 	case BPF_RSH:
-		return b.word < 32 ? known(a.word >> b.word) : (struct value){ 0 };
+		return b.word < 32 ? constant(a.word >> b.word) : (struct value){ 0 };
 	case BPF_NEG:
-		return known(-a.word);
+		return constant(-a.word);
 	}
 	return (struct value){ 0 }; /* division: not worth an exact answer */
 }
@@ -104,9 +104,9 @@ static bool execute(const struct evaluation *evaluation, const struct sock_filte
 		const uint16_t mode = BPF_MODE(instruction->code);
 
 		if (mode == BPF_IMM)
-			*target = known(k);
+			*target = constant(k);
 		else if (mode == BPF_LEN)
-			*target = known(sizeof(struct seccomp_data));
+			*target = constant(sizeof(struct seccomp_data));
 		else if (mode == BPF_MEM && k < BPF_MEMWORDS)
 			*target = state->memory[k];
 		else if (mode == BPF_ABS && k % 4 == 0 && k / 4 < CLI_NR(evaluation->input))
@@ -123,7 +123,7 @@ static bool execute(const struct evaluation *evaluation, const struct sock_filte
 		return true;
 	case BPF_ALU:
 		state->a = calculate(BPF_OP(instruction->code), state->a,
-				     BPF_SRC(instruction->code) == BPF_X ? state->x : known(k));
+				     BPF_SRC(instruction->code) == BPF_X ? state->x : constant(k));
 		return true;
 	case BPF_MISC:
 		if (BPF_MISCOP(instruction->code) == BPF_TAX)
@@ -141,20 +141,20 @@ static bool may_refuse_from(struct evaluation *evaluation, unsigned at, struct m
 {
 	while (at < evaluation->length && evaluation->steps++ < STEPS_MAX) {
 		const struct sock_filter *instruction = &evaluation->code[at++];
-		const struct value b = BPF_SRC(instruction->code) == BPF_X ? state.x
-									   : known(instruction->k);
+		const struct value b =
+			BPF_SRC(instruction->code) == BPF_X ? state.x : constant(instruction->k);
 		const uint16_t class = BPF_CLASS(instruction->code);
 
 		if (class == BPF_RET)
 			return is_refusal(BPF_RVAL(instruction->code) == BPF_A
 						  ? state.a
-						  : known(instruction->k));
+						  : constant(instruction->k));
 		if (class != BPF_JMP) {
 			if (!execute(evaluation, instruction, &state))
 				return true;
 		} else if (BPF_OP(instruction->code) == BPF_JA) {
 			at += instruction->k;
-		} else if (state.a.known && b.known) {
+		} else if (state.a.is_constant && b.is_constant) {
 			at += compare(BPF_OP(instruction->code), state.a.word, b.word)
 				      ? instruction->jt
 				      : instruction->jf;
@@ -176,11 +176,11 @@ static bool may_refuse(const struct tracer_filter_program *program, const struct
 	const size_t arguments = offsetof(struct seccomp_data, args) / 4;
 	struct evaluation evaluation = { .code = program->code, .length = program->length };
 
-	evaluation.input[offsetof(struct seccomp_data, nr) / 4] = known(number);
-	evaluation.input[offsetof(struct seccomp_data, arch) / 4] = known(abi->arch);
+	evaluation.input[offsetof(struct seccomp_data, nr) / 4] = constant(number);
+	evaluation.input[offsetof(struct seccomp_data, arch) / 4] = constant(abi->arch);
 	if (argument >= 0) {
-		evaluation.input[arguments + argument * 2 + !little] = known(value);
-		evaluation.input[arguments + argument * 2 + little] = known(0);
+		evaluation.input[arguments + argument * 2 + !little] = constant(value);
+		evaluation.input[arguments + argument * 2 + little] = constant(0);
 	}
 	return may_refuse_from(&evaluation, 0, (struct machine_state){ 0 }, 0);
 }
