@@ -22,8 +22,8 @@ class Count:
 
 
 def outcomes(text):
-    """Returns the outcome of each case that the program itself reported, by its name; a name has its
-    worst outcome."""
+    """Returns the outcome of each case that the program itself reported, by its name. A name has
+    its worst outcome."""
     worst = {}
     found = [(name, {"OK": "passed", "SKIPPED": "skipped"}.get(word, "failed"))
              for word, name in CMOCKA.findall(text)]

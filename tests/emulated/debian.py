@@ -2,7 +2,7 @@
 """Files of Debian packages for emulated machines: kernel images, headers of the kernel.
 
 apt downloads them with its state in a temporary directory: installed packages and package lists of
-this system do not change. It needs no root. Files are kept in a cache directory, in
+this system do not change. It needs no root. Files stay in a cache directory, in
 SUITE-ARCHITECTURE/PACKAGE_VERSION. Those of suites that change often are looked up again after two
 weeks, and used for longer if nothing can be downloaded.
 """
@@ -74,8 +74,8 @@ class Suite:
     def files(self, package, pattern, choose=None):
         """Returns the directory with the files of a package that match a pattern of tar. The package
         is a regular expression: of several packages, the newest is taken. choose() is called if one
-        must be downloaded, and returns an expression that takes the place of the first."""
-        found = self.kept(package)
+        must be downloaded, and returns the expression to use instead."""
+        found = self.cached(package)
         if found and not (self.suite in CHANGING and
                           time.time() - found.stat().st_mtime > CHANGING_DAYS * 86400):
             return found
@@ -87,7 +87,7 @@ class Suite:
                 return found
             raise
 
-    def kept(self, package):
+    def cached(self, package):
         """Returns the directory of the newest package of earlier downloads, or None."""
         names = [path.name.split("_", 1) for path in self.directory.glob("*_*") if path.is_dir()]
         names = [name for name in names if re.fullmatch(package, name[0])]
@@ -97,8 +97,8 @@ class Suite:
 
     def download(self, package, pattern):
         name, version = self.newest(package)
-        place = self.directory / f"{name}_{version}"
-        if not place.exists():
+        directory = self.directory / f"{name}_{version}"
+        if not directory.exists():
             output = self.run("apt-get", "-q", "download", f"{name}={version}", seconds=300)
             archives = list(self.work.glob(f"{name}_*.deb"))
             if not archives:
@@ -114,12 +114,12 @@ class Suite:
             if unpacked.returncode:
                 raise Unavailable(f"{name} {version} has no {pattern} inside")
             try:
-                tree.rename(place)
+                tree.rename(directory)
             except OSError:
-                if not place.exists():      # else another process was first
+                if not directory.exists():      # else another process was first
                     raise
-        os.utime(place)
-        return place
+        os.utime(directory)
+        return directory
 
     def update(self):
         """Downloads the package lists, once."""

@@ -40,28 +40,28 @@ class Tree:
                                                                             exist_ok=True)
         self.programs = {}
 
-    def place(self, path):
-        place = self.directory / str(path).lstrip("/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place
+    def path_inside(self, path):
+        path_inside = self.directory / str(path).lstrip("/")
+        path_inside.parent.mkdir(parents=True, exist_ok=True)
+        return path_inside
 
     def copy(self, path, to=None):
-        """Copies a file or a directory of this system, to the same place by default."""
-        place = self.place(to or path)
+        """Copies a file or a directory of this system, to the same path_inside by default."""
+        path_inside = self.path_inside(to or path)
         if os.path.isdir(path):
-            shutil.copytree(path, place, symlinks=True, dirs_exist_ok=True)
-        elif not place.exists():
-            shutil.copy(path, place)
+            shutil.copytree(path, path_inside, symlinks=True, dirs_exist_ok=True)
+        elif not path_inside.exists():
+            shutil.copy(path, path_inside)
 
     def program(self, path, to=None):
         """Copies a program, later with its libraries."""
         self.copy(path, to)
-        self.programs[str(path)] = self.place(to or path)
+        self.programs[str(path)] = self.path_inside(to or path)
 
     def finish(self):
-        """Copies the libraries of all programs, and removes the debugging information of those that were
-        built, which takes most of their space. Their symbols stay."""
-        built = [place for path, place in self.programs.items() if not path.startswith("/usr")]
+        """Copies the libraries of all programs, and removes the debugging information of the
+        built ones, which takes most of their space. Their symbols stay."""
+        built = [path_inside for path, path_inside in self.programs.items() if not path.startswith("/usr")]
         subprocess.run(["strip", "-g", *built], stderr=subprocess.DEVNULL, check=False)
         listed = subprocess.run(["ldd", *self.programs], stdout=subprocess.PIPE, text=True,
                                 stderr=subprocess.DEVNULL, check=False).stdout
@@ -83,7 +83,7 @@ class Tree:
         if python:
             modules = subprocess.run([python, "-c", "import os; print(os.path.dirname(os.__file__))"],
                                      stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-            shutil.copytree(modules, self.place(modules), symlinks=True, dirs_exist_ok=True,
+            shutil.copytree(modules, self.path_inside(modules), symlinks=True, dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns(*NO_MODULES))
 
     def pack(self, archive):

@@ -178,7 +178,7 @@ SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 
 def fields_of(text):
     """Returns the declarations of a comment as NAME:BYTES: 0 is a text, b behind the number are bytes,
-    z a number that must be 0, s a small one (older kernels write no prot: perch tells by its value).
+    z a number that must be 0, s a small one (by it perch knows that prot exists: older kernels do not write it).
     None if there are others."""
     found = []
     for declaration in text.split(";"):
