@@ -267,7 +267,8 @@ static void read_format(const struct perch__operation_case *o, struct perch__fil
 		format[0] = '\0';
 }
 
-/* Lists the fields of the tracepoint for the remedy, without those that all tracepoints have. */
+/* Lists the fields of the tracepoint for the remedy, without the common fields of all tracepoints.
+ */
 static void list_fields(struct perch__filter *filter, const char *format)
 {
 	const char *end = strstr(format, "print fmt:");
