@@ -469,6 +469,54 @@ static void follow_ups_name_their_condition(void **state)
 	kernel_stop(&newer);
 }
 
+/* The kernel looks for the id of a tracepoint before the group, and after the period. */
+static void checks_tracepoint_ids_in_their_order(void **state)
+{
+	static const struct tree_file files[] = {
+		{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
+		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+		{ "/proc/self/status",
+		  "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n" },
+		{ PMUS "software/type", "1\n" },
+		{ PMUS "tracepoint/type", "2\n" },
+		{ "/sys/kernel/tracing/events/sched/sched_switch/id", "300\n" },
+	};
+	static const struct perch_attr aux = { .type = PERCH_TYPE_TRACEPOINT,
+					       .size = 144,
+					       .config = 4711,
+					       .exclude_kernel = 1,
+					       .aux_sample_size = 8 };
+	static const struct perch_attr period = { .type = PERCH_TYPE_TRACEPOINT,
+						  .size = 144,
+						  .config = 4711,
+						  .sample_period = UINT64_MAX };
+	const struct perch_open_call of_aux = call_of(&aux, EINVAL),
+				     of_period = call_of(&period, EINVAL);
+	struct perch_explanation explanation;
+	struct kernel traced;
+
+	(void)state;
+	kernel_start(&traced, files, sizeof(files) / sizeof(*files));
+	for (int probes = 0; probes < 2; probes++) {
+		static const struct perch_probing probing = { .microseconds = 60000000 };
+
+		perch_explain_open_call(&of_aux, probes ? &probing : NULL, traced.machine,
+					&explanation);
+		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRACEPOINT_ID);
+		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+		perch_explain_open_call(&of_period, probes ? &probing : NULL, traced.machine,
+					&explanation);
+		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_PERIOD);
+		assert_true(explanation.nr_next >= 1);
+		assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_TRACEPOINT_ID);
+	}
+	kernel_stop(&traced);
+	/* a user may not read tracefs: no fact decides */
+	perch_explain_open_call(&of_aux, NULL, kernel.machine, &explanation);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRACEPOINT_ID);
+	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_GROUP_AUX);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -486,6 +534,7 @@ int main(void)
 		TEST(reports_one_cause_for_each_field),
 		TEST(distinguishes_seccomp_filters_from_perf),
 		TEST(follow_ups_name_their_condition),
+		TEST(checks_tracepoint_ids_in_their_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
