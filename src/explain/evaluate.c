@@ -172,7 +172,8 @@ size_t perch__candidates(const struct perch__case *c, bool all, struct perch__ca
 
 		if (is_stage_before(stage, rule)) {
 			match = lacks_feature_of(&newer, stage);
-			if (match != PERCH__NO)
+			/* further features that may be missing are follow-ups */
+			if (match == PERCH__YES || (match == PERCH__UNKNOWN && (all || !nr)))
 				found[nr++] = by_stage(stage, match);
 			certain |= match == PERCH__YES;
 			stage++;
@@ -246,7 +247,7 @@ void perch__add_next(struct perch__result *result, const struct perch__candidate
 {
 	for (size_t i = 0; i < result->nr; i++)
 		if (is_same_cause(&result->candidate[i], candidate) &&
-		    (i == 0 || result->candidate[i].match == PERCH__YES))
+		    (i == 0 || candidate->too_new || result->candidate[i].match == PERCH__YES))
 			return;
 	for (size_t i = 0; i < result->nr_next; i++)
 		if (is_same_cause(&result->next[i].candidate, candidate))

@@ -83,23 +83,25 @@ static void probe_cgroup_samples(struct perch__prober *prober, const struct perc
 		keep_result(c, &cgroup, 1, try_features(prober, c, &cgroup, 1));
 }
 
+/* Fewer are tried one by one at once, because the kernel probably lacks one of them. */
+#define MANY 4
+
 static void probe_newer(struct perch__prober *prober, const struct perch__case *c)
 {
 	struct perch__newer_list newer;
 	int errnum;
 
 	perch__find_newer(c, &newer);
-	if (!newer.nr)
-		return;
-	errnum = try_features(prober, c, newer.feature, newer.nr);
-	keep_result(c, newer.feature, newer.nr, errnum);
-	if (newer.nr == 1 || (errnum != EINVAL && errnum != E2BIG))
-		return;
-	for (size_t i = 0; i < newer.nr; i++) {
+	if (newer.nr >= MANY) {
+		errnum = try_features(prober, c, newer.feature, newer.nr);
+		keep_result(c, newer.feature, newer.nr, errnum);
+		if (errnum != EINVAL && errnum != E2BIG)
+			return;
+	}
+	for (size_t i = 0; i < newer.nr; i++)
 		if (newer.feature[i].field)
 			keep_result(c, &newer.feature[i], 1,
 				    try_features(prober, c, &newer.feature[i], 1));
-	}
 }
 
 void perch__probe_features(struct perch__prober *prober, const struct perch__case *c)
