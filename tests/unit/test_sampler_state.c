@@ -378,6 +378,31 @@ static void refresh_needs_a_sampling_event(void **state)
 	assert_non_null(strstr(s->err.message, "needs an event that takes samples"));
 }
 
+/* All events defer their call chains; the records go to the event with the side-band records. */
+static void one_event_gets_deferred_call_chains(void **state)
+{
+	struct fixture *s = *state;
+
+	s->options.event.sample = PERCH_SAMPLE_CALLCHAIN;
+	s->options.event.defer_callchain = s->options.event.defer_output = 1;
+	s->options.event.sideband = PERCH_SIDEBAND_MMAP;
+	for (int tracking = 0; tracking < 2; tracking++) {
+		s->options.tracking_event = tracking;
+		assert_int_equal(open_fixture(s, "cpu-clock,page-faults,cs/call-graph=no/"), 0);
+		for (size_t i = 0; i < 3u + tracking; i++) {
+			const struct perch_attr *attr =
+				perch_sampler_event(s->sampler, i, &(const char *){ NULL },
+						    &(const uint64_t *){ NULL }, &(size_t){ 0 });
+
+			assert_int_equal(attr->defer_output, i == (tracking ? 3 : 0));
+			assert_int_equal(attr->mmap, attr->defer_output);
+			assert_int_equal(attr->defer_callchain, i < 2);
+		}
+		perch_sampler_close(s->sampler);
+		s->sampler = NULL;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +416,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reports_offline_cpus, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refreshes_sampling_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refresh_needs_a_sampling_event, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_event_gets_deferred_call_chains, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
