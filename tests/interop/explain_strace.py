@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 PERCH = os.environ.get("PERCH", "build/perch")
-CALLS = "perf_event_open,ioctl,mmap,read,close,clone,clone3,fork,vfork,execve"
+CALLS = "perf_event_open,ioctl,mmap,read,readv,close,clone,clone3,fork,vfork,execve"
 NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 # System calls of all kinds that the kernel refuses. {N} is the number of perf_event_open.
 PROGRAM = r"""
