@@ -44,6 +44,15 @@ struct rule {
 };
 
 static const struct rule rules[] = {
+	/* src/explain/features.c finds these by the tables of abi */
+	{ PERCH_CAUSE_TOO_NEW, "EINVAL", "", NULL,
+	  "bits of the attr or of flags are newer than the kernel; the message names each with its "
+	  "release, and perch-options(7) has the releases of all",
+	  "do not use them, or use a newer kernel" },
+	{ PERCH_CAUSE_TOO_NEW, "E2BIG", "", NULL,
+	  "fields of the attr are beyond the size that the kernel has; the message names each with its "
+	  "release",
+	  "do not use them, or use a newer kernel" },
 /* clang-format off */
 #define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy)                \
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, message, remedy },

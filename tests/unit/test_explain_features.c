@@ -241,7 +241,7 @@ static void backported_features_are_not_the_cause(void **state)
 }
 
 /* The kernel checks reserved bits before the bits of sample_type and read_format. */
-static void follows_the_order_of_the_kernel(void **state)
+static void checks_are_in_the_order_of_the_kernel(void **state)
 {
 	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
 					 .size = 136,
@@ -394,7 +394,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_what_the_kernel_lacks),
 		cmocka_unit_test(backported_features_are_not_the_cause),
-		cmocka_unit_test(follows_the_order_of_the_kernel),
+		cmocka_unit_test(checks_are_in_the_order_of_the_kernel),
 		cmocka_unit_test(finds_the_next_feature),
 		cmocka_unit_test(names_each_feature_of_the_tables),
 		cmocka_unit_test(cgroup_samples_are_the_cause_only_if_refused),
