@@ -734,7 +734,7 @@ PERCH_API int perch_deferred_next(struct perch_deferred *deferred,
  *
  * @param deferred            the object
  * @param callchain_deferred  returns samples of its thread that are older than those with its
- * cookie
+ *                            cookie; NULL returns none
  * @param[out] record         the sample, as it was held; valid until the next call with this object
  * @return 1 with a sample; 0 if there are no more
  */

@@ -452,7 +452,7 @@ int perch_deferred_next_incomplete(struct perch_deferred *deferred,
 	const struct list *thread;
 
 	free_returned(deferred);
-	if (callchain_deferred->type != PERCH_RECORD_CALLCHAIN_DEFERRED)
+	if (!callchain_deferred || callchain_deferred->type != PERCH_RECORD_CALLCHAIN_DEFERRED)
 		return 0;
 	match = find_match(deferred, callchain_deferred);
 	thread = match ? find_list(deferred, thread_key(match->thread)) : NULL;

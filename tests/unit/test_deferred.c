@@ -345,6 +345,7 @@ static void returns_samples_without_their_record(void **state)
 		expect_chain(&whole, 0xffffffff81000010 + i, 1);
 	}
 	assert_int_equal(perch_deferred_next_incomplete(deferred_samples, &record, &whole), 0);
+	assert_int_equal(perch_deferred_next_incomplete(deferred_samples, NULL, &whole), 0);
 	for (int i = 1; i <= 5; i += 4) {
 		assert_int_equal(perch_deferred_next(deferred_samples, NULL, &whole), 1);
 		expect_chain(&whole, 0xffffffff81000010 + i, 0);
