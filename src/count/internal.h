@@ -135,7 +135,9 @@ static inline int perch__evaluate(struct perch_count *count, uint64_t enabled, u
 	count->enabled_ns = enabled;
 	count->running_ns = running;
 	count->scaled = count->value;
-	count->state = enabled ? PERCH_COUNT_STATE_EXACT : PERCH_COUNT_STATE_NOT_ENABLED;
+	/* where the kernel's clock is coarse, an event can count before the clock advances */
+	count->state = enabled | count->value ? PERCH_COUNT_STATE_EXACT
+					      : PERCH_COUNT_STATE_NOT_ENABLED;
 	return 0;
 }
 

@@ -80,31 +80,45 @@ static inline const char *cgroup_name(const char *directory)
 	return strrchr(directory, '/') + 1;
 }
 
-/*
- * Skips if a write is more than one hit of a data breakpoint, as in QEMU without KVM. A machine
- * without breakpoints passes: the test finds that out.
- */
-static inline void needs_one_hit_per_write(void)
+static inline int open_write_breakpoint(volatile uint64_t *at)
 {
-	static volatile uint64_t data;
 	struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT,
 				   .size = PERCH_ATTR_SIZE_VER5,
 				   .bp_type = PERCH_BREAKPOINT_W,
-				   .bp_addr = (uintptr_t)&data,
-				   .bp_len = sizeof(data),
+				   .bp_addr = (uintptr_t)at,
+				   .bp_len = sizeof(*at),
+				   .sample_period = 1,
 				   .exclude_kernel = 1 };
-	int event = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERCH_FLAG_FD_CLOEXEC);
-	uint64_t hits = 1;
 
-	if (event < 0)
+	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERCH_FLAG_FD_CLOEXEC);
+}
+
+/*
+ * Skips if some writes are more than one hit of a data breakpoint, as in QEMU without KVM. A
+ * machine without breakpoints passes: the test finds that out.
+ */
+static inline void needs_one_hit_per_write(void)
+{
+	static volatile uint64_t data[2];
+	int first = open_write_breakpoint(&data[0]), second = open_write_breakpoint(&data[1]);
+	uint64_t hits[2] = { 0 };
+	bool all_read;
+
+	for (int i = 0; i < 32; i++) {
+		data[1] = i;
+		data[1] = i;
+		data[0] = i;
+	}
+	all_read = read(first, &hits[0], sizeof(hits[0])) > 0 &&
+		   read(second, &hits[1], sizeof(hits[1])) > 0;
+	if (first >= 0)
+		close(first);
+	if (second >= 0)
+		close(second);
+	if (!all_read || (hits[0] == 32 && hits[1] == 64))
 		return;
-	data = 1;
-	if (read(event, &hits, sizeof(hits)) != sizeof(hits))
-		hits = 1;
-	close(event);
-	if (hits == 1)
-		return;
-	print_message("skipped: one write is %d hits of a breakpoint on this machine\n", (int)hits);
+	print_message("skipped: 32 and 64 writes are %d and %d hits of breakpoints here\n",
+		      (int)hits[0], (int)hits[1]);
 	skip();
 }
 

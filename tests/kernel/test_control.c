@@ -350,7 +350,8 @@ static void redirects_output(void **state)
 	expect(perch_event_set_output(one, one, NULL, &err), EINVAL, &err, "itself");
 	expect(perch_event_set_output(third, one, NULL, &err), EINVAL, &err, "write_backward");
 	expect(perch_event_set_output(other, 0, NULL, &err), EBADF, &err, "is not an open event");
-	expect(perch_event_set_output(other, 99999, NULL, &err), EBADF, &err, "is not an open event");
+	expect(perch_event_set_output(other, 99999, NULL, &err), EBADF, &err,
+	       "is not an open event");
 	second = map_ring(other);
 	expect(perch_event_set_output(other, one, NULL, &err), EINVAL, &err, "own ring mapped");
 	unmap_ring(second);

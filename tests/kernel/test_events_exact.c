@@ -57,6 +57,7 @@ static void a_shared_file_faults_for_each_page_written(void **state)
 	size_t size = PAGES * sysconf(_SC_PAGESIZE);
 	int fd = memfd_create("perch-test", MFD_CLOEXEC);
 	struct perch_count counts[3];
+	struct rusage before, after;
 	char *pages;
 
 	(void)state;
@@ -64,9 +65,14 @@ static void a_shared_file_faults_for_each_page_written(void **state)
 	pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(pages != MAP_FAILED);
 	madvise(pages, size, MADV_NOHUGEPAGE);
+	getrusage(RUSAGE_THREAD, &before);
 	faults_while_touching("{page-faults:u,minor-faults:u,major-faults:u}", pages, counts);
+	getrusage(RUSAGE_THREAD, &after);
 	assert_int_equal(counts[0].value, PAGES);
-	assert_int_equal(counts[1].value, PAGES);
+	/* Linux 5.10 counts them as major faults, also for getrusage(2) */
+	assert_int_equal(counts[1].value + counts[2].value, PAGES);
+	assert_true(after.ru_majflt - before.ru_majflt >= (long)counts[2].value);
+	assert_true(counts[2].value == 0 || counts[2].value == PAGES);
 	drop(pages, PAGES);
 	close(fd);
 }

@@ -63,9 +63,9 @@ static void check_read(const struct pair *pair, const struct perch_read_values *
 	assert_int_equal(values->nr, nr);
 	assert_int_equal(nr, group ? 2 : 1);
 	if (format & PERCH_FORMAT_TOTAL_TIME_ENABLED)
-		assert_in_range(values->enabled_ns, 1, words[at++]);
+		assert_true(values->enabled_ns <= words[at++]);
 	if (format & PERCH_FORMAT_TOTAL_TIME_RUNNING)
-		assert_in_range(values->running_ns, 1, words[at++]);
+		assert_true(values->running_ns <= words[at++]);
 	for (uint64_t i = 0; i < nr; i++) {
 		struct perch_read_value value;
 

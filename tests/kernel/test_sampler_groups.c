@@ -102,7 +102,7 @@ static void leader_samples_have_counts_of_group(void **state)
 		faults = value.value;
 	}
 	print_message("%zu samples, %llu page faults\n", samples, (unsigned long long)faults);
-	assert_in_range(samples, 5, 400);
+	assert_in_range(samples, 1, 400);
 	assert_in_range(faults, 500, 700); /* a sanitizer causes some page faults too */
 	perch_sampler_close(sampler);
 }
