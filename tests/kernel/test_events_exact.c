@@ -19,7 +19,8 @@
 #define CALLS  1000
 #define SLEEPS 50
 
-static const struct timespec moment = { 0, 200000 };
+/* A slow machine needs a large part of a millisecond to go to sleep. */
+static const struct timespec moment = { 0, 2000000 };
 
 /* ---- page faults ---- */
 
