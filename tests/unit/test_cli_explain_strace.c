@@ -154,7 +154,7 @@ static void reports_misused_descriptors(void **state)
 }
 
 /* The number of a closed event is another file now. */
-static void forgets_a_reused_descriptor(void **state)
+static void discards_a_reused_descriptor(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -578,7 +578,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(parses_an_abbreviated_attr),
 		TEST(reports_misused_descriptors),
-		TEST(forgets_a_reused_descriptor),
+		TEST(discards_a_reused_descriptor),
 		TEST(parses_a_full_attr),
 		TEST(parses_numbers_in_place_of_names),
 		TEST(accepts_a_pointer_in_place_of_the_attr),
