@@ -58,7 +58,8 @@
 	(o->c.attr.freq && !(o->c.attr.type == PERCH_TYPE_SOFTWARE && \
 			     o->c.attr.config <= PERCH_COUNT_SW_TASK_CLOCK))
 #define FILTER		  (o->op->filter)
-#define HAS_NO_FILTER	  (o->c.attr.type != PERCH_TYPE_TRACEPOINT && o->c.attr.type < PERCH_TYPE_MAX)
+#define IS_TRACEPOINT	  (o->c.attr.type == PERCH_TYPE_TRACEPOINT)
+#define HAS_NO_FILTER	  (!IS_TRACEPOINT && o->c.attr.type < PERCH_TYPE_MAX)
 #define FILTER_HAS(fault) IOCTL(filter_has(o, PERCH__FILTER_##fault))
 #define OUTPUT_RESET	  ((long)o->op->argument == -1L)
 #define BOTH_KNOWN	  (!OUTPUT_RESET && o->has_attr && o->has_other)
