@@ -20,6 +20,26 @@
 #include <perch/machine.h>
 
 /*
+ * True, with a message, if this user may open no event at all: Debian's kernels refuse an ordinary
+ * user if kernel.perf_event_paranoid is 3. A test program then exits with status 77.
+ */
+static inline bool every_event_is_refused(void)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = PERCH_ATTR_SIZE_VER5,
+				   .config = PERCH_COUNT_SW_DUMMY,
+				   .disabled = 1,
+				   .exclude_kernel = 1 };
+	int event = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERCH_FLAG_FD_CLOEXEC);
+
+	if (event >= 0)
+		close(event);
+	else
+		printf("skipped: this user may open no event: %s\n", strerror(errno));
+	return event < 0;
+}
+
+/*
  * False if events cannot be opened on the cgroup because it has no perf_event. Without a service
  * manager, cgroups below the root have none until another controller is enabled for them.
  */

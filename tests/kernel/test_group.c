@@ -21,6 +21,7 @@
 
 #include "unprivileged.h"
 #include "work.h"
+#include "needs.h"
 
 #define FAULTS	   40
 #define PAGE_BYTES ((size_t)sysconf(_SC_PAGESIZE))
@@ -496,5 +497,7 @@ int main(int argc, char **argv)
 
 	if (argc == 3)
 		return after_exec(atoi(argv[1]), argv[2]);
+	if (every_event_is_refused())
+		return 77;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,6 +293,8 @@ static void sample_has_dynamic_stack_size(void **state)
 	(void)state;
 	skip_without_asm_code();
 	attr.sample_stack_user = bytes;
+	record_self(&live, &attr); /* skips if the kernel refuses it */
+	live_close(&live);
 	child = fork();
 	if (!child) {
 		char *low = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

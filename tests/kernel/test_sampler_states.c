@@ -24,6 +24,7 @@
 
 #include "build/one_target.h"
 #include "work.h"
+#include "needs.h"
 
 static cpu_set_t all_cpus;
 static void pin_to(int cpu)
@@ -459,5 +460,7 @@ int main(void)
 					  restore_affinity),
 	};
 
+	if (every_event_is_refused())
+		return 77;
 	return cmocka_run_group_tests(tests, save_affinity, NULL);
 }
