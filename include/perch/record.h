@@ -653,8 +653,8 @@ PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_ad
  *
  * With the attr bits defer_callchain and defer_output, the kernel writes the user part of call
  * chains later, in one CALLCHAIN_DEFERRED record for all samples between entry to and exit from the
- * kernel. This object holds such samples until that record, in limited memory. For each record of
- * a stream in the order of time, except the returned samples:
+ * kernel. This object holds such samples until that record, in limited memory. A program does this
+ * for each record of a stream in the order of time:
  *
  *     if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED) {
  *         while (perch_deferred_next_incomplete(deferred, &record, &sample) > 0)
@@ -672,8 +672,8 @@ PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_ad
  *         use(&sample);
  *
  * A completed call chain has PERCH_CONTEXT_USER before its user part. An incomplete one still has
- * PERCH_CONTEXT_USER_DEFERRED and the cookie: perch_chain_next() sets perch_chain.deferred. A
- * record is missing if it was lost, or if the recording ended before it.
+ * PERCH_CONTEXT_USER_DEFERRED and the cookie: perch_chain_next() sets perch_chain.deferred. A chain
+ * stays incomplete if its record was lost, or if the recording ended before it.
  *
  * @since Linux 6.19
  */

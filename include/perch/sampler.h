@@ -428,10 +428,11 @@ PERCH_API int perch_sampler_times(const struct perch_sampler *sampler, size_t ri
 
 /**
  * Returns true if the kernel is excluded from an event because it is not permitted to sample it
- * (PERCH_MAY_EXCLUDE_KERNEL).
+ * (PERCH_MAY_EXCLUDE_KERNEL). The attr of perch_sampler_event() has all that was changed: an event
+ * that excludes the kernel anyway may have lost TEXT_POKE records only.
  *
  * @param sampler  the sampler
- * @param index    of the event
+ * @param index    of the event, or of the tracking event
  * @return false also if there is no such event
  */
 PERCH_API bool perch_sampler_user_only(const struct perch_sampler *sampler, size_t index);

@@ -212,8 +212,8 @@ void cli_input_print_chain_notes(const struct cli_input *input)
 	if (stats.incomplete_chains)
 		cli_note(input->command,
 			 "%" PRIu64 " of %" PRIu64
-			 " samples have no user call chain: the kernel was to write it later "
-			 "(--call-graph fp,defer), and that record was lost or is not in the file",
+			 " samples have no user call chain: the later record that has it "
+			 "(--call-graph fp,defer) was lost or is not in the file",
 			 stats.incomplete_chains, stats.samples);
 	if (stats.cut_chains)
 		cli_note(

@@ -202,7 +202,7 @@ refuses "nothing to record" 2 "name a program"
 refuses "-p and -a" 2 "choose one" -p 1 -a
 refuses "a CPU that does not exist" 1 "CPU 60000" -C 60000 -- true
 refuses "an unknown option" 2 "unknown option" --no-such-option -- true
-refuses "an unknown call graph" 2 "use fp, dwarf" --call-graph orc -- true
+refuses "an unknown call graph" 2 "use fp\[,defer\], dwarf" --call-graph orc -- true
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then
 	chmod 777 "$dir"
@@ -216,6 +216,10 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/
 	else
 		report 1 "an unprivileged user: user space only, with a message"
 	fi
+	$nobody -e cpu-clock -g --kernel-callchains -o n.data -- true > out 2>&1
+	grep -q 'call chains are empty: .* kernel.perf_event_paranoid <= 1' out &&
+		! "$perch" record -e cpu-clock -g --kernel-callchains -o n.data -- true 2>&1 | grep 'call chains are empty'
+	report $? "an unprivileged user: a message for --kernel-callchains"
 	# with CAP_PERFMON and without CAP_SYSLOG the kernel is sampled, but its addresses are hidden
 	if setpriv --inh-caps=+perfmon --ambient-caps=+perfmon true 2> /dev/null && [ "$(cat /proc/sys/kernel/kptr_restrict)" -le 1 ]; then
 		perfmon="setpriv --inh-caps=-all,+perfmon --ambient-caps=-all,+perfmon --reuid=65534 --regid=65534 --clear-groups"

@@ -46,7 +46,7 @@ class Tree:
         return path_inside
 
     def copy(self, path, to=None):
-        """Copies a file or a directory of this system, to the same path_inside by default."""
+        """Copies a file or a directory of this system, to the same path by default."""
         path_inside = self.path_inside(to or path)
         if os.path.isdir(path):
             shutil.copytree(path, path_inside, symlinks=True, dirs_exist_ok=True)

@@ -433,58 +433,109 @@ static void memory_is_bounded(void **state)
 	perch_deferred_free(deferred_samples); /* while a sample still waits */
 }
 
+/* A sample of the random operations. */
+struct listed {
+	uint32_t tid;
+	uint64_t cookie, mark;
+	bool waits;
+};
+
+/* What the object must do, made of a list of all samples, and of the last cookie of each thread. */
+struct model {
+	struct perch_deferred *deferred_samples;
+	struct listed list[2000];
+	size_t nr;
+	uint64_t last_cookie[4];
+	size_t completed, held, incomplete, merged;
+};
+
+static void add_sample(struct model *model, uint32_t thread, uint64_t cookie)
+{
+	struct listed *one = &model->list[model->nr];
+	struct perch_record record;
+	int held;
+
+	*one = (struct listed){ .tid = 10 + thread, .cookie = cookie, .mark = 0x1000 + model->nr };
+	model->nr++;
+	record = waiting(0, one->tid, cookie, one->mark);
+	if (model->last_cookie[thread] == cookie) {
+		assert_int_equal(perch_deferred_complete(model->deferred_samples, &record), 1);
+		expect_chain(&record, one->mark, 1);
+		model->completed++;
+		return;
+	}
+	assert_int_equal(perch_deferred_complete(model->deferred_samples, &record), 0);
+	held = perch_deferred_hold(model->deferred_samples, &record);
+	assert_true(held == 1 || held == -ENOSPC);
+	one->waits = held == 1;
+	model->held += held == 1;
+}
+
+/* Expects the samples of the thread before `end` that wait, with or without the cookie. */
+static void expect_samples(struct model *model, const struct perch_record *callchain_deferred,
+			   uint32_t tid, size_t end, bool whole)
+{
+	uint64_t cookie = callchain_deferred->deferred.cookie;
+	struct perch_record record;
+
+	for (struct listed *one = model->list; one < model->list + end; one++) {
+		if (!one->waits || one->tid != tid || (one->cookie == cookie) != whole)
+			continue;
+		assert_int_equal((whole ? perch_deferred_next : perch_deferred_next_incomplete)(
+					 model->deferred_samples, callchain_deferred, &record),
+				 1);
+		expect_chain(&record, one->mark, whole);
+		one->waits = false;
+		model->merged += whole;
+		model->incomplete += !whole;
+	}
+}
+
+static void add_record(struct model *model, uint32_t thread, uint64_t cookie, bool in_order)
+{
+	struct perch_record callchain_deferred = completing(1, 10 + thread, cookie, 1), record;
+	size_t first = 0;
+
+	while (first < model->nr &&
+	       !(model->list[first].waits && model->list[first].tid == 10 + thread &&
+		 model->list[first].cookie == cookie))
+		first++;
+	if (in_order) {
+		if (first < model->nr)
+			expect_samples(model, &callchain_deferred, 10 + thread, first, false);
+		assert_int_equal(perch_deferred_next_incomplete(model->deferred_samples,
+								&callchain_deferred, &record),
+				 0);
+	}
+	expect_samples(model, &callchain_deferred, 10 + thread, model->nr, true);
+	assert_int_equal(perch_deferred_next(model->deferred_samples, &callchain_deferred, &record),
+			 0);
+	model->last_cookie[thread] = cookie;
+}
+
 /* Random operations, compared with a simple list, with many threads and cookies. */
 static void equals_a_simple_list(void **state)
 {
-	struct {
-		uint32_t tid;
-		uint64_t cookie, mark;
-		bool waits;
-	} list[2000];
-	struct perch_deferred *deferred_samples;
+	struct model model = { 0 };
 	uint64_t random = 1;
-	size_t nr = 0;
 
 	(void)state;
-	assert_int_equal(perch_deferred_new(&deferred_samples, 32 * 1024, NULL), 0);
-	while (nr < 2000) {
-		uint32_t tid;
+	assert_int_equal(perch_deferred_new(&model.deferred_samples, 32 * 1024, NULL), 0);
+	while (model.nr < 2000) {
+		uint32_t thread;
 		uint64_t cookie;
-		size_t at = 0;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		tid = 10 + (random >> 40) % 4;
+		thread = (random >> 40) % 4;
 		cookie = 1 + (random >> 50) % 8;
-		if ((random >> 60) % 4) {
-			struct perch_record record = waiting(0, tid, cookie, 0x1000 + nr);
-			int held = perch_deferred_hold(deferred_samples, &record);
-
-			assert_true(held == 1 || held == -ENOSPC);
-			list[nr].tid = tid;
-			list[nr].cookie = cookie;
-			list[nr].waits = held == 1;
-			list[nr].mark = 0x1000 + nr;
-			nr++;
-		} else {
-			struct perch_record callchain_deferred = completing(1, tid, cookie, 1),
-					    whole;
-
-			for (; at < nr; at++) {
-				if (!list[at].waits || list[at].tid != tid ||
-				    list[at].cookie != cookie)
-					continue;
-				assert_int_equal(perch_deferred_next(deferred_samples,
-								     &callchain_deferred, &whole),
-						 1);
-				expect_chain(&whole, list[at].mark, 1);
-				list[at].waits = false;
-			}
-			assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred,
-							     &whole),
-					 0);
-		}
+		if ((random >> 60) % 4)
+			add_sample(&model, thread, cookie);
+		else
+			add_record(&model, thread, cookie, random >> 30 & 1);
 	}
-	perch_deferred_free(deferred_samples);
+	/* each operation has occurred */
+	assert_true(model.completed && model.held && model.incomplete && model.merged);
+	perch_deferred_free(model.deferred_samples);
 }
 
 int main(void)

@@ -137,6 +137,24 @@ static void leaves_out_changes_of_kernel_code(void **state)
 	assert_int_equal(open_may(s, "cpu-clock:u", 0), -EACCES);
 	assert_int_equal(open_may(s, "cpu-clock:u", PERCH_MAY_EXCLUDE_KERNEL), 0);
 	assert_true(s->k.fd[0].attr.comm && !s->k.fd[0].attr.text_poke);
+	assert_true(perch_sampler_user_only(s->sampler, 0));
+}
+
+/* The tracking event follows the caller's events. */
+static void leaves_out_changes_of_kernel_code_of_the_tracking_event(void **state)
+{
+	struct fixture *s = *state;
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	s->k.refuse = refuse_kernel_and_its_chains;
+	s->options.event.sideband = PERCH_SIDEBAND_TEXT_POKE | PERCH_SIDEBAND_COMM;
+	s->options.tracking_event = true;
+	assert_int_equal(open_may(s, "cpu-clock:u", PERCH_MAY_EXCLUDE_KERNEL), 0);
+	assert_false(perch_sampler_user_only(s->sampler, 0)); /* as requested */
+	assert_true(perch_sampler_user_only(s->sampler, 1));
+	assert_false(perch_sampler_event(s->sampler, 1, &name, &ids, &nr)->text_poke);
 }
 
 static void events_of_the_kernel_are_not_excluded(void **state)
@@ -236,6 +254,7 @@ int main(void)
 		TEST(excludes_the_kernel_from_stack_copies),
 		TEST(leaves_out_changes_of_kernel_code),
 		TEST(events_of_the_kernel_are_not_excluded),
+		TEST(leaves_out_changes_of_kernel_code_of_the_tracking_event),
 		TEST(skips_what_is_unsupported_without_the_kernel_too),
 		TEST(skips_unsupported_events),
 		TEST(leads_a_group_after_its_leader_is_skipped),

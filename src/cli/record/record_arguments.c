@@ -402,7 +402,9 @@ int record_set_max_files(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
-/* Parses "fp", "fp,defer", "dwarf,SIZE", "lbr" or "no". SIZE is the number of stack bytes to copy.
+/*
+ * Parses "fp", "fp,defer", "dwarf", "dwarf,SIZE", "lbr" or "no". SIZE is the number of stack bytes
+ * to copy.
  */
 int record_set_call_graph(void *value, const char *text, bool negated)
 {

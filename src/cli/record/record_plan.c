@@ -338,6 +338,13 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 		cli_note(RECORD_COMMAND,
 			 "user space only: kernel profiling needs %s <= 1 (currently %ld)",
 			 perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
+	if (plan->kernel_forbidden && options->flag[RECORD_KERNEL_CALLCHAINS] &&
+	    options->call_graph == PERCH_CALL_GRAPH_FP)
+		cli_note(
+			RECORD_COMMAND,
+			"call chains are empty: with --kernel-callchains they have no user part, and "
+			"their kernel part needs %s <= 1 (currently %ld)",
+			perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
 	print_kernel_only(plan, options);
 	if (plan->default_replaced)
 		cli_note(RECORD_COMMAND, "sampling by the timer " REPLACEMENT
