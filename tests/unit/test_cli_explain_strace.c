@@ -563,6 +563,62 @@ static void sorts_candidates_of_unknown_types(void **state)
 	assert_string_equal(word(object, "confidence"), "ambiguous");
 }
 
+#define CALL		   "perf_event_open(" CLOCK ", 0, -1, -1, 0) = "
+#define SYSTEM_CALL_SIGNAL "--- SIGSYS {si_signo=SIGSYS, si_code=SYS_SECCOMP, si_errno=0} ---\n"
+
+/* A seccomp filter answers with SIGSYS: the result, if there is one, is no descriptor. */
+static void finds_calls_that_a_filter_ended(void **state)
+{
+	static const struct {
+		const char *log, *message;
+	} cases[] = {
+		{ CALL "298\n" SYSTEM_CALL_SIGNAL "ioctl(298, _IOC(_IOC_NONE, 0x24, 0x1, 0)) = 0\n",
+		  "SECCOMP_RET_TRAP" },
+		{ CALL "336\n > /lib/libc.so.6(syscall+0x1d) [0x10]\n" SYSTEM_CALL_SIGNAL,
+		  "SECCOMP_RET_TRAP" },
+		{ CALL "298\n+++ killed by SIGSYS (core dumped) +++\n", "SECCOMP_RET_TRAP" },
+		{ CALL "187649984473520\n" SYSTEM_CALL_SIGNAL, "SECCOMP_RET_TRAP" },
+		{ CALL "?\n+++ killed by SIGSYS (core dumped) +++\n", "SECCOMP_RET_KILL" },
+		{ "12 " CALL "298\n13 getpid() = 13\n12 " SYSTEM_CALL_SIGNAL, "SECCOMP_RET_TRAP" },
+		{ "[pid 12] 12:30:59 " CALL "?\n[pid 12] 12:30:59 +++ killed by SIGSYS +++\n",
+		  "SECCOMP_RET_KILL" },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		json_t *object = explain(fixture, cases[i].log);
+
+		assert_int_equal(fixture->job.calls, i + 1);
+		assert_int_equal(fixture->job.refused, i + 1);
+		assert_string_equal(word(object, "cause"), "seccomp");
+		assert_non_null(strstr(word(object, "message"), cases[i].message));
+		assert_false(explain_is_event(&fixture->job, 0, 298));
+	}
+	assert_int_equal(fixture->job.unreadable, 0);
+}
+
+/* Descriptors with these numbers are possible too, and "?" has other reasons. */
+static void accepts_a_descriptor_with_the_number_of_the_call(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *object = explain(fixture, CALL "298\nread(298, 0x1, 4) = -1 ENOSPC (No space)\n");
+
+	assert_string_equal(word(object, "cause"), "read-short");
+	assert_int_equal(fixture->job.calls, 1);
+	explain(fixture, CALL "336");
+	assert_int_equal(fixture->job.calls, 2);
+	explain(fixture, CALL "298\n--- SIGALRM {si_signo=SIGALRM} ---\n" SYSTEM_CALL_SIGNAL);
+	assert_int_equal(fixture->job.calls, 3);
+	explain(fixture, CALL "?\n+++ killed by SIGKILL +++\n");
+	assert_int_equal(fixture->job.calls, 3);
+	explain(fixture, CALL "?");
+	assert_int_equal(fixture->job.calls, 3);
+	assert_int_equal(fixture->job.refused, 0);
+	assert_int_equal(fixture->job.unreadable, 0);
+	explain(fixture, CALL "187649984473520\ngetpid() = 13\n");
+	assert_int_equal(fixture->job.unreadable, 1);
+}
+
 static void refuses_a_missing_log(void **state)
 {
 	struct fixture *fixture = *state;
@@ -596,6 +652,8 @@ int main(void)
 		TEST(refuses_files_that_are_not_logs),
 		TEST(explains_e2big_by_bytes_that_the_log_omits),
 		TEST(sorts_candidates_of_unknown_types),
+		TEST(finds_calls_that_a_filter_ended),
+		TEST(accepts_a_descriptor_with_the_number_of_the_call),
 		TEST(refuses_a_missing_log),
 	};
 

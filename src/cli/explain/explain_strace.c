@@ -107,6 +107,23 @@ static void handle_attached(struct strace_log *log, struct strace_text text)
 		strace_add_thread(log, (pid_t)pid, (pid_t)pid);
 }
 
+/* Ends an open call that a seccomp filter may have answered: the next line of its thread shows it.
+ */
+static void end_open(struct strace_log *log, pid_t thread, struct strace_text text)
+{
+	const bool is_signal = strace_accept(&text, "---"), is_end = strace_accept(&text, "+++");
+
+	if (!is_signal && !is_end && is_not_syscall(&text))
+		return; /* part of the open call, as its stack (-k), or of no thread */
+	strace_skip_spaces(&text);
+	if (is_end && strace_accept(&text, "killed by SIGSYS"))
+		strace_end_open(log, thread, STRACE_OPEN_KILLED);
+	else if (is_signal && strace_accept(&text, "SIGSYS"))
+		strace_end_open(log, thread, STRACE_OPEN_TRAPPED);
+	else
+		strace_end_open(log, thread, STRACE_OPEN_RETURNED);
+}
+
 static void handle_exit(struct strace_log *log, pid_t thread, struct strace_text text)
 {
 	struct strace_text ahead = text;
@@ -217,12 +234,14 @@ static bool parse_joined_line(struct strace_log *log, const char *line, size_t l
 	strace_skip_spaces(&text);
 	if (is_not_syscall(&text)) {
 		handle_attached(log, text);
+		end_open(log, 0, text);
 		handle_exit(log, 0, text);
 		return true;
 	}
 	has_pid = accept_pid(&text, &pid);
 	skip_time(&text);
 	thread = line_thread(log, has_pid, pid);
+	end_open(log, thread, text);
 	if (is_not_syscall(&text)) {
 		handle_exit(log, thread, text);
 		return true;
@@ -287,6 +306,7 @@ static int read_lines(struct strace_log *log, FILE *file)
 	errno = 0;
 	while (read_line(file, line, &length))
 		strace_parse_line(log, line, length);
+	strace_end_opens(log);
 	free(line);
 	return ferror(file) ? errno ? errno : EIO : 0;
 }

@@ -70,6 +70,7 @@ struct strace_thread {
 	pid_t tid;
 	pid_t process;
 	char *unfinished; /* the first part of a system call, "name(arguments"; NULL if none */
+	bool open_held;	  /* unfinished is "arguments) = result" of perf_event_open instead */
 };
 
 struct strace_log {
@@ -90,6 +91,18 @@ struct strace_log {
  */
 bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct strace_token *name,
 			  struct strace_text text);
+
+/* What the line after perf_event_open shows: a seccomp filter may have answered the call. */
+enum strace_open_end {
+	STRACE_OPEN_RETURNED,
+	STRACE_OPEN_TRAPPED, /* SIGSYS was sent; the result is not one of the kernel */
+	STRACE_OPEN_KILLED
+};
+/* Handles an open call that was held until the next line of its thread, if there is one. */
+void strace_end_open(struct strace_log *log, pid_t thread, enum strace_open_end end);
+/* The same for all threads at the end of the log. */
+void strace_end_opens(struct strace_log *log);
+
 /* True if strace_parse_syscall() handles a system call of this name. */
 bool strace_is_relevant(const struct strace_token *name);
 
@@ -102,6 +115,9 @@ void strace_remove_thread(struct strace_log *log, pid_t thread);
 bool strace_save_unfinished(struct strace_log *log, pid_t thread, const char *text, size_t length);
 /* Returns the saved part, which the caller frees, or NULL. */
 char *strace_take_unfinished(struct strace_log *log, pid_t thread);
+/* The same for the text of an open call, which is held until the next line of its thread. */
+bool strace_hold_open(struct strace_log *log, pid_t thread, const char *text, size_t length);
+char *strace_take_open(struct strace_log *log, pid_t thread);
 void strace_log_clear(struct strace_log *log);
 
 /* Parses one line without its newline. */

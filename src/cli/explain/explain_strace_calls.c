@@ -99,39 +99,101 @@ static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
 	return true;
 }
 
-static bool on_open(const struct caller *caller, struct strace_text text)
-{
-	struct explain_job *job = caller->log->job;
-	struct perch_open_call call = { .from_log = true };
-	uint64_t pointer, pid, cpu, group, flags;
+struct open {
+	struct perch_open_call call; /* attr points to the member */
 	union strace_attr attr;
 	struct result result;
+};
 
-	strace_skip_spaces(&text);
-	if (text.at < text.end && *text.at == '{') {
-		if (!strace_read_attr(&text, &attr, &call))
+static bool read_open(struct strace_text *text, struct open *open)
+{
+	uint64_t pointer, pid, cpu, group, flags;
+
+	open->call = (struct perch_open_call){ .from_log = true };
+	strace_skip_spaces(text);
+	if (text->at < text->end && *text->at == '{') {
+		if (!strace_read_attr(text, &open->attr, &open->call))
 			return false;
-	} else if (!strace_read_value(&text, &pointer, NULL)) {
+	} else if (!strace_read_value(text, &pointer, NULL)) {
 		return false;
 	} else {
-		call.attr_is_partial = pointer != 0;
+		open->call.attr_is_partial = pointer != 0;
 	}
-	if (!next_value(&text, &pid) || !next_value(&text, &cpu) || !next_value(&text, &group) ||
-	    !next_value(&text, &flags) || !read_result(&text, &result) || result.value > INT32_MAX)
+	if (!next_value(text, &pid) || !next_value(text, &cpu) || !next_value(text, &group) ||
+	    !next_value(text, &flags) || !read_result(text, &open->result))
 		return false;
-	if (result.unknown)
-		return true;
-	call.pid = (pid_t)pid;
-	call.cpu = (int)cpu;
-	call.group_fd = (int)group;
-	call.flags = flags;
-	call.errnum = result.errnum;
-	if (call.errnum == EFAULT)
+	open->call.pid = (pid_t)pid;
+	open->call.cpu = (int)cpu;
+	open->call.group_fd = (int)group;
+	open->call.flags = flags;
+	open->call.errnum = open->result.errnum;
+	if (open->call.errnum == EFAULT)
 		/* strace could not read the attr either: the pointer is wrong */
-		call.attr_is_partial &= call.attr != NULL;
-	explain_handle_open(job, caller->process, caller->thread, &call,
-			    result.errnum ? -1 : (int)result.value, job->machine);
+		open->call.attr_is_partial &= open->call.attr != NULL;
 	return true;
+}
+
+/*
+ * True if a seccomp filter may have answered the call with SIGSYS. After SECCOMP_RET_TRAP, strace
+ * shows what the register of the result had before: the number of the system call (x86, s390), or
+ * the pointer to the attr. After SECCOMP_RET_KILL it shows "?".
+ */
+static bool may_be_filtered(const struct result *result)
+{
+	return result->unknown || result->value > INT32_MAX || result->value == 298 ||
+	       result->value == 331 || result->value == 336 || result->value == 0x4000012a;
+}
+
+static bool handle_open(const struct caller *caller, const struct open *open)
+{
+	struct explain_job *job = caller->log->job;
+
+	if (open->result.unknown)
+		return true;
+	if (open->result.value > INT32_MAX)
+		return false;
+	explain_handle_open(job, caller->process, caller->thread, &open->call,
+			    open->result.errnum ? -1 : (int)open->result.value, job->machine);
+	return true;
+}
+
+static bool on_open(const struct caller *caller, struct strace_text text)
+{
+	const struct strace_text whole = text;
+	struct open open;
+
+	if (!read_open(&text, &open))
+		return false;
+	if (may_be_filtered(&open.result))
+		return strace_hold_open(caller->log, caller->thread, whole.at,
+					whole.end - whole.at);
+	return handle_open(caller, &open);
+}
+
+void strace_end_open(struct strace_log *log, pid_t thread, enum strace_open_end end)
+{
+	const struct caller caller = { log, strace_thread_process(log, thread), thread };
+	char *held = strace_take_open(log, thread);
+	struct strace_text text = { held, held ? held + strlen(held) : NULL };
+	struct open open;
+
+	if (!held)
+		return;
+	if (!read_open(&text, &open))
+		log->job->unreadable++;
+	else if (end != STRACE_OPEN_RETURNED)
+		/* the end of a call that has a result is the effect of a signal */
+		explain_handle_killed_open(log->job, caller.process, thread, &open.call,
+					   open.result.unknown);
+	else if (!handle_open(&caller, &open))
+		log->job->unreadable++;
+	free(held);
+}
+
+void strace_end_opens(struct strace_log *log)
+{
+	for (size_t i = 0; i < log->nr_threads; i++)
+		strace_end_open(log, log->thread[i].tid, STRACE_OPEN_RETURNED);
 }
 
 static void handle_operation(const struct caller *caller, int fd, struct perch_operation *operation,

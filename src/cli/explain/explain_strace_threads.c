@@ -73,6 +73,7 @@ static void drop_unfinished(struct strace_log *log, struct strace_thread *thread
 		log->unfinished_bytes -= strlen(thread->unfinished);
 	free(thread->unfinished);
 	thread->unfinished = NULL;
+	thread->open_held = false;
 }
 
 /* The last thread moves to the free index. */
@@ -125,6 +126,24 @@ char *strace_take_unfinished(struct strace_log *log, pid_t tid)
 		thread->unfinished = NULL;
 	}
 	return text;
+}
+
+bool strace_hold_open(struct strace_log *log, pid_t tid, const char *text, size_t length)
+{
+	if (!strace_save_unfinished(log, tid, text, length))
+		return false;
+	find_thread(log, tid)->open_held = true;
+	return true;
+}
+
+char *strace_take_open(struct strace_log *log, pid_t tid)
+{
+	struct strace_thread *thread = find_thread(log, tid);
+
+	if (!thread || !thread->open_held)
+		return NULL;
+	thread->open_held = false;
+	return strace_take_unfinished(log, tid);
 }
 
 void strace_log_clear(struct strace_log *log)
