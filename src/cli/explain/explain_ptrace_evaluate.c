@@ -122,6 +122,10 @@ static bool execute(const struct evaluation *evaluation, const struct sock_filte
 		state->memory[k] = BPF_CLASS(instruction->code) == BPF_ST ? state->a : state->x;
 		return true;
 	case BPF_ALU:
+		/* the kernel ends the program at a division by 0 */
+		if (BPF_OP(instruction->code) == BPF_DIV && BPF_SRC(instruction->code) == BPF_X &&
+		    !(state->x.is_constant && state->x.word))
+			return false;
 		state->a = calculate(BPF_OP(instruction->code), state->a,
 				     BPF_SRC(instruction->code) == BPF_X ? state->x : constant(k));
 		return true;
