@@ -5,6 +5,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.bash"
 target=${PERCH_BUILD_ROOT:?}/tests/kernel/explain_target
+refuse_events=${PERCH_BUILD_ROOT:?}/tests/kernel/refuse_events
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 "$perch" explain -- true 2>out || { grep -q ptrace out && { echo "skipped: ptrace is not permitted here"; exit 77; }; }
@@ -34,7 +35,7 @@ traced "a program under a filter of its own" 0 1 1 "$perch" explain -- "$target"
 grep -q "which the program has installed itself, blocks perf_event_open" out && grep -q "in the filter that the program installs" out &&
 	! grep -q "container" out
 report $? "the filter is the program's, not that of a container"
-"${PERCH_BUILD_ROOT:?}/tests/kernel/refuse_events" 1 "$perch" stat -e mem:0x1000:w -- true 2>out
+"$refuse_events" 1 "$perch" stat -e mem:0x1000:w -- true 2>out
 grep -q "filter of this process blocks perf_event_open.*where the filter is set" out
 report $? "a seccomp filter is reported as the cause, although perf refuses with the same errno"
 traced "signals during probes" 0 200 200 "$perch" explain -- "$target" signals
@@ -76,6 +77,12 @@ report $? "it is a refusal with its cause"
 "$perch" explain -j -- "$target" filter-traps-handled 2>out
 grep -q '"errno":0,"errno_name":null,"cause":"seccomp".*"signal":"SIGSYS"' out
 report $? "-j has the signal"
+traced "a filter around perch that sends SIGSYS" 159 1 1 "$refuse_events" trap "$perch" explain -- "$target" one
+grep -q "call 1 of perf_event_open: SIGSYS \[seccomp\]" out && grep -q SECCOMP_RET_TRAP out
+report $? "it is a refusal with its cause"
+grep -q "a seccomp filter of this process refuses perf_event_open" out
+report $? "that every system call stops is reported with the reason"
+traced "a filter around perch that sends SIGSYS to a handler" 7 1 1 "$refuse_events" trap "$perch" explain -- "$target" traps-handled
 traced "a filter that allows all system calls of events" 0 1 1 "$perch" explain -- "$target" other-filter
 ! grep -q "is slow" out
 report $? "it does not make every system call stop"

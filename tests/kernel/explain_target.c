@@ -434,15 +434,21 @@ static void count(int number)
 	signals++;
 }
 
-static int mode_filter_traps_handled(void)
+/* A filter, of this program or around it, sends SIGSYS. */
+static int mode_traps_handled(void)
 {
 	struct perch_attr attr = good();
 
 	signal(SIGSYS, count);
-	install_filter(SYS_perf_event_open, SECCOMP_RET_TRAP);
 	open_event(&attr, -1);
 	CHECK(signals == 1);
 	return 7;
+}
+
+static int mode_filter_traps_handled(void)
+{
+	install_filter(SYS_perf_event_open, SECCOMP_RET_TRAP);
+	return mode_traps_handled();
 }
 
 /* Traces a child, as a debugger does. */
@@ -551,6 +557,7 @@ static const struct {
 	{ "filter-kills-thread", mode_filter_kills_thread },
 	{ "filter-traps", mode_filter_traps },
 	{ "filter-traps-handled", mode_filter_traps_handled },
+	{ "traps-handled", mode_traps_handled },
 	{ "tracer", mode_tracer },
 	{ "filtered", mode_filtered },
 	{ "dropped", mode_dropped },

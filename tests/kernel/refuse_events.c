@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Starts a program under a seccomp filter that makes perf_event_open fail with an errno, as
- * container runtimes do: refuse_events ERRNO PROGRAM [ARGUMENTS]
+ * container runtimes do, or send SIGSYS: refuse_events ERRNO|trap PROGRAM [ARGUMENTS]
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int refuse(unsigned errnum)
+static int refuse(unsigned action)
 {
 	struct sock_filter instructions[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | errnum),
+		BPF_STMT(BPF_RET | BPF_K, action),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof(instructions) / sizeof(*instructions), instructions };
@@ -34,13 +35,14 @@ static int refuse(unsigned errnum)
 int main(int argc, char **argv)
 {
 	int errnum = argc > 2 ? atoi(argv[1]) : 0;
+	bool traps = argc > 2 && !strcmp(argv[1], "trap");
 	int rc;
 
-	if (errnum <= 0 || errnum > 4095) {
-		fprintf(stderr, "usage: refuse_events ERRNO PROGRAM [ARGUMENTS]\n");
+	if (!traps && (errnum <= 0 || errnum > 4095)) {
+		fprintf(stderr, "usage: refuse_events ERRNO|trap PROGRAM [ARGUMENTS]\n");
 		return 2;
 	}
-	rc = refuse(errnum);
+	rc = refuse(traps ? SECCOMP_RET_TRAP : SECCOMP_RET_ERRNO | (unsigned)errnum);
 	if (rc) {
 		fprintf(stderr, "refuse_events: no filter: %s\n", strerror(-rc));
 		return 77;
