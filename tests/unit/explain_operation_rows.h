@@ -178,6 +178,9 @@ static const struct operation_row operation_rows[] = {
 	    EVENT(SOFTWARE), MAP(.length = 9 * PAGE, .map_flags = MAP_PRIVATE)),
 	ROW(mmap_too_many, NONE, ENOMEM, CERTAIN, "4294967297 pages", EVENT(SOFTWARE),
 	    MAP(.length = ((1ul << 32) + 1) * PAGE, SHARED)),
+	/* kernels before 6.15 check the power of two first */
+	ROW(mmap_length, NONE, EINVAL, CERTAIN, "1 + 4294967299 pages", EVENT(SOFTWARE),
+	    MAP(.length = ((1ul << 32) + 4) * PAGE, SHARED)),
 
 	/* the ring */
 	ROW(mmap_length, NONE, EINVAL, CERTAIN, "16384 bytes are 1 + 3 pages of 4096",
