@@ -3,8 +3,8 @@
  * Tracing programs with ptrace(2) and seccomp(2). A file uses those below it:
  *
  *   explain_ptrace.c            starts or attaches, waits for stops, ends
- *   explain_ptrace_attach.c     seizes and detaches a running process (-p); reasons of ptrace
- * errors explain_ptrace_stops.c      entry and exit of a system call; reports to explain_calls.c
+ *   explain_ptrace_attach.c     seizes and detaches a running process (-p); errors of ptrace
+ *   explain_ptrace_stops.c      entry and exit of a system call; reports to explain_calls.c
  *   explain_ptrace_inject.c     system calls in a stopped thread: probes, and the second filter
  *   explain_ptrace_threads.c    traced threads, their processes, their wait statuses
  *   explain_ptrace_registers.c  registers, arguments and memory of a stopped thread
@@ -117,8 +117,7 @@ struct tracee {
 	bool in_syscall; /* the next syscall stop is an exit */
 	bool waiting;	 /* at the entry of perf_event_open, until the opener is done */
 	bool running;
-	/* a seccomp filter answered perf_event_open with SIGSYS, which is the next stop or the end
-	 */
+	/* SIGSYS of a seccomp filter that refused perf_event_open is the next stop, or the end */
 	bool trapped;
 	bool filter_may_refuse;	       /* the filter that its current system call installs */
 	struct tracee_syscall syscall; /* the current one; TRACEE_SYSCALL_OTHER if not relevant */
