@@ -54,7 +54,7 @@ static bool may_refuse(const struct sock_filter *code, unsigned length)
 	return tracer_filter_may_refuse(&program, &abi);
 }
 
-static void judges_each_action(void **state)
+static void evaluates_each_action(void **state)
 {
 	static const uint32_t refusals[] = {
 		SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD,   SECCOMP_RET_TRAP,
@@ -89,7 +89,7 @@ static void finds_each_traced_system_call(void **state)
 	assert_true(MAY_REFUSE(LOAD(arch), JUMP(BPF_JEQ, 78, 1, 0), REFUSE, ALLOW));
 }
 
-static void uses_the_known_arguments(void **state)
+static void uses_arguments_of_events(void **state)
 {
 	(void)state;
 	/* an ioctl of terminals, TIOCSTI, is none of events */
@@ -216,9 +216,9 @@ static void accepts_the_filters_of_perch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(judges_each_action),
+		cmocka_unit_test(evaluates_each_action),
 		cmocka_unit_test(finds_each_traced_system_call),
-		cmocka_unit_test(uses_the_known_arguments),
+		cmocka_unit_test(uses_arguments_of_events),
 		cmocka_unit_test(calculates_as_the_kernel_does),
 		cmocka_unit_test(takes_no_division_for_harmless),
 		cmocka_unit_test(survives_invalid_programs),
