@@ -151,7 +151,7 @@ static bool is_new_value(const char *at)
 }
 
 /* Checks the value at *at against the type and the operator, and moves behind it. */
-static bool check_value(struct perch__filter *filter, const char **at, enum type type, int operator)
+static bool check_value(struct perch__filter *filter, const char **at, enum type type, int op)
 {
 	const char *start = *at, *end;
 	bool quoted = *start == '"' || *start == '\'';
@@ -171,11 +171,11 @@ static bool check_value(struct perch__filter *filter, const char **at, enum type
 		return stop(filter, PERCH__FILTER_LONG_TEXT, start, 24);
 	if (quoted && type == TYPE_NUMBER)
 		return stop(filter, PERCH__FILTER_TEXT_OF_NUMBER, start, end - start);
-	if (quoted ? !operators[operator].of_strings : !operators[operator].of_numbers)
+	if (quoted ? !operators[op].of_strings : !operators[op].of_numbers)
 		return stop(filter,
 			    quoted ? PERCH__FILTER_OPERATOR_OF_TEXT
 				   : PERCH__FILTER_OPERATOR_OF_NUMBER,
-			    operators[operator].text, strlen(operators[operator].text));
+			    operators[op].text, strlen(operators[op].text));
 	if (!quoted && type == TYPE_STRING)
 		return stop(filter, PERCH__FILTER_NUMBER_OF_TEXT, start, word_length(start));
 	if (!quoted && !is_number((struct perch__span){ start, end - start }))
@@ -188,7 +188,7 @@ static bool check_comparison(struct perch__filter *filter, const char **at, cons
 {
 	struct perch__span name = { *at, 0 };
 	enum type type;
-	int operator;
+	int op;
 
 	while (perch__is_name_char(name.at[name.length]))
 		name.length++;
@@ -205,11 +205,11 @@ static bool check_comparison(struct perch__filter *filter, const char **at, cons
 	if (!strncmp(*at, ".ustring", 8))
 		*at += 8;
 	*at = skip_blanks(*at);
-	operator= find_operator(*at);
-	if (operator<0)
+	op = find_operator(*at);
+	if (op < 0)
 		return stop(filter, PERCH__FILTER_OPERATOR, *at, strcspn(*at, " \t\n()\"'"));
-	*at = skip_blanks(*at + strlen(operators[operator].text));
-	return check_value(filter, at, type, operator);
+	*at = skip_blanks(*at + strlen(operators[op].text));
+	return check_value(filter, at, type, op);
 }
 
 /* Moves over what may follow a comparison. Returns false at anything else. */

@@ -489,9 +489,9 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 		   c->call->own_filters ? ", which the program has installed itself," : ""))     \
 	X(before_cgroup,                                                                         \
 	  snprintf(buffer, size, "%s",                                                           \
-		   TARGETS_CGROUP ? " (the kernel looks at it before the cgroup)" : ""))         \
+		   TARGETS_CGROUP ? " (the kernel checks it before the cgroup)" : ""))         \
 	X(after_group,                                                                           \
-	  snprintf(buffer, size, "%s", IN_GROUP && !LEADER ? " (the kernel looks at group_fd before)" : "")) \
+	  snprintf(buffer, size, "%s", IN_GROUP && !LEADER ? " (the kernel checks group_fd before)" : "")) \
 	X(or_raise_rate,                                                                         \
 	  perch__write_or_raise_rate(c, c->attr.sample_freq, buffer, size))                      \
 	X(user_space_or, user_space_or(c, buffer, size))                                         \

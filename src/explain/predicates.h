@@ -153,7 +153,7 @@
 	((c->attr.config & 0xff) >= PERCH_COUNT_HW_CACHE_MAX ||         \
 	 (c->attr.config >> 8 & 0xff) >= PERCH_COUNT_HW_CACHE_OP_MAX || \
 	 (c->attr.config >> 16 & 0xff) >= PERCH_COUNT_HW_CACHE_RESULT_MAX)
-/* The kernel looks for the id of a tracepoint before it looks at the group. */
+/* The kernel looks for the id of a tracepoint before it checks the group. */
 #define TRACEPOINT_MAY_BE_ABSENT \
 	(ERRNO_IS(EINVAL) && TRACEPOINT && perch__tracepoint_absent(c) == PERCH__UNKNOWN)
 /* The leader is not an AUX event: those have dynamic types. */

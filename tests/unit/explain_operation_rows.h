@@ -240,7 +240,7 @@ static const struct operation_row operation_rows[] = {
 	/* any ioctl */
 	ROW(output_int, NONE, EBADF, CERTAIN, "0xffffffff", ADVISES("-1L"),
 	    ASK(SET_OUTPUT, .argument = 0xffffffff)),
-	ROW(output_fd, NONE, EBADF, CERTAIN, "looks at first, is not open",
+	ROW(output_fd, NONE, EBADF, CERTAIN, "checks first, is not open",
 	    ASK(SET_OUTPUT, .argument = 3)),
 	ROW(output_no_event, NONE, EBADF, CERTAIN, "descriptor 3, the new output", EVENT(SOFTWARE),
 	    ASK(SET_OUTPUT, .argument = 3)),

@@ -409,7 +409,7 @@ static bool bad_cgroup_fd(const struct seen_call *call)
 	return call->flags & PERCH_FLAG_PID_CGROUP && call->pid == 98;
 }
 
-/* The kernel looks at group_fd before the cgroup: that is the cause, and the cgroup is next. */
+/* The kernel checks group_fd before the cgroup: that is the cause, and the cgroup is next. */
 static void finds_which_descriptor_the_kernel_looks_at_first(void **state)
 {
 	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
