@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cgroups.h"
 #include "facts.h"
 
 void perch__write_cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
@@ -38,23 +39,6 @@ void perch__write_cgroup_path(const struct perch__case *c, char *buffer, size_t 
 	snprintf(buffer, size, " (%.200s)", path);
 }
 
-/* The hierarchy of cgroup v1 that owns the controller of a line of /proc/cgroups, or 0: 2 in
- * "cpu	2	1	1". */
-static long hierarchy_of(const char *line)
-{
-	return strtol(line + strcspn(line, "\t\n"), NULL, 10);
-}
-
-static bool has_v1_hierarchy(const struct perch__case *c)
-{
-	const char *line = perch__file_text(c, "/proc/cgroups");
-
-	while (line && (line = strchr(line, '\n')))
-		if (hierarchy_of(++line) > 0)
-			return true;
-	return false;
-}
-
 /*
  * In cgroup2, children of the root cgroup have no perf_event until a controller is written into
  * cgroup.subtree_control, as systemd does at boot, or a hierarchy of cgroup v1 is mounted. Returns
@@ -67,7 +51,7 @@ static bool find_empty_control(const struct perch__case *c, char *path, size_t s
 
 	/* the path begins with the root of the machine: it is read without the machine */
 	if (!c->machine || perch_machine_cgroups(c->machine, path, size - 32, NULL) < 0 ||
-	    has_v1_hierarchy(c))
+	    perch__has_v1_hierarchy(perch__file_text(c, "/proc/cgroups")))
 		return false;
 	length = strlen(path);
 	strcpy(path + length, "/cgroup.type");

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cgroups.h"
 #include "doctor.h"
 #include "options.h"
 
@@ -71,21 +72,12 @@ static bool enables_nothing(const char *cgroup)
 	return !perch_machine_read(NULL, path, text, sizeof(text));
 }
 
-/* True if a hierarchy of cgroup v1 has a controller: its line of /proc/cgroups is "cpu	2
- * 1	1". */
 static bool has_v1_hierarchy(const struct doctor *doctor)
 {
 	char text[4096];
-	const char *line = text;
 
-	if (perch_machine_read(doctor->machine, "/proc/cgroups", text, sizeof(text)) <= 0)
-		return false;
-	while ((line = strchr(line, '\n'))) {
-		line++;
-		if (strtol(line + strcspn(line, "\t\n"), NULL, 10) > 0)
-			return true;
-	}
-	return false;
+	return perch_machine_read(doctor->machine, "/proc/cgroups", text, sizeof(text)) > 0 &&
+	       perch__has_v1_hierarchy(text);
 }
 
 /* The root cgroup has no cgroup.type. Another one, as of a container, gives its children what it
