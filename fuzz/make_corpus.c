@@ -67,6 +67,53 @@ static void write_built_records(void)
 		}
 }
 
+/* A sample whose user call chain is deferred, or the record with its user part. */
+static void add_deferred(struct build_bytes *stream, struct build_record *record, uint32_t type,
+			 uint32_t tid, uint64_t cookie)
+{
+	static struct build_bytes bytes;
+	struct build_rng rng = { .state = stream->size };
+
+	build_fill(record, type, &rng);
+	record->newer = 0;
+	record->sample_id.id = 1;
+	record->sample_id.tid = tid;
+	record->cookie = cookie;
+	record->chain = (struct build_words){ .nr = 1, .word = { 0x400000 } };
+	record->sample.callchain = (struct build_words){
+		.nr = 4,
+		.word = { PERCH_CONTEXT_KERNEL, 0xffff0000, PERCH_CONTEXT_USER_DEFERRED, cookie }
+	};
+	build_write(&bytes, record);
+	memcpy(stream->byte + stream->size, bytes.byte, bytes.size);
+	stream->size += bytes.size;
+}
+
+/* Random cookies do not match: here one sample is incomplete, one is merged, and one comes late. */
+static void write_deferred_records(void)
+{
+	static struct build_record record;
+	static struct build_bytes stream;
+	struct perch_attr attr;
+
+	for (int big = 0; big < 2; big++) {
+		record.shape =
+			(struct build_shape){ .big_endian = big,
+					      .sample_id_all = true,
+					      .sample_type = PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
+							     PERCH_SAMPLE_CALLCHAIN };
+		stream.size = 0;
+		add_deferred(&stream, &record, PERCH_RECORD_SAMPLE, 1, 5);
+		add_deferred(&stream, &record, PERCH_RECORD_SAMPLE, 2, 6);
+		add_deferred(&stream, &record, PERCH_RECORD_SAMPLE, 1, 7);
+		add_deferred(&stream, &record, PERCH_RECORD_CALLCHAIN_DEFERRED, 1, 7);
+		add_deferred(&stream, &record, PERCH_RECORD_SAMPLE, 1, 7);
+		build_attr(&attr, &record.shape);
+		write_record_input(big ? "deferred-big" : "deferred-little", &attr, big,
+				   stream.byte, stream.size);
+	}
+}
+
 static void write_built_attrs(void)
 {
 	static const size_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
@@ -231,6 +278,7 @@ int main(int argc, char **argv)
 	}
 	corpus_open(argv[1]);
 	write_built_records();
+	write_deferred_records();
 	write_built_attrs();
 	corpus_write_built_files();
 	corpus_write_rings();
