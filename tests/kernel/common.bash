@@ -33,3 +33,15 @@ no_perf_event="cgroups here have no perf_event: no controller is enabled in cgro
 has_perf_event() {		# cgroup
 	[ "$("${PERCH_BUILD_ROOT:?}/tests/kernel/doctor_facts" cgroup "$1")" = yes ]
 }
+
+# Waits until a command in the background is perch, and has a handler for a signal. Without this, a signal may reach a subshell of
+# this script, or perch before it can count.
+wait_for_handler() {		# pid, number of the signal
+	local mask
+	for _ in $(seq 1000); do
+		mask=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$1/status" 2> /dev/null)
+		[ "$(cat "/proc/$1/comm" 2> /dev/null)" = perch ] && [ $((0x${mask:-0} >> ($2 - 1) & 1)) -eq 1 ] && return
+		sleep 0.02
+	done
+	return 1
+}

@@ -116,7 +116,7 @@ stat -p $sleeper -e task-clock,page-faults -- sleep 0.1
 report $? "-p counts a running process"
 "$perch" stat -t $sleeper -e task-clock 2> out &
 counter=$!
-sleep 0.3
+wait_for_handler $counter 2
 kill -INT $counter 2> /dev/null
 kill $sleeper
 wait $counter

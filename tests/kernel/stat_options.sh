@@ -93,7 +93,12 @@ report $? "a program that ends before the delay of -D is not counted"
 
 # ---- repetition ----
 : > runs
-timeout -s INT 1 "$perch" stat -r 0 -x, -e page-faults -- sh -c 'echo run >> runs; sleep 0.1' > stdout 2> out
+env --default-signal=INT "$perch" stat -r 0 -x, -e page-faults -- sh -c 'echo run >> runs; sleep 0.1' > stdout 2> out &
+counter=$!
+wait_for_handler $counter 2
+for _ in $(seq 1000); do [ "$(wc -l < runs)" -ge 3 ] && break; sleep 0.02; done
+kill -INT $counter
+wait $counter
 # Ctrl-C may end the last run before its program has written a line
 more=$(($(wc -l < out) - $(wc -l < runs)))
 [ "$(wc -l < runs)" -ge 2 ] && [ $more -ge 0 ] && [ $more -le 1 ]
@@ -215,7 +220,8 @@ refuses "--table with -x" 2 'cannot be used with -x' --table -r 2 -x, -e page-fa
 if env --default-signal=INT setsid true 2> /dev/null; then
 	setsid env --default-signal=INT "$perch" stat -x, -r 3 -e page-faults -- sleep 5 > stdout 2> out &
 	counter=$!
-	sleep 0.3
+	wait_for_handler $counter 2
+	sleep 0.1
 	kill -INT -- -$counter
 	wait $counter
 	[ $? -eq 130 ] && grep -Eq '^[0-9]+,,page-faults,0.00%,' out

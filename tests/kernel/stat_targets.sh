@@ -63,7 +63,7 @@ wait $sleeper
 for number in INT TERM; do
 	env --default-signal=$number "$perch" stat -p $busy -e task-clock 2> out &
 	counter=$!
-	sleep 0.3
+	wait_for_handler $counter "$(kill -l $number)"
 	kill -$number $counter
 	wait $counter
 	[ $? -eq 0 ] && grep -q 'time elapsed' out
@@ -96,7 +96,7 @@ if stat -a -e dummy -- true; then
 	for number in INT TERM; do
 		env --default-signal=$number "$perch" stat -a -e cpu-clock 2> out &
 		counter=$!
-		sleep 0.3
+		wait_for_handler $counter "$(kill -l $number)"
 		kill -$number $counter
 		wait $counter
 		[ $? -eq 0 ] && grep -q "'system wide'" out

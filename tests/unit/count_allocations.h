@@ -7,17 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sanitized.h"
+
 /* volatile: compilers assume that malloc(3) changes no variable */
 static volatile size_t allocations;
 
-#ifdef __has_feature
-#define HAS_FEATURE(name) __has_feature(name)
-#else
-#define HAS_FEATURE(name) 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-	HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+#if SANITIZED
 /* A sanitizer has its own allocator, with hooks. */
 int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
 					      void (*freed)(const volatile void *));
