@@ -272,7 +272,7 @@ static void write_processes(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2) {
+	if (argc != 2 || argv[1][0] == '-') {
 		fprintf(stderr, "usage: make_corpus DIRECTORY\n");
 		return 2;
 	}
