@@ -52,7 +52,7 @@ PY
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-0}" -ge 4 ] && [ "$clears" = "$headers" ]
 	report $? "--interval-clear clears a terminal and prints a header each time"
-	timeout 20 python3 terminal.py "$perch" stat -I 5 -e page-faults,task-clock -- sleep 0.2 > stdout 2> out < /dev/null
+	timeout 20 python3 terminal.py "$perch" stat -I 5 -e page-faults,task-clock -- sleep 0.6 > stdout 2> out < /dev/null
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-1}" -eq 0 ] && [ "${headers:-0}" -ge 2 ]
 	report $? "on a terminal the header is printed every 25 lines"
