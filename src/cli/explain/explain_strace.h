@@ -96,7 +96,7 @@ bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct str
 enum strace_open_end {
 	STRACE_OPEN_RETURNED,
 	STRACE_OPEN_TRAPPED, /* SIGSYS was sent; the result is not one of the kernel */
-	STRACE_OPEN_KILLED
+	STRACE_OPEN_KILLED   /* no signal was sent: the kernel ended the process */
 };
 /* Handles an open call that was held until the next line of its thread, if there is one. */
 void strace_end_open(struct strace_log *log, pid_t thread, enum strace_open_end end);

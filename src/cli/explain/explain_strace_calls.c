@@ -136,7 +136,7 @@ static bool read_open(struct strace_text *text, struct open *open)
 /*
  * True if a seccomp filter may have answered the call with SIGSYS. After SECCOMP_RET_TRAP, strace
  * shows what the register of the result had before: the number of the system call (x86, s390), or
- * the pointer to the attr. After SECCOMP_RET_KILL it shows "?".
+ * the pointer to the attr. After SECCOMP_RET_KILL it shows that too, or "?".
  */
 static bool may_be_filtered(const struct result *result)
 {
@@ -182,9 +182,8 @@ void strace_end_open(struct strace_log *log, pid_t thread, enum strace_open_end 
 	if (!read_open(&text, &open))
 		log->job->unreadable++;
 	else if (end != STRACE_OPEN_RETURNED)
-		/* the end of a call that has a result is the effect of a signal */
 		explain_handle_killed_open(log->job, caller.process, thread, &open.call,
-					   open.result.unknown);
+					   end == STRACE_OPEN_KILLED);
 	else if (!handle_open(&caller, &open))
 		log->job->unreadable++;
 	free(held);
