@@ -451,6 +451,7 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(leader_pid, D, LEADER ? LEADER->pid : 0)                                               \
 	X(refuse_all_level, D, perch__refuse_all_level(c) < 0 ? 2 : perch__refuse_all_level(c))  \
 	X(cpu_level, D, c->pid == -1 || TARGETS_CGROUP ? 0 : 1)                                  \
+	X(kernel_level, D, KERNEL_LEVEL)                                                         \
 	X(config, HEX, c->attr.config)                                                           \
 	X(config1, HEX, c->attr.config1)                                                         \
 	X(config2, HEX, c->attr.config2)                                                         \

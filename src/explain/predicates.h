@@ -111,6 +111,15 @@
 #define CANNOT_EXCLUDE_KERNEL (DYNAMIC_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
 #define KERNEL_ONLY_IS(what) \
 	(perch__kernel_only(&c->attr, NULL, c->machine) == PERCH__KERNEL_ONLY_##what)
+/* The raw data of this tracepoint needs privilege in own tasks too. Every user may read that of
+ * system calls and uprobes in own tasks. */
+#define ALWAYS_PRIVATE_DATA                                                 \
+	(TRACEPOINT && KERNEL_ONLY_IS(YES) &&                               \
+	 perch__tracepoint_is(c, "raw_syscalls/sys_enter") != PERCH__YES && \
+	 perch__tracepoint_is(c, "raw_syscalls/sys_exit") != PERCH__YES)
+/* The level that permits an event of the kernel: 1, or the level of its raw data. */
+#define KERNEL_LEVEL \
+	(TRACEPOINT && SAMPLES(RAW) && (ALWAYS_PRIVATE_DATA || KERNEL_ONLY_IS(UNKNOWN)) ? -1 : 1)
 /* with exclude_kernel the event counts something */
 #define COUNTS_USER_SPACE (!CANNOT_EXCLUDE_KERNEL && KERNEL_ONLY_IS(NO))
 #define CANNOT_PTRACE	  AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))

@@ -92,6 +92,7 @@ static const struct tree_file newest_files[] = {
 	OWN_PMUS,
 	PMU("cpu", "4"),
 	{ "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu de\nbugs\t\t:\n" },
+	{ "/sys/kernel/tracing/events/sched/sched_switch/id", "314\n" },
 };
 
 static const struct tree_file strict_files[] = { RELEASE("6.1.0-18-amd64"), PARANOID("3"),

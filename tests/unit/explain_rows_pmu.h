@@ -40,6 +40,8 @@ ROW(extended_type, ROOT, ENOENT, "names PMU msr",
 	ROW(function_locked, ROOT, EPERM, "even for root", ATTR(TYPE(TRACEPOINT), .config = 1)),
 	ROW(tracepoint_raw, GUEST, EPERM, "(currently 2)",
 	    ATTR(TYPE(TRACEPOINT), .config = 7, SAMPLES(RAW))),
+	ROW(tracepoint_raw_kernel, NEWEST, EPERM, "its count is 0",
+	    ATTR(TYPE(TRACEPOINT), USER, .config = 314, SAMPLES(RAW))),
 	ROW(tracepoint_gone, ROOT, ENODEV, "probe in a module",
 	    ATTR(TYPE(TRACEPOINT), .config = 7)),
 

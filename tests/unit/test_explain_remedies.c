@@ -35,6 +35,7 @@ static const struct tree_file user_files[] = {
 	{ PMUS "breakpoint/type", "5\n" },
 	{ EVENTS "ftrace/wakeup/id", "3\n" },
 	{ EVENTS "sched/sched_switch/id", "314\n" },
+	{ EVENTS "raw_syscalls/sys_enter/id", "400\n" },
 	{ EVENTS "syscalls/sys_enter_read/id", "700\n" },
 	{ EVENTS "uprobes/mine/id", "1900\n" },
 	{ TRACING "uprobe_events", "p:uprobes/mine /bin/true:0x1000\n" },
@@ -99,6 +100,54 @@ static void user_space_alone_is_proposed_for_events_that_occur_there(void **stat
 			fail_msg("row %zu: %s", i, finding.remedy);
 		assert_non_null(strstr(finding.remedy, "CAP_PERFMON"));
 	}
+}
+
+/* Level 1 does not permit the raw data of a tracepoint, except for system calls of own tasks. */
+static void the_level_of_raw_data_is_named_with_that_of_the_kernel(void **state)
+{
+	static const struct {
+		uint64_t id;
+		bool private_data;
+	} rows[] = { { 314, true }, { 400, false }, { 700, false }, { 1900, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct perch_attr attr = { TRACEPOINT(rows[i].id), .size = sizeof(attr),
+						 .sample_period = 1,
+						 .sample_type = PERCH_SAMPLE_RAW };
+		const struct perch_open_call call = {
+			.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EACCES
+		};
+		struct perch_explanation explanation;
+		const struct perch_finding *next = &explanation.next[0];
+
+		assert_int_equal(perch_explain_open_call(&call, NULL, machine, &explanation), 0);
+		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
+		assert_int_equal(explanation.nr_next == 1 &&
+					 next->cause == PERCH_CAUSE_TRACEPOINT_RAW,
+				 rows[i].private_data);
+		assert_int_equal(strstr(explanation.finding[0].remedy, "paranoid=-1") != NULL,
+				 rows[i].private_data);
+		if (rows[i].private_data)
+			assert_non_null(strstr(next->message, "<= -1 (currently 2)"));
+	}
+}
+
+/* Without RAW, the event would be opened and count 0. */
+static void counting_is_not_proposed_if_the_count_is_0(void **state)
+{
+	static const struct perch_attr user_only = { TRACEPOINT(314), .exclude_kernel = 1,
+						     .sample_type = PERCH_SAMPLE_RAW },
+				       kernel = { TRACEPOINT(314),
+						  .sample_type = PERCH_SAMPLE_RAW };
+	struct perch_finding finding = explain(user_only, EPERM);
+
+	(void)state;
+	assert_int_equal(finding.cause, PERCH_CAUSE_TRACEPOINT_RAW);
+	assert_null(strstr(finding.remedy, "allowed"));
+	assert_non_null(strstr(finding.remedy, "sysctl kernel.perf_event_paranoid=-1"));
+	finding = explain(kernel, EPERM); /* the level is 1 or less, which the files do not show */
+	assert_non_null(strstr(finding.remedy, "counting is allowed"));
 }
 
 /* If this user may not read tracefs, the name of the tracepoint is unknown. */
@@ -236,6 +285,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(user_space_alone_is_proposed_for_events_that_occur_there),
+		cmocka_unit_test(the_level_of_raw_data_is_named_with_that_of_the_kernel),
+		cmocka_unit_test(counting_is_not_proposed_if_the_count_is_0),
 		cmocka_unit_test(unknown_tracepoints_get_a_limited_proposal),
 		cmocka_unit_test(lint_finds_tracepoints_that_count_nothing),
 		cmocka_unit_test(no_remedy_has_a_sysctl_above_its_maximum),
