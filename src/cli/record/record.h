@@ -209,6 +209,8 @@ int record_plan_default_event(struct record_plan *plan, const struct record_opti
 bool record_plan_replace_cycles(struct record_plan *plan);
 /* Prints notes about restrictions and replacements. */
 void record_print_plan(const struct record_plan *plan, const struct record_options *options);
+/* True if no event can have samples: all occur only in the kernel, which is excluded. */
+bool record_plan_excludes_all(const struct record_plan *plan, const struct record_options *options);
 void record_clear_plan(struct record_plan *plan);
 
 /* ---- record_open.c ---- */

@@ -317,14 +317,27 @@ bool record_plan_replace_cycles(struct record_plan *plan)
 	return any;
 }
 
-/* Events such as context-switches:u, which have no samples. */
+/* True for events such as context-switches:u, which have no samples. */
+static bool excludes_its_kernel(const struct perch_event *event,
+				const struct record_options *options)
+{
+	return event->attr.exclude_kernel && perch_event_is_kernel_only(event, options->machine);
+}
+
+bool record_plan_excludes_all(const struct record_plan *plan, const struct record_options *options)
+{
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (!excludes_its_kernel(&plan->events.event[i], options))
+			return false;
+	return plan->events.nr;
+}
+
 static void print_kernel_only(const struct record_plan *plan, const struct record_options *options)
 {
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		const struct perch_event *event = &plan->events.event[i];
 
-		if (event->attr.exclude_kernel &&
-		    perch_event_is_kernel_only(event, options->machine))
+		if (excludes_its_kernel(event, options))
 			cli_note(
 				RECORD_COMMAND,
 				"%s has no samples: the event occurs only in the kernel, which is excluded",

@@ -78,7 +78,9 @@ static void print_no_samples(const struct record *record)
 
 	/* a file that ended early, or one of several, may have no samples by chance */
 	if (options->flag[RECORD_NO_SAMPLES] || record->files.failed || record->err.errnum ||
-	    (record_keeps_sideband(options) && !only_overwritten))
+	    (record_keeps_sideband(options) && !only_overwritten) ||
+	    record_plan_excludes_all(record->plan,
+				     options)) /* record_print_plan() names the reason */
 		return;
 	if (only_overwritten || (record->lost.total && !options->overwrite))
 		cli_note(
