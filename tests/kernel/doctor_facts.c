@@ -138,8 +138,8 @@ static void tracepoints(uint64_t id, uint64_t syscall_id)
 	struct perf_event_attr syscall_data =
 		sampled(PERF_TYPE_TRACEPOINT, syscall_id, true, PERF_SAMPLE_RAW);
 
-	print_status("tracepoints", id && opens(event(PERF_TYPE_TRACEPOINT, id, true), 0, -1, 0),
-		     false);
+	print_status("tracepoints", id && opens(event(PERF_TYPE_TRACEPOINT, id, false), 0, -1, 0),
+		     id && opens(event(PERF_TYPE_TRACEPOINT, id, true), 0, -1, 0));
 	print_status("tracepoint-data", id && opens(data, 0, -1, 0),
 		     syscall_id && opens(syscall_data, 0, -1, 0));
 }

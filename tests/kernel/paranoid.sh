@@ -112,6 +112,9 @@ perch record -vv -o data -e '{cpu-clock,page-faults}:S,task-clock/name=x/,cs:p' 
 report $? "record and stat print the same names"
 grep -q 'cs:pu has no samples: the event occurs only in the kernel' "$dir/out" && [ "$(grep -c 'has no samples' "$dir/out")" -eq 1 ]
 report $? "perch record reports the event that has no samples in user space"
+perch record -o data -e cs -- true
+[ $? -eq 0 ] && grep -q 'cs:u has no samples: the event occurs only in the kernel' "$dir/out" && ! grep -q 'CPU time' "$dir/out"
+report $? "no other reason is guessed if no event has samples in user space"
 refused 1 "modifier k is refused" stat -e context-switches:k -- true
 refused 1 "modifier k is refused by record" record -o data -e cpu-clock:k -- true
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true
@@ -177,6 +180,13 @@ if [ -s "$dir/tracing/events/sched/sched_switch/id" ] && traced --version; then
 		else
 			[ $? -eq 1 ] && grep -q "kernel.perf_event_paranoid <= -1 (currently $number)" "$dir/out"
 			report $? "the raw data of other tracepoints is refused"
+			if [ "$number" -eq 2 ]; then
+				! grep -qi 'perch stat' "$dir/out" && grep -q 'sysctl kernel.perf_event_paranoid=-1' "$dir/out"
+				report $? "counting is not proposed for an event that perch stat refuses"
+			else
+				grep -qi 'count it with perch stat' "$dir/out"
+				report $? "counting is proposed"
+			fi
 		fi
 	done
 else

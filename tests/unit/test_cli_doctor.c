@@ -364,7 +364,7 @@ static const struct fixture fixtures[] = {
 	  true,
 	  { { "/sys/kernel/tracing/events/sched/sched_switch/id", "21\n" },
 	    { "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", "22\n" } },
-	  { { "tracepoints", DOCTOR_OK, NULL, NULL },
+	  { { "tracepoints", DOCTOR_LIMITED, "kernel-profiling", "others count 0" },
 	    { "tracepoint-data", DOCTOR_LIMITED, "tracepoint-raw", "only for system calls" },
 	    { "tracefs", DOCTOR_OK, NULL, NULL } } },
 	{ "the seccomp filter of docker",

@@ -385,6 +385,7 @@ static struct perch_attr tracepoint_attr(uint64_t id)
 				    USER_ONLY };
 }
 
+/* Most tracepoints occur only in the kernel: without the kernel, they can be opened and count 0. */
 void doctor_tracepoint_count(struct doctor *doctor, struct doctor_result *result)
 {
 	struct perch_attr attr;
@@ -393,8 +394,13 @@ void doctor_tracepoint_count(struct doctor *doctor, struct doctor_result *result
 	if (!tracepoint_id(doctor, result, "sched/sched_switch", &id))
 		return;
 	attr = tracepoint_attr(id);
-	if (try_own(doctor, result, &attr, &user_privilege))
+	attr.exclude_kernel = 0;
+	if (try_own(doctor, result, &attr, &kernel_privilege)) {
 		doctor_set_value(result, "tried on sched:sched_switch");
+		return;
+	}
+	attr = tracepoint_attr(id);
+	try_part(doctor, result, &attr, "only for system calls and uprobes; others count 0");
 }
 
 static struct perch_attr tracepoint_with_data(uint64_t id)
