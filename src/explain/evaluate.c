@@ -355,6 +355,32 @@ static enum perch_confidence confidence_of(const struct perch__result *result)
 							: PERCH_CONFIDENCE_LIKELY;
 }
 
+/* True if the errno may be caused by a field of an attr that a log does not have. */
+static bool may_be_in_absent_attr(const struct perch__case *c, const struct perch__result *result)
+{
+	if (c->call->attr || !c->call->attr_is_partial)
+		return false;
+	for (size_t i = 0; i < result->nr; i++)
+		if (result->candidate[i].match == PERCH__YES ||
+		    (c->errnum == ENOSYS && perch__is_before_perf(result->candidate[i].cause)))
+			return false;
+	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++)
+		if (rule->errnum == c->errnum && perch__needs_attr(rule->fields))
+			return true;
+	return false;
+}
+
+/* The causes that do not depend on the attr follow. */
+static void add_absent_attr(struct perch__result *result)
+{
+	if (result->nr == PERCH_FINDINGS_MAX)
+		result->nr--;
+	memmove(&result->candidate[1], &result->candidate[0],
+		result->nr * sizeof(result->candidate[0]));
+	result->candidate[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
+	result->nr++;
+}
+
 void perch__evaluate(const struct perch__case *c, struct perch__result *result)
 {
 	struct perch__case fixed = *c;
@@ -363,7 +389,9 @@ void perch__evaluate(const struct perch__case *c, struct perch__result *result)
 	result->open_calls = 0;
 	result->out_of_budget = result->succeeds_now = false;
 	result->nr = perch__candidates(c, false, result->candidate, PERCH_FINDINGS_MAX);
-	if (!result->nr) {
+	if (may_be_in_absent_attr(c, result)) {
+		add_absent_attr(result);
+	} else if (!result->nr) {
 		result->candidate[0] =
 			(struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
 		result->nr = 1;

@@ -62,6 +62,28 @@ static void add_fields(const struct perch__case *c, struct perch_finding *findin
 	}
 }
 
+/* True if the field is 0 because a log does not show it. A log shows flags that are set. */
+static bool is_omitted(const struct perch__case *c, const char *name)
+{
+	const struct perch_attr_field *field = perch_attr_get_field(name);
+
+	return c->call->attr && c->call->attr_is_partial && field && field->bit < 0 &&
+	       field->offset > offsetof(struct perch_attr, flags) && field->offset < c->size &&
+	       !perch_attr_get(&c->attr, field);
+}
+
+static void advise_full_log(const struct perch__case *c, struct perch_finding *finding)
+{
+	const size_t used = strlen(finding->remedy);
+
+	for (size_t i = 0; i < finding->nr_fields; i++)
+		if (is_omitted(c, finding->field[i])) {
+			snprintf(finding->remedy + used, sizeof(finding->remedy) - used,
+				 "; strace -v shows the value of %s", finding->field[i]);
+			return;
+		}
+}
+
 static void compose_rule(const struct perch__case *c, const struct perch__rule *rule,
 			 struct perch_finding *finding)
 {
@@ -179,6 +201,16 @@ static void list_fields(const struct perch__candidate *candidate, char *buffer, 
 				 candidate->field[i]);
 }
 
+static void compose_absent_attr(const struct perch__case *c, struct perch_finding *finding)
+{
+	snprintf(finding->message, sizeof(finding->message),
+		 "the kernel refused the event: %s. The attr is not in the log, and the cause may "
+		 "be in one of its fields",
+		 strerror(c->errnum));
+	snprintf(finding->remedy, sizeof(finding->remedy),
+		 "record the log with the attr (strace -v, without -e raw)");
+}
+
 /* No rule matches: names the fields that probing has found, or the event. */
 static void compose_unexplained(const struct perch__case *c,
 				const struct perch__candidate *candidate,
@@ -194,10 +226,18 @@ static void compose_unexplained(const struct perch__case *c,
 		snprintf(finding->remedy, sizeof(finding->remedy), "change or clear %s", fields);
 		return;
 	}
+	if (!c->call->attr && c->call->attr_is_partial) {
+		compose_absent_attr(c, finding);
+		return;
+	}
 	snprintf(finding->message, sizeof(finding->message),
 		 "the kernel refused the event: %s (type %u, config 0x%llx)", strerror(c->errnum),
 		 c->attr.type, (unsigned long long)c->attr.config);
-	if (c->errnum == EINVAL)
+	if (c->call->attr_is_partial)
+		snprintf(finding->remedy, sizeof(finding->remedy),
+			 "record the log with every field of the attr (strace -v): the cause may "
+			 "be in a field that this log does not show");
+	else if (c->errnum == EINVAL)
 		snprintf(finding->remedy, sizeof(finding->remedy),
 			 "check the target and the fields of the attr: one of them is wrong");
 	else
@@ -226,6 +266,7 @@ static void compose_finding(const struct perch__case *c, const struct perch__can
 		compose_unexplained(c, candidate, finding);
 	if (!candidate->nr_fields && candidate->rule)
 		add_fields(c, finding, candidate->rule->fields);
+	advise_full_log(c, finding);
 }
 
 /*

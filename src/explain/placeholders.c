@@ -432,14 +432,9 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(group_fd, D, c->group_fd)                                                              \
 	X(type, D, c->attr.type)                                                                 \
 	X(size, U, c->size)                                                                      \
-	X(stack, U, c->attr.sample_stack_user)                                                   \
-	X(depth, U, c->attr.sample_max_stack)                                                    \
-	X(clockid, D, c->attr.clockid)                                                           \
 	X(precise, U, c->attr.precise_ip)                                                        \
-	X(bp_type, U, c->attr.bp_type)                                                           \
 	X(frequency, U, c->attr.sample_freq)                                                     \
 	X(period, U, c->attr.sample_period)                                                      \
-	X(bp_len, U, c->attr.bp_len)                                                             \
 	X(id, U, c->attr.config)                                                                 \
 	X(inherit, D, c->attr.inherit)                                                           \
 	X(use_clockid, D, c->attr.use_clockid)                                                   \
@@ -453,16 +448,26 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(cpu_level, D, c->pid == -1 || TARGETS_CGROUP ? 0 : 1)                                  \
 	X(kernel_level, D, KERNEL_LEVEL)                                                         \
 	X(config, HEX, c->attr.config)                                                           \
-	X(config1, HEX, c->attr.config1)                                                         \
-	X(config2, HEX, c->attr.config2)                                                         \
 	X(flags, HEX, c->flags)                                                                  \
-	X(bp_addr, HEX, c->attr.bp_addr)                                                         \
 	X(bp_aligned, HEX, c->attr.bp_addr & ~(c->attr.bp_len - 1))                              \
-	X(regs_user, HEX, c->attr.sample_regs_user)                                              \
-	X(regs_intr, HEX, c->attr.sample_regs_intr)                                              \
 	X(sample_bits, HEX, c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1))             \
 	X(read_bits, HEX, c->attr.read_format & ~(uint64_t)(PERCH_FORMAT_MAX - 1))               \
 	X(branch_bits, HEX, c->attr.branch_sample_type & ~(uint64_t)(PERCH_SAMPLE_BRANCH_MAX - 1))
+/* clang-format on */
+
+/* Fields that a log may omit, X(name, format, field). */
+/* clang-format off */
+#define FIELDS(X)                                                                                \
+	X(stack, U, sample_stack_user)                                                           \
+	X(depth, U, sample_max_stack)                                                            \
+	X(clockid, D, clockid)                                                                   \
+	X(bp_type, U, bp_type)                                                                   \
+	X(bp_len, U, bp_len)                                                                     \
+	X(config1, HEX, config1)                                                                 \
+	X(config2, HEX, config2)                                                                 \
+	X(bp_addr, HEX, bp_addr)                                                                 \
+	X(regs_user, HEX, sample_regs_user)                                                      \
+	X(regs_intr, HEX, sample_regs_intr)
 /* clang-format on */
 
 /* Other placeholders, X(name, statement that writes it). */
@@ -476,6 +481,7 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(rate_limit, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))        \
 	X(stack_limit, limit_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))             \
 	X(pmu, pmu_of_type(c, c->attr.type, c->attr.config, buffer, size))                       \
+	X(null_config1, snprintf(buffer, size, OMITTED(config1) ? "not in the log" : "NULL"))    \
 	X(extended, pmu_of_type(c, c->attr.config >> 32, 0, buffer, size))                       \
 	X(leader_pmu, leader_pmu(c, buffer, size))                                               \
 	X(pid_name, snprintf(buffer, size, c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid"))     \
@@ -527,6 +533,14 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	{                                                                                \
 		snprintf(buffer, size, format, (long long)(expression));                 \
 	}
+#define FIELD_FUNCTION(name, format, field)                                              \
+	static void write_##name(const struct perch__case *c, char *buffer, size_t size) \
+	{                                                                                \
+		if (OMITTED(field))                                                      \
+			snprintf(buffer, size, "(not in the log)");                      \
+		else                                                                     \
+			snprintf(buffer, size, format, (long long)c->attr.field);        \
+	}
 #define TEXT_FUNCTION(name, call)                                                        \
 	static void write_##name(const struct perch__case *c, char *buffer, size_t size) \
 	{                                                                                \
@@ -534,6 +548,7 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 		call;                                                                    \
 	}
 NUMBERS(NUMBER_FUNCTION)
+FIELDS(FIELD_FUNCTION)
 TEXTS(TEXT_FUNCTION)
 
 bool perch__placeholder(const struct perch__case *c, const char *name, size_t length, char *buffer,
@@ -547,7 +562,7 @@ bool perch__placeholder(const struct perch__case *c, const char *name, size_t le
 		const char *name;
 		size_t length;
 		void (*write)(const struct perch__case *c, char *buffer, size_t size);
-	} placeholders[] = { NUMBERS(NUMBER_ROW) TEXTS(TEXT_ROW) };
+	} placeholders[] = { NUMBERS(NUMBER_ROW) FIELDS(NUMBER_ROW) TEXTS(TEXT_ROW) };
 
 	for (size_t i = 0; i < sizeof(placeholders) / sizeof(*placeholders); i++) {
 		if (placeholders[i].length != length || memcmp(placeholders[i].name, name, length))

@@ -3,6 +3,7 @@
 #ifndef PERCH_EXPLAIN_PREDICATES_H
 #define PERCH_EXPLAIN_PREDICATES_H
 
+#include <stddef.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +33,13 @@
 #define YES_IF_ZERO(condition) \
 	((condition) ? c->call->attr_is_partial ? PERCH__UNKNOWN : PERCH__YES : PERCH__NO)
 /*
+ * True if the field is 0 because a log does not show it, as that of strace without -v. This is for
+ * fields that have a byte offset: a log shows flags that are set.
+ */
+#define OMITTED(field)                                                  \
+	(c->call->attr && c->call->attr_is_partial && !c->attr.field && \
+	 offsetof(struct perch_attr, field) < (c->size ? c->size : PERCH_ATTR_SIZE_VER0))
+/*
  * True for one errno only. A rule with this condition is never a follow-up, because errnum is then
  * 0.
  */
@@ -40,6 +48,9 @@
 #ifndef ENOTSUPP
 #define ENOTSUPP 524 /* internal to the kernel, but returned to user space */
 #endif
+
+/* A log has the address of the attr only. No rule about a field of the attr matches. */
+#define LACKS_ATTR (!c->call->attr && c->call->attr_is_partial)
 
 /* ---- The open call ---- */
 #define FLAGS(bits)	     (c->flags & (bits))
@@ -102,7 +113,8 @@
 #else
 #define NO_REGS_BITS UINT64_C(0)
 #endif
-#define BAD_REGS(mask) ((mask) ? YES_IF((mask)&NO_REGS_BITS) : YES_IF_ZERO(true))
+#define BAD_REGS(field) \
+	(c->attr.field ? YES_IF(c->attr.field & NO_REGS_BITS) : YES_IF(!OMITTED(field)))
 #define FIX_REGS(mask) (mask) = (mask) & ~NO_REGS_BITS ? (mask) & ~NO_REGS_BITS : 1
 
 /* ---- Facts that several rules use ---- */

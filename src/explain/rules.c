@@ -3,41 +3,42 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rules.h"
+#include "engine.h"
 #include "predicates.h"
 
-/* Without an attr (as in some logs), rules about fields of the attr are uncertain. */
-static enum perch__match unknown_if_partial(enum perch__match match, const char *fields)
+bool perch__needs_attr(const char *fields)
 {
-	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
-	size_t length = strcspn(fields, ",");
+	static const char arguments[] = "pid,cpu,group_fd,flags,attr";
+	char name[32];
 
-	if (!length)
-		return match;
-	for (size_t i = 0; i < sizeof(arguments) / sizeof(*arguments); i++)
-		if (!strncmp(fields, arguments[i], length) && !arguments[i][length])
-			return match;
-	return PERCH__UNKNOWN;
+	while (*fields) {
+		size_t length = strcspn(fields, ",");
+
+		if (length >= sizeof(name))
+			return true;
+		memcpy(name, fields, length);
+		name[length] = '\0';
+		if (!perch__names_field(arguments, name))
+			return true;
+		fields += length + (fields[length] == ',');
+	}
+	return false;
 }
 
 /* Releases must fit into perch_finding.since. */
 enum { SINCE_SIZE = sizeof(((struct perch_finding *)NULL)->since) };
 
 #define NO_FIX
-#define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy)        \
-	static enum perch__match match_##name(const struct perch__case *c)               \
-	{                                                                                \
-		enum perch__match match = condition;                                     \
-                                                                                         \
-		return match == PERCH__YES && !c->call->attr && c->call->attr_is_partial \
-			       ? unknown_if_partial(match, fields)                       \
-			       : match;                                                  \
-	}                                                                                \
-	_Static_assert(sizeof(since) <= SINCE_SIZE, #name);                              \
-	static inline void fix_##name(struct perch__case *c)                             \
-	{                                                                                \
-		(void)c;                                                                 \
-		fix;                                                                     \
+#define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy)         \
+	static enum perch__match match_##name(const struct perch__case *c)                \
+	{                                                                                 \
+		return LACKS_ATTR && perch__needs_attr(fields) ? PERCH__NO : (condition); \
+	}                                                                                 \
+	_Static_assert(sizeof(since) <= SINCE_SIZE, #name);                               \
+	static inline void fix_##name(struct perch__case *c)                              \
+	{                                                                                 \
+		(void)c;                                                                  \
+		fix;                                                                      \
 	}
 #include "rules.def"
 #undef RULE

@@ -22,4 +22,7 @@ struct perch__rule {
 /* In the order of the kernel's checks; the last row has errnum 0. */
 extern const struct perch__rule perch__rules[];
 
+/* True if the fields of a rule include a field of the attr. */
+bool perch__needs_attr(const char *fields);
+
 #endif

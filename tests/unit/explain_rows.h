@@ -19,6 +19,7 @@ struct row {
 	bool later;		/* not the first candidate: only probing could decide */
 	struct perch_attr attr; /* size 0: this version's */
 	bool no_attr;
+	bool partial; /* of a log that omits fields that are 0 here */
 	pid_t pid;
 	int cpu_plus_1; /* 0 is the default: -1 */
 	int group_plus_1;
@@ -32,6 +33,7 @@ struct row {
 	{ #rule, machine, errnum, .words = text, ##__VA_ARGS__ }
 /* clang-format on */
 #define ATTR(...)      .attr = { __VA_ARGS__ }
+#define OMITS	       .partial = true
 #define LATER	       .later = true
 #define SAMPLES(what)  .sample_type = PERCH_SAMPLE_##what
 #define TYPE(what)     .type = PERCH_TYPE_##what
@@ -170,6 +172,24 @@ static const struct row rows[] = {
 
 #include "explain_rows_pmu.h"
 #include "explain_rows_group.h"
+
+	/* fields that a log omits */
+	ROW(omitted_branches, NONE, EINVAL, "strace -v", OMITS,
+	    ATTR(TYPE(SOFTWARE), SAMPLES(BRANCH_STACK))),
+	ROW(omitted_regs_user, NONE, EINVAL, "strace -v", OMITS,
+	    ATTR(TYPE(SOFTWARE), SAMPLES(REGS_USER))),
+	ROW(omitted_regs_intr, NONE, EINVAL, "strace -v", OMITS,
+	    ATTR(TYPE(SOFTWARE), SAMPLES(REGS_INTR))),
+	ROW(omitted_stack_size, NONE, EINVAL, "strace -v", OMITS,
+	    ATTR(TYPE(SOFTWARE), SAMPLES(STACK_USER))),
+	ROW(omitted_clockid, NONE, EINVAL, "strace -v", OMITS,
+	    ATTR(TYPE(SOFTWARE), .use_clockid = 1)),
+	ROW(omitted_breakpoint, NONE, EINVAL, "strace -v", OMITS, ATTR(TYPE(BREAKPOINT))),
+	ROW(omitted_breakpoint_address, NONE, EPERM, "strace -v", OMITS, ATTR(TYPE(BREAKPOINT))),
+	ROW(omitted_stack_depth, NONE, EOVERFLOW, "strace -v", OMITS,
+	    ATTR(TYPE(SOFTWARE), SAMPLES(CALLCHAIN))),
+	ROW(omitted_aux_sample, NONE, EINVAL, "strace -v", OMITS,
+	    ATTR(TYPE(SOFTWARE), SAMPLES(AUX))),
 };
 
 #endif

@@ -81,6 +81,7 @@ static struct perch_open_call call_of(const struct row *row, struct perch_attr *
 		.errnum = row->errnum,
 		.leader = row->leader,
 		.from_log = row->machine == NONE,
+		.attr_is_partial = row->partial,
 	};
 }
 
