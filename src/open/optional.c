@@ -210,8 +210,11 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	later = first;
 	while (fd < 0 && omit_next(&d, &later))
 		fd = perch__attempt_open(&later, &d.attr, target, group_fd, flags, machine);
+	/* another errno: the omission helped, and what is refused now has another reason */
 	if (fd < 0)
-		return perch__explain_attempt(&first, machine, err);
+		return perch__explain_attempt(
+			later.call.errnum == EINVAL || later.call.errnum == E2BIG ? &first : &later,
+			machine, err);
 	fd = restore(&d, fd, target, group_fd, flags, machine, &later);
 	if (fd < 0)
 		return perch__explain_attempt(&later, machine, err);

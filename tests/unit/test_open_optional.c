@@ -17,7 +17,8 @@
 struct kernel {
 	unsigned major, minor;
 	uint32_t size;
-	int answer; /* if not 0, the errno of every open */
+	int answer;  /* if not 0, the errno of every open */
+	int forbids; /* if not 0, the errno of attrs that it supports */
 	int calls, opened, closed;
 	/* bits of sample_type that this kernel does not support */
 	uint64_t lacks;
@@ -69,6 +70,9 @@ static int replay(void *context, const struct perch_attr *attr, pid_t pid, int c
 			return -1;
 		}
 	if (supports(kernel, attr) && !(attr->sample_type & kernel->lacks)) {
+		errno = kernel->forbids;
+		if (errno)
+			return -1;
 		kernel->opened++;
 		return 42;
 	}
@@ -229,6 +233,18 @@ static void omits_optional_features_only(void **state)
 	assert_int_equal(open_on(&kernel, NULL, &optional, &missing_features, &err), -EINVAL);
 }
 
+/* The caller may then have a way to measure without the permission. */
+static void reports_the_permission_that_is_missing_after_omission(void **state)
+{
+	struct perch_attr optional = optional_attr(), attr = requested_attr(), missing_features;
+	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, .forbids = EACCES };
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -EACCES);
+	assert_true(kernel.calls > 1);
+}
+
 static void omits_fields_beyond_the_attr_size(void **state)
 {
 	struct perch_attr attr = {
@@ -350,6 +366,7 @@ int main(void)
 		cmocka_unit_test(kernels_of_all_releases),
 		cmocka_unit_test(restores_features_that_were_not_the_cause),
 		cmocka_unit_test(omits_optional_features_only),
+		cmocka_unit_test(reports_the_permission_that_is_missing_after_omission),
 		cmocka_unit_test(omits_fields_beyond_the_attr_size),
 		cmocka_unit_test(omits_dependent_features),
 		cmocka_unit_test(random_features_on_random_kernels),
