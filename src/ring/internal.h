@@ -225,6 +225,11 @@ int perch__sampler_add_thread_targets(struct perch_sampler *sampler, pid_t tid,
 
 /* ---- sampler_size.c ---- */
 
+/*
+ * After a ring was refused because of the limit of locked memory: if the rings of this sampler
+ * alone exceed it, the message and the remedy become those for all of them.
+ */
+void perch__sampler_explain_ring_size(const struct perch_sampler *sampler, struct perch_error *err);
 /* Chooses the sizes of the rings, before they are mapped. */
 void perch__sampler_set_ring_sizes(struct perch_sampler *sampler,
 				   const struct perch_sampler_options *options);

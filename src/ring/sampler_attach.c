@@ -271,6 +271,8 @@ static int map_sized(struct perch_sampler *sampler, struct perch__sampler_ring *
 		*pages /= 2;
 	}
 	sampler->too_large = rc == -EPERM && shrink_all(sampler, page_bytes, tracking);
+	if (attempt.cause == PERCH_CAUSE_MMAP_LOCKED && !sampler->too_large)
+		perch__sampler_explain_ring_size(sampler, &attempt);
 	return report_error(err, &attempt, rc);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The default sizes of a sampler's rings: they leave memory for other samplers of the user. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -39,6 +40,47 @@ static size_t count_rings(const struct perch_sampler *sampler)
 		rings += !i || sampler->per_thread ||
 			 sampler->targets[i].target.cpu != sampler->targets[i - 1].target.cpu;
 	return sampler->overwrite ? 2 * rings : rings;
+}
+
+/*
+ * Returns the bytes of all rings with this number of pages each, and their control pages. Rings for
+ * side-band records are halved as far as needed.
+ */
+static uint64_t bytes_of_rings(const struct perch_sampler *sampler, uint64_t pages,
+			       uint64_t page_bytes)
+{
+	uint64_t rings = count_rings(sampler), each = pages + 1, all;
+
+	if (sampler->overwrite) {
+		rings /= 2;
+		each += PERCH__MIN_RING_PAGES + 1;
+	}
+	return __builtin_mul_overflow(rings * page_bytes, each, &all) ? UINT64_MAX : all;
+}
+
+void perch__sampler_explain_ring_size(const struct perch_sampler *sampler, struct perch_error *err)
+{
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), pages = 1;
+	uint64_t limit = locked_limit(sampler->machine);
+	uint64_t need = bytes_of_rings(sampler, sampler->ring_pages, page_bytes);
+
+	/* added rings are limited by what is left; if all fit, other processes have rings */
+	if (sampler->decoder || limit == UINT64_MAX || need <= limit)
+		return;
+	snprintf(err->message, sizeof(err->message),
+		 "the %zu rings of this recording need %llu KiB of locked memory, and the limit "
+		 "for all rings of this user is %llu KiB (kernel.perf_event_mlock_kb x CPUs + "
+		 "RLIMIT_MEMLOCK)",
+		 count_rings(sampler), (unsigned long long)(need >> 10),
+		 (unsigned long long)(limit >> 10));
+	while (bytes_of_rings(sampler, 2 * pages, page_bytes) <= limit)
+		pages *= 2;
+	if (bytes_of_rings(sampler, pages, page_bytes) <= limit)
+		perch_error_remedy(
+			err,
+			"use at most %llu pages for each ring, or as root raise RLIMIT_MEMLOCK "
+			"to %llu KiB (ulimit -l), or give the program CAP_IPC_LOCK",
+			(unsigned long long)pages, (unsigned long long)(need >> 10));
 }
 
 static size_t pages_of(size_t bytes, size_t page_bytes)

@@ -115,6 +115,16 @@ report $? "perch record reports the event that has no samples in user space"
 perch record -o data -e cs -- true
 [ $? -eq 0 ] && grep -q 'cs:u has no samples: the event occurs only in the kernel' "$dir/out" && ! grep -q 'CPU time' "$dir/out"
 report $? "no other reason is guessed if no event has samples in user space"
+# The limit of locked memory is for the rings of all CPUs together.
+(ulimit -l 64; perch record -o data -m 65536 -e cpu-clock -- true)
+pages=$(sed -n 's/.*[Uu]se at most \([0-9]*\) pages for each ring.*/\1/p' "$dir/out")
+[ -n "$pages" ] && ! grep -q 'other' "$dir/out"
+report $? "too large rings are refused with a size for all of them"
+(ulimit -l 64; perch record -o data -m "${pages:-0}" -e cpu-clock -- true) && grep -q 'samples)' "$dir/out"
+report $? "rings of that size can be mapped"
+(ulimit -l 64; perch record -o data -m "$((${pages:-0} * 2))" -e cpu-clock -- true)
+[ $? -eq 1 ] && grep -q "se at most $pages pages" "$dir/out" && ! grep -q 'other' "$dir/out"
+report $? "rings of twice that size are refused, without mention of other recordings"
 refused 1 "modifier k is refused" stat -e context-switches:k -- true
 refused 1 "modifier k is refused by record" record -o data -e cpu-clock:k -- true
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true
