@@ -116,6 +116,8 @@ kernel() {
 }
 
 rights() {
+	[ "$(grep -o 'setcap cap_[a-z_,]*+ep' json | sort -u | wc -l)" -le 1 ]
+	report $? "all setcap commands are the same" "$(grep -o 'setcap cap_[a-z_,]*+ep' json | sort -u | tr '\n' ';')"
 	local effective cap
 	value_has paranoid "$(number perf_event_paranoid)" "the sysctl"
 	effective=$("$as" awk '/^CapEff/ { print $2 }' /proc/self/status)

@@ -136,6 +136,11 @@ void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 /* Sets the change to the level and the capability, as far as this process can get them. */
 void doctor_suggest_privilege(struct doctor *doctor, struct doctor_result *result,
 			      const struct doctor_privilege *privilege);
+/*
+ * setcap replaces all capabilities of a file: gives every setcap command of the results all
+ * capabilities that one of them has or that this process has.
+ */
+void doctor_merge_capabilities(struct doctor *doctor);
 void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result);
 void doctor_suggest_filter(struct doctor_result *result);
 void doctor_suggest_lockdown(struct doctor_result *result);

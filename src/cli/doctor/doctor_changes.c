@@ -169,6 +169,72 @@ void doctor_suggest_pmu(struct doctor *doctor, struct doctor_result *result)
 				  "use a kernel with a driver for the PMU of this processor");
 }
 
+/* Capabilities of setcap commands, in their order in the merged command. */
+static const struct {
+	const char *name;
+	int number;
+} set_capabilities[] = {
+	{ "cap_perfmon", PERCH_CAP_PERFMON },
+	{ "cap_bpf", DOCTOR_CAP_BPF },
+	{ "cap_syslog", PERCH_CAP_SYSLOG },
+};
+
+/* Finds the list of capabilities in a change; NULL if the change has no setcap command. */
+static char *find_setcap(char *change, size_t *length)
+{
+	static const char command[] = "setcap ";
+	char *list = strstr(change, command), *end;
+
+	if (!list)
+		return NULL;
+	list += sizeof(command) - 1;
+	end = strstr(list, "+ep");
+	if (!end)
+		return NULL;
+	*length = (size_t)(end - list);
+	return list;
+}
+
+static bool any_change_sets(struct doctor *doctor, const char *capability)
+{
+	for (size_t i = 0; i < doctor->nr; i++) {
+		size_t length;
+		const char *list = find_setcap(doctor->result[i].change, &length),
+			   *found = list ? strstr(list, capability) : NULL;
+
+		if (found && found < list + length)
+			return true;
+	}
+	return false;
+}
+
+void doctor_merge_capabilities(struct doctor *doctor)
+{
+	char all[64] = "", text[sizeof(doctor->result[0].change)];
+
+	for (size_t i = 0; i < CLI_NR(set_capabilities); i++) {
+		const char *name = set_capabilities[i].name;
+
+		if (!any_change_sets(doctor, name) &&
+		    !doctor_has_capability(doctor, set_capabilities[i].number))
+			continue;
+		if (all[0])
+			strcat(all, ",");
+		strcat(all, name);
+	}
+	for (size_t i = 0; i < doctor->nr; i++) {
+		struct doctor_result *result = &doctor->result[i];
+		size_t length;
+		const char *list = find_setcap(result->change, &length);
+
+		if (!list)
+			continue;
+		memcpy(text, result->change, sizeof(text));
+		doctor_set_change(result, "%.*s%s%s", (int)(list - result->change), text, all,
+				  text + (list - result->change) + length);
+	}
+}
+
 void doctor_explain_refusal(struct doctor *doctor, struct doctor_result *result,
 			    const struct perch_open_call *call,
 			    const struct doctor_privilege *privilege)

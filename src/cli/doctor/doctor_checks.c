@@ -67,6 +67,7 @@ void doctor_run_checks(struct doctor *doctor)
 		checks[i].check(doctor, result);
 		doctor->nr++; /* later checks read the results so far */
 	}
+	doctor_merge_capabilities(doctor);
 	sample = doctor_find_result(doctor, "sample");
 	doctor->usable = sample &&
 			 (sample->status == DOCTOR_OK || sample->status == DOCTOR_LIMITED);
