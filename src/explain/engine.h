@@ -61,8 +61,6 @@ void perch__candidate_features(const struct perch__candidate *candidate,
 			       const struct perch__case *c, struct perch__newer_list *list);
 /* True for causes outside perf: a seccomp filter, or a kernel without perf events. */
 bool perch__is_before_perf(enum perch_cause cause);
-/* Whether a list of fields, separated by commas, has this name. */
-bool perch__names_field(const char *fields, const char *name);
 
 /* ---- message.c ---- */
 

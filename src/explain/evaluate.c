@@ -7,20 +7,6 @@
 #include "engine.h"
 #include "facts.h"
 
-bool perch__names_field(const char *fields, const char *name)
-{
-	size_t length = strlen(name);
-
-	while (*fields) {
-		size_t part = strcspn(fields, ",");
-
-		if (part == length && !memcmp(fields, name, length))
-			return true;
-		fields += part + (fields[part] == ',');
-	}
-	return false;
-}
-
 bool perch__same_open_call(const struct perch__case *one, const struct perch__case *other)
 {
 	return one->pid == other->pid && one->cpu == other->cpu &&

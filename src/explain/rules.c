@@ -3,8 +3,22 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine.h"
+#include "rules.h"
 #include "predicates.h"
+
+bool perch__names_field(const char *fields, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (*fields) {
+		size_t part = strcspn(fields, ",");
+
+		if (part == length && !memcmp(fields, name, length))
+			return true;
+		fields += part + (fields[part] == ',');
+	}
+	return false;
+}
 
 bool perch__needs_attr(const char *fields)
 {

@@ -22,6 +22,8 @@ struct perch__rule {
 /* In the order of the kernel's checks; the last row has errnum 0. */
 extern const struct perch__rule perch__rules[];
 
+/* Whether a list of fields, separated by commas, has this name. */
+bool perch__names_field(const char *fields, const char *name);
 /* True if the fields of a rule include a field of the attr. */
 bool perch__needs_attr(const char *fields);
 
