@@ -13,9 +13,11 @@
  */
 static inline bool perch__has_v1_hierarchy(const char *text)
 {
-	while (text && (text = strchr(text, '\n'))) {
-		text++;
-		if (strtol(text + strcspn(text, "\t\n"), NULL, 10) > 0)
+	const char *line = text ? strchr(text, '\n') : NULL;
+
+	for (; line; line = strchr(line, '\n')) {
+		line++;
+		if (strtol(line + strcspn(line, "\t\n"), NULL, 10) > 0)
 			return true;
 	}
 	return false;
