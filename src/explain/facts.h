@@ -131,7 +131,7 @@ void perch__write_or_raise_rate(const struct perch__case *c, uint64_t rate, char
 
 /* ---- Cgroups: texts of placeholders ---- */
 void perch__write_cgroup_mount(const struct perch__case *c, char *buffer, size_t size);
-void perch__write_cgroup_path(const struct perch__case *c, char *buffer, size_t size);
+void perch__write_descriptor(const struct perch__case *c, int fd, char *buffer, size_t size);
 void perch__write_cgroup_owner(const struct perch__case *c, char *buffer, size_t size);
 void perch__write_use_cgroup(const struct perch__case *c, char *buffer, size_t size);
 

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cgroups.h"
 #include "facts.h"
+#include "machine/descriptor.h"
 
 void perch__write_cgroup_mount(const struct perch__case *c, char *buffer, size_t size)
 {
@@ -20,23 +20,30 @@ void perch__write_cgroup_mount(const struct perch__case *c, char *buffer, size_t
 		snprintf(buffer, size, "/sys/fs/cgroup");
 }
 
-/* The path of a cgroup that the caller passed as descriptor, which its number does not show. */
-void perch__write_cgroup_path(const struct perch__case *c, char *buffer, size_t size)
+/*
+ * "descriptor 3 (/sys/fs/cgroup/system.slice, cgroup2)". The descriptors of the process in a log
+ * are unknown.
+ */
+void perch__write_descriptor(const struct perch__case *c, int fd, char *buffer, size_t size)
 {
-	char link[64], path[PATH_MAX], found[201];
-	ssize_t length;
+	char found[201], path[sizeof(found)], hierarchy[80];
+	int rc;
 
-	buffer[0] = '\0';
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", (int)c->pid);
-	if (!c->call->pid_is_cgroup_fd || !c->machine ||
-	    perch_machine_path(c->machine, link, path, sizeof(path)) < 0)
+	snprintf(buffer, size, "descriptor %d", fd);
+	if (!c->machine || c->call->from_log || fd < 0)
 		return;
-	length = readlink(path, found, sizeof(found) - 1);
-	if (length <= 0)
+	rc = perch__descriptor_path(c->machine, fd, found, sizeof(found));
+	if (rc == -EBADF) {
+		snprintf(buffer, size, "descriptor %d (not open)", fd);
 		return;
-	found[length] = '\0';
+	}
+	if (rc)
+		return;
 	perch_clean_text(found, path, sizeof(path));
-	snprintf(buffer, size, " (%.200s)", path);
+	if (perch__cgroup_hierarchy(c->machine, found, hierarchy, sizeof(hierarchy)))
+		snprintf(buffer, size, "descriptor %d (%s, %s)", fd, path, hierarchy);
+	else
+		snprintf(buffer, size, "descriptor %d (%s)", fd, path);
 }
 
 /*

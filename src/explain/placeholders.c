@@ -325,6 +325,14 @@ static void leader_pmu(const struct perch__case *c, char *buffer, size_t size)
 		pmu_of_type(c, LEADER->attr->type, LEADER->attr->config, buffer, size);
 }
 
+static void leader_cgroup(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (LEADER && LEADER->flags & PERCH_FLAG_PID_CGROUP)
+		perch__write_descriptor(c, LEADER->pid, buffer, size);
+	else
+		snprintf(buffer, size, "no cgroup");
+}
+
 static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 {
 	long value;
@@ -522,7 +530,8 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(pmu_cpus, cpus_of_pmu(c, buffer, size))                                                \
 	X(types, pmu_types(c, buffer, size))                                                     \
 	X(pmu_events, events_of_pmu(c, buffer, size))                                            \
-	X(cgroup_path, perch__write_cgroup_path(c, buffer, size))                                \
+	X(cgroup, perch__write_descriptor(c, c->pid, buffer, size))                              \
+	X(leader_cgroup, leader_cgroup(c, buffer, size))                                         \
 	X(cgroup_owner, perch__write_cgroup_owner(c, buffer, size))                              \
 	X(use_cgroup, perch__write_use_cgroup(c, buffer, size))                                  \
 	X(cgroups, perch__write_cgroup_mount(c, buffer, size))

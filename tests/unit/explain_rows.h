@@ -143,7 +143,7 @@ static const struct row rows[] = {
 	ROW(phys_addr, GUEST, EACCES, "physical", ATTR(USER, SAMPLES(PHYS_ADDR))),
 	ROW(lockdown_regs, LOCKED, EPERM, "confidentiality", ATTR(SAMPLES(REGS_INTR))),
 	ROW(cgroup_nothing, NONE, EINVAL, "needs a cgroup and a CPU", CGROUP(-1)),
-	ROW(cgroup_target, NONE, EINVAL, "cpu is -1 (pid is 7)", CGROUP(7)),
+	ROW(cgroup_target, NONE, EINVAL, "cpu is -1, and pid is descriptor 7", CGROUP(7)),
 	ROW(cgroup_no_fd, NONE, EINVAL, "descriptor of a cgroup, but pid is -1", CGROUP(-1),
 	    CPU(0)),
 

@@ -346,10 +346,10 @@ static void explains_cgroup_targets(void **state)
 	assert_int_equal(perch_events_parse(&events, "page-faults", machine, &err), 0);
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EBADF);
 	assert_string_equal(err.field, "cgroup_fd");
-	assert_non_null(strstr(err.message, "cgroup_fd 77 is not"));
+	assert_non_null(strstr(err.message, "cgroup_fd is descriptor 77"));
 	cgroup.cpu = -1;
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "cpu is -1 (cgroup_fd is 77)"));
+	assert_non_null(strstr(err.message, "cpu is -1, and cgroup_fd is descriptor 77"));
 	assert_non_null(strstr(err.remedy, "one event per CPU"));
 }
 

@@ -489,11 +489,11 @@ static void refusals_are_explained(void **state)
 	seen.answer = -EBADF;
 	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EBADF);
 	assert_string_equal(err.field, "cgroup_fd");
-	assert_non_null(strstr(err.message, "cgroup_fd 5 is not"));
+	assert_non_null(strstr(err.message, "cgroup_fd is descriptor 5"));
 	cgroup.cpu = -1;
 	seen.answer = -EINVAL;
 	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "cpu is -1 (cgroup_fd is 5)"));
+	assert_non_null(strstr(err.message, "cpu is -1, and cgroup_fd is descriptor 5"));
 	assert_non_null(strstr(err.remedy, "one event per CPU"));
 	attr.size = 10;
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
