@@ -70,6 +70,10 @@ report $? "it is a refusal with its cause"
 traced "a filter that kills the thread" 6 1 1 "$perch" explain -- "$target" filter-kills-thread
 grep -q "call 1 of perf_event_open.*: SIGSYS \[seccomp\]" out
 report $? "it is a refusal with its cause"
+traced "a filter that kills a process whose threads wait for their open calls" 159 1 1 "$perch" explain -- "$target" filter-kills-threads
+traced "a filter that kills the process for another call" 159 "[0-9]+" "[0-9]+" "$perch" explain -- "$target" filter-kills-another
+grep -q "EINVAL \[read-format-bits\]" out && ! grep -q SIGSYS out
+report $? "no open call is a refusal by that filter"
 traced "a filter that sends SIGSYS" 159 1 1 "$perch" explain -- "$target" filter-traps
 traced "a filter that sends SIGSYS to a handler" 7 1 1 "$perch" explain -- "$target" filter-traps-handled
 grep -q "call 1 of perf_event_open: SIGSYS \[seccomp\]" out && grep -q SECCOMP_RET_TRAP out

@@ -404,6 +404,47 @@ static int mode_filter_kills_thread(void)
 	return 6;
 }
 
+static pthread_barrier_t barrier;
+
+static void *open_at_once(void *argument)
+{
+	pthread_barrier_wait(&barrier);
+	return open_good(argument);
+}
+
+/* The filter ends the process at the first of many open calls. */
+static int mode_filter_kills_threads(void)
+{
+	pthread_t thread[16];
+
+	CHECK(!pthread_barrier_init(&barrier, NULL, 16));
+	install_filter(SYS_perf_event_open, SECCOMP_RET_KILL_PROCESS);
+	for (int i = 0; i < 16; i++)
+		CHECK(!pthread_create(&thread[i], NULL, open_at_once, NULL));
+	pause();
+	return 100;
+}
+
+static void *fail_always(void *argument)
+{
+	while (argument)
+		fail_repeatedly(argument);
+	return NULL;
+}
+
+/* The filter ends the process at acct(2), while other threads are in perf_event_open. */
+static int mode_filter_kills_another(void)
+{
+	pthread_t thread[3];
+
+	install_filter(SYS_acct, SECCOMP_RET_KILL_PROCESS);
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_create(&thread[i], NULL, fail_always, (void *)&constant));
+	usleep(30000);
+	syscall(SYS_acct, NULL);
+	return 100;
+}
+
 static int mode_filter_traps(void)
 {
 	struct perch_attr attr = good();
@@ -555,6 +596,8 @@ static const struct {
 	{ "other-filter", mode_other_filter },
 	{ "filter-kills", mode_filter_kills },
 	{ "filter-kills-thread", mode_filter_kills_thread },
+	{ "filter-kills-threads", mode_filter_kills_threads },
+	{ "filter-kills-another", mode_filter_kills_another },
 	{ "filter-traps", mode_filter_traps },
 	{ "filter-traps-handled", mode_filter_traps_handled },
 	{ "traps-handled", mode_traps_handled },

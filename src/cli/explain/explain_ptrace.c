@@ -178,14 +178,14 @@ static void handle_syscall_stop(struct tracer *tracer, struct tracee *thread)
 					   end > 0 || tracee_read_result(thread, &result) ? &result
 											  : NULL);
 	else
-		tracer_handle_syscall_entry(tracer, thread);
+		tracer_handle_syscall_entry(tracer, thread, false);
 }
 
 static void handle_stop(struct tracer *tracer, struct tracee *thread, int event, int signal)
 {
 	thread->running = false;
 	if (event == PTRACE_EVENT_SECCOMP) {
-		tracer_handle_syscall_entry(tracer, thread);
+		tracer_handle_syscall_entry(tracer, thread, true);
 	} else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 		   event == PTRACE_EVENT_CLONE) {
 		handle_fork(tracer, thread);
@@ -204,13 +204,23 @@ static void handle_stop(struct tracer *tracer, struct tracee *thread, int event,
 	}
 }
 
+/*
+ * True if a filter refused the open call that the thread was in when SIGSYS ended it. All threads of
+ * a process end by SIGSYS, also one that was not in the call yet, or that no filter refuses.
+ */
+static bool was_killed_in_open(const struct tracee *thread, int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS &&
+	       (thread->trapped ||
+		(thread->in_syscall && thread->syscall.kind == TRACEE_SYSCALL_OPEN &&
+		 !thread->waiting && !thread->allowed));
+}
+
 static void handle_end(struct tracer *tracer, pid_t tid, int status)
 {
 	struct tracee *thread = tracer_find(tracer, tid);
 
-	if (thread && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS &&
-	    (thread->trapped ||
-	     (thread->in_syscall && thread->syscall.kind == TRACEE_SYSCALL_OPEN)))
+	if (thread && was_killed_in_open(thread, status))
 		tracer_handle_killed_open(tracer, thread, true);
 	if (tid == tracer->program.pid) {
 		tracer->program_ended = true;

@@ -117,6 +117,7 @@ struct tracee {
 	bool in_syscall; /* the next syscall stop is an exit */
 	bool waiting;	 /* at the entry of perf_event_open, until the opener is done */
 	bool running;
+	bool allowed; /* no seccomp filter refuses its current system call */
 	/* SIGSYS of a seccomp filter that refused perf_event_open is the next stop, or the end */
 	bool trapped;
 	bool filter_may_refuse;	       /* the filter that its current system call installs */
@@ -180,7 +181,8 @@ void tracer_remove(struct tracer *tracer, struct tracee *thread);
 /* The thread `before` executed a program and now has the tid of its leader. */
 struct tracee *tracer_replace_leader(struct tracer *tracer, pid_t before, pid_t leader);
 void tracer_free(struct tracer *tracer);
-void tracer_resume(struct tracer *tracer, struct tracee *thread, int signal);
+/* Returns false if the thread was killed: waitpid(2) reports its end. */
+bool tracer_resume(struct tracer *tracer, struct tracee *thread, int signal);
 /* Ends the thread's turn in perf_event_open and resumes a thread that waits for it. */
 void tracer_end_open(struct tracer *tracer, struct tracee *thread);
 /* Stops every system call of the process from now on. The first time, prints the reason. */
@@ -192,7 +194,8 @@ pid_t tracer_wait(struct tracer *tracer, int *status);
 pid_t tracer_wait_for(struct tracer *tracer, pid_t tid, int *status);
 
 /* explain_ptrace_stops.c */
-void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread);
+/* by_filter: it is the stop of a seccomp filter, so no filter refuses the system call. */
+void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread, bool by_filter);
 /* result is NULL if it is unknown: the system call was not traced from its entry. */
 void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread,
 				const int64_t *result);

@@ -168,8 +168,9 @@ static bool must_wait(struct tracee *thread)
 	return thread->waiting;
 }
 
-void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread)
+void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread, bool by_filter)
 {
+	thread->allowed = by_filter;
 	/* the seccomp stop follows the syscall-entry-stop of the same system call */
 	if (thread->in_syscall && thread->syscall.kind != TRACEE_SYSCALL_OTHER) {
 		tracer_resume(tracer, thread, 0);
@@ -222,6 +223,7 @@ void tracer_handle_killed_open(struct tracer *tracer, struct tracee *thread, boo
 
 	thread->trapped = false;
 	explain_handle_killed_open(tracer->job, thread->process->pid, thread->tid, &call, ended);
+	tracer_end_open(tracer, thread);
 }
 
 static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t result)
@@ -412,7 +414,8 @@ void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread, co
 	if (thread->syscall.kind != TRACEE_SYSCALL_OTHER && result &&
 	    (*result >= 0 || *result > -512 || *result < -4095))
 		handle_result(tracer, thread, *result);
-	tracer_end_open(tracer, thread);
+	if (!thread->trapped) /* else the next stop, or its end, shows what the filter does */
+		tracer_end_open(tracer, thread);
 	thread->syscall.kind = TRACEE_SYSCALL_OTHER;
 	if (!thread->has_status)
 		tracer_resume(tracer, thread, 0);

@@ -48,14 +48,14 @@ static struct tracee_process *find_process(struct tracer *tracer, pid_t pid)
 	return process;
 }
 
-void tracer_resume(struct tracer *tracer, struct tracee *thread, int signal)
+bool tracer_resume(struct tracer *tracer, struct tracee *thread, int signal)
 {
 	bool stop = tracer->every_syscall || thread->process->every_syscall ||
 		    thread->syscall.kind != TRACEE_SYSCALL_OTHER;
 
 	thread->running = true;
-	/* fails if the thread was killed; waitpid() reports its end */
-	ptrace(stop ? PTRACE_SYSCALL : PTRACE_CONT, thread->tid, NULL, (void *)(long)signal);
+	return !ptrace(stop ? PTRACE_SYSCALL : PTRACE_CONT, thread->tid, NULL,
+		       (void *)(long)signal);
 }
 
 void tracer_stop_every_syscall(struct tracer *tracer, struct tracee_process *process,
@@ -90,11 +90,13 @@ void tracer_end_open(struct tracer *tracer, struct tracee *thread)
 
 		if (other == thread || other->process != process || !other->waiting)
 			continue;
-		other->waiting = false;
-		process->opener = other;
 		tracee_read_attr(other);
-		tracer_resume(tracer, other, 0);
-		return;
+		other->waiting = !tracer_resume(tracer, other, 0);
+		/* else it was killed before it made the call */
+		if (!other->waiting) {
+			process->opener = other;
+			return;
+		}
 	}
 }
 
@@ -233,7 +235,7 @@ struct tracee *tracer_replace_leader(struct tracer *tracer, pid_t before, pid_t 
 		tracer_end_open(tracer, thread);
 		thread->in_syscall = old->in_syscall;
 		thread->syscall.kind = TRACEE_SYSCALL_OTHER;
-		thread->waiting = false;
+		thread->waiting = thread->trapped = false;
 		tracer_remove(tracer, old);
 	}
 	return thread;
