@@ -208,7 +208,20 @@ def usage():
         other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
         report(other.returncode == 1 and "is not a log of strace" in other.stderr and "0 calls" not in other.stderr,
                "a file that is not a log of strace", str(other.returncode), other.stderr)
+    summaries = ("% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ----------- --------- --------- ------\n"
+                 "100.00    0.000010           5         2         1 ioctl\n"
+                 "------ ----------- ----------- --------- --------- ------\n100.00    0.000010           5         2         1 total\n",
+                 "syscall              calls\n---------------- ---------\nioctl                    2\n"
+                 "---------------- ---------\ntotal                    2\n")
+    for text in (summaries[0], summaries[1], "strace: Process 7 attached\nstrace: Process 7 detached\n" + summaries[0]):
+        other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
+        report(other.returncode == 1 and "is a summary of strace (-c), which has no system calls" in other.stderr and
+               "0 calls" not in other.stderr, "a summary of strace", str(other.returncode), other.stderr)
     log = "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n"
+    for text in summaries:
+        both = subprocess.run([PERCH, "explain", "--strace", "-"], input=log + text + log, capture_output=True, text=True, check=False)
+        report(both.returncode == 0 and both.stderr == "perch explain: 2 calls of perf_event_open, 2 refused\n",
+               "a log with a summary", str(both.returncode), both.stderr)
     full = subprocess.run([PERCH, "explain", "--strace", "-", "-o", "/dev/full"], input=log, capture_output=True, text=True,
                           check=False)
     report(full.returncode == 1 and "No space left" in full.stderr, "a full disk", str(full.returncode), full.stderr)

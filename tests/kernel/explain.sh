@@ -74,6 +74,14 @@ traced "a filter that kills a process whose threads wait for their open calls" 1
 traced "a filter that kills the process for another call" 159 "[0-9]+" "[0-9]+" "$perch" explain -- "$target" filter-kills-another
 grep -q "EINVAL \[read-format-bits\]" out && ! grep -q SIGSYS out
 report $? "no open call is a refusal by that filter"
+for mode in filter-traces filter-traces-slowly; do
+	"$target" $mode
+	[ $? -eq 9 ]
+	report $? "$mode: the calls fail without perch"
+	traced "$mode: they fail with perch" 9 1 1 "$perch" explain -- "$target" $mode
+	grep -q "call 1 of perf_event_open: ENOSYS \[seccomp\]" out && grep -q SECCOMP_RET_TRACE out
+	report $? "it is a refusal with its cause"
+done
 traced "a filter that sends SIGSYS" 159 1 1 "$perch" explain -- "$target" filter-traps
 traced "a filter that sends SIGSYS to a handler" 7 1 1 "$perch" explain -- "$target" filter-traps-handled
 grep -q "call 1 of perf_event_open: SIGSYS \[seccomp\]" out && grep -q SECCOMP_RET_TRAP out

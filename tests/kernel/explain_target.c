@@ -445,6 +445,26 @@ static int mode_filter_kills_another(void)
 	return 100;
 }
 
+/* A filter wants a tracer for two system calls, and the process has none. */
+static int mode_filter_traces(void)
+{
+	struct perch_attr attr = good();
+
+	install_filter(SYS_acct, SECCOMP_RET_TRACE | 1);
+	CHECK(syscall(SYS_acct, (char *)8) == -1 && errno == ENOSYS);
+	install_filter(SYS_perf_event_open, SECCOMP_RET_TRACE | 2);
+	CHECK(open_event(&attr, -1) == -1 && errno == ENOSYS);
+	CHECK(syscall(SYS_acct, (char *)8) == -1 && errno == ENOSYS);
+	return 9;
+}
+
+/* The same, with another filter that makes every system call stop. */
+static int mode_filter_traces_slowly(void)
+{
+	install_filter(SYS_readv, SECCOMP_RET_ERRNO | EPERM);
+	return mode_filter_traces();
+}
+
 static int mode_filter_traps(void)
 {
 	struct perch_attr attr = good();
@@ -598,6 +618,8 @@ static const struct {
 	{ "filter-kills-thread", mode_filter_kills_thread },
 	{ "filter-kills-threads", mode_filter_kills_threads },
 	{ "filter-kills-another", mode_filter_kills_another },
+	{ "filter-traces", mode_filter_traces },
+	{ "filter-traces-slowly", mode_filter_traces_slowly },
 	{ "filter-traps", mode_filter_traps },
 	{ "filter-traps-handled", mode_filter_traps_handled },
 	{ "traps-handled", mode_traps_handled },

@@ -56,9 +56,15 @@ struct explain_job {
 /* perf_event_open returned: fd >= 0, or call->errnum is set. */
 void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 			 const struct perch_open_call *call, int fd, struct perch_machine *machine);
-/* A seccomp filter ended the caller of perf_event_open, or sent it SIGSYS. call has no errno. */
-void explain_handle_killed_open(struct explain_job *job, pid_t process, pid_t thread,
-				const struct perch_open_call *call, bool ended);
+enum explain_filter_action {
+	EXPLAIN_FILTER_KILLS, /* ended the caller */
+	EXPLAIN_FILTER_TRAPS, /* sent it SIGSYS */
+	EXPLAIN_FILTER_TRACES /* wants a tracer; without one, ENOSYS */
+};
+/* A seccomp filter refused perf_event_open with something else than an errno. */
+void explain_handle_filtered_open(struct explain_job *job, pid_t process, pid_t thread,
+				  const struct perch_open_call *call,
+				  enum explain_filter_action action);
 /*
  * mmap, ioctl, read or readv of a descriptor returned. operation->errnum 0 is success; for a read
  * with result 0 it is end of file. The members that describe the event (attr, pid, cpu, flags,

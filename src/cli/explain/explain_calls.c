@@ -207,10 +207,23 @@ void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 		explain_handle_refusal(job, process);
 }
 
-void explain_handle_killed_open(struct explain_job *job, pid_t process, pid_t thread,
-				const struct perch_open_call *call, bool ended)
+void explain_handle_filtered_open(struct explain_job *job, pid_t process, pid_t thread,
+				  const struct perch_open_call *call,
+				  enum explain_filter_action action)
 {
-	struct perch_explanation explanation = { .confidence = PERCH_CONFIDENCE_CERTAIN,
+	static const char *const messages[] = {
+		[EXPLAIN_FILTER_KILLS] =
+			"a seccomp filter of the process ends it by SIGSYS when it calls "
+			"perf_event_open (SECCOMP_RET_KILL)",
+		[EXPLAIN_FILTER_TRAPS] =
+			"a seccomp filter of the process sends SIGSYS in place of perf_event_open "
+			"(SECCOMP_RET_TRAP)",
+		[EXPLAIN_FILTER_TRACES] =
+			"a seccomp filter of the process leaves perf_event_open to a tracer that the "
+			"process does not have (SECCOMP_RET_TRACE)",
+	};
+	struct perch_explanation explanation = { .errnum = call->errnum,
+						 .confidence = PERCH_CONFIDENCE_CERTAIN,
 						 .nr_findings = 1 };
 	struct perch_finding *finding = &explanation.finding[0];
 	struct explain_caller caller;
@@ -219,14 +232,10 @@ void explain_handle_killed_open(struct explain_job *job, pid_t process, pid_t th
 	job->refused++;
 	finding->cause = PERCH_CAUSE_SECCOMP;
 	finding->kind = perch_cause_kind(finding->cause);
-	snprintf(finding->message, sizeof(finding->message),
-		 ended ? "a seccomp filter of the process ends it by SIGSYS when it calls "
-			 "perf_event_open (SECCOMP_RET_KILL)"
-		       : "a seccomp filter of the process sends SIGSYS in place of perf_event_open "
-			 "(SECCOMP_RET_TRAP)");
-	snprintf(
-		finding->remedy, sizeof(finding->remedy),
-		"allow perf_event_open where the filter is set, or make the filter return an errno");
+	snprintf(finding->message, sizeof(finding->message), "%s", messages[action]);
+	snprintf(finding->remedy, sizeof(finding->remedy),
+		 "allow perf_event_open where the filter is set%s",
+		 call->errnum ? "" : ", or make the filter return an errno");
 	fill_caller(job, process, thread, NULL, &caller);
 	if (job->json)
 		explain_json_call(job, job->calls, &caller, call, &explanation);

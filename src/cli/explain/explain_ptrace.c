@@ -205,8 +205,8 @@ static void handle_stop(struct tracer *tracer, struct tracee *thread, int event,
 }
 
 /*
- * True if a filter refused the open call that the thread was in when SIGSYS ended it. All threads of
- * a process end by SIGSYS, also one that was not in the call yet, or that no filter refuses.
+ * True if a filter refused the open call that the thread was in when SIGSYS ended it. All threads
+ * of a process end by SIGSYS, also one that was not in the call yet, or that no filter refuses.
  */
 static bool was_killed_in_open(const struct tracee *thread, int status)
 {

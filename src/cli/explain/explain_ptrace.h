@@ -58,6 +58,8 @@ struct tracee_range {
 	uint32_t low, high;
 };
 
+/* The data of stops by these filters: a stop with other data is by a filter of the program. */
+#define TRACER_FILTER_DATA 0x7063
 /* Stops perf_event_open, ioctl of events, and system calls that install a filter or trace. */
 void tracer_filter_syscalls(struct tracer_filter *filter);
 /* Stops mmap, read and readv of the descriptors. */
@@ -117,6 +119,7 @@ struct tracee {
 	bool in_syscall; /* the next syscall stop is an exit */
 	bool waiting;	 /* at the entry of perf_event_open, until the opener is done */
 	bool running;
+	bool skipped; /* a filter of the program refuses its current system call: ENOSYS */
 	bool allowed; /* no seccomp filter refuses its current system call */
 	/* SIGSYS of a seccomp filter that refused perf_event_open is the next stop, or the end */
 	bool trapped;
@@ -153,7 +156,7 @@ struct tracer {
 	bool interrupt_pending; /* the target must take part in a group-stop afterwards */
 	bool every_syscall;	/* no filter: stop every system call of all processes */
 	bool no_syscall_info;	/* no PTRACE_GET_SYSCALL_INFO (before Linux 5.3) */
-	bool slow_noted, set_uid_noted, memory_noted, ptrace_noted;
+	bool slow_noted, set_uid_noted, memory_noted, ptrace_noted, trace_noted;
 	struct tracer_child_setup *setup;
 	struct cli_program program;
 	bool program_ended;
@@ -194,7 +197,7 @@ pid_t tracer_wait(struct tracer *tracer, int *status);
 pid_t tracer_wait_for(struct tracer *tracer, pid_t tid, int *status);
 
 /* explain_ptrace_stops.c */
-/* by_filter: it is the stop of a seccomp filter, so no filter refuses the system call. */
+/* by_filter: it is the stop of a seccomp filter, so no filter returns an errno or kills. */
 void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread, bool by_filter);
 /* result is NULL if it is unknown: the system call was not traced from its entry. */
 void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread,
@@ -222,6 +225,8 @@ bool tracee_read_result(const struct tracee *thread, int64_t *result);
 int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid, int64_t *result);
 /* True if a seccomp filter has sent SIGSYS, and the thread has not got it yet. */
 bool tracee_has_seccomp_signal(pid_t tid);
+/* Makes the system call fail with ENOSYS, at its entry. Returns false if that is not possible. */
+bool tracee_skip_syscall(pid_t tid);
 bool tracee_get_registers(pid_t tid, struct tracee_registers *registers);
 bool tracee_set_registers(pid_t tid, const struct tracee_registers *registers);
 /* Moves the instruction pointer back to the system call instruction and sets the arguments. */

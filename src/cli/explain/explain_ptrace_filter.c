@@ -93,11 +93,16 @@ static void add_return(struct tracer_filter *filter, uint32_t action)
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
+static void add_stop(struct tracer_filter *filter)
+{
+	add_return(filter, SECCOMP_RET_TRACE | TRACER_FILTER_DATA);
+}
+
 /* Stops the system call with this number. */
 static void stop_always(struct tracer_filter *filter, uint32_t number)
 {
 	skip_unless_equal(filter, number, 1);
-	add_return(filter, SECCOMP_RET_TRACE);
+	add_stop(filter);
 }
 
 /* Stops it if its argument, masked, has the value. */
@@ -108,7 +113,7 @@ static void stop_if_argument(struct tracer_filter *filter, uint32_t number, unsi
 	load_argument(filter, argument);
 	add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
 	skip_unless_equal(filter, value, 1);
-	add_return(filter, SECCOMP_RET_TRACE);
+	add_stop(filter);
 	add_return(filter, SECCOMP_RET_ALLOW);
 }
 
@@ -120,7 +125,7 @@ static void stop_if_within(struct tracer_filter *filter, uint32_t number, unsign
 	load_argument(filter, argument);
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range->low, 0, 2));
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, range->high, 1, 0));
-	add_return(filter, SECCOMP_RET_TRACE);
+	add_stop(filter);
 	add_return(filter, SECCOMP_RET_ALLOW);
 }
 

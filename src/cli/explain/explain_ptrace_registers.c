@@ -52,6 +52,26 @@ bool tracee_set_registers(pid_t tid, const struct tracee_registers *registers)
 #endif
 }
 
+bool tracee_skip_syscall(pid_t tid)
+{
+	struct tracee_registers registers;
+
+	if (!tracee_get_registers(tid, &registers))
+		return false;
+#if defined(__x86_64__)
+	registers.native.orig_rax = -1;
+	registers.native.rax = -ENOSYS;
+#elif defined(__aarch64__)
+	int none = -1;
+	struct iovec vector = { &none, sizeof(none) };
+
+	registers.native.regs[0] = -ENOSYS;
+	if (ptrace(PTRACE_SETREGSET, tid, (void *)NT_ARM_SYSTEM_CALL, &vector))
+		return false;
+#endif
+	return tracee_set_registers(tid, &registers);
+}
+
 #if defined(__x86_64__)
 #define CODE_SEGMENT_32 0x23
 

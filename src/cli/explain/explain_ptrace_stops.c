@@ -168,17 +168,44 @@ static bool must_wait(struct tracee *thread)
 	return thread->waiting;
 }
 
+/*
+ * A filter of the program may want a tracer (SECCOMP_RET_TRACE). Its system calls fail with ENOSYS
+ * if there is none, and must do so here. If filters of perch and of the program stop a system call,
+ * the data is that of the last one installed.
+ */
+static void skip_unless_own_stop(struct tracer *tracer, struct tracee *thread)
+{
+	unsigned long data = TRACER_FILTER_DATA;
+
+	ptrace(PTRACE_GETEVENTMSG, thread->tid, NULL, &data);
+	if (data == TRACER_FILTER_DATA && !tracer->every_syscall)
+		return;
+	thread->skipped = tracee_skip_syscall(thread->tid);
+	if (!thread->skipped && !tracer->trace_noted)
+		cli_note(
+			EXPLAIN_COMMAND,
+			"a seccomp filter of process %d wants a tracer (SECCOMP_RET_TRACE): its system "
+			"calls fail with ENOSYS without perch explain, and are made with it",
+			thread->process->pid);
+	tracer->trace_noted |= !thread->skipped;
+}
+
 void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread, bool by_filter)
 {
-	thread->allowed = by_filter;
 	/* the seccomp stop follows the syscall-entry-stop of the same system call */
-	if (thread->in_syscall && thread->syscall.kind != TRACEE_SYSCALL_OTHER) {
+	const bool seen = thread->in_syscall && thread->syscall.kind != TRACEE_SYSCALL_OTHER;
+
+	thread->in_syscall = true;
+	thread->allowed = by_filter;
+	thread->skipped = false;
+	if (!seen && (!tracee_read_syscall(tracer, thread) || !is_relevant(tracer, thread)))
+		thread->syscall.kind = TRACEE_SYSCALL_OTHER;
+	if (by_filter)
+		skip_unless_own_stop(tracer, thread);
+	if (seen) {
 		tracer_resume(tracer, thread, 0);
 		return;
 	}
-	thread->in_syscall = true;
-	if (!tracee_read_syscall(tracer, thread) || !is_relevant(tracer, thread))
-		thread->syscall.kind = TRACEE_SYSCALL_OTHER;
 	if (must_wait(thread))
 		return;
 	if (thread->syscall.kind == TRACEE_SYSCALL_OPEN)
@@ -222,7 +249,8 @@ void tracer_handle_killed_open(struct tracer *tracer, struct tracee *thread, boo
 	const struct perch_open_call call = get_open_call(tracer, thread, 0);
 
 	thread->trapped = false;
-	explain_handle_killed_open(tracer->job, thread->process->pid, thread->tid, &call, ended);
+	explain_handle_filtered_open(tracer->job, thread->process->pid, thread->tid, &call,
+				     ended ? EXPLAIN_FILTER_KILLS : EXPLAIN_FILTER_TRAPS);
 	tracer_end_open(tracer, thread);
 }
 
@@ -232,6 +260,11 @@ static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t re
 
 	if (result >= 0 && tracee_has_seccomp_signal(thread->tid)) {
 		thread->trapped = true; /* the result is not one of the kernel */
+		return;
+	}
+	if (thread->skipped && call.errnum == ENOSYS) {
+		explain_handle_filtered_open(tracer->job, thread->process->pid, thread->tid, &call,
+					     EXPLAIN_FILTER_TRACES);
 		return;
 	}
 	check_descriptor(tracer, thread, call.group_fd);

@@ -128,8 +128,8 @@ static void handle_exit(struct strace_log *log, pid_t thread, struct strace_text
 {
 	struct strace_text ahead = text;
 
-	log->is_strace |= strace_accept(&ahead, "---") || strace_accept(&ahead, "+++") ||
-			  strace_accept(&ahead, "strace: ");
+	log->has_calls |= strace_accept(&ahead, "--- ") || strace_accept(&ahead, "+++");
+	log->is_strace |= log->has_calls || strace_accept(&ahead, "strace: ");
 	if (strace_accept(&text, "+++ exited") || strace_accept(&text, "+++ killed"))
 		strace_remove_thread(log, thread);
 }
@@ -149,7 +149,7 @@ static bool parse_whole(struct strace_log *log, pid_t thread, struct strace_text
 
 	if (!name.length || !strace_accept(&text, "("))
 		return false;
-	log->is_strace = true;
+	log->is_strace = log->has_calls = true;
 	return strace_parse_syscall(log, thread, &name, text);
 }
 
@@ -161,7 +161,7 @@ static bool parse_unfinished(struct strace_log *log, pid_t thread, struct strace
 
 	if (!name.length || !strace_accept(&ahead, "("))
 		return false;
-	log->is_strace = true;
+	log->is_strace = log->has_calls = true;
 	text.end -= strlen("<unfinished ...>");
 	while (text.end > text.at && text.end[-1] == ' ')
 		text.end--;
@@ -185,7 +185,7 @@ static bool parse_resumed(struct strace_log *log, pid_t thread, struct strace_te
 	strace_skip_spaces(&text);
 	if (!strace_accept(&text, ">"))
 		return false;
-	log->is_strace = true;
+	log->is_strace = log->has_calls = true;
 	if (!strace_is_relevant(&name))
 		return true;
 	first = strace_take_unfinished(log, thread);
@@ -225,6 +225,62 @@ static bool save_cut_line(struct strace_log *log, const char *line, size_t lengt
 	return true;
 }
 
+/* "------ ----------- ---------" */
+static bool is_rule(struct strace_text text)
+{
+	if (!strace_accept(&text, "---"))
+		return false;
+	while (text.at < text.end && (*text.at == '-' || *text.at == ' '))
+		text.at++;
+	return text.at == text.end;
+}
+
+/* "% time     seconds  usecs/call     calls    errors syscall"; -U selects the columns */
+static bool is_header(struct strace_text text)
+{
+	static const char *const columns[] = { "% time",   "seconds", "usecs/call", "calls",
+					       "errors",   "syscall", "shortest",   "longest",
+					       "min time", "max time" };
+
+	for (size_t i = 0; i < CLI_NR(columns); i++) {
+		struct strace_text ahead = text;
+
+		if (strace_accept(&ahead, columns[i]) &&
+		    (ahead.at == ahead.end || *ahead.at == ' '))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True for a line of the summary that strace -c and -C print: a header, rows between two rules, and
+ * the total.
+ */
+static bool is_summary(struct strace_log *log, const struct strace_text *text)
+{
+	if (memchr(text->at, '(', text->end - text->at)) {
+		log->summary = STRACE_NO_SUMMARY; /* a system call, or the end is missing */
+		return false;
+	}
+	switch (log->summary) {
+	case STRACE_HEADER:
+		log->summary = is_rule(*text) ? STRACE_ROWS : STRACE_NO_SUMMARY;
+		log->has_summary |= log->summary == STRACE_ROWS;
+		return log->summary == STRACE_ROWS;
+	case STRACE_ROWS:
+		if (is_rule(*text))
+			log->summary = STRACE_TOTAL;
+		return true;
+	case STRACE_TOTAL:
+		log->summary = STRACE_NO_SUMMARY;
+		return true;
+	default:
+		if (is_header(*text))
+			log->summary = STRACE_HEADER;
+		return log->summary == STRACE_HEADER;
+	}
+}
+
 static bool parse_joined_line(struct strace_log *log, const char *line, size_t length)
 {
 	struct strace_text text = { line, line + length };
@@ -232,6 +288,8 @@ static bool parse_joined_line(struct strace_log *log, const char *line, size_t l
 	pid_t pid = 0, thread;
 
 	strace_skip_spaces(&text);
+	if (is_summary(log, &text))
+		return true;
 	if (is_not_syscall(&text)) {
 		handle_attached(log, text);
 		end_open(log, 0, text);
@@ -319,13 +377,18 @@ static int check_log(const struct strace_log *log, const char *name, int error)
 	if (error) {
 		perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot read %s: %s", name,
 				strerror(error));
-	} else if (log->is_strace) {
+	} else if (log->has_calls || (log->is_strace && !log->has_summary)) {
 		return 0;
 	} else {
-		perch_error_set(&err, EINVAL, PERCH_ERROR_FILE, "%s is not a log of strace: %s",
-				name,
-				log->job->unreadable ? "it has no line with a system call"
-						     : "it has no lines");
+		if (log->has_summary)
+			perch_error_set(&err, EINVAL, PERCH_ERROR_FILE,
+					"%s is a summary of strace (-c), which has no system calls",
+					name);
+		else
+			perch_error_set(&err, EINVAL, PERCH_ERROR_FILE,
+					"%s is not a log of strace: %s", name,
+					log->job->unreadable ? "it has no line with a system call"
+							     : "it has no lines");
 		perch_error_remedy(
 			&err,
 			"record one with strace -f -v -e trace=perf_event_open,ioctl,mmap,read,readv,close,clone,"

@@ -80,9 +80,17 @@ struct strace_log {
 	struct perch__hash_table by_tid;
 	size_t unfinished_bytes; /* of all threads */
 	bool is_strace;		 /* at least one line has the form of strace's output */
-	bool without_pid;	 /* lines without a pid exist: they are of the first thread */
-	pid_t first_tid;	 /* the pid of that thread; 0 until it is known */
-	char *cut_line;		 /* the start of a line that a message of strace interrupted */
+	bool has_calls;		 /* or events of a process: not only a summary (-c) */
+	bool has_summary;
+	enum {
+		STRACE_NO_SUMMARY,
+		STRACE_HEADER,
+		STRACE_ROWS,
+		STRACE_TOTAL
+	} summary;	  /* next line */
+	bool without_pid; /* lines without a pid exist: they are of the first thread */
+	pid_t first_tid;  /* the pid of that thread; 0 until it is known */
+	char *cut_line;	  /* the start of a line that a message of strace interrupted */
 };
 
 /*

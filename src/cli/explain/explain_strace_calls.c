@@ -182,8 +182,9 @@ void strace_end_open(struct strace_log *log, pid_t thread, enum strace_open_end 
 	if (!read_open(&text, &open))
 		log->job->unreadable++;
 	else if (end != STRACE_OPEN_RETURNED)
-		explain_handle_killed_open(log->job, caller.process, thread, &open.call,
-					   end == STRACE_OPEN_KILLED);
+		explain_handle_filtered_open(log->job, caller.process, thread, &open.call,
+					     end == STRACE_OPEN_KILLED ? EXPLAIN_FILTER_KILLS
+								       : EXPLAIN_FILTER_TRAPS);
 	else if (!handle_open(&caller, &open))
 		log->job->unreadable++;
 	free(held);
