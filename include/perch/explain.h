@@ -66,7 +66,8 @@ struct perch_open_call {
 	/** The open call is that of a log: what config1 points to is unknown, and a machine of NULL
 	 * is an unknown machine. */
 	bool from_log;
-	bool attr_is_partial; /**< fields may be missing (a log): 0 does not mean that one is 0 */
+	bool attr_is_partial; /**< fields may be missing (a log): 0 does not mean that one is 0, see
+				 attr_known_size */
 	uint32_t
 		kernel_size; /**< attr.size as the kernel wrote it after E2BIG; 0: see attr->size */
 	const struct perch_open_call_leader *leader; /**< NULL: unknown, or there is no group */
@@ -76,7 +77,10 @@ struct perch_open_call {
 	/** Seccomp filters that the program was seen to install itself, and that may refuse the
 	 * call: the remedy is about these, and not about a container. */
 	unsigned own_filters;
-	uint64_t reserved[8]; /**< must be 0 */
+	/** With attr_is_partial: no field in the first bytes of the attr is missing, so that 0
+	 * means that one is 0 there. 0: any field may be missing. */
+	uint64_t attr_known_size;
+	uint64_t reserved[7]; /**< must be 0 */
 };
 
 /**

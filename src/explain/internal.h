@@ -129,4 +129,10 @@ bool perch__field_beyond(const struct perch_attr *attr, size_t offset,
 bool perch__placeholder(const struct perch__case *c, const char *name, size_t length, char *buffer,
 			size_t size);
 
+/* True if a log shows all fields in the first bytes of the attr, up to the end. */
+static inline bool perch__shows_up_to(const struct perch_open_call *call, size_t end)
+{
+	return !call->attr_is_partial || call->attr_known_size >= end;
+}
+
 #endif

@@ -92,7 +92,7 @@ static void init_case(struct perch__lint *l, const struct perch_open_call *call,
 		       .flags = call->flags,
 		       .machine = machine },
 		.whole = *call->attr,
-		.partial = call->attr_is_partial,
+		.partial = !perch__shows_up_to(call, PERCH_ATTR_SIZE_VER6),
 	};
 	l->a = &l->c.attr;
 	memcpy(&l->c.attr, &l->whole, size < sizeof(l->whole) ? size : sizeof(l->whole));

@@ -67,9 +67,18 @@ static bool is_omitted(const struct perch__case *c, const char *name)
 {
 	const struct perch_attr_field *field = perch_attr_get_field(name);
 
-	return c->call->attr && c->call->attr_is_partial && field && field->bit < 0 &&
+	return c->call->attr && field && field->bit < 0 &&
+	       !perch__shows_up_to(c->call, field->offset + 1u) &&
 	       field->offset > offsetof(struct perch_attr, flags) && field->offset < c->size &&
 	       !perch_attr_get(&c->attr, field);
+}
+
+/* With -v, strace shows also fields after the flags, up to those that it does not know. */
+static const char *better_log(const struct perch__case *c)
+{
+	return c->call->attr_known_size > offsetof(struct perch_attr, wakeup_events)
+		       ? "a newer strace"
+		       : "strace -v";
 }
 
 static void advise_full_log(const struct perch__case *c, struct perch_finding *finding)
@@ -79,7 +88,7 @@ static void advise_full_log(const struct perch__case *c, struct perch_finding *f
 	for (size_t i = 0; i < finding->nr_fields; i++)
 		if (is_omitted(c, finding->field[i])) {
 			snprintf(finding->remedy + used, sizeof(finding->remedy) - used,
-				 "; strace -v shows the value of %s", finding->field[i]);
+				 "; %s shows the value of %s", better_log(c), finding->field[i]);
 			return;
 		}
 }
@@ -235,8 +244,9 @@ static void compose_unexplained(const struct perch__case *c,
 		 c->attr.type, (unsigned long long)c->attr.config);
 	if (c->call->attr_is_partial)
 		snprintf(finding->remedy, sizeof(finding->remedy),
-			 "record the log with every field of the attr (strace -v): the cause may "
-			 "be in a field that this log does not show");
+			 "record the log with every field of the attr (%s): the cause may "
+			 "be in a field that this log does not show",
+			 better_log(c));
 	else if (c->errnum == EINVAL)
 		snprintf(finding->remedy, sizeof(finding->remedy),
 			 "check the target and the fields of the attr: one of them is wrong");

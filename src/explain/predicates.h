@@ -29,15 +29,21 @@
 		first_##number == (settled) ? first_##number : join(first_##number, b); \
 	})
 #define AT_MOST_UNKNOWN(match) perch__and(PERCH__UNKNOWN, match)
-/* For the condition that a field is 0. In a partial attr the field may be unknown. */
-#define YES_IF_ZERO(condition) \
-	((condition) ? c->call->attr_is_partial ? PERCH__UNKNOWN : PERCH__YES : PERCH__NO)
+/*
+ * For the condition that a field is 0. In a partial attr the field may be unknown. The fields are
+ * those up to clockid.
+ */
+#define YES_IF_ZERO(condition)                                                                     \
+	((condition)                                                                               \
+		 ? perch__shows_up_to(c->call, PERCH_ATTR_SIZE_VER3) ? PERCH__YES : PERCH__UNKNOWN \
+		 : PERCH__NO)
 /*
  * True if the field is 0 because a log does not show it, as that of strace without -v. This is for
  * fields that have a byte offset: a log shows flags that are set.
  */
-#define OMITTED(field)                                                  \
-	(c->call->attr && c->call->attr_is_partial && !c->attr.field && \
+#define OMITTED(field)                                                           \
+	(c->call->attr && !c->attr.field &&                                      \
+	 !perch__shows_up_to(c->call, offsetof(struct perch_attr, field) + 1) && \
 	 offsetof(struct perch_attr, field) < (c->size ? c->size : PERCH_ATTR_SIZE_VER0))
 /*
  * True for one errno only. A rule with this condition is never a follow-up, because errnum is then

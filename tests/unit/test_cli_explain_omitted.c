@@ -100,12 +100,57 @@ static void no_rule_about_an_absent_attr_applies(void **state)
 	assert_int_equal(fixture->job.unreadable, 0);
 }
 
+/* strace -v of an attr with more bytes than strace knows: only these are omitted. */
+static void fields_that_a_full_log_shows_are_known(void **state)
+{
+	static const struct {
+		const char *type, *samples, *shown, *cause;
+	} cases[] = {
+		{ "SOFTWARE", "BRANCH_STACK", "", "branch-kind" },
+		{ "BREAKPOINT", "IP", "bp_type=HW_BREAKPOINT_W, bp_addr=0x1000, bp_len=0, ",
+		  "breakpoint-length" },
+	};
+	struct fixture *fixture = *state;
+	json_t *object;
+	char log[1024];
+
+	for (size_t i = 0; i < CLI_NR(cases); i++) {
+		snprintf(
+			log, sizeof(log),
+			"perf_event_open({type=PERF_TYPE_%s, size=0x88 /* PERF_ATTR_SIZE_??? */, "
+			"config=0, sample_period=1000, sample_type=PERF_SAMPLE_%s, read_format=0, "
+			"disabled=1, inherit=0, precise_ip=0 /* arbitrary skid */, sigtrap=0, "
+			"wakeup_events=0, %ssample_regs_user=0, sample_regs_intr=0, aux_watermark=0, "
+			"sample_max_stack=0, aux_sample_size=0, sig_data=0, ...}, 0, -1, -1, 0) = -1 "
+			"EINVAL (Invalid argument)\n",
+			cases[i].type, cases[i].samples, cases[i].shown);
+		object = explain(fixture, log);
+		assert_string_equal(word(object, "cause"), cases[i].cause);
+		assert_string_equal(word(object, "confidence"), "certain");
+		assert_null(strstr(word(object, "message"), "the log does not show"));
+		assert_null(strstr(word(object, "remedy"), "strace"));
+		assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
+	}
+	/* a cause in the bytes that this strace does not know is possible */
+	snprintf(
+		log, sizeof(log),
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0x88, config=0, sample_period=0, "
+		"sample_type=0, read_format=0, precise_ip=0 /* arbitrary skid */, wakeup_events=0, "
+		"config1=0, config2=0, sample_max_stack=0, aux_sample_size=0, sig_data=0, ...}, 0, "
+		"-1, -1, 0) = -1 EINVAL (Invalid argument)\n");
+	object = explain(fixture, log);
+	assert_string_equal(word(object, "cause"), "unexplained");
+	assert_non_null(strstr(word(object, "remedy"), "a newer strace"));
+	assert_int_equal(fixture->job.unreadable, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(omitted_fields_are_possible_causes),
 		TEST(advises_a_full_log_without_a_cause),
 		TEST(no_rule_about_an_absent_attr_applies),
+		TEST(fields_that_a_full_log_shows_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

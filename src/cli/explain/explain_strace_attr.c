@@ -11,6 +11,7 @@ struct reader {
 	struct strace_text *text;
 	struct perch_attr *attr;
 	struct perch_open_call *call;
+	bool has_gap; /* a field before the next one is unknown */
 };
 
 /* Sets the bits of the flags word from first on, for which an old strace has no names. */
@@ -102,9 +103,11 @@ static void set_field(struct reader *reader, const struct strace_token *name, ui
 		field = perch_attr_get_field("reserved_2");
 	else
 		field = perch_attr_get_field(token_text(name, buffer, sizeof(buffer)));
-	if (field)
+	if (field) {
 		perch_attr_set(reader->attr, field, value);
-	else if (value)
+		if (!reader->has_gap)
+			reader->call->attr_known_size = field->offset + field->size;
+	} else if (value)
 		reader->call->attr_is_partial = true; /* a field of a newer kernel */
 	apply_note(reader, false, value, note);
 }
@@ -124,7 +127,7 @@ static bool read_field(struct reader *reader)
 		read_kernel_size(reader);
 	} else {
 		*reader->text = before;
-		reader->call->attr_is_partial = true;
+		reader->call->attr_is_partial = reader->has_gap = true;
 	}
 	strace_skip_value(reader->text);
 	return true;
@@ -142,7 +145,7 @@ bool strace_read_attr(struct strace_text *text, union strace_attr *attr,
 	do {
 		strace_skip_spaces(text);
 		if (strace_accept(text, "..."))
-			call->attr_is_partial = true;
+			call->attr_is_partial = reader.has_gap = true;
 		else if (!read_field(&reader))
 			return false;
 	} while (strace_accept_comma(text));
