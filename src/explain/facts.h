@@ -129,6 +129,15 @@ bool perch__write_path(const struct perch__case *c, char *buffer, size_t size);
 void perch__write_or_raise_rate(const struct perch__case *c, uint64_t rate, char *buffer,
 				size_t size);
 
+/* ---- Lists: texts of placeholders ---- */
+void perch__write_present_cpus(const struct perch__case *c, char *buffer, size_t size);
+void perch__write_online_cpus(const struct perch__case *c, char *buffer, size_t size);
+/* "bit 40", "bits 41, 60-63": the bits that are set, the lowest of which has the number first */
+void perch__write_bits(uint64_t value, unsigned first, char *buffer, size_t size);
+void perch__write_pmu_cpus(const struct perch__case *c, char *buffer, size_t size);
+void perch__write_pmu_types(const struct perch__case *c, char *buffer, size_t size);
+void perch__write_pmu_events(const struct perch__case *c, char *buffer, size_t size);
+
 /* ---- Cgroups: texts of placeholders ---- */
 void perch__write_cgroup_mount(const struct perch__case *c, char *buffer, size_t size);
 void perch__write_descriptor(const struct perch__case *c, int fd, char *buffer, size_t size);

@@ -342,93 +342,6 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 			 " (the NMI watchdog uses one: sysctl kernel.nmi_watchdog=0)");
 }
 
-/* ---- Lists of limited length ---- */
-
-#define MAX_LIST 120
-
-static void cpus_present(const struct perch__case *c, char *buffer, size_t size)
-{
-	size_t nr;
-
-	if (c->machine && !perch_machine_cpus_present(c->machine, &nr, NULL))
-		snprintf(buffer, size, "%zu CPU%s", nr, nr == 1 ? "" : "s");
-	else
-		snprintf(buffer, size, "its CPUs");
-}
-
-/* Writes ranges of CPUs as the kernel does. The list ends before a range that does not fit. */
-static void cpus_text(const struct perch_cpus *cpus, char *buffer, size_t size)
-{
-	size_t used = 0, last;
-
-	for (size_t first = 0; first < cpus->nr && used + 24 < size && used < MAX_LIST;
-	     first = last + 1) {
-		last = first;
-		while (last + 1 < cpus->nr && cpus->cpu[last + 1] == cpus->cpu[last] + 1)
-			last++;
-		used += snprintf(buffer + used, size - used, "%s%d", used ? "," : "",
-				 cpus->cpu[first]);
-		if (last > first)
-			used += snprintf(buffer + used, size - used, "-%d", cpus->cpu[last]);
-	}
-}
-
-static void online_cpus(const struct perch__case *c, char *buffer, size_t size)
-{
-	const struct perch_cpus *cpus;
-
-	if (c->machine && !perch_machine_cpus(c->machine, &cpus, NULL) && cpus->nr)
-		cpus_text(cpus, buffer, size);
-	else
-		snprintf(buffer, size, "see /sys/devices/system/cpu/online");
-}
-
-static void cpus_of_pmu(const struct perch__case *c, char *buffer, size_t size)
-{
-	const struct perch_pmu *pmu = perch__counting_pmu(c);
-
-	if (pmu && pmu->cpus.nr)
-		cpus_text(&pmu->cpus, buffer, size);
-	else
-		snprintf(buffer, size,
-			 "the CPUs that its directory in /sys/bus/event_source/devices lists");
-}
-
-static void pmu_types(const struct perch__case *c, char *buffer, size_t size)
-{
-	const struct perch_pmu *pmus;
-	size_t nr, used = 0;
-
-	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL)) {
-		snprintf(buffer, size, "types change from boot to boot");
-		return;
-	}
-	for (size_t i = 0; i < nr && used < MAX_LIST && used + 80 < size; i++)
-		used += snprintf(buffer + used, size - used, "%s%.48s %" PRIu32, used ? ", " : "",
-				 pmus[i].name, pmus[i].type);
-}
-
-static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size)
-{
-	bool is_known;
-	const struct perch_pmu *pmu = perch__pmu_of_case(c, &is_known);
-	const char *names = NULL;
-	size_t used = 0, length;
-	char path[128];
-
-	if (pmu && (size_t)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events",
-				    pmu->name) < sizeof(path))
-		names = perch__file_text(c, path);
-	for (; names && *names && used < MAX_LIST && used + 80 < size;
-	     names += length + (names[length] == '\n')) {
-		length = strcspn(names, "\n");
-		used += snprintf(buffer + used, size - used, "%s%.*s", used ? ", " : "",
-				 (int)(length < 60 ? length : 60), names);
-	}
-	if (!used)
-		snprintf(buffer, size, "it lists none");
-}
-
 /* Placeholders that are a number, X(name, format, expression). */
 #define D   "%lld"
 #define U   "%llu"
@@ -460,6 +373,7 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(bp_aligned, HEX, c->attr.bp_addr & ~(c->attr.bp_len - 1))                              \
 	X(sample_bits, HEX, c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1))             \
 	X(read_bits, HEX, c->attr.read_format & ~(uint64_t)(PERCH_FORMAT_MAX - 1))               \
+	X(reserved_2, HEX, c->attr.reserved_2)                                                   \
 	X(branch_bits, HEX, c->attr.branch_sample_type & ~(uint64_t)(PERCH_SAMPLE_BRANCH_MAX - 1))
 /* clang-format on */
 
@@ -525,11 +439,14 @@ static void events_of_pmu(const struct perch__case *c, char *buffer, size_t size
 	X(owner, owner(c, buffer, size))                                                         \
 	X(group_size, group_size(c, buffer, size))                                               \
 	X(watchdog, watchdog(c, buffer, size))                                                   \
-	X(cpus, cpus_present(c, buffer, size))                                                   \
-	X(online, online_cpus(c, buffer, size))                                                  \
-	X(pmu_cpus, cpus_of_pmu(c, buffer, size))                                                \
-	X(types, pmu_types(c, buffer, size))                                                     \
-	X(pmu_events, events_of_pmu(c, buffer, size))                                            \
+	X(cpus, perch__write_present_cpus(c, buffer, size))                                                   \
+	X(online, perch__write_online_cpus(c, buffer, size))                                                  \
+	X(pmu_cpus, perch__write_pmu_cpus(c, buffer, size))                                                \
+	X(types, perch__write_pmu_types(c, buffer, size))                                                     \
+	X(pmu_events, perch__write_pmu_events(c, buffer, size))                                            \
+	X(reserved_1_bits, perch__write_bits(c->attr.reserved_1, 40, buffer, size))                      \
+	X(reserved_2_bits, perch__write_bits(c->attr.reserved_2, 0, buffer, size))                       \
+	X(reserved_3_bits, perch__write_bits(c->attr.reserved_3, 3, buffer, size))                       \
 	X(cgroup, perch__write_descriptor(c, c->pid, buffer, size))                              \
 	X(leader_cgroup, leader_cgroup(c, buffer, size))                                         \
 	X(cgroup_owner, perch__write_cgroup_owner(c, buffer, size))                              \

@@ -86,9 +86,13 @@ static const struct row rows[] = {
 	ROW(attr_size_written, NONE, E2BIG, "its own size"),
 
 	/* the attr */
-	ROW(reserved_1, NONE, EINVAL, "flag", ATTR(.reserved_1 = 1)),
-	ROW(reserved_2, NONE, EINVAL, "padding", ATTR(.reserved_2 = 1)),
-	ROW(reserved_3, NONE, EINVAL, "aux_action", ATTR(.reserved_3 = 1)),
+	ROW(reserved_1, NONE, EINVAL, "bit 40 of the attr's flags", ATTR(.reserved_1 = 1)),
+	ROW(reserved_1, NONE, EINVAL, "bits 41, 60-63 of the attr's flags",
+	    ATTR(.reserved_1 = 0xf00002)),
+	ROW(reserved_2, NONE, EINVAL, "bits 0, 2 of the 16 bits after sample_max_stack",
+	    ATTR(.reserved_2 = 5)),
+	ROW(reserved_3, NONE, EINVAL, "bit 3 of aux_action", ATTR(.reserved_3 = 1)),
+	ROW(reserved_3, NONE, EINVAL, "bits 4-31 of aux_action", ATTR(.reserved_3 = 0x1ffffffe)),
 	ROW(sample_type, NONE, EINVAL, "0x10000000000", ATTR(.sample_type = 1ull << 40 | 1)),
 	ROW(read_format, NONE, EINVAL, ": 0x400", ATTR(.read_format = 0x401)),
 	ROW(branch_bits, NONE, EINVAL, "0x80000000",
