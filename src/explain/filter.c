@@ -22,13 +22,6 @@
 #define FORMAT_BYTES (64u << 10)
 #define LONGEST_TEXT 255 /* bytes of a string in a filter */
 
-enum type {
-	TYPE_UNKNOWN, /* without a format */
-	TYPE_NUMBER,
-	TYPE_STRING,
-	TYPE_ABSENT,
-};
-
 /* The longer of two operators that begin alike is first. */
 static const struct {
 	const char *text;
@@ -49,49 +42,50 @@ static bool contains(struct perch__span span, const char *text)
 }
 
 /* Arrays of and pointers to char are strings. */
-static enum type type_of(const struct perch__format_field *field)
+static enum perch__filter_type type_of(const struct perch__format_field *field)
 {
 	if (is(field->type, "char *") || is(field->type, "const char *"))
-		return TYPE_STRING;
+		return PERCH__FILTER_TYPE_STRING;
 	if (!contains(field->type, "char"))
-		return TYPE_NUMBER;
-	return field->brackets.length || contains(field->type, "[") ? TYPE_STRING : TYPE_NUMBER;
+		return PERCH__FILTER_TYPE_NUMBER;
+	return field->brackets.length || contains(field->type, "[") ? PERCH__FILTER_TYPE_STRING
+								    : PERCH__FILTER_TYPE_NUMBER;
 }
 
-/* The type of a field of every tracepoint, or TYPE_ABSENT. */
-static enum type type_of_common(struct perch__span name)
+/* The type of a field of every tracepoint, or PERCH__FILTER_TYPE_ABSENT. */
+static enum perch__filter_type type_of_common(struct perch__span name)
 {
 	if (is(name, "CPU") || is(name, "cpu"))
-		return TYPE_NUMBER;
+		return PERCH__FILTER_TYPE_NUMBER;
 	if (is(name, "COMM") || is(name, "comm"))
-		return TYPE_STRING;
+		return PERCH__FILTER_TYPE_STRING;
 	if (is(name, "STACKTRACE") || is(name, "stacktrace"))
-		return TYPE_UNKNOWN; /* of newer kernels */
-	return TYPE_ABSENT;
+		return PERCH__FILTER_TYPE_UNKNOWN; /* of newer kernels */
+	return PERCH__FILTER_TYPE_ABSENT;
 }
 
-static enum type look_up(const char *format, struct perch__span name)
+static enum perch__filter_type look_up(const char *format, struct perch__span name)
 {
 	const char *end = strstr(format, "print fmt:");
 	struct perch__span rest = { format, end ? (size_t)(end - format) : 0 };
-	enum type type = type_of_common(name);
+	enum perch__filter_type type = type_of_common(name);
 	bool any = false;
 
 	/* without an end the file is longer than the buffer, or there is none */
-	while (type == TYPE_ABSENT && rest.length) {
+	while (type == PERCH__FILTER_TYPE_ABSENT && rest.length) {
 		struct perch__span line = perch__span_cut(&rest, '\n');
 		struct perch__format_field field;
 
 		if (!perch__is_format_field(line))
 			continue;
 		if (!perch__split_format_field(line, &field))
-			return TYPE_UNKNOWN;
+			return PERCH__FILTER_TYPE_UNKNOWN;
 		any = true;
 		if (field.name.length == name.length &&
 		    !memcmp(field.name.at, name.at, name.length))
 			type = type_of(&field);
 	}
-	return type == TYPE_ABSENT && !any ? TYPE_UNKNOWN : type;
+	return type == PERCH__FILTER_TYPE_ABSENT && !any ? PERCH__FILTER_TYPE_UNKNOWN : type;
 }
 
 static const char *skip_blanks(const char *at)
@@ -151,11 +145,14 @@ static bool is_new_value(const char *at)
 }
 
 /* Checks the value at *at against the type and the operator, and moves behind it. */
-static bool check_value(struct perch__filter *filter, const char **at, enum type type, int op)
+static bool check_value(struct perch__filter *filter, const char **at, int op)
 {
+	const enum perch__filter_type type = filter->type;
 	const char *start = *at, *end;
 	bool quoted = *start == '"' || *start == '\'';
 
+	if (!*start || strchr("()&|", *start))
+		return stop(filter, PERCH__FILTER_VALUE, start, word_length(start));
 	if (is_new_value(start)) {
 		*at = start + strcspn(start, "}") + (strchr(start, '}') != NULL);
 		return true;
@@ -167,17 +164,17 @@ static bool check_value(struct perch__filter *filter, const char **at, enum type
 		return stop(filter, PERCH__FILTER_NONE, "", 0);
 	end += quoted;
 	*at = end;
-	if (quoted && type != TYPE_NUMBER && (size_t)(end - start) - 2 > LONGEST_TEXT)
+	if (quoted && type != PERCH__FILTER_TYPE_NUMBER && (size_t)(end - start) - 2 > LONGEST_TEXT)
 		return stop(filter, PERCH__FILTER_LONG_TEXT, start, 24);
-	if (quoted && type == TYPE_NUMBER)
+	if (quoted && type == PERCH__FILTER_TYPE_NUMBER)
 		return stop(filter, PERCH__FILTER_TEXT_OF_NUMBER, start, end - start);
+	if (!quoted && type == PERCH__FILTER_TYPE_STRING)
+		return stop(filter, PERCH__FILTER_NUMBER_OF_TEXT, start, word_length(start));
 	if (quoted ? !operators[op].of_strings : !operators[op].of_numbers)
 		return stop(filter,
 			    quoted ? PERCH__FILTER_OPERATOR_OF_TEXT
 				   : PERCH__FILTER_OPERATOR_OF_NUMBER,
 			    operators[op].text, strlen(operators[op].text));
-	if (!quoted && type == TYPE_STRING)
-		return stop(filter, PERCH__FILTER_NUMBER_OF_TEXT, start, word_length(start));
 	if (!quoted && !is_number((struct perch__span){ start, end - start }))
 		return stop(filter, PERCH__FILTER_VALUE, start, word_length(start));
 	return true;
@@ -187,7 +184,6 @@ static bool check_value(struct perch__filter *filter, const char **at, enum type
 static bool check_comparison(struct perch__filter *filter, const char **at, const char *format)
 {
 	struct perch__span name = { *at, 0 };
-	enum type type;
 	int op;
 
 	while (perch__is_name_char(name.at[name.length]))
@@ -196,8 +192,8 @@ static bool check_comparison(struct perch__filter *filter, const char **at, cons
 		return stop(filter, PERCH__FILTER_NO_FIELD, name.at, word_length(name.at));
 	snprintf(filter->field, sizeof(filter->field), "%.*s",
 		 (int)(name.length < 64 ? name.length : 64), name.at);
-	type = look_up(format, name);
-	if (type == TYPE_ABSENT)
+	filter->type = look_up(format, name);
+	if (filter->type == PERCH__FILTER_TYPE_ABSENT)
 		return stop(filter, PERCH__FILTER_FIELD, name.at, name.length);
 	*at = name.at + name.length;
 	if (!strncmp(*at, ".function", 9))
@@ -209,7 +205,7 @@ static bool check_comparison(struct perch__filter *filter, const char **at, cons
 	if (op < 0)
 		return stop(filter, PERCH__FILTER_OPERATOR, *at, strcspn(*at, " \t\n()\"'"));
 	*at = skip_blanks(*at + strlen(operators[op].text));
-	return check_value(filter, at, type, op);
+	return check_value(filter, at, op);
 }
 
 /* Moves over what may follow a comparison. Returns false at anything else. */

@@ -108,12 +108,20 @@ enum perch__filter_fault {
 	PERCH__FILTER_NO_OPERAND, /* && or || without a comparison before it */
 };
 
+enum perch__filter_type {
+	PERCH__FILTER_TYPE_UNKNOWN, /* without a format */
+	PERCH__FILTER_TYPE_NUMBER,
+	PERCH__FILTER_TYPE_STRING,
+	PERCH__FILTER_TYPE_ABSENT, /* the tracepoint has no such field */
+};
+
 struct perch__filter {
 	enum perch__filter_fault fault;
-	char part[64];	      /* of the filter, at the fault */
-	char field[72];	      /* the field of the comparison at the fault */
-	char tracepoint[512]; /* "sched:sched_switch"; "" if unknown */
-	char fields[256];     /* "prev_comm, prev_pid"; "" if unknown */
+	enum perch__filter_type type; /* of the field of the comparison at the fault */
+	char part[64];		      /* of the filter, at the fault */
+	char field[72];		      /* the field of the comparison at the fault */
+	char tracepoint[512];	      /* "sched:sched_switch"; "" if unknown */
+	char fields[256];	      /* "prev_comm, prev_pid"; "" if unknown */
 };
 
 /* Finds the first fault. */

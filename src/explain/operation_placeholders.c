@@ -308,61 +308,57 @@ static void new_period(const struct perch__operation_case *o, char *buffer, size
 		buffer[0] = '\0';
 }
 
-static void filter_part(const struct perch__operation_case *o, char *buffer, size_t size)
+/* What a placeholder says about a part of the filter: the text around it, or without it. */
+struct filter_text {
+	const char *name;
+	size_t member; /* a string of struct perch__filter */
+	const char *before, *after, *without;
+};
+
+/* clang-format off */
+#define PART(member) offsetof(struct perch__filter, member)
+static const struct filter_text filter_texts[] = {
+	{ "filter_part", PART(part), "", "", "" },
+	{ "filter_found", PART(part), ": '", "' is none", "" },
+	{ "filter_before", PART(part), " before '", "'", " at its end" },
+	{ "filter_field", PART(field), "", "", "" },
+	{ "filter_tracepoint", PART(tracepoint), "", "", "the tracepoint" },
+	{ "filter_fields", PART(fields), ": ", "", "" },
+};
+/* clang-format on */
+
+static void write_filter_text(const struct perch__operation_case *o, const struct filter_text *text,
+			      char *buffer, size_t size)
 {
 	struct perch__filter filter;
+	const char *part = (const char *)&filter + text->member;
 
 	perch__check_filter_of(o, &filter);
-	snprintf(buffer, size, "%s", filter.part);
-}
-
-/* ": '=' is none", empty at the end of the filter. */
-static void filter_found(const struct perch__operation_case *o, char *buffer, size_t size)
-{
-	struct perch__filter filter;
-
-	perch__check_filter_of(o, &filter);
-	buffer[0] = '\0';
-	if (filter.part[0])
-		snprintf(buffer, size, ": '%s' is none", filter.part);
-}
-
-/* " before ')'" */
-static void filter_before(const struct perch__operation_case *o, char *buffer, size_t size)
-{
-	struct perch__filter filter;
-
-	perch__check_filter_of(o, &filter);
-	if (filter.part[0])
-		snprintf(buffer, size, " before '%s'", filter.part);
+	if (*part)
+		snprintf(buffer, size, "%s%s%s", text->before, part, text->after);
 	else
-		snprintf(buffer, size, " at its end");
+		snprintf(buffer, size, "%s", text->without);
 }
 
-static void filter_field(const struct perch__operation_case *o, char *buffer, size_t size)
+/* What the type of the field allows. */
+static void filter_comparison(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	struct perch__filter filter;
 
 	perch__check_filter_of(o, &filter);
-	snprintf(buffer, size, "%s", filter.field);
-}
-
-static void filter_tracepoint(const struct perch__operation_case *o, char *buffer, size_t size)
-{
-	struct perch__filter filter;
-
-	perch__check_filter_of(o, &filter);
-	snprintf(buffer, size, "%s", filter.tracepoint[0] ? filter.tracepoint : "the tracepoint");
-}
-
-static void filter_fields(const struct perch__operation_case *o, char *buffer, size_t size)
-{
-	struct perch__filter filter;
-
-	perch__check_filter_of(o, &filter);
-	buffer[0] = '\0';
-	if (filter.fields[0])
-		snprintf(buffer, size, ": %s", filter.fields);
+	if (filter.type == PERCH__FILTER_TYPE_NUMBER)
+		snprintf(buffer, size,
+			 "'%s' is a number: use == != < <= > >= or &, and a number of at most 64 "
+			 "bits without quotes (10, -1, 0xff)",
+			 filter.field);
+	else if (filter.type == PERCH__FILTER_TYPE_STRING)
+		snprintf(buffer, size,
+			 "'%s' is a string: use == != or ~ (a glob), and a string in quotes",
+			 filter.field);
+	else
+		snprintf(buffer, size,
+			 "use == != < <= > >= or & with a number of at most 64 bits (10, -1, "
+			 "0xff), and == != or ~ (a glob) with a string in quotes");
 }
 
 /* ---- read ---- */
@@ -416,12 +412,7 @@ static const struct {
 	{ "other_cpu", other_cpu },
 	{ "clock", own_clock },
 	{ "other_clock", other_clock },
-	{ "filter_part", filter_part },
-	{ "filter_found", filter_found },
-	{ "filter_before", filter_before },
-	{ "filter_field", filter_field },
-	{ "filter_tracepoint", filter_tracepoint },
-	{ "filter_fields", filter_fields },
+	{ "filter_comparison", filter_comparison },
 	{ "new_period", new_period },
 	{ "or_raise_rate", or_raise_rate },
 	{ "members", members },
@@ -473,6 +464,8 @@ bool perch__operation_placeholder(const void *operation_case, const char *name, 
 	return snprintf(buffer, size, "%ld", signed_numbers[i].value) > 0;
 	FOR_THE_NAMED(bits, i)
 	return snprintf(buffer, size, "0x%lx", bits[i].value) > 0;
+	FOR_THE_NAMED(filter_texts, i)
+	return write_filter_text(o, &filter_texts[i], buffer, size), true;
 	FOR_THE_NAMED(texts, i)
 	return texts[i].write(o, buffer, size), true;
 #undef FOR_THE_NAMED

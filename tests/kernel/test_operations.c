@@ -561,6 +561,8 @@ static void filters(void **state)
 		{ "comm == 1", EINVAL, "not in quotes" },
 		{ "comm == x", EINVAL, "not in quotes" },
 		{ "sig == \"1\"", EINVAL, "compares the number 'sig'" },
+		{ "comm ~ 1", EINVAL, "not in quotes" },
+		{ "comm ==", EINVAL, "no valid value for the field 'comm'" },
 		{ "sig == 1x", EINVAL, "no valid value for the field 'sig': '1x'" },
 		{ "sig == 99999999999999999999", EINVAL, "no valid value" },
 		{ "sig == 1 sig == 2", EPERM, "only && or || can" },
