@@ -220,6 +220,14 @@ static void this_release(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, " (this is %.64s)", release.text);
 }
 
+/* The text, unless the kernel is known to be of that release or newer. */
+static void unless_since(const struct perch__case *c, const char *release, const char *text,
+			 char *buffer, size_t size)
+{
+	if (perch__older_than(c, release) != PERCH__NO)
+		snprintf(buffer, size, "%s", text);
+}
+
 static void or_unprivileged(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (perch__unprivileged(c) != PERCH__NO)
@@ -444,6 +452,10 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(pmu_cpus, perch__write_pmu_cpus(c, buffer, size))                                                \
 	X(types, perch__write_pmu_types(c, buffer, size))                                                     \
 	X(pmu_events, perch__write_pmu_events(c, buffer, size))                                            \
+	X(since_7_3,                                                                             \
+	  unless_since(c, "7.3", " (since Linux 7.3, and in older kernels with that fix)",       \
+		       buffer, size))                                                            \
+	X(and_6_13, unless_since(c, "6.13", ", and Linux 6.13", buffer, size))                   \
 	X(reserved_1_bits, perch__write_bits(c->attr.reserved_1, 40, buffer, size))                      \
 	X(reserved_2_bits, perch__write_bits(c->attr.reserved_2, 0, buffer, size))                       \
 	X(reserved_3_bits, perch__write_bits(c->attr.reserved_3, 3, buffer, size))                       \

@@ -2,6 +2,7 @@
 /* The output of `perch explain`, text and JSON, and the count of repeated refusals. */
 #define _GNU_SOURCE
 #include "explain_fixture.h"
+#include "tree.h"
 
 static void prints_a_refusal(void **state)
 {
@@ -21,6 +22,37 @@ static void prints_a_refusal(void **state)
 	assert_null(strchr(text, '\033'));
 	assert_int_equal(fixture->job.calls, 1);
 	assert_int_equal(fixture->job.refused, 1);
+}
+
+/* The first release of a feature, unless the kernel is known to have it. */
+static void prints_a_release_that_may_matter(void **state)
+{
+	struct fixture *fixture = *state;
+	struct perch_attr attr = software();
+	static const struct {
+		const char *running;
+		unsigned nr;
+	} rows[] = { { NULL, 1 }, { "6.12.3-amd64\n", 2 }, { "6.13.0\n", 2 }, { "7.1.0\n", 2 } };
+
+	fixture->job.verbose = 1; /* repetitions too */
+	attr.inherit = 1;
+	attr.sample_type = PERCH_SAMPLE_READ;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct tree_file file = { "/proc/sys/kernel/osrelease", rows[i].running };
+		char directory[PATH_MAX] = "";
+
+		if (file.text) {
+			tree_make(directory, &file, 1);
+			assert_int_equal(
+				perch_machine_new(&fixture->job.machine, directory, NULL, NULL), 0);
+		}
+		opened(fixture, &attr, (int)i, -1, -EINVAL);
+		assert_int_equal(times(printed(fixture), " (since Linux 6.13)"), rows[i].nr);
+		if (file.text)
+			tree_remove(directory);
+		perch_machine_free(fixture->job.machine);
+		fixture->job.machine = NULL;
+	}
 }
 
 static void prints_colours_if_enabled(void **state)
@@ -414,6 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(prints_a_refusal),
+		TEST(prints_a_release_that_may_matter),
 		TEST(prints_colours_if_enabled),
 		TEST(counts_repeated_refusals),
 		TEST(counts_repetitions_for_other_events),

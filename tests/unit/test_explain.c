@@ -58,6 +58,24 @@ static bool is_from(const char *message, const char *template)
 	return true;
 }
 
+/* A rule that is a limit of the sysctl says how root changes it. */
+static void remedies_have_the_sysctl_of_the_rule(void **state)
+{
+	size_t nr = 0;
+
+	(void)state;
+	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++) {
+		if (!strstr(rule->message, "kernel.perf_event_paranoid <="))
+			continue;
+		nr++;
+		if (!strstr(rule->remedy, "sysctl kernel.perf_event_paranoid="))
+			fail_msg("%s: %s", rule->name, rule->remedy);
+		if (!strstr(rule->message, "{paranoid"))
+			fail_msg("%s: %s", rule->name, rule->message);
+	}
+	assert_true(nr > 10);
+}
+
 static const struct perch__rule *rule_named(const char *name)
 {
 	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++)
@@ -564,6 +582,7 @@ static void refuses_calls_without_an_errno(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(remedies_have_the_sysctl_of_the_rule),
 		cmocka_unit_test(explains_every_row),
 		cmocka_unit_test(rules_do_not_match_after_their_fix),
 		cmocka_unit_test(cpu_numbers_may_have_a_gap),

@@ -66,14 +66,28 @@ static void print_result(const struct explain_job *job, const struct perch_expla
 	fputc('\n', job->out);
 }
 
+/* False if the kernel is known to be new enough for the feature. */
+static bool release_matters(const struct explain_job *job, const struct perch_finding *finding)
+{
+	struct perch_release running;
+
+	if (!finding->since[0])
+		return false;
+	return finding->cause == PERCH_CAUSE_TOO_NEW || !job->machine ||
+	       perch_machine_release(job->machine, &running, NULL) ||
+	       perch_release_rank(running.text) < perch_release_rank(finding->since);
+}
+
 static void print_fields(const struct explain_job *job, const struct perch_finding *finding)
 {
-	if (!finding->nr_fields && !finding->since[0])
+	const bool with_release = release_matters(job, finding);
+
+	if (!finding->nr_fields && !with_release)
 		return;
 	label(job, "fields:");
 	for (size_t i = 0; i < finding->nr_fields; i++)
 		fprintf(job->out, "%s%s", i ? ", " : "", finding->field[i]);
-	if (finding->since[0])
+	if (with_release)
 		fprintf(job->out, finding->nr_fields ? " (since Linux %s)" : "since Linux %s",
 			finding->since);
 	fputc('\n', job->out);
