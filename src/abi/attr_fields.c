@@ -102,7 +102,7 @@ const struct perch_attr_field *perch_attr_fields(size_t *nr)
 const struct perch_attr_field *perch_attr_get_field(const char *name)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-		if (!strcmp(fields[i].name, name))
+		if (fields[i].name[0] == name[0] && !strcmp(fields[i].name, name))
 			return &fields[i];
 	return NULL;
 }

@@ -273,26 +273,50 @@ static bool is_privilege_errno(const struct perch__rule *rule)
 	return rule->errnum == EACCES || rule->errnum == EPERM;
 }
 
-static void add_and_fix(struct perch__result *result, struct perch__case *at,
+/* An open call as it is after some fixes, and its newer features when they are needed. */
+struct fixed_call {
+	struct perch__case at;
+	struct perch__newer_list newer;
+	bool is_searched; /* .newer is that of .at */
+};
+
+static void add_and_fix(struct perch__result *result, struct fixed_call *call,
 			const struct perch__candidate *next, int errnum)
 {
-	at->errnum = errnum;
-	perch__add_next(result, next, at);
-	at->errnum = 0;
-	perch__fix(next, at);
+	call->at.errnum = errnum;
+	perch__add_next(result, next, &call->at);
+	call->at.errnum = 0;
+	if (perch__fix(next, &call->at))
+		call->is_searched = false;
 }
 
 /* Adds the features of the stage that the kernel lacks, as shown or by its release. */
-static void add_newer(struct perch__result *result, struct perch__case *at, enum perch__stage stage)
+static void add_newer(struct perch__result *result, struct fixed_call *call,
+		      enum perch__stage stage)
 {
-	struct perch__candidate next = by_stage(stage, PERCH__YES);
-	struct perch__newer_list newer;
+	struct perch__candidate next;
 	enum perch__match match;
 
-	perch__newer_of_stage(at, stage, &newer);
-	match = lacks_feature_of(&newer, stage);
-	if (match == PERCH__YES || (match == PERCH__UNKNOWN && perch__running_rank(at)))
-		add_and_fix(result, at, &next, errnum_of_stage(stage));
+	if (!call->is_searched)
+		perch__find_newer(&call->at, &call->newer);
+	call->is_searched = true;
+	match = lacks_feature_of(&call->newer, stage);
+	if (match == PERCH__NO || (match == PERCH__UNKNOWN && !perch__running_rank(&call->at)))
+		return;
+	next = by_stage(stage, PERCH__YES);
+	add_and_fix(result, call, &next, errnum_of_stage(stage));
+}
+
+static void add_rule(struct perch__result *result, struct fixed_call *call,
+		     const struct perch__rule *rule)
+{
+	struct perch__candidate next;
+
+	if (perch__is_before_perf(rule->cause) || rule->match(&call->at) != PERCH__YES ||
+	    always_matches(rule))
+		return;
+	next = by_rule(rule, PERCH__YES);
+	add_and_fix(result, call, &next, rule->errnum);
 }
 
 /*
@@ -304,32 +328,27 @@ static void add_newer(struct perch__result *result, struct perch__case *at, enum
 static void evaluate_next(const struct perch__case *c, struct perch__result *result)
 {
 	const struct perch__candidate *answer = &result->candidate[0];
-	struct perch__case at = *c;
+	struct fixed_call call;
 	bool after_answer = !answer->rule && !answer->too_new;
 	enum perch__stage stage = PERCH__STAGE_FLAGS;
 
 	if (!c->call->attr)
 		return;
-	at.errnum = 0;
+	call.at = *c;
+	call.at.errnum = 0;
+	call.is_searched = false; /* and .newer is not initialized, which saves time */
 	for (const struct perch__rule *rule = perch__rules;
 	     rule->errnum && result->nr_next < PERCH_NEXT_MAX; rule++) {
-		const struct perch__candidate next = by_rule(rule, PERCH__YES);
-
 		if (is_stage_before(stage, rule)) {
 			if (after_answer)
-				add_newer(result, &at, stage);
+				add_newer(result, &call, stage);
 			after_answer |= answer->too_new && answer->stage == stage;
 			stage++;
 		}
-		if (rule == answer->rule) {
+		if (rule == answer->rule)
 			after_answer = true;
-			continue;
-		}
-		if ((!after_answer && !is_privilege_errno(rule)) ||
-		    perch__is_before_perf(rule->cause) || rule->match(&at) != PERCH__YES ||
-		    always_matches(rule))
-			continue;
-		add_and_fix(result, &at, &next, rule->errnum);
+		else if (after_answer || is_privilege_errno(rule))
+			add_rule(result, &call, rule);
 	}
 }
 

@@ -108,8 +108,6 @@ static void add(struct perch__newer_list *list, const struct perch__newer *featu
 
 static void consider(const struct search *search, struct perch__newer feature)
 {
-	if (perch_release_rank(feature.since) <= search->after)
-		return;
 	feature.lacking = shown_to_lack(search->c, &feature);
 	if (feature.lacking != PERCH__NO)
 		add(search->list, &feature);
@@ -123,7 +121,7 @@ static void consider_fields(const struct search *search)
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
 		if (fields[i].since[0] && perch_attr_get(&search->c->attr, &fields[i]) &&
-		    is_checked(&fields[i]))
+		    perch_release_rank(fields[i].since) > search->after && is_checked(&fields[i]))
 			consider(search,
 				 (struct perch__newer){ .name = fields[i].name,
 							.since = fields[i].since,
@@ -133,31 +131,36 @@ static void consider_fields(const struct search *search)
 }
 
 /* The kernel checks branch bits only when branches are sampled. */
+static uint64_t bits_of_stage(const struct perch_attr *attr, enum perch__stage stage)
+{
+	switch (stage) {
+	case PERCH__STAGE_SAMPLE_TYPE:
+		return attr->sample_type;
+	case PERCH__STAGE_READ_FORMAT:
+		return attr->read_format;
+	default:
+		return attr->sample_type & PERCH_SAMPLE_BRANCH_STACK ? attr->branch_sample_type : 0;
+	}
+}
+
 static void consider_bits(const struct search *search)
 {
-	const struct perch_attr *attr = &search->c->attr;
-	const struct perch_attr_field *field = NULL;
 	const struct perch_attr_bit *bits;
-	uint64_t value = 0;
 	size_t nr;
 
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++) {
-		if (!field || field->name != bits[i].field) {
-			if (!field || strcmp(field->name, bits[i].field))
-				field = perch_attr_get_field(bits[i].field);
-			value = perch_attr_get(attr, field);
-			if (stage_of_bit(&bits[i]) == PERCH__STAGE_BRANCHES &&
-			    !(attr->sample_type & PERCH_SAMPLE_BRANCH_STACK))
-				value = 0;
-		}
-		if (value & bits[i].bit && bits[i].since[0])
-			consider(search, (struct perch__newer){ .name = bits[i].name,
-								.since = bits[i].since,
-								.field = field,
-								.mask = bits[i].bit,
-								.is_bit = true,
-								.stage = stage_of_bit(&bits[i]) });
+		enum perch__stage stage = stage_of_bit(&bits[i]);
+
+		if (bits[i].since[0] && bits_of_stage(&search->c->attr, stage) & bits[i].bit &&
+		    perch_release_rank(bits[i].since) > search->after)
+			consider(search, (struct perch__newer){
+						 .name = bits[i].name,
+						 .since = bits[i].since,
+						 .field = perch_attr_get_field(bits[i].field),
+						 .mask = bits[i].bit,
+						 .is_bit = true,
+						 .stage = stage });
 	}
 }
 
@@ -171,7 +174,8 @@ void perch__find_newer(const struct perch__case *c, struct perch__newer_list *li
 	consider_fields(&search);
 	consider_bits(&search);
 	for (size_t i = 0; i < sizeof(call_bits) / sizeof(*call_bits); i++)
-		if (c->call->flags & c->flags & call_bits[i].bit)
+		if (c->call->flags & c->flags & call_bits[i].bit &&
+		    perch_release_rank(call_bits[i].since) > search.after)
 			consider(&search, (struct perch__newer){ .name = call_bits[i].name,
 								 .since = call_bits[i].since,
 								 .mask = call_bits[i].bit,
