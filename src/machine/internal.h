@@ -61,7 +61,9 @@ struct perch_machine {
 	struct process_cache process_cache;
 	struct node *node;
 	size_t nr_nodes;
-	const char *tracefs;		 /* its mount point, or NULL */
+	const char *tracefs; /* its mount point, or NULL */
+	int tracefs_error;   /* negative errno until .. ms of perch__coarse_ms() */
+	uint64_t tracefs_error_until_ms;
 	struct tracepoints *tracepoints; /* of perch_machine_tracepoint() */
 	char *cgroups;			 /* the same for cgroups */
 	struct cached cpus_present;
@@ -73,6 +75,14 @@ static inline bool perch__is_permanent(int error)
 	return error != -EMFILE && error != -ENFILE && error != -ENOMEM && error != -EINTR;
 }
 
+/*
+ * Facts that may change at any time are cached for this time, because open calls often fail in
+ * bursts: one per event and CPU of one thread.
+ */
+#define PERCH__LIFETIME_MS 10
+
+/* Milliseconds of CLOCK_MONOTONIC, without a system call. */
+uint64_t perch__coarse_ms(void);
 /* Parses a status file. It reads at most 1 MiB, as the list of groups may be long. */
 int perch__read_status(const struct perch_machine *machine, const char *path,
 		       struct status *status);

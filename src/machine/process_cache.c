@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Caches the state of a target for 10 ms, because open calls often fail in bursts: one per event
- * and CPU of one thread.
- */
+/* Caches the state of a target for a short time. */
 #define _GNU_SOURCE
 #include <time.h>
 
 #include "internal.h"
 
-#define LIFETIME_MS 10
-
-static uint64_t now_ms(void)
+uint64_t perch__coarse_ms(void)
 {
 	struct timespec time;
 
@@ -22,13 +17,13 @@ int perch_machine_process_cached(struct perch_machine *machine, pid_t pid,
 				 struct perch_process_state *state, struct perch_error *err)
 {
 	struct process_cache *process_cache = &machine->process_cache;
-	uint64_t now = now_ms();
+	uint64_t now = perch__coarse_ms();
 
 	if (!process_cache->valid || process_cache->pid != pid || now >= process_cache->until_ms) {
 		process_cache->error =
 			perch_machine_process(machine, pid, &process_cache->state, NULL);
 		process_cache->pid = pid;
-		process_cache->until_ms = now + LIFETIME_MS;
+		process_cache->until_ms = now + PERCH__LIFETIME_MS;
 		process_cache->valid = perch__is_permanent(process_cache->error);
 	}
 	if (!process_cache->error)

@@ -17,7 +17,7 @@ int perch_machine_tracefs_error(const struct perch_machine *machine, struct perc
 	struct stat status;
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+	for (size_t i = 0; err && i < sizeof(paths) / sizeof(*paths); i++) {
 		if (perch_machine_path(machine, paths[i], path, sizeof(path)) < 0 ||
 		    stat(path, &status))
 			continue;
@@ -35,15 +35,12 @@ int perch_machine_tracefs_error(const struct perch_machine *machine, struct perc
 	return perch_error_set(err, EACCES, PERCH_ERROR_FILE, "this user may not read tracefs");
 }
 
-int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,
-			  struct perch_error *err)
+static int find_tracefs(struct perch_machine *machine, char *buffer, size_t size,
+			struct perch_error *err)
 {
 	static const char *const paths[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	bool closed = false;
 
-	if (machine && machine->tracefs &&
-	    perch_machine_path(machine, machine->tracefs, buffer, size) > 0)
-		return 0;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		char probe[PATH_MAX + 16];
 
@@ -63,4 +60,23 @@ int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t si
 	perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "tracefs is not mounted");
 	perch_error_remedy(err, "as root: mount -t tracefs nodev /sys/kernel/tracing");
 	return -ENOENT;
+}
+
+int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,
+			  struct perch_error *err)
+{
+	int rc;
+
+	if (machine && machine->tracefs &&
+	    perch_machine_path(machine, machine->tracefs, buffer, size) > 0)
+		return 0;
+	/* only the errno is cached */
+	if (machine && !err && perch__coarse_ms() < machine->tracefs_error_until_ms)
+		return machine->tracefs_error;
+	rc = find_tracefs(machine, buffer, size, err);
+	if (machine && (rc == -EACCES || rc == -ENOENT)) {
+		machine->tracefs_error = rc;
+		machine->tracefs_error_until_ms = perch__coarse_ms() + PERCH__LIFETIME_MS;
+	}
+	return rc;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of tracepoints by their ids. tracefs has a file with the id of each tracepoint, more than a
- * thousand in all, so they are read once. Ids change when probes are defined or modules are loaded:
- * a name is checked against its file, and an id without a name is searched again.
+ * thousand in all, which takes tens of milliseconds to read. available_events lists the names in
+ * the order of their registration, and most ids are assigned in this order, so the name is first
+ * searched there by bisection. Only if that fails, all ids are read, once. Ids change when probes
+ * are defined or modules are loaded: the last answer is valid for a short time only. Then a name is
+ * checked against its file, and an id without a name is searched again.
  */
 #define _GNU_SOURCE /* DT_DIR */
 #include <dirent.h>
@@ -23,6 +26,9 @@ struct tracepoints {
 	struct tracepoint *tracepoint;
 	size_t nr, capacity;
 	int error; /* the last negative errno of a file that could not be read, or 0 */
+	/* the last answer, which is not checked again for a short time */
+	uint64_t last_id, last_until_ms;
+	const char *last_name; /* NULL: there is none */
 };
 
 static void clear(struct tracepoints *all)
@@ -54,19 +60,17 @@ static int read_id(const char *directory, uint32_t *id)
 	return perch__span_number((struct perch__span){ text, (size_t)got }, id) ? 0 : -EBADMSG;
 }
 
-static void append(struct tracepoints *all, uint32_t id, const char *system, const char *name)
+/* Takes the name, from malloc(); NULL if there was no memory. */
+static void append(struct tracepoints *all, uint32_t id, char *name)
 {
-	struct tracepoint *tracepoint;
-	char *text = NULL;
+	struct tracepoint *tracepoint =
+		name ? PERCH__ARRAY_APPEND(all->tracepoint, all->nr, all->capacity) : NULL;
 
-	if (asprintf(&text, "%s:%s", system, name) < 0)
-		text = NULL;
-	tracepoint = text ? PERCH__ARRAY_APPEND(all->tracepoint, all->nr, all->capacity) : NULL;
 	if (tracepoint) {
-		*tracepoint = (struct tracepoint){ id, text };
+		*tracepoint = (struct tracepoint){ id, name };
 		return;
 	}
-	free(text);
+	free(name);
 	note_unread(all, -ENOMEM);
 }
 
@@ -94,13 +98,14 @@ static void visit(struct tracepoints *all, const char *path, const char *system,
 static void read_tracepoint(struct tracepoints *all, const char *path, const char *system,
 			    const char *name)
 {
+	char *whole = NULL;
 	uint32_t id;
 	int rc = read_id(path, &id);
 
 	if (rc)
 		note_unread(all, rc);
 	else
-		append(all, id, system, name);
+		append(all, id, asprintf(&whole, "%s:%s", system, name) < 0 ? NULL : whole);
 }
 
 static void read_system(struct tracepoints *all, const char *path, const char *system,
@@ -110,22 +115,93 @@ static void read_system(struct tracepoints *all, const char *path, const char *s
 	visit(all, path, name, read_tracepoint);
 }
 
+/* Reads the id of "system:name". */
+static int read_id_of(const char *events, const char *name, size_t length, uint32_t *id)
+{
+	const char *colon = memchr(name, ':', length);
+	char path[PATH_MAX];
+
+	if (!colon ||
+	    snprintf(path, sizeof(path), "%s/%.*s/%.*s", events, (int)(colon - name), name,
+		     (int)(name + length - colon - 1), colon + 1) >= (int)sizeof(path))
+		return -EBADMSG;
+	return read_id(path, id);
+}
+
+/* Adds the tracepoint of the id, if bisection of the list, a text of lines, finds it. */
+static void bisect(struct tracepoints *all, uint64_t id, const char *events, const char *list,
+		   size_t length)
+{
+	size_t low = 0, high = length;
+
+	while (low < high) {
+		size_t start = low + (high - low) / 2, end;
+		uint32_t found;
+
+		while (start > low && list[start - 1] != '\n')
+			start--;
+		end = start + strcspn(list + start, "\n");
+		if (read_id_of(events, list + start, end - start, &found))
+			return;
+		if (found == id) {
+			append(all, found, strndup(list + start, end - start));
+			return;
+		}
+		if (found > id)
+			high = start;
+		else
+			low = end + 1;
+	}
+}
+
+static void search_list(struct tracepoints *all, uint64_t id, const char *events)
+{
+	static const size_t size = 1 << 20; /* the names of Linux 6.18 take 62 KiB */
+	char *list = malloc(size), path[PATH_MAX];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "%.*savailable_events",
+		 (int)(strlen(events) - strlen("events")), events);
+	got = list ? perch_machine_read(NULL, path, list, size) : -ENOMEM;
+	if (got > 0)
+		bisect(all, id, events, list, (size_t)got);
+	free(list);
+}
+
 /* Returns the name, if its file still has the id. */
 static const char *find(const struct tracepoints *all, uint64_t id, const char *events)
 {
 	for (size_t i = 0; i < all->nr; i++) {
 		const char *name = all->tracepoint[i].name;
-		const size_t system = strcspn(name, ":");
-		char path[PATH_MAX];
 		uint32_t now;
 
-		if (all->tracepoint[i].id == id &&
-		    snprintf(path, sizeof(path), "%s/%.*s/%s", events, (int)system, name,
-			     name + system + 1) < (int)sizeof(path) &&
-		    !read_id(path, &now) && now == id)
+		if (all->tracepoint[i].id == id && !read_id_of(events, name, strlen(name), &now) &&
+		    now == id)
 			return name;
 	}
 	return NULL;
+}
+
+static const char *search(struct tracepoints *all, uint64_t id, const char *events)
+{
+	const char *name;
+
+	if (id == all->last_id && perch__coarse_ms() < all->last_until_ms)
+		return all->last_name;
+	name = find(all, id, events);
+	if (!name) {
+		search_list(all, id, events);
+		name = find(all, id, events);
+	}
+	if (!name) {
+		clear(all);
+		visit(all, events, NULL, read_system);
+		name = find(all, id, events);
+	}
+	all->last_id = id;
+	all->last_until_ms = perch__coarse_ms() + PERCH__LIFETIME_MS;
+	all->last_name = name;
+	return name;
 }
 
 static int copy_name(const char *name, char *buffer, size_t size, struct perch_error *err)
@@ -158,7 +234,7 @@ int perch_machine_tracepoint(struct perch_machine *machine, uint64_t id, char *b
 {
 	struct tracepoints own = { 0 }, *all = &own;
 	char events[PATH_MAX];
-	const char *name = NULL;
+	const char *name;
 	int rc = perch_machine_tracefs(machine, events, sizeof(events) - sizeof("/events"), err);
 
 	if (rc)
@@ -166,15 +242,9 @@ int perch_machine_tracepoint(struct perch_machine *machine, uint64_t id, char *b
 	strcat(events, "/events");
 	if (machine && !machine->tracepoints)
 		machine->tracepoints = calloc(1, sizeof(*machine->tracepoints));
-	if (machine && machine->tracepoints) {
+	if (machine && machine->tracepoints)
 		all = machine->tracepoints;
-		name = find(all, id, events);
-	}
-	if (!name) {
-		clear(all);
-		visit(all, events, NULL, read_system);
-		name = find(all, id, events);
-	}
+	name = search(all, id, events);
 	rc = name ? copy_name(name, buffer, size, err) : not_found(machine, all, id, events, err);
 	clear(&own);
 	return rc;
