@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
+#include <perch/explain.h>
 
 #include "event_options.h"
 #include "options.h"
@@ -181,4 +182,28 @@ int cli_open_error(const char *command, const struct perch_error *err)
 	struct perch_error replaced;
 
 	return cli_error(command, cli_replace_remedy(err, &replaced));
+}
+
+void cli_note_ignored(const char *command, const char *name, const struct perch_attr *attr,
+		      struct perch_machine *machine)
+{
+	/* other findings may be about what the command has added itself */
+	static const enum perch_cause asked_for[] = {
+		PERCH_CAUSE_LINT_HARDWARE_SAMPLE,
+		PERCH_CAUSE_LINT_PRECISE,
+		PERCH_CAUSE_LINT_EXCLUDE_IDLE,
+		PERCH_CAUSE_LINT_RAW_BITS,
+	};
+	struct perch_attr without_source = *attr;
+	const struct perch_open_call call = { .attr = &without_source, .cpu = -1, .group_fd = -1 };
+	struct perch_finding found[8];
+	size_t nr;
+
+	/* --data is for the address, and software events have one */
+	without_source.sample_type &= ~(uint64_t)PERCH_SAMPLE_DATA_SRC;
+	nr = perch_lint(&call, machine, found, CLI_NR(found));
+	for (size_t i = 0; i < nr && i < CLI_NR(found); i++)
+		for (size_t j = 0; j < CLI_NR(asked_for); j++)
+			if (found[i].cause == asked_for[j])
+				cli_note(command, "%s: %s", name, found[i].message);
 }

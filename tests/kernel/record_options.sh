@@ -44,6 +44,18 @@ record -e cpu-clock -- true || { echo "skipped: cannot record here: $(cat out)";
 refuses "a mode after -g, which takes none" 127 "-g takes no mode: use --call-graph fp" -e cpu-clock -g fp -- true
 refuses "a mode with a size after -g" 127 "use --call-graph dwarf,4096" -e cpu-clock -g dwarf,4096 true
 
+record -e cpu-clock --call-graph dwarf,5 -- true && grep -q 'dwarf,SIZE is rounded up to 8 bytes' out
+report $? "a stack size that is not a multiple of 8 is rounded up, with a note"
+record -e cpu-clock --call-graph dwarf,5 --call-graph dwarf,16 -- true && ! grep -q rounded out
+report $? "the last stack size counts"
+
+# ---- what the event cannot give ----
+record -e cpu-clock:pp --weight --data -- true && grep -q 'cpu-clock:pp: precise_ip 2 is ignored' out &&
+	grep -q 'cpu-clock:pp: WEIGHT[_A-Z]* in sample_type is always 0' out && ! grep -q DATA_SRC out
+report $? "fields that a software event lacks are reported without -v"
+record -q -e cpu-clock:pp --weight -- true && [ ! -s out ]
+report $? "-q prints no note"
+
 # ---- events ----
 printf 'cpu-clock	# a timer\n\n# nothing here\npage-faults\n' > events
 record --event-file events -- sh -c "$burn" && "$perch" report --stats -i a.data > out 2>&1 &&

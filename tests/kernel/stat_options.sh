@@ -21,6 +21,13 @@ value() { awk -F, -v name="$1" '$3 == name { print $1; exit }' out; }
 
 stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; exit 77; }
 
+# ---- what the event cannot give ----
+stat -e cpu-clock:pp,page-faults -- true && [ "$(grep -c 'cpu-clock:pp: precise_ip 2 is ignored' out)" -eq 1 ] &&
+	[ "$(grep -c ignored out)" -eq 1 ]
+report $? "a modifier that a software event ignores is reported"
+stat -x, -e cpu-clock:pp -- true && ! grep -q ignored out
+report $? "-x prints no such note between the counts"
+
 # ---- intervals ----
 stat -I 50 -x, -e page-faults,task-clock -- sh -c 'sleep 0.12; true'
 # the number of intervals depends on the time of the program; none is early, and the last ends with the program

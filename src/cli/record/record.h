@@ -82,6 +82,7 @@ struct record_options {
 	uint64_t period; /* 0 if sampling is by frequency */
 	enum perch_call_graph_mode call_graph;
 	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0 is 8192 */
+	bool rounded_stack;	       /* stack_bytes is more than the user wrote */
 	bool defer_chains;	       /* of PERCH_CALL_GRAPH_FP */
 	uint64_t regs_user, regs_intr; /* masks */
 	uint64_t branches;	       /* PERCH_SAMPLE_BRANCH_* */

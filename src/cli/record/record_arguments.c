@@ -425,6 +425,7 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 
 	options->call_graph = negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
 	options->stack_bytes = 0;
+	options->rounded_stack = false;
 	options->defer_chains = false;
 	for (size_t i = 0; text && !negated; i++) {
 		if (i == CLI_NR(modes)) {
@@ -453,7 +454,8 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 			text);
 		return -EINVAL;
 	}
-	options->stack_bytes = (bytes + 7) & ~7u;
+	options->stack_bytes = (bytes + 7) & ~7u; /* as perf does */
+	options->rounded_stack = bytes % 8;
 	return 0;
 }
 

@@ -227,6 +227,17 @@ static void print_missing_deferral(const struct perch_sampler *sampler,
 		 release.text);
 }
 
+static void print_ignored(const struct perch_sampler *sampler, struct perch_machine *machine)
+{
+	const struct perch_attr *attr;
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	for (size_t i = 0; (attr = perch_sampler_event(sampler, i, &name, &ids, &nr)); i++)
+		cli_note_ignored(RECORD_COMMAND, name, attr, machine);
+}
+
 /* Prints weak groups that the kernel refused as groups. */
 static void print_broken_groups(const struct perch_sampler *sampler,
 				const struct perch_events *events)
@@ -287,6 +298,7 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 	if (!options->quiet) {
 		print_missing_deferral(*sampler, plan, options);
 		print_broken_groups(*sampler, &plan->events);
+		print_ignored(*sampler, options->machine);
 	}
 	return 0;
 }

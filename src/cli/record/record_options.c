@@ -257,6 +257,10 @@ int record_check(struct record_options *options)
 	if (options->rounded_pages && !options->quiet)
 		cli_note(RECORD_COMMAND, "-m is rounded up to %zu pages, a power of two",
 			 options->ring_pages);
+	if (options->rounded_stack && !options->quiet)
+		cli_note(RECORD_COMMAND,
+			 "--call-graph dwarf,SIZE is rounded up to %u bytes, a multiple of 8",
+			 (unsigned)options->stack_bytes);
 	return 0;
 }
 

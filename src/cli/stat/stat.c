@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "event_options.h"
 #include "stat.h"
 
 static int output_error(const char *what, const char *path)
@@ -93,10 +94,23 @@ static int count_in_intervals(struct stat_job *stat)
 	return stat_print(stat);
 }
 
+/* Not between the lines that a program parses. */
+static void note_ignored(const struct stat_job *stat)
+{
+	if (stat->options.quiet || stat->options.separator || stat->options.json)
+		return;
+	for (size_t i = 0; i < stat->nr_parts; i++)
+		for (size_t j = 0; j < stat->part[i].events.nr; j++)
+			cli_note_ignored(STAT_COMMAND, stat->part[i].events.event[j].name,
+					 &stat->part[i].events.event[j].attr, stat->machine);
+}
+
 static int measure(struct stat_job *stat)
 {
 	int status = stat_complete_events(stat);
 
+	if (!status)
+		note_ignored(stat);
 	if (!status)
 		status = stat_choose_targets(stat);
 	if (!status)
