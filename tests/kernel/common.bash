@@ -45,3 +45,12 @@ wait_for_handler() {		# pid, number of the signal
 	done
 	return 1
 }
+
+# Sets $burn to a loop of sh that takes some milliseconds of CPU time on this machine. In an emulated machine a fixed number of
+# iterations takes minutes in all: each sample takes long there too.
+set_burn() {		# milliseconds
+	local measured TIMEFORMAT='%U %S'
+	measured=$({ time sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'; } 2>&1 |
+		awk -v wanted="$1" '{ n = 20 * wanted / ($1 + $2 + 0.001); print int(n < 5000 ? 5000 : n > 400000 ? 400000 : n) }')
+	burn="i=0; while [ \$i -lt $measured ]; do i=\$((i + 1)); done"
+}

@@ -34,23 +34,31 @@ flatten() {
 		/^ *"cause"/ { print id "|" status "|" value "|" text($0) }' "$1"
 }
 
-field() { awk -F'|' -v id="$1" -v nr="$2" '$1 == id { print $nr }' flat; }
+# What the checks of a run of doctor say, by id.
+declare -A status value cause
+read_checks() {
+	local id first second third
+	status=() value=() cause=()
+	while IFS='|' read -r id first second third; do
+		status[$id]=$first value[$id]=$second cause[$id]=$third
+	done < flat
+}
 
 status_is() {		# id, status
-	[ "$(field "$1" 2)" = "$2" ]
-	report $? "$1 is $2" "it is $(field "$1" 2): $(field "$1" 3)"
+	[ "${status[$1]-}" = "$2" ]
+	report $? "$1 is $2" "it is ${status[$1]-}: ${value[$1]-}"
 }
 
 value_has() {		# id, expected part of its value, the source of that
-	case "$(field "$1" 3)" in
+	case "${value[$1]-}" in
 	*"$2"*) report 0 "$1: '$2', as in $3" ;;
-	*) report 1 "$1: '$2', as in $3" "it is '$(field "$1" 3)'" ;;
+	*) report 1 "$1: '$2', as in $3" "it is '${value[$1]-}'" ;;
 	esac
 }
 
 cause_is() {
-	[ "$(field "$1" 4)" = "$2" ]
-	report $? "the cause of $1 is $2" "it is $(field "$1" 4)"
+	[ "${cause[$1]-}" = "$2" ]
+	report $? "the cause of $1 is $2" "it is ${cause[$1]-}"
 }
 
 run_doctor() {		# user: prints both JSON and text
@@ -58,6 +66,7 @@ run_doctor() {		# user: prints both JSON and text
 	"$as" "$dir/perch" doctor -j > json 2> errors
 	usable=$?
 	flatten json > flat
+	read_checks
 	"$as" "$dir/perch" doctor > text 2>> errors
 	[ $? -eq $usable ] && [ ! -s errors ] && [ "$(grep -c '^  [a-z?]' text)" -eq "$(wc -l < flat)" ] && ! grep -q '[{]\|'$'\033' text
 	report $? "text and JSON have the same checks" "$(head -n 3 errors)"
@@ -70,12 +79,12 @@ id_of() { "$as" cat "/sys/kernel/tracing/events/$1/id" 2> /dev/null || echo 0; }
 
 events() {		# compares with the open calls of doctor_facts
 	local pid cgroup
-	pid=$(field other-users 3 | sed -n 's/.*process \([0-9]*\) .*/\1/p')
-	cgroup=$(field cgroups 3 | sed -n 's/^tried on \([^ ]*\).*/\1/p')
+	pid=$(echo "${value[other-users]-}" | sed -n 's/.*process \([0-9]*\) .*/\1/p')
+	cgroup=$(echo "${value[cgroups]-}" | sed -n 's/^tried on \([^ ]*\).*/\1/p')
 	"$as" "$dir/doctor_facts" events "$(id_of sched/sched_switch)" "$(id_of raw_syscalls/sys_enter)" "${pid:-1}" \
 		"${cgroup:-/nowhere}" > facts || { report 1 "doctor_facts runs"; return; }
-	while read -r id status; do
-		status_is "$id" "$status"
+	while read -r id wanted; do
+		status_is "$id" "$wanted"
 	done < facts
 	grep -q '^sample no' facts
 	[ $? -ne $usable ]
@@ -99,7 +108,7 @@ kernel() {
 		value_has attr-size "$size bytes" "doctor_facts"
 	fi
 	for pmu in /sys/bus/event_source/devices/*; do
-		case "$(field pmus 3)," in
+		case "${value[pmus]-}," in
 		*"${pmu##*/} $(cat "$pmu/type")"[,\ ]*) ;;
 		*) missing="$missing ${pmu##*/}" ;;
 		esac
@@ -124,7 +133,7 @@ rights() {
 	for cap in perfmon sys_admin sys_ptrace bpf ipc_lock syslog kill; do
 		case ",$(capsh --decode="$effective" 2> /dev/null | sed 's/.*=//')," in
 		*",cap_$cap,"*) value_has capabilities "CAP_${cap^^}" "capsh" ;;
-		*) case "$(field capabilities 3)" in *"CAP_${cap^^}"*) report 1 "no CAP_${cap^^}, as in capsh" ;; esac ;;
+		*) case "${value[capabilities]-}" in *"CAP_${cap^^}"*) report 1 "no CAP_${cap^^}, as in capsh" ;; esac ;;
 		esac
 	done
 	case "$("$as" awk '/^Seccomp:/ { print $2 }' /proc/self/status)" in
@@ -151,7 +160,7 @@ rights() {
 
 limits() {
 	local kib left
-	kib=$(field rings 3 | sed -n 's/^a ring of \([0-9]*\) KiB.*/\1/p')
+	kib=$(echo "${value[rings]-}" | sed -n 's/^a ring of \([0-9]*\) KiB.*/\1/p')
 	# all rings of a user share the memory of the sysctl, and root has other rings
 	if [ "$as" = nobody ] && [ -n "$kib" ]; then
 		[ "$("$as" "$dir/doctor_facts" rings "$kib")" = yes ]

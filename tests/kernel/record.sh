@@ -27,7 +27,7 @@ at_least() {
 	[ "$(count "$1" "$2")" -ge "$3" ] 2> /dev/null
 }
 
-burn='i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'
+set_burn 150
 forever='while :; do :; done'
 
 record -o probe.data -- true || { echo "skipped: cannot record here: $(cat out)"; exit 77; }

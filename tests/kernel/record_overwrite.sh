@@ -5,7 +5,7 @@
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
 
-burn='i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'
+set_burn 150
 forever='while :; do :; done'
 recorder=
 

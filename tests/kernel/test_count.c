@@ -293,7 +293,9 @@ static const struct {
 	  EOPNOTSUPP,
 	  PERCH_ERROR_NOT_SUPPORTED,
 	  "sample_type" },
-	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 65535 },
+	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_CALLCHAIN,
+	    .exclude_callchain_kernel = 1, /* some kernels refuse a user that first */
+	    .sample_max_stack = 65535 },
 	  PERCH_SELF_INIT,
 	  -1,
 	  0,

@@ -230,9 +230,9 @@ static void spin(uint64_t ns)
 #define CLOCKS_DIFFER_NS 200000
 
 /*
- * Measures once and checks what always holds. Returns whether no clock event counted more than the
- * thread's clock. That clock leaves out the time of interrupts and the time that a hypervisor
- * takes; the clock events do not.
+ * Measures once and checks what always holds. Returns whether the clock events counted as much as
+ * the thread's clock. That clock leaves out the time of interrupts and the time that a hypervisor
+ * takes; the clock events do not. In an emulated machine the clocks of two CPUs may differ.
  */
 static bool clocks_match_once(struct perch_group *group)
 {
@@ -257,10 +257,10 @@ static bool clocks_match_once(struct perch_group *group)
 		      (unsigned long long)counts[0].value, (unsigned long long)counts[1].value,
 		      (unsigned long long)wall);
 	for (int i = 0; i < 2; i++) {
-		assert_true(counts[i].value + CLOCKS_DIFFER_NS >= inner);
 		assert_true(counts[i].value < wall);
 		assert_true(counts[i].enabled_ns < wall);
-		match &= counts[i].value <= outer + CLOCKS_DIFFER_NS;
+		match &= counts[i].value + CLOCKS_DIFFER_NS >= inner &&
+			 counts[i].value <= outer + CLOCKS_DIFFER_NS;
 	}
 	return match;
 }

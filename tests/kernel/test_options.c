@@ -354,7 +354,8 @@ static void omits_too_new_features(void **state)
 	const struct perch_options options = { .period = 100,
 					       .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN,
 					       .defer_callchain = 1,
-					       .exclude_kernel = 1 };
+					       .exclude_kernel = 1,
+					       .exclude_callchain_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
 	struct perch_attr attr, wanted, optional = { 0 }, missing_features;
 	struct perch_release release;

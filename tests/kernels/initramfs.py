@@ -85,6 +85,9 @@ class Tree:
                                      stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
             shutil.copytree(modules, self.path_inside(modules), symlinks=True, dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns(*NO_MODULES))
+            # modules that link other libraries, as ctypes
+            for path in Path(modules).glob("lib-dynload/*.so"):
+                self.programs[str(path)] = self.path_inside(path)
 
     def pack(self, archive):
         """Writes the archive, uncompressed: the machine would take longer to uncompress it."""
