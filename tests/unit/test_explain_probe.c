@@ -457,6 +457,46 @@ static void does_not_open_the_thread_of_a_leader(void **state)
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 }
 
+REFUSES(profiles_kernel, !call->attr->exclude_kernel)
+REFUSES(kernel_address, call->attr->bp_addr >> 63)
+
+/*
+ * A release in which a second cause is possible, as inherited samples with READ before 6.13: an
+ * ordinary user who clears exclude_kernel is refused before the kernel checks the address.
+ */
+static void finds_a_kernel_address_as_an_ordinary_user(void **state)
+{
+	static const struct tree_file files[] = {
+		{ "/proc/sys/kernel/osrelease", "6.12.117\n" },
+		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+		{ "/proc/self/status", "Uid:\t1000\t1000\t1000\t1000\n"
+				       "CapEff:\t0000000000000000\nSeccomp:\t0\n" },
+		{ PMUS "breakpoint/type", "5\n" },
+	};
+	const struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT,
+					 .size = 144,
+					 .disabled = 1,
+					 .inherit = 1,
+					 .exclude_kernel = 1,
+					 .sample_type = PERCH_SAMPLE_READ | PERCH_SAMPLE_TID,
+					 .bp_type = PERCH_BREAKPOINT_X,
+					 .bp_addr = UINT64_C(0xffffffff81241f40),
+					 .bp_len = 8 };
+	const struct perch_open_call call = {
+		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
+	};
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel_stop(&kernel);
+	kernel_start(&kernel, files, sizeof(files) / sizeof(*files));
+	kernel.fault[0] = (struct fault){ profiles_kernel, EACCES };
+	kernel.fault[1] = (struct fault){ kernel_address, EINVAL };
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_BREAKPOINT_KERNEL);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+}
+
 /* Probing is off unless the caller or the machine enables it. */
 static void probes_only_if_enabled(void **state)
 {
@@ -500,6 +540,7 @@ int main(void)
 		TEST(does_not_probe_debug_registers),
 		TEST(finds_which_descriptor_the_kernel_looks_at_first),
 		TEST(does_not_open_the_thread_of_a_leader),
+		TEST(finds_a_kernel_address_as_an_ordinary_user),
 		TEST(probes_only_if_enabled),
 		TEST(passes_no_bytes_beyond_attr_size),
 	};
