@@ -182,11 +182,13 @@ static const char *find(const struct tracepoints *all, uint64_t id, const char *
 	return NULL;
 }
 
-static const char *search(struct tracepoints *all, uint64_t id, const char *events)
+/* With fresh, an absent id is searched again at once: a caller with err gets its own answer. */
+static const char *search(struct tracepoints *all, uint64_t id, const char *events, bool fresh)
 {
 	const char *name;
 
-	if (id == all->last_id && perch__coarse_ms() < all->last_until_ms)
+	if (id == all->last_id && perch__coarse_ms() < all->last_until_ms &&
+	    (all->last_name || !fresh))
 		return all->last_name;
 	name = find(all, id, events);
 	if (!name) {
@@ -244,7 +246,7 @@ int perch_machine_tracepoint(struct perch_machine *machine, uint64_t id, char *b
 		machine->tracepoints = calloc(1, sizeof(*machine->tracepoints));
 	if (machine && machine->tracepoints)
 		all = machine->tracepoints;
-	name = search(all, id, events);
+	name = search(all, id, events, err);
 	rc = name ? copy_name(name, buffer, size, err) : not_found(machine, all, id, events, err);
 	clear(&own);
 	return rc;
