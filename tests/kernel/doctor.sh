@@ -217,6 +217,27 @@ done
 cause_is count-user seccomp		# of the run with a seccomp filter
 cause_is seccomp seccomp
 
+# A filter that ends the process: a child of perch finds it, and perch continues without events.
+for action in kill kill-thread trap; do
+	killed() { "$dir/refuse_events" "$action" "$@"; }
+	run_doctor killed
+	as="a filter that answers '$action'"
+	status_is count-user no
+	cause_is count-user seccomp
+	status_is uprobes no
+	status_is seccomp no
+	grep -q 'a seccomp filter kills the process at perf_event_open(2)' json
+	report $? "the filter is reported"
+	for command in 'stat -e page-faults' 'record -e page-faults -o none.data'; do
+		# shellcheck disable=SC2086
+		killed "$dir/perch" $command -- true > out 2>&1
+		[ $? -eq 1 ] && grep -q 'a seccomp filter kills the process at perf_event_open(2)' out && [ ! -e none.data ]
+		report $? "perch $command reports the filter" "$(head -2 out)"
+	done
+	killed "$dir/perch" list sw > out 2> /dev/null && grep -q '^  page-faults' out
+	report $? "perch list continues"
+done
+
 few() { (ulimit -n 16; "$@"); }
 run_doctor few
 value_has descriptors "$(few "$dir/doctor_facts" descriptors) left of 16" "doctor_facts"

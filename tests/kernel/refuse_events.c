@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Starts a program under a seccomp filter that makes perf_event_open fail with an errno, as
- * container runtimes do, or send SIGSYS: refuse_events ERRNO|trap PROGRAM [ARGUMENTS]
+ * container runtimes do, send SIGSYS, or kill: refuse_events ERRNO|trap|kill|kill-thread PROGRAM
+ * [ARGUMENTS]
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,15 +35,28 @@ static int refuse(unsigned action)
 
 int main(int argc, char **argv)
 {
-	int errnum = argc > 2 ? atoi(argv[1]) : 0;
-	bool traps = argc > 2 && !strcmp(argv[1], "trap");
+	static const struct {
+		const char *name;
+		unsigned action;
+	} actions[] = { { "trap", SECCOMP_RET_TRAP },
+			{ "kill", SECCOMP_RET_KILL_PROCESS },
+			{ "kill-thread", SECCOMP_RET_KILL_THREAD } };
+	const int errnum = argc > 2 ? atoi(argv[1]) : 0;
+	unsigned action = SECCOMP_RET_ERRNO | (unsigned)errnum;
+	bool known = errnum > 0 && errnum <= 4095;
 	int rc;
 
-	if (!traps && (errnum <= 0 || errnum > 4095)) {
-		fprintf(stderr, "usage: refuse_events ERRNO|trap PROGRAM [ARGUMENTS]\n");
+	for (size_t i = 0; argc > 2 && i < sizeof(actions) / sizeof(*actions); i++)
+		if (!strcmp(argv[1], actions[i].name)) {
+			action = actions[i].action;
+			known = true;
+		}
+	if (!known) {
+		fprintf(stderr, "usage: refuse_events ERRNO|trap|kill|kill-thread PROGRAM "
+				"[ARGUMENTS]\n");
 		return 2;
 	}
-	rc = refuse(traps ? SECCOMP_RET_TRAP : SECCOMP_RET_ERRNO | (unsigned)errnum);
+	rc = refuse(action);
 	if (rc) {
 		fprintf(stderr, "refuse_events: no filter: %s\n", strerror(-rc));
 		return 77;

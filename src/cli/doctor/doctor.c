@@ -10,6 +10,7 @@
 
 #include "doctor.h"
 #include "options.h"
+#include "seccomp_kill.h"
 
 const struct cli_usage cli_doctor_usage = {
 	.name = "doctor",
@@ -38,6 +39,12 @@ static int load_program(void)
 		return -errno;
 	close(fd);
 	return 0;
+}
+
+/* In place of a bpf(2) that would end the process. */
+static int refuse_program(void)
+{
+	return -EPERM;
 }
 
 /* Returns the columns of the terminal, or 0, which does not wrap lines, if out is no terminal. */
@@ -105,6 +112,7 @@ int perch_cmd_doctor(int argc, char **argv)
 		  .kind = CLI_STRING,
 		  .value = &file },
 	};
+	const struct perch_syscalls *calls;
 	struct doctor *doctor;
 	struct perch_error err;
 	int first, status;
@@ -117,8 +125,10 @@ int perch_cmd_doctor(int argc, char **argv)
 		perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the results");
 		return cli_error(DOCTOR_COMMAND, &err);
 	}
-	doctor->load_program = load_program;
-	if (perch_machine_new(&doctor->machine, NULL, NULL, &err))
+	doctor->load_program = cli_filter_kills(load_program) ? refuse_program : load_program;
+	calls = cli_calls_that_survive();
+	doctor->filter_kills = calls != NULL;
+	if (perch_machine_new(&doctor->machine, NULL, calls, &err))
 		status = cli_error(DOCTOR_COMMAND, &err);
 	else
 		status = check_and_print(doctor, file, json);

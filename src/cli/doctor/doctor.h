@@ -47,6 +47,8 @@ struct doctor {
 	struct perch_machine *machine;
 	/* loads a BPF program for events and unloads it; returns 0 or -errno */
 	int (*load_program)(void);
+	/* a seccomp filter ends the process at perf_event_open(2), which the machine then refuses */
+	bool filter_kills;
 	size_t nr;
 	struct doctor_result result[DOCTOR_MAX];
 	bool usable; /* the user's own programs can be sampled */

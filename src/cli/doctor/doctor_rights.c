@@ -6,6 +6,7 @@
 
 #include "doctor.h"
 #include "options.h"
+#include "seccomp_kill.h"
 
 /* Returns what a level permits to users without capabilities. */
 static const char *level_meaning(long level)
@@ -167,6 +168,12 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 	doctor_set_value(result, "%s%s", modes[sandbox.seccomp], privileges);
 	if (!sandbox.seccomp)
 		return;
+	if (doctor->filter_kills) {
+		result->cause = perch_cause_slug(PERCH_CAUSE_SECCOMP);
+		doctor_set_reason(result, DOCTOR_NO, CLI_FILTER_KILLS);
+		doctor_suggest_filter(result);
+		return;
+	}
 	if (!perch_machine_attr_size(doctor->machine, &size, &err)) {
 		doctor_set_value(result, "%s, which permits perf_event_open%s",
 				 modes[sandbox.seccomp], privileges);

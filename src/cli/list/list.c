@@ -7,6 +7,7 @@
 #include "list.h"
 #include "options.h"
 #include "pager.h"
+#include "seccomp_kill.h"
 
 const struct cli_usage cli_list_usage = {
 	.name = "list",
@@ -119,7 +120,7 @@ int perch_cmd_list(int argc, char **argv)
 	int first, status;
 
 	first = cli_parse(&cli_list_usage, options, CLI_NR(options), argc, argv);
-	if (perch_machine_new(&list.machine, NULL, NULL, &err))
+	if (perch_machine_new(&list.machine, NULL, cli_calls_that_survive(), &err))
 		return cli_error("list", &err);
 	read_filter(&list.filter, argc - first, argv + first);
 	status = show(&list, json);

@@ -13,6 +13,7 @@
 
 #include "attr_print.h"
 #include "record.h"
+#include "seccomp_kill.h"
 
 #define EXIT_POLLS   100 /* of a program that got a signal */
 #define EXIT_POLL_NS 20000000
@@ -255,6 +256,8 @@ int perch_cmd_record(int argc, char **argv)
 	if (first < argc)
 		options.program_argv = argv + first;
 	status = record_check(&options);
+	if (!status)
+		status = cli_check_filter(RECORD_COMMAND);
 	if (!status)
 		status = run_command(&options);
 	record_clear_options(&options);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "event_options.h"
+#include "seccomp_kill.h"
 #include "stat.h"
 
 static int output_error(const char *what, const char *path)
@@ -147,6 +148,8 @@ int perch_cmd_stat(int argc, char **argv)
 	/* further system calls may find the reason of a refusal: a command can take the time */
 	perch_machine_set_probing(stat.machine, true);
 	status = stat_parse(&stat, argc, argv);
+	if (!status)
+		status = cli_check_filter(STAT_COMMAND);
 	if (!status)
 		status = measure(&stat);
 	stat_free_events(&stat);

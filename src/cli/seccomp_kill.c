@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "messages.h"
+#include "seccomp_kill.h"
+
+/* Asks /proc, because the filter may forbid prctl(2). */
+static bool has_filter(void)
+{
+	char status[8192];
+
+	return perch_machine_read(NULL, "/proc/self/status", status, sizeof(status)) > 0 &&
+	       strstr(status, "\nSeccomp:\t2");
+}
+
+bool cli_filter_kills(int (*call)(void))
+{
+	pid_t child, got;
+	int status;
+
+	if (!has_filter())
+		return false;
+	child = fork();
+	if (!child) {
+		call();
+		_exit(0);
+	}
+	do
+		got = child > 0 ? waitpid(child, &status, 0) : -1;
+	while (got < 0 && child > 0 && errno == EINTR);
+	return got > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
+}
+
+/* Without an attr the kernel returns EFAULT. */
+static int open_nothing(void)
+{
+	return (int)syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
+}
+
+bool cli_filter_kills_open(void)
+{
+	return cli_filter_kills(open_nothing);
+}
+
+int cli_check_filter(const char *command)
+{
+	struct perch_error err;
+
+	if (!cli_filter_kills_open())
+		return 0;
+	perch_error_set(&err, EPERM, perch_cause_kind(PERCH_CAUSE_SECCOMP), CLI_FILTER_KILLS);
+	perch_error_cause(&err, PERCH_CAUSE_SECCOMP);
+	perch_error_remedy(&err, "allow perf_event_open where the filter is set: a sandbox, "
+				 "systemd's SystemCallFilter=, or a container runtime");
+	return cli_error(command, &err);
+}
+
+static int refuse(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		  unsigned long flags)
+{
+	(void)context, (void)attr, (void)pid, (void)cpu, (void)group_fd, (void)flags;
+	errno = EPERM;
+	return -1;
+}
+
+const struct perch_syscalls *cli_calls_that_survive(void)
+{
+	static struct perch_syscalls calls;
+
+	if (!cli_filter_kills_open())
+		return NULL;
+	calls = perch_kernel_syscalls;
+	calls.perf_event_open = refuse;
+	return &calls;
+}

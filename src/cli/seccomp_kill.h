@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Seccomp filters that end the process at a system call, which it cannot report itself. */
+#ifndef PERCH_CLI_SECCOMP_KILL_H
+#define PERCH_CLI_SECCOMP_KILL_H
+
+#include <stdbool.h>
+#include <perch/machine.h>
+
+#define CLI_FILTER_KILLS "a seccomp filter kills the process at perf_event_open(2) (SIGSYS)"
+
+/*
+ * Whether a seccomp filter ends the process in a function that makes one system call: a child calls
+ * the function. Without a filter this costs one read of /proc/self/status, and no child.
+ */
+bool cli_filter_kills(int (*call)(void));
+/* The same for perf_event_open(2). */
+bool cli_filter_kills_open(void);
+/* Prints that a filter kills the command. Returns 0 if none does, or CLI_EXIT_FAILURE. */
+int cli_check_filter(const char *command);
+/*
+ * The system calls of a command that can continue without events: perf_event_open returns EPERM
+ * if a filter would end the process, otherwise NULL, the kernel's calls.
+ */
+const struct perch_syscalls *cli_calls_that_survive(void);
+
+#endif
