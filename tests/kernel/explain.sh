@@ -82,6 +82,12 @@ for mode in filter-traces filter-traces-slowly; do
 	grep -q "call 1 of perf_event_open: ENOSYS \[seccomp\]" out && grep -q SECCOMP_RET_TRACE out
 	report $? "it is a refusal with its cause"
 done
+"$target" strict
+[ $? -eq 12 ]
+report $? "the strict mode of seccomp without perch"
+traced "the strict mode cannot be entered" 13 0 0 "$perch" explain -- "$target" strict
+grep -q "seccomp strict mode.*EINVAL.*-p" out
+report $? "a note says so"
 traced "a filter that sends SIGSYS" 159 1 1 "$perch" explain -- "$target" filter-traps
 traced "a filter that sends SIGSYS to a handler" 7 1 1 "$perch" explain -- "$target" filter-traps-handled
 grep -q "call 1 of perf_event_open: SIGSYS \[seccomp\]" out && grep -q SECCOMP_RET_TRAP out

@@ -465,6 +465,14 @@ static int mode_filter_traces_slowly(void)
 	return mode_filter_traces();
 }
 
+/* Exits with 12 in the strict mode of seccomp, with 13 if that fails. */
+static int mode_strict(void)
+{
+	const bool fails = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+
+	return syscall(SYS_exit, fails ? 13 : 12);
+}
+
 static int mode_filter_traps(void)
 {
 	struct perch_attr attr = good();
@@ -620,6 +628,7 @@ static const struct {
 	{ "filter-kills-another", mode_filter_kills_another },
 	{ "filter-traces", mode_filter_traces },
 	{ "filter-traces-slowly", mode_filter_traces_slowly },
+	{ "strict", mode_strict },
 	{ "filter-traps", mode_filter_traps },
 	{ "filter-traps-handled", mode_filter_traps_handled },
 	{ "traps-handled", mode_traps_handled },

@@ -15,6 +15,7 @@
 #define PERCH_CLI_EXPLAIN_PTRACE_H
 
 #include <linux/filter.h>
+#include <sys/ptrace.h>
 #include <sys/types.h>
 #if defined(__x86_64__) || defined(__aarch64__)
 #include <sys/user.h>
@@ -86,6 +87,7 @@ struct tracee_syscall {
 	enum tracee_syscall_kind kind;
 	uint64_t number;
 	uint64_t argument[6];
+	uint32_t filter_data; /* of the filter that stopped it; TRACER_FILTER_DATA if unknown */
 };
 
 /* Filters of descriptors of a process; the kernel runs each of them at every read and mmap. */
@@ -156,7 +158,10 @@ struct tracer {
 	bool interrupt_pending; /* the target must take part in a group-stop afterwards */
 	bool every_syscall;	/* no filter: stop every system call of all processes */
 	bool no_syscall_info;	/* no PTRACE_GET_SYSCALL_INFO (before Linux 5.3) */
-	bool slow_noted, set_uid_noted, memory_noted, ptrace_noted, trace_noted;
+	/* of the syscall-entry-stop of this thread, read already; 0: none */
+	pid_t entry_tid;
+	struct __ptrace_syscall_info entry;
+	bool slow_noted, set_uid_noted, memory_noted, ptrace_noted, trace_noted, strict_noted;
 	struct tracer_child_setup *setup;
 	struct cli_program program;
 	bool program_ended;

@@ -145,7 +145,8 @@ static void add_syscalls(struct tracer_filter *filter, const struct tracee_abi *
 	stop_always(filter, abi->perf_event_open);
 	stop_if_argument(filter, abi->ioctl, 1, 0xff00, '$' << 8);
 	stop_if_argument(filter, abi->prctl, 0, ~0u, PR_SET_SECCOMP);
-	stop_if_argument(filter, abi->seccomp, 0, ~0u, SECCOMP_SET_MODE_FILTER);
+	/* SECCOMP_SET_MODE_STRICT and SECCOMP_SET_MODE_FILTER */
+	stop_if_argument(filter, abi->seccomp, 0, ~1u, SECCOMP_SET_MODE_STRICT);
 	stop_always(filter, abi->ptrace);
 }
 

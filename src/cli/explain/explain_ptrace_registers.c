@@ -203,13 +203,20 @@ bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread)
 	struct tracee_syscall *call = &thread->syscall;
 	struct __ptrace_syscall_info info = { 0 };
 	struct tracee_registers registers;
+	const bool is_read = tracer->entry_tid == thread->tid;
 	uint32_t arch;
 
+	tracer->entry_tid = 0;
 	call->kind = TRACEE_SYSCALL_OTHER;
-	if (get_syscall_info(tracer, thread->tid, &info)) {
+	call->filter_data = TRACER_FILTER_DATA;
+	if (is_read)
+		info = tracer->entry;
+	if (is_read || get_syscall_info(tracer, thread->tid, &info)) {
 		if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_SECCOMP)
 			return false;
 		arch = info.arch;
+		if (info.op == PTRACE_SYSCALL_INFO_SECCOMP)
+			call->filter_data = info.seccomp.ret_data;
 		/* the structs of entry and seccomp start with the same members */
 		call->number = info.entry.nr;
 		memcpy(call->argument, info.entry.args, sizeof(call->argument));
@@ -237,8 +244,13 @@ int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid, int64_t *result)
 {
 	struct __ptrace_syscall_info info = { 0 };
 
+	tracer->entry_tid = 0;
 	if (!get_syscall_info(tracer, tid, &info))
 		return -1;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		tracer->entry_tid = tid;
+		tracer->entry = info;
+	}
 	if (result)
 		*result = info.exit.rval;
 	return info.op == PTRACE_SYSCALL_INFO_EXIT;

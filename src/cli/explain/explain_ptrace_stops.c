@@ -82,10 +82,18 @@ static int get_descriptor(const struct tracee_syscall *call)
 	return (int)call->argument[call->kind == TRACEE_SYSCALL_MMAP ? 4 : 0];
 }
 
-static bool installs_filter(const struct tracee_syscall *call)
+static bool sets_mode(const struct tracee_syscall *call)
 {
-	return (uint32_t)call->argument[0] ==
-	       (call->number == call->abi->seccomp ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
+	return call->number == call->abi->seccomp
+		       ? (uint32_t)call->argument[0] <= SECCOMP_SET_MODE_FILTER
+		       : (uint32_t)call->argument[0] == PR_SET_SECCOMP;
+}
+
+static bool sets_strict_mode(const struct tracee_syscall *call)
+{
+	return call->number == call->abi->seccomp
+		       ? (uint32_t)call->argument[0] == SECCOMP_SET_MODE_STRICT
+		       : call->argument[1] == SECCOMP_MODE_STRICT;
 }
 
 /*
@@ -142,7 +150,7 @@ static bool is_relevant(struct tracer *tracer, const struct tracee *thread)
 		return explain_concerns_events(tracer->job, thread->process->pid, fd) ||
 		       get_file(tracer, thread, fd) == FILE_EVENT;
 	case TRACEE_SYSCALL_SECCOMP:
-		return installs_filter(call);
+		return sets_mode(call);
 	case TRACEE_SYSCALL_PTRACE:
 		return call->argument[0] == PTRACE_TRACEME || call->argument[0] == PTRACE_ATTACH ||
 		       call->argument[0] == PTRACE_SEIZE;
@@ -173,11 +181,12 @@ static bool must_wait(struct tracee *thread)
  * if there is none, and must do so here. If filters of perch and of the program stop a system call,
  * the data is that of the last one installed.
  */
-static void skip_unless_own_stop(struct tracer *tracer, struct tracee *thread)
+static void skip_unless_own_stop(struct tracer *tracer, struct tracee *thread, bool seen)
 {
-	unsigned long data = TRACER_FILTER_DATA;
+	unsigned long data = thread->syscall.filter_data;
 
-	ptrace(PTRACE_GETEVENTMSG, thread->tid, NULL, &data);
+	if (seen || tracer->no_syscall_info)
+		ptrace(PTRACE_GETEVENTMSG, thread->tid, NULL, &data);
 	if (data == TRACER_FILTER_DATA && !tracer->every_syscall)
 		return;
 	thread->skipped = tracee_skip_syscall(thread->tid);
@@ -195,13 +204,15 @@ void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread, b
 	/* the seccomp stop follows the syscall-entry-stop of the same system call */
 	const bool seen = thread->in_syscall && thread->syscall.kind != TRACEE_SYSCALL_OTHER;
 
+	if (by_filter)
+		tracer->entry_tid = 0;
 	thread->in_syscall = true;
 	thread->allowed = by_filter;
 	thread->skipped = false;
 	if (!seen && (!tracee_read_syscall(tracer, thread) || !is_relevant(tracer, thread)))
 		thread->syscall.kind = TRACEE_SYSCALL_OTHER;
 	if (by_filter)
-		skip_unless_own_stop(tracer, thread);
+		skip_unless_own_stop(tracer, thread, seen);
 	if (seen) {
 		tracer_resume(tracer, thread, 0);
 		return;
@@ -417,6 +428,19 @@ static void handle_operation(struct tracer *tracer, struct tracee *thread, int64
 				 result, tracer->machine);
 }
 
+/* A process with a filter cannot enter the strict mode. */
+static void note_strict_mode(struct tracer *tracer, const struct tracee *thread)
+{
+	if (!tracer->strict_noted && count_filters(tracer, thread))
+		cli_note(
+			EXPLAIN_COMMAND,
+			"seccomp strict mode (SECCOMP_MODE_STRICT) fails with EINVAL in process %d, "
+			"because perch explain has installed a filter: attach to the running process "
+			"with -p instead",
+			thread->process->pid);
+	tracer->strict_noted = true;
+}
+
 static void handle_result(struct tracer *tracer, struct tracee *thread, int64_t result)
 {
 	switch (thread->syscall.kind) {
@@ -424,6 +448,8 @@ static void handle_result(struct tracer *tracer, struct tracee *thread, int64_t 
 		handle_open(tracer, thread, result);
 		break;
 	case TRACEE_SYSCALL_SECCOMP:
+		if (result == -EINVAL && sets_strict_mode(&thread->syscall))
+			note_strict_mode(tracer, thread);
 		if (result < 0 || !thread->filter_may_refuse)
 			break;
 		thread->process->own_filters++;
