@@ -9,6 +9,56 @@
 
 #include "internal.h"
 
+/*
+ * Finds the number of the process's group in the parent of its user namespace. Returns false if the
+ * group has none. In the initial namespace, the whole range is mapped to itself.
+ */
+static bool group_outside(const struct perch_machine *machine, unsigned *group, bool *inside)
+{
+	char text[4096], *save = NULL;
+
+	*group = getgid();
+	*inside = false;
+	if (perch_machine_read(machine, "/proc/self/gid_map", text, sizeof(text)) < 0)
+		return true;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		unsigned first, outside, nr;
+
+		if (sscanf(line, "%u %u %u", &first, &outside, &nr) != 3)
+			continue;
+		*inside |= first || outside || nr != UINT_MAX;
+		if (*group >= first && *group - first < nr) {
+			*group = outside + (*group - first);
+			return true;
+		}
+	}
+	*inside = true;
+	return false;
+}
+
+static void advise_remount(const struct perch_machine *machine, const char *path,
+			   struct perch_error *err)
+{
+	unsigned group;
+	bool in_namespace;
+
+	if (!group_outside(machine, &group, &in_namespace))
+		perch_error_remedy(err,
+				   "as root outside the user namespace, give a group of this user "
+				   "there access: mount -o remount,gid=GROUP,mode=750 %.160s",
+				   path);
+	else if (in_namespace)
+		perch_error_remedy(err,
+				   "as root outside the user namespace, give the group that this "
+				   "user has there access: mount -o remount,gid=%u,mode=750 %.160s",
+				   group, path);
+	else
+		perch_error_remedy(err,
+				   "as root, give the group of this user access: mount -o "
+				   "remount,gid=%u,mode=750 %.160s",
+				   group, path);
+}
+
 /* A mount option sets the group of tracefs, so a remount is the smallest change. */
 int perch_machine_tracefs_error(const struct perch_machine *machine, struct perch_error *err)
 {
@@ -26,13 +76,21 @@ int perch_machine_tracefs_error(const struct perch_machine *machine, struct perc
 			"this user may not read tracefs %.160s (owner %u, group %u, mode %04o)",
 			path, (unsigned)status.st_uid, (unsigned)status.st_gid,
 			(unsigned)status.st_mode & 07777);
-		perch_error_remedy(
-			err,
-			"as root, give the group of this user access: mount -o remount,gid=%u,mode=750 %.160s",
-			(unsigned)getgid(), path);
+		advise_remount(machine, path, err);
 		return -EACCES;
 	}
 	return perch_error_set(err, EACCES, PERCH_ERROR_FILE, "this user may not read tracefs");
+}
+
+/* The root of a user namespace cannot mount tracefs. */
+static void advise_mount(const struct perch_machine *machine, struct perch_error *err)
+{
+	unsigned group;
+	bool in_namespace;
+
+	group_outside(machine, &group, &in_namespace);
+	perch_error_remedy(err, "as root%s: mount -t tracefs nodev /sys/kernel/tracing",
+			   in_namespace ? " outside the user namespace" : "");
 }
 
 static int find_tracefs(struct perch_machine *machine, char *buffer, size_t size,
@@ -58,7 +116,7 @@ static int find_tracefs(struct perch_machine *machine, char *buffer, size_t size
 	if (closed)
 		return perch_machine_tracefs_error(machine, err);
 	perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "tracefs is not mounted");
-	perch_error_remedy(err, "as root: mount -t tracefs nodev /sys/kernel/tracing");
+	advise_mount(machine, err);
 	return -ENOENT;
 }
 

@@ -316,6 +316,48 @@ static void reports_missing_files(void **state)
 	perch_machine_free(empty);
 }
 
+/* A group is another number outside the user namespace, where tracefs is mounted. */
+static void remounts_tracefs_for_the_group_outside(void **state)
+{
+	static const struct {
+		const char *map; /* "%u" is the group of the test */
+		const char *advice;
+	} rows[] = {
+		{ NULL, "as root, give the group of this user access: mount -o remount,gid=%u," },
+		{ "         0          0 4294967295\n",
+		  "as root, give the group of this user access: mount -o remount,gid=%u," },
+		{ "%u 4321 1\n",
+		  "as root outside the user namespace, give the group that this user "
+		  "has there access: mount -o remount,gid=4321," },
+		{ "4000000000 0 1\n%u 7 1\n", "remount,gid=7," },
+		{ "", "access: mount -o remount,gid=GROUP," },
+		{ "4000000000 0 1\n", "outside the user namespace, give a group of this user there "
+				      "access: mount -o remount,gid=GROUP," },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char map[128], advice[256], directory[PATH_MAX];
+		const struct tree_file there[] = { { "/sys/kernel/tracing/README", "" },
+						   { "/proc/self/gid_map", map } };
+		struct perch_machine *inside;
+		struct perch_error err;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(map, sizeof(map), rows[i].map ? rows[i].map : "", (unsigned)getgid());
+		snprintf(advice, sizeof(advice), rows[i].advice, (unsigned)getgid());
+#pragma GCC diagnostic pop
+		tree_make(directory, there, rows[i].map ? 2 : 1);
+		assert_int_equal(perch_machine_new(&inside, directory, NULL, NULL), 0);
+		assert_int_equal(perch_machine_tracefs_error(inside, &err), -EACCES);
+		if (!strstr(err.remedy, advice))
+			fail_msg("%s: %s", advice, err.remedy);
+		perch_machine_free(inside);
+		tree_remove(directory);
+	}
+}
+
 static int count_and_refuse(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
 			    int group_fd, unsigned long flags)
 {
@@ -383,6 +425,7 @@ int main(void)
 		cmocka_unit_test(reads_pmus),
 		cmocka_unit_test(reads_files_below_root),
 		cmocka_unit_test(reports_missing_files),
+		cmocka_unit_test(remounts_tracefs_for_the_group_outside),
 		cmocka_unit_test(uses_given_system_calls),
 		cmocka_unit_test(reads_local_machine),
 		cmocka_unit_test(reads_cpu_topology),
