@@ -67,7 +67,7 @@ struct perch_open_call {
 	 * is an unknown machine. */
 	bool from_log;
 	bool attr_is_partial; /**< fields may be missing (a log): 0 does not mean that one is 0, see
-				 attr_known_size */
+				 attr_shown_size */
 	uint32_t
 		kernel_size; /**< attr.size as the kernel wrote it after E2BIG; 0: see attr->size */
 	const struct perch_open_call_leader *leader; /**< NULL: unknown, or there is no group */
@@ -79,7 +79,7 @@ struct perch_open_call {
 	unsigned own_filters;
 	/** With attr_is_partial: no field in the first bytes of the attr is missing, so that 0
 	 * means that one is 0 there. 0: any field may be missing. */
-	uint64_t attr_known_size;
+	uint64_t attr_shown_size;
 	uint64_t reserved[7]; /**< must be 0 */
 };
 

@@ -132,7 +132,7 @@ bool perch__placeholder(const struct perch__case *c, const char *name, size_t le
 /* True if a log shows all fields in the first bytes of the attr, up to the end. */
 static inline bool perch__shows_up_to(const struct perch_open_call *call, size_t end)
 {
-	return !call->attr_is_partial || call->attr_known_size >= end;
+	return !call->attr_is_partial || call->attr_shown_size >= end;
 }
 
 #endif

@@ -73,10 +73,10 @@ static bool is_omitted(const struct perch__case *c, const char *name)
 	       !perch_attr_get(&c->attr, field);
 }
 
-/* With -v, strace shows also fields after the flags, up to those that it does not know. */
+/* With -v, strace also shows the fields after the flags that its version has. */
 static const char *better_log(const struct perch__case *c)
 {
-	return c->call->attr_known_size > offsetof(struct perch_attr, wakeup_events)
+	return c->call->attr_shown_size > offsetof(struct perch_attr, wakeup_events)
 		       ? "a newer strace"
 		       : "strace -v";
 }

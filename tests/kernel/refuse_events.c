@@ -43,15 +43,15 @@ int main(int argc, char **argv)
 			{ "kill-thread", SECCOMP_RET_KILL_THREAD } };
 	const int errnum = argc > 2 ? atoi(argv[1]) : 0;
 	unsigned action = SECCOMP_RET_ERRNO | (unsigned)errnum;
-	bool known = errnum > 0 && errnum <= 4095;
+	bool is_valid = errnum > 0 && errnum <= 4095;
 	int rc;
 
 	for (size_t i = 0; argc > 2 && i < sizeof(actions) / sizeof(*actions); i++)
 		if (!strcmp(argv[1], actions[i].name)) {
 			action = actions[i].action;
-			known = true;
+			is_valid = true;
 		}
-	if (!known) {
+	if (!is_valid) {
 		fprintf(stderr, "usage: refuse_events ERRNO|trap|kill|kill-thread PROGRAM "
 				"[ARGUMENTS]\n");
 		return 2;

@@ -114,7 +114,7 @@ static void sort_candidates(const struct perch_open_call *call,
 			    struct perch_explanation *explanation)
 {
 	if (call->attr->type < FIXED_TYPES ||
-	    (call->attr_is_partial && call->attr_known_size < PERCH_ATTR_SIZE_VER1) ||
+	    (call->attr_is_partial && call->attr_shown_size < PERCH_ATTR_SIZE_VER1) ||
 	    call->attr->config1 || call->attr->config2)
 		return;
 	for (size_t i = 1; i < explanation->nr_findings; i++)

@@ -106,7 +106,7 @@ static void set_field(struct reader *reader, const struct strace_token *name, ui
 	if (field) {
 		perch_attr_set(reader->attr, field, value);
 		if (!reader->has_gap)
-			reader->call->attr_known_size = field->offset + field->size;
+			reader->call->attr_shown_size = field->offset + field->size;
 	} else if (value)
 		reader->call->attr_is_partial = true; /* a field of a newer kernel */
 	apply_note(reader, false, value, note);
