@@ -252,10 +252,10 @@ at_least "$(find full -name 'd.data.*')" SAMPLE 50 && grep -q "none were overwri
 report $? "the next snapshot has the samples of the failed one"
 
 # an incomplete snapshot is removed, but not a device; without --overwrite the file keeps what was written
-(trap '' XFSZ; ulimit -f 24; record --overwrite -F 5000 -m 1M -e cpu-clock -o b.data -- sh -c "$burn; $burn")
+(trap '' XFSZ; ulimit -f 24; record --overwrite -F 5000 -m 1M -e cpu-clock -o b.data -- sh -c "$burn; $burn; $burn; $burn; $burn")
 [ $? -eq 1 ] && [ ! -e b.data ] && grep -q 'b.data: File too large' out
 report $? "an incomplete last snapshot is removed"
-(trap '' XFSZ; ulimit -f 24; record --switch-output -F 5000 -m 4 -e cpu-clock -o b.data -- sh -c "$burn; $burn")
+(trap '' XFSZ; ulimit -f 24; record --switch-output -F 5000 -m 4 -e cpu-clock -o b.data -- sh -c "$burn; $burn; $burn; $burn; $burn")
 [ $? -eq 1 ] && [ ! -e b.data ] && nr_files b.data 1 && at_least "$(echo b.data.*)" SAMPLE 50
 report $? "an incomplete recording is kept"
 if mknod device c 1 7 2> /dev/null && [ -w device ]; then
