@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,22 +89,43 @@ int cli_input_next(struct cli_input *input, struct perch_record *record)
 	return rc;
 }
 
+#define MAX_NAMED_FILES 3
+
 /*
- * Reports only kernel symbols. For other DSOs without symbols, which are many, the report shows
- * addresses.
+ * Stripped files are many: the report shows their addresses. Other errors are about the file, which
+ * the user may be able to provide.
  */
-static void print_kernel_symbol_errors(const struct cli_input *input)
+static bool is_about_the_file(const char *error)
+{
+	return strncmp(error, "no symbols:", 11) &&
+	       strncmp(error, "the ELF file has no symbol", 26);
+}
+
+/* Reports the kernel, and program files that are missing or changed since the recording. */
+static void print_symbol_errors(const struct cli_input *input)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	char path[PATH_MAX];
+	size_t files = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const char *error =
 			perch_symbols_error(perch_session_symbols(input->session), dsos[i]);
 
-		if (dsos[i]->kind == PERCH_DSO_KERNEL && dsos[i]->used && error)
+		if (!dsos[i]->used || !error)
+			continue;
+		if (dsos[i]->kind == PERCH_DSO_KERNEL)
 			cli_note(input->command, "kernel addresses have no symbols: %s", error);
+		if (dsos[i]->kind != PERCH_DSO_FILE || !is_about_the_file(error) ||
+		    files++ >= MAX_NAMED_FILES)
+			continue;
+		perch_clean_text(dsos[i]->path, path, sizeof(path));
+		cli_note(input->command, "addresses in %s have no symbols: %s", path, error);
 	}
+	if (files > MAX_NAMED_FILES)
+		cli_note(input->command, "addresses in %zu other files have no symbols",
+			 files - MAX_NAMED_FILES);
 }
 
 static void print_missing_data(const struct cli_input *input,
@@ -230,7 +252,7 @@ void cli_input_print_notes(const struct cli_input *input)
 	perch_session_get_stats(input->session, &stats);
 	print_missing_data(input, &stats.damage);
 	print_bad_records(input, &stats.damage);
-	print_kernel_symbol_errors(input);
+	print_symbol_errors(input);
 	print_lost(input, &stats);
 }
 
