@@ -133,7 +133,7 @@ refuses "output that is a directory" 1 "is a directory" -o . -- true
 # A full disk: the file keeps the whole records that fit, and what is missing is counted.
 mkdir -p full
 if mount -t tmpfs -o size=64k none full 2> /dev/null; then
-	record -F max -e cpu-clock -o full/a.data -- sh -c "$burn; $burn"
+	record -F max -e cpu-clock -o full/a.data -- sh -c "$burn; $burn; $burn; $burn"
 	[ $? -eq 1 ] && grep -q 'No space left on device. Write to another file system, or sample at a lower rate' out
 	report $? "a full disk: status 1 and a remedy"
 	cp out message

@@ -192,7 +192,7 @@ report $? "no sample is in two of its files"
 alone "$(head -1 files)"
 report $? "the first one can be read alone"
 
-record --switch-output=64K -m 16K -F 5000 -e cpu-clock -o z.data -- sh -c "$burn; $burn; $burn"
+record --switch-output=64K -m 16K -F 5000 -e cpu-clock -o z.data -- sh -c "$burn; $burn; $burn; $burn; $burn; $burn"
 [ $? -eq 0 ] && nr_files z.data 2
 report $? "a recording split by size"
 ok=0
