@@ -53,7 +53,9 @@ static void print_event_error(const char *command, const struct perch_error *err
 		       err->kind == PERCH_ERROR_UNKNOWN_PMU ||
 		       err->kind == PERCH_ERROR_UNKNOWN_TERM;
 
-	if (unknown && strncmp(err->remedy, "did you mean", strlen("did you mean")))
+	/* an event that needs another kernel is in no list */
+	if (unknown && !err->since[0] &&
+	    strncmp(err->remedy, "did you mean", strlen("did you mean")))
 		perch_error_remedy(&advised, "'perch list' shows the events of this machine");
 	cli_error(command, &advised);
 }

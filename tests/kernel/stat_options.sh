@@ -28,6 +28,12 @@ report $? "a modifier that a software event ignores is reported"
 stat -x, -e cpu-clock:pp -- true && ! grep -q ignored out
 report $? "-x prints no such note between the counts"
 
+if [ -e /sys/bus/event_source/devices/kprobe ]; then
+	echo "ok - a kernel without kprobes # skip this one has them"
+else
+	refuses "a kprobe, on a kernel without," 2 'Use Linux 4.17 or later with CONFIG_KPROBE_EVENTS' -e kprobe:vfs_read -- true
+fi
+
 # ---- intervals ----
 stat -I 50 -x, -e page-faults,task-clock -- sh -c 'sleep 0.12; true'
 # the number of intervals depends on the time of the program; none is early, and the last ends with the program
