@@ -447,18 +447,18 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(owner, owner(c, buffer, size))                                                         \
 	X(group_size, group_size(c, buffer, size))                                               \
 	X(watchdog, watchdog(c, buffer, size))                                                   \
-	X(cpus, perch__write_present_cpus(c, buffer, size))                                                   \
-	X(online, perch__write_online_cpus(c, buffer, size))                                                  \
-	X(pmu_cpus, perch__write_pmu_cpus(c, buffer, size))                                                \
-	X(types, perch__write_pmu_types(c, buffer, size))                                                     \
-	X(pmu_events, perch__write_pmu_events(c, buffer, size))                                            \
+	X(cpus, perch__write_present_cpus(c, buffer, size))                                      \
+	X(online, perch__write_online_cpus(c, buffer, size))                                     \
+	X(pmu_cpus, perch__write_pmu_cpus(c, buffer, size))                                      \
+	X(types, perch__write_pmu_types(c, buffer, size))                                        \
+	X(pmu_events, perch__write_pmu_events(c, buffer, size))                                  \
 	X(since_7_3,                                                                             \
 	  unless_since(c, "7.3", " (since Linux 7.3, and in older kernels with that fix)",       \
 		       buffer, size))                                                            \
 	X(and_6_13, unless_since(c, "6.13", ", and Linux 6.13", buffer, size))                   \
-	X(reserved_1_bits, perch__write_bits(c->attr.reserved_1, 40, buffer, size))                      \
-	X(reserved_2_bits, perch__write_bits(c->attr.reserved_2, 0, buffer, size))                       \
-	X(reserved_3_bits, perch__write_bits(c->attr.reserved_3, 3, buffer, size))                       \
+	X(reserved_1_bits, perch__write_bits(c->attr.reserved_1, 40, buffer, size))              \
+	X(reserved_2_bits, perch__write_bits(c->attr.reserved_2, 0, buffer, size))               \
+	X(reserved_3_bits, perch__write_bits(c->attr.reserved_3, 3, buffer, size))               \
 	X(cgroup, perch__write_descriptor(c, c->pid, buffer, size))                              \
 	X(leader_cgroup, leader_cgroup(c, buffer, size))                                         \
 	X(cgroup_owner, perch__write_cgroup_owner(c, buffer, size))                              \

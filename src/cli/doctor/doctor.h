@@ -47,7 +47,7 @@ struct doctor {
 	struct perch_machine *machine;
 	/* loads a BPF program for events and unloads it; returns 0 or -errno */
 	int (*load_program)(void);
-	/* a seccomp filter ends the process at perf_event_open(2), which the machine then refuses */
+	/* a seccomp filter ends the process at perf_event_open(2): the machine refuses it */
 	bool filter_kills;
 	size_t nr;
 	struct doctor_result result[DOCTOR_MAX];
