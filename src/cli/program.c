@@ -91,8 +91,13 @@ static int start_error(const struct cli_program *program, int error, struct perc
 	case EACCES:
 		perch_error_set(err, error, PERCH_ERROR_PROGRAM,
 				"'%s' is not executable by this user", name);
-		perch_error_remedy(err,
-				   "make it executable (chmod +x); a directory cannot be executed");
+		perch_error_remedy(err, "%s",
+				   strchr(name, '/')
+					   ? "make it executable (chmod +x); a directory "
+					     "cannot be executed"
+					   : "a directory of PATH has a file of this name "
+					     "that is not executable, or this user may "
+					     "not search the directory");
 		break;
 	case ENOEXEC:
 		perch_error_set(err, error, PERCH_ERROR_PROGRAM,
