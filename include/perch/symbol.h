@@ -117,6 +117,23 @@ PERCH_API const char *perch_symbols_error(const struct perch_symbols *symbols,
 					  const struct perch_dso *dso);
 
 /**
+ * Opens the ELF file that has the code of a DSO: the file that was mapped, that of the build id
+ * cache, or a copy of this machine's vdso. A file with another build id than recorded is not
+ * opened, nor is the vdso of another kernel.
+ *
+ * @param symbols   the symbols
+ * @param dso       a DSO of kind PERCH_DSO_FILE or PERCH_DSO_VDSO
+ * @param[out] fd   the file, open for reading, which the caller closes; -1 after a failure
+ * @param[out] err  the reason of a failure, for example "no such file"
+ * @return 0, or a negative errno
+ * @retval -ENOENT   there is no such file, or the DSO is of another kind
+ * @retval -ESTALE   the build id of the file is not the recorded one
+ * @retval -ENOEXEC  not an executable or shared object
+ */
+PERCH_API int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_dso *dso,
+				      int *fd, struct perch_error *err);
+
+/**
  * Reads the GNU build id of an ELF file.
  *
  * @param path           path of the file

@@ -183,6 +183,9 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 		       struct symbol_error *error);
 int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error);
+/* Opens the file of a DSO of the kinds FILE and VDSO. Returns a descriptor or a negative errno. */
+int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
+		    struct symbol_error *error);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /* ---- demangle.c ---- */

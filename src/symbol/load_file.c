@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -94,10 +95,10 @@ static int open_file(struct elf_file *file, const struct sources *sources,
 		perch__set_symbol_error(error, "the file was deleted");
 	else
 		rc = open_elf(file, perch__open_regular(sources->root, dso->path), dso, error);
-	if (rc && rc != -ENOMEM && dso->build_id_size)
-		rc = open_elf(file,
-			      perch__open_build_id_cache(dso->build_id, dso->build_id_size, "elf"),
-			      dso, &ignored);
+	if (rc && rc != -ENOMEM && dso->build_id_size &&
+	    !open_elf(file, perch__open_build_id_cache(dso->build_id, dso->build_id_size, "elf"),
+		      dso, &ignored))
+		rc = 0;
 	return rc;
 }
 
@@ -160,30 +161,75 @@ static size_t vdso_size(const uint8_t *image)
 	return (end + page - 1) & ~(page - 1);
 }
 
-int perch__load_vdso(struct table *table, const struct sources *sources,
+/* Opens this process's vdso if it is the recorded one, or that of the build id cache. */
+static int open_vdso(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	struct elf_file file;
 	int rc = -ENOENT;
 
 	if (image && !memcmp(image, ELFMAG, SELFMAG) && (dso->build_id_size || !sources->foreign))
-		rc = perch__elf_open_image(&file, image, vdso_size(image));
-	if (!rc && !same_build(&file, dso)) {
-		perch__elf_close(&file);
+		rc = perch__elf_open_image(file, image, vdso_size(image));
+	if (!rc && !same_build(file, dso)) {
+		perch__elf_close(file);
 		rc = -ESTALE;
 	}
-	if (rc && rc != -ENOMEM && dso->build_id_size) /* of another kernel */
-		rc = open_elf(&file,
-			      perch__open_build_id_cache(dso->build_id, dso->build_id_size, "vdso"),
-			      dso, error);
-	if (rc) {
+	if (rc && rc != -ENOMEM && dso->build_id_size && /* of another kernel */
+	    !open_elf(file, perch__open_build_id_cache(dso->build_id, dso->build_id_size, "vdso"),
+		      dso, error))
+		rc = 0;
+	if (rc)
 		perch__set_symbol_error(error, "the vdso of another kernel");
+	return rc;
+}
+
+int perch__load_vdso(struct table *table, const struct sources *sources,
+		     const struct perch_dso *dso, struct symbol_error *error)
+{
+	struct elf_file file;
+	int rc = open_vdso(&file, sources, dso, error);
+
+	if (rc)
 		return rc == -ENOMEM ? rc : 0;
-	}
 	rc = perch__elf_sections(&file);
 	if (!rc)
 		rc = load(table, &file, NULL);
 	perch__elf_close(&file);
 	return rc == -ENOMEM ? rc : 0;
+}
+
+/* Writes an image to a file without a name. Returns a descriptor or a negative errno. */
+static int file_of_image(const struct elf_file *file)
+{
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+	ssize_t written = fd < 0 ? -1 : pwrite(fd, file->image, file->size, 0);
+	int error = errno;
+
+	if (written == (ssize_t)file->size)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return written < 0 ? -error : -EIO;
+}
+
+int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
+		    struct symbol_error *error)
+{
+	struct elf_file file;
+	int rc, fd;
+
+	rc = dso->kind == PERCH_DSO_VDSO ? open_vdso(&file, sources, dso, error)
+					 : open_file(&file, sources, dso, error);
+	if (rc)
+		return rc;
+	if (file.image) {
+		fd = file_of_image(&file);
+		if (fd < 0)
+			perch__set_symbol_errno(error, -fd);
+	} else {
+		fd = file.fd;
+		file.fd = -1;
+	}
+	perch__elf_close(&file);
+	return fd;
 }

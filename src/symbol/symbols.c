@@ -441,6 +441,21 @@ const char *perch_symbols_dso_name(struct perch_symbols *symbols, const struct p
 	return cached->name;
 }
 
+int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_dso *dso, int *fd,
+			    struct perch_error *err)
+{
+	struct symbol_error error = { "not a file" };
+	int rc = -ENOENT;
+
+	*fd = -1;
+	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_VDSO)
+		rc = perch__open_dso(&symbols->sources, dso, &error);
+	if (rc < 0)
+		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s", error.text);
+	*fd = rc;
+	return 0;
+}
+
 const char *perch_symbols_error(const struct perch_symbols *symbols, const struct perch_dso *dso)
 {
 	const struct dso_symbols *cached = find_dso(symbols, dso);

@@ -50,6 +50,29 @@ static void finds_exports_of_stripped_file(void **state)
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[]");
 }
 
+static void opens_the_file_with_the_recorded_build_id(void **state)
+{
+	const char *path = path_in_directory("opened");
+	struct perch_dso same = with_id(path, this_id, 20), other = with_id(path, other_id, 20);
+	struct perch_dso anonymous = dso_at("//anon", PERCH_DSO_ANON);
+	struct perch_symbols *symbols = new_symbols(NULL);
+	struct perch_error err;
+	char magic[SELFMAG];
+	int fd;
+
+	(void)state;
+	write_elf(path, SHT_SYMTAB, full, 1, this_id, 20);
+	assert_int_equal(perch_symbols_open_file(symbols, &same, &fd, &err), 0);
+	assert_int_equal(pread(fd, magic, SELFMAG, 0), SELFMAG);
+	assert_memory_equal(magic, ELFMAG, SELFMAG);
+	close(fd);
+	assert_int_equal(perch_symbols_open_file(symbols, &other, &fd, &err), -ESTALE);
+	assert_int_equal(fd, -1);
+	assert_string_equal(err.message, "the build id of the file is not the recorded one");
+	assert_int_equal(perch_symbols_open_file(symbols, &anonymous, &fd, &err), -ENOENT);
+	perch_symbols_free(symbols);
+}
+
 static void refuses_other_build_id(void **state)
 {
 	const char *path = path_in_directory("build");
@@ -325,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_exports_of_stripped_file),
+		cmocka_unit_test(opens_the_file_with_the_recorded_build_id),
 		cmocka_unit_test(refuses_other_build_id),
 		cmocka_unit_test(uses_debug_link),
 		cmocka_unit_test(finds_debug_files_by_build_id),

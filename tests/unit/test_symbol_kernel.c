@@ -206,6 +206,30 @@ static void refuses_running_kernel_for_foreign_recording(void **state)
 	perch_symbols_free(symbols);
 }
 
+static void opens_the_vdso_as_a_file(void **state)
+{
+	struct perch_dso vdso = dso_at("[vdso]", PERCH_DSO_VDSO);
+	struct perch_symbols *symbols = new_symbols(NULL);
+	struct perch_error err;
+	char magic[SELFMAG];
+	int fd;
+
+	(void)state;
+	if (!getauxval(AT_SYSINFO_EHDR)) {
+		print_message("skipped: no vdso in this process\n");
+		skip();
+	}
+	assert_int_equal(perch_symbols_open_file(symbols, &vdso, &fd, &err), 0);
+	assert_int_equal(pread(fd, magic, SELFMAG, 0), SELFMAG);
+	assert_memory_equal(magic, ELFMAG, SELFMAG);
+	close(fd);
+	vdso.build_id_size = 20;
+	memset(vdso.build_id, 0xee, 20);
+	assert_int_equal(perch_symbols_open_file(symbols, &vdso, &fd, &err), -ESTALE);
+	assert_string_equal(err.message, "the vdso of another kernel");
+	perch_symbols_free(symbols);
+}
+
 static void reads_vdso_from_memory(void **state)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -260,6 +284,7 @@ int main(void)
 		cmocka_unit_test(reports_missing_or_useless_kallsyms),
 		cmocka_unit_test(refuses_other_kernel),
 		cmocka_unit_test(refuses_running_kernel_for_foreign_recording),
+		cmocka_unit_test(opens_the_vdso_as_a_file),
 		cmocka_unit_test(reads_vdso_from_memory),
 		cmocka_unit_test(reports_why_symbols_are_missing),
 	};
