@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mount point of cgroups. */
+/* Mounted cgroup hierarchies: the one with perf events, and the one that has a path. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "descriptor.h"
 #include "internal.h"
 
 /* /proc/self/mounts writes special characters as a backslash and three octal digits. */
@@ -36,43 +37,52 @@ static bool has_option(const char *options, const char *wanted)
 	return false;
 }
 
-/* Rates a line of mounts: 2 for the v1 hierarchy with the controller, 1 for cgroup2, 0 for others.
- */
-static int offers(char *line, char **mount_point)
+struct mount {
+	char *point;
+	const char *kind, *options;
+};
+
+/* Splits a line of mounts: source, mount point, type, options. Returns false for other lines. */
+static bool split_mount(char *line, struct mount *mount)
 {
 	char *save = NULL;
-	const char *kind, *options;
 
 	if (!strtok_r(line, " ", &save))
-		return 0;
-	*mount_point = strtok_r(NULL, " ", &save);
-	kind = strtok_r(NULL, " ", &save);
-	options = strtok_r(NULL, " ", &save);
-	if (!options || (*mount_point)[0] != '/')
-		return 0;
-	if (!strcmp(kind, "cgroup") && has_option(options, "perf_event"))
+		return false;
+	mount->point = strtok_r(NULL, " ", &save);
+	mount->kind = strtok_r(NULL, " ", &save);
+	mount->options = strtok_r(NULL, " \n", &save);
+	if (!mount->options || mount->point[0] != '/')
+		return false;
+	undo_escapes(mount->point);
+	return true;
+}
+
+/* Rates a mount: 2 for the v1 hierarchy with the controller, 1 for cgroup2, 0 for others. */
+static int rate(const struct mount *mount)
+{
+	if (!strcmp(mount->kind, "cgroup") && has_option(mount->options, "perf_event"))
 		return 2;
-	return !strcmp(kind, "cgroup2");
+	return !strcmp(mount->kind, "cgroup2");
 }
 
 /* Finds the mount point of the best line; "" if there is none. The first of equal lines wins. */
 static void find_mount(FILE *mounts, char best[PATH_MAX])
 {
-	char *line = NULL, *mount_point = NULL;
+	struct mount mount;
+	char *line = NULL;
 	size_t capacity = 0;
 	int found = 0;
 
 	best[0] = '\0';
 	while (found < 2 && getline(&line, &capacity, mounts) > 0) {
-		int offered = offers(line, &mount_point);
-
-		if (offered <= found || strlen(mount_point) >= PATH_MAX)
+		if (!split_mount(line, &mount) || rate(&mount) <= found ||
+		    strlen(mount.point) >= PATH_MAX)
 			continue;
-		found = offered;
-		strcpy(best, mount_point);
+		found = rate(&mount);
+		strcpy(best, mount.point);
 	}
 	free(line);
-	undo_escapes(best);
 }
 
 static int copy_path(const struct perch_machine *machine, const char *mount_point, char *buffer,
@@ -111,4 +121,76 @@ int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t si
 		machine->cgroups =
 			strdup(best); /* NULL if out of memory: the next call searches it again */
 	return copy_path(machine, best, buffer, size, err);
+}
+
+static bool is_below(const char *path, const char *directory)
+{
+	const size_t length = strlen(directory);
+
+	return !strncmp(path, directory, length) && (!path[length] || path[length] == '/');
+}
+
+/* True for a name in the first column of /proc/cgroups. */
+static bool is_controller(const char *controllers, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (const char *at = controllers; at && (at = strstr(at, name)); at += length)
+		if ((at == controllers || at[-1] == '\n') && at[length] == '\t')
+			return true;
+	return false;
+}
+
+/* Options of the mount itself, as "rw", are neither a controller nor a name. */
+static void write_controllers(const char *options, const char *controllers, char *name, size_t size)
+{
+	size_t used = (size_t)snprintf(name, size, "cgroup v1:");
+	char option[64];
+
+	for (size_t length; *options && used < size; options += length + (options[length] == ',')) {
+		length = strcspn(options, ",");
+		snprintf(option, sizeof(option), "%.*s", (int)length, options);
+		if (!strncmp(option, "name=", 5) || is_controller(controllers, option))
+			used += (size_t)snprintf(name + used, size - used, " %s", option);
+	}
+}
+
+/* Writes the name of the hierarchy; "" for a mount of another type. */
+static void describe(const struct mount *mount, const char *controllers, char *name, size_t size)
+{
+	name[0] = '\0';
+	if (!strcmp(mount->kind, "cgroup2"))
+		snprintf(name, size, "cgroup2");
+	else if (!strcmp(mount->kind, "cgroup"))
+		write_controllers(mount->options, controllers, name, size);
+}
+
+bool perch__cgroup_hierarchy(struct perch_machine *machine, const char *path, char *name,
+			     size_t size)
+{
+	char of_process[64], whole[PATH_MAX], *line = NULL;
+	const char *controllers = NULL;
+	size_t capacity = 0, longest = 0;
+	struct mount mount;
+	FILE *mounts;
+
+	name[0] = '\0';
+	perch__process_path(machine, of_process, sizeof(of_process), "/mounts");
+	if (perch_machine_path(machine, of_process, whole, sizeof(whole)) < 0)
+		return false;
+	mounts = fopen(whole, "re");
+	if (!mounts)
+		return false;
+	if (perch_machine_read_cached(machine, "/proc/cgroups", &controllers) <= 0)
+		controllers = NULL;
+	/* the innermost mount has the path; of equal ones, the last */
+	while (getline(&line, &capacity, mounts) > 0)
+		if (split_mount(line, &mount) && is_below(path, mount.point) &&
+		    strlen(mount.point) >= longest) {
+			longest = strlen(mount.point);
+			describe(&mount, controllers, name, size);
+		}
+	free(line);
+	fclose(mounts);
+	return name[0];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a descriptor of the process of a machine refers to. Not cached. */
+/* Paths of descriptors, and the cgroup hierarchies that have them. Not cached. */
 #ifndef PERCH_MACHINE_DESCRIPTOR_H
 #define PERCH_MACHINE_DESCRIPTOR_H
 

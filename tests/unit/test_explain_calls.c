@@ -574,7 +574,9 @@ static const struct tree_file cgroup_files[] = {
 	  "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n"
 	  "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,nosuid,relatime,cpu,cpuacct 0 0\n"
 	  "cgroup /sys/fs/cgroup/systemd cgroup rw,xattr,name=systemd 0 0\n"
-	  "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,nsdelegate 0 0\n" },
+	  "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,nsdelegate 0 0\n"
+	  "cgroup /sys/fs/cgroup/unified/the\\040old cgroup rw,cpuset 0 0\n"
+	  "tmpfs /sys/fs/cgroup/unified/hidden tmpfs rw 0 0\n" },
 	{ "/proc/77/fd/0", "" },
 	{ "/proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpuset\t0\t1\t1\n"
 			   "cpu\t3\t1\t1\ncpuacct\t3\t1\t1\n" },
@@ -592,6 +594,10 @@ static void names_the_directory_and_the_hierarchy_of_a_cgroup(void **state)
 		  "pid is descriptor 5 (/sys/fs/cgroup/systemd, cgroup v1: name=systemd), which" },
 		{ "/sys/fs/cgroup/unified/b/c",
 		  "pid is descriptor 5 (/sys/fs/cgroup/unified/b/c, cgroup2), which" },
+		{ "/sys/fs/cgroup/unified/the old/a",
+		  "pid is descriptor 5 (/sys/fs/cgroup/unified/the old/a, cgroup v1: cpuset), which" },
+		{ "/sys/fs/cgroup/unified/hidden/a",
+		  "pid is descriptor 5 (/sys/fs/cgroup/unified/hidden/a), which" },
 		{ "/sys/fs/cgroup/cpu,cpuacct2",
 		  "pid is descriptor 5 (/sys/fs/cgroup/cpu,cpuacct2), which" },
 		{ "/tmp", "pid is descriptor 5 (/tmp), which is not a cgroup directory" },
