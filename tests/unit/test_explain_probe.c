@@ -494,6 +494,8 @@ static void finds_a_kernel_address_as_an_ordinary_user(void **state)
 	kernel.fault[1] = (struct fault){ kernel_address, EINVAL };
 	kernel_explain(&kernel, &call, 0, &explanation);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_BREAKPOINT_KERNEL);
+	/* which this user can do, unlike clearing exclude_kernel */
+	assert_non_null(strstr(explanation.finding[0].remedy, "an address of user space"));
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 }
 
