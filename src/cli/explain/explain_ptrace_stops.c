@@ -431,13 +431,13 @@ static void handle_operation(struct tracer *tracer, struct tracee *thread, int64
 /* A process with a filter cannot enter the strict mode. */
 static void note_strict_mode(struct tracer *tracer, const struct tracee *thread)
 {
-	if (!tracer->strict_noted && count_filters(tracer, thread))
-		cli_note(
-			EXPLAIN_COMMAND,
-			"seccomp strict mode (SECCOMP_MODE_STRICT) fails with EINVAL in process %d, "
-			"because perch explain has installed a filter: attach to the running process "
-			"with -p instead",
-			thread->process->pid);
+	if (tracer->strict_noted || !count_filters(tracer, thread))
+		return;
+	cli_note(
+		EXPLAIN_COMMAND,
+		"seccomp strict mode (SECCOMP_MODE_STRICT) fails with EINVAL in process %d, because "
+		"perch explain has installed a filter: attach to the running process with -p instead",
+		thread->process->pid);
 	tracer->strict_noted = true;
 }
 
