@@ -34,8 +34,8 @@ const struct perch_error *cli_replace_remedy(const struct perch_error *err,
 int cli_open_error(const char *command, const struct perch_error *err);
 
 /*
- * Prints settings of an opened event that have no effect although the user asked for them, such as
- * cpu-clock:pp or the weight of a software event.
+ * Prints settings of an event, with the attr to open, that have no effect although the user asked
+ * for them, such as cpu-clock:pp or the weight of a software event.
  */
 void cli_note_ignored(const char *command, const char *name, const struct perch_attr *attr,
 		      struct perch_machine *machine);

@@ -9,10 +9,10 @@
 #include "messages.h"
 #include "seccomp_kill.h"
 
-/* Asks /proc, because the filter may forbid prctl(2). */
+/* Asks /proc, because the filter may forbid prctl(2). The list of groups before it may be long. */
 static bool has_filter(void)
 {
-	char status[8192];
+	static char status[1 << 20];
 
 	return perch_machine_read(NULL, "/proc/self/status", status, sizeof(status)) > 0 &&
 	       strstr(status, "\nSeccomp:\t2");
@@ -20,11 +20,13 @@ static bool has_filter(void)
 
 bool cli_filter_kills(int (*call)(void))
 {
+	void (*before)(int);
 	pid_t child, got;
 	int status;
 
 	if (!has_filter())
 		return false;
+	before = signal(SIGCHLD, SIG_DFL); /* with SIG_IGN there is nothing to wait for */
 	child = fork();
 	if (!child) {
 		call();
@@ -33,6 +35,7 @@ bool cli_filter_kills(int (*call)(void))
 	do
 		got = child > 0 ? waitpid(child, &status, 0) : -1;
 	while (got < 0 && child > 0 && errno == EINTR);
+	signal(SIGCHLD, before);
 	return got > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
 }
 
