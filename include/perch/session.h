@@ -26,6 +26,7 @@
 #include <perch/record.h>
 #include <perch/symbol.h>
 #include <perch/tracepoint.h>
+#include <perch/unwind.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +50,10 @@ struct perch_session_options {
 	/** Refuses a file whose owner is neither the effective user nor root (-EPERM), as perf(1)
 	 * does without -f. A pipe or a descriptor has no owner and is not refused. */
 	unsigned check_owner : 1;
+	/** Leaves copies of user stacks (`record --call-graph dwarf`) as they are. Otherwise
+	 * perch_session_next() adds the addresses that perch_unwind() finds to the call chain of
+	 * the sample, after those of the kernel. file_order implies it. */
+	unsigned keep_stacks : 1;
 	uint64_t reserved[8]; /**< must be 0 */
 };
 
@@ -62,8 +67,9 @@ struct perch_session_stats {
 	/** AUX records of which the kernel dropped data (PERCH_AUX_FLAG_TRUNCATED). */
 	uint64_t truncated_aux;
 	/** Samples with a copy of the user stack and without a user call chain
-	 * (`record --call-graph dwarf`). This version does not unwind the copy: their chains have
-	 * only kernel functions and the sampled address. */
+	 * (`record --call-graph dwarf`) that was not unwound: options.keep_stacks, or registers of
+	 * an architecture that is not supported. Their chains have only kernel functions and the
+	 * sampled address. */
 	uint64_t not_unwound;
 	/** Call chains with more than PERCH_MAX_CALL_CHAIN addresses: the outer ones are left out.
 	 */
@@ -73,7 +79,10 @@ struct perch_session_stats {
 	 * that has it is missing (`record --call-graph fp,defer`). Their chains have only kernel
 	 * functions and the sampled address. 0 with file_order, which merges no call chains. */
 	uint64_t incomplete_chains;
-	uint64_t reserved[7]; /**< for members of later versions */
+	/** Copies of user stacks that were unwound, but not up to the outermost function. See
+	 * perch_session_unwinder(). */
+	uint64_t incomplete_stacks;
+	uint64_t reserved[6]; /**< for members of later versions */
 };
 
 /** A sample with its event, thread and call chain. */
@@ -219,6 +228,14 @@ PERCH_API struct perch_reader *perch_session_reader(struct perch_session *sessio
 
 /** Returns the processes, as they are after the last record that was delivered. */
 PERCH_API struct perch_processes *perch_session_processes(struct perch_session *session);
+
+/**
+ * Returns the unwinder, which has counted why call chains of user stacks end.
+ *
+ * @param session  the session
+ * @return the unwinder; NULL if no user stack has been unwound
+ */
+PERCH_API const struct perch_unwinder *perch_session_unwinder(const struct perch_session *session);
 
 /** Returns the symbols, for example for perch_symbols_name(). */
 PERCH_API struct perch_symbols *perch_session_symbols(struct perch_session *session);

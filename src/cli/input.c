@@ -90,6 +90,7 @@ int cli_input_next(struct cli_input *input, struct perch_record *record)
 }
 
 #define MAX_NAMED_FILES 3
+#define MAX_NAMED_DSOS	8
 
 /*
  * Stripped files are many: the report shows their addresses. Other errors are about the file, which
@@ -218,19 +219,73 @@ static void print_lost(const struct cli_input *input, const struct perch_session
 			 stats->truncated_aux);
 }
 
+/* Prints why the chains that end in a DSO are incomplete, in one line. */
+static void print_unwinding_of_dso(const struct cli_input *input, const struct perch_dso *dso,
+				   size_t *lines)
+{
+	static const struct {
+		enum perch_unwind_end end;
+		const char *text;
+	} reasons[] = {
+		{ PERCH_UNWIND_NO_FILE, "its file cannot be used" },
+		{ PERCH_UNWIND_NO_RULE, "it has no call frame information there" },
+		{ PERCH_UNWIND_BAD_RULE, "its call frame information leads outside of the stack" },
+		{ PERCH_UNWIND_LOOP, "its frames are not in order" },
+		{ PERCH_UNWIND_NO_MAPPING, "no code is mapped at the return address" },
+	};
+	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
+	const char *error = perch_unwinder_error(unwinder, dso);
+	char path[PATH_MAX];
+
+	perch_clean_text(dso->path, path, sizeof(path));
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		uint64_t count = perch_unwinder_count(unwinder, dso, reasons[i].end);
+
+		if (count && ++*lines <= MAX_NAMED_DSOS)
+			cli_note(input->command, "%" PRIu64 " call chains end in %s: %s", count,
+				 path,
+				 error && reasons[i].end == PERCH_UNWIND_NO_FILE ? error
+										 : reasons[i].text);
+	}
+}
+
+/* What unwinding of user stacks could not find. */
+static void print_unwinding(const struct cli_input *input, const struct perch_session_stats *stats)
+{
+	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	uint64_t truncated;
+	size_t lines = 0;
+
+	if (stats->not_unwound)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " samples have copies of user stacks (--call-graph dwarf) that cannot be "
+			 "unwound: only registers of x86-64 and arm64 are supported",
+			 stats->not_unwound);
+	if (!unwinder)
+		return;
+	truncated = perch_unwinder_count(unwinder, NULL, PERCH_UNWIND_TRUNCATED);
+	if (truncated)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " call chains lack their outer functions: the copies of their stacks are "
+			 "too short; record with larger ones (--call-graph dwarf,SIZE)",
+			 truncated);
+	for (size_t i = 0; i < nr; i++)
+		print_unwinding_of_dso(input, dsos[i], &lines);
+	if (lines > MAX_NAMED_DSOS)
+		cli_note(input->command, "call chains end in %zu other places for such reasons",
+			 lines - MAX_NAMED_DSOS);
+}
+
 void cli_input_print_chain_notes(const struct cli_input *input)
 {
 	struct perch_session_stats stats;
 
 	perch_session_get_stats(input->session, &stats);
-	if (stats.not_unwound)
-		cli_note(
-			input->command,
-			"%" PRIu64
-			" samples have copies of user stacks (--call-graph dwarf), which this version "
-			"does not unwind: their call chains have no callers in user space; record "
-			"with -g for them",
-			stats.not_unwound);
+	print_unwinding(input, &stats);
 	if (stats.incomplete_chains)
 		cli_note(input->command,
 			 "%" PRIu64 " of %" PRIu64

@@ -9,6 +9,8 @@
 
 #include "base/reserved.h"
 
+enum { MAX_MARKERS = 8 };
+
 struct perch_session {
 	struct perch_session_options options;
 	struct perch_reader *reader;
@@ -23,6 +25,9 @@ struct perch_session {
 	bool merging_deferred;	    /* an event defers call chains, and records come by time */
 	struct perch_record record; /* of perch_session_next_sample() */
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
+	struct perch_unwinder *unwinder; /* NULL until it is needed */
+	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
+	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
 };
 
 /* ---- opening and closing ---- */
@@ -103,9 +108,11 @@ static int begin(struct perch_session *session, struct perch_error *err)
 
 static void end(struct perch_session *session)
 {
+	perch_unwinder_free(session->unwinder);
 	perch_addresses_free(session->addresses);
 	perch_symbols_free(session->symbols);
 	perch_processes_free(session->processes);
+	session->unwinder = NULL;
 	session->addresses = NULL;
 	session->symbols = NULL;
 	session->processes = NULL;
@@ -189,7 +196,7 @@ int perch_session_rewind(struct perch_session *session, struct perch_error *err)
 	return begin(session, err);
 }
 
-/* ---- records ---- */
+/* ---- statistics of samples ---- */
 
 /* The number of addresses: callchain.nr includes context markers. */
 static bool is_cut(const struct perch_record *record)
@@ -225,13 +232,89 @@ static void count_sample(struct perch_session *session, const struct perch_recor
 		session->stats.cut_chains += is_cut(record);
 	if (__builtin_expect(session->merging_deferred, 0))
 		session->stats.incomplete_chains += is_incomplete(record);
-	if (__builtin_expect(sample->stack_user.dynamic_size != 0, 0)) {
-		const struct perch_attr *attr = &session->events[record->event].attr;
+}
 
-		session->stats.not_unwound += attr->exclude_callchain_user ||
-					      !(attr->sample_type & PERCH_SAMPLE_CALLCHAIN);
+/* ---- user stacks ---- */
+
+/* True if the sample has a copy of the user stack instead of a user call chain. */
+static bool has_stack(const struct perch_session *session, const struct perch_record *record)
+{
+	const struct perch_attr *attr = &session->events[record->event].attr;
+
+	return record->sample.stack_user.dynamic_size &&
+	       (attr->exclude_callchain_user || !(attr->sample_type & PERCH_SAMPLE_CALLCHAIN));
+}
+
+static int make_unwinder(struct perch_session *session, struct perch_error *err)
+{
+	enum perch_arch arch = perch_reader_arch(session->reader);
+
+	if (session->unwinder)
+		return 0;
+	return perch_unwinder_new(&session->unwinder,
+				  arch == PERCH_ARCH_UNKNOWN ? perch_arch_here() : arch,
+				  session->processes, session->symbols, err);
+}
+
+/* Copies the kernel's part of a call chain. Returns its number of words. */
+static size_t copy_kernel_chain(struct perch_session *session, const struct perch_record *record)
+{
+	size_t nr = record->sample.callchain.nr;
+
+	if (nr > PERCH_MAX_CALL_CHAIN + MAX_MARKERS)
+		nr = PERCH_MAX_CALL_CHAIN + MAX_MARKERS;
+	if (nr)
+		memcpy(session->words, record->sample.callchain.ip, nr * sizeof(*session->words));
+	return nr;
+}
+
+static void count_end(struct perch_session *session, enum perch_unwind_end end)
+{
+	switch (end) {
+	case PERCH_UNWIND_OUTERMOST:
+		break;
+	case PERCH_UNWIND_NO_REGISTERS:
+	case PERCH_UNWIND_UNSUPPORTED:
+		session->stats.not_unwound++;
+		break;
+	case PERCH_UNWIND_MAX_FRAMES:
+		session->stats.cut_chains++;
+		break;
+	default:
+		session->stats.incomplete_stacks++;
 	}
 }
+
+/* Adds what unwinding finds to the call chain of a sample, after the kernel's part. */
+static int unwind(struct perch_session *session, struct perch_record *record,
+		  struct perch_error *err)
+{
+	struct perch_thread *thread =
+		perch_processes_thread(session->processes, record->sample.pid, record->sample.tid);
+	size_t nr = copy_kernel_chain(session, record);
+	struct perch_unwind_result result;
+	int rc = make_unwinder(session, err);
+
+	if (rc)
+		return rc;
+	if (!thread || perch_unwind(session->unwinder, thread, record, session->words + nr + 1,
+				    PERCH_MAX_CALL_CHAIN, &result))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to unwind a user stack");
+	count_end(session, result.end);
+	if (!result.nr)
+		return 0;
+	session->words[nr++] = PERCH_CONTEXT_USER;
+	/* the words of a call chain have the byte order of the recording */
+	if (record->parse_info->swapped)
+		for (size_t i = nr - 1; i < nr + result.nr; i++)
+			session->words[i] = __builtin_bswap64(session->words[i]);
+	record->sample.callchain.ip = session->words;
+	record->sample.callchain.nr = nr + result.nr;
+	return 0;
+}
+
+/* ---- records ---- */
 
 static int apply(struct perch_session *session, const struct perch_record *record,
 		 struct perch_error *err)
@@ -268,7 +351,13 @@ int perch_session_next(struct perch_session *session, struct perch_record *recor
 	session->stats.records++;
 	if (record->type == PERCH_RECORD_SAMPLE) {
 		count_sample(session, record);
-		return 1;
+		if (__builtin_expect(!has_stack(session, record), 1))
+			return 1;
+		if (!session->options.keep_stacks && !session->options.file_order)
+			rc = unwind(session, record, err);
+		else
+			session->stats.not_unwound++;
+		return rc < 0 ? rc : 1;
 	}
 	rc = apply(session, record, err);
 	return rc ? rc : 1;
@@ -362,6 +451,11 @@ struct perch_reader *perch_session_reader(struct perch_session *session)
 struct perch_processes *perch_session_processes(struct perch_session *session)
 {
 	return session->processes;
+}
+
+const struct perch_unwinder *perch_session_unwinder(const struct perch_session *session)
+{
+	return session->unwinder;
 }
 
 struct perch_symbols *perch_session_symbols(struct perch_session *session)

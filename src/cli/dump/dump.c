@@ -121,7 +121,8 @@ static int run(struct dump *dump, struct perch_session *session)
 
 int perch_cmd_dump(int argc, char **argv)
 {
-	struct cli_input input = { .command = COMMAND, .options.keep_damaged = true };
+	struct cli_input input = { .command = COMMAND,
+				   .options = { .keep_damaged = true, .keep_stacks = true } };
 	struct dump dump = { 0 };
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&input),

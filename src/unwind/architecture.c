@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The registers of each architecture, with their numbers in DWARF and in samples. */
+#include "internal.h"
+
+/* The numbers of general registers differ: DWARF has ax, dx, cx, bx, si, di, bp, sp. */
+static const struct architecture x86_64 = {
+	.arch = PERCH_ARCH_X86,
+	.machine = EM_X86_64,
+	.nr = 17,
+	.columns = 17,
+	.sp = 7,
+	.fp = 6,
+	.pc = 16,
+	.link = NO_REGISTER,
+	.preserved = 1 << 3 | 1 << 6 | 0xf << 12,
+	.address_bits = UINT64_MAX,
+	.bit = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8 },
+};
+
+static const struct architecture arm64 = {
+	.arch = PERCH_ARCH_ARM64,
+	.machine = EM_AARCH64,
+	.nr = 33,
+	.columns = 32,
+	.sp = 31,
+	.fp = 29,
+	.pc = 32,
+	.link = 30,
+	.preserved = 0xfffull << 19,
+	.address_bits = (1ull << 48) - 1,
+	.bit = { 0,  1,	 2,  3,	 4,  5,	 6,  7,	 8,  9,	 10, 11, 12, 13, 14, 15, 16,
+		 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 },
+};
+
+const struct architecture *perch__architecture(enum perch_arch arch)
+{
+	switch (arch) {
+	case PERCH_ARCH_X86:
+		return &x86_64;
+	case PERCH_ARCH_ARM64:
+		return &arm64;
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers, rows of rules, and the files that the rules are read from.
+ *
+ * A row has the rules of one address. Most rows are a few sums: the canonical frame address (CFA)
+ * is a register plus an offset, and each saved register is in the stack at the CFA plus an offset.
+ * Other rules are expressions, which are evaluated for each frame (ROW_SLOW).
+ */
+#ifndef PERCH_UNWIND_INTERNAL_H
+#define PERCH_UNWIND_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <elfutils/libdw.h>
+#include <perch/unwind.h>
+
+#include "base/array.h"
+#include "base/elf.h"
+#include "base/hash_table.h"
+
+/* ---- architecture.c ---- */
+
+enum { MAX_REGISTERS = 33, NO_REGISTER = 0xff };
+
+/* Registers have the numbers of DWARF. */
+struct architecture {
+	enum perch_arch arch;
+	uint16_t machine;	    /* EM_* of its 64-bit files */
+	uint8_t nr;		    /* registers, with the program counter */
+	uint8_t columns;	    /* registers that rules restore */
+	uint8_t sp, fp, pc;	    /* pc: on x86-64 also the column of the return address */
+	uint8_t link;		    /* holds the return address of leaf functions; or NO_REGISTER */
+	uint64_t preserved;	    /* registers that functions must preserve */
+	uint64_t address_bits;	    /* of addresses: others are pointer authentication codes */
+	uint8_t bit[MAX_REGISTERS]; /* bit in the mask of the sample, by register */
+};
+/* Returns NULL if the architecture is not supported. */
+const struct architecture *perch__architecture(enum perch_arch arch);
+
+struct registers {
+	uint64_t valid; /* bits of the registers with a value */
+	uint64_t value[MAX_REGISTERS];
+};
+
+/* The copy of the stack. */
+struct stack {
+	const uint8_t *bytes;
+	uint64_t start, size;
+	bool swapped; /* the other byte order */
+};
+
+/* The result of a step or of a read. */
+enum outcome {
+	FOUND,
+	BELOW_STACK, /* the address is below the copy */
+	ABOVE_STACK, /* the address is above the copy */
+	LOOP,
+	OUTERMOST,
+	NO_FRAME_POINTER,
+	INVALID,
+};
+
+static inline enum outcome perch__stack_read(const struct stack *stack, uint64_t address,
+					     uint64_t *value)
+{
+	uint64_t at = address - stack->start;
+
+	if (address < stack->start)
+		return BELOW_STACK;
+	if (at >= stack->size || stack->size - at < sizeof(*value))
+		return ABOVE_STACK;
+	memcpy(value, stack->bytes + at, sizeof(*value));
+	if (stack->swapped)
+		*value = __builtin_bswap64(*value);
+	return FOUND;
+}
+
+/* ---- expression.c ---- */
+
+/*
+ * Evaluates a DWARF expression with a limited number of operations. cfa: NULL while the CFA itself
+ * is computed. is_value: the result is a value and not the address of one.
+ */
+enum outcome perch__expression_evaluate(const Dwarf_Op *ops, size_t nr,
+					const struct registers *registers,
+					const struct stack *stack, const uint64_t *cfa,
+					uint64_t *result, bool *is_value);
+
+/* ---- check_cfi.c ---- */
+
+/* The search table of .eh_frame_hdr. */
+struct cfi_table {
+	Elf_Data *data;
+	uint64_t address, eh_frame_address;
+};
+
+/*
+ * Checks all entries of .eh_frame or .debug_frame, and the search table if there is one (NULL: no
+ * table). Returns false if libdw must not use them.
+ */
+bool perch__check_cfi(Elf *elf, Elf_Data *data, bool wide, bool swapped,
+		      const struct cfi_table *table, bool eh_frame);
+
+/* ---- rules.c: the rules in a file ---- */
+
+struct rules {
+	const struct perch_dso *dso;
+	int fd; /* -1 if there are none */
+	Elf *elf;
+	struct perch__elf_segment *segment; /* PT_LOAD */
+	size_t nr_segments;
+	Dwarf_CFI *cfi[2]; /* .eh_frame, .debug_frame; NULL if there is none */
+	Dwarf *dwarf;	   /* of .debug_frame */
+	bool wide, swapped;
+	bool has_error;
+	char error[512]; /* why there are none */
+	uint64_t ends[PERCH_UNWIND_ENDS];
+};
+/* Returns NULL if out of memory. A file that cannot be used has an error. */
+struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perch_dso *dso,
+				const struct architecture *architecture);
+/* Finds the address in the file of an offset. Returns false if none is mapped from there. */
+bool perch__rules_address(const struct rules *rules, uint64_t offset, uint64_t *address);
+void perch__rules_close(struct rules *rules);
+
+/* ---- row.c ---- */
+
+enum row_kind {
+	ROW_FAST,
+	ROW_SLOW,
+	ROW_OUTERMOST,
+	ROW_BAD,
+	ROW_NO_RULE, /* the frame pointer is tried */
+	ROW_NO_FILE, /* the frame pointer is tried */
+};
+
+enum saved_rule { SAVED_IN_STACK, SAVED_SUM, SAVED_SAME, SAVED_NOWHERE };
+
+struct saved {
+	int16_t offset; /* from the CFA */
+	uint8_t number;
+	uint8_t rule; /* enum saved_rule */
+};
+
+enum { MAX_SAVED = 13 };
+
+struct row {
+	uint64_t offset; /* in the DSO */
+	const struct perch_dso *dso;
+	int32_t cfa_offset;
+	uint8_t kind, cfa_register, nr;
+	uint8_t return_register;
+	bool signal_frame;
+	struct saved saved[MAX_SAVED];
+	Dwarf_Frame *frame; /* of ROW_SLOW; freed with free() */
+};
+/* Makes the row of an address: .offset and .dso are set. */
+void perch__row_make(struct row *row, const struct rules *rules,
+		     const struct architecture *architecture);
+
+/* ---- step.c: from a frame to its caller ---- */
+
+/* innermost: the frame is the first one, or a signal interrupted it. */
+enum outcome perch__frame_step(const struct row *row, const struct architecture *architecture,
+			       const struct stack *stack, bool innermost,
+			       struct registers *registers);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes rows: asks libdw for the rules of an address, and stores sums as numbers. */
+#include <dwarf.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* An operation that pushes a register plus an offset. */
+static bool is_sum(const Dwarf_Op *op, uint64_t *number, uint64_t *offset)
+{
+	if (op->atom == DW_OP_bregx) {
+		*number = op->number;
+		*offset = op->number2;
+	} else {
+		*number = (uint64_t)op->atom - DW_OP_breg0;
+		*offset = op->number;
+	}
+	return op->atom == DW_OP_bregx || (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31);
+}
+
+/* Returns false if the rule is not a sum that fits the row. */
+static bool take_cfa(struct row *row, const struct architecture *architecture, const Dwarf_Op *ops,
+		     size_t nr)
+{
+	uint64_t number, offset;
+
+	if (nr != 1 || !is_sum(ops, &number, &offset) || number >= architecture->columns ||
+	    offset != (uint64_t)(int64_t)(int32_t)offset)
+		return false;
+	row->cfa_register = (uint8_t)number;
+	row->cfa_offset = (int32_t)offset;
+	return true;
+}
+
+/* Finds the offset of a rule "CFA plus offset"; saved->rule is set too. */
+static bool is_saved(struct saved *saved, const Dwarf_Op *ops, size_t nr)
+{
+	uint64_t offset = 0;
+	size_t at = 1;
+
+	if (!nr || ops[0].atom != DW_OP_call_frame_cfa)
+		return false;
+	if (at < nr && ops[at].atom == DW_OP_plus_uconst)
+		offset = ops[at++].number;
+	saved->rule = SAVED_IN_STACK;
+	if (at < nr && ops[at].atom == DW_OP_stack_value) {
+		saved->rule = SAVED_SUM;
+		at++;
+	}
+	saved->offset = (int16_t)offset;
+	return at == nr && offset == (uint64_t)(int64_t)saved->offset;
+}
+
+/*
+ * Adds the rule of a register. ops: NULL if the function does not change it. Returns false if the
+ * rule does not fit the row.
+ */
+static bool take_register(struct row *row, const struct architecture *architecture, uint8_t number,
+			  const Dwarf_Op *ops, size_t nr, const Dwarf_Op *memory)
+{
+	bool preserved = architecture->preserved >> number & 1;
+	struct saved saved = { .number = number };
+
+	if (number == architecture->sp) {
+		/* the stack pointer of the caller is the CFA unless a rule says otherwise */
+		if (!ops || (!nr && ops == memory))
+			return true;
+	} else if (!ops) {
+		if (preserved || number == row->return_register)
+			return true;
+		saved.rule = SAVED_SAME;
+	} else if (!nr && ops == memory) {
+		if (number == row->return_register)
+			row->kind = ROW_OUTERMOST;
+		if (!preserved)
+			return true;
+		saved.rule = SAVED_NOWHERE;
+	}
+	if (ops && nr && !is_saved(&saved, ops, nr))
+		return false;
+	if (number == architecture->sp && saved.rule == SAVED_SUM && !saved.offset)
+		return true;
+	if (row->nr == MAX_SAVED)
+		return false;
+	row->saved[row->nr++] = saved;
+	return true;
+}
+
+static void take_rules(struct row *row, const struct architecture *architecture, Dwarf_Frame *frame)
+{
+	Dwarf_Op memory[3], *ops;
+	size_t nr;
+	int number = dwarf_frame_info(frame, NULL, NULL, &row->signal_frame);
+
+	row->kind = ROW_BAD;
+	if (number < 0 || number >= architecture->columns)
+		return;
+	row->return_register = (uint8_t)number;
+	if (dwarf_frame_cfa(frame, &ops, &nr) || !nr)
+		return;
+	row->kind = take_cfa(row, architecture, ops, nr) ? ROW_FAST : ROW_SLOW;
+	for (number = 0; number < architecture->columns; number++) {
+		if (dwarf_frame_register(frame, number, memory, &ops, &nr)) {
+			row->kind = ROW_BAD;
+			return;
+		}
+		if (!take_register(row, architecture, (uint8_t)number, ops, nr, memory))
+			row->kind = ROW_SLOW;
+		if (row->kind == ROW_OUTERMOST)
+			return;
+	}
+}
+
+void perch__row_make(struct row *row, const struct rules *rules,
+		     const struct architecture *architecture)
+{
+	Dwarf_Frame *frame = NULL;
+	uint64_t address;
+
+	row->kind = rules->has_error ? ROW_NO_FILE : ROW_NO_RULE;
+	row->nr = 0;
+	row->frame = NULL;
+	row->signal_frame = false;
+	if (!perch__rules_address(rules, row->offset, &address))
+		return;
+	for (size_t i = 0; i < 2 && !frame; i++)
+		if (rules->cfi[i] && dwarf_cfi_addrframe(rules->cfi[i], address, &frame))
+			frame = NULL;
+	if (!frame)
+		return;
+	take_rules(row, architecture, frame);
+	if (row->kind == ROW_SLOW)
+		row->frame = frame;
+	else
+		free(frame);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens the file of a DSO, and finds the sections with its unwinding rules. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+struct sections {
+	Elf_Scn *eh_frame, *eh_frame_hdr, *debug_frame;
+	GElf_Shdr eh_frame_header, hdr_header, debug_frame_header;
+};
+
+/* Selects the sections that libdw selects: the first .eh_frame, and the last table before it. */
+static void find_sections(Elf *elf, struct sections *sections)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) || !names)
+		return;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
+
+		if (!name)
+			continue;
+		if (!sections->eh_frame && !strcmp(name, ".eh_frame_hdr")) {
+			sections->eh_frame_hdr = section;
+			sections->hdr_header = header;
+		} else if (!sections->eh_frame && !strcmp(name, ".eh_frame")) {
+			sections->eh_frame = section;
+			sections->eh_frame_header = header;
+		} else if (!sections->debug_frame && !strcmp(name, ".debug_frame")) {
+			sections->debug_frame = section;
+			sections->debug_frame_header = header;
+		}
+	}
+}
+
+/* libdw uses the table only if it has one: sections without bytes are those of debug files. */
+static bool open_eh_frame(struct rules *rules, const struct sections *sections)
+{
+	struct cfi_table table = { 0 };
+	bool has_table = sections->eh_frame_hdr && sections->hdr_header.sh_type == SHT_PROGBITS;
+
+	if (!sections->eh_frame || sections->eh_frame_header.sh_type == SHT_NOBITS)
+		return true;
+	if (has_table) {
+		table.data = elf_rawdata(sections->eh_frame_hdr, NULL);
+		table.address = sections->hdr_header.sh_addr;
+		table.eh_frame_address = sections->eh_frame_header.sh_addr;
+		if (!table.data || !table.data->d_buf)
+			return false;
+	}
+	if (!perch__check_cfi(rules->elf, elf_rawdata(sections->eh_frame, NULL), rules->wide,
+			      rules->swapped, has_table ? &table : NULL, true))
+		return false;
+	rules->cfi[0] = dwarf_getcfi_elf(rules->elf);
+	return rules->cfi[0];
+}
+
+static bool open_debug_frame(struct rules *rules, const struct sections *sections)
+{
+	if (!sections->debug_frame || sections->debug_frame_header.sh_type == SHT_NOBITS ||
+	    sections->debug_frame_header.sh_flags & SHF_COMPRESSED)
+		return true;
+	if (!perch__check_cfi(rules->elf, elf_rawdata(sections->debug_frame, NULL), rules->wide,
+			      rules->swapped, NULL, false))
+		return false;
+	rules->dwarf = dwarf_begin_elf(rules->elf, DWARF_C_READ, NULL);
+	rules->cfi[1] = rules->dwarf ? dwarf_getcfi(rules->dwarf) : NULL;
+	return rules->cfi[1];
+}
+
+static int read_segments(struct rules *rules, const struct architecture *architecture)
+{
+	struct perch__elf elf;
+	int rc = perch__elf_init_file(&elf, rules->fd);
+
+	if (rc)
+		return rc;
+	if (elf.machine != architecture->machine || !elf.wide) {
+		perch__elf_clear(&elf);
+		return -ENOEXEC;
+	}
+	rules->wide = elf.wide;
+	rules->swapped = elf.swapped;
+	rules->segment = elf.segment;
+	for (size_t i = 0; i < elf.nr_segments; i++)
+		if (rules->segment[i].type == PT_LOAD)
+			rules->segment[rules->nr_segments++] = rules->segment[i];
+	elf.segment = NULL;
+	perch__elf_clear(&elf);
+	return 0;
+}
+
+static void close_files(struct rules *rules)
+{
+	/* the tables of .debug_frame belong to .dwarf */
+	if (rules->cfi[0])
+		dwarf_cfi_end(rules->cfi[0]);
+	if (rules->dwarf)
+		dwarf_end(rules->dwarf);
+	if (rules->elf)
+		elf_end(rules->elf);
+	if (rules->fd >= 0)
+		close(rules->fd);
+	free(rules->segment);
+	rules->cfi[0] = rules->cfi[1] = NULL;
+	rules->dwarf = NULL;
+	rules->elf = NULL;
+	rules->segment = NULL;
+	rules->nr_segments = 0;
+	rules->fd = -1;
+}
+
+/* Returns the reason why there are no rules, or NULL. */
+static const char *open_files(struct rules *rules, const struct architecture *architecture)
+{
+	struct sections sections = { 0 };
+
+	switch (read_segments(rules, architecture)) {
+	case 0:
+		break;
+	case -ENOEXEC:
+		return "the file is of another architecture";
+	default:
+		return "not an ELF file";
+	}
+	elf_version(EV_CURRENT);
+	rules->elf = elf_begin(rules->fd, ELF_C_READ, NULL);
+	if (!rules->elf || elf_kind(rules->elf) != ELF_K_ELF)
+		return "not an ELF file";
+	find_sections(rules->elf, &sections);
+	if (!open_eh_frame(rules, &sections) || !open_debug_frame(rules, &sections))
+		return "its call frame information is damaged";
+	return NULL;
+}
+
+struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perch_dso *dso,
+				const struct architecture *architecture)
+{
+	struct rules *rules = calloc(1, sizeof(*rules));
+	const char *error;
+	struct perch_error err;
+
+	if (!rules)
+		return NULL;
+	rules->dso = dso;
+	rules->fd = -1;
+	/* memory without a file has no rules, and that is no error */
+	if (dso->kind != PERCH_DSO_FILE && dso->kind != PERCH_DSO_VDSO)
+		return rules;
+	if (perch_symbols_open_file(symbols, dso, &rules->fd, &err))
+		error = err.message;
+	else
+		error = open_files(rules, architecture);
+	if (error) {
+		rules->has_error = true;
+		snprintf(rules->error, sizeof(rules->error), "%s", error);
+		close_files(rules);
+	} else if (!rules->cfi[0] && !rules->cfi[1]) {
+		close_files(rules);
+	}
+	return rules;
+}
+
+void perch__rules_close(struct rules *rules)
+{
+	close_files(rules);
+	free(rules);
+}
+
+bool perch__rules_address(const struct rules *rules, uint64_t offset, uint64_t *address)
+{
+	const struct perch__elf_segment *found = NULL;
+
+	for (size_t i = 0; i < rules->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &rules->segment[i];
+
+		/* an executable segment counts: the bytes of a page may be in two segments */
+		if (offset >= segment->offset && offset - segment->offset < segment->size &&
+		    (!found || segment->flags & PF_X))
+			found = segment;
+	}
+	if (found)
+		*address = offset - found->offset + found->address;
+	return found;
+}

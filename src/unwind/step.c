@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* From the registers of a function to those of its caller. */
+#include "internal.h"
+
+static inline bool is_valid(const struct registers *registers, unsigned number)
+{
+	return registers->valid >> number & 1;
+}
+
+static inline void set(struct registers *registers, unsigned number, uint64_t value)
+{
+	registers->value[number] = value;
+	registers->valid |= 1ull << number;
+}
+
+/*
+ * The stack pointer of each caller must be higher. A leaf function of arm64 may have no frame, and
+ * a signal handler may have a stack of its own.
+ */
+static inline bool is_outside(const struct row *row, uint64_t before, uint64_t after,
+			      bool innermost)
+{
+	return after > before || (after == before && innermost) || row->signal_frame;
+}
+
+/* Sets the program counter to the return address. */
+static inline enum outcome return_to(const struct row *row, const struct architecture *architecture,
+				     bool restored, bool innermost, struct registers *registers)
+{
+	/* only a leaf function still has its return address in a register */
+	if (!is_valid(registers, row->return_register) || (!restored && !innermost))
+		return INVALID;
+	set(registers, architecture->pc,
+	    registers->value[row->return_register] & architecture->address_bits);
+	return FOUND;
+}
+
+static inline enum outcome fast_step(const struct row *row, const struct architecture *architecture,
+				     const struct stack *stack, bool innermost,
+				     struct registers *registers)
+{
+	uint64_t before = registers->value[architecture->sp], cfa, valid;
+	bool restored = false;
+
+	if (!is_valid(registers, row->cfa_register))
+		return INVALID;
+	cfa = registers->value[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
+	valid = registers->valid;
+	registers->valid &= architecture->preserved | 1ull << row->return_register;
+	if (!is_outside(row, before, cfa, innermost))
+		return LOOP;
+	set(registers, architecture->sp, cfa);
+	for (unsigned i = 0; i < row->nr; i++) {
+		const struct saved *saved = &row->saved[i];
+		uint64_t value = cfa + (uint64_t)(int64_t)saved->offset;
+		enum outcome outcome = FOUND;
+
+		switch ((enum saved_rule)saved->rule) {
+		case SAVED_IN_STACK:
+			outcome = perch__stack_read(stack, value, &value);
+			break;
+		case SAVED_SUM:
+			break;
+		case SAVED_SAME:
+			registers->valid |= valid & 1ull << saved->number;
+			continue;
+		case SAVED_NOWHERE:
+			registers->valid &= ~(1ull << saved->number);
+			continue;
+		}
+		/*
+		 * At the end of a function, registers were restored and their places released, but
+		 * compilers leave the rule as it was: the register has the value already.
+		 */
+		if (outcome == BELOW_STACK && innermost && saved->number != row->return_register)
+			continue;
+		if (outcome != FOUND)
+			return outcome;
+		set(registers, saved->number, value);
+		restored |= saved->number == row->return_register;
+	}
+	return return_to(row, architecture, restored, innermost, registers);
+}
+
+/* Evaluates the rule of one register. */
+static enum outcome slow_register(const struct row *row, const struct architecture *architecture,
+				  const struct stack *stack, const struct registers *from,
+				  uint64_t cfa, unsigned number, struct registers *to)
+{
+	Dwarf_Op memory[3], *ops;
+	enum outcome outcome;
+	uint64_t value;
+	bool is_value;
+	size_t nr;
+
+	if (dwarf_frame_register(row->frame, (int)number, memory, &ops, &nr))
+		return INVALID;
+	if (!ops || !nr) {
+		bool same = !ops || architecture->preserved >> number & 1;
+
+		if (number == architecture->sp)
+			set(to, number, cfa);
+		else if (same && ops != memory && is_valid(from, number))
+			set(to, number, from->value[number]);
+		return FOUND;
+	}
+	outcome = perch__expression_evaluate(ops, nr, from, stack, &cfa, &value, &is_value);
+	if (outcome == FOUND && !is_value)
+		outcome = perch__stack_read(stack, value, &value);
+	if (outcome == FOUND)
+		set(to, number, value);
+	return outcome;
+}
+
+static enum outcome slow_step(const struct row *row, const struct architecture *architecture,
+			      const struct stack *stack, bool innermost,
+			      struct registers *registers)
+{
+	struct registers caller = { 0 };
+	enum outcome outcome;
+	Dwarf_Op *ops;
+	uint64_t cfa;
+	bool is_value;
+	size_t nr;
+
+	if (dwarf_frame_cfa(row->frame, &ops, &nr))
+		return INVALID;
+	outcome = perch__expression_evaluate(ops, nr, registers, stack, NULL, &cfa, &is_value);
+	if (outcome != FOUND)
+		return outcome;
+	for (unsigned number = 0; number < architecture->columns; number++) {
+		outcome = slow_register(row, architecture, stack, registers, cfa, number, &caller);
+		/* a register that is not needed may be lost */
+		if (outcome != FOUND &&
+		    (number == row->return_register || number == architecture->sp))
+			return outcome;
+	}
+	if (!is_outside(row, registers->value[architecture->sp], caller.value[architecture->sp],
+			innermost))
+		return LOOP;
+	/* a leaf function has no place for the return address; it has the same value then */
+	outcome = return_to(row, architecture,
+			    architecture->link == NO_REGISTER || row->signal_frame ||
+				    caller.value[row->return_register] !=
+					    registers->value[row->return_register],
+			    innermost, &caller);
+	if (outcome == FOUND)
+		*registers = caller;
+	return outcome;
+}
+
+/*
+ * Code without rules, for example of a JIT compiler: the frame pointer leads to the saved frame
+ * pointer of the caller, and the return address follows. The caller checks that the return address
+ * is one of code.
+ */
+static enum outcome frame_pointer_step(const struct architecture *architecture,
+				       const struct stack *stack, struct registers *registers)
+{
+	uint64_t fp = registers->value[architecture->fp], next, address;
+
+	if (!is_valid(registers, architecture->fp) || fp % 8 ||
+	    fp < registers->value[architecture->sp] ||
+	    perch__stack_read(stack, fp, &next) != FOUND ||
+	    perch__stack_read(stack, fp + 8, &address) != FOUND)
+		return NO_FRAME_POINTER;
+	/* the outermost frame has no caller's frame pointer */
+	if (next && next <= fp)
+		return NO_FRAME_POINTER;
+	registers->valid = 0;
+	set(registers, architecture->fp, next);
+	set(registers, architecture->sp, fp + 16);
+	set(registers, architecture->pc, address & architecture->address_bits);
+	return FOUND;
+}
+
+enum outcome perch__frame_step(const struct row *row, const struct architecture *architecture,
+			       const struct stack *stack, bool innermost,
+			       struct registers *registers)
+{
+	switch ((enum row_kind)row->kind) {
+	case ROW_FAST:
+		return fast_step(row, architecture, stack, innermost, registers);
+	case ROW_SLOW:
+		return slow_step(row, architecture, stack, innermost, registers);
+	case ROW_OUTERMOST:
+		return OUTERMOST;
+	case ROW_NO_RULE:
+	case ROW_NO_FILE:
+		return frame_pointer_step(architecture, stack, registers);
+	case ROW_BAD:
+		break;
+	}
+	return INVALID;
+}

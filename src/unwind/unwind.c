@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* The unwinder: finds the row of each address, and follows the callers. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+enum { RECENT = 16384, MAX_ROWS = 1 << 20 };
+
+/* A cache in front of the tables: the row of an address of an address space. */
+struct recent {
+	uint64_t generation, ip; /* generation: plus 1; 0 if empty */
+	uint32_t row;
+};
+
+struct perch_unwinder {
+	const struct architecture *architecture;
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	struct row *row;
+	size_t nr_rows, rows_capacity;
+	struct perch__hash_table by_offset; /* DSO and offset -> row */
+	struct rules **rules;
+	size_t nr_rules;
+	struct perch__hash_table by_dso; /* -> rules */
+	uint64_t ends[PERCH_UNWIND_ENDS];
+	struct recent recent[RECENT];
+};
+
+int perch_unwinder_new(struct perch_unwinder **result, enum perch_arch arch,
+		       struct perch_processes *processes, struct perch_symbols *symbols,
+		       struct perch_error *err)
+{
+	struct perch_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+	*result = unwinder;
+	if (!unwinder)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for an unwinder");
+	unwinder->architecture = perch__architecture(arch);
+	unwinder->processes = processes;
+	unwinder->symbols = symbols;
+	unwinder->by_offset.seed = unwinder->by_dso.seed = perch__hash_seed(unwinder);
+	return 0;
+}
+
+static void clear_rows(struct perch_unwinder *unwinder)
+{
+	for (size_t i = 0; i < unwinder->nr_rows; i++)
+		free(unwinder->row[i].frame);
+	unwinder->nr_rows = 0;
+	perch__hash_clear(&unwinder->by_offset);
+	memset(unwinder->recent, 0, sizeof(unwinder->recent));
+}
+
+void perch_unwinder_free(struct perch_unwinder *unwinder)
+{
+	if (!unwinder)
+		return;
+	clear_rows(unwinder);
+	for (size_t i = 0; i < unwinder->nr_rules; i++)
+		perch__rules_close(unwinder->rules[i]);
+	perch__hash_clear(&unwinder->by_dso);
+	free(unwinder->rules);
+	free(unwinder->row);
+	free(unwinder);
+}
+
+/* ---- rules and rows ---- */
+
+static bool same_dso(const void *items, uint32_t index, const void *dso)
+{
+	return ((struct rules *const *)items)[index]->dso == dso;
+}
+
+static struct rules *find_rules(const struct perch_unwinder *unwinder, const struct perch_dso *dso)
+{
+	uint32_t index = perch__hash_find(
+		&unwinder->by_dso, perch__hash_integer(unwinder->by_dso.seed, (uintptr_t)dso),
+		same_dso, unwinder->rules, dso);
+
+	return index == PERCH__HASH_NONE ? NULL : unwinder->rules[index];
+}
+
+/* Opens the file of the DSO if that has not been done. Returns NULL if out of memory. */
+static struct rules *get_rules(struct perch_unwinder *unwinder, const struct perch_dso *dso)
+{
+	struct rules *rules = find_rules(unwinder, dso);
+
+	if (rules)
+		return rules;
+	if (PERCH__ARRAY_RESERVE_BY_NR(unwinder->rules, unwinder->nr_rules, 1))
+		return NULL;
+	rules = perch__rules_open(unwinder->symbols, dso, unwinder->architecture);
+	if (!rules)
+		return NULL;
+	if (perch__hash_add(&unwinder->by_dso,
+			    perch__hash_integer(unwinder->by_dso.seed, (uintptr_t)dso),
+			    unwinder->nr_rules)) {
+		perch__rules_close(rules);
+		return NULL;
+	}
+	unwinder->rules[unwinder->nr_rules++] = rules;
+	return rules;
+}
+
+static bool same_location(const void *items, uint32_t index, const void *key)
+{
+	const struct row *row = &((const struct row *)items)[index];
+	const struct perch_location *location = key;
+
+	return row->offset == location->offset && row->dso == location->dso;
+}
+
+/* Returns the index of the row of a location, which is made if it is new; or PERCH__HASH_NONE if
+ * out of memory. */
+static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_location *location)
+{
+	uint64_t hash = perch__hash_pair(unwinder->by_offset.seed, (uintptr_t)location->dso,
+					 location->offset);
+	uint32_t index = perch__hash_find(&unwinder->by_offset, hash, same_location, unwinder->row,
+					  location);
+	const struct rules *rules;
+	struct row *row;
+
+	if (index != PERCH__HASH_NONE)
+		return index;
+	if (unwinder->nr_rows == MAX_ROWS)
+		clear_rows(unwinder);
+	rules = get_rules(unwinder, location->dso);
+	if (!rules ||
+	    PERCH__ARRAY_RESERVE(unwinder->row, unwinder->rows_capacity, unwinder->nr_rows + 1) ||
+	    perch__hash_add(&unwinder->by_offset, hash, unwinder->nr_rows))
+		return PERCH__HASH_NONE;
+	row = &unwinder->row[unwinder->nr_rows];
+	row->offset = location->offset;
+	row->dso = location->dso;
+	perch__row_make(row, rules, unwinder->architecture);
+	return (uint32_t)unwinder->nr_rows++;
+}
+
+/* Finds the row of an address. Returns NULL if out of memory, or if nothing is mapped there. */
+static const struct row *find_row(struct perch_unwinder *unwinder, struct perch_thread *thread,
+				  uint64_t ip, bool *mapped)
+{
+	uint64_t generation = perch_thread_generation(thread) + 1;
+	struct recent *recent = &unwinder->recent[(ip ^ ip >> 13 ^ generation << 6) % RECENT];
+	struct perch_location location;
+	uint32_t index;
+
+	*mapped = true;
+	if (recent->ip == ip && recent->generation == generation)
+		return &unwinder->row[recent->row];
+	perch_processes_resolve(unwinder->processes, thread, PERCH_MISC_USER, ip, &location);
+	if (location.dso->kind == PERCH_DSO_UNKNOWN) {
+		*mapped = false;
+		return NULL;
+	}
+	index = row_of(unwinder, &location);
+	if (index == PERCH__HASH_NONE)
+		return NULL;
+	*recent = (struct recent){ .generation = generation, .ip = ip, .row = index };
+	return &unwinder->row[index];
+}
+
+/* ---- the sample ---- */
+
+/* Returns false if a register that unwinding needs is missing. */
+static bool take_registers(const struct architecture *architecture,
+			   const struct perch_record *record, struct registers *registers)
+{
+	const struct perch_registers *sampled = &record->sample.regs_user;
+	uint64_t needed = 1ull << architecture->sp | 1ull << architecture->pc;
+
+	registers->valid = 0;
+	for (unsigned number = 0; number < architecture->nr; number++) {
+		uint64_t bit = 1ull << architecture->bit[number];
+		unsigned index = (unsigned)__builtin_popcountll(sampled->mask & (bit - 1));
+
+		if (!(sampled->mask & bit) || index >= sampled->nr)
+			continue;
+		registers->value[number] = perch_word(record, &sampled->value[index]);
+		registers->valid |= 1ull << number;
+	}
+	return (registers->valid & needed) == needed;
+}
+
+static enum perch_unwind_end end_of(enum outcome outcome, const struct row *row)
+{
+	switch (outcome) {
+	case OUTERMOST:
+		return PERCH_UNWIND_OUTERMOST;
+	case ABOVE_STACK:
+		return PERCH_UNWIND_TRUNCATED;
+	case LOOP:
+		return PERCH_UNWIND_LOOP;
+	case NO_FRAME_POINTER:
+		return row->kind == ROW_NO_FILE ? PERCH_UNWIND_NO_FILE : PERCH_UNWIND_NO_RULE;
+	default:
+		return PERCH_UNWIND_BAD_RULE;
+	}
+}
+
+/* What is needed from one frame to the next. */
+struct walk {
+	struct registers registers;
+	struct stack stack;
+	bool innermost;
+};
+
+/* Stores the addresses. Returns the reason of the end, or -ENOMEM. */
+static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thread,
+		       struct walk *walk, uint64_t *ips, size_t max,
+		       struct perch_unwind_result *result)
+{
+	const struct architecture *architecture = unwinder->architecture;
+	uint64_t ip = walk->registers.value[architecture->pc];
+	enum row_kind before = ROW_FAST;
+
+	while (result->nr < max) {
+		bool mapped;
+		const struct row *row = find_row(unwinder, thread, ip, &mapped);
+		enum outcome outcome;
+
+		if (!row && mapped)
+			return -ENOMEM;
+		/* an address outside of all code is not a caller, except that of the sample */
+		if (row || !result->nr)
+			ips[result->nr++] = ip;
+		if (!row && before >= ROW_NO_RULE)
+			return before == ROW_NO_FILE ? PERCH_UNWIND_NO_FILE : PERCH_UNWIND_NO_RULE;
+		if (!row)
+			return PERCH_UNWIND_NO_MAPPING;
+		result->dso = row->dso;
+		outcome = perch__frame_step(row, architecture, &walk->stack, walk->innermost,
+					    &walk->registers);
+		if (outcome != FOUND)
+			return end_of(outcome, row);
+		before = row->kind;
+		ip = walk->registers.value[architecture->pc];
+		if (!ip)
+			return PERCH_UNWIND_OUTERMOST;
+		/* a return address may be the first one of the next function */
+		walk->innermost = row->signal_frame;
+		ip -= !walk->innermost;
+	}
+	return PERCH_UNWIND_MAX_FRAMES;
+}
+
+static int unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
+		  const struct perch_record *record, uint64_t *ips, size_t max,
+		  struct perch_unwind_result *result)
+{
+	const struct perch_sample *sample = &record->sample;
+	const struct architecture *architecture = unwinder->architecture;
+	struct walk walk = { .innermost = true };
+
+	if (sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_NONE)
+		return PERCH_UNWIND_NO_REGISTERS;
+	if (!architecture || sample->regs_user.abi != PERCH_SAMPLE_REGS_ABI_64 ||
+	    !take_registers(architecture, record, &walk.registers))
+		return PERCH_UNWIND_UNSUPPORTED;
+	walk.stack.bytes = sample->stack_user.data;
+	walk.stack.start = walk.registers.value[architecture->sp];
+	walk.stack.size = walk.stack.bytes ? sample->stack_user.dynamic_size : 0;
+	walk.stack.swapped = record->parse_info->swapped;
+	return walk_frames(unwinder, thread, &walk, ips, max, result);
+}
+
+int perch_unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
+		 const struct perch_record *record, uint64_t *ips, size_t max,
+		 struct perch_unwind_result *result)
+{
+	struct rules *rules;
+	int end;
+
+	*result = (struct perch_unwind_result){ 0 };
+	end = unwind(unwinder, thread, record, ips, max, result);
+	if (end < 0) {
+		*result = (struct perch_unwind_result){ 0 };
+		return end;
+	}
+	result->end = (enum perch_unwind_end)end;
+	unwinder->ends[end]++;
+	rules = result->dso ? find_rules(unwinder, result->dso) : NULL;
+	if (rules)
+		rules->ends[end]++;
+	return 0;
+}
+
+/* ---- reports ---- */
+
+uint64_t perch_unwinder_count(const struct perch_unwinder *unwinder, const struct perch_dso *dso,
+			      enum perch_unwind_end end)
+{
+	const struct rules *rules = dso ? find_rules(unwinder, dso) : NULL;
+
+	if ((unsigned)end >= PERCH_UNWIND_ENDS)
+		return 0;
+	if (dso)
+		return rules ? rules->ends[end] : 0;
+	return unwinder->ends[end];
+}
+
+const char *perch_unwinder_error(const struct perch_unwinder *unwinder, const struct perch_dso *dso)
+{
+	const struct rules *rules = find_rules(unwinder, dso);
+
+	return rules && rules->has_error ? rules->error : NULL;
+}

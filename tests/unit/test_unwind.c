@@ -1,0 +1,734 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests unwinding: of this process, and of files with built rules. */
+#define _GNU_SOURCE
+#include "process_fixture.h"
+#include "symbol_fixture.h"
+
+#include <dwarf.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <perch/unwind.h>
+#include "unwind/internal.h"
+
+/* ---- samples ---- */
+
+enum { X86_REGISTERS = 24, ARM64_REGISTERS = 33 };
+
+/* A sample with all registers and a stack of words. */
+struct sampled {
+	struct perch_parse_info parse_info;
+	struct perch_record record;
+	uint64_t registers[ARM64_REGISTERS];
+};
+
+static struct perch_record *sample_of(struct sampled *sampled, const void *stack, uint64_t size)
+{
+	sampled->record = (struct perch_record){
+		.type = PERCH_RECORD_SAMPLE,
+		.parse_info = &sampled->parse_info,
+		.sample = { .regs_user = { .abi = PERCH_SAMPLE_REGS_ABI_64,
+					   .mask = (1ull << ARM64_REGISTERS) - 1,
+					   .nr = ARM64_REGISTERS,
+					   .value = sampled->registers },
+			    .stack_user = { .size = size, .dynamic_size = size, .data = stack } },
+	};
+	return &sampled->record;
+}
+
+/* ---- this process ---- */
+
+#ifdef __x86_64__
+/* By the bits of asm/perf_regs.h. */
+static const int general[X86_REGISTERS] = {
+	[0] = REG_RAX,	[1] = REG_RBX,	[2] = REG_RCX,	[3] = REG_RDX,	[4] = REG_RSI,
+	[5] = REG_RDI,	[6] = REG_RBP,	[7] = REG_RSP,	[8] = REG_RIP,	[16] = REG_R8,
+	[17] = REG_R9,	[18] = REG_R10, [19] = REG_R11, [20] = REG_R12, [21] = REG_R13,
+	[22] = REG_R14, [23] = REG_R15,
+};
+
+struct captured {
+	struct sampled sampled;
+	uint64_t callers[3]; /* return addresses, innermost first */
+	size_t limit;	     /* bytes of stack to copy; 0 is all */
+	size_t size;
+	uint8_t stack[1 << 18];
+};
+
+static uint64_t end_of_stack(void)
+{
+	pthread_attr_t attributes;
+	void *start;
+	size_t size;
+
+	assert_int_equal(pthread_getattr_np(pthread_self(), &attributes), 0);
+	pthread_attr_getstack(&attributes, &start, &size);
+	pthread_attr_destroy(&attributes);
+	return (uintptr_t)start + size;
+}
+
+static __attribute__((noinline)) void innermost(struct captured *captured)
+{
+	uint64_t end = end_of_stack(), sp;
+	ucontext_t context;
+
+	captured->callers[0] = (uintptr_t)__builtin_return_address(0);
+	getcontext(&context);
+	for (size_t i = 0; i < X86_REGISTERS; i++)
+		captured->sampled.registers[i] =
+			(uint64_t)context.uc_mcontext.gregs[i < 9 || i > 15 ? general[i] : REG_RAX];
+	sp = captured->sampled.registers[7];
+	captured->size = end - sp < sizeof(captured->stack) ? end - sp : sizeof(captured->stack);
+	if (captured->limit && captured->limit < captured->size)
+		captured->size = captured->limit;
+	memcpy(captured->stack, (void *)(uintptr_t)sp, captured->size);
+}
+
+static __attribute__((noinline)) void middle(struct captured *captured, volatile char *space)
+{
+	volatile char more[300];
+
+	more[0] = space[0];
+	captured->callers[1] = (uintptr_t)__builtin_return_address(0);
+	innermost(captured);
+	space[0] = more[0];
+}
+
+static __attribute__((noinline)) void outer(struct captured *captured, size_t size)
+{
+	volatile char *space = __builtin_alloca(size);
+
+	space[0] = 0;
+	captured->callers[2] = (uintptr_t)__builtin_return_address(0);
+	middle(captured, space);
+	space[1] = 0;
+}
+
+/* Captures the stack, and unwinds it with an array of `max` addresses. */
+static struct perch_unwind_result unwind_self(struct captured *captured, uint64_t *ips, size_t max)
+{
+	struct perch_processes *processes = new_processes();
+	struct perch_symbols *symbols = new_symbols(NULL);
+	struct perch_unwind_result result;
+	struct perch_unwinder *unwinder;
+	struct perch_record *record;
+
+	outer(captured, 1000);
+	record = sample_of(&captured->sampled, captured->stack, captured->size);
+	assert_int_equal(perch_processes_add_running(processes, 0, NULL, NULL), 0);
+	assert_int_equal(perch_unwinder_new(&unwinder, PERCH_ARCH_X86, processes, symbols, NULL),
+			 0);
+	assert_int_equal(perch_unwind(unwinder,
+				      perch_processes_thread(processes, (uint32_t)getpid(),
+							     (uint32_t)getpid()),
+				      record, ips, max, &result),
+			 0);
+	assert_int_equal(perch_unwinder_count(unwinder, NULL, result.end), 1);
+	assert_int_equal(perch_unwinder_count(unwinder, result.dso, result.end), 1);
+	result.dso = NULL; /* freed below */
+	perch_unwinder_free(unwinder);
+	perch_symbols_free(symbols);
+	perch_processes_free(processes);
+	return result;
+}
+
+static void unwinds_this_process(void **state)
+{
+	struct captured *captured = calloc(1, sizeof(*captured));
+	struct perch_unwind_result result;
+	uint64_t ips[64];
+
+	(void)state;
+	result = unwind_self(captured, ips, 64);
+	assert_int_equal(result.end, PERCH_UNWIND_OUTERMOST);
+	assert_true(result.nr > 5);
+	assert_int_equal(ips[0], captured->sampled.registers[8]);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(ips[i + 1], captured->callers[i] - 1);
+	free(captured);
+}
+
+static void reports_short_stack(void **state)
+{
+	struct captured *captured = calloc(1, sizeof(*captured));
+	struct perch_unwind_result result;
+	uint64_t ips[64];
+
+	(void)state;
+	captured->limit = 8;
+	result = unwind_self(captured, ips, 64);
+	assert_int_equal(result.end, PERCH_UNWIND_TRUNCATED);
+	assert_int_equal(result.nr, 1);
+	/* the frames of innermost() and middle() need more than 300 bytes, outer() another 1000 */
+	captured->limit = 900 + 968; /* with the ucontext_t */
+	result = unwind_self(captured, ips, 64);
+	assert_int_equal(result.end, PERCH_UNWIND_TRUNCATED);
+	assert_in_range(result.nr, 2, 4);
+	for (size_t i = 1; i < result.nr; i++)
+		assert_int_equal(ips[i], captured->callers[i - 1] - 1);
+	free(captured);
+}
+
+static void stores_no_more_than_fits(void **state)
+{
+	struct captured *captured = calloc(1, sizeof(*captured));
+	uint64_t ips[3] = { 0, 0, 99 };
+	struct perch_unwind_result result = unwind_self(captured, ips, 2);
+
+	(void)state;
+	assert_int_equal(result.end, PERCH_UNWIND_MAX_FRAMES);
+	assert_int_equal(result.nr, 2);
+	assert_int_equal(ips[2], 99);
+	assert_int_equal(unwind_self(captured, ips, 0).nr, 0);
+	free(captured);
+}
+#endif
+
+/* ---- built rules ---- */
+
+enum {
+	MAP = 0x400000,
+	FUNCTION = CODE,
+	CALLER = CODE + 0x100,
+	LAST = CODE + 0x200,
+	STACK = 0x7fff0000
+};
+
+/* The address in the process of an address in the file. */
+static uint64_t loaded(uint64_t address)
+{
+	return MAP + address - CODE;
+}
+
+static void put_entry(struct built *section, const struct built *body)
+{
+	struct built entry = *body;
+
+	while ((entry.size + 4) % 8)
+		put_number(&entry, DW_CFA_nop, 1);
+	put_number(section, entry.size, 4);
+	put_bytes(section, entry.bytes, entry.size);
+}
+
+/* Instructions with alignments of 1 and -8. */
+static void put_cie(struct built *section, bool eh_frame, uint8_t return_column,
+		    const uint8_t *code, size_t size)
+{
+	struct built body = { .big = section->big };
+
+	put_number(&body, eh_frame ? 0 : UINT32_MAX, 4);
+	put_number(&body, 1, 1);
+	put_bytes(&body, eh_frame ? "zR" : "", eh_frame ? 3 : 1);
+	put_number(&body, 1, 1);
+	put_number(&body, 0x78, 1);
+	put_number(&body, return_column, 1);
+	if (eh_frame) {
+		put_number(&body, 1, 1);
+		put_number(&body, DW_EH_PE_absptr, 1);
+	}
+	put_bytes(&body, code, size);
+	put_entry(section, &body);
+}
+
+static void put_fde(struct built *section, bool eh_frame, uint64_t start, const uint8_t *code,
+		    size_t size)
+{
+	struct built body = { .big = section->big };
+
+	put_number(&body, eh_frame ? section->size + 4 : 0, 4);
+	put_number(&body, start, 8);
+	put_number(&body, 0x100, 8);
+	if (eh_frame)
+		put_number(&body, 0, 1);
+	put_bytes(&body, code, size);
+	put_entry(section, &body);
+}
+
+struct rules_of {
+	const uint8_t *code;
+	size_t size;
+};
+#define CODE_OF(...)                                                                       \
+	{                                                                                  \
+		(const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }) \
+	}
+
+/* A program of up to three functions. */
+struct program {
+	bool arm64, big, debug_frame;
+	struct rules_of cie, function[3];
+};
+
+static void write_program(const char *path, const struct program *program)
+{
+	struct built_file file = code_file();
+	struct built section = { .big = program->big }, out;
+
+	file.big = program->big;
+	file.machine = program->arm64 ? EM_AARCH64 : EM_X86_64;
+	put_cie(&section, !program->debug_frame, program->arm64 ? 30 : 16, program->cie.code,
+		program->cie.size);
+	for (size_t i = 0; i < 3; i++)
+		if (program->function[i].size)
+			put_fde(&section, !program->debug_frame, FUNCTION + 0x100 * i,
+				program->function[i].code, program->function[i].size);
+	if (!program->debug_frame)
+		put_number(&section, 0, 4);
+	add_section(&file,
+		    (struct built_section){ program->debug_frame ? ".debug_frame" : ".eh_frame",
+					    SHT_PROGBITS, program->debug_frame ? 0 : SHF_ALLOC,
+					    .data = &section });
+	make_elf(&out, &file);
+	write_bytes(path, out.bytes, out.size);
+}
+
+/* The objects that unwind a program of process 1. */
+struct unwinding {
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	struct perch_unwinder *unwinder;
+	struct perch_thread *thread;
+	struct perch_unwind_result result;
+	uint64_t ips[8];
+	struct sampled sampled;
+	uint64_t stack[16];
+};
+
+static void begin(struct unwinding *unwinding, const char *path, enum perch_arch arch)
+{
+	memset(unwinding, 0, sizeof(*unwinding));
+	unwinding->processes = new_processes();
+	unwinding->symbols = new_symbols(NULL);
+	map_file(unwinding->processes, 1, MAP, CODE_SIZE, CODE_OFFSET, path);
+	unwinding->thread = perch_processes_thread(unwinding->processes, 1, 1);
+	assert_int_equal(perch_unwinder_new(&unwinding->unwinder, arch, unwinding->processes,
+					    unwinding->symbols, NULL),
+			 0);
+}
+
+static void begin_program(struct unwinding *unwinding, const struct program *program)
+{
+	const char *path = path_in_directory("program");
+
+	write_program(path, program);
+	begin(unwinding, path, program->arm64 ? PERCH_ARCH_ARM64 : PERCH_ARCH_X86);
+}
+
+/* Unwinds from a program counter, with the stack pointer at the first word of the stack. */
+static enum perch_unwind_end run(struct unwinding *unwinding, unsigned pc_bit, unsigned sp_bit,
+				 uint64_t pc)
+{
+	unwinding->sampled.registers[pc_bit] = pc;
+	unwinding->sampled.registers[sp_bit] = STACK;
+	assert_int_equal(perch_unwind(unwinding->unwinder, unwinding->thread,
+				      sample_of(&unwinding->sampled, unwinding->stack,
+						sizeof(unwinding->stack)),
+				      unwinding->ips, 8, &unwinding->result),
+			 0);
+	return unwinding->result.end;
+}
+
+static enum perch_unwind_end run_x86(struct unwinding *unwinding, uint64_t pc)
+{
+	return run(unwinding, 8, 7, pc);
+}
+
+static void finish(struct unwinding *unwinding)
+{
+	perch_unwinder_free(unwinding->unwinder);
+	perch_symbols_free(unwinding->symbols);
+	perch_processes_free(unwinding->processes);
+}
+
+/* x86-64 after a call: CFA = sp + 8, the return address is at CFA - 8. */
+#define X86_CIE CODE_OF(DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1)
+#define X86_END CODE_OF(DW_CFA_undefined, 16)
+
+static void uses_rules_of_both_sections(void **state)
+{
+	struct unwinding unwinding;
+
+	(void)state;
+	for (int debug_frame = 0; debug_frame < 2; debug_frame++) {
+		const struct program program = {
+			.debug_frame = debug_frame,
+			.cie = X86_CIE,
+			/* pushed: bx */
+			.function = { CODE_OF(DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 3, 2),
+				      /* the frame is at bx */
+				      CODE_OF(DW_CFA_def_cfa, 3, 16), X86_END },
+		};
+
+		begin_program(&unwinding, &program);
+		unwinding.stack[0] = STACK + 40;
+		unwinding.stack[1] = loaded(CALLER + 5);
+		unwinding.stack[6] = loaded(LAST + 7);
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_OUTERMOST);
+		assert_int_equal(unwinding.result.nr, 3);
+		assert_int_equal(unwinding.ips[0], loaded(FUNCTION));
+		assert_int_equal(unwinding.ips[1], loaded(CALLER + 5) - 1);
+		assert_int_equal(unwinding.ips[2], loaded(LAST + 7) - 1);
+		assert_null(perch_unwinder_error(unwinding.unwinder, unwinding.result.dso));
+		finish(&unwinding);
+	}
+}
+
+/* A call may be the last instruction of a function. */
+static void looks_up_the_call_and_not_the_return_address(void **state)
+{
+	const struct program program = { .cie = X86_CIE,
+					 .function = { CODE_OF(DW_CFA_nop), X86_END } };
+	struct unwinding unwinding;
+
+	(void)state;
+	begin_program(&unwinding, &program);
+	unwinding.stack[0] = loaded(LAST);
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.result.nr, 2);
+	finish(&unwinding);
+}
+
+static void evaluates_expressions(void **state)
+{
+	/* of a PLT stub: CFA = sp + 8 + (((ip & 15) >= 11) << 3) */
+	const struct program program = {
+		.cie = X86_CIE,
+		.function = { CODE_OF(DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16,
+				      0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge, DW_OP_lit3,
+				      DW_OP_shl, DW_OP_plus),
+			      /* the return address is at CFA - 16, and bp is CFA - 3 */
+			      CODE_OF(DW_CFA_expression, 16, 2, DW_OP_lit16, DW_OP_minus,
+				      DW_CFA_val_expression, 6, 2, DW_OP_lit3, DW_OP_minus,
+				      DW_CFA_def_cfa_offset, 24),
+			      X86_END },
+	};
+	struct unwinding unwinding;
+
+	(void)state;
+	begin_program(&unwinding, &program);
+	unwinding.stack[0] = loaded(CALLER + 5);
+	unwinding.stack[1] = loaded(CALLER + 6);
+	unwinding.stack[2] = unwinding.stack[3] = loaded(LAST + 7);
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION + 10)), PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.ips[1], loaded(CALLER + 5) - 1);
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION + 11)), PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.ips[1], loaded(CALLER + 6) - 1);
+	assert_int_equal(unwinding.ips[2], loaded(LAST + 7) - 1);
+	finish(&unwinding);
+}
+
+static void ends_where_the_rules_lead_nowhere(void **state)
+{
+	const struct {
+		struct rules_of rules;
+		enum perch_unwind_end end;
+	} rows[] = {
+		{ CODE_OF(DW_CFA_def_cfa_offset, 0xf8, 1), PERCH_UNWIND_TRUNCATED },
+		{ CODE_OF(DW_CFA_def_cfa_register, 3), PERCH_UNWIND_LOOP },
+		{ CODE_OF(DW_CFA_offset | 16, 9), PERCH_UNWIND_BAD_RULE },
+		{ CODE_OF(DW_CFA_def_cfa_expression, 1, DW_OP_drop), PERCH_UNWIND_BAD_RULE },
+		{ CODE_OF(DW_CFA_def_cfa_expression, 3, DW_OP_skip, 0xfd, 0xff),
+		  PERCH_UNWIND_BAD_RULE },
+	};
+	struct unwinding unwinding;
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct program program = { .cie = X86_CIE, .function = { rows[i].rules } };
+
+		begin_program(&unwinding, &program);
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), rows[i].end);
+		assert_int_equal(unwinding.result.nr, 1);
+		finish(&unwinding);
+	}
+}
+
+static void refuses_damaged_rules(void **state)
+{
+	const struct rules_of rows[] = {
+		/* too many remembered states; a large register; an unknown instruction; no operand
+		 */
+		CODE_OF(DW_CFA_undefined, 0x80, 0x80, 4),
+		CODE_OF(DW_CFA_offset_extended, 0xff, 0xff, 0xff, 0x7f, 1),
+		CODE_OF(0x3e),
+		CODE_OF(DW_CFA_def_cfa_expression, 100, DW_OP_lit0),
+	};
+	struct unwinding unwinding;
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct program program = { .cie = X86_CIE, .function = { rows[i] } };
+
+		begin_program(&unwinding, &program);
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_NO_FILE);
+		assert_string_equal(perch_unwinder_error(unwinding.unwinder, unwinding.result.dso),
+				    "its call frame information is damaged");
+		finish(&unwinding);
+	}
+}
+
+static void uses_frame_pointer_without_rules(void **state)
+{
+	const struct program program = { .cie = X86_CIE,
+					 .function = { { 0 }, CODE_OF(DW_CFA_nop), X86_END } };
+	struct unwinding unwinding;
+
+	(void)state;
+	begin_program(&unwinding, &program);
+	unwinding.sampled.registers[6] = STACK + 16;
+	unwinding.stack[2] = STACK + 64;
+	unwinding.stack[3] = loaded(LAST + 3);
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.ips[1], loaded(LAST + 3) - 1);
+	/* not a return address */
+	unwinding.stack[3] = 12345;
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_NO_RULE);
+	assert_int_equal(unwinding.result.nr, 1);
+	/* not in the stack */
+	unwinding.sampled.registers[6] = 0x1000;
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_NO_RULE);
+	finish(&unwinding);
+}
+
+static void names_missing_files_and_mappings(void **state)
+{
+	struct unwinding unwinding;
+
+	(void)state;
+	begin(&unwinding, path_in_directory("missing"), PERCH_ARCH_X86);
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_NO_FILE);
+	assert_string_equal(perch_unwinder_error(unwinding.unwinder, unwinding.result.dso),
+			    "no such file");
+	assert_int_equal(run_x86(&unwinding, 0x10), PERCH_UNWIND_NO_MAPPING);
+	assert_int_equal(unwinding.result.nr, 1);
+	assert_null(unwinding.result.dso);
+	assert_int_equal(perch_unwinder_count(unwinding.unwinder, NULL, PERCH_UNWIND_NO_MAPPING),
+			 1);
+	assert_int_equal(perch_unwinder_count(unwinding.unwinder, NULL, PERCH_UNWIND_ENDS), 0);
+	finish(&unwinding);
+}
+
+static void refuses_other_registers(void **state)
+{
+	struct unwinding unwinding;
+	struct perch_record *record;
+
+	(void)state;
+	begin(&unwinding, path_in_directory("missing"), PERCH_ARCH_X86);
+	record = sample_of(&unwinding.sampled, unwinding.stack, sizeof(unwinding.stack));
+	record->sample.regs_user.abi = PERCH_SAMPLE_REGS_ABI_NONE;
+	perch_unwind(unwinding.unwinder, unwinding.thread, record, unwinding.ips, 8,
+		     &unwinding.result);
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_NO_REGISTERS);
+	record->sample.regs_user.abi = PERCH_SAMPLE_REGS_ABI_32;
+	perch_unwind(unwinding.unwinder, unwinding.thread, record, unwinding.ips, 8,
+		     &unwinding.result);
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_UNSUPPORTED);
+	record->sample.regs_user.abi = PERCH_SAMPLE_REGS_ABI_64;
+	record->sample.regs_user.mask = 0x7f; /* no stack pointer */
+	perch_unwind(unwinding.unwinder, unwinding.thread, record, unwinding.ips, 8,
+		     &unwinding.result);
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_UNSUPPORTED);
+	finish(&unwinding);
+	begin(&unwinding, path_in_directory("missing"), PERCH_ARCH_S390);
+	assert_int_equal(run_x86(&unwinding, 1), PERCH_UNWIND_UNSUPPORTED);
+	finish(&unwinding);
+}
+
+/* ---- arm64 ---- */
+
+static enum perch_unwind_end run_arm64(struct unwinding *unwinding, uint64_t pc)
+{
+	return run(unwinding, 32, 31, pc);
+}
+
+static const struct program arm64 = {
+	.arm64 = true,
+	.cie = CODE_OF(DW_CFA_def_cfa, 31, 0),
+	/* a leaf function; one that saves x29 and x30; the first one */
+	.function = { CODE_OF(DW_CFA_nop),
+		      CODE_OF(DW_CFA_AARCH64_negate_ra_state, DW_CFA_def_cfa_offset, 32,
+			      DW_CFA_offset | 29, 4, DW_CFA_offset | 30, 3),
+		      CODE_OF(DW_CFA_undefined, 30) },
+};
+
+static void unwinds_arm64(void **state)
+{
+	struct unwinding unwinding;
+
+	(void)state;
+	begin_program(&unwinding, &arm64);
+	unwinding.sampled.registers[30] = loaded(CALLER + 8);
+	/* signed */
+	unwinding.stack[1] = loaded(LAST + 4) | 0x25ull << 48;
+	assert_int_equal(run_arm64(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.result.nr, 3);
+	assert_int_equal(unwinding.ips[1], loaded(CALLER + 8) - 1);
+	assert_int_equal(unwinding.ips[2], loaded(LAST + 4) - 1);
+	finish(&unwinding);
+}
+
+/* Only the innermost function has its return address in a register. */
+static void refuses_leaf_functions_that_call(void **state)
+{
+	struct unwinding unwinding;
+
+	(void)state;
+	begin_program(&unwinding, &arm64);
+	unwinding.sampled.registers[30] = loaded(FUNCTION + 8);
+	assert_int_equal(run_arm64(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_LOOP);
+	assert_int_equal(unwinding.result.nr, 2);
+	finish(&unwinding);
+}
+
+static void unwinds_the_other_byte_order(void **state)
+{
+	struct program big = arm64;
+	struct unwinding unwinding;
+
+	(void)state;
+	big.big = true;
+	begin_program(&unwinding, &big);
+	unwinding.sampled.parse_info.swapped = true;
+	unwinding.sampled.registers[30] = __builtin_bswap64(loaded(CALLER + 8));
+	unwinding.stack[1] = __builtin_bswap64(loaded(LAST + 4));
+	unwinding.sampled.registers[32] = __builtin_bswap64(loaded(FUNCTION));
+	unwinding.sampled.registers[31] = __builtin_bswap64(STACK);
+	assert_int_equal(perch_unwind(unwinding.unwinder, unwinding.thread,
+				      sample_of(&unwinding.sampled, unwinding.stack,
+						sizeof(unwinding.stack)),
+				      unwinding.ips, 8, &unwinding.result),
+			 0);
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.result.nr, 3);
+	assert_int_equal(unwinding.ips[2], loaded(LAST + 4) - 1);
+	finish(&unwinding);
+}
+
+/* ---- expressions ---- */
+
+static enum outcome evaluate(const Dwarf_Op *ops, size_t nr, uint64_t *value)
+{
+	static const uint64_t words[2] = { 0x1122334455667788, 2 };
+	const struct stack stack = { .bytes = (const uint8_t *)words,
+				     .start = STACK,
+				     .size = sizeof(words) };
+	const struct registers registers = { .valid = 1 << 3, .value[3] = 40 };
+	bool is_value;
+
+	*value = 0;
+	return perch__expression_evaluate(ops, nr, &registers, &stack, NULL, value, &is_value);
+}
+
+static void calculates(void **state)
+{
+	static const struct {
+		uint8_t atom;
+		uint64_t left, right, value;
+	} rows[] = {
+		{ DW_OP_plus, 3, 4, 7 },
+		{ DW_OP_minus, 3, 4, UINT64_MAX },
+		{ DW_OP_mul, 3, 4, 12 },
+		{ DW_OP_div, (uint64_t)-12, 4, (uint64_t)-3 },
+		{ DW_OP_div, (uint64_t)INT64_MIN, UINT64_MAX, (uint64_t)INT64_MIN },
+		{ DW_OP_mod, 14, 4, 2 },
+		{ DW_OP_and, 6, 3, 2 },
+		{ DW_OP_or, 6, 3, 7 },
+		{ DW_OP_xor, 6, 3, 5 },
+		{ DW_OP_shl, 1, 4, 16 },
+		{ DW_OP_shl, 1, 64, 0 },
+		{ DW_OP_shr, 16, 4, 1 },
+		{ DW_OP_shra, (uint64_t)-16, 2, (uint64_t)-4 },
+		{ DW_OP_shra, (uint64_t)-16, 99, (uint64_t)-1 },
+		{ DW_OP_lt, (uint64_t)-1, 0, 1 },
+		{ DW_OP_le, 1, 1, 1 },
+		{ DW_OP_gt, (uint64_t)-1, 0, 0 },
+		{ DW_OP_ge, 1, 2, 0 },
+		{ DW_OP_eq, 1, 1, 1 },
+		{ DW_OP_ne, 1, 1, 0 },
+	};
+	uint64_t value;
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		const Dwarf_Op ops[] = { { .atom = DW_OP_constu, .number = rows[i].left },
+					 { .atom = DW_OP_constu, .number = rows[i].right },
+					 { .atom = rows[i].atom } };
+
+		assert_int_equal(evaluate(ops, 3, &value), FOUND);
+		assert_int_equal(value, rows[i].value);
+		assert_int_equal(evaluate(ops + 1, 2, &value), INVALID);
+	}
+}
+
+static void reads_memory_and_registers(void **state)
+{
+	Dwarf_Op ops[] = { { .atom = DW_OP_constu, .number = STACK },
+			   { .atom = DW_OP_deref_size, .number = 2 } };
+	const Dwarf_Op other = { .atom = DW_OP_regx, .number = 3 };
+	const Dwarf_Op unknown = { .atom = DW_OP_breg4 };
+	uint64_t value;
+
+	(void)state;
+	assert_int_equal(evaluate(ops, 2, &value), FOUND);
+	assert_int_equal(value, 0x7788);
+	ops[1] = (Dwarf_Op){ .atom = DW_OP_deref };
+	assert_int_equal(evaluate(ops, 2, &value), FOUND);
+	assert_int_equal(value, 0x1122334455667788);
+	ops[0].number = STACK - 1;
+	assert_int_equal(evaluate(ops, 2, &value), BELOW_STACK);
+	ops[0].number = STACK + 9;
+	assert_int_equal(evaluate(ops, 2, &value), ABOVE_STACK);
+	assert_int_equal(evaluate(&other, 1, &value), FOUND);
+	assert_int_equal(value, 40);
+	assert_int_equal(evaluate(&unknown, 1, &value), INVALID);
+}
+
+/* Division by zero, an endless loop, and a stack that overflows. */
+static void limits_expressions(void **state)
+{
+	const Dwarf_Op zero[] = { { .atom = DW_OP_lit1 },
+				  { .atom = DW_OP_lit0 },
+				  { .atom = DW_OP_div } };
+	const Dwarf_Op loop[] = { { .atom = DW_OP_nop, .offset = 0 },
+				  { .atom = DW_OP_skip, .offset = 1, .number = (Dwarf_Word)-4 } };
+	const Dwarf_Op grows[] = { { .atom = DW_OP_lit1, .offset = 0 },
+				   { .atom = DW_OP_skip, .offset = 1, .number = (Dwarf_Word)-4 } };
+	const Dwarf_Op away[] = { { .atom = DW_OP_lit1, .offset = 0 },
+				  { .atom = DW_OP_skip, .offset = 1, .number = (Dwarf_Word)-99 } };
+	uint64_t value;
+
+	(void)state;
+	assert_int_equal(evaluate(zero, 3, &value), INVALID);
+	assert_int_equal(evaluate(loop, 2, &value), INVALID);
+	assert_int_equal(evaluate(grows, 2, &value), INVALID);
+	assert_int_equal(evaluate(away, 2, &value), INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#ifdef __x86_64__
+		cmocka_unit_test(unwinds_this_process),
+		cmocka_unit_test(reports_short_stack),
+		cmocka_unit_test(stores_no_more_than_fits),
+#endif
+		cmocka_unit_test(uses_rules_of_both_sections),
+		cmocka_unit_test(looks_up_the_call_and_not_the_return_address),
+		cmocka_unit_test(evaluates_expressions),
+		cmocka_unit_test(ends_where_the_rules_lead_nowhere),
+		cmocka_unit_test(refuses_damaged_rules),
+		cmocka_unit_test(uses_frame_pointer_without_rules),
+		cmocka_unit_test(names_missing_files_and_mappings),
+		cmocka_unit_test(refuses_other_registers),
+		cmocka_unit_test(unwinds_arm64),
+		cmocka_unit_test(refuses_leaf_functions_that_call),
+		cmocka_unit_test(unwinds_the_other_byte_order),
+		cmocka_unit_test(calculates),
+		cmocka_unit_test(reads_memory_and_registers),
+		cmocka_unit_test(limits_expressions),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
