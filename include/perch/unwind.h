@@ -65,6 +65,14 @@ struct perch_unwind_result {
 	uint64_t reserved[4];	     /**< for members of later versions */
 };
 
+/**
+ * Returns the registers that unwinding uses, for perch_options.sample_regs_user.
+ *
+ * @param arch  the architecture, for example perch_arch_here()
+ * @return a mask of bits of asm/perf_regs.h; 0 if the architecture is not supported
+ */
+PERCH_API uint64_t perch_unwind_registers(enum perch_arch arch);
+
 /** An unwinder with its cache of rules. */
 struct perch_unwinder;
 

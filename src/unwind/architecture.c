@@ -32,6 +32,16 @@ static const struct architecture arm64 = {
 		 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 },
 };
 
+uint64_t perch_unwind_registers(enum perch_arch arch)
+{
+	const struct architecture *architecture = perch__architecture(arch);
+	uint64_t mask = 0;
+
+	for (unsigned i = 0; architecture && i < architecture->nr; i++)
+		mask |= 1ull << architecture->bit[i];
+	return mask;
+}
+
 const struct architecture *perch__architecture(enum perch_arch arch)
 {
 	switch (arch) {

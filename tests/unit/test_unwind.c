@@ -509,6 +509,14 @@ static void names_missing_files_and_mappings(void **state)
 	finish(&unwinding);
 }
 
+static void names_the_registers(void **state)
+{
+	(void)state;
+	assert_int_equal(perch_unwind_registers(PERCH_ARCH_X86), 0xff01ff);
+	assert_int_equal(perch_unwind_registers(PERCH_ARCH_ARM64), 0x1ffffffffull);
+	assert_int_equal(perch_unwind_registers(PERCH_ARCH_S390), 0);
+}
+
 static void refuses_other_registers(void **state)
 {
 	struct unwinding unwinding;
@@ -721,6 +729,7 @@ int main(void)
 		cmocka_unit_test(refuses_damaged_rules),
 		cmocka_unit_test(uses_frame_pointer_without_rules),
 		cmocka_unit_test(names_missing_files_and_mappings),
+		cmocka_unit_test(names_the_registers),
 		cmocka_unit_test(refuses_other_registers),
 		cmocka_unit_test(unwinds_arm64),
 		cmocka_unit_test(refuses_leaf_functions_that_call),
