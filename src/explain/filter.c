@@ -42,14 +42,25 @@ static bool contains(struct perch__span span, const char *text)
 }
 
 /* Arrays of and pointers to char are strings. */
-static enum perch__filter_type type_of(const struct perch__format_field *field)
+static bool is_string(const struct perch__format_field *field)
 {
 	if (is(field->type, "char *") || is(field->type, "const char *"))
+		return true;
+	return contains(field->type, "char") &&
+	       (field->brackets.length || contains(field->type, "["));
+}
+
+static enum perch__filter_type type_of(const struct perch__format_field *field)
+{
+	if (is_string(field))
 		return PERCH__FILTER_TYPE_STRING;
-	if (!contains(field->type, "char"))
-		return PERCH__FILTER_TYPE_NUMBER;
-	return field->brackets.length || contains(field->type, "[") ? PERCH__FILTER_TYPE_STRING
-								    : PERCH__FILTER_TYPE_NUMBER;
+	return field->has_sign && !field->is_signed ? PERCH__FILTER_TYPE_UNSIGNED
+						    : PERCH__FILTER_TYPE_NUMBER;
+}
+
+static bool is_number_type(enum perch__filter_type type)
+{
+	return type == PERCH__FILTER_TYPE_NUMBER || type == PERCH__FILTER_TYPE_UNSIGNED;
 }
 
 /* The type of a field of every tracepoint, or PERCH__FILTER_TYPE_ABSENT. */
@@ -119,7 +130,8 @@ static int find_operator(const char *at)
 	return -1;
 }
 
-static bool is_number(struct perch__span text)
+/* The kernel converts the text as a signed number, or as an unsigned one, by the type. */
+static bool is_number(struct perch__span text, enum perch__filter_type type)
 {
 	char number[32], *end;
 	const bool negative = text.at[0] == '-';
@@ -129,9 +141,10 @@ static bool is_number(struct perch__span text)
 	memcpy(number, text.at, text.length);
 	number[text.length] = '\0';
 	errno = 0;
-	if (!isdigit((unsigned char)number[negative]))
+	if (!isdigit((unsigned char)number[negative]) ||
+	    (negative && type == PERCH__FILTER_TYPE_UNSIGNED))
 		return false;
-	if (negative)
+	if (negative || type == PERCH__FILTER_TYPE_NUMBER)
 		strtoll(number, &end, 0);
 	else
 		strtoull(number, &end, 0);
@@ -164,9 +177,9 @@ static bool check_value(struct perch__filter *filter, const char **at, int op)
 		return stop(filter, PERCH__FILTER_NONE, "", 0);
 	end += quoted;
 	*at = end;
-	if (quoted && type != PERCH__FILTER_TYPE_NUMBER && (size_t)(end - start) - 2 > LONGEST_TEXT)
+	if (quoted && !is_number_type(type) && (size_t)(end - start) - 2 > LONGEST_TEXT)
 		return stop(filter, PERCH__FILTER_LONG_TEXT, start, 24);
-	if (quoted && type == PERCH__FILTER_TYPE_NUMBER)
+	if (quoted && is_number_type(type))
 		return stop(filter, PERCH__FILTER_TEXT_OF_NUMBER, start, end - start);
 	if (!quoted && type == PERCH__FILTER_TYPE_STRING)
 		return stop(filter, PERCH__FILTER_NUMBER_OF_TEXT, start, word_length(start));
@@ -175,7 +188,7 @@ static bool check_value(struct perch__filter *filter, const char **at, int op)
 			    quoted ? PERCH__FILTER_OPERATOR_OF_TEXT
 				   : PERCH__FILTER_OPERATOR_OF_NUMBER,
 			    operators[op].text, strlen(operators[op].text));
-	if (!quoted && !is_number((struct perch__span){ start, end - start }))
+	if (!quoted && !is_number((struct perch__span){ start, end - start }, type))
 		return stop(filter, PERCH__FILTER_VALUE, start, word_length(start));
 	return true;
 }

@@ -110,7 +110,8 @@ enum perch__filter_fault {
 
 enum perch__filter_type {
 	PERCH__FILTER_TYPE_UNKNOWN, /* without a format */
-	PERCH__FILTER_TYPE_NUMBER,
+	PERCH__FILTER_TYPE_NUMBER,  /* signed */
+	PERCH__FILTER_TYPE_UNSIGNED,
 	PERCH__FILTER_TYPE_STRING,
 	PERCH__FILTER_TYPE_ABSENT, /* the tracepoint has no such field */
 };

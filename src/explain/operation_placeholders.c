@@ -348,8 +348,13 @@ static void filter_comparison(const struct perch__operation_case *o, char *buffe
 	perch__check_filter_of(o, &filter);
 	if (filter.type == PERCH__FILTER_TYPE_NUMBER)
 		snprintf(buffer, size,
-			 "'%s' is a number: use == != < <= > >= or &, and a number of at most 64 "
-			 "bits without quotes (10, -1, 0xff)",
+			 "'%s' is a signed number: use == != < <= > >= or &, and a number from "
+			 "-2^63 to 2^63-1 without quotes (10, -1, 0xff)",
+			 filter.field);
+	else if (filter.type == PERCH__FILTER_TYPE_UNSIGNED)
+		snprintf(buffer, size,
+			 "'%s' is an unsigned number: use == != < <= > >= or &, and a number from "
+			 "0 to 2^64-1 without quotes (10, 0xff)",
 			 filter.field);
 	else if (filter.type == PERCH__FILTER_TYPE_STRING)
 		snprintf(buffer, size,

@@ -565,6 +565,8 @@ static void filters(void **state)
 		{ "comm ==", EINVAL, "no valid value for the field 'comm'" },
 		{ "sig == 1x", EINVAL, "no valid value for the field 'sig': '1x'" },
 		{ "sig == 99999999999999999999", EINVAL, "no valid value" },
+		{ "sig == 9223372036854775808", EINVAL, "no valid value for the field 'sig'" },
+		{ "common_type == -1", EINVAL, "no valid value for the field 'common_type'" },
 		{ "sig == 1 sig == 2", EPERM, "only && or || can" },
 		{ "sig == 1 & 2", EPERM, "'&' follows a comparison" },
 		{ "&& sig == 1", EPERM, "where a field must be" },

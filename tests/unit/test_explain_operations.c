@@ -48,6 +48,7 @@ static const struct tree_file root_files[] = {
 	{ "/sys/kernel/tracing/events/sched/sched_switch/id", "314\n" },
 	{ "/sys/kernel/tracing/events/sched/sched_switch/format",
 	  "name: sched_switch\nID: 314\nformat:\n"
+	  "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 	  "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 	  "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
 	  "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
