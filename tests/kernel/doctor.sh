@@ -234,6 +234,9 @@ for action in kill kill-thread trap; do
 		[ $? -eq 1 ] && grep -q 'a seccomp filter kills the process at perf_event_open(2)' out && [ ! -e none.data ]
 		report $? "perch $command reports the filter" "$(head -2 out)"
 	done
+	(mkdir "core-$action" && cd "core-$action" && ulimit -c unlimited && killed "$dir/perch" stat -e page-faults -- true 2> /dev/null)
+	[ -z "$(ls -A "core-$action")" ]
+	report $? "perch stat leaves no core file"
 	(trap '' CHLD; killed "$dir/perch" stat -e page-faults -- true > out 2>&1)
 	[ $? -eq 1 ] && grep -q 'a seccomp filter kills the process at perf_event_open(2)' out
 	report $? "perch stat reports the filter with SIGCHLD ignored" "$(head -2 out)"
