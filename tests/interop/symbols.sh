@@ -139,4 +139,27 @@ if [ "$(id -u)" -eq 0 ]; then
 else
 	echo "ok - kernel # skip kernel addresses need root"
 fi
+
+# Notes name a file that is missing or changed, which the user can provide, and not one that is stripped.
+noted() {		# name, number of notes, pattern
+	"$PERCH" report -i bare.data 2>notes >/dev/null
+	if [ "$(grep -c 'addresses in ' notes)" -eq "$2" ] && [ "$(grep -c "${3-addresses in}" notes)" -eq "$2" ]; then
+		echo "ok - notes: $1"
+	else
+		echo "not ok - notes: $1"
+		status=1
+		sed 's/^/# /' notes
+	fi
+}
+# another build id than that of the other programs, which perf has put into its cache
+g++ -static -s -Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567 -o bare program.o
+if "$PERCH" record -e cpu-clock:u -o bare.data -- ./bare >/dev/null 2>errors; then
+	noted "a stripped file is not named" 0
+	cp fixed bare
+	noted "a changed file is named" 1 "addresses in $work/bare have no symbols: the build id of the file is not the recorded one"
+	rm bare
+	noted "a missing file is named" 1 "addresses in $work/bare have no symbols: no such file"
+else
+	echo "ok - notes # skip perch cannot record here: $(head -n 1 errors)"
+fi
 exit $status
