@@ -144,7 +144,7 @@ compare() { # name, bytes of stack, program
 	esac
 	read -r samples equal entry signal short other <<<"$numbers"
 	# 99.5 %; the start and the end of functions are a small part of the time
-	[ $((samples >= 100 && other * 200 <= samples && equal * 4 >= samples * 3)) -eq 1 ]
+	[ $((samples >= 100 && other * 200 <= samples && (equal + signal) * 4 >= samples * 3)) -eq 1 ]
 	report $? "$1: $equal of $samples equal, $entry at the start or end of a function, $signal in signal handlers, $short cut, $other different"
 }
 
