@@ -36,7 +36,7 @@ grep -q "which the program has installed itself, blocks perf_event_open" out && 
 	! grep -q "container" out
 report $? "the filter is the program's, not that of a container"
 "$refuse_events" 1 "$perch" stat -e mem:0x1000:w -- true 2>out
-grep -q "filter of this process blocks perf_event_open.*where the filter is set" out
+grep -Eq "filter of this process blocks perf_event_open.*(where the filter is set|start the container with)" out
 report $? "a seccomp filter is reported as the cause, although perf refuses with the same errno"
 traced "signals during probes" 0 200 200 "$perch" explain -- "$target" signals
 traced "a child that is stopped and continued" 0 1 1 "$perch" explain -- "$target" stopped
