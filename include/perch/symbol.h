@@ -69,6 +69,9 @@ struct perch_symbol {
 	const struct perch_dso *dso; /**< the DSO of the function */
 	uint32_t index;		     /**< number from 0, without gaps, over all DSOs */
 	char binding;		     /**< 'g' global, 'l' local, 'w' weak */
+	/** A copy of the function that the compiler inserted into its callers: start and end are 0.
+	 * Only perch_symbols_frames() returns it. */
+	bool inlined;
 };
 
 /**
@@ -93,6 +96,33 @@ PERCH_API const struct perch_symbol *perch_symbols_find(struct perch_symbols *sy
  */
 PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 					 const struct perch_symbol *symbol);
+
+/** A function at an offset, and the line in it. */
+struct perch_symbol_frame {
+	const struct perch_symbol *symbol; /**< the function; NULL if unknown */
+	const char *file;		   /**< the source file, cleaned; NULL if unknown */
+	uint32_t line;			   /**< the line in file, from 1; 0 if unknown */
+	uint64_t reserved[2];		   /**< for members of later versions */
+};
+
+/**
+ * Finds the functions at an offset: the inlined ones, and the function that contains
+ * them. Each has the source file and line of the offset, or of the call of the frame before.
+ *
+ * The first call for a DSO opens its debug information: DWARF 2 to 5 in the file or in its separate
+ * debug file, also compressed, shared (dwz) or split (.dwo). Files of another build are not used.
+ * Results are cached.
+ *
+ * @param symbols      the symbols
+ * @param dso          the DSO; other kinds than PERCH_DSO_FILE have no lines
+ * @param offset       offset in the DSO, see struct perch_location. The line of a call is that of
+ *                     an offset before its return address.
+ * @param[out] frames  the functions, innermost first. The last one is that of perch_symbols_find(),
+ *                     the others are inlined. Valid until perch_symbols_free(), as all texts.
+ * @return the number of frames, at least 1; or -ENOMEM, the only error, so it needs no err
+ */
+PERCH_API int perch_symbols_frames(struct perch_symbols *symbols, const struct perch_dso *dso,
+				   uint64_t offset, const struct perch_symbol_frame **frames);
 
 /**
  * Returns the name of a DSO as perf displays it: the base name of a file, "[kernel.kallsyms]",

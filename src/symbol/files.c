@@ -112,8 +112,7 @@ int perch__open_regular(const char *root, const char *path)
 	return fd;
 }
 
-/* Writes the path of a build id below a .build-id directory: "ab/cdef...". */
-static void build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
+void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
 {
 	char *at = text + sprintf(text, "%02x/", build_id[0]);
 
@@ -128,7 +127,7 @@ int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, co
 
 	if (!home || build_id_size < 2 || build_id_size > 20)
 		return -ENOENT;
-	build_id_path(build_id, build_id_size, id);
+	perch__build_id_path(build_id, build_id_size, id);
 	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%s/%s", home, id, kind) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
@@ -285,7 +284,7 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 
 	if (wanted->build_id_size < 2)
 		return -ENOENT;
-	build_id_path(wanted->build_id, wanted->build_id_size, id);
+	perch__build_id_path(wanted->build_id, wanted->build_id_size, id);
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
 	if (!open_matching(debug, perch__open_regular(wanted->root, path), wanted))
 		return 0;

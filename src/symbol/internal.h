@@ -137,6 +137,8 @@ int perch__elf_plt(struct table *table, struct elf_file *file);
  * negative errno.
  */
 int perch__notes_file_build_id(const char *path, uint8_t build_id[20]);
+/* Writes the path of a build id below a .build-id directory: "ab/cdef...". */
+void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2]);
 /* Trailing zeros are ignored: old perf versions pad build ids to 20 bytes. */
 bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size);
 
@@ -186,7 +188,31 @@ int perch__load_module(struct table *table, struct sources *sources, const struc
 /* Opens the file of a DSO of the kinds FILE and VDSO. Returns a descriptor or a negative errno. */
 int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
 		    struct symbol_error *error);
+/* Opens the file of a DSO of the kind FILE. Returns 0 or a negative errno. */
+int perch__open_file(struct elf_file *file, const struct sources *sources,
+		     const struct perch_dso *dso, struct symbol_error *error);
 void perch__kallsyms_free(struct kallsyms *list);
+
+/* ---- debug_info.c, inlines.c: debug information of a DSO ---- */
+
+struct debug_info;
+/* Texts live as long as the debug information. */
+struct debug_frame {
+	const char *function; /* linkage name, or name; NULL if unknown */
+	const char *file;     /* NULL if unknown */
+	uint32_t line;	      /* 0 if unknown */
+};
+enum { MAX_DEBUG_FRAMES = 128 };
+/* Opens the debug information of a DSO of the kind FILE. Without it, no address has frames. Returns
+ * NULL if out of memory. */
+struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso);
+/*
+ * Finds the functions at an offset, innermost first: the inlined ones, and last the function that
+ * contains them. Returns their number; 0 without debug information of the offset.
+ */
+size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
+			   struct debug_frame frame[MAX_DEBUG_FRAMES]);
+void perch__debug_free(struct debug_info *info);
 
 /* ---- demangle.c ---- */
 

@@ -80,7 +80,7 @@ static int open_elf(struct elf_file *file, int fd, const struct perch_dso *dso,
 	return rc;
 }
 
-static int open_file(struct elf_file *file, const struct sources *sources,
+int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error)
 {
 	static const char deleted[] = " (deleted)";
@@ -126,7 +126,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 {
 	struct elf_file file, debug;
 	bool has_file = false, has_debug = false;
-	int rc = open_file(&file, sources, dso, error);
+	int rc = perch__open_file(&file, sources, dso, error);
 
 	if (rc == -ENOMEM)
 		return rc;
@@ -219,7 +219,7 @@ int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
 	int rc, fd;
 
 	rc = dso->kind == PERCH_DSO_VDSO ? open_vdso(&file, sources, dso, error)
-					 : open_file(&file, sources, dso, error);
+					 : perch__open_file(&file, sources, dso, error);
 	if (rc)
 		return rc;
 	if (file.image) {

@@ -15,6 +15,8 @@ struct dso_symbols {
 	struct table table;
 	bool loaded;
 	char *name; /* the displayed name; NULL before its first use */
+	bool debug_opened;
+	struct debug_info *debug; /* NULL before its first use */
 	struct symbol_error error;
 };
 
@@ -22,6 +24,14 @@ struct dso_symbols {
 struct cached_symbol {
 	struct perch_symbol symbol; /* first: perch_symbols_name() casts its address */
 	const char *name;	    /* NULL before its first use */
+};
+
+/* The frames of an offset. */
+struct cached_frames {
+	const struct dso_symbols *dso;
+	uint64_t offset;
+	struct perch_symbol_frame *frame;
+	int nr;
 };
 
 enum { SYMBOLS_PER_CHUNK = 256, TEXT_CHUNK = 1 << 16, MAX_SHORT_NAME = 4096 };
@@ -41,6 +51,10 @@ struct perch_symbols {
 	struct cached_symbol *
 		*chunk; /* of SYMBOLS_PER_CHUNK: the addresses of symbols are stable */
 	size_t nr_symbols;
+	struct perch__hash_table inlined; /* (DSO, name) -> symbol */
+	struct perch__hash_table by_offset;
+	struct cached_frames *frames;
+	size_t nr_frames, frames_capacity;
 	struct chunk *text;
 	size_t text_left;
 	char *text_next;
@@ -78,10 +92,16 @@ void perch_symbols_free(struct perch_symbols *symbols)
 		return;
 	for (size_t i = 0; i < symbols->nr_dsos; i++) {
 		perch__table_free(&symbols->dso[i]->table);
+		perch__debug_free(symbols->dso[i]->debug);
 		free(symbols->dso[i]->name);
 		free(symbols->dso[i]);
 	}
 	perch__hash_clear(&symbols->by_dso);
+	perch__hash_clear(&symbols->inlined);
+	perch__hash_clear(&symbols->by_offset);
+	for (size_t i = 0; i < symbols->nr_frames; i++)
+		free(symbols->frames[i].frame);
+	free(symbols->frames);
 	for (size_t i = 0; i * SYMBOLS_PER_CHUNK < symbols->nr_symbols; i++)
 		free(symbols->chunk[i]);
 	while (symbols->text) {
@@ -352,6 +372,117 @@ const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch
 			    : clean_name(symbols, symbol->name, true);
 	free(plain);
 	return found->name;
+}
+
+/* ---- frames ---- */
+
+struct inlined_key {
+	const struct perch_dso *dso;
+	const char *name;
+};
+
+static bool same_inlined(const void *items, uint32_t index, const void *key)
+{
+	struct cached_symbol *const *chunk = items;
+	const struct inlined_key *wanted = key;
+	const struct perch_symbol *symbol =
+		&chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
+
+	return symbol->dso == wanted->dso && !strcmp(symbol->name, wanted->name);
+}
+
+/* Returns the symbol of an inlined function, or NULL if out of memory. */
+static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
+					       const struct perch_dso *dso, const char *name)
+{
+	struct inlined_key key = { dso, name };
+	uint64_t hash;
+	uint32_t index;
+	struct cached_symbol *added;
+
+	hash = perch__hash_pair(symbols->by_dso.seed, dso->index,
+				perch__hash_text(symbols->by_dso.seed, name));
+	index = perch__hash_find(&symbols->inlined, hash, same_inlined, symbols->chunk, &key);
+	if (index != PERCH__HASH_NONE)
+		return &symbols->chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
+	index = (uint32_t)symbols->nr_symbols;
+	if (perch__hash_reserve(&symbols->inlined, symbols->inlined.nr + 1) ||
+	    !(added = new_symbol(symbols)))
+		return NULL;
+	perch__hash_add(&symbols->inlined, hash, index);
+	added->symbol = (struct perch_symbol){
+		.name = name, .dso = dso, .index = index, .binding = 'l', .inlined = true
+	};
+	return &added->symbol;
+}
+
+/* Sets the frames from the debug information. Returns 0 or -ENOMEM. */
+static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached,
+		       struct cached_frames *frames)
+{
+	struct debug_frame found[MAX_DEBUG_FRAMES];
+	size_t nr = 0;
+
+	if (!cached->debug_opened && cached->dso->kind == PERCH_DSO_FILE) {
+		cached->debug_opened = true;
+		cached->debug = perch__debug_open(&symbols->sources, cached->dso);
+	}
+	if (cached->debug)
+		nr = perch__debug_frames(cached->debug, frames->offset, found);
+	frames->nr = nr ? (int)nr : 1;
+	frames->frame = calloc((size_t)frames->nr, sizeof(*frames->frame));
+	if (!frames->frame)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		struct perch_symbol_frame *frame = &frames->frame[i];
+
+		if (found[i].file)
+			frame->file = clean_name(symbols, found[i].file, true);
+		frame->line = found[i].line;
+		if (i + 1 == nr || !found[i].function)
+			continue;
+		frame->symbol = find_inlined(symbols, cached->dso, found[i].function);
+		if (!frame->symbol) {
+			free(frames->frame);
+			return -ENOMEM;
+		}
+	}
+	frames->frame[frames->nr - 1].symbol =
+		perch_symbols_find(symbols, cached->dso, frames->offset);
+	return 0;
+}
+
+static bool same_offset(const void *items, uint32_t index, const void *key)
+{
+	const struct cached_frames *frames = (const struct cached_frames *)items + index;
+	const struct cached_frames *wanted = key;
+
+	return frames->offset == wanted->offset && frames->dso == wanted->dso;
+}
+
+int perch_symbols_frames(struct perch_symbols *symbols, const struct perch_dso *dso,
+			 uint64_t offset, const struct perch_symbol_frame **frames)
+{
+	struct cached_frames wanted = { .dso = get_dso(symbols, dso), .offset = offset };
+	uint64_t hash = perch__hash_pair(symbols->by_dso.seed, dso->index, offset);
+	uint32_t index;
+
+	*frames = NULL;
+	if (!wanted.dso)
+		return -ENOMEM;
+	index = perch__hash_find(&symbols->by_offset, hash, same_offset, symbols->frames, &wanted);
+	if (index == PERCH__HASH_NONE) {
+		index = (uint32_t)symbols->nr_frames;
+		if (PERCH__ARRAY_RESERVE(symbols->frames, symbols->frames_capacity,
+					 symbols->nr_frames + 1) ||
+		    perch__hash_reserve(&symbols->by_offset, symbols->nr_frames + 1) ||
+		    make_frames(symbols, get_dso(symbols, dso), &wanted))
+			return -ENOMEM;
+		perch__hash_add(&symbols->by_offset, hash, index);
+		symbols->frames[symbols->nr_frames++] = wanted;
+	}
+	*frames = symbols->frames[index].frame;
+	return symbols->frames[index].nr;
 }
 
 static const char *base_name(const char *path)

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opens the debug information of a DSO: in the file itself or in its separate debug file, with the
+ * file that both share (.gnu_debugaltlink).
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+
+#include "debug_info.h"
+
+static bool has_debug_info(struct elf_file *file)
+{
+	if (perch__elf_sections(file))
+		return false;
+	for (size_t i = 1; i < file->nr_sections; i++)
+		if (file->section[i].type == SHT_PROGBITS &&
+		    (!strcmp(file->section[i].name, ".debug_info") ||
+		     !strcmp(file->section[i].name, ".zdebug_info")))
+			return true;
+	return false;
+}
+
+/* Opens a file as the shared one if its build id is the wanted one. */
+static bool open_alternative(struct debug_info *info, int fd, const uint8_t *id, size_t size)
+{
+	if (fd < 0 || perch__elf_open(&info->alternative, fd))
+		return false;
+	if (perch__same_build_id(id, size, info->alternative.build_id,
+				 (size_t)info->alternative.build_id_size)) {
+		info->alternative_dwarf =
+			dwarf_begin_elf(info->alternative.elf, DWARF_C_READ, NULL);
+		if (info->alternative_dwarf)
+			return true;
+	}
+	perch__elf_close(&info->alternative);
+	return false;
+}
+
+/* path: the link in the section, relative to the directory of the debug file. */
+static bool open_link(struct debug_info *info, const char *path, const uint8_t *id, size_t size)
+{
+	char own[64], directory[PATH_MAX];
+	ssize_t length;
+
+	if (*path == '/')
+		return open_alternative(info, perch__open_regular(info->root, path), id, size);
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", info->with_debug->fd);
+	length = readlink(own, directory, sizeof(directory) - 1);
+	if (length <= 0 || directory[0] != '/')
+		return false;
+	while (length && directory[length - 1] != '/')
+		length--;
+	if ((size_t)length + strlen(path) >= sizeof(directory))
+		return false;
+	strcpy(directory + length, path);
+	/* the path of a descriptor has the root directory already */
+	return open_alternative(info, perch__open_regular(NULL, directory), id, size);
+}
+
+/* libdw opens the file by its name alone; here its build id is compared, too. */
+static void set_alternative(struct debug_info *info)
+{
+	char path[sizeof("/usr/lib/debug/.build-id/.debug") + 2 * 20 + 2], id_path[2 * 20 + 2];
+	const char *link;
+	const void *bytes;
+	const uint8_t *id;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &link, &bytes);
+
+	if (size < 2 || size > 20 || !link || !*link) {
+		dwarf_setalt(info->dwarf, NULL);
+		return;
+	}
+	id = bytes;
+	perch__build_id_path(id, (size_t)size, id_path);
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id_path);
+	if (open_link(info, link, id, (size_t)size) ||
+	    open_alternative(info, perch__open_regular(info->root, path), id, (size_t)size))
+		dwarf_setalt(info->dwarf, info->alternative_dwarf);
+	else
+		dwarf_setalt(info->dwarf, NULL);
+}
+
+/* Finds the file with the debug information. Returns 0, -ENOENT or -ENOMEM. */
+static int find_file(struct debug_info *info, const struct sources *sources,
+		     const struct perch_dso *dso)
+{
+	struct symbol_error ignored;
+	int rc = perch__open_file(&info->file, sources, dso, &ignored);
+
+	if (rc == -ENOMEM)
+		return rc;
+	info->has_file = !rc;
+	if (info->has_file && has_debug_info(&info->file)) {
+		info->with_debug = &info->file;
+		return 0;
+	}
+	if (perch__open_debug(&info->debug, sources->root, dso->path,
+			      info->has_file ? &info->file : NULL, dso->build_id,
+			      dso->build_id_size))
+		return -ENOENT;
+	info->has_debug = true;
+	if (!has_debug_info(&info->debug))
+		return -ENOENT;
+	info->with_debug = &info->debug;
+	return 0;
+}
+
+struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
+{
+	struct debug_info *info = calloc(1, sizeof(*info));
+
+	if (!info)
+		return NULL;
+	info->root = sources->root;
+	if (find_file(info, sources, dso))
+		return info;
+	info->dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL);
+	if (info->dwarf)
+		set_alternative(info);
+	if (info->dwarf && perch__debug_units(info)) {
+		dwarf_end(info->dwarf);
+		info->dwarf = NULL;
+	}
+	return info;
+}
+
+bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
+{
+	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
+
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &file->segment[i];
+
+		/* the segments of a debug file have no bytes, see perch__elf_offset() */
+		if (!info->has_file) {
+			*address = offset + (file->segment[0].address & ~4095ull);
+			return true;
+		}
+		if (offset < segment->offset || offset - segment->offset >= segment->size)
+			continue;
+		*address = offset - segment->offset + segment->address;
+		return true;
+	}
+	return false;
+}
+
+void perch__debug_free(struct debug_info *info)
+{
+	if (!info)
+		return;
+	perch__debug_free_units(info);
+	if (info->dwarf)
+		dwarf_end(info->dwarf);
+	if (info->alternative_dwarf) {
+		dwarf_end(info->alternative_dwarf);
+		perch__elf_close(&info->alternative);
+	}
+	if (info->has_file)
+		perch__elf_close(&info->file);
+	if (info->has_debug)
+		perch__elf_close(&info->debug);
+	free(info);
+}

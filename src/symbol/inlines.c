@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inlined functions and lines. The units are listed once. A unit's functions are listed at the
+ * first address in the unit, and a function's inlined functions at the first address in it. So the
+ * cost depends on the functions that addresses need, not on the size of the program.
+ *
+ * Debug information is not trusted: depth and number of all lists are limited.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <dwarf.h>
+
+#include "debug_info.h"
+
+enum {
+	MAX_NESTING = 256,	    /* of entries that are visited */
+	MAX_UNIT_RANGES = 1 << 20,  /* of the functions of a unit and what is inlined in them */
+	MAX_OVERLAPS = 64,	    /* functions that are compared with an address */
+	MAX_UNITS_RANGES = 1 << 24, /* of all units */
+};
+
+struct unit_range {
+	uint64_t start, end;
+	uint32_t unit;
+};
+
+/* An inlined function. Those inside of it follow it. */
+struct inlined {
+	Dwarf_Die die;
+	uint32_t range, nr_ranges; /* in unit.range */
+	uint32_t next;		   /* the first one that is not inside */
+};
+
+struct function {
+	uint64_t start, end; /* one range: a function may have several */
+	Dwarf_Die die;
+	uint32_t first, nr; /* in unit.inlined */
+	bool listed;
+};
+
+struct range {
+	uint64_t start, end;
+};
+
+struct unit {
+	Dwarf_Die die;	   /* of the unit, or of its skeleton */
+	Dwarf_Die entries; /* with the functions: of the split unit, or die */
+	Dwarf_Files *files;
+	size_t nr_files;
+	bool listed, all_listed;
+	struct function *function; /* sorted */
+	size_t nr_functions, functions_capacity;
+	struct inlined *inlined;
+	size_t nr_inlined, inlined_capacity;
+	struct range *range;
+	size_t nr_ranges, ranges_capacity;
+};
+
+/* ---- units ---- */
+
+static int add_unit_ranges(struct debug_info *info, Dwarf_Die *die, uint32_t unit)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		struct unit_range *range;
+
+		if (start >= end)
+			continue;
+		range = PERCH__ARRAY_APPEND_MAX(info->range, info->nr_ranges, info->ranges_capacity,
+						MAX_UNITS_RANGES);
+		if (!range)
+			return -ENOMEM;
+		*range = (struct unit_range){ start, end, unit };
+	}
+	return 0;
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct unit_range *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->unit > b->unit) - (a->unit < b->unit);
+}
+
+int perch__debug_units(struct debug_info *info)
+{
+	Dwarf_CU *cu = NULL;
+	uint8_t type;
+	Dwarf_Die die;
+
+	while (!dwarf_get_units(info->dwarf, cu, &cu, NULL, &type, &die, NULL)) {
+		struct unit *unit;
+
+		if (type == DW_UT_type || type == DW_UT_partial || type == DW_UT_split_type)
+			continue;
+		unit = PERCH__ARRAY_APPEND_MAX(info->unit, info->nr_units, info->units_capacity,
+					       MAX_UNITS_RANGES);
+		if (!unit || add_unit_ranges(info, &die, (uint32_t)info->nr_units - 1))
+			return -ENOMEM;
+		unit->die = unit->entries = die;
+	}
+	if (info->nr_ranges)
+		qsort(info->range, info->nr_ranges, sizeof(*info->range), by_start);
+	return 0;
+}
+
+void perch__debug_free_units(struct debug_info *info)
+{
+	for (size_t i = 0; i < info->nr_units; i++) {
+		free(info->unit[i].function);
+		free(info->unit[i].inlined);
+		free(info->unit[i].range);
+	}
+	free(info->unit);
+	free(info->range);
+}
+
+static struct unit *find_unit(struct debug_info *info, uint64_t address)
+{
+	size_t low = 0, high = info->nr_ranges;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (info->range[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
+		if (address < info->range[low].end)
+			return &info->unit[info->range[low].unit];
+	return NULL;
+}
+
+/* ---- the functions of a unit ---- */
+
+static int add_function(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		struct function *function;
+
+		if (start >= end)
+			continue;
+		function = PERCH__ARRAY_APPEND_MAX(unit->function, unit->nr_functions,
+						   unit->functions_capacity, MAX_UNIT_RANGES);
+		if (!function)
+			return -ENOMEM;
+		function->start = start;
+		function->end = end;
+		function->die = *die;
+	}
+	return 0;
+}
+
+/* Moves to the next entry. Returns false after the last one. */
+static bool next_entry(Dwarf_Die *die)
+{
+	Dwarf_Die next;
+
+	/* an entry that refers back to an earlier one would not end */
+	if (dwarf_siblingof(die, &next) || next.addr <= die->addr)
+		return false;
+	*die = next;
+	return true;
+}
+
+/* How far a search for functions goes. */
+enum search {
+	SEARCH_TOP, /* directly below the unit: gcc has all functions there but nested ones */
+	SEARCH_NAMESPACES, /* and in namespaces */
+	SEARCH_ALL,	   /* and in types and functions, which takes longer */
+};
+
+static int add_functions(struct unit *unit, Dwarf_Die *parent, enum search search, int depth)
+{
+	Dwarf_Die die;
+	int rc = 0;
+
+	if (depth > MAX_NESTING || dwarf_child(parent, &die))
+		return 0;
+	do {
+		bool inside = search == SEARCH_ALL;
+
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_subprogram:
+			rc = add_function(unit, &die);
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+			inside |= search == SEARCH_NAMESPACES;
+			break;
+		default:
+			break;
+		}
+		if (!rc && inside && dwarf_haschildren(&die) > 0)
+			rc = add_functions(unit, &die, search, depth + 1);
+	} while (!rc && next_entry(&die));
+	return rc;
+}
+
+static int by_function(const void *left, const void *right)
+{
+	const struct function *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	/* of two functions at one address the inner one is last */
+	if (a->end != b->end)
+		return a->end > b->end ? -1 : 1;
+	return (a->die.addr > b->die.addr) - (a->die.addr < b->die.addr);
+}
+
+static void list_functions(struct unit *unit, enum search search)
+{
+	unit->nr_functions = 0;
+	/* all inlined functions are listed again: the functions have other positions */
+	unit->nr_inlined = unit->nr_ranges = 0;
+	if (unit->function)
+		memset(unit->function, 0, unit->functions_capacity * sizeof(*unit->function));
+	if (add_functions(unit, &unit->entries, search, 0))
+		unit->nr_functions = 0;
+	if (unit->nr_functions)
+		qsort(unit->function, unit->nr_functions, sizeof(*unit->function), by_function);
+}
+
+static struct function *search_function(struct unit *unit, uint64_t address)
+{
+	size_t low = 0, high = unit->nr_functions;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->function[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
+		if (address < unit->function[low].end)
+			return &unit->function[low];
+	return NULL;
+}
+
+/* libdw opens the file of a split unit by name, and would wait for a FIFO of that name. */
+static bool is_safe_to_open(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name, *directory;
+	char *path;
+	int fd;
+
+	if (!dwarf_attr(die, DW_AT_dwo_name, &attribute) &&
+	    !dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
+		return false;
+	name = dwarf_formstring(&attribute);
+	directory = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &attribute));
+	if (!name || asprintf(&path, "%s%s%s", *name == '/' || !directory ? "" : directory,
+			      *name == '/' || !directory ? "" : "/", name) < 0)
+		return false;
+	fd = perch__open_regular(NULL, path);
+	free(path);
+	if (fd < 0)
+		return fd == -ENOENT;
+	close(fd);
+	return true;
+}
+
+static bool is_of_gcc(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *producer = NULL;
+
+	if (dwarf_attr(die, DW_AT_producer, &attribute))
+		producer = dwarf_formstring(&attribute);
+	return producer && !strncmp(producer, "GNU C", 5);
+}
+
+static void list_unit(struct unit *unit)
+{
+	Dwarf_Die split;
+	uint8_t type;
+
+	unit->listed = true;
+	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
+	    type == DW_UT_skeleton && is_safe_to_open(&unit->die) &&
+	    !dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) && split.cu)
+		unit->entries = split;
+	if (dwarf_getsrcfiles(&unit->entries, &unit->files, &unit->nr_files))
+		unit->nr_files = 0;
+	list_functions(unit, is_of_gcc(&unit->entries) ? SEARCH_TOP : SEARCH_NAMESPACES);
+}
+
+static struct function *find_function(struct unit *unit, uint64_t address)
+{
+	struct function *function;
+
+	if (!unit->listed)
+		list_unit(unit);
+	function = search_function(unit, address);
+	if (function || unit->all_listed)
+		return function;
+	unit->all_listed = true;
+	list_functions(unit, SEARCH_ALL);
+	return search_function(unit, address);
+}
+
+/* ---- the inlined functions of a function ---- */
+
+static int add_ranges(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		struct range *range;
+
+		if (start >= end)
+			continue;
+		range = PERCH__ARRAY_APPEND_MAX(unit->range, unit->nr_ranges, unit->ranges_capacity,
+						MAX_UNIT_RANGES);
+		if (!range)
+			return -ENOMEM;
+		*range = (struct range){ start, end };
+	}
+	return 0;
+}
+
+static int add_inlined(struct unit *unit, Dwarf_Die *parent, int depth);
+
+static int add_one_inlined(struct unit *unit, Dwarf_Die *die, int depth)
+{
+	uint32_t at = (uint32_t)unit->nr_inlined;
+	struct inlined *inlined = PERCH__ARRAY_APPEND_MAX(unit->inlined, unit->nr_inlined,
+							  unit->inlined_capacity, MAX_UNIT_RANGES);
+	int rc;
+
+	if (!inlined)
+		return -ENOMEM;
+	inlined->die = *die;
+	inlined->range = (uint32_t)unit->nr_ranges;
+	rc = add_ranges(unit, die);
+	inlined->nr_ranges = (uint32_t)unit->nr_ranges - inlined->range;
+	if (!rc && dwarf_haschildren(die) > 0)
+		rc = add_inlined(unit, die, depth + 1);
+	unit->inlined[at].next = (uint32_t)unit->nr_inlined;
+	return rc;
+}
+
+static int add_inlined(struct unit *unit, Dwarf_Die *parent, int depth)
+{
+	Dwarf_Die die;
+	int rc = 0;
+
+	if (depth > MAX_NESTING || dwarf_child(parent, &die))
+		return 0;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_inlined_subroutine:
+			rc = add_one_inlined(unit, &die, depth);
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+			rc = add_inlined(unit, &die, depth + 1);
+			break;
+		default:
+			break;
+		}
+	} while (!rc && next_entry(&die));
+	return rc;
+}
+
+static void list_inlined(struct unit *unit, struct function *function)
+{
+	size_t ranges = unit->nr_ranges;
+
+	function->listed = true;
+	function->first = (uint32_t)unit->nr_inlined;
+	if (add_inlined(unit, &function->die, 0)) {
+		unit->nr_inlined = function->first;
+		unit->nr_ranges = ranges;
+	}
+	function->nr = (uint32_t)unit->nr_inlined - function->first;
+}
+
+static bool covers(const struct unit *unit, const struct inlined *inlined, uint64_t address)
+{
+	for (uint32_t i = 0; i < inlined->nr_ranges; i++) {
+		const struct range *range = &unit->range[inlined->range + i];
+
+		if (address >= range->start && address < range->end)
+			return true;
+	}
+	return false;
+}
+
+/* ---- names and lines ---- */
+
+static const char *name_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	if (!name && dwarf_attr_integrate(die, DW_AT_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	return name;
+}
+
+static bool get_number(Dwarf_Die *die, unsigned name, uint64_t *number)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word word;
+
+	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &word))
+		return false;
+	*number = word;
+	return true;
+}
+
+/* Sets the position of the call of an inlined function. */
+static void set_call(const struct unit *unit, Dwarf_Die *die, struct debug_frame *frame)
+{
+	uint64_t number;
+
+	if (get_number(die, DW_AT_call_file, &number) && number < unit->nr_files)
+		frame->file = dwarf_filesrc(unit->files, number, NULL, NULL);
+	if (frame->file && get_number(die, DW_AT_call_line, &number) && number <= UINT32_MAX)
+		frame->line = (uint32_t)number;
+}
+
+static void set_line(struct unit *unit, uint64_t address, struct debug_frame *frame)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+	int number;
+
+	if (!line)
+		return;
+	frame->file = dwarf_linesrc(line, NULL, NULL);
+	if (frame->file && !dwarf_lineno(line, &number) && number > 0)
+		frame->line = (uint32_t)number;
+}
+
+size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
+			   struct debug_frame frame[MAX_DEBUG_FRAMES])
+{
+	Dwarf_Die *die[MAX_DEBUG_FRAMES]; /* outermost first */
+	struct function *function = NULL;
+	struct unit *unit;
+	uint64_t address;
+	size_t nr = 0;
+
+	if (!info->dwarf || !perch__debug_address(info, offset, &address))
+		return 0;
+	unit = find_unit(info, address);
+	if (unit)
+		function = find_function(unit, address);
+	if (!function)
+		return 0;
+	if (!function->listed)
+		list_inlined(unit, function);
+	die[nr++] = &function->die;
+	for (uint32_t i = function->first, end = i + function->nr; i < end;) {
+		struct inlined *inlined = &unit->inlined[i];
+
+		if (!covers(unit, inlined, address)) {
+			i = inlined->next;
+			continue;
+		}
+		if (nr < MAX_DEBUG_FRAMES)
+			die[nr++] = &inlined->die;
+		end = inlined->next;
+		i++;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		frame[i] = (struct debug_frame){ .function = name_of(die[nr - 1 - i]) };
+		if (i)
+			set_call(unit, die[nr - i], &frame[i]);
+	}
+	set_line(unit, address, &frame[0]);
+	return nr;
+}

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares inlined functions and lines of C++ programs with addr2line -i: DWARF 2 to 5, compressed, split,
+shared (dwz) and separate debug information."""
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "examples", "source-lines")
+SEED = int(os.environ.get("PERCH_SEED", "1"))
+SOURCE = r"""
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+#define WORK(n)                                                                                  \
+	namespace n {                                                                            \
+	struct item {                                                                            \
+		int a;                                                                           \
+		std::string s;                                                                   \
+		bool operator<(const item &o) const { return a < o.a || (a == o.a && s < o.s); } \
+	};                                                                                       \
+	static inline int helper(int x) { return x * 31 ^ (x >> 3); }                            \
+	__attribute__((noinline)) int work(int x)                                                \
+	{                                                                                        \
+		std::vector<item> v;                                                             \
+		std::map<std::string, item> m;                                                   \
+		for (int j = 0; j < x; j++) v.push_back({ helper(j), std::to_string(j) });       \
+		std::sort(v.begin(), v.end());                                                   \
+		for (auto &e : v) m[e.s] = e;                                                    \
+		int t = 0;                                                                       \
+		for (auto &e : m) t += e.second.a;                                               \
+		auto fn = [&](int q) {                                                           \
+			struct local { int add(int z) { return helper(z) * z; } } l;             \
+			std::function<int(int)> g = [&, q](int z) { return l.add(z) + q + t; };  \
+			return g(q);                                                             \
+		};                                                                               \
+		std::ostringstream o;                                                            \
+		o << t;                                                                          \
+		return fn(t) + o.str().size();                                                   \
+	}                                                                                        \
+	}
+WORK(one)
+WORK(two)
+WORK(three)
+WORK(four)
+int main(int argc, char **) { return one::work(argc) + two::work(argc) + three::work(argc) + four::work(argc); }
+"""
+failed = 0
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
+def executable_segments(path):
+    """(address, offset, size) of the segments with code."""
+    found = []
+    for line in run("readelf", "-lW", path).splitlines():
+        word = line.split()
+        if word and word[0] == "LOAD" and "E" in "".join(word[6:-1]):
+            found.append((int(word[2], 16), int(word[1], 16), int(word[4], 16)))
+    return found
+
+
+def addresses_of(path, most):
+    """Addresses of instructions, without the padding between functions."""
+    found = []
+    for line in run("objdump", "-d", "-j", ".text", "--no-show-raw-insn", path).splitlines():
+        address, _, instruction = line.partition(":")
+        if line.startswith(" ") and not re.search(r"\bnop|xchg +%ax,%ax", instruction):
+            found.append(int(address, 16))
+    random.Random(SEED).shuffle(found)
+    return found[:most]
+
+
+
+def expected_frames(path, addresses, tool):
+    """[(linkage name, 'file:line')] of addr2line, by address."""
+    text = run(tool, "-i", "-f", "-a", "-e", path,
+               input="".join("%x\n" % address for address in addresses))
+    frames, current = {}, None
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("0x"):
+            current = frames.setdefault(int(line, 16), [])
+        else:
+            current.append((line, source_line(next(lines))))
+    return frames
+
+
+def source_line(text):
+    text = os.path.basename(text.split(" (")[0])
+    return "??" if text.startswith("?") or text.endswith((":0", ":?")) else text
+
+
+def found_frames(path, addresses):
+    segments = executable_segments(path)
+    offsets = {}
+    for address in addresses:
+        for start, offset, size in segments:
+            if start <= address < start + size:
+                offsets[address - start + offset] = address
+    text = run(LINES, path, input="".join("%x\n" % offset for offset in offsets))
+    frames, current = {}, None
+    lines = iter(text.splitlines())
+    for line in lines:
+        if not line.startswith("\t"):
+            current = frames.setdefault(offsets[int(line, 16)], [])
+        else:
+            current.append((line.strip().replace(" (inlined)", ""), source_line(next(lines).strip())))
+    return frames
+
+
+def demangled(names):
+    """As perch prints a name: without parameters."""
+    names = sorted(names)
+    plain = run("c++filt", "-p", input="\n".join(names) + "\n").splitlines()
+    return dict(zip(names, plain))
+
+
+def is_equal(wanted, have):
+    """Names of the last frames are not compared: perch has that of the symbol table. addr2line names the first frame by
+    the symbol table, too, if the inlined function has no linkage name."""
+    return [line_of for _, line_of in wanted] == [line_of for _, line_of in have] and \
+        [name for name, _ in wanted[1:-1]] == [name for name, _ in have[1:-1]] and \
+        wanted[0][0] in (have[0][0], have[-1][0])
+
+
+def compare(label, path, most=2000, like=None, tool="addr2line"):
+    """like: the same code with debug information that addr2line of every version reads."""
+    global failed
+    addresses = addresses_of(path, most)
+    expected, found = expected_frames(like or path, addresses, tool), found_frames(path, addresses)
+    plain = demangled({name for frames in expected.values() for name, _ in frames})
+    same, with_line, deepest, shown = 0, 0, 0, 0
+    for address in addresses:
+        wanted = [(plain[name], line_of) for name, line_of in expected[address]]
+        have = found.get(address, [])
+        equal = bool(have) and is_equal(wanted, have)
+        same += equal
+        with_line += wanted[0][1] != "??"
+        deepest = max(deepest, len(have))
+        if not equal and shown < 3 and os.environ.get("PERCH_VERBOSE"):
+            shown += 1
+            print("%x\n  wanted %s\n  have   %s" % (address, wanted, have))
+    share = same / len(addresses)
+    ok = share >= 0.995 and deepest > 3 and with_line > len(addresses) / 2
+    print("%s %s: %d of %d addresses equal (%.2f %%), %d with a line, at most %d frames" % (
+        "ok" if ok else "FAILED", label, same, len(addresses), 100 * share, with_line, deepest))
+    failed += not ok
+
+
+def main():
+    for tool in ["g++", "addr2line", "objdump", "readelf", "c++filt", "objcopy"]:
+        if not shutil.which(tool):
+            print("skipped: no " + tool)
+            return 77
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        with open("program.cc", "w") as file:
+            file.write(SOURCE)
+
+        def build(name, *flags, compiler="g++"):
+            run(compiler, "-O2", "-g", "-o", name, "program.cc", *flags, stderr=subprocess.DEVNULL)
+            return os.path.abspath(name)
+
+        plain = build("default")
+        compare("g++ -O2 -g", plain, 10000)
+        for version in range(2, 6):
+            compare("DWARF %d" % version, build("dwarf%d" % version, "-gdwarf-%d" % version))
+        compare("-no-pie", build("fixed", "-no-pie"))
+        compare("zlib", build("zlib", "-gz=zlib"), like=plain)
+        compare("zlib-gnu", build("zlib-gnu", "-gz=zlib-gnu"), like=plain)
+        compare("split, DWARF 4", build("split4", "-gsplit-dwarf", "-gdwarf-4"), like="dwarf4")
+        compare("split, DWARF 5", build("split5", "-gsplit-dwarf", "-gdwarf-5"), like="dwarf5")
+        path = build("separate")
+        run("objcopy", "--only-keep-debug", path, path + ".debug")
+        run("objcopy", "--strip-debug", "--add-gnu-debuglink=separate.debug", path)
+        compare("separate", path, like=plain)
+        if shutil.which("clang++") and shutil.which("llvm-addr2line"):
+            compare("clang++", build("clang", compiler="clang++"), tool="llvm-addr2line")
+        if shutil.which("dwz"):
+            one, two = build("shared1"), build("shared2", "-DTWO")
+            run("dwz", "-m", "shared", one, two)
+            compare("dwz", one, like=plain)
+        else:
+            print("skipped dwz: it is not installed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
