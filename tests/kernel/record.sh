@@ -180,6 +180,7 @@ fi
 limit=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
 refuses "--strict-freq above the limit" 2 "needs kernel.perf_event_max_sample_rate >= $((limit + 1)) (currently $limit)" \
 	--strict-freq -F $((limit + 1)) -- true
+refuses "--strict-freq above every limit" 2 "the sysctl can be at most 2147483647" --strict-freq -F 4000000000 -- true
 record -e cpu-clock -F $((limit + 1)) -o a.data -- true && grep -q "(currently $limit): sampling at $limit Hz" out
 report $? "a frequency above the limit: lowered, with a message"
 refuses "-F and -c" 2 "exclude each other" -F 100 -c 100 -- true

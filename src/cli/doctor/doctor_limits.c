@@ -6,9 +6,11 @@
 #include "doctor.h"
 #include "options.h"
 
-#define USUAL_RING_KB 512  /* data of each per-CPU ring of perch record */
-#define USUAL_RATE    4000 /* samples per second of perch record */
-#define USUAL_DEPTH   127
+#define USUAL_RING_KB	512  /* data of each per-CPU ring of perch record */
+#define USUAL_RATE	4000 /* samples per second of perch record */
+#define USUAL_DEPTH	127
+#define USUAL_CONTEXTS	8
+#define NEEDED_CONTEXTS 2 /* kernel and user space */
 
 static size_t nr_cpus(struct doctor *doctor)
 {
@@ -178,10 +180,27 @@ void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	result->status = DOCTOR_OK;
-	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_CONTEXTS, &contexts, NULL))
+	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_CONTEXTS, &contexts, NULL)) {
+		contexts = NEEDED_CONTEXTS;
 		doctor_set_value(result, "%ld frames", frames);
-	else
+	} else {
 		doctor_set_value(result, "%ld frames, %ld contexts", frames, contexts);
+	}
+	/* A chain ends before the context that exceeds the limit. */
+	if (contexts < NEEDED_CONTEXTS) {
+		doctor_set_reason(
+			result, DOCTOR_LIMITED,
+			contexts < 1
+				? "call chains are empty: each part of a chain, kernel and user "
+				  "space, needs a context"
+				: "call chains that start in the kernel end there: each part of a "
+				  "chain, kernel and user space, needs a context");
+		doctor_set_change(result,
+				  "as root, while no event samples call chains: sysctl "
+				  "kernel.perf_event_max_contexts_per_stack=%d",
+				  USUAL_CONTEXTS);
+		return;
+	}
 	if (frames >= USUAL_DEPTH)
 		return;
 	doctor_set_reason(result, DOCTOR_LIMITED,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan of a recording: threads, CPUs, cgroups, the frequency, and the events. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,16 @@ static int choose_target(struct record_plan *plan, const struct record_options *
 					&plan->cpus);
 }
 
+/* The kernel then refuses to change the sample rate. */
+static bool lowering_is_off(const struct record_options *options)
+{
+	long percent;
+
+	return !perch_machine_sysctl(options->machine, PERCH_SYSCTL_CPU_TIME_PERCENT, &percent,
+				     NULL) &&
+	       (percent == 0 || percent == 100);
+}
+
 static int exceeds_limit(struct record_plan *plan, const struct record_options *options, long limit)
 {
 	const char *sysctl = perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE);
@@ -62,8 +73,14 @@ static int exceeds_limit(struct record_plan *plan, const struct record_options *
 	}
 	perch_error_set(&err, EINVAL, PERCH_ERROR_FREQUENCY,
 			"-F %llu needs %s >= %llu (currently %ld)", wanted, sysctl, wanted, limit);
-	perch_error_remedy(&err, "use -F max or less, or raise it as root: sysctl %s=%llu", sysctl,
-			   wanted);
+	if (wanted > INT_MAX)
+		perch_error_remedy(&err, "use -F max or less: the sysctl can be at most %d",
+				   INT_MAX);
+	else
+		perch_error_remedy(
+			&err, "use -F max or less, or raise it as root: sysctl %s%s=%llu",
+			lowering_is_off(options) ? "kernel.perf_cpu_time_max_percent=25 " : "",
+			sysctl, wanted);
 	cli_error(RECORD_COMMAND, &err);
 	return CLI_EXIT_USAGE;
 }
