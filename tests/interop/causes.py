@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""perch-causes(7) has the causes and kinds of the headers in their order, and the errno and fields of each rule."""
+"""perch-causes(7) has the causes and kinds of the headers in their order, and the errno, fields and release of each rule; the release
+is not older than the fields."""
 import glob
 import os
 import re
@@ -10,6 +11,8 @@ import manual_page
 from manual_page import read, report
 
 PAGE = manual_page.built("perch-causes.7")
+# One of the fields is enough for these.
+ANY_FIELD = ("read.def: read_aux_gone",)
 
 
 def entries(text):
@@ -31,16 +34,36 @@ def joined(header):
 
 
 def rules():
-    """Yields (name, cause, errno, fields) of each rule of the tables."""
-    row = re.compile(r'^(?:RULE|FALLBACK)\((\w+),\s*(\w+),\s*(\w+),\s*(?:FIELDS\(([^)]*)\)|("[^"]*"))', re.M)
-    lint = re.compile(r"^LINT\((\w+),\s*(\w+),\s*FIELDS\(([^)]*)\)", re.M)
+    """Yields (name, cause, errno, fields, release) of each rule of the tables; the release may be empty."""
+    since = r'\s*(?:"\*?([^"]*)"|NULL)'
+    row = re.compile(r'^(?:RULE|FALLBACK)\((\w+),\s*(\w+),\s*(\w+),\s*(?:FIELDS\(([^)]*)\)|("[^"]*")),' + since, re.M)
+    lint = re.compile(r"^LINT\((\w+),\s*(\w+),\s*FIELDS\(([^)]*)\)," + since, re.M)
     for path in sorted(glob.glob(os.path.join(manual_page.SOURCE, "src/explain/*.def"))):
         if path.endswith("/lint.def"):
-            for name, cause, fields in lint.findall(read(path)):
-                yield "lint.def: " + name, cause, "accepted", re.findall(r'"(\w+)"', fields)
-        for name, cause, errno, several, one in row.findall(read(path)):
+            for name, cause, fields, release in lint.findall(read(path)):
+                yield "lint.def: " + name, cause, "accepted", re.findall(r'"(\w+)"', fields), release
+        for name, cause, errno, several, one, release in row.findall(read(path)):
             yield (os.path.basename(path) + ": " + name, cause, "no error" if errno == "0" else errno,
-                   re.findall(r'"(\w+)"', several) + re.findall(r"\w+", one))
+                   re.findall(r'"(\w+)"', several) + re.findall(r"\w+", one), release)
+
+
+def releases_of_fields():
+    """Returns the release of each field of the attr that has one, of the table of abi."""
+    return dict(re.findall(r'\b(?:WORD|FLAGS|ACTION)\((\w+),[^")]*"([\d.]+)"\)', read("src/abi/attr_fields.c")))
+
+
+def rank(release):
+    return [int(number) for number in release.split(".")]
+
+
+def too_old(rows):
+    """Yields rules with a release in which a field did not exist."""
+    since = releases_of_fields()
+    for name, _, _, fields, release in rows:
+        if release and name not in ANY_FIELD:
+            for field in fields:
+                if field in since and rank(since[field]) > rank(release):
+                    yield f"{name}: since {release}, but {field} since {since[field]}"
 
 
 def main():
@@ -66,10 +89,12 @@ def main():
     slugs = {name: slug for name, slug, _, _ in causes}
     rows = list(rules())
     report([] if len(rows) > 100 else [str(len(rows))], "the tables have rules")
-    report([f"{name}: {cause}, {errno}" for name, cause, errno, fields in rows
-            if not any(re.match(", ".join([errno] + fields) + r"( \(since Linux [0-9.]+\))?:", line)
+    report([f"{name}: {cause}, {errno}" for name, cause, errno, fields, release in rows
+            if not any(line.startswith(", ".join([errno] + fields) + (f" (since Linux {release}):" if release else ":"))
                        for line in page.get(slugs.get(cause, ""), ["", []])[1])],
-           "every rule has its cause, errno and fields on the page")
+           "every rule has its cause, errno, fields and release on the page")
+    report([] if len(releases_of_fields()) > 40 else [str(releases_of_fields())], "the fields have releases")
+    report(list(too_old(rows)), "no rule is of an older release than its fields")
     report(sorted(set(re.findall(r"\{\w+\}", text))), "the page has no {placeholder}")
     return manual_page.failed
 

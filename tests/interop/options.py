@@ -117,6 +117,32 @@ def releases():
     return {name: since for name, since in found.items() if since}
 
 
+def releases_of_tables():
+    """The release of each field and bit in the tables of src/abi; "" means all releases."""
+    def read(name):
+        with open(os.path.join(SOURCE, "src/abi", name), encoding="utf-8") as file:
+            return file.read()
+    fields = dict(re.findall(r'\b(?:WORD|FLAGS|ACTION)\((\w+),[^")]*"([\d.]*)"\)', read("attr_fields.c")))
+    fields = {name: since for name, since in fields.items() if not name.startswith("reserved")}
+    bits = {}
+    for kind, name, since in re.findall(r'\b(SAMPLE|READ|BRANCH)\((\w+), "([\d.]*)"\)', read("attr_bits.c")):
+        prefix = {"SAMPLE": "SAMPLE_", "READ": "FORMAT_", "BRANCH": "SAMPLE_BRANCH_"}[kind]
+        bits["PERCH_" + prefix + name] = since or (fields["branch_sample_type"] if kind == "BRANCH" else "")
+    return fields, bits
+
+
+def check_tables(page):
+    """The page has the releases of the tables of src/abi, for each bit and for each field with a row of its own."""
+    fields, bits = releases_of_tables()
+    bad = [f"{name}: '{page.get(name)}' on the page, '{since}' in attr_bits.c" for name, since in bits.items() if page.get(name) != since]
+    rows = {name: [page[struct + name] for struct in ("perch_attr.", "perch_options.") if page.get(struct + name) is not None]
+            for name in fields}
+    bad += [f"{name}: '{' or '.join(rows[name])}' on the page, '{since}' in attr_fields.c"
+            for name, since in fields.items() if any(row != since for row in rows[name])]
+    checked = len(bits) + sum(1 for found in rows.values() if found)
+    report(checked > 80 and not bad, f"{checked} releases are the same as in the tables of src/abi", *bad)
+
+
 def check_fields(page):
     """Each field of the attr is in a table."""
     with open(os.path.join(SOURCE, "include/perch/abi.h"), encoding="utf-8") as file:
@@ -281,6 +307,7 @@ def main():
     check_fields(PAGE)
     page.update((f"perch_attr.{field}", page.get(f"perch_attr.{field}")) for field in attr_fields_of_commands(PAGE))
     check_releases(page)
+    check_tables(page)
     names = sorted({name for _, _, all_names in items for name in all_names} | set(page))
     texts = [name.removeprefix("event: ") for name in names if name.startswith("event: ")]
     check_commands([name.removeprefix("command: ") for name in names if name.startswith("command: ")])
