@@ -118,7 +118,7 @@ static const struct row rows[] = {
 	    ATTR(FAULTS, SAMPLES(IP), .wakeup_watermark = 65536)),
 	ROW(aux_watermark, "a software event has no AUX", FIELDS("aux_watermark", "type"),
 	    ATTR(FAULTS, .aux_watermark = 4096)),
-	ROW(hardware_sample, "WEIGHT, DATA_SRC in", FIELDS("sample_type"),
+	ROW(hardware_sample, "have 0 in WEIGHT, DATA_SRC:", FIELDS("sample_type"),
 	    ATTR(FAULTS, .sample_period = 1,
 		 .sample_type = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_DATA_SRC)),
 	ROW(precise, "a breakpoint has no skid", FIELDS("precise_ip", "type"),
