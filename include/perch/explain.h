@@ -157,7 +157,8 @@ struct perch_probing {
 };
 
 /**
- * Explains a failed open call.
+ * Explains a failed open call. The strings of the explanation are complete sentences or lists of
+ * names, ready to print; examples/explain-call.c prints all of them.
  *
  * @param call          the failed open call
  * @param probing       limits of probing; NULL: no probing

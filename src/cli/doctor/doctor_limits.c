@@ -203,10 +203,11 @@ void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
 	}
 	if (frames >= USUAL_DEPTH)
 		return;
-	doctor_set_reason(result, DOCTOR_LIMITED,
-			  "the limit is below the default of %d: deeper call chains are truncated",
-			  USUAL_DEPTH);
+	doctor_set_reason(
+		result, DOCTOR_LIMITED, "the limit is below the default of %d: %s", USUAL_DEPTH,
+		frames < 1 ? "call chains are empty" : "deeper call chains are truncated");
 	doctor_set_change(result,
-			  "as root, while no event is open: sysctl kernel.perf_event_max_stack=%d",
+			  "as root, while no event samples call chains: sysctl "
+			  "kernel.perf_event_max_stack=%d",
 			  USUAL_DEPTH);
 }
