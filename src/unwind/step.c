@@ -155,10 +155,14 @@ static enum outcome slow_step(const struct row *row, const struct architecture *
  * is one of code.
  */
 static enum outcome frame_pointer_step(const struct architecture *architecture,
-				       const struct stack *stack, struct registers *registers)
+				       const struct stack *stack, bool innermost,
+				       struct registers *registers)
 {
 	uint64_t fp = registers->value[architecture->fp], next, address;
 
+	/* the first function of a program has frame pointer 0, as that of the dynamic linker */
+	if (is_valid(registers, architecture->fp) && !fp && !innermost)
+		return OUTERMOST;
 	if (!is_valid(registers, architecture->fp) || fp % 8 ||
 	    fp < registers->value[architecture->sp] ||
 	    perch__stack_read(stack, fp, &next) != FOUND ||
@@ -187,7 +191,7 @@ enum outcome perch__frame_step(const struct row *row, const struct architecture 
 		return OUTERMOST;
 	case ROW_NO_RULE:
 	case ROW_NO_FILE:
-		return frame_pointer_step(architecture, stack, registers);
+		return frame_pointer_step(architecture, stack, innermost, registers);
 	case ROW_BAD:
 		break;
 	}

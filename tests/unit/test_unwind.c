@@ -494,6 +494,11 @@ static void uses_frame_pointer_without_rules(void **state)
 	unwinding.stack[3] = 12345;
 	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_NO_RULE);
 	assert_int_equal(unwinding.result.nr, 1);
+	/* the first function of a program: its frame pointer is 0 */
+	unwinding.stack[2] = 0;
+	unwinding.stack[3] = loaded(FUNCTION + 0x300);
+	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.result.nr, 2);
 	/* not in the stack */
 	unwinding.sampled.registers[6] = 0x1000;
 	assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), PERCH_UNWIND_NO_RULE);
