@@ -114,6 +114,7 @@ struct rules {
 	size_t nr_segments;
 	Dwarf_CFI *cfi[2]; /* .eh_frame, .debug_frame; NULL if there is none */
 	Dwarf *dwarf;	   /* of .debug_frame */
+	bool deferred;	   /* .debug_frame was not opened yet */
 	bool wide, swapped;
 	bool has_error;
 	char error[512]; /* why there are none */
@@ -122,6 +123,11 @@ struct rules {
 /* Returns NULL if out of memory. A file that cannot be used has an error. */
 struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perch_dso *dso,
 				const struct architecture *architecture);
+/*
+ * Opens .debug_frame, for an address that .eh_frame does not have: libdw then reads all debug
+ * information. Returns false if it is damaged; .eh_frame is used all the same.
+ */
+bool perch__rules_complete(struct rules *rules);
 /* Finds the address in the file of an offset. Returns false if none is mapped from there. */
 bool perch__rules_address(const struct rules *rules, uint64_t offset, uint64_t *address);
 void perch__rules_close(struct rules *rules);
@@ -158,8 +164,7 @@ struct row {
 	Dwarf_Frame *frame; /* of ROW_SLOW; freed with free() */
 };
 /* Makes the row of an address: .offset and .dso are set. */
-void perch__row_make(struct row *row, const struct rules *rules,
-		     const struct architecture *architecture);
+void perch__row_make(struct row *row, struct rules *rules, const struct architecture *architecture);
 
 /* ---- step.c: from a frame to its caller ---- */
 

@@ -111,8 +111,7 @@ static void take_rules(struct row *row, const struct architecture *architecture,
 	}
 }
 
-void perch__row_make(struct row *row, const struct rules *rules,
-		     const struct architecture *architecture)
+void perch__row_make(struct row *row, struct rules *rules, const struct architecture *architecture)
 {
 	Dwarf_Frame *frame = NULL;
 	uint64_t address;
@@ -123,9 +122,12 @@ void perch__row_make(struct row *row, const struct rules *rules,
 	row->signal_frame = false;
 	if (!perch__rules_address(rules, row->offset, &address))
 		return;
-	for (size_t i = 0; i < 2 && !frame; i++)
+	for (size_t i = 0; i < 2 && !frame; i++) {
+		if (i == 1)
+			perch__rules_complete(rules);
 		if (rules->cfi[i] && dwarf_cfi_addrframe(rules->cfi[i], address, &frame))
 			frame = NULL;
+	}
 	if (!frame)
 		return;
 	take_rules(row, architecture, frame);

@@ -39,13 +39,14 @@ static void find_sections(Elf *elf, struct sections *sections)
 	}
 }
 
-/* libdw uses the table only if it has one: sections without bytes are those of debug files. */
+/* The sections of separate debug files have no bytes. */
 static bool open_eh_frame(struct rules *rules, const struct sections *sections)
 {
 	struct cfi_table table = { 0 };
 	bool has_table = sections->eh_frame_hdr && sections->hdr_header.sh_type == SHT_PROGBITS;
 
-	if (!sections->eh_frame || sections->eh_frame_header.sh_type == SHT_NOBITS)
+	if (!sections->eh_frame || !sections->eh_frame_header.sh_size ||
+	    sections->eh_frame_header.sh_type == SHT_NOBITS)
 		return true;
 	if (has_table) {
 		table.data = elf_rawdata(sections->eh_frame_hdr, NULL);
@@ -63,7 +64,8 @@ static bool open_eh_frame(struct rules *rules, const struct sections *sections)
 
 static bool open_debug_frame(struct rules *rules, const struct sections *sections)
 {
-	if (!sections->debug_frame || sections->debug_frame_header.sh_type == SHT_NOBITS ||
+	if (!sections->debug_frame || !sections->debug_frame_header.sh_size ||
+	    sections->debug_frame_header.sh_type == SHT_NOBITS ||
 	    sections->debug_frame_header.sh_flags & SHF_COMPRESSED)
 		return true;
 	if (!perch__check_cfi(rules->elf, elf_rawdata(sections->debug_frame, NULL), rules->wide,
@@ -116,6 +118,17 @@ static void close_files(struct rules *rules)
 	rules->fd = -1;
 }
 
+bool perch__rules_complete(struct rules *rules)
+{
+	struct sections sections = { 0 };
+
+	if (!rules->deferred)
+		return true;
+	rules->deferred = false;
+	find_sections(rules->elf, &sections);
+	return open_debug_frame(rules, &sections);
+}
+
 /* Returns the reason why there are no rules, or NULL. */
 static const char *open_files(struct rules *rules, const struct architecture *architecture)
 {
@@ -134,7 +147,8 @@ static const char *open_files(struct rules *rules, const struct architecture *ar
 	if (!rules->elf || elf_kind(rules->elf) != ELF_K_ELF)
 		return "not an ELF file";
 	find_sections(rules->elf, &sections);
-	if (!open_eh_frame(rules, &sections) || !open_debug_frame(rules, &sections))
+	rules->deferred = sections.debug_frame;
+	if (!open_eh_frame(rules, &sections) || (!rules->cfi[0] && !perch__rules_complete(rules)))
 		return "its call frame information is damaged";
 	return NULL;
 }

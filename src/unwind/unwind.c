@@ -119,7 +119,7 @@ static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_locat
 					 location->offset);
 	uint32_t index = perch__hash_find(&unwinder->by_offset, hash, same_location, unwinder->row,
 					  location);
-	const struct rules *rules;
+	struct rules *rules;
 	struct row *row;
 
 	if (index != PERCH__HASH_NONE)
