@@ -103,6 +103,9 @@ enum perch_key {
 	PERCH_KEY_PID = 1 << 3,	   /**< process id */
 	PERCH_KEY_TID = 1 << 4,	   /**< thread id */
 	PERCH_KEY_CPU = 1 << 5,	   /**< CPU */
+	/** Not a sort key: inlined functions are frames of call chains, if the file has debug
+	 * information. */
+	PERCH_KEY_INLINED = 1 << 16,
 };
 
 /** A function, or an address without a function. */

@@ -26,7 +26,7 @@ const struct cli_usage cli_script_usage = {
 #define CHUNK	 (256u << 10)
 #define UNIT	 8u /* lines begin at multiples of it, so that 32 bits address 32 GiB of text */
 
-/* The line of a frame. */
+/* The line of a frame, with the lines of the functions inlined in it. */
 struct line {
 	uint32_t length;
 	char text[];
@@ -37,12 +37,16 @@ struct script {
 	struct perch_session *session;
 	struct perch_symbols *symbols;
 	/*
-	 * By address: the offset of the line of a frame, which is made once, in units; 0 is none.
+	 * By address: the offset of the lines of a frame, which are made once, in units; 0 is none.
 	 * A recording may have a million addresses. The array is small, so that more of it stays in
 	 * the CPU's cache.
 	 */
-	uint32_t *line;
-	size_t nr_lines;
+	struct lines {
+		uint32_t *line;
+		size_t nr;
+	} lines[2]; /* of a sampled address, and of a return address */
+	bool no_inline;
+	char *buffer; /* CHUNK bytes, for the lines of a frame */
 	/* memory of the lines */
 	char **chunk;
 	size_t nr_chunks, chunks_capacity, chunk_used;
@@ -176,30 +180,79 @@ static uint32_t store_line(struct script *script, const char *text, uint32_t len
 	return (uint32_t)offset;
 }
 
-/* Makes the line of an address. Returns its offset, or 0 if out of memory. */
-static uint32_t make_line(struct script *script, uint32_t number)
+static char *put_ip(char *at, const struct perch_address *address)
 {
-	const struct perch_address *address = perch_session_address(script->session, number);
-	char text[MAX_LINE], *end;
-
-	if (PERCH__ARRAY_RESERVE_ZEROED(script->line, script->nr_lines, (size_t)number + 1))
-		return 0;
-	text[0] = '\t';
-	end = put_text(put_hex(text + 1, address->offset, 16), " ", 1);
-	end = put_address(script, end, address);
-	if (!end)
-		return 0;
-	script->line[number] = store_line(script, text, (uint32_t)(end - text));
-	return script->line[number];
+	*at++ = '\t';
+	return put_text(put_hex(at, address->offset, 16), " ", 1);
 }
 
-/* Returns the line of a frame, or NULL if out of memory. */
-static inline const struct line *line_of(struct script *script, uint32_t number)
+/*
+ * Writes the lines of the functions that are inlined at an address, as perf does. Returns the end,
+ * or NULL if out of memory.
+ */
+static char *put_inlined(struct script *script, char *at, const struct perch_address *address,
+			 bool is_return)
 {
-	uint32_t offset = number < script->nr_lines ? script->line[number] : 0;
+	const struct perch_symbol_frame *frame;
+	int nr;
+
+	if (script->no_inline || address->dso->kind != PERCH_DSO_FILE ||
+	    (is_return && !address->offset))
+		return at;
+	/* what a return address is part of may be another function than the call */
+	nr = perch_symbols_frames(script->symbols, address->dso,
+				  address->offset - (is_return ? 1 : 0), &frame);
+	if (nr < 0)
+		return NULL;
+	if (frame[nr - 1].symbol != address->symbol)
+		return at;
+	for (int i = 0; i < nr - 1; i++) {
+		const char *name = frame[i].symbol
+					   ? perch_symbols_name(script->symbols, frame[i].symbol)
+					   : "[unknown]";
+
+		if (at + 2 * MAX_LINE > script->buffer + CHUNK)
+			break;
+		at = put_ip(at, address);
+		at = put_text(at, name, strnlen(name, MAX_NAME));
+		if (address->symbol) {
+			at = put_text(at, "+0x", 3);
+			at = put_hex(at, address->offset - address->symbol->start, 1);
+		}
+		at = put_text(at, " (inlined)\n", 11);
+	}
+	return at;
+}
+
+/* Makes the lines of an address. Returns their offset, or 0 if out of memory. */
+static uint32_t make_line(struct script *script, uint32_t number, bool is_return)
+{
+	const struct perch_address *address = perch_session_address(script->session, number);
+	struct lines *lines = &script->lines[is_return];
+	char *end;
+
+	if (!script->buffer)
+		script->buffer = malloc(CHUNK);
+	if (!script->buffer ||
+	    PERCH__ARRAY_RESERVE_ZEROED(lines->line, lines->nr, (size_t)number + 1))
+		return 0;
+	end = put_inlined(script, script->buffer, address, is_return);
+	if (end)
+		end = put_address(script, put_ip(end, address), address);
+	if (!end)
+		return 0;
+	lines->line[number] = store_line(script, script->buffer, (uint32_t)(end - script->buffer));
+	return lines->line[number];
+}
+
+/* Returns the lines of a frame, or NULL if out of memory. */
+static inline const struct line *line_of(struct script *script, uint32_t number, bool is_return)
+{
+	const struct lines *lines = &script->lines[is_return];
+	uint32_t offset = number < lines->nr ? lines->line[number] : 0;
 
 	if (!offset)
-		offset = make_line(script, number);
+		offset = make_line(script, number, is_return);
 	return offset ? (const struct line *)(script->chunk[offset / (CHUNK / UNIT)] +
 					      (size_t)(offset % (CHUNK / UNIT)) * UNIT)
 		      : NULL;
@@ -264,6 +317,7 @@ static int put_sample(struct script *script, const struct perch_record *record,
 		      struct perch_error *err)
 {
 	struct perch_session_sample sample;
+	char called = 0; /* the kind of the frame before */
 	int rc = perch_session_resolve(script->session, record, &sample, err);
 
 	if (rc)
@@ -283,8 +337,11 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	}
 	cli_output_bytes(&script->out, "\n", 1);
 	for (size_t i = 0; i < sample.nr; i++) {
-		const struct line *line = line_of(script, sample.chain[i]);
+		char kind = perch_session_address(script->session, sample.chain[i])->cpumode_char;
+		/* code of user space that the kernel interrupted was not called from there */
+		const struct line *line = line_of(script, sample.chain[i], kind == called);
 
+		called = kind;
 		if (!line)
 			return no_memory(err);
 		cli_output_bytes(&script->out, line->text, line->length);
@@ -349,6 +406,13 @@ static int run(struct script *script)
 	return cli_check_stdout(COMMAND, script->out.error) || rc ? CLI_EXIT_FAILURE : 0;
 }
 
+static int set_inline(void *value, const char *argument, bool negated)
+{
+	(void)argument;
+	((struct script *)value)->no_inline = negated;
+	return 0;
+}
+
 static void clear(struct script *script)
 {
 	for (size_t i = 0; i < script->nr_chunks; i++)
@@ -357,7 +421,9 @@ static void clear(struct script *script)
 	for (size_t i = 0; i < script->nr_dsos; i++)
 		free(script->dso[i]);
 	free(script->dso);
-	free(script->line);
+	free(script->lines[0].line);
+	free(script->lines[1].line);
+	free(script->buffer);
 	free(script->event);
 	cli_output_close(&script->out);
 	cli_input_close(&script->input);
@@ -370,6 +436,8 @@ int perch_cmd_script(int argc, char **argv)
 		CLI_INPUT_OPTIONS(&script.input),
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 		  &script.input.options.symbols.kallsyms, NULL, false, false },
+		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
+		  &script, set_inline, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,
 		  false, true },
 		CLI_NO_PAGER,

@@ -146,15 +146,42 @@ struct perch_profile {
 	uint32_t *group_of; /* by frame */
 	struct profile_event {
 		struct perch_profile_total total;
+		bool has_chains;
 		struct perch_row *sorted;
 	} * event;
 	size_t nr_events, events_capacity;
 	struct last_stack last_stack[LAST_STACKS];
 };
 
-/* frames.c: makes an array of frame numbers by address number, which the caller frees. Returns NULL
- * if out of memory. */
-uint32_t *perch__frames_of_addresses(struct perch_profile *profile);
+/* ---- frames.c: the frames of addresses ---- */
+
+/* The inlined functions at an address: their frame numbers, innermost first. */
+struct inlined {
+	uint32_t first, nr; /* in frame_lists.inlined_frame */
+	bool looked_up;
+};
+
+struct frame_lists {
+	uint32_t *frame; /* by address number */
+	struct canonical {
+		const struct perch_dso **of; /* by DSO index */
+		bool *shared;		     /* by DSO index: canonical for other DSOs too */
+	} canonical;
+	struct inlined *inlined[2]; /* by address number: of the address, of a call before it */
+	uint32_t *inlined_frame;
+	size_t nr_inlined_frames, capacity;
+};
+/* Looks up the frame of each address. Returns 0 or -ENOMEM; the caller clears lists in both cases.
+ */
+int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists);
+/*
+ * Looks up the inlined functions at an address. is_caller: it is a return address, so that the
+ * functions around the call are meant. Returns NULL if out of memory.
+ */
+const struct inlined *perch__frames_inlined(struct perch_profile *profile,
+					    struct frame_lists *lists, uint32_t number,
+					    bool is_caller);
+void perch__frames_clear(struct frame_lists *lists);
 /* rows.c: finds the row of each node of the folded tree, and adds up self and children of rows. */
 int perch__rows_fill(struct perch_profile *profile);
 

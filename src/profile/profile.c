@@ -141,45 +141,92 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 		return no_memory(err);
 	profile->stacks.node[node].self += record->sample.period;
 	profile->stacks.node[node].samples++;
+	profile->event[record->event].has_chains |= record->sample.callchain.nr > 0;
 	profile->event[record->event].total.samples++;
 	profile->event[record->event].total.period += record->sample.period;
 	return 0;
 }
 
-/* Folds the tree of addresses into the tree of frames. */
-static int fold(struct perch_profile *profile, const uint32_t *frame_of)
+/*
+ * Returns by node whether its address is a return address: code of the same kind was called from
+ * there, and no sample was taken there. Returns NULL if out of memory.
+ */
+static bool *find_callers(const struct perch_profile *profile)
 {
 	size_t nr = profile->stacks.nr;
-	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
+	bool *callers = calloc(nr ? nr : 1, sizeof(*callers));
 
-	if (!folded)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; callers && i < nr; i++) {
+		const struct node *node = &profile->stacks.node[i], *parent;
+
+		if (node->parent == NO_NODE)
+			continue;
+		parent = &profile->stacks.node[node->parent];
+		if (!parent->samples &&
+		    perch_addresses_at(profile->addresses, node->frame)->cpumode_char ==
+			    perch_addresses_at(profile->addresses, parent->frame)->cpumode_char)
+			callers[node->parent] = true;
+	}
+	return callers;
+}
+
+/* Adds the nodes of the functions that are inlined at an address, below the node of the function
+ * around them. Returns the innermost one, or NO_NODE if out of memory. */
+static uint32_t fold_inlined(struct perch_profile *profile, struct frame_lists *lists,
+			     const struct node *node, bool is_caller, uint32_t at)
+{
+	const struct inlined *inlined =
+		perch__frames_inlined(profile, lists, node->frame, is_caller);
+
+	if (!inlined)
+		return NO_NODE;
+	for (uint32_t i = inlined->nr; i-- > 0 && at != NO_NODE;)
+		at = perch__tree_child(&profile->tree, node->context, at,
+				       lists->inlined_frame[inlined->first + i]);
+	return at;
+}
+
+/* Folds the tree of addresses into the tree of frames. */
+static int fold(struct perch_profile *profile, struct frame_lists *lists)
+{
+	bool with_inlined = profile->keys & PERCH_KEY_INLINED;
+	size_t nr = profile->stacks.nr;
+	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
+	bool *callers = with_inlined ? find_callers(profile) : NULL;
+	int rc = folded && (callers || !with_inlined) ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && !rc; i++) {
 		const struct node *node = &profile->stacks.node[i];
 		uint32_t parent = node->parent == NO_NODE ? NO_NODE : folded[node->parent];
+		unsigned event = profile->context[node->context].event;
 
 		folded[i] = perch__tree_child(&profile->tree, node->context, parent,
-					      frame_of[node->frame]);
+					      lists->frame[node->frame]);
+		if (with_inlined && profile->event[event].has_chains && folded[i] != NO_NODE)
+			folded[i] = fold_inlined(profile, lists, node, callers[i], folded[i]);
 		if (folded[i] == NO_NODE) {
-			free(folded);
-			return -ENOMEM;
+			rc = -ENOMEM;
+			break;
 		}
 		profile->tree.node[folded[i]].self += node->self;
 		profile->tree.node[folded[i]].samples += node->samples;
 	}
 	free(folded);
-	perch__tree_link(&profile->tree);
-	return 0;
+	free(callers);
+	if (!rc)
+		perch__tree_link(&profile->tree);
+	return rc;
 }
 
 int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 {
-	uint32_t *frame_of;
+	struct frame_lists lists = { 0 };
 	int rc;
 
-	frame_of = perch__frames_of_addresses(profile);
-	rc = frame_of ? fold(profile, frame_of) : -ENOMEM;
-	free(frame_of);
+	rc = perch__frames_of_addresses(profile, &lists);
+	if (!rc)
+		rc = fold(profile, &lists);
+	perch__frames_clear(&lists);
 	/* the addresses are not needed any more */
 	perch__tree_clear(&profile->stacks);
 	perch_addresses_free(profile->addresses);

@@ -104,7 +104,7 @@ def shares(text):
 
 def compare_shares(recorder, data, options):
     perf = shares(output(PERF, "report", "-i", data, "--stdio", "--no-inline", "--percent-limit", "0", *options))
-    perch = shares(output(PERCH, "report", "-i", data, "--stdio", *options))
+    perch = shares(output(PERCH, "report", "-i", data, "--stdio", "--no-inline", *options))
     # with --children perf prints callers without a symbol as virtual addresses, other frames as file offsets
     if "--children" in options:
         perf, perch = ({name: share for name, share in found.items() if not re.search(r" (0x)?[0-9a-f]{16}$", name)}
@@ -193,7 +193,7 @@ def compare_scripts(recorder, data):
     text = output(PERF, "script", "-i", data, "--no-inline")
     with_address = not has_absolute_addresses(text)
     perf = samples(text, with_address)
-    perch = samples(output(PERCH, "script", "-i", data), with_address)
+    perch = samples(output(PERCH, "script", "-i", data, "--no-inline"), with_address)
     found = Differences()
     for theirs, ours in zip(perf, perch):
         found.add(theirs, ours)

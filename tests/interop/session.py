@@ -153,7 +153,7 @@ def check_stacks():
     """Copies of user stacks: perf's frames, and the frames that it does not find."""
     if not record("dwarf.data", "-e", "cpu-clock", "-F", "5000", "--call-graph", "dwarf,16384", "--", "ls", "-lR", "/etc"):
         return
-    theirs, ours = chains(PERF, "dwarf.data", "--no-inline"), chains(PERCH, "dwarf.data")
+    theirs, ours = chains(PERF, "dwarf.data", "--no-inline"), chains(PERCH, "dwarf.data", "--no-inline")
     same = sum(mine[:len(their)] == their for their, mine in zip(theirs, ours))
     check(len(theirs) == len(ours) > 10 and same >= 0.99 * len(ours) and sum(map(len, ours)) >= sum(map(len, theirs)),
           "unwound stacks have perf's frames in %d of %d samples, %d frames, perf %d" %

@@ -153,6 +153,13 @@ static int set_children(void *value, const char *argument, bool negated)
 	return 0;
 }
 
+static int set_inline(void *value, const char *argument, bool negated)
+{
+	(void)argument;
+	((struct report *)value)->no_inline = negated;
+	return 0;
+}
+
 /* Adds all samples to a new profile. 0, or a negative number after it has printed an error. */
 static int read_samples(struct report *report, struct perch_profile **profile, bool *chains)
 {
@@ -164,6 +171,8 @@ static int read_samples(struct report *report, struct perch_profile **profile, b
 
 	for (size_t i = 0; i < report->nr_keys; i++)
 		wanted |= report->keys[i]->key;
+	if (!report->no_inline)
+		wanted |= PERCH_KEY_INLINED;
 	if (perch_profile_new(profile, perch_session_processes(session),
 			      perch_session_symbols(session), wanted, &err)) {
 		cli_error(COMMAND, &err);
@@ -345,6 +354,8 @@ int perch_cmd_report(int argc, char **argv)
 		  NULL, false, false },
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 		  &report.input.options.symbols.kallsyms, NULL, false, false },
+		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
+		  &report, set_inline, false, false },
 		{ 0, "stdio", NULL, "text on standard output (always so)", CLI_FLAG, &stdio, NULL,
 		  false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,

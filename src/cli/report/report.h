@@ -31,7 +31,13 @@ struct report {
 	unsigned widths[8]; /* -w; 0 is the width of the text */
 	bool full;	    /* -v: columns are not fitted to the terminal */
 	bool stats, header, header_only;
+	bool no_inline; /* call chains without inlined functions */
 };
+
+/* Returns the displayed name of a function. An inlined one is marked in the buffer, as in perf. */
+const char *report_name(struct perch_symbols *symbols, const struct perch_symbol *symbol,
+			char *buffer, size_t size);
+#define REPORT_MAX_NAME 4096
 
 /* Prints the rows of one event. Returns the exit status. */
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,

@@ -20,10 +20,24 @@ static void left_margin(const struct graph *graph)
 	fprintf(graph->out, "%*s", 12 + graph->margin, "");
 }
 
+const char *report_name(struct perch_symbols *symbols, const struct perch_symbol *symbol,
+			char *buffer, size_t size)
+{
+	const char *name = perch_symbols_name(symbols, symbol);
+
+	if (!symbol->inlined)
+		return name;
+	snprintf(buffer, size, "%.*s (inlined)", (int)size - 16, name);
+	return buffer;
+}
+
 static void put_frame(const struct graph *graph, const struct perch_frame *frame)
 {
+	char buffer[REPORT_MAX_NAME];
+
 	if (frame->symbol)
-		fputs(perch_symbols_name(graph->symbols, frame->symbol), graph->out);
+		fputs(report_name(graph->symbols, frame->symbol, buffer, sizeof(buffer)),
+		      graph->out);
 	else
 		fprintf(graph->out, "%#" PRIx64, frame->offset);
 	putc('\n', graph->out);

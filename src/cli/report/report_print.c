@@ -116,7 +116,7 @@ static size_t cell_width(const struct table *table, const struct report_key *key
 			 const struct perch_row *row)
 {
 	struct perch_symbols *symbols = table->symbols;
-	char comm[64];
+	char comm[64], name[REPORT_MAX_NAME];
 
 	switch (key->key) {
 	case PERCH_KEY_COMM:
@@ -127,9 +127,9 @@ static size_t cell_width(const struct table *table, const struct report_key *key
 	case PERCH_KEY_DSO:
 		return columns_of(perch_symbols_dso_name(symbols, row->frame.dso));
 	case PERCH_KEY_SYMBOL:
-		return 4 + (row->frame.symbol
-				    ? columns_of(perch_symbols_name(symbols, row->frame.symbol))
-				    : ADDRESS_WIDTH);
+		return 4 + (row->frame.symbol ? columns_of(report_name(symbols, row->frame.symbol,
+								       name, sizeof(name)))
+					      : ADDRESS_WIDTH);
 	default:
 		return 3;
 	}
@@ -140,7 +140,7 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 	const struct report_key *key = table->report->keys[column];
 	struct perch_symbols *symbols = table->symbols;
 	FILE *out = table->out;
-	char comm[64];
+	char comm[64], name[REPORT_MAX_NAME];
 
 	switch (key->key) {
 	case PERCH_KEY_COMM:
@@ -159,7 +159,8 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 		putc(row->frame.cpumode_char, out);
 		fputs("] ", out);
 		if (row->frame.symbol)
-			put_text(table, column, perch_symbols_name(symbols, row->frame.symbol), 4);
+			put_text(table, column,
+				 report_name(symbols, row->frame.symbol, name, sizeof(name)), 4);
 		else
 			put_address(table, column, shown_offset(&row->frame), 4);
 		break;

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Inlined functions in perch script and perch report, of a recorded C++ program with and without debug information."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ["PERCH"]
+SOURCE = """
+static volatile unsigned long sink;
+static inline __attribute__((always_inline)) unsigned long inner(unsigned long x)
+{
+	for (int i = 0; i < 1000; i++) x = x * 31 + i;
+	return x;
+}
+namespace n { struct s {
+	__attribute__((always_inline)) inline unsigned long middle(unsigned long x) { return inner(x) + 1; }
+}; }
+extern "C" __attribute__((noinline)) void nothing() { asm volatile(""); }
+extern "C" __attribute__((noinline)) unsigned long outer(unsigned long x)
+{
+	n::s s;
+	nothing(); /* a function that calls none has no frame pointer */
+	return s.middle(x) ^ 3;
+}
+/* the call is the last instruction that belongs to caller: the address after it does not */
+static inline __attribute__((always_inline)) void caller(unsigned long x) { sink = outer(x); }
+int main() { for (int i = 0; i < 300000; i++) caller(i); return 0; }
+"""
+failed = 0
+
+
+def run(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL).stdout
+
+
+def check(ok, what):
+    global failed
+    print(("ok " if ok else "FAILED ") + what)
+    failed += not ok
+
+
+def names_of(text):
+    """The frames of the first sample in outer(), innermost first, without offsets."""
+    for sample in text.split("\n\n"):
+        names = [line.split(None, 1)[1] for line in sample.splitlines() if line.startswith("\t")]
+        names = [name.split("+0x")[0] + (" (inlined)" if name.endswith("(inlined)") else "") for name in names]
+        if "outer" in names:
+            return names
+    return []
+
+
+def main():
+    if not shutil.which("g++"):
+        print("skipped: no g++")
+        return 77
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        with open("program.cc", "w") as file:
+            file.write(SOURCE)
+        run("g++", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-shrink-wrap",
+            "-o", "program", "program.cc")
+        run(PERCH, "record", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "with", "./program")
+        names = names_of(run(PERCH, "script", "-i", "with"))
+        check(names[:3] == ["inner (inlined)", "n::s::middle (inlined)", "outer"], "script: %s" % names)
+        check(names[3:5] == ["caller (inlined)", "main"], "script: the call, not the address after it")
+        check(names_of(run(PERCH, "script", "-i", "with", "--no-inline"))[:2] == ["outer", "main"],
+              "script --no-inline")
+        report = run(PERCH, "report", "-i", "with", "--stdio")
+        for name in "inner", "n::s::middle", "caller":
+            check("[.] %s (inlined)\n" % name in report, "report: row of " + name)
+        check("---main\n               caller (inlined)\n               outer\n" in report, "report: call graph")
+        report = run(PERCH, "report", "-i", "with", "--stdio", "--no-inline")
+        check("(inlined)" not in report and "[.] outer\n" in report, "report --no-inline")
+        run(PERCH, "record", "-e", "cpu-clock:u", "-F", "1000", "-o", "flat", "./program")
+        report = run(PERCH, "report", "-i", "flat", "--stdio")
+        check("(inlined)" not in report and "[.] outer\n" in report, "report: no call chains")
+        run("strip", "--strip-debug", "program")
+        report = run(PERCH, "report", "-i", "with", "--stdio")
+        check("(inlined)" not in report and "[.] outer\n" in report, "report: no debug information")
+    return 1 if failed else 0
+
+
+sys.exit(main())
