@@ -359,6 +359,56 @@ static void counts_stacks_that_are_not_unwound(void **state)
 	}
 }
 
+/* The registers lead to code that is not mapped: only the sampled address is stored. */
+static void unwinds_stacks_unless_they_are_kept(void **state)
+{
+	const uint64_t registers = perch_unwind_registers(perch_arch_here());
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN |
+						  PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER,
+				   .exclude_callchain_user = 1,
+				   .sample_regs_user = registers,
+				   .sample_stack_user = 8 };
+	struct perch_session_options options = { 0 };
+	struct perch_session_sample sample;
+	struct perch_session_stats stats;
+	struct perch_session *session;
+	struct built b;
+
+	(void)state;
+	if (!registers)
+		skip();
+	start_record(&b, PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
+	put_u64(&b, CODE);
+	put_u64(&b, 2);
+	put_u64(&b, PERCH_CONTEXT_KERNEL);
+	put_u64(&b, CODE);
+	put_u64(&b, PERCH_SAMPLE_REGS_ABI_64);
+	for (int i = 0; i < __builtin_popcountll(registers); i++)
+		put_u64(&b, 0x1234);
+	put_u64(&b, 8);
+	put_u64(&b, 1);
+	put_u64(&b, 8);
+	end_record(&b);
+	write_events(&attr, &b);
+	for (unsigned keep = 0; keep < 2; keep++) {
+		options.keep_stacks = keep;
+		session = open_session(&options);
+		assert_null(perch_session_unwinder(session));
+		assert_int_equal(perch_session_next_sample(session, &sample, NULL), 1);
+		assert_int_equal(sample.nr, keep ? 1 : 2);
+		assert_int_equal(sample.record->sample.callchain.nr, keep ? 2 : 4);
+		perch_session_get_stats(session, &stats);
+		assert_int_equal(stats.not_unwound, keep);
+		assert_int_equal(stats.incomplete_stacks, !keep);
+		if (!keep)
+			assert_int_equal(perch_unwinder_count(perch_session_unwinder(session), NULL,
+							      PERCH_UNWIND_NO_MAPPING),
+					 1);
+		perch_session_close(session);
+	}
+}
+
 /* ---- tracepoints ---- */
 
 #define FORMAT                                                                 \
@@ -466,6 +516,7 @@ int main(void)
 		cmocka_unit_test(counts_cut_call_chains),
 		cmocka_unit_test(counts_call_chains_without_their_user_part),
 		cmocka_unit_test(counts_stacks_that_are_not_unwound),
+		cmocka_unit_test(unwinds_stacks_unless_they_are_kept),
 		cmocka_unit_test(names_tracepoints_by_their_formats),
 		cmocka_unit_test(other_events_have_no_format),
 	};
