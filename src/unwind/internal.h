@@ -138,6 +138,7 @@ enum row_kind {
 	ROW_FAST,
 	ROW_SLOW,
 	ROW_OUTERMOST,
+	ROW_SIGNAL, /* the return from a signal handler of arm64, which has no rules */
 	ROW_BAD,
 	ROW_NO_RULE, /* the frame pointer is tried */
 	ROW_NO_FILE, /* the frame pointer is tried */

@@ -2,6 +2,7 @@
 /* Makes rows: asks libdw for the rules of an address, and stores sums as numbers. */
 #include <dwarf.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -111,6 +112,19 @@ static void take_rules(struct row *row, const struct architecture *architecture,
 	}
 }
 
+/*
+ * Linux has had no rules for the vdso's __kernel_rt_sigreturn of arm64 since 5.8. It is found by
+ * its instructions: mov x8, #139; svc #0. offset: of the return address minus 1.
+ */
+static bool returns_from_signal(const struct row *row, const struct rules *rules)
+{
+	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+	uint8_t found[sizeof(code)];
+
+	return pread(rules->fd, found, sizeof(found), (off_t)(row->offset + 1)) == sizeof(found) &&
+	       !memcmp(found, code, sizeof(code));
+}
+
 void perch__row_make(struct row *row, struct rules *rules, const struct architecture *architecture)
 {
 	Dwarf_Frame *frame = NULL;
@@ -128,8 +142,13 @@ void perch__row_make(struct row *row, struct rules *rules, const struct architec
 		if (rules->cfi[i] && dwarf_cfi_addrframe(rules->cfi[i], address, &frame))
 			frame = NULL;
 	}
-	if (!frame)
+	if (!frame) {
+		if (architecture->arch == PERCH_ARCH_ARM64 && returns_from_signal(row, rules)) {
+			row->kind = ROW_SIGNAL;
+			row->signal_frame = true;
+		}
 		return;
+	}
 	take_rules(row, architecture, frame);
 	if (row->kind == ROW_SLOW)
 		row->frame = frame;

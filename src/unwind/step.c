@@ -178,6 +178,26 @@ static enum outcome frame_pointer_step(const struct architecture *architecture,
 	return FOUND;
 }
 
+/*
+ * The stack pointer of a signal handler of arm64 is that of its struct rt_sigframe: siginfo_t (128
+ * bytes), then ucontext_t, whose registers x0 to x30, sp and pc begin at byte 184.
+ */
+static enum outcome signal_step(const struct architecture *architecture, const struct stack *stack,
+				struct registers *registers)
+{
+	uint64_t from = registers->value[architecture->sp] + 128 + 184;
+
+	for (unsigned number = 0; number < architecture->nr; number++) {
+		uint64_t value;
+		enum outcome outcome = perch__stack_read(stack, from + 8 * number, &value);
+
+		if (outcome != FOUND)
+			return outcome;
+		set(registers, number, value);
+	}
+	return FOUND;
+}
+
 enum outcome perch__frame_step(const struct row *row, const struct architecture *architecture,
 			       const struct stack *stack, bool innermost,
 			       struct registers *registers)
@@ -189,6 +209,8 @@ enum outcome perch__frame_step(const struct row *row, const struct architecture 
 		return slow_step(row, architecture, stack, innermost, registers);
 	case ROW_OUTERMOST:
 		return OUTERMOST;
+	case ROW_SIGNAL:
+		return signal_step(architecture, stack, registers);
 	case ROW_NO_RULE:
 	case ROW_NO_FILE:
 		return frame_pointer_step(architecture, stack, innermost, registers);

@@ -360,7 +360,7 @@ static void counts_stacks_that_are_not_unwound(void **state)
 }
 
 /* The registers lead to code that is not mapped: only the sampled address is stored. */
-static void unwinds_stacks_unless_they_are_kept(void **state)
+static void unwinds_stacks_by_default(void **state)
 {
 	const uint64_t registers = perch_unwind_registers(perch_arch_here());
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -516,7 +516,7 @@ int main(void)
 		cmocka_unit_test(counts_cut_call_chains),
 		cmocka_unit_test(counts_call_chains_without_their_user_part),
 		cmocka_unit_test(counts_stacks_that_are_not_unwound),
-		cmocka_unit_test(unwinds_stacks_unless_they_are_kept),
+		cmocka_unit_test(unwinds_stacks_by_default),
 		cmocka_unit_test(names_tracepoints_by_their_formats),
 		cmocka_unit_test(other_events_have_no_format),
 	};

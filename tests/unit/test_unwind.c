@@ -591,6 +591,42 @@ static void unwinds_arm64(void **state)
 	finish(&unwinding);
 }
 
+/* The vdso's return from a signal handler has no rules, and is found by its instructions. */
+static void unwinds_signal_frames_of_arm64(void **state)
+{
+	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+	struct program program = arm64;
+	struct unwinding unwinding;
+	uint64_t stack[128] = { 0 };
+	FILE *file;
+
+	(void)state;
+	begin_program(&unwinding, &program);
+	file = fopen(path_in_directory("program"), "r+");
+	assert_non_null(file);
+	fseek(file, CODE_OFFSET + 0x380, SEEK_SET);
+	assert_int_equal(fwrite(code, 1, sizeof(code), file), sizeof(code));
+	fclose(file);
+	/* the handler is a leaf function; its caller has the frame of the signal */
+	unwinding.sampled.registers[30] = loaded(CODE + 0x380);
+	/* x30, sp and pc of the interrupted leaf function */
+	stack[(128 + 184) / 8 + 30] = loaded(LAST + 4);
+	stack[(128 + 184) / 8 + 31] = STACK + 800;
+	stack[(128 + 184) / 8 + 32] = loaded(FUNCTION);
+	unwinding.sampled.registers[31] = STACK;
+	unwinding.sampled.registers[32] = loaded(FUNCTION + 4);
+	assert_int_equal(perch_unwind(unwinding.unwinder, unwinding.thread,
+				      sample_of(&unwinding.sampled, stack, sizeof(stack)),
+				      unwinding.ips, 8, &unwinding.result),
+			 0);
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.result.nr, 4);
+	assert_int_equal(unwinding.ips[1], loaded(CODE + 0x380) - 1);
+	assert_int_equal(unwinding.ips[2], loaded(FUNCTION));
+	assert_int_equal(unwinding.ips[3], loaded(LAST + 4) - 1);
+	finish(&unwinding);
+}
+
 /* Only the innermost function has its return address in a register. */
 static void refuses_leaf_functions_that_call(void **state)
 {
@@ -746,6 +782,7 @@ int main(void)
 		cmocka_unit_test(names_the_registers),
 		cmocka_unit_test(refuses_other_registers),
 		cmocka_unit_test(unwinds_arm64),
+		cmocka_unit_test(unwinds_signal_frames_of_arm64),
 		cmocka_unit_test(refuses_leaf_functions_that_call),
 		cmocka_unit_test(unwinds_the_other_byte_order),
 		cmocka_unit_test(calculates),
