@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Compares `perch script` with `perf script --no-inline` on a recording with copies of user stacks:
+# Compares `script --no-inline` of perch and perf on a recording with copies of user stacks:
 # unwind.sh [BUILD]. The recorded program is gcc -O2, whose libraries have no frame pointers. The
 # programs alternate, and the best round of each is the result.
 set -u
@@ -71,7 +71,7 @@ best() { # two results of measure: the one with less wall time
 best_perf='' best_perch=''
 for _ in $(seq "$rounds"); do
 	best_perf=$(best "$best_perf" "$(measure perf.txt perf script --no-inline -i dwarf.data)")
-	best_perch=$(best "$best_perch" "$(measure perch.txt "$perch" script -i dwarf.data)")
+	best_perch=$(best "$best_perch" "$(measure perch.txt "$perch" script --no-inline -i dwarf.data)")
 done
 
 # perf ends chains that it cannot continue with the address -1
