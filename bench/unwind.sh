@@ -71,7 +71,8 @@ best() { # two results of measure: the one with less wall time
 best_perf='' best_perch=''
 for _ in $(seq "$rounds"); do
 	best_perf=$(best "$best_perf" "$(measure perf.txt perf script --no-inline -i dwarf.data)")
-	best_perch=$(best "$best_perch" "$(measure perch.txt "$perch" script --no-inline -i dwarf.data)")
+	best_perch=$(best "$best_perch" \
+		"$(measure perch.txt "$perch" script --no-inline -i dwarf.data)")
 done
 
 # perf ends chains that it cannot continue with the address -1
