@@ -34,7 +34,7 @@ enum perch_dso_kind {
 	PERCH_DSO_KERNEL,      /**< the kernel: "[kernel.kallsyms]" */
 	PERCH_DSO_MODULE,      /**< a kernel module: path of the .ko file, or [name] */
 	PERCH_DSO_VDSO,	       /**< the vdso */
-	PERCH_DSO_ANON,	       /**< //anon, [heap], [stack], memfd: memory without symbols */
+	PERCH_DSO_ANON,	       /**< //anon, [heap], [stack]: memory without a file */
 	PERCH_DSO_UNKNOWN,     /**< "[unknown]": addresses without a mapping */
 	PERCH_DSO_KERNEL_CODE, /**< generated code of the kernel (KSYMBOL); path is its name */
 };

@@ -6,6 +6,13 @@
  * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. A file is
  * used only if its build id is the recorded one, or if the file or the recording has none.
  *
+ * Code that a JIT compiler generated has the names of the file /tmp/perf-PID.map, which the program
+ * writes: lines "START SIZE NAME", the numbers in hexadecimal. It is read below the root directory
+ * of the process, with the process id of its own pid namespace; if there is none, or if the process
+ * has ended, in /tmp of this machine. It must belong to this user or to root, and must not be a
+ * symbolic link. Where functions overlap, the last line counts. A file that grows is read further,
+ * at most 10 times a second; in a recording of another machine it is read only below root.
+ *
  * Functions without err cannot fail, or their comment lists what they return. In all functions err
  * may be NULL.
  *
@@ -145,6 +152,27 @@ PERCH_API const char *perch_symbols_dso_name(struct perch_symbols *symbols,
  */
 PERCH_API const char *perch_symbols_error(const struct perch_symbols *symbols,
 					  const struct perch_dso *dso);
+
+/**
+ * Returns how many lookups in a DSO found no function, for example in code of a JIT compiler.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @return the number of calls of perch_symbols_find() that returned NULL
+ */
+PERCH_API uint64_t perch_symbols_misses(const struct perch_symbols *symbols,
+					const struct perch_dso *dso);
+
+/**
+ * Returns how many lines of the /tmp/perf-PID.map of a process were skipped, because they are not
+ * of the format or more than 4194304.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO of the generated code of the process
+ * @return the number of lines; 0 for other DSOs
+ */
+PERCH_API uint64_t perch_symbols_damaged_lines(const struct perch_symbols *symbols,
+					       const struct perch_dso *dso);
 
 /**
  * Opens the ELF file that has the code of a DSO: the file that was mapped, that of the build id

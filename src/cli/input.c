@@ -102,18 +102,46 @@ static bool is_about_the_file(const char *error)
 	       strncmp(error, "the ELF file has no symbol", 26);
 }
 
+/* Reports addresses in the code of a JIT compiler that have no name, and what would give them one.
+ */
+static void print_generated_code(const struct cli_input *input, const struct perch_dso *dso,
+				 size_t *processes)
+{
+	struct perch_symbols *symbols = perch_session_symbols(input->session);
+	const char *error = perch_symbols_error(symbols, dso);
+	uint64_t misses = perch_symbols_misses(symbols, dso);
+	uint64_t damaged = perch_symbols_damaged_lines(symbols, dso);
+
+	if (dso->kind != PERCH_DSO_ANON || strncmp(dso->path, "/tmp/perf-", 10) ||
+	    (!misses && !damaged) || ++*processes > MAX_NAMED_FILES)
+		return;
+	if (damaged)
+		cli_note(input->command, "%" PRIu64 " lines of %s are damaged and were skipped",
+			 damaged, dso->path);
+	if (misses && error)
+		cli_note(input->command,
+			 "%" PRIu64 " addresses of %s have no name (%s): if it is code of a JIT "
+			 "compiler, run the program with its option that writes this file "
+			 "(node --perf-basic-prof, python3 -X perf, java -XX:+DumpPerfMapAtExit)",
+			 misses, perch_symbols_dso_name(symbols, dso), error);
+	else if (misses)
+		cli_note(input->command, "%" PRIu64 " addresses of %s have no name in %s", misses,
+			 perch_symbols_dso_name(symbols, dso), dso->path);
+}
+
 /* Reports the kernel, and program files that are missing or changed since the recording. */
 static void print_symbol_errors(const struct cli_input *input)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
 	char path[PATH_MAX];
-	size_t files = 0;
+	size_t files = 0, processes = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const char *error =
 			perch_symbols_error(perch_session_symbols(input->session), dsos[i]);
 
+		print_generated_code(input, dsos[i], &processes);
 		if (!dsos[i]->used || !error)
 			continue;
 		if (dsos[i]->kind == PERCH_DSO_KERNEL)
@@ -124,6 +152,9 @@ static void print_symbol_errors(const struct cli_input *input)
 		perch_clean_text(dsos[i]->path, path, sizeof(path));
 		cli_note(input->command, "addresses in %s have no symbols: %s", path, error);
 	}
+	if (processes > MAX_NAMED_FILES)
+		cli_note(input->command, "%zu other processes have generated code without names",
+			 processes - MAX_NAMED_FILES);
 	if (files > MAX_NAMED_FILES)
 		cli_note(input->command, "addresses in %zu other files have no symbols",
 			 files - MAX_NAMED_FILES);

@@ -214,6 +214,29 @@ size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
 			   struct debug_frame frame[MAX_DEBUG_FRAMES]);
 void perch__debug_free(struct debug_info *info);
 
+/* ---- perf_map.c: functions of a JIT compiler, from /tmp/perf-PID.map ---- */
+
+struct map_function {
+	uint64_t start, end;
+	const char *name; /* lives as long as the map */
+	uint32_t symbol;  /* index of the struct perch_symbol, or NO_ENTRY */
+};
+
+struct perf_map;
+/* True, with the process, if the DSO is the generated code of a process. */
+bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid);
+/*
+ * Finds a function. Reads what the file has in addition to the last time, but not at each call.
+ * *map is NULL at first. Returns NULL if no function covers the address; if there are no functions
+ * at all, error has the reason.
+ */
+struct map_function *perch__perf_map_find(struct perf_map **map, const struct sources *sources,
+					  unsigned pid, uint64_t address,
+					  struct symbol_error *error);
+/* Returns the number of lines that are not of the format. */
+uint64_t perch__perf_map_damaged(const struct perf_map *map);
+void perch__perf_map_free(struct perf_map *map);
+
 /* ---- demangle.c ---- */
 
 /*

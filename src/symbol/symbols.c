@@ -18,6 +18,8 @@ struct dso_symbols {
 	bool debug_opened;
 	struct debug_info *debug; /* NULL before its first use */
 	struct symbol_error error;
+	struct perf_map *map; /* of the generated code of a process */
+	uint64_t misses;      /* lookups without a function */
 };
 
 /* A symbol that was found, and its displayed name. */
@@ -93,6 +95,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	for (size_t i = 0; i < symbols->nr_dsos; i++) {
 		perch__table_free(&symbols->dso[i]->table);
 		perch__debug_free(symbols->dso[i]->debug);
+		perch__perf_map_free(symbols->dso[i]->map);
 		free(symbols->dso[i]->name);
 		free(symbols->dso[i]);
 	}
@@ -266,12 +269,20 @@ static struct cached_symbol *new_symbol(struct perch_symbols *symbols)
 	return &symbols->chunk[chunk][symbols->nr_symbols++ % SYMBOLS_PER_CHUNK];
 }
 
+static const struct perch_symbol *symbol_at(const struct perch_symbols *symbols, uint32_t index)
+{
+	return &symbols->chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
+}
+
 static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
 					      struct dso_symbols *cached, struct entry *entry)
 {
 	uint32_t index = (uint32_t)symbols->nr_symbols;
-	struct cached_symbol *found = new_symbol(symbols);
+	struct cached_symbol *found;
 
+	if (entry->symbol != NO_ENTRY)
+		return symbol_at(symbols, entry->symbol);
+	found = new_symbol(symbols);
 	if (!found)
 		return NULL;
 	found->symbol = (struct perch_symbol){
@@ -288,24 +299,69 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
 	return &found->symbol;
 }
 
+/* Finds a function in the generated code of a process. */
+static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
+						 struct dso_symbols *cached, unsigned pid,
+						 uint64_t address)
+{
+	struct map_function *function =
+		perch__perf_map_find(&cached->map, &symbols->sources, pid, address, &cached->error);
+	uint32_t index = (uint32_t)symbols->nr_symbols;
+	struct cached_symbol *found;
+
+	if (!function)
+		return NULL;
+	if (function->symbol != NO_ENTRY)
+		return symbol_at(symbols, function->symbol);
+	found = new_symbol(symbols);
+	if (!found)
+		return NULL;
+	found->symbol = (struct perch_symbol){ .start = function->start,
+					       .end = function->end,
+					       .name = function->name,
+					       .dso = cached->dso,
+					       .index = index,
+					       .binding = 'g' };
+	function->symbol = index;
+	return &found->symbol;
+}
+
 const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 					      const struct perch_dso *dso, uint64_t offset)
 {
 	struct dso_symbols *cached = get_dso(symbols, dso);
+	const struct perch_symbol *found = NULL;
 	struct entry *entry;
+	unsigned pid;
 
 	if (!cached)
 		return NULL;
-	if (!cached->loaded)
-		load_table(symbols, cached);
-	entry = perch__table_find(&cached->table, offset);
-	if (!entry)
-		return NULL;
-	if (entry->symbol != NO_ENTRY)
-		return &symbols->chunk[entry->symbol / SYMBOLS_PER_CHUNK]
-				      [entry->symbol % SYMBOLS_PER_CHUNK]
-					      .symbol;
-	return make_symbol(symbols, cached, entry);
+	if (perch__perf_map_pid(dso, &pid)) {
+		found = find_generated(symbols, cached, pid, offset);
+	} else {
+		if (!cached->loaded)
+			load_table(symbols, cached);
+		entry = perch__table_find(&cached->table, offset);
+		if (entry)
+			found = make_symbol(symbols, cached, entry);
+	}
+	cached->misses += !found;
+	return found;
+}
+
+uint64_t perch_symbols_misses(const struct perch_symbols *symbols, const struct perch_dso *dso)
+{
+	const struct dso_symbols *cached = find_dso(symbols, dso);
+
+	return cached ? cached->misses : 0;
+}
+
+uint64_t perch_symbols_damaged_lines(const struct perch_symbols *symbols,
+				     const struct perch_dso *dso)
+{
+	const struct dso_symbols *cached = find_dso(symbols, dso);
+
+	return cached ? perch__perf_map_damaged(cached->map) : 0;
 }
 
 static bool is_plain(const char *text)

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
@@ -19,23 +20,39 @@ HOSTNAME, EVENT_DESC = 3, 12
 KERNEL = 1  # cpumode
 failed = False
 
-# Runs code in private and in shared anonymous memory: dec %rdi; jnz; ret.
+# Runs code in private and in shared anonymous memory: dec %rdi; jnz; ret. With an argument it names the code in its map
+# file, and with "forever" it does not end.
 JIT = r"""
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-static void run(int flags)
+#include <unistd.h>
+static int named;
+static void run(int flags, const char *name)
 {
 	static const unsigned char code[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
 	unsigned char *page = mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, flags, -1, 0);
 
 	memcpy(page + 4112, code, sizeof(code));
+	if (named) {
+		char path[64];
+		FILE *map;
+
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+		map = fopen(path, "a");
+		fprintf(map, "%lx %zx %s\n", (long)(page + 4112), sizeof(code), name);
+		fclose(map);
+	}
 	((void (*)(long))(void *)(page + 4112))(200000000);
 }
-int main(void)
+int main(int argc, char **argv)
 {
-	run(MAP_PRIVATE | MAP_ANONYMOUS);
-	run(MAP_SHARED | MAP_ANONYMOUS);
+	named = argc > 1;
+	do {
+		run(MAP_PRIVATE | MAP_ANONYMOUS, "LazyCompile:~private file.js:1:2");
+		run(MAP_SHARED | MAP_ANONYMOUS, "shared_code");
+	} while (named && !strcmp(argv[1], "forever"));
 	return 0;
 }
 """
@@ -221,6 +238,44 @@ def check_generated_code():
     theirs, ours = (sorted(set(re.findall(r"^\t *[0-9a-f]+ \[unknown\] \(/tmp/perf-\d+\.map\)$",
                                           run(program, "script", "-i", "jit.data").stdout, re.M))) for program in (PERF, PERCH))
     check(theirs == ours and len(ours) >= 2, "generated code without symbols: script as in perf", (theirs, ours))
+    note = run(PERCH, "report", "-i", "jit.data", "--stdio").stderr
+    check(re.search(r"\d+ addresses of \[JIT\] tid \d+ have no name \(/tmp/perf-\d+\.map: no such file\): .*--perf-basic-prof",
+                    note), "generated code without symbols: what would help", note)
+    if record("named.data", "-e", "cpu-clock:u", "-g", "--", "./jit", "named"):
+        check_named_code()
+    if os.geteuid() == 0:
+        check_code_in_container()
+
+
+def check_named_code():
+    theirs, ours = (sorted(row for row in rows(run(program, "report", "-i", "named.data", "--stdio", "--no-children", "-g", "none",
+                                                   "-s", "dso,sym").stdout) if "JIT" in row) for program in (PERF, PERCH))
+    check(theirs == ours and len(ours) >= 2 and "LazyCompile:~private file.js:1:2" in str(ours),
+          "generated code with a map file: report as in perf", (theirs, ours))
+    theirs, ours = (re.findall(r"^\t *[0-9a-f]+ .* \(/tmp/perf-\d+\.map\)$", run(program, "script", "-i", "named.data").stdout, re.M)
+                    for program in (PERF, PERCH))
+    check(theirs == ours and "shared_code+0x" in str(ours), "generated code with a map file: script as in perf",
+          (theirs[:5], ours[:5]))
+    for pid in set(re.findall(r"/tmp/perf-(\d+)\.map", str(ours))):
+        os.unlink("/tmp/perf-" + pid + ".map")
+
+
+# A process in namespaces of its own: its /tmp and its id differ from those outside.
+def check_code_in_container():
+    # the working directory stays reachable below the new /tmp
+    command = ["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-c", "mount -t tmpfs none /tmp && exec ./jit forever"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as container:
+        try:
+            time.sleep(0.5)
+            pid = run("pgrep", "-P", str(container.pid)).stdout.strip()
+            if not pid or container.poll() is not None:
+                print("skipped: namespaces cannot be made here")
+            elif record("container.data", "-e", "cpu-clock:u", "-p", pid, "--", "sleep", "1"):
+                ours = run(PERCH, "report", "-i", "container.data", "--stdio", "-s", "dso,sym")
+                check(re.search(r"\[JIT\] tid " + pid + r" .*(shared_code|LazyCompile:~private)", ours.stdout),
+                      "generated code in other namespaces has names", ours.stdout + ours.stderr)
+        finally:
+            container.kill()
 
 
 # ---- tracepoints ----

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of a JIT compiler, from the map file that it writes: lines "START SIZE NAME", both
+ * numbers in hexadecimal. The compiler appends lines while it runs, so the file may grow between
+ * two lookups, and its last line may be incomplete.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum {
+	MAX_TEXT = 1 << 28,	 /* bytes of all texts of a map file */
+	MAX_FUNCTIONS = 1 << 22, /* of a map file */
+	CHECK_INTERVAL = 100,	 /* milliseconds between two looks at the file */
+};
+
+/* Bytes of the file. They stay until the end, because symbols use their names. */
+struct text {
+	struct text *next;
+	char bytes[];
+};
+
+/* A range of addresses, and the last function of the file that covers it. */
+struct range {
+	uint64_t start, end;
+	uint32_t function;
+};
+
+struct perf_map {
+	struct text *text;
+	size_t text_size; /* of all texts */
+	struct map_function *function;
+	size_t nr, capacity;
+	struct range *range; /* sorted, without overlaps */
+	size_t nr_ranges, ranges_capacity;
+	uint64_t damaged; /* lines */
+	dev_t device;
+	ino_t inode;
+	off_t offset;	 /* of the first byte that was not read */
+	int64_t checked; /* time of the last look at the file, in ms; 0 is never */
+};
+
+/* ---- lines ---- */
+
+static bool parse_number(const char **at, uint64_t *number)
+{
+	char *end;
+
+	/* strtoull() accepts blanks and signs */
+	if (!strchr("0123456789abcdefABCDEF", **at) || !**at)
+		return false;
+	errno = 0;
+	*number = strtoull(*at, &end, 16);
+	if (errno || *end != ' ')
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+static void add_line(struct perf_map *map, const char *line)
+{
+	struct map_function *function;
+	uint64_t start, size;
+
+	if (!parse_number(&line, &start) || !parse_number(&line, &size) || !size || !*line ||
+	    start + size < start) {
+		map->damaged++;
+		return;
+	}
+	function = PERCH__ARRAY_APPEND_MAX(map->function, map->nr, map->capacity, MAX_FUNCTIONS);
+	if (!function) {
+		map->damaged++;
+		return;
+	}
+	*function = (struct map_function){ start, start + size, line, NO_ENTRY };
+}
+
+/* Adds the complete lines of a text, and returns their size. A NUL inside of a line damages it. */
+static size_t add_lines(struct perf_map *map, char *text, size_t size)
+{
+	char *at = text, *end = text + size, *newline;
+
+	for (; (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1) {
+		*newline = 0;
+		if (strlen(at) != (size_t)(newline - at))
+			map->damaged++;
+		else
+			add_line(map, at);
+	}
+	return (size_t)(at - text);
+}
+
+/* ---- ranges: the last line counts where functions overlap ---- */
+
+struct by_start {
+	uint64_t start;
+	uint32_t function;
+};
+
+static int compare_start(const void *a, const void *b)
+{
+	uint64_t x = ((const struct by_start *)a)->start, y = ((const struct by_start *)b)->start;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A heap of functions: the last one of the file is at its top. */
+static void heap_push(uint32_t *heap, size_t *nr, uint32_t function)
+{
+	size_t at = (*nr)++;
+
+	for (; at && heap[(at - 1) / 2] < function; at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = function;
+}
+
+static void heap_pop(uint32_t *heap, size_t *nr)
+{
+	uint32_t last = heap[--*nr];
+	size_t at = 0, child;
+
+	while ((child = 2 * at + 1) < *nr) {
+		if (child + 1 < *nr && heap[child + 1] > heap[child])
+			child++;
+		if (heap[child] <= last)
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = last;
+}
+
+static int add_range(struct perf_map *map, uint64_t start, uint64_t end, uint32_t function)
+{
+	struct range *last = map->nr_ranges ? &map->range[map->nr_ranges - 1] : NULL;
+
+	if (last && last->end == start && last->function == function) {
+		last->end = end;
+		return 0;
+	}
+	last = PERCH__ARRAY_APPEND(map->range, map->nr_ranges, map->ranges_capacity);
+	if (!last)
+		return -ENOMEM;
+	*last = (struct range){ start, end, function };
+	return 0;
+}
+
+static int sweep(struct perf_map *map, const struct by_start *sorted, uint32_t *heap)
+{
+	size_t next = 0, open = 0;
+	uint64_t at = 0;
+
+	map->nr_ranges = 0;
+	while (next < map->nr || open) {
+		uint64_t end;
+
+		if (!open)
+			at = sorted[next].start;
+		while (next < map->nr && sorted[next].start <= at)
+			heap_push(heap, &open, sorted[next++].function);
+		while (open && map->function[heap[0]].end <= at)
+			heap_pop(heap, &open);
+		if (!open)
+			continue;
+		end = map->function[heap[0]].end;
+		if (next < map->nr && sorted[next].start < end)
+			end = sorted[next].start;
+		if (add_range(map, at, end, heap[0]))
+			return -ENOMEM;
+		at = end;
+	}
+	return 0;
+}
+
+static int make_ranges(struct perf_map *map)
+{
+	struct by_start *sorted = reallocarray(NULL, map->nr + 1, sizeof(*sorted));
+	uint32_t *heap = reallocarray(NULL, map->nr + 1, sizeof(*heap));
+	int rc = -ENOMEM;
+
+	if (sorted && heap) {
+		for (size_t i = 0; i < map->nr; i++)
+			sorted[i] = (struct by_start){ map->function[i].start, (uint32_t)i };
+		qsort(sorted, map->nr, sizeof(*sorted), compare_start);
+		rc = sweep(map, sorted, heap);
+	}
+	if (rc)
+		map->nr_ranges = 0;
+	free(sorted);
+	free(heap);
+	return rc;
+}
+
+/* ---- the file ---- */
+
+/* Returns the id of a process in its own pid namespace, or 0 if it has ended. */
+static unsigned namespace_pid(unsigned pid)
+{
+	char path[64], line[256];
+	unsigned found = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		char *last = strrchr(line, '\t');
+
+		if (strncmp(line, "NSpid:", 6) || !last)
+			continue;
+		found = (unsigned)strtoul(last + 1, NULL, 10);
+		break;
+	}
+	if (status)
+		fclose(status);
+	return found;
+}
+
+/*
+ * Opens the map file of a process. Others may write to /tmp, so the file must belong to this user
+ * or to root, and must not be a symbolic link.
+ */
+static int open_in(const char *root, unsigned pid, struct symbol_error *error)
+{
+	char path[64], *whole;
+	struct stat link, status;
+	int fd, rc = 0;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	fd = perch__open_regular(root, path);
+	if (fd < 0) {
+		perch__set_symbol_errno(error, -fd);
+		return fd;
+	}
+	if (asprintf(&whole, "%s%s", root ? root : "", path) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	if (lstat(whole, &link) || fstat(fd, &status) || link.st_ino != status.st_ino ||
+	    link.st_dev != status.st_dev) {
+		perch__set_symbol_error(error, "the file is a symbolic link");
+		rc = -ELOOP;
+	} else if (status.st_uid && status.st_uid != geteuid()) {
+		perch__set_symbol_error(error, "the file belongs neither to this user nor to root");
+		rc = -EPERM;
+	}
+	free(whole);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* The file of the process's own root and pid namespace; else, or if it has ended, that of /tmp. */
+static int open_map(const struct sources *sources, unsigned pid, struct symbol_error *error)
+{
+	unsigned inner;
+	char root[64];
+	int fd;
+
+	if (sources->root)
+		return open_in(sources->root, pid, error);
+	if (sources->foreign) {
+		perch__set_symbol_error(error, "recorded on another machine");
+		return -ESTALE;
+	}
+	inner = namespace_pid(pid);
+	if (inner) {
+		snprintf(root, sizeof(root), "/proc/%u/root", pid);
+		fd = open_in(root, inner, error);
+		if (fd >= 0 || (fd != -ENOENT && fd != -EACCES))
+			return fd;
+	}
+	return open_in(NULL, pid, error);
+}
+
+/* Reads what was added since the last time. Returns -ENOMEM, -EFBIG or -EIO. */
+static int read_more(struct perf_map *map, int fd, size_t size)
+{
+	struct text *text;
+	size_t have = 0;
+
+	if (size > MAX_TEXT - map->text_size)
+		return -EFBIG;
+	text = malloc(sizeof(*text) + size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (have < size) {
+		ssize_t got = pread(fd, text->bytes + have, size - have, map->offset + (off_t)have);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+	}
+	text->bytes[have] = 0;
+	size = add_lines(map, text->bytes, have);
+	if (!size) {
+		free(text);
+		return 0;
+	}
+	map->offset += (off_t)size;
+	map->text_size += have;
+	text->next = map->text;
+	map->text = text;
+	return make_ranges(map);
+}
+
+static int read_file(struct perf_map *map, int fd, struct symbol_error *error)
+{
+	struct stat status;
+	int rc = 0;
+
+	if (fstat(fd, &status))
+		return -EIO;
+	if (status.st_ino != map->inode || status.st_dev != map->device ||
+	    status.st_size < map->offset) {
+		/* a new file: what the old one had is no longer there */
+		map->inode = status.st_ino;
+		map->device = status.st_dev;
+		map->offset = 0;
+		map->nr = map->nr_ranges = 0;
+		map->damaged = 0;
+	}
+	if (status.st_size > map->offset)
+		rc = read_more(map, fd, (size_t)(status.st_size - map->offset));
+	if (rc == -EFBIG)
+		perch__set_symbol_error(error, "the file is too large");
+	else if (rc)
+		perch__set_symbol_errno(error, -rc);
+	else if (!map->nr)
+		perch__set_symbol_error(error, "the file has no functions");
+	return rc;
+}
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+	return time.tv_sec * INT64_C(1000) + time.tv_nsec / 1000000 + 1;
+}
+
+/* Looks at the file, at most once in an interval. */
+static int check_file(struct perf_map *map, const struct sources *sources, unsigned pid,
+		      struct symbol_error *error)
+{
+	struct symbol_error reason = { 0 };
+	int64_t time = now();
+	int fd, rc = 0;
+
+	if (map->checked && time - map->checked < CHECK_INTERVAL)
+		return 0;
+	map->checked = time;
+	fd = open_map(sources, pid, &reason);
+	if (fd >= 0) {
+		rc = read_file(map, fd, &reason);
+		close(fd);
+	}
+	/* the functions of a file that has been removed since then are kept */
+	if (map->nr_ranges)
+		error->text[0] = 0;
+	else
+		perch__set_symbol_error(error, "/tmp/perf-%u.map: %s", pid, reason.text);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid)
+{
+	int length = 0;
+
+	return dso->kind == PERCH_DSO_ANON &&
+	       sscanf(dso->path, "/tmp/perf-%u.map%n", pid, &length) == 1 && length &&
+	       !dso->path[length];
+}
+
+struct map_function *perch__perf_map_find(struct perf_map **map, const struct sources *sources,
+					  unsigned pid, uint64_t address,
+					  struct symbol_error *error)
+{
+	size_t low = 0, high;
+
+	if (!*map)
+		*map = calloc(1, sizeof(**map));
+	if (!*map || check_file(*map, sources, pid, error)) {
+		perch__set_symbol_error(error, "out of memory");
+		return NULL;
+	}
+	high = (*map)->nr_ranges;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((*map)->range[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == (*map)->nr_ranges || (*map)->range[low].start > address)
+		return NULL;
+	return &(*map)->function[(*map)->range[low].function];
+}
+
+uint64_t perch__perf_map_damaged(const struct perf_map *map)
+{
+	return map ? map->damaged : 0;
+}
+
+void perch__perf_map_free(struct perf_map *map)
+{
+	if (!map)
+		return;
+	while (map->text) {
+		struct text *next = map->text->next;
+
+		free(map->text);
+		map->text = next;
+	}
+	free(map->function);
+	free(map->range);
+	free(map);
+}

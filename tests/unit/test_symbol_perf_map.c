@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests names of generated code, from files that are written here as a JIT compiler writes them. */
+#include "symbol_fixture.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+static struct perch_dso dso;
+
+/* Makes the map file of process 12 below a root directory. */
+static struct perch_symbols *with_map(const char *text)
+{
+	const struct perch_symbols_options options = { .root = path_in_directory("") };
+
+	mkdir(path_in_directory("tmp"), 0700);
+	write_text(path_in_directory("tmp/perf-12.map"), text);
+	dso = dso_at("/tmp/perf-12.map", PERCH_DSO_ANON);
+	return new_symbols(&options);
+}
+
+static void finds_functions_of_map_file(void **state)
+{
+	struct perch_symbols *symbols = with_map("7f0000001000 20 second\n"
+						 "7f0000000000 10 LazyCompile:~f a.js:1:2\n");
+	const struct perch_symbol *found;
+
+	(void)state;
+	assert_string_equal(name_at(symbols, &dso, 0x7f0000000000), "LazyCompile:~f a.js:1:2");
+	assert_string_equal(name_at(symbols, &dso, 0x7f000000000f), "LazyCompile:~f a.js:1:2");
+	assert_string_equal(name_at(symbols, &dso, 0x7f0000000010), "");
+	found = perch_symbols_find(symbols, &dso, 0x7f000000101f);
+	assert_non_null(found);
+	assert_string_equal(found->name, "second");
+	assert_int_equal(found->start, 0x7f0000001000);
+	assert_int_equal(found->end, 0x7f0000001020);
+	assert_ptr_equal(found, perch_symbols_find(symbols, &dso, 0x7f0000001000));
+	assert_int_equal(perch_symbols_misses(symbols, &dso), 1);
+	assert_null(perch_symbols_error(symbols, &dso));
+	perch_symbols_free(symbols);
+}
+
+static void last_of_overlapping_functions_counts(void **state)
+{
+	struct perch_symbols *symbols = with_map("100 100 old\n"
+						 "140 20 inner\n"
+						 "1f0 20 new\n"
+						 "300 10 replaced\n"
+						 "300 10 replacement\n");
+
+	(void)state;
+	assert_string_equal(name_at(symbols, &dso, 0x13f), "old");
+	assert_string_equal(name_at(symbols, &dso, 0x140), "inner");
+	assert_string_equal(name_at(symbols, &dso, 0x160), "old");
+	assert_string_equal(name_at(symbols, &dso, 0x1ef), "old");
+	assert_string_equal(name_at(symbols, &dso, 0x1f0), "new");
+	assert_string_equal(name_at(symbols, &dso, 0x20f), "new");
+	assert_string_equal(name_at(symbols, &dso, 0x210), "");
+	assert_string_equal(name_at(symbols, &dso, 0x305), "replacement");
+	perch_symbols_free(symbols);
+}
+
+/* Compares with a search from the last line on. */
+static void ranges_equal_search_from_last_line(void **state)
+{
+	enum { LINES = 400, SPACE = 600 };
+	static char text[LINES * 32];
+	unsigned start[LINES], size[LINES], random = 1;
+	char *at = text;
+	struct perch_symbols *symbols;
+
+	(void)state;
+	for (unsigned i = 0; i < LINES; i++) {
+		random = random * 1103515245 + 12345;
+		start[i] = random >> 16 & 511;
+		size[i] = 1 + (random >> 8 & 31);
+		at += sprintf(at, "%x %x f%u\n", start[i], size[i], i);
+	}
+	symbols = with_map(text);
+	for (unsigned address = 0; address < SPACE; address++) {
+		char expected[16] = "";
+
+		for (unsigned i = 0; i < LINES; i++)
+			if (address >= start[i] && address < start[i] + size[i])
+				snprintf(expected, sizeof(expected), "f%u", i);
+		assert_string_equal(name_at(symbols, &dso, address), expected);
+	}
+	perch_symbols_free(symbols);
+}
+
+static void counts_damaged_lines(void **state)
+{
+	struct perch_symbols *symbols = with_map("100 10 good\n"
+						 "\n"
+						 "xyz 10 a\n"
+						 "200 10\n"
+						 "200 0 empty\n"
+						 "-200 10 a\n"
+						 "ffffffffffffffff 10 a\n"
+						 "11111111111111111111 10 a\n"
+						 "300 10 good too\n"
+						 "400 10 incompl");
+
+	(void)state;
+	assert_string_equal(name_at(symbols, &dso, 0x100), "good");
+	assert_string_equal(name_at(symbols, &dso, 0x300), "good too");
+	assert_string_equal(name_at(symbols, &dso, 0x400), "");
+	assert_int_equal(perch_symbols_damaged_lines(symbols, &dso), 7);
+	perch_symbols_free(symbols);
+}
+
+static void reads_what_is_added(void **state)
+{
+	const struct timespec pause = { 0, 150000000 };
+	struct perch_symbols *symbols = with_map("100 10 first\n200 10 half");
+	const struct perch_symbol *first = perch_symbols_find(symbols, &dso, 0x100);
+	FILE *file;
+
+	(void)state;
+	assert_non_null(first);
+	file = fopen(path_in_directory("tmp/perf-12.map"), "a");
+	assert_non_null(file);
+	fputs("_name\n300 10 third\n", file);
+	fclose(file);
+	nanosleep(&pause, NULL);
+	assert_string_equal(name_at(symbols, &dso, 0x300), "third");
+	assert_string_equal(name_at(symbols, &dso, 0x200), "half_name");
+	assert_ptr_equal(perch_symbols_find(symbols, &dso, 0x100), first);
+	write_text(path_in_directory("tmp/perf-12.map"), "100 10 other\n");
+	nanosleep(&pause, NULL);
+	assert_string_equal(name_at(symbols, &dso, 0x100), "other");
+	assert_string_equal(name_at(symbols, &dso, 0x300), "");
+	assert_string_equal(first->name, "first");
+	unlink(path_in_directory("tmp/perf-12.map"));
+	nanosleep(&pause, NULL);
+	assert_string_equal(name_at(symbols, &dso, 0x100), "other");
+	perch_symbols_free(symbols);
+}
+
+static void reads_map_of_running_process(void **state)
+{
+	struct perch_symbols *symbols = new_symbols(NULL);
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	write_text(path, "100 10 own\n");
+	dso = dso_at(path, PERCH_DSO_ANON);
+	assert_string_equal(name_at(symbols, &dso, 0x10f), "own");
+	unlink(path);
+	perch_symbols_free(symbols);
+}
+
+static void assert_refused(struct perch_symbols *symbols, const char *reason)
+{
+	assert_null(perch_symbols_find(symbols, &dso, 0x100));
+	assert_non_null(perch_symbols_error(symbols, &dso));
+	assert_non_null(strstr(perch_symbols_error(symbols, &dso), reason));
+	assert_int_equal(perch_symbols_misses(symbols, &dso), 1);
+	perch_symbols_free(symbols);
+}
+
+static void refuses_files_of_others(void **state)
+{
+	const struct perch_symbols_options root = { .root = path_in_directory("") };
+	const struct perch_symbols_options foreign = { .foreign = true };
+	struct perch_symbols *symbols = with_map("100 10 a\n");
+
+	(void)state;
+	if (!geteuid()) {
+		assert_return_code(chown(path_in_directory("tmp/perf-12.map"), 12345, 0), errno);
+		assert_refused(symbols, "belongs neither to this user nor to root");
+	} else {
+		perch_symbols_free(symbols);
+	}
+	assert_return_code(rename(path_in_directory("tmp/perf-12.map"),
+				  path_in_directory("tmp/target")),
+			   errno);
+	assert_return_code(symlink("target", path_in_directory("tmp/perf-12.map")), errno);
+	chown(path_in_directory("tmp/target"), geteuid(), 0) ? fail() : (void)0;
+	assert_refused(new_symbols(&root), "symbolic link");
+	unlink(path_in_directory("tmp/perf-12.map"));
+	assert_refused(new_symbols(&root), "/tmp/perf-12.map: no such file");
+	assert_refused(new_symbols(&foreign), "another machine");
+	assert_refused(with_map(""), "no functions");
+	dso = dso_at("[heap]", PERCH_DSO_ANON);
+	assert_refused(new_symbols(NULL), "not mapped from a file");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_functions_of_map_file),
+		cmocka_unit_test(last_of_overlapping_functions_counts),
+		cmocka_unit_test(ranges_equal_search_from_last_line),
+		cmocka_unit_test(counts_damaged_lines),
+		cmocka_unit_test(reads_what_is_added),
+		cmocka_unit_test(reads_map_of_running_process),
+		cmocka_unit_test(refuses_files_of_others),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
