@@ -33,7 +33,7 @@ build:
 
 bench: build
 	@scripts/setup test
-	@NINJA_TARGETS=benchmarks scripts/build $(BUILD)
+	@NINJA_TARGETS="benchmarks example-programs" scripts/build $(BUILD)
 	@bench/run $(BUILD)
 
 install:
