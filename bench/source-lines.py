@@ -57,7 +57,8 @@ def build():
         file.write("extern \"C\" int start(int x) { return %s; }\n" % calls)
     run("g++", "-O2", "-g", "-fno-gnu-unique", "-c", "unit.cc")
     for unit in range(UNITS):
-        run("objcopy", "--keep-global-symbol=start%d" % unit, "--redefine-sym", "start=start%d" % unit,
+        run("objcopy", "--keep-global-symbol=start%d" % unit,
+            "--redefine-sym", "start=start%d" % unit,
             "--remove-section=.group", "unit.o", "unit%d.o" % unit)
     with open("main.c", "w") as file:
         file.write("".join("int start%d(int);\n" % unit for unit in range(UNITS)))
