@@ -187,6 +187,8 @@ static const char *search(struct tracepoints *all, uint64_t id, const char *even
 {
 	const char *name;
 
+	if (id > UINT16_MAX) /* ids are the types of trace entries, of 16 bits */
+		return NULL;
 	if (id == all->last_id && perch__coarse_ms() < all->last_until_ms &&
 	    (all->last_name || !fresh))
 		return all->last_name;

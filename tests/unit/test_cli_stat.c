@@ -213,7 +213,9 @@ static void merges_pmus_of_one_name(void **state)
 /* An interval shows the current value of a snapshot event, and the increase of other events. */
 static void prints_current_value_of_snapshot_event(void **state)
 {
-	char *text = RUN_STAT("-C0", "-I2", "-x,", "-e", "cpu/level/,cpu/cycles/");
+	/* long enough for two intervals on a busy machine */
+	char *text =
+		RUN_STAT("--timeout", "200", "-C0", "-I2", "-x,", "-e", "cpu/level/,cpu/cycles/");
 	unsigned lines = 0;
 
 	(void)state;
