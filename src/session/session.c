@@ -292,13 +292,14 @@ static int unwind(struct perch_session *session, struct perch_record *record,
 	struct perch_thread *thread =
 		perch_processes_thread(session->processes, record->sample.pid, record->sample.tid);
 	size_t nr = copy_kernel_chain(session, record);
+	size_t most = nr < PERCH_MAX_CALL_CHAIN ? PERCH_MAX_CALL_CHAIN - nr : 1;
 	struct perch_unwind_result result;
 	int rc = make_unwinder(session, err);
 
 	if (rc)
 		return rc;
-	if (!thread || perch_unwind(session->unwinder, thread, record, session->words + nr + 1,
-				    PERCH_MAX_CALL_CHAIN, &result))
+	if (!thread ||
+	    perch_unwind(session->unwinder, thread, record, session->words + nr + 1, most, &result))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to unwind a user stack");
 	count_end(session, result.end);

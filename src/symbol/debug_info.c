@@ -128,26 +128,6 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	return info;
 }
 
-bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
-{
-	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
-
-	for (size_t i = 0; i < file->nr_segments; i++) {
-		const struct perch__elf_segment *segment = &file->segment[i];
-
-		/* the segments of a debug file have no bytes, see perch__elf_offset() */
-		if (!info->has_file) {
-			*address = offset + (file->segment[0].address & ~4095ull);
-			return true;
-		}
-		if (offset < segment->offset || offset - segment->offset >= segment->size)
-			continue;
-		*address = offset - segment->offset + segment->address;
-		return true;
-	}
-	return false;
-}
-
 void perch__debug_free(struct debug_info *info)
 {
 	if (!info)

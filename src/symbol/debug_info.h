@@ -29,7 +29,5 @@ struct debug_info {
 /* Lists the units and their addresses. Returns 0 or -ENOMEM. */
 int perch__debug_units(struct debug_info *info);
 void perch__debug_free_units(struct debug_info *info);
-/* Finds the address of an offset of the DSO. Returns false if no segment has it. */
-bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address);
 
 #endif
