@@ -105,7 +105,7 @@ def explain(log, *options):
 
 def key(refusal):
     """Identifies a system call without pids, which differ from run to run."""
-    return refusal.get("operation", "perf_event_open"), refusal["call"], refusal["errno"]
+    return refusal.get("operation", "perf_event_open"), refusal["call"] or 0, refusal["errno"]
 
 
 def disagreement(live, logged):

@@ -153,7 +153,8 @@ def swap_registers(c, mask):
 
 def swap_stack(c):
     size = c.number(8)
-    c.skip(size)
+    c.by("Q" * (size // 8))  # unwinding reads words
+    c.skip(size % 8)
     if size:
         c.number(8)
 

@@ -553,14 +553,21 @@ static int mode_signals(void)
 	return 0;
 }
 
-/* A child stops itself, and its parent continues it, as in job control. */
+/*
+ * A child stops itself, and its parent continues it, as in job control. The child waits until the
+ * parent has seen that: after its end waitpid() returns the end alone.
+ */
 static int mode_stopped(void)
 {
-	int status;
-	pid_t pid = fork();
+	int status, seen[2];
+	pid_t pid;
+	char byte = 0;
 
+	CHECK(!pipe(seen));
+	pid = fork();
 	if (!pid) {
 		raise(SIGSTOP);
+		CHECK(read(seen[0], &byte, 1) == 1);
 		fail_once();
 		_exit(4);
 	}
@@ -570,6 +577,7 @@ static int mode_stopped(void)
 	CHECK(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0);
 	CHECK(!kill(pid, SIGCONT) && waitpid(pid, &status, WCONTINUED) == pid &&
 	      WIFCONTINUED(status));
+	CHECK(write(seen[1], &byte, 1) == 1);
 	CHECK(ended_with(pid) == 4);
 	return 0;
 }

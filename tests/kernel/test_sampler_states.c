@@ -380,7 +380,7 @@ static void merges_rings_by_time(void **state)
 	uint64_t before = 0, samples = 0, changes = 0, cpu = UINT64_MAX;
 	struct perch_sampler *sampler;
 	struct perch_record record;
-	int go[2], rc = 1;
+	int go[2], rc = 1, timeouts = 0;
 	pid_t pid;
 
 	(void)state;
@@ -394,7 +394,8 @@ static void merges_rings_by_time(void **state)
 	let_child_run(go);
 	for (bool flush = false; !flush;) {
 		rc = perch_sampler_wait(sampler, 5000, NULL);
-		assert_true(rc == 1 || rc == -ENODATA);
+		/* the child may have to wait for a CPU on a busy machine */
+		assert_true(rc == 1 || rc == -ENODATA || (!rc && ++timeouts < 12));
 		flush = rc == -ENODATA;
 		while (perch_sampler_next_ordered(sampler, flush, &record, NULL) > 0) {
 			if (record.type != PERCH_RECORD_SAMPLE)
