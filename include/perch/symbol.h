@@ -104,6 +104,18 @@ PERCH_API const struct perch_symbol *perch_symbols_find(struct perch_symbols *sy
 PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 					 const struct perch_symbol *symbol);
 
+/**
+ * Checks if addresses of a DSO may have lines and inlined functions. The first call for a DSO
+ * opens its debug information, as perch_symbols_frames() does. A caller that needs only inlined
+ * functions can leave out the other addresses.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @return true if the DSO has debug information that can be read
+ */
+PERCH_API bool perch_symbols_has_debug_info(struct perch_symbols *symbols,
+					    const struct perch_dso *dso);
+
 /** A function at an offset, and the line in it. */
 struct perch_symbol_frame {
 	const struct perch_symbol *symbol; /**< the function; NULL if unknown */

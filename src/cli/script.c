@@ -29,6 +29,7 @@ const struct cli_usage cli_script_usage = {
 /* The line of a frame, with the lines of the functions inlined in it. */
 struct line {
 	uint32_t length;
+	char cpumode_char; /* of the address */
 	char text[];
 };
 
@@ -155,9 +156,10 @@ static char *put_address(struct script *script, char *at, const struct perch_add
  * Copies a line into a chunk, and returns its offset, or 0 if out of memory. Lines that are printed
  * together are mostly close to each other in memory.
  */
-static uint32_t store_line(struct script *script, const char *text, uint32_t length)
+static uint32_t store_line(struct script *script, char cpumode_char, const char *text,
+			   uint32_t length)
 {
-	size_t size = (sizeof(struct line) + length + UNIT - 1) / UNIT * UNIT;
+	size_t size = (offsetof(struct line, text) + length + UNIT - 1) / UNIT * UNIT;
 	struct line *line;
 	size_t offset;
 
@@ -174,6 +176,7 @@ static uint32_t store_line(struct script *script, const char *text, uint32_t len
 	}
 	line = (struct line *)(script->chunk[script->nr_chunks - 1] + script->chunk_used);
 	line->length = length;
+	line->cpumode_char = cpumode_char;
 	memcpy(line->text, text, length);
 	offset = (script->nr_chunks - 1) * (CHUNK / UNIT) + script->chunk_used / UNIT;
 	script->chunk_used += size;
@@ -196,8 +199,8 @@ static char *put_inlined(struct script *script, char *at, const struct perch_add
 	const struct perch_symbol_frame *frame;
 	int nr;
 
-	if (script->no_inline || address->dso->kind != PERCH_DSO_FILE ||
-	    (is_return && !address->offset))
+	if (script->no_inline || (is_return && !address->offset) ||
+	    !perch_symbols_has_debug_info(script->symbols, address->dso))
 		return at;
 	/* what a return address is part of may be another function than the call */
 	nr = perch_symbols_frames(script->symbols, address->dso,
@@ -241,21 +244,58 @@ static uint32_t make_line(struct script *script, uint32_t number, bool is_return
 		end = put_address(script, put_ip(end, address), address);
 	if (!end)
 		return 0;
-	lines->line[number] = store_line(script, script->buffer, (uint32_t)(end - script->buffer));
+	lines->line[number] = store_line(script, address->cpumode_char, script->buffer,
+					 (uint32_t)(end - script->buffer));
 	return lines->line[number];
 }
 
-/* Returns the lines of a frame, or NULL if out of memory. */
-static inline const struct line *line_of(struct script *script, uint32_t number, bool is_return)
+static inline const struct line *line_at(const struct script *script, uint32_t offset)
+{
+	return (const struct line *)(script->chunk[offset / (CHUNK / UNIT)] +
+				     (size_t)(offset % (CHUNK / UNIT)) * UNIT);
+}
+
+/* Returns the offset of the lines of an address, or 0 if they are not made. */
+static inline uint32_t find_line(const struct script *script, uint32_t number, bool is_return)
 {
 	const struct lines *lines = &script->lines[is_return];
-	uint32_t offset = number < lines->nr ? lines->line[number] : 0;
 
+	return number < lines->nr ? lines->line[number] : 0;
+}
+
+/*
+ * Returns the lines of a frame, or NULL if out of memory. called: the kind of the frame before, or
+ * 0. Code of user space that the kernel interrupted was not called from there. The kind of this
+ * frame is read from its lines: the address itself is seldom in the CPU's cache.
+ */
+static const struct line *line_of(struct script *script, uint32_t number, char called)
+{
+	uint32_t offset = find_line(script, number, called != 0);
+	bool is_return;
+
+	if (offset && (!called || line_at(script, offset)->cpumode_char == called))
+		return line_at(script, offset);
+	is_return = perch_session_address(script->session, number)->cpumode_char == called;
+	offset = find_line(script, number, is_return);
 	if (!offset)
 		offset = make_line(script, number, is_return);
-	return offset ? (const struct line *)(script->chunk[offset / (CHUNK / UNIT)] +
-					      (size_t)(offset % (CHUNK / UNIT)) * UNIT)
-		      : NULL;
+	return offset ? line_at(script, offset) : NULL;
+}
+
+/* Starts to load the lines of a chain that are made, so that the loads overlap. */
+static void prefetch_lines(const struct script *script, const struct perch_session_sample *sample)
+{
+	const struct lines *lines = &script->lines[1];
+
+	for (size_t i = 0; i < sample->nr; i++)
+		if (sample->chain[i] < lines->nr)
+			__builtin_prefetch(&lines->line[sample->chain[i]]);
+	for (size_t i = 0; i < sample->nr; i++) {
+		uint32_t offset = find_line(script, sample->chain[i], i != 0);
+
+		if (offset)
+			__builtin_prefetch(line_at(script, offset));
+	}
 }
 
 /* Writes the name of a thread. The cleaned text is cached for the next sample of the same name. */
@@ -336,14 +376,13 @@ static int put_sample(struct script *script, const struct perch_record *record,
 		return 0;
 	}
 	cli_output_bytes(&script->out, "\n", 1);
+	prefetch_lines(script, &sample);
 	for (size_t i = 0; i < sample.nr; i++) {
-		char kind = perch_session_address(script->session, sample.chain[i])->cpumode_char;
-		/* code of user space that the kernel interrupted was not called from there */
-		const struct line *line = line_of(script, sample.chain[i], kind == called);
+		const struct line *line = line_of(script, sample.chain[i], called);
 
-		called = kind;
 		if (!line)
 			return no_memory(err);
+		called = line->cpumode_char;
 		cli_output_bytes(&script->out, line->text, line->length);
 	}
 	cli_output_bytes(&script->out, "\n", 1);

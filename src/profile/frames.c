@@ -128,7 +128,8 @@ const struct inlined *perch__frames_inlined(struct perch_profile *profile,
 	inlined->looked_up = true;
 	inlined->first = (uint32_t)lists->nr_inlined_frames;
 	address = perch_addresses_at(profile->addresses, number);
-	if (address->dso->kind == PERCH_DSO_FILE && (address->offset || !is_caller) &&
+	if ((address->offset || !is_caller) &&
+	    perch_symbols_has_debug_info(profile->symbols, address->dso) &&
 	    add_inlined(profile, lists, address, is_caller, inlined))
 		return NULL;
 	return inlined;

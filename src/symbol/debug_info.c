@@ -128,6 +128,11 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	return info;
 }
 
+bool perch__debug_is_open(const struct debug_info *info)
+{
+	return info->dwarf;
+}
+
 void perch__debug_free(struct debug_info *info)
 {
 	if (!info)

@@ -206,6 +206,8 @@ enum { MAX_DEBUG_FRAMES = 128 };
 /* Opens the debug information of a DSO of the kind FILE. Without it, no address has frames. Returns
  * NULL if out of memory. */
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso);
+/* False if there is no debug information, or if it cannot be read. */
+bool perch__debug_is_open(const struct debug_info *info);
 /*
  * Finds the functions at an offset, innermost first: the inlined ones, and last the function that
  * contains them. Returns their number; 0 without debug information of the offset.

@@ -7,60 +7,7 @@
 #include <stdio.h>
 
 #include "base/reserved.h"
-#include "internal.h"
-
-/* The symbols of a DSO. */
-struct dso_symbols {
-	const struct perch_dso *dso;
-	struct table table;
-	bool loaded;
-	char *name; /* the displayed name; NULL before its first use */
-	bool debug_opened;
-	struct debug_info *debug; /* NULL before its first use */
-	struct symbol_error error;
-	struct perf_map *map; /* of the generated code of a process */
-	uint64_t misses;      /* lookups without a function */
-};
-
-/* A symbol that was found, and its displayed name. */
-struct cached_symbol {
-	struct perch_symbol symbol; /* first: perch_symbols_name() casts its address */
-	const char *name;	    /* NULL before its first use */
-};
-
-/* The frames of an offset. */
-struct cached_frames {
-	const struct dso_symbols *dso;
-	uint64_t offset;
-	struct perch_symbol_frame *frame;
-	int nr;
-};
-
-enum { SYMBOLS_PER_CHUNK = 256, TEXT_CHUNK = 1 << 16, MAX_SHORT_NAME = 4096 };
-
-/* Memory that lives as long as the handle. */
-struct chunk {
-	struct chunk *next;
-	char bytes[];
-};
-
-struct perch_symbols {
-	struct sources sources;
-	bool no_demangle;
-	struct dso_symbols **dso;
-	size_t nr_dsos;
-	struct perch__hash_table by_dso;
-	struct cached_symbol *
-		*chunk; /* of SYMBOLS_PER_CHUNK: the addresses of symbols are stable */
-	size_t nr_symbols;
-	struct perch__hash_table inlined; /* (DSO, name) -> symbol */
-	struct perch__hash_table by_offset;
-	struct cached_frames *frames;
-	size_t nr_frames, frames_capacity;
-	struct chunk *text;
-	size_t text_left;
-	char *text_next;
-};
+#include "symbols.h"
 
 int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_options *options,
 		      struct perch_error *err)
@@ -140,7 +87,8 @@ static struct dso_symbols *find_dso(const struct perch_symbols *symbols,
 	return index == PERCH__HASH_NONE ? NULL : symbols->dso[index];
 }
 
-static struct dso_symbols *get_dso(struct perch_symbols *symbols, const struct perch_dso *dso)
+struct dso_symbols *perch__symbols_of_dso(struct perch_symbols *symbols,
+					  const struct perch_dso *dso)
 {
 	struct dso_symbols *cached = find_dso(symbols, dso);
 
@@ -174,11 +122,13 @@ static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 	return 0;
 }
 
-static void load_table(struct perch_symbols *symbols, struct dso_symbols *cached)
+void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cached)
 {
 	struct sources *sources = &symbols->sources;
 	int rc = 0;
 
+	if (cached->loaded)
+		return;
 	cached->loaded = true;
 	switch (cached->dso->kind) {
 	case PERCH_DSO_FILE:
@@ -253,7 +203,7 @@ static const char *table_name(struct perch_symbols *symbols, const struct table 
 	return text;
 }
 
-static struct cached_symbol *new_symbol(struct perch_symbols *symbols)
+struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t *index)
 {
 	size_t chunk = symbols->nr_symbols / SYMBOLS_PER_CHUNK;
 
@@ -266,26 +216,22 @@ static struct cached_symbol *new_symbol(struct perch_symbols *symbols)
 		if (!symbols->chunk[chunk])
 			return NULL;
 	}
-	return &symbols->chunk[chunk][symbols->nr_symbols++ % SYMBOLS_PER_CHUNK];
-}
-
-static const struct perch_symbol *symbol_at(const struct perch_symbols *symbols, uint32_t index)
-{
-	return &symbols->chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
+	*index = (uint32_t)symbols->nr_symbols++;
+	return perch__symbol_at(symbols, *index);
 }
 
 static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
 					      struct dso_symbols *cached, struct entry *entry)
 {
-	uint32_t index = (uint32_t)symbols->nr_symbols;
-	struct cached_symbol *found;
+	struct perch_symbol *found;
+	uint32_t index;
 
 	if (entry->symbol != NO_ENTRY)
-		return symbol_at(symbols, entry->symbol);
-	found = new_symbol(symbols);
+		return perch__symbol_at(symbols, entry->symbol);
+	found = perch__symbols_add(symbols, &index);
 	if (!found)
 		return NULL;
-	found->symbol = (struct perch_symbol){
+	*found = (struct perch_symbol){
 		.start = entry->start,
 		.end = entry->end,
 		.name = table_name(symbols, &cached->table, entry),
@@ -296,7 +242,7 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
 							: 'g',
 	};
 	entry->symbol = index;
-	return &found->symbol;
+	return found;
 }
 
 /* Finds a function in the generated code of a process. */
@@ -306,30 +252,30 @@ static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
 {
 	struct map_function *function =
 		perch__perf_map_find(&cached->map, &symbols->sources, pid, address, &cached->error);
-	uint32_t index = (uint32_t)symbols->nr_symbols;
-	struct cached_symbol *found;
+	struct perch_symbol *found;
+	uint32_t index;
 
 	if (!function)
 		return NULL;
 	if (function->symbol != NO_ENTRY)
-		return symbol_at(symbols, function->symbol);
-	found = new_symbol(symbols);
+		return perch__symbol_at(symbols, function->symbol);
+	found = perch__symbols_add(symbols, &index);
 	if (!found)
 		return NULL;
-	found->symbol = (struct perch_symbol){ .start = function->start,
-					       .end = function->end,
-					       .name = function->name,
-					       .dso = cached->dso,
-					       .index = index,
-					       .binding = 'g' };
+	*found = (struct perch_symbol){ .start = function->start,
+					.end = function->end,
+					.name = function->name,
+					.dso = cached->dso,
+					.index = index,
+					.binding = 'g' };
 	function->symbol = index;
-	return &found->symbol;
+	return found;
 }
 
 const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 					      const struct perch_dso *dso, uint64_t offset)
 {
-	struct dso_symbols *cached = get_dso(symbols, dso);
+	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 	const struct perch_symbol *found = NULL;
 	struct entry *entry;
 	unsigned pid;
@@ -339,8 +285,7 @@ const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 	if (perch__perf_map_pid(dso, &pid)) {
 		found = find_generated(symbols, cached, pid, offset);
 	} else {
-		if (!cached->loaded)
-			load_table(symbols, cached);
+		perch__symbols_load(symbols, cached);
 		entry = perch__table_find(&cached->table, offset);
 		if (entry)
 			found = make_symbol(symbols, cached, entry);
@@ -371,8 +316,7 @@ static bool is_plain(const char *text)
 	return !*text;
 }
 
-/* Returns the text itself if it is clean and lives as long as the handle, or a clean copy. */
-static const char *clean_name(struct perch_symbols *symbols, const char *text, bool lives)
+const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text, bool lives)
 {
 	size_t size = strlen(text) + 1;
 	char *copy;
@@ -424,208 +368,10 @@ const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch
 	if (found->name)
 		return found->name;
 	plain = symbols->no_demangle ? NULL : demangle_symbol(symbol);
-	found->name = plain ? clean_name(symbols, plain, false)
-			    : clean_name(symbols, symbol->name, true);
+	found->name = plain ? perch__symbols_clean(symbols, plain, false)
+			    : perch__symbols_clean(symbols, symbol->name, true);
 	free(plain);
 	return found->name;
-}
-
-/* ---- frames ---- */
-
-struct inlined_key {
-	const struct perch_dso *dso;
-	const char *name;
-};
-
-static bool same_inlined(const void *items, uint32_t index, const void *key)
-{
-	struct cached_symbol *const *chunk = items;
-	const struct inlined_key *wanted = key;
-	const struct perch_symbol *symbol =
-		&chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
-
-	return symbol->dso == wanted->dso && !strcmp(symbol->name, wanted->name);
-}
-
-/* Returns the symbol of an inlined function, or NULL if out of memory. */
-static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
-					       const struct perch_dso *dso, const char *name)
-{
-	struct inlined_key key = { dso, name };
-	uint64_t hash;
-	uint32_t index;
-	struct cached_symbol *added;
-
-	hash = perch__hash_pair(symbols->by_dso.seed, dso->index,
-				perch__hash_text(symbols->by_dso.seed, name));
-	index = perch__hash_find(&symbols->inlined, hash, same_inlined, symbols->chunk, &key);
-	if (index != PERCH__HASH_NONE)
-		return &symbols->chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
-	index = (uint32_t)symbols->nr_symbols;
-	if (perch__hash_reserve(&symbols->inlined, symbols->inlined.nr + 1) ||
-	    !(added = new_symbol(symbols)))
-		return NULL;
-	perch__hash_add(&symbols->inlined, hash, index);
-	added->symbol = (struct perch_symbol){
-		.name = name, .dso = dso, .index = index, .binding = 'l', .inlined = true
-	};
-	return &added->symbol;
-}
-
-/* Sets the frames from the debug information. Returns 0 or -ENOMEM. */
-static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached,
-		       struct cached_frames *frames)
-{
-	struct debug_frame found[MAX_DEBUG_FRAMES];
-	size_t nr = 0;
-
-	if (!cached->debug_opened && cached->dso->kind == PERCH_DSO_FILE) {
-		cached->debug_opened = true;
-		cached->debug = perch__debug_open(&symbols->sources, cached->dso);
-	}
-	if (cached->debug)
-		nr = perch__debug_frames(cached->debug, frames->offset, found);
-	frames->nr = nr ? (int)nr : 1;
-	frames->frame = calloc((size_t)frames->nr, sizeof(*frames->frame));
-	if (!frames->frame)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		struct perch_symbol_frame *frame = &frames->frame[i];
-
-		if (found[i].file)
-			frame->file = clean_name(symbols, found[i].file, true);
-		frame->line = found[i].line;
-		if (i + 1 == nr || !found[i].function)
-			continue;
-		frame->symbol = find_inlined(symbols, cached->dso, found[i].function);
-		if (!frame->symbol) {
-			free(frames->frame);
-			return -ENOMEM;
-		}
-	}
-	frames->frame[frames->nr - 1].symbol =
-		perch_symbols_find(symbols, cached->dso, frames->offset);
-	return 0;
-}
-
-static bool same_offset(const void *items, uint32_t index, const void *key)
-{
-	const struct cached_frames *frames = (const struct cached_frames *)items + index;
-	const struct cached_frames *wanted = key;
-
-	return frames->offset == wanted->offset && frames->dso == wanted->dso;
-}
-
-int perch_symbols_frames(struct perch_symbols *symbols, const struct perch_dso *dso,
-			 uint64_t offset, const struct perch_symbol_frame **frames)
-{
-	struct cached_frames wanted = { .dso = get_dso(symbols, dso), .offset = offset };
-	uint64_t hash = perch__hash_pair(symbols->by_dso.seed, dso->index, offset);
-	uint32_t index;
-
-	*frames = NULL;
-	if (!wanted.dso)
-		return -ENOMEM;
-	index = perch__hash_find(&symbols->by_offset, hash, same_offset, symbols->frames, &wanted);
-	if (index == PERCH__HASH_NONE) {
-		index = (uint32_t)symbols->nr_frames;
-		if (PERCH__ARRAY_RESERVE(symbols->frames, symbols->frames_capacity,
-					 symbols->nr_frames + 1) ||
-		    perch__hash_reserve(&symbols->by_offset, symbols->nr_frames + 1) ||
-		    make_frames(symbols, get_dso(symbols, dso), &wanted))
-			return -ENOMEM;
-		perch__hash_add(&symbols->by_offset, hash, index);
-		symbols->frames[symbols->nr_frames++] = wanted;
-	}
-	*frames = symbols->frames[index].frame;
-	return symbols->frames[index].nr;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-static bool is_module_file(const char *name)
-{
-	static const char *const ends[] = { ".ko", ".ko.gz", ".ko.xz", ".ko.zst" };
-	size_t length = strlen(name);
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		size_t end = strlen(ends[i]);
-
-		if (length > end && !strcmp(name + length - end, ends[i]))
-			return true;
-	}
-	return false;
-}
-
-/* The kernel is unknown if it has neither a map in the recording nor symbols on this machine. */
-static const char *kernel_name(struct perch_symbols *symbols, struct dso_symbols *cached)
-{
-	const struct perch_dso *dso = cached->dso;
-
-	if (!dso->length && !cached->loaded)
-		load_table(symbols, cached);
-	if (!dso->length && !cached->table.nr)
-		return "[unknown]";
-	return dso->kernel_image ? "[kernel.vmlinux]" : "[kernel.kallsyms]";
-}
-
-/* Returns the name that perf displays for a DSO. */
-static const char *short_name(const struct perch_dso *dso, char *buffer, size_t size)
-{
-	const char *base = base_name(dso->path);
-	unsigned pid;
-
-	switch (dso->kind) {
-	case PERCH_DSO_VDSO:
-		return "[vdso]";
-	case PERCH_DSO_UNKNOWN:
-		return "[unknown]";
-	case PERCH_DSO_KERNEL_CODE:
-		return dso->path;
-	case PERCH_DSO_MODULE:
-		if (*base == '[' || !is_module_file(base))
-			return base;
-		snprintf(buffer, size, "[%.*s]", (int)strcspn(base, "."), base);
-		for (char *at = buffer; *at; at++)
-			if (*at == '-')
-				*at = '_';
-		return buffer;
-	default:
-		break;
-	}
-	if (!strncmp(dso->path, "//anon", 6))
-		return "[anon]";
-	if (sscanf(base, "perf-%u.map", &pid) == 1) {
-		snprintf(buffer, size, "[JIT] tid %u", pid);
-		return buffer;
-	}
-	return base;
-}
-
-const char *perch_symbols_dso_name(struct perch_symbols *symbols, const struct perch_dso *dso)
-{
-	struct dso_symbols *cached = get_dso(symbols, dso);
-	char buffer[MAX_SHORT_NAME];
-	const char *name;
-	size_t size;
-
-	if (!cached)
-		return "?";
-	if (cached->name)
-		return cached->name;
-	name = dso->kind == PERCH_DSO_KERNEL ? kernel_name(symbols, cached)
-					     : short_name(dso, buffer, sizeof(buffer));
-	size = strlen(name) + 1;
-	cached->name = malloc(size);
-	if (!cached->name)
-		return "?";
-	perch_clean_text(name, cached->name, size);
-	return cached->name;
 }
 
 int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_dso *dso, int *fd,

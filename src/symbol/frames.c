@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the functions at an offset: the inlined ones, and the function that contains them. */
+#include <stdlib.h>
+
+#include "symbols.h"
+
+struct inlined_key {
+	const struct perch_dso *dso;
+	const char *name;
+};
+
+static bool same_inlined(const void *items, uint32_t index, const void *key)
+{
+	const struct perch_symbol *symbol = perch__symbol_at(items, index);
+	const struct inlined_key *wanted = key;
+
+	return symbol->dso == wanted->dso && !strcmp(symbol->name, wanted->name);
+}
+
+/* Returns the symbol of an inlined function, or NULL if out of memory. */
+static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
+					       const struct perch_dso *dso, const char *name)
+{
+	struct inlined_key key = { dso, name };
+	struct perch_symbol *added;
+	uint64_t hash;
+	uint32_t index;
+
+	hash = perch__hash_pair(symbols->by_dso.seed, dso->index,
+				perch__hash_text(symbols->by_dso.seed, name));
+	index = perch__hash_find(&symbols->inlined, hash, same_inlined, symbols, &key);
+	if (index != PERCH__HASH_NONE)
+		return perch__symbol_at(symbols, index);
+	if (perch__hash_reserve(&symbols->inlined, symbols->inlined.nr + 1) ||
+	    !(added = perch__symbols_add(symbols, &index)))
+		return NULL;
+	perch__hash_add(&symbols->inlined, hash, index);
+	*added = (struct perch_symbol){
+		.name = name, .dso = dso, .index = index, .binding = 'l', .inlined = true
+	};
+	return added;
+}
+
+/* Opens the debug information of a DSO, on the first call only. Returns NULL if there is none. */
+static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct dso_symbols *cached)
+{
+	if (!cached->debug_opened && cached->dso->kind == PERCH_DSO_FILE) {
+		cached->debug_opened = true;
+		cached->debug = perch__debug_open(&symbols->sources, cached->dso);
+	}
+	return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
+}
+
+bool perch_symbols_has_debug_info(struct perch_symbols *symbols, const struct perch_dso *dso)
+{
+	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
+
+	return cached && open_debug_info(symbols, cached);
+}
+
+/* Sets the frames from the debug information. Returns 0 or -ENOMEM. */
+static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached,
+		       struct cached_frames *frames)
+{
+	struct debug_frame found[MAX_DEBUG_FRAMES];
+	struct debug_info *debug = open_debug_info(symbols, cached);
+	size_t nr = debug ? perch__debug_frames(debug, frames->offset, found) : 0;
+
+	frames->nr = nr ? (int)nr : 1;
+	frames->frame = calloc((size_t)frames->nr, sizeof(*frames->frame));
+	if (!frames->frame)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		struct perch_symbol_frame *frame = &frames->frame[i];
+
+		if (found[i].file)
+			frame->file = perch__symbols_clean(symbols, found[i].file, true);
+		frame->line = found[i].line;
+		if (i + 1 == nr || !found[i].function)
+			continue;
+		frame->symbol = find_inlined(symbols, cached->dso, found[i].function);
+		if (!frame->symbol) {
+			free(frames->frame);
+			return -ENOMEM;
+		}
+	}
+	frames->frame[frames->nr - 1].symbol =
+		perch_symbols_find(symbols, cached->dso, frames->offset);
+	return 0;
+}
+
+static bool same_offset(const void *items, uint32_t index, const void *key)
+{
+	const struct cached_frames *frames = (const struct cached_frames *)items + index;
+	const struct cached_frames *wanted = key;
+
+	return frames->offset == wanted->offset && frames->dso == wanted->dso;
+}
+
+int perch_symbols_frames(struct perch_symbols *symbols, const struct perch_dso *dso,
+			 uint64_t offset, const struct perch_symbol_frame **frames)
+{
+	struct cached_frames wanted = { .dso = perch__symbols_of_dso(symbols, dso),
+					.offset = offset };
+	uint64_t hash = perch__hash_pair(symbols->by_dso.seed, dso->index, offset);
+	uint32_t index;
+
+	*frames = NULL;
+	if (!wanted.dso)
+		return -ENOMEM;
+	index = perch__hash_find(&symbols->by_offset, hash, same_offset, symbols->frames, &wanted);
+	if (index == PERCH__HASH_NONE) {
+		index = (uint32_t)symbols->nr_frames;
+		if (PERCH__ARRAY_RESERVE(symbols->frames, symbols->frames_capacity,
+					 symbols->nr_frames + 1) ||
+		    perch__hash_reserve(&symbols->by_offset, symbols->nr_frames + 1) ||
+		    make_frames(symbols, perch__symbols_of_dso(symbols, dso), &wanted))
+			return -ENOMEM;
+		perch__hash_add(&symbols->by_offset, hash, index);
+		symbols->frames[symbols->nr_frames++] = wanted;
+	}
+	*frames = symbols->frames[index].frame;
+	return symbols->frames[index].nr;
+}

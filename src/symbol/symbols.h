@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* The handle of all symbol tables, and what symbols.c, frames.c and dso_name.c share. */
+#ifndef PERCH_SYMBOL_SYMBOLS_H
+#define PERCH_SYMBOL_SYMBOLS_H
+
+#include "internal.h"
+
+/* The symbols of a DSO. */
+struct dso_symbols {
+	const struct perch_dso *dso;
+	struct table table;
+	bool loaded;
+	char *name; /* the displayed name; NULL before its first use */
+	bool debug_opened;
+	struct debug_info *debug; /* NULL before its first use */
+	struct symbol_error error;
+	struct perf_map *map; /* of the generated code of a process */
+	uint64_t misses;      /* lookups without a function */
+};
+
+/* A symbol that was found, and its displayed name. */
+struct cached_symbol {
+	struct perch_symbol symbol; /* first: perch_symbols_name() casts its address */
+	const char *name;	    /* NULL before its first use */
+};
+
+/* The frames of an offset. */
+struct cached_frames {
+	const struct dso_symbols *dso;
+	uint64_t offset;
+	struct perch_symbol_frame *frame;
+	int nr;
+};
+
+enum { SYMBOLS_PER_CHUNK = 256, TEXT_CHUNK = 1 << 16 };
+
+/* Memory that lives as long as the handle. */
+struct chunk {
+	struct chunk *next;
+	char bytes[];
+};
+
+struct perch_symbols {
+	struct sources sources;
+	bool no_demangle;
+	struct dso_symbols **dso;
+	size_t nr_dsos;
+	struct perch__hash_table by_dso;
+	struct cached_symbol *
+		*chunk; /* of SYMBOLS_PER_CHUNK: the addresses of symbols are stable */
+	size_t nr_symbols;
+	struct perch__hash_table inlined; /* (DSO, name) -> symbol */
+	struct perch__hash_table by_offset;
+	struct cached_frames *frames;
+	size_t nr_frames, frames_capacity;
+	struct chunk *text;
+	size_t text_left;
+	char *text_next;
+};
+
+static inline struct perch_symbol *perch__symbol_at(const struct perch_symbols *symbols,
+						    uint32_t index)
+{
+	return &symbols->chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
+}
+
+/* Returns what is cached for a DSO, or NULL if out of memory. */
+struct dso_symbols *perch__symbols_of_dso(struct perch_symbols *symbols,
+					  const struct perch_dso *dso);
+/* Loads the table of a DSO, on the first call only. */
+void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cached);
+/* Adds a symbol, with all members 0. Returns NULL if out of memory. */
+struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t *index);
+/* Returns the text itself if it is clean and lives as long as the handle, or a clean copy. */
+const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text, bool lives);
+
+#endif
