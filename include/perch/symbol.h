@@ -204,6 +204,21 @@ PERCH_API int perch_symbols_open_file(struct perch_symbols *symbols, const struc
 				      int *fd, struct perch_error *err);
 
 /**
+ * Opens the separate debug file of a DSO, for example below /usr/lib/debug. It is found by
+ * .gnu_debuglink of the file or by the build id, as for the names of functions.
+ *
+ * @param symbols   the symbols
+ * @param dso       a DSO of kind PERCH_DSO_FILE
+ * @param[out] fd   the file, open for reading, which the caller closes; -1 after a failure
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOENT  there is no such file that matches, or the DSO is of another kind
+ */
+PERCH_API int perch_symbols_open_debug_file(struct perch_symbols *symbols,
+					    const struct perch_dso *dso, int *fd,
+					    struct perch_error *err);
+
+/**
  * Reads the GNU build id of an ELF file.
  *
  * @param path           path of the file

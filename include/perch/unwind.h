@@ -4,8 +4,8 @@
  * Unwinding: the registers and the copy of the user stack in a sample become a call chain.
  *
  * A sample has them with PERCH_SAMPLE_REGS_USER and PERCH_SAMPLE_STACK_USER (`record --call-graph
- * dwarf`). The rules come from .eh_frame or .debug_frame of the ELF files; code without rules is
- * unwound by its frame pointer. Supported are x86-64 and arm64.
+ * dwarf`). The rules come from .eh_frame or .debug_frame of the ELF files or of their separate
+ * debug files; code without rules is unwound by its frame pointer. Supported are x86-64 and arm64.
  *
  * Functions without err cannot fail, or their comment lists what they return. In all functions err
  * may be NULL.

@@ -191,6 +191,8 @@ int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
 /* Opens the file of a DSO of the kind FILE. Returns 0 or a negative errno. */
 int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
+/* Opens the separate debug file of a DSO of the kind FILE. Returns a descriptor or -ENOENT. */
+int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /* ---- debug_info.c, inlines.c: debug information of a DSO ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the table of a DSO from its file, or of the vdso from memory. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -100,6 +101,23 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 		      dso, &ignored))
 		rc = 0;
 	return rc;
+}
+
+int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso)
+{
+	struct elf_file file, debug;
+	struct symbol_error ignored;
+	bool has_file = !perch__open_file(&file, sources, dso, &ignored);
+	int fd = -1;
+
+	if (!perch__open_debug(&debug, sources->root, dso->path, has_file ? &file : NULL,
+			       dso->build_id, dso->build_id_size)) {
+		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
+		perch__elf_close(&debug);
+	}
+	if (has_file)
+		perch__elf_close(&file);
+	return fd < 0 ? -ENOENT : fd;
 }
 
 /* Adds the functions of a file and of its debug file, either of which may be NULL. */

@@ -389,6 +389,16 @@ int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_ds
 	return 0;
 }
 
+int perch_symbols_open_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
+				  int *fd, struct perch_error *err)
+{
+	*fd = dso->kind == PERCH_DSO_FILE ? perch__open_debug_of(&symbols->sources, dso) : -ENOENT;
+	if (*fd >= 0)
+		return 0;
+	*fd = -1;
+	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no separate debug file");
+}
+
 const char *perch_symbols_error(const struct perch_symbols *symbols, const struct perch_dso *dso)
 {
 	const struct dso_symbols *cached = find_dso(symbols, dso);

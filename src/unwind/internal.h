@@ -104,17 +104,35 @@ struct cfi_table {
 bool perch__check_cfi(Elf *elf, Elf_Data *data, bool wide, bool swapped,
 		      const struct cfi_table *table, bool eh_frame);
 
+/* ---- debug_frame.c ---- */
+
+/* Rules of .debug_frame, in a small ELF file in memory that has only this section. */
+struct debug_frame {
+	void *image; /* NULL if there are none */
+	Elf *elf;
+	Dwarf *dwarf;
+	Dwarf_CFI *cfi; /* belongs to .dwarf */
+};
+/*
+ * Reads the rules of a section, which may be compressed, without the other debug information. elf
+ * can be closed afterwards. Returns false if the section is damaged.
+ */
+bool perch__debug_frame_open(struct debug_frame *debug_frame, Elf *elf, Elf_Scn *section, bool gnu,
+			     bool swapped);
+void perch__debug_frame_close(struct debug_frame *debug_frame);
+
 /* ---- rules.c: the rules in a file ---- */
 
 struct rules {
 	const struct perch_dso *dso;
-	int fd; /* -1 if there are none */
-	Elf *elf;
+	struct perch_symbols *symbols; /* finds the separate debug file */
+	int fd, debug_fd;	       /* -1 if not open */
+	Elf *elf, *debug;
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
-	Dwarf_CFI *cfi[2]; /* .eh_frame, .debug_frame; NULL if there is none */
-	Dwarf *dwarf;	   /* of .debug_frame */
-	bool deferred;	   /* .debug_frame was not opened yet */
+	Dwarf_CFI *eh_frame; /* of the file, or of the debug file; NULL if there is none */
+	struct debug_frame debug_frame;
+	bool deferred; /* .debug_frame was not searched yet */
 	bool wide, swapped;
 	bool has_error;
 	char error[512]; /* why there are none */
@@ -124,8 +142,8 @@ struct rules {
 struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perch_dso *dso,
 				const struct architecture *architecture);
 /*
- * Opens .debug_frame, for an address that .eh_frame does not have: libdw then reads all debug
- * information. Returns false if it is damaged; .eh_frame is used all the same.
+ * Searches .debug_frame, for an address that .eh_frame does not have: in the file, else in its
+ * separate debug file. Returns false if it is damaged; .eh_frame is used all the same.
  */
 bool perch__rules_complete(struct rules *rules);
 /* Finds the address in the file of an offset. Returns false if none is mapped from there. */

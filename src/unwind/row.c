@@ -136,10 +136,10 @@ void perch__row_make(struct row *row, struct rules *rules, const struct architec
 	row->signal_frame = false;
 	if (!perch__rules_address(rules, row->offset, &address))
 		return;
-	for (size_t i = 0; i < 2 && !frame; i++) {
-		if (i == 1)
-			perch__rules_complete(rules);
-		if (rules->cfi[i] && dwarf_cfi_addrframe(rules->cfi[i], address, &frame))
+	if (!rules->eh_frame || dwarf_cfi_addrframe(rules->eh_frame, address, &frame)) {
+		perch__rules_complete(rules);
+		if (!rules->debug_frame.cfi ||
+		    dwarf_cfi_addrframe(rules->debug_frame.cfi, address, &frame))
 			frame = NULL;
 	}
 	if (!frame) {

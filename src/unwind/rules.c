@@ -7,7 +7,8 @@
 
 struct sections {
 	Elf_Scn *eh_frame, *eh_frame_hdr, *debug_frame;
-	GElf_Shdr eh_frame_header, hdr_header, debug_frame_header;
+	GElf_Shdr eh_frame_header, hdr_header;
+	bool gnu; /* .zdebug_frame: compressed by old tools */
 };
 
 /* Selects the sections that libdw selects: the first .eh_frame, and the last table before it. */
@@ -32,15 +33,17 @@ static void find_sections(Elf *elf, struct sections *sections)
 		} else if (!sections->eh_frame && !strcmp(name, ".eh_frame")) {
 			sections->eh_frame = section;
 			sections->eh_frame_header = header;
-		} else if (!sections->debug_frame && !strcmp(name, ".debug_frame")) {
+		} else if (!sections->debug_frame && header.sh_type != SHT_NOBITS &&
+			   header.sh_size &&
+			   (!strcmp(name, ".debug_frame") || !strcmp(name, ".zdebug_frame"))) {
 			sections->debug_frame = section;
-			sections->debug_frame_header = header;
+			sections->gnu = name[1] == 'z';
 		}
 	}
 }
 
 /* The sections of separate debug files have no bytes. */
-static bool open_eh_frame(struct rules *rules, const struct sections *sections)
+static bool open_eh_frame(struct rules *rules, Elf *elf, const struct sections *sections)
 {
 	struct cfi_table table = { 0 };
 	bool has_table = sections->eh_frame_hdr && sections->hdr_header.sh_type == SHT_PROGBITS;
@@ -55,25 +58,55 @@ static bool open_eh_frame(struct rules *rules, const struct sections *sections)
 		if (!table.data || !table.data->d_buf)
 			return false;
 	}
-	if (!perch__check_cfi(rules->elf, elf_rawdata(sections->eh_frame, NULL), rules->wide,
+	if (!perch__check_cfi(elf, elf_rawdata(sections->eh_frame, NULL), rules->wide,
 			      rules->swapped, has_table ? &table : NULL, true))
 		return false;
-	rules->cfi[0] = dwarf_getcfi_elf(rules->elf);
-	return rules->cfi[0];
+	rules->eh_frame = dwarf_getcfi_elf(elf);
+	return rules->eh_frame;
 }
 
-static bool open_debug_frame(struct rules *rules, const struct sections *sections)
+static bool open_debug_frame(struct rules *rules, Elf *elf, const struct sections *sections)
 {
-	if (!sections->debug_frame || !sections->debug_frame_header.sh_size ||
-	    sections->debug_frame_header.sh_type == SHT_NOBITS ||
-	    sections->debug_frame_header.sh_flags & SHF_COMPRESSED)
+	return !sections->debug_frame ||
+	       perch__debug_frame_open(&rules->debug_frame, elf, sections->debug_frame,
+				       sections->gnu, rules->swapped);
+}
+
+/* True if the debug file is of the same architecture as the file. */
+static bool is_alike(Elf *elf, Elf *debug)
+{
+	GElf_Ehdr header, other;
+
+	return debug && elf_kind(debug) == ELF_K_ELF && gelf_getehdr(elf, &header) &&
+	       gelf_getehdr(debug, &other) && header.e_machine == other.e_machine &&
+	       !memcmp(header.e_ident, other.e_ident, EI_VERSION);
+}
+
+/* Returns false if the rules in the separate debug file are damaged. */
+static bool open_debug_file(struct rules *rules)
+{
+	struct sections sections = { 0 };
+
+	if (perch_symbols_open_debug_file(rules->symbols, rules->dso, &rules->debug_fd, NULL))
 		return true;
-	if (!perch__check_cfi(rules->elf, elf_rawdata(sections->debug_frame, NULL), rules->wide,
-			      rules->swapped, NULL, false))
-		return false;
-	rules->dwarf = dwarf_begin_elf(rules->elf, DWARF_C_READ, NULL);
-	rules->cfi[1] = rules->dwarf ? dwarf_getcfi(rules->dwarf) : NULL;
-	return rules->cfi[1];
+	rules->debug = elf_begin(rules->debug_fd, ELF_C_READ, NULL);
+	if (!is_alike(rules->elf, rules->debug))
+		return true;
+	find_sections(rules->debug, &sections);
+	return (rules->eh_frame || open_eh_frame(rules, rules->debug, &sections)) &&
+	       open_debug_frame(rules, rules->debug, &sections);
+}
+
+bool perch__rules_complete(struct rules *rules)
+{
+	struct sections sections = { 0 };
+
+	if (!rules->deferred)
+		return true;
+	rules->deferred = false;
+	find_sections(rules->elf, &sections);
+	return sections.debug_frame ? open_debug_frame(rules, rules->elf, &sections)
+				    : open_debug_file(rules);
 }
 
 static int read_segments(struct rules *rules, const struct architecture *architecture)
@@ -100,33 +133,24 @@ static int read_segments(struct rules *rules, const struct architecture *archite
 
 static void close_files(struct rules *rules)
 {
-	/* the tables of .debug_frame belong to .dwarf */
-	if (rules->cfi[0])
-		dwarf_cfi_end(rules->cfi[0]);
-	if (rules->dwarf)
-		dwarf_end(rules->dwarf);
+	if (rules->eh_frame)
+		dwarf_cfi_end(rules->eh_frame);
+	perch__debug_frame_close(&rules->debug_frame);
+	if (rules->debug)
+		elf_end(rules->debug);
 	if (rules->elf)
 		elf_end(rules->elf);
+	if (rules->debug_fd >= 0)
+		close(rules->debug_fd);
 	if (rules->fd >= 0)
 		close(rules->fd);
 	free(rules->segment);
-	rules->cfi[0] = rules->cfi[1] = NULL;
-	rules->dwarf = NULL;
-	rules->elf = NULL;
+	rules->eh_frame = NULL;
+	rules->elf = rules->debug = NULL;
 	rules->segment = NULL;
 	rules->nr_segments = 0;
-	rules->fd = -1;
-}
-
-bool perch__rules_complete(struct rules *rules)
-{
-	struct sections sections = { 0 };
-
-	if (!rules->deferred)
-		return true;
+	rules->fd = rules->debug_fd = -1;
 	rules->deferred = false;
-	find_sections(rules->elf, &sections);
-	return open_debug_frame(rules, &sections);
 }
 
 /* Returns the reason why there are no rules, or NULL. */
@@ -147,8 +171,9 @@ static const char *open_files(struct rules *rules, const struct architecture *ar
 	if (!rules->elf || elf_kind(rules->elf) != ELF_K_ELF)
 		return "not an ELF file";
 	find_sections(rules->elf, &sections);
-	rules->deferred = sections.debug_frame;
-	if (!open_eh_frame(rules, &sections) || (!rules->cfi[0] && !perch__rules_complete(rules)))
+	rules->deferred = true;
+	if (!open_eh_frame(rules, rules->elf, &sections) ||
+	    (!rules->eh_frame && !perch__rules_complete(rules)))
 		return "its call frame information is damaged";
 	return NULL;
 }
@@ -163,7 +188,8 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 	if (!rules)
 		return NULL;
 	rules->dso = dso;
-	rules->fd = -1;
+	rules->symbols = symbols;
+	rules->fd = rules->debug_fd = -1;
 	/* memory without a file has no rules, and that is no error */
 	if (dso->kind != PERCH_DSO_FILE && dso->kind != PERCH_DSO_VDSO)
 		return rules;
@@ -175,7 +201,7 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 		rules->has_error = true;
 		snprintf(rules->error, sizeof(rules->error), "%s", error);
 		close_files(rules);
-	} else if (!rules->cfi[0] && !rules->cfi[1]) {
+	} else if (!rules->eh_frame && !rules->debug_frame.cfi) {
 		close_files(rules);
 	}
 	return rules;
