@@ -199,8 +199,7 @@ static char *put_inlined(struct script *script, char *at, const struct perch_add
 	const struct perch_symbol_frame *frame;
 	int nr;
 
-	if (script->no_inline || (is_return && !address->offset) ||
-	    !perch_symbols_has_debug_info(script->symbols, address->dso))
+	if (is_return && !address->offset)
 		return at;
 	/* what a return address is part of may be another function than the call */
 	nr = perch_symbols_frames(script->symbols, address->dso,
@@ -227,26 +226,39 @@ static char *put_inlined(struct script *script, char *at, const struct perch_add
 	return at;
 }
 
+/* Sets the lines of an address in one of the arrays. Returns 0 or -ENOMEM. */
+static int set_line(struct lines *lines, uint32_t number, uint32_t offset)
+{
+	if (PERCH__ARRAY_RESERVE_ZEROED(lines->line, lines->nr, (size_t)number + 1))
+		return -ENOMEM;
+	lines->line[number] = offset;
+	return 0;
+}
+
 /* Makes the lines of an address. Returns their offset, or 0 if out of memory. */
 static uint32_t make_line(struct script *script, uint32_t number, bool is_return)
 {
 	const struct perch_address *address = perch_session_address(script->session, number);
-	struct lines *lines = &script->lines[is_return];
+	bool inlined = !script->no_inline &&
+		       perch_symbols_has_debug_info(script->symbols, address->dso);
+	uint32_t offset = 0;
 	char *end;
 
 	if (!script->buffer)
 		script->buffer = malloc(CHUNK);
-	if (!script->buffer ||
-	    PERCH__ARRAY_RESERVE_ZEROED(lines->line, lines->nr, (size_t)number + 1))
-		return 0;
-	end = put_inlined(script, script->buffer, address, is_return);
+	end = script->buffer;
+	if (end && inlined)
+		end = put_inlined(script, end, address, is_return);
 	if (end)
 		end = put_address(script, put_ip(end, address), address);
-	if (!end)
+	if (end)
+		offset = store_line(script, address->cpumode_char, script->buffer,
+				    (uint32_t)(end - script->buffer));
+	if (!offset || set_line(&script->lines[is_return], number, offset) ||
+	    /* without inlined functions, a return address has the same lines */
+	    (!inlined && set_line(&script->lines[!is_return], number, offset)))
 		return 0;
-	lines->line[number] = store_line(script, address->cpumode_char, script->buffer,
-					 (uint32_t)(end - script->buffer));
-	return lines->line[number];
+	return offset;
 }
 
 static inline const struct line *line_at(const struct script *script, uint32_t offset)

@@ -73,15 +73,28 @@ static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *
 	return at;
 }
 
-uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
-			       unsigned cpumode, uint64_t ip)
+/* Returns a number of the address space of an address. */
+static inline uint64_t space_key(const struct perch_addresses *addresses,
+				 const struct perch_thread *thread, unsigned cpumode)
 {
 	/* all processes share the kernel's address space */
 	uint64_t generation = cpumode == PERCH_MISC_KERNEL || cpumode == PERCH_MISC_GUEST_KERNEL
 				      ? perch_processes_kernel_generation(addresses->processes)
 				      : perch_thread_generation(thread);
-	uint64_t key = (generation + 1) << 3 | cpumode;
-	struct recent *recent = &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
+
+	return (generation + 1) << 3 | cpumode;
+}
+
+static inline struct recent *recent_of(struct perch_addresses *addresses, uint64_t key, uint64_t ip)
+{
+	return &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
+}
+
+uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
+			       unsigned cpumode, uint64_t ip)
+{
+	uint64_t key = space_key(addresses, thread, cpumode);
+	struct recent *recent = recent_of(addresses, key, ip);
 
 	if (recent->ip == ip && recent->key == key)
 		return recent->number;
@@ -165,8 +178,11 @@ int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_t
 	size_t depth;
 
 	perch__chain_read(&chain, record);
-	for (depth = perch__last_stack_update(last, addresses->processes, thread, &chain);
-	     depth < chain.nr; depth++) {
+	depth = perch__last_stack_update(last, addresses->processes, thread, &chain);
+	for (size_t at = 0; at < chain.nr - depth; at++)
+		__builtin_prefetch(recent_of(
+			addresses, space_key(addresses, thread, chain.cpumode[at]), chain.ip[at]));
+	for (; depth < chain.nr; depth++) {
 		size_t at = chain.nr - 1 - depth;
 		uint32_t number =
 			perch__address_number(addresses, thread, chain.cpumode[at], chain.ip[at]);
