@@ -50,9 +50,11 @@ struct perch_session_options {
 	/** Refuses a file whose owner is neither the effective user nor root (-EPERM), as perf(1)
 	 * does without -f. A pipe or a descriptor has no owner and is not refused. */
 	unsigned check_owner : 1;
-	/** Leaves copies of user stacks (`record --call-graph dwarf`) as they are. Otherwise
-	 * perch_session_next() adds the addresses that perch_unwind() finds to the call chain of
-	 * the sample, after those of the kernel. file_order implies it. */
+	/** Leaves copies of user stacks (`record --call-graph dwarf`) and call stacks in branch
+	 * records (`--call-graph lbr`) as they are. Otherwise perch_session_next() adds the
+	 * addresses that perch_unwind() finds to the call chain of the sample, after those of the
+	 * kernel; file_order leaves copies of stacks as they are, too. A call stack in branch
+	 * records takes the place of the user part of the call chain. */
 	unsigned keep_stacks : 1;
 	uint64_t reserved[8]; /**< must be 0 */
 };

@@ -8,6 +8,7 @@
 #include <perch/session.h>
 
 #include "base/reserved.h"
+#include "internal.h"
 
 enum { MAX_MARKERS = 8 };
 
@@ -23,6 +24,7 @@ struct perch_session {
 	struct perch_session_stats stats;
 	uint64_t lost_samples;
 	bool merging_deferred;	    /* an event defers call chains, and records come by time */
+	bool call_stacks;	    /* an event has call stacks in branch records */
 	struct perch_record record; /* of perch_session_next_sample() */
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
 	struct perch_unwinder *unwinder; /* NULL until it is needed */
@@ -118,6 +120,13 @@ static void end(struct perch_session *session)
 	session->processes = NULL;
 }
 
+/* True if the branch stacks of the samples are call stacks (`record --call-graph lbr`). */
+static bool has_call_stacks(const struct perch_attr *attr)
+{
+	return attr->sample_type & PERCH_SAMPLE_BRANCH_STACK &&
+	       attr->branch_sample_type & PERCH_SAMPLE_BRANCH_CALL_STACK;
+}
+
 /* path: NULL opens fd. */
 static int open_reader(struct perch_session *session, const char *path, int fd,
 		       struct perch_error *err)
@@ -134,9 +143,12 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 		return rc;
 	perch_reader_keep_damaged(session->reader, session->options.keep_damaged);
 	session->nr_events = perch_reader_events(session->reader, &session->events);
-	for (size_t i = 0; i < session->nr_events; i++)
-		session->merging_deferred |= order == PERCH_ORDER_TIME &&
-					     session->events[i].attr.defer_callchain;
+	for (size_t i = 0; i < session->nr_events; i++) {
+		const struct perch_attr *attr = &session->events[i].attr;
+
+		session->merging_deferred |= order == PERCH_ORDER_TIME && attr->defer_callchain;
+		session->call_stacks |= has_call_stacks(attr) && !session->options.keep_stacks;
+	}
 	session->options.symbols.foreign |= is_foreign(session->reader);
 	return 0;
 }
@@ -315,6 +327,21 @@ static int unwind(struct perch_session *session, struct perch_record *record,
 	return 0;
 }
 
+/* Replaces the user part of the call chain of a sample by the call stack of its branch records. */
+static void use_call_stack(struct perch_session *session, struct perch_record *record)
+{
+	size_t nr;
+
+	if (!has_call_stacks(&session->events[record->event].attr))
+		return;
+	nr = perch__branch_chain(record, session->words,
+				 sizeof(session->words) / sizeof(*session->words));
+	if (!nr)
+		return;
+	record->sample.callchain.ip = session->words;
+	record->sample.callchain.nr = nr;
+}
+
 /* ---- records ---- */
 
 static int apply(struct perch_session *session, const struct perch_record *record,
@@ -351,6 +378,8 @@ int perch_session_next(struct perch_session *session, struct perch_record *recor
 		return rc;
 	session->stats.records++;
 	if (record->type == PERCH_RECORD_SAMPLE) {
+		if (__builtin_expect(session->call_stacks, 0))
+			use_call_stack(session, record);
 		count_sample(session, record);
 		if (__builtin_expect(!has_stack(session, record), 1))
 			return 1;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a session. */
+#ifndef PERCH_SESSION_INTERNAL_H
+#define PERCH_SESSION_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <perch/record.h>
+
+/* ---- branch_chain.c ---- */
+
+/*
+ * Makes the call chain of a sample whose branch stack is a call stack (branch_sample_type has
+ * PERCH_SAMPLE_BRANCH_CALL_STACK). The words have the byte order of the recording. Returns their
+ * number, at most `capacity`; 0 if the recorded call chain stays, because it has no user part.
+ */
+size_t perch__branch_chain(const struct perch_record *record, uint64_t *words, size_t capacity);
+
+#endif
