@@ -39,7 +39,11 @@ enum perch_dso_kind {
 	PERCH_DSO_KERNEL_CODE, /**< generated code of the kernel (KSYMBOL); path is its name */
 };
 
-/** A mapped object. All processes that map it share one. */
+/**
+ * A mapped object. All processes that map it share one. Files with the same path are different
+ * objects if their build ids differ, or if neither has a recorded build id and their devices or
+ * inodes differ: processes in containers see other files at the same path.
+ */
 struct perch_dso {
 	uint32_t index;		  /**< number from 0, without gaps */
 	enum perch_dso_kind kind; /**< what it is */
@@ -51,6 +55,20 @@ struct perch_dso {
 	uint8_t build_id_size;	  /**< bytes of build_id; 0 if unknown */
 	uint8_t build_id[20];	  /**< the build id */
 	bool used;		  /**< an address was resolved to it */
+	/** The recording has the build id for the path, not for the mapping (MMAP2 without build
+	 * ids).
+	 */
+	bool build_id_of_path;
+	bool shared_path;      /**< another DSO of the kind PERCH_DSO_FILE has the same path */
+	uint32_t device_major; /**< device of the mapped file, see inode */
+	uint32_t device_minor; /**< device of the mapped file, see inode */
+	/** The mapped file, as in /proc/PID/maps; 0 if unknown. stat(2) has another device for
+	 * files of btrfs and overlayfs. */
+	uint64_t inode;
+	uint64_t inode_generation; /**< 0 if unknown */
+	uint32_t pid;		   /**< the last process that mapped it; 0 if unknown */
+	uint64_t map_start;	   /**< where that process mapped it: the first address */
+	uint64_t map_end;	   /**< the address after the last one */
 };
 
 /** A thread, with the state after the records that were applied so far. */
@@ -95,12 +113,13 @@ PERCH_API int perch_processes_new(struct perch_processes **processes, struct per
 PERCH_API void perch_processes_free(struct perch_processes *processes);
 
 /**
- * Adds a build id of the recording's header. The file may have been mapped already. Needs no err:
- * it has one failure for each errno.
+ * Adds a build id of the recording's header. The file may have been mapped already. A path with two
+ * different build ids has none: they are of different files. Needs no err: it has one failure for
+ * each errno.
  *
  * @param processes  the processes
  * @param path       path of the file, as in its MMAP records
- * @param bytes      the build id; the first one of a path counts
+ * @param bytes      the build id
  * @param size       bytes of the build id, 1 to 20
  * @return 0, -ENOMEM, or -EINVAL for an invalid size
  */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* DSOs: each path and build id of the MMAP records has one. */
+/*
+ * DSOs. Two mappings show the same file if they have the same path and the same build id, or the
+ * same path, device and inode. With only one of both known on each side, they are different files:
+ * the path alone proves nothing, since a container has other files.
+ */
 #include <stdio.h>
 
 #include "internal.h"
@@ -9,6 +13,7 @@ struct key {
 	size_t length;
 	const uint8_t *build_id;
 	size_t size;
+	const struct perch_mmap_record *mmap; /* has device and inode; NULL if they are unknown */
 };
 
 static bool same_path(const void *items, uint32_t index, const void *wanted)
@@ -28,6 +33,20 @@ static bool same_build_id(const void *items, uint32_t index, const void *wanted)
 	       !memcmp(dso->build_id, key->build_id, key->size) && same_path(items, index, wanted);
 }
 
+/* Records that were made from /proc have no generation. */
+static bool same_file(const void *items, uint32_t index, const void *wanted)
+{
+	const struct perch_dso *dso = ((struct perch_dso *const *)items)[index];
+	const struct key *key = wanted;
+	const struct perch_mmap_record *mmap = key->mmap;
+
+	return dso->inode == mmap->inode && dso->device_major == mmap->major &&
+	       dso->device_minor == mmap->minor &&
+	       (dso->inode_generation == mmap->inode_generation || !dso->inode_generation ||
+		!mmap->inode_generation) &&
+	       same_path(items, index, wanted);
+}
+
 static uint64_t hash_path(const struct perch_processes *processes, const struct key *key)
 {
 	return perch__hash_bytes(processes->seed, key->path, key->length);
@@ -38,22 +57,38 @@ static uint64_t hash_build_id(const struct perch_processes *processes, const str
 	return perch__hash_bytes(hash_path(processes, key), key->build_id, key->size);
 }
 
+static uint64_t hash_file(const struct perch_processes *processes, const struct key *key)
+{
+	uint64_t device = (uint64_t)key->mmap->major << 32 | key->mmap->minor;
+
+	return perch__hash_pair(hash_path(processes, key), device, key->mmap->inode);
+}
+
+static struct perch_dso *dso_at(const struct perch_processes *processes, uint32_t index)
+{
+	return index == PERCH__HASH_NONE ? NULL : processes->dso[index];
+}
+
 static struct perch_dso *find_by_path(const struct perch_processes *processes,
 				      const struct key *key)
 {
-	uint32_t index = perch__hash_find(&processes->by_path, hash_path(processes, key), same_path,
-					  processes->dso, key);
-
-	return index == PERCH__HASH_NONE ? NULL : processes->dso[index];
+	return dso_at(processes, perch__hash_find(&processes->by_path, hash_path(processes, key),
+						  same_path, processes->dso, key));
 }
 
 static struct perch_dso *find_by_build_id(const struct perch_processes *processes,
 					  const struct key *key)
 {
-	uint32_t index = perch__hash_find(&processes->by_build_id, hash_build_id(processes, key),
-					  same_build_id, processes->dso, key);
+	return dso_at(processes,
+		      perch__hash_find(&processes->by_build_id, hash_build_id(processes, key),
+				       same_build_id, processes->dso, key));
+}
 
-	return index == PERCH__HASH_NONE ? NULL : processes->dso[index];
+static struct perch_dso *find_by_file(const struct perch_processes *processes,
+				      const struct key *key)
+{
+	return dso_at(processes, perch__hash_find(&processes->by_file, hash_file(processes, key),
+						  same_file, processes->dso, key));
 }
 
 static int set_build_id(struct perch_processes *processes, struct perch_dso *dso,
@@ -64,20 +99,37 @@ static int set_build_id(struct perch_processes *processes, struct perch_dso *dso
 	return perch__hash_add(&processes->by_build_id, hash_build_id(processes, key), dso->index);
 }
 
+static int set_file(struct perch_processes *processes, struct perch_dso *dso, const struct key *key)
+{
+	dso->device_major = key->mmap->major;
+	dso->device_minor = key->mmap->minor;
+	dso->inode = key->mmap->inode;
+	dso->inode_generation = key->mmap->inode_generation;
+	return perch__hash_add(&processes->by_file, hash_file(processes, key), dso->index);
+}
+
 static bool same_header_path(const void *items, uint32_t index, const void *path)
 {
 	return !strcmp(((struct header_build_id *const *)items)[index]->path, path);
 }
 
-/* Returns the build id that the file's header has for a path, or NULL. */
-static const struct header_build_id *find_header_build_id(const struct perch_processes *processes,
-							  const char *path)
+static struct header_build_id *find_any_header_build_id(const struct perch_processes *processes,
+							const char *path)
 {
 	uint64_t hash = perch__hash_text(processes->seed, path);
 	uint32_t index = perch__hash_find(&processes->header_paths, hash, same_header_path,
 					  processes->header_build_id, path);
 
 	return index == PERCH__HASH_NONE ? NULL : processes->header_build_id[index];
+}
+
+/* Returns the only build id that the file's header has for a path, or NULL. */
+static const struct header_build_id *find_header_build_id(const struct perch_processes *processes,
+							  const char *path)
+{
+	const struct header_build_id *header = find_any_header_build_id(processes, path);
+
+	return header && !header->ambiguous ? header : NULL;
 }
 
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
@@ -98,33 +150,113 @@ struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *
 	return dso;
 }
 
+/* Adds what the key has to a DSO that lacks it. Returns the DSO, or NULL if out of memory. */
+static struct perch_dso *complete(struct perch_processes *processes, struct perch_dso *dso,
+				  const struct key *key)
+{
+	if (key->size && !dso->build_id_size && set_build_id(processes, dso, key))
+		return NULL;
+	if (key->mmap && !dso->inode && set_file(processes, dso, key))
+		return NULL;
+	if (key->mmap && !dso->inode_generation)
+		dso->inode_generation = key->mmap->inode_generation;
+	return dso;
+}
+
+/* Adds a DSO. first: the DSO of the same path, or NULL. */
+static struct perch_dso *add(struct perch_processes *processes, struct perch_dso *first,
+			     const struct key *key, enum perch_dso_kind kind)
+{
+	struct perch_dso *dso = perch__dso_new(processes, key->path, key->length, kind);
+
+	if (!dso ||
+	    (!first && perch__hash_add(&processes->by_path, hash_path(processes, key), dso->index)))
+		return NULL;
+	if (first)
+		first->shared_path = dso->shared_path = true;
+	return complete(processes, dso, key);
+}
+
+/* The build id of the header is that of the path: it may not be that of a second file. */
+static struct perch_dso *find_with_header(struct perch_processes *processes,
+					  struct perch_dso *first, const struct key *key,
+					  enum perch_dso_kind kind)
+{
+	char *path = strndup(key->path, key->length);
+	const struct header_build_id *header = path ? find_header_build_id(processes, path) : NULL;
+	struct key with = *key;
+	struct perch_dso *dso = NULL;
+
+	if (!path)
+		return NULL;
+	free(path);
+	if (header) {
+		with.build_id = header->bytes;
+		with.size = header->size;
+		dso = find_by_build_id(processes, &with);
+	}
+	if (!dso && first && !first->build_id_size) {
+		dso = first;
+		dso->build_id_of_path |= header && !dso->inode;
+	}
+	if (dso && !(key->mmap && dso->inode))
+		return complete(processes, dso, &with);
+	dso = add(processes, first, &with, kind);
+	if (dso)
+		dso->build_id_of_path = header;
+	return dso;
+}
+
 /*
- * A path with two build ids is two DSOs. A DSO without a build id matches any. So the first DSO of
- * each path is found by path, and every DSO with a build id is found by both.
+ * Records without build id, device and inode match any DSO of the path. The first DSO of each path
+ * is found by the path, all with a build id or an inode by these.
  */
+static struct perch_dso *find_or_add(struct perch_processes *processes, const struct key *key,
+				     enum perch_dso_kind kind)
+{
+	struct perch_dso *dso = NULL, *first;
+
+	if (key->size)
+		dso = find_by_build_id(processes, key);
+	else if (key->mmap)
+		dso = find_by_file(processes, key);
+	if (dso)
+		return complete(processes, dso, key);
+	first = find_by_path(processes, key);
+	if (!key->size && !key->mmap && first)
+		return first;
+	if (!key->size)
+		return find_with_header(processes, first, key, kind);
+	if (first && !first->build_id_size && !first->inode)
+		return complete(processes, first, key);
+	return add(processes, first, key, kind);
+}
+
 struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path,
 				   size_t length, enum perch_dso_kind kind, const uint8_t *build_id,
 				   size_t size)
 {
-	struct key key = { path, length, build_id, size };
-	struct perch_dso *dso = size ? find_by_build_id(processes, &key) : NULL, *first;
+	const struct key key = { path, length, build_id, size, NULL };
 
-	if (dso)
-		return dso;
-	first = find_by_path(processes, &key);
-	if (first && (!size || !first->build_id_size))
-		return !size || !set_build_id(processes, first, &key) ? first : NULL;
-	dso = perch__dso_new(processes, path, length, kind);
-	if (!dso || (!first &&
-		     perch__hash_add(&processes->by_path, hash_path(processes, &key), dso->index)))
-		return NULL;
-	if (!size) {
-		const struct header_build_id *header = find_header_build_id(processes, dso->path);
+	return find_or_add(processes, &key, kind);
+}
 
-		key.build_id = header ? header->bytes : NULL;
-		key.size = header ? header->size : 0;
+/* A mapping of a file has the file's build id, or device and inode, or in old recordings neither.
+ */
+static struct perch_dso *file_dso(struct perch_processes *processes,
+				  const struct perch_mmap_record *mmap)
+{
+	const struct key key = { mmap->filename.text, mmap->filename.length, mmap->build_id,
+				 mmap->build_id_size,
+				 mmap->inode && !mmap->build_id_size ? mmap : NULL };
+	struct perch_dso *dso = find_or_add(processes, &key, PERCH_DSO_FILE);
+
+	if (dso) {
+		dso->pid = mmap->pid;
+		dso->map_start = mmap->start;
+		dso->map_end = mmap->start + mmap->length;
 	}
-	return !key.size || !set_build_id(processes, dso, &key) ? dso : NULL;
+	return dso;
 }
 
 /* Names that the kernel uses for mappings without a file. */
@@ -189,8 +321,7 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 			return perch__dso_named(processes, jit_name, strlen(jit_name),
 						PERCH_DSO_ANON, NULL, 0);
 		}
-	return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_FILE,
-				mmap->build_id, mmap->build_id_size);
+	return file_dso(processes, mmap);
 }
 
 /*
@@ -207,24 +338,26 @@ static int set_kernel_image(struct perch_processes *processes, const struct head
 	    dso->kernel_image)
 		return 0;
 	dso->kernel_image = header->path;
-	return dso->build_id_size ? 0
-				  : set_build_id(processes, dso,
-						 &(struct key){ dso->path, strlen(dso->path),
-								header->bytes, header->size });
+	return dso->build_id_size
+		       ? 0
+		       : set_build_id(processes, dso,
+				      &(struct key){ dso->path, strlen(dso->path), header->bytes,
+						     header->size, NULL });
 }
 
-/* If a path has several build ids, the first one counts. */
 int perch_processes_add_build_id(struct perch_processes *processes, const char *path,
 				 const uint8_t *bytes, size_t size)
 {
-	struct key key = { path, strlen(path), bytes, size };
-	struct header_build_id *header;
+	const struct key key = { path, strlen(path), bytes, size, NULL };
+	struct header_build_id *header = find_any_header_build_id(processes, path);
 	struct perch_dso *dso;
 
 	if (!size || size > sizeof(header->bytes))
 		return -EINVAL;
-	if (find_header_build_id(processes, path))
+	if (header) {
+		header->ambiguous |= header->size != size || memcmp(header->bytes, bytes, size);
 		return 0;
+	}
 	header = malloc(sizeof(*header) + key.length + 1);
 	if (!header ||
 	    PERCH__ARRAY_RESERVE_BY_NR(processes->header_build_id, processes->nr_header_build_ids,
@@ -235,11 +368,15 @@ int perch_processes_add_build_id(struct perch_processes *processes, const char *
 		return -ENOMEM;
 	}
 	processes->header_build_id[processes->nr_header_build_ids++] = header;
+	header->ambiguous = false;
 	header->size = size;
 	memcpy(header->bytes, bytes, size);
 	memcpy(header->path, path, key.length + 1);
 	dso = find_by_path(processes, &key);
-	if (dso && !dso->build_id_size && set_build_id(processes, dso, &key))
-		return -ENOMEM;
+	if (dso && !dso->build_id_size && !dso->shared_path) {
+		dso->build_id_of_path = true;
+		if (set_build_id(processes, dso, &key))
+			return -ENOMEM;
+	}
 	return set_kernel_image(processes, header);
 }

@@ -70,6 +70,7 @@ struct perch_thread {
 
 /* A build id from the file's header. */
 struct header_build_id {
+	bool ambiguous; /* the path has another build id, too */
 	uint8_t size, bytes[20];
 	char path[];
 };
@@ -87,6 +88,7 @@ struct perch_processes {
 	struct perch__hash_table by_comm;      /* -> comm */
 	struct perch__hash_table by_path;      /* -> dso: the first one of each path */
 	struct perch__hash_table by_build_id;  /* path and build id -> dso */
+	struct perch__hash_table by_file;      /* path, device and inode -> dso */
 	struct perch__hash_table header_paths; /* -> header_build_id */
 	struct space *kernel;
 	struct perch_dso *unknown, *kernel_dso;

@@ -50,6 +50,7 @@ void perch_processes_free(struct perch_processes *processes)
 	perch__hash_clear(&processes->by_comm);
 	perch__hash_clear(&processes->by_path);
 	perch__hash_clear(&processes->by_build_id);
+	perch__hash_clear(&processes->by_file);
 	perch__hash_clear(&processes->header_paths);
 	free(processes->process);
 	free(processes->thread);

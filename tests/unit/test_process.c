@@ -374,6 +374,84 @@ static void sets_build_ids_before_and_after_mmap(void **state)
 	perch_processes_free(processes);
 }
 
+/* Maps a file of a device at 0x1000. Returns its DSO. */
+static const struct perch_dso *map_inode(struct perch_processes *processes, uint32_t pid,
+					 const char *path, uint64_t inode, uint64_t generation)
+{
+	struct perch_record record = mmap_record(PERCH_MISC_USER, pid, 0x1000, 0x1000, 0, path);
+
+	record.mmap.major = 8;
+	record.mmap.minor = 1;
+	record.mmap.inode = inode;
+	record.mmap.inode_generation = generation;
+	apply(processes, &record);
+	return locate(processes, pid, PERCH_MISC_USER, 0x1000).dso;
+}
+
+static void files_of_a_path_differ_by_inode(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	const struct perch_dso *host, *container;
+
+	(void)state;
+	host = map_inode(processes, 10, "/bin/a", 100, 7);
+	assert_false(host->shared_path);
+	assert_int_equal(host->device_major, 8);
+	assert_int_equal(host->device_minor, 1);
+	assert_int_equal(host->pid, 10);
+	assert_int_equal(host->map_start, 0x1000);
+	assert_int_equal(host->map_end, 0x2000);
+	/* records from /proc have no generation */
+	assert_ptr_equal(map_inode(processes, 11, "/bin/a", 100, 0), host);
+	assert_int_equal(host->inode_generation, 7);
+	assert_int_equal(host->pid, 11);
+	container = map_inode(processes, 12, "/bin/a", 200, 0);
+	assert_ptr_not_equal(container, host);
+	assert_true(container->shared_path && host->shared_path);
+	assert_ptr_equal(map_inode(processes, 13, "/bin/a", 200, 9), container);
+	/* the inode was used again */
+	assert_ptr_not_equal(map_inode(processes, 14, "/bin/a", 100, 8), host);
+	assert_false(map_inode(processes, 15, "/bin/b", 100, 7)->shared_path);
+	perch_processes_free(processes);
+}
+
+static void build_id_of_a_path_is_that_of_one_file(void **state)
+{
+	static const uint8_t id[20] = { 1, 2, 3 }, other[20] = { 9 };
+	struct perch_processes *processes = new_processes();
+	const struct perch_dso *first, *second;
+	struct perch_record record;
+
+	(void)state;
+	perch_processes_add_build_id(processes, "/bin/a", id, 20);
+	first = map_inode(processes, 10, "/bin/a", 100, 0);
+	assert_int_equal(first->build_id_size, 20);
+	assert_true(first->build_id_of_path);
+	/* a record with the build id is of the same file */
+	record = mmap_record(PERCH_MISC_USER, 11, 0x1000, 0x1000, 0, "/bin/a");
+	record.mmap.build_id_size = 20;
+	memcpy(record.mmap.build_id, id, 20);
+	apply(processes, &record);
+	assert_ptr_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).dso, first);
+	second = map_inode(processes, 12, "/bin/a", 200, 0);
+	assert_ptr_not_equal(second, first);
+	assert_true(second->build_id_of_path && second->shared_path && first->shared_path);
+
+	/* two build ids: either may be that of the file */
+	perch_processes_add_build_id(processes, "/bin/b", id, 20);
+	perch_processes_add_build_id(processes, "/bin/b", other, 20);
+	assert_int_equal(map_inode(processes, 10, "/bin/b", 300, 0)->build_id_size, 0);
+	/* without a build id of the path, a file with a build id is not that of an inode */
+	second = map_inode(processes, 10, "/bin/c", 400, 0);
+	record = mmap_record(PERCH_MISC_USER, 11, 0x1000, 0x1000, 0, "/bin/c");
+	record.mmap.build_id_size = 20;
+	memcpy(record.mmap.build_id, other, 20);
+	apply(processes, &record);
+	assert_ptr_not_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).dso, second);
+	assert_int_equal(second->build_id_size, 0);
+	perch_processes_free(processes);
+}
+
 /* ---- invalid records ---- */
 
 static void survives_invalid_lengths(void **state)
@@ -541,6 +619,8 @@ int main(void)
 		cmocka_unit_test(recognizes_special_names),
 		cmocka_unit_test(shares_and_numbers_dsos),
 		cmocka_unit_test(sets_build_ids_before_and_after_mmap),
+		cmocka_unit_test(files_of_a_path_differ_by_inode),
+		cmocka_unit_test(build_id_of_a_path_is_that_of_one_file),
 		cmocka_unit_test(survives_invalid_lengths),
 		cmocka_unit_test(survives_invalid_forks),
 		cmocka_unit_test(kernel_generation_changes_with_maps),
