@@ -165,8 +165,7 @@ static void describe(const struct mount *mount, const char *controllers, char *n
 		write_controllers(mount->options, controllers, name, size);
 }
 
-bool perch__cgroup_hierarchy(struct perch_machine *machine, const char *path, char *name,
-			     size_t size)
+static bool find_hierarchy(struct perch_machine *machine, const char *path, char *name, size_t size)
 {
 	char of_process[64], whole[PATH_MAX], *line = NULL;
 	const char *controllers = NULL;
@@ -192,5 +191,27 @@ bool perch__cgroup_hierarchy(struct perch_machine *machine, const char *path, ch
 		}
 	free(line);
 	fclose(mounts);
+	return name[0];
+}
+
+bool perch__cgroup_hierarchy(struct perch_machine *machine, const char *path, char *name,
+			     size_t size)
+{
+	uint64_t now = perch__coarse_ms();
+	struct hierarchy *cached;
+
+	for (size_t i = 0; i < NR_HIERARCHIES; i++) {
+		cached = &machine->hierarchy[i];
+		if (cached->path && now < cached->until_ms && !strcmp(cached->path, path)) {
+			snprintf(name, size, "%s", cached->name);
+			return name[0];
+		}
+	}
+	cached = &machine->hierarchy[machine->next_hierarchy++ % NR_HIERARCHIES];
+	free(cached->path);
+	cached->path = strdup(path);
+	cached->until_ms = now + PERCH__LIFETIME_MS;
+	find_hierarchy(machine, path, cached->name, sizeof(cached->name));
+	snprintf(name, size, "%s", cached->name);
 	return name[0];
 }

@@ -41,6 +41,14 @@ struct process_cache {
 	struct perch_process_state state;
 };
 
+/* The cgroup hierarchy of a path; "" if the path is not in a cgroup. */
+enum { NR_HIERARCHIES = 4 };
+struct hierarchy {
+	char *path; /* NULL: none is cached */
+	char name[80];
+	uint64_t until_ms; /* of perch__coarse_ms() */
+};
+
 struct perch_machine {
 	char root[PATH_MAX]; /* without a slash at its end; "" for this machine */
 	const struct perch_syscalls *calls;
@@ -66,6 +74,8 @@ struct perch_machine {
 	uint64_t tracefs_error_until_ms;
 	struct tracepoints *tracepoints; /* of perch_machine_tracepoint() */
 	char *cgroups;			 /* the same for cgroups */
+	struct hierarchy hierarchy[NR_HIERARCHIES];
+	unsigned next_hierarchy; /* the one to replace, modulo their number */
 	struct cached cpus_present;
 };
 

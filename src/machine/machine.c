@@ -44,6 +44,8 @@ void perch_machine_free(struct perch_machine *machine)
 		perch_cpus_clear(&machine->pmu[i].cpus);
 	free(machine->pmu);
 	free(machine->cgroups);
+	for (size_t i = 0; i < NR_HIERARCHIES; i++)
+		free(machine->hierarchy[i].path);
 	perch__clear_nodes(machine);
 	perch__clear_texts(machine);
 	perch__clear_tracepoints(machine);
