@@ -34,7 +34,8 @@ extern "C" {
 enum perch_unwind_end {
 	/** At the outermost function of the thread: the chain is complete. */
 	PERCH_UNWIND_OUTERMOST,
-	/** The copy of the stack is too short: the outer callers are missing. */
+	/** The copy of the stack is too short, or a signal handler has a stack of its own: the
+	 * outer callers are missing. */
 	PERCH_UNWIND_TRUNCATED,
 	/** The array of the caller is full. */
 	PERCH_UNWIND_MAX_FRAMES,

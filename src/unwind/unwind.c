@@ -219,6 +219,7 @@ static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thr
 	while (result->nr < max) {
 		bool mapped;
 		const struct row *row = find_row(unwinder, thread, ip, &mapped);
+		uint64_t sp = walk->registers.value[architecture->sp];
 		enum outcome outcome;
 
 		if (!row && mapped)
@@ -233,6 +234,9 @@ static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thr
 		result->dso = row->dso;
 		outcome = perch__frame_step(row, architecture, &walk->stack, walk->innermost,
 					    &walk->registers);
+		/* a signal handler with a stack of its own: that of its callers was not copied */
+		if (outcome == BELOW_STACK && sp < walk->stack.start)
+			return PERCH_UNWIND_TRUNCATED;
 		if (outcome != FOUND)
 			return end_of(outcome, row);
 		before = row->kind;

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Unwinds copies of user stacks of programs that have frame pointers, and compares with the call chains of the kernel in the
-# same samples: C and C++, -O0 to -O3, static and PIE, with threads, signals, deep recursion, exceptions and dlopen(3).
+# same samples: C, C++ and Rust, -O0 to -O3, static and PIE, with threads, signals, deep recursion, exceptions, dlopen(3), alternate
+# signal stacks, the vdso, the PLT, code without rules, and rules of hand-written assembly. A program without frame pointers has its rules
+# in a separate debug file.
 . "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
 cd "$work" || exit 1
 oracle=$PERCH_BUILD_ROOT/tests/interop/unwind_oracle
@@ -10,6 +12,10 @@ cat >library.c <<'END'
 static volatile unsigned long sink;
 __attribute__((noinline)) static void work_library_leaf(int n) { for (int i = 0; i < n; i++) sink += i; }
 __attribute__((noinline)) void work_library(int n) { work_library_leaf(n); sink++; }
+#ifdef __x86_64__
+__asm__(".globl work_nothing\n" ".type work_nothing, @function\n" "work_nothing:\n" "	.cfi_startproc\n" "	ret\n" "	.cfi_endproc\n"
+	".size work_nothing, . - work_nothing\n");
+#endif
 END
 cat >program.c <<'END'
 #define _GNU_SOURCE
@@ -134,18 +140,163 @@ int main()
 }
 END
 
-compare() { # name, bytes of stack, program
-	local numbers samples equal entry signal short other
-	numbers=$("$oracle" "$2" "$3" 2>log)
+# Code that is not made by a compiler, and stacks that are not one: for x86-64.
+cat >special.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) static void work_leaf(int n)
+{
+	volatile char *space = __builtin_alloca(16 + n % 16);
+	for (int i = 0; i < n; i++) sink += i;
+	space[0] = 1;
+}
+void work_nothing(void);
+/* much time is in the stub of the PLT */
+__attribute__((noinline)) static void work_plt(int n) { for (int i = 0; i < n; i++) work_nothing(); sink++; }
+__attribute__((noinline)) static void work_calls(void) { work_plt(40000000); sink++; }
+
+void work_bare(void (*)(int), int);
+void work_register(void (*)(int), int);
+/* work_bare has no rules; work_register has its frame at rbx, which work_expression saves by an expression */
+__asm__(".text\n"
+	".type work_bare, @function\n" "work_bare:\n"
+	"	push %rbp\n" "	mov %rsp, %rbp\n" "	sub $48, %rsp\n" "	mov %rdi, %rax\n" "	mov %esi, %edi\n"
+	"	call *%rax\n" "	leave\n" "	ret\n" ".size work_bare, . - work_bare\n"
+	".type work_expression, @function\n" "work_expression:\n" "	.cfi_startproc\n"
+	"	push %rbp\n" "	.cfi_def_cfa_offset 16\n" "	.cfi_offset 6, -16\n" "	mov %rsp, %rbp\n"
+	"	push %rbx\n" "	push %r12\n" "	.cfi_escape 0x0f, 2, 0x76, 16\n" /* CFA: DW_OP_breg6 16 */
+	"	.cfi_escape 0x10, 3, 2, 0x76, 0x78\n" "	.cfi_escape 0x10, 12, 2, 0x76, 0x70\n"
+	"	mov %rdi, %rax\n" "	mov %esi, %edi\n" "	xor %ebx, %ebx\n" "	mov $1, %r12d\n" "	call *%rax\n"
+	"	pop %r12\n" "	.cfi_same_value 12\n" "	pop %rbx\n" "	.cfi_same_value 3\n" "	pop %rbp\n" "	.cfi_same_value 6\n"
+	"	.cfi_def_cfa 7, 8\n" "	ret\n" "	.cfi_endproc\n" ".size work_expression, . - work_expression\n"
+	".type work_register, @function\n" "work_register:\n" "	.cfi_startproc\n"
+	"	push %rbp\n" "	.cfi_def_cfa_offset 16\n" "	.cfi_offset 6, -16\n" "	mov %rsp, %rbp\n" "	.cfi_def_cfa_register 6\n"
+	"	push %rbx\n" "	.cfi_offset 3, -24\n" "	sub $8, %rsp\n" "	lea 16(%rbp), %rbx\n" "	.cfi_def_cfa 3, 0\n"
+	"	call work_expression\n" "	.cfi_def_cfa 6, 16\n" "	mov -8(%rbp), %rbx\n" "	leave\n" "	.cfi_def_cfa 7, 8\n" "	ret\n"
+	"	.cfi_endproc\n" ".size work_register, . - work_register\n");
+__attribute__((noinline)) static void work_rules(void)
+{
+	for (int i = 0; i < 100; i++) work_bare(work_leaf, 1000000);
+	for (int i = 0; i < 100; i++) work_register(work_leaf, 1000000);
+	sink++;
+}
+__attribute__((noinline)) static void work_generated(void)
+{
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*copy)(void (*)(int), int) = (void (*)(void (*)(int), int))code;
+	memcpy(code, (const void *)(unsigned long)work_bare, 64);
+	for (int i = 0; i < 100; i++) copy(work_leaf, 1000000);
+	sink++;
+}
+
+/* ---- signal stacks ---- */
+enum { SIGNAL_STACK = 16384, THREAD_STACK = 16384 };
+static char far_stack[SIGNAL_STACK], *near_stack;
+static void work_handler_near(int number) { (void)number; work_leaf(1000000); sink++; }
+static void work_handler_far(int number) { (void)number; work_leaf(1000000); sink += 2; }
+__attribute__((noinline)) static void work_trapped_near(void) { work_leaf(1); __asm__ volatile("int3"); sink++; }
+__attribute__((noinline)) static void work_trapped_far(void) { work_leaf(1); __asm__ volatile("int3"); sink += 2; }
+static void handle(void (*handler)(int), char *stack)
+{
+	stack_t alternate = { .ss_sp = stack, .ss_size = SIGNAL_STACK };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+	sigaltstack(&alternate, NULL);
+	sigaction(SIGTRAP, &action, NULL);
+}
+static void *work_signals(void *unused)
+{
+	handle(work_handler_near, near_stack);
+	for (int i = 0; i < 150; i++) work_trapped_near();
+	handle(work_handler_far, far_stack);
+	for (int i = 0; i < 15; i++) work_trapped_far();
+	return unused;
+}
+/* The near stack is below the stack of the thread, so that both are in one copy: the kernel copies only pages that exist. */
+static void run_signals(void)
+{
+	pthread_t thread;
+	pthread_attr_t attributes;
+	near_stack = mmap(NULL, SIGNAL_STACK + THREAD_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, near_stack + SIGNAL_STACK, THREAD_STACK);
+	if (pthread_create(&thread, &attributes, work_signals, NULL)) exit(1);
+	pthread_join(thread, NULL);
+}
+__attribute__((noinline)) static void work_clock(void)
+{
+	int (*read_clock)(clockid_t, struct timespec *) =
+		(int (*)(clockid_t, struct timespec *))dlsym(dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD), "__vdso_clock_gettime");
+	struct timespec time;
+	for (int i = 0; i < 5000000; i++) sink += read_clock(CLOCK_MONOTONIC_COARSE, &time);
+}
+int main(void)
+{
+	work_rules();
+	work_generated();
+	run_signals();
+	work_clock();
+	work_calls();
+	return 0;
+}
+END
+
+# A program whose rules are in the debug file only.
+cat >debug.c <<'END'
+static volatile unsigned long sink;
+__attribute__((noinline)) static void work_leaf(int n) { for (int i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) static int work_deep(int depth)
+{
+	volatile char space[40];
+	space[depth % 40] = 1;
+	if (!depth) { work_leaf(30000); return 1; }
+	return work_deep(depth - 1) + space[depth % 40];
+}
+int main(void) { for (int i = 0; i < 5000; i++) sink += work_deep(i % 20); return 0; }
+END
+cat >program.rs <<'END'
+use std::hint::black_box;
+#[inline(never)]
+fn work_leaf(n: u64) -> u64 { let mut sum = 0u64; for i in 0..n { sum = black_box(sum + i); } sum }
+trait Work { fn work_method(&self, n: u64) -> u64; }
+struct Deep;
+impl Work for Deep {
+    #[inline(never)]
+    fn work_method(&self, n: u64) -> u64 { if n == 0 { panic!("end") } work_leaf(20000) + if n == 1 { 0 } else { self.work_method(n - 1) + 1 } }
+}
+#[inline(never)]
+fn work_with<F: Fn(u64) -> u64>(f: F, n: u64) -> u64 { black_box(f(n)) + 1 }
+fn main() {
+    std::panic::set_hook(Box::new(|_| ()));
+    let objects: Vec<Box<dyn Work>> = vec![Box::new(Deep)];
+    for i in 0..2000u64 {
+        let sum = work_with(|n| objects.iter().map(|o| o.work_method(1 + n % 20)).sum(), i);
+        let text: Vec<String> = (0..20).map(|k| work_with(|n| n * k, sum).to_string()).collect();
+        black_box(text.concat());
+        if i % 100 == 0 { let _ = std::panic::catch_unwind(|| work_with(|n| Deep.work_method(n), 0)); }
+    }
+}
+END
+
+compare() { # name, bytes of stack, program, names that the chains must have
+	local name=$1 numbers samples equal entry signal short other
+	shift
+	numbers=$("$oracle" "$@" 2>log)
 	case $? in
-	77) echo "ok - $1 # skip $(cat log)"; return ;;
+	77) echo "ok - $name # skip $(cat log)"; return ;;
 	0) ;;
-	*) report 1 "$1: $(cat log)"; return ;;
+	*) report 1 "$name"; return ;;
 	esac
 	read -r samples equal entry signal short other <<<"$numbers"
 	# 99.5 %; the start and the end of functions are a small part of the time
 	[ $((samples >= 100 && other * 200 <= samples && (equal + signal) * 4 >= samples * 3)) -eq 1 ]
-	report $? "$1: $equal of $samples equal, $entry at the start or end of a function, $signal in signal handlers, $short cut, $other different"
+	report $? "$name: $equal of $samples equal, $entry at the start or end of a function, $signal in signal handlers, $short cut, $other different"
 }
 
 flags=(-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -pthread)
@@ -174,5 +325,47 @@ for compiler in g++ clang++; do
 			report 1 "build with $compiler -O$level: $(cat log)"
 		fi
 	done
+done
+# shellcheck disable=SC2086
+for compiler in gcc clang; do
+	command -v $compiler >/dev/null || continue
+	if [ "$(uname -m)" != x86_64 ]; then
+		echo "ok - $compiler: assembly and signal stacks # skip for x86-64 only"
+	elif $compiler -O2 "${flags[@]}" -o program special.c "$work/library.so" 2>log; then
+		compare "$compiler: assembly, generated code, signal stacks, vdso, PLT" 65528 ./program work_bare work_expression \
+			work_register work_generated "/tmp/perf-" work_trapped_near work_trapped_far "[vdso]" work_nothing@plt
+	else
+		report 1 "build of special.c with $compiler: $(cat log)"
+	fi
+	if $compiler -O2 "${flags[@]}" -fPIE -static-pie -o program program.c 2>log; then
+		compare "$compiler -O2 -static-pie" 32768 ./program
+	else
+		echo "ok - $compiler -static-pie # skip it cannot link one: $(tail -n 1 log)"
+	fi
+done
+if command -v rustc >/dev/null && rustc -O -C force-frame-pointers=yes -o program program.rs 2>log; then
+	compare "rustc -O" 32768 ./program work_method work_with
+else
+	echo "ok - rustc # skip no rustc that builds a program: $(tail -n 1 log)"
+fi
+
+# Names for the samples in work_leaf, and for those of them whose chain has main.
+whole() { # name, recording
+	local numbers
+	"$PERCH" script --no-inline -i "$2" >script.txt 2>log
+	numbers=$(awk -v RS= '/work_leaf/ { all++; whole += / main/ } END { print all + 0, whole + 0 }' script.txt)
+	[ "${numbers% *}" -ge 100 ] && [ $((${numbers#* } * 200)) -ge $((${numbers% *} * 199)) ]
+	report $? "$1: ${numbers#* } of ${numbers% *} chains have main"
+}
+for options in -gz=none -gz=zlib; do
+	if gcc -O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -g $options \
+			-o debug debug.c 2>log &&
+		objcopy --only-keep-debug debug debug.debug 2>log &&
+		objcopy --strip-all --add-gnu-debuglink=debug.debug debug stripped 2>log; then
+		"$PERCH" record -q -e cpu-clock -F 4000 --call-graph dwarf,16384 -o debug.data ./stripped >log 2>&1
+		whole "rules in a separate debug file made with $options" debug.data
+	else
+		report 1 "build of debug.c: $(cat log)"
+	fi
 done
 exit $status

@@ -4,10 +4,11 @@
  * copies of the stack. The kernel follows the frame pointers, so each sample has what unwinding
  * must give. Prints "samples equal entry signal short other" for unwind.sh:
  *
- *	unwind_oracle STACK PROGRAM [ARGUMENT...]
+ *	unwind_oracle STACK PROGRAM [NAME...]
  *
- * Only samples in functions whose name begins with "work" are compared, up to the outermost such
- * function: the C library has no frame pointers.
+ * Only samples in functions whose name has "work" and in the vdso are compared, up to the outermost
+ * such function: the C library has no frame pointers. Each NAME is part of a function's name or of
+ * a DSO's path that must be in a chain; the others are printed to stderr, and the exit status is 4.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -20,7 +21,7 @@
 #include <perch/sampler.h>
 #include <perch/unwind.h>
 
-enum { MAX = 1024 };
+enum { MAX = 1024, MAX_NAMES = 16 };
 
 struct oracle {
 	struct perch_processes *processes;
@@ -30,16 +31,52 @@ struct oracle {
 	uint64_t expected[MAX], found[MAX];
 	size_t nr_expected, nr_found;
 	unsigned samples, equal, entry, signal, too_short, other, lost;
+	char **name; /* that must be in a chain */
+	size_t nr_names;
+	bool found_name[MAX_NAMES];
 };
+
+static const struct perch_symbol *find_symbol(struct oracle *oracle, uint64_t ip,
+					      struct perch_location *location)
+{
+	perch_processes_resolve(oracle->processes, oracle->thread, PERCH_MISC_USER, ip, location);
+	return perch_symbols_find(oracle->symbols, location->dso, location->offset);
+}
 
 static bool is_work(struct oracle *oracle, uint64_t ip)
 {
-	const struct perch_symbol *symbol;
 	struct perch_location location;
+	const struct perch_symbol *symbol = find_symbol(oracle, ip, &location);
 
-	perch_processes_resolve(oracle->processes, oracle->thread, PERCH_MISC_USER, ip, &location);
-	symbol = perch_symbols_find(oracle->symbols, location.dso, location.offset);
-	return symbol && strstr(symbol->name, "work");
+	return location.dso->kind == PERCH_DSO_VDSO || (symbol && strstr(symbol->name, "work"));
+}
+
+/* Marks the names that the unwound chain has. */
+static void find_names(struct oracle *oracle)
+{
+	for (size_t i = 0; oracle->nr_names && i < oracle->nr_found; i++) {
+		struct perch_location location;
+		const struct perch_symbol *symbol =
+			find_symbol(oracle, oracle->found[i], &location);
+
+		for (size_t k = 0; k < oracle->nr_names; k++)
+			oracle->found_name[k] |= strstr(location.dso->path, oracle->name[k]) ||
+						 (symbol && strstr(symbol->name, oracle->name[k]));
+	}
+}
+
+/* Returns how many names are missing, and prints them. */
+static size_t missing_names(const struct oracle *oracle)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < oracle->nr_names; i++) {
+		if (oracle->found_name[i])
+			continue;
+		fprintf(stderr, "no chain has %s\n", oracle->name[i]);
+		nr++;
+	}
+	return nr;
 }
 
 /* The user part of the kernel's chain, up to the outermost function that is compared. */
@@ -97,7 +134,9 @@ static void compare(struct oracle *oracle, struct perch_unwind_result *result)
 			at += missing;
 			continue;
 		}
-		if (at == oracle->nr_found && result->end == PERCH_UNWIND_TRUNCATED) {
+		/* the last function may be one that a signal interrupted on another stack */
+		if (at + (i > 2) >= oracle->nr_found && result->end == PERCH_UNWIND_TRUNCATED) {
+			find_names(oracle);
 			oracle->too_short++;
 			return;
 		}
@@ -113,6 +152,7 @@ static void compare(struct oracle *oracle, struct perch_unwind_result *result)
 		}
 		return;
 	}
+	find_names(oracle);
 	/* there is at most one signal handler */
 	if (skipped_entry > 1 || skipped_signal > 1)
 		oracle->other++;
@@ -199,8 +239,10 @@ int main(int argc, char **argv)
 	int go, status;
 	pid_t child;
 
-	if (argc < 3 || !registers)
+	if (argc < 3 || argc > 3 + MAX_NAMES || !registers)
 		return fputs("skipped: no registers to unwind with\n", stderr), 77;
+	oracle.name = argv + 3;
+	oracle.nr_names = (size_t)argc - 3;
 	child = start(argv + 2, &go);
 	if (perch_targets_add_process(&targets, child, NULL, &err) < 0 ||
 	    perch_sampler_open(&sampler, "cpu-clock", &targets, &options, &err) < 0 ||
@@ -216,6 +258,7 @@ int main(int argc, char **argv)
 	waitpid(child, &status, 0);
 	printf("%u %u %u %u %u %u\n", oracle.samples, oracle.equal, oracle.entry, oracle.signal,
 	       oracle.too_short, oracle.other);
+	status = status ? 3 : missing_names(&oracle) ? 4 : 0;
 	if (oracle.lost)
 		fprintf(stderr, "%u records were lost\n", oracle.lost);
 	perch_sampler_close(sampler);
@@ -223,5 +266,5 @@ int main(int argc, char **argv)
 	perch_symbols_free(oracle.symbols);
 	perch_processes_free(oracle.processes);
 	perch_targets_clear(&targets);
-	return status ? 3 : 0;
+	return status;
 }

@@ -438,6 +438,18 @@ static void unwinds_signal_frames_of_arm64(void **state)
 	assert_int_equal(unwinding.ips[1], loaded(CODE + 0x380) - 1);
 	assert_int_equal(unwinding.ips[2], loaded(FUNCTION));
 	assert_int_equal(unwinding.ips[3], loaded(LAST + 4) - 1);
+	/* the handler has a stack of its own: the other one is not in the copy */
+	for (int below = 0; below < 2; below++) {
+		stack[(128 + 184) / 8 + 31] = below ? STACK - 0x10000 : STACK + 0x8000;
+		stack[(128 + 184) / 8 + 32] = loaded(CALLER);
+		assert_int_equal(perch_unwind(unwinding.unwinder, unwinding.thread,
+					      sample_of(&unwinding.sampled, stack, sizeof(stack)),
+					      unwinding.ips, 8, &unwinding.result),
+				 0);
+		assert_int_equal(unwinding.result.end, PERCH_UNWIND_TRUNCATED);
+		assert_int_equal(unwinding.result.nr, 3);
+		assert_int_equal(unwinding.ips[2], loaded(CALLER));
+	}
 	finish(&unwinding);
 }
 
