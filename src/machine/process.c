@@ -15,6 +15,9 @@ void perch_machine_set_process(struct perch_machine *machine, pid_t pid)
 	machine->process = pid;
 	machine->status_valid = false;
 	machine->sandbox_valid = false;
+	/* its mounts may be others */
+	for (size_t i = 0; i < NR_HIERARCHIES; i++)
+		machine->hierarchy[i].until_ms = 0;
 }
 
 void perch__process_path(const struct perch_machine *machine, char *path, size_t size,
