@@ -196,8 +196,7 @@ static int refuse(const char *command, const struct perch_event *event, int erro
 int cli_inherit_probes(const char *command, const struct cli_target *target,
 		       struct perch_events *events, struct perch_machine *machine)
 {
-	/* the open call of an ordinary user is refused, and the refusal is explained */
-	if (cli_target_system_wide(target) || !perch_machine_privileged(machine))
+	if (cli_target_system_wide(target))
 		return 0;
 	for (size_t i = 0; i < events->nr; i++) {
 		struct perch_event *event = &events->event[i];
@@ -206,6 +205,9 @@ int cli_inherit_probes(const char *command, const struct cli_target *target,
 
 		if (!event->path)
 			continue;
+		/* the open call of an ordinary user is refused, and the refusal is explained */
+		if (!perch_machine_privileged(machine))
+			return 0;
 		pmu = perch_machine_pmu_of_type(machine, event->attr.type);
 		rc = pmu ? prepare(machine) : -ENOENT;
 		if (!rc)
