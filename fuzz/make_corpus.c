@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings,
- * processes and tracepoints to DIRECTORY/record, /attr, /file, /ring, /process and /tracepoint.
+ * processes, tracepoints and jitdump to DIRECTORY/record, /attr, /file, /ring, /process,
+ * /tracepoint and /jitdump.
  * Most are records that this kernel writes, if this user may record them, and records by
  * tests/build of the types that this machine does not write. All are small, and few.
  */
@@ -283,6 +284,7 @@ int main(int argc, char **argv)
 	corpus_write_built_files();
 	corpus_write_rings();
 	corpus_write_tracepoints();
+	corpus_write_jitdumps();
 	write_processes();
 	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
 		write_live_records(&lives[i]);

@@ -37,7 +37,11 @@ enum perch_dso_kind {
 	PERCH_DSO_ANON,	       /**< //anon, [heap], [stack]: memory without a file */
 	PERCH_DSO_UNKNOWN,     /**< "[unknown]": addresses without a mapping */
 	PERCH_DSO_KERNEL_CODE, /**< generated code of the kernel (KSYMBOL); path is its name */
+	PERCH_DSO_JIT,	       /**< functions of a jitdump file, see perch/jitdump.h */
 };
+
+/** A jitdump file, in which a JIT compiler writes its functions, see perch/jitdump.h. */
+struct perch_jitdump;
 
 /**
  * A mapped object. All processes that map it share one. Files with the same path are different
@@ -65,10 +69,11 @@ struct perch_dso {
 	/** The mapped file, as in /proc/PID/maps; 0 if unknown. stat(2) has another device for
 	 * files of btrfs and overlayfs. */
 	uint64_t inode;
-	uint64_t inode_generation; /**< 0 if unknown */
-	uint32_t pid;		   /**< the last process that mapped it; 0 if unknown */
-	uint64_t map_start;	   /**< where that process mapped it: the first address */
-	uint64_t map_end;	   /**< the address after the last one */
+	uint64_t inode_generation;     /**< 0 if unknown */
+	uint32_t pid;		       /**< the last process that mapped it; 0 if unknown */
+	uint64_t map_start;	       /**< where that process mapped it: the first address */
+	uint64_t map_end;	       /**< the address after the last one */
+	struct perch_jitdump *jitdump; /**< kind PERCH_DSO_JIT: its functions; else NULL */
 };
 
 /** A thread, with the state after the records that were applied so far. */
@@ -91,7 +96,8 @@ PERCH_API uint32_t perch_thread_comm_index(const struct perch_thread *thread);
 /** A resolved address. It does not depend on process and load address. */
 struct perch_location {
 	const struct perch_dso *dso; /**< the DSO that is mapped at the address */
-	/** File offset; kernel, modules and memory without a file: the address itself. */
+	/** File offset, also in a jitdump; kernel, modules and memory without a file: the address
+	 * itself. */
 	uint64_t offset;
 	uint64_t address;     /**< the address as sampled */
 	uint64_t reserved[2]; /**< for members of later versions */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <perch/jitdump.h>
 #include "input.h"
 #include "options.h"
 
@@ -129,6 +130,25 @@ static void print_generated_code(const struct cli_input *input, const struct per
 			 perch_symbols_dso_name(symbols, dso), dso->path);
 }
 
+/* Reports a jitdump that cannot be used, or not in whole. */
+static void print_jitdump(const struct cli_input *input, const struct perch_dso *dso,
+			  size_t *processes)
+{
+	const char *error = perch_jitdump_error(dso->jitdump);
+	uint64_t damaged = perch_jitdump_damaged_records(dso->jitdump);
+	char path[PATH_MAX];
+
+	if ((!error && !damaged) || ++*processes > MAX_NAMED_FILES)
+		return;
+	perch_clean_text(dso->path, path, sizeof(path));
+	if (error)
+		cli_note(input->command, "functions of a JIT compiler in %s were not read: %s",
+			 path, error);
+	else
+		cli_note(input->command, "%" PRIu64 " records of %s are damaged and were skipped",
+			 damaged, path);
+}
+
 /* Reports the kernel, and program files that are missing or changed since the recording. */
 static void print_symbol_errors(const struct cli_input *input)
 {
@@ -142,6 +162,8 @@ static void print_symbol_errors(const struct cli_input *input)
 			perch_symbols_error(perch_session_symbols(input->session), dsos[i]);
 
 		print_generated_code(input, dsos[i], &processes);
+		if (dsos[i]->jitdump)
+			print_jitdump(input, dsos[i], &processes);
 		if (!dsos[i]->used || !error)
 			continue;
 		if (dsos[i]->kind == PERCH_DSO_KERNEL)

@@ -121,7 +121,8 @@ static const char *dso_text(struct script *script, const struct perch_dso *dso)
 		return script->dso[dso->index];
 	if (PERCH__ARRAY_RESERVE_ZEROED(script->dso, script->nr_dsos, (size_t)dso->index + 1))
 		return NULL;
-	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_ANON)
+	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_ANON ||
+	    dso->kind == PERCH_DSO_JIT)
 		perch_clean_text(dso->path, path, sizeof(path));
 	else if (dso->kernel_image && dso->length)
 		perch_clean_text(dso->kernel_image, path, sizeof(path));

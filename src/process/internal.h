@@ -2,6 +2,7 @@
 #ifndef PERCH_PROCESS_INTERNAL_H
 #define PERCH_PROCESS_INTERNAL_H
 
+#include <perch/jitdump.h>
 #include <perch/process.h>
 #include "base/array.h"
 #include "base/hash_table.h"
@@ -30,6 +31,7 @@ struct node {
  */
 struct space {
 	struct node *root; /* NULL if nothing is mapped */
+	struct node *code; /* functions of JIT compilers, above the maps; NULL if there are none */
 	uint64_t random;   /* state of the generator of priorities */
 	bool failed;	   /* out of memory: maps are missing */
 	unsigned references;
@@ -45,8 +47,13 @@ void perch__space_put(struct space *space);
 struct space *perch__space_writable(struct space *space);
 /* Inserts a map. It replaces what older maps have in its range. Returns 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
+/* Inserts the code of a JIT compiler; without a DSO, removes what is there. Returns 0 or -ENOMEM.
+ */
+int perch__space_insert_code(struct space *space, const struct map *map);
 /* Returns the map around an address, or NULL. */
 const struct map *perch__space_find(const struct space *space, uint64_t address);
+/* Returns the code of a JIT compiler around an address, or NULL. */
+const struct map *perch__space_find_code(const struct space *space, uint64_t address);
 
 /* ---- processes.c, running.c, dso.c ---- */
 
@@ -55,6 +62,7 @@ struct process {
 	/* exec has begun: the next mapping is the first one of the new program */
 	bool replaced;
 	struct space *space;
+	struct perch_jitdump *jitdumps; /* that it writes; a list */
 };
 
 struct comm {
@@ -74,6 +82,73 @@ struct header_build_id {
 	uint8_t size, bytes[20];
 	char path[];
 };
+
+/* ---- jitdump_file.c: reads a jitdump ---- */
+
+struct jit_function {
+	uint64_t offset, size, address; /* address: where it was loaded */
+	uint64_t time, code_index;
+	uint64_t present; /* the address after the moves that were read */
+	const char *name;
+	uint32_t latest; /* in the first function with a code index: number of the last one */
+};
+
+/* A function gets an address. */
+struct jit_change {
+	uint64_t time, address, from; /* from: the old address of a function that moves */
+	uint32_t function;
+	bool moves;
+};
+
+struct jit_text;
+
+struct perch_jitdump {
+	struct perch_dso *dso;
+	struct process *process;       /* that writes it; NULL after it has ended */
+	struct perch_jitdump *next;    /* of the process */
+	int fd;			       /* -1 if it could not be opened */
+	bool started;		       /* the header was read */
+	bool complete;		       /* nothing will follow */
+	bool swapped;		       /* the other byte order */
+	uint64_t offset;	       /* of the first record that was not read */
+	uint64_t damaged;	       /* records */
+	struct jit_function *function; /* in the order of the file */
+	size_t nr_functions, functions_capacity;
+	struct perch__hash_table by_code_index; /* -> the first function with it */
+	struct jit_change *change;		/* those from next_change on are sorted by time */
+	size_t nr_changes, changes_capacity, next_change;
+	struct jit_text *text; /* names */
+	size_t text_size, text_left;
+	char *text_next;
+	char error[200];
+};
+
+/* Opens the file of jitdump->dso. A file that cannot be used has an error. */
+void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdump_options *options,
+			 const struct perch_mmap_record *mmap);
+/* Reads what the file has in addition to the last time. Returns 0 or -ENOMEM. */
+int perch__jitdump_read(struct perch_jitdump *jitdump);
+void perch__jitdump_free(struct perch_jitdump *jitdump);
+
+/* ---- jitdumps.c: the functions of all jitdumps, by time ---- */
+
+struct jitdumps {
+	bool used; /* jitdump files are read */
+	struct perch_jitdump_options options;
+	char *root;
+	struct perch_jitdump **all; /* a heap: the one with the next change is first */
+	size_t nr, capacity;
+	bool sorted;	    /* the heap is one */
+	bool may_grow;	    /* a jitdump is not complete */
+	uint64_t next_time; /* of the next change; 0 if that is unknown */
+	int64_t checked;    /* time of the last look at the files, in ms */
+};
+/* Opens the file of a mapping if it is a jitdump. Returns 0 or -ENOMEM. */
+int perch__jitdumps_mapped(struct perch_processes *processes, struct process *process,
+			   const struct perch_mmap_record *mmap);
+/* The process has ended or runs another program: later functions are not its own. */
+void perch__jitdumps_leave(struct perch_processes *processes, struct process *process);
+void perch__jitdumps_free(struct jitdumps *jitdumps);
 
 struct perch_processes {
 	uint64_t seed; /* of all hash tables */
@@ -98,6 +173,7 @@ struct perch_processes {
 	/* the last synthesized record was a mapping of the process .synthesized */
 	bool synthesizing;
 	uint32_t synthesized;
+	struct jitdumps jitdumps;
 };
 
 /* Finds or adds the DSO of a mapping. Returns NULL if out of memory. */

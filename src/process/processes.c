@@ -45,6 +45,7 @@ void perch_processes_free(struct perch_processes *processes)
 	for (size_t i = 0; i < processes->nr_header_build_ids; i++)
 		free(processes->header_build_id[i]);
 	perch__space_put(processes->kernel);
+	perch__jitdumps_free(&processes->jitdumps);
 	perch__hash_clear(&processes->by_pid);
 	perch__hash_clear(&processes->by_tid);
 	perch__hash_clear(&processes->by_comm);
@@ -188,6 +189,7 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 	struct space *space;
 
 	if (process->replaced) {
+		perch__jitdumps_leave(processes, process);
 		space = perch__space_new(processes->generation);
 		if (space)
 			perch__space_put(process->space);
@@ -232,7 +234,16 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	if (!own)
 		return -ENOMEM;
 	own->generation = ++processes->generation;
-	return perch__space_insert(own, &map);
+	/*
+	 * A compiler that makes pages of its memory executable has a mapping of all of it, and the
+	 * functions in it stay. A file replaces them.
+	 */
+	if (own->code && map.dso->kind != PERCH_DSO_ANON &&
+	    perch__space_insert_code(own, &(struct map){ map.start, map.end, 0, NULL }))
+		return -ENOMEM;
+	if (perch__space_insert(own, &map))
+		return -ENOMEM;
+	return perch__jitdumps_mapped(processes, process, mmap);
 }
 
 /*
@@ -291,6 +302,7 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	if (task->pid != task->ppid && !(record->misc & PERCH_MISC_FORK_EXEC)) {
 		struct space *shared = perch__space_get(parent->process->space);
 
+		perch__jitdumps_leave(processes, child->process);
 		perch__space_put(child->process->space);
 		child->process->space = shared;
 		child->process->replaced = false;
@@ -335,9 +347,14 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 	const struct map *map = NULL;
 
 	/* addresses of guests and hypervisors are in no map of this machine */
-	if (kernel || cpumode == PERCH_MISC_USER)
-		map = perch__space_find(kernel ? processes->kernel : thread->process->space,
-					address);
+	if (kernel || cpumode == PERCH_MISC_USER) {
+		const struct space *space = kernel ? processes->kernel : thread->process->space;
+
+		if (__builtin_expect(space->code != NULL, 0))
+			map = perch__space_find_code(space, address);
+		if (!map)
+			map = perch__space_find(space, address);
+	}
 
 	location->address = address;
 	location->offset = address;

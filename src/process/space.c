@@ -121,14 +121,14 @@ static void split(struct space *space, struct node *node, uint64_t at, struct no
 	}
 }
 
-int perch__space_insert(struct space *space, const struct map *map)
+static int insert(struct space *space, struct node **root, const struct map *map)
 {
 	struct node *before, *rest, *covered, *after;
 	struct map around = { 0 }, into = { 0 };
 
 	if (map->end <= map->start)
 		return 0;
-	split(space, space->root, map->start, &before, &rest, &around);
+	split(space, *root, map->start, &before, &rest, &around);
 	split(space, rest, map->end, &covered, &after, &into);
 	node_put(covered);
 	before = join(space, before, new_node(space, map));
@@ -140,17 +140,37 @@ int perch__space_insert(struct space *space, const struct map *map)
 	}
 	if (into.end > into.start)
 		before = join(space, before, new_node(space, &into));
-	space->root = join(space, before, after);
+	*root = join(space, before, after);
 	return space->failed ? -ENOMEM : 0;
+}
+
+int perch__space_insert(struct space *space, const struct map *map)
+{
+	return insert(space, &space->root, map);
+}
+
+int perch__space_insert_code(struct space *space, const struct map *map)
+{
+	return insert(space, &space->code, map);
+}
+
+static const struct map *find(const struct node *node, uint64_t address)
+{
+	while (node && (address < node->map.start || address >= node->map.end))
+		node = address < node->map.start ? node->left : node->right;
+	return node ? &node->map : NULL;
 }
 
 const struct map *perch__space_find(const struct space *space, uint64_t address)
 {
-	const struct node *node = space->root;
+	return find(space->root, address);
+}
 
-	while (node && (address < node->map.start || address >= node->map.end))
-		node = address < node->map.start ? node->left : node->right;
-	return node ? &node->map : NULL;
+const struct map *perch__space_find_code(const struct space *space, uint64_t address)
+{
+	const struct map *map = find(space->code, address);
+
+	return map && map->dso ? map : NULL;
 }
 
 /* ---- spaces ---- */
@@ -172,6 +192,7 @@ void perch__space_put(struct space *space)
 	if (!space || --space->references)
 		return;
 	node_put(space->root);
+	node_put(space->code);
 	free(space);
 }
 
@@ -191,6 +212,7 @@ struct space *perch__space_writable(struct space *space)
 	if (!copy)
 		return NULL;
 	copy->root = node_get(space->root);
+	copy->code = node_get(space->code);
 	perch__space_put(space);
 	return copy;
 }

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
+#include <perch/jitdump.h>
 #include <perch/session.h>
 
 #include "base/reserved.h"
@@ -95,6 +97,25 @@ static int add_build_ids(struct perch_session *session, struct perch_error *err)
 	return 0;
 }
 
+/* Functions of a JIT compiler are valid from a time on, so records in another order have none. */
+static int use_jitdump(struct perch_session *session, struct perch_error *err)
+{
+	struct perch_jitdump_options options = { .root = session->options.symbols.root,
+						 .foreign = session->options.symbols.foreign };
+
+	if (session->options.file_order)
+		return 0;
+	if (options.root && !strcmp(options.root, "/"))
+		options.root = NULL;
+	for (size_t i = 0; i < session->nr_events; i++) {
+		const struct perch_attr *attr = &session->events[i].attr;
+
+		options.other_clock |= !(attr->sample_type & PERCH_SAMPLE_TIME) ||
+				       !attr->use_clockid || attr->clockid != CLOCK_MONOTONIC;
+	}
+	return perch_processes_use_jitdump(session->processes, &options, err);
+}
+
 /* Makes the objects that change with each record. */
 static int begin(struct perch_session *session, struct perch_error *err)
 {
@@ -105,6 +126,8 @@ static int begin(struct perch_session *session, struct perch_error *err)
 	if (!rc)
 		rc = perch_addresses_new(&session->addresses, session->processes, session->symbols,
 					 err);
+	if (!rc)
+		rc = use_jitdump(session, err);
 	return rc ? rc : add_build_ids(session, err);
 }
 
@@ -377,6 +400,10 @@ int perch_session_next(struct perch_session *session, struct perch_record *recor
 	if (rc <= 0)
 		return rc;
 	session->stats.records++;
+	if (record->sample_id.has & PERCH_SAMPLE_TIME &&
+	    perch_processes_advance(session->processes, record->sample_id.time))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the generated code of the recording");
 	if (record->type == PERCH_RECORD_SAMPLE) {
 		if (__builtin_expect(session->call_stacks, 0))
 			use_call_stack(session, record);

@@ -66,7 +66,7 @@ static const char *short_name(const struct perch_dso *dso, char *buffer, size_t 
 	}
 	if (!strncmp(dso->path, "//anon", 6))
 		return "[anon]";
-	if (sscanf(base, "perf-%u.map", &pid) == 1) {
+	if (sscanf(base, dso->kind == PERCH_DSO_JIT ? "jit-%u.dump" : "perf-%u.map", &pid) == 1) {
 		snprintf(buffer, size, "[JIT] tid %u", pid);
 		return buffer;
 	}

@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 #include <gelf.h>
+#include <perch/jitdump.h>
 #include <perch/symbol.h>
 
 #include "base/array.h"
 #include "base/elf.h"
 #include "base/hash_table.h"
+#include "base/open_file.h"
 
 #define NO_ENTRY UINT32_MAX
 
@@ -142,12 +144,6 @@ void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20
 /* Trailing zeros are ignored: old perf versions pad build ids to 20 bytes. */
 bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size);
 
-/*
- * Opens a regular file for reading. Does not block, and does not open devices. root: NULL, or a
- * directory that path cannot leave, also not by symbolic links. Returns a descriptor or a negative
- * errno.
- */
-int perch__open_regular(const char *root, const char *path);
 /*
  * Opens the separate debug file of a DSO, found by .gnu_debuglink or by build id. dso: NULL if the
  * file itself cannot be opened; then only the build id is used. Returns 0, or -ENOENT: not found.

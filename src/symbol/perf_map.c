@@ -198,28 +198,6 @@ static int make_ranges(struct perf_map *map)
 
 /* ---- the file ---- */
 
-/* Returns the id of a process in its own pid namespace, or 0 if it has ended. */
-static unsigned namespace_pid(unsigned pid)
-{
-	char path[64], line[256];
-	unsigned found = 0;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		char *last = strrchr(line, '\t');
-
-		if (strncmp(line, "NSpid:", 6) || !last)
-			continue;
-		found = (unsigned)strtoul(last + 1, NULL, 10);
-		break;
-	}
-	if (status)
-		fclose(status);
-	return found;
-}
-
 /*
  * Opens the map file of a process. Others may write to /tmp, so the file must belong to this user
  * or to root, and must not be a symbolic link.
@@ -268,7 +246,7 @@ static int open_map(const struct sources *sources, unsigned pid, struct symbol_e
 		perch__set_symbol_error(error, "recorded on another machine");
 		return -ESTALE;
 	}
-	inner = namespace_pid(pid);
+	inner = perch__namespace_pid(pid);
 	if (inner) {
 		snprintf(root, sizeof(root), "/proc/%u/root", pid);
 		fd = open_in(root, inner, error);

@@ -43,6 +43,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 		perch__table_free(&symbols->dso[i]->table);
 		perch__debug_free(symbols->dso[i]->debug);
 		perch__perf_map_free(symbols->dso[i]->map);
+		free(symbols->dso[i]->jit_symbol);
 		free(symbols->dso[i]->name);
 		free(symbols->dso[i]);
 	}
@@ -149,6 +150,8 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 	case PERCH_DSO_ANON:
 		perch__set_symbol_error(&cached->error, "anonymous memory, not mapped from a file");
 		break;
+	case PERCH_DSO_JIT: /* has no table */
+		break;
 	case PERCH_DSO_UNKNOWN:
 		perch__set_symbol_error(&cached->error, "no mapping was recorded at the address");
 		break;
@@ -245,6 +248,21 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
 	return found;
 }
 
+/* Makes the symbol of generated code. Returns NULL if out of memory. */
+static const struct perch_symbol *make_generated(struct perch_symbols *symbols,
+						 const struct perch_symbol *symbol)
+{
+	uint32_t index;
+	struct perch_symbol *found = perch__symbols_add(symbols, &index);
+
+	if (!found)
+		return NULL;
+	*found = *symbol;
+	found->index = index;
+	found->binding = 'g';
+	return found;
+}
+
 /* Finds a function in the generated code of a process. */
 static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
 						 struct dso_symbols *cached, unsigned pid,
@@ -252,23 +270,41 @@ static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
 {
 	struct map_function *function =
 		perch__perf_map_find(&cached->map, &symbols->sources, pid, address, &cached->error);
-	struct perch_symbol *found;
-	uint32_t index;
+	const struct perch_symbol *found;
 
 	if (!function)
 		return NULL;
 	if (function->symbol != NO_ENTRY)
 		return perch__symbol_at(symbols, function->symbol);
-	found = perch__symbols_add(symbols, &index);
-	if (!found)
+	found = make_generated(symbols, &(struct perch_symbol){ .start = function->start,
+								.end = function->end,
+								.name = function->name,
+								.dso = cached->dso });
+	if (found)
+		function->symbol = found->index;
+	return found;
+}
+
+/* Finds a function of a jitdump. */
+static const struct perch_symbol *find_jit(struct perch_symbols *symbols,
+					   struct dso_symbols *cached, uint64_t offset)
+{
+	struct perch_jit_function function;
+	const struct perch_symbol *found;
+
+	if (!cached->dso->jitdump || perch_jitdump_find(cached->dso->jitdump, offset, &function) ||
+	    PERCH__ARRAY_RESERVE_ZEROED(cached->jit_symbol, cached->nr_jit_symbols,
+					(size_t)function.number + 1))
 		return NULL;
-	*found = (struct perch_symbol){ .start = function->start,
-					.end = function->end,
-					.name = function->name,
-					.dso = cached->dso,
-					.index = index,
-					.binding = 'g' };
-	function->symbol = index;
+	if (cached->jit_symbol[function.number])
+		return perch__symbol_at(symbols, cached->jit_symbol[function.number] - 1);
+	found = make_generated(symbols,
+			       &(struct perch_symbol){ .start = function.offset,
+						       .end = function.offset + function.size,
+						       .name = function.name,
+						       .dso = cached->dso });
+	if (found)
+		cached->jit_symbol[function.number] = found->index + 1;
 	return found;
 }
 
@@ -284,6 +320,8 @@ const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 		return NULL;
 	if (perch__perf_map_pid(dso, &pid)) {
 		found = find_generated(symbols, cached, pid, offset);
+	} else if (dso->kind == PERCH_DSO_JIT) {
+		found = find_jit(symbols, cached, offset);
 	} else {
 		perch__symbols_load(symbols, cached);
 		entry = perch__table_find(&cached->table, offset);
@@ -403,5 +441,7 @@ const char *perch_symbols_error(const struct perch_symbols *symbols, const struc
 {
 	const struct dso_symbols *cached = find_dso(symbols, dso);
 
+	if (dso->jitdump)
+		return perch_jitdump_error(dso->jitdump);
 	return cached && cached->error.text[0] ? cached->error.text : NULL;
 }

@@ -15,7 +15,9 @@ struct dso_symbols {
 	struct debug_info *debug; /* NULL before its first use */
 	struct symbol_error error;
 	struct perf_map *map; /* of the generated code of a process */
-	uint64_t misses;      /* lookups without a function */
+	uint32_t *jit_symbol; /* of a jitdump: index of the struct perch_symbol plus 1, by number */
+	size_t nr_jit_symbols;
+	uint64_t misses; /* lookups without a function */
 };
 
 /* A symbol that was found, and its displayed name. */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * jitdump: the functions of a JIT compiler, with the time from which each is valid.
+ *
+ * A program with a JIT compiler can write a file jit-PID.dump (node --perf-prof, the libraries
+ * libperf-jvmti and LLVM). The file has each function when it is loaded to memory or moved, with
+ * its code, and its lines if the compiler has them. The program maps the file, so a recording has a
+ * MMAP2 record of it. With perch_processes_use_jitdump() that record opens the file, and
+ * perch_processes_resolve() returns a DSO of kind PERCH_DSO_JIT for addresses of its functions.
+ *
+ * The times of a jitdump are those of CLOCK_MONOTONIC. The records must have the same clock
+ * (`record -k mono`), or no address is given to a function.
+ *
+ * The file is not trusted. Below a root directory no path leaves it. The file must be the one of
+ * the record by device and inode, or else belong to this user or to root.
+ *
+ * Threads and fork: as in perch/process.h.
+ *
+ * Signals: no function is async-signal-safe.
+ */
+#ifndef PERCH_JITDUMP_H
+#define PERCH_JITDUMP_H
+
+#include <stdbool.h>
+#include <perch/error.h>
+#include <perch/process.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How jitdump files are found and read. */
+struct perch_jitdump_options {
+	/** Directory with the files of the recorded machine. NULL is the root directory of the
+	 * process, or "/" if the process has ended. */
+	const char *root;
+	/** The recording is from another machine: files are only read below root. */
+	bool foreign;
+	/** The times of the records are not those of CLOCK_MONOTONIC: the files are not read, and
+	 * perch_jitdump_error() returns why. */
+	bool other_clock;
+	uint64_t reserved[4]; /**< must be 0 */
+};
+
+/**
+ * Reads the jitdump files that MMAP and MMAP2 records name from now on.
+ *
+ * @param processes  the processes
+ * @param options    NULL is all 0
+ * @param[out] err   the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_processes_use_jitdump(struct perch_processes *processes,
+					  const struct perch_jitdump_options *options,
+					  struct perch_error *err);
+
+/**
+ * Sets the time: adds the functions that JIT compilers have loaded or moved up to it. Call it
+ * before a record of that time is applied, and before addresses of a sample are resolved. Without
+ * jitdump files it returns at once. Needs no err: it fails only without memory.
+ *
+ * A file that grows is read further, at most 10 times a second.
+ *
+ * @param processes  the processes
+ * @param time       time of the record in ns; an earlier time than before changes nothing
+ * @return 0 or -ENOMEM
+ */
+PERCH_API int perch_processes_advance(struct perch_processes *processes, uint64_t time);
+
+/** A function of a jitdump. */
+struct perch_jit_function {
+	uint32_t number;  /**< from 0, in the order of the file */
+	uint64_t offset;  /**< offset of its code in the file: that of struct perch_location */
+	uint64_t size;	  /**< bytes of its code */
+	uint64_t address; /**< where it was loaded */
+	uint64_t time;	  /**< when it was loaded, in ns of CLOCK_MONOTONIC */
+	const char *name; /**< not trusted; at most 4096 bytes; lives as long as the processes */
+	uint64_t reserved[3]; /**< for members of later versions */
+};
+
+/**
+ * Finds a function.
+ *
+ * @param jitdump        the jitdump: perch_dso.jitdump of a DSO of kind PERCH_DSO_JIT
+ * @param offset         offset in the file, see struct perch_location
+ * @param[out] function  the function
+ * @return 0, or -ENOENT if no function has code at the offset, which is the only error
+ */
+PERCH_API int perch_jitdump_find(const struct perch_jitdump *jitdump, uint64_t offset,
+				 struct perch_jit_function *function);
+
+/**
+ * Returns why a jitdump has no functions, for example "no such file".
+ *
+ * @param jitdump  the jitdump
+ * @return the reason; NULL if the file was read
+ */
+PERCH_API const char *perch_jitdump_error(const struct perch_jitdump *jitdump);
+
+/**
+ * Returns how many records of a jitdump were skipped, because they are damaged or more than
+ * 4194304. After a record with an impossible size, the rest of the file is not read, which counts
+ * as one.
+ *
+ * @param jitdump  the jitdump
+ * @return the number of records
+ */
+PERCH_API uint64_t perch_jitdump_damaged_records(const struct perch_jitdump *jitdump);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

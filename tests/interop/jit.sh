@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Names of code of JIT compilers: jitdump files and perf maps of a program that makes functions and runs them, and of node.
+# The functions of jitdump files are compared with those of perf inject --jit.
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+cd "$work" || exit 1
+program=$PERCH_BUILD_ROOT/tests/interop/jit_program
+maps=()
+trap 'rm -rf "$work"; [ ${#maps[@]} -eq 0 ] || rm -f "${maps[@]}"' EXIT
+
+# The kernel reports the program's mappings in each of these recordings: record FILE CLOCK... -- COMMAND
+record() {
+	local file=$1
+	shift
+	"$PERCH" record -q -e cpu-clock -F 999 -o "$file" "$@" >"$file.out" 2>"$file.err"
+}
+
+# Prints "COUNT ADDRESS FUNCTION" of the samples of a recording in generated code.
+functions() { # command, file
+	"$1" script -i "$2" 2>"$work/log" | awk '{ for (i = 2; i <= NF; i++) if ($i ~ /^jit_.*[+]0x/) print $(i - 1), $i }' |
+		sed 's/+0x[0-9a-f]*$//' | sort | uniq -c
+}
+
+record dump.data -k mono "$program" dump "$work"
+if [ $? -eq 77 ]; then
+	echo "the program makes no code for this architecture"
+	exit 77
+fi
+functions "$PERCH" dump.data >dump.functions
+cp dump.functions log
+[ "$(awk '{ print $3 }' dump.functions | sort -u | tr '\n' ' ')" = "jit_first jit_moves jit_second " ]
+report $? "functions of a jitdump have names"
+
+# first and second run at the same addresses
+python3 - dump.functions >log 2>&1 <<'END'
+import sys
+at = {}
+for line in open(sys.argv[1]):
+    count, address, name = line.split()
+    at.setdefault(name, set()).add(int(address, 16))
+assert at["jit_first"] & at["jit_second"], at
+assert len({address // 1024 for address in at["jit_moves"]}) == 2, at
+END
+report $? "functions of a jitdump are valid by time, and move"
+
+"$PERCH" report -i dump.data --stdio -s dso,sym >report.out 2>log
+grep -q '\[JIT\] tid [0-9]*.*jit_first' report.out && [ ! -s log ]
+report $? "report has the functions of a jitdump, and nothing is missing"
+
+if perf inject --jit -i dump.data -o injected.data >log 2>&1; then
+	functions perf injected.data >perf.functions
+	diff dump.functions perf.functions >log
+	report $? "functions of a jitdump are those of perf inject --jit"
+	perf record -q -k mono -e cpu-clock -F 999 -o perf.data "$program" dump "$work" >log 2>&1 &&
+		perf inject --jit -i perf.data -o injected.data >log 2>&1
+	functions perf injected.data >perf.functions
+	functions "$PERCH" perf.data >perch.functions
+	[ -s perf.functions ] && diff perch.functions perf.functions >log
+	report $? "functions in a recording of perf are those of perf inject --jit"
+else
+	echo "ok - comparison with perf inject # skip perf is missing, or without jitdump"
+fi
+
+record clock.data "$program" dump "$work"
+functions "$PERCH" clock.data >clock.functions
+cat clock.functions log >both
+mv both log
+[ ! -s clock.functions ] && [ "$(grep -c 'record with -k mono' log)" -eq 1 ]
+report $? "a recording with another clock has no names of a jitdump, and a note with the reason"
+
+record map.data "$program" map "$work"
+maps+=("/tmp/perf-$(cat map.data.out).map")
+functions "$PERCH" map.data >map.functions
+# the last line of the file counts, so jit_first has the name of jit_second
+[ "$(awk '{ print $3 }' map.functions | sort -u | tr '\n' ' ')" = "jit_moves jit_second " ]
+report $? "functions of a perf map have names"
+
+cat >hot.js <<'END'
+function hotInner(n) {
+	let sum = 0;
+	for (let i = 0; i < n; i++)
+		sum = (sum * 31 + i) % 1000003;
+	return sum;
+}
+const end = Date.now() + 1000;
+let all = 0;
+while (Date.now() < end)
+	all += hotInner(20000);
+console.log(process.pid, all > 0);
+END
+if command -v node >/dev/null; then
+	for option in --perf-prof --perf-basic-prof; do
+		record "node$option.data" -k mono node "$option" hot.js
+		maps+=("/tmp/perf-$(cut -d ' ' -f 1 "node$option.data.out").map")
+		"$PERCH" report -i "node$option.data" --stdio -s sym >log 2>&1
+		grep -q '^ *[1-9][0-9.]*%.*hotInner .*hot.js:1' log
+		report $? "node $option: the function has its name"
+	done
+else
+	echo "ok - node # skip node is missing"
+fi
+
+exit $status
