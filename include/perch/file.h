@@ -313,6 +313,16 @@ PERCH_API int perch_reader_open_fd(struct perch_reader **reader, int fd, enum pe
  */
 PERCH_API int perch_reader_get_owner(const struct perch_reader *reader, uid_t *owner);
 
+/**
+ * Returns when the file was last written, which is the end of the recording unless the file was
+ * copied.
+ *
+ * @param reader   the reader
+ * @param[out] ns  the time in ns since 1970
+ * @return 0, or -ENODATA if the recording is from a pipe. Has no other errors, so it needs no err.
+ */
+PERCH_API int perch_reader_get_modified(const struct perch_reader *reader, uint64_t *ns);
+
 /** Closes a recording. NULL is allowed. */
 PERCH_API void perch_reader_close(struct perch_reader *reader);
 

@@ -4,7 +4,11 @@
  * Symbols: the function at an offset of a DSO, and its demangled name.
  *
  * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. A file is
- * used only if its build id is the recorded one, or if the file or the recording has none.
+ * used only if it is the one that was mapped: if its build id is the recorded one, or else, if its
+ * device and inode are and it was not written after the recording. A file of a process in a
+ * container is opened below /proc/PID/root or in /proc/PID/map_files, while the process runs.
+ * Recordings without both (MMAP records) name files by their paths alone; those of another machine
+ * are not used.
  *
  * Code that a JIT compiler generated has the names of the file /tmp/perf-PID.map, which the program
  * writes: lines "START SIZE NAME", the numbers in hexadecimal. It is read below the root directory
@@ -44,7 +48,12 @@ struct perch_symbols_options {
 	 * machine are used only if their build ids are the recorded ones. root implies this.
 	 */
 	bool foreign;
-	uint64_t reserved[4]; /**< must be 0 */
+	/**
+	 * The end of the recording, in ns since 1970; 0 if unknown. A file without a recorded build
+	 * id is not used if it was written later.
+	 */
+	uint64_t recorded_at;
+	uint64_t reserved[3]; /**< must be 0 */
 };
 
 /** The symbols of all DSOs. */

@@ -93,14 +93,29 @@ int cli_input_next(struct cli_input *input, struct perch_record *record)
 #define MAX_NAMED_FILES 3
 #define MAX_NAMED_DSOS	8
 
-/*
- * Stripped files are many: the report shows their addresses. Other errors are about the file, which
- * the user may be able to provide.
- */
-static bool is_about_the_file(const char *error)
+/* Stripped files are many, and have one line together. */
+static bool is_stripped(const char *error)
 {
-	return strncmp(error, "no symbols:", 11) &&
-	       strncmp(error, "the ELF file has no symbol", 26);
+	return !strncmp(error, "no symbols:", 11) ||
+	       !strncmp(error, "the ELF file has no symbol", 26);
+}
+
+/* What would help, after the reason of perch_symbols_error(). */
+static const char *remedy_of(const char *error)
+{
+	static const struct {
+		const char *reason, *remedy;
+	} remedies[] = {
+		{ "replaced since the recording", "; record again" },
+		{ "in a container that is gone", "; report while the container runs" },
+		{ "in the mount namespace of", "; report as root" },
+		{ "permission denied", "; report as root" },
+	};
+
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
+		if (!strncmp(error, remedies[i].reason, strlen(remedies[i].reason)))
+			return remedies[i].remedy;
+	return "";
 }
 
 /* Reports addresses in the code of a JIT compiler that have no name, and what would give them one.
@@ -149,13 +164,37 @@ static void print_jitdump(const struct cli_input *input, const struct perch_dso 
 			 damaged, path);
 }
 
-/* Reports the kernel, and program files that are missing or changed since the recording. */
+/* Files whose addresses have no names. */
+struct nameless {
+	size_t files;	 /* that are missing, or not the ones that were mapped */
+	size_t stripped; /* without symbols */
+	uint64_t addresses_of_stripped;
+};
+
+static void print_nameless(const struct cli_input *input, const struct perch_dso *dso,
+			   const char *error, struct nameless *nameless)
+{
+	uint64_t misses = perch_symbols_misses(perch_session_symbols(input->session), dso);
+	char path[PATH_MAX];
+
+	if (is_stripped(error)) {
+		nameless->stripped++;
+		nameless->addresses_of_stripped += misses;
+	} else if (nameless->files++ < MAX_NAMED_DSOS) {
+		perch_clean_text(dso->path, path, sizeof(path));
+		cli_note(input->command, "%" PRIu64 " addresses in %s have no names: %s%s", misses,
+			 path, error, remedy_of(error));
+	}
+}
+
+/* Reports the kernel, and program files that are missing, not the ones that were mapped, or
+ * stripped. */
 static void print_symbol_errors(const struct cli_input *input)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
-	char path[PATH_MAX];
-	size_t files = 0, processes = 0;
+	struct nameless nameless = { 0 };
+	size_t processes = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const char *error =
@@ -168,18 +207,21 @@ static void print_symbol_errors(const struct cli_input *input)
 			continue;
 		if (dsos[i]->kind == PERCH_DSO_KERNEL)
 			cli_note(input->command, "kernel addresses have no symbols: %s", error);
-		if (dsos[i]->kind != PERCH_DSO_FILE || !is_about_the_file(error) ||
-		    files++ >= MAX_NAMED_FILES)
-			continue;
-		perch_clean_text(dsos[i]->path, path, sizeof(path));
-		cli_note(input->command, "addresses in %s have no symbols: %s", path, error);
+		if (dsos[i]->kind == PERCH_DSO_FILE)
+			print_nameless(input, dsos[i], error, &nameless);
 	}
 	if (processes > MAX_NAMED_FILES)
 		cli_note(input->command, "%zu other processes have generated code without names",
 			 processes - MAX_NAMED_FILES);
-	if (files > MAX_NAMED_FILES)
-		cli_note(input->command, "addresses in %zu other files have no symbols",
-			 files - MAX_NAMED_FILES);
+	if (nameless.files > MAX_NAMED_DSOS)
+		cli_note(input->command, "addresses in %zu other files have no names",
+			 nameless.files - MAX_NAMED_DSOS);
+	if (nameless.stripped)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " addresses in stripped files (%zu) have no names: install their debug "
+			 "information",
+			 nameless.addresses_of_stripped, nameless.stripped);
 }
 
 static void print_missing_data(const struct cli_input *input,

@@ -113,8 +113,8 @@ struct perch__index_entry {
 struct perch_reader {
 	char *path; /* NULL: fd is read */
 	int fd;
-	time_t modified; /* st_mtime: "captured on" of perf's header */
-	uid_t owner;	 /* of a file that was opened by its path, or in a directory */
+	struct timespec modified; /* st_mtim: "captured on" of perf's header */
+	uid_t owner;		  /* of a file that was opened by its path, or in a directory */
 	bool has_owner;
 	/*
 	 * All files of the recording, each mapped at a page boundary. The first one has the header

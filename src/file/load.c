@@ -98,7 +98,7 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 	int rc;
 
 	reader->size = status->st_size;
-	reader->modified = status->st_mtime;
+	reader->modified = status->st_mtim;
 	reader->range = perch__reader_alloc(reader, sizeof(*reader->range));
 	if (!reader->range)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
@@ -306,7 +306,7 @@ static int load_directory(struct perch_reader *reader, int directory, struct per
 		return header;
 	reader->directory = true;
 	reader->size = status.st_size;
-	reader->modified = status.st_mtime;
+	reader->modified = status.st_mtim;
 	reader->owner = status.st_uid;
 	reader->has_owner = reader->path;
 	rc = load_parts(reader, directory, header, &parts, err);

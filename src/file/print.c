@@ -395,7 +395,7 @@ static void print_start(struct perch_reader *reader, FILE *stream)
 	struct tm broken_down;
 	char text[64] = "";
 
-	if (localtime_r(&reader->modified, &broken_down))
+	if (localtime_r(&reader->modified.tv_sec, &broken_down))
 		strftime(text, sizeof(text), "%a %b %e %T %Y", &broken_down);
 	fprintf(stream, "# captured on    : %s\n# header version : 1\n", text);
 	if (reader->pipe)

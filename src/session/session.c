@@ -173,6 +173,8 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 		session->call_stacks |= has_call_stacks(attr) && !session->options.keep_stacks;
 	}
 	session->options.symbols.foreign |= is_foreign(session->reader);
+	if (!session->options.symbols.recorded_at)
+		perch_reader_get_modified(session->reader, &session->options.symbols.recorded_at);
 	return 0;
 }
 

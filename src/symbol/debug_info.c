@@ -100,7 +100,7 @@ static int find_file(struct debug_info *info, const struct sources *sources,
 	}
 	if (perch__open_debug(&info->debug, sources->root, dso->path,
 			      info->has_file ? &info->file : NULL, dso->build_id,
-			      dso->build_id_size))
+			      perch__own_build_id_size(dso)))
 		return -ENOENT;
 	info->has_debug = true;
 	if (!has_debug_info(&info->debug))

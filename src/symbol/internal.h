@@ -156,7 +156,7 @@ int perch__open_debug(struct elf_file *debug, const char *root, const char *path
  */
 int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, const char *kind);
 
-/* ---- load_file.c, kallsyms.c: load the table of a DSO ---- */
+/* ---- error.c: why a DSO has no symbols ---- */
 
 struct symbol_error {
 	char text[200];
@@ -166,10 +166,29 @@ void perch__set_symbol_error(struct symbol_error *error, const char *format, ...
 /* "no such file", "not an ELF file"... */
 void perch__set_symbol_errno(struct symbol_error *error, int errnum);
 
+/* ---- mapped_file.c: the file that a process mapped ---- */
+
+struct sources;
+/* Returns the size of the recorded build id; 0 if it may be that of another file with the path. */
+size_t perch__own_build_id_size(const struct perch_dso *dso);
+/*
+ * Opens an executable or shared object if it is the file of the DSO: by its build id, or else by
+ * device and inode. Takes fd, which may be a negative errno. Returns 0; -ESTALE for another file;
+ * -EXDEV if that is not certain; -ELIBBAD if it is neither; or the errno of perch__elf_open().
+ */
+int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sources,
+			const struct perch_dso *dso);
+/* Opens the file at its path, or as a process that still runs sees it. Returns the same. */
+int perch__open_mapped(struct elf_file *file, const struct sources *sources,
+		       const struct perch_dso *dso, struct symbol_error *error);
+
+/* ---- load_file.c, kallsyms.c: load the table of a DSO ---- */
+
 struct kallsyms;
 struct sources {
 	char *root, *kallsyms_path;
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
+	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
 	struct kallsyms *kallsyms; /* list of the files read so far */
 };
 /* Returns 0 or -ENOMEM. If the table is empty, error has the reason. */

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <link.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -11,94 +10,15 @@
 
 #include "internal.h"
 
-void perch__set_symbol_error(struct symbol_error *error, const char *format, ...)
-{
-	char text[sizeof(error->text)];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	perch_clean_text(text, error->text, sizeof(error->text));
-}
-
-void perch__set_symbol_errno(struct symbol_error *error, int errnum)
-{
-	switch (errnum) {
-	case ENOENT:
-	case ENOTDIR:
-		perch__set_symbol_error(error, "no such file");
-		break;
-	case EACCES:
-	case EPERM:
-		perch__set_symbol_error(error, "permission denied");
-		break;
-	case ENXIO:
-	case EISDIR:
-		perch__set_symbol_error(error, "not a regular file");
-		break;
-	case EXDEV:
-		perch__set_symbol_error(error, "the path leaves the root directory");
-		break;
-	case ENOEXEC:
-		perch__set_symbol_error(error, "not an ELF file");
-		break;
-	default:
-		perch__set_symbol_error(error, "%s", strerror(errnum));
-	}
-}
-
-static const char another_build[] = "the build id of the file is not the recorded one";
-
-static bool same_build(const struct elf_file *file, const struct perch_dso *dso)
-{
-	return !dso->build_id_size ||
-	       perch__same_build_id(dso->build_id, dso->build_id_size, file->build_id,
-				    (size_t)file->build_id_size);
-}
-
-/* Opens an executable or shared object with the recorded build id. Takes fd, which may be a
- * negative errno. */
-static int open_elf(struct elf_file *file, int fd, const struct perch_dso *dso,
-		    struct symbol_error *error)
-{
-	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
-
-	if (rc) {
-		perch__set_symbol_errno(error, -rc);
-		return rc;
-	}
-	if (!same_build(file, dso)) {
-		perch__set_symbol_error(error, "%s", another_build);
-		rc = -ESTALE;
-	} else if ((file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN) ||
-		   perch__elf_sections(file)) {
-		perch__set_symbol_error(error, "the ELF file has no symbol tables");
-		rc = -ENOEXEC;
-	}
-	if (rc)
-		perch__elf_close(file);
-	return rc;
-}
-
 int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error)
 {
-	static const char deleted[] = " (deleted)";
-	size_t length = strlen(dso->path);
-	struct symbol_error ignored;
-	int rc = -ENOENT;
+	size_t size = perch__own_build_id_size(dso);
+	int rc = perch__open_mapped(file, sources, dso, error);
 
-	if (dso->path[0] != '/')
-		perch__set_symbol_error(error, "not a file path");
-	else if (length >= sizeof(deleted) &&
-		 !strcmp(dso->path + length - (sizeof(deleted) - 1), deleted))
-		perch__set_symbol_error(error, "the file was deleted");
-	else
-		rc = open_elf(file, perch__open_regular(sources->root, dso->path), dso, error);
-	if (rc && rc != -ENOMEM && dso->build_id_size &&
-	    !open_elf(file, perch__open_build_id_cache(dso->build_id, dso->build_id_size, "elf"),
-		      dso, &ignored))
+	if (rc && rc != -ENOMEM && size &&
+	    !perch__open_if_same(file, perch__open_build_id_cache(dso->build_id, size, "elf"),
+				 sources, dso))
 		rc = 0;
 	return rc;
 }
@@ -111,7 +31,7 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
 	int fd = -1;
 
 	if (!perch__open_debug(&debug, sources->root, dso->path, has_file ? &file : NULL,
-			       dso->build_id, dso->build_id_size)) {
+			       dso->build_id, perch__own_build_id_size(dso))) {
 		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
 		perch__elf_close(&debug);
 	}
@@ -152,7 +72,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB))
 		has_debug = !perch__open_debug(&debug, sources->root, dso->path,
 					       has_file ? &file : NULL, dso->build_id,
-					       dso->build_id_size);
+					       perch__own_build_id_size(dso));
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
@@ -188,13 +108,16 @@ static int open_vdso(struct elf_file *file, const struct sources *sources,
 
 	if (image && !memcmp(image, ELFMAG, SELFMAG) && (dso->build_id_size || !sources->foreign))
 		rc = perch__elf_open_image(file, image, vdso_size(image));
-	if (!rc && !same_build(file, dso)) {
+	if (!rc && dso->build_id_size &&
+	    !perch__same_build_id(dso->build_id, dso->build_id_size, file->build_id,
+				  (size_t)file->build_id_size)) {
 		perch__elf_close(file);
 		rc = -ESTALE;
 	}
 	if (rc && rc != -ENOMEM && dso->build_id_size && /* of another kernel */
-	    !open_elf(file, perch__open_build_id_cache(dso->build_id, dso->build_id_size, "vdso"),
-		      dso, error))
+	    !perch__open_if_same(
+		    file, perch__open_build_id_cache(dso->build_id, dso->build_id_size, "vdso"),
+		    sources, dso))
 		rc = 0;
 	if (rc)
 		perch__set_symbol_error(error, "the vdso of another kernel");

@@ -31,6 +31,7 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
 	}
 	symbols->no_demangle = options && options->no_demangle;
+	symbols->sources.recorded_at = options ? options->recorded_at : 0;
 	*result = symbols;
 	return 0;
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opens the file that a process mapped. Its path is not enough: a process in a container sees other
+ * files, and a file may have been replaced. So a file is used only if its build id is the recorded
+ * one, or else if device and inode are, and its content is not newer than the recording.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* ---- device and inode ---- */
+
+/* Finds device and inode of a mapping of this process. */
+static bool find_own_mapping(const void *address, unsigned device[2], uint64_t *inode)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t start;
+	char line[512];
+	bool found = false, whole = true;
+
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		/* a long path: only the beginning of its line has the numbers */
+		if (whole)
+			found = sscanf(line, "%" SCNx64 "-%*s %*s %*s %x:%x %" SCNu64, &start,
+				       &device[0], &device[1], inode) == 4 &&
+				start == (uintptr_t)address;
+		whole = strchr(line, '\n');
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/*
+ * Files of btrfs and overlayfs have other numbers in stat(2) than in records of mappings. A mapping
+ * of this process has the same kind of numbers as the record.
+ */
+static bool same_when_mapped(int fd, const struct perch_dso *dso)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *map = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	unsigned device[2];
+	uint64_t inode;
+	bool same;
+
+	if (map == MAP_FAILED)
+		return false;
+	same = find_own_mapping(map, device, &inode) && inode == dso->inode &&
+	       device[0] == dso->device_major && device[1] == dso->device_minor;
+	munmap(map, page);
+	return same;
+}
+
+/* An inode that was used again has another generation. Not all file systems report it. */
+static bool other_generation(int fd, const struct perch_dso *dso)
+{
+	long generation = 0; /* the kernel writes an int or a long */
+	uint32_t here;
+
+	if (!dso->inode_generation || ioctl(fd, FS_IOC_GETVERSION, &generation))
+		return false;
+	memcpy(&here, &generation, sizeof(here));
+	return here && here != (uint32_t)dso->inode_generation;
+}
+
+static bool same_inode(int fd, const struct perch_dso *dso)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return false;
+	if ((status.st_ino != dso->inode || major(status.st_dev) != dso->device_major ||
+	     minor(status.st_dev) != dso->device_minor) &&
+	    !same_when_mapped(fd, dso))
+		return false;
+	return !other_generation(fd, dso);
+}
+
+/* ---- times ---- */
+
+static uint64_t ns_of(const struct statx_timestamp *time)
+{
+	return time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/* True if the content of the file was written after the recording, or the file made after it. */
+static bool is_newer(int fd, uint64_t recorded_at)
+{
+	struct statx status;
+
+	return recorded_at && !statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &status) &&
+	       (ns_of(&status.stx_mtime) > recorded_at ||
+		(status.stx_mask & STATX_BTIME && ns_of(&status.stx_btime) > recorded_at));
+}
+
+/* True if a file or its name was changed after the recording: also if it was moved to its path. */
+static bool was_changed(const struct sources *sources, const char *path)
+{
+	struct statx status;
+
+	return !sources->recorded_at || statx(AT_FDCWD, path, 0, STATX_CTIME, &status) ||
+	       ns_of(&status.stx_ctime) > sources->recorded_at;
+}
+
+/* ---- one file ---- */
+
+size_t perch__own_build_id_size(const struct perch_dso *dso)
+{
+	return dso->build_id_of_path && dso->shared_path ? 0 : dso->build_id_size;
+}
+
+/* Returns 0; -ESTALE for another file; -EXDEV if that is not certain. */
+static int check_same(const struct elf_file *file, const struct sources *sources,
+		      const struct perch_dso *dso)
+{
+	size_t size = perch__own_build_id_size(dso);
+
+	if (size)
+		return perch__same_build_id(dso->build_id, size, file->build_id,
+					    (size_t)file->build_id_size)
+			       ? 0
+			       : -ESTALE;
+	/* the user says which files to use */
+	if (sources->root)
+		return 0;
+	if (is_newer(file->fd, sources->recorded_at))
+		return -ESTALE;
+	if (dso->inode)
+		return same_inode(file->fd, dso) ? 0 : -ESTALE;
+	return sources->foreign ? -EXDEV : 0;
+}
+
+/* Opens an executable or shared object if it is the file of the DSO. Takes fd, which may be a
+ * negative errno. */
+int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sources,
+			const struct perch_dso *dso)
+{
+	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
+
+	if (rc)
+		return rc;
+	rc = check_same(file, sources, dso);
+	if (!rc && ((file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN) ||
+		    perch__elf_sections(file)))
+		rc = -ELIBBAD;
+	if (rc)
+		perch__elf_close(file);
+	return rc;
+}
+
+/* ---- the places where it may be ---- */
+
+/*
+ * Opens the file as the process sees it, if that still runs. What it has mapped is found also if
+ * its path is gone, but that needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. Another process may
+ * have got the pid: then the file is another one.
+ */
+static int open_of_process(struct elf_file *file, const struct sources *sources,
+			   const struct perch_dso *dso, const char *path)
+{
+	char of_process[96];
+	int rc, first;
+
+	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/root", dso->pid);
+	first = perch__open_if_same(file, path ? perch__open_regular(of_process, path) : -ENOENT,
+				    sources, dso);
+	if (!first || first == -ENOMEM)
+		return first;
+	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
+		 dso->pid, dso->map_start, dso->map_end);
+	rc = perch__open_if_same(file, perch__open_regular(NULL, of_process), sources, dso);
+	if (!rc || rc == -ENOMEM)
+		return rc;
+	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/exe", dso->pid);
+	rc = perch__open_if_same(file, perch__open_regular(NULL, of_process), sources, dso);
+	return !rc || rc == -ENOMEM ? rc : first;
+}
+
+static bool runs(uint32_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
+	return !access(path, F_OK);
+}
+
+/* The directory of a missing file: if it has not changed, the file was never there. */
+static bool directory_changed(const struct sources *sources, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[PATH_MAX];
+
+	if (snprintf(directory, sizeof(directory), "%.*s/", (int)(slash - path), path) >=
+	    (int)sizeof(directory))
+		return true;
+	return was_changed(sources, directory);
+}
+
+/*
+ * The reason why the file at the path cannot be used. at_path: the errno of opening it. of_process:
+ * the errno of opening the file as the process sees it.
+ */
+static void set_reason(struct symbol_error *error, const struct sources *sources,
+		       const struct perch_dso *dso, int at_path, int of_process)
+{
+	static const char gone[] = "in a container that is gone";
+	bool compared = !sources->root && !sources->foreign && dso->pid;
+
+	if (at_path == -ELIBBAD) {
+		perch__set_symbol_error(error, "the ELF file has no symbol tables");
+	} else if (at_path == -EXDEV && !sources->root) {
+		perch__set_symbol_error(
+			error, "recorded on another machine, and without the build id of the file");
+	} else if (at_path == -ESTALE && (!compared || !sources->recorded_at)) {
+		perch__set_symbol_error(error,
+					dso->build_id_size
+						? "the build id of the file is not the recorded one"
+						: "another file than the one that was mapped");
+	} else if (compared && (at_path == -ESTALE || at_path == -ENOENT) &&
+		   (of_process == -EACCES || of_process == -EPERM)) {
+		perch__set_symbol_error(error,
+					"in the mount namespace of process %" PRIu32
+					", which this user may not read",
+					dso->pid);
+	} else if (at_path == -ESTALE) {
+		perch__set_symbol_error(error, "%s",
+					was_changed(sources, dso->path) || runs(dso->pid)
+						? "replaced since the recording"
+						: gone);
+	} else if (at_path == -ENOENT && compared && sources->recorded_at && !runs(dso->pid) &&
+		   !directory_changed(sources, dso->path)) {
+		perch__set_symbol_error(error, "%s", gone);
+	} else {
+		perch__set_symbol_errno(error, -at_path);
+	}
+}
+
+int perch__open_mapped(struct elf_file *file, const struct sources *sources,
+		       const struct perch_dso *dso, struct symbol_error *error)
+{
+	static const char suffix[] = " (deleted)";
+	size_t length = strlen(dso->path);
+	bool deleted = length >= sizeof(suffix) &&
+		       !strcmp(dso->path + length - (sizeof(suffix) - 1), suffix);
+	bool live = !sources->root && dso->pid && (perch__own_build_id_size(dso) || dso->inode);
+	int at_path, rc = -ENOENT;
+
+	if (dso->path[0] != '/') {
+		perch__set_symbol_error(error, "not a file path");
+		return -ENOENT;
+	}
+	at_path = deleted ? -ENOENT
+			  : perch__open_if_same(file, perch__open_regular(sources->root, dso->path),
+						sources, dso);
+	if (!at_path || at_path == -ENOMEM)
+		return at_path;
+	if (live)
+		rc = open_of_process(file, sources, dso, deleted ? NULL : dso->path);
+	if (!rc || rc == -ENOMEM)
+		return rc;
+	if (deleted)
+		perch__set_symbol_error(error, "the file was deleted");
+	else
+		set_reason(error, sources, dso, at_path, rc);
+	return at_path == -ELIBBAD ? -ENOEXEC : at_path;
+}
