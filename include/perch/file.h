@@ -192,6 +192,19 @@ PERCH_API int perch_writer_describe(struct perch_writer *writer, const char *ver
 				    struct perch_error *err);
 
 /**
+ * Adds the BPF programs that are loaded, and that the file does not have yet, to the features
+ * BPF_PROG_INFO and BPF_BTF: name, tag, addresses, machine code and source lines. A user who may
+ * not list programs (CAP_SYS_ADMIN) gets none, which is no failure.
+ *
+ * @param writer    the writer
+ * @param machine   its system calls; NULL is this machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_writer_add_bpf_programs(struct perch_writer *writer,
+					    struct perch_machine *machine, struct perch_error *err);
+
+/**
  * Sets the feature SAMPLE_TIME.
  *
  * @param writer    the writer

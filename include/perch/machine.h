@@ -56,7 +56,9 @@ struct perch_syscalls {
 	int (*close)(void *context, int fd);
 	/** prctl(2) with PR_TASK_PERF_EVENTS_ENABLE or _DISABLE; NULL is the real one */
 	int (*prctl_tasks)(void *context, bool enable);
-	void (*reserved[8])(void); /**< must be NULL */
+	/** bpf(2), to read the programs that are loaded; NULL is the real one */
+	int (*bpf)(void *context, int command, void *attr, size_t size);
+	void (*reserved[7])(void); /**< must be NULL */
 };
 
 /** The real system calls. Each function makes one, and is async-signal-safe. */

@@ -125,6 +125,21 @@ PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 PERCH_API bool perch_symbols_has_debug_info(struct perch_symbols *symbols,
 					    const struct perch_dso *dso);
 
+/**
+ * Sets the BPF programs of a recording, from which perch_symbols_frames() has the source lines of
+ * DSOs of kind PERCH_DSO_KERNEL_CODE. Their names are those of KSYMBOL records.
+ *
+ * @param symbols        the symbols
+ * @param programs       the bytes of the feature BPF_PROG_INFO, in the byte order of this machine;
+ *                       they must live as long as symbols, and need not be trusted. NULL: none
+ * @param programs_size  number of bytes
+ * @param btf            the same for the feature BPF_BTF
+ * @param btf_size       number of bytes
+ */
+PERCH_API void perch_symbols_set_bpf_programs(struct perch_symbols *symbols, const void *programs,
+					      size_t programs_size, const void *btf,
+					      size_t btf_size);
+
 /** A function at an offset, and the line in it. */
 struct perch_symbol_frame {
 	const struct perch_symbol *symbol; /**< the function; NULL if unknown */
@@ -142,7 +157,8 @@ struct perch_symbol_frame {
  * Results are cached.
  *
  * @param symbols      the symbols
- * @param dso          the DSO; other kinds than PERCH_DSO_FILE have no lines
+ * @param dso          the DSO; other kinds than PERCH_DSO_FILE and, with
+ *                     perch_symbols_set_bpf_programs(), PERCH_DSO_KERNEL_CODE have no lines
  * @param offset       offset in the DSO, see struct perch_location. The line of a call is that of
  *                     an offset before its return address.
  * @param[out] frames  the functions, innermost first. The last one is that of perch_symbols_find(),

@@ -3,10 +3,10 @@
  * @file
  * Records for what already runs.
  *
- * The kernel writes COMM, MMAP2, FORK, NAMESPACES and CGROUP records only for what happens while an
- * event is open. These functions make the same records for processes, cgroups and the kernel as
- * they are now, from /proc and the cgroup file system. Recorders write them to the file, live
- * samplers apply them before the records of their rings.
+ * The kernel writes COMM, MMAP2, FORK, NAMESPACES, CGROUP, KSYMBOL and BPF_EVENT records only for
+ * what happens while an event is open. These functions make the same records for processes, cgroups
+ * and the kernel as they are now, from /proc and the cgroup file system. Recorders write them to
+ * the file, live samplers apply them before the records of their rings.
  *
  * Open the sampler first, then synthesize: what changes in between is in both, and applying it
  * twice does no harm. In the other order, changes in between are missing.
@@ -22,8 +22,7 @@
  *   CAP_SYS_PTRACE; recent kernels (Linux 6.18) allow to read mappings with CAP_PERFMON too. A
  *   process that is refused has COMM records without MMAP2 records, and is counted in .denied.
  *   Where /proc is mounted with hidepid, processes of other users are not visible and not counted.
- * - Code that no file describes: code of a JIT compiler is "//anon", and a BPF program has no
- *   record.
+ * - Code that no file describes: code of a JIT compiler is "//anon".
  * - Build ids, the generation of the inode, whether a name was set by execve(2), and the page
  * offset of memory without a file, which is 0.
  *
@@ -208,6 +207,25 @@ PERCH_API int perch_synthesize_cgroups(const struct perch_synthesize_options *op
 				       struct perch_machine *machine, perch_synthesize_sink *sink,
 				       void *context, struct perch_synthesize_counts *counts,
 				       struct perch_error *err);
+
+/**
+ * Makes KSYMBOL records of the functions of the BPF programs that are loaded, with the names that
+ * the kernel gives them ("bpf_prog_TAG_NAME"), and a BPF_EVENT record of each program. Programs
+ * whose addresses this user may not see are counted in .denied.
+ *
+ * @param options       .records is ignored; NULL is all zeros
+ * @param machine       its system calls; NULL is this machine
+ * @param sink          receives the records
+ * @param context       passed to sink
+ * @param[out] counts   the counts are added to its members; NULL is allowed
+ * @param[out] err      the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EACCES  this user may not list programs (CAP_SYS_ADMIN), or the kernel has no bpf(2)
+ */
+PERCH_API int perch_synthesize_bpf(const struct perch_synthesize_options *options,
+				   struct perch_machine *machine, perch_synthesize_sink *sink,
+				   void *context, struct perch_synthesize_counts *counts,
+				   struct perch_error *err);
 
 #ifdef __cplusplus
 }

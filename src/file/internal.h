@@ -325,6 +325,13 @@ void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value);
 void perch__bytes_put_text(struct perch__bytes *bytes, const char *text);
 void perch__bytes_free(struct perch__bytes *bytes);
 
+/* ---- bpf.c ---- */
+
+/* Prints the names, tags and addresses of BPF_PROG_INFO. */
+void perch__print_bpf_programs(struct perch_reader *reader, FILE *stream, struct perch__view view);
+/* Prints the ids of BPF_BTF. */
+void perch__print_btfs(struct perch_reader *reader, FILE *stream, struct perch__view view);
+
 /* Returns the events of the file. */
 const struct perch_file_event *perch__writer_events(const struct perch_writer *writer, size_t *nr);
 /* Returns the size of an attr in the file, in bytes. */

@@ -52,6 +52,12 @@ static int tasks(void *context, bool enable)
 	return prctl(enable ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0);
 }
 
+static int bpf(void *context, int command, void *attr, size_t size)
+{
+	(void)context;
+	return syscall(SYS_bpf, command, attr, size);
+}
+
 const struct perch_syscalls perch_kernel_syscalls = {
 	.perf_event_open = open_event,
 	.ioctl = control,
@@ -60,4 +66,5 @@ const struct perch_syscalls perch_kernel_syscalls = {
 	.munmap = unmap,
 	.close = close_descriptor,
 	.prctl_tasks = tasks,
+	.bpf = bpf,
 };

@@ -116,6 +116,19 @@ static int use_jitdump(struct perch_session *session, struct perch_error *err)
 	return perch_processes_use_jitdump(session->processes, &options, err);
 }
 
+/* Programs of the other byte order have no lines. */
+static void set_bpf_programs(struct perch_session *session)
+{
+	const void *programs = NULL, *btf = NULL;
+	size_t size = 0, btf_size = 0;
+
+	if (perch_reader_byte_order(session->reader) != PERCH_BYTES_NATIVE)
+		return;
+	perch_reader_feature(session->reader, PERCH_FEATURE_BPF_PROG_INFO, &programs, &size);
+	perch_reader_feature(session->reader, PERCH_FEATURE_BPF_BTF, &btf, &btf_size);
+	perch_symbols_set_bpf_programs(session->symbols, programs, size, btf, btf_size);
+}
+
 /* Makes the objects that change with each record. */
 static int begin(struct perch_session *session, struct perch_error *err)
 {
@@ -128,6 +141,8 @@ static int begin(struct perch_session *session, struct perch_error *err)
 					 err);
 	if (!rc)
 		rc = use_jitdump(session, err);
+	if (!rc)
+		set_bpf_programs(session);
 	return rc ? rc : add_build_ids(session, err);
 }
 

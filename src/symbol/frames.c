@@ -44,10 +44,13 @@ static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
 /* Opens the debug information of a DSO, on the first call only. Returns NULL if there is none. */
 static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct dso_symbols *cached)
 {
-	if (!cached->debug_opened && cached->dso->kind == PERCH_DSO_FILE) {
-		cached->debug_opened = true;
+	if (cached->debug_opened)
+		return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
+	cached->debug_opened = true;
+	if (cached->dso->kind == PERCH_DSO_FILE)
 		cached->debug = perch__debug_open(&symbols->sources, cached->dso);
-	}
+	else if (cached->dso->kind == PERCH_DSO_KERNEL_CODE)
+		cached->bpf = perch__bpf_lines_open(&symbols->sources, cached->dso);
 	return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
 }
 
@@ -55,7 +58,19 @@ bool perch_symbols_has_debug_info(struct perch_symbols *symbols, const struct pe
 {
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 
-	return cached && open_debug_info(symbols, cached);
+	return cached && (open_debug_info(symbols, cached) || cached->bpf);
+}
+
+static void set_bpf_line(struct perch_symbols *symbols, const struct bpf_lines *lines,
+			 uint64_t address, struct perch_symbol_frame *frame)
+{
+	const char *file;
+	uint32_t line;
+
+	if (!perch__bpf_line(lines, address, &file, &line))
+		return;
+	frame->file = perch__symbols_clean(symbols, file, true);
+	frame->line = line;
 }
 
 /* Sets the frames from the debug information. Returns 0 or -ENOMEM. */
@@ -84,6 +99,8 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 			return -ENOMEM;
 		}
 	}
+	if (cached->bpf)
+		set_bpf_line(symbols, cached->bpf, frames->offset, &frames->frame[0]);
 	frames->frame[frames->nr - 1].symbol =
 		perch_symbols_find(symbols, cached->dso, frames->offset);
 	return 0;

@@ -190,6 +190,9 @@ struct sources {
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
 	struct kallsyms *kallsyms; /* list of the files read so far */
+	/* the features BPF_PROG_INFO and BPF_BTF of the recording */
+	const uint8_t *bpf_programs, *btf;
+	size_t bpf_programs_size, btf_size;
 };
 /* Returns 0 or -ENOMEM. If the table is empty, error has the reason. */
 int perch__load_file(struct table *table, const struct sources *sources,
@@ -209,6 +212,15 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 /* Opens the separate debug file of a DSO of the kind FILE. Returns a descriptor or -ENOENT. */
 int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso);
 void perch__kallsyms_free(struct kallsyms *list);
+
+/* ---- bpf_lines.c: source lines of the functions of BPF programs ---- */
+
+struct bpf_lines;
+/* Returns NULL if the recording has no lines of the function that is the DSO, or out of memory. */
+struct bpf_lines *perch__bpf_lines_open(const struct sources *sources, const struct perch_dso *dso);
+/* Sets file and line of an address, if they are known. The text lives as long as the sources. */
+bool perch__bpf_line(const struct bpf_lines *lines, uint64_t address, const char **file,
+		     uint32_t *line);
 
 /* ---- debug_info.c, inlines.c: debug information of a DSO ---- */
 

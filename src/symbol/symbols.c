@@ -43,6 +43,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	for (size_t i = 0; i < symbols->nr_dsos; i++) {
 		perch__table_free(&symbols->dso[i]->table);
 		perch__debug_free(symbols->dso[i]->debug);
+		free(symbols->dso[i]->bpf);
 		perch__perf_map_free(symbols->dso[i]->map);
 		free(symbols->dso[i]->jit_symbol);
 		free(symbols->dso[i]->name);

@@ -13,6 +13,7 @@ struct dso_symbols {
 	char *name; /* the displayed name; NULL before its first use */
 	bool debug_opened;
 	struct debug_info *debug; /* NULL before its first use */
+	struct bpf_lines *bpf;	  /* the same, of a BPF program */
 	struct symbol_error error;
 	struct perf_map *map; /* of the generated code of a process */
 	uint32_t *jit_symbol; /* of a jitdump: index of the struct perch_symbol plus 1, by number */

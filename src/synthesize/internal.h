@@ -7,6 +7,7 @@
  *	  maps.c	MMAP2
  *	kernel.c	MMAP of the kernel and its modules
  *	cgroups.c	CGROUP
+ *	bpf.c		KSYMBOL, BPF_EVENT
  *	batch.c		collects records for the sink
  */
 #ifndef PERCH_SYNTHESIZE_INTERNAL_H
@@ -101,10 +102,11 @@ int perch__add_all_processes(struct perch__batch *batch);
 /* Returns the process of a thread; the thread itself if that is unknown. */
 pid_t perch__process_of(const struct perch__batch *batch, pid_t tid);
 
-/* ---- kernel.c, cgroups.c: return 0 or a negative errno in batch->err ---- */
+/* ---- kernel.c, cgroups.c, bpf.c: return 0 or a negative errno in batch->err ---- */
 
 int perch__add_kernel(struct perch__batch *batch);
 int perch__add_modules(struct perch__batch *batch);
 int perch__add_cgroups(struct perch__batch *batch);
+int perch__add_bpf(struct perch__batch *batch);
 
 #endif

@@ -152,7 +152,7 @@ int perch_synthesize_targets(const struct perch_targets *targets,
 	return make_batch(add_targets, targets, options, machine, sink, context, counts, err);
 }
 
-/* ---- The kernel, cgroups ---- */
+/* ---- The kernel, cgroups, BPF programs ---- */
 
 static int add_kernel_and_modules(struct perch__batch *batch)
 {
@@ -181,4 +181,11 @@ int perch_synthesize_cgroups(const struct perch_synthesize_options *options,
 			     struct perch_error *err)
 {
 	return make_batch(perch__add_cgroups, NULL, options, machine, sink, context, counts, err);
+}
+
+int perch_synthesize_bpf(const struct perch_synthesize_options *options,
+			 struct perch_machine *machine, perch_synthesize_sink *sink, void *context,
+			 struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	return make_batch(perch__add_bpf, NULL, options, machine, sink, context, counts, err);
 }

@@ -132,5 +132,7 @@ int record_write_features(const struct record *record, struct perch_error *err)
 	if (rc >= 0)
 		rc = record_write_tracing_data(writer, &record->plan->events, options->machine,
 					       err);
+	if (rc >= 0 && !record->plan->user_only && !options->flag[RECORD_NO_BPF])
+		rc = perch_writer_add_bpf_programs(writer, options->machine, err);
 	return rc < 0 ? rc : write_build_ids(record, err);
 }

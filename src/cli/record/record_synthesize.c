@@ -113,6 +113,25 @@ static int write_processes(struct output *output, struct perch_synthesize_option
 	return check(output, rc, &err, "some addresses will have no symbols");
 }
 
+/*
+ * Writes the BPF programs that are loaded now: some may be unloaded before the end. A user who may
+ * not list them gets no message, because /proc/kallsyms has names too.
+ */
+static int write_bpf_programs(struct output *output, struct perch_synthesize_options *options)
+{
+	struct record *record = output->record;
+	struct perch_machine *machine = record->options->machine;
+	struct perch_error err;
+	int rc = perch_synthesize_bpf(options, machine, write_records, output, NULL, &err);
+
+	if (rc < 0 && !output->failed && err.kind == PERCH_ERROR_PRIVILEGE)
+		rc = 0;
+	rc = check(output, rc, &err, "BPF programs will have no names");
+	if (rc >= 0 && record->files.writer)
+		rc = perch_writer_add_bpf_programs(record->files.writer, machine, &record->err);
+	return rc;
+}
+
 /* The records of the kernel, the cgroups, and the program before its execve(2). */
 static int write_others(struct output *output, struct perch_synthesize_options *options)
 {
@@ -132,6 +151,8 @@ static int write_others(struct output *output, struct perch_synthesize_options *
 			   perch_synthesize_kernel(options, machine, write_records, output, NULL,
 						   &err),
 			   &err, "some kernel addresses will have no symbols");
+	if (rc >= 0 && !record->plan->user_only && !record->options->flag[RECORD_NO_BPF])
+		rc = write_bpf_programs(output, options);
 	if (rc < 0 || !record->plan->program_only)
 		return rc;
 	return record_write_child(&to, record->program.pid, record->scan.parse_info.id_size);
