@@ -91,6 +91,22 @@ PERCH_API int perch_jitdump_find(const struct perch_jitdump *jitdump, uint64_t o
 				 struct perch_jit_function *function);
 
 /**
+ * Finds the source line of an offset, if the compiler wrote lines. Where it inserted a function
+ * into another one, that is the line of the inserted one, as in perf.
+ *
+ * @param jitdump    the jitdump
+ * @param offset     offset in the file, see struct perch_location. The line of a call is that of an
+ *                   offset before its return address.
+ * @param[out] file  the source file, not trusted; lives as long as the processes; NULL if unknown
+ * @param[out] line  the line, from 1; 0 if unknown
+ * @return 0, or a negative errno; needs no err, because each has one reason
+ * @retval -ENOENT  no line is known
+ * @retval -ENOMEM  out of memory
+ */
+PERCH_API int perch_jitdump_find_line(struct perch_jitdump *jitdump, uint64_t offset,
+				      const char **file, uint32_t *line);
+
+/**
  * Returns why a jitdump has no functions, for example "no such file".
  *
  * @param jitdump  the jitdump

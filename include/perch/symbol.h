@@ -157,7 +157,7 @@ struct perch_symbol_frame {
  * Results are cached.
  *
  * @param symbols      the symbols
- * @param dso          the DSO; other kinds than PERCH_DSO_FILE and, with
+ * @param dso          the DSO; other kinds than PERCH_DSO_FILE, PERCH_DSO_JIT and, with
  *                     perch_symbols_set_bpf_programs(), PERCH_DSO_KERNEL_CODE have no lines
  * @param offset       offset in the DSO, see struct perch_location. The line of a call is that of
  *                     an offset before its return address.

@@ -85,11 +85,27 @@ struct header_build_id {
 
 /* ---- jitdump_file.c: reads a jitdump ---- */
 
+struct jit_line {
+	uint64_t at; /* from the start of the code */
+	const char *file;
+	uint32_t line, order;
+};
+
+/* The lines of a function. */
+struct jit_lines {
+	size_t nr;
+	char *record; /* has the names of files */
+	struct jit_line line[];
+};
+
 struct jit_function {
 	uint64_t offset, size, address; /* address: where it was loaded */
 	uint64_t time, code_index;
 	uint64_t present; /* the address after the moves that were read */
 	const char *name;
+	uint64_t lines_at; /* offset of the record; 0 if there is none */
+	uint32_t lines_size;
+	struct jit_lines *lines; /* NULL before its first use */
 	uint32_t latest; /* in the first function with a code index: number of the last one */
 };
 
@@ -117,7 +133,12 @@ struct perch_jitdump {
 	struct perch__hash_table by_code_index; /* -> the first function with it */
 	struct jit_change *change;		/* those from next_change on are sorted by time */
 	size_t nr_changes, changes_capacity, next_change;
-	struct jit_text *text; /* names */
+	/* the lines of the next function that is loaded to the address */
+	uint64_t lines_at, lines_address;
+	uint32_t lines_size;
+	size_t examined;	       /* functions, of which the addresses of lines were checked */
+	bool right_lines, large_lines; /* lines have the right addresses; too large ones */
+	struct jit_text *text;	       /* names */
 	size_t text_size, text_left;
 	char *text_next;
 	char error[200];
@@ -129,6 +150,23 @@ void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdu
 /* Reads what the file has in addition to the last time. Returns 0 or -ENOMEM. */
 int perch__jitdump_read(struct perch_jitdump *jitdump);
 void perch__jitdump_free(struct perch_jitdump *jitdump);
+
+/* Numbers of the file. */
+static inline uint32_t perch__jitdump_u32(const struct perch_jitdump *jitdump, const uint8_t *bytes)
+{
+	uint32_t number;
+
+	memcpy(&number, bytes, sizeof(number));
+	return jitdump->swapped ? __builtin_bswap32(number) : number;
+}
+
+static inline uint64_t perch__jitdump_u64(const struct perch_jitdump *jitdump, const uint8_t *bytes)
+{
+	uint64_t number;
+
+	memcpy(&number, bytes, sizeof(number));
+	return jitdump->swapped ? __builtin_bswap64(number) : number;
+}
 
 /* ---- jitdumps.c: the functions of all jitdumps, by time ---- */
 

@@ -4,7 +4,6 @@
  * record may be incomplete, and the file may grow. The bytes of code are not read.
  */
 #define _GNU_SOURCE
-#include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -23,9 +22,11 @@ enum {
 	FLAG_ARCH_TIMESTAMP = 1,
 	CODE_LOAD = 0,
 	CODE_MOVE = 1,
+	CODE_LINES = 2,
 	CODE_CLOSE = 3,
 	PREFIX_SIZE = 16, /* of each record: type, size, time */
 	LOAD_SIZE = PREFIX_SIZE + 40,
+	LINES_SIZE = PREFIX_SIZE + 16,
 	MOVE_SIZE = PREFIX_SIZE + 48,
 	MAX_NAME = 4096,
 	MAX_FUNCTIONS = 1 << 22,
@@ -66,22 +67,6 @@ static const uint8_t *read_at(struct window *window, uint64_t offset, size_t siz
 	}
 	offset -= window->start;
 	return window->size - offset >= size ? window->bytes + offset : NULL;
-}
-
-static uint32_t get_u32(const struct perch_jitdump *jitdump, const uint8_t *bytes)
-{
-	uint32_t number;
-
-	memcpy(&number, bytes, sizeof(number));
-	return jitdump->swapped ? bswap_32(number) : number;
-}
-
-static uint64_t get_u64(const struct perch_jitdump *jitdump, const uint8_t *bytes)
-{
-	uint64_t number;
-
-	memcpy(&number, bytes, sizeof(number));
-	return jitdump->swapped ? bswap_64(number) : number;
 }
 
 /* Returns a copy that lives as long as the jitdump; NULL if out of memory. */
@@ -169,9 +154,9 @@ static const char *parse_load(const struct perch_jitdump *jitdump, struct window
 
 	if (size <= LOAD_SIZE || !bytes || loaded->time == UINT64_MAX)
 		return NULL;
-	loaded->present = loaded->address = get_u64(jitdump, bytes + 32);
-	loaded->size = get_u64(jitdump, bytes + 40);
-	loaded->code_index = get_u64(jitdump, bytes + 48);
+	loaded->present = loaded->address = perch__jitdump_u64(jitdump, bytes + 32);
+	loaded->size = perch__jitdump_u64(jitdump, bytes + 40);
+	loaded->code_index = perch__jitdump_u64(jitdump, bytes + 48);
 	if (!loaded->size || loaded->size >= size - LOAD_SIZE ||
 	    loaded->address + loaded->size < loaded->address)
 		return NULL;
@@ -205,6 +190,11 @@ static int read_load(struct perch_jitdump *jitdump, struct window *window, uint6
 	if (!function)
 		return -ENOMEM;
 	*function = loaded;
+	if (jitdump->lines_at && jitdump->lines_address == loaded.address) {
+		function->lines_at = jitdump->lines_at;
+		function->lines_size = jitdump->lines_size;
+	}
+	jitdump->lines_at = 0;
 	change.address = loaded.address;
 	if (add_code_index(jitdump, change.function))
 		return -ENOMEM;
@@ -219,16 +209,17 @@ static int read_move(struct perch_jitdump *jitdump, struct window *window, uint6
 	struct jit_change change = { .time = time, .moves = true };
 
 	if (size >= MOVE_SIZE && bytes)
-		function = find_code_index(jitdump, get_u64(jitdump, bytes + 56));
+		function = find_code_index(jitdump, perch__jitdump_u64(jitdump, bytes + 56));
 	if (function)
 		function = &jitdump->function[function->latest];
-	if (!function || time == UINT64_MAX || get_u64(jitdump, bytes + 48) != function->size ||
-	    get_u64(jitdump, bytes + 32) != function->present) {
+	if (!function || time == UINT64_MAX ||
+	    perch__jitdump_u64(jitdump, bytes + 48) != function->size ||
+	    perch__jitdump_u64(jitdump, bytes + 32) != function->present) {
 		jitdump->damaged++;
 		return 0;
 	}
 	change.from = function->present;
-	change.address = get_u64(jitdump, bytes + 40);
+	change.address = perch__jitdump_u64(jitdump, bytes + 40);
 	change.function = (uint32_t)(function - jitdump->function);
 	if (change.address + function->size < change.address) {
 		jitdump->damaged++;
@@ -236,6 +227,21 @@ static int read_move(struct perch_jitdump *jitdump, struct window *window, uint6
 	}
 	function->present = change.address;
 	return add_change(jitdump, &change);
+}
+
+/* The lines come before the function. */
+static void read_lines(struct perch_jitdump *jitdump, struct window *window, uint32_t size)
+{
+	const uint8_t *bytes = read_at(window, jitdump->offset, LINES_SIZE);
+
+	jitdump->lines_at = 0;
+	if (size < LINES_SIZE || !bytes) {
+		jitdump->damaged++;
+		return;
+	}
+	jitdump->lines_at = jitdump->offset;
+	jitdump->lines_size = size;
+	jitdump->lines_address = perch__jitdump_u64(jitdump, bytes + PREFIX_SIZE);
 }
 
 /* ---- the file ---- */
@@ -259,12 +265,12 @@ static void read_header(struct perch_jitdump *jitdump, struct window *window)
 
 	if (!bytes)
 		return;
-	jitdump->swapped = get_u32(jitdump, bytes) == bswap_32(MAGIC);
-	version = get_u32(jitdump, bytes + 4);
-	size = get_u32(jitdump, bytes + 8);
-	flags = get_u64(jitdump, bytes + 32);
+	jitdump->swapped = perch__jitdump_u32(jitdump, bytes) == __builtin_bswap32(MAGIC);
+	version = perch__jitdump_u32(jitdump, bytes + 4);
+	size = perch__jitdump_u32(jitdump, bytes + 8);
+	flags = perch__jitdump_u64(jitdump, bytes + 32);
 	jitdump->complete = true;
-	if (get_u32(jitdump, bytes) != MAGIC || size < HEADER_SIZE)
+	if (perch__jitdump_u32(jitdump, bytes) != MAGIC || size < HEADER_SIZE)
 		set_error(jitdump, "not a jitdump file");
 	else if (version != VERSION)
 		set_error(jitdump, "the version of the format is %u, and only %u is supported",
@@ -292,9 +298,9 @@ static int read_record(struct perch_jitdump *jitdump, struct window *window, uin
 
 	if (!bytes)
 		return 0;
-	type = get_u32(jitdump, bytes);
-	size = get_u32(jitdump, bytes + 4);
-	time = get_u64(jitdump, bytes + 8);
+	type = perch__jitdump_u32(jitdump, bytes);
+	size = perch__jitdump_u32(jitdump, bytes + 4);
+	time = perch__jitdump_u64(jitdump, bytes + 8);
 	if (size < PREFIX_SIZE) {
 		jitdump->damaged++;
 		jitdump->complete = true;
@@ -306,6 +312,8 @@ static int read_record(struct perch_jitdump *jitdump, struct window *window, uin
 		rc = read_load(jitdump, window, size, time);
 	else if (type == CODE_MOVE)
 		rc = read_move(jitdump, window, size, time);
+	else if (type == CODE_LINES)
+		read_lines(jitdump, window, size);
 	else if (type == CODE_CLOSE)
 		jitdump->complete = true;
 	jitdump->offset += size;
@@ -422,6 +430,14 @@ void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdu
 	jitdump->complete = jitdump->fd < 0;
 }
 
+static void free_lines(struct jit_lines *lines)
+{
+	if (!lines)
+		return;
+	free(lines->record);
+	free(lines);
+}
+
 void perch__jitdump_free(struct perch_jitdump *jitdump)
 {
 	while (jitdump->text) {
@@ -433,6 +449,8 @@ void perch__jitdump_free(struct perch_jitdump *jitdump)
 	if (jitdump->fd >= 0)
 		close(jitdump->fd);
 	perch__hash_clear(&jitdump->by_code_index);
+	for (size_t i = 0; i < jitdump->nr_functions; i++)
+		free_lines(jitdump->function[i].lines);
 	free(jitdump->function);
 	free(jitdump->change);
 	free(jitdump);

@@ -79,7 +79,18 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 {
 	struct debug_frame found[MAX_DEBUG_FRAMES];
 	struct debug_info *debug = open_debug_info(symbols, cached);
+	struct perch_jitdump *jitdump = cached->dso->jitdump;
 	size_t nr = debug ? perch__debug_frames(debug, frames->offset, found) : 0;
+
+	/* a function of a JIT compiler has one line */
+	if (jitdump) {
+		int rc = perch_jitdump_find_line(jitdump, frames->offset, &found[0].file,
+						 &found[0].line);
+
+		if (rc == -ENOMEM)
+			return rc;
+		nr = !rc;
+	}
 
 	frames->nr = nr ? (int)nr : 1;
 	frames->frame = calloc((size_t)frames->nr, sizeof(*frames->frame));
@@ -89,7 +100,7 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 		struct perch_symbol_frame *frame = &frames->frame[i];
 
 		if (found[i].file)
-			frame->file = perch__symbols_clean(symbols, found[i].file, true);
+			frame->file = perch__symbols_clean(symbols, found[i].file, !jitdump);
 		frame->line = found[i].line;
 		if (i + 1 == nr || !found[i].function)
 			continue;

@@ -47,6 +47,13 @@ report $? "functions of a jitdump are valid by time, and move"
 grep -q '\[JIT\] tid [0-9]*.*jit_first' report.out && [ ! -s log ]
 report $? "report has the functions of a jitdump, and nothing is missing"
 
+# the loop is at line 11 of the first function, 21 of the second and 31 of the third
+"$PERCH_BUILD_ROOT/examples/hot-lines" dump.data >lines 2>log
+grep '^jit_' lines | sort | uniq -c >log
+[ "$(awk '$1 > 10 { print $2, $3 }' log | tr '\n' ' ')" = \
+	"jit_first jit-source.txt:11 jit_moves jit-source.txt:31 jit_second jit-source.txt:21 " ]
+report $? "functions of a jitdump have lines"
+
 if perf inject --jit -i dump.data -o injected.data >log 2>&1; then
 	functions perf injected.data >perf.functions
 	diff dump.functions perf.functions >log
@@ -96,6 +103,10 @@ if command -v node >/dev/null; then
 		grep -q '^ *[1-9][0-9.]*%.*hotInner .*hot.js:1' log
 		report $? "node $option: the function has its name"
 	done
+	# node 20 writes other bytes in place of the names of files: then there are no lines
+	"$PERCH_BUILD_ROOT/examples/hot-lines" node--perf-prof.data 2>log | grep hotInner | sort | uniq -c >log
+	[ -s log ] && ! grep -q -v -e ' ??:0$' -e 'hot.js:[1-5]$' log
+	report $? "node --perf-prof: lines are right, or unknown"
 else
 	echo "ok - node # skip node is missing"
 fi

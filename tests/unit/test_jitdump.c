@@ -524,6 +524,166 @@ static void names_functions(void **state)
 	perch_processes_free(processes);
 }
 
+static void check_line(struct perch_processes *processes, uint64_t address, const char *file,
+		       uint32_t line)
+{
+	struct perch_location location = locate(processes, 12, PERCH_MISC_USER, address);
+	const struct perch_symbol_frame *frames;
+	struct perch_symbols *symbols;
+
+	assert_int_equal(perch_symbols_new(&symbols, NULL, NULL), 0);
+	assert_int_equal(perch_symbols_frames(symbols, location.dso, location.offset, &frames), 1);
+	assert_non_null(frames[0].symbol);
+	assert_int_equal(frames[0].line, line);
+	if (file)
+		assert_string_equal(frames[0].file, file);
+	else
+		assert_null(frames[0].file);
+	perch_symbols_free(symbols);
+}
+
+static void finds_lines(void **state)
+{
+	const struct jitdump_line lines[] = {
+		{ 0x10010, 1, "a.js" },		{ 0x10020, 2, NULL },	{ 0x10020, 3, NULL },
+		{ 0x10040, 7, "b\xc3\xa9.js" }, { 0x10030, 4, "a.js" }, { 0x10050, 0, NULL }
+	};
+	const struct jitdump_line other[] = { { 0x20000, 9, "c.js" } };
+
+	(void)state;
+	for (int swapped = 0; swapped < 2; swapped++) {
+		struct jitdump dump = new_dump(swapped);
+		struct perch_processes *processes;
+
+		jitdump_lines(&dump, 10, 0x10000, lines, NR(lines));
+		jitdump_load(&dump, 10, 0, 0x10000, "function", code, 0x100);
+		jitdump_load(&dump, 10, 1, 0x11000, "without", code, 0x100);
+		/* these are of a function that is not loaded */
+		jitdump_lines(&dump, 10, 0x20000, other, NR(other));
+		jitdump_load(&dump, 10, 1, 0x12000, "without", code, 0x100);
+		jitdump_load(&dump, 10, 1, 0x20000, "later", code, 0x100);
+		jitdump_move(&dump, 20, 0, 0x10000, 0x18000, 0x100);
+		end_dump(&dump);
+		processes = open_dump();
+		advance(processes, 10);
+		check_line(processes, 0x1000f, NULL, 0);
+		check_line(processes, 0x10010, "a.js", 1);
+		check_line(processes, 0x1001f, "a.js", 1);
+		check_line(processes, 0x10020, "a.js", 3);
+		check_line(processes, 0x10030, "a.js", 4);
+		check_line(processes, 0x10040, "b\xc3\xa9.js", 7);
+		check_line(processes, 0x10050, NULL, 0);
+		check_line(processes, 0x11010, NULL, 0);
+		check_line(processes, 0x12010, NULL, 0);
+		check_line(processes, 0x20010, NULL, 0);
+		advance(processes, 20);
+		check_line(processes, 0x18018, "a.js", 1);
+		assert_int_equal(perch_jitdump_damaged_records(find_jit_dso(processes)->jitdump),
+				 0);
+		perch_processes_free(processes);
+	}
+}
+
+/* V8 adds the size of an ELF header to the addresses of lines. */
+static void finds_lines_with_addresses_that_are_too_large(void **state)
+{
+	const struct jitdump_line first[] = { { 0x10040, 1, "a.js" }, { 0x10080, 2, NULL } };
+	const struct jitdump_line second[] = { { 0x11048, 3, "a.js" }, { 0x11138, 4, NULL } };
+	struct jitdump dump = new_dump(false);
+	struct perch_processes *processes;
+
+	(void)state;
+	jitdump_lines(&dump, 10, 0x10000, first, NR(first));
+	jitdump_load(&dump, 10, 0, 0x10000, "first", code, 0x100);
+	jitdump_lines(&dump, 10, 0x11000, second, NR(second));
+	jitdump_load(&dump, 10, 1, 0x11000, "second", code, 0x100);
+	end_dump(&dump);
+	processes = open_dump();
+	advance(processes, 10);
+	check_line(processes, 0x10000, "a.js", 1);
+	check_line(processes, 0x10040, "a.js", 2);
+	check_line(processes, 0x11007, NULL, 0);
+	check_line(processes, 0x11008, "a.js", 3);
+	check_line(processes, 0x110f8, "a.js", 4);
+	perch_processes_free(processes);
+}
+
+static void gives_no_line_that_may_be_wrong(void **state)
+{
+	const struct jitdump_line lines[] = { { 0x10040, 1, "a.js" }, { 0x100a0, 2, NULL } };
+	struct jitdump dump = new_dump(false);
+	struct perch_processes *processes;
+
+	(void)state;
+	/* the addresses may be too large */
+	jitdump_lines(&dump, 10, 0x10000, lines, NR(lines));
+	jitdump_load(&dump, 10, 0, 0x10000, "function", code, 0x100);
+	end_dump(&dump);
+	processes = open_dump();
+	advance(processes, 10);
+	check_line(processes, 0x10010, NULL, 0);
+	check_line(processes, 0x10050, "a.js", 1);
+	check_line(processes, 0x10060, NULL, 0);
+	check_line(processes, 0x100a0, "a.js", 2);
+	perch_processes_free(processes);
+}
+
+static void counts_damaged_lines(void **state)
+{
+	const struct jitdump_line before[] = { { 0xffff, 1, "a.js" } };
+	const struct jitdump_line no_file[] = { { 0x11000, 1, "\xff" } };
+	struct jitdump dump = new_dump(false);
+	struct perch_processes *processes;
+
+	(void)state;
+	jitdump_lines(&dump, 10, 0x10000, before, 1);
+	jitdump_load(&dump, 10, 0, 0x10000, "before", code, 0x100);
+	jitdump_lines(&dump, 10, 0x11000, no_file, 1);
+	jitdump_load(&dump, 10, 1, 0x11000, "no file", code, 0x100);
+	jitdump_prefix(&dump, 2, 16, 10);
+	jitdump_u64(&dump, 0x12000);
+	jitdump_u64(&dump, UINT64_MAX);
+	jitdump_load(&dump, 10, 1, 0x12000, "too many", code, 0x100);
+	/* the name has no end */
+	jitdump_prefix(&dump, 2, 40, 10);
+	jitdump_u64(&dump, 0x13000);
+	jitdump_u64(&dump, 1);
+	jitdump_u64(&dump, 0x13000);
+	jitdump_u64(&dump, 1);
+	fwrite("aaaaaaaa", 1, 8, dump.file);
+	jitdump_load(&dump, 10, 1, 0x13000, "no end", code, 0x100);
+	jitdump_prefix(&dump, 2, 0, 10);
+	jitdump_load(&dump, 10, 1, 0x14000, "too short", code, 0x100);
+	jitdump_lines(&dump, 10, 0x15000, &(struct jitdump_line){ 0x15000, 1, "\x02.js" }, 1);
+	jitdump_load(&dump, 10, 1, 0x15000, "not a name", code, 0x100);
+	jitdump_lines(&dump, 10, 0x16000, &(struct jitdump_line){ 0x16141, 1, "a.js" }, 1);
+	jitdump_load(&dump, 10, 1, 0x16000, "behind the function", code, 0x100);
+	/* a NUL inside of the name */
+	jitdump_prefix(&dump, 2, 40, 10);
+	jitdump_u64(&dump, 0x17000);
+	jitdump_u64(&dump, 1);
+	jitdump_u64(&dump, 0x17000);
+	jitdump_u64(&dump, 1);
+	fwrite("a\0aaaaa\0", 1, 8, dump.file);
+	jitdump_load(&dump, 10, 1, 0x17000, "two ends", code, 0x100);
+	/* bytes behind the name fill up 8 */
+	jitdump_prefix(&dump, 2, 40, 10);
+	jitdump_u64(&dump, 0x18000);
+	jitdump_u64(&dump, 1);
+	jitdump_u64(&dump, 0x18000);
+	jitdump_u64(&dump, 5);
+	fwrite("a\0\0\0\0\0\0\0", 1, 8, dump.file);
+	jitdump_load(&dump, 10, 1, 0x18000, "right", code, 0x100);
+	end_dump(&dump);
+	processes = open_dump();
+	advance(processes, 10);
+	for (uint64_t address = 0x10000; address < 0x18000; address += 0x1000)
+		check_line(processes, address + 0x10, NULL, 0);
+	assert_int_equal(perch_jitdump_damaged_records(find_jit_dso(processes)->jitdump), 8);
+	check_line(processes, 0x18010, "a", 5);
+	perch_processes_free(processes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -539,6 +699,10 @@ int main(void)
 		cmocka_unit_test(refuses_recordings_of_other_clocks_and_machines),
 		cmocka_unit_test(checks_that_the_file_is_the_mapped_one),
 		cmocka_unit_test(names_functions),
+		cmocka_unit_test(finds_lines),
+		cmocka_unit_test(finds_lines_with_addresses_that_are_too_large),
+		cmocka_unit_test(gives_no_line_that_may_be_wrong),
+		cmocka_unit_test(counts_damaged_lines),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);
