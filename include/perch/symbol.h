@@ -10,6 +10,10 @@
  * Recordings without both (MMAP records) name files by their paths alone; those of another machine
  * are not used.
  *
+ * The file of a DSO is searched in the build id cache, then at its path. If it has no symbols or no
+ * debug information, a separate debug file is searched: in the build id cache, below
+ * /usr/lib/debug/.build-id, and by its .gnu_debuglink.
+ *
  * Code that a JIT compiler generated has the names of the file /tmp/perf-PID.map, which the program
  * writes: lines "START SIZE NAME", the numbers in hexadecimal. It is read below the root directory
  * of the process, with the process id of its own pid namespace; if there is none, or if the process
@@ -53,7 +57,17 @@ struct perch_symbols_options {
 	 * id is not used if it was written later.
 	 */
 	uint64_t recorded_at;
-	uint64_t reserved[3]; /**< must be 0 */
+	/**
+	 * An ELF file of the kernel with symbols, used instead of kallsyms. It is refused if its
+	 * build id is not the recorded one.
+	 */
+	const char *vmlinux;
+	/**
+	 * The build id cache. NULL is .debug below root, or without root $PERF_BUILDID_DIR,
+	 * buildid.dir of perf-config(1), or ~/.debug.
+	 */
+	const char *build_id_dir;
+	uint64_t reserved[1]; /**< must be 0 */
 };
 
 /** The symbols of all DSOs. */
@@ -230,7 +244,7 @@ PERCH_API int perch_symbols_open_file(struct perch_symbols *symbols, const struc
 
 /**
  * Opens the separate debug file of a DSO, for example below /usr/lib/debug. It is found by
- * .gnu_debuglink of the file or by the build id, as for the names of functions.
+ * the build id or by .gnu_debuglink of the file, as for the names of functions.
  *
  * @param symbols   the symbols
  * @param dso       a DSO of kind PERCH_DSO_FILE

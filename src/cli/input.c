@@ -80,6 +80,13 @@ void cli_input_close(struct cli_input *input)
 	input->session = NULL;
 }
 
+int cli_input_set_demangle(void *symbols, const char *argument, bool negated)
+{
+	(void)argument;
+	((struct perch_symbols_options *)symbols)->no_demangle = negated;
+	return 0;
+}
+
 int cli_input_next(struct cli_input *input, struct perch_record *record)
 {
 	struct perch_error err;

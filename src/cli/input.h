@@ -27,6 +27,26 @@ struct cli_input {
 			NULL, false, false                                                         \
 	}
 
+/* The options of commands that print names, besides --kallsyms. */
+#define CLI_SYMBOL_OPTIONS(input)                                                              \
+	{ 0,	      "symfs",                                                                 \
+	  "DIR",      "the directory that has the files of the recorded machine",              \
+	  CLI_STRING, &(input)->options.symbols.root,                                          \
+	  NULL,	      false,                                                                   \
+	  false },                                                                             \
+		{ 'k',	      "vmlinux",                                                       \
+		  "FILE",     "kernel symbols from this ELF file",                             \
+		  CLI_STRING, &(input)->options.symbols.vmlinux,                               \
+		  NULL,	      false,                                                           \
+		  false },                                                                     \
+	{                                                                                      \
+		0, "demangle", NULL, "print C++ and Rust names demangled (default)", CLI_CALL, \
+			&(input)->options.symbols, cli_input_set_demangle, false, false        \
+	}
+
+/* Sets or negates the option --demangle of a struct perch_symbols_options. */
+int cli_input_set_demangle(void *symbols, const char *argument, bool negated);
+
 /* Opens input->session. Returns 0, or the exit status after it has printed an error. */
 int cli_input_open(struct cli_input *input);
 void cli_input_close(struct cli_input *input);

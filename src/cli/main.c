@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/edit_distance.h"
@@ -110,14 +111,42 @@ static int help(int argc, char **argv)
 	return command->run(2, arguments);
 }
 
+/* Returns how many arguments are an option of all commands, or -1 after it has printed an error. */
+static int global_option(int argc, char **argv)
+{
+	static const char cache[] = "--buildid-dir";
+	size_t length = strlen(cache);
+	const char *directory;
+
+	if (!strcmp(argv[1], "--no-pager")) {
+		cli_no_pager = true;
+		return 1;
+	}
+	if (strncmp(argv[1], cache, length) || (argv[1][length] && argv[1][length] != '='))
+		return 0;
+	directory = argv[1][length] ? argv[1] + length + 1 : argv[2];
+	if (!directory || !*directory) {
+		fputs("perch: --buildid-dir needs a directory. 'perch help' shows the usage.\n",
+		      stderr);
+		return -1;
+	}
+	setenv("PERF_BUILDID_DIR", directory, 1);
+	return argv[1][length] || argc < 3 ? 1 : 2;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	int status;
 
-	if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
-		cli_no_pager = true;
-		argc--, argv++;
+	while (argc > 1) {
+		int used = global_option(argc, argv);
+
+		if (used < 0)
+			return CLI_EXIT_USAGE;
+		if (!used)
+			break;
+		argc -= used, argv += used;
 	}
 	if (argc < 2) {
 		overview(stderr);

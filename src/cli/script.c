@@ -488,6 +488,7 @@ int perch_cmd_script(int argc, char **argv)
 		CLI_INPUT_OPTIONS(&script.input),
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 		  &script.input.options.symbols.kallsyms, NULL, false, false },
+		CLI_SYMBOL_OPTIONS(&script.input),
 		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
 		  &script, set_inline, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,

@@ -98,9 +98,8 @@ static int find_file(struct debug_info *info, const struct sources *sources,
 		info->with_debug = &info->file;
 		return 0;
 	}
-	if (perch__open_debug(&info->debug, sources->root, dso->path,
-			      info->has_file ? &info->file : NULL, dso->build_id,
-			      perch__own_build_id_size(dso)))
+	if (perch__open_debug(&info->debug, sources, dso->path, info->has_file ? &info->file : NULL,
+			      dso->build_id, perch__own_build_id_size(dso)))
 		return -ENOENT;
 	info->has_debug = true;
 	if (!has_debug_info(&info->debug))

@@ -20,18 +20,20 @@ void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20
 		at += sprintf(at, "%02x", build_id[i]);
 }
 
-int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, const char *kind)
+int perch__open_build_id_cache(const struct sources *sources, const uint8_t *build_id,
+			       size_t build_id_size, const char *kind)
 {
-	const char *home = secure_getenv("HOME");
+	const char *directory = sources->build_id_dir;
 	char path[PATH_MAX], id[2 * 20 + 2];
 
-	if (!home || build_id_size < 2 || build_id_size > 20)
+	if ((!directory && !sources->root) || build_id_size < 2 || build_id_size > 20)
 		return -ENOENT;
 	perch__build_id_path(build_id, build_id_size, id);
-	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%s/%s", home, id, kind) >=
-	    (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/.build-id/%s/%s", directory ? directory : "/.debug",
+		     id, kind) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	return perch__open_regular(NULL, path);
+	/* --symfs has a cache of its own, and its symbolic links do not leave it */
+	return perch__open_regular(directory ? NULL : sources->root, path);
 }
 
 /* ---- build ids ---- */
@@ -135,7 +137,7 @@ int perch_build_id_of_kernel(uint8_t build_id[20], struct perch_error *err)
 
 /* The properties of the debug file to find. */
 struct wanted {
-	const char *root;
+	const struct sources *sources;
 	const uint8_t *build_id;
 	size_t build_id_size;
 	bool has_crc;
@@ -185,16 +187,14 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 	if (wanted->build_id_size < 2)
 		return -ENOENT;
 	perch__build_id_path(wanted->build_id, wanted->build_id_size, id);
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
-	if (!open_matching(debug, perch__open_regular(wanted->root, path), wanted))
-		return 0;
 	for (size_t i = 0; i < 2; i++)
 		if (!open_matching(debug,
-				   perch__open_build_id_cache(wanted->build_id,
+				   perch__open_build_id_cache(wanted->sources, wanted->build_id,
 							      wanted->build_id_size, kinds[i]),
 				   wanted))
 			return 0;
-	return -ENOENT;
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
+	return open_matching(debug, perch__open_regular(wanted->sources->root, path), wanted);
 }
 
 /*
@@ -249,7 +249,8 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 			break;
 		/* the link may name the file itself */
 		if (strcmp(candidate, path))
-			rc = open_matching(debug, perch__open_regular(wanted->root, candidate),
+			rc = open_matching(debug,
+					   perch__open_regular(wanted->sources->root, candidate),
 					   wanted);
 		free(candidate);
 	}
@@ -257,10 +258,10 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 	return rc ? -ENOENT : 0;
 }
 
-int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
+int perch__open_debug(struct elf_file *debug, const struct sources *sources, const char *path,
 		      struct elf_file *dso, const uint8_t *build_id, size_t build_id_size)
 {
-	struct wanted wanted = { .root = root,
+	struct wanted wanted = { .sources = sources,
 				 .build_id = build_id,
 				 .build_id_size = build_id_size };
 
@@ -268,8 +269,7 @@ int perch__open_debug(struct elf_file *debug, const char *root, const char *path
 		wanted.build_id = dso->build_id;
 		wanted.build_id_size = (size_t)dso->build_id_size;
 	}
-	if (dso && !debug_by_link(debug, path, dso, &wanted))
+	if (!debug_by_build_id(debug, &wanted))
 		return 0;
-	wanted.has_crc = false;
-	return debug_by_build_id(debug, &wanted);
+	return dso ? debug_by_link(debug, path, dso, &wanted) : -ENOENT;
 }

@@ -134,6 +134,8 @@ int perch__elf_plt(struct table *table, struct elf_file *file);
 
 /* ---- files.c: opens files ---- */
 
+struct sources;
+
 /*
  * Finds the build id in a file of ELF notes, such as /sys/kernel/notes. Returns its size, or a
  * negative errno.
@@ -145,16 +147,17 @@ void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20
 bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size);
 
 /*
- * Opens the separate debug file of a DSO, found by .gnu_debuglink or by build id. dso: NULL if the
+ * Opens the separate debug file of a DSO, found by build id or by .gnu_debuglink. dso: NULL if the
  * file itself cannot be opened; then only the build id is used. Returns 0, or -ENOENT: not found.
  */
-int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
+int perch__open_debug(struct elf_file *debug, const struct sources *sources, const char *path,
 		      struct elf_file *dso, const uint8_t *build_id, size_t build_id_size);
 /*
- * Opens a file of perf's build id cache, ~/.debug. kind: "elf", "debug", "kallsyms", "vdso".
+ * Opens a file of perf's build id cache. kind: "elf", "debug", "kallsyms", "vdso".
  * Returns a descriptor or a negative errno.
  */
-int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, const char *kind);
+int perch__open_build_id_cache(const struct sources *sources, const uint8_t *build_id,
+			       size_t build_id_size, const char *kind);
 
 /* ---- error.c: why a DSO has no symbols ---- */
 
@@ -186,7 +189,8 @@ int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 
 struct kallsyms;
 struct sources {
-	char *root, *kallsyms_path;
+	char *root, *kallsyms_path, *vmlinux_path;
+	char *build_id_dir; /* the build id cache; NULL is .debug of root, or none */
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
 	struct kallsyms *kallsyms; /* list of the files read so far */
@@ -201,6 +205,9 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error);
+/* vmlinux.c: from the file of sources->vmlinux_path */
+int perch__load_vmlinux(struct table *table, const struct sources *sources,
+			const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error);
 /* Opens the file of a DSO of the kinds FILE and VDSO. Returns a descriptor or a negative errno. */

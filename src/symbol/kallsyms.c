@@ -233,7 +233,7 @@ static struct kallsyms *kallsyms_from_cache(struct sources *sources, const struc
 	kallsyms = find_kallsyms(sources, name);
 	if (kallsyms)
 		return kallsyms;
-	fd = perch__open_build_id_cache(dso->build_id, dso->build_id_size, "kallsyms");
+	fd = perch__open_build_id_cache(sources, dso->build_id, dso->build_id_size, "kallsyms");
 	return fd < 0 ? NULL : read_kallsyms(sources, name, fd);
 }
 
@@ -337,6 +337,8 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 	struct kallsyms *kallsyms;
 	uint64_t shift;
 
+	if (sources->vmlinux_path)
+		return perch__load_vmlinux(table, sources, dso, error);
 	if (choose_kallsyms(sources, dso, error, &kallsyms))
 		return -ENOMEM;
 	if (!kallsyms || !usable(kallsyms, error))

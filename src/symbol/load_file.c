@@ -14,13 +14,13 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error)
 {
 	size_t size = perch__own_build_id_size(dso);
-	int rc = perch__open_mapped(file, sources, dso, error);
+	int rc = -ENOENT;
 
-	if (rc && rc != -ENOMEM && size &&
-	    !perch__open_if_same(file, perch__open_build_id_cache(dso->build_id, size, "elf"),
-				 sources, dso))
-		rc = 0;
-	return rc;
+	if (size)
+		rc = perch__open_if_same(
+			file, perch__open_build_id_cache(sources, dso->build_id, size, "elf"),
+			sources, dso);
+	return rc && rc != -ENOMEM ? perch__open_mapped(file, sources, dso, error) : rc;
 }
 
 int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso)
@@ -30,8 +30,8 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
 	bool has_file = !perch__open_file(&file, sources, dso, &ignored);
 	int fd = -1;
 
-	if (!perch__open_debug(&debug, sources->root, dso->path, has_file ? &file : NULL,
-			       dso->build_id, perch__own_build_id_size(dso))) {
+	if (!perch__open_debug(&debug, sources, dso->path, has_file ? &file : NULL, dso->build_id,
+			       perch__own_build_id_size(dso))) {
 		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
 		perch__elf_close(&debug);
 	}
@@ -70,9 +70,8 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		return rc;
 	has_file = !rc;
 	if (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB))
-		has_debug = !perch__open_debug(&debug, sources->root, dso->path,
-					       has_file ? &file : NULL, dso->build_id,
-					       perch__own_build_id_size(dso));
+		has_debug = !perch__open_debug(&debug, sources, dso->path, has_file ? &file : NULL,
+					       dso->build_id, perch__own_build_id_size(dso));
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
@@ -115,9 +114,10 @@ static int open_vdso(struct elf_file *file, const struct sources *sources,
 		rc = -ESTALE;
 	}
 	if (rc && rc != -ENOMEM && dso->build_id_size && /* of another kernel */
-	    !perch__open_if_same(
-		    file, perch__open_build_id_cache(dso->build_id, dso->build_id_size, "vdso"),
-		    sources, dso))
+	    !perch__open_if_same(file,
+				 perch__open_build_id_cache(sources, dso->build_id,
+							    dso->build_id_size, "vdso"),
+				 sources, dso))
 		rc = 0;
 	if (rc)
 		perch__set_symbol_error(error, "the vdso of another kernel");

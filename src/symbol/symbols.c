@@ -4,10 +4,26 @@
  * and their displayed names are made when they are first found.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <stdio.h>
 
+#include "base/build_id_dir.h"
 #include "base/reserved.h"
 #include "symbols.h"
+
+/* Returns false if out of memory. */
+static bool set_build_id_dir(struct sources *sources, const struct perch_symbols_options *options)
+{
+	const char *directory = options ? options->build_id_dir : NULL;
+	char path[PATH_MAX];
+
+	if (!directory && !sources->root && !perch__build_id_dir(path, sizeof(path)))
+		directory = path;
+	if (!directory)
+		return true;
+	sources->build_id_dir = strdup(directory);
+	return sources->build_id_dir;
+}
 
 int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_options *options,
 		      struct perch_error *err)
@@ -26,6 +42,10 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 		symbols->sources.foreign = symbols->sources.root || (options && options->foreign);
 	if (complete && options && options->kallsyms)
 		complete = (symbols->sources.kallsyms_path = strdup(options->kallsyms));
+	if (complete && options && options->vmlinux)
+		complete = (symbols->sources.vmlinux_path = strdup(options->vmlinux));
+	if (complete)
+		complete = set_build_id_dir(&symbols->sources, options);
 	if (!complete) {
 		perch_symbols_free(symbols);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
@@ -66,6 +86,8 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	perch__kallsyms_free(symbols->sources.kallsyms);
 	free(symbols->sources.root);
 	free(symbols->sources.kallsyms_path);
+	free(symbols->sources.vmlinux_path);
+	free(symbols->sources.build_id_dir);
 	free(symbols->chunk);
 	free(symbols->dso);
 	free(symbols);

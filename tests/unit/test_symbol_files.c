@@ -190,6 +190,69 @@ static void uses_build_id_cache(void **state)
 	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "from_symtab");
 }
 
+/* A program with this build id in a build id cache. */
+static void fill_cache(const char *directory, const struct built_symbol *symbol)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/.build-id/%s/elf", directory, id_path);
+	write_elf(path_in_directory(path), SHT_SYMTAB, symbol, 1, this_id, 20);
+}
+
+static void finds_the_build_id_cache(void **state)
+{
+	static const struct built_symbol in_home = { "in_home", CODE, 16, 0, STT_FUNC, TEXT, 0 };
+	static const struct built_symbol in_config = {
+		"in_config", CODE, 16, 0, STT_FUNC, TEXT, 0
+	};
+	static const struct built_symbol in_variable = { "in_variable", CODE, 16, 0,
+							 STT_FUNC,	TEXT, 0 };
+	static const struct built_symbol in_option = {
+		"in_option", CODE, 16, 0, STT_FUNC, TEXT, 0
+	};
+	static const struct built_symbol in_root = { "in_root", CODE, 16, 0, STT_FUNC, TEXT, 0 };
+	const struct perch_symbols_options option = { .build_id_dir = path_in_directory("option") };
+	const struct perch_symbols_options root = { .root = path_in_directory("copy") };
+	struct perch_dso dso = with_id(path_in_directory("replaced"), this_id, 20);
+	char config[600];
+
+	(void)state;
+	write_elf(dso.path, SHT_SYMTAB, full, 1, other_id, 20);
+	setenv("HOME", path_in_directory("finds"), 1);
+	fill_cache("finds/.debug", &in_home);
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "in_home");
+	fill_cache("config", &in_config);
+	snprintf(config, sizeof(config), "[core]\n\tdir = no\n[buildid]\n# dir = no\n\tdir = %s\n",
+		 path_in_directory("config"));
+	write_text(path_in_directory("finds/.perfconfig"), config);
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "in_config");
+	fill_cache("variable", &in_variable);
+	setenv("PERF_BUILDID_DIR", path_in_directory("variable"), 1);
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "in_variable");
+	fill_cache("option", &in_option);
+	assert_string_equal(ask(&option, &dso, CODE_OFFSET), "in_option");
+	fill_cache("copy/.debug", &in_root);
+	assert_string_equal(ask(&root, &dso, CODE_OFFSET), "in_root");
+	unsetenv("PERF_BUILDID_DIR");
+}
+
+/* What an entry of the cache holds must have the build id, wherever a symbolic link leads. */
+static void refuses_other_builds_in_the_cache(void **state)
+{
+	struct perch_dso dso = with_id("/no/such/program", this_id, 20);
+	char path[256];
+
+	(void)state;
+	setenv("HOME", path_in_directory("bad"), 1);
+	snprintf(path, sizeof(path), "bad/.debug/.build-id/%s/elf", id_path);
+	write_elf(path_in_directory("bad/outside"), SHT_SYMTAB, full, 1, other_id, 20);
+	assert_int_equal(symlink(path_in_directory("bad/outside"), path_in_directory(path)), 0);
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[no such file]");
+	assert_int_equal(unlink(path_in_directory(path)), 0);
+	assert_int_equal(mkfifo(path_in_directory(path), 0600), 0);
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[no such file]");
+}
+
 static void stays_below_root(void **state)
 {
 	const struct perch_symbols_options options = { .root = path_in_directory("jail") };
@@ -353,6 +416,8 @@ int main(void)
 		cmocka_unit_test(uses_debug_link),
 		cmocka_unit_test(finds_debug_files_by_build_id),
 		cmocka_unit_test(uses_build_id_cache),
+		cmocka_unit_test(finds_the_build_id_cache),
+		cmocka_unit_test(refuses_other_builds_in_the_cache),
 		cmocka_unit_test(stays_below_root),
 		cmocka_unit_test(opens_regular_files_only),
 		cmocka_unit_test(reads_each_file_once),

@@ -174,6 +174,53 @@ static void refuses_other_kernel(void **state)
 	perch_symbols_free(symbols);
 }
 
+static void reads_vmlinux(void **state)
+{
+	static const uint8_t id[20] = { 1, 2, 3 };
+	static const struct built_symbol functions[] = {
+		{ "_text", CODE, 0, STB_GLOBAL, STT_NOTYPE, TEXT, 0 },
+		{ "sized", CODE + 0x100, 0x20, STB_LOCAL, STT_FUNC, TEXT, 0 },
+		{ "unsized", CODE + 0x200, 0, STB_GLOBAL, STT_NOTYPE, TEXT, 0 },
+	};
+	const char *path = path_in_directory("vmlinux");
+	const struct perch_symbols_options options = { .vmlinux = path, .foreign = true };
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_symbols *symbols = new_symbols(&options);
+
+	(void)state;
+	write_elf(path, SHT_SYMTAB, functions, 3, id, 20);
+	kernel.text_start = base;
+	kernel.build_id_size = 20;
+	memcpy(kernel.build_id, id, 20);
+	assert_string_equal(name_at(symbols, &kernel, base + 0x110), "sized");
+	assert_int_equal(perch_symbols_find(symbols, &kernel, base + 0x110)->end, base + 0x120);
+	/* the last function ends with its section */
+	assert_string_equal(name_at(symbols, &kernel, base + CODE_SIZE - 1), "unsized");
+	assert_string_equal(name_at(symbols, &kernel, base + CODE_SIZE), "");
+	assert_string_equal(name_at(symbols, &kernel, CODE + 0x110), "");
+	perch_symbols_free(symbols);
+
+	/* without the address of the kernel, names would be those of other functions */
+	kernel.text_start = 0;
+	symbols = new_symbols(&options);
+	assert_string_equal(name_at(symbols, &kernel, CODE + 0x110), "");
+	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "the address of the kernel"));
+	perch_symbols_free(symbols);
+
+	kernel.text_start = base;
+	kernel.build_id[0] = 9;
+	symbols = new_symbols(&options);
+	assert_string_equal(name_at(symbols, &kernel, base + 0x110), "");
+	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "is another kernel"));
+	perch_symbols_free(symbols);
+
+	write_text(path, "no ELF file");
+	symbols = new_symbols(&options);
+	assert_string_equal(name_at(symbols, &kernel, base + 0x110), "");
+	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "not an ELF file"));
+	perch_symbols_free(symbols);
+}
+
 /* A recording of another machine uses the running kernel only if the build ids are equal. */
 static void refuses_running_kernel_for_foreign_recording(void **state)
 {
@@ -283,6 +330,7 @@ int main(void)
 		cmocka_unit_test(reports_hidden_addresses),
 		cmocka_unit_test(reports_missing_or_useless_kallsyms),
 		cmocka_unit_test(refuses_other_kernel),
+		cmocka_unit_test(reads_vmlinux),
 		cmocka_unit_test(refuses_running_kernel_for_foreign_recording),
 		cmocka_unit_test(opens_the_vdso_as_a_file),
 		cmocka_unit_test(reads_vdso_from_memory),

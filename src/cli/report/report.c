@@ -354,6 +354,7 @@ int perch_cmd_report(int argc, char **argv)
 		  NULL, false, false },
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 		  &report.input.options.symbols.kallsyms, NULL, false, false },
+		CLI_SYMBOL_OPTIONS(&report.input),
 		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
 		  &report, set_inline, false, false },
 		{ 0, "stdio", NULL, "text on standard output (always so)", CLI_FLAG, &stdio, NULL,
