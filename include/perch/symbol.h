@@ -205,6 +205,18 @@ PERCH_API const char *perch_symbols_error(const struct perch_symbols *symbols,
 					  const struct perch_dso *dso);
 
 /**
+ * Returns what is wrong with the debug information of a DSO, so that names, inlined functions or
+ * lines are missing: it is damaged, or a file that has a part of it is missing.
+ *
+ * @param symbols         the symbols
+ * @param dso             the DSO
+ * @param[out] addresses  how many addresses that were looked up lack a function, or a line
+ * @return the reason, with what would help; NULL if nothing is known to be wrong
+ */
+PERCH_API const char *perch_symbols_debug_error(const struct perch_symbols *symbols,
+						const struct perch_dso *dso, uint64_t *addresses);
+
+/**
  * Returns how many lookups in a DSO found no function, for example in code of a JIT compiler.
  *
  * @param symbols  the symbols

@@ -231,6 +231,31 @@ static void print_symbol_errors(const struct cli_input *input)
 			 nameless.addresses_of_stripped, nameless.stripped);
 }
 
+/* Reports debug information that is damaged, or of which a part is missing. */
+static void print_debug_errors(const struct cli_input *input)
+{
+	const struct perch_symbols *symbols = perch_session_symbols(input->session);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	char path[PATH_MAX];
+	size_t files = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t addresses;
+		const char *error = perch_symbols_debug_error(symbols, dsos[i], &addresses);
+
+		if (!error || !addresses || files++ >= MAX_NAMED_DSOS)
+			continue;
+		perch_clean_text(dsos[i]->path, path, sizeof(path));
+		cli_note(input->command, "%" PRIu64 " addresses in %s lack a name or line: %s",
+			 addresses, path, error);
+	}
+	if (files > MAX_NAMED_DSOS)
+		cli_note(input->command,
+			 "addresses in %zu other files lack a name or line for such reasons",
+			 files - MAX_NAMED_DSOS);
+}
+
 static void print_missing_data(const struct cli_input *input,
 			       const struct perch_reader_damage *damage)
 {
@@ -410,6 +435,7 @@ void cli_input_print_notes(const struct cli_input *input)
 	print_missing_data(input, &stats.damage);
 	print_bad_records(input, &stats.damage);
 	print_symbol_errors(input);
+	print_debug_errors(input);
 	print_lost(input, &stats);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <dwarf.h>
@@ -24,13 +25,16 @@ static bool has_debug_info(struct elf_file *file)
 	return false;
 }
 
+static const char damaged[] = "its debug information is damaged; install it again";
+
 /* Opens a file as the shared one if its build id is the wanted one. */
 static bool open_alternative(struct debug_info *info, int fd, const uint8_t *id, size_t size)
 {
 	if (fd < 0 || perch__elf_open(&info->alternative, fd))
 		return false;
 	if (perch__same_build_id(id, size, info->alternative.build_id,
-				 (size_t)info->alternative.build_id_size)) {
+				 (size_t)info->alternative.build_id_size) &&
+	    !perch__elf_decompress(&info->alternative, WANT_DEBUG)) {
 		info->alternative_dwarf =
 			dwarf_begin_elf(info->alternative.elf, DWARF_C_READ, NULL);
 		if (info->alternative_dwarf)
@@ -43,22 +47,15 @@ static bool open_alternative(struct debug_info *info, int fd, const uint8_t *id,
 /* path: the link in the section, relative to the directory of the debug file. */
 static bool open_link(struct debug_info *info, const char *path, const uint8_t *id, size_t size)
 {
-	char own[64], directory[PATH_MAX];
-	ssize_t length;
+	char whole[PATH_MAX];
 
 	if (*path == '/')
 		return open_alternative(info, perch__open_regular(info->root, path), id, size);
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", info->with_debug->fd);
-	length = readlink(own, directory, sizeof(directory) - 1);
-	if (length <= 0 || directory[0] != '/')
+	if (info->directory[0] != '/' ||
+	    snprintf(whole, sizeof(whole), "%s%s", info->directory, path) >= (int)sizeof(whole))
 		return false;
-	while (length && directory[length - 1] != '/')
-		length--;
-	if ((size_t)length + strlen(path) >= sizeof(directory))
-		return false;
-	strcpy(directory + length, path);
-	/* the path of a descriptor has the root directory already */
-	return open_alternative(info, perch__open_regular(NULL, directory), id, size);
+	/* the directory begins with the root directory already */
+	return open_alternative(info, perch__open_regular(NULL, whole), id, size);
 }
 
 /* libdw opens the file by its name alone; here its build id is compared, too. */
@@ -72,6 +69,8 @@ static void set_alternative(struct debug_info *info)
 
 	if (size < 2 || size > 20 || !link || !*link) {
 		dwarf_setalt(info->dwarf, NULL);
+		if (size < 0)
+			perch__set_symbol_error(&info->error, "%s", damaged);
 		return;
 	}
 	id = bytes;
@@ -80,8 +79,13 @@ static void set_alternative(struct debug_info *info)
 	if (open_link(info, link, id, (size_t)size) ||
 	    open_alternative(info, perch__open_regular(info->root, path), id, (size_t)size))
 		dwarf_setalt(info->dwarf, info->alternative_dwarf);
-	else
+	else {
 		dwarf_setalt(info->dwarf, NULL);
+		perch__set_symbol_error(&info->error,
+					"the file %s, which has a part of its debug information "
+					"(dwz), is missing; install the package of that file",
+					link);
+	}
 }
 
 /* Finds the file with the debug information. Returns 0, -ENOENT or -ENOMEM. */
@@ -108,6 +112,49 @@ static int find_file(struct debug_info *info, const struct sources *sources,
 	return 0;
 }
 
+/* Reads the directory of the file with the debug information, before a copy takes its place. */
+static void set_directory(struct debug_info *info)
+{
+	char own[64];
+	ssize_t length;
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", info->with_debug->fd);
+	length = readlink(own, info->directory, sizeof(info->directory) - 1);
+	while (length > 0 && info->directory[length - 1] != '/')
+		length--;
+	info->directory[length > 0 ? length : 0] = 0;
+}
+
+/* Opens the debug information of a file that has some. */
+static void open_dwarf(struct debug_info *info)
+{
+	int rc;
+
+	set_directory(info);
+	rc = perch__elf_decompress(info->with_debug, WANT_DEBUG);
+	if (rc) {
+		perch__set_symbol_error(
+			&info->error, "%s",
+			rc == -EBADMSG	 ? damaged
+			: rc == -EFBIG	 ? "its compressed debug information is too large"
+			: rc == -ENOTSUP ? "its debug information is compressed by zstd, and perch "
+					   "was built without libzstd"
+					 : "its compressed debug information cannot be read");
+		return;
+	}
+	info->dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL);
+	if (info->dwarf)
+		set_alternative(info);
+	else
+		perch__set_symbol_error(&info->error, "%s", damaged);
+	if (info->dwarf && perch__debug_units(info)) {
+		dwarf_end(info->dwarf);
+		info->dwarf = NULL;
+	}
+	if (info->dwarf && !info->nr_units) /* libdw skips sections that it cannot decompress */
+		perch__set_symbol_error(&info->error, "%s", damaged);
+}
+
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
@@ -115,16 +162,14 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	if (!info)
 		return NULL;
 	info->root = sources->root;
-	if (find_file(info, sources, dso))
-		return info;
-	info->dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL);
-	if (info->dwarf)
-		set_alternative(info);
-	if (info->dwarf && perch__debug_units(info)) {
-		dwarf_end(info->dwarf);
-		info->dwarf = NULL;
-	}
+	if (!find_file(info, sources, dso))
+		open_dwarf(info);
 	return info;
+}
+
+const char *perch__debug_error(const struct debug_info *info)
+{
+	return info->error.text[0] ? info->error.text : NULL;
 }
 
 bool perch__debug_is_open(const struct debug_info *info)

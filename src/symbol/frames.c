@@ -58,7 +58,10 @@ bool perch_symbols_has_debug_info(struct perch_symbols *symbols, const struct pe
 {
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 
-	return cached && (open_debug_info(symbols, cached) || cached->bpf);
+	if (!cached || open_debug_info(symbols, cached) || cached->bpf)
+		return cached;
+	cached->lineless++;
+	return false;
 }
 
 static void set_bpf_line(struct perch_symbols *symbols, const struct bpf_lines *lines,
@@ -71,6 +74,14 @@ static void set_bpf_line(struct perch_symbols *symbols, const struct bpf_lines *
 		return;
 	frame->file = perch__symbols_clean(symbols, file, true);
 	frame->line = line;
+}
+
+static bool is_incomplete(const struct debug_frame *frame, size_t nr)
+{
+	for (size_t i = 0; i + 1 < nr; i++)
+		if (!frame[i].function)
+			return true;
+	return !nr || !frame[0].file;
 }
 
 /* Sets the frames from the debug information. Returns 0 or -ENOMEM. */
@@ -92,6 +103,7 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 		nr = !rc;
 	}
 
+	cached->lineless += is_incomplete(found, nr);
 	frames->nr = nr ? (int)nr : 1;
 	frames->frame = calloc((size_t)frames->nr, sizeof(*frames->frame));
 	if (!frames->frame)

@@ -120,6 +120,25 @@ size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type);
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct section *section);
 
+/* ---- elf_compressed.c ---- */
+
+/*
+ * Opens the ELF file that is compressed in .gnu_debugdata: the symbol table that stripping removed.
+ * Returns 0, -ENOENT: it has none, -EBADMSG: it is damaged, -EFBIG: it is too large, -ENOTSUP,
+ * -ENOMEM, or another errno.
+ */
+int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file);
+
+enum wanted_sections {
+	WANT_SYMBOLS, /* and their names */
+	WANT_DEBUG,
+};
+/*
+ * Replaces a file by a copy in memory whose sections of this kind are not compressed, if libelf
+ * cannot decompress them. Returns 0, or an errno as above; then the file is as before.
+ */
+int perch__elf_decompress(struct elf_file *file, enum wanted_sections wanted);
+
 /* ---- elf_symbols.c ---- */
 
 /*
@@ -198,9 +217,13 @@ struct sources {
 	const uint8_t *bpf_programs, *btf;
 	size_t bpf_programs_size, btf_size;
 };
-/* Returns 0 or -ENOMEM. If the table is empty, error has the reason. */
+/*
+ * Returns 0 or -ENOMEM. If the table is empty, error has the reason. symtab_error: why functions
+ * that the file has are not in the table.
+ */
 int perch__load_file(struct table *table, const struct sources *sources,
-		     const struct perch_dso *dso, struct symbol_error *error);
+		     const struct perch_dso *dso, struct symbol_error *error,
+		     struct symbol_error *symtab_error);
 int perch__load_vdso(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
@@ -244,6 +267,8 @@ enum { MAX_DEBUG_FRAMES = 128 };
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso);
 /* False if there is no debug information, or if it cannot be read. */
 bool perch__debug_is_open(const struct debug_info *info);
+/* Returns what is wrong with debug information that the DSO has, or NULL. */
+const char *perch__debug_error(const struct debug_info *info);
 /*
  * Finds the functions at an offset, innermost first: the inlined ones, and last the function that
  * contains them. Returns their number; 0 without debug information of the offset.

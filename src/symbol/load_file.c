@@ -40,7 +40,8 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/* Adds the functions of a file and of its debug file, either of which may be NULL. */
+/* Adds the functions of a file and of its debug file, or of its .gnu_debugdata. Either may be NULL.
+ */
 static int load(struct table *table, struct elf_file *file, struct elf_file *debug)
 {
 	size_t symbols;
@@ -59,19 +60,37 @@ static int load(struct table *table, struct elf_file *file, struct elf_file *deb
 	return rc ? rc : perch__table_finish(table);
 }
 
+static void set_mini_error(struct symbol_error *error, int rc)
+{
+	perch__set_symbol_error(error, "its .gnu_debugdata %s",
+				rc == -EBADMSG	 ? "is damaged; install the file again"
+				: rc == -EFBIG	 ? "is too large"
+				: rc == -ENOTSUP ? "is not read: perch was built without liblzma"
+						 : "cannot be read");
+}
+
 int perch__load_file(struct table *table, const struct sources *sources,
-		     const struct perch_dso *dso, struct symbol_error *error)
+		     const struct perch_dso *dso, struct symbol_error *error,
+		     struct symbol_error *symtab_error)
 {
 	struct elf_file file, debug;
 	bool has_file = false, has_debug = false;
-	int rc = perch__open_file(&file, sources, dso, error);
+	int rc = perch__open_file(&file, sources, dso, error), mini = -ENOENT;
 
 	if (rc == -ENOMEM)
 		return rc;
 	has_file = !rc;
+	if (has_file && perch__elf_decompress(&file, WANT_SYMBOLS) == -ENOMEM) {
+		perch__elf_close(&file);
+		return -ENOMEM;
+	}
 	if (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB))
 		has_debug = !perch__open_debug(&debug, sources, dso->path, has_file ? &file : NULL,
 					       dso->build_id, perch__own_build_id_size(dso));
+	if (has_file && !has_debug && !perch__elf_section_of_type(&file, SHT_SYMTAB)) {
+		mini = perch__elf_open_mini(&debug, &file);
+		has_debug = !mini;
+	}
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
@@ -82,6 +101,8 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (!rc && !table->nr)
 		perch__set_symbol_error(
 			error, "no symbols: the file is stripped, and no debug file was found");
+	if (!rc && mini && mini != -ENOENT)
+		set_mini_error(symtab_error, mini);
 	return rc;
 }
 

@@ -157,7 +157,8 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 	cached->loaded = true;
 	switch (cached->dso->kind) {
 	case PERCH_DSO_FILE:
-		rc = perch__load_file(&cached->table, sources, cached->dso, &cached->error);
+		rc = perch__load_file(&cached->table, sources, cached->dso, &cached->error,
+				      &cached->symtab_error);
 		break;
 	case PERCH_DSO_KERNEL:
 		rc = perch__load_kernel(&cached->table, sources, cached->dso, &cached->error);
@@ -468,4 +469,22 @@ const char *perch_symbols_error(const struct perch_symbols *symbols, const struc
 	if (dso->jitdump)
 		return perch_jitdump_error(dso->jitdump);
 	return cached && cached->error.text[0] ? cached->error.text : NULL;
+}
+
+const char *perch_symbols_debug_error(const struct perch_symbols *symbols,
+				      const struct perch_dso *dso, uint64_t *addresses)
+{
+	const struct dso_symbols *cached = find_dso(symbols, dso);
+	const char *error = NULL;
+
+	*addresses = 0;
+	if (cached && cached->symtab_error.text[0]) {
+		*addresses = cached->misses;
+		return cached->symtab_error.text;
+	}
+	if (cached && cached->debug)
+		error = perch__debug_error(cached->debug);
+	if (error)
+		*addresses = cached->lineless;
+	return error;
 }

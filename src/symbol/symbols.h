@@ -14,11 +14,12 @@ struct dso_symbols {
 	bool debug_opened;
 	struct debug_info *debug; /* NULL before its first use */
 	struct bpf_lines *bpf;	  /* the same, of a BPF program */
-	struct symbol_error error;
+	struct symbol_error error, symtab_error;
 	struct perf_map *map; /* of the generated code of a process */
 	uint32_t *jit_symbol; /* of a jitdump: index of the struct perch_symbol plus 1, by number */
 	size_t nr_jit_symbols;
-	uint64_t misses; /* lookups without a function */
+	uint64_t misses;   /* lookups without a function */
+	uint64_t lineless; /* addresses whose line the debug information lacks */
 };
 
 /* A symbol that was found, and its displayed name. */

@@ -178,6 +178,11 @@ def main():
         compare("-no-pie", build("fixed", "-no-pie"))
         compare("zlib", build("zlib", "-gz=zlib"), like=plain)
         compare("zlib-gnu", build("zlib-gnu", "-gz=zlib-gnu"), like=plain)
+        run("cp", plain, "zstd")
+        if subprocess.run(["objcopy", "--compress-debug-sections=zstd", "zstd"], stderr=subprocess.DEVNULL).returncode:
+            print("skipped zstd: this objcopy cannot compress with it")
+        else:
+            compare("zstd", os.path.abspath("zstd"), like=plain)
         compare("split, DWARF 4", build("split4", "-gsplit-dwarf", "-gdwarf-4"), like="dwarf4")
         compare("split, DWARF 5", build("split5", "-gsplit-dwarf", "-gdwarf-5"), like="dwarf5")
         path = build("separate")
@@ -190,6 +195,12 @@ def main():
             one, two = build("shared1"), build("shared2", "-DTWO")
             run("dwz", "-m", "shared", one, two)
             compare("dwz", one, like=plain)
+            run("objcopy", "--compress-debug-sections=zlib", one)
+            compare("dwz, zlib", one, like=plain)
+            if not subprocess.run(["objcopy", "--compress-debug-sections=zstd", one],
+                                  stderr=subprocess.DEVNULL).returncode:
+                run("objcopy", "--compress-debug-sections=zstd", "shared")
+                compare("dwz, zstd", one, like=plain)
         else:
             print("skipped dwz: it is not installed")
     return 1 if failed else 0

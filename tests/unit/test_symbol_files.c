@@ -387,6 +387,64 @@ static void makes_short_dso_names(void **state)
 	perch_symbols_free(symbols);
 }
 
+static void write_with_section(const char *path, struct built_section section)
+{
+	struct built symbols, names, out;
+	struct built_file file = code_file();
+
+	make_symbols(&symbols, &names, false, exported, 1);
+	add_symbols(&file, SHT_DYNSYM, &symbols, &names);
+	add_section(&file, section);
+	make_elf(&out, &file);
+	write_bytes(path, out.bytes, out.size);
+}
+
+static void reports_damaged_mini_debug_information(void **state)
+{
+	static const uint8_t magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
+	struct perch_dso dso = dso_at(path_in_directory("mini"), PERCH_DSO_FILE);
+	struct perch_symbols *symbols = new_symbols(NULL);
+	struct built data = { 0 };
+	uint64_t addresses;
+
+	(void)state;
+	put_bytes(&data, magic, sizeof(magic));
+	put_number(&data, 0x0123456789abcdef, 8);
+	write_with_section(dso.path,
+			   (struct built_section){ ".gnu_debugdata", SHT_PROGBITS, .data = &data });
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 16), "from_dynsym");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET), "");
+	assert_non_null(strstr(perch_symbols_debug_error(symbols, &dso, &addresses),
+			       "its .gnu_debugdata is "));
+	assert_int_equal(addresses, 1);
+	perch_symbols_free(symbols);
+}
+
+/* The header of the section says how large it would be: as much memory is not used. */
+static void limits_decompressed_sections(void **state)
+{
+	struct perch_dso dso = dso_at(path_in_directory("large"), PERCH_DSO_FILE);
+	struct perch_symbols *symbols = new_symbols(NULL);
+	const struct perch_symbol_frame *frame;
+	struct built data = { 0 };
+	uint64_t addresses;
+
+	(void)state;
+	put_number(&data, 2, 8); /* zstd */
+	put_number(&data, 1ull << 40, 8);
+	put_number(&data, 1, 8);
+	put_number(&data, 0xfd2fb528, 4);
+	write_with_section(dso.path, (struct built_section){ ".debug_info", SHT_PROGBITS,
+							     SHF_COMPRESSED, .data = &data });
+	assert_false(perch_symbols_has_debug_info(symbols, &dso));
+	assert_int_equal(perch_symbols_frames(symbols, &dso, CODE_OFFSET + 16, &frame), 1);
+	assert_string_equal(perch_symbols_name(symbols, frame->symbol), "from_dynsym");
+	assert_string_equal(perch_symbols_debug_error(symbols, &dso, &addresses),
+			    "its compressed debug information is too large");
+	assert_int_equal(addresses, 2);
+	perch_symbols_free(symbols);
+}
+
 static void reads_build_ids(void **state)
 {
 	struct perch_error err;
@@ -423,6 +481,8 @@ int main(void)
 		cmocka_unit_test(reads_each_file_once),
 		cmocka_unit_test(handles_many_dsos),
 		cmocka_unit_test(makes_short_dso_names),
+		cmocka_unit_test(reports_damaged_mini_debug_information),
+		cmocka_unit_test(limits_decompressed_sections),
 		cmocka_unit_test(reads_build_ids),
 	};
 

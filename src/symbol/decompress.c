@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decompresses a part of a file into another file: zlib, zstd and xz. The input is not trusted: the
+ * size of the output and the memory are limited.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#ifdef PERCH_HAVE_ZSTD
+#include <zstd.h>
+#endif
+#ifdef PERCH_HAVE_LZMA
+#include <lzma.h>
+#endif
+
+#include "decompress.h"
+
+enum { BLOCK = 1 << 16, MOST_XZ_MEMORY = 256 << 20, MOST_ZSTD_WINDOW_LOG = 27 };
+
+/* The two files, and the bytes between them. */
+struct transfer {
+	int from, to;
+	uint64_t at, left; /* of the input */
+	uint64_t to_at, written, most;
+	uint8_t in[BLOCK], out[BLOCK];
+};
+
+/* Reads the next bytes of the input. Returns their number, 0 at the end, or a negative errno. */
+static ssize_t next_input(struct transfer *transfer)
+{
+	size_t size = transfer->left < BLOCK ? (size_t)transfer->left : BLOCK;
+	ssize_t got;
+
+	if (!size)
+		return 0;
+	do
+		got = pread(transfer->from, transfer->in, size, (off_t)transfer->at);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	if (!got) /* the file was truncated */
+		return -EBADMSG;
+	transfer->at += (size_t)got;
+	transfer->left -= (size_t)got;
+	return got;
+}
+
+static int put_output(struct transfer *transfer, size_t size)
+{
+	size_t done = 0;
+
+	if (size > transfer->most - transfer->written)
+		return -EFBIG;
+	while (done < size) {
+		ssize_t put = pwrite(transfer->to, transfer->out + done, size - done,
+				     (off_t)(transfer->to_at + transfer->written + done));
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put < 0 ? -errno : -EIO;
+		done += (size_t)put;
+	}
+	transfer->written += size;
+	return 0;
+}
+
+static int inflate_all(struct transfer *transfer)
+{
+	z_stream stream = { 0 };
+	int status = Z_OK, rc = 0;
+
+	if (inflateInit(&stream) != Z_OK)
+		return -ENOMEM;
+	while (!rc && status != Z_STREAM_END) {
+		ssize_t got = stream.avail_in ? 0 : next_input(transfer);
+
+		if (got < 0) {
+			rc = (int)got;
+			break;
+		}
+		if (got) {
+			stream.next_in = transfer->in;
+			stream.avail_in = (uInt)got;
+		}
+		stream.next_out = transfer->out;
+		stream.avail_out = BLOCK;
+		status = inflate(&stream, Z_NO_FLUSH);
+		if (status != Z_OK && status != Z_STREAM_END)
+			rc = status == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+		else
+			rc = put_output(transfer, BLOCK - stream.avail_out);
+	}
+	inflateEnd(&stream);
+	return rc;
+}
+
+#ifdef PERCH_HAVE_ZSTD
+static int zstd_all(struct transfer *transfer)
+{
+	ZSTD_DStream *stream = ZSTD_createDStream();
+	ZSTD_inBuffer in = { .src = transfer->in };
+	size_t hint = 1;
+	int rc = 0;
+
+	if (!stream)
+		return -ENOMEM;
+	ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, MOST_ZSTD_WINDOW_LOG);
+	while (!rc) {
+		ZSTD_outBuffer out = { .dst = transfer->out, .size = BLOCK };
+
+		if (in.pos == in.size) {
+			ssize_t got = next_input(transfer);
+
+			if (got < 0) {
+				rc = (int)got;
+				break;
+			}
+			in.size = (size_t)got;
+			in.pos = 0;
+		}
+		if (in.pos == in.size && !hint) /* the end of a frame, and of the input */
+			break;
+		hint = ZSTD_decompressStream(stream, &out, &in);
+		if (ZSTD_isError(hint) ||
+		    (!out.pos && in.pos == in.size && !transfer->left && hint))
+			rc = -EBADMSG;
+		else
+			rc = put_output(transfer, out.pos);
+	}
+	ZSTD_freeDStream(stream);
+	return rc;
+}
+#else
+static int zstd_all(struct transfer *transfer)
+{
+	(void)transfer;
+	return -ENOTSUP;
+}
+#endif
+
+#ifdef PERCH_HAVE_LZMA
+static int xz_all(struct transfer *transfer)
+{
+	lzma_stream stream = LZMA_STREAM_INIT;
+	lzma_ret status = LZMA_OK;
+	int rc = 0;
+
+	if (lzma_stream_decoder(&stream, MOST_XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
+		return -ENOMEM;
+	while (!rc && status != LZMA_STREAM_END) {
+		ssize_t got = stream.avail_in ? 0 : next_input(transfer);
+
+		if (got < 0) {
+			rc = (int)got;
+			break;
+		}
+		if (got) {
+			stream.next_in = transfer->in;
+			stream.avail_in = (size_t)got;
+		}
+		stream.next_out = transfer->out;
+		stream.avail_out = BLOCK;
+		status = lzma_code(&stream, transfer->left ? LZMA_RUN : LZMA_FINISH);
+		if (status != LZMA_OK && status != LZMA_STREAM_END)
+			rc = status == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
+		else
+			rc = put_output(transfer, BLOCK - stream.avail_out);
+	}
+	lzma_end(&stream);
+	return rc;
+}
+#else
+static int xz_all(struct transfer *transfer)
+{
+	(void)transfer;
+	return -ENOTSUP;
+}
+#endif
+
+int perch__decompress_range(enum compression compression, int from, uint64_t offset, uint64_t size,
+			    int to, uint64_t to_offset, uint64_t most, uint64_t *written)
+{
+	struct transfer *transfer = malloc(sizeof(*transfer)); /* too large for some stacks */
+	int rc = -ENOTSUP;
+
+	*written = 0;
+	if (!transfer)
+		return -ENOMEM;
+	transfer->from = from;
+	transfer->to = to;
+	transfer->at = offset;
+	transfer->left = size;
+	transfer->to_at = to_offset;
+	transfer->written = 0;
+	transfer->most = most;
+	switch (compression) {
+	case COMPRESSION_ZLIB:
+		rc = inflate_all(transfer);
+		break;
+	case COMPRESSION_ZSTD:
+		rc = zstd_all(transfer);
+		break;
+	case COMPRESSION_XZ:
+		rc = xz_all(transfer);
+		break;
+	}
+	*written = transfer->written;
+	free(transfer);
+	return rc;
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Names and lines of a recorded program whose symbols or debug information are compressed, in other files, or damaged."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ["PERCH"]
+SOURCE = """
+static volatile unsigned long sink;
+static inline __attribute__((always_inline)) unsigned long inner(unsigned long x)
+{
+	for (int i = 0; i < 1000; i++) x = x * 31 + i;
+	return x;
+}
+static __attribute__((noinline)) unsigned long hidden(unsigned long x) { return inner(x) ^ 3; }
+int main(void) { for (int i = 0; i < 200000; i++) sink = hidden(i); return 0; }
+"""
+failed = 0
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL,
+                          **options).stdout
+
+
+def check(ok, what, details=""):
+    global failed
+    print(("ok " if ok else "FAILED ") + what)
+    if not ok:
+        print(details)
+    failed += not ok
+
+
+def section(path, name):
+    """Offset and size of a section."""
+    line = re.search(r"\] +%s +\S+ +\S+ +(\S+) +(\S+)" % re.escape(name), run("readelf", "-SW", path))
+    return int(line[1], 16), int(line[2], 16)
+
+
+def damage(path, name, first=0):
+    """Overwrites the end of a section, or all bytes from `first` on."""
+    offset, size = section(path, name)
+    with open(path, "r+b") as file:
+        file.seek(offset + (first or size // 2))
+        file.write(b"\xa5" * (size - (first or size // 2)))
+
+
+def script(*options):
+    """The samples and the notes."""
+    result = subprocess.run([PERCH, "script", "-i", "data", *options],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return result.stdout, result.stderr
+
+
+def has_name(text):
+    return text.count(" hidden+0x") > 10
+
+
+def has_inlined(text):
+    return len(re.findall(r" inner\+0x\w+ \(inlined\)", text)) > 10
+
+
+def install(path):
+    """Replaces the recorded program."""
+    shutil.copy(path, "new")
+    os.replace("new", "program")
+
+
+def mini_debug_info():
+    """As Fedora makes it: the function symbols that are not in .dynsym, compressed."""
+    run("objcopy", "--only-keep-debug", "full", "full.debug")
+    symbols = [line.split() for line in run("nm", "full", "--format=posix", "--defined-only").splitlines()]
+    with open("keep", "w") as file:
+        file.writelines(word[0] + "\n" for word in symbols if word[1] in "Tt")
+    run("objcopy", "-S", "--remove-section", ".comment", "--keep-symbols=keep", "full.debug", "mini")
+    run("xz", "mini")
+    run("objcopy", "--strip-all", "full", "stripped")
+    run("objcopy", "--add-section", ".gnu_debugdata=mini.xz", "stripped", "with-mini")
+    install("stripped")
+    text, notes = script()
+    check(not has_name(text), "a stripped file has no names", text[:500])
+    install("with-mini")
+    text, notes = script()
+    check(has_name(text) and not has_inlined(text) and "lack" not in notes, ".gnu_debugdata has names", text[:500] + notes)
+    damage("with-mini", ".gnu_debugdata")
+    install("with-mini")
+    text, notes = script()
+    check(not has_name(text) and re.search(
+        r"\d+ addresses in \S+/program lack a name or line: its \.gnu_debugdata is damaged", notes),
+        "damaged .gnu_debugdata is reported", text[:500] + notes)
+
+
+def compressed():
+    for kind in "zlib", "zstd":
+        shutil.copy("full", kind)
+        if subprocess.run(["objcopy", "--compress-debug-sections=" + kind, kind],
+                          stderr=subprocess.DEVNULL, check=False).returncode:
+            print("skipped %s: this objcopy cannot compress with it" % kind)
+            continue
+        install(kind)
+        text, notes = script()
+        check(has_name(text) and has_inlined(text) and "lack" not in notes, kind, text[:500] + notes)
+        damage(kind, ".debug_info", 30)
+        install(kind)
+        text, notes = script()
+        check(has_name(text) and not has_inlined(text) and re.search(
+            r"\d+ addresses in \S+/program lack a name or line: its debug information is damaged; install it again", notes),
+            "damaged %s keeps names, and is reported" % kind, text[:500] + notes)
+        names, notes = script("--no-inline")
+        check(has_name(names) and "lack" not in notes, "names alone do not need debug information", names[:500] + notes)
+
+
+def shared():
+    if not shutil.which("dwz"):
+        print("skipped dwz: it is not installed")
+        return
+    shutil.copy("full", "one")
+    shutil.copy("full", "two")
+    run("dwz", "-m", "shared", "one", "two")
+    install("one")
+    text, notes = script()
+    check(has_inlined(text) and "lack" not in notes, "dwz", text[:500] + notes)
+    os.remove("shared")
+    text, notes = script()
+    check(has_name(text) and re.search(
+        r"lack a name or line: the file shared, which has a part of its debug information \(dwz\), is missing", notes),
+        "a missing file of dwz is reported", text[:500] + notes)
+
+
+def main():
+    for tool in ["gcc", "objcopy", "readelf", "nm", "xz"]:
+        if not shutil.which(tool):
+            print("skipped: no " + tool)
+            return 77
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        os.environ["HOME"] = directory    # of the build id cache
+        with open("program.c", "w") as file:
+            file.write(SOURCE)
+        run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "full", "program.c")
+        install("full")
+        run(PERCH, "record", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
+        text, notes = script()
+        check(has_name(text) and has_inlined(text) and "lack" not in notes, "the file itself", text[:500] + notes)
+        mini_debug_info()
+        compressed()
+        shared()
+    return 1 if failed else 0
+
+
+sys.exit(main())
