@@ -34,6 +34,42 @@ has_perf_event() {		# cgroup
 	[ "$("${PERCH_BUILD_ROOT:?}/tests/kernel/doctor_facts" cgroup "$1")" = yes ]
 }
 
+# Waits until a command succeeds, at most half a minute.
+wait_until() {		# command
+	for _ in $(seq 600); do
+		"$@" && return
+		sleep 0.05
+	done
+	return 1
+}
+
+# Waits until each of some tasks has used CPU time, at most half a minute. On a busy machine a task may not run for a second, so
+# no fixed time is long enough to count or to sample it. Programs of perch can run $until_used too.
+until_used=$dir/until_used
+cat > "$until_used" << 'EOF'
+#!/bin/bash
+# milliseconds of CPU time, pids (or PID/task/TID)
+used() {
+	local fields
+	read -ra fields 2> /dev/null < "/proc/$1/stat" && echo $((fields[13] + fields[14]))
+}
+ticks=$((($1 * $(getconf CLK_TCK) + 999) / 1000 + 1))
+shift
+declare -A start
+for task; do start[$task]=$(used "$task") || exit 1; done
+for _ in {1..1000}; do
+	sleep 0.03
+	left=0
+	for task; do
+		now=$(used "$task") || exit 1
+		[ $((now - start[$task])) -ge $ticks ] || left=1
+	done
+	[ $left -eq 1 ] || exit 0
+done
+exit 1
+EOF
+chmod 755 "$until_used"
+
 # Waits until a command in the background is perch, and has a handler for a signal. Without this, a signal may reach a subshell of
 # this script, or perch before it can count.
 wait_for_handler() {		# pid, number of the signal
@@ -50,7 +86,10 @@ wait_for_handler() {		# pid, number of the signal
 # iterations takes minutes in all: each sample takes long there too.
 set_burn() {		# milliseconds
 	local measured TIMEFORMAT='%U %S'
-	measured=$({ time sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'; } 2>&1 |
-		awk -v wanted="$1" '{ n = 20 * wanted / ($1 + $2 + 0.001); print int(n < 5000 ? 5000 : n > 400000 ? 400000 : n) }')
+	# the shortest of three: a stalled machine counts time that the loop did not have
+	measured=$(for _ in 1 2 3; do
+		{ time sh -c 'i=0; while [ $i -lt 7000 ]; do i=$((i + 1)); done'; } 2>&1
+	done | awk -v wanted="$1" '{ n = 7 * wanted / ($1 + $2 + 0.001); if (n > most) most = n }
+		END { print int(most < 5000 ? 5000 : most > 400000 ? 400000 : most) }')
 	burn="i=0; while [ \$i -lt $measured ]; do i=\$((i + 1)); done"
 }

@@ -26,22 +26,19 @@ at_least() {
 	[ "$(count "$1" "$2")" -ge "$3" ] 2> /dev/null
 }
 
-wait_for() {		# a command, tried for ten seconds
-	for _ in $(seq 100); do
-		"$@" && return
-		sleep 0.1
-	done
-	return 1
-}
-
 nr_files() {		# prefix, how many there are at least
 	[ "$(find . -name "$1.*" ! -name '*.old' | wc -l)" -ge "$2" ]
 }
 
 begin() {		# starts a recorder in the background; its program runs until it is killed
-	"$perch" record "$@" -- sh -c "$forever" > out 2>&1 &
+	: > running
+	"$perch" record "$@" -- sh -c "echo \$\$ > running; $forever" > out 2>&1 &
 	recorder=$!
-	sleep 0.7
+	wait_until [ -s running ] && sample
+}
+
+sample() {		# waits until the program of the recorder has a few hundred samples more
+	"$until_used" 150 "$(cat running)"
 }
 
 finish() {
@@ -117,9 +114,9 @@ begin --overwrite --switch-output -F 2000 -e cpu-clock -o s.data
 [ ! -e s.data ] && ! nr_files s.data 1
 report $? "no file before SIGUSR2"
 kill -USR2 "$recorder"
-wait_for grep -q 'Dump s.data' out && sleep 0.7 && kill -USR2 "$recorder" && wait_for nr_files s.data 2
+wait_until grep -q 'Dump s.data' out && sample && kill -USR2 "$recorder" && wait_until nr_files s.data 2
 report $? "each SIGUSR2 makes a file"
-sleep 0.7
+sample
 finish
 [ $? -eq 130 ]
 report $? "exit status 130 after SIGINT"
@@ -178,12 +175,16 @@ find . -name 'l.data.*' | sort | head -1 > files
 "$perch" report --stdio -i "$(cat files)" 2> /dev/null | grep -Eq 'bash +(bash|libc)'
 report $? "a process that has ended has name and symbols"
 
-record --overwrite --switch-output=1s --switch-max-files 2 -F 1000 -e cpu-clock -o k.data -- sleep 3.6
+# A program that waits until the recorder has printed the names of some files.
+until_dumps() {
+	echo "i=0; until [ \$i -eq 600 ] || [ \"\$(grep -c Dump out)\" -ge $1 ]; do i=\$((i + 1)); sleep 0.05; done"
+}
+record --overwrite --switch-output=1s --switch-max-files 2 -F 1000 -e cpu-clock -o k.data -- sh -c "$(until_dumps 3)"
 [ $? -eq 0 ] && [ "$(find . -name 'k.data.*' | wc -l)" -eq 2 ] && [ "$(grep -c 'Dump k.data' out)" -ge 4 ]
 report $? "--switch-output=1s, and only two files remain"
 
 # ---- --switch-output without --overwrite ----
-record --switch-output=1s -F 1000 -e cpu-clock -o p.data -- sh -c "$burn; sleep 1.2; $burn; sleep 1.2"
+record --switch-output=1s -F 1000 -e cpu-clock -o p.data -- sh -c "$burn; $(until_dumps 1); $burn; $(until_dumps 2)"
 [ $? -eq 0 ] && [ ! -e p.data ] && nr_files p.data 3
 report $? "a recording split by time"
 find . -name 'p.data.*' | sort > files
@@ -192,7 +193,9 @@ report $? "no sample is in two of its files"
 alone "$(head -1 files)"
 report $? "the first one can be read alone"
 
-record --switch-output=64K -m 16K -F 5000 -e cpu-clock -o z.data -- sh -c "$burn; $burn; $burn; $burn; $burn; $burn"
+# until there is a file with the time in its name, and then once more
+record --switch-output=64K -m 16K -F 5000 -e cpu-clock -o z.data -- sh -c "n=0
+	until set -- z.data.* && [ -e \$1 ] || [ \$n -eq 100 ]; do n=\$((n + 1)); $burn; done; $burn"
 [ $? -eq 0 ] && nr_files z.data 2
 report $? "a recording split by size"
 ok=0
@@ -205,7 +208,7 @@ begin --switch-output -F 1000 -e cpu-clock -o g.data
 [ -e g.data ]
 report $? "the file exists from the start"
 kill -USR2 "$recorder"
-wait_for nr_files g.data 1
+wait_until nr_files g.data 1
 report $? "SIGUSR2 starts another file"
 finish
 nr_files g.data 2 && [ ! -e g.data ]
@@ -243,7 +246,7 @@ mkdir full
 begin --overwrite --switch-output -F 1000 -e cpu-clock -o full/d.data
 mv full moved
 kill -USR2 "$recorder"
-wait_for grep -q 'd.data' out
+wait_until grep -q 'd.data' out
 mv moved full
 finish
 [ $? -ne 0 ] && [ "$(find full -name 'd.data.*' | wc -l)" -eq 1 ]
