@@ -147,7 +147,7 @@ report $? "-v prints each in full"
 report $? "stdin and stdout are the program's"
 
 { "$perch" explain -- sh -c "'$target' one; sleep 0.2; '$target' one; touch reached" 2>&1 >/dev/null; } | head -1 >out
-for ((i = 0; i < 100; i++)); do [ -e reached ] && break; sleep 0.05; done
+wait_until [ -e reached ]
 [ -e reached ]
 report $? "a closed pipe as stderr does not end the program"
 
@@ -156,7 +156,7 @@ for signal in INT TERM USR1; do
 	rm -f stdout
 	"$perch" explain -- "$target" interrupted >stdout 2>out &
 	pid=$!
-	for ((i = 0; i < 100; i++)); do grep -qs ready stdout && break; sleep 0.05; done
+	wait_until grep -qs ready stdout
 	kill -$signal $pid
 	wait $pid
 	status=$?
@@ -169,12 +169,12 @@ done
 rm -f stdout
 "$target" waits >stdout &
 pid=$!
-for ((i = 0; i < 100; i++)); do grep -qs ready stdout && break; sleep 0.05; done
+wait_until grep -qs ready stdout
 "$perch" explain -p $pid 2>out &
 watcher=$!
-for ((i = 0; i < 100; i++)); do grep -q "tracing process" out && break; sleep 0.05; done
+wait_until grep -q "tracing process" out
 kill -USR1 $pid
-for ((i = 0; i < 100; i++)); do grep -q EINVAL out && break; sleep 0.05; done
+wait_until grep -q EINVAL out
 grep -q EINVAL out
 report $? "-p: an open call of a running process"
 kill -INT $watcher

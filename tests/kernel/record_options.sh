@@ -323,7 +323,7 @@ if [ -n "$mount" ] && mkdir "$mount/perch-test-$$" 2> /dev/null; then
 	cgroup=$mount/perch-test-$$
 	echo $busy > "$cgroup/cgroup.procs"
 	if has_perf_event "$cgroup"; then
-		record -a -e cpu-clock -G "perch-test-$$" -- sh -c "$burn; sleep 0.2" && at_least SAMPLE 10 &&
+		record -a -e cpu-clock -G "perch-test-$$" -- "$until_used" 50 $busy && at_least SAMPLE 10 &&
 			! "$perch" script -i a.data 2> /dev/null | grep cpu-clock | grep -vq " $busy "
 		report $? "-G: samples only of its processes"
 	else

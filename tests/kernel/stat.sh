@@ -109,7 +109,7 @@ grep -Eq "^[0-9]+$(printf '\t\t')page-faults$(printf '\t')" out
 report $? "-x '\\t' is a tab"
 
 # ---- running targets ----
-sleep 5 &
+sleep 100 &
 sleeper=$!
 stat -p $sleeper -e task-clock,page-faults -- sleep 0.1
 [ $? -eq 0 ] && grep -q "for process id '$sleeper':" out && ! grep -q 'seconds user' out
@@ -122,9 +122,13 @@ kill $sleeper
 wait $counter
 [ $? -eq 0 ] && grep -q "for thread id '$sleeper':" out
 report $? "-t counts until the thread ends or Ctrl-C"
-sleep 0.4 &
+sleep 100 &
 sleeper=$!
-timeout 10 "$perch" stat -p $sleeper -e task-clock 2> out
+"$perch" stat -p $sleeper -e task-clock 2> out &
+counter=$!
+wait_for_handler $counter 15
+kill $sleeper
+wait $counter
 [ $? -eq 0 ] && grep -q 'seconds time elapsed' out
 report $? "-p ends when the process ends"
 if stat -a -e page-faults -- true; then
@@ -136,7 +140,7 @@ if stat -a -e page-faults -- true; then
 else
 	skip "-a counts on all CPUs" "not allowed here"
 fi
-"$perch" stat -e page-faults -- sh -c 'kill -TERM $PPID; sleep 5' 2> out
+"$perch" stat -e page-faults -- sh -c 'kill -TERM $PPID; sleep 50' 2> out
 [ $? -eq 143 ] && grep -q page-faults out
 report $? "SIGTERM ends the program, and counts are printed"
 
@@ -146,8 +150,7 @@ interrupted() {		# name, expected status, script of the program
 	rm -f up
 	setsid env --default-signal=INT "$perch" stat -r 3 -e page-faults -- sh -c "$3" > stdout 2> out &
 	local counter=$!
-	for _ in $(seq 500); do [ -e up ] && break; sleep 0.01; done
-	sleep 0.05
+	wait_until [ -e up ]
 	kill -INT -- -$counter
 	wait $counter
 	[ $? -eq "$2" ] && grep -q page-faults out && ! grep -q 'runs)' out
@@ -155,8 +158,9 @@ interrupted() {		# name, expected status, script of the program
 }
 if env --default-signal=INT setsid true 2> /dev/null; then
 	interrupted "Ctrl-C ends the program and the runs, and counts are printed" 130 \
-		'echo up > up; for i in $(seq 200); do sleep 0.05; done'
-	interrupted "perch waits for a program that catches Ctrl-C" 5 'trap : INT; echo up > up; sleep 0.3; sleep 0.1; exit 5'
+		'echo up > up; for i in $(seq 2000); do sleep 0.05; done'
+	interrupted "perch waits for a program that catches Ctrl-C" 5 'trap got=1 INT; echo up > up
+		until [ "$got" ]; do sleep 0.05; done; sleep 0.3; exit 5'
 else
 	skip "Ctrl-C" "no setsid, or an env without --default-signal"
 fi
