@@ -21,6 +21,11 @@
  * symbolic link. Where functions overlap, the last line counts. A file that grows is read further,
  * at most 10 times a second; in a recording of another machine it is read only below root.
  *
+ * The functions of /proc/kallsyms are cached in $XDG_CACHE_HOME/perch/kallsyms, or
+ * ~/.cache/perch/kallsyms (mode 0600), because the kernel needs about 0.1 s to print them. The file
+ * is used on the same boot, by the same user, with the same modules, and if /proc/kallsyms begins
+ * with the same bytes. The environment variable PERCH_CACHE=0 disables it.
+ *
  * Functions without err cannot fail, or their comment lists what they return. In all functions err
  * may be NULL.
  *

@@ -3,15 +3,18 @@
  * Kernel and module functions from /proc/kallsyms or a copy of it: about 120,000 lines "address
  * type name\t[module]".
  */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "kallsyms.h"
 
 enum {
 	FIRST_SIZE = 8 << 20, /* of the buffer: large enough for most files */
 	MAX_SIZE = 1 << 28,   /* of a file: larger than that of any kernel */
 };
+
+static const char proc_kallsyms[] = "/proc/kallsyms";
 
 /* A function of a module. It is added to a table when the table of that module is loaded. */
 struct module_line {
@@ -183,8 +186,29 @@ static int parse(struct kallsyms *kallsyms)
 	return error;
 }
 
-/* Reads and closes fd, which may be a negative errno. Returns NULL if out of memory. */
-static struct kallsyms *read_kallsyms(struct sources *sources, const char *path, int fd)
+/* The addresses of all functions are 0. */
+static bool hides_addresses(const char *text, size_t size)
+{
+	const char *last = size > 1 ? memrchr(text, '\n', size - 1) : NULL;
+
+	return last && !strncmp(last + 1, "0000", 4) && strtoull(last + 1, NULL, 16) == 0;
+}
+
+/* Reads the text of a file, from which a cache is made if it is /proc/kallsyms. */
+static void read_text(struct kallsyms *kallsyms, int fd)
+{
+	kallsyms->error = fd < 0 ? -fd : read_all(fd, &kallsyms->text, &kallsyms->size);
+	if (!kallsyms->error && !strcmp(kallsyms->path, proc_kallsyms) &&
+	    !hides_addresses(kallsyms->text, kallsyms->size))
+		perch__kallsyms_store(kallsyms->text, kallsyms->size);
+}
+
+/*
+ * Reads and closes fd, which may be a negative errno. text: the text of the file, or NULL. Returns
+ * NULL if out of memory.
+ */
+static struct kallsyms *read_kallsyms(struct sources *sources, const char *path, int fd, char *text,
+				      size_t size)
 {
 	struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
 
@@ -192,13 +216,17 @@ static struct kallsyms *read_kallsyms(struct sources *sources, const char *path,
 		kallsyms->path = strdup(path);
 	if (!kallsyms || !kallsyms->path) {
 		free(kallsyms);
+		free(text);
 		if (fd >= 0)
 			close(fd);
 		return NULL;
 	}
 	kallsyms->next = sources->kallsyms;
 	sources->kallsyms = kallsyms;
-	kallsyms->error = fd < 0 ? -fd : read_all(fd, &kallsyms->text, &kallsyms->size);
+	kallsyms->text = text;
+	kallsyms->size = size;
+	if (!text)
+		read_text(kallsyms, fd);
 	if (fd >= 0)
 		close(fd);
 	if (!kallsyms->error)
@@ -214,11 +242,19 @@ static struct kallsyms *find_kallsyms(const struct sources *sources, const char 
 	return NULL;
 }
 
-static struct kallsyms *kallsyms_at(struct sources *sources, const char *path)
+/* from_cache: generated code of the kernel is not needed. */
+static struct kallsyms *kallsyms_at(struct sources *sources, const char *path, bool from_cache)
 {
 	struct kallsyms *kallsyms = find_kallsyms(sources, path);
+	char *text = NULL;
+	size_t size = 0;
 
-	return kallsyms ? kallsyms : read_kallsyms(sources, path, perch__open_regular(NULL, path));
+	if (kallsyms)
+		return kallsyms;
+	if (from_cache && !strcmp(path, proc_kallsyms))
+		text = perch__kallsyms_cached(&size);
+	return read_kallsyms(sources, path, text ? -EBADF : perch__open_regular(NULL, path), text,
+			     size);
 }
 
 /* Returns the kallsyms file of a kernel in the build id cache, or NULL. */
@@ -234,7 +270,7 @@ static struct kallsyms *kallsyms_from_cache(struct sources *sources, const struc
 	if (kallsyms)
 		return kallsyms;
 	fd = perch__open_build_id_cache(sources, dso->build_id, dso->build_id_size, "kallsyms");
-	return fd < 0 ? NULL : read_kallsyms(sources, name, fd);
+	return fd < 0 ? NULL : read_kallsyms(sources, name, fd, NULL, 0);
 }
 
 void perch__kallsyms_free(struct kallsyms *list)
@@ -327,7 +363,8 @@ static int choose_kallsyms(struct sources *sources, const struct perch_dso *dso,
 		*found = kallsyms_from_cache(sources, dso);
 		return 0;
 	}
-	*found = kallsyms_at(sources, path ? path : "/proc/kallsyms");
+	/* without a map of the kernel, generated code is part of its DSO */
+	*found = kallsyms_at(sources, path ? path : proc_kallsyms, dso->length);
 	return *found ? 0 : -ENOMEM;
 }
 
@@ -436,13 +473,13 @@ int perch__load_module(struct table *table, struct sources *sources, const struc
 	char name[64];
 
 	module_name(dso->path, name, sizeof(name));
-	const char *path = sources->kallsyms_path ? sources->kallsyms_path : "/proc/kallsyms";
+	const char *path = sources->kallsyms_path ? sources->kallsyms_path : proc_kallsyms;
 
 	if (!sources->kallsyms_path && !same_module(sources, dso, name)) {
 		perch__set_symbol_error(error, "the loaded module is not the recorded one");
 		return 0;
 	}
-	kallsyms = kallsyms_at(sources, path);
+	kallsyms = kallsyms_at(sources, path, true);
 	if (!kallsyms)
 		return -ENOMEM;
 	if (!usable(kallsyms, error))

@@ -12,7 +12,7 @@
 #include <perch/file.h>
 
 #define PID    4242
-#define KERNEL UINT64_C(0xffffffff81000100)
+#define KERNEL UINT64_C(0xffff888000000100) /* not code */
 #define WRONG  UINT64_C(0x1234)
 #define TYPE                                                                               \
 	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CALLCHAIN | \
@@ -182,6 +182,7 @@ int main(int argc, char **argv)
 		.ids = ids,
 		.nr_ids = 1,
 	};
+	struct perch_machine *machine;
 	struct perch_writer *writer;
 
 	if (argc < 2)
@@ -202,7 +203,11 @@ int main(int argc, char **argv)
 		write_sample(writer, &buffer, 15, KERNEL, false, 0);
 		write_sample(writer, &buffer, 16, KERNEL, false, 3);
 	}
-	if (perch_writer_close(writer, &err))
+	/* the files of the machine are those of the recording */
+	if (perch_machine_new(&machine, NULL, NULL, &err) ||
+	    perch_writer_describe(writer, "call_stacks", 0, NULL, machine, &err) ||
+	    perch_writer_close(writer, &err))
 		die();
+	perch_machine_free(machine);
 	return 0;
 }

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The cache of /proc/kallsyms: it is used, and it is ignored if anything about it is wrong."""
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+PERCH = os.environ["PERCH"]
+HEAD = struct.Struct("=8s36sIQQQ4096s")  # magic, boot, crc, size, modules, first_size, first
+failed = False
+
+
+def check(ok, name, *details):
+    global failed
+    failed |= not ok
+    print(f"{'ok' if ok else 'not ok'} - {name}")
+    for detail in details if not ok else ():
+        print(detail)
+
+
+def environment(home, **more):
+    result = {key: value for key, value in os.environ.items() if key not in ("PERCH_CACHE", "XDG_CACHE_HOME")}
+    return dict(result, HOME=home, **more)
+
+
+def report(data, env):
+    run = subprocess.run([PERCH, "report", "--stdio", "-i", data], env=env, capture_output=True, text=True)
+    return run.stdout
+
+
+def kernel_function(text):
+    found = re.search(r"\[k\] ([a-z][a-z0-9_]{6,})$", text, re.MULTILINE)
+    return found and found[1]
+
+
+class Cache:
+    """The file of the cache, as its parts."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, "rb") as file:
+            bytes_ = file.read()
+        self.magic, self.boot, self.crc, self.size, self.modules, self.first_size, self.first = HEAD.unpack_from(bytes_)
+        self.lines = bytes_[HEAD.size:]
+
+    def write(self, crc=True, size=None, mode=0o600):
+        crc = zlib.crc32(self.lines) if crc else self.crc
+        size = len(self.lines) if size is None else size
+        with open(self.path, "wb") as file:
+            file.write(HEAD.pack(self.magic, self.boot, crc, size, self.modules, self.first_size, self.first) + self.lines)
+        os.chmod(self.path, mode)
+
+
+def main():
+    work = tempfile.TemporaryDirectory()
+    home, data = os.path.join(work.name, "home"), os.path.join(work.name, "data")
+    os.mkdir(home)
+    env = environment(home)
+    path = os.path.join(home, ".cache/perch/kallsyms")
+    subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock:k", "-F", "5000", "-o", data, "dd", "if=/dev/zero", "of=/dev/null",
+                    "bs=64k", "count=20000"], env=env, stderr=subprocess.DEVNULL)
+    plain = report(data, environment(home, PERCH_CACHE="0"))
+    function = kernel_function(plain)
+    if not function:
+        print("ok - the cache of /proc/kallsyms # skip this user cannot see kernel functions")
+        return 0
+    check(not os.path.exists(path), "PERCH_CACHE=0 writes no cache")
+    check(report(data, env) == plain, "the report that writes the cache")
+    check(os.path.exists(path) and os.stat(path).st_mode & 0o777 == 0o600, "a cache of mode 0600")
+    check(report(data, env) == plain, "the report that uses the cache")
+
+    changed = function[:-1] + ("X" if function[-1] != "X" else "Y")
+
+    def change():
+        """Makes a valid cache with another name: a report that has it used the cache."""
+        cache = Cache(path)
+        cache.lines = cache.lines.replace(f" {function}\n".encode(), f" {changed}\n".encode())
+        return cache
+
+    change().write()
+    found = report(data, env)
+    check(f"[k] {changed}\n" in found, "the names are those of the cache", function, changed, found)
+    check(report(data, environment(home, PERCH_CACHE="0")) == plain, "PERCH_CACHE=0 does not use it")
+
+    def ignored(name, prepare):
+        if os.path.lexists(path):
+            os.unlink(path)
+        report(data, env)
+        cache = change()
+        prepare(cache)
+        found = report(data, env)
+        check(found == plain, f"ignored: {name}", found)
+
+    def with_member(member, value):
+        def prepare(cache):
+            setattr(cache, member, value)
+            cache.write()
+        return prepare
+
+    def boot(cache):
+        cache.boot = cache.boot[::-1]
+        cache.write()
+
+    def first(cache):
+        cache.first = b"0" * 16 + cache.first[16:]
+        cache.first = bytes([cache.first[0] ^ 1]) + cache.first[1:]
+        cache.write()
+
+    def cut(cache):
+        cache.write()
+        os.truncate(path, HEAD.size + len(cache.lines) // 2)
+
+    def link(cache):
+        cache.path = path + "-other"
+        cache.write()
+        os.unlink(path)
+        os.symlink(cache.path, path)
+
+    def owner(cache):
+        cache.write()
+        os.chown(path, 12345, 12345)
+
+    ignored("another boot", boot)
+    ignored("other modules", with_member("modules", 12345))
+    ignored("another beginning of /proc/kallsyms", first)
+    ignored("another version", with_member("magic", b"PERCHKS0"))
+    ignored("a wrong checksum", lambda cache: cache.write(crc=False))
+    ignored("a wrong size", lambda cache: cache.write(size=1 << 62))
+    ignored("a cut file", cut)
+    ignored("an empty file", lambda cache: os.truncate(path, 0))
+    ignored("a file that others can read", lambda cache: cache.write(mode=0o644))
+    ignored("a symbolic link", link)
+    if os.geteuid() == 0:
+        ignored("a file of another user", owner)
+    report(data, env)
+    check(os.stat(path).st_uid == os.geteuid() and not os.path.islink(path), "a cache that is ignored is replaced")
+    check(os.listdir(os.path.dirname(path)) in (["kallsyms"], ["kallsyms", "kallsyms-other"], ["kallsyms-other", "kallsyms"]),
+          "no temporary file stays", os.listdir(os.path.dirname(path)))
+
+    other = os.path.join(work.name, "other")
+    check(report(data, environment(home, XDG_CACHE_HOME=other)) == plain and os.path.exists(os.path.join(other, "perch/kallsyms")),
+          "XDG_CACHE_HOME")
+    check(report(data, environment("/proc/none")) == plain, "a directory that cannot be made")
+    return failed
+
+
+sys.exit(main())
