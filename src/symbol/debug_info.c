@@ -125,6 +125,22 @@ static void set_directory(struct debug_info *info)
 	info->directory[length > 0 ? length : 0] = 0;
 }
 
+static void open_by_libdw(struct debug_info *info)
+{
+	info->opened = true;
+	info->dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL);
+	if (info->dwarf)
+		set_alternative(info);
+	else
+		perch__set_symbol_error(&info->error, "%s", damaged);
+	if (info->dwarf && perch__debug_units(info)) {
+		dwarf_end(info->dwarf);
+		info->dwarf = NULL;
+	}
+	if (info->dwarf && !info->nr_units) /* libdw skips sections that it cannot decompress */
+		perch__set_symbol_error(&info->error, "%s", damaged);
+}
+
 /* Opens the debug information of a file that has some. */
 static void open_dwarf(struct debug_info *info)
 {
@@ -142,17 +158,8 @@ static void open_dwarf(struct debug_info *info)
 					 : "its compressed debug information cannot be read");
 		return;
 	}
-	info->dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL);
-	if (info->dwarf)
-		set_alternative(info);
-	else
-		perch__set_symbol_error(&info->error, "%s", damaged);
-	if (info->dwarf && perch__debug_units(info)) {
-		dwarf_end(info->dwarf);
-		info->dwarf = NULL;
-	}
-	if (info->dwarf && !info->nr_units) /* libdw skips sections that it cannot decompress */
-		perch__set_symbol_error(&info->error, "%s", damaged);
+	if (perch__dwarf_open(&info->fast, info->with_debug))
+		open_by_libdw(info);
 }
 
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
@@ -172,15 +179,63 @@ const char *perch__debug_error(const struct debug_info *info)
 	return info->error.text[0] ? info->error.text : NULL;
 }
 
+void perch__debug_use_libdw(struct debug_info *info)
+{
+	perch__dwarf_free(info->fast);
+	info->fast = NULL;
+	if (info->with_debug && !info->opened)
+		open_by_libdw(info);
+}
+
 bool perch__debug_is_open(const struct debug_info *info)
 {
-	return info->dwarf;
+	return info->fast || info->dwarf;
+}
+
+/* Finds the address of an offset of the DSO. Returns false if no segment has it. */
+static bool find_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
+{
+	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
+
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &file->segment[i];
+
+		/* the segments of a debug file have no bytes, see perch__elf_offset() */
+		if (!info->has_file) {
+			*address = offset + (file->segment[0].address & ~4095ull);
+			return true;
+		}
+		if (offset < segment->offset || offset - segment->offset >= segment->size)
+			continue;
+		*address = offset - segment->offset + segment->address;
+		return true;
+	}
+	return false;
+}
+
+size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
+			   struct debug_frame frame[MAX_DEBUG_FRAMES])
+{
+	uint64_t address;
+	int nr = -ENOTSUP;
+
+	if (!perch__debug_is_open(info) || !find_address(info, offset, &address))
+		return 0;
+	if (info->fast)
+		nr = perch__dwarf_frames(info->fast, address, frame);
+	if (nr >= 0)
+		return (size_t)nr;
+	if (!info->opened)
+		open_by_libdw(info);
+	info->nr_by_libdw++;
+	return info->dwarf ? perch__debug_libdw_frames(info, address, frame) : 0;
 }
 
 void perch__debug_free(struct debug_info *info)
 {
 	if (!info)
 		return;
+	perch__dwarf_free(info->fast);
 	perch__debug_free_units(info);
 	if (info->dwarf)
 		dwarf_end(info->dwarf);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Debug information by libdw: debug_info.c opens it, inlines.c finds inlined functions and lines.
+/*
+ * Debug information of a DSO: debug_info.c opens it. dwarf.h finds inlined functions and lines, and
+ * inlines.c does by libdw where dwarf.h does not understand the debug information.
  */
 #ifndef PERCH_SYMBOL_DEBUG_INFO_H
 #define PERCH_SYMBOL_DEBUG_INFO_H
@@ -9,7 +11,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "internal.h"
+#include "dwarf.h"
 
 struct unit;
 struct unit_range;
@@ -22,6 +24,9 @@ struct debug_info {
 	struct elf_file *with_debug;	  /* one of the first two */
 	char directory[PATH_MAX];	  /* of that file, with a slash at its end */
 	struct symbol_error error;	  /* what is missing */
+	struct dwarf *fast;		  /* NULL: libdw has all answers */
+	bool opened;			  /* by libdw, or that failed */
+	uint64_t nr_by_libdw;		  /* lookups, for tests */
 	Dwarf *dwarf, *alternative_dwarf; /* NULL: there is none */
 	struct unit *unit;
 	size_t nr_units, units_capacity;
@@ -31,6 +36,11 @@ struct debug_info {
 
 /* Lists the units and their addresses. Returns 0 or -ENOMEM. */
 int perch__debug_units(struct debug_info *info);
+/* From now on libdw has all answers: for tests. */
+void perch__debug_use_libdw(struct debug_info *info);
+/* As perch__debug_frames(), of an address. */
+size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
+				 struct debug_frame frame[MAX_DEBUG_FRAMES]);
 void perch__debug_free_units(struct debug_info *info);
 
 #endif

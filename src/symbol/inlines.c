@@ -453,38 +453,14 @@ static void set_line(struct unit *unit, uint64_t address, struct debug_frame *fr
 		frame->line = (uint32_t)number;
 }
 
-/* Finds the address of an offset of the DSO. Returns false if no segment has it. */
-static bool find_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
-{
-	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
-
-	for (size_t i = 0; i < file->nr_segments; i++) {
-		const struct perch__elf_segment *segment = &file->segment[i];
-
-		/* the segments of a debug file have no bytes, see perch__elf_offset() */
-		if (!info->has_file) {
-			*address = offset + (file->segment[0].address & ~4095ull);
-			return true;
-		}
-		if (offset < segment->offset || offset - segment->offset >= segment->size)
-			continue;
-		*address = offset - segment->offset + segment->address;
-		return true;
-	}
-	return false;
-}
-
-size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
-			   struct debug_frame frame[MAX_DEBUG_FRAMES])
+size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
+				 struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
 	Dwarf_Die *die[MAX_DEBUG_FRAMES]; /* outermost first */
 	struct function *function = NULL;
 	struct unit *unit;
-	uint64_t address;
 	size_t nr = 0;
 
-	if (!info->dwarf || !find_address(info, offset, &address))
-		return 0;
 	unit = find_unit(info, address);
 	if (unit)
 		function = find_function(unit, address);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares inlined functions and lines of C++ programs with addr2line -i: DWARF 2 to 5, compressed, split,
+"""Compares inlined functions and lines of C++ programs with addr2line -i and with libdw: DWARF 2 to 5, compressed, split,
 shared (dwz) and separate debug information."""
 import os
 import random
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "examples", "source-lines")
+SAME_LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "tests", "interop", "same_lines")
 SEED = int(os.environ.get("PERCH_SEED", "1"))
 SOURCE = r"""
 #include <algorithm>
@@ -133,8 +134,9 @@ def is_equal(wanted, have):
         wanted[0][0] in (have[0][0], have[-1][0])
 
 
-def compare(label, path, most=2000, like=None, tool="addr2line"):
-    """like: the same code with debug information that addr2line of every version reads."""
+def compare(label, path, most=2000, like=None, tool="addr2line", may_need_libdw=False):
+    """like: the same code with debug information that addr2line of every version reads. may_need_libdw: the own reader
+    does not understand it."""
     global failed
     addresses = addresses_of(path, most)
     expected, found = expected_frames(like or path, addresses, tool), found_frames(path, addresses)
@@ -154,6 +156,21 @@ def compare(label, path, most=2000, like=None, tool="addr2line"):
     ok = share >= 0.995 and deepest > 3 and with_line > len(addresses) / 2
     print("%s %s: %d of %d addresses equal (%.2f %%), %d with a line, at most %d frames" % (
         "ok" if ok else "FAILED", label, same, len(addresses), 100 * share, with_line, deepest))
+    failed += not ok
+    compare_readers(label, path, may_need_libdw)
+
+
+def compare_readers(label, path, may_need_libdw=False):
+    """Compares the own reader with libdw, at all kinds of offsets."""
+    global failed
+    offsets = []
+    for _, offset, size in executable_segments(path):
+        offsets += range(offset, offset + size)
+    random.Random(SEED).shuffle(offsets)
+    result = subprocess.run([SAME_LINES, path], stdout=subprocess.PIPE, text=True,
+                            input="".join("%x\n" % offset for offset in offsets[:2000]))
+    ok = not result.returncode and (may_need_libdw or ", 0 by libdw" in result.stdout)
+    print("%s %s: %s" % ("ok" if ok else "FAILED", label, result.stdout.strip()))
     failed += not ok
 
 
@@ -175,16 +192,18 @@ def main():
         compare("g++ -O2 -g", plain, 10000)
         for version in range(2, 6):
             compare("DWARF %d" % version, build("dwarf%d" % version, "-gdwarf-%d" % version))
+        compare("64-bit DWARF", build("dwarf64", "-gdwarf64"), like=plain)
+        compare("units of types", build("types", "-fdebug-types-section", "-gdwarf-4"), like="dwarf4")
         compare("-no-pie", build("fixed", "-no-pie"))
         compare("zlib", build("zlib", "-gz=zlib"), like=plain)
-        compare("zlib-gnu", build("zlib-gnu", "-gz=zlib-gnu"), like=plain)
+        compare("zlib-gnu", build("zlib-gnu", "-gz=zlib-gnu"), like=plain, may_need_libdw=True)
         run("cp", plain, "zstd")
         if subprocess.run(["objcopy", "--compress-debug-sections=zstd", "zstd"], stderr=subprocess.DEVNULL).returncode:
             print("skipped zstd: this objcopy cannot compress with it")
         else:
             compare("zstd", os.path.abspath("zstd"), like=plain)
-        compare("split, DWARF 4", build("split4", "-gsplit-dwarf", "-gdwarf-4"), like="dwarf4")
-        compare("split, DWARF 5", build("split5", "-gsplit-dwarf", "-gdwarf-5"), like="dwarf5")
+        compare("split, DWARF 4", build("split4", "-gsplit-dwarf", "-gdwarf-4"), like="dwarf4", may_need_libdw=True)
+        compare("split, DWARF 5", build("split5", "-gsplit-dwarf", "-gdwarf-5"), like="dwarf5", may_need_libdw=True)
         path = build("separate")
         run("objcopy", "--only-keep-debug", path, path + ".debug")
         run("objcopy", "--strip-debug", "--add-gnu-debuglink=separate.debug", path)
@@ -194,13 +213,13 @@ def main():
         if shutil.which("dwz"):
             one, two = build("shared1"), build("shared2", "-DTWO")
             run("dwz", "-m", "shared", one, two)
-            compare("dwz", one, like=plain)
+            compare("dwz", one, like=plain, may_need_libdw=True)
             run("objcopy", "--compress-debug-sections=zlib", one)
-            compare("dwz, zlib", one, like=plain)
+            compare("dwz, zlib", one, like=plain, may_need_libdw=True)
             if not subprocess.run(["objcopy", "--compress-debug-sections=zstd", one],
                                   stderr=subprocess.DEVNULL).returncode:
                 run("objcopy", "--compress-debug-sections=zstd", "shared")
-                compare("dwz, zstd", one, like=plain)
+                compare("dwz, zstd", one, like=plain, may_need_libdw=True)
         else:
             print("skipped dwz: it is not installed")
     return 1 if failed else 0

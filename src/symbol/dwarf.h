@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reader of debug information (DWARF 2 to 5) that decodes only what frames of single addresses
+ * need: the ranges, names and calls of functions, and rows of the line tables. It reads bytes of
+ * the file when they are first needed. What it does not understand is -ENOTSUP; inlines.c then has
+ * the answer of libdw.
+ *
+ *	dwarf_sections.c       bytes of the file
+ *	dwarf_abbreviations.c  the layout of entries
+ *	dwarf_entries.c        attributes of an entry, texts, address ranges
+ *	dwarf_lines.c          line tables
+ *	dwarf_units.c          units and their functions
+ *	dwarf_frames.c         inlined functions, and the frames of an address
+ */
+#ifndef PERCH_SYMBOL_DWARF_H
+#define PERCH_SYMBOL_DWARF_H
+
+#include "internal.h"
+
+/* ---- dwarf_sections.c ---- */
+
+enum dwarf_section_id {
+	DWARF_INFO,
+	DWARF_ABBREV,
+	DWARF_LINE,
+	DWARF_STR,
+	DWARF_LINE_STR,
+	DWARF_RANGES,
+	DWARF_RNGLISTS,
+	DWARF_ADDR,
+	DWARF_STR_OFFSETS,
+	NR_DWARF_SECTIONS,
+};
+
+/* A section. Bytes are read in blocks, when they are needed. A NUL follows the last byte. */
+struct dwarf_section {
+	uint8_t *bytes;
+	size_t size; /* 0: the file does not have it */
+	void *mapping;
+	size_t mapping_size;
+	uint64_t *have; /* a bit per block; NULL: all bytes are there */
+	int fd;
+	uint64_t offset; /* in the file */
+};
+
+/* Finds the sections. Returns 0, -ENOMEM, or -ENOTSUP: their encoding is not understood. */
+int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file);
+void perch__dwarf_free_sections(struct dwarf_section section[NR_DWARF_SECTIONS]);
+/* Returns bytes of a section, or NULL if the section does not have them or cannot be read. */
+const uint8_t *perch__dwarf_bytes(struct dwarf_section *section, uint64_t offset, uint64_t size);
+/* Copies bytes without keeping them. Returns how many there are, at most size. */
+size_t perch__dwarf_peek(struct dwarf_section *section, uint64_t offset, void *bytes, size_t size);
+/* Returns a text, or NULL. */
+const char *perch__dwarf_text(struct dwarf_section *section, uint64_t offset);
+
+/* ---- reading numbers ---- */
+
+/* A position in bytes. at > end never holds; a failed read sets failed and returns 0. */
+struct cursor {
+	const uint8_t *at, *end;
+	bool swapped, failed;
+};
+
+static inline uint64_t perch__read_failed(struct cursor *cursor)
+{
+	cursor->failed = true;
+	cursor->at = cursor->end;
+	return 0;
+}
+
+/* size: 1 to 8 */
+static inline uint64_t perch__read(struct cursor *cursor, unsigned size)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(cursor->end - cursor->at) < size)
+		return perch__read_failed(cursor);
+	if (cursor->swapped == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
+		for (unsigned i = 0; i < size; i++)
+			value = value << 8 | cursor->at[i];
+	else
+		for (unsigned i = size; i--;)
+			value = value << 8 | cursor->at[i];
+	cursor->at += size;
+	return value;
+}
+
+uint64_t perch__read_long_uleb(struct cursor *cursor);
+int64_t perch__read_sleb(struct cursor *cursor);
+
+static inline uint64_t perch__read_uleb(struct cursor *cursor)
+{
+	if (cursor->at < cursor->end && *cursor->at < 0x80)
+		return *cursor->at++;
+	return perch__read_long_uleb(cursor);
+}
+
+static inline void perch__skip(struct cursor *cursor, uint64_t size)
+{
+	if (size > (size_t)(cursor->end - cursor->at))
+		perch__read_failed(cursor);
+	else
+		cursor->at += size;
+}
+
+/* Returns the text at the cursor, or NULL. */
+static inline const char *perch__read_text(struct cursor *cursor)
+{
+	const char *text = (const char *)cursor->at;
+	const uint8_t *nul = cursor->at == cursor->end
+				     ? NULL
+				     : memchr(text, 0, (size_t)(cursor->end - cursor->at));
+
+	if (!nul) {
+		perch__read_failed(cursor);
+		return NULL;
+	}
+	cursor->at = nul + 1;
+	return text;
+}
+
+/* ---- dwarf_abbreviations.c ---- */
+
+/* What the sizes of forms depend on. */
+struct dwarf_format {
+	uint8_t version, address_size, offset_size;
+};
+
+/* The attributes that are decoded. */
+enum dwarf_attribute {
+	ATTRIBUTE_NONE,
+	ATTRIBUTE_SIBLING,
+	ATTRIBUTE_LOW_PC,
+	ATTRIBUTE_HIGH_PC,
+	ATTRIBUTE_RANGES,
+	ATTRIBUTE_NAME,
+	ATTRIBUTE_LINKAGE_NAME,
+	ATTRIBUTE_ORIGIN,
+	ATTRIBUTE_SPECIFICATION,
+	ATTRIBUTE_CALL_FILE,
+	ATTRIBUTE_CALL_LINE,
+	ATTRIBUTE_STMT_LIST,
+	ATTRIBUTE_COMP_DIR,
+	ATTRIBUTE_PRODUCER,
+	ATTRIBUTE_DWO_NAME,
+	ATTRIBUTE_STR_OFFSETS_BASE,
+	ATTRIBUTE_ADDR_BASE,
+	ATTRIBUTE_RNGLISTS_BASE,
+	NR_ATTRIBUTES,
+};
+
+struct dwarf_spec {
+	uint16_t form;
+	uint16_t wanted;  /* enum dwarf_attribute */
+	int64_t constant; /* of DW_FORM_implicit_const */
+};
+
+/* Skips attributes: first bytes, and then one of a variable size. */
+struct dwarf_step {
+	uint16_t bytes;
+	uint16_t form; /* 0: none */
+	bool is_sibling;
+};
+
+struct abbreviation {
+	uint32_t spec, nr_specs; /* in the table */
+	uint32_t step, nr_steps;
+	uint16_t tag; /* 0: there is no such abbreviation */
+	bool has_children, has_sibling;
+};
+
+struct abbreviations {
+	uint64_t offset;
+	struct dwarf_format format;
+	struct abbreviation *code; /* by code */
+	size_t nr_codes;
+	struct dwarf_spec *spec;
+	size_t nr_specs, specs_capacity;
+	struct dwarf_step *step;
+	size_t nr_steps, steps_capacity;
+};
+
+/* Decodes a table. Returns 0, -ENOMEM or -ENOTSUP. */
+int perch__abbreviations_read(struct abbreviations *table, struct dwarf_section *section,
+			      uint64_t offset, struct dwarf_format format);
+void perch__abbreviations_clear(struct abbreviations *table);
+/* Finds one abbreviation without decoding the table. Returns 0, -ENOMEM or -ENOTSUP. */
+int perch__abbreviation_find(struct abbreviations *table, struct dwarf_section *section,
+			     uint64_t offset, struct dwarf_format format, uint64_t code);
+/* Skips an attribute of a known form. Returns false if the form is not understood. */
+bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format);
+
+static inline const struct abbreviation *perch__abbreviation(const struct abbreviations *table,
+							     uint64_t code)
+{
+	return code < table->nr_codes && table->code[code].tag ? &table->code[code] : NULL;
+}
+
+/* ---- dwarf_entries.c ---- */
+
+struct dwarf_value {
+	uint16_t form; /* 0: the entry does not have it */
+	union {
+		uint64_t number;
+		const char *text; /* of DW_FORM_string */
+	};
+};
+
+/* The decoded attributes of an entry. */
+struct dwarf_entry {
+	uint32_t has; /* bits of enum dwarf_attribute */
+	struct dwarf_value value[NR_ATTRIBUTES];
+};
+
+struct dwarf_function;
+struct dwarf_inlined;
+struct dwarf_lines;
+
+struct dwarf_range {
+	uint64_t start, end;
+};
+
+struct dwarf_unit {
+	uint64_t offset, end; /* in .debug_info */
+	uint64_t abbreviations_offset;
+	uint64_t low_pc, addr_base, str_offsets_base, rnglists_base;
+	struct dwarf_format format;
+	uint8_t header_size;
+	bool not_understood; /* libdw has the answers */
+	bool is_read;	     /* the members below are set */
+	bool has_functions, all_listed;
+	bool of_gcc;
+	int error;	/* of reading */
+	uint64_t first; /* entry below the unit; 0: none */
+	const struct abbreviations *abbreviations;
+	struct dwarf_lines *lines; /* NULL: not read */
+	struct dwarf_value stmt_list;
+	const char *directory;
+	struct dwarf_function *function; /* sorted */
+	size_t nr_functions, functions_capacity;
+	struct dwarf_inlined *inlined;
+	size_t nr_inlined, inlined_capacity;
+	struct dwarf_range *range; /* of inlined functions that have several */
+	size_t nr_ranges, ranges_capacity;
+	uint32_t nr_range_steps; /* limited */
+};
+
+struct dwarf_unit_range {
+	uint64_t start, end;
+	uint32_t unit;
+};
+
+struct dwarf {
+	struct dwarf_section section[NR_DWARF_SECTIONS];
+	bool swapped;
+	bool has_gaps;		 /* of a unit, the addresses are not known */
+	struct dwarf_unit *unit; /* by offset */
+	size_t nr_units, units_capacity;
+	struct dwarf_unit_range *range; /* sorted */
+	size_t nr_ranges, ranges_capacity;
+	struct abbreviations **abbreviations;
+	size_t nr_abbreviations, abbreviations_capacity;
+	struct perch__hash_table by_offset; /* of abbreviations */
+};
+
+/* Reads a value. Returns false if it is not understood. */
+bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
+			struct dwarf_format format, struct dwarf_value *value);
+/*
+ * Decodes the attributes of an entry. cursor: after the code of its abbreviation; moves to the next
+ * entry. Returns 0 or -ENOTSUP.
+ */
+int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviation *abbreviation,
+		       struct cursor *cursor, struct dwarf_entry *entry);
+/* Skips an entry. Returns the value of DW_AT_sibling, as an offset in the unit; 0 if it has none.
+ */
+uint64_t perch__dwarf_skip(const struct abbreviations *table,
+			   const struct abbreviation *abbreviation, struct cursor *cursor);
+/* Returns the offset of the next sibling in the unit, or 0. */
+uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry);
+/* *text is NULL if there is no text. Returns 0 or -ENOTSUP. */
+int perch__dwarf_value_text(struct dwarf *dwarf, const struct dwarf_unit *unit,
+			    const struct dwarf_value *value, const char **text);
+/* Returns false if the attribute is missing or not a number. */
+bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute attribute,
+			 uint64_t *number);
+/* Returns 0 or -ENOTSUP. */
+int perch__dwarf_address(struct dwarf *dwarf, const struct dwarf_unit *unit,
+			 const struct dwarf_value *value, uint64_t *address);
+
+/* Called for each range of an entry that is not empty. Returns 0 or a negative errno. */
+typedef int dwarf_range_function(void *context, uint64_t start, uint64_t end);
+/* Returns 0, -ENOTSUP, or what the function returned. */
+int perch__dwarf_ranges(struct dwarf *dwarf, struct dwarf_unit *unit,
+			const struct dwarf_entry *entry, dwarf_range_function *function,
+			void *context);
+
+/* ---- dwarf_lines.c ---- */
+
+/*
+ * Finds the line of an address, in the line table of a unit. *file and *line are not changed if the
+ * table does not have the address. Returns 0, -ENOMEM or -ENOTSUP.
+ */
+int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address,
+		      const char **file, uint32_t *line);
+/* Sets *file to the path of a file of the line table, or to NULL. */
+int perch__dwarf_file(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t index,
+		      const char **file);
+void perch__dwarf_free_lines(struct dwarf_lines *lines);
+
+/* ---- dwarf_units.c ---- */
+
+struct dwarf_function {
+	uint64_t start, end; /* one range: a function may have several */
+	uint64_t entry;	     /* offset in .debug_info */
+	uint32_t first, nr;  /* in unit.inlined */
+	bool is_listed;
+	const char *name;
+};
+
+/* Lists the units and their addresses. Returns 0, -ENOMEM or -ENOTSUP. */
+int perch__dwarf_units(struct dwarf *dwarf);
+void perch__dwarf_free_units(struct dwarf *dwarf);
+/* Reads the entries of a unit, on the first call only. Returns 0, -ENOMEM or -ENOTSUP. */
+int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit);
+/* Returns the unit that has an offset of .debug_info, or NULL. */
+struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset);
+/* A cursor at an offset of .debug_info inside of a unit that is read. */
+struct cursor perch__dwarf_cursor(struct dwarf *dwarf, const struct dwarf_unit *unit,
+				  uint64_t offset);
+/* Finds unit and function of an address; both NULL if there are none. Returns 0 or an errno. */
+int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
+			  struct dwarf_function **function);
+
+/* ---- dwarf_frames.c ---- */
+
+/* Returns 0, -ENOMEM or -ENOTSUP. */
+int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file);
+/* Returns the number of frames, as perch__debug_frames(), or -ENOMEM or -ENOTSUP. */
+int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
+			struct debug_frame frame[MAX_DEBUG_FRAMES]);
+void perch__dwarf_free(struct dwarf *dwarf);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abbreviation tables. A table is decoded once. Each abbreviation has its attributes and, for
+ * entries that are skipped, steps: attributes of a fixed size are one sum of bytes.
+ */
+#include <stdlib.h>
+
+#include <dwarf.h>
+
+#include "dwarf.h"
+
+enum {
+	MAX_CODES = 1 << 20,
+	MAX_SPECS = 1 << 22,
+	MAX_ATTRIBUTES = 1 << 12, /* of an abbreviation */
+	FIRST_BYTES = 1 << 13,
+};
+
+static enum dwarf_attribute attribute_of(uint64_t name)
+{
+	switch (name) {
+	case DW_AT_sibling:
+		return ATTRIBUTE_SIBLING;
+	case DW_AT_low_pc:
+		return ATTRIBUTE_LOW_PC;
+	case DW_AT_high_pc:
+		return ATTRIBUTE_HIGH_PC;
+	case DW_AT_ranges:
+		return ATTRIBUTE_RANGES;
+	case DW_AT_name:
+		return ATTRIBUTE_NAME;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		return ATTRIBUTE_LINKAGE_NAME;
+	case DW_AT_abstract_origin:
+		return ATTRIBUTE_ORIGIN;
+	case DW_AT_specification:
+		return ATTRIBUTE_SPECIFICATION;
+	case DW_AT_call_file:
+		return ATTRIBUTE_CALL_FILE;
+	case DW_AT_call_line:
+		return ATTRIBUTE_CALL_LINE;
+	case DW_AT_stmt_list:
+		return ATTRIBUTE_STMT_LIST;
+	case DW_AT_comp_dir:
+		return ATTRIBUTE_COMP_DIR;
+	case DW_AT_producer:
+		return ATTRIBUTE_PRODUCER;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		return ATTRIBUTE_DWO_NAME;
+	case DW_AT_str_offsets_base:
+		return ATTRIBUTE_STR_OFFSETS_BASE;
+	case DW_AT_addr_base:
+		return ATTRIBUTE_ADDR_BASE;
+	case DW_AT_rnglists_base:
+		return ATTRIBUTE_RNGLISTS_BASE;
+	default:
+		return ATTRIBUTE_NONE;
+	}
+}
+
+/* Returns the size of a form, 0 for a variable size, or -1 for an unknown form. */
+static int size_of_form(uint64_t form, struct dwarf_format format)
+{
+	switch (form) {
+	case DW_FORM_data1:
+	case DW_FORM_ref1:
+	case DW_FORM_flag:
+	case DW_FORM_strx1:
+	case DW_FORM_addrx1:
+		return 1;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2:
+	case DW_FORM_addrx2:
+		return 2;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		return 3;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_strx4:
+	case DW_FORM_addrx4:
+	case DW_FORM_ref_sup4:
+		return 4;
+	case DW_FORM_data8:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_sig8:
+	case DW_FORM_ref_sup8:
+		return 8;
+	case DW_FORM_data16:
+		return 16;
+	case DW_FORM_addr:
+		return format.address_size;
+	case DW_FORM_ref_addr:
+		return format.version < 3 ? format.address_size : format.offset_size;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_sec_offset:
+	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
+		return format.offset_size;
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+	case DW_FORM_string:
+	case DW_FORM_block:
+	case DW_FORM_block1:
+	case DW_FORM_block2:
+	case DW_FORM_block4:
+	case DW_FORM_exprloc:
+	case DW_FORM_sdata:
+	case DW_FORM_udata:
+	case DW_FORM_ref_udata:
+	case DW_FORM_strx:
+	case DW_FORM_addrx:
+	case DW_FORM_loclistx:
+	case DW_FORM_rnglistx:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+static bool has_no_bytes(uint64_t form)
+{
+	return form == DW_FORM_flag_present || form == DW_FORM_implicit_const;
+}
+
+bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format)
+{
+	int size = size_of_form(form, format);
+
+	if (size) {
+		if (size > 0)
+			perch__skip(cursor, (unsigned)size);
+		return size > 0;
+	}
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+		break;
+	case DW_FORM_string:
+		perch__read_text(cursor);
+		break;
+	case DW_FORM_block1:
+		perch__skip(cursor, perch__read(cursor, 1));
+		break;
+	case DW_FORM_block2:
+		perch__skip(cursor, perch__read(cursor, 2));
+		break;
+	case DW_FORM_block4:
+		perch__skip(cursor, perch__read(cursor, 4));
+		break;
+	case DW_FORM_block:
+	case DW_FORM_exprloc:
+		perch__skip(cursor, perch__read_uleb(cursor));
+		break;
+	default: /* signed numbers have as many bytes */
+		perch__read_uleb(cursor);
+		break;
+	}
+	return true;
+}
+
+/* Adds what skips an attribute. bytes: sum of the fixed sizes since the last step. */
+static int add_step(struct abbreviations *table, unsigned *bytes, uint64_t form, bool is_sibling)
+{
+	struct dwarf_step *step;
+
+	step = PERCH__ARRAY_APPEND_MAX(table->step, table->nr_steps, table->steps_capacity,
+				       MAX_SPECS);
+	if (!step)
+		return -ENOMEM;
+	*step = (struct dwarf_step){ (uint16_t)*bytes, (uint16_t)form, is_sibling };
+	*bytes = 0;
+	return 0;
+}
+
+static int add_steps(struct abbreviations *table, struct abbreviation *abbreviation)
+{
+	unsigned bytes = 0;
+	int rc = 0;
+
+	abbreviation->step = (uint32_t)table->nr_steps;
+	for (size_t i = abbreviation->spec; i < table->nr_specs && !rc; i++) {
+		const struct dwarf_spec *spec = &table->spec[i];
+		int size = size_of_form(spec->form, table->format);
+
+		if (has_no_bytes(spec->form))
+			continue;
+		if (spec->wanted == ATTRIBUTE_SIBLING) {
+			rc = add_step(table, &bytes, spec->form, true);
+		} else if (!size) {
+			rc = add_step(table, &bytes, spec->form, false);
+		} else {
+			bytes += (unsigned)size;
+			if (bytes > UINT16_MAX / 2)
+				rc = add_step(table, &bytes, 0, false);
+		}
+	}
+	if (bytes && !rc)
+		rc = add_step(table, &bytes, 0, false);
+	abbreviation->nr_steps = (uint32_t)(table->nr_steps - abbreviation->step);
+	return rc;
+}
+
+/* Decodes an abbreviation. cursor: after its code. */
+static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
+			    struct abbreviation *abbreviation)
+{
+	uint64_t tag = perch__read_uleb(cursor);
+
+	abbreviation->tag = tag && tag <= UINT16_MAX ? (uint16_t)tag : UINT16_MAX;
+	abbreviation->has_children = perch__read(cursor, 1);
+	abbreviation->spec = (uint32_t)table->nr_specs;
+	for (int i = 0; i < MAX_ATTRIBUTES; i++) {
+		uint64_t name = perch__read_uleb(cursor), form = perch__read_uleb(cursor);
+		struct dwarf_spec *spec;
+
+		if (cursor->failed || (!name && !form)) {
+			abbreviation->nr_specs = (uint32_t)table->nr_specs - abbreviation->spec;
+			return cursor->failed ? -ENOTSUP : add_steps(table, abbreviation);
+		}
+		/* also indirect forms: no compiler is known to use them here */
+		if (size_of_form(form, table->format) < 0)
+			return -ENOTSUP;
+		spec = PERCH__ARRAY_APPEND_MAX(table->spec, table->nr_specs, table->specs_capacity,
+					       MAX_SPECS);
+		if (!spec)
+			return -ENOMEM;
+		spec->form = (uint16_t)form;
+		spec->wanted = attribute_of(name);
+		if (form == DW_FORM_implicit_const)
+			spec->constant = perch__read_sleb(cursor);
+	}
+	return -ENOTSUP;
+}
+
+/* Decodes a table from a cursor. Returns 0, -ENOMEM or -ENOTSUP. */
+static int add_all(struct abbreviations *table, struct cursor *cursor)
+{
+	size_t capacity = 0, nr = 0;
+	int rc = 0;
+
+	while (!rc) {
+		uint64_t code = perch__read_uleb(cursor);
+
+		if (!code && !cursor->failed)
+			return 0;
+		/* codes are small and dense, else a few bytes would need much memory */
+		if (cursor->failed || code > 2 * ++nr + 64 || code > MAX_CODES)
+			return -ENOTSUP;
+		if (PERCH__ARRAY_RESERVE_ZEROED(table->code, capacity, code + 1))
+			return -ENOMEM;
+		table->nr_codes = capacity;
+		if (table->code[code].tag)
+			return -ENOTSUP;
+		rc = add_abbreviation(table, cursor, &table->code[code]);
+	}
+	return rc;
+}
+
+/* Finds an abbreviation, which becomes code[0]. */
+static int add_one(struct abbreviations *table, struct cursor *cursor, uint64_t wanted)
+{
+	for (;;) {
+		uint64_t code = perch__read_uleb(cursor), name, form;
+
+		if (!code || cursor->failed)
+			return -ENOTSUP;
+		if (code == wanted)
+			return add_abbreviation(table, cursor, table->code);
+		perch__read_uleb(cursor);
+		perch__skip(cursor, 1);
+		do {
+			name = perch__read_uleb(cursor);
+			form = perch__read_uleb(cursor);
+			if (form == DW_FORM_implicit_const)
+				perch__read_sleb(cursor);
+		} while ((name || form) && !cursor->failed);
+	}
+}
+
+/* code: the wanted abbreviation, or 0 for all */
+static int read_table(struct abbreviations *table, struct dwarf_section *section, uint64_t code)
+{
+	uint64_t left = table->offset < section->size ? section->size - table->offset : 0;
+
+	/* a table has no size: begin with few bytes, and repeat with more if it is longer */
+	for (uint64_t size = FIRST_BYTES;; size *= 8) {
+		struct cursor cursor = { 0 };
+		int rc;
+
+		size = size < left ? size : left;
+		cursor.at = perch__dwarf_bytes(section, table->offset, size);
+		if (!cursor.at)
+			return -ENOTSUP;
+		cursor.end = cursor.at + size;
+		table->nr_specs = table->nr_steps = 0;
+		if (code) {
+			*table->code = (struct abbreviation){ 0 };
+			rc = add_one(table, &cursor, code);
+		} else {
+			free(table->code);
+			table->code = NULL;
+			table->nr_codes = 0;
+			rc = add_all(table, &cursor);
+		}
+		if (!cursor.failed || size == left)
+			return rc;
+	}
+}
+
+int perch__abbreviations_read(struct abbreviations *table, struct dwarf_section *section,
+			      uint64_t offset, struct dwarf_format format)
+{
+	table->offset = offset;
+	table->format = format;
+	return read_table(table, section, 0);
+}
+
+int perch__abbreviation_find(struct abbreviations *table, struct dwarf_section *section,
+			     uint64_t offset, struct dwarf_format format, uint64_t code)
+{
+	table->offset = offset;
+	table->format = format;
+	if (!table->code) {
+		table->code = calloc(1, sizeof(*table->code));
+		table->nr_codes = 1;
+	}
+	if (!table->code)
+		return -ENOMEM;
+	return code ? read_table(table, section, code) : -ENOTSUP;
+}
+
+void perch__abbreviations_clear(struct abbreviations *table)
+{
+	free(table->code);
+	free(table->spec);
+	free(table->step);
+	*table = (struct abbreviations){ 0 };
+}

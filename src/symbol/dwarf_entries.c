@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* Attributes of an entry, and what their values refer to: texts, addresses and address ranges. */
+#include <stdlib.h>
+
+#include <dwarf.h>
+
+#include "dwarf.h"
+
+enum {
+	MAX_RANGE_STEPS = 1 << 24, /* entries of range lists that are read for a unit */
+	LONGEST_RANGE = 32,	   /* bytes of an entry */
+	RANGE_BYTES = 1 << 10,
+};
+
+/* ---- attributes ---- */
+
+bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
+			struct dwarf_format format, struct dwarf_value *value)
+{
+	value->form = spec->form;
+	switch (spec->form) {
+	case DW_FORM_addr:
+		value->number = perch__read(cursor, format.address_size);
+		return true;
+	case DW_FORM_data1:
+	case DW_FORM_ref1:
+	case DW_FORM_flag:
+	case DW_FORM_strx1:
+	case DW_FORM_addrx1:
+		value->number = perch__read(cursor, 1);
+		return true;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2:
+	case DW_FORM_addrx2:
+		value->number = perch__read(cursor, 2);
+		return true;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		value->number = perch__read(cursor, 3);
+		return true;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_strx4:
+	case DW_FORM_addrx4:
+		value->number = perch__read(cursor, 4);
+		return true;
+	case DW_FORM_data8:
+	case DW_FORM_ref8:
+		value->number = perch__read(cursor, 8);
+		return true;
+	case DW_FORM_ref_addr:
+		value->number = perch__read(cursor, format.version < 3 ? format.address_size
+								       : format.offset_size);
+		return true;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_sec_offset:
+		value->number = perch__read(cursor, format.offset_size);
+		return true;
+	case DW_FORM_sdata:
+		value->number = (uint64_t)perch__read_sleb(cursor);
+		return true;
+	case DW_FORM_udata:
+	case DW_FORM_ref_udata:
+	case DW_FORM_strx:
+	case DW_FORM_addrx:
+	case DW_FORM_rnglistx:
+		value->number = perch__read_uleb(cursor);
+		return true;
+	case DW_FORM_implicit_const:
+		value->number = (uint64_t)spec->constant;
+		return true;
+	case DW_FORM_string:
+		value->text = perch__read_text(cursor);
+		return value->text;
+	default: /* the attribute is there, but its value is not understood */
+		value->number = 0;
+		return perch__skip_form(cursor, spec->form, format);
+	}
+}
+
+int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviation *abbreviation,
+		       struct cursor *cursor, struct dwarf_entry *entry)
+{
+	const struct dwarf_spec *spec = table->spec + abbreviation->spec;
+
+	entry->has = 0;
+	for (uint32_t i = 0; i < abbreviation->nr_specs; i++, spec++) {
+		if (!spec->wanted || entry->has >> spec->wanted & 1) {
+			perch__skip_form(cursor, spec->form, table->format);
+			continue;
+		}
+		if (!perch__dwarf_value(cursor, spec, table->format, &entry->value[spec->wanted]))
+			return -ENOTSUP;
+		entry->has |= 1u << spec->wanted;
+	}
+	return cursor->failed ? -ENOTSUP : 0;
+}
+
+static uint64_t sibling_of(const struct dwarf_value *value)
+{
+	switch (value->form) {
+	case DW_FORM_ref1:
+	case DW_FORM_ref2:
+	case DW_FORM_ref4:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_udata:
+		return value->number;
+	default:
+		return 0;
+	}
+}
+
+uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry)
+{
+	return entry->has >> ATTRIBUTE_SIBLING & 1 ? sibling_of(&entry->value[ATTRIBUTE_SIBLING])
+						   : 0;
+}
+
+uint64_t perch__dwarf_skip(const struct abbreviations *table,
+			   const struct abbreviation *abbreviation, struct cursor *cursor)
+{
+	const struct dwarf_step *step = table->step + abbreviation->step;
+	struct dwarf_value sibling = { 0 };
+
+	for (uint32_t i = 0; i < abbreviation->nr_steps; i++, step++) {
+		perch__skip(cursor, step->bytes);
+		if (step->is_sibling) {
+			struct dwarf_spec spec = { .form = step->form };
+
+			perch__dwarf_value(cursor, &spec, table->format, &sibling);
+		} else if (step->form) {
+			perch__skip_form(cursor, step->form, table->format);
+		}
+	}
+	return sibling_of(&sibling);
+}
+
+bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute attribute,
+			 uint64_t *number)
+{
+	const struct dwarf_value *value = &entry->value[attribute];
+
+	if (!(entry->has >> attribute & 1))
+		return false;
+	switch (value->form) {
+	case DW_FORM_data1:
+	case DW_FORM_data2:
+	case DW_FORM_data4:
+	case DW_FORM_data8:
+	case DW_FORM_udata:
+	case DW_FORM_sdata:
+	case DW_FORM_implicit_const:
+	case DW_FORM_sec_offset:
+		*number = value->number;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- texts and addresses ---- */
+
+/* Reads a number in a table of offsets or addresses. */
+static int read_indexed(struct dwarf *dwarf, enum dwarf_section_id id, uint64_t base,
+			uint64_t index, unsigned size, uint64_t *number)
+{
+	struct cursor cursor = { .swapped = dwarf->swapped };
+
+	if (!base || index > UINT32_MAX || base > SIZE_MAX / 2)
+		return -ENOTSUP;
+	cursor.at = perch__dwarf_bytes(&dwarf->section[id], base + index * size, size);
+	if (!cursor.at)
+		return -ENOTSUP;
+	cursor.end = cursor.at + size;
+	*number = perch__read(&cursor, size);
+	return 0;
+}
+
+int perch__dwarf_value_text(struct dwarf *dwarf, const struct dwarf_unit *unit,
+			    const struct dwarf_value *value, const char **text)
+{
+	uint64_t offset = value->number;
+
+	switch (value->form) {
+	case DW_FORM_string:
+		*text = value->text;
+		return 0;
+	case DW_FORM_strp:
+		*text = perch__dwarf_text(&dwarf->section[DWARF_STR], offset);
+		return *text ? 0 : -ENOTSUP;
+	case DW_FORM_line_strp:
+		*text = perch__dwarf_text(&dwarf->section[DWARF_LINE_STR], offset);
+		return *text ? 0 : -ENOTSUP;
+	case DW_FORM_strx:
+	case DW_FORM_strx1:
+	case DW_FORM_strx2:
+	case DW_FORM_strx3:
+	case DW_FORM_strx4:
+		if (read_indexed(dwarf, DWARF_STR_OFFSETS, unit->str_offsets_base, value->number,
+				 unit->format.offset_size, &offset))
+			return -ENOTSUP;
+		*text = perch__dwarf_text(&dwarf->section[DWARF_STR], offset);
+		return *text ? 0 : -ENOTSUP;
+	default:
+		*text = NULL;
+		return -ENOTSUP;
+	}
+}
+
+int perch__dwarf_address(struct dwarf *dwarf, const struct dwarf_unit *unit,
+			 const struct dwarf_value *value, uint64_t *address)
+{
+	switch (value->form) {
+	case DW_FORM_addr:
+		*address = value->number;
+		return 0;
+	case DW_FORM_addrx:
+	case DW_FORM_addrx1:
+	case DW_FORM_addrx2:
+	case DW_FORM_addrx3:
+	case DW_FORM_addrx4:
+		return read_indexed(dwarf, DWARF_ADDR, unit->addr_base, value->number,
+				    unit->format.address_size, address);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+/* ---- ranges ---- */
+
+/* A range list that is read. */
+struct list {
+	struct dwarf *dwarf;
+	struct dwarf_unit *unit;
+	struct dwarf_section *section;
+	struct cursor cursor;
+	uint64_t base;
+	dwarf_range_function *function;
+	void *context;
+};
+
+static int add_range(struct list *list, uint64_t start, uint64_t end)
+{
+	return start < end ? list->function(list->context, start, end) : 0;
+}
+
+/*
+ * A list has no size: before each of its entries, makes some more bytes available. Returns false at
+ * the limit of entries.
+ */
+static bool prepare_range(struct list *list)
+{
+	struct dwarf_section *section = list->section;
+	uint64_t offset = (uint64_t)(list->cursor.at - section->bytes),
+		 size = section->size - offset;
+
+	if (++list->unit->nr_range_steps > MAX_RANGE_STEPS)
+		return false;
+	if (list->cursor.end - list->cursor.at < LONGEST_RANGE) {
+		size = size < RANGE_BYTES ? size : RANGE_BYTES;
+		if (!perch__dwarf_bytes(section, offset, size))
+			return false;
+		list->cursor.end = list->cursor.at + size;
+	}
+	return true;
+}
+
+/* DWARF 2 to 4: .debug_ranges */
+static int read_pairs(struct list *list)
+{
+	unsigned size = list->unit->format.address_size;
+	uint64_t largest = size == 8 ? UINT64_MAX : UINT32_MAX;
+	int rc = 0;
+
+	while (!rc) {
+		uint64_t start, end;
+
+		if (!prepare_range(list))
+			return -ENOTSUP;
+		start = perch__read(&list->cursor, size);
+		end = perch__read(&list->cursor, size);
+		if (list->cursor.failed)
+			return -ENOTSUP;
+		if (!start && !end)
+			return 0;
+		if (start == largest)
+			list->base = end;
+		else
+			rc = add_range(list, list->base + start, list->base + end);
+	}
+	return rc;
+}
+
+static int read_index(struct list *list, uint64_t *address)
+{
+	struct dwarf_value value = { DW_FORM_addrx, { perch__read_uleb(&list->cursor) } };
+
+	return perch__dwarf_address(list->dwarf, list->unit, &value, address);
+}
+
+/* DWARF 5: one entry of .debug_rnglists. Returns 1 at the end of the list. */
+static int read_range(struct list *list)
+{
+	unsigned size = list->unit->format.address_size;
+	struct cursor *cursor = &list->cursor;
+	uint64_t start, end;
+
+	switch (perch__read(cursor, 1)) {
+	case DW_RLE_end_of_list:
+		return cursor->failed ? -ENOTSUP : 1;
+	case DW_RLE_base_addressx:
+		return read_index(list, &list->base);
+	case DW_RLE_startx_endx:
+		if (read_index(list, &start) || read_index(list, &end))
+			return -ENOTSUP;
+		break;
+	case DW_RLE_startx_length:
+		if (read_index(list, &start))
+			return -ENOTSUP;
+		end = start + perch__read_uleb(cursor);
+		break;
+	case DW_RLE_offset_pair:
+		start = list->base + perch__read_uleb(cursor);
+		end = list->base + perch__read_uleb(cursor);
+		break;
+	case DW_RLE_base_address:
+		list->base = perch__read(cursor, size);
+		return 0;
+	case DW_RLE_start_end:
+		start = perch__read(cursor, size);
+		end = perch__read(cursor, size);
+		break;
+	case DW_RLE_start_length:
+		start = perch__read(cursor, size);
+		end = start + perch__read_uleb(cursor);
+		break;
+	default:
+		return -ENOTSUP;
+	}
+	return cursor->failed ? -ENOTSUP : add_range(list, start, end);
+}
+
+static int read_ranges(struct list *list)
+{
+	int rc = 0;
+
+	while (!rc)
+		rc = prepare_range(list) ? read_range(list) : -ENOTSUP;
+	return rc == 1 ? 0 : rc;
+}
+
+static int read_list(struct list *list, const struct dwarf_value *value)
+{
+	bool pairs = list->unit->format.version < 5;
+	struct dwarf_section *section =
+		&list->dwarf->section[pairs ? DWARF_RANGES : DWARF_RNGLISTS];
+	uint64_t offset = value->number;
+
+	switch (value->form) {
+	case DW_FORM_sec_offset:
+	case DW_FORM_data4:
+	case DW_FORM_data8:
+		break;
+	case DW_FORM_rnglistx:
+		if (read_indexed(list->dwarf, DWARF_RNGLISTS, list->unit->rnglists_base, offset,
+				 list->unit->format.offset_size, &offset))
+			return -ENOTSUP;
+		offset += list->unit->rnglists_base;
+		break;
+	default:
+		return -ENOTSUP;
+	}
+	list->section = section;
+	list->cursor.at = list->cursor.end = perch__dwarf_bytes(section, offset, 0);
+	if (!list->cursor.at)
+		return -ENOTSUP;
+	return pairs ? read_pairs(list) : read_ranges(list);
+}
+
+int perch__dwarf_ranges(struct dwarf *dwarf, struct dwarf_unit *unit,
+			const struct dwarf_entry *entry, dwarf_range_function *function,
+			void *context)
+{
+	struct list list = { .dwarf = dwarf,
+			     .unit = unit,
+			     .cursor = { .swapped = dwarf->swapped },
+			     .base = unit->low_pc,
+			     .function = function,
+			     .context = context };
+	const struct dwarf_value *high = &entry->value[ATTRIBUTE_HIGH_PC];
+	uint64_t start, end;
+
+	if ((entry->has >> ATTRIBUTE_HIGH_PC & 1) && (entry->has >> ATTRIBUTE_LOW_PC & 1)) {
+		if (perch__dwarf_address(dwarf, unit, &entry->value[ATTRIBUTE_LOW_PC], &start))
+			return -ENOTSUP;
+		if (perch__dwarf_number(entry, ATTRIBUTE_HIGH_PC, &end))
+			end += start;
+		else if (perch__dwarf_address(dwarf, unit, high, &end))
+			return -ENOTSUP;
+		return add_range(&list, start, end);
+	}
+	if (entry->has >> ATTRIBUTE_RANGES & 1)
+		return read_list(&list, &entry->value[ATTRIBUTE_RANGES]);
+	return 0;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inlined functions, and the frames of an address. The functions that are inlined directly in a
+ * function are listed at the first address in it. Those further inside are skipped until an address
+ * is in the function around them.
+ */
+#include <stdlib.h>
+
+#include <dwarf.h>
+
+#include "dwarf.h"
+
+enum {
+	MAX_INLINED = 1 << 20, /* of a unit, and their ranges */
+	MAX_ORIGINS = 16,      /* entries that have the name of a function, one for the other */
+};
+
+/* The functions that are inlined directly in one function are adjacent. */
+struct dwarf_inlined {
+	uint64_t start, end;	   /* from the first range to the last */
+	uint64_t entry;		   /* offset in .debug_info */
+	uint32_t range, nr_ranges; /* in unit.range, if there are several */
+	uint32_t first, nr;	   /* in unit.inlined: what is inlined in this function */
+	bool is_listed;
+	const char *name;
+};
+
+/* ---- names ---- */
+
+/* Returns the offset in .debug_info that an attribute refers to, or 0. */
+static uint64_t reference(const struct dwarf_unit *unit, const struct dwarf_value *value)
+{
+	switch (value->form) {
+	case DW_FORM_ref1:
+	case DW_FORM_ref2:
+	case DW_FORM_ref4:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_udata:
+		return unit->offset + value->number;
+	case DW_FORM_ref_addr:
+		return value->number;
+	default:
+		return 0;
+	}
+}
+
+/* Decodes the entry at an offset of .debug_info. */
+static int read_entry(struct dwarf *dwarf, struct dwarf_unit **unit, uint64_t offset,
+		      struct dwarf_entry *entry)
+{
+	const struct abbreviation *abbreviation;
+	struct cursor cursor;
+
+	if (!*unit || offset < (*unit)->offset || offset >= (*unit)->end)
+		*unit = perch__dwarf_unit_at(dwarf, offset);
+	if (!*unit || perch__dwarf_read_unit(dwarf, *unit))
+		return -ENOTSUP;
+	cursor = perch__dwarf_cursor(dwarf, *unit, offset);
+	if (!cursor.at)
+		return -ENOTSUP;
+	abbreviation = perch__abbreviation((*unit)->abbreviations, perch__read_uleb(&cursor));
+	if (!abbreviation)
+		return -ENOTSUP;
+	return perch__dwarf_entry((*unit)->abbreviations, abbreviation, &cursor, entry);
+}
+
+/*
+ * Finds the name of a function: the linkage name of the entry or of what it refers to, else the
+ * name. Returns 0 or -ENOTSUP.
+ */
+static int find_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset,
+		     const char **name)
+{
+	struct dwarf_entry entry;
+
+	*name = NULL;
+	for (int i = 0; i < MAX_ORIGINS; i++) {
+		enum dwarf_attribute next;
+
+		if (read_entry(dwarf, &unit, offset, &entry))
+			return -ENOTSUP;
+		if (entry.has >> ATTRIBUTE_LINKAGE_NAME & 1)
+			return perch__dwarf_value_text(dwarf, unit,
+						       &entry.value[ATTRIBUTE_LINKAGE_NAME], name);
+		if (!*name && (entry.has >> ATTRIBUTE_NAME & 1) &&
+		    perch__dwarf_value_text(dwarf, unit, &entry.value[ATTRIBUTE_NAME], name))
+			return -ENOTSUP;
+		next = entry.has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
+							 : ATTRIBUTE_SPECIFICATION;
+		if (!(entry.has >> next & 1))
+			return 0;
+		offset = reference(unit, &entry.value[next]);
+		if (!offset)
+			return -ENOTSUP;
+	}
+	return 0;
+}
+
+/* ---- inlined functions ---- */
+
+struct inlined_context {
+	struct dwarf_unit *unit;
+	size_t nr; /* ranges */
+	uint64_t start, end;
+};
+
+static int add_range(void *context, uint64_t start, uint64_t end)
+{
+	struct inlined_context *to = context;
+	struct dwarf_range *range;
+
+	range = PERCH__ARRAY_APPEND_MAX(to->unit->range, to->unit->nr_ranges,
+					to->unit->ranges_capacity, MAX_INLINED);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct dwarf_range){ start, end };
+	if (!to->nr++ || start < to->start)
+		to->start = start;
+	if (end > to->end)
+		to->end = end;
+	return 0;
+}
+
+/* entry: decoded, from the offset `at` of .debug_info */
+static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
+		       const struct dwarf_entry *entry, uint64_t at)
+{
+	struct inlined_context context = { .unit = unit };
+	size_t first = unit->nr_ranges;
+	struct dwarf_inlined *inlined;
+	int rc = perch__dwarf_ranges(dwarf, unit, entry, add_range, &context);
+
+	if (rc || !context.nr)
+		return rc;
+	inlined = PERCH__ARRAY_APPEND_MAX(unit->inlined, unit->nr_inlined, unit->inlined_capacity,
+					  MAX_INLINED);
+	if (!inlined)
+		return -ENOMEM;
+	inlined->start = context.start;
+	inlined->end = context.end;
+	inlined->entry = at;
+	if (context.nr == 1) {
+		unit->nr_ranges = first;
+		return 0;
+	}
+	inlined->range = (uint32_t)first;
+	inlined->nr_ranges = (uint32_t)context.nr;
+	return 0;
+}
+
+/* Skips the entries inside of an entry. cursor: at the first one. */
+static int skip_inside(const struct abbreviations *table, struct cursor *cursor,
+		       const uint8_t *start)
+{
+	for (size_t depth = 1; depth && cursor->at < cursor->end;) {
+		uint64_t code = perch__read_uleb(cursor), sibling;
+		const struct abbreviation *abbreviation;
+
+		if (!code) {
+			depth--;
+			continue;
+		}
+		abbreviation = perch__abbreviation(table, code);
+		if (!abbreviation)
+			return -ENOTSUP;
+		sibling = perch__dwarf_skip(table, abbreviation, cursor);
+		if (cursor->failed)
+			return -ENOTSUP;
+		if (!abbreviation->has_children)
+			continue;
+		if (sibling > (uint64_t)(cursor->at - start) &&
+		    sibling <= (uint64_t)(cursor->end - start))
+			cursor->at = start + sibling;
+		else
+			depth++;
+	}
+	return 0;
+}
+
+/* Lists what is inlined directly in a function. cursor: at the first entry inside of it. */
+static int list_inside(struct dwarf *dwarf, struct dwarf_unit *unit, struct cursor *cursor)
+{
+	const struct abbreviations *table = unit->abbreviations;
+	const uint8_t *info = dwarf->section[DWARF_INFO].bytes, *start = info + unit->offset;
+	struct dwarf_entry entry;
+	int rc = 0;
+
+	for (size_t depth = 1; depth && cursor->at < cursor->end && !rc;) {
+		uint64_t at = (uint64_t)(cursor->at - info), sibling;
+		uint64_t code = perch__read_uleb(cursor);
+		const struct abbreviation *abbreviation;
+		bool inside = false;
+
+		if (!code) {
+			depth--;
+			continue;
+		}
+		abbreviation = perch__abbreviation(table, code);
+		if (!abbreviation)
+			return -ENOTSUP;
+		if (abbreviation->tag == DW_TAG_inlined_subroutine) {
+			rc = perch__dwarf_entry(table, abbreviation, cursor, &entry);
+			if (!rc)
+				rc = add_inlined(dwarf, unit, &entry, at);
+			sibling = rc ? 0 : perch__dwarf_sibling(&entry);
+		} else {
+			inside = abbreviation->tag == DW_TAG_lexical_block ||
+				 abbreviation->tag == DW_TAG_try_block ||
+				 abbreviation->tag == DW_TAG_catch_block;
+			sibling = perch__dwarf_skip(table, abbreviation, cursor);
+		}
+		if (cursor->failed)
+			return -ENOTSUP;
+		if (rc || !abbreviation->has_children)
+			continue;
+		if (inside)
+			depth++;
+		else if (sibling > (uint64_t)(cursor->at - start) &&
+			 sibling <= (uint64_t)(cursor->end - start))
+			cursor->at = start + sibling;
+		else
+			rc = skip_inside(table, cursor, start);
+	}
+	return rc;
+}
+
+/* Lists what is inlined directly in the function of an entry. */
+static int list_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
+			uint32_t *first, uint32_t *nr)
+{
+	struct cursor cursor = perch__dwarf_cursor(dwarf, unit, entry);
+	const struct abbreviation *abbreviation;
+	size_t before = unit->nr_inlined, ranges = unit->nr_ranges;
+	int rc;
+
+	*nr = 0;
+	if (!cursor.at)
+		return -ENOTSUP;
+	abbreviation = perch__abbreviation(unit->abbreviations, perch__read_uleb(&cursor));
+	if (!abbreviation)
+		return -ENOTSUP;
+	if (!abbreviation->has_children)
+		return 0;
+	perch__dwarf_skip(unit->abbreviations, abbreviation, &cursor);
+	rc = list_inside(dwarf, unit, &cursor);
+	if (rc) {
+		unit->nr_inlined = before;
+		unit->nr_ranges = ranges;
+		return rc;
+	}
+	*first = (uint32_t)before;
+	*nr = (uint32_t)(unit->nr_inlined - before);
+	return 0;
+}
+
+static bool covers(const struct dwarf_unit *unit, const struct dwarf_inlined *inlined,
+		   uint64_t address)
+{
+	if (address < inlined->start || address >= inlined->end)
+		return false;
+	for (uint32_t i = 0; i < inlined->nr_ranges; i++) {
+		const struct dwarf_range *range = &unit->range[inlined->range + i];
+
+		if (address >= range->start && address < range->end)
+			return true;
+	}
+	return !inlined->nr_ranges;
+}
+
+/* Returns the index of the first that covers the address, or -1. */
+static int64_t find_covering(const struct dwarf_unit *unit, uint32_t first, uint32_t nr,
+			     uint64_t address)
+{
+	for (uint32_t i = first; i < first + nr; i++)
+		if (covers(unit, &unit->inlined[i], address))
+			return i;
+	return -1;
+}
+
+/* ---- frames ---- */
+
+/* Sets the position of the call of an inlined function. */
+static int set_call(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t inlined,
+		    struct debug_frame *frame)
+{
+	struct dwarf_entry entry;
+	uint64_t number;
+	int rc = read_entry(dwarf, &unit, inlined, &entry);
+
+	if (rc)
+		return rc;
+	if (perch__dwarf_number(&entry, ATTRIBUTE_CALL_FILE, &number))
+		rc = perch__dwarf_file(dwarf, unit, number, &frame->file);
+	if (!rc && frame->file && perch__dwarf_number(&entry, ATTRIBUTE_CALL_LINE, &number) &&
+	    number <= UINT32_MAX)
+		frame->line = (uint32_t)number;
+	return rc;
+}
+
+/* Finds the inlined functions at an address, outermost first. Returns their number or an errno. */
+static int find_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
+			struct dwarf_function *function, uint64_t address,
+			uint32_t found[MAX_DEBUG_FRAMES])
+{
+	int nr = 0, rc;
+	int64_t next;
+
+	if (!function->is_listed) {
+		rc = list_inlined(dwarf, unit, function->entry, &function->first, &function->nr);
+		if (rc)
+			return rc;
+		function->is_listed = true;
+	}
+	next = find_covering(unit, function->first, function->nr, address);
+	while (next >= 0 && nr < MAX_DEBUG_FRAMES - 1) {
+		uint32_t at = (uint32_t)next, first = 0, inside;
+
+		found[nr++] = at;
+		if (!unit->inlined[at].is_listed) {
+			rc = list_inlined(dwarf, unit, unit->inlined[at].entry, &first, &inside);
+			if (rc)
+				return rc;
+			/* the array may have moved */
+			unit->inlined[at].first = first;
+			unit->inlined[at].nr = inside;
+			unit->inlined[at].is_listed = true;
+		}
+		next = find_covering(unit, unit->inlined[at].first, unit->inlined[at].nr, address);
+	}
+	return nr;
+}
+
+int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
+			struct debug_frame frame[MAX_DEBUG_FRAMES])
+{
+	uint32_t found[MAX_DEBUG_FRAMES];
+	struct dwarf_function *function;
+	struct dwarf_unit *unit;
+	int nr, rc = perch__dwarf_function(dwarf, address, &unit, &function);
+
+	if (rc || !function)
+		return rc;
+	nr = find_inlined(dwarf, unit, function, address, found);
+	if (nr < 0)
+		return nr;
+	for (int i = 0; i <= nr && !rc; i++) {
+		struct dwarf_inlined *inlined = i < nr ? &unit->inlined[found[nr - 1 - i]] : NULL;
+		const char **name = inlined ? &inlined->name : &function->name;
+
+		frame[i] = (struct debug_frame){ 0 };
+		if (!*name)
+			rc = find_name(dwarf, unit, inlined ? inlined->entry : function->entry,
+				       name);
+		frame[i].function = *name;
+		if (!rc && i)
+			rc = set_call(dwarf, unit, unit->inlined[found[nr - i]].entry, &frame[i]);
+	}
+	if (!rc)
+		rc = perch__dwarf_line(dwarf, unit, address, &frame[0].file, &frame[0].line);
+	return rc ? rc : nr + 1;
+}
+
+int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file)
+{
+	int rc;
+
+	*dwarf = calloc(1, sizeof(**dwarf));
+	if (!*dwarf)
+		return -ENOMEM;
+	(*dwarf)->swapped = file->swapped;
+	(*dwarf)->by_offset.seed = perch__hash_seed(*dwarf);
+	rc = perch__dwarf_sections((*dwarf)->section, file);
+	if (!rc)
+		rc = perch__dwarf_units(*dwarf);
+	if (!rc && !(*dwarf)->nr_ranges) /* damaged, or without code: libdw decides */
+		rc = -ENOTSUP;
+	if (rc) {
+		perch__dwarf_free(*dwarf);
+		*dwarf = NULL;
+	}
+	return rc;
+}
+
+void perch__dwarf_free(struct dwarf *dwarf)
+{
+	if (!dwarf)
+		return;
+	perch__dwarf_free_units(dwarf);
+	perch__dwarf_free_sections(dwarf->section);
+	free(dwarf);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes of the sections of debug information. They are read in blocks when they are needed,
+ * into memory that is reserved for the whole section, so their addresses do not change. The file is
+ * not mapped: a mapped file that becomes shorter ends the program.
+ */
+#define _GNU_SOURCE /* MADV_HUGEPAGE */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dwarf.h"
+
+#ifdef __has_include
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#endif
+#endif
+#ifndef ASAN_POISON_MEMORY_REGION
+#define ASAN_POISON_MEMORY_REGION(bytes, size)	 ((void)(bytes), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(bytes, size) ((void)(bytes), (void)(size))
+#endif
+
+enum {
+	BLOCK = 1 << 16,
+	HUGE_PAGE = 1 << 21,
+	GUARD = 64, /* bytes after the section at least, for the address sanitizer */
+};
+
+static const char *const section_name[NR_DWARF_SECTIONS] = {
+	[DWARF_INFO] = ".debug_info",
+	[DWARF_ABBREV] = ".debug_abbrev",
+	[DWARF_LINE] = ".debug_line",
+	[DWARF_STR] = ".debug_str",
+	[DWARF_LINE_STR] = ".debug_line_str",
+	[DWARF_RANGES] = ".debug_ranges",
+	[DWARF_RNGLISTS] = ".debug_rnglists",
+	[DWARF_ADDR] = ".debug_addr",
+	[DWARF_STR_OFFSETS] = ".debug_str_offsets",
+};
+
+/* Reserves memory for a section, and for the NUL after it. */
+static int map_memory(struct dwarf_section *section)
+{
+	size_t spare = 0;
+
+	if (section->size >= 2 * (size_t)HUGE_PAGE)
+		spare = HUGE_PAGE;
+	section->mapping_size = section->size + 1 + spare + GUARD;
+	section->mapping = mmap(NULL, section->mapping_size, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (section->mapping == MAP_FAILED) {
+		section->mapping = NULL;
+		return -ENOMEM;
+	}
+	section->bytes = section->mapping;
+	if (spare) {
+		section->bytes += -(uintptr_t)section->mapping & (HUGE_PAGE - 1);
+		/* fewer page faults; without it the program is only slower */
+		madvise(section->bytes, section->size & ~((size_t)HUGE_PAGE - 1), MADV_HUGEPAGE);
+	}
+	spare = section->mapping_size -
+		(size_t)(section->bytes + section->size + 1 - (uint8_t *)section->mapping);
+	ASAN_POISON_MEMORY_REGION(section->bytes + section->size + 1, spare);
+	return 0;
+}
+
+/* Prepares for reading a section in blocks. */
+static int reserve(struct dwarf_section *section)
+{
+	size_t blocks = section->size / BLOCK + 1;
+
+	if (map_memory(section))
+		return -ENOMEM;
+	section->have = calloc(blocks / 64 + 1, sizeof(*section->have));
+	return section->have ? 0 : -ENOMEM;
+}
+
+/* Sets a section from libelf, which decompresses it and reads all of it. */
+static int take_data(struct dwarf_section *section, struct elf_file *file, size_t index,
+		     bool compressed)
+{
+	Elf_Scn *scn = elf_getscn(file->elf, index);
+	Elf_Data *data;
+
+	if (!scn || (compressed && elf_compress(scn, 0, 0) < 0))
+		return -ENOTSUP;
+	data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf || !data->d_size)
+		return -ENOTSUP;
+	section->size = data->d_size;
+	if (map_memory(section)) /* a copy, because libelf's has no NUL after it */
+		return -ENOMEM;
+	memcpy(section->bytes, data->d_buf, data->d_size);
+	return 0;
+}
+
+static int take_section(struct dwarf_section *section, struct elf_file *file, size_t index)
+{
+	const struct section *from = &file->section[index];
+
+	if (from->type == SHT_NOBITS || !from->size)
+		return 0;
+	if ((from->flags & SHF_COMPRESSED) || file->fd < 0)
+		return take_data(section, file, index, from->flags & SHF_COMPRESSED);
+	if (from->offset > file->size || from->size > file->size - from->offset ||
+	    from->size >= SIZE_MAX / 2)
+		return -ENOTSUP;
+	section->fd = file->fd;
+	section->offset = from->offset;
+	section->size = from->size;
+	return reserve(section);
+}
+
+int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file)
+{
+	/* libdw does not relocate, either, but may at some time */
+	if (file->header.e_type == ET_REL || perch__elf_sections(file))
+		return -ENOTSUP;
+	for (size_t i = 1; i < file->nr_sections; i++) {
+		const char *name = file->section[i].name;
+
+		if (!strncmp(name, ".zdebug_", 8))
+			return -ENOTSUP;
+		for (int id = 0; id < NR_DWARF_SECTIONS; id++) {
+			int rc;
+
+			if (section[id].size || strcmp(name, section_name[id]))
+				continue;
+			rc = take_section(&section[id], file, i);
+			if (rc)
+				return rc;
+		}
+	}
+	return section[DWARF_INFO].size && section[DWARF_ABBREV].size ? 0 : -ENOTSUP;
+}
+
+void perch__dwarf_free_sections(struct dwarf_section section[NR_DWARF_SECTIONS])
+{
+	for (int id = 0; id < NR_DWARF_SECTIONS; id++) {
+		if (section[id].mapping) {
+			ASAN_UNPOISON_MEMORY_REGION(section[id].mapping, section[id].mapping_size);
+			munmap(section[id].mapping, section[id].mapping_size);
+		}
+		free(section[id].have);
+	}
+}
+
+static bool read_file(const struct dwarf_section *section, uint64_t offset, uint8_t *bytes,
+		      size_t size)
+{
+	while (size) {
+		ssize_t got = pread(section->fd, bytes, size, (off_t)(section->offset + offset));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) /* the file was truncated */
+			return false;
+		bytes += got;
+		offset += (size_t)got;
+		size -= (size_t)got;
+	}
+	return true;
+}
+
+static bool has_block(const struct dwarf_section *section, size_t block)
+{
+	return section->have[block / 64] >> block % 64 & 1;
+}
+
+/* Reads the blocks from first to last that are missing. */
+static bool read_blocks(struct dwarf_section *section, size_t first, size_t last)
+{
+	while (first <= last) {
+		size_t next = first + 1, size;
+
+		if (has_block(section, first)) {
+			first++;
+			continue;
+		}
+		while (next <= last && !has_block(section, next))
+			next++;
+		size = (next - first) * BLOCK;
+		if (size > section->size - first * BLOCK)
+			size = section->size - first * BLOCK;
+		if (!read_file(section, first * BLOCK, section->bytes + first * BLOCK, size))
+			return false;
+		for (; first < next; first++)
+			section->have[first / 64] |= 1ull << first % 64;
+	}
+	return true;
+}
+
+const uint8_t *perch__dwarf_bytes(struct dwarf_section *section, uint64_t offset, uint64_t size)
+{
+	if (offset > section->size || size > section->size - offset || !section->size)
+		return NULL;
+	if (section->have && size &&
+	    !read_blocks(section, offset / BLOCK, (offset + size - 1) / BLOCK))
+		return NULL;
+	return section->bytes + offset;
+}
+
+size_t perch__dwarf_peek(struct dwarf_section *section, uint64_t offset, void *bytes, size_t size)
+{
+	if (offset >= section->size)
+		return 0;
+	if (size > section->size - offset)
+		size = section->size - offset;
+	if (!section->have)
+		memcpy(bytes, section->bytes + offset, size);
+	else if (!read_file(section, offset, bytes, size))
+		return 0;
+	return size;
+}
+
+const char *perch__dwarf_text(struct dwarf_section *section, uint64_t offset)
+{
+	const char *text;
+
+	if (offset >= section->size)
+		return NULL;
+	text = (const char *)section->bytes + offset;
+	if (!section->have)
+		return text;
+	/* the text may end in a later block; after the last one is a NUL */
+	for (size_t from = offset; from < section->size;) {
+		size_t block = from / BLOCK, end = (block + 1) * BLOCK;
+
+		if (end > section->size)
+			end = section->size;
+		if (!read_blocks(section, block, block))
+			return NULL;
+		if (memchr(section->bytes + from, 0, end - from))
+			return text;
+		from = end;
+	}
+	return text;
+}
+
+uint64_t perch__read_long_uleb(struct cursor *cursor)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; cursor->at < cursor->end; shift += 7) {
+		uint8_t byte = *cursor->at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return value;
+	}
+	return perch__read_failed(cursor);
+}
+
+int64_t perch__read_sleb(struct cursor *cursor)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; cursor->at < cursor->end;) {
+		uint8_t byte = *cursor->at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (byte >= 0x80)
+			continue;
+		if (shift < 64 && (byte & 0x40))
+			value |= -1ull << shift;
+		return (int64_t)value;
+	}
+	return (int64_t)perch__read_failed(cursor);
+}

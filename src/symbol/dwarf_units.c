@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Units and their functions. The units are listed once: of each only the header and the first entry
+ * are read. The functions of a unit are listed at the first address in it.
+ */
+#include <stdlib.h>
+
+#include <dwarf.h>
+
+#include "dwarf.h"
+
+enum {
+	MAX_UNITS = 1 << 24,	  /* also their ranges */
+	MAX_FUNCTIONS = 1 << 20,  /* of a unit */
+	MAX_OVERLAPS = 64,	  /* functions that are compared with an address */
+	FIRST_BYTES = 1 << 10,	  /* that are read of a unit, in most cases enough */
+	LONGEST_UNIT = INT32_MAX, /* bytes */
+};
+
+/* ---- units ---- */
+
+/* Decodes a unit's header. Returns false if the list of units ends here, as libdw's does. */
+static bool read_header(struct dwarf_unit *unit, struct cursor *cursor, uint64_t left, int *type)
+{
+	const uint8_t *start = cursor->at;
+	uint64_t length = perch__read(cursor, 4);
+
+	unit->format.offset_size = 4;
+	if (length == UINT32_MAX) {
+		unit->format.offset_size = 8;
+		length = perch__read(cursor, 8);
+	}
+	left -= (uint64_t)(cursor->at - start);
+	if (cursor->failed || length > left || length > LONGEST_UNIT)
+		return false;
+	unit->end = unit->offset + (uint64_t)(cursor->at - start) + length;
+	unit->format.version = (uint8_t)perch__read(cursor, 2);
+	if (unit->format.version < 2 || unit->format.version > 5)
+		return false;
+	*type = DW_UT_compile;
+	if (unit->format.version == 5) {
+		*type = (int)perch__read(cursor, 1);
+		unit->format.address_size = (uint8_t)perch__read(cursor, 1);
+		unit->abbreviations_offset = perch__read(cursor, unit->format.offset_size);
+	} else {
+		unit->abbreviations_offset = perch__read(cursor, unit->format.offset_size);
+		unit->format.address_size = (uint8_t)perch__read(cursor, 1);
+	}
+	if (*type == DW_UT_skeleton || *type == DW_UT_split_compile)
+		perch__skip(cursor, 8);
+	if (*type == DW_UT_type || *type == DW_UT_split_type)
+		perch__skip(cursor, 8u + unit->format.offset_size);
+	unit->header_size = (uint8_t)(cursor->at - start);
+	return !cursor->failed &&
+	       (unit->format.address_size == 4 || unit->format.address_size == 8);
+}
+
+struct unit_context {
+	struct dwarf *dwarf;
+	uint32_t unit;
+};
+
+static int add_unit_range(void *context, uint64_t start, uint64_t end)
+{
+	const struct unit_context *to = context;
+	struct dwarf_unit_range *range = PERCH__ARRAY_APPEND_MAX(
+		to->dwarf->range, to->dwarf->nr_ranges, to->dwarf->ranges_capacity, MAX_UNITS);
+
+	if (!range)
+		return -ENOMEM;
+	*range = (struct dwarf_unit_range){ start, end, to->unit };
+	return 0;
+}
+
+/* Takes what later entries of the unit need. */
+static int take_bases(struct dwarf *dwarf, struct dwarf_unit *unit, const struct dwarf_entry *entry)
+{
+	perch__dwarf_number(entry, ATTRIBUTE_ADDR_BASE, &unit->addr_base);
+	perch__dwarf_number(entry, ATTRIBUTE_STR_OFFSETS_BASE, &unit->str_offsets_base);
+	perch__dwarf_number(entry, ATTRIBUTE_RNGLISTS_BASE, &unit->rnglists_base);
+	if (!(entry->has >> ATTRIBUTE_LOW_PC & 1))
+		return 0;
+	return perch__dwarf_address(dwarf, unit, &entry->value[ATTRIBUTE_LOW_PC], &unit->low_pc);
+}
+
+/* cursor: at the first entry */
+static int read_first_entry(struct dwarf *dwarf, struct dwarf_unit *unit, struct cursor *cursor,
+			    struct abbreviations *table, struct dwarf_entry *entry)
+{
+	uint64_t code = perch__read_uleb(cursor);
+	int rc;
+
+	if (cursor->failed)
+		return -ENOTSUP;
+	rc = perch__abbreviation_find(table, &dwarf->section[DWARF_ABBREV],
+				      unit->abbreviations_offset, unit->format, code);
+	return rc ? rc : perch__dwarf_entry(table, table->code, cursor, entry);
+}
+
+/* Adds the ranges of a unit. Returns 0, -ENOMEM or -ENOTSUP. */
+static int add_unit_ranges(struct dwarf *dwarf, struct dwarf_unit *unit, struct cursor *cursor,
+			   struct abbreviations *table)
+{
+	struct unit_context context = { dwarf, (uint32_t)(unit - dwarf->unit) };
+	struct dwarf_entry entry;
+	int rc = read_first_entry(dwarf, unit, cursor, table, &entry);
+
+	if (rc == -ENOTSUP && cursor->failed) { /* the first bytes are too few */
+		*cursor = perch__dwarf_cursor(dwarf, unit, unit->offset + unit->header_size);
+		rc = cursor->at ? read_first_entry(dwarf, unit, cursor, table, &entry) : -ENOTSUP;
+	}
+	if (rc || table->code->tag == DW_TAG_partial_unit || table->code->tag == DW_TAG_type_unit)
+		return rc;
+	if (entry.has >> ATTRIBUTE_DWO_NAME & 1)
+		unit->not_understood = true;
+	rc = take_bases(dwarf, unit, &entry);
+	return rc ? rc : perch__dwarf_ranges(dwarf, unit, &entry, add_unit_range, &context);
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct dwarf_unit_range *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->unit > b->unit) - (a->unit < b->unit);
+}
+
+static int add_unit(struct dwarf *dwarf, const struct dwarf_unit *header, int type,
+		    struct cursor *cursor, struct abbreviations *table)
+{
+	struct dwarf_unit *unit;
+	int rc;
+
+	unit = PERCH__ARRAY_APPEND_MAX(dwarf->unit, dwarf->nr_units, dwarf->units_capacity,
+				       MAX_UNITS);
+	if (!unit)
+		return -ENOMEM;
+	*unit = *header;
+	/* units of types and parts are only referred to */
+	if (type != DW_UT_compile && type != DW_UT_skeleton)
+		return 0;
+	rc = add_unit_ranges(dwarf, unit, cursor, table);
+	if (rc == -ENOTSUP) {
+		unit->not_understood = dwarf->has_gaps = true;
+		return 0;
+	}
+	return rc;
+}
+
+int perch__dwarf_units(struct dwarf *dwarf)
+{
+	struct dwarf_section *info = &dwarf->section[DWARF_INFO];
+	struct abbreviations table = { 0 };
+	struct dwarf_unit unit;
+	uint8_t bytes[FIRST_BYTES];
+	int rc = 0, type;
+
+	for (uint64_t offset = 0; !rc; offset = unit.end) {
+		struct cursor cursor = { .at = bytes, .swapped = dwarf->swapped };
+
+		cursor.end = bytes + perch__dwarf_peek(info, offset, bytes, sizeof(bytes));
+		unit = (struct dwarf_unit){ .offset = offset };
+		if (!read_header(&unit, &cursor, info->size - offset, &type))
+			break;
+		if (cursor.end - bytes > (ptrdiff_t)(unit.end - offset))
+			cursor.end = bytes + (unit.end - offset);
+		if (cursor.end < cursor.at)
+			break;
+		rc = add_unit(dwarf, &unit, type, &cursor, &table);
+	}
+	perch__abbreviations_clear(&table);
+	if (dwarf->nr_ranges)
+		qsort(dwarf->range, dwarf->nr_ranges, sizeof(*dwarf->range), by_start);
+	return rc || dwarf->nr_units ? rc : -ENOTSUP;
+}
+
+void perch__dwarf_free_units(struct dwarf *dwarf)
+{
+	for (size_t i = 0; i < dwarf->nr_units; i++) {
+		struct dwarf_unit *unit = &dwarf->unit[i];
+
+		perch__dwarf_free_lines(unit->lines);
+		free(unit->function);
+		free(unit->inlined);
+		free(unit->range);
+	}
+	free(dwarf->unit);
+	free(dwarf->range);
+	for (size_t i = 0; i < dwarf->nr_abbreviations; i++) {
+		perch__abbreviations_clear(dwarf->abbreviations[i]);
+		free(dwarf->abbreviations[i]);
+	}
+	free(dwarf->abbreviations);
+	perch__hash_clear(&dwarf->by_offset);
+}
+
+struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset)
+{
+	size_t low = 0, high = dwarf->nr_units;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dwarf->unit[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && offset < dwarf->unit[low - 1].end ? &dwarf->unit[low - 1] : NULL;
+}
+
+struct cursor perch__dwarf_cursor(struct dwarf *dwarf, const struct dwarf_unit *unit,
+				  uint64_t offset)
+{
+	struct cursor cursor = { .swapped = dwarf->swapped };
+	const uint8_t *bytes = perch__dwarf_bytes(&dwarf->section[DWARF_INFO], unit->offset,
+						  unit->end - unit->offset);
+
+	if (bytes && offset >= unit->offset + unit->header_size && offset < unit->end) {
+		cursor.at = bytes + (offset - unit->offset);
+		cursor.end = bytes + (unit->end - unit->offset);
+	}
+	return cursor;
+}
+
+/* ---- the entries of a unit ---- */
+
+static bool same_table(const void *items, uint32_t index, const void *key)
+{
+	const struct abbreviations *table = ((struct abbreviations *const *)items)[index];
+	const struct dwarf_unit *unit = key;
+
+	return table->offset == unit->abbreviations_offset &&
+	       table->format.version == unit->format.version &&
+	       table->format.address_size == unit->format.address_size &&
+	       table->format.offset_size == unit->format.offset_size;
+}
+
+/* All tables together have no more attributes than bytes, if they do not overlap. */
+static bool has_too_many(const struct dwarf *dwarf)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < dwarf->nr_abbreviations; i++)
+		nr += dwarf->abbreviations[i]->nr_specs + dwarf->abbreviations[i]->nr_codes / 2;
+	return nr > 4 * dwarf->section[DWARF_ABBREV].size;
+}
+
+static int find_abbreviations(struct dwarf *dwarf, struct dwarf_unit *unit)
+{
+	uint64_t hash = perch__hash_integer(dwarf->by_offset.seed, unit->abbreviations_offset);
+	uint32_t index =
+		perch__hash_find(&dwarf->by_offset, hash, same_table, dwarf->abbreviations, unit);
+	struct abbreviations *table;
+	int rc;
+
+	if (index != PERCH__HASH_NONE) {
+		unit->abbreviations = dwarf->abbreviations[index];
+		return 0;
+	}
+	if (has_too_many(dwarf))
+		return -ENOTSUP;
+	if (PERCH__ARRAY_RESERVE(dwarf->abbreviations, dwarf->abbreviations_capacity,
+				 dwarf->nr_abbreviations + 1) ||
+	    perch__hash_reserve(&dwarf->by_offset, dwarf->nr_abbreviations + 1) ||
+	    !(table = calloc(1, sizeof(*table))))
+		return -ENOMEM;
+	rc = perch__abbreviations_read(table, &dwarf->section[DWARF_ABBREV],
+				       unit->abbreviations_offset, unit->format);
+	if (rc) {
+		perch__abbreviations_clear(table);
+		free(table);
+		return rc;
+	}
+	perch__hash_add(&dwarf->by_offset, hash, dwarf->nr_abbreviations);
+	dwarf->abbreviations[dwarf->nr_abbreviations++] = table;
+	unit->abbreviations = table;
+	return 0;
+}
+
+static int read_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
+{
+	struct cursor cursor = perch__dwarf_cursor(dwarf, unit, unit->offset + unit->header_size);
+	const struct abbreviation *abbreviation;
+	const char *producer = NULL;
+	struct dwarf_entry entry;
+	int rc = cursor.at ? find_abbreviations(dwarf, unit) : -ENOTSUP;
+
+	if (rc)
+		return rc;
+	abbreviation = perch__abbreviation(unit->abbreviations, perch__read_uleb(&cursor));
+	if (!abbreviation || perch__dwarf_entry(unit->abbreviations, abbreviation, &cursor, &entry))
+		return -ENOTSUP;
+	rc = take_bases(dwarf, unit, &entry);
+	if (!rc && (entry.has >> ATTRIBUTE_COMP_DIR & 1))
+		rc = perch__dwarf_value_text(dwarf, unit, &entry.value[ATTRIBUTE_COMP_DIR],
+					     &unit->directory);
+	if (!rc && (entry.has >> ATTRIBUTE_PRODUCER & 1))
+		rc = perch__dwarf_value_text(dwarf, unit, &entry.value[ATTRIBUTE_PRODUCER],
+					     &producer);
+	if (entry.has >> ATTRIBUTE_STMT_LIST & 1)
+		unit->stmt_list = entry.value[ATTRIBUTE_STMT_LIST];
+	unit->of_gcc = producer && !strncmp(producer, "GNU C", 5);
+	if (abbreviation->has_children)
+		unit->first = (uint64_t)(cursor.at - dwarf->section[DWARF_INFO].bytes);
+	return rc;
+}
+
+int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
+{
+	if (!unit->is_read) {
+		unit->is_read = true;
+		unit->error = read_unit(dwarf, unit);
+	}
+	return unit->error;
+}
+
+/* ---- functions ---- */
+
+struct function_context {
+	struct dwarf_unit *unit;
+	uint64_t entry;
+};
+
+static int add_function(void *context, uint64_t start, uint64_t end)
+{
+	const struct function_context *to = context;
+	struct dwarf_function *function =
+		PERCH__ARRAY_APPEND_MAX(to->unit->function, to->unit->nr_functions,
+					to->unit->functions_capacity, MAX_FUNCTIONS);
+
+	if (!function)
+		return -ENOMEM;
+	function->start = start;
+	function->end = end;
+	function->entry = to->entry;
+	return 0;
+}
+
+/* How far a search for functions goes, if entries say where their siblings are. */
+enum search {
+	SEARCH_TOP, /* directly below the unit: gcc has all functions there but nested ones */
+	SEARCH_NAMESPACES, /* and in namespaces */
+	SEARCH_ALL,	   /* and in types and functions, which takes longer */
+};
+
+static bool goes_into(unsigned tag, enum search search)
+{
+	return search == SEARCH_ALL ||
+	       (search == SEARCH_NAMESPACES && (tag == DW_TAG_namespace || tag == DW_TAG_module));
+}
+
+static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum search search)
+{
+	const struct abbreviations *table = unit->abbreviations;
+	const uint8_t *info = dwarf->section[DWARF_INFO].bytes, *start = info + unit->offset;
+	struct cursor cursor = perch__dwarf_cursor(dwarf, unit, unit->first);
+	struct dwarf_entry entry;
+	size_t depth = 1;
+
+	while (depth && cursor.at < cursor.end) {
+		struct function_context context = { unit, (uint64_t)(cursor.at - info) };
+		uint64_t code = perch__read_uleb(&cursor), sibling;
+		const struct abbreviation *abbreviation;
+
+		if (!code) {
+			depth--;
+			continue;
+		}
+		abbreviation = perch__abbreviation(table, code);
+		if (!abbreviation)
+			return -ENOTSUP;
+		if (abbreviation->tag == DW_TAG_subprogram) {
+			int rc = perch__dwarf_entry(table, abbreviation, &cursor, &entry);
+
+			if (!rc)
+				rc = perch__dwarf_ranges(dwarf, unit, &entry, add_function,
+							 &context);
+			if (rc)
+				return rc;
+			sibling = perch__dwarf_sibling(&entry);
+		} else {
+			sibling = perch__dwarf_skip(table, abbreviation, &cursor);
+		}
+		if (cursor.failed)
+			return -ENOTSUP;
+		if (!abbreviation->has_children)
+			continue;
+		/* a sibling before this entry would not end */
+		if (!goes_into(abbreviation->tag, search) &&
+		    sibling > (uint64_t)(cursor.at - start) &&
+		    sibling <= (uint64_t)(cursor.end - start))
+			cursor.at = start + sibling;
+		else
+			depth++;
+	}
+	return 0;
+}
+
+static int by_function(const void *left, const void *right)
+{
+	const struct dwarf_function *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	/* of two functions at one address the inner one is last */
+	if (a->end != b->end)
+		return a->end > b->end ? -1 : 1;
+	return (a->entry > b->entry) - (a->entry < b->entry);
+}
+
+static int list_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum search search)
+{
+	int rc;
+
+	/* the inlined functions are listed again: the functions have other positions */
+	unit->nr_functions = unit->nr_inlined = unit->nr_ranges = 0;
+	rc = unit->first ? add_functions(dwarf, unit, search) : 0;
+	if (rc)
+		return rc;
+	if (unit->nr_functions)
+		qsort(unit->function, unit->nr_functions, sizeof(*unit->function), by_function);
+	return 0;
+}
+
+static struct dwarf_function *search_function(const struct dwarf_unit *unit, uint64_t address)
+{
+	size_t low = 0, high = unit->nr_functions;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->function[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
+		if (address < unit->function[low].end)
+			return &unit->function[low];
+	return NULL;
+}
+
+static struct dwarf_unit *find_unit(const struct dwarf *dwarf, uint64_t address)
+{
+	size_t low = 0, high = dwarf->nr_ranges;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dwarf->range[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
+		if (address < dwarf->range[low].end)
+			return &dwarf->unit[dwarf->range[low].unit];
+	return NULL;
+}
+
+/* Lists the functions of a unit, on the first call only. */
+static int prepare_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
+{
+	int rc;
+
+	if (unit->not_understood)
+		return -ENOTSUP;
+	if (unit->has_functions)
+		return 0;
+	unit->has_functions = true;
+	rc = perch__dwarf_read_unit(dwarf, unit);
+	if (!rc)
+		rc = list_functions(dwarf, unit, unit->of_gcc ? SEARCH_TOP : SEARCH_NAMESPACES);
+	unit->not_understood = rc;
+	return rc;
+}
+
+int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
+			  struct dwarf_function **function)
+{
+	int rc;
+
+	*function = NULL;
+	*unit = find_unit(dwarf, address);
+	if (!*unit)
+		return dwarf->has_gaps ? -ENOTSUP : 0;
+	rc = prepare_unit(dwarf, *unit);
+	if (rc)
+		return rc;
+	*function = search_function(*unit, address);
+	if (*function || (*unit)->all_listed)
+		return 0;
+	(*unit)->all_listed = true;
+	rc = list_functions(dwarf, *unit, SEARCH_ALL);
+	(*unit)->not_understood = rc;
+	if (!rc)
+		*function = search_function(*unit, address);
+	return rc;
+}
