@@ -201,8 +201,6 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 		rules->has_error = true;
 		snprintf(rules->error, sizeof(rules->error), "%s", error);
 		close_files(rules);
-	} else if (!rules->eh_frame && !rules->debug_frame.cfi) {
-		close_files(rules);
 	}
 	return rules;
 }

@@ -16,5 +16,5 @@ __asm__(".text\n"
 
 const struct guest_test *const guest_lists[] = {
 	guest_counts, guest_groups,	     guest_sets,  guest_samples, guest_names,
-	guest_probes, guest_self_monitoring, guest_users, NULL,
+	guest_probes, guest_self_monitoring, guest_users, guest_unwind,	 NULL,
 };

@@ -72,5 +72,6 @@ extern const struct guest_test guest_probes[];
 extern const struct guest_test guest_sets[];
 extern const struct guest_test guest_self_monitoring[];
 extern const struct guest_test guest_users[];
+extern const struct guest_test guest_unwind[];
 
 #endif

@@ -453,6 +453,40 @@ static void unwinds_signal_frames_of_arm64(void **state)
 	finish(&unwinding);
 }
 
+/* As in the vdso of arm64. */
+static void finds_signal_frames_in_files_without_rules(void **state)
+{
+	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+	const char *path = path_in_directory("vdso");
+	struct built_file file = code_file();
+	struct unwinding unwinding;
+	uint64_t stack[128] = { 0 };
+	struct built out;
+
+	(void)state;
+	file.machine = EM_AARCH64;
+	make_elf(&out, &file);
+	memset(out.bytes + out.size, 0, CODE_OFFSET + 0x388 - out.size);
+	memcpy(out.bytes + CODE_OFFSET + 0x380, code, sizeof(code));
+	write_bytes(path, out.bytes, CODE_OFFSET + 0x388);
+	begin_program(&unwinding, &arm64);
+	map_file(unwinding.processes, 1, MAP + 0x100000, CODE_SIZE, CODE_OFFSET, path);
+	unwinding.sampled.registers[30] = loaded(CODE + 0x380) + 0x100000;
+	stack[(128 + 184) / 8 + 30] = loaded(LAST + 4);
+	stack[(128 + 184) / 8 + 31] = STACK + 800;
+	stack[(128 + 184) / 8 + 32] = loaded(FUNCTION);
+	unwinding.sampled.registers[31] = STACK;
+	unwinding.sampled.registers[32] = loaded(FUNCTION + 4);
+	assert_int_equal(perch_unwind(unwinding.unwinder, unwinding.thread,
+				      sample_of(&unwinding.sampled, stack, sizeof(stack)),
+				      unwinding.ips, 8, &unwinding.result),
+			 0);
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_OUTERMOST);
+	assert_int_equal(unwinding.result.nr, 4);
+	assert_int_equal(unwinding.ips[2], loaded(FUNCTION));
+	finish(&unwinding);
+}
+
 /* Only the innermost function has its return address in a register. */
 static void refuses_leaf_functions_that_call(void **state)
 {
@@ -609,6 +643,7 @@ int main(void)
 		cmocka_unit_test(refuses_other_registers),
 		cmocka_unit_test(unwinds_arm64),
 		cmocka_unit_test(unwinds_signal_frames_of_arm64),
+		cmocka_unit_test(finds_signal_frames_in_files_without_rules),
 		cmocka_unit_test(refuses_leaf_functions_that_call),
 		cmocka_unit_test(unwinds_the_other_byte_order),
 		cmocka_unit_test(calculates),
