@@ -16,7 +16,7 @@ struct bytes {
 	bool failed;
 };
 
-static uint8_t next_byte(struct bytes *bytes)
+static inline uint8_t next_byte(struct bytes *bytes)
 {
 	if (bytes->at >= bytes->end) {
 		bytes->failed = true;
@@ -34,8 +34,7 @@ static void skip(struct bytes *bytes, uint64_t size)
 	bytes->at += size;
 }
 
-/* Reads a LEB128 number; bits of a sign are not extended. */
-static uint64_t next_number(struct bytes *bytes)
+static uint64_t next_long_number(struct bytes *bytes)
 {
 	uint64_t number = 0;
 	unsigned shift = 0;
@@ -48,6 +47,15 @@ static uint64_t next_number(struct bytes *bytes)
 		shift += 7;
 	} while (byte & 0x80 && !bytes->failed);
 	return number;
+}
+
+/* Reads a LEB128 number; bits of a sign are not extended. */
+static inline uint64_t next_number(struct bytes *bytes)
+{
+	/* nearly all have one byte */
+	if (bytes->at < bytes->end && *bytes->at < 0x80)
+		return *bytes->at++;
+	return next_long_number(bytes);
 }
 
 static void skip_column(struct bytes *bytes)

@@ -162,7 +162,7 @@ enum row_kind {
 	ROW_NO_FILE, /* the frame pointer is tried */
 };
 
-enum saved_rule { SAVED_IN_STACK, SAVED_SUM, SAVED_SAME, SAVED_NOWHERE };
+enum saved_rule { SAVED_IN_STACK, SAVED_SUM };
 
 struct saved {
 	int16_t offset; /* from the CFA */
@@ -179,6 +179,15 @@ struct row {
 	uint8_t kind, cfa_register, nr;
 	uint8_t return_register;
 	bool signal_frame;
+	uint64_t same; /* bits of registers with the same value in the caller */
+	/*
+	 * The usual row: all of .saved are in the stack, with the return address. saved_mask: their
+	 * bits; lowest, span: the bytes of the stack that have them, from the CFA.
+	 */
+	bool plain;
+	int16_t lowest;
+	uint32_t span;
+	uint64_t saved_mask;
 	struct saved saved[MAX_SAVED];
 	Dwarf_Frame *frame; /* of ROW_SLOW; freed with free() */
 };

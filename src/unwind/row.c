@@ -59,7 +59,6 @@ static bool is_saved(struct saved *saved, const Dwarf_Op *ops, size_t nr)
 static bool take_register(struct row *row, const struct architecture *architecture, uint8_t number,
 			  const Dwarf_Op *ops, size_t nr, const Dwarf_Op *memory)
 {
-	bool preserved = architecture->preserved >> number & 1;
 	struct saved saved = { .number = number };
 
 	if (number == architecture->sp) {
@@ -67,17 +66,14 @@ static bool take_register(struct row *row, const struct architecture *architectu
 		if (!ops || (!nr && ops == memory))
 			return true;
 	} else if (!ops) {
-		if (preserved || number == row->return_register)
-			return true;
-		saved.rule = SAVED_SAME;
+		row->same |= 1ull << number;
+		return true;
 	} else if (!nr && ops == memory) {
 		if (number == row->return_register)
 			row->kind = ROW_OUTERMOST;
-		if (!preserved)
-			return true;
-		saved.rule = SAVED_NOWHERE;
+		return true;
 	}
-	if (ops && nr && !is_saved(&saved, ops, nr))
+	if (!is_saved(&saved, ops, nr))
 		return false;
 	if (number == architecture->sp && saved.rule == SAVED_SUM && !saved.offset)
 		return true;
@@ -112,6 +108,25 @@ static void take_rules(struct row *row, const struct architecture *architecture,
 	}
 }
 
+static void find_span(struct row *row)
+{
+	int lowest = 0, highest = 0;
+
+	row->plain = row->nr > 0;
+	row->saved_mask = 0;
+	for (unsigned i = 0; i < row->nr; i++) {
+		const struct saved *saved = &row->saved[i];
+
+		row->plain &= saved->rule == SAVED_IN_STACK;
+		row->saved_mask |= 1ull << saved->number;
+		lowest = !i || saved->offset < lowest ? saved->offset : lowest;
+		highest = !i || saved->offset > highest ? saved->offset : highest;
+	}
+	row->plain &= row->saved_mask >> row->return_register & 1;
+	row->lowest = (int16_t)lowest;
+	row->span = (uint32_t)(highest - lowest) + sizeof(uint64_t);
+}
+
 /*
  * Linux has had no rules for the vdso's __kernel_rt_sigreturn of arm64 since 5.8. It is found by
  * its instructions: mov x8, #139; svc #0. offset: of the return address minus 1.
@@ -132,6 +147,7 @@ void perch__row_make(struct row *row, struct rules *rules, const struct architec
 
 	row->kind = rules->has_error ? ROW_NO_FILE : ROW_NO_RULE;
 	row->nr = 0;
+	row->same = 0;
 	row->frame = NULL;
 	row->signal_frame = false;
 	if (!perch__rules_address(rules, row->offset, &address))
@@ -150,6 +166,7 @@ void perch__row_make(struct row *row, struct rules *rules, const struct architec
 		return;
 	}
 	take_rules(row, architecture, frame);
+	find_span(row);
 	if (row->kind == ROW_SLOW)
 		row->frame = frame;
 	else

@@ -35,39 +35,53 @@ static inline enum outcome return_to(const struct row *row, const struct archite
 	return FOUND;
 }
 
+/* The step of a usual row, if all that was saved is in the copy. */
+static inline bool plain_step(const struct row *row, const struct architecture *architecture,
+			      const struct stack *stack, uint64_t cfa, struct registers *registers)
+{
+	uint64_t from = cfa + (uint64_t)(int64_t)row->lowest - stack->start;
+	const uint8_t *bytes;
+
+	if (!row->plain || stack->swapped || from > stack->size || stack->size - from < row->span)
+		return false;
+	bytes = stack->bytes + from;
+	for (unsigned i = 0; i < row->nr; i++) {
+		const struct saved *saved = &row->saved[i];
+
+		memcpy(&registers->value[saved->number], bytes + (saved->offset - row->lowest),
+		       sizeof(uint64_t));
+	}
+	registers->valid = (registers->valid & row->same) | row->saved_mask;
+	if (!(row->saved_mask >> architecture->sp & 1))
+		set(registers, architecture->sp, cfa);
+	set(registers, architecture->pc,
+	    registers->value[row->return_register] & architecture->address_bits);
+	return true;
+}
+
 static inline enum outcome fast_step(const struct row *row, const struct architecture *architecture,
 				     const struct stack *stack, bool innermost,
 				     struct registers *registers)
 {
-	uint64_t before = registers->value[architecture->sp], cfa, valid;
+	uint64_t before = registers->value[architecture->sp], cfa;
 	bool restored = false;
 
 	if (!is_valid(registers, row->cfa_register))
 		return INVALID;
 	cfa = registers->value[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
-	valid = registers->valid;
-	registers->valid &= architecture->preserved | 1ull << row->return_register;
 	if (!is_outside(row, before, cfa, innermost))
 		return LOOP;
+	if (plain_step(row, architecture, stack, cfa, registers))
+		return FOUND;
+	registers->valid &= row->same | 1ull << row->return_register;
 	set(registers, architecture->sp, cfa);
 	for (unsigned i = 0; i < row->nr; i++) {
 		const struct saved *saved = &row->saved[i];
 		uint64_t value = cfa + (uint64_t)(int64_t)saved->offset;
 		enum outcome outcome = FOUND;
 
-		switch ((enum saved_rule)saved->rule) {
-		case SAVED_IN_STACK:
+		if (saved->rule == SAVED_IN_STACK)
 			outcome = perch__stack_read(stack, value, &value);
-			break;
-		case SAVED_SUM:
-			break;
-		case SAVED_SAME:
-			registers->valid |= valid & 1ull << saved->number;
-			continue;
-		case SAVED_NOWHERE:
-			registers->valid &= ~(1ull << saved->number);
-			continue;
-		}
 		/*
 		 * At the end of a function, registers were restored and their places released, but
 		 * compilers leave the rule as it was: the register has the value already.

@@ -23,6 +23,9 @@ struct perch_unwinder {
 	size_t nr_rules;
 	struct perch__hash_table by_dso; /* -> rules */
 	uint64_t ends[PERCH_UNWIND_ENDS];
+	/* where the registers of the last mask are in a sample; NO_REGISTER: not in it */
+	uint64_t mask;
+	uint8_t index[MAX_REGISTERS];
 	struct recent recent[RECENT];
 };
 
@@ -138,11 +141,12 @@ static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_locat
 	return (uint32_t)unwinder->nr_rows++;
 }
 
-/* Finds the row of an address. Returns NULL if out of memory, or if nothing is mapped there. */
-static const struct row *find_row(struct perch_unwinder *unwinder, struct perch_thread *thread,
-				  uint64_t ip, bool *mapped)
+/* Finds the row of an address. generation: of the thread, plus 1. Returns NULL if out of memory, or
+ * if nothing is mapped there. */
+static inline const struct row *find_row(struct perch_unwinder *unwinder,
+					 struct perch_thread *thread, uint64_t generation,
+					 uint64_t ip, bool *mapped)
 {
-	uint64_t generation = perch_thread_generation(thread) + 1;
 	struct recent *recent = &unwinder->recent[(ip ^ ip >> 13 ^ generation << 6) % RECENT];
 	struct perch_location location;
 	uint32_t index;
@@ -164,19 +168,35 @@ static const struct row *find_row(struct perch_unwinder *unwinder, struct perch_
 
 /* ---- the sample ---- */
 
-/* Returns false if a register that unwinding needs is missing. */
-static bool take_registers(const struct architecture *architecture,
-			   const struct perch_record *record, struct registers *registers)
+static void find_registers(struct perch_unwinder *unwinder, uint64_t mask)
 {
+	const struct architecture *architecture = unwinder->architecture;
+
+	for (unsigned number = 0; number < architecture->nr; number++) {
+		uint64_t bit = 1ull << architecture->bit[number];
+
+		unwinder->index[number] =
+			mask & bit ? (uint8_t)__builtin_popcountll(mask & (bit - 1)) : NO_REGISTER;
+	}
+	unwinder->mask = mask;
+}
+
+/* Returns false if a register that unwinding needs is missing. */
+static bool take_registers(struct perch_unwinder *unwinder, const struct perch_record *record,
+			   struct registers *registers)
+{
+	const struct architecture *architecture = unwinder->architecture;
 	const struct perch_registers *sampled = &record->sample.regs_user;
 	uint64_t needed = 1ull << architecture->sp | 1ull << architecture->pc;
 
+	/* no mask is 0: the sample has registers */
+	if (sampled->mask != unwinder->mask)
+		find_registers(unwinder, sampled->mask);
 	registers->valid = 0;
 	for (unsigned number = 0; number < architecture->nr; number++) {
-		uint64_t bit = 1ull << architecture->bit[number];
-		unsigned index = (unsigned)__builtin_popcountll(sampled->mask & (bit - 1));
+		unsigned index = unwinder->index[number];
 
-		if (!(sampled->mask & bit) || index >= sampled->nr)
+		if (index >= sampled->nr)
 			continue;
 		registers->value[number] = perch_word(record, &sampled->value[index]);
 		registers->valid |= 1ull << number;
@@ -214,11 +234,12 @@ static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thr
 {
 	const struct architecture *architecture = unwinder->architecture;
 	uint64_t ip = walk->registers.value[architecture->pc];
+	uint64_t generation = perch_thread_generation(thread) + 1;
 	enum row_kind before = ROW_FAST;
 
 	while (result->nr < max) {
 		bool mapped;
-		const struct row *row = find_row(unwinder, thread, ip, &mapped);
+		const struct row *row = find_row(unwinder, thread, generation, ip, &mapped);
 		uint64_t sp = walk->registers.value[architecture->sp];
 		enum outcome outcome;
 
@@ -256,13 +277,14 @@ static int unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
 {
 	const struct perch_sample *sample = &record->sample;
 	const struct architecture *architecture = unwinder->architecture;
-	struct walk walk = { .innermost = true };
+	struct walk walk;
 
 	if (sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_NONE)
 		return PERCH_UNWIND_NO_REGISTERS;
 	if (!architecture || sample->regs_user.abi != PERCH_SAMPLE_REGS_ABI_64 ||
-	    !take_registers(architecture, record, &walk.registers))
+	    !take_registers(unwinder, record, &walk.registers))
 		return PERCH_UNWIND_UNSUPPORTED;
+	walk.innermost = true;
 	walk.stack.bytes = sample->stack_user.data;
 	walk.stack.start = walk.registers.value[architecture->sp];
 	walk.stack.size = walk.stack.bytes ? sample->stack_user.dynamic_size : 0;
