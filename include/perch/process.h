@@ -30,11 +30,12 @@ extern "C" {
 
 /** The kind of a DSO. */
 enum perch_dso_kind {
-	PERCH_DSO_FILE,	       /**< an ELF file, or any other mapped file */
-	PERCH_DSO_KERNEL,      /**< the kernel: "[kernel.kallsyms]" */
-	PERCH_DSO_MODULE,      /**< a kernel module: path of the .ko file, or [name] */
-	PERCH_DSO_VDSO,	       /**< the vdso */
-	PERCH_DSO_ANON,	       /**< //anon, [heap], [stack]: memory without a file */
+	PERCH_DSO_FILE,	  /**< an ELF file, or any other mapped file */
+	PERCH_DSO_KERNEL, /**< the kernel: "[kernel.kallsyms]" */
+	PERCH_DSO_MODULE, /**< a kernel module: path of the .ko file, or [name] */
+	PERCH_DSO_VDSO,	  /**< the vdso */
+	/** //anon, [heap], [stack]: memory without a file; memfd without a build id */
+	PERCH_DSO_ANON,
 	PERCH_DSO_UNKNOWN,     /**< "[unknown]": addresses without a mapping */
 	PERCH_DSO_KERNEL_CODE, /**< generated code of the kernel (KSYMBOL); path is its name */
 	PERCH_DSO_JIT,	       /**< functions of a jitdump file, see perch/jitdump.h */

@@ -275,6 +275,18 @@ static const struct {
  * because addresses of two processes have nothing in common. */
 static const char *const generated_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
 
+/* Some compilers map a memfd twice, to write to one mapping and run the other. A memfd with a build
+ * id is an ELF file. */
+static bool is_generated(const struct perch_mmap_record *mmap)
+{
+	const char *name = mmap->filename.text;
+
+	for (size_t i = 0; i < sizeof(generated_names) / sizeof(*generated_names); i++)
+		if (!strncmp(name, generated_names[i], strlen(generated_names[i])))
+			return true;
+	return !strncmp(name, "/memfd:", 7) && !mmap->build_id_size;
+}
+
 static struct perch_dso *kernel_dso(struct perch_processes *processes,
 				    const struct perch_mmap_record *mmap)
 {
@@ -315,12 +327,11 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 			return perch__dso_named(processes, name, mmap->filename.length,
 						special_names[i].kind, mmap->build_id,
 						mmap->build_id_size);
-	for (size_t i = 0; i < sizeof(generated_names) / sizeof(*generated_names); i++)
-		if (!strncmp(name, generated_names[i], strlen(generated_names[i]))) {
-			snprintf(jit_name, sizeof(jit_name), "/tmp/perf-%u.map", mmap->pid);
-			return perch__dso_named(processes, jit_name, strlen(jit_name),
-						PERCH_DSO_ANON, NULL, 0);
-		}
+	if (is_generated(mmap)) {
+		snprintf(jit_name, sizeof(jit_name), "/tmp/perf-%u.map", mmap->pid);
+		return perch__dso_named(processes, jit_name, strlen(jit_name), PERCH_DSO_ANON, NULL,
+					0);
+	}
 	return file_dso(processes, mmap);
 }
 

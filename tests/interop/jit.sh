@@ -82,6 +82,58 @@ functions "$PERCH" map.data >map.functions
 [ "$(awk '{ print $3 }' map.functions | sort -u | tr '\n' ' ')" = "jit_moves jit_second " ]
 report $? "functions of a perf map have names"
 
+record memfd.data "$program" map "$work" memfd
+maps+=("/tmp/perf-$(cat memfd.data.out).map")
+functions "$PERCH" memfd.data >map.functions
+[ "$(awk '{ print $3 }' map.functions | sort -u | tr '\n' ' ')" = "jit_moves jit_second " ]
+report $? "functions in a memfd have names of the perf map"
+
+record memfd.data -k mono "$program" dump "$work" memfd
+functions "$PERCH" memfd.data >map.functions
+[ "$(awk '{ print $3 }' map.functions | sort -u | tr '\n' ' ')" = "jit_first jit_moves jit_second " ]
+report $? "functions in a memfd have names of the jitdump"
+
+# In a pid namespace of its own, with a /tmp of its own: files of the same names in /tmp of this machine are not used.
+await() { # command
+	for ((i = 0; i < 600; i++)); do
+		"$@" && return
+		sleep 0.05
+	done
+	return 1
+}
+child_of() { # process id
+	child=$(cat "/proc/$1/task/$1/children" 2>/dev/null)
+	child=${child%% *}
+	[ -n "$child" ] && [ "/proc/$child/exe" -ef "$program" ]
+}
+run_inside() { # dump or map; with names of the report in inside.functions
+	mkfifo inside.in
+	unshare --pid --fork --kill-child --mount sh -c 'mount -t tmpfs tmpfs /tmp && exec /proc/self/fd/9 "$@"' \
+		sh "$1" /tmp anon stay <>inside.in >inside.out 2>log 9<"$program" &
+	outer=$!
+	await child_of "$outer" || { kill "$outer"; return 1; }
+	"$PERCH" record -q -k mono -e cpu-clock -F 999 -o inside.data -p "$child" >log 2>&1 &
+	recorder=$!
+	await test -s inside.data && echo >inside.in && await test -s inside.out
+	kill -INT "$recorder"
+	wait "$recorder"
+	functions "$PERCH" inside.data >inside.functions
+	kill -KILL "$child" # it is the first process of its namespace, and ignores SIGTERM
+	wait "$outer"
+	rm inside.in
+	[ "$(cat inside.out)" = 1 ]
+}
+if unshare --pid --fork --mount sh -c 'mount -t tmpfs tmpfs /tmp' 2>/dev/null; then
+	for kind in map dump; do
+		run_inside $kind 2>>log
+		awk '{ print $3 }' inside.functions | sort -u >names
+		grep -q jit_second names && grep -q jit_moves names
+		report $? "a $kind of a process in another pid namespace, with another /tmp, gives names while it runs"
+	done
+else
+	echo "ok - process in another pid namespace # skip this user may not make namespaces"
+fi
+
 cat >hot.js <<'END'
 function hotInner(n) {
 	let sum = 0;

@@ -3,10 +3,11 @@
  * A program with a JIT compiler: it makes functions, runs them, and writes a jitdump and a perf map
  * of them. For jit.sh.
  *
- *	jit_program dump|map|both DIRECTORY
+ *	jit_program dump|map|both DIRECTORY [anon|memfd [stay]]
  *
  * jit_first, then jit_second run at the same address, one after the other; jit_moves runs at one
- * address, then at another one. Each runs for a time of the CPU.
+ * address, then at another one. Each runs for a time of the CPU. With stay, it waits for a line
+ * before, and for the end of its input after it has printed its process id.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -128,9 +129,12 @@ static char *code_memory(bool memfd)
 
 int main(int argc, char **argv)
 {
-	bool memfd = argc > 3 && !strcmp(argv[3], "memfd");
+	bool memfd = argc > 3 && !strcmp(argv[3], "memfd"), stay = argc > 4;
 	char *memory = code_memory(memfd);
 
+	while (stay && getchar() != '\n')
+		if (feof(stdin))
+			return 1;
 	if (MACHINE == EM_NONE || argc < 3 || !memory || memory == MAP_FAILED)
 		return 77;
 	if (strcmp(argv[1], "map") && open_dump(argv[2]))
@@ -155,5 +159,8 @@ int main(int argc, char **argv)
 		fclose(dump.file);
 	}
 	printf("%u\n", (unsigned)getpid());
+	fflush(stdout);
+	while (stay && getchar() != EOF)
+		;
 	return 0;
 }

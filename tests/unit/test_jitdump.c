@@ -224,6 +224,9 @@ static void keeps_functions_in_memory_that_is_mapped_again(void **state)
 	map_file(processes, 12, 0x10000, 0x10000, 0, "//anon");
 	check_function(processes, 12, 0x10010, "function", 0x10000);
 	check_user(processes, 12, 0x10110, "/tmp/perf-12.map", 0x10110);
+	map_file(processes, 12, 0x10000, 0x10000, 0x3000, "/memfd:doublemapper (deleted)");
+	check_function(processes, 12, 0x10010, "function", 0x10000);
+	check_user(processes, 12, 0x10110, "/tmp/perf-12.map", 0x10110);
 	map_file(processes, 12, 0x10000, 0x80, 0, "/lib/file.so");
 	check_user(processes, 12, 0x10010, "/lib/file.so", 0x10);
 	check_function(processes, 12, 0x10090, "function", 0x10000);

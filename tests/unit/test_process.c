@@ -267,7 +267,7 @@ static void recognizes_special_names(void **state)
 		{ "/dev/zero (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "/anon_hugepage (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "[anon:code]", "/tmp/perf-10.map", PERCH_DSO_ANON },
-		{ "/memfd:x (deleted)", "/memfd:x (deleted)", PERCH_DSO_FILE },
+		{ "/memfd:x (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "", "", PERCH_DSO_FILE },
 		{ "\033]0;\a", "\033]0;\a", PERCH_DSO_FILE },
 	};
