@@ -58,6 +58,12 @@ struct perch_symbols_options {
 	 */
 	bool foreign;
 	/**
+	 * Debug files that are not on this machine are asked from the servers in the environment
+	 * variable DEBUGINFOD_URLS by their build ids, if libdebuginfod is installed. It keeps them
+	 * in its cache. It is not used with root.
+	 */
+	bool debuginfod;
+	/**
 	 * The end of the recording, in ns since 1970; 0 if unknown. A file without a recorded build
 	 * id is not used if it was written later.
 	 */
@@ -92,6 +98,30 @@ PERCH_API int perch_symbols_new(struct perch_symbols **symbols,
 
 /** Frees all symbols. NULL is allowed. */
 PERCH_API void perch_symbols_free(struct perch_symbols *symbols);
+
+/**
+ * Called while a debug file is awaited from the servers in DEBUGINFOD_URLS.
+ *
+ * @param context  that of perch_symbols_set_download_progress()
+ * @param dso      the DSO; NULL when waiting has ended
+ * @param bytes    how many bytes have been received
+ * @param total    the bytes of the file; 0 if unknown
+ * @retval false   ends the download, and no more files are asked for
+ */
+typedef bool perch_download_progress(void *context, const struct perch_dso *dso, uint64_t bytes,
+				     uint64_t total);
+
+/**
+ * Sets the function that is called about every second while a file is downloaded. Functions that
+ * find symbols call it.
+ *
+ * @param symbols   the symbols
+ * @param function  the function; NULL: none
+ * @param context   its first argument
+ */
+PERCH_API void perch_symbols_set_download_progress(struct perch_symbols *symbols,
+						   perch_download_progress *function,
+						   void *context);
 
 /**
  * A function. Valid until perch_symbols_free(). A function has one object, so pointers can be

@@ -53,6 +53,24 @@ static void handle_bus_errors(const struct cli_input *input)
 	sigaction(SIGBUS, &action, NULL);
 }
 
+/* Shows what is awaited from debuginfod, in a line of a terminal that is cleared at the end. */
+static bool show_download(void *context, const struct perch_dso *dso, uint64_t bytes,
+			  uint64_t total)
+{
+	const struct cli_input *input = context;
+	const char *slash = dso ? strrchr(dso->path, '/') : NULL;
+	char name[60];
+
+	fputs("\r\033[K", stderr);
+	if (!dso)
+		return true;
+	perch_clean_text(slash ? slash + 1 : dso->path, name, sizeof(name));
+	fprintf(stderr, "perch %s: debuginfod: %s", input->command, name);
+	if (total)
+		fprintf(stderr, " %" PRIu64 " of %" PRIu64 " KiB", bytes >> 10, total >> 10);
+	return true;
+}
+
 int cli_input_open(struct cli_input *input)
 {
 	const char *path = input->path ? input->path : default_input();
@@ -61,8 +79,12 @@ int cli_input_open(struct cli_input *input)
 
 	input->path = strcmp(path, "-") ? path : "standard input";
 	input->options.check_owner = !input->force;
+	input->options.symbols.debuginfod = !input->no_debuginfod;
 	handle_bus_errors(input);
 	rc = perch_session_open(&input->session, path, &input->options, &err);
+	if (!rc && isatty(STDERR_FILENO))
+		perch_symbols_set_download_progress(perch_session_symbols(input->session),
+						    show_download, input);
 	if (!rc)
 		return 0;
 	if (rc == -EPERM)
@@ -84,6 +106,13 @@ int cli_input_set_demangle(void *symbols, const char *argument, bool negated)
 {
 	(void)argument;
 	((struct perch_symbols_options *)symbols)->no_demangle = negated;
+	return 0;
+}
+
+int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated)
+{
+	(void)argument;
+	*(bool *)no_debuginfod = negated;
 	return 0;
 }
 
@@ -182,8 +211,13 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 			   const char *error, struct nameless *nameless)
 {
 	uint64_t misses = perch_symbols_misses(perch_session_symbols(input->session), dso);
+	uint64_t lines;
 	char path[PATH_MAX];
 
+	/* print_debug_errors() has a line about the others */
+	if (is_stripped(error) &&
+	    perch_symbols_debug_error(perch_session_symbols(input->session), dso, &lines))
+		return;
 	if (is_stripped(error)) {
 		nameless->stripped++;
 		nameless->addresses_of_stripped += misses;
@@ -227,7 +261,7 @@ static void print_symbol_errors(const struct cli_input *input)
 		cli_note(input->command,
 			 "%" PRIu64
 			 " addresses in stripped files (%zu) have no names: install their debug "
-			 "information",
+			 "information, or set DEBUGINFOD_URLS",
 			 nameless.addresses_of_stripped, nameless.stripped);
 }
 

@@ -9,6 +9,7 @@ struct cli_input {
 	const char *command; /* for messages */
 	const char *path;    /* of -i; NULL: standard input if it is a pipe, else perf.data */
 	bool force;	     /* of -f */
+	bool no_debuginfod;
 	struct perch_session_options options;
 	struct perch_session *session;
 };
@@ -28,24 +29,36 @@ struct cli_input {
 	}
 
 /* The options of commands that print names, besides --kallsyms. */
-#define CLI_SYMBOL_OPTIONS(input)                                                              \
-	{ 0,	      "symfs",                                                                 \
-	  "DIR",      "the directory that has the files of the recorded machine",              \
-	  CLI_STRING, &(input)->options.symbols.root,                                          \
-	  NULL,	      false,                                                                   \
-	  false },                                                                             \
-		{ 'k',	      "vmlinux",                                                       \
-		  "FILE",     "kernel symbols from this ELF file",                             \
-		  CLI_STRING, &(input)->options.symbols.vmlinux,                               \
-		  NULL,	      false,                                                           \
-		  false },                                                                     \
-	{                                                                                      \
-		0, "demangle", NULL, "print C++ and Rust names demangled (default)", CLI_CALL, \
-			&(input)->options.symbols, cli_input_set_demangle, false, false        \
+#define CLI_SYMBOL_OPTIONS(input)                                                                \
+	{ 0,	      "symfs",                                                                   \
+	  "DIR",      "the directory that has the files of the recorded machine",                \
+	  CLI_STRING, &(input)->options.symbols.root,                                            \
+	  NULL,	      false,                                                                     \
+	  false },                                                                               \
+		{ 'k',	      "vmlinux",                                                         \
+		  "FILE",     "kernel symbols from this ELF file",                               \
+		  CLI_STRING, &(input)->options.symbols.vmlinux,                                 \
+		  NULL,	      false,                                                             \
+		  false },                                                                       \
+		{ 0,                                                                             \
+		  "demangle",                                                                    \
+		  NULL,                                                                          \
+		  "print C++ and Rust names demangled (default)",                                \
+		  CLI_CALL,                                                                      \
+		  &(input)->options.symbols,                                                     \
+		  cli_input_set_demangle,                                                        \
+		  false,                                                                         \
+		  false },                                                                       \
+	{                                                                                        \
+		0, "debuginfod", NULL, "ask the servers in DEBUGINFOD_URLS (default)", CLI_CALL, \
+			&(input)->no_debuginfod, cli_input_set_debuginfod, false, false          \
 	}
 
 /* Sets or negates the option --demangle of a struct perch_symbols_options. */
 int cli_input_set_demangle(void *symbols, const char *argument, bool negated);
+
+/* Sets or negates the option --debuginfod. */
+int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated);
 
 /* Opens input->session. Returns 0, or the exit status after it has printed an error. */
 int cli_input_open(struct cli_input *input);

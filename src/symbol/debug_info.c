@@ -93,23 +93,27 @@ static int find_file(struct debug_info *info, const struct sources *sources,
 		     const struct perch_dso *dso)
 {
 	struct symbol_error ignored;
+	struct elf_file *file;
 	int rc = perch__open_file(&info->file, sources, dso, &ignored);
 
 	if (rc == -ENOMEM)
 		return rc;
 	info->has_file = !rc;
+	file = rc ? NULL : &info->file;
 	if (info->has_file && has_debug_info(&info->file)) {
 		info->with_debug = &info->file;
 		return 0;
 	}
-	if (perch__open_debug(&info->debug, sources, dso->path, info->has_file ? &info->file : NULL,
-			      dso->build_id, perch__own_build_id_size(dso)))
-		return -ENOENT;
-	info->has_debug = true;
-	if (!has_debug_info(&info->debug))
-		return -ENOENT;
 	info->with_debug = &info->debug;
-	return 0;
+	info->has_debug = !perch__open_debug(&info->debug, sources, dso->path, file, dso->build_id,
+					     perch__own_build_id_size(dso));
+	if (info->has_debug && has_debug_info(&info->debug))
+		return 0;
+	if (info->has_debug)
+		perch__elf_close(&info->debug);
+	info->has_debug =
+		!perch__open_debuginfod(&info->debug, sources->debuginfod, dso, file, &info->error);
+	return info->has_debug && has_debug_info(&info->debug) ? 0 : -ENOENT;
 }
 
 /* Reads the directory of the file with the debug information, before a copy takes its place. */

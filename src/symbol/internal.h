@@ -204,15 +204,33 @@ int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sou
 int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 		       const struct perch_dso *dso, struct symbol_error *error);
 
+/* ---- debuginfod.c: separate debug files from the servers in DEBUGINFOD_URLS ---- */
+
+struct debuginfod;
+/* Sets *result to NULL if no servers are set. Returns 0 or -ENOMEM. */
+int perch__debuginfod_new(struct debuginfod **result);
+void perch__debuginfod_free(struct debuginfod *debuginfod);
+void perch__debuginfod_set_progress(struct debuginfod *debuginfod,
+				    perch_download_progress *function, void *context);
+/*
+ * Opens the debug file of a DSO. Each DSO is asked for once. file: the mapped file, or NULL.
+ * Returns 0, or -ENOENT; error has the reason if the answer is not certain.
+ */
+int perch__open_debuginfod(struct elf_file *debug, struct debuginfod *debuginfod,
+			   const struct perch_dso *dso, const struct elf_file *file,
+			   struct symbol_error *error);
+
 /* ---- load_file.c, kallsyms.c: load the table of a DSO ---- */
 
 struct kallsyms;
+struct debuginfod;
 struct sources {
 	char *root, *kallsyms_path, *vmlinux_path;
 	char *build_id_dir; /* the build id cache; NULL is .debug of root, or none */
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
-	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
-	struct kallsyms *kallsyms; /* list of the files read so far */
+	uint64_t recorded_at;	       /* the end of the recording in ns since 1970; 0 if unknown */
+	struct kallsyms *kallsyms;     /* list of the files read so far */
+	struct debuginfod *debuginfod; /* NULL: not asked */
 	/* the features BPF_PROG_INFO and BPF_BTF of the recording */
 	const uint8_t *bpf_programs, *btf;
 	size_t bpf_programs_size, btf_size;

@@ -91,6 +91,9 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		mini = perch__elf_open_mini(&debug, &file);
 		has_debug = !mini;
 	}
+	if (!has_debug && (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB)))
+		has_debug = !perch__open_debuginfod(&debug, sources->debuginfod, dso,
+						    has_file ? &file : NULL, symtab_error);
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);

@@ -46,6 +46,8 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 		complete = (symbols->sources.vmlinux_path = strdup(options->vmlinux));
 	if (complete)
 		complete = set_build_id_dir(&symbols->sources, options);
+	if (complete && options && options->debuginfod && !symbols->sources.root)
+		complete = !perch__debuginfod_new(&symbols->sources.debuginfod);
 	if (!complete) {
 		perch_symbols_free(symbols);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
@@ -84,6 +86,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 		symbols->text = next;
 	}
 	perch__kallsyms_free(symbols->sources.kallsyms);
+	perch__debuginfod_free(symbols->sources.debuginfod);
 	free(symbols->sources.root);
 	free(symbols->sources.kallsyms_path);
 	free(symbols->sources.vmlinux_path);
@@ -91,6 +94,13 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	free(symbols->chunk);
 	free(symbols->dso);
 	free(symbols);
+}
+
+void perch_symbols_set_download_progress(struct perch_symbols *symbols,
+					 perch_download_progress *function, void *context)
+{
+	if (symbols->sources.debuginfod)
+		perch__debuginfod_set_progress(symbols->sources.debuginfod, function, context);
 }
 
 static bool same_dso(const void *items, uint32_t index, const void *dso)

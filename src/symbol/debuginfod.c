@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Separate debug files from the servers in DEBUGINFOD_URLS, by libdebuginfod. It is loaded when the
+ * first file is asked for, because it needs many other libraries. It has a cache of its own.
+ *
+ * A server may not answer. Waiting ends when no bytes come for some time; then no server is asked
+ * again, so that a report waits once.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define LIBRARY "libdebuginfod.so.1"
+
+enum {
+	MOST_SECONDS_WITHOUT_BYTES = 30, /* if DEBUGINFOD_TIMEOUT does not say it */
+	MOST_SECONDS = 600,		 /* of all downloads */
+	MOST_ANSWERS = 1 << 16,
+};
+
+/* The functions of libdebuginfod. It stays loaded: curl has state that outlives its clients. */
+struct client;
+typedef int progress_function(struct client *client, long done, long total);
+static struct {
+	struct client *(*begin)(void);
+	void (*end)(struct client *client);
+	int (*find_debuginfo)(struct client *client, const unsigned char *build_id, int size,
+			      char **path);
+	void (*set_progress)(struct client *client, progress_function *function);
+	void (*set_user_data)(struct client *client, void *value);
+	void *(*get_user_data)(struct client *client);
+	bool ready;
+} library;
+
+/* What was answered for a build id. */
+struct answer {
+	uint8_t build_id[20];
+	size_t size;
+	int fd; /* -1: none */
+};
+
+struct debuginfod {
+	struct client *client;
+	const char *stopped; /* why no server is asked any more */
+	struct answer *answer;
+	size_t nr_answers, answers_capacity;
+	double limit, waited; /* seconds: for the next bytes, and used up */
+	perch_download_progress *progress;
+	void *context;
+	/* of the download */
+	const struct perch_dso *dso;
+	double started, last_bytes_at;
+	long bytes;
+	bool ended; /* by on_progress() */
+};
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+int perch__debuginfod_new(struct debuginfod **result)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS"), *limit = getenv("DEBUGINFOD_TIMEOUT");
+	long seconds = limit ? strtol(limit, NULL, 10) : 0;
+
+	*result = NULL;
+	if (!servers || !servers[strspn(servers, " ")])
+		return 0;
+	*result = calloc(1, sizeof(**result));
+	if (!*result)
+		return -ENOMEM;
+	(*result)->limit = seconds > 0 && seconds < MOST_SECONDS ? (double)seconds
+								 : MOST_SECONDS_WITHOUT_BYTES;
+	return 0;
+}
+
+void perch__debuginfod_free(struct debuginfod *debuginfod)
+{
+	if (!debuginfod)
+		return;
+	for (size_t i = 0; i < debuginfod->nr_answers; i++)
+		if (debuginfod->answer[i].fd >= 0)
+			close(debuginfod->answer[i].fd);
+	if (debuginfod->client)
+		library.end(debuginfod->client);
+	free(debuginfod->answer);
+	free(debuginfod);
+}
+
+void perch__debuginfod_set_progress(struct debuginfod *debuginfod,
+				    perch_download_progress *function, void *context)
+{
+	debuginfod->progress = function;
+	debuginfod->context = context;
+}
+
+static void load(void)
+{
+	const struct {
+		const char *name;
+		void *function;
+	} symbols[] = {
+		{ "debuginfod_begin", &library.begin },
+		{ "debuginfod_end", &library.end },
+		{ "debuginfod_find_debuginfo", &library.find_debuginfo },
+		{ "debuginfod_set_progressfn", &library.set_progress },
+		{ "debuginfod_set_user_data", &library.set_user_data },
+		{ "debuginfod_get_user_data", &library.get_user_data },
+	};
+	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		return;
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		void *found = dlsym(handle, symbols[i].name);
+
+		if (!found)
+			return;
+		memcpy(symbols[i].function, &found, sizeof(found));
+	}
+	library.ready = true;
+}
+
+/* libdebuginfod counts bytes only if it knows the total. Before, it counts the calls. */
+static int on_progress(struct client *client, long done, long total)
+{
+	struct debuginfod *debuginfod = library.get_user_data(client);
+	double time = now();
+
+	if (total > 0 && done != debuginfod->bytes) {
+		debuginfod->bytes = done;
+		debuginfod->last_bytes_at = time;
+	}
+	if (debuginfod->progress &&
+	    !debuginfod->progress(debuginfod->context, debuginfod->dso, (uint64_t)debuginfod->bytes,
+				  total > 0 ? (uint64_t)total : 0))
+		debuginfod->stopped = "the download from debuginfod was ended";
+	else if (time - debuginfod->last_bytes_at > debuginfod->limit)
+		debuginfod->stopped = "debuginfod does not answer: check DEBUGINFOD_URLS, or set a "
+				      "longer DEBUGINFOD_TIMEOUT (in seconds)";
+	else if (debuginfod->waited + time - debuginfod->started > MOST_SECONDS)
+		debuginfod->stopped = "downloads from debuginfod took 10 minutes: run the command "
+				      "again to continue";
+	debuginfod->ended = debuginfod->stopped;
+	return debuginfod->ended;
+}
+
+/* Makes the client at the first use. */
+static bool prepare(struct debuginfod *debuginfod)
+{
+	static once_flag once = ONCE_FLAG_INIT;
+
+	if (debuginfod->stopped || debuginfod->client)
+		return !debuginfod->stopped;
+	call_once(&once, load);
+	if (library.ready)
+		debuginfod->client = library.begin();
+	if (!debuginfod->client) {
+		debuginfod->stopped =
+			"DEBUGINFOD_URLS is set, but " LIBRARY
+			" cannot be loaded: install libdebuginfod (Debian: libdebuginfod1)";
+		return false;
+	}
+	library.set_user_data(debuginfod->client, debuginfod);
+	library.set_progress(debuginfod->client, on_progress);
+	return true;
+}
+
+/* Asks the servers. Returns a descriptor or a negative errno. */
+static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso, const uint8_t *build_id,
+	       size_t size)
+{
+	int fd;
+
+	if (!prepare(debuginfod))
+		return -ECANCELED;
+	debuginfod->dso = dso;
+	debuginfod->bytes = 0;
+	debuginfod->ended = false;
+	debuginfod->started = debuginfod->last_bytes_at = now();
+	fd = library.find_debuginfo(debuginfod->client, build_id, (int)size, NULL);
+	debuginfod->waited += now() - debuginfod->started;
+	if (debuginfod->progress)
+		debuginfod->progress(debuginfod->context, NULL, 0, 0);
+	if (fd < 0 && debuginfod->ended)
+		return -ECANCELED;
+	return fd;
+}
+
+/* Returns what was answered before, or is answered now; NULL if out of memory. */
+static struct answer *answer_of(struct debuginfod *debuginfod, const struct perch_dso *dso,
+				const uint8_t *build_id, size_t size)
+{
+	struct answer *answer;
+
+	for (size_t i = 0; i < debuginfod->nr_answers; i++)
+		if (debuginfod->answer[i].size == size &&
+		    !memcmp(debuginfod->answer[i].build_id, build_id, size))
+			return &debuginfod->answer[i];
+	answer = PERCH__ARRAY_APPEND_MAX(debuginfod->answer, debuginfod->nr_answers,
+					 debuginfod->answers_capacity, MOST_ANSWERS);
+	if (!answer)
+		return NULL;
+	*answer = (struct answer){ .size = size };
+	memcpy(answer->build_id, build_id, size);
+	answer->fd = ask(debuginfod, dso, build_id, size);
+	return answer;
+}
+
+/* A server may have another file. */
+static int open_answer(struct elf_file *debug, const struct answer *answer,
+		       struct symbol_error *error)
+{
+	int fd = fcntl(answer->fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0 || perch__elf_open(debug, fd)) {
+		perch__set_symbol_error(error, "the file from debuginfod is damaged");
+		return -ENOENT;
+	}
+	if (perch__same_build_id(answer->build_id, answer->size, debug->build_id,
+				 (size_t)debug->build_id_size) &&
+	    !perch__elf_sections(debug))
+		return 0;
+	perch__set_symbol_error(error, "the file from debuginfod has another build id");
+	perch__elf_close(debug);
+	return -ENOENT;
+}
+
+int perch__open_debuginfod(struct elf_file *debug, struct debuginfod *debuginfod,
+			   const struct perch_dso *dso, const struct elf_file *file,
+			   struct symbol_error *error)
+{
+	const uint8_t *build_id = dso->build_id;
+	size_t size = perch__own_build_id_size(dso);
+	const struct answer *answer;
+
+	if (!size && file) {
+		build_id = file->build_id;
+		size = (size_t)file->build_id_size;
+	}
+	if (!debuginfod || size < 2)
+		return -ENOENT;
+	answer = answer_of(debuginfod, dso, build_id, size);
+	if (!answer)
+		return -ENOENT;
+	if (answer->fd >= 0)
+		return open_answer(debug, answer, error);
+	if (answer->fd == -ECANCELED)
+		perch__set_symbol_error(error, "%s", debuginfod->stopped);
+	else if (answer->fd != -ENOENT)
+		perch__set_symbol_error(error, "debuginfod: %s; check DEBUGINFOD_URLS",
+					strerror(-answer->fd));
+	return -ENOENT;
+}

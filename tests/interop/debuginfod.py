@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Names of a stripped program from Debian's debuginfod on loopback, and from servers that do not answer, refuse, or send
+another file."""
+import http.server
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+PERCH = os.environ["PERCH"]
+SOURCE = """
+static volatile unsigned long sink;
+static inline __attribute__((always_inline)) unsigned long inner(unsigned long x)
+{
+	for (int i = 0; i < 1000; i++) x = x * 31 + i;
+	return x;
+}
+static __attribute__((noinline)) unsigned long hidden(unsigned long x) { return inner(x) ^ 3; }
+int main(void) { for (int i = 0; i < 200000; i++) sink = hidden(i); return 0; }
+"""
+failed = 0
+runs = 0
+
+
+def run(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL).stdout
+
+
+def check(ok, what, details=""):
+    global failed
+    print(("ok " if ok else "FAILED ") + what)
+    if not ok:
+        print(details)
+    failed += not ok
+
+
+def script(url, *options, command="script", **variables):
+    """The output and the notes, with an empty cache of libdebuginfod."""
+    global runs
+    runs += 1
+    environment = dict(os.environ, DEBUGINFOD_CACHE_PATH=os.path.abspath("cache%d" % runs), **variables)
+    if url:
+        environment["DEBUGINFOD_URLS"] = url
+    result = subprocess.run([PERCH, command, "-i", "data", *options], env=environment, check=False,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+    return result.stdout, result.stderr
+
+
+def has_name(text):
+    return text.count(" hidden+0x") > 10
+
+
+def has_inlined(text):
+    return len(re.findall(r" inner\+0x\w+ \(inlined\)", text)) > 10
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(url, server):
+    """Waits until debuginfod has found the file."""
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                if answer.status == 200:
+                    return True
+        except (urllib.error.URLError, OSError):
+            pass
+        if server.poll() is not None:
+            return False
+        time.sleep(0.1)
+    return False
+
+
+def real_server(build_id):
+    port = free_port()
+    with open("server.log", "w") as log:
+        server = subprocess.Popen(["debuginfod", "-p", str(port), "-d", ":memory:", "-F", "files"], stdout=log,
+                                  stderr=log)
+    try:
+        url = "http://127.0.0.1:%d" % port
+        if not wait_for("%s/buildid/%s/debuginfo" % (url, build_id), server):
+            print("skipped: debuginfod does not serve files here")
+            return
+        text, notes = script(url)
+        check(has_name(text) and has_inlined(text) and "lack" not in notes, "debuginfod", text[:500] + notes)
+        text, notes = script(url, command="report")
+        check("hidden" in text and "inner (inlined)" in text, "report", text[:500] + notes)
+        text, notes = script(url, "--no-debuginfod")
+        check(not has_name(text) and "set DEBUGINFOD_URLS" in notes, "--no-debuginfod", text[:500] + notes)
+        text, notes = script(None)
+        check(not has_name(text), "without DEBUGINFOD_URLS", text[:500] + notes)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def silent_server():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(16)
+        text, notes = script("http://127.0.0.1:%d" % server.getsockname()[1], DEBUGINFOD_TIMEOUT="2")
+    check(not has_name(text) and "[unknown]" in text and re.search(
+        r"\d+ addresses in \S+/program lack a name or line: debuginfod does not answer", notes),
+        "a server that does not answer", text[:500] + notes)
+
+
+def no_server():
+    text, notes = script("http://127.0.0.1:%d" % free_port())
+    check(not has_name(text) and re.search(r"program lack a name or line: debuginfod: .*check DEBUGINFOD_URLS", notes),
+          "a server that does not exist", text[:500] + notes)
+
+
+class Wrong(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open("other", "rb") as file:
+            data = file.read()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format, *arguments):
+        pass
+
+
+def wrong_server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Wrong) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = "http://127.0.0.1:%d" % server.server_port
+        text, notes = script(url)
+        check(not has_name(text) and re.search(
+            r"program lack a name or line: the file from debuginfod has another build id", notes),
+            "a server that sends another file", text[:500] + notes)
+        with open("other", "wb") as file:
+            file.write(b"this is no ELF file " * 100)
+        text, notes = script(url)
+        check(not has_name(text) and re.search(
+            r"program lack a name or line: the file from debuginfod is damaged", notes),
+            "a server that sends no ELF file", text[:500] + notes)
+        server.shutdown()
+
+
+def main():
+    for tool in ["gcc", "objcopy", "strip", "readelf"]:
+        if not shutil.which(tool):
+            print("skipped: no " + tool)
+            return 77
+    for name in list(os.environ):
+        if name.startswith("DEBUGINFOD_") or name.lower().endswith("_proxy"):
+            del os.environ[name]
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        os.environ["HOME"] = directory
+        with open("program.c", "w") as file:
+            file.write(SOURCE)
+        run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "program", "program.c")
+        run("gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "other", "program.c")
+        os.mkdir("files")
+        run("objcopy", "--only-keep-debug", "program", "files/program.debug")
+        run("strip", "program")
+        build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", "program"))[1]
+        run(PERCH, "record", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
+        text, notes = script(None)
+        check(not has_name(text), "a stripped program", text[:500] + notes)
+        if shutil.which("debuginfod"):
+            real_server(build_id)
+        else:
+            print("skipped: debuginfod is not installed")
+        silent_server()
+        no_server()
+        wrong_server()
+    return 1 if failed else 0
+
+
+sys.exit(main())
