@@ -27,6 +27,8 @@ static const struct command {
 	{ &cli_list_usage, perch_cmd_list },
 	{ &cli_explain_usage, perch_cmd_explain },
 	{ &cli_doctor_usage, perch_cmd_doctor },
+	{ &cli_buildid_cache_usage, perch_cmd_buildid_cache },
+	{ &cli_archive_usage, perch_cmd_archive },
 	{ &help_usage, help },
 };
 
@@ -44,7 +46,8 @@ static void overview(FILE *stream)
 	fputs("Usage: perch COMMAND [OPTIONS]\n\nCounts, samples and reports with Linux perf events.\n\n",
 	      stream);
 	for (size_t i = 0; i < CLI_NR(commands); i++)
-		fprintf(stream, "  %-8s %s\n", commands[i].usage->name, commands[i].usage->summary);
+		fprintf(stream, "  %-13s %s\n", commands[i].usage->name,
+			commands[i].usage->summary);
 	fputs("\n'perch help COMMAND' shows a command's options; 'perch --version' the version.\n",
 	      stream);
 }

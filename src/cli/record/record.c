@@ -203,6 +203,8 @@ static int run(struct record *record, struct record_plan *plan)
 	if (record_end_files(record))
 		status = CLI_EXIT_FAILURE;
 	end_program(record);
+	if (!status)
+		record_fill_cache(record);
 	return exit_status(record, status);
 }
 

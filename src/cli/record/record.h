@@ -12,6 +12,7 @@
  *	  record_print.c	  messages about a file
  *	  record_features.c	  the sections after the data of a file
  *	    record_tracing.c	    the section TRACING_DATA
+ *	record_cache.c		the file -> the build id cache
  *	record_synthesize.c	records of the state before the recording -> the file
  *	--- record_rings.h: independent of the structures below ---
  *	record_snapshot.c	copies of the rings -> the file (--overwrite)
@@ -99,7 +100,7 @@ struct record_options {
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
 	uint64_t max_files; /* 0 is no limit */
-	bool no_inherit, quiet, no_build_ids, ignored;
+	bool no_inherit, quiet, no_build_ids, no_cache, ignored;
 	int verbose;
 	const char *output;
 	size_t ring_pages;  /* 0 is the default */
@@ -265,6 +266,11 @@ int record_write_features(const struct record *record, struct perch_error *err);
  */
 int record_write_tracing_data(struct perch_writer *writer, const struct perch_events *events,
 			      struct perch_machine *machine, struct perch_error *err);
+
+/* ---- record_cache.c ---- */
+
+/* Adds the files that have samples to the build id cache. A failure is printed. */
+void record_fill_cache(const struct record *record);
 
 /* ---- record_synthesize.c: 0, or a negative errno in record->err ---- */
 

@@ -142,11 +142,11 @@ static const struct row rows[] = {
 	FLAG(0, "no-bpf-event", "no records of BPF programs", flag[RECORD_NO_BPF]),
 	FLAG(0, "buildid-mmap", "build ids in MMAP2 records", flag[RECORD_BUILD_ID_MMAP]),
 	FLAG('B', "no-buildid", "do not write build ids", no_build_ids),
+	FLAG('N', "no-buildid-cache", "do not update the build id cache", no_cache),
 	FLAG('q', "quiet", "print only errors", quiet),
 	ROW('v', "verbose", NULL, "print more; twice: each attr and perf_event_open call",
 	    CLI_COUNT, NULL, false, false, MEMBER(verbose)),
 	/* perch always does what these options request */
-	IGNORED('N', "no-buildid-cache"),
 	IGNORED('T', "timestamp"),
 	IGNORED(0, "buildid-all"),
 	IGNORED(0, "timestamp-boundary"),

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch archive: packs the files of the build id cache that a recording needs, with tar(1), as the
+ * command perf-archive(1) does, and unpacks them on another machine.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <perch/symbol.h>
+
+#include "base/open_file.h"
+#include "build_id_cache.h"
+#include "input.h"
+#include "options.h"
+
+#define COMMAND "archive"
+
+const struct cli_usage cli_archive_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS] [FILE]",
+	.summary = "Packs the program files of a recording for another machine.",
+};
+
+/* Runs tar. If input is not NULL, it is the write end of the standard input. Returns a pid, or -1.
+ */
+static pid_t start_tar(char *const *argv, FILE **input)
+{
+	int ends[2] = { -1, -1 };
+	pid_t pid;
+
+	if (input && pipe2(ends, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		if (input)
+			dup2(ends[0], STDIN_FILENO);
+		execvp(argv[0], argv);
+		fprintf(stderr, "perch %s: %s cannot be started: %s\n", COMMAND, argv[0],
+			strerror(errno));
+		_exit(CLI_EXIT_NOT_FOUND);
+	}
+	if (input) {
+		close(ends[0]);
+		*input = pid < 0 ? NULL : fdopen(ends[1], "w");
+		if (!*input)
+			close(ends[1]);
+	}
+	return pid;
+}
+
+/* Returns 0 if tar has ended without a failure. tar has printed the reason of one. */
+static int wait_for_tar(pid_t pid)
+{
+	int status = -1;
+
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	if (pid <= 0)
+		cli_note(COMMAND, "tar cannot be started: %s", strerror(errno));
+	return CLI_EXIT_FAILURE;
+}
+
+/* ---- pack ---- */
+
+/* Writes the names of the link and of the directory of each entry that the recording has. Returns
+ * the number of entries. */
+static size_t put_names(FILE *names, const struct cli_cache_entry *entry, size_t nr,
+			const struct perch_build_id *ids, size_t nr_ids)
+{
+	struct cli_cache_id id;
+	size_t found = 0;
+
+	for (size_t i = 0; i < nr_ids; i++) {
+		if (ids[i].size < 2)
+			continue;
+		cli_cache_set_id(&id, ids[i].bytes, ids[i].size);
+		for (size_t j = 0; j < nr; j++) {
+			if (strcmp(entry[j].id.text, id.text))
+				continue;
+			found++;
+			if (names)
+				fprintf(names, ".build-id/%.2s/%s%c./%s/%s%c", id.text, id.text + 2,
+					0, entry[j].name + (entry[j].name[0] == '/'), id.text, 0);
+		}
+	}
+	return found;
+}
+
+static int run_pack(const struct cli_cache *cache, const char *output,
+		    const struct cli_cache_entry *entry, size_t nr,
+		    const struct perch_build_id *ids, size_t nr_ids)
+{
+	char *argv[] = { (char *)"tar",
+			 (char *)"-caf",
+			 (char *)output,
+			 (char *)"-C",
+			 (char *)cache->path,
+			 (char *)"--null",
+			 (char *)"--force-local",
+			 (char *)"--verbatim-files-from",
+			 (char *)"-T",
+			 (char *)"-",
+			 NULL };
+	FILE *names = NULL;
+	pid_t pid = start_tar(argv, &names);
+
+	if (names) {
+		put_names(names, entry, nr, ids, nr_ids);
+		fclose(names);
+	}
+	return wait_for_tar(pid);
+}
+
+static int pack(struct cli_input *input, const char *output)
+{
+	struct cli_cache_entry *entry;
+	const struct perch_build_id *ids;
+	struct perch_error err;
+	struct cli_cache cache;
+	char *name = NULL;
+	size_t nr, nr_ids, found;
+	int status = cli_input_open(input);
+
+	if (status)
+		return status;
+	if (cli_cache_open(&cache, false, &err) || cli_cache_list(&cache, &entry, &nr, &err)) {
+		cli_input_close(input);
+		return cli_error(COMMAND, &err);
+	}
+	nr_ids = perch_reader_build_ids(perch_session_reader(input->session), &ids);
+	found = put_names(NULL, entry, nr, ids, nr_ids);
+	if (!found) {
+		cli_note(
+			COMMAND,
+			"the build id cache %s has no file of %s: record without -N and -B, or add "
+			"files with perch buildid-cache -a",
+			cache.path, input->path);
+		status = CLI_EXIT_FAILURE;
+	} else if (!output && asprintf(&name, "%s.tar.bz2", input->path) < 0) {
+		status = CLI_EXIT_FAILURE;
+	} else {
+		signal(SIGPIPE, SIG_IGN);
+		status = run_pack(&cache, output ? output : name, entry, nr, ids, nr_ids);
+	}
+	if (!status)
+		printf("Packed %zu files of %s. On the other machine, run:\n\n"
+		       "$ perch archive --unpack %s\n\n",
+		       found, input->path, output ? output : name);
+	free(name);
+	cli_cache_free_entries(entry, nr);
+	cli_cache_close(&cache);
+	cli_input_close(input);
+	return cli_check_stdout(COMMAND, 0) ? CLI_EXIT_FAILURE : status;
+}
+
+/* ---- unpack ---- */
+
+/* True if the file has the build id that the archive says. kallsyms has none. */
+static bool has_id(int fd, enum cli_cache_kind kind, const char *id)
+{
+	struct cli_cache_id found;
+	uint8_t bytes[20];
+	char own[64];
+	int size;
+
+	if (kind == CLI_CACHE_KALLSYMS)
+		return true;
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+	size = perch_build_id_of_file(own, bytes, NULL);
+	cli_cache_set_id(&found, bytes, size > 0 ? (size_t)size : 0);
+	return size >= 2 && !strcmp(found.text, id);
+}
+
+/* Adds the files of an unpacked entry to the cache. Returns the number of files, or -1. */
+static int take_entry(const struct cli_cache *cache, const struct cli_cache *unpacked,
+		      const struct cli_cache_entry *entry, size_t *refused)
+{
+	static const char *const names[] = { "elf", "debug", "kallsyms", "vdso" };
+	struct perch_error err;
+	int added = 0;
+
+	for (enum cli_cache_kind kind = CLI_CACHE_ELF; kind <= CLI_CACHE_VDSO; kind++) {
+		char path[PATH_MAX];
+		int fd, rc = 0;
+
+		if (snprintf(path, sizeof(path), "/%s/%s/%s", entry->name, entry->id.text,
+			     names[kind]) >= (int)sizeof(path))
+			continue;
+		fd = perch__open_regular(unpacked->path, path);
+		if (fd < 0)
+			continue;
+		if (has_id(fd, kind, entry->id.text))
+			rc = cli_cache_add(cache, entry->name, &entry->id, kind, fd, &err), added++;
+		else
+			(*refused)++;
+		close(fd);
+		if (rc) {
+			cli_error(COMMAND, &err);
+			return -1;
+		}
+	}
+	return added;
+}
+
+static int take_all(const struct cli_cache *cache, const char *directory, const char *archive)
+{
+	struct cli_cache unpacked = { .fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+	struct cli_cache_entry *entry;
+	struct perch_error err;
+	size_t nr, refused = 0, added = 0;
+	int rc = 0;
+
+	snprintf(unpacked.path, sizeof(unpacked.path), "%s", directory);
+	if (cli_cache_list(&unpacked, &entry, &nr, &err)) {
+		cli_cache_close(&unpacked);
+		return cli_error(COMMAND, &err);
+	}
+	for (size_t i = 0; i < nr && rc >= 0; i++) {
+		rc = take_entry(cache, &unpacked, &entry[i], &refused);
+		added += rc > 0;
+	}
+	cli_cache_free_entries(entry, nr);
+	cli_cache_close(&unpacked);
+	if (rc < 0)
+		return CLI_EXIT_FAILURE;
+	if (refused)
+		cli_note(COMMAND,
+			 "%zu files of %s were not added: they have other build ids than "
+			 "their names say",
+			 refused, archive);
+	if (!added) {
+		cli_note(COMMAND, "%s has no files of a build id cache", archive);
+		return CLI_EXIT_FAILURE;
+	}
+	printf("Added %zu files to the build id cache %s.\n", added, cache->path);
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	(void)status, (void)ftw;
+	if (type == FTW_DNR)
+		return 0;
+	return remove(path) ? 0 : 0;
+}
+
+/* An archive is not trusted: it is unpacked into a directory of its own, and files whose build id
+ * is right are added to the cache. */
+static int unpack(const char *archive)
+{
+	struct cli_cache cache;
+	struct perch_error err;
+	char *directory = NULL;
+	int status = CLI_EXIT_FAILURE;
+
+	if (access(archive, R_OK)) {
+		cli_note(COMMAND, "%s: %s", archive, strerror(errno));
+		return CLI_EXIT_FAILURE;
+	}
+	if (cli_cache_open(&cache, true, &err))
+		return cli_error(COMMAND, &err);
+	if (asprintf(&directory, "%s/.unpack.XXXXXX", cache.path) < 0)
+		directory = NULL;
+	if (!directory || !mkdtemp(directory)) {
+		cli_note(COMMAND, "the build id cache %s: %s", cache.path, strerror(errno));
+	} else {
+		char *argv[] = { (char *)"tar",
+				 (char *)"-xf",
+				 (char *)archive,
+				 (char *)"-C",
+				 directory,
+				 (char *)"--force-local",
+				 (char *)"--no-same-owner",
+				 (char *)"--no-same-permissions",
+				 NULL };
+
+		status = wait_for_tar(start_tar(argv, NULL));
+		if (!status)
+			status = take_all(&cache, directory, archive);
+		nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	}
+	free(directory);
+	cli_cache_close(&cache);
+	return cli_check_stdout(COMMAND, 0) ? CLI_EXIT_FAILURE : status;
+}
+
+/* ---- the command ---- */
+
+int perch_cmd_archive(int argc, char **argv)
+{
+	static struct cli_input input = { .command = COMMAND, .options.file_order = true };
+	const char *output = NULL;
+	bool unpacks = false;
+	const struct cli_option options[] = {
+		CLI_INPUT_OPTIONS(&input),
+		{ 'o', "output", "FILE",
+		  "the archive; its suffix chooses the compression (FILE.tar.bz2)", CLI_STRING,
+		  &output, NULL, false, false },
+		{ 0, "unpack", NULL, "add the files of an archive to the build id cache", CLI_FLAG,
+		  &unpacks, NULL, false, false },
+	};
+	int next = cli_parse(&cli_archive_usage, options, CLI_NR(options), argc, argv);
+
+	if (argc - next > 1)
+		return cli_usage_error(COMMAND, "expected one file; '%s' is too much",
+				       argv[next + 1]);
+	if (unpacks && next == argc)
+		return cli_usage_error(COMMAND, "--unpack needs the name of an archive");
+	if (unpacks)
+		return unpack(argv[next]);
+	if (next < argc)
+		input.path = argv[next];
+	if (!input.path)
+		input.path = "perf.data";
+	return pack(&input, output);
+}

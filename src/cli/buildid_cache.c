@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* perch buildid-cache: lists the build id cache, adds files and removes them. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <perch/symbol.h>
+
+#include "base/open_file.h"
+#include "build_id_cache.h"
+#include "input.h"
+#include "options.h"
+
+#define COMMAND "buildid-cache"
+
+const struct cli_usage cli_buildid_cache_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Lists and changes the build id cache.",
+};
+
+enum action { ADD, REMOVE, PURGE, UPDATE };
+
+struct command {
+	struct cli_cache cache;
+	const char *files[4]; /* by action: paths separated by commas */
+	const char *missing;
+	bool list, purge_all, force;
+	int verbose;
+	uint64_t namespace_of; /* a process; 0 is this one */
+	bool failed;
+};
+
+/* ---- files ---- */
+
+/* Opens a file as the process of --target-ns sees it. */
+static int open_file(const struct command *command, const char *path)
+{
+	char root[64];
+
+	if (!command->namespace_of)
+		return perch__open_regular(NULL, path);
+	snprintf(root, sizeof(root), "/proc/%llu/root", (unsigned long long)command->namespace_of);
+	return perch__open_regular(root, path);
+}
+
+/* Reads the build id of a file. Returns a descriptor or -1, after it has printed an error. */
+static int open_with_id(struct command *command, const char *path, struct cli_cache_id *id)
+{
+	struct perch_error err;
+	uint8_t bytes[20];
+	char own[64];
+	int fd = open_file(command, path), size = 0;
+
+	if (fd < 0) {
+		perch_error_set(&err, -fd, PERCH_ERROR_FILE, "%s: %s", path, strerror(-fd));
+	} else {
+		snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+		size = perch_build_id_of_file(own, bytes, &err);
+		if (size >= 2) {
+			cli_cache_set_id(id, bytes, (size_t)size);
+			return fd;
+		}
+		close(fd);
+		perch_error_set(&err, ENODATA, PERCH_ERROR_FORMAT,
+				size == -ENODATA ? "%s has no build id" : "%s is not an ELF file",
+				path);
+	}
+	cli_error(COMMAND, &err);
+	command->failed = true;
+	return -1;
+}
+
+static void print_change(const struct command *command, const char *what,
+			 const struct cli_cache_id *id, const char *name)
+{
+	if (!command->verbose)
+		return;
+	fprintf(stderr, "%s %s ", what, id->text);
+	cli_put_clean(stderr, name);
+	fputs(": Ok\n", stderr);
+}
+
+static void remove_id(struct command *command, const struct cli_cache_id *id, const char *name)
+{
+	struct perch_error err;
+
+	if (cli_cache_remove(&command->cache, id, &err)) {
+		cli_error(COMMAND, &err);
+		command->failed = true;
+	} else {
+		print_change(command, "Removing", id, name);
+	}
+}
+
+static void add_file(struct command *command, const char *path, bool update)
+{
+	struct cli_cache_id id;
+	struct perch_error err;
+	char *real = command->namespace_of ? strdup(path) : realpath(path, NULL);
+	int fd = open_with_id(command, path, &id);
+
+	if (fd >= 0 && real) {
+		if (update && cli_cache_has(&command->cache, &id, CLI_CACHE_ELF))
+			cli_cache_remove(&command->cache, &id, NULL);
+		if (cli_cache_add(&command->cache, real, &id, CLI_CACHE_ELF, fd, &err)) {
+			cli_error(COMMAND, &err);
+			command->failed = true;
+		} else {
+			print_change(command, update ? "Updating" : "Adding", &id, real);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	free(real);
+}
+
+static void remove_file(struct command *command, const char *path)
+{
+	struct cli_cache_id id;
+	int fd = open_with_id(command, path, &id);
+
+	if (fd < 0)
+		return;
+	close(fd);
+	remove_id(command, &id, path);
+}
+
+/* Removes all builds of a path, or all with a NULL path. */
+static void purge(struct command *command, const char *path)
+{
+	struct cli_cache_entry *entry;
+	struct perch_error err;
+	char *real = path ? realpath(path, NULL) : NULL;
+	bool found = !path;
+	size_t nr;
+
+	if (cli_cache_list(&command->cache, &entry, &nr, &err)) {
+		cli_error(COMMAND, &err);
+		command->failed = true;
+		free(real);
+		return;
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (!path || !strcmp(entry[i].name, path) ||
+		    (real && !strcmp(entry[i].name, real))) {
+			remove_id(command, &entry[i].id, entry[i].name);
+			found = true;
+		}
+	cli_cache_free_entries(entry, nr);
+	free(real);
+	if (found)
+		return;
+	cli_note(COMMAND, "the build id cache %s has no build of %s", command->cache.path, path);
+	command->failed = true;
+}
+
+/* Calls the action for each path of a list that commas separate. */
+static void each_file(struct command *command, enum action action)
+{
+	char *list = command->files[action] ? strdup(command->files[action]) : NULL, *rest = list;
+	const char *path;
+
+	while (list && (path = strsep(&rest, ","))) {
+		if (!*path)
+			continue;
+		if (action == REMOVE)
+			remove_file(command, path);
+		else if (action == PURGE)
+			purge(command, path);
+		else
+			add_file(command, path, action == UPDATE);
+	}
+	free(list);
+}
+
+/* ---- lists ---- */
+
+static void print_list(struct command *command)
+{
+	struct cli_cache_entry *entry;
+	struct perch_error err;
+	size_t nr;
+
+	if (cli_cache_list(&command->cache, &entry, &nr, &err)) {
+		cli_error(COMMAND, &err);
+		command->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		printf("%s ", entry[i].id.text);
+		cli_put_clean(stdout, entry[i].name);
+		putchar('\n');
+	}
+	cli_cache_free_entries(entry, nr);
+}
+
+static bool is_cached(const struct command *command, const struct perch_build_id *build_id)
+{
+	struct cli_cache_id id;
+
+	cli_cache_set_id(&id, build_id->bytes, build_id->size);
+	for (enum cli_cache_kind kind = CLI_CACHE_ELF; kind <= CLI_CACHE_VDSO; kind++)
+		if (cli_cache_has(&command->cache, &id, kind))
+			return true;
+	return false;
+}
+
+/* Prints the build ids of a recording that the cache does not have. */
+static void print_missing(struct command *command)
+{
+	struct cli_input input = { .command = COMMAND,
+				   .path = command->missing,
+				   .force = command->force,
+				   .options.file_order = true };
+	const struct perch_build_id *ids;
+	struct cli_cache_id id;
+	size_t nr;
+
+	if (cli_input_open(&input)) {
+		command->failed = true;
+		return;
+	}
+	nr = perch_reader_build_ids(perch_session_reader(input.session), &ids);
+	for (size_t i = 0; i < nr; i++) {
+		if (ids[i].size < 2 || is_cached(command, &ids[i]))
+			continue;
+		cli_cache_set_id(&id, ids[i].bytes, ids[i].size);
+		printf("%s ", id.text);
+		cli_put_clean(stdout, ids[i].path);
+		putchar('\n');
+	}
+	cli_input_close(&input);
+}
+
+/* ---- the command ---- */
+
+static int run(struct command *command)
+{
+	bool add = command->files[ADD] || command->files[UPDATE];
+	struct perch_error err;
+
+	if (cli_cache_open(&command->cache, add, &err))
+		return cli_error(COMMAND, &err);
+	if (command->purge_all)
+		purge(command, NULL);
+	each_file(command, PURGE);
+	each_file(command, REMOVE);
+	each_file(command, UPDATE);
+	each_file(command, ADD);
+	if (command->missing)
+		print_missing(command);
+	if (command->list)
+		print_list(command);
+	cli_cache_close(&command->cache);
+	return cli_check_stdout(COMMAND, 0) || command->failed ? CLI_EXIT_FAILURE : 0;
+}
+
+int perch_cmd_buildid_cache(int argc, char **argv)
+{
+	static struct command command;
+	const struct cli_option options[] = {
+		{ 'a', "add", "FILES", "add these files, separated by commas", CLI_STRING,
+		  &command.files[ADD], NULL, false, false },
+		{ 'r', "remove", "FILES", "remove the builds of these files", CLI_STRING,
+		  &command.files[REMOVE], NULL, false, false },
+		{ 'p', "purge", "FILES", "remove all builds with these paths", CLI_STRING,
+		  &command.files[PURGE], NULL, false, false },
+		{ 'P', "purge-all", NULL, "remove everything", CLI_FLAG, &command.purge_all, NULL,
+		  false, false },
+		{ 'u', "update", "FILES", "remove the builds of these files and add them again",
+		  CLI_STRING, &command.files[UPDATE], NULL, false, false },
+		{ 'M', "missing", "FILE", "list what the cache lacks for this recording",
+		  CLI_STRING, &command.missing, NULL, false, false },
+		{ 'l', "list", NULL, "list the build ids and paths", CLI_FLAG, &command.list, NULL,
+		  false, false },
+		{ 0, "target-ns", "PID", "open files as this process sees them", CLI_NUMBER,
+		  &command.namespace_of, NULL, false, false },
+		{ 'f', "force", NULL, "read a recording of another user, too", CLI_FLAG,
+		  &command.force, NULL, false, false },
+		{ 'v', "verbose", NULL, "print each change", CLI_COUNT, &command.verbose, NULL,
+		  false, false },
+	};
+	int next = cli_parse(&cli_buildid_cache_usage, options, CLI_NR(options), argc, argv);
+
+	if (next < argc)
+		return cli_usage_error(COMMAND,
+				       "'%s' is not an option; name files with -a, -r, -u "
+				       "or -p",
+				       argv[next]);
+	if (!command.list && !command.purge_all && !command.missing && !command.files[ADD] &&
+	    !command.files[REMOVE] && !command.files[PURGE] && !command.files[UPDATE])
+		return cli_usage_error(COMMAND, "nothing to do: -l lists the cache");
+	return run(&command);
+}

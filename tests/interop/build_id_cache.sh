@@ -1,0 +1,235 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The build id cache: perch and perf read what the other wrote; names survive a rebuild of the program, and travel in an
+# archive; --symfs, --vmlinux and --no-demangle; caches that are full, or lead elsewhere, or belong to others.
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+cd "$work" || exit 1
+unset PERF_BUILDID_DIR PERF_CONFIG
+export HOME=$work/home
+mkdir home
+links="$HOME/.debug/.build-id"
+
+build() { # name of the function, name of the program
+	cat >program.cc <<END
+volatile unsigned long count;
+namespace space { __attribute__((noinline)) void $1() { for (int i = 0; i < 100000000; i++) count = count + i; } }
+int main() { space::$1(); }
+END
+	g++ -g -O1 -Wl,--build-id -o "$2" program.cc
+}
+
+record() { # file, options and program...
+	local file=$1
+	shift
+	"$PERCH" record -q -e cpu-clock:u -F 999 -o "$file" "$@" >record.out 2>record.err
+}
+
+names() { # command, file, options...
+	local command=$1 file=$2
+	shift 2
+	"$command" report -i "$file" --stdio -s sym "$@" 2>names.err | grep -o '\[\.\] .*' | sed 's/ *$//'
+}
+
+has() { # text, command...
+	local text=$1
+	shift
+	"$@" >has.out
+	cat has.out names.err >log 2>/dev/null
+	grep -qF -- "$text" has.out
+}
+
+id_of() {
+	readelf -n "$1" | sed -n 's/.*Build ID: //p'
+}
+
+build old program
+record no.data -N ./program && [ ! -e "$HOME/.debug" ]
+report $? "record -N does not write the cache"
+record none.data -B ./program && [ ! -e "$HOME/.debug" ]
+report $? "record -B does not write the cache"
+record old.data ./program
+id=$(id_of program)
+cp record.err log
+[ -f "$links/${id:0:2}/${id:2}/elf" ] && [ ! -e "$links/${id:0:2}/${id:2}/debug" ] &&
+	[ "$(readlink "$links/${id:0:2}/${id:2}")" = "../..$work/program/$id" ]
+report $? "record adds programs with samples"
+[ "$(find "$HOME" -name '.*.*' -type f | wc -l)" -eq 0 ]
+report $? "record leaves no temporary files"
+
+# cp writes in place: a hard link would change with it
+build later newer
+cp newer program
+has "space::old" names "$PERCH" old.data
+report $? "names survive a rebuild of the program"
+has "_ZN5space3oldEv" names "$PERCH" old.data --no-demangle
+report $? "--no-demangle"
+"$PERCH" script -i old.data --no-demangle >script.out 2>log
+grep -q _ZN5space3oldEv script.out
+report $? "script --no-demangle"
+names "$PERCH" no.data >log
+"$PERCH" --buildid-dir "$work/empty" report -i old.data --stdio -s sym >other.out 2>log
+! grep -q 'space::' other.out && grep -q 'replaced since the recording' log
+report $? "without the cache, the report says that the program was replaced"
+
+if command -v perf >/dev/null; then
+	has "space::old" names perf old.data
+	report $? "perf reads the cache of perch"
+	mkdir perf
+	build perf_old program
+	# perf 6.1 sometimes aborts
+	for _ in 1 2 3 4 5; do
+		HOME=$work/perf perf record -q -e cpu-clock:u -o perf.data ./program >log 2>&1 && break
+	done
+	# perf makes hard links, which writing in place would change
+	rm program
+	cp newer program
+	HOME=$work/perf has "space::perf_old" names "$PERCH" perf.data
+	report $? "perch reads the cache of perf"
+	HOME=$work/perf perf buildid-cache -l >perf.list
+	HOME=$work/perf "$PERCH" buildid-cache -l >perch.list
+	grep -vxF -f perch.list perf.list >log
+	[ ! -s log ] && [ -s perf.list ]
+	report $? "buildid-cache -l has all lines of perf's"
+	"$PERCH" buildid-cache -a /bin/true
+	perf buildid-cache -l >log
+	grep -q " $(realpath /bin/true)$" log
+	report $? "perf lists a file that buildid-cache -a added"
+	perf buildid-cache -P >log 2>&1
+	"$PERCH" buildid-cache -l >>log
+	[ ! -s log ]
+	report $? "perf removes what perch wrote"
+	HOME=$work/perf "$PERCH" buildid-cache -P
+	HOME=$work/perf perf buildid-cache -l >log
+	[ ! -s log ]
+	report $? "perch removes what perf wrote"
+else
+	echo "ok - caches of perf # skip perf is missing"
+fi
+
+# ---- buildid-cache ----
+build kept program
+record kept.data ./program
+id=$(id_of program)
+"$PERCH" buildid-cache -M kept.data >log && ! grep -q "^$id" log
+report $? "buildid-cache -M does not list what the cache has"
+"$PERCH" buildid-cache -r program && "$PERCH" buildid-cache -M kept.data >log && grep -qx "$id $work/program" log
+report $? "buildid-cache -r removes a file, and -M lists it"
+"$PERCH" buildid-cache -a program,/bin/true && "$PERCH" buildid-cache -l >log && [ "$(grep -c "program\|true" log)" -eq 2 ]
+report $? "buildid-cache -a adds files"
+"$PERCH" buildid-cache -u program && "$PERCH" buildid-cache -l | grep -qx "$id $work/program"
+report $? "buildid-cache -u replaces a file"
+"$PERCH" buildid-cache --target-ns $$ -a "$(command -v gcc)" && "$PERCH" buildid-cache -l | grep -q gcc
+report $? "buildid-cache --target-ns opens files as a process sees them"
+"$PERCH" buildid-cache -p "$work/program" && ! "$PERCH" buildid-cache -l | grep program && ! [ -e "$HOME/.debug$work" ]
+report $? "buildid-cache -p removes the builds of a path"
+"$PERCH" buildid-cache -a program.cc 2>log
+[ $? -eq 1 ] && grep -q 'not an ELF file' log
+report $? "buildid-cache -a refuses other files"
+"$PERCH" buildid-cache 2>log
+[ $? -eq 2 ] && "$PERCH" buildid-cache -P && [ -z "$("$PERCH" buildid-cache -l)" ]
+report $? "buildid-cache -P removes everything"
+cp program $'new\nline'
+"$PERCH" buildid-cache -a $'new\nline' && "$PERCH" buildid-cache -l >log && [ "$(wc -l <log)" -eq 1 ] && grep -q 'new?line' log
+report $? "a name with a newline is one line of the list"
+
+# ---- archive ----
+record kept.data ./program
+cp newer program
+if tar --version >/dev/null 2>&1 && bzip2 --help >/dev/null 2>&1; then
+	"$PERCH" archive kept.data >log 2>&1
+	report $? "archive packs the files of a recording"
+	mkdir away
+	HOME=$work/away "$PERCH" archive --unpack kept.data.tar.bz2 >log 2>&1
+	report $? "archive --unpack"
+	HOME=$work/away has "space::kept" names "$PERCH" kept.data
+	report $? "names of an archive in another home directory"
+	mkdir -p plain/.debug
+	tar -xf kept.data.tar.bz2 -C plain/.debug
+	HOME=$work/plain has "space::kept" names "$PERCH" kept.data
+	report $? "names of an archive that tar unpacked"
+	"$PERCH" archive -o small.tar.gz kept.data >log 2>&1 && gzip -t small.tar.gz
+	report $? "archive -o chooses the compression"
+	# an entry with a file of another build, and one that leads out of the archive
+	mkdir -p bad/.build-id/"${id:0:2}" bad/.build-id/aa
+	mkdir -p "bad/program/$id"
+	cp newer "bad/program/$id/elf"
+	ln -s "../../program/$id" "bad/.build-id/${id:0:2}/${id:2}"
+	ln -s "../../../../etc/$(printf 'aa%036d' 1)" "bad/.build-id/aa/$(printf '%036d' 1)"
+	tar -cf bad.tar -C bad .
+	mkdir victim
+	HOME=$work/victim "$PERCH" archive --unpack bad.tar >log 2>&1
+	[ $? -eq 1 ] && grep -q 'other build ids' log && [ "$(find victim -type f | wc -l)" -eq 0 ]
+	report $? "archive --unpack refuses files of other builds"
+	[ -z "$(find victim -name '.unpack*')" ]
+	report $? "archive --unpack leaves no temporary files"
+	"$PERCH" --buildid-dir "$work/empty" archive kept.data 2>log
+	[ $? -eq 1 ] && grep -q 'has no file of' log
+	report $? "archive without files in the cache"
+else
+	echo "ok - archive # skip tar or bzip2 is missing"
+fi
+
+# ---- --symfs, --vmlinux ----
+build copied program
+record symfs.data -N ./program
+mkdir -p "copy$work"
+cp program "copy$work/program"
+cp newer program
+has "space::copied" names "$PERCH" symfs.data --symfs "$work/copy"
+report $? "--symfs"
+"$PERCH" record -q -e cpu-clock:k -a -o kernel.data -- sleep 0.1 2>log
+cp "$work/newer" wrong
+"$PERCH" report -i kernel.data --stdio -s sym --vmlinux "$work/wrong" >report.out 2>log
+if grep -q '\[k\]' report.out; then
+	grep -q 'wrong is another kernel' log && ! grep -q '\[k\] [a-z_]' report.out
+	report $? "--vmlinux refuses another build"
+else
+	echo "ok - --vmlinux # skip there are no kernel samples"
+fi
+
+# ---- caches that cannot be written, or must not ----
+build safe program
+rm -rf "$HOME/.debug"
+mkdir -p "$HOME/.debug" outside
+ln -s "$work/outside" "$HOME/.debug/$(cut -d / -f 2 <<<"$work")"
+record safe.data ./program
+status_of_record=$?
+cp record.err log
+[ $status_of_record -eq 0 ] && [ -z "$(ls outside)" ] && grep -q 'The recording is complete' log
+report $? "a cache that leads elsewhere is not written to"
+rm -rf "$HOME/.debug"
+for i in 1 2 3 4; do
+	"$PERCH" record -q -e cpu-clock:u -F 999 -o "many$i.data" ./program 2>"many$i.err" &
+done
+wait
+cat many*.err >log
+id=$(id_of program)
+[ ! -s log ] && cmp program "$links/${id:0:2}/${id:2}/elf" && [ -z "$(find "$HOME" -type f -name '.*.*')" ]
+report $? "recorders fill a cache at the same time"
+if [ "$(id -u)" -eq 0 ]; then
+	mkdir foreign
+	chown 65534 foreign
+	HOME=$work/foreign record foreign.data ./program && [ -z "$(ls -A foreign)" ]
+	report $? "root does not write into the home directory of a user"
+	mkdir foreign/.debug
+	chown 65534 foreign/.debug
+	HOME=$work/foreign "$PERCH" buildid-cache -l 2>log
+	[ $? -eq 1 ] && grep -q 'belongs to uid 65534' log
+	report $? "the cache of another user is refused"
+	mkdir full
+	if unshare -m true 2>/dev/null; then
+		PERCH=$PERCH unshare -m sh -c 'mount -t tmpfs -o size=8k none full &&
+			HOME=$PWD/full "$PERCH" record -q -e cpu-clock:u -o full.data ./program 2>full.err &&
+			[ -z "$(find full -type f)" ]'
+		status_of_record=$?
+		cp full.err log
+		[ $status_of_record -eq 0 ] && grep -q 'No space left' log
+		report $? "a full disk is reported, and The recording is complete"
+	else
+		echo "ok - a full disk # skip there is no mount namespace"
+	fi
+else
+	echo "ok - caches of other users # skip needs root"
+fi
+
+exit $status
