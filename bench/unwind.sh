@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Compares `script --no-inline` of perch and perf on a recording with copies of user stacks:
-# unwind.sh [BUILD]. The recorded program is gcc -O2, whose libraries have no frame pointers. The
-# programs alternate, and the best round of each is the result.
+# Compares `script --no-inline` and `report --stdio --no-inline` of perch and perf on a recording
+# with copies of user stacks: unwind.sh [BUILD]. The recorded program is gcc -O2, whose libraries
+# have no frame pointers. The programs alternate, and the best round of each is the result.
 set -u
 smoke=${BENCH_SMOKE:-}
 perch=$(realpath "${1:-build}/perch")
@@ -68,11 +68,15 @@ best() { # two results of measure: the one with less wall time
 	if [ -z "$1" ] || [ "${2%% *}" -lt "${1%% *}" ]; then echo "$2"; else echo "$1"; fi
 }
 
-best_perf='' best_perch=''
+best_perf='' best_perch='' best_perf_report='' best_perch_report=''
 for _ in $(seq "$rounds"); do
 	best_perf=$(best "$best_perf" "$(measure perf.txt perf script --no-inline -i dwarf.data)")
 	best_perch=$(best "$best_perch" \
 		"$(measure perch.txt "$perch" script --no-inline -i dwarf.data)")
+	best_perf_report=$(best "$best_perf_report" \
+		"$(measure report.txt perf report --stdio --no-inline -i dwarf.data)")
+	best_perch_report=$(best "$best_perch_report" \
+		"$(measure report.txt "$perch" report --stdio --no-inline -i dwarf.data)")
 done
 
 # perf ends chains that it cannot continue with the address -1
@@ -84,6 +88,7 @@ perf_frames=$(($(frames perf.txt) - $(grep -c "^	 *ffffffffffffffff " perf.txt))
 perch_frames=$(frames perch.txt)
 samples=$(grep -c "cpu-clock" perch.txt)
 awk -v samples="$samples" -v size="$size" -v smoke="$smoke" -v a="$best_perch" -v b="$best_perf" \
+	-v report="$best_perch_report" -v perf_report="$best_perf_report" \
 	-v frames="$perch_frames" -v perf_frames="$perf_frames" '
 function missed(is) { return is && !smoke ? ", MISSED" : "" }
 BEGIN {
@@ -99,5 +104,10 @@ BEGIN {
 	rate = frames / perch[2] / 1000
 	printf "unwind: %.2f million frames a CPU second, with output (target >= 3%s)\n",
 		rate, missed(rate < 3)
+	split(report, perch, " "); split(perf_report, perf, " ")
+	perf[1] += !perf[1]
+	ratio = perch[1] / perf[1]
+	printf "unwind: report, perch/perf wall %.3f (%d ms, perf %d ms; target <= 0.10%s)\n",
+		ratio, perch[1], perf[1], missed(ratio > 0.1)
 	printf "unwind: %d frames, perf %d%s\n", frames, perf_frames, missed(frames < perf_frames)
 }'
