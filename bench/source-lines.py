@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Compares perch_symbols_frames() (examples/source-lines) with addr2line -i and llvm-symbolizer:
-wall time for 10,000 random addresses of a C++ program with 50 MB of debug information.
+wall time for 10,000 random addresses of a C++ program with 50 MB of debug information. No program demangles names.
 
 source-lines.py [BUILD]"""
 import os
@@ -106,13 +106,13 @@ def main():
         addresses = [int(text, 16) for text in found]
         print("source-lines: %d addresses, %.0f MB of debug information" % (
             len(addresses), size / 1e6))
-        perch = best_time([LINES, os.path.join(directory, "program")],
+        perch = best_time([LINES, os.path.join(directory, "program"), "--no-demangle"],
                           "".join("%x\n" % (address - bias) for address in addresses))
         print("source-lines: perch %.3f s" % perch)
         text = "".join("0x%x\n" % address for address in addresses)
         peers = (("addr2line -i", 1 / 20, ["addr2line", "-f", "-i", "-e", "program"]),
                  ("llvm-symbolizer", 1 / 2, ["llvm-symbolizer", "-f", "--inlining",
-                                             "--obj=program"]))
+                                             "--no-demangle", "--obj=program"]))
         for name, target, command in peers:
             if not shutil.which(command[0]):
                 print("source-lines: no " + name)

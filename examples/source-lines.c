@@ -9,6 +9,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <perch/symbol.h>
 
 static int print_frames(struct perch_symbols *symbols, const struct perch_dso *dso, uint64_t offset)
@@ -28,16 +29,20 @@ static int print_frames(struct perch_symbols *symbols, const struct perch_dso *d
 int main(int argc, char **argv)
 {
 	struct perch_dso dso = { .kind = PERCH_DSO_FILE, .path = argv[1] };
+	struct perch_symbols_options options = { .no_demangle = false };
 	struct perch_symbols *symbols;
 	struct perch_error err;
 	uint64_t offset;
 	int rc = 0;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: source-lines FILE < OFFSETS (FILE: an absolute path)\n");
+	if (argc == 3 && !strcmp(argv[2], "--no-demangle")) {
+		options.no_demangle = true;
+	} else if (argc != 2) {
+		fprintf(stderr, "usage: source-lines FILE [--no-demangle] < OFFSETS "
+				"(FILE: an absolute path)\n");
 		return 2;
 	}
-	if (perch_symbols_new(&symbols, NULL, &err)) {
+	if (perch_symbols_new(&symbols, &options, &err)) {
 		fprintf(stderr, "%s\n", err.message);
 		return 1;
 	}

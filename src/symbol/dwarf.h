@@ -71,16 +71,30 @@ static inline uint64_t perch__read_failed(struct cursor *cursor)
 /* size: 1 to 8 */
 static inline uint64_t perch__read(struct cursor *cursor, unsigned size)
 {
-	uint64_t value = 0;
+	uint64_t value = 0, eight;
+	uint32_t four;
+	uint16_t two;
 
 	if ((size_t)(cursor->end - cursor->at) < size)
 		return perch__read_failed(cursor);
-	if (cursor->swapped == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
+	if (size == 1) {
+		value = *cursor->at;
+	} else if (size == 2) {
+		memcpy(&two, cursor->at, sizeof(two));
+		value = cursor->swapped ? __builtin_bswap16(two) : two;
+	} else if (size == 4) {
+		memcpy(&four, cursor->at, sizeof(four));
+		value = cursor->swapped ? __builtin_bswap32(four) : four;
+	} else if (size == 8) {
+		memcpy(&eight, cursor->at, sizeof(eight));
+		value = cursor->swapped ? __builtin_bswap64(eight) : eight;
+	} else if (cursor->swapped == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)) {
 		for (unsigned i = 0; i < size; i++)
 			value = value << 8 | cursor->at[i];
-	else
+	} else {
 		for (unsigned i = size; i--;)
 			value = value << 8 | cursor->at[i];
+	}
 	cursor->at += size;
 	return value;
 }
@@ -149,24 +163,40 @@ enum dwarf_attribute {
 	NR_ATTRIBUTES,
 };
 
+/* Decodes an attribute. */
 struct dwarf_spec {
-	uint16_t form;
+	uint16_t bytes;	  /* that are skipped before it */
+	uint16_t form;	  /* 0: nothing follows them */
 	uint16_t wanted;  /* enum dwarf_attribute */
 	int64_t constant; /* of DW_FORM_implicit_const */
 };
 
-/* Skips attributes: first bytes, and then one of a variable size. */
+/* What a step skips after its bytes. */
+enum dwarf_skip {
+	SKIP_NONE,
+	SKIP_LEB,
+	SKIP_TEXT,
+	SKIP_BLOCK, /* with its size in LEB128, or in 1, 2 or 4 bytes */
+	SKIP_BLOCK1,
+	SKIP_BLOCK2,
+	SKIP_BLOCK4,
+	SKIP_SIBLING1, /* a reference to the sibling, in 1, 2, 4 or 8 bytes, or LEB128 */
+	SKIP_SIBLING2,
+	SKIP_SIBLING4,
+	SKIP_SIBLING8,
+	SKIP_SIBLING,
+};
+
 struct dwarf_step {
 	uint16_t bytes;
-	uint16_t form; /* 0: none */
-	bool is_sibling;
+	uint16_t skip; /* enum dwarf_skip */
 };
 
 struct abbreviation {
 	uint32_t spec, nr_specs; /* in the table */
 	uint32_t step, nr_steps;
 	uint16_t tag; /* 0: there is no such abbreviation */
-	bool has_children, has_sibling;
+	bool has_children, has_addresses;
 };
 
 struct abbreviations {
@@ -227,6 +257,7 @@ struct dwarf_unit {
 	struct dwarf_format format;
 	uint8_t header_size;
 	bool not_understood; /* libdw has the answers */
+	bool is_loaded;	     /* all bytes are in memory */
 	bool is_read;	     /* the members below are set */
 	bool has_functions, all_listed;
 	bool of_gcc;
@@ -274,8 +305,55 @@ int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviat
 		       struct cursor *cursor, struct dwarf_entry *entry);
 /* Skips an entry. Returns the value of DW_AT_sibling, as an offset in the unit; 0 if it has none.
  */
-uint64_t perch__dwarf_skip(const struct abbreviations *table,
-			   const struct abbreviation *abbreviation, struct cursor *cursor);
+static inline uint64_t perch__dwarf_skip(const struct abbreviations *table,
+					 const struct abbreviation *abbreviation,
+					 struct cursor *cursor)
+{
+	const struct dwarf_step *step = table->step + abbreviation->step;
+	uint64_t sibling = 0;
+
+	for (uint32_t i = 0; i < abbreviation->nr_steps; i++, step++) {
+		perch__skip(cursor, step->bytes);
+		switch ((enum dwarf_skip)step->skip) {
+		case SKIP_NONE:
+			break;
+		case SKIP_LEB:
+			perch__read_uleb(cursor);
+			break;
+		case SKIP_TEXT:
+			perch__read_text(cursor);
+			break;
+		case SKIP_BLOCK:
+			perch__skip(cursor, perch__read_uleb(cursor));
+			break;
+		case SKIP_BLOCK1:
+			perch__skip(cursor, perch__read(cursor, 1));
+			break;
+		case SKIP_BLOCK2:
+			perch__skip(cursor, perch__read(cursor, 2));
+			break;
+		case SKIP_BLOCK4:
+			perch__skip(cursor, perch__read(cursor, 4));
+			break;
+		case SKIP_SIBLING1:
+			sibling = perch__read(cursor, 1);
+			break;
+		case SKIP_SIBLING2:
+			sibling = perch__read(cursor, 2);
+			break;
+		case SKIP_SIBLING4:
+			sibling = perch__read(cursor, 4);
+			break;
+		case SKIP_SIBLING8:
+			sibling = perch__read(cursor, 8);
+			break;
+		case SKIP_SIBLING:
+			sibling = perch__read_uleb(cursor);
+			break;
+		}
+	}
+	return sibling;
+}
 /* Returns the offset of the next sibling in the unit, or 0. */
 uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry);
 /* *text is NULL if there is no text. Returns 0 or -ENOTSUP. */
@@ -303,6 +381,10 @@ int perch__dwarf_ranges(struct dwarf *dwarf, struct dwarf_unit *unit,
  */
 int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address,
 		      const char **file, uint32_t *line);
+/* Sets *has if the line table has a row in a range of addresses. Returns 0 or an errno, as above.
+ */
+int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t start, uint64_t end,
+			 bool *has);
 /* Sets *file to the path of a file of the line table, or to NULL. */
 int perch__dwarf_file(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t index,
 		      const char **file);
@@ -326,8 +408,7 @@ int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit);
 /* Returns the unit that has an offset of .debug_info, or NULL. */
 struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset);
 /* A cursor at an offset of .debug_info inside of a unit that is read. */
-struct cursor perch__dwarf_cursor(struct dwarf *dwarf, const struct dwarf_unit *unit,
-				  uint64_t offset);
+struct cursor perch__dwarf_cursor(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset);
 /* Finds unit and function of an address; both NULL if there are none. Returns 0 or an errno. */
 int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
 			  struct dwarf_function **function);

@@ -125,11 +125,6 @@ static int size_of_form(uint64_t form, struct dwarf_format format)
 	}
 }
 
-static bool has_no_bytes(uint64_t form)
-{
-	return form == DW_FORM_flag_present || form == DW_FORM_implicit_const;
-}
-
 bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format)
 {
 	int size = size_of_form(form, format);
@@ -166,8 +161,52 @@ bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format 
 	return true;
 }
 
-/* Adds what skips an attribute. bytes: sum of the fixed sizes since the last step. */
-static int add_step(struct abbreviations *table, unsigned *bytes, uint64_t form, bool is_sibling)
+/* How an attribute is skipped. SKIP_NONE: by its size. */
+static enum dwarf_skip skip_of(const struct dwarf_spec *spec)
+{
+	bool sibling = spec->wanted == ATTRIBUTE_SIBLING;
+
+	switch (spec->form) {
+	case DW_FORM_ref1:
+		return sibling ? SKIP_SIBLING1 : SKIP_NONE;
+	case DW_FORM_ref2:
+		return sibling ? SKIP_SIBLING2 : SKIP_NONE;
+	case DW_FORM_ref4:
+		return sibling ? SKIP_SIBLING4 : SKIP_NONE;
+	case DW_FORM_ref8:
+		return sibling ? SKIP_SIBLING8 : SKIP_NONE;
+	case DW_FORM_ref_udata:
+		return sibling ? SKIP_SIBLING : SKIP_LEB;
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+		return SKIP_NONE;
+	case DW_FORM_string:
+		return SKIP_TEXT;
+	case DW_FORM_block1:
+		return SKIP_BLOCK1;
+	case DW_FORM_block2:
+		return SKIP_BLOCK2;
+	case DW_FORM_block4:
+		return SKIP_BLOCK4;
+	case DW_FORM_block:
+	case DW_FORM_exprloc:
+		return SKIP_BLOCK;
+	case DW_FORM_sdata:
+	case DW_FORM_udata:
+	case DW_FORM_strx:
+	case DW_FORM_addrx:
+	case DW_FORM_loclistx:
+	case DW_FORM_rnglistx:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
+		return SKIP_LEB;
+	default:
+		return SKIP_NONE;
+	}
+}
+
+/* bytes: sum of the sizes since the last step */
+static int add_step(struct abbreviations *table, unsigned *bytes, enum dwarf_skip skip)
 {
 	struct dwarf_step *step;
 
@@ -175,11 +214,12 @@ static int add_step(struct abbreviations *table, unsigned *bytes, uint64_t form,
 				       MAX_SPECS);
 	if (!step)
 		return -ENOMEM;
-	*step = (struct dwarf_step){ (uint16_t)*bytes, (uint16_t)form, is_sibling };
+	*step = (struct dwarf_step){ (uint16_t)*bytes, (uint16_t)skip };
 	*bytes = 0;
 	return 0;
 }
 
+/* Adds what skips all attributes. */
 static int add_steps(struct abbreviations *table, struct abbreviation *abbreviation)
 {
 	unsigned bytes = 0;
@@ -188,24 +228,44 @@ static int add_steps(struct abbreviations *table, struct abbreviation *abbreviat
 	abbreviation->step = (uint32_t)table->nr_steps;
 	for (size_t i = abbreviation->spec; i < table->nr_specs && !rc; i++) {
 		const struct dwarf_spec *spec = &table->spec[i];
-		int size = size_of_form(spec->form, table->format);
+		enum dwarf_skip skip = skip_of(spec);
 
-		if (has_no_bytes(spec->form))
-			continue;
-		if (spec->wanted == ATTRIBUTE_SIBLING) {
-			rc = add_step(table, &bytes, spec->form, true);
-		} else if (!size) {
-			rc = add_step(table, &bytes, spec->form, false);
-		} else {
-			bytes += (unsigned)size;
-			if (bytes > UINT16_MAX / 2)
-				rc = add_step(table, &bytes, 0, false);
-		}
+		if (!skip)
+			bytes += (unsigned)size_of_form(spec->form, table->format);
+		if (skip || bytes > UINT16_MAX / 2)
+			rc = add_step(table, &bytes, skip);
 	}
 	if (bytes && !rc)
-		rc = add_step(table, &bytes, 0, false);
+		rc = add_step(table, &bytes, SKIP_NONE);
 	abbreviation->nr_steps = (uint32_t)(table->nr_steps - abbreviation->step);
 	return rc;
+}
+
+/* Merges attributes that are not wanted and have a fixed size. */
+static void merge_specs(struct abbreviations *table, struct abbreviation *abbreviation)
+{
+	size_t to = abbreviation->spec;
+	unsigned bytes = 0;
+
+	for (size_t from = to; from < table->nr_specs; from++) {
+		struct dwarf_spec spec = table->spec[from];
+
+		if (spec.wanted == ATTRIBUTE_LOW_PC || spec.wanted == ATTRIBUTE_RANGES)
+			abbreviation->has_addresses = true;
+		if (!spec.wanted && !skip_of(&spec)) {
+			bytes += (unsigned)size_of_form(spec.form, table->format);
+			if (bytes <= UINT16_MAX / 2 && from + 1 < table->nr_specs)
+				continue;
+			if (!bytes)
+				break;
+			spec.form = 0;
+		}
+		spec.bytes = (uint16_t)(bytes);
+		bytes = 0;
+		table->spec[to++] = spec;
+	}
+	table->nr_specs = to;
+	abbreviation->nr_specs = (uint32_t)(to - abbreviation->spec);
 }
 
 /* Decodes an abbreviation. cursor: after its code. */
@@ -221,9 +281,13 @@ static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
 		uint64_t name = perch__read_uleb(cursor), form = perch__read_uleb(cursor);
 		struct dwarf_spec *spec;
 
-		if (cursor->failed || (!name && !form)) {
-			abbreviation->nr_specs = (uint32_t)table->nr_specs - abbreviation->spec;
-			return cursor->failed ? -ENOTSUP : add_steps(table, abbreviation);
+		if (cursor->failed)
+			return -ENOTSUP;
+		if (!name && !form) {
+			int rc = add_steps(table, abbreviation);
+
+			merge_specs(table, abbreviation);
+			return rc;
 		}
 		/* also indirect forms: no compiler is known to use them here */
 		if (size_of_form(form, table->format) < 0)

@@ -87,6 +87,9 @@ int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviat
 
 	entry->has = 0;
 	for (uint32_t i = 0; i < abbreviation->nr_specs; i++, spec++) {
+		perch__skip(cursor, spec->bytes);
+		if (!spec->form)
+			continue;
 		if (!spec->wanted || entry->has >> spec->wanted & 1) {
 			perch__skip_form(cursor, spec->form, table->format);
 			continue;
@@ -98,8 +101,12 @@ int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviat
 	return cursor->failed ? -ENOTSUP : 0;
 }
 
-static uint64_t sibling_of(const struct dwarf_value *value)
+uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry)
 {
+	const struct dwarf_value *value = &entry->value[ATTRIBUTE_SIBLING];
+
+	if (!(entry->has >> ATTRIBUTE_SIBLING & 1))
+		return 0;
 	switch (value->form) {
 	case DW_FORM_ref1:
 	case DW_FORM_ref2:
@@ -110,31 +117,6 @@ static uint64_t sibling_of(const struct dwarf_value *value)
 	default:
 		return 0;
 	}
-}
-
-uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry)
-{
-	return entry->has >> ATTRIBUTE_SIBLING & 1 ? sibling_of(&entry->value[ATTRIBUTE_SIBLING])
-						   : 0;
-}
-
-uint64_t perch__dwarf_skip(const struct abbreviations *table,
-			   const struct abbreviation *abbreviation, struct cursor *cursor)
-{
-	const struct dwarf_step *step = table->step + abbreviation->step;
-	struct dwarf_value sibling = { 0 };
-
-	for (uint32_t i = 0; i < abbreviation->nr_steps; i++, step++) {
-		perch__skip(cursor, step->bytes);
-		if (step->is_sibling) {
-			struct dwarf_spec spec = { .form = step->form };
-
-			perch__dwarf_value(cursor, &spec, table->format, &sibling);
-		} else if (step->form) {
-			perch__skip_form(cursor, step->form, table->format);
-		}
-	}
-	return sibling_of(&sibling);
 }
 
 bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute attribute,

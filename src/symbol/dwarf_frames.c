@@ -21,7 +21,9 @@ struct dwarf_inlined {
 	uint64_t entry;		   /* offset in .debug_info */
 	uint32_t range, nr_ranges; /* in unit.range, if there are several */
 	uint32_t first, nr;	   /* in unit.inlined: what is inlined in this function */
-	bool is_listed;
+	uint64_t call_file;
+	uint32_t call_line;
+	bool is_listed, has_call_file;
 	const char *name;
 };
 
@@ -128,6 +130,7 @@ static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	struct inlined_context context = { .unit = unit };
 	size_t first = unit->nr_ranges;
 	struct dwarf_inlined *inlined;
+	uint64_t line;
 	int rc = perch__dwarf_ranges(dwarf, unit, entry, add_range, &context);
 
 	if (rc || !context.nr)
@@ -139,6 +142,10 @@ static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	inlined->start = context.start;
 	inlined->end = context.end;
 	inlined->entry = at;
+	inlined->has_call_file =
+		perch__dwarf_number(entry, ATTRIBUTE_CALL_FILE, &inlined->call_file);
+	if (perch__dwarf_number(entry, ATTRIBUTE_CALL_LINE, &line) && line <= UINT32_MAX)
+		inlined->call_line = (uint32_t)line;
 	if (context.nr == 1) {
 		unit->nr_ranges = first;
 		return 0;
@@ -280,20 +287,15 @@ static int64_t find_covering(const struct dwarf_unit *unit, uint32_t first, uint
 /* ---- frames ---- */
 
 /* Sets the position of the call of an inlined function. */
-static int set_call(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t inlined,
-		    struct debug_frame *frame)
+static int set_call(struct dwarf *dwarf, struct dwarf_unit *unit,
+		    const struct dwarf_inlined *inlined, struct debug_frame *frame)
 {
-	struct dwarf_entry entry;
-	uint64_t number;
-	int rc = read_entry(dwarf, &unit, inlined, &entry);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	if (perch__dwarf_number(&entry, ATTRIBUTE_CALL_FILE, &number))
-		rc = perch__dwarf_file(dwarf, unit, number, &frame->file);
-	if (!rc && frame->file && perch__dwarf_number(&entry, ATTRIBUTE_CALL_LINE, &number) &&
-	    number <= UINT32_MAX)
-		frame->line = (uint32_t)number;
+	if (inlined->has_call_file)
+		rc = perch__dwarf_file(dwarf, unit, inlined->call_file, &frame->file);
+	if (!rc && frame->file)
+		frame->line = inlined->call_line;
 	return rc;
 }
 
@@ -353,7 +355,7 @@ int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 				       name);
 		frame[i].function = *name;
 		if (!rc && i)
-			rc = set_call(dwarf, unit, unit->inlined[found[nr - i]].entry, &frame[i]);
+			rc = set_call(dwarf, unit, &unit->inlined[found[nr - i]], &frame[i]);
 	}
 	if (!rc)
 		rc = perch__dwarf_line(dwarf, unit, address, &frame[0].file, &frame[0].line);

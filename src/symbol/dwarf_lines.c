@@ -12,7 +12,8 @@
 #include "dwarf.h"
 
 enum {
-	ROWS_PER_MARK = 32,
+	ROWS_PER_MARK = 16,
+	LONGEST_FREQUENT = 16, /* bytes of an opcode */
 	MAX_FILES = 1 << 20,
 	MAX_MARKS = 1 << 26,
 	MAX_FORMATS = 16,  /* of entries of directories and files */
@@ -23,6 +24,12 @@ enum {
 struct mark {
 	uint64_t address;
 	uint32_t file, line, next;
+};
+
+/* What a special opcode adds. */
+struct advance {
+	uint32_t address;
+	int32_t line;
 };
 
 /* Rows of increasing addresses. */
@@ -44,7 +51,9 @@ struct dwarf_lines {
 	const uint8_t *program, *end;
 	uint8_t smallest_instruction, line_range, first_special;
 	int8_t line_base;
-	const uint8_t *operands; /* number of each standard opcode */
+	struct advance special[256]; /* by opcode */
+	const uint8_t *operands;     /* number of each standard opcode */
+	bool usual_operands;	     /* the frequent ones have the usual numbers */
 	const char **directory;
 	size_t nr_directories, directories_capacity;
 	struct file *file;
@@ -105,7 +114,7 @@ static enum step run_extended(struct machine *machine)
 	return STEP_NONE;
 }
 
-static enum step run_standard(struct machine *machine, uint8_t opcode)
+static inline enum step run_standard(struct machine *machine, uint8_t opcode)
 {
 	const struct dwarf_lines *lines = machine->lines;
 	struct cursor *cursor = &machine->cursor;
@@ -123,8 +132,7 @@ static enum step run_standard(struct machine *machine, uint8_t opcode)
 		machine->file = (uint32_t)perch__read_uleb(cursor);
 		break;
 	case DW_LNS_const_add_pc:
-		machine->address += (uint64_t)((255 - lines->first_special) / lines->line_range) *
-				    lines->smallest_instruction;
+		machine->address += lines->special[255].address;
 		break;
 	case DW_LNS_fixed_advance_pc:
 		machine->address += perch__read(cursor, 2);
@@ -137,21 +145,73 @@ static enum step run_standard(struct machine *machine, uint8_t opcode)
 	return STEP_NONE;
 }
 
-/* Runs one opcode. */
-static inline enum step run_opcode(struct machine *machine)
+/* Runs one opcode of any kind. */
+static enum step run_opcode(struct machine *machine)
 {
 	const struct dwarf_lines *lines = machine->lines;
 	uint8_t opcode = *machine->cursor.at++;
 
 	if (opcode >= lines->first_special) {
-		unsigned number = (unsigned)opcode - lines->first_special;
-
-		machine->address +=
-			(uint64_t)(number / lines->line_range) * lines->smallest_instruction;
-		machine->line += (uint32_t)(lines->line_base + (int)(number % lines->line_range));
+		machine->address += lines->special[opcode].address;
+		machine->line += (uint32_t)lines->special[opcode].line;
 		return STEP_ROW;
 	}
 	return opcode ? run_standard(machine, opcode) : run_extended(machine);
+}
+
+/*
+ * Runs to the next row, or to an opcode that is not frequent. The frequent ones have an operand of
+ * one byte. cursor: not at its end
+ */
+static enum step run(struct machine *machine)
+{
+	const uint8_t *at = machine->cursor.at, *end = machine->cursor.end;
+	const struct dwarf_lines *lines = machine->lines;
+	uint64_t address = machine->address;
+	uint32_t line = machine->line;
+	enum step step = STEP_NONE;
+
+	while (end - at > LONGEST_FREQUENT) {
+		uint8_t opcode = *at, operand = at[1];
+
+		if (opcode >= lines->first_special) {
+			address += lines->special[opcode].address;
+			line += (uint32_t)lines->special[opcode].line;
+			at++;
+			step = STEP_ROW;
+			break;
+		}
+		if (opcode == DW_LNS_copy && lines->usual_operands) {
+			at++;
+			step = STEP_ROW;
+			break;
+		}
+		if (opcode == DW_LNS_negate_stmt && lines->usual_operands) {
+			at++;
+		} else if (operand >= 0x80 || !lines->usual_operands) {
+			break;
+		} else if (opcode == DW_LNS_set_column) {
+			at += 2;
+		} else if (opcode == DW_LNS_set_file) {
+			machine->file = operand;
+			at += 2;
+		} else if (opcode == DW_LNS_advance_line) {
+			line += (uint32_t)((int)(operand ^ 0x40) - 0x40);
+			at += 2;
+		} else if (opcode == DW_LNS_advance_pc) {
+			address += (uint64_t)operand * lines->smallest_instruction;
+			at += 2;
+		} else if (!opcode && at[2] == DW_LNE_set_discriminator &&
+			   operand < LONGEST_FREQUENT) {
+			at += 2 + operand;
+		} else {
+			break;
+		}
+	}
+	machine->cursor.at = at;
+	machine->address = address;
+	machine->line = line;
+	return step ? step : run_opcode(machine);
 }
 
 static int add_mark(struct dwarf_lines *lines, const struct machine *machine)
@@ -199,7 +259,7 @@ static int run_program(struct dwarf_lines *lines)
 
 	reset(&machine);
 	while (machine.cursor.at < machine.cursor.end && !rc) {
-		enum step step = run_opcode(&machine);
+		enum step step = run(&machine);
 
 		if (step == STEP_NONE)
 			continue;
@@ -396,8 +456,16 @@ static int read_table(struct dwarf *dwarf, struct dwarf_unit *unit, struct dwarf
 	lines->first_special = (uint8_t)perch__read(&cursor, 1);
 	if (operations != 1 || !lines->line_range || !lines->first_special)
 		return -ENOTSUP;
+	for (unsigned opcode = lines->first_special; opcode < 256; opcode++) {
+		unsigned number = opcode - lines->first_special;
+
+		lines->special[opcode].address =
+			number / lines->line_range * lines->smallest_instruction;
+		lines->special[opcode].line = lines->line_base + (int)(number % lines->line_range);
+	}
 	lines->operands = cursor.at;
 	perch__skip(&cursor, lines->first_special - 1u);
+	lines->usual_operands = !cursor.failed && lines->first_special > DW_LNS_negate_stmt;
 	if (lines->format.version < 5)
 		rc = read_old_files(lines, unit, &cursor);
 	for (int files = 0; lines->format.version == 5 && files < 2 && !rc; files++)
@@ -510,6 +578,46 @@ static const struct mark *find_mark(const struct dwarf_lines *lines,
 	return &mark[low - 1];
 }
 
+static void set_machine(struct machine *machine, const struct dwarf_lines *lines,
+			const struct mark *mark)
+{
+	*machine = (struct machine){
+		.cursor = { lines->program + mark->next, lines->end, lines->swapped, false },
+		.lines = lines,
+		.address = mark->address,
+		.file = mark->file,
+		.line = mark->line,
+	};
+}
+
+int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t start, uint64_t end,
+			 bool *has)
+{
+	struct dwarf_lines *lines = lines_of(dwarf, unit);
+
+	if (!lines || lines->error)
+		return lines ? lines->error : -ENOMEM;
+	*has = false;
+	for (size_t i = 0; i < lines->nr_sequences && !*has; i++) {
+		const struct sequence *sequence = &lines->sequence[i];
+		struct machine machine;
+		enum step step = STEP_ROW;
+
+		if (sequence->start >= end)
+			break;
+		if (sequence->end <= start)
+			continue;
+		set_machine(&machine, lines, find_mark(lines, sequence, start));
+		while (step != STEP_END && step != STEP_ERROR && machine.address < end && !*has) {
+			*has = step == STEP_ROW && machine.address >= start;
+			if (machine.cursor.at == machine.cursor.end)
+				break;
+			step = run(&machine);
+		}
+	}
+	return 0;
+}
+
 int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address,
 		      const char **file, uint32_t *line)
 {
@@ -527,15 +635,9 @@ int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t add
 		return 0;
 	mark = find_mark(lines, sequence, address);
 	row = *mark;
-	machine = (struct machine){
-		.cursor = { lines->program + mark->next, lines->end, lines->swapped, false },
-		.lines = lines,
-		.address = mark->address,
-		.file = mark->file,
-		.line = mark->line,
-	};
+	set_machine(&machine, lines, mark);
 	while (machine.cursor.at < machine.cursor.end) {
-		enum step step = run_opcode(&machine);
+		enum step step = run(&machine);
 
 		if (step == STEP_NONE)
 			continue;

@@ -210,14 +210,17 @@ struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset)
 	return low && offset < dwarf->unit[low - 1].end ? &dwarf->unit[low - 1] : NULL;
 }
 
-struct cursor perch__dwarf_cursor(struct dwarf *dwarf, const struct dwarf_unit *unit,
-				  uint64_t offset)
+struct cursor perch__dwarf_cursor(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset)
 {
 	struct cursor cursor = { .swapped = dwarf->swapped };
-	const uint8_t *bytes = perch__dwarf_bytes(&dwarf->section[DWARF_INFO], unit->offset,
-						  unit->end - unit->offset);
+	const uint8_t *bytes;
 
-	if (bytes && offset >= unit->offset + unit->header_size && offset < unit->end) {
+	if (!unit->is_loaded && !perch__dwarf_bytes(&dwarf->section[DWARF_INFO], unit->offset,
+						    unit->end - unit->offset))
+		return cursor;
+	unit->is_loaded = true;
+	bytes = dwarf->section[DWARF_INFO].bytes + unit->offset;
+	if (offset >= unit->offset + unit->header_size && offset < unit->end) {
 		cursor.at = bytes + (offset - unit->offset);
 		cursor.end = bytes + (unit->end - unit->offset);
 	}
@@ -371,7 +374,7 @@ static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sear
 		abbreviation = perch__abbreviation(table, code);
 		if (!abbreviation)
 			return -ENOTSUP;
-		if (abbreviation->tag == DW_TAG_subprogram) {
+		if (abbreviation->tag == DW_TAG_subprogram && abbreviation->has_addresses) {
 			int rc = perch__dwarf_entry(table, abbreviation, &cursor, &entry);
 
 			if (!rc)
@@ -477,6 +480,29 @@ static int prepare_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
 	return rc;
 }
 
+/*
+ * True if the address is between functions that are listed, and no line begins there: it is
+ * padding. So the functions that take longer to list are not needed.
+ */
+static bool is_padding(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address)
+{
+	const struct dwarf_function *function = unit->function;
+	size_t next = 0, high = unit->nr_functions;
+	bool has_row;
+
+	while (next < high) {
+		size_t middle = next + (high - next) / 2;
+
+		if (function[middle].start <= address)
+			next = middle + 1;
+		else
+			high = middle;
+	}
+	return next && function[next - 1].end <= address && address < UINT64_MAX &&
+	       !perch__dwarf_has_row(dwarf, unit, function[next - 1].end, address + 1, &has_row) &&
+	       !has_row;
+}
+
 int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
 			  struct dwarf_function **function)
 {
@@ -490,7 +516,7 @@ int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_un
 	if (rc)
 		return rc;
 	*function = search_function(*unit, address);
-	if (*function || (*unit)->all_listed)
+	if (*function || (*unit)->all_listed || is_padding(dwarf, *unit, address))
 		return 0;
 	(*unit)->all_listed = true;
 	rc = list_functions(dwarf, *unit, SEARCH_ALL);
