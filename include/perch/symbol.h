@@ -21,6 +21,12 @@
  * symbolic link. Where functions overlap, the last line counts. A file that grows is read further,
  * at most 10 times a second; in a recording of another machine it is read only below root.
  *
+ * The lines of the kernel, and its functions if /proc/kallsyms is that of another kernel or hides
+ * addresses, are those of its ELF file: perch_symbols_options.vmlinux, or a file with the build id
+ * of the kernel in the build id cache, /usr/lib/debug/.build-id,
+ * /usr/lib/debug/boot/vmlinux-RELEASE, /usr/lib/debug/lib/modules/RELEASE/vmlinux,
+ * /boot/vmlinux-RELEASE and /lib/modules/RELEASE/build/vmlinux.
+ *
  * The functions of /proc/kallsyms are cached in $XDG_CACHE_HOME/perch/kallsyms, or
  * ~/.cache/perch/kallsyms (mode 0600), because the kernel needs about 0.1 s to print them. The file
  * is used on the same boot, by the same user, with the same modules, and if /proc/kallsyms begins
@@ -206,8 +212,10 @@ struct perch_symbol_frame {
  * Results are cached.
  *
  * @param symbols      the symbols
- * @param dso          the DSO; other kinds than PERCH_DSO_FILE, PERCH_DSO_JIT and, with
- *                     perch_symbols_set_bpf_programs(), PERCH_DSO_KERNEL_CODE have no lines
+ * @param dso          the DSO; other kinds than PERCH_DSO_FILE, PERCH_DSO_KERNEL,
+ *                     PERCH_DSO_JIT and, with perch_symbols_set_bpf_programs(),
+ *                     PERCH_DSO_KERNEL_CODE have no lines. Those of the kernel are in its ELF
+ *                     file.
  * @param offset       offset in the DSO, see struct perch_location. The line of a call is that of
  *                     an offset before its return address.
  * @param[out] frames  the functions, innermost first. The last one is that of perch_symbols_find(),

@@ -88,6 +88,21 @@ static void set_alternative(struct debug_info *info)
 	}
 }
 
+/* The same for the kernel. */
+static int find_vmlinux(struct debug_info *info, const struct sources *sources,
+			const struct perch_dso *dso)
+{
+	int rc = perch__open_vmlinux(&info->file, sources, dso, &info->shift);
+
+	if (rc)
+		return rc == -ENOMEM ? rc : -ENOENT;
+	info->has_file = info->kernel = true;
+	if (!has_debug_info(&info->file))
+		return -ENOENT;
+	info->with_debug = &info->file;
+	return 0;
+}
+
 /* Finds the file with the debug information. Returns 0, -ENOENT or -ENOMEM. */
 static int find_file(struct debug_info *info, const struct sources *sources,
 		     const struct perch_dso *dso)
@@ -173,7 +188,8 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	if (!info)
 		return NULL;
 	info->root = sources->root;
-	if (!find_file(info, sources, dso))
+	if (dso->kind == PERCH_DSO_KERNEL ? !find_vmlinux(info, sources, dso)
+					  : !find_file(info, sources, dso))
 		open_dwarf(info);
 	return info;
 }
@@ -201,6 +217,10 @@ static bool find_address(const struct debug_info *info, uint64_t offset, uint64_
 {
 	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
 
+	if (info->kernel) {
+		*address = offset - info->shift;
+		return true;
+	}
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		const struct perch__elf_segment *segment = &file->segment[i];
 

@@ -17,11 +17,13 @@ struct unit;
 struct unit_range;
 
 struct debug_info {
-	const char *root;		  /* see perch__open_regular() */
-	struct elf_file file, debug;	  /* the mapped file, and its separate debug file */
-	struct elf_file alternative;	  /* what several debug files share */
-	bool has_file, has_debug;	  /* these are open */
-	struct elf_file *with_debug;	  /* one of the first two */
+	const char *root;	     /* see perch__open_regular() */
+	struct elf_file file, debug; /* the mapped file, and its separate debug file */
+	struct elf_file alternative; /* what several debug files share */
+	bool has_file, has_debug;    /* these are open */
+	struct elf_file *with_debug; /* one of the first two */
+	bool kernel;		     /* offsets are addresses, moved by shift */
+	uint64_t shift;
 	char directory[PATH_MAX];	  /* of that file, with a slash at its end */
 	struct symbol_error error;	  /* what is missing */
 	struct dwarf *fast;		  /* NULL: libdw has all answers */

@@ -47,7 +47,7 @@ static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct 
 	if (cached->debug_opened)
 		return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
 	cached->debug_opened = true;
-	if (cached->dso->kind == PERCH_DSO_FILE)
+	if (cached->dso->kind == PERCH_DSO_FILE || cached->dso->kind == PERCH_DSO_KERNEL)
 		cached->debug = perch__debug_open(&symbols->sources, cached->dso);
 	else if (cached->dso->kind == PERCH_DSO_KERNEL_CODE)
 		cached->bpf = perch__bpf_lines_open(&symbols->sources, cached->dso);
@@ -103,7 +103,7 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 		nr = !rc;
 	}
 
-	cached->lineless += is_incomplete(found, nr);
+	cached->lineless += !cached->bpf && is_incomplete(found, nr);
 	frames->nr = nr ? (int)nr : 1;
 	frames->frame = calloc((size_t)frames->nr, sizeof(*frames->frame));
 	if (!frames->frame)

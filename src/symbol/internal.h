@@ -246,7 +246,10 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error);
-/* vmlinux.c: from the file of sources->vmlinux_path */
+/*
+ * vmlinux.c: from the file of sources->vmlinux_path, or from one with the recorded build id. If
+ * there is none, error stays as it is.
+ */
 int perch__load_vmlinux(struct table *table, const struct sources *sources,
 			const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
@@ -260,6 +263,13 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 /* Opens the separate debug file of a DSO of the kind FILE. Returns a descriptor or -ENOENT. */
 int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso);
 void perch__kallsyms_free(struct kallsyms *list);
+
+/*
+ * Opens the ELF file of the recorded kernel. *shift is the recorded address of the kernel minus
+ * that in the file. Returns 0 or a negative errno.
+ */
+int perch__open_vmlinux(struct elf_file *file, const struct sources *sources,
+			const struct perch_dso *dso, uint64_t *shift);
 
 /* ---- bpf_lines.c: source lines of the functions of BPF programs ---- */
 
@@ -280,8 +290,8 @@ struct debug_frame {
 	uint32_t line;	      /* 0 if unknown */
 };
 enum { MAX_DEBUG_FRAMES = 128 };
-/* Opens the debug information of a DSO of the kind FILE. Without it, no address has frames. Returns
- * NULL if out of memory. */
+/* Opens the debug information of a DSO of the kind FILE or KERNEL. Without it, no address has
+ * frames. Returns NULL if out of memory. */
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso);
 /* False if there is no debug information, or if it cannot be read. */
 bool perch__debug_is_open(const struct debug_info *info);

@@ -378,8 +378,9 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 		return perch__load_vmlinux(table, sources, dso, error);
 	if (choose_kallsyms(sources, dso, error, &kallsyms))
 		return -ENOMEM;
+	/* of another kernel, or with hidden addresses */
 	if (!kallsyms || !usable(kallsyms, error))
-		return 0;
+		return sources->kallsyms_path ? 0 : perch__load_vmlinux(table, sources, dso, error);
 	table->entry = reallocarray(NULL, kallsyms->kernel.nr, sizeof(*table->entry));
 	if (!table->entry)
 		return -ENOMEM;

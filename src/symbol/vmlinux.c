@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel functions from the ELF file of the kernel. */
+/*
+ * The ELF file of the kernel: the one that the user names, or one with the recorded build id. It
+ * has functions, and lines if it has debug information.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-/* Opens the file if it is the recorded kernel. Returns 0, -ENOMEM, or another errno with error. */
-static int open_kernel(struct elf_file *file, const struct sources *sources,
-		       const struct perch_dso *dso, struct symbol_error *error)
+/* The build id of the recorded kernel. */
+struct wanted {
+	uint8_t build_id[20];
+	size_t size; /* 0 if unknown */
+};
+
+/*
+ * Opens the file if it is the recorded kernel. Takes fd, which may be a negative errno. Returns 0,
+ * -ENOMEM, or another errno with error.
+ */
+static int open_kernel(struct elf_file *file, int fd, const char *path, const struct wanted *wanted,
+		       struct symbol_error *error)
 {
-	const char *path = sources->vmlinux_path;
-	int fd = perch__open_regular(NULL, path);
 	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
 
 	if (rc) {
@@ -17,9 +30,8 @@ static int open_kernel(struct elf_file *file, const struct sources *sources,
 					rc == -ENOEXEC ? "not an ELF file" : strerror(-rc));
 		return rc;
 	}
-	if (dso->build_id_size &&
-	    !perch__same_build_id(dso->build_id, dso->build_id_size, file->build_id,
-				  (size_t)file->build_id_size)) {
+	if (wanted->size && !perch__same_build_id(wanted->build_id, wanted->size, file->build_id,
+						  (size_t)file->build_id_size)) {
 		perch__set_symbol_error(
 			error, "%s is another kernel: its build id is not the recorded one", path);
 		rc = -ESTALE;
@@ -33,6 +45,80 @@ static int open_kernel(struct elf_file *file, const struct sources *sources,
 	if (rc)
 		perch__elf_close(file);
 	return rc;
+}
+
+/* Sets the recorded build id, or that of the running kernel if the recording is of this machine. */
+static void set_wanted(struct wanted *wanted, const struct sources *sources,
+		       const struct perch_dso *dso)
+{
+	int size;
+
+	wanted->size = dso->build_id_size;
+	memcpy(wanted->build_id, dso->build_id, sizeof(wanted->build_id));
+	if (wanted->size || sources->foreign)
+		return;
+	size = perch_build_id_of_kernel(wanted->build_id, NULL);
+	wanted->size = size > 0 ? (size_t)size : 0;
+}
+
+static bool open_path(struct elf_file *file, const struct sources *sources, const char *path,
+		      const struct wanted *wanted)
+{
+	struct symbol_error ignored;
+
+	return !open_kernel(file, perch__open_regular(sources->root, path), path, wanted, &ignored);
+}
+
+/* Finds the file where distributions install it. Only a file with the build id is the kernel. */
+static bool find_kernel(struct elf_file *file, const struct sources *sources,
+			const struct perch_dso *dso, const struct wanted *wanted)
+{
+	static const char *const by_release[] = {
+		"/usr/lib/debug/boot/vmlinux-%s",	"/usr/lib/debug/lib/modules/%s/vmlinux",
+		"/usr/lib/debug/boot/vmlinux-%s.debug", "/boot/vmlinux-%s",
+		"/lib/modules/%s/build/vmlinux",
+	};
+	static const char *const kinds[] = { "debug", "elf", "vmlinux" };
+	struct symbol_error ignored;
+	char path[PATH_MAX], id[2 * 20 + 2];
+	struct utsname here;
+
+	if (wanted->size < 2)
+		return false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!open_kernel(file,
+				 perch__open_build_id_cache(sources, wanted->build_id, wanted->size,
+							    kinds[i]),
+				 "", wanted, &ignored))
+			return true;
+	perch__build_id_path(wanted->build_id, wanted->size, id);
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
+	if (open_path(file, sources, path, wanted) ||
+	    (dso->kernel_image && open_path(file, sources, dso->kernel_image, wanted)))
+		return true;
+	if (uname(&here))
+		return false;
+	for (size_t i = 0; i < sizeof(by_release) / sizeof(by_release[0]); i++) {
+		snprintf(path, sizeof(path), by_release[i], here.release);
+		if (open_path(file, sources, path, wanted))
+			return true;
+	}
+	return false;
+}
+
+/* Returns 0, -ENOMEM, or another errno with error. */
+static int open_vmlinux(struct elf_file *file, const struct sources *sources,
+			const struct perch_dso *dso, struct symbol_error *error)
+{
+	struct wanted wanted;
+
+	set_wanted(&wanted, sources, dso);
+	if (sources->vmlinux_path) {
+		wanted.size = dso->build_id_size;
+		return open_kernel(file, perch__open_regular(NULL, sources->vmlinux_path),
+				   sources->vmlinux_path, &wanted, error);
+	}
+	return find_kernel(file, sources, dso, &wanted) ? 0 : -ENOENT;
 }
 
 /*
@@ -54,48 +140,80 @@ static uint64_t find_text(const struct table *table, uint64_t recorded)
 	return text && recorded != stext ? text : stext;
 }
 
-/* Kernels load at a random address (KASLR). Returns false if it is not known. */
-static bool move(struct table *table, const struct perch_dso *dso)
+/*
+ * Sets the recorded address of the kernel minus that in the file: kernels load at a random address
+ * (KASLR). Returns false if it is not known.
+ */
+static bool find_shift(const struct table *table, const struct perch_dso *dso, uint64_t *shift)
 {
 	uint64_t text = find_text(table, dso->text_start);
-	uint64_t shift = dso->text_start - text;
 
-	if (!dso->text_start || !text)
-		return false;
+	*shift = dso->text_start - text;
+	return dso->text_start && text;
+}
+
+static void move(struct table *table, uint64_t shift)
+{
 	for (size_t i = 0; i < table->nr; i++) {
 		table->entry[i].start += shift;
 		table->entry[i].end += shift;
 	}
 	for (size_t i = 0; i < table->nr_limits; i++)
 		table->limit[i] += table->limit[i] ? shift : 0;
-	return true;
+}
+
+/* Adds the functions at their addresses in the file. Returns 0 or -ENOMEM. */
+static int add_functions(struct table *table, struct elf_file *file)
+{
+	/* offsets in the DSO of the kernel are addresses */
+	struct perch__elf_segment all = { .size = UINT64_MAX, .memory_size = UINT64_MAX };
+	struct elf_file mapped = *file;
+
+	mapped.segment = &all;
+	mapped.nr_segments = 1;
+	return perch__elf_symbols(table, file, perch__elf_section_of_type(file, SHT_SYMTAB),
+				  &mapped);
+}
+
+int perch__open_vmlinux(struct elf_file *file, const struct sources *sources,
+			const struct perch_dso *dso, uint64_t *shift)
+{
+	struct symbol_error ignored;
+	struct table table = { 0 };
+	int rc = open_vmlinux(file, sources, dso, &ignored);
+
+	if (rc)
+		return rc;
+	rc = add_functions(&table, file);
+	if (!rc && !find_shift(&table, dso, shift))
+		rc = -ENOENT;
+	perch__table_free(&table);
+	if (rc)
+		perch__elf_close(file);
+	return rc;
 }
 
 int perch__load_vmlinux(struct table *table, const struct sources *sources,
 			const struct perch_dso *dso, struct symbol_error *error)
 {
-	/* offsets in the DSO of the kernel are addresses */
-	struct perch__elf_segment all = { .size = UINT64_MAX, .memory_size = UINT64_MAX };
-	struct elf_file file, mapped;
-	int rc = open_kernel(&file, sources, dso, error);
+	struct elf_file file;
+	uint64_t shift;
+	int rc = open_vmlinux(&file, sources, dso, error);
 
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
-	mapped = file;
-	mapped.segment = &all;
-	mapped.nr_segments = 1;
-	rc = perch__elf_symbols(table, &file, perch__elf_section_of_type(&file, SHT_SYMTAB),
-				&mapped);
+	rc = add_functions(table, &file);
 	perch__elf_close(&file);
 	if (rc)
 		return rc;
-	if (!move(table, dso)) {
+	if (!find_shift(table, dso, &shift)) {
 		perch__table_free(table);
 		perch__set_symbol_error(error,
 					"the recording does not have the address of the kernel, "
 					"or %s has no symbol _text",
-					sources->vmlinux_path);
+					sources->vmlinux_path ? sources->vmlinux_path : "vmlinux");
 		return 0;
 	}
+	move(table, shift);
 	return perch__table_finish(table);
 }
