@@ -166,7 +166,7 @@ char *perch__kallsyms_cached(size_t *size)
 	if (!directory(path, sizeof(path)))
 		return NULL;
 	strcat(path, "/kallsyms");
-	now = malloc(2 * sizeof(*now));
+	now = calloc(2, sizeof(*now));
 	head = now ? now + 1 : NULL;
 	if (now)
 		fd = open_own(path, &file_size);
