@@ -216,6 +216,21 @@ if [ "$(id -u)" -eq 0 ]; then
 	HOME=$work/foreign "$PERCH" buildid-cache -l 2>log
 	[ $? -eq 1 ] && grep -q 'belongs to uid 65534' log
 	report $? "the cache of another user is refused"
+	mkdir closed
+	chmod 755 . closed
+	cp program closed
+	chown -R 65534 closed
+	mkdir -m 000 closed/.debug
+	chown 65534 closed/.debug
+	if (cd closed && setpriv --reuid=65534 --clear-groups "$PERCH" record -N -q -e cpu-clock:u -o closed.data ./program) 2>/dev/null; then
+		(cd closed && HOME=$PWD setpriv --reuid=65534 --clear-groups "$PERCH" record -q -e cpu-clock:u -o closed.data ./program) 2>log
+		[ $? -eq 0 ] && [ ! -s log ] &&
+			(cd closed && HOME=$PWD setpriv --reuid=65534 --clear-groups "$PERCH" report -i closed.data --stdio -s sym) 2>log |
+			grep -q 'space::safe'
+		report $? "a cache that cannot be read changes nothing"
+	else
+		echo "ok - a cache that cannot be read # skip a user cannot record here"
+	fi
 	mkdir full
 	if unshare -m true 2>/dev/null; then
 		PERCH=$PERCH unshare -m sh -c 'mount -t tmpfs -o size=8k none full &&
@@ -224,7 +239,7 @@ if [ "$(id -u)" -eq 0 ]; then
 		status_of_record=$?
 		cp full.err log
 		[ $status_of_record -eq 0 ] && grep -q 'No space left' log
-		report $? "a full disk is reported, and The recording is complete"
+		report $? "a full disk is reported, and the recording is complete"
 	else
 		echo "ok - a full disk # skip there is no mount namespace"
 	fi

@@ -143,7 +143,7 @@ def main():
             file.write(SOURCE)
         run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "full", "program.c")
         install("full")
-        run(PERCH, "record", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
+        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
         text, notes = script()
         check(has_name(text) and has_inlined(text) and "lack" not in notes, "the file itself", text[:500] + notes)
         mini_debug_info()

@@ -171,7 +171,7 @@ def main():
         run("objcopy", "--only-keep-debug", "program", "files/program.debug")
         run("strip", "program")
         build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", "program"))[1]
-        run(PERCH, "record", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
+        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
         text, notes = script(None)
         check(not has_name(text), "a stripped program", text[:500] + notes)
         if shutil.which("debuginfod"):

@@ -62,7 +62,7 @@ def main():
             file.write(SOURCE)
         run("g++", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-shrink-wrap",
             "-o", "program", "program.cc")
-        run(PERCH, "record", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "with", "./program")
+        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "with", "./program")
         names = names_of(run(PERCH, "script", "-i", "with"))
         check(names[:3] == ["inner (inlined)", "n::s::middle (inlined)", "outer"], "script: %s" % names)
         check(names[3:5] == ["caller (inlined)", "main"], "script: the call, not the address after it")
@@ -74,7 +74,7 @@ def main():
         check("---main\n               caller (inlined)\n               outer\n" in report, "report: call graph")
         report = run(PERCH, "report", "-i", "with", "--stdio", "--no-inline")
         check("(inlined)" not in report and "[.] outer\n" in report, "report --no-inline")
-        run(PERCH, "record", "-e", "cpu-clock:u", "-F", "1000", "-o", "flat", "./program")
+        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-o", "flat", "./program")
         report = run(PERCH, "report", "-i", "flat", "--stdio")
         check("(inlined)" not in report and "[.] outer\n" in report, "report: no call chains")
         run("strip", "--strip-debug", "program")

@@ -153,7 +153,7 @@ noted() {		# name, number of notes, pattern
 }
 # another build id than that of the other programs, which perf has put into its cache
 g++ -static -s -Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567 -o bare program.o
-if "$PERCH" record -e cpu-clock:u -o bare.data -- ./bare >/dev/null 2>errors; then
+if "$PERCH" record -N -e cpu-clock:u -o bare.data -- ./bare >/dev/null 2>errors; then
 	noted "a stripped file is counted" 1 "[1-9][0-9]* addresses in stripped files (1) have no names: "
 	cp fixed bare
 	noted "a changed file is named" 1 "[1-9][0-9]* addresses in $work/bare have no names: replaced since the recording; record again"
