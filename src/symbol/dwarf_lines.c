@@ -161,7 +161,7 @@ static enum step run_opcode(struct machine *machine)
 
 /*
  * Runs to the next row, or to an opcode that is not frequent. The frequent ones have an operand of
- * one byte. cursor: not at its end
+ * one byte, or two for a line. cursor: not at its end
  */
 static enum step run(struct machine *machine)
 {
@@ -188,6 +188,12 @@ static enum step run(struct machine *machine)
 		}
 		if (opcode == DW_LNS_negate_stmt && lines->usual_operands) {
 			at++;
+		} else if (opcode == DW_LNS_advance_line && operand >= 0x80 && at[2] < 0x80 &&
+			   lines->usual_operands) {
+			int number = (operand & 0x7f) | at[2] << 7;
+
+			line += (uint32_t)((number ^ 0x2000) - 0x2000);
+			at += 3;
 		} else if (operand >= 0x80 || !lines->usual_operands) {
 			break;
 		} else if (opcode == DW_LNS_set_column) {
