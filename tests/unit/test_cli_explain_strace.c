@@ -233,6 +233,26 @@ static void assigns_threads_to_processes(void **state)
 	assert_non_null(strstr(fixture->text, "\"pid\":51"));
 }
 
+/* On a busy machine. exec closes the event: the parent's line after it does not open it again. */
+static void children_run_before_their_clone_returns(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *object = explain(
+		fixture, "60 close(9) = 0\n50 perf_event_open(" DUMMY
+			 ", 0, -1, -1, PERF_FLAG_FD_CLOEXEC) = 3\n"
+			 "50 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>\n"
+			 "60 ioctl(3, PERF_EVENT_IOC_REFRESH, 1) = 0\n"
+			 "51 ioctl(3, PERF_EVENT_IOC_REFRESH, 1) = -1 EINVAL (Invalid argument)\n"
+			 "51 execve(\"/bin/true\", [\"true\"], 0x7ffc1 /* 20 vars */) = 0\n"
+			 "50 <... clone resumed>, child_tidptr=0x7f5b7a65ea10) = 51\n"
+			 "51 read(3, 0x7ffc1, 8) = -1 ENOSPC (No space left on device)\n");
+
+	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.operations_refused, 1);
+	assert_int_equal(number(object, NULL, "call"), 1);
+	assert_int_equal(number(object, NULL, "pid"), 51);
+}
+
 static void explains_operations(void **state)
 {
 	struct fixture *fixture = *state;
@@ -572,6 +592,7 @@ int main(void)
 		TEST(accepts_a_pointer_in_place_of_the_attr),
 		TEST(parses_the_size_that_the_kernel_wrote),
 		TEST(joins_unfinished_and_resumed_lines),
+		TEST(children_run_before_their_clone_returns),
 		TEST(assigns_threads_to_processes),
 		TEST(explains_operations),
 		TEST(explains_addresses),

@@ -104,7 +104,7 @@ static void handle_attached(struct strace_log *log, struct strace_text text)
 	if (strace_accept(&text, "Process ") && strace_read_number(&text, &pid) &&
 	    strace_accept(&text, " attached") && pid && pid <= PID_MAX &&
 	    !strace_has_thread(log, (pid_t)pid) && log->without_pid)
-		strace_add_thread(log, (pid_t)pid, (pid_t)pid);
+		strace_adopt_thread(log, (pid_t)pid);
 }
 
 /* Ends an open call that a seccomp filter may have answered: the next line of its thread shows it.
@@ -299,6 +299,8 @@ static bool parse_joined_line(struct strace_log *log, const char *line, size_t l
 	has_pid = accept_pid(&text, &pid);
 	skip_time(&text);
 	thread = line_thread(log, has_pid, pid);
+	if (has_pid)
+		strace_adopt_thread(log, thread);
 	end_open(log, thread, text);
 	if (is_not_syscall(&text)) {
 		handle_exit(log, thread, text);

@@ -71,6 +71,7 @@ struct strace_thread {
 	pid_t process;
 	char *unfinished; /* the first part of a system call, "name(arguments"; NULL if none */
 	bool open_held;	  /* unfinished is "arguments) = result" of perf_event_open instead */
+	bool adopted;	  /* strace_adopt_thread() found its parent */
 };
 
 struct strace_log {
@@ -118,6 +119,13 @@ bool strace_is_relevant(const struct strace_token *name);
 pid_t strace_thread_process(const struct strace_log *log, pid_t thread);
 void strace_add_thread(struct strace_log *log, pid_t thread, pid_t process);
 bool strace_has_thread(const struct strace_log *log, pid_t thread);
+/*
+ * Adds a new thread. A child may have lines before the clone, fork or vfork that made it returns:
+ * if one thread is in one of these, the new thread is its child.
+ */
+void strace_adopt_thread(struct strace_log *log, pid_t thread);
+/* Returns true once if strace_adopt_thread() has handled the fork. */
+bool strace_was_adopted(struct strace_log *log, pid_t thread);
 void strace_remove_thread(struct strace_log *log, pid_t thread);
 /* Saves the first part of a system call. Returns false if out of memory, or above a limit. */
 bool strace_save_unfinished(struct strace_log *log, pid_t thread, const char *text, size_t length);

@@ -404,6 +404,8 @@ static bool on_clone(const struct caller *caller, struct strace_text text)
 		strace_add_thread(caller->log, child, caller->process);
 		return true;
 	}
+	if (strace_was_adopted(caller->log, child))
+		return true; /* and it may have closed descriptors since */
 	strace_add_thread(caller->log, child, child);
 	explain_handle_fork(caller->log->job, caller->process, child);
 	return true;

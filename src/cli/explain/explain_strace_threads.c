@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "explain_strace.h"
+#include "options.h"
 
 #define THREADS_MAX    65536
 #define UNFINISHED_MAX (16u << 20) /* bytes of unfinished system calls in all threads */
@@ -65,6 +66,53 @@ void strace_add_thread(struct strace_log *log, pid_t tid, pid_t process)
 bool strace_has_thread(const struct strace_log *log, pid_t tid)
 {
 	return find_thread(log, tid) != NULL;
+}
+
+static bool is_making_child(const struct strace_thread *thread)
+{
+	static const char *const calls[] = { "clone(", "clone3(", "fork(", "vfork(" };
+
+	for (size_t i = 0; thread->unfinished && !thread->open_held && i < CLI_NR(calls); i++)
+		if (!strncmp(thread->unfinished, calls[i], strlen(calls[i])))
+			return true;
+	return false;
+}
+
+void strace_adopt_thread(struct strace_log *log, pid_t tid)
+{
+	const struct strace_thread *parent = NULL;
+	struct strace_thread *child;
+	size_t nr_parents = 0;
+	pid_t process;
+	bool is_thread;
+
+	if (find_thread(log, tid))
+		return;
+	for (size_t i = 0; i < log->nr_threads; i++)
+		if (is_making_child(&log->thread[i])) {
+			parent = &log->thread[i];
+			nr_parents++;
+		}
+	process = nr_parents == 1 ? parent->process : tid;
+	is_thread = nr_parents == 1 && strstr(parent->unfinished, "CLONE_THREAD");
+	child = get_thread(log, tid); /* moves the array */
+	if (!child || nr_parents != 1)
+		return;
+	child->adopted = true;
+	if (is_thread)
+		child->process = process;
+	else
+		explain_handle_fork(log->job, process, tid);
+}
+
+bool strace_was_adopted(struct strace_log *log, pid_t tid)
+{
+	struct strace_thread *thread = find_thread(log, tid);
+	bool adopted = thread && thread->adopted;
+
+	if (adopted)
+		thread->adopted = false;
+	return adopted;
 }
 
 static void drop_unfinished(struct strace_log *log, struct strace_thread *thread)
