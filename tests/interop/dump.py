@@ -249,7 +249,7 @@ def record(directory, name, options, pipe):
     work = [sys.executable, "-c", LOAD_BPF] if name == "bpf" else WORK
     command = ["perf", "record", "-q", *options, "-o", "-" if pipe else path, "--", *work]
     with open(path if pipe else os.devnull, "wb") as out:
-        run = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, cwd=directory)
+        run = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, cwd=directory)
     if run.returncode or not os.path.getsize(path):
         print(f"ok - {name} # skip perf record {' '.join(options)}: {run.stderr.decode()[-200:].strip()}")
         return None
@@ -261,7 +261,7 @@ def check_built(directory):
     before = compared.copy()
     for seed in BUILT:
         path = os.path.join(directory, f"built_{seed}.data")
-        subprocess.run([builder, path, str(seed)], check=True, timeout=60)
+        subprocess.run([builder, path, str(seed)], check=True, timeout=300)
         check(f"built_{seed}", path)
     missing = [name for name in BUILT_TYPES if compared[name] == before[name]]
     report([f"no field of {name} was compared" for name in missing], f"{len(BUILT)} built files have the rare types")

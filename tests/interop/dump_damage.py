@@ -26,7 +26,7 @@ def report(why, name):
 
 
 def run(path, *options):
-    return subprocess.run([PERCH, "dump", "-i", path, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+    return subprocess.run([PERCH, "dump", "-i", path, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
 
 
 def parse_strictly(line):
@@ -91,12 +91,12 @@ def sources(directory):
     for name, options in (("plain", ["-e", "cpu-clock", "-g"]), ("names", ["-e", "page-faults", "-c", "1"])):
         path = os.path.join(directory, name + ".data")
         made = subprocess.run([PERCH, "record", "-q", *options, "-o", path, "--", "sh", "-c", "ls / >/dev/null; ls /"],
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
         if made.returncode == 0:
             yield name, path
     for seed in (1, 2, 3):
         path = os.path.join(directory, f"built_{seed}.data")
-        subprocess.run([BUILDER, path, str(seed)], check=True, timeout=60)
+        subprocess.run([BUILDER, path, str(seed)], check=True, timeout=300)
         yield f"built {seed}", path
     fixtures = os.environ.get("PERCH_FIXTURES")
     for root, _, names in os.walk(fixtures) if fixtures else ():
@@ -111,7 +111,7 @@ def check_name(directory):
         file.write("#!/bin/sh\ni=0; while [ $i -lt 3000 ]; do i=$((i+1)); done\n")
     os.chmod(program, 0o700)
     made = subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-o", path, "--", program], capture_output=True,
-                          stdin=subprocess.DEVNULL, timeout=60)
+                          stdin=subprocess.DEVNULL, timeout=300)
     if made.returncode:
         print(f"ok - a name with control sequences # skip cannot record: {made.stderr.decode()[-200:]}")
         return

