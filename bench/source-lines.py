@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Compares perch_symbols_frames() (examples/source-lines) with addr2line -i and llvm-symbolizer:
-wall time for 10,000 random addresses of a C++ program with 50 MB of debug information. No program demangles names.
+wall time for 10,000 random addresses of a C++ program with 50 MB of debug information. None of them
+demangles names.
 
 source-lines.py [BUILD]"""
 import os
