@@ -39,6 +39,9 @@ static void look_up(struct perch_processes *processes, struct perch_symbols *sym
 	struct perch_jit_function function;
 	struct perch_location location;
 	const struct perch_symbol *symbol;
+	void *eh_frame;
+	size_t size;
+	bool swapped;
 
 	perch_processes_resolve(processes, thread, PERCH_MISC_USER, address, &location);
 	if (location.dso->kind != PERCH_DSO_JIT)
@@ -49,6 +52,11 @@ static void look_up(struct perch_processes *processes, struct perch_symbols *sym
 	    strcmp(function.name, symbol->name))
 		abort();
 	perch_symbols_name(symbols, symbol);
+	if (!perch_jitdump_read_eh_frame(location.dso->jitdump, location.offset, &function,
+					 &eh_frame, &size, &swapped) &&
+	    !size)
+		abort();
+	free(eh_frame);
 	perch_symbols_frames(symbols, location.dso, location.offset, &frames);
 }
 

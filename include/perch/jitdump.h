@@ -107,6 +107,27 @@ PERCH_API int perch_jitdump_find_line(struct perch_jitdump *jitdump, uint64_t of
 				      const char **file, uint32_t *line);
 
 /**
+ * Reads the unwinding information of a function: its .eh_frame. Addresses in it are relative to
+ * their own place; the function begins before the section, at a distance of the size of its code,
+ * rounded up to 8.
+ *
+ * @param jitdump         the jitdump
+ * @param offset          offset in the file, see struct perch_location
+ * @param[out] function   the function
+ * @param[out] bytes      the section, in the byte order of the file; to be freed with free(); NULL
+ *                        after a failure
+ * @param[out] size       bytes of the section
+ * @param[out] swapped    the byte order is not that of this machine
+ * @return 0, or a negative errno; needs no err, because each has one reason
+ * @retval -ENOENT   no function, or none with unwinding information, has code at the offset
+ * @retval -EBADMSG  the unwinding information is damaged
+ * @retval -ENOMEM   out of memory
+ */
+PERCH_API int perch_jitdump_read_eh_frame(const struct perch_jitdump *jitdump, uint64_t offset,
+					  struct perch_jit_function *function, void **bytes,
+					  size_t *size, bool *swapped);
+
+/**
  * Returns why a jitdump has no functions, for example "no such file".
  *
  * @param jitdump  the jitdump

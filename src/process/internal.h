@@ -103,8 +103,9 @@ struct jit_function {
 	uint64_t time, code_index;
 	uint64_t present; /* the address after the moves that were read */
 	const char *name;
-	uint64_t lines_at; /* offset of the record; 0 if there is none */
-	uint32_t lines_size;
+	uint64_t lines_at;     /* offset of the record; 0 if there is none */
+	uint64_t unwinding_at; /* offset of the record; 0 if there is none */
+	uint32_t lines_size, unwinding_size;
 	struct jit_lines *lines; /* NULL before its first use */
 	uint32_t latest; /* in the first function with a code index: number of the last one */
 };
@@ -135,7 +136,8 @@ struct perch_jitdump {
 	size_t nr_changes, changes_capacity, next_change;
 	/* the lines of the next function that is loaded to the address */
 	uint64_t lines_at, lines_address;
-	uint32_t lines_size;
+	uint64_t unwinding_at; /* of the next function that is loaded */
+	uint32_t lines_size, unwinding_size;
 	size_t examined;	       /* functions, of which the addresses of lines were checked */
 	bool right_lines, large_lines; /* lines have the right addresses; too large ones */
 	struct jit_text *text;	       /* names */
@@ -151,6 +153,10 @@ void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdu
 int perch__jitdump_read(struct perch_jitdump *jitdump);
 void perch__jitdump_free(struct perch_jitdump *jitdump);
 
+/* Returns size bytes at an offset of the file, to be freed with free(). Returns NULL, with -ENOMEM
+ * or -EBADMSG in *rc, if out of memory or if the file does not have them. */
+void *perch__jitdump_bytes(const struct perch_jitdump *jitdump, uint64_t offset, size_t size,
+			   int *rc);
 /* Numbers of the file. */
 static inline uint32_t perch__jitdump_u32(const struct perch_jitdump *jitdump, const uint8_t *bytes)
 {

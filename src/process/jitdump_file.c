@@ -24,6 +24,7 @@ enum {
 	CODE_MOVE = 1,
 	CODE_LINES = 2,
 	CODE_CLOSE = 3,
+	CODE_UNWINDING = 4,
 	PREFIX_SIZE = 16, /* of each record: type, size, time */
 	LOAD_SIZE = PREFIX_SIZE + 40,
 	LINES_SIZE = PREFIX_SIZE + 16,
@@ -194,7 +195,9 @@ static int read_load(struct perch_jitdump *jitdump, struct window *window, uint6
 		function->lines_at = jitdump->lines_at;
 		function->lines_size = jitdump->lines_size;
 	}
-	jitdump->lines_at = 0;
+	function->unwinding_at = jitdump->unwinding_at;
+	function->unwinding_size = jitdump->unwinding_size;
+	jitdump->lines_at = jitdump->unwinding_at = 0;
 	change.address = loaded.address;
 	if (add_code_index(jitdump, change.function))
 		return -ENOMEM;
@@ -314,6 +317,8 @@ static int read_record(struct perch_jitdump *jitdump, struct window *window, uin
 		rc = read_move(jitdump, window, size, time);
 	else if (type == CODE_LINES)
 		read_lines(jitdump, window, size);
+	else if (type == CODE_UNWINDING)
+		jitdump->unwinding_at = jitdump->offset, jitdump->unwinding_size = size;
 	else if (type == CODE_CLOSE)
 		jitdump->complete = true;
 	jitdump->offset += size;
@@ -485,6 +490,28 @@ int perch_jitdump_find(const struct perch_jitdump *jitdump, uint64_t offset,
 		.name = function->name,
 	};
 	return 0;
+}
+
+void *perch__jitdump_bytes(const struct perch_jitdump *jitdump, uint64_t offset, size_t size,
+			   int *rc)
+{
+	uint8_t *bytes = malloc(size);
+	size_t have = 0;
+
+	*rc = bytes ? 0 : -ENOMEM;
+	while (bytes && have < size) {
+		ssize_t got = pread(jitdump->fd, bytes + have, size - have, (off_t)(offset + have));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			*rc = -EBADMSG;
+			free(bytes);
+			return NULL;
+		}
+		have += (size_t)got;
+	}
+	return bytes;
 }
 
 const char *perch_jitdump_error(const struct perch_jitdump *jitdump)

@@ -8,8 +8,6 @@
  * does not say which addresses it has. An address less than 0x40 behind the start of a function is
  * not from V8, and one behind its end is. Without either, a line counts if both rules agree.
  */
-#include <unistd.h>
-
 #include "base/text.h"
 #include "internal.h"
 
@@ -87,26 +85,6 @@ static bool parse_lines(const struct perch_jitdump *jitdump, const struct jit_fu
 	return is_end(at, end);
 }
 
-static char *read_record(const struct perch_jitdump *jitdump, uint64_t offset, size_t size)
-{
-	char *bytes = malloc(size);
-	size_t have = 0;
-
-	while (bytes && have < size) {
-		ssize_t got = pread(jitdump->fd, bytes + have, size - have, (off_t)(offset + have));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		have += (size_t)got;
-	}
-	/* a file that was truncated since then has zeros */
-	if (bytes)
-		memset(bytes + have, 0, size - have);
-	return bytes;
-}
-
 /* Returns the lines of a function, which are none if its record is damaged; or NULL if out of
  * memory. */
 static struct jit_lines *read_lines(struct perch_jitdump *jitdump,
@@ -114,12 +92,16 @@ static struct jit_lines *read_lines(struct perch_jitdump *jitdump,
 {
 	size_t size = function->lines_size;
 	bool readable = size >= RECORD_START && size <= MAX_RECORD;
-	char *record = readable ? read_record(jitdump, function->lines_at, size) : NULL;
+	char *record = NULL;
 	uint64_t nr = 0;
 	struct jit_lines *lines;
+	int rc = 0;
 
-	if (readable && !record)
+	if (readable)
+		record = perch__jitdump_bytes(jitdump, function->lines_at, size, &rc);
+	if (rc == -ENOMEM)
 		return NULL;
+	readable = record;
 	if (record)
 		nr = perch__jitdump_u64(jitdump, (const uint8_t *)record + 24);
 	/* an entry has a name, with a NUL at its end */

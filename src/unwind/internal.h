@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include <elfutils/libdw.h>
+#include <perch/jitdump.h>
 #include <perch/unwind.h>
 
 #include "base/array.h"
@@ -149,6 +150,19 @@ bool perch__rules_complete(struct rules *rules);
 /* Finds the address in the file of an offset. Returns false if none is mapped from there. */
 bool perch__rules_address(const struct rules *rules, uint64_t offset, uint64_t *address);
 void perch__rules_close(struct rules *rules);
+
+/* ---- jit_rules.c: the rules of a function of a JIT compiler ---- */
+
+struct jit_rules {
+	char *image; /* an ELF file */
+	Elf *elf;
+	Dwarf_CFI *cfi;
+	uint64_t address; /* of the offset */
+};
+/* Returns false if there are none, if they are damaged, or if out of memory. */
+bool perch__jit_rules_open(struct jit_rules *rules, const struct perch_dso *dso, uint64_t offset,
+			   const struct architecture *architecture);
+void perch__jit_rules_close(struct jit_rules *rules);
 
 /* ---- row.c ---- */
 

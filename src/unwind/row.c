@@ -140,6 +140,25 @@ static bool returns_from_signal(const struct row *row, const struct rules *rules
 	       !memcmp(found, code, sizeof(code));
 }
 
+static void make_jit_row(struct row *row, const struct architecture *architecture)
+{
+	struct jit_rules rules;
+	Dwarf_Frame *frame;
+
+	if (!perch__jit_rules_open(&rules, row->dso, row->offset, architecture))
+		return;
+	if (!dwarf_cfi_addrframe(rules.cfi, rules.address, &frame)) {
+		take_rules(row, architecture, frame);
+		find_span(row);
+		/* an expression would need the rules as long as the row; compilers do not write
+		 * them */
+		if (row->kind == ROW_SLOW)
+			row->kind = ROW_BAD;
+		free(frame);
+	}
+	perch__jit_rules_close(&rules);
+}
+
 void perch__row_make(struct row *row, struct rules *rules, const struct architecture *architecture)
 {
 	Dwarf_Frame *frame = NULL;
@@ -150,6 +169,8 @@ void perch__row_make(struct row *row, struct rules *rules, const struct architec
 	row->same = 0;
 	row->frame = NULL;
 	row->signal_frame = false;
+	if (row->dso->jitdump)
+		make_jit_row(row, architecture);
 	if (!perch__rules_address(rules, row->offset, &address))
 		return;
 	if (!rules->eh_frame || dwarf_cfi_addrframe(rules->eh_frame, address, &frame)) {

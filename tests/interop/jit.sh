@@ -155,6 +155,9 @@ if command -v node >/dev/null; then
 		grep -q '^ *[1-9][0-9.]*%.*hotInner .*hot.js:1' log
 		report $? "node $option: the function has its name"
 	done
+	record unwound.data -k mono --call-graph dwarf node --perf-prof --perf-prof-unwinding-info hot.js
+	"$PERCH" script -i unwound.data 2>log | awk 'BEGIN { RS = "" } /hotInner/ { all++; whole += /__libc_start/ } END { print whole, all; exit !(all && whole >= 0.9 * all) }' >>log
+	report $? "node --perf-prof-unwinding-info: user stacks are unwound through its code"
 	# node 20 writes other bytes in place of the names of files: then there are no lines
 	"$PERCH_BUILD_ROOT/examples/hot-lines" node--perf-prof.data 2>log | grep hotInner | sort | uniq -c >log
 	[ -s log ] && ! grep -q -v -e ' ??:0$' -e 'hot.js:[1-5]$' log
