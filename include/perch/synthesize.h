@@ -23,8 +23,8 @@
  *   process that is refused has COMM records without MMAP2 records, and is counted in .denied.
  *   Where /proc is mounted with hidepid, processes of other users are not visible and not counted.
  * - Code that no file describes: code of a JIT compiler is "//anon".
- * - Build ids, the generation of the inode, whether a name was set by execve(2), and the page
- * offset of memory without a file, which is 0.
+ * - Build ids (unless the options ask for them), the generation of the inode, whether a name was
+ * set by execve(2), and the page offset of memory without a file, which is 0.
  *
  * Names of threads, paths and cgroups are untrusted: the processes choose them. A path is the one
  * that the process sees, which may be another file for the caller (containers, chroot). As in
@@ -63,12 +63,17 @@ enum perch_synthesize_records {
 	 * reaper such as process 1. The thread that created a thread is unknown; ptid is pid. */
 	PERCH_SYNTHESIZE_FORK = 1 << 3,
 	PERCH_SYNTHESIZE_NAMESPACES = 1 << 4, /**< NAMESPACES of each process */
-	PERCH_SYNTHESIZE_ALL = (1 << 5) - 1,  /**< all of these */
+	PERCH_SYNTHESIZE_ALL = (1 << 5) - 1,  /**< all records */
+	/** MMAP2 records have the build id of the file in place of device and inode, if it has one,
+	 * as those of events with PERCH_SIDEBAND_BUILD_ID. Each file is opened once, as the process
+	 * sees it: in /proc/PID/map_files, or below /proc/PID/root. */
+	PERCH_SYNTHESIZE_BUILD_IDS = 1 << 5,
 };
 
 /** How records are made. All members may be 0. */
 struct perch_synthesize_options {
-	/** PERCH_SYNTHESIZE_* bits; 0 is PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP. */
+	/** PERCH_SYNTHESIZE_* bits; without a record, PERCH_SYNTHESIZE_COMM |
+	 * PERCH_SYNTHESIZE_MMAP are added. */
 	uint32_t records;
 	/**
 	 * The records end as those of an event with this attr (sample_id_all), so the parse info of

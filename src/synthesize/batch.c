@@ -9,6 +9,7 @@
 #include "internal.h"
 
 #define DEFAULT_RECORDS (PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP)
+#define ALL_BITS	((uint32_t)PERCH_SYNTHESIZE_ALL | PERCH_SYNTHESIZE_BUILD_IDS)
 
 /* Makes the sample id, whose fields have a fixed order. */
 static void make_sample_id(struct perch__batch *batch,
@@ -41,10 +42,10 @@ int perch__batch_new(struct perch__batch **result, struct perch_machine *machine
 	options = options ? options : &none;
 	if (PERCH__CHECK_RESERVED(options, "perch_synthesize_options", err))
 		return -EINVAL;
-	if (options->records & ~(uint32_t)PERCH_SYNTHESIZE_ALL)
+	if (options->records & ~ALL_BITS)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "perch_synthesize_options.records has the unknown bits %#x",
-				       options->records & ~(uint32_t)PERCH_SYNTHESIZE_ALL);
+				       options->records & ~ALL_BITS);
 	batch = malloc(sizeof(*batch));
 	if (!batch)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
@@ -52,7 +53,9 @@ int perch__batch_new(struct perch__batch **result, struct perch_machine *machine
 	/* the large arrays after it are written before they are read */
 	memset(batch, 0, offsetof(struct perch__batch, bytes));
 	batch->machine = machine;
-	batch->records = options->records ? options->records : DEFAULT_RECORDS;
+	batch->records = options->records;
+	if (!(batch->records & PERCH_SYNTHESIZE_ALL))
+		batch->records |= DEFAULT_RECORDS;
 	batch->time = options->time;
 	batch->sink = sink;
 	batch->context = context;
@@ -122,6 +125,7 @@ int perch__batch_end(struct perch__batch *batch, int rc, struct perch_synthesize
 		counts->denied += batch->counts.denied;
 		counts->skipped += batch->counts.skipped;
 	}
+	perch__free_build_ids(batch);
 	free(batch);
 	return rc;
 }

@@ -5,6 +5,7 @@
  *	synthesize.c	the public functions: one batch for each call
  *	processes.c	COMM, FORK, NAMESPACES
  *	  maps.c	MMAP2
+ *	    build_ids.c	  build ids of mapped files
  *	kernel.c	MMAP of the kernel and its modules
  *	cgroups.c	CGROUP
  *	bpf.c		KSYMBOL, BPF_EVENT
@@ -21,8 +22,23 @@
 #include <stdio.h>
 #include <perch/synthesize.h>
 
+#include "base/hash_table.h"
+
 #define PERCH__BATCH_BYTES     65536u
 #define PERCH__SAMPLE_ID_WORDS 7 /* the most that a sample id has */
+
+/* The build id of a file; size is 0 if it has none. */
+struct perch__file_build_id {
+	uint32_t major, minor;
+	uint64_t inode;
+	uint8_t size, bytes[20];
+};
+
+struct perch__file_build_ids {
+	struct perch__file_build_id *file;
+	size_t nr, capacity;
+	struct perch__hash_table table; /* device and inode -> file */
+};
 
 /* What one call of a public function makes. */
 struct perch__batch {
@@ -37,6 +53,7 @@ struct perch__batch {
 	struct perch_synthesize_counts counts;
 	uint64_t sample_id[PERCH__SAMPLE_ID_WORDS]; /* the last bytes of each record */
 	size_t id_size;				    /* bytes of sample_id */
+	struct perch__file_build_ids build_ids;
 	int rc;	     /* the first failure of the sink; no record is made after it */
 	size_t used; /* bytes that were not passed to the sink yet */
 	uint64_t bytes[PERCH__BATCH_BYTES / 8];
@@ -88,6 +105,14 @@ struct perch__mapping {
 bool perch__parse_mapping(char *line, struct perch__mapping *mapping, const char **name);
 /* Adds MMAP2 records. Returns 0, or the errno of reading the file. */
 int perch__add_mappings(struct perch__batch *batch, pid_t pid);
+
+/* ---- build_ids.c ---- */
+
+/* Returns the build id of a mapped file; NULL if it has none, or if it cannot be read. */
+const struct perch__file_build_id *perch__find_build_id(struct perch__batch *batch,
+							const struct perch__mapping *mapping,
+							const char *name);
+void perch__free_build_ids(struct perch__batch *batch);
 
 /* ---- processes.c ---- */
 

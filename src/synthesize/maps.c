@@ -95,8 +95,25 @@ bool perch__parse_mapping(char *line, struct perch__mapping *mapping, const char
 	return true;
 }
 
+/* Device and inode of the record are replaced by the size of the build id, three bytes of 0 and the
+ * build id. */
+static void set_build_id(struct perch__mapping *mapping,
+			 const struct perch__file_build_id *build_id)
+{
+	enum {
+		AT = offsetof(struct perch__mapping, major),
+		END = offsetof(struct perch__mapping, protection)
+	};
+	uint8_t bytes[END - AT] = { build_id->size };
+
+	memcpy(bytes + 4, build_id->bytes, build_id->size);
+	memcpy((char *)mapping + AT, bytes, sizeof(bytes));
+}
+
 static void add_mapping(struct perch__batch *batch, pid_t pid)
 {
+	const struct perch__file_build_id *build_id = NULL;
+	uint16_t misc = PERCH_MISC_USER;
 	struct perch__mapping mapping;
 	const char *name;
 	bool data;
@@ -106,12 +123,17 @@ static void add_mapping(struct perch__batch *batch, pid_t pid)
 		return;
 	}
 	data = !(mapping.protection & PROT_EXEC);
+	misc |= data ? PERCH_MISC_MMAP_DATA : 0;
 	if (!(batch->records & (data ? PERCH_SYNTHESIZE_MMAP_DATA : PERCH_SYNTHESIZE_MMAP)))
 		return;
 	mapping.pid = mapping.tid = (uint32_t)pid;
-	perch__batch_add(batch, PERCH_RECORD_MMAP2,
-			 PERCH_MISC_USER | (data ? PERCH_MISC_MMAP_DATA : 0), &mapping,
-			 sizeof(mapping), name);
+	if (batch->records & PERCH_SYNTHESIZE_BUILD_IDS)
+		build_id = perch__find_build_id(batch, &mapping, name);
+	if (build_id) {
+		set_build_id(&mapping, build_id);
+		misc |= PERCH_MISC_MMAP_BUILD_ID;
+	}
+	perch__batch_add(batch, PERCH_RECORD_MMAP2, misc, &mapping, sizeof(mapping), name);
 }
 
 int perch__add_mappings(struct perch__batch *batch, pid_t pid)

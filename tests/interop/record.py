@@ -170,11 +170,26 @@ def compare(case, ours, theirs):
             # the tracking event is enabled from the start
             if field in ("disabled", "enable_on_exec") and is_dummy(ours[index]) and " -D" in case:
                 continue
+            # the default of perf since Linux 6.17
+            if field == "build_id" and "--buildid-mmap" not in case:
+                continue
             # no samples, no frequency
             if field == "freq" and " -n" in case:
                 continue
             if mine.get(field) != perfs.get(field):
                 return f"event {index}: {field}: perch {mine.get(field)}, perf {perfs.get(field)}"
+    return None
+
+
+def build_ids_by_default(directory):
+    """Of kernels that have them, mapping records have build ids unless they are turned off."""
+    release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+    for arguments, wanted in ([], release >= (5, 12)), (["--no-buildid-mmap"], False), (["-B"], False):
+        attrs = shown([PERCH, "record"], ["-e", "cpu-clock", *arguments], directory)
+        if not attrs:
+            return "no events"
+        if any("build_id" in attr for attr in attrs) != wanted:
+            return f"record {' '.join(arguments)}: build ids: {not wanted}"
     return None
 
 
@@ -238,6 +253,9 @@ def main():
             wrong = read_again(case, directory)
             print(f"not ok - perf reads {case}: {wrong}" if wrong else f"ok - perf reads {case}")
             failed += wrong is not None
+        wrong = build_ids_by_default(directory)
+        print(f"not ok - build ids: {wrong}" if wrong else "ok - build ids in records of mappings are the default")
+        failed += wrong is not None
     return 1 if failed else 0
 
 

@@ -355,7 +355,7 @@ static void invalid_arguments_are_refused(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(make(7, 1 << 5, &counts, &err), -EINVAL);
+	assert_int_equal(make(7, 1 << 6, &counts, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_int_equal(make(-1, 0, &counts, &err), -EINVAL);
 	assert_int_equal(taken.nr, 0);
@@ -605,6 +605,47 @@ static void calling_process_of_this_machine(void **state)
 	assert_int_equal(counts.ended + counts.denied + counts.skipped, 0);
 }
 
+/* The build id of the C library, which each distribution's build has. */
+static void mappings_have_build_ids(void **state)
+{
+	const struct perch_synthesize_options options = { .records = PERCH_SYNTHESIZE_BUILD_IDS };
+	size_t found = 0;
+
+	(void)state;
+	assert_int_equal(perch_synthesize_process(0, &options, NULL, take, &taken, NULL, NULL), 0);
+	assert_int_equal(taken.record[0].type, PERCH_RECORD_COMM);
+	for (size_t i = 0; i < taken.nr; i++) {
+		const struct perch_record *record = &taken.record[i];
+
+		if (record->type != PERCH_RECORD_MMAP2)
+			continue;
+		if (record->mmap.filename.text[0] != '/') {
+			assert_int_equal(record->mmap.build_id_size, 0);
+			assert_false(record->misc & PERCH_MISC_MMAP_BUILD_ID);
+		}
+		if (!strstr(record->mmap.filename.text, "/libc.so.6"))
+			continue;
+		found++;
+		assert_true(record->misc & PERCH_MISC_MMAP_BUILD_ID);
+		assert_true(record->mmap.build_id_size >= 8);
+		assert_int_equal(record->mmap.inode, 0);
+		assert_int_equal(record->mmap.protection, PROT_READ | PROT_EXEC);
+	}
+	assert_true(found);
+}
+
+/* A file is read only if it is the one of the mapping: these have other inodes. */
+static void mapping_of_another_file_has_no_build_id(void **state)
+{
+	const struct perch_synthesize_options options = { .records = PERCH_SYNTHESIZE_BUILD_IDS };
+
+	(void)state;
+	assert_int_equal(perch_synthesize_process(7, &options, machine, take, &taken, NULL, NULL),
+			 0);
+	assert_int_equal(record_at(2, PERCH_RECORD_MMAP2)->mmap.build_id_size, 0);
+	assert_int_equal(record_at(2, PERCH_RECORD_MMAP2)->mmap.inode, 77);
+}
+
 static int make_machine(void **state)
 {
 	(void)state;
@@ -618,6 +659,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(names_each_thread_and_maps_the_process_once),
 		TEST(thread_stands_for_its_process),
+		TEST(mappings_have_build_ids),
+		TEST(mapping_of_another_file_has_no_build_id),
 		TEST(data_mappings_are_optional),
 		TEST(fork_records_have_parents),
 		TEST(namespaces_are_inodes),

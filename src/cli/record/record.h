@@ -12,6 +12,7 @@
  *	  record_print.c	  messages about a file
  *	  record_features.c	  the sections after the data of a file
  *	    record_tracing.c	    the section TRACING_DATA
+ *	    record_build_ids.c	    the section BUILD_ID
  *	record_cache.c		the file -> the build id cache
  *	record_synthesize.c	records of the state before the recording -> the file
  *	--- record_rings.h: independent of the structures below ---
@@ -257,9 +258,10 @@ void record_print_samples(const struct record *record, uint64_t overwritten);
 /* Prints size and samples of the last file, as perf does. */
 void record_print_file(const struct record *record);
 
-/* ---- record_features.c, record_tracing.c: 0 or a negative errno ---- */
+/* ---- record_features.c, record_build_ids.c, record_tracing.c: 0 or a negative errno ---- */
 
 int record_write_features(const struct record *record, struct perch_error *err);
+int record_write_build_ids(const struct record *record, struct perch_error *err);
 /*
  * Writes the formats of the recorded tracepoints, so that readers can parse raw data. Writes
  * nothing if there are none.

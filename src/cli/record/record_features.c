@@ -1,65 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The sections after the data of a file: the machine, the clock, times, tracepoints, build ids. */
+/* The sections after the data of a file: the machine, the clock, times; others call this. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
-#include <perch/symbol.h>
 
 #include "record.h"
-
-/* The vdso has no file, but the kernel maps the same image into every process. */
-static int vdso_build_id(uint8_t build_id[20])
-{
-	unsigned long long start, end;
-	int size = -ENOENT;
-	char line[512];
-	FILE *file = fopen("/proc/self/maps", "re");
-
-	while (file && fgets(line, sizeof(line), file))
-		if (strstr(line, "[vdso]") && sscanf(line, "%llx-%llx", &start, &end) == 2 &&
-		    start == getauxval(AT_SYSINFO_EHDR))
-			size = perch_build_id_of_image((const void *)(uintptr_t)start, end - start,
-						       build_id, NULL);
-	if (file)
-		fclose(file);
-	return size;
-}
-
-/*
- * size: that of the build id; 0 or a negative errno for a file without one, which is not an error.
- */
-static int write_build_id(struct perch_writer *writer, uint16_t misc, const char *path,
-			  const uint8_t *build_id, int size, struct perch_error *err)
-{
-	return size > 0 ? perch_writer_add_build_id(writer, misc, build_id, size, path, err) : 0;
-}
-
-static int write_build_ids(const struct record *record, struct perch_error *err)
-{
-	struct perch_writer *writer = record->files.writer;
-	const struct record_dsos *dsos = &record->scan.dsos;
-	uint8_t build_id[20];
-	int rc = 0;
-
-	if (record->options->no_build_ids)
-		return 0;
-	if (!record->plan->user_only)
-		rc = write_build_id(writer, PERCH_MISC_KERNEL, "[kernel.kallsyms]", build_id,
-				    perch_build_id_of_kernel(build_id, NULL), err);
-	for (size_t i = 0; i < dsos->nr && rc >= 0; i++) {
-		const char *path = dsos->path[i];
-
-		rc = write_build_id(writer, PERCH_MISC_USER, path, build_id,
-				    *path == '[' ? vdso_build_id(build_id)
-						 : perch_build_id_of_file(path, build_id, NULL),
-				    err);
-	}
-	return rc;
-}
 
 /*
  * Writes the machine and the command line. As in perf, the command line has the path of the command
@@ -134,5 +82,5 @@ int record_write_features(const struct record *record, struct perch_error *err)
 					       err);
 	if (rc >= 0 && !record->plan->user_only && !options->flag[RECORD_NO_BPF])
 		rc = perch_writer_add_bpf_programs(writer, options->machine, err);
-	return rc < 0 ? rc : write_build_ids(record, err);
+	return rc < 0 ? rc : record_write_build_ids(record, err);
 }

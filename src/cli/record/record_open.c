@@ -38,6 +38,7 @@ static const struct {
 static const struct perch_attr optional = {
 	.ksymbol = 1,
 	.bpf_event = 1,
+	.build_id = 1,
 	.read_format = PERCH_FORMAT_LOST,
 	.branch_sample_type = PERCH_SAMPLE_BRANCH_HW_INDEX,
 	/* --call-graph fp,defer: otherwise user call chains are taken at the sample, as in perf */

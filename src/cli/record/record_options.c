@@ -140,7 +140,8 @@ static const struct row rows[] = {
 	FLAG(0, "namespaces", "namespaces of processes", flag[RECORD_NAMESPACES]),
 	FLAG(0, "all-cgroups", "cgroups, and the cgroup of each sample", flag[RECORD_CGROUPS]),
 	FLAG(0, "no-bpf-event", "no records of BPF programs", flag[RECORD_NO_BPF]),
-	FLAG(0, "buildid-mmap", "build ids in MMAP2 records", flag[RECORD_BUILD_ID_MMAP]),
+	FLAG(0, "buildid-mmap", "build ids in MMAP2 records (the default)",
+	     flag[RECORD_BUILD_ID_MMAP]),
 	FLAG('B', "no-buildid", "do not write build ids", no_build_ids),
 	FLAG('N', "no-buildid-cache", "do not update the build id cache", no_cache),
 	FLAG('q', "quiet", "print only errors", quiet),
@@ -159,6 +160,7 @@ int record_parse(struct record_options *options, int argc, char **argv)
 		&options->target) };
 	struct cli_option table[CLI_NR(rows) + CLI_NR(targets)];
 
+	options->flag[RECORD_BUILD_ID_MMAP] = true;
 	for (size_t i = 0; i < CLI_NR(rows); i++) {
 		table[i] = rows[i].option;
 		table[i].value = (char *)options + rows[i].offset;
@@ -254,6 +256,8 @@ int record_check(struct record_options *options)
 				       "-o -: perch record cannot write to a pipe: name a file");
 	if (check_files(options))
 		return CLI_EXIT_USAGE;
+	if (options->no_build_ids)
+		options->flag[RECORD_BUILD_ID_MMAP] = false;
 	if (options->rounded_pages && !options->quiet)
 		cli_note(RECORD_COMMAND, "-m is rounded up to %zu pages, a power of two",
 			 options->ring_pages);

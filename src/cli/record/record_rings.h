@@ -44,9 +44,23 @@ void record_sideband_clear(struct record_sideband *sideband);
 
 /* ---- record_scan.c: counts, times and DSOs of the records that are written ---- */
 
-/* Paths of mapped DSOs, each once. */
+/*
+ * A mapped file, by its path and its build id, or by its path, device and inode: in a container,
+ * the same path is another file.
+ */
+struct record_dso {
+	char *path;
+	uint8_t build_id_size, build_id[20]; /* as recorded; 0 bytes if it is not in the record */
+	uint32_t major, minor;
+	uint64_t inode, inode_generation; /* 0 with a build id */
+	/* the last process that mapped it, and where */
+	uint32_t pid;
+	uint64_t start, end;
+};
+
+/* Each mapped file once. */
 struct record_dsos {
-	char **path;
+	struct record_dso *dso;
 	size_t nr, capacity;
 	struct perch__hash_table table;
 };

@@ -9,37 +9,80 @@
 
 #define MAX_DSOS (1u << 16) /* the recorded programs choose the paths */
 
-static bool same_path(const void *dsos, uint32_t index, const void *path)
+static bool same_dso(const void *items, uint32_t index, const void *wanted)
 {
-	return !strcmp(((const struct record_dsos *)dsos)->path[index], path);
+	const struct record_dso *dso = (const struct record_dso *)items + index;
+	const struct perch_mmap_record *mmap = wanted;
+
+	if (dso->build_id_size != mmap->build_id_size || strcmp(dso->path, mmap->filename.text))
+		return false;
+	if (dso->build_id_size)
+		return !memcmp(dso->build_id, mmap->build_id, dso->build_id_size);
+	return dso->inode == mmap->inode && dso->major == mmap->major && dso->minor == mmap->minor;
 }
 
-/* If there is no memory for a path, the DSO has no build id in the file. */
-static void add_dso(struct record_dsos *dsos, const char *path)
+static uint64_t hash_dso(uint64_t seed, const struct perch_mmap_record *mmap)
 {
+	uint64_t hash = perch__hash_text(seed, mmap->filename.text);
+
+	return mmap->build_id_size
+		       ? perch__hash_bytes(hash, mmap->build_id, mmap->build_id_size)
+		       : perch__hash_pair(hash, (uint64_t)mmap->major << 32 | mmap->minor,
+					  mmap->inode);
+}
+
+/* Returns NULL if there is no memory for a file: it then has no build id in the recording. */
+static struct record_dso *add_dso(struct record_dsos *dsos, const struct perch_mmap_record *mmap,
+				  uint64_t hash)
+{
+	struct record_dso *added;
+	char *path;
+
+	if (perch__hash_reserve(&dsos->table, dsos->nr + 1))
+		return NULL;
+	path = strdup(mmap->filename.text);
+	added = path ? PERCH__ARRAY_APPEND_MAX(dsos->dso, dsos->nr, dsos->capacity, MAX_DSOS)
+		     : NULL;
+	if (!added) {
+		free(path);
+		return NULL;
+	}
+	*added = (struct record_dso){ .path = path, .build_id_size = mmap->build_id_size };
+	if (mmap->build_id_size) {
+		memcpy(added->build_id, mmap->build_id, mmap->build_id_size);
+	} else {
+		added->major = mmap->major;
+		added->minor = mmap->minor;
+		added->inode = mmap->inode;
+		added->inode_generation = mmap->inode_generation;
+	}
+	perch__hash_add(&dsos->table, hash, dsos->nr - 1);
+	return added;
+}
+
+static void take_dso(struct record_dsos *dsos, const struct perch_mmap_record *mmap)
+{
+	struct record_dso *dso;
+	uint32_t index;
 	uint64_t hash;
-	char **added;
 
 	if (!dsos->nr)
 		dsos->table.seed = perch__hash_seed(dsos);
-	hash = perch__hash_text(dsos->table.seed, path);
-	if (perch__hash_find(&dsos->table, hash, same_path, dsos, path) != PERCH__HASH_NONE)
+	hash = hash_dso(dsos->table.seed, mmap);
+	index = perch__hash_find(&dsos->table, hash, same_dso, dsos->dso, mmap);
+	dso = index == PERCH__HASH_NONE ? add_dso(dsos, mmap, hash) : &dsos->dso[index];
+	if (!dso)
 		return;
-	added = PERCH__ARRAY_APPEND_MAX(dsos->path, dsos->nr, dsos->capacity, MAX_DSOS);
-	if (!added)
-		return;
-	*added = strdup(path);
-	if (*added && !perch__hash_add(&dsos->table, hash, dsos->nr - 1))
-		return;
-	free(*added);
-	dsos->nr--;
+	dso->pid = mmap->pid;
+	dso->start = mmap->start;
+	dso->end = mmap->start + mmap->length;
 }
 
 void record_scan_clear(struct record_scan *scan)
 {
 	for (size_t i = 0; i < scan->dsos.nr; i++)
-		free(scan->dsos.path[i]);
-	free(scan->dsos.path);
+		free(scan->dsos.dso[i].path);
+	free(scan->dsos.dso);
 	perch__hash_clear(&scan->dsos.table);
 	scan->dsos = (struct record_dsos){ 0 };
 }
@@ -87,7 +130,7 @@ static void scan_mapping(struct record_scan *scan, const void *bytes, uint16_t s
 		return;
 	name = mapping.mmap.filename.text;
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
-		add_dso(&scan->dsos, name);
+		take_dso(&scan->dsos, &mapping.mmap);
 }
 
 static void scan_sample_time(struct record_scan *scan, uint64_t time)

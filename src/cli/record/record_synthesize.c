@@ -173,6 +173,15 @@ static int write_program(struct output *output, const struct perch_attr *attr)
 	return check(output, rc, &err, "the file lacks the namespaces of the program");
 }
 
+/* Old kernels do not. Then all records have device and inode instead. */
+static bool kernel_writes_build_ids(const struct record *record)
+{
+	for (size_t i = 0; i < record->files.nr_events; i++)
+		if (record->files.events[i].attr.build_id)
+			return true;
+	return false;
+}
+
 int record_synthesize(struct record *record)
 {
 	struct perch_synthesize_options options = {
@@ -186,6 +195,8 @@ int record_synthesize(struct record *record)
 		options.records |= PERCH_SYNTHESIZE_MMAP_DATA;
 	if (record->options->flag[RECORD_NAMESPACES])
 		options.records |= PERCH_SYNTHESIZE_NAMESPACES;
+	if (kernel_writes_build_ids(record))
+		options.records |= PERCH_SYNTHESIZE_BUILD_IDS;
 	if (rc >= 0)
 		rc = write_others(&output, &options);
 	if (rc >= 0)

@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs of other mount namespaces and programs that were replaced have their own names or none, never those of another file
+# with the same path. Each program consists of one function, whose name says which file it is.
+# shellcheck source=tests/interop/common.sh
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+[ "$(id -u)" -eq 0 ] || { echo "skipped: mount namespaces need root"; exit 77; }
+command -v gcc >/dev/null || { echo "skipped: needs gcc"; exit 77; }
+unshare -m true 2>/dev/null || { echo "skipped: unshare(2) is not permitted here"; exit 77; }
+cd "$work" || exit 1
+export HOME=$work # of the build id cache
+pid=
+# shellcheck disable=SC2154
+trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null; rm -rf "$work"' EXIT
+
+cat >program.c <<'END'
+__attribute__((noinline)) void NAME(volatile unsigned *count)
+{
+	for (unsigned i = 0; i < 1000000; i++)
+		++*count;
+}
+int main(void)
+{
+	volatile unsigned count = 0;
+	for (;;)
+		NAME(&count);
+}
+END
+build() { # function, file, options
+	gcc -O1 -static -DNAME="$1" "${@:3}" -o "$2" program.c
+}
+build host_id host.id && build inner_id inner.id && build host_none host.none -Wl,--build-id=none &&
+	build inner_none inner.none -Wl,--build-id=none || { echo "skipped: gcc -static does not work here"; exit 77; }
+mkdir root
+
+await() { # a command that succeeds within 30 s
+	for _ in $(seq 3000); do
+		"$@" && return 0
+		sleep 0.01
+	done
+	echo "no success: $*"
+	return 1
+}
+runs_program() { [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = program ]; }
+start() { # runs $work/program on this machine
+	"$work/program" &
+	pid=$!
+	await runs_program
+}
+start_inside() { # runs a file as $work/program of another mount namespace, on a file system that only it has
+	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p "root$1" root/old && cp "$2" "root$1/program" &&
+		pivot_root root root/old && exec "$1/program"' - "$work" "$1" &
+	pid=$!
+	await runs_program
+}
+end() {
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	pid=
+}
+sampled() { # records the program with these options until there are samples of it
+	"$PERCH" record -q -e cpu-clock:u -o data "$@" -- sleep 0.2 >/dev/null 2>record.err || { cat record.err; exit 1; }
+	"$PERCH" report --stdio -g none --comm program -i data 2>/dev/null | grep -q ' program ' ||
+		"$PERCH" script -i data 2>/dev/null | grep -q '^ *program '
+}
+has_names() { # the only name in samples of the program; "" is no name
+	"$PERCH" script -i data >names 2>notes || return 1
+	grep '^ *program ' names >own
+	[ -s own ] || return 1
+	if [ -n "$1" ]; then
+		grep -q "$1" own || return 1
+	fi
+	! grep -E 'host_|inner_' own | grep -qv "${1:-host_ and inner_}"
+}
+noted() { grep -q "[1-9][0-9]* addresses in $work/program have no names: $1" notes; }
+lists() { # the build id of a file is that of the path in the recording
+	perch_id=$(readelf -n "$1" | sed -n 's/.*Build ID: //p')
+	"$PERCH" report --header-only -i data >/dev/null 2>&1
+	command -v perf >/dev/null || return 0
+	perf buildid-list -i data 2>/dev/null | grep -q "^$perch_id $work/program$"
+}
+later() { # until files have times after that of the recording
+	touch now
+	[ now -nt data ]
+}
+
+for kind in id none; do
+	cp "host.$kind" program
+	for target in -p -a; do
+		for mmap in --buildid-mmap --no-buildid-mmap; do
+			case="$kind, $target, $mmap"
+			options=(-a "$mmap")
+			try "$case: a program starts in a container" start_inside "inner.$kind"
+			[ "$target" = -a ] || options=(-p "$pid" "$mmap")
+			try "$case: it is recorded" await sampled "${options[@]}"
+			try "$case: names while it runs" has_names "inner_$kind"
+			[ "$kind" = none ] || try "$case: the build id of its file" lists inner.id
+			end
+			try "$case: no names when it is gone" has_names ""
+			try "$case: the container is reported" noted "in a container that is gone"
+		done
+	done
+done
+
+# A program that starts in a container and ends there, while all CPUs are recorded.
+cp host.id program
+"$PERCH" record -q -a -e cpu-clock:u -o data -- bash -c "
+	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p root$work && cp inner.id root$work/program && exec timeout -s KILL 1 chroot root $work/program'
+	:" >/dev/null 2>record.err
+try "a program of a container that was gone before the end: no names" has_names ""
+
+for kind in id none; do
+	for mmap in --buildid-mmap --no-buildid-mmap; do
+		case="$kind, $mmap"
+		cp "host.$kind" program
+		try "$case: a program starts" start
+		try "$case: it is recorded" await sampled -p "$pid" "$mmap"
+		try "$case: names while it runs" has_names "host_$kind"
+		await later
+		rm program
+		cp "inner.$kind" program
+		try "$case: names of a file that was replaced while it runs" has_names "host_$kind"
+		end
+		try "$case: no names after that" has_names ""
+		try "$case: the replaced file is reported" noted "replaced since the recording"
+
+		cp "host.$kind" program
+		try "$case: a program starts again" start
+		try "$case: it is recorded again" await sampled -p "$pid" "$mmap"
+		end
+		try "$case: names when it has ended" has_names "host_$kind"
+		cp "inner.$kind" other
+		await later
+		cat other >program
+		try "$case: no names of a file with other content" has_names ""
+		try "$case: the other content is reported" noted "replaced since the recording"
+		mv other program
+		try "$case: no names of a file that was moved to the path" has_names ""
+		rm program
+		try "$case: no names without a file" has_names ""
+		try "$case: the missing file is reported" noted "no such file"
+	done
+done
+exit $status
