@@ -142,7 +142,8 @@ static const char *remedy_of(const char *error)
 	static const struct {
 		const char *reason, *remedy;
 	} remedies[] = {
-		{ "replaced since the recording", "; record again" },
+		{ "replaced since the recording",
+		  "; record again, or add the old file to the build id cache (perch buildid-cache -a)" },
 		{ "in a container that is gone", "; report while the container runs" },
 		{ "in the mount namespace of", "; report as root" },
 		{ "permission denied", "; report as root" },

@@ -59,7 +59,7 @@ end() {
 	pid=
 }
 sampled() { # records the program with these options until there are samples of it
-	"$PERCH" record -q -e cpu-clock:u -o data "$@" -- sleep 0.2 >/dev/null 2>record.err || { cat record.err; exit 1; }
+	"$PERCH" record -q ${cache--N} -e cpu-clock:u -o data "$@" -- sleep 0.2 >/dev/null 2>record.err || { cat record.err; exit 1; }
 	"$PERCH" report --stdio -g none --comm program -i data 2>/dev/null | grep -q ' program ' ||
 		"$PERCH" script -i data 2>/dev/null | grep -q '^ *program '
 }
@@ -104,7 +104,7 @@ done
 
 # A program that starts in a container and ends there, while all CPUs are recorded.
 cp host.id program
-"$PERCH" record -q -a -e cpu-clock:u -o data -- bash -c "
+"$PERCH" record -q -N -a -e cpu-clock:u -o data -- bash -c "
 	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p root$work && cp inner.id root$work/program && exec timeout -s KILL 1 chroot root $work/program'
 	:" >/dev/null 2>record.err
 try "a program of a container that was gone before the end: no names" has_names ""
@@ -141,4 +141,12 @@ for kind in id none; do
 		try "$case: the missing file is reported" noted "no such file"
 	done
 done
+
+# The build id cache has the files also when they are gone.
+cp host.id program
+try "cache: a program starts in a container" start_inside inner.id
+cache=''
+try "cache: it is recorded" await sampled -p "$pid"
+end
+try "cache: names when the container is gone" has_names inner_id
 exit $status
