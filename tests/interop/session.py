@@ -168,7 +168,8 @@ def chains(program, path, *options):
 
 def check_stacks():
     """Copies of user stacks: perf's frames, and the frames that it does not find."""
-    if not record("dwarf.data", "-e", "cpu-clock", "-F", "5000", "--call-graph", "dwarf,16384", "--", "ls", "-lR", "/etc"):
+    # several hundred samples: of fewer than 100, 99 % are all
+    if not record("dwarf.data", "-e", "cpu-clock", "-F", "5000", "--call-graph", "dwarf,16384", "--", "ls", "-lR", "/etc", "/etc", "/etc"):
         return
     theirs, ours = chains(PERF, "dwarf.data", "--no-inline"), chains(PERCH, "dwarf.data", "--no-inline")
     same = sum(mine[:len(their)] == their for their, mine in zip(theirs, ours))
