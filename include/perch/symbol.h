@@ -65,7 +65,7 @@ struct perch_symbols_options {
 	 */
 	bool foreign;
 	/**
-	 * Debug files that are not on this machine are asked from the servers in the environment
+	 * Debug files that are not on this machine come from the servers in the environment
 	 * variable DEBUGINFOD_URLS by their build ids, if libdebuginfod is installed. It keeps them
 	 * in its cache. It is not used with root.
 	 */
@@ -113,7 +113,7 @@ PERCH_API void perch_symbols_free(struct perch_symbols *symbols);
  * @param dso      the DSO; NULL when waiting has ended
  * @param bytes    how many bytes have been received
  * @param total    the bytes of the file; 0 if unknown
- * @retval false   ends the download, and no more files are asked for
+ * @retval false   ends the download, and there are no further ones
  */
 typedef bool perch_download_progress(void *context, const struct perch_dso *dso, uint64_t bytes,
 				     uint64_t total);
@@ -209,8 +209,8 @@ struct perch_symbol_frame {
  * them. Each has the source file and line of the offset, or of the call of the frame before.
  *
  * The first call for a DSO opens its debug information: DWARF 2 to 5 in the file or in its separate
- * debug file, also compressed, shared (dwz) or split (.dwo). Files of another build are not used.
- * Results are cached.
+ * debug file, also compressed (zlib, zstd), shared (dwz) or split (.dwo, .dwp). Files of another
+ * build are not used. Results are cached.
  *
  * @param symbols      the symbols
  * @param dso          the DSO; other kinds than PERCH_DSO_FILE, PERCH_DSO_KERNEL,

@@ -144,10 +144,64 @@ static void set_directory(struct debug_info *info)
 	info->directory[length > 0 ? length : 0] = 0;
 }
 
+static bool has_split_units(Dwarf *dwarf)
+{
+	Dwarf_CU *unit = NULL;
+	uint8_t type;
+
+	while (!dwarf_get_units(dwarf, unit, &unit, NULL, &type, NULL, NULL))
+		if (type == DW_UT_skeleton)
+			return true;
+	return false;
+}
+
+/* Opens the file with the split units: beside the program, or below /usr/lib/debug. */
+static struct dwp *find_dwp(const struct debug_info *info)
+{
+	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
+	char path[PATH_MAX], id[2 * 20 + 2];
+	struct dwp *dwp = NULL;
+
+	if (info->dso->path[0] != '/')
+		return NULL;
+	if (snprintf(path, sizeof(path), "%s.dwp", info->dso->path) < (int)sizeof(path))
+		dwp = perch__dwp_open(perch__open_regular(info->root, path));
+	if (!dwp && snprintf(path, sizeof(path), "/usr/lib/debug%s.dwp", info->dso->path) <
+			    (int)sizeof(path))
+		dwp = perch__dwp_open(perch__open_regular(info->root, path));
+	if (!dwp && file->build_id_size >= 2) {
+		perch__build_id_path(file->build_id, (size_t)file->build_id_size, id);
+		snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.dwp", id);
+		dwp = perch__dwp_open(perch__open_regular(info->root, path));
+	}
+	return dwp;
+}
+
+static Dwarf *begin_dwarf(struct debug_info *info)
+{
+	Dwarf *dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL), *redirected;
+
+	if (!dwarf || !has_split_units(dwarf) || !(info->dwp = find_dwp(info)))
+		return dwarf;
+	if (!perch__dwp_redirect(info->dwp, &info->redirected, info->with_debug)) {
+		redirected = dwarf_begin_elf(info->redirected.elf, DWARF_C_READ, NULL);
+		if (redirected) {
+			dwarf_end(dwarf);
+			return redirected;
+		}
+		perch__elf_close(&info->redirected);
+	}
+	perch__dwp_free(info->dwp);
+	info->dwp = NULL;
+	perch__set_symbol_error(&info->error, "split debug information in its .dwp file cannot be "
+					      "read");
+	return dwarf;
+}
+
 static void open_by_libdw(struct debug_info *info)
 {
 	info->opened = true;
-	info->dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL);
+	info->dwarf = begin_dwarf(info);
 	if (info->dwarf)
 		set_alternative(info);
 	else
@@ -188,6 +242,7 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	if (!info)
 		return NULL;
 	info->root = sources->root;
+	info->dso = dso;
 	if (dso->kind == PERCH_DSO_KERNEL ? !find_vmlinux(info, sources, dso)
 					  : !find_file(info, sources, dso))
 		open_dwarf(info);
@@ -266,6 +321,10 @@ void perch__debug_free(struct debug_info *info)
 	if (info->alternative_dwarf) {
 		dwarf_end(info->alternative_dwarf);
 		perch__elf_close(&info->alternative);
+	}
+	if (info->dwp) {
+		perch__elf_close(&info->redirected);
+		perch__dwp_free(info->dwp);
 	}
 	if (info->has_file)
 		perch__elf_close(&info->file);

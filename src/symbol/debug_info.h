@@ -12,6 +12,7 @@
 #include <elfutils/libdw.h>
 
 #include "dwarf.h"
+#include "dwp.h"
 
 struct unit;
 struct unit_range;
@@ -24,10 +25,13 @@ struct debug_info {
 	struct elf_file *with_debug; /* one of the first two */
 	bool kernel;		     /* offsets are addresses, moved by shift */
 	uint64_t shift;
-	char directory[PATH_MAX];	  /* of that file, with a slash at its end */
-	struct symbol_error error;	  /* what is missing */
-	struct dwarf *fast;		  /* NULL: libdw has all answers */
-	bool opened;			  /* by libdw, or that failed */
+	char directory[PATH_MAX];  /* of that file, with a slash at its end */
+	struct symbol_error error; /* what is missing */
+	struct dwarf *fast;	   /* NULL: libdw has all answers */
+	bool opened;		   /* by libdw, or that failed */
+	const struct perch_dso *dso;
+	struct dwp *dwp;		  /* NULL: split units are in .dwo files */
+	struct elf_file redirected;	  /* with dwp: the debug information for libdw */
 	uint64_t nr_by_libdw;		  /* lookups, for tests */
 	Dwarf *dwarf, *alternative_dwarf; /* NULL: there is none */
 	struct unit *unit;

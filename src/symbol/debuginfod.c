@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Separate debug files from the servers in DEBUGINFOD_URLS, by libdebuginfod. It is loaded when the
- * first file is asked for, because it needs many other libraries. It has a cache of its own.
+ * Separate debug files from the servers in DEBUGINFOD_URLS, by libdebuginfod. It is loaded for
+ * the first file, because it needs many other libraries. It has a cache of its own.
  *
- * A server may not answer. Waiting ends when no bytes come for some time; then no server is asked
- * again, so that a report waits once.
+ * A server may not answer. Waiting ends when no bytes come for some time; then servers have no
+ * further requests, so that a report waits once.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,7 +47,7 @@ struct answer {
 
 struct debuginfod {
 	struct client *client;
-	const char *stopped; /* why no server is asked any more */
+	const char *stopped; /* why there are no further requests */
 	struct answer *answer;
 	size_t nr_answers, answers_capacity;
 	double limit, waited; /* seconds: for the next bytes, and used up */

@@ -137,6 +137,8 @@ static bool needs_copy(const struct elf_file *file, enum wanted_sections wanted)
 /* The copy that is made. */
 struct copy {
 	const struct elf_file *file;
+	enum wanted_sections wanted; /* decompressed */
+	bool only_wanted;	     /* other sections are not copied */
 	int fd;
 	uint64_t copied, end; /* end: where the next decompressed section begins */
 	uint64_t decompressed;
@@ -217,15 +219,22 @@ static int decompress_section(struct copy *copy, size_t index)
 	return 0;
 }
 
-static int copy_sections(struct copy *copy, enum wanted_sections wanted)
+static bool is_debug_section(const struct section *section)
+{
+	return !strncmp(section->name, ".debug_", 7) || section->type == SHT_STRTAB;
+}
+
+static int copy_sections(struct copy *copy)
 {
 	const struct elf_file *file = copy->file;
 	int rc = 0;
 
 	for (size_t i = 1; !rc && i < file->nr_sections; i++) {
 		const struct section *section = &file->section[i];
-		bool is_wanted = has_symbols(file, i) == (wanted == WANT_SYMBOLS);
+		bool is_wanted = has_symbols(file, i) == (copy->wanted == WANT_SYMBOLS);
 
+		if (copy->only_wanted && !is_debug_section(section))
+			continue;
 		if ((section->flags & SHF_COMPRESSED) && is_wanted)
 			rc = decompress_section(copy, i);
 		else if (section->type != SHT_NOBITS && section->size &&
@@ -236,7 +245,7 @@ static int copy_sections(struct copy *copy, enum wanted_sections wanted)
 	return rc;
 }
 
-static int make_copy(struct copy *copy, enum wanted_sections wanted)
+static int fill_copy(struct copy *copy)
 {
 	const struct elf_file *file = copy->file;
 	uint64_t at = file->header.e_shoff;
@@ -254,35 +263,56 @@ static int make_copy(struct copy *copy, enum wanted_sections wanted)
 	copy->headers = (uint8_t *)perch__elf_bytes(file, at, size);
 	if (!copy->headers)
 		return -EBADMSG;
-	rc = copy_sections(copy, wanted);
+	rc = copy_sections(copy);
 	if (!rc && pwrite(copy->fd, copy->headers, size, (off_t)at) != (ssize_t)size)
 		rc = -ENOMEM;
 	return rc;
 }
 
+static int make_copy(struct copy *copy, struct elf_file *result)
+{
+	int rc;
+
+	copy->fd = memfd_create("decompressed", MFD_CLOEXEC);
+	if (copy->fd < 0)
+		return -errno;
+	rc = fill_copy(copy);
+	free(copy->headers);
+	if (rc) {
+		close(copy->fd);
+		return rc;
+	}
+	rc = perch__elf_open(result, copy->fd);
+	if (!rc && perch__elf_sections(result)) {
+		perch__elf_close(result);
+		rc = -EBADMSG;
+	}
+	return rc;
+}
+
 int perch__elf_decompress(struct elf_file *file, enum wanted_sections wanted)
 {
-	struct copy copy = { .file = file, .fd = -1, .end = file->size };
+	struct copy copy = { .file = file, .wanted = wanted, .end = file->size };
 	struct elf_file result;
 	int rc = file->image ? 0 : perch__elf_sections(file);
 
 	if (rc || file->image || !needs_copy(file, wanted))
 		return rc;
-	copy.fd = memfd_create("decompressed", MFD_CLOEXEC);
-	if (copy.fd < 0)
-		return -errno;
-	rc = make_copy(&copy, wanted);
-	free(copy.headers);
-	if (rc) {
-		close(copy.fd);
-		return rc;
-	}
-	rc = perch__elf_open(&result, copy.fd);
-	if (!rc)
-		rc = perch__elf_sections(&result);
+	rc = make_copy(&copy, &result);
 	if (rc)
 		return rc;
 	perch__elf_close(file);
 	*file = result;
 	return 0;
+}
+
+int perch__elf_copy_debug(struct elf_file *result, struct elf_file *file)
+{
+	struct copy copy = {
+		.file = file, .wanted = WANT_DEBUG, .only_wanted = true, .end = file->size
+	};
+
+	if (file->image || perch__elf_sections(file) || file->size > MOST_SECTION_BYTES)
+		return -EBADMSG;
+	return make_copy(&copy, result);
 }

@@ -285,27 +285,59 @@ static bool is_of_gcc(Dwarf_Die *die)
 	return producer && !strncmp(producer, "GNU C", 5);
 }
 
-static void list_unit(struct unit *unit)
+/* Opens the split unit of a skeleton unit. Returns false if it is missing. */
+static bool open_split(struct debug_info *info, struct unit *unit, uint64_t id)
 {
 	Dwarf_Die split;
+
+	if (info->dwp ? !perch__dwp_select(info->dwp, id) : !is_safe_to_open(&unit->die))
+		return false;
+	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) || !split.cu)
+		return false;
+	unit->entries = split;
+	return true;
+}
+
+static void set_split_error(struct debug_info *info, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (info->dwp) {
+		perch__set_symbol_error(&info->error,
+					"its .dwp file lacks a part of its debug information; make "
+					"it again");
+		return;
+	}
+	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
+	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	perch__set_symbol_error(&info->error,
+				"the file %s with its split debug information is missing; keep the "
+				".dwo files, or put a .dwp file beside the program",
+				name ? name : "");
+}
+
+static void list_unit(struct debug_info *info, struct unit *unit)
+{
+	uint64_t id;
 	uint8_t type;
 
 	unit->listed = true;
-	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
-	    type == DW_UT_skeleton && is_safe_to_open(&unit->die) &&
-	    !dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) && split.cu)
-		unit->entries = split;
+	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &id, NULL, NULL) &&
+	    type == DW_UT_skeleton && !open_split(info, unit, id))
+		set_split_error(info, &unit->die);
 	if (dwarf_getsrcfiles(&unit->entries, &unit->files, &unit->nr_files))
 		unit->nr_files = 0;
 	list_functions(unit, is_of_gcc(&unit->entries) ? SEARCH_TOP : SEARCH_NAMESPACES);
 }
 
-static struct function *find_function(struct unit *unit, uint64_t address)
+static struct function *find_function(struct debug_info *info, struct unit *unit, uint64_t address)
 {
 	struct function *function;
 
 	if (!unit->listed)
-		list_unit(unit);
+		list_unit(info, unit);
 	function = search_function(unit, address);
 	if (function || unit->all_listed)
 		return function;
@@ -463,7 +495,7 @@ size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 
 	unit = find_unit(info, address);
 	if (unit)
-		function = find_function(unit, address);
+		function = find_function(info, unit, address);
 	if (!function)
 		return 0;
 	if (!function->listed)

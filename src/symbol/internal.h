@@ -138,6 +138,8 @@ enum wanted_sections {
  * cannot decompress them. Returns 0, or an errno as above; then the file is as before.
  */
 int perch__elf_decompress(struct elf_file *file, enum wanted_sections wanted);
+/* Opens a copy in memory, which may be written, of only the debug sections, decompressed. */
+int perch__elf_copy_debug(struct elf_file *result, struct elf_file *file);
 
 /* ---- elf_symbols.c ---- */
 
@@ -213,8 +215,8 @@ void perch__debuginfod_free(struct debuginfod *debuginfod);
 void perch__debuginfod_set_progress(struct debuginfod *debuginfod,
 				    perch_download_progress *function, void *context);
 /*
- * Opens the debug file of a DSO. Each DSO is asked for once. file: the mapped file, or NULL.
- * Returns 0, or -ENOENT; error has the reason if the answer is not certain.
+ * Opens the debug file of a DSO. There is one request for each build id. file: the mapped file, or
+ * NULL. Returns 0, or -ENOENT; error has the reason if the answer is not certain.
  */
 int perch__open_debuginfod(struct elf_file *debug, struct debuginfod *debuginfod,
 			   const struct perch_dso *dso, const struct elf_file *file,
@@ -230,7 +232,7 @@ struct sources {
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	       /* the end of the recording in ns since 1970; 0 if unknown */
 	struct kallsyms *kallsyms;     /* list of the files read so far */
-	struct debuginfod *debuginfod; /* NULL: not asked */
+	struct debuginfod *debuginfod; /* NULL: not used */
 	/* the features BPF_PROG_INFO and BPF_BTF of the recording */
 	const uint8_t *bpf_programs, *btf;
 	size_t bpf_programs_size, btf_size;

@@ -19,6 +19,7 @@ static inline __attribute__((always_inline)) unsigned long inner(unsigned long x
 static __attribute__((noinline)) unsigned long hidden(unsigned long x) { return inner(x) ^ 3; }
 int main(void) { for (int i = 0; i < 200000; i++) sink = hidden(i); return 0; }
 """
+BUILD_ID = "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567"
 failed = 0
 
 
@@ -131,6 +132,34 @@ def shared():
         "a missing file of dwz is reported", text[:500] + notes)
 
 
+def split():
+    run("gcc", "-O2", "-g", "-gsplit-dwarf", "-fno-omit-frame-pointer", BUILD_ID, "-o", "split", "program.c")
+    files = [name for name in os.listdir(".") if name.endswith(".dwo")]
+    install("split")
+    text, notes = script()
+    check(has_inlined(text) and "lack" not in notes, ".dwo", text[:500] + notes)
+    packs = bool(shutil.which("llvm-dwp")) and \
+        not subprocess.run(["timeout", "30", "llvm-dwp", "-o", "program.dwp", *files], stderr=subprocess.DEVNULL,
+                           check=False).returncode
+    for name in files:
+        os.remove(name)
+    if packs:
+        text, notes = script()
+        check(has_inlined(text) and "lack" not in notes, ".dwp", text[:500] + notes)
+        damage("program.dwp", ".debug_cu_index", 16)
+        text, notes = script()
+        check(has_name(text) and re.search(r"program lack a name or line: its \.dwp file lacks a part", notes),
+              "a damaged .dwp", text[:500] + notes)
+    else:
+        print("skipped .dwp: llvm-dwp does not pack the file")
+    if os.path.exists("program.dwp"):
+        os.remove("program.dwp")
+    text, notes = script()
+    check(has_name(text) and re.search(
+        r"program lack a name or line: the file \S+\.dwo with its split debug information is missing", notes),
+        "a missing .dwo file", text[:500] + notes)
+
+
 def main():
     for tool in ["gcc", "objcopy", "readelf", "nm", "xz"]:
         if not shutil.which(tool):
@@ -141,7 +170,7 @@ def main():
         os.environ["HOME"] = directory    # of the build id cache
         with open("program.c", "w") as file:
             file.write(SOURCE)
-        run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "full", "program.c")
+        run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", BUILD_ID, "-o", "full", "program.c")
         install("full")
         run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
         text, notes = script()
@@ -149,6 +178,7 @@ def main():
         mini_debug_info()
         compressed()
         shared()
+        split()
     return 1 if failed else 0
 
 

@@ -174,6 +174,44 @@ def compare_readers(label, path, may_need_libdw=False):
     failed += not ok
 
 
+def packs(tool, name):
+    """llvm-dwp 14 does not end for some files."""
+    try:
+        return not subprocess.run([tool, "-e", name, "-o", name + ".dwp"], stderr=subprocess.DEVNULL,
+                                  timeout=20).returncode
+    except subprocess.TimeoutExpired:
+        os.remove(name + ".dwp") if os.path.exists(name + ".dwp") else None
+        return False
+
+
+def packed():
+    """Programs of two files whose split debug information is in a .dwp file."""
+    tools = [tool for tool in ("dwp", "llvm-dwp") if shutil.which(tool)]
+    if not tools:
+        print("skipped .dwp: needs dwp or llvm-dwp")
+    with open("second.cc", "w") as file:
+        file.write("".join("#define %s second_%s\n" % (name, name) for name in ("one", "two", "three", "four", "main")) + SOURCE)
+    for tool in tools:
+        for compiler in "g++", "clang++":
+            for version in 4, 5:
+                label = "%s, %s, DWARF %d" % (tool, compiler, version)
+                name = label.replace(", ", "-").replace(" ", "")
+                if not shutil.which(compiler):
+                    continue
+                command = [compiler, "-O2", "-g", "-gdwarf-%d" % version, "-o", name, "program.cc", "second.cc"]
+                run(*command, stderr=subprocess.DEVNULL)
+                shutil.copy(name, name + "-whole")
+                run(*command, "-gsplit-dwarf", stderr=subprocess.DEVNULL)
+                if not packs(tool, name):
+                    print("skipped %s: it cannot pack these files" % label)
+                    continue
+                for file in os.listdir("."):
+                    if file.endswith(".dwo"):
+                        os.remove(file)
+                compare(label, os.path.abspath(name), like=name + "-whole",
+                        tool="addr2line" if compiler == "g++" else "llvm-addr2line")
+
+
 def main():
     for tool in ["g++", "addr2line", "objdump", "readelf", "c++filt", "objcopy"]:
         if not shutil.which(tool):
