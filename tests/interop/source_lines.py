@@ -209,7 +209,7 @@ def packed():
                     if file.endswith(".dwo"):
                         os.remove(file)
                 compare(label, os.path.abspath(name), like=name + "-whole",
-                        tool="addr2line" if compiler == "g++" else "llvm-addr2line")
+                        tool="addr2line" if compiler == "g++" else "llvm-addr2line", may_need_libdw=True)
 
 
 def main():
