@@ -192,8 +192,8 @@ def packed():
     with open("second.cc", "w") as file:
         file.write("".join("#define %s second_%s\n" % (name, name) for name in ("one", "two", "three", "four", "main")) + SOURCE)
     for tool in tools:
-        for compiler in "g++", "clang++":
-            for version in 4, 5:
+        for compiler in ["g++"] if tool == "dwp" else ["clang++"]:
+            for version in [4] if tool == "dwp" else [5]:
                 label = "%s, %s, DWARF %d" % (tool, compiler, version)
                 name = label.replace(", ", "-").replace(" ", "")
                 if not shutil.which(compiler):
@@ -242,6 +242,7 @@ def main():
             compare("zstd", os.path.abspath("zstd"), like=plain)
         compare("split, DWARF 4", build("split4", "-gsplit-dwarf", "-gdwarf-4"), like="dwarf4", may_need_libdw=True)
         compare("split, DWARF 5", build("split5", "-gsplit-dwarf", "-gdwarf-5"), like="dwarf5", may_need_libdw=True)
+        packed()
         path = build("separate")
         run("objcopy", "--only-keep-debug", path, path + ".debug")
         run("objcopy", "--strip-debug", "--add-gnu-debuglink=separate.debug", path)
