@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "build_id_dir.h"
 #include "open_file.h"
@@ -46,13 +48,25 @@ static char *value_of(char *line)
 	return value;
 }
 
-/* Reads buildid.dir from a file of perf-config(1). */
+/* With sudo, HOME may be that of another user, who must not choose where root writes files. */
+static bool is_trusted(int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && (!status.st_uid || status.st_uid == geteuid());
+}
+
+/* Reads buildid.dir from a file of perf-config(1). As in perf, a file of another user is ignored.
+ */
 static bool read_config(const char *config, char *path, size_t size)
 {
 	char line[PATH_MAX + 64], *value = NULL;
 	int fd = perch__open_regular(NULL, config);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *file = fd < 0 || !is_trusted(fd) ? NULL : fdopen(fd, "r");
 	bool in_section = false, found = false;
+
+	if (fd >= 0 && !file)
+		close(fd);
 
 	for (int i = 0; file && i < MAX_LINES && fgets(line, sizeof(line), file); i++) {
 		char *at = trim(line);

@@ -246,10 +246,9 @@ static int take_all(const struct cli_cache *cache, const char *directory, const 
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
 {
-	(void)status, (void)ftw;
-	if (type == FTW_DNR)
-		return 0;
-	return remove(path) ? 0 : 0;
+	(void)status, (void)type, (void)ftw;
+	remove(path); /* a directory that an archive made unreadable may stay */
+	return 0;
 }
 
 /* An archive is not trusted: it is unpacked into a directory of its own, and files whose build id

@@ -45,6 +45,23 @@ static bool trusted(unsigned owner)
 	return !owner || owner == geteuid();
 }
 
+/* A symbolic link of another user would choose where root writes files. */
+static int check_links(const char *path, struct perch_error *err)
+{
+	char part[PATH_MAX];
+	struct stat status;
+
+	for (size_t at = 1; at <= strlen(path); at++) {
+		if (path[at] && path[at] != '/')
+			continue;
+		memcpy(part, path, at);
+		part[at] = 0;
+		if (!lstat(part, &status) && S_ISLNK(status.st_mode) && !trusted(status.st_uid))
+			return refuse_owner(part, status.st_uid, err);
+	}
+	return 0;
+}
+
 /*
  * Makes the directory and those above it. With sudo, HOME may be that of the user: a directory that
  * belongs to root would be of no use to that user, so none is made.
@@ -92,7 +109,9 @@ int cli_cache_open(struct cli_cache *cache, bool create, struct perch_error *err
 		perch_error_remedy(err, "name a directory with perch --buildid-dir DIR");
 		return rc;
 	}
-	rc = create ? make_directory(cache->path, err) : 0;
+	rc = check_links(cache->path, err);
+	if (!rc && create)
+		rc = make_directory(cache->path, err);
 	if (rc)
 		return rc;
 	cache->fd = open(cache->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

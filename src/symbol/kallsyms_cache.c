@@ -90,6 +90,24 @@ static bool same(const struct head *a, const struct head *b)
 
 /* ---- the file ---- */
 
+/*
+ * With sudo, HOME may be that of another user: nothing is written there. A missing directory is
+ * made in the one above it.
+ */
+static bool is_own(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char above[PATH_MAX];
+	struct stat status;
+
+	if (!stat(path, &status))
+		return status.st_uid == geteuid();
+	return errno == ENOENT &&
+	       snprintf(above, sizeof(above), "%.*s/", (int)(slash - path), path) <
+		       (int)sizeof(above) &&
+	       !stat(above, &status) && status.st_uid == geteuid();
+}
+
 /* Makes the path of the directory. Returns false if there is to be no cache. */
 static bool directory(char *path, size_t size)
 {
@@ -102,7 +120,7 @@ static bool directory(char *path, size_t size)
 		home = secure_getenv("HOME");
 		below = "/.cache/perch";
 	}
-	return home && *home == '/' &&
+	return home && *home == '/' && is_own(home) &&
 	       snprintf(path, size, "%s%s", home, below) < (int)size - NAME_MAX;
 }
 

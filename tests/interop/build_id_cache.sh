@@ -216,6 +216,17 @@ if [ "$(id -u)" -eq 0 ]; then
 	HOME=$work/foreign "$PERCH" buildid-cache -l 2>log
 	[ $? -eq 1 ] && grep -q 'belongs to uid 65534' log
 	report $? "the cache of another user is refused"
+	rmdir foreign/.debug
+	mkdir elsewhere
+	ln -s "$work/elsewhere" foreign/.debug
+	chown -h 65534 foreign/.debug
+	HOME=$work/foreign record foreign.data ./program && [ -z "$(ls -A elsewhere)" ]
+	report $? "root does not follow a symbolic link of a user"
+	rm foreign/.debug
+	printf '[buildid]\n\tdir = %s\n' "$work/elsewhere" >foreign/.perfconfig
+	chown 65534 foreign/.perfconfig
+	HOME=$work/foreign record foreign.data ./program && [ -z "$(ls -A elsewhere)" ]
+	report $? "a configuration file of another user is ignored"
 	mkdir closed
 	chmod 755 . closed
 	cp program closed

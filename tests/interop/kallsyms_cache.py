@@ -136,6 +136,12 @@ def main():
     ignored("a symbolic link", link)
     if os.geteuid() == 0:
         ignored("a file of another user", owner)
+    if os.geteuid() == 0:
+        foreign = os.path.join(work.name, "foreign")
+        os.mkdir(foreign)
+        os.chown(foreign, 12345, 12345)
+        found = report(data, environment(foreign))
+        check(found == plain and not os.listdir(foreign), "nothing is written in the home directory of another user", found)
     report(data, env)
     check(os.stat(path).st_uid == os.geteuid() and not os.path.islink(path), "a cache that is ignored is replaced")
     check(os.listdir(os.path.dirname(path)) in (["kallsyms"], ["kallsyms", "kallsyms-other"], ["kallsyms-other", "kallsyms"]),
