@@ -281,10 +281,14 @@ struct dwarf_unit_range {
 	uint32_t unit;
 };
 
+/* The error if an element cannot be added to an array: libdw may read what has too many. */
+#define DWARF_APPEND_ERROR(nr, most) ((size_t)(nr) < (most) ? -ENOMEM : -ENOTSUP)
+
 struct dwarf {
 	struct dwarf_section section[NR_DWARF_SECTIONS];
 	bool swapped;
 	bool has_gaps;		 /* of a unit, the addresses are not known */
+	uint64_t nr_range_steps; /* limited */
 	struct dwarf_unit *unit; /* by offset */
 	size_t nr_units, units_capacity;
 	struct dwarf_unit_range *range; /* sorted */

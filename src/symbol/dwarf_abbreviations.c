@@ -213,7 +213,7 @@ static int add_step(struct abbreviations *table, unsigned *bytes, enum dwarf_ski
 	step = PERCH__ARRAY_APPEND_MAX(table->step, table->nr_steps, table->steps_capacity,
 				       MAX_SPECS);
 	if (!step)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(table->nr_steps, MAX_SPECS);
 	*step = (struct dwarf_step){ (uint16_t)*bytes, (uint16_t)skip };
 	*bytes = 0;
 	return 0;
@@ -295,7 +295,7 @@ static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
 		spec = PERCH__ARRAY_APPEND_MAX(table->spec, table->nr_specs, table->specs_capacity,
 					       MAX_SPECS);
 		if (!spec)
-			return -ENOMEM;
+			return DWARF_APPEND_ERROR(table->nr_specs, MAX_SPECS);
 		spec->form = (uint16_t)form;
 		spec->wanted = attribute_of(name);
 		if (form == DW_FORM_implicit_const)

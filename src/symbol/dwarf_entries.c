@@ -229,6 +229,17 @@ static int add_range(struct list *list, uint64_t start, uint64_t end)
 }
 
 /*
+ * A range has at least one byte, and a list is read up to four times: for the unit, twice for the
+ * functions, and once for inlined functions. More steps show that many entries have one list.
+ */
+static uint64_t most_range_steps(const struct dwarf *dwarf)
+{
+	return 4 * ((uint64_t)dwarf->section[DWARF_RANGES].size +
+		    dwarf->section[DWARF_RNGLISTS].size) +
+	       MAX_RANGE_STEPS;
+}
+
+/*
  * A list has no size: before each of its entries, makes some more bytes available. Returns false at
  * the limit of entries.
  */
@@ -238,7 +249,8 @@ static bool prepare_range(struct list *list)
 	uint64_t offset = (uint64_t)(list->cursor.at - section->bytes),
 		 size = section->size - offset;
 
-	if (++list->unit->nr_range_steps > MAX_RANGE_STEPS)
+	if (++list->unit->nr_range_steps > MAX_RANGE_STEPS ||
+	    ++list->dwarf->nr_range_steps > most_range_steps(list->dwarf))
 		return false;
 	if (list->cursor.end - list->cursor.at < LONGEST_RANGE) {
 		size = size < RANGE_BYTES ? size : RANGE_BYTES;

@@ -114,7 +114,7 @@ static int add_range(void *context, uint64_t start, uint64_t end)
 	range = PERCH__ARRAY_APPEND_MAX(to->unit->range, to->unit->nr_ranges,
 					to->unit->ranges_capacity, MAX_INLINED);
 	if (!range)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(to->unit->nr_ranges, MAX_INLINED);
 	*range = (struct dwarf_range){ start, end };
 	if (!to->nr++ || start < to->start)
 		to->start = start;
@@ -138,7 +138,7 @@ static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	inlined = PERCH__ARRAY_APPEND_MAX(unit->inlined, unit->nr_inlined, unit->inlined_capacity,
 					  MAX_INLINED);
 	if (!inlined)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(unit->nr_inlined, MAX_INLINED);
 	inlined->start = context.start;
 	inlined->end = context.end;
 	inlined->entry = at;

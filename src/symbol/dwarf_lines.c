@@ -207,8 +207,8 @@ static enum step run(struct machine *machine)
 		} else if (opcode == DW_LNS_advance_pc) {
 			address += (uint64_t)operand * lines->smallest_instruction;
 			at += 2;
-		} else if (!opcode && at[2] == DW_LNE_set_discriminator &&
-			   operand < LONGEST_FREQUENT) {
+		} else if (!opcode && operand && operand <= LONGEST_FREQUENT - 2 &&
+			   at[2] == DW_LNE_set_discriminator) {
 			at += 2 + operand;
 		} else {
 			break;
@@ -226,7 +226,7 @@ static int add_mark(struct dwarf_lines *lines, const struct machine *machine)
 						    lines->marks_capacity, MAX_MARKS);
 
 	if (!mark)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(lines->nr_marks, MAX_MARKS);
 	mark->address = machine->address;
 	mark->file = machine->file;
 	mark->line = machine->line;
@@ -248,7 +248,7 @@ static int add_sequence(struct dwarf_lines *lines, size_t first, uint64_t end)
 	sequence = PERCH__ARRAY_APPEND_MAX(lines->sequence, lines->nr_sequences,
 					   lines->sequences_capacity, MAX_MARKS);
 	if (!sequence)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(lines->nr_sequences, MAX_MARKS);
 	*sequence = (struct sequence){ lines->mark[first].address, end, (uint32_t)first,
 				       (uint32_t)(lines->nr_marks - first) };
 	return 0;
@@ -307,7 +307,7 @@ static int add_directory(struct dwarf_lines *lines, const char *name)
 							 lines->directories_capacity, MAX_FILES);
 
 	if (!directory)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(lines->nr_directories, MAX_FILES);
 	*directory = name;
 	return 0;
 }
@@ -318,7 +318,7 @@ static int add_file(struct dwarf_lines *lines, const char *name, uint64_t direct
 						    lines->files_capacity, MAX_FILES);
 
 	if (!file)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(lines->nr_files, MAX_FILES);
 	file->name = name;
 	file->directory = directory;
 	return 0;

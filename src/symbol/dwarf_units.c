@@ -67,7 +67,7 @@ static int add_unit_range(void *context, uint64_t start, uint64_t end)
 		to->dwarf->range, to->dwarf->nr_ranges, to->dwarf->ranges_capacity, MAX_UNITS);
 
 	if (!range)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(to->dwarf->nr_ranges, MAX_UNITS);
 	*range = (struct dwarf_unit_range){ start, end, to->unit };
 	return 0;
 }
@@ -135,7 +135,7 @@ static int add_unit(struct dwarf *dwarf, const struct dwarf_unit *header, int ty
 	unit = PERCH__ARRAY_APPEND_MAX(dwarf->unit, dwarf->nr_units, dwarf->units_capacity,
 				       MAX_UNITS);
 	if (!unit)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(dwarf->nr_units, MAX_UNITS);
 	*unit = *header;
 	/* units of types and parts are only referred to */
 	if (type != DW_UT_compile && type != DW_UT_skeleton)
@@ -334,7 +334,7 @@ static int add_function(void *context, uint64_t start, uint64_t end)
 					to->unit->functions_capacity, MAX_FUNCTIONS);
 
 	if (!function)
-		return -ENOMEM;
+		return DWARF_APPEND_ERROR(to->unit->nr_functions, MAX_FUNCTIONS);
 	function->start = start;
 	function->end = end;
 	function->entry = to->entry;
