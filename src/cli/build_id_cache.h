@@ -32,8 +32,8 @@ enum cli_cache_kind { CLI_CACHE_ELF, CLI_CACHE_DEBUG, CLI_CACHE_KALLSYMS, CLI_CA
 
 /*
  * Opens the cache. create: makes the directory; without it, a missing one is an empty cache. A
- * directory or symbolic link of another user than the current one and root is refused. Returns 0 or a negative
- * errno.
+ * directory or symbolic link of another user than the current one and root is refused. Returns 0
+ * or a negative errno.
  */
 int cli_cache_open(struct cli_cache *cache, bool create, struct perch_error *err);
 void cli_cache_close(struct cli_cache *cache);

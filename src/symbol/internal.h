@@ -249,6 +249,21 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error);
 /*
+ * Returns the recorded address of the kernel minus that in a file, which has _text, _stext or both
+ * (0: no such symbol). The recorded symbol is _text; or _stext, if the kernel that was recorded
+ * lists only that. On some architectures, such as arm64, they differ. A kernel is moved by a
+ * multiple of 2 MiB.
+ */
+static inline uint64_t perch__kernel_shift(uint64_t recorded, uint64_t text, uint64_t stext)
+{
+	const uint64_t alignment = 2 << 20;
+	uint64_t by_text = recorded - text, by_stext = recorded - stext;
+
+	if (!text || (stext && by_text % alignment && by_stext % alignment == 0))
+		return by_stext;
+	return by_text;
+}
+/*
  * vmlinux.c: from the file of sources->vmlinux_path, or from one with the recorded build id. If
  * there is none, error stays as it is.
  */

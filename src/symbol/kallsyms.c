@@ -346,11 +346,9 @@ static void use_text(struct table *table, const struct kallsyms *kallsyms)
  */
 static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch_dso *dso)
 {
-	uint64_t now = kallsyms->text_start ? kallsyms->text_start : kallsyms->stext;
-
-	if (!dso->text_start || !now || dso->text_start == kallsyms->stext)
+	if (!dso->text_start || (!kallsyms->text_start && !kallsyms->stext))
 		return 0;
-	return dso->text_start - now;
+	return perch__kernel_shift(dso->text_start, kallsyms->text_start, kallsyms->stext);
 }
 
 static int choose_kallsyms(struct sources *sources, const struct perch_dso *dso,

@@ -122,10 +122,10 @@ static int open_vmlinux(struct elf_file *file, const struct sources *sources,
 }
 
 /*
- * Returns the address of the kernel's text in the file, by the symbol that recordings name. Returns
- * 0 if there is none.
+ * Sets the recorded address of the kernel minus that in the file: kernels load at a random address
+ * (KASLR). Returns false if it is not known.
  */
-static uint64_t find_text(const struct table *table, uint64_t recorded)
+static bool find_shift(const struct table *table, const struct perch_dso *dso, uint64_t *shift)
 {
 	uint64_t text = 0, stext = 0;
 
@@ -137,19 +137,8 @@ static uint64_t find_text(const struct table *table, uint64_t recorded)
 		else if (!strcmp(name, "_stext"))
 			stext = table->entry[i].start;
 	}
-	return text && recorded != stext ? text : stext;
-}
-
-/*
- * Sets the recorded address of the kernel minus that in the file: kernels load at a random address
- * (KASLR). Returns false if it is not known.
- */
-static bool find_shift(const struct table *table, const struct perch_dso *dso, uint64_t *shift)
-{
-	uint64_t text = find_text(table, dso->text_start);
-
-	*shift = dso->text_start - text;
-	return dso->text_start && text;
+	*shift = perch__kernel_shift(dso->text_start, text, stext);
+	return dso->text_start && (text || stext);
 }
 
 static void move(struct table *table, uint64_t shift)

@@ -113,6 +113,26 @@ static void shifts_relocated_kernel(void **state)
 	perch_symbols_free(symbols);
 }
 
+/* arm64 without CONFIG_KALLSYMS_ALL: the recording has _stext, which is not at _text. */
+static void shifts_a_kernel_that_was_recorded_with_stext(void **state)
+{
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_symbols *symbols = with_list("ffffffff81000000 T _text\n"
+						  "ffffffff81010000 T _stext\n"
+						  "ffffffff81010100 t local_one\n");
+
+	(void)state;
+	kernel.text_start = base + 0x1a000000 + 0x10000;
+	assert_string_equal(name_at(symbols, &kernel, base + 0x1a010104), "local_one");
+	perch_symbols_free(symbols);
+	symbols = with_list("ffffffff81000000 T _text\n"
+			    "ffffffff81010000 T _stext\n"
+			    "ffffffff81010100 t local_one\n");
+	kernel.text_start = base + 0x1a000000;
+	assert_string_equal(name_at(symbols, &kernel, base + 0x1a010104), "local_one");
+	perch_symbols_free(symbols);
+}
+
 static void reports_hidden_addresses(void **state)
 {
 	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
@@ -327,6 +347,7 @@ int main(void)
 		cmocka_unit_test(names_kernels),
 		cmocka_unit_test(finds_module_functions),
 		cmocka_unit_test(shifts_relocated_kernel),
+		cmocka_unit_test(shifts_a_kernel_that_was_recorded_with_stext),
 		cmocka_unit_test(reports_hidden_addresses),
 		cmocka_unit_test(reports_missing_or_useless_kallsyms),
 		cmocka_unit_test(refuses_other_kernel),
