@@ -94,22 +94,34 @@ static uint64_t ns_of(const struct statx_timestamp *time)
 }
 
 /* True if the content of the file was written after the recording, or the file made after it. */
+static bool times_newer(const struct statx *status, uint64_t recorded_at)
+{
+	return ns_of(&status->stx_mtime) > recorded_at ||
+	       (status->stx_mask & STATX_BTIME && ns_of(&status->stx_btime) > recorded_at);
+}
+
 static bool is_newer(int fd, uint64_t recorded_at)
 {
 	struct statx status;
 
 	return recorded_at && !statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &status) &&
-	       (ns_of(&status.stx_mtime) > recorded_at ||
-		(status.stx_mask & STATX_BTIME && ns_of(&status.stx_btime) > recorded_at));
+	       times_newer(&status, recorded_at);
 }
 
-/* True if a file or its name was changed after the recording: also if it was moved to its path. */
+/*
+ * True if a file or its name was changed after the recording: also if it was moved to its path. The
+ * build id cache makes links to files, which changes the ctime and nothing else.
+ */
 static bool was_changed(const struct sources *sources, const char *path)
 {
 	struct statx status;
 
-	return !sources->recorded_at || statx(AT_FDCWD, path, 0, STATX_CTIME, &status) ||
-	       ns_of(&status.stx_ctime) > sources->recorded_at;
+	if (!sources->recorded_at ||
+	    statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, &status))
+		return true;
+	if (S_ISREG(status.stx_mode) && status.stx_nlink > 1 && status.stx_mask & STATX_BTIME)
+		return times_newer(&status, sources->recorded_at);
+	return ns_of(&status.stx_ctime) > sources->recorded_at;
 }
 
 /* ---- one file ---- */

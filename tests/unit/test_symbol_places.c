@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests that a file is used only if it is the one that was mapped, and where it is searched. */
+#define _GNU_SOURCE
 #include "symbol_fixture.h"
 
 #include <fcntl.h>
@@ -86,6 +87,27 @@ static void compares_device_and_inode(void **state)
 	dso.inode_generation = 12345678; /* a file system without generations ignores it */
 	assert_true(!strcmp(ask(&dso, later, false), "mapped") ||
 		    !strcmp(ask(&dso, later, false), "[in a container that is gone]"));
+}
+
+/* As the build id cache makes them. */
+static void another_link_is_no_replacement(void **state)
+{
+	const char *path = path_in_directory("linked");
+	struct perch_dso dso;
+	struct statx status;
+	uint64_t recorded_at;
+
+	(void)state;
+	write_elf(path, SHT_SYMTAB, mapped, 1, NULL, 0);
+	if (statx(AT_FDCWD, path, 0, STATX_BTIME, &status) || !(status.stx_mask & STATX_BTIME))
+		skip(); /* a file system without the times of creation */
+	dso = dso_of(path);
+	dso.inode++;
+	recorded_at = changed_at(path);
+	usleep(20000); /* the clock of files has ticks of up to 10 ms */
+	assert_int_equal(link(path, path_in_directory("link")), 0);
+	assert_true(changed_at(path) > recorded_at);
+	assert_string_equal(ask(&dso, recorded_at, false), "[in a container that is gone]");
 }
 
 static void refuses_content_newer_than_the_recording(void **state)
@@ -197,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compares_device_and_inode),
+		cmocka_unit_test(another_link_is_no_replacement),
 		cmocka_unit_test(refuses_content_newer_than_the_recording),
 		cmocka_unit_test(build_id_of_a_shared_path_is_no_proof),
 		cmocka_unit_test(missing_files_have_a_reason),
