@@ -308,9 +308,9 @@ int perch_cmd_archive(int argc, char **argv)
 	};
 	int next = cli_parse(&cli_archive_usage, options, CLI_NR(options), argc, argv);
 
-	if (argc - next > 1)
+	if (argc - next > 1 || (input.path && next < argc))
 		return cli_usage_error(COMMAND, "expected one file; '%s' is too much",
-				       argv[next + 1]);
+				       argv[argc - 1]);
 	if (unpacks && next == argc)
 		return cli_usage_error(COMMAND, "--unpack needs the name of an archive");
 	if (unpacks)

@@ -74,9 +74,13 @@ static bool show_download(void *context, const struct perch_dso *dso, uint64_t b
 int cli_input_open(struct cli_input *input)
 {
 	const char *path = input->path ? input->path : default_input();
+	const char *root = input->options.symbols.root;
 	struct perch_error err;
+	struct stat st;
 	int rc;
 
+	if (root && (stat(root, &st) || !S_ISDIR(st.st_mode)))
+		return cli_usage_error(input->command, "--symfs: '%s' is not a directory", root);
 	input->path = strcmp(path, "-") ? path : "standard input";
 	input->options.check_owner = !input->force;
 	input->options.symbols.debuginfod = !input->no_debuginfod;
@@ -133,22 +137,29 @@ int cli_input_next(struct cli_input *input, struct perch_record *record)
 static bool is_stripped(const char *error)
 {
 	return !strncmp(error, "no symbols:", 11) ||
+	       !strncmp(error, "only exported symbols:", 22) ||
 	       !strncmp(error, "the ELF file has no symbol", 26);
 }
 
-/* What would help, after the reason of perch_symbols_error(). */
-static const char *remedy_of(const char *error)
+/*
+ * What would help, after the reason of perch_symbols_error(). The cache finds a file by its build
+ * id.
+ */
+static const char *remedy_of(const struct perch_dso *dso, const char *error)
 {
 	static const struct {
 		const char *reason, *remedy;
 	} remedies[] = {
 		{ "replaced since the recording",
 		  "; record again, or add the old file to the build id cache (perch buildid-cache -a)" },
-		{ "in a container that is gone", "; report while the container runs" },
+		{ "in a container that is gone",
+		  "; report while the container runs, or with --symfs and a copy of its files" },
 		{ "in the mount namespace of", "; report as root" },
 		{ "permission denied", "; report as root" },
 	};
 
+	if (!dso->build_id_size && !strcmp(error, remedies[0].reason))
+		return "; record again";
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
 		if (!strncmp(error, remedies[i].reason, strlen(remedies[i].reason)))
 			return remedies[i].remedy;
@@ -219,13 +230,13 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 	if (is_stripped(error) &&
 	    perch_symbols_debug_error(perch_session_symbols(input->session), dso, &lines))
 		return;
-	if (is_stripped(error)) {
+	if (is_stripped(error) && misses) {
 		nameless->stripped++;
 		nameless->addresses_of_stripped += misses;
-	} else if (nameless->files++ < MAX_NAMED_DSOS) {
+	} else if (!is_stripped(error) && nameless->files++ < MAX_NAMED_DSOS) {
 		perch_clean_text(dso->path, path, sizeof(path));
 		cli_note(input->command, "%" PRIu64 " addresses in %s have no names: %s%s", misses,
-			 path, error, remedy_of(error));
+			 path, error, remedy_of(dso, error));
 	}
 }
 

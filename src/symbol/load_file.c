@@ -74,7 +74,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		     struct symbol_error *symtab_error)
 {
 	struct elf_file file, debug;
-	bool has_file = false, has_debug = false;
+	bool has_file = false, has_debug = false, stripped;
 	int rc = perch__open_file(&file, sources, dso, error), mini = -ENOENT;
 
 	if (rc == -ENOMEM)
@@ -97,13 +97,19 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
+	stripped = has_file && !has_debug && !perch__elf_section_of_type(&file, SHT_SYMTAB);
 	if (has_file)
 		perch__elf_close(&file);
 	if (has_debug)
 		perch__elf_close(&debug);
+	error->text[0] = 0;
 	if (!rc && !table->nr)
 		perch__set_symbol_error(
 			error, "no symbols: the file is stripped, and no debug file was found");
+	else if (!rc && stripped)
+		perch__set_symbol_error(
+			error,
+			"only exported symbols: the file is stripped, and no debug file was found");
 	if (!rc && mini && mini != -ENOENT)
 		set_mini_error(symtab_error, mini);
 	return rc;

@@ -195,7 +195,8 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 		perch__table_free(&cached->table);
 		perch__set_symbol_error(&cached->error, "out of memory");
 	}
-	if (cached->table.nr)
+	/* a file with exported symbols only keeps its reason */
+	if (cached->table.nr && cached->dso->kind != PERCH_DSO_FILE)
 		cached->error.text[0] = 0;
 }
 

@@ -177,6 +177,12 @@ cp program "copy$work/program"
 cp newer program
 has "space::copied" names "$PERCH" symfs.data --symfs "$work/copy"
 report $? "--symfs"
+"$PERCH" report -i symfs.data --symfs "$work/missing" >log 2>&1
+[ $? -eq 2 ] && grep -q "'$work/missing' is not a directory" log
+report $? "--symfs refuses what is no directory"
+"$PERCH" archive -i symfs.data other.data >log 2>&1
+[ $? -eq 2 ] && grep -q "expected one file; 'other.data' is too much" log
+report $? "archive refuses two recordings"
 "$PERCH" record -q -e cpu-clock:k -a -o kernel.data -- sleep 0.1 2>log
 cp "$work/newer" wrong
 "$PERCH" report -i kernel.data --stdio -s sym --vmlinux "$work/wrong" >report.out 2>log
