@@ -48,6 +48,8 @@ int main(int argc, char **argv)
 	}
 	while (!rc && scanf("%" SCNx64, &offset) == 1)
 		rc = print_frames(symbols, &dso, offset);
+	if (perch_symbols_error(symbols, &dso))
+		fprintf(stderr, "%s: %s\n", dso.path, perch_symbols_error(symbols, &dso));
 	perch_symbols_free(symbols);
 	return rc ? 1 : 0;
 }

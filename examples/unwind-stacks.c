@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples a process without frame pointers, and prints a folded stack for each sample, the input of
- *flame graphs. Samples have registers and a copy of the user stack, which the program unwinds:
+ * flame graphs. Samples have registers and a copy of the user stack, which the program unwinds:
  *
  *	unwind-stacks [PID [SECONDS]] >stacks
  *
@@ -135,11 +135,14 @@ static int run(struct profiler *profiler, double seconds, struct perch_error *er
 
 int main(int argc, char **argv)
 {
+	int pid = argc > 1 ? atoi(argv[1]) : 0;
 	pid_t child = argc > 1 ? 0 : start_child();
 	struct profiler profiler = { 0 };
 	struct perch_error err;
 	int rc;
 
+	if (argc > 3 || (argc > 1 && pid <= 0))
+		return fputs("usage: unwind-stacks [PID [SECONDS]]\n", stderr), 2;
 	if (!perch_unwind_registers(perch_arch_here()))
 		return puts("no unwinding on this architecture"), 0;
 	rc = perch_processes_new(&profiler.processes, &err);
@@ -149,7 +152,7 @@ int main(int argc, char **argv)
 		rc = perch_unwinder_new(&profiler.unwinder, perch_arch_here(), profiler.processes,
 					profiler.symbols, &err);
 	if (rc >= 0)
-		rc = start(&profiler, child ? child : atoi(argv[1]), &err);
+		rc = start(&profiler, child ? child : pid, &err);
 	if (rc >= 0)
 		rc = run(&profiler, argc > 2 ? atof(argv[2]) : 1, &err);
 	if (rc < 0)
