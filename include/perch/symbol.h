@@ -31,7 +31,8 @@
  * The functions of /proc/kallsyms are cached in $XDG_CACHE_HOME/perch/kallsyms, or
  * ~/.cache/perch/kallsyms (mode 0600), because the kernel needs about 0.1 s to print them. The file
  * is used on the same boot, by the same user, with the same modules, and if /proc/kallsyms begins
- * with the same bytes. The environment variable PERCH_CACHE=0 disables it.
+ * with the same bytes. It is not written if the directory belongs to another user. The environment
+ * variable PERCH_CACHE=0 disables it.
  *
  * Functions without err cannot fail, or their comment lists what they return. In all functions err
  * may be NULL.
