@@ -194,10 +194,11 @@ for cut in $(seq 1 37 600) $(seq 700 $((size / 60 + 13)) "$size"); do
 	head -c "$cut" p.data > cut.data
 	for command in report 'report --stats' script; do
 		# shellcheck disable=SC2086
-		timeout 20 "$perch" $command -i cut.data > out 2> err
-		if [ $? -gt 1 ] || [ ! -s err ]; then
+		timeout 100 "$perch" $command -i cut.data > out 2> err
+		code=$?
+		if [ $code -gt 1 ] || [ ! -s err ]; then
 			damaged=1
-			echo "cut to $cut bytes: $command"
+			echo "cut to $cut bytes: $command: exit status $code, $(wc -c < err) bytes of messages"
 		fi
 	done
 done
