@@ -240,8 +240,8 @@ PERCH_API const char *perch_symbols_dso_name(struct perch_symbols *symbols,
 					     const struct perch_dso *dso);
 
 /**
- * Returns why a DSO has no symbols, for example "no such file", or only those that it exports,
- * because it is stripped.
+ * Returns why a DSO has no symbols, for example "no such file", or only exported symbols, because
+ * it is stripped.
  *
  * @param symbols  the symbols
  * @param dso      the DSO
