@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* perch buildid-list: the build ids of a recording, an ELF file or the running kernel. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <perch/symbol.h>
+#include <perch/synthesize.h>
+
+#include "base/elf.h"
+#include "build_id_cache.h"
+#include "input.h"
+#include "options.h"
+#include "pager.h"
+
+#define COMMAND "buildid-list"
+
+const struct cli_usage cli_buildid_list_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Lists the build ids of the files in a perf.data file.",
+};
+
+struct list {
+	struct cli_input input;
+	bool with_hits, kernel, kernel_maps;
+	int verbose;
+};
+
+/* ---- the running kernel ---- */
+
+/* Sets the build id of a DSO that is loaded in this machine, or an empty text. */
+static void set_loaded_id(const struct perch_dso *dso, struct cli_cache_id *id)
+{
+	uint8_t notes[4096], build_id[20];
+	char path[128];
+	ssize_t got;
+	int size = 0, fd;
+
+	id->text[0] = 0;
+	if (dso->kind == PERCH_DSO_KERNEL) {
+		size = perch_build_id_of_kernel(build_id, NULL);
+	} else {
+		/* the path is "[name]" */
+		snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id",
+			 (int)strcspn(dso->path + 1, "]"), dso->path + 1);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		got = fd < 0 ? 0 : read(fd, notes, sizeof(notes));
+		if (got > 0)
+			size = perch__elf_notes_build_id(notes, (size_t)got, 4, false, build_id);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (size >= 2)
+		cli_cache_set_id(id, build_id, (size_t)size);
+}
+
+/* True if a path in modules.dep, "kernel/sound/snd-hda.ko.xz", is that of the module "[snd_hda]".
+ */
+static bool is_path_of(const char *path, size_t length, const char *module)
+{
+	const char *slash = memrchr(path, '/', length);
+	const char *base = slash ? slash + 1 : path;
+	size_t nr = strcspn(base, ".:"), wanted = strcspn(module + 1, "]");
+
+	if (nr != wanted)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		if ((base[i] == '-' ? '_' : base[i]) !=
+		    (module[1 + i] == '-' ? '_' : module[1 + i]))
+			return false;
+	return true;
+}
+
+/* Prints the file of a module, or its name if modules.dep does not have it. */
+static void put_module_path(const char *directory, const char *module)
+{
+	char *path, *line = NULL;
+	size_t capacity = 0;
+	bool found = false;
+	FILE *names = NULL;
+
+	if (asprintf(&path, "%s/modules.dep", directory) > 0) {
+		names = fopen(path, "re");
+		free(path);
+	}
+	while (names && !found && getline(&line, &capacity, names) > 0) {
+		size_t length = strcspn(line, ":");
+
+		found = is_path_of(line, length, module);
+		if (found) {
+			line[length] = 0;
+			printf("%s/", directory);
+			cli_put_clean(stdout, line);
+		}
+	}
+	if (!found)
+		cli_put_clean(stdout, module);
+	free(line);
+	if (names)
+		fclose(names);
+}
+
+static int compare_starts(const void *left, const void *right)
+{
+	const struct perch_dso *a = *(const struct perch_dso *const *)left;
+	const struct perch_dso *b = *(const struct perch_dso *const *)right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static void put_kernel_map(const struct perch_dso *dso, const char *modules)
+{
+	struct cli_cache_id id;
+
+	set_loaded_id(dso, &id);
+	printf("%s %16" PRIx64 " %16" PRIx64 " ", id.text, dso->start, dso->start + dso->length);
+	if (dso->kind == PERCH_DSO_KERNEL)
+		cli_put_clean(stdout, dso->path);
+	else
+		put_module_path(modules, dso->path);
+	putchar('\n');
+}
+
+static int print_kernel_maps(void)
+{
+	struct perch_processes *processes;
+	const struct perch_dso *const *dsos;
+	const struct perch_dso **sorted;
+	struct utsname name;
+	struct perch_error err;
+	char modules[128];
+	size_t nr, nr_sorted = 0;
+
+	if (perch_processes_new(&processes, &err))
+		return cli_error(COMMAND, &err);
+	if (perch_synthesize_kernel(NULL, NULL, perch_processes_apply_synthesized, processes, NULL,
+				    &err)) {
+		perch_processes_free(processes);
+		return cli_error(COMMAND, &err);
+	}
+	nr = perch_processes_dsos(processes, &dsos);
+	sorted = calloc(nr + 1, sizeof(*sorted));
+	uname(&name);
+	snprintf(modules, sizeof(modules), "/lib/modules/%s", name.release);
+	for (size_t i = 0; sorted && i < nr; i++)
+		if ((dsos[i]->kind == PERCH_DSO_KERNEL || dsos[i]->kind == PERCH_DSO_MODULE) &&
+		    dsos[i]->length)
+			sorted[nr_sorted++] = dsos[i];
+	if (nr_sorted)
+		qsort(sorted, nr_sorted, sizeof(*sorted), compare_starts);
+	for (size_t i = 0; i < nr_sorted; i++)
+		put_kernel_map(sorted[i], modules);
+	free(sorted);
+	perch_processes_free(processes);
+	return 0;
+}
+
+static int print_kernel(void)
+{
+	struct cli_cache_id id;
+	struct perch_error err;
+	uint8_t bytes[20];
+	int size = perch_build_id_of_kernel(bytes, &err);
+
+	if (size < 2)
+		return cli_error(COMMAND, &err);
+	cli_cache_set_id(&id, bytes, (size_t)size);
+	puts(id.text);
+	return 0;
+}
+
+/* ---- files ---- */
+
+/* Prints the build id if the path is an ELF file that has one. Returns false otherwise. */
+static bool print_elf(const char *path)
+{
+	struct cli_cache_id id;
+	uint8_t bytes[20];
+	int size = path && strcmp(path, "-") ? perch_build_id_of_file(path, bytes, NULL) : 0;
+
+	if (size < 2)
+		return false;
+	cli_cache_set_id(&id, bytes, (size_t)size);
+	puts(id.text);
+	return true;
+}
+
+static void put_entry(const uint8_t *bytes, size_t size, const char *path)
+{
+	struct cli_cache_id id = { "" };
+
+	if (size >= 2)
+		cli_cache_set_id(&id, bytes, size);
+	printf("%-40s ", id.text);
+	cli_put_clean(stdout, path);
+	putchar('\n');
+}
+
+/* Marks the DSOs of sampled addresses: perch_dso.used. Returns 0, or a negative number after it has
+ * printed an error. */
+static int read_samples(struct list *list)
+{
+	struct perch_processes *processes = perch_session_processes(list->input.session);
+	struct perch_record record;
+	int rc;
+
+	while ((rc = cli_input_next(&list->input, &record)) > 0) {
+		struct perch_location location;
+		struct perch_thread *thread;
+
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		thread = perch_processes_thread(processes, record.sample.pid, record.sample.tid);
+		if (thread)
+			perch_processes_resolve(processes, thread,
+						record.misc & PERCH_MISC_CPUMODE_MASK,
+						record.sample.ip, &location);
+	}
+	return rc;
+}
+
+/* True if an entry of the file's header is the DSO. */
+static bool is_entry_of(const struct perch_build_id *entry, const struct perch_dso *dso)
+{
+	return dso->build_id_size == entry->size &&
+	       !memcmp(dso->build_id, entry->bytes, entry->size) && !strcmp(dso->path, entry->path);
+}
+
+static bool is_listed(const struct perch_build_id *ids, size_t nr, const struct perch_dso *dso)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (is_entry_of(&ids[i], dso))
+			return true;
+	return false;
+}
+
+static bool has_hits(const struct perch_build_id *entry, const struct perch_dso *const *dsos,
+		     size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (dsos[i]->used && is_entry_of(entry, dsos[i]))
+			return true;
+	return false;
+}
+
+/* Lists the files of sampled addresses: those in the header first, as perf does. */
+static void print_hits(const struct list *list, const struct perch_build_id *ids, size_t nr_ids)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(list->input.session), &dsos);
+
+	for (size_t i = 0; i < nr_ids; i++)
+		if (has_hits(&ids[i], dsos, nr))
+			put_entry(ids[i].bytes, ids[i].size, ids[i].path);
+	for (size_t i = 0; i < nr; i++)
+		if (dsos[i]->used && dsos[i]->kind != PERCH_DSO_UNKNOWN &&
+		    !is_listed(ids, nr_ids, dsos[i]))
+			put_entry(dsos[i]->build_id, dsos[i]->build_id_size, dsos[i]->path);
+}
+
+static int print_recording(struct list *list)
+{
+	const struct perch_build_id *ids;
+	struct perch_reader *reader;
+	const void *data;
+	size_t size, nr;
+	int status = cli_input_open(&list->input);
+
+	if (status)
+		return status;
+	reader = perch_session_reader(list->input.session);
+	/* The data of an AUX area, such as those of Intel PT, are not decoded for this list. */
+	if (!perch_reader_feature(reader, PERCH_FEATURE_AUXTRACE, &data, &size))
+		list->with_hits = false;
+	nr = perch_reader_build_ids(reader, &ids);
+	if (!nr)
+		list->with_hits = true;
+	if (list->with_hits && read_samples(list) < 0)
+		status = CLI_EXIT_FAILURE;
+	cli_start_pager();
+	if (list->with_hits)
+		print_hits(list, ids, nr);
+	for (size_t i = 0; !list->with_hits && i < nr; i++)
+		put_entry(ids[i].bytes, ids[i].size, ids[i].path);
+	if (cli_check_stdout(COMMAND, 0))
+		status = CLI_EXIT_FAILURE;
+	if (list->with_hits)
+		cli_input_print_notes(&list->input);
+	cli_input_close(&list->input);
+	return status;
+}
+
+int perch_cmd_buildid_list(int argc, char **argv)
+{
+	static struct list list = { .input.command = COMMAND, .input.options.keep_stacks = true };
+	const struct cli_option options[] = {
+		CLI_INPUT_OPTIONS(&list.input),
+		{ 'H', "with-hits", NULL, "list only files with samples", CLI_FLAG, &list.with_hits,
+		  NULL, false, false },
+		{ 'k', "kernel", NULL, "print the build id of the running kernel", CLI_FLAG,
+		  &list.kernel, NULL, false, false },
+		{ 'm', "kernel-maps", NULL,
+		  "print build id, addresses and file of the running kernel and its modules",
+		  CLI_FLAG, &list.kernel_maps, NULL, false, false },
+		{ 'v', "verbose", NULL, "", CLI_COUNT, &list.verbose, NULL, false, true },
+		CLI_NO_PAGER,
+	};
+	int next = cli_parse(&cli_buildid_list_usage, options, CLI_NR(options), argc, argv);
+
+	if (next < argc)
+		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
+				       argv[next]);
+	if (list.kernel)
+		return print_kernel();
+	if (list.kernel_maps)
+		return print_kernel_maps();
+	if (print_elf(list.input.path))
+		return 0;
+	return print_recording(&list);
+}

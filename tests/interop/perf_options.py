@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Each option set of report, script, diff, annotate, evlist and buildid-list prints the rows of perf, on files of perf and of perch.
+
+The sets are in perf_options.txt. PERF names the perf to compare with (perf). KEEP=DIR keeps the files there. ONLY=TEXT runs the
+sets that have the text in their line. VERBOSE=1 prints the lines that differ.
+"""
+import difflib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
+TABLE = os.path.join(SOURCE, "tests/interop/perf_options.txt")
+TOLERANCE = 0.011   # percentage points: the last digit is rounded
+failed = False
+
+# Threads with names, a child process, page faults and system calls, in 0.2 seconds.
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long sink;
+
+__attribute__((noinline)) void spin(unsigned long rounds)
+{
+	for (unsigned long i = 0; i < rounds; i++)
+		sink += i ^ sink;
+}
+
+__attribute__((noinline)) void touch(int pages)
+{
+	char *memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; i < pages; i++)
+		memory[i * 4096] = 1;
+	munmap(memory, pages * 4096);
+}
+
+__attribute__((noinline)) void descend(int depth, unsigned long rounds)
+{
+	if (depth)
+		descend(depth - 1, rounds);
+	else
+		spin(rounds);
+	sink++;
+}
+
+__attribute__((noinline)) void work(double ms, int depth)
+{
+	struct timespec now, start;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		descend(depth, 20000);
+		touch(4);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) * 1e3 + (now.tv_nsec - start.tv_nsec) / 1e6 < ms);
+}
+
+static void *alpha(void *unused)
+{
+	prctl(PR_SET_NAME, "alpha");
+	work(60, 2);
+	return unused;
+}
+
+static void *beta(void *unused)
+{
+	prctl(PR_SET_NAME, "beta");
+	work(30, 5);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[2];
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_NAME, "child");
+		work(40, 3);
+		_exit(0);
+	}
+	pthread_create(&threads[0], NULL, alpha, NULL);
+	pthread_create(&threads[1], NULL, beta, NULL);
+	work(argc > 1 ? atoi(argv[1]) : 80, 1);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	waitpid(child, NULL, 0);
+	return 0;
+}
+"""
+
+# name: options of record, program
+RECORDINGS = {
+    "flat": ("-e cpu-clock -F 2000", "./work"),
+    "other": ("-e cpu-clock -F 2000", "./work 160"),
+    "fp": ("-e cpu-clock -F 1000 -g", "./work"),
+    "dwarf": ("-e cpu-clock -F 300 --call-graph dwarf,2048", "./work"),
+    "tp": ("-e sched:sched_switch,syscalls:sys_enter_munmap,sched:sched_process_fork", "./work 10"),
+    "multi": ("-e cpu-clock,page-faults,context-switches -c 10000", "./work 20"),
+    "group": ("-e '{cpu-clock,page-faults}' -c 500000", "./work"),
+    "all": ("-a -e cpu-clock -F 500 -g", "./work"),
+}
+
+
+def check(good, what):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+def environment():
+    """One in which neither command reads or writes files of the user."""
+    here = os.getcwd()
+    words = {"HOME": here, "PERF_CONFIG": "/dev/null", "PERF_BUILDID_DIR": os.path.join(here, "debug"), "DEBUGINFOD_URLS": "",
+             "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": here, "PERF_PAGER": "cat", "PERCH_PAGER": ""}
+    return dict(os.environ, **words)
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                          errors="replace", env=environment())
+
+
+# ---- differences that stay ----
+
+def without(pattern):
+    """Leaves out the lines that match, on both sides."""
+    return lambda lines: [line for line in lines if not re.search(pattern, line)]
+
+
+def replacing(pattern, text):
+    return lambda lines: [re.sub(pattern, text, line) for line in lines]
+
+
+def in_thousands(lines):
+    return [re.sub(r"^# Samples: (\d+)\d{3} ", r"# Samples: \1K ", line) for line in lines]
+
+
+# name in the table: (reason, what is changed in the lines of both before they are compared)
+DIFFERENCES = {
+    "group-hint": ("perf 6.1 has no hint about -g of evlist; newer ones have", without(r"to show group information")),
+    "thousands": ("perf prints more than 999 samples in thousands, perch from 10000 on", in_thousands),
+}
+
+# Differences that any recording may have.
+ALWAYS = [
+    ("perf cuts names to the width of a column that it has computed before", replacing(r"\bperf-ex\w*", "perf-ex")),
+    ("perf takes the start of a PLT for _init, and does not name all its entries",
+     replacing(r"\b_init\b(\+0x[0-9a-f]+)?|[\w@.]*@plt(\+0x[0-9a-f]+)?|\[unknown\] |\b0x0+1[0-9a-f]{3}\b", "PLT ")),
+    ("perf 6.1 counts threads by the key pid, perch by tid", replacing(r"\b[PT]id:Command", "Tid:Command")),
+]
+
+# ---- comparing ----
+
+PERCENT = re.compile(r"[-+]?\d+\.\d+%")
+ROW = re.compile(r"^[-+]?\d+\.\d+%")
+# Comments of a report that must be the same. Others are titles, hints, and lines of dots whose length is that of the column.
+COMMENT = re.compile(r"^# (Samples|Event count|Total Lost Samples|Overhead|Children|Baseline)|^# +\S*(Overhead|Baseline)")
+
+
+def lines_of(text, command, words):
+    lines = []
+    for line in text.splitlines():
+        line = re.sub(r"\s+", " ", line).strip()
+        if command in ("report", "diff") and line.startswith("#") and not COMMENT.match(line) and "--header-only" not in words:
+            continue
+        if line:
+            lines.append(re.sub(r"perf evlist", "perch evlist", line))
+    return lines
+
+
+def parts(line):
+    """A line without percentages, and its percentages."""
+    return PERCENT.sub("%", line), [float(number[:-1]) for number in PERCENT.findall(line)]
+
+
+def near(left, right):
+    return len(left) == len(right) and all(abs(a - b) <= TOLERANCE for a, b in zip(left, right))
+
+
+def ordered(lines):
+    """The lines of a report with equal rows in one order: rows by their text, and lines of a call graph by theirs."""
+    result, rows = [], []
+    for line in lines + ["#"]:
+        if line.startswith("#"):
+            for row in sorted(rows, key=lambda row: parts(row[0])):
+                result.append(row[0])
+                result += sorted(row[1:], key=parts)
+            rows = []
+            result.append(line)
+        elif ROW.match(line) or not rows:
+            rows.append([line])
+        else:
+            rows[-1].append(line.lstrip("|- "))
+    return result
+
+
+def same_lines(theirs, ours):
+    if len(theirs) != len(ours):
+        return False
+    for left, right in zip(theirs, ours):
+        if left != right:
+            (left, left_numbers), (right, right_numbers) = parts(left), parts(right)
+            if left != right or not near(left_numbers, right_numbers):
+                return False
+    return True
+
+
+def first_shares(lines):
+    return [parts(line)[1][0] for line in lines if ROW.match(line)]
+
+
+def words_of(options, recorder):
+    return [re.sub(r"@(\w+)$", recorder + r"/\1.data", word) for word in shlex.split(options)]
+
+
+def compare(command, recorder, options, difference):
+    of_perf, _, of_perch = options.partition(" => ")
+    words = words_of(of_perf, recorder)
+    theirs = run(PERF, command, *words)
+    ours = run(PERCH, command, *words_of(of_perch or of_perf, recorder))
+    what = "%s %s, recorded by %s" % (command, options, recorder)
+    if ours.returncode != 0 or theirs.returncode != 0:
+        check(False, "%s: perf exits with %d, perch with %d: %s" %
+              (what, theirs.returncode, ours.returncode, (ours.stderr or theirs.stderr).strip().split("\n")[0]))
+        return
+    left, right = lines_of(theirs.stdout, command, words), lines_of(ours.stdout, command, words)
+    reason = ""
+    for _, change in ALWAYS:
+        left, right = change(left), change(right)
+    for name in difference.split():
+        reason += "; " + DIFFERENCES[name][0]
+        left, right = DIFFERENCES[name][1](left), DIFFERENCES[name][1](right)
+    left, right = [re.sub(" +", " ", line).strip() for line in left], [re.sub(" +", " ", line).strip() for line in right]
+    same = bool(left) and same_lines(left, right)
+    # rows with the same share have another order
+    if not same and command in ("report", "diff"):
+        in_order = near(first_shares(left), first_shares(right))
+        left, right = ordered(left), ordered(right)
+        same = in_order and same_lines(left, right)
+    check(same, "%s: %d lines%s" % (what, len(right), reason))
+    if not same:
+        shown = list(difflib.unified_diff(left, right, "perf", "perch", lineterm="", n=0))
+        for line in shown[:None if os.environ.get("VERBOSE") else 12]:
+            print("    " + line[:200])
+
+
+def option_sets():
+    """(command, options, names of differences) of each line of the table."""
+    with open(TABLE, encoding="utf-8") as table:
+        for line in table:
+            line = line.rstrip("\n")
+            if not line or line.startswith("#") or os.environ.get("ONLY", "") not in line:
+                continue
+            used, _, difference = line.partition(" | ")
+            command, _, options = used.partition(" ")
+            yield command, options.strip(), difference
+
+
+def record(recorder, binary):
+    os.mkdir(recorder)
+    for name, (options, program) in RECORDINGS.items():
+        data = os.path.join(recorder, name + ".data")
+        done = run(binary, "record", "-q", *shlex.split(options), "-o", data, "--", *program.split())
+        if done.returncode:
+            skip("%s cannot record %s here: %s" % (recorder, name, done.stderr.strip()))
+
+
+def main():
+    if not shutil.which(PERF):
+        skip("no %s to compare with (environment variable PERF)" % PERF)
+    if not shutil.which("gcc"):
+        skip("no gcc for the program to record")
+    directory = os.environ.get("KEEP") or tempfile.mkdtemp()
+    os.makedirs(directory, exist_ok=True)
+    os.chdir(directory)
+    try:
+        with open("work.c", "w", encoding="utf-8") as out:
+            out.write(PROGRAM)
+        subprocess.run(["gcc", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "work.c", "-o", "work"],
+                       check=True)
+        if not os.path.exists("perch"):
+            record("perf", PERF)
+            record("perch", PERCH)
+        number = 0
+        for command, options, difference in option_sets():
+            for recorder in ("perf", "perch"):
+                compare(command, recorder, options, difference)
+            number += 1
+        print("%d option sets" % number)
+    finally:
+        if not os.environ.get("KEEP"):
+            shutil.rmtree(directory, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
