@@ -95,6 +95,22 @@ PERCH_API int perch_addresses_call_chain(struct perch_addresses *addresses,
 					 const struct perch_record *record, uint32_t *numbers,
 					 size_t max);
 
+/**
+ * Adds the sampled address of a record alone, and returns its number and DSO. It does not look up
+ * the symbol.
+ *
+ * @param addresses    the addresses
+ * @param thread       the thread of the sample
+ * @param record       the sample
+ * @param[out] number  the number: that of the first address of perch_addresses_call_chain()
+ * @param[out] dso     the DSO
+ * @return 0; or -ENOMEM, the only error, so it needs no err
+ */
+PERCH_API int perch_addresses_sampled(struct perch_addresses *addresses,
+				      struct perch_thread *thread,
+				      const struct perch_record *record, uint32_t *number,
+				      const struct perch_dso **dso);
+
 /** Sort keys: samples with equal keys are in one row. */
 enum perch_key {
 	PERCH_KEY_COMM = 1 << 0,   /**< name of the thread */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "filter_options.h"
 #include "input.h"
 #include "options.h"
 #include "output.h"
@@ -35,6 +36,7 @@ struct line {
 
 struct script {
 	struct cli_input input;
+	struct cli_filter filter;
 	struct perch_session *session;
 	struct perch_symbols *symbols;
 	/*
@@ -437,10 +439,15 @@ static int put_samples(struct script *script, struct perch_error *err)
 	struct perch_record record;
 	int rc;
 
-	while ((rc = perch_session_next(script->session, &record, err)) > 0 && !script->out.error)
-		if (record.type == PERCH_RECORD_SAMPLE &&
-		    (rc = put_sample(script, &record, err)) != 0)
+	while ((rc = perch_session_next(script->session, &record, err)) > 0 && !script->out.error) {
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		rc = cli_filter_match(&script->filter, &record);
+		if (rc < 0)
+			return no_memory(err);
+		if (rc && (rc = put_sample(script, &record, err)) != 0)
 			break;
+	}
 	return rc < 0 ? rc : 0;
 }
 
@@ -478,6 +485,7 @@ static void clear(struct script *script)
 	free(script->buffer);
 	free(script->event);
 	cli_output_close(&script->out);
+	cli_filter_close(&script->filter);
 	cli_input_close(&script->input);
 }
 
@@ -489,6 +497,7 @@ int perch_cmd_script(int argc, char **argv)
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 		  &script.input.options.symbols.kallsyms, NULL, false, false },
 		CLI_SYMBOL_OPTIONS(&script.input),
+		CLI_FILTER_OPTIONS(&script.filter, 'c', 0, 'C'),
 		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
 		  &script, set_inline, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,
@@ -504,12 +513,16 @@ int perch_cmd_script(int argc, char **argv)
 	status = cli_input_open(&script.input);
 	if (status)
 		return status;
+	status = cli_filter_open(&script.filter, &script.input);
+	if (status)
+		return status;
 	script.session = script.input.session;
 	script.symbols = perch_session_symbols(script.session);
 	cli_start_pager();
 	status = run(&script);
 	cli_input_print_notes(&script.input);
 	cli_input_print_chain_notes(&script.input);
+	cli_filter_print_notes(&script.filter, &script.input);
 	clear(&script);
 	return status;
 }

@@ -199,3 +199,15 @@ int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_t
 		numbers[i] = last->number[chain.nr - 1 - i];
 	return max;
 }
+
+int perch_addresses_sampled(struct perch_addresses *addresses, struct perch_thread *thread,
+			    const struct perch_record *record, uint32_t *number,
+			    const struct perch_dso **dso)
+{
+	*number = perch__address_number(addresses, thread, record->misc & PERCH_MISC_CPUMODE_MASK,
+					record->sample.ip);
+	if (*number == NO_NUMBER)
+		return -ENOMEM;
+	*dso = addresses->address[*number].dso;
+	return 0;
+}

@@ -5,7 +5,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <perch/record.h>
+#include <perch/session.h>
+
+/* ---- session.c ---- */
+
+/* Returns the addresses of perch_session_address(). */
+struct perch_addresses *perch__session_addresses(struct perch_session *session);
 
 /* ---- branch_chain.c ---- */
 

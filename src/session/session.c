@@ -536,3 +536,8 @@ struct perch_symbols *perch_session_symbols(struct perch_session *session)
 {
 	return session->symbols;
 }
+
+struct perch_addresses *perch__session_addresses(struct perch_session *session)
+{
+	return session->addresses;
+}

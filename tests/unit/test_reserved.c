@@ -15,6 +15,7 @@
 #include <perch/count.h>
 #include <perch/explain.h>
 #include <perch/file.h>
+#include <perch/filter.h>
 #include <perch/sampler.h>
 #include <perch/session.h>
 #include <perch/synthesize.h>
@@ -166,9 +167,11 @@ static void refuses_other_structs(void **state)
 	struct perch_tracepoint_text text = { .text = "", .reserved = { 1 } };
 	struct perch_symbols_options symbols = { .reserved = { 1 } };
 	struct perch_session_options session = { .reserved = { 1 } };
+	struct perch_filter_options filter = { .reserved = { [7] = 1 } };
 	struct perch_file_event event = { .reserved = { 1 } };
 	struct perch_tracepoint_format *new_format;
 	struct perch_session *new_session;
+	struct perch_filter *new_filter;
 	struct perch_symbols *new_symbols;
 	struct perch_writer *new_writer;
 
@@ -180,6 +183,7 @@ static void refuses_other_structs(void **state)
 	assert_refused(perch_symbols_new(&new_symbols, &symbols, &err), "perch_symbols_options");
 	assert_refused(perch_session_open(&new_session, "/dev/null", &session, &err),
 		       "perch_session_options");
+	assert_refused(perch_filter_new(&new_filter, NULL, &filter, &err), "perch_filter_options");
 	assert_refused(perch_writer_open(&new_writer, "/dev/null", &event, 1, &err),
 		       "perch_file_event");
 }

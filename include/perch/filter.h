@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Filters: which samples of a session are wanted, by process, thread, CPU, time, name of the
+ * thread, DSO and function.
+ *
+ *     const struct perch_filter_options options = { .comms = "make,cc1", .time = "10%-20%" };
+ *
+ *     perch_filter_new(&filter, session, &options, &err);
+ *     while (perch_session_next(session, &record, &err) > 0)
+ *             if (record.type == PERCH_RECORD_SAMPLE && perch_filter_match(filter, &record) > 0)
+ *                     ...
+ *
+ * A test of a filter is made only if its option is given. Tests by names are made once per thread
+ * name, DSO or address, and remembered.
+ *
+ * In all functions err may be NULL. Functions without err cannot fail, or their comment lists what
+ * they return.
+ *
+ * Threads: one thread per filter at a time, together with its session.
+ *
+ * Fork: a child has a copy of the filter, and can use and free it, as its copy of the session.
+ *
+ * Signals: no function is async-signal-safe. They allocate memory.
+ */
+#ifndef PERCH_FILTER_H
+#define PERCH_FILTER_H
+
+#include <perch/error.h>
+#include <perch/record.h>
+#include <perch/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The tests of a filter, in the order in which they are made. */
+enum perch_filter_part {
+	PERCH_FILTER_NONE,	 /**< no test: the sample matches */
+	PERCH_FILTER_CPU,	 /**< options.cpus */
+	PERCH_FILTER_TIME,	 /**< options.time */
+	PERCH_FILTER_PID,	 /**< options.pids */
+	PERCH_FILTER_TID,	 /**< options.tids */
+	PERCH_FILTER_COMM,	 /**< options.comms */
+	PERCH_FILTER_DSO,	 /**< options.dsos */
+	PERCH_FILTER_SYMBOL,	 /**< options.symbols */
+	PERCH_FILTER_PARTS = 16, /**< the number of parts, with those of later versions */
+};
+
+/**
+ * Which samples match: a sample must pass all tests. NULL is no test.
+ *
+ * Lists are separated by commas. In lists of names, "file://PATH" stands for the lines of a file.
+ */
+struct perch_filter_options {
+	const char *pids; /**< process ids: "12,34"; -1 are samples without one */
+	const char *tids; /**< thread ids */
+	const char *cpus; /**< CPUs: "0,2-5" */
+	/**
+	 * Ranges of time, in seconds as samples have it: "12.5,13" is from 12.5 to 13, and either
+	 * may be left out ("12.5,"). Further ranges follow after a blank. Or shares of the time
+	 * from the first to the last sample: "10%-20%,50%-60%", "10%/2" (the second tenth), "10%"
+	 * (the first tenth).
+	 */
+	const char *time;
+	const char *comms; /**< names of threads */
+	/** DSOs of the sampled address: names as perch_symbols_dso_name() or paths; the kernel is
+	 * [kernel.kallsyms] */
+	const char *dsos;
+	/** Functions of the sampled address, by name, or addresses in hexadecimal: the sampled one,
+	 * or that of a function. */
+	const char *symbols;
+	/** The times of time are from the first sample on. */
+	unsigned relative_time : 1;
+	uint64_t reserved[8]; /**< must be 0 */
+};
+
+/** A filter of a session. */
+struct perch_filter;
+
+/**
+ * Creates a filter, before the first record is read.
+ *
+ * Shares of the time, and relative_time, need the times of the first and the last sample: those of
+ * the feature SAMPLE_TIME. Without it, the file is read here for the first time.
+ *
+ * A filter is of no use after perch_session_rewind(): make a new one.
+ *
+ * @param[out] filter  the new filter; NULL after a failure
+ * @param session      must outlive the filter
+ * @param options      NULL is all 0: all samples match
+ * @param[out] err     the reason of a failure, with what was expected
+ * @return 0, or a negative errno
+ * @retval -EINVAL   an option is not in its form
+ * @retval -ENODATA  the samples lack the CPU or the time that is to be tested
+ * @retval -ENOENT   a file of names does not exist; or another errno of opening it
+ */
+PERCH_API int perch_filter_new(struct perch_filter **filter, struct perch_session *session,
+			       const struct perch_filter_options *options, struct perch_error *err);
+
+/** Frees a filter. NULL is allowed. */
+PERCH_API void perch_filter_free(struct perch_filter *filter);
+
+/**
+ * Tests the record that perch_session_next() has delivered last. Needs no err: it fails only
+ * without memory.
+ *
+ * @param filter  the filter
+ * @param record  the record. Of other records than samples only the CPU is tested, as perf(1) does.
+ * @return 1 if it matches, 0 if not, or -ENOMEM
+ */
+PERCH_API int perch_filter_match(struct perch_filter *filter, const struct perch_record *record);
+
+/** Returns the test that the last record did not pass; PERCH_FILTER_NONE if it matched. */
+PERCH_API enum perch_filter_part perch_filter_rejected_by(const struct perch_filter *filter);
+
+/** What a filter has counted. */
+struct perch_filter_stats {
+	uint64_t samples; /**< samples that were tested */
+	uint64_t matched; /**< of these, the samples that passed all tests */
+	/** By perch_filter_part: samples that did not pass this test, and passed the ones before.
+	 */
+	uint64_t left_out[PERCH_FILTER_PARTS];
+	uint64_t reserved[4]; /**< for members of later versions */
+};
+
+/** Returns what the filter has counted so far, in *stats. */
+PERCH_API void perch_filter_get_stats(const struct perch_filter *filter,
+				      struct perch_filter_stats *stats);
+
+/** A word of an option for which there is no sample. Texts are clean for a terminal, and valid
+ * until the next call with the same filter. */
+struct perch_filter_missing {
+	enum perch_filter_part part; /**< the option */
+	const char *wanted;	     /**< the word, or the whole option TIME */
+	const char *similar;	     /**< a similar word for which there are samples; or NULL */
+	/** What there is, the most frequent first, with numbers of samples: "cc1 (120), sh (3)";
+	 * for TIME the times of the first and the last sample. */
+	const char *present;
+	uint64_t samples;     /**< samples that this test was made for */
+	uint64_t reserved[4]; /**< for members of later versions */
+};
+
+/**
+ * Returns the words of options for which there was no sample, after the last record.
+ *
+ * @param filter        the filter
+ * @param index         0 for the first word, then 1, and so on
+ * @param[out] missing  the word
+ * @return 1, 0 if there are no more, or -ENOMEM
+ */
+PERCH_API int perch_filter_get_missing(struct perch_filter *filter, size_t index,
+				       struct perch_filter_missing *missing);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

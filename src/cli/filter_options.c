@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "filter_options.h"
+#include "messages.h"
+
+#define MAX_NOTES 8
+
+/* By part: the option, and what it selects. */
+static const struct {
+	const char *option, *what;
+} parts[PERCH_FILTER_PARTS] = {
+	[PERCH_FILTER_CPU] = { "--cpu", "on CPU" },
+	[PERCH_FILTER_TIME] = { "--time", "in the time" },
+	[PERCH_FILTER_PID] = { "--pid", "of the process" },
+	[PERCH_FILTER_TID] = { "--tid", "of the thread" },
+	[PERCH_FILTER_COMM] = { "--comms", "of a thread with the name" },
+	[PERCH_FILTER_DSO] = { "--dsos", "in the DSO" },
+	[PERCH_FILTER_SYMBOL] = { "--symbols", "in the function" },
+};
+
+static bool is_given(const struct perch_filter_options *options)
+{
+	return options->pids || options->tids || options->cpus || options->time || options->comms ||
+	       options->dsos || options->symbols;
+}
+
+int cli_filter_open(struct cli_filter *filter, const struct cli_input *input)
+{
+	struct perch_error err;
+	int rc;
+
+	if (!is_given(&filter->options))
+		return 0;
+	rc = perch_filter_new(&filter->filter, input->session, &filter->options, &err);
+	if (rc == -EINVAL)
+		return cli_usage_error(input->command, "%s%s%s", err.message,
+				       err.remedy[0] ? ". " : "", err.remedy);
+	return rc ? cli_error(input->command, &err) : 0;
+}
+
+void cli_filter_close(struct cli_filter *filter)
+{
+	perch_filter_free(filter->filter);
+	filter->filter = NULL;
+}
+
+static void print_missing(const char *command, const struct perch_filter_missing *missing,
+			  const struct perch_filter_stats *stats)
+{
+	const char *all = missing->samples < stats->samples ? " that pass the other options" : "";
+
+	if (missing->similar)
+		cli_note(command, "no sample is %s '%s' (%s). Did you mean %s? There are: %s",
+			 parts[missing->part].what, missing->wanted, parts[missing->part].option,
+			 missing->similar, missing->present);
+	else if (missing->part == PERCH_FILTER_TIME)
+		cli_note(command, "no sample is in the time '%s': samples%s are from %s",
+			 missing->wanted, all, missing->present);
+	else
+		cli_note(command, "no sample is %s '%s' (%s). Samples%s are of: %s",
+			 parts[missing->part].what, missing->wanted, parts[missing->part].option,
+			 all, missing->present);
+}
+
+/* How many samples each option leaves out, after the ones before. */
+static void print_left_out(const char *command, const struct perch_filter_stats *stats)
+{
+	char text[512] = "";
+	size_t used = 0;
+
+	for (int part = 0; part < PERCH_FILTER_PARTS; part++)
+		if (stats->left_out[part] && used < sizeof(text) - 64)
+			used += snprintf(text + used, sizeof(text) - used, "%s%s %" PRIu64,
+					 used ? ", " : "", parts[part].option,
+					 stats->left_out[part]);
+	cli_note(command,
+		 "none of %" PRIu64
+		 " samples passes all options; they leave out, in this order: %s",
+		 stats->samples, text);
+}
+
+void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_input *input)
+{
+	struct perch_filter_missing missing;
+	struct perch_filter_stats stats;
+	const char *command = input->command;
+	size_t nr = 0;
+
+	if (!filter->filter)
+		return;
+	perch_filter_get_stats(filter->filter, &stats);
+	while (perch_filter_get_missing(filter->filter, nr, &missing) > 0)
+		if (nr++ < MAX_NOTES)
+			print_missing(command, &missing, &stats);
+	if (nr > MAX_NOTES)
+		cli_note(command, "%zu other words of the options have no samples", nr - MAX_NOTES);
+	if (!stats.matched && stats.samples)
+		print_left_out(command, &stats);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that select samples, which report, script, annotate and diff share. */
+#ifndef PERCH_CLI_FILTER_OPTIONS_H
+#define PERCH_CLI_FILTER_OPTIONS_H
+
+#include <perch/filter.h>
+
+#include "input.h"
+
+struct cli_filter {
+	struct perch_filter_options options;
+	struct perch_filter *filter; /* NULL: no option was given */
+};
+
+/*
+ * The options, with perf's names. comms_letter, dsos_letter, cpu_letter: the letters of --comms,
+ * --dsos and --cpu, which differ between the commands of perf; 0 is none.
+ */
+#define CLI_FILTER_OPTIONS(filter, comms_letter, dsos_letter, cpu_letter)                   \
+	{ comms_letter, "comms",                                                            \
+	  "NAMES",	"only samples of threads with these names",                         \
+	  CLI_STRING,	&(filter)->options.comms,                                           \
+	  NULL,		false,                                                              \
+	  false },                                                                          \
+		{ dsos_letter, "dsos",                                                      \
+		  "NAMES",     "only samples in these DSOs",                                \
+		  CLI_STRING,  &(filter)->options.dsos,                                     \
+		  NULL,	       false,                                                       \
+		  false },                                                                  \
+		{ 'S',	      "symbols",                                                    \
+		  "NAMES",    "only samples in these functions",                            \
+		  CLI_STRING, &(filter)->options.symbols,                                   \
+		  NULL,	      false,                                                        \
+		  false },                                                                  \
+		{ 0,	      "pid",                                                        \
+		  "IDS",      "only samples of these processes",                            \
+		  CLI_STRING, &(filter)->options.pids,                                      \
+		  NULL,	      false,                                                        \
+		  false },                                                                  \
+		{ 0,	      "tid",                                                        \
+		  "IDS",      "only samples of these threads",                              \
+		  CLI_STRING, &(filter)->options.tids,                                      \
+		  NULL,	      false,                                                        \
+		  false },                                                                  \
+		{ cpu_letter, "cpu",                                                        \
+		  "CPUS",     "only samples on these CPUs (0,2-5)",                         \
+		  CLI_STRING, &(filter)->options.cpus,                                      \
+		  NULL,	      false,                                                        \
+		  false },                                                                  \
+	{                                                                                   \
+		0, "time", "TIMES",                                                         \
+			"only samples from START to STOP (START,STOP or 10%-20% or 10%/2)", \
+			CLI_STRING, &(filter)->options.time, NULL, false, false             \
+	}
+
+/*
+ * Makes the filter of a session that was just opened, if an option was given. Returns 0, or the
+ * exit status after it has printed an error.
+ */
+int cli_filter_open(struct cli_filter *filter, const struct cli_input *input);
+void cli_filter_close(struct cli_filter *filter);
+/* Tests the last record of the session. Returns 1, 0 or -ENOMEM. */
+static inline int cli_filter_match(struct cli_filter *filter, const struct perch_record *record)
+{
+	return filter->filter ? perch_filter_match(filter->filter, record) : 1;
+}
+/*
+ * For the sums of --percentage absolute: true if the last record, which does not match, is in the
+ * CPUs and the time of the filter. As in perf, samples of others are in no sum.
+ */
+static inline bool cli_filter_counts(const struct cli_filter *filter)
+{
+	enum perch_filter_part part = perch_filter_rejected_by(filter->filter);
+
+	return part != PERCH_FILTER_CPU && part != PERCH_FILTER_TIME;
+}
+/* Prints to stderr, after reading, which options match no sample, and what there is instead. */
+void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_input *input);
+
+#endif

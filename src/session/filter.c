@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/* Filters: tests records by their thread, CPU, time, DSO and function. */
+#include "base/reserved.h"
+#include "filter.h"
+#include "internal.h"
+
+#define MAX_VALUES 4096 /* ids that are counted */
+
+/* ---- values and results ---- */
+
+/* Counts a value with an index. Returns 0 or -ENOMEM. */
+static int count_value(struct filter_values *values, uint32_t index, const char *text)
+{
+	if (__builtin_expect(index >= values->nr, 0)) {
+		size_t nr = (size_t)index + 1;
+
+		if (PERCH__ARRAY_RESERVE_ZEROED(values->value, values->capacity, nr))
+			return -ENOMEM;
+		values->nr = nr;
+	}
+	values->value[index].text = text;
+	values->value[index].number = index;
+	values->value[index].samples++;
+	return 0;
+}
+
+static bool same_number(const void *values, uint32_t index, const void *number)
+{
+	return ((const struct filter_value *)values)[index].number == *(const uint32_t *)number;
+}
+
+/* Counts an id. The first MAX_VALUES have a count. Returns 0 or -ENOMEM. */
+static int count_id(struct filter_values *values, uint32_t id)
+{
+	uint64_t hash = perch__hash_integer(values->by_number.seed, id);
+	uint32_t index =
+		perch__hash_find(&values->by_number, hash, same_number, values->value, &id);
+	struct filter_value *value;
+
+	if (index != PERCH__HASH_NONE) {
+		values->value[index].samples++;
+		return 0;
+	}
+	if (values->nr >= MAX_VALUES)
+		return 0;
+	value = PERCH__ARRAY_APPEND(values->value, values->nr, values->capacity);
+	if (!value)
+		return -ENOMEM;
+	*value = (struct filter_value){ .number = id, .samples = 1 };
+	if (perch__hash_add(&values->by_number, hash, values->nr - 1)) {
+		values->nr--;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Returns where the result of an index is stored, or NULL if out of memory. */
+static inline uint8_t *result_of(struct filter_results *results, uint32_t index)
+{
+	if (__builtin_expect(index >= results->capacity, 0) &&
+	    PERCH__ARRAY_RESERVE_ZEROED(results->of, results->capacity, (size_t)index + 1))
+		return NULL;
+	return &results->of[index];
+}
+
+static bool is_named(const struct filter_names *names, const char *text)
+{
+	struct filter_name *name = text ? perch__filter_find_name(names, text) : NULL;
+
+	if (name)
+		name->seen = true;
+	return name != NULL;
+}
+
+/* ---- the tests: 1, 0 or -ENOMEM ---- */
+
+static inline bool has_cpu(const struct perch_filter *filter, uint32_t cpu)
+{
+	return cpu < MAX_CPUS && filter->cpu_bits[cpu / 64] >> cpu % 64 & 1;
+}
+
+static int test_cpu(struct perch_filter *filter, const struct perch_record *record)
+{
+	uint32_t cpu = record->sample_id.cpu;
+
+	if (cpu < MAX_CPUS && count_value(&filter->values[PERCH_FILTER_CPU], cpu, NULL))
+		return -ENOMEM;
+	return has_cpu(filter, cpu);
+}
+
+static int test_time(struct perch_filter *filter, const struct perch_record *record)
+{
+	uint64_t time = record->sample_id.time;
+
+	if (time < filter->first_time)
+		filter->first_time = time;
+	if (time > filter->last_time)
+		filter->last_time = time;
+	for (size_t i = 0; i < filter->times.nr; i++)
+		if (time >= filter->times.range[i].start && time <= filter->times.range[i].end)
+			return 1;
+	return 0;
+}
+
+static int test_id(struct filter_values *values, struct filter_ranges *ids, uint32_t id)
+{
+	if (count_id(values, id))
+		return -ENOMEM;
+	for (size_t i = 0; i < ids->nr; i++)
+		if (ids->range[i].first == id)
+			return ids->range[i].seen = true;
+	return 0;
+}
+
+static int test_pid(struct perch_filter *filter, const struct perch_record *record)
+{
+	return test_id(&filter->values[PERCH_FILTER_PID], &filter->pids, record->sample.pid);
+}
+
+static int test_tid(struct perch_filter *filter, const struct perch_record *record)
+{
+	return test_id(&filter->values[PERCH_FILTER_TID], &filter->tids, record->sample.tid);
+}
+
+static struct perch_thread *thread_of(const struct perch_filter *filter,
+				      const struct perch_record *record)
+{
+	return perch_processes_thread(perch_session_processes(filter->session), record->sample.pid,
+				      record->sample.tid);
+}
+
+static int test_comm(struct perch_filter *filter, const struct perch_record *record)
+{
+	const struct perch_thread *thread = thread_of(filter, record);
+	uint32_t index = thread ? perch_thread_comm_index(thread) : 0;
+	uint8_t *result = thread ? result_of(&filter->by_comm, index) : NULL;
+
+	if (!result ||
+	    count_value(&filter->values[PERCH_FILTER_COMM], index, perch_thread_comm(thread)))
+		return -ENOMEM;
+	if (*result == UNTESTED)
+		*result = is_named(&filter->comms, perch_thread_comm(thread)) ? PASSES : FAILS;
+	return *result == PASSES;
+}
+
+/* Returns the number of the sampled address, or a negative errno. */
+static int sampled(struct perch_filter *filter, const struct perch_record *record, uint32_t *number,
+		   const struct perch_dso **dso)
+{
+	struct perch_thread *thread = thread_of(filter, record);
+
+	return thread ? perch_addresses_sampled(perch__session_addresses(filter->session), thread,
+						record, number, dso)
+		      : -ENOMEM;
+}
+
+/* The kernel has two names, one with and one without its ELF file. */
+static bool is_named_dso(struct perch_filter *filter, const struct perch_dso *dso)
+{
+	struct filter_names *names = &filter->dsos;
+	bool named = is_named(names, perch_symbols_dso_name(filter->symbols, dso));
+
+	named |= is_named(names, dso->path);
+	if (dso->kind == PERCH_DSO_KERNEL) {
+		named |= is_named(names, "[kernel.kallsyms]");
+		named |= is_named(names, "[kernel.vmlinux]");
+		named |= is_named(names, dso->kernel_image);
+	}
+	return named;
+}
+
+static int test_dso(struct perch_filter *filter, const struct perch_record *record)
+{
+	const struct perch_dso *dso;
+	uint8_t *result;
+	uint32_t number;
+
+	if (sampled(filter, record, &number, &dso))
+		return -ENOMEM;
+	result = result_of(&filter->by_dso, dso->index);
+	if (!result || count_value(&filter->values[PERCH_FILTER_DSO], dso->index,
+				   perch_symbols_dso_name(filter->symbols, dso)))
+		return -ENOMEM;
+	if (*result == UNTESTED)
+		*result = is_named_dso(filter, dso) ? PASSES : FAILS;
+	return *result == PASSES;
+}
+
+static bool is_named_symbol(struct perch_filter *filter, const struct perch_symbol *symbol)
+{
+	struct filter_names *names = &filter->symbol_names;
+	bool named;
+
+	if (!symbol)
+		return false;
+	named = is_named(names, perch_symbols_name(filter->symbols, symbol));
+	return is_named(names, symbol->name) || named;
+}
+
+/* True if the sampled address, or that of its function, is in the list. */
+static bool is_listed_address(struct perch_filter *filter, const struct perch_record *record,
+			      const struct perch_address *address)
+{
+	struct filter_names *names = &filter->symbol_names;
+	uint64_t ip = record->sample.ip, start = ip;
+	bool listed = false;
+
+	if (address->symbol)
+		start = ip - (address->offset - address->symbol->start);
+	for (size_t i = 0; i < names->nr; i++)
+		if (names->name[i].address &&
+		    (names->name[i].address == ip || names->name[i].address == start))
+			listed = names->name[i].seen = true;
+	return listed;
+}
+
+static int test_symbol(struct perch_filter *filter, const struct perch_record *record)
+{
+	const struct perch_address *address;
+	const struct perch_symbol *symbol;
+	const struct perch_dso *dso;
+	uint8_t *result;
+	uint32_t number;
+
+	if (sampled(filter, record, &number, &dso))
+		return -ENOMEM;
+	address = perch_session_address(filter->session, number);
+	symbol = address->symbol;
+	result = result_of(&filter->by_address, number);
+	if (!result || (symbol && count_value(&filter->values[PERCH_FILTER_SYMBOL], symbol->index,
+					      perch_symbols_name(filter->symbols, symbol))))
+		return -ENOMEM;
+	if (*result == UNTESTED)
+		*result = is_named_symbol(filter, symbol) ? PASSES : FAILS;
+	return *result == PASSES ||
+	       (filter->symbol_names.has_addresses && is_listed_address(filter, record, address));
+}
+
+/* ---- matching ---- */
+
+/* perf(1) tests the CPU of records, and the other properties only of samples. */
+static int match_other(struct perch_filter *filter, const struct perch_record *record)
+{
+	if (!filter->cpus.nr || !(record->sample_id.has & PERCH_SAMPLE_CPU) ||
+	    has_cpu(filter, record->sample_id.cpu))
+		return 1;
+	filter->rejected_by = PERCH_FILTER_CPU;
+	return 0;
+}
+
+int perch_filter_match(struct perch_filter *filter, const struct perch_record *record)
+{
+	filter->rejected_by = PERCH_FILTER_NONE;
+	if (record->type != PERCH_RECORD_SAMPLE)
+		return match_other(filter, record);
+	filter->stats.samples++;
+	for (size_t i = 0; i < filter->nr_tests; i++) {
+		int rc = filter->tests[i].test(filter, record);
+
+		if (rc > 0)
+			continue;
+		if (!rc) {
+			filter->rejected_by = filter->tests[i].part;
+			filter->stats.left_out[filter->rejected_by]++;
+		}
+		return rc;
+	}
+	filter->stats.matched++;
+	return 1;
+}
+
+enum perch_filter_part perch_filter_rejected_by(const struct perch_filter *filter)
+{
+	return filter->rejected_by;
+}
+
+void perch_filter_get_stats(const struct perch_filter *filter, struct perch_filter_stats *stats)
+{
+	*stats = filter->stats;
+}
+
+struct filter_names *perch__filter_names_of(struct perch_filter *filter,
+					    enum perch_filter_part part)
+{
+	switch (part) {
+	case PERCH_FILTER_COMM:
+		return &filter->comms;
+	case PERCH_FILTER_DSO:
+		return &filter->dsos;
+	case PERCH_FILTER_SYMBOL:
+		return &filter->symbol_names;
+	default:
+		return NULL;
+	}
+}
+
+struct filter_ranges *perch__filter_ranges_of(struct perch_filter *filter,
+					      enum perch_filter_part part)
+{
+	switch (part) {
+	case PERCH_FILTER_CPU:
+		return &filter->cpus;
+	case PERCH_FILTER_PID:
+		return &filter->pids;
+	case PERCH_FILTER_TID:
+		return &filter->tids;
+	default:
+		return NULL;
+	}
+}
+
+/* ---- making ---- */
+
+static void add_test(struct perch_filter *filter, enum perch_filter_part part, filter_test *test)
+{
+	filter->tests[filter->nr_tests].test = test;
+	filter->tests[filter->nr_tests++].part = part;
+}
+
+static bool is_dummy(const struct perch_attr *attr)
+{
+	return attr->type == PERCH_TYPE_SOFTWARE && attr->config == PERCH_COUNT_SW_DUMMY;
+}
+
+/* Refuses to test what the samples of an event do not have. */
+static int require(const struct perch_filter *filter, uint64_t bit, const char *what,
+		   const char *remedy, struct perch_error *err)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(filter->session), &events);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (events[i].attr.sample_type & bit || is_dummy(&events[i].attr))
+			continue;
+		perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT,
+				"the samples of %s have no %s, which cannot be a filter then",
+				events[i].name, what);
+		perch_error_remedy(err, "%s", remedy);
+		return -ENODATA;
+	}
+	return 0;
+}
+
+static int add_cpus(struct perch_filter *filter, const char *list, struct perch_error *err)
+{
+	int rc = perch__filter_parse_cpus(&filter->cpus, list, err);
+
+	if (!rc)
+		rc = require(filter, PERCH_SAMPLE_CPU, "CPU", "Record with --sample-cpu, -a or -C",
+			     err);
+	for (size_t i = 0; i < filter->cpus.nr; i++)
+		for (uint32_t cpu = filter->cpus.range[i].first; cpu <= filter->cpus.range[i].last;
+		     cpu++)
+			filter->cpu_bits[cpu / 64] |= 1ull << cpu % 64;
+	add_test(filter, PERCH_FILTER_CPU, test_cpu);
+	return rc;
+}
+
+static int add_time(struct perch_filter *filter, const struct perch_filter_options *options,
+		    struct perch_error *err)
+{
+	int rc = require(filter, PERCH_SAMPLE_TIME, "time", "Record with -T", err);
+
+	if (rc)
+		return rc;
+	filter->time = strdup(options->time);
+	if (!filter->time)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a filter");
+	add_test(filter, PERCH_FILTER_TIME, test_time);
+	return perch__filter_parse_time(&filter->times, options, filter->session, err);
+}
+
+static int add_ids(struct perch_filter *filter, enum perch_filter_part part, filter_test *test,
+		   const char *list, struct perch_error *err)
+{
+	const char *what = part == PERCH_FILTER_PID ? "process" : "thread";
+	int rc = require(filter, PERCH_SAMPLE_TID, "thread", "Record without --no-tid", err);
+
+	filter->values[part].by_number.seed = perch__hash_seed(filter);
+	add_test(filter, part, test);
+	return rc ? rc
+		  : perch__filter_parse_ids(perch__filter_ranges_of(filter, part), list, what, err);
+}
+
+static int add_names(struct perch_filter *filter, enum perch_filter_part part, filter_test *test,
+		     const char *list, const char *what, struct perch_error *err)
+{
+	add_test(filter, part, test);
+	return perch__filter_parse_names(perch__filter_names_of(filter, part), list, what, err);
+}
+
+static int add_tests(struct perch_filter *filter, const struct perch_filter_options *options,
+		     struct perch_error *err)
+{
+	int rc = 0;
+
+	if (options->cpus)
+		rc = add_cpus(filter, options->cpus, err);
+	if (!rc && options->time)
+		rc = add_time(filter, options, err);
+	if (!rc && options->pids)
+		rc = add_ids(filter, PERCH_FILTER_PID, test_pid, options->pids, err);
+	if (!rc && options->tids)
+		rc = add_ids(filter, PERCH_FILTER_TID, test_tid, options->tids, err);
+	if (!rc && options->comms)
+		rc = add_names(filter, PERCH_FILTER_COMM, test_comm, options->comms,
+			       "names of threads", err);
+	if (!rc && options->dsos)
+		rc = add_names(filter, PERCH_FILTER_DSO, test_dso, options->dsos, "names of DSOs",
+			       err);
+	if (!rc && options->symbols)
+		rc = add_names(filter, PERCH_FILTER_SYMBOL, test_symbol, options->symbols,
+			       "names of functions", err);
+	return rc;
+}
+
+int perch_filter_new(struct perch_filter **result, struct perch_session *session,
+		     const struct perch_filter_options *options, struct perch_error *err)
+{
+	static const struct perch_filter_options none = { 0 };
+	struct perch_filter *filter;
+	int rc;
+
+	*result = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_filter_options", err))
+		return -EINVAL;
+	filter = calloc(1, sizeof(*filter));
+	if (!filter)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a filter");
+	filter->session = session;
+	filter->symbols = perch_session_symbols(session);
+	filter->first_time = UINT64_MAX;
+	rc = add_tests(filter, options ? options : &none, err);
+	if (rc)
+		perch_filter_free(filter);
+	else
+		*result = filter;
+	return rc;
+}
+
+void perch_filter_free(struct perch_filter *filter)
+{
+	if (!filter)
+		return;
+	for (size_t i = 0; i < PERCH_FILTER_PARTS; i++) {
+		free(filter->values[i].value);
+		perch__hash_clear(&filter->values[i].by_number);
+	}
+	perch__filter_clear_names(&filter->comms);
+	perch__filter_clear_names(&filter->dsos);
+	perch__filter_clear_names(&filter->symbol_names);
+	free(filter->cpus.range);
+	free(filter->pids.range);
+	free(filter->tids.range);
+	free(filter->times.range);
+	free(filter->by_comm.of);
+	free(filter->by_dso.of);
+	free(filter->by_address.of);
+	free(filter->time);
+	free(filter);
+}

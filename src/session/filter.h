@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of a filter:
+ *
+ *   filter.c          makes the filter, and tests records
+ *   filter_lists.c    parses lists of names and of numbers
+ *   filter_time.c     parses ranges of time
+ *   filter_missing.c  after reading: the words of options for which there is no sample
+ */
+#ifndef PERCH_SESSION_FILTER_H
+#define PERCH_SESSION_FILTER_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <perch/filter.h>
+
+#include "base/array.h"
+#include "base/hash_table.h"
+
+#define MAX_CPUS 65536
+
+/* ---- filter_lists.c ---- */
+
+struct filter_name {
+	char *text;
+	uint64_t address; /* the text is a number in hexadecimal; else 0 */
+	bool seen;	  /* by a sample */
+};
+
+/* Names, sorted. */
+struct filter_names {
+	struct filter_name *name;
+	size_t nr, capacity;
+	bool has_addresses;
+};
+
+struct filter_range {
+	uint32_t first, last;
+	bool seen;
+};
+
+struct filter_ranges {
+	struct filter_range *range;
+	size_t nr, capacity;
+};
+
+/* Parses a list; what: "names of threads", for errors. Returns 0 or a negative errno. */
+int perch__filter_parse_names(struct filter_names *names, const char *list, const char *what,
+			      struct perch_error *err);
+/* Returns the name, or NULL if it is not in the list. */
+struct filter_name *perch__filter_find_name(const struct filter_names *names, const char *text);
+void perch__filter_clear_names(struct filter_names *names);
+/* Parses a list of ids, or of CPUs. Returns 0 or a negative errno. */
+int perch__filter_parse_ids(struct filter_ranges *ids, const char *list, const char *what,
+			    struct perch_error *err);
+int perch__filter_parse_cpus(struct filter_ranges *cpus, const char *list, struct perch_error *err);
+
+/* ---- filter_time.c ---- */
+
+/* Both ends are in the range, in ns. */
+struct filter_time {
+	uint64_t start, end;
+};
+
+struct filter_times {
+	struct filter_time *range;
+	size_t nr, capacity;
+};
+
+/* Parses options->time. Returns 0 or a negative errno. */
+int perch__filter_parse_time(struct filter_times *times, const struct perch_filter_options *options,
+			     struct perch_session *session, struct perch_error *err);
+
+/* ---- filter.c ---- */
+
+/* A value of the samples for which a test was made: a name or a number. */
+struct filter_value {
+	const char *text; /* NULL: number */
+	uint32_t number;
+	uint64_t samples;
+};
+
+/* The values, by an index of their own; ids by by_number. */
+struct filter_values {
+	struct filter_value *value;
+	size_t nr, capacity;
+	struct perch__hash_table by_number; /* -> value */
+};
+
+/* What was found out about a name, a DSO or an address. */
+enum { UNTESTED, PASSES, FAILS };
+struct filter_results {
+	uint8_t *of;
+	size_t capacity;
+};
+
+typedef int filter_test(struct perch_filter *filter, const struct perch_record *record);
+
+struct perch_filter {
+	struct perch_session *session;
+	struct perch_symbols *symbols;
+	struct {
+		filter_test *test;
+		enum perch_filter_part part;
+	} tests[PERCH_FILTER_PARTS];
+	size_t nr_tests;
+	enum perch_filter_part rejected_by;
+	struct perch_filter_stats stats;
+	struct filter_ranges cpus, pids, tids;
+	struct filter_names comms, dsos, symbol_names;
+	struct filter_times times;
+	char *time;			/* the option */
+	uint64_t first_time, last_time; /* of the samples */
+	uint64_t cpu_bits[MAX_CPUS / 64];
+	struct filter_values values[PERCH_FILTER_PARTS];
+	struct filter_results by_comm, by_dso, by_address;
+	/* the texts of perch_filter_get_missing() */
+	char wanted[256], similar[256], present[512];
+};
+
+/* Returns the words of a part's option, or NULL. */
+struct filter_names *perch__filter_names_of(struct perch_filter *filter,
+					    enum perch_filter_part part);
+struct filter_ranges *perch__filter_ranges_of(struct perch_filter *filter,
+					      enum perch_filter_part part);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* After reading: the words of a filter's options for which there is no sample. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/edit_distance.h"
+#include "filter.h"
+
+#define MAX_SHOWN    8
+#define MAX_DISTANCE 2 /* maximum edit distance of a suggestion */
+
+static void value_text(const struct perch_filter *filter, const struct filter_value *value,
+		       char *text, size_t size)
+{
+	(void)filter;
+	if (value->text)
+		perch_clean_text(value->text, text, size);
+	else
+		snprintf(text, size, "%" PRId32, (int32_t)value->number);
+}
+
+/* Returns the most frequent value after those of a list, or NULL. */
+static const struct filter_value *next_frequent(const struct filter_values *values,
+						const struct filter_value *const *list, size_t nr)
+{
+	const struct filter_value *found = NULL;
+
+	for (size_t i = 0; i < values->nr; i++) {
+		const struct filter_value *value = &values->value[i];
+		bool listed = false;
+
+		if (!value->samples || (found && value->samples <= found->samples))
+			continue;
+		for (size_t j = 0; j < nr && !listed; j++)
+			listed = list[j] == value;
+		if (!listed)
+			found = value;
+	}
+	return found;
+}
+
+static void list_values(struct perch_filter *filter, const struct filter_values *values)
+{
+	const struct filter_value *list[MAX_SHOWN + 1];
+	char *at = filter->present, *end = at + sizeof(filter->present);
+	size_t nr = 0;
+
+	*at = '\0';
+	while (nr < MAX_SHOWN + 1) {
+		const struct filter_value *value = next_frequent(values, list, nr);
+		char text[64];
+
+		if (!value)
+			break;
+		value_text(filter, value, text, sizeof(text));
+		if (nr == MAX_SHOWN || end - at < (ptrdiff_t)strlen(text) + 40) {
+			snprintf(at, end - at, ", ...");
+			break;
+		}
+		at += snprintf(at, end - at, "%s%s (%" PRIu64 ")", nr ? ", " : "", text,
+			       value->samples);
+		list[nr++] = value;
+	}
+}
+
+static bool find_similar(struct perch_filter *filter, const struct filter_values *values)
+{
+	unsigned best = MAX_DISTANCE + 1;
+	char text[PERCH__EDIT_MAX_LENGTH + 1];
+
+	if (strlen(filter->wanted) <= MAX_DISTANCE)
+		return false;
+	for (size_t i = 0; i < values->nr; i++) {
+		const char *name = values->value[i].text;
+		unsigned distance;
+
+		if (!name || !values->value[i].samples || strlen(name) > PERCH__EDIT_MAX_LENGTH)
+			continue;
+		distance = perch__edit_distance(filter->wanted, name);
+		if (distance >= best)
+			continue;
+		best = distance;
+		perch_clean_text(name, text, sizeof(text));
+		snprintf(filter->similar, sizeof(filter->similar), "%s", text);
+	}
+	return best <= MAX_DISTANCE;
+}
+
+static bool is_seen(const struct perch_filter *filter, enum perch_filter_part part,
+		    const struct filter_range *range)
+{
+	const struct filter_values *values = &filter->values[part];
+
+	if (part != PERCH_FILTER_CPU)
+		return range->seen;
+	for (uint32_t cpu = range->first; cpu <= range->last && cpu < values->nr; cpu++)
+		if (values->value[cpu].samples)
+			return true;
+	return false;
+}
+
+/* Finds the word with this index among those of a part without samples; *index goes down by their
+ * number. */
+static bool find_word(struct perch_filter *filter, enum perch_filter_part part, size_t *index)
+{
+	const struct filter_ranges *ranges = perch__filter_ranges_of(filter, part);
+	const struct filter_names *names = perch__filter_names_of(filter, part);
+
+	for (size_t i = 0; names && i < names->nr; i++) {
+		if (names->name[i].seen || (*index)-- > 0)
+			continue;
+		perch_clean_text(names->name[i].text, filter->wanted, sizeof(filter->wanted));
+		return true;
+	}
+	for (size_t i = 0; ranges && i < ranges->nr; i++) {
+		const struct filter_range *range = &ranges->range[i];
+
+		if (is_seen(filter, part, range) || (*index)-- > 0)
+			continue;
+		if (range->first == range->last)
+			snprintf(filter->wanted, sizeof(filter->wanted), "%" PRId32,
+				 (int32_t)range->first);
+		else
+			snprintf(filter->wanted, sizeof(filter->wanted), "%" PRIu32 "-%" PRIu32,
+				 range->first, range->last);
+		return true;
+	}
+	return false;
+}
+
+static bool find_time(struct perch_filter *filter, uint64_t tested, size_t *index)
+{
+	const uint64_t second = 1000000000;
+
+	if (filter->stats.left_out[PERCH_FILTER_TIME] < tested || (*index)-- > 0)
+		return false;
+	perch_clean_text(filter->time, filter->wanted, sizeof(filter->wanted));
+	snprintf(filter->present, sizeof(filter->present),
+		 "%" PRIu64 ".%09" PRIu64 " to %" PRIu64 ".%09" PRIu64, filter->first_time / second,
+		 filter->first_time % second, filter->last_time / second,
+		 filter->last_time % second);
+	return true;
+}
+
+int perch_filter_get_missing(struct perch_filter *filter, size_t index,
+			     struct perch_filter_missing *missing)
+{
+	uint64_t tested = filter->stats.samples;
+
+	*missing = (struct perch_filter_missing){ 0 };
+	for (size_t i = 0; i < filter->nr_tests && tested; i++) {
+		enum perch_filter_part part = filter->tests[i].part;
+		const struct filter_values *values = &filter->values[part];
+		bool time = part == PERCH_FILTER_TIME;
+
+		if (time ? find_time(filter, tested, &index) : find_word(filter, part, &index)) {
+			*missing = (struct perch_filter_missing){ .part = part,
+								  .wanted = filter->wanted,
+								  .present = filter->present,
+								  .samples = tested };
+			if (!time)
+				list_values(filter, values);
+			if (find_similar(filter, values))
+				missing->similar = filter->similar;
+			return 1;
+		}
+		tested -= filter->stats.left_out[part];
+	}
+	return 0;
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch script selects the samples that perf script selects with the same options, and names what there is if there are none."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+failed = False
+
+PROGRAM = "i=0; while [ $i -lt 40 ]; do head -c 200000 /dev/zero | gzip | md5sum; i=$((i + 1)); done >/dev/null"
+SAMPLE = re.compile(r"^\s*(\S.*\S|\S)\s+(\d+)\s+\[(\d+)\]\s+(\d+\.\d+):")
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def samples(program, path, *options):
+    """The samples as (comm, tid, CPU, time), with their first line, and the messages."""
+    force = ["-f"] if program == PERF else []
+    status, out, err = run(program, "script", *force, "-i", path, *options)
+    return [match.groups() for match in map(SAMPLE.match, out.splitlines()) if match], err if not status else "%d: %s" % (status, err)
+
+
+def compare(path, expected_some, *options):
+    ours, messages = samples(PERCH, path, *options)
+    theirs, _ = samples(PERF, path, *options)
+    check(ours == theirs and (ours or not expected_some), "the samples of perf: " + " ".join(options),
+          "%d samples, perf %d\n%s" % (len(ours), len(theirs), messages))
+
+
+def most_frequent(values):
+    values = list(values)
+    return max(sorted(set(values)), key=values.count)
+
+
+def symbols(path, with_dso):
+    """The functions of the samples, or their DSOs, by perf."""
+    _, out, _ = run(PERF, "script", "-f", "-i", path, "-F", "ip,sym,dso")
+    return re.findall(r"\((\S+)\)$", out, re.M) if with_dso else [
+        name for name in re.findall(r"^\s*[0-9a-f]+ (\S+) \(", out, re.M) if name != "[unknown]" and "," not in name]
+
+
+def compare_options(path):
+    every, _ = samples(PERF, path)
+    check(len(every) > 100, "a recording with samples", len(every))
+    comm = most_frequent(sample[0] for sample in every)
+    tid = most_frequent(sample[1] for sample in every)
+    symbol = most_frequent(symbols(path, False))
+    dso = most_frequent(name for name in symbols(path, True) if name.startswith("/"))
+    start, middle = float(every[0][3]), float(every[len(every) // 2][3])
+    for options in (["--comms", comm], ["--comm", "gzip,md5sum"], ["-c", "head"], ["--tid", tid], ["--pid", tid + ",1"],
+                    ["-C", "0"], ["-S", symbol], ["--dsos", os.path.basename(dso)], ["--dsos", dso],
+                    ["--dsos", "[kernel.kallsyms]"],
+                    ["--time", "%.3f,%.3f" % (start + 0.01, middle)], ["--time", ",%.6f" % middle],
+                    ["--time", "%.6f," % middle], ["--time", "10%-60%"], ["--time", "50%/2"], ["--time", "40%"],
+                    ["--time", "0%-10%,30%-70.5%"], ["--time", "10%/1,10%/5,10%/6"],
+                    ["--time", "%.3f,%.3f %.3f," % (start, start + 0.05, middle)],
+                    ["--time", "0%-80%", "--comms", comm, "-C", every[0][2]]):
+        if options[0] == "--dsos" and run(PERF, "script", "-f", "-i", path, *options)[0]:
+            print("skipped: this perf script has no --dsos")
+            continue
+        compare(path, options[0] != "-C" and options[-2] != "-C" and options[0] != "--time", *options)
+    ours, _ = samples(PERCH, path, "-S", "file://" + path + ".names")
+    with open(path + ".names", "w") as file:
+        file.write(symbol + "\n")
+    theirs, _ = samples(PERCH, path, "-S", symbol)
+    check(not ours and theirs == samples(PERCH, path, "-S", "file://" + path + ".names")[0], "names in a file")
+
+
+def check_notes(path):
+    _, out, err = run(PERCH, "script", "-i", path, "--comms", "gzpi")
+    check(not out and "no sample is of a thread with the name 'gzpi'" in err and "Did you mean gzip?" in err and
+          "md5sum (" in err, "names a similar name, and the others", err)
+    _, out, err = run(PERCH, "script", "-i", path, "--time", "1,2")
+    check(not out and re.search(r"samples are from \d+\.\d{9} to \d+\.\d{9}", err), "names the times", err)
+    _, out, err = run(PERCH, "script", "-i", path, "--comms", "gzip", "--dsos", "/nosuch")
+    check("'/nosuch' (--dsos). Samples that pass the other options are of: " in err, "names what is left", err)
+    for options, message in ((["--time", "5"], "no ',' between start and stop"), (["--time", "130%"], "up to 100"),
+                             (["--pid", "gzip"], "is no process id"), (["-C", "a"], "is no CPU"), (["-S", ""], "names of functions")):
+        status, out, err = run(PERCH, "script", "-i", path, *options)
+        check(status == 2 and not out and message in err, "refuses " + " ".join(options), "%d: %s" % (status, err))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "perf.data")
+        status, _, err = run(PERF, "record", "-q", "-e", "cpu-clock:u" if os.geteuid() else "cpu-clock", "-F", "2000", "--sample-cpu",
+                             "-o", path, "--", "sh", "-c", PROGRAM)
+        if status:
+            print("skipped: perf record: " + err.strip())
+            return 77
+        compare_options(path)
+        check_notes(path)
+    return failed
+
+
+sys.exit(main())
