@@ -42,8 +42,10 @@ enum perch_filter_part {
 	PERCH_FILTER_PID,	 /**< options.pids */
 	PERCH_FILTER_TID,	 /**< options.tids */
 	PERCH_FILTER_COMM,	 /**< options.comms */
+	PERCH_FILTER_CGROUP,	 /**< options.cgroups */
 	PERCH_FILTER_DSO,	 /**< options.dsos */
 	PERCH_FILTER_SYMBOL,	 /**< options.symbols */
+	PERCH_FILTER_PARENT,	 /**< options.parent */
 	PERCH_FILTER_PARTS = 16, /**< the number of parts, with those of later versions */
 };
 
@@ -70,6 +72,11 @@ struct perch_filter_options {
 	/** Functions of the sampled address, by name, or addresses in hexadecimal: the sampled one,
 	 * or that of a function. */
 	const char *symbols;
+	/** Cgroups, with those below them: paths from the root of the hierarchy ("/user.slice") */
+	const char *cgroups;
+	/** An extended regular expression, see regex(7): a function of the call chain, which
+	 * includes the sampled one, has a name that contains a match. */
+	const char *parent;
 	/** The times of time are from the first sample on. */
 	unsigned relative_time : 1;
 	uint64_t reserved[8]; /**< must be 0 */
@@ -132,10 +139,10 @@ PERCH_API void perch_filter_get_stats(const struct perch_filter *filter,
  * until the next call with the same filter. */
 struct perch_filter_missing {
 	enum perch_filter_part part; /**< the option */
-	const char *wanted;	     /**< the word, or the whole option TIME */
+	const char *wanted;	     /**< the word, or the whole option TIME or PARENT */
 	const char *similar;	     /**< a similar word for which there are samples; or NULL */
 	/** What there is, the most frequent first, with numbers of samples: "cc1 (120), sh (3)";
-	 * for TIME the times of the first and the last sample. */
+	 * for TIME the times of the first and the last sample; "" for PARENT. */
 	const char *present;
 	uint64_t samples;     /**< samples that this test was made for */
 	uint64_t reserved[4]; /**< for members of later versions */

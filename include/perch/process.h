@@ -134,7 +134,7 @@ PERCH_API int perch_processes_add_build_id(struct perch_processes *processes, co
 					   const uint8_t *bytes, size_t size);
 
 /**
- * Applies a MMAP, MMAP2, COMM, FORK, EXIT or KSYMBOL record. Ignores others.
+ * Applies a MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL or CGROUP record. Ignores others.
  *
  * The kernel writes no records about processes and mappings that are older than the event. A
  * perf.data file has such records, because the recorder makes them from /proc. A program that reads
@@ -207,6 +207,18 @@ PERCH_API struct perch_thread *perch_processes_thread(struct perch_processes *pr
 PERCH_API void perch_processes_resolve(struct perch_processes *processes,
 				       struct perch_thread *thread, unsigned cpumode,
 				       uint64_t address, struct perch_location *location);
+
+/**
+ * Returns the path of a cgroup, by its CGROUP record. At most 65536 paths, and 16 MiB of them, are
+ * stored; later cgroups have none.
+ *
+ * @param processes  the processes
+ * @param id         perch_sample.cgroup
+ * @return the path from the root of the hierarchy, "/user.slice/a.service", which is not trusted;
+ * NULL if unknown. Valid until perch_processes_free().
+ */
+PERCH_API const char *perch_processes_cgroup_name(const struct perch_processes *processes,
+						  uint64_t id);
 
 /** Returns a number that changes with the mappings of the thread's process. It is a key for caches
  * of resolved addresses. */

@@ -16,14 +16,16 @@ static const struct {
 	[PERCH_FILTER_PID] = { "--pid", "of the process" },
 	[PERCH_FILTER_TID] = { "--tid", "of the thread" },
 	[PERCH_FILTER_COMM] = { "--comms", "of a thread with the name" },
+	[PERCH_FILTER_CGROUP] = { "--cgroup", "in the cgroup" },
 	[PERCH_FILTER_DSO] = { "--dsos", "in the DSO" },
 	[PERCH_FILTER_SYMBOL] = { "--symbols", "in the function" },
+	[PERCH_FILTER_PARENT] = { "--parent", "with a function like" },
 };
 
 static bool is_given(const struct perch_filter_options *options)
 {
 	return options->pids || options->tids || options->cpus || options->time || options->comms ||
-	       options->dsos || options->symbols;
+	       options->cgroups || options->dsos || options->symbols || options->parent;
 }
 
 int cli_filter_open(struct cli_filter *filter, const struct cli_input *input)
@@ -55,6 +57,11 @@ static void print_missing(const char *command, const struct perch_filter_missing
 		cli_note(command, "no sample is %s '%s' (%s). Did you mean %s? There are: %s",
 			 parts[missing->part].what, missing->wanted, parts[missing->part].option,
 			 missing->similar, missing->present);
+	else if (missing->part == PERCH_FILTER_PARENT)
+		cli_note(command,
+			 "no call chain has a function that matches '%s' (--parent); it is a "
+			 "regular expression, as for grep -E",
+			 missing->wanted);
 	else if (missing->part == PERCH_FILTER_TIME)
 		cli_note(command, "no sample is in the time '%s': samples%s are from %s",
 			 missing->wanted, all, missing->present);

@@ -47,10 +47,23 @@ struct cli_filter {
 		  CLI_STRING, &(filter)->options.cpus,                                      \
 		  NULL,	      false,                                                        \
 		  false },                                                                  \
+		{ 0,	      "cgroup",                                                     \
+		  "PATHS",    "only samples in these cgroups and those below them",         \
+		  CLI_STRING, &(filter)->options.cgroups,                                   \
+		  NULL,	      false,                                                        \
+		  false },                                                                  \
 	{                                                                                   \
 		0, "time", "TIMES",                                                         \
 			"only samples from START to STOP (START,STOP or 10%-20% or 10%/2)", \
 			CLI_STRING, &(filter)->options.time, NULL, false, false             \
+	}
+
+/* The option that selects call chains, for commands that have them. */
+#define CLI_PARENT_OPTION(filter, letter)                                                    \
+	{                                                                                    \
+		letter, "parent", "REGEX",                                                   \
+			"only samples with a function like this in their chain", CLI_STRING, \
+			&(filter)->options.parent, NULL, false, false                        \
 	}
 
 /*

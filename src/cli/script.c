@@ -498,6 +498,7 @@ int perch_cmd_script(int argc, char **argv)
 		  &script.input.options.symbols.kallsyms, NULL, false, false },
 		CLI_SYMBOL_OPTIONS(&script.input),
 		CLI_FILTER_OPTIONS(&script.filter, 'c', 0, 'C'),
+		CLI_PARENT_OPTION(&script.filter, 0),
 		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
 		  &script, set_inline, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,

@@ -194,6 +194,20 @@ int perch__jitdumps_mapped(struct perch_processes *processes, struct process *pr
 void perch__jitdumps_leave(struct perch_processes *processes, struct process *process);
 void perch__jitdumps_free(struct jitdumps *jitdumps);
 
+/* ---- cgroups.c: paths of cgroups ---- */
+
+struct cgroup;
+
+struct cgroups {
+	struct cgroup **cgroup;
+	size_t nr, capacity;
+	struct perch__hash_table by_id; /* -> cgroup */
+	size_t nr_paths, bytes;
+};
+/* Stores the path of a CGROUP record. Returns 0 or -ENOMEM. */
+int perch__cgroups_apply(struct perch_processes *processes, const struct perch_record *record);
+void perch__cgroups_clear(struct cgroups *cgroups);
+
 struct perch_processes {
 	uint64_t seed; /* of all hash tables */
 	struct process **process;
@@ -218,6 +232,7 @@ struct perch_processes {
 	bool synthesizing;
 	uint32_t synthesized;
 	struct jitdumps jitdumps;
+	struct cgroups cgroups;
 };
 
 /* Finds or adds the DSO of a mapping. Returns NULL if out of memory. */

@@ -46,6 +46,7 @@ void perch_processes_free(struct perch_processes *processes)
 		free(processes->header_build_id[i]);
 	perch__space_put(processes->kernel);
 	perch__jitdumps_free(&processes->jitdumps);
+	perch__cgroups_clear(&processes->cgroups);
 	perch__hash_clear(&processes->by_pid);
 	perch__hash_clear(&processes->by_tid);
 	perch__hash_clear(&processes->by_comm);
@@ -322,6 +323,8 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 		return apply_fork(processes, record);
 	case PERCH_RECORD_KSYMBOL:
 		return apply_kernel_symbol(processes, record);
+	case PERCH_RECORD_CGROUP:
+		return perch__cgroups_apply(processes, record);
 	default:
 		/* EXIT is ignored: samples of the thread may follow, and a reused tid has a FORK
 		 * record */

@@ -26,11 +26,11 @@ static int count_value(struct filter_values *values, uint32_t index, const char 
 
 static bool same_number(const void *values, uint32_t index, const void *number)
 {
-	return ((const struct filter_value *)values)[index].number == *(const uint32_t *)number;
+	return ((const struct filter_value *)values)[index].number == *(const uint64_t *)number;
 }
 
 /* Counts an id. The first MAX_VALUES have a count. Returns 0 or -ENOMEM. */
-static int count_id(struct filter_values *values, uint32_t id)
+static int count_id(struct filter_values *values, uint64_t id, const char *text)
 {
 	uint64_t hash = perch__hash_integer(values->by_number.seed, id);
 	uint32_t index =
@@ -46,7 +46,7 @@ static int count_id(struct filter_values *values, uint32_t id)
 	value = PERCH__ARRAY_APPEND(values->value, values->nr, values->capacity);
 	if (!value)
 		return -ENOMEM;
-	*value = (struct filter_value){ .number = id, .samples = 1 };
+	*value = (struct filter_value){ .text = text, .number = id, .samples = 1 };
 	if (perch__hash_add(&values->by_number, hash, values->nr - 1)) {
 		values->nr--;
 		return -ENOMEM;
@@ -104,7 +104,7 @@ static int test_time(struct perch_filter *filter, const struct perch_record *rec
 
 static int test_id(struct filter_values *values, struct filter_ranges *ids, uint32_t id)
 {
-	if (count_id(values, id))
+	if (count_id(values, id, NULL))
 		return -ENOMEM;
 	for (size_t i = 0; i < ids->nr; i++)
 		if (ids->range[i].first == id)
@@ -141,6 +141,46 @@ static int test_comm(struct perch_filter *filter, const struct perch_record *rec
 	if (*result == UNTESTED)
 		*result = is_named(&filter->comms, perch_thread_comm(thread)) ? PASSES : FAILS;
 	return *result == PASSES;
+}
+
+/* True if the path is that of a cgroup in the list, or below it. */
+static bool is_in_cgroups(struct perch_filter *filter, const char *path)
+{
+	bool is_in = false;
+
+	path += strspn(path, "/");
+	for (size_t i = 0; i < filter->cgroups.nr; i++) {
+		const char *name = filter->cgroups.name[i].text;
+		size_t length;
+
+		name += strspn(name, "/");
+		length = strlen(name);
+		while (length && name[length - 1] == '/')
+			length--;
+		if (length &&
+		    (strncmp(path, name, length) || (path[length] && path[length] != '/')))
+			continue;
+		is_in = filter->cgroups.name[i].seen = true;
+	}
+	return is_in;
+}
+
+static int test_cgroup(struct perch_filter *filter, const struct perch_record *record)
+{
+	uint64_t id = record->sample.cgroup;
+	const char *path =
+		perch_processes_cgroup_name(perch_session_processes(filter->session), id);
+
+	if (count_id(&filter->values[PERCH_FILTER_CGROUP], id, path))
+		return -ENOMEM;
+	if (!path)
+		return 0;
+	if (filter->by_cgroup[id % RECENT_CGROUPS].path != path) {
+		filter->by_cgroup[id % RECENT_CGROUPS].path = path;
+		filter->by_cgroup[id % RECENT_CGROUPS].result = is_in_cgroups(filter, path) ? PASSES
+											    : FAILS;
+	}
+	return filter->by_cgroup[id % RECENT_CGROUPS].result == PASSES;
 }
 
 /* Returns the number of the sampled address, or a negative errno. */
@@ -236,6 +276,33 @@ static int test_symbol(struct perch_filter *filter, const struct perch_record *r
 	       (filter->symbol_names.has_addresses && is_listed_address(filter, record, address));
 }
 
+static bool matches_parent(struct perch_filter *filter, uint32_t number)
+{
+	const struct perch_symbol *symbol = perch_session_address(filter->session, number)->symbol;
+
+	return symbol &&
+	       !regexec(&filter->parent, perch_symbols_name(filter->symbols, symbol), 0, NULL, 0);
+}
+
+static int test_parent(struct perch_filter *filter, const struct perch_record *record)
+{
+	struct perch_session_sample sample;
+
+	if (perch_session_resolve(filter->session, record, &sample, NULL))
+		return -ENOMEM;
+	for (size_t i = 0; i < sample.nr; i++) {
+		uint8_t *result = result_of(&filter->by_caller, sample.chain[i]);
+
+		if (!result)
+			return -ENOMEM;
+		if (*result == UNTESTED)
+			*result = matches_parent(filter, sample.chain[i]) ? PASSES : FAILS;
+		if (*result == PASSES)
+			return 1;
+	}
+	return 0;
+}
+
 /* ---- matching ---- */
 
 /* perf(1) tests the CPU of records, and the other properties only of samples. */
@@ -285,6 +352,8 @@ struct filter_names *perch__filter_names_of(struct perch_filter *filter,
 	switch (part) {
 	case PERCH_FILTER_COMM:
 		return &filter->comms;
+	case PERCH_FILTER_CGROUP:
+		return &filter->cgroups;
 	case PERCH_FILTER_DSO:
 		return &filter->dsos;
 	case PERCH_FILTER_SYMBOL:
@@ -390,6 +459,39 @@ static int add_names(struct perch_filter *filter, enum perch_filter_part part, f
 	return perch__filter_parse_names(perch__filter_names_of(filter, part), list, what, err);
 }
 
+static int add_cgroups(struct perch_filter *filter, const char *list, struct perch_error *err)
+{
+	int rc = require(filter, PERCH_SAMPLE_CGROUP, "cgroup", "Record with --all-cgroups", err);
+
+	filter->values[PERCH_FILTER_CGROUP].by_number.seed = perch__hash_seed(filter);
+	return rc ? rc
+		  : add_names(filter, PERCH_FILTER_CGROUP, test_cgroup, list, "paths of cgroups",
+			      err);
+}
+
+static int add_parent(struct perch_filter *filter, const char *expression, struct perch_error *err)
+{
+	char reason[128];
+	int rc = require(filter, PERCH_SAMPLE_CALLCHAIN, "call chain", "Record with -g", err);
+
+	if (rc)
+		return rc;
+	rc = regcomp(&filter->parent, expression, REG_EXTENDED | REG_NOSUB);
+	if (rc) {
+		regerror(rc, &filter->parent, reason, sizeof(reason));
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "'%s' is no extended regular expression: %s", expression,
+				       reason);
+	}
+	filter->has_parent = true;
+	filter->parent_text = strdup(expression);
+	if (!filter->parent_text)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a filter");
+	add_test(filter, PERCH_FILTER_PARENT, test_parent);
+	return 0;
+}
+
 static int add_tests(struct perch_filter *filter, const struct perch_filter_options *options,
 		     struct perch_error *err)
 {
@@ -406,12 +508,16 @@ static int add_tests(struct perch_filter *filter, const struct perch_filter_opti
 	if (!rc && options->comms)
 		rc = add_names(filter, PERCH_FILTER_COMM, test_comm, options->comms,
 			       "names of threads", err);
+	if (!rc && options->cgroups)
+		rc = add_cgroups(filter, options->cgroups, err);
 	if (!rc && options->dsos)
 		rc = add_names(filter, PERCH_FILTER_DSO, test_dso, options->dsos, "names of DSOs",
 			       err);
 	if (!rc && options->symbols)
 		rc = add_names(filter, PERCH_FILTER_SYMBOL, test_symbol, options->symbols,
 			       "names of functions", err);
+	if (!rc && options->parent)
+		rc = add_parent(filter, options->parent, err);
 	return rc;
 }
 
@@ -449,6 +555,7 @@ void perch_filter_free(struct perch_filter *filter)
 		perch__hash_clear(&filter->values[i].by_number);
 	}
 	perch__filter_clear_names(&filter->comms);
+	perch__filter_clear_names(&filter->cgroups);
 	perch__filter_clear_names(&filter->dsos);
 	perch__filter_clear_names(&filter->symbol_names);
 	free(filter->cpus.range);
@@ -458,6 +565,10 @@ void perch_filter_free(struct perch_filter *filter)
 	free(filter->by_comm.of);
 	free(filter->by_dso.of);
 	free(filter->by_address.of);
+	free(filter->by_caller.of);
+	if (filter->has_parent)
+		regfree(&filter->parent);
+	free(filter->parent_text);
 	free(filter->time);
 	free(filter);
 }

@@ -11,6 +11,7 @@
 #define PERCH_SESSION_FILTER_H
 
 #include <errno.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <perch/filter.h>
@@ -18,7 +19,8 @@
 #include "base/array.h"
 #include "base/hash_table.h"
 
-#define MAX_CPUS 65536
+#define MAX_CPUS       65536
+#define RECENT_CGROUPS 256
 
 /* ---- filter_lists.c ---- */
 
@@ -77,7 +79,7 @@ int perch__filter_parse_time(struct filter_times *times, const struct perch_filt
 /* A value of the samples for which a test was made: a name or a number. */
 struct filter_value {
 	const char *text; /* NULL: number */
-	uint32_t number;
+	uint64_t number;
 	uint64_t samples;
 };
 
@@ -108,13 +110,20 @@ struct perch_filter {
 	enum perch_filter_part rejected_by;
 	struct perch_filter_stats stats;
 	struct filter_ranges cpus, pids, tids;
-	struct filter_names comms, dsos, symbol_names;
+	struct filter_names comms, cgroups, dsos, symbol_names;
 	struct filter_times times;
 	char *time;			/* the option */
 	uint64_t first_time, last_time; /* of the samples */
 	uint64_t cpu_bits[MAX_CPUS / 64];
 	struct filter_values values[PERCH_FILTER_PARTS];
-	struct filter_results by_comm, by_dso, by_address;
+	struct filter_results by_comm, by_dso, by_address, by_caller;
+	struct {
+		const char *path; /* of perch_processes_cgroup_name() */
+		uint8_t result;
+	} by_cgroup[RECENT_CGROUPS]; /* by the low bits of the id */
+	bool has_parent;
+	char *parent_text;
+	regex_t parent;
 	/* the texts of perch_filter_get_missing() */
 	char wanted[256], similar[256], present[512];
 };

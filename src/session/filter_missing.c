@@ -9,10 +9,8 @@
 #define MAX_SHOWN    8
 #define MAX_DISTANCE 2 /* maximum edit distance of a suggestion */
 
-static void value_text(const struct perch_filter *filter, const struct filter_value *value,
-		       char *text, size_t size)
+static void value_text(const struct filter_value *value, char *text, size_t size)
 {
-	(void)filter;
 	if (value->text)
 		perch_clean_text(value->text, text, size);
 	else
@@ -52,7 +50,7 @@ static void list_values(struct perch_filter *filter, const struct filter_values 
 
 		if (!value)
 			break;
-		value_text(filter, value, text, sizeof(text));
+		value_text(value, text, sizeof(text));
 		if (nr == MAX_SHOWN || end - at < (ptrdiff_t)strlen(text) + 40) {
 			snprintf(at, end - at, ", ...");
 			break;
@@ -128,6 +126,16 @@ static bool find_word(struct perch_filter *filter, enum perch_filter_part part, 
 	return false;
 }
 
+/* The functions of call chains are too many to count them. */
+static bool find_parent(struct perch_filter *filter, uint64_t tested, size_t *index)
+{
+	if (filter->stats.left_out[PERCH_FILTER_PARENT] < tested || (*index)-- > 0)
+		return false;
+	perch_clean_text(filter->parent_text, filter->wanted, sizeof(filter->wanted));
+	filter->present[0] = '\0';
+	return true;
+}
+
 static bool find_time(struct perch_filter *filter, uint64_t tested, size_t *index)
 {
 	const uint64_t second = 1000000000;
@@ -142,6 +150,20 @@ static bool find_time(struct perch_filter *filter, uint64_t tested, size_t *inde
 	return true;
 }
 
+/* Finds a word of a part, and what there is instead. */
+static bool find_missing(struct perch_filter *filter, enum perch_filter_part part, uint64_t tested,
+			 size_t *index)
+{
+	if (part == PERCH_FILTER_TIME)
+		return find_time(filter, tested, index);
+	if (part == PERCH_FILTER_PARENT)
+		return find_parent(filter, tested, index);
+	if (!find_word(filter, part, index))
+		return false;
+	list_values(filter, &filter->values[part]);
+	return true;
+}
+
 int perch_filter_get_missing(struct perch_filter *filter, size_t index,
 			     struct perch_filter_missing *missing)
 {
@@ -150,17 +172,13 @@ int perch_filter_get_missing(struct perch_filter *filter, size_t index,
 	*missing = (struct perch_filter_missing){ 0 };
 	for (size_t i = 0; i < filter->nr_tests && tested; i++) {
 		enum perch_filter_part part = filter->tests[i].part;
-		const struct filter_values *values = &filter->values[part];
-		bool time = part == PERCH_FILTER_TIME;
 
-		if (time ? find_time(filter, tested, &index) : find_word(filter, part, &index)) {
+		if (find_missing(filter, part, tested, &index)) {
 			*missing = (struct perch_filter_missing){ .part = part,
 								  .wanted = filter->wanted,
 								  .present = filter->present,
 								  .samples = tested };
-			if (!time)
-				list_values(filter, values);
-			if (find_similar(filter, values))
+			if (find_similar(filter, &filter->values[part]))
 				missing->similar = filter->similar;
 			return 1;
 		}

@@ -95,6 +95,47 @@ def check_notes(path):
         check(status == 2 and not out and message in err, "refuses " + " ".join(options), "%d: %s" % (status, err))
 
 
+def parents(path):
+    """perf report -x counts the samples with a caller that matches; perch script prints them."""
+    for expression in ("^do_syscall|^main$", "read$"):
+        _, out, _ = run(PERF, "report", "-f", "-i", path, "--stdio", "--no-children", "-g", "none", "-x", "-p", expression,
+                        "-s", "parent", "-n")
+        theirs = sum(int(count) for count in re.findall(r"^ +[\d.]+% +(\d+) ", out, re.M))
+        ours, messages = samples(PERCH, path, "--parent", expression)
+        check(len(ours) == theirs, "the samples of perf report: -x -p " + expression,
+              "%d samples, perf %d\n%s" % (len(ours), theirs, messages))
+    _, out, err = run(PERCH, "script", "-i", path, "--parent", "no such caller")
+    check(not out and "no call chain has a function that matches" in err, "no caller matches", err)
+
+
+def cgroups(directory):
+    """A program in a cgroup below another one; perf report counts the samples of each."""
+    root = next((line.split()[1] for line in open("/proc/mounts") if line.split()[2] == "cgroup2"), None)
+    outer = os.path.join(root or "/nosuch", "perch-filter-%d" % os.getpid())
+    path = os.path.join(directory, "cgroups.data")
+    try:
+        os.makedirs(os.path.join(outer, "inner"))
+    except OSError as why:
+        print("skipped: no cgroup can be made: %s" % why)
+        return
+    program = ("for at in %s/inner %s; do sh -c 'echo 0 >$0/cgroup.procs; head -c 30000000 /dev/zero | md5sum' $at; done >/dev/null"
+               % (outer, outer))
+    status, _, err = run(PERF, "record", "-q", "-a", "--all-cgroups", "-e", "cpu-clock", "-F", "2000", "-o", path, "--", "sh", "-c",
+                         program)
+    os.rmdir(os.path.join(outer, "inner"))
+    os.rmdir(outer)
+    if status:
+        print("skipped: perf record --all-cgroups: " + err.strip())
+        return
+    _, out, _ = run(PERF, "report", "-f", "-i", path, "--stdio", "-s", "cgroup", "-n")
+    theirs = {name: int(count) for count, name in re.findall(r"^ +[\d.]+% +(\d+) +(/\S*)", out, re.M)}
+    name = "/" + os.path.basename(outer)
+    for options, count in ((name, theirs.get(name, 0) + theirs.get(name + "/inner", 0)), (name + "/inner", theirs.get(name + "/inner")),
+                           ("/", sum(theirs.values()))):
+        ours, messages = samples(PERCH, path, "--cgroup", options)
+        check(len(ours) == count and count, "the samples of the cgroup " + options, "%d samples, perf %s\n%s" % (len(ours), theirs, messages))
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "perf.data")
@@ -105,6 +146,10 @@ def main():
             return 77
         compare_options(path)
         check_notes(path)
+        chains = os.path.join(directory, "chains.data")
+        if not run(PERF, "record", "-q", "-g", "--sample-cpu", "-e", "cpu-clock", "-F", "2000", "-o", chains, "--", "sh", "-c", PROGRAM)[0]:
+            parents(chains)
+        cgroups(directory)
     return failed
 
 

@@ -344,6 +344,98 @@ static void names_what_there_is(void **state)
 	expect_missing(&(struct perch_filter_options){ .comms = "worker", .time = "3," }, NULL, 0);
 }
 
+/* ---- cgroups and callers ---- */
+
+#define CGROUP_TYPE (FILTER_TYPE | PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_CALLCHAIN)
+
+static void put_cgroup(struct perch_writer *writer, uint64_t id, const char *name)
+{
+	struct built b;
+
+	start_record(&b, PERCH_RECORD_CGROUP, 0);
+	put_u64(&b, id);
+	put_name(&b, name);
+	end_record(&b);
+	put_record(writer, &b);
+}
+
+/* Sample i is in the cgroup i % 5, and CPUs and callers are the same. */
+static void make_cgroups(void)
+{
+	struct perch_file_event event = filter_event;
+	struct perch_writer *writer;
+	struct built b;
+
+	event.attr.sample_type = CGROUP_TYPE;
+	event.attr.sample_id_all = 0;
+	assert_int_equal(perch_writer_open(&writer, path, &event, 1, NULL), 0);
+	put_cgroup(writer, 1, "/");
+	put_cgroup(writer, 2, "/one");
+	put_cgroup(writer, 3, "/one/two");
+	put_cgroup(writer, 4, "/old");
+	put_cgroup(writer, 4, "/onerous");
+	for (uint64_t i = 1; i <= SAMPLES; i++) {
+		start_record(&b, PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
+		put_u64(&b, CODE);
+		put_u32(&b, 10);
+		put_u32(&b, 10);
+		put_u64(&b, i * SECOND);
+		put_u32(&b, 0);
+		put_u32(&b, 0);
+		put_u64(&b, 2);
+		put_u64(&b, PERCH_CONTEXT_USER);
+		put_u64(&b, CODE);
+		put_u64(&b, i % 5);
+		end_record(&b);
+		put_record(writer, &b);
+	}
+	close_writer(writer);
+}
+
+static void tests_cgroups_and_those_below(void **state)
+{
+	const struct perch_filter_options options = { .cgroups = "/tow,/onerou" };
+	const struct perch_filter_missing missing[] = {
+		{ .part = PERCH_FILTER_CGROUP,
+		  .wanted = "/onerou",
+		  .similar = "/onerous",
+		  .present = "/ (20), /one (20), /one/two (20), /onerous (20), 0 (20)",
+		  .samples = 100 },
+		{ .part = PERCH_FILTER_CGROUP,
+		  .wanted = "/tow",
+		  .present = "/ (20), /one (20), /one/two (20), /onerous (20), 0 (20)",
+		  .samples = 100 },
+	};
+
+	(void)state;
+	make_cgroups();
+	assert_int_equal(MATCHES(.cgroups = "/one"), 40);
+	assert_int_equal(MATCHES(.cgroups = "one/"), 40);
+	assert_int_equal(MATCHES(.cgroups = "/one/two,/onerous"), 40);
+	assert_int_equal(MATCHES(.cgroups = "/old"), 0);
+	/* the cgroup 0 has no record */
+	assert_int_equal(MATCHES(.cgroups = "/"), 80);
+	expect_missing(&options, missing, 2);
+}
+
+/* The file of the function does not exist: nothing has a name. */
+static void tests_callers(void **state)
+{
+	const struct perch_filter_options options = { .parent = "^main$" };
+	const struct perch_filter_missing missing[] = {
+		{ .part = PERCH_FILTER_PARENT, .wanted = "^main$", .present = "", .samples = 100 },
+	};
+
+	(void)state;
+	make_cgroups();
+	assert_int_equal(MATCHES(.parent = "."), 0);
+	EXPECT_ERROR(EINVAL, "no extended regular expression", .parent = "(");
+	expect_missing(&options, missing, 1);
+	make_recording(true);
+	EXPECT_ERROR(ENODATA, "have no call chain", .parent = "main");
+	EXPECT_ERROR(ENODATA, "have no cgroup", .cgroups = "/");
+}
+
 static void frees_nothing(void **state)
 {
 	(void)state;
@@ -359,6 +451,8 @@ int main(void)
 		cmocka_unit_test(refuses_what_is_not_in_its_form),
 		cmocka_unit_test(refuses_to_test_what_samples_lack),
 		cmocka_unit_test(names_what_there_is),
+		cmocka_unit_test(tests_cgroups_and_those_below),
+		cmocka_unit_test(tests_callers),
 		cmocka_unit_test(frees_nothing),
 	};
 

@@ -604,6 +604,52 @@ static void synthesized_fork_inherits_no_mappings(void **state)
 	perch_processes_free(processes);
 }
 
+static void add_cgroup(struct perch_processes *processes, uint64_t id, const char *name)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_CGROUP,
+		.cgroup = { .id = id, .path = { name, (uint32_t)strlen(name) } },
+	};
+
+	apply(processes, &record);
+}
+
+static void names_cgroups(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	const char *first;
+
+	(void)state;
+	assert_null(perch_processes_cgroup_name(processes, 7));
+	add_cgroup(processes, 7, "/first");
+	add_cgroup(processes, 8, "/other");
+	first = perch_processes_cgroup_name(processes, 7);
+	assert_string_equal(first, "/first");
+	add_cgroup(processes, 7, "/first");
+	assert_ptr_equal(perch_processes_cgroup_name(processes, 7), first);
+	add_cgroup(processes, 7, "/second");
+	assert_string_equal(perch_processes_cgroup_name(processes, 7), "/second");
+	assert_string_equal(perch_processes_cgroup_name(processes, 8), "/other");
+	assert_string_equal(first, "/first");
+	perch_processes_free(processes);
+}
+
+/* A cgroup that is not stored has no name, rather than that of an older one with its id. */
+static void stores_a_limited_number_of_cgroups(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	for (uint64_t id = 1; id <= 65536; id++)
+		add_cgroup(processes, id, "/name");
+	add_cgroup(processes, 70000, "/name");
+	add_cgroup(processes, 1, "/new");
+	assert_null(perch_processes_cgroup_name(processes, 70000));
+	assert_null(perch_processes_cgroup_name(processes, 1));
+	assert_string_equal(perch_processes_cgroup_name(processes, 65536), "/name");
+	perch_processes_free(processes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -629,6 +675,8 @@ int main(void)
 		cmocka_unit_test(adds_calling_process),
 		cmocka_unit_test(damaged_synthesized_record_is_refused),
 		cmocka_unit_test(synthesized_fork_inherits_no_mappings),
+		cmocka_unit_test(names_cgroups),
+		cmocka_unit_test(stores_a_limited_number_of_cgroups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
