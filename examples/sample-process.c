@@ -48,6 +48,7 @@ int main(int argc, char **argv)
 	struct perch_sampler *sampler = NULL;
 	struct perch_processes *processes = NULL;
 	struct perch_symbols *symbols = NULL;
+	const struct perch_profile_options columns = { .names = "dso,sym" };
 	struct perch_profile *profile = NULL;
 	struct perch_profile_total total;
 	const struct perch_row *rows;
@@ -61,8 +62,7 @@ int main(int argc, char **argv)
 	    perch_processes_new(&processes, &err) < 0 ||
 	    perch_processes_add_running(processes, pid, NULL, &err) < 0 ||
 	    perch_symbols_new(&symbols, NULL, &err) < 0 ||
-	    perch_profile_new(&profile, processes, symbols, PERCH_KEY_DSO | PERCH_KEY_SYMBOL,
-			      &err) < 0 ||
+	    perch_profile_new(&profile, processes, symbols, &columns, &err) < 0 ||
 	    perch_sampler_enable(sampler, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 	sleep(1);
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 			return perch_error_print(stderr, &err), 1;
 	}
 	if (perch_profile_finish(profile, &err) < 0 ||
-	    perch_profile_rows(profile, 0, false, &rows, &nr, &err) < 0)
+	    perch_profile_rows(profile, 0, NULL, &rows, &nr, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 	perch_profile_get_total(profile, 0, &total);
 	for (size_t i = 0; i < nr && i < 10; i++) {

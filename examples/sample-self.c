@@ -39,6 +39,7 @@ int main(void)
 	struct perch_sampler *sampler = NULL;
 	struct perch_processes *processes = NULL;
 	struct perch_symbols *symbols = NULL;
+	const struct perch_profile_options columns = { .names = "sym" };
 	struct perch_profile *profile = NULL;
 	const struct perch_row *rows;
 	struct perch_profile_total total;
@@ -50,7 +51,7 @@ int main(void)
 	    perch_processes_new(&processes, &err) < 0 ||
 	    perch_processes_add_running(processes, 0, NULL, &err) < 0 ||
 	    perch_symbols_new(&symbols, NULL, &err) < 0 ||
-	    perch_profile_new(&profile, processes, symbols, PERCH_KEY_SYMBOL, &err) < 0)
+	    perch_profile_new(&profile, processes, symbols, &columns, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 
 	perch_sampler_enable(sampler, NULL);
@@ -63,7 +64,7 @@ int main(void)
 			return perch_error_print(stderr, &err), 1;
 	}
 	if (perch_profile_finish(profile, &err) < 0 ||
-	    perch_profile_rows(profile, 0, false, &rows, &nr, &err) < 0)
+	    perch_profile_rows(profile, 0, NULL, &rows, &nr, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 	perch_profile_get_total(profile, 0, &total);
 	for (size_t i = 0; i < nr && i < 5; i++) {

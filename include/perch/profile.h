@@ -7,6 +7,8 @@
  * of each distinct address once, and folds the stacks into one tree of functions. Rows and call
  * graphs are made from this tree.
  *
+ * The rows of a profile are its samples, grouped by any list of columns (perch/column.h).
+ *
  * In all functions err may be NULL. Functions without err cannot fail, or their comment lists what
  * they return.
  *
@@ -21,6 +23,7 @@
 #define PERCH_PROFILE_H
 
 #include <stdbool.h>
+#include <perch/column.h>
 #include <perch/error.h>
 #include <perch/process.h>
 #include <perch/record.h>
@@ -111,19 +114,6 @@ PERCH_API int perch_addresses_sampled(struct perch_addresses *addresses,
 				      const struct perch_record *record, uint32_t *number,
 				      const struct perch_dso **dso);
 
-/** Sort keys: samples with equal keys are in one row. */
-enum perch_key {
-	PERCH_KEY_COMM = 1 << 0,   /**< name of the thread */
-	PERCH_KEY_DSO = 1 << 1,	   /**< DSO */
-	PERCH_KEY_SYMBOL = 1 << 2, /**< function, or address without a function */
-	PERCH_KEY_PID = 1 << 3,	   /**< process id */
-	PERCH_KEY_TID = 1 << 4,	   /**< thread id */
-	PERCH_KEY_CPU = 1 << 5,	   /**< CPU */
-	/** Not a sort key: inlined functions are frames of call chains, if the file has debug
-	 * information. */
-	PERCH_KEY_INLINED = 1 << 16,
-};
-
 /** A function, or an address without a function. */
 struct perch_frame {
 	const struct perch_dso *dso;	   /**< the DSO */
@@ -134,22 +124,43 @@ struct perch_frame {
 	uint64_t reserved[2]; /**< for members of later versions */
 };
 
-/** The CPU of samples without one: the event was recorded without PERCH_SAMPLE_CPU. */
+/** The CPU of samples without one: the event was recorded without PERCH_SAMPLE_CPU. It is the value
+ * of the column "cpu". */
 #define PERCH_NO_CPU UINT32_MAX
 
-/** A row of a report. Members of keys that were not selected are 0 or NULL. */
+/**
+ * A row of a report: the samples with equal values in all columns. perch_profile_value() returns
+ * the values, perch_profile_cell() their texts.
+ */
 struct perch_row {
-	const char *comm;	  /**< not trusted; also set with the keys PID and TID */
-	uint32_t pid;		  /**< process id; also set with the key TID */
-	uint32_t tid;		  /**< thread id */
-	uint32_t cpu;		  /**< CPU, or PERCH_NO_CPU */
-	struct perch_frame frame; /**< the function, or a function of the same DSO */
-	uint64_t self;		  /**< period of the samples in this function */
-	uint64_t children;	  /**< self, plus the period of samples in called functions */
-	uint64_t samples;	  /**< number of samples in this function */
-	uint32_t height;	  /**< frames of the deepest stack from this function on inwards */
-	uint32_t index;		  /**< for perch_profile_call_graph() */
-	uint64_t reserved[4];	  /**< for members of later versions */
+	/** The function; without a column of scope PERCH_COLUMN_FRAME all 0. Without the column
+	 * "sym" it is one of the functions of the row. */
+	struct perch_frame frame;
+	uint64_t self;	       /**< period of the samples in this function */
+	uint64_t children;     /**< self, plus the period of samples in called functions */
+	uint64_t samples;      /**< number of samples in this function */
+	uint64_t system;       /**< the part of self in the kernel */
+	uint64_t user;	       /**< the part of self in user space */
+	uint64_t guest_system; /**< the part of self in the kernel of a guest */
+	uint64_t guest_user;   /**< the part of self in user space of a guest */
+	uint32_t height;       /**< frames of the deepest stack from this function on inwards */
+	uint32_t index;	       /**< number of the row in the profile */
+	uint32_t event;	       /**< index of the event */
+	uint32_t numbers[2];   /**< private: where the profile has its values */
+	uint64_t reserved[4];  /**< for members of later versions */
+};
+
+/** How samples become rows. All members may be 0: all samples of an event are then one row. */
+struct perch_profile_options {
+	/** Names of columns, separated by commas, as "comm,dso,sym"; see perch_columns(). NULL:
+	 * none. */
+	const char *names;
+	/** More columns, for example a program's own. They must live as long as the profile. */
+	const struct perch_column *const *columns;
+	size_t nr_columns; /**< number of columns */
+	/** Inlined functions are frames of call chains, if the file has debug information. */
+	unsigned inlined : 1;
+	uint64_t reserved[16]; /**< must be 0 */
 };
 
 /** A profile. */
@@ -158,15 +169,19 @@ struct perch_profile;
 /**
  * Creates a profile without samples.
  *
- * @param[out] profile  the new profile
+ * @param[out] profile  the new profile; NULL after a failure
  * @param processes     must outlive the profile
  * @param symbols       must outlive the profile
- * @param keys          PERCH_KEY_* of the rows
- * @param[out] err      the reason of a failure
- * @return 0, or -ENOMEM
+ * @param options       NULL is all 0
+ * @param[out] err      the reason of a failure; for an unknown name with the nearest one
+ * @return 0, or a negative errno
+ * @retval -EINVAL  there is no such column, or a column of a program lacks value()
+ * @retval -E2BIG   more than 64 columns
+ * @retval -ENOMEM  out of memory
  */
 PERCH_API int perch_profile_new(struct perch_profile **profile, struct perch_processes *processes,
-				struct perch_symbols *symbols, unsigned keys,
+				struct perch_symbols *symbols,
+				const struct perch_profile_options *options,
 				struct perch_error *err);
 
 /** Frees a profile. NULL is allowed. */
@@ -178,10 +193,32 @@ PERCH_API void perch_profile_free(struct perch_profile *profile);
  * @param profile   the profile
  * @param record    the record; earlier records must have been applied to the processes
  * @param[out] err  the reason of a failure
- * @return 0, or -ENOMEM
+ * @return 0, -ENOMEM, or what the value() of a program's column returns
  */
 PERCH_API int perch_profile_add(struct perch_profile *profile, const struct perch_record *record,
 				struct perch_error *err);
+
+/**
+ * Counts a sample that a filter left out: only in the totals of all samples.
+ *
+ * @param profile   the profile
+ * @param record    the record; other than SAMPLE records are ignored
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_profile_skip(struct perch_profile *profile, const struct perch_record *record,
+				 struct perch_error *err);
+
+/**
+ * Returns the columns of a profile: those of options.names, then those of options.columns, each
+ * once.
+ *
+ * @param profile  the profile
+ * @param[out] nr  their number
+ * @return the columns; valid as long as the profile
+ */
+PERCH_API const struct perch_column *const *perch_profile_columns(
+	const struct perch_profile *profile, size_t *nr);
 
 /**
  * Looks up the symbols of all addresses, and folds the stacks.
@@ -198,7 +235,9 @@ PERCH_API int perch_profile_finish(struct perch_profile *profile, struct perch_e
 struct perch_profile_total {
 	uint64_t samples;     /**< number of samples */
 	uint64_t period;      /**< sum of their periods */
-	uint64_t reserved[2]; /**< for members of later versions */
+	uint64_t all_samples; /**< samples, and those of perch_profile_skip() */
+	uint64_t all_period;  /**< sum of their periods */
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 /**
@@ -211,20 +250,90 @@ struct perch_profile_total {
 PERCH_API void perch_profile_get_total(const struct perch_profile *profile, unsigned event,
 				       struct perch_profile_total *total);
 
+/** Which rows are returned, and in which order. All members may be 0. */
+struct perch_rows_options {
+	/** Columns of the profile, or any of scope PERCH_COLUMN_PERIOD, the most significant one
+	 * first. Sums are sorted from the largest on, others as perch_profile_compare() does. 0:
+	 * the largest self first, or with .children the largest children first. Rows that are equal
+	 * in these columns are sorted by all columns of the profile. */
+	const struct perch_column *const *by;
+	size_t nr_by; /**< number of columns */
+	/** Also functions that have no samples themselves, but have called others with samples. */
+	unsigned children : 1;
+	uint64_t reserved[8]; /**< must be 0 */
+};
+
 /**
- * Returns the rows of an event, the largest first.
+ * Returns the rows of an event.
  *
- * @param profile      the profile
- * @param event        index of the event
- * @param by_children  sorts by children; otherwise by self, without rows that have no samples
- * @param[out] rows    the rows; valid until the next call for the same event
- * @param[out] nr      number of rows
- * @param[out] err     the reason of a failure
- * @return 0, or -ENOMEM
+ * @param profile    the profile
+ * @param event      index of the event
+ * @param options    NULL is all 0
+ * @param[out] rows  the rows; valid until the next call for the same event
+ * @param[out] nr    number of rows
+ * @param[out] err   the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory
+ * @retval -EINVAL  a column of options.by is not one of the profile
  */
-PERCH_API int perch_profile_rows(struct perch_profile *profile, unsigned event, bool by_children,
+PERCH_API int perch_profile_rows(struct perch_profile *profile, unsigned event,
+				 const struct perch_rows_options *options,
 				 const struct perch_row **rows, size_t *nr,
 				 struct perch_error *err);
+
+/**
+ * Returns the value of a row in a column: a number, a sum, or a number that stands for a text.
+ *
+ * @param profile  the profile
+ * @param row      a row of it
+ * @param column   a column of the profile, or any of scope PERCH_COLUMN_PERIOD
+ * @return the value; 0 for other columns
+ */
+PERCH_API uint64_t perch_profile_value(struct perch_profile *profile, const struct perch_row *row,
+				       const struct perch_column *column);
+
+/**
+ * Compares two rows by a column, for a list from small to large, or from A to Z.
+ *
+ * @param profile  the profile
+ * @param a        a row of it
+ * @param b        another one
+ * @param column   a column of the profile, or any of scope PERCH_COLUMN_PERIOD
+ * @return less than 0 if a comes first, 0 if they are equal, else more than 0
+ */
+PERCH_API int perch_profile_compare(struct perch_profile *profile, const struct perch_row *a,
+				    const struct perch_row *b, const struct perch_column *column);
+
+/** Bytes that are enough for any cell. Longer names are cut. */
+#define PERCH_CELL_BYTES 4096
+
+/**
+ * Returns the text of a row in a column, as perf prints it, without padding.
+ *
+ * @param profile      the profile
+ * @param row          a row of it
+ * @param column       a column of the profile, or any of scope PERCH_COLUMN_PERIOD
+ * @param[out] buffer  memory for texts that are not stored elsewhere
+ * @param size         bytes of buffer, at least 1; PERCH_CELL_BYTES are always enough
+ * @return the text, cleaned, never NULL; valid as long as the profile and buffer
+ */
+PERCH_API const char *perch_profile_cell(struct perch_profile *profile, const struct perch_row *row,
+					 const struct perch_column *column, char *buffer,
+					 size_t size);
+
+/**
+ * Returns the text of a function as a cell of the column "sym" has it, without its first
+ * characters for the mode: the name, or the address. Inlined functions are marked as in perf.
+ *
+ * @param profile      the profile
+ * @param frame        a frame of a row or of a call graph
+ * @param[out] buffer  memory for texts that are not stored elsewhere
+ * @param size         bytes of buffer, at least 1; PERCH_CELL_BYTES are always enough
+ * @return the text, cleaned, never NULL; valid as long as the profile and buffer
+ */
+PERCH_API const char *perch_profile_frame_name(struct perch_profile *profile,
+					       const struct perch_frame *frame, char *buffer,
+					       size_t size);
 
 /** The direction of a call graph. */
 enum perch_call_graph_order {

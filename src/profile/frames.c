@@ -67,7 +67,7 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists)
 {
 	size_t nr = perch_addresses_count(profile->addresses);
-	size_t kinds = profile->keys & PERCH_KEY_INLINED ? 2 : 0;
+	size_t kinds = profile->inlined ? 2 : 0;
 
 	lists->frame = calloc(nr ? nr : 1, sizeof(*lists->frame));
 	if (!lists->frame || !find_canonical(profile, &lists->canonical))

@@ -2,6 +2,7 @@
 #ifndef PERCH_PROFILE_INTERNAL_H
 #define PERCH_PROFILE_INTERNAL_H
 
+#include <perch/column.h>
 #include <perch/profile.h>
 #include "base/array.h"
 #include "base/hash_table.h"
@@ -24,18 +25,29 @@ uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bo
 void perch__key_set_remove_last(struct key_set *set);
 void perch__key_set_clear(struct key_set *set);
 
-/* The properties that all frames of a sample share. Members that no sort key needs are 0. */
-struct context {
-	const char *comm;
-	uint32_t comm_index, pid, tid, cpu, event;
+/* ---- tuples.c: numbered lists of values ---- */
+
+/* A set of lists of `width` words each, numbered from 0 in the order they are added. */
+struct tuples {
+	struct perch__hash_table table; /* words -> number */
+	uint64_t *word;			/* nr * width words, by number */
+	size_t width, nr, capacity;	/* capacity: in words */
 };
+/* Returns the number of the words, which are added if they are new. Returns NO_NUMBER if out of
+ * memory. */
+uint32_t perch__tuples_add(struct tuples *tuples, const uint64_t *words);
+static inline const uint64_t *perch__tuples_at(const struct tuples *tuples, uint32_t number)
+{
+	return tuples->word + (size_t)number * tuples->width;
+}
+void perch__tuples_clear(struct tuples *tuples);
 
 /* A node is a stack: its innermost frame, and the parent node for the other frames. Parents have
  * lower numbers than their children. */
 struct node {
-	uint32_t parent;	    /* NO_NODE: this is the outermost frame */
-	uint32_t context;	    /* number in perch_profile.contexts */
-	uint32_t frame;		    /* in stacks: address number; in tree: frame number */
+	uint32_t parent;  /* NO_NODE: this is the outermost frame */
+	uint32_t context; /* number in perch_profile.contexts: values that all frames share */
+	uint32_t frame;	  /* in stacks: address number; in tree: frame number */
 	uint32_t first_child, next; /* NO_NODE: none */
 	uint32_t nr_children;
 	/* the other members are used in the folded tree only */
@@ -113,45 +125,123 @@ struct perch_addresses {
 uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
 			       unsigned cpumode, uint64_t ip);
 
+/* ---- columns ---- */
+
+/* What a column of scope PERCH_COLUMN_SAMPLE is computed from. */
+struct sample {
+	struct perch_profile *profile;
+	const struct perch_record *record;
+	struct perch_thread *thread;
+};
+
+/* A row, and its value in a column. */
+struct cell {
+	const struct perch_row *row;
+	uint64_t value;
+};
+
+/* A column of the library. Members that its scope does not need are NULL. */
+struct perch_column_methods {
+	/* scope SAMPLE: stores the value. Returns 0 or -ENOMEM. */
+	int (*value)(const struct sample *sample, uint64_t *value);
+	/* scope FRAME: returns a number that is equal for the frames of one row */
+	uint64_t (*frame_value)(const struct perch_profile *profile, uint32_t frame);
+	/* scope PERIOD: the sum */
+	uint64_t (*sum)(const struct perch_row *row);
+	/* compares two cells; NULL: the numbers. Of scope SAMPLE the cells have only values, of
+	 * scope FRAME only rows. */
+	int (*compare)(struct perch_profile *profile, const struct cell *a, const struct cell *b);
+	/* the value for a program, if it is not the stored one; NULL: the stored one */
+	uint64_t (*number)(uint64_t value);
+	/* returns the text, in the buffer or valid as long as the profile; NULL: the number. Scope
+	 * FRAME: the cell has only the row, which may be any row of a profile with such columns. */
+	const char *(*text)(struct perch_profile *profile, const struct cell *cell, char *buffer,
+			    size_t size);
+};
+
+/* column_thread.c, column_frame.c, column_period.c */
+extern const struct perch_column_methods perch__column_comm, perch__column_pid, perch__column_tid,
+	perch__column_cpu;
+extern const struct perch_column_methods perch__column_dso, perch__column_sym;
+extern const struct perch_column_methods perch__column_overhead, perch__column_overhead_children,
+	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
+	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
+
+#define MAX_COLUMNS 64
+/* column_list.c: sets the columns of a new profile. Returns 0 or a negative errno. */
+int perch__columns_set(struct perch_profile *profile, const struct perch_profile_options *options,
+		       struct perch_error *err);
+/* Returns the index of a column of the profile, or MAX_COLUMNS. */
+size_t perch__columns_index(const struct perch_profile *profile, const struct perch_column *column);
+
+/* Returns true if the profile has this column of the library. */
+bool perch__columns_has(const struct perch_profile *profile,
+			const struct perch_column_methods *methods);
+
+/* cell.c: compare by the column with this index in the profile: of scope SAMPLE, */
+int perch__compare_contexts(struct perch_profile *profile, uint32_t a, uint32_t b, size_t index);
+/* and of scope SAMPLE or FRAME. */
+int perch__compare_at(struct perch_profile *profile, const struct perch_row *a,
+		      const struct perch_row *b, size_t index);
+
 /* ---- the profile ---- */
 
 /* The nodes of a row, as linked lists. */
 struct row_lists {
 	uint32_t outermost; /* nodes that have no other node of the row above them */
 	uint32_t hit;	    /* nodes with samples of their own */
-	uint32_t context;
 };
+/* row.numbers[]: in perch_profile.contexts and frame[]; all frames of a row have the same values */
+enum { ROW_CONTEXT, ROW_FRAME };
+
+/* contexts of the last samples, by tid: usually the next sample of a thread has the same one */
+#define RECENT_CONTEXTS 64
 
 struct perch_profile {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
-	unsigned keys; /* PERCH_KEY_* */
-	struct key_set contexts;
-	struct context *context;
+	bool inlined; /* of the options */
+	const struct perch_column *column[MAX_COLUMNS];
+	/* by column of scope SAMPLE: the word in contexts that has its value */
+	uint8_t word[MAX_COLUMNS];
+	size_t nr_columns;
+	/* by word of a context: its column; word 0 is the event */
+	const struct perch_column *sample_column[1 + MAX_COLUMNS];
+	const struct perch_column *frame_column[MAX_COLUMNS]; /* of scope FRAME */
+	size_t nr_frame_columns;
+	struct tuples contexts; /* event and values of columns of scope SAMPLE */
+	uint32_t recent_context[RECENT_CONTEXTS];
+	const char **comm; /* by index of the name + 1: the names of threads */
+	size_t nr_comms;
 	struct perch_addresses *addresses;
 	struct tree stacks;  /* of addresses; empty after perch_profile_finish() */
 	struct tree tree;    /* of frames */
 	uint64_t names_seed; /* of hashes that stand for names */
 	struct key_set frames;
 	struct perch_frame *frame;
-	struct key_set row_keys; /* (context, DSO or frame) -> row[] */
+	struct key_set row_keys; /* (context, number of values of the frame) -> row[] */
 	struct perch_row *row;
 	struct row_lists *lists; /* by row */
-	/* by frame: the row of the last lookup; most recordings have few contexts */
-	struct cached_row {
-		uint32_t context, row; /* row + 1; 0 if empty */
-	} * cached_row;
 	/* scratch of perch_profile_call_graph(), all 0 between calls: */
 	uint64_t *hits;	    /* by node */
 	uint32_t *group_of; /* by frame */
 	struct profile_event {
-		struct perch_profile_total total;
+		struct perch_profile_total total; /* without all_* */
+		uint64_t skipped_samples, skipped_period;
 		bool has_chains;
 		struct perch_row *sorted;
 	} * event;
 	size_t nr_events, events_capacity;
 	struct last_stack last_stack[LAST_STACKS];
 };
+
+/* context.c: returns the number of the values of a sample, or a negative errno. */
+int64_t perch__context_of(const struct sample *sample);
+/* The event of a context. */
+static inline unsigned perch__context_event(const struct perch_profile *profile, uint32_t context)
+{
+	return perch__tuples_at(&profile->contexts, context)[0];
+}
 
 /* ---- frames.c: the frames of addresses ---- */
 
@@ -182,7 +272,10 @@ const struct inlined *perch__frames_inlined(struct perch_profile *profile,
 					    struct frame_lists *lists, uint32_t number,
 					    bool is_caller);
 void perch__frames_clear(struct frame_lists *lists);
-/* rows.c: finds the row of each node of the folded tree, and adds up self and children of rows. */
+
+/* ---- rows.c ---- */
+
+/* Finds the row of each node of the folded tree, and adds up self and children of rows. */
 int perch__rows_fill(struct perch_profile *profile);
 
 #endif

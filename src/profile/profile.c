@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile: adds samples up by stack of addresses, then folds the stacks into a tree of frames. */
+#include "base/reserved.h"
 #include "internal.h"
 
 static int no_memory(struct perch_error *err)
@@ -8,22 +9,30 @@ static int no_memory(struct perch_error *err)
 }
 
 int perch_profile_new(struct perch_profile **result, struct perch_processes *processes,
-		      struct perch_symbols *symbols, unsigned keys, struct perch_error *err)
+		      struct perch_symbols *symbols, const struct perch_profile_options *options,
+		      struct perch_error *err)
 {
-	struct perch_profile *profile = calloc(1, sizeof(*profile));
+	struct perch_profile *profile;
+	int rc;
 
+	*result = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_profile_options", err))
+		return -EINVAL;
+	profile = calloc(1, sizeof(*profile));
 	if (!profile)
 		return no_memory(err);
-	if (perch_addresses_new(&profile->addresses, processes, symbols, err)) {
-		free(profile);
-		return -ENOMEM;
-	}
 	profile->processes = processes;
 	profile->symbols = symbols;
-	profile->keys = keys;
+	profile->inlined = options && options->inlined;
 	profile->names_seed = perch__hash_seed(profile);
-	*result = profile;
-	return 0;
+	rc = perch__columns_set(profile, options, err);
+	if (!rc)
+		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
+	if (rc)
+		perch_profile_free(profile);
+	else
+		*result = profile;
+	return rc;
 }
 
 void perch_profile_free(struct perch_profile *profile)
@@ -32,53 +41,20 @@ void perch_profile_free(struct perch_profile *profile)
 		return;
 	for (size_t i = 0; i < profile->nr_events; i++)
 		free(profile->event[i].sorted);
-	perch__key_set_clear(&profile->contexts);
+	perch__tuples_clear(&profile->contexts);
 	perch_addresses_free(profile->addresses);
 	perch__key_set_clear(&profile->frames);
 	perch__key_set_clear(&profile->row_keys);
 	perch__tree_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
-	free(profile->context);
+	free(profile->comm);
 	free(profile->frame);
 	free(profile->row);
 	free(profile->lists);
 	free(profile->hits);
-	free(profile->cached_row);
 	free(profile->group_of);
 	free(profile->event);
 	free(profile);
-}
-
-static uint32_t get_context(struct perch_profile *profile, const struct perch_thread *thread,
-			    const struct perch_record *record)
-{
-	unsigned keys = profile->keys;
-	struct context context = { .event = record->event };
-	uint32_t at, id = 0;
-	bool is_new;
-
-	if (keys & (PERCH_KEY_COMM | PERCH_KEY_PID | PERCH_KEY_TID)) {
-		context.comm = perch_thread_comm(thread);
-		context.comm_index = perch_thread_comm_index(thread) + 1;
-	}
-	if (keys & (PERCH_KEY_PID | PERCH_KEY_TID))
-		context.pid = id = perch_thread_pid(thread);
-	if (keys & PERCH_KEY_TID)
-		context.tid = id = perch_thread_tid(thread);
-	if (keys & PERCH_KEY_CPU)
-		context.cpu = record->parse_info->sample_type & PERCH_SAMPLE_CPU
-				      ? record->sample.cpu
-				      : PERCH_NO_CPU;
-	at = perch__key_set_add(&profile->contexts, (uint64_t)context.comm_index << 32 | id,
-				(uint64_t)context.event << 32 | context.cpu, &is_new);
-	if (!is_new)
-		return at;
-	if (PERCH__ARRAY_RESERVE_BY_NR(profile->context, at, 1)) {
-		perch__key_set_remove_last(&profile->contexts);
-		return NO_NUMBER;
-	}
-	profile->context[at] = context;
-	return at;
 }
 
 static uint32_t get_stack(struct perch_profile *profile, struct perch_thread *thread,
@@ -123,20 +99,25 @@ static int reserve_event(struct perch_profile *profile, unsigned event)
 int perch_profile_add(struct perch_profile *profile, const struct perch_record *record,
 		      struct perch_error *err)
 {
-	struct perch_thread *thread;
+	struct sample sample = { .profile = profile, .record = record };
 	struct chain chain;
-	uint32_t context, node;
+	int64_t context;
+	uint32_t node;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
-	thread = perch_processes_thread(profile->processes, record->sample.pid, record->sample.tid);
-	if (!thread || reserve_event(profile, record->event))
+	sample.thread =
+		perch_processes_thread(profile->processes, record->sample.pid, record->sample.tid);
+	if (!sample.thread || reserve_event(profile, record->event))
 		return no_memory(err);
-	context = get_context(profile, thread, record);
-	if (context == NO_NUMBER)
+	context = perch__context_of(&sample);
+	if (context == -ENOMEM)
 		return no_memory(err);
+	if (context < 0)
+		return perch_error_set(err, (int)-context, PERCH_ERROR_USAGE,
+				       "a column of the program refused a sample");
 	perch__chain_read(&chain, record);
-	node = get_stack(profile, thread, context, &chain);
+	node = get_stack(profile, sample.thread, (uint32_t)context, &chain);
 	if (node == NO_NODE)
 		return no_memory(err);
 	profile->stacks.node[node].self += record->sample.period;
@@ -144,6 +125,18 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 	profile->event[record->event].has_chains |= record->sample.callchain.nr > 0;
 	profile->event[record->event].total.samples++;
 	profile->event[record->event].total.period += record->sample.period;
+	return 0;
+}
+
+int perch_profile_skip(struct perch_profile *profile, const struct perch_record *record,
+		       struct perch_error *err)
+{
+	if (record->type != PERCH_RECORD_SAMPLE)
+		return 0;
+	if (reserve_event(profile, record->event))
+		return no_memory(err);
+	profile->event[record->event].skipped_samples++;
+	profile->event[record->event].skipped_period += record->sample.period;
 	return 0;
 }
 
@@ -189,7 +182,7 @@ static uint32_t fold_inlined(struct perch_profile *profile, struct frame_lists *
 /* Folds the tree of addresses into the tree of frames. */
 static int fold(struct perch_profile *profile, struct frame_lists *lists)
 {
-	bool with_inlined = profile->keys & PERCH_KEY_INLINED;
+	bool with_inlined = profile->inlined;
 	size_t nr = profile->stacks.nr;
 	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
 	bool *callers = with_inlined ? find_callers(profile) : NULL;
@@ -198,7 +191,7 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 	for (size_t i = 0; i < nr && !rc; i++) {
 		const struct node *node = &profile->stacks.node[i];
 		uint32_t parent = node->parent == NO_NODE ? NO_NODE : folded[node->parent];
-		unsigned event = profile->context[node->context].event;
+		unsigned event = perch__context_event(profile, node->context);
 
 		folded[i] = perch__tree_child(&profile->tree, node->context, parent,
 					      lists->frame[node->frame]);
@@ -234,11 +227,4 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	if (!rc)
 		rc = perch__rows_fill(profile);
 	return rc ? no_memory(err) : 0;
-}
-
-void perch_profile_get_total(const struct perch_profile *profile, unsigned event,
-			     struct perch_profile_total *total)
-{
-	*total = event < profile->nr_events ? profile->event[event].total
-					    : (struct perch_profile_total){ 0, 0 };
 }

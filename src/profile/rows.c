@@ -1,59 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a report: one per combination of sort keys, with self and children. */
-#define _GNU_SOURCE /* qsort_r */
+/* The rows of a report: one per combination of values, with self and children. */
 #include "internal.h"
-
-/*
- * Returns the row number of a node. Adds the row if it is new. Returns NO_NUMBER if out of memory.
- */
-static uint32_t find_row(struct perch_profile *profile, const struct node *node)
-{
-	unsigned keys = profile->keys;
-	const struct perch_frame *frame = &profile->frame[node->frame];
-	const struct context *context = &profile->context[node->context];
-	uint64_t code = 0; /* the part of the key that depends on the frame */
-	uint32_t at;
-	bool is_new;
-
-	if (keys & PERCH_KEY_SYMBOL)
-		code = (uint64_t)node->frame + 1;
-	else if (keys & PERCH_KEY_DSO)
-		code = (uint64_t)frame->dso->index + 1;
-	at = perch__key_set_add(&profile->row_keys, node->context, code, &is_new);
-	if (at == NO_NUMBER || !is_new)
-		return at;
-	if (PERCH__ARRAY_RESERVE_BY_NR(profile->row, at, 1) ||
-	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1)) {
-		perch__key_set_remove_last(&profile->row_keys);
-		return NO_NUMBER;
-	}
-	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, node->context };
-	profile->row[at] = (struct perch_row){
-		.comm = context->comm,
-		.pid = context->pid,
-		.tid = context->tid,
-		.cpu = context->cpu,
-		.index = at,
-	};
-	if (code)
-		profile->row[at].frame = *frame;
-	return at;
-}
-
-/* Like the function above, with a cache by frame. */
-static uint32_t get_row(struct perch_profile *profile, const struct node *node)
-{
-	struct cached_row *cached = &profile->cached_row[node->frame];
-
-	if (!cached->row || cached->context != node->context) {
-		uint32_t row = find_row(profile, node);
-
-		if (row == NO_NUMBER)
-			return row;
-		*cached = (struct cached_row){ node->context, row + 1 };
-	}
-	return cached->row - 1;
-}
 
 /* A depth-first walk through the tree, outermost frames first. */
 struct step {
@@ -67,7 +14,60 @@ struct row_walk {
 	size_t nr, capacity;
 	uint32_t *open; /* by row: how many nodes of the row are on the way to the current node */
 	size_t open_capacity;
+	/* by frame: a number that is equal for equal values in all columns of scope FRAME. NULL:
+	 * the frame itself, or 0 without such columns. */
+	uint32_t *values_of;
+	/* by frame: the row of the last lookup; most recordings have few contexts */
+	struct cached_row {
+		uint32_t context, row; /* row + 1; 0 if empty */
+	} * cached_row;
 };
+
+/*
+ * Returns the row number of a node. Adds the row if it is new. Returns NO_NUMBER if out of memory.
+ */
+static uint32_t find_row(const struct row_walk *walk, const struct node *node)
+{
+	struct perch_profile *profile = walk->profile;
+	uint32_t values = profile->nr_frame_columns ? node->frame : 0;
+	uint32_t at;
+	bool is_new;
+
+	if (walk->values_of)
+		values = walk->values_of[node->frame];
+	at = perch__key_set_add(&profile->row_keys, node->context, values, &is_new);
+	if (at == NO_NUMBER || !is_new)
+		return at;
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->row, at, 1) ||
+	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1)) {
+		perch__key_set_remove_last(&profile->row_keys);
+		return NO_NUMBER;
+	}
+	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE };
+	profile->row[at] = (struct perch_row){
+		.index = at,
+		.event = perch__context_event(profile, node->context),
+		.numbers = { [ROW_CONTEXT] = node->context, [ROW_FRAME] = node->frame },
+	};
+	if (profile->nr_frame_columns)
+		profile->row[at].frame = profile->frame[node->frame];
+	return at;
+}
+
+/* Like the function above, with a cache by frame. */
+static uint32_t get_row(const struct row_walk *walk, const struct node *node)
+{
+	struct cached_row *cached = &walk->cached_row[node->frame];
+
+	if (!cached->row || cached->context != node->context) {
+		uint32_t row = find_row(walk, node);
+
+		if (row == NO_NUMBER)
+			return row;
+		*cached = (struct cached_row){ node->context, row + 1 };
+	}
+	return cached->row - 1;
+}
 
 static int push(struct row_walk *walk, uint32_t node)
 {
@@ -88,6 +88,25 @@ static int push_children(struct row_walk *walk, const struct node *node)
 	return 0;
 }
 
+/* Adds the period of samples to the sum of their mode. */
+static void add_mode(struct perch_row *row, char cpumode_char, uint64_t self)
+{
+	switch (cpumode_char) {
+	case 'k':
+		row->system += self;
+		break;
+	case '.':
+		row->user += self;
+		break;
+	case 'g':
+		row->guest_system += self;
+		break;
+	case 'u':
+		row->guest_user += self;
+		break;
+	}
+}
+
 /*
  * Adds a node to its row. A function may occur twice in a stack: only its outermost node, which has
  * no other node of the row above it, adds to children.
@@ -99,6 +118,7 @@ static void add_to_row(struct row_walk *walk, struct node *node, uint32_t number
 
 	row->self += node->self;
 	row->samples += node->samples;
+	add_mode(row, walk->profile->frame[node->frame].cpumode_char, node->self);
 	if (!walk->open[node->row]++) {
 		row->children += node->total;
 		node->next_outermost = lists->outermost;
@@ -126,7 +146,7 @@ static int fill_from(struct row_walk *walk, uint32_t root)
 			walk->nr--;
 			continue;
 		}
-		step->row = node->row = get_row(walk->profile, node);
+		step->row = node->row = get_row(walk, node);
 		if (step->row == NO_NUMBER)
 			return -ENOMEM;
 		if (PERCH__ARRAY_RESERVE_ZEROED(walk->open, walk->open_capacity,
@@ -140,6 +160,31 @@ static int fill_from(struct row_walk *walk, uint32_t root)
 	return 0;
 }
 
+/* Finds the frames with equal values in the columns of scope FRAME. Equal frames have equal ones.
+ */
+static int number_values(struct row_walk *walk)
+{
+	struct perch_profile *profile = walk->profile;
+	struct tuples tuples = { .width = profile->nr_frame_columns };
+	uint64_t values[MAX_COLUMNS];
+	int rc = 0;
+
+	if (!tuples.width || perch__columns_has(profile, &perch__column_sym))
+		return 0;
+	walk->values_of = calloc(profile->frames.nr + 1, sizeof(*walk->values_of));
+	if (!walk->values_of)
+		return -ENOMEM;
+	for (uint32_t frame = 0; frame < profile->frames.nr && !rc; frame++) {
+		for (size_t i = 0; i < tuples.width; i++)
+			values[i] = profile->frame_column[i]->methods->frame_value(profile, frame);
+		walk->values_of[frame] = perch__tuples_add(&tuples, values);
+		if (walk->values_of[frame] == NO_NUMBER)
+			rc = -ENOMEM;
+	}
+	perch__tuples_clear(&tuples);
+	return rc;
+}
+
 int perch__rows_fill(struct perch_profile *profile)
 {
 	struct row_walk walk = { .profile = profile };
@@ -147,84 +192,14 @@ int perch__rows_fill(struct perch_profile *profile)
 
 	profile->hits = calloc(profile->tree.nr + 1, sizeof(*profile->hits));
 	profile->group_of = calloc(profile->frames.nr + 1, sizeof(*profile->group_of));
-	profile->cached_row = calloc(profile->frames.nr + 1, sizeof(*profile->cached_row));
-	rc = profile->hits && profile->group_of && profile->cached_row ? 0 : -ENOMEM;
+	walk.cached_row = calloc(profile->frames.nr + 1, sizeof(*walk.cached_row));
+	rc = profile->hits && profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
 	for (size_t i = 0; i < profile->tree.nr && !rc; i++)
 		if (profile->tree.node[i].parent == NO_NODE)
 			rc = fill_from(&walk, i);
 	free(walk.step);
 	free(walk.open);
-	free(profile->cached_row);
-	profile->cached_row = NULL;
+	free(walk.cached_row);
+	free(walk.values_of);
 	return rc;
-}
-
-/* Compares rows of equal period by displayed names, so every run prints the same report. */
-static int by_names(const struct perch_row *a, const struct perch_row *b,
-		    struct perch_symbols *symbols)
-{
-	/* equal names have the same address */
-	int rc = a->comm == b->comm ? 0 : strcmp(a->comm ? a->comm : "", b->comm ? b->comm : "");
-
-	if (!rc && a->frame.dso && b->frame.dso && a->frame.dso != b->frame.dso)
-		rc = strcmp(perch_symbols_dso_name(symbols, a->frame.dso),
-			    perch_symbols_dso_name(symbols, b->frame.dso));
-	if (!rc && a->frame.symbol != b->frame.symbol && a->frame.symbol && b->frame.symbol)
-		rc = strcmp(perch_symbols_name(symbols, a->frame.symbol),
-			    perch_symbols_name(symbols, b->frame.symbol));
-	if (!rc)
-		rc = (a->frame.offset > b->frame.offset) - (a->frame.offset < b->frame.offset);
-	if (!rc)
-		rc = (a->index > b->index) - (a->index < b->index);
-	return rc;
-}
-
-static int by_self(const void *left, const void *right, void *symbols)
-{
-	const struct perch_row *a = left, *b = right;
-
-	if (a->self != b->self)
-		return a->self < b->self ? 1 : -1;
-	return by_names(a, b, symbols);
-}
-
-/* Of two rows with the same samples, the caller comes first. */
-static int by_children(const void *left, const void *right, void *symbols)
-{
-	const struct perch_row *a = left, *b = right;
-
-	if (a->children != b->children)
-		return a->children < b->children ? 1 : -1;
-	if (a->height != b->height)
-		return a->height < b->height ? 1 : -1;
-	return by_self(a, b, symbols);
-}
-
-int perch_profile_rows(struct perch_profile *profile, unsigned event, bool children,
-		       const struct perch_row **rows, size_t *result, struct perch_error *err)
-{
-	struct perch_row *sorted;
-	size_t nr = 0;
-
-	*rows = NULL;
-	*result = 0;
-	if (event >= profile->nr_events)
-		return 0;
-	sorted = calloc(profile->row_keys.nr + 1, sizeof(*sorted));
-	if (!sorted)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the rows of a report");
-	for (size_t i = 0; i < profile->row_keys.nr; i++) {
-		uint32_t context = profile->lists[i].context;
-
-		if (profile->context[context].event == event &&
-		    (children || profile->row[i].samples))
-			sorted[nr++] = profile->row[i];
-	}
-	qsort_r(sorted, nr, sizeof(*sorted), children ? by_children : by_self, profile->symbols);
-	free(profile->event[event].sorted);
-	profile->event[event].sorted = sorted;
-	*rows = sorted;
-	*result = nr;
-	return 0;
 }

@@ -44,10 +44,13 @@ static inline int teardown(void **state)
 }
 
 /* Makes a new profile. Frees the last one. */
-static inline void start(struct fixture *f, unsigned keys)
+static inline void start(struct fixture *f, const char *names)
 {
+	const struct perch_profile_options options = { .names = names };
+
 	perch_profile_free(f->profile);
-	assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, keys, NULL), 0);
+	assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, &options, NULL),
+			 0);
 }
 
 static inline struct perch_record sample_record(uint32_t pid, uint32_t tid, uint64_t period,
@@ -107,9 +110,33 @@ static inline void finish(struct fixture *f)
 
 static inline size_t rows_of(struct fixture *f, unsigned event, bool children)
 {
-	assert_int_equal(perch_profile_rows(f->profile, event, children, &f->rows, &f->nr, NULL),
+	const struct perch_rows_options options = { .children = children };
+
+	assert_int_equal(perch_profile_rows(f->profile, event, &options, &f->rows, &f->nr, NULL),
 			 0);
 	return f->nr;
+}
+
+static inline const struct perch_column *column(const char *name)
+{
+	const struct perch_column *found = perch_column_find(name, strlen(name));
+
+	assert_non_null(found);
+	return found;
+}
+
+static inline uint64_t value(struct fixture *f, size_t row, const char *name)
+{
+	return perch_profile_value(f->profile, &f->rows[row], column(name));
+}
+
+static inline void check_cell(struct fixture *f, size_t row, const char *name, const char *expected)
+{
+	char buffer[PERCH_CELL_BYTES];
+
+	assert_string_equal(perch_profile_cell(f->profile, &f->rows[row], column(name), buffer,
+					       sizeof(buffer)),
+			    expected);
 }
 
 /* The row of an address, sorted by children, or NULL. */

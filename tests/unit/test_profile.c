@@ -7,7 +7,7 @@ static void adds_totals_by_event(void **state)
 	struct fixture *f = *state;
 	struct perch_profile_total total;
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	hit(f, 0, 10, CODE + 1);
 	hit(f, 0, 20, CODE + 2);
 	hit(f, 3, 500, CODE + 1);
@@ -35,7 +35,7 @@ static void makes_empty_profile(void **state)
 	struct fixture *f = *state;
 	struct perch_record other = { .type = PERCH_RECORD_LOST };
 
-	start(f, PERCH_KEY_COMM | PERCH_KEY_SYMBOL);
+	start(f, "comm,sym");
 	assert_int_equal(perch_profile_add(f->profile, &other, NULL), 0);
 	finish(f);
 	assert_int_equal(rows_of(f, 0, true), 0);
@@ -45,7 +45,7 @@ static void counts_recursion_once(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	/* main -> f -> g -> f -> f */
 	stack(f, 100, 5, (uint64_t[]){ CODE + 2, CODE + 2, CODE + 3, CODE + 2, CODE + 1 });
 	stack(f, 7, 3, (uint64_t[]){ CODE + 3, CODE + 2, CODE + 1 });
@@ -62,13 +62,13 @@ static void counts_recursion_once(void **state)
 	assert_int_equal(f->rows[0].height, 5);
 }
 
-/* Two functions of one DSO in a stack are one row with PERCH_KEY_DSO. */
+/* Two functions of one DSO in a stack are one row with the column dso. */
 static void counts_dso_once_per_stack(void **state)
 {
 	struct fixture *f = *state;
 
 	map_file(f->processes, PID, 0x900000, 0x1000, 0, "/bin/second");
-	start(f, PERCH_KEY_DSO);
+	start(f, "dso");
 	stack(f, 10, 4, (uint64_t[]){ CODE + 1, 0x900001, CODE + 2, CODE + 3 });
 	stack(f, 5, 2, (uint64_t[]){ 0x900001, CODE + 9 });
 	finish(f);
@@ -92,9 +92,9 @@ static void add_from(struct fixture *f, uint32_t pid, uint32_t tid, uint32_t cpu
 	add(f, &record);
 }
 
-static size_t lines_for(struct fixture *f, unsigned keys)
+static size_t lines_for(struct fixture *f, const char *names)
 {
-	start(f, keys);
+	start(f, names);
 	add_from(f, PID, PID, 0, CODE + 1);
 	add_from(f, PID, PID, 1, CODE + 2);
 	add_from(f, PID, PID + 1, 0, CODE + 1);
@@ -107,22 +107,20 @@ static size_t lines_for(struct fixture *f, unsigned keys)
 static void keys_separate_rows(void **state)
 {
 	static const struct {
-		unsigned keys;
+		const char *names;
 		size_t lines;
 	} cases[] = {
-		{ 0, 1 },
-		{ PERCH_KEY_COMM, 2 },
-		{ PERCH_KEY_DSO, 2 },
-		{ PERCH_KEY_SYMBOL, 3 },
-		{ PERCH_KEY_PID, 2 },
-		{ PERCH_KEY_TID, 4 },
-		{ PERCH_KEY_CPU, 2 },
-		{ PERCH_KEY_COMM | PERCH_KEY_DSO, 3 },
-		{ PERCH_KEY_CPU | PERCH_KEY_SYMBOL, 4 },
-		{ PERCH_KEY_PID | PERCH_KEY_CPU, 3 },
-		{ PERCH_KEY_COMM | PERCH_KEY_DSO | PERCH_KEY_SYMBOL | PERCH_KEY_PID |
-			  PERCH_KEY_TID | PERCH_KEY_CPU,
-		  5 },
+		{ NULL, 1 },
+		{ "comm", 2 },
+		{ "dso", 2 },
+		{ "sym", 3 },
+		{ "pid", 2 },
+		{ "tid", 4 },
+		{ "cpu", 2 },
+		{ "comm,dso", 3 },
+		{ "cpu,sym", 4 },
+		{ "pid,cpu", 3 },
+		{ "comm,dso,sym,pid,tid,cpu", 5 },
 	};
 	struct fixture *f = *state;
 
@@ -133,15 +131,15 @@ static void keys_separate_rows(void **state)
 	name_thread(f->processes, PID, PID + 2, "one", false);
 	name_thread(f->processes, PID + 10, PID + 10, "two", false);
 	for (size_t i = 0; i < NR(cases); i++)
-		assert_int_equal(lines_for(f, cases[i].keys), cases[i].lines);
-	lines_for(f, PERCH_KEY_PID | PERCH_KEY_CPU);
+		assert_int_equal(lines_for(f, cases[i].names), cases[i].lines);
+	lines_for(f, "pid,cpu");
 	for (size_t i = 0; i < f->nr; i++) {
 		assert_null(f->rows[i].frame.dso);
-		assert_int_equal(f->rows[i].tid, 0);
+		assert_int_equal(value(f, i, "tid"), 0);
 	}
-	assert_int_equal(f->rows[0].pid, PID);
+	assert_int_equal(value(f, 0, "pid"), PID);
 	assert_int_equal(f->rows[0].self, 3);
-	assert_string_equal(f->rows[0].comm, "one");
+	check_cell(f, 0, "pid", "    100:one");
 }
 
 /* CPU 0 is not the CPU of samples that have none. */
@@ -151,15 +149,17 @@ static void samples_without_cpu_have_a_row(void **state)
 	struct perch_record record = sample_record(PID, PID, 3, CODE);
 	struct fixture *f = *state;
 
-	start(f, PERCH_KEY_CPU);
+	start(f, "cpu");
 	add_from(f, PID, PID, 0, CODE);
 	record.parse_info = &no_cpu;
 	add(f, &record);
 	finish(f);
 	assert_int_equal(rows_of(f, 0, false), 2);
-	assert_int_equal(f->rows[0].cpu, PERCH_NO_CPU);
+	assert_int_equal(value(f, 0, "cpu"), PERCH_NO_CPU);
+	check_cell(f, 0, "cpu", "-001");
 	assert_int_equal(f->rows[0].self, 3);
-	assert_int_equal(f->rows[1].cpu, 0);
+	assert_int_equal(value(f, 1, "cpu"), 0);
+	check_cell(f, 1, "cpu", "000");
 }
 
 /* A sample has the name of its thread at that time. */
@@ -167,22 +167,22 @@ static void uses_name_at_time_of_sample(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, PERCH_KEY_COMM);
+	start(f, "comm");
 	hit(f, 0, 1, CODE);
 	name_thread(f->processes, PID, PID, "later", false);
 	hit(f, 0, 2, CODE);
 	finish(f);
 	assert_int_equal(rows_of(f, 0, false), 2);
-	assert_string_equal(f->rows[0].comm, "later");
+	check_cell(f, 0, "comm", "later");
 	assert_int_equal(f->rows[0].self, 2);
-	assert_string_equal(f->rows[1].comm, "begin");
+	check_cell(f, 1, "comm", "begin");
 }
 
 static void sorts_rows(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	for (unsigned i = 0; i < 1000; i++)
 		hit(f, 0, i * 7919 % 1000, CODE + i);
 	finish(f);
@@ -204,7 +204,7 @@ static void context_markers_set_cpumode(void **state)
 	const uint64_t ips[] = { PERCH_CONTEXT_KERNEL, KERNEL + 1, KERNEL + 2,
 				 PERCH_CONTEXT_USER,   CODE + 1,   CODE + 2 };
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	chain(f, PERCH_MISC_KERNEL, 10, KERNEL + 1, NR(ips), ips);
 	finish(f);
 	assert_int_equal(rows_of(f, 0, true), 4);
@@ -225,7 +225,7 @@ static void separates_equal_addresses_by_cpumode(void **state)
 	};
 	struct fixture *f = *state;
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	for (size_t i = 0; i < NR(markers); i++)
 		for (int twice = 0; twice < 2; twice++) {
 			uint64_t ips[] = { PERCH_CONTEXT_USER, CODE + 1, markers[i], KERNEL + 7 };
@@ -245,7 +245,7 @@ static void adds_ip_to_chains_without_it(void **state)
 	const uint64_t caller[] = { PERCH_CONTEXT_USER, CODE + 2 };
 	const uint64_t twice[] = { PERCH_CONTEXT_USER, CODE + 1, CODE + 1, CODE + 2 };
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	chain(f, PERCH_MISC_USER, 1, CODE + 1, 0, NULL);
 	chain(f, PERCH_MISC_USER, 10, CODE + 1, 1, markers);
 	chain(f, PERCH_MISC_USER, 100, CODE + 1, NR(markers), markers);
@@ -267,7 +267,7 @@ static void limits_depth_of_stacks(void **state)
 
 	for (unsigned i = 0; i < DEEP; i++)
 		ips[i] = CODE + i;
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	stack(f, 1, DEEP, ips);
 	stack(f, 1, DEEP - 1, ips + 1);
 	finish(f);
@@ -287,7 +287,7 @@ static void handles_map_changes_between_equal_stacks(void **state)
 	const uint64_t module[] = { PERCH_CONTEXT_KERNEL, 0xffffffffc0000010 };
 
 	map_kernel(f->processes, KERNEL, 0x1000, KERNEL, "[kernel.kallsyms]_text");
-	start(f, PERCH_KEY_DSO);
+	start(f, "dso");
 	stack(f, 1, 2, user);
 	map_file(f->processes, PID, CODE, 0x10000, CODE, "/bin/later");
 	stack(f, 10, 2, user);

@@ -47,7 +47,7 @@ static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_grap
 /* main(1) -> 2 -> 4, main -> 3 -> 4, main -> 3 -> 4 -> 5, and 4 -> 2 elsewhere. */
 static void four_stacks(struct fixture *f)
 {
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	stack(f, 10, 3, (uint64_t[]){ F(4), F(2), F(1) });
 	stack(f, 20, 3, (uint64_t[]){ F(4), F(3), F(1) });
 	stack(f, 40, 4, (uint64_t[]){ F(5), F(4), F(3), F(1) });
@@ -101,7 +101,7 @@ static void puts_recursion_in_one_branch(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	stack(f, 10, 4, (uint64_t[]){ F(2), F(2), F(2), F(1) });
 	stack(f, 3, 4, (uint64_t[]){ F(3), F(2), F(2), F(1) });
 	finish(f);
@@ -115,7 +115,7 @@ static void handles_periods_of_zero(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	stack(f, 0, 2, (uint64_t[]){ F(2), F(1) });
 	stack(f, 0, 3, (uint64_t[]){ F(2), F(3), F(1) });
 	stack(f, 0, 3, (uint64_t[]){ F(2), F(4), F(1) });
@@ -136,7 +136,7 @@ static void handles_overflow_of_periods(void **state)
 	struct fixture *f = *state;
 	struct perch_call_graph tree;
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	for (unsigned i = 0; i < 8; i++) {
 		stack(f, 1ull << 63, 3, (uint64_t[]){ F(4), F(2 + i % 2), F(1) });
 		stack(f, UINT64_MAX, 4, (uint64_t[]){ F(5 + i), F(4), F(2), F(1) });
@@ -266,7 +266,7 @@ static void random_stacks_match_recount(void **state)
 	struct plain *plain = random_stacks();
 	uint8_t path[DEPTH + 1];
 
-	start(f, PERCH_KEY_SYMBOL);
+	start(f, "sym");
 	for (size_t i = 0; i < STACKS; i++)
 		add_plain(f, &plain[i]);
 	finish(f);

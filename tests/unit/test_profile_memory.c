@@ -35,7 +35,7 @@ static void refused_samples_leave_a_valid_profile(void **state)
 		unsigned added = 0, refused = 0;
 		uint64_t self = 0;
 
-		start(f, PERCH_KEY_TID | PERCH_KEY_SYMBOL);
+		start(f, "tid,sym");
 		failing = period;
 		for (unsigned i = 0; i < SAMPLES; i++) {
 			int rc = add_sample(f, i);

@@ -16,26 +16,7 @@ const struct cli_usage cli_report_usage = {
 	.summary = "Prints a profile of the samples of a perf.data file.",
 };
 
-static const struct report_key keys[] = {
-	{ "comm", NULL, PERCH_KEY_COMM, "Command" },
-	{ "dso", NULL, PERCH_KEY_DSO, "Shared Object" },
-	{ "sym", "symbol", PERCH_KEY_SYMBOL, "Symbol" },
-	{ "pid", NULL, PERCH_KEY_PID, "    Pid:Command" },
-	{ "tid", NULL, PERCH_KEY_TID, "    Tid:Command" },
-	{ "cpu", NULL, PERCH_KEY_CPU, "CPU" },
-};
-
-static const struct report_key *find_key(const char *name, size_t length)
-{
-	for (size_t i = 0; i < CLI_NR(keys); i++)
-		if ((strlen(keys[i].name) == length && !strncmp(keys[i].name, name, length)) ||
-		    (keys[i].alias && strlen(keys[i].alias) == length &&
-		     !strncmp(keys[i].alias, name, length)))
-			return &keys[i];
-	return NULL;
-}
-
-static bool has_key(const struct report *report, const struct report_key *key)
+static bool has_key(const struct report *report, const struct perch_column *key)
 {
 	for (size_t i = 0; i < report->nr_keys; i++)
 		if (report->keys[i] == key)
@@ -53,13 +34,13 @@ static int set_keys(void *value, const char *argument, bool negated)
 	report->nr_keys = 0;
 	while (true) {
 		size_t length = strcspn(at, ",");
-		const struct report_key *key = find_key(at, length);
+		const struct perch_column *key = perch_column_find(at, length);
 
-		if (!key)
+		if (!key || key->scope == PERCH_COLUMN_PERIOD)
 			return cli_usage_error(
 				COMMAND, "no sort key '%.*s': use comm, dso, sym, pid, tid or cpu",
 				(int)length, at);
-		if (!has_key(report, key))
+		if (!has_key(report, key) && report->nr_keys < CLI_NR(report->keys))
 			report->keys[report->nr_keys++] = key;
 		if (!at[length])
 			return 0;
@@ -166,15 +147,16 @@ static int read_samples(struct report *report, struct perch_profile **profile, b
 	struct perch_session *session = report->input.session;
 	struct perch_record record;
 	struct perch_error err;
-	unsigned wanted = 0, counter = 0;
+	const struct perch_profile_options options = {
+		.columns = report->keys,
+		.nr_columns = report->nr_keys,
+		.inlined = !report->no_inline,
+	};
+	unsigned counter = 0;
 	int rc;
 
-	for (size_t i = 0; i < report->nr_keys; i++)
-		wanted |= report->keys[i]->key;
-	if (!report->no_inline)
-		wanted |= PERCH_KEY_INLINED;
 	if (perch_profile_new(profile, perch_session_processes(session),
-			      perch_session_symbols(session), wanted, &err)) {
+			      perch_session_symbols(session), &options, &err)) {
 		cli_error(COMMAND, &err);
 		return -1;
 	}
@@ -250,7 +232,7 @@ static int print_report(FILE *out, struct report *report)
 		if (!total.samples)
 			continue;
 		rc = report_print_event(out, report, profile, event, events[event].name);
-		if (has_key(report, find_key("cpu", 3)) &&
+		if (has_key(report, perch_column_find("cpu", 3)) &&
 		    !(events[event].attr.sample_type & PERCH_SAMPLE_CPU))
 			without_cpu = events[event].name;
 		printed++;
@@ -331,8 +313,6 @@ int perch_cmd_report(int argc, char **argv)
 	static struct report report = {
 		.input.command = COMMAND,
 		.graph_limit = 0.5,
-		.keys = { &keys[0], &keys[1], &keys[2] },
-		.nr_keys = 3,
 	};
 	bool stdio = true;
 	const struct cli_option options[] = {
@@ -368,8 +348,10 @@ int perch_cmd_report(int argc, char **argv)
 		  &report.full, NULL, false, false },
 		CLI_NO_PAGER,
 	};
-	int next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
-	int status;
+	int next, status;
+
+	set_keys(&report, "comm,dso,sym", false);
+	next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
 
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",

@@ -11,33 +11,21 @@
 
 enum report_graph { GRAPH_NONE, GRAPH_CALLER, GRAPH_CALLEE };
 
-struct report_key {
-	const char *name; /* for -s */
-	const char *alias;
-	unsigned key; /* PERCH_KEY_* */
-	const char *title;
-};
-
 struct report {
 	struct cli_input input;
 	bool children;
 	bool children_set;
 	enum report_graph graph;
 	bool graph_set;
-	double percent_limit;		  /* rows with a lower percentage are left out */
-	double graph_limit;		  /* branches with a lower percentage are left out */
-	const struct report_key *keys[8]; /* in the order of -s */
+	double percent_limit;		    /* rows with a lower percentage are left out */
+	double graph_limit;		    /* branches with a lower percentage are left out */
+	const struct perch_column *keys[8]; /* in the order of -s */
 	size_t nr_keys;
 	unsigned widths[8]; /* -w; 0 is the width of the text */
 	bool full;	    /* -v: columns are not fitted to the terminal */
 	bool stats, header, header_only;
 	bool no_inline; /* call chains without inlined functions */
 };
-
-/* Returns the displayed name of a function. An inlined one is marked in the buffer, as in perf. */
-const char *report_name(struct perch_symbols *symbols, const struct perch_symbol *symbol,
-			char *buffer, size_t size);
-#define REPORT_MAX_NAME 4096
 
 /* Prints the rows of one event. Returns the exit status. */
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,

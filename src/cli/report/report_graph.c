@@ -8,7 +8,7 @@
 struct graph {
 	FILE *out;
 	const struct perch_call_graph_node *node;
-	struct perch_symbols *symbols;
+	struct perch_profile *profile;
 	uint64_t total; /* the value of 100 % */
 	int margin;
 };
@@ -20,23 +20,12 @@ static void left_margin(const struct graph *graph)
 	fprintf(graph->out, "%*s", 12 + graph->margin, "");
 }
 
-const char *report_name(struct perch_symbols *symbols, const struct perch_symbol *symbol,
-			char *buffer, size_t size)
-{
-	const char *name = perch_symbols_name(symbols, symbol);
-
-	if (!symbol->inlined)
-		return name;
-	snprintf(buffer, size, "%.*s (inlined)", (int)size - 16, name);
-	return buffer;
-}
-
 static void put_frame(const struct graph *graph, const struct perch_frame *frame)
 {
-	char buffer[REPORT_MAX_NAME];
+	char buffer[PERCH_CELL_BYTES];
 
 	if (frame->symbol)
-		fputs(report_name(graph->symbols, frame->symbol, buffer, sizeof(buffer)),
+		fputs(perch_profile_frame_name(graph->profile, frame, buffer, sizeof(buffer)),
 		      graph->out);
 	else
 		fprintf(graph->out, "%#" PRIx64, frame->offset);
@@ -155,7 +144,7 @@ int report_print_graph(FILE *out, const struct report *report, struct perch_prof
 									  : PERCH_CALL_GRAPH_CALLER;
 	uint64_t period = report->children ? row->children : row->self;
 	uint64_t least = total * report->graph_limit / 100;
-	bool skip_first = report->keys[0]->key == PERCH_KEY_SYMBOL;
+	bool skip_first = report->keys[0] == perch_column_find("sym", 3);
 	struct perch_call_graph tree;
 	struct perch_error err;
 	struct graph graph;
@@ -166,8 +155,7 @@ int report_print_graph(FILE *out, const struct report *report, struct perch_prof
 		return 0;
 	if (perch_profile_call_graph(profile, row, order, report->children, least, &tree, &err))
 		return cli_error("report", &err);
-	graph = (struct graph){ out, tree.node, perch_session_symbols(report->input.session), total,
-				0 };
+	graph = (struct graph){ out, tree.node, profile, total, 0 };
 	first = tree.node[0].first_child;
 	if (first && tree.node[first].period == period) {
 		bool alone = skip_first && !only_child(&graph, first);

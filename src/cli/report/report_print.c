@@ -7,13 +7,12 @@
 #include "pager.h"
 #include "report.h"
 
-#define ADDRESS_WIDTH 18 /* 0x and 16 digits */
-#define LEAST_WIDTH   12 /* of a column that is fitted to the terminal */
+#define LEAST_WIDTH 12 /* of a column that is fitted to the terminal */
 
 struct table {
 	FILE *out;
 	const struct report *report;
-	struct perch_symbols *symbols;
+	struct perch_profile *profile;
 	size_t width[8];
 	bool fitted[8]; /* longer texts are cut */
 	/* the last percentage as text: many rows with few samples have the same one */
@@ -22,12 +21,6 @@ struct table {
 		char text[32];
 	} share[2];
 };
-
-static const char *comm_of(const struct perch_row *row, char *buffer, size_t size)
-{
-	perch_clean_text(row->comm, buffer, size);
-	return buffer;
-}
 
 /* Columns are characters, not bytes. */
 static size_t columns_of(const char *text)
@@ -60,11 +53,10 @@ static size_t bytes_of(const char *text, size_t columns)
 }
 
 /* Cuts a text that is longer than a fitted column. The last column is not padded. */
-static void put_text(const struct table *table, size_t column, const char *text, size_t before)
+static void put_text(const struct table *table, size_t column, const char *text)
 {
 	size_t width = table->width[column], used = columns_of(text);
 
-	width = width > before ? width - before : 0;
 	if (table->fitted[column] && used > width) {
 		size_t dots = width > 6 ? 3 : 0;
 
@@ -78,30 +70,6 @@ static void put_text(const struct table *table, size_t column, const char *text,
 		put_spaces(table->out, width - used);
 }
 
-/* An address without a function: of a module, from its start on, as in perf. */
-static uint64_t shown_offset(const struct perch_frame *frame)
-{
-	return frame->dso->kind == PERCH_DSO_MODULE ? frame->offset - frame->dso->start
-						    : frame->offset;
-}
-
-/* As "%-#*.16" PRIx64; printf takes longer, and the report of a stripped program has many
- * addresses. */
-static void put_address(const struct table *table, size_t column, uint64_t address, size_t before)
-{
-	char text[ADDRESS_WIDTH + 1], *at = text + ADDRESS_WIDTH;
-	uint64_t left = address;
-
-	*at = 0;
-	for (int i = 0; i < 16; i++, left >>= 4)
-		*--at = "0123456789abcdef"[left & 15];
-	if (address) {
-		*--at = 'x';
-		*--at = '0';
-	}
-	put_text(table, column, at, before);
-}
-
 static void put_share(struct table *table, struct share *share, uint64_t period, uint64_t total)
 {
 	if (!share->text[0] || share->period != period) {
@@ -112,61 +80,21 @@ static void put_share(struct table *table, struct share *share, uint64_t period,
 	fputs(share->text, table->out);
 }
 
-static size_t cell_width(const struct table *table, const struct report_key *key,
+static size_t cell_width(const struct table *table, const struct perch_column *column,
 			 const struct perch_row *row)
 {
-	struct perch_symbols *symbols = table->symbols;
-	char comm[64], name[REPORT_MAX_NAME];
+	char buffer[PERCH_CELL_BYTES];
 
-	switch (key->key) {
-	case PERCH_KEY_COMM:
-		return columns_of(comm_of(row, comm, sizeof(comm)));
-	case PERCH_KEY_PID:
-	case PERCH_KEY_TID:
-		return 8 + columns_of(comm_of(row, comm, sizeof(comm)));
-	case PERCH_KEY_DSO:
-		return columns_of(perch_symbols_dso_name(symbols, row->frame.dso));
-	case PERCH_KEY_SYMBOL:
-		return 4 + (row->frame.symbol ? columns_of(report_name(symbols, row->frame.symbol,
-								       name, sizeof(name)))
-					      : ADDRESS_WIDTH);
-	default:
-		return 3;
-	}
+	return columns_of(perch_profile_cell(table->profile, row, column, buffer, sizeof(buffer)));
 }
 
 static void put_cell(const struct table *table, size_t column, const struct perch_row *row)
 {
-	const struct report_key *key = table->report->keys[column];
-	struct perch_symbols *symbols = table->symbols;
-	FILE *out = table->out;
-	char comm[64], name[REPORT_MAX_NAME];
+	char buffer[PERCH_CELL_BYTES];
 
-	switch (key->key) {
-	case PERCH_KEY_COMM:
-		put_text(table, column, comm_of(row, comm, sizeof(comm)), 0);
-		break;
-	case PERCH_KEY_PID:
-	case PERCH_KEY_TID:
-		fprintf(out, "%7" PRIu32 ":", key->key == PERCH_KEY_PID ? row->pid : row->tid);
-		put_text(table, column, comm_of(row, comm, sizeof(comm)), 8);
-		break;
-	case PERCH_KEY_DSO:
-		put_text(table, column, perch_symbols_dso_name(symbols, row->frame.dso), 0);
-		break;
-	case PERCH_KEY_SYMBOL:
-		putc('[', out);
-		putc(row->frame.cpumode_char, out);
-		fputs("] ", out);
-		if (row->frame.symbol)
-			put_text(table, column,
-				 report_name(symbols, row->frame.symbol, name, sizeof(name)), 4);
-		else
-			put_address(table, column, shown_offset(&row->frame), 4);
-		break;
-	default:
-		fprintf(out, "%.3" PRId32, (int32_t)row->cpu);
-	}
+	put_text(table, column,
+		 perch_profile_cell(table->profile, row, table->report->keys[column], buffer,
+				    sizeof(buffer)));
 }
 
 static void put_titles(const struct table *table)
@@ -177,7 +105,7 @@ static void put_titles(const struct table *table)
 	fputs(report->children ? "# Children      Self" : "# Overhead", out);
 	for (size_t i = 0; i < report->nr_keys; i++) {
 		fputs("  ", out);
-		put_text(table, i, report->keys[i]->title, 0);
+		put_text(table, i, report->keys[i]->header);
 	}
 	fputs(report->children ? "\n# ........  ........" : "\n# ........", out);
 	for (size_t i = 0; i < report->nr_keys; i++) {
@@ -246,7 +174,7 @@ static void set_widths(struct table *table, const struct perch_row *rows, size_t
 	const struct report *report = table->report;
 
 	for (size_t column = 0; column < report->nr_keys; column++) {
-		table->width[column] = strlen(report->keys[column]->title);
+		table->width[column] = strlen(report->keys[column]->header);
 		for (size_t i = 0; i < nr && !report->widths[column]; i++) {
 			size_t width = cell_width(table, report->keys[column], &rows[i]);
 
@@ -264,16 +192,15 @@ static void set_widths(struct table *table, const struct perch_row *rows, size_t
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
 		       unsigned event, const char *name)
 {
-	struct table table = { .out = out,
-			       .report = report,
-			       .symbols = perch_session_symbols(report->input.session) };
+	struct table table = { .out = out, .report = report, .profile = profile };
+	const struct perch_rows_options options = { .children = report->children };
 	struct perch_profile_total total;
 	const struct perch_row *rows;
 	struct perch_error err;
 	size_t nr;
 
 	perch_profile_get_total(profile, event, &total);
-	if (perch_profile_rows(profile, event, report->children, &rows, &nr, &err))
+	if (perch_profile_rows(profile, event, &options, &rows, &nr, &err))
 		return cli_error("report", &err);
 	while (nr && share_of(report, &rows[nr - 1], total.period) < report->percent_limit)
 		nr--;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of columns. */
+#include "base/edit_distance.h"
+#include "internal.h"
+
+#define COLUMN(id, scope_, type_, header_, summary_, ...)                     \
+	{                                                                     \
+		.name = #id, .header = (header_), .summary = (summary_),      \
+		.scope = PERCH_COLUMN_##scope_, .type = PERCH_COLUMN_##type_, \
+		.methods = &perch__column_##id, __VA_ARGS__                   \
+	}
+
+static const struct perch_column columns[] = {
+	COLUMN(overhead, PERIOD, PERCENT, "Overhead", "share of the total period",
+	       .alias = "overhead_self", .right = true),
+	COLUMN(overhead_children, PERIOD, PERCENT, "Children",
+	       "share of the total period, with called functions", .right = true),
+	COLUMN(overhead_sys, PERIOD, PERCENT, "sys", "share in the kernel", .width = 8,
+	       .right = true),
+	COLUMN(overhead_us, PERIOD, PERCENT, "usr", "share in user space", .width = 8,
+	       .right = true),
+	COLUMN(overhead_guest_sys, PERIOD, PERCENT, "guest sys", "share in the kernel of a guest",
+	       .right = true),
+	COLUMN(overhead_guest_us, PERIOD, PERCENT, "guest usr", "share in user space of a guest",
+	       .right = true),
+	COLUMN(sample, PERIOD, NUMBER, "Samples", "number of samples", .width = 12, .right = true),
+	COLUMN(period, PERIOD, NUMBER, "Period", "sum of the periods", .width = 12, .right = true),
+	COLUMN(comm, SAMPLE, TEXT, "Command", "name of the thread"),
+	COLUMN(pid, SAMPLE, NUMBER, "    Pid:Command", "process id, and name of the thread"),
+	COLUMN(tid, SAMPLE, NUMBER, "    Tid:Command", "thread id, and name of the thread"),
+	COLUMN(cpu, SAMPLE, NUMBER, "CPU", "CPU", .right = true),
+	COLUMN(dso, FRAME, TEXT, "Shared Object", "library, program or module"),
+	COLUMN(sym, FRAME, TEXT, "Symbol", "function, or an address without one",
+	       .alias = "symbol"),
+};
+
+const struct perch_column *perch_columns(size_t *nr)
+{
+	*nr = sizeof(columns) / sizeof(columns[0]);
+	return columns;
+}
+
+static bool is_name(const char *name, const char *wanted, size_t length)
+{
+	return name && !strncmp(name, wanted, length) && !name[length];
+}
+
+const struct perch_column *perch_column_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (is_name(columns[i].name, name, length) ||
+		    is_name(columns[i].alias, name, length))
+			return &columns[i];
+	return NULL;
+}
+
+const struct perch_column *perch_column_similar(const char *name, size_t length)
+{
+	const struct perch_column *similar = NULL;
+	char word[PERCH__EDIT_MAX_LENGTH + 1];
+	unsigned least;
+
+	if (length >= sizeof(word))
+		return NULL;
+	memcpy(word, name, length);
+	word[length] = 0;
+	least = length < 3 ? 2 : length / 3 + 2; /* of a word that is not similar */
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		const char *const names[] = { columns[i].name, columns[i].alias };
+
+		for (size_t j = 0; j < 2 && names[j]; j++) {
+			unsigned distance = perch__edit_distance(word, names[j]);
+
+			if (distance < least) {
+				least = distance;
+				similar = &columns[i];
+			}
+		}
+	}
+	return similar;
+}
