@@ -28,6 +28,15 @@
  * /usr/lib/debug/boot/vmlinux-RELEASE, /usr/lib/debug/lib/modules/RELEASE/vmlinux,
  * /boot/vmlinux-RELEASE and /lib/modules/RELEASE/build/vmlinux.
  *
+ * Functions of a module are those of /proc/kallsyms if it is loaded here, else those of its file,
+ * also compressed (.ko.gz, .ko.xz, .ko.zst). Its lines are in that file, or in its debug file. The
+ * file is searched in the build id cache, at the recorded path, and by
+ * /lib/modules/RELEASE/modules.dep; the debug file in the build id cache,
+ * /usr/lib/debug/.build-id, and below /usr/lib/debug at the path of the file, with or without
+ * ".debug". They must have the build id of the module; without one in the recording, the file must
+ * be made for the recorded release. The kernel's layout of sections is computed for x86 and arm64;
+ * code whose address is not known so has no name.
+ *
  * The functions of /proc/kallsyms are cached in $XDG_CACHE_HOME/perch/kallsyms, or
  * ~/.cache/perch/kallsyms (mode 0600), because the kernel needs about 0.1 s to print them. The file
  * is used on the same boot, by the same user, with the same modules, and if /proc/kallsyms begins
@@ -197,6 +206,20 @@ PERCH_API void perch_symbols_set_bpf_programs(struct perch_symbols *symbols, con
 					      size_t programs_size, const void *btf,
 					      size_t btf_size);
 
+/**
+ * Says that the DSOs are those of a recording, and which kernel it is of. The kernel then has names
+ * only if the recording has its address (perch_dso.text_start): it loads at another address after
+ * each boot. Files of modules are searched below /lib/modules/RELEASE. A session does this.
+ *
+ * @param symbols  the symbols, before anything was looked up
+ * @param release  the release of the recorded kernel, as uname -r prints it; it need not be
+ *                 trusted. NULL: unknown
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char *release,
+						 struct perch_error *err);
+
 /** A function at an offset, and the line in it. */
 struct perch_symbol_frame {
 	const struct perch_symbol *symbol; /**< the function; NULL if unknown */
@@ -215,9 +238,9 @@ struct perch_symbol_frame {
  *
  * @param symbols      the symbols
  * @param dso          the DSO; other kinds than PERCH_DSO_FILE, PERCH_DSO_KERNEL,
- *                     PERCH_DSO_JIT and, with perch_symbols_set_bpf_programs(),
+ *                     PERCH_DSO_MODULE, PERCH_DSO_JIT and, with perch_symbols_set_bpf_programs(),
  *                     PERCH_DSO_KERNEL_CODE have no lines. Those of the kernel are in its ELF
- *                     file.
+ *                     file, those of a module in its file or debug file.
  * @param offset       offset in the DSO, see struct perch_location. The line of a call is that of
  *                     an offset before its return address.
  * @param[out] frames  the functions, innermost first. The last one is that of perch_symbols_find(),
@@ -286,10 +309,11 @@ PERCH_API uint64_t perch_symbols_damaged_lines(const struct perch_symbols *symbo
 /**
  * Opens the ELF file that has the code of a DSO: the file that was mapped, that of the build id
  * cache, or a copy of this machine's vdso. A file with another build id than recorded is not
- * opened, nor is the vdso of another kernel.
+ * opened, nor is the vdso of another kernel. The file of a kernel module is relocatable, and may be
+ * compressed.
  *
  * @param symbols   the symbols
- * @param dso       a DSO of kind PERCH_DSO_FILE or PERCH_DSO_VDSO
+ * @param dso       a DSO of kind PERCH_DSO_FILE, PERCH_DSO_VDSO or PERCH_DSO_MODULE
  * @param[out] fd   the file, open for reading, which the caller closes; -1 after a failure
  * @param[out] err  the reason of a failure, for example "no such file"
  * @return 0, or a negative errno
@@ -305,7 +329,7 @@ PERCH_API int perch_symbols_open_file(struct perch_symbols *symbols, const struc
  * the build id or by .gnu_debuglink of the file, as for the names of functions.
  *
  * @param symbols   the symbols
- * @param dso       a DSO of kind PERCH_DSO_FILE
+ * @param dso       a DSO of kind PERCH_DSO_FILE or PERCH_DSO_MODULE
  * @param[out] fd   the file, open for reading, which the caller closes; -1 after a failure
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
@@ -316,7 +340,20 @@ PERCH_API int perch_symbols_open_debug_file(struct perch_symbols *symbols,
 					    struct perch_error *err);
 
 /**
- * Reads the GNU build id of an ELF file.
+ * Reads the build id of a loaded kernel module, in /sys/module.
+ *
+ * @param name           its name; "[name]" and the path of its file are allowed, too
+ * @param[out] build_id  the build id
+ * @param[out] err       the reason of a failure
+ * @return its size in bytes (at most 20), or a negative errno
+ * @retval -ENOENT   no such module is loaded, or it has no build id
+ */
+PERCH_API int perch_build_id_of_module(const char *name, uint8_t build_id[20],
+				       struct perch_error *err);
+
+/**
+ * Reads the GNU build id of an ELF file. The file of a kernel module may be compressed (.ko.gz,
+ * .ko.xz, .ko.zst).
  *
  * @param path           path of the file
  * @param[out] build_id  the build id

@@ -177,7 +177,8 @@ PERCH_API int perch_synthesize_targets(const struct perch_targets *targets,
 				       struct perch_error *err);
 
 /**
- * Makes MMAP records of the kernel ("[kernel.kallsyms]_text") and its modules ("[name]").
+ * Makes MMAP records of the kernel ("[kernel.kallsyms]_text") and its modules. A module has the
+ * path of its file, as /lib/modules/RELEASE/modules.dep has it, or the name "[name]".
  *
  * @param options       .records is ignored; NULL is all zeros
  * @param machine       where /proc is read; NULL is this machine

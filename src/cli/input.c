@@ -260,7 +260,7 @@ static void print_symbol_errors(const struct cli_input *input)
 			continue;
 		if (dsos[i]->kind == PERCH_DSO_KERNEL)
 			cli_note(input->command, "kernel addresses have no symbols: %s", error);
-		if (dsos[i]->kind == PERCH_DSO_FILE)
+		if (dsos[i]->kind == PERCH_DSO_FILE || dsos[i]->kind == PERCH_DSO_MODULE)
 			print_nameless(input, dsos[i], error, &nameless);
 	}
 	if (processes > MAX_NAMED_FILES)

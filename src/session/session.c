@@ -142,6 +142,10 @@ static int begin(struct perch_session *session, struct perch_error *err)
 	if (!rc)
 		rc = use_jitdump(session, err);
 	if (!rc)
+		rc = perch_symbols_set_recorded_release(
+			session->symbols,
+			perch_reader_text(session->reader, PERCH_FEATURE_OSRELEASE), err);
+	if (!rc)
 		set_bpf_programs(session);
 	return rc ? rc : add_build_ids(session, err);
 }

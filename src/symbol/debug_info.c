@@ -13,18 +13,6 @@
 
 #include "debug_info.h"
 
-static bool has_debug_info(struct elf_file *file)
-{
-	if (perch__elf_sections(file))
-		return false;
-	for (size_t i = 1; i < file->nr_sections; i++)
-		if (file->section[i].type == SHT_PROGBITS &&
-		    (!strcmp(file->section[i].name, ".debug_info") ||
-		     !strcmp(file->section[i].name, ".zdebug_info")))
-			return true;
-	return false;
-}
-
 static const char damaged[] = "its debug information is damaged; install it again";
 
 /* Opens a file as the shared one if its build id is the wanted one. */
@@ -97,10 +85,35 @@ static int find_vmlinux(struct debug_info *info, const struct sources *sources,
 	if (rc)
 		return rc == -ENOMEM ? rc : -ENOENT;
 	info->has_file = info->kernel = true;
-	if (!has_debug_info(&info->file))
+	if (!perch__elf_has_debug_info(&info->file))
 		return -ENOENT;
 	info->with_debug = &info->file;
 	return 0;
+}
+
+/* The same for a module. Its addresses are those of the recording. */
+static int find_module(struct debug_info *info, const struct sources *sources,
+		       const struct perch_dso *dso)
+{
+	struct symbol_error ignored;
+	struct module_file module;
+	int rc = perch__open_module(&module, sources, dso, &ignored);
+
+	if (rc == -ENOMEM)
+		return rc;
+	info->kernel = true;
+	if (!rc && perch__elf_has_debug_info(&module.file)) {
+		info->debug = module.file;
+		module.file = (struct elf_file){ .fd = -1 };
+		info->has_debug = true;
+	} else {
+		info->has_debug = !perch__open_module_debug(&info->debug, sources, dso,
+							    rc ? NULL : &module, &info->error);
+	}
+	if (!rc)
+		perch__close_module(&module);
+	info->with_debug = &info->debug;
+	return info->has_debug ? 0 : -ENOENT;
 }
 
 /* Finds the file with the debug information. Returns 0, -ENOENT or -ENOMEM. */
@@ -115,20 +128,20 @@ static int find_file(struct debug_info *info, const struct sources *sources,
 		return rc;
 	info->has_file = !rc;
 	file = rc ? NULL : &info->file;
-	if (info->has_file && has_debug_info(&info->file)) {
+	if (info->has_file && perch__elf_has_debug_info(&info->file)) {
 		info->with_debug = &info->file;
 		return 0;
 	}
 	info->with_debug = &info->debug;
 	info->has_debug = !perch__open_debug(&info->debug, sources, dso->path, file, dso->build_id,
 					     perch__own_build_id_size(dso));
-	if (info->has_debug && has_debug_info(&info->debug))
+	if (info->has_debug && perch__elf_has_debug_info(&info->debug))
 		return 0;
 	if (info->has_debug)
 		perch__elf_close(&info->debug);
 	info->has_debug =
 		!perch__open_debuginfod(&info->debug, sources->debuginfod, dso, file, &info->error);
-	return info->has_debug && has_debug_info(&info->debug) ? 0 : -ENOENT;
+	return info->has_debug && perch__elf_has_debug_info(&info->debug) ? 0 : -ENOENT;
 }
 
 /* Reads the directory of the file with the debug information, before a copy takes its place. */
@@ -220,7 +233,10 @@ static void open_dwarf(struct debug_info *info)
 	int rc;
 
 	set_directory(info);
-	rc = perch__elf_decompress(info->with_debug, WANT_DEBUG);
+	if (info->with_debug->header.e_type == ET_REL)
+		rc = perch__elf_relocate(info->with_debug);
+	else
+		rc = perch__elf_decompress(info->with_debug, WANT_DEBUG);
 	if (rc) {
 		perch__set_symbol_error(
 			&info->error, "%s",
@@ -228,6 +244,8 @@ static void open_dwarf(struct debug_info *info)
 			: rc == -EFBIG	 ? "its compressed debug information is too large"
 			: rc == -ENOTSUP ? "its debug information is compressed by zstd, and perch "
 					   "was built without libzstd"
+			: rc == -EINVAL	 ? "its debug information has relocations that are not "
+					   "supported"
 					 : "its compressed debug information cannot be read");
 		return;
 	}
@@ -238,13 +256,19 @@ static void open_dwarf(struct debug_info *info)
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
+	int rc;
 
 	if (!info)
 		return NULL;
 	info->root = sources->root;
 	info->dso = dso;
-	if (dso->kind == PERCH_DSO_KERNEL ? !find_vmlinux(info, sources, dso)
-					  : !find_file(info, sources, dso))
+	if (dso->kind == PERCH_DSO_KERNEL)
+		rc = find_vmlinux(info, sources, dso);
+	else if (dso->kind == PERCH_DSO_MODULE)
+		rc = find_module(info, sources, dso);
+	else
+		rc = find_file(info, sources, dso);
+	if (!rc)
 		open_dwarf(info);
 	return info;
 }

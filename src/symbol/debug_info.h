@@ -23,7 +23,7 @@ struct debug_info {
 	struct elf_file alternative; /* what several debug files share */
 	bool has_file, has_debug;    /* these are open */
 	struct elf_file *with_debug; /* one of the first two */
-	bool kernel;		     /* offsets are addresses, moved by shift */
+	bool kernel;		     /* or a module: offsets are addresses, moved by shift */
 	uint64_t shift;
 	char directory[PATH_MAX];  /* of that file, with a slash at its end */
 	struct symbol_error error; /* what is missing */

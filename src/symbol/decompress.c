@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decompresses a part of a file into another file: zlib, zstd and xz. The input is not trusted: the
- * size of the output and the memory are limited.
+ * Decompresses a part of a file into another file: zlib, gzip, zstd and xz. The input is not
+ * trusted: the size of the output and the memory are limited.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,12 +67,13 @@ static int put_output(struct transfer *transfer, size_t size)
 	return 0;
 }
 
-static int inflate_all(struct transfer *transfer)
+/* bits: of the window; 16 more for a gzip header */
+static int inflate_all(struct transfer *transfer, int bits)
 {
 	z_stream stream = { 0 };
 	int status = Z_OK, rc = 0;
 
-	if (inflateInit(&stream) != Z_OK)
+	if (inflateInit2(&stream, bits) != Z_OK)
 		return -ENOMEM;
 	while (!rc && status != Z_STREAM_END) {
 		ssize_t got = stream.avail_in ? 0 : next_input(transfer);
@@ -198,7 +199,10 @@ int perch__decompress_range(enum compression compression, int from, uint64_t off
 	transfer->most = most;
 	switch (compression) {
 	case COMPRESSION_ZLIB:
-		rc = inflate_all(transfer);
+		rc = inflate_all(transfer, MAX_WBITS);
+		break;
+	case COMPRESSION_GZIP:
+		rc = inflate_all(transfer, MAX_WBITS + 16);
 		break;
 	case COMPRESSION_ZSTD:
 		rc = zstd_all(transfer);

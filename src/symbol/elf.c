@@ -135,6 +135,7 @@ static void take_section(struct elf_file *file, struct section *section, const G
 		.size = header->sh_size,
 		.flags = header->sh_flags,
 		.entry_size = header->sh_entsize,
+		.alignment = header->sh_addralign,
 		.type = header->sh_type,
 		.link = header->sh_link,
 		.info = header->sh_info,
@@ -181,6 +182,13 @@ size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type)
 		if (file->section[i].type == type)
 			return i;
 	return 0;
+}
+
+bool perch__elf_has_debug_info(struct elf_file *file)
+{
+	return !perch__elf_sections(file) &&
+	       (perch__elf_section(file, ".debug_info", SHT_PROGBITS) ||
+		perch__elf_section(file, ".zdebug_info", SHT_PROGBITS));
 }
 
 /*

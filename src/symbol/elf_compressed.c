@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "decompress.h"
@@ -16,6 +17,7 @@
 #endif
 
 #define MOST_MINI_BYTES	   (256ull << 20)
+#define MOST_MODULE_BYTES  (1ull << 30)
 #define MOST_SECTION_BYTES (4ull << 30) /* of all decompressed sections of a file */
 enum {
 	MOST_RATIO = 1024,    /* of decompressed to compressed bytes: zlib reaches 1032 */
@@ -48,6 +50,38 @@ int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file)
 		rc = -EBADMSG;
 	}
 	return rc == -ENOEXEC ? -EBADMSG : rc;
+}
+
+int perch__elf_open_compressed(struct elf_file *file, int fd)
+{
+	static const struct {
+		const char *magic;
+		size_t size;
+		enum compression compression;
+	} formats[] = {
+		{ "\x1f\x8b", 2, COMPRESSION_GZIP },
+		{ "\xfd\x37zXZ", 6, COMPRESSION_XZ },
+		{ "\x28\xb5\x2f\xfd", 4, COMPRESSION_ZSTD },
+	};
+	char start[6] = "";
+	uint64_t written;
+	struct stat status;
+	int copy, rc = -ENOEXEC;
+
+	if (pread(fd, start, sizeof(start), 0) != sizeof(start) || !memcmp(start, ELFMAG, SELFMAG))
+		return perch__elf_open(file, fd);
+	copy = fstat(fd, &status) ? -1 : memfd_create("module", MFD_CLOEXEC);
+	for (size_t i = 0; copy >= 0 && i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!memcmp(start, formats[i].magic, formats[i].size))
+			rc = perch__decompress_range(formats[i].compression, fd, 0,
+						     (uint64_t)status.st_size, copy, 0,
+						     MOST_MODULE_BYTES, &written);
+	close(fd);
+	if (copy >= 0 && !rc)
+		return perch__elf_open(file, copy);
+	if (copy >= 0)
+		close(copy);
+	return rc;
 }
 
 /* ---- compressed sections ---- */

@@ -61,8 +61,7 @@ static int read_build_id(struct perch__elf *elf, uint8_t build_id[20])
 	return size ? size : -ENODATA;
 }
 
-/* rc: a size, or a negative errno. */
-static int build_id_result(int rc, const char *what, struct perch_error *err)
+int perch__build_id_result(int rc, const char *what, struct perch_error *err)
 {
 	if (rc >= 0)
 		return rc;
@@ -78,6 +77,20 @@ static int build_id_result(int rc, const char *what, struct perch_error *err)
 	return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s: %s", what, strerror(-rc));
 }
 
+/* Reads the build id of a kernel module that is compressed as a whole. Takes fd. */
+static int compressed_build_id(int fd, uint8_t build_id[20])
+{
+	struct elf_file file;
+	int rc = perch__elf_open_compressed(&file, fd);
+
+	if (rc)
+		return rc;
+	rc = file.build_id_size ? file.build_id_size : -ENODATA;
+	memcpy(build_id, file.build_id, sizeof(file.build_id));
+	perch__elf_close(&file);
+	return rc;
+}
+
 int perch_build_id_of_file(const char *path, uint8_t build_id[20], struct perch_error *err)
 {
 	struct perch__elf elf;
@@ -87,9 +100,12 @@ int perch_build_id_of_file(const char *path, uint8_t build_id[20], struct perch_
 		rc = perch__elf_init_file(&elf, fd);
 		if (!rc)
 			rc = read_build_id(&elf, build_id);
-		close(fd);
+		if (rc == -EBADMSG)
+			rc = compressed_build_id(fd, build_id);
+		else
+			close(fd);
 	}
-	return build_id_result(rc, path, err);
+	return perch__build_id_result(rc, path, err);
 }
 
 int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20],
@@ -100,7 +116,7 @@ int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20]
 
 	if (!rc)
 		rc = read_build_id(&elf, build_id);
-	return build_id_result(rc, "the image", err);
+	return perch__build_id_result(rc, "the image", err);
 }
 
 int perch__notes_file_build_id(const char *path, uint8_t build_id[20])
@@ -130,7 +146,7 @@ int perch_build_id_of_kernel(uint8_t build_id[20], struct perch_error *err)
 {
 	static const char path[] = "/sys/kernel/notes";
 
-	return build_id_result(perch__notes_file_build_id(path, build_id), path, err);
+	return perch__build_id_result(perch__notes_file_build_id(path, build_id), path, err);
 }
 
 /* ---- separate debug files ---- */

@@ -47,7 +47,8 @@ static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct 
 	if (cached->debug_opened)
 		return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
 	cached->debug_opened = true;
-	if (cached->dso->kind == PERCH_DSO_FILE || cached->dso->kind == PERCH_DSO_KERNEL)
+	if (cached->dso->kind == PERCH_DSO_FILE || cached->dso->kind == PERCH_DSO_KERNEL ||
+	    cached->dso->kind == PERCH_DSO_MODULE)
 		cached->debug = perch__debug_open(&symbols->sources, cached->dso);
 	else if (cached->dso->kind == PERCH_DSO_KERNEL_CODE)
 		cached->bpf = perch__bpf_lines_open(&symbols->sources, cached->dso);

@@ -5,6 +5,7 @@
 #ifndef PERCH_SYMBOL_INTERNAL_H
 #define PERCH_SYMBOL_INTERNAL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,7 +79,7 @@ void perch__table_free(struct table *table);
 
 struct section {
 	const char *name; /* libelf's; lives as long as the Elf */
-	uint64_t address, offset, size, flags, entry_size;
+	uint64_t address, offset, size, flags, entry_size, alignment;
 	uint32_t type, link, info;
 	bool code; /* has instructions */
 	bool text; /* has "text" in its name */
@@ -116,6 +117,7 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 /* Returns the index of a section, or 0, which is never one. */
 size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type);
 size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type);
+bool perch__elf_has_debug_info(struct elf_file *file);
 /* Returns the file offset of a virtual address: by the segment around it, or by the section. */
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct section *section);
@@ -138,8 +140,20 @@ enum wanted_sections {
  * cannot decompress them. Returns 0, or an errno as above; then the file is as before.
  */
 int perch__elf_decompress(struct elf_file *file, enum wanted_sections wanted);
+/* Opens an ELF file, or a copy in memory of one that is compressed as a whole (gzip, xz, zstd).
+ * Takes fd. Returns the same. */
+int perch__elf_open_compressed(struct elf_file *file, int fd);
 /* Opens a copy in memory, which may be written, of only the debug sections, decompressed. */
 int perch__elf_copy_debug(struct elf_file *result, struct elf_file *file);
+
+/* ---- elf_relocate.c ---- */
+
+/*
+ * Replaces a relocatable file by a copy in memory of its debug information, decompressed and
+ * relocated. A section with code is at the address that is its offset member; others are at 0.
+ * Returns 0, -EINVAL: it has relocations that are not supported, or an errno as above.
+ */
+int perch__elf_relocate(struct elf_file *file);
 
 /* ---- elf_symbols.c ---- */
 
@@ -157,6 +171,8 @@ int perch__elf_plt(struct table *table, struct elf_file *file);
 
 struct sources;
 
+/* Returns rc, a size or a negative errno, after it has set *err for an errno. */
+int perch__build_id_result(int rc, const char *what, struct perch_error *err);
 /*
  * Finds the build id in a file of ELF notes, such as /sys/kernel/notes. Returns its size, or a
  * negative errno.
@@ -206,6 +222,41 @@ int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sou
 int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 		       const struct perch_dso *dso, struct symbol_error *error);
 
+/* True if the content of the file was written after the recording, or the file made after it. */
+bool perch__is_newer(int fd, uint64_t recorded_at);
+
+/* ---- module_file.c: files of kernel modules ---- */
+
+enum { MODULE_NAME_SIZE = 64 };
+/* The name of a path: "/lib/modules/.../snd-hda.ko.xz" and "[snd_hda]" are both snd_hda. */
+void perch__module_name(const char *path, char name[MODULE_NAME_SIZE]);
+/* Returns the address of the loaded module from its line in /proc/modules, or 0 if unknown. */
+uint64_t perch__module_start(const char *name);
+/* Reads the build id of the loaded module. Returns its size, or a negative errno. */
+int perch__module_build_id(const char *name, uint8_t build_id[20]);
+
+struct module_file {
+	struct elf_file file; /* a copy, if it is compressed */
+	int installed;	      /* descriptor of the file, or -1 */
+	char path[PATH_MAX];  /* of the file; with the build id cache that of the DSO */
+};
+/*
+ * Opens the file of a module, if it has the recorded build id, or without one the recorded release.
+ * The offset member of a section with code is its recorded address; sections whose address is not
+ * known are not code. Returns 0, or a negative errno; error is not set if there is no file.
+ */
+int perch__open_module(struct module_file *module, const struct sources *sources,
+		       const struct perch_dso *dso, struct symbol_error *error);
+void perch__close_module(struct module_file *module);
+/* Opens its separate debug file, with the same sections. module: NULL if that cannot be opened.
+ * Returns 0 or -ENOENT. */
+int perch__open_module_debug(struct elf_file *debug, const struct sources *sources,
+			     const struct perch_dso *dso, struct module_file *module,
+			     struct symbol_error *error);
+/* Adds the functions of the file of a module. Returns 0 or -ENOMEM. */
+int perch__load_module_file(struct table *table, const struct sources *sources,
+			    const struct perch_dso *dso, struct symbol_error *error);
+
 /* ---- debuginfod.c: separate debug files from the servers in DEBUGINFOD_URLS ---- */
 
 struct debuginfod;
@@ -230,8 +281,10 @@ struct sources {
 	char *root, *kallsyms_path, *vmlinux_path;
 	char *build_id_dir; /* the build id cache; NULL is .debug of root, or none */
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
-	uint64_t recorded_at;	       /* the end of the recording in ns since 1970; 0 if unknown */
-	struct kallsyms *kallsyms;     /* list of the files read so far */
+	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
+	bool recorded;		   /* DSOs are those of a recording, not of processes that run */
+	char *release;		   /* of the recorded kernel; NULL if unknown */
+	struct kallsyms *kallsyms; /* list of the files read so far */
 	struct debuginfod *debuginfod; /* NULL: not used */
 	/* the features BPF_PROG_INFO and BPF_BTF of the recording */
 	const uint8_t *bpf_programs, *btf;
@@ -271,13 +324,15 @@ int perch__load_vmlinux(struct table *table, const struct sources *sources,
 			const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error);
-/* Opens the file of a DSO of the kinds FILE and VDSO. Returns a descriptor or a negative errno. */
+/* Opens the file of a DSO of the kinds FILE, VDSO and MODULE. Returns a descriptor or a negative
+ * errno. */
 int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
 		    struct symbol_error *error);
 /* Opens the file of a DSO of the kind FILE. Returns 0 or a negative errno. */
 int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
-/* Opens the separate debug file of a DSO of the kind FILE. Returns a descriptor or -ENOENT. */
+/* Opens the separate debug file of a DSO of the kinds FILE and MODULE. Returns a descriptor or
+ * -ENOENT. */
 int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso);
 void perch__kallsyms_free(struct kallsyms *list);
 
@@ -307,8 +362,8 @@ struct debug_frame {
 	uint32_t line;	      /* 0 if unknown */
 };
 enum { MAX_DEBUG_FRAMES = 128 };
-/* Opens the debug information of a DSO of the kind FILE or KERNEL. Without it, no address has
- * frames. Returns NULL if out of memory. */
+/* Opens the debug information of a DSO of the kind FILE, KERNEL or MODULE. Without it, no address
+ * has frames. Returns NULL if out of memory. */
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso);
 /* False if there is no debug information, or if it cannot be read. */
 bool perch__debug_is_open(const struct debug_info *info);

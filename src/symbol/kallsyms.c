@@ -12,6 +12,7 @@
 enum {
 	FIRST_SIZE = 8 << 20, /* of the buffer: large enough for most files */
 	MAX_SIZE = 1 << 28,   /* of a file: larger than that of any kernel */
+	SMALLEST_PAGE = 4096,
 };
 
 static const char proc_kallsyms[] = "/proc/kallsyms";
@@ -341,14 +342,18 @@ static void use_text(struct table *table, const struct kallsyms *kallsyms)
 }
 
 /*
- * Returns the recorded address of the kernel minus its address in this file: kernels load at a
- * random address (KASLR).
+ * Sets the recorded address of the kernel minus its address in this file: kernels load at a random
+ * address (KASLR). Returns false if it is not known, so that names would be those of other
+ * functions. A file that the user names, and the kernel that runs now, have the same addresses.
  */
-static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch_dso *dso)
+static bool find_shift(const struct sources *sources, const struct kallsyms *kallsyms,
+		       const struct perch_dso *dso, uint64_t *shift)
 {
+	*shift = 0;
 	if (!dso->text_start || (!kallsyms->text_start && !kallsyms->stext))
-		return 0;
-	return perch__kernel_shift(dso->text_start, kallsyms->text_start, kallsyms->stext);
+		return sources->kallsyms_path || !sources->recorded;
+	*shift = perch__kernel_shift(dso->text_start, kallsyms->text_start, kallsyms->stext);
+	return true;
 }
 
 static int choose_kallsyms(struct sources *sources, const struct perch_dso *dso,
@@ -379,6 +384,13 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 	/* of another kernel, or with hidden addresses */
 	if (!kallsyms || !usable(kallsyms, error))
 		return sources->kallsyms_path ? 0 : perch__load_vmlinux(table, sources, dso, error);
+	if (!find_shift(sources, kallsyms, dso, &shift)) {
+		perch__set_symbol_error(error,
+					"the recording does not have the address of the "
+					"kernel: record as root, or give the kallsyms file of "
+					"that boot (--kallsyms)");
+		return 0;
+	}
 	table->entry = reallocarray(NULL, kallsyms->kernel.nr, sizeof(*table->entry));
 	if (!table->entry)
 		return -ENOMEM;
@@ -386,7 +398,6 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 	memcpy(table->entry, kallsyms->kernel.entry, kallsyms->kernel.nr * sizeof(*table->entry));
 	table->nr = table->capacity = kallsyms->kernel.nr;
 	table->grouped = true;
-	shift = kernel_shift(kallsyms, dso);
 	for (size_t i = 0; shift && i < table->nr; i++) {
 		table->entry[i].start += shift;
 		table->entry[i].end += shift;
@@ -394,53 +405,18 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 	return perch__table_finish(table);
 }
 
-/* The module name of a path: "/lib/modules/.../snd-hda.ko.xz" and "[snd_hda]" are both snd_hda. */
-static void module_name(const char *path, char *name, size_t size)
-{
-	const char *base = strrchr(path, '/');
-	size_t length;
-
-	base = base ? base + 1 : path;
-	base += *base == '[';
-	length = strcspn(base, "].");
-	if (length >= size)
-		length = size - 1;
-	for (size_t i = 0; i < length; i++)
-		name[i] = base[i] == '-' ? '_' : base[i];
-	name[length] = 0;
-}
-
 static bool same_module(const struct sources *sources, const struct perch_dso *dso,
 			const char *name)
 {
 	uint8_t loaded[20];
-	char path[128];
 	int size;
 
 	if (!dso->build_id_size)
 		return !sources->foreign;
-	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
-	size = perch__notes_file_build_id(path, loaded);
+	size = perch__module_build_id(name, loaded);
 	return size < 0 ? !sources->foreign
 			: perch__same_build_id(dso->build_id, dso->build_id_size, loaded,
 					       (size_t)size);
-}
-
-/* Returns the address of the loaded module from its line in /proc/modules, or 0 if unknown. */
-static uint64_t module_start(const char *name)
-{
-	FILE *modules = fopen("/proc/modules", "re");
-	char line[4096], at[64];
-	unsigned long long start = 0;
-
-	while (modules && fgets(line, sizeof(line), modules))
-		if (sscanf(line, "%63s %*s %*s %*s %*s %llx", at, &start) == 2 && !strcmp(at, name))
-			break;
-		else
-			start = 0;
-	if (modules)
-		fclose(modules);
-	return start;
 }
 
 static int add_module(struct table *table, const struct kallsyms *kallsyms, const char *name,
@@ -464,31 +440,64 @@ static int add_module(struct table *table, const struct kallsyms *kallsyms, cons
 	return 0;
 }
 
-int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
+/*
+ * True if the addresses are those of the recording: the kernel loads a module at the beginning of a
+ * page, which has its first function.
+ */
+static bool is_at(const struct table *table, const struct perch_dso *dso)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < table->nr; i++) {
+		first = table->entry[i].start < first ? table->entry[i].start : first;
+		last = table->entry[i].start > last ? table->entry[i].start : last;
+	}
+	return !dso->start || !table->nr ||
+	       (first >= dso->start && first - dso->start < SMALLEST_PAGE &&
+		(!dso->length || last - dso->start < dso->length));
+}
+
+/* Adds the functions that the kernel or the user's kallsyms file has. */
+static int load_listed(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error)
 {
+	const char *path = sources->kallsyms_path;
 	struct kallsyms *kallsyms;
+	char name[MODULE_NAME_SIZE];
 	uint64_t start = 0;
-	char name[64];
 
-	module_name(dso->path, name, sizeof(name));
-	const char *path = sources->kallsyms_path ? sources->kallsyms_path : proc_kallsyms;
-
-	if (!sources->kallsyms_path && !same_module(sources, dso, name)) {
+	perch__module_name(dso->path, name);
+	if (!path && !same_module(sources, dso, name)) {
 		perch__set_symbol_error(error, "the loaded module is not the recorded one");
 		return 0;
 	}
-	kallsyms = kallsyms_at(sources, path, true);
+	kallsyms = kallsyms_at(sources, path ? path : proc_kallsyms, true);
 	if (!kallsyms)
 		return -ENOMEM;
 	if (!usable(kallsyms, error))
 		return 0;
-	if (!sources->kallsyms_path)
-		start = module_start(name);
+	if (!path)
+		start = perch__module_start(name);
 	use_text(table, kallsyms);
-	if (add_module(table, kallsyms, name, start && dso->start ? dso->start - start : 0))
+	if ((path || start) &&
+	    add_module(table, kallsyms, name, start && dso->start ? dso->start - start : 0))
 		return -ENOMEM;
 	if (!table->nr)
 		perch__set_symbol_error(error, "the module is not loaded");
-	return perch__table_finish(table);
+	if (path && !is_at(table, dso)) {
+		perch__table_free(table);
+		perch__set_symbol_error(error, "%s has other addresses of the module", path);
+	}
+	return 0;
+}
+
+int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
+		       struct symbol_error *error)
+{
+	int rc = load_listed(table, sources, dso, error);
+
+	if (rc || table->nr)
+		return rc ? rc : perch__table_finish(table);
+	perch__table_free(table);
+	return perch__load_module_file(table, sources, dso, error);
 }

@@ -23,13 +23,33 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 	return rc && rc != -ENOMEM ? perch__open_mapped(file, sources, dso, error) : rc;
 }
 
+static int open_debug_of_module(const struct sources *sources, const struct perch_dso *dso)
+{
+	struct module_file module;
+	struct symbol_error ignored;
+	struct elf_file debug;
+	bool has_file = !perch__open_module(&module, sources, dso, &ignored);
+	int fd = -1;
+
+	if (!perch__open_module_debug(&debug, sources, dso, has_file ? &module : NULL, &ignored)) {
+		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
+		perch__elf_close(&debug);
+	}
+	if (has_file)
+		perch__close_module(&module);
+	return fd < 0 ? -ENOENT : fd;
+}
+
 int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso)
 {
 	struct elf_file file, debug;
 	struct symbol_error ignored;
-	bool has_file = !perch__open_file(&file, sources, dso, &ignored);
+	bool has_file;
 	int fd = -1;
 
+	if (dso->kind == PERCH_DSO_MODULE)
+		return open_debug_of_module(sources, dso);
+	has_file = !perch__open_file(&file, sources, dso, &ignored);
 	if (!perch__open_debug(&debug, sources, dso->path, has_file ? &file : NULL, dso->build_id,
 			       perch__own_build_id_size(dso))) {
 		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
@@ -186,9 +206,19 @@ static int file_of_image(const struct elf_file *file)
 int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
 		    struct symbol_error *error)
 {
+	struct module_file module;
 	struct elf_file file;
 	int rc, fd;
 
+	if (dso->kind == PERCH_DSO_MODULE) {
+		rc = perch__open_module(&module, sources, dso, error);
+		if (rc)
+			return rc;
+		fd = module.installed;
+		module.installed = -1;
+		perch__close_module(&module);
+		return fd;
+	}
 	rc = dso->kind == PERCH_DSO_VDSO ? open_vdso(&file, sources, dso, error)
 					 : perch__open_file(&file, sources, dso, error);
 	if (rc)

@@ -100,7 +100,7 @@ static bool times_newer(const struct statx *status, uint64_t recorded_at)
 	       (status->stx_mask & STATX_BTIME && ns_of(&status->stx_btime) > recorded_at);
 }
 
-static bool is_newer(int fd, uint64_t recorded_at)
+bool perch__is_newer(int fd, uint64_t recorded_at)
 {
 	struct statx status;
 
@@ -145,7 +145,7 @@ static int check_same(const struct elf_file *file, const struct sources *sources
 	/* the user says which files to use */
 	if (sources->root)
 		return 0;
-	if (is_newer(file->fd, sources->recorded_at))
+	if (perch__is_newer(file->fd, sources->recorded_at))
 		return -ESTALE;
 	if (dso->inode)
 		return same_inode(file->fd, dso) ? 0 : -ESTALE;

@@ -91,6 +91,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	free(symbols->sources.kallsyms_path);
 	free(symbols->sources.vmlinux_path);
 	free(symbols->sources.build_id_dir);
+	free(symbols->sources.release);
 	free(symbols->chunk);
 	free(symbols->dso);
 	free(symbols);
@@ -101,6 +102,17 @@ void perch_symbols_set_download_progress(struct perch_symbols *symbols,
 {
 	if (symbols->sources.debuginfod)
 		perch__debuginfod_set_progress(symbols->sources.debuginfod, function, context);
+}
+
+int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char *release,
+				       struct perch_error *err)
+{
+	free(symbols->sources.release);
+	symbols->sources.release = release ? strdup(release) : NULL;
+	symbols->sources.recorded = true;
+	if (!release || symbols->sources.release)
+		return 0;
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
 }
 
 static bool same_dso(const void *items, uint32_t index, const void *dso)
@@ -455,7 +467,10 @@ int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_ds
 	int rc = -ENOENT;
 
 	*fd = -1;
-	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_VDSO)
+	if (dso->kind == PERCH_DSO_MODULE)
+		perch__set_symbol_error(&error, "no file of the module");
+	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_VDSO ||
+	    dso->kind == PERCH_DSO_MODULE)
 		rc = perch__open_dso(&symbols->sources, dso, &error);
 	if (rc < 0)
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s", error.text);
@@ -466,7 +481,9 @@ int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_ds
 int perch_symbols_open_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
 				  int *fd, struct perch_error *err)
 {
-	*fd = dso->kind == PERCH_DSO_FILE ? perch__open_debug_of(&symbols->sources, dso) : -ENOENT;
+	*fd = -ENOENT;
+	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_MODULE)
+		*fd = perch__open_debug_of(&symbols->sources, dso);
 	if (*fd >= 0)
 		return 0;
 	*fd = -1;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel and its modules. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "internal.h"
 
 struct kernel_mapping {
@@ -113,35 +115,139 @@ int perch__add_kernel(struct perch__batch *batch)
 	return 0;
 }
 
-/* A line is "name size references users state address". */
-static void add_module(struct perch__batch *batch)
-{
-	unsigned long long size, start;
-	char name[128], shown[132];
+/* ---- modules ---- */
 
-	if (sscanf(batch->line, "%127s %llu %*s %*s %*s %llx", name, &size, &start) != 3) {
+enum { MAX_MODULES = 1 << 16 };
+
+struct module {
+	char name[64];
+	uint64_t start, size;
+	char *path; /* of its file; NULL if unknown */
+};
+
+struct modules {
+	struct module *module;
+	size_t nr, capacity;
+};
+
+/* A line is "name size references users state address". */
+static int take_module(struct perch__batch *batch, struct modules *modules)
+{
+	struct module *module = PERCH__ARRAY_APPEND_MAX(modules->module, modules->nr,
+							modules->capacity, MAX_MODULES);
+	unsigned long long size, start;
+
+	if (!module)
+		return -ENOMEM;
+	*module = (struct module){ 0 };
+	if (sscanf(batch->line, "%63s %llu %*s %*s %*s %llx", module->name, &size, &start) != 3) {
 		batch->counts.skipped++;
-		return;
-	}
-	if (!start) {
+		modules->nr--;
+	} else if (!start) {
 		batch->counts.denied++;
-		return;
+		modules->nr--;
+	} else {
+		module->start = start;
+		module->size = size;
 	}
-	snprintf(shown, sizeof(shown), "[%s]", name);
-	add_mapping(batch, start, size, 0, shown);
+	return 0;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	return strcmp(((const struct module *)left)->name, ((const struct module *)right)->name);
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct module *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Sets the name of the module that is in a file. */
+static void name_of_file(const char *path, struct module *module)
+{
+	const char *base = strrchr(path, '/');
+	size_t length;
+
+	base = base ? base + 1 : path;
+	length = strcspn(base, ".");
+	if (length >= sizeof(module->name))
+		length = sizeof(module->name) - 1;
+	for (size_t i = 0; i < length; i++)
+		module->name[i] = base[i] == '-' ? '_' : base[i];
+	module->name[length] = 0;
+}
+
+/*
+ * Finds the paths of the files: lines "PATH: PATHS" in modules.dep, relative to its directory. The
+ * modules are sorted by name.
+ */
+static void find_paths(struct perch__batch *batch, struct modules *modules)
+{
+	struct perch_release release;
+	char directory[64 + sizeof(release.text)], path[PATH_MAX];
+	struct module wanted, *found;
+	FILE *list;
+
+	if (!modules->nr || perch_machine_release(batch->machine, &release, NULL) < 0)
+		return;
+	snprintf(directory, sizeof(directory), "/lib/modules/%s/", release.text);
+	snprintf(path, sizeof(path), "%smodules.dep", directory);
+	list = perch__batch_open_stream(batch, path);
+	while (list && perch__batch_next_line(batch, list)) {
+		char *colon = strchr(batch->line, ':');
+
+		if (!colon)
+			continue;
+		*colon = 0;
+		name_of_file(batch->line, &wanted);
+		found = bsearch(&wanted, modules->module, modules->nr, sizeof(wanted), by_name);
+		if (found && !found->path &&
+		    snprintf(path, sizeof(path), "%s%s", *batch->line == '/' ? "" : directory,
+			     batch->line) < (int)sizeof(path))
+			found->path = strdup(path);
+	}
+	if (list)
+		fclose(list);
+}
+
+static void add_module(struct perch__batch *batch, const struct module *module)
+{
+	char shown[sizeof(module->name) + 2];
+
+	snprintf(shown, sizeof(shown), "[%s]", module->name);
+	add_mapping(batch, module->start, module->size, 0, module->path ? module->path : shown);
 }
 
 int perch__add_modules(struct perch__batch *batch)
 {
 	FILE *file = perch__batch_open_stream(batch, "/proc/modules");
+	struct modules modules = { 0 };
+	int rc = 0;
 
 	if (!file && errno == ENOENT)
 		return 0; /* a kernel without modules */
 	if (!file)
 		return perch_error_set(batch->err, errno, PERCH_ERROR_FILE,
 				       "/proc/modules cannot be read: %s", strerror(errno));
-	while (!batch->rc && perch__batch_next_line(batch, file))
-		add_module(batch);
+	while (!rc && perch__batch_next_line(batch, file))
+		rc = take_module(batch, &modules);
 	fclose(file);
-	return 0;
+	if (rc)
+		perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				"no memory for the modules of the kernel");
+	if (modules.nr) {
+		qsort(modules.module, modules.nr, sizeof(*modules.module), by_name);
+		find_paths(batch, &modules);
+		qsort(modules.module, modules.nr, sizeof(*modules.module), by_start);
+	}
+	for (size_t i = 0; i < modules.nr; i++) {
+		if (!batch->rc && !rc)
+			add_module(batch, &modules.module[i]);
+		free(modules.module[i].path);
+	}
+	free(modules.module);
+	return rc;
 }

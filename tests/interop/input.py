@@ -130,21 +130,29 @@ def empty_pipe(directory):
 def other_kernels():
     """Tests recordings of kernels with a known release, architecture and host name only."""
     with open("/proc/kallsyms", encoding="utf-8") as lines:
-        address, name = next(((int(word[0], 16), word[2]) for word in map(str.split, lines)
-                              if word[1] == "T" and word[2] == "vfs_read"), (0, ""))
-    if not address:
+        symbols = {word[2]: int(word[0], 16) for word in map(str.split, lines) if len(word) == 3}
+    name, text = "vfs_read", symbols.get("_text") or symbols.get("_stext")
+    address = symbols.get(name)
+    if not address or not text:
         print("ok - kernels of other machines # skip kernel addresses are hidden on this machine")
         return
     here = {3: platform.node(), 4: platform.release(), 6: platform.machine()}
+    kernel = record(1, 1, struct.pack("=iIQQQ", -1, 0, text, 0x2000000, text) + b"[kernel.kallsyms]_text\0")
     for which, other in ((None, ""), (3, "another-host"), (4, "1.2.3-other"), (6, "s390x"), (0, "an unknown machine")):
         facts = [feature(number, (other if number == which else text).encode())
                  for number, text in here.items() if which != 0]
-        data = pipe(facts + [sample(address, 1)])
+        data = pipe(facts + [kernel, sample(address, 1)])
         for command in ("report", "script"):
             done = perch(command, "-i", "-", data=data)
             named, reported = name.encode() in done.stdout, b"have no symbols: recorded on another machine" in done.stderr
             report(done.returncode == 0 and named == (which is None) and reported == (which is not None),
                    f"{command} of a kernel of {other or 'this machine'}")
+    # this boot may have loaded the kernel elsewhere
+    facts = [feature(number, text.encode()) for number, text in here.items()]
+    for command in ("report", "script"):
+        done = perch(command, "-i", "-", data=pipe(facts + [sample(address, 1)]))
+        report(done.returncode == 0 and name.encode() not in done.stdout and b"does not have the address of the kernel" in done.stderr,
+               f"{command} of a kernel without its address has no names")
 
 
 with tempfile.TemporaryDirectory() as directory:

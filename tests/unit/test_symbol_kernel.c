@@ -192,6 +192,18 @@ static void refuses_other_kernel(void **state)
 	snprintf(name, sizeof(name), "%s", name_at(symbols, &kernel, base + 0x100));
 	assert_string_equal(name, "local_one");
 	perch_symbols_free(symbols);
+
+	/* the boot of a recording that does not have the kernel's address had other ones */
+	symbols = new_symbols(NULL);
+	assert_int_equal(perch_symbols_set_recorded_release(symbols, "6.1.0", NULL), 0);
+	assert_null(perch_symbols_find(symbols, &kernel, base + 0x100));
+	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "the address of the kernel"));
+	perch_symbols_free(symbols);
+	kernel.text_start = base + 0x1a000000;
+	symbols = new_symbols(NULL);
+	assert_int_equal(perch_symbols_set_recorded_release(symbols, NULL, NULL), 0);
+	assert_string_equal(name_at(symbols, &kernel, base + 0x1a000100), "local_one");
+	perch_symbols_free(symbols);
 }
 
 static void reads_vmlinux(void **state)

@@ -71,9 +71,17 @@ static const struct tree_file files[] = {
 	  "bad line\n"
 	  "ffff800000050000 T _etext\n" },
 	{ "/proc/modules",
+	  "snd_hda 3000 2 - Live 0xffff800002000000\n"
 	  "ext4 1000 2 - Live 0xffff800001000000\n"
 	  "hidden 1000 2 - Live 0x0000000000000000\n"
-	  "not a module\n" },
+	  "not a module\n"
+	  "out_of_tree 1000 2 - Live 0xffff800003000000\n" },
+	{ "/proc/sys/kernel/osrelease", "6.1.0-test\n" },
+	{ "/lib/modules/6.1.0-test/modules.dep",
+	  "kernel/sound/snd-hda.ko.xz: kernel/sound/snd.ko.xz\n"
+	  "kernel/fs/ext3.ko:\n"
+	  "\n"
+	  "/opt/out-of-tree.ko: kernel/ext4.ko\n" },
 };
 /* clang-format on */
 
@@ -420,7 +428,7 @@ static void sample_id_is_that_of_the_attr(void **state)
 	assert_int_equal(perch_synthesize_kernel(&options, machine, take, &taken, &counts, NULL),
 			 0);
 	assert_int_equal(taken.nr, counts.records);
-	assert_int_equal(taken.nr, 2 + 2 + 4 + 2);
+	assert_int_equal(taken.nr, 2 + 2 + 4 + 4);
 	for (size_t i = 0; i < taken.nr; i++) {
 		assert_int_equal(taken.record[i].sample_id.time, 1234);
 		assert_int_equal(taken.record[i].sample_id.id, 77);
@@ -489,7 +497,7 @@ static void kernel_and_modules(void **state)
 
 	(void)state;
 	assert_int_equal(perch_synthesize_kernel(NULL, machine, take, &taken, &counts, NULL), 0);
-	assert_int_equal(taken.nr, 2);
+	assert_int_equal(taken.nr, 4);
 	record = record_at(0, PERCH_RECORD_MMAP);
 	assert_int_equal(record->misc, PERCH_MISC_KERNEL);
 	assert_int_equal(record->mmap.pid, UINT32_MAX);
@@ -501,6 +509,13 @@ static void kernel_and_modules(void **state)
 	assert_true(record->mmap.start == 0xffff800001000000);
 	assert_int_equal(record->mmap.length, 1000);
 	assert_string_equal(record->mmap.filename.text, "[ext4]");
+	record = record_at(2, PERCH_RECORD_MMAP);
+	assert_true(record->mmap.start == 0xffff800002000000);
+	assert_int_equal(record->mmap.length, 3000);
+	assert_string_equal(record->mmap.filename.text,
+			    "/lib/modules/6.1.0-test/kernel/sound/snd-hda.ko.xz");
+	record = record_at(3, PERCH_RECORD_MMAP);
+	assert_string_equal(record->mmap.filename.text, "/opt/out-of-tree.ko");
 	assert_int_equal(counts.denied, 1);
 	assert_int_equal(counts.skipped, 1);
 }

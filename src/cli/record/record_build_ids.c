@@ -124,6 +124,24 @@ static int write_files(const struct record *record, struct perch_symbols *symbol
 	return rc;
 }
 
+/* A module that was unloaded meanwhile has none. */
+static int write_modules(const struct record *record, struct perch_error *err)
+{
+	const struct record_scan *scan = &record->scan;
+	struct build_id build_id = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < scan->nr_modules && rc >= 0; i++) {
+		int size = perch_build_id_of_module(scan->module[i], build_id.bytes, NULL);
+
+		if (size > 0)
+			rc = perch_writer_add_build_id(record->files.writer, PERCH_MISC_KERNEL,
+						       build_id.bytes, (size_t)size,
+						       scan->module[i], err);
+	}
+	return rc;
+}
+
 int record_write_build_ids(const struct record *record, struct perch_error *err)
 {
 	const size_t nr = record->scan.dsos.nr;
@@ -139,6 +157,8 @@ int record_write_build_ids(const struct record *record, struct perch_error *err)
 		rc = perch_writer_add_build_id(record->files.writer, PERCH_MISC_KERNEL,
 					       kernel.bytes, (size_t)size, "[kernel.kallsyms]",
 					       err);
+	if (rc >= 0 && !record->plan->user_only)
+		rc = write_modules(record, err);
 	if (rc < 0 || !nr)
 		return rc;
 	dso = calloc(nr, sizeof(*dso));

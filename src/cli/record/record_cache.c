@@ -61,6 +61,7 @@ static int add_dso(const struct cli_cache *cache, struct perch_symbols *symbols,
 	case PERCH_DSO_KERNEL:
 		return cli_cache_add_kallsyms(cache, &id, err);
 	case PERCH_DSO_FILE:
+	case PERCH_DSO_MODULE:
 	case PERCH_DSO_VDSO:
 		return add_file(cache, symbols, dso, &id, err);
 	default:

@@ -73,7 +73,9 @@ struct record_scan {
 	struct record_sideband *sideband; /* NULL if records are not cached */
 	uint64_t *lost;			  /* by ring: the sum of LOST and LOST_SAMPLES records */
 
-	struct record_dsos dsos;	/* mapped as code */
+	struct record_dsos dsos; /* mapped as code */
+	char **module;		 /* files of the kernel's modules, or their names */
+	size_t nr_modules, modules_capacity;
 	uint64_t samples, throttled;	/* records */
 	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */
 	/* bytes and samples of records that could not be written */

@@ -85,6 +85,11 @@ void record_scan_clear(struct record_scan *scan)
 	free(scan->dsos.dso);
 	perch__hash_clear(&scan->dsos.table);
 	scan->dsos = (struct record_dsos){ 0 };
+	for (size_t i = 0; i < scan->nr_modules; i++)
+		free(scan->module[i]);
+	free(scan->module);
+	scan->module = NULL;
+	scan->nr_modules = scan->modules_capacity = 0;
 }
 
 void record_scan_reset(struct record_scan *scan)
@@ -131,6 +136,28 @@ static void scan_mapping(struct record_scan *scan, const void *bytes, uint16_t s
 	name = mapping.mmap.filename.text;
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
 		take_dso(&scan->dsos, &mapping.mmap);
+}
+
+/* A module that cannot be added has no build id in the recording. */
+static void scan_module(struct record_scan *scan, const void *bytes, uint16_t size)
+{
+	struct perch_record mapping;
+	const char *name;
+	char **added;
+
+	if (perch_record_decode(&mapping, &scan->mmap_parse_info, bytes, size, NULL) < 0)
+		return;
+	name = mapping.mmap.filename.text;
+	if (!strncmp(name, "[kernel.kallsyms]", 17))
+		return;
+	/* they are made again for each file of record --switch-output */
+	for (size_t i = 0; i < scan->nr_modules; i++)
+		if (!strcmp(scan->module[i], name))
+			return;
+	added = PERCH__ARRAY_APPEND_MAX(scan->module, scan->nr_modules, scan->modules_capacity,
+					MAX_DSOS);
+	if (added && !(*added = strdup(name)))
+		scan->nr_modules--;
 }
 
 static void scan_sample_time(struct record_scan *scan, uint64_t time)
@@ -229,5 +256,8 @@ void record_scan_synthesized(struct record_scan *scan, const void *bytes, size_t
 		record = header->size;
 		if (header->type == PERCH_RECORD_MMAP2)
 			scan_mapping(scan, header, record);
+		else if (header->type == PERCH_RECORD_MMAP &&
+			 (header->misc & PERCH_MISC_CPUMODE_MASK) == PERCH_MISC_KERNEL)
+			scan_module(scan, header, record);
 	}
 }
