@@ -23,6 +23,7 @@ static const struct command {
 	{ &cli_record_usage, perch_cmd_record },
 	{ &cli_report_usage, perch_cmd_report },
 	{ &cli_script_usage, perch_cmd_script },
+	{ &cli_diff_usage, perch_cmd_diff },
 	{ &cli_dump_usage, perch_cmd_dump },
 	{ &cli_evlist_usage, perch_cmd_evlist },
 	{ &cli_list_usage, perch_cmd_list },

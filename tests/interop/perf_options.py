@@ -160,6 +160,10 @@ def in_thousands(lines):
 # name in the table: (reason, what is changed in the lines of both before they are compared)
 DIFFERENCES = {
     "group-hint": ("perf 6.1 has no hint about -g of evlist; newer ones have", without(r"to show group information")),
+    "baseline-only": ("perf's shares in the baseline are those of the rows that -b prints, perch's those of all samples",
+                      replacing(r"^\d+\.\d+% ", "")),
+    "padded": ("perf 6.1 pads columns with -t", replacing(r" *; *", ";")),
+    "zero": ("perf prints nothing for a weighted difference of 0", replacing(r"% 0 ", "% ")),
     "thousands": ("perf prints more than 999 samples in thousands, perch from 10000 on", in_thousands),
 }
 
@@ -176,14 +180,15 @@ ALWAYS = [
 PERCENT = re.compile(r"[-+]?\d+\.\d+%")
 ROW = re.compile(r"^[-+]?\d+\.\d+%")
 # Comments of a report that must be the same. Others are titles, hints, and lines of dots whose length is that of the column.
-COMMENT = re.compile(r"^# (Samples|Event count|Total Lost Samples|Overhead|Children|Baseline)|^# +\S*(Overhead|Baseline)")
+COMMENTS = {"report": re.compile(r"^# (Samples|Event count|Total Lost Samples|Overhead|Children)|^# +\S*Overhead"),
+            "diff": re.compile(r"^# (Event '|Data files|\[\d+\] .*\(Baseline\)|Baseline)")}
 
 
 def lines_of(text, command, words):
     lines = []
     for line in text.splitlines():
         line = re.sub(r"\s+", " ", line).strip()
-        if command in ("report", "diff") and line.startswith("#") and not COMMENT.match(line) and "--header-only" not in words:
+        if command in COMMENTS and line.startswith("#") and not COMMENTS[command].match(line) and "--header-only" not in words:
             continue
         if line:
             lines.append(re.sub(r"perf evlist", "perch evlist", line))

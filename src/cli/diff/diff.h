@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch diff: options in diff.c. diff_read.c reads the files, one after the other; the rows of a
+ * file join those of the files before that have the same texts (diff_join.c). Then diff_compute.c
+ * compares and sorts, diff_print.c prints the table, and diff_summary.c what has changed most.
+ */
+#ifndef PERCH_CLI_DIFF_H
+#define PERCH_CLI_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <perch/profile.h>
+
+#include "base/hash_table.h"
+#include "filter_options.h"
+#include "options.h"
+
+#define DIFF_COMMAND   "diff"
+#define DIFF_MAX_FILES 32
+#define DIFF_MAX_KEYS  16
+
+enum diff_method { DIFF_DELTA, DIFF_DELTA_ABS, DIFF_RATIO, DIFF_WDIFF };
+
+/* Of a row, or of all rows, in one file. */
+struct diff_sum {
+	uint64_t period, samples;
+};
+
+/* The samples with the same texts in all files. */
+struct diff_row {
+	size_t text, length; /* the cells in diff_event.text, with a NUL after each */
+};
+
+/* An event of the first file. */
+struct diff_event {
+	char *name;
+	uint32_t type;
+	uint64_t config;
+	bool found[DIFF_MAX_FILES]; /* the file has the event */
+	bool freq[DIFF_MAX_FILES];
+	uint64_t rate[DIFF_MAX_FILES]; /* the frequency or the period */
+	struct diff_sum total[DIFF_MAX_FILES];
+	struct diff_row *row;
+	size_t nr_rows, row_capacity;
+	struct diff_sum *sum; /* of row and file: row * nr_files + file */
+	size_t sum_capacity;
+	char *text;
+	size_t text_size, text_capacity;
+	struct perch__hash_table by_text; /* -> row */
+};
+
+/* What the header of a file says about its machine. NULL if it says nothing. */
+struct diff_file {
+	const char *path;
+	char *texts[5]; /* of diff_machine_features */
+};
+
+struct diff {
+	struct diff_file file[DIFF_MAX_FILES];
+	size_t nr_files;
+	struct diff_event *event;
+	size_t nr_events;
+	const struct perch_column *key[DIFF_MAX_KEYS];
+	bool hidden[DIFF_MAX_KEYS]; /* the filter permits only one text */
+	size_t nr_keys;
+	/* options of all files */
+	struct cli_input input;
+	struct perch_filter_options filter;
+	bool relative; /* --percentage: shares of the samples that match */
+	/* of the table */
+	enum diff_method method;
+	int64_t base_weight, weight;
+	uint64_t order;
+	bool show_period, show_formula, baseline_only, quiet;
+	int verbose;
+	char separator; /* 0: columns are padded */
+};
+
+/* Reads a file: its events, machine and rows. Returns the exit status. */
+int diff_read_file(struct diff *diff, size_t file);
+
+/*
+ * Adds a row of a file. texts: the cells, each with a NUL. Returns 0 or -ENOMEM.
+ */
+int diff_join(const struct diff *diff, struct diff_event *event, size_t file, const char *texts,
+	      size_t length, const struct diff_sum *sum);
+void diff_free(struct diff *diff);
+
+static inline const struct diff_sum *diff_sum_of(const struct diff *diff,
+						 const struct diff_event *event, size_t row,
+						 size_t file)
+{
+	return &event->sum[row * diff->nr_files + file];
+}
+
+/* The share of a period in all of the event, in percent. */
+double diff_share(const struct diff_event *event, size_t file, uint64_t period);
+/* The difference of the shares in percentage points, the ratio of the periods, or their weighted
+ * difference. */
+double diff_compute(const struct diff *diff, const struct diff_event *event, size_t row,
+		    size_t file);
+/* True if a row is in the first file and in another one. */
+bool diff_has_pair(const struct diff *diff, const struct diff_event *event, size_t row);
+/* Returns the numbers of the rows in their order, which the caller frees; NULL without memory. */
+uint32_t *diff_sort(const struct diff *diff, const struct diff_event *event, size_t *nr);
+
+/* Prints the tables of all events. Returns the exit status. */
+int diff_print(const struct diff *diff);
+/* Prints which row has changed most, and how likely that is by chance. */
+void diff_print_summary(const struct diff *diff, const struct diff_event *event);
+/* Prints to stderr in what files, machines and events differ. */
+void diff_print_differences(const struct diff *diff);
+
+struct diff_machine_feature {
+	enum perch_feature feature;
+	const char *name;
+};
+extern const struct diff_machine_feature diff_machine_features[5];
+
+#endif

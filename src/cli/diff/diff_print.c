@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of an event, in the layout of perf diff. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff.h"
+#include "pager.h"
+
+enum kind { BASELINE, COMPUTED, FORMULA, PERIOD };
+
+struct column {
+	enum kind kind;
+	size_t file;
+	char title[40];
+	int width;
+};
+
+struct table {
+	const struct diff *diff;
+	const struct diff_event *event;
+	struct column column[3 * DIFF_MAX_FILES];
+	size_t nr_columns;
+	size_t key_width[DIFF_MAX_KEYS];
+	size_t last_key; /* the last one that is printed, which is not padded */
+};
+
+static void add_column(struct table *table, enum kind kind, size_t file, const char *title,
+		       int width)
+{
+	struct column *column = &table->column[table->nr_columns++];
+
+	column->kind = kind;
+	column->file = file;
+	if (table->diff->nr_files > 2)
+		snprintf(column->title, sizeof(column->title), "%s/%zu", title, file);
+	else
+		snprintf(column->title, sizeof(column->title), "%s", title);
+	column->width = (int)strlen(column->title) > width ? (int)strlen(column->title) : width;
+}
+
+static void add_columns(struct table *table)
+{
+	static const struct {
+		const char *title;
+		int width;
+	} methods[] = {
+		[DIFF_DELTA] = { "Delta", 7 },
+		[DIFF_DELTA_ABS] = { "Delta Abs", 7 },
+		[DIFF_RATIO] = { "Ratio", 14 },
+		[DIFF_WDIFF] = { "Weighted diff", 14 },
+	};
+	const struct diff *diff = table->diff;
+
+	for (size_t file = 0; file < diff->nr_files; file++) {
+		if (file)
+			add_column(table, COMPUTED, file, methods[diff->method].title,
+				   methods[diff->method].width);
+		else
+			add_column(table, BASELINE, file, "Baseline", 8);
+		if (file && diff->show_formula)
+			add_column(table, FORMULA, file, "Formula", 70);
+		if (diff->show_period)
+			add_column(table, PERIOD, file, file ? "Period" : "Base period", 14);
+	}
+}
+
+/* ---- cells ---- */
+
+static void format_computed(const struct table *table, size_t row, size_t file, char *text,
+			    size_t size)
+{
+	const struct diff *diff = table->diff;
+	double value = diff_compute(diff, table->event, row, file);
+	bool base = diff_sum_of(diff, table->event, row, 0)->samples;
+
+	if (diff->method == DIFF_DELTA || diff->method == DIFF_DELTA_ABS)
+		snprintf(text, size, "%+.2f%%", value);
+	else if (!base)
+		snprintf(text, size, "N/A");
+	else if (diff->method == DIFF_RATIO)
+		snprintf(text, size, "%.6f", value);
+	else
+		snprintf(text, size, "%.0f", value);
+}
+
+static void format_formula(const struct table *table, size_t row, size_t file, char *text,
+			   size_t size)
+{
+	const struct diff *diff = table->diff;
+	const struct diff_event *event = table->event;
+	uint64_t before = diff_sum_of(diff, event, row, 0)->period;
+	uint64_t after = diff_sum_of(diff, event, row, file)->period;
+
+	if (diff->method == DIFF_RATIO)
+		snprintf(text, size, "%" PRIu64 " / %" PRIu64, after, before);
+	else if (diff->method == DIFF_WDIFF)
+		snprintf(text, size, "(%" PRIu64 " * %" PRId64 ") - (%" PRIu64 " * %" PRId64 ")",
+			 after, diff->weight, before, diff->base_weight);
+	else
+		snprintf(text, size,
+			 "(%" PRIu64 " * 100 / %" PRIu64 ") - (%" PRIu64 " * 100 / %" PRIu64 ")",
+			 after, event->total[file].period, before, event->total[0].period);
+}
+
+/* A cell is empty if the file has no samples of the row, except the period in the first file. */
+static void format_cell(const struct table *table, const struct column *column, size_t row,
+			char *text, size_t size)
+{
+	const struct diff_sum *sum = diff_sum_of(table->diff, table->event, row, column->file);
+
+	text[0] = 0;
+	if (column->kind == PERIOD && (!column->file || sum->samples))
+		snprintf(text, size, "%" PRIu64, sum->period);
+	if (!sum->samples)
+		return;
+	if (column->kind == BASELINE)
+		snprintf(text, size, table->diff->separator ? "%.2f" : "%.2f%%",
+			 diff_share(table->event, 0, sum->period));
+	else if (column->kind == COMPUTED)
+		format_computed(table, row, column->file, text, size);
+	else if (column->kind == FORMULA)
+		format_formula(table, row, column->file, text, size);
+}
+
+/* ---- lines ---- */
+
+/* Columns are characters, not bytes. */
+static size_t characters(const char *text)
+{
+	size_t nr = 0;
+
+	for (; *text; text++)
+		nr += (*text & 0xc0) != 0x80;
+	return nr;
+}
+
+static void put_spaces(size_t nr)
+{
+	printf("%*s", (int)nr, "");
+}
+
+/* Prints the cell of a key. A separator in it is printed as a dot. */
+static void put_key(const struct table *table, size_t key, const char *text)
+{
+	char separator = table->diff->separator;
+	size_t used = characters(text), width = table->key_width[key];
+	bool right = table->diff->key[key]->right;
+
+	if (separator) {
+		for (text += strspn(text, " "); *text; text++)
+			putchar(*text == separator ? '.' : *text);
+		return;
+	}
+	if (right && used < width)
+		put_spaces(width - used);
+	fputs(text, stdout);
+	if (!right && used < width && key < table->last_key)
+		put_spaces(width - used);
+}
+
+static void put_between(const struct table *table)
+{
+	if (table->diff->separator)
+		putchar(table->diff->separator);
+	else
+		fputs("  ", stdout);
+}
+
+/* texts: the cells, each with a NUL; NULL prints the titles. */
+static void put_keys(const struct table *table, const char *texts)
+{
+	const struct diff *diff = table->diff;
+	bool first = true;
+
+	for (size_t i = 0; i < diff->nr_keys; i++) {
+		if (!diff->hidden[i]) {
+			if (!first)
+				put_between(table);
+			first = false;
+			put_key(table, i, texts ? texts : diff->key[i]->header);
+		}
+		if (texts)
+			texts += strlen(texts) + 1;
+	}
+	putchar('\n');
+}
+
+static void put_column(const struct table *table, const struct column *column, const char *text)
+{
+	if (table->diff->separator)
+		fputs(text, stdout);
+	else
+		printf("%*s", column->width, text);
+	put_between(table);
+}
+
+static void put_row(const struct table *table, size_t row)
+{
+	char cell[160];
+
+	if (!table->diff->separator)
+		fputs("  ", stdout);
+	for (size_t i = 0; i < table->nr_columns; i++) {
+		format_cell(table, &table->column[i], row, cell, sizeof(cell));
+		put_column(table, &table->column[i], cell);
+	}
+	put_keys(table, table->event->text + table->event->row[row].text);
+}
+
+static void put_dots(size_t nr)
+{
+	while (nr--)
+		putchar('.');
+}
+
+static void put_titles(const struct table *table)
+{
+	fputs("# ", stdout);
+	for (size_t i = 0; i < table->nr_columns; i++)
+		put_column(table, &table->column[i], table->column[i].title);
+	put_keys(table, NULL);
+	if (table->diff->separator)
+		return;
+	putchar('#');
+	for (size_t i = 0; i < table->nr_columns; i++) {
+		fputs(i ? "  " : " ", stdout);
+		put_dots((size_t)table->column[i].width);
+	}
+	for (size_t i = 0; i < table->diff->nr_keys; i++) {
+		if (table->diff->hidden[i])
+			continue;
+		fputs("  ", stdout);
+		put_dots(table->key_width[i]);
+	}
+	fputs("\n#\n", stdout);
+}
+
+static void set_widths(struct table *table, const uint32_t *rows, size_t nr)
+{
+	const struct diff *diff = table->diff;
+
+	for (size_t key = 0; key < diff->nr_keys; key++) {
+		table->key_width[key] = characters(diff->key[key]->header);
+		if (!diff->hidden[key])
+			table->last_key = key;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		const char *text = table->event->text + table->event->row[rows[i]].text;
+
+		for (size_t key = 0; key < diff->nr_keys; key++) {
+			size_t width = characters(text);
+
+			if (width > table->key_width[key])
+				table->key_width[key] = width;
+			text += strlen(text) + 1;
+		}
+	}
+}
+
+static void put_files(const struct diff *diff)
+{
+	puts("# Data files:");
+	for (size_t i = 0; i < diff->nr_files; i++) {
+		printf("#  [%zu] ", i);
+		cli_put_clean(stdout, diff->file[i].path);
+		puts(i ? "" : " (Baseline)");
+	}
+	puts("#");
+}
+
+static int print_event(const struct diff *diff, const struct diff_event *event)
+{
+	struct table table = { .diff = diff, .event = event };
+	size_t nr;
+	uint32_t *rows = diff_sort(diff, event, &nr);
+
+	if (!rows) {
+		cli_note(DIFF_COMMAND, "no memory");
+		return CLI_EXIT_FAILURE;
+	}
+	add_columns(&table);
+	set_widths(&table, rows, nr);
+	if (!diff->quiet) {
+		fputs(event == diff->event ? "# Event '" : "\n# Event '", stdout);
+		cli_put_clean(stdout, event->name);
+		puts("'\n#");
+		if (diff->verbose || diff->nr_files > 2)
+			put_files(diff);
+		put_titles(&table);
+	}
+	for (size_t i = 0; i < nr; i++)
+		put_row(&table, rows[i]);
+	free(rows);
+	if (!diff->quiet)
+		diff_print_summary(diff, event);
+	return 0;
+}
+
+int diff_print(const struct diff *diff)
+{
+	int status = 0;
+
+	cli_start_pager();
+	for (size_t i = 0; i < diff->nr_events && !status; i++)
+		status = print_event(diff, &diff->event[i]);
+	return status;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the files of perch diff, one after the other. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff.h"
+
+/* A file that is being read. */
+struct reading {
+	struct diff *diff;
+	size_t file;
+	struct cli_input input;
+	struct cli_filter filter;
+	struct perch_profile *profile;
+	char *time; /* the part of --time that is for this file */
+	char *texts;
+};
+
+static int no_memory(void)
+{
+	cli_note(DIFF_COMMAND, "no memory");
+	return CLI_EXIT_FAILURE;
+}
+
+/* ---- events ---- */
+
+static int add_base_events(struct diff *diff, const struct perch_file_event *events, size_t nr)
+{
+	diff->event = calloc(nr + 1, sizeof(*diff->event));
+	if (!diff->event)
+		return no_memory();
+	for (size_t i = 0; i < nr; i++) {
+		struct diff_event *event = &diff->event[i];
+
+		event->name = strdup(events[i].name);
+		event->type = events[i].attr.type;
+		event->config = events[i].attr.config;
+		event->by_text.seed = perch__hash_seed(event);
+		diff->nr_events++;
+		if (!event->name)
+			return no_memory();
+	}
+	return 0;
+}
+
+/* True if events with different names are the same, as cpu-clock and cpu-clock:u. The numbers of
+ * other types differ between machines. */
+static bool same_config(const struct diff_event *event, const struct perch_attr *attr)
+{
+	return event->type == attr->type && event->config == attr->config &&
+	       attr->type < PERCH_TYPE_BREAKPOINT && attr->type != PERCH_TYPE_TRACEPOINT;
+}
+
+/* Returns the event of the first file that is compared with this one, or NULL. */
+static struct diff_event *match_event(struct diff *diff, size_t file,
+				      const struct perch_file_event *event)
+{
+	for (int by_name = 1; by_name >= 0; by_name--)
+		for (size_t i = 0; i < diff->nr_events; i++) {
+			struct diff_event *known = &diff->event[i];
+
+			if (!known->found[file] && (by_name ? !strcmp(known->name, event->name)
+							    : same_config(known, &event->attr)))
+				return known;
+		}
+	return NULL;
+}
+
+/* ---- samples ---- */
+
+/* The times of several files are separated by colons. Shares of the time are for each file. */
+static int choose_time(struct reading *reading)
+{
+	const char *at = reading->diff->filter.time;
+
+	if (!at || !strchr(at, ':'))
+		return 0;
+	for (size_t i = 0; i < reading->file; i++) {
+		at = strchr(at, ':');
+		if (!at)
+			return cli_usage_error(DIFF_COMMAND,
+					       "--time has no time for file %zu: separate those of "
+					       "the files by colons",
+					       reading->file);
+		at++;
+	}
+	reading->time = strndup(at, strcspn(at, ":"));
+	reading->filter.options.time = reading->time;
+	return reading->time ? 0 : no_memory();
+}
+
+static int read_samples(struct reading *reading)
+{
+	struct perch_record record;
+	struct perch_error err;
+	int rc;
+
+	while ((rc = cli_input_next(&reading->input, &record)) > 0) {
+		int matches;
+
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		matches = cli_filter_match(&reading->filter, &record);
+		if (matches < 0)
+			return no_memory();
+		if (matches)
+			rc = perch_profile_add(reading->profile, &record, &err);
+		else if (cli_filter_counts(&reading->filter))
+			rc = perch_profile_skip(reading->profile, &record, &err);
+		if (rc < 0)
+			return cli_error(DIFF_COMMAND, &err);
+	}
+	if (rc < 0)
+		return CLI_EXIT_FAILURE;
+	if (perch_profile_finish(reading->profile, &err))
+		return cli_error(DIFF_COMMAND, &err);
+	return 0;
+}
+
+/* Adds the rows of an event of the file. */
+static int add_rows(struct reading *reading, unsigned number, struct diff_event *event)
+{
+	const struct diff *diff = reading->diff;
+	struct perch_profile_total total;
+	const struct perch_row *rows;
+	struct perch_error err;
+	size_t nr;
+
+	perch_profile_get_total(reading->profile, number, &total);
+	event->total[reading->file].samples = diff->relative ? total.samples : total.all_samples;
+	event->total[reading->file].period = diff->relative ? total.period : total.all_period;
+	if (perch_profile_rows(reading->profile, number, NULL, &rows, &nr, &err))
+		return cli_error(DIFF_COMMAND, &err);
+	for (size_t i = 0; i < nr; i++) {
+		const struct diff_sum sum = { rows[i].self, rows[i].samples };
+		size_t used = 0;
+
+		if (!sum.samples)
+			continue;
+		for (size_t k = 0; k < diff->nr_keys; k++) {
+			char cell[PERCH_CELL_BYTES];
+			const char *text = perch_profile_cell(reading->profile, &rows[i],
+							      diff->key[k], cell, sizeof(cell));
+			size_t length = strnlen(text, PERCH_CELL_BYTES - 1);
+
+			memcpy(reading->texts + used, text, length);
+			used += length;
+			reading->texts[used++] = 0;
+		}
+		if (diff_join(diff, event, reading->file, reading->texts, used, &sum))
+			return no_memory();
+	}
+	return 0;
+}
+
+static int read_events(struct reading *reading)
+{
+	struct diff *diff = reading->diff;
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(reading->input.session), &events);
+	int status = reading->file ? 0 : add_base_events(diff, events, nr);
+
+	for (size_t i = 0; i < nr && !status; i++) {
+		struct diff_event *event = reading->file
+						   ? match_event(diff, reading->file, &events[i])
+						   : &diff->event[i];
+
+		if (!event) {
+			char name[128];
+
+			perch_clean_text(events[i].name, name, sizeof(name));
+			cli_note(DIFF_COMMAND, "only %s has the event %s, which is left out",
+				 reading->input.path, name);
+			continue;
+		}
+		event->found[reading->file] = true;
+		event->freq[reading->file] = events[i].attr.freq;
+		event->rate[reading->file] = events[i].attr.sample_period;
+		status = add_rows(reading, i, event);
+	}
+	return status;
+}
+
+/* ---- the file ---- */
+
+const struct diff_machine_feature diff_machine_features[5] = {
+	{ PERCH_FEATURE_HOSTNAME, "machine" },	    { PERCH_FEATURE_OSRELEASE, "kernel" },
+	{ PERCH_FEATURE_ARCH, "architecture" },	    { PERCH_FEATURE_CPUDESC, "CPU" },
+	{ PERCH_FEATURE_NRCPUS, "number of CPUs" },
+};
+
+static void read_machine(struct reading *reading)
+{
+	struct perch_reader *reader = perch_session_reader(reading->input.session);
+	struct diff_file *file = &reading->diff->file[reading->file];
+
+	for (size_t i = 0; i < CLI_NR(diff_machine_features); i++) {
+		enum perch_feature feature = diff_machine_features[i].feature;
+		const char *text = perch_reader_text(reader, feature);
+		char clean[256];
+		const void *bytes;
+		uint32_t online;
+		size_t size;
+
+		/* u32 available, u32 online */
+		if (feature == PERCH_FEATURE_NRCPUS &&
+		    !perch_reader_feature(reader, feature, &bytes, &size) && size >= 8 &&
+		    perch_reader_byte_order(reader) == PERCH_BYTES_NATIVE) {
+			memcpy(&online, (const char *)bytes + 4, sizeof(online));
+			snprintf(clean, sizeof(clean), "%u", online);
+		} else if (text) {
+			perch_clean_text(text, clean, sizeof(clean));
+		} else {
+			continue;
+		}
+		file->texts[i] = strdup(clean);
+	}
+}
+
+static int read_file(struct reading *reading)
+{
+	const struct diff *diff = reading->diff;
+	struct perch_session *session = reading->input.session;
+	const struct perch_profile_options options = { .columns = diff->key,
+						       .nr_columns = diff->nr_keys };
+	struct perch_error err;
+	int status;
+
+	read_machine(reading);
+	if (perch_profile_new(&reading->profile, perch_session_processes(session),
+			      perch_session_symbols(session), &options, &err))
+		return cli_error(DIFF_COMMAND, &err);
+	status = read_samples(reading);
+	if (!status)
+		status = read_events(reading);
+	cli_input_print_notes(&reading->input);
+	cli_filter_print_notes(&reading->filter, &reading->input);
+	return status;
+}
+
+int diff_read_file(struct diff *diff, size_t file)
+{
+	struct reading reading = {
+		.diff = diff, .file = file, .input = diff->input, .filter.options = diff->filter
+	};
+	int status;
+
+	reading.input.path = diff->file[file].path;
+	reading.texts = malloc(diff->nr_keys * PERCH_CELL_BYTES);
+	status = reading.texts ? choose_time(&reading) : no_memory();
+	if (!status)
+		status = cli_input_open(&reading.input);
+	if (!status) {
+		status = cli_filter_open(&reading.filter, &reading.input);
+		if (!status)
+			status = read_file(&reading);
+		perch_profile_free(reading.profile);
+		cli_filter_close(&reading.filter);
+		cli_input_close(&reading.input);
+	}
+	free(reading.texts);
+	free(reading.time);
+	return status;
+}
