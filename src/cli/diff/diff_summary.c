@@ -97,8 +97,12 @@ static void put_pair(const struct diff *diff, const struct diff_event *event, si
 			found = row;
 		}
 	}
-	if (before->samples && after->samples && event->nr_rows)
+	if (!before->samples || !after->samples)
+		return;
+	if (most > 0)
 		put_change(diff, event, found, file);
+	else
+		puts("# No share has changed.");
 }
 
 void diff_print_summary(const struct diff *diff, const struct diff_event *event)

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch diff: the summary and its error, files of different machines and events, and wrong options. perf_options.py compares its
+tables with perf's."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from piped import feature, mapping, pipe, sample
+
+PERCH = os.environ.get("PERCH", "perch")
+HOSTNAME, OSRELEASE, CPUDESC = 3, 4, 8
+failed = False
+
+
+def report(good, what, done=None):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and done:
+        print("    " + (done.stdout + done.stderr).replace("\n", "\n    "))
+
+
+def diff(*words):
+    return subprocess.run([PERCH, "diff", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def write(path, samples, machine="one", kernel="6.1.0", cpu="CPU A", period=1000):
+    """A recording of the machine, with these numbers of samples in the files a, b and so on."""
+    texts = [feature(number, text.encode() + b"\0") for number, text in
+             ((HOSTNAME, machine), (OSRELEASE, kernel), (CPUDESC, cpu))]
+    maps = [mapping(1, 0x10000 * (i + 1), b"/" + name.encode()) for i, name in enumerate(samples)]
+    parts = [sample(0x10000 * (i + 1)) * nr for i, nr in enumerate(samples.values())]
+    with open(path, "wb") as file:
+        file.write(pipe(texts + maps + parts, period))
+
+
+def changes():
+    write("old", {"a": 900, "b": 100})
+    write("new", {"a": 1000, "b": 1000})
+    done = diff("old", "new", "-s", "dso")
+    rows = re.findall(r"^ +(\S+) +(\S+)  (\w)$", done.stdout, flags=re.M)
+    report(rows in ([("90.00%", "-40.00%", "a"), ("10.00%", "+40.00%", "b")], [("10.00%", "+40.00%", "b"), ("90.00%", "-40.00%", "a")]),
+           "the table has the shares", done)
+    report("# Event count (approx.): 1000000 to 2000000 (ratio 2.000)\n" in done.stdout, "the ratio of all periods", done)
+    # sqrt(0.9 * 0.1 / 1000 + 0.5 * 0.5 / 2000) = 1.46 points, a bit more with a sample added to both
+    found = re.search(r"# Changed most: (\w): (\S+)% to (\S+)% \((\S+) points, standard error (\S+); (\d+) of (\d+) samples, "
+                      r"(\d+) of (\d+)\)", done.stdout)
+    report(found is not None and 1.45 < float(found[5]) < 1.48 and found[7] == "1000" and found[9] == "2000",
+           "the row that changed most has a standard error", done)
+    report("in any of the 2 rows: below 0.01%\n" in done.stdout, "a large change is not by chance", done)
+
+    write("same", {"a": 18, "b": 3})
+    done = diff("old", "same", "-s", "dso")
+    chance = re.search(r"in any of the 2 rows: (\S+)%", done.stdout)
+    report(chance is not None and float(chance[1]) > 30, "a change of few samples may be by chance", done)
+
+    done = diff("old", "old", "-s", "dso")
+    report("# No share has changed.\n" in done.stdout, "a file compared with itself has not changed", done)
+    done = diff("old", "new", "same", "-s", "dso")
+    report(done.stdout.count("Changed most") == 2 and "# [2] same\n" in done.stdout, "each of three files has a summary", done)
+    done = diff("-q", "old", "new")
+    report("#" not in done.stdout and done.stdout.count("\n") == 2, "-q prints only rows", done)
+
+
+def differences():
+    write("other", {"a": 10}, machine="two\033[2J", kernel="6.2.0", cpu="CPU B", period=2000)
+    done = diff("old", "other")
+    for sentence in ("the machine differs: one in old, two?[2J in other\n", "the kernel differs: 6.1.0 in old, 6.2.0 in other\n",
+                     "the CPU differs: CPU A in old, CPU B in other\n",
+                     "cpu-clock has a period of 1000 in old and a period of 2000 in other\n"):
+        report(sentence in done.stderr and not done.returncode, "says: " + repr(sentence.strip()), done)
+    write("empty", {})
+    done = diff("old", "empty")
+    report(not done.returncode and "Changed most" not in done.stdout, "a file without samples has no change", done)
+
+
+def times():
+    done = diff("old", "new", "--time", "1,2:3,4:")
+    report(done.returncode == 1 or done.returncode == 2, "samples without a time cannot be chosen by it", done)
+
+
+def wrong():
+    for words, sentence in ((("-c", "rato"), "did you mean ratio?"), (("-c", "delta:1"), "expected delta"),
+                            (("-c", "wdiff"), "wdiff:1,2"), (("-c", "wdiff:1"), "wdiff:1,2"), (("-c", "wdiff:1,x"), "wdiff:1,2"),
+                            (("-c", "wdiff:,"), "wdiff:1,2"), (("-c", ""), "expected delta"),
+                            (("-s", "symbl"), "did you mean sym?"), (("-s", ""), "there is no key"), (("-s", "overhead"), "a sum"),
+                            (("-o", "2"), "expected 0"), (("-t", "ab"), "one character"), (("-t", "."), "one character"),
+                            (("-t", ""), "one character"), (("--percentage", "half"), "relative or absolute"),
+                            (("--percentag",), "needs an argument"), (("--nosuch",), "unknown option"), (("missing",), "no file 'missing'")):
+        done = diff("old", "new", *words)
+        report(done.returncode == 2 and sentence in done.stderr, "usage error: " + " ".join(words), done)
+    for words, sentence in (((), "no file 'perf.data.old'"), (("new",), "no file 'perf.data.old'"), (("-", "-"), "one file only"),
+                            (["old"] * 33, "at most 32 files")):
+        done = diff(*words)
+        report(done.returncode == 2 and sentence in done.stderr, "usage error: %d files" % len(words), done)
+    with open("text", "w", encoding="utf-8") as file:
+        file.write("no recording\n")
+    done = diff("old", "text")
+    report(done.returncode == 1 and "not a perf.data file" in done.stderr, "a file that is no recording", done)
+    os.rename("new", "perf.data")
+    os.rename("old", "perf.data.old")
+    done = diff("-s", "dso")
+    report(not done.returncode and "+40.00%" in done.stdout, "the default is perf.data.old and perf.data", done)
+
+
+with tempfile.TemporaryDirectory() as directory:
+    os.environ["PERCH"] = PERCH = os.path.abspath(PERCH) if os.path.exists(PERCH) else PERCH
+    os.chdir(directory)
+    changes()
+    differences()
+    times()
+    wrong()
+sys.exit(failed)
