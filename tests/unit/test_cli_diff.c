@@ -57,20 +57,20 @@ static struct diff *four_rows(void)
 	return diff;
 }
 
-/* The first letters of the rows in their order. */
+/* The first texts of the rows in their order. */
 static const char *sorted(const struct diff *diff)
 {
-	static char letters[16];
+	static char texts[16];
 	size_t nr;
 	uint32_t *rows = diff_sort(diff, diff->event, &nr);
 
 	assert_non_null(rows);
-	assert_true(nr < sizeof(letters));
+	assert_true(nr < sizeof(texts));
 	for (size_t i = 0; i < nr; i++)
-		letters[i] = diff->event->text[diff->event->row[rows[i]].text];
-	letters[nr] = 0;
+		texts[i] = diff->event->text[diff->event->row[rows[i]].text];
+	texts[nr] = 0;
 	free(rows);
-	return letters;
+	return texts;
 }
 
 static void joins_rows_of_equal_texts(void **state)

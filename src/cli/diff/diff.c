@@ -252,7 +252,7 @@ int perch_cmd_diff(int argc, char **argv)
 		  set_separator, false, false },
 		CLI_FILTER_OPTIONS(&filter, 'C', 'd', 0),
 		{ 0, "percentage", "OF",
-		  "shares of all samples (absolute, the default) or of those that match (relative)",
+		  "shares of all samples (absolute, the default) or of matching ones (relative)",
 		  CLI_CALL, &diff, set_percentage, false, false },
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 		  &diff.input.options.symbols.kallsyms, NULL, false, false },

@@ -48,7 +48,7 @@ struct sorting {
 };
 
 /* Compares what is computed for a file, the largest first. Rows that the file does not have are
- * last. by_base: so are those that the first file does not have, if nothing can be computed. */
+ * last. by_base: so are rows that the first file does not have, if nothing can be computed. */
 static int compare_computed(const struct sorting *sorting, size_t a, size_t b, size_t file,
 			    bool by_base)
 {

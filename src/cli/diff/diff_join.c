@@ -47,16 +47,16 @@ int diff_join(const struct diff *diff, struct diff_event *event, size_t file, co
 	const struct wanted wanted = { event, texts, length };
 	uint64_t hash = perch__hash_bytes(event->by_text.seed, texts, length);
 	size_t row = perch__hash_find(&event->by_text, hash, same_texts, event->row, &wanted);
-	struct diff_sum *known;
+	struct diff_sum *joined;
 
 	if (row == PERCH__HASH_NONE) {
 		row = event->nr_rows;
 		if (add_row(diff, event, hash, &wanted))
 			return -ENOMEM;
 	}
-	known = &event->sum[row * diff->nr_files + file];
-	known->period += sum->period;
-	known->samples += sum->samples;
+	joined = &event->sum[row * diff->nr_files + file];
+	joined->period += sum->period;
+	joined->samples += sum->samples;
 	return 0;
 }
 

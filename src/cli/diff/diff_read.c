@@ -58,11 +58,11 @@ static struct diff_event *match_event(struct diff *diff, size_t file,
 {
 	for (int by_name = 1; by_name >= 0; by_name--)
 		for (size_t i = 0; i < diff->nr_events; i++) {
-			struct diff_event *known = &diff->event[i];
+			struct diff_event *other = &diff->event[i];
 
-			if (!known->found[file] && (by_name ? !strcmp(known->name, event->name)
-							    : same_config(known, &event->attr)))
-				return known;
+			if (!other->found[file] && (by_name ? !strcmp(other->name, event->name)
+							    : same_config(other, &event->attr)))
+				return other;
 		}
 	return NULL;
 }

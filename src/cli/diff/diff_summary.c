@@ -58,7 +58,7 @@ static void put_change(const struct diff *diff, const struct diff_event *event, 
 	       " samples, %" PRIu64 " of %" PRIu64 ")\n",
 	       old_share, new_share, new_share - old_share, 100 * error, before->samples,
 	       total[0].samples, after->samples, total[file].samples);
-	fputs("# Probability of such a change by chance, in any of the ", stdout);
+	fputs("# Probability of this change by chance, in any of the ", stdout);
 	printf("%zu rows: ", event->nr_rows);
 	put_probability(chance < 1 ? chance : 1);
 	putchar('\n');
