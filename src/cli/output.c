@@ -6,11 +6,9 @@
 #include "base/text.h"
 #include "output.h"
 
-#define BUFFER (256u << 10)
-
 int cli_output_open(struct cli_output *out, FILE *stream)
 {
-	*out = (struct cli_output){ .stream = stream, .buffer = malloc(BUFFER) };
+	*out = (struct cli_output){ .stream = stream, .buffer = malloc(CLI_OUTPUT_BYTES) };
 	return out->buffer ? 0 : -ENOMEM;
 }
 
@@ -28,25 +26,14 @@ void cli_output_close(struct cli_output *out)
 	out->buffer = NULL;
 }
 
-/*
- * Returns the end of the text in the buffer, with space for at least `length` bytes, which is at
- * most BUFFER.
- */
-static char *reserve(struct cli_output *out, size_t length)
-{
-	if (out->used + length > BUFFER)
-		cli_output_flush(out);
-	return out->buffer + out->used;
-}
-
 void cli_output_bytes(struct cli_output *out, const void *text, size_t length)
 {
 	const char *at = text;
 
 	while (length) {
-		size_t some = length < BUFFER ? length : BUFFER;
+		size_t some = length < CLI_OUTPUT_BYTES ? length : CLI_OUTPUT_BYTES;
 
-		memcpy(reserve(out, some), at, some);
+		memcpy(cli_output_reserve(out, some), at, some);
 		out->used += some;
 		at += some;
 		length -= some;
@@ -107,7 +94,7 @@ void cli_output_hex_bytes(struct cli_output *out, const void *bytes, size_t leng
 	const uint8_t *at = bytes;
 
 	for (; length; length--, at++) {
-		char *to = reserve(out, 2);
+		char *to = cli_output_reserve(out, 2);
 
 		to[0] = digits[*at >> 4];
 		to[1] = digits[*at & 15];

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define CLI_OUTPUT_BYTES (256u << 10) /* of the buffer */
+
 struct cli_output {
 	FILE *stream;
 	char *buffer;
@@ -21,6 +23,22 @@ struct cli_output {
 int cli_output_open(struct cli_output *out, FILE *stream); /* 0 or -ENOMEM */
 void cli_output_flush(struct cli_output *out);
 void cli_output_close(struct cli_output *out);
+
+/*
+ * Returns the end of the text in the buffer, with space for `length` bytes, which is at most
+ * CLI_OUTPUT_BYTES. cli_output_end() then sets the end of the text that was written there.
+ */
+static inline char *cli_output_reserve(struct cli_output *out, size_t length)
+{
+	if (out->used + length > CLI_OUTPUT_BYTES)
+		cli_output_flush(out);
+	return out->buffer + out->used;
+}
+
+static inline void cli_output_end(struct cli_output *out, const char *end)
+{
+	out->used = (size_t)(end - out->buffer);
+}
 
 void cli_output_bytes(struct cli_output *out, const void *text, size_t length);
 void cli_output_text(struct cli_output *out, const char *text);

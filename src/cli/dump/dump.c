@@ -73,19 +73,19 @@ static void put_record(struct dump *dump, const struct perch_record *record, con
 }
 
 /* Returns 0, or a negative errno after it has printed an error of the file. */
-static int put_records(struct dump *dump, struct perch_session *session)
+static int put_records(struct dump *dump, const struct cli_input *input)
 {
 	struct perch_record record;
 	struct perch_error err;
 	uint64_t shown = 0;
 
 	while (!dump->out.error && (!dump->limited || shown < dump->limit)) {
-		int rc = perch_session_next(session, &record, &err);
+		int rc = perch_session_next(input->session, &record, &err);
 
 		if (!rc)
 			return 0;
 		if (rc < 0 && rc != -EBADMSG) {
-			cli_error(COMMAND, &err);
+			cli_error(input->command, &err);
 			return rc;
 		}
 		if (!dump_wants(dump, record.type))
@@ -96,12 +96,12 @@ static int put_records(struct dump *dump, struct perch_session *session)
 	return 0;
 }
 
-static int run(struct dump *dump, struct perch_session *session)
+static int print(struct dump *dump, const struct cli_input *input)
 {
 	int rc = 0;
 
 	if (cli_output_open(&dump->out, stdout)) {
-		cli_note(COMMAND, "out of memory");
+		cli_note(input->command, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}
 	if (dump->header || dump->header_only) {
@@ -111,12 +111,25 @@ static int run(struct dump *dump, struct perch_session *session)
 			dump_text_header(dump);
 	}
 	if (!dump->header_only)
-		rc = put_records(dump, session);
+		rc = put_records(dump, input);
 	cli_output_flush(&dump->out);
-	if (cli_check_stdout(COMMAND, dump->out.error))
+	if (cli_check_stdout(input->command, dump->out.error))
 		rc = -EIO;
 	cli_output_close(&dump->out);
 	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+}
+
+int dump_run(struct dump *dump, const struct cli_input *input)
+{
+	int status;
+
+	dump->reader = perch_session_reader(input->session);
+	cli_start_pager();
+	status = print(dump, input);
+	/* damage is known only after the file was read to its end */
+	if (!dump->header_only && !dump->limited)
+		cli_input_print_notes(input);
+	return status;
 }
 
 int perch_cmd_dump(int argc, char **argv)
@@ -156,12 +169,7 @@ int perch_cmd_dump(int argc, char **argv)
 	status = cli_input_open(&input);
 	if (status)
 		return status;
-	dump.reader = perch_session_reader(input.session);
-	cli_start_pager();
-	status = run(&dump, input.session);
-	/* damage is known only after the file was read to its end */
-	if (!dump.header_only && !dump.limited)
-		cli_input_print_notes(&input);
+	status = dump_run(&dump, &input);
 	cli_input_close(&input);
 	return status;
 }

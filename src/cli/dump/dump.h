@@ -26,6 +26,14 @@ struct dump {
 	uint32_t types[DUMP_MAX_TYPES];
 };
 
+struct cli_input;
+
+/*
+ * Prints the header and the records of an open file, and messages. Also for `perch script -D`.
+ * Returns the exit status.
+ */
+int dump_run(struct dump *dump, const struct cli_input *input);
+
 /* ---- dump_select.c ---- */
 
 /* Adds the types of a list. Returns NULL, or the rest of the list from the first word that is not a

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* Registers, memory accesses, page sizes, branches and BPF output of a sample, as perf prints them.
+ */
+#include <errno.h>
+
+#include "options.h"
+#include "put.h"
+#include "script.h"
+
+/* ---- registers ---- */
+
+/* Writes the name of a register. perf has those of x86 in capital letters. */
+static char *put_register(const struct script *script, char *at, unsigned bit)
+{
+	const char *name = perch_register_name(script->arch, bit);
+	bool capital = script->arch == PERCH_ARCH_X86;
+
+	if (!name)
+		return put_number(put_bytes(at, "R", 1), bit, 1, 0);
+	at = put_spaces(at, 5 - (int)strlen(name));
+	for (; *name; name++)
+		*at++ = capital && *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
+	return at;
+}
+
+void script_put_registers(struct script *script, struct cli_output *out,
+			  const struct perch_record *record, const struct perch_registers *regs)
+{
+	const uint64_t *value = regs->value;
+	char *at;
+
+	if (!regs->nr)
+		return;
+	at = put_bytes(cli_output_reserve(out, 64), " ABI:", 5);
+	at = put_number(at, regs->abi, 1, 0);
+	*at++ = ' ';
+	cli_output_end(out, at);
+	for (uint64_t mask = regs->mask; mask; mask &= mask - 1) {
+		if (value == regs->value + regs->nr)
+			return;
+		at = put_register(script, cli_output_reserve(out, 128),
+				  (unsigned)__builtin_ctzll(mask));
+		at = put_address(put_bytes(at, ":", 1), perch_word(record, value++));
+		*at++ = ' ';
+		cli_output_end(out, at);
+	}
+}
+
+/* ---- memory accesses ---- */
+
+/* Writes the names of the bits, with " or " between them. Returns the end. */
+static char *put_names(char *at, unsigned bits, const char *const *names, size_t nr)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!(bits >> i & 1) || !names[i])
+			continue;
+		if (any)
+			at = put_bytes(at, " or ", 4);
+		at = put_text(at, names[i]);
+		any = true;
+	}
+	return any ? at : put_bytes(at, "N/A", 3);
+}
+
+#define PUT_NAMES(at, bits, names) put_names(at, bits, names, CLI_NR(names))
+
+/* A number, in newer records, and bits that older kernels had alone. */
+static char *put_level(char *at, union perch_mem_data_src source)
+{
+	static const char *const levels[] = {
+		"N/A",
+		NULL,
+		NULL,
+		"L1",
+		"LFB/MAB",
+		"L2",
+		"L3",
+		"Local RAM",
+		"Remote RAM (1 hop)",
+		"Remote RAM (2 hops)",
+		"Remote Cache (1 hop)",
+		"Remote Cache (2 hops)",
+		"I/O",
+		"Uncached",
+	};
+	static const char *const numbers[16] = {
+		NULL,	"L1",	    "L2",  "L3",  "L4",	       "L2 MHB",  "Memory-side Cache",
+		"L0",	"Uncached", "CXL", "I/O", "Any cache", "LFB/MAB", "RAM",
+		"PMEM", "N/A",
+	};
+	static const char *const hops[8] = { NULL, "core, same node", "node, same socket",
+					     "socket, same board", "board" };
+	unsigned bits = source.mem_lvl & ~(PERCH_MEM_LVL_HIT | PERCH_MEM_LVL_MISS);
+	const char *number = numbers[source.mem_lvl_num];
+	char *start = at;
+
+	if (source.mem_remote)
+		at = put_text(at, "Remote ");
+	if (hops[source.mem_hops])
+		at = put_text(put_text(at, hops[source.mem_hops]), " ");
+	else if (bits)
+		at = PUT_NAMES(at, bits, levels);
+	if (number && bits && !hops[source.mem_hops])
+		at = put_text(at, " or ");
+	if (number)
+		at = put_text(at, number);
+	if (at == start)
+		at = put_text(at, "N/A");
+	if (source.mem_lvl & PERCH_MEM_LVL_HIT)
+		at = put_text(at, " hit");
+	return source.mem_lvl & PERCH_MEM_LVL_MISS ? put_text(at, " miss") : at;
+}
+
+static char *put_tlb(char *at, unsigned bits)
+{
+	static const char *const names[] = { "N/A", NULL, NULL, "L1", "L2", "Walker", "Fault" };
+
+	at = PUT_NAMES(at, bits, names);
+	if (bits & PERCH_MEM_TLB_HIT)
+		at = put_text(at, " hit");
+	if (bits & PERCH_MEM_TLB_MISS)
+		at = put_text(at, " miss");
+	return at;
+}
+
+static char *put_blocked(char *at, unsigned bits)
+{
+	if (!bits || bits & PERCH_MEM_BLK_NA)
+		return put_text(at, " N/A");
+	if (bits & PERCH_MEM_BLK_DATA)
+		at = put_text(at, " Data");
+	return bits & PERCH_MEM_BLK_ADDR ? put_text(at, " Addr") : at;
+}
+
+void script_put_data_src(struct script *script, struct cli_output *out, uint64_t data_src)
+{
+	static const char *const operations[] = { "N/A", "LOAD", "STORE", "PFETCH", "EXEC" };
+	static const char *const snoops[] = { "N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer" };
+	union perch_mem_data_src source = { .val = data_src };
+	char *at = cli_output_reserve(out, 1024), *start = at;
+
+	at = put_text(put_hex(at, data_src, 16), " |OP ");
+	at = source.mem_op ? PUT_NAMES(at, source.mem_op, operations) : put_text(at, "No");
+	at = put_level(put_text(at, "|LVL "), source);
+	at = PUT_NAMES(put_text(at, "|SNP "), (unsigned)(source.mem_snoop | source.mem_snoopx << 5),
+		       snoops);
+	at = put_tlb(put_text(at, "|TLB "), source.mem_dtlb);
+	at = put_text(put_text(at, "|LCK "), source.mem_lock & PERCH_MEM_LOCK_NA       ? "N/A"
+					     : source.mem_lock & PERCH_MEM_LOCK_LOCKED ? "Yes"
+										       : "No");
+	at = put_blocked(put_text(at, "|BLK "), source.mem_blk);
+	/* a column as wide as the longest text so far */
+	if (at - start > script->data_src_width)
+		script->data_src_width = (int)(at - start);
+	cli_output_end(out, put_spaces(at, script->data_src_width - (int)(at - start)));
+}
+
+void script_put_page_size(struct cli_output *out, uint64_t size)
+{
+	static const char units[] = "BKMGT";
+	int unit = 0;
+	char *at = cli_output_reserve(out, 64);
+
+	*at++ = ' ';
+	if (!size) {
+		cli_output_end(out, put_text(at, "N/A"));
+		return;
+	}
+	for (; size >= 2048 && units[unit + 1]; size >>= 10)
+		unit++;
+	at = put_number(at, size, 1, 0);
+	*at++ = units[unit];
+	cli_output_end(out, at);
+}
+
+/* ---- output of BPF programs ---- */
+
+/* True if the bytes are a text and the NULs after it. */
+static bool is_string(const uint8_t *bytes, size_t size)
+{
+	size_t length = 0, end;
+
+	while (length < size && bytes[length] >= ' ' && bytes[length] < 0x7f)
+		length++;
+	for (end = length; end < size && !bytes[end];)
+		end++;
+	return end == size && end > length;
+}
+
+void script_put_bpf_output(struct cli_output *out, const struct perch_record *record)
+{
+	const uint8_t *bytes = record->sample.raw.data;
+	size_t size = record->sample.raw.size;
+
+	cli_output_bytes(out, "\n", 1);
+	for (size_t line = 0; line < size; line += 8) {
+		size_t nr = size - line < 8 ? size - line : 8;
+		char text[16];
+
+		cli_output_text(out, line ? "                 " : "      BPF output:");
+		cli_output_bytes(out, text, (size_t)snprintf(text, sizeof(text), " %04zx:", line));
+		for (size_t i = 0; i < nr; i++) {
+			cli_output_bytes(out, " ", 1);
+			cli_output_hex_bytes(out, &bytes[line + i], 1);
+		}
+		cli_output_spaces(out, 3 * (8 - nr) + 2);
+		for (size_t i = line; i < line + nr; i++) {
+			char shown = bytes[i] >= ' ' && bytes[i] < 0x7f ? (char)bytes[i] : '.';
+
+			cli_output_bytes(out, &shown, 1);
+		}
+		cli_output_spaces(out, 8 - nr);
+		cli_output_bytes(out, "\n", 1);
+	}
+	if (!size || !is_string(bytes, size))
+		return;
+	cli_output_text(out, "      BPF string: \"");
+	cli_output_clean(out, (const char *)bytes, strnlen((const char *)bytes, size));
+	cli_output_text(out, "\"\n");
+}
+
+/* ---- branches ---- */
+
+/* The location of an address that the CPU recorded. */
+struct target {
+	struct perch_location location;
+	const struct perch_symbol *symbol;
+	const char *dso; /* path */
+};
+
+/* The kernel of most architectures is in the upper half of the addresses, so the address shows it.
+ */
+static unsigned mode_of(const struct script *script, const struct perch_record *record,
+			uint64_t address)
+{
+	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
+
+	if (script->arch == PERCH_ARCH_S390 ||
+	    (mode != PERCH_MISC_USER && mode != PERCH_MISC_KERNEL))
+		return mode;
+	return address >> 63				    ? PERCH_MISC_KERNEL
+	       : mode == PERCH_MISC_KERNEL && address >> 32 ? PERCH_MISC_USER
+							    : mode;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int resolve(struct script *script, const struct perch_session_sample *sample,
+		   uint64_t address, struct target *target)
+{
+	struct perch_processes *processes = perch_session_processes(script->session);
+	const struct perch_record *record = sample->record;
+	struct perch_thread *thread =
+		perch_processes_thread(processes, record->sample.pid, record->sample.tid);
+
+	if (!thread)
+		return -ENOMEM;
+	perch_processes_resolve(processes, thread, mode_of(script, record, address), address,
+				&target->location);
+	target->symbol = NULL;
+	target->dso = script_dso_path(script, target->location.dso);
+	return target->dso ? 0 : -ENOMEM;
+}
+
+/* Looks up the function: not of addresses that are printed as numbers. */
+static void find_symbol(struct script *script, struct target *target)
+{
+	target->symbol =
+		perch_symbols_find(script->symbols, target->location.dso, target->location.offset);
+}
+
+static char *put_symbol(const struct script *script, char *at, const struct target *target,
+			bool with_offset)
+{
+	const char *name = target->symbol ? perch_symbols_name(script->symbols, target->symbol)
+					  : "[unknown]";
+
+	at = put_bytes(at, name, strnlen(name, SCRIPT_MAX_NAME));
+	if (target->symbol && with_offset)
+		at = put_address(put_bytes(at, "+", 1),
+				 target->location.offset - target->symbol->start);
+	return at;
+}
+
+int script_put_location(struct script *script, const struct script_event *event,
+			const struct perch_session_sample *sample, uint64_t address)
+{
+	struct target target;
+	char *at;
+
+	if (!(event->fields & (SCRIPT_SYM | SCRIPT_DSO)))
+		return 0;
+	if (resolve(script, sample, address, &target))
+		return -ENOMEM;
+	if (target.location.dso->kind == PERCH_DSO_ANON)
+		target.dso = strncmp(target.dso, "/tmp/perf-", 10) ? target.dso : "//anon";
+	else if (event->fields & SCRIPT_SYM)
+		find_symbol(script, &target);
+	at = cli_output_reserve(event->out, SCRIPT_MAX_LINE);
+	if (event->fields & SCRIPT_SYM)
+		at = put_symbol(script, put_bytes(at, " ", 1), &target,
+				event->fields & SCRIPT_SYMOFF);
+	if (event->fields & SCRIPT_DSO)
+		at = put_text(put_text(put_bytes(at, " (", 2), target.dso), ")");
+	cli_output_end(event->out, at);
+	return 0;
+}
+
+/* The offset in the file, or from the start of the kernel or a module. */
+static uint64_t offset_of(const struct target *target)
+{
+	return target->location.dso->start ? target->location.offset - target->location.dso->start
+					   : target->location.offset;
+}
+
+/* Writes one end of a branch. */
+static char *put_end(struct script *script, const struct script_event *event, char *at,
+		     uint64_t address, const struct target *target)
+{
+	if (event->fields & SCRIPT_BRSTACK)
+		at = put_address(at, address);
+	else if (event->fields & SCRIPT_BRSTACKSYM)
+		at = put_symbol(script, at, target, true);
+	else
+		at = put_address(at, offset_of(target));
+	if (event->fields & SCRIPT_DSO) {
+		*at++ = '(';
+		at = put_text(put_text(at, target->dso), ")");
+	}
+	return at;
+}
+
+static const char *branch_type(const struct perch_branch_entry *entry)
+{
+	static const char *const types[16] = {
+		"",	  "COND",      "UNCOND",   "IND",  "CALL", "IND_CALL", "RET",	"SYSCALL",
+		"SYSRET", "COND_CALL", "COND_RET", "ERET", "IRQ",  "SERROR",   "NO_TX",
+	};
+	static const char *const new_types[16] = { "FAULT_ALGN", "FAULT_DATA", "FAULT_INST",
+						   "ARCH_1",	 "ARCH_2",     "ARCH_3",
+						   "ARCH_4",	 "ARCH_5" };
+	const char *name = entry->type == 15 ? new_types[entry->new_type] : types[entry->type];
+
+	return name ? name : "";
+}
+
+/* Writes "/P/-/-/4/COND ". */
+static char *put_flags(char *at, const struct perch_branch_entry *entry)
+{
+	*at++ = '/';
+	*at++ = entry->predicted ? 'P' : entry->mispred ? 'M' : '-';
+	*at++ = '/';
+	*at++ = entry->in_tx ? 'X' : '-';
+	*at++ = '/';
+	*at++ = entry->abort ? 'A' : '-';
+	at = put_number(put_bytes(at, "/", 1), entry->cycles, 1, 0);
+	return put_text(put_text(put_bytes(at, "/", 1), branch_type(entry)), " ");
+}
+
+int script_put_branches(struct script *script, const struct script_event *event,
+			const struct perch_session_sample *sample)
+{
+	bool locate = event->fields & SCRIPT_DSO || !(event->fields & SCRIPT_BRSTACK);
+	bool symbols = event->fields & SCRIPT_BRSTACKSYM && !(event->fields & SCRIPT_BRSTACK);
+	struct target from = { 0 }, to = { 0 };
+
+	for (uint64_t i = 0; i < sample->record->sample.branches.nr; i++) {
+		struct perch_branch_entry entry;
+		char *at;
+
+		perch_branch_at(sample->record, i, &entry);
+		if (locate && (resolve(script, sample, entry.from, &from) ||
+			       resolve(script, sample, entry.to, &to)))
+			return -ENOMEM;
+		if (symbols) {
+			find_symbol(script, &from);
+			find_symbol(script, &to);
+		}
+		at = cli_output_reserve(event->out, 2 * SCRIPT_MAX_LINE + 128);
+		if (!(event->fields & SCRIPT_BRSTACKSYM) || event->fields & SCRIPT_BRSTACK)
+			*at++ = ' ';
+		at = put_end(script, event, at, entry.from, &from);
+		*at++ = '/';
+		at = put_end(script, event, at, entry.to, &to);
+		cli_output_end(event->out, put_flags(at, &entry));
+	}
+	return 0;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sample as a JSON object on one line. Keys are the names of -F. The JSON type of a key does not
+ * depend on its value: addresses, masks and times are strings, because readers that store numbers
+ * as doubles lose digits above 2^53.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "json_writer.h"
+#include "script.h"
+
+static void put_text(struct cli_json_writer *json, const char *name, const char *text)
+{
+	cli_json_key(json, name);
+	cli_json_string(json, text, strlen(text));
+}
+
+static void put_number(struct cli_json_writer *json, const char *name, uint64_t number)
+{
+	cli_json_key(json, name);
+	cli_json_number(json, number);
+}
+
+static void put_signed(struct cli_json_writer *json, const char *name, int64_t number)
+{
+	cli_json_key(json, name);
+	cli_json_signed(json, number);
+}
+
+static void put_hex(struct cli_json_writer *json, const char *name, uint64_t number)
+{
+	cli_json_key(json, name);
+	cli_json_hex(json, number);
+}
+
+static void put_true(struct cli_json_writer *json, const char *name)
+{
+	cli_json_key(json, name);
+	cli_output_text(json->out, "true");
+}
+
+/* ---- frames ---- */
+
+static void put_source(struct cli_json_writer *json, const struct script_event *event,
+		       const struct perch_symbol_frame *frame)
+{
+	if (!(event->fields & SCRIPT_SRCLINE) || !frame->file || !frame->line)
+		return;
+	put_text(json, "file", frame->file);
+	put_number(json, "line", frame->line);
+}
+
+/* Writes the function of an address. Returns 0 or -ENOMEM. */
+static int put_function(struct script *script, struct cli_json_writer *json,
+			const struct script_event *event, const struct perch_address *address,
+			const struct perch_symbol_frame *frame)
+{
+	const char *path = script_dso_path(script, address->dso);
+
+	if (!path)
+		return -ENOMEM;
+	if (event->fields & SCRIPT_SYM && address->symbol)
+		put_text(json, "sym", perch_symbols_name(script->symbols, address->symbol));
+	if (event->fields & SCRIPT_SYMOFF && address->symbol)
+		put_number(json, "symoff", address->offset - address->symbol->start);
+	if (event->fields & SCRIPT_DSO && address->dso->kind != PERCH_DSO_UNKNOWN)
+		put_text(json, "dso", path);
+	if (event->fields & SCRIPT_DSOFF && address->dso->kind == PERCH_DSO_FILE)
+		put_hex(json, "dsoff", address->offset);
+	if (frame)
+		put_source(json, event, frame);
+	return 0;
+}
+
+/* Writes the functions that are inlined at an address, then the one that contains them. */
+static int put_frame(struct script *script, struct cli_json_writer *json,
+		     const struct script_event *event, uint32_t number, uint64_t ip, bool is_return)
+{
+	const struct perch_address *address = perch_session_address(script->session, number);
+	const struct perch_symbol_frame *frame = NULL;
+	int nr = 0, rc;
+
+	if ((!script->no_inline || event->fields & SCRIPT_SRCLINE) &&
+	    perch_symbols_has_debug_info(script->symbols, address->dso))
+		nr = perch_symbols_frames(script->symbols, address->dso,
+					  address->offset - (is_return && address->offset), &frame);
+	if (nr < 0)
+		return nr;
+	for (int i = 0; i < nr - 1 && !script->no_inline; i++) {
+		cli_json_key(json, NULL);
+		cli_json_begin_object(json);
+		put_hex(json, "ip", ip);
+		if (event->fields & SCRIPT_SYM && frame[i].symbol)
+			put_text(json, "sym", perch_symbols_name(script->symbols, frame[i].symbol));
+		put_source(json, event, &frame[i]);
+		put_true(json, "inlined");
+		cli_json_end(json);
+	}
+	cli_json_key(json, NULL);
+	cli_json_begin_object(json);
+	put_hex(json, "ip", ip);
+	rc = put_function(script, json, event, address, nr ? &frame[nr - 1] : NULL);
+	cli_json_end(json);
+	return rc;
+}
+
+/* Writes the call chain. Its first address is the sampled one. */
+static int put_chain(struct script *script, struct cli_json_writer *json,
+		     const struct script_event *event, const struct perch_session_sample *sample)
+{
+	const struct perch_record *record = sample->record;
+	struct perch_chain_address address = { .ip = record->sample.ip };
+	struct perch_chain chain;
+	char called = 0;
+	int rc = 0;
+
+	perch_chain_init(&chain, record);
+	cli_json_key(json, "callchain");
+	cli_json_begin_array(json);
+	for (size_t i = 0; i < sample->nr && !rc && (!script->max_stack || i < script->max_stack);
+	     i++) {
+		char kind = perch_session_address(script->session, sample->chain[i])->cpumode_char;
+
+		rc = put_frame(script, json, event, sample->chain[i], address.ip, kind == called);
+		called = kind;
+		if (!perch_chain_next(&chain, &address))
+			break;
+		/* most chains begin with the sampled address */
+		if (!i && address.ip == record->sample.ip &&
+		    address.cpumode == (record->misc & PERCH_MISC_CPUMODE_MASK) &&
+		    !perch_chain_next(&chain, &address))
+			break;
+	}
+	cli_json_end(json);
+	return rc;
+}
+
+static int put_ip(struct script *script, struct cli_json_writer *json,
+		  const struct script_event *event, const struct perch_session_sample *sample)
+{
+	const struct perch_address *address =
+		perch_session_address(script->session, sample->chain[0]);
+	const struct perch_symbol_frame *frame = NULL;
+	int nr = 0, rc;
+
+	put_hex(json, "ip", sample->record->sample.ip);
+	if (event->fields & SCRIPT_SRCLINE &&
+	    perch_symbols_has_debug_info(script->symbols, address->dso))
+		nr = perch_symbols_frames(script->symbols, address->dso, address->offset, &frame);
+	if (nr < 0)
+		return nr;
+	rc = put_function(script, json, event, address, nr ? &frame[nr - 1] : NULL);
+	if (!rc && event->chain)
+		rc = put_chain(script, json, event, sample);
+	return rc;
+}
+
+/* ---- other fields ---- */
+
+/* Who and when. */
+static void put_start(struct cli_json_writer *json, const struct script_event *event,
+		      const struct perch_session_sample *sample)
+{
+	static const char *const modes[8] = { "unknown",      "kernel",	    "user",    "hypervisor",
+					      "guest kernel", "guest user", "unknown", "unknown" };
+	const struct perch_sample *values = &sample->record->sample;
+
+	if (event->fields & SCRIPT_EVENT)
+		put_text(json, "event", event->event->name);
+	if (event->fields & SCRIPT_COMM)
+		put_text(json, "comm", perch_thread_comm(sample->thread));
+	if (event->fields & SCRIPT_PID)
+		put_signed(json, "pid", (int32_t)values->pid);
+	if (event->fields & SCRIPT_TID)
+		put_signed(json, "tid", (int32_t)values->tid);
+	if (event->fields & SCRIPT_CPU)
+		put_number(json, "cpu", values->cpu);
+	if (event->fields & SCRIPT_MISC)
+		put_text(json, "misc", modes[sample->record->misc & PERCH_MISC_CPUMODE_MASK]);
+	if (event->fields & SCRIPT_TIME) {
+		cli_json_key(json, "time");
+		cli_json_decimal(json, values->time);
+	}
+	if (event->fields & SCRIPT_PERIOD)
+		put_number(json, "period", values->period);
+}
+
+static int put_field(void *context, const struct perch_field *field)
+{
+	struct cli_json_writer *json = context;
+
+	if (field->kind == PERCH_FIELD_END) {
+		cli_json_end(json);
+		return 0;
+	}
+	if (field->name && !strncmp(field->name, "common_", 7) && field->kind != PERCH_FIELD_LIST)
+		return 0;
+	cli_json_key(json, field->name);
+	switch (field->kind) {
+	case PERCH_FIELD_LIST:
+		cli_json_begin_array(json);
+		break;
+	case PERCH_FIELD_SIGNED:
+		cli_json_signed(json, (int64_t)field->value);
+		break;
+	case PERCH_FIELD_HEX:
+	case PERCH_FIELD_ADDRESS:
+	case PERCH_FIELD_FLAGS:
+		cli_json_hex(json, field->value);
+		break;
+	case PERCH_FIELD_TEXT:
+		cli_json_string(json, field->text, field->length);
+		break;
+	case PERCH_FIELD_BYTES:
+		cli_json_hex_bytes(json, field->text, field->length);
+		break;
+	default:
+		cli_json_number(json, field->value);
+	}
+	return 0;
+}
+
+/* The fields of a tracepoint, without the ones that all tracepoints have. */
+static void put_trace(struct cli_json_writer *json, const struct script_event *event,
+		      const struct perch_record *record)
+{
+	cli_json_key(json, "trace");
+	cli_json_begin_object(json);
+	perch_tracepoint_visit(event->format, record, put_field, json);
+	cli_json_end(json);
+}
+
+static void put_registers(struct script *script, struct cli_json_writer *json, const char *name,
+			  const struct perch_record *record, const struct perch_registers *regs)
+{
+	const uint64_t *value = regs->value;
+
+	if (!regs->nr)
+		return;
+	cli_json_key(json, name);
+	cli_json_begin_object(json);
+	for (uint64_t mask = regs->mask; mask && value < regs->value + regs->nr; mask &= mask - 1) {
+		unsigned bit = (unsigned)__builtin_ctzll(mask);
+		const char *register_name = perch_register_name(script->arch, bit);
+		char number[16];
+
+		snprintf(number, sizeof(number), "R%u", bit);
+		put_hex(json, register_name ? register_name : number, perch_word(record, value++));
+	}
+	cli_json_end(json);
+}
+
+static void put_branches(struct cli_json_writer *json, const struct perch_record *record)
+{
+	cli_json_key(json, "brstack");
+	cli_json_begin_array(json);
+	for (uint64_t i = 0; i < record->sample.branches.nr; i++) {
+		struct perch_branch_entry entry;
+
+		perch_branch_at(record, i, &entry);
+		cli_json_key(json, NULL);
+		cli_json_begin_object(json);
+		put_hex(json, "from", entry.from);
+		put_hex(json, "to", entry.to);
+		if (entry.predicted)
+			put_true(json, "predicted");
+		if (entry.mispred)
+			put_true(json, "mispredicted");
+		if (entry.in_tx)
+			put_true(json, "in_tx");
+		if (entry.abort)
+			put_true(json, "abort");
+		put_number(json, "cycles", entry.cycles);
+		cli_json_end(json);
+	}
+	cli_json_end(json);
+}
+
+/* The path of the cgroup, if it is in the recording. */
+static void put_cgroup(struct script *script, struct cli_json_writer *json, uint64_t id)
+{
+	const char *name =
+		perch_processes_cgroup_name(perch_session_processes(script->session), id);
+
+	put_number(json, "cgroup_id", id);
+	if (name)
+		put_text(json, "cgroup", name);
+}
+
+static void put_memory(struct cli_json_writer *json, const struct script_event *event,
+		       const struct perch_sample *values)
+{
+	union perch_sample_weight weight = { .full = values->weight };
+	bool parts = event->event->attr.sample_type & PERCH_SAMPLE_WEIGHT_STRUCT;
+	char text[512];
+
+	if (event->fields & SCRIPT_ADDR)
+		put_hex(json, "addr", values->addr);
+	if (event->fields & SCRIPT_PHYS_ADDR)
+		put_hex(json, "phys_addr", values->phys_addr);
+	if (event->fields & SCRIPT_DATA_SRC) {
+		perch_format_data_src(values->data_src, text, sizeof(text));
+		put_hex(json, "data_src", values->data_src);
+		put_text(json, "data_src_text", text);
+	}
+	if (event->fields & SCRIPT_WEIGHT)
+		put_number(json, "weight", parts ? weight.var1_dw : weight.full);
+	if (event->fields & SCRIPT_INS_LAT)
+		put_number(json, "ins_lat", weight.var2_w);
+	if (event->fields & SCRIPT_RETIRE_LAT)
+		put_number(json, "retire_lat", weight.var3_w);
+	if (event->fields & SCRIPT_TRANSACTION) {
+		perch_format_transaction(values->transaction, text, sizeof(text));
+		put_hex(json, "transaction", values->transaction);
+		put_text(json, "transaction_text", text);
+	}
+	if (event->fields & SCRIPT_DATA_PAGE_SIZE)
+		put_number(json, "data_page_size", values->data_page_size);
+	if (event->fields & SCRIPT_CODE_PAGE_SIZE)
+		put_number(json, "code_page_size", values->code_page_size);
+}
+
+int script_put_json(struct script *script, const struct perch_session_sample *sample)
+{
+	struct script_event *event = script_event_of(script, sample->record);
+	const struct perch_record *record = sample->record;
+	struct cli_json_writer json = { .out = event->out };
+	int rc = 0;
+
+	if (!event->fields)
+		return 0;
+	event->samples++;
+	cli_json_begin_object(&json);
+	put_start(&json, event, sample);
+	if (event->fields & SCRIPT_TRACE && event->format)
+		put_trace(&json, event, record);
+	else if (event->fields & SCRIPT_TRACE && event->type == SCRIPT_TRACEPOINT)
+		script->unformatted++;
+	put_memory(&json, event, &record->sample);
+	if (event->fields & SCRIPT_CGROUP)
+		put_cgroup(script, &json, record->sample.cgroup);
+	if (event->fields & SCRIPT_IP)
+		rc = put_ip(script, &json, event, sample);
+	if (event->fields & SCRIPT_IREGS)
+		put_registers(script, &json, "iregs", record, &record->sample.regs_intr);
+	if (event->fields & SCRIPT_UREGS)
+		put_registers(script, &json, "uregs", record, &record->sample.regs_user);
+	if (event->fields & SCRIPT_BRSTACK)
+		put_branches(&json, record);
+	if (event->fields & SCRIPT_BPF_OUTPUT) {
+		cli_json_key(&json, "bpf-output");
+		cli_json_hex_bytes(&json, record->sample.raw.data, record->sample.raw.size);
+	}
+	cli_json_end(&json);
+	cli_output_bytes(event->out, "\n", 1);
+	return rc;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* The command: options, reading, messages. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/dump.h"
+#include "options.h"
+#include "pager.h"
+#include "script.h"
+
+const struct cli_usage cli_script_usage = {
+	.name = SCRIPT_COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Prints each sample of a perf.data file.",
+};
+
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
+}
+
+/* Follows --switch-on and --switch-off. Returns true if the sample is left out. */
+static bool is_switched_off(struct script *script, const struct script_event *event)
+{
+	if (script->is_off) {
+		if (!event->switch_on)
+			return true;
+		script->is_off = false;
+		return !script->show_on_off;
+	}
+	if (event->switch_off) {
+		script->is_off = true;
+		return !script->show_on_off;
+	}
+	return false;
+}
+
+static int put_sample(struct script *script, const struct perch_record *record,
+		      struct perch_error *err)
+{
+	const struct script_event *event = script_event_of(script, record);
+	struct perch_session_sample sample;
+	int rc;
+
+	if (__builtin_expect(script->switch_on || script->switch_off, 0) &&
+	    is_switched_off(script, event))
+		return 0;
+	rc = perch_session_resolve(script->session, record, &sample, err);
+	if (rc)
+		return rc;
+	rc = script->json ? script_put_json(script, &sample) : script_put_sample(script, &sample);
+	return rc ? no_memory(err) : 0;
+}
+
+static int put_record(struct script *script, const struct perch_record *record,
+		      struct perch_error *err)
+{
+	int rc;
+
+	if (record->type != PERCH_RECORD_SAMPLE && !script->show_records)
+		return 0;
+	rc = cli_filter_match(&script->filter, record);
+	if (rc > 0 && record->type == PERCH_RECORD_SAMPLE)
+		return put_sample(script, record, err);
+	if (rc > 0)
+		rc = script_put_record(script, record);
+	return rc < 0 ? no_memory(err) : 0;
+}
+
+static int put_records(struct script *script, struct perch_error *err)
+{
+	struct perch_record record;
+	int rc;
+
+	while ((rc = perch_session_next(script->session, &record, err)) > 0 && !script->out.error) {
+		rc = put_record(script, &record, err);
+		if (rc)
+			break;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* The header is that of perf report, too. */
+static int put_header(struct script *script)
+{
+	int rc = perch_reader_print_header(perch_session_reader(script->session), stdout);
+
+	return rc < 0 ? cli_check_stdout(SCRIPT_COMMAND, -rc) : 0;
+}
+
+static int run(struct script *script)
+{
+	struct perch_error err;
+	int rc, status = script->header || script->header_only ? put_header(script) : 0;
+
+	if (status || script->header_only)
+		return status;
+	rc = put_records(script, &err);
+	if (rc)
+		cli_error(SCRIPT_COMMAND, &err);
+	cli_output_flush(&script->out);
+	status = script_events_close(script);
+	return cli_check_stdout(SCRIPT_COMMAND, script->out.error) || rc ? CLI_EXIT_FAILURE
+									 : status;
+}
+
+static int set_fields(void *value, const char *argument, bool negated)
+{
+	if (negated)
+		return cli_usage_error(SCRIPT_COMMAND, "-F cannot be negated");
+	return script_fields_parse(value, argument);
+}
+
+static int set_inline(void *value, const char *argument, bool negated)
+{
+	(void)argument;
+	((struct script *)value)->no_inline = negated;
+	return 0;
+}
+
+static void clear(struct script *script)
+{
+	script_events_clear(script);
+	cli_filter_close(&script->filter);
+	for (size_t i = 0; i < script->nr_dsos; i++)
+		free(script->dso[i]);
+	free(script->dso);
+	cli_output_close(&script->out);
+	cli_input_close(&script->input);
+}
+
+static void print_notes(const struct script *script)
+{
+	cli_filter_print_notes(&script->filter, &script->input);
+	cli_input_print_notes(&script->input);
+	cli_input_print_chain_notes(&script->input);
+	if (script->unformatted)
+		cli_note(SCRIPT_COMMAND,
+			 "%" PRIu64
+			 " samples of tracepoints are printed without their fields: the file does "
+			 "not have the formats",
+			 script->unformatted);
+}
+
+/* Prints all records, as perch dump does. */
+static int dump(struct script *script)
+{
+	struct dump dump = { .by_time = !script->dump_unsorted,
+			     .header = script->header,
+			     .header_only = script->header_only };
+	int status;
+
+	script->input.options.keep_damaged = true;
+	script->input.options.keep_stacks = true;
+	script->input.options.file_order = script->dump_unsorted;
+	status = cli_input_open(&script->input);
+	if (status)
+		return status;
+	status = dump_run(&dump, &script->input);
+	cli_input_close(&script->input);
+	return status;
+}
+
+static int check_options(const struct script *script)
+{
+	if (script->reltime && script->deltatime)
+		return cli_usage_error(SCRIPT_COMMAND, "--reltime and --deltatime exclude each "
+						       "other");
+	if (script->per_event_dump && !strcmp(script->input.path, "standard input"))
+		return cli_usage_error(SCRIPT_COMMAND, "--per-event-dump names its files after "
+						       "that of -i: name one");
+	return 0;
+}
+
+static int print(struct script *script)
+{
+	int status = cli_input_open(&script->input);
+
+	if (!status)
+		status = check_options(script);
+	if (!status && !script->header_only)
+		status = cli_filter_open(&script->filter, &script->input);
+	if (status)
+		return status;
+	script->session = script->input.session;
+	script->symbols = perch_session_symbols(script->session);
+	script->arch = perch_reader_arch(perch_session_reader(script->session));
+	if (script->arch == PERCH_ARCH_UNKNOWN)
+		script->arch = perch_arch_here();
+	script->is_off = script->switch_on;
+	script->show_records = !script->json &&
+			       (script->show_task || script->show_mmap || script->show_switch ||
+				script->show_namespace || script->show_lost || script->show_round ||
+				script->show_bpf || script->show_cgroup || script->show_text_poke);
+	if (cli_output_open(&script->out, stdout)) {
+		cli_note(SCRIPT_COMMAND, "out of memory");
+		return CLI_EXIT_FAILURE;
+	}
+	if (!script->header_only)
+		status = script_events_open(script);
+	if (status)
+		return status;
+	if (!script->per_event_dump)
+		cli_start_pager();
+	status = run(script);
+	if (!script->header_only)
+		print_notes(script);
+	return status;
+}
+
+#define FLAG(letter, name, member, help)                                               \
+	{                                                                              \
+		letter, name, NULL, help, CLI_FLAG, &script.member, NULL, false, false \
+	}
+
+int perch_cmd_script(int argc, char **argv)
+{
+	struct script script = { .input.command = SCRIPT_COMMAND,
+				 .comm = { { .index = UINT32_MAX }, { .index = UINT32_MAX } } };
+	const struct cli_option options[] = {
+		CLI_INPUT_OPTIONS(&script.input),
+		CLI_FILTER_OPTIONS(&script.filter, 'c', 0, 'C'),
+		CLI_PARENT_OPTION(&script.filter, 0),
+		{ 'F', "fields", "[TYPE:]FIELDS",
+		  "the fields to print: comm,ip,sym... or changes of the default: +srcline,-dso",
+		  CLI_CALL, &script.fields, set_fields, false, false },
+		FLAG('j', "json", json, "print JSON, one object per sample"),
+		FLAG('G', "hide-call-graph", no_callchain, "print no call chains"),
+		{ 0, "max-stack", "N", "print at most N functions of a call chain", CLI_NUMBER,
+		  &script.max_stack, NULL, false, false },
+		{ 0, "stop-bt", "SYMBOLS", "end call chains at these functions", CLI_STRING,
+		  &script.stop_at, NULL, false, false },
+		FLAG(0, "ns", ns, "print times with nanoseconds"),
+		FLAG(0, "reltime", reltime, "print times since the first sample"),
+		FLAG(0, "deltatime", deltatime, "print times since the previous sample"),
+		FLAG(0, "header", header, "print the header of the file, too"),
+		FLAG(0, "header-only", header_only, "print only the header"),
+		FLAG(0, "full-source-path", full_path, "print source files with directories"),
+		FLAG(0, "show-task-events", show_task, "print COMM, FORK and EXIT records"),
+		FLAG(0, "show-mmap-events", show_mmap, "print MMAP and MMAP2 records"),
+		FLAG(0, "show-switch-events", show_switch, "print SWITCH records"),
+		FLAG(0, "show-namespace-events", show_namespace, "print NAMESPACES records"),
+		FLAG(0, "show-lost-events", show_lost, "print LOST records"),
+		FLAG(0, "show-round-events", show_round, "print FINISHED_ROUND records"),
+		FLAG(0, "show-bpf-events", show_bpf, "print KSYMBOL and BPF_EVENT records"),
+		FLAG(0, "show-cgroup-events", show_cgroup, "print CGROUP records"),
+		FLAG(0, "show-text-poke-events", show_text_poke,
+		     "print TEXT_POKE and KSYMBOL records"),
+		{ 0, "switch-on", "EVENT", "print samples after one of this event", CLI_STRING,
+		  &script.switch_on, NULL, false, false },
+		{ 0, "switch-off", "EVENT", "print no samples after one of this event", CLI_STRING,
+		  &script.switch_off, NULL, false, false },
+		FLAG(0, "show-on-off-events", show_on_off,
+		     "print the samples of --switch-on and --switch-off, too"),
+		FLAG(0, "per-event-dump", per_event_dump,
+		     "write the samples of each event to FILE.EVENT.dump"),
+		FLAG('D', "dump-raw-trace", dump, "print all records, as perch dump --time"),
+		FLAG(0, "dump-unsorted-raw-trace", dump_unsorted,
+		     "print all records in the order of the file, as perch dump"),
+		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
+		  &script.input.options.symbols.kallsyms, NULL, false, false },
+		CLI_SYMBOL_OPTIONS(&script.input),
+		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
+		  &script, set_inline, false, false },
+		{ 'v', "verbose", NULL, "", CLI_COUNT, &script.verbose, NULL, false, true },
+		CLI_NO_PAGER,
+	};
+	int next, status;
+
+	script_fields_init(&script.fields);
+	next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
+	if (next < argc)
+		return cli_usage_error(SCRIPT_COMMAND, "'%s' is not an option; name a file with -i",
+				       argv[next]);
+	if (script.dump || script.dump_unsorted)
+		return dump(&script);
+	status = print(&script);
+	clear(&script);
+	return status;
+}

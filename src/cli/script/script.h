@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch script: prints every sample as text, in the format that flame graph tools read, or as JSON.
+ *
+ *   script.c      the command: options, reading, messages
+ *   fields.c      the fields of -F
+ *   events.c      what is printed of each event of the file
+ *   lines.c       the text of a frame, which is made once for each address
+ *   sample.c      a sample as text
+ *   data.c        its registers, memory access, branches, BPF output
+ *   trace.c       the fields of tracepoints
+ *   records.c     records other than samples (--show-mmap-events and others)
+ *   json.c        a sample as JSON
+ */
+#ifndef PERCH_CLI_SCRIPT_H
+#define PERCH_CLI_SCRIPT_H
+
+#include <perch/session.h>
+
+#include "fields.h"
+#include "filter_options.h"
+#include "input.h"
+#include "output.h"
+
+#define SCRIPT_COMMAND	"script"
+
+#define SCRIPT_MAX_NAME 2000
+#define SCRIPT_MAX_PATH 4096
+#define SCRIPT_MAX_LINE (2 * SCRIPT_MAX_PATH + SCRIPT_MAX_NAME + 128) /* of one frame */
+
+/* ---- lines.c ---- */
+
+/* The text of a frame, with the lines of the functions inlined in it. */
+struct script_line {
+	uint32_t length;
+	char cpumode_char; /* of the address */
+	bool stop;	   /* the call chain ends here (--stop-bt) */
+	char text[];
+};
+
+/* The lines of all addresses. */
+struct script_lines {
+	const struct script *script;
+	uint64_t fields; /* that lines have: SCRIPT_SYM and others */
+	/*
+	 * By address: the offset of the lines of a frame, which are made once, in units; 0 is none.
+	 * A recording may have a million addresses. The array is small, so that more of it stays in
+	 * the CPU's cache. Of a sampled address, of a return address, and of an address that is
+	 * printed on the line of the sample.
+	 */
+	struct script_offsets {
+		uint32_t *line;
+		size_t nr;
+	} offsets[3];
+	char *buffer; /* for the lines of a frame */
+	/* memory of the lines */
+	char **chunk;
+	size_t nr_chunks, chunks_capacity, chunk_used;
+};
+
+struct script_lines *script_lines_new(const struct script *script, uint64_t fields);
+void script_lines_free(struct script_lines *lines);
+/*
+ * Returns the lines of a frame of a call chain, or NULL if out of memory. called: the kind of the
+ * frame before, or 0. Code of user space that the kernel interrupted was not called from there.
+ */
+const struct script_line *script_lines_chain(struct script_lines *lines, uint32_t number,
+					     char called);
+/* The text after the address of a sample without a call chain. NULL if out of memory. */
+const struct script_line *script_lines_single(struct script_lines *lines, uint32_t number);
+/* Starts to load the lines of a chain that are made, so that the loads overlap. */
+void script_lines_prefetch(const struct script_lines *lines,
+			   const struct perch_session_sample *sample);
+/* Returns the path of a DSO as it is printed. Valid until the script ends. NULL: out of memory. */
+const char *script_dso_path(struct script *script, const struct perch_dso *dso);
+
+/* ---- events.c ---- */
+
+/* An event of the file. */
+struct script_event {
+	const struct perch_file_event *event;
+	enum script_type type;
+	uint64_t fields;
+	bool chain;	 /* its samples have call chains, which are printed */
+	bool branches;	 /* each sample is a branch: "from => to" */
+	bool correlates; /* the address of the sample has a symbol */
+	bool switch_on;	 /* its samples begin what is printed (--switch-on) */
+	bool switch_off; /* or end it */
+	struct cli_output *out;
+	struct script_lines *lines;
+	const struct perch_tracepoint_format *format; /* of a tracepoint, if the file has it */
+	int name_length;
+	char name[256]; /* right-aligned, with a colon */
+	/* --per-event-dump */
+	struct cli_output file;
+	char *path;
+	uint64_t samples;
+};
+
+/* Sets script->event. Returns 0, or the exit status after it has printed an error. */
+int script_events_open(struct script *script);
+/* Writes what is left of the files of --per-event-dump. Returns 0, or an exit status. */
+int script_events_close(struct script *script);
+void script_events_clear(struct script *script);
+
+/* ---- the command ---- */
+
+struct script {
+	struct cli_input input;
+	struct cli_filter filter;
+	struct script_fields fields;
+	/* options */
+	bool json, no_inline, no_callchain, full_path, ns, reltime, deltatime, header, header_only;
+	bool per_event_dump, dump, dump_unsorted;
+	bool show_task, show_mmap, show_switch, show_namespace, show_lost, show_round, show_bpf,
+		show_cgroup, show_text_poke, show_on_off;
+	int verbose;
+	uint64_t max_stack; /* 0: all frames */
+	const char *stop_at;
+	const char *switch_on, *switch_off;
+
+	struct perch_session *session;
+	struct perch_symbols *symbols;
+	enum perch_arch arch;
+	struct cli_output out;
+	struct script_event *event;
+	size_t nr_events;
+	bool show_records; /* an option --show-... */
+	bool is_off;	   /* samples are left out until that of --switch-on */
+	struct script_lines *lines[SCRIPT_NR_TYPES];
+	/* by DSO: its path, NULL until it is needed */
+	char **dso;
+	size_t nr_dsos;
+	/* the last thread names: for samples without and with call chains */
+	struct script_comm {
+		uint32_t index;
+		int length;
+		char text[80];
+	} comm[2];
+	uint64_t last_time; /* of --reltime the first, of --deltatime the previous; 0: none */
+	/* the time of day at a time of the clock of the file; 0: unknown */
+	uint64_t tod_ns, clock_ns;
+	int data_src_width;
+	uint64_t unformatted; /* samples of tracepoints whose format the file lacks */
+};
+
+static inline struct script_event *script_event_of(struct script *script,
+						   const struct perch_record *record)
+{
+	return &script->event[record->event];
+}
+
+/* ---- sample.c ---- */
+
+/* Who and when: what is printed at the start of a line. */
+struct script_start {
+	const struct perch_thread *thread; /* NULL: unknown */
+	uint32_t pid, tid, cpu, type;
+	uint16_t misc;
+	uint64_t time;
+};
+
+#define SCRIPT_START_BYTES 512
+char *script_put_start(struct script *script, const struct script_event *event,
+		       const struct script_start *start, char *at);
+/* Returns 0 or -ENOMEM. */
+int script_put_sample(struct script *script, const struct perch_session_sample *sample);
+
+/* ---- data.c ---- */
+
+void script_put_registers(struct script *script, struct cli_output *out,
+			  const struct perch_record *record, const struct perch_registers *regs);
+void script_put_data_src(struct script *script, struct cli_output *out, uint64_t data_src);
+void script_put_page_size(struct cli_output *out, uint64_t size);
+void script_put_bpf_output(struct cli_output *out, const struct perch_record *record);
+/* Writes the branch stack. Returns 0 or -ENOMEM. */
+int script_put_branches(struct script *script, const struct script_event *event,
+			const struct perch_session_sample *sample);
+/* Writes " sym+0x1 (dso)" of a data address of the sample's thread. Returns 0 or -ENOMEM. */
+int script_put_location(struct script *script, const struct script_event *event,
+			const struct perch_session_sample *sample, uint64_t address);
+
+/* ---- trace.c, records.c, json.c ---- */
+
+void script_put_trace(struct script *script, const struct script_event *event,
+		      const struct perch_record *record);
+/* Prints a record if an option asks for its type. Returns 0 or -ENOMEM. */
+int script_put_record(struct script *script, const struct perch_record *record);
+/* Returns 0 or -ENOMEM. */
+int script_put_json(struct script *script, const struct perch_session_sample *sample);
+
+#endif
