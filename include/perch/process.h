@@ -75,6 +75,7 @@ struct perch_dso {
 	uint64_t map_start;	       /**< where that process mapped it: the first address */
 	uint64_t map_end;	       /**< the address after the last one */
 	struct perch_jitdump *jitdump; /**< kind PERCH_DSO_JIT: its functions; else NULL */
+	uint64_t code_size;	       /**< bytes of the last executable mapping; 0 if unknown */
 };
 
 /** A thread, with the state after the records that were applied so far. */

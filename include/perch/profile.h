@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <perch/column.h>
 #include <perch/error.h>
+#include <perch/file.h>
 #include <perch/process.h>
 #include <perch/record.h>
 #include <perch/symbol.h>
@@ -158,9 +159,13 @@ struct perch_profile_options {
 	/** More columns, for example a program's own. They must live as long as the profile. */
 	const struct perch_column *const *columns;
 	size_t nr_columns; /**< number of columns */
+	/** Quantum of the column "time", in ns; 0 is 100 ms. */
+	uint64_t time_quantum;
+	/** The file of the samples, whose features the column "socket" needs. NULL: none. */
+	struct perch_reader *reader;
 	/** Inlined functions are frames of call chains, if the file has debug information. */
 	unsigned inlined : 1;
-	uint64_t reserved[16]; /**< must be 0 */
+	uint64_t reserved[14]; /**< must be 0 */
 };
 
 /** A profile. */

@@ -5,6 +5,7 @@
  * the path alone proves nothing, since a container has other files.
  */
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "internal.h"
 
@@ -255,6 +256,9 @@ static struct perch_dso *file_dso(struct perch_processes *processes,
 		dso->pid = mmap->pid;
 		dso->map_start = mmap->start;
 		dso->map_end = mmap->start + mmap->length;
+		/* the kernel's records of old versions have no protection, but are of code */
+		if (!mmap->protection || mmap->protection & PROT_EXEC)
+			dso->code_size = mmap->length;
 	}
 	return dso;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns of the function of a row. */
+#include <inttypes.h>
+
 #include "internal.h"
 
 #define ADDRESS_BYTES 19 /* 0x, 16 digits and a NUL */
@@ -131,4 +133,134 @@ const struct perch_column_methods perch__column_sym = {
 	.frame_value = sym_value,
 	.compare = sym_compare,
 	.text = sym_text,
+};
+
+/* ---- sizes ---- */
+
+/* As in perf, the size of the code that is mapped, not of the file. 0 if unknown. */
+static uint64_t size_of_dso(const struct perch_dso *dso)
+{
+	return dso->length ? dso->length : dso->code_size;
+}
+
+static uint64_t size_of_symbol(const struct perch_symbol *symbol)
+{
+	return symbol ? symbol->end - symbol->start : 0;
+}
+
+static uint64_t dso_size_value(const struct perch_profile *profile, uint32_t frame)
+{
+	return size_of_dso(profile->frame[frame].dso);
+}
+
+static uint64_t symbol_size_value(const struct perch_profile *profile, uint32_t frame)
+{
+	return size_of_symbol(profile->frame[frame].symbol);
+}
+
+static const char *size_text(uint64_t bytes, char *buffer, size_t size)
+{
+	if (bytes)
+		snprintf(buffer, size, "%" PRIu64, bytes);
+	else
+		copy_text(buffer, size, "unknown");
+	return buffer;
+}
+
+static const char *dso_size_text(struct perch_profile *profile, const struct cell *cell,
+				 char *buffer, size_t size)
+{
+	(void)profile;
+	return size_text(cell->row->frame.dso ? size_of_dso(cell->row->frame.dso) : 0, buffer,
+			 size);
+}
+
+static const char *symbol_size_text(struct perch_profile *profile, const struct cell *cell,
+				    char *buffer, size_t size)
+{
+	(void)profile;
+	return size_text(size_of_symbol(cell->row->frame.symbol), buffer, size);
+}
+
+const struct perch_column_methods perch__column_dso_size = {
+	.frame_value = dso_size_value,
+	.text = dso_size_text,
+};
+
+const struct perch_column_methods perch__column_symbol_size = {
+	.frame_value = symbol_size_value,
+	.text = symbol_size_text,
+};
+
+/* ---- level and kind ---- */
+
+static const char *level_name(char cpumode_char)
+{
+	static const struct {
+		char cpumode_char;
+		const char *name;
+	} levels[] = {
+		{ 'k', "kernel" },	 { '.', "user" },	{ 'H', "hypervisor" },
+		{ 'g', "guest kernel" }, { 'u', "guest user" },
+	};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (levels[i].cpumode_char == cpumode_char)
+			return levels[i].name;
+	return "unknown";
+}
+
+static uint64_t level_value(const struct perch_profile *profile, uint32_t frame)
+{
+	return (unsigned char)profile->frame[frame].cpumode_char;
+}
+
+static const char *level_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
+			      size_t size)
+{
+	(void)profile;
+	(void)buffer;
+	(void)size;
+	return level_name(cell->row->frame.cpumode_char);
+}
+
+const struct perch_column_methods perch__column_level = {
+	.frame_value = level_value,
+	.text = level_text,
+};
+
+#define INLINED 64 /* a kind besides those of DSOs */
+
+static uint64_t kind_of(const struct perch_frame *frame)
+{
+	if (frame->symbol && frame->symbol->inlined)
+		return INLINED;
+	return frame->dso ? frame->dso->kind : PERCH_DSO_UNKNOWN;
+}
+
+static uint64_t kind_value(const struct perch_profile *profile, uint32_t frame)
+{
+	return kind_of(&profile->frame[frame]);
+}
+
+static const char *kind_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
+			     size_t size)
+{
+	static const char *const names[] = {
+		[PERCH_DSO_FILE] = "file",	 [PERCH_DSO_KERNEL] = "kernel",
+		[PERCH_DSO_MODULE] = "module",	 [PERCH_DSO_VDSO] = "vdso",
+		[PERCH_DSO_ANON] = "anonymous",	 [PERCH_DSO_UNKNOWN] = "unknown",
+		[PERCH_DSO_KERNEL_CODE] = "bpf", [PERCH_DSO_JIT] = "jit",
+	};
+	uint64_t kind = kind_of(&cell->row->frame);
+
+	(void)profile;
+	(void)buffer;
+	(void)size;
+	return kind == INLINED ? "inlined" : names[kind];
+}
+
+const struct perch_column_methods perch__column_kind = {
+	.frame_value = kind_value,
+	.text = kind_text,
 };

@@ -159,13 +159,23 @@ struct perch_column_methods {
 			    size_t size);
 };
 
-/* column_thread.c, column_frame.c, column_period.c */
+/* column_thread.c, column_sample.c, column_frame.c, column_period.c */
+extern const struct perch_column_methods perch__column_time, perch__column_socket,
+	perch__column_cgroup, perch__column_local_weight, perch__column_weight,
+	perch__column_local_ins_lat, perch__column_ins_lat, perch__column_local_p_stage_cyc,
+	perch__column_p_stage_cyc, perch__column_transaction, perch__column_addr,
+	perch__column_phys_daddr, perch__column_code_page_size, perch__column_data_page_size;
+extern const struct perch_column_methods perch__column_dso_size, perch__column_symbol_size,
+	perch__column_level, perch__column_kind;
 extern const struct perch_column_methods perch__column_comm, perch__column_pid, perch__column_tid,
 	perch__column_cpu;
 extern const struct perch_column_methods perch__column_dso, perch__column_sym;
 extern const struct perch_column_methods perch__column_overhead, perch__column_overhead_children,
 	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
 	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
+
+/* sockets.c: reads the sockets of the CPUs from a file. Returns 0 or -ENOMEM. */
+int perch__sockets_read(struct perch_profile *profile, struct perch_reader *reader);
 
 #define MAX_COLUMNS 64
 /* column_list.c: sets the columns of a new profile. Returns 0 or a negative errno. */
@@ -200,7 +210,10 @@ enum { ROW_CONTEXT, ROW_FRAME };
 struct perch_profile {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
-	bool inlined; /* of the options */
+	bool inlined;	       /* of the options */
+	uint64_t time_quantum; /* in ns, not 0 */
+	uint32_t *socket;      /* by CPU */
+	size_t nr_sockets;
 	const struct perch_column *column[MAX_COLUMNS];
 	/* by column of scope SAMPLE: the word in contexts that has its value */
 	uint8_t word[MAX_COLUMNS];

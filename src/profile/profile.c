@@ -25,7 +25,13 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->symbols = symbols;
 	profile->inlined = options && options->inlined;
 	profile->names_seed = perch__hash_seed(profile);
+	profile->time_quantum = options && options->time_quantum ? options->time_quantum
+								 : 100000000;
 	rc = perch__columns_set(profile, options, err);
+	if (!rc && options && options->reader &&
+	    perch__columns_has(profile, &perch__column_socket) &&
+	    perch__sockets_read(profile, options->reader))
+		rc = no_memory(err);
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
 	if (rc)
@@ -48,6 +54,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__tree_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
 	free(profile->comm);
+	free(profile->socket);
 	free(profile->frame);
 	free(profile->row);
 	free(profile->lists);

@@ -151,6 +151,7 @@ static int read_samples(struct report *report, struct perch_profile **profile, b
 		.columns = report->keys,
 		.nr_columns = report->nr_keys,
 		.inlined = !report->no_inline,
+		.reader = perch_session_reader(session),
 	};
 	unsigned counter = 0;
 	int rc;
