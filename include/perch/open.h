@@ -464,7 +464,8 @@ PERCH_API int perch_open(const struct perch_attr *attr, const struct perch_targe
  * Calls perf_event_open(2), and omits optional features that the kernel refuses (E2BIG, EINVAL).
  *
  * The newest features are omitted first, until the kernel accepts the attr. Then each of them
- * except the last is added again, and kept if the kernel accepts it.
+ * except the last is added again, and kept if the kernel accepts it. If the kernel refuses the attr
+ * without all of them too, err explains that refusal.
  *
  * @param attr                   the attr; on success it becomes the attr that the kernel accepted
  * @param optional               features that may be omitted: each field that is not 0, and each

@@ -181,12 +181,34 @@ static int restore(struct fallback *d, int fd, const struct perch_target *target
 	return perch__attempt_open(attempt, &d->attr, target, group_fd, flags, machine);
 }
 
+/*
+ * Explains the refusal of the open call without any optional feature: that the kernel lacks one of
+ * these is no reason to fail. *refused is the last refusal, of a call that may still have some.
+ */
+static int explain_required(struct fallback *d, struct perch__attempt *refused,
+			    const struct perch_target *target, int group_fd, unsigned long flags,
+			    struct perch_machine *machine, struct perch_error *err)
+{
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
+	struct perch__attempt required;
+	int fd;
+
+	for (size_t i = 0; i < d->nr; i++)
+		d->omitted[i] = true;
+	if (!build_attr(d))
+		return perch__explain_attempt(refused, machine, err);
+	fd = perch__attempt_open(&required, &d->attr, target, group_fd, flags, machine);
+	if (fd >= 0)
+		calls->close(calls->context, fd);
+	return perch__explain_attempt(fd < 0 ? &required : refused, machine, err);
+}
+
 int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional,
 			const struct perch_target *target, int group_fd, unsigned long flags,
 			struct perch_machine *machine, struct perch_attr *missing_features,
 			struct perch_error *err)
 {
-	struct perch__attempt first, later;
+	struct perch__attempt attempt;
 	struct fallback d;
 	int fd, rc;
 
@@ -197,27 +219,26 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 		rc = perch__check_target(target, err);
 	if (rc)
 		return rc;
-	fd = perch__attempt_open(&first, attr, target, group_fd, flags, machine);
+	fd = perch__attempt_open(&attempt, attr, target, group_fd, flags, machine);
 	if (fd >= 0)
 		return fd;
 	if (!optional)
-		return perch__explain_attempt(&first, machine, err);
+		return perch__explain_attempt(&attempt, machine, err);
 	memset(&d, 0, sizeof(d));
 	d.wanted = attr;
 	d.attr = *attr;
 	d.nr = perch_attr_split(optional, d.part, PERCH__NR(d.part));
 	newest_first(d.part, d.nr);
-	later = first;
-	while (fd < 0 && omit_next(&d, &later))
-		fd = perch__attempt_open(&later, &d.attr, target, group_fd, flags, machine);
+	while (fd < 0 && omit_next(&d, &attempt))
+		fd = perch__attempt_open(&attempt, &d.attr, target, group_fd, flags, machine);
 	/* another errno: the omission helped, and what is refused now has another reason */
+	if (fd < 0 && attempt.call.errnum != EINVAL && attempt.call.errnum != E2BIG)
+		return perch__explain_attempt(&attempt, machine, err);
 	if (fd < 0)
-		return perch__explain_attempt(
-			later.call.errnum == EINVAL || later.call.errnum == E2BIG ? &first : &later,
-			machine, err);
-	fd = restore(&d, fd, target, group_fd, flags, machine, &later);
+		return explain_required(&d, &attempt, target, group_fd, flags, machine, err);
+	fd = restore(&d, fd, target, group_fd, flags, machine, &attempt);
 	if (fd < 0)
-		return perch__explain_attempt(&later, machine, err);
+		return perch__explain_attempt(&attempt, machine, err);
 	*attr = d.attr;
 	if (missing_features)
 		*missing_features = d.missing_features;

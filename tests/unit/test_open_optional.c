@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Optional features on kernels of all releases. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +15,8 @@
 
 #include <perch/open.h>
 
+#include "tree.h"
+
 /* A kernel that supports an attr size and the features of its release. */
 struct kernel {
 	unsigned major, minor;
@@ -22,6 +26,7 @@ struct kernel {
 	int calls, opened, closed;
 	/* bits of sample_type that this kernel does not support */
 	uint64_t lacks;
+	const char *root; /* files of the machine; NULL is none */
 };
 
 static bool is_newer(const struct kernel *kernel, const char *since)
@@ -101,7 +106,9 @@ static int open_on(struct kernel *kernel, struct perch_attr *attr,
 	calls.perf_event_open = replay;
 	calls.close = replay_close;
 	kernel->calls = kernel->opened = kernel->closed = 0;
-	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&machine, kernel->root ? kernel->root : "/nowhere",
+					   &calls, NULL),
+			 0);
 	fd = perch_open_optional(attr, optional, NULL, -1, 0, machine, missing_features, err);
 	perch_machine_free(machine);
 	assert_int_equal(kernel->opened - kernel->closed, fd >= 0);
@@ -207,18 +214,35 @@ static void restores_features_that_were_not_the_cause(void **state)
 	assert_true(kernel.calls <= 30);
 }
 
+/* Describes the machine of a kernel. */
+static void describe(char *root, const char *release)
+{
+	const struct tree_file files[] = {
+		{ "/proc/sys/kernel/osrelease", release },
+		{ "/proc/sys/kernel/perf_event_paranoid", "-1\n" },
+		{ "/proc/sys/kernel/perf_event_max_sample_rate", "9000\n" },
+		{ "/sys/devices/system/cpu/online", "0-3\n" },
+	};
+
+	tree_make(root, files, sizeof(files) / sizeof(*files));
+}
+
 static void omits_optional_features_only(void **state)
 {
 	struct perch_attr optional = optional_attr(), attr = requested_attr(), missing_features,
 			  before = attr;
 	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, .answer = 0 };
 	struct perch_error err;
+	char root[PATH_MAX];
 
 	(void)state;
+	describe(root, "5.4.0-old\n");
+	kernel.root = root;
 	optional.cgroup = 0; /* required, and too new */
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -EINVAL);
 	assert_memory_equal(&attr, &before, sizeof(attr));
-	assert_string_equal(err.field, "defer_callchain"); /* the first refusal is reported */
+	/* not one of the optional features, which this kernel lacks too */
+	assert_string_equal(err.field, "cgroup");
 	assert_true(kernel.calls <= 13);
 	memset(&before, 0, sizeof(before));
 	assert_memory_equal(&missing_features, &before, sizeof(missing_features));
@@ -231,6 +255,48 @@ static void omits_optional_features_only(void **state)
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -E2BIG);
 	assert_int_equal(kernel.calls, 0);
 	assert_int_equal(open_on(&kernel, NULL, &optional, &missing_features, &err), -EINVAL);
+	tree_remove(root);
+}
+
+/*
+ * A kernel that lacks a required feature and, beside it, newer optional ones: with EINVAL, and with
+ * E2BIG, for which only features beyond its attr size are omitted.
+ */
+static void explains_the_required_feature(void **state)
+{
+	const struct perch_attr optional = {
+		.mmap2 = 1, .build_id = 1, .defer_callchain = 1, .read_format = PERCH_FORMAT_LOST
+	};
+	static const struct {
+		uint64_t sample_type;
+		uint64_t sig_data;
+		int result;
+		const char *field, *since;
+	} rows[] = {
+		{ PERCH_SAMPLE_DATA_PAGE_SIZE, 0, -EINVAL, "sample_type", "5.11" },
+		{ PERCH_SAMPLE_WEIGHT_STRUCT, 0, -EINVAL, "sample_type", "5.12" },
+		{ PERCH_SAMPLE_IP, 7, -E2BIG, "sig_data", "5.13" },
+	};
+	char root[PATH_MAX];
+
+	(void)state;
+	describe(root, "5.10.0-old\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct kernel kernel = { 5, 10, PERCH_ATTR_SIZE_VER6, .answer = 0 };
+		struct perch_attr attr = requested_attr(), missing_features;
+		struct perch_error err;
+
+		attr.sample_type = PERCH_SAMPLE_IP | rows[i].sample_type;
+		attr.sample_regs_intr = 0;
+		attr.sig_data = rows[i].sig_data;
+		kernel.root = root;
+		assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err),
+				 rows[i].result);
+		if (strcmp(err.field, rows[i].field) || !strstr(err.message, rows[i].since) ||
+		    strstr(err.message, "build_id") || strstr(err.message, "defer_callchain"))
+			fail_msg("%s: %s", err.field, err.message);
+	}
+	tree_remove(root);
 }
 
 /* The caller may then have a way to measure without the permission. */
@@ -366,6 +432,7 @@ int main(void)
 		cmocka_unit_test(kernels_of_all_releases),
 		cmocka_unit_test(restores_features_that_were_not_the_cause),
 		cmocka_unit_test(omits_optional_features_only),
+		cmocka_unit_test(explains_the_required_feature),
 		cmocka_unit_test(reports_the_permission_that_is_missing_after_omission),
 		cmocka_unit_test(omits_fields_beyond_the_attr_size),
 		cmocka_unit_test(omits_dependent_features),
