@@ -24,6 +24,13 @@ report() {		# status of a check, its name
 	fi
 }
 
+# Succeeds unless tests/kernels/run runs the script. Checks of what perch does by itself have the same result on every kernel:
+# arguments, messages about them, formats of the output. They are behind this, and run on the kernel of this machine only. Checks of
+# what a kernel does, and of what perch makes of it, are never behind this.
+in_user_space() {
+	[ -z "${PERCH_KERNEL_CHECKS-}" ]
+}
+
 skip() {		# name, reason
 	echo "ok - $1 # skip $2"
 }

@@ -85,28 +85,32 @@ stat -r 3 -e page-faults,task-clock -- sh -c 'echo run >> runs'
 [ "$(wc -l < runs)" -eq 3 ] && grep -q '(3 runs)' out &&
 	grep -Eq '^ +[0-9.]+ \+- [0-9.]+ seconds time elapsed  \( \+- +[0-9.]+% \)$' out
 report $? "-r repeats the run and prints the standard error"
-stat -o result -e page-faults -- true
-[ ! -s out ] && grep -q '^# started on ' result && grep -q page-faults result
-report $? "-o writes only to the file"
-stat -o result --append -x, -e task-clock -- true
-grep -q page-faults result && grep -q 'msec,task-clock' result && [ "$(grep -c '^# started on' result)" -eq 2 ]
-report $? "--append appends to the file"
-stat -o result -e task-clock -- true
-! grep -q page-faults result
-report $? "-o without --append truncates the file"
-stat -v -e page-faults -- true
-grep -Eq '^page-faults: [0-9]+ [0-9]+ [0-9]+$' out
-report $? "-v prints raw counts"
+if in_user_space; then
+	stat -o result -e page-faults -- true
+	[ ! -s out ] && grep -q '^# started on ' result && grep -q page-faults result
+	report $? "-o writes only to the file"
+	stat -o result --append -x, -e task-clock -- true
+	grep -q page-faults result && grep -q 'msec,task-clock' result && [ "$(grep -c '^# started on' result)" -eq 2 ]
+	report $? "--append appends to the file"
+	stat -o result -e task-clock -- true
+	! grep -q page-faults result
+	report $? "-o without --append truncates the file"
+	stat -v -e page-faults -- true
+	grep -Eq '^page-faults: [0-9]+ [0-9]+ [0-9]+$' out
+	report $? "-v prints raw counts"
+fi
 stat -d -d -d -x, -- true
 grep -q ',L1-dcache-load-misses,' out && grep -q ',iTLB-load-misses,' out && grep -q ',L1-dcache-prefetches,' out
 report $? "-d adds cache events"
 
-stat -o /dev/full -e page-faults -- true
-[ $? -eq 1 ] && grep -q "cannot write '/dev/full'" out
-report $? "a full disk is reported"
-stat -x '\t' -e page-faults -- true
-grep -Eq "^[0-9]+$(printf '\t\t')page-faults$(printf '\t')" out
-report $? "-x '\\t' is a tab"
+if in_user_space; then
+	stat -o /dev/full -e page-faults -- true
+	[ $? -eq 1 ] && grep -q "cannot write '/dev/full'" out
+	report $? "a full disk is reported"
+	stat -x '\t' -e page-faults -- true
+	grep -Eq "^[0-9]+$(printf '\t\t')page-faults$(printf '\t')" out
+	report $? "-x '\\t' is a tab"
+fi
 
 # ---- running targets ----
 sleep 100 &
@@ -210,30 +214,32 @@ else
 fi
 
 # ---- bad input ----
-refuses "a missing program" 127 "there is no program 'no-such-program'" -- no-such-program
-refuses "a missing path" 127 "there is no program './no-such'" -- ./no-such
-touch plain
-refuses "a file that is not executable" 126 "not executable" -- ./plain
-refuses "a directory" 126 "perch stat: '/' " -- /
-refuses "an unknown event" 2 "page-faults" -e page-fault -- true
-grep -q '^  ^' out
-report $? "a caret points at the unknown event"
-refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
-refuses "no program" 2 "needs a program"
-refuses "an unknown option" 2 "unknown option '--frobnicate'" --frobnicate -- true
-refuses "-x with -j" 2 "exclude each other" -x, -j -- true
-refuses "-r above the limit" 2 "must be 1 to" -r 1000001 -- true
-refuses "-r word" 2 "expected a whole number" -r many -- true
-refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
-refuses "-p word" 2 "expected numbers such as" -p init -- true
 refuses "a process that has ended" 1 "no process 2147483646" -p 2147483646
 refuses "a thread that has ended" 1 "2147483646" -t 2147483646 -- true
 refuses "a CPU that does not exist" 1 "CPU 60000 does not exist" -C 60000 -- true
-refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
-refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
-stat -- "$(printf 'no\033[31mred')"
-! grep -q "$(printf '\033')" out
-report $? "control characters are not printed"
+if in_user_space; then
+	refuses "a missing program" 127 "there is no program 'no-such-program'" -- no-such-program
+	refuses "a missing path" 127 "there is no program './no-such'" -- ./no-such
+	touch plain
+	refuses "a file that is not executable" 126 "not executable" -- ./plain
+	refuses "a directory" 126 "perch stat: '/' " -- /
+	refuses "an unknown event" 2 "page-faults" -e page-fault -- true
+	grep -q '^  ^' out
+	report $? "a caret points at the unknown event"
+	refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
+	refuses "no program" 2 "needs a program"
+	refuses "an unknown option" 2 "unknown option '--frobnicate'" --frobnicate -- true
+	refuses "-x with -j" 2 "exclude each other" -x, -j -- true
+	refuses "-r above the limit" 2 "must be 1 to" -r 1000001 -- true
+	refuses "-r word" 2 "expected a whole number" -r many -- true
+	refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
+	refuses "-p word" 2 "expected numbers such as" -p init -- true
+	refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
+	refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
+	stat -- "$(printf 'no\033[31mred')"
+	! grep -q "$(printf '\033')" out
+	report $? "control characters are not printed"
+fi
 
 # ---- an ordinary user ----
 as_nobody() {

@@ -75,9 +75,11 @@ PY
 else
 	skip "--interval-clear" "no python3"
 fi
-stat -I 20 --interval-clear -x, -e page-faults -- sleep 0.1
-! grep -q "$(printf '\033')" out
-report $? "--interval-clear writes no escape sequence to a file"
+if in_user_space; then
+	stat -I 20 --interval-clear -x, -e page-faults -- sleep 0.1
+	! grep -q "$(printf '\033')" out
+	report $? "--interval-clear writes no escape sequence to a file"
+fi
 
 if stat -e cycles -- true && grep -q 'not supported' out; then
 	stat -I 20 -e cycles,page-faults -- sleep 0.1
@@ -119,15 +121,17 @@ wait $counter
 more=$(($(wc -l < out) - $(wc -l < runs)))
 [ "$(wc -l < runs)" -ge 2 ] && [ $more -ge 0 ] && [ $more -le 1 ]
 report $? "-r 0 repeats run and output until Ctrl-C"
-stat -r 2 --pre 'echo before' --post 'echo after' -e page-faults -- echo run
-[ "$(tr '\n' ' ' < stdout)" = 'before run after before run after ' ]
-report $? "--pre and --post run before and after each run"
-stat --pre 'exit 3' -e page-faults -- echo run
-[ $? -eq 1 ] && [ ! -s stdout ] && grep -q -- '--pre failed' out
-report $? "a failed --pre ends perch stat"
-stat --post 'exit 3' -r 2 -x, -e page-faults -- echo run
-[ $? -eq 1 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(wc -l < stdout)" -eq 1 ] && grep -q -- '--post failed' out
-report $? "a failed --post ends perch stat after the counts are printed"
+if in_user_space; then
+	stat -r 2 --pre 'echo before' --post 'echo after' -e page-faults -- echo run
+	[ "$(tr '\n' ' ' < stdout)" = 'before run after before run after ' ]
+	report $? "--pre and --post run before and after each run"
+	stat --pre 'exit 3' -e page-faults -- echo run
+	[ $? -eq 1 ] && [ ! -s stdout ] && grep -q -- '--pre failed' out
+	report $? "a failed --pre ends perch stat"
+	stat --post 'exit 3' -r 2 -x, -e page-faults -- echo run
+	[ $? -eq 1 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(wc -l < stdout)" -eq 1 ] && grep -q -- '--post failed' out
+	report $? "a failed --post ends perch stat after the counts are printed"
+fi
 if stat -a -e dummy -- true; then
 	for pause in 0.5 2 10; do	# on a busy machine the program may take as long as the first
 		stat -x, -a -e cpu-clock --post "sleep $pause" -- sleep 0.05
@@ -167,9 +171,11 @@ report $? "--control counts only between enable and disable"
 stat --control fd:7 -e page-faults -- sh -c 'printf "nonsense\nping\nst" >&8; printf "op\n" >&8; sleep 100' 7<> ctl 8> ctl
 [ $? -eq 0 ] && grep -q "unknown command 'nonsense'" out && grep -q page-faults out
 report $? "a command that arrives in two parts, and an unknown command"
-refuses "--control without fd: or fifo:" 2 'expected fd:' --control 7 -- true
-refuses "--control of a closed descriptor" 1 'is not open' --control fd:99 -- true
-refuses "--control of a missing fifo" 1 'cannot open' --control fifo:no-such -- true
+if in_user_space; then
+	refuses "--control without fd: or fifo:" 2 'expected fd:' --control 7 -- true
+	refuses "--control of a closed descriptor" 1 'is not open' --control fd:99 -- true
+	refuses "--control of a missing fifo" 1 'cannot open' --control fifo:no-such -- true
+fi
 
 # ---- events ----
 stat -n -- sh -c 'exit 5'
@@ -183,19 +189,23 @@ stat -x, -e page-faults -- true
 [ "$user" -gt 0 ] && [ "$kernel" -gt 0 ] && [ $((user + kernel)) -ge $(($(value page-faults) - 8)) ] &&
 	[ $((user + kernel)) -le $(($(value page-faults) + 8)) ]
 report $? "--all-user counts user space, --all-kernel the kernel ($user, $kernel)"
-printf '# software\npage-faults, task-clock # two\n\n{context-switches,dummy}\n' > events
-stat -x, --event-file events -- true
-[ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults task-clock context-switches dummy ' ]
-report $? "--event-file reads events from a file"
-printf 'page-faults\nno-such-event\n' > events
-refuses "an event file with a mistake" 2 'events:2' --event-file events -- true
-refuses "a missing event file" 2 'no-such-file' --event-file no-such-file -- true
+if in_user_space; then
+	printf '# software\npage-faults, task-clock # two\n\n{context-switches,dummy}\n' > events
+	stat -x, --event-file events -- true
+	[ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults task-clock context-switches dummy ' ]
+	report $? "--event-file reads events from a file"
+	printf 'page-faults\nno-such-event\n' > events
+	refuses "an event file with a mistake" 2 'events:2' --event-file events -- true
+	refuses "a missing event file" 2 'no-such-file' --event-file no-such-file -- true
+fi
 stat -x, -e '{page-faults,task-clock}:S' -e '{page-faults,minor-faults}:W' -- true
 [ $? -eq 0 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(cut -d, -f3 out | grep -c .)" -eq 4 ]
 report $? "the modifiers S and W are accepted"
-stat -e page-faults:b -- true
-[ $? -eq 0 ] && [ "$(grep -c 'modifier b is ignored' out)" -eq 1 ]
-report $? "a note about the modifier b is printed once"
+if in_user_space; then
+	stat -e page-faults:b -- true
+	[ $? -eq 0 ] && [ "$(grep -c 'modifier b is ignored' out)" -eq 1 ]
+	report $? "a note about the modifier b is printed once"
+fi
 stat --no-scale -x, -e page-faults -- true
 [ "$(value page-faults)" -gt 0 ]
 report $? "--no-scale prints counts"
@@ -230,12 +240,14 @@ else
 fi
 
 # ---- output ----
-stat -r 3 --table -e page-faults -- true
-[ $? -eq 0 ] && grep -q '# Table of individual measurements:' out &&
-	[ "$(grep -Ec '^ +[0-9.]+ \([-+][0-9.]+\) #+$' out)" -eq 3 ] && grep -A1 '# Final result' out | grep -q 'time elapsed'
-report $? "--table prints the time of each run"
-refuses "--table of one run" 2 'needs -r N' --table -e page-faults -- true
-refuses "--table with -x" 2 'cannot be used with -x' --table -r 2 -x, -e page-faults -- true
+if in_user_space; then
+	stat -r 3 --table -e page-faults -- true
+	[ $? -eq 0 ] && grep -q '# Table of individual measurements:' out &&
+		[ "$(grep -Ec '^ +[0-9.]+ \([-+][0-9.]+\) #+$' out)" -eq 3 ] && grep -A1 '# Final result' out | grep -q 'time elapsed'
+	report $? "--table prints the time of each run"
+	refuses "--table of one run" 2 'needs -r N' --table -e page-faults -- true
+	refuses "--table with -x" 2 'cannot be used with -x' --table -r 2 -x, -e page-faults -- true
+fi
 if env --default-signal=INT setsid true 2> /dev/null; then
 	setsid env --default-signal=INT "$perch" stat -x, -r 3 -e page-faults -- sh -c ': > up; exec sleep 100' > stdout 2> out &
 	counter=$!
@@ -247,27 +259,29 @@ if env --default-signal=INT setsid true 2> /dev/null; then
 else
 	skip "fields after Ctrl-C" "no setsid, or an env without --default-signal"
 fi
-stat -x ' ' -e task-clock -- true
-grep -q ' "CPUs utilized"$' out
-report $? "-x quotes a field that contains the separator"
-stat -x ';;' -e task-clock -- true
-grep -Eq '^[0-9.]+;;msec;;task-clock;;[0-9]+;;100.00;;[0-9.]+;;CPUs utilized$' out
-report $? "-x accepts a separator of several characters"
-stat -I 20 --summary --no-csv-summary -x, -e page-faults -- sleep 0.05
-! grep -q summary out && tail -1 out | grep -Eq '^[0-9]+,,page-faults,'
-report $? "--no-csv-summary omits the word summary"
-stat --quiet -e page-faults -- echo run
-[ $? -eq 0 ] && [ ! -s out ] && [ "$(cat stdout)" = run ]
-report $? "--quiet prints no result"
-"$perch" stat --log-fd 7 -x, -e page-faults -- true 7> descriptor 2> out
-[ $? -eq 0 ] && grep -q ',page-faults,' descriptor && [ ! -s out ]
-report $? "--log-fd writes to a descriptor"
-stat --log-fd 99 -e page-faults -- true
-[ $? -eq 1 ] && grep -q "descriptor '99'" out
-report $? "a closed descriptor of --log-fd is reported"
-stat -j -o lines -e page-faults -- true
-python3 -c 'import json, sys; json.load(open("lines"))' 2> /dev/null || ! command -v python3 > /dev/null
-report $? "-j writes only JSON to a file"
+if in_user_space; then
+	stat -x ' ' -e task-clock -- true
+	grep -q ' "CPUs utilized"$' out
+	report $? "-x quotes a field that contains the separator"
+	stat -x ';;' -e task-clock -- true
+	grep -Eq '^[0-9.]+;;msec;;task-clock;;[0-9]+;;100.00;;[0-9.]+;;CPUs utilized$' out
+	report $? "-x accepts a separator of several characters"
+	stat -I 20 --summary --no-csv-summary -x, -e page-faults -- sleep 0.05
+	! grep -q summary out && tail -1 out | grep -Eq '^[0-9]+,,page-faults,'
+	report $? "--no-csv-summary omits the word summary"
+	stat --quiet -e page-faults -- echo run
+	[ $? -eq 0 ] && [ ! -s out ] && [ "$(cat stdout)" = run ]
+	report $? "--quiet prints no result"
+	"$perch" stat --log-fd 7 -x, -e page-faults -- true 7> descriptor 2> out
+	[ $? -eq 0 ] && grep -q ',page-faults,' descriptor && [ ! -s out ]
+	report $? "--log-fd writes to a descriptor"
+	stat --log-fd 99 -e page-faults -- true
+	[ $? -eq 1 ] && grep -q "descriptor '99'" out
+	report $? "a closed descriptor of --log-fd is reported"
+	stat -j -o lines -e page-faults -- true
+	python3 -c 'import json, sys; json.load(open("lines"))' 2> /dev/null || ! command -v python3 > /dev/null
+	report $? "-j writes only JSON to a file"
+fi
 stat -vv -e page-faults,cpu-clock -- true
 [ "$(grep -c '^perf_event_attr:$' out)" -eq 2 ] && grep -Eq '^  config +0x2$' out &&
 	grep -Eq '^sys_perf_event_open: pid [0-9]+  cpu -1  group_fd -1  flags 0x8 = [0-9]+$' out
@@ -296,41 +310,45 @@ PY
 else
 	skip "digits are grouped as the locale defines" "no localedef, or no source of a locale"
 fi
-stat -B -e page-faults -- true
-report $? "-B is accepted in a locale without grouping"
-stat --metric-only -x, -e cycles,instructions,branches,branch-misses -- true
-[ "$(grep -c . out)" -eq 2 ] && grep -qx 'GHz,insn per cycle,branch-misses of all branches,' out &&
-	[ "$(tail -1 out | tr -dc , | wc -c)" -eq 3 ]
-report $? "--metric-only -x prints a header and a row"
-stat --metric-only -e cycles,instructions -- true
-grep -Eq '^ +GHz +insn per cycle $' out && ! grep -q ' cycles  ' out
-report $? "--metric-only prints a table"
-stat --metric-only -e task-clock,page-faults -- true
-grep -q -e '--metric-only has no columns' out
-report $? "--metric-only without ratios prints a note"
-! { stat --metric-only -e cycles,instructions -- true; grep -q -e '--metric-only has no columns' out; }
-report $? "--metric-only with ratios prints no note"
+if in_user_space; then
+	stat -B -e page-faults -- true
+	report $? "-B is accepted in a locale without grouping"
+	stat --metric-only -x, -e cycles,instructions,branches,branch-misses -- true
+	[ "$(grep -c . out)" -eq 2 ] && grep -qx 'GHz,insn per cycle,branch-misses of all branches,' out &&
+		[ "$(tail -1 out | tr -dc , | wc -c)" -eq 3 ]
+	report $? "--metric-only -x prints a header and a row"
+	stat --metric-only -e cycles,instructions -- true
+	grep -Eq '^ +GHz +insn per cycle $' out && ! grep -q ' cycles  ' out
+	report $? "--metric-only prints a table"
+	stat --metric-only -e task-clock,page-faults -- true
+	grep -q -e '--metric-only has no columns' out
+	report $? "--metric-only without ratios prints a note"
+	! { stat --metric-only -e cycles,instructions -- true; grep -q -e '--metric-only has no columns' out; }
+	report $? "--metric-only with ratios prints no note"
+fi
 stat -e 1:99 -- true
 grep -q "software event .* does not exist.*'perch list sw'" out && ! grep -q PERCH_ out
 report $? "the remedy names a command, not a member of the attr"
 
 # ---- options that exclude each other ----
-refuses "-r with -I" 2 'exclude each other' -r 2 -I 100 -- true
-refuses "-I above the limit" 2 'milliseconds' -I 99999999999 -- true
-refuses "--interval-count without -I" 2 'needs -I' --interval-count 2 -- true
-refuses "--timeout below 10" 2 '10 to' --timeout 5 -- true
-refuses "-D word" 2 'milliseconds' -D soon -- true
-refuses "-o with --log-fd" 2 'exclude each other' -o file --log-fd 2 -- true
-refuses "-B with -x" 2 'applies to the table' -B -x, -- true
-refuses "--metric-only with -r" 2 'exclude each other' --metric-only -r 2 -- true
-refuses "--metric-only with -j" 2 'exclude each other' --metric-only -j -- true
-refuses "-A without CPUs" 2 'needs -a or -C' -A -- true
-refuses "--per-core without CPUs" 2 'needs -a or -C' --per-core -- true
-refuses "-A with --per-core" 2 'exclude each other' -a -A --per-core -- true
-refuses "--per-thread of a program" 2 'needs running threads' --per-thread -- true
-refuses "--all-user with --all-kernel" 2 'exclude each other' --all-user --all-kernel -- true
-refuses "-n with -e" 2 'counts no events' -n -e page-faults -- true
-refuses "-M" 2 'no tables' -M IPC -- true
-refuses "-G without CPUs" 2 '-G needs CPUs' -e page-faults -G / -- true
-refuses "--for-each-cgroup without CPUs" 2 'needs -a or -C' --for-each-cgroup / -- true
+if in_user_space; then
+	refuses "-r with -I" 2 'exclude each other' -r 2 -I 100 -- true
+	refuses "-I above the limit" 2 'milliseconds' -I 99999999999 -- true
+	refuses "--interval-count without -I" 2 'needs -I' --interval-count 2 -- true
+	refuses "--timeout below 10" 2 '10 to' --timeout 5 -- true
+	refuses "-D word" 2 'milliseconds' -D soon -- true
+	refuses "-o with --log-fd" 2 'exclude each other' -o file --log-fd 2 -- true
+	refuses "-B with -x" 2 'applies to the table' -B -x, -- true
+	refuses "--metric-only with -r" 2 'exclude each other' --metric-only -r 2 -- true
+	refuses "--metric-only with -j" 2 'exclude each other' --metric-only -j -- true
+	refuses "-A without CPUs" 2 'needs -a or -C' -A -- true
+	refuses "--per-core without CPUs" 2 'needs -a or -C' --per-core -- true
+	refuses "-A with --per-core" 2 'exclude each other' -a -A --per-core -- true
+	refuses "--per-thread of a program" 2 'needs running threads' --per-thread -- true
+	refuses "--all-user with --all-kernel" 2 'exclude each other' --all-user --all-kernel -- true
+	refuses "-n with -e" 2 'counts no events' -n -e page-faults -- true
+	refuses "-M" 2 'no tables' -M IPC -- true
+	refuses "-G without CPUs" 2 '-G needs CPUs' -e page-faults -G / -- true
+	refuses "--for-each-cgroup without CPUs" 2 'needs -a or -C' --for-each-cgroup / -- true
+fi
 exit $failed
