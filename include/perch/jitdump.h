@@ -128,6 +128,27 @@ PERCH_API int perch_jitdump_read_eh_frame(const struct perch_jitdump *jitdump, u
 					  size_t *size, bool *swapped);
 
 /**
+ * Reads the code of a function, as the compiler wrote it.
+ *
+ * @param jitdump        the jitdump
+ * @param offset         offset in the file, see struct perch_location
+ * @param most           most bytes to read; the rest of a larger function is left out
+ * @param[out] function  the function
+ * @param[out] bytes     the code from the start of the function on; to be freed with free(); NULL
+ *                       after a failure
+ * @param[out] size      how many bytes
+ * @param[out] machine   the architecture of the file: EM_* of <elf.h>
+ * @param[out] swapped   the byte order of the file is not that of this machine
+ * @return 0, or a negative errno; needs no err, because each has one reason
+ * @retval -ENOENT   no function has code at the offset
+ * @retval -EBADMSG  the file became shorter
+ * @retval -ENOMEM   out of memory
+ */
+PERCH_API int perch_jitdump_read_code(const struct perch_jitdump *jitdump, uint64_t offset,
+				      size_t most, struct perch_jit_function *function,
+				      void **bytes, size_t *size, uint32_t *machine, bool *swapped);
+
+/**
  * Returns why a jitdump has no functions, for example "no such file".
  *
  * @param jitdump  the jitdump

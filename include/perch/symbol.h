@@ -339,6 +339,77 @@ PERCH_API int perch_symbols_open_debug_file(struct perch_symbols *symbols,
 					    const struct perch_dso *dso, int *fd,
 					    struct perch_error *err);
 
+/** Most bytes that perch_symbols_read_code() reads. */
+#define PERCH_MAX_CODE (4u << 20)
+
+/** What the bytes from an address on are. */
+enum perch_code_kind {
+	PERCH_CODE_INSTRUCTIONS, /**< instructions of the architecture */
+	PERCH_CODE_THUMB,	 /**< arm: Thumb instructions */
+	PERCH_CODE_DATA,	 /**< arm, arm64: data between functions */
+};
+
+/** A part of code: up to the next part. */
+struct perch_code_part {
+	uint64_t address;	   /**< first address */
+	enum perch_code_kind kind; /**< what it has */
+	uint32_t reserved[1];	   /**< for members of later versions */
+};
+
+/** The bytes of code, and what a disassembler needs to know. */
+struct perch_code {
+	uint8_t *bytes; /**< the bytes, as in memory */
+	size_t size;	/**< how many, at most PERCH_MAX_CODE */
+	/** Address of the first byte: in an ELF file that of its segments, as objdump(1) prints it;
+	 * otherwise that in memory. */
+	uint64_t address;
+	uint64_t offset; /**< offset of the first byte in the DSO */
+	/** Addresses from .start on and below .end have offsets at the same distance: the offset of
+	 * an address A is A - .address + .offset. */
+	uint64_t start;
+	uint64_t end;	      /**< see start */
+	uint32_t machine;     /**< the architecture: EM_* of <elf.h> */
+	uint32_t flags;	      /**< e_flags of the ELF file; else 0 */
+	bool wide;	      /**< a 64-bit file */
+	bool big_endian;      /**< byte order of the file */
+	bool live;	      /**< of the memory of the running kernel, which may have changed */
+	char section[32];     /**< name of the section, cleaned; "" if unknown */
+	uint64_t modified_at; /**< when the file was written, in ns since 1970; 0 if unknown */
+	struct perch_code_part *part; /**< sorted; the first one begins at .address */
+	size_t nr_parts;	      /**< at least 1 */
+	uint64_t reserved[4];	      /**< for members of later versions */
+};
+
+/**
+ * Reads the code of a function or of any other part of a DSO:
+ *
+ * - PERCH_DSO_FILE and PERCH_DSO_VDSO: from the file of perch_symbols_open_file()
+ * - PERCH_DSO_KERNEL: from the ELF file of the kernel, else as for modules
+ * - PERCH_DSO_MODULE: from /proc/kcore, if the recorded kernel runs on this machine and has not
+ * been started again, and this user may read it
+ * - PERCH_DSO_KERNEL_CODE: from perch_symbols_set_bpf_programs()
+ * - PERCH_DSO_JIT: from the jitdump
+ *
+ * @param symbols    the symbols
+ * @param dso        the DSO
+ * @param offset     first offset, see struct perch_location
+ * @param size       how many bytes; of more than PERCH_MAX_CODE the first ones are read
+ * @param[out] code  the code, for perch_code_clear(); empty after a failure
+ * @param[out] err   the reason of a failure: which bytes are missing and why
+ * @return 0, or a negative errno
+ * @retval -ENOENT  there are no bytes, or not of that DSO
+ * @retval -EACCES  this user may not read /proc/kcore
+ * @retval -ESTALE  the file, or the running kernel, is not the recorded one
+ * @retval -EINVAL  size is 0
+ * @retval -ENOMEM  out of memory
+ */
+PERCH_API int perch_symbols_read_code(struct perch_symbols *symbols, const struct perch_dso *dso,
+				      uint64_t offset, uint64_t size, struct perch_code *code,
+				      struct perch_error *err);
+
+/** Frees the bytes. Everything is 0 afterwards. */
+PERCH_API void perch_code_clear(struct perch_code *code);
+
 /**
  * Reads the build id of a loaded kernel module, in /sys/module.
  *

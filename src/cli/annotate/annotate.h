@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch annotate:
+ *
+ *	annotate.c          options, the samples, which functions are shown
+ *	annotate_listing.c  a function: code, jumps, lines, and rows with their samples
+ *	  disassembler.c    instructions (capstone)
+ *	  source_text.c     lines of source files
+ *	annotate_stdio.c    rows as text, in perf's format
+ *	annotate_stdio2.c   rows as text, with labels and arrows
+ *	annotate_json.c     rows as JSON
+ */
+#ifndef PERCH_CLI_ANNOTATE_H
+#define PERCH_CLI_ANNOTATE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <perch/annotation.h>
+#include "disassembler.h"
+#include "filter_options.h"
+#include "input.h"
+#include "source_text.h"
+
+enum annotate_layout { LAYOUT_STDIO, LAYOUT_STDIO2, LAYOUT_JSON };
+enum {
+	MAX_COLUMNS = 64, /* events of a group that are shown together */
+	MAX_REASONS = 8,
+};
+
+/* Functions of a DSO that have no instructions to show, for the same reason. */
+struct annotate_missing {
+	const struct perch_symbol *first;
+	size_t nr;
+	struct perch_error err;
+};
+
+struct annotate {
+	struct cli_input input;
+	struct cli_filter filter;
+	struct perch_annotation *annotation;
+	const char *symbol; /* NULL: all functions */
+	enum annotate_layout layout;
+	bool print_line, full_paths, show_samples, show_period, skip_missing, no_source, asm_raw;
+	bool group, quiet, intel;
+	int verbose;
+	bool global, hits; /* --percent-type */
+	double percent_limit;
+	struct source_text sources;
+	const struct perch_file_event *events;
+	size_t nr_events;
+	/* what was shown, and what not */
+	size_t shown, missing;
+	struct annotate_missing missing_of[MAX_REASONS]; /* by DSO and reason */
+	size_t nr_reasons;
+	uint64_t undecoded_bytes, inside_samples, cut_samples;
+	size_t undecoded_functions, inside_functions;
+};
+
+/* The events of the columns. */
+struct annotate_columns {
+	uint32_t event[MAX_COLUMNS];
+	size_t nr;
+	bool is_group; /* recorded as a group */
+};
+
+/* The samples of a column in a function or a row. */
+struct annotate_sum {
+	uint64_t samples, period;
+};
+
+/* The row of an instruction. */
+struct annotate_row {
+	struct instruction instruction;
+	bool is_target; /* a jump of the function leads here */
+	struct annotate_sum sum[MAX_COLUMNS];
+	bool has_samples;
+	/* the innermost function and its line; file is NULL if unknown */
+	const struct perch_symbol *function; /* an inlined function, or the function itself */
+	const char *file;
+	uint32_t line;
+};
+
+/* A source line of a function. */
+struct annotate_line {
+	const char *file;
+	uint32_t line;
+	struct annotate_sum sum[MAX_COLUMNS];
+};
+
+/* A function whose rows are read one after the other. */
+struct listing {
+	struct annotate *annotate;
+	const struct perch_annotated_function *function;
+	const struct annotate_columns *columns;
+	struct perch_code code;
+	struct disassembler *disassembler;
+	uint8_t *targets; /* a bit for each byte of the code */
+	size_t next_point;
+	struct annotate_sum sum[MAX_COLUMNS];	/* of the function */
+	struct annotate_sum total[MAX_COLUMNS]; /* of the recording */
+	struct annotate_line *line;		/* with -l: those with samples, the hottest first */
+	size_t nr_lines, lines_capacity;
+	uint64_t undecoded, inside; /* bytes, samples */
+};
+
+/* Opens the code of a function. Returns 0, or a negative errno with err: it cannot be shown. */
+int listing_open(struct listing *listing, struct annotate *annotate,
+		 const struct perch_annotated_function *function,
+		 const struct annotate_columns *columns, struct perch_error *err);
+/* Reads the next row. */
+bool listing_next(struct listing *listing, struct annotate_row *row);
+void listing_close(struct listing *listing);
+/* The share of a column in percent, by --percent-type. */
+double listing_percent(const struct listing *listing, const struct annotate_sum *sum,
+		       size_t column);
+/* The name of the function of an address in the same DSO, and the offset in it; NULL if unknown. */
+const char *listing_target(const struct listing *listing, uint64_t address, uint64_t *inside);
+bool listing_has(const struct listing *listing, uint64_t address);
+/* The path of a source file as it is shown: the base name, or with -P the path. */
+const char *annotate_file_name(const struct annotate *annotate, const char *path);
+/* Writes "cpu-clock, page-faults" of the columns. */
+void annotate_put_events(FILE *out, const struct annotate *annotate,
+			 const struct annotate_columns *columns);
+const char *annotate_percent_type(const struct annotate *annotate);
+/* Writes an instruction with the names of its targets. */
+void annotate_put_instruction(FILE *out, const struct listing *listing,
+			      const struct instruction *instruction);
+/*
+ * Calls put(context, function, line, text) for what is shown before a row: the function, if it is
+ * another one than before, and source lines. text is NULL for a function.
+ */
+struct source_walk {
+	const struct perch_symbol *function;
+	const char *file;
+	uint32_t line;
+	struct {
+		const char *file;
+		uint32_t most;
+	} seen[8]; /* the largest line that was shown of a file */
+	size_t nr_seen;
+};
+typedef void put_source(FILE *out, const struct listing *listing, uint32_t line, const char *text,
+			size_t length);
+void annotate_walk_source(FILE *out, struct source_walk *walk, const struct listing *listing,
+			  const struct annotate_row *row, put_source *put);
+
+/* Writes a line of a source file: tabs become spaces, '?' replaces what is not printable. */
+void annotate_put_source(FILE *out, const char *text, size_t length);
+
+void annotate_stdio(FILE *out, struct listing *listing);
+void annotate_stdio2(FILE *out, struct listing *listing);
+/* missing: the reason why there are no instructions, else NULL. */
+void annotate_json(FILE *out, struct listing *listing, const struct perch_error *missing);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of a function as text with labels and arrows, as `perf annotate --stdio2` prints them.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "annotate.h"
+#include "options.h"
+
+static int column_width(const struct annotate *annotate)
+{
+	return annotate->show_period ? 12 : 6;
+}
+
+static int all_width(const struct listing *listing)
+{
+	return (column_width(listing->annotate) + 1) * (int)listing->columns->nr;
+}
+
+/* Digits of the largest offset. */
+static int label_width(const struct listing *listing)
+{
+	int digits = snprintf(NULL, 0, "%zx", listing->code.size);
+
+	return digits > 4 ? digits : 4;
+}
+
+static void put_source_line(FILE *out, const struct listing *listing, uint32_t line,
+			    const char *text, size_t length)
+{
+	fprintf(out, "%*s ", all_width(listing) + 1 + label_width(listing) + 1, "");
+	if (line)
+		annotate_put_source(out, text, length);
+	else
+		fprintf(out, "%s():", text);
+	putc('\n', out);
+}
+
+static void put_title(FILE *out, const struct listing *listing)
+{
+	const struct annotate *annotate = listing->annotate;
+	const struct perch_symbol *symbol = listing->function->symbol;
+	struct perch_symbols *symbols = perch_session_symbols(annotate->input.session);
+	const struct perch_attr *attr = &annotate->events[listing->columns->event[0]].attr;
+	char path[4096];
+
+	fprintf(out, "Samples: %" PRIu64 "  of event%s '", listing->sum[0].samples,
+		listing->columns->nr > 1 ? "s" : "");
+	annotate_put_events(out, annotate, listing->columns);
+	fputs("'", out);
+	if (attr->freq)
+		fprintf(out, ", %" PRIu64 " Hz", attr->sample_freq);
+	fprintf(out, ", Event count (approx.): %" PRIu64 ", [percent: %s]\n",
+		listing->sum[0].period, annotate_percent_type(annotate));
+	if (symbol->dso->kind == PERCH_DSO_FILE)
+		perch_clean_text(symbol->dso->path, path, sizeof(path));
+	else
+		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(symbols, symbol->dso));
+	fprintf(out, "%s%s %s\n", perch_symbols_name(symbols, symbol),
+		strchr(perch_symbols_name(symbols, symbol), '(') ? "" : "()", path);
+	fputs(annotate->show_period    ? "Period\n"
+	      : annotate->show_samples ? "Samples\n"
+				       : "Percent\n",
+	      out);
+}
+
+static void put_sums(FILE *out, const struct listing *listing, const struct annotate_sum *sum)
+{
+	const struct annotate *annotate = listing->annotate;
+	int width = column_width(annotate);
+
+	for (size_t i = 0; i < listing->columns->nr; i++) {
+		if (!sum[i].samples)
+			fprintf(out, "%*s ", width, "");
+		else if (annotate->show_period)
+			fprintf(out, "%*" PRIu64 " ", width, sum[i].period);
+		else if (annotate->show_samples)
+			fprintf(out, "%*" PRIu64 " ", width, sum[i].samples);
+		else
+			fprintf(out, "%*.2f ", width, listing_percent(listing, sum, i));
+	}
+}
+
+static const char *arrow_of(const struct listing *listing, const struct instruction *instruction)
+{
+	switch (instruction->flow) {
+	case FLOW_RETURN:
+		return "←";
+	case FLOW_CALL:
+		return "→";
+	case FLOW_JUMP:
+		if (!instruction->has_target || !listing_has(listing, instruction->target))
+			return "→";
+		return instruction->target > instruction->address ? "↓" : "↑";
+	default:
+		return " ";
+	}
+}
+
+static void put_row(FILE *out, const struct listing *listing, const struct annotate_row *row)
+{
+	const struct instruction *instruction = &row->instruction;
+	int width = label_width(listing);
+
+	put_sums(out, listing, row->sum);
+	if (row->is_target)
+		fprintf(out, " %*" PRIx64 ": ", width,
+			instruction->address - listing->code.address);
+	else
+		fprintf(out, " %*s", width + 2, "");
+	fprintf(out, "%s ", arrow_of(listing, instruction));
+	if (listing->annotate->asm_raw)
+		for (size_t i = 0; i < instruction->size; i++)
+			fprintf(out, "%02x ", instruction->bytes[i]);
+	/* a jump inside of the function has the label */
+	if (instruction->flow == FLOW_JUMP && instruction->has_target &&
+	    listing_has(listing, instruction->target))
+		fprintf(out, "%-6s %s%" PRIx64, instruction->mnemonic, instruction->operands,
+			instruction->target - listing->code.address);
+	else
+		annotate_put_instruction(out, listing, instruction);
+	putc('\n', out);
+}
+
+void annotate_stdio2(FILE *out, struct listing *listing)
+{
+	struct source_walk walk = { 0 };
+	struct annotate_row row;
+
+	put_title(out, listing);
+	while (listing_next(listing, &row)) {
+		annotate_walk_source(out, &walk, listing, &row, put_source_line);
+		put_row(out, listing, &row);
+	}
+	putc('\n', out);
+}

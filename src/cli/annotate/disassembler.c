@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "disassembler.h"
+
+#ifdef PERCH_HAVE_CAPSTONE
+#include <ctype.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <capstone/capstone.h>
+
+#include "options.h"
+
+#define TEXT_(number) #number
+#define TEXT(number)  TEXT_(number)
+#define LIBRARY	      "libcapstone.so." TEXT(CS_API_MAJOR)
+#define ARM_FLAG_BE8  0x00800000u /* data is big-endian, instructions are little-endian */
+#define MAX_UNDECODED 8		  /* bytes in a row */
+
+/* The functions of capstone. It stays loaded. */
+static struct {
+	cs_err (*open)(cs_arch arch, cs_mode mode, csh *handle);
+	cs_err (*close)(csh *handle);
+	cs_err (*option)(csh handle, cs_opt_type type, size_t value);
+	bool (*iterate)(csh handle, const uint8_t **code, size_t *size, uint64_t *address,
+			cs_insn *instruction);
+	cs_insn *(*allocate)(csh handle);
+	void (*release)(cs_insn *instruction, size_t count);
+	bool (*in_group)(csh handle, const cs_insn *instruction, unsigned group);
+	bool ready;
+} library;
+
+struct disassembler {
+	const struct perch_code *code;
+	const struct architecture *architecture;
+	csh handle;
+	cs_insn *instruction;
+	cs_mode mode;
+	size_t at;     /* bytes that are done */
+	size_t part;   /* of the code */
+	bool switched; /* to the mode of the part */
+};
+
+struct architecture {
+	uint32_t machine; /* EM_* */
+	cs_arch arch;
+	cs_mode mode, wide_mode;
+	bool by_file;		     /* the byte order of instructions is that of the file */
+	uint8_t unit;		     /* instructions are a multiple of it */
+	const char *calls, *returns; /* mnemonics that capstone does not group, between spaces */
+};
+
+static const struct architecture architectures[] = {
+	{ EM_X86_64, CS_ARCH_X86, CS_MODE_64, CS_MODE_64, false, 1, "", "" },
+	{ EM_386, CS_ARCH_X86, CS_MODE_32, CS_MODE_32, false, 1, "", "" },
+	{ EM_AARCH64, CS_ARCH_ARM64, CS_MODE_ARM, CS_MODE_ARM, false, 4, " bl blr ", " ret " },
+	{ EM_ARM, CS_ARCH_ARM, CS_MODE_ARM, CS_MODE_ARM, true, 4, " bl blx ", "" },
+	{ EM_PPC64, CS_ARCH_PPC, CS_MODE_64, CS_MODE_64, true, 4, " bl bctrl bctl bcl bla ",
+	  " blr " },
+	{ EM_PPC, CS_ARCH_PPC, CS_MODE_32, CS_MODE_32, true, 4, " bl bctrl bctl bcl bla ",
+	  " blr " },
+	{ EM_S390, CS_ARCH_SYSZ, CS_MODE_BIG_ENDIAN, CS_MODE_BIG_ENDIAN, false, 2,
+	  " brasl bras basr basl ", "" },
+	{ EM_MIPS, CS_ARCH_MIPS, CS_MODE_MIPS32, CS_MODE_MIPS64, true, 4, " jal jalr bal ", "" },
+#if CS_API_MAJOR >= 5
+	{ EM_RISCV, CS_ARCH_RISCV, CS_MODE_RISCV32 | CS_MODE_RISCVC,
+	  CS_MODE_RISCV64 | CS_MODE_RISCVC, false, 2, " jal jalr call ", " ret c.ret " },
+#endif
+};
+
+static bool load(void)
+{
+	const struct {
+		const char *name;
+		void *function;
+	} names[] = {
+		{ "cs_open", &library.open },		{ "cs_close", &library.close },
+		{ "cs_option", &library.option },	{ "cs_disasm_iter", &library.iterate },
+		{ "cs_malloc", &library.allocate },	{ "cs_free", &library.release },
+		{ "cs_insn_group", &library.in_group },
+	};
+	void *handle;
+
+	if (library.ready)
+		return true;
+	handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; handle && i < CLI_NR(names); i++) {
+		void *function = dlsym(handle, names[i].name);
+
+		if (!function)
+			return false;
+		memcpy(names[i].function, &function, sizeof(function));
+	}
+	library.ready = handle;
+	return library.ready;
+}
+
+static const struct architecture *find_architecture(uint32_t machine)
+{
+	for (size_t i = 0; i < CLI_NR(architectures); i++)
+		if (architectures[i].machine == machine)
+			return &architectures[i];
+	return NULL;
+}
+
+int disassembler_open(struct disassembler **result, const struct perch_code *code, bool intel,
+		      struct perch_error *err)
+{
+	const struct architecture *architecture = find_architecture(code->machine);
+	struct disassembler *new;
+
+	*result = NULL;
+	if (!architecture)
+		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+				       "instructions of the architecture %u (e_machine) are not "
+				       "supported by capstone %d",
+				       code->machine, CS_API_MAJOR);
+	if (!load()) {
+		perch_error_set(err, ENOENT, PERCH_ERROR_FILE, LIBRARY " cannot be loaded");
+		perch_error_remedy(
+			err, "Install the library capstone (libcapstone" TEXT(CS_API_MAJOR) ")");
+		return -ENOENT;
+	}
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
+	new->code = code;
+	new->architecture = architecture;
+	new->mode = code->wide ? architecture->wide_mode : architecture->mode;
+	if (architecture->by_file && code->big_endian &&
+	    !(code->machine == EM_ARM && code->flags & ARM_FLAG_BE8))
+		new->mode |= CS_MODE_BIG_ENDIAN;
+	if (code->machine == EM_ARM)
+		new->mode |= CS_MODE_V8;
+	if (library.open(architecture->arch, new->mode, &new->handle)) {
+		free(new);
+		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+				       "this capstone was built without the architecture %u "
+				       "(e_machine)",
+				       code->machine);
+	}
+	library.option(new->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	if (architecture->arch == CS_ARCH_X86)
+		library.option(new->handle, CS_OPT_SYNTAX,
+			       intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+	new->instruction = library.allocate(new->handle);
+	if (!new->instruction) {
+		disassembler_close(new);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
+	}
+	*result = new;
+	return 0;
+}
+
+void disassembler_close(struct disassembler *disassembler)
+{
+	if (!disassembler)
+		return;
+	if (disassembler->instruction)
+		library.release(disassembler->instruction, 1);
+	library.close(&disassembler->handle);
+	free(disassembler);
+}
+
+void disassembler_rewind(struct disassembler *disassembler)
+{
+	disassembler->at = disassembler->part = 0;
+	disassembler->switched = false;
+}
+
+/* ---- text ---- */
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = words; length && (at = strstr(at, word)); at++)
+		if (at > words && at[-1] == ' ' && at[length] == ' ')
+			return true;
+	return false;
+}
+
+static enum instruction_flow flow_of(const struct disassembler *disassembler, const cs_insn *from)
+{
+	const struct architecture *architecture = disassembler->architecture;
+
+	if (has_word(architecture->calls, from->mnemonic) ||
+	    library.in_group(disassembler->handle, from, CS_GRP_CALL))
+		return FLOW_CALL;
+	if (has_word(architecture->returns, from->mnemonic) ||
+	    library.in_group(disassembler->handle, from, CS_GRP_RET) ||
+	    (architecture->arch == CS_ARCH_SYSZ && !strcmp(from->mnemonic, "br") &&
+	     !strcmp(from->op_str, "%r14")) ||
+	    (architecture->arch == CS_ARCH_ARM && !strncmp(from->mnemonic, "bx", 2) &&
+	     !strcmp(from->op_str, "lr")))
+		return FLOW_RETURN;
+	/* capstone has no groups for all jumps of s390 and PowerPC */
+	if (library.in_group(disassembler->handle, from, CS_GRP_JUMP) ||
+	    (architecture->arch == CS_ARCH_SYSZ &&
+	     (from->mnemonic[0] == 'j' || !strncmp(from->mnemonic, "br", 2))) ||
+	    (architecture->arch == CS_ARCH_PPC && from->mnemonic[0] == 'b'))
+		return FLOW_JUMP;
+	return FLOW_NEXT;
+}
+
+/*
+ * Takes a target, which is the last operand, from the operands: "%r1, 0x1234", "x0, #0x1234".
+ * Indirect jumps have a register or a memory operand there.
+ */
+static void take_target(struct instruction *to)
+{
+	char *comma = strrchr(to->operands, ','), *last = comma ? comma + 1 : to->operands;
+	char *start, *end;
+	uint64_t target;
+
+	start = last + strspn(last, " #");
+	if (!isdigit((unsigned char)*start))
+		return;
+	errno = 0;
+	target = strtoull(start, &end, 0);
+	if (*end || errno)
+		return;
+	to->has_target = true;
+	to->target = target;
+	*start = 0;
+	/* the '#' belongs to the number */
+	while (start > to->operands && start[-1] == '#')
+		*--start = 0;
+}
+
+/* x86: an operand that is relative to the next instruction. */
+static void find_memory(const struct disassembler *disassembler, const cs_insn *from,
+			struct instruction *to)
+{
+	if (disassembler->architecture->arch != CS_ARCH_X86 || !from->detail)
+		return;
+	for (uint8_t i = 0; i < from->detail->x86.op_count; i++) {
+		const cs_x86_op *operand = &from->detail->x86.operands[i];
+
+		if (operand->type != X86_OP_MEM || operand->mem.base != X86_REG_RIP)
+			continue;
+		to->has_memory = true;
+		to->memory = from->address + from->size + (uint64_t)operand->mem.disp;
+	}
+}
+
+/* objdump(1) has no spaces between operands of x86. */
+static void remove_spaces(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; at++) {
+		*to++ = *at;
+		while (*at == ',' && at[1] == ' ')
+			at++;
+	}
+	*to = 0;
+}
+
+static void set_instruction(const struct disassembler *disassembler, const cs_insn *from,
+			    struct instruction *to)
+{
+	to->size = from->size;
+	to->flow = flow_of(disassembler, from);
+	snprintf(to->mnemonic, sizeof(to->mnemonic), "%s", from->mnemonic);
+	snprintf(to->operands, sizeof(to->operands), "%s", from->op_str);
+	if (disassembler->architecture->arch == CS_ARCH_X86 &&
+	    disassembler->code->machine != EM_NONE)
+		remove_spaces(to->operands);
+	if (to->flow == FLOW_JUMP || to->flow == FLOW_CALL)
+		take_target(to);
+	find_memory(disassembler, from, to);
+}
+
+static void set_bytes(struct instruction *to, size_t size)
+{
+	size_t used = 0;
+
+	to->size = size;
+	snprintf(to->mnemonic, sizeof(to->mnemonic), ".byte");
+	to->operands[0] = 0;
+	for (size_t i = 0; i < size; i++)
+		used += (size_t)snprintf(to->operands + used, sizeof(to->operands) - used,
+					 "%s0x%02x", i ? "," : "", to->bytes[i]);
+}
+
+/* ---- the next instruction ---- */
+
+/* Selects the part of the current byte, and returns how many bytes it has from there on. */
+static size_t enter_part(struct disassembler *disassembler, enum perch_code_kind *kind)
+{
+	const struct perch_code *code = disassembler->code;
+	uint64_t address = code->address + disassembler->at;
+	uint64_t end = code->address + code->size;
+	cs_mode mode = disassembler->mode;
+
+	while (disassembler->part + 1 < code->nr_parts &&
+	       code->part[disassembler->part + 1].address <= address) {
+		disassembler->part++;
+		disassembler->switched = false;
+	}
+	*kind = code->part[disassembler->part].kind;
+	if (!disassembler->switched && code->machine == EM_ARM) {
+		if (*kind == PERCH_CODE_THUMB)
+			mode |= CS_MODE_THUMB;
+		library.option(disassembler->handle, CS_OPT_MODE, mode);
+	}
+	disassembler->switched = true;
+	if (disassembler->part + 1 < code->nr_parts)
+		end = code->part[disassembler->part + 1].address;
+	return (size_t)(end - address);
+}
+
+bool disassembler_next(struct disassembler *disassembler, struct instruction *to)
+{
+	const struct perch_code *code = disassembler->code;
+	size_t unit = disassembler->architecture->unit, left;
+	const uint8_t *bytes = code->bytes + disassembler->at;
+	uint64_t address = code->address + disassembler->at;
+	enum perch_code_kind kind;
+
+	if (disassembler->at >= code->size)
+		return false;
+	*to = (struct instruction){ .address = address, .bytes = bytes };
+	left = enter_part(disassembler, &kind);
+	if (kind == PERCH_CODE_DATA) {
+		to->data = true;
+		set_bytes(to, left < MAX_UNDECODED / 2 ? left : MAX_UNDECODED / 2);
+	} else if (library.iterate(disassembler->handle, &bytes, &left, &address,
+				   disassembler->instruction)) {
+		set_instruction(disassembler, disassembler->instruction, to);
+	} else {
+		to->undecoded = true;
+		if (kind == PERCH_CODE_THUMB)
+			unit = 2;
+		set_bytes(to, left < unit ? left : unit);
+	}
+	disassembler->at += to->size;
+	return true;
+}
+
+#else
+
+int disassembler_open(struct disassembler **result, const struct perch_code *code, bool intel,
+		      struct perch_error *err)
+{
+	(void)code, (void)intel;
+	*result = NULL;
+	return perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
+			       "this perch was built without capstone, which it needs to show "
+			       "instructions");
+}
+
+bool disassembler_next(struct disassembler *disassembler, struct instruction *instruction)
+{
+	(void)disassembler, (void)instruction;
+	return false;
+}
+
+void disassembler_rewind(struct disassembler *disassembler)
+{
+	(void)disassembler;
+}
+
+void disassembler_close(struct disassembler *disassembler)
+{
+	(void)disassembler;
+}
+#endif

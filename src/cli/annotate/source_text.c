@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <perch/error.h>
+#include "base/array.h"
+#include "base/open_file.h"
+#include "source_text.h"
+
+#define MAX_FILE  (16u << 20)
+#define MAX_BYTES (256u << 20) /* of all files */
+#define MAX_FILES 4096
+
+struct source_file {
+	char *path;
+	char *text; /* NULL: it cannot be read */
+	size_t size;
+	uint32_t *line; /* where each line begins */
+	size_t nr_lines, lines_capacity;
+};
+
+/* Replaces the first directories by the prefix, as objdump(1) does. Returns false if too long. */
+static bool make_path(const struct source_text *sources, const char *path, char *result,
+		      size_t size)
+{
+	const char *rest = path;
+
+	if (!sources->prefix)
+		return snprintf(result, size, "%s", path) < (int)size;
+	for (uint64_t i = 0; i < sources->strip && *rest; i++) {
+		const char *slash = strchr(rest + (*rest == '/'), '/');
+
+		if (!slash)
+			break;
+		rest = slash;
+	}
+	return snprintf(result, size, "%s%s%s", sources->prefix, *rest == '/' ? "" : "/", rest) <
+	       (int)size;
+}
+
+static char *read_text(int fd, size_t size)
+{
+	char *text = malloc(size + 1);
+	size_t have = 0;
+
+	while (text && have < size) {
+		ssize_t got = read(fd, text + have, size - have);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+	}
+	if (text && have < size) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static bool find_lines(struct source_file *file)
+{
+	size_t at = 0;
+
+	while (at < file->size) {
+		const char *newline = memchr(file->text + at, '\n', file->size - at);
+
+		if (PERCH__ARRAY_RESERVE(file->line, file->lines_capacity, file->nr_lines + 2))
+			return false;
+		file->line[file->nr_lines++] = (uint32_t)at;
+		if (!newline)
+			break;
+		at = (size_t)(newline - file->text) + 1;
+	}
+	return true;
+}
+
+static void note(size_t *count, char *first, size_t size, const char *path)
+{
+	if (!(*count)++)
+		perch_clean_text(path, first, size);
+}
+
+static void read_file(struct source_text *sources, struct source_file *file, uint64_t modified_at)
+{
+	char path[PATH_MAX];
+	struct stat status;
+	int fd = make_path(sources, file->path, path, sizeof(path))
+			 ? perch__open_regular(sources->root, path)
+			 : -ENAMETOOLONG;
+
+	if (fd < 0 || fstat(fd, &status)) {
+		note(&sources->missing, sources->missing_path, sizeof(sources->missing_path),
+		     file->path);
+	} else if (status.st_size > MAX_FILE ||
+		   sources->bytes + (size_t)status.st_size > MAX_BYTES) {
+		note(&sources->too_large, sources->large_path, sizeof(sources->large_path), path);
+	} else {
+		uint64_t written = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
+				   (uint64_t)status.st_mtim.tv_nsec;
+
+		file->size = (size_t)status.st_size;
+		file->text = read_text(fd, file->size);
+		if (file->text && !find_lines(file)) {
+			free(file->text);
+			file->text = NULL;
+		}
+		if (file->text) {
+			sources->bytes += file->size;
+			if (modified_at && written > modified_at)
+				note(&sources->newer, sources->newer_path,
+				     sizeof(sources->newer_path), path);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Functions have few files, and mostly the one of the line before: it is first. */
+static struct source_file *find_file(struct source_text *sources, const char *path,
+				     uint64_t modified_at)
+{
+	struct source_file *file;
+
+	for (size_t i = 0; i < sources->nr; i++) {
+		file = sources->file[i];
+		if (strcmp(file->path, path))
+			continue;
+		memmove(sources->file + 1, sources->file, i * sizeof(*sources->file));
+		sources->file[0] = file;
+		return file;
+	}
+	if (sources->nr >= MAX_FILES || PERCH__ARRAY_RESERVE_BY_NR(sources->file, sources->nr, 1))
+		return NULL;
+	file = calloc(1, sizeof(*file));
+	if (!file || !(file->path = strdup(path))) {
+		free(file);
+		return NULL;
+	}
+	memmove(sources->file + 1, sources->file, sources->nr * sizeof(*sources->file));
+	sources->file[0] = file;
+	sources->nr++;
+	read_file(sources, file, modified_at);
+	return file;
+}
+
+const char *source_text_line(struct source_text *sources, const char *path, uint64_t modified_at,
+			     uint32_t line, size_t *length)
+{
+	struct source_file *file = find_file(sources, path, modified_at);
+	size_t end;
+
+	if (!file || !file->text || !line || line > file->nr_lines)
+		return NULL;
+	end = line < file->nr_lines ? file->line[line] : file->size;
+	*length = end - file->line[line - 1];
+	while (*length && (file->text[file->line[line - 1] + *length - 1] == '\n' ||
+			   file->text[file->line[line - 1] + *length - 1] == '\r'))
+		--*length;
+	return file->text + file->line[line - 1];
+}
+
+void source_text_clear(struct source_text *sources)
+{
+	for (size_t i = 0; i < sources->nr; i++) {
+		free(sources->file[i]->path);
+		free(sources->file[i]->text);
+		free(sources->file[i]->line);
+		free(sources->file[i]);
+	}
+	free(sources->file);
+	sources->file = NULL;
+	sources->nr = sources->bytes = 0;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Code of ELF files: the bytes, and where there are data or Thumb instructions between them. */
+#include <stdlib.h>
+
+#include "code.h"
+
+enum {
+	SYMBOLS_PER_READ = 1024,
+	MAX_PARTS = 1 << 16,   /* of one function */
+	MAX_SYMBOLS = 1 << 25, /* that are searched for parts */
+	MAX_SECTION_NAME = 32,
+};
+
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
+}
+
+static int failed(struct perch_error *err, int errnum, const char *text)
+{
+	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", text);
+}
+
+int perch__code_add_part(struct perch_code *code, uint64_t address, enum perch_code_kind kind)
+{
+	struct perch_code_part *part;
+
+	if (code->nr_parts >= MAX_PARTS)
+		return 0;
+	if (PERCH__ARRAY_RESERVE_BY_NR(code->part, code->nr_parts, 1))
+		return -ENOMEM;
+	part = &code->part[code->nr_parts++];
+	*part = (struct perch_code_part){ .address = address, .kind = kind };
+	return 0;
+}
+
+/* ---- parts: the mapping symbols $a, $t, $x and $d of arm and arm64 ---- */
+
+/* The code and the state at its start: that of the last symbol at or before it. */
+struct part_search {
+	struct perch_code *code;
+	uint64_t before; /* address of that symbol */
+	bool has_before;
+	enum perch_code_kind first;
+	bool thumb_function; /* a function symbol of the start has bit 0 */
+};
+
+static bool kind_of_name(const char *name, enum perch_code_kind *kind)
+{
+	if (name[0] != '$' || (name[2] && name[2] != '.'))
+		return false;
+	switch (name[1]) {
+	case 'a':
+	case 'x':
+		*kind = PERCH_CODE_INSTRUCTIONS;
+		return true;
+	case 't':
+		*kind = PERCH_CODE_THUMB;
+		return true;
+	case 'd':
+		*kind = PERCH_CODE_DATA;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int take_symbol(struct part_search *search, uint64_t value, unsigned type, const char *name,
+		       bool arm)
+{
+	struct perch_code *code = search->code;
+	enum perch_code_kind kind;
+
+	if (arm && type == STT_FUNC && (value & 1) && (value & ~1ull) == code->address)
+		search->thumb_function = true;
+	if (!kind_of_name(name, &kind))
+		return 0;
+	if (value > code->address)
+		return value - code->address < code->size ? perch__code_add_part(code, value, kind)
+							  : 0;
+	if (!search->has_before || value >= search->before) {
+		search->has_before = true;
+		search->before = value;
+		search->first = kind;
+	}
+	return 0;
+}
+
+static int search_table(struct perch__elf *elf, const struct perch__elf_section *table,
+			struct part_search *search)
+{
+	size_t size = PERCH__ELF_SIZE(elf, Sym);
+	uint64_t nr = table->size / size;
+	const struct perch__elf_section *names;
+	unsigned char *bytes;
+	int rc = 0;
+
+	if (table->link >= elf->nr_sections || nr > MAX_SYMBOLS)
+		return 0;
+	names = &elf->section[table->link];
+	bytes = malloc(SYMBOLS_PER_READ * size);
+	if (!bytes)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < nr && !rc; i += SYMBOLS_PER_READ) {
+		uint64_t count = nr - i < SYMBOLS_PER_READ ? nr - i : SYMBOLS_PER_READ;
+		ssize_t got = perch__elf_read(elf, bytes, table->offset + i * size, count * size);
+
+		for (uint64_t j = 0; got > 0 && (j + 1) * size <= (uint64_t)got && !rc; j++) {
+			const unsigned char *one = bytes + j * size;
+			uint64_t value = PERCH__ELF_FIELD(elf, one, Sym, st_value);
+			uint32_t name = PERCH__ELF_FIELD(elf, one, Sym, st_name);
+			unsigned type = PERCH__ELF_FIELD(elf, one, Sym, st_info) & 15;
+			char text[4] = "";
+
+			if (type != STT_NOTYPE && type != STT_FUNC)
+				continue;
+			if (type == STT_NOTYPE &&
+			    (name >= names->size ||
+			     perch__elf_read(elf, text, names->offset + name, 3) < 2))
+				continue;
+			rc = take_symbol(search, value, type, text, elf->machine == EM_ARM);
+		}
+	}
+	free(bytes);
+	return rc;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct perch_code_part *x = a, *y = b;
+
+	return x->address == y->address ? 0 : x->address < y->address ? -1 : 1;
+}
+
+/* Finds the parts of code by the symbols of the file. Returns 0 or -ENOMEM. */
+static int find_parts(struct perch__elf *elf, struct perch_code *code)
+{
+	struct part_search search = { .code = code };
+	int rc = perch__code_add_part(code, code->address, PERCH_CODE_INSTRUCTIONS);
+
+	if (rc || (elf->machine != EM_ARM && elf->machine != EM_AARCH64) ||
+	    perch__elf_read_sections(elf))
+		return rc;
+	for (size_t i = 1; i < elf->nr_sections && !rc; i++)
+		if (elf->section[i].type == SHT_SYMTAB || elf->section[i].type == SHT_DYNSYM)
+			rc = search_table(elf, &elf->section[i], &search);
+	if (search.thumb_function)
+		code->part[0].kind = PERCH_CODE_THUMB;
+	else if (search.has_before)
+		code->part[0].kind = search.first;
+	if (code->nr_parts > 2)
+		qsort(code->part + 1, code->nr_parts - 1, sizeof(*code->part), compare_parts);
+	return rc;
+}
+
+/* ---- bytes ---- */
+
+/* Sets the name of the section. Returns false if the file has no bytes for the section: a separate
+ * debug file. */
+static bool set_section(struct perch__elf *elf, struct perch_code *code)
+{
+	const struct perch__elf_section *names;
+
+	if (perch__elf_read_sections(elf) || elf->names >= elf->nr_sections)
+		return true;
+	names = &elf->section[elf->names];
+	for (size_t i = 1; i < elf->nr_sections; i++) {
+		const struct perch__elf_section *section = &elf->section[i];
+		char name[MAX_SECTION_NAME] = "";
+
+		if (!(section->flags & SHF_ALLOC) || code->address < section->address ||
+		    code->address - section->address >= section->size)
+			continue;
+		if (section->type == SHT_NOBITS)
+			return false;
+		if (section->name < names->size &&
+		    perch__elf_read(elf, name, names->offset + section->name, sizeof(name) - 1) > 0)
+			perch_clean_text(name, code->section, sizeof(code->section));
+		return true;
+	}
+	return true;
+}
+
+static void set_machine(const struct perch__elf *elf, struct perch_code *code)
+{
+	static const uint16_t one = 1;
+	bool native_big = !*(const unsigned char *)&one;
+	unsigned char header[sizeof(Elf64_Ehdr)];
+
+	code->machine = elf->machine;
+	code->wide = elf->wide;
+	code->big_endian = elf->swapped ? !native_big : native_big;
+	if (perch__elf_read(elf, header, 0, sizeof(header)) >= (ssize_t)PERCH__ELF_SIZE(elf, Ehdr))
+		code->flags = PERCH__ELF_FIELD(elf, header, Ehdr, e_flags);
+}
+
+int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct perch_error *err)
+{
+	const struct perch__elf_segment *found = NULL;
+	uint64_t inside;
+	ssize_t got;
+
+	for (size_t i = 0; i < elf->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &elf->segment[i];
+
+		if (segment->type == PT_LOAD && code->address >= segment->address &&
+		    code->address - segment->address < segment->size &&
+		    (!found || segment->flags & PF_X))
+			found = segment;
+	}
+	if (!found)
+		return failed(err, ENOENT, "no segment of the file has the bytes of the function");
+	inside = code->address - found->address;
+	if (code->size > found->size - inside)
+		code->size = found->size - inside;
+	code->start = found->address;
+	code->end = found->address + found->size;
+	code->bytes = malloc(code->size);
+	if (!code->bytes)
+		return no_memory(err);
+	got = perch__elf_read(elf, code->bytes, found->offset + inside, code->size);
+	if (got <= 0)
+		return perch_error_set(err, got ? (int)-got : ENOENT, PERCH_ERROR_FILE,
+				       "the bytes of the function cannot be read: %s",
+				       got ? strerror((int)-got) : "the file ends before them");
+	code->size = (size_t)got;
+	set_machine(elf, code);
+	if (!set_section(elf, code))
+		return failed(err, ENOENT, "a debug file does not have the bytes of the function");
+	return find_parts(elf, code) ? no_memory(err) : 0;
+}
+
+void perch_code_clear(struct perch_code *code)
+{
+	free(code->bytes);
+	free(code->part);
+	*code = (struct perch_code){ 0 };
+}

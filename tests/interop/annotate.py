@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch annotate shows the addresses and shares of perf annotate --stdio (which needs objdump), of a C and a C++ program; and code of a
+JIT compiler, with what is missing, and hostile source files.
+
+PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+BUILD = os.environ.get("PERCH_BUILD_ROOT", "build")
+TOLERANCE = 0.011   # percentage points: the last digit is rounded
+failed = False
+
+C_PROGRAM = """#include <time.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) unsigned long mix(unsigned long n)
+{
+	unsigned long a = 1;
+
+	for (unsigned long i = 0; i < n; i++) {
+		if (a & 1)
+			a = a * 6364136223846793005ul + i;
+		else
+			a ^= a >> 7;
+	}
+	return a;
+}
+__attribute__((noinline)) unsigned long divide(unsigned long n)
+{
+	unsigned long s = 0;
+
+	for (unsigned long i = 0; i < n; i++)
+		s += mix(50 + (i & 3)) / (i | 1);
+	return s;
+}
+int main(void)
+{
+	clock_t end = clock() + CLOCKS_PER_SEC / 4;
+
+	while (clock() < end)
+		sink += divide(1000);
+	return 0;
+}
+"""
+CPP_PROGRAM = """#include <ctime>
+#include <map>
+static volatile unsigned long sink;
+namespace shapes {
+struct Sum {
+	std::map<int, int> values;
+	__attribute__((noinline)) int add(int key) { return values[key % 1000] += key; }
+	__attribute__((noinline)) int add(long key, int more) { return values[static_cast<int>(key % 77)] += more; }
+};
+}
+int main()
+{
+	shapes::Sum sum;
+	clock_t end = clock() + CLOCKS_PER_SEC / 4;
+
+	for (int i = 0; clock() < end; i++)
+		for (int j = 0; j < 1000; j++)
+			sink += static_cast<unsigned long>(sum.add(j * 7) + sum.add(static_cast<long>(j), i));
+	return 0;
+}
+"""
+ROW = re.compile(r"^((?: +\d+(?:\.\d\d)?)+) : +([0-9a-f]+):\s+(\S.*)$")
+TITLE = re.compile(r"^ (Percent|Samples|Period) +\|\tSource code & Disassembly of (.*) for (.*) \((\d+) samples, percent: (.*)\)$")
+
+
+def check(good, what):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+
+
+def output(*words):
+    done = run(*words)
+    if done.returncode:
+        sys.exit("%s: exit status %d\n%s" % (" ".join(words), done.returncode, done.stderr))
+    return done.stdout
+
+
+def functions(text):
+    """A list of (title, name, rows) of each function; a row is (address, [numbers])."""
+    found = []
+    for line in text.splitlines():
+        title = TITLE.match(line)
+        if title:
+            found.append([title.groups(), None, []])
+        elif found and not found[-1][1] and (name := re.search(r": (?:\d+)? *[0-9a-f]{8,16} <(.*)>:$", line)):
+            found[-1][1] = name[1]
+        elif found and (row := ROW.match(line)):
+            found[-1][2].append((int(row[2], 16), [float(number) for number in row[1].split()]))
+    return found
+
+
+def same_rows(one, other):
+    return len(one) == len(other) and all(
+        a[0] == b[0] and len(a[1]) == len(b[1]) and all(abs(x - y) <= TOLERANCE for x, y in zip(a[1], b[1]))
+        for a, b in zip(one, other))
+
+
+def compare(what, data, *options, ignore_percent=False):
+    """perf and perch print the same functions in the same order, with the same rows."""
+    theirs = functions(run(PERF, "annotate", "-i", data, "--stdio", *options).stdout)
+    ours = functions(run(PERCH, "annotate", "-i", data, "--stdio", *options).stdout)
+    good = len(theirs) > 0 and [f[0] for f in theirs] == [f[0] for f in ours]
+    for their, our in zip(theirs, ours):
+        rows = our[2]
+        if ignore_percent:
+            good &= [row[0] for row in their[2]] == [row[0] for row in rows]
+        else:
+            good &= same_rows(their[2], rows)
+    check(good, what)
+    if not good:
+        print([(f[0], len(f[2])) for f in theirs][:5], [(f[0], len(f[2])) for f in ours][:5])
+
+
+def compare_all(data, program):
+    """Without a symbol: the hottest functions first, those of perf."""
+    def wanted(found):
+        return [(title[2], title[3], rows) for title, name, rows in found if title[1] == program]
+    theirs = wanted(functions(run(PERF, "annotate", "-i", data, "--stdio").stdout))
+    ours = wanted(functions(run(PERCH, "annotate", "-i", data, "--stdio").stdout))
+    key = lambda function: (function[0], -int(function[1]), function[2][0][0] if function[2] else 0)
+    theirs.sort(key=key)
+    check([function[1] for function in ours] == [function[1] for function in theirs] and
+          all(same_rows(a[2], b[2]) for a, b in zip(sorted(ours, key=key), theirs)),
+          "without a symbol, all functions of %s have the rows of perf, the hottest first" % program)
+
+
+def compare_c(data, group):
+    for options in ([], ["--no-source"], ["-n"], ["--show-total-period"], ["-M", "intel"], ["--percent-type", "local-hits"],
+                    ["-l"], ["-P"], ["-q"], ["-d", "program"], ["-s", "mix"]):
+        names = [] if "-s" in options else ["mix"]
+        compare("annotate %s" % " ".join(options + names), data, *options, *names)
+    # perf 6.1 prints 0.00 for all shares of this kind
+    compare("annotate --percent-type global-period mix has perf's addresses", data, "--percent-type", "global-period", "mix",
+            ignore_percent=True)
+    compare("annotate --group divide", data, "--group", "divide")
+    compare("annotate divide, of a group", group, "divide")
+    compare_all(data, "program")
+
+
+def check_shares(data):
+    row = {}
+    for kind in ("local-period", "global-period"):
+        text = output(PERCH, "annotate", "-i", data, "--stdio", "--percent-type", kind, "mix")
+        row[kind] = sum(numbers[0] for _, numbers in functions(text)[0][2])
+    report = run(PERCH, "report", "-i", data, "--stdio", "-s", "sym").stdout
+    share = float(re.search(r"([\d.]+)%  \[\.\] mix\s*$", report, re.M)[1])
+    check(abs(row["local-period"] - 100) < 0.2, "local shares are 100 % together")
+    check(abs(row["global-period"] - share) < 0.2, "global shares are together the function's share of the report")
+
+
+def check_lines(data):
+    text = output(PERCH, "annotate", "-i", data, "--stdio", "-l", "mix")
+    lines = C_PROGRAM.splitlines()
+    shown = re.findall(r"^ +: (\d+) +(\S.*)$", text, re.M)
+    check(len(shown) > 5 and all(lines[int(number) - 1].strip() == line.strip() for number, line in shown),
+          "source lines have their numbers")
+    summary = re.findall(r"^ +([\d.]+) program\.c:(\d+)$", text.split(" Percent")[0], re.M)
+    after = {}
+    current = None
+    where = {row["address"]: row.get("line") for row in
+             json.loads(output(PERCH, "annotate", "-i", data, "-j", "mix").splitlines()[0])["instructions"]}
+    for address, numbers in functions(text)[0][2]:
+        current = where[hex(address)]
+        after[current] = after.get(current, 0) + numbers[0]
+    good = len(summary) > 1 and all(abs(float(share) - after[int(line)]) < 0.3 for share, line in summary)
+    check(good and summary == sorted(summary, key=lambda line: -float(line[0])), "-l sums up the shares of lines")
+    full = output(PERCH, "annotate", "-i", data, "--stdio", "-l", "-P", "mix")
+    check(os.path.join(os.getcwd(), "program.c:") in full, "-P prints whole paths")
+
+
+def check_source_files(data):
+    note = run(PERCH, "annotate", "-i", data, "--stdio", "mix").stderr
+    check("newer" not in note, "a source file that is older than the binary causes no message")
+    os.utime("program.c")
+    note = run(PERCH, "annotate", "-i", data, "--stdio", "mix").stderr
+    check("program.c is newer than the binary" in note, "a newer source file causes a message")
+    os.rename("program.c", "program.moved")
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "mix")
+    check("unsigned long" not in done.stdout and "cannot be read" in done.stderr, "a missing source file causes a message")
+    os.mkdir("moved")
+    shutil.copy("program.moved", "moved/program.c")
+    depth = len(os.getcwd().strip("/").split("/"))
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "--prefix", os.path.join(os.getcwd(), "moved"), "--prefix-strip",
+               str(depth), "mix")
+    check("unsigned long a = 1" in done.stdout, "--prefix and --prefix-strip find moved source files")
+    os.mkfifo("program.c")
+    done = subprocess.run([PERCH, "annotate", "-i", data, "--stdio", "mix"], capture_output=True, text=True, timeout=60)
+    check(done.returncode == 0 and "cannot be read" in done.stderr, "a FIFO in the place of a source file is not read")
+    os.remove("program.c")
+    with open("program.c", "wb") as out:
+        out.write(b"\n" * 6 + b"\x1b[2Jred\xff\xfe \xe2\x80\xae\n" * 9)
+    os.utime("program.c", (1, 1))
+    text = output(PERCH, "annotate", "-i", data, "--stdio", "mix")
+    check("\x1b" not in text and "\u202e" not in text and "?[2Jred??" in text, "source text is cleaned")
+    with open("program.c", "wb") as out:
+        out.truncate(20 << 20)
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "mix")
+    check("too large" in done.stderr, "a source file that is too large is not read")
+    os.rename("program.moved", "program.c")
+
+
+def check_layouts(data):
+    text = output(PERCH, "annotate", "-i", data, "--stdio2", "mix")
+    labels = set(re.findall(r"^ *(?:[\d.]+)? +([0-9a-f]+): ", text, re.M))
+    jumps = re.findall(r"([↓↑]) j\S* +([0-9a-f]+)$", text, re.M)
+    check(len(jumps) > 2 and all(label in labels for _, label in jumps), "--stdio2: jumps lead to labels")
+    check("← ret" in text and "→ call" in output(PERCH, "annotate", "-i", data, "--stdio2", "divide"),
+          "--stdio2: calls and returns have arrows")
+    text = output(PERCH, "annotate", "-i", data, "--stdio", "divide")
+    check(re.search(r"call\S* +[0-9a-f]+ <mix>$", text, re.M) is not None, "targets of calls have names")
+    one = json.loads(output(PERCH, "annotate", "-i", data, "-j", "mix").splitlines()[0])
+    check(one["function"] == "mix" and sum(row["samples"][0] for row in one["instructions"] if "samples" in row) ==
+          one["events"][0]["samples"] and any(row.get("line") for row in one["instructions"]), "-j prints JSON")
+    raw = output(PERCH, "annotate", "-i", data, "--stdio", "--asm-raw", "--no-source", "mix")
+    row = one["instructions"][0]
+    check(" ".join(re.findall("..", row["bytes"])) in raw, "--asm-raw prints bytes")
+
+
+def check_messages(data):
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "mixx")
+    check(done.returncode == 1 and "similar names: mix" in done.stderr, "an unknown symbol: similar names are printed")
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "-d", "nosuch")
+    check(done.returncode == 1 and "Samples are of: program" in done.stderr, "an unknown file: the files are printed")
+    done = run(PERCH, "annotate", "-i", data, "--percent-type", "half")
+    check(done.returncode == 2 and "local-period" in done.stderr, "an unknown type of shares is a usage error")
+    done = run(PERCH, "annotate", "-i", data, "one", "two")
+    check(done.returncode == 2, "two symbols are a usage error")
+    done = run(PERCH, "annotate", "-i", data, "-M", "latin")
+    check(done.returncode == 2 and "intel" in done.stderr, "an unknown syntax is a usage error")
+
+
+def check_other_binary(data):
+    """Of another build no instruction is shown."""
+    shutil.copy("program", "program.first")
+    with open("program.c") as source:
+        text = source.read()
+    with open("other.c", "w") as source:
+        source.write(text.replace("a >> 7", "a >> 9"))
+    os.remove("program")
+    output("gcc", "-g", "-O2", "-o", "program", "other.c")
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "mix")
+    check(not functions(done.stdout), "a program of another build has no instructions")
+    check(done.returncode == 1 or "no function" in done.stderr, "a message says that")
+    os.remove("program")
+    os.rename("program.first", "program")
+
+
+def check_jit():
+    program = os.path.join(BUILD, "tests/interop/jit_program")
+    done = run(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-o", "jit.data", program, "dump", os.getcwd())
+    if done.returncode == 77:
+        return
+    text = run(PERCH, "annotate", "-i", "jit.data", "--stdio", "jit_first").stdout
+    found = functions(text)
+    check(len(found) == 1 and len(found[0][2]) == 6 and abs(sum(row[1][0] for row in found[0][2]) - 100) < 0.1,
+          "code of a jitdump is shown")
+    done = run(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "999", "-o", "map.data", program, "map", os.getcwd())
+    done = run(PERCH, "annotate", "-i", "map.data", "--stdio", "-s", "jit_moves")
+    check(done.returncode == 1 and "of which a recording has no bytes" in done.stderr, "without a jitdump a message says what is missing")
+    for name in os.listdir("/tmp"):
+        path = os.path.join("/tmp", name)
+        if re.fullmatch(r"perf-\d+\.map", name) and os.path.getmtime(path) >= os.path.getmtime("jit.data"):
+            with open(path) as lines:
+                if " jit_first" in lines.read():
+                    os.remove(path)
+
+
+def check_kernel():
+    output(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "4000", "-o", "kernel.data", "dd", "if=/dev/zero", "of=/dev/null",
+           "bs=4k", "count=100000")
+    report = run(PERCH, "report", "-i", "kernel.data", "--stdio", "-s", "sym").stdout
+    names = re.findall(r"%  \[k\] (\S+)\s*$", report, re.M)
+    if not names:
+        print("skipped: no samples in the kernel")
+        return
+    done = run(PERCH, "annotate", "-i", "kernel.data", "--stdio", names[0])
+    found = functions(done.stdout)
+    if os.access("/proc/kcore", os.R_OK):
+        compare("annotate %s" % names[0], "kernel.data", names[0])
+    else:
+        check(found or "kcore" in done.stderr, "code of the kernel is shown, or a message says what is missing")
+
+
+def main():
+    if run(PERF, "--version").returncode or not shutil.which("objdump"):
+        skip("needs perf and objdump")
+    keep = os.environ.get("KEEP")
+    work = keep or tempfile.mkdtemp(prefix="perch-annotate-")
+    os.makedirs(work, exist_ok=True)
+    os.chdir(work)
+    try:
+        with open("program.c", "w") as out:
+            out.write(C_PROGRAM)
+        with open("shapes.cc", "w") as out:
+            out.write(CPP_PROGRAM)
+        output("gcc", "-g", "-O2", "-o", "program", "program.c")
+        output("g++", "-g", "-O2", "-o", "shapes", "shapes.cc")
+        for data, events, program in (("c.data", "cpu-clock,page-faults", "./program"),
+                                      ("group.data", "{cpu-clock,task-clock}", "./program"), ("cpp.data", "cpu-clock", "./shapes")):
+            output(PERCH, "record", "-q", "-F", "2000", "-N", "-e", events, "-o", data, program)
+        if "built without capstone" in run(PERCH, "annotate", "-i", "c.data", "mix").stderr:
+            skip("perch was built without capstone")
+        compare_c("c.data", "group.data")
+        compare("annotate of a C++ method", "cpp.data", "shapes::Sum::add")
+        both = functions(output(PERCH, "annotate", "-i", "cpp.data", "--stdio", "shapes::Sum::add"))
+        check(len(both) == 2, "all functions of a name are shown")
+        check_shares("c.data")
+        check_lines("c.data")
+        check_layouts("c.data")
+        check_messages("c.data")
+        check_source_files("c.data")
+        check_other_binary("c.data")
+        check_jit()
+        check_kernel()
+    finally:
+        os.chdir("/")
+        if not keep:
+            shutil.rmtree(work)
+    sys.exit(failed)
+
+
+main()
