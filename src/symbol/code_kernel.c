@@ -95,7 +95,7 @@ int perch__code_of_kcore(const char *path, uint64_t shift, struct perch_code *co
 	return rc;
 }
 
-static int other_place(struct perch_error *err, const char *what)
+static int not_there(struct perch_error *err, const char *what)
 {
 	return perch_error_set(
 		err, ESTALE, PERCH_ERROR_FILE,
@@ -105,7 +105,7 @@ static int other_place(struct perch_error *err, const char *what)
 }
 
 /* Code is where the recording says, or moved by shift: the kernel may have been started again. */
-static int find_place(const struct perch_dso *dso, uint64_t *shift, struct perch_error *err)
+static int find_shift(const struct perch_dso *dso, uint64_t *shift, struct perch_error *err)
 {
 	char name[MODULE_NAME_SIZE];
 	uint8_t build_id[20];
@@ -116,7 +116,7 @@ static int find_place(const struct perch_dso *dso, uint64_t *shift, struct perch
 	if (dso->kind == PERCH_DSO_KERNEL) {
 		find_running_kernel(&text, &stext);
 		if (!dso->text_start || (!text && !stext))
-			return other_place(err, "the kernel");
+			return not_there(err, "the kernel");
 		*shift = perch__kernel_shift(dso->text_start, text, stext);
 		return 0;
 	}
@@ -126,7 +126,7 @@ static int find_place(const struct perch_dso *dso, uint64_t *shift, struct perch
 	    (dso->build_id_size &&
 	     (size <= 0 ||
 	      !perch__same_build_id(dso->build_id, dso->build_id_size, build_id, (size_t)size))))
-		return other_place(err, "the module");
+		return not_there(err, "the module");
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static int code_of_running(const struct sources *sources, const struct perch_dso
 	int rc = check_running(sources, dso, err);
 
 	if (!rc)
-		rc = find_place(dso, &shift, err);
+		rc = find_shift(dso, &shift, err);
 	return rc ? rc : perch__code_of_kcore(kcore, shift, code, err);
 }
 
