@@ -165,6 +165,10 @@ struct perch_profile_options {
 	struct perch_reader *reader;
 	/** Inlined functions are frames of call chains, if the file has debug information. */
 	unsigned inlined : 1;
+	/** Ignores call chains, which is faster: samples count for the sampled function alone.
+	 * Rows have no other children, and call graphs have one function. Inlined functions count
+	 * for the function that contains them. */
+	unsigned flat : 1;
 	uint64_t reserved[14]; /**< must be 0 */
 };
 

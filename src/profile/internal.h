@@ -196,6 +196,18 @@ int perch__compare_at(struct perch_profile *profile, const struct perch_row *a,
 
 /* ---- the profile ---- */
 
+/* flat.c: counts of samples by address and context, in place of stacks. */
+struct count {
+	uint64_t period, samples;
+	uint32_t context;
+};
+struct flat {
+	struct count *first; /* by address, of its first context: most addresses have only one */
+	size_t nr_first;
+	struct key_set keys; /* (context, address) -> other[] */
+	struct count *other;
+};
+
 /* The nodes of a row, as linked lists. */
 struct row_lists {
 	uint32_t outermost; /* nodes that have no other node of the row above them */
@@ -227,6 +239,7 @@ struct perch_profile {
 	const char **comm; /* by index of the name + 1: the names of threads */
 	size_t nr_comms;
 	struct perch_addresses *addresses;
+	struct flat *flat;   /* without call chains; else NULL */
 	struct tree stacks;  /* of addresses; empty after perch_profile_finish() */
 	struct tree tree;    /* of frames */
 	uint64_t names_seed; /* of hashes that stand for names */
@@ -285,6 +298,14 @@ const struct inlined *perch__frames_inlined(struct perch_profile *profile,
 					    struct frame_lists *lists, uint32_t number,
 					    bool is_caller);
 void perch__frames_clear(struct frame_lists *lists);
+
+/* ---- flat.c ---- */
+
+/* Counts a sample. Returns 0 or -ENOMEM. */
+int perch__flat_add(struct perch_profile *profile, const struct sample *sample, uint32_t context);
+/* Makes a tree of roots from the counts. Returns 0 or -ENOMEM. */
+int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists);
+void perch__flat_free(struct perch_profile *profile);
 
 /* ---- rows.c ---- */
 

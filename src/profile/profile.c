@@ -34,6 +34,10 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 		rc = no_memory(err);
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
+	if (!rc && options && options->flat) {
+		profile->flat = calloc(1, sizeof(*profile->flat));
+		rc = profile->flat ? 0 : no_memory(err);
+	}
 	if (rc)
 		perch_profile_free(profile);
 	else
@@ -55,6 +59,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__tree_clear(&profile->tree);
 	free(profile->comm);
 	free(profile->socket);
+	perch__flat_free(profile);
 	free(profile->frame);
 	free(profile->row);
 	free(profile->lists);
@@ -94,6 +99,21 @@ static uint32_t get_stack(struct perch_profile *profile, struct perch_thread *th
 	return node;
 }
 
+/* Adds the call chain of a sample to the tree. Returns 0 or -ENOMEM. */
+static int add_stack(struct perch_profile *profile, const struct sample *sample, uint32_t context)
+{
+	struct chain chain;
+	uint32_t node;
+
+	perch__chain_read(&chain, sample->record);
+	node = get_stack(profile, sample->thread, context, &chain);
+	if (node == NO_NODE)
+		return -ENOMEM;
+	profile->stacks.node[node].self += sample->record->sample.period;
+	profile->stacks.node[node].samples++;
+	return 0;
+}
+
 static int reserve_event(struct perch_profile *profile, unsigned event)
 {
 	while (profile->nr_events <= event)
@@ -107,9 +127,7 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 		      struct perch_error *err)
 {
 	struct sample sample = { .profile = profile, .record = record };
-	struct chain chain;
 	int64_t context;
-	uint32_t node;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
@@ -123,12 +141,9 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 	if (context < 0)
 		return perch_error_set(err, (int)-context, PERCH_ERROR_USAGE,
 				       "a column of the program refused a sample");
-	perch__chain_read(&chain, record);
-	node = get_stack(profile, sample.thread, (uint32_t)context, &chain);
-	if (node == NO_NODE)
+	if (profile->flat ? perch__flat_add(profile, &sample, (uint32_t)context)
+			  : add_stack(profile, &sample, (uint32_t)context))
 		return no_memory(err);
-	profile->stacks.node[node].self += record->sample.period;
-	profile->stacks.node[node].samples++;
 	profile->event[record->event].has_chains |= record->sample.callchain.nr > 0;
 	profile->event[record->event].total.samples++;
 	profile->event[record->event].total.period += record->sample.period;
@@ -225,10 +240,11 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 
 	rc = perch__frames_of_addresses(profile, &lists);
 	if (!rc)
-		rc = fold(profile, &lists);
+		rc = profile->flat ? perch__flat_fold(profile, &lists) : fold(profile, &lists);
 	perch__frames_clear(&lists);
 	/* the addresses are not needed any more */
 	perch__tree_clear(&profile->stacks);
+	perch__flat_free(profile);
 	perch_addresses_free(profile->addresses);
 	profile->addresses = NULL;
 	if (!rc)

@@ -27,15 +27,18 @@ static int add_sample(struct fixture *f, unsigned i)
 	return perch_profile_add(f->profile, &record, NULL);
 }
 
-static void refused_samples_leave_a_valid_profile(void **state)
+static void check_refusals(struct fixture *f, bool flat)
 {
-	struct fixture *f = *state;
+	const struct perch_profile_options options = { .names = "tid,sym", .flat = flat };
 
 	for (unsigned period = 2; period < 9; period++) {
 		unsigned added = 0, refused = 0;
 		uint64_t self = 0;
 
-		start(f, "tid,sym");
+		perch_profile_free(f->profile);
+		assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, &options,
+						   NULL),
+				 0);
 		failing = period;
 		for (unsigned i = 0; i < SAMPLES; i++) {
 			int rc = add_sample(f, i);
@@ -55,10 +58,24 @@ static void refused_samples_leave_a_valid_profile(void **state)
 	}
 }
 
+static void refused_samples_leave_a_valid_profile(void **state)
+{
+	check_refusals(*state, false);
+}
+
+static void refused_samples_leave_a_valid_flat_profile(void **state)
+{
+	check_refusals(*state, true);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test_setup_teardown(
-		refused_samples_leave_a_valid_profile, setup, teardown) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(refused_samples_leave_a_valid_profile, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(refused_samples_leave_a_valid_flat_profile, setup,
+						teardown),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

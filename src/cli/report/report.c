@@ -141,6 +141,21 @@ static int set_inline(void *value, const char *argument, bool negated)
 	return 0;
 }
 
+/* True if neither children nor call graphs are printed, or no event has call chains. */
+static bool is_flat(const struct report *report)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(report->input.session), &events);
+	uint64_t sample_type = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		sample_type |= events[i].attr.sample_type;
+	return !(sample_type &
+		 (PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK)) ||
+	       (report->children_set && !report->children && report->graph_set &&
+		report->graph == GRAPH_NONE);
+}
+
 /* Adds all samples to a new profile. 0, or a negative number after it has printed an error. */
 static int read_samples(struct report *report, struct perch_profile **profile, bool *chains)
 {
@@ -151,6 +166,7 @@ static int read_samples(struct report *report, struct perch_profile **profile, b
 		.columns = report->keys,
 		.nr_columns = report->nr_keys,
 		.inlined = !report->no_inline,
+		.flat = is_flat(report),
 		.reader = perch_session_reader(session),
 	};
 	unsigned counter = 0;
