@@ -158,8 +158,17 @@ def in_thousands(lines):
     return [re.sub(r"^# Samples: (\d+)\d{3} ", r"# Samples: \1K ", line) for line in lines]
 
 
+def instructions(lines):
+    """The values and addresses of the instructions that annotate shows, and the first line of each function."""
+    found = [re.match(r"((?:[\d.]+ )+: [0-9a-f]+:)|Percent\b.*", line) for line in lines]
+    return [match[1] or match[0] for match in found if match]
+
+
 # name in the table: (reason, what is changed in the lines of both before they are compared)
 DIFFERENCES = {
+    "objdump": ("the texts of instructions are those of capstone in perch, of objdump in perf, which shows source lines with others",
+                instructions),
+    "group-name": ("annotate calls a group by its events in perch", replacing(r"anon group \{ (.*?) \}", r"\1")),
     "group-hint": ("perf 6.1 has no hint about -g of evlist; newer ones have", without(r"to show group information")),
     "baseline-only": ("perf's shares in the baseline are those of the rows that -b prints, perch's those of all samples",
                       replacing(r"^\d+\.\d+% ", "")),
@@ -281,6 +290,8 @@ def option_sets():
                 continue
             used, _, difference = line.partition(" | ")
             command, _, options = used.partition(" ")
+            if command == "annotate" and not shutil.which("objdump"):
+                continue
             yield command, options.strip(), difference
 
 
