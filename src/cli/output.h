@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define CLI_OUTPUT_BYTES (256u << 10) /* of the buffer */
+#define CLI_OUTPUT_SLACK 64	      /* bytes after its end that may be overwritten */
 
 struct cli_output {
 	FILE *stream;

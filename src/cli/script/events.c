@@ -219,6 +219,7 @@ static int set_event(struct script *script, struct script_event *event, int widt
 	event->chain = attr->sample_type & PERCH_SAMPLE_CALLCHAIN && !script->no_callchain &&
 		       event->fields & SCRIPT_IP;
 	event->branches = is_branch(attr);
+	event->queued = script_is_queued(event);
 	event->correlates = correlates(attr);
 	event->switch_on = script->switch_on && !strcmp(script->switch_on, event->event->name);
 	event->switch_off = script->switch_off && !strcmp(script->switch_off, event->event->name);

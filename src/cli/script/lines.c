@@ -73,7 +73,7 @@ static uint32_t store(struct script_lines *lines, const struct script_line *line
 		    PERCH__ARRAY_RESERVE(lines->chunk, lines->chunks_capacity,
 					 lines->nr_chunks + 1))
 			return 0;
-		lines->chunk[lines->nr_chunks] = malloc(CHUNK);
+		lines->chunk[lines->nr_chunks] = malloc(CHUNK + CLI_OUTPUT_SLACK);
 		if (!lines->chunk[lines->nr_chunks])
 			return 0;
 		/* no line is at offset 0 */
@@ -323,18 +323,27 @@ const struct script_line *script_lines_single(struct script_lines *lines, uint32
 	return offset ? line_at(lines, offset) : NULL;
 }
 
-void script_lines_prefetch(const struct script_lines *lines,
-			   const struct perch_session_sample *sample)
+void script_lines_prefetch_offsets(const struct script_lines *lines, const uint32_t *chain,
+				   size_t nr)
 {
-	const struct script_offsets *offsets = &lines->offsets[RETURN];
+	for (size_t i = 0; i < nr; i++) {
+		const struct script_offsets *offsets = &lines->offsets[i ? RETURN : SAMPLED];
 
-	for (size_t i = 0; i < sample->nr; i++)
-		if (sample->chain[i] < offsets->nr)
-			__builtin_prefetch(&offsets->line[sample->chain[i]]);
-	for (size_t i = 0; i < sample->nr; i++) {
-		uint32_t offset = find(lines, sample->chain[i], i ? RETURN : SAMPLED);
+		if (chain[i] < offsets->nr)
+			__builtin_prefetch(&offsets->line[chain[i]]);
+	}
+}
 
-		if (offset)
-			__builtin_prefetch(line_at(lines, offset));
+void script_lines_prefetch(const struct script_lines *lines, const uint32_t *chain, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t offset = find(lines, chain[i], i ? RETURN : SAMPLED);
+		const char *line = offset ? (const char *)line_at(lines, offset) : NULL;
+
+		if (!line)
+			continue;
+		/* most lines are this long */
+		__builtin_prefetch(line);
+		__builtin_prefetch(line + 64);
 	}
 }

@@ -271,6 +271,8 @@ int script_put_record(struct script *script, const struct perch_record *record)
 {
 	if (!is_wanted(script, record->type))
 		return 0;
+	if (script_queue_flush(script->queue))
+		return -ENOMEM;
 	if (record->type < PERCH_RECORD_HEADER_ATTR &&
 	    put_start(script, script_event_of(script, record), record))
 		return -ENOMEM;

@@ -175,7 +175,6 @@ static int put_chain(struct script *script, const struct script_event *event,
 	if (script->max_stack && nr > script->max_stack)
 		nr = (size_t)script->max_stack;
 	cli_output_bytes(event->out, "\n", 1);
-	script_lines_prefetch(event->lines, sample);
 	for (size_t i = 0; i < nr; i++) {
 		const struct script_line *line =
 			script_lines_chain(event->lines, sample->chain[i], called);
@@ -312,6 +311,11 @@ static int put_branch(struct script *script, const struct script_event *event,
 	(SCRIPT_IREGS | SCRIPT_UREGS | SCRIPT_BRSTACK | SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF | \
 	 SCRIPT_BPF_OUTPUT | SCRIPT_PHYS_ADDR | SCRIPT_DATA_PAGE_SIZE | SCRIPT_CODE_PAGE_SIZE)
 
+bool script_is_queued(const struct script_event *event)
+{
+	return event->chain && !event->branches && !(event->fields & (BEFORE_IP | AFTER_IP));
+}
+
 int script_put_sample(struct script *script, const struct perch_session_sample *sample)
 {
 	struct script_event *event = script_event_of(script, sample->record);
@@ -320,6 +324,16 @@ int script_put_sample(struct script *script, const struct perch_session_sample *
 	if (!event->fields)
 		return 0;
 	event->samples++;
+	if (event->queued) {
+		size_t nr = sample->nr;
+
+		if (script->max_stack && nr > script->max_stack)
+			nr = (size_t)script->max_stack;
+		at = put_head(script, event, sample, script_queue_head(script->queue));
+		return script_queue_add(script->queue, event, at, sample->chain, nr);
+	}
+	if (script_queue_flush(script->queue))
+		return -ENOMEM;
 	at = cli_output_reserve(event->out, SCRIPT_START_BYTES);
 	at = put_head(script, event, sample, at);
 	/* perf has a space after the name of the event, also at the end of the line */

@@ -99,6 +99,8 @@ static int run(struct script *script)
 	if (status || script->header_only)
 		return status;
 	rc = put_records(script, &err);
+	if (script_queue_flush(script->queue) && !rc)
+		rc = no_memory(&err);
 	if (rc)
 		cli_error(SCRIPT_COMMAND, &err);
 	cli_output_flush(&script->out);
@@ -129,6 +131,7 @@ static void clear(struct script *script)
 		free(script->dso[i]);
 	free(script->dso);
 	cli_output_close(&script->out);
+	script_queue_free(script->queue);
 	cli_input_close(&script->input);
 }
 
@@ -195,7 +198,8 @@ static int print(struct script *script)
 			       (script->show_task || script->show_mmap || script->show_switch ||
 				script->show_namespace || script->show_lost || script->show_round ||
 				script->show_bpf || script->show_cgroup || script->show_text_poke);
-	if (cli_output_open(&script->out, stdout)) {
+	script->queue = script_queue_new();
+	if (!script->queue || cli_output_open(&script->out, stdout)) {
 		cli_note(SCRIPT_COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}

@@ -7,6 +7,7 @@
  *   events.c      what is printed of each event of the file
  *   lines.c       the text of a frame, which is made once for each address
  *   sample.c      a sample as text
+ *   queue.c       samples that wait until their lines are in the CPU's cache
  *   data.c        its registers, memory access, branches, BPF output
  *   trace.c       the fields of tracepoints
  *   records.c     records other than samples (--show-mmap-events and others)
@@ -68,9 +69,10 @@ const struct script_line *script_lines_chain(struct script_lines *lines, uint32_
 					     char called);
 /* The text after the address of a sample without a call chain. NULL if out of memory. */
 const struct script_line *script_lines_single(struct script_lines *lines, uint32_t number);
-/* Starts to load the lines of a chain that are made, so that the loads overlap. */
-void script_lines_prefetch(const struct script_lines *lines,
-			   const struct perch_session_sample *sample);
+/* Start to load the offsets of the lines of a call chain, and then its lines. */
+void script_lines_prefetch_offsets(const struct script_lines *lines, const uint32_t *chain,
+				   size_t nr);
+void script_lines_prefetch(const struct script_lines *lines, const uint32_t *chain, size_t nr);
 /* Returns the path of a DSO as it is printed. Valid until the script ends. NULL: out of memory. */
 const char *script_dso_path(struct script *script, const struct perch_dso *dso);
 
@@ -82,6 +84,7 @@ struct script_event {
 	enum script_type type;
 	uint64_t fields;
 	bool chain;	 /* its samples have call chains, which are printed */
+	bool queued;	 /* its samples are printed by the queue */
 	bool branches;	 /* each sample is a branch: "from => to" */
 	bool correlates; /* the address of the sample has a symbol */
 	bool switch_on;	 /* its samples begin what is printed (--switch-on) */
@@ -123,6 +126,7 @@ struct script {
 	struct perch_symbols *symbols;
 	enum perch_arch arch;
 	struct cli_output out;
+	struct script_queue *queue;
 	struct script_event *event;
 	size_t nr_events;
 	bool show_records; /* an option --show-... */
@@ -163,6 +167,8 @@ struct script_start {
 #define SCRIPT_START_BYTES 512
 char *script_put_start(struct script *script, const struct script_event *event,
 		       const struct script_start *start, char *at);
+/* True if samples of the event have only a start and a call chain. */
+bool script_is_queued(const struct script_event *event);
 /* Returns 0 or -ENOMEM. */
 int script_put_sample(struct script *script, const struct perch_session_sample *sample);
 
@@ -179,6 +185,23 @@ int script_put_branches(struct script *script, const struct script_event *event,
 /* Writes " sym+0x1 (dso)" of a data address of the sample's thread. Returns 0 or -ENOMEM. */
 int script_put_location(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample, uint64_t address);
+
+/* ---- queue.c ---- */
+
+/*
+ * Samples with a call chain and the usual fields are printed some samples later, so that the
+ * memory of their lines, which is mostly not in the CPU's cache, is loaded meanwhile.
+ */
+struct script_queue;
+struct script_queue *script_queue_new(void);
+void script_queue_free(struct script_queue *queue);
+/* Returns space for the start of a sample: SCRIPT_START_BYTES. */
+char *script_queue_head(struct script_queue *queue);
+/* Adds the sample, whose start was written up to end. Returns 0 or -ENOMEM. */
+int script_queue_add(struct script_queue *queue, const struct script_event *event, const char *end,
+		     const uint32_t *chain, size_t nr);
+/* Prints the samples that are not printed yet. Returns 0 or -ENOMEM. */
+int script_queue_flush(struct script_queue *queue);
 
 /* ---- trace.c, records.c, json.c ---- */
 
