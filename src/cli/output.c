@@ -8,7 +8,8 @@
 
 int cli_output_open(struct cli_output *out, FILE *stream)
 {
-	*out = (struct cli_output){ .stream = stream, .buffer = malloc(CLI_OUTPUT_BYTES + CLI_OUTPUT_SLACK) };
+	*out = (struct cli_output){ .stream = stream,
+				    .buffer = malloc(CLI_OUTPUT_BYTES + CLI_OUTPUT_SLACK) };
 	return out->buffer ? 0 : -ENOMEM;
 }
 
