@@ -164,11 +164,18 @@ def instructions(lines):
     return [match[1] or match[0] for match in found if match]
 
 
+def rest(lines):
+    """Replaces the names of the branches [...], which are the last ones of their level."""
+    return [re.sub(r"--\S+%--.*", "--%--", line) if "%--" in line else line for line in lines]
+
+
 # name in the table: (reason, what is changed in the lines of both before they are compared)
 DIFFERENCES = {
     "objdump": ("the texts of instructions are those of capstone in perch, of objdump in perf, which shows source lines with others",
                 instructions),
     "group-name": ("annotate calls a group by its events in perch", replacing(r"anon group \{ (.*?) \}", r"\1")),
+    "rest": ("perf 6.1 prints any name instead of [...] in a fractal graph", rest),
+    "padding": ("perf 6.1 pads columns although -t is given, against its manual page", replacing(r" *([,:]) *", r"\1")),
     "group-hint": ("perf 6.1 has no hint about -g of evlist; newer ones have", without(r"to show group information")),
     "baseline-only": ("perf's shares in the baseline are those of the rows that -b prints, perch's those of all samples",
                       replacing(r"^\d+\.\d+% ", "")),

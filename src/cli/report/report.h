@@ -1,38 +1,157 @@
 /* SPDX-License-Identifier: MIT */
-/* perch report: options in report.c, then the table (report_print.c), then its call graphs
- * (report_graph.c). */
+/*
+ * perch report: options in report.c, report_columns.c (-s, -F) and report_options.c, the samples in
+ * report_read.c, then the table (report_print.c) with its call graphs (report_graph.c,
+ * report_chains.c), or JSON (report_json.c), or other reports of the file (report_stats.c).
+ */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <perch/profile.h>
+#include "filter_options.h"
 #include "input.h"
 
-enum report_graph { GRAPH_NONE, GRAPH_CALLER, GRAPH_CALLEE };
+#define REPORT_COMMAND "report"
+
+enum report_shape { SHAPE_NONE, SHAPE_GRAPH, SHAPE_FRACTAL, SHAPE_FLAT, SHAPE_FOLDED };
+enum report_value { VALUE_PERCENT, VALUE_PERIOD };
+
+/* Of -g. */
+struct report_graph {
+	enum report_shape shape;
+	enum perch_call_graph_order order;
+	bool order_set;
+	enum report_value value;
+	double limit;	   /* branches with a lower percentage are left out */
+	unsigned long max; /* branches of a level, or chains; 0 is no limit */
+};
+
+#define REPORT_COLUMNS 32
+
+struct report_list {
+	const struct perch_column *column[REPORT_COLUMNS];
+	size_t nr;
+};
 
 struct report {
 	struct cli_input input;
+	struct cli_filter filter;
+	const char *sort, *output;  /* -s, -F */
+	struct report_list keys;    /* group samples */
+	struct report_list columns; /* are printed: sums and keys */
+	struct report_list by;	    /* sort rows */
+	struct report_list hidden;  /* keys that have the same text in all rows */
 	bool children;
 	bool children_set;
-	enum report_graph graph;
-	bool graph_set;
-	double percent_limit;		    /* rows with a lower percentage are left out */
-	double graph_limit;		    /* branches with a lower percentage are left out */
-	const struct perch_column *keys[8]; /* in the order of -s */
-	size_t nr_keys;
-	unsigned widths[8]; /* -w; 0 is the width of the text */
-	bool full;	    /* -v: columns are not fitted to the terminal */
-	bool stats, header, header_only;
+	struct report_graph graph;
+	double percent_limit; /* rows with a lower percentage are left out */
+	bool relative;	      /* percentages are of the samples that match the filter */
+	bool relative_set;
+	const char *separator;		 /* -t; NULL: columns are padded */
+	unsigned widths[REPORT_COLUMNS]; /* -w; 0 is the width of the text */
+	uint64_t max_stack;		 /* addresses of a call chain; 0 is no limit */
+	uint64_t time_quantum;		 /* ns; 0 is the default */
+	const char *symbol_part;	 /* --symbol-filter */
+	bool full;			 /* -v: columns are not fitted to the terminal */
+	bool quiet, color, json;
+	bool show_samples, show_period, show_cpu;
+	bool resolved; /* -U: only samples in functions with a name */
+	bool stats, tasks, mmaps, header, header_only, show_empty;
 	bool no_inline; /* call chains without inlined functions */
 };
+
+/* ---- report_columns.c ---- */
+
+/* Makes the lists of columns. Returns 0, or CLI_EXIT_USAGE after it has printed an error. */
+int report_set_keys(struct report *report);
+int report_set_columns(struct report *report);
+/* Prints a comment for each hidden column. */
+void report_put_hidden(FILE *out, const struct report *report);
+bool report_has_column(const struct report_list *list, const struct perch_column *column);
+
+/* ---- report_options.c: calls of options, for a struct report ---- */
+
+int report_option_graph(void *value, const char *argument, bool negated);
+int report_option_inverted(void *value, const char *argument, bool negated);
+int report_option_limit(void *value, const char *argument, bool negated);
+int report_option_percentage(void *value, const char *argument, bool negated);
+int report_option_quantum(void *value, const char *argument, bool negated);
+int report_option_widths(void *value, const char *argument, bool negated);
+int report_option_separator(void *value, const char *argument, bool negated);
+int report_option_children(void *value, const char *argument, bool negated);
+int report_option_inline(void *value, const char *argument, bool negated);
+int report_option_color(void *value, const char *argument, bool negated);
+int report_option_skip_empty(void *value, const char *argument, bool negated);
+
+/* ---- report_read.c ---- */
+
+/*
+ * Adds all samples to a new profile. 0, or a negative number after it has printed an error. chains:
+ * whether there are call chains.
+ */
+int report_read(struct report *report, struct perch_profile **profile, bool *chains);
+
+/* ---- report_stats.c: --stats, --tasks, --mmaps. They return the exit status ---- */
+
+int report_print_stats(FILE *out, struct report *report);
+int report_print_tasks(FILE *out, struct report *report);
+
+/* ---- report_parts.c ---- */
+
+/* The period of which a row has its percentage. */
+uint64_t report_total(const struct report *report, const struct perch_profile *profile,
+		      unsigned event);
+/* True if a row is below --percent-limit. */
+bool report_is_small(const struct report *report, const struct perch_row *row, uint64_t total);
+/* Writes a percentage with the color of its size. */
+void report_put_colored(FILE *out, const struct report *report, double percent, const char *text);
+/* Makes the call graph of a row, with branches from `least` on. Returns 0 or the exit status. */
+int report_make_graph(const struct report *report, struct perch_profile *profile,
+		      const struct perch_row *row, uint64_t least, struct perch_call_graph *graph);
+/* Text of a frame of a call graph; valid as long as buffer, of PERCH_CELL_BYTES. */
+const char *report_frame(struct perch_profile *profile, const struct perch_frame *frame,
+			 char *buffer);
+
+/* ---- report_print.c ---- */
 
 /* Prints the rows of one event. Returns the exit status. */
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
 		       unsigned event, const char *name);
+/* ---- report_graph.c, report_chains.c ---- */
+
 /* Prints the call graph of a row, and a blank line unless the graph is empty. total: the period of
  * the event. Returns the exit status. */
 int report_print_graph(FILE *out, const struct report *report, struct perch_profile *profile,
 		       const struct perch_row *row, uint64_t total);
+/* A call chain of a row that ends in its last frame. */
+struct report_chain {
+	uint32_t node; /* the last one */
+	uint64_t period;
+};
+struct report_chains {
+	struct perch_call_graph graph;
+	uint32_t *parent; /* by node */
+	struct report_chain *chain;
+	size_t nr;
+	uint32_t *path; /* memory for report_chain_path() */
+};
+/* Makes the chains of a row with at least this period, the largest first. Returns 0 or the exit
+ * status. */
+int report_make_chains(const struct report *report, struct perch_profile *profile,
+		       const struct perch_row *row, uint64_t least, struct report_chains *chains);
+/* Stores the nodes of a chain in chains->path, the first one of the order first. Returns their
+ * number. */
+size_t report_chain_path(struct report_chains *chains, const struct report_chain *chain);
+void report_clear_chains(struct report_chains *chains);
+/* Prints the shapes flat and folded. */
+int report_print_chains(FILE *out, const struct report *report, struct perch_profile *profile,
+			const struct perch_row *row, uint64_t total);
+
+/* ---- report_json.c ---- */
+
+/* Prints a JSON object for each row of all events. Returns the exit status. */
+int report_print_json(FILE *out, struct report *report, struct perch_profile *profile);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call graphs as text, in perf's format. */
+/* Call graphs as trees of text, in perf's format. */
 #include <inttypes.h>
 
 #include "options.h"
@@ -7,9 +7,9 @@
 
 struct graph {
 	FILE *out;
+	const struct report *report;
 	const struct perch_call_graph_node *node;
 	struct perch_profile *profile;
-	uint64_t total; /* the value of 100 % */
 	int margin;
 };
 
@@ -24,11 +24,7 @@ static void put_frame(const struct graph *graph, const struct perch_frame *frame
 {
 	char buffer[PERCH_CELL_BYTES];
 
-	if (frame->symbol)
-		fputs(perch_profile_frame_name(graph->profile, frame, buffer, sizeof(buffer)),
-		      graph->out);
-	else
-		fprintf(graph->out, "%#" PRIx64, frame->offset);
+	fputs(report_frame(graph->profile, frame, buffer), graph->out);
 	putc('\n', graph->out);
 }
 
@@ -65,20 +61,41 @@ static void put_pipe_line(const struct graph *graph, int depth, uint64_t open)
 	putc('\n', graph->out);
 }
 
+/* Prints the start of a line of a branch. */
+static void put_indent(const struct graph *graph, int depth, uint64_t open)
+{
+	left_margin(graph);
+	put_pipes(graph, depth - 1, open);
+	fputs(open & 1ull << (depth - 1) ? "|" : " ", graph->out);
+}
+
+/* total: the period of 100 %. */
+static void put_value(const struct graph *graph, uint64_t period, uint64_t total)
+{
+	char text[32];
+
+	if (graph->report->graph.value == VALUE_PERIOD) {
+		fprintf(graph->out, "--%" PRIu64 "--", period);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.2f%%", total ? 100.0 * period / total : 0);
+	fputs("--", graph->out);
+	report_put_colored(graph->out, graph->report, total ? 100.0 * period / total : 0, text);
+	fputs("--", graph->out);
+}
+
 /* Prints a chain of frames, the first one with its percentage. Returns the last node. */
-static uint32_t put_chain(const struct graph *graph, uint32_t at, int depth, uint64_t open)
+static uint32_t put_chain(const struct graph *graph, uint32_t at, int depth, uint64_t open,
+			  uint64_t total)
 {
 	bool first = true;
 
 	while (true) {
 		uint32_t next = only_child(graph, at);
 
-		left_margin(graph);
-		put_pipes(graph, depth - 1, open);
-		fputs(open & 1ull << (depth - 1) ? "|" : " ", graph->out);
+		put_indent(graph, depth, open);
 		if (first)
-			fprintf(graph->out, "--%.2f%%--",
-				100.0 * graph->node[at].period / graph->total);
+			put_value(graph, graph->node[at].period, total);
 		else
 			fputs("          ", graph->out);
 		put_frame(graph, &graph->node[at].frame);
@@ -89,38 +106,75 @@ static uint32_t put_chain(const struct graph *graph, uint32_t at, int depth, uin
 	}
 }
 
-static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint64_t open)
+/* The period of 100 % below a node. */
+static uint64_t total_below(const struct graph *graph, uint32_t at, uint64_t total)
 {
-	bool any = false;
+	if (graph->report->graph.shape != SHAPE_FRACTAL)
+		return total;
+	return graph->node[at].period - graph->node[at].self;
+}
+
+/* In a fractal graph, the limit is a percentage of the branch above. */
+static uint32_t large_enough(const struct graph *graph, uint32_t at, uint64_t total)
+{
+	double least = graph->report->graph.limit * total / 100;
+
+	while (at && graph->report->graph.shape == SHAPE_FRACTAL && graph->node[at].period < least)
+		at = graph->node[at].next;
+	return at;
+}
+
+/* Prints what smaller branches of a fractal graph have, as perf does. */
+static void put_rest(const struct graph *graph, int depth, uint64_t open, uint64_t rest,
+		     uint64_t total)
+{
+	open &= ~(1ull << (depth - 1));
+	put_indent(graph, depth, open);
+	put_value(graph, rest, total);
+	fputs("[...]\n", graph->out);
+}
+
+static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint64_t open,
+			 uint64_t total)
+{
+	bool fractal = graph->report->graph.shape == SHAPE_FRACTAL;
+	uint64_t rest = total;
+	unsigned long nr = 0;
 
 	if (depth > MAX_DEPTH)
 		return false;
+	at = large_enough(graph, at, total);
 	while (at) {
-		uint32_t next = graph->node[at].next;
-		uint64_t below = next ? open : open & ~(1ull << (depth - 1));
+		uint32_t next = large_enough(graph, graph->node[at].next, total);
 		uint32_t last;
+		uint64_t below;
 
+		rest -= graph->node[at].period;
+		below = next || (fractal && rest) ? open : open & ~(1ull << (depth - 1));
 		put_pipe_line(graph, depth, open);
-		last = put_chain(graph, at, depth, below);
-		put_branches(graph, graph->node[last].first_child, depth + 1,
-			     below | 1ull << depth);
-		any = true;
+		last = put_chain(graph, at, depth, below, total);
+		put_branches(graph, graph->node[last].first_child, depth + 1, below | 1ull << depth,
+			     total_below(graph, last, total));
 		at = next;
-		open = at ? open : below;
+		if (++nr == graph->report->graph.max)
+			break;
 	}
-	return any;
+	if (fractal && rest && rest != total)
+		put_rest(graph, depth, open, rest, total);
+	return nr;
 }
 
-/* Prints the chain that has the whole period of the row, without a percentage. Returns the first
- * node below. */
+/* Prints the chain that has the whole period of the row, without a percentage. Returns the last
+ * node. */
 static uint32_t put_full_chain(struct graph *graph, uint32_t at, bool skip_first)
 {
 	bool printed = false;
+	unsigned long nr = 0, max = graph->report->graph.max;
 
 	for (bool first = true;; first = false) {
 		uint32_t next = only_child(graph, at);
 
-		if (!first || !skip_first) {
+		if ((!first || !skip_first) && (!max || nr++ < max)) {
 			left_margin(graph);
 			if (!printed) {
 				fputs("|\n", graph->out);
@@ -132,39 +186,51 @@ static uint32_t put_full_chain(struct graph *graph, uint32_t at, bool skip_first
 			put_frame(graph, &graph->node[at].frame);
 		}
 		if (!next)
-			return graph->node[at].first_child;
+			return at;
 		at = next;
 	}
+}
+
+/* The tree of the row, or a part of it. */
+static int put_graph(FILE *out, const struct report *report, struct perch_profile *profile,
+		     const struct perch_row *row, uint64_t total)
+{
+	bool fractal = report->graph.shape == SHAPE_FRACTAL;
+	uint64_t period = report->children ? row->children : row->self;
+	uint64_t least = fractal ? 0 : total * report->graph.limit / 100;
+	/* as in perf: not with -F */
+	bool skip_first = !report->output && report->keys.nr &&
+			  report->keys.column[0] == perch_column_find("sym", 3);
+	struct perch_call_graph tree;
+	struct graph graph;
+	bool printed = false;
+	uint32_t first;
+	int status;
+
+	if (!period || period < least)
+		return 0;
+	status = report_make_graph(report, profile, row, least, &tree);
+	if (status)
+		return status;
+	graph = (struct graph){ out, report, tree.node, profile, 0 };
+	first = tree.node[0].first_child;
+	total = fractal ? period : total;
+	if (first && tree.node[first].period == period) {
+		uint32_t last = put_full_chain(&graph, first, skip_first);
+
+		printed = !skip_first || last != first;
+		first = tree.node[last].first_child;
+	}
+	if (put_branches(&graph, first, 1, 1, total) || printed)
+		putc('\n', out);
+	perch_call_graph_clear(&tree);
+	return 0;
 }
 
 int report_print_graph(FILE *out, const struct report *report, struct perch_profile *profile,
 		       const struct perch_row *row, uint64_t total)
 {
-	enum perch_call_graph_order order = report->graph == GRAPH_CALLEE ? PERCH_CALL_GRAPH_CALLEE
-									  : PERCH_CALL_GRAPH_CALLER;
-	uint64_t period = report->children ? row->children : row->self;
-	uint64_t least = total * report->graph_limit / 100;
-	bool skip_first = report->keys[0] == perch_column_find("sym", 3);
-	struct perch_call_graph tree;
-	struct perch_error err;
-	struct graph graph;
-	bool printed = false;
-	uint32_t first;
-
-	if (period < least)
-		return 0;
-	if (perch_profile_call_graph(profile, row, order, report->children, least, &tree, &err))
-		return cli_error("report", &err);
-	graph = (struct graph){ out, tree.node, profile, total, 0 };
-	first = tree.node[0].first_child;
-	if (first && tree.node[first].period == period) {
-		bool alone = skip_first && !only_child(&graph, first);
-
-		first = put_full_chain(&graph, first, skip_first);
-		printed = !alone;
-	}
-	if (put_branches(&graph, first, 1, 1) || printed)
-		putc('\n', out);
-	perch_call_graph_clear(&tree);
-	return 0;
+	if (report->graph.shape == SHAPE_FLAT || report->graph.shape == SHAPE_FOLDED)
+		return report_print_chains(out, report, profile, row, total);
+	return put_graph(out, report, profile, row, total);
 }

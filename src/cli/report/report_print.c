@@ -13,13 +13,14 @@ struct table {
 	FILE *out;
 	const struct report *report;
 	struct perch_profile *profile;
-	size_t width[8];
-	bool fitted[8]; /* longer texts are cut */
-	/* the last percentage as text: many rows with few samples have the same one */
+	uint64_t total; /* period of 100 % */
+	size_t width[REPORT_COLUMNS];
+	bool fitted[REPORT_COLUMNS]; /* longer texts are cut */
+	/* by column, the last percentage as text: many rows with few samples have the same one */
 	struct share {
 		uint64_t period;
-		char text[32];
-	} share[2];
+		char text[16];
+	} share[REPORT_COLUMNS];
 };
 
 /* Columns are characters, not bytes. */
@@ -52,12 +53,27 @@ static size_t bytes_of(const char *text, size_t columns)
 	return at;
 }
 
-/* Cuts a text that is longer than a fitted column. The last column is not padded. */
-static void put_text(const struct table *table, size_t column, const char *text)
+/* Writes a text of -t: the separator in it becomes a dot. */
+static void put_separated(const struct table *table, const char *text)
 {
-	size_t width = table->width[column], used = columns_of(text);
+	for (; *text; text++)
+		putc(*text == table->report->separator[0] ? '.' : *text, table->out);
+}
 
-	if (table->fitted[column] && used > width) {
+/* Cuts a text that is longer than a fitted column. The last column is not padded. */
+static void put_text(const struct table *table, size_t at, const char *text)
+{
+	const struct report_list *columns = &table->report->columns;
+	size_t width = table->width[at], used;
+
+	if (table->report->separator) {
+		put_separated(table, text);
+		return;
+	}
+	used = columns_of(text);
+	if (columns->column[at]->right && used < width)
+		put_spaces(table->out, width - used);
+	if (table->fitted[at] && used > width) {
 		size_t dots = width > 6 ? 3 : 0;
 
 		fwrite(text, 1, bytes_of(text, width - dots), table->out);
@@ -66,35 +82,69 @@ static void put_text(const struct table *table, size_t column, const char *text)
 	} else {
 		fputs(text, table->out);
 	}
-	if (used < width && column + 1 < table->report->nr_keys)
+	if (used < width && at + 1 < columns->nr && !columns->column[at]->right)
 		put_spaces(table->out, width - used);
 }
 
-static void put_share(struct table *table, struct share *share, uint64_t period, uint64_t total)
+static void put_gap(const struct table *table, size_t at, const char *first)
 {
+	if (at && table->report->separator)
+		putc(table->report->separator[0], table->out);
+	else
+		fputs(at ? "  " : first, table->out);
+}
+
+/* A percentage without padding. */
+static const char *share_text(struct table *table, size_t at, uint64_t period)
+{
+	struct share *share = &table->share[at];
+
 	if (!share->text[0] || share->period != period) {
 		share->period = period;
-		snprintf(share->text, sizeof(share->text), "   %6.2f%%",
-			 total ? 100.0 * period / total : 0);
+		snprintf(share->text, sizeof(share->text), "%.2f%%",
+			 table->total ? 100.0 * period / table->total : 0);
 	}
-	fputs(share->text, table->out);
+	return share->text;
 }
 
-static size_t cell_width(const struct table *table, const struct perch_column *column,
-			 const struct perch_row *row)
+static void put_share(struct table *table, size_t at, uint64_t period)
 {
-	char buffer[PERCH_CELL_BYTES];
+	const char *text = share_text(table, at, period);
+	char padded[64];
 
-	return columns_of(perch_profile_cell(table->profile, row, column, buffer, sizeof(buffer)));
+	if (!table->report->color || table->report->separator) {
+		put_text(table, at, text);
+		return;
+	}
+	snprintf(padded, sizeof(padded), "%*s", (int)table->width[at], text);
+	report_put_colored(table->out, table->report,
+			   table->total ? 100.0 * period / table->total : 0, padded);
 }
 
-static void put_cell(const struct table *table, size_t column, const struct perch_row *row)
+static const char *cell_text(const struct table *table, size_t at, const struct perch_row *row,
+			     char *buffer)
 {
+	return perch_profile_cell(table->profile, row, table->report->columns.column[at], buffer,
+				  PERCH_CELL_BYTES);
+}
+
+static void put_cell(struct table *table, size_t at, const struct perch_row *row)
+{
+	const struct perch_column *column = table->report->columns.column[at];
 	char buffer[PERCH_CELL_BYTES];
 
-	put_text(table, column,
-		 perch_profile_cell(table->profile, row, table->report->keys[column], buffer,
-				    sizeof(buffer)));
+	if (column->type == PERCH_COLUMN_PERCENT)
+		put_share(table, at, perch_profile_value(table->profile, row, column));
+	else
+		put_text(table, at, cell_text(table, at, row, buffer));
+}
+
+/* perf's name of the column "Overhead" beside "Children". */
+static const char *title_of(const struct report *report, size_t at)
+{
+	const struct perch_column *column = report->columns.column[at];
+
+	return report->children && !strcmp(column->name, "overhead") ? "Self" : column->header;
 }
 
 static void put_titles(const struct table *table)
@@ -102,15 +152,16 @@ static void put_titles(const struct table *table)
 	const struct report *report = table->report;
 	FILE *out = table->out;
 
-	fputs(report->children ? "# Children      Self" : "# Overhead", out);
-	for (size_t i = 0; i < report->nr_keys; i++) {
-		fputs("  ", out);
-		put_text(table, i, report->keys[i]->header);
+	for (size_t at = 0; at < report->columns.nr; at++) {
+		put_gap(table, at, "# ");
+		put_text(table, at, title_of(report, at));
 	}
-	fputs(report->children ? "\n# ........  ........" : "\n# ........", out);
-	for (size_t i = 0; i < report->nr_keys; i++) {
-		fputs("  ", out);
-		for (size_t dots = 0; dots < table->width[i]; dots++)
+	putc('\n', out);
+	if (report->separator)
+		return;
+	for (size_t at = 0; at < report->columns.nr; at++) {
+		put_gap(table, at, "# ");
+		for (size_t dots = 0; dots < table->width[at]; dots++)
 			putc('.', out);
 	}
 	fputs("\n#\n", out);
@@ -129,27 +180,30 @@ static void put_samples(FILE *out, uint64_t nr)
 	fprintf(out, "# Samples: %" PRIu64 "%c", nr, units[unit]);
 }
 
-static void put_event(const struct table *table, const char *name,
-		      const struct perch_profile_total *total)
+static void put_event(const struct table *table, unsigned event, const char *name)
 {
+	const struct report *report = table->report;
+	struct perch_profile_total total;
+
+	perch_profile_get_total(table->profile, event, &total);
 	fputs("#\n", table->out);
-	put_samples(table->out, total->samples);
+	put_samples(table->out, report->relative ? total.samples : total.all_samples);
 	fputs(" of event '", table->out);
 	cli_put_clean(table->out, name);
-	fprintf(table->out, "'\n# Event count (approx.): %" PRIu64 "\n#\n", total->period);
-}
-
-/* The percentage of a row, by which rows are sorted. */
-static double share_of(const struct report *report, const struct perch_row *row, uint64_t total)
-{
-	return total ? 100.0 * (report->children ? row->children : row->self) / total : 0;
+	putc('\'', table->out);
+	if (report->filter.options.time) {
+		fputs(" (time slices: ", table->out);
+		cli_put_clean(table->out, report->filter.options.time);
+		putc(')', table->out);
+	}
+	fprintf(table->out, "\n# Event count (approx.): %" PRIu64 "\n#\n", table->total);
 }
 
 /* Shrinks the widest texts until a row fits into the terminal. */
 static void fit_columns(struct table *table)
 {
 	size_t terminal = table->report->full ? 0 : cli_terminal_columns();
-	size_t total = table->report->children ? 20 : 10, nr = table->report->nr_keys;
+	size_t total = 0, nr = table->report->columns.nr;
 
 	for (size_t i = 0; i < nr; i++)
 		total += 2 + table->width[i];
@@ -168,23 +222,40 @@ static void fit_columns(struct table *table)
 	}
 }
 
+/* The width of -w of a column: the options are those of the columns of -s. */
+static unsigned forced_width(const struct report *report, size_t at)
+{
+	for (size_t key = 0; key < report->keys.nr; key++)
+		if (report->keys.column[key] == report->columns.column[at])
+			return report->widths[key];
+	return 0;
+}
+
 /* Computes the widths of columns from the printed rows. */
 static void set_widths(struct table *table, const struct perch_row *rows, size_t nr)
 {
 	const struct report *report = table->report;
+	char buffer[PERCH_CELL_BYTES];
 
-	for (size_t column = 0; column < report->nr_keys; column++) {
-		table->width[column] = strlen(report->keys[column]->header);
-		for (size_t i = 0; i < nr && !report->widths[column]; i++) {
-			size_t width = cell_width(table, report->keys[column], &rows[i]);
+	for (size_t at = 0; at < report->columns.nr; at++) {
+		const struct perch_column *column = report->columns.column[at];
+		unsigned forced = forced_width(report, at);
+		size_t width = strlen(title_of(report, at));
 
-			if (width > table->width[column])
-				table->width[column] = width;
+		if (column->width > width)
+			width = column->width;
+		if (column->type == PERCH_COLUMN_PERCENT && width < 8)
+			width = 8;
+		for (size_t i = 0; i < nr && !forced && column->scope != PERCH_COLUMN_PERIOD; i++) {
+			size_t used;
+
+			if (report_is_small(report, &rows[i], table->total))
+				continue;
+			used = columns_of(cell_text(table, at, &rows[i], buffer));
+			width = used > width ? used : width;
 		}
-		if (report->widths[column]) {
-			table->width[column] = report->widths[column];
-			table->fitted[column] = true;
-		}
+		table->width[at] = forced ? forced : width;
+		table->fitted[at] = forced;
 	}
 	fit_columns(table);
 }
@@ -193,36 +264,36 @@ int report_print_event(FILE *out, const struct report *report, struct perch_prof
 		       unsigned event, const char *name)
 {
 	struct table table = { .out = out, .report = report, .profile = profile };
-	const struct perch_rows_options options = { .children = report->children };
-	struct perch_profile_total total;
+	const struct perch_rows_options options = {
+		.by = report->by.column,
+		.nr_by = report->by.nr,
+		.children = report->children,
+	};
 	const struct perch_row *rows;
 	struct perch_error err;
+	int status = 0;
 	size_t nr;
 
-	perch_profile_get_total(profile, event, &total);
+	table.total = report_total(report, profile, event);
 	if (perch_profile_rows(profile, event, &options, &rows, &nr, &err))
-		return cli_error("report", &err);
-	while (nr && share_of(report, &rows[nr - 1], total.period) < report->percent_limit)
-		nr--;
-	set_widths(&table, rows, nr);
-	put_event(&table, name, &total);
-	put_titles(&table);
-	for (size_t i = 0; i < nr; i++) {
-		const struct perch_row *row = &rows[i];
-		uint64_t period = report->children ? row->children : row->self;
-
-		put_share(&table, &table.share[0], period, total.period);
-		if (report->children)
-			put_share(&table, &table.share[1], row->self, total.period);
-		for (size_t column = 0; column < report->nr_keys; column++) {
-			fputs("  ", out);
-			put_cell(&table, column, row);
+		return cli_error(REPORT_COMMAND, &err);
+	if (!report->separator)
+		set_widths(&table, rows, nr);
+	if (!report->quiet) {
+		put_event(&table, event, name);
+		put_titles(&table);
+	}
+	for (size_t i = 0; i < nr && !status; i++) {
+		if (report_is_small(report, &rows[i], table.total))
+			continue;
+		for (size_t at = 0; at < report->columns.nr; at++) {
+			put_gap(&table, at, "  ");
+			put_cell(&table, at, &rows[i]);
 		}
 		putc('\n', out);
-		if (report->graph != GRAPH_NONE &&
-		    report_print_graph(out, report, profile, row, total.period))
-			return CLI_EXIT_FAILURE;
+		if (report->graph.shape != SHAPE_NONE)
+			status = report_print_graph(out, report, profile, &rows[i], table.total);
 	}
 	fputs("\n\n", out);
-	return 0;
+	return status;
 }

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* The columns of -s and -F. */
+#include <string.h>
+
+#include "options.h"
+#include "report.h"
+
+bool report_has_column(const struct report_list *list, const struct perch_column *column)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->column[i] == column)
+			return true;
+	return false;
+}
+
+static const struct perch_column *named(const char *name)
+{
+	return perch_column_find(name, strlen(name));
+}
+
+/* Adds a column once. */
+static int add(struct report_list *list, const struct perch_column *column)
+{
+	if (!column || report_has_column(list, column))
+		return 0;
+	if (list->nr == REPORT_COLUMNS)
+		return cli_usage_error(REPORT_COMMAND, "at most %d columns are printed",
+				       REPORT_COLUMNS);
+	list->column[list->nr++] = column;
+	return 0;
+}
+
+static int unknown(const char *option, const char *name, size_t length)
+{
+	const struct perch_column *similar = perch_column_similar(name, length), *columns;
+	char list[1024] = "";
+	size_t nr, used = 0;
+
+	columns = perch_columns(&nr);
+	for (size_t i = 0; i < nr && used < sizeof(list) - 64; i++)
+		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+				 columns[i].name);
+	return cli_usage_error(REPORT_COMMAND, "%s: no column '%.*s'%s%s. Use %s", option,
+			       (int)length, name, similar ? ", perhaps " : "",
+			       similar ? similar->name : "", list);
+}
+
+/* Adds the columns of a list. */
+static int add_names(struct report_list *list, const char *option, const char *names)
+{
+	int status;
+
+	for (const char *at = names;;) {
+		size_t length = strcspn(at, ", ");
+		const struct perch_column *column = perch_column_find(at, length);
+
+		if (!column)
+			return unknown(option, at, length);
+		status = add(list, column);
+		if (status)
+			return status;
+		at += length;
+		if (!*at)
+			return 0;
+		at += 1 + strspn(at + 1, " ");
+	}
+}
+
+/* "+KEYS" adds to the default. */
+static int add_option(struct report_list *list, const char *option, const char *names)
+{
+	return add_names(list, option, names + (names[0] == '+'));
+}
+
+int report_set_keys(struct report *report)
+{
+	struct report_list all = { .nr = 0 };
+	bool default_keys = !report->sort || report->sort[0] == '+';
+	int status = 0;
+
+	if (default_keys && (!report->output || report->output[0] == '+' || report->sort))
+		status = add_names(&all, "-s", "comm,dso,sym");
+	if (!status && report->sort)
+		status = add_option(&all, "-s", report->sort);
+	if (!status && report->output)
+		status = add_option(&all, "-F", report->output);
+	report->keys.nr = 0;
+	for (size_t i = 0; i < all.nr && !status; i++)
+		if (all.column[i]->scope != PERCH_COLUMN_PERIOD)
+			status = add(&report->keys, all.column[i]);
+	return status;
+}
+
+/* The sums that are printed by default. */
+static int add_sums(struct report *report)
+{
+	struct report_list *columns = &report->columns;
+	int status = 0;
+
+	if (report->children)
+		status = add(columns, named("overhead_children"));
+	if (!status)
+		status = add(columns, named("overhead"));
+	if (!status && report->show_cpu)
+		status = add_names(columns, "--show-cpu-utilization", "overhead_sys,overhead_us");
+	if (!status && report->show_samples)
+		status = add(columns, named("sample"));
+	if (!status && report->show_period)
+		status = add(columns, named("period"));
+	return status;
+}
+
+static int add_list(struct report_list *list, const struct report_list *more)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < more->nr && !status; i++)
+		status = add(list, more->column[i]);
+	return status;
+}
+
+/* Adds the sums among the names of -s. */
+static int add_sorting_sums(struct report_list *list, const char *sort)
+{
+	struct report_list named_columns = { .nr = 0 };
+	int status = sort ? add_option(&named_columns, "-s", sort) : 0;
+
+	for (size_t i = 0; i < named_columns.nr && !status; i++)
+		if (named_columns.column[i]->scope == PERCH_COLUMN_PERIOD)
+			status = add(list, named_columns.column[i]);
+	return status;
+}
+
+/*
+ * As in perf: rows are sorted by the share and the columns of -s; with -F only by the columns of
+ * -s, and if there are none by those of -F.
+ */
+static int set_columns(struct report *report)
+{
+	bool only = report->output && report->output[0] != '+';
+	struct report_list *by = &report->by;
+	int status = 0;
+
+	report->columns.nr = by->nr = 0;
+	if (only) {
+		status = add_names(&report->columns, "-F", report->output);
+		report->children = report_has_column(&report->columns, named("overhead_children"));
+		if (!status && report->sort)
+			status = add_option(by, "-s", report->sort);
+		else if (!status)
+			status = add_list(by, &report->columns);
+	} else {
+		status = add_sums(report);
+		if (!status)
+			status = add_sorting_sums(&report->columns, report->sort);
+		if (!status && report->output)
+			status = add_option(&report->columns, "-F", report->output);
+		if (!status)
+			status = add(by, report->columns.column[0]);
+		if (!status)
+			status = add_sorting_sums(by, report->sort);
+	}
+	/* the keys in their order, after the sums */
+	return status ? status : add_list(&report->columns, &report->keys);
+}
+
+/* The only word of a filter for the column, or NULL. */
+static const char *only_word(const struct report *report, const struct perch_column *column)
+{
+	const struct perch_filter_options *options = &report->filter.options;
+	const char *words = NULL;
+
+	if (column == named("comm"))
+		words = options->comms;
+	else if (column == named("dso"))
+		words = options->dsos;
+	else if (column == named("sym"))
+		words = options->symbols;
+	return words && !strchr(words, ',') && strncmp(words, "file://", 7) ? words : NULL;
+}
+
+/* As in perf: a column that has the same text in all rows is named above the table. */
+static void hide_constant_columns(struct report *report)
+{
+	struct report_list left = { .nr = 0 };
+	size_t keys = 0;
+
+	report->hidden.nr = 0;
+	for (size_t i = 0; i < report->columns.nr; i++) {
+		const struct perch_column *column = report->columns.column[i];
+		bool hidden = only_word(report, column);
+		struct report_list *list = hidden ? &report->hidden : &left;
+
+		list->column[list->nr++] = column;
+		keys += !hidden && column->scope != PERCH_COLUMN_PERIOD;
+	}
+	if (keys && !report->json)
+		report->columns = left;
+	else
+		report->hidden.nr = 0;
+}
+
+int report_set_columns(struct report *report)
+{
+	int status = set_columns(report);
+
+	if (!status)
+		hide_constant_columns(report);
+	return status;
+}
+
+void report_put_hidden(FILE *out, const struct report *report)
+{
+	for (size_t i = 0; i < report->hidden.nr; i++) {
+		const struct perch_column *column = report->hidden.column[i];
+
+		fprintf(out, "# %s: ", column->alias ? column->alias : column->name);
+		cli_put_clean(out, only_word(report, column));
+		putc('\n', out);
+	}
+}

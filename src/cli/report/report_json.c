@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows as JSON, one object a line. */
+#include <string.h>
+
+#include "json_writer.h"
+#include "options.h"
+#include "report.h"
+
+struct writer {
+	struct cli_output out;
+	struct cli_json_writer json;
+	const struct report *report;
+	struct perch_profile *profile;
+	uint64_t total;
+};
+
+/* A percentage with two digits, as a number. */
+static void put_percent(struct writer *writer, const char *name, uint64_t period)
+{
+	char text[32];
+	int length = snprintf(text, sizeof(text), "%.2f",
+			      writer->total ? 100.0 * period / writer->total : 0);
+
+	cli_json_key(&writer->json, name);
+	cli_output_bytes(&writer->out, text, length);
+}
+
+static void put_string(struct writer *writer, const char *name, const char *text)
+{
+	cli_json_key(&writer->json, name);
+	cli_json_string(&writer->json, text, strlen(text));
+}
+
+static void put_number(struct writer *writer, const char *name, uint64_t number)
+{
+	cli_json_key(&writer->json, name);
+	cli_json_number(&writer->json, number);
+}
+
+/* The name without the characters of the mode, which have a key of their own. */
+static void put_function(struct writer *writer, const struct perch_frame *frame)
+{
+	const char mode[] = { frame->cpumode_char, 0 };
+	char buffer[PERCH_CELL_BYTES];
+
+	put_string(writer, "mode", mode);
+	put_string(writer, "sym", report_frame(writer->profile, frame, buffer));
+}
+
+static void put_column(struct writer *writer, const struct perch_row *row,
+		       const struct perch_column *column)
+{
+	uint64_t value = perch_profile_value(writer->profile, row, column);
+	char buffer[PERCH_CELL_BYTES];
+
+	if (column->type == PERCH_COLUMN_PERCENT)
+		put_percent(writer, column->name, value);
+	else if (!strcmp(column->name, "sym"))
+		put_function(writer, &row->frame);
+	else if (column->type != PERCH_COLUMN_NUMBER)
+		put_string(writer, column->name,
+			   perch_profile_cell(writer->profile, row, column, buffer,
+					      sizeof(buffer)));
+	else if (strcmp(column->name, "cpu") || value != PERCH_NO_CPU)
+		put_number(writer, column->name, value);
+}
+
+static int put_chains(struct writer *writer, const struct perch_row *row)
+{
+	const struct report *report = writer->report;
+	struct cli_json_writer *json = &writer->json;
+	uint64_t least = writer->total * report->graph.limit / 100;
+	char buffer[PERCH_CELL_BYTES];
+	struct report_chains chains;
+	int status = report_make_chains(report, writer->profile, row, least, &chains);
+
+	if (status)
+		return status;
+	cli_json_key(json, "chains");
+	cli_json_begin_array(json);
+	for (size_t i = 0; i < chains.nr && (!report->graph.max || i < report->graph.max); i++) {
+		size_t nr = report_chain_path(&chains, &chains.chain[i]);
+
+		cli_json_key(json, NULL);
+		cli_json_begin_object(json);
+		put_percent(writer, "overhead", chains.chain[i].period);
+		put_number(writer, "period", chains.chain[i].period);
+		cli_json_key(json, "frames");
+		cli_json_begin_array(json);
+		for (size_t j = 0; j < nr; j++)
+			put_string(writer, NULL,
+				   report_frame(writer->profile,
+						&chains.graph.node[chains.path[j]].frame, buffer));
+		cli_json_end(json);
+		cli_json_end(json);
+	}
+	cli_json_end(json);
+	report_clear_chains(&chains);
+	return 0;
+}
+
+static int put_row(struct writer *writer, const struct perch_row *row, const char *event)
+{
+	static const char *const sums[] = { "overhead", "sample", "period" };
+	const struct report_list *columns = &writer->report->columns;
+	int status = 0;
+
+	cli_json_begin_object(&writer->json);
+	put_string(writer, "event", event);
+	for (size_t i = 0; i < columns->nr; i++)
+		put_column(writer, row, columns->column[i]);
+	for (size_t i = 0; i < CLI_NR(sums); i++) {
+		const struct perch_column *column = perch_column_find(sums[i], strlen(sums[i]));
+
+		if (!report_has_column(columns, column))
+			put_column(writer, row, column);
+	}
+	if (writer->report->graph.shape != SHAPE_NONE)
+		status = put_chains(writer, row);
+	cli_json_end(&writer->json);
+	cli_output_text(&writer->out, "\n");
+	return status;
+}
+
+static int put_event(struct writer *writer, unsigned event, const char *name)
+{
+	const struct report *report = writer->report;
+	const struct perch_rows_options options = {
+		.by = report->by.column,
+		.nr_by = report->by.nr,
+		.children = report->children,
+	};
+	const struct perch_row *rows;
+	struct perch_error err;
+	int status = 0;
+	size_t nr;
+
+	if (perch_profile_rows(writer->profile, event, &options, &rows, &nr, &err))
+		return cli_error(REPORT_COMMAND, &err);
+	writer->total = report_total(report, writer->profile, event);
+	for (size_t i = 0; i < nr && !status; i++)
+		if (!report_is_small(report, &rows[i], writer->total))
+			status = put_row(writer, &rows[i], name);
+	return status;
+}
+
+int report_print_json(FILE *out, struct report *report, struct perch_profile *profile)
+{
+	struct perch_reader *reader = perch_session_reader(report->input.session);
+	struct writer writer = { .report = report, .profile = profile };
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(reader, &events);
+	int status = 0;
+
+	if (cli_output_open(&writer.out, out)) {
+		cli_note(REPORT_COMMAND, "no memory for output");
+		return CLI_EXIT_FAILURE;
+	}
+	writer.json.out = &writer.out;
+	for (size_t event = 0; event < nr && !status; event++)
+		status = put_event(&writer, event, events[event].name);
+	cli_output_flush(&writer.out);
+	if (cli_check_stdout(REPORT_COMMAND, writer.out.error))
+		status = CLI_EXIT_FAILURE;
+	cli_output_close(&writer.out);
+	return status;
+}

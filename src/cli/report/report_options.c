@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of a report that have an argument of their own form. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "pager.h"
+#include "report.h"
+
+#define COMMAND REPORT_COMMAND
+
+/* ---- -g ---- */
+
+/* True if a word is the start of a name, as perf takes it. */
+static bool is(const char *word, size_t length, const char *name)
+{
+	return length && length <= strlen(name) && !strncmp(word, name, length);
+}
+
+static bool set_shape(struct report_graph *graph, const char *word, size_t length)
+{
+	static const struct {
+		const char *name;
+		enum report_shape shape;
+	} shapes[] = { { "none", SHAPE_NONE },
+		       { "graph", SHAPE_GRAPH },
+		       { "flat", SHAPE_FLAT },
+		       { "fractal", SHAPE_FRACTAL },
+		       { "folded", SHAPE_FOLDED } };
+
+	for (size_t i = 0; i < CLI_NR(shapes); i++)
+		if (is(word, length, shapes[i].name)) {
+			graph->shape = shapes[i].shape;
+			return true;
+		}
+	return false;
+}
+
+static bool set_order(struct report_graph *graph, const char *word, size_t length)
+{
+	bool caller = is(word, length, "caller");
+
+	if (!caller && !is(word, length, "callee"))
+		return false;
+	graph->order = caller ? PERCH_CALL_GRAPH_CALLER : PERCH_CALL_GRAPH_CALLEE;
+	graph->order_set = true;
+	return true;
+}
+
+static bool set_value(struct report_graph *graph, const char *word, size_t length)
+{
+	if (is(word, length, "percent"))
+		graph->value = VALUE_PERCENT;
+	else if (is(word, length, "period"))
+		graph->value = VALUE_PERIOD;
+	else
+		return is(word, length, "function");
+	return true;
+}
+
+/* The first number is the limit, the second the number of branches. */
+static bool set_number(struct report_graph *graph, const char *word, size_t length, int *numbers)
+{
+	double limit;
+	char *end;
+
+	if (word[0] < '0' || word[0] > '9')
+		return false;
+	if ((*numbers)++ == 0) {
+		limit = strtod(word, &end);
+		graph->limit = limit;
+		return end == word + length && limit <= 100;
+	}
+	graph->max = strtoul(word, &end, 10);
+	return end == word + length && *numbers == 2;
+}
+
+int report_option_graph(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+	struct report_graph *graph = &report->graph;
+	const char *at = argument ? argument : "";
+	int numbers = 0;
+
+	graph->shape = negated ? SHAPE_NONE : SHAPE_GRAPH;
+	while (*at && !negated) {
+		size_t length = strcspn(at, ",");
+
+		if (is(at, length, "address") || is(at, length, "srcline") ||
+		    is(at, length, "branch") || is(at, length, "count"))
+			return cli_usage_error(COMMAND,
+					       "-g: '%.*s' is not supported: branches are merged "
+					       "by function, and have percent or period",
+					       (int)length, at);
+		if (length && !set_shape(graph, at, length) && !set_order(graph, at, length) &&
+		    !set_value(graph, at, length) && !set_number(graph, at, length, &numbers))
+			return cli_usage_error(
+				COMMAND,
+				"no call graph '%.*s': use graph, flat, fractal, folded or none; "
+				"caller or callee; percent or period; and two numbers: the least "
+				"percentage of a branch, and the most branches",
+				(int)length, at);
+		at += length + (at[length] == ',');
+	}
+	return 0;
+}
+
+int report_option_inverted(void *value, const char *argument, bool negated)
+{
+	struct report_graph *graph = &((struct report *)value)->graph;
+
+	(void)argument;
+	graph->order = negated ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER;
+	graph->order_set = true;
+	return 0;
+}
+
+/* ---- others ---- */
+
+int report_option_limit(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+	char *end;
+
+	report->percent_limit = negated ? 0 : strtod(argument, &end);
+	if (!negated && (end == argument || *end ||
+			 !(report->percent_limit >= 0 && report->percent_limit <= 100)))
+		return cli_usage_error(COMMAND, "'%s' is not a percentage from 0 to 100", argument);
+	report->graph.limit = negated ? 0.5 : report->percent_limit;
+	return 0;
+}
+
+int report_option_percentage(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+
+	report->relative_set = true;
+	report->relative = !negated && !strcmp(argument, "relative");
+	if (!negated && !report->relative && strcmp(argument, "absolute"))
+		return cli_usage_error(COMMAND, "--percentage '%s': use relative or absolute",
+				       argument);
+	return 0;
+}
+
+int report_option_quantum(void *value, const char *argument, bool negated)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+	struct report *report = value;
+	unsigned long number;
+	char *end;
+
+	report->time_quantum = 0;
+	if (negated)
+		return 0;
+	number = strtoul(argument, &end, 10);
+	for (size_t i = 0; i < CLI_NR(units); i++)
+		if (end != argument && !strcmp(end, units[i].name) && number <= 1000000000)
+			report->time_quantum = number * units[i].ns;
+	if (!report->time_quantum)
+		return cli_usage_error(
+			COMMAND, "--time-quantum '%s': expected a number with ns, us, ms or s",
+			argument);
+	return 0;
+}
+
+int report_option_widths(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+	const char *at = argument;
+	size_t nr = 0;
+
+	memset(report->widths, 0, sizeof(report->widths));
+	if (negated)
+		return 0;
+	while (true) {
+		char *end;
+		unsigned long width = strtoul(at, &end, 10);
+
+		if (end == at || (*end && *end != ',') || width > 4096 ||
+		    nr == CLI_NR(report->widths))
+			return cli_usage_error(COMMAND,
+					       "-w '%s': expected up to %zu widths of 0 to 4096, "
+					       "separated by commas",
+					       argument, CLI_NR(report->widths));
+		report->widths[nr++] = width;
+		if (!*end)
+			return 0;
+		at = end + 1;
+	}
+}
+
+int report_option_separator(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+
+	report->separator = NULL;
+	if (negated)
+		return 0;
+	report->separator = strcmp(argument, "\\t") ? argument : "\t";
+	if (!argument[0] || argument[0] == '.' ||
+	    (report->separator[1] && report->separator == argument))
+		return cli_usage_error(COMMAND,
+				       "-t '%s': expected one character other than a dot, or \\t",
+				       argument);
+	return 0;
+}
+
+int report_option_children(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+
+	(void)argument;
+	report->children = !negated;
+	report->children_set = true;
+	return 0;
+}
+
+int report_option_inline(void *value, const char *argument, bool negated)
+{
+	(void)argument;
+	((struct report *)value)->no_inline = negated;
+	return 0;
+}
+
+int report_option_skip_empty(void *value, const char *argument, bool negated)
+{
+	(void)argument;
+	((struct report *)value)->show_empty = negated;
+	return 0;
+}
+
+int report_option_color(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+
+	if (negated || (argument && !strcmp(argument, "never")))
+		report->color = false;
+	else if (!argument || !strcmp(argument, "always"))
+		report->color = true;
+	else if (!strcmp(argument, "auto"))
+		report->color = cli_no_pager && isatty(STDOUT_FILENO);
+	else
+		return cli_usage_error(COMMAND, "--stdio-color '%s': use always, never or auto",
+				       argument);
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What the table, its call graphs and JSON have in common. */
+#include <inttypes.h>
+
+#include "options.h"
+#include "report.h"
+
+/* Red from 5 percent on, green from 0.5 percent on, as in perf. */
+void report_put_colored(FILE *out, const struct report *report, double percent, const char *text)
+{
+	if (report->color && percent >= 0.5)
+		fprintf(out, "\033[%dm%s\033[m", percent >= 5 ? 31 : 32, text);
+	else
+		fputs(text, out);
+}
+
+const char *report_frame(struct perch_profile *profile, const struct perch_frame *frame,
+			 char *buffer)
+{
+	if (frame->symbol)
+		return perch_profile_frame_name(profile, frame, buffer, PERCH_CELL_BYTES);
+	snprintf(buffer, PERCH_CELL_BYTES, "%#" PRIx64, frame->offset);
+	return buffer;
+}
+
+int report_make_graph(const struct report *report, struct perch_profile *profile,
+		      const struct perch_row *row, uint64_t least, struct perch_call_graph *graph)
+{
+	struct perch_error err;
+
+	return perch_profile_call_graph(profile, row, report->graph.order, report->children, least,
+					graph, &err)
+		       ? cli_error(REPORT_COMMAND, &err)
+		       : 0;
+}
+
+uint64_t report_total(const struct report *report, const struct perch_profile *profile,
+		      unsigned event)
+{
+	struct perch_profile_total total;
+
+	perch_profile_get_total(profile, event, &total);
+	return report->relative ? total.period : total.all_period;
+}
+
+bool report_is_small(const struct report *report, const struct perch_row *row, uint64_t total)
+{
+	uint64_t period = report->children ? row->children : row->self;
+
+	return report->percent_limit > 0 &&
+	       (total ? 100.0 * period / total : 0) < report->percent_limit;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the samples that the options select. */
+#include <errno.h>
+#include <string.h>
+
+#include "options.h"
+#include "report.h"
+
+/* Tests of the sampled function, which are made once per address. */
+struct by_symbol {
+	struct perch_addresses *addresses; /* NULL: no test is wanted */
+};
+
+enum result { WANTED, OTHER, UNRESOLVED };
+
+static int open_test(struct by_symbol *test, struct report *report)
+{
+	struct perch_session *session = report->input.session;
+	struct perch_error err;
+
+	if (!report->resolved && !report->symbol_part)
+		return 0;
+	return perch_addresses_new(&test->addresses, perch_session_processes(session),
+				   perch_session_symbols(session), &err)
+		       ? cli_error(REPORT_COMMAND, &err)
+		       : 0;
+}
+
+/* Returns enum result, or -ENOMEM. */
+static int test_symbol(struct by_symbol *test, struct report *report,
+		       const struct perch_record *record)
+{
+	struct perch_session *session = report->input.session;
+	struct perch_record sampled = *record;
+	const struct perch_symbol *symbol;
+	struct perch_thread *thread;
+	uint32_t number;
+	int nr;
+
+	if (!test->addresses)
+		return WANTED;
+	sampled.sample.callchain.nr = 0;
+	thread = perch_processes_thread(perch_session_processes(session), record->sample.pid,
+					record->sample.tid);
+	nr = thread ? perch_addresses_call_chain(test->addresses, thread, &sampled, &number, 1)
+		    : -ENOMEM;
+	if (nr < 0)
+		return nr;
+	symbol = nr ? perch_addresses_at(test->addresses, number)->symbol : NULL;
+	if (!symbol)
+		return report->resolved ? UNRESOLVED : OTHER;
+	return !report->symbol_part ||
+			       strstr(perch_symbols_name(perch_session_symbols(session), symbol),
+				      report->symbol_part)
+		       ? WANTED
+		       : OTHER;
+}
+
+/* Leaves out the outer addresses of a call chain from --max-stack on. */
+static void cut_chain(struct perch_record *record, uint64_t max)
+{
+	uint64_t nr = 0;
+
+	for (uint64_t i = 0; i < record->sample.callchain.nr; i++) {
+		uint64_t ip = perch_word(record, &record->sample.callchain.ip[i]);
+
+		if (ip == PERCH_CONTEXT_USER_DEFERRED) /* a cookie follows, not an address */
+			return;
+		if (ip < PERCH_CONTEXT_MAX && ++nr > max) {
+			record->sample.callchain.nr = i;
+			return;
+		}
+	}
+}
+
+/* Adds one sample, if it is selected. 0 or a negative errno. */
+static int add_sample(struct report *report, struct by_symbol *test, struct perch_profile *profile,
+		      struct perch_record *record, struct perch_error *err)
+{
+	int match = cli_filter_match(&report->filter, record);
+	int result = match < 0 ? match : test_symbol(test, report, record);
+
+	if (result < 0)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (!match && !cli_filter_counts(&report->filter))
+		return 0;
+	if (result == UNRESOLVED)
+		return 0;
+	if (!match || result == OTHER)
+		return perch_profile_skip(profile, record, err);
+	if (report->max_stack)
+		cut_chain(record, report->max_stack);
+	return perch_profile_add(profile, record, err);
+}
+
+/* True if neither children nor call graphs are printed, or no event has call chains. */
+static bool is_flat(const struct report *report)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(report->input.session), &events);
+	uint64_t sample_type = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		sample_type |= events[i].attr.sample_type;
+	return !(sample_type &
+		 (PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK)) ||
+	       (report->children_set && !report->children && report->graph.shape == SHAPE_NONE);
+}
+
+int report_read(struct report *report, struct perch_profile **profile, bool *chains)
+{
+	struct perch_session *session = report->input.session;
+	const struct perch_profile_options options = {
+		.columns = report->keys.column,
+		.nr_columns = report->keys.nr,
+		.time_quantum = report->time_quantum,
+		.reader = perch_session_reader(session),
+		.inlined = !report->no_inline,
+		.flat = is_flat(report),
+	};
+	struct by_symbol test = { NULL };
+	struct perch_record record;
+	struct perch_error err;
+	unsigned counter = 0;
+	int rc;
+
+	if (perch_profile_new(profile, perch_session_processes(session),
+			      perch_session_symbols(session), &options, &err)) {
+		cli_error(REPORT_COMMAND, &err);
+		return -1;
+	}
+	if (open_test(&test, report))
+		return -1;
+	*chains = false;
+	while ((rc = cli_input_next(&report->input, &record)) > 0) {
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		*chains |= record.sample.callchain.nr > 0;
+		if (add_sample(report, &test, *profile, &record, &err)) {
+			cli_error(REPORT_COMMAND, &err);
+			rc = -1;
+			break;
+		}
+		if (++counter % 65536 == 0) {
+			uint64_t done, total;
+
+			perch_reader_progress(perch_session_reader(session), &done, &total);
+			cli_progress("reading samples", done, total + 1);
+		}
+	}
+	cli_progress("reading samples", 1, 1);
+	perch_addresses_free(test.addresses);
+	if (rc == 0 && perch_profile_finish(*profile, &err)) {
+		cli_error(REPORT_COMMAND, &err);
+		rc = -1;
+	}
+	return rc;
+}

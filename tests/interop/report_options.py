@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch report: JSON has the numbers of the table, and wrong options are reported with what was expected."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ.get("PERCH", "perch")
+failed = False
+
+PROGRAM = "i=0; while [ $i -lt 30 ]; do head -c 200000 /dev/zero | gzip | md5sum; i=$((i + 1)); done >/dev/null"
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def rows(*options):
+    status, out, err = run(PERCH, "report", "-j", *options)
+    check(status == 0, "report -j " + " ".join(options), err)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def check_json():
+    _, out, _ = run(PERCH, "report", "-g", "none", "-n", "--no-children", "-q")
+    table = re.findall(r"^ +(\d+\.\d+)% +(\d+)  (\S+)", out, re.M)
+    objects = rows("-g", "none", "--no-children")
+    check([(float(share), int(samples), comm) for share, samples, comm in table] ==
+          [(row["overhead"], row["sample"], row["comm"]) for row in objects] and len(table) > 5, "JSON has the rows of the table",
+          out + str(objects[:3]))
+    check(all(row["mode"] in (".", "k", "g", "u", "H") and not row["sym"].startswith("[k]") for row in objects), "the mode has its own key")
+    samples = sum(row["sample"] for row in objects)
+    by_thread = rows("-g", "none", "--no-children", "-s", "tid,comm")
+    check(sum(row["sample"] for row in by_thread) == samples and all(isinstance(row["tid"], int) for row in by_thread), "threads are numbers")
+    for row in rows("--no-children", "-g", "caller,0", "-s", "comm"):
+        check(sum(chain["period"] for chain in row["chains"]) == row["period"] and
+              all(isinstance(name, str) for chain in row["chains"] for name in chain["frames"]), "call chains of %s" % row["comm"])
+    for chain in (chain for row in rows("--no-children", "-g", "callee,0", "--max-stack", "2", "--no-inline") for chain in row["chains"]):
+        if len(chain["frames"]) > 2:
+            check(False, "--max-stack 2", chain)
+
+
+def check_filters():
+    everything = rows("-g", "none", "--no-children", "-s", "comm")
+    gzip = rows("-g", "none", "--no-children", "-s", "comm", "--comm", "gzip")
+    relative = rows("-g", "none", "--no-children", "-s", "comm", "--comm", "gzip", "--percentage", "relative")
+    check(gzip == [row for row in everything if row["comm"] == "gzip"] and len(gzip) == 1, "--comm gzip", gzip)
+    check(relative[0]["overhead"] == 100 and relative[0]["sample"] == gzip[0]["sample"], "--percentage relative", relative)
+    named = rows("-g", "none", "--no-children", "-s", "sym", "-U")
+    check(named and not any(row["sym"].startswith("0x") for row in named), "-U", named[:3])
+    check(all("e" in row["sym"] for row in rows("-g", "none", "--no-children", "-s", "sym", "--symbol-filter", "e")), "--symbol-filter e")
+    status, _, err = run(PERCH, "report", "--comm", "gzpi")
+    check(status == 0 and "gzip" in err and "gzpi" in err, "a name without samples, and names with some", err)
+
+
+def check_text():
+    _, out, _ = run(PERCH, "report", "-g", "none", "--no-children", "-t", ":", "-s", "comm,sym", "-q")
+    lines = [line for line in out.splitlines() if line]
+    check(lines and all(line.count(":") == 2 and not line.endswith(" ") for line in lines), "-t :", out[:300])
+    _, out, _ = run(PERCH, "report", "-g", "none", "--no-children", "-s", "comm", "--stdio-color", "always", "-q")
+    check("\033[31m" in out, "--stdio-color always", out)
+    _, out, _ = run(PERCH, "report", "--tasks")
+    check(re.search(r"^ +\d+ +\d+ +\d+ \| +gzip$", out, re.M) is not None, "--tasks", out[:500])
+    _, out, _ = run(PERCH, "report", "--stats", "--no-skip-empty")
+    check(re.search(r"^ +THROTTLE events: +\d+ ", out, re.M) is not None, "--no-skip-empty", out[:500])
+
+
+def check_errors():
+    for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
+                              (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "0.5,2,3"], "no call graph '3'"),
+                              (["-g", "address"], "not supported"), (["--percentage", "half"], "relative or absolute"),
+                              (["-t", ""], "one character"), (["-t", "ab"], "one character"), (["-t", "."], "one character"),
+                              (["--stdio-color", "maybe"], None), (["--stdio-color=maybe"], "always, never or auto"),
+                              (["--time", "1,2,3"], "START,STOP"), (["--percent-limit", "101"], "from 0 to 100"), (["-w", "x"], "widths"),
+                              (["--time-quantum", "1h"], "ns, us, ms or s")):
+        status, out, err = run(PERCH, "report", *options)
+        check(status == 2 and not out and (not expected or expected in err), "report %s is a usage error" % " ".join(options), err)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        os.environ.update(HOME=directory, XDG_CONFIG_HOME=directory, DEBUGINFOD_URLS="")
+        status, _, err = run(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g", "--", "sh", "-c", PROGRAM)
+        if status:
+            print("skipped: no recording: " + err)
+            return 77
+        check_json()
+        check_filters()
+        check_text()
+        check_errors()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
