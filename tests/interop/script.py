@@ -133,6 +133,22 @@ def compare_more():
         compare_files()
 
 
+def compare_tracepoints():
+    """The values of fields are those that perf prints by the format of the kernel."""
+    if not record("trace", "-e", "sched:sched_switch", "-e", "cpu-clock", "-c", "1", "-a", "--", "sleep", "0.1"):
+        return
+    theirs = re.findall(r"==> next_comm=(.*) next_pid=(\d+) next_prio=(\d+)", run(PERF, "script", "-i", "trace").stdout)
+    form = r"sched:sched_switch: .* next_comm=(.*) next_pid=(\d+) next_prio=(\d+)$"
+    ours = re.findall(form, run(PERCH, "script", "-i", "trace").stdout, flags=re.M)
+    rows = [json.loads(line) for line in run(PERCH, "script", "-i", "trace", "-j").stdout.splitlines()]
+    traces = [row["trace"] for row in rows if row["event"] == "sched:sched_switch"]
+    typed = [(row["next_comm"], str(row["next_pid"]), str(row["next_prio"])) for row in traces]
+    check(theirs == ours == typed and ours, "tracepoints: fields of %d samples" % len(ours), (theirs[:2], ours[:2], typed[:2]))
+    check(all(isinstance(row["next_pid"], int) and "common_pid" not in row for row in traces), "-j: typed fields of tracepoints")
+    same("trace", "-F", "comm,tid,time,event")
+    same("trace", "-F", "trace:comm,tid,ip", "-F", "sw:time")
+
+
 def compare_files():
     run(PERF, "script", "-i", "two", "--per-event-dump")
     theirs = {name: open(name).read() for name in ("two.cpu-clock.dump", "two.task-clock.dump")}
@@ -316,7 +332,7 @@ def main():
         if not record("flat", "-e", "cpu-clock", "-c", "500000", "--sample-cpu", "./work"):
             sys.exit(77)
         record("graph", "-e", "cpu-clock", "-c", "500000", "--sample-cpu", "-g", "./work", program=PERCH)
-        for step in compare_fields, compare_sources, compare_more, compare_built, check_refusals, compare_dump, check_json, compare_stacks:
+        for step in compare_fields, compare_sources, compare_more, compare_tracepoints, compare_built, check_refusals, compare_dump, check_json, compare_stacks:
             step()
     finally:
         shutil.rmtree(directory)

@@ -201,7 +201,7 @@ static void put_text_poke(struct script *script, struct cli_output *out,
 	struct perch_processes *processes = perch_session_processes(script->session);
 	struct perch_thread *kernel = perch_processes_thread(processes, 0, 0);
 	const struct perch_symbol *symbol = NULL;
-	struct perch_location location;
+	struct perch_location location = { 0 };
 
 	put(out, " %" PRIx64 " ", poke->address);
 	if (kernel) {
