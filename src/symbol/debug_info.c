@@ -144,6 +144,15 @@ static int find_file(struct debug_info *info, const struct sources *sources,
 	return info->has_debug && perch__elf_has_debug_info(&info->debug) ? 0 : -ENOENT;
 }
 
+/* The same, if offsets in the mapped file can be converted to addresses. */
+static int find_usable_file(struct debug_info *info, const struct sources *sources,
+			    const struct perch_dso *dso)
+{
+	int rc = find_file(info, sources, dso);
+
+	return !rc && !info->has_file && !perch__elf_has_offsets(&info->debug) ? -ENOENT : rc;
+}
+
 /* Reads the directory of the file with the debug information, before a copy takes its place. */
 static void set_directory(struct debug_info *info)
 {
@@ -267,7 +276,7 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	else if (dso->kind == PERCH_DSO_MODULE)
 		rc = find_module(info, sources, dso);
 	else
-		rc = find_file(info, sources, dso);
+		rc = find_usable_file(info, sources, dso);
 	if (!rc)
 		open_dwarf(info);
 	return info;

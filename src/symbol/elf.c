@@ -200,6 +200,22 @@ static bool has_no_bytes(const struct perch__elf_segment *segment)
 	return (segment->flags & PF_X) && !segment->size;
 }
 
+bool perch__elf_has_offsets(const struct elf_file *file)
+{
+	bool gap = false;
+
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &file->segment[i], *before = segment - 1;
+
+		gap |= i && (segment->address & ~4095ull) !=
+				    ((before->address + before->memory_size + 4095) & ~4095ull);
+		gap |= i && (segment->address & 4095);
+		if (gap && has_no_bytes(segment))
+			return false;
+	}
+	return true;
+}
+
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct section *section)
 {

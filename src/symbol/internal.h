@@ -118,6 +118,11 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type);
 size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type);
 bool perch__elf_has_debug_info(struct elf_file *file);
+/*
+ * True if perch__elf_offset() of a debug file alone is that of the mapped file. Linkers that leave
+ * out pages before the code, such as lld, place it at another offset, which the debug file lacks.
+ */
+bool perch__elf_has_offsets(const struct elf_file *file);
 /* Returns the file offset of a virtual address: by the segment around it, or by the section. */
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct section *section);

@@ -114,6 +114,10 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (!has_debug && (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB)))
 		has_debug = !perch__open_debuginfod(&debug, sources->debuginfod, dso,
 						    has_file ? &file : NULL, symtab_error);
+	if (has_debug && !has_file && !perch__elf_has_offsets(&debug)) {
+		perch__elf_close(&debug);
+		has_debug = false;
+	}
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);

@@ -176,6 +176,48 @@ static void finds_debug_files_by_build_id(void **state)
 	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 }
 
+/* Writes a debug file whose code is in the second segment, at this address. */
+static void write_lone_debug_file(const char *path, uint64_t code)
+{
+	const struct built_symbol function = { "lone", code, 16, STB_GLOBAL, STT_FUNC, TEXT, 0 };
+	struct built symbols, names, note, out;
+	struct built_file file = { .segment = { { .p_type = PT_LOAD,
+						  .p_flags = PF_R,
+						  .p_filesz = 0x300,
+						  .p_memsz = 0x604 },
+						{ .p_type = PT_LOAD,
+						  .p_flags = PF_R | PF_X,
+						  .p_vaddr = code,
+						  .p_memsz = CODE_SIZE } },
+				   .nr_segments = 2 };
+
+	add_section(&file, (struct built_section){ ".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR,
+						   code, CODE_OFFSET, .size = CODE_SIZE });
+	make_symbols(&symbols, &names, false, &function, 1);
+	add_symbols(&file, SHT_SYMTAB, &symbols, &names);
+	add_build_id(&file, &note, this_id, 20);
+	make_elf(&out, &file);
+	write_bytes(path, out.bytes, out.size);
+}
+
+/* lld places code at 0x1610 with offset 0x610 in the program, which its debug file does not say. */
+static void ignores_debug_files_without_offsets(void **state)
+{
+	const struct perch_symbols_options options = { .root = path_in_directory("lone") };
+	struct perch_dso dso = with_id("/no/such/program", this_id, 20);
+	char path[256];
+
+	(void)state;
+	snprintf(path, sizeof(path), "lone/usr/lib/debug/.build-id/%s.debug", id_path);
+	write_lone_debug_file(path_in_directory(path), 0x1000);
+	assert_string_equal(ask(&options, &dso, 0x1000), "lone");
+	write_lone_debug_file(path_in_directory(path), 0x1610);
+	assert_string_equal(ask(&options, &dso, 0x610), "[no such file]");
+	assert_string_equal(ask(&options, &dso, 0x1610), "[no such file]");
+	write_lone_debug_file(path_in_directory(path), 0x2000);
+	assert_string_equal(ask(&options, &dso, 0x2000), "[no such file]");
+}
+
 static void uses_build_id_cache(void **state)
 {
 	struct perch_dso dso = with_id("/no/such/program", this_id, 20);
@@ -475,6 +517,7 @@ int main(void)
 		cmocka_unit_test(refuses_other_build_id),
 		cmocka_unit_test(uses_debug_link),
 		cmocka_unit_test(finds_debug_files_by_build_id),
+		cmocka_unit_test(ignores_debug_files_without_offsets),
 		cmocka_unit_test(uses_build_id_cache),
 		cmocka_unit_test(finds_the_build_id_cache),
 		cmocka_unit_test(refuses_other_builds_in_the_cache),
