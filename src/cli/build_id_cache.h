@@ -69,4 +69,19 @@ int cli_cache_list(const struct cli_cache *cache, struct cli_cache_entry **entri
 		   struct perch_error *err);
 void cli_cache_free_entries(struct cli_cache_entry *entries, size_t nr);
 
+/* ---- for build_id_cache_list.c ---- */
+
+#define CLI_CACHE_LINKS ".build-id"
+
+/* Writes the path of the symbolic link of a build id: ".build-id/xx/yyyy". */
+void cli_cache_link_path(const struct cli_cache_id *id, char path[64]);
+/*
+ * Opens a directory below another one, and makes it if `create`. Follows no symbolic links, so that
+ * nothing is written elsewhere. Returns a descriptor or a negative errno.
+ */
+int cli_cache_open_below(int at, const char *path, bool create);
+/* The same for the directory of a name and a build id. */
+int cli_cache_open_entry(const struct cli_cache *cache, const char *name,
+			 const struct cli_cache_id *id, bool create);
+
 #endif

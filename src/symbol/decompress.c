@@ -15,6 +15,7 @@
 #include <lzma.h>
 #endif
 
+#include "base/io.h"
 #include "decompress.h"
 
 enum { BLOCK = 1 << 16, MOST_XZ_MEMORY = 256 << 20, MOST_ZSTD_WINDOW_LOG = 27 };
@@ -49,22 +50,14 @@ static ssize_t next_input(struct transfer *transfer)
 
 static int put_output(struct transfer *transfer, size_t size)
 {
-	size_t done = 0;
+	int rc;
 
 	if (size > transfer->most - transfer->written)
 		return -EFBIG;
-	while (done < size) {
-		ssize_t put = pwrite(transfer->to, transfer->out + done, size - done,
-				     (off_t)(transfer->to_at + transfer->written + done));
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put < 0 ? -errno : -EIO;
-		done += (size_t)put;
-	}
-	transfer->written += size;
-	return 0;
+	rc = perch__pwrite_all(transfer->to, transfer->out, size,
+			       transfer->to_at + transfer->written);
+	transfer->written += rc ? 0 : size;
+	return rc;
 }
 
 /* bits: of the window; 16 more for a gzip header */

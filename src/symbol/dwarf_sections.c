@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "dwarf.h"
 
 #ifdef __has_feature
@@ -152,18 +153,7 @@ void perch__dwarf_free_sections(struct dwarf_section section[NR_DWARF_SECTIONS])
 static bool read_file(const struct dwarf_section *section, uint64_t offset, uint8_t *bytes,
 		      size_t size)
 {
-	while (size) {
-		ssize_t got = pread(section->fd, bytes, size, (off_t)(section->offset + offset));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) /* the file was truncated */
-			return false;
-		bytes += got;
-		offset += (size_t)got;
-		size -= (size_t)got;
-	}
-	return true;
+	return !perch__pread_all(section->fd, bytes, size, section->offset + offset);
 }
 
 static bool has_block(const struct dwarf_section *section, size_t block)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "internal.h"
 
 static bool in_file(const struct elf_file *file, uint64_t offset, uint64_t size)
@@ -15,7 +16,6 @@ static bool in_file(const struct elf_file *file, uint64_t offset, uint64_t size)
 
 char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
-	size_t done = 0;
 	char *bytes;
 
 	if (!in_file(file, offset, size) || size >= SIZE_MAX / 2)
@@ -28,16 +28,9 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 		memcpy(bytes, file->image + offset, size);
 		return bytes;
 	}
-	while (done < size) {
-		ssize_t got = pread(file->fd, bytes + done, size - done, (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) { /* the file was truncated */
-			free(bytes);
-			return NULL;
-		}
-		done += (size_t)got;
+	if (perch__pread_all(file->fd, bytes, size, offset)) { /* the file was truncated */
+		free(bytes);
+		return NULL;
 	}
 	return bytes;
 }

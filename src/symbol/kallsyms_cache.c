@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/io.h"
 #include "kallsyms.h"
 
 enum { BOOT_ID_SIZE = 36, FIRST_BYTES = 4096, MAX_CACHE = 1 << 26 };
@@ -142,38 +143,6 @@ static int open_own(const char *path, uint64_t *size)
 	return -1;
 }
 
-static bool read_whole(int fd, void *bytes, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t got = read(fd, (char *)bytes + done, size - done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		done += (size_t)got;
-	}
-	return true;
-}
-
-static bool write_whole(int fd, const void *bytes, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t put = write(fd, (const char *)bytes + done, size - done);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return false;
-		done += (size_t)put;
-	}
-	return true;
-}
-
 char *perch__kallsyms_cached(size_t *size)
 {
 	char path[PATH_MAX], *text = NULL;
@@ -188,10 +157,10 @@ char *perch__kallsyms_cached(size_t *size)
 	head = now ? now + 1 : NULL;
 	if (now)
 		fd = open_own(path, &file_size);
-	if (fd >= 0 && describe(now) && read_whole(fd, head, sizeof(*head)) && same(now, head) &&
-	    head->size == file_size - sizeof(*head))
+	if (fd >= 0 && describe(now) && !perch__read_all(fd, head, sizeof(*head)) &&
+	    same(now, head) && head->size == file_size - sizeof(*head))
 		text = malloc(head->size + 1);
-	if (text && (!read_whole(fd, text, head->size) ||
+	if (text && (perch__read_all(fd, text, head->size) ||
 		     crc32(0, (const Bytef *)text, (uInt)head->size) != head->crc)) {
 		free(text);
 		text = NULL;
@@ -245,7 +214,8 @@ static void write_file(const char *directory_path, const struct head *head, cons
 	fd = mkostemp(temporary, O_CLOEXEC); /* of mode 0600 */
 	if (fd < 0)
 		return;
-	written = write_whole(fd, head, sizeof(*head)) && write_whole(fd, text, head->size);
+	written = !perch__write_all(fd, head, sizeof(*head)) &&
+		  !perch__write_all(fd, text, head->size);
 	if (close(fd) || !written || rename(temporary, path))
 		unlink(temporary);
 }

@@ -212,6 +212,22 @@ cat many*.err >log
 id=$(id_of program)
 [ ! -s log ] && cmp program "$links/${id:0:2}/${id:2}/elf" && [ -z "$(find "$HOME" -type f -name '.*.*')" ]
 report $? "recorders fill a cache at the same time"
+rm -rf "$HOME/.debug"
+mkdir -p links/a links/b
+ln -s ../b/. links/a/relative
+ln -s "$work/links/a/relative/new" links/b/absolute
+ln -s loop links/loop
+"$PERCH" --buildid-dir "$work/links/b/absolute" buildid-cache -a program 2>log &&
+	[ -d "links/b/new/.build-id" ] && "$PERCH" --buildid-dir "$work/links/b/absolute" buildid-cache -l >log && grep -q "$work/program" log
+report $? "own symbolic links lead to the cache, which is made"
+"$PERCH" --buildid-dir "$work/links/loop/x" buildid-cache -a program 2>log
+[ $? -eq 1 ] && grep -q 'cannot be made: Too many levels of symbolic links' log
+report $? "a symbolic link that leads to itself"
+"$PERCH" --buildid-dir "$work/program/x" buildid-cache -l 2>log
+[ $? -eq 1 ] && grep -q 'Not a directory' log
+report $? "a file in place of the directory"
+(cd links && "$PERCH" --buildid-dir here/cache buildid-cache -a ../program) && [ -d links/here/cache/.build-id ]
+report $? "a relative path"
 if [ "$(id -u)" -eq 0 ]; then
 	mkdir foreign
 	chown 65534 foreign
@@ -229,6 +245,19 @@ if [ "$(id -u)" -eq 0 ]; then
 	HOME=$work/foreign record foreign.data ./program && [ -z "$(ls -A elsewhere)" ]
 	report $? "root does not follow a symbolic link of a user"
 	rm foreign/.debug
+	# the user replaces the directory while root opens the cache
+	setpriv --reuid=65534 --clear-groups sh -c 'while :; do mkdir "$1/.debug"; rmdir "$1/.debug"; ln -s "$2" "$1/.debug"; rm "$1/.debug"; done' \
+		sh "$work/foreign" "$work/elsewhere" 2>/dev/null &
+	swapper=$!
+	for i in {1..100}; do
+		HOME=$work/foreign "$PERCH" buildid-cache -a program 2>/dev/null
+	done
+	kill "$swapper"
+	wait "$swapper" 2>/dev/null
+	rm -rf foreign/.debug
+	ls -lR foreign elsewhere >log
+	[ -z "$(ls -A elsewhere)" ]
+	report $? "a user who replaces a directory does not choose where root writes"
 	printf '[buildid]\n\tdir = %s\n' "$work/elsewhere" >foreign/.perfconfig
 	chown 65534 foreign/.perfconfig
 	HOME=$work/foreign record foreign.data ./program && [ -z "$(ls -A elsewhere)" ]

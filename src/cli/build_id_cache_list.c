@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists and removes what the build id cache has. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "build_id_cache.h"
+
+#define MAX_ENTRIES (1u << 20)
+
+/* ---- listing ---- */
+
+/* The name in the target of a symbolic link, "../../NAME/BUILDID". The caller frees it. NULL if the
+ * link is of another form, or out of memory. */
+static char *name_of_target(char *target, const struct cli_cache_id *id)
+{
+	size_t length = strlen(target), id_length = strlen(id->text);
+	char *name = target + 6, *result;
+
+	if (strncmp(target, "../../", 6) || length < 6 + 1 + 1 + id_length ||
+	    strcmp(target + length - id_length, id->text) || target[length - id_length - 1] != '/')
+		return NULL;
+	target[length - id_length - 1] = 0;
+	if (strstr(name, "/../") || !strncmp(name, "../", 3) || strstr(name, "/..") ||
+	    !strcmp(name, ".."))
+		return NULL;
+	if (asprintf(&result, "%s%s", *name == '[' ? "" : "/", name) < 0)
+		return NULL;
+	return result;
+}
+
+static char *name_of_link(int dir, const char *link, const struct cli_cache_id *id)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(dir, link, target, sizeof(target) - 1);
+
+	if (length < 0)
+		return NULL;
+	target[length] = 0;
+	return name_of_target(target, id);
+}
+
+struct listing {
+	struct cli_cache_entry *entry;
+	size_t nr, capacity;
+};
+
+/* Lists the links of one directory, whose name is the first byte. */
+static int list_links(struct listing *listing, int links, const char *first)
+{
+	int fd = openat(links, first, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+	int rc = 0;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while (!rc && (item = readdir(dir))) {
+		struct cli_cache_entry *added, entry;
+		uint8_t bytes[20];
+
+		if (strlen(item->d_name) > 38)
+			continue;
+		snprintf(entry.id.text, sizeof(entry.id.text), "%s%.38s", first, item->d_name);
+		if (!cli_cache_id_bytes(entry.id.text, bytes))
+			continue;
+		entry.name = name_of_link(dirfd(dir), item->d_name, &entry.id);
+		if (!entry.name)
+			continue;
+		added = PERCH__ARRAY_APPEND_MAX(listing->entry, listing->nr, listing->capacity,
+						MAX_ENTRIES);
+		if (added)
+			*added = entry;
+		else
+			rc = -ENOMEM;
+		if (rc)
+			free(entry.name);
+	}
+	closedir(dir);
+	return rc;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(((const struct cli_cache_entry *)a)->id.text,
+		      ((const struct cli_cache_entry *)b)->id.text);
+}
+
+int cli_cache_list(const struct cli_cache *cache, struct cli_cache_entry **entries, size_t *nr,
+		   struct perch_error *err)
+{
+	struct listing listing = { 0 };
+	int links = cache->fd < 0 ? -1 : cli_cache_open_below(cache->fd, CLI_CACHE_LINKS, false),
+	    rc = 0;
+	char first[3];
+
+	for (unsigned i = 0; links >= 0 && i < 256 && !rc; i++) {
+		snprintf(first, sizeof(first), "%02x", i);
+		rc = list_links(&listing, links, first);
+	}
+	if (links >= 0)
+		close(links);
+	*entries = NULL;
+	*nr = 0;
+	if (rc) {
+		cli_cache_free_entries(listing.entry, listing.nr);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to list the build id cache %s", cache->path);
+	}
+	if (listing.nr)
+		qsort(listing.entry, listing.nr, sizeof(*listing.entry), compare_ids);
+	*entries = listing.entry;
+	*nr = listing.nr;
+	return 0;
+}
+
+void cli_cache_free_entries(struct cli_cache_entry *entries, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		free(entries[i].name);
+	free(entries);
+}
+
+/* ---- removing ---- */
+
+/* Removes the files of a directory that belongs to one build id. Takes fd. */
+static void remove_files(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *item;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((item = readdir(dir)))
+		if (strcmp(item->d_name, ".") && strcmp(item->d_name, ".."))
+			unlinkat(dirfd(dir), item->d_name, 0);
+	closedir(dir);
+}
+
+/* Removes a directory and those above it that are empty. */
+static void remove_directories(int cache, char *path)
+{
+	for (char *slash; (slash = strrchr(path, '/')); *slash = 0) {
+		int parent;
+
+		*slash = 0;
+		parent = cli_cache_open_below(cache, path, false);
+		*slash = '/';
+		if (parent < 0)
+			return;
+		if (unlinkat(parent, slash + 1, AT_REMOVEDIR)) {
+			close(parent);
+			return;
+		}
+		close(parent);
+	}
+	unlinkat(cache, path, AT_REMOVEDIR);
+}
+
+int cli_cache_remove(const struct cli_cache *cache, const struct cli_cache_id *id,
+		     struct perch_error *err)
+{
+	char link[64], path[PATH_MAX], *name;
+	int dir, rc = 0;
+
+	cli_cache_link_path(id, link);
+	name = cache->fd < 0 ? NULL : name_of_link(cache->fd, link, id);
+	if (name) {
+		dir = cli_cache_open_entry(cache, name, id, false);
+		if (dir >= 0)
+			remove_files(dir);
+		if (dir >= 0 && snprintf(path, sizeof(path), "%s/%s", name + strspn(name, "/"),
+					 id->text) < (int)sizeof(path))
+			remove_directories(cache->fd, path);
+		free(name);
+	}
+	if (cache->fd < 0 || unlinkat(cache->fd, link, 0))
+		rc = cache->fd < 0 ? -ENOENT : -errno;
+	if (!rc) {
+		*strrchr(link, '/') = 0;
+		unlinkat(cache->fd, link, AT_REMOVEDIR);
+		return 0;
+	}
+	return perch_error_set(err, -rc, PERCH_ERROR_FILE,
+			       "%s cannot be removed from the build id cache %s: %s", id->text,
+			       cache->path, strerror(-rc));
+}
