@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <perch/symbol.h>
 
 static int print_frames(struct perch_symbols *symbols, const struct perch_dso *dso, uint64_t offset)
@@ -33,7 +34,7 @@ int main(int argc, char **argv)
 	struct perch_symbols *symbols;
 	struct perch_error err;
 	uint64_t offset;
-	int rc = 0;
+	int rc = 0, fd;
 
 	if (argc == 3 && !strcmp(argv[2], "--no-demangle")) {
 		options.no_demangle = true;
@@ -48,8 +49,14 @@ int main(int argc, char **argv)
 	}
 	while (!rc && scanf("%" SCNx64, &offset) == 1)
 		rc = print_frames(symbols, &dso, offset);
-	if (perch_symbols_error(symbols, &dso))
-		fprintf(stderr, "%s: %s\n", dso.path, perch_symbols_error(symbols, &dso));
+	if (perch_symbols_open_file(symbols, &dso, &fd, &err)) {
+		fprintf(stderr, "%s: %s\n", dso.path, err.message);
+		rc = 1;
+	} else {
+		close(fd);
+		if (perch_symbols_error(symbols, &dso))
+			fprintf(stderr, "%s: %s\n", dso.path, perch_symbols_error(symbols, &dso));
+	}
 	perch_symbols_free(symbols);
 	return rc ? 1 : 0;
 }

@@ -282,7 +282,12 @@ static int unpack(const char *archive)
 				 NULL };
 
 		status = wait_for_tar(start_tar(argv, NULL));
-		if (!status)
+		if (status)
+			cli_note(COMMAND,
+				 "%s is not an archive of perch archive or perf-archive, or it is "
+				 "incomplete; nothing was added to the build id cache",
+				 archive);
+		else
 			status = take_all(&cache, directory, archive);
 		nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	}

@@ -84,7 +84,7 @@ static int make_part(struct walk *walk)
 }
 
 /* A symbolic link of another user would choose where root writes files. */
-static int follow(struct walk *walk, int link, const struct stat *status)
+static int enter_link(struct walk *walk, int link, const struct stat *status)
 {
 	char target[PATH_MAX];
 	ssize_t length;
@@ -120,7 +120,7 @@ static int enter_part(struct walk *walk)
 	if (!rc && fstat(next, &status))
 		rc = -errno;
 	if (!rc && S_ISLNK(status.st_mode)) {
-		rc = follow(walk, next, &status);
+		rc = enter_link(walk, next, &status);
 	} else if (!rc && !S_ISDIR(status.st_mode)) {
 		rc = -ENOTDIR;
 	} else if (!rc) {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -237,11 +238,24 @@ static void print_missing(struct command *command)
 
 /* ---- the command ---- */
 
+static bool runs(uint64_t process)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64, process);
+	return !access(path, F_OK);
+}
+
 static int run(struct command *command)
 {
 	bool add = command->files[ADD] || command->files[UPDATE];
 	struct perch_error err;
 
+	if (command->namespace_of && !runs(command->namespace_of)) {
+		cli_note(COMMAND, "--target-ns: there is no process %" PRIu64,
+			 command->namespace_of);
+		return CLI_EXIT_FAILURE;
+	}
 	if (cli_cache_open(&command->cache, add, &err))
 		return cli_error(COMMAND, &err);
 	if (command->purge_all)

@@ -166,6 +166,26 @@ static const char *remedy_of(const struct perch_dso *dso, const char *error)
 	return "";
 }
 
+/* True if the process of generated code has a jitdump that cannot be used. */
+static bool has_unusable_jitdump(const struct cli_input *input, const struct perch_dso *dso)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	unsigned pid, of_jitdump;
+
+	if (sscanf(dso->path, "/tmp/perf-%u.map", &pid) != 1)
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		const char *slash = strrchr(dsos[i]->path, '/');
+
+		if (dsos[i]->jitdump && perch_jitdump_error(dsos[i]->jitdump) &&
+		    sscanf(slash ? slash + 1 : dsos[i]->path, "jit-%u.dump", &of_jitdump) == 1 &&
+		    of_jitdump == pid)
+			return true;
+	}
+	return false;
+}
+
 /* Reports addresses in the code of a JIT compiler that have no name, and what would give them one.
  */
 static void print_generated_code(const struct cli_input *input, const struct perch_dso *dso,
@@ -176,21 +196,29 @@ static void print_generated_code(const struct cli_input *input, const struct per
 	uint64_t misses = perch_symbols_misses(symbols, dso);
 	uint64_t damaged = perch_symbols_damaged_lines(symbols, dso);
 
+	/* a jitdump that cannot be used has its own note, with the reason */
+	if (misses && !damaged && has_unusable_jitdump(input, dso))
+		return;
 	if (dso->kind != PERCH_DSO_ANON || strncmp(dso->path, "/tmp/perf-", 10) ||
 	    (!misses && !damaged) || ++*processes > MAX_NAMED_FILES)
 		return;
 	if (damaged)
-		cli_note(input->command, "%" PRIu64 " lines of %s are damaged and were skipped",
-			 damaged, dso->path);
+		cli_note(input->command, "%" PRIu64 " %s of %s %s damaged and %s skipped", damaged,
+			 cli_word(damaged, "line", "lines"), dso->path,
+			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));
 	if (misses && error)
 		cli_note(input->command,
-			 "%" PRIu64 " addresses of %s have no name (%s): if it is code of a JIT "
+			 "%" PRIu64 " %s of %s %s no name (%s): if it is code of a JIT "
 			 "compiler, run the program with its option that writes this file "
 			 "(node --perf-basic-prof, python3 -X perf, java -XX:+DumpPerfMapAtExit)",
-			 misses, perch_symbols_dso_name(symbols, dso), error);
+			 misses, cli_word(misses, "address", "addresses"),
+			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
+			 error);
 	else if (misses)
-		cli_note(input->command, "%" PRIu64 " addresses of %s have no name in %s", misses,
-			 perch_symbols_dso_name(symbols, dso), dso->path);
+		cli_note(input->command, "%" PRIu64 " %s of %s %s no name in %s", misses,
+			 cli_word(misses, "address", "addresses"),
+			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
+			 dso->path);
 }
 
 /* Reports a jitdump that cannot be used, or not in whole. */
@@ -208,8 +236,9 @@ static void print_jitdump(const struct cli_input *input, const struct perch_dso 
 		cli_note(input->command, "functions of a JIT compiler in %s were not read: %s",
 			 path, error);
 	else
-		cli_note(input->command, "%" PRIu64 " records of %s are damaged and were skipped",
-			 damaged, path);
+		cli_note(input->command, "%" PRIu64 " %s of %s %s damaged and %s skipped", damaged,
+			 cli_word(damaged, "record", "records"), path,
+			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));
 }
 
 /* Files whose addresses have no names. */
@@ -235,8 +264,10 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 		nameless->addresses_of_stripped += misses;
 	} else if (!is_stripped(error) && nameless->files++ < MAX_NAMED_DSOS) {
 		perch_clean_text(dso->path, path, sizeof(path));
-		cli_note(input->command, "%" PRIu64 " addresses in %s have no names: %s%s", misses,
-			 path, error, remedy_of(dso, error));
+		cli_note(input->command, "%" PRIu64 " %s in %s %s: %s%s", misses,
+			 cli_word(misses, "address", "addresses"), path,
+			 cli_word(misses, "has no name", "have no names"), error,
+			 remedy_of(dso, error));
 	}
 }
 
@@ -267,14 +298,17 @@ static void print_symbol_errors(const struct cli_input *input)
 		cli_note(input->command, "%zu other processes have generated code without names",
 			 processes - MAX_NAMED_FILES);
 	if (nameless.files > MAX_NAMED_DSOS)
-		cli_note(input->command, "addresses in %zu other files have no names",
-			 nameless.files - MAX_NAMED_DSOS);
+		cli_note(input->command, "addresses in %zu other %s have no names",
+			 nameless.files - MAX_NAMED_DSOS,
+			 cli_word(nameless.files - MAX_NAMED_DSOS, "file", "files"));
 	if (nameless.stripped)
 		cli_note(input->command,
-			 "%" PRIu64
-			 " addresses in stripped files (%zu) have no names: install their debug "
+			 "%" PRIu64 " %s in stripped files (%zu) %s: install their debug "
 			 "information, or set DEBUGINFOD_URLS",
-			 nameless.addresses_of_stripped, nameless.stripped);
+			 nameless.addresses_of_stripped,
+			 cli_word(nameless.addresses_of_stripped, "address", "addresses"),
+			 nameless.stripped,
+			 cli_word(nameless.addresses_of_stripped, "has no name", "have no names"));
 }
 
 /* Reports debug information that is damaged, or of which a part is missing. */
@@ -293,13 +327,14 @@ static void print_debug_errors(const struct cli_input *input)
 		if (!error || !addresses || files++ >= MAX_NAMED_DSOS)
 			continue;
 		perch_clean_text(dsos[i]->path, path, sizeof(path));
-		cli_note(input->command, "%" PRIu64 " addresses in %s lack a name or line: %s",
-			 addresses, path, error);
+		cli_note(input->command, "%" PRIu64 " %s in %s %s a name or line: %s", addresses,
+			 cli_word(addresses, "address", "addresses"), path,
+			 cli_word(addresses, "lacks", "lack"), error);
 	}
 	if (files > MAX_NAMED_DSOS)
 		cli_note(input->command,
-			 "addresses in %zu other files lack a name or line for such reasons",
-			 files - MAX_NAMED_DSOS);
+			 "addresses in %zu other %s lack a name or line for such reasons",
+			 files - MAX_NAMED_DSOS, cli_word(files - MAX_NAMED_DSOS, "file", "files"));
 }
 
 static void print_missing_data(const struct cli_input *input,
@@ -344,13 +379,17 @@ static void print_bad_records(const struct cli_input *input,
 			      const struct perch_reader_damage *damage)
 {
 	if (damage->undecoded_records)
-		cli_note(input->command, "%" PRIu64 " records of %s cannot be decoded and were %s",
-			 damage->undecoded_records, input->path,
+		cli_note(input->command, "%" PRIu64 " %s of %s cannot be decoded and %s %s",
+			 damage->undecoded_records,
+			 cli_word(damage->undecoded_records, "record", "records"), input->path,
+			 cli_word(damage->undecoded_records, "was", "were"),
 			 input->options.keep_damaged ? "shown as bytes" : "left out");
 	if (damage->unknown_records)
 		cli_note(input->command,
-			 "%" PRIu64 " records of %s have types that this version does not support",
-			 damage->unknown_records, input->path);
+			 "%" PRIu64 " %s of %s %s that this version does not support",
+			 damage->unknown_records,
+			 cli_word(damage->unknown_records, "record", "records"), input->path,
+			 cli_word(damage->unknown_records, "has a type", "have types"));
 }
 
 /*
@@ -370,26 +409,24 @@ static void print_lost(const struct cli_input *input, const struct perch_session
 	if (stats->throttled)
 		cli_note(input->command,
 			 "the kernel throttled sampling %" PRIu64
-			 " times: record with a lower frequency (-F) to sample evenly",
-			 stats->throttled);
+			 " %s: record with a lower frequency (-F) to sample evenly",
+			 stats->throttled, cli_word(stats->throttled, "time", "times"));
 	if (stats->lost && is_snapshot(input))
 		cli_note(input->command,
-			 "%" PRIu64
-			 " records were lost while the rings were paused for the previous "
+			 "%" PRIu64 " %s lost while the rings were paused for the previous "
 			 "file: smaller rings (record -m) are paused for less time",
-			 stats->lost);
+			 stats->lost, cli_word(stats->lost, "record was", "records were"));
 	else if (stats->lost)
 		cli_note(input->command,
-			 "%" PRIu64
-			 " records were lost while recording: use larger rings (record -m) "
+			 "%" PRIu64 " %s lost while recording: use larger rings (record -m) "
 			 "or a lower frequency (-F)",
-			 stats->lost);
+			 stats->lost, cli_word(stats->lost, "record was", "records were"));
 	if (stats->truncated_aux)
 		cli_note(input->command,
 			 "%" PRIu64
-			 " AUX records lost data while recording: use a larger AUX area (perf "
+			 " AUX %s lost data while recording: use a larger AUX area (perf "
 			 "record -m ,PAGES)",
-			 stats->truncated_aux);
+			 stats->truncated_aux, cli_word(stats->truncated_aux, "record", "records"));
 }
 
 /* Prints why the chains that end in a DSO are incomplete, in one line. */
@@ -415,8 +452,8 @@ static void print_unwinding_of_dso(const struct cli_input *input, const struct p
 		uint64_t count = perch_unwinder_count(unwinder, dso, reasons[i].end);
 
 		if (count && ++*lines <= MAX_NAMED_DSOS)
-			cli_note(input->command, "%" PRIu64 " call chains end in %s: %s", count,
-				 path,
+			cli_note(input->command, "%" PRIu64 " call %s in %s: %s", count,
+				 cli_word(count, "chain ends", "chains end"), path,
 				 error && reasons[i].end == PERCH_UNWIND_NO_FILE ? error
 										 : reasons[i].text);
 	}
@@ -433,24 +470,25 @@ static void print_unwinding(const struct cli_input *input, const struct perch_se
 
 	if (stats->not_unwound)
 		cli_note(input->command,
-			 "%" PRIu64
-			 " samples have copies of user stacks (--call-graph dwarf) that cannot be "
+			 "%" PRIu64 " %s copies of user stacks (--call-graph dwarf) that cannot be "
 			 "unwound: only registers of x86-64 and arm64 are supported",
-			 stats->not_unwound);
+			 stats->not_unwound,
+			 cli_word(stats->not_unwound, "sample has", "samples have"));
 	if (!unwinder)
 		return;
 	truncated = perch_unwinder_count(unwinder, NULL, PERCH_UNWIND_TRUNCATED);
 	if (truncated)
 		cli_note(input->command,
 			 "%" PRIu64
-			 " call chains lack their outer functions: the copies of their stacks are "
-			 "too short; record with larger ones (--call-graph dwarf,SIZE)",
-			 truncated);
+			 " call %s outer functions: the copies of stacks are too short; record "
+			 "with larger ones (--call-graph dwarf,SIZE)",
+			 truncated, cli_word(truncated, "chain lacks its", "chains lack their"));
 	for (size_t i = 0; i < nr; i++)
 		print_unwinding_of_dso(input, dsos[i], &lines);
 	if (lines > MAX_NAMED_DSOS)
-		cli_note(input->command, "call chains end in %zu other places for such reasons",
-			 lines - MAX_NAMED_DSOS);
+		cli_note(input->command, "call chains end in %zu other %s for such reasons",
+			 lines - MAX_NAMED_DSOS,
+			 cli_word(lines - MAX_NAMED_DSOS, "place", "places"));
 }
 
 void cli_input_print_chain_notes(const struct cli_input *input)
@@ -466,11 +504,11 @@ void cli_input_print_chain_notes(const struct cli_input *input)
 			 "(--call-graph fp,defer) was lost or is not in the file",
 			 stats.incomplete_chains, stats.samples);
 	if (stats.cut_chains)
-		cli_note(
-			input->command,
-			"%" PRIu64
-			" call chains are longer than %d functions: the outermost ones are left out",
-			stats.cut_chains, PERCH_MAX_CALL_CHAIN);
+		cli_note(input->command,
+			 "%" PRIu64
+			 " call %s longer than %d functions: the outermost ones are left out",
+			 stats.cut_chains, cli_word(stats.cut_chains, "chain is", "chains are"),
+			 PERCH_MAX_CALL_CHAIN);
 }
 
 void cli_input_print_notes(const struct cli_input *input)

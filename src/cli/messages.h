@@ -24,6 +24,11 @@ int cli_error(const char *command, const struct perch_error *err);
  * CLI_EXIT_USAGE.
  */
 int cli_event_error(const char *command, const char *events, const struct perch_error *err);
+/* Returns the word for a number: "record" or "records". */
+static inline const char *cli_word(uint64_t number, const char *one, const char *several)
+{
+	return number == 1 ? one : several;
+}
 /* Prints one line "perch record: TEXT" to stderr. */
 void cli_note(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -120,6 +120,9 @@ report $? "buildid-cache -a adds files"
 report $? "buildid-cache -u replaces a file"
 "$PERCH" buildid-cache --target-ns $$ -a "$(command -v gcc)" && "$PERCH" buildid-cache -l | grep -q gcc
 report $? "buildid-cache --target-ns opens files as a process sees them"
+"$PERCH" buildid-cache --target-ns 2147483647 -a program 2>log
+[ $? -eq 1 ] && [ "$(cat log)" = "perch buildid-cache: --target-ns: there is no process 2147483647" ]
+report $? "buildid-cache --target-ns of a process that does not run"
 "$PERCH" buildid-cache -p "$work/program" && ! "$PERCH" buildid-cache -l | grep program && ! [ -e "$HOME/.debug$work" ]
 report $? "buildid-cache -p removes the builds of a path"
 "$PERCH" buildid-cache -a program.cc 2>log
@@ -162,6 +165,9 @@ if tar --version >/dev/null 2>&1 && bzip2 --help >/dev/null 2>&1; then
 	report $? "archive --unpack refuses files of other builds"
 	[ -z "$(find victim -name '.unpack*')" ]
 	report $? "archive --unpack leaves no temporary files"
+	HOME=$work/victim "$PERCH" archive --unpack program >log 2>&1
+	[ $? -eq 1 ] && grep -q '^perch archive: program is not an archive of' log
+	report $? "archive --unpack of another file"
 	"$PERCH" --buildid-dir "$work/empty" archive kept.data 2>log
 	[ $? -eq 1 ] && grep -q 'has no file of' log
 	report $? "archive without files in the cache"

@@ -72,7 +72,7 @@ has_names() { # the only name in samples of the program; "" is no name
 	fi
 	! grep -E 'host_|inner_' own | grep -qv "${1:-host_ and inner_}"
 }
-noted() { grep -q "[1-9][0-9]* addresses in $work/program have no names: $1" notes; }
+noted() { grep -q "[1-9][0-9]* address[es]* in $work/program ha[a-z]* no names*: $1" notes; }
 lists() { # the build id of a file is that of the path in the recording
 	perch_id=$(readelf -n "$1" | sed -n 's/.*Build ID: //p')
 	"$PERCH" report --header-only -i data >/dev/null 2>&1

@@ -91,7 +91,7 @@ def mini_debug_info():
     install("with-mini")
     text, notes = script()
     check(not has_name(text) and re.search(
-        r"\d+ addresses in \S+/program lack a name or line: its \.gnu_debugdata is damaged", notes),
+        r"\d+ address(?:es)? in \S+/program lacks? a name or line: its \.gnu_debugdata is damaged", notes),
         "damaged .gnu_debugdata is reported", text[:500] + notes)
 
 
@@ -109,7 +109,7 @@ def compressed():
         install(kind)
         text, notes = script()
         check(has_name(text) and not has_inlined(text) and re.search(
-            r"\d+ addresses in \S+/program lack a name or line: its debug information is damaged; install it again", notes),
+            r"\d+ address(?:es)? in \S+/program lacks? a name or line: its debug information is damaged; install it again", notes),
             "damaged %s keeps names, and is reported" % kind, text[:500] + notes)
         names, notes = script("--no-inline")
         check(has_name(names) and "lack" not in notes, "names alone do not need debug information", names[:500] + notes)
@@ -148,7 +148,7 @@ def split():
         check(has_inlined(text) and "lack" not in notes, ".dwp", text[:500] + notes)
         damage("program.dwp", ".debug_cu_index", 16)
         text, notes = script()
-        check(has_name(text) and re.search(r"program lack a name or line: its \.dwp file lacks a part", notes),
+        check(has_name(text) and re.search(r"program lacks? a name or line: its \.dwp file lacks a part", notes),
               "a damaged .dwp", text[:500] + notes)
     else:
         print("skipped .dwp: llvm-dwp does not pack the file")
@@ -156,7 +156,7 @@ def split():
         os.remove("program.dwp")
     text, notes = script()
     check(has_name(text) and re.search(
-        r"program lack a name or line: the file \S+\.dwo with its split debug information is missing", notes),
+        r"program lacks? a name or line: the file \S+\.dwo with its split debug information is missing", notes),
         "a missing .dwo file", text[:500] + notes)
 
 

@@ -112,7 +112,7 @@ def silent_server():
         server.listen(16)
         text, notes = script("http://127.0.0.1:%d" % server.getsockname()[1], DEBUGINFOD_TIMEOUT="2")
     check(not has_name(text) and "[unknown]" in text and re.search(
-        r"\d+ addresses in \S+/program lack a name or line: debuginfod does not answer", notes),
+        r"\d+ address(?:es)? in \S+/program lacks? a name or line: debuginfod does not answer", notes),
         "a server that does not answer", text[:500] + notes)
 
 

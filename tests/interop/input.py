@@ -128,8 +128,17 @@ def other_kernels():
                f"{command} of a kernel without its address has no names")
 
 
+def numbers():
+    for count, sentence in ((1, b": 1 address in /no/such/file has no name: no such file\n"),
+                            (2, b": 2 addresses in /no/such/file have no names: no such file\n")):
+        here = [feature(3, platform.node().encode())]
+        done = perch("report", "-i", "-", data=pipe(here + [mapping(1, 4096, b"/no/such/file")] + [sample(4096 + i) for i in range(count)]))
+        report(sentence in done.stderr, f"the note of {count} address{'es' if count > 1 else ''}")
+
+
 with tempfile.TemporaryDirectory() as directory:
     costs()
+    numbers()
     endless()
     truncated(directory)
     empty_pipe(directory)

@@ -212,6 +212,14 @@ def packed():
                         tool="addr2line" if compiler == "g++" else "llvm-addr2line", may_need_libdw=True)
 
 
+def refuses_missing_file():
+    global failed
+    done = subprocess.run([LINES, "/no/such/file"], input="1\n", text=True, capture_output=True, check=False)
+    ok = done.returncode == 1 and done.stderr == "/no/such/file: no such file\n"
+    print(("ok " if ok else "FAILED ") + "a missing file", "" if ok else done)
+    failed += not ok
+
+
 def main():
     for tool in ["g++", "addr2line", "objdump", "readelf", "c++filt", "objcopy"]:
         if not shutil.which(tool):
@@ -226,6 +234,7 @@ def main():
             run(compiler, "-O2", "-g", "-o", name, "program.cc", *flags, stderr=subprocess.DEVNULL)
             return os.path.abspath(name)
 
+        refuses_missing_file()
         plain = build("default")
         compare("g++ -O2 -g", plain, 10000)
         for version in range(2, 6):
