@@ -13,6 +13,7 @@
 #include <perch/file.h>
 #include <string.h>
 #include "build/touch.h"
+#include "file/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -86,7 +87,7 @@ static void touch_tracepoints(struct perch_reader *reader)
 	}
 }
 
-static void read_file(const char *path, enum perch_order order, FILE *nowhere)
+static void read_file(const char *path, enum perch_order order, size_t batch, FILE *nowhere)
 {
 	struct perch_reader_damage damage;
 	struct perch_reader *reader;
@@ -95,6 +96,7 @@ static void read_file(const char *path, enum perch_order order, FILE *nowhere)
 
 	if (perch_reader_open(&reader, path, order, &err))
 		return;
+	reader->sorted.batch = batch;
 	touch_header(reader);
 	touch_tracepoints(reader);
 	perch_reader_print_header(reader, nowhere);
@@ -173,14 +175,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		make_directory(&file, &ring);
 	}
 	fill(&file, data, size);
-	read_file(file.path, PERCH_ORDER_FILE, nowhere);
-	read_file(file.path, PERCH_ORDER_TIME, nowhere);
+	read_file(file.path, PERCH_ORDER_FILE, 0, nowhere);
+	read_file(file.path, PERCH_ORDER_TIME, 1, nowhere);
+	read_file(file.path, PERCH_ORDER_TIME, PERCH__BATCH_RECORDS, nowhere);
 	cut = size < 2 ? 0 : (data[size - 2] | data[size - 1] << 8) % size;
 	if (!cut)
 		return 0;
 	fill(&file, data, cut);
 	fill(&ring, data + cut, size - cut);
-	read_file(directory, PERCH_ORDER_FILE, nowhere);
-	read_file(directory, PERCH_ORDER_TIME, nowhere);
+	read_file(directory, PERCH_ORDER_FILE, 0, nowhere);
+	read_file(directory, PERCH_ORDER_TIME, 1, nowhere);
 	return 0;
 }

@@ -251,8 +251,11 @@ struct perch_reader;
 /** The order of the records. */
 enum perch_order {
 	PERCH_ORDER_FILE, /**< as in the file */
-	/** By time. Records without a time stay near their position in the file. Needs 16 bytes of
-	 * memory per record. */
+	/**
+	 * By time. Records without a time stay near their position in the file. Records are sorted
+	 * some rounds of the recorder at a time (FINISHED_ROUND). A directory, and a file without
+	 * rounds, need 16 bytes of memory per record.
+	 */
 	PERCH_ORDER_TIME,
 };
 
@@ -274,7 +277,10 @@ struct perch_reader_damage {
 	/** The limit of decompressed bytes was reached: 64 MiB plus 64 times the file's size. The
 	 * rest is part of corrupt_bytes. */
 	bool too_large;
-	uint64_t reserved[4]; /**< for members of later versions */
+	/** PERCH_ORDER_TIME: records that were delivered after a newer record, because the rounds
+	 * in the file are wrong. */
+	uint64_t late_records;
+	uint64_t reserved[3]; /**< for members of later versions */
 };
 
 /**

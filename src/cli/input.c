@@ -384,6 +384,12 @@ static void print_bad_records(const struct cli_input *input,
 			 cli_word(damage->undecoded_records, "record", "records"), input->path,
 			 cli_word(damage->undecoded_records, "was", "were"),
 			 input->options.keep_damaged ? "shown as bytes" : "left out");
+	if (damage->late_records)
+		cli_note(
+			input->command,
+			"%" PRIu64
+			" records of %s come after newer ones: its recorder ended a round too early",
+			damage->late_records, input->path);
 	if (damage->unknown_records)
 		cli_note(input->command,
 			 "%" PRIu64 " %s of %s %s that this version does not support",

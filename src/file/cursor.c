@@ -22,6 +22,7 @@ void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *curs
 	*cursor = (struct perch__cursor){ 0 };
 	enter_range(reader, cursor, 0);
 	reader->nr_compressed = 0;
+	reader->discarded = 0;
 	perch__decompress_restart(reader);
 }
 
@@ -66,22 +67,29 @@ static int next_decompressed(struct perch_reader *reader, struct perch__cursor *
 	}
 	if (size > left)
 		return 0;
-	*offset = reader->extent + cursor->decompressed_at;
+	*offset = reader->extent + reader->discarded + cursor->decompressed_at;
 	cursor->decompressed_at += size;
 	return 1;
 }
 
-/* In file order, decompressed records are discarded once they are delivered. */
-static void discard_delivered(struct perch_reader *reader, struct perch__cursor *cursor)
+void perch__discard_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
+				 uint64_t bytes)
 {
-	uint64_t left = cursor->decompressed_end - cursor->decompressed_at;
+	size_t n = 0;
 
-	if (reader->order != PERCH_ORDER_FILE || !cursor->decompressed_at)
+	if (!bytes)
 		return;
-	memmove(reader->decompressed, reader->decompressed + cursor->decompressed_at, left);
-	cursor->decompressed_at = 0;
-	cursor->decompressed_end = left;
-	reader->nr_compressed = 0;
+	cursor->decompressed_at -= bytes;
+	cursor->decompressed_end -= bytes;
+	reader->discarded += bytes;
+	memmove(reader->decompressed, reader->decompressed + bytes, cursor->decompressed_end);
+	while (n < reader->nr_compressed && reader->compressed[n].end <= reader->discarded)
+		n++;
+	if (!n)
+		return;
+	reader->nr_compressed -= n;
+	memmove(reader->compressed, reader->compressed + n,
+		reader->nr_compressed * sizeof(*reader->compressed));
 }
 
 /* Stores the offset of the compressed record that was decompressed last. */
@@ -93,7 +101,7 @@ static bool add_compressed(struct perch_reader *reader, const struct perch__curs
 
 	if (!compressed)
 		return false;
-	compressed->end = cursor->decompressed_end;
+	compressed->end = reader->discarded + cursor->decompressed_end;
 	compressed->offset = offset;
 	return true;
 }
@@ -103,7 +111,9 @@ static int decompress(struct perch_reader *reader, struct perch__cursor *cursor,
 {
 	int rc;
 
-	discard_delivered(reader, cursor);
+	/* in file order, decompressed records are discarded once they are delivered */
+	if (reader->order == PERCH_ORDER_FILE)
+		perch__discard_decompressed(reader, cursor, cursor->decompressed_at);
 	rc = perch__decompress(reader, reader->file + offset, size, &cursor->decompressed_end, err);
 	if (rc == -EBADMSG || rc == -EFBIG) {
 		cursor->corrupt += size;
@@ -260,15 +270,25 @@ uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, 
  * them from the page cache again. Views stay valid, and the file does not add to the memory of the
  * process.
  */
-void perch__release(struct perch_reader *reader, uint64_t before)
+void perch__release(const struct perch_reader *reader, uint64_t *released, uint64_t before)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE);
 
-	if (reader->copied || before <= reader->released)
+	if (reader->copied || before <= *released)
 		return;
 	before = before / page * page;
-	if (before > reader->released)
-		madvise((void *)(reader->file + reader->released), before - reader->released,
-			MADV_DONTNEED);
-	reader->released = before;
+	if (before > *released)
+		madvise((void *)(reader->file + *released / page * page),
+			before - *released / page * page, MADV_DONTNEED);
+	*released = before;
+}
+
+uint64_t perch__cursor_position(const struct perch_reader *reader)
+{
+	const struct perch__cursor *cursor = &reader->cursor;
+	uint64_t position = cursor->at - reader->range[cursor->range].start;
+
+	for (size_t i = 0; i < cursor->range; i++)
+		position += reader->range[i].end - reader->range[i].start;
+	return position;
 }

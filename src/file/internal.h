@@ -87,8 +87,8 @@ struct perch__range {
 	uint64_t start, end;
 };
 
-/* A compressed record that was read: its offset, and the end of its output in
- * reader->decompressed. */
+/* A compressed record that was read: its offset, and the end of its output among all decompressed
+ * bytes. */
 struct perch__compressed {
 	uint64_t end, offset;
 };
@@ -108,6 +108,37 @@ struct perch__cursor {
 struct perch__index_entry {
 	uint64_t time;
 	uint64_t offset;
+};
+
+/* The rounds of a recorder up to here: times of records, 0 if there is none. */
+struct perch__rounds {
+	size_t range;	       /* each file of a directory has its own rounds */
+	uint64_t latest;       /* the highest time so far */
+	uint64_t round_latest; /* the highest time in this round */
+	uint64_t last_round;   /* the highest time at the last FINISHED_ROUND */
+	uint64_t limit;	       /* all later records have this time or a higher one */
+	uint64_t delivered;    /* the highest time that is in a batch before */
+	uint64_t late;	       /* records that are older than that */
+	bool any_in_order;     /* the round has a record that is not */
+	bool ended;	       /* the last record was FINISHED_ROUND */
+};
+
+/* PERCH_ORDER_TIME: an index of the records of some rounds. */
+struct perch__sorted {
+	struct perch__index_entry *entries;
+	size_t nr, capacity;
+	size_t next, ready; /* entries that may be delivered: from next to before ready */
+	struct perch__index_entry *copy;
+	size_t copy_capacity;
+	/* by block of the index: the lowest offset that this block and later ones need */
+	uint64_t *needed_from;
+	size_t needed_capacity;
+	struct perch__rounds rounds;
+	size_t batch;  /* records in a batch, at least */
+	uint64_t from; /* position of the batch, for the progress */
+	bool started, ended;
+	bool whole; /* the index has all records of the file */
+	int failed; /* errno of a batch that could not be read */
 };
 
 struct perch_reader {
@@ -158,11 +189,7 @@ struct perch_reader {
 	enum perch_order order;
 	struct perch__cursor cursor;
 	uint64_t released; /* pages before this offset were released */
-	bool indexed;
-	struct perch__index_entry *index; /* PERCH_ORDER_TIME: all records */
-	size_t nr_index, index_capacity, next_index;
-	/* by block of the index: the lowest offset that this block and later ones need */
-	uint64_t *needed_from;
+	struct perch__sorted sorted;
 	uint64_t undecoded, unknown;
 	bool keep_damaged;
 
@@ -173,7 +200,10 @@ struct perch_reader {
 	bool merging_deferred, delivering_deferred, ended;
 
 	struct perch__decompressor *decompressor;
-	uint8_t *decompressed; /* a record offset of `extent` or more refers to these bytes */
+	/* A record offset of `extent` or more refers to these bytes: extent + discarded is the
+	 * first one. */
+	uint8_t *decompressed;
+	uint64_t discarded;
 	size_t decompressed_capacity;
 	struct perch__compressed *compressed;
 	size_t nr_compressed, compressed_capacity;
@@ -268,8 +298,9 @@ uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t siz
 /* Returns the bytes of a record in the file, or of a decompressed record. */
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {
-	return offset < reader->extent ? reader->file + offset
-				       : reader->decompressed + (offset - reader->extent);
+	return offset < reader->extent
+		       ? reader->file + offset
+		       : reader->decompressed + (offset - reader->extent - reader->discarded);
 }
 /*
  * Returns the number of bytes from a record to the end of all records. Other programs may change
@@ -278,17 +309,22 @@ static inline const uint8_t *perch__record_at(const struct perch_reader *reader,
  */
 static inline uint64_t perch__record_available(const struct perch_reader *reader, uint64_t offset)
 {
-	return offset < reader->extent
-		       ? reader->records_end - offset
-		       : reader->cursor.decompressed_end - (offset - reader->extent);
+	return offset < reader->extent ? reader->records_end - offset
+				       : reader->discarded + reader->cursor.decompressed_end -
+						 (offset - reader->extent);
 }
 /*
  * Returns the offset of a record in its own file; of a decompressed record, that of the compressed
  * one.
  */
 uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size);
-/* Releases the pages of the mapped file before this offset. */
-void perch__release(struct perch_reader *reader, uint64_t before);
+/* Releases the pages of the mapped file from *released to before this offset. */
+void perch__release(const struct perch_reader *reader, uint64_t *released, uint64_t before);
+/* Discards the first decompressed bytes. */
+void perch__discard_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
+				 uint64_t bytes);
+/* Returns the number of bytes of records that the cursor has passed. */
+uint64_t perch__cursor_position(const struct perch_reader *reader);
 
 /* decompress.c: COMPRESSED and COMPRESSED2 records. */
 bool perch__is_compressed(uint32_t type);
@@ -303,9 +339,16 @@ void perch__decompress_begin(struct perch_reader *reader);
 void perch__decompress_restart(struct perch_reader *reader);
 void perch__decompress_free(struct perch_reader *reader);
 
-/* order.c: the index of all records by time. */
-#define PERCH__INDEX_BLOCK 8192u
-int perch__index_build(struct perch_reader *reader, struct perch_error *err);
+/*
+ * order.c: the next record by time. Returns 1 and its offset for perch__record_at(), 0 at the end,
+ * or a negative errno.
+ */
+#define PERCH__INDEX_BLOCK   8192u
+#define PERCH__BATCH_RECORDS 32768u
+#define PERCH__BATCH_BYTES   (16u << 20)
+int perch__sorted_next(struct perch_reader *reader, uint64_t *offset, struct perch_error *err);
+void perch__sorted_rewind(struct perch_reader *reader);
+void perch__sorted_free(struct perch_reader *reader);
 int perch__index_sort(struct perch__index_entry *entries, size_t nr);
 
 /* print_attr.c: prints the fields of an attr, each as ", name = value". */

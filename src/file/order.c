@@ -9,6 +9,10 @@
  *
  * The sort is a stable merge of adjacent runs, which first excludes the entries that are in place.
  * It moves each entry of a recorded file a few times only, and takes O(n log n) for any file.
+ *
+ * A recorder ends each round with FINISHED_ROUND. All records after one are newer than the newest
+ * record of the round before, so the index has the records of some rounds only: a batch. A file
+ * without these records, and the files of a directory, are one batch.
  */
 #include "internal.h"
 
@@ -121,39 +125,64 @@ static size_t next_run(struct perch__index_entry *entries, size_t n)
 	return least;
 }
 
-int perch__index_sort(struct perch__index_entry *entries, size_t nr)
+static int sort(struct sorter *sorter, size_t nr)
 {
-	struct sorter sorter = { .entries = entries };
 	int rc = 0;
 
 	for (size_t at = 0; !rc && at < nr;) {
-		struct run run = { .start = at, .length = next_run(entries + at, nr - at) };
+		struct run run = { .start = at, .length = next_run(sorter->entries + at, nr - at) };
 
-		rc = push_run(&sorter, run);
+		rc = push_run(sorter, run);
 		at += run.length;
 	}
-	while (!rc && sorter.nr > 1)
-		rc = merge_top(&sorter);
+	while (!rc && sorter->nr > 1)
+		rc = merge_top(sorter);
+	return rc;
+}
+
+int perch__index_sort(struct perch__index_entry *entries, size_t nr)
+{
+	struct sorter sorter = { .entries = entries };
+	int rc = sort(&sorter, nr);
+
 	free(sorter.copy);
 	return rc;
 }
 
-/* ---- the index ---- */
+/* ---- rounds ---- */
+
+/*
+ * Returns true for a round whose records are all older than one that was delivered. The times of
+ * earlier rounds were wrong then, and are not compared with later ones.
+ */
+static bool restart_rounds(struct perch__rounds *rounds)
+{
+	if (rounds->any_in_order || !rounds->round_latest)
+		return false;
+	rounds->latest = rounds->last_round = rounds->round_latest;
+	rounds->limit = 0;
+	rounds->delivered = 0;
+	return true;
+}
+
+static void end_round(struct perch__rounds *rounds)
+{
+	if (!restart_rounds(rounds)) {
+		rounds->limit = rounds->last_round;
+		rounds->last_round = rounds->latest;
+	}
+	rounds->round_latest = 0;
+	rounds->any_in_order = false;
+	rounds->ended = true;
+}
 
 /*
  * Records without a time get the position that they have in a reader that sorts round by round: it
- * delivers them at once, before all records that wait for the end of the round. The limit never
- * falls, so these records keep their order.
+ * delivers them at once, before all records that wait for the end of the round. The limit does not
+ * fall, so these records keep their order.
  */
-struct rounds {
-	size_t range;	     /* each file of a directory has its own rounds */
-	uint64_t latest;     /* the highest time so far */
-	uint64_t last_round; /* the highest time at the last FINISHED_ROUND */
-	uint64_t
-		limit; /* a reader that sorts by rounds has delivered the records up to this time */
-};
-
-static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, uint64_t offset)
+static uint64_t entry_time(struct perch_reader *reader, struct perch__rounds *rounds,
+			   uint64_t offset)
 {
 	const uint8_t *record = perch__record_at(reader, offset);
 	uint64_t time, available = perch__record_available(reader, offset);
@@ -162,75 +191,194 @@ static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, u
 	    time != UINT64_MAX) {
 		if (time > rounds->latest)
 			rounds->latest = time;
+		if (time > rounds->round_latest)
+			rounds->round_latest = time;
+		if (time >= rounds->delivered)
+			rounds->any_in_order = true;
+		else
+			rounds->late++;
 		return time;
 	}
-	if (perch__file_u32(reader, record) == PERCH_RECORD_FINISHED_ROUND) {
-		rounds->limit = rounds->last_round;
-		rounds->last_round = rounds->latest;
-	}
+	if (perch__file_u32(reader, record) == PERCH_RECORD_FINISHED_ROUND)
+		end_round(rounds);
 	return rounds->limit;
 }
 
+/* ---- the index ---- */
+
+/* Discards the entries that were delivered, and the decompressed records that only they refer to.
+ */
+static void discard_delivered(struct perch_reader *reader)
+{
+	struct perch__sorted *sorted = &reader->sorted;
+	uint64_t least = reader->cursor.decompressed_at;
+
+	if (!sorted->ready)
+		return;
+	sorted->nr -= sorted->ready;
+	memmove(sorted->entries, sorted->entries + sorted->ready,
+		sorted->nr * sizeof(*sorted->entries));
+	sorted->next = sorted->ready = 0;
+	if (!least)
+		return;
+	for (size_t i = 0; i < sorted->nr; i++) {
+		uint64_t offset = sorted->entries[i].offset;
+
+		if (offset >= reader->extent && offset - reader->extent - reader->discarded < least)
+			least = offset - reader->extent - reader->discarded;
+	}
+	perch__discard_decompressed(reader, &reader->cursor, least);
+}
+
+/* A position that grows with the bytes of records that were read. */
+static uint64_t bytes_read(const struct perch_reader *reader)
+{
+	return reader->cursor.at + reader->discarded + reader->cursor.decompressed_end;
+}
+
+/* Batches are large enough for the sort and the release of pages to take little of the time. */
+static bool is_batch(const struct perch_reader *reader, size_t before, uint64_t bytes_before)
+{
+	const struct perch__sorted *sorted = &reader->sorted;
+	size_t added = sorted->nr - before;
+
+	if (reader->nr_ranges > 1)
+		return false;
+	return added >= before &&
+	       (added >= sorted->batch || bytes_read(reader) - bytes_before >= PERCH__BATCH_BYTES);
+}
+
+/* Reads records up to the end of a batch. */
 static int collect(struct perch_reader *reader, struct perch_error *err)
 {
-	struct rounds rounds = { 0 };
+	struct perch__sorted *sorted = &reader->sorted;
+	struct perch__rounds *rounds = &sorted->rounds;
+	uint64_t bytes_before = bytes_read(reader), released = reader->cursor.at;
+	size_t before = sorted->nr;
 	uint64_t offset;
 	int rc;
 
-	reader->nr_index = 0;
-	perch__cursor_start(reader, &reader->cursor);
 	while ((rc = perch__cursor_next(reader, &reader->cursor, &offset, err)) > 0) {
 		struct perch__index_entry *entry;
 		uint64_t time;
 
-		if (reader->cursor.range != rounds.range)
-			rounds = (struct rounds){ .range = reader->cursor.range };
-		time = entry_time(reader, &rounds, offset);
-		entry = PERCH__ARRAY_APPEND(reader->index, reader->nr_index,
-					    reader->index_capacity);
+		if (reader->cursor.range != rounds->range)
+			*rounds = (struct perch__rounds){ .range = reader->cursor.range };
+		time = entry_time(reader, rounds, offset);
+		entry = PERCH__ARRAY_APPEND(sorted->entries, sorted->nr, sorted->capacity);
 		if (!entry)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory to sort the records by time");
+			return -ENOMEM;
 		*entry = (struct perch__index_entry){ .time = time, .offset = offset };
-		if (reader->cursor.at - reader->released > 8u << 20)
-			perch__release(reader, reader->cursor.at);
+		if (__builtin_expect(rounds->ended, 0)) {
+			rounds->ended = false;
+			if (is_batch(reader, before, bytes_before))
+				return 0;
+		}
+		if (reader->cursor.at - released > 4 * PERCH__BATCH_BYTES)
+			perch__release(reader, &released, reader->cursor.at);
 	}
-	perch__release(reader, reader->records_end);
-	reader->released = 0;
+	sorted->ended = !rc;
 	return rc;
 }
 
 /* Computes the lowest offset that each block and the later ones need, for perch__release(). */
 static int plan_release(struct perch_reader *reader)
 {
-	size_t blocks = reader->nr_index / PERCH__INDEX_BLOCK + 1;
-	uint64_t least = reader->records_end;
+	struct perch__sorted *sorted = &reader->sorted;
+	size_t blocks = sorted->ready / PERCH__INDEX_BLOCK + 1;
+	uint64_t least = sorted->ended ? reader->records_end : reader->cursor.at;
 
-	reader->needed_from = malloc(blocks * sizeof(*reader->needed_from));
-	if (!reader->needed_from)
+	if (PERCH__ARRAY_RESERVE(sorted->needed_from, sorted->needed_capacity, blocks))
 		return -ENOMEM;
-	for (size_t i = reader->nr_index, block = blocks; block-- > 0;) {
+	for (size_t i = sorted->nr, block = blocks; block-- > 0;) {
 		while (i > block * PERCH__INDEX_BLOCK) {
 			i--;
-			if (reader->index[i].offset < least)
-				least = reader->index[i].offset;
+			if (sorted->entries[i].offset < least)
+				least = sorted->entries[i].offset;
 		}
-		reader->needed_from[block] = least;
+		sorted->needed_from[block] = least;
 	}
 	return 0;
 }
 
-int perch__index_build(struct perch_reader *reader, struct perch_error *err)
+static int sort_batch(struct perch_reader *reader)
 {
-	int rc = collect(reader, err);
+	struct perch__sorted *sorted = &reader->sorted;
+	struct sorter sorter = { .entries = sorted->entries,
+				 .copy = sorted->copy,
+				 .copy_capacity = sorted->copy_capacity };
+	int rc = sort(&sorter, sorted->nr);
 
+	sorted->copy = sorter.copy;
+	sorted->copy_capacity = sorter.copy_capacity;
+	if (rc)
+		return rc;
+	sorted->ready = sorted->ended
+				? sorted->nr
+				: count_upto(sorted->entries, sorted->nr, sorted->rounds.limit);
+	if (sorted->ready && sorted->entries[sorted->ready - 1].time > sorted->rounds.delivered)
+		sorted->rounds.delivered = sorted->entries[sorted->ready - 1].time;
+	return plan_release(reader);
+}
+
+static int next_batch(struct perch_reader *reader, struct perch_error *err)
+{
+	struct perch__sorted *sorted = &reader->sorted;
+	int rc;
+
+	sorted->whole = !sorted->nr && !sorted->started;
+	sorted->started = true;
+	discard_delivered(reader);
+	sorted->from = perch__cursor_position(reader);
+	rc = collect(reader, err);
 	if (!rc)
-		rc = perch__index_sort(reader->index, reader->nr_index);
-	if (!rc)
-		rc = plan_release(reader);
-	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to sort the records by time");
-	reader->indexed = !rc;
-	return rc;
+		rc = sort_batch(reader);
+	sorted->whole = sorted->whole && sorted->ended;
+	return rc == -ENOMEM ? perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory to sort the records by time")
+			     : rc;
+}
+
+int perch__sorted_next(struct perch_reader *reader, uint64_t *offset, struct perch_error *err)
+{
+	struct perch__sorted *sorted = &reader->sorted;
+	size_t at;
+
+	while (__builtin_expect(sorted->next == sorted->ready, 0)) {
+		if (sorted->ended)
+			return 0;
+		if (sorted->failed)
+			return perch_error_set(err, sorted->failed, PERCH_ERROR_FILE,
+					       "reading the file has failed before");
+		sorted->failed = -next_batch(reader, err);
+		if (sorted->failed)
+			return -sorted->failed;
+	}
+	at = sorted->next++;
+	if (at % PERCH__INDEX_BLOCK == 0)
+		perch__release(reader, &reader->released,
+			       sorted->needed_from[at / PERCH__INDEX_BLOCK]);
+	*offset = sorted->entries[at].offset;
+	return 1;
+}
+
+void perch__sorted_rewind(struct perch_reader *reader)
+{
+	struct perch__sorted *sorted = &reader->sorted;
+
+	sorted->next = 0;
+	if (sorted->whole)
+		return;
+	sorted->nr = sorted->ready = 0;
+	sorted->started = sorted->ended = false;
+	sorted->failed = 0;
+	sorted->rounds = (struct perch__rounds){ 0 };
+	perch__cursor_start(reader, &reader->cursor);
+}
+
+void perch__sorted_free(struct perch_reader *reader)
+{
+	free(reader->sorted.entries);
+	free(reader->sorted.copy);
+	free(reader->sorted.needed_from);
 }

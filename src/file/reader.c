@@ -99,6 +99,7 @@ static int new_reader(struct perch_reader **result, const char *path, int fd,
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to read a file");
 	reader->order = order;
+	reader->sorted.batch = PERCH__BATCH_RECORDS;
 	reader->fd = fd;
 	reader->path = path ? strdup(path) : NULL;
 	rc = reader->path || !path ? open_file(reader, err)
@@ -164,8 +165,7 @@ void perch_reader_close(struct perch_reader *reader)
 	perch_decoder_free(reader->decoder);
 	perch__free_tracepoints(reader);
 	free(reader->build_ids);
-	free(reader->index);
-	free(reader->needed_from);
+	perch__sorted_free(reader);
 	free(reader->decompressed);
 	free(reader->compressed);
 	free(reader->scratch);
@@ -209,30 +209,11 @@ void perch_reader_rewind(struct perch_reader *reader)
 	reader->undecoded = 0;
 	reader->unknown = 0;
 	reader->released = 0;
-	reader->next_index = 0;
 	restart_deferred(reader);
-	if (!reader->indexed)
+	if (reader->order == PERCH_ORDER_TIME)
+		perch__sorted_rewind(reader);
+	else
 		perch__cursor_start(reader, &reader->cursor);
-}
-
-static int next_by_time(struct perch_reader *reader, uint64_t *offset, struct perch_error *err)
-{
-	size_t at;
-
-	if (!reader->indexed) {
-		int rc = perch__index_build(reader, err);
-
-		if (rc)
-			return rc;
-	}
-	at = reader->next_index;
-	if (at == reader->nr_index)
-		return 0;
-	if (at % PERCH__INDEX_BLOCK == 0)
-		perch__release(reader, reader->needed_from[at / PERCH__INDEX_BLOCK]);
-	*offset = reader->index[at].offset;
-	reader->next_index++;
-	return 1;
 }
 
 static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct perch_error *err)
@@ -240,11 +221,11 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 	int rc;
 
 	if (reader->order == PERCH_ORDER_TIME)
-		return next_by_time(reader, offset, err);
+		return perch__sorted_next(reader, offset, err);
 	rc = perch__cursor_next(reader, &reader->cursor, offset, err);
 	/* the pages of the last record stay until the next call */
 	if (rc > 0 && *offset < reader->extent && reader->released + RELEASE_EVERY < *offset)
-		perch__release(reader, *offset);
+		perch__release(reader, &reader->released, *offset);
 	return rc;
 }
 
@@ -389,6 +370,7 @@ void perch_reader_get_damage(const struct perch_reader *reader, struct perch_rea
 	*damage = (struct perch_reader_damage){
 		.missing_bytes = reader->missing_bytes,
 		.corrupt_bytes = reader->cursor.corrupt,
+		.late_records = reader->sorted.rounds.late,
 		.undecoded_records = reader->undecoded,
 		.unknown_records = reader->unknown,
 		.missing_files = reader->nr_ranges > 1 ? reader->missing_files : 0,
@@ -399,18 +381,13 @@ void perch_reader_get_damage(const struct perch_reader *reader, struct perch_rea
 
 void perch_reader_progress(const struct perch_reader *reader, uint64_t *done, uint64_t *total)
 {
-	uint64_t before = 0;
+	const struct perch__sorted *sorted = &reader->sorted;
 
 	*total = 0;
-	for (size_t i = 0; i < reader->nr_ranges; i++) {
-		if (i < reader->cursor.range)
-			before += reader->range[i].end - reader->range[i].start;
+	for (size_t i = 0; i < reader->nr_ranges; i++)
 		*total += reader->range[i].end - reader->range[i].start;
-	}
-	if (reader->order == PERCH_ORDER_FILE)
-		*done = before + reader->cursor.at - reader->range[reader->cursor.range].start;
-	else if (reader->nr_index)
-		*done = (double)reader->next_index / reader->nr_index * *total;
-	else
-		*done = 0;
+	*done = perch__cursor_position(reader);
+	if (reader->order == PERCH_ORDER_TIME && sorted->next < sorted->ready)
+		*done = sorted->from +
+			(double)sorted->next / sorted->ready * (*done - sorted->from);
 }
