@@ -134,7 +134,7 @@ def compare_more():
 
 
 def compare_tracepoints():
-    """The values of fields are those that perf prints by the format of the kernel."""
+    """Fields have the values that perf prints by the format of the kernel."""
     if not record("trace", "-e", "sched:sched_switch", "-e", "cpu-clock", "-c", "1", "-a", "--", "sleep", "0.1"):
         return
     theirs = re.findall(r"==> next_comm=(.*) next_pid=(\d+) next_prio=(\d+)", run(PERF, "script", "-i", "trace").stdout)
