@@ -385,11 +385,11 @@ static void print_bad_records(const struct cli_input *input,
 			 cli_word(damage->undecoded_records, "was", "were"),
 			 input->options.keep_damaged ? "shown as bytes" : "left out");
 	if (damage->late_records)
-		cli_note(
-			input->command,
-			"%" PRIu64
-			" records of %s come after newer ones: its recorder ended a round too early",
-			damage->late_records, input->path);
+		cli_note(input->command,
+			 "%" PRIu64 " %s of %s %s shown after newer ones: the recorder ended a "
+			 "round too early, or the clock went back",
+			 damage->late_records, cli_word(damage->late_records, "record", "records"),
+			 input->path, cli_word(damage->late_records, "is", "are"));
 	if (damage->unknown_records)
 		cli_note(input->command,
 			 "%" PRIu64 " %s of %s %s that this version does not support",
