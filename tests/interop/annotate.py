@@ -247,6 +247,8 @@ def check_messages(data):
     check(done.returncode == 2 and "local-period" in done.stderr, "an unknown type of shares is a usage error")
     done = run(PERCH, "annotate", "-i", data, "one", "two")
     check(done.returncode == 2, "two symbols are a usage error")
+    done = run(PERCH, "annotate", "mix", "--stdio", "-n", "-i", data)
+    check(done.returncode == 0 and " Samples " in done.stdout, "options may follow the symbol")
     done = run(PERCH, "annotate", "-i", data, "-M", "latin")
     check(done.returncode == 2 and "intel" in done.stderr, "an unknown syntax is a usage error")
 

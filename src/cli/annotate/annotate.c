@@ -470,7 +470,7 @@ int perch_cmd_annotate(int argc, char **argv)
 		.input.command = COMMAND,
 		.input.options.keep_stacks = 1, /* only sampled addresses are counted */
 	};
-	const char *symbol = NULL;
+	const char *symbol = NULL, *operand = NULL;
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&annotate.input),
 		{ 's', "symbol", "SYMBOL", "the function to show, as the operand", CLI_STRING,
@@ -525,14 +525,23 @@ int perch_cmd_annotate(int argc, char **argv)
 	int next;
 
 	annotate.layout = isatty(STDOUT_FILENO) ? LAYOUT_STDIO2 : LAYOUT_STDIO;
-	next = cli_parse(&cli_annotate_usage, options, CLI_NR(options), argc, argv);
-	if (next + 1 < argc)
-		return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much",
-				       argv[next + 1]);
-	if (next < argc && symbol)
+	/* options may follow the symbol, as in perf */
+	while ((next = cli_parse(&cli_annotate_usage, options, CLI_NR(options), argc, argv)) <
+	       argc) {
+		bool last = !strcmp(argv[next - 1], "--");
+
+		if (operand || (last && next + 1 < argc))
+			return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much",
+					       argv[operand ? next : next + 1]);
+		operand = argv[next];
+		if (last)
+			break;
+		argc -= next, argv += next;
+	}
+	if (operand && symbol)
 		return cli_usage_error(COMMAND, "expected one symbol: '%s' (-s) or '%s'", symbol,
-				       argv[next]);
-	annotate.symbol = next < argc ? argv[next] : symbol;
+				       operand);
+	annotate.symbol = operand ? operand : symbol;
 	if (annotate.sources.strip && !annotate.sources.prefix)
 		return cli_usage_error(COMMAND, "--prefix-strip needs --prefix");
 	return run(&annotate);
