@@ -163,13 +163,16 @@ struct perch_profile_options {
 	uint64_t time_quantum;
 	/** The file of the samples, whose features the column "socket" needs. NULL: none. */
 	struct perch_reader *reader;
+	/** Most addresses of a call chain, the sampled one included; the outer ones are left out. 0
+	 * is PERCH_MAX_CALL_CHAIN. */
+	unsigned max_stack;
 	/** Inlined functions are frames of call chains, if the file has debug information. */
 	unsigned inlined : 1;
 	/** Ignores call chains, which is faster: samples count for the sampled function alone.
 	 * Rows have no other children, and call graphs have one function. Inlined functions count
 	 * for the function that contains them. */
 	unsigned flat : 1;
-	uint64_t reserved[14]; /**< must be 0 */
+	uint64_t reserved[13]; /**< must be 0 */
 };
 
 /** A profile. */

@@ -80,7 +80,13 @@ static void clear_groups(struct group *groups, size_t nr)
 	free(groups);
 }
 
-/* Groups items by frame. Groups below the limit are left out. */
+/* Frames of one function at several lines are one node of the graph. */
+static uint32_t function_of(const struct perch_profile *profile, uint32_t frame)
+{
+	return profile->with_lines ? profile->position[frame].function : frame;
+}
+
+/* Groups items by function. Groups below the limit are left out. */
 static int group_items(struct builder *builder, const struct items *items, struct group **result,
 		       size_t *nr)
 {
@@ -92,8 +98,9 @@ static int group_items(struct builder *builder, const struct items *items, struc
 	*nr = 0;
 	for (size_t i = 0; i < items->nr; i++) {
 		uint32_t frame = nodes[items->item[i].node].frame;
+		uint32_t function = function_of(builder->profile, frame);
 
-		if (!builder->group_of[frame]) {
+		if (!builder->group_of[function]) {
 			struct group *group = PERCH__ARRAY_APPEND(groups, *nr, capacity);
 
 			if (!group) {
@@ -101,20 +108,21 @@ static int group_items(struct builder *builder, const struct items *items, struc
 				break;
 			}
 			group->frame = frame;
-			builder->group_of[frame] = *nr;
+			builder->group_of[function] = *nr;
 		}
-		groups[builder->group_of[frame] - 1].weight += items->item[i].weight;
+		groups[builder->group_of[function] - 1].weight += items->item[i].weight;
 	}
 	for (size_t i = 0; i < items->nr && !rc; i++) {
+		uint32_t frame = nodes[items->item[i].node].frame;
 		struct group *group =
-			&groups[builder->group_of[nodes[items->item[i].node].frame] - 1];
+			&groups[builder->group_of[function_of(builder->profile, frame)] - 1];
 
 		if (group->weight >= builder->least)
 			rc = add_item(&group->items, items->item[i].node, items->item[i].inner,
 				      items->item[i].weight);
 	}
 	for (size_t i = 0; i < *nr; i++) {
-		builder->group_of[groups[i].frame] = 0;
+		builder->group_of[function_of(builder->profile, groups[i].frame)] = 0;
 		if (groups[i].weight >= builder->least)
 			groups[nr_large++] = groups[i];
 	}

@@ -53,6 +53,8 @@ static const struct perch_column columns[] = {
 	COLUMN(dso, FRAME, TEXT, "Shared Object", "library, program or module"),
 	COLUMN(sym, FRAME, TEXT, "Symbol", "function, or an address without one",
 	       .alias = "symbol"),
+	COLUMN(srcline, FRAME, TEXT, "Source:Line", "source file and line"),
+	COLUMN(srcfile, FRAME, TEXT, "Source File", "source file"),
 	COLUMN(dso_size, FRAME, NUMBER, "DSO size", "bytes of the DSO that are mapped",
 	       .right = true),
 	COLUMN(symbol_size, FRAME, NUMBER, "Symbol size", "bytes of the function", .right = true),

@@ -38,8 +38,55 @@ static bool find_canonical(struct perch_profile *profile, struct canonical *cano
 	return ok;
 }
 
+/* A number for the position of a frame: equal positions have equal ones. */
+static uint64_t hash_of_position(const struct perch_profile *profile,
+				 const struct position *position)
+{
+	if (!position->file)
+		return perch__hash_integer(profile->names_seed, position->offset);
+	return perch__hash_pair(profile->names_seed,
+				perch__hash_text(profile->names_seed, position->file),
+				position->line);
+}
+
+/* With lines, frames are functions at one line. */
+static uint32_t add_position(struct perch_profile *profile, uint32_t function,
+			     struct position position)
+{
+	uint32_t frame;
+	bool is_new;
+
+	position.hash = hash_of_position(profile, &position);
+	position.function = function;
+	frame = perch__key_set_add(&profile->frames, function, position.hash, &is_new);
+	if (frame == NO_NUMBER || !is_new)
+		return frame;
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1) ||
+	    PERCH__ARRAY_RESERVE_BY_NR(profile->position, frame, 1)) {
+		perch__key_set_remove_last(&profile->frames);
+		return NO_NUMBER;
+	}
+	profile->position[frame] = position;
+	return frame;
+}
+
+/* Keeps of a line what the columns show. */
+static struct position position_of(const struct perch_profile *profile,
+				   const struct perch_symbol_frame *found, uint64_t offset)
+{
+	bool with_line = perch__columns_has(profile, &perch__column_srcline);
+	const char *slash = found->file ? strrchr(found->file, '/') : NULL;
+
+	return (struct position){
+		.file = slash ? slash + 1 : found->file,
+		.line = with_line ? found->line : 0,
+		.offset = with_line && !found->file ? offset : 0,
+	};
+}
+
 static uint32_t get_frame(struct perch_profile *profile, const struct canonical *canonical,
-			  const struct perch_address *address, const struct perch_symbol *symbol)
+			  const struct perch_address *address, const struct perch_symbol *symbol,
+			  const struct position *position)
 {
 	const struct perch_dso *dso = canonical->of[address->dso->index];
 	uint64_t where = (uint64_t)dso->index << 10 | (symbol && symbol->inlined ? 1u << 9 : 0) |
@@ -52,16 +99,45 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 		what = canonical->shared[dso->index]
 			       ? perch__hash_text(profile->names_seed, symbol->name)
 			       : symbol->index;
-	frame = perch__key_set_add(&profile->frames, where, what, &is_new);
+	frame = perch__key_set_add(position ? &profile->functions : &profile->frames, where, what,
+				   &is_new);
+	if (position && frame != NO_NUMBER) {
+		size_t before = profile->frames.nr;
+
+		frame = add_position(profile, frame, *position);
+		is_new = profile->frames.nr > before;
+	}
 	if (frame == NO_NUMBER || !is_new)
 		return frame;
-	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1)) {
+	if (!position && PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1)) {
 		perch__key_set_remove_last(&profile->frames);
 		return NO_NUMBER;
 	}
 	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset,
 						      address->cpumode_char };
 	return frame;
+}
+
+/* Returns the frame of an address. is_caller: it is a return address, so that the line of the call
+ * before it is meant. */
+static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *lists,
+			   uint32_t number, bool is_caller)
+{
+	const struct perch_address *address = perch_addresses_at(profile->addresses, number);
+	const struct perch_symbol_frame *found;
+	struct position position;
+	int nr;
+
+	if (!profile->with_lines)
+		return get_frame(profile, &lists->canonical, address, address->symbol, NULL);
+	nr = perch_symbols_frames(profile->symbols, address->dso,
+				  address->offset - (is_caller && address->offset ? 1 : 0), &found);
+	if (nr < 0)
+		return NO_NUMBER;
+	/* the line of the function itself if its inlined functions have frames of their own */
+	position = position_of(profile, profile->inlined && !profile->flat ? &found[nr - 1] : found,
+			       address->offset);
+	return get_frame(profile, &lists->canonical, address, address->symbol, &position);
 }
 
 int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists)
@@ -78,13 +154,18 @@ int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		const struct perch_address *address = perch_addresses_at(profile->addresses, i);
-
-		lists->frame[i] = get_frame(profile, &lists->canonical, address, address->symbol);
+		lists->frame[i] = find_frame(profile, lists, i, false);
 		if (lists->frame[i] == NO_NUMBER)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
+				 uint32_t number)
+{
+	return profile->with_lines ? find_frame(profile, lists, number, true)
+				   : lists->frame[number];
 }
 
 /* Adds the frames of the functions that are inlined at an address. Returns 0 or -ENOMEM. */
@@ -101,11 +182,14 @@ static int add_inlined(struct perch_profile *profile, struct frame_lists *lists,
 	if (found[nr - 1].symbol != address->symbol)
 		return 0;
 	for (int i = 0; i < nr - 1; i++) {
+		struct position position;
 		uint32_t frame;
 
 		if (!found[i].symbol)
 			continue;
-		frame = get_frame(profile, &lists->canonical, address, found[i].symbol);
+		position = position_of(profile, &found[i], address->offset);
+		frame = get_frame(profile, &lists->canonical, address, found[i].symbol,
+				  profile->with_lines ? &position : NULL);
 		if (frame == NO_NUMBER ||
 		    PERCH__ARRAY_RESERVE(lists->inlined_frame, lists->capacity,
 					 lists->nr_inlined_frames + 1))

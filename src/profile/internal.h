@@ -166,7 +166,7 @@ extern const struct perch_column_methods perch__column_time, perch__column_socke
 	perch__column_p_stage_cyc, perch__column_transaction, perch__column_addr,
 	perch__column_phys_daddr, perch__column_code_page_size, perch__column_data_page_size;
 extern const struct perch_column_methods perch__column_dso_size, perch__column_symbol_size,
-	perch__column_level, perch__column_kind;
+	perch__column_level, perch__column_kind, perch__column_srcline, perch__column_srcfile;
 extern const struct perch_column_methods perch__column_comm, perch__column_pid, perch__column_tid,
 	perch__column_cpu;
 extern const struct perch_column_methods perch__column_dso, perch__column_sym;
@@ -223,6 +223,7 @@ struct perch_profile {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
 	bool inlined;	       /* of the options */
+	unsigned max_stack;    /* addresses of a call chain; not 0 */
 	uint64_t time_quantum; /* in ns, not 0 */
 	uint32_t *socket;      /* by CPU */
 	size_t nr_sockets;
@@ -245,6 +246,15 @@ struct perch_profile {
 	uint64_t names_seed; /* of hashes that stand for names */
 	struct key_set frames;
 	struct perch_frame *frame;
+	bool with_lines;	  /* a column needs the position of a frame */
+	struct key_set functions; /* with lines */
+	struct position {
+		const char *file; /* its name without directories; NULL if unknown */
+		uint32_t line;
+		uint32_t function; /* number in functions */
+		uint64_t offset;   /* of the address, if the file is unknown */
+		uint64_t hash;
+	} * position;		 /* by frame, with lines */
 	struct key_set row_keys; /* (context, number of values of the frame) -> row[] */
 	struct perch_row *row;
 	struct row_lists *lists; /* by row */
@@ -290,6 +300,10 @@ struct frame_lists {
 /* Looks up the frame of each address. Returns 0 or -ENOMEM; the caller clears lists in both cases.
  */
 int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists);
+/* Returns the frame of a return address: with lines, that of the call. NO_NUMBER if out of memory.
+ */
+uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
+				 uint32_t number);
 /*
  * Looks up the inlined functions at an address. is_caller: it is a return address, so that the
  * functions around the call are meant. Returns NULL if out of memory.

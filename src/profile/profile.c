@@ -27,7 +27,10 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->names_seed = perch__hash_seed(profile);
 	profile->time_quantum = options && options->time_quantum ? options->time_quantum
 								 : 100000000;
+	profile->max_stack = options && options->max_stack ? options->max_stack : MAX_DEPTH;
 	rc = perch__columns_set(profile, options, err);
+	profile->with_lines = perch__columns_has(profile, &perch__column_srcline) ||
+			      perch__columns_has(profile, &perch__column_srcfile);
 	if (!rc && options && options->reader &&
 	    perch__columns_has(profile, &perch__column_socket) &&
 	    perch__sockets_read(profile, options->reader))
@@ -61,6 +64,8 @@ void perch_profile_free(struct perch_profile *profile)
 	free(profile->socket);
 	perch__flat_free(profile);
 	free(profile->frame);
+	free(profile->position);
+	perch__key_set_clear(&profile->functions);
 	free(profile->row);
 	free(profile->lists);
 	free(profile->hits);
@@ -106,6 +111,8 @@ static int add_stack(struct perch_profile *profile, const struct sample *sample,
 	uint32_t node;
 
 	perch__chain_read(&chain, sample->record);
+	if (chain.nr > profile->max_stack)
+		chain.nr = profile->max_stack;
 	node = get_stack(profile, sample->thread, context, &chain);
 	if (node == NO_NODE)
 		return -ENOMEM;
@@ -207,16 +214,24 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 	bool with_inlined = profile->inlined;
 	size_t nr = profile->stacks.nr;
 	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
-	bool *callers = with_inlined ? find_callers(profile) : NULL;
-	int rc = folded && (callers || !with_inlined) ? 0 : -ENOMEM;
+	bool with_callers = with_inlined || profile->with_lines;
+	bool *callers = with_callers ? find_callers(profile) : NULL;
+	int rc = folded && (callers || !with_callers) ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && !rc; i++) {
 		const struct node *node = &profile->stacks.node[i];
 		uint32_t parent = node->parent == NO_NODE ? NO_NODE : folded[node->parent];
 		unsigned event = perch__context_event(profile, node->context);
 
-		folded[i] = perch__tree_child(&profile->tree, node->context, parent,
-					      lists->frame[node->frame]);
+		uint32_t frame = callers && callers[i]
+					 ? perch__frames_of_caller(profile, lists, node->frame)
+					 : lists->frame[node->frame];
+
+		if (frame == NO_NUMBER) {
+			rc = -ENOMEM;
+			break;
+		}
+		folded[i] = perch__tree_child(&profile->tree, node->context, parent, frame);
 		if (with_inlined && profile->event[event].has_chains && folded[i] != NO_NODE)
 			folded[i] = fold_inlined(profile, lists, node, callers[i], folded[i]);
 		if (folded[i] == NO_NODE) {
