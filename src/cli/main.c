@@ -32,6 +32,7 @@ static const struct command {
 	{ &cli_doctor_usage, perch_cmd_doctor },
 	{ &cli_buildid_list_usage, perch_cmd_buildid_list },
 	{ &cli_buildid_cache_usage, perch_cmd_buildid_cache },
+	{ &cli_config_usage, perch_cmd_config },
 	{ &cli_archive_usage, perch_cmd_archive },
 	{ &help_usage, help },
 };

@@ -89,6 +89,30 @@ def check_errors():
         check(status == 2 and not out and (not expected or expected in err), "report %s is a usage error" % " ".join(options), err)
 
 
+def check_config():
+    status, _, err = run(PERCH, "config", "report.sort_order=comm", "report.children=false", "call-graph.print-type=none")
+    check(status == 0, "perch config sets variables", err)
+    _, out, _ = run(PERCH, "config", "--list")
+    check(out == "report.sort_order=comm\nreport.children=false\ncall-graph.print-type=none\n", "perch config --list", out)
+    _, out, _ = run(PERCH, "config", "report.sort-order")
+    check(out == "report.sort_order=comm\n", "perch config prints a variable", out)
+    _, out, _ = run(PERCH, "report")
+    check("# Overhead  Command\n" in out, "the defaults are used", out[:300])
+    _, out, _ = run(PERCH, "report", "-s", "dso")
+    check("# Overhead  Shared Object\n" in out, "options have priority", out[:300])
+    status, _, err = run(PERCH, "config", "report.colour=1")
+    check(status == 2 and "report.children" in err, "an unknown variable", err)
+    with open("perch/config", "a", encoding="utf-8") as out:
+        out.write("wrong line\n[report]\npercent-limit = many\n")
+    status, _, err = run(PERCH, "report", "-q")
+    check(status == 0 and "perch/config:7: expected NAME = VALUE" in err and "perch/config:9: report.percent-limit: expected a percentage" in err,
+          "wrong lines are reported", err)
+    if os.geteuid() == 0:
+        os.chown("perch/config", 12345, 12345)
+        _, out, err = run(PERCH, "report", "-q", "-g", "none")
+        check("not used" in err and re.search(r"^ +\d+\.\d+% +\d+\.\d+%  \S", out, re.M), "a file of another user is not used", err + out[:200])
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
@@ -101,6 +125,7 @@ def main():
         check_filters()
         check_text()
         check_errors()
+        check_config()
     return 1 if failed else 0
 
 

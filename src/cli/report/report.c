@@ -217,8 +217,11 @@ int perch_cmd_report(int argc, char **argv)
 		  &report.quiet, NULL, false, false },
 		CLI_NO_PAGER,
 	};
-	int next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
-	int status;
+	int next, status = report_set_defaults(&report);
+
+	if (status)
+		return status;
+	next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
 
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
@@ -239,6 +242,7 @@ int perch_cmd_report(int argc, char **argv)
 		cli_input_print_notes(&report.input);
 	if (!report.header_only && !report.stats && !report.tasks && !report.quiet)
 		cli_input_print_chain_notes(&report.input);
+	cli_config_clear(&report.config);
 	cli_filter_close(&report.filter);
 	cli_input_close(&report.input);
 	return status;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <perch/profile.h>
+#include "config_file.h"
 #include "filter_options.h"
 #include "input.h"
 
@@ -38,6 +39,7 @@ struct report_list {
 struct report {
 	struct cli_input input;
 	struct cli_filter filter;
+	struct cli_config config;
 	const char *sort, *output;  /* -s, -F */
 	struct report_list keys;    /* group samples */
 	struct report_list columns; /* are printed: sums and keys */
@@ -84,6 +86,9 @@ int report_option_children(void *value, const char *argument, bool negated);
 int report_option_inline(void *value, const char *argument, bool negated);
 int report_option_color(void *value, const char *argument, bool negated);
 int report_option_skip_empty(void *value, const char *argument, bool negated);
+
+/* Sets the user's defaults, before options. Returns 0 or the exit status. */
+int report_set_defaults(struct report *report);
 
 /* ---- report_read.c ---- */
 

@@ -249,3 +249,75 @@ int report_option_color(void *value, const char *argument, bool negated)
 				       argument);
 	return 0;
 }
+
+/* ---- the user's defaults ---- */
+
+static int set_bool(bool *flag, const char *value)
+{
+	*flag = !strcmp(value, "true") || !strcmp(value, "yes") || !strcmp(value, "1");
+	return *flag || !strcmp(value, "false") || !strcmp(value, "no") || !strcmp(value, "0")
+		       ? 0
+		       : -EINVAL;
+}
+
+static int set_percentage(double *limit, const char *value)
+{
+	char *end;
+	double number = strtod(value, &end);
+
+	if (end == value || *end || !(number >= 0 && number <= 100))
+		return -EINVAL;
+	*limit = number;
+	return 0;
+}
+
+/* Sets what a variable has. 0, or -EINVAL. */
+static int set_variable(struct report *report, const char *name, const char *value)
+{
+	struct report_graph *graph = &report->graph;
+	bool flag = false;
+	int rc = 0;
+
+	if (!strcmp(name, "report.sort_order")) {
+		report->sort = value;
+	} else if (!strcmp(name, "report.percent-limit")) {
+		rc = set_percentage(&report->percent_limit, value);
+	} else if (!strcmp(name, "report.children")) {
+		rc = set_bool(&flag, value);
+		if (!rc) {
+			report->children = flag;
+			report->children_set = !flag; /* true is the default of --children */
+		}
+	} else if (!strcmp(name, "report.skip-empty")) {
+		rc = set_bool(&flag, value);
+		report->show_empty = !rc && !flag;
+	} else if (!strcmp(name, "hist.percentage")) {
+		report->relative = !strcmp(value, "relative");
+		rc = report->relative || !strcmp(value, "absolute") ? 0 : -EINVAL;
+	} else if (!strcmp(name, "call-graph.print-type")) {
+		rc = set_shape(graph, value, strlen(value)) ? 0 : -EINVAL;
+	} else if (!strcmp(name, "call-graph.order")) {
+		rc = set_order(graph, value, strlen(value)) ? 0 : -EINVAL;
+	} else if (!strcmp(name, "call-graph.threshold")) {
+		rc = set_percentage(&graph->limit, value);
+	}
+	return rc;
+}
+
+int report_set_defaults(struct report *report)
+{
+	size_t nr;
+	const struct cli_variable *variables = cli_variables(&nr);
+	int status = cli_config_read(&report->config, COMMAND);
+
+	for (size_t i = 0; i < nr && !status; i++) {
+		const struct cli_config_item *item =
+			cli_config_find(&report->config, variables[i].name);
+
+		if (item && set_variable(report, variables[i].name, item->value))
+			cli_note(COMMAND, "%s:%u: %s: expected %s; the line is not used",
+				 report->config.path, item->line, variables[i].name,
+				 variables[i].values);
+	}
+	return status;
+}

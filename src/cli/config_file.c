@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "config_file.h"
+#include "messages.h"
+
+static const struct cli_variable variables[] = {
+	{ "report.sort_order", "columns as of -s", "the default of -s" },
+	{ "report.percent-limit", "a percentage", "the default of --percent-limit" },
+	{ "report.children", "true or false", "the default of --children" },
+	{ "report.skip-empty", "true or false", "the default of --skip-empty" },
+	{ "hist.percentage", "relative or absolute", "the default of --percentage" },
+	{ "call-graph.print-type", "graph, flat, fractal, folded or none", "the shape of -g" },
+	{ "call-graph.order", "caller or callee", "the order of -g" },
+	{ "call-graph.threshold", "a percentage", "the limit of -g" },
+};
+
+const struct cli_variable *cli_variables(size_t *nr)
+{
+	*nr = CLI_NR(variables);
+	return variables;
+}
+
+static bool same_name(const char *a, const char *b, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (a[i] != b[i] && !((a[i] == '-' || a[i] == '_') && (b[i] == '-' || b[i] == '_')))
+			return false;
+	return !a[length];
+}
+
+const struct cli_variable *cli_variable_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < CLI_NR(variables); i++)
+		if (strlen(variables[i].name) == length &&
+		    same_name(variables[i].name, name, length))
+			return &variables[i];
+	return NULL;
+}
+
+static char *trim(char *text)
+{
+	size_t length;
+
+	text += strspn(text, " \t\r");
+	length = strlen(text);
+	while (length && strchr(" \t\r", text[length - 1]))
+		text[--length] = 0;
+	return text;
+}
+
+static int set_path(struct cli_config *config)
+{
+	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int length = 0;
+
+	if (xdg && xdg[0] == '/')
+		length = snprintf(config->path, sizeof(config->path), "%s/perch/config", xdg);
+	else if (home && home[0] == '/')
+		length = snprintf(config->path, sizeof(config->path), "%s/.config/perch/config",
+				  home);
+	if (length <= 0 || (size_t)length >= sizeof(config->path))
+		config->path[0] = 0;
+	return config->path[0] ? 0 : -ENOENT;
+}
+
+/* Reads the text of the file, if it is a file of this user. */
+static int read_text(struct cli_config *config, const char *command)
+{
+	int file = open(config->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+	ssize_t length;
+
+	if (file < 0) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			cli_note(command, "%s is not used: %s", config->path, strerror(errno));
+		return 0;
+	}
+	if (fstat(file, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+	    status.st_size > CLI_CONFIG_MAX_BYTES) {
+		cli_note(command,
+			 "%s is not used: it must be a file of the current user, of at most %d "
+			 "bytes",
+			 config->path, CLI_CONFIG_MAX_BYTES);
+		close(file);
+		return 0;
+	}
+	config->text = calloc(1, CLI_CONFIG_MAX_BYTES + 1);
+	length = config->text ? read(file, config->text, CLI_CONFIG_MAX_BYTES) : -1;
+	if (length < 0)
+		cli_note(command, "%s is not used: %s", config->path, strerror(errno));
+	close(file);
+	if (length >= 0)
+		return 0;
+	free(config->text);
+	config->text = NULL;
+	return CLI_EXIT_FAILURE;
+}
+
+/* Adds the variable of a line. Returns what is wrong with it, or NULL. */
+static const char *add_line(struct cli_config *config, char *line, const char **section,
+			    unsigned number)
+{
+	char *equal = strchr(line, '=');
+	size_t length = strlen(line);
+	struct cli_config_item *item;
+
+	if (!*line || *line == '#' || *line == ';')
+		return NULL;
+	if (*line == '[') {
+		if (length < 3 || line[length - 1] != ']')
+			return "expected [SECTION]";
+		line[length - 1] = 0;
+		*section = trim(line + 1);
+		return NULL;
+	}
+	if (!equal || equal == line)
+		return "expected NAME = VALUE";
+	if (!*section)
+		return "expected [SECTION] before it";
+	item = PERCH__ARRAY_APPEND(config->item, config->nr, config->capacity);
+	if (!item)
+		return "no memory";
+	*equal = 0;
+	*item = (struct cli_config_item){ *section, trim(line), trim(equal + 1), number };
+	return NULL;
+}
+
+int cli_config_read(struct cli_config *config, const char *command)
+{
+	const char *section = NULL;
+	unsigned number = 0;
+	int status;
+
+	*config = (struct cli_config){ .nr = 0 };
+	if (set_path(config))
+		return 0;
+	status = read_text(config, command);
+	for (char *line = config->text, *next; !status && line; line = next) {
+		const char *wrong;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		wrong = add_line(config, trim(line), &section, ++number);
+		if (wrong)
+			cli_note(command, "%s:%u: %s; the line is not used", config->path, number,
+				 wrong);
+	}
+	return status;
+}
+
+void cli_config_clear(struct cli_config *config)
+{
+	free(config->text);
+	free(config->item);
+	config->text = NULL;
+	config->item = NULL;
+	config->nr = 0;
+}
+
+const struct cli_config_item *cli_config_find(const struct cli_config *config, const char *name)
+{
+	size_t dot = strcspn(name, ".");
+
+	for (size_t i = config->nr; i-- > 0 && name[dot];) {
+		const struct cli_config_item *item = &config->item[i];
+		const char *rest = name + dot + 1;
+
+		if (strlen(item->section) == dot && !strncmp(item->section, name, dot) &&
+		    strlen(item->name) == strlen(rest) && same_name(item->name, rest, strlen(rest)))
+			return item;
+	}
+	return NULL;
+}
