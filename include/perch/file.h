@@ -465,6 +465,20 @@ PERCH_API int perch_reader_tracepoint_text(struct perch_reader *reader, uint64_t
 					   struct perch_tracepoint_text *text,
 					   struct perch_error *err);
 
+/**
+ * Returns the strings of the kernel that samples of tracepoints have by their addresses, as the
+ * file printk_formats of tracefs: lines such as '0xffffffff82a1b2c3 : "text"'.
+ *
+ * @param reader     the reader
+ * @param[out] text  the lines, in the file: valid until perch_reader_close(), not NUL-terminated
+ * @param[out] size  their bytes
+ * @return 0, or a negative errno; it needs no err, because each errno has one reason
+ * @retval -ENOENT  the file does not have them
+ * @retval -ENOMEM  out of memory
+ */
+PERCH_API int perch_reader_trace_strings(struct perch_reader *reader, const char **text,
+					 size_t *size);
+
 /** Returns the name of a feature, such as "HOSTNAME", or NULL for an unknown one. */
 PERCH_API const char *perch_feature_name(enum perch_feature feature);
 

@@ -84,7 +84,10 @@ struct perch_session_stats {
 	/** Copies of user stacks that were unwound, but not up to the outermost function. See
 	 * perch_session_unwinder(). */
 	uint64_t incomplete_stacks;
-	uint64_t reserved[6]; /**< for members of later versions */
+	/** Samples of tracepoints of which perch_session_tracepoint_text() has printed the fields,
+	 * because their print fmt cannot be used. */
+	uint64_t plain_tracepoints;
+	uint64_t reserved[5]; /**< for members of later versions */
 };
 
 /** A sample with its event, thread and call chain. */
@@ -210,6 +213,29 @@ PERCH_API int perch_session_format(struct perch_session *session,
 				   const struct perch_file_event *event,
 				   const struct perch_tracepoint_format **format,
 				   struct perch_error *err);
+
+/**
+ * Prints a sample of a tracepoint as the kernel does in tracefs, by the print fmt of its format:
+ * "prev_comm=swapper/0 prev_pid=0 ...".
+ *
+ * Its fields are printed instead, "name=value name=value", if libtraceevent cannot print the format
+ * or might be harmed by it, if the sample is damaged, or in a build without libtraceevent.
+ * perch_session_stats.plain_tracepoints counts these samples.
+ *
+ * @param session    the session
+ * @param record     the SAMPLE record that perch_session_next() has delivered last
+ * @param[out] text  the text, clean for a terminal
+ * @param size       bytes of text, at least 1; a longer text is cut
+ * @param[out] err   the reason of a failure
+ * @return the length of the whole text, as snprintf(3); or a negative errno
+ * @retval -EINVAL   not a sample of a tracepoint, or recorded without PERCH_SAMPLE_RAW
+ * @retval -ENOENT   the file does not have the format
+ * @retval -EBADMSG  the format is invalid
+ * @retval -ENOMEM   out of memory
+ */
+PERCH_API int perch_session_tracepoint_text(struct perch_session *session,
+					    const struct perch_record *record, char *text,
+					    size_t size, struct perch_error *err);
 
 /**
  * Continues with the first record. Processes, symbols and statistics start again: what the

@@ -185,6 +185,8 @@ struct perch_reader {
 	struct perch__tracepoint *tracepoints;
 	size_t nr_tracepoints, tracepoints_capacity;
 	bool has_tracepoints;
+	const char *trace_strings; /* printk_formats; NULL if there are none */
+	size_t trace_strings_size;
 
 	enum perch_order order;
 	struct perch__cursor cursor;

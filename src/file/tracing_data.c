@@ -7,6 +7,8 @@
  *   formats of ftrace:u32, for each: size:u64 text
  *   systems:u32, for each: name\0, formats:u32, for each: size:u64 text
  *
+ *   /proc/kallsyms size:u32 text (mostly empty)   printk_formats of tracefs size:u32 text
+ *
  * What follows is not needed. Numbers have the byte order that `endian` says.
  */
 #include "base/format_field.h"
@@ -136,6 +138,19 @@ static int add_system(struct perch_reader *reader, struct perch__view *view, con
 	return 1;
 }
 
+/* Removes "size:u32 text". */
+static bool take_text(struct perch__view *view, struct perch__span *text)
+{
+	uint32_t size;
+
+	if (!perch__take_u32(view, &size) || size > view->left)
+		return false;
+	*text = (struct perch__span){ (const char *)view->at, size };
+	view->at += size;
+	view->left -= size;
+	return true;
+}
+
 static int compare_ids(const void *left, const void *right)
 {
 	const struct perch__tracepoint *one = left, *other = right;
@@ -148,6 +163,7 @@ static int read_tracing_data(struct perch_reader *reader)
 {
 	struct perch__view view = reader->feature[PERCH_FEATURE_TRACING_DATA];
 	char system[NAME_BYTES];
+	struct perch__span text;
 	uint8_t long_size;
 	uint32_t nr = 0;
 	int rc;
@@ -159,6 +175,10 @@ static int read_tracing_data(struct perch_reader *reader)
 		rc = 0;
 	for (uint32_t i = 0; i < nr && rc > 0; i++)
 		rc = take_string(&view, system) ? add_system(reader, &view, system, long_size) : 0;
+	if (rc > 0 && take_text(&view, &text) && take_text(&view, &text) && text.length) {
+		reader->trace_strings = text.at;
+		reader->trace_strings_size = text.length;
+	}
 	if (reader->nr_tracepoints)
 		qsort(reader->tracepoints, reader->nr_tracepoints, sizeof(*reader->tracepoints),
 		      compare_ids);
@@ -172,17 +192,31 @@ void perch__free_tracepoints(struct perch_reader *reader)
 	free(reader->tracepoints);
 }
 
+static int read_once(struct perch_reader *reader, struct perch_error *err)
+{
+	if (!reader->has_tracepoints && read_tracing_data(reader))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the formats of tracepoints");
+	reader->has_tracepoints = true;
+	return 0;
+}
+
+int perch_reader_trace_strings(struct perch_reader *reader, const char **text, size_t *size)
+{
+	int rc = read_once(reader, NULL);
+
+	*text = rc ? NULL : reader->trace_strings;
+	*size = rc ? 0 : reader->trace_strings_size;
+	return rc ? rc : *text ? 0 : -ENOENT;
+}
+
 static int find_tracepoint(struct perch_reader *reader, uint64_t id,
 			   struct perch__tracepoint **tracepoint, struct perch_error *err)
 {
 	struct perch__tracepoint wanted = { .id = id };
 
-	if (!reader->has_tracepoints) {
-		if (read_tracing_data(reader))
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for the formats of tracepoints");
-		reader->has_tracepoints = true;
-	}
+	if (read_once(reader, err))
+		return -ENOMEM;
 	*tracepoint = reader->nr_tracepoints
 			      ? bsearch(&wanted, reader->tracepoints, reader->nr_tracepoints,
 					sizeof(wanted), compare_ids)

@@ -11,6 +11,7 @@
 
 #include "base/reserved.h"
 #include "internal.h"
+#include "tracepoint_text.h"
 
 enum { MAX_MARKERS = 8 };
 
@@ -30,6 +31,7 @@ struct perch_session {
 	struct perch_record record; /* of perch_session_next_sample() */
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
 	struct perch_unwinder *unwinder; /* NULL until it is needed */
+	struct tracepoint_texts *texts;	 /* NULL until they are needed */
 	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
 	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
 };
@@ -152,10 +154,12 @@ static int begin(struct perch_session *session, struct perch_error *err)
 
 static void end(struct perch_session *session)
 {
+	perch__tracepoint_texts_free(session->texts);
 	perch_unwinder_free(session->unwinder);
 	perch_addresses_free(session->addresses);
 	perch_symbols_free(session->symbols);
 	perch_processes_free(session->processes);
+	session->texts = NULL;
 	session->unwinder = NULL;
 	session->addresses = NULL;
 	session->symbols = NULL;
@@ -507,6 +511,33 @@ int perch_session_format(struct perch_session *session, const struct perch_file_
 				       "%s is not a tracepoint: its samples have no fields",
 				       event->name);
 	return perch_reader_tracepoint(session->reader, event->attr.config, format, err);
+}
+
+int perch_session_tracepoint_text(struct perch_session *session, const struct perch_record *record,
+				  char *text, size_t size, struct perch_error *err)
+{
+	const struct perch_file_event *event = perch_session_record_event(session, record);
+	struct kernel_names names = { session->processes, session->symbols, NULL };
+	const struct perch_tracepoint_format *format;
+	bool plain = false;
+	int rc;
+
+	*text = '\0';
+	if (record->type != PERCH_RECORD_SAMPLE || !event || !record->sample.raw.size)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a record without raw data is no sample of a tracepoint");
+	rc = perch_session_format(session, event, &format, err);
+	if (rc)
+		return rc;
+	names.thread =
+		perch_processes_thread(session->processes, record->sample.pid, record->sample.tid);
+	rc = perch__tracepoint_text(&session->texts, session->reader, &names, record, format, text,
+				    size, &plain);
+	session->stats.plain_tracepoints += plain;
+	if (rc < 0)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to print a tracepoint");
+	return rc;
 }
 
 /*

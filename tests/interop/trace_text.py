@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Samples of tracepoints are printed as perf script prints them, line by line."""
+import os
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+EXAMPLE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "examples/trace-text")
+failed = False
+PROGRAM = "ls /usr/include >/dev/null; sleep 0.05; dd if=/dev/zero of=$0 bs=4k count=10 conv=fsync 2>/dev/null; (kill -9 $$) & wait"
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def compare(directory, events):
+    path = os.path.join(directory, "trace.data")
+    # the program ends with a signal, which is perf's status then
+    run(PERF, "record", "-q", "-B", "-o", path, "-e", events, "--", "sh", "-c", PROGRAM, os.path.join(directory, "file"))
+    status, out, err = run(PERF, "script", "-f", "-i", path, "-F", "trace")
+    if status or not out.strip():
+        print("skipped: %s: %s" % (events, err.strip()[:200]))
+        return
+    theirs = [line.strip() for line in out.splitlines()]
+    status, out, err = run(EXAMPLE, path)
+    ours = [line.split(": ", 1)[1].strip() for line in out.splitlines()]
+    differ = [pair for pair in zip(theirs, ours) if pair[0] != pair[1]]
+    check(not status and len(ours) == len(theirs) and not differ, "%s: %d samples as perf prints them" % (events, len(theirs)),
+          "%d samples, %d differ: %s\n%s" % (len(ours), len(differ), differ[:2], err))
+    check("printed as their fields" not in err, events + ": by their print fmt", err)
+
+
+def main():
+    if not os.path.isdir("/sys/kernel/tracing/events") and os.geteuid() == 0:
+        run("mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing")
+    if not os.path.exists(EXAMPLE) or not os.access("/sys/kernel/tracing/events/sched", os.R_OK | os.X_OK):
+        print("skipped: tracefs cannot be read")
+        return 77
+    with tempfile.TemporaryDirectory() as directory:
+        for events in ("sched:*", "kmem:*", "irq:*,timer:*", "signal:*,task:*", "writeback:*,block:*,filemap:*", "syscalls:sys_*_openat",
+                       "rcu:*,workqueue:*"):
+            compare(directory, events)
+    return failed
+
+
+sys.exit(main())
