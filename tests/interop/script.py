@@ -146,6 +146,7 @@ def compare_tracepoints():
     check(theirs == ours == typed and ours, "tracepoints: fields of %d samples" % len(ours), (theirs[:2], ours[:2], typed[:2]))
     check(all(isinstance(row["next_pid"], int) and "common_pid" not in row for row in traces), "-j: typed fields of tracepoints")
     same("trace", "-F", "comm,tid,time,event")
+    same("trace", "-F", "trace:comm,tid,event,trace", "-F", "sw:time")
     same("trace", "-F", "trace:comm,tid,ip", "-F", "sw:time")
 
 

@@ -238,8 +238,9 @@ static int put_before_ip(struct script *script, const struct script_event *event
 
 	if (event->fields & SCRIPT_FLAGS) /* only instruction traces have some */
 		cli_output_spaces(event->out, 24);
-	if (event->fields & SCRIPT_TRACE && event->type == SCRIPT_TRACEPOINT)
-		script_put_trace(script, event, record);
+	if (event->fields & SCRIPT_TRACE && event->type == SCRIPT_TRACEPOINT &&
+	    script_put_trace(script, event, record))
+		return -ENOMEM;
 	if (event->fields & SCRIPT_ADDR && put_addr(script, event, sample))
 		return -ENOMEM;
 	if (event->fields & SCRIPT_DATA_SRC)

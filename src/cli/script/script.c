@@ -130,6 +130,7 @@ static void clear(struct script *script)
 	for (size_t i = 0; i < script->nr_dsos; i++)
 		free(script->dso[i]);
 	free(script->dso);
+	free(script->trace);
 	cli_output_close(&script->out);
 	script_queue_free(script->queue);
 	cli_input_close(&script->input);
@@ -137,6 +138,8 @@ static void clear(struct script *script)
 
 static void print_notes(const struct script *script)
 {
+	struct perch_session_stats stats;
+
 	cli_filter_print_notes(&script->filter, &script->input);
 	cli_input_print_notes(&script->input);
 	cli_input_print_chain_notes(&script->input);
@@ -146,6 +149,14 @@ static void print_notes(const struct script *script)
 			 " samples of tracepoints are printed without their fields: the file does "
 			 "not have the formats",
 			 script->unformatted);
+	perch_session_get_stats(script->session, &stats);
+	if (stats.plain_tracepoints)
+		cli_note(
+			SCRIPT_COMMAND,
+			"%" PRIu64
+			" samples of tracepoints are printed as name=value: their format cannot be "
+			"used to print them",
+			stats.plain_tracepoints);
 }
 
 /* Prints all records, as perch dump does. */

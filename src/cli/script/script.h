@@ -146,6 +146,8 @@ struct script {
 	uint64_t tod_ns, clock_ns;
 	int data_src_width;
 	uint64_t unformatted; /* samples of tracepoints whose format the file lacks */
+	char *trace;	      /* the text of a tracepoint; NULL until it is needed */
+	size_t trace_size;
 };
 
 static inline struct script_event *script_event_of(struct script *script,
@@ -205,8 +207,9 @@ int script_queue_flush(struct script_queue *queue);
 
 /* ---- trace.c, records.c, json.c ---- */
 
-void script_put_trace(struct script *script, const struct script_event *event,
-		      const struct perch_record *record);
+/* Writes the fields of a tracepoint. Returns 0 or -ENOMEM. */
+int script_put_trace(struct script *script, const struct script_event *event,
+		     const struct perch_record *record);
 /* Prints a record if an option asks for its type. Returns 0 or -ENOMEM. */
 int script_put_record(struct script *script, const struct perch_record *record);
 /* Returns 0 or -ENOMEM. */

@@ -1,78 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of tracepoints. */
-#include <string.h>
+/* The fields of tracepoints, as the kernel prints them. */
+#include <errno.h>
+#include <stdlib.h>
 
 #include "script.h"
 
-static void put_value(struct cli_output *out, const struct perch_field *field)
+/* The first size of the buffer: few texts are longer. */
+#define TRACE_SIZE 1024
+
+/* Makes the buffer as long as a text of this length. Returns 0 or -ENOMEM. */
+static int reserve(struct script *script, size_t length)
 {
-	switch (field->kind) {
-	case PERCH_FIELD_SIGNED:
-		cli_output_signed(out, (int64_t)field->value);
-		break;
-	case PERCH_FIELD_HEX:
-	case PERCH_FIELD_ADDRESS:
-	case PERCH_FIELD_FLAGS:
-		cli_output_hex(out, field->value);
-		break;
-	case PERCH_FIELD_TEXT:
-		cli_output_clean(out, field->text, field->length);
-		break;
-	case PERCH_FIELD_BYTES:
-		cli_output_hex_bytes(out, field->text, field->length);
-		break;
-	default:
-		cli_output_number(out, field->value);
-	}
-}
+	char *larger = realloc(script->trace, length + 1);
 
-struct writer {
-	struct cli_output *out;
-	bool array, first;
-};
-
-/* Writes " name=value" of a field, and the values of an array with commas. */
-static int put_field(void *context, const struct perch_field *field)
-{
-	struct writer *writer = context;
-
-	if (field->kind == PERCH_FIELD_END) {
-		if (writer->array)
-			cli_output_bytes(writer->out, "}", 1);
-		writer->array = false;
-		return 0;
-	}
-	if (writer->array) {
-		if (!writer->first)
-			cli_output_bytes(writer->out, ",", 1);
-		writer->first = false;
-		put_value(writer->out, field);
-		return 0;
-	}
-	if (!field->name || !strncmp(field->name, "common_", 7)) {
-		writer->array = field->kind == PERCH_FIELD_LIST;
-		return 0;
-	}
-	cli_output_bytes(writer->out, " ", 1);
-	cli_output_clean(writer->out, field->name, strlen(field->name));
-	cli_output_bytes(writer->out, "=", 1);
-	writer->array = field->kind == PERCH_FIELD_LIST;
-	writer->first = true;
-	if (writer->array)
-		cli_output_bytes(writer->out, "{", 1);
-	else
-		put_value(writer->out, field);
+	if (!larger)
+		return -ENOMEM;
+	script->trace = larger;
+	script->trace_size = length + 1;
 	return 0;
 }
 
-void script_put_trace(struct script *script, const struct script_event *event,
-		      const struct perch_record *record)
+int script_put_trace(struct script *script, const struct script_event *event,
+		     const struct perch_record *record)
 {
-	struct writer writer = { .out = event->out };
+	int length;
 
-	if (!event->format) {
+	if (!event->format || !record->sample.raw.size) {
 		script->unformatted++;
-		return;
+		return 0;
 	}
-	perch_tracepoint_visit(event->format, record, put_field, &writer);
+	if (!script->trace && reserve(script, TRACE_SIZE))
+		return -ENOMEM;
+	length = perch_session_tracepoint_text(script->session, record, script->trace,
+					       script->trace_size, NULL);
+	/* a longer text is printed again, which is rare */
+	if (length >= (int)script->trace_size) {
+		if (reserve(script, length))
+			return -ENOMEM;
+		length = perch_session_tracepoint_text(script->session, record, script->trace,
+						       script->trace_size, NULL);
+	}
+	if (length < 0)
+		return length;
+	cli_output_text(event->out, script->trace);
+	return 0;
 }
