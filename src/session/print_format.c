@@ -66,7 +66,9 @@ static bool next(struct scanner *scanner)
 			return false;
 	} else if (isdigit((unsigned char)*at)) {
 		scanner->token.kind = NUMBER;
-		scanner->token.number = strtoul(at, NULL, 0);
+		/* binary numbers depend on the C library's version: 0 is refused as a divisor */
+		if (at[0] != '0' || (at[1] != 'b' && at[1] != 'B'))
+			scanner->token.number = strtoul(at, NULL, 0);
 		while (isalnum((unsigned char)*at))
 			at++;
 	} else if (isalpha((unsigned char)*at) || *at == '_') {
@@ -223,15 +225,26 @@ static bool check_array(struct scanner *scanner)
 
 /* ---- the print fmt: arguments are expressions of C ---- */
 
+#define CONDITION 16 /* the precedence of '?' */
+
 enum frame_kind { ARGUMENTS, GROUP, FLAGS, SYMBOLS, PAIR };
 
 /* What is open: the arguments of the format string, or a parenthesis. */
 struct frame {
 	enum frame_kind kind;
 	unsigned argument;  /* number of commas */
-	unsigned questions; /* that wait for their ':' */
+	unsigned questions; /* 1: a '?' waits for its ':' */
 	bool plain;	    /* the argument is one string */
 	bool pair;	    /* the argument is a pair in braces */
+	bool after_colon;   /* the argument ends with the operand after '?' and ':' */
+	/* precedences of binary operators, 0: none */
+	unsigned before;  /* of the one before the parenthesis */
+	unsigned highest; /* in the parenthesis, or in the one that is all of it */
+	unsigned last;	  /* of the last one in the argument */
+	unsigned outer;	  /* of the last one whose right operand has operators */
+	bool last_associative, outer_associative;
+	/* of scanner.operators: at the parenthesis, and the highest after an argument */
+	unsigned operators_before, most_operators;
 };
 
 struct grammar {
@@ -239,13 +252,19 @@ struct grammar {
 	struct frame frame[MAX_DEPTH];
 	unsigned depth;
 	bool complete; /* an operand was read: an operator, a comma or the end follows */
+	bool divisor, after_divisor;   /* the token, and the one before, is a divisor */
+	unsigned binary, after_binary; /* the precedence if these are binary operators */
 };
 
 static bool open_frame(struct grammar *grammar, enum frame_kind kind)
 {
 	if (grammar->complete || grammar->depth + 1 >= MAX_DEPTH)
 		return false;
-	grammar->frame[++grammar->depth] = (struct frame){ .kind = kind };
+	grammar->frame[++grammar->depth] = (struct frame){
+		.kind = kind,
+		.before = kind == GROUP ? grammar->after_binary : 0,
+		.operators_before = grammar->scanner.operators,
+	};
 	return true;
 }
 
@@ -272,14 +291,21 @@ static bool end_argument(const struct grammar *grammar)
 static bool close_frame(struct grammar *grammar, bool brace)
 {
 	const struct frame *frame = &grammar->frame[grammar->depth];
+	struct frame *outside = &grammar->frame[grammar->depth - !!grammar->depth];
 	static const unsigned least[] = { [GROUP] = 0, [FLAGS] = 2, [SYMBOLS] = 1, [PAIR] = 1 };
 
 	if (!grammar->depth || !end_argument(grammar) || brace != (frame->kind == PAIR) ||
 	    frame->argument < least[frame->kind])
 		return false;
+	if (frame->kind == GROUP && frame->before && frame->highest > frame->before)
+		return false;
+	if (frame->kind == GROUP && !outside->highest)
+		outside->highest = frame->highest;
+	if (frame->most_operators > grammar->scanner.operators)
+		grammar->scanner.operators = frame->most_operators;
 	grammar->depth--;
-	grammar->frame[grammar->depth].plain = false;
-	grammar->frame[grammar->depth].pair = brace;
+	outside->plain = false;
+	outside->pair = brace;
 	return true;
 }
 
@@ -352,6 +378,61 @@ static bool check_name(struct grammar *grammar)
 	return scanner->at[strspn(scanner->at, " \t")] != '(';
 }
 
+/* The library's numbers: a lower one binds its operands first. */
+static unsigned precedence_of(char sign, bool pair)
+{
+	switch (sign) {
+	case '*':
+	case '/':
+	case '%':
+		return 6;
+	case '+':
+	case '-':
+		return 7;
+	case '<':
+	case '>':
+		return pair ? 8 : 9;
+	case '&':
+		return pair ? 14 : 11;
+	case '^':
+		return 12;
+	case '|':
+		return pair ? 15 : 13;
+	default:
+		return 10;
+	}
+}
+
+/*
+ * Returns true if the library gives a binary operator the operands that C gives it. The library
+ * compares an operator only with the one before it: "a - b - c" becomes "a - (b - c)", and
+ * "a / 2 / 3" divides by 0. Of "a * (b - c)" it moves the parenthesis, and of "a ? b : c + d" the
+ * sum is of all before.
+ */
+static bool add_binary(struct frame *frame, char sign, bool pair)
+{
+	unsigned precedence = precedence_of(sign, pair);
+	/* "a + (b - c)" is "a + b - c" */
+	bool associative = sign == '+' || sign == '&' || sign == '|' || sign == '^';
+
+	if (frame->after_colon)
+		return false;
+	if (frame->last && precedence <= frame->last) {
+		if (precedence == frame->last && !frame->last_associative)
+			return false;
+		frame->outer = frame->last;
+		frame->outer_associative = frame->last_associative;
+	} else if (frame->outer && (precedence > frame->outer ||
+				    (precedence == frame->outer && !frame->outer_associative))) {
+		return false;
+	}
+	if (!frame->last || precedence > frame->highest)
+		frame->highest = precedence;
+	frame->last = precedence;
+	frame->last_associative = associative;
+	return true;
+}
+
 /* Operators between two operands; those of two characters are one. */
 static bool check_binary(struct grammar *grammar)
 {
@@ -366,24 +447,51 @@ static bool check_binary(struct grammar *grammar)
 		return false;
 	if (!pair && !strchr("+-*/%<>&|^", first))
 		return false;
+	if (second == '=')
+		pair = false;
+	if (!add_binary(&grammar->frame[grammar->depth], first, pair))
+		return false;
+	grammar->binary = precedence_of(first, pair);
 	grammar->complete = false;
 	if (pair || (first != '/' && first != '%'))
 		return true;
 	/* a divisor that is not 0 */
+	grammar->divisor = true;
 	return next(scanner) && scanner->token.kind == NUMBER && scanner->token.number &&
 	       set_complete(grammar);
+}
+
+/* Begins the part of "a ? b : c" after '?' or ':'. */
+static bool check_condition(struct grammar *grammar, bool colon)
+{
+	struct frame *frame = &grammar->frame[grammar->depth];
+
+	if (!grammar->complete || colon != (frame->questions > 0) ||
+	    (!colon && (frame->after_colon || frame->outer)))
+		return false;
+	frame->questions = !colon;
+	frame->highest = CONDITION;
+	frame->after_colon = colon;
+	frame->last = frame->outer = 0;
+	grammar->complete = false;
+	return true;
 }
 
 static bool check_comma(struct grammar *grammar)
 {
 	struct frame *frame = &grammar->frame[grammar->depth];
+	struct scanner *scanner = &grammar->scanner;
 
 	if (frame->kind == GROUP || !end_argument(grammar))
 		return false;
 	frame->argument++;
-	frame->plain = frame->pair = false;
+	frame->plain = frame->pair = frame->after_colon = false;
+	frame->last = frame->outer = frame->highest = 0;
 	grammar->complete = false;
-	grammar->scanner.operators = 0;
+	/* an argument may be below the operators before the parenthesis */
+	if (scanner->operators > frame->most_operators)
+		frame->most_operators = scanner->operators;
+	scanner->operators = frame->operators_before;
 	return true;
 }
 
@@ -410,23 +518,21 @@ static bool check_operator(struct grammar *grammar)
 	case ',':
 		return check_comma(grammar);
 	case '[':
-		return grammar->complete && next(scanner) && scanner->token.kind == NUMBER &&
-		       scanner->token.number <= MAX_INDEX && next(scanner) && is(scanner, "]");
+		return grammar->complete && !grammar->after_divisor && next(scanner) &&
+		       scanner->token.kind == NUMBER && scanner->token.number <= MAX_INDEX &&
+		       next(scanner) && is(scanner, "]");
 	case '?':
-		if (!grammar->complete)
-			return false;
-		frame->questions++;
-		grammar->complete = false;
-		return true;
 	case ':':
-		if (!grammar->complete || !frame->questions--)
-			return false;
-		grammar->complete = false;
-		return true;
+		return check_condition(grammar, *scanner->token.at == ':');
+	case '-':
+		/* a sign: the library takes "2 * -a" for a difference */
+		if (!grammar->complete)
+			return grammar->after_binary != precedence_of('*', false);
+		return check_binary(grammar);
 	default:
 		/* without an operand before it: a sign */
 		return grammar->complete ? check_binary(grammar)
-					 : strchr("!~-", *scanner->token.at) != NULL;
+					 : strchr("!~", *scanner->token.at) != NULL;
 	}
 }
 
@@ -434,6 +540,10 @@ static bool check_token(struct grammar *grammar)
 {
 	struct frame *frame = &grammar->frame[grammar->depth];
 
+	grammar->after_divisor = grammar->divisor;
+	grammar->after_binary = grammar->binary;
+	grammar->divisor = false;
+	grammar->binary = 0;
 	switch (grammar->scanner.token.kind) {
 	case STRING:
 		if (*grammar->scanner.token.at != '"')

@@ -60,6 +60,11 @@ static void accepts_what_the_kernel_has(void **state)
 		"\"%s\", __print_array(__get_dynamic_array(text), __get_dynamic_array_len(text) / 4, 4)",
 		"\"%s %s\", __print_hex_str(REC->name, 6), __print_hex(REC->name, REC->length)",
 		"\"%d\", REC->name[3]",
+		"\"%u:%u\", ((unsigned int) ((REC->number) >> 20)), ((unsigned int) ((REC->number) & ((1U << 20) - 1)))",
+		"\"%d\", REC->number == -1 || REC->length",
+		"\"%d\", 1 + REC->number * 2 - 3",
+		"\"%d\", (REC->number - 50) * 2 > 1 ? -1 : 2",
+		"\"%d\", REC->number & 1 ? (REC->length ? 1 : 2) : 3",
 		"\"%c %#lx %-5zu %+i %08X\", REC->number, REC->number, REC->number, 1, sizeof(int)",
 	};
 	char *text = text_of(FIELDS, "\"%d\", REC->number", "system");
@@ -88,6 +93,26 @@ static void refuses_what_may_do_harm(void **state)
 		"\"%d\", REC->number / 0",
 		"\"%d\", REC->number % REC->number",
 		"\"%d\", REC->number / (0)",
+		"\"%d\", REC->number / 0b1",
+		"\"%d\", REC->number / 5[3]",
+		/* the library divides by 5 / 6, 5 % 5 and 2 * 0 */
+		"\"%d\", REC->number / 5 / 6",
+		"\"%d\", REC->number % 5 % 5",
+		"\"%d\", (int)REC->number / 2 * 0",
+		"\"%d\", (1 - REC->number / 5 / 6)",
+		/* the library gives other operands to the operators than C */
+		"\"%d\", REC->number - 5 - 3",
+		"\"%d\", REC->number - 5 * 2 + 3",
+		"\"%d\", REC->number >> 2 >> 1",
+		"\"%d\", 2 * (REC->number - 3)",
+		"\"%d\", 2 * ((REC->number - 3))",
+		"\"%d\", 1 << (REC->number & 3)",
+		"\"%d\", 2 * -REC->number",
+		"\"%d\", 2 * (REC->number ? 1 : 2)",
+		"\"%d\", REC->number == 1 + 2 && 0",
+		"\"%d\", 1 && REC->number == 1 ? 2 : 3",
+		"\"%d\", 1 ? 2 : 3 + 4",
+		"\"%d\", 1 ? 2 : 0 ? 4 : 5",
 		/* fields that do not exist */
 		"\"%s\", __print_flags(REC->nosuch, \"\", { 1, \"A\" })",
 		"\"%s\", __get_str(nosuch)",
@@ -138,7 +163,7 @@ static void refuses_what_may_do_harm(void **state)
 		"\"%s\", ({ int x; x; })",
 		"\"%d\", `1`",
 	};
-	char deep[4096];
+	char deep[65536];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
@@ -155,6 +180,11 @@ static void refuses_what_may_do_harm(void **state)
 	deep[106] = '1';
 	memset(deep + 107, ')', 100);
 	deep[207] = '\0';
+	assert_null(text_of(FIELDS, deep, "system"));
+	/* one operand within the other, with commas between */
+	strcpy(deep, "\"%d\", 1");
+	for (size_t length = strlen(deep); length < 50000; length = strlen(deep))
+		strcpy(deep + length, "+__print_symbolic(1, { 1, 2 })");
 	assert_null(text_of(FIELDS, deep, "system"));
 }
 
