@@ -106,10 +106,13 @@ const char *perch_profile_cell(struct perch_profile *profile, const struct perch
 	buffer[0] = 0;
 	/* this is called for each cell of a report, and the row has what is shown of a function */
 	if (column->scope == PERCH_COLUMN_FRAME && column->methods->text)
+		/* the text is in the buffer or in the profile, never in the cell */
+		/* cppcheck-suppress returnDanglingLifetime */
 		return column->methods->text(profile, &cell, buffer, size);
 	if (!get_cell(profile, row, column, &cell))
 		return buffer;
 	if (column->methods && column->methods->text)
+		/* cppcheck-suppress returnDanglingLifetime */
 		return column->methods->text(profile, &cell, buffer, size);
 	if (!column->methods && column->format) {
 		column->format(column->data, cell.value, buffer, size);

@@ -92,7 +92,7 @@ const struct perch_column *perch_column_similar(const char *name, size_t length)
 		return NULL;
 	memcpy(word, name, length);
 	word[length] = 0;
-	least = length < 3 ? 2 : length / 3 + 2; /* of a word that is not similar */
+	least = length < 3 ? 2 : length / 3 + 1; /* of a word that is not similar */
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
 		const char *const names[] = { columns[i].name, columns[i].alias };
 

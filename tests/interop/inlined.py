@@ -74,7 +74,7 @@ def main():
             check("[.] %s (inlined)\n" % name in report, "report: row of " + name)
         # a sample in main() itself makes a branch with percentages
         branch = r"(?:[ |]*\n)*[ |]*(?:-+[0-9.]+%-+)?"
-        calls = re.search("---main\n" + branch + r"caller \(inlined\)\n" + branch + "outer\n", report)
+        calls = re.search("--main\n" + branch + r"caller \(inlined\)\n" + branch + "outer\n", report)
         check(calls is not None, "report: call graph" if calls else "report: call graph: " + report)
         report = run(PERCH, "report", "-i", "with", "--stdio", "--no-inline")
         check("(inlined)" not in report and "[.] outer\n" in report, "report --no-inline")

@@ -63,7 +63,7 @@ for pair in explian:explain exlpain:explain recrod:record recor:record stats:sta
 	    docter:doctor Help:help srcipt:script; do
 	refused "misspelt command ${pair%:*}" 2 "unknown command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
 done
-for word in x frobnicate annotate top "$(printf 'explain%0500d' 1)" ''; do
+for word in x frobnicate kvm top "$(printf 'explain%0500d' 1)" ''; do
 	refused "no command is similar to '${word:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$word"
 done
 refused 'unknown command in help' 2 "unknown command 'nonsense'" "$perch" help nonsense
@@ -102,8 +102,8 @@ for command in report script; do
 	refused "$command: option without argument" 2 "'-i' needs an argument" "$perch" "$command" -i
 	refused "$command: operand" 2 "'perf.data' is not an option.*-i" "$perch" "$command" perf.data
 done
-refused 'report: unknown sort key' 2 "no sort key 'colour'.*comm" "$perch" report -s comm,colour
-refused 'report: empty sort key' 2 'no sort key' "$perch" report -s comm,
+refused 'report: unknown sort key' 2 "no column 'colour'.*comm" "$perch" report -s comm,colour
+refused 'report: empty sort key' 2 'no column' "$perch" report -s comm,
 refused 'report: percentage' 2 "'lots' is not a percentage" "$perch" report --percent-limit lots
 refused 'report: percentage above 100' 2 'is not a percentage' "$perch" report --percent-limit 101
 refused 'report: percentage nan' 2 'is not a percentage' "$perch" report --percent-limit nan
