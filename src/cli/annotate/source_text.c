@@ -111,7 +111,10 @@ static void read_file(struct source_text *sources, struct source_file *file, uin
 			free(file->text);
 			file->text = NULL;
 		}
-		if (file->text) {
+		if (!file->text) {
+			note(&sources->missing, sources->missing_path,
+			     sizeof(sources->missing_path), file->path);
+		} else {
 			sources->bytes += file->size;
 			if (modified_at && written > modified_at)
 				note(&sources->newer, sources->newer_path,

@@ -2,9 +2,11 @@
 /* What is printed of each event: perf's defaults, or the fields of -F, without what it lacks. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "options.h"
 #include "script.h"
@@ -176,6 +178,7 @@ static int open_file(struct script *script, struct script_event *event)
 {
 	char name[200];
 	FILE *file;
+	int fd;
 
 	perch_clean_text(event->event->name, name, sizeof(name));
 	for (char *at = name; *at; at++)
@@ -190,9 +193,14 @@ static int open_file(struct script *script, struct script_event *event)
 			event->out = other->out; /* two events of one name */
 			return 0;
 		}
-	file = fopen(event->path, "we");
+	/* the directory may be one in which other users make links */
+	fd = open(event->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!file) {
-		cli_note(SCRIPT_COMMAND, "%s: %s", event->path, strerror(errno));
+		cli_note(SCRIPT_COMMAND, "%s: %s", event->path,
+			 errno == ELOOP ? "it is a symbolic link" : strerror(errno));
+		if (fd >= 0)
+			close(fd);
 		return -EIO;
 	}
 	if (cli_output_open(&event->file, file)) {
