@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* perch config: lists, prints and sets the user's defaults. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config_file.h"
 #include "options.h"
+#include "report/report.h"
 
 #define COMMAND "config"
 
@@ -48,28 +51,90 @@ static void make_directories(char *path)
 	}
 }
 
-/* Adds a variable at the end of the file: the last value of a variable is used. */
+static void put_line(FILE *file, const struct cli_variable *variable, const char *value)
+{
+	fprintf(file, "\t%s = %s\n", strchr(variable->name, '.') + 1, value);
+}
+
+/* Copies the file with another value in a line. Returns 0 or an errno. */
+static int copy(FILE *from, FILE *to, unsigned line, const struct cli_variable *variable,
+		const char *value)
+{
+	char *text = NULL;
+	size_t size = 0;
+
+	for (unsigned at = 1; getline(&text, &size, from) >= 0; at++)
+		if (at == line)
+			put_line(to, variable, value);
+		else
+			fputs(text, to);
+	free(text);
+	return ferror(from) || fflush(to) ? EIO : 0;
+}
+
+/* Replaces a line of the file. A link to the file stays. Returns 0 or an errno. */
+static int replace(const char *path, unsigned line, const struct cli_variable *variable,
+		   const char *value)
+{
+	char real[PATH_MAX], name[PATH_MAX + 8];
+	struct stat status;
+	FILE *from, *to;
+	int error, fd;
+
+	if (!realpath(path, real))
+		return errno;
+	snprintf(name, sizeof(name), "%s.XXXXXX", real);
+	from = fopen(real, "re");
+	if (!from)
+		return errno;
+	fd = mkstemp(name);
+	error = fd < 0 ? errno : 0;
+	to = fd < 0 ? NULL : fdopen(fd, "w");
+	if (to) {
+		error = copy(from, to, line, variable, value);
+		if (!error && (fstat(fileno(from), &status) || fchmod(fd, status.st_mode & 0777)))
+			error = errno;
+		if (fclose(to) && !error)
+			error = errno;
+		if (!error && rename(name, real))
+			error = errno;
+		if (error)
+			unlink(name);
+	}
+	fclose(from);
+	return error;
+}
+
+/* Adds a variable at the end of the file. Returns 0 or an errno. */
+static int append(const char *path, const struct cli_variable *variable, const char *value)
+{
+	FILE *file = fopen(path, "ae");
+	int error;
+
+	if (!file)
+		return errno;
+	fprintf(file, "[%.*s]\n", (int)strcspn(variable->name, "."), variable->name);
+	put_line(file, variable, value);
+	error = ferror(file) ? EIO : 0;
+	return fclose(file) ? errno : error;
+}
+
+/* Replaces the last line of the variable, which is the one that is used, or adds one. */
 static int set(struct cli_config *config, const struct cli_variable *variable, const char *value)
 {
-	const char *dot = strchr(variable->name, '.');
-	FILE *file;
+	const struct cli_config_item *item = cli_config_find(config, variable->name);
 	int error;
 
 	if (!config->path[0]) {
 		cli_note(COMMAND, "there is no directory for the file: HOME is not set");
 		return CLI_EXIT_FAILURE;
 	}
-	if (strpbrk(value, "\n\r") || !*value)
+	if (strpbrk(value, "\n\r") || !*value || !report_takes_variable(variable->name, value))
 		return cli_usage_error(COMMAND, "%s: expected %s", variable->name,
 				       variable->values);
 	make_directories(config->path);
-	file = fopen(config->path, "ae");
-	if (file)
-		fprintf(file, "[%.*s]\n\t%s = %s\n", (int)(dot - variable->name), variable->name,
-			dot + 1, value);
-	error = !file || ferror(file) ? errno : 0;
-	if (file && fclose(file))
-		error = errno;
+	error = item ? replace(config->path, item->line, variable, value)
+		     : append(config->path, variable, value);
 	if (error)
 		cli_note(COMMAND, "%s: %s", config->path, strerror(error));
 	return error ? CLI_EXIT_FAILURE : 0;

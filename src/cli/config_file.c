@@ -20,6 +20,8 @@ static const struct cli_variable variables[] = {
 	{ "call-graph.print-type", "graph, flat, fractal, folded or none", "the shape of -g" },
 	{ "call-graph.order", "caller or callee", "the order of -g" },
 	{ "call-graph.threshold", "a percentage", "the limit of -g" },
+	{ "call-graph.print-limit", "a number", "the most branches of -g" },
+	{ "call-graph.sort-key", "function", "by what -g merges branches" },
 };
 
 const struct cli_variable *cli_variables(size_t *nr)

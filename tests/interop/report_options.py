@@ -100,12 +100,23 @@ def check_config():
     check("# Overhead  Command\n" in out, "the defaults are used", out[:300])
     _, out, _ = run(PERCH, "report", "-s", "dso")
     check("# Overhead  Shared Object\n" in out, "options have priority", out[:300])
+    status, _, err = run(PERCH, "config", "report.children=true", "call-graph.print-limit=3")
+    with open("perch/config", encoding="utf-8") as lines:
+        text = lines.read()
+    check(status == 0 and text == "[report]\n\tsort_order = comm\n[report]\n\tchildren = true\n[call-graph]\n\tprint-type = none\n"
+          "[call-graph]\n\tprint-limit = 3\n" and os.listdir("perch") == ["config"], "a line is replaced", err + text)
+    for word in ("report.children=maybe", "report.sort_order=cmm", "call-graph.print-limit=-1", "call-graph.sort-key=address",
+                 "report.percent-limit=101", "call-graph.order=up"):
+        status, _, err = run(PERCH, "config", word)
+        check(status == 2 and "expected" in err, "config %s is a usage error" % word, err)
+    with open("perch/config", encoding="utf-8") as lines:
+        check(lines.read() == text, "a wrong value changes nothing")
     status, _, err = run(PERCH, "config", "report.colour=1")
     check(status == 2 and "report.children" in err, "an unknown variable", err)
     with open("perch/config", "a", encoding="utf-8") as out:
         out.write("wrong line\n[report]\npercent-limit = many\n")
     status, _, err = run(PERCH, "report", "-q")
-    check(status == 0 and "perch/config:7: expected NAME = VALUE" in err and "perch/config:9: report.percent-limit: expected a percentage" in err,
+    check(status == 0 and "perch/config:9: expected NAME = VALUE" in err and "perch/config:11: report.percent-limit: expected a percentage" in err,
           "wrong lines are reported", err)
     if os.geteuid() == 0:
         os.chown("perch/config", 12345, 12345)

@@ -209,7 +209,7 @@ int perch_cmd_report(int argc, char **argv)
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,
 		  false, true },
 		{ 'w', "column-widths", "WIDTHS",
-		  "widths of the columns of -s, separated by commas; 0 is the width of the text",
+		  "widths of the columns, separated by commas; 0 is the width of the text",
 		  CLI_CALL, &report, report_option_widths, false, false },
 		{ 'v', "verbose", NULL, "do not fit columns to the terminal", CLI_FLAG,
 		  &report.full, NULL, false, false },

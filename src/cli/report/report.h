@@ -45,6 +45,7 @@ struct report {
 	struct report_list columns; /* are printed: sums and keys */
 	struct report_list by;	    /* sort rows */
 	struct report_list hidden;  /* keys that have the same text in all rows */
+	struct report_list every;   /* columns and hidden ones, in the order of -w */
 	bool children;
 	bool children_set;
 	struct report_graph graph;
@@ -72,6 +73,8 @@ int report_set_columns(struct report *report);
 /* Prints a comment for each hidden column. */
 void report_put_hidden(FILE *out, const struct report *report);
 bool report_has_column(const struct report_list *list, const struct perch_column *column);
+/* True if all names of a list as of -s are columns. */
+bool report_are_columns(const char *names);
 
 /* ---- report_options.c: calls of options, for a struct report ---- */
 
@@ -89,6 +92,8 @@ int report_option_skip_empty(void *value, const char *argument, bool negated);
 
 /* Sets the user's defaults, before options. Returns 0 or the exit status. */
 int report_set_defaults(struct report *report);
+/* True if the variable of a report can have the value. */
+bool report_takes_variable(const char *name, const char *value);
 
 /* ---- report_read.c ---- */
 

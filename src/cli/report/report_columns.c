@@ -30,6 +30,20 @@ static int add(struct report_list *list, const struct perch_column *column)
 	return 0;
 }
 
+bool report_are_columns(const char *names)
+{
+	for (const char *at = names + (names[0] == '+');;) {
+		size_t length = strcspn(at, ", ");
+
+		if (!perch_column_find(at, length))
+			return false;
+		at += length;
+		if (!*at)
+			return true;
+		at += 1 + strspn(at + 1, " ");
+	}
+}
+
 static int unknown(const char *option, const char *name, size_t length)
 {
 	const struct perch_column *similar = perch_column_similar(name, length), *columns;
@@ -204,6 +218,7 @@ int report_set_columns(struct report *report)
 {
 	int status = set_columns(report);
 
+	report->every = report->columns;
 	if (!status)
 		hide_constant_columns(report);
 	return status;

@@ -271,6 +271,19 @@ static int set_percentage(double *limit, const char *value)
 	return 0;
 }
 
+static int set_maximum(unsigned long *max, const char *value)
+{
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(value, &end, 10);
+	if (value[0] < '0' || value[0] > '9' || *end || errno)
+		return -EINVAL;
+	*max = number;
+	return 0;
+}
+
 /* Sets what a variable has. 0, or -EINVAL. */
 static int set_variable(struct report *report, const char *name, const char *value)
 {
@@ -279,7 +292,8 @@ static int set_variable(struct report *report, const char *name, const char *val
 	int rc = 0;
 
 	if (!strcmp(name, "report.sort_order")) {
-		report->sort = value;
+		rc = report_are_columns(value) ? 0 : -EINVAL;
+		report->sort = rc ? report->sort : value;
 	} else if (!strcmp(name, "report.percent-limit")) {
 		rc = set_percentage(&report->percent_limit, value);
 	} else if (!strcmp(name, "report.children")) {
@@ -300,8 +314,19 @@ static int set_variable(struct report *report, const char *name, const char *val
 		rc = set_order(graph, value, strlen(value)) ? 0 : -EINVAL;
 	} else if (!strcmp(name, "call-graph.threshold")) {
 		rc = set_percentage(&graph->limit, value);
+	} else if (!strcmp(name, "call-graph.print-limit")) {
+		rc = set_maximum(&graph->max, value);
+	} else if (!strcmp(name, "call-graph.sort-key")) {
+		rc = strcmp(value, "function") ? -EINVAL : 0; /* what -g takes, too */
 	}
 	return rc;
+}
+
+bool report_takes_variable(const char *name, const char *value)
+{
+	struct report report = { .sort = NULL };
+
+	return !set_variable(&report, name, value);
 }
 
 int report_set_defaults(struct report *report)

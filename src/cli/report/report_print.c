@@ -222,12 +222,12 @@ static void fit_columns(struct table *table)
 	}
 }
 
-/* The width of -w of a column: the options are those of the columns of -s. */
+/* The width of -w of a column. As in perf, a column that is hidden has a width in the list, too. */
 static unsigned forced_width(const struct report *report, size_t at)
 {
-	for (size_t key = 0; key < report->keys.nr; key++)
-		if (report->keys.column[key] == report->columns.column[at])
-			return report->widths[key];
+	for (size_t i = 0; i < report->every.nr; i++)
+		if (report->every.column[i] == report->columns.column[at])
+			return report->widths[i];
 	return 0;
 }
 
@@ -254,8 +254,15 @@ static void set_widths(struct table *table, const struct perch_row *rows, size_t
 			used = columns_of(cell_text(table, at, &rows[i], buffer));
 			width = used > width ? used : width;
 		}
-		table->width[at] = forced ? forced : width;
-		table->fitted[at] = forced;
+		/* sums are never cut, as in perf */
+		table->fitted[at] = forced && column->scope != PERCH_COLUMN_PERIOD;
+		if (table->fitted[at])
+			width = forced;
+		else if (forced)
+			width = forced > strlen(title_of(report, at))
+					? forced
+					: strlen(title_of(report, at));
+		table->width[at] = width;
 	}
 	fit_columns(table);
 }
