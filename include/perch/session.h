@@ -219,7 +219,8 @@ PERCH_API int perch_session_format(struct perch_session *session,
  * "prev_comm=swapper/0 prev_pid=0 ...".
  *
  * Its fields are printed instead, "name=value name=value", if libtraceevent cannot print the format
- * or might be harmed by it, if the sample is damaged, or in a build without libtraceevent.
+ * as C defines its operators, or might be harmed by it, if the sample is damaged, or in a build
+ * without libtraceevent.
  * perch_session_stats.plain_tracepoints counts these samples.
  *
  * @param session    the session
