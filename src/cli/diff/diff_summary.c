@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What has changed most between two files, how likely that is by chance, and in what the recordings
  * themselves differ. */
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "diff.h"
+
+#if __has_include(<gnu/lib-names.h>)
+#include <gnu/lib-names.h>
+#endif
 
 /*
  * Returns the variance of a share that was found by sampling, of the number of samples with and
@@ -30,6 +35,24 @@ static void put_cells(const struct diff *diff, const struct diff_event *event, s
 	}
 }
 
+/*
+ * Returns erfc(x), or NaN if libm cannot be loaded. The command is not linked with libm: this is
+ * the only function that needs it, and `perch stat true` is mostly start.
+ */
+static double complementary_error(double x)
+{
+#ifdef LIBM_SO
+	void *library = dlopen(LIBM_SO, RTLD_NOW | RTLD_LOCAL);
+	double (*function)(double) = NULL;
+
+	if (library)
+		function = (__typeof__(function))dlsym(library, "erfc");
+	return function ? function(x) : NAN;
+#else
+	return erfc(x);
+#endif
+}
+
 static void put_probability(double probability)
 {
 	if (probability < 0.0001)
@@ -50,7 +73,8 @@ static void put_change(const struct diff *diff, const struct diff_event *event, 
 	double new_share = diff_share(event, file, after->period);
 	double error = sqrt(variance(before->samples, total[0].samples) +
 			    variance(after->samples, total[file].samples));
-	double chance = erfc(fabs(new_share - old_share) / 100 / error / sqrt(2)) * event->nr_rows;
+	double chance = complementary_error(fabs(new_share - old_share) / 100 / error / sqrt(2)) *
+			event->nr_rows;
 
 	fputs("# Changed most: ", stdout);
 	put_cells(diff, event, row);
@@ -58,6 +82,8 @@ static void put_change(const struct diff *diff, const struct diff_event *event, 
 	       " samples, %" PRIu64 " of %" PRIu64 ")\n",
 	       old_share, new_share, new_share - old_share, 100 * error, before->samples,
 	       total[0].samples, after->samples, total[file].samples);
+	if (isnan(chance))
+		return;
 	fputs("# Probability of this change by chance, in any of the ", stdout);
 	printf("%zu rows: ", event->nr_rows);
 	put_probability(chance < 1 ? chance : 1);
