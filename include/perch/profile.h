@@ -166,13 +166,22 @@ struct perch_profile_options {
 	/** Most addresses of a call chain, the sampled one included; the outer ones are left out. 0
 	 * is PERCH_MAX_CALL_CHAIN. */
 	unsigned max_stack;
+	/** For the column "parent": an extended regular expression, see regex(7). The parent of a
+	 * sample is the innermost function of its call chain whose name contains a match. NULL:
+	 * system calls and page faults of older kernels, as perf(1). */
+	const char *parent;
+	/** An extended regular expression: samples count for the outermost function of their call
+	 * chain whose name contains a match, as if it had called no other one. NULL: none. */
+	const char *ignore_callees;
 	/** Inlined functions are frames of call chains, if the file has debug information. */
 	unsigned inlined : 1;
 	/** Ignores call chains, which is faster: samples count for the sampled function alone.
 	 * Rows have no other children, and call graphs have one function. Inlined functions count
 	 * for the function that contains them. */
 	unsigned flat : 1;
-	uint64_t reserved[13]; /**< must be 0 */
+	/** The parent is the outermost function that matches, not the innermost one. */
+	unsigned outermost_parent : 1;
+	uint64_t reserved[11]; /**< must be 0 */
 };
 
 /** A profile. */
@@ -187,7 +196,8 @@ struct perch_profile;
  * @param options       NULL is all 0
  * @param[out] err      the reason of a failure; for an unknown name with the nearest one
  * @return 0, or a negative errno
- * @retval -EINVAL  there is no such column, or a column of a program lacks value()
+ * @retval -EINVAL  there is no such column, a column of a program lacks value(), or .parent or
+ *                  .ignore_callees is not in its form
  * @retval -E2BIG   more than 64 columns
  * @retval -ENOMEM  out of memory
  */

@@ -50,6 +50,8 @@ static const struct perch_column columns[] = {
 	       "physical address of the accessed data", .width = 22),
 	COLUMN(data_page_size, SAMPLE, NUMBER, "Data Page Size", "page size of the accessed data",
 	       .width = 22),
+	COLUMN(parent, SAMPLE, TEXT, "Parent symbol",
+	       "function of the call chain that matches the expression for parents"),
 	COLUMN(dso, FRAME, TEXT, "Shared Object", "library, program or module"),
 	COLUMN(sym, FRAME, TEXT, "Symbol", "function, or an address without one",
 	       .alias = "symbol"),

@@ -24,9 +24,11 @@ static struct count *find_other(struct flat *flat, uint32_t context, uint32_t ad
 int perch__flat_add(struct perch_profile *profile, const struct sample *sample, uint32_t context)
 {
 	struct flat *flat = profile->flat;
-	uint32_t address = perch__address_number(profile->addresses, sample->thread,
-						 sample->record->misc & PERCH_MISC_CPUMODE_MASK,
-						 sample->record->sample.ip);
+	const struct chain *chain = sample->chain;
+	uint32_t address = perch__address_number(
+		profile->addresses, sample->thread,
+		chain ? chain->cpumode[0] : sample->record->misc & PERCH_MISC_CPUMODE_MASK,
+		chain ? chain->ip[0] : sample->record->sample.ip);
 	struct count *count;
 
 	if (address == NO_NUMBER ||

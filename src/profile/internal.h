@@ -2,6 +2,7 @@
 #ifndef PERCH_PROFILE_INTERNAL_H
 #define PERCH_PROFILE_INTERNAL_H
 
+#include <regex.h>
 #include <perch/column.h>
 #include <perch/profile.h>
 #include "base/array.h"
@@ -41,6 +42,19 @@ static inline const uint64_t *perch__tuples_at(const struct tuples *tuples, uint
 	return tuples->word + (size_t)number * tuples->width;
 }
 void perch__tuples_clear(struct tuples *tuples);
+
+/* ---- texts.c: numbered texts ---- */
+
+/* A set of texts, numbered from 0 in the order they are added. They must outlive the set. */
+struct texts {
+	struct perch__hash_table table; /* text -> number */
+	const char **text;		/* by number */
+	size_t nr, capacity;
+};
+/* Returns the number of the text, which is added if it is new. Returns NO_NUMBER if out of memory.
+ */
+uint32_t perch__texts_add(struct texts *texts, const char *text);
+void perch__texts_clear(struct texts *texts);
 
 /* A node is a stack: its innermost frame, and the parent node for the other frames. Parents have
  * lower numbers than their children. */
@@ -132,6 +146,7 @@ struct sample {
 	struct perch_profile *profile;
 	const struct perch_record *record;
 	struct perch_thread *thread;
+	const struct chain *chain; /* NULL if the profile is flat and needs none */
 };
 
 /* A row, and its value in a column. */
@@ -159,7 +174,7 @@ struct perch_column_methods {
 			    size_t size);
 };
 
-/* column_thread.c, column_sample.c, column_frame.c, column_period.c */
+/* column_thread.c, column_sample.c, column_frame.c, column_period.c, parent.c */
 extern const struct perch_column_methods perch__column_time, perch__column_socket,
 	perch__column_cgroup, perch__column_local_weight, perch__column_weight,
 	perch__column_local_ins_lat, perch__column_ins_lat, perch__column_local_p_stage_cyc,
@@ -170,6 +185,7 @@ extern const struct perch_column_methods perch__column_dso_size, perch__column_s
 extern const struct perch_column_methods perch__column_comm, perch__column_pid, perch__column_tid,
 	perch__column_cpu;
 extern const struct perch_column_methods perch__column_dso, perch__column_sym;
+extern const struct perch_column_methods perch__column_parent;
 extern const struct perch_column_methods perch__column_overhead, perch__column_overhead_children,
 	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
 	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
@@ -208,6 +224,15 @@ struct flat {
 	struct count *other;
 };
 
+/* Functions with a name that matches an expression. */
+struct matcher {
+	regex_t regex;
+	bool is_set;
+	/* by address number: 0 is not tested, 1 no match, else the number of the name + 2 */
+	uint32_t *result;
+	size_t nr;
+};
+
 /* The nodes of a row, as linked lists. */
 struct row_lists {
 	uint32_t outermost; /* nodes that have no other node of the row above them */
@@ -239,6 +264,9 @@ struct perch_profile {
 	uint32_t recent_context[RECENT_CONTEXTS];
 	const char **comm; /* by index of the name + 1: the names of threads */
 	size_t nr_comms;
+	struct texts functions_named;	/* that matched an expression */
+	struct matcher parent, ignored; /* see the options */
+	bool outermost_parent;
 	struct perch_addresses *addresses;
 	struct flat *flat;   /* without call chains; else NULL */
 	struct tree stacks;  /* of addresses; empty after perch_profile_finish() */
@@ -270,6 +298,15 @@ struct perch_profile {
 	size_t nr_events, events_capacity;
 	struct last_stack last_stack[LAST_STACKS];
 };
+
+/* parent.c: sets the expressions of a new profile. with_column: it has the column. Returns 0 or a
+ * negative errno. */
+int perch__parent_set(struct perch_profile *profile, const struct perch_profile_options *options,
+		      bool with_column, struct perch_error *err);
+void perch__parent_clear(struct perch_profile *profile);
+/* Leaves out the callees that are to be ignored. Returns 0 or -ENOMEM. */
+int perch__parent_ignore_callees(struct perch_profile *profile, struct perch_thread *thread,
+				 struct chain *chain);
 
 /* context.c: returns the number of the values of a sample, or a negative errno. */
 int64_t perch__context_of(const struct sample *sample);

@@ -36,6 +36,9 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	    perch__sockets_read(profile, options->reader))
 		rc = no_memory(err);
 	if (!rc)
+		rc = perch__parent_set(profile, options,
+				       perch__columns_has(profile, &perch__column_parent), err);
+	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
 	if (!rc && options && options->flat) {
 		profile->flat = calloc(1, sizeof(*profile->flat));
@@ -60,6 +63,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__key_set_clear(&profile->row_keys);
 	perch__tree_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
+	perch__parent_clear(profile);
 	free(profile->comm);
 	free(profile->socket);
 	perch__flat_free(profile);
@@ -107,13 +111,8 @@ static uint32_t get_stack(struct perch_profile *profile, struct perch_thread *th
 /* Adds the call chain of a sample to the tree. Returns 0 or -ENOMEM. */
 static int add_stack(struct perch_profile *profile, const struct sample *sample, uint32_t context)
 {
-	struct chain chain;
-	uint32_t node;
+	uint32_t node = get_stack(profile, sample->thread, context, sample->chain);
 
-	perch__chain_read(&chain, sample->record);
-	if (chain.nr > profile->max_stack)
-		chain.nr = profile->max_stack;
-	node = get_stack(profile, sample->thread, context, &chain);
 	if (node == NO_NODE)
 		return -ENOMEM;
 	profile->stacks.node[node].self += sample->record->sample.period;
@@ -130,10 +129,23 @@ static int reserve_event(struct perch_profile *profile, unsigned event)
 	return 0;
 }
 
+/* Reads the call chain of a sample. Returns 0 or -ENOMEM. */
+static int read_chain(struct perch_profile *profile, struct sample *sample, struct chain *chain)
+{
+	perch__chain_read(chain, sample->record);
+	if (chain->nr > profile->max_stack)
+		chain->nr = profile->max_stack;
+	sample->chain = chain;
+	return profile->ignored.is_set
+		       ? perch__parent_ignore_callees(profile, sample->thread, chain)
+		       : 0;
+}
+
 int perch_profile_add(struct perch_profile *profile, const struct perch_record *record,
 		      struct perch_error *err)
 {
 	struct sample sample = { .profile = profile, .record = record };
+	struct chain chain;
 	int64_t context;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
@@ -141,6 +153,9 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 	sample.thread =
 		perch_processes_thread(profile->processes, record->sample.pid, record->sample.tid);
 	if (!sample.thread || reserve_event(profile, record->event))
+		return no_memory(err);
+	if ((!profile->flat || profile->parent.is_set || profile->ignored.is_set) &&
+	    read_chain(profile, &sample, &chain))
 		return no_memory(err);
 	context = perch__context_of(&sample);
 	if (context == -ENOMEM)

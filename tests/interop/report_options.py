@@ -84,6 +84,7 @@ def check_errors():
                               (["-t", ""], "one character"), (["-t", "ab"], "one character"), (["-t", "."], "one character"),
                               (["--stdio-color", "maybe"], None), (["--stdio-color=maybe"], "always, never or auto"),
                               (["--time", "1,2,3"], "START,STOP"), (["--percent-limit", "101"], "from 0 to 100"), (["-w", "x"], "widths"),
+                              (["-p", "("], "regular expression"), (["--ignore-callees", "["], "regular expression"),
                               (["--time-quantum", "1h"], "ns, us, ms or s")):
         status, out, err = run(PERCH, "report", *options)
         check(status == 2 and not out and (not expected or expected in err), "report %s is a usage error" % " ".join(options), err)

@@ -102,7 +102,7 @@ static int print_report(FILE *out, struct report *report)
 {
 	struct perch_profile *profile = NULL;
 	bool chains;
-	int status = report_read(report, &profile, &chains) ? CLI_EXIT_FAILURE : 0;
+	int status = report_read(report, &profile, &chains);
 
 	if (!status) {
 		set_default_graph(report, chains);
@@ -135,6 +135,9 @@ static int run(struct report *report)
 		return report_print_stats(stdout, report);
 	if (report->tasks)
 		return report_print_tasks(stdout, report);
+	if (report->exclude_other)
+		report->filter.options.parent = report->parent ? report->parent
+							       : "^sys_|^do_page_fault";
 	status = cli_filter_open(&report->filter, &report->input);
 	return status ? status : print_report(stdout, report);
 }
@@ -170,6 +173,14 @@ int perch_cmd_report(int argc, char **argv)
 		  &report.symbol_part, NULL, false, false },
 		{ 'U', "hide-unresolved", NULL, "only samples in functions with a name", CLI_FLAG,
 		  &report.resolved, NULL, false, false },
+		{ 'p', "parent", "REGEX",
+		  "print the column parent: the caller with a name like this", CLI_STRING,
+		  &report.parent, NULL, false, false },
+		{ 'x', "exclude-other", NULL, "only samples with a parent", CLI_FLAG,
+		  &report.exclude_other, NULL, false, false },
+		{ 0, "ignore-callees", "REGEX",
+		  "count samples for the outermost function with a name like this", CLI_STRING,
+		  &report.ignore_callees, NULL, false, false },
 		{ 0, "percentage", "KIND",
 		  "of all samples (absolute, default) or of the selected ones (relative)", CLI_CALL,
 		  &report, report_option_percentage, false, false },

@@ -57,6 +57,9 @@ struct report {
 	uint64_t max_stack;		 /* addresses of a call chain; 0 is no limit */
 	uint64_t time_quantum;		 /* ns; 0 is the default */
 	const char *symbol_part;	 /* --symbol-filter */
+	const char *parent;		 /* -p: expression of the column parent */
+	bool exclude_other;		 /* -x: only samples with a parent */
+	const char *ignore_callees;	 /* an expression */
 	bool full;			 /* -v: columns are not fitted to the terminal */
 	bool quiet, color, json;
 	bool show_samples, show_period, show_cpu;
@@ -98,8 +101,8 @@ bool report_takes_variable(const char *name, const char *value);
 /* ---- report_read.c ---- */
 
 /*
- * Adds all samples to a new profile. 0, or a negative number after it has printed an error. chains:
- * whether there are call chains.
+ * Adds all samples to a new profile. Returns 0, or the exit status after it has printed an error.
+ * chains: whether there are call chains.
  */
 int report_read(struct report *report, struct perch_profile **profile, bool *chains);
 

@@ -102,6 +102,8 @@ int report_set_keys(struct report *report)
 	for (size_t i = 0; i < all.nr && !status; i++)
 		if (all.column[i]->scope != PERCH_COLUMN_PERIOD)
 			status = add(&report->keys, all.column[i]);
+	if (!status && report->parent)
+		status = add(&report->keys, named("parent"));
 	return status;
 }
 

@@ -93,8 +93,8 @@ static int add_sample(struct report *report, struct by_symbol *test, struct perc
 	return perch_profile_add(profile, record, err);
 }
 
-/* True if neither children nor call graphs are printed, or no event has call chains. */
-static bool is_flat(const struct report *report)
+/* The bits of all events. */
+static uint64_t sample_types(const struct report *report)
 {
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(perch_session_reader(report->input.session), &events);
@@ -102,7 +102,35 @@ static bool is_flat(const struct report *report)
 
 	for (size_t i = 0; i < nr; i++)
 		sample_type |= events[i].attr.sample_type;
-	return !(sample_type &
+	return sample_type;
+}
+
+/* Parents and callees are in call chains. */
+static int check_chains(const struct report *report)
+{
+	bool with_parent = report_has_column(&report->keys, perch_column_find("parent", 6));
+	struct perch_error err;
+
+	if ((!with_parent && !report->ignore_callees) ||
+	    sample_types(report) & PERCH_SAMPLE_CALLCHAIN)
+		return 0;
+	perch_error_set(&err, ENODATA, PERCH_ERROR_USAGE, "%s needs call chains, and %s has none",
+			with_parent ? "the column parent" : "--ignore-callees", report->input.path);
+	perch_error_remedy(&err, "record with -g");
+	return cli_error(REPORT_COMMAND, &err);
+}
+
+/* As in perf: the outermost parent if call graphs start with the caller. */
+static bool outermost_parent(const struct report *report)
+{
+	return report->graph.order_set ? report->graph.order == PERCH_CALL_GRAPH_CALLER
+				       : !report->children_set || report->children;
+}
+
+/* True if neither children nor call graphs are printed, or no event has call chains. */
+static bool is_flat(const struct report *report)
+{
+	return !(sample_types(report) &
 		 (PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK)) ||
 	       (report->children_set && !report->children && report->graph.shape == SHAPE_NONE);
 }
@@ -116,21 +144,28 @@ int report_read(struct report *report, struct perch_profile **profile, bool *cha
 		.time_quantum = report->time_quantum,
 		.reader = perch_session_reader(session),
 		.inlined = !report->no_inline,
+		.parent = report->parent,
+		.ignore_callees = report->ignore_callees,
 		.flat = is_flat(report),
+		.outermost_parent = outermost_parent(report),
 	};
 	struct by_symbol test = { NULL };
 	struct perch_record record;
 	struct perch_error err;
 	unsigned counter = 0;
-	int rc;
+	int rc = check_chains(report);
 
-	if (perch_profile_new(profile, perch_session_processes(session),
-			      perch_session_symbols(session), &options, &err)) {
-		cli_error(REPORT_COMMAND, &err);
-		return -1;
-	}
-	if (open_test(&test, report))
-		return -1;
+	if (rc)
+		return rc;
+	rc = perch_profile_new(profile, perch_session_processes(session),
+			       perch_session_symbols(session), &options, &err);
+	if (rc == -EINVAL)
+		return cli_usage_error(REPORT_COMMAND, "%s", err.message);
+	if (rc)
+		return cli_error(REPORT_COMMAND, &err);
+	rc = open_test(&test, report);
+	if (rc)
+		return rc;
 	*chains = false;
 	while ((rc = cli_input_next(&report->input, &record)) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
@@ -154,5 +189,5 @@ int report_read(struct report *report, struct perch_profile **profile, bool *cha
 		cli_error(REPORT_COMMAND, &err);
 		rc = -1;
 	}
-	return rc;
+	return rc ? CLI_EXIT_FAILURE : 0;
 }

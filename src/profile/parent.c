@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of call chains that match an expression: the column parent, and callees to ignore. */
+#include <errno.h>
+#include "internal.h"
+
+#define DEFAULT_PARENT "^sys_|^do_page_fault" /* of perf */
+
+enum { UNTESTED, NO_MATCH, FIRST_NAME };
+
+static int set_matcher(struct matcher *matcher, const char *expression, struct perch_error *err)
+{
+	char reason[128], text[128];
+	int rc = regcomp(&matcher->regex, expression, REG_EXTENDED | REG_NOSUB);
+
+	if (!rc) {
+		matcher->is_set = true;
+		return 0;
+	}
+	regerror(rc, &matcher->regex, reason, sizeof(reason));
+	perch_clean_text(expression, text, sizeof(text));
+	return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			       "'%s' is no extended regular expression: %s", text, reason);
+}
+
+int perch__parent_set(struct perch_profile *profile, const struct perch_profile_options *options,
+		      bool with_column, struct perch_error *err)
+{
+	const char *parent = options && options->parent ? options->parent : DEFAULT_PARENT;
+	int rc = 0;
+
+	profile->outermost_parent = options && options->outermost_parent;
+	if (with_column)
+		rc = set_matcher(&profile->parent, parent, err);
+	if (!rc && options && options->ignore_callees)
+		rc = set_matcher(&profile->ignored, options->ignore_callees, err);
+	return rc;
+}
+
+static void clear_matcher(struct matcher *matcher)
+{
+	if (matcher->is_set)
+		regfree(&matcher->regex);
+	free(matcher->result);
+}
+
+void perch__parent_clear(struct perch_profile *profile)
+{
+	clear_matcher(&profile->parent);
+	clear_matcher(&profile->ignored);
+	perch__texts_clear(&profile->functions_named);
+}
+
+/* Tests the function of an address. Returns its result, or NO_NUMBER if out of memory. */
+static uint32_t test(struct perch_profile *profile, struct matcher *matcher, uint32_t address)
+{
+	const struct perch_symbol *symbol;
+	const char *name;
+	uint32_t number;
+
+	if (PERCH__ARRAY_RESERVE_ZEROED(matcher->result, matcher->nr, (size_t)address + 1))
+		return NO_NUMBER;
+	if (matcher->result[address] != UNTESTED)
+		return matcher->result[address];
+	symbol = perch_addresses_at(profile->addresses, address)->symbol;
+	name = symbol ? perch_symbols_name(profile->symbols, symbol) : NULL;
+	if (!name || regexec(&matcher->regex, name, 0, NULL, 0))
+		return matcher->result[address] = NO_MATCH;
+	number = perch__texts_add(&profile->functions_named, name);
+	return number == NO_NUMBER ? NO_NUMBER : (matcher->result[address] = FIRST_NAME + number);
+}
+
+/*
+ * Finds the first function of a chain that matches: from the innermost one on, or from the
+ * outermost one. Returns its result, NO_MATCH, or NO_NUMBER if out of memory. *at: its index.
+ */
+static uint32_t find(struct perch_profile *profile, struct matcher *matcher,
+		     struct perch_thread *thread, const struct chain *chain, bool outermost,
+		     size_t *at)
+{
+	for (size_t i = 0; i < chain->nr; i++) {
+		uint32_t address, result = NO_NUMBER;
+
+		*at = outermost ? chain->nr - 1 - i : i;
+		address = perch__address_number(profile->addresses, thread, chain->cpumode[*at],
+						chain->ip[*at]);
+		if (address != NO_NUMBER)
+			result = test(profile, matcher, address);
+		if (result != NO_MATCH)
+			return result;
+	}
+	return NO_MATCH;
+}
+
+/*
+ * The address of a call before a return address, so that the line and the inlined functions are
+ * those of the call. It is not used if it is in another function: the call is the last instruction
+ * of a function that does not return.
+ */
+static int address_of_call(struct perch_profile *profile, struct perch_thread *thread,
+			   unsigned cpumode, uint64_t *ip)
+{
+	uint32_t call = perch__address_number(profile->addresses, thread, cpumode, *ip - 1);
+	uint32_t after = perch__address_number(profile->addresses, thread, cpumode, *ip);
+
+	if (call == NO_NUMBER || after == NO_NUMBER)
+		return -ENOMEM;
+	if (perch_addresses_at(profile->addresses, call)->symbol ==
+	    perch_addresses_at(profile->addresses, after)->symbol)
+		--*ip;
+	return 0;
+}
+
+int perch__parent_ignore_callees(struct perch_profile *profile, struct perch_thread *thread,
+				 struct chain *chain)
+{
+	size_t at;
+	uint32_t result = find(profile, &profile->ignored, thread, chain, true, &at);
+
+	if (result == NO_NUMBER)
+		return -ENOMEM;
+	if (result == NO_MATCH || !at)
+		return 0;
+	chain->nr -= at;
+	memmove(chain->ip, chain->ip + at, chain->nr * sizeof(*chain->ip));
+	memmove(chain->cpumode, chain->cpumode + at, chain->nr * sizeof(*chain->cpumode));
+	return address_of_call(profile, thread, chain->cpumode[0], &chain->ip[0]);
+}
+
+/* ---- the column: 0, or the number of the name + 1 ---- */
+
+static int parent_value(const struct sample *sample, uint64_t *value)
+{
+	struct perch_profile *profile = sample->profile;
+	size_t at;
+	uint32_t result = find(profile, &profile->parent, sample->thread, sample->chain,
+			       profile->outermost_parent, &at);
+
+	*value = result == NO_MATCH ? 0 : result - FIRST_NAME + 1;
+	return result == NO_NUMBER ? -ENOMEM : 0;
+}
+
+static const char *parent_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
+			       size_t size)
+{
+	(void)buffer;
+	(void)size;
+	return cell->value ? profile->functions_named.text[cell->value - 1] : "[other]";
+}
+
+/* Samples without a parent come last. */
+static int parent_compare(struct perch_profile *profile, const struct cell *a, const struct cell *b)
+{
+	if (!a->value != !b->value)
+		return a->value ? -1 : 1;
+	return a->value == b->value ? 0
+				    : strcmp(profile->functions_named.text[a->value - 1],
+					     profile->functions_named.text[b->value - 1]);
+}
+
+const struct perch_column_methods perch__column_parent = {
+	.value = parent_value,
+	.compare = parent_compare,
+	.text = parent_text,
+};
