@@ -181,6 +181,12 @@ struct perch_profile_options {
 	unsigned flat : 1;
 	/** The parent is the outermost function that matches, not the innermost one. */
 	unsigned outermost_parent : 1;
+	/** Adds the branches of each sample's branch stack, each with a period of 1, in place of
+	 * the sample: the sampled function is the target of the branch. Columns of branches need
+	 * it. Call chains are ignored, and so are call stacks in branch records. */
+	unsigned branches : 1;
+	/** With .branches: only branches from a function with a name to one with a name. */
+	unsigned resolved_branches : 1;
 	uint64_t reserved[11]; /**< must be 0 */
 };
 
@@ -196,8 +202,8 @@ struct perch_profile;
  * @param options       NULL is all 0
  * @param[out] err      the reason of a failure; for an unknown name with the nearest one
  * @return 0, or a negative errno
- * @retval -EINVAL  there is no such column, a column of a program lacks value(), or .parent or
- *                  .ignore_callees is not in its form
+ * @retval -EINVAL  there is no such column, a column of a program lacks value(), a column of
+ *                  branches is without .branches, or .parent or .ignore_callees is not in its form
  * @retval -E2BIG   more than 64 columns
  * @retval -ENOMEM  out of memory
  */

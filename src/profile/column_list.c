@@ -27,6 +27,14 @@ static int add_column(struct perch_profile *profile, const struct perch_column *
 
 	if (perch__columns_index(profile, column) != MAX_COLUMNS)
 		return 0;
+	if (column->methods && column->methods->of_branches && !profile->branches) {
+		perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"the column '%s' is one of branches, and this is a profile of samples",
+			column->name);
+		perch_error_remedy(err, "record with -b");
+		return -EINVAL;
+	}
 	if (at == MAX_COLUMNS)
 		return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
 				       "a profile has at most %u columns", MAX_COLUMNS);

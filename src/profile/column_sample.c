@@ -90,8 +90,11 @@ static union perch_sample_weight weight_of(const struct sample *sample)
 	return (union perch_sample_weight){ .full = sample->record->sample.weight };
 }
 
+/* As in perf, the weight of a branch is its cycles. */
 static int weight_value(const struct sample *sample, uint64_t *value)
 {
+	if (sample->branch)
+		return store(value, sample->branch->cycles ? sample->branch->cycles : 1);
 	return store(value, has(sample, PERCH_SAMPLE_WEIGHT_STRUCT)
 				    ? weight_of(sample).var1_dw
 				    : sample->record->sample.weight);

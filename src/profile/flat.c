@@ -21,18 +21,13 @@ static struct count *find_other(struct flat *flat, uint32_t context, uint32_t ad
 	return &flat->other[at];
 }
 
-int perch__flat_add(struct perch_profile *profile, const struct sample *sample, uint32_t context)
+int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
+		    uint64_t period)
 {
 	struct flat *flat = profile->flat;
-	const struct chain *chain = sample->chain;
-	uint32_t address = perch__address_number(
-		profile->addresses, sample->thread,
-		chain ? chain->cpumode[0] : sample->record->misc & PERCH_MISC_CPUMODE_MASK,
-		chain ? chain->ip[0] : sample->record->sample.ip);
 	struct count *count;
 
-	if (address == NO_NUMBER ||
-	    PERCH__ARRAY_RESERVE_ZEROED(flat->first, flat->nr_first, (size_t)address + 1))
+	if (PERCH__ARRAY_RESERVE_ZEROED(flat->first, flat->nr_first, (size_t)address + 1))
 		return -ENOMEM;
 	count = &flat->first[address];
 	if (!count->samples)
@@ -41,7 +36,7 @@ int perch__flat_add(struct perch_profile *profile, const struct sample *sample, 
 		count = find_other(flat, context, address);
 	if (!count)
 		return -ENOMEM;
-	count->period += sample->record->sample.period;
+	count->period += period;
 	count->samples++;
 	return 0;
 }

@@ -74,7 +74,9 @@ static uint32_t add_position(struct perch_profile *profile, uint32_t function,
 static struct position position_of(const struct perch_profile *profile,
 				   const struct perch_symbol_frame *found, uint64_t offset)
 {
-	bool with_line = perch__columns_has(profile, &perch__column_srcline);
+	bool with_line = perch__columns_has(profile, &perch__column_srcline) ||
+			 perch__columns_has(profile, &perch__column_srcline_from) ||
+			 perch__columns_has(profile, &perch__column_srcline_to);
 	const char *slash = found->file ? strrchr(found->file, '/') : NULL;
 
 	return (struct position){

@@ -146,7 +146,9 @@ struct sample {
 	struct perch_profile *profile;
 	const struct perch_record *record;
 	struct perch_thread *thread;
-	const struct chain *chain; /* NULL if the profile is flat and needs none */
+	const struct chain *chain;		 /* NULL if the profile is flat and needs none */
+	const struct perch_branch_entry *branch; /* in profiles of branches */
+	uint32_t from, to;			 /* then the numbers of its addresses */
 };
 
 /* A row, and its value in a column. */
@@ -159,8 +161,10 @@ struct cell {
 struct perch_column_methods {
 	/* scope SAMPLE: stores the value. Returns 0 or -ENOMEM. */
 	int (*value)(const struct sample *sample, uint64_t *value);
-	/* scope FRAME: returns a number that is equal for the frames of one row */
+	/* scope FRAME: returns a number that is equal for the frames of one row. Scope SAMPLE: the
+	 * value is the number of an address, and of its frame after perch__contexts_fold(). */
 	uint64_t (*frame_value)(const struct perch_profile *profile, uint32_t frame);
+	bool of_branches; /* profiles of samples do not have it */
 	/* scope PERIOD: the sum */
 	uint64_t (*sum)(const struct perch_row *row);
 	/* compares two cells; NULL: the numbers. Of scope SAMPLE the cells have only values, of
@@ -186,6 +190,10 @@ extern const struct perch_column_methods perch__column_comm, perch__column_pid, 
 	perch__column_cpu;
 extern const struct perch_column_methods perch__column_dso, perch__column_sym;
 extern const struct perch_column_methods perch__column_parent;
+extern const struct perch_column_methods perch__column_dso_from, perch__column_dso_to,
+	perch__column_symbol_from, perch__column_symbol_to, perch__column_srcline_from,
+	perch__column_srcline_to, perch__column_mispredict, perch__column_cycles,
+	perch__column_in_tx, perch__column_abort;
 extern const struct perch_column_methods perch__column_overhead, perch__column_overhead_children,
 	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
 	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
@@ -267,6 +275,7 @@ struct perch_profile {
 	struct texts functions_named;	/* that matched an expression */
 	struct matcher parent, ignored; /* see the options */
 	bool outermost_parent;
+	bool branches, resolved_branches; /* of the options */
 	struct perch_addresses *addresses;
 	struct flat *flat;   /* without call chains; else NULL */
 	struct tree stacks;  /* of addresses; empty after perch_profile_finish() */
@@ -350,10 +359,23 @@ const struct inlined *perch__frames_inlined(struct perch_profile *profile,
 					    bool is_caller);
 void perch__frames_clear(struct frame_lists *lists);
 
+/* ---- contexts.c ---- */
+
+/* Replaces addresses in contexts by frames. Contexts become equal. Returns 0 or -ENOMEM. */
+int perch__contexts_fold(struct perch_profile *profile, const struct frame_lists *lists);
+
+/* ---- branches.c ---- */
+
+/* Returns the number of branches that are added for a sample. */
+uint64_t perch__branches_of(const struct perch_record *record);
+/* Adds the branches of a sample. Returns 0, or a negative errno, of a column. */
+int perch__branches_add(struct perch_profile *profile, struct sample *sample);
+
 /* ---- flat.c ---- */
 
-/* Counts a sample. Returns 0 or -ENOMEM. */
-int perch__flat_add(struct perch_profile *profile, const struct sample *sample, uint32_t context);
+/* Counts a sample at an address. Returns 0 or -ENOMEM. */
+int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
+		    uint64_t period);
 /* Makes a tree of roots from the counts. Returns 0 or -ENOMEM. */
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists);
 void perch__flat_free(struct perch_profile *profile);

@@ -28,9 +28,13 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->time_quantum = options && options->time_quantum ? options->time_quantum
 								 : 100000000;
 	profile->max_stack = options && options->max_stack ? options->max_stack : MAX_DEPTH;
+	profile->branches = options && options->branches;
+	profile->resolved_branches = options && options->resolved_branches;
 	rc = perch__columns_set(profile, options, err);
 	profile->with_lines = perch__columns_has(profile, &perch__column_srcline) ||
-			      perch__columns_has(profile, &perch__column_srcfile);
+			      perch__columns_has(profile, &perch__column_srcfile) ||
+			      perch__columns_has(profile, &perch__column_srcline_from) ||
+			      perch__columns_has(profile, &perch__column_srcline_to);
 	if (!rc && options && options->reader &&
 	    perch__columns_has(profile, &perch__column_socket) &&
 	    perch__sockets_read(profile, options->reader))
@@ -40,7 +44,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 				       perch__columns_has(profile, &perch__column_parent), err);
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
-	if (!rc && options && options->flat) {
+	if (!rc && options && (options->flat || options->branches)) {
 		profile->flat = calloc(1, sizeof(*profile->flat));
 		rc = profile->flat ? 0 : no_memory(err);
 	}
@@ -120,6 +124,37 @@ static int add_stack(struct perch_profile *profile, const struct sample *sample,
 	return 0;
 }
 
+/* Counts a sample without its call chain. Returns 0 or -ENOMEM. */
+static int add_flat(struct perch_profile *profile, const struct sample *sample, uint32_t context)
+{
+	const struct perch_record *record = sample->record;
+	const struct chain *chain = sample->chain;
+	uint32_t address = perch__address_number(profile->addresses, sample->thread,
+						 chain ? chain->cpumode[0]
+						       : record->misc & PERCH_MISC_CPUMODE_MASK,
+						 chain ? chain->ip[0] : record->sample.ip);
+
+	return address == NO_NUMBER
+		       ? -ENOMEM
+		       : perch__flat_add(profile, address, context, record->sample.period);
+}
+
+/* Returns 0, or a negative errno: -ENOMEM, or one of a column. */
+static int add_sample(struct perch_profile *profile, const struct sample *sample)
+{
+	struct perch_profile_total *total = &profile->event[sample->record->event].total;
+	int64_t context = perch__context_of(sample);
+
+	if (context < 0)
+		return (int)context;
+	if (profile->flat ? add_flat(profile, sample, (uint32_t)context)
+			  : add_stack(profile, sample, (uint32_t)context))
+		return -ENOMEM;
+	total->samples++;
+	total->period += sample->record->sample.period;
+	return 0;
+}
+
 static int reserve_event(struct perch_profile *profile, unsigned event)
 {
 	while (profile->nr_events <= event)
@@ -146,7 +181,7 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 {
 	struct sample sample = { .profile = profile, .record = record };
 	struct chain chain;
-	int64_t context;
+	int rc;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
@@ -157,30 +192,30 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 	if ((!profile->flat || profile->parent.is_set || profile->ignored.is_set) &&
 	    read_chain(profile, &sample, &chain))
 		return no_memory(err);
-	context = perch__context_of(&sample);
-	if (context == -ENOMEM)
+	rc = profile->branches ? perch__branches_add(profile, &sample)
+			       : add_sample(profile, &sample);
+	if (rc == -ENOMEM)
 		return no_memory(err);
-	if (context < 0)
-		return perch_error_set(err, (int)-context, PERCH_ERROR_USAGE,
+	if (rc < 0)
+		return perch_error_set(err, -rc, PERCH_ERROR_USAGE,
 				       "a column of the program refused a sample");
-	if (profile->flat ? perch__flat_add(profile, &sample, (uint32_t)context)
-			  : add_stack(profile, &sample, (uint32_t)context))
-		return no_memory(err);
 	profile->event[record->event].has_chains |= record->sample.callchain.nr > 0;
-	profile->event[record->event].total.samples++;
-	profile->event[record->event].total.period += record->sample.period;
 	return 0;
 }
 
 int perch_profile_skip(struct perch_profile *profile, const struct perch_record *record,
 		       struct perch_error *err)
 {
+	uint64_t nr;
+
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
 	if (reserve_event(profile, record->event))
 		return no_memory(err);
-	profile->event[record->event].skipped_samples++;
-	profile->event[record->event].skipped_period += record->sample.period;
+	nr = profile->branches ? perch__branches_of(record) : 1;
+	profile->event[record->event].skipped_samples += nr;
+	profile->event[record->event].skipped_period += profile->branches ? nr
+									  : record->sample.period;
 	return 0;
 }
 
@@ -269,6 +304,8 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	int rc;
 
 	rc = perch__frames_of_addresses(profile, &lists);
+	if (!rc)
+		rc = perch__contexts_fold(profile, &lists);
 	if (!rc)
 		rc = profile->flat ? perch__flat_fold(profile, &lists) : fold(profile, &lists);
 	perch__frames_clear(&lists);

@@ -138,7 +138,11 @@ static int run(struct report *report)
 	if (report->exclude_other)
 		report->filter.options.parent = report->parent ? report->parent
 							       : "^sys_|^do_page_fault";
-	status = cli_filter_open(&report->filter, &report->input);
+	status = report_set_mode(report);
+	if (!status)
+		status = report_set_keys(report);
+	if (!status)
+		status = cli_filter_open(&report->filter, &report->input);
 	return status ? status : print_report(stdout, report);
 }
 
@@ -155,6 +159,9 @@ int perch_cmd_report(int argc, char **argv)
 		  &report.sort, NULL, false, false },
 		{ 'F', "fields", "COLUMNS", "columns that are printed; +COLUMNS adds to the others",
 		  CLI_STRING, &report.output, NULL, false, false },
+		{ 'b', "branch-stack", NULL,
+		  "count branches, not samples (default for files with branch stacks)", CLI_CALL,
+		  &report, report_option_branches, false, false },
 		{ 0, "children", NULL,
 		  "add the samples of called functions to their callers (default with call chains)",
 		  CLI_CALL, &report, report_option_children, false, false },

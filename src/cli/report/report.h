@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perch report: options in report.c, report_columns.c (-s, -F) and report_options.c, the samples in
- * report_read.c, then the table (report_print.c) with its call graphs (report_graph.c,
- * report_chains.c), or JSON (report_json.c), or other reports of the file (report_stats.c).
+ * perch report: options in report.c, report_columns.c (-s, -F), report_mode.c (-b) and
+ * report_options.c, the samples in report_read.c, then the table (report_print.c) with its call
+ * graphs (report_graph.c, report_chains.c), or JSON (report_json.c), or other reports of the file
+ * (report_stats.c).
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -66,6 +67,8 @@ struct report {
 	bool resolved; /* -U: only samples in functions with a name */
 	bool stats, tasks, mmaps, header, header_only, show_empty;
 	bool no_inline; /* call chains without inlined functions */
+	bool branches;	/* -b: rows count branches, not samples */
+	bool branches_set;
 };
 
 /* ---- report_columns.c ---- */
@@ -78,6 +81,13 @@ void report_put_hidden(FILE *out, const struct report *report);
 bool report_has_column(const struct report_list *list, const struct perch_column *column);
 /* True if all names of a list as of -s are columns. */
 bool report_are_columns(const char *names);
+
+/* ---- report_mode.c ---- */
+
+int report_option_branches(void *value, const char *argument, bool negated);
+/* Decides what rows count, from the options and the file. Returns 0 or the exit status. */
+int report_set_mode(struct report *report);
+const char *report_default_keys(const struct report *report);
 
 /* ---- report_options.c: calls of options, for a struct report ---- */
 

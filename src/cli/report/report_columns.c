@@ -93,7 +93,7 @@ int report_set_keys(struct report *report)
 	int status = 0;
 
 	if (default_keys && (!report->output || report->output[0] == '+' || report->sort))
-		status = add_names(&all, "-s", "comm,dso,sym");
+		status = add_names(&all, "-s", report_default_keys(report));
 	if (!status && report->sort)
 		status = add_option(&all, "-s", report->sort);
 	if (!status && report->output)

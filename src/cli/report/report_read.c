@@ -148,6 +148,8 @@ int report_read(struct report *report, struct perch_profile **profile, bool *cha
 		.ignore_callees = report->ignore_callees,
 		.flat = is_flat(report),
 		.outermost_parent = outermost_parent(report),
+		.branches = report->branches,
+		.resolved_branches = report->branches && report->resolved,
 	};
 	struct by_symbol test = { NULL };
 	struct perch_record record;
@@ -170,7 +172,7 @@ int report_read(struct report *report, struct perch_profile **profile, bool *cha
 	while ((rc = cli_input_next(&report->input, &record)) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
 			continue;
-		*chains |= record.sample.callchain.nr > 0;
+		*chains |= record.sample.callchain.nr > 0 && !report->branches;
 		if (add_sample(report, &test, *profile, &record, &err)) {
 			cli_error(REPORT_COMMAND, &err);
 			rc = -1;

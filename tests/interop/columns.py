@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch report has perf's rows for the columns of branches and memory accesses, in files that are built here: this machine has no PMU that
+records them.
+
+PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
+"""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+failed = False
+
+FUNCTIONS = ["first", "second", "third", "fourth", "main"]
+SOURCE = "\n".join("__attribute__((noinline)) int %s(int i)\n{\n\ti += %d;\n\treturn i * i;\n}\n" % (name, len(name) + k)
+                   for k, name in enumerate(FUNCTIONS[:-1]))
+SOURCE += """
+int table[4096] = { 1 }, other[4096] = { 2 };
+int main(void)
+{
+	return first(1) + second(table[1]) + third(3) + fourth(other[2]);
+}
+"""
+
+IP, TID, TIME, ADDR, CPU, PERIOD, BRANCH_STACK, WEIGHT, DATA_SRC, PHYS_ADDR = (1 << bit for bit in (0, 1, 2, 3, 7, 8, 11, 14, 15, 19))
+BASE = 0x7f0000000000
+PID = 70
+BRANCH_FEATURE = 15
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*command):
+    words = {"HOME": os.getcwd(), "PERF_CONFIG": "/dev/null", "PERF_BUILDID_DIR": os.path.join(os.getcwd(), "debug"), "DEBUGINFOD_URLS": "",
+             "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": os.getcwd(), "PERF_PAGER": "cat", "PERCH_PAGER": ""}
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                          env=dict(os.environ, **words))
+
+
+# ---- the files ----
+
+def quads(*values):
+    return struct.pack("<%dQ" % len(values), *(value & (1 << 64) - 1 for value in values))
+
+
+class Program:
+    """The program whose functions and variables the samples have."""
+
+    def __init__(self):
+        with open("work.c", "w", encoding="utf-8") as out:
+            out.write(SOURCE)
+        subprocess.run(["gcc", "-g", "-O1", "work.c", "-o", "work", "-Wl,--build-id"], check=True)
+        self.path = os.path.realpath("work")
+        with open(self.path, "rb") as elf:
+            self.elf = elf.read()
+        notes = subprocess.run(["readelf", "-n", "work"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.build_id = bytes.fromhex(re.search(r"Build ID: (\w+)", notes)[1])
+        names = subprocess.run(["nm", "work"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.symbol = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines() if len(line.split()) == 3}
+        start, size, count = struct.unpack_from("<Q", self.elf, 32)[0], *struct.unpack_from("<HH", self.elf, 54)
+        self.segments = []
+        for i in range(count):
+            kind, flags, offset, address, _, length = struct.unpack_from("<IIQQQQ", self.elf, start + i * size)
+            if kind == 1:
+                page = offset & ~0xfff
+                self.segments.append((flags, page, address & ~0xfff, (offset - page + length + 0xfff) & ~0xfff))
+
+    def address(self, name, offset=0):
+        return BASE + self.symbol[name] + offset
+
+    def mmaps(self, trailer):
+        """MMAP2 records with the build id."""
+        name = self.path.encode() + b"\0"
+        name += bytes(-len(name) % 8)
+        for flags, offset, address, length in self.segments:
+            body = struct.pack("<IIQQQ", PID, PID, BASE + address, length, offset)
+            body += struct.pack("<BBH", len(self.build_id), 0, 0) + self.build_id.ljust(20, b"\0")
+            body += struct.pack("<II", (flags >> 2 & 1) | (flags & 2) | (flags & 1) << 2, 2) + name + trailer
+            yield struct.pack("<IHH", 10, 2 | 1 << 14, 8 + len(body)) + body
+
+
+def write_file(path, program, sample_type, branch_type, samples, features=()):
+    """Writes a recording of one event, of branches or of memory accesses."""
+    kind, config = (0, 4) if sample_type & BRANCH_STACK else (4, 0x1cd)
+    attr = struct.pack("<IIQQQQQ", kind, 128, config, 1000, sample_type, 0, 1 << 18 | 1 << 20)
+    attr += bytes(72 - len(attr)) + quads(branch_type) + bytes(128 - 80)
+    trailer = struct.pack("<IIQ", PID, PID, 9 * 10**9) + (struct.pack("<II", 0, 0) if sample_type & CPU else b"")
+    body = struct.pack("<II", PID, PID) + b"busy\0\0\0\0" + trailer
+    records = struct.pack("<IHH", 3, 0, 8 + len(body)) + body + b"".join(program.mmaps(trailer))
+    for body in samples:
+        records += struct.pack("<IHH", 9, 2, 8 + len(body)) + body
+    data = 104 + len(attr) + 16
+    bits = sum(1 << feature for feature in features)
+    header = b"PERFILE2" + quads(104, len(attr) + 16, 104, len(attr) + 16, data, len(records), 0, 0, bits, 0, 0, 0)
+    end = data + len(records)
+    sections = b"".join(quads(end + 16 * len(features), 0) for _ in features)
+    with open(path, "wb") as out:
+        out.write(header + attr + quads(0, 0) + records + sections)
+
+
+def branch_samples(program):
+    """Each has up to 3 branches, of which some are to an address without a function."""
+    for i in range(60):
+        body = quads(program.address(FUNCTIONS[i % 4], 4)) + struct.pack("<IIQ", PID, PID, (10 + i) * 10**9) + struct.pack("<II", i % 3, 0)
+        body += quads(1000 + i, i % 4)
+        for k in range(i % 4):
+            source = program.address(FUNCTIONS[(i + k) % 3], 1 + k)
+            target = program.address(FUNCTIONS[(i * k) % 5]) if (i + k) % 7 else 0x5000 + 16 * (i % 2)
+            # mispredicted, predicted, in a transaction, aborted; cycles
+            body += quads(source, target, (1, 2, 2, 6, 10, 2)[(i + k) % 6] | (i + k) % 4 * 5 << 4)
+        yield body
+
+
+# ---- comparing ----
+
+def lines_of(text):
+    """Rows and titles without padding; perf 6.1 ends lines with blanks."""
+    lines = [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
+    return [line for line in lines if line and (line[0] != "#" or re.match(r"# (Samples|Event|Total w|Sort|Overhead|Branch)", line))]
+
+
+def ordered(lines):
+    """Equal rows may have another order."""
+    return [line for line in lines if line[0] == "#"] + sorted(line for line in lines if line[0] != "#")
+
+
+def of_perf(options):
+    """perf adds columns of instructions per cycle if a key has "symbol" in its name, and takes capital letters, too."""
+    return [option.upper() if before == "-s" and "symbol" in option else option for before, option in zip(("",) + options, options)]
+
+
+def run_perf(*options):
+    """perf 6.1 crashes at times: None if it crashes three times."""
+    for _ in range(3):
+        done = run(PERF, *options)
+        if done.returncode not in (-6, -11, 134, 139):
+            return done
+    return None
+
+
+def changed(line):
+    """perf has a level of its own for addresses in no mapping."""
+    return line.replace("[H]", "[.]")
+
+
+def same(path, *options, least=2):
+    theirs, ours = run_perf("report", "-i", path, "--stdio", *of_perf(options)), run(PERCH, "report", "-i", path, "--stdio", *options)
+    if not theirs:
+        print("skipped: %s %s: perf crashes" % (path, " ".join(options)), flush=True)
+        return
+    left, right = ([changed(line) for line in lines_of(done.stdout)] for done in (theirs, ours))
+    shares = [[line.split("%")[0] for line in lines if line[0] != "#"] for lines in (left, right)]
+    good = ours.returncode == 0 and ordered(left) == ordered(right) and shares[0] == shares[1] and len(shares[1]) >= least
+    check(good, "%s %s: %d rows" % (path, " ".join(options), len(shares[1])), "perf:\n%s\nperch:\n%s%s" %
+          ("\n".join(left[:30]), "\n".join(right[:30]), ours.stderr))
+
+
+def compare_branches(program):
+    usual = IP | TID | TIME | CPU | PERIOD | BRANCH_STACK
+    write_file("branches", program, usual, 1 << 3, branch_samples(program), (BRANCH_FEATURE,))
+    for keys in ("symbol_from,symbol_to", "dso_from,dso_to", "symbol_from", "symbol_to", "dso_to", "mispredict", "cycles", "in_tx", "abort",
+                 "comm,dso_from,symbol_to,cycles", "sym", "cpu,symbol_from", "srcline_from", "srcline_to,symbol_from", "dso,sym"):
+        same("branches", "-s", keys)
+    same("branches")
+    same("branches", "-b", "-s", "symbol_from,symbol_to,cycles")
+    same("branches", "--branch-stack", "-n", "-s", "comm,symbol_to")
+    same("branches", "--no-branch-stack", "-s", "sym")
+
+
+def main():
+    if not shutil.which(PERF):
+        print("skipped: no %s to compare with (environment variable PERF)" % PERF)
+        return 77
+    directory = os.environ.get("KEEP") or tempfile.mkdtemp()
+    os.makedirs(directory, exist_ok=True)
+    os.chdir(directory)
+    try:
+        program = Program()
+        compare_branches(program)
+    finally:
+        if not os.environ.get("KEEP"):
+            shutil.rmtree(directory, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
