@@ -98,6 +98,21 @@ static inline uint64_t perch__hash_text(uint64_t seed, const char *text)
 	return perch__hash_bytes(seed, text, strlen(text));
 }
 
+/* Loads the slot of a hash into the CPU's cache. */
+static inline void perch__hash_prefetch(const struct perch__hash_table *table, uint64_t hash)
+{
+	if (table->slot)
+		__builtin_prefetch(&table->slot[(uint32_t)hash & table->mask]);
+}
+
+/* Returns the index of the item that perch__hash_find() will compare first, or PERCH__HASH_NONE.
+ * Its memory can be loaded before the lookup. */
+static inline uint32_t perch__hash_peek(const struct perch__hash_table *table, uint64_t hash)
+{
+	return table->slot ? table->slot[(uint32_t)hash & table->mask].number - 1
+			   : PERCH__HASH_NONE;
+}
+
 /* Returns the index of the item that equals the key, or PERCH__HASH_NONE. */
 static inline __attribute__((always_inline)) uint32_t perch__hash_find(
 	const struct perch__hash_table *table, uint64_t hash, perch__hash_equal *equal,

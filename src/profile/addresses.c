@@ -49,28 +49,65 @@ static char cpumode_char(unsigned cpumode)
 	return chars[cpumode & PERCH_MISC_CPUMODE_MASK];
 }
 
-static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *thread,
-			unsigned cpumode, uint64_t ip)
+struct address_key perch__address_key(const struct perch_addresses *addresses,
+				      struct perch_thread *thread, unsigned cpumode, uint64_t ip)
 {
 	struct perch_location location;
-	uint32_t at;
-	bool is_new;
 
+	_Static_assert(_Alignof(struct perch_dso) > PERCH_MISC_CPUMODE_MASK,
+		       "the low bits of the address of a DSO have the cpumode");
 	/* A search among a few dozen maps, which stay in the CPU's cache, is faster than a second
 	 * large hash table. */
 	perch_processes_resolve(addresses->processes, thread, cpumode, ip, &location);
-	at = perch__key_set_add(&addresses->keys, (uint64_t)location.dso->index << 3 | cpumode,
-				location.offset, &is_new);
-	if (at == NO_NUMBER || !is_new)
-		return at;
-	if (PERCH__ARRAY_RESERVE_BY_NR(addresses->address, at, 1)) {
-		perch__key_set_remove_last(&addresses->keys);
-		return NO_NUMBER;
+	return (struct address_key){ { (uintptr_t)location.dso | cpumode, location.offset } };
+}
+
+int perch__addresses_reserve(struct perch_addresses *addresses, size_t more)
+{
+	return perch__key_set_reserve(&addresses->keys, more) ||
+			       PERCH__ARRAY_RESERVE_BY_NR(addresses->address, addresses->keys.nr,
+							  more)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Sets the addresses from a number on, which have keys only. */
+static void set_addresses(struct perch_addresses *addresses, size_t from)
+{
+	for (size_t i = from; i < addresses->keys.nr; i++) {
+		const uint64_t *key = addresses->keys.key[i];
+
+		addresses->address[i] = (struct perch_address){
+			.dso = (const struct perch_dso
+					*)(uintptr_t)(key[0] & ~(uint64_t)PERCH_MISC_CPUMODE_MASK),
+			.offset = key[1],
+			.cpumode_char = cpumode_char(key[0] & PERCH_MISC_CPUMODE_MASK),
+		};
 	}
-	addresses->address[at] = (struct perch_address){ .dso = location.dso,
-							 .offset = location.offset,
-							 .cpumode_char = cpumode_char(cpumode) };
-	return at;
+}
+
+void perch__addresses_number(struct perch_addresses *addresses, const struct address_key *keys,
+			     size_t nr, uint32_t *numbers)
+{
+	size_t before = addresses->keys.nr;
+
+	perch__key_set_add_all(&addresses->keys, &keys->word, nr, numbers);
+	set_addresses(addresses, before);
+}
+
+static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *thread,
+			unsigned cpumode, uint64_t ip)
+{
+	const struct address_key key = perch__address_key(addresses, thread, cpumode, ip);
+	size_t before = addresses->keys.nr;
+	uint32_t number;
+	bool is_new;
+
+	if (PERCH__ARRAY_RESERVE_BY_NR(addresses->address, before, 1))
+		return NO_NUMBER;
+	number = perch__key_set_add(&addresses->keys, key.word[0], key.word[1], &is_new);
+	set_addresses(addresses, before);
+	return number;
 }
 
 /* Returns a number of the address space of an address. */

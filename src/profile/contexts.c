@@ -64,7 +64,8 @@ static void renumber(struct folding *folding)
 	struct flat *flat = profile->flat;
 
 	for (size_t i = 0; i < profile->stacks.nr; i++)
-		profile->stacks.node[i].context = folding->number[profile->stacks.node[i].context];
+		profile->stacks.stack[i].context =
+			folding->number[profile->stacks.stack[i].context];
 	for (size_t i = 0; flat && i < flat->nr_first; i++)
 		if (flat->first[i].samples)
 			flat->first[i].context = folding->number[flat->first[i].context];

@@ -2,43 +2,56 @@
 /* Samples without their call chains: they are counted by context and address. */
 #include "internal.h"
 
-/* Returns the count of an address in another context than its first one, or NULL. */
+int perch__flat_reserve(struct flat *flat, size_t nr_addresses, size_t more)
+{
+	return PERCH__ARRAY_RESERVE_ZEROED(flat->first, flat->nr_first, nr_addresses) ||
+			       perch__key_set_reserve(&flat->keys, more) ||
+			       PERCH__ARRAY_RESERVE_BY_NR(flat->other, flat->keys.nr, more)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Returns the count of an address in another context than its first one. */
 static struct count *find_other(struct flat *flat, uint32_t context, uint32_t address)
 {
-	uint32_t at;
 	bool is_new;
+	uint32_t at = perch__key_set_add(&flat->keys, context, address, &is_new);
 
-	at = perch__key_set_add(&flat->keys, context, address, &is_new);
-	if (at == NO_NUMBER)
-		return NULL;
-	if (!is_new)
-		return &flat->other[at];
-	if (PERCH__ARRAY_RESERVE_BY_NR(flat->other, at, 1)) {
-		perch__key_set_remove_last(&flat->keys);
-		return NULL;
-	}
-	flat->other[at] = (struct count){ .context = context };
+	if (is_new)
+		flat->other[at] = (struct count){ .context = context };
 	return &flat->other[at];
+}
+
+static void add(struct flat *flat, uint32_t address, uint32_t context, uint64_t period)
+{
+	struct count *count = &flat->first[address];
+
+	if (!count->samples)
+		count->context = context;
+	else if (count->context != context)
+		count = find_other(flat, context, address);
+	count->period += period;
+	count->samples++;
 }
 
 int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
 		    uint64_t period)
 {
-	struct flat *flat = profile->flat;
-	struct count *count;
-
-	if (PERCH__ARRAY_RESERVE_ZEROED(flat->first, flat->nr_first, (size_t)address + 1))
+	if (perch__flat_reserve(profile->flat, (size_t)address + 1, 1))
 		return -ENOMEM;
-	count = &flat->first[address];
-	if (!count->samples)
-		count->context = context;
-	else if (count->context != context)
-		count = find_other(flat, context, address);
-	if (!count)
-		return -ENOMEM;
-	count->period += period;
-	count->samples++;
+	add(profile->flat, address, context, period);
 	return 0;
+}
+
+#define AHEAD 16
+
+void perch__flat_add_batch(struct flat *flat, const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->nr; i++) {
+		if (i + AHEAD < batch->nr)
+			__builtin_prefetch(&flat->first[batch->number[i + AHEAD]], 1);
+		add(flat, batch->number[i], batch->sample[i].context, batch->sample[i].period);
+	}
 }
 
 static int fold_count(struct perch_profile *profile, const struct count *count, uint32_t frame)

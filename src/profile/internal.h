@@ -22,6 +22,12 @@ struct key_set {
  * memory.
  */
 uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bool *is_new);
+/* Makes space for more keys. Returns 0 or -ENOMEM. */
+int perch__key_set_reserve(struct key_set *set, size_t more);
+/* Stores the numbers of keys. There must be space for nr keys more. Faster than one after the
+ * other, because the lookups wait for memory at the same time. */
+void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size_t nr,
+			    uint32_t *numbers);
 /* For a key that was just added and whose item cannot be stored. */
 void perch__key_set_remove_last(struct key_set *set);
 void perch__key_set_clear(struct key_set *set);
@@ -61,10 +67,9 @@ void perch__texts_clear(struct texts *texts);
 struct node {
 	uint32_t parent;  /* NO_NODE: this is the outermost frame */
 	uint32_t context; /* number in perch_profile.contexts: values that all frames share */
-	uint32_t frame;	  /* in stacks: address number; in tree: frame number */
+	uint32_t frame;	  /* number */
 	uint32_t first_child, next; /* NO_NODE: none */
 	uint32_t nr_children;
-	/* the other members are used in the folded tree only */
 	uint32_t next_outermost, next_hit; /* lists of struct row_lists */
 	uint32_t height;		   /* frames of the deepest stack from here on inwards */
 	uint32_t row;
@@ -129,15 +134,74 @@ struct perch_addresses {
 	struct perch_symbols *symbols;
 	struct recent recent[RECENT];
 	struct last_stack last_stack[LAST_STACKS];
-	struct key_set keys; /* (DSO and cpumode, offset) -> address[] */
+	struct key_set keys; /* struct address_key -> address[] */
 	struct perch_address *address;
 };
+/* What an address is: the address of the DSO with the cpumode in its low bits, and the offset. */
+struct address_key {
+	uint64_t word[2];
+};
+struct address_key perch__address_key(const struct perch_addresses *addresses,
+				      struct perch_thread *thread, unsigned cpumode, uint64_t ip);
+/* Makes space for more addresses. Returns 0 or -ENOMEM. */
+int perch__addresses_reserve(struct perch_addresses *addresses, size_t more);
+/* Stores the numbers of keys. There must be space for nr addresses more. */
+void perch__addresses_number(struct perch_addresses *addresses, const struct address_key *keys,
+			     size_t nr, uint32_t *numbers);
 /*
  * Returns the number of an address. It is the same in every process that maps the same file offset.
  * Returns NO_NUMBER if out of memory.
  */
 uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
 			       unsigned cpumode, uint64_t ip);
+
+/* ---- batch.c: samples that are counted at the same time ---- */
+
+#define BATCH_SAMPLES 1024
+#define BATCH_KEYS    4096
+
+struct batch_sample {
+	uint64_t period;
+	uint32_t context;
+	uint16_t slot;	     /* of the thread's last stack */
+	uint16_t shared, nr; /* outer frames that the last stack has, and the others */
+};
+
+struct batch {
+	size_t nr, nr_keys;
+	struct batch_sample sample[BATCH_SAMPLES];
+	/* the frames of each sample that are not shared, outermost first */
+	struct address_key key[BATCH_KEYS];
+	uint32_t number[BATCH_KEYS]; /* of the addresses */
+};
+
+struct sample;
+/* Adds a sample, and counts the batch if it is full. Returns 0 or -ENOMEM. */
+int perch__samples_add(struct perch_profile *profile, const struct sample *sample,
+		       uint32_t context);
+/* Counts the samples of the batch. After -ENOMEM they stay in the batch. */
+int perch__samples_count(struct perch_profile *profile);
+
+/* ---- stacks.c ---- */
+
+/* A call chain: its innermost address, and its parent for the others. Parents have lower numbers
+ * than their children. */
+struct stack {
+	uint32_t parent; /* NO_NODE: this is the outermost frame */
+	uint32_t context, address;
+	uint64_t self, samples; /* self: period */
+};
+
+struct stacks {
+	struct stack *stack;
+	size_t nr, capacity;
+	struct perch__hash_table table; /* (context, parent, address) -> stack[] */
+};
+/* Makes space for more stacks. Returns 0 or -ENOMEM. */
+int perch__stacks_reserve(struct stacks *stacks, size_t more);
+/* Counts the samples. There must be space for a stack for each key of the batch. */
+void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch);
+void perch__stacks_clear(struct stacks *stacks);
 
 /* ---- columns ---- */
 
@@ -277,10 +341,11 @@ struct perch_profile {
 	bool outermost_parent;
 	bool branches, resolved_branches; /* of the options */
 	struct perch_addresses *addresses;
-	struct flat *flat;   /* without call chains; else NULL */
-	struct tree stacks;  /* of addresses; empty after perch_profile_finish() */
-	struct tree tree;    /* of frames */
-	uint64_t names_seed; /* of hashes that stand for names */
+	struct flat *flat; /* without call chains; else NULL */
+	struct batch *batch;
+	struct stacks stacks; /* empty after perch_profile_finish() */
+	struct tree tree;     /* of frames */
+	uint64_t names_seed;  /* of hashes that stand for names */
 	struct key_set frames;
 	struct perch_frame *frame;
 	bool with_lines;	  /* a column needs the position of a frame */
@@ -373,6 +438,10 @@ int perch__branches_add(struct perch_profile *profile, struct sample *sample);
 
 /* ---- flat.c ---- */
 
+/* Makes space for the counts of the first addresses, and for more samples. Returns 0 or -ENOMEM. */
+int perch__flat_reserve(struct flat *flat, size_t nr_addresses, size_t more);
+/* Counts the samples of a batch. There must be space. */
+void perch__flat_add_batch(struct flat *flat, const struct batch *batch);
 /* Counts a sample at an address. Returns 0 or -ENOMEM. */
 int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
 		    uint64_t period);

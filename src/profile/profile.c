@@ -44,6 +44,10 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 				       perch__columns_has(profile, &perch__column_parent), err);
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
+	if (!rc) {
+		profile->batch = calloc(1, sizeof(*profile->batch));
+		rc = profile->batch ? 0 : no_memory(err);
+	}
 	if (!rc && options && (options->flat || options->branches)) {
 		profile->flat = calloc(1, sizeof(*profile->flat));
 		rc = profile->flat ? 0 : no_memory(err);
@@ -65,7 +69,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch_addresses_free(profile->addresses);
 	perch__key_set_clear(&profile->frames);
 	perch__key_set_clear(&profile->row_keys);
-	perch__tree_clear(&profile->stacks);
+	perch__stacks_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
 	perch__parent_clear(profile);
 	free(profile->comm);
@@ -82,63 +86,6 @@ void perch_profile_free(struct perch_profile *profile)
 	free(profile);
 }
 
-static uint32_t get_stack(struct perch_profile *profile, struct perch_thread *thread,
-			  uint32_t context, const struct chain *chain)
-{
-	struct last_stack *last = &profile->last_stack[perch_thread_tid(thread) % LAST_STACKS];
-	bool other = last->context != context;
-	uint32_t node = NO_NODE;
-	size_t depth = perch__last_stack_update(last, profile->processes, thread, chain);
-
-	if (other)
-		depth = 0;
-	if (depth)
-		node = last->number[depth - 1];
-	last->context = context;
-	for (; depth < chain->nr; depth++) {
-		size_t at = chain->nr - 1 - depth;
-		uint32_t address = perch__address_number(profile->addresses, thread,
-							 chain->cpumode[at], chain->ip[at]);
-
-		node = address == NO_NUMBER
-			       ? NO_NODE
-			       : perch__tree_child(&profile->stacks, context, node, address);
-		if (node == NO_NODE) {
-			last->generation = 0;
-			return NO_NODE;
-		}
-		last->number[depth] = node;
-	}
-	return node;
-}
-
-/* Adds the call chain of a sample to the tree. Returns 0 or -ENOMEM. */
-static int add_stack(struct perch_profile *profile, const struct sample *sample, uint32_t context)
-{
-	uint32_t node = get_stack(profile, sample->thread, context, sample->chain);
-
-	if (node == NO_NODE)
-		return -ENOMEM;
-	profile->stacks.node[node].self += sample->record->sample.period;
-	profile->stacks.node[node].samples++;
-	return 0;
-}
-
-/* Counts a sample without its call chain. Returns 0 or -ENOMEM. */
-static int add_flat(struct perch_profile *profile, const struct sample *sample, uint32_t context)
-{
-	const struct perch_record *record = sample->record;
-	const struct chain *chain = sample->chain;
-	uint32_t address = perch__address_number(profile->addresses, sample->thread,
-						 chain ? chain->cpumode[0]
-						       : record->misc & PERCH_MISC_CPUMODE_MASK,
-						 chain ? chain->ip[0] : record->sample.ip);
-
-	return address == NO_NUMBER
-		       ? -ENOMEM
-		       : perch__flat_add(profile, address, context, record->sample.period);
-}
-
 /* Returns 0, or a negative errno: -ENOMEM, or one of a column. */
 static int add_sample(struct perch_profile *profile, const struct sample *sample)
 {
@@ -147,8 +94,7 @@ static int add_sample(struct perch_profile *profile, const struct sample *sample
 
 	if (context < 0)
 		return (int)context;
-	if (profile->flat ? add_flat(profile, sample, (uint32_t)context)
-			  : add_stack(profile, sample, (uint32_t)context))
+	if (perch__samples_add(profile, sample, (uint32_t)context))
 		return -ENOMEM;
 	total->samples++;
 	total->period += sample->record->sample.period;
@@ -229,15 +175,15 @@ static bool *find_callers(const struct perch_profile *profile)
 	bool *callers = calloc(nr ? nr : 1, sizeof(*callers));
 
 	for (size_t i = 0; callers && i < nr; i++) {
-		const struct node *node = &profile->stacks.node[i], *parent;
+		const struct stack *stack = &profile->stacks.stack[i], *parent;
 
-		if (node->parent == NO_NODE)
+		if (stack->parent == NO_NODE)
 			continue;
-		parent = &profile->stacks.node[node->parent];
+		parent = &profile->stacks.stack[stack->parent];
 		if (!parent->samples &&
-		    perch_addresses_at(profile->addresses, node->frame)->cpumode_char ==
-			    perch_addresses_at(profile->addresses, parent->frame)->cpumode_char)
-			callers[node->parent] = true;
+		    perch_addresses_at(profile->addresses, stack->address)->cpumode_char ==
+			    perch_addresses_at(profile->addresses, parent->address)->cpumode_char)
+			callers[stack->parent] = true;
 	}
 	return callers;
 }
@@ -245,15 +191,15 @@ static bool *find_callers(const struct perch_profile *profile)
 /* Adds the nodes of the functions that are inlined at an address, below the node of the function
  * around them. Returns the innermost one, or NO_NODE if out of memory. */
 static uint32_t fold_inlined(struct perch_profile *profile, struct frame_lists *lists,
-			     const struct node *node, bool is_caller, uint32_t at)
+			     const struct stack *stack, bool is_caller, uint32_t at)
 {
 	const struct inlined *inlined =
-		perch__frames_inlined(profile, lists, node->frame, is_caller);
+		perch__frames_inlined(profile, lists, stack->address, is_caller);
 
 	if (!inlined)
 		return NO_NODE;
 	for (uint32_t i = inlined->nr; i-- > 0 && at != NO_NODE;)
-		at = perch__tree_child(&profile->tree, node->context, at,
+		at = perch__tree_child(&profile->tree, stack->context, at,
 				       lists->inlined_frame[inlined->first + i]);
 	return at;
 }
@@ -269,27 +215,27 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 	int rc = folded && (callers || !with_callers) ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && !rc; i++) {
-		const struct node *node = &profile->stacks.node[i];
-		uint32_t parent = node->parent == NO_NODE ? NO_NODE : folded[node->parent];
-		unsigned event = perch__context_event(profile, node->context);
+		const struct stack *stack = &profile->stacks.stack[i];
+		uint32_t parent = stack->parent == NO_NODE ? NO_NODE : folded[stack->parent];
+		unsigned event = perch__context_event(profile, stack->context);
 
 		uint32_t frame = callers && callers[i]
-					 ? perch__frames_of_caller(profile, lists, node->frame)
-					 : lists->frame[node->frame];
+					 ? perch__frames_of_caller(profile, lists, stack->address)
+					 : lists->frame[stack->address];
 
 		if (frame == NO_NUMBER) {
 			rc = -ENOMEM;
 			break;
 		}
-		folded[i] = perch__tree_child(&profile->tree, node->context, parent, frame);
+		folded[i] = perch__tree_child(&profile->tree, stack->context, parent, frame);
 		if (with_inlined && profile->event[event].has_chains && folded[i] != NO_NODE)
-			folded[i] = fold_inlined(profile, lists, node, callers[i], folded[i]);
+			folded[i] = fold_inlined(profile, lists, stack, callers[i], folded[i]);
 		if (folded[i] == NO_NODE) {
 			rc = -ENOMEM;
 			break;
 		}
-		profile->tree.node[folded[i]].self += node->self;
-		profile->tree.node[folded[i]].samples += node->samples;
+		profile->tree.node[folded[i]].self += stack->self;
+		profile->tree.node[folded[i]].samples += stack->samples;
 	}
 	free(folded);
 	free(callers);
@@ -303,14 +249,18 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	struct frame_lists lists = { 0 };
 	int rc;
 
-	rc = perch__frames_of_addresses(profile, &lists);
+	rc = perch__samples_count(profile);
+	if (!rc)
+		rc = perch__frames_of_addresses(profile, &lists);
 	if (!rc)
 		rc = perch__contexts_fold(profile, &lists);
 	if (!rc)
 		rc = profile->flat ? perch__flat_fold(profile, &lists) : fold(profile, &lists);
 	perch__frames_clear(&lists);
+	free(profile->batch);
+	profile->batch = NULL;
 	/* the addresses are not needed any more */
-	perch__tree_clear(&profile->stacks);
+	perch__stacks_clear(&profile->stacks);
 	perch__flat_free(profile);
 	perch_addresses_free(profile->addresses);
 	profile->addresses = NULL;

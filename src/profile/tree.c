@@ -10,6 +10,18 @@ static bool same_key(const void *items, uint32_t index, const void *key)
 	return keys[index][0] == wanted[0] && keys[index][1] == wanted[1];
 }
 
+/* For space that perch__key_set_reserve() made. */
+static uint32_t add_reserved(struct key_set *set, const uint64_t key[2], uint64_t hash)
+{
+	uint32_t number = perch__hash_find(&set->table, hash, same_key, set->key, key);
+
+	if (number != PERCH__HASH_NONE)
+		return number;
+	perch__hash_add(&set->table, hash, set->nr);
+	memcpy(set->key[set->nr], key, sizeof(set->key[set->nr]));
+	return (uint32_t)set->nr++;
+}
+
 uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bool *is_new)
 {
 	const uint64_t key[2] = { high, low };
@@ -30,6 +42,45 @@ uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bo
 	set->key[set->nr][1] = low;
 	*is_new = true;
 	return set->nr++;
+}
+
+int perch__key_set_reserve(struct key_set *set, size_t more)
+{
+	if (!set->nr)
+		set->table.seed = perch__hash_seed(set);
+	return PERCH__ARRAY_RESERVE(set->key, set->capacity, set->nr + more) ||
+			       perch__hash_reserve(&set->table, set->nr + more)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* How many lookups of perch__key_set_add_all() wait for memory at the same time; a power of 2. */
+#define AHEAD 16u
+
+void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size_t nr,
+			    uint32_t *numbers)
+{
+	uint64_t hash[2 * AHEAD];
+
+	for (size_t i = 0; i < nr + 2 * AHEAD; i++) {
+		if (i >= 2 * AHEAD) {
+			size_t at = i - 2 * AHEAD;
+
+			numbers[at] = add_reserved(set, keys[at], hash[at % (2 * AHEAD)]);
+		}
+		if (i >= AHEAD && i < nr + AHEAD) {
+			uint32_t guess =
+				perch__hash_peek(&set->table, hash[(i - AHEAD) % (2 * AHEAD)]);
+
+			if (guess != NO_NUMBER)
+				__builtin_prefetch(&set->key[guess]);
+		}
+		if (i < nr) {
+			hash[i % (2 * AHEAD)] =
+				perch__hash_pair(set->table.seed, keys[i][0], keys[i][1]);
+			perch__hash_prefetch(&set->table, hash[i % (2 * AHEAD)]);
+		}
+	}
 }
 
 void perch__key_set_remove_last(struct key_set *set)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts call chains of addresses in a tree whose nodes are found by hash. Chains are added in
+ * groups, level by level: the memory of all nodes of a level is loaded at the same time, because
+ * it is mostly not in the CPU's cache.
+ */
+#include "internal.h"
+
+static bool same_stack(const void *items, uint32_t index, const void *key)
+{
+	const struct stack *stack = (const struct stack *)items + index, *wanted = key;
+
+	return stack->parent == wanted->parent && stack->address == wanted->address &&
+	       stack->context == wanted->context;
+}
+
+static uint64_t hash_of(const struct stacks *stacks, const struct stack *stack)
+{
+	return perch__hash_pair(stacks->table.seed, (uint64_t)stack->context << 32 | stack->parent,
+				stack->address);
+}
+
+int perch__stacks_reserve(struct stacks *stacks, size_t more)
+{
+	if (!stacks->nr)
+		stacks->table.seed = perch__hash_seed(stacks);
+	return PERCH__ARRAY_RESERVE_MAX(stacks->stack, stacks->capacity, stacks->nr + more,
+					PERCH__HASH_MAX) ||
+			       perch__hash_reserve(&stacks->table, stacks->nr + more)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Returns the number of the stack, which is added if it is new. */
+static uint32_t number_of(struct stacks *stacks, const struct stack *key, uint64_t hash)
+{
+	uint32_t number = perch__hash_find(&stacks->table, hash, same_stack, stacks->stack, key);
+
+	if (number != PERCH__HASH_NONE)
+		return number;
+	perch__hash_add(&stacks->table, hash, stacks->nr);
+	stacks->stack[stacks->nr] = *key;
+	return stacks->nr++;
+}
+
+/* ---- groups ---- */
+
+#define GROUP 64 /* chains; a bit of a word each */
+
+struct group {
+	const struct batch_sample *sample[GROUP];
+	const uint32_t *address[GROUP]; /* of the new frames, outermost first */
+	uint32_t at[GROUP];		/* the stack of the level before */
+	uint64_t hash[GROUP];
+};
+
+#define FOR_EACH(bit, bits)                                                                      \
+	for (uint64_t rest_ = (bits), bit; rest_ && (bit = (uint64_t)__builtin_ctzll(rest_), 1); \
+	     rest_ &= rest_ - 1)
+
+static struct stack key_of(const struct group *group, size_t i, size_t level)
+{
+	const struct batch_sample *sample = group->sample[i];
+
+	return (struct stack){
+		.parent = level ? group->at[i] : NO_NODE,
+		.context = sample->context,
+		.address = group->address[i][level - sample->shared],
+	};
+}
+
+/* Finds the stacks of one level. shared: the chains that begin with the last one of their thread.
+ */
+static void add_level(struct stacks *stacks, struct last_stack *last, struct group *group,
+		      size_t level, uint64_t chains, uint64_t shared)
+{
+	FOR_EACH(i, chains & ~shared)
+	{
+		const struct stack key = key_of(group, i, level);
+
+		group->hash[i] = hash_of(stacks, &key);
+		perch__hash_prefetch(&stacks->table, group->hash[i]);
+	}
+	FOR_EACH(i, chains & ~shared)
+	{
+		uint32_t guess = perch__hash_peek(&stacks->table, group->hash[i]);
+
+		if (guess != PERCH__HASH_NONE)
+			__builtin_prefetch(&stacks->stack[guess]);
+	}
+	FOR_EACH(i, chains)
+	{
+		uint32_t *number = &last[group->sample[i]->slot].number[level];
+
+		if (!(shared >> i & 1)) {
+			const struct stack key = key_of(group, i, level);
+
+			*number = number_of(stacks, &key, group->hash[i]);
+		}
+		group->at[i] = *number;
+	}
+}
+
+static void add_group(struct stacks *stacks, struct last_stack *last, struct group *group,
+		      size_t nr)
+{
+	uint64_t begin[MAX_DEPTH + 1] = { 0 }, end[MAX_DEPTH + 1] = { 0 }, chains = 0;
+	size_t levels = 0;
+
+	/* the level of the innermost shared stack is the first one of a chain */
+	for (size_t i = 0; i < nr; i++) {
+		size_t shared = group->sample[i]->shared, depth = shared + group->sample[i]->nr;
+
+		begin[shared ? shared - 1 : 0] |= 1ull << i;
+		end[depth] |= 1ull << i;
+		levels = depth > levels ? depth : levels;
+	}
+	for (size_t level = 0; level < levels; level++) {
+		uint64_t shared = 0;
+
+		FOR_EACH(i, begin[level])
+		shared |= (uint64_t)(group->sample[i]->shared > 0) << i;
+		chains = (chains | begin[level]) & ~end[level];
+		add_level(stacks, last, group, level, chains, shared);
+	}
+	for (size_t i = 0; i < nr; i++) {
+		stacks->stack[group->at[i]].self += group->sample[i]->period;
+		stacks->stack[group->at[i]].samples++;
+	}
+}
+
+void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch)
+{
+	const uint32_t *address = batch->number;
+	struct group group;
+
+	for (size_t at = 0; at < batch->nr; at += GROUP) {
+		size_t nr = batch->nr - at < GROUP ? batch->nr - at : GROUP;
+
+		for (size_t i = 0; i < nr; i++) {
+			group.sample[i] = &batch->sample[at + i];
+			group.address[i] = address;
+			address += batch->sample[at + i].nr;
+		}
+		add_group(stacks, last, &group, nr);
+	}
+}
+
+void perch__stacks_clear(struct stacks *stacks)
+{
+	perch__hash_clear(&stacks->table);
+	free(stacks->stack);
+	memset(stacks, 0, sizeof(*stacks));
+}
