@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+import peer
 import perf_dump
 
 PERCH = os.environ.get("PERCH", "perch")
@@ -194,23 +195,29 @@ def compare(name, blocks, records, sample_types):
 
 
 def check(name, path):
+    """Compares all records of a file. False if perf died before it printed all."""
     records, run = dump(path)
     if run.returncode:
         report([f"perch dump: exit {run.returncode}: {run.stderr.decode()[:300]}"], f"{name}: is read")
-        return
+        return True
+    whole = True
     header, _ = dump(path, "--header-only")
     sample_types = {line["event_index"]: number(line["attr"].get("sample_type", 0))
                     for line in header if line["header"] == "event"}
     for tool in ("report", "script"):
-        blocks = perf_dump.blocks_of(path, tool)
-        reason = UNREADABLE.get(name)
-        if reason and len(blocks) < len(records):
+        blocks, death = perf_dump.blocks_of(path, tool)
+        reason = death or UNREADABLE.get(name)
+        whole &= not death
+        if death and not blocks:
+            print(f"ok - {name}: records as in perf {tool} -D # skip {death} before it printed any")
+        elif reason and (death or len(blocks) < len(records)):
             found = {(block.offset + 16 * block.pipe, block.raw) for block in blocks}
             some = [record for record in records if (record["offset"], record["raw"]) in found]
             report(compare(name, blocks, some, sample_types),
                    f"{name}: {len(some)} of {len(records)} records as in perf {tool} -D: {reason}")
         else:
             report(compare(name, blocks, records, sample_types), f"{name}: {len(records)} records as in perf {tool} -D")
+    return whole
 
 
 def big_endian(path):
@@ -249,21 +256,27 @@ def record(directory, name, options, pipe):
     work = [sys.executable, "-c", LOAD_BPF] if name == "bpf" else WORK
     command = ["perf", "record", "-q", *options, "-o", "-" if pipe else path, "--", *work]
     with open(path if pipe else os.devnull, "wb") as out:
-        run = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, cwd=directory)
+        def restart():
+            out.seek(0)
+            out.truncate()
+
+        run = peer.try_run(command, restart if pipe else None, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300,
+                           cwd=directory)
     if run.returncode or not os.path.getsize(path):
-        print(f"ok - {name} # skip perf record {' '.join(options)}: {run.stderr.decode()[-200:].strip()}")
+        why = peer.words(command, run.returncode) + ": " if peer.fault(run.returncode) else ""
+        print(f"ok - {name} # skip perf record {' '.join(options)}: {why}{run.stderr.decode()[-200:].strip()}")
         return None
     return path
 
 
 def check_built(directory):
     builder = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests", "interop", "dump_built")
-    before = compared.copy()
+    before, whole = compared.copy(), True
     for seed in BUILT:
         path = os.path.join(directory, f"built_{seed}.data")
         subprocess.run([builder, path, str(seed)], check=True, timeout=300)
-        check(f"built_{seed}", path)
-    missing = [name for name in BUILT_TYPES if compared[name] == before[name]]
+        whole &= check(f"built_{seed}", path)
+    missing = [name for name in BUILT_TYPES if whole and compared[name] == before[name]]
     report([f"no field of {name} was compared" for name in missing], f"{len(BUILT)} built files have the rare types")
 
 
@@ -277,9 +290,7 @@ def main():
         for table, pipe in ((RECORDINGS, False), (PIPES, True)):
             for name, options in table.items():
                 path = record(directory, name, options, pipe) if not chosen or name in chosen else None
-                if path:
-                    check(name, path)
-                every &= bool(path)
+                every &= bool(path) and check(name, path)
         if not chosen or "big_endian" in chosen:
             check("big_endian", big_endian(os.path.join(directory, "big_endian.data")))
         if not chosen or "built" in chosen:

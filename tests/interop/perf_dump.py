@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+import peer
+
 HEAD = re.compile(r"^(?:0x)?([0-9a-f]+)(?:@(.*))? \[0x([0-9a-f]+)\]: event: (\d+)$")
 BYTES = re.compile(r"^\.  ([0-9a-f]{4,8}):((?: ?\s[0-9a-f]{2}){1,16})(?:\s|$)")
 BODY = re.compile(r"^((?:-?\d+ )*)0?x?([0-9a-f]+) \[0x([0-9a-f]+)\]: PERF_RECORD_([A-Z0-9_]+)(.*)$")
@@ -18,11 +20,20 @@ class Block:
 
 
 def blocks_of(path, tool):
-    """The records that perf prints of a file, as far as it reads it."""
+    """The records that perf prints of a file, as far as it reads it; and None, or how it died. Then its output may end anywhere,
+    so these are the records that it printed whole."""
     command = ["perf", tool, "-D", "-i", path] + (["--stdio"] if tool == "report" else [])
-    run = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
+    run = peer.try_run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
+    found = records_in(run.stdout.decode("utf-8", "replace"))
+    if peer.fault(run.returncode):
+        return found[:-1], peer.words(command, run.returncode)
+    return found, None
+
+
+def records_in(text):
+    """The records of perf's output."""
     found = []
-    for line in run.stdout.decode("utf-8", "replace").split("\n"):
+    for line in text.split("\n"):
         head = HEAD.match(line)
         if head:
             found.append(Block(head))
