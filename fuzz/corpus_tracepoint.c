@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inputs of fuzz_tracepoint: formats of this kernel, and built ones with every kind of field. */
+/* Inputs of fuzz_filter: expressions. Of fuzz_tracepoint: formats of this kernel, and built ones
+ * with every kind of field. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,8 +69,31 @@ static void write_formats(void)
 	}
 }
 
+/* Expressions over the fields that fuzz_filter.c has. */
+static void write_expressions(void)
+{
+	static const char *const expressions[] = {
+		"a == 1 && !(c ~ \"x*[a-z]?\" || d != 'q')",
+		"a <= -3 || b & 0x80 && c == 5 || cpu >= 0 || comm == \"comm\"",
+		"d ~ '!x*[!a-z]?\\*' && a < 0xffffffff",
+	};
+	const uint32_t raw[] = { 0x80000001, 0x7f, 0x64636261, 0x78, 5 << 16 | 20, 0x33323178, 0 };
+	uint8_t all[256];
+	char name[32];
+
+	for (unsigned i = 0; i < sizeof(expressions) / sizeof(*expressions); i++) {
+		size_t length = strlen(expressions[i]) + 1;
+
+		memcpy(all, expressions[i], length);
+		memcpy(all + length, raw, sizeof(raw));
+		snprintf(name, sizeof(name), "expression-%u", i);
+		corpus_write("filter", name, all, length + sizeof(raw));
+	}
+}
+
 void corpus_write_tracepoints(void)
 {
+	write_expressions();
 	write_built();
 	write_formats();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings,
- * processes, tracepoints and jitdump to DIRECTORY/record, /attr, /file, /ring, /process,
- * /tracepoint and /jitdump.
+ * processes, tracepoints, filters and jitdump to DIRECTORY/record, /attr, /file, /ring, /process,
+ * /tracepoint, /filter and /jitdump.
  * Most are records that this kernel writes, if this user may record them, and records by
  * tests/build of the types that this machine does not write. All are small, and few.
  */

@@ -2,7 +2,7 @@
 /**
  * @file
  * Filters: which samples of a session are wanted, by process, thread, CPU, time, name of the
- * thread, DSO and function.
+ * thread, DSO and function, and by the fields of tracepoints.
  *
  *     const struct perch_filter_options options = { .comms = "make,cc1", .time = "10%-20%" };
  *
@@ -46,6 +46,7 @@ enum perch_filter_part {
 	PERCH_FILTER_DSO,	 /**< options.dsos */
 	PERCH_FILTER_SYMBOL,	 /**< options.symbols */
 	PERCH_FILTER_PARENT,	 /**< options.parent */
+	PERCH_FILTER_EXPRESSION, /**< options.expression */
 	PERCH_FILTER_PARTS = 16, /**< the number of parts, with those of later versions */
 };
 
@@ -79,7 +80,19 @@ struct perch_filter_options {
 	const char *parent;
 	/** The times of time are from the first sample on. */
 	unsigned relative_time : 1;
-	uint64_t reserved[8]; /**< must be 0 */
+	/**
+	 * An expression over the fields of tracepoints, as in the kernel's filters:
+	 * "prev_pid == 0 && next_comm ~ \"kworker*\"". The operators are ==, !=, <, <=, >, >= and &
+	 * (a bit of both is set) for numbers, ==, != and ~ (a pattern with *, ? and [a-z]) for
+	 * text in quotes, and &&, ||, ! and parentheses. Of all tracepoints, "cpu" is the CPU and
+	 * "comm" the name of the thread, unless the tracepoint has such a field.
+	 *
+	 * A sample matches if the expression is true. A comparison with a field that the event of
+	 * the sample does not have is neither true nor false: "pid == 1 || prev_pid == 1" matches
+	 * samples of events with either field, and "!(pid == 1)" only those with the field.
+	 */
+	const char *expression;
+	uint64_t reserved[7]; /**< must be 0 */
 };
 
 /** A filter of a session. */
@@ -99,7 +112,8 @@ struct perch_filter;
  * @param[out] err     the reason of a failure, with what was expected
  * @return 0, or a negative errno
  * @retval -EINVAL   an option is not in its form
- * @retval -ENODATA  the samples lack the CPU or the time that is to be tested
+ * @retval -ENODATA  the samples lack the CPU or the time that is to be tested, or an expression is
+ *                   given and the recording has no format of a tracepoint
  * @retval -ENOENT   a file of names does not exist; or another errno of opening it
  */
 PERCH_API int perch_filter_new(struct perch_filter **filter, struct perch_session *session,
@@ -139,10 +153,10 @@ PERCH_API void perch_filter_get_stats(const struct perch_filter *filter,
  * until the next call with the same filter. */
 struct perch_filter_missing {
 	enum perch_filter_part part; /**< the option */
-	const char *wanted;	     /**< the word, or the whole option TIME or PARENT */
+	const char *wanted; /**< the word, or the whole option TIME, PARENT or EXPRESSION */
 	const char *similar;	     /**< a similar word for which there are samples; or NULL */
 	/** What there is, the most frequent first, with numbers of samples: "cc1 (120), sh (3)";
-	 * for TIME the times of the first and the last sample; "" for PARENT. */
+	 * for TIME the times of the first and the last sample; "" for PARENT and EXPRESSION. */
 	const char *present;
 	uint64_t samples;     /**< samples that this test was made for */
 	uint64_t reserved[4]; /**< for members of later versions */

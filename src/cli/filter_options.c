@@ -20,12 +20,14 @@ static const struct {
 	[PERCH_FILTER_DSO] = { "--dsos", "in the DSO" },
 	[PERCH_FILTER_SYMBOL] = { "--symbols", "in the function" },
 	[PERCH_FILTER_PARENT] = { "--parent", "with a function like" },
+	[PERCH_FILTER_EXPRESSION] = { "--filter", "for which is true" },
 };
 
 static bool is_given(const struct perch_filter_options *options)
 {
 	return options->pids || options->tids || options->cpus || options->time || options->comms ||
-	       options->cgroups || options->dsos || options->symbols || options->parent;
+	       options->cgroups || options->dsos || options->symbols || options->parent ||
+	       options->expression;
 }
 
 int cli_filter_open(struct cli_filter *filter, const struct cli_input *input)
@@ -62,6 +64,10 @@ static void print_missing(const char *command, const struct perch_filter_missing
 			 "no call chain has a function that matches '%s' (--parent); it is a "
 			 "regular expression, as for grep -E",
 			 missing->wanted);
+	else if (missing->part == PERCH_FILTER_EXPRESSION)
+		cli_note(command,
+			 "no sample of a tracepoint%s has fields for which '%s' is true (--filter)",
+			 all, missing->wanted);
 	else if (missing->part == PERCH_FILTER_TIME)
 		cli_note(command, "no sample is in the time '%s': samples%s are from %s",
 			 missing->wanted, all, missing->present);

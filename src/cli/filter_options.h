@@ -58,6 +58,14 @@ struct cli_filter {
 			CLI_STRING, &(filter)->options.time, NULL, false, false             \
 	}
 
+/* The option that selects by the fields of tracepoints, for commands that print them. */
+#define CLI_FILTER_EXPRESSION_OPTION(filter)                                            \
+	{                                                                               \
+		0, "filter", "EXPRESSION",                                              \
+			"only samples of tracepoints with such fields (prev_pid == 0)", \
+			CLI_STRING, &(filter)->options.expression, NULL, false, false   \
+	}
+
 /* The option that selects call chains, for commands that have them. */
 #define CLI_PARENT_OPTION(filter, letter)                                                    \
 	{                                                                                    \

@@ -303,6 +303,19 @@ static int test_parent(struct perch_filter *filter, const struct perch_record *r
 	return 0;
 }
 
+static int test_expression(struct perch_filter *filter, const struct perch_record *record)
+{
+	const struct perch_thread *thread = NULL;
+
+	if (perch__filter_expression_has_comm(filter->expression)) {
+		thread = thread_of(filter, record);
+		if (!thread)
+			return -ENOMEM;
+	}
+	return perch__filter_expression_match(filter->expression, record->event, record,
+					      thread ? perch_thread_comm(thread) : NULL);
+}
+
 /* ---- matching ---- */
 
 /* perf(1) tests the CPU of records, and the other properties only of samples. */
@@ -492,6 +505,48 @@ static int add_parent(struct perch_filter *filter, const char *expression, struc
 	return 0;
 }
 
+static int no_formats(size_t nr_tracepoints, struct perch_error *err)
+{
+	if (nr_tracepoints) {
+		perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT,
+				"the recording does not have the formats of its tracepoints, so "
+				"that their fields cannot be a filter");
+		return -ENODATA;
+	}
+	perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT,
+			"the recording has no tracepoint, whose fields can be a filter");
+	perch_error_remedy(err, "Record one: -e sched:sched_switch");
+	return -ENODATA;
+}
+
+static int add_expression(struct perch_filter *filter, const char *text, struct perch_error *err)
+{
+	const struct perch_tracepoint_format **formats;
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(filter->session), &events);
+	size_t nr_tracepoints = 0, nr_formats = 0;
+	int rc;
+
+	formats = calloc(nr + 1, sizeof(*formats));
+	filter->expression_text = strdup(text);
+	if (!formats || !filter->expression_text) {
+		free(formats);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a filter");
+	}
+	for (size_t i = 0; i < nr; i++) {
+		if (events[i].attr.type != PERCH_TYPE_TRACEPOINT)
+			continue;
+		nr_tracepoints++;
+		nr_formats += !perch_session_format(filter->session, &events[i], &formats[i], NULL);
+	}
+	rc = nr_formats ? perch__filter_expression_new(&filter->expression, text, formats, nr, err)
+			: no_formats(nr_tracepoints, err);
+	free(formats);
+	add_test(filter, PERCH_FILTER_EXPRESSION, test_expression);
+	return rc;
+}
+
 static int add_tests(struct perch_filter *filter, const struct perch_filter_options *options,
 		     struct perch_error *err)
 {
@@ -518,6 +573,8 @@ static int add_tests(struct perch_filter *filter, const struct perch_filter_opti
 			       "names of functions", err);
 	if (!rc && options->parent)
 		rc = add_parent(filter, options->parent, err);
+	if (!rc && options->expression)
+		rc = add_expression(filter, options->expression, err);
 	return rc;
 }
 
@@ -569,6 +626,8 @@ void perch_filter_free(struct perch_filter *filter)
 	if (filter->has_parent)
 		regfree(&filter->parent);
 	free(filter->parent_text);
+	perch__filter_expression_free(filter->expression);
+	free(filter->expression_text);
 	free(filter->time);
 	free(filter);
 }

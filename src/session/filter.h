@@ -5,6 +5,7 @@
  *   filter.c          makes the filter, and tests records
  *   filter_lists.c    parses lists of names and of numbers
  *   filter_time.c     parses ranges of time
+ *   filter_expression.h  expressions over the fields of tracepoints
  *   filter_missing.c  after reading: the words of options for which there is no sample
  */
 #ifndef PERCH_SESSION_FILTER_H
@@ -18,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/hash_table.h"
+#include "filter_expression.h"
 
 #define MAX_CPUS       65536
 #define RECENT_CGROUPS 256
@@ -124,6 +126,8 @@ struct perch_filter {
 	bool has_parent;
 	char *parent_text;
 	regex_t parent;
+	struct filter_expression *expression;
+	char *expression_text;
 	/* the texts of perch_filter_get_missing() */
 	char wanted[256], similar[256], present[512];
 };

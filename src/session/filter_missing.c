@@ -126,12 +126,13 @@ static bool find_word(struct perch_filter *filter, enum perch_filter_part part, 
 	return false;
 }
 
-/* The functions of call chains are too many to count them. */
-static bool find_parent(struct perch_filter *filter, uint64_t tested, size_t *index)
+/* The functions of call chains, and the values of fields, are too many to count them. */
+static bool find_text(struct perch_filter *filter, enum perch_filter_part part, const char *text,
+		      uint64_t tested, size_t *index)
 {
-	if (filter->stats.left_out[PERCH_FILTER_PARENT] < tested || (*index)-- > 0)
+	if (filter->stats.left_out[part] < tested || (*index)-- > 0)
 		return false;
-	perch_clean_text(filter->parent_text, filter->wanted, sizeof(filter->wanted));
+	perch_clean_text(text, filter->wanted, sizeof(filter->wanted));
 	filter->present[0] = '\0';
 	return true;
 }
@@ -157,7 +158,9 @@ static bool find_missing(struct perch_filter *filter, enum perch_filter_part par
 	if (part == PERCH_FILTER_TIME)
 		return find_time(filter, tested, index);
 	if (part == PERCH_FILTER_PARENT)
-		return find_parent(filter, tested, index);
+		return find_text(filter, part, filter->parent_text, tested, index);
+	if (part == PERCH_FILTER_EXPRESSION)
+		return find_text(filter, part, filter->expression_text, tested, index);
 	if (!find_word(filter, part, index))
 		return false;
 	list_values(filter, &filter->values[part]);

@@ -175,6 +175,7 @@ int perch_cmd_report(int argc, char **argv)
 		{ 0, "percent-limit", "P", "leave out rows and branches below P percent", CLI_CALL,
 		  &report, report_option_limit, false, false },
 		CLI_FILTER_OPTIONS(&report.filter, 'c', 'd', 'C'),
+		CLI_FILTER_EXPRESSION_OPTION(&report.filter),
 		{ 0, "symbol-filter", "TEXT",
 		  "only samples in functions with this text in the name", CLI_STRING,
 		  &report.symbol_part, NULL, false, false },

@@ -239,6 +239,7 @@ int perch_cmd_script(int argc, char **argv)
 		CLI_INPUT_OPTIONS(&script.input),
 		CLI_FILTER_OPTIONS(&script.filter, 'c', 0, 'C'),
 		CLI_PARENT_OPTION(&script.filter, 0),
+		CLI_FILTER_EXPRESSION_OPTION(&script.filter),
 		{ 'F', "fields", "[TYPE:]FIELDS",
 		  "the fields to print: comm,ip,sym... or changes of the default: +srcline,-dso",
 		  CLI_CALL, &script.fields, set_fields, false, false },

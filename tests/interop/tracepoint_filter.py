@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch script --filter selects the samples that the kernel selects by the same expression."""
+import os
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ.get("PERCH", "perch")
+failed = False
+PROGRAM = "i=0; while [ $i -lt 30 ]; do cat /etc/passwd /etc/group >/dev/null; ls -l / >/dev/null; i=$((i + 1)); done"
+# Of what a program does, some of these are true and some are false. The kernel does not find "*x" at the end of a char[16] that is not full.
+EXPRESSIONS = {
+    "sched:sched_switch": ("prev_pid == 0", "prev_pid != 0 && next_comm ~ \"*a*\"", "!(prev_state & 1) || next_prio > 120", "prev_comm == 'sh'",
+                           "prev_state == 0x1 && (next_pid > 0 || prev_comm ~ '[a-l]?*')", "next_comm ~ \"!c?t\" && prev_pid >= 1",
+                           "cpu == 0", "comm != \"swapper/0\" && !prev_pid == 0"),
+    "syscalls:sys_exit_openat": ("ret < 0", "ret >= 3 && comm == cat", "ret == -2", "ret == -2 || comm ~ \"*l*\"", "common_pid & 1"),
+}
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+
+
+def names(path, *options):
+    done = run(PERCH, "script", "-i", path, "-F", "event", *options)
+    return [line.strip(" :") for line in done.stdout.splitlines()], done
+
+
+def as_the_kernel(directory, event, expression):
+    """The event is recorded twice, once with a filter: of the other one, as many samples match."""
+    path = os.path.join(directory, "filter.data")
+    expression = expression.replace("== cat", '== "cat"')
+    done = run(PERCH, "record", "-q", "-m", "4M", "-o", path, "-e", event + "/name=all/", "-e", event + "/name=some/", "--filter", expression, "-a", "--",
+               "sh", "-c", PROGRAM)
+    if done.returncode:
+        print("skipped: %s: %s" % (event, done.stderr.strip()[:200]))
+        return
+    every, _ = names(path)
+    selected, done = names(path, "--filter", expression)
+    check(selected.count("all") == selected.count("some") == every.count("some") and not done.returncode,
+          "%s: %s: %d of %d samples" % (event, expression, selected.count("all"), every.count("all")),
+          "%d, the kernel has %d; of its samples match %d\n%s" % (selected.count("all"), every.count("some"), selected.count("some"),
+                                                               done.stderr))
+
+
+def of_several_events(directory):
+    path = os.path.join(directory, "several.data")
+    done = run(PERCH, "record", "-q", "-o", path, "-e", "sched:sched_switch", "-e", "sched:sched_process_exit", "-e", "cpu-clock", "-a", "--", "sh",
+               "-c", "true; ls >/dev/null")
+    if done.returncode:
+        print("skipped: two tracepoints: " + done.stderr.strip()[:200])
+        return
+    selected, _ = names(path, "--filter", "prio > 0")
+    check(selected and set(selected) == {"sched:sched_process_exit"}, "samples of events with the field", selected[:5])
+    selected, _ = names(path, "--filter", "prio > 0 || prev_prio > 0")
+    check(set(selected) == {"sched:sched_process_exit", "sched:sched_switch"}, "of both events", set(selected))
+    done = run(PERCH, "report", "-i", path, "--stdio", "-s", "comm", "-n", "--filter", "prio > 0")
+    check("event 'sched:sched_process_exit'" in done.stdout and not done.returncode, "perch report --filter", done.stderr)
+    done = run(PERCH, "script", "-i", path, "--filter", "prev_pid == 7777777")
+    check(not done.stdout and "no sample of a tracepoint has fields for which 'prev_pid == 7777777' is true" in done.stderr,
+          "says that no sample matches", done.stderr)
+    for expression, message in (("prev_pid", "expected an operator"), ("prev_pdi == 1", "Did you mean prev_pid?"),
+                                ("prev_pid == \"a\"", "is a number"), ("next_comm == 3", "is text")):
+        done = run(PERCH, "script", "-i", path, "--filter", expression)
+        check(done.returncode == 2 and not done.stdout and message in done.stderr, "refuses " + expression, done.stderr)
+    run(PERCH, "record", "-q", "-o", path, "-e", "cpu-clock", "true")
+    done = run(PERCH, "script", "-i", path, "--filter", "prev_pid == 1")
+    check(done.returncode == 1 and "has no tracepoint" in done.stderr, "says that there is no tracepoint", done.stderr)
+
+
+def main():
+    if os.geteuid():
+        print("skipped: only root records tracepoints of all processes")
+        return 77
+    with tempfile.TemporaryDirectory() as directory:
+        for event, expressions in EXPRESSIONS.items():
+            for expression in expressions:
+                as_the_kernel(directory, event, expression)
+        of_several_events(directory)
+    return failed
+
+
+sys.exit(main())
