@@ -85,7 +85,7 @@ struct perch_filter_options {
 	 * "prev_pid == 0 && next_comm ~ \"kworker*\"". The operators are ==, !=, <, <=, >, >= and &
 	 * (a bit of both is set) for numbers, ==, != and ~ (a pattern with *, ? and [a-z]) for
 	 * text in quotes, and &&, ||, ! and parentheses. Of all tracepoints, "cpu" is the CPU and
-	 * "comm" the name of the thread, unless the tracepoint has such a field.
+	 * "comm" the name of the thread, unless the tracepoint has a field of that name.
 	 *
 	 * A sample matches if the expression is true. A comparison with a field that the event of
 	 * the sample does not have is neither true nor false: "pid == 1 || prev_pid == 1" matches
@@ -153,8 +153,8 @@ PERCH_API void perch_filter_get_stats(const struct perch_filter *filter,
  * until the next call with the same filter. */
 struct perch_filter_missing {
 	enum perch_filter_part part; /**< the option */
-	const char *wanted; /**< the word, or the whole option TIME, PARENT or EXPRESSION */
-	const char *similar;	     /**< a similar word for which there are samples; or NULL */
+	const char *wanted;  /**< the word, or the whole option TIME, PARENT or EXPRESSION */
+	const char *similar; /**< a similar word for which there are samples; or NULL */
 	/** What there is, the most frequent first, with numbers of samples: "cc1 (120), sh (3)";
 	 * for TIME the times of the first and the last sample; "" for PARENT and EXPRESSION. */
 	const char *present;

@@ -244,7 +244,7 @@ static int parse(struct filter_expression *expression, struct perch_error *err)
 
 /* ---- fields ---- */
 
-/* Numbers of the field are extended to 64 bits. Returns false if it has no such number. */
+/* Extends the number as the field is extended. Returns false if the field cannot have it. */
 static bool set_value(const struct comparison *comparison, struct operand *operand)
 {
 	const struct perch_tracepoint_field *field = operand->field;
@@ -267,8 +267,7 @@ static bool set_value(const struct comparison *comparison, struct operand *opera
 	return true;
 }
 
-/* Properties of all samples have names, too; a field of the tracepoint with such a name is first.
- */
+/* Names of properties that all samples have. A field of the tracepoint is found first. */
 static enum source common_source(const char *name)
 {
 	if (!strcmp(name, "comm") || !strcmp(name, "COMM"))
@@ -337,7 +336,7 @@ static void find_similar(const char *name, const struct perch_tracepoint_format 
 		perch_error_remedy(err, "Did you mean %s?", similar);
 }
 
-/* The fields of the first tracepoint, without those that all have. */
+/* The fields of the first tracepoint, without the common ones. */
 static void list_fields(const struct perch_tracepoint_format *const *formats, size_t nr,
 			struct perch_error *err)
 {
