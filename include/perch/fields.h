@@ -134,6 +134,28 @@ PERCH_API size_t perch_format_misc(uint32_t type, uint16_t misc, char *text, siz
  */
 PERCH_API size_t perch_format_data_src(uint64_t data_src, char *text, size_t size);
 
+/** The parts of data_src of a sample. */
+enum perch_mem_part {
+	PERCH_MEM_PART_OPERATION, /**< "LOAD" */
+	PERCH_MEM_PART_LEVEL,	  /**< where the data was: "L1 or L2 hit", "Local RAM miss" */
+	PERCH_MEM_PART_SNOOP,	  /**< "HitM" */
+	PERCH_MEM_PART_TLB,	  /**< "L1 or L2 hit" */
+	PERCH_MEM_PART_LOCK,	  /**< "Yes" or "No" */
+	PERCH_MEM_PART_BLOCKED,	  /**< what blocked the access: " Data Addr", with a blank */
+};
+
+/**
+ * Formats one part of data_src of a sample as perf prints it; "N/A" if the sample lacks it.
+ *
+ * @param data_src   the value
+ * @param part       which part
+ * @param[out] text  cut to size, with a NUL; NULL is allowed if size is 0
+ * @param size       of text, in bytes
+ * @return the length of the whole text, as snprintf(3)
+ */
+PERCH_API size_t perch_format_mem_part(uint64_t data_src, enum perch_mem_part part, char *text,
+				       size_t size);
+
 /**
  * Formats transaction of a sample: "TRANSACTION|SYNC, abort code 0x1".
  *

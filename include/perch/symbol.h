@@ -170,6 +170,19 @@ PERCH_API const struct perch_symbol *perch_symbols_find(struct perch_symbols *sy
 							uint64_t offset);
 
 /**
+ * Finds the variable around an offset, in a DSO of the kind PERCH_DSO_FILE. The first call for a
+ * DSO reads its symbol table. Variables without bytes in the file (.bss) are not found.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @param offset   offset in the DSO, see struct perch_location
+ * @return the variable; NULL if no variable covers the offset, or out of memory
+ */
+PERCH_API const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols,
+							     const struct perch_dso *dso,
+							     uint64_t offset);
+
+/**
  * Returns the name of a function for display: demangled (C++, Rust) and cleaned.
  *
  * @param symbols  the symbols

@@ -42,11 +42,20 @@ const struct perch_address *perch_addresses_at(struct perch_addresses *addresses
 	return address;
 }
 
-static char cpumode_char(unsigned cpumode)
+char perch__cpumode_char(unsigned cpumode)
 {
 	static const char chars[8] = { '?', 'k', '.', 'H', 'g', 'u', '?', '?' };
 
 	return chars[cpumode & PERCH_MISC_CPUMODE_MASK];
+}
+
+unsigned perch__mode_of_address(const struct perch_record *record, uint64_t address)
+{
+	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
+
+	if (mode != PERCH_MISC_USER && mode != PERCH_MISC_KERNEL)
+		return mode;
+	return address >> 63 ? PERCH_MISC_KERNEL : PERCH_MISC_USER;
 }
 
 struct address_key perch__address_key(const struct perch_addresses *addresses,
@@ -81,7 +90,7 @@ static void set_addresses(struct perch_addresses *addresses, size_t from)
 			.dso = (const struct perch_dso
 					*)(uintptr_t)(key[0] & ~(uint64_t)PERCH_MISC_CPUMODE_MASK),
 			.offset = key[1],
-			.cpumode_char = cpumode_char(key[0] & PERCH_MISC_CPUMODE_MASK),
+			.cpumode_char = perch__cpumode_char(key[0] & PERCH_MISC_CPUMODE_MASK),
 		};
 	}
 }

@@ -11,24 +11,16 @@ uint64_t perch__branches_of(const struct perch_record *record)
 		       : record->sample.branches.nr;
 }
 
-/*
- * The kernel of 64-bit machines is in the upper half of the addresses, so the address shows the
- * mode. Guests have no such rule. An address of a 32-bit kernel is in no mapping of the process.
- * Returns NO_NUMBER if out of memory.
- */
+/* Returns NO_NUMBER if out of memory. */
 static uint32_t address_of(struct perch_profile *profile, const struct sample *sample,
 			   uint64_t address)
 {
-	unsigned mode = sample->record->misc & PERCH_MISC_CPUMODE_MASK;
-	bool in_host = mode == PERCH_MISC_USER || mode == PERCH_MISC_KERNEL;
-	uint32_t number;
+	unsigned sampled = sample->record->misc & PERCH_MISC_CPUMODE_MASK;
+	unsigned mode = perch__mode_of_address(sample->record, address);
+	uint32_t number = perch__address_number(profile->addresses, sample->thread, mode, address);
 
-	if (!in_host || address >> 63)
-		return perch__address_number(profile->addresses, sample->thread,
-					     in_host ? PERCH_MISC_KERNEL : mode, address);
-	number =
-		perch__address_number(profile->addresses, sample->thread, PERCH_MISC_USER, address);
-	if (mode == PERCH_MISC_KERNEL && !(address >> 32) && number != NO_NUMBER &&
+	if (mode != sampled && sampled == PERCH_MISC_KERNEL && !(address >> 32) &&
+	    number != NO_NUMBER &&
 	    profile->addresses->address[number].dso->kind == PERCH_DSO_UNKNOWN)
 		number = perch__address_number(profile->addresses, sample->thread,
 					       PERCH_MISC_KERNEL, address);

@@ -155,22 +155,47 @@ static int ip_value(const struct sample *sample, uint64_t *value)
 	return store(value, sample->record->sample.ip);
 }
 
+/* As in perf, with the mode of the instruction, which is in the highest bits: physical addresses
+ * have at most 56. */
+#define MODE_SHIFT 60
+
 static int physical_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->record->sample.phys_addr);
+	uint64_t mode = sample->record->misc & PERCH_MISC_CPUMODE_MASK;
+
+	return store(value, sample->record->sample.phys_addr | mode << MODE_SHIFT);
 }
 
-static const char *digits_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
-			       size_t size)
+static uint64_t physical_number(uint64_t value)
+{
+	return value & ((1ull << MODE_SHIFT) - 1);
+}
+
+static const char *physical_text(struct perch_profile *profile, const struct cell *cell,
+				 char *buffer, size_t size)
 {
 	(void)profile;
-	snprintf(buffer, size, "%#.16" PRIx64, cell->value);
+	snprintf(buffer, size, "[%c] %#.16" PRIx64,
+		 perch__cpumode_char((unsigned)(cell->value >> MODE_SHIFT)),
+		 physical_number(cell->value));
 	return buffer;
+}
+
+static int physical_compare(struct perch_profile *profile, const struct cell *a,
+			    const struct cell *b)
+{
+	uint64_t left = physical_number(a->value), right = physical_number(b->value);
+
+	(void)profile;
+	return left == right ? (a->value > b->value) - (a->value < b->value)
+			     : (left > right) - (left < right);
 }
 
 const struct perch_column_methods perch__column_addr = { .value = ip_value };
 const struct perch_column_methods perch__column_phys_daddr = { .value = physical_value,
-							       .text = digits_text };
+							       .number = physical_number,
+							       .compare = physical_compare,
+							       .text = physical_text };
 
 /* ---- sizes of pages ---- */
 

@@ -155,6 +155,14 @@ void perch__addresses_number(struct perch_addresses *addresses, const struct add
 uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
 			       unsigned cpumode, uint64_t ip);
 
+char perch__cpumode_char(unsigned cpumode);
+/*
+ * Returns the mode of another address than the sampled one. The kernel of 64-bit machines is in the
+ * upper half of the addresses. Guests have no such rule. An address of a 32-bit kernel is in no
+ * mapping of the process.
+ */
+unsigned perch__mode_of_address(const struct perch_record *record, uint64_t address);
+
 /* ---- batch.c: samples that are counted at the same time ---- */
 
 #define BATCH_SAMPLES 1024
@@ -258,6 +266,9 @@ extern const struct perch_column_methods perch__column_dso_from, perch__column_d
 	perch__column_symbol_from, perch__column_symbol_to, perch__column_srcline_from,
 	perch__column_srcline_to, perch__column_mispredict, perch__column_cycles,
 	perch__column_in_tx, perch__column_abort;
+extern const struct perch_column_methods perch__column_mem, perch__column_snoop, perch__column_tlb,
+	perch__column_locked, perch__column_blocked, perch__column_symbol_daddr,
+	perch__column_symbol_iaddr, perch__column_dso_daddr, perch__column_dcacheline;
 extern const struct perch_column_methods perch__column_overhead, perch__column_overhead_children,
 	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
 	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
@@ -340,6 +351,9 @@ struct perch_profile {
 	struct matcher parent, ignored; /* see the options */
 	bool outermost_parent;
 	bool branches, resolved_branches; /* of the options */
+	/* column_mem.c */
+	struct tuples data_addresses;
+	struct texts dso_names;
 	struct perch_addresses *addresses;
 	struct flat *flat; /* without call chains; else NULL */
 	struct batch *batch;

@@ -71,6 +71,8 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__key_set_clear(&profile->row_keys);
 	perch__stacks_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
+	perch__tuples_clear(&profile->data_addresses);
+	perch__texts_clear(&profile->dso_names);
 	perch__parent_clear(profile);
 	free(profile->comm);
 	free(profile->socket);

@@ -38,6 +38,19 @@ static bool is_function(const GElf_Sym *symbol, const struct section *section)
 	}
 }
 
+/* Memory without bytes in the file has no offset of its own. */
+static bool is_variable(const GElf_Sym *symbol, const struct section *section)
+{
+	return GELF_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size &&
+	       (section->flags & SHF_ALLOC) && section->type != SHT_NOBITS && !section->code;
+}
+
+static bool is_wanted(const struct table *table, const GElf_Sym *symbol,
+		      const struct section *section)
+{
+	return table->of_variables ? is_variable(symbol, section) : is_function(symbol, section);
+}
+
 static uint64_t clamp_add(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -66,7 +79,7 @@ static int take_symbol(struct reading *reading, int index)
 	    !symbol.st_name || symbol.st_name >= reading->names_size)
 		return 0;
 	number = section_of(reading, index, &symbol);
-	if (!number || !is_function(&symbol, &reading->file->section[number]))
+	if (!number || !is_wanted(reading->table, &symbol, &reading->file->section[number]))
 		return 0;
 	name = reading->table->blob[reading->blob].bytes + symbol.st_name;
 	if (!*name || is_mapping_symbol(reading->file->header.e_machine, name))

@@ -57,6 +57,7 @@ struct table {
 	uint64_t *limit; /* ends of sections, until perch__table_finish() */
 	size_t nr_limits;
 	unsigned comparisons; /* of names: their number is limited */
+	bool of_variables;    /* not of functions */
 	bool grouped;	      /* a function of unknown size ends where its group ends */
 };
 

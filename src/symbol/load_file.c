@@ -60,7 +60,8 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/* Adds the functions of a file and of its debug file, or of its .gnu_debugdata. Either may be NULL.
+/* Adds the functions or variables of a file and of its debug file, or of its .gnu_debugdata. Either
+ * may be NULL.
  */
 static int load(struct table *table, struct elf_file *file, struct elf_file *debug)
 {
@@ -75,7 +76,7 @@ static int load(struct table *table, struct elf_file *file, struct elf_file *deb
 		rc = perch__elf_symbols(table, file, symbols, file);
 	if (!rc && file && (symbols = perch__elf_section_of_type(file, SHT_DYNSYM)))
 		rc = perch__elf_symbols(table, file, symbols, file);
-	if (!rc && file)
+	if (!rc && file && !table->of_variables)
 		rc = perch__elf_plt(table, file);
 	return rc ? rc : perch__table_finish(table);
 }

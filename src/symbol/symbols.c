@@ -64,6 +64,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 		return;
 	for (size_t i = 0; i < symbols->nr_dsos; i++) {
 		perch__table_free(&symbols->dso[i]->table);
+		perch__table_free(&symbols->dso[i]->variables);
 		perch__debug_free(symbols->dso[i]->debug);
 		free(symbols->dso[i]->bpf);
 		perch__perf_map_free(symbols->dso[i]->map);
@@ -272,7 +273,8 @@ struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t 
 }
 
 static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
-					      struct dso_symbols *cached, struct entry *entry)
+					      struct dso_symbols *cached, const struct table *table,
+					      struct entry *entry)
 {
 	struct perch_symbol *found;
 	uint32_t index;
@@ -285,7 +287,7 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
 	*found = (struct perch_symbol){
 		.start = entry->start,
 		.end = entry->end,
-		.name = table_name(symbols, &cached->table, entry),
+		.name = table_name(symbols, table, entry),
 		.dso = cached->dso,
 		.index = index,
 		.binding = entry->binding == STB_LOCAL	? 'l'
@@ -374,10 +376,33 @@ const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 		perch__symbols_load(symbols, cached);
 		entry = perch__table_find(&cached->table, offset);
 		if (entry)
-			found = make_symbol(symbols, cached, entry);
+			found = make_symbol(symbols, cached, &cached->table, entry);
 	}
 	cached->misses += !found;
 	return found;
+}
+
+const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols,
+						   const struct perch_dso *dso, uint64_t offset)
+{
+	struct dso_symbols *cached;
+	struct symbol_error ignored;
+	struct entry *entry;
+
+	if (dso->kind != PERCH_DSO_FILE)
+		return NULL;
+	cached = perch__symbols_of_dso(symbols, dso);
+	if (!cached)
+		return NULL;
+	if (!cached->variables_loaded) {
+		cached->variables_loaded = true;
+		cached->variables.of_variables = true;
+		if (perch__load_file(&cached->variables, &symbols->sources, dso, &ignored,
+				     &ignored))
+			perch__table_free(&cached->variables);
+	}
+	entry = perch__table_find(&cached->variables, offset);
+	return entry ? make_symbol(symbols, cached, &cached->variables, entry) : NULL;
 }
 
 uint64_t perch_symbols_misses(const struct perch_symbols *symbols, const struct perch_dso *dso)

@@ -10,6 +10,8 @@ struct dso_symbols {
 	const struct perch_dso *dso;
 	struct table table;
 	bool loaded;
+	struct table variables;
+	bool variables_loaded;
 	char *name; /* the displayed name; NULL before its first use */
 	bool debug_opened;
 	struct debug_info *debug; /* NULL before its first use */

@@ -44,7 +44,7 @@ static void formats_fields_of_samples(void **state)
 		{ "weight", "200" },	    { "local_ins_lat", "20" },
 		{ "ins_lat", "40" },	    { "local_p_stage_cyc", "3" },
 		{ "p_stage_cyc", "6" },	    { "transaction", "TRANSACTION" },
-		{ "addr", "0x10001" },	    { "phys_daddr", "0x0000000000000abc" },
+		{ "addr", "0x10001" },	    { "phys_daddr", "[.] 0x0000000000000abc" },
 		{ "code_page_size", "2M" }, { "data_page_size", "4K" },
 		{ "dso_size", "65536" },    { "symbol_size", "unknown" },
 		{ "level", "user" },	    { "kind", "file" },
@@ -61,7 +61,7 @@ static void formats_missing_fields(void **state)
 		{ "time", "0.000000" },	     { "socket", "-001" },
 		{ "cgroup", "N/A" },	     { "weight", "0" },
 		{ "ins_lat", "0" },	     { "transaction", "" },
-		{ "code_page_size", "N/A" }, { "phys_daddr", "0000000000000000" },
+		{ "code_page_size", "N/A" }, { "phys_daddr", "[.] 0000000000000000" },
 	};
 	static const struct perch_parse_info none;
 	struct perch_record record = sample_record(PID, PID, 10, CODE + 1);

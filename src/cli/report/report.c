@@ -162,6 +162,8 @@ int perch_cmd_report(int argc, char **argv)
 		{ 'b', "branch-stack", NULL,
 		  "count branches, not samples (default for files with branch stacks)", CLI_CALL,
 		  &report, report_option_branches, false, false },
+		{ 0, "mem-mode", NULL, "count accesses to memory by their weight", CLI_FLAG,
+		  &report.memory, NULL, false, false },
 		{ 0, "children", NULL,
 		  "add the samples of called functions to their callers (default with call chains)",
 		  CLI_CALL, &report, report_option_children, false, false },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perch report: options in report.c, report_columns.c (-s, -F), report_mode.c (-b) and
+ * perch report: options in report.c, report_columns.c (-s, -F), report_mode.c (-b, --mem-mode) and
  * report_options.c, the samples in report_read.c, then the table (report_print.c) with its call
  * graphs (report_graph.c, report_chains.c), or JSON (report_json.c), or other reports of the file
  * (report_stats.c).
@@ -69,6 +69,7 @@ struct report {
 	bool no_inline; /* call chains without inlined functions */
 	bool branches;	/* -b: rows count branches, not samples */
 	bool branches_set;
+	bool memory; /* --mem-mode: samples count by their weight */
 };
 
 /* ---- report_columns.c ---- */
@@ -88,6 +89,10 @@ int report_option_branches(void *value, const char *argument, bool negated);
 /* Decides what rows count, from the options and the file. Returns 0 or the exit status. */
 int report_set_mode(struct report *report);
 const char *report_default_keys(const struct report *report);
+/* Sets the period of a sample that rows count. */
+void report_weigh(const struct report *report, struct perch_record *record);
+/* Prints the comment about the total of an event. */
+void report_put_total(FILE *out, const struct report *report, uint64_t total);
 
 /* ---- report_options.c: calls of options, for a struct report ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the rows of a report count: samples, the branches of samples, or accesses to memory. */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "options.h"
 #include "report.h"
@@ -15,43 +16,90 @@ int report_option_branches(void *value, const char *argument, bool negated)
 	return 0;
 }
 
-/*
- * True if an event has branches, other than calls that have not returned. *stacks: an event has
- * copies of user stacks, whose call chains are then wanted.
- */
-static bool has_branches(const struct report *report, bool *stacks)
+struct contents {
+	bool branches; /* other than calls that have not returned */
+	bool stacks;   /* copies of user stacks, whose call chains are wanted */
+	bool accesses; /* to memory */
+};
+
+/* What the samples of the file have. */
+static struct contents contents_of(const struct report *report)
 {
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(perch_session_reader(report->input.session), &events);
-	bool found = false;
+	struct contents contents = { .branches = false };
 
-	*stacks = false;
 	for (size_t i = 0; i < nr; i++) {
 		const struct perch_attr *attr = &events[i].attr;
 
-		found |= (attr->sample_type & PERCH_SAMPLE_BRANCH_STACK) &&
-			 !(attr->branch_sample_type & PERCH_SAMPLE_BRANCH_CALL_STACK);
-		*stacks |= attr->sample_type & PERCH_SAMPLE_STACK_USER;
+		contents.branches |= (attr->sample_type & PERCH_SAMPLE_BRANCH_STACK) &&
+				     !(attr->branch_sample_type & PERCH_SAMPLE_BRANCH_CALL_STACK);
+		contents.stacks |= attr->sample_type & PERCH_SAMPLE_STACK_USER;
+		contents.accesses |= attr->sample_type & PERCH_SAMPLE_DATA_SRC;
 	}
-	return found;
+	return contents;
 }
 
 const char *report_default_keys(const struct report *report)
 {
-	return report->branches ? "comm,dso_from,symbol_from,symbol_to,cycles" : "comm,dso,sym";
+	if (report->branches)
+		return "comm,dso_from,symbol_from,symbol_to,cycles";
+	if (report->memory)
+		return "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,"
+		       "local_ins_lat";
+	return "comm,dso,sym";
+}
+
+static int lacks(const struct report *report, const char *option, const char *what,
+		 const char *remedy)
+{
+	struct perch_error err;
+
+	perch_error_set(&err, ENODATA, PERCH_ERROR_USAGE, "%s needs %s, and %s has none", option,
+			what, report->input.path);
+	perch_error_remedy(&err, "record with %s", remedy);
+	return cli_error(REPORT_COMMAND, &err);
 }
 
 int report_set_mode(struct report *report)
 {
-	bool with_stacks, with_branches = has_branches(report, &with_stacks);
-	struct perch_error err;
+	struct contents contents = contents_of(report);
 
 	if (!report->branches_set)
-		report->branches = with_branches && !with_stacks;
-	if (!report->branches || with_branches)
+		report->branches = contents.branches && !contents.stacks && !report->memory;
+	if (report->branches && report->memory)
+		return cli_usage_error(REPORT_COMMAND, "-b and --mem-mode exclude each other");
+	if (report->branches && !contents.branches)
+		return lacks(report, "-b", "branch stacks", "-b");
+	if (!report->memory)
 		return 0;
-	perch_error_set(&err, ENODATA, PERCH_ERROR_USAGE, "-b needs branch stacks, and %s has none",
-			report->input.path);
-	perch_error_remedy(&err, "record with -b");
-	return cli_error(REPORT_COMMAND, &err);
+	if (!contents.accesses)
+		return lacks(report, "--mem-mode", "data sources of samples",
+			     "-d -W and an event of memory accesses");
+	report->children = false;
+	report->children_set = true;
+	return 0;
+}
+
+void report_weigh(const struct report *report, struct perch_record *record)
+{
+	union perch_sample_weight weight = { .full = record->sample.weight };
+	uint64_t number = weight.full;
+
+	if (!report->memory)
+		return;
+	if (record->parse_info->sample_type & PERCH_SAMPLE_WEIGHT_STRUCT)
+		number = weight.var1_dw;
+	record->sample.period = number ? number : 1;
+}
+
+void report_put_total(FILE *out, const struct report *report, uint64_t total)
+{
+	if (!report->memory) {
+		fprintf(out, "\n# Event count (approx.): %" PRIu64 "\n#\n", total);
+		return;
+	}
+	fprintf(out, "\n# Total weight : %" PRIu64 "\n# Sort order   : ", total);
+	cli_put_clean(out, report->sort ? report->sort : report_default_keys(report));
+	fputs("\n#\n", out);
 }

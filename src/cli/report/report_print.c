@@ -196,7 +196,7 @@ static void put_event(const struct table *table, unsigned event, const char *nam
 		cli_put_clean(table->out, report->filter.options.time);
 		putc(')', table->out);
 	}
-	fprintf(table->out, "\n# Event count (approx.): %" PRIu64 "\n#\n", table->total);
+	report_put_total(table->out, report, table->total);
 }
 
 /* Shrinks the widest texts until a row fits into the terminal. */

@@ -80,6 +80,7 @@ static int add_sample(struct report *report, struct by_symbol *test, struct perc
 	int match = cli_filter_match(&report->filter, record);
 	int result = match < 0 ? match : test_symbol(test, report, record);
 
+	report_weigh(report, record);
 	if (result < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (!match && !cli_filter_counts(&report->filter))

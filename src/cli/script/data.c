@@ -2,6 +2,7 @@
 /* Registers, memory accesses, page sizes, branches and BPF output of a sample, as perf prints them.
  */
 #include <errno.h>
+#include <perch/fields.h>
 
 #include "options.h"
 #include "put.h"
@@ -48,109 +49,23 @@ void script_put_registers(struct script *script, struct cli_output *out,
 
 /* ---- memory accesses ---- */
 
-/* Writes the names of the bits, with " or " between them. Returns the end. */
-static char *put_names(char *at, unsigned bits, const char *const *names, size_t nr)
+static char *put_part(char *at, const char *name, uint64_t data_src, enum perch_mem_part part)
 {
-	bool any = false;
-
-	for (size_t i = 0; i < nr; i++) {
-		if (!(bits >> i & 1) || !names[i])
-			continue;
-		if (any)
-			at = put_bytes(at, " or ", 4);
-		at = put_text(at, names[i]);
-		any = true;
-	}
-	return any ? at : put_bytes(at, "N/A", 3);
-}
-
-#define PUT_NAMES(at, bits, names) put_names(at, bits, names, CLI_NR(names))
-
-/* A number, in newer records, and bits that older kernels had alone. */
-static char *put_level(char *at, union perch_mem_data_src source)
-{
-	static const char *const levels[] = {
-		"N/A",
-		NULL,
-		NULL,
-		"L1",
-		"LFB/MAB",
-		"L2",
-		"L3",
-		"Local RAM",
-		"Remote RAM (1 hop)",
-		"Remote RAM (2 hops)",
-		"Remote Cache (1 hop)",
-		"Remote Cache (2 hops)",
-		"I/O",
-		"Uncached",
-	};
-	static const char *const numbers[16] = {
-		NULL,	"L1",	    "L2",  "L3",  "L4",	       "L2 MHB",  "Memory-side Cache",
-		"L0",	"Uncached", "CXL", "I/O", "Any cache", "LFB/MAB", "RAM",
-		"PMEM", "N/A",
-	};
-	static const char *const hops[8] = { NULL, "core, same node", "node, same socket",
-					     "socket, same board", "board" };
-	unsigned bits = source.mem_lvl & ~(PERCH_MEM_LVL_HIT | PERCH_MEM_LVL_MISS);
-	const char *number = numbers[source.mem_lvl_num];
-	char *start = at;
-
-	if (source.mem_remote)
-		at = put_text(at, "Remote ");
-	if (hops[source.mem_hops])
-		at = put_text(put_text(at, hops[source.mem_hops]), " ");
-	else if (bits)
-		at = PUT_NAMES(at, bits, levels);
-	if (number && bits && !hops[source.mem_hops])
-		at = put_text(at, " or ");
-	if (number)
-		at = put_text(at, number);
-	if (at == start)
-		at = put_text(at, "N/A");
-	if (source.mem_lvl & PERCH_MEM_LVL_HIT)
-		at = put_text(at, " hit");
-	return source.mem_lvl & PERCH_MEM_LVL_MISS ? put_text(at, " miss") : at;
-}
-
-static char *put_tlb(char *at, unsigned bits)
-{
-	static const char *const names[] = { "N/A", NULL, NULL, "L1", "L2", "Walker", "Fault" };
-
-	at = PUT_NAMES(at, bits, names);
-	if (bits & PERCH_MEM_TLB_HIT)
-		at = put_text(at, " hit");
-	if (bits & PERCH_MEM_TLB_MISS)
-		at = put_text(at, " miss");
-	return at;
-}
-
-static char *put_blocked(char *at, unsigned bits)
-{
-	if (!bits || bits & PERCH_MEM_BLK_NA)
-		return put_text(at, " N/A");
-	if (bits & PERCH_MEM_BLK_DATA)
-		at = put_text(at, " Data");
-	return bits & PERCH_MEM_BLK_ADDR ? put_text(at, " Addr") : at;
+	at = put_text(at, name);
+	return at + perch_format_mem_part(data_src, part, at, 256);
 }
 
 void script_put_data_src(struct script *script, struct cli_output *out, uint64_t data_src)
 {
-	static const char *const operations[] = { "N/A", "LOAD", "STORE", "PFETCH", "EXEC" };
-	static const char *const snoops[] = { "N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer" };
-	union perch_mem_data_src source = { .val = data_src };
-	char *at = cli_output_reserve(out, 1024), *start = at;
+	char *at = cli_output_reserve(out, 2048), *start = at;
 
-	at = put_text(put_hex(at, data_src, 16), " |OP ");
-	at = source.mem_op ? PUT_NAMES(at, source.mem_op, operations) : put_text(at, "No");
-	at = put_level(put_text(at, "|LVL "), source);
-	at = PUT_NAMES(put_text(at, "|SNP "), (unsigned)(source.mem_snoop | source.mem_snoopx << 5),
-		       snoops);
-	at = put_tlb(put_text(at, "|TLB "), source.mem_dtlb);
-	at = put_text(put_text(at, "|LCK "), source.mem_lock & PERCH_MEM_LOCK_NA       ? "N/A"
-					     : source.mem_lock & PERCH_MEM_LOCK_LOCKED ? "Yes"
-										       : "No");
-	at = put_blocked(put_text(at, "|BLK "), source.mem_blk);
+	at = put_hex(at, data_src, 16);
+	at = put_part(at, " |OP ", data_src, PERCH_MEM_PART_OPERATION);
+	at = put_part(at, "|LVL ", data_src, PERCH_MEM_PART_LEVEL);
+	at = put_part(at, "|SNP ", data_src, PERCH_MEM_PART_SNOOP);
+	at = put_part(at, "|TLB ", data_src, PERCH_MEM_PART_TLB);
+	at = put_part(at, "|LCK ", data_src, PERCH_MEM_PART_LOCK);
+	at = put_part(at, "|BLK ", data_src, PERCH_MEM_PART_BLOCKED);
 	/* a column as wide as the longest text so far */
 	if (at - start > script->data_src_width)
 		script->data_src_width = (int)(at - start);
