@@ -5,7 +5,8 @@
  *
  * perch_columns() returns the columns of the library, which have the names of `perf report -s`. A
  * program can have columns of its own: it fills in a struct perch_column with functions that
- * compute, compare and format the value of a sample. See perch_profile_options.columns.
+ * compute, compare and format the value of a sample. See perch_profile_options.columns, and
+ * examples/own-column.c.
  *
  * Functions cannot fail, or their comment lists what they return.
  *
