@@ -12,8 +12,8 @@
  *
  * The file of a DSO is searched in the build id cache, then at its path. If it has no symbols or no
  * debug information, a separate debug file is searched: in the build id cache, below
- * /usr/lib/debug/.build-id, by its .gnu_debuglink, and with options.debuginfod on the servers of
- * DEBUGINFOD_URLS.
+ * /usr/lib/debug/.build-id, by its .gnu_debuglink (both also below /proc/PID/root), and with
+ * options.debuginfod on the servers of DEBUGINFOD_URLS.
  *
  * Code that a JIT compiler generated has the names of the file /tmp/perf-PID.map, which the program
  * writes: lines "START SIZE NAME", the numbers in hexadecimal. It is read below the root directory

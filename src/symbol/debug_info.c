@@ -133,8 +133,7 @@ static int find_file(struct debug_info *info, const struct sources *sources,
 		return 0;
 	}
 	info->with_debug = &info->debug;
-	info->has_debug = !perch__open_debug(&info->debug, sources, dso->path, file, dso->build_id,
-					     perch__own_build_id_size(dso));
+	info->has_debug = !perch__open_debug(&info->debug, sources, dso, file);
 	if (info->has_debug && perch__elf_has_debug_info(&info->debug))
 		return 0;
 	if (info->has_debug)

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -50,6 +51,11 @@ bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, siz
 		if (longer[i])
 			return false;
 	return true;
+}
+
+size_t perch__own_build_id_size(const struct perch_dso *dso)
+{
+	return dso->build_id_of_path && dso->shared_path ? 0 : dso->build_id_size;
 }
 
 /* Clears elf. */
@@ -151,14 +157,38 @@ int perch_build_id_of_kernel(uint8_t build_id[20], struct perch_error *err)
 
 /* ---- separate debug files ---- */
 
-/* The properties of the debug file to find. */
+/* The debug file to find, and where. */
 struct wanted {
 	const struct sources *sources;
 	const uint8_t *build_id;
 	size_t build_id_size;
 	bool has_crc;
 	uint32_t crc; /* CRC of the debug file, compared if one of the files has no build id */
+	const char *root[2]; /* NULL is "/" */
+	size_t nr_roots;
+	char root_of_process[32];
+	struct elf_file *debug;
+	bool found;
 };
+
+/* A process in a container may have debug files of its own. */
+static void set_roots(struct wanted *wanted, const struct perch_dso *dso)
+{
+	const struct sources *sources = wanted->sources;
+
+	wanted->root[wanted->nr_roots++] = sources->root;
+	if (perch__root_of_process(sources, dso, wanted->root_of_process))
+		wanted->root[wanted->nr_roots++] = wanted->root_of_process;
+}
+
+bool perch__root_of_process(const struct sources *sources, const struct perch_dso *dso,
+			    char path[32])
+{
+	if (sources->root || sources->foreign || !dso->pid)
+		return false;
+	snprintf(path, 32, "/proc/%" PRIu32 "/root", dso->pid);
+	return true;
+}
 
 static bool same_crc(int fd, uint32_t wanted)
 {
@@ -195,22 +225,45 @@ static int open_matching(struct elf_file *debug, int fd, const struct wanted *wa
 	return -ENOENT;
 }
 
-static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted)
+/*
+ * Takes fd, which may be a negative errno. A matching file without debug information is used if
+ * there is none with it. Returns true if the search ends.
+ */
+static bool try_file(struct wanted *wanted, int fd)
+{
+	struct elf_file file;
+	bool complete;
+
+	if (open_matching(&file, fd, wanted))
+		return false;
+	complete = perch__elf_has_debug_info(&file);
+	if (wanted->found && complete)
+		perch__elf_close(wanted->debug);
+	if (wanted->found && !complete)
+		perch__elf_close(&file);
+	else
+		*wanted->debug = file;
+	wanted->found = true;
+	return complete;
+}
+
+static bool debug_by_build_id(struct wanted *wanted)
 {
 	static const char *const kinds[] = { "debug", "elf" };
 	char path[sizeof("/usr/lib/debug/.build-id/.debug") + 2 * 20 + 2], id[2 * 20 + 2];
 
 	if (wanted->build_id_size < 2)
-		return -ENOENT;
+		return false;
 	perch__build_id_path(wanted->build_id, wanted->build_id_size, id);
 	for (size_t i = 0; i < 2; i++)
-		if (!open_matching(debug,
-				   perch__open_build_id_cache(wanted->sources, wanted->build_id,
-							      wanted->build_id_size, kinds[i]),
-				   wanted))
-			return 0;
+		if (try_file(wanted, perch__open_build_id_cache(wanted->sources, wanted->build_id,
+								wanted->build_id_size, kinds[i])))
+			return true;
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
-	return open_matching(debug, perch__open_regular(wanted->sources->root, path), wanted);
+	for (size_t i = 0; i < wanted->nr_roots; i++)
+		if (try_file(wanted, perch__open_regular(wanted->root[i], path)))
+			return true;
+	return false;
 }
 
 /*
@@ -243,8 +296,7 @@ static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 	return link;
 }
 
-static int debug_by_link(struct elf_file *debug, const char *path, const struct elf_file *dso,
-			 struct wanted *wanted)
+static void debug_by_link(struct wanted *wanted, const char *path, const struct elf_file *dso)
 {
 	static const struct {
 		const char *before, *after;
@@ -255,37 +307,37 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 	};
 	char *link = read_link(dso, wanted);
 	const char *slash = strrchr(path, '/');
-	int rc = -ENOENT;
+	bool done = !link || !slash;
 
-	for (size_t i = 0; link && slash && rc && i < 3; i++) {
+	for (size_t i = 0; !done && i < 3 * wanted->nr_roots; i++) {
 		char *candidate;
 
-		if (asprintf(&candidate, "%s%.*s%s%s", locations[i].before, (int)(slash - path),
-			     path, locations[i].after, link) < 0)
+		if (asprintf(&candidate, "%s%.*s%s%s", locations[i % 3].before, (int)(slash - path),
+			     path, locations[i % 3].after, link) < 0)
 			break;
 		/* the link may name the file itself */
 		if (strcmp(candidate, path))
-			rc = open_matching(debug,
-					   perch__open_regular(wanted->sources->root, candidate),
-					   wanted);
+			done = try_file(wanted,
+					perch__open_regular(wanted->root[i / 3], candidate));
 		free(candidate);
 	}
 	free(link);
-	return rc ? -ENOENT : 0;
 }
 
-int perch__open_debug(struct elf_file *debug, const struct sources *sources, const char *path,
-		      struct elf_file *dso, const uint8_t *build_id, size_t build_id_size)
+int perch__open_debug(struct elf_file *debug, const struct sources *sources,
+		      const struct perch_dso *dso, const struct elf_file *file)
 {
 	struct wanted wanted = { .sources = sources,
-				 .build_id = build_id,
-				 .build_id_size = build_id_size };
+				 .build_id = dso->build_id,
+				 .build_id_size = perch__own_build_id_size(dso),
+				 .debug = debug };
 
-	if (!build_id_size && dso) {
-		wanted.build_id = dso->build_id;
-		wanted.build_id_size = (size_t)dso->build_id_size;
+	if (!wanted.build_id_size && file) {
+		wanted.build_id = file->build_id;
+		wanted.build_id_size = (size_t)file->build_id_size;
 	}
-	if (!debug_by_build_id(debug, &wanted))
-		return 0;
-	return dso ? debug_by_link(debug, path, dso, &wanted) : -ENOENT;
+	set_roots(&wanted, dso);
+	if (!debug_by_build_id(&wanted) && file)
+		debug_by_link(&wanted, dso->path, file);
+	return wanted.found ? 0 : -ENOENT;
 }

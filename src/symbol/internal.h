@@ -188,13 +188,20 @@ int perch__notes_file_build_id(const char *path, uint8_t build_id[20]);
 void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2]);
 /* Trailing zeros are ignored: old perf versions pad build ids to 20 bytes. */
 bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size);
+/* Returns the size of the recorded build id; 0 if it may be that of another file with the path. */
+size_t perch__own_build_id_size(const struct perch_dso *dso);
 
 /*
- * Opens the separate debug file of a DSO, found by build id or by .gnu_debuglink. dso: NULL if the
- * file itself cannot be opened; then only the build id is used. Returns 0, or -ENOENT: not found.
+ * Opens the separate debug file of a DSO, found by build id or by .gnu_debuglink: one with debug
+ * information, or else one with symbols. file: NULL if the file itself cannot be opened; then only
+ * the build id is used. Returns 0, or -ENOENT: not found.
  */
-int perch__open_debug(struct elf_file *debug, const struct sources *sources, const char *path,
-		      struct elf_file *dso, const uint8_t *build_id, size_t build_id_size);
+int perch__open_debug(struct elf_file *debug, const struct sources *sources,
+		      const struct perch_dso *dso, const struct elf_file *file);
+/* The root directory of the process that mapped the DSO. Returns false if files below it are not
+ * searched. The process may have ended. */
+bool perch__root_of_process(const struct sources *sources, const struct perch_dso *dso,
+			    char path[32]);
 /*
  * Opens a file of perf's build id cache. kind: "elf", "debug", "kallsyms", "vdso".
  * Returns a descriptor or a negative errno.
@@ -215,8 +222,6 @@ void perch__set_symbol_errno(struct symbol_error *error, int errnum);
 /* ---- mapped_file.c: the file that a process mapped ---- */
 
 struct sources;
-/* Returns the size of the recorded build id; 0 if it may be that of another file with the path. */
-size_t perch__own_build_id_size(const struct perch_dso *dso);
 /*
  * Opens an executable or shared object if it is the file of the DSO: by its build id, or else by
  * device and inode. Takes fd, which may be a negative errno. Returns 0; -ESTALE for another file;

@@ -50,8 +50,7 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
 	if (dso->kind == PERCH_DSO_MODULE)
 		return open_debug_of_module(sources, dso);
 	has_file = !perch__open_file(&file, sources, dso, &ignored);
-	if (!perch__open_debug(&debug, sources, dso->path, has_file ? &file : NULL, dso->build_id,
-			       perch__own_build_id_size(dso))) {
+	if (!perch__open_debug(&debug, sources, dso, has_file ? &file : NULL)) {
 		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
 		perch__elf_close(&debug);
 	}
@@ -106,8 +105,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		return -ENOMEM;
 	}
 	if (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB))
-		has_debug = !perch__open_debug(&debug, sources, dso->path, has_file ? &file : NULL,
-					       dso->build_id, perch__own_build_id_size(dso));
+		has_debug = !perch__open_debug(&debug, sources, dso, has_file ? &file : NULL);
 	if (has_file && !has_debug && !perch__elf_section_of_type(&file, SHT_SYMTAB)) {
 		mini = perch__elf_open_mini(&debug, &file);
 		has_debug = !mini;

@@ -126,11 +126,6 @@ static bool was_changed(const struct sources *sources, const char *path)
 
 /* ---- one file ---- */
 
-size_t perch__own_build_id_size(const struct perch_dso *dso)
-{
-	return dso->build_id_of_path && dso->shared_path ? 0 : dso->build_id_size;
-}
-
 /* Returns 0; -ESTALE for another file; -EXDEV if that is not certain. */
 static int check_same(const struct elf_file *file, const struct sources *sources,
 		      const struct perch_dso *dso)

@@ -142,6 +142,54 @@ for kind in id none; do
 	done
 done
 
+# A container has debug files of its own.
+gcc -O1 -g -static -DNAME=inner_debug -o inner.full program.c
+inner_id=$(readelf -n inner.full | sed -n 's/.*Build ID: //p')
+objcopy --only-keep-debug inner.full inner.debug
+strip -o inner.stripped inner.full
+start_with_debug_file() {
+	debug_dir=root/usr/lib/debug/.build-id/${inner_id:0:2}
+	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p "root$1" root/old "$2" && cp inner.stripped "root$1/program" &&
+		cp inner.debug "$2/$3.debug" && pivot_root root root/old && exec "$1/program"' - "$work" "$debug_dir" "${inner_id:2}" &
+	pid=$!
+	await runs_program
+}
+cp host.id program
+try "debug file: a program starts in a container" start_with_debug_file
+try "debug file: it is recorded" await sampled -p "$pid"
+try "debug file: names while it runs" has_names inner_debug
+try "debug file: lines while it runs" bash -c '"$PERCH" script -F comm,ip,sym,srcline -i data 2>/dev/null | grep -q "program\.c:[3-5]"'
+end
+try "debug file: no names when the container is gone" has_names ""
+
+# Files of overlayfs have other numbers in stat(2) than in the records of their mappings.
+overlay() { # a command that needs the directory $work/over/merged
+	mkdir -p over && unshare -m bash -c 'mount -t tmpfs none over && cd over && mkdir lower upper work merged && cp ../host.none lower/program &&
+		mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged && cd .. && "$@"' - "$@"
+}
+overlay_names() {
+	"$work/over/merged/program" &
+	pid=$!
+	await runs_program
+	try "overlayfs, $1: a program is recorded" await sampled -p "$pid" "$1"
+	end
+	try "overlayfs, $1: names" has_names host_none
+	await later
+	cp inner.none over/merged/new
+	mv over/merged/new over/merged/program
+	try "overlayfs, $1: no names of another file" has_names ""
+	exit "$status"
+}
+if overlay true 2>/dev/null; then
+	export -f overlay_names report await runs_program try sampled end has_names later
+	export pid work status cache
+	for mmap in --buildid-mmap --no-buildid-mmap; do
+		cache=-N overlay bash -c 'overlay_names "$1"' - "$mmap" || status=1
+	done
+else
+	echo "skipped: overlayfs cannot be mounted here"
+fi
+
 # The build id cache has the files also when they are gone.
 cp host.id program
 try "cache: a program starts in a container" start_inside inner.id

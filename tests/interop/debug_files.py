@@ -160,6 +160,20 @@ def split():
         "a missing .dwo file", text[:500] + notes)
 
 
+def cached():
+    """The build id cache has the program with symbols; the debug information is in another file."""
+    run("objcopy", "--only-keep-debug", "full", "program.debug")
+    shutil.copy("full", "symbols")
+    run("objcopy", "--strip-debug", "--add-gnu-debuglink=program.debug", "symbols")
+    install("symbols")
+    run(PERCH, "buildid-cache", "-a", "program")
+    text, notes = script()
+    check(has_name(text) and has_inlined(text) and "lack" not in notes, "a cached file with symbols alone",
+          text[:500] + notes)
+    run(PERCH, "buildid-cache", "-P")
+    os.remove("program.debug")
+
+
 def main():
     for tool in ["gcc", "objcopy", "readelf", "nm", "xz"]:
         if not shutil.which(tool):
@@ -179,6 +193,7 @@ def main():
         compressed()
         shared()
         split()
+        cached()
     return 1 if failed else 0
 
 
