@@ -81,6 +81,8 @@ def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
                               (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "0.5,2,3"], "no call graph '3'"),
                               (["-g", "address"], "not supported"), (["--percentage", "half"], "relative or absolute"),
+                              (["--hierarchy", "-F", "comm"], "--fields"), (["--hierarchy", "-j"], "--json"),
+                              (["--hierarchy", "-s", "overhead"], "no column to group by"),
                               (["-t", ""], "one character"), (["-t", "ab"], "one character"), (["-t", "."], "one character"),
                               (["--stdio-color", "maybe"], None), (["--stdio-color=maybe"], "always, never or auto"),
                               (["--time", "1,2,3"], "START,STOP"), (["--percent-limit", "101"], "from 0 to 100"), (["-w", "x"], "widths"),

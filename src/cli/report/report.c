@@ -31,6 +31,9 @@ static void set_default_graph(struct report *report, bool chains)
 	if (!report->graph.order_set)
 		report->graph.order = report->children ? PERCH_CALL_GRAPH_CALLER
 						       : PERCH_CALL_GRAPH_CALLEE;
+	/* as in perf: the graph is that of --children, the rows are not */
+	if (report->hierarchy)
+		report->children = false;
 }
 
 /* Prints the table of each event. */
@@ -146,6 +149,17 @@ static int run(struct report *report)
 	return status ? status : print_report(stdout, report);
 }
 
+/* Refuses what --hierarchy cannot print. */
+static int check_hierarchy(struct report *report)
+{
+	if (!report->hierarchy)
+		return 0;
+	if (report->json || report->output)
+		return cli_usage_error(COMMAND, "--hierarchy is not possible with %s",
+				       report->json ? "--json" : "--fields");
+	return 0;
+}
+
 int perch_cmd_report(int argc, char **argv)
 {
 	static struct report report = {
@@ -174,6 +188,8 @@ int perch_cmd_report(int argc, char **argv)
 		  report_option_inverted, false, false },
 		{ 0, "max-stack", "N", "use at most N addresses of call chains", CLI_NUMBER,
 		  &report.max_stack, NULL, false, false },
+		{ 0, "hierarchy", NULL, "rows as a tree, whose levels are the columns of -s",
+		  CLI_FLAG, &report.hierarchy, NULL, false, false },
 		{ 0, "percent-limit", "P", "leave out rows and branches below P percent", CLI_CALL,
 		  &report, report_option_limit, false, false },
 		CLI_FILTER_OPTIONS(&report.filter, 'c', 'd', 'C'),
@@ -247,7 +263,9 @@ int perch_cmd_report(int argc, char **argv)
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	status = report_set_keys(&report);
+	status = check_hierarchy(&report);
+	if (!status)
+		status = report_set_keys(&report);
 	if (!status)
 		status = report_set_columns(&report); /* reports wrong names before it reads */
 	if (status)

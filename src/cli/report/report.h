@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perch report: options in report.c, report_columns.c (-s, -F), report_mode.c (-b, --mem-mode) and
- * report_options.c, the samples in report_read.c, then the table (report_print.c) with its call
- * graphs (report_graph.c, report_chains.c), or JSON (report_json.c), or other reports of the file
- * (report_stats.c).
+ * report_options.c, the samples in report_read.c, then the table of each event (report_event.c,
+ * report_print.c, report_hierarchy.c) with its call graphs (report_graph.c, report_chains.c), or
+ * JSON (report_json.c), or other reports of the file (report_stats.c).
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -47,6 +47,7 @@ struct report {
 	struct report_list by;	    /* sort rows */
 	struct report_list hidden;  /* keys that have the same text in all rows */
 	struct report_list every;   /* columns and hidden ones, in the order of -w */
+	bool hierarchy;
 	bool children;
 	bool children_set;
 	struct report_graph graph;
@@ -144,9 +145,42 @@ const char *report_frame(struct perch_profile *profile, const struct perch_frame
 
 /* ---- report_print.c ---- */
 
+struct report_table {
+	FILE *out;
+	const struct report *report;
+	struct perch_profile *profile;
+	uint64_t total; /* period of 100 % */
+	size_t width[REPORT_COLUMNS];
+	bool fitted[REPORT_COLUMNS]; /* longer texts are cut */
+	/* by column, the last percentage as text: many rows with few samples have the same one */
+	struct share {
+		uint64_t period;
+		char text[16];
+	} share[REPORT_COLUMNS];
+};
+
+/* Returns the characters of a text. */
+size_t report_columns_of(const char *text);
+/* Prints a column of a row, or its title. */
+void report_put_cell(struct report_table *table, size_t at, const struct perch_row *row);
+void report_put_title(const struct report_table *table, size_t at);
+
+/* Computes the widths of columns from the printed rows. */
+void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr);
+/* Prints the titles and rows of an event. Returns the exit status. */
+int report_print_rows(struct report_table *table, unsigned event);
+
+/* ---- report_hierarchy.c ---- */
+
+/* Prints the titles and rows of an event. Returns the exit status. */
+int report_print_hierarchy(struct report_table *table, unsigned event);
+
+/* ---- report_event.c ---- */
+
 /* Prints the rows of one event. Returns the exit status. */
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
 		       unsigned event, const char *name);
+
 /* ---- report_graph.c, report_chains.c ---- */
 
 /* Prints the call graph of a row, and a blank line unless the graph is empty. total: the period of

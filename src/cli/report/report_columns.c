@@ -176,6 +176,8 @@ static int set_columns(struct report *report)
 		if (!status)
 			status = add_sorting_sums(by, report->sort);
 	}
+	if (!status && report->hierarchy && !report->keys.nr)
+		return cli_usage_error(REPORT_COMMAND, "--hierarchy: -s has no column to group by");
 	/* the keys in their order, after the sums */
 	return status ? status : add_list(&report->columns, &report->keys);
 }
@@ -210,6 +212,8 @@ static void hide_constant_columns(struct report *report)
 		list->column[list->nr++] = column;
 		keys += !hidden && column->scope != PERCH_COLUMN_PERIOD;
 	}
+	if (report->hierarchy) /* as in perf: it is named, and is a level */
+		return;
 	if (keys && !report->json)
 		report->columns = left;
 	else

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of a report, in perf's columns. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "options.h"
@@ -9,22 +8,8 @@
 
 #define LEAST_WIDTH 12 /* of a column that is fitted to the terminal */
 
-struct table {
-	FILE *out;
-	const struct report *report;
-	struct perch_profile *profile;
-	uint64_t total; /* period of 100 % */
-	size_t width[REPORT_COLUMNS];
-	bool fitted[REPORT_COLUMNS]; /* longer texts are cut */
-	/* by column, the last percentage as text: many rows with few samples have the same one */
-	struct share {
-		uint64_t period;
-		char text[16];
-	} share[REPORT_COLUMNS];
-};
-
 /* Columns are characters, not bytes. */
-static size_t columns_of(const char *text)
+size_t report_columns_of(const char *text)
 {
 	size_t nr = 0;
 
@@ -54,14 +39,14 @@ static size_t bytes_of(const char *text, size_t columns)
 }
 
 /* Writes a text of -t: the separator in it becomes a dot. */
-static void put_separated(const struct table *table, const char *text)
+static void put_separated(const struct report_table *table, const char *text)
 {
 	for (; *text; text++)
 		putc(*text == table->report->separator[0] ? '.' : *text, table->out);
 }
 
 /* Cuts a text that is longer than a fitted column. The last column is not padded. */
-static void put_text(const struct table *table, size_t at, const char *text)
+static void put_text(const struct report_table *table, size_t at, const char *text)
 {
 	const struct report_list *columns = &table->report->columns;
 	size_t width = table->width[at], used;
@@ -70,7 +55,7 @@ static void put_text(const struct table *table, size_t at, const char *text)
 		put_separated(table, text);
 		return;
 	}
-	used = columns_of(text);
+	used = report_columns_of(text);
 	if (columns->column[at]->right && used < width)
 		put_spaces(table->out, width - used);
 	if (table->fitted[at] && used > width) {
@@ -86,7 +71,7 @@ static void put_text(const struct table *table, size_t at, const char *text)
 		put_spaces(table->out, width - used);
 }
 
-static void put_gap(const struct table *table, size_t at, const char *first)
+static void put_gap(const struct report_table *table, size_t at, const char *first)
 {
 	if (at && table->report->separator)
 		putc(table->report->separator[0], table->out);
@@ -95,7 +80,7 @@ static void put_gap(const struct table *table, size_t at, const char *first)
 }
 
 /* A percentage without padding. */
-static const char *share_text(struct table *table, size_t at, uint64_t period)
+static const char *share_text(struct report_table *table, size_t at, uint64_t period)
 {
 	struct share *share = &table->share[at];
 
@@ -107,7 +92,7 @@ static const char *share_text(struct table *table, size_t at, uint64_t period)
 	return share->text;
 }
 
-static void put_share(struct table *table, size_t at, uint64_t period)
+static void put_share(struct report_table *table, size_t at, uint64_t period)
 {
 	const char *text = share_text(table, at, period);
 	char padded[64];
@@ -121,22 +106,29 @@ static void put_share(struct table *table, size_t at, uint64_t period)
 			   table->total ? 100.0 * period / table->total : 0, padded);
 }
 
-static const char *cell_text(const struct table *table, size_t at, const struct perch_row *row,
-			     char *buffer)
+static const char *cell_text(const struct report_table *table, size_t at,
+			     const struct perch_row *row, char *buffer)
 {
 	return perch_profile_cell(table->profile, row, table->report->columns.column[at], buffer,
 				  PERCH_CELL_BYTES);
 }
 
-static void put_cell(struct table *table, size_t at, const struct perch_row *row)
+void report_put_cell(struct report_table *table, size_t at, const struct perch_row *row)
 {
 	const struct perch_column *column = table->report->columns.column[at];
 	char buffer[PERCH_CELL_BYTES];
 
-	if (column->type == PERCH_COLUMN_PERCENT)
+	const char *text;
+
+	if (column->type == PERCH_COLUMN_PERCENT) {
 		put_share(table, at, perch_profile_value(table->profile, row, column));
-	else
-		put_text(table, at, cell_text(table, at, row, buffer));
+		return;
+	}
+	text = cell_text(table, at, row, buffer);
+	/* a level's text starts where its indentation ends */
+	if (table->report->hierarchy)
+		text += strspn(text, " ");
+	put_text(table, at, text);
 }
 
 /* perf's name of the column "Overhead" beside "Children". */
@@ -147,14 +139,19 @@ static const char *title_of(const struct report *report, size_t at)
 	return report->children && !strcmp(column->name, "overhead") ? "Self" : column->header;
 }
 
-static void put_titles(const struct table *table)
+void report_put_title(const struct report_table *table, size_t at)
+{
+	put_text(table, at, title_of(table->report, at));
+}
+
+static void put_titles(const struct report_table *table)
 {
 	const struct report *report = table->report;
 	FILE *out = table->out;
 
 	for (size_t at = 0; at < report->columns.nr; at++) {
 		put_gap(table, at, "# ");
-		put_text(table, at, title_of(report, at));
+		report_put_title(table, at);
 	}
 	putc('\n', out);
 	if (report->separator)
@@ -167,40 +164,8 @@ static void put_titles(const struct table *table)
 	fputs("\n#\n", out);
 }
 
-/* 1234 as it is, 804133 as 804K, as perf does. */
-static void put_samples(FILE *out, uint64_t nr)
-{
-	static const char units[] = " KMG";
-	int unit = 0;
-
-	while (nr / 1000 && unit < 3 && nr >= 10000) {
-		nr /= 1000;
-		unit++;
-	}
-	fprintf(out, "# Samples: %" PRIu64 "%c", nr, units[unit]);
-}
-
-static void put_event(const struct table *table, unsigned event, const char *name)
-{
-	const struct report *report = table->report;
-	struct perch_profile_total total;
-
-	perch_profile_get_total(table->profile, event, &total);
-	fputs("#\n", table->out);
-	put_samples(table->out, report->relative ? total.samples : total.all_samples);
-	fputs(" of event '", table->out);
-	cli_put_clean(table->out, name);
-	putc('\'', table->out);
-	if (report->filter.options.time) {
-		fputs(" (time slices: ", table->out);
-		cli_put_clean(table->out, report->filter.options.time);
-		putc(')', table->out);
-	}
-	report_put_total(table->out, report, table->total);
-}
-
 /* Shrinks the widest texts until a row fits into the terminal. */
-static void fit_columns(struct table *table)
+static void fit_columns(struct report_table *table)
 {
 	size_t terminal = table->report->full ? 0 : cli_terminal_columns();
 	size_t total = 0, nr = table->report->columns.nr;
@@ -231,8 +196,7 @@ static unsigned forced_width(const struct report *report, size_t at)
 	return 0;
 }
 
-/* Computes the widths of columns from the printed rows. */
-static void set_widths(struct table *table, const struct perch_row *rows, size_t nr)
+void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr)
 {
 	const struct report *report = table->report;
 	char buffer[PERCH_CELL_BYTES];
@@ -251,7 +215,7 @@ static void set_widths(struct table *table, const struct perch_row *rows, size_t
 
 			if (report_is_small(report, &rows[i], table->total))
 				continue;
-			used = columns_of(cell_text(table, at, &rows[i], buffer));
+			used = report_columns_of(cell_text(table, at, &rows[i], buffer));
 			width = used > width ? used : width;
 		}
 		/* sums are never cut, as in perf */
@@ -267,10 +231,9 @@ static void set_widths(struct table *table, const struct perch_row *rows, size_t
 	fit_columns(table);
 }
 
-int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
-		       unsigned event, const char *name)
+int report_print_rows(struct report_table *table, unsigned event)
 {
-	struct table table = { .out = out, .report = report, .profile = profile };
+	const struct report *report = table->report;
 	const struct perch_rows_options options = {
 		.by = report->by.column,
 		.nr_by = report->by.nr,
@@ -281,26 +244,23 @@ int report_print_event(FILE *out, const struct report *report, struct perch_prof
 	int status = 0;
 	size_t nr;
 
-	table.total = report_total(report, profile, event);
-	if (perch_profile_rows(profile, event, &options, &rows, &nr, &err))
+	if (perch_profile_rows(table->profile, event, &options, &rows, &nr, &err))
 		return cli_error(REPORT_COMMAND, &err);
 	if (!report->separator)
-		set_widths(&table, rows, nr);
-	if (!report->quiet) {
-		put_event(&table, event, name);
-		put_titles(&table);
-	}
+		report_set_widths(table, rows, nr);
+	if (!report->quiet)
+		put_titles(table);
 	for (size_t i = 0; i < nr && !status; i++) {
-		if (report_is_small(report, &rows[i], table.total))
+		if (report_is_small(report, &rows[i], table->total))
 			continue;
 		for (size_t at = 0; at < report->columns.nr; at++) {
-			put_gap(&table, at, "  ");
-			put_cell(&table, at, &rows[i]);
+			put_gap(table, at, "  ");
+			report_put_cell(table, at, &rows[i]);
 		}
-		putc('\n', out);
+		putc('\n', table->out);
 		if (report->graph.shape != SHAPE_NONE)
-			status = report_print_graph(out, report, profile, &rows[i], table.total);
+			status = report_print_graph(table->out, report, table->profile, &rows[i],
+						    table->total);
 	}
-	fputs("\n\n", out);
 	return status;
 }
