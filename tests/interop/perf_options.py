@@ -115,6 +115,7 @@ RECORDINGS = {
     "tp": ("-e sched:sched_switch,syscalls:sys_enter_munmap,sched:sched_process_fork", "./work 10"),
     "multi": ("-e cpu-clock,page-faults,context-switches -F 1000", "./work 40"),
     "group": ("-e '{cpu-clock,page-faults}' -c 500000", "./work"),
+    "stat": ("-s -e cpu-clock,page-faults -F 1000", "./work 20"),
     "all": ("-a -e cpu-clock -F 500 -g", "./work"),
 }
 
@@ -180,6 +181,7 @@ DIFFERENCES = {
     "baseline-only": ("perf's shares in the baseline are those of the rows that -b prints, perch's those of all samples",
                       replacing(r"^\d+\.\d+% ", "")),
     "padded": ("perf 6.1 pads columns with -t", replacing(r" *; *", ";")),
+    "inode": ("perf prints a part of the build id as the inode of a mapping with a build id", replacing(r"( r-xp [0-9a-f]+) \d+ ", r"\1 ")),
     "zero": ("perf prints nothing for a weighted difference of 0", replacing(r"% 0 ", "% ")),
     "thousands": ("perf prints more than 999 samples in thousands, perch from 10000 on", in_thousands),
 }

@@ -73,6 +73,12 @@ def check_text():
     check("\033[31m" in out, "--stdio-color always", out)
     _, out, _ = run(PERCH, "report", "--tasks")
     check(re.search(r"^ +\d+ +\d+ +\d+ \| +gzip$", out, re.M) is not None, "--tasks", out[:500])
+    _, out, _ = run(PERCH, "report", "--mmaps")
+    maps = re.search(r"^ +\d+ +\d+ +\d+ \| +gzip\n((?: +[0-9a-f]+-[0-9a-f]+ r-xp .*\n)+)", out, re.M)
+    check(maps and re.search(r"/gzip$", maps[1], re.M) and not re.search(r"/(ba|da)?sh$", maps[1], re.M),
+          "--mmaps: those after execve", out[:1000])
+    _, out, err = run(PERCH, "report", "-T", "-g", "none")
+    check(out.endswith("# PID  TID\n") and "record -s" in err, "-T without counts", out[-200:] + err)
     _, out, _ = run(PERCH, "report", "--stats", "--no-skip-empty")
     check(re.search(r"^ +THROTTLE events: +\d+ ", out, re.M) is not None, "--no-skip-empty", out[:500])
 
@@ -81,7 +87,7 @@ def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
                               (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "0.5,2,3"], "no call graph '3'"),
                               (["-g", "address"], "not supported"), (["--percentage", "half"], "relative or absolute"),
-                              (["--hierarchy", "-F", "comm"], "--fields"), (["--hierarchy", "-j"], "--json"),
+                              (["--hierarchy", "-F", "comm"], "--fields"), (["--hierarchy", "-j"], "--json"), (["-T", "-j"], "--json"),
                               (["--hierarchy", "-s", "overhead"], "no column to group by"),
                               (["-t", ""], "one character"), (["-t", "ab"], "one character"), (["-t", "."], "one character"),
                               (["--stdio-color", "maybe"], None), (["--stdio-color=maybe"], "always, never or auto"),

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "pager.h"
 #include "report.h"
+#include "report_threads.h"
 
 #define COMMAND REPORT_COMMAND
 
@@ -63,6 +64,8 @@ static int print_events(FILE *out, struct report *report, struct perch_profile *
 			status =
 				report_print_event(out, report, profile, event, events[event].name);
 	}
+	if (report->threads && !status)
+		status = report_threads_put(out, report->threads, events);
 	return status;
 }
 
@@ -136,7 +139,7 @@ static int run(struct report *report)
 	}
 	if (report->stats)
 		return report_print_stats(stdout, report);
-	if (report->tasks)
+	if (report->tasks || report->mmaps)
 		return report_print_tasks(stdout, report);
 	if (report->exclude_other)
 		report->filter.options.parent = report->parent ? report->parent
@@ -146,17 +149,28 @@ static int run(struct report *report)
 		status = report_set_keys(report);
 	if (!status)
 		status = cli_filter_open(&report->filter, &report->input);
-	return status ? status : print_report(stdout, report);
+	if (!status && report->show_threads) {
+		report->threads = report_threads_new();
+		if (!report->threads) {
+			cli_note(COMMAND, "no memory for the counts of threads");
+			status = CLI_EXIT_FAILURE;
+		}
+	}
+	if (!status)
+		status = print_report(stdout, report);
+	report_threads_free(report->threads);
+	report->threads = NULL;
+	return status;
 }
 
-/* Refuses what --hierarchy cannot print. */
-static int check_hierarchy(struct report *report)
+/* Refuses options that exclude each other. */
+static int check_options(const struct report *report)
 {
-	if (!report->hierarchy)
-		return 0;
-	if (report->json || report->output)
+	if (report->hierarchy && (report->json || report->output))
 		return cli_usage_error(COMMAND, "--hierarchy is not possible with %s",
 				       report->json ? "--json" : "--fields");
+	if (report->show_threads && report->json)
+		return cli_usage_error(COMMAND, "--threads is not possible with --json");
 	return 0;
 }
 
@@ -228,6 +242,10 @@ int perch_cmd_report(int argc, char **argv)
 		  CLI_CALL, &report, report_option_skip_empty, false, false },
 		{ 0, "tasks", NULL, "print the threads of the recording instead", CLI_FLAG,
 		  &report.tasks, NULL, false, false },
+		{ 0, "mmaps", NULL, "print the threads, and the mappings of their processes",
+		  CLI_FLAG, &report.mmaps, NULL, false, false },
+		{ 'T', "threads", NULL, "print the counts of threads, too (record -s)", CLI_FLAG,
+		  &report.show_threads, NULL, false, false },
 		{ 0, "header", NULL, "print the header of the file, too", CLI_FLAG, &report.header,
 		  NULL, false, false },
 		{ 0, "header-only", NULL, "print only the header", CLI_FLAG, &report.header_only,
@@ -263,7 +281,7 @@ int perch_cmd_report(int argc, char **argv)
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	status = check_hierarchy(&report);
+	status = check_options(&report);
 	if (!status)
 		status = report_set_keys(&report);
 	if (!status)
@@ -279,7 +297,7 @@ int perch_cmd_report(int argc, char **argv)
 		status = CLI_EXIT_FAILURE;
 	if (!report.header_only && !report.quiet)
 		cli_input_print_notes(&report.input);
-	if (!report.header_only && !report.stats && !report.tasks && !report.quiet)
+	if (!report.header_only && !report.stats && !report.tasks && !report.mmaps && !report.quiet)
 		cli_input_print_chain_notes(&report.input);
 	cli_config_clear(&report.config);
 	cli_filter_close(&report.filter);

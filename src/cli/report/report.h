@@ -3,7 +3,8 @@
  * perch report: options in report.c, report_columns.c (-s, -F), report_mode.c (-b, --mem-mode) and
  * report_options.c, the samples in report_read.c, then the table of each event (report_event.c,
  * report_print.c, report_hierarchy.c) with its call graphs (report_graph.c, report_chains.c), or
- * JSON (report_json.c), or other reports of the file (report_stats.c).
+ * JSON (report_json.c), or other reports of the file (report_stats.c, report_tasks.c with
+ * report_maps.c, report_threads.c).
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -67,6 +68,8 @@ struct report {
 	bool show_samples, show_period, show_cpu;
 	bool resolved; /* -U: only samples in functions with a name */
 	bool stats, tasks, mmaps, header, header_only, show_empty;
+	struct report_threads *threads; /* of -T */
+	bool show_threads;
 	bool no_inline; /* call chains without inlined functions */
 	bool branches;	/* -b: rows count branches, not samples */
 	bool branches_set;
@@ -122,7 +125,8 @@ bool report_takes_variable(const char *name, const char *value);
  */
 int report_read(struct report *report, struct perch_profile **profile, bool *chains);
 
-/* ---- report_stats.c: --stats, --tasks, --mmaps. They return the exit status ---- */
+/* ---- report_stats.c, report_tasks.c: --stats, --tasks, --mmaps. They return the exit status ----
+ */
 
 int report_print_stats(FILE *out, struct report *report);
 int report_print_tasks(FILE *out, struct report *report);

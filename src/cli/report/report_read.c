@@ -5,6 +5,7 @@
 
 #include "options.h"
 #include "report.h"
+#include "report_threads.h"
 
 /* Tests of the sampled function, which are made once per address. */
 struct by_symbol {
@@ -171,8 +172,13 @@ int report_read(struct report *report, struct perch_profile **profile, bool *cha
 		return rc;
 	*chains = false;
 	while ((rc = cli_input_next(&report->input, &record)) > 0) {
-		if (record.type != PERCH_RECORD_SAMPLE)
-			continue;
+		if (record.type != PERCH_RECORD_SAMPLE) {
+			if (!report->threads || !report_threads_add(report->threads, &record))
+				continue;
+			cli_note(REPORT_COMMAND, "no memory for the counts of threads");
+			rc = -1;
+			break;
+		}
 		*chains |= record.sample.callchain.nr > 0 && !report->branches;
 		if (add_sample(report, &test, *profile, &record, &err)) {
 			cli_error(REPORT_COMMAND, &err);
