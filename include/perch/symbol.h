@@ -13,7 +13,8 @@
  * The file of a DSO is searched in the build id cache, then at its path. If it has no symbols or no
  * debug information, a separate debug file is searched: in the build id cache, below
  * /usr/lib/debug/.build-id, by its .gnu_debuglink (both also below /proc/PID/root), and with
- * options.debuginfod on the servers of DEBUGINFOD_URLS.
+ * options.debuginfod on the servers of DEBUGINFOD_URLS. These are also asked for a file that is not
+ * here with the recorded build id.
  *
  * Code that a JIT compiler generated has the names of the file /tmp/perf-PID.map, which the program
  * writes: lines "START SIZE NAME", the numbers in hexadecimal. It is read below the root directory
@@ -75,9 +76,9 @@ struct perch_symbols_options {
 	 */
 	bool foreign;
 	/**
-	 * Debug files that are not on this machine come from the servers in the environment
-	 * variable DEBUGINFOD_URLS by their build ids, if libdebuginfod is installed. It keeps them
-	 * in its cache. It is not used with root.
+	 * Files and debug files that are not on this machine come from the servers in the
+	 * environment variable DEBUGINFOD_URLS by their build ids, if libdebuginfod is installed.
+	 * It keeps them in its cache. It is not used with root.
 	 */
 	bool debuginfod;
 	/**

@@ -32,18 +32,38 @@ static bool open_alternative(struct debug_info *info, int fd, const uint8_t *id,
 	return false;
 }
 
+/* The same for a path. */
+static bool open_alternative_at(struct debug_info *info, const char *path, const uint8_t *id,
+				size_t size)
+{
+	for (size_t i = 0; i < info->nr_roots; i++)
+		if (open_alternative(info, perch__open_regular(info->root[i], path), id, size))
+			return true;
+	return false;
+}
+
 /* path: the link in the section, relative to the directory of the debug file. */
 static bool open_link(struct debug_info *info, const char *path, const uint8_t *id, size_t size)
 {
 	char whole[PATH_MAX];
 
 	if (*path == '/')
-		return open_alternative(info, perch__open_regular(info->root, path), id, size);
+		return open_alternative_at(info, path, id, size);
 	if (info->directory[0] != '/' ||
 	    snprintf(whole, sizeof(whole), "%s%s", info->directory, path) >= (int)sizeof(whole))
 		return false;
-	/* the directory begins with the root directory already */
-	return open_alternative(info, perch__open_regular(NULL, whole), id, size);
+	/* the directory begins with the root directory already, but not with that of a process */
+	return open_alternative(info, perch__open_regular(NULL, whole), id, size) ||
+	       (info->nr_roots > 1 &&
+		open_alternative(info, perch__open_regular(info->root[1], whole), id, size));
+}
+
+static bool download_alternative(struct debug_info *info, const uint8_t *id, size_t size)
+{
+	int fd = perch__debuginfod_find(info->sources->debuginfod, info->dso, DEBUGINFOD_DEBUG, id,
+					size, &info->error);
+
+	return open_alternative(info, fd, id, size);
 }
 
 /* libdw opens the file by its name alone; here its build id is compared, too. */
@@ -65,15 +85,17 @@ static void set_alternative(struct debug_info *info)
 	perch__build_id_path(id, (size_t)size, id_path);
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id_path);
 	if (open_link(info, link, id, (size_t)size) ||
-	    open_alternative(info, perch__open_regular(info->root, path), id, (size_t)size))
+	    open_alternative_at(info, path, id, (size_t)size) ||
+	    download_alternative(info, id, (size_t)size)) {
 		dwarf_setalt(info->dwarf, info->alternative_dwarf);
-	else {
-		dwarf_setalt(info->dwarf, NULL);
+		return;
+	}
+	dwarf_setalt(info->dwarf, NULL);
+	if (!info->error.text[0])
 		perch__set_symbol_error(&info->error,
 					"the file %s, which has a part of its debug information "
 					"(dwz), is missing; install the package of that file",
 					link);
-	}
 }
 
 /* The same for the kernel. */
@@ -176,7 +198,19 @@ static bool has_split_units(Dwarf *dwarf)
 	return false;
 }
 
-/* Opens the file with the split units: beside the program, or below /usr/lib/debug. */
+static struct dwp *open_dwp_at(const struct debug_info *info, const char *path)
+{
+	struct dwp *dwp = NULL;
+
+	for (size_t i = 0; !dwp && i < info->nr_roots; i++)
+		dwp = perch__dwp_open(perch__open_regular(info->root[i], path));
+	return dwp;
+}
+
+/*
+ * Opens the file with the split units: beside the program, or below /usr/lib/debug. Servers of
+ * debuginfod do not have such files.
+ */
 static struct dwp *find_dwp(const struct debug_info *info)
 {
 	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
@@ -186,14 +220,14 @@ static struct dwp *find_dwp(const struct debug_info *info)
 	if (info->dso->path[0] != '/')
 		return NULL;
 	if (snprintf(path, sizeof(path), "%s.dwp", info->dso->path) < (int)sizeof(path))
-		dwp = perch__dwp_open(perch__open_regular(info->root, path));
+		dwp = open_dwp_at(info, path);
 	if (!dwp && snprintf(path, sizeof(path), "/usr/lib/debug%s.dwp", info->dso->path) <
 			    (int)sizeof(path))
-		dwp = perch__dwp_open(perch__open_regular(info->root, path));
+		dwp = open_dwp_at(info, path);
 	if (!dwp && file->build_id_size >= 2) {
 		perch__build_id_path(file->build_id, (size_t)file->build_id_size, id);
 		snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.dwp", id);
-		dwp = perch__dwp_open(perch__open_regular(info->root, path));
+		dwp = open_dwp_at(info, path);
 	}
 	return dwp;
 }
@@ -268,8 +302,11 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 
 	if (!info)
 		return NULL;
-	info->root = sources->root;
+	info->sources = sources;
 	info->dso = dso;
+	info->root[info->nr_roots++] = sources->root;
+	if (perch__root_of_process(sources, dso, info->root_of_process))
+		info->root[info->nr_roots++] = info->root_of_process;
 	if (dso->kind == PERCH_DSO_KERNEL)
 		rc = find_vmlinux(info, sources, dso);
 	else if (dso->kind == PERCH_DSO_MODULE)

@@ -18,7 +18,10 @@ struct unit;
 struct unit_range;
 
 struct debug_info {
-	const char *root;	     /* see perch__open_regular() */
+	const struct sources *sources;
+	const char *root[2]; /* where debug files are, see perch__open_regular() */
+	size_t nr_roots;
+	char root_of_process[32];
 	struct elf_file file, debug; /* the mapped file, and its separate debug file */
 	struct elf_file alternative; /* what several debug files share */
 	bool has_file, has_debug;    /* these are open */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Separate debug files from the servers in DEBUGINFOD_URLS, by libdebuginfod. It is loaded for
- * the first file, because it needs many other libraries. It has a cache of its own.
+ * Executables and separate debug files from the servers in DEBUGINFOD_URLS, by libdebuginfod. It is
+ * loaded for the first file, because it needs many other libraries. It has a cache of its own.
  *
  * A server may not answer. Waiting ends when no bytes come for some time; then servers have no
  * further requests, so that a report waits once.
@@ -27,11 +27,12 @@ enum {
 /* The functions of libdebuginfod. It stays loaded: curl has state that outlives its clients. */
 struct client;
 typedef int progress_function(struct client *client, long done, long total);
+typedef int find_function(struct client *client, const unsigned char *build_id, int size,
+			  char **path);
 static struct {
 	struct client *(*begin)(void);
 	void (*end)(struct client *client);
-	int (*find_debuginfo)(struct client *client, const unsigned char *build_id, int size,
-			      char **path);
+	find_function *find[2]; /* by enum debuginfod_kind */
 	void (*set_progress)(struct client *client, progress_function *function);
 	void (*set_user_data)(struct client *client, void *value);
 	void *(*get_user_data)(struct client *client);
@@ -40,6 +41,7 @@ static struct {
 
 /* What was answered for a build id. */
 struct answer {
+	enum debuginfod_kind kind;
 	uint8_t build_id[20];
 	size_t size;
 	int fd; /* -1: none */
@@ -112,7 +114,8 @@ static void load(void)
 	} symbols[] = {
 		{ "debuginfod_begin", &library.begin },
 		{ "debuginfod_end", &library.end },
-		{ "debuginfod_find_debuginfo", &library.find_debuginfo },
+		{ "debuginfod_find_debuginfo", &library.find[DEBUGINFOD_DEBUG] },
+		{ "debuginfod_find_executable", &library.find[DEBUGINFOD_EXECUTABLE] },
 		{ "debuginfod_set_progressfn", &library.set_progress },
 		{ "debuginfod_set_user_data", &library.set_user_data },
 		{ "debuginfod_get_user_data", &library.get_user_data },
@@ -177,8 +180,8 @@ static bool prepare(struct debuginfod *debuginfod)
 }
 
 /* Asks the servers. Returns a descriptor or a negative errno. */
-static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso, const uint8_t *build_id,
-	       size_t size)
+static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso,
+	       const struct answer *answer)
 {
 	int fd;
 
@@ -188,7 +191,8 @@ static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso, const
 	debuginfod->bytes = 0;
 	debuginfod->ended = false;
 	debuginfod->started = debuginfod->last_bytes_at = now();
-	fd = library.find_debuginfo(debuginfod->client, build_id, (int)size, NULL);
+	fd = library.find[answer->kind](debuginfod->client, answer->build_id, (int)answer->size,
+					NULL);
 	debuginfod->waited += now() - debuginfod->started;
 	if (debuginfod->progress)
 		debuginfod->progress(debuginfod->context, NULL, 0, 0);
@@ -199,40 +203,47 @@ static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso, const
 
 /* Returns what was answered before, or is answered now; NULL if out of memory. */
 static struct answer *answer_of(struct debuginfod *debuginfod, const struct perch_dso *dso,
-				const uint8_t *build_id, size_t size)
+				enum debuginfod_kind kind, const uint8_t *build_id, size_t size)
 {
 	struct answer *answer;
 
-	for (size_t i = 0; i < debuginfod->nr_answers; i++)
-		if (debuginfod->answer[i].size == size &&
-		    !memcmp(debuginfod->answer[i].build_id, build_id, size))
-			return &debuginfod->answer[i];
+	for (size_t i = 0; i < debuginfod->nr_answers; i++) {
+		answer = &debuginfod->answer[i];
+		if (answer->kind == kind && answer->size == size &&
+		    !memcmp(answer->build_id, build_id, size))
+			return answer;
+	}
 	answer = PERCH__ARRAY_APPEND_MAX(debuginfod->answer, debuginfod->nr_answers,
 					 debuginfod->answers_capacity, MOST_ANSWERS);
 	if (!answer)
 		return NULL;
-	*answer = (struct answer){ .size = size };
+	*answer = (struct answer){ .kind = kind, .size = size };
 	memcpy(answer->build_id, build_id, size);
-	answer->fd = ask(debuginfod, dso, build_id, size);
+	answer->fd = ask(debuginfod, dso, answer);
 	return answer;
 }
 
-/* A server may have another file. */
-static int open_answer(struct elf_file *debug, const struct answer *answer,
-		       struct symbol_error *error)
+int perch__debuginfod_find(struct debuginfod *debuginfod, const struct perch_dso *dso,
+			   enum debuginfod_kind kind, const uint8_t *build_id, size_t size,
+			   struct symbol_error *error)
 {
-	int fd = fcntl(answer->fd, F_DUPFD_CLOEXEC, 0);
+	const struct answer *answer;
+	int fd;
 
-	if (fd < 0 || perch__elf_open(debug, fd)) {
-		perch__set_symbol_error(error, "the file from debuginfod is damaged");
+	if (!debuginfod || size < 2 || size > sizeof(answer->build_id))
 		return -ENOENT;
+	answer = answer_of(debuginfod, dso, kind, build_id, size);
+	if (!answer)
+		return -ENOENT;
+	if (answer->fd >= 0) {
+		fd = fcntl(answer->fd, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -ENOENT : fd;
 	}
-	if (perch__same_build_id(answer->build_id, answer->size, debug->build_id,
-				 (size_t)debug->build_id_size) &&
-	    !perch__elf_sections(debug))
-		return 0;
-	perch__set_symbol_error(error, "the file from debuginfod has another build id");
-	perch__elf_close(debug);
+	if (answer->fd == -ECANCELED)
+		perch__set_symbol_error(error, "%s", debuginfod->stopped);
+	else if (answer->fd != -ENOENT)
+		perch__set_symbol_error(error, "debuginfod: %s; check DEBUGINFOD_URLS",
+					strerror(-answer->fd));
 	return -ENOENT;
 }
 
@@ -242,23 +253,24 @@ int perch__open_debuginfod(struct elf_file *debug, struct debuginfod *debuginfod
 {
 	const uint8_t *build_id = dso->build_id;
 	size_t size = perch__own_build_id_size(dso);
-	const struct answer *answer;
+	int fd;
 
 	if (!size && file) {
 		build_id = file->build_id;
 		size = (size_t)file->build_id_size;
 	}
-	if (!debuginfod || size < 2)
+	fd = perch__debuginfod_find(debuginfod, dso, DEBUGINFOD_DEBUG, build_id, size, error);
+	if (fd < 0)
+		return fd;
+	if (perch__elf_open(debug, fd)) {
+		perch__set_symbol_error(error, "the file from debuginfod is damaged");
 		return -ENOENT;
-	answer = answer_of(debuginfod, dso, build_id, size);
-	if (!answer)
-		return -ENOENT;
-	if (answer->fd >= 0)
-		return open_answer(debug, answer, error);
-	if (answer->fd == -ECANCELED)
-		perch__set_symbol_error(error, "%s", debuginfod->stopped);
-	else if (answer->fd != -ENOENT)
-		perch__set_symbol_error(error, "debuginfod: %s; check DEBUGINFOD_URLS",
-					strerror(-answer->fd));
+	}
+	/* a server may have another file */
+	if (perch__same_build_id(build_id, size, debug->build_id, (size_t)debug->build_id_size) &&
+	    !perch__elf_sections(debug))
+		return 0;
+	perch__set_symbol_error(error, "the file from debuginfod has another build id");
+	perch__elf_close(debug);
 	return -ENOENT;
 }

@@ -268,14 +268,22 @@ int perch__open_module_debug(struct elf_file *debug, const struct sources *sourc
 int perch__load_module_file(struct table *table, const struct sources *sources,
 			    const struct perch_dso *dso, struct symbol_error *error);
 
-/* ---- debuginfod.c: separate debug files from the servers in DEBUGINFOD_URLS ---- */
+/* ---- debuginfod.c: files from the servers in DEBUGINFOD_URLS ---- */
 
 struct debuginfod;
+enum debuginfod_kind { DEBUGINFOD_DEBUG, DEBUGINFOD_EXECUTABLE };
 /* Sets *result to NULL if no servers are set. Returns 0 or -ENOMEM. */
 int perch__debuginfod_new(struct debuginfod **result);
 void perch__debuginfod_free(struct debuginfod *debuginfod);
 void perch__debuginfod_set_progress(struct debuginfod *debuginfod,
 				    perch_download_progress *function, void *context);
+/*
+ * Asks for a file by its build id, once. dso: for which one. Returns a descriptor, or -ENOENT;
+ * error has the reason if the answer is not certain. The content is not checked.
+ */
+int perch__debuginfod_find(struct debuginfod *debuginfod, const struct perch_dso *dso,
+			   enum debuginfod_kind kind, const uint8_t *build_id, size_t size,
+			   struct symbol_error *error);
 /*
  * Opens the debug file of a DSO. There is one request for each build id. file: the mapped file, or
  * NULL. Returns 0, or -ENOENT; error has the reason if the answer is not certain.

@@ -20,7 +20,18 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 		rc = perch__open_if_same(
 			file, perch__open_build_id_cache(sources, dso->build_id, size, "elf"),
 			sources, dso);
-	return rc && rc != -ENOMEM ? perch__open_mapped(file, sources, dso, error) : rc;
+	if (!rc || rc == -ENOMEM)
+		return rc;
+	rc = perch__open_mapped(file, sources, dso, error);
+	if (rc && rc != -ENOMEM && size) {
+		struct symbol_error ignored; /* the request for its debug file has the same */
+		int fd = perch__debuginfod_find(sources->debuginfod, dso, DEBUGINFOD_EXECUTABLE,
+						dso->build_id, size, &ignored);
+
+		if (!perch__open_if_same(file, fd, sources, dso))
+			return 0;
+	}
+	return rc;
 }
 
 static int open_debug_of_module(const struct sources *sources, const struct perch_dso *dso)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Names of a stripped program from Debian's debuginfod on loopback, and from servers that do not answer, refuse, or send
+"""Names of a stripped program, of a program that is gone, and with a file of dwz from Debian's debuginfod on loopback, and from servers that do not answer, refuse, or send
 another file."""
 import http.server
 import os
@@ -58,6 +58,32 @@ def has_name(text):
     return text.count(" hidden+0x") > 10
 
 
+def build_id_of(path):
+    return re.search(r"Build ID: (\w+)", run("readelf", "-n", path))[1]
+
+
+class Server:
+    """Debian's debuginfod with the files of a directory."""
+
+    def __init__(self, directory, *wanted):
+        """wanted: what it must have found, as "BUILDID/debuginfo"."""
+        port = free_port()
+        self.url = "http://127.0.0.1:%d" % port
+        with open("server.log", "w") as log:
+            self.server = subprocess.Popen(["debuginfod", "-p", str(port), "-d", ":memory:", "-F", directory],
+                                           stdout=log, stderr=log)
+        self.ready = all(wait_for("%s/buildid/%s" % (self.url, file), self.server) for file in wanted)
+        if not self.ready:
+            print("skipped: debuginfod does not serve %s here" % (wanted,))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.terminate()
+        self.server.wait()
+
+
 def has_inlined(text):
     return len(re.findall(r" inner\+0x\w+ \(inlined\)", text)) > 10
 
@@ -84,26 +110,48 @@ def wait_for(url, server):
 
 
 def real_server(build_id):
-    port = free_port()
-    with open("server.log", "w") as log:
-        server = subprocess.Popen(["debuginfod", "-p", str(port), "-d", ":memory:", "-F", "files"], stdout=log,
-                                  stderr=log)
-    try:
-        url = "http://127.0.0.1:%d" % port
-        if not wait_for("%s/buildid/%s/debuginfo" % (url, build_id), server):
-            print("skipped: debuginfod does not serve files here")
+    with Server("files", build_id + "/debuginfo") as server:
+        if not server.ready:
             return
-        text, notes = script(url)
+        text, notes = script(server.url)
         check(has_name(text) and has_inlined(text) and "lack" not in notes, "debuginfod", text[:500] + notes)
-        text, notes = script(url, command="report")
+        text, notes = script(server.url, command="report")
         check("hidden" in text and "inner (inlined)" in text, "report", text[:500] + notes)
-        text, notes = script(url, "--no-debuginfod")
+        text, notes = script(server.url, "--no-debuginfod")
         check(not has_name(text) and "set DEBUGINFOD_URLS" in notes, "--no-debuginfod", text[:500] + notes)
         text, notes = script(None)
         check(not has_name(text), "without DEBUGINFOD_URLS", text[:500] + notes)
-    finally:
-        server.terminate()
-        server.wait()
+
+
+def executable(build_id):
+    """The program is gone; the server has it with symbols."""
+    os.mkdir("programs")
+    shutil.copy("full", "programs/program")
+    run("strip", "--strip-debug", "programs/program")
+    os.rename("program", "gone")
+    with Server("programs", build_id + "/executable") as server:
+        if server.ready:
+            text, notes = script(server.url)
+            check(has_name(text), "a program that is gone", text[:500] + notes)
+            text, notes = script(server.url, "--no-debuginfod")
+            check(not has_name(text), "a program that is gone, --no-debuginfod", text[:500] + notes)
+    os.rename("gone", "program")
+
+
+def shared(build_id):
+    """The server has the debug file of the program, and the file of dwz that it needs."""
+    if not shutil.which("dwz"):
+        print("skipped dwz: it is not installed")
+        return
+    os.mkdir("shared")
+    shutil.copy("full", "one")
+    shutil.copy("full", "two")
+    run("dwz", "-m", "shared/common", "one", "two")
+    run("objcopy", "--only-keep-debug", "one", "shared/one.debug")
+    with Server("shared", build_id + "/debuginfo", build_id_of("shared/common") + "/debuginfo") as server:
+        if server.ready:
+            text, notes = script(server.url)
+            check(has_inlined(text) and "lack" not in notes, "dwz", text[:500] + notes)
 
 
 def silent_server():
@@ -169,13 +217,16 @@ def main():
         run("gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "other", "program.c")
         os.mkdir("files")
         run("objcopy", "--only-keep-debug", "program", "files/program.debug")
+        shutil.copy("program", "full")
         run("strip", "program")
-        build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", "program"))[1]
+        build_id = build_id_of("program")
         run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
         text, notes = script(None)
         check(not has_name(text), "a stripped program", text[:500] + notes)
         if shutil.which("debuginfod"):
             real_server(build_id)
+            executable(build_id)
+            shared(build_id)
         else:
             print("skipped: debuginfod is not installed")
         silent_server()
