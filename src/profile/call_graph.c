@@ -186,10 +186,75 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 	return rc;
 }
 
+/* The nodes of a row on the way to the current node of a walk, the innermost one last. */
+struct open_nodes {
+	struct open_node {
+		uint32_t node;
+		uint64_t weight; /* of samples for which this is the innermost one */
+	} * node;
+	size_t nr, capacity;
+};
+
+/* Ends the walk below a node. Adds it to the items if it is one of the row. */
+static int close_node(struct open_nodes *open, uint32_t at, struct items *items)
+{
+	if (!open->nr || open->node[open->nr - 1].node != at)
+		return 0;
+	open->nr--;
+	return add_item(items, at, true, open->node[open->nr].weight);
+}
+
+static int open_node(const struct node *nodes, struct open_nodes *open, uint32_t at, uint32_t row)
+{
+	if (nodes[at].row == row) {
+		struct open_node *node = PERCH__ARRAY_APPEND(open->node, open->nr, open->capacity);
+
+		if (!node)
+			return -ENOMEM;
+		*node = (struct open_node){ at, 0 };
+	} else {
+		open->node[open->nr - 1].weight += nodes[at].self;
+	}
+	return 0;
+}
+
+/*
+ * Adds the innermost nodes of a row in the stacks below an outermost one, with the samples of
+ * functions that they called.
+ */
+static int add_innermost(const struct node *nodes, uint32_t outermost, uint32_t row,
+			 struct items *items)
+{
+	struct open_nodes open = { NULL, 0, 0 };
+	uint32_t at = outermost;
+	int rc = open_node(nodes, &open, at, row);
+
+	while (!rc) {
+		uint32_t next = nodes[at].first_child;
+
+		/* back to the first node with another child */
+		while (next == NO_NODE && !rc) {
+			rc = close_node(&open, at, items);
+			if (at == outermost)
+				break;
+			next = nodes[at].next;
+			if (next == NO_NODE)
+				at = nodes[at].parent;
+		}
+		if (next == NO_NODE || rc)
+			break;
+		at = next;
+		rc = open_node(nodes, &open, at, row);
+	}
+	free(open.node);
+	return rc;
+}
+
 /*
  * Makes the items of the first level. In callee order, chains start at the function with the
  * sample. In caller order, they start at the outermost frame of the stacks with samples of the row.
- * Stacks in which the row's function only called others start at that function.
+ * Stacks in which the row's function only called others start at that function: in caller order at
+ * its outermost frame, in callee order at its innermost one.
  */
 static int collect(struct builder *builder, uint32_t row, bool inner, struct items *items)
 {
@@ -220,7 +285,9 @@ static int collect(struct builder *builder, uint32_t row, bool inner, struct ite
 		return rc;
 	for (uint32_t at = profile->lists[row].outermost; at != NO_NODE && !rc;
 	     at = nodes[at].next_outermost)
-		rc = add_item(items, at, true, nodes[at].total - builder->hits[at]);
+		rc = from_callee && profile->lists[row].recursive
+			     ? add_innermost(nodes, at, row, items)
+			     : add_item(items, at, true, nodes[at].total - builder->hits[at]);
 	return rc;
 }
 

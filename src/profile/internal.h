@@ -320,6 +320,7 @@ struct matcher {
 struct row_lists {
 	uint32_t outermost; /* nodes that have no other node of the row above them */
 	uint32_t hit;	    /* nodes with samples of their own */
+	bool recursive;	    /* a node of the row has another one above it */
 };
 /* row.numbers[]: in perch_profile.contexts and frame[]; all frames of a row have the same values */
 enum { ROW_CONTEXT, ROW_FRAME };

@@ -43,7 +43,7 @@ static uint32_t find_row(const struct row_walk *walk, const struct node *node)
 		perch__key_set_remove_last(&profile->row_keys);
 		return NO_NUMBER;
 	}
-	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE };
+	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, false };
 	profile->row[at] = (struct perch_row){
 		.index = at,
 		.event = perch__context_event(profile, node->context),
@@ -123,6 +123,8 @@ static void add_to_row(struct row_walk *walk, struct node *node, uint32_t number
 		row->children += node->total;
 		node->next_outermost = lists->outermost;
 		lists->outermost = number;
+	} else {
+		lists->recursive = true;
 	}
 	if (node->samples) {
 		node->next_hit = lists->hit;

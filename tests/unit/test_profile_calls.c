@@ -110,6 +110,25 @@ static void puts_recursion_in_one_branch(void **state)
 	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, false, 0, "2:10/0(2:10/0(2:10/0(1:10/10)))");
 }
 
+/* As perf: callers of a recursive function are those of its innermost frame. */
+static void starts_callees_at_innermost_frame(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, "sym");
+	stack(f, 10, 4, (uint64_t[]){ F(2), F(2), F(2), F(1) });
+	stack(f, 3, 4, (uint64_t[]){ F(3), F(2), F(2), F(1) });
+	stack(f, 4, 6, (uint64_t[]){ F(3), F(4), F(2), F(5), F(2), F(1) });
+	stack(f, 1, 4, (uint64_t[]){ F(4), F(2), F(2), F(1) });
+	stack(f, 2, 3, (uint64_t[]){ F(5), F(2), F(1) });
+	stack(f, 6, 3, (uint64_t[]){ F(3), F(2), F(6) });
+	finish(f);
+	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, true, 0,
+		    "2:26/0(2:14/0(2:10/0(1:10/10) 1:4/4) 6:6/6 5:4/0(2:4/0(1:4/4)) 1:2/2)");
+	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, false, 0, "2:10/0(2:10/0(2:10/0(1:10/10)))");
+	check_row(f, F(2), 10, 26, 1);
+}
+
 /* Samples of period 0 must not be counted, and not make others count twice. */
 static void handles_periods_of_zero(void **state)
 {
@@ -292,9 +311,13 @@ static void random_stacks_match_recount(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(makes_callee_graph),	   TEST(makes_caller_graph),
-		TEST(omits_small_branches),	   TEST(puts_recursion_in_one_branch),
-		TEST(handles_periods_of_zero),	   TEST(handles_overflow_of_periods),
+		TEST(makes_callee_graph),
+		TEST(makes_caller_graph),
+		TEST(omits_small_branches),
+		TEST(puts_recursion_in_one_branch),
+		TEST(starts_callees_at_innermost_frame),
+		TEST(handles_periods_of_zero),
+		TEST(handles_overflow_of_periods),
 		TEST(random_stacks_match_recount),
 	};
 
