@@ -92,7 +92,7 @@ fake apt-get <<'EOF'
 echo "apt-get $*" >>"$WORK/calls"
 exit 100
 EOF
-setup 0 test && grep -q 'emulated tests will be skipped' "$work/out"
+setup 0 test && grep -q 'these tests will be skipped' "$work/out"
 report $? "packages for the emulated tests cannot be installed: a message, and success"
 
 fake sudo <<'EOF'

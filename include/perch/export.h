@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Exports: the samples of a recording in the formats of other tools.
+ *
+ * An export collects samples of a session, added up by stack, thread and event, and then writes a
+ * file. Names are looked up once for each distinct address, when the file is written.
+ *
+ * In all functions err may be NULL. Functions without err cannot fail.
+ *
+ * Threads: one thread per object at a time, together with its session.
+ *
+ * Fork: a child has copies of the objects, and can use and free them. Nothing that it does changes
+ * the objects of the parent.
+ *
+ * Signals: no function is async-signal-safe. They allocate memory.
+ */
+#ifndef PERCH_EXPORT_H
+#define PERCH_EXPORT_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <perch/error.h>
+#include <perch/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The formats of perch_export_write(). */
+enum perch_export_format {
+	/** One line per stack: the name of the thread and the functions from the outermost one on,
+	 * separated by semicolons, then a space and the sum of periods. It is the input of
+	 * flamegraph.pl, inferno, speedscope and others. */
+	PERCH_EXPORT_FOLDED,
+	/** profile.proto of pprof, compressed by gzip. */
+	PERCH_EXPORT_PPROF,
+};
+
+/** What an export has. All members may be 0. */
+struct perch_export_options {
+	/** Folded stacks: begin with NAME-PID. */
+	unsigned pid : 1;
+	/** Folded stacks: begin with NAME-PID/TID. */
+	unsigned tid : 1;
+	/** Folded stacks: functions of the kernel end with "_[k]". */
+	unsigned mark_kernel : 1;
+	/** Folded stacks: inlined functions end with "_[i]". */
+	unsigned mark_inlined : 1;
+	/** Folded stacks: functions of a JIT compiler end with "_[j]". */
+	unsigned mark_jit : 1;
+	/** Leaves out inlined functions, which is faster: pprof files then have no lines. */
+	unsigned no_inline : 1;
+	uint64_t reserved[8]; /**< must be 0 */
+};
+
+/** What was written. */
+struct perch_export_stats {
+	uint64_t samples;     /**< samples that were added */
+	uint64_t stacks;      /**< different stacks of addresses, threads and events */
+	uint64_t other;	      /**< samples of other events, which folded stacks do not have */
+	uint64_t reserved[5]; /**< for members of later versions */
+};
+
+/** An export. */
+struct perch_export;
+
+/**
+ * Creates an export without samples.
+ *
+ * @param[out] exports  the new export; NULL after a failure
+ * @param session      must outlive the export, and must not be rewound
+ * @param format       the format
+ * @param options      NULL is all 0
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EINVAL   there is no such format, or a reserved member is not 0
+ * @retval -ENOTSUP  perch was built without the library that the format needs
+ * @retval -ENOMEM   out of memory
+ */
+PERCH_API int perch_export_new(struct perch_export **exports, struct perch_session *session,
+			       enum perch_export_format format,
+			       const struct perch_export_options *options, struct perch_error *err);
+
+/** Frees an export. NULL is allowed. */
+PERCH_API void perch_export_free(struct perch_export *exports);
+
+/**
+ * Adds a sample. Folded stacks have one number per line, so they have samples of one event: that of
+ * the first sample.
+ *
+ * @param exports    the export
+ * @param sample    a sample that perch_session_next_sample() or perch_session_resolve() returned
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_export_add(struct perch_export *exports,
+			       const struct perch_session_sample *sample, struct perch_error *err);
+
+/**
+ * Writes the file.
+ *
+ * @param exports    the export
+ * @param out       a stream that is open for writing; it is flushed
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory
+ * @retval -EFBIG   the file would be larger than 2 GiB, the limit of pprof's format
+ * @return other    the errno of a failed write
+ */
+PERCH_API int perch_export_write(struct perch_export *exports, FILE *out, struct perch_error *err);
+
+/** Returns what was added, in *stats. */
+PERCH_API void perch_export_get_stats(const struct perch_export *exports,
+				      struct perch_export_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds up samples by stack, thread and event. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/reserved.h"
+#include "internal.h"
+
+#define MAX_COMM 64 /* bytes of a name with its NUL; the kernel's have 16 */
+
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+}
+
+static int check_format(enum perch_export_format format, struct perch_error *err)
+{
+	switch (format) {
+	case PERCH_EXPORT_FOLDED:
+		return 0;
+	case PERCH_EXPORT_PPROF:
+		if (PERCH_HAVE_PPROF)
+			return 0;
+		perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
+				"this build of perch has no pprof format");
+		perch_error_remedy(err, "build it with libprotobuf-c and protoc-c");
+		return -ENOTSUP;
+	}
+	return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown format %d", (int)format);
+}
+
+int perch_export_new(struct perch_export **export, struct perch_session *session,
+		     enum perch_export_format format, const struct perch_export_options *options,
+		     struct perch_error *err)
+{
+	struct perch_export *new;
+	int rc = check_format(format, err);
+
+	*export = NULL;
+	if (!rc)
+		rc = PERCH__CHECK_RESERVED(options, "struct perch_export_options", err);
+	if (rc)
+		return rc;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return no_memory(err);
+	new->session = session;
+	new->format = format;
+	if (options)
+		new->options = *options;
+	new->first_event = NO_INDEX;
+	new->stacks.seed = perch__hash_seed(new);
+	new->threads.seed = new->entries.seed = new->stacks.seed;
+	*export = new;
+	return 0;
+}
+
+void perch_export_free(struct perch_export *export)
+{
+	if (!export)
+		return;
+	for (size_t i = 0; i < export->nr_threads; i++)
+		free(export->thread[i].comm);
+	free(export->thread);
+	free(export->stack);
+	free(export->entry);
+	perch__hash_clear(&export->stacks);
+	perch__hash_clear(&export->threads);
+	perch__hash_clear(&export->entries);
+	free(export);
+}
+
+/* ---- stacks ---- */
+
+static bool same_node(const void *nodes, uint32_t index, const void *key)
+{
+	const struct stack_node *node = (const struct stack_node *)nodes + index, *wanted = key;
+
+	return node->parent == wanted->parent && node->address == wanted->address;
+}
+
+/* Returns the index of a stack node; NO_INDEX if out of memory. */
+static uint32_t find_node(struct perch_export *export, uint32_t parent, uint32_t address)
+{
+	const struct stack_node node = { parent, address };
+	uint64_t hash = perch__hash_pair(export->stacks.seed, parent, address);
+	uint32_t found = perch__hash_find(&export->stacks, hash, same_node, export->stack, &node);
+
+	if (found != PERCH__HASH_NONE)
+		return found;
+	if (PERCH__ARRAY_RESERVE_BY_NR(export->stack, export->nr_stacks, 1) ||
+	    perch__hash_add(&export->stacks, hash, export->nr_stacks))
+		return NO_INDEX;
+	export->stack[export->nr_stacks] = node;
+	return (uint32_t) export->nr_stacks++;
+}
+
+/* Finds the stack of a call chain, innermost address first. Returns 0 or -ENOMEM. */
+static int find_stack(struct perch_export *export, const uint32_t *chain, size_t nr,
+		      uint32_t *stack)
+{
+	size_t depth = 0;
+
+	if (nr > PERCH_MAX_CALL_CHAIN)
+		nr = PERCH_MAX_CALL_CHAIN;
+	/* last_chain begins with the outermost address */
+	while (depth < nr && depth < export->nr_last &&
+	       export->last_chain[depth] == chain[nr - 1 - depth])
+		depth++;
+	*stack = depth ? export->last_stack[depth - 1] : NO_INDEX;
+	for (; depth < nr; depth++) {
+		*stack = find_node(export, *stack, chain[nr - 1 - depth]);
+		if (*stack == NO_INDEX) {
+			export->nr_last = 0;
+			return -ENOMEM;
+		}
+		export->last_chain[depth] = chain[nr - 1 - depth];
+		export->last_stack[depth] = *stack;
+	}
+	export->nr_last = nr;
+	return 0;
+}
+
+/* ---- threads ---- */
+
+static bool same_thread(const void *threads, uint32_t index, const void *key)
+{
+	const struct thread_name *thread = (const struct thread_name *)threads + index;
+	const struct thread_name *wanted = key;
+
+	return thread->pid == wanted->pid && thread->tid == wanted->tid &&
+	       thread->comm_index == wanted->comm_index;
+}
+
+static int find_thread(struct perch_export *export, const struct perch_thread *thread,
+		       uint32_t *index)
+{
+	bool folded = export->format == PERCH_EXPORT_FOLDED;
+	bool tid = !folded || export->options.tid, pid = tid || export->options.pid;
+	struct thread_name name = {
+		.pid = pid ? perch_thread_pid(thread) : 0,
+		.tid = tid ? perch_thread_tid(thread) : 0,
+		.comm_index = perch_thread_comm_index(thread),
+	};
+	uint64_t hash = perch__hash_pair(perch__hash_integer(export->threads.seed, name.comm_index),
+					 name.pid, name.tid);
+	char comm[MAX_COMM];
+
+	*index = perch__hash_find(&export->threads, hash, same_thread, export->thread, &name);
+	if (*index != PERCH__HASH_NONE)
+		return 0;
+	perch_clean_text(perch_thread_comm(thread), comm, sizeof(comm));
+	name.comm = strdup(comm);
+	if (!name.comm || PERCH__ARRAY_RESERVE_BY_NR(export->thread, export->nr_threads, 1) ||
+	    perch__hash_add(&export->threads, hash, export->nr_threads)) {
+		free(name.comm);
+		return -ENOMEM;
+	}
+	export->thread[export->nr_threads] = name;
+	*index = (uint32_t) export->nr_threads++;
+	return 0;
+}
+
+/* ---- samples ---- */
+
+static bool same_entry(const void *entries, uint32_t index, const void *key)
+{
+	const struct entry *entry = (const struct entry *)entries + index, *wanted = key;
+
+	return entry->stack == wanted->stack && entry->thread == wanted->thread &&
+	       entry->event == wanted->event;
+}
+
+/* Returns the samples of a stack, thread and event; NULL if out of memory. */
+static struct entry *find_entry(struct perch_export *export, const struct entry *wanted)
+{
+	uint64_t hash = perch__hash_pair(perch__hash_integer(export->entries.seed, wanted->stack),
+					 wanted->thread, wanted->event);
+	uint32_t found =
+		perch__hash_find(&export->entries, hash, same_entry, export->entry, wanted);
+
+	if (found != PERCH__HASH_NONE)
+		return &export->entry[found];
+	if (PERCH__ARRAY_RESERVE_BY_NR(export->entry, export->nr_entries, 1) ||
+	    perch__hash_add(&export->entries, hash, export->nr_entries))
+		return NULL;
+	export->entry[export->nr_entries] = *wanted;
+	return &export->entry[export->nr_entries++];
+}
+
+/* Remembers the first and the last time. */
+static void note_time(struct perch_export *export, const struct perch_session_sample *sample)
+{
+	uint64_t time = sample->record->sample.time;
+
+	if (!(sample->event->attr.sample_type & PERCH_SAMPLE_TIME))
+		return;
+	if (!export->first_time || time < export->first_time)
+		export->first_time = time;
+	if (time > export->last_time)
+		export->last_time = time;
+}
+
+int perch_export_add(struct perch_export *export, const struct perch_session_sample *sample,
+		     struct perch_error *err)
+{
+	struct entry wanted = { .event = sample->record->event }, *entry;
+
+	if (export->first_event == NO_INDEX)
+		export->first_event = wanted.event;
+	if (export->format == PERCH_EXPORT_FOLDED && wanted.event != export->first_event) {
+		export->stats.other++;
+		return 0;
+	}
+	if (find_thread(export, sample->thread, &wanted.thread) ||
+	    find_stack(export, sample->chain, sample->nr, &wanted.stack))
+		return no_memory(err);
+	entry = find_entry(export, &wanted);
+	if (!entry)
+		return no_memory(err);
+	entry->samples++;
+	entry->period += sample->record->sample.period;
+	export->stats.samples++;
+	note_time(export, sample);
+	return 0;
+}
+
+static int flush(FILE *out, struct perch_error *err)
+{
+	int error;
+
+	errno = 0;
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	error = errno ? errno : EIO;
+	return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot write: %s", strerror(error));
+}
+
+int perch_export_write(struct perch_export *export, FILE *out, struct perch_error *err)
+{
+	int rc = export->format == PERCH_EXPORT_PPROF ? perch__export_pprof(export, out, err)
+						      : perch__export_folded(export, out, err);
+
+	return rc ? rc : flush(out, err);
+}
+
+void perch_export_get_stats(const struct perch_export *export, struct perch_export_stats *stats)
+{
+	*stats = export->stats;
+	stats->stacks = export->nr_entries;
+}

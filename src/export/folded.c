@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Folded stacks. Stacks of addresses become a tree of names, because several addresses are in one
+ * function. The root of the tree has a child for each name of a thread.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "internal.h"
+
+struct name_node {
+	uint32_t parent, text; /* index of a node, offset of a text */
+	uint64_t period;
+};
+
+struct folded {
+	struct perch_export *export;
+	struct name_node *node;
+	size_t nr_nodes;
+	char *text; /* each name once, with its NUL */
+	size_t nr_bytes;
+	struct perch__hash_table nodes, texts;
+	/* by stack of the export: its node as a caller in a thread; thread is the index + 1, or 0
+	 */
+	struct {
+		uint32_t thread, node;
+	} * caller;
+};
+
+static bool same_text(const void *folded, uint32_t offset, const void *key)
+{
+	return !strcmp(((const struct folded *)folded)->text + offset, key);
+}
+
+/* Replaces the separator of the format in a name. */
+static void replace(char *text, char from, char to)
+{
+	for (; *text; text++)
+		if (*text == from)
+			*text = to;
+}
+
+/* Returns the offset of a name; NO_INDEX if out of memory. */
+static uint32_t find_text(struct folded *folded, const char *name)
+{
+	uint64_t hash = perch__hash_text(folded->texts.seed, name);
+	uint32_t found = perch__hash_find(&folded->texts, hash, same_text, folded, name);
+	size_t size = strlen(name) + 1;
+
+	if (found != PERCH__HASH_NONE)
+		return found;
+	if (PERCH__ARRAY_RESERVE_BY_NR(folded->text, folded->nr_bytes, size) ||
+	    perch__hash_add(&folded->texts, hash, folded->nr_bytes))
+		return NO_INDEX;
+	memcpy(folded->text + folded->nr_bytes, name, size);
+	found = (uint32_t)folded->nr_bytes;
+	folded->nr_bytes += size;
+	return found;
+}
+
+static bool same_node(const void *nodes, uint32_t index, const void *key)
+{
+	const struct name_node *node = (const struct name_node *)nodes + index, *wanted = key;
+
+	return node->parent == wanted->parent && node->text == wanted->text;
+}
+
+/* Returns the child of a node with a name; NO_INDEX if out of memory. */
+static uint32_t find_child(struct folded *folded, uint32_t parent, const char *name)
+{
+	struct name_node node = { parent, find_text(folded, name), 0 };
+	uint64_t hash = perch__hash_pair(folded->nodes.seed, parent, node.text);
+	uint32_t found;
+
+	if (node.text == NO_INDEX)
+		return NO_INDEX;
+	found = perch__hash_find(&folded->nodes, hash, same_node, folded->node, &node);
+	if (found != PERCH__HASH_NONE)
+		return found;
+	if (PERCH__ARRAY_RESERVE_BY_NR(folded->node, folded->nr_nodes, 1) ||
+	    perch__hash_add(&folded->nodes, hash, folded->nr_nodes))
+		return NO_INDEX;
+	folded->node[folded->nr_nodes] = node;
+	return (uint32_t)folded->nr_nodes++;
+}
+
+/* The mark behind the name of a function. */
+static const char *mark_of(const struct perch_export_options *options,
+			   const struct perch_address *address, bool inlined)
+{
+	if (inlined)
+		return options->mark_inlined ? "_[i]" : "";
+	if (address->cpumode_char == 'k' || address->cpumode_char == 'g')
+		return options->mark_kernel ? "_[k]" : "";
+	if (address->dso->kind == PERCH_DSO_JIT || address->dso->kind == PERCH_DSO_ANON)
+		return options->mark_jit && address->symbol ? "_[j]" : "";
+	return "";
+}
+
+/* Adds the functions at an address below a node, the outermost one first. */
+static uint32_t add_address(struct folded *folded, uint32_t node, uint32_t number, bool is_caller)
+{
+	struct perch_export *export = folded->export;
+	const struct perch_symbol_frame *frame;
+	int nr = perch__export_frames(export, number, is_caller, &frame);
+
+	for (int i = nr - 1; i >= 0 && node != NO_INDEX; i--) {
+		const struct perch_address *address =
+			perch_session_address(export->session, number);
+		char buffer[PERCH__EXPORT_NAME], text[PERCH__EXPORT_NAME + 8];
+		bool inlined = frame[i].symbol && frame[i].symbol->inlined;
+
+		snprintf(text, sizeof(text), "%s%s",
+			 perch__export_name(export, address, frame[i].symbol, buffer),
+			 mark_of(&export->options, address, inlined));
+		replace(text, ';', ':');
+		node = find_child(folded, node, text);
+	}
+	return nr < 0 ? NO_INDEX : node;
+}
+
+static uint32_t add_thread(struct folded *folded, const struct thread_name *thread)
+{
+	const struct perch_export_options *options = &folded->export->options;
+	char text[256];
+
+	if (options->tid)
+		snprintf(text, sizeof(text), "%s-%u/%u", thread->comm, thread->pid, thread->tid);
+	else if (options->pid)
+		snprintf(text, sizeof(text), "%s-%u", thread->comm, thread->pid);
+	else
+		snprintf(text, sizeof(text), "%s", thread->comm);
+	replace(text, ';', ':');
+	replace(text, ' ', '_');
+	return find_child(folded, 0, text);
+}
+
+/* Adds the names of an entry. The nodes of callers are found by the stack: entries of one thread
+ * that share callers are mostly next to each other. */
+static int add_entry(struct folded *folded, const struct entry *entry)
+{
+	const struct perch_export *export = folded->export;
+	uint32_t chain[PERCH_MAX_CALL_CHAIN], node = NO_INDEX, thread = entry->thread + 1;
+	size_t nr = 0;
+
+	for (uint32_t at = entry->stack; at != NO_INDEX; at = export->stack[at].parent) {
+		if (nr && folded->caller[at].thread == thread) {
+			node = folded->caller[at].node;
+			break;
+		}
+		chain[nr++] = at;
+	}
+	if (node == NO_INDEX)
+		node = add_thread(folded, &export->thread[entry->thread]);
+	while (nr-- && node != NO_INDEX) {
+		node = add_address(folded, node, export->stack[chain[nr]].address, nr > 0);
+		if (nr) {
+			folded->caller[chain[nr]].thread = node == NO_INDEX ? 0 : thread;
+			folded->caller[chain[nr]].node = node;
+		}
+	}
+	if (node == NO_INDEX)
+		return -ENOMEM;
+	folded->node[node].period += entry->period;
+	return 0;
+}
+
+/* Makes the tree. Node 0 is the root. Returns 0 or -ENOMEM. */
+static int make_tree(struct folded *folded)
+{
+	const struct perch_export *export = folded->export;
+	int rc = 0;
+
+	folded->nodes.seed = folded->texts.seed = export->stacks.seed;
+	folded->caller = calloc(export->nr_stacks + 1, sizeof(*folded->caller));
+	if (!folded->caller || find_child(folded, NO_INDEX, "") == NO_INDEX)
+		return -ENOMEM;
+	for (size_t i = 0; i < export->nr_entries && !rc; i++)
+		rc = add_entry(folded, &export->entry[i]);
+	return rc;
+}
+
+/* ---- lines, sorted by name ---- */
+
+/* Sorts nodes by parent, then by name. */
+static int compare_nodes(const void *left, const void *right, void *context)
+{
+	const struct folded *folded = context;
+	const struct name_node *a = &folded->node[*(const uint32_t *)left];
+	const struct name_node *b = &folded->node[*(const uint32_t *)right];
+
+	if (a->parent != b->parent)
+		return a->parent < b->parent ? -1 : 1;
+	return strcmp(folded->text + a->text, folded->text + b->text);
+}
+
+/* Writes the names of a node and of its parents, and its period. */
+static void put_line(const struct folded *folded, uint32_t node, uint32_t *path, FILE *out)
+{
+	uint64_t period = folded->node[node].period;
+	size_t depth = 0;
+
+	for (; node; node = folded->node[node].parent)
+		path[depth++] = node;
+	while (depth--) {
+		fputs(folded->text + folded->node[path[depth]].text, out);
+		putc(depth ? ';' : ' ', out);
+	}
+	fprintf(out, "%" PRIu64 "\n", period);
+}
+
+/*
+ * Writes the lines of all nodes, parents before their children. sorted: the nodes but the root, by
+ * parent and name. first: for each node the position of its first child in sorted, and at the end
+ * their number. stack and path: memory for one number for each node.
+ */
+static void put_lines(const struct folded *folded, const uint32_t *sorted, const uint32_t *first,
+		      uint32_t *stack, uint32_t *path, FILE *out)
+{
+	size_t nr = 0;
+
+	stack[nr++] = 0;
+	while (nr) {
+		uint32_t node = stack[--nr];
+
+		if (folded->node[node].period)
+			put_line(folded, node, path, out);
+		for (uint32_t i = first[node + 1]; i > first[node]; i--)
+			stack[nr++] = sorted[i - 1];
+	}
+}
+
+static int sort_and_put(struct folded *folded, FILE *out)
+{
+	size_t nr = folded->nr_nodes;
+	uint32_t *sorted = calloc(4 * nr + 1, sizeof(*sorted));
+	uint32_t *first = sorted + nr, *stack = first + nr + 1, *path = stack + nr;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < nr; i++)
+		sorted[i - 1] = i;
+	qsort_r(sorted, nr - 1, sizeof(*sorted), compare_nodes, folded);
+	for (uint32_t i = 1; i < nr; i++)
+		first[folded->node[i].parent + 1]++;
+	for (size_t i = 0; i < nr; i++)
+		first[i + 1] += first[i];
+	put_lines(folded, sorted, first, stack, path, out);
+	free(sorted);
+	return 0;
+}
+
+int perch__export_folded(struct perch_export *export, FILE *out, struct perch_error *err)
+{
+	struct folded folded = { .export = export };
+	int rc = make_tree(&folded);
+
+	if (!rc)
+		rc = sort_and_put(&folded, out);
+	free(folded.node);
+	free(folded.text);
+	free(folded.caller);
+	perch__hash_clear(&folded.nodes);
+	perch__hash_clear(&folded.texts);
+	if (rc)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	return 0;
+}

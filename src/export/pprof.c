@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pprof's format: a Profile message (profile.proto), compressed by gzip.
+ *
+ * Messages that follow each other are one message with the elements of all of them. So each sample,
+ * location, function, mapping and text is written as a Profile of its own when it is first needed,
+ * and the whole message is never in memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/array.h"
+#include "internal.h"
+#include "profile.pb-c.h"
+
+#define COMPRESSED_BYTES 65536
+#define GZIP_WINDOW	 (16 + MAX_WBITS) /* zlib writes the header of gzip */
+#define FIRST_ADDRESS	 0x10000000	  /* of the first file */
+#define PAGE		 0x1000ull
+#define MAX_LINES	 256 /* functions at an address; the outer ones are left out */
+
+/* The addresses of a DSO that samples have, and how they are written. */
+struct mapping {
+	uint64_t first, last; /* offsets; first > last if there are none */
+	uint64_t base;	      /* is added to offsets */
+	bool written;
+};
+
+struct pprof {
+	struct perch_export *export;
+	FILE *out;
+	z_stream stream;
+	uint8_t compressed[COMPRESSED_BYTES];
+	uint8_t *message; /* one packed message */
+	size_t capacity;
+
+	char *text; /* each text once, with its NUL */
+	size_t nr_bytes;
+	uint32_t *text_number; /* by order of writing: offset in text */
+	size_t nr_texts;
+	struct perch__hash_table texts;
+
+	struct {
+		uint64_t key; /* see add_function() */
+	} * function;
+	size_t nr_functions;
+	struct perch__hash_table functions;
+
+	/* [0] is by number of an address as sampled, [1] as a return address: 1 if written */
+	uint8_t *location[2];
+	struct mapping *mapping; /* by DSO */
+	size_t nr_mappings;
+};
+
+/* ---- messages ---- */
+
+static int compress_bytes(struct pprof *pprof, const uint8_t *bytes, size_t size, int flush)
+{
+	z_stream *stream = &pprof->stream;
+
+	stream->next_in = (uint8_t *)bytes;
+	stream->avail_in = (unsigned)size;
+	do {
+		stream->next_out = pprof->compressed;
+		stream->avail_out = sizeof(pprof->compressed);
+		if (deflate(stream, flush) == Z_STREAM_ERROR)
+			return -EIO;
+		fwrite(pprof->compressed, 1, sizeof(pprof->compressed) - stream->avail_out,
+		       pprof->out);
+	} while (!stream->avail_out);
+	return 0;
+}
+
+/* Packs, compresses and writes a part of the profile. Returns 0 or a negative errno. */
+static int put(struct pprof *pprof, const Perch__Pprof__Profile *profile)
+{
+	size_t size = perch__pprof__profile__get_packed_size(profile);
+
+	if (size > INT32_MAX)
+		return -EFBIG;
+	if (PERCH__ARRAY_RESERVE(pprof->message, pprof->capacity, size))
+		return -ENOMEM;
+	perch__pprof__profile__pack(profile, pprof->message);
+	return compress_bytes(pprof, pprof->message, size, Z_NO_FLUSH);
+}
+
+/* ---- texts ---- */
+
+struct text_key {
+	const struct pprof *pprof;
+	const char *text;
+};
+
+static bool same_text(const void *numbers, uint32_t index, const void *key)
+{
+	const struct text_key *wanted = key;
+
+	return !strcmp(wanted->pprof->text + ((const uint32_t *)numbers)[index], wanted->text);
+}
+
+/* Returns the number of a text, which is written when it is new; or a negative errno. */
+static int64_t add_text(struct pprof *pprof, const char *text)
+{
+	const struct text_key key = { pprof, text };
+	uint64_t hash = perch__hash_text(pprof->texts.seed, text);
+	uint32_t found = perch__hash_find(&pprof->texts, hash, same_text, pprof->text_number, &key);
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+	char *string = (char *)text;
+	size_t size = strlen(text) + 1;
+	int rc;
+
+	if (found != PERCH__HASH_NONE)
+		return found;
+	if (pprof->nr_bytes + size > UINT32_MAX ||
+	    PERCH__ARRAY_RESERVE_BY_NR(pprof->text, pprof->nr_bytes, size) ||
+	    PERCH__ARRAY_RESERVE_BY_NR(pprof->text_number, pprof->nr_texts, 1) ||
+	    perch__hash_add(&pprof->texts, hash, pprof->nr_texts))
+		return -ENOMEM;
+	memcpy(pprof->text + pprof->nr_bytes, text, size);
+	pprof->text_number[pprof->nr_texts] = (uint32_t)pprof->nr_bytes;
+	pprof->nr_bytes += size;
+	profile.n_string_table = 1;
+	profile.string_table = &string;
+	rc = put(pprof, &profile);
+	return rc ? rc : (int64_t)pprof->nr_texts++;
+}
+
+/* Like add_text(), of an untrusted text. */
+static int64_t add_clean_text(struct pprof *pprof, const char *text)
+{
+	char clean[PERCH__EXPORT_NAME];
+
+	perch_clean_text(text, clean, sizeof(clean));
+	return add_text(pprof, clean);
+}
+
+/* Returns the first negative number, or 0. */
+static int first_error(int64_t a, int64_t b, int64_t c)
+{
+	return (int)(a < 0 ? a : b < 0 ? b : c < 0 ? c : 0);
+}
+
+/* ---- functions, mappings, locations ---- */
+
+static bool same_function(const void *functions, uint32_t index, const void *key)
+{
+	return ((const uint64_t *)functions)[index] == *(const uint64_t *)key;
+}
+
+/* Returns the id of a function, or of the code of a DSO that no function covers; or a negative
+ * errno. */
+static int64_t add_function(struct pprof *pprof, const struct perch_address *address,
+			    const struct perch_symbol_frame *frame)
+{
+	uint64_t key = frame->symbol ? (uint64_t)frame->symbol->index << 1
+				     : (uint64_t)address->dso->index << 1 | 1;
+	uint64_t hash = perch__hash_integer(pprof->functions.seed, key);
+	uint32_t found =
+		perch__hash_find(&pprof->functions, hash, same_function, pprof->function, &key);
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+	Perch__Pprof__Function function = PERCH__PPROF__FUNCTION__INIT, *functions = &function;
+	char buffer[PERCH__EXPORT_NAME];
+	int rc;
+
+	if (found != PERCH__HASH_NONE)
+		return found + 1;
+	if (PERCH__ARRAY_RESERVE_BY_NR(pprof->function, pprof->nr_functions, 1) ||
+	    perch__hash_add(&pprof->functions, hash, pprof->nr_functions))
+		return -ENOMEM;
+	pprof->function[pprof->nr_functions].key = key;
+	function.id = ++pprof->nr_functions;
+	function.name =
+		add_text(pprof, perch__export_name(pprof->export, address, frame->symbol, buffer));
+	function.system_name = frame->symbol ? add_clean_text(pprof, frame->symbol->name) : 0;
+	function.filename = frame->file ? add_text(pprof, frame->file) : 0;
+	rc = first_error(function.name, function.system_name, function.filename);
+	profile.n_function = 1;
+	profile.function = &functions;
+	if (!rc)
+		rc = put(pprof, &profile);
+	return rc ? rc : (int64_t)function.id;
+}
+
+static bool has_mapping(const struct perch_dso *dso)
+{
+	return dso->kind != PERCH_DSO_UNKNOWN && dso->kind != PERCH_DSO_ANON;
+}
+
+/* True if offsets in the DSO are addresses. */
+static bool is_loaded_at_start(const struct perch_dso *dso)
+{
+	return dso->kind == PERCH_DSO_KERNEL || dso->kind == PERCH_DSO_MODULE ||
+	       dso->kind == PERCH_DSO_KERNEL_CODE;
+}
+
+static int64_t add_build_id(struct pprof *pprof, const struct perch_dso *dso)
+{
+	char text[2 * sizeof(dso->build_id) + 1] = "";
+
+	for (size_t i = 0; i < dso->build_id_size && i < sizeof(dso->build_id); i++)
+		snprintf(text + 2 * i, 3, "%02x", dso->build_id[i]);
+	return add_text(pprof, text);
+}
+
+/* Returns the id of the mapping of a DSO, 0 for a DSO without one, or a negative errno. */
+static int64_t add_mapping(struct pprof *pprof, const struct perch_dso *dso)
+{
+	struct mapping *mapping = &pprof->mapping[dso->index];
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+	Perch__Pprof__Mapping message = PERCH__PPROF__MAPPING__INIT, *messages = &message;
+	bool lines =
+		!pprof->export->options.no_inline &&
+		perch_symbols_has_debug_info(perch_session_symbols(pprof->export->session), dso);
+	int rc;
+
+	if (!has_mapping(dso))
+		return 0;
+	message.id = dso->index + 1;
+	if (mapping->written)
+		return (int64_t)message.id;
+	mapping->written = true;
+	message.memory_start = is_loaded_at_start(dso) ? mapping->first & ~(PAGE - 1)
+						       : mapping->base;
+	message.memory_limit = (mapping->base + mapping->last + PAGE) & ~(PAGE - 1);
+	message.filename = add_clean_text(pprof, dso->path);
+	message.build_id = add_build_id(pprof, dso);
+	/* otherwise pprof would search files of this machine for names */
+	message.has_functions = true;
+	message.has_filenames = message.has_line_numbers = message.has_inline_frames = lines;
+	rc = first_error(message.filename, message.build_id, 0);
+	profile.n_mapping = 1;
+	profile.mapping = &messages;
+	if (!rc)
+		rc = put(pprof, &profile);
+	return rc ? rc : (int64_t)message.id;
+}
+
+/* Writes the mapping of the file with most samples first: pprof takes it for the program. */
+static int put_main_mapping(struct pprof *pprof)
+{
+	const struct perch_export *export = pprof->export;
+	const struct perch_dso *main = NULL;
+	uint64_t *samples = calloc(pprof->nr_mappings + 1, sizeof(*samples)), most = 0;
+	int64_t id;
+
+	if (!samples)
+		return -ENOMEM;
+	for (size_t i = 0; i < export->nr_entries; i++) {
+		const struct entry *entry = &export->entry[i];
+		const struct perch_dso *dso =
+			perch_session_address(export->session, export->stack[entry->stack].address)
+				->dso;
+
+		samples[dso->index] += entry->samples;
+		if (dso->kind == PERCH_DSO_FILE && samples[dso->index] > most) {
+			most = samples[dso->index];
+			main = dso;
+		}
+	}
+	free(samples);
+	id = main ? add_mapping(pprof, main) : 0;
+	return id < 0 ? (int)id : 0;
+}
+
+/* Returns the id of a location, or a negative errno. */
+static int64_t add_location(struct pprof *pprof, uint32_t number, bool is_caller)
+{
+	const struct perch_address *address = perch_session_address(pprof->export->session, number);
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+	Perch__Pprof__Location location = PERCH__PPROF__LOCATION__INIT, *locations = &location;
+	Perch__Pprof__Line line[MAX_LINES], *lines[MAX_LINES];
+	const struct perch_symbol_frame *frame;
+	int64_t id = 2 * (int64_t)number + is_caller + 1, mapping;
+	int nr, rc;
+
+	if (pprof->location[is_caller][number])
+		return id;
+	mapping = add_mapping(pprof, address->dso);
+	nr = perch__export_frames(pprof->export, number, is_caller, &frame);
+	if (mapping < 0 || nr < 0)
+		return mapping < 0 ? mapping : nr;
+	location.id = (uint64_t)id;
+	location.mapping_id = (uint64_t)mapping;
+	location.address = pprof->mapping[address->dso->index].base + address->offset;
+	for (int i = 0; i < nr && i < MAX_LINES; i++) {
+		int64_t function = add_function(pprof, address, &frame[i]);
+
+		if (function < 0)
+			return function;
+		perch__pprof__line__init(&line[i]);
+		line[i].function_id = (uint64_t)function;
+		line[i].line = frame[i].line;
+		lines[i] = &line[i];
+	}
+	location.n_line = (size_t)(nr < MAX_LINES ? nr : MAX_LINES);
+	location.line = lines;
+	profile.n_location = 1;
+	profile.location = &locations;
+	rc = put(pprof, &profile);
+	pprof->location[is_caller][number] = 1;
+	return rc ? rc : id;
+}
+
+/* ---- samples ---- */
+
+/* Writes the samples of a stack, thread and event. */
+static int put_entry(struct pprof *pprof, const struct entry *entry, int64_t *values,
+		     size_t nr_values, const int64_t keys[3])
+{
+	const struct perch_export *export = pprof->export;
+	const struct thread_name *thread = &export->thread[entry->thread];
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+	Perch__Pprof__Sample sample = PERCH__PPROF__SAMPLE__INIT, *samples = &sample;
+	Perch__Pprof__Label label[3], *labels[3] = { &label[0], &label[1], &label[2] };
+	uint64_t location[PERCH_MAX_CALL_CHAIN];
+	size_t nr = 0;
+	int rc;
+
+	for (uint32_t at = entry->stack; at != NO_INDEX; at = export->stack[at].parent) {
+		int64_t id = add_location(pprof, export->stack[at].address, nr > 0);
+
+		if (id < 0)
+			return (int)id;
+		location[nr++] = (uint64_t)id;
+	}
+	for (size_t i = 0; i < 3; i++) {
+		perch__pprof__label__init(&label[i]);
+		label[i].key = keys[i];
+	}
+	label[0].str = add_text(pprof, thread->comm);
+	label[1].num = thread->pid;
+	label[2].num = thread->tid;
+	values[0] = (int64_t)entry->samples;
+	values[1 + entry->event] = (int64_t)entry->period;
+	sample.n_location_id = nr;
+	sample.location_id = location;
+	sample.n_value = nr_values;
+	sample.value = values;
+	sample.n_label = 3;
+	sample.label = labels;
+	profile.n_sample = 1;
+	profile.sample = &samples;
+	rc = label[0].str < 0 ? (int)label[0].str : put(pprof, &profile);
+	values[1 + entry->event] = 0;
+	return rc;
+}
+
+/* Sorts entries by thread, then by stack: neighbors have common callers, and compress better. */
+static int compare_entries(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	return (a->event > b->event) - (a->event < b->event);
+}
+
+static int put_samples(struct pprof *pprof, size_t nr_events)
+{
+	const int64_t keys[3] = { add_text(pprof, "comm"), add_text(pprof, "pid"),
+				  add_text(pprof, "tid") };
+	int64_t *values = calloc(1 + nr_events, sizeof(*values));
+	int rc = values ? first_error(keys[0], keys[1], keys[2]) : -ENOMEM;
+
+	/* the table has the old order, and is not used any more */
+	perch__hash_clear(&pprof->export->entries);
+	if (pprof->export->nr_entries)
+		qsort(pprof->export->entry, pprof->export->nr_entries,
+		      sizeof(*pprof->export->entry), compare_entries);
+	for (size_t i = 0; i < pprof->export->nr_entries && !rc; i++)
+		rc = put_entry(pprof, &pprof->export->entry[i], values, 1 + nr_events, keys);
+	free(values);
+	return rc;
+}
+
+/* ---- events ---- */
+
+/* The unit of an event's periods. */
+static const char *unit_of(const struct perch_attr *attr)
+{
+	bool clock = attr->type == PERCH_TYPE_SOFTWARE &&
+		     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
+		      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
+
+	return clock ? "nanoseconds" : "count";
+}
+
+static int put_type(struct pprof *pprof, const char *name, const char *unit)
+{
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT, *types = &type;
+
+	type.type = add_clean_text(pprof, name);
+	type.unit = add_text(pprof, unit);
+	profile.n_sample_type = 1;
+	profile.sample_type = &types;
+	return type.type < 0 || type.unit < 0 ? first_error(type.type, type.unit, 0)
+					      : put(pprof, &profile);
+}
+
+/* Writes the types of values: the number of samples, then the period of each event. */
+static int put_types(struct pprof *pprof, const struct perch_file_event *event, size_t nr)
+{
+	const struct perch_export *export = pprof->export;
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT;
+	int rc = (int)add_text(pprof, "");
+
+	if (!rc)
+		rc = put_type(pprof, "samples", "count");
+	for (size_t i = 0; i < nr && !rc; i++)
+		rc = put_type(pprof, event[i].name, unit_of(&event[i].attr));
+	if (rc || !nr)
+		return rc;
+	type.type = profile.default_sample_type = add_clean_text(pprof, event[0].name);
+	type.unit = add_text(pprof, unit_of(&event[0].attr));
+	profile.period_type = &type;
+	if (!event[0].attr.freq)
+		profile.period = (int64_t)event[0].attr.sample_period;
+	profile.duration_nanos = (int64_t)(export->last_time - export->first_time);
+	return put(pprof, &profile);
+}
+
+/* ---- the file ---- */
+
+/* Gives each DSO the range of addresses that its samples have. Files have a range of their own,
+ * because processes map them at different addresses. */
+static int set_ranges(struct pprof *pprof)
+{
+	struct perch_export *export = pprof->export;
+	const struct perch_dso *const *dsos;
+	uint64_t next = FIRST_ADDRESS;
+
+	pprof->nr_mappings = perch_processes_dsos(perch_session_processes(export->session), &dsos);
+	pprof->mapping = calloc(pprof->nr_mappings + 1, sizeof(*pprof->mapping));
+	if (!pprof->mapping)
+		return -ENOMEM;
+	for (size_t i = 0; i < pprof->nr_mappings; i++)
+		pprof->mapping[i].first = UINT64_MAX;
+	for (size_t i = 0; i < export->nr_stacks; i++) {
+		const struct perch_address *address =
+			perch_session_address(export->session, export->stack[i].address);
+		struct mapping *mapping = &pprof->mapping[address->dso->index];
+
+		if (address->offset < mapping->first)
+			mapping->first = address->offset;
+		if (address->offset > mapping->last)
+			mapping->last = address->offset;
+	}
+	for (size_t i = 0; i < pprof->nr_mappings; i++) {
+		struct mapping *mapping = &pprof->mapping[i];
+
+		if (mapping->first > mapping->last || !has_mapping(dsos[i]) ||
+		    is_loaded_at_start(dsos[i]))
+			continue;
+		mapping->base = next;
+		next = (next + mapping->last + 2 * PAGE) & ~(PAGE - 1);
+	}
+	return 0;
+}
+
+static size_t largest_address(const struct perch_export *export)
+{
+	size_t largest = 0;
+
+	for (size_t i = 0; i < export->nr_stacks; i++)
+		if (export->stack[i].address > largest)
+			largest = export->stack[i].address;
+	return largest;
+}
+
+static int put_profile(struct pprof *pprof)
+{
+	struct perch_reader *reader = perch_session_reader(pprof->export->session);
+	size_t nr_addresses = largest_address(pprof->export) + 1;
+	const struct perch_file_event *event;
+	size_t nr_events = perch_reader_events(reader, &event);
+	int rc;
+
+	pprof->texts.seed = pprof->functions.seed = pprof->export->stacks.seed;
+	for (size_t i = 0; i < 2; i++) {
+		pprof->location[i] = calloc(nr_addresses, 1);
+		if (!pprof->location[i])
+			return -ENOMEM;
+	}
+	rc = set_ranges(pprof);
+	if (!rc)
+		rc = put_types(pprof, event, nr_events);
+	if (!rc)
+		rc = put_main_mapping(pprof);
+	if (!rc)
+		rc = put_samples(pprof, nr_events);
+	return rc ? rc : compress_bytes(pprof, NULL, 0, Z_FINISH);
+}
+
+static void close_pprof(struct pprof *pprof)
+{
+	deflateEnd(&pprof->stream);
+	free(pprof->message);
+	free(pprof->text);
+	free(pprof->text_number);
+	free(pprof->function);
+	free(pprof->location[0]);
+	free(pprof->location[1]);
+	free(pprof->mapping);
+	perch__hash_clear(&pprof->texts);
+	perch__hash_clear(&pprof->functions);
+	free(pprof);
+}
+
+int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err)
+{
+	struct pprof *pprof = calloc(1, sizeof(*pprof));
+	int rc = -ENOMEM;
+
+	if (pprof) {
+		pprof->export = export;
+		pprof->out = out;
+		if (deflateInit2(&pprof->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
+				 Z_DEFAULT_STRATEGY) == Z_OK)
+			rc = put_profile(pprof);
+		close_pprof(pprof);
+	}
+	if (rc == -ENOMEM)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (rc)
+		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
+				       rc == -EFBIG ? "a message of the profile exceeds 2 GiB"
+						    : "zlib cannot compress the profile");
+	return 0;
+}

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch export: folded stacks have the frames of perch script and the sums of perch report; go tool pprof prints the sums, callers and
+lines of a pprof file as perch report does."""
+import collections
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ.get("PERCH", "perch")
+failed = False
+
+# Two threads, a function that is inlined, a child process with a space and a semicolon in its name.
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+static inline __attribute__((always_inline)) void inlined(unsigned long i)
+{
+	for (int k = 0; k < 20; k++)
+		sink += i ^ sink;
+}
+__attribute__((noinline)) void leaf(int n)
+{
+	for (int i = 0; i < n; i++)
+		inlined(i);
+}
+__attribute__((noinline)) void recurse(int depth)
+{
+	if (depth)
+		recurse(depth - 1);
+	else
+		leaf(2000);
+	sink++;
+}
+__attribute__((noinline)) void work(int ms, int depth)
+{
+	struct timespec now;
+
+	do {
+		recurse(depth);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < ms);
+}
+static void *run(void *unused)
+{
+	prctl(PR_SET_NAME, "second");
+	work(60, 3);
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+
+	if (!fork()) {
+		prctl(PR_SET_NAME, "a b;c");
+		work(40, 1);
+		_exit(0);
+	}
+	pthread_create(&thread, 0, run, 0);
+	work(60, 2);
+	pthread_join(thread, 0);
+	wait(0);
+	return 0;
+}
+"""
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*words, binary=False):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stdout if binary else done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def folded(*options):
+    """The lines as {names: period}."""
+    status, out, err = run(PERCH, "export", "--format", "folded", *options)
+    if status:
+        check(False, "perch export --format folded " + " ".join(options), err)
+    return {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in out.splitlines()}
+
+
+def stacks_of_script(path, marks):
+    """The same lines from perch script -j."""
+    lines = collections.Counter()
+    _, out, _ = run(PERCH, "script", "-j", "-F", "comm,pid,tid,event,period,ip,sym,dso", "-i", path)
+    for sample in json.loads(out) if out.startswith("[") else map(json.loads, out.splitlines()):
+        frames = sample.get("callchain") or [sample]
+        names = [sample["comm"].replace(";", ":").replace(" ", "_")]
+        for frame in reversed(frames):
+            dso = frame.get("dso", "[unknown]")
+            name = frame.get("sym") or (dso if dso == "[unknown]" else "[%s]" % os.path.basename(dso))
+            if marks:
+                name += "_[i]" if frame.get("inlined") else "_[k]" if dso.startswith("[kernel") or dso == "[k]" else ""
+            names.append(name.replace(";", ":"))
+        lines[";".join(names)] += sample["period"]
+    return dict(lines)
+
+
+def difference(ours, theirs):
+    return [(names, ours.get(names), theirs.get(names)) for names in sorted(set(ours) | set(theirs)) if ours.get(names) != theirs.get(names)][:5]
+
+
+def check_folded(path):
+    ours = folded("-i", path)
+    theirs = stacks_of_script(path, False)
+    check(ours == theirs and len(ours) >= 3, "folded: the %d stacks and sums of perch script" % len(ours), difference(ours, theirs))
+    check(list(ours) == sorted(ours, key=lambda names: names.split(";")), "folded: sorted by name")
+    check(any(names.startswith("a_b:c;") for names in ours), "folded: separators in the name of a thread", list(ours)[:3])
+    check(any(re.search("^second;.*;recurse;recurse;.*leaf;inlined$", names) for names in ours), "folded: recursion and an inlined function")
+    marked = folded("-i", path, "--mark", "inline")
+    check(sum(marked.values()) == sum(ours.values()) and any(";leaf;inlined_[i]" in names for names in marked), "folded: --mark inline")
+    plain = folded("-i", path, "--no-inline")
+    check(not any("inlined" in names for names in plain) and sum(plain.values()) == sum(ours.values()), "folded: --no-inline")
+    threads = folded("-i", path, "--with-tid")
+    check(all(re.match(r"[^;]+-\d+/\d+;", names) for names in threads) and sum(threads.values()) == sum(ours.values()), "folded: --with-tid")
+    second = folded("-i", path, "--comms", "second")
+    check(second == {names: period for names, period in ours.items() if names.startswith("second;")}, "folded: --comms")
+
+
+def pprof(directory, *words):
+    env = dict(os.environ, HOME=directory, PPROF_TMPDIR=directory)
+    done = subprocess.run(["go", "tool", "pprof", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, check=False)
+    return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def seconds(text):
+    found = re.match(r"([0-9.]+)(ns|us|ms|s|mins)?$", text)
+    return float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, None: 0, "mins": 60}[found[2]]
+
+
+def check_pprof(directory, path):
+    profile = os.path.join(directory, "profile.pb.gz")
+    status, out, err = run(PERCH, "export", "--format", "pprof", "-i", path, "-o", profile)
+    check(status == 0 and not out and os.path.getsize(profile) > 100, "pprof: a file is written", err)
+    _, again, _ = run(PERCH, "export", "--format", "pprof", "-i", path, binary=True)
+    with open(profile, "rb") as file:
+        check(gzip.decompress(again) == gzip.decompress(file.read()), "pprof: standard output has the same bytes")
+    if not shutil.which("go"):
+        print("ok - pprof prints it # skip no go")
+        return
+    lines = folded("-i", path)
+    total = sum(lines.values()) / 1e9
+    own = collections.Counter()
+    with_callees = collections.Counter()
+    for names, period in lines.items():
+        functions = names.split(";")[1:]
+        own[functions[-1]] += period / 1e9
+        for name in set(functions):
+            with_callees[name] += period / 1e9
+    top, err = pprof(directory, "-top", "-nodecount=1000", "-nodefraction=0", "-unit=ns", profile)
+    rows = re.findall(r"^\s*(\d\S*)\s+\S+%\s+\S+%\s+(\S+)\s+\S+%\s+(.*)$", top, re.M)
+    theirs = {re.sub(r" \(inline\)$", "", name): (seconds(flat), seconds(cumulative)) for flat, cumulative, name in rows}
+    wrong = [(name, own[name], with_callees[name], theirs.get(name)) for name in with_callees
+             if name not in theirs or abs(theirs[name][0] - own[name]) > 1e-6 or abs(theirs[name][1] - with_callees[name]) > 1e-6]
+    check(len(theirs) > 4 and not wrong, "pprof -top: %d functions with the sums of folded stacks" % len(theirs), "%s\n%s\n%s" % (wrong[:5], top[:1500], err))
+    check("Type: cpu-clock" in top and re.search(r"^File: program$", top, re.M), "pprof -top: type and program", top[:300])
+    check(abs(sum(flat for flat, _ in theirs.values()) - total) < 1e-6, "pprof -top: the sum of all samples")
+    peek, err = pprof(directory, "-peek", "^leaf$", profile)
+    check(re.search(r"\|\s+recurse$", peek, re.M) and re.search(r"\|\s+inlined", peek, re.M), "pprof -peek: caller and callee", peek + err)
+    listed, err = pprof(directory, "-list", "^inlined$", profile)
+    check(re.search(r"\d+m?s.*sink \+= i \^ sink;", listed), "pprof -list: the source line", listed + err)
+    tags, err = pprof(directory, "-tags", profile)
+    check(re.search(r"comm: Total", tags) and "second" in tags and "a b;c" in tags and re.search(r"\btid: Total", tags), "pprof -tags: threads", tags + err)
+    samples, err = pprof(directory, "-top", "-sample_index=samples", profile)
+    check("Type: samples" in samples, "pprof -sample_index=samples", samples[:300] + err)
+
+
+def check_errors(directory, path):
+    for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded or pprof"),
+                           (("--format", "folded", "--mark", "x"), "unknown kind 'x'"), (("--format", "folded", "word"), "not an option")):
+        status, _, err = run(PERCH, "export", *words, "-i", path)
+        check(status == 2 and message in err, "usage: " + (" ".join(words) or "no option"), err)
+    status, _, err = run(PERCH, "export", "--format", "folded", "-i", path, "-o", os.path.join(directory, "no/file"))
+    check(status == 1 and "cannot create" in err, "a file that cannot be created", err)
+    with open("/dev/full", "wb") as full:
+        for name in ("folded", "pprof"):
+            done = subprocess.run([PERCH, "export", "--format", name, "-i", path], stdout=full, stderr=subprocess.PIPE, check=False)
+            check(done.returncode == 1 and b"No space left" in done.stderr, name + ": a full disk", done.stderr)
+    status, out, err = run(PERCH, "export", "--format", "folded", "-i", path, "--comms", "nobody")
+    check(status == 0 and not out and "nobody" in err, "a filter that matches nothing", err)
+    status, out, err = run(PERCH, "export", "--format", "pprof", "-i", path, "--comms", "nobody", binary=True)
+    check(status == 0 and gzip.decompress(out), "a pprof file without samples", err)
+
+
+def main():
+    if not shutil.which("gcc"):
+        print("skipped: no gcc for the program to record")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="perch-export-") as directory:
+        os.chdir(directory)
+        os.environ["HOME"] = directory
+        with open("program.c", "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        subprocess.run(["gcc", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "program.c", "-o", "program"],
+                       check=True)
+        path = os.path.join(directory, "perf.data")
+        status, _, err = run(PERCH, "record", "-N", "-g", "-F", "1999", "-e", "cpu-clock:u", "-o", path, "./program")
+        if status:
+            print("skipped: perch cannot record here: " + err.strip())
+            return 77
+        check_folded(path)
+        check_pprof(directory, path)
+        check_errors(directory, path)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
