@@ -107,11 +107,17 @@ static int find_times(struct perch_session *session, struct filter_time *all,
 
 /* ---- START,STOP ---- */
 
+/* The sum, or the last time there is. */
+static uint64_t add_time(uint64_t from, uint64_t time)
+{
+	return time > UINT64_MAX - from ? UINT64_MAX : from + time;
+}
+
 static int parse_absolute(struct filter_times *times, const char *text, uint64_t from,
 			  struct perch_error *err)
 {
 	while (true) {
-		uint64_t start = 0, end = UINT64_MAX - from;
+		uint64_t start = 0, end = UINT64_MAX;
 		const char *at = text;
 		size_t length = strcspn(text, " \t");
 		int rc;
@@ -126,7 +132,7 @@ static int parse_absolute(struct filter_times *times, const char *text, uint64_t
 			return bad_time(err, text, length, "more follows than a stop");
 		if (end < start)
 			return bad_time(err, text, length, "the stop is before the start");
-		rc = add_range(times, from + start, from + end, err);
+		rc = add_range(times, add_time(from, start), add_time(from, end), err);
 		if (rc)
 			return rc;
 		text += length + strspn(text + length, " \t");

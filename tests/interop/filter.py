@@ -74,6 +74,8 @@ def compare_options(path):
             print("skipped: this perf script has no --dsos")
             continue
         compare(path, options[0] != "-C" and options[-2] != "-C" and options[0] != "--time", *options)
+    ours, _ = samples(PERCH, path, "--reltime", "--time", "0,18446744071")
+    check(len(ours) == len(every), "a relative time behind the last one", len(ours))
     ours, _ = samples(PERCH, path, "-S", "file://" + path + ".names")
     with open(path + ".names", "w") as file:
         file.write(symbol + "\n")

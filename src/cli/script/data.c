@@ -138,13 +138,6 @@ void script_put_bpf_output(struct cli_output *out, const struct perch_record *re
 
 /* ---- branches ---- */
 
-/* The location of an address that the CPU recorded. */
-struct target {
-	struct perch_location location;
-	const struct perch_symbol *symbol;
-	const char *dso; /* path */
-};
-
 /* The kernel of most architectures is in the upper half of the addresses, so the address shows it.
  */
 static unsigned mode_of(const struct script *script, const struct perch_record *record,
@@ -160,9 +153,8 @@ static unsigned mode_of(const struct script *script, const struct perch_record *
 							    : mode;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int resolve(struct script *script, const struct perch_session_sample *sample,
-		   uint64_t address, struct target *target)
+int script_resolve(struct script *script, const struct perch_session_sample *sample,
+		   uint64_t address, struct script_target *target)
 {
 	struct perch_processes *processes = perch_session_processes(script->session);
 	const struct perch_record *record = sample->record;
@@ -178,14 +170,13 @@ static int resolve(struct script *script, const struct perch_session_sample *sam
 	return target->dso ? 0 : -ENOMEM;
 }
 
-/* Looks up the function: not of addresses that are printed as numbers. */
-static void find_symbol(struct script *script, struct target *target)
+void script_find_symbol(struct script *script, struct script_target *target)
 {
 	target->symbol =
 		perch_symbols_find(script->symbols, target->location.dso, target->location.offset);
 }
 
-static char *put_symbol(const struct script *script, char *at, const struct target *target,
+char *script_put_symbol(const struct script *script, char *at, const struct script_target *target,
 			bool with_offset)
 {
 	const char *name = target->symbol ? perch_symbols_name(script->symbols, target->symbol)
@@ -201,21 +192,21 @@ static char *put_symbol(const struct script *script, char *at, const struct targ
 int script_put_location(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample, uint64_t address)
 {
-	struct target target;
+	struct script_target target;
 	char *at;
 
 	if (!(event->fields & (SCRIPT_SYM | SCRIPT_DSO)))
 		return 0;
-	if (resolve(script, sample, address, &target))
+	if (script_resolve(script, sample, address, &target))
 		return -ENOMEM;
 	if (target.location.dso->kind == PERCH_DSO_ANON)
 		target.dso = strncmp(target.dso, "/tmp/perf-", 10) ? target.dso : "//anon";
 	else if (event->fields & SCRIPT_SYM)
-		find_symbol(script, &target);
+		script_find_symbol(script, &target);
 	at = cli_output_reserve(event->out, SCRIPT_MAX_LINE);
 	if (event->fields & SCRIPT_SYM)
-		at = put_symbol(script, put_bytes(at, " ", 1), &target,
-				event->fields & SCRIPT_SYMOFF);
+		at = script_put_symbol(script, put_bytes(at, " ", 1), &target,
+				       event->fields & SCRIPT_SYMOFF);
 	if (event->fields & SCRIPT_DSO)
 		at = put_text(put_text(put_bytes(at, " (", 2), target.dso), ")");
 	cli_output_end(event->out, at);
@@ -223,7 +214,7 @@ int script_put_location(struct script *script, const struct script_event *event,
 }
 
 /* The offset in the file, or from the start of the kernel or a module. */
-static uint64_t offset_of(const struct target *target)
+static uint64_t offset_of(const struct script_target *target)
 {
 	return target->location.dso->start ? target->location.offset - target->location.dso->start
 					   : target->location.offset;
@@ -231,12 +222,12 @@ static uint64_t offset_of(const struct target *target)
 
 /* Writes one end of a branch. */
 static char *put_end(struct script *script, const struct script_event *event, char *at,
-		     uint64_t address, const struct target *target)
+		     uint64_t address, const struct script_target *target)
 {
 	if (event->fields & SCRIPT_BRSTACK)
 		at = put_address(at, address);
 	else if (event->fields & SCRIPT_BRSTACKSYM)
-		at = put_symbol(script, at, target, true);
+		at = script_put_symbol(script, at, target, true);
 	else
 		at = put_address(at, offset_of(target));
 	if (event->fields & SCRIPT_DSO) {
@@ -278,19 +269,19 @@ int script_put_branches(struct script *script, const struct script_event *event,
 {
 	bool locate = event->fields & SCRIPT_DSO || !(event->fields & SCRIPT_BRSTACK);
 	bool symbols = event->fields & SCRIPT_BRSTACKSYM && !(event->fields & SCRIPT_BRSTACK);
-	struct target from = { 0 }, to = { 0 };
+	struct script_target from = { 0 }, to = { 0 };
 
 	for (uint64_t i = 0; i < sample->record->sample.branches.nr; i++) {
 		struct perch_branch_entry entry;
 		char *at;
 
 		perch_branch_at(sample->record, i, &entry);
-		if (locate && (resolve(script, sample, entry.from, &from) ||
-			       resolve(script, sample, entry.to, &to)))
+		if (locate && (script_resolve(script, sample, entry.from, &from) ||
+			       script_resolve(script, sample, entry.to, &to)))
 			return -ENOMEM;
 		if (symbols) {
-			find_symbol(script, &from);
-			find_symbol(script, &to);
+			script_find_symbol(script, &from);
+			script_find_symbol(script, &to);
 		}
 		at = cli_output_reserve(event->out, 2 * SCRIPT_MAX_LINE + 128);
 		if (!(event->fields & SCRIPT_BRSTACKSYM) || event->fields & SCRIPT_BRSTACK)

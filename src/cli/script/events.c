@@ -58,6 +58,16 @@ static int check_combination(const struct script *script, const struct script_ev
 		return cli_usage_error(SCRIPT_COMMAND,
 				       "-F srcline: the line is that of the address; add the "
 				       "field ip");
+	if (script->json && asked & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN | SCRIPT_SRCCODE))
+		return cli_usage_error(SCRIPT_COMMAND,
+				       "-F: the fields brstackinsn, brstackinsnlen and srccode are "
+				       "text; -j has brstack, insn and srcline");
+	if (asked & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN) &&
+	    event->event->attr.sample_type & PERCH_SAMPLE_BRANCH_STACK &&
+	    !(event->event->attr.branch_sample_type & PERCH_SAMPLE_BRANCH_ANY))
+		return cli_usage_error(SCRIPT_COMMAND,
+				       "-F brstackinsn: the code between branches is known only if "
+				       "all branches are recorded; record with -b");
 	if (event->fields & SCRIPT_TOD && !script->tod_ns)
 		return cli_usage_error(SCRIPT_COMMAND,
 				       "-F tod: the file does not have the time of day of its "

@@ -49,6 +49,12 @@ static const struct script_field table[] = {
 	{ "flags", SCRIPT_FLAGS, 0, NULL, NULL },
 	{ "transaction", SCRIPT_TRANSACTION, PERCH_SAMPLE_TRANSACTION, "transaction",
 	  "--transaction" },
+	{ "insn", SCRIPT_INSN, PERCH_SAMPLE_IP, "address of the instruction", NULL },
+	{ "insnlen", SCRIPT_INSNLEN, PERCH_SAMPLE_IP, "address of the instruction", NULL },
+	{ "brstackinsn", SCRIPT_BRSTACKINSN, PERCH_SAMPLE_BRANCH_STACK, "branch stack", "-b" },
+	{ "brstackinsnlen", SCRIPT_BRSTACKINSNLEN, PERCH_SAMPLE_BRANCH_STACK, "branch stack",
+	  "-b" },
+	{ "srccode", SCRIPT_SRCCODE, PERCH_SAMPLE_IP, "address of the instruction", NULL },
 	{ "synth", SCRIPT_NEVER, 0, NULL, NULL },
 	{ "callindent", SCRIPT_NEVER, 0, NULL, NULL },
 	{ "ipc", SCRIPT_NEVER, 0, NULL, NULL },
@@ -56,10 +62,8 @@ static const struct script_field table[] = {
 	{ "vcpu", SCRIPT_NEVER, 0, NULL, NULL },
 };
 
-/* Fields of perf that need a decoder of instructions, metrics or sources. */
-static const char *const unsupported[] = { "insn",	  "insnlen",	    "disasm",
-					   "brstackinsn", "brstackinsnlen", "brstackdisasm",
-					   "brcntr",	  "metric",	    "srccode" };
+/* Fields of perf that need text of instructions, or metrics. */
+static const char *const unsupported[] = { "disasm", "brstackdisasm", "brcntr", "metric" };
 
 #define START (SCRIPT_COMM | SCRIPT_TID | SCRIPT_CPU | SCRIPT_TIME | SCRIPT_EVENT)
 #define FRAME (SCRIPT_IP | SCRIPT_SYM | SCRIPT_SYMOFF | SCRIPT_DSO)

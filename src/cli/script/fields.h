@@ -41,6 +41,11 @@
 #define SCRIPT_CGROUP	      (UINT64_C(1) << 30)
 #define SCRIPT_FLAGS	      (UINT64_C(1) << 31)
 #define SCRIPT_TRANSACTION    (UINT64_C(1) << 32)
+#define SCRIPT_INSN	      (UINT64_C(1) << 34)
+#define SCRIPT_INSNLEN	      (UINT64_C(1) << 35)
+#define SCRIPT_BRSTACKINSN    (UINT64_C(1) << 36)
+#define SCRIPT_BRSTACKINSNLEN (UINT64_C(1) << 37)
+#define SCRIPT_SRCCODE	      (UINT64_C(1) << 38)
 /* those of instruction traces and of guests: accepted, no sample has them */
 #define SCRIPT_NEVER (UINT64_C(1) << 33)
 /* -j without -F: all that an event has, except what other fields say or what takes long to find */

@@ -277,6 +277,26 @@ static void put_branches(struct cli_json_writer *json, const struct perch_record
 	cli_json_end(json);
 }
 
+/* Writes the bytes of the sampled instruction, in hexadecimal, if they are known. */
+static int put_instruction(struct script *script, struct cli_json_writer *json,
+			   const struct script_event *event,
+			   const struct perch_session_sample *sample)
+{
+	const uint8_t *bytes;
+	unsigned length;
+	int rc = script_find_instruction(script, sample, &bytes, &length);
+
+	if (rc || !length)
+		return rc;
+	if (event->fields & SCRIPT_INSN) {
+		cli_json_key(json, "insn");
+		cli_json_hex_bytes(json, bytes, length);
+	}
+	if (event->fields & SCRIPT_INSNLEN)
+		put_number(json, "insnlen", length);
+	return 0;
+}
+
 /* The path of the cgroup, if it is in the recording. */
 static void put_cgroup(struct script *script, struct cli_json_writer *json, uint64_t id)
 {
@@ -342,6 +362,8 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 		put_cgroup(script, &json, record->sample.cgroup);
 	if (event->fields & SCRIPT_IP)
 		rc = put_ip(script, &json, event, sample);
+	if (!rc && event->fields & (SCRIPT_INSN | SCRIPT_INSNLEN))
+		rc = put_instruction(script, &json, event, sample);
 	if (event->fields & SCRIPT_IREGS)
 		put_registers(script, &json, "iregs", record, &record->sample.regs_intr);
 	if (event->fields & SCRIPT_UREGS)

@@ -263,6 +263,8 @@ static int put_before_ip(struct script *script, const struct script_event *event
 	return 0;
 }
 
+#define INSTRUCTIONS (SCRIPT_INSN | SCRIPT_INSNLEN | SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN)
+
 /* Fields after the address. */
 static int put_after_ip(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample)
@@ -281,6 +283,8 @@ static int put_after_ip(struct script *script, const struct script_event *event,
 	    event->event->attr.config == PERCH_COUNT_SW_BPF_OUTPUT &&
 	    event->type == SCRIPT_SOFTWARE)
 		script_put_bpf_output(out, record);
+	if (event->fields & INSTRUCTIONS && script_put_instructions(script, event, sample))
+		return -ENOMEM;
 	if (event->fields & SCRIPT_PHYS_ADDR)
 		cli_output_end(out,
 			       put_hex(cli_output_reserve(out, 32), record->sample.phys_addr, 16));
@@ -310,11 +314,13 @@ static int put_branch(struct script *script, const struct script_event *event,
 	 SCRIPT_INS_LAT | SCRIPT_RETIRE_LAT | SCRIPT_TRANSACTION | SCRIPT_CGROUP)
 #define AFTER_IP                                                                                \
 	(SCRIPT_IREGS | SCRIPT_UREGS | SCRIPT_BRSTACK | SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF | \
-	 SCRIPT_BPF_OUTPUT | SCRIPT_PHYS_ADDR | SCRIPT_DATA_PAGE_SIZE | SCRIPT_CODE_PAGE_SIZE)
+	 SCRIPT_BPF_OUTPUT | SCRIPT_PHYS_ADDR | SCRIPT_DATA_PAGE_SIZE | SCRIPT_CODE_PAGE_SIZE | \
+	 INSTRUCTIONS)
 
 bool script_is_queued(const struct script_event *event)
 {
-	return event->chain && !event->branches && !(event->fields & (BEFORE_IP | AFTER_IP));
+	return event->chain && !event->branches &&
+	       !(event->fields & (BEFORE_IP | AFTER_IP | SCRIPT_SRCCODE));
 }
 
 int script_put_sample(struct script *script, const struct perch_session_sample *sample)
@@ -353,5 +359,5 @@ int script_put_sample(struct script *script, const struct perch_session_sample *
 			return -ENOMEM;
 	}
 	cli_output_bytes(event->out, "\n", 1);
-	return 0;
+	return event->fields & SCRIPT_SRCCODE ? script_put_source_line(script, event, sample) : 0;
 }

@@ -131,6 +131,7 @@ static void clear(struct script *script)
 		free(script->dso[i]);
 	free(script->dso);
 	free(script->trace);
+	script_code_free(script->code);
 	cli_output_close(&script->out);
 	script_queue_free(script->queue);
 	cli_input_close(&script->input);
@@ -143,6 +144,7 @@ static void print_notes(const struct script *script)
 	cli_filter_print_notes(&script->filter, &script->input);
 	cli_input_print_notes(&script->input);
 	cli_input_print_chain_notes(&script->input);
+	script_code_print_notes(script->code);
 	if (script->unformatted)
 		cli_note(SCRIPT_COMMAND,
 			 "%" PRIu64
@@ -195,6 +197,7 @@ static int print(struct script *script)
 
 	if (!status)
 		status = check_options(script);
+	script->filter.options.relative_time = script->reltime;
 	if (!status && !script->header_only)
 		status = cli_filter_open(&script->filter, &script->input);
 	if (status)

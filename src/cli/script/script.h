@@ -9,6 +9,7 @@
  *   sample.c      a sample as text
  *   queue.c       samples that wait until their lines are in the CPU's cache
  *   data.c        its registers, memory access, branches, BPF output
+ *   instructions.c  the code that was executed, from the binaries; source lines
  *   trace.c       the fields of tracepoints
  *   records.c     records other than samples (--show-mmap-events and others)
  *   json.c        a sample as JSON
@@ -145,8 +146,9 @@ struct script {
 	/* the time of day at a time of the clock of the file; 0: unknown */
 	uint64_t tod_ns, clock_ns;
 	int data_src_width;
-	uint64_t unformatted; /* samples of tracepoints whose format the file lacks */
-	char *trace;	      /* the text of a tracepoint; NULL until it is needed */
+	uint64_t unformatted;	  /* samples of tracepoints whose format the file lacks */
+	struct script_code *code; /* the instructions of binaries; NULL until they are needed */
+	char *trace;		  /* the text of a tracepoint; NULL until it is needed */
 	size_t trace_size;
 };
 
@@ -187,6 +189,37 @@ int script_put_branches(struct script *script, const struct script_event *event,
 /* Writes " sym+0x1 (dso)" of a data address of the sample's thread. Returns 0 or -ENOMEM. */
 int script_put_location(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample, uint64_t address);
+
+/* The location of an address that the CPU recorded. */
+struct script_target {
+	struct perch_location location;
+	const struct perch_symbol *symbol;
+	const char *dso; /* path */
+};
+
+/* Finds the location, without the symbol. Returns 0 or -ENOMEM. */
+int script_resolve(struct script *script, const struct perch_session_sample *sample,
+		   uint64_t address, struct script_target *target);
+/* Looks up the function: not of addresses that are printed as numbers. */
+void script_find_symbol(struct script *script, struct script_target *target);
+char *script_put_symbol(const struct script *script, char *at, const struct script_target *target,
+			bool with_offset);
+
+/* ---- instructions.c ---- */
+
+/* Writes the sampled instruction, and the instructions between the branches of the branch stack.
+ * Returns 0 or -ENOMEM. */
+int script_put_instructions(struct script *script, const struct script_event *event,
+			    const struct perch_session_sample *sample);
+/* Finds the sampled instruction; *length is 0 if its bytes are not known. Returns 0 or -ENOMEM. */
+int script_find_instruction(struct script *script, const struct perch_session_sample *sample,
+			    const uint8_t **bytes, unsigned *length);
+/* Writes the source line of the sampled address, if it is not the last one of the thread. Returns 0
+ * or -ENOMEM. */
+int script_put_source_line(struct script *script, const struct script_event *event,
+			   const struct perch_session_sample *sample);
+void script_code_print_notes(const struct script_code *code);
+void script_code_free(struct script_code *code);
 
 /* ---- queue.c ---- */
 

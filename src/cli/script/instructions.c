@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code that was executed: the sampled instruction, the instructions between the branches of a
+ * branch stack, and source lines. The bytes are those of the binaries that were mapped.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "annotate/disassembler.h"
+#include "annotate/source_text.h"
+#include "base/array.h"
+#include "base/hash_table.h"
+#include "options.h"
+#include "put.h"
+#include "script.h"
+
+#define MAX_BLOCK	16384	    /* bytes between two branches; what is longer is not a block */
+#define MAX_INSTRUCTION 16	    /* bytes */
+#define MAX_STORED	(64u << 20) /* bytes of all blocks: then they are read again */
+#define MAX_THREADS	256	    /* whose last source line is remembered */
+
+/* Instructions one after the other. */
+struct block {
+	const struct perch_dso *dso;
+	uint64_t offset;
+	uint32_t size; /* that was asked for */
+	uint32_t nr;   /* of instructions; the bytes after the last one are none */
+	uint32_t nr_bytes;
+	uint8_t *bytes;
+	uint8_t *length; /* of each, with LEAVES */
+};
+
+#define LEAVES 0x80u /* the next instruction is not executed after it: jump, call, return */
+#define LENGTH 0x7fu
+
+struct script_code {
+	struct block *block;
+	size_t nr, capacity;
+	struct perch__hash_table by_offset; /* -> block */
+	size_t bytes;			    /* of all blocks */
+	uint64_t missing;		    /* how often code was not found */
+	char *reason;			    /* why, the first time; NULL: out of memory */
+	struct source_text sources;
+	struct last_line {
+		uint32_t tid, line;
+		const char *file;
+	} last_line[MAX_THREADS];
+};
+
+static struct script_code *code_of(struct script *script)
+{
+	if (script->code)
+		return script->code;
+	script->code = calloc(1, sizeof(*script->code));
+	if (script->code) {
+		script->code->by_offset.seed = perch__hash_seed(script);
+		script->code->sources.root = script->input.options.symbols.root;
+	}
+	return script->code;
+}
+
+static void clear_blocks(struct script_code *code)
+{
+	for (size_t i = 0; i < code->nr; i++) {
+		free(code->block[i].bytes);
+		free(code->block[i].length);
+	}
+	perch__hash_clear(&code->by_offset);
+	code->nr = code->bytes = 0;
+}
+
+void script_code_free(struct script_code *code)
+{
+	if (!code)
+		return;
+	clear_blocks(code);
+	free(code->block);
+	free(code->reason);
+	source_text_clear(&code->sources);
+	free(code);
+}
+
+void script_code_print_notes(const struct script_code *code)
+{
+	if (code && code->missing)
+		cli_note(SCRIPT_COMMAND,
+			 "the instructions of %llu addresses are missing; the first one: %s",
+			 (unsigned long long)code->missing,
+			 code->reason ? code->reason : "out of memory");
+	if (code && code->sources.missing)
+		cli_note(SCRIPT_COMMAND, "%zu source files are missing; the first one: %s",
+			 code->sources.missing, code->sources.missing_path);
+	if (code && code->sources.newer)
+		cli_note(SCRIPT_COMMAND,
+			 "%zu source files are newer than the binary; the first one: %s",
+			 code->sources.newer, code->sources.newer_path);
+}
+
+/* ---- blocks ---- */
+
+/* True if what follows in memory is not what is executed next. */
+static bool leaves(const struct instruction *instruction)
+{
+	const char *name = instruction->mnemonic;
+
+	if (instruction->flow != FLOW_JUMP)
+		return instruction->flow != FLOW_NEXT;
+	/* other jumps have a condition */
+	return !strncmp(name, "jmp", 3) || !strncmp(name, "ljmp", 4) || !strcmp(name, "j") ||
+	       !strcmp(name, "b") || !strcmp(name, "br");
+}
+
+static void note_missing(struct script_code *code, const struct perch_error *err)
+{
+	if (!code->missing && asprintf(&code->reason, "%s%s%s", err->message,
+				       err->remedy[0] ? ". " : "", err->remedy) < 0)
+		code->reason = NULL;
+	code->missing++;
+}
+
+/* Finds the instructions in the bytes. Returns 0 or a negative errno. */
+static int decode(struct block *block, const struct perch_code *code, struct perch_error *err)
+{
+	struct disassembler *disassembler;
+	struct instruction instruction;
+	uint32_t at = 0;
+	int rc = disassembler_open(&disassembler, code, false, err);
+
+	if (rc)
+		return rc;
+	while (at < block->size && disassembler_next(disassembler, &instruction) &&
+	       !instruction.undecoded && !instruction.data && instruction.size <= MAX_INSTRUCTION) {
+		block->length[block->nr++] =
+			(uint8_t)(instruction.size | (leaves(&instruction) ? LEAVES : 0));
+		at += (uint32_t)instruction.size;
+	}
+	disassembler_close(disassembler);
+	return 0;
+}
+
+/* Reads the code of a block. A block without instructions is one, too. Returns 0 or -ENOMEM. */
+static int read_block(struct script *script, struct block *block)
+{
+	struct perch_code code;
+	struct perch_error err;
+	int rc = perch_symbols_read_code(script->symbols, block->dso, block->offset,
+					 block->size + MAX_INSTRUCTION, &code, &err);
+
+	if (rc == -ENOMEM)
+		return rc;
+	if (!rc) {
+		block->length = malloc(block->size);
+		rc = block->length ? decode(block, &code, &err) : -ENOMEM;
+		block->bytes = code.bytes;
+		block->nr_bytes = (uint32_t)code.size;
+		code.bytes = NULL;
+		perch_code_clear(&code);
+	}
+	if (!rc && !block->nr)
+		rc = perch_error_set(&err, ENOENT, PERCH_ERROR_FILE,
+				     "the bytes at the address are no instruction");
+	if (rc && rc != -ENOMEM)
+		note_missing(script->code, &err);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static bool same_block(const void *blocks, uint32_t index, const void *key)
+{
+	const struct block *block = (const struct block *)blocks + index, *wanted = key;
+
+	return block->dso == wanted->dso && block->offset == wanted->offset &&
+	       block->size == wanted->size;
+}
+
+/* Returns the instructions from an offset on that begin in the next bytes, or NULL if out of
+ * memory. */
+static const struct block *find_block(struct script *script, const struct perch_dso *dso,
+				      uint64_t offset, uint32_t size)
+{
+	struct script_code *code = code_of(script);
+	struct block wanted = { .dso = dso, .offset = offset, .size = size }, *block;
+	uint64_t hash;
+	uint32_t index;
+
+	if (!code)
+		return NULL;
+	hash = perch__hash_integer(code->by_offset.seed,
+				   offset ^ (uint64_t)dso->index << 40 ^ (uint64_t)size << 20);
+	index = perch__hash_find(&code->by_offset, hash, same_block, code->block, &wanted);
+	if (index != PERCH__HASH_NONE)
+		return &code->block[index];
+	if (code->bytes > MAX_STORED)
+		clear_blocks(code);
+	block = PERCH__ARRAY_APPEND(code->block, code->nr, code->capacity);
+	if (!block)
+		return NULL;
+	*block = wanted;
+	if (read_block(script, block) ||
+	    perch__hash_add(&code->by_offset, hash, (uint32_t)(code->nr - 1))) {
+		free(block->bytes);
+		free(block->length);
+		code->nr--;
+		return NULL;
+	}
+	code->bytes += sizeof(*block) + 2 * (size_t)size + MAX_INSTRUCTION;
+	return block;
+}
+
+/* ---- the sampled instruction ---- */
+
+int script_find_instruction(struct script *script, const struct perch_session_sample *sample,
+			    const uint8_t **bytes, unsigned *length)
+{
+	const struct perch_address *address =
+		perch_session_address(script->session, sample->chain[0]);
+	const struct block *block = find_block(script, address->dso, address->offset, 1);
+
+	if (!block)
+		return -ENOMEM;
+	*bytes = block->bytes;
+	*length = block->nr ? block->length[0] & LENGTH : 0;
+	return 0;
+}
+
+/* Writes "48 83 c3 01". */
+static char *put_hex_bytes(char *at, const uint8_t *bytes, unsigned length)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (unsigned i = 0; i < length; i++) {
+		*at++ = digits[bytes[i] >> 4];
+		*at++ = digits[bytes[i] & 15];
+		*at++ = ' ';
+	}
+	return at;
+}
+
+static int put_instruction(struct script *script, const struct script_event *event,
+			   const struct perch_session_sample *sample)
+{
+	const uint8_t *bytes;
+	unsigned length;
+	char *at;
+
+	if (script_find_instruction(script, sample, &bytes, &length))
+		return -ENOMEM;
+	at = cli_output_reserve(event->out, 128);
+	if (event->fields & SCRIPT_INSNLEN)
+		at = put_number(put_text(at, " ilen: "), length, 1, 0);
+	if (event->fields & SCRIPT_INSN && length)
+		at = put_hex_bytes(put_text(at, " insn: "), bytes, length) - 1;
+	cli_output_end(event->out, at);
+	return 0;
+}
+
+/* ---- source lines ---- */
+
+/* Writes the line of source code at an address, unless it was the last one of the thread. Returns
+ * true if it has written one, false, or -ENOMEM. */
+static int put_source_line(struct script *script, const struct script_event *event, uint32_t tid,
+			   const struct perch_dso *dso, uint64_t offset)
+{
+	struct script_code *code = code_of(script);
+	const struct perch_symbol_frame *frame = NULL;
+	struct last_line *last;
+	const char *text;
+	size_t length;
+	char *at;
+	int nr = 0;
+
+	if (!code)
+		return -ENOMEM;
+	if (perch_symbols_has_debug_info(script->symbols, dso))
+		nr = perch_symbols_frames(script->symbols, dso, offset, &frame);
+	if (nr <= 0 || !frame->file || !frame->line)
+		return nr < 0 ? nr : false;
+	last = &code->last_line[tid % MAX_THREADS];
+	if (last->tid == tid && last->line == frame->line && last->file &&
+	    !strcmp(last->file, frame->file))
+		return false;
+	text = source_text_line(&code->sources, frame->file, 0, frame->line, &length);
+	if (!text)
+		return false;
+	*last = (struct last_line){ .tid = tid, .line = frame->line, .file = frame->file };
+	at = cli_output_reserve(event->out, 64);
+	*at++ = '|';
+	nr = (int)(put_number(at, frame->line, 1, 0) - at);
+	at = put_spaces(at + nr, 8 - nr);
+	*at++ = ' ';
+	cli_output_end(event->out, at);
+	for (size_t done = 0; done < length; done++) { /* tabs stay */
+		const char *tab = memchr(text + done, '\t', length - done);
+		size_t part = tab ? (size_t)(tab - text) - done : length - done;
+
+		cli_output_clean(event->out, text + done, part);
+		cli_output_bytes(event->out, "\t", tab != NULL);
+		done += part;
+	}
+	return true;
+}
+
+int script_put_source_line(struct script *script, const struct script_event *event,
+			   const struct perch_session_sample *sample)
+{
+	const struct perch_address *address =
+		perch_session_address(script->session, sample->chain[0]);
+	int rc = put_source_line(script, event, sample->record->sample.tid, address->dso,
+				 address->offset);
+
+	if (rc > 0)
+		cli_output_bytes(event->out, "\n", 1);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- branch stacks ---- */
+
+/* What is written of one sample. */
+struct path {
+	struct script *script;
+	const struct script_event *event;
+	const struct perch_session_sample *sample;
+	const struct perch_symbol *symbol; /* the last one that was written */
+	uint64_t cycles;		   /* of all branches so far */
+};
+
+/* Writes "\tname+off:" if the address is in another function than the one before. */
+static int put_path_symbol(struct path *path, struct script_target *target)
+{
+	char *at;
+
+	script_find_symbol(path->script, target);
+	if (!target->symbol || target->symbol == path->symbol)
+		return 0;
+	path->symbol = target->symbol;
+	at = cli_output_reserve(path->event->out, SCRIPT_MAX_LINE);
+	at = script_put_symbol(path->script, put_bytes(at, "\t", 1), target, false);
+	if (target->location.offset != target->symbol->start)
+		at = put_number(put_bytes(at, "+", 1),
+				target->location.offset - target->symbol->start, 1, 0);
+	cli_output_end(path->event->out, put_bytes(at, ":\n", 2));
+	return 0;
+}
+
+/* Writes "\taddress\tinsn: 48 83 c3 01 " without the end of the line. */
+static char *put_path_instruction(const struct path *path, char *at, uint64_t ip,
+				  const uint8_t *bytes, unsigned length, int width)
+{
+	char *start;
+
+	*at++ = '\t';
+	for (int shift = 60; shift >= 0; shift -= 4)
+		*at++ = "0123456789abcdef"[ip >> shift & 15];
+	*at++ = '\t';
+	start = at;
+	at = length ? put_hex_bytes(put_text(at, "insn: "), bytes, length) : put_text(at, "<bad>");
+	at = put_spaces(at, width - (int)(at - start));
+	if (path->event->fields & SCRIPT_BRSTACKINSNLEN)
+		at = put_number(put_text(at, "\tilen: "), length, 1, 0);
+	return at;
+}
+
+static int put_path_line(struct path *path, uint64_t ip, const uint8_t *bytes, unsigned length)
+{
+	char *at = cli_output_reserve(path->event->out, 256);
+
+	at = put_path_instruction(path, at, ip, bytes, length, 0);
+	cli_output_end(path->event->out, put_bytes(at, "\n", 1));
+	return 0;
+}
+
+/* Writes the branch with what the CPU recorded of it. nr: instructions since the one before. */
+static void put_path_branch(struct path *path, uint64_t ip, const uint8_t *bytes, unsigned length,
+			    const struct perch_branch_entry *entry, unsigned nr)
+{
+	char *at = cli_output_reserve(path->event->out, 256), text[32];
+
+	at = put_path_instruction(path, at, ip, bytes, length, 30);
+	at = put_text(at, "\t#");
+	at = put_text(at, entry->predicted ? " PRED" : "");
+	at = put_text(at, entry->mispred ? " MISPRED" : "");
+	at = put_text(at, entry->in_tx ? " INTX" : "");
+	at = put_text(at, entry->abort ? " ABORT" : "");
+	if (entry->cycles) {
+		path->cycles += entry->cycles;
+		at = put_number(put_text(at, " "), entry->cycles, 1, 0);
+		at = put_number(put_text(at, " cycles ["), path->cycles, 1, 0);
+		at = put_text(at, "]");
+		if (nr) {
+			snprintf(text, sizeof(text), " %.2f IPC", (double)nr / entry->cycles);
+			at = put_text(at, text);
+		}
+	}
+	cli_output_end(path->event->out, put_bytes(at, "\n", 1));
+}
+
+/* Writes the source line of an instruction if -F has srccode. */
+static int put_path_source(struct path *path, const struct script_target *target, uint64_t offset)
+{
+	int rc;
+
+	if (!(path->event->fields & SCRIPT_SRCCODE))
+		return 0;
+	rc = put_source_line(path->script, path->event, path->sample->record->sample.tid,
+			     target->location.dso, offset);
+	if (rc > 0)
+		cli_output_bytes(path->event->out, "\n", 1);
+	return rc < 0 ? rc : 0;
+}
+
+/* Finds the instructions from one address to another one. *block without instructions: there are
+ * none. Returns 0 or -ENOMEM. */
+static int find_path(struct path *path, uint64_t start, uint64_t end, struct script_target *target,
+		     const struct block **block)
+{
+	static const struct block none;
+
+	*block = &none;
+	if (!start || !end || end < start || end - start > MAX_BLOCK - MAX_INSTRUCTION)
+		return 0;
+	if (script_resolve(path->script, path->sample, start, target))
+		return -ENOMEM;
+	if (target->location.dso->kind == PERCH_DSO_UNKNOWN)
+		return 0;
+	*block = find_block(path->script, target->location.dso, target->location.offset,
+			    (uint32_t)(end - start) + 1);
+	return *block ? 0 : -ENOMEM;
+}
+
+/* Writes the branch before which nothing is known. */
+static int put_first_branch(struct path *path, const struct perch_branch_entry *entry)
+{
+	struct script_target target;
+	const struct block *block;
+
+	if (find_path(path, entry->from, entry->from, &target, &block))
+		return -ENOMEM;
+	if (!block->nr)
+		return 0;
+	put_path_symbol(path, &target);
+	put_path_branch(path, entry->from, block->bytes, block->length[0] & LENGTH, entry, 0);
+	return put_path_source(path, &target, target.location.offset);
+}
+
+/* Moves to another offset of the same DSO. */
+static void move(struct script_target *target, uint64_t start, uint64_t offset)
+{
+	target->location.offset = start + offset;
+}
+
+/* Writes the instructions from the target of a branch to the next branch. */
+static int put_block(struct path *path, uint64_t start, const struct perch_branch_entry *entry)
+{
+	uint64_t end = entry->from, offset = 0, first;
+	struct script_target target;
+	const struct block *block;
+
+	if (find_path(path, start, end, &target, &block))
+		return -ENOMEM;
+	if (!block->nr)
+		return 0;
+	first = target.location.offset;
+	for (uint32_t i = 0; i < block->nr; i++) {
+		unsigned length = block->length[i] & LENGTH;
+		const uint8_t *bytes = block->bytes + offset;
+
+		move(&target, first, offset);
+		put_path_symbol(path, &target);
+		if (start + offset == end)
+			put_path_branch(path, end, bytes, length, entry, i + 1);
+		else
+			put_path_line(path, start + offset, bytes, length);
+		if (put_path_source(path, &target, first + offset))
+			return -ENOMEM;
+		if (start + offset == end)
+			return 0;
+		offset += length;
+	}
+	cli_output_text(path->event->out, "\tmismatch of LBR data and executable\n");
+	return 0;
+}
+
+/* Writes the instructions from the target of the last branch to the sampled one. */
+static int put_last_block(struct path *path, uint64_t start)
+{
+	uint64_t end = path->sample->record->sample.ip, offset = 0, first;
+	struct script_target target;
+	const struct block *block;
+
+	if (find_path(path, start, end, &target, &block))
+		return -ENOMEM;
+	if (!block->nr) { /* at least the sampled instruction */
+		start = end;
+		if (find_path(path, start, end, &target, &block))
+			return -ENOMEM;
+	}
+	first = target.location.offset;
+	for (uint32_t i = 0; i < block->nr; i++) {
+		move(&target, first, offset);
+		put_path_symbol(path, &target);
+		put_path_line(path, start + offset, block->bytes + offset,
+			      block->length[i] & LENGTH);
+		if (block->length[i] & LEAVES && start + offset != end) {
+			cli_output_text(path->event->out, "\t... not reaching sample ...\n");
+			break;
+		}
+		if (put_path_source(path, &target, first + offset))
+			return -ENOMEM;
+		offset += block->length[i] & LENGTH;
+	}
+	return 0;
+}
+
+static bool is_kernel(uint64_t address)
+{
+	return address >> 63;
+}
+
+static int put_path(struct script *script, const struct script_event *event,
+		    const struct perch_session_sample *sample)
+{
+	const struct perch_record *record = sample->record;
+	struct path path = { .script = script, .event = event, .sample = sample };
+	uint64_t nr = record->sample.branches.nr;
+	struct perch_branch_entry entry, before;
+
+	if (!nr)
+		return 0;
+	cli_output_bytes(event->out, "\n", 1);
+	perch_branch_at(record, nr - 1, &before);
+	if (put_first_branch(&path, &before))
+		return -ENOMEM;
+	for (uint64_t i = nr - 1; i-- > 0; before = entry) {
+		perch_branch_at(record, i, &entry);
+		/* the way into the kernel is not always recorded, only the way out */
+		if (is_kernel(before.to) != is_kernel(entry.from) && i > 0)
+			perch_branch_at(record, --i, &entry);
+		if (is_kernel(before.to) == is_kernel(entry.from) &&
+		    put_block(&path, before.to, &entry))
+			return -ENOMEM;
+	}
+	/* a sample at a branch: its target is not executed yet */
+	if (before.from == record->sample.ip || before.abort ||
+	    is_kernel(before.to) != is_kernel(record->sample.ip))
+		return 0;
+	return put_last_block(&path, before.to);
+}
+
+int script_put_instructions(struct script *script, const struct script_event *event,
+			    const struct perch_session_sample *sample)
+{
+	if (event->fields & (SCRIPT_INSN | SCRIPT_INSNLEN) &&
+	    put_instruction(script, event, sample))
+		return -ENOMEM;
+	return event->fields & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN)
+		       ? put_path(script, event, sample)
+		       : 0;
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch script prints instructions, the code between branches, and source lines as perf script does: fields insn, insnlen, srccode,
+brstackinsn and brstackinsnlen. The branch stacks are built, because few machines can record some."""
+import difflib
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+failed = False
+
+# Every label of a character and a digit is the source or the target of a branch.
+ASSEMBLY = """
+	.text
+	.globl _start
+	.type _start, @function
+_start:	mov $3, %ecx
+t1:	dec %ecx
+b1:	jnz t1
+b2:	call function
+t3:	nopw 0x0(%rax,%rax,1)
+b4:	jmp t4
+	ud2
+t4:	xor %edi, %edi
+	mov $60, %eax
+i5:	inc %eax
+b6:	jmp t4
+t7:	nop
+	.size _start, . - _start
+	.globl function
+	.type function, @function
+function: push %rbp
+	mov %rsp, %rbp
+	movabs $0x1122334455667788, %rax
+	pop %rbp
+b3:	ret
+t9:	nop
+	.byte 0x06, 0x06
+	nop
+b8:	ret
+	.size function, . - function
+"""
+SOURCE = """
+volatile unsigned long sum;
+__attribute__((noinline)) static void inner(unsigned long i)
+{
+	sum += i * i;
+	sum ^= i;
+}
+int main(void)
+{
+	for (unsigned long i = 0; i < 60000000; i++)
+		inner(i);
+	return 0;
+}
+"""
+# predicted, mispredicted, in a transaction, aborted; cycles from bit 4 on
+MISPREDICTED, PREDICTED, TRANSACTION, ABORTED = 1, 2, 4, 8
+
+
+def check(good, what, detail=""):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good and detail:
+        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+
+
+def script(program, path, *options):
+    """The lines of a script command. perf is run again if a signal ended it."""
+    for _ in range(3):
+        done = run(program, "script", *(("-f",) if program == PERF else ()), "-i", path, *options)
+        if program != PERF or 0 <= done.returncode < 128:
+            break
+    # perf makes another name for the event of a built file
+    return [line.rstrip().replace("cycles:HG:", "cycles:") for line in done.stdout.splitlines()], done
+
+
+def same(path, *options, least=1):
+    theirs, done = script(PERF, path, *options)
+    if not 0 <= done.returncode < 128:
+        print("skipped: %s: perf died three times" % " ".join(options))
+        return
+    ours, done = script(PERCH, path, *options)
+
+    check(ours == theirs and len(ours) >= least, "%s %s: %d lines" % (os.path.basename(path), " ".join(options), len(ours)),
+          "perf has %d lines; %s\n%s" % (len(theirs), done.stderr, "\n".join(difflib.unified_diff(theirs, ours, "perf", "perch", n=1, lineterm=""))))
+
+
+def words(*values):
+    return struct.pack("<%dQ" % len(values), *(value & (1 << 64) - 1 for value in values))
+
+
+def write_branches(path, program, start, size, offset, samples):
+    """A recording of samples: the address and the branches, newest first. It has the mapping of the program."""
+    thread = struct.pack("<II", 70, 70)
+    sample_type = 1 | 2 | 4 | 1 << 11  # IP, TID, TIME, BRANCH_STACK
+    attr = struct.pack("<IIQQQQQ", 0, 112, 0, 1000, sample_type, 0, 1 << 18) + bytes(24) + words(1 << 3) + bytes(32)
+    assert len(attr) == 112
+    name = program.encode() + bytes(1)
+    name += bytes(-len(name) % 8)
+    trailer = thread + words(1)
+    bodies = [(1, 2, thread + words(start, size, offset) + name + trailer), (3, 0, thread + b"program\0" + trailer)]
+    for number, (ip, branches) in enumerate(samples):
+        stack = b"".join(words(source, target, flags) for source, target, flags in branches)
+        bodies.append((9, 2, words(ip) + thread + words(10**9 * (number + 1)) + words(len(branches)) + stack))
+    records = b"".join(struct.pack("<IHH", kind, misc, 8 + len(body)) + body for kind, misc, body in bodies)
+    data = 104 + len(attr) + 16
+    # the feature ARCH: perf reads instructions of its own architecture only
+    header = b"PERFILE2" + words(104, len(attr) + 16, 104, len(attr) + 16, data, len(records), 0, 0, 1 << 6, 0, 0, 0)
+    end = data + len(records) + 16
+    arch = struct.pack("<I", 64) + b"x86_64".ljust(64, b"\0")
+    open(path, "wb").write(header + attr + words(0, 0) + records + words(end, len(arch)) + arch)
+
+
+def assemble(directory):
+    """Returns the path of the program, its labels, and start, size and offset of its code."""
+    path = os.path.join(directory, "program")
+    with open(path + ".s", "w") as file:
+        file.write(ASSEMBLY)
+    for command in (["as", path + ".s", "-o", path + ".o"], ["ld", path + ".o", "-o", path]):
+        done = run(*command)
+        if done.returncode:
+            return None
+    labels = {name: int(address, 16) for address, name in re.findall(r"^(\w+) \w (\w+)$", run("nm", path).stdout, re.M)}
+    code = next(line.split() for line in run("readelf", "-lW", path).stdout.splitlines() if " LOAD " in line and " R E " in line)
+    run("strip", "-K", "_start", "-K", "function", path)
+    return path, labels, int(code[2], 16), int(code[5], 16), int(code[1], 16)
+
+
+def branch_stacks(directory):
+    built = assemble(directory)
+    if not built:
+        print("skipped: branch stacks: no assembler of x86-64")
+        return
+    program, label, start, size, offset = built
+    way = [(label["b4"], label["t4"], MISPREDICTED | 7 << 4), (label["b3"], label["t3"], PREDICTED),
+           (label["b2"], label["function"], PREDICTED | 30 << 4), (label["b1"], label["t1"], PREDICTED | TRANSACTION | 2 << 4),
+           (label["b1"], label["t1"], 0)]
+    kernel = 0xffffffff81000000
+    samples = [(label["i5"], way), (label["i5"], way[:1]), (label["b4"], way[1:]), (label["b4"], way),  # a sample at the last branch
+               (label["i5"], [(label["b4"], label["t4"], ABORTED)] + way[1:]),
+               (label["t7"], way),  # behind a jump that was not taken
+               (label["i5"], [(label["b6"], label["t4"], PREDICTED)] + way),
+               (label["i5"], []),
+               # outside of the program
+               (label["i5"], way[:1] + [(0x500000, 0x500010, 0)] + way[1:]),
+               # the way into the kernel was not recorded
+               (label["i5"], way[:2] + [(kernel + 64, label["function"], 0)] + way[3:]),
+               (kernel + 16, way)]
+    path = os.path.join(directory, "branches.data")
+    write_branches(path, program, start, size, offset, samples)
+    for fields in ("brstackinsn", "ip,brstackinsn", "ip,sym,brstackinsnlen", "comm,insn,insnlen", "ip,brstack,insn,brstackinsn",
+                   "+brstackinsn,-period,-cpu"):
+        same(path, "-F", fields, least=11)
+    # No instruction is at the branch; bytes that are none. perf decodes such bytes, and what is after the branch.
+    other = os.path.join(directory, "mismatch.data")
+    write_branches(other, program, start, size, offset, [
+        (label["i5"], [(label["t4"] + 1, label["t4"], 0)] + way[1:]),
+        (label["b8"], [(label["b1"], label["t9"], 0)]),
+        (label["i5"], [(label["b8"], label["t4"], 0), (label["b4"], label["t9"], 0)])])
+    ours, _ = script(PERCH, other, "-F", "ip,brstackinsn")
+    check(sum("mismatch of LBR data and executable" in line for line in ours) == 2, "branches that the code does not have", "\n".join(ours))
+    ours, _ = script(PERCH, path, "-F", "brstackinsn")
+    text = "\n".join(ours)
+    for part in ("... not reaching sample ...", "PRED INTX 2 cycles", "IPC", "\tfunction:"):
+        check(part in text, "has: " + part.strip(), text[:1500])
+    _, done = script(PERCH, path, "-j", "-F", "ip,insn,insnlen")
+    first = json.loads(done.stdout.splitlines()[0])
+    check(first["insn"] == "ffc0" and first["insnlen"] == 2, "JSON has the bytes of the instruction", first)
+    _, done = script(PERCH, path, "-F", "ip,insn")
+    check("the instructions of 1 addresses are missing; the first one: " in done.stderr, "names what is missing", done.stderr)
+    damaged = os.path.join(directory, "damaged.data")
+    content = bytearray(open(path, "rb").read())
+    for at in range(320, len(content), 5):
+        content[at] ^= 0x40
+    open(damaged, "wb").write(content)
+    _, done = script(PERCH, damaged, "-F", "ip,insn,brstackinsn,srccode")
+    check(done.returncode in (0, 1), "reads damaged branches", done.returncode)
+
+
+def source_code(directory):
+    path, program = os.path.join(directory, "source.data"), os.path.join(directory, "busy")
+    with open(program + ".c", "w") as file:
+        file.write(SOURCE)
+    done = run(os.environ.get("CC", "gcc").split()[-1], "-g", "-O1", "-o", program, program + ".c")
+    if not done.returncode:
+        done = run(PERCH, "record", "-q", "-e", "cpu-clock:u", "-F", "500", "-o", path, program)
+    if done.returncode:
+        print("skipped: source code: " + done.stderr[:200])
+        return
+    for fields in ("ip,sym,insn,insnlen", "ip,srccode", "comm,ip,sym,insn,srccode"):
+        same(path, "-F", fields, least=20)
+    ours, _ = script(PERCH, path, "-F", "ip,srccode")
+    check(any(re.match(r"\|5 {8}\tsum \+= i \* i;$|\|6 {8}\tsum \^= i;$", line) for line in ours), "the text of a line", ours[:6])
+
+
+def main():
+    if os.uname().machine != "x86_64":
+        print("skipped: perf knows instructions of x86 only")
+        return 77
+    with tempfile.TemporaryDirectory() as directory:
+        branch_stacks(directory)
+        source_code(directory)
+    return failed
+
+
+sys.exit(main())
