@@ -20,11 +20,12 @@ int64_t perch__context_of(const struct sample *sample)
 {
 	struct perch_profile *profile = sample->profile;
 	size_t width = profile->contexts.width;
-	uint64_t words[1 + MAX_COLUMNS] = { sample->record->event };
+	uint64_t words[1 + MAX_COLUMNS];
 	uint32_t *recent =
 		&profile->recent_context[perch_thread_tid(sample->thread) % RECENT_CONTEXTS];
 	uint32_t number;
 
+	words[0] = sample->record->event;
 	for (size_t i = 1; i < width; i++) {
 		int rc = value_of(profile->sample_column[i], sample, &words[i]);
 

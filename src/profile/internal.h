@@ -31,6 +31,8 @@ void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size
 /* For a key that was just added and whose item cannot be stored. */
 void perch__key_set_remove_last(struct key_set *set);
 void perch__key_set_clear(struct key_set *set);
+/* Frees the keys. Their number stays, and no more keys can be added. */
+void perch__key_set_end(struct key_set *set);
 
 /* ---- tuples.c: numbered lists of values ---- */
 
@@ -88,6 +90,9 @@ struct tree {
  * if it is new. Returns NO_NODE if out of memory.
  */
 uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
+/* Loads memory that finding this child will need into the CPU's cache. */
+void perch__tree_prefetch_child(const struct tree *tree, uint32_t context, uint32_t parent,
+				uint32_t frame);
 /* Computes total and height of every node. */
 void perch__tree_link(struct tree *tree);
 void perch__tree_clear(struct tree *tree);
@@ -373,8 +378,8 @@ struct perch_profile {
 		uint64_t hash;
 	} * position;		 /* by frame, with lines */
 	struct key_set row_keys; /* (context, number of values of the frame) -> row[] */
-	struct perch_row *row;
-	struct row_lists *lists; /* by row */
+	struct perch_row *row;	 /* those of an event are together, in any order */
+	struct row_lists *lists; /* by the index of the row */
 	/* scratch of perch_profile_call_graph(), all 0 between calls: */
 	uint64_t *hits;	    /* by node */
 	uint32_t *group_of; /* by frame */
@@ -382,7 +387,7 @@ struct perch_profile {
 		struct perch_profile_total total; /* without all_* */
 		uint64_t skipped_samples, skipped_period;
 		bool has_chains;
-		struct perch_row *sorted;
+		size_t first_row, nr_rows; /* in row[] */
 	} * event;
 	size_t nr_events, events_capacity;
 	struct last_stack last_stack[LAST_STACKS];

@@ -63,8 +63,6 @@ void perch_profile_free(struct perch_profile *profile)
 {
 	if (!profile)
 		return;
-	for (size_t i = 0; i < profile->nr_events; i++)
-		free(profile->event[i].sorted);
 	perch__tuples_clear(&profile->contexts);
 	perch_addresses_free(profile->addresses);
 	perch__key_set_clear(&profile->frames);
@@ -206,6 +204,28 @@ static uint32_t fold_inlined(struct perch_profile *profile, struct frame_lists *
 	return at;
 }
 
+#define AHEAD 16
+
+/* Loads the memory that later stacks need into the CPU's cache. */
+static void prefetch_fold(const struct perch_profile *profile, const struct frame_lists *lists,
+			  const uint32_t *folded, size_t i)
+{
+	const struct stack *stack = profile->stacks.stack + i;
+	size_t nr = profile->stacks.nr;
+
+	if (i + 2 * AHEAD < nr)
+		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].address]);
+	if (i + AHEAD < nr && stack[AHEAD].parent < i)
+		__builtin_prefetch(&profile->tree.node[folded[stack[AHEAD].parent]]);
+	if (i + AHEAD / 2 < nr &&
+	    (stack[AHEAD / 2].parent == NO_NODE || stack[AHEAD / 2].parent < i))
+		perch__tree_prefetch_child(&profile->tree, stack[AHEAD / 2].context,
+					   stack[AHEAD / 2].parent == NO_NODE
+						   ? NO_NODE
+						   : folded[stack[AHEAD / 2].parent],
+					   lists->frame[stack[AHEAD / 2].address]);
+}
+
 /* Folds the tree of addresses into the tree of frames. */
 static int fold(struct perch_profile *profile, struct frame_lists *lists)
 {
@@ -220,10 +240,12 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 		const struct stack *stack = &profile->stacks.stack[i];
 		uint32_t parent = stack->parent == NO_NODE ? NO_NODE : folded[stack->parent];
 		unsigned event = perch__context_event(profile, stack->context);
+		uint32_t frame;
 
-		uint32_t frame = callers && callers[i]
-					 ? perch__frames_of_caller(profile, lists, stack->address)
-					 : lists->frame[stack->address];
+		prefetch_fold(profile, lists, folded, i);
+		frame = callers && callers[i]
+				? perch__frames_of_caller(profile, lists, stack->address)
+				: lists->frame[stack->address];
 
 		if (frame == NO_NUMBER) {
 			rc = -ENOMEM;
@@ -252,6 +274,9 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	int rc;
 
 	rc = perch__samples_count(profile);
+	/* what follows uses numbers only */
+	perch__hash_clear(&profile->stacks.table);
+	perch__key_set_end(&profile->addresses->keys);
 	if (!rc)
 		rc = perch__frames_of_addresses(profile, &lists);
 	if (!rc)
@@ -268,5 +293,10 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	profile->addresses = NULL;
 	if (!rc)
 		rc = perch__rows_fill(profile);
+	/* neither are the keys of what is complete now */
+	perch__key_set_end(&profile->frames);
+	perch__key_set_end(&profile->functions);
+	perch__key_set_end(&profile->row_keys);
+	perch__hash_clear(&profile->tree.children);
 	return rc ? no_memory(err) : 0;
 }

@@ -81,10 +81,14 @@ static int push(struct row_walk *walk, uint32_t node)
 
 static int push_children(struct row_walk *walk, const struct node *node)
 {
-	for (uint32_t child = node->first_child; child != NO_NODE;
-	     child = walk->profile->tree.node[child].next)
+	for (uint32_t child = node->first_child; child != NO_NODE;) {
+		const struct node *at = &walk->profile->tree.node[child];
+
 		if (push(walk, child))
 			return -ENOMEM;
+		__builtin_prefetch(&walk->cached_row[at->frame]);
+		child = at->next;
+	}
 	return 0;
 }
 
@@ -187,6 +191,30 @@ static int number_values(struct row_walk *walk)
 	return rc;
 }
 
+/* Moves the rows of each event together. Their order among each other stays. */
+static int group_rows(struct perch_profile *profile)
+{
+	size_t nr = profile->row_keys.nr, at = 0;
+	struct perch_row *grouped;
+
+	for (size_t i = 0; i < nr; i++)
+		profile->event[profile->row[i].event].nr_rows++;
+	for (size_t i = 0; i < profile->nr_events; at += profile->event[i++].nr_rows)
+		profile->event[i].first_row = at;
+	if (profile->nr_events < 2)
+		return 0;
+	grouped = calloc(nr + 1, sizeof(*grouped));
+	if (!grouped)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		grouped[profile->event[profile->row[i].event].first_row++] = profile->row[i];
+	for (size_t i = 0; i < profile->nr_events; i++)
+		profile->event[i].first_row -= profile->event[i].nr_rows;
+	free(profile->row);
+	profile->row = grouped;
+	return 0;
+}
+
 int perch__rows_fill(struct perch_profile *profile)
 {
 	struct row_walk walk = { .profile = profile };
@@ -203,5 +231,5 @@ int perch__rows_fill(struct perch_profile *profile)
 	free(walk.open);
 	free(walk.cached_row);
 	free(walk.values_of);
-	return rc;
+	return rc ? rc : group_rows(profile);
 }

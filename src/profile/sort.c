@@ -13,13 +13,17 @@ struct order {
 	struct perch_profile *profile;
 	const struct perch_rows_options *options;
 	const struct perch_dso *const *dsos; /* by index */
+	struct perch_row *row;		     /* those of the event */
 };
 
 /* A row in the first step. */
 struct item {
-	uint64_t first, second; /* sums: the larger ones come first */
-	uint32_t height;	/* of two rows with equal children, the caller comes first */
-	uint32_t row;
+	/* sums, the larger ones come first: of the first two columns of the list if they are of
+	 * scope PERIOD; without a list, the period and a second one */
+	uint64_t first, second;
+	uint32_t height; /* of two rows with equal children, the caller comes first */
+	uint32_t at;	 /* where the row is among those of the event */
+	uint32_t index;	 /* of the row */
 };
 
 static int by_period(const struct item *a, const struct item *b)
@@ -33,6 +37,11 @@ static int by_period(const struct item *a, const struct item *b)
 	return 0;
 }
 
+static int compare_sums(uint64_t a, uint64_t b)
+{
+	return (a < b) - (a > b);
+}
+
 static int by_list(const struct item *a, const struct item *b, const struct order *order)
 {
 	int rc = 0;
@@ -40,8 +49,13 @@ static int by_list(const struct item *a, const struct item *b, const struct orde
 	for (size_t i = 0; i < order->options->nr_by && !rc; i++) {
 		const struct perch_column *column = order->options->by[i];
 
-		rc = perch_profile_compare(order->profile, &order->profile->row[a->row],
-					   &order->profile->row[b->row], column);
+		if (column->scope == PERCH_COLUMN_PERIOD && i < 2) {
+			rc = i ? compare_sums(a->second, b->second)
+			       : compare_sums(a->first, b->first);
+			continue;
+		}
+		rc = perch_profile_compare(order->profile, &order->row[a->at], &order->row[b->at],
+					   column);
 		if (column->scope == PERCH_COLUMN_PERIOD)
 			rc = -rc;
 	}
@@ -58,13 +72,13 @@ static int compare_items(const void *left, const void *right, void *order)
 	const struct item *a = left, *b = right;
 	int rc = by_sums(a, b, order);
 
-	return rc ? rc : (a->row > b->row) - (a->row < b->row);
+	return rc ? rc : (a->index > b->index) - (a->index < b->index);
 }
 
 /* A row in the second step, with copies of what most comparisons need. */
 struct tie {
 	uint64_t hint; /* the first bytes of the name, or the offset without a function */
-	uint32_t row, context;
+	uint32_t at, index, context;
 	uint32_t dso;	  /* index */
 	bool is_function; /* functions come before addresses */
 };
@@ -96,7 +110,7 @@ static int by_column(const struct order *order, const struct tie *a, const struc
 		if (a->hint != b->hint)
 			return a->hint < b->hint ? -1 : 1;
 	}
-	return perch__compare_at(profile, &profile->row[a->row], &profile->row[b->row], index);
+	return perch__compare_at(profile, &order->row[a->at], &order->row[b->at], index);
 }
 
 /* By all columns, so every run prints the same report. */
@@ -108,7 +122,7 @@ static int compare_ties(const void *left, const void *right, void *context)
 
 	for (size_t i = 0; i < order->profile->nr_columns && !rc; i++)
 		rc = by_column(order, a, b, i);
-	return rc ? rc : (a->row > b->row) - (a->row < b->row);
+	return rc ? rc : (a->index > b->index) - (a->index < b->index);
 }
 
 /* The first bytes of a text as a number: numbers of different texts have the order of strcmp(). */
@@ -128,12 +142,13 @@ static void sort_ties(struct order *order, struct item *items, size_t nr, struct
 	bool by_function = perch__columns_has(profile, &perch__column_sym);
 
 	for (size_t i = 0; i < nr; i++) {
-		const struct perch_row *row = &profile->row[items[i].row];
+		const struct perch_row *row = &order->row[items[i].at];
 		const struct perch_symbol *symbol = row->frame.symbol;
 
 		ties[i] = (struct tie){
 			.hint = row->frame.offset,
-			.row = items[i].row,
+			.at = items[i].at,
+			.index = row->index,
 			.context = row->numbers[ROW_CONTEXT],
 			.dso = row->frame.dso ? row->frame.dso->index : 0,
 			.is_function = symbol != NULL,
@@ -143,7 +158,7 @@ static void sort_ties(struct order *order, struct item *items, size_t nr, struct
 	}
 	qsort_r(ties, nr, sizeof(*ties), compare_ties, order);
 	for (size_t i = 0; i < nr; i++)
-		items[i].row = ties[i].row;
+		items[i].at = ties[i].at;
 }
 
 /* Returns false if out of memory. */
@@ -179,25 +194,57 @@ static int check_options(const struct perch_profile *profile,
 	return 0;
 }
 
-/* Stores the rows that are wanted. Returns their number. */
-static size_t select_rows(const struct order *order, unsigned event, struct item *items)
+/* The sum of a row in a column of the list; 0 for other columns. */
+static uint64_t listed_sum(const struct perch_rows_options *options, size_t i,
+			   const struct perch_row *row)
 {
-	const struct perch_profile *profile = order->profile;
-	bool children = order->options->children;
-	size_t nr = 0;
+	const struct perch_column *column = i < options->nr_by ? options->by[i] : NULL;
 
-	for (size_t i = 0; i < profile->row_keys.nr; i++) {
-		const struct perch_row *row = &profile->row[i];
+	return column && column->scope == PERCH_COLUMN_PERIOD && column->methods
+		       ? column->methods->sum(row)
+		       : 0;
+}
 
-		if (row->event == event && (children || row->samples))
-			items[nr++] = (struct item){
-				.first = children ? row->children : row->self,
-				.second = children ? row->self : 0,
-				.height = children ? row->height : 0,
-				.row = i,
-			};
+/* Stores the rows that are wanted, and then the others. Returns the number of the first ones. */
+static size_t select_rows(const struct order *order, size_t nr_rows, struct item *items)
+{
+	const struct perch_rows_options *options = order->options;
+	bool children = options->children;
+	size_t nr = 0, end = nr_rows;
+
+	for (size_t i = 0; i < nr_rows; i++) {
+		const struct perch_row *row = &order->row[i];
+		struct item *item = &items[children || row->samples ? nr++ : --end];
+
+		*item = (struct item){ .at = i, .index = row->index };
+		if (options->nr_by) {
+			item->first = listed_sum(options, 0, row);
+			item->second = listed_sum(options, 1, row);
+			continue;
+		}
+		item->first = children ? row->children : row->self;
+		item->second = children ? row->self : 0;
+		item->height = children ? row->height : 0;
 	}
 	return nr;
+}
+
+/* Moves the rows into the order of the items. A copy would take as much memory as the rows. */
+static void move_rows(struct perch_row *rows, struct item *items, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct perch_row first = rows[i];
+		size_t to = i, from;
+
+		/* a cycle: each row moves to where the one before it was */
+		while ((from = items[to].at) != i) {
+			rows[to] = rows[from];
+			items[to].at = to;
+			to = from;
+		}
+		rows[to] = first;
+		items[to].at = to;
+	}
 }
 
 int perch_profile_rows(struct perch_profile *profile, unsigned event,
@@ -206,8 +253,9 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 {
 	static const struct perch_rows_options none;
 	struct order order = { .profile = profile, .options = options ? options : &none };
-	struct perch_row *sorted = NULL;
+	struct profile_event *of;
 	struct item *items;
+	bool sorted = false;
 	size_t nr = 0;
 
 	*rows = NULL;
@@ -217,21 +265,20 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 	if (event >= profile->nr_events)
 		return 0;
 	perch_processes_dsos(profile->processes, &order.dsos);
-	items = calloc(profile->row_keys.nr + 1, sizeof(*items));
+	of = &profile->event[event];
+	order.row = profile->row + of->first_row;
+	items = calloc(of->nr_rows + 1, sizeof(*items));
 	if (items) {
-		nr = select_rows(&order, event, items);
-		if (sort_items(&order, items, nr))
-			sorted = calloc(nr + 1, sizeof(*sorted));
+		nr = select_rows(&order, of->nr_rows, items);
+		sorted = sort_items(&order, items, nr);
 	}
-	for (size_t i = 0; sorted && i < nr; i++)
-		sorted[i] = profile->row[items[i].row];
+	if (sorted)
+		move_rows(order.row, items, of->nr_rows);
 	free(items);
 	if (!sorted)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the rows of a report");
-	free(profile->event[event].sorted);
-	profile->event[event].sorted = sorted;
-	*rows = sorted;
+	*rows = order.row;
 	*result = nr;
 	return 0;
 }

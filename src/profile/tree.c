@@ -97,6 +97,14 @@ void perch__key_set_clear(struct key_set *set)
 	memset(set, 0, sizeof(*set));
 }
 
+void perch__key_set_end(struct key_set *set)
+{
+	size_t nr = set->nr;
+
+	perch__key_set_clear(set);
+	set->nr = nr;
+}
+
 /* Most nodes have one or two children. Up to this number, a search of the list is faster than a
  * hash table that does not fit into the CPU's cache. */
 #define LISTED 8
@@ -186,6 +194,15 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 	     each = tree->node[each].next)
 		add_hashed(tree, each);
 	return child;
+}
+
+void perch__tree_prefetch_child(const struct tree *tree, uint32_t context, uint32_t parent,
+				uint32_t frame)
+{
+	if (parent == NO_NODE || tree->node[parent].nr_children > LISTED)
+		perch__hash_prefetch(&tree->children, hash_of(tree, context, parent, frame));
+	else if (tree->node[parent].first_child != NO_NODE)
+		__builtin_prefetch(&tree->node[tree->node[parent].first_child]);
 }
 
 void perch__tree_link(struct tree *tree)

@@ -32,22 +32,21 @@ static int test_symbol(struct by_symbol *test, struct report *report,
 		       const struct perch_record *record)
 {
 	struct perch_session *session = report->input.session;
-	struct perch_record sampled = *record;
 	const struct perch_symbol *symbol;
+	const struct perch_dso *dso;
 	struct perch_thread *thread;
 	uint32_t number;
-	int nr;
+	int rc;
 
 	if (!test->addresses)
 		return WANTED;
-	sampled.sample.callchain.nr = 0;
 	thread = perch_processes_thread(perch_session_processes(session), record->sample.pid,
 					record->sample.tid);
-	nr = thread ? perch_addresses_call_chain(test->addresses, thread, &sampled, &number, 1)
+	rc = thread ? perch_addresses_sampled(test->addresses, thread, record, &number, &dso)
 		    : -ENOMEM;
-	if (nr < 0)
-		return nr;
-	symbol = nr ? perch_addresses_at(test->addresses, number)->symbol : NULL;
+	if (rc)
+		return rc;
+	symbol = perch_addresses_at(test->addresses, number)->symbol;
 	if (!symbol)
 		return report->resolved ? UNRESOLVED : OTHER;
 	return !report->symbol_part ||
