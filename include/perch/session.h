@@ -238,6 +238,65 @@ PERCH_API int perch_session_tracepoint_text(struct perch_session *session,
 					    const struct perch_record *record, char *text,
 					    size_t size, struct perch_error *err);
 
+/** Columns of profiles for the tracepoints of a recording. */
+struct perch_trace_columns;
+
+/**
+ * Creates an object that finds columns of tracepoints.
+ *
+ * @param[out] columns  the new object; NULL after a failure
+ * @param session       must outlive the object
+ * @param[out] err      the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_trace_columns_new(struct perch_trace_columns **columns,
+				      struct perch_session *session, struct perch_error *err);
+
+/** Frees the object and its columns. NULL is allowed. */
+PERCH_API void perch_trace_columns_free(struct perch_trace_columns *columns);
+
+/**
+ * Finds the columns of a name, as of `perf report -s`:
+ *
+ * - "trace": the text of perch_session_tracepoint_text();
+ * - "FIELD": a field of all tracepoints that have it;
+ * - "EVENT.FIELD": a field of one event, of which EVENT is the name, a part of it without a colon,
+ *   or '%' and its number from 1 on; "EVENT.*": all its fields;
+ * - "trace_fields": all fields of all tracepoints.
+ *
+ * The value of a field is shown as in the text of the sample, where it is "FIELD=value", so that
+ * flags have names. With "/raw" after the name, numbers are shown as they are recorded. The columns
+ * are for perch_profile_options.columns of a profile of the session's records. A record must be
+ * added to the profile before the session delivers the next one.
+ *
+ * @param columns     the object
+ * @param name        the name; need not be NUL-terminated
+ * @param length      its length in bytes
+ * @param[out] found  the columns, whose array is valid until the next call, and which are valid
+ *                    until perch_trace_columns_free()
+ * @param[out] nr     their number
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOENT  the recording has no such event, or no such field
+ * @retval -EINVAL  several events have the part in their name, the event is no tracepoint, or the
+ *                  name has an option other than raw
+ * @retval -ENOMEM  out of memory
+ */
+PERCH_API int perch_trace_columns_find(struct perch_trace_columns *columns, const char *name,
+				       size_t length, const struct perch_column *const **found,
+				       size_t *nr, struct perch_error *err);
+
+/**
+ * Returns whether samples of an event can have a value in a column.
+ *
+ * @param columns  the object
+ * @param column   any column
+ * @param event    index of the event
+ * @return false for a column of fields that the event lacks; else true
+ */
+PERCH_API bool perch_trace_columns_is_of(const struct perch_trace_columns *columns,
+					 const struct perch_column *column, unsigned event);
+
 /**
  * Continues with the first record. Processes, symbols and statistics start again: what the
  * functions of the session returned is no longer valid, except the reader and its events.

@@ -222,6 +222,21 @@ def compare_accesses(program):
     same("accesses")
 
 
+def compare_tracepoints():
+    """A thread whose name looks like another field."""
+    script = "printf '%s' 'a prev_prio=7' >/proc/$$/comm; sleep 0.01; sleep 0.01; true"
+    if run(PERCH, "record", "-q", "-e", "sched:sched_switch", "-o", "switches", "--", "sh", "-c", script).returncode:
+        print("skipped: tracepoints cannot be recorded here", flush=True)
+        return
+    rows = [json.loads(line) for line in run(PERCH, "report", "-i", "switches", "-j", "-s", "prev_comm,prev_prio,prev_state").stdout.splitlines()]
+    priorities = {row["prev_prio"] for row in rows if row["prev_comm"] == "a prev_prio=7"}
+    check(priorities and "7" not in priorities, "a name of a thread is not the value of another field", rows)
+    done = run(PERCH, "report", "-i", "switches", "-s", "prev_com")
+    check(done.returncode == 2 and "use 'prev_comm'" in done.stderr, "a wrong name of a field", done.stderr)
+    done = run(PERCH, "report", "-i", "switches", "-s", "sched_swich.prev_comm")
+    check(done.returncode == 2 and "no event 'sched_swich'" in done.stderr, "a wrong name of an event", done.stderr)
+
+
 def main():
     if not shutil.which(PERF):
         print("skipped: no %s to compare with (environment variable PERF)" % PERF)
@@ -233,6 +248,7 @@ def main():
         program = Program()
         compare_branches(program)
         compare_accesses(program)
+        compare_tracepoints()
     finally:
         if not os.environ.get("KEEP"):
             shutil.rmtree(directory, ignore_errors=True)

@@ -60,9 +60,12 @@ static int print_events(FILE *out, struct report *report, struct perch_profile *
 		struct perch_profile_total total;
 
 		perch_profile_get_total(profile, event, &total);
-		if (total.all_samples)
-			status =
-				report_print_event(out, report, profile, event, events[event].name);
+		if (total.all_samples) {
+			struct report of_event = report_of_event(report, event);
+
+			status = report_print_event(out, &of_event, profile, event,
+						    events[event].name);
+		}
 	}
 	if (report->threads && !status)
 		status = report_threads_put(out, report->threads, events);
@@ -300,6 +303,7 @@ int perch_cmd_report(int argc, char **argv)
 	if (!report.header_only && !report.stats && !report.tasks && !report.mmaps && !report.quiet)
 		cli_input_print_chain_notes(&report.input);
 	cli_config_clear(&report.config);
+	perch_trace_columns_free(report.trace_columns);
 	cli_filter_close(&report.filter);
 	cli_input_close(&report.input);
 	return status;

@@ -73,7 +73,9 @@ struct report {
 	bool no_inline; /* call chains without inlined functions */
 	bool branches;	/* -b: rows count branches, not samples */
 	bool branches_set;
-	bool memory; /* --mem-mode: samples count by their weight */
+	struct perch_trace_columns *trace_columns; /* NULL: the file is not open */
+	bool of_tracepoints;			   /* all events are */
+	bool memory;				   /* --mem-mode: samples count by their weight */
 };
 
 /* ---- report_columns.c ---- */
@@ -93,6 +95,8 @@ int report_option_branches(void *value, const char *argument, bool negated);
 /* Decides what rows count, from the options and the file. Returns 0 or the exit status. */
 int report_set_mode(struct report *report);
 const char *report_default_keys(const struct report *report);
+/* Returns the report without columns of other tracepoints than the event's. */
+struct report report_of_event(const struct report *report, unsigned event);
 /* Sets the period of a sample that rows count. */
 void report_weigh(const struct report *report, struct perch_record *record);
 /* Prints the comment about the total of an event. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The columns of -s and -F. */
+#include <errno.h>
 #include <string.h>
 
 #include "options.h"
@@ -59,8 +60,36 @@ static int unknown(const char *option, const char *name, size_t length)
 			       similar ? similar->name : "", list);
 }
 
+/*
+ * Adds the columns of a name that is none of the library: of tracepoints. They are known when the
+ * file is open; until then the name is left out.
+ */
+static int add_trace_columns(const struct report *report, struct report_list *list,
+			     const char *option, const char *name, size_t length)
+{
+	const struct perch_column *const *columns;
+	struct perch_error err;
+	int status = 0;
+	size_t nr;
+
+	if (!report->trace_columns)
+		return report->input.session ? unknown(option, name, length) : 0;
+	if (perch_trace_columns_find(report->trace_columns, name, length, &columns, &nr, &err)) {
+		if (err.kind == PERCH_ERROR_NO_MEMORY)
+			return cli_error(REPORT_COMMAND, &err);
+		if (err.errnum == ENOENT && !memchr(name, '.', length) && !err.remedy[0])
+			return unknown(option, name, length);
+		return cli_usage_error(REPORT_COMMAND, "%s: %s%s%s", option, err.message,
+				       err.remedy[0] ? "; " : "", err.remedy);
+	}
+	for (size_t i = 0; i < nr && !status; i++)
+		status = add(list, columns[i]);
+	return status;
+}
+
 /* Adds the columns of a list. */
-static int add_names(struct report_list *list, const char *option, const char *names)
+static int add_names(const struct report *report, struct report_list *list, const char *option,
+		     const char *names)
 {
 	int status;
 
@@ -68,9 +97,8 @@ static int add_names(struct report_list *list, const char *option, const char *n
 		size_t length = strcspn(at, ", ");
 		const struct perch_column *column = perch_column_find(at, length);
 
-		if (!column)
-			return unknown(option, at, length);
-		status = add(list, column);
+		status = column ? add(list, column)
+				: add_trace_columns(report, list, option, at, length);
 		if (status)
 			return status;
 		at += length;
@@ -81,9 +109,10 @@ static int add_names(struct report_list *list, const char *option, const char *n
 }
 
 /* "+KEYS" adds to the default. */
-static int add_option(struct report_list *list, const char *option, const char *names)
+static int add_option(const struct report *report, struct report_list *list, const char *option,
+		      const char *names)
 {
-	return add_names(list, option, names + (names[0] == '+'));
+	return add_names(report, list, option, names + (names[0] == '+'));
 }
 
 int report_set_keys(struct report *report)
@@ -93,11 +122,11 @@ int report_set_keys(struct report *report)
 	int status = 0;
 
 	if (default_keys && (!report->output || report->output[0] == '+' || report->sort))
-		status = add_names(&all, "-s", report_default_keys(report));
+		status = add_names(report, &all, "-s", report_default_keys(report));
 	if (!status && report->sort)
-		status = add_option(&all, "-s", report->sort);
+		status = add_option(report, &all, "-s", report->sort);
 	if (!status && report->output)
-		status = add_option(&all, "-F", report->output);
+		status = add_option(report, &all, "-F", report->output);
 	report->keys.nr = 0;
 	for (size_t i = 0; i < all.nr && !status; i++)
 		if (all.column[i]->scope != PERCH_COLUMN_PERIOD)
@@ -118,7 +147,8 @@ static int add_sums(struct report *report)
 	if (!status)
 		status = add(columns, named("overhead"));
 	if (!status && report->show_cpu)
-		status = add_names(columns, "--show-cpu-utilization", "overhead_sys,overhead_us");
+		status = add_names(report, columns, "--show-cpu-utilization",
+				   "overhead_sys,overhead_us");
 	if (!status && report->show_samples)
 		status = add(columns, named("sample"));
 	if (!status && report->show_period)
@@ -136,10 +166,10 @@ static int add_list(struct report_list *list, const struct report_list *more)
 }
 
 /* Adds the sums among the names of -s. */
-static int add_sorting_sums(struct report_list *list, const char *sort)
+static int add_sorting_sums(const struct report *report, struct report_list *list)
 {
 	struct report_list named_columns = { .nr = 0 };
-	int status = sort ? add_option(&named_columns, "-s", sort) : 0;
+	int status = report->sort ? add_option(report, &named_columns, "-s", report->sort) : 0;
 
 	for (size_t i = 0; i < named_columns.nr && !status; i++)
 		if (named_columns.column[i]->scope == PERCH_COLUMN_PERIOD)
@@ -159,22 +189,22 @@ static int set_columns(struct report *report)
 
 	report->columns.nr = by->nr = 0;
 	if (only) {
-		status = add_names(&report->columns, "-F", report->output);
+		status = add_names(report, &report->columns, "-F", report->output);
 		report->children = report_has_column(&report->columns, named("overhead_children"));
 		if (!status && report->sort)
-			status = add_option(by, "-s", report->sort);
+			status = add_option(report, by, "-s", report->sort);
 		else if (!status)
 			status = add_list(by, &report->columns);
 	} else {
 		status = add_sums(report);
 		if (!status)
-			status = add_sorting_sums(&report->columns, report->sort);
+			status = add_sorting_sums(report, &report->columns);
 		if (!status && report->output)
-			status = add_option(&report->columns, "-F", report->output);
+			status = add_option(report, &report->columns, "-F", report->output);
 		if (!status)
 			status = add(by, report->columns.column[0]);
 		if (!status)
-			status = add_sorting_sums(by, report->sort);
+			status = add_sorting_sums(report, by);
 	}
 	if (!status && report->hierarchy && !report->keys.nr)
 		return cli_usage_error(REPORT_COMMAND, "--hierarchy: -s has no column to group by");

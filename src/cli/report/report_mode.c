@@ -20,6 +20,7 @@ struct contents {
 	bool branches; /* other than calls that have not returned */
 	bool stacks;   /* copies of user stacks, whose call chains are wanted */
 	bool accesses; /* to memory */
+	bool others;   /* than of tracepoints with formats */
 };
 
 /* What the samples of the file have. */
@@ -28,6 +29,7 @@ static struct contents contents_of(const struct report *report)
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(perch_session_reader(report->input.session), &events);
 	struct contents contents = { .branches = false };
+	const struct perch_tracepoint_format *format;
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct perch_attr *attr = &events[i].attr;
@@ -36,7 +38,11 @@ static struct contents contents_of(const struct report *report)
 				     !(attr->branch_sample_type & PERCH_SAMPLE_BRANCH_CALL_STACK);
 		contents.stacks |= attr->sample_type & PERCH_SAMPLE_STACK_USER;
 		contents.accesses |= attr->sample_type & PERCH_SAMPLE_DATA_SRC;
+		contents.others |=
+			!(attr->sample_type & PERCH_SAMPLE_RAW) ||
+			perch_session_format(report->input.session, &events[i], &format, NULL);
 	}
+	contents.others |= !nr;
 	return contents;
 }
 
@@ -47,7 +53,7 @@ const char *report_default_keys(const struct report *report)
 	if (report->memory)
 		return "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,"
 		       "local_ins_lat";
-	return "comm,dso,sym";
+	return report->of_tracepoints ? "trace" : "comm,dso,sym";
 }
 
 static int lacks(const struct report *report, const char *option, const char *what,
@@ -64,7 +70,11 @@ static int lacks(const struct report *report, const char *option, const char *wh
 int report_set_mode(struct report *report)
 {
 	struct contents contents = contents_of(report);
+	struct perch_error err;
 
+	if (perch_trace_columns_new(&report->trace_columns, report->input.session, &err))
+		return cli_error(REPORT_COMMAND, &err);
+	report->of_tracepoints = !contents.others;
 	if (!report->branches_set)
 		report->branches = contents.branches && !contents.stacks && !report->memory;
 	if (report->branches && report->memory)
@@ -79,6 +89,18 @@ int report_set_mode(struct report *report)
 	report->children = false;
 	report->children_set = true;
 	return 0;
+}
+
+struct report report_of_event(const struct report *report, unsigned event)
+{
+	struct report of_event = *report;
+
+	of_event.columns.nr = 0;
+	for (size_t i = 0; i < report->columns.nr; i++)
+		if (perch_trace_columns_is_of(report->trace_columns, report->columns.column[i],
+					      event))
+			of_event.columns.column[of_event.columns.nr++] = report->columns.column[i];
+	return of_event;
 }
 
 void report_weigh(const struct report *report, struct perch_record *record)
