@@ -69,6 +69,15 @@ int cli_cache_list(const struct cli_cache *cache, struct cli_cache_entry **entri
 		   struct perch_error *err);
 void cli_cache_free_entries(struct cli_cache_entry *entries, size_t nr);
 
+struct perch_session;
+/*
+ * Adds the files and debug files that have samples in a recording, and the vdso; with_kernel: also
+ * /proc/kallsyms, if the recording is of this boot. Reads all records. A file that cannot be
+ * opened, or is not the recorded one, is left out. Returns 0 or a negative errno.
+ */
+int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session, bool with_kernel,
+		   struct perch_error *err);
+
 /* ---- for build_id_cache_list.c ---- */
 
 #define CLI_CACHE_LINKS ".build-id"

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <perch/symbol.h>
 
@@ -31,6 +33,7 @@ struct command {
 	bool list, purge_all, force;
 	int verbose;
 	uint64_t namespace_of; /* a process; 0 is this one */
+	bool debuginfod;       /* for the files of recordings */
 	bool failed;
 };
 
@@ -118,6 +121,50 @@ static void add_file(struct command *command, const char *path, bool update)
 	free(real);
 }
 
+/* A recording is a file that begins with perf's magic number, or a directory with one. */
+static bool is_recording(const struct command *command, const char *path)
+{
+	char magic[8] = "", data[PATH_MAX];
+	struct stat status;
+	int fd;
+
+	snprintf(data, sizeof(data), "%s", path);
+	if (!stat(path, &status) && S_ISDIR(status.st_mode))
+		snprintf(data, sizeof(data), "%s/data", path);
+	fd = open_file(command, data);
+	if (fd >= 0) {
+		if (read(fd, magic, sizeof(magic)) != (ssize_t)sizeof(magic))
+			magic[0] = 0;
+		close(fd);
+	}
+	/* in either byte order */
+	return !command->namespace_of &&
+	       (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8));
+}
+
+static void add_recording(struct command *command, const char *path)
+{
+	struct cli_input input = { .command = COMMAND,
+				   .path = path,
+				   .force = command->force,
+				   .no_debuginfod = !command->debuginfod };
+	struct perch_error err;
+
+	if (cli_input_open(&input)) {
+		command->failed = true;
+		return;
+	}
+	if (cli_cache_fill(&command->cache, input.session, false, &err)) {
+		cli_error(COMMAND, &err);
+		command->failed = true;
+	} else if (command->verbose) {
+		fputs("Adding the files of ", stderr);
+		cli_put_clean(stderr, path);
+		fputs(": Ok\n", stderr);
+	}
+	cli_input_close(&input);
+}
+
 static void remove_file(struct command *command, const char *path)
 {
 	struct cli_cache_id id;
@@ -171,6 +218,8 @@ static void each_file(struct command *command, enum action action)
 			remove_file(command, path);
 		else if (action == PURGE)
 			purge(command, path);
+		else if (action == ADD && is_recording(command, path))
+			add_recording(command, path);
 		else
 			add_file(command, path, action == UPDATE);
 	}
@@ -272,12 +321,33 @@ static int run(struct command *command)
 	return cli_check_stdout(COMMAND, 0) || command->failed ? CLI_EXIT_FAILURE : 0;
 }
 
+static int set_debuginfod(void *debuginfod, const char *servers, bool negated)
+{
+	*(bool *)debuginfod = !negated;
+	if (servers && setenv("DEBUGINFOD_URLS", servers, 1))
+		return cli_usage_error(COMMAND, "--debuginfod: %s", strerror(errno));
+	return 0;
+}
+
+/* perf has it; what it copies is of no use to perch. */
+static int refuse_kcore(void *command, const char *argument, bool negated)
+{
+	(void)command;
+	(void)argument;
+	(void)negated;
+	cli_usage_error(COMMAND,
+			"perch does not copy /proc/kcore; use perf buildid-cache -k, or "
+			"add the ELF file of the kernel: -a /usr/lib/debug/boot/vmlinux-...");
+	return -EINVAL;
+}
+
 int perch_cmd_buildid_cache(int argc, char **argv)
 {
 	static struct command command;
 	const struct cli_option options[] = {
-		{ 'a', "add", "FILES", "add these files, separated by commas", CLI_STRING,
-		  &command.files[ADD], NULL, false, false },
+		{ 'a', "add", "FILES",
+		  "add these files, or the files of these recordings; separated by commas",
+		  CLI_STRING, &command.files[ADD], NULL, false, false },
 		{ 'r', "remove", "FILES", "remove the builds of these files", CLI_STRING,
 		  &command.files[REMOVE], NULL, false, false },
 		{ 'p', "purge", "FILES", "remove all builds with these paths", CLI_STRING,
@@ -288,10 +358,14 @@ int perch_cmd_buildid_cache(int argc, char **argv)
 		  CLI_STRING, &command.files[UPDATE], NULL, false, false },
 		{ 'M', "missing", "FILE", "list what the cache lacks for this recording",
 		  CLI_STRING, &command.missing, NULL, false, false },
+		{ 'k', "kcore", "FILE", NULL, CLI_CALL, NULL, refuse_kcore, false, true },
 		{ 'l', "list", NULL, "list the build ids and paths", CLI_FLAG, &command.list, NULL,
 		  false, false },
 		{ 0, "target-ns", "PID", "open files as this process sees them", CLI_NUMBER,
 		  &command.namespace_of, NULL, false, false },
+		{ 0, "debuginfod", "SERVERS",
+		  "ask these servers, or those in DEBUGINFOD_URLS, for files of recordings",
+		  CLI_CALL_ATTACHED, &command.debuginfod, set_debuginfod, true, false },
 		{ 'f', "force", NULL, "read a recording of another user, too", CLI_FLAG,
 		  &command.force, NULL, false, false },
 		{ 'v', "verbose", NULL, "print each change", CLI_COUNT, &command.verbose, NULL,

@@ -116,6 +116,13 @@ report $? "buildid-cache -M does not list what the cache has"
 report $? "buildid-cache -r removes a file, and -M lists it"
 "$PERCH" buildid-cache -a program,/bin/true && "$PERCH" buildid-cache -l >log && [ "$(grep -c "program\|true" log)" -eq 2 ]
 report $? "buildid-cache -a adds files"
+"$PERCH" buildid-cache -P && "$PERCH" buildid-cache -v -a kept.data,/bin/true 2>log && grep -qx "Adding the files of kept.data: Ok" log &&
+	"$PERCH" buildid-cache -l >log && grep -qx "$id $work/program" log && grep -q true log
+report $? "buildid-cache -a adds the files of a recording"
+"$PERCH" buildid-cache -k /proc/kcore 2>log
+[ $? -eq 2 ] && grep -q "does not copy /proc/kcore" log
+report $? "buildid-cache -k is refused"
+"$PERCH" buildid-cache -a program
 "$PERCH" buildid-cache -u program && "$PERCH" buildid-cache -l | grep -qx "$id $work/program"
 report $? "buildid-cache -u replaces a file"
 "$PERCH" buildid-cache --target-ns $$ -a "$(command -v gcc)" && "$PERCH" buildid-cache -l | grep -q gcc

@@ -135,6 +135,10 @@ def executable(build_id):
             check(has_name(text), "a program that is gone", text[:500] + notes)
             text, notes = script(server.url, "--no-debuginfod")
             check(not has_name(text), "a program that is gone, --no-debuginfod", text[:500] + notes)
+            for option, expected in ("-v", False), ("--debuginfod=" + server.url, True):
+                run(PERCH, "buildid-cache", option, "-a", "data")
+                check((build_id in run(PERCH, "buildid-cache", "-l")) == expected, "buildid-cache -a " + option.split("=")[0])
+            run(PERCH, "buildid-cache", "-P")
     os.rename("gone", "program")
 
 
