@@ -584,6 +584,64 @@ static bool check_print_format(const struct perch_tracepoint_format *format)
 	return !grammar.depth && end_argument(&grammar);
 }
 
+/* ---- signs ---- */
+
+/* Finds which conversions of a string take an int, in the order of the arguments. */
+static unsigned find_ints(const struct token *token, bool *is_int, unsigned nr)
+{
+	const char *end = token->at + token->length;
+
+	for (const char *at = token->at; at < end && nr < MAX_CONVERSIONS; at++) {
+		if (*at != '%')
+			continue;
+		if (at[1] == '%') {
+			at++;
+			continue;
+		}
+		at++;
+		at += strspn(at, "-+ #0123456789.");
+		is_int[nr++] = strchr("diuxXoc", *at);
+	}
+	return nr;
+}
+
+bool perch__print_format_loses_sign(const struct perch_tracepoint_format *format,
+				    const struct perch_tracepoint_field *field)
+{
+	struct scanner scanner = { .at = perch_tracepoint_format_print_fmt(format),
+				   .format = format };
+	unsigned depth = 0, argument = 0, nr = 0, tokens = 0;
+	bool is_int[MAX_CONVERSIONS + 1] = { 0 }, last = false;
+
+	if (!field->is_signed || field->element_size == 8)
+		return false;
+	while (next(&scanner) && scanner.token.kind == STRING)
+		nr = find_ints(&scanner.token, is_int, nr);
+	for (; scanner.token.kind != END;
+	     scanner.token.kind = next(&scanner) ? scanner.token.kind : END) {
+		char sign = scanner.token.kind == OPERATOR ? *scanner.token.at : 0;
+
+		if (last && !(sign == ',' && !depth)) /* the field is a part of the argument */
+			return true;
+		depth += sign == '(' || sign == '{';
+		depth -= depth && (sign == ')' || sign == '}');
+		if (sign == ',' && !depth) {
+			argument += tokens > 0;
+			tokens = 0;
+			last = false;
+			continue;
+		}
+		tokens++;
+		if (!is(&scanner, "REC") || take_field(&scanner) != field)
+			continue;
+		last = tokens == 1 && argument < nr && is_int[argument] && field->size == 4 &&
+		       field->kind == PERCH_TRACEPOINT_NUMBER;
+		if (!last)
+			return true;
+	}
+	return false;
+}
+
 /* ---- fields ---- */
 
 static bool is_name(const char *text)

@@ -17,4 +17,12 @@
 char *perch__print_format_text(const struct perch_tracepoint_format *format, const char *system,
 			       bool *no_memory);
 
+/*
+ * True if libtraceevent prints negative values of the field wrongly: it extends numbers of less
+ * than 8 bytes with zeros, so that only a number of 4 bytes that is a whole argument for %d and the
+ * like is right. The format is one of perch__print_format_text().
+ */
+bool perch__print_format_loses_sign(const struct perch_tracepoint_format *format,
+				    const struct perch_tracepoint_field *field);
+
 #endif

@@ -127,6 +127,9 @@ static pthread_mutex_t parsing = PTHREAD_MUTEX_INITIALIZER;
 struct prepared {
 	const struct perch_tracepoint_format *format;
 	bool usable;
+	/* fields whose negative values the library prints wrongly */
+	const struct perch_tracepoint_field **loses_sign;
+	size_t nr_loses_sign;
 };
 
 struct tracepoint_texts {
@@ -224,9 +227,39 @@ void perch__tracepoint_texts_free(struct tracepoint_texts *texts)
 		tep_free(texts->tep);
 	trace_seq_destroy(&texts->seq);
 	perch__hash_clear(&texts->by_format);
+	for (size_t i = 0; i < texts->nr; i++)
+		free(texts->prepared[i].loses_sign);
 	free(texts->prepared);
 	free(texts->raw);
 	free(texts);
+}
+
+/* Lists the fields whose negative values must not be printed. Returns 0 or -ENOMEM. */
+static int find_signs(struct prepared *prepared)
+{
+	const struct perch_tracepoint_field *fields;
+	size_t nr = perch_tracepoint_format_fields(prepared->format, &fields);
+
+	prepared->loses_sign = calloc(nr + 1, sizeof(*prepared->loses_sign));
+	if (!prepared->loses_sign)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		if (perch__print_format_loses_sign(prepared->format, &fields[i]))
+			prepared->loses_sign[prepared->nr_loses_sign++] = &fields[i];
+	return 0;
+}
+
+static bool has_lost_sign(const struct prepared *prepared, const struct perch_record *record)
+{
+	for (size_t i = 0; i < prepared->nr_loses_sign; i++) {
+		const struct perch_tracepoint_field *field = prepared->loses_sign[i];
+		uint64_t value;
+
+		for (size_t k = 0; !perch_tracepoint_get_element(field, record, k, &value); k++)
+			if ((int64_t)value < 0)
+				return true;
+	}
+	return false;
 }
 
 static bool same_format(const void *prepared, uint32_t index, const void *format)
@@ -249,7 +282,7 @@ static int parse(struct tracepoint_texts *texts, const struct perch_tracepoint_t
 	free(checked);
 	prepared->usable =
 		tep_find_event(texts->tep, (int)perch_tracepoint_format_id(prepared->format));
-	return 0;
+	return prepared->usable ? find_signs(prepared) : 0;
 }
 
 /* Finds what is known of a format, or prepares it. Returns NULL if out of memory. */
@@ -271,6 +304,7 @@ static const struct prepared *prepare(struct tracepoint_texts *texts,
 	if (!parse(texts, text, prepared) &&
 	    !perch__hash_add(&texts->by_format, hash, texts->nr - 1))
 		return prepared;
+	free(prepared->loses_sign);
 	texts->nr--;
 	return NULL;
 }
@@ -339,7 +373,8 @@ int perch__tracepoint_text(struct tracepoint_texts **texts, struct perch_reader 
 	if (!prepared)
 		return -ENOMEM;
 	(*texts)->names = names;
-	if (!prepared->usable || !is_complete(format, record) || !print(*texts, record))
+	if (!prepared->usable || !is_complete(format, record) || has_lost_sign(prepared, record) ||
+	    !print(*texts, record))
 		return print_fields(format, record, text, size);
 	*plain = false;
 	perch_clean_text((*texts)->seq.buffer, text, size);

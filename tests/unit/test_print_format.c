@@ -47,6 +47,64 @@ static char *text_of(const char *fields, const char *print_fmt, const char *syst
 	return text;
 }
 
+/* Returns true if negative values of the field "number" or "small" are printed wrongly. */
+static bool loses_sign(const char *print_fmt, const char *name)
+{
+	static const char fields[] = COMMON OTHERS FIELD("short small", 48, 2, 1)
+		FIELD("int list[2]", 52, 8, 1) FIELD("s64 large", 64, 8, 1)
+			FIELD("u32 plain", 72, 4, 0);
+	struct perch_tracepoint_format *format;
+	char *source;
+	bool result;
+
+	assert_true(asprintf(&source, "name: event\nID: 300\nformat:\n%s\nprint fmt: %s\n", fields,
+			     print_fmt) > 0);
+	assert_int_equal(perch_tracepoint_format_parse(
+				 &format,
+				 &(struct perch_tracepoint_text){ .system = "system",
+								  .text = source,
+								  .size = strlen(source),
+								  .long_size = 8 },
+				 NULL),
+			 0);
+	result = perch__print_format_loses_sign(format, perch_tracepoint_format_find(format, name));
+	perch_tracepoint_format_free(format);
+	free(source);
+	return result;
+}
+
+static void finds_numbers_that_lose_their_sign(void **state)
+{
+	static const struct {
+		const char *print_fmt, *field;
+		bool loses;
+	} rows[] = {
+		{ "\"%d\", REC->number", "number", false },
+		{ "\"a %% %s \" \"%-5d\", REC->name, REC->number", "number", false },
+		{ "\"%x %d\", REC->number, REC->number", "number", false },
+		{ "\"%d\", REC->length", "number", false },
+		{ "\"%ld\", REC->number", "number", true },
+		{ "\"%s %ld\", REC->name, REC->number", "number", true },
+		{ "\"%ld\", (long)REC->number", "number", true },
+		{ "\"%d\", (REC->number)", "number", true },
+		{ "\"%d\", REC->number < 0", "number", true },
+		{ "\"%d\", REC->number + 1, REC->number", "number", true },
+		{ "\"%d %d\", REC->number, 1 - REC->number", "number", true },
+		{ "\"%s\", __print_symbolic(REC->number, { -1, \"A\" }, { 2, \"B\" })", "number",
+		  true },
+		{ "\"%s\", REC->number ? \"a\" : \"b\"", "number", true },
+		{ "\"%d\", REC->small", "small", true },
+		{ "\"%d\", REC->list[1]", "list", true },
+		{ "\"%lld\", REC->large - 1", "large", false },
+		{ "\"%lu\", REC->plain - 1", "plain", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (loses_sign(rows[i].print_fmt, rows[i].field) != rows[i].loses)
+			fail_msg("%s: %s", rows[i].print_fmt, rows[i].field);
+}
+
 static void accepts_what_the_kernel_has(void **state)
 {
 	static const char *const formats[] = {
@@ -215,6 +273,7 @@ static void refuses_fields_and_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_numbers_that_lose_their_sign),
 		cmocka_unit_test(accepts_what_the_kernel_has),
 		cmocka_unit_test(refuses_what_may_do_harm),
 		cmocka_unit_test(refuses_fields_and_names),

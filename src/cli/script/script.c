@@ -157,7 +157,7 @@ static void print_notes(const struct script *script)
 			SCRIPT_COMMAND,
 			"%" PRIu64
 			" samples of tracepoints are printed as name=value: their format cannot be "
-			"used to print them",
+			"used to print them, or not for a negative number",
 			stats.plain_tracepoints);
 }
 
