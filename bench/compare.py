@@ -36,6 +36,14 @@ def commands():
     return perch, perf
 
 
+def end_by(command, status):
+    """Ends the benchmark, because a command failed. smoke looks for the words "died of signal"."""
+    command = " ".join([os.path.basename(command[0]), *command[1:]])
+    if status < 0:
+        sys.exit(f"{command}: died of signal {-status}")
+    sys.exit(f"{command}: exit status {status}")
+
+
 def run(command):
     """Runs the command without its output. Returns (wall, CPU, peak)."""
     start = time.perf_counter()
@@ -45,7 +53,7 @@ def run(command):
     wall = time.perf_counter() - start
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {child.returncode}")
+        end_by(command, child.returncode)
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 

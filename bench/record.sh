@@ -28,23 +28,36 @@ for _ in $(seq "$(nproc)"); do
 done
 trap 'kill "${busy[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
 
+# Says that a command died; smoke looks for this.
+note_death() { # exit status, command
+	[ "$1" -le 128 ] || echo "$(basename "$2") $3: died of signal $(($1 - 128))" >&2
+}
+
 # Milliseconds of CPU time of a command and its children. Both recorders run the same short sleep.
 cpu_ms() {
 	TIMEFORMAT='%3U %3S'
-	if ! { time "$@" >log 2>&1; } 2>times; then
+	{ time "$@" >log 2>&1; } 2>times
+	local status=$?
+	if [ $status -ne 0 ]; then
 		cat log >&2
+		note_death $status "$@"
 		return 1
 	fi
 	awk '{ printf "%d", ($1 + $2) * 1000 }' times
 }
 
+# Of a file.
+stats() {
+	perf report --stats -i "$1" 2>/dev/null || note_death $? perf report
+}
+
 lost() {
-	perf report --stats -i "$1" 2>/dev/null |
+	stats "$1" |
 		awk '$1 == "LOST" || $1 == "LOST_SAMPLES" { n += $3 } END { print n + 0 }'
 }
 
 samples() {
-	perf report --stats -i "$1" 2>/dev/null | awk '$1 == "SAMPLE" { print $3; exit }'
+	stats "$1" | awk '$1 == "SAMPLE" { print $3; exit }'
 }
 
 compare() { # title, options

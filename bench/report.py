@@ -42,9 +42,11 @@ def write_program(path, functions):
 
 
 def count_samples(perf, data):
-    stats = subprocess.run([perf, "report", "--stats", "-i", data], check=True, text=True,
-                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    for line in stats.splitlines():
+    done = subprocess.run([perf, "report", "--stats", "-i", data], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if done.returncode:
+        compare.end_by(done.args, done.returncode)
+    for line in done.stdout.splitlines():
         words = line.split()
         if words[:2] == ["SAMPLE", "events:"]:
             return int(words[2])
@@ -62,6 +64,8 @@ def record(perf, directory):
         done = subprocess.run([perf, "record", "-q", "-g", "-e", "cpu-clock", "-F", str(FREQUENCY),
                                "-o", data, "--", "gcc", "-O2", "-c", "-o", "/dev/null", source],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode < 0:
+            compare.end_by(done.args, done.returncode)
         samples = count_samples(perf, data) if done.returncode == 0 else 0
         if samples >= SAMPLES:
             return data, samples

@@ -22,7 +22,7 @@ def start_up(command, options):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{command} stat {' '.join(options)}: exit status {done.returncode}")
+        compare.end_by([command, "stat", *options], done.returncode)
     return float(done.stdout) - start
 
 

@@ -34,7 +34,9 @@ while :; do
 	source_of "$functions" >program.c
 	perf record -q -F 8000 -e cpu-clock --call-graph dwarf,16384 -o dwarf.data \
 		gcc -O2 -c program.c -o program.o 2>log || {
+		status=$?
 		cat log
+		[ $status -le 128 ] || echo "perf record: died of signal $((status - 128))"
 		exit 1
 	}
 	size=$(stat -c %s dwarf.data)
@@ -60,6 +62,9 @@ measure() {
 		wall = time.monotonic() - start
 		cpu = used.ru_utime + used.ru_stime
 		print(int(wall * 1000 + 0.5), int(cpu * 1000 + 0.5), used.ru_maxrss)
+		if os.WIFSIGNALED(status):
+		    name = os.path.basename(sys.argv[2]) + " " + sys.argv[3]
+		    print(f"{name}: died of signal {os.WTERMSIG(status)}", file=sys.stderr)
 		sys.exit(status != 0)
 	END
 }

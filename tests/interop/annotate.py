@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 BUILD = os.environ.get("PERCH_BUILD_ROOT", "build")
@@ -87,7 +89,7 @@ def skip(why):
 
 
 def run(*words):
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
 
 
 def output(*words):
@@ -117,6 +119,7 @@ def same_rows(one, other):
         for a, b in zip(one, other))
 
 
+@peer.part
 def compare(what, data, *options, ignore_percent=False):
     """perf and perch print the same functions in the same order, with the same rows."""
     theirs = functions(run(PERF, "annotate", "-i", data, "--stdio", *options).stdout)
@@ -133,6 +136,7 @@ def compare(what, data, *options, ignore_percent=False):
         print([(f[0], len(f[2])) for f in theirs][:5], [(f[0], len(f[2])) for f in ours][:5])
 
 
+@peer.part
 def compare_all(data, program):
     """Without a symbol: the hottest functions first, those of perf."""
     def wanted(found):
@@ -146,6 +150,7 @@ def compare_all(data, program):
           "without a symbol, all functions of %s have the rows of perf, the hottest first" % program)
 
 
+@peer.part
 def compare_c(data, group):
     for options in ([], ["--no-source"], ["-n"], ["--show-total-period"], ["-M", "intel"], ["--percent-type", "local-hits"],
                     ["-l"], ["-P"], ["-q"], ["-d", "program"], ["-s", "mix"]):
@@ -306,7 +311,7 @@ def check_kernel():
 
 
 def main():
-    if run(PERF, "--version").returncode or not shutil.which("objdump"):
+    if peer.try_run([PERF, "--version"], capture_output=True).returncode or not shutil.which("objdump"):
         skip("needs perf and objdump")
     keep = os.environ.get("KEEP")
     work = keep or tempfile.mkdtemp(prefix="perch-annotate-")

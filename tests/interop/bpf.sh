@@ -39,6 +39,6 @@ if perf report --header-only -i all.data >header.perf 2>/dev/null && grep -aq "^
 	grep '^# bpf_prog_info\|sub_prog' header.txt >found
 	try "perf reads the same programs" diff expected found
 else
-	echo "ok - perf reads the same programs # skip no perf that reads BPF_PROG_INFO"
+	echo "ok - perf reads the same programs # skip $(peer_died || echo no perf that reads BPF_PROG_INFO)"
 fi
 exit $status

@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 import other_order
+import peer
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
@@ -27,7 +28,7 @@ def report(good, what):
 
 def output(*words):
     """Returns exit status and output, without the line of the file's modification time."""
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+    done = peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                           errors="replace")
     return done.returncode, [line for line in done.stdout.splitlines() if not line.startswith("# captured on")]
 
@@ -55,6 +56,7 @@ def compare_perch(name, native, foreign):
             print(f"  {before[1][where]}\n  {after[1][where]}")
 
 
+@peer.part
 def compare_perf(name, native, foreign):
     """Compares with perf. perf 6.1 cannot read old pipes of the other order, and does not unwind their stacks."""
     fields = ["-F", "comm,tid,time,event,ip" if "stacks" not in name else "comm,tid,time,event"]
@@ -92,20 +94,21 @@ def recorded(work):
     for name, words in ways:
         if os.path.exists(path):
             os.unlink(path)
-        done = subprocess.run(words + ["--", "sh", "-c", PROGRAM], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, text=True, errors="replace")
-        if os.path.exists(path) and os.path.getsize(path) > 200:
+        done = peer.try_run(words + ["--", "sh", "-c", PROGRAM], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            stdin=subprocess.DEVNULL, text=True, errors="replace")
+        if not peer.fault(done.returncode) and os.path.exists(path) and os.path.getsize(path) > 200:
             yield name, path
         else:
             print(f"ok - {name} # skip cannot record: {done.stderr.strip()[:100]!r}")
 
 
+@peer.part
 def piped(work):
     """Tests perf record -o -, by a file and by standard input."""
     path = os.path.join(work, "piped")
     with open(path, "wb") as stream:
-        subprocess.run([PERF, "record", "-q", "-o", "-", "-e", "cpu-clock", "-g", "--", "sh", "-c", PROGRAM], stdout=stream,
-                       stderr=subprocess.DEVNULL, check=False)
+        peer.run([PERF, "record", "-q", "-o", "-", "-e", "cpu-clock", "-g", "--", "sh", "-c", PROGRAM], stdout=stream,
+                 stderr=subprocess.DEVNULL)
     if os.path.getsize(path) < 200:
         print("ok - perf record -o - # skip cannot record")
         return
@@ -122,16 +125,21 @@ def piped(work):
 def directories(work):
     """Tests perf record --threads, also compressed, with the counts of perf."""
     for more in ([], ["-z"]):
-        path = os.path.join(work, "threads" + "".join(more))
-        name = " ".join(["perf record --threads", *more])
-        subprocess.run([PERF, "record", "-q", "--threads", *more, "-o", path, "-a", "-e", "cpu-clock", "-F", "500", "--", "sh",
-                        "-c", PROGRAM], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if not os.path.isdir(path):
-            print(f"ok - {name} # skip perf has no --threads")
-            continue
-        report(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
-        times = [float(line.split(": ")[0].split()[-1]) for line in output(PERCH, "script", "-i", path)[1] if "cpu-clock: " in line]
-        report(len(times) > 0 and times == sorted(times), f"script of {name} is in the order of time")
+        directory(work, more)
+
+
+@peer.part
+def directory(work, more):
+    path = os.path.join(work, "threads" + "".join(more))
+    name = " ".join(["perf record --threads", *more])
+    peer.run([PERF, "record", "-q", "--threads", *more, "-o", path, "-a", "-e", "cpu-clock", "-F", "500", "--", "sh", "-c", PROGRAM],
+             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if not os.path.isdir(path):
+        print(f"ok - {name} # skip perf has no --threads")
+        return
+    report(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
+    times = [float(line.split(": ")[0].split()[-1]) for line in output(PERCH, "script", "-i", path)[1] if "cpu-clock: " in line]
+    report(len(times) > 0 and times == sorted(times), f"script of {name} is in the order of time")
 
 
 def counts(command, path):

@@ -18,7 +18,7 @@ if perf script --no-inline -i start.data >start.perf 2>/dev/null && [ -s start.p
 	chains start.perf >start.found
 	try "chains of call stacks are those of perf" diff start.expected start.found
 else
-	echo "ok - chains of call stacks are those of perf # skip perf cannot be run"
+	echo "ok - chains of call stacks are those of perf # skip $(peer_died || echo perf cannot be run)"
 fi
 
 # sampled addresses inside of functions: perf before 6.17 has the start of the innermost function instead. A sample in the kernel:

@@ -256,14 +256,9 @@ def record(directory, name, options, pipe):
     work = [sys.executable, "-c", LOAD_BPF] if name == "bpf" else WORK
     command = ["perf", "record", "-q", *options, "-o", "-" if pipe else path, "--", *work]
     with open(path if pipe else os.devnull, "wb") as out:
-        def restart():
-            out.seek(0)
-            out.truncate()
-
-        run = peer.try_run(command, restart if pipe else None, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300,
-                           cwd=directory)
+        run = peer.try_run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, cwd=directory)
     if run.returncode or not os.path.getsize(path):
-        why = peer.words(command, run.returncode) + ": " if peer.fault(run.returncode) else ""
+        why = peer.describe(command, run.returncode) + ": " if peer.fault(run.returncode) else ""
         print(f"ok - {name} # skip perf record {' '.join(options)}: {why}{run.stderr.decode()[-200:].strip()}")
         return None
     return path

@@ -6,10 +6,15 @@ perch=${PERCH:?}
 status=0
 directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
+peers=$directory
+# shellcheck source=tests/peer.sh
+. "$PERCH_SOURCE_ROOT/tests/peer.sh"
 
 report() { # status of a check, its name
 	if [ "$1" -eq 0 ]; then
 		echo "ok - $2"
+	elif died=$(peer_died); then
+		echo "ok - $2 # skip $died"
 	else
 		echo "not ok - $2"
 		head -20 "$directory/found" "$directory/output" | sed 's/^/    /'
@@ -25,12 +30,24 @@ trace() { # program and arguments; refusals go to the file "found"
 	"$perch" explain -j -o "$directory/found" -- "$@" >"$directory/output" 2>&1
 }
 
+# The same for perf, which may die: a shell notes its status.
+trace_perf() { # arguments of perf
+	for _ in 1 2 3; do
+		# shellcheck disable=SC2016
+		trace sh -c 'perf "$@"; status=$?; echo $status >"$0"; exit $status' "$directory/status" "$@"
+		trace_status=$?
+		died_of_fault "$(cat "$directory/status")" || return $trace_status
+	done
+	echo "perf $1 died three times" >"$peers/died"
+	return $trace_status
+}
+
 # Without hardware counters, the kernel refuses with ENOENT.
 perf_without_counters() {
-	trace perf stat -e cycles -- sh -c 'exit 7'
+	trace_perf stat -e cycles -- sh -c 'exit 7'
 	[ $? -eq 7 ] && grep -q '"errno_name":"ENOENT","cause":"no-hardware"' "$directory/found"
 	report $? "perf stat -e cycles: the cause and the exit status"
-	trace perf record -o "$directory/data" -e cycles:pp -a -- true
+	trace_perf record -o "$directory/data" -e cycles:pp -a -- true
 	[ $? -eq "$bare" ] && grep -q '"cause":"no-hardware".*"precise_ip":2' "$directory/found"
 	report $? "perf record -e cycles:pp -a: the precise event is refused, and perf exits as without perch"
 }
@@ -40,7 +57,11 @@ if ! command -v perf >/dev/null || ! perf --version >/dev/null 2>&1; then
 elif perf stat -e cycles -- true 2>&1 | grep -q 'not supported'; then
 	perf record -o "$directory/data" -e cycles:pp -a -- true >/dev/null 2>&1
 	bare=$?
-	perf_without_counters
+	if died=$(peer_died); then
+		skip "perf stat and perf record" "$died"
+	else
+		perf_without_counters
+	fi
 else
 	skip "perf stat and perf record" "this machine has hardware counters: no event is refused"
 fi

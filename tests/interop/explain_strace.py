@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERCH = os.environ.get("PERCH", "build/perch")
 CALLS = "perf_event_open,ioctl,mmap,read,readv,close,clone,clone3,fork,vfork,execve"
 NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
@@ -84,16 +86,20 @@ def parse(text):
 
 def trace(words):
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as out:
-        subprocess.run([PERCH, "explain", "-j", "-o", out.name, "--"] + words, capture_output=True, check=False)
-        return parse(out.read())
+        for _ in range(peer.TRIES):
+            done = subprocess.run([PERCH, "explain", "-j", "-o", out.name, "--"] + words, capture_output=True, check=False)
+            # the status of perf, if positive: that of perch itself would be negative
+            if words[0] != "perf" or done.returncode < 0 or not peer.fault(done.returncode):
+                return parse(out.read())
+        raise peer.Died(peer.describe(words, done.returncode))
 
 
 def record(words, options, to_stderr=False):
     """Returns the log of strace, from a file or mixed with the stderr of the program."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as log:
         where = [] if to_stderr else ["-o", log.name]
-        run = subprocess.run(["strace", "-f", "-e", "trace=" + CALLS] + options + where + words, capture_output=True,
-                             text=True, errors="replace", check=False)
+        run = peer.run(["strace", "-f", "-e", "trace=" + CALLS] + options + where + words, capture_output=True, text=True,
+                       errors="replace")
         return run.stderr if to_stderr else log.read()
 
 
@@ -119,6 +125,7 @@ def disagreement(live, logged):
     return f"{key(live)}: {live['cause']} ({live['confidence']}), from the log {logged['cause']} ({logged['confidence']})"
 
 
+@peer.part
 def compare(name, words, options, to_stderr=False):
     live = trace(words)
     log = record(words, options, to_stderr)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 failed = False
@@ -24,7 +26,7 @@ def check(good, what, detail=""):
 
 
 def run(*words):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
@@ -35,6 +37,7 @@ def samples(program, path, *options):
     return [match.groups() for match in map(SAMPLE.match, out.splitlines()) if match], err if not status else "%d: %s" % (status, err)
 
 
+@peer.part
 def compare(path, expected_some, *options):
     ours, messages = samples(PERCH, path, *options)
     theirs, _ = samples(PERF, path, *options)
@@ -54,6 +57,7 @@ def symbols(path, with_dso):
         name for name in re.findall(r"^\s*[0-9a-f]+ (\S+) \(", out, re.M) if name != "[unknown]" and "," not in name]
 
 
+@peer.part
 def compare_options(path):
     every, _ = samples(PERF, path)
     check(len(every) > 100, "a recording with samples", len(every))
@@ -97,8 +101,11 @@ def check_notes(path):
         check(status == 2 and not out and message in err, "refuses " + " ".join(options), "%d: %s" % (status, err))
 
 
-def parents(path):
+@peer.part
+def compare_parents(path):
     """perf report -x counts the samples with a caller that matches; perch script prints them."""
+    if run(PERF, "record", "-q", "-g", "--sample-cpu", "-e", "cpu-clock", "-F", "2000", "-o", path, "--", "sh", "-c", PROGRAM)[0]:
+        return
     for expression in ("^do_syscall|^main$", "read$"):
         _, out, _ = run(PERF, "report", "-f", "-i", path, "--stdio", "--no-children", "-g", "none", "-x", "-p", expression,
                         "-s", "parent", "-n")
@@ -110,6 +117,7 @@ def parents(path):
     check(not out and "no call chain has a function that matches" in err, "no caller matches", err)
 
 
+@peer.part
 def cgroups(directory):
     """A program in a cgroup below another one; perf report counts the samples of each."""
     root = next((line.split()[1] for line in open("/proc/mounts") if line.split()[2] == "cgroup2"), None)
@@ -141,16 +149,14 @@ def cgroups(directory):
 def main():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "perf.data")
-        status, _, err = run(PERF, "record", "-q", "-e", "cpu-clock:u" if os.geteuid() else "cpu-clock", "-F", "2000", "--sample-cpu",
-                             "-o", path, "--", "sh", "-c", PROGRAM)
-        if status:
-            print("skipped: perf record: " + err.strip())
+        done = peer.try_run([PERF, "record", "-q", "-e", "cpu-clock:u" if os.geteuid() else "cpu-clock", "-F", "2000", "--sample-cpu",
+                             "-o", path, "--", "sh", "-c", PROGRAM], capture_output=True, text=True, errors="replace")
+        if done.returncode:
+            print("skipped: perf record: " + done.stderr.strip())
             return 77
         compare_options(path)
         check_notes(path)
-        chains = os.path.join(directory, "chains.data")
-        if not run(PERF, "record", "-q", "-g", "--sample-cpu", "-e", "cpu-clock", "-F", "2000", "-o", chains, "--", "sh", "-c", PROGRAM)[0]:
-            parents(chains)
+        compare_parents(os.path.join(directory, "chains.data"))
         cgroups(directory)
     return failed
 

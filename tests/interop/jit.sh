@@ -59,13 +59,13 @@ if perf inject --jit -i dump.data -o injected.data >log 2>&1; then
 	diff dump.functions perf.functions >log
 	report $? "functions of a jitdump are those of perf inject --jit"
 	perf record -q -k mono -e cpu-clock -F 999 -o perf.data "$program" dump "$work" >log 2>&1 &&
-		perf inject --jit -i perf.data -o injected.data >log 2>&1
-	functions perf injected.data >perf.functions
-	functions "$PERCH" perf.data >perch.functions
-	[ -s perf.functions ] && diff perch.functions perf.functions >log
+		perf inject --jit -i perf.data -o injected.data >log 2>&1 &&
+		functions perf injected.data >perf.functions &&
+		functions "$PERCH" perf.data >perch.functions &&
+		[ -s perf.functions ] && diff perch.functions perf.functions >log
 	report $? "functions in a recording of perf are those of perf inject --jit"
 else
-	echo "ok - comparison with perf inject # skip perf is missing, or without jitdump"
+	echo "ok - comparison with perf inject # skip $(peer_died || echo perf is missing, or without jitdump)"
 fi
 
 record clock.data "$program" dump "$work"

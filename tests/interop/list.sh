@@ -7,6 +7,9 @@ perch=${PERCH:?}
 status=0
 directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
+peers=$directory
+# shellcheck source=tests/peer.sh
+. "${PERCH_SOURCE_ROOT:-.}/tests/peer.sh"
 
 check() { # name, then a command that succeeds when all is well
 	name=$1
@@ -85,11 +88,16 @@ fi
 
 if command -v perf >/dev/null 2>&1; then
 	# perf list omits events that do not work; perch list must show all that perf list shows
-	perf list 2>/dev/null | sed -n 's/^  \([^ ]*\).*\[\(.*\) event\]$/\1 \2/p' | grep -Ev ' (Tool|SDT)$' |
+	perf list 2>/dev/null >"$directory/perf_list"
+	sed -n 's/^  \([^ ]*\).*\[\(.*\) event\]$/\1 \2/p' "$directory/perf_list" | grep -Ev ' (Tool|SDT)$' |
 		cut -d' ' -f1 | sort >"$directory/perf_names"
 	"$perch" list | sed -n 's/^  \([^ ]*\)\( OR \([^ ]*\)\)\{0,1\} .*\[.*/\1\n\3/p' | sort -u >"$directory/perch_names"
-	check "shows all events of perf list" sh -c '[ -z "$(comm -23 "$1" "$2" | tee /dev/stderr)" ]' sh \
-		"$directory/perf_names" "$directory/perch_names"
+	if died=$(peer_died); then
+		echo "ok - shows all events of perf list # skip $died"
+	else
+		check "shows all events of perf list" sh -c '[ -z "$(comm -23 "$1" "$2" | tee /dev/stderr)" ]' sh \
+			"$directory/perf_names" "$directory/perch_names"
+	fi
 else
 	echo "ok - shows all events of perf list # skip: perf is not installed"
 fi

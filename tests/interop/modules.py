@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERCH = os.environ["PERCH"]
 PERF = shutil.which("perf")
 LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "tests", "interop", "module_lines")
@@ -165,7 +167,7 @@ def make_recording(path, name, addresses, build_id="", release=RELEASE, length=L
 
 def names(*words):
     """{address: function+offset} and the notes."""
-    done = subprocess.run([*words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, stdin=subprocess.DEVNULL)
+    done = peer.run([*words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
     return ({int(found[1], 16): found[2] for found in re.finditer(r"\b(ffffffffc01\w+) (\S+) \(", done.stdout)}, done.stderr)
 
 
@@ -201,6 +203,13 @@ def compressed_forms():
     return forms
 
 
+@peer.part
+def compare_names(found, where, suffix):
+    theirs = {at: name for at, name in perf_names().items() if where[at][0] == ".text" and "+0x" in name}
+    check(all(found[at] == name for at, name in theirs.items()) and (theirs or suffix), f"functions of .ko{suffix} as in perf",
+          [(hex(at), name, found[at]) for at, name in theirs.items() if found[at] != name][:5])
+
+
 def check_forms(where, build_id, expected):
     for suffix, make_file in compressed_forms().items():
         path = os.path.abspath("perch-mod.ko" + suffix)
@@ -214,9 +223,7 @@ def check_forms(where, build_id, expected):
         check(frames == expected, f"lines and inlined functions of .ko{suffix} as by addr2line",
               [(hex(at), frames.get(at), expected[at]) for at in expected if frames.get(at) != expected[at]][:5])
         if PERF and suffix in ("", ".gz", ".xz"):
-            theirs = {at: name for at, name in perf_names().items() if where[at][0] == ".text" and "+0x" in name}
-            check(all(found[at] == name for at, name in theirs.items()) and (theirs or suffix), f"functions of .ko{suffix} as in perf",
-                  [(hex(at), name, found[at]) for at, name in theirs.items() if found[at] != name][:5])
+            compare_names(found, where, suffix)
     make_recording("data", os.path.abspath("perch-mod.ko"), where, "00" + build_id[2:])
     found, notes = perch_names()
     check(none_named(found, where) and "is another build of the module" in notes, "a module of another build has no names", (found, notes))
@@ -287,15 +294,20 @@ def check_cache(where, build_id):
     for program in (PERCH, PERF) if PERF else (PERCH,):
         shutil.rmtree(cache, ignore_errors=True)
         shutil.copy("saved.xz", path)
-        subprocess.run([program, "--buildid-dir", cache, "buildid-cache", "-a", path], check=False)
-        os.remove(path)
-        check(build_id in run(PERCH, "--buildid-dir", cache, "buildid-cache", "-l"), f"{os.path.basename(program)} adds a module to the cache")
-        found, notes = names(PERCH, "--buildid-dir", cache, "script", "-i", "data")
-        check(all_named(found, where), f"functions of a module that {os.path.basename(program)} added to the cache", (found, notes))
-        theirs = perf_names("--buildid-dir", cache) if PERF else {}
-        check(all(found[at] == name for at, name in theirs.items() if where[at][0] == ".text" and "+0x" in name),
-              "and perf's are the same", theirs)
+        check_cache_of(program, cache, path, where, build_id)
     shutil.copy("saved.xz", path)
+
+
+@peer.part
+def check_cache_of(program, cache, path, where, build_id):
+    peer.run([program, "--buildid-dir", cache, "buildid-cache", "-a", path])
+    os.remove(path)
+    check(build_id in run(PERCH, "--buildid-dir", cache, "buildid-cache", "-l"), f"{os.path.basename(program)} adds a module to the cache")
+    found, notes = names(PERCH, "--buildid-dir", cache, "script", "-i", "data")
+    check(all_named(found, where), f"functions of a module that {os.path.basename(program)} added to the cache", (found, notes))
+    theirs = perf_names("--buildid-dir", cache) if PERF else {}
+    check(all(found[at] == name for at, name in theirs.items() if where[at][0] == ".text" and "+0x" in name),
+          "and perf's are the same", theirs)
 
 
 def check_without_unload():

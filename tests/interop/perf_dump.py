@@ -26,7 +26,7 @@ def blocks_of(path, tool):
     run = peer.try_run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
     found = records_in(run.stdout.decode("utf-8", "replace"))
     if peer.fault(run.returncode):
-        return found[:-1], peer.words(command, run.returncode)
+        return found[:-1], peer.describe(command, run.returncode)
     return found, None
 
 

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
@@ -140,8 +142,8 @@ def environment():
 
 
 def run(*words):
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                          errors="replace", env=environment())
+    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                    env=environment())
 
 
 # ---- differences that stay ----
@@ -259,6 +261,7 @@ def words_of(options, recorder):
     return [re.sub(r"@(\w+)$", recorder + r"/\1.data", word) for word in shlex.split(options)]
 
 
+@peer.part
 def compare(command, recorder, options, difference):
     of_perf, _, of_perch = options.partition(" => ")
     words = words_of(of_perf, recorder)
@@ -304,6 +307,7 @@ def option_sets():
             yield command, options.strip(), difference
 
 
+@peer.part
 def record(recorder, binary):
     os.mkdir(recorder)
     for name, (options, program) in RECORDINGS.items():
@@ -311,6 +315,7 @@ def record(recorder, binary):
         done = run(binary, "record", "-q", *shlex.split(options), "-o", data, "--", *program.split())
         if done.returncode:
             skip("%s cannot record %s here: %s" % (recorder, name, done.stderr.strip()))
+    return True
 
 
 def main():
@@ -326,12 +331,12 @@ def main():
             out.write(PROGRAM)
         subprocess.run(["gcc", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "work.c", "-o", "work"],
                        check=True)
+        recorders = ["perf", "perch"]
         if not os.path.exists("perch"):
-            record("perf", PERF)
-            record("perch", PERCH)
+            recorders = [recorder for recorder, binary in (("perf", PERF), ("perch", PERCH)) if record(recorder, binary)]
         number = 0
         for command, options, difference in option_sets():
-            for recorder in ("perf", "perch"):
+            for recorder in recorders:
                 compare(command, recorder, options, difference)
             number += 1
         if not os.environ.get("ONLY"):

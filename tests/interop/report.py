@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 TOLERANCE = 0.1     # percentage points
@@ -34,7 +36,7 @@ def skip(why):
 
 
 def run(*words):
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
 
 
 def output(*words):
@@ -102,6 +104,7 @@ def shares(text):
     return found
 
 
+@peer.part
 def compare_shares(recorder, data, options):
     perf = shares(output(PERF, "report", "-i", data, "--stdio", "--no-inline", "--percent-limit", "0", *options))
     perch = shares(output(PERCH, "report", "-i", data, "--stdio", "--no-inline", *options))
@@ -131,6 +134,7 @@ def counts(text):
     return dict(re.findall(r"^ *(\w+) events: +(\d+)", text, flags=re.M))
 
 
+@peer.part
 def compare_counts(recorder, data):
     perf = counts(output(PERF, "report", "-i", data, "--stats"))
     perch = counts(output(PERCH, "report", "-i", data, "--stats"))
@@ -189,6 +193,7 @@ class Differences:
         self.other += [(a, b) for a, b in zip(left, right) if a != b] or [(len(left), len(right))]
 
 
+@peer.part
 def compare_scripts(recorder, data):
     text = output(PERF, "script", "-i", data, "--no-inline")
     with_address = not has_absolute_addresses(text)
@@ -206,6 +211,11 @@ def compare_scripts(recorder, data):
             print("  perf:  %s\n  perch: %s" % (theirs, ours))
 
 
+@peer.part
+def record(*words):
+    return run(*words)
+
+
 def main():
     if not shutil.which(PERF):
         skip("no %s to compare with (environment variable PERF)" % PERF)
@@ -219,7 +229,9 @@ def main():
         for recorder, words in (("perf", (PERF, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g")),
                            ("perch", (PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g"))):
             data = recorder + ".data"
-            done = run(*words, "-o", data, "--", "gcc", "-O2", "-c", "work.c", "-o", "work.o")
+            done = record(*words, "-o", data, "--", "gcc", "-O2", "-c", "work.c", "-o", "work.o")
+            if not done:
+                continue
             if done.returncode:
                 skip("%s cannot record here: %s" % (recorder, done.stderr.strip()))
             compare_shares(recorder, data, ("--no-children", "-g", "none"))
@@ -234,7 +246,8 @@ def main():
             check(done.stderr.count("the samples of cpu-clock have no CPU") == notes == done.stdout.count(" -001"),
                   "report -s cpu after record " + " ".join(words))
         # samples without a period have that of the attr
-        if not run(PERF, "record", "-q", "-e", "page-faults", "-c", "3", "-g", "-o", "fixed.data", "--", "ls", "/").returncode:
+        done = record(PERF, "record", "-q", "-e", "page-faults", "-c", "3", "-g", "-o", "fixed.data", "--", "ls", "/")
+        if done and not done.returncode:
             compare_scripts("perf -c", "fixed.data")
     finally:
         if not os.environ.get("KEEP"):

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 failed = False
@@ -46,7 +48,7 @@ def check(good, what, detail=""):
 
 
 def run(*words, **more):
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", **more)
+    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", **more)
 
 
 def lines_of(program, path, options):
@@ -55,6 +57,7 @@ def lines_of(program, path, options):
     return [line.rstrip() for line in done.stdout.splitlines()], done
 
 
+@peer.part
 def same(path, *options, change=None, least=1):
     """Compares both outputs line by line. change: removes a known difference from a line of both."""
     theirs, _ = lines_of(PERF, path, options)
@@ -69,12 +72,14 @@ def same(path, *options, change=None, least=1):
 
 
 def record(path, *words, program=PERF):
-    done = run(program, "record", "-q", "-o", path, *words)
+    done = peer.try_run([program, "record", "-q", "-o", path, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                        errors="replace")
     if done.returncode:
         print("ok - %s # skip cannot be recorded here: %s" % (path, done.stderr.strip()[:100]))
     return not done.returncode
 
 
+@peer.part
 def compare_fields():
     for path in "flat", "graph":
         for fields in ("comm", "pid", "tid", "pid,tid", "time", "cpu,comm", "event", "ip", "ip,sym", "ip,sym,dso", "ip,sym,symoff",
@@ -92,6 +97,7 @@ def compare_fields():
     same("flat", "-F", "comm,ip,sym,srcline", change=lambda line: re.sub(r"^  \S+:(\d+)$", "  :", line) if ".c:" not in line else line)
 
 
+@peer.part
 def compare_sources():
     """The lines of the program in call chains: a sampled address has perf's line."""
     def leaves(program):
@@ -110,6 +116,7 @@ def without_data(line):
     return re.sub(r"^(.*?\b[0-9a-f]{4,16}) \S+( \(.*| +[0-9a-f]{12}.*|)$", r"\1 NAME\2", re.sub(r"\S*@plt(\+0x\w+)?", "NAME", line))
 
 
+@peer.part
 def compare_more():
     if record("switches", "-e", "cpu-clock", "--switch-events", "--namespaces", "--sample-cpu", "-c", "500000", "./work"):
         same("switches", "--show-switch-events", "--show-namespace-events")
@@ -133,6 +140,7 @@ def compare_more():
         compare_files()
 
 
+@peer.part
 def compare_tracepoints():
     """Fields have the values that perf prints by the format of the kernel."""
     if not record("trace", "-e", "sched:sched_switch", "-e", "cpu-clock", "-c", "1", "-a", "--", "sleep", "0.1"):
@@ -150,6 +158,7 @@ def compare_tracepoints():
     same("trace", "-F", "trace:comm,tid,ip", "-F", "sw:time")
 
 
+@peer.part
 def compare_files():
     run(PERF, "script", "-i", "two", "--per-event-dump")
     theirs = {name: open(name).read() for name in ("two.cpu-clock.dump", "two.task-clock.dump")}
@@ -312,6 +321,7 @@ def collapse(text):
     return stacks
 
 
+@peer.part
 def compare_stacks():
     theirs, ours = (collapse(run(program, "script", "-i", "graph", "--no-inline").stdout) for program in (PERF, PERCH))
     check(theirs == ours and sum(ours.values()) > 10, "stackcollapse-perf.pl's rules: %d stacks" % len(ours), (theirs, ours))

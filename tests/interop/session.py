@@ -11,6 +11,8 @@ import sys
 import tempfile
 import time
 
+import peer
+
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 EXAMPLE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "examples/comm-summary")
@@ -67,13 +69,14 @@ def check(good, what, detail=""):
 
 
 def run(*words, binary=False):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if not binary:
         done.stdout = done.stdout.decode(errors="replace")
     done.stderr = done.stderr.decode(errors="replace")
     return done
 
 
+@peer.part
 def record(path, *words):
     """False after it has printed why perf cannot record this here."""
     done = run(PERF, "record", "-q", "-o", path, *words)
@@ -119,6 +122,7 @@ def is_kernel_map(kind, misc, content):
 
 # ---- the file ----
 
+@peer.part
 def check_owner():
     if os.geteuid():
         print("skipped: only root can give a file to another user")
@@ -138,6 +142,7 @@ def check_owner():
     check(not piped.returncode and piped.stdout, "standard input needs no -f")
 
 
+@peer.part
 def check_time():
     os.utime("cpu.data", (1000000000, 1111111111))
     lines = [next((line for line in run(program, "report", "--header-only", "-i", "cpu.data").stdout.splitlines()
@@ -145,6 +150,7 @@ def check_time():
     check(lines[0] == lines[1] and "2005" in lines[1], "captured on: the modification time, as in perf", lines)
 
 
+@peer.part
 def check_cpu():
     texts = [rows(run(program, "report", "-i", "cpu.data", "--stdio", "-s", "cpu").stdout) for program in (PERF, PERCH)]
     check(texts[0] == texts[1] == ["-001"], "-s cpu: -001 for samples without a CPU, as in perf", texts)
@@ -166,6 +172,7 @@ def chains(program, path, *options):
     return [[address for address in re.findall(r"^\t *([0-9a-f]+) ", block, re.M) if address != "f" * 16] for block in blocks]
 
 
+@peer.part
 def check_stacks():
     """Copies of user stacks: perf's frames, and the frames that it does not find."""
     # several hundred samples: of fewer than 100, 99 % are all
@@ -186,6 +193,7 @@ def check_stacks():
 
 # ---- the kernel, modules and generated code ----
 
+@peer.part
 def compare_kernel(what, path, dso):
     """Compares the rows of the kernel's addresses."""
     theirs, ours = (collections.Counter(row for row in rows(run(program, "report", "-i", path, "--stdio", "-s", "dso,sym").stdout)
@@ -194,6 +202,7 @@ def compare_kernel(what, path, dso):
           list((theirs - ours).items())[:5] + list((ours - theirs).items())[:5])
 
 
+@peer.part
 def check_kernels():
     done = run(PERF, "record", "-q", "-e", "cpu-clock:k", "-F", "4000", "-o", "-", "--", "ls", "-lR", "/usr/share", binary=True)
     with open("kernel.pipe", "wb") as file:
@@ -225,6 +234,7 @@ def check_kernels():
     compare_kernel("a kernel module without symbols", "module.pipe", "vmlinux-9")
 
 
+@peer.part
 def check_generated_code():
     with open("jit.c", "w") as file:
         file.write(JIT)
@@ -248,6 +258,7 @@ def check_generated_code():
         check_code_in_container()
 
 
+@peer.part
 def check_named_code():
     theirs, ours = (sorted(row for row in rows(run(program, "report", "-i", "named.data", "--stdio", "--no-children", "-g", "none",
                                                    "-s", "dso,sym").stdout) if "JIT" in row) for program in (PERF, PERCH))
@@ -262,6 +273,7 @@ def check_named_code():
 
 
 # A process in namespaces of its own: its /tmp and its id differ from those outside.
+@peer.part
 def check_code_in_container():
     # the working directory stays reachable below the new /tmp
     command = ["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-c", "mount -t tmpfs none /tmp && exec ./jit forever"]
@@ -281,6 +293,7 @@ def check_code_in_container():
 
 # ---- tracepoints ----
 
+@peer.part
 def check_tracepoints():
     words = ("-e", "sched:sched_switch,kmem:kmalloc", "-R", "--", "ls", "-lR", "/etc")
     done = run(PERF, "record", "-q", "-o", "-", *words, binary=True)
@@ -297,6 +310,7 @@ def check_tracepoints():
         compare_summary("trace.data")
 
 
+@peer.part
 def compare_summary(path):
     """Compares the counts and sums of the example with the text of perf script."""
     theirs = collections.defaultdict(lambda: [0, 0])

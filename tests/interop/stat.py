@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERCH = os.environ["PERCH"]
 PERF = shutil.which("perf")
 EVENTS = "page-faults,task-clock,context-switches,cycles,dummy"
@@ -37,8 +39,8 @@ def skip(name, reason):
 
 def stat(command, options, program=("sleep", "0.05")):
     """Returns the lines of a result. Both commands write it to stderr."""
-    done = subprocess.run([command, "stat", *options, "--", *program], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, timeout=300)
+    done = peer.run([command, "stat", *options, "--", *program], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                    timeout=300)
     return [line for line in done.stderr.splitlines() if line.strip()]
 
 
@@ -107,6 +109,7 @@ def try_three_times(compare):
     return good, *details
 
 
+@peer.part
 def compare_fields(name, options, interval=False, program=("sleep", "0.05")):
     def compare(kind, shapes):
         theirs, ours = (stat(command, [kind, "-e", EVENTS, *options], program) for command in (PERF, PERCH))
@@ -124,6 +127,7 @@ def compare_fields(name, options, interval=False, program=("sleep", "0.05")):
         report(good, f"the same fields as perf: {kind} {name}", *details)
 
 
+@peer.part
 def compare_tables(name, options):
     """Compares the columns of the table: the same text except for numbers and rates, at the same positions."""
     def columns(lines):
@@ -168,6 +172,7 @@ def check_fields():
     compare_fields("-C 0", ["-C", "0"])
 
 
+@peer.part
 def check_threads():
     child = busy()
     try:
@@ -191,6 +196,7 @@ def find_cgroup2():
     return None
 
 
+@peer.part
 def check_cgroups():
     root = find_cgroup2()
     names = [f"perch-test-{os.getpid()}-{letter}" for letter in "ab"]
@@ -264,6 +270,7 @@ def compare_batches(program):
     return found
 
 
+@peer.part
 def check_counts():
     compiler = shutil.which("gcc") or shutil.which("cc")
     if not compiler:
@@ -287,6 +294,7 @@ def check_counts():
         report(good, text)
 
 
+@peer.part
 def check_disturbance():
     """perch must not take the CPU away from the program: it may cause no more context switches than perf."""
     def compare():
@@ -301,8 +309,7 @@ def check_disturbance():
 def main():
     if not PERF:
         skip_all("perf is not installed")
-    if not re.search(r"version 6\.1\.", subprocess.run([PERF, "--version"], capture_output=True, text=True,
-                                                       check=False).stdout):
+    if not re.search(r"version 6\.1\.", peer.try_run([PERF, "--version"], capture_output=True, text=True).stdout):
         skip_all("the installed perf is not version 6.1")
     if not stat(PERCH, ["-x,", "-e", "dummy"])[0].startswith("0"):
         skip_all("cannot count here")

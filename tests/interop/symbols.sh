@@ -12,6 +12,9 @@ fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+peers=$work
+# shellcheck source=tests/peer.sh
+. "$PERCH_SOURCE_ROOT/tests/peer.sh"
 export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
 export HOME=$work		# of perf's build id cache
 status=0
@@ -91,7 +94,12 @@ frames() {
 
 compare() {
 	local name=$1 data=$2
-	perf script -i "$data" 2>/dev/null | frames >theirs
+	perf script -i "$data" 2>/dev/null >script
+	if died=$(peer_died); then
+		echo "ok - $name # skip $died"
+		return
+	fi
+	frames <script >theirs
 	"$PERCH" script -i "$data" 2>errors | frames >ours
 	awk -v name="$name" '
 		{ at = $1 }
@@ -112,7 +120,7 @@ check() {
 	local name=$1 event=${EVENT:-cpu-clock:u}
 	shift
 	if ! perf record -q -e "$event" -F 15000 -o "$name.data" -- "$@" >/dev/null 2>errors; then
-		echo "ok - $name # skip perf cannot record $event here: $(head -n 1 errors)"
+		echo "ok - $name # skip $(peer_died || echo "perf cannot record $event here: $(head -n 1 errors)")"
 		return
 	fi
 	compare "$name" "$name.data"

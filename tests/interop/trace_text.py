@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 
+import peer
+
 PERF = os.environ.get("PERF", "perf")
 EXAMPLE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "examples/trace-text")
 # libtraceevent takes "flags & (a | b)" for "(flags & a) | b": perch prints their fields
@@ -23,7 +25,7 @@ def check(good, what, detail=""):
 
 
 def run(*words):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
@@ -41,6 +43,7 @@ def without_wrong(events):
     return ",".join(name for name in names if name not in WRONG)
 
 
+@peer.part
 def compare(directory, events):
     path = os.path.join(directory, "trace.data")
     # the program ends with a signal, which is perf's status then
