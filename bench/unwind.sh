@@ -84,12 +84,12 @@ for _ in $(seq "$rounds"); do
 		"$(measure report.txt "$perch" report --stdio --no-inline -i dwarf.data)")
 done
 
-# perf ends chains that it cannot continue with the address -1
+# chains that cannot be continued end with the address -1
 frames() {
-	grep -c "^	 *[0-9a-f]" "$1"
+	grep "^	 *[0-9a-f]" "$1" | grep -vc "^	 *ffffffffffffffff "
 }
 
-perf_frames=$(($(frames perf.txt) - $(grep -c "^	 *ffffffffffffffff " perf.txt)))
+perf_frames=$(frames perf.txt)
 perch_frames=$(frames perch.txt)
 samples=$(grep -c "cpu-clock" perch.txt)
 awk -v samples="$samples" -v size="$size" -v smoke="$smoke" -v a="$best_perch" -v b="$best_perf" \

@@ -98,8 +98,11 @@ struct perch_session_sample {
 	/** The call chain: numbers for perch_session_address(), the sampled address first, then its
 	 * callers. Valid until the next sample is resolved. */
 	const uint32_t *chain;
-	size_t nr;	      /**< length of the chain, 1 to PERCH_MAX_CALL_CHAIN */
-	uint64_t reserved[4]; /**< for members of later versions */
+	size_t nr; /**< length of the chain, 1 to PERCH_MAX_CALL_CHAIN */
+	/** The copy of the user stack was too short: the chain lacks its outer callers
+	 * (PERCH_UNWIND_TRUNCATED). */
+	unsigned truncated : 1;
+	uint64_t reserved[3]; /**< for members of later versions */
 };
 
 /**

@@ -31,7 +31,8 @@ struct perch_session {
 	struct perch_record record; /* of perch_session_next_sample() */
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
 	struct perch_unwinder *unwinder; /* NULL until it is needed */
-	struct tracepoint_texts *texts;	 /* NULL until they are needed */
+	bool truncated; /* the stack that was unwound last is longer than its copy */
+	struct tracepoint_texts *texts; /* NULL until they are needed */
 	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
 	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
 };
@@ -363,6 +364,7 @@ static int unwind(struct perch_session *session, struct perch_record *record,
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to unwind a user stack");
 	count_end(session, result.end);
+	session->truncated = result.end == PERCH_UNWIND_TRUNCATED;
 	if (!result.nr)
 		return 0;
 	session->words[nr++] = PERCH_CONTEXT_USER;
@@ -386,6 +388,7 @@ static void use_call_stack(struct perch_session *session, struct perch_record *r
 				 sizeof(session->words) / sizeof(*session->words));
 	if (!nr)
 		return;
+	session->truncated = false;
 	record->sample.callchain.ip = session->words;
 	record->sample.callchain.nr = nr;
 }
@@ -467,6 +470,7 @@ int perch_session_resolve(struct perch_session *session, const struct perch_reco
 		.thread = thread,
 		.chain = session->chain,
 		.nr = nr,
+		.truncated = session->truncated && record->sample.callchain.ip == session->words,
 	};
 	return 0;
 }

@@ -368,4 +368,34 @@ for options in -gz=none -gz=zlib; do
 		report 1 "build of debug.c: $(cat log)"
 	fi
 done
+
+# A copy of 512 bytes has some of the 20 frames of debug.c: the chains are marked at their end, and only those.
+marks() { # options of script
+	"$PERCH" script "$@" -i short.data 2>log | grep -cE '^	ffffffffffffffff \[stack truncated\] \(\[unknown\]\)$'
+}
+if gcc -O2 -fomit-frame-pointer -o debug debug.c 2>log &&
+	"$PERCH" record -q -e cpu-clock:u -F 2000 --call-graph dwarf,512 -o short.data ./debug >log 2>&1; then
+	"$PERCH" script --no-inline -i short.data >script.txt 2>log
+	numbers=$(awk -v RS= '/work_/ { all++; cut += /\[stack truncated\] \(\[unknown\]\)$/; whole += / _start\+/ }
+		/ _start\+.*truncated|truncated.*\n/ { wrong++ } END { print all + 0, cut + 0, whole + 0, wrong + 0 }' script.txt)
+	read -r all cut whole wrong <<<"$numbers"
+	[ $((all >= 50 && cut > 0 && whole > 0 && (cut + whole) * 100 >= all * 98 && wrong == 0)) -eq 1 ]
+	report $? "short copies: $all chains, $cut marked, $whole with _start, $wrong marked at a wrong place"
+	cut=$(marks)
+	other=$(marks -F comm,tid,ip,sym,dso,uregs)
+	[ "$cut" -gt 0 ] && [ "$other" -eq "$cut" ]
+	report $? "$cut marks, $other with other fields"
+	json=$("$PERCH" script -j -i short.data 2>log | grep -c '"stack_truncated": *true')
+	[ "$cut" -gt 0 ] && [ "$cut" -eq "$json" ]
+	report $? "JSON has stack_truncated in $json samples, the text $cut marks"
+	cut=$(marks --max-stack 1)
+	[ "$cut" -eq 0 ]
+	report $? "no mark after --max-stack 1"
+	# as stackcollapse-perf.pl reads frames: an address, a name, a module
+	other=$("$PERCH" script --no-inline -i short.data 2>log | grep "^	" | grep -vcE '^	 *[0-9a-f]+ .+ \(.*\)$')
+	[ "$other" -eq 0 ]
+	report $? "$other lines of frames have another format"
+else
+	report 1 "recording with a copy of 512 bytes: $(cat log)"
+fi
 exit $status

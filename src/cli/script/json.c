@@ -133,6 +133,8 @@ static int put_chain(struct script *script, struct cli_json_writer *json,
 			break;
 	}
 	cli_json_end(json);
+	if (sample->truncated && (!script->max_stack || sample->nr <= script->max_stack))
+		put_true(json, "stack_truncated");
 	return rc;
 }
 

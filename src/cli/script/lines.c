@@ -13,6 +13,22 @@
 
 enum { SAMPLED, RETURN, SINGLE };
 
+/*
+ * perf ends chains that it cannot continue with the address -1. The line has the fields of the
+ * other frames, so that scripts which read them need to know nothing of it.
+ */
+static void make_truncated(struct script_lines *lines)
+{
+	char *at = put_bytes(lines->truncated, "\tffffffffffffffff", 17);
+
+	if (lines->fields & SCRIPT_SYM)
+		at = put_bytes(at, " [stack truncated]", 18);
+	if (lines->fields & SCRIPT_DSO)
+		at = put_bytes(at, " ([unknown])", 12);
+	*at++ = '\n';
+	lines->truncated_length = (uint32_t)(at - lines->truncated);
+}
+
 struct script_lines *script_lines_new(const struct script *script, uint64_t fields)
 {
 	struct script_lines *lines = calloc(1, sizeof(*lines));
@@ -20,6 +36,7 @@ struct script_lines *script_lines_new(const struct script *script, uint64_t fiel
 	if (lines) {
 		lines->script = script;
 		lines->fields = fields;
+		make_truncated(lines);
 	}
 	return lines;
 }

@@ -13,6 +13,7 @@ struct script_queue {
 	struct waiting {
 		const struct script_event *event;
 		size_t head_length, nr;
+		bool truncated;
 		char head[SCRIPT_START_BYTES + CLI_OUTPUT_SLACK];
 		uint32_t chain[PERCH_MAX_CALL_CHAIN];
 	} waiting[LENGTH];
@@ -62,6 +63,8 @@ static int print(struct waiting *sample)
 		cli_output_end(out, copy(to, line->text, line->length));
 		if (line->stop)
 			break;
+		if (sample->truncated && i + 1 == sample->nr)
+			cli_output_bytes(out, lines->truncated, lines->truncated_length);
 	}
 	to = cli_output_reserve(out, 1);
 	*to++ = '\n';
@@ -75,13 +78,14 @@ char *script_queue_head(struct script_queue *queue)
 }
 
 int script_queue_add(struct script_queue *queue, const struct script_event *event, const char *end,
-		     const uint32_t *chain, size_t nr)
+		     const uint32_t *chain, size_t nr, bool truncated)
 {
 	struct waiting *sample = waiting_at(queue, queue->first + queue->nr);
 
 	sample->event = event;
 	sample->head_length = (size_t)(end - sample->head);
 	sample->nr = nr;
+	sample->truncated = truncated;
 	memcpy(sample->chain, chain, nr * sizeof(*chain));
 	script_lines_prefetch_offsets(event->lines, chain, nr);
 	queue->nr++;

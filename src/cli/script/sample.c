@@ -185,6 +185,9 @@ static int put_chain(struct script *script, const struct script_event *event,
 		cli_output_bytes(event->out, line->text, line->length);
 		if (line->stop)
 			break;
+		if (sample->truncated && i + 1 == sample->nr)
+			cli_output_bytes(event->out, event->lines->truncated,
+					 event->lines->truncated_length);
 	}
 	return 0;
 }
@@ -337,7 +340,8 @@ int script_put_sample(struct script *script, const struct perch_session_sample *
 		if (script->max_stack && nr > script->max_stack)
 			nr = (size_t)script->max_stack;
 		at = put_head(script, event, sample, script_queue_head(script->queue));
-		return script_queue_add(script->queue, event, at, sample->chain, nr);
+		return script_queue_add(script->queue, event, at, sample->chain, nr,
+					sample->truncated && nr == sample->nr);
 	}
 	if (script_queue_flush(script->queue))
 		return -ENOMEM;

@@ -55,6 +55,9 @@ struct script_lines {
 		size_t nr;
 	} offsets[3];
 	char *buffer; /* for the lines of a frame */
+	/* the line at the end of a call chain that the copy of the stack is too short for */
+	char truncated[64];
+	uint32_t truncated_length;
 	/* memory of the lines */
 	char **chunk;
 	size_t nr_chunks, chunks_capacity, chunk_used;
@@ -232,9 +235,10 @@ struct script_queue *script_queue_new(void);
 void script_queue_free(struct script_queue *queue);
 /* Returns space for the start of a sample: SCRIPT_START_BYTES. */
 char *script_queue_head(struct script_queue *queue);
-/* Adds the sample, whose start was written up to end. Returns 0 or -ENOMEM. */
+/* Adds the sample, whose start was written up to end. truncated: its call chain ends with the line
+ * that says so. Returns 0 or -ENOMEM. */
 int script_queue_add(struct script_queue *queue, const struct script_event *event, const char *end,
-		     const uint32_t *chain, size_t nr);
+		     const uint32_t *chain, size_t nr, bool truncated);
 /* Prints the samples that are not printed yet. Returns 0 or -ENOMEM. */
 int script_queue_flush(struct script_queue *queue);
 
