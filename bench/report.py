@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares perch report and perch script with perf's, on a large recording of gcc.
+"""Compares perch report and perch script with perf's, on a large recording of gcc and a small one.
 
 Usage: report.py [BUILD]. PERF_DATA names an existing recording to use."""
 import os
@@ -12,6 +12,7 @@ import compare
 
 SAMPLES = 20 if compare.SMOKE else 500000
 FREQUENCY = 20000
+FEW_SAMPLES = 1000
 
 
 def write_program(path, functions):
@@ -53,25 +54,47 @@ def count_samples(perf, data):
     return 0
 
 
-def record(perf, directory):
-    """Makes a recording of at least SAMPLES samples. The program grows until they are reached."""
+def record_gcc(perf, directory, data, functions, frequency):
+    """Records gcc compiling this many functions. Returns the number of samples."""
     source = os.path.join(directory, "large.c")
+    write_program(source, functions)
+    print(f"recording gcc -O2 with {functions} functions", file=sys.stderr)
+    done = subprocess.run([perf, "record", "-q", "-g", "-e", "cpu-clock", "-F", str(frequency),
+                           "-o", data, "--", "gcc", "-O2", "-c", "-o", "/dev/null", source],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode < 0:
+        compare.end_by(done.args, done.returncode)
+    samples = count_samples(perf, data) if done.returncode == 0 else 0
+    if not samples:
+        compare.skip(f"perf record -F {frequency} does not work here: {done.stderr.strip()}")
+    return samples
+
+
+def record_large(perf, directory):
+    """Makes a recording of at least SAMPLES samples. The program grows until they are reached."""
     data = os.path.join(directory, "perf.data")
     functions = 3 if compare.SMOKE else 3000
     while True:
-        write_program(source, functions)
-        print(f"recording gcc -O2 with {functions} functions", file=sys.stderr)
-        done = subprocess.run([perf, "record", "-q", "-g", "-e", "cpu-clock", "-F", str(FREQUENCY),
-                               "-o", data, "--", "gcc", "-O2", "-c", "-o", "/dev/null", source],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if done.returncode < 0:
-            compare.end_by(done.args, done.returncode)
-        samples = count_samples(perf, data) if done.returncode == 0 else 0
+        samples = record_gcc(perf, directory, data, functions, FREQUENCY)
         if samples >= SAMPLES:
             return data, samples
-        if not samples:
-            compare.skip(f"perf record -F {FREQUENCY} does not work here: {done.stderr.strip()}")
         functions = int(functions * SAMPLES / samples * 1.1)
+
+
+def record_small(perf, directory):
+    """Makes a recording of fewer than FEW_SAMPLES samples. The frequency falls until it is one."""
+    data = os.path.join(directory, "small.data")
+    frequency = 1000
+    while True:
+        samples = record_gcc(perf, directory, data, 3 if compare.SMOKE else 30, frequency)
+        if samples < FEW_SAMPLES:
+            return data, samples
+        frequency = int(frequency * FEW_SAMPLES / samples * 0.9)
+
+
+def compare_command(title, perch, perf, arguments, rounds, *targets):
+    times = compare.alternate([perch, *arguments], [perf, *arguments], rounds)
+    compare.print_comparison(title, *times, *targets)
 
 
 def main():
@@ -80,14 +103,16 @@ def main():
         data = os.environ.get("PERF_DATA")
         samples = count_samples(perf, data) if data else 0
         if not data:
-            data, samples = record(perf, directory)
+            data, samples = record_large(perf, directory)
         print(f"{samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
         report = ["report", "--stdio", "-i", data]
-        times = compare.alternate([perch, *report], [perf, *report], 3)
-        compare.print_comparison("report", *times, 0.10, 1)
-        script = ["script", "-i", data]
-        times = compare.alternate([perch, *script], [perf, *script], 5)
-        compare.print_comparison("script", *times, 0.20)
+        compare_command("report without children and call graph", perch, perf,
+                        [*report, "--no-children", "-g", "none"], 5, 0.15)
+        compare_command("report", perch, perf, report, 3, 0.05, 0.10)
+        compare_command("script", perch, perf, ["script", "-i", data], 5, 0.15)
+        small, samples = record_small(perf, directory)
+        compare_command(f"report of {samples} samples", perch, perf,
+                        ["report", "--stdio", "-i", small], 5, 0.25)
 
 
 main()

@@ -128,7 +128,7 @@ size_t perch__last_stack_update(struct last_stack *last, const struct perch_proc
 				const struct perch_thread *thread, const struct chain *chain);
 
 /* A cache in front of the hash table: hot code has a few thousand addresses. */
-#define RECENT 16384
+#define RECENT 65536
 struct recent {
 	uint64_t key, ip; /* key: address space and cpumode; 0 if empty */
 	uint32_t number;
