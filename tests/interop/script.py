@@ -294,6 +294,23 @@ def check_json():
     check(all(int(row["callchain"][0]["ip"], 16) == int(row["ip"], 16) for row in rows), "-j: call chains begin at the sampled address")
     row = json.loads(run(PERCH, "script", "-i", "flat", "-j", "-F", "comm,srcline,ip").stdout.splitlines()[0])
     check(set(row) <= {"comm", "ip", "file", "line"}, "-j -F comm,srcline,ip", row)
+    rows = [json.loads(line) for line in run(PERCH, "script", "-i", "graph", "-j", "--reltime", "--stop-bt", "main").stdout.splitlines()]
+    ends = [[frame.get("sym") for frame in row["callchain"]].index("main") + 1 == len(row["callchain"])
+            for row in rows if any(frame.get("sym") == "main" for frame in row["callchain"])]
+    check(rows[0]["time"] == "0" and ends and all(ends),
+          "-j --reltime --stop-bt", rows[:2])
+    done = run(PERCH, "script", "-i", "graph", "-j", "--show-mmap-events")
+    check(done.returncode == 2 and "perch dump --json" in done.stderr, "-j refuses records that are not samples", done.stderr)
+    # the types of branch stacks and registers
+    write_built("registers", RAW_TYPE, 0x3c, IP | TID | TIME | CPU | PERIOD | REGS_USER | REGS_INTR | BRANCH_STACK)
+    rows = [json.loads(line) for line in run(PERCH, "script", "-i", "registers", "-j", "-F", "+brstacksym,+brstackoff,+brstack,+iregs,+uregs").stdout.splitlines()]
+    types = {"from": str, "to": str, "from_dso": str, "to_dso": str, "from_dsoff": str, "to_dsoff": str, "predicted": bool, "mispredicted": bool,
+             "in_tx": bool, "abort": bool, "cycles": int, "type": str}
+    branches = [branch for row in rows for branch in row["brstack"]]
+    check(len(branches) == 60 and all(type(value) is types[key] for branch in branches for key, value in branch.items()) and
+          {key for branch in branches for key in branch} == set(types), "-j: types of branches", branches[:3])
+    check(all(len(row[name]) == 20 and all(re.fullmatch("0x[0-9a-f]+", value) for value in row[name].values())
+              for row in rows for name in ("iregs", "uregs")), "-j: registers", rows[0])
 
 
 # The lines that stackcollapse-perf.pl of FlameGraph expects, in its terms.

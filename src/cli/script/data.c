@@ -237,7 +237,7 @@ static char *put_end(struct script *script, const struct script_event *event, ch
 	return at;
 }
 
-static const char *branch_type(const struct perch_branch_entry *entry)
+const char *script_branch_type(const struct perch_branch_entry *entry)
 {
 	static const char *const types[16] = {
 		"",	  "COND",      "UNCOND",   "IND",  "CALL", "IND_CALL", "RET",	"SYSCALL",
@@ -261,7 +261,7 @@ static char *put_flags(char *at, const struct perch_branch_entry *entry)
 	*at++ = '/';
 	*at++ = entry->abort ? 'A' : '-';
 	at = put_number(put_bytes(at, "/", 1), entry->cycles, 1, 0);
-	return put_text(put_text(put_bytes(at, "/", 1), branch_type(entry)), " ");
+	return put_text(put_text(put_bytes(at, "/", 1), script_branch_type(entry)), " ");
 }
 
 int script_put_branches(struct script *script, const struct script_event *event,

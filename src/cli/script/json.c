@@ -73,9 +73,11 @@ static int put_function(struct script *script, struct cli_json_writer *json,
 	return 0;
 }
 
-/* Writes the functions that are inlined at an address, then the one that contains them. */
+/* Writes the functions that are inlined at an address, then the one that contains them. *stop: the
+ * call chain ends here. */
 static int put_frame(struct script *script, struct cli_json_writer *json,
-		     const struct script_event *event, uint32_t number, uint64_t ip, bool is_return)
+		     const struct script_event *event, uint32_t number, uint64_t ip, bool is_return,
+		     bool *stop)
 {
 	const struct perch_address *address = perch_session_address(script->session, number);
 	const struct perch_symbol_frame *frame = NULL;
@@ -87,7 +89,8 @@ static int put_frame(struct script *script, struct cli_json_writer *json,
 					  address->offset - (is_return && address->offset), &frame);
 	if (nr < 0)
 		return nr;
-	for (int i = 0; i < nr - 1 && !script->no_inline; i++) {
+	*stop = false;
+	for (int i = 0; i < nr - 1 && !script->no_inline && !*stop; i++) {
 		cli_json_key(json, NULL);
 		cli_json_begin_object(json);
 		put_hex(json, "ip", ip);
@@ -96,12 +99,16 @@ static int put_frame(struct script *script, struct cli_json_writer *json,
 		put_source(json, event, &frame[i]);
 		put_true(json, "inlined");
 		cli_json_end(json);
+		*stop = script_stops_at(script, frame[i].symbol);
 	}
+	if (*stop)
+		return 0;
 	cli_json_key(json, NULL);
 	cli_json_begin_object(json);
 	put_hex(json, "ip", ip);
 	rc = put_function(script, json, event, address, nr ? &frame[nr - 1] : NULL);
 	cli_json_end(json);
+	*stop = script_stops_at(script, address->symbol);
 	return rc;
 }
 
@@ -112,17 +119,19 @@ static int put_chain(struct script *script, struct cli_json_writer *json,
 	const struct perch_record *record = sample->record;
 	struct perch_chain_address address = { .ip = record->sample.ip };
 	struct perch_chain chain;
+	bool stop = false;
 	char called = 0;
 	int rc = 0;
 
 	perch_chain_init(&chain, record);
 	cli_json_key(json, "callchain");
 	cli_json_begin_array(json);
-	for (size_t i = 0; i < sample->nr && !rc && (!script->max_stack || i < script->max_stack);
-	     i++) {
+	for (size_t i = 0;
+	     i < sample->nr && !rc && !stop && (!script->max_stack || i < script->max_stack); i++) {
 		char kind = perch_session_address(script->session, sample->chain[i])->cpumode_char;
 
-		rc = put_frame(script, json, event, sample->chain[i], address.ip, kind == called);
+		rc = put_frame(script, json, event, sample->chain[i], address.ip, kind == called,
+			       &stop);
 		called = kind;
 		if (!perch_chain_next(&chain, &address))
 			break;
@@ -161,8 +170,8 @@ static int put_ip(struct script *script, struct cli_json_writer *json,
 /* ---- other fields ---- */
 
 /* Who and when. */
-static void put_start(struct cli_json_writer *json, const struct script_event *event,
-		      const struct perch_session_sample *sample)
+static void put_start(struct script *script, struct cli_json_writer *json,
+		      const struct script_event *event, const struct perch_session_sample *sample)
 {
 	static const char *const modes[8] = { "unknown",      "kernel",	    "user",    "hypervisor",
 					      "guest kernel", "guest user", "unknown", "unknown" };
@@ -182,7 +191,16 @@ static void put_start(struct cli_json_writer *json, const struct script_event *e
 		put_text(json, "misc", modes[sample->record->misc & PERCH_MISC_CPUMODE_MASK]);
 	if (event->fields & SCRIPT_TIME) {
 		cli_json_key(json, "time");
-		cli_json_decimal(json, values->time);
+		cli_json_decimal(json, script->reltime || script->deltatime
+					       ? script_relative_time(script, values->time)
+					       : values->time);
+	}
+	if (event->fields & SCRIPT_TOD) {
+		char text[128];
+
+		cli_json_key(json, "tod");
+		cli_json_string(json, text,
+				(size_t)(script_put_tod(script, text, values->time) - text) - 1);
 	}
 	if (event->fields & SCRIPT_PERIOD)
 		put_number(json, "period", values->period);
@@ -253,18 +271,53 @@ static void put_registers(struct script *script, struct cli_json_writer *json, c
 	cli_json_end(json);
 }
 
-static void put_branches(struct cli_json_writer *json, const struct perch_record *record)
+/* Writes one end of a branch: its address as the key, and "from_sym", "from_symoff", "from_dso". */
+static int put_branch_end(struct script *script, struct cli_json_writer *json,
+			  const struct script_event *event,
+			  const struct perch_session_sample *sample, const char *end,
+			  uint64_t address)
+{
+	struct script_target target;
+	char name[16];
+
+	put_hex(json, end, address);
+	if (!(event->fields & (SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF)) || !address)
+		return 0;
+	if (script_resolve(script, sample, address, &target))
+		return -ENOMEM;
+	if (target.location.dso->kind == PERCH_DSO_UNKNOWN)
+		return 0;
+	script_find_symbol(script, &target);
+	if (event->fields & SCRIPT_BRSTACKSYM && target.symbol) {
+		snprintf(name, sizeof(name), "%s_sym", end);
+		put_text(json, name, perch_symbols_name(script->symbols, target.symbol));
+		snprintf(name, sizeof(name), "%s_symoff", end);
+		put_number(json, name, target.location.offset - target.symbol->start);
+	}
+	snprintf(name, sizeof(name), "%s_dso", end);
+	put_text(json, name, target.dso);
+	if (event->fields & SCRIPT_BRSTACKOFF && target.location.dso->kind == PERCH_DSO_FILE) {
+		snprintf(name, sizeof(name), "%s_dsoff", end);
+		put_hex(json, name, target.location.offset);
+	}
+	return 0;
+}
+
+static int put_branches(struct script *script, struct cli_json_writer *json,
+			const struct script_event *event, const struct perch_session_sample *sample)
 {
 	cli_json_key(json, "brstack");
 	cli_json_begin_array(json);
-	for (uint64_t i = 0; i < record->sample.branches.nr; i++) {
+	for (uint64_t i = 0; i < sample->record->sample.branches.nr; i++) {
 		struct perch_branch_entry entry;
+		const char *type;
 
-		perch_branch_at(record, i, &entry);
+		perch_branch_at(sample->record, i, &entry);
 		cli_json_key(json, NULL);
 		cli_json_begin_object(json);
-		put_hex(json, "from", entry.from);
-		put_hex(json, "to", entry.to);
+		if (put_branch_end(script, json, event, sample, "from", entry.from) ||
+		    put_branch_end(script, json, event, sample, "to", entry.to))
+			return -ENOMEM;
 		if (entry.predicted)
 			put_true(json, "predicted");
 		if (entry.mispred)
@@ -274,9 +327,13 @@ static void put_branches(struct cli_json_writer *json, const struct perch_record
 		if (entry.abort)
 			put_true(json, "abort");
 		put_number(json, "cycles", entry.cycles);
+		type = script_branch_type(&entry);
+		if (*type)
+			put_text(json, "type", type);
 		cli_json_end(json);
 	}
 	cli_json_end(json);
+	return 0;
 }
 
 /* Writes the bytes of the sampled instruction, in hexadecimal, if they are known. */
@@ -354,7 +411,7 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 		return 0;
 	event->samples++;
 	cli_json_begin_object(&json);
-	put_start(&json, event, sample);
+	put_start(script, &json, event, sample);
 	if (event->fields & SCRIPT_TRACE && event->format)
 		put_trace(&json, event, record);
 	else if (event->fields & SCRIPT_TRACE && event->type == SCRIPT_TRACEPOINT)
@@ -370,8 +427,8 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 		put_registers(script, &json, "iregs", record, &record->sample.regs_intr);
 	if (event->fields & SCRIPT_UREGS)
 		put_registers(script, &json, "uregs", record, &record->sample.regs_user);
-	if (event->fields & SCRIPT_BRSTACK)
-		put_branches(&json, record);
+	if (!rc && event->fields & (SCRIPT_BRSTACK | SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF))
+		rc = put_branches(script, &json, event, sample);
 	if (event->fields & SCRIPT_BPF_OUTPUT) {
 		cli_json_key(&json, "bpf-output");
 		cli_json_hex_bytes(&json, record->sample.raw.data, record->sample.raw.size);

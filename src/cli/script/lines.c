@@ -214,15 +214,14 @@ static char *put_ip(char *at, const struct perch_address *address)
 	return put_hex(at, address->offset, 16);
 }
 
-/* True if the call chain ends at a function of this name. */
-static bool stops_at(const struct script_lines *lines, const struct perch_symbol *symbol)
+bool script_stops_at(const struct script *script, const struct perch_symbol *symbol)
 {
-	const char *list = lines->script->stop_at, *name;
+	const char *list = script->stop_at, *name;
 	size_t length;
 
 	if (!list || !symbol)
 		return false;
-	name = perch_symbols_name(lines->script->symbols, symbol);
+	name = perch_symbols_name(script->symbols, symbol);
 	length = strlen(name);
 	for (; *list;
 	     list += list[strcspn(list, ",")] ? strcspn(list, ",") + 1 : strcspn(list, ","))
@@ -249,7 +248,7 @@ static char *put_inlined(struct script_lines *lines, char *at, const struct perc
 			at = put_source(lines, at, address, &frame[i]);
 		if (at)
 			at = put_bytes(at, " (inlined)\n", 11);
-		*stop = stops_at(lines, frame[i].symbol);
+		*stop = script_stops_at(lines->script, frame[i].symbol);
 	}
 	return at;
 }
@@ -298,7 +297,7 @@ static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 		end = put_function(lines, end, address, inlined ? &frame[nr - 1] : frame);
 		if (end && kind != SINGLE)
 			*end++ = '\n';
-		line.stop = stops_at(lines, address->symbol);
+		line.stop = script_stops_at(lines->script, address->symbol);
 	}
 	if (!end)
 		return 0;

@@ -63,8 +63,7 @@ static char *put_seconds(const struct script *script, char *at, uint64_t time)
 			  : put_number(at, time / 1000 % 1000000, 6, 0);
 }
 
-/* Writes local date and time. */
-static char *put_tod(const struct script *script, char *at, uint64_t time)
+char *script_put_tod(const struct script *script, char *at, uint64_t time)
 {
 	uint64_t ns = script->tod_ns + (time - script->clock_ns);
 	time_t seconds = (time_t)(ns / 1000000000);
@@ -80,7 +79,7 @@ static char *put_tod(const struct script *script, char *at, uint64_t time)
 	return at;
 }
 
-static uint64_t relative_time(struct script *script, uint64_t time)
+uint64_t script_relative_time(struct script *script, uint64_t time)
 {
 	uint64_t before = script->last_time;
 
@@ -117,12 +116,12 @@ char *script_put_start(struct script *script, const struct script_event *event,
 	if (fields & SCRIPT_MISC)
 		at = put_misc(at, start);
 	if (fields & SCRIPT_TOD)
-		at = put_tod(script, at, start->time);
+		at = script_put_tod(script, at, start->time);
 	if (fields & SCRIPT_TIME) {
 		uint64_t time = start->time;
 
 		if (script->reltime || script->deltatime)
-			time = relative_time(script, time);
+			time = script_relative_time(script, time);
 		at = put_bytes(put_seconds(script, at, time), ": ", 2);
 	}
 	return at;

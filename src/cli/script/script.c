@@ -182,6 +182,11 @@ static int dump(struct script *script)
 
 static int check_options(const struct script *script)
 {
+	if (script->json && (script->show_task || script->show_mmap || script->show_switch ||
+			     script->show_namespace || script->show_lost || script->show_round ||
+			     script->show_bpf || script->show_cgroup || script->show_text_poke))
+		return cli_usage_error(SCRIPT_COMMAND, "-j prints samples; perch dump --json has "
+						       "the other records");
 	if (script->reltime && script->deltatime)
 		return cli_usage_error(SCRIPT_COMMAND, "--reltime and --deltatime exclude each "
 						       "other");

@@ -77,6 +77,8 @@ const struct script_line *script_lines_single(struct script_lines *lines, uint32
 void script_lines_prefetch_offsets(const struct script_lines *lines, const uint32_t *chain,
 				   size_t nr);
 void script_lines_prefetch(const struct script_lines *lines, const uint32_t *chain, size_t nr);
+/* True if the call chain ends at this function (--stop-bt). symbol: NULL is allowed. */
+bool script_stops_at(const struct script *script, const struct perch_symbol *symbol);
 /* Returns the path of a DSO as it is printed. Valid until the script ends. NULL: out of memory. */
 const char *script_dso_path(struct script *script, const struct perch_dso *dso);
 
@@ -174,6 +176,10 @@ struct script_start {
 #define SCRIPT_START_BYTES 512
 char *script_put_start(struct script *script, const struct script_event *event,
 		       const struct script_start *start, char *at);
+/* Writes local date and time, and a blank. */
+char *script_put_tod(const struct script *script, char *at, uint64_t time);
+/* The time of --reltime or --deltatime; each sample is passed once. */
+uint64_t script_relative_time(struct script *script, uint64_t time);
 /* True if samples of the event have only a start and a call chain. */
 bool script_is_queued(const struct script_event *event);
 /* Returns 0 or -ENOMEM. */
@@ -207,6 +213,9 @@ int script_resolve(struct script *script, const struct perch_session_sample *sam
 void script_find_symbol(struct script *script, struct script_target *target);
 char *script_put_symbol(const struct script *script, char *at, const struct script_target *target,
 			bool with_offset);
+
+/* Returns "COND" or another type of a branch; "" if it is unknown. */
+const char *script_branch_type(const struct perch_branch_entry *entry);
 
 /* ---- instructions.c ---- */
 
