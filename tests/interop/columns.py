@@ -213,6 +213,23 @@ def compare_accesses(program):
     same("accesses")
 
 
+def check_blocks():
+    """perf 6.1 crashes with --total-cycles, so the numbers are those of branch_samples()."""
+    done = run(PERCH, "report", "-i", "branches", "--stdio", "--total-cycles", "-q")
+    rows = [re.match(r" +([\d.]+)% +(\d+) +([\d.]+)% +(\d+) +\[(.*) -> (.*)\] +(\S+)$", line) for line in done.stdout.splitlines() if line]
+    check(len(rows) == 9 and all(rows), "--total-cycles prints blocks", done.stdout + done.stderr)
+    if not all(rows):
+        return
+    check([row.group(1, 2, 3, 4) for row in rows] == [("20.00", "150", "11.11", "10")] * 3 + [("10.00", "75", "16.67", "15")] * 3 +
+          [("3.33", "25", "5.56", "5")] * 3, "cycles of blocks, and their averages", done.stdout)
+    check(sorted(row[5] + row[6] for row in rows[:3]) == ["work.c:15work.c:15", "work.c:3work.c:3", "work.c:9work.c:9"] and
+          all(row[5] == "?" for row in rows[3:]), "lines of blocks; blocks that start in another function", done.stdout)
+    few = run(PERCH, "report", "-i", "branches", "--stdio", "--total-cycles", "-q", "--percent-limit", "5").stdout
+    check(len(few.split("\n")) == 9, "--percent-limit of blocks", few)
+    done = run(PERCH, "report", "-i", "accesses", "--total-cycles")
+    check(done.returncode == 1 and "needs branch stacks" in done.stderr, "--total-cycles of a file without branch stacks", done.stderr)
+
+
 def compare_tracepoints():
     """A thread whose name looks like another field."""
     script = "printf '%s' 'a prev_prio=7' >/proc/$$/comm; sleep 0.01; sleep 0.01; true"
@@ -239,6 +256,7 @@ def main():
         program = Program()
         compare_branches(program)
         compare_accesses(program)
+        check_blocks()
         compare_tracepoints()
     finally:
         if not os.environ.get("KEEP"):

@@ -193,6 +193,9 @@ int perch_cmd_report(int argc, char **argv)
 		{ 'b', "branch-stack", NULL,
 		  "count branches, not samples (default for files with branch stacks)", CLI_CALL,
 		  &report, report_option_branches, false, false },
+		{ 0, "total-cycles", NULL,
+		  "print the basic blocks of branch stacks with the most cycles", CLI_FLAG,
+		  &report.total_cycles, NULL, false, false },
 		{ 0, "mem-mode", NULL, "count accesses to memory by their weight", CLI_FLAG,
 		  &report.memory, NULL, false, false },
 		{ 0, "children", NULL,
@@ -304,6 +307,7 @@ int perch_cmd_report(int argc, char **argv)
 		cli_input_print_chain_notes(&report.input);
 	cli_config_clear(&report.config);
 	perch_trace_columns_free(report.trace_columns);
+	report_blocks_free(report.blocks);
 	cli_filter_close(&report.filter);
 	cli_input_close(&report.input);
 	return status;

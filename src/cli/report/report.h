@@ -75,7 +75,9 @@ struct report {
 	bool branches_set;
 	struct perch_trace_columns *trace_columns; /* NULL: the file is not open */
 	bool of_tracepoints;			   /* all events are */
-	bool memory;				   /* --mem-mode: samples count by their weight */
+	bool total_cycles;			   /* basic blocks, not rows */
+	struct report_blocks *blocks;
+	bool memory; /* --mem-mode: samples count by their weight */
 };
 
 /* ---- report_columns.c ---- */
@@ -101,6 +103,18 @@ struct report report_of_event(const struct report *report, unsigned event);
 void report_weigh(const struct report *report, struct perch_record *record);
 /* Prints the comment about the total of an event. */
 void report_put_total(FILE *out, const struct report *report, uint64_t total);
+
+/* ---- report_blocks.c: --total-cycles ---- */
+
+/* Sets report->blocks. Returns 0 or the exit status. */
+int report_blocks_new(struct report *report);
+void report_blocks_free(struct report_blocks *blocks);
+/* Adds the branches of a sample. Returns 0 or -ENOMEM. */
+int report_blocks_add(struct report_blocks *blocks, const struct perch_record *record,
+		      struct perch_error *err);
+struct report_table;
+/* Prints the blocks of an event. Returns the exit status. */
+int report_print_blocks(const struct report_table *table, unsigned event);
 
 /* ---- report_options.c: calls of options, for a struct report ---- */
 

@@ -46,8 +46,9 @@ int report_print_event(FILE *out, const struct report *report, struct perch_prof
 	table.total = report_total(report, profile, event);
 	if (!report->quiet)
 		put_event(&table, event, name);
-	status = report->hierarchy ? report_print_hierarchy(&table, event)
-				   : report_print_rows(&table, event);
+	status = report->blocks	     ? report_print_blocks(&table, event)
+		 : report->hierarchy ? report_print_hierarchy(&table, event)
+				     : report_print_rows(&table, event);
 	fputs("\n\n", out);
 	return status;
 }

@@ -81,6 +81,12 @@ int report_set_mode(struct report *report)
 		return cli_usage_error(REPORT_COMMAND, "-b and --mem-mode exclude each other");
 	if (report->branches && !contents.branches)
 		return lacks(report, "-b", "branch stacks", "-b");
+	if (report->total_cycles && !report->branches)
+		return lacks(report, "--total-cycles", "branch stacks", "-b");
+	if (report->total_cycles && report->json)
+		return cli_usage_error(REPORT_COMMAND, "-j and --total-cycles exclude each other");
+	if (report->total_cycles)
+		return report_blocks_new(report);
 	if (!report->memory)
 		return 0;
 	if (!contents.accesses)

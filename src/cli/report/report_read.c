@@ -91,6 +91,8 @@ static int add_sample(struct report *report, struct by_symbol *test, struct perc
 		return perch_profile_skip(profile, record, err);
 	if (report->max_stack)
 		cut_chain(record, report->max_stack);
+	if (report->blocks && report_blocks_add(report->blocks, record, err))
+		return -ENOMEM;
 	return perch_profile_add(profile, record, err);
 }
 
