@@ -5,7 +5,8 @@
  *
  * A sample has them with PERCH_SAMPLE_REGS_USER and PERCH_SAMPLE_STACK_USER (`record --call-graph
  * dwarf`). The rules come from .eh_frame or .debug_frame of the ELF files or of their separate
- * debug files; code without rules is unwound by its frame pointer. Supported are x86-64 and arm64.
+ * debug files; code without rules is unwound by its frame pointer. Supported are x86-64, arm64 and
+ * 32-bit programs of x86 (i386), of these only .eh_frame.
  *
  * Functions without err cannot fail, or their comment lists what they return. In all functions err
  * may be NULL.

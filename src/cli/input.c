@@ -477,7 +477,7 @@ static void print_unwinding(const struct cli_input *input, const struct perch_se
 	if (stats->not_unwound)
 		cli_note(input->command,
 			 "%" PRIu64 " %s copies of user stacks (--call-graph dwarf) that cannot be "
-			 "unwound: only registers of x86-64 and arm64 are supported",
+			 "unwound: only registers of x86-64, i386 and arm64 are supported",
 			 stats->not_unwound,
 			 cli_word(stats->not_unwound, "sample has", "samples have"));
 	if (!unwinder)

@@ -2,10 +2,28 @@
 /* The registers of each architecture, with their numbers in DWARF and in samples. */
 #include "internal.h"
 
+/* Samples of 32-bit programs have the bits of x86-64; DWARF has ax, cx, dx, bx, sp, bp, si, di. */
+static const struct architecture i386 = {
+	.arch = PERCH_ARCH_X86,
+	.machine = EM_386,
+	.word = 4,
+	.nr = 9,
+	.columns = 9,
+	.sp = 4,
+	.fp = 5,
+	.pc = 8,
+	.link = NO_REGISTER,
+	.preserved = 1 << 3 | 7 << 5,
+	.address_bits = UINT32_MAX,
+	.bit = { 0, 2, 3, 1, 7, 6, 4, 5, 8 },
+};
+
 /* The numbers of general registers differ: DWARF has ax, dx, cx, bx, si, di, bp, sp. */
 static const struct architecture x86_64 = {
 	.arch = PERCH_ARCH_X86,
+	.narrow = &i386,
 	.machine = EM_X86_64,
+	.word = 8,
 	.nr = 17,
 	.columns = 17,
 	.sp = 7,
@@ -20,6 +38,7 @@ static const struct architecture x86_64 = {
 static const struct architecture arm64 = {
 	.arch = PERCH_ARCH_ARM64,
 	.machine = EM_AARCH64,
+	.word = 8,
 	.nr = 33,
 	.columns = 32,
 	.sp = 31,

@@ -5,8 +5,15 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#ifdef PERCH_HAVE_ZSTD
+#include <zstd.h>
+#endif
 
 #include "internal.h"
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
 enum { MAX_SIZE = 1 << 28 };
 
@@ -32,19 +39,60 @@ static uint64_t uncompressed_size(Elf_Scn *section, const GElf_Shdr *header, boo
 	return size;
 }
 
-/* Returns the bytes of the section, uncompressed; they belong to the file. */
-static const Elf_Data *get_data(Elf_Scn *section, bool gnu)
+/*
+ * libelf 0.188 decompresses only zlib. Sets the bytes, which are the caller's to free. size: what
+ * the section claims to have.
+ */
+static bool decompress_zstd(Elf_Scn *section, bool wide, uint64_t size, Elf_Data *bytes)
+{
+#ifdef PERCH_HAVE_ZSTD
+	const Elf_Data *data = elf_rawdata(section, NULL);
+	size_t header = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+
+	if (!data || !data->d_buf || data->d_size < header || !size)
+		return false;
+	bytes->d_buf = malloc(size);
+	bytes->d_size = size;
+	if (bytes->d_buf && ZSTD_decompress(bytes->d_buf, size, (const char *)data->d_buf + header,
+					    data->d_size - header) == size)
+		return true;
+	free(bytes->d_buf);
+#else
+	(void)section, (void)wide, (void)size, (void)bytes;
+#endif
+	return false;
+}
+
+/*
+ * Finds the bytes of the section, uncompressed; they belong to the file. *owned: the caller frees
+ * them.
+ */
+static bool get_data(Elf *elf, Elf_Scn *section, bool gnu, Elf_Data *bytes, bool *owned)
 {
 	const Elf_Data *data;
 	GElf_Shdr header;
+	GElf_Chdr compressed;
+	uint64_t size;
 
-	if (!gelf_getshdr(section, &header) ||
-	    uncompressed_size(section, &header, gnu) > MAX_SIZE ||
-	    (header.sh_flags & SHF_COMPRESSED && elf_compress(section, 0, 0) < 0) ||
+	*owned = false;
+	if (!gelf_getshdr(section, &header))
+		return false;
+	size = uncompressed_size(section, &header, gnu);
+	if (size > MAX_SIZE)
+		return false;
+	if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &compressed) &&
+	    compressed.ch_type == ELFCOMPRESS_ZSTD) {
+		*owned = decompress_zstd(section, gelf_getclass(elf) == ELFCLASS64, size, bytes);
+		return *owned;
+	}
+	if ((header.sh_flags & SHF_COMPRESSED && elf_compress(section, 0, 0) < 0) ||
 	    (gnu && elf_compress_gnu(section, 0, 0) < 0))
-		return NULL;
+		return false;
 	data = elf_rawdata(section, NULL);
-	return data && data->d_buf && data->d_size <= MAX_SIZE ? data : NULL;
+	if (!data || !data->d_buf || data->d_size > MAX_SIZE)
+		return false;
+	*bytes = *data;
+	return true;
 }
 
 struct image {
@@ -107,13 +155,18 @@ static struct image *make_image(Elf *elf, const Elf_Data *data)
 bool perch__debug_frame_open(struct debug_frame *debug_frame, Elf *elf, Elf_Scn *section, bool gnu,
 			     bool swapped)
 {
-	const Elf_Data *data = get_data(section, gnu);
+	Elf_Data data = { 0 };
+	bool owned;
 
 	*debug_frame = (struct debug_frame){ 0 };
-	debug_frame->image = data ? make_image(elf, data) : NULL;
+	if (!get_data(elf, section, gnu, &data, &owned))
+		return false;
+	debug_frame->image = make_image(elf, &data);
+	if (owned)
+		free(data.d_buf);
 	if (!debug_frame->image)
 		return false;
-	debug_frame->elf = elf_memory(debug_frame->image, sizeof(struct image) + data->d_size);
+	debug_frame->elf = elf_memory(debug_frame->image, sizeof(struct image) + data.d_size);
 	if (debug_frame->elf &&
 	    perch__check_cfi(debug_frame->elf, elf_rawdata(elf_getscn(debug_frame->elf, 1), NULL),
 			     true, swapped, NULL, false))

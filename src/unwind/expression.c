@@ -37,13 +37,21 @@ static enum outcome branch(struct machine *machine, const Dwarf_Op *op)
 {
 	uint64_t target = op->offset + 3 + op->number;
 
-	for (size_t i = 0; i < machine->nr; i++) {
-		/* libdw adds an operation before the first one, at the same offset */
-		if (machine->ops[i].offset == target &&
-		    machine->ops[i].atom != DW_OP_call_frame_cfa) {
-			machine->at = i;
-			return FOUND;
-		}
+	size_t low = 0, high = machine->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (machine->ops[middle].offset < target)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* libdw adds an operation before the first one, at the same offset */
+	low += low < machine->nr && machine->ops[low].atom == DW_OP_call_frame_cfa;
+	if (low < machine->nr && machine->ops[low].offset == target) {
+		machine->at = low;
+		return FOUND;
 	}
 	/* the end of the expression is a valid target */
 	machine->at = machine->nr;
@@ -51,22 +59,20 @@ static enum outcome branch(struct machine *machine, const Dwarf_Op *op)
 										    : INVALID;
 }
 
+/* What a register of the program has of a word. */
+static uint64_t to_word(const struct machine *machine, uint64_t word)
+{
+	return machine->stack->narrow ? (uint32_t)word : word;
+}
+
 static enum outcome dereference(struct machine *machine, uint64_t size)
 {
-	uint64_t *top, value = 0;
-	enum outcome outcome;
+	uint64_t *top;
 
 	if (!machine->depth || (size != 1 && size != 2 && size != 4 && size != 8))
 		return INVALID;
 	top = &machine->word[machine->depth - 1];
-	outcome = perch__stack_read(machine->stack, *top, &value);
-	if (outcome != FOUND)
-		return outcome;
-	if (size < 8)
-		value = machine->stack->swapped ? value >> (64 - 8 * size)
-						: value & ((1ull << 8 * size) - 1);
-	*top = value;
-	return FOUND;
+	return perch__stack_read_bytes(machine->stack, to_word(machine, *top), size, top);
 }
 
 static enum outcome unary(struct machine *machine, const Dwarf_Op *op)
@@ -211,7 +217,7 @@ static enum outcome run(struct machine *machine, const Dwarf_Op *op)
 	case DW_OP_nop:
 		return FOUND;
 	case DW_OP_deref:
-		return dereference(machine, 8);
+		return dereference(machine, perch__stack_word_size(machine->stack));
 	case DW_OP_deref_size:
 		return dereference(machine, op->number);
 	case DW_OP_skip:
@@ -255,6 +261,7 @@ enum outcome perch__expression_evaluate(const Dwarf_Op *ops, size_t nr,
 	struct machine machine = {
 		.ops = ops, .nr = nr, .registers = registers, .stack = stack, .cfa = cfa
 	};
+	unsigned most = MAX_OPERATIONS, *left = stack->operations ? stack->operations : &most;
 	uint64_t number;
 
 	if (nr == 1 && is_register(ops, &number)) {
@@ -263,15 +270,18 @@ enum outcome perch__expression_evaluate(const Dwarf_Op *ops, size_t nr,
 		machine.at = 1;
 	}
 	for (unsigned done = 0; machine.at < nr; done++) {
-		enum outcome outcome = done < MAX_OPERATIONS ? run(&machine, &ops[machine.at++])
-							     : INVALID;
+		enum outcome outcome;
 
+		if (done >= MAX_OPERATIONS || !*left)
+			return INVALID;
+		--*left;
+		outcome = run(&machine, &ops[machine.at++]);
 		if (outcome != FOUND)
 			return outcome;
 	}
 	if (!machine.depth)
 		return INVALID;
-	*result = machine.word[machine.depth - 1];
+	*result = to_word(&machine, machine.word[machine.depth - 1]);
 	*is_value = machine.is_value;
 	return FOUND;
 }

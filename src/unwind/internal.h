@@ -29,10 +29,12 @@ enum { MAX_REGISTERS = 33, NO_REGISTER = 0xff };
 /* Registers have the numbers of DWARF. */
 struct architecture {
 	enum perch_arch arch;
-	uint16_t machine;	    /* EM_* of its 64-bit files */
-	uint8_t nr;		    /* registers, with the program counter */
-	uint8_t columns;	    /* registers that rules restore */
-	uint8_t sp, fp, pc;	    /* pc: on x86-64 also the column of the return address */
+	const struct architecture *narrow; /* of its 32-bit programs; NULL: not supported */
+	uint16_t machine;		   /* EM_* of its files */
+	uint8_t word;			   /* bytes of a register */
+	uint8_t nr;			   /* registers, with the program counter */
+	uint8_t columns;		   /* registers that rules restore */
+	uint8_t sp, fp, pc;		   /* pc: on x86-64 also the column of the return address */
 	uint8_t link;		    /* holds the return address of leaf functions; or NO_REGISTER */
 	uint64_t preserved;	    /* registers that functions must preserve */
 	uint64_t address_bits;	    /* of addresses: others are pointer authentication codes */
@@ -51,7 +53,15 @@ struct stack {
 	const uint8_t *bytes;
 	uint64_t start, size;
 	bool swapped; /* the other byte order */
+	bool narrow;  /* words have 32 bits */
+	/* operations of expressions that the sample may still cost; NULL: no limit */
+	unsigned *operations;
 };
+
+static inline uint64_t perch__stack_word_size(const struct stack *stack)
+{
+	return stack->narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+}
 
 /* The result of a step or of a read. */
 enum outcome {
@@ -64,11 +74,30 @@ enum outcome {
 	INVALID,
 };
 
+/* size: 1, 2, 4 or 8 */
+static inline enum outcome perch__stack_read_bytes(const struct stack *stack, uint64_t address,
+						   uint64_t size, uint64_t *value)
+{
+	bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != stack->swapped;
+	uint64_t at = address - stack->start;
+
+	if (address < stack->start)
+		return BELOW_STACK;
+	if (at >= stack->size || stack->size - at < size)
+		return ABOVE_STACK;
+	*value = 0;
+	for (uint64_t i = 0; i < size; i++)
+		*value |= (uint64_t)stack->bytes[at + i] << 8 * (big ? size - 1 - i : i);
+	return FOUND;
+}
+
 static inline enum outcome perch__stack_read(const struct stack *stack, uint64_t address,
 					     uint64_t *value)
 {
 	uint64_t at = address - stack->start;
 
+	if (stack->narrow)
+		return perch__stack_read_bytes(stack, address, sizeof(uint32_t), value);
 	if (address < stack->start)
 		return BELOW_STACK;
 	if (at >= stack->size || stack->size - at < sizeof(*value))
@@ -82,7 +111,8 @@ static inline enum outcome perch__stack_read(const struct stack *stack, uint64_t
 /* ---- expression.c ---- */
 
 /*
- * Evaluates a DWARF expression with a limited number of operations. cfa: NULL while the CFA itself
+ * Evaluates a DWARF expression with a limited number of operations, as many as are left for the
+ * sample. cfa: NULL while the CFA itself
  * is computed. is_value: the result is a value and not the address of one.
  */
 enum outcome perch__expression_evaluate(const Dwarf_Op *ops, size_t nr,
@@ -126,8 +156,9 @@ void perch__debug_frame_close(struct debug_frame *debug_frame);
 
 struct rules {
 	const struct perch_dso *dso;
-	struct perch_symbols *symbols; /* finds the separate debug file */
-	int fd, debug_fd;	       /* -1 if not open */
+	const struct architecture *architecture; /* of the file, or of the unwinder */
+	struct perch_symbols *symbols;		 /* finds the separate debug file */
+	int fd, debug_fd;			 /* -1 if not open */
 	Elf *elf, *debug;
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
@@ -193,6 +224,7 @@ struct row {
 	uint8_t kind, cfa_register, nr;
 	uint8_t return_register;
 	bool signal_frame;
+	bool narrow;   /* the rules are those of a 32-bit program */
 	uint64_t same; /* bits of registers with the same value in the caller */
 	/*
 	 * The usual row: all of .saved are in the stack, with the return address. saved_mask: their
@@ -206,7 +238,7 @@ struct row {
 	Dwarf_Frame *frame; /* of ROW_SLOW; freed with free() */
 };
 /* Makes the row of an address: .offset and .dso are set. */
-void perch__row_make(struct row *row, struct rules *rules, const struct architecture *architecture);
+void perch__row_make(struct row *row, struct rules *rules);
 
 /* ---- step.c: from a frame to its caller ---- */
 

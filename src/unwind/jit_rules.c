@@ -99,7 +99,8 @@ bool perch__jit_rules_open(struct jit_rules *rules, const struct perch_dso *dso,
 	bool swapped;
 
 	memset(rules, 0, sizeof(*rules));
-	if (perch_jitdump_read_eh_frame(dso->jitdump, offset, &function, &eh_frame, &size,
+	if (architecture->word != sizeof(uint64_t) ||
+	    perch_jitdump_read_eh_frame(dso->jitdump, offset, &function, &eh_frame, &size,
 					&swapped) ||
 	    size > MAX_BYTES)
 		return false;

@@ -112,7 +112,7 @@ static void find_span(struct row *row)
 {
 	int lowest = 0, highest = 0;
 
-	row->plain = row->nr > 0;
+	row->plain = row->nr > 0 && !row->narrow;
 	row->saved_mask = 0;
 	for (unsigned i = 0; i < row->nr; i++) {
 		const struct saved *saved = &row->saved[i];
@@ -159,8 +159,9 @@ static void make_jit_row(struct row *row, const struct architecture *architectur
 	perch__jit_rules_close(&rules);
 }
 
-void perch__row_make(struct row *row, struct rules *rules, const struct architecture *architecture)
+void perch__row_make(struct row *row, struct rules *rules)
 {
+	const struct architecture *architecture = rules->architecture;
 	Dwarf_Frame *frame = NULL;
 	uint64_t address;
 
@@ -169,6 +170,7 @@ void perch__row_make(struct row *row, struct rules *rules, const struct architec
 	row->same = 0;
 	row->frame = NULL;
 	row->signal_frame = false;
+	row->narrow = architecture->word == sizeof(uint32_t);
 	if (row->dso->jitdump)
 		make_jit_row(row, architecture);
 	if (!perch__rules_address(rules, row->offset, &address))

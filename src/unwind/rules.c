@@ -67,7 +67,8 @@ static bool open_eh_frame(struct rules *rules, Elf *elf, const struct sections *
 
 static bool open_debug_frame(struct rules *rules, Elf *elf, const struct sections *sections)
 {
-	return !sections->debug_frame ||
+	/* of 32-bit programs only .eh_frame is read: nearly all have it */
+	return !sections->debug_frame || !rules->wide ||
 	       perch__debug_frame_open(&rules->debug_frame, elf, sections->debug_frame,
 				       sections->gnu, rules->swapped);
 }
@@ -109,14 +110,23 @@ bool perch__rules_complete(struct rules *rules)
 				    : open_debug_file(rules);
 }
 
-static int read_segments(struct rules *rules, const struct architecture *architecture)
+static bool is_of(const struct perch__elf *elf, const struct architecture *architecture)
 {
+	return architecture && elf->machine == architecture->machine &&
+	       elf->wide == (architecture->word == sizeof(uint64_t));
+}
+
+static int read_segments(struct rules *rules)
+{
+	const struct architecture *architecture = rules->architecture;
 	struct perch__elf elf;
 	int rc = perch__elf_init_file(&elf, rules->fd);
 
 	if (rc)
 		return rc;
-	if (elf.machine != architecture->machine || !elf.wide) {
+	if (is_of(&elf, architecture->narrow)) {
+		rules->architecture = architecture->narrow;
+	} else if (!is_of(&elf, architecture)) {
 		perch__elf_clear(&elf);
 		return -ENOEXEC;
 	}
@@ -154,11 +164,11 @@ static void close_files(struct rules *rules)
 }
 
 /* Returns the reason why there are no rules, or NULL. */
-static const char *open_files(struct rules *rules, const struct architecture *architecture)
+static const char *open_files(struct rules *rules)
 {
 	struct sections sections = { 0 };
 
-	switch (read_segments(rules, architecture)) {
+	switch (read_segments(rules)) {
 	case 0:
 		break;
 	case -ENOEXEC:
@@ -188,6 +198,7 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 	if (!rules)
 		return NULL;
 	rules->dso = dso;
+	rules->architecture = architecture;
 	rules->symbols = symbols;
 	rules->fd = rules->debug_fd = -1;
 	/* memory without a file has no rules, and that is no error */
@@ -196,7 +207,7 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 	if (perch_symbols_open_file(symbols, dso, &rules->fd, &err))
 		error = err.message;
 	else
-		error = open_files(rules, architecture);
+		error = open_files(rules);
 	if (error) {
 		rules->has_error = true;
 		snprintf(rules->error, sizeof(rules->error), "%s", error);

@@ -69,6 +69,8 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 	if (!is_valid(registers, row->cfa_register))
 		return INVALID;
 	cfa = registers->value[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
+	if (stack->narrow)
+		cfa = (uint32_t)cfa;
 	if (!is_outside(row, before, cfa, innermost))
 		return LOOP;
 	if (plain_step(row, architecture, stack, cfa, registers))
@@ -80,6 +82,8 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 		uint64_t value = cfa + (uint64_t)(int64_t)saved->offset;
 		enum outcome outcome = FOUND;
 
+		if (stack->narrow)
+			value = (uint32_t)value;
 		if (saved->rule == SAVED_IN_STACK)
 			outcome = perch__stack_read(stack, value, &value);
 		/*
@@ -172,22 +176,23 @@ static enum outcome frame_pointer_step(const struct architecture *architecture,
 				       const struct stack *stack, bool innermost,
 				       struct registers *registers)
 {
-	uint64_t fp = registers->value[architecture->fp], next, address;
+	uint64_t fp = registers->value[architecture->fp], word = architecture->word;
+	uint64_t next, address;
 
 	/* the first function of a program has frame pointer 0, as that of the dynamic linker */
 	if (is_valid(registers, architecture->fp) && !fp && !innermost)
 		return OUTERMOST;
-	if (!is_valid(registers, architecture->fp) || fp % 8 ||
+	if (!is_valid(registers, architecture->fp) || fp % word ||
 	    fp < registers->value[architecture->sp] ||
 	    perch__stack_read(stack, fp, &next) != FOUND ||
-	    perch__stack_read(stack, fp + 8, &address) != FOUND)
+	    perch__stack_read(stack, fp + word, &address) != FOUND)
 		return NO_FRAME_POINTER;
 	/* the outermost frame has no caller's frame pointer */
 	if (next && next <= fp)
 		return NO_FRAME_POINTER;
 	registers->valid = 0;
 	set(registers, architecture->fp, next);
-	set(registers, architecture->sp, fp + 16);
+	set(registers, architecture->sp, fp + 2 * word);
 	set(registers, architecture->pc, address & architecture->address_bits);
 	return FOUND;
 }

@@ -4,7 +4,8 @@
 
 #include "internal.h"
 
-enum { RECENT = 16384, MAX_ROWS = 1 << 20 };
+/* MAX_OPERATIONS: of expressions, for a sample; a signal frame needs about 50. */
+enum { RECENT = 16384, MAX_ROWS = 1 << 20, MAX_OPERATIONS = 20000 };
 
 /* A cache in front of the tables: the row of an address of an address space. */
 struct recent {
@@ -25,6 +26,7 @@ struct perch_unwinder {
 	uint64_t ends[PERCH_UNWIND_ENDS];
 	/* where the registers of the last mask are in a sample; NO_REGISTER: not in it */
 	uint64_t mask;
+	const struct architecture *registers_of;
 	uint8_t index[MAX_REGISTERS];
 	struct recent recent[RECENT];
 };
@@ -137,7 +139,7 @@ static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_locat
 	row = &unwinder->row[unwinder->nr_rows];
 	row->offset = location->offset;
 	row->dso = location->dso;
-	perch__row_make(row, rules, unwinder->architecture);
+	perch__row_make(row, rules);
 	return (uint32_t)unwinder->nr_rows++;
 }
 
@@ -168,10 +170,9 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 
 /* ---- the sample ---- */
 
-static void find_registers(struct perch_unwinder *unwinder, uint64_t mask)
+static void find_registers(struct perch_unwinder *unwinder, const struct architecture *architecture,
+			   uint64_t mask)
 {
-	const struct architecture *architecture = unwinder->architecture;
-
 	for (unsigned number = 0; number < architecture->nr; number++) {
 		uint64_t bit = 1ull << architecture->bit[number];
 
@@ -179,19 +180,19 @@ static void find_registers(struct perch_unwinder *unwinder, uint64_t mask)
 			mask & bit ? (uint8_t)__builtin_popcountll(mask & (bit - 1)) : NO_REGISTER;
 	}
 	unwinder->mask = mask;
+	unwinder->registers_of = architecture;
 }
 
 /* Returns false if a register that unwinding needs is missing. */
-static bool take_registers(struct perch_unwinder *unwinder, const struct perch_record *record,
-			   struct registers *registers)
+static bool take_registers(struct perch_unwinder *unwinder, const struct architecture *architecture,
+			   const struct perch_record *record, struct registers *registers)
 {
-	const struct architecture *architecture = unwinder->architecture;
 	const struct perch_registers *sampled = &record->sample.regs_user;
 	uint64_t needed = 1ull << architecture->sp | 1ull << architecture->pc;
 
 	/* no mask is 0: the sample has registers */
-	if (sampled->mask != unwinder->mask)
-		find_registers(unwinder, sampled->mask);
+	if (sampled->mask != unwinder->mask || architecture != unwinder->registers_of)
+		find_registers(unwinder, architecture, sampled->mask);
 	registers->valid = 0;
 	for (unsigned number = 0; number < architecture->nr; number++) {
 		unsigned index = unwinder->index[number];
@@ -199,6 +200,8 @@ static bool take_registers(struct perch_unwinder *unwinder, const struct perch_r
 		if (index >= sampled->nr)
 			continue;
 		registers->value[number] = perch_word(record, &sampled->value[index]);
+		if (architecture->word == sizeof(uint32_t))
+			registers->value[number] = (uint32_t)registers->value[number];
 		registers->valid |= 1ull << number;
 	}
 	return (registers->valid & needed) == needed;
@@ -222,6 +225,7 @@ static enum perch_unwind_end end_of(enum outcome outcome, const struct row *row)
 
 /* What is needed from one frame to the next. */
 struct walk {
+	const struct architecture *architecture;
 	struct registers registers;
 	struct stack stack;
 	bool innermost;
@@ -232,7 +236,7 @@ static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thr
 		       struct walk *walk, uint64_t *ips, size_t max,
 		       struct perch_unwind_result *result)
 {
-	const struct architecture *architecture = unwinder->architecture;
+	const struct architecture *architecture = walk->architecture;
 	uint64_t ip = walk->registers.value[architecture->pc];
 	uint64_t generation = perch_thread_generation(thread) + 1;
 	enum row_kind before = ROW_FAST;
@@ -253,6 +257,9 @@ static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thr
 		if (!row)
 			return PERCH_UNWIND_NO_MAPPING;
 		result->dso = row->dso;
+		/* a 64-bit file in a 32-bit program, or the reverse */
+		if (row->kind < ROW_NO_RULE && row->narrow != walk->stack.narrow)
+			return PERCH_UNWIND_NO_RULE;
 		outcome = perch__frame_step(row, architecture, &walk->stack, walk->innermost,
 					    &walk->registers);
 		/* a signal handler with a stack of its own: that of its callers was not copied */
@@ -277,18 +284,25 @@ static int unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
 {
 	const struct perch_sample *sample = &record->sample;
 	const struct architecture *architecture = unwinder->architecture;
+	unsigned operations = MAX_OPERATIONS;
 	struct walk walk;
 
 	if (sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_NONE)
 		return PERCH_UNWIND_NO_REGISTERS;
-	if (!architecture || sample->regs_user.abi != PERCH_SAMPLE_REGS_ABI_64 ||
-	    !take_registers(unwinder, record, &walk.registers))
+	if (architecture && sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_32)
+		architecture = architecture->narrow;
+	else if (sample->regs_user.abi != PERCH_SAMPLE_REGS_ABI_64)
+		architecture = NULL;
+	if (!architecture || !take_registers(unwinder, architecture, record, &walk.registers))
 		return PERCH_UNWIND_UNSUPPORTED;
+	walk.architecture = architecture;
 	walk.innermost = true;
 	walk.stack.bytes = sample->stack_user.data;
 	walk.stack.start = walk.registers.value[architecture->sp];
 	walk.stack.size = walk.stack.bytes ? sample->stack_user.dynamic_size : 0;
 	walk.stack.swapped = record->parse_info->swapped;
+	walk.stack.narrow = architecture->word == sizeof(uint32_t);
+	walk.stack.operations = &operations;
 	return walk_frames(unwinder, thread, &walk, ips, max, result);
 }
 

@@ -260,6 +260,53 @@ __attribute__((noinline)) static int work_deep(int depth)
 }
 int main(void) { for (int i = 0; i < 5000; i++) sink += work_deep(i % 20); return 0; }
 END
+# A 32-bit program of x86, without a C library: a compiler for x86-64 may have none.
+cat >narrow.c <<'END'
+static volatile unsigned long sink;
+__attribute__((noinline)) static void work_leaf(int n)
+{
+	volatile char *space = __builtin_alloca(16 + n % 16);
+	for (int i = 0; i < n; i++) sink += i;
+	space[0] = 1;
+}
+__attribute__((noinline)) static int work_deep(int depth)
+{
+	volatile char space[40];
+	space[depth % 40] = 1;
+	if (!depth) { work_leaf(3000); return 1; }
+	int result = work_deep(depth - 1) + space[depth % 40];
+	sink += result;
+	return result;
+}
+__attribute__((noinline)) static long work_many(long a, long b, long c, long d, long e, long f, long g, long h)
+{
+	if (!h) return a;
+	long r = work_many(b, c, d, e, f, g, a + h, h - 1);
+	for (int i = 0; i < 200; i++) sink += r * a + b;
+	return r + c * d + e * f + g;
+}
+/* its CFA is an expression that reads the stack */
+__attribute__((noinline)) static void work_aligned(int n)
+{
+	volatile int space[8] __attribute__((aligned(64)));
+	volatile char *more = __builtin_alloca(16 + n % 100);
+	space[0] = n;
+	more[0] = 1;
+	work_leaf(2000);
+	sink += space[0] + more[0];
+}
+__attribute__((noinline)) static void work_round(int round)
+{
+	work_deep(round % 100);
+	work_many(1, 2, 3, 4, 5, 6, 7, round % 40);
+	work_aligned(round);
+}
+__attribute__((force_align_arg_pointer)) void _start(void)
+{
+	for (int i = 0; i < 40000; i++) work_round(i);
+	__asm__ volatile("int $0x80" : : "a"(1), "b"(0));
+}
+END
 cat >program.rs <<'END'
 use std::hint::black_box;
 #[inline(never)]
@@ -343,6 +390,17 @@ for compiler in gcc clang; do
 		echo "ok - $compiler -static-pie # skip it cannot link one: $(tail -n 1 log)"
 	fi
 done
+for compiler in gcc clang; do
+	for level in 0 2; do
+		if [ "$(uname -m)" = x86_64 ] && command -v $compiler >/dev/null &&
+			$compiler -m32 -O$level "${flags[@]:0:2}" -ffreestanding -fno-stack-protector -fno-pic -fasynchronous-unwind-tables \
+				-nostdlib -static -no-pie -o narrow narrow.c 2>log && ./narrow; then
+			compare "$compiler -m32 -O$level" 16384 ./narrow work_deep work_many work_aligned
+		else
+			echo "ok - $compiler -m32 # skip no 32-bit programs of x86: $(tail -n 1 log)"
+		fi
+	done
+done
 if command -v rustc >/dev/null && rustc -O -C force-frame-pointers=yes -o program program.rs 2>log; then
 	compare "rustc -O" 32768 ./program work_method work_with
 else
@@ -357,13 +415,14 @@ whole() { # name, recording
 	[ "${numbers% *}" -ge 100 ] && [ $((${numbers#* } * 200)) -ge $((${numbers% *} * 199)) ]
 	report $? "$1: ${numbers#* } of ${numbers% *} chains have main"
 }
-for options in -gz=none -gz=zlib; do
-	if gcc -O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -g $options \
-			-o debug debug.c 2>log &&
-		objcopy --only-keep-debug debug debug.debug 2>log &&
+for format in none zlib zstd; do
+	if gcc -O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -g -o debug debug.c 2>log &&
+		objcopy --only-keep-debug --compress-debug-sections=$format debug debug.debug 2>log &&
 		objcopy --strip-all --add-gnu-debuglink=debug.debug debug stripped 2>log; then
 		"$PERCH" record -q -e cpu-clock -F 4000 --call-graph dwarf,16384 -o debug.data ./stripped >log 2>&1
-		whole "rules in a separate debug file made with $options" debug.data
+		whole "rules in a separate debug file, compression: $format" debug.data
+	elif [ $format = zstd ] && grep -q zstd log; then
+		echo "ok - rules compressed with zstd # skip objcopy cannot do that"
 	else
 		report 1 "build of debug.c: $(cat log)"
 	fi

@@ -357,18 +357,72 @@ static void refuses_other_registers(void **state)
 	perch_unwind(unwinding.unwinder, unwinding.thread, record, unwinding.ips, 8,
 		     &unwinding.result);
 	assert_int_equal(unwinding.result.end, PERCH_UNWIND_NO_REGISTERS);
-	record->sample.regs_user.abi = PERCH_SAMPLE_REGS_ABI_32;
-	perch_unwind(unwinding.unwinder, unwinding.thread, record, unwinding.ips, 8,
-		     &unwinding.result);
-	assert_int_equal(unwinding.result.end, PERCH_UNWIND_UNSUPPORTED);
 	record->sample.regs_user.abi = PERCH_SAMPLE_REGS_ABI_64;
 	record->sample.regs_user.mask = 0x7f; /* no stack pointer */
 	perch_unwind(unwinding.unwinder, unwinding.thread, record, unwinding.ips, 8,
 		     &unwinding.result);
 	assert_int_equal(unwinding.result.end, PERCH_UNWIND_UNSUPPORTED);
 	finish(&unwinding);
+	begin(&unwinding, path_in_directory("missing"), PERCH_ARCH_ARM64);
+	record = sample_of(&unwinding.sampled, unwinding.stack, sizeof(unwinding.stack));
+	record->sample.regs_user.abi = PERCH_SAMPLE_REGS_ABI_32;
+	perch_unwind(unwinding.unwinder, unwinding.thread, record, unwinding.ips, 8,
+		     &unwinding.result);
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_UNSUPPORTED);
+	finish(&unwinding);
 	begin(&unwinding, path_in_directory("missing"), PERCH_ARCH_S390);
 	assert_int_equal(run_x86(&unwinding, 1), PERCH_UNWIND_UNSUPPORTED);
+	finish(&unwinding);
+}
+
+/* ---- i386 ---- */
+
+static void unwind_narrow(struct unwinding *unwinding, const uint32_t *stack, size_t size)
+{
+	struct perch_record *record = sample_of(&unwinding->sampled, stack, size);
+
+	record->sample.regs_user.abi = PERCH_SAMPLE_REGS_ABI_32;
+	assert_int_equal(perch_unwind(unwinding->unwinder, unwinding->thread, record,
+				      unwinding->ips, 8, &unwinding->result),
+			 0);
+}
+
+/* The registers of a sample have 64 bits each; the words of the stack have 32. */
+static void unwinds_32_bit_programs_by_frame_pointer(void **state)
+{
+	const uint32_t stack[] = { 0, 0, STACK + 24, (uint32_t)loaded(CALLER + 5),
+				   0, 0, 0,	     (uint32_t)loaded(LAST + 7),
+				   0, 0, 0,	     0 };
+	struct unwinding unwinding;
+
+	(void)state;
+	begin(&unwinding, path_in_directory("missing"), PERCH_ARCH_X86);
+	unwinding.sampled.registers[8] = 0xffffffff00000000 | loaded(FUNCTION);
+	unwinding.sampled.registers[7] = STACK;
+	unwinding.sampled.registers[6] = STACK + 8;
+	unwind_narrow(&unwinding, stack, sizeof(stack));
+	assert_int_equal(unwinding.result.nr, 3);
+	assert_int_equal(unwinding.ips[0], loaded(FUNCTION));
+	assert_int_equal(unwinding.ips[1], loaded(CALLER + 5) - 1);
+	assert_int_equal(unwinding.ips[2], loaded(LAST + 7) - 1);
+	finish(&unwinding);
+}
+
+/* Rules of a 64-bit file count for no 32-bit program. */
+static void refuses_64_bit_rules_for_32_bit_programs(void **state)
+{
+	const struct program program = { .cie = X86_CIE,
+					 .function = { CODE_OF(DW_CFA_nop), X86_END } };
+	const uint32_t stack[] = { (uint32_t)loaded(CALLER + 5), 0, 0, 0 };
+	struct unwinding unwinding;
+
+	(void)state;
+	begin_program(&unwinding, &program);
+	unwinding.sampled.registers[8] = loaded(FUNCTION);
+	unwinding.sampled.registers[7] = STACK;
+	unwind_narrow(&unwinding, stack, sizeof(stack));
+	assert_int_equal(unwinding.result.end, PERCH_UNWIND_NO_RULE);
+	assert_int_equal(unwinding.result.nr, 1);
 	finish(&unwinding);
 }
 
@@ -594,6 +648,14 @@ static void reads_memory_and_registers(void **state)
 	ops[1] = (Dwarf_Op){ .atom = DW_OP_deref };
 	assert_int_equal(evaluate(ops, 2, &value), FOUND);
 	assert_int_equal(value, 0x1122334455667788);
+	/* the last bytes of the stack, and a part that is not in it */
+	ops[0].number = STACK + 15;
+	ops[1] = (Dwarf_Op){ .atom = DW_OP_deref_size, .number = 1 };
+	assert_int_equal(evaluate(ops, 2, &value), FOUND);
+	assert_int_equal(value, 0);
+	ops[1].number = 2;
+	assert_int_equal(evaluate(ops, 2, &value), ABOVE_STACK);
+	ops[1] = (Dwarf_Op){ .atom = DW_OP_deref };
 	ops[0].number = STACK - 1;
 	assert_int_equal(evaluate(ops, 2, &value), BELOW_STACK);
 	ops[0].number = STACK + 9;
@@ -624,6 +686,42 @@ static void limits_expressions(void **state)
 	assert_int_equal(evaluate(away, 2, &value), INVALID);
 }
 
+/* The operations of all expressions of a sample are limited, too; 32-bit programs have 32-bit
+ * words. */
+static void limits_samples_and_words(void **state)
+{
+	static const uint32_t words[2] = { 0x11223344, 0x55667788 };
+	unsigned left = 5;
+	const struct stack stack = { .bytes = (const uint8_t *)words,
+				     .start = STACK,
+				     .size = sizeof(words),
+				     .narrow = true,
+				     .operations = &left };
+	const struct registers registers = { .valid = 1 << 3, .value[3] = STACK + 8 };
+	const Dwarf_Op ops[] = { { .atom = DW_OP_breg3, .number = (Dwarf_Word)-4 },
+				 { .atom = DW_OP_deref } };
+	const Dwarf_Op wraps = { .atom = DW_OP_breg3, .number = 0xffffffffull };
+	uint64_t value;
+	bool is_value;
+
+	(void)state;
+	assert_int_equal(perch__expression_evaluate(ops, 2, &registers, &stack, NULL, &value,
+						    &is_value),
+			 FOUND);
+	assert_int_equal(value, 0x55667788);
+	assert_int_equal(perch__expression_evaluate(&wraps, 1, &registers, &stack, NULL, &value,
+						    &is_value),
+			 FOUND);
+	assert_int_equal(value, STACK + 7);
+	assert_int_equal(left, 2);
+	assert_int_equal(perch__expression_evaluate(ops, 2, &registers, &stack, NULL, &value,
+						    &is_value),
+			 FOUND);
+	assert_int_equal(perch__expression_evaluate(ops, 2, &registers, &stack, NULL, &value,
+						    &is_value),
+			 INVALID);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -641,6 +739,8 @@ int main(void)
 		cmocka_unit_test(names_missing_files_and_mappings),
 		cmocka_unit_test(names_the_registers),
 		cmocka_unit_test(refuses_other_registers),
+		cmocka_unit_test(unwinds_32_bit_programs_by_frame_pointer),
+		cmocka_unit_test(refuses_64_bit_rules_for_32_bit_programs),
 		cmocka_unit_test(unwinds_arm64),
 		cmocka_unit_test(unwinds_signal_frames_of_arm64),
 		cmocka_unit_test(finds_signal_frames_in_files_without_rules),
@@ -649,6 +749,7 @@ int main(void)
 		cmocka_unit_test(calculates),
 		cmocka_unit_test(reads_memory_and_registers),
 		cmocka_unit_test(limits_expressions),
+		cmocka_unit_test(limits_samples_and_words),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -17,7 +17,16 @@ static const struct program with_debug_frame = {
 	.function = { CODE_OF(DW_CFA_nop), CODE_OF(DW_CFA_def_cfa_offset, 16), X86_END },
 };
 
-enum kind { PLAIN, COMPRESSED, GNU_COMPRESSED, HUGE_CLAIM, GNU_HUGE_CLAIM, EH_FRAME };
+enum kind {
+	PLAIN,
+	COMPRESSED,
+	GNU_COMPRESSED,
+	ZSTD,
+	HUGE_CLAIM,
+	GNU_HUGE_CLAIM,
+	ZSTD_OTHER_CLAIM,
+	EH_FRAME
+};
 
 /* Puts what the section has in its place: a header, and its compressed bytes. */
 static void compress_section(struct built *section, enum kind kind)
@@ -27,6 +36,19 @@ static void compress_section(struct built *section, enum kind kind)
 	uLongf size = sizeof(out.bytes) - 24;
 	uint8_t *at;
 
+	if (kind == ZSTD || kind == ZSTD_OTHER_CLAIM) {
+		put_number(&out, 2, 8); /* ELFCOMPRESS_ZSTD */
+		put_number(&out, section->size + (kind == ZSTD_OTHER_CLAIM), 8);
+		put_number(&out, 8, 8);
+		/* a frame of one segment with a block that is stored */
+		put_number(&out, 0xfd2fb528, 4);
+		put_number(&out, 0xa0, 1);
+		put_number(&out, section->size, 4);
+		put_number(&out, section->size << 3 | 1, 3);
+		put_bytes(&out, section->bytes, section->size);
+		*section = out;
+		return;
+	}
 	if (kind == COMPRESSED || kind == HUGE_CLAIM) {
 		put_number(&out, ELFCOMPRESS_ZLIB, 8);
 		put_number(&out, claim, 8);
@@ -48,7 +70,8 @@ static void write_debug(const struct program *program, enum kind kind, const uin
 	const struct built_symbol symbol = { "work", CODE, 16, STB_GLOBAL, STT_FUNC, TEXT, 0 };
 	struct built section = rules_section(program), symbols, names, note, out;
 	bool gnu = kind == GNU_COMPRESSED || kind == GNU_HUGE_CLAIM;
-	bool flag = kind == COMPRESSED || kind == HUGE_CLAIM;
+	bool flag = kind == COMPRESSED || kind == HUGE_CLAIM || kind == ZSTD ||
+		    kind == ZSTD_OTHER_CLAIM;
 	struct built_file file = code_file();
 
 	if (gnu || flag)
@@ -99,12 +122,17 @@ static enum perch_unwind_end unwind_stripped(const struct program *program,
 static void uses_separate_debug_files(void **state)
 {
 	const struct program *const programs[] = { &with_eh_frame, NULL };
+#ifdef PERCH_HAVE_ZSTD
+	const enum kind last = ZSTD;
+#else
+	const enum kind last = GNU_COMPRESSED;
+#endif
 	struct unwinding unwinding;
 
 	(void)state;
 	setenv("HOME", path_in_directory("home"), 1);
 	for (size_t i = 0; i < 2; i++) {
-		for (enum kind kind = PLAIN; kind <= GNU_COMPRESSED; kind++) {
+		for (enum kind kind = PLAIN; kind <= last; kind++) {
 			write_debug(&with_debug_frame, kind, this_id);
 			assert_int_equal(unwind_stripped(programs[i], &unwinding),
 					 PERCH_UNWIND_OUTERMOST);
@@ -148,12 +176,11 @@ static void refuses_damaged_debug_files(void **state)
 
 	(void)state;
 	setenv("HOME", path_in_directory("home"), 1);
-	for (int i = 0; i < 3; i++) {
-		write_debug(i ? &with_debug_frame : &damaged,
-			    i == 0   ? PLAIN
-			    : i == 1 ? HUGE_CLAIM
-				     : GNU_HUGE_CLAIM,
-			    this_id);
+	for (int i = 0; i < 4; i++) {
+		static const enum kind kinds[] = { PLAIN, HUGE_CLAIM, GNU_HUGE_CLAIM,
+						   ZSTD_OTHER_CLAIM };
+
+		write_debug(i ? &with_debug_frame : &damaged, kinds[i], this_id);
 		assert_int_equal(unwind_stripped(NULL, &unwinding), PERCH_UNWIND_NO_FILE);
 		assert_string_equal(perch_unwinder_error(unwinding.unwinder, unwinding.result.dso),
 				    "its call frame information is damaged");
