@@ -16,7 +16,11 @@ died_of_fault() { # exit status: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSE
 run_peer() { # command
 	peer_output=$(mktemp -d "$peers/peer.XXXXXX") || return 1
 	for peer_run in 1 2 3; do
-		command "$@" >"$peer_output/out" 2>"$peer_output/err"
+		# a shell of its own, without what it prints about a program that died
+		(
+			command "$@" >"$peer_output/out" 2>"$peer_output/err"
+			exit $?
+		) 2>/dev/null
 		peer_status=$?
 		died_of_fault $peer_status || break
 	done
