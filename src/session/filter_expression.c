@@ -340,7 +340,7 @@ static void find_similar(const char *name, const struct perch_tracepoint_format 
 static void list_fields(const struct perch_tracepoint_format *const *formats, size_t nr,
 			struct perch_error *err)
 {
-	const struct perch_tracepoint_field *fields;
+	const struct perch_tracepoint_field *fields = NULL;
 	char text[160] = "", clean[FILTER_MAX_NAME];
 	size_t nr_fields = 0, used = 0, first = 0;
 
