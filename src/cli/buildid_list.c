@@ -11,6 +11,7 @@
 #include <perch/synthesize.h>
 
 #include "base/elf.h"
+#include "base/hash_table.h"
 #include "build_id_cache.h"
 #include "input.h"
 #include "options.h"
@@ -223,43 +224,100 @@ static int read_samples(struct list *list)
 	return rc;
 }
 
-/* True if an entry of the file's header is the DSO. */
-static bool is_entry_of(const struct perch_build_id *entry, const struct perch_dso *dso)
+/* The files that the header names, by build id and path. */
+struct entries {
+	const struct perch_build_id *ids;
+	size_t nr;
+	struct perch__hash_table table;
+	bool *hit; /* a DSO with samples is the entry */
+};
+
+static uint64_t entry_hash(const struct entries *entries, const uint8_t *bytes, size_t size,
+			   const char *path)
 {
-	return dso->build_id_size == entry->size &&
-	       !memcmp(dso->build_id, entry->bytes, entry->size) && !strcmp(dso->path, entry->path);
+	return perch__hash_pair(entries->table.seed,
+				perch__hash_bytes(entries->table.seed, bytes, size),
+				perch__hash_text(entries->table.seed, path));
 }
 
-static bool is_listed(const struct perch_build_id *ids, size_t nr, const struct perch_dso *dso)
+/* key: of type perch_build_id */
+static bool is_same_entry(const void *items, uint32_t index, const void *key)
 {
+	const struct perch_build_id *entry = &((const struct perch_build_id *)items)[index];
+	const struct perch_build_id *wanted = key;
+
+	return entry->size == wanted->size && !memcmp(entry->bytes, wanted->bytes, entry->size) &&
+	       !strcmp(entry->path, wanted->path);
+}
+
+static uint32_t find_entry(const struct entries *entries, const struct perch_build_id *wanted)
+{
+	return perch__hash_find(&entries->table,
+				entry_hash(entries, wanted->bytes, wanted->size, wanted->path),
+				is_same_entry, entries->ids, wanted);
+}
+
+/* An entry that is in the header twice is listed once. Returns 0 or -ENOMEM. */
+static int index_entries(struct entries *entries)
+{
+	int rc = 0;
+
+	entries->table.seed = perch__hash_seed(entries);
+	entries->hit = calloc(entries->nr + 1, sizeof(*entries->hit));
+	if (!entries->hit)
+		return -ENOMEM;
+	for (size_t i = 0; i < entries->nr && !rc; i++) {
+		const struct perch_build_id *id = &entries->ids[i];
+
+		if (find_entry(entries, id) == PERCH__HASH_NONE)
+			rc = perch__hash_add(&entries->table,
+					     entry_hash(entries, id->bytes, id->size, id->path), i);
+	}
+	return rc;
+}
+
+static uint32_t find_dso(const struct entries *entries, const struct perch_dso *dso)
+{
+	struct perch_build_id wanted = { .size = dso->build_id_size, .path = dso->path };
+
+	memcpy(wanted.bytes, dso->build_id, dso->build_id_size);
+	return find_entry(entries, &wanted);
+}
+
+static void put_hits(struct entries *entries, const struct perch_dso *const *dsos, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t entry = dsos[i]->used ? find_dso(entries, dsos[i]) : PERCH__HASH_NONE;
+
+		if (entry != PERCH__HASH_NONE)
+			entries->hit[entry] = true;
+	}
+	for (size_t i = 0; i < entries->nr; i++)
+		if (entries->hit[i])
+			put_entry(entries->ids[i].bytes, entries->ids[i].size,
+				  entries->ids[i].path);
 	for (size_t i = 0; i < nr; i++)
-		if (is_entry_of(&ids[i], dso))
-			return true;
-	return false;
+		if (dsos[i]->used && dsos[i]->kind != PERCH_DSO_UNKNOWN &&
+		    find_dso(entries, dsos[i]) == PERCH__HASH_NONE)
+			put_entry(dsos[i]->build_id, dsos[i]->build_id_size, dsos[i]->path);
 }
 
-static bool has_hits(const struct perch_build_id *entry, const struct perch_dso *const *dsos,
-		     size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (dsos[i]->used && is_entry_of(entry, dsos[i]))
-			return true;
-	return false;
-}
-
-/* Lists the files of sampled addresses: those in the header first, as perf does. */
-static void print_hits(const struct list *list, const struct perch_build_id *ids, size_t nr_ids)
+/* Lists the files of sampled addresses: those in the header first, as perf does. Returns a status.
+ */
+static int print_hits(const struct list *list, const struct perch_build_id *ids, size_t nr_ids)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(perch_session_processes(list->input.session), &dsos);
+	struct entries entries = { .ids = ids, .nr = nr_ids };
+	int rc = index_entries(&entries);
 
-	for (size_t i = 0; i < nr_ids; i++)
-		if (has_hits(&ids[i], dsos, nr))
-			put_entry(ids[i].bytes, ids[i].size, ids[i].path);
-	for (size_t i = 0; i < nr; i++)
-		if (dsos[i]->used && dsos[i]->kind != PERCH_DSO_UNKNOWN &&
-		    !is_listed(ids, nr_ids, dsos[i]))
-			put_entry(dsos[i]->build_id, dsos[i]->build_id_size, dsos[i]->path);
+	if (rc)
+		cli_note(COMMAND, "there is not enough memory for %zu files", nr_ids);
+	else
+		put_hits(&entries, dsos, nr);
+	perch__hash_clear(&entries.table);
+	free(entries.hit);
+	return rc ? CLI_EXIT_FAILURE : 0;
 }
 
 static int print_recording(struct list *list)
@@ -282,8 +340,8 @@ static int print_recording(struct list *list)
 	if (list->with_hits && read_samples(list) < 0)
 		status = CLI_EXIT_FAILURE;
 	cli_start_pager();
-	if (list->with_hits)
-		print_hits(list, ids, nr);
+	if (list->with_hits && print_hits(list, ids, nr))
+		status = CLI_EXIT_FAILURE;
 	for (size_t i = 0; !list->with_hits && i < nr; i++)
 		put_entry(ids[i].bytes, ids[i].size, ids[i].path);
 	if (cli_check_stdout(COMMAND, 0))

@@ -18,11 +18,21 @@
 
 #define MOST_MINI_BYTES	   (256ull << 20)
 #define MOST_MODULE_BYTES  (1ull << 30)
-#define MOST_SECTION_BYTES (4ull << 30) /* of all decompressed sections of a file */
+#define FREE_MODULE_BYTES  (16ull << 20) /* allowed with any ratio */
+#define MOST_SECTION_BYTES (4ull << 30)	 /* of all decompressed sections of a file */
 enum {
 	MOST_RATIO = 1024,    /* of decompressed to compressed bytes: zlib reaches 1032 */
 	FREE_BYTES = 1 << 20, /* allowed with any ratio */
+	MOST_FILE_RATIO = 64, /* of whole files: those of modules reach 10 */
 };
+
+/* The limit of the decompressed bytes of a file. A small file cannot fill the memory. */
+static uint64_t most_bytes_of(uint64_t size, uint64_t most)
+{
+	uint64_t in_proportion = size > most / MOST_FILE_RATIO ? most : size * MOST_FILE_RATIO;
+
+	return in_proportion > FREE_MODULE_BYTES ? in_proportion : FREE_MODULE_BYTES;
+}
 
 int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file)
 {
@@ -39,7 +49,7 @@ int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file)
 	if (fd < 0)
 		return -errno;
 	rc = perch__decompress_range(COMPRESSION_XZ, file->fd, section->offset, section->size, fd,
-				     0, MOST_MINI_BYTES, &written);
+				     0, most_bytes_of(section->size, MOST_MINI_BYTES), &written);
 	if (rc) {
 		close(fd);
 		return rc;
@@ -73,9 +83,10 @@ int perch__elf_open_compressed(struct elf_file *file, int fd)
 	copy = fstat(fd, &status) ? -1 : memfd_create("module", MFD_CLOEXEC);
 	for (size_t i = 0; copy >= 0 && i < sizeof(formats) / sizeof(formats[0]); i++)
 		if (!memcmp(start, formats[i].magic, formats[i].size))
-			rc = perch__decompress_range(formats[i].compression, fd, 0,
-						     (uint64_t)status.st_size, copy, 0,
-						     MOST_MODULE_BYTES, &written);
+			rc = perch__decompress_range(
+				formats[i].compression, fd, 0, (uint64_t)status.st_size, copy, 0,
+				most_bytes_of((uint64_t)status.st_size, MOST_MODULE_BYTES),
+				&written);
 	close(fd);
 	if (copy >= 0 && !rc)
 		return perch__elf_open(file, copy);

@@ -126,15 +126,30 @@ static int relocate(const struct relocations *relocations, size_t i, char *bytes
 	return 0;
 }
 
+/* The bytes that may still be read. Sections that overlap would make them many times the file. */
+struct budget {
+	uint64_t relocations, targets;
+};
+
+static bool spend(uint64_t *left, uint64_t size)
+{
+	if (size > *left)
+		return false;
+	*left -= size;
+	return true;
+}
+
 /* Relocates the section of the copy that relocation section `index` of the file is for. */
-static int relocate_section(const struct elf_file *copy, const struct elf_file *file, size_t index)
+static int relocate_section(const struct elf_file *copy, const struct elf_file *file, size_t index,
+			    struct budget *budget)
 {
 	const struct section *section = &copy->section[file->section[index].info];
 	struct relocations relocations;
 	char *bytes;
 	int rc = 0;
 
-	if (!read_relocations(&relocations, file, index))
+	if (!spend(&budget->relocations, file->section[index].size) ||
+	    !spend(&budget->targets, section->size) || !read_relocations(&relocations, file, index))
 		return -EBADMSG;
 	bytes = perch__elf_bytes(copy, section->offset, section->size);
 	if (!bytes)
@@ -169,16 +184,19 @@ static int set_type(const struct elf_file *copy)
 
 int perch__elf_relocate(struct elf_file *file)
 {
+	struct budget budget;
 	struct elf_file copy;
 	int rc = perch__elf_copy_debug(&copy, file), fd = -1;
 
 	if (rc)
 		return rc;
+	/* Each section is relocated by at most two others, SHT_REL and SHT_RELA. */
+	budget = (struct budget){ .relocations = file->size, .targets = 2 * copy.size };
 	if (copy.nr_sections < file->nr_sections)
 		rc = -EBADMSG;
 	for (size_t i = 1; !rc && i < file->nr_sections; i++)
 		if (has_debug_relocations(file, i))
-			rc = relocate_section(&copy, file, i);
+			rc = relocate_section(&copy, file, i, &budget);
 	if (!rc)
 		rc = set_type(&copy);
 	if (!rc)

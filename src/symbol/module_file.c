@@ -378,6 +378,12 @@ int perch__open_module(struct module_file *module, const struct sources *sources
 					"%s is compressed, and perch was built without the "
 					"library that reads it",
 					module->path);
+	else if (rc == -EFBIG)
+		perch__set_symbol_error(
+			error,
+			"%s has more than 64 times its size (and 16 MiB) when it is "
+			"decompressed: it is not read",
+			module->path);
 	return rc;
 }
 

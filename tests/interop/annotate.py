@@ -226,6 +226,18 @@ def check_source_files(data):
     os.rename("program.moved", "program.c")
 
 
+def check_many_source_files():
+    """Debug information can name any number of source files."""
+    lines = "".join('#line 1 "f%d.c"\nx += %d;\n' % (i, i) for i in range(4500))
+    with open("many.c", "w") as source:
+        source.write("static volatile int x;\n__attribute__((noinline)) void many(void)\n{\n" + lines +
+                     "}\nint main(void)\n{\nfor (int i = 0; i < 20000; i++) many();\nreturn 0;\n}\n")
+    output("gcc", "-g", "-O1", "-o", "many", "many.c")
+    output(PERCH, "record", "-q", "-F", "2000", "-N", "-e", "cpu-clock", "-o", "many.data", "./many")
+    done = run(PERCH, "annotate", "-i", "many.data", "--stdio", "-l", "many")
+    check(done.returncode == 0 and "more than 4096 source files" in done.stderr, "more source files than are read cause a message")
+
+
 def check_layouts(data):
     text = output(PERCH, "annotate", "-i", data, "--stdio2", "mix")
     labels = set(re.findall(r"^ *(?:[\d.]+)? +([0-9a-f]+): ", text, re.M))
@@ -338,6 +350,7 @@ def main():
         check_layouts("c.data")
         check_messages("c.data")
         check_source_files("c.data")
+        check_many_source_files()
         check_other_binary("c.data")
         check_jit()
         check_kernel()

@@ -56,6 +56,16 @@ def costs():
     for what, records in hostile.items():
         done = perch("report", "-i", "-", "--percent-limit", "1", data=pipe(records + [sample(4096)]))
         report(done.returncode == 0 and b" of event 'cpu-clock'" in done.stdout, f"{n} {what}")
+    listed_files(200000)
+
+
+def listed_files(n):
+    """buildid-list -H compares the files of the header with those of the samples; a file that is in the header twice is listed once."""
+    ids = [record(67, 2, struct.pack("=i20sB3x", -1, b"%020d" % i, 20) + b"/x%d\0" % i) for i in range(n)]
+    samples = [part for i in range(n - 1, -1, -1) for part in (mapping(1, 4096 * (i + 1), b"/x%d" % i), sample(4096 * (i + 1)))]
+    done = perch("buildid-list", "-H", "-i", "-", data=pipe(ids + ids[:9] + samples))
+    expected = b"".join((b"%020d" % i).hex().encode() + b" /x%d\n" % i for i in range(n))
+    report(done.returncode == 0 and done.stdout == expected, f"buildid-list -H with {n} files")
 
 
 def endless():

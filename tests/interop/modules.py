@@ -243,6 +243,37 @@ def check_damaged(where, build_id):
         check(none_named(found, where), f"a {what} .ko.xz has no names", (found, notes))
 
 
+def check_expansion(where, build_id):
+    """A small file cannot make perch write a large one."""
+    with open("perch-mod.ko", "rb") as file:
+        content = file.read()
+    for size, named in ((4 << 20, True), (64 << 20, False)):
+        with gzip.open("zeros.ko.gz", "wb") as file:
+            file.write(content + b"\0" * size)
+        make_recording("data", os.path.abspath("zeros.ko.gz"), where, build_id)
+        found, notes = perch_names()
+        check((all_named if named else none_named)(found, where) and ("when it is decompressed" in notes) != named,
+              f"a .ko.gz with {size >> 20} MiB of zeros: {'names' if named else 'no names, and why'}", (found, notes))
+
+
+def check_repeated_relocations(where, build_id, expected):
+    """Many relocation sections of the same bytes are not a module that a linker makes: it would take minutes."""
+    with open("perch-mod.ko", "rb") as file:
+        content = file.read()
+    at, number = struct.unpack_from("=Q", content, 40)[0], struct.unpack_from("=H", content, 60)[0]
+    headers = [content[at + 64 * i:at + 64 * (i + 1)] for i in range(number)]
+    texts = content[struct.unpack_from("=Q", headers[struct.unpack_from("=H", content, 62)[0]], 24)[0]:]
+    named = {texts[struct.unpack_from("=I", header)[0]:].split(b"\0")[0]: header for header in headers}
+    headers += 4000 * [named[b".rela.debug_info"]]
+    content = bytearray(content + b"\0" * (-len(content) % 8))
+    struct.pack_into("=Q", content, 40, len(content))
+    struct.pack_into("=H", content, 60, len(headers))
+    with open("repeated.ko", "wb") as file:
+        file.write(content + b"".join(headers))
+    frames = found_frames("", os.path.abspath("repeated.ko"), where, build_id)
+    check(all(frames[at] == [(expected[at][-1][0], "??:0")] for at in where), "repeated relocations: functions, and no lines", frames)
+
+
 def check_releases(where, build_id, expected):
     os.makedirs(f"root/{TREE}")
     shutil.copy("perch-mod.ko.xz", f"root/{TREE}")
@@ -333,6 +364,8 @@ def main():
     check(len(expected) > 30 and any(len(frames) == 3 for frames in expected.values()), "the module has inlined functions", expected)
     check_forms(where, build_id, expected)
     check_damaged(where, build_id)
+    check_expansion(where, build_id)
+    check_repeated_relocations(where, build_id, expected)
     check_cache(where, build_id)
     check_releases(where, build_id, expected)
     check_debug_files(where, build_id, expected)

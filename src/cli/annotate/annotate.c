@@ -277,6 +277,12 @@ static void print_source_notes(const struct source_text *sources)
 	if (sources->too_large)
 		cli_note(COMMAND, "%zu source files are too large, for example %s",
 			 sources->too_large, sources->large_path);
+	if (sources->too_many)
+		cli_note(
+			COMMAND,
+			"the functions have more than %d source files: the lines of the others are "
+			"left out (name one function to see all)",
+			SOURCE_TEXT_MAX_FILES);
 }
 
 static void print_notes(const struct annotate *annotate)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <perch/annotation.h>
+#include "base/hash_table.h"
 #include "disassembler.h"
 #include "filter_options.h"
 #include "input.h"
@@ -100,6 +101,7 @@ struct listing {
 	struct annotate_sum total[MAX_COLUMNS]; /* of the recording */
 	struct annotate_line *line;		/* with -l: those with samples, the hottest first */
 	size_t nr_lines, lines_capacity;
+	struct perch__hash_table line_table;
 	uint64_t undecoded, inside; /* bytes, samples */
 };
 

@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "options.h"
 
-enum { MAX_LINES = 1 << 16 };
-
 static int no_memory(struct perch_error *err)
 {
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
@@ -84,23 +82,46 @@ static void set_line(struct listing *listing, struct annotate_row *row)
 	row->line = frames[0].line;
 }
 
+static bool is_line_of(const void *items, uint32_t index, const void *key)
+{
+	const struct annotate_line *line = &((const struct annotate_line *)items)[index];
+	const struct annotate_row *row = key;
+
+	return line->line == row->line && !strcmp(line->file, row->file);
+}
+
+/* Returns the line of a row, or NULL if there is no memory. */
+static struct annotate_line *find_line(struct listing *listing, const struct annotate_row *row)
+{
+	struct perch__hash_table *table = &listing->line_table;
+	struct annotate_line *line;
+	uint64_t hash;
+	uint32_t index;
+
+	if (!table->nr)
+		table->seed = perch__hash_seed(listing);
+	hash = perch__hash_pair(table->seed, perch__hash_text(table->seed, row->file), row->line);
+	index = perch__hash_find(table, hash, is_line_of, listing->line, row);
+	if (index != PERCH__HASH_NONE)
+		return &listing->line[index];
+	if (PERCH__ARRAY_RESERVE(listing->line, listing->lines_capacity, listing->nr_lines + 1) ||
+	    perch__hash_add(table, hash, listing->nr_lines))
+		return NULL;
+	line = &listing->line[listing->nr_lines++];
+	*line = (struct annotate_line){ .file = row->file, .line = row->line };
+	return line;
+}
+
 /* Returns 0 or -ENOMEM. */
 static int add_line(struct listing *listing, const struct annotate_row *row)
 {
-	struct annotate_line *line = NULL;
+	struct annotate_line *line;
 
 	if (!row->has_samples || !row->file)
 		return 0;
-	for (size_t i = 0; i < listing->nr_lines && !line; i++)
-		if (listing->line[i].line == row->line && !strcmp(listing->line[i].file, row->file))
-			line = &listing->line[i];
-	if (!line)
-		line = PERCH__ARRAY_APPEND_MAX(listing->line, listing->nr_lines,
-					       listing->lines_capacity, MAX_LINES);
+	line = find_line(listing, row);
 	if (!line)
 		return -ENOMEM;
-	line->file = row->file;
-	line->line = row->line;
 	for (size_t i = 0; i < listing->columns->nr; i++) {
 		line->sum[i].samples += row->sum[i].samples;
 		line->sum[i].period += row->sum[i].period;
@@ -215,6 +236,7 @@ void listing_close(struct listing *listing)
 	perch_code_clear(&listing->code);
 	free(listing->targets);
 	free(listing->line);
+	perch__hash_clear(&listing->line_table);
 	listing->disassembler = NULL;
 	listing->targets = NULL;
 	listing->line = NULL;

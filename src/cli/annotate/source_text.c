@@ -14,7 +14,6 @@
 
 #define MAX_FILE  (16u << 20)
 #define MAX_BYTES (256u << 20) /* of all files */
-#define MAX_FILES 4096
 
 struct source_file {
 	char *path;
@@ -139,7 +138,11 @@ static struct source_file *find_file(struct source_text *sources, const char *pa
 		sources->file[0] = file;
 		return file;
 	}
-	if (sources->nr >= MAX_FILES || PERCH__ARRAY_RESERVE_BY_NR(sources->file, sources->nr, 1))
+	if (sources->nr >= SOURCE_TEXT_MAX_FILES) {
+		sources->too_many = true;
+		return NULL;
+	}
+	if (PERCH__ARRAY_RESERVE_BY_NR(sources->file, sources->nr, 1))
 		return NULL;
 	file = calloc(1, sizeof(*file));
 	if (!file || !(file->path = strdup(path))) {

@@ -6,8 +6,11 @@
 #ifndef PERCH_CLI_SOURCE_TEXT_H
 #define PERCH_CLI_SOURCE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define SOURCE_TEXT_MAX_FILES 4096
 
 struct source_file;
 
@@ -21,6 +24,7 @@ struct source_text {
 	size_t bytes; /* of all texts */
 	/* what could not be shown */
 	size_t missing, newer, too_large;
+	bool too_many; /* there are more than SOURCE_TEXT_MAX_FILES */
 	char missing_path[256], newer_path[256], large_path[256]; /* the first one of each */
 };
 
