@@ -281,6 +281,12 @@ struct dwarf_unit_range {
 	uint32_t unit;
 };
 
+/* The name of the function of an entry. */
+struct dwarf_name {
+	uint64_t entry; /* offset in .debug_info */
+	const char *name;
+};
+
 /* The error if an element cannot be added to an array: libdw may read what has too many. */
 #define DWARF_APPEND_ERROR(nr, most) ((size_t)(nr) < (most) ? -ENOMEM : -ENOTSUP)
 
@@ -296,6 +302,9 @@ struct dwarf {
 	struct abbreviations **abbreviations;
 	size_t nr_abbreviations, abbreviations_capacity;
 	struct perch__hash_table by_offset; /* of abbreviations */
+	struct dwarf_name *name;	    /* of the functions that inlined ones are made from */
+	size_t nr_names, names_capacity;
+	struct perch__hash_table by_entry; /* names */
 };
 
 /* Reads a value. Returns false if it is not understood. */
@@ -366,6 +375,13 @@ int perch__dwarf_value_text(struct dwarf *dwarf, const struct dwarf_unit *unit,
 /* Returns false if the attribute is missing or not a number. */
 bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute attribute,
 			 uint64_t *number);
+/* Returns the offset in .debug_info that an attribute refers to, or 0. */
+uint64_t perch__dwarf_reference(const struct dwarf_unit *unit, const struct dwarf_value *value);
+/*
+ * Returns the entry that alone has the name of a function, as an offset in .debug_info; 0 if the
+ * entry may have one itself.
+ */
+uint64_t perch__dwarf_origin(const struct dwarf_unit *unit, const struct dwarf_entry *entry);
 /* Returns 0 or -ENOTSUP. */
 int perch__dwarf_address(struct dwarf *dwarf, const struct dwarf_unit *unit,
 			 const struct dwarf_value *value, uint64_t *address);
@@ -399,6 +415,7 @@ void perch__dwarf_free_lines(struct dwarf_lines *lines);
 struct dwarf_function {
 	uint64_t start, end; /* one range: a function may have several */
 	uint64_t entry;	     /* offset in .debug_info */
+	uint64_t origin;     /* the entry with its name, see perch__dwarf_origin(); 0: its own */
 	uint32_t first, nr;  /* in unit.inlined */
 	bool is_listed;
 	const char *name;

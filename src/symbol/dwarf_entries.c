@@ -142,6 +142,33 @@ bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute a
 	}
 }
 
+uint64_t perch__dwarf_reference(const struct dwarf_unit *unit, const struct dwarf_value *value)
+{
+	switch (value->form) {
+	case DW_FORM_ref1:
+	case DW_FORM_ref2:
+	case DW_FORM_ref4:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_udata:
+		return unit->offset + value->number;
+	case DW_FORM_ref_addr:
+		return value->number;
+	default:
+		return 0;
+	}
+}
+
+uint64_t perch__dwarf_origin(const struct dwarf_unit *unit, const struct dwarf_entry *entry)
+{
+	enum dwarf_attribute next = entry->has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
+								       : ATTRIBUTE_SPECIFICATION;
+
+	if (entry->has & (1u << ATTRIBUTE_NAME | 1u << ATTRIBUTE_LINKAGE_NAME) ||
+	    !(entry->has >> next & 1))
+		return 0;
+	return perch__dwarf_reference(unit, &entry->value[next]);
+}
+
 /* ---- texts and addresses ---- */
 
 /* Reads a number in a table of offsets or addresses. */

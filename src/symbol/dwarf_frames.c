@@ -19,6 +19,7 @@ enum {
 struct dwarf_inlined {
 	uint64_t start, end;	   /* from the first range to the last */
 	uint64_t entry;		   /* offset in .debug_info */
+	uint64_t origin;	   /* as of struct dwarf_function */
 	uint32_t range, nr_ranges; /* in unit.range, if there are several */
 	uint32_t first, nr;	   /* in unit.inlined: what is inlined in this function */
 	uint64_t call_file;
@@ -28,23 +29,6 @@ struct dwarf_inlined {
 };
 
 /* ---- names ---- */
-
-/* Returns the offset in .debug_info that an attribute refers to, or 0. */
-static uint64_t reference(const struct dwarf_unit *unit, const struct dwarf_value *value)
-{
-	switch (value->form) {
-	case DW_FORM_ref1:
-	case DW_FORM_ref2:
-	case DW_FORM_ref4:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_udata:
-		return unit->offset + value->number;
-	case DW_FORM_ref_addr:
-		return value->number;
-	default:
-		return 0;
-	}
-}
 
 /* Decodes the entry at an offset of .debug_info. */
 static int read_entry(struct dwarf *dwarf, struct dwarf_unit **unit, uint64_t offset,
@@ -91,10 +75,38 @@ static int find_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offs
 							 : ATTRIBUTE_SPECIFICATION;
 		if (!(entry.has >> next & 1))
 			return 0;
-		offset = reference(unit, &entry.value[next]);
+		offset = perch__dwarf_reference(unit, &entry.value[next]);
 		if (!offset)
 			return -ENOTSUP;
 	}
+	return 0;
+}
+
+static bool same_entry(const void *items, uint32_t index, const void *key)
+{
+	return ((const struct dwarf_name *)items)[index].entry == *(const uint64_t *)key;
+}
+
+/* The same for an entry that several inlined functions refer to. */
+static int find_shared_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
+			    const char **name)
+{
+	uint64_t hash = perch__hash_integer(dwarf->by_offset.seed, entry);
+	uint32_t index = perch__hash_find(&dwarf->by_entry, hash, same_entry, dwarf->name, &entry);
+	int rc;
+
+	if (index != PERCH__HASH_NONE) {
+		*name = dwarf->name[index].name;
+		return 0;
+	}
+	rc = find_name(dwarf, unit, entry, name);
+	if (rc)
+		return rc;
+	if (PERCH__ARRAY_RESERVE(dwarf->name, dwarf->names_capacity, dwarf->nr_names + 1) ||
+	    perch__hash_reserve(&dwarf->by_entry, dwarf->nr_names + 1))
+		return -ENOMEM;
+	dwarf->name[dwarf->nr_names] = (struct dwarf_name){ entry, *name };
+	perch__hash_add(&dwarf->by_entry, hash, (uint32_t)dwarf->nr_names++);
 	return 0;
 }
 
@@ -142,6 +154,7 @@ static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	inlined->start = context.start;
 	inlined->end = context.end;
 	inlined->entry = at;
+	inlined->origin = perch__dwarf_origin(unit, entry);
 	inlined->has_call_file =
 		perch__dwarf_number(entry, ATTRIBUTE_CALL_FILE, &inlined->call_file);
 	if (perch__dwarf_number(entry, ATTRIBUTE_CALL_LINE, &line) && line <= UINT32_MAX)
@@ -348,9 +361,12 @@ int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 	for (int i = 0; i <= nr && !rc; i++) {
 		struct dwarf_inlined *inlined = i < nr ? &unit->inlined[found[nr - 1 - i]] : NULL;
 		const char **name = inlined ? &inlined->name : &function->name;
+		uint64_t origin = inlined ? inlined->origin : function->origin;
 
 		frame[i] = (struct debug_frame){ 0 };
-		if (!*name)
+		if (!*name && origin)
+			rc = find_shared_name(dwarf, unit, origin, name);
+		else if (!*name)
 			rc = find_name(dwarf, unit, inlined ? inlined->entry : function->entry,
 				       name);
 		frame[i].function = *name;

@@ -193,6 +193,8 @@ void perch__dwarf_free_units(struct dwarf *dwarf)
 	}
 	free(dwarf->abbreviations);
 	perch__hash_clear(&dwarf->by_offset);
+	free(dwarf->name);
+	perch__hash_clear(&dwarf->by_entry);
 }
 
 struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset)
@@ -323,7 +325,7 @@ int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
 
 struct function_context {
 	struct dwarf_unit *unit;
-	uint64_t entry;
+	uint64_t entry, origin;
 };
 
 static int add_function(void *context, uint64_t start, uint64_t end)
@@ -338,6 +340,7 @@ static int add_function(void *context, uint64_t start, uint64_t end)
 	function->start = start;
 	function->end = end;
 	function->entry = to->entry;
+	function->origin = to->origin;
 	return 0;
 }
 
@@ -363,7 +366,7 @@ static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sear
 	size_t depth = 1;
 
 	while (depth && cursor.at < cursor.end) {
-		struct function_context context = { unit, (uint64_t)(cursor.at - info) };
+		struct function_context context = { unit, (uint64_t)(cursor.at - info), 0 };
 		uint64_t code = perch__read_uleb(&cursor), sibling;
 		const struct abbreviation *abbreviation;
 
@@ -377,6 +380,7 @@ static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sear
 		if (abbreviation->tag == DW_TAG_subprogram && abbreviation->has_addresses) {
 			int rc = perch__dwarf_entry(table, abbreviation, &cursor, &entry);
 
+			context.origin = rc ? 0 : perch__dwarf_origin(unit, &entry);
 			if (!rc)
 				rc = perch__dwarf_ranges(dwarf, unit, &entry, add_function,
 							 &context);

@@ -17,24 +17,39 @@ static bool same_inlined(const void *items, uint32_t index, const void *key)
 	return symbol->dso == wanted->dso && !strcmp(symbol->name, wanted->name);
 }
 
+/* Most names are the same text in memory, so the text is not read. */
+static bool same_text(const void *items, uint32_t index, const void *key)
+{
+	const struct perch_symbol *symbol = perch__symbol_at(items, index);
+	const struct inlined_key *wanted = key;
+
+	return symbol->name == wanted->name && symbol->dso == wanted->dso;
+}
+
 /* Returns the symbol of an inlined function, or NULL if out of memory. */
 static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
 					       const struct perch_dso *dso, const char *name)
 {
 	struct inlined_key key = { dso, name };
 	struct perch_symbol *added;
-	uint64_t hash;
-	uint32_t index;
+	uint64_t hash,
+		of_address = perch__hash_pair(symbols->by_dso.seed, dso->index, (uintptr_t)name);
+	uint32_t index = perch__hash_find(&symbols->inlined_by_address, of_address, same_text,
+					  symbols, &key);
 
+	if (index != PERCH__HASH_NONE)
+		return perch__symbol_at(symbols, index);
 	hash = perch__hash_pair(symbols->by_dso.seed, dso->index,
 				perch__hash_text(symbols->by_dso.seed, name));
 	index = perch__hash_find(&symbols->inlined, hash, same_inlined, symbols, &key);
 	if (index != PERCH__HASH_NONE)
 		return perch__symbol_at(symbols, index);
 	if (perch__hash_reserve(&symbols->inlined, symbols->inlined.nr + 1) ||
+	    perch__hash_reserve(&symbols->inlined_by_address, symbols->inlined.nr + 1) ||
 	    !(added = perch__symbols_add(symbols, &index)))
 		return NULL;
 	perch__hash_add(&symbols->inlined, hash, index);
+	perch__hash_add(&symbols->inlined_by_address, of_address, index);
 	*added = (struct perch_symbol){
 		.name = name, .dso = dso, .index = index, .binding = 'l', .inlined = true
 	};

@@ -74,6 +74,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	}
 	perch__hash_clear(&symbols->by_dso);
 	perch__hash_clear(&symbols->inlined);
+	perch__hash_clear(&symbols->inlined_by_address);
 	perch__hash_clear(&symbols->by_offset);
 	for (size_t i = 0; i < symbols->nr_frames; i++)
 		free(symbols->frames[i].frame);

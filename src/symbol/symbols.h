@@ -55,7 +55,8 @@ struct perch_symbols {
 	struct cached_symbol *
 		*chunk; /* of SYMBOLS_PER_CHUNK: the addresses of symbols are stable */
 	size_t nr_symbols;
-	struct perch__hash_table inlined; /* (DSO, name) -> symbol */
+	struct perch__hash_table inlined;	     /* (DSO, name) -> symbol */
+	struct perch__hash_table inlined_by_address; /* the same by the address of the name */
 	struct perch__hash_table by_offset;
 	struct cached_frames *frames;
 	size_t nr_frames, frames_capacity;
