@@ -15,6 +15,7 @@ static const struct cli_variable variables[] = {
 	{ "report.sort_order", "columns as of -s", "the default of -s" },
 	{ "report.percent-limit", "a percentage", "the default of --percent-limit" },
 	{ "report.children", "true or false", "the default of --children" },
+	{ "report.group", "true or false", "the default of --group" },
 	{ "report.skip-empty", "true or false", "the default of --skip-empty" },
 	{ "hist.percentage", "relative or absolute", "the default of --percentage" },
 	{ "call-graph.print-type", "graph, flat, fractal, folded or none", "the shape of -g" },

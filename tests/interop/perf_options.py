@@ -179,6 +179,7 @@ DIFFERENCES = {
     "group-name": ("annotate calls a group by its events in perch", replacing(r"anon group \{ (.*?) \}", r"\1")),
     "rest": ("perf 6.1 prints any name instead of [...] in a fractal graph", rest),
     "padding": ("perf 6.1 pads columns although -t is given, against its manual page", replacing(r" *([,:]) *", r"\1")),
+    "no-group": ("perf calls the first event of a group alone events, too", replacing(r"of events '", "of event '")),
     "group-hint": ("perf 6.1 has no hint about -g of evlist; newer ones have", without(r"to show group information")),
     "baseline-only": ("perf's shares in the baseline are those of the rows that -b prints, perch's those of all samples",
                       replacing(r"^\d+\.\d+% ", "")),

@@ -6,7 +6,7 @@
 
 #include "options.h"
 #include "pager.h"
-#include "report.h"
+#include "report_group.h"
 #include "report_threads.h"
 
 #define COMMAND REPORT_COMMAND
@@ -37,6 +37,19 @@ static void set_default_graph(struct report *report, bool chains)
 		report->children = false;
 }
 
+static bool has_samples(const struct perch_profile *profile, unsigned event, size_t nr)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct perch_profile_total total;
+
+		perch_profile_get_total(profile, event + i, &total);
+		found |= total.all_samples > 0;
+	}
+	return found;
+}
+
 /* Prints the table of each event. */
 static int print_events(FILE *out, struct report *report, struct perch_profile *profile)
 {
@@ -56,15 +69,13 @@ static int print_events(FILE *out, struct report *report, struct perch_profile *
 	perch_session_get_stats(report->input.session, &stats);
 	if (!report->quiet)
 		fprintf(out, "#\n# Total Lost Samples: %" PRIu64 "\n", stats.lost);
-	for (size_t event = 0; event < nr && !status; event++) {
-		struct perch_profile_total total;
+	for (size_t event = 0, members; event < nr && !status; event += members) {
+		members = report_group_events(report, events, event, nr - event);
+		if (has_samples(profile, event, members)) {
+			struct report of_events = report_of_events(report, event, members);
 
-		perch_profile_get_total(profile, event, &total);
-		if (total.all_samples) {
-			struct report of_event = report_of_event(report, event);
-
-			status = report_print_event(out, &of_event, profile, event,
-						    events[event].name);
+			status = report_print_event(out, &of_events, profile, events, event,
+						    members);
 		}
 	}
 	if (report->threads && !status)
@@ -210,6 +221,11 @@ int perch_cmd_report(int argc, char **argv)
 		  &report.max_stack, NULL, false, false },
 		{ 0, "hierarchy", NULL, "rows as a tree, whose levels are the columns of -s",
 		  CLI_FLAG, &report.hierarchy, NULL, false, false },
+		{ 0, "group", NULL,
+		  "the events of a group side by side (default), or all events without groups",
+		  CLI_CALL, &report, report_option_group, false, false },
+		{ 0, "group-sort-idx", "N", "sort the rows of a group by its event N, from 0 on",
+		  CLI_NUMBER, &report.group_sort, NULL, false, false },
 		{ 0, "percent-limit", "P", "leave out rows and branches below P percent", CLI_CALL,
 		  &report, report_option_limit, false, false },
 		CLI_FILTER_OPTIONS(&report.filter, 'c', 'd', 'C'),

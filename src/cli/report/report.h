@@ -2,9 +2,9 @@
 /*
  * perch report: options in report.c, report_columns.c (-s, -F), report_mode.c (-b, --mem-mode) and
  * report_options.c, the samples in report_read.c, then the table of each event (report_event.c,
- * report_print.c, report_hierarchy.c) with its call graphs (report_graph.c, report_chains.c), or
- * JSON (report_json.c), or other reports of the file (report_stats.c, report_tasks.c with
- * report_maps.c, report_threads.c).
+ * report_print.c, report_group.c, report_hierarchy.c) with its call graphs (report_graph.c,
+ * report_chains.c), or JSON (report_json.c), or other reports of the file (report_stats.c,
+ * report_tasks.c with report_maps.c, report_threads.c).
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -49,6 +49,8 @@ struct report {
 	struct report_list hidden;  /* keys that have the same text in all rows */
 	struct report_list every;   /* columns and hidden ones, in the order of -w */
 	bool hierarchy;
+	bool group, no_group; /* --group: all events side by side; groups event by event */
+	uint64_t group_sort;  /* the event of a group that sorts its rows */
 	bool children;
 	bool children_set;
 	struct report_graph graph;
@@ -97,8 +99,8 @@ int report_option_branches(void *value, const char *argument, bool negated);
 /* Decides what rows count, from the options and the file. Returns 0 or the exit status. */
 int report_set_mode(struct report *report);
 const char *report_default_keys(const struct report *report);
-/* Returns the report without columns of other tracepoints than the event's. */
-struct report report_of_event(const struct report *report, unsigned event);
+/* Returns the report without columns of other tracepoints than those of nr events. */
+struct report report_of_events(const struct report *report, unsigned event, size_t nr);
 /* Sets the period of a sample that rows count. */
 void report_weigh(const struct report *report, struct perch_record *record);
 /* Prints the comment about the total of an event. */
@@ -126,6 +128,7 @@ int report_option_quantum(void *value, const char *argument, bool negated);
 int report_option_widths(void *value, const char *argument, bool negated);
 int report_option_separator(void *value, const char *argument, bool negated);
 int report_option_children(void *value, const char *argument, bool negated);
+int report_option_group(void *value, const char *argument, bool negated);
 int report_option_inline(void *value, const char *argument, bool negated);
 int report_option_color(void *value, const char *argument, bool negated);
 int report_option_skip_empty(void *value, const char *argument, bool negated);
@@ -171,7 +174,8 @@ struct report_table {
 	FILE *out;
 	const struct report *report;
 	struct perch_profile *profile;
-	uint64_t total; /* period of 100 % */
+	const struct report_group *group; /* NULL: the rows are those of one event */
+	uint64_t total;			  /* period of 100 %, of the first event of a group */
 	size_t width[REPORT_COLUMNS];
 	bool fitted[REPORT_COLUMNS]; /* longer texts are cut */
 	/* by column, the last percentage as text: many rows with few samples have the same one */
@@ -199,9 +203,9 @@ int report_print_hierarchy(struct report_table *table, unsigned event);
 
 /* ---- report_event.c ---- */
 
-/* Prints the rows of one event. Returns the exit status. */
+/* Prints the rows of one event, or of several events side by side. Returns the exit status. */
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
-		       unsigned event, const char *name);
+		       const struct perch_file_event *events, unsigned event, size_t nr);
 
 /* ---- report_graph.c, report_chains.c ---- */
 

@@ -86,9 +86,12 @@ int report_print_chains(FILE *out, const struct report *report, struct perch_pro
 	const char *separator = report->separator ? report->separator : ";";
 	char buffer[PERCH_CELL_BYTES];
 	struct report_chains chains;
-	int status = report_make_chains(report, profile, row, total * report->graph.limit / 100,
-					&chains);
+	int status;
 
+	if (!(report->children ? row->children : row->self))
+		return 0;
+	status = report_make_chains(report, profile, row, total * report->graph.limit / 100,
+				    &chains);
 	if (status)
 		return status;
 	for (size_t i = 0; i < chains.nr; i++) {

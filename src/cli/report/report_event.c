@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "options.h"
-#include "report.h"
+#include "report_group.h"
 
 /* 1234 as it is, 804133 as 804K, as perf does. */
 static void put_samples(FILE *out, uint64_t nr)
@@ -18,37 +18,64 @@ static void put_samples(FILE *out, uint64_t nr)
 	fprintf(out, "# Samples: %" PRIu64 "%c", nr, units[unit]);
 }
 
-static void put_event(const struct report_table *table, unsigned event, const char *name)
+/* The names of events, as perf prints those of a group. */
+static void put_names(FILE *out, const struct perch_file_event *events, size_t nr)
 {
-	const struct report *report = table->report;
-	struct perch_profile_total total;
+	bool is_group = nr > 1 && events->members > 1; /* not if --group made it */
 
-	perch_profile_get_total(table->profile, event, &total);
-	fputs("#\n", table->out);
-	put_samples(table->out, report->relative ? total.samples : total.all_samples);
-	fputs(" of event '", table->out);
-	cli_put_clean(table->out, name);
-	putc('\'', table->out);
-	if (report->filter.options.time) {
-		fputs(" (time slices: ", table->out);
-		cli_put_clean(table->out, report->filter.options.time);
-		putc(')', table->out);
+	fprintf(out, " of event%s '", nr > 1 ? "s" : "");
+	fputs(is_group ? "anon group { " : "", out);
+	for (size_t i = 0; i < nr; i++) {
+		fputs(i ? ", " : "", out);
+		cli_put_clean(out, events[i].name);
 	}
-	report_put_total(table->out, report, table->total);
+	fputs(is_group ? " }'" : "'", out);
+}
+
+/* The comment above the rows of events. */
+static void put_events(FILE *out, const struct report *report, const struct perch_profile *profile,
+		       const struct perch_file_event *events, unsigned event, size_t nr)
+{
+	uint64_t samples = 0, period = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct perch_profile_total total;
+
+		perch_profile_get_total(profile, event + i, &total);
+		samples += report->relative ? total.samples : total.all_samples;
+		period += report_total(report, profile, event + i);
+	}
+	fputs("#\n", out);
+	put_samples(out, samples);
+	put_names(out, &events[event], nr);
+	if (report->filter.options.time) {
+		fputs(" (time slices: ", out);
+		cli_put_clean(out, report->filter.options.time);
+		putc(')', out);
+	}
+	report_put_total(out, report, period);
 }
 
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
-		       unsigned event, const char *name)
+		       const struct perch_file_event *events, unsigned event, size_t nr)
 {
 	struct report_table table = { .out = out, .report = report, .profile = profile };
-	int status;
+	struct report_group group;
+	int status = 0;
 
 	table.total = report_total(report, profile, event);
-	if (!report->quiet)
-		put_event(&table, event, name);
-	status = report->blocks	     ? report_print_blocks(&table, event)
-		 : report->hierarchy ? report_print_hierarchy(&table, event)
-				     : report_print_rows(&table, event);
+	if (nr > 1) {
+		status = report_group_open(&group, report, profile, event, nr);
+		table.group = &group;
+	}
+	if (!status && !report->quiet)
+		put_events(out, report, profile, events, event, nr);
+	if (!status)
+		status = report->blocks	     ? report_print_blocks(&table, event)
+			 : report->hierarchy ? report_print_hierarchy(&table, event)
+					     : report_print_rows(&table, event);
+	if (nr > 1)
+		report_group_close(&group);
 	fputs("\n\n", out);
 	return status;
 }

@@ -97,16 +97,22 @@ int report_set_mode(struct report *report)
 	return 0;
 }
 
-struct report report_of_event(const struct report *report, unsigned event)
+struct report report_of_events(const struct report *report, unsigned event, size_t nr)
 {
-	struct report of_event = *report;
+	struct report of_events = *report;
+	struct report_list *columns = &of_events.columns;
 
-	of_event.columns.nr = 0;
-	for (size_t i = 0; i < report->columns.nr; i++)
-		if (perch_trace_columns_is_of(report->trace_columns, report->columns.column[i],
-					      event))
-			of_event.columns.column[of_event.columns.nr++] = report->columns.column[i];
-	return of_event;
+	columns->nr = 0;
+	for (size_t i = 0; i < report->columns.nr; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < nr && !found; j++)
+			found = perch_trace_columns_is_of(report->trace_columns,
+							  report->columns.column[i], event + j);
+		if (found)
+			columns->column[columns->nr++] = report->columns.column[i];
+	}
+	return of_events;
 }
 
 void report_weigh(const struct report *report, struct perch_record *record)

@@ -220,6 +220,16 @@ int report_option_children(void *value, const char *argument, bool negated)
 	return 0;
 }
 
+int report_option_group(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+
+	(void)argument;
+	report->group = !negated;
+	report->no_group = negated;
+	return 0;
+}
+
 int report_option_inline(void *value, const char *argument, bool negated)
 {
 	(void)argument;
@@ -302,6 +312,9 @@ static int set_variable(struct report *report, const char *name, const char *val
 			report->children = flag;
 			report->children_set = !flag; /* true is the default of --children */
 		}
+	} else if (!strcmp(name, "report.group")) {
+		rc = set_bool(&flag, value);
+		report->no_group = !rc && !flag;
 	} else if (!strcmp(name, "report.skip-empty")) {
 		rc = set_bool(&flag, value);
 		report->show_empty = !rc && !flag;

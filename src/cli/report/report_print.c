@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of a report, in perf's columns. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "options.h"
 #include "pager.h"
-#include "report.h"
+#include "report_group.h"
 
 #define LEAST_WIDTH 12 /* of a column that is fitted to the terminal */
 
@@ -92,6 +93,12 @@ static const char *share_text(struct report_table *table, size_t at, uint64_t pe
 	return share->text;
 }
 
+/* Characters of a sum without its title, for each event of a group. */
+static size_t width_of_part(const struct perch_column *column)
+{
+	return column->type == PERCH_COLUMN_PERCENT && column->width < 8 ? 8 : column->width;
+}
+
 static void put_share(struct report_table *table, size_t at, uint64_t period)
 {
 	const char *text = share_text(table, at, period);
@@ -113,13 +120,51 @@ static const char *cell_text(const struct report_table *table, size_t at,
 				  PERCH_CELL_BYTES);
 }
 
+/* Prints a sum of one event of a group. */
+static void put_part(const struct report_table *table, const struct perch_column *column,
+		     uint64_t value, uint64_t total, size_t width)
+{
+	const struct report *report = table->report;
+	char text[32];
+
+	if (column->type != PERCH_COLUMN_PERCENT) {
+		fprintf(table->out, "%*" PRIu64, (int)width, value);
+		return;
+	}
+	snprintf(text, sizeof(text), "%*.2f%%", width ? (int)width - 1 : 0,
+		 total ? 100.0 * value / total : 0);
+	if (report->separator)
+		fputs(text, table->out);
+	else
+		report_put_colored(table->out, report, total ? 100.0 * value / total : 0, text);
+}
+
+/* Prints the sums of all events of a group. */
+static void put_parts(const struct report_table *table, size_t at, const struct perch_row *row)
+{
+	const struct perch_column *column = table->report->columns.column[at];
+	const struct report_group *group = table->group;
+	size_t width = table->report->separator ? 0 : width_of_part(column);
+
+	if (table->width[at] > group->nr * width && width)
+		put_spaces(table->out, table->width[at] - group->nr * width);
+	for (size_t i = 0; i < group->nr; i++) {
+		fputs(width ? "" : " ", table->out);
+		put_part(table, column, report_group_value(group, table->profile, row, i, column),
+			 group->total[i], width);
+	}
+}
+
 void report_put_cell(struct report_table *table, size_t at, const struct perch_row *row)
 {
 	const struct perch_column *column = table->report->columns.column[at];
 	char buffer[PERCH_CELL_BYTES];
-
 	const char *text;
 
+	if (table->group && column->scope == PERCH_COLUMN_PERIOD) {
+		put_parts(table, at, row);
+		return;
+	}
 	if (column->type == PERCH_COLUMN_PERCENT) {
 		put_share(table, at, perch_profile_value(table->profile, row, column));
 		return;
@@ -177,6 +222,7 @@ static void fit_columns(struct report_table *table)
 
 		for (size_t i = 0; i < nr; i++)
 			if (!table->report->widths[i] && table->width[i] > LEAST_WIDTH &&
+			    table->report->columns.column[i]->scope != PERCH_COLUMN_PERIOD &&
 			    (widest == nr || table->width[i] > table->width[widest]))
 				widest = i;
 		if (widest == nr)
@@ -206,10 +252,11 @@ void report_set_widths(struct report_table *table, const struct perch_row *rows,
 		unsigned forced = forced_width(report, at);
 		size_t width = strlen(title_of(report, at));
 
-		if (column->width > width)
-			width = column->width;
-		if (column->type == PERCH_COLUMN_PERCENT && width < 8)
-			width = 8;
+		size_t least = column->width;
+
+		if (column->scope == PERCH_COLUMN_PERIOD)
+			least = width_of_part(column) * (table->group ? table->group->nr : 1);
+		width = width < least ? least : width;
 		for (size_t i = 0; i < nr && !forced && column->scope != PERCH_COLUMN_PERIOD; i++) {
 			size_t used;
 
@@ -244,8 +291,12 @@ int report_print_rows(struct report_table *table, unsigned event)
 	int status = 0;
 	size_t nr;
 
-	if (perch_profile_rows(table->profile, event, &options, &rows, &nr, &err))
+	if (table->group) {
+		rows = table->group->row;
+		nr = table->group->nr_rows;
+	} else if (perch_profile_rows(table->profile, event, &options, &rows, &nr, &err)) {
 		return cli_error(REPORT_COMMAND, &err);
+	}
 	if (!report->separator)
 		report_set_widths(table, rows, nr);
 	if (!report->quiet)
