@@ -40,7 +40,7 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 
 	*export = NULL;
 	if (!rc)
-		rc = PERCH__CHECK_RESERVED(options, "struct perch_export_options", err);
+		rc = PERCH__CHECK_RESERVED(options, "perch_export_options", err);
 	if (rc)
 		return rc;
 	new = calloc(1, sizeof(*new));

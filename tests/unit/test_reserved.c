@@ -14,8 +14,10 @@
 
 #include <perch/count.h>
 #include <perch/explain.h>
+#include <perch/export.h>
 #include <perch/file.h>
 #include <perch/filter.h>
+#include <perch/profile.h>
 #include <perch/sampler.h>
 #include <perch/session.h>
 #include <perch/synthesize.h>
@@ -188,6 +190,22 @@ static void refuses_other_structs(void **state)
 		       "perch_file_event");
 }
 
+static void refuses_options_of_profiles(void **state)
+{
+	struct perch_profile_options profile = { .reserved = { [10] = 1 } };
+	struct perch_export_options export = { .reserved = { [7] = 1 } };
+	struct perch_export *new_export;
+	struct perch_profile *new_profile;
+
+	(void)state;
+	assert_refused(perch_profile_new(&new_profile, NULL, NULL, &profile, &err),
+		       "perch_profile_options");
+	assert_null(new_profile);
+	assert_refused(perch_export_new(&new_export, NULL, PERCH_EXPORT_FOLDED, &export, &err),
+		       "perch_export_options");
+	assert_null(new_export);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +217,7 @@ int main(void)
 		cmocka_unit_test(refuses_decoder_events),
 		cmocka_unit_test(refuses_a_table_of_system_calls),
 		cmocka_unit_test(refuses_other_structs),
+		cmocka_unit_test(refuses_options_of_profiles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
