@@ -54,7 +54,7 @@ static void part_format(void *data, uint64_t value, char *buffer, size_t size)
 {
 	(void)data;
 	if (value < PARTS)
-		snprintf(buffer, size, "part %u of %u", (unsigned)value + 1, PARTS);
+		snprintf(buffer, size, "part %d of %d", (int)value + 1, PARTS);
 	else
 		snprintf(buffer, size, "other memory");
 }

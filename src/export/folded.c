@@ -238,10 +238,13 @@ static int sort_and_put(struct folded *folded, FILE *out)
 {
 	size_t nr = folded->nr_nodes;
 	uint32_t *sorted = calloc(4 * nr + 1, sizeof(*sorted));
-	uint32_t *first = sorted + nr, *stack = first + nr + 1, *path = stack + nr;
+	uint32_t *first, *stack, *path;
 
 	if (!sorted)
 		return -ENOMEM;
+	first = sorted + nr;
+	stack = first + nr + 1;
+	path = stack + nr;
 	for (uint32_t i = 1; i < nr; i++)
 		sorted[i - 1] = i;
 	qsort_r(sorted, nr - 1, sizeof(*sorted), compare_nodes, folded);

@@ -64,7 +64,7 @@ static size_t add_group(struct hierarchy *tree, const struct perch_row *row, siz
 /* Makes the groups of rows that are sorted by the levels. 0 or -1. */
 static int add_rows(struct hierarchy *tree, const struct perch_row *rows, size_t nr)
 {
-	size_t last[REPORT_COLUMNS]; /* by level, the newest group */
+	size_t last[REPORT_COLUMNS] = { 0 }; /* by level, the newest group */
 
 	for (size_t i = 0; i < nr; i++) {
 		size_t differ = i ? first_difference(tree, &rows[i - 1], &rows[i]) : 0;
