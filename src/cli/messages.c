@@ -15,7 +15,7 @@ const char cli_version[] = PERCH_VERSION_STRING;
 
 int cli_usage_error(const char *command, const char *format, ...)
 {
-	char text[512], clean[512];
+	char text[4096], clean[4096];
 	va_list list;
 
 	va_start(list, format);

@@ -80,6 +80,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__key_set_clear(&profile->functions);
 	free(profile->row);
 	free(profile->lists);
+	free(profile->batch);
 	free(profile->hits);
 	free(profile->group_of);
 	free(profile->event);

@@ -266,7 +266,7 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 		return 0;
 	perch_processes_dsos(profile->processes, &order.dsos);
 	of = &profile->event[event];
-	order.row = profile->row + of->first_row;
+	order.row = of->nr_rows ? profile->row + of->first_row : NULL;
 	items = calloc(of->nr_rows + 1, sizeof(*items));
 	if (items) {
 		nr = select_rows(&order, of->nr_rows, items);

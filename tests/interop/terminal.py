@@ -117,7 +117,7 @@ def check_widths(data):
               len(rows) == len(rows_of(plain)) and widest <= columns, widest)
     lines, _ = on_terminal(["report", "--no-pager", "-v", "-i", data, "-g", "none", "--no-children"], columns=40)
     check("-v prints columns in full", rows_of(lines) == rows_of(plain), lines)
-    wide = piped(["report", "-i", data, "-g", "none", "--no-children", "-w", "0,10,12"])
+    wide = piped(["report", "-i", data, "-g", "none", "--no-children", "-w", "0,10,12,12"])
     cut = [row for row in rows_of(wide) if len(row.split("  ")[-1].strip()) > 12]
     check("-w cuts columns in a pipe", not cut and any("..." in row for row in rows_of(wide)), wide)
     narrow = piped(["report", "-i", data, "-g", "none", "--no-children", "--percent-limit", "99"])

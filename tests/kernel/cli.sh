@@ -105,7 +105,9 @@ for command in report script; do
 	refused "$command: option without argument" 2 "'-i' needs an argument" "$perch" "$command" -i
 	refused "$command: operand" 2 "'perf.data' is not an option.*-i" "$perch" "$command" perf.data
 done
-refused 'report: unknown sort key' 2 "no column 'colour'.*comm" "$perch" report -s comm,colour
+# a key may be a field of a tracepoint in the file
+"$perch" record -q -e task-clock -o keys.data true
+refused 'report: unknown sort key' 2 "no column 'colour'.*comm" "$perch" report -i keys.data -s comm,colour
 refused 'report: empty sort key' 2 'no column' "$perch" report -s comm,
 refused 'report: percentage' 2 "'lots' is not a percentage" "$perch" report --percent-limit lots
 refused 'report: percentage above 100' 2 'is not a percentage' "$perch" report --percent-limit 101

@@ -48,7 +48,7 @@ bool report_are_columns(const char *names)
 static int unknown(const char *option, const char *name, size_t length)
 {
 	const struct perch_column *similar = perch_column_similar(name, length), *columns;
-	char list[1024] = "";
+	char list[2048] = "";
 	size_t nr, used = 0;
 
 	columns = perch_columns(&nr);
@@ -73,7 +73,7 @@ static int add_trace_columns(const struct report *report, struct report_list *li
 	size_t nr;
 
 	if (!report->trace_columns)
-		return report->input.session ? unknown(option, name, length) : 0;
+		return report->input.session || !length ? unknown(option, name, length) : 0;
 	if (perch_trace_columns_find(report->trace_columns, name, length, &columns, &nr, &err)) {
 		if (err.kind == PERCH_ERROR_NO_MEMORY)
 			return cli_error(REPORT_COMMAND, &err);
