@@ -47,7 +47,7 @@ static void each_fresh_page_is_one_minor_fault(void **state)
 	assert_int_equal(counts[0].value, PAGES);
 	assert_int_equal(counts[1].value, PAGES);
 	assert_int_equal(counts[2].value, 0);
-	/* the pages are present now, unless the kernel moves some of them at this moment (compaction) */
+	/* the pages are present now, unless the kernel moves some of them (compaction) */
 	for (int i = 0; i < 5; i++) {
 		faults_while_touching("{page-faults:u,minor-faults:u,major-faults:u}", pages,
 				      counts);
