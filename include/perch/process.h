@@ -87,7 +87,12 @@ PERCH_API uint32_t perch_thread_pid(const struct perch_thread *thread);
 /** Returns the thread id. */
 PERCH_API uint32_t perch_thread_tid(const struct perch_thread *thread);
 
-/** Returns the name, which is not trusted; ":1234" if it is unknown. COMM records change it. */
+/**
+ * Returns the name, which is not trusted; ":" and the thread id if no record gives it.
+ *
+ * COMM records change it. A FORK record gives the child the name of its parent if that is from a
+ * record.
+ */
 PERCH_API const char *perch_thread_comm(const struct perch_thread *thread);
 
 /** Returns a number for the name: equal names have the same number. Numbers start at 0, without

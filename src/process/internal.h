@@ -74,6 +74,7 @@ struct perch_thread {
 	uint32_t pid, tid;
 	struct process *process;
 	const struct comm *comm;
+	bool has_comm; /* comm is from a record, and children inherit it */
 };
 
 /* A build id from the file's header. */

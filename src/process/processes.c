@@ -143,26 +143,32 @@ static int set_newest_thread(struct perch_processes *processes, uint32_t tid)
 	return 0;
 }
 
-static struct perch_thread *new_thread(struct perch_processes *processes, uint32_t pid,
-				       uint32_t tid)
+/* The name of a thread without a COMM record. */
+static const struct comm *get_default_comm(struct perch_processes *processes, uint32_t tid)
 {
-	uint32_t index = find_thread(processes, pid);
-	const struct perch_thread *leader = index == PERCH__HASH_NONE ? NULL
-								      : processes->thread[index];
-	struct perch_thread *thread = calloc(1, sizeof(*thread));
 	char name[16];
 
-	if (!thread)
-		return NULL;
 	/* the kernel's idle tasks have no COMM record */
 	if (tid == 0)
 		snprintf(name, sizeof(name), "swapper");
 	else
-		snprintf(name, sizeof(name), ":%u", tid);
+		snprintf(name, sizeof(name), ":%d", (int)tid);
+	return get_comm(processes, name);
+}
+
+static struct perch_thread *new_thread(struct perch_processes *processes, uint32_t pid,
+				       uint32_t tid)
+{
+	struct perch_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return NULL;
 	thread->pid = pid;
 	thread->tid = tid;
 	thread->process = get_process(processes, pid);
-	thread->comm = leader && leader->pid == pid ? leader->comm : get_comm(processes, name);
+	/* not the leader's: threads of a process may have names of their own */
+	thread->comm = get_default_comm(processes, tid);
+	thread->has_comm = tid == 0;
 	if (!thread->process || !thread->comm ||
 	    PERCH__ARRAY_RESERVE_BY_NR(processes->thread, processes->nr_threads, 1) ||
 	    set_newest_thread(processes, tid)) {
@@ -280,6 +286,7 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 	if (!thread || !name)
 		return -ENOMEM;
 	thread->comm = name;
+	thread->has_comm = true;
 	/* samples during exec still have addresses of the old program */
 	if (comm->exec)
 		thread->process->replaced = true;
@@ -298,7 +305,11 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 		return -ENOMEM;
 	if (child == parent)
 		return 0;
-	child->comm = parent->comm;
+	/* if the parent's COMM record was lost, the child's name is unknown too */
+	child->comm = parent->has_comm ? parent->comm : get_default_comm(processes, task->tid);
+	child->has_comm = parent->has_comm;
+	if (!child->comm)
+		return -ENOMEM;
 	/* a recorder that made the record from /proc adds the mappings itself */
 	if (task->pid != task->ppid && !(record->misc & PERCH_MISC_FORK_EXEC)) {
 		struct space *shared = perch__space_get(parent->process->space);

@@ -149,10 +149,33 @@ static void names_threads_without_comm_record(void **state)
 	(void)state;
 	assert_string_equal(perch_thread_comm(thread_of(processes, 0, 0)), "swapper");
 	assert_string_equal(perch_thread_comm(thread_of(processes, 1234, 1234)), ":1234");
-	assert_string_equal(perch_thread_comm(thread_of(processes, UINT32_MAX, UINT32_MAX)),
-			    ":4294967295");
+	assert_string_equal(perch_thread_comm(thread_of(processes, UINT32_MAX, UINT32_MAX)), ":-1");
 	name_thread(processes, 77, 77, "", false);
 	assert_string_equal(perch_thread_comm(thread_of(processes, 77, 77)), "");
+	/* a thread may have another name than the leader */
+	name_thread(processes, 80, 80, "leader", false);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 80, 81)), ":81");
+	perch_processes_free(processes);
+}
+
+static void child_inherits_only_names_from_records(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	fork_thread(processes, 90, 90, 90, 91);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 90, 91)), ":91");
+	fork_thread(processes, 90, 91, 90, 92);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 90, 92)), ":92");
+	name_thread(processes, 90, 90, "named", false);
+	fork_thread(processes, 90, 90, 90, 93);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 90, 93)), "named");
+	/* a reused tid does not keep the name of its old thread */
+	fork_thread(processes, 90, 91, 90, 93);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 90, 93)), ":93");
+	/* the kernel's threads are children of thread 0 */
+	fork_thread(processes, 0, 0, 2, 2);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 2, 2)), "swapper");
 	perch_processes_free(processes);
 }
 
@@ -660,6 +683,7 @@ int main(void)
 		cmocka_unit_test(comm_without_exec_keeps_maps),
 		cmocka_unit_test(tid_can_be_reused_by_another_process),
 		cmocka_unit_test(names_threads_without_comm_record),
+		cmocka_unit_test(child_inherits_only_names_from_records),
 		cmocka_unit_test(resolves_kernel_and_modules),
 		cmocka_unit_test(resolves_kernel_code),
 		cmocka_unit_test(recognizes_special_names),
