@@ -256,6 +256,16 @@ struct perch_sandbox {
  */
 PERCH_API int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
 				    struct perch_error *err);
+/**
+ * Returns the seccomp mode of the process, from /proc/PID/status. It reads one file;
+ * perch_machine_sandbox() reads about ten.
+ *
+ * @param machine   NULL is this machine and the calling thread
+ * @param[out] err  NULL is allowed
+ * @return 0 none, 1 strict mode, 2 filters, or a negative errno
+ * @retval -ENODATA the kernel does not say it
+ */
+PERCH_API int perch_machine_seccomp(struct perch_machine *machine, struct perch_error *err);
 
 /** The state of a process or thread, from /proc/PID/status. */
 struct perch_process_state {

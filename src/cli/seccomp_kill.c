@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,23 +9,15 @@
 #include "messages.h"
 #include "seccomp_kill.h"
 
-/* Asks /proc, because the filter may forbid prctl(2). The list of groups before it may be long. */
-static bool has_filter(void)
-{
-	static char status[1 << 20];
-
-	return perch_machine_read(NULL, "/proc/self/status", status, sizeof(status)) > 0 &&
-	       strstr(status, "\nSeccomp:\t2");
-}
-
-bool cli_filter_kills(int (*call)(void))
+bool cli_filter_kills(struct perch_machine *machine, int (*call)(void))
 {
 	static const struct rlimit no_core_file;
 	void (*before)(int);
 	pid_t child, got;
 	int status;
 
-	if (!has_filter())
+	/* from /proc, because the filter may forbid prctl(2) */
+	if (perch_machine_seccomp(machine, NULL) != 2)
 		return false;
 	before = signal(SIGCHLD, SIG_DFL); /* with SIG_IGN there is nothing to wait for */
 	child = fork();
@@ -48,16 +39,11 @@ static int open_nothing(void)
 	return (int)syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
 }
 
-bool cli_filter_kills_open(void)
-{
-	return cli_filter_kills(open_nothing);
-}
-
-int cli_check_filter(const char *command)
+int cli_check_filter(const char *command, struct perch_machine *machine)
 {
 	struct perch_error err;
 
-	if (!cli_filter_kills_open())
+	if (!cli_filter_kills(machine, open_nothing))
 		return 0;
 	perch_error_set(&err, EPERM, perch_cause_kind(PERCH_CAUSE_SECCOMP), CLI_FILTER_KILLS);
 	perch_error_cause(&err, PERCH_CAUSE_SECCOMP);
@@ -78,7 +64,7 @@ const struct perch_syscalls *cli_calls_that_survive(void)
 {
 	static struct perch_syscalls calls;
 
-	if (!cli_filter_kills_open())
+	if (!cli_filter_kills(NULL, open_nothing))
 		return NULL;
 	calls = perch_kernel_syscalls;
 	calls.perf_event_open = refuse;

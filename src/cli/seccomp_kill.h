@@ -10,13 +10,12 @@
 
 /*
  * Whether a seccomp filter ends the process in a function that makes one system call: a child calls
- * the function. Without a filter this costs one read of /proc/self/status, and no child.
+ * the function. Without a filter this costs one read of the status, which the machine keeps, and no
+ * child. NULL is this machine.
  */
-bool cli_filter_kills(int (*call)(void));
-/* The same for perf_event_open(2). */
-bool cli_filter_kills_open(void);
+bool cli_filter_kills(struct perch_machine *machine, int (*call)(void));
 /* Prints that a filter kills the command. Returns 0 if none does, or CLI_EXIT_FAILURE. */
-int cli_check_filter(const char *command);
+int cli_check_filter(const char *command, struct perch_machine *machine);
 /*
  * The system calls of a command that can continue without events: perf_event_open returns EPERM
  * if a filter would end the process, otherwise NULL, the kernel's calls.

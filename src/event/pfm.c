@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "internal.h"
 
 #define NAME_ENDS ",}/ \t\n"
@@ -17,7 +18,6 @@
 
 #ifdef PERCH_HAVE_PFM
 
-#include <dlfcn.h>
 #include <strings.h>
 #include <threads.h>
 #include <perfmon/pfmlib_perf_event.h>
@@ -37,23 +37,20 @@ static struct {
 static void load(void)
 {
 	__typeof__(pfm_initialize) *initialize;
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	const char *why = library ? NULL : dlerror();
+	const struct perch__function functions[] = {
+		{ "pfm_initialize", &initialize },
+		{ "pfm_get_os_event_encoding", &pfm.encode },
+		{ "pfm_strerror", &pfm.strerror },
+		{ "pfm_get_pmu_info", &pfm.pmu_info },
+		{ "pfm_get_event_info", &pfm.event_info },
+		{ "pfm_get_event_next", &pfm.event_next },
+	};
+	const char *why;
 	int rc;
 
-	if (!library) {
+	if (!perch__load_library(LIBRARY, functions, sizeof(functions) / sizeof(functions[0]))) {
+		why = dlerror();
 		perch_clean_text(why ? why : LIBRARY " cannot be loaded", pfm.why, sizeof(pfm.why));
-		return;
-	}
-	initialize = (__typeof__(initialize))dlsym(library, "pfm_initialize");
-	pfm.encode = (__typeof__(pfm.encode))dlsym(library, "pfm_get_os_event_encoding");
-	pfm.strerror = (__typeof__(pfm.strerror))dlsym(library, "pfm_strerror");
-	pfm.pmu_info = (__typeof__(pfm.pmu_info))dlsym(library, "pfm_get_pmu_info");
-	pfm.event_info = (__typeof__(pfm.event_info))dlsym(library, "pfm_get_event_info");
-	pfm.event_next = (__typeof__(pfm.event_next))dlsym(library, "pfm_get_event_next");
-	if (!initialize || !pfm.encode || !pfm.strerror || !pfm.pmu_info || !pfm.event_info ||
-	    !pfm.event_next) {
-		snprintf(pfm.why, sizeof(pfm.why), LIBRARY " lacks a function that perch needs");
 		return;
 	}
 	rc = initialize();

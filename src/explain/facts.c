@@ -8,15 +8,15 @@
 #include <unistd.h>
 
 #include "facts.h"
+#include "machine/sandbox.h"
 
 /* -1 unknown, 0 no, 1 yes. */
 static int in_user_namespace(const struct perch__case *c)
 {
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox =
+		perch__sandbox(c->machine, PERCH__SANDBOX_USER_NAMESPACE);
 
-	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
-		return -1;
-	return sandbox.user_namespace;
+	return sandbox ? sandbox->user_namespace : -1;
 }
 
 static enum perch__match holds_any(const struct perch__case *c, uint64_t wanted)
@@ -66,36 +66,35 @@ enum perch__match perch__paranoid_above(const struct perch__case *c, long level)
 
 enum perch__match perch__seccomp_filters(const struct perch__case *c)
 {
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox = perch__sandbox(c->machine, PERCH__SANDBOX_STATUS);
 
-	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL) || sandbox.seccomp < 0)
+	if (!sandbox || sandbox->seccomp < 0)
 		return PERCH__UNKNOWN;
-	if (sandbox.seccomp != 2 || !c->call->tracer_filters)
-		return perch__yes_if(sandbox.seccomp > 0);
-	if (sandbox.seccomp_filters < 0)
+	if (sandbox->seccomp != 2 || !c->call->tracer_filters)
+		return perch__yes_if(sandbox->seccomp > 0);
+	if (sandbox->seccomp_filters < 0)
 		return PERCH__UNKNOWN;
-	return perch__yes_if((unsigned)sandbox.seccomp_filters > c->call->tracer_filters);
+	return perch__yes_if((unsigned)sandbox->seccomp_filters > c->call->tracer_filters);
 }
 
 /* If the lockdown file is missing, lockdown is probably not supported. */
 enum perch__match perch__locked_down(const struct perch__case *c)
 {
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox =
+		perch__sandbox(c->machine, PERCH__SANDBOX_LOCKDOWN | PERCH__SANDBOX_MODULES);
 
-	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
+	if (!sandbox)
 		return PERCH__UNKNOWN;
-	if (sandbox.lockdown == PERCH_LOCKDOWN_UNKNOWN)
-		return strstr(sandbox.modules, "lockdown") ? PERCH__UNKNOWN : PERCH__NO;
-	return perch__yes_if(sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
+	if (sandbox->lockdown == PERCH_LOCKDOWN_UNKNOWN)
+		return strstr(sandbox->modules, "lockdown") ? PERCH__UNKNOWN : PERCH__NO;
+	return perch__yes_if(sandbox->lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
 }
 
 enum perch__match perch__selinux_enforces(const struct perch__case *c)
 {
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox = perch__sandbox(c->machine, PERCH__SANDBOX_MODULES);
 
-	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
-		return PERCH__UNKNOWN;
-	return perch__yes_if(sandbox.selinux == 1);
+	return sandbox ? perch__yes_if(sandbox->selinux == 1) : PERCH__UNKNOWN;
 }
 
 enum perch__match perch__older_than(const struct perch__case *c, const char *release)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine/sandbox.h"
 #include "predicates.h"
 
 /* " (currently 2)", empty if unknown. */
@@ -77,11 +78,11 @@ static void pmu_of_type(const struct perch__case *c, uint32_t type, uint64_t con
 
 static void container(const struct perch__case *c, char *buffer, size_t size)
 {
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox =
+		c->call->own_filters ? NULL : perch__sandbox(c->machine, PERCH__SANDBOX_CONTAINER);
 
-	if (c->machine && !c->call->own_filters &&
-	    !perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.container[0])
-		snprintf(buffer, size, "this is a container (%s): ", sandbox.container);
+	if (sandbox && sandbox->container[0])
+		snprintf(buffer, size, "this is a container (%s): ", sandbox->container);
 }
 
 /*
@@ -90,18 +91,17 @@ static void container(const struct perch__case *c, char *buffer, size_t size)
  */
 static void allow_syscall(const struct perch__case *c, char *buffer, size_t size)
 {
-	struct perch_sandbox sandbox = { .seccomp = -1 };
+	const struct perch_sandbox *sandbox = perch__sandbox(c->machine, PERCH__SANDBOX_CONTAINER);
+	const char *container = sandbox ? sandbox->container : "";
 	const char *text;
 
-	if (c->machine)
-		perch_machine_sandbox(c->machine, &sandbox, NULL);
 	if (c->call->own_filters)
 		text = "allow perf_event_open in the filter that the program installs, or open the "
 		       "event before it";
-	else if (strstr(sandbox.container, "kube"))
+	else if (strstr(container, "kube"))
 		text = "set seccompProfile.type in the pod's securityContext to Unconfined, or to "
 		       "a profile that allows perf_event_open";
-	else if (c->machine && !sandbox.container[0])
+	else if (c->machine && !container[0])
 		text = "allow perf_event_open where the filter is set: a sandbox, systemd's "
 		       "SystemCallFilter=, or a container runtime (--security-opt "
 		       "seccomp=unconfined)";
@@ -306,10 +306,10 @@ static void builtin(const struct perch__case *c, char *buffer, size_t size)
 
 static void yama(const struct perch__case *c, char *buffer, size_t size)
 {
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox = perch__sandbox(c->machine, PERCH__SANDBOX_YAMA);
 
-	if (c->machine && !perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.yama > 0)
-		snprintf(buffer, size, " (kernel.yama.ptrace_scope is %d)", sandbox.yama);
+	if (sandbox && sandbox->yama > 0)
+		snprintf(buffer, size, " (kernel.yama.ptrace_scope is %d)", sandbox->yama);
 }
 
 static void owner(const struct perch__case *c, char *buffer, size_t size)

@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "facts.h"
+#include "machine/sandbox.h"
 
 #define DEFAULT_CALLS	     25
 #define DEFAULT_MICROSECONDS 5000
@@ -299,12 +300,13 @@ static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 /* Probing needs the whole attr, and must not use debug registers. */
 static bool may_probe(const struct perch__case *c)
 {
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox;
 
 	if (c->errnum == ENOSPC || c->errnum == EFAULT || !c->call->attr ||
 	    c->call->attr_is_partial || c->unknown_at)
 		return false;
-	return perch_machine_sandbox(c->machine, &sandbox, NULL) || sandbox.seccomp != 1;
+	sandbox = perch__sandbox(c->machine, PERCH__SANDBOX_STATUS);
+	return !sandbox || sandbox->seccomp != 1;
 }
 
 void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget,

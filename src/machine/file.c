@@ -16,20 +16,15 @@ int perch_machine_path(const struct perch_machine *machine, const char *path, ch
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : length;
 }
 
-ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer,
-			   size_t size)
+ssize_t perch__read_at(int directory, const char *path, char *buffer, size_t size)
 {
-	char whole[PATH_MAX];
 	size_t used = 0;
 	ssize_t got;
 	int fd, rc;
 
 	if (!size)
 		return -EINVAL;
-	rc = perch_machine_path(machine, path, whole, sizeof(whole));
-	if (rc < 0)
-		return rc;
-	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	while (used < size - 1) {
@@ -50,6 +45,15 @@ ssize_t perch_machine_read(const struct perch_machine *machine, const char *path
 		used--;
 	buffer[used] = 0;
 	return used;
+}
+
+ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer,
+			   size_t size)
+{
+	char whole[PATH_MAX];
+	int rc = perch_machine_path(machine, path, whole, sizeof(whole));
+
+	return rc < 0 ? rc : perch__read_at(AT_FDCWD, whole, buffer, size);
 }
 
 int perch__read_number(const struct perch_machine *machine, const char *path, long *value)

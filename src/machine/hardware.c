@@ -36,19 +36,34 @@ static bool exists(const struct perch_machine *machine, const char *path)
 	       !access(full_path, F_OK);
 }
 
+/*
+ * Finds the first CPU's line of flags. The kernel formats /proc/cpuinfo anew for each reader, one
+ * CPU after the other, so no more is read than needed: 4 KiB, or 16 if the line ends behind them.
+ */
+static char *find_flags(const struct perch_machine *machine, char *text, size_t size)
+{
+	char *flags = NULL, *end = NULL;
+
+	for (size_t part = 4096; !end && part <= size; part *= 4) {
+		ssize_t got = perch_machine_read(machine, "/proc/cpuinfo", text, part);
+
+		flags = got > 0 ? strstr(text, "\nflags") : NULL;
+		end = flags ? strchr(flags + 1, '\n') : NULL;
+		if (!end && got < (ssize_t)part - 1) /* the whole file was read */
+			return flags;
+	}
+	if (end)
+		*end = '\0';
+	return flags;
+}
+
 /* x86 has a CPU flag: 1 or 0. -1 if /proc/cpuinfo has no flags. */
 static int hypervisor_flag(const struct perch_machine *machine)
 {
-	char text[16384], *flags, *end;
+	char text[16384], *flags = find_flags(machine, text, sizeof(text));
 
-	if (perch_machine_read(machine, "/proc/cpuinfo", text, sizeof(text)) <= 0)
-		return -1;
-	flags = strstr(text, "\nflags");
 	if (!flags)
 		return -1;
-	end = strchr(flags + 1, '\n');
-	if (end)
-		*end = '\0';
 	for (char *at = flags; (at = strstr(at, " hypervisor")); at++)
 		if (at[11] == ' ' || !at[11])
 			return 1;

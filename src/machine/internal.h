@@ -60,6 +60,7 @@ struct perch_machine {
 	int status_error;
 	struct status status;
 	struct perch_sandbox sandbox;
+	unsigned sandbox_parts; /* enum perch__sandbox_part: what is valid */
 	bool status_valid, sandbox_valid, release_valid, cpus_valid, pmus_valid, nodes_valid;
 	struct perch_release release;
 	struct perch_cpus cpus;
@@ -98,6 +99,9 @@ int perch__read_status(const struct perch_machine *machine, const char *path,
 		       struct status *status);
 /* Returns the cached status of the process of the machine. */
 int perch__process_status(struct perch_machine *machine, const struct status **status);
+/* The same; for machine NULL it reads the calling thread's status into fresh. */
+int perch__status_of(struct perch_machine *machine, struct status *fresh,
+		     const struct status **status);
 /* Finds a line of /proc/PID/limits. UINT64_MAX is unlimited; hard may be NULL. */
 bool perch__limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard);
 /* Makes "/proc/self" + name or "/proc/PID" + name. */
@@ -105,6 +109,8 @@ void perch__process_path(const struct perch_machine *machine, char *path, size_t
 			 const char *name);
 /* Finds the container runtime of the process; name is "" if there is none. */
 void perch__find_container(const struct perch_machine *machine, char *name, size_t size);
+/* Like perch_machine_read(), but opens the file from a directory. */
+ssize_t perch__read_at(int directory, const char *path, char *buffer, size_t size);
 /* Reads a number from a small file. Returns 0, -EBADMSG or another negative errno. */
 int perch__read_number(const struct perch_machine *machine, const char *path, long *value);
 

@@ -55,19 +55,22 @@ int perch__process_status(struct perch_machine *machine, const struct status **s
 	return machine->status_error;
 }
 
+int perch__status_of(struct perch_machine *machine, struct status *fresh,
+		     const struct status **status)
+{
+	if (machine)
+		return perch__process_status(machine, status);
+	*status = fresh;
+	return read_own_status(NULL, fresh);
+}
+
 int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective,
 			       struct perch_error *err)
 {
 	const struct status *status;
 	struct status fresh;
-	int rc;
+	int rc = perch__status_of(machine, &fresh, &status);
 
-	if (machine) {
-		rc = perch__process_status(machine, &status);
-	} else {
-		rc = read_own_status(NULL, &fresh);
-		status = &fresh;
-	}
 	if (!rc && !status->has_capabilities)
 		rc = -EBADMSG;
 	if (rc)

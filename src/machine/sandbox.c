@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "sandbox.h"
 
 /* Inode numbers of the initial namespaces; since 3.8. */
 #define FIRST_USER_NAMESPACE 0xeffffffdul
@@ -127,58 +128,100 @@ static int read_yama(const struct perch_machine *machine)
 		       : (int)scope;
 }
 
-static void read_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
-			 const struct status *status)
+static void read_parts(struct perch_machine *machine, unsigned parts, const struct status *status)
+{
+	struct perch_sandbox *sandbox = &machine->sandbox;
+
+	if (parts & PERCH__SANDBOX_USER_NAMESPACE)
+		sandbox->user_namespace = in_user_namespace(machine);
+	if (parts & PERCH__SANDBOX_PID_NAMESPACE)
+		sandbox->pid_namespace = in_pid_namespace(machine, status);
+	if (parts & PERCH__SANDBOX_CONTAINER)
+		perch__find_container(machine, sandbox->container, sizeof(sandbox->container));
+	if (parts & PERCH__SANDBOX_LOCKDOWN)
+		sandbox->lockdown = read_lockdown(machine);
+	if (parts & PERCH__SANDBOX_MODULES) {
+		if (perch_machine_read(machine, "/sys/kernel/security/lsm", sandbox->modules,
+				       sizeof(sandbox->modules)) < 0)
+			sandbox->modules[0] = '\0';
+		sandbox->selinux = read_selinux(machine);
+	}
+	if (parts & PERCH__SANDBOX_YAMA)
+		sandbox->yama = read_yama(machine);
+}
+
+static void set_status(struct perch_sandbox *sandbox, const struct status *status)
 {
 	memset(sandbox, 0, sizeof(*sandbox));
 	sandbox->seccomp = status->seccomp > 2 ? -1 : status->seccomp;
 	sandbox->seccomp_filters = status->filters;
 	sandbox->no_new_privileges = status->no_new_privileges;
-	sandbox->user_namespace = in_user_namespace(machine);
-	sandbox->pid_namespace = in_pid_namespace(machine, status);
-	perch__find_container(machine, sandbox->container, sizeof(sandbox->container));
-	sandbox->lockdown = read_lockdown(machine);
-	if (perch_machine_read(machine, "/sys/kernel/security/lsm", sandbox->modules,
-			       sizeof(sandbox->modules)) < 0)
-		sandbox->modules[0] = '\0';
-	sandbox->selinux = read_selinux(machine);
-	sandbox->yama = read_yama(machine);
+}
+
+const struct perch_sandbox *perch__sandbox(struct perch_machine *machine, unsigned parts)
+{
+	const struct status *status;
+
+	if (!machine || perch__process_status(machine, &status))
+		return NULL;
+	if (!machine->sandbox_valid) {
+		set_status(&machine->sandbox, status);
+		machine->sandbox_parts = 0;
+		machine->sandbox_valid = true;
+	}
+	read_parts(machine, parts & ~machine->sandbox_parts, status);
+	machine->sandbox_parts |= parts;
+	return &machine->sandbox;
+}
+
+static int status_error(const struct perch_machine *machine, int rc, struct perch_error *err)
+{
+	return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the status of %s: %s",
+			       machine && machine->process ? "that process" : "this process",
+			       strerror(-rc));
 }
 
 int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
 			  struct perch_error *err)
 {
+	const struct perch_sandbox *read = perch__sandbox(machine, PERCH__SANDBOX_ALL);
 	const struct status *status;
-	int rc;
 
+	if (read) {
+		*sandbox = *read;
+		return 0;
+	}
 	if (!machine)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "perch_machine_sandbox() needs a machine");
-	rc = perch__process_status(machine, &status);
+	return status_error(machine, perch__process_status(machine, &status), err);
+}
+
+int perch_machine_seccomp(struct perch_machine *machine, struct perch_error *err)
+{
+	const struct status *status;
+	struct status fresh;
+	int rc = perch__status_of(machine, &fresh, &status);
+
 	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
-				       "cannot read the status of %s: %s",
-				       machine->process ? "that process" : "this process",
-				       strerror(-rc));
-	if (!machine->sandbox_valid) {
-		read_sandbox(machine, &machine->sandbox, status);
-		machine->sandbox_valid = true;
-	}
-	*sandbox = machine->sandbox;
-	return 0;
+		return status_error(machine, rc, err);
+	if (status->seccomp < 0 || status->seccomp > 2)
+		return perch_error_set(err, ENODATA, PERCH_ERROR_FILE,
+				       "the status of the process has no seccomp mode");
+	return status->seccomp;
 }
 
 /* Without the sandbox, the capabilities are assumed to be those of the initial namespace. */
 static bool has_initial_namespace(struct perch_machine *machine)
 {
 	struct perch_machine *own = NULL;
-	struct perch_sandbox sandbox;
+	const struct perch_sandbox *sandbox;
 	bool initial;
 
 	if (!machine && perch_machine_new(&own, NULL, NULL, NULL))
 		return true;
-	initial = perch_machine_sandbox(machine ? machine : own, &sandbox, NULL) ||
-		  sandbox.user_namespace != 1;
+	sandbox = perch__sandbox(machine ? machine : own, PERCH__SANDBOX_USER_NAMESPACE);
+	initial = !sandbox || sandbox->user_namespace != 1;
 	perch_machine_free(own);
 	return initial;
 }

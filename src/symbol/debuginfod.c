@@ -7,13 +7,13 @@
  * further requests, so that a report waits once.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "internal.h"
 
 #define LIBRARY "libdebuginfod.so.1"
@@ -108,10 +108,7 @@ void perch__debuginfod_set_progress(struct debuginfod *debuginfod,
 
 static void load(void)
 {
-	const struct {
-		const char *name;
-		void *function;
-	} symbols[] = {
+	const struct perch__function functions[] = {
 		{ "debuginfod_begin", &library.begin },
 		{ "debuginfod_end", &library.end },
 		{ "debuginfod_find_debuginfo", &library.find[DEBUGINFOD_DEBUG] },
@@ -120,18 +117,9 @@ static void load(void)
 		{ "debuginfod_set_user_data", &library.set_user_data },
 		{ "debuginfod_get_user_data", &library.get_user_data },
 	};
-	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
-	if (!handle)
-		return;
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *found = dlsym(handle, symbols[i].name);
-
-		if (!found)
-			return;
-		memcpy(symbols[i].function, &found, sizeof(found));
-	}
-	library.ready = true;
+	library.ready =
+		perch__load_library(LIBRARY, functions, sizeof(functions) / sizeof(functions[0]));
 }
 
 /* libdebuginfod counts bytes only if it knows the total. Before, it counts the calls. */

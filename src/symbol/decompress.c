@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 #include <unistd.h>
 #include <zlib.h>
 #ifdef PERCH_HAVE_ZSTD
@@ -16,7 +17,10 @@
 #endif
 
 #include "base/io.h"
+#include "base/library.h"
 #include "decompress.h"
+
+#define LZMA_LIBRARY "liblzma.so.5" /* since 5.0, of 2010 */
 
 enum { BLOCK = 1 << 16, MOST_XZ_MEMORY = 256 << 20, MOST_ZSTD_WINDOW_LOG = 27 };
 
@@ -136,13 +140,37 @@ static int zstd_all(struct transfer *transfer)
 #endif
 
 #ifdef PERCH_HAVE_LZMA
+/* Not linked: linked as an archive, it asks the CPU for features whenever perch starts. */
+static struct {
+	__typeof__(lzma_stream_decoder) *decoder;
+	__typeof__(lzma_code) *code;
+	__typeof__(lzma_end) *end;
+	bool ready;
+} xz;
+
+static void load_xz(void)
+{
+	const struct perch__function functions[] = {
+		{ "lzma_stream_decoder", &xz.decoder },
+		{ "lzma_code", &xz.code },
+		{ "lzma_end", &xz.end },
+	};
+
+	xz.ready = perch__load_library(LZMA_LIBRARY, functions,
+				       sizeof(functions) / sizeof(functions[0]));
+}
+
 static int xz_all(struct transfer *transfer)
 {
+	static once_flag once = ONCE_FLAG_INIT;
 	lzma_stream stream = LZMA_STREAM_INIT;
 	lzma_ret status = LZMA_OK;
 	int rc = 0;
 
-	if (lzma_stream_decoder(&stream, MOST_XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
+	call_once(&once, load_xz);
+	if (!xz.ready)
+		return -ENOTSUP;
+	if (xz.decoder(&stream, MOST_XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
 		return -ENOMEM;
 	while (!rc && status != LZMA_STREAM_END) {
 		ssize_t got = stream.avail_in ? 0 : next_input(transfer);
@@ -157,13 +185,13 @@ static int xz_all(struct transfer *transfer)
 		}
 		stream.next_out = transfer->out;
 		stream.avail_out = BLOCK;
-		status = lzma_code(&stream, transfer->left ? LZMA_RUN : LZMA_FINISH);
+		status = xz.code(&stream, transfer->left ? LZMA_RUN : LZMA_FINISH);
 		if (status != LZMA_OK && status != LZMA_STREAM_END)
 			rc = status == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
 		else
 			rc = put_output(transfer, BLOCK - stream.avail_out);
 	}
-	lzma_end(&stream);
+	xz.end(&stream);
 	return rc;
 }
 #else

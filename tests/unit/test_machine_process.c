@@ -214,6 +214,9 @@ static void reads_sandboxes(void **state)
 		for (int again = 0; again < 2; again++) {
 			assert_int_equal(perch_machine_sandbox(machine, &found, NULL), 0);
 			check_sandbox(&machines[i], &found);
+			/* the mode alone is the same, or unknown */
+			assert_int_equal(perch_machine_seccomp(machine, NULL),
+					 found.seccomp < 0 ? -ENODATA : found.seccomp);
 		}
 		perch_machine_free(machine);
 		tree_remove(root);

@@ -5,7 +5,6 @@
 
 #ifdef PERCH_HAVE_CAPSTONE
 #include <ctype.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include <capstone/capstone.h>
 
+#include "base/library.h"
 #include "options.h"
 
 #define TEXT_(number) #number
@@ -74,28 +74,15 @@ static const struct architecture architectures[] = {
 
 static bool load(void)
 {
-	const struct {
-		const char *name;
-		void *function;
-	} names[] = {
+	const struct perch__function functions[] = {
 		{ "cs_open", &library.open },		{ "cs_close", &library.close },
 		{ "cs_option", &library.option },	{ "cs_disasm_iter", &library.iterate },
 		{ "cs_malloc", &library.allocate },	{ "cs_free", &library.release },
 		{ "cs_insn_group", &library.in_group },
 	};
-	void *handle;
 
-	if (library.ready)
-		return true;
-	handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; handle && i < CLI_NR(names); i++) {
-		void *function = dlsym(handle, names[i].name);
-
-		if (!function)
-			return false;
-		memcpy(names[i].function, &function, sizeof(function));
-	}
-	library.ready = handle;
+	if (!library.ready)
+		library.ready = perch__load_library(LIBRARY, functions, CLI_NR(functions));
 	return library.ready;
 }
 

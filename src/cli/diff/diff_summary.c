@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What has changed most between two files, how likely that is by chance, and in what the recordings
  * themselves differ. */
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "diff.h"
 
 #if __has_include(<gnu/lib-names.h>)
@@ -42,12 +42,11 @@ static void put_cells(const struct diff *diff, const struct diff_event *event, s
 static double complementary_error(double x)
 {
 #ifdef LIBM_SO
-	void *library = dlopen(LIBM_SO, RTLD_NOW | RTLD_LOCAL);
-	double (*function)(double) = NULL;
+	double (*function)(double);
 
-	if (library)
-		function = (__typeof__(function))dlsym(library, "erfc");
-	return function ? function(x) : NAN;
+	return perch__load_library(LIBM_SO, &(struct perch__function){ "erfc", &function }, 1)
+		       ? function(x)
+		       : NAN;
 #else
 	return erfc(x);
 #endif

@@ -125,7 +125,7 @@ int perch_cmd_doctor(int argc, char **argv)
 		perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the results");
 		return cli_error(DOCTOR_COMMAND, &err);
 	}
-	doctor->load_program = cli_filter_kills(load_program) ? refuse_program : load_program;
+	doctor->load_program = cli_filter_kills(NULL, load_program) ? refuse_program : load_program;
 	calls = cli_calls_that_survive();
 	doctor->filter_kills = calls != NULL;
 	if (perch_machine_new(&doctor->machine, NULL, calls, &err))

@@ -259,7 +259,7 @@ int perch_cmd_record(int argc, char **argv)
 		options.program_argv = argv + first;
 	status = record_check(&options);
 	if (!status)
-		status = cli_check_filter(RECORD_COMMAND);
+		status = cli_check_filter(RECORD_COMMAND, options.machine);
 	if (!status)
 		status = run_command(&options);
 	record_clear_options(&options);

@@ -149,7 +149,7 @@ int perch_cmd_stat(int argc, char **argv)
 	perch_machine_set_probing(stat.machine, true);
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
-		status = cli_check_filter(STAT_COMMAND);
+		status = cli_check_filter(STAT_COMMAND, stat.machine);
 	if (!status)
 		status = measure(&stat);
 	stat_free_events(&stat);
