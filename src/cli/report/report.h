@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perch report: options in report.c, report_columns.c (-s, -F), report_mode.c (-b, --mem-mode) and
- * report_options.c, the samples in report_read.c, then the table of each event (report_event.c,
- * report_print.c, report_group.c, report_hierarchy.c) with its call graphs (report_graph.c,
- * report_chains.c), or JSON (report_json.c), or other reports of the file (report_stats.c,
- * report_tasks.c with report_maps.c, report_threads.c).
+ * perch report (report.c): options in report_command.c, report_columns.c (-s, -F), report_mode.c
+ * (-b, --mem-mode) and report_options.c, the samples in report_read.c, then the table of each event
+ * (report_event.c, report_print.c, report_group.c, report_hierarchy.c) with its call graphs
+ * (report_graph.c, report_chains.c), or JSON (report_json.c), or other reports of the file
+ * (report_stats.c, report_tasks.c with report_maps.c, report_threads.c).
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -81,6 +81,12 @@ struct report {
 	struct report_blocks *blocks;
 	bool memory; /* --mem-mode: samples count by their weight */
 };
+
+/* ---- report_command.c ---- */
+
+/* Reads the user's defaults and the options. Returns 0, or the exit status after it has printed an
+ * error. */
+int report_parse(struct report **report, int argc, char **argv);
 
 /* ---- report_columns.c ---- */
 

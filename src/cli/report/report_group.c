@@ -52,10 +52,12 @@ static const struct perch_row *first_row(const struct report *report, struct per
 	const struct perch_row *first = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
-		const struct perch_row *row = &source[i].row[source[i].next];
+		const struct perch_row *row;
 
-		if (source[i].next < source[i].nr &&
-		    (!first || compare_keys(report, profile, row, first) < 0))
+		if (source[i].next == source[i].nr)
+			continue;
+		row = &source[i].row[source[i].next];
+		if (!first || compare_keys(report, profile, row, first) < 0)
 			first = row;
 	}
 	return first;
@@ -73,10 +75,12 @@ static void merge_sources(struct report_group *group, const struct report *repor
 
 		*row = *first;
 		for (size_t i = 0; i < group->nr; i++) {
-			const struct perch_row *next = &source[i].row[source[i].next];
+			const struct perch_row *next;
 
-			if (source[i].next == source[i].nr ||
-			    (next != first && compare_keys(report, profile, next, first)))
+			if (source[i].next == source[i].nr)
+				continue;
+			next = &source[i].row[source[i].next];
+			if (next != first && compare_keys(report, profile, next, first))
 				continue;
 			part[i] = next;
 			source[i].next++;

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of a report. */
+#include <string.h>
+
+#include "options.h"
+#include "pager.h"
+#include "report.h"
+
+#define COMMAND REPORT_COMMAND
+
+const struct cli_usage cli_report_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Prints a profile of the samples of a perf.data file.",
+};
+
+static struct report report = {
+	.input.command = COMMAND,
+	.graph = { .shape = SHAPE_GRAPH, .limit = 0.5 },
+};
+/* of options without an effect */
+static bool stdio = true, info;
+
+static const struct cli_option options[] = {
+	CLI_INPUT_OPTIONS(&report.input),
+	{ 's', "sort", "COLUMNS", "columns that group samples (comm,dso,sym)", CLI_STRING,
+	  &report.sort, NULL, false, false },
+	{ 'F', "fields", "COLUMNS", "columns that are printed; +COLUMNS adds to the others",
+	  CLI_STRING, &report.output, NULL, false, false },
+	{ 'b', "branch-stack", NULL,
+	  "count branches, not samples (default for files with branch stacks)", CLI_CALL, &report,
+	  report_option_branches, false, false },
+	{ 0, "total-cycles", NULL, "print the basic blocks of branch stacks with the most cycles",
+	  CLI_FLAG, &report.total_cycles, NULL, false, false },
+	{ 0, "mem-mode", NULL, "count accesses to memory by their weight", CLI_FLAG, &report.memory,
+	  NULL, false, false },
+	{ 0, "children", NULL,
+	  "add the samples of called functions to their callers (default with call chains)",
+	  CLI_CALL, &report, report_option_children, false, false },
+	{ 'g', "call-graph", "SHAPE,LIMIT,MAX,ORDER,VALUE",
+	  "call graph below each row: its shape, caller or callee, limits", CLI_CALL, &report,
+	  report_option_graph, true, false },
+	{ 'G', "inverted", NULL, "the same as -g caller", CLI_CALL, &report, report_option_inverted,
+	  false, false },
+	{ 0, "max-stack", "N", "use at most N addresses of call chains", CLI_NUMBER,
+	  &report.max_stack, NULL, false, false },
+	{ 0, "hierarchy", NULL, "rows as a tree, whose levels are the columns of -s", CLI_FLAG,
+	  &report.hierarchy, NULL, false, false },
+	{ 0, "group", NULL,
+	  "the events of a group side by side (default), or all events without groups", CLI_CALL,
+	  &report, report_option_group, false, false },
+	{ 0, "group-sort-idx", "N", "sort the rows of a group by its event N, from 0 on",
+	  CLI_NUMBER, &report.group_sort, NULL, false, false },
+	{ 0, "percent-limit", "P", "leave out rows and branches below P percent", CLI_CALL, &report,
+	  report_option_limit, false, false },
+	CLI_FILTER_OPTIONS(&report.filter, 'c', 'd', 'C'),
+	CLI_FILTER_EXPRESSION_OPTION(&report.filter),
+	{ 0, "symbol-filter", "TEXT", "only samples in functions with this text in the name",
+	  CLI_STRING, &report.symbol_part, NULL, false, false },
+	{ 'U', "hide-unresolved", NULL, "only samples in functions with a name", CLI_FLAG,
+	  &report.resolved, NULL, false, false },
+	{ 'p', "parent", "REGEX", "print the column parent: the caller with a name like this",
+	  CLI_STRING, &report.parent, NULL, false, false },
+	{ 'x', "exclude-other", NULL, "only samples with a parent", CLI_FLAG, &report.exclude_other,
+	  NULL, false, false },
+	{ 0, "ignore-callees", "REGEX",
+	  "count samples for the outermost function with a name like this", CLI_STRING,
+	  &report.ignore_callees, NULL, false, false },
+	{ 0, "percentage", "KIND",
+	  "of all samples (absolute, default) or of the selected ones (relative)", CLI_CALL,
+	  &report, report_option_percentage, false, false },
+	{ 0, "time-quantum", "TIME", "width of the column time: 10ms, 1s... (100ms)", CLI_CALL,
+	  &report, report_option_quantum, false, false },
+	{ 'n', "show-nr-samples", NULL, "print the number of samples", CLI_FLAG,
+	  &report.show_samples, NULL, false, false },
+	{ 0, "show-total-period", NULL, "print the sum of periods", CLI_FLAG, &report.show_period,
+	  NULL, false, false },
+	{ 0, "show-cpu-utilization", NULL, "print the shares of kernel and user space", CLI_FLAG,
+	  &report.show_cpu, NULL, false, false },
+	{ 't', "field-separator", "C", "print this character between columns, unpadded", CLI_CALL,
+	  &report, report_option_separator, false, false },
+	{ 'j', "json", NULL, "print a JSON object for each row", CLI_FLAG, &report.json, NULL,
+	  false, false },
+	{ 0, "stats", NULL, "print the number of records of each type instead", CLI_FLAG,
+	  &report.stats, NULL, false, false },
+	{ 0, "skip-empty", NULL, "with --stats, only types with records (default)", CLI_CALL,
+	  &report, report_option_skip_empty, false, false },
+	{ 0, "tasks", NULL, "print the threads of the recording instead", CLI_FLAG, &report.tasks,
+	  NULL, false, false },
+	{ 0, "mmaps", NULL, "print the threads, and the mappings of their processes", CLI_FLAG,
+	  &report.mmaps, NULL, false, false },
+	{ 'T', "threads", NULL, "print the counts of threads, too (record -s)", CLI_FLAG,
+	  &report.show_threads, NULL, false, false },
+	{ 0, "header", NULL, "print the header of the file, too", CLI_FLAG, &report.header, NULL,
+	  false, false },
+	{ 0, "header-only", NULL, "print only the header", CLI_FLAG, &report.header_only, NULL,
+	  false, false },
+	{ 'I', "show-info", NULL, "all lines of the header (always so)", CLI_FLAG, &info, NULL,
+	  false, true },
+	{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
+	  &report.input.options.symbols.kallsyms, NULL, false, false },
+	CLI_SYMBOL_OPTIONS(&report.input),
+	{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL, &report,
+	  report_option_inline, false, false },
+	{ 0, "stdio", NULL, "text on standard output (always so)", CLI_FLAG, &stdio, NULL, false,
+	  false },
+	{ 0, "stdio-color", "WHEN", "colors of percentages: always, never or auto (never)",
+	  CLI_CALL, &report, report_option_color, true, false },
+	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,
+	  true },
+	{ 'w', "column-widths", "WIDTHS",
+	  "widths of the columns, separated by commas; 0 is the width of the text", CLI_CALL,
+	  &report, report_option_widths, false, false },
+	{ 'v', "verbose", NULL, "do not fit columns to the terminal", CLI_FLAG, &report.full, NULL,
+	  false, false },
+	{ 'q', "quiet", NULL, "print only rows: no comments, no notes", CLI_FLAG, &report.quiet,
+	  NULL, false, false },
+	CLI_NO_PAGER,
+};
+
+/* Refuses options that exclude each other. */
+static int check_options(void)
+{
+	if (report.hierarchy && (report.json || report.output))
+		return cli_usage_error(COMMAND, "--hierarchy is not possible with %s",
+				       report.json ? "--json" : "--fields");
+	if (report.show_threads && report.json)
+		return cli_usage_error(COMMAND, "--threads is not possible with --json");
+	return 0;
+}
+
+int report_parse(struct report **result, int argc, char **argv)
+{
+	int next, status = report_set_defaults(&report);
+
+	if (status)
+		return status;
+	next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
+	if (next < argc)
+		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
+				       argv[next]);
+	if (report.exclude_other)
+		report.filter.options.parent = report.parent ? report.parent
+							     : "^sys_|^do_page_fault";
+	status = check_options();
+	if (!status)
+		status = report_set_keys(&report);
+	if (!status)
+		status = report_set_columns(&report); /* reports wrong names before it reads */
+	report.input.options.file_order = report.stats;
+	*result = &report;
+	return status;
+}
