@@ -100,6 +100,36 @@ PERCH_API int perch_addresses_call_chain(struct perch_addresses *addresses,
 					 size_t max);
 
 /**
+ * Adds the call chain of a sample like perch_addresses_call_chain(), but its addresses have no
+ * numbers until perch_addresses_number_chains(). The lookups of many chains wait for memory at the
+ * same time, so this is faster for large recordings. Every chain that waits takes memory.
+ *
+ * @param addresses       the addresses
+ * @param thread          the thread of the sample
+ * @param record          the sample
+ * @param[out] positions  for each address of the chain, innermost first: the index of its number in
+ *                        the array of perch_addresses_number_chains()
+ * @param max             capacity of positions
+ * @return how many positions were stored; or -ENOMEM, the only error, so it needs no err
+ */
+PERCH_API int perch_addresses_add_chain(struct perch_addresses *addresses,
+					struct perch_thread *thread,
+					const struct perch_record *record, uint32_t *positions,
+					size_t max);
+
+/**
+ * Numbers the addresses of all chains that perch_addresses_add_chain() has added since the last
+ * call.
+ *
+ * @param addresses     the addresses
+ * @param[out] numbers  the numbers by position; valid until the next chain is added; NULL if no
+ *                      chain waits
+ * @return 0; or -ENOMEM, the only error, so it needs no err: the chains still wait
+ */
+PERCH_API int perch_addresses_number_chains(struct perch_addresses *addresses,
+					    const uint32_t **numbers);
+
+/**
  * Adds the sampled address of a record alone, and returns its number and DSO. It does not look up
  * the symbol.
  *

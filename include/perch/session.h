@@ -168,6 +168,37 @@ PERCH_API int perch_session_resolve(struct perch_session *session,
 				    struct perch_session_sample *sample, struct perch_error *err);
 
 /**
+ * Finds event and thread of a SAMPLE record like perch_session_resolve(), but the addresses of its
+ * call chain have no numbers until perch_session_number_chains(). For many samples this is faster.
+ * Until then, sample->chain has the index of each number in the array of that function. Like
+ * sample->chain of perch_session_resolve(), it is valid until the next sample is resolved.
+ *
+ * @param session      the session
+ * @param record       the last record that perch_session_next() delivered
+ * @param[out] sample  the sample
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory
+ * @retval -EINVAL  not a SAMPLE record
+ */
+PERCH_API int perch_session_add_chain(struct perch_session *session,
+				      const struct perch_record *record,
+				      struct perch_session_sample *sample, struct perch_error *err);
+
+/**
+ * Numbers the addresses of all call chains that perch_session_add_chain() has added since the last
+ * call.
+ *
+ * @param session       the session
+ * @param[out] numbers  numbers for perch_session_address(), by index; valid until the next chain is
+ *                      added; NULL if no chain waits
+ * @param[out] err      the reason of a failure
+ * @return 0, or -ENOMEM; then the chains still wait
+ */
+PERCH_API int perch_session_number_chains(struct perch_session *session, const uint32_t **numbers,
+					  struct perch_error *err);
+
+/**
  * Delivers the next sample: perch_session_next() up to a SAMPLE record, then
  * perch_session_resolve().
  *

@@ -21,6 +21,11 @@ void perch_addresses_free(struct perch_addresses *addresses)
 	if (!addresses)
 		return;
 	perch__key_set_clear(&addresses->keys);
+	if (addresses->waiting) {
+		free(addresses->waiting->key);
+		free(addresses->waiting->number);
+	}
+	free(addresses->waiting);
 	free(addresses->address);
 	free(addresses);
 }

@@ -141,11 +141,22 @@ struct perch_addresses {
 	struct last_stack last_stack[LAST_STACKS];
 	struct key_set keys; /* struct address_key -> address[] */
 	struct perch_address *address;
+	struct waiting *waiting; /* NULL until a chain waits */
 };
 /* What an address is: the address of the DSO with the cpumode in its low bits, and the offset. */
 struct address_key {
 	uint64_t word[2];
 };
+/* Call chains whose addresses are numbered later. */
+struct waiting {
+	struct address_key *key; /* by position */
+	uint32_t *number;
+	size_t nr, keys_capacity, numbers_capacity;
+	/* last_stack[].number: positions; valid until the keys are numbered */
+	struct last_stack last_stack[LAST_STACKS];
+	uint64_t used; /* a bit for each last stack with positions */
+};
+_Static_assert(LAST_STACKS <= 64, "a word has a bit for each last stack");
 struct address_key perch__address_key(const struct perch_addresses *addresses,
 				      struct perch_thread *thread, unsigned cpumode, uint64_t ip);
 /* Makes space for more addresses. Returns 0 or -ENOMEM. */

@@ -448,8 +448,18 @@ int perch_session_next(struct perch_session *session, struct perch_record *recor
 	return rc ? rc : 1;
 }
 
-int perch_session_resolve(struct perch_session *session, const struct perch_record *record,
-			  struct perch_session_sample *sample, struct perch_error *err)
+static int no_chain_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call chain");
+}
+
+/* The type of perch_addresses_call_chain(). */
+typedef int add_chain(struct perch_addresses *addresses, struct perch_thread *thread,
+		      const struct perch_record *record, uint32_t *numbers, size_t max);
+
+static inline int resolve(struct perch_session *session, const struct perch_record *record,
+			  add_chain *add, struct perch_session_sample *sample,
+			  struct perch_error *err)
 {
 	struct perch_thread *thread;
 	int nr;
@@ -458,12 +468,10 @@ int perch_session_resolve(struct perch_session *session, const struct perch_reco
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a record of type %u is no sample", record->type);
 	thread = perch_processes_thread(session->processes, record->sample.pid, record->sample.tid);
-	nr = thread ? perch_addresses_call_chain(session->addresses, thread, record, session->chain,
-						 PERCH_MAX_CALL_CHAIN)
+	nr = thread ? add(session->addresses, thread, record, session->chain, PERCH_MAX_CALL_CHAIN)
 		    : -ENOMEM;
 	if (nr < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a call chain");
+		return no_chain_memory(err);
 	*sample = (struct perch_session_sample){
 		.record = record,
 		.event = perch_session_record_event(session, record),
@@ -473,6 +481,25 @@ int perch_session_resolve(struct perch_session *session, const struct perch_reco
 		.truncated = session->truncated && record->sample.callchain.ip == session->words,
 	};
 	return 0;
+}
+
+int perch_session_resolve(struct perch_session *session, const struct perch_record *record,
+			  struct perch_session_sample *sample, struct perch_error *err)
+{
+	return resolve(session, record, perch_addresses_call_chain, sample, err);
+}
+
+int perch_session_add_chain(struct perch_session *session, const struct perch_record *record,
+			    struct perch_session_sample *sample, struct perch_error *err)
+{
+	return resolve(session, record, perch_addresses_add_chain, sample, err);
+}
+
+int perch_session_number_chains(struct perch_session *session, const uint32_t **numbers,
+				struct perch_error *err)
+{
+	return perch_addresses_number_chains(session->addresses, numbers) ? no_chain_memory(err)
+									  : 0;
 }
 
 int perch_session_next_sample(struct perch_session *session, struct perch_session_sample *sample,

@@ -328,6 +328,52 @@ static void numbers_addresses_of_stacks(void **state)
 	perch_profile_free(NULL);
 }
 
+/* Chains that wait share frames with others of their thread, and have the numbers that they have
+ * when they do not wait; also if a mapping changes between them, and if another chain of the same
+ * thread does not wait. */
+static void numbers_waiting_chains_like_others(void **state)
+{
+	struct fixture *f = *state;
+	struct perch_addresses *addresses;
+	struct perch_thread *thread = thread_of(f->processes, PID, PID);
+	const uint64_t ips[] = { PERCH_CONTEXT_USER, CODE + 1, CODE + 2, CODE + 3 };
+	const uint64_t others[] = { PERCH_CONTEXT_USER, CODE + 4, CODE + 2, CODE + 3 };
+	struct perch_record record = sample_record(PID, PID, 1, CODE + 1);
+	struct perch_record other = sample_record(PID, PID, 1, CODE + 4);
+	uint32_t positions[4][4], expected[4][4];
+	const uint32_t *numbers;
+
+	record.sample.callchain.nr = other.sample.callchain.nr = NR(ips);
+	record.sample.callchain.ip = ips;
+	other.sample.callchain.ip = others;
+	assert_int_equal(perch_addresses_new(&addresses, f->processes, f->symbols, NULL), 0);
+	assert_int_equal(perch_addresses_number_chains(addresses, &numbers), 0);
+	assert_null(numbers);
+	for (int i = 0; i < 4; i++) {
+		struct perch_record *each = i == 1 ? &other : &record;
+
+		assert_int_equal(
+			perch_addresses_add_chain(addresses, thread, each, positions[i], 4), 3);
+		assert_int_equal(
+			perch_addresses_call_chain(addresses, thread, each, expected[i], 4), 3);
+		if (i == 2)
+			map_file(f->processes, PID, CODE, 0x10000, CODE, "/bin/later");
+	}
+	assert_int_equal(perch_addresses_number_chains(addresses, &numbers), 0);
+	for (int i = 0; i < 4; i++)
+		for (int at = 0; at < 3; at++)
+			assert_int_equal(numbers[positions[i][at]], expected[i][at]);
+	assert_int_not_equal(expected[2][0], expected[3][0]);
+	assert_int_equal(perch_addresses_number_chains(addresses, &numbers), 0);
+	assert_null(numbers);
+	/* the positions of the last stack are those of numbers that are gone */
+	assert_int_equal(perch_addresses_add_chain(addresses, thread, &record, positions[0], 1), 1);
+	assert_int_equal(perch_addresses_number_chains(addresses, &numbers), 0);
+	assert_int_equal(numbers[positions[0][0]], expected[3][0]);
+	assert_int_equal(perch_addresses_add_chain(addresses, thread, &record, positions[0], 0), 0);
+	perch_addresses_free(addresses);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -347,6 +393,7 @@ int main(void)
 		TEST(limits_depth_of_stacks),
 		TEST(handles_map_changes_between_equal_stacks),
 		TEST(numbers_addresses_of_stacks),
+		TEST(numbers_waiting_chains_like_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

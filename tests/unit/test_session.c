@@ -113,6 +113,38 @@ static void delivers_resolved_samples_by_time(void **state)
 	perch_session_close(NULL);
 }
 
+static void numbers_chains_of_several_samples(void **state)
+{
+	struct perch_session *session;
+	struct perch_session_sample sample;
+	struct perch_record record;
+	struct perch_error err;
+	const uint32_t *numbers;
+	uint32_t chain[2];
+	size_t nr = 0;
+
+	(void)state;
+	make_recording();
+	session = open_session(NULL);
+	while (perch_session_next(session, &record, NULL) > 0) {
+		if (record.type != PERCH_RECORD_SAMPLE) {
+			assert_int_equal(perch_session_add_chain(session, &record, &sample, &err),
+					 -EINVAL);
+			continue;
+		}
+		assert_int_equal(perch_session_add_chain(session, &record, &sample, NULL), 0);
+		assert_int_equal(sample.nr, 1);
+		assert_in_range(nr, 0, 1);
+		chain[nr++] = sample.chain[0];
+	}
+	assert_int_equal(perch_session_number_chains(session, &numbers, NULL), 0);
+	assert_int_equal(perch_session_address(session, numbers[chain[0]])->offset, 0x1000 + 10);
+	assert_int_equal(perch_session_address(session, numbers[chain[1]])->offset, 0x1000 + 20);
+	assert_int_equal(perch_session_number_chains(session, &numbers, NULL), 0);
+	assert_null(numbers);
+	perch_session_close(session);
+}
+
 static void delivers_records_in_the_order_of_the_file(void **state)
 {
 	const struct perch_session_options options = { .file_order = 1 };
@@ -509,6 +541,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(delivers_resolved_samples_by_time),
+		cmocka_unit_test(numbers_chains_of_several_samples),
 		cmocka_unit_test(delivers_records_in_the_order_of_the_file),
 		cmocka_unit_test(reads_descriptors),
 		cmocka_unit_test(delivers_damaged_records_on_request),

@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints samples some samples later, when the memory of their lines is in the CPU's cache. */
+/* Prints many samples at a time: their addresses are numbered together, and the memory of their
+ * lines is loaded into the CPU's cache before it is read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "script.h"
 
-#define LENGTH 32 /* samples; a power of 2 */
+#define SAMPLES	   512
+#define ADDRESSES  (4 * SAMPLES)
+#define HEAD_BYTES (128 * SAMPLES)
 
 struct script_queue {
-	size_t first, nr; /* the sample to print next */
+	struct perch_session *session;
+	size_t nr, nr_addresses, head_bytes;
 	struct waiting {
 		const struct script_event *event;
-		size_t head_length, nr;
+		uint32_t head_length, nr;
 		bool truncated;
-		char head[SCRIPT_START_BYTES + CLI_OUTPUT_SLACK];
-		uint32_t chain[PERCH_MAX_CALL_CHAIN];
-	} waiting[LENGTH];
+	} waiting[SAMPLES];
+	/* of all samples, one after the other: positions, and numbers when they are known */
+	uint32_t chain[ADDRESSES + PERCH_MAX_CALL_CHAIN];
+	char heads[HEAD_BYTES + SCRIPT_START_BYTES + CLI_OUTPUT_SLACK];
 };
 
-struct script_queue *script_queue_new(void)
+struct script_queue *script_queue_new(struct perch_session *session)
 {
-	return calloc(1, sizeof(struct script_queue));
+	struct script_queue *queue = calloc(1, sizeof(struct script_queue));
+
+	if (queue)
+		queue->session = session;
+	return queue;
 }
 
 void script_queue_free(struct script_queue *queue)
 {
 	free(queue);
-}
-
-static struct waiting *waiting_at(struct script_queue *queue, size_t number)
-{
-	return &queue->waiting[number % LENGTH];
 }
 
 /* Copies up to 15 bytes more than the text has, because this is faster than memcpy(). */
@@ -42,19 +46,18 @@ static inline char *copy(char *to, const char *from, size_t length)
 	return to + length;
 }
 
-static int print(struct waiting *sample)
+static int print(const struct waiting *sample, const char *head, const uint32_t *chain)
 {
 	struct cli_output *out = sample->event->out;
 	struct script_lines *lines = sample->event->lines;
 	char *to = cli_output_reserve(out, SCRIPT_START_BYTES);
 	char called = 0; /* the kind of the frame before */
 
-	to = copy(to, sample->head, sample->head_length);
+	to = copy(to, head, sample->head_length);
 	*to++ = '\n';
 	cli_output_end(out, to);
 	for (size_t i = 0; i < sample->nr; i++) {
-		const struct script_line *line =
-			script_lines_chain(lines, sample->chain[i], called);
+		const struct script_line *line = script_lines_chain(lines, chain[i], called);
 
 		if (!line)
 			return -ENOMEM;
@@ -72,38 +75,81 @@ static int print(struct waiting *sample)
 	return 0;
 }
 
+/* How many samples later the memory is needed. */
+#define AHEAD 16
+
+static int print_all(const struct script_queue *queue)
+{
+	const uint32_t *chain = queue->chain, *ahead = chain;
+	const char *head = queue->heads;
+	size_t loaded = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < queue->nr && !rc; i++) {
+		const struct waiting *sample = &queue->waiting[i];
+
+		for (; loaded < queue->nr && loaded < i + AHEAD; loaded++) {
+			const struct waiting *later = &queue->waiting[loaded];
+
+			script_lines_prefetch(later->event->lines, ahead, later->nr);
+			ahead += later->nr;
+		}
+		rc = print(sample, head, chain);
+		head += sample->head_length;
+		chain += sample->nr;
+	}
+	return rc;
+}
+
+/* Positions become numbers. */
+static void set_numbers(struct script_queue *queue, const uint32_t *numbers)
+{
+	uint32_t *chain = queue->chain;
+
+	for (size_t i = 0; i < queue->nr; i++) {
+		const struct waiting *sample = &queue->waiting[i];
+
+		for (size_t at = 0; at < sample->nr; at++)
+			chain[at] = numbers[chain[at]];
+		script_lines_prefetch_offsets(sample->event->lines, chain, sample->nr);
+		chain += sample->nr;
+	}
+}
+
 char *script_queue_head(struct script_queue *queue)
 {
-	return waiting_at(queue, queue->first + queue->nr)->head;
+	return queue->heads + queue->head_bytes;
 }
 
 int script_queue_add(struct script_queue *queue, const struct script_event *event, const char *end,
 		     const uint32_t *chain, size_t nr, bool truncated)
 {
-	struct waiting *sample = waiting_at(queue, queue->first + queue->nr);
+	struct waiting *sample = &queue->waiting[queue->nr++];
 
 	sample->event = event;
-	sample->head_length = (size_t)(end - sample->head);
-	sample->nr = nr;
+	sample->head_length = (uint32_t)(end - script_queue_head(queue));
+	sample->nr = (uint32_t)nr;
 	sample->truncated = truncated;
-	memcpy(sample->chain, chain, nr * sizeof(*chain));
-	script_lines_prefetch_offsets(event->lines, chain, nr);
-	queue->nr++;
-	if (queue->nr >= LENGTH / 2) {
-		sample = waiting_at(queue, queue->first + queue->nr - LENGTH / 2);
-		script_lines_prefetch(sample->event->lines, sample->chain, sample->nr);
-	}
-	if (queue->nr < LENGTH)
-		return 0;
-	queue->nr--;
-	return print(waiting_at(queue, queue->first++));
+	memcpy(queue->chain + queue->nr_addresses, chain, nr * sizeof(*chain));
+	queue->nr_addresses += nr;
+	queue->head_bytes += sample->head_length;
+	return queue->nr == SAMPLES || queue->nr_addresses >= ADDRESSES ||
+			       queue->head_bytes >= HEAD_BYTES
+		       ? script_queue_flush(queue)
+		       : 0;
 }
 
 int script_queue_flush(struct script_queue *queue)
 {
-	int rc = 0;
+	const uint32_t *numbers;
+	int rc;
 
-	for (; queue->nr && !rc; queue->nr--)
-		rc = print(waiting_at(queue, queue->first++));
+	if (!queue->nr)
+		return 0;
+	if (perch_session_number_chains(queue->session, &numbers, NULL))
+		return -ENOMEM;
+	set_numbers(queue, numbers);
+	rc = print_all(queue);
+	queue->nr = queue->nr_addresses = queue->head_bytes = 0;
 	return rc;
 }

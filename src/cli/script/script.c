@@ -48,7 +48,9 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	if (__builtin_expect(script->switch_on || script->switch_off, 0) &&
 	    is_switched_off(script, event))
 		return 0;
-	rc = perch_session_resolve(script->session, record, &sample, err);
+	rc = event->queued && event->fields && !script->json
+		     ? perch_session_add_chain(script->session, record, &sample, err)
+		     : perch_session_resolve(script->session, record, &sample, err);
 	if (rc)
 		return rc;
 	rc = script->json ? script_put_json(script, &sample) : script_put_sample(script, &sample);
@@ -217,7 +219,7 @@ static int print(struct script *script)
 			       (script->show_task || script->show_mmap || script->show_switch ||
 				script->show_namespace || script->show_lost || script->show_round ||
 				script->show_bpf || script->show_cgroup || script->show_text_poke);
-	script->queue = script_queue_new();
+	script->queue = script_queue_new(script->session);
 	if (!script->queue || cli_output_open(&script->out, stdout)) {
 		cli_note(SCRIPT_COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;

@@ -7,7 +7,7 @@
  *   events.c      what is printed of each event of the file
  *   lines.c       the text of a frame, which is made once for each address
  *   sample.c      a sample as text
- *   queue.c       samples that wait until their lines are in the CPU's cache
+ *   queue.c       samples that wait until many of them are printed together
  *   data.c        its registers, memory access, branches, BPF output
  *   instructions.c  the code that was executed, from the binaries; source lines
  *   trace.c       the fields of tracepoints
@@ -236,16 +236,17 @@ void script_code_free(struct script_code *code);
 /* ---- queue.c ---- */
 
 /*
- * Samples with a call chain and the usual fields are printed some samples later, so that the
- * memory of their lines, which is mostly not in the CPU's cache, is loaded meanwhile.
+ * Samples with a call chain and the usual fields are printed many at a time, so that memory of
+ * their addresses and lines, which is mostly not in the CPU's cache, is loaded at the same time.
+ * Their chains are those of perch_session_add_chain().
  */
 struct script_queue;
-struct script_queue *script_queue_new(void);
+struct script_queue *script_queue_new(struct perch_session *session);
 void script_queue_free(struct script_queue *queue);
 /* Returns space for the start of a sample: SCRIPT_START_BYTES. */
 char *script_queue_head(struct script_queue *queue);
-/* Adds the sample, whose start was written up to end. truncated: its call chain ends with the line
- * that says so. Returns 0 or -ENOMEM. */
+/* Adds the sample, whose start was written up to end, and prints if the queue is full. truncated:
+ * its call chain ends with the line that says so. Returns 0 or -ENOMEM. */
 int script_queue_add(struct script_queue *queue, const struct script_event *event, const char *end,
 		     const uint32_t *chain, size_t nr, bool truncated);
 /* Prints the samples that are not printed yet. Returns 0 or -ENOMEM. */
