@@ -152,6 +152,7 @@ struct perch_frame {
 	uint64_t offset;		   /**< without a function: offset in the DSO */
 	/** 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	char cpumode_char;
+	uint32_t number;      /**< private: where the profile has its source line */
 	uint64_t reserved[2]; /**< for members of later versions */
 };
 
@@ -179,6 +180,13 @@ struct perch_row {
 	uint32_t event;	       /**< index of the event */
 	uint32_t numbers[2];   /**< private: where the profile has its values */
 	uint64_t reserved[4];  /**< for members of later versions */
+};
+
+/** What the branches of call graphs are merged by. */
+enum perch_call_graph_key {
+	PERCH_CALL_GRAPH_FUNCTION, /**< function */
+	PERCH_CALL_GRAPH_LINE,	   /**< function and source line */
+	PERCH_CALL_GRAPH_ADDRESS,  /**< address */
 };
 
 /** How samples become rows. All members may be 0: all samples of an event are then one row. */
@@ -217,6 +225,11 @@ struct perch_profile_options {
 	unsigned branches : 1;
 	/** With .branches: only branches from a function with a name to one with a name. */
 	unsigned resolved_branches : 1;
+	/** Call graphs have numbers of samples, too. */
+	unsigned graph_samples : 1;
+	/** What the branches of call graphs are merged by. Others than functions have source lines.
+	 */
+	enum perch_call_graph_key graph_key;
 	uint64_t reserved[11]; /**< must be 0 */
 };
 
@@ -393,6 +406,22 @@ PERCH_API const char *perch_profile_frame_name(struct perch_profile *profile,
 					       const struct perch_frame *frame, char *buffer,
 					       size_t size);
 
+/**
+ * Returns the source line of a frame: "file.c:12". Without a line it is empty, or if the call graph
+ * has addresses "+12" as in perf, the offset in the function.
+ *
+ * @param profile      the profile
+ * @param frame        a frame of a call graph
+ * @param[out] buffer  memory for the text
+ * @param size         bytes of buffer, at least 1; PERCH_CELL_BYTES are always enough
+ * @return the text, cleaned, never NULL; empty without a function, and in a profile whose
+ *         options.graph_key is PERCH_CALL_GRAPH_FUNCTION and that has no column of lines; valid as
+ *         long as buffer
+ */
+PERCH_API const char *perch_profile_frame_line(struct perch_profile *profile,
+					       const struct perch_frame *frame, char *buffer,
+					       size_t size);
+
 /** The direction of a call graph. */
 enum perch_call_graph_order {
 	PERCH_CALL_GRAPH_CALLER, /**< from the outermost caller: a child is a called function */
@@ -406,6 +435,8 @@ struct perch_call_graph_node {
 	uint64_t self;		  /**< period of the samples whose call chain ends here */
 	uint32_t first_child;	  /**< node number; 0 if none */
 	uint32_t next;		  /**< node number of the next sibling; 0 if none */
+	uint64_t samples;	  /**< with options.graph_samples, samples of this branch */
+	uint64_t self_samples;	  /**< then the samples whose call chain ends here */
 	uint64_t reserved[2];	  /**< for members of later versions */
 };
 

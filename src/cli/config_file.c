@@ -22,7 +22,7 @@ static const struct cli_variable variables[] = {
 	{ "call-graph.order", "caller or callee", "the order of -g" },
 	{ "call-graph.threshold", "a percentage", "the limit of -g" },
 	{ "call-graph.print-limit", "a number", "the most branches of -g" },
-	{ "call-graph.sort-key", "function", "by what -g merges branches" },
+	{ "call-graph.sort-key", "function, srcline or address", "by what -g merges branches" },
 };
 
 const struct cli_variable *cli_variables(size_t *nr)

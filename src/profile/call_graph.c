@@ -9,7 +9,7 @@
 struct item {
 	uint32_t node;
 	bool inner; /* the row's function called the function with the sample */
-	uint64_t weight;
+	uint64_t weight, samples;
 };
 
 struct items {
@@ -20,7 +20,7 @@ struct items {
 /* Items of one frame: they become one node of the call graph. */
 struct group {
 	uint32_t frame;
-	uint64_t weight, ends;
+	uint64_t weight, samples;
 	struct items items;
 };
 
@@ -28,48 +28,63 @@ struct builder {
 	const struct perch_profile *profile;
 	enum perch_call_graph_order order;
 	uint64_t least;
-	uint64_t *hits;	    /* by node: period of the row's own samples at the node and below */
-	uint32_t *group_of; /* by frame: group number + 1, while one level is grouped */
+	uint64_t *hits;	       /* by node: period of the row's own samples at the node and below */
+	uint64_t *hit_samples; /* by node: their number; NULL if it is not wanted */
+	uint32_t *group_of;    /* by frame: group number + 1, while one level is grouped */
 	struct perch_call_graph *tree;
 	size_t capacity;
 };
 
-static int add_item(struct items *items, uint32_t node, bool inner, uint64_t weight)
+static int add_item(struct items *items, uint32_t node, bool inner, uint64_t weight,
+		    uint64_t samples)
 {
 	if (!weight)
 		return 0;
 	if (PERCH__ARRAY_RESERVE(items->item, items->capacity, items->nr + 1))
 		return -ENOMEM;
-	items->item[items->nr++] = (struct item){ node, inner, weight };
+	items->item[items->nr++] = (struct item){ node, inner, weight, samples };
 	return 0;
 }
 
-/* Adds the items of the next level. The part of the period that ends at this item is added to
- * *ends. */
+/* Returns the number of samples at a node and below: the row's own ones, or those of functions that
+ * it called. */
+static uint64_t samples_of(const struct builder *builder, uint32_t node, bool inner)
+{
+	if (!builder->hit_samples)
+		return 0;
+	return inner ? builder->profile->samples_below[node] - builder->hit_samples[node]
+		     : builder->hit_samples[node];
+}
+
+/* Adds the items of the next level. The part of the period that ends at this item is added to the
+ * node `call`. */
 static int descend(const struct builder *builder, const struct item *item, struct items *next,
-		   uint64_t *ends)
+		   struct perch_call_graph_node *call)
 {
 	const struct node *nodes = builder->profile->tree.node;
 	const struct node *node = &nodes[item->node];
-	uint64_t left = item->weight;
+	uint64_t left = item->weight, left_samples = item->samples;
 	int rc = 0;
 
+	if (builder->order == PERCH_CALL_GRAPH_CALLEE && node->parent != NO_NODE)
+		return add_item(next, node->parent, false, left, left_samples);
 	if (builder->order == PERCH_CALL_GRAPH_CALLEE) {
-		if (node->parent == NO_NODE)
-			*ends += left;
-		else
-			rc = add_item(next, node->parent, false, left);
-		return rc;
+		call->self += left;
+		call->self_samples += left_samples;
+		return 0;
 	}
 	for (uint32_t child = node->first_child; child != NO_NODE && !rc;
 	     child = nodes[child].next) {
 		uint64_t weight = item->inner ? nodes[child].total - builder->hits[child]
 					      : builder->hits[child];
+		uint64_t samples = samples_of(builder, child, item->inner);
 
 		left -= weight;
-		rc = add_item(next, child, item->inner, weight);
+		left_samples -= samples;
+		rc = add_item(next, child, item->inner, weight, samples);
 	}
-	*ends += left;
+	call->self += left;
+	call->self_samples += left_samples;
 	return rc;
 }
 
@@ -80,10 +95,12 @@ static void clear_groups(struct group *groups, size_t nr)
 	free(groups);
 }
 
-/* Frames of one function at several lines are one node of the graph. */
+/* Frames of one function at several lines are one node of the graph, unless it has lines. */
 static uint32_t function_of(const struct perch_profile *profile, uint32_t frame)
 {
-	return profile->with_lines ? profile->position[frame].function : frame;
+	return profile->with_lines && profile->graph_key == PERCH_CALL_GRAPH_FUNCTION
+		       ? profile->position[frame].function
+		       : frame;
 }
 
 /* Groups items by function. Groups below the limit are left out. */
@@ -111,6 +128,7 @@ static int group_items(struct builder *builder, const struct items *items, struc
 			builder->group_of[function] = *nr;
 		}
 		groups[builder->group_of[function] - 1].weight += items->item[i].weight;
+		groups[builder->group_of[function] - 1].samples += items->item[i].samples;
 	}
 	for (size_t i = 0; i < items->nr && !rc; i++) {
 		uint32_t frame = nodes[items->item[i].node].frame;
@@ -119,7 +137,7 @@ static int group_items(struct builder *builder, const struct items *items, struc
 
 		if (group->weight >= builder->least)
 			rc = add_item(&group->items, items->item[i].node, items->item[i].inner,
-				      items->item[i].weight);
+				      items->item[i].weight, items->item[i].samples);
 	}
 	for (size_t i = 0; i < *nr; i++) {
 		builder->group_of[function_of(builder->profile, groups[i].frame)] = 0;
@@ -149,6 +167,7 @@ static int new_node(struct builder *builder, const struct group *group)
 		return -ENOMEM;
 	node->frame = builder->profile->frame[group->frame];
 	node->period = group->weight;
+	node->samples = group->samples;
 	return 0;
 }
 
@@ -165,7 +184,6 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 	for (size_t i = 0; i < nr && !rc; i++) {
 		struct items next = { 0 };
 		uint32_t call = builder->tree->nr;
-		uint64_t ends = 0;
 
 		rc = new_node(builder, &groups[i]);
 		if (rc)
@@ -176,8 +194,8 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 			builder->tree->node[above].first_child = call;
 		last = call;
 		for (size_t j = 0; j < groups[i].items.nr && !rc; j++)
-			rc = descend(builder, &groups[i].items.item[j], &next, &ends);
-		builder->tree->node[call].self = ends;
+			rc = descend(builder, &groups[i].items.item[j], &next,
+				     &builder->tree->node[call]);
 		if (!rc)
 			rc = expand(builder, call, &next);
 		free(next.item);
@@ -190,7 +208,7 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 struct open_nodes {
 	struct open_node {
 		uint32_t node;
-		uint64_t weight; /* of samples for which this is the innermost one */
+		uint64_t weight, samples; /* of samples for which this is the innermost one */
 	} * node;
 	size_t nr, capacity;
 };
@@ -201,7 +219,7 @@ static int close_node(struct open_nodes *open, uint32_t at, struct items *items)
 	if (!open->nr || open->node[open->nr - 1].node != at)
 		return 0;
 	open->nr--;
-	return add_item(items, at, true, open->node[open->nr].weight);
+	return add_item(items, at, true, open->node[open->nr].weight, open->node[open->nr].samples);
 }
 
 static int open_node(const struct node *nodes, struct open_nodes *open, uint32_t at, uint32_t row)
@@ -211,9 +229,10 @@ static int open_node(const struct node *nodes, struct open_nodes *open, uint32_t
 
 		if (!node)
 			return -ENOMEM;
-		*node = (struct open_node){ at, 0 };
+		*node = (struct open_node){ at, 0, 0 };
 	} else {
 		open->node[open->nr - 1].weight += nodes[at].self;
+		open->node[open->nr - 1].samples += nodes[at].samples;
 	}
 	return 0;
 }
@@ -273,21 +292,26 @@ static int collect(struct builder *builder, uint32_t row, bool inner, struct ite
 			/* a root is added once, for the first sample below it; its weight is set
 			 * afterwards */
 			if (nodes[up].parent == NO_NODE && !builder->hits[up] && !from_callee)
-				rc = add_item(items, up, false, 1);
+				rc = add_item(items, up, false, 1, 0);
 			builder->hits[up] += self;
+			if (builder->hit_samples)
+				builder->hit_samples[up] += nodes[hit].samples;
 		}
 		if (from_callee && !rc)
-			rc = add_item(items, hit, false, self);
+			rc = add_item(items, hit, false, self, nodes[hit].samples);
 	}
-	for (size_t i = 0; i < items->nr && !from_callee; i++)
+	for (size_t i = 0; i < items->nr && !from_callee; i++) {
 		items->item[i].weight = builder->hits[items->item[i].node];
+		items->item[i].samples = samples_of(builder, items->item[i].node, false);
+	}
 	if (!inner)
 		return rc;
 	for (uint32_t at = profile->lists[row].outermost; at != NO_NODE && !rc;
 	     at = nodes[at].next_outermost)
 		rc = from_callee && profile->lists[row].recursive
 			     ? add_innermost(nodes, at, row, items)
-			     : add_item(items, at, true, nodes[at].total - builder->hits[at]);
+			     : add_item(items, at, true, nodes[at].total - builder->hits[at],
+					samples_of(builder, at, true));
 	return rc;
 }
 
@@ -298,8 +322,11 @@ static void clear_hits(struct builder *builder, uint32_t row)
 
 	for (uint32_t hit = builder->profile->lists[row].hit; hit != NO_NODE;
 	     hit = nodes[hit].next_hit)
-		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent)
+		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent) {
 			builder->hits[up] = 0;
+			if (builder->hit_samples)
+				builder->hit_samples[up] = 0;
+		}
 }
 
 int perch_profile_call_graph(struct perch_profile *profile, const struct perch_row *row,
@@ -307,7 +334,13 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 			     struct perch_call_graph *tree, struct perch_error *err)
 {
 	struct builder builder = {
-		profile, order, least ? least : 1, profile->hits, profile->group_of, tree, 0
+		.profile = profile,
+		.order = order,
+		.least = least ? least : 1,
+		.hits = profile->hits,
+		.hit_samples = profile->hit_samples,
+		.group_of = profile->group_of,
+		.tree = tree,
 	};
 	struct items items = { 0 };
 	int rc = -ENOMEM;
@@ -315,8 +348,10 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 	*tree = (struct perch_call_graph){ 0 };
 	if (PERCH__ARRAY_APPEND(tree->node, tree->nr, builder.capacity)) {
 		rc = collect(&builder, row->index, inner, &items);
-		for (size_t i = 0; i < items.nr; i++)
+		for (size_t i = 0; i < items.nr; i++) {
 			tree->node[0].period += items.item[i].weight;
+			tree->node[0].samples += items.item[i].samples;
+		}
 		if (!rc)
 			rc = expand(&builder, 0, &items);
 		clear_hits(&builder, row->index);

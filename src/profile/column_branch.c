@@ -73,12 +73,6 @@ const struct perch_column_methods perch__column_dso_to = { .value = to_value,
 							   .compare = dso_compare,
 							   .text = dso_text };
 
-/* With lines, a function has a frame for each line. */
-static uint64_t symbol_frame(const struct perch_profile *profile, uint32_t frame)
-{
-	return profile->with_lines ? profile->position[frame].function : frame;
-}
-
 static int symbol_compare(struct perch_profile *profile, const struct cell *a, const struct cell *b)
 {
 	return compare_frames(profile, a, b, &perch__column_sym);
@@ -91,12 +85,12 @@ static const char *symbol_text(struct perch_profile *profile, const struct cell 
 }
 
 const struct perch_column_methods perch__column_symbol_from = { .value = from_value,
-								.frame_value = symbol_frame,
+								.frame_value = perch__sym_value,
 								.of_branches = true,
 								.compare = symbol_compare,
 								.text = symbol_text };
 const struct perch_column_methods perch__column_symbol_to = { .value = to_value,
-							      .frame_value = symbol_frame,
+							      .frame_value = perch__sym_value,
 							      .of_branches = true,
 							      .compare = symbol_compare,
 							      .text = symbol_text };

@@ -41,10 +41,9 @@ const struct perch_column_methods perch__column_dso = {
 
 /* ---- sym ---- */
 
-static uint64_t sym_value(const struct perch_profile *profile, uint32_t frame)
+uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame)
 {
-	(void)profile;
-	return frame;
+	return profile->with_lines ? profile->position[frame].function : frame;
 }
 
 /* Functions come before addresses without one. */
@@ -130,7 +129,7 @@ static const char *sym_text(struct perch_profile *profile, const struct cell *ce
 }
 
 const struct perch_column_methods perch__column_sym = {
-	.frame_value = sym_value,
+	.frame_value = perch__sym_value,
 	.compare = sym_compare,
 	.text = sym_text,
 };

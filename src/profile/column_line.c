@@ -39,6 +39,23 @@ static const char *srcline_text(struct perch_profile *profile, const struct cell
 	return buffer;
 }
 
+const char *perch_profile_frame_line(struct perch_profile *profile, const struct perch_frame *frame,
+				     char *buffer, size_t size)
+{
+	const struct position *position;
+
+	buffer[0] = 0;
+	if (!profile->with_lines || !frame->dso)
+		return buffer;
+	position = &profile->position[frame->number];
+	if (position->file)
+		snprintf(buffer, size, "%s:%" PRIu32, position->file, position->line);
+	else if (frame->symbol && position->offset)
+		snprintf(buffer, size, "+%" PRIu64, position->offset - frame->symbol->start);
+	perch_clean_text(buffer, buffer, size);
+	return buffer;
+}
+
 static int srcline_compare(struct perch_profile *profile, const struct cell *a,
 			   const struct cell *b)
 {

@@ -49,16 +49,21 @@ static uint64_t hash_of_position(const struct perch_profile *profile,
 				position->line);
 }
 
-/* With lines, frames are functions at one line. */
+/* With lines, frames are functions at one line, or at one address. */
 static uint32_t add_position(struct perch_profile *profile, uint32_t function,
-			     struct position position)
+			     struct position position, uint64_t offset)
 {
+	uint64_t key;
 	uint32_t frame;
 	bool is_new;
 
 	position.hash = hash_of_position(profile, &position);
 	position.function = function;
-	frame = perch__key_set_add(&profile->frames, function, position.hash, &is_new);
+	if (profile->graph_key == PERCH_CALL_GRAPH_ADDRESS)
+		key = perch__hash_pair(profile->names_seed, position.hash, offset);
+	else
+		key = position.hash;
+	frame = perch__key_set_add(&profile->frames, function, key, &is_new);
 	if (frame == NO_NUMBER || !is_new)
 		return frame;
 	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1) ||
@@ -74,15 +79,17 @@ static uint32_t add_position(struct perch_profile *profile, uint32_t function,
 static struct position position_of(const struct perch_profile *profile,
 				   const struct perch_symbol_frame *found, uint64_t offset)
 {
-	bool with_line = perch__columns_has(profile, &perch__column_srcline) ||
-			 perch__columns_has(profile, &perch__column_srcline_from) ||
-			 perch__columns_has(profile, &perch__column_srcline_to);
+	bool with_column = perch__columns_has(profile, &perch__column_srcline) ||
+			   perch__columns_has(profile, &perch__column_srcline_from) ||
+			   perch__columns_has(profile, &perch__column_srcline_to);
+	bool with_line = with_column || profile->graph_key != PERCH_CALL_GRAPH_FUNCTION;
+	bool with_offset = with_column || profile->graph_key == PERCH_CALL_GRAPH_ADDRESS;
 	const char *slash = found->file ? strrchr(found->file, '/') : NULL;
 
 	return (struct position){
 		.file = slash ? slash + 1 : found->file,
 		.line = with_line ? found->line : 0,
-		.offset = with_line && !found->file ? offset : 0,
+		.offset = with_offset && !found->file ? offset : 0,
 	};
 }
 
@@ -106,7 +113,7 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 	if (position && frame != NO_NUMBER) {
 		size_t before = profile->frames.nr;
 
-		frame = add_position(profile, frame, *position);
+		frame = add_position(profile, frame, *position, address->offset);
 		is_new = profile->frames.nr > before;
 	}
 	if (frame == NO_NUMBER || !is_new)
@@ -116,7 +123,7 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 		return NO_NUMBER;
 	}
 	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset,
-						      address->cpumode_char };
+						      address->cpumode_char, frame };
 	return frame;
 }
 

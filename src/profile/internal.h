@@ -277,6 +277,8 @@ extern const struct perch_column_methods perch__column_dso_size, perch__column_s
 extern const struct perch_column_methods perch__column_comm, perch__column_pid, perch__column_tid,
 	perch__column_cpu;
 extern const struct perch_column_methods perch__column_dso, perch__column_sym;
+/* The number of a frame's function. With lines, a function has a frame for each line. */
+uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame);
 extern const struct perch_column_methods perch__column_parent;
 extern const struct perch_column_methods perch__column_dso_from, perch__column_dso_to,
 	perch__column_symbol_from, perch__column_symbol_to, perch__column_srcline_from,
@@ -387,13 +389,17 @@ struct perch_profile {
 		uint32_t function; /* number in functions */
 		uint64_t offset;   /* of the address, if the file is unknown */
 		uint64_t hash;
-	} * position;		 /* by frame, with lines */
-	struct key_set row_keys; /* (context, number of values of the frame) -> row[] */
-	struct perch_row *row;	 /* those of an event are together, in any order */
-	struct row_lists *lists; /* by the index of the row */
+	} * position;			     /* by frame, with lines */
+	struct key_set row_keys;	     /* (context, number of values of the frame) -> row[] */
+	struct perch_row *row;		     /* those of an event are together, in any order */
+	struct row_lists *lists;	     /* by the index of the row */
+	enum perch_call_graph_key graph_key; /* of the options */
+	bool graph_samples;
+	uint64_t *samples_below; /* by node: its samples, and those of its children */
 	/* scratch of perch_profile_call_graph(), all 0 between calls: */
-	uint64_t *hits;	    /* by node */
-	uint32_t *group_of; /* by frame */
+	uint64_t *hits;	       /* by node */
+	uint64_t *hit_samples; /* by node */
+	uint32_t *group_of;    /* by frame */
 	struct profile_event {
 		struct perch_profile_total total; /* without all_* */
 		uint64_t skipped_samples, skipped_period;

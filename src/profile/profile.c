@@ -30,8 +30,11 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->max_stack = options && options->max_stack ? options->max_stack : MAX_DEPTH;
 	profile->branches = options && options->branches;
 	profile->resolved_branches = options && options->resolved_branches;
+	profile->graph_key = options ? options->graph_key : PERCH_CALL_GRAPH_FUNCTION;
+	profile->graph_samples = options && options->graph_samples;
 	rc = perch__columns_set(profile, options, err);
-	profile->with_lines = perch__columns_has(profile, &perch__column_srcline) ||
+	profile->with_lines = profile->graph_key != PERCH_CALL_GRAPH_FUNCTION ||
+			      perch__columns_has(profile, &perch__column_srcline) ||
 			      perch__columns_has(profile, &perch__column_srcfile) ||
 			      perch__columns_has(profile, &perch__column_srcline_from) ||
 			      perch__columns_has(profile, &perch__column_srcline_to);
@@ -82,6 +85,8 @@ void perch_profile_free(struct perch_profile *profile)
 	free(profile->lists);
 	free(profile->batch);
 	free(profile->hits);
+	free(profile->hit_samples);
+	free(profile->samples_below);
 	free(profile->group_of);
 	free(profile->event);
 	free(profile);

@@ -175,7 +175,8 @@ static int number_values(struct row_walk *walk)
 	uint64_t values[MAX_COLUMNS];
 	int rc = 0;
 
-	if (!tuples.width || perch__columns_has(profile, &perch__column_sym))
+	if (!tuples.width ||
+	    (!profile->with_lines && perch__columns_has(profile, &perch__column_sym)))
 		return 0;
 	walk->values_of = calloc(profile->frames.nr + 1, sizeof(*walk->values_of));
 	if (!walk->values_of)
@@ -215,6 +216,23 @@ static int group_rows(struct perch_profile *profile)
 	return 0;
 }
 
+/* Adds up the samples of each node and of its children, for call graphs. */
+static int count_samples(struct perch_profile *profile)
+{
+	const struct node *node = profile->tree.node;
+
+	profile->hit_samples = calloc(profile->tree.nr + 1, sizeof(*profile->hit_samples));
+	profile->samples_below = calloc(profile->tree.nr + 1, sizeof(*profile->samples_below));
+	if (!profile->hit_samples || !profile->samples_below)
+		return -ENOMEM;
+	for (size_t i = profile->tree.nr; i-- > 0;) {
+		profile->samples_below[i] += node[i].samples;
+		if (node[i].parent != NO_NODE)
+			profile->samples_below[node[i].parent] += profile->samples_below[i];
+	}
+	return 0;
+}
+
 int perch__rows_fill(struct perch_profile *profile)
 {
 	struct row_walk walk = { .profile = profile };
@@ -224,6 +242,8 @@ int perch__rows_fill(struct perch_profile *profile)
 	profile->group_of = calloc(profile->frames.nr + 1, sizeof(*profile->group_of));
 	walk.cached_row = calloc(profile->frames.nr + 1, sizeof(*walk.cached_row));
 	rc = profile->hits && profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
+	if (!rc && profile->graph_samples)
+		rc = count_samples(profile);
 	for (size_t i = 0; i < profile->tree.nr && !rc; i++)
 		if (profile->tree.node[i].parent == NO_NODE)
 			rc = fill_from(&walk, i);

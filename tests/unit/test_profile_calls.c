@@ -97,6 +97,43 @@ static void omits_small_branches(void **state)
 	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, false, UINT64_MAX, "");
 }
 
+static void check_counts(struct fixture *f, uint64_t offset)
+{
+	for (unsigned kind = 0; kind < 4; kind++) {
+		struct perch_call_graph tree;
+
+		calls_of(f, offset, kind & 1 ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER,
+			 kind & 2, 0, &tree);
+		for (size_t i = 0; i < tree.nr; i++) {
+			assert_int_equal(tree.node[i].samples * 7, tree.node[i].period);
+			assert_int_equal(tree.node[i].self_samples * 7, tree.node[i].self);
+		}
+		perch_call_graph_clear(&tree);
+	}
+}
+
+static void counts_samples_of_branches(void **state)
+{
+	const struct perch_profile_options options = { .names = "sym", .graph_samples = true };
+	struct fixture *f = *state;
+
+	assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, &options, NULL),
+			 0);
+	for (int i = 0; i < 30; i++) {
+		stack(f, 7, 3, (uint64_t[]){ F(4), F(2), F(1) });
+		if (i % 2)
+			stack(f, 7, 4, (uint64_t[]){ F(5), F(4), F(3), F(1) });
+		if (i % 3)
+			stack(f, 7, 4, (uint64_t[]){ F(2), F(4), F(2), F(1) });
+		if (i % 5)
+			stack(f, 7, 2, (uint64_t[]){ F(3), F(1) });
+	}
+	finish(f);
+	assert_int_equal(rows_of(f, 0, true), 5);
+	for (unsigned function = 1; function <= 5; function++)
+		check_counts(f, F(function));
+}
+
 static void puts_recursion_in_one_branch(void **state)
 {
 	struct fixture *f = *state;
@@ -311,13 +348,10 @@ static void random_stacks_match_recount(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(makes_callee_graph),
-		TEST(makes_caller_graph),
-		TEST(omits_small_branches),
-		TEST(puts_recursion_in_one_branch),
-		TEST(starts_callees_at_innermost_frame),
-		TEST(handles_periods_of_zero),
-		TEST(handles_overflow_of_periods),
+		TEST(makes_callee_graph),	    TEST(makes_caller_graph),
+		TEST(omits_small_branches),	    TEST(counts_samples_of_branches),
+		TEST(puts_recursion_in_one_branch), TEST(starts_callees_at_innermost_frame),
+		TEST(handles_periods_of_zero),	    TEST(handles_overflow_of_periods),
 		TEST(random_stacks_match_recount),
 	};
 

@@ -93,6 +93,67 @@ static void finds_lines_of_callers_and_samples(void **state)
 		skip(); /* built without debug information */
 }
 
+/* Returns the callers in the call graph of the sample, or 0 without debug information. */
+static size_t callers_by(struct fixture *f, enum perch_call_graph_key key, const uint64_t *callers,
+			 const char *line)
+{
+	const struct perch_profile_options options = { .names = "sym", .graph_key = key };
+	struct perch_symbols *own = NULL;
+	struct perch_call_graph tree;
+	char text[PERCH_CELL_BYTES];
+	size_t nr = 0;
+
+	assert_int_equal(perch_symbols_new(&own, NULL, NULL), 0);
+	assert_int_equal(perch_profile_new(&f->profile, f->processes, own, &options, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		stack(f, 10 + i, 2, (uint64_t[]){ CODE + 1, callers[i] });
+	finish(f);
+	/* lines do not split rows */
+	assert_int_equal(rows_of(f, 0, true), 2);
+	rows_of(f, 0, false);
+	assert_int_equal(perch_profile_call_graph(f->profile, &f->rows[0], PERCH_CALL_GRAPH_CALLEE,
+						  false, 0, &tree, NULL),
+			 0);
+	for (uint32_t at = tree.node[tree.node[0].first_child].first_child; at;
+	     at = tree.node[at].next) {
+		const struct perch_frame *frame = &tree.node[at].frame;
+
+		perch_profile_frame_line(f->profile, frame, text, sizeof(text));
+		if (!nr && key != PERCH_CALL_GRAPH_FUNCTION)
+			assert_string_equal(text, line);
+		nr = perch_symbols_has_debug_info(own, frame->dso) ? nr + 1 : 0;
+	}
+	perch_call_graph_clear(&tree);
+	perch_profile_free(f->profile);
+	f->profile = NULL;
+	perch_symbols_free(own);
+	return nr;
+}
+
+static void merges_callers_by_function_line_or_address(void **state)
+{
+	uint64_t call_address = (uint64_t)call, return_address = call();
+	uint64_t callers[3];
+	char path[256] = { 0 }, expected[64];
+	struct fixture *f = *state;
+
+	dl_iterate_phdr(find_offset, &return_address);
+	dl_iterate_phdr(find_offset, &call_address);
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	map_file(f->processes, PID, BASE, 0x8000000, 0, path);
+	/* the first instruction of the function, and two addresses in the instruction of the call
+	 */
+	callers[0] = BASE + call_address + 1;
+	callers[1] = BASE + return_address;
+	callers[2] = BASE + return_address - 1;
+	snprintf(expected, sizeof(expected), "test_profile_lines.c:%u", line_of_call);
+	if (!callers_by(f, PERCH_CALL_GRAPH_FUNCTION, callers, expected))
+		skip(); /* built without debug information */
+	assert_int_equal(callers_by(f, PERCH_CALL_GRAPH_FUNCTION, callers, expected), 1);
+	assert_int_equal(callers_by(f, PERCH_CALL_GRAPH_LINE, callers, expected), 2);
+	assert_int_equal(callers_by(f, PERCH_CALL_GRAPH_ADDRESS, callers, expected), 3);
+}
+
 /* Addresses without a line are rows of their own; files without a name are one. */
 static void separates_addresses_without_lines(void **state)
 {
@@ -129,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(finds_lines_of_callers_and_samples),
+		TEST(merges_callers_by_function_line_or_address),
 		TEST(separates_addresses_without_lines),
 		TEST(limits_stacks),
 	};

@@ -19,13 +19,14 @@
 #define REPORT_COMMAND "report"
 
 enum report_shape { SHAPE_NONE, SHAPE_GRAPH, SHAPE_FRACTAL, SHAPE_FLAT, SHAPE_FOLDED };
-enum report_value { VALUE_PERCENT, VALUE_PERIOD };
+enum report_value { VALUE_PERCENT, VALUE_PERIOD, VALUE_COUNT };
 
 /* Of -g. */
 struct report_graph {
 	enum report_shape shape;
 	enum perch_call_graph_order order;
 	bool order_set;
+	enum perch_call_graph_key key;
 	enum report_value value;
 	double limit;	   /* branches with a lower percentage are left out */
 	unsigned long max; /* branches of a level, or chains; 0 is no limit */
@@ -167,12 +168,19 @@ uint64_t report_total(const struct report *report, const struct perch_profile *p
 bool report_is_small(const struct report *report, const struct perch_row *row, uint64_t total);
 /* Writes a percentage with the color of its size. */
 void report_put_colored(FILE *out, const struct report *report, double percent, const char *text);
+/* Prints what -g asks for of a branch: its percentage of the total, its period, or its samples. */
+void report_put_value(FILE *out, const struct report *report, uint64_t period, uint64_t samples,
+		      uint64_t total);
 /* Makes the call graph of a row, with branches from `least` on. Returns 0 or the exit status. */
 int report_make_graph(const struct report *report, struct perch_profile *profile,
 		      const struct perch_row *row, uint64_t least, struct perch_call_graph *graph);
-/* Text of a frame of a call graph; valid as long as buffer, of PERCH_CELL_BYTES. */
-const char *report_frame(struct perch_profile *profile, const struct perch_frame *frame,
-			 char *buffer);
+/* Name of a function, or its address; valid as long as buffer, of PERCH_CELL_BYTES. */
+const char *report_function(struct perch_profile *profile, const struct perch_frame *frame,
+			    char *buffer);
+/* Text of a frame of a call graph; valid as long as buffer, of REPORT_FRAME_BYTES. */
+#define REPORT_FRAME_BYTES (3 * PERCH_CELL_BYTES)
+const char *report_frame(const struct report *report, struct perch_profile *profile,
+			 const struct perch_frame *frame, char *buffer);
 
 /* ---- report_print.c ---- */
 

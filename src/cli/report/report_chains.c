@@ -67,24 +67,12 @@ void report_clear_chains(struct report_chains *chains)
 	free(chains->chain);
 }
 
-static void put_value(FILE *out, const struct report *report, uint64_t period, uint64_t total)
-{
-	char text[32];
-
-	if (report->graph.value == VALUE_PERIOD) {
-		fprintf(out, "%" PRIu64, period);
-		return;
-	}
-	snprintf(text, sizeof(text), "%.2f%%", total ? 100.0 * period / total : 0);
-	report_put_colored(out, report, total ? 100.0 * period / total : 0, text);
-}
-
 int report_print_chains(FILE *out, const struct report *report, struct perch_profile *profile,
 			const struct perch_row *row, uint64_t total)
 {
 	bool flat = report->graph.shape == SHAPE_FLAT;
 	const char *separator = report->separator ? report->separator : ";";
-	char buffer[PERCH_CELL_BYTES];
+	char buffer[REPORT_FRAME_BYTES];
 	struct report_chains chains;
 	int status;
 
@@ -95,22 +83,21 @@ int report_print_chains(FILE *out, const struct report *report, struct perch_pro
 	if (status)
 		return status;
 	for (size_t i = 0; i < chains.nr; i++) {
+		const struct perch_call_graph_node *node = &chains.graph.node[chains.chain[i].node];
 		size_t nr = report_chain_path(&chains, &chains.chain[i]);
 
 		if (report->graph.max && i == report->graph.max)
 			break;
 		fputs(flat ? "           " : "", out);
 		/* as in perf: flat chains have the period of longer chains, too */
-		put_value(out, report,
-			  flat ? chains.graph.node[chains.chain[i].node].period
-			       : chains.chain[i].period,
-			  total);
+		report_put_value(out, report, flat ? node->period : node->self,
+				 flat ? node->samples : node->self_samples, total);
 		fputs(flat ? "\n" : " ", out);
 		for (size_t j = 0; j < nr; j++) {
 			const struct perch_frame *frame = &chains.graph.node[chains.path[j]].frame;
 
 			fputs(flat ? "                " : j ? separator : "", out);
-			fputs(report_frame(profile, frame, buffer), out);
+			fputs(report_frame(report, profile, frame, buffer), out);
 			fputs(flat ? "\n" : "", out);
 		}
 		putc('\n', out);

@@ -37,7 +37,7 @@ static const struct cli_option options[] = {
 	{ 0, "children", NULL,
 	  "add the samples of called functions to their callers (default with call chains)",
 	  CLI_CALL, &report, report_option_children, false, false },
-	{ 'g', "call-graph", "SHAPE,LIMIT,MAX,ORDER,VALUE",
+	{ 'g', "call-graph", "SHAPE,LIMIT,MAX,ORDER,KEY,VALUE",
 	  "call graph below each row: its shape, caller or callee, limits", CLI_CALL, &report,
 	  report_option_graph, true, false },
 	{ 'G', "inverted", NULL, "the same as -g caller", CLI_CALL, &report, report_option_inverted,

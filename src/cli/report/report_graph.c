@@ -22,9 +22,9 @@ static void left_margin(const struct graph *graph)
 
 static void put_frame(const struct graph *graph, const struct perch_frame *frame)
 {
-	char buffer[PERCH_CELL_BYTES];
+	char buffer[REPORT_FRAME_BYTES];
 
-	fputs(report_frame(graph->profile, frame, buffer), graph->out);
+	fputs(report_frame(graph->report, graph->profile, frame, buffer), graph->out);
 	putc('\n', graph->out);
 }
 
@@ -70,17 +70,10 @@ static void put_indent(const struct graph *graph, int depth, uint64_t open)
 }
 
 /* total: the period of 100 %. */
-static void put_value(const struct graph *graph, uint64_t period, uint64_t total)
+static void put_value(const struct graph *graph, uint64_t period, uint64_t samples, uint64_t total)
 {
-	char text[32];
-
-	if (graph->report->graph.value == VALUE_PERIOD) {
-		fprintf(graph->out, "--%" PRIu64 "--", period);
-		return;
-	}
-	snprintf(text, sizeof(text), "%.2f%%", total ? 100.0 * period / total : 0);
 	fputs("--", graph->out);
-	report_put_colored(graph->out, graph->report, total ? 100.0 * period / total : 0, text);
+	report_put_value(graph->out, graph->report, period, samples, total);
 	fputs("--", graph->out);
 }
 
@@ -95,7 +88,7 @@ static uint32_t put_chain(const struct graph *graph, uint32_t at, int depth, uin
 
 		put_indent(graph, depth, open);
 		if (first)
-			put_value(graph, graph->node[at].period, total);
+			put_value(graph, graph->node[at].period, graph->node[at].samples, total);
 		else
 			fputs("          ", graph->out);
 		put_frame(graph, &graph->node[at].frame);
@@ -114,6 +107,11 @@ static uint64_t total_below(const struct graph *graph, uint32_t at, uint64_t tot
 	return graph->node[at].period - graph->node[at].self;
 }
 
+static uint64_t samples_below(const struct graph *graph, uint32_t at)
+{
+	return graph->node[at].samples - graph->node[at].self_samples;
+}
+
 /* In a fractal graph, the limit is a percentage of the branch above. */
 static uint32_t large_enough(const struct graph *graph, uint32_t at, uint64_t total)
 {
@@ -126,16 +124,17 @@ static uint32_t large_enough(const struct graph *graph, uint32_t at, uint64_t to
 
 /* Prints what smaller branches of a fractal graph have, as perf does. */
 static void put_rest(const struct graph *graph, int depth, uint64_t open, uint64_t rest,
-		     uint64_t total)
+		     uint64_t samples, uint64_t total)
 {
 	open &= ~(1ull << (depth - 1));
 	put_indent(graph, depth, open);
-	put_value(graph, rest, total);
+	put_value(graph, rest, samples, total);
 	fputs("[...]\n", graph->out);
 }
 
+/* samples: those of all branches. */
 static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint64_t open,
-			 uint64_t total)
+			 uint64_t samples, uint64_t total)
 {
 	bool fractal = graph->report->graph.shape == SHAPE_FRACTAL;
 	uint64_t rest = total;
@@ -150,17 +149,18 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 		uint64_t below;
 
 		rest -= graph->node[at].period;
+		samples -= graph->node[at].samples;
 		below = next || (fractal && rest) ? open : open & ~(1ull << (depth - 1));
 		put_pipe_line(graph, depth, open);
 		last = put_chain(graph, at, depth, below, total);
 		put_branches(graph, graph->node[last].first_child, depth + 1, below | 1ull << depth,
-			     total_below(graph, last, total));
+			     samples_below(graph, last), total_below(graph, last, total));
 		at = next;
 		if (++nr == graph->report->graph.max)
 			break;
 	}
 	if (fractal && rest && rest != total)
-		put_rest(graph, depth, open, rest, total);
+		put_rest(graph, depth, open, rest, samples, total);
 	return nr;
 }
 
@@ -204,7 +204,7 @@ static int put_graph(FILE *out, const struct report *report, struct perch_profil
 	struct perch_call_graph tree;
 	struct graph graph;
 	bool printed = false;
-	uint32_t first;
+	uint32_t first, last = 0;
 	int status;
 
 	if (!period || period < least)
@@ -216,12 +216,11 @@ static int put_graph(FILE *out, const struct report *report, struct perch_profil
 	first = tree.node[0].first_child;
 	total = fractal ? period : total;
 	if (first && tree.node[first].period == period) {
-		uint32_t last = put_full_chain(&graph, first, skip_first);
-
+		last = put_full_chain(&graph, first, skip_first);
 		printed = !skip_first || last != first;
 		first = tree.node[last].first_child;
 	}
-	if (put_branches(&graph, first, 1, 1, total) || printed)
+	if (put_branches(&graph, first, 1, 1, samples_below(&graph, last), total) || printed)
 		putc('\n', out);
 	perch_call_graph_clear(&tree);
 	return 0;

@@ -44,7 +44,7 @@ static void put_function(struct writer *writer, const struct perch_frame *frame)
 	char buffer[PERCH_CELL_BYTES];
 
 	put_string(writer, "mode", mode);
-	put_string(writer, "sym", report_frame(writer->profile, frame, buffer));
+	put_string(writer, "sym", report_function(writer->profile, frame, buffer));
 }
 
 static void put_column(struct writer *writer, const struct perch_row *row,
@@ -70,7 +70,7 @@ static int put_chains(struct writer *writer, const struct perch_row *row)
 	const struct report *report = writer->report;
 	struct cli_json_writer *json = &writer->json;
 	uint64_t least = writer->total * report->graph.limit / 100;
-	char buffer[PERCH_CELL_BYTES];
+	char buffer[REPORT_FRAME_BYTES];
 	struct report_chains chains;
 	int status = report_make_chains(report, writer->profile, row, least, &chains);
 
@@ -85,11 +85,14 @@ static int put_chains(struct writer *writer, const struct perch_row *row)
 		cli_json_begin_object(json);
 		put_percent(writer, "overhead", chains.chain[i].period);
 		put_number(writer, "period", chains.chain[i].period);
+		if (report->graph.value == VALUE_COUNT)
+			put_number(writer, "sample",
+				   chains.graph.node[chains.chain[i].node].self_samples);
 		cli_json_key(json, "frames");
 		cli_json_begin_array(json);
 		for (size_t j = 0; j < nr; j++)
 			put_string(writer, NULL,
-				   report_frame(writer->profile,
+				   report_frame(report, writer->profile,
 						&chains.graph.node[chains.path[j]].frame, buffer));
 		cli_json_end(json);
 		cli_json_end(json);

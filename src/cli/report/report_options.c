@@ -51,13 +51,26 @@ static bool set_order(struct report_graph *graph, const char *word, size_t lengt
 
 static bool set_value(struct report_graph *graph, const char *word, size_t length)
 {
-	if (is(word, length, "percent"))
-		graph->value = VALUE_PERCENT;
-	else if (is(word, length, "period"))
-		graph->value = VALUE_PERIOD;
-	else
-		return is(word, length, "function");
-	return true;
+	static const char *const names[] = { "percent", "period", "count" };
+
+	for (size_t i = 0; i < CLI_NR(names); i++)
+		if (is(word, length, names[i])) {
+			graph->value = (enum report_value)i;
+			return true;
+		}
+	return false;
+}
+
+static bool set_key(struct report_graph *graph, const char *word, size_t length)
+{
+	static const char *const names[] = { "function", "srcline", "address" };
+
+	for (size_t i = 0; i < CLI_NR(names); i++)
+		if (is(word, length, names[i])) {
+			graph->key = (enum perch_call_graph_key)i;
+			return true;
+		}
+	return false;
 }
 
 /* The first number is the limit, the second the number of branches. */
@@ -88,19 +101,17 @@ int report_option_graph(void *value, const char *argument, bool negated)
 	while (*at && !negated) {
 		size_t length = strcspn(at, ",");
 
-		if (is(at, length, "address") || is(at, length, "srcline") ||
-		    is(at, length, "branch") || is(at, length, "count"))
-			return cli_usage_error(COMMAND,
-					       "-g: '%.*s' is not supported: branches are merged "
-					       "by function, and have percent or period",
-					       (int)length, at);
+		if (is(at, length, "branch"))
+			return cli_usage_error(COMMAND, "-g: 'branch' is not supported");
 		if (length && !set_shape(graph, at, length) && !set_order(graph, at, length) &&
-		    !set_value(graph, at, length) && !set_number(graph, at, length, &numbers))
+		    !set_value(graph, at, length) && !set_key(graph, at, length) &&
+		    !set_number(graph, at, length, &numbers))
 			return cli_usage_error(
 				COMMAND,
 				"no call graph '%.*s': use graph, flat, fractal, folded or none; "
-				"caller or callee; percent or period; and two numbers: the least "
-				"percentage of a branch, and the most branches",
+				"caller or callee; function, srcline or address; percent, period or "
+				"count; and two numbers: the least percentage of a branch, and the "
+				"most branches",
 				(int)length, at);
 		at += length + (at[length] == ',');
 	}
@@ -330,7 +341,7 @@ static int set_variable(struct report *report, const char *name, const char *val
 	} else if (!strcmp(name, "call-graph.print-limit")) {
 		rc = set_maximum(&graph->max, value);
 	} else if (!strcmp(name, "call-graph.sort-key")) {
-		rc = strcmp(value, "function") ? -EINVAL : 0; /* what -g takes, too */
+		rc = set_key(graph, value, strlen(value)) ? 0 : -EINVAL;
 	}
 	return rc;
 }

@@ -14,13 +14,48 @@ void report_put_colored(FILE *out, const struct report *report, double percent, 
 		fputs(text, out);
 }
 
-const char *report_frame(struct perch_profile *profile, const struct perch_frame *frame,
-			 char *buffer)
+void report_put_value(FILE *out, const struct report *report, uint64_t period, uint64_t samples,
+		      uint64_t total)
+{
+	double percent = total ? 100.0 * period / total : 0;
+	char text[32];
+
+	if (report->graph.value != VALUE_PERCENT) {
+		fprintf(out, "%" PRIu64, report->graph.value == VALUE_COUNT ? samples : period);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.2f%%", percent);
+	report_put_colored(out, report, percent, text);
+}
+
+const char *report_function(struct perch_profile *profile, const struct perch_frame *frame,
+			    char *buffer)
 {
 	if (frame->symbol)
 		return perch_profile_frame_name(profile, frame, buffer, PERCH_CELL_BYTES);
 	snprintf(buffer, PERCH_CELL_BYTES, "%#" PRIx64, frame->offset);
 	return buffer;
+}
+
+/* The function and its line, as in perf before the mark of inlined functions. */
+static const char *frame_at_line(const struct report *report, struct perch_profile *profile,
+				 const struct perch_frame *frame, char *buffer)
+{
+	struct perch_symbols *symbols = perch_session_symbols(report->input.session);
+	char line[PERCH_CELL_BYTES];
+
+	perch_profile_frame_line(profile, frame, line, sizeof(line));
+	snprintf(buffer, REPORT_FRAME_BYTES, "%s%s%s%s", perch_symbols_name(symbols, frame->symbol),
+		 *line ? " " : "", line, frame->symbol->inlined ? " (inlined)" : "");
+	return buffer;
+}
+
+const char *report_frame(const struct report *report, struct perch_profile *profile,
+			 const struct perch_frame *frame, char *buffer)
+{
+	return frame->symbol && report->graph.key != PERCH_CALL_GRAPH_FUNCTION
+		       ? frame_at_line(report, profile, frame, buffer)
+		       : report_function(profile, frame, buffer);
 }
 
 int report_make_graph(const struct report *report, struct perch_profile *profile,

@@ -151,6 +151,8 @@ int report_read(struct report *report, struct perch_profile **profile, bool *cha
 		.ignore_callees = report->ignore_callees,
 		.flat = is_flat(report),
 		.outermost_parent = outermost_parent(report),
+		.graph_key = report->graph.key,
+		.graph_samples = report->graph.value == VALUE_COUNT,
 		.branches = report->branches,
 		.resolved_branches = report->branches && report->resolved,
 	};
