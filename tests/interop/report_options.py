@@ -86,7 +86,7 @@ def check_text():
 def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
                               (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "0.5,2,3"], "no call graph '3'"),
-                              (["-g", "address"], "not supported"), (["--percentage", "half"], "relative or absolute"),
+                              (["-g", "branch"], "not supported"), (["--percentage", "half"], "relative or absolute"),
                               (["--hierarchy", "-F", "comm"], "--fields"), (["--hierarchy", "-j"], "--json"), (["-T", "-j"], "--json"),
                               (["--hierarchy", "-s", "overhead"], "no column to group by"),
                               (["-t", ""], "one character"), (["-t", "ab"], "one character"), (["-t", "."], "one character"),
@@ -114,7 +114,7 @@ def check_config():
         text = lines.read()
     check(status == 0 and text == "[report]\n\tsort_order = comm\n[report]\n\tchildren = true\n[call-graph]\n\tprint-type = none\n"
           "[call-graph]\n\tprint-limit = 3\n" and os.listdir("perch") == ["config"], "a line is replaced", err + text)
-    for word in ("report.children=maybe", "report.sort_order=cmm", "call-graph.print-limit=-1", "call-graph.sort-key=address",
+    for word in ("report.children=maybe", "report.sort_order=cmm", "call-graph.print-limit=-1", "call-graph.sort-key=line",
                  "report.percent-limit=101", "call-graph.order=up"):
         status, _, err = run(PERCH, "config", word)
         check(status == 2 and "expected" in err, "config %s is a usage error" % word, err)
