@@ -226,6 +226,15 @@ PERCH_API void perch_processes_resolve(struct perch_processes *processes,
 PERCH_API const char *perch_processes_cgroup_name(const struct perch_processes *processes,
 						  uint64_t id);
 
+/**
+ * Returns the cgroup namespace of a thread, by its NAMESPACES records.
+ *
+ * @param thread     the thread
+ * @param[out] link  device and inode of the namespace; both 0 if no record has it
+ */
+PERCH_API void perch_thread_cgroup_namespace(const struct perch_thread *thread,
+					     struct perch_ns_link_info *link);
+
 /** Returns a number that changes with the mappings of the thread's process. It is a key for caches
  * of resolved addresses. */
 PERCH_API uint64_t perch_thread_generation(const struct perch_thread *thread);

@@ -75,6 +75,7 @@ struct perch_thread {
 	struct process *process;
 	const struct comm *comm;
 	bool has_comm; /* comm is from a record, and children inherit it */
+	struct perch_ns_link_info cgroup_namespace; /* 0: unknown */
 };
 
 /* A build id from the file's header. */

@@ -293,6 +293,18 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 	return 0;
 }
 
+static int apply_namespaces(struct perch_processes *processes, const struct perch_record *record)
+{
+	const struct perch_namespaces_record *namespaces = &record->namespaces;
+	struct perch_thread *thread =
+		perch_processes_thread(processes, namespaces->pid, namespaces->tid);
+
+	if (!thread)
+		return -ENOMEM;
+	perch_namespace_at(record, PERCH_CGROUP_NS_INDEX, &thread->cgroup_namespace);
+	return 0;
+}
+
 static int apply_fork(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_task_record *task = &record->task;
@@ -310,6 +322,8 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	child->has_comm = parent->has_comm;
 	if (!child->comm)
 		return -ENOMEM;
+	/* a NAMESPACES record follows; a thread that had the tid before may have other ones */
+	child->cgroup_namespace = (struct perch_ns_link_info){ 0 };
 	/* a recorder that made the record from /proc adds the mappings itself */
 	if (task->pid != task->ppid && !(record->misc & PERCH_MISC_FORK_EXEC)) {
 		struct space *shared = perch__space_get(parent->process->space);
@@ -336,6 +350,8 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 		return apply_kernel_symbol(processes, record);
 	case PERCH_RECORD_CGROUP:
 		return perch__cgroups_apply(processes, record);
+	case PERCH_RECORD_NAMESPACES:
+		return apply_namespaces(processes, record);
 	default:
 		/* EXIT is ignored: samples of the thread may follow, and a reused tid has a FORK
 		 * record */
@@ -403,6 +419,12 @@ uint32_t perch_thread_pid(const struct perch_thread *thread)
 uint32_t perch_thread_tid(const struct perch_thread *thread)
 {
 	return thread->tid;
+}
+
+void perch_thread_cgroup_namespace(const struct perch_thread *thread,
+				   struct perch_ns_link_info *link)
+{
+	*link = thread->cgroup_namespace;
 }
 
 const char *perch_thread_comm(const struct perch_thread *thread)

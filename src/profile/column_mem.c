@@ -272,6 +272,55 @@ const struct perch_column_methods perch__column_dcacheline = { .value = line_val
 							       .compare = address_compare,
 							       .text = line_text };
 
+/* ---- addr_from, addr_to: the ends of a branch ---- */
+
+/* An address of a file is the same in every process. */
+static int branch_value(const struct sample *sample, uint64_t address, uint64_t *value)
+{
+	uint64_t words[WORDS];
+
+	find_address(sample, address, words);
+	words[ADDRESS] = words[OFFSET];
+	return add_address(sample->profile, words, value);
+}
+
+static int from_value(const struct sample *sample, uint64_t *value)
+{
+	return branch_value(sample, sample->branch->from, value);
+}
+
+static int to_value(const struct sample *sample, uint64_t *value)
+{
+	return branch_value(sample, sample->branch->to, value);
+}
+
+/* The function, and the offset in it. */
+static const char *branch_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
+			       size_t size)
+{
+	const uint64_t *words = words_of(profile, cell);
+	const struct perch_symbol *symbol =
+		perch_symbols_find(profile->symbols, dso_of(profile, words), words[OFFSET]);
+	const char *name = symbol ? perch_symbols_name(profile->symbols, symbol) : NULL;
+	size_t used = put_mode(perch__cpumode_char(mode_of(words)), buffer, size);
+
+	if (!symbol)
+		put_address(words, buffer + used, size - used);
+	else if (words[OFFSET] == symbol->start)
+		snprintf(buffer + used, size - used, "%s", name);
+	else
+		snprintf(buffer + used, size - used, "%s+0x%" PRIx64, name,
+			 words[OFFSET] - symbol->start);
+	return buffer;
+}
+
+const struct perch_column_methods perch__column_addr_from = {
+	.value = from_value, .of_branches = true, .compare = address_compare, .text = branch_text
+};
+const struct perch_column_methods perch__column_addr_to = {
+	.value = to_value, .of_branches = true, .compare = address_compare, .text = branch_text
+};
+
 /* ---- dso_daddr: the number of the name ---- */
 
 static int dso_value(const struct sample *sample, uint64_t *value)

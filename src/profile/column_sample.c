@@ -83,6 +83,45 @@ static const char *cgroup_text(struct perch_profile *profile, const struct cell 
 const struct perch_column_methods perch__column_cgroup = { .value = cgroup_value,
 							   .text = cgroup_text };
 
+/* ---- cgroup_id: the number of a namespace ---- */
+
+static int namespace_value(const struct sample *sample, uint64_t *value)
+{
+	struct tuples *namespaces = &sample->profile->namespaces;
+	struct perch_ns_link_info link;
+	uint32_t number;
+
+	perch_thread_cgroup_namespace(sample->thread, &link);
+	namespaces->width = 2;
+	number = perch__tuples_add(namespaces, (uint64_t[]){ link.dev, link.ino });
+	return number == NO_NUMBER ? -ENOMEM : store(value, number);
+}
+
+static int namespace_compare(struct perch_profile *profile, const struct cell *a,
+			     const struct cell *b)
+{
+	const uint64_t *left = perch__tuples_at(&profile->namespaces, (uint32_t)a->value);
+	const uint64_t *right = perch__tuples_at(&profile->namespaces, (uint32_t)b->value);
+
+	for (size_t i = 0; i < 2; i++)
+		if (left[i] != right[i])
+			return left[i] < right[i] ? -1 : 1;
+	return 0;
+}
+
+static const char *namespace_text(struct perch_profile *profile, const struct cell *cell,
+				  char *buffer, size_t size)
+{
+	const uint64_t *words = perch__tuples_at(&profile->namespaces, (uint32_t)cell->value);
+
+	snprintf(buffer, size, "%" PRIu64 "/0x%" PRIx64, words[0], words[1]);
+	return buffer;
+}
+
+const struct perch_column_methods perch__column_cgroup_id = { .value = namespace_value,
+							      .compare = namespace_compare,
+							      .text = namespace_text };
+
 /* ---- weights ---- */
 
 static union perch_sample_weight weight_of(const struct sample *sample)

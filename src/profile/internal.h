@@ -268,10 +268,11 @@ struct perch_column_methods {
 
 /* column_thread.c, column_sample.c, column_frame.c, column_period.c, parent.c */
 extern const struct perch_column_methods perch__column_time, perch__column_socket,
-	perch__column_cgroup, perch__column_local_weight, perch__column_weight,
-	perch__column_local_ins_lat, perch__column_ins_lat, perch__column_local_p_stage_cyc,
-	perch__column_p_stage_cyc, perch__column_transaction, perch__column_addr,
-	perch__column_phys_daddr, perch__column_code_page_size, perch__column_data_page_size;
+	perch__column_cgroup, perch__column_cgroup_id, perch__column_local_weight,
+	perch__column_weight, perch__column_local_ins_lat, perch__column_ins_lat,
+	perch__column_local_p_stage_cyc, perch__column_p_stage_cyc, perch__column_transaction,
+	perch__column_addr, perch__column_phys_daddr, perch__column_code_page_size,
+	perch__column_data_page_size;
 extern const struct perch_column_methods perch__column_dso_size, perch__column_symbol_size,
 	perch__column_level, perch__column_kind, perch__column_srcline, perch__column_srcfile;
 extern const struct perch_column_methods perch__column_comm, perch__column_pid, perch__column_tid,
@@ -283,7 +284,7 @@ extern const struct perch_column_methods perch__column_parent;
 extern const struct perch_column_methods perch__column_dso_from, perch__column_dso_to,
 	perch__column_symbol_from, perch__column_symbol_to, perch__column_srcline_from,
 	perch__column_srcline_to, perch__column_mispredict, perch__column_cycles,
-	perch__column_in_tx, perch__column_abort;
+	perch__column_in_tx, perch__column_abort, perch__column_addr_from, perch__column_addr_to;
 extern const struct perch_column_methods perch__column_mem, perch__column_snoop, perch__column_tlb,
 	perch__column_locked, perch__column_blocked, perch__column_symbol_daddr,
 	perch__column_symbol_iaddr, perch__column_dso_daddr, perch__column_dcacheline;
@@ -372,6 +373,7 @@ struct perch_profile {
 	bool branches, resolved_branches; /* of the options */
 	/* column_mem.c */
 	struct tuples data_addresses;
+	struct tuples namespaces; /* device and inode */
 	struct texts dso_names;
 	struct perch_addresses *addresses;
 	struct flat *flat; /* without call chains; else NULL */

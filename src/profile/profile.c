@@ -73,6 +73,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__stacks_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
 	perch__tuples_clear(&profile->data_addresses);
+	perch__tuples_clear(&profile->namespaces);
 	perch__texts_clear(&profile->dso_names);
 	perch__parent_clear(profile);
 	free(profile->comm);

@@ -194,7 +194,8 @@ def compare_branches(program):
     usual = IP | TID | TIME | CPU | PERIOD | BRANCH_STACK
     write_file("branches", program, usual, 1 << 3, branch_samples(program), (BRANCH_FEATURE,))
     for keys in ("symbol_from,symbol_to", "dso_from,dso_to", "symbol_from", "symbol_to", "dso_to", "mispredict", "cycles", "in_tx", "abort",
-                 "comm,dso_from,symbol_to,cycles", "sym", "cpu,symbol_from", "srcline_from", "srcline_to,symbol_from", "dso,sym"):
+                 "comm,dso_from,symbol_to,cycles", "sym", "cpu,symbol_from", "srcline_from", "srcline_to,symbol_from", "dso,sym", "addr_from",
+                 "addr_to", "addr_from,addr_to", "addr_from,symbol_to"):
         same("branches", "-s", keys)
     same("branches")
     same("branches", "-b", "-s", "symbol_from,symbol_to,cycles")

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 # name: options of record, program
 RECORDINGS = {
     "flat": ("-e cpu-clock -F 2000", "./work"),
-    "other": ("-e cpu-clock -F 2000", "./work 160"),
+    "other": ("--namespaces -e cpu-clock -F 2000", "./work 160"),
     "fp": ("-e cpu-clock -F 1000 -g", "./work"),
     "dwarf": ("-e cpu-clock -F 300 --call-graph dwarf,2048", "./work"),
     "tp": ("-e sched:sched_switch,syscalls:sys_enter_munmap,sched:sched_process_fork", "./work 10"),

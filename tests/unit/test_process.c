@@ -657,6 +657,54 @@ static void names_cgroups(void **state)
 	perch_processes_free(processes);
 }
 
+static void check_cgroup_namespace(struct perch_processes *processes, uint32_t tid, uint64_t inode)
+{
+	struct perch_ns_link_info link = { 1, 1 };
+
+	perch_thread_cgroup_namespace(perch_processes_thread(processes, 100, tid), &link);
+	assert_int_equal(link.dev, inode ? 4 : 0);
+	assert_int_equal(link.ino, inode);
+}
+
+static void add_namespaces(struct perch_processes *processes, uint32_t tid, uint64_t nr,
+			   uint64_t inode)
+{
+	static const struct perch_parse_info parse_info;
+	const struct perch_ns_link_info links[] = {
+		[PERCH_MNT_NS_INDEX] = { 3, 9 },
+		[PERCH_CGROUP_NS_INDEX] = { 4, inode },
+	};
+	const struct perch_record record = {
+		.type = PERCH_RECORD_NAMESPACES,
+		.parse_info = &parse_info,
+		.namespaces = { .pid = 100, .tid = tid, .nr = nr, .link = links },
+	};
+
+	apply(processes, &record);
+}
+
+static void knows_cgroup_namespaces_of_threads(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	check_cgroup_namespace(processes, 100, 0);
+	add_namespaces(processes, 100, 7, 0xf0000151);
+	add_namespaces(processes, 101, 7, 5);
+	check_cgroup_namespace(processes, 100, 0xf0000151);
+	check_cgroup_namespace(processes, 101, 5);
+	/* setns(2) */
+	add_namespaces(processes, 101, 7, 6);
+	check_cgroup_namespace(processes, 101, 6);
+	/* a new thread with the tid, whose record was lost */
+	fork_thread(processes, 100, 100, 100, 101);
+	check_cgroup_namespace(processes, 101, 0);
+	/* a kernel without cgroup namespaces */
+	add_namespaces(processes, 100, 6, 5);
+	check_cgroup_namespace(processes, 100, 0);
+	perch_processes_free(processes);
+}
+
 /* A cgroup that is not stored has no name, rather than that of an older one with its id. */
 static void stores_a_limited_number_of_cgroups(void **state)
 {
@@ -700,6 +748,7 @@ int main(void)
 		cmocka_unit_test(damaged_synthesized_record_is_refused),
 		cmocka_unit_test(synthesized_fork_inherits_no_mappings),
 		cmocka_unit_test(names_cgroups),
+		cmocka_unit_test(knows_cgroup_namespaces_of_threads),
 		cmocka_unit_test(stores_a_limited_number_of_cgroups),
 	};
 
