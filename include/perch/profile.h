@@ -166,7 +166,7 @@ struct perch_frame {
  */
 struct perch_row {
 	/** The function; without a column of scope PERCH_COLUMN_FRAME all 0. Without the column
-	 * "sym" it is one of the functions of the row. */
+	 * "sym" it is one of the functions of the row, or in a flat profile the DSO alone. */
 	struct perch_frame frame;
 	uint64_t self;	       /**< period of the samples in this function */
 	uint64_t children;     /**< self, plus the period of samples in called functions */

@@ -20,6 +20,27 @@ bool perch__columns_has(const struct perch_profile *profile,
 	return false;
 }
 
+static bool needs_functions(const struct perch_column_methods *methods)
+{
+	static const struct perch_column_methods *const without[] = {
+		&perch__column_dso,	 &perch__column_dso_size, &perch__column_level,
+		&perch__column_dso_from, &perch__column_dso_to,
+	};
+
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		if (methods == without[i])
+			return false;
+	return methods && methods->frame_value;
+}
+
+bool perch__columns_need_functions(const struct perch_profile *profile)
+{
+	for (size_t i = 0; i < profile->nr_columns; i++)
+		if (needs_functions(profile->column[i]->methods))
+			return true;
+	return false;
+}
+
 static int add_column(struct perch_profile *profile, const struct perch_column *column,
 		      struct perch_error *err)
 {

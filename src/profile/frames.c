@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses become frames: each distinct address has one symbol lookup. */
+/* Addresses become frames: each distinct address has one symbol lookup, if a function is shown. */
 #include "internal.h"
 
 /*
@@ -127,16 +127,30 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 	return frame;
 }
 
+/* All addresses of a DSO are one frame if no function is shown. */
+static uint32_t frame_of_dso(struct perch_profile *profile, const struct canonical *canonical,
+			     const struct perch_address *address)
+{
+	const struct perch_address first = { .dso = address->dso,
+					     .cpumode_char = address->cpumode_char };
+
+	return get_frame(profile, canonical, &first, NULL, NULL);
+}
+
 /* Returns the frame of an address. is_caller: it is a return address, so that the line of the call
  * before it is meant. */
 static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *lists,
 			   uint32_t number, bool is_caller)
 {
-	const struct perch_address *address = perch_addresses_at(profile->addresses, number);
+	const struct perch_address *address;
 	const struct perch_symbol_frame *found;
 	struct position position;
 	int nr;
 
+	if (!profile->with_functions)
+		return frame_of_dso(profile, &lists->canonical,
+				    &profile->addresses->address[number]);
+	address = perch_addresses_at(profile->addresses, number);
 	if (!profile->with_lines)
 		return get_frame(profile, &lists->canonical, address, address->symbol, NULL);
 	nr = perch_symbols_frames(profile->symbols, address->dso,

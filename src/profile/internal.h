@@ -305,6 +305,8 @@ size_t perch__columns_index(const struct perch_profile *profile, const struct pe
 /* Returns true if the profile has this column of the library. */
 bool perch__columns_has(const struct perch_profile *profile,
 			const struct perch_column_methods *methods);
+/* Returns true if a column of a flat profile needs the functions of addresses. */
+bool perch__columns_need_functions(const struct perch_profile *profile);
 
 /* cell.c: compare by the column with this index in the profile: of scope SAMPLE, */
 int perch__compare_contexts(struct perch_profile *profile, uint32_t a, uint32_t b, size_t index);
@@ -383,6 +385,7 @@ struct perch_profile {
 	uint64_t names_seed;  /* of hashes that stand for names */
 	struct key_set frames;
 	struct perch_frame *frame;
+	bool with_functions;	  /* a column or call graphs need the function of a frame */
 	bool with_lines;	  /* a column needs the position of a frame */
 	struct key_set functions; /* with lines */
 	struct position {

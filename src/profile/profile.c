@@ -38,6 +38,8 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 			      perch__columns_has(profile, &perch__column_srcfile) ||
 			      perch__columns_has(profile, &perch__column_srcline_from) ||
 			      perch__columns_has(profile, &perch__column_srcline_to);
+	profile->with_functions = !options || !(options->flat || options->branches) ||
+				  perch__columns_need_functions(profile);
 	if (!rc && options && options->reader &&
 	    perch__columns_has(profile, &perch__column_socket) &&
 	    perch__sockets_read(profile, options->reader))

@@ -683,7 +683,7 @@ static void add_namespaces(struct perch_processes *processes, uint32_t tid, uint
 	apply(processes, &record);
 }
 
-static void knows_cgroup_namespaces_of_threads(void **state)
+static void stores_cgroup_namespaces_of_threads(void **state)
 {
 	struct perch_processes *processes = new_processes();
 
@@ -748,7 +748,7 @@ int main(void)
 		cmocka_unit_test(damaged_synthesized_record_is_refused),
 		cmocka_unit_test(synthesized_fork_inherits_no_mappings),
 		cmocka_unit_test(names_cgroups),
-		cmocka_unit_test(knows_cgroup_namespaces_of_threads),
+		cmocka_unit_test(stores_cgroup_namespaces_of_threads),
 		cmocka_unit_test(stores_a_limited_number_of_cgroups),
 	};
 

@@ -154,6 +154,44 @@ static void merges_callers_by_function_line_or_address(void **state)
 	assert_int_equal(callers_by(f, PERCH_CALL_GRAPH_ADDRESS, callers, expected), 3);
 }
 
+static const struct perch_symbol *function_of_row(struct fixture *f, const char *names,
+						  uint64_t address)
+{
+	const struct perch_profile_options options = { .names = names, .flat = true };
+	const struct perch_symbol *symbol;
+	struct perch_symbols *own = NULL;
+
+	assert_int_equal(perch_symbols_new(&own, NULL, NULL), 0);
+	assert_int_equal(perch_profile_new(&f->profile, f->processes, own, &options, NULL), 0);
+	hit(f, 0, 3, address);
+	hit(f, 0, 4, address + 1);
+	hit(f, 0, 5, CODE + 1);
+	finish(f);
+	assert_int_equal(rows_of(f, 0, false), 2);
+	assert_int_equal(f->rows[0].self, 7);
+	assert_int_equal(f->rows[1].self, 5);
+	symbol = f->rows[0].frame.symbol;
+	perch_profile_free(f->profile);
+	f->profile = NULL;
+	perch_symbols_free(own);
+	return symbol;
+}
+
+static void looks_up_only_functions_that_are_shown(void **state)
+{
+	uint64_t address = (uint64_t)call;
+	char path[256] = { 0 };
+	struct fixture *f = *state;
+
+	dl_iterate_phdr(find_offset, &address);
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	map_file(f->processes, PID, BASE, 0x8000000, 0, path);
+	assert_non_null(function_of_row(f, "dso,sym", BASE + address));
+	assert_null(function_of_row(f, "dso", BASE + address));
+	assert_null(function_of_row(f, "comm,dso,level,dso_size", BASE + address));
+	assert_non_null(function_of_row(f, "dso,symbol_size", BASE + address));
+}
+
 /* Addresses without a line are rows of their own; files without a name are one. */
 static void separates_addresses_without_lines(void **state)
 {
@@ -191,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(finds_lines_of_callers_and_samples),
 		TEST(merges_callers_by_function_line_or_address),
+		TEST(looks_up_only_functions_that_are_shown),
 		TEST(separates_addresses_without_lines),
 		TEST(limits_stacks),
 	};
