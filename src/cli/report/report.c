@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "pager.h"
+#include "report_browser.h"
 #include "report_group.h"
 #include "report_threads.h"
 
@@ -117,9 +118,13 @@ static int print_profile(FILE *out, struct report *report, struct perch_profile 
 {
 	int status;
 
-	cli_start_pager();
-	status = report->json ? report_print_json(out, report, profile)
-			      : print_events(out, report, profile);
+	if (report_can_be_browsed(report)) {
+		status = report_browse(report, profile);
+	} else {
+		cli_start_pager();
+		status = report->json ? report_print_json(out, report, profile)
+				      : print_events(out, report, profile);
+	}
 	if (!status && !report->quiet) {
 		print_notes(report, profile);
 		cli_filter_print_notes(&report->filter, &report->input);

@@ -4,7 +4,8 @@
  * (-b, --mem-mode) and report_options.c, the samples in report_read.c, then the table of each event
  * (report_event.c, report_print.c, report_group.c, report_hierarchy.c) with its call graphs
  * (report_graph.c, report_chains.c), or JSON (report_json.c), or other reports of the file
- * (report_stats.c, report_tasks.c with report_maps.c, report_threads.c).
+ * (report_stats.c, report_tasks.c with report_maps.c, report_threads.c). On a terminal
+ * report_browser.h shows the profile instead.
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -68,6 +69,8 @@ struct report {
 	const char *ignore_callees;	 /* an expression */
 	bool full;			 /* -v: columns are not fitted to the terminal */
 	bool quiet, color, json;
+	bool stdio;  /* text, also on a terminal */
+	char **argv; /* of the command, for the browser to start it anew */
 	bool show_samples, show_period, show_cpu;
 	bool resolved; /* -U: only samples in functions with a name */
 	bool stats, tasks, mmaps, header, header_only, show_empty;
@@ -207,6 +210,9 @@ void report_put_title(const struct report_table *table, size_t at);
 
 /* Computes the widths of columns from the printed rows. */
 void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr);
+/* Returns the sorted rows of an event, or of a group. Returns 0 or the exit status. */
+int report_get_rows(const struct report_table *table, unsigned event, const struct perch_row **rows,
+		    size_t *nr);
 /* Prints the titles and rows of an event. Returns the exit status. */
 int report_print_rows(struct report_table *table, unsigned event);
 

@@ -18,8 +18,8 @@ static struct report report = {
 	.input.command = COMMAND,
 	.graph = { .shape = SHAPE_GRAPH, .limit = 0.5 },
 };
-/* of options without an effect */
-static bool stdio = true, info;
+/* of an option without an effect */
+static bool info;
 
 static const struct cli_option options[] = {
 	CLI_INPUT_OPTIONS(&report.input),
@@ -102,8 +102,8 @@ static const struct cli_option options[] = {
 	CLI_SYMBOL_OPTIONS(&report.input),
 	{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL, &report,
 	  report_option_inline, false, false },
-	{ 0, "stdio", NULL, "text on standard output (always so)", CLI_FLAG, &stdio, NULL, false,
-	  false },
+	{ 0, "stdio", NULL, "text on standard output, also on a terminal", CLI_FLAG, &report.stdio,
+	  NULL, false, false },
 	{ 0, "stdio-color", "WHEN", "colors of percentages: always, never or auto (never)",
 	  CLI_CALL, &report, report_option_color, true, false },
 	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,
@@ -148,6 +148,7 @@ int report_parse(struct report **result, int argc, char **argv)
 	if (!status)
 		status = report_set_columns(&report); /* reports wrong names before it reads */
 	report.input.options.file_order = report.stats;
+	report.argv = argv;
 	*result = &report;
 	return status;
 }

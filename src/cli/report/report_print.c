@@ -278,7 +278,8 @@ void report_set_widths(struct report_table *table, const struct perch_row *rows,
 	fit_columns(table);
 }
 
-int report_print_rows(struct report_table *table, unsigned event)
+int report_get_rows(const struct report_table *table, unsigned event, const struct perch_row **rows,
+		    size_t *nr)
 {
 	const struct report *report = table->report;
 	const struct perch_rows_options options = {
@@ -286,17 +287,27 @@ int report_print_rows(struct report_table *table, unsigned event)
 		.nr_by = report->by.nr,
 		.children = report->children,
 	};
-	const struct perch_row *rows;
 	struct perch_error err;
-	int status = 0;
-	size_t nr;
 
 	if (table->group) {
-		rows = table->group->row;
-		nr = table->group->nr_rows;
-	} else if (perch_profile_rows(table->profile, event, &options, &rows, &nr, &err)) {
-		return cli_error(REPORT_COMMAND, &err);
+		*rows = table->group->row;
+		*nr = table->group->nr_rows;
+		return 0;
 	}
+	return perch_profile_rows(table->profile, event, &options, rows, nr, &err)
+		       ? cli_error(REPORT_COMMAND, &err)
+		       : 0;
+}
+
+int report_print_rows(struct report_table *table, unsigned event)
+{
+	const struct report *report = table->report;
+	const struct perch_row *rows;
+	size_t nr;
+	int status = report_get_rows(table, event, &rows, &nr);
+
+	if (status)
+		return status;
 	if (!report->separator)
 		report_set_widths(table, rows, nr);
 	if (!report->quiet)

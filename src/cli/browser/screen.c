@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#define NCURSES_NOMACROS       1
+#define _XOPEN_SOURCE_EXTENDED 1
+#include <curses.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "screen.h"
+
+static struct {
+	SCREEN *terminal;
+	bool colors, wide;
+} screen;
+
+enum pair { PAIR_TITLE = 1, PAIR_SELECTED, PAIR_TOP, PAIR_MEDIUM };
+
+bool screen_is_possible(void)
+{
+	const char *type = getenv("TERM");
+
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && type && type[0] &&
+	       strcmp(type, "dumb") != 0;
+}
+
+static void choose_colors(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	screen.colors = has_colors() && !(no_color && no_color[0]) && start_color() == OK;
+	if (!screen.colors)
+		return;
+	use_default_colors();
+	init_pair(PAIR_TITLE, COLOR_WHITE, COLOR_BLUE);
+	init_pair(PAIR_SELECTED, COLOR_BLACK, COLOR_YELLOW);
+	init_pair(PAIR_TOP, COLOR_RED, -1);
+	init_pair(PAIR_MEDIUM, COLOR_GREEN, -1);
+}
+
+bool screen_open(void)
+{
+	/* for the width of characters; numbers keep the C locale's format */
+	setlocale(LC_CTYPE, "");
+	screen.wide = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	screen.terminal = newterm(NULL, stdout, stdin);
+	if (!screen.terminal)
+		return false;
+	set_term(screen.terminal);
+	raw();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	set_escdelay(50);
+	curs_set(0);
+	choose_colors();
+	return true;
+}
+
+void screen_close(void)
+{
+	endwin();
+	delscreen(screen.terminal);
+	screen.terminal = NULL;
+}
+
+size_t screen_rows(void)
+{
+	int rows = getmaxy(stdscr);
+
+	return rows > 0 ? (size_t)rows : 1;
+}
+
+size_t screen_columns(void)
+{
+	int columns = getmaxx(stdscr);
+
+	return columns > 0 ? (size_t)columns : 1;
+}
+
+void screen_erase(void)
+{
+	werase(stdscr);
+}
+
+static void set_style(enum screen_style style)
+{
+	static const struct {
+		attr_t with_colors, without;
+		short pair;
+	} looks[] = {
+		[SCREEN_NORMAL] = { A_NORMAL, A_NORMAL, 0 },
+		[SCREEN_TITLE] = { A_BOLD, A_REVERSE, PAIR_TITLE },
+		[SCREEN_SELECTED] = { A_NORMAL, A_REVERSE | A_BOLD, PAIR_SELECTED },
+		[SCREEN_TOP] = { A_NORMAL, A_BOLD, PAIR_TOP },
+		[SCREEN_MEDIUM] = { A_NORMAL, A_NORMAL, PAIR_MEDIUM },
+		[SCREEN_DIM] = { A_DIM, A_DIM, 0 },
+	};
+
+	wattr_set(stdscr, screen.colors ? looks[style].with_colors : looks[style].without,
+		  screen.colors ? looks[style].pair : 0, NULL);
+}
+
+/* In a locale without UTF-8, characters beyond ASCII are question marks. */
+static void put_bytes(const char *text, size_t columns)
+{
+	char plain[512];
+	size_t used = 0;
+
+	if (screen.wide) {
+		waddnstr(stdscr, text, -1);
+		return;
+	}
+	for (; *text && used < sizeof(plain) - 1 && used < columns; text++)
+		if ((*text & 0xc0) != 0x80)
+			plain[used++] = *text & 0x80 ? '?' : *text;
+	plain[used] = '\0';
+	waddnstr(stdscr, plain, -1);
+}
+
+/* Cuts a text to a number of columns: characters that ncurses would wrap are left out. */
+static void put_cut(const char *text, size_t columns)
+{
+	char cut[4 * 1024];
+	size_t bytes = 0, used = 0;
+
+	while (text[bytes] && bytes < sizeof(cut) - 5) {
+		if ((text[bytes] & 0xc0) != 0x80 && used++ == columns)
+			break;
+		bytes++;
+	}
+	memcpy(cut, text, bytes);
+	cut[bytes] = '\0';
+	put_bytes(cut, columns);
+}
+
+size_t screen_put(size_t row, size_t column, enum screen_style style, const char *text)
+{
+	int y, x;
+
+	if (row >= screen_rows() || column >= screen_columns())
+		return column;
+	set_style(style);
+	wmove(stdscr, (int)row, (int)column);
+	put_cut(text, screen_columns() - column);
+	getyx(stdscr, y, x);
+	/* behind the last column, ncurses goes on with the next line or stays */
+	return y == (int)row && x > (int)column ? (size_t)x : text[0] ? screen_columns() : column;
+}
+
+void screen_fill(size_t row, size_t column, enum screen_style style)
+{
+	set_style(style);
+	for (; column < screen_columns(); column++)
+		mvwaddch(stdscr, (int)row, (int)column, ' ');
+}
+
+enum screen_style screen_share_style(double percent, bool selected)
+{
+	if (selected)
+		return SCREEN_SELECTED;
+	return percent >= 5 ? SCREEN_TOP : percent >= 0.5 ? SCREEN_MEDIUM : SCREEN_NORMAL;
+}
+
+void screen_show(void)
+{
+	wrefresh(stdscr);
+}
+
+static int function_key(wint_t key)
+{
+	static const struct {
+		wint_t curses;
+		int key;
+	} keys[] = {
+		{ KEY_UP, SCREEN_UP },
+		{ KEY_DOWN, SCREEN_DOWN },
+		{ KEY_LEFT, SCREEN_LEFT },
+		{ KEY_RIGHT, SCREEN_RIGHT },
+		{ KEY_PPAGE, SCREEN_PAGE_UP },
+		{ KEY_NPAGE, SCREEN_PAGE_DOWN },
+		{ KEY_HOME, SCREEN_HOME },
+		{ KEY_END, SCREEN_END },
+		{ KEY_ENTER, SCREEN_ENTER },
+		{ KEY_BTAB, SCREEN_BACK_TAB },
+		{ KEY_RESIZE, SCREEN_RESIZED },
+		{ KEY_BACKSPACE, SCREEN_BACKSPACE },
+		{ KEY_F(1), 'h' },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].curses == key)
+			return keys[i].key;
+	return SCREEN_OTHER;
+}
+
+int screen_key(void)
+{
+	wint_t key;
+
+	switch (wget_wch(stdscr, &key)) {
+	case ERR:
+		return SCREEN_CLOSED;
+	case KEY_CODE_YES:
+		return function_key(key);
+	default:
+		break;
+	}
+	switch (key) {
+	case '\r':
+	case '\n':
+		return SCREEN_ENTER;
+	case '\t':
+		return SCREEN_TAB;
+	case '\b':
+	case 0x7f:
+		return SCREEN_BACKSPACE;
+	case 0x1b:
+		return SCREEN_ESCAPE;
+	case 0x03: /* Control-C: raw mode has no signals */
+		return 'q';
+	default:
+		return (int)key;
+	}
+}

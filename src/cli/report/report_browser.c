@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+#include "report_browser.h"
+
+#define UNFOLDED_ROWS 1000 /* of the key E */
+
+bool report_can_be_browsed(const struct report *report)
+{
+	return !report->stdio && !report->json && !report->hierarchy && !report->blocks &&
+	       !report->separator && !report->threads && !report->header && !report->quiet &&
+	       screen_is_possible();
+}
+
+static size_t page_of(const struct browser *browser)
+{
+	size_t used = browser->titles ? 3 : 2;
+
+	return screen_rows() > used ? screen_rows() - used : 1;
+}
+
+static bool move(struct browser *browser, int key)
+{
+	size_t last = browser->lines.nr ? browser->lines.nr - 1 : 0, page = page_of(browser);
+	size_t *at = &browser->cursor;
+
+	switch (key) {
+	case SCREEN_UP:
+		*at -= *at > 0;
+		return true;
+	case SCREEN_DOWN:
+		*at += *at < last;
+		return true;
+	case SCREEN_PAGE_UP:
+	case 'b':
+		*at = *at > page ? *at - page : 0;
+		return true;
+	case SCREEN_PAGE_DOWN:
+	case ' ':
+		*at = *at + page < last ? *at + page : last;
+		return true;
+	case SCREEN_HOME:
+		*at = 0;
+		return true;
+	case SCREEN_END:
+		*at = last;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- call graphs ---- */
+
+/* Folds or unfolds the line of the cursor. Returns false if it has no branches. */
+static bool toggle(struct browser *browser, bool all)
+{
+	struct browser_line line;
+	int rc;
+
+	if (browser->report.graph.shape == SHAPE_NONE || !browser->lines.nr)
+		return false;
+	line = browser_lines_get(&browser->lines, browser->cursor);
+	rc = all ? browser_lines_toggle_all(&browser->lines, browser->cursor, browser_graph_of_row,
+					    browser)
+		 : browser_lines_toggle(&browser->lines, browser->cursor, browser_graph_of_row,
+					browser);
+	if (rc < 0)
+		snprintf(browser->message, sizeof(browser->message),
+			 "No memory for the call graph");
+	if (all && rc > 0) /* the branch of the cursor may be gone */
+		browser->cursor = browser_lines_of_row(&browser->lines, line.at);
+	return rc != 0;
+}
+
+static void unfold_all(struct browser *browser)
+{
+	size_t row;
+
+	if (browser->report.graph.shape == SHAPE_NONE || !browser->lines.nr)
+		return;
+	row = browser_lines_get(&browser->lines, browser->cursor).at;
+	if (browser_lines_unfold(&browser->lines, UNFOLDED_ROWS, browser_graph_of_row, browser))
+		snprintf(browser->message, sizeof(browser->message), "No memory for call graphs");
+	else if (browser->lines.nr_rows > UNFOLDED_ROWS)
+		snprintf(browser->message, sizeof(browser->message),
+			 "The first %d rows are unfolded", UNFOLDED_ROWS);
+	browser->cursor = browser_lines_of_row(&browser->lines, row);
+}
+
+static void fold_all(struct browser *browser)
+{
+	size_t row = browser->lines.nr ? browser_lines_get(&browser->lines, browser->cursor).at : 0;
+
+	browser_lines_fold(&browser->lines);
+	browser->cursor = row;
+}
+
+/* ---- filters ---- */
+
+static bool has_key(const struct browser *browser, const char *name)
+{
+	return report_has_column(&browser->report.keys, perch_column_find(name, strlen(name)));
+}
+
+static void note_missing_key(struct browser *browser, const char *names)
+{
+	snprintf(browser->message, sizeof(browser->message),
+		 "This needs the column %s: press o to add it", names);
+}
+
+/* The row of the cursor; NULL if there is none. */
+static const struct perch_row *current_row(const struct browser *browser)
+{
+	if (!browser->lines.nr)
+		return NULL;
+	return &browser->row[browser_lines_get(&browser->lines, browser->cursor).row];
+}
+
+/* The function of the line of the cursor: that of the row or of the branch. */
+static const struct perch_frame *current_frame(const struct browser *browser)
+{
+	struct browser_line line;
+
+	if (!browser->lines.nr)
+		return NULL;
+	line = browser_lines_get(&browser->lines, browser->cursor);
+	return line.branch ? &line.open->graph.node[line.branch->node].frame
+			   : &browser->row[line.row].frame;
+}
+
+static void zoom_dso(struct browser *browser)
+{
+	const struct perch_row *row = current_row(browser);
+
+	if (!browser->filter.dso && (!row || !has_key(browser, "dso")))
+		note_missing_key(browser, "dso");
+	else
+		browser->filter.dso = browser->filter.dso ? NULL : row->frame.dso;
+}
+
+static void zoom_thread(struct browser *browser)
+{
+	const struct perch_row *row = current_row(browser);
+
+	if (browser->filter.thread)
+		browser->filter.thread = NULL;
+	else if (!row || (!has_key(browser, "comm") && !has_key(browser, "pid") &&
+			  !has_key(browser, "tid")))
+		note_missing_key(browser, "comm, pid or tid");
+	else
+		browser->filter.thread = row;
+}
+
+static void zoom_kernel(struct browser *browser)
+{
+	if (!has_key(browser, "sym") && !has_key(browser, "dso"))
+		note_missing_key(browser, "sym or dso");
+	else
+		browser->filter.kernel = !browser->filter.kernel;
+}
+
+/* Removes the last filter. Returns false if there is none. */
+static bool zoom_out(struct browser *browser)
+{
+	struct browser_filter *filter = &browser->filter;
+
+	if (filter->symbol[0])
+		filter->symbol[0] = '\0';
+	else if (filter->dso)
+		filter->dso = NULL;
+	else if (filter->thread)
+		filter->thread = NULL;
+	else if (filter->kernel)
+		filter->kernel = false;
+	else if (filter->limit > 0)
+		filter->limit = 0;
+	else
+		return false;
+	return true;
+}
+
+static void ask_limit(struct browser *browser)
+{
+	char text[32], *end;
+	double limit;
+
+	snprintf(text, sizeof(text), "%g", browser->filter.limit);
+	if (!screen_ask("Least percentage of rows:", text, sizeof(text)))
+		return;
+	limit = strtod(text, &end);
+	if (*end || end == text || !(limit >= 0 && limit <= 100))
+		snprintf(browser->message, sizeof(browser->message),
+			 "A percentage is a number from 0 to 100");
+	else
+		browser->filter.limit = limit;
+}
+
+/* ---- events, files, columns ---- */
+
+/* Returns the next event with samples, in a direction, or the current one. */
+static unsigned next_event(const struct browser *browser, int step)
+{
+	unsigned nr = (unsigned)browser->nr_events, event = browser->event;
+
+	for (unsigned i = 0; i < nr; i++) {
+		struct perch_profile_total total;
+
+		if (step < 0)
+			event = event ? event - 1 : nr - 1;
+		else
+			event = (event + (i ? 1 : (unsigned)browser->members)) % nr;
+		perch_profile_get_total(browser->profile, event, &total);
+		if (total.all_samples)
+			return event;
+	}
+	return browser->event;
+}
+
+static int show_event(struct browser *browser, const struct report *report, unsigned event)
+{
+	if (event == browser->event)
+		return 0;
+	browser_close_event(browser);
+	return browser_show_event(browser, report, event);
+}
+
+static int switch_event_or_file(struct browser *browser, const struct report *report)
+{
+	unsigned event = browser->event;
+	char file[4096];
+
+	if (browser_switch(browser, &event, file, sizeof(file)))
+		return show_event(browser, report, event);
+	if (file[0])
+		browser_restart(browser, "-i", file);
+	return 0;
+}
+
+static void ask_columns(struct browser *browser)
+{
+	char names[512] = "";
+
+	for (size_t i = 0; i < browser->report.keys.nr; i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? "," : "",
+			 browser->report.keys.column[i]->name);
+	if (!screen_ask("Columns:", names, sizeof(names)))
+		return;
+	if (!report_are_columns(names))
+		snprintf(browser->message, sizeof(browser->message),
+			 "%.150s: there is no such column; perch-report(1) lists them", names);
+	else
+		browser_restart(browser, "-s", strdup(names));
+}
+
+static void annotate(struct browser *browser)
+{
+	const struct perch_frame *frame = current_frame(browser);
+
+	if (frame && has_key(browser, "sym"))
+		browser_annotate(browser, frame);
+	else
+		note_missing_key(browser, "sym");
+}
+
+/* The menu of a row. Returns the key of what was selected. */
+static int menu(void)
+{
+	static const struct {
+		const char *text;
+		int key;
+	} items[] = {
+		{ "Annotate the function", 'a' },
+		{ "Zoom into or out of the DSO", 'd' },
+		{ "Zoom into or out of the thread", 't' },
+		{ "Zoom into or out of the kernel", 'k' },
+		{ "Show only functions with a text in their name", '/' },
+		{ "Unfold or fold the row with all branches", 'e' },
+		{ "Group by other columns", 'o' },
+		{ "Another event or file", 's' },
+		{ "Write the lines to a file", 'P' },
+		{ "Leave", 'q' },
+	};
+	const char *texts[CLI_NR(items)];
+	int selected;
+
+	for (size_t i = 0; i < CLI_NR(items); i++)
+		texts[i] = items[i].text;
+	selected = screen_select("Menu", texts, CLI_NR(items));
+	return selected < 0 ? SCREEN_OTHER : items[selected].key;
+}
+
+/* ---- keys ---- */
+
+/* Keys that change which rows are shown. Returns true if the key is one of them. */
+static bool change_filter(struct browser *browser, int key)
+{
+	switch (key) {
+	case 'd':
+		zoom_dso(browser);
+		return true;
+	case 't':
+		zoom_thread(browser);
+		return true;
+	case 'k':
+		zoom_kernel(browser);
+		return true;
+	case '/':
+		screen_ask("Part of the function's name:", browser->filter.symbol,
+			   sizeof(browser->filter.symbol));
+		return true;
+	case 'L':
+		ask_limit(browser);
+		return true;
+	case 'F':
+		browser->of_shown = !browser->of_shown;
+		return true;
+	case SCREEN_ESCAPE:
+	case SCREEN_LEFT:
+		return zoom_out(browser);
+	default:
+		return false;
+	}
+}
+
+static void change_view(struct browser *browser, int key)
+{
+	switch (key) {
+	case '+':
+		toggle(browser, false);
+		break;
+	case 'e':
+		toggle(browser, true);
+		break;
+	case 'E':
+		unfold_all(browser);
+		break;
+	case 'C':
+		fold_all(browser);
+		break;
+	case 'H':
+		browser->titles = !browser->titles;
+		break;
+	case 'a':
+		annotate(browser);
+		break;
+	case 'P':
+		browser_print(browser);
+		break;
+	case 'i':
+		browser_show_header(browser);
+		break;
+	case 'o':
+		ask_columns(browser);
+		break;
+	case 'h':
+	case '?':
+		browser_show_help();
+		break;
+	default:
+		break;
+	}
+}
+
+/* Returns 0, the exit status, or -1 to leave. */
+static int do_key(struct browser *browser, const struct report *report, int key)
+{
+	if (key == 'm' || key == SCREEN_RIGHT)
+		key = menu();
+	else if (key == SCREEN_ENTER)
+		key = toggle(browser, false) ? SCREEN_OTHER : menu();
+	if (key == 'q' || key == SCREEN_CLOSED)
+		return -1;
+	if (move(browser, key))
+		return 0;
+	if (key == SCREEN_TAB || key == SCREEN_BACK_TAB)
+		return show_event(browser, report, next_event(browser, key == SCREEN_TAB ? 1 : -1));
+	if (key == 's')
+		return switch_event_or_file(browser, report);
+	if (change_filter(browser, key))
+		return browser_select(browser);
+	change_view(browser, key);
+	return 0;
+}
+
+int report_browse(struct report *report, struct perch_profile *profile)
+{
+	struct browser browser = { .profile = profile, .titles = true };
+	int status;
+
+	browser.nr_events =
+		perch_reader_events(perch_session_reader(report->input.session), &browser.events);
+	browser.event = (unsigned)(browser.nr_events - 1);
+	browser.members = 1;
+	browser.filter.limit = report->percent_limit;
+	browser.event = next_event(&browser, 1);
+	if (!screen_open()) {
+		cli_note(REPORT_COMMAND,
+			 "the type of the terminal is unknown: --stdio prints text");
+		return CLI_EXIT_FAILURE;
+	}
+	status = browser_show_event(&browser, report, browser.event);
+	while (!status) {
+		browser_draw(&browser);
+		status = do_key(&browser, report, screen_key());
+	}
+	browser_close_event(&browser);
+	screen_close();
+	return status < 0 ? 0 : status;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The browser of perch report on a terminal: report_browser.c (events, keys),
+ * report_browser_view.c (what is shown and how it is drawn), report_browser_actions.c (annotation,
+ * menus, files). browser/ has the lines and the screen.
+ */
+#ifndef PERCH_CLI_REPORT_BROWSER_H
+#define PERCH_CLI_REPORT_BROWSER_H
+
+#include "browser/lines.h"
+#include "browser/screen.h"
+#include "report.h"
+#include "report_group.h"
+
+/* Which rows are shown. */
+struct browser_filter {
+	char symbol[128];		/* part of the name; "": all */
+	const struct perch_dso *dso;	/* NULL: all */
+	bool kernel;			/* only the kernel */
+	const struct perch_row *thread; /* rows with the same comm, pid and tid; NULL: all */
+	double limit;			/* percent */
+};
+
+struct browser {
+	struct report report; /* with the columns of the event */
+	struct perch_profile *profile;
+	const struct perch_file_event *events;
+	size_t nr_events;
+	unsigned event; /* the first one that is shown */
+	size_t members; /* events side by side */
+	struct report_group group;
+	struct report_table table;
+	uint64_t all; /* the period of 100 % of all rows */
+	const struct perch_row *row;
+	size_t nr_rows;
+	struct browser_filter filter;
+	bool of_shown; /* percentages are of the rows that are shown */
+	bool titles;
+	struct browser_lines lines;
+	size_t cursor, top; /* numbers of lines */
+	char message[256];  /* on the last line, until the next key */
+};
+
+/* True if the report can be browsed: on a terminal, and not in another form. */
+bool report_can_be_browsed(const struct report *report);
+/* Shows the profile until the user leaves. Returns the exit status. */
+int report_browse(struct report *report, struct perch_profile *profile);
+
+/* ---- report_browser_view.c ---- */
+
+/* Shows an event. Returns 0, or the exit status. */
+int browser_show_event(struct browser *browser, const struct report *report, unsigned event);
+void browser_close_event(struct browser *browser);
+/* Selects the rows by the filter. The cursor stays on its row if that is still shown. */
+int browser_select(struct browser *browser);
+void browser_draw(struct browser *browser);
+/* Writes all lines as text. */
+void browser_write(struct browser *browser, FILE *out);
+browser_make_graph browser_graph_of_row;
+
+/* ---- report_browser_actions.c ---- */
+
+void browser_show_help(void);
+void browser_show_header(struct browser *browser);
+/* Annotates the function of a row or branch, by perch annotate. */
+void browser_annotate(struct browser *browser, const struct perch_frame *frame);
+/* Writes the lines into the first file perf.hist.N that does not exist. */
+void browser_print(struct browser *browser);
+/* Lets the user select an event; returns false if another file was selected, whose path is then in
+ * `file`, or nothing. */
+bool browser_switch(struct browser *browser, unsigned *event, char *file, size_t size);
+/* Starts the command anew with two arguments more. Returns only after an error. */
+void browser_restart(struct browser *browser, const char *option, const char *value);
+
+#endif

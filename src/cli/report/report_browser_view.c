@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+#include "report_browser.h"
+
+#define MEASURED 2000 /* rows from which the widths of columns are computed */
+#define SIGNS	 2    /* characters before a row */
+
+int browser_graph_of_row(void *context, size_t row, struct perch_call_graph *graph)
+{
+	struct browser *browser = context;
+	const struct report *report = &browser->report;
+	bool fractal = report->graph.shape == SHAPE_FRACTAL;
+	uint64_t least = fractal ? 0 : browser->all * report->graph.limit / 100;
+
+	return perch_profile_call_graph(browser->profile, &browser->row[row], report->graph.order,
+					report->children, least, graph, NULL);
+}
+
+static uint64_t period_of(const struct browser *browser, const struct perch_row *row)
+{
+	return browser->report.children ? row->children : row->self;
+}
+
+static bool same_value(const struct browser *browser, const struct perch_row *a,
+		       const struct perch_row *b, const char *name)
+{
+	const struct perch_column *column = perch_column_find(name, strlen(name));
+
+	return !report_has_column(&browser->report.keys, column) ||
+	       perch_profile_value(browser->profile, a, column) ==
+		       perch_profile_value(browser->profile, b, column);
+}
+
+static bool is_wanted(void *context, size_t at)
+{
+	struct browser *browser = context;
+	const struct browser_filter *filter = &browser->filter;
+	const struct perch_row *row = &browser->row[at], *thread = filter->thread;
+	char buffer[PERCH_CELL_BYTES];
+
+	if (filter->limit > 0 &&
+	    (browser->all ? 100.0 * period_of(browser, row) / browser->all : 0) < filter->limit)
+		return false;
+	if (filter->dso && row->frame.dso != filter->dso)
+		return false;
+	if (filter->kernel && row->frame.cpumode_char != 'k')
+		return false;
+	if (thread &&
+	    (!same_value(browser, row, thread, "comm") ||
+	     !same_value(browser, row, thread, "pid") || !same_value(browser, row, thread, "tid")))
+		return false;
+	return !filter->symbol[0] ||
+	       strstr(report_frame(browser->profile, &row->frame, buffer), filter->symbol);
+}
+
+/* Percentages are of all rows, or of those that are shown. */
+static void set_total(struct browser *browser)
+{
+	uint64_t shown = 0;
+
+	for (size_t i = 0; i < browser->lines.nr_rows; i++)
+		shown += browser->row[browser->lines.order[i]].self;
+	browser->table.total = browser->of_shown ? shown : browser->all;
+	memset(browser->table.share, 0, sizeof(browser->table.share));
+}
+
+int browser_select(struct browser *browser)
+{
+	bool any = browser->lines.nr > 0;
+	size_t row = any ? browser_lines_get(&browser->lines, browser->cursor).row : 0;
+
+	if (browser_lines_set(&browser->lines, browser->nr_rows, is_wanted, browser))
+		return CLI_EXIT_FAILURE;
+	browser->cursor = browser->top = 0;
+	for (size_t i = 0; any && i < browser->lines.nr_rows; i++)
+		if (browser->lines.order[i] == row)
+			browser->cursor = i;
+	set_total(browser);
+	return 0;
+}
+
+int browser_show_event(struct browser *browser, const struct report *report, unsigned event)
+{
+	size_t members =
+		report_group_events(report, browser->events, event, browser->nr_events - event);
+	int status = 0;
+
+	browser->event = event;
+	browser->members = members;
+	browser->report = report_of_events(report, event, members);
+	browser->report.color = false; /* the screen has its own */
+	browser->report.full = true;
+	browser->all = report_total(report, browser->profile, event);
+	browser->table = (struct report_table){ .report = &browser->report,
+						.profile = browser->profile,
+						.total = browser->all };
+	if (members > 1) {
+		status = report_group_open(&browser->group, &browser->report, browser->profile,
+					   event, members);
+		browser->table.group = &browser->group;
+	}
+	if (!status)
+		status = report_get_rows(&browser->table, event, &browser->row, &browser->nr_rows);
+	browser->filter.thread = NULL;
+	browser->lines.nr = 0;
+	if (!status)
+		status = browser_select(browser);
+	if (!status)
+		report_set_widths(&browser->table, browser->row,
+				  browser->nr_rows < MEASURED ? browser->nr_rows : MEASURED);
+	return status;
+}
+
+void browser_close_event(struct browser *browser)
+{
+	if (browser->members > 1)
+		report_group_close(&browser->group);
+	browser_lines_clear(&browser->lines);
+}
+
+/* ---- lines ---- */
+
+/* A part of a line, in a style that its share gives. */
+struct piece {
+	double percent; /* negative: without a share */
+	const char *text;
+};
+
+/* Where the pieces of a line go: to the screen or to a file. */
+struct sink {
+	FILE *out;
+	size_t screen_row, column;
+	bool selected;
+};
+
+static void put_piece(struct sink *sink, double percent, const char *text)
+{
+	enum screen_style style = sink->selected ? SCREEN_SELECTED : SCREEN_NORMAL;
+
+	if (sink->out) {
+		fputs(text, sink->out);
+		return;
+	}
+	if (percent >= 0)
+		style = screen_share_style(percent, sink->selected);
+	sink->column = screen_put(sink->screen_row, sink->column, style, text);
+}
+
+static double percent_of(const struct browser *browser, uint64_t period)
+{
+	return browser->table.total ? 100.0 * period / browser->table.total : 0;
+}
+
+/* The sign before a row or branch: whether it can be unfolded. */
+static const char *sign_of(bool foldable, bool unfolded)
+{
+	return !foldable ? "  " : unfolded ? "- " : "+ ";
+}
+
+static void put_row(struct browser *browser, struct sink *sink, const struct browser_line *line)
+{
+	const struct report_list *columns = &browser->report.columns;
+	const struct perch_row *row = &browser->row[line->row];
+	char *text = NULL;
+	size_t size;
+
+	put_piece(sink, -1, sign_of(browser->report.graph.shape != SHAPE_NONE, line->open));
+	for (size_t at = 0; at < columns->nr; at++) {
+		const struct perch_column *column = columns->column[at];
+		bool share = column->type == PERCH_COLUMN_PERCENT && !browser->table.group;
+
+		browser->table.out = open_memstream(&text, &size);
+		if (!browser->table.out)
+			return;
+		report_put_cell(&browser->table, at, row);
+		fclose(browser->table.out);
+		if (at)
+			put_piece(sink, -1, "  ");
+		put_piece(sink,
+			  share ? percent_of(browser,
+					     perch_profile_value(browser->profile, row, column))
+				: -1,
+			  text);
+		free(text);
+		text = NULL;
+	}
+}
+
+static void put_branch(struct browser *browser, struct sink *sink, const struct browser_line *line)
+{
+	const struct browser_branch *branch = line->branch;
+	const struct perch_call_graph_node *node = &line->open->graph.node[branch->node];
+	const struct perch_row *row = &browser->row[line->row];
+	char buffer[PERCH_CELL_BYTES], text[64];
+	double percent = percent_of(browser, node->period);
+
+	if (browser->report.graph.shape == SHAPE_FRACTAL)
+		percent = period_of(browser, row) ? 100.0 * node->period / period_of(browser, row)
+						  : 0;
+	snprintf(text, sizeof(text), "%*s",
+		 SIGNS + 3 + 3 * (branch->depth < 16 ? branch->depth : 16), "");
+	put_piece(sink, -1, text);
+	put_piece(sink, -1, branch->head ? sign_of(branch->foldable, branch->unfolded) : "  ");
+	if (branch->head && node->period != period_of(browser, row)) {
+		snprintf(text, sizeof(text), "%.2f%% ", percent);
+		put_piece(sink, percent, text);
+	}
+	put_piece(sink, -1, report_frame(browser->profile, &node->frame, buffer));
+}
+
+static void put_line(struct browser *browser, struct sink *sink, size_t at)
+{
+	struct browser_line line = browser_lines_get(&browser->lines, at);
+
+	if (line.branch)
+		put_branch(browser, sink, &line);
+	else
+		put_row(browser, sink, &line);
+}
+
+void browser_write(struct browser *browser, FILE *out)
+{
+	for (size_t at = 0; at < browser->lines.nr; at++) {
+		struct sink sink = { .out = out };
+
+		put_line(browser, &sink, at);
+		putc('\n', out);
+	}
+}
+
+/* ---- the screen ---- */
+
+/* 1234 as it is, 804133 as 804K, as perf does. */
+static void put_number(FILE *out, uint64_t nr)
+{
+	static const char units[] = " KMG";
+	int unit = 0;
+
+	while (nr / 1000 && unit < 3 && nr >= 10000) {
+		nr /= 1000;
+		unit++;
+	}
+	fprintf(out, "%" PRIu64, nr);
+	if (unit)
+		putc(units[unit], out);
+}
+
+static void put_zooms(FILE *out, const struct browser *browser)
+{
+	const struct browser_filter *filter = &browser->filter;
+	char buffer[PERCH_CELL_BYTES];
+
+	if (filter->dso) {
+		fputs(", DSO: ", out);
+		cli_put_clean(out, filter->dso->path);
+	}
+	if (filter->kernel)
+		fputs(", kernel", out);
+	if (filter->thread &&
+	    report_has_column(&browser->report.keys, perch_column_find("comm", 4)))
+		fprintf(out, ", thread: %s",
+			perch_profile_cell(browser->profile, filter->thread,
+					   perch_column_find("comm", 4), buffer, sizeof(buffer)));
+	if (filter->symbol[0])
+		fprintf(out, ", symbol: %s", filter->symbol);
+	if (filter->limit > 0)
+		fprintf(out, ", at least %g%%", filter->limit);
+	if (browser->of_shown)
+		fputs(", percentages of the rows that are shown", out);
+}
+
+static void put_summary(FILE *out, const struct browser *browser)
+{
+	uint64_t samples = 0, period = 0;
+
+	for (size_t i = 0; i < browser->members; i++) {
+		struct perch_profile_total total;
+
+		perch_profile_get_total(browser->profile, browser->event + i, &total);
+		samples += browser->report.relative ? total.samples : total.all_samples;
+		period += report_total(&browser->report, browser->profile, browser->event + i);
+	}
+	fputs("Samples: ", out);
+	put_number(out, samples);
+	fprintf(out, " of event%s '", browser->members > 1 ? "s" : "");
+	for (size_t i = 0; i < browser->members; i++) {
+		fputs(i ? ", " : "", out);
+		cli_put_clean(out, browser->events[browser->event + i].name);
+	}
+	fprintf(out, "', Event count (approx.): %" PRIu64, period);
+	put_zooms(out, browser);
+}
+
+/* Calls a function that writes to a file, and shows the text. */
+static void draw_text(struct browser *browser, size_t row,
+		      void (*put)(FILE *out, const struct browser *browser))
+{
+	size_t size, column = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	put(out, browser);
+	fclose(out);
+	column = screen_put(row, 0, SCREEN_TITLE, text);
+	screen_fill(row, column, SCREEN_TITLE);
+	free(text);
+}
+
+static void draw_titles(struct browser *browser)
+{
+	const struct report_list *columns = &browser->report.columns;
+	size_t column = screen_put(1, 0, SCREEN_TITLE, "  ");
+
+	for (size_t at = 0; at < columns->nr; at++) {
+		char *text = NULL;
+		size_t size;
+
+		browser->table.out = open_memstream(&text, &size);
+		if (!browser->table.out)
+			return;
+		report_put_title(&browser->table, at);
+		fclose(browser->table.out);
+		if (at)
+			column = screen_put(1, column, SCREEN_TITLE, "  ");
+		column = screen_put(1, column, SCREEN_TITLE, text);
+		free(text);
+	}
+	screen_fill(1, column, SCREEN_TITLE);
+}
+
+void browser_draw(struct browser *browser)
+{
+	size_t first = browser->titles ? 2 : 1;
+	size_t page = screen_rows() > first + 1 ? screen_rows() - first - 1 : 1, column;
+
+	if (browser->cursor >= browser->lines.nr)
+		browser->cursor = browser->lines.nr ? browser->lines.nr - 1 : 0;
+	if (browser->cursor < browser->top)
+		browser->top = browser->cursor;
+	if (browser->cursor >= browser->top + page)
+		browser->top = browser->cursor - page + 1;
+	screen_erase();
+	draw_text(browser, 0, put_summary);
+	if (browser->titles)
+		draw_titles(browser);
+	for (size_t i = 0; i < page && browser->top + i < browser->lines.nr; i++) {
+		struct sink sink = { .screen_row = first + i,
+				     .selected = browser->top + i == browser->cursor };
+
+		put_line(browser, &sink, browser->top + i);
+		if (sink.selected)
+			screen_fill(first + i, sink.column, SCREEN_SELECTED);
+	}
+	column = screen_put(screen_rows() - 1, 0, SCREEN_TITLE,
+			    browser->message[0] ? browser->message
+			    : browser->lines.nr
+				    ? "Press 'h' for help on keys"
+				    : "No rows. Escape removes filters, 'h' shows help");
+	screen_fill(screen_rows() - 1, column, SCREEN_TITLE);
+	screen_show();
+	browser->message[0] = '\0';
+}
