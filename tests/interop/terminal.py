@@ -63,7 +63,7 @@ MARK = "sed s/^/P:/"
 
 def check_pager(data):
     long = piped(["dump", "-i", data])
-    for command in (["dump", "-i", data], ["script", "-i", data], ["report", "-i", data], ["list"]):
+    for command in (["dump", "-i", data], ["script", "-i", data], ["report", "--stdio", "-i", data], ["list"]):
         lines, status = on_terminal(command, rows=5, columns=300, PERCH_PAGER=MARK)
         check("%s: long output is paged" % command[0],
               status == 0 and len(lines) > 4 and all(line.startswith("P:") for line in lines), lines)
@@ -110,12 +110,12 @@ def rows_of(lines):
 def check_widths(data):
     plain = piped(["report", "-i", data, "-g", "none", "--no-children"])
     for columns in (60, 80, 120):
-        lines, _ = on_terminal(["report", "--no-pager", "-i", data, "-g", "none", "--no-children"], columns=columns)
+        lines, _ = on_terminal(["report", "--stdio", "--no-pager", "-i", data, "-g", "none", "--no-children"], columns=columns)
         rows = rows_of(lines)
         widest = max(len(row) for row in rows)
         check("rows fit into %d columns" % columns,
               len(rows) == len(rows_of(plain)) and widest <= columns, widest)
-    lines, _ = on_terminal(["report", "--no-pager", "-v", "-i", data, "-g", "none", "--no-children"], columns=40)
+    lines, _ = on_terminal(["report", "--stdio", "--no-pager", "-v", "-i", data, "-g", "none", "--no-children"], columns=40)
     check("-v prints columns in full", rows_of(lines) == rows_of(plain), lines)
     wide = piped(["report", "-i", data, "-g", "none", "--no-children", "-w", "0,10,12,12"])
     cut = [row for row in rows_of(wide) if len(row.split("  ")[-1].strip()) > 12]

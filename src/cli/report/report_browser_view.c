@@ -57,7 +57,7 @@ static bool is_wanted(void *context, size_t at)
 	       strstr(report_frame(browser->profile, &row->frame, buffer), filter->symbol);
 }
 
-/* Percentages are of all rows, or of those that are shown. */
+/* Percentages are of all rows, or of the shown ones. */
 static void set_total(struct browser *browser)
 {
 	uint64_t shown = 0;

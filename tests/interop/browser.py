@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The browser of perch report in a real terminal, tmux: keys are sent, and screens are compared with perch report --stdio."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+PERCH = os.environ["PERCH"]
+LIMIT = 60  # seconds for a screen to appear on a busy machine
+failed = False
+
+PROGRAM = r"""
+static volatile unsigned long sink;
+__attribute__((noinline)) void inner_loop(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void outer_call(unsigned long n) { inner_loop(n); sink++; }
+__attribute__((noinline)) void other_call(unsigned long n) { inner_loop(n / 2); sink++; }
+int main(void) { for (int i = 0; i < 40; i++) { outer_call(3000000); other_call(3000000); } return 0; }
+"""
+
+
+def check(good, name, detail=""):
+    global failed
+    print("%s - %s" % ("ok" if good else "not ok", name))
+    if not good:
+        failed = True
+        print("  " + "\n  ".join(str(detail).splitlines()[:60]))
+
+
+class Terminal:
+    """perch in a window of tmux."""
+
+    def __init__(self, size, *words, **variables):
+        self.socket = tempfile.mktemp(prefix="tmux", dir=".")
+        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR", "PERCH_PAGER", "PAGER")}
+        environment.update({"TMUX_TMPDIR": ".", "LC_ALL": "C.UTF-8"})
+        columns, rows = size
+        assigned = ["%s=%s" % pair for pair in variables.items()]
+        shell = "env %s %s; echo status=$?; sleep 1000" % (" ".join(assigned), " ".join("'%s'" % word for word in (PERCH,) + words))
+        subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell],
+                       env=environment, check=True)
+
+    def tmux(self, *words):
+        return subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=True).stdout
+
+    def screen(self, styles=False):
+        return self.tmux("capture-pane", "-p", *(["-e"] if styles else [])).splitlines()
+
+    def wait(self, name, condition):
+        """Waits until the screen meets a condition, and returns it."""
+        end = time.monotonic() + LIMIT
+        while True:
+            screen = self.screen()
+            if condition(screen):
+                check(True, name)
+                return screen
+            if time.monotonic() > end:
+                check(False, name, "\n".join(screen))
+                return screen
+            time.sleep(0.05)
+
+    def keys(self, *keys):
+        for key in keys:
+            self.tmux("send-keys", key)
+
+    def text(self, text):
+        self.tmux("send-keys", "-l", text)
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
+
+
+def rows_of(lines):
+    """The rows of a report or screen, without the sign of the browser and with single spaces."""
+    return [re.sub(r"\s+", " ", line.lstrip("+- ")).strip() for line in lines if re.match(r"^[+-]? *\d+\.\d\d%", line)]
+
+
+def text_of(*words):
+    return subprocess.run([PERCH, "report", "--stdio", "-g", "none", *words], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def check_rows(size):
+    terminal = Terminal(size, "report", "-i", "graph")
+    expected = rows_of(text_of("-i", "graph"))
+    height = size[1] - 3
+    screen = terminal.wait("%dx%d: rows" % size, lambda lines: len(rows_of(lines)) >= min(height, len(expected)))
+    shown = rows_of(screen)
+    # names may be cut at the right edge
+    check(all(row.startswith(part) for part, row in zip(shown, expected)) and shown, "%dx%d: the rows of --stdio" % size,
+          "\n".join(shown + ["-"] + expected[:height]))
+    check(all(len(line) <= size[0] for line in screen), "%dx%d: lines fit" % size, "\n".join(screen))
+    terminal.keys("End")
+    terminal.wait("%dx%d: End" % size, lambda lines: rows_of(lines)[-1:] and expected[-1].startswith(rows_of(lines)[-1]))
+    terminal.keys("q")
+    terminal.wait("%dx%d: q leaves" % size, lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def check_call_graph():
+    terminal = Terminal((120, 40), "report", "-i", "graph", "-s", "sym", "-g", "caller")
+    terminal.wait("a browser with call graphs", lambda lines: any(re.match(r"^\+ .* main$", line) for line in lines))
+    terminal.keys("/")
+    terminal.wait("/ asks", lambda lines: "name:" in lines[-1])
+    terminal.text("outer_call")
+    terminal.keys("Enter")
+    terminal.wait("/ selects functions", lambda lines: len(rows_of(lines)) == 1 and "symbol: outer_call" in lines[0])
+    terminal.keys("+")
+    terminal.wait("+ unfolds", lambda lines: re.match(r"^- .*outer_call$", lines[2]) and len(lines[3].strip()) > 1)
+    terminal.keys("+")
+    terminal.wait("+ folds", lambda lines: re.match(r"^\+ .*outer_call$", lines[2]) and not lines[3].strip())
+    terminal.keys("e")
+    terminal.wait("e unfolds all", lambda lines: any("inner_loop" in line for line in lines[3:]))
+    terminal.keys("C")
+    terminal.wait("C folds", lambda lines: re.match(r"^\+ .*outer_call$", lines[2]) and not lines[3].strip())
+    terminal.keys("E")
+    terminal.wait("E unfolds", lambda lines: any("inner_loop" in line for line in lines[3:]))
+    terminal.keys("C", "Escape")
+    terminal.wait("Escape removes the filter", lambda lines: len(rows_of(lines)) > 1 and "symbol:" not in lines[0])
+    terminal.keys("q")
+    terminal.close()
+
+
+def check_zooms():
+    terminal = Terminal((120, 40), "report", "-i", "graph", "--no-children", "-g", "none")
+    expected = rows_of(text_of("-i", "graph", "--no-children"))
+    large = [row for row in expected if float(row.split("%")[0]) >= 99.9]
+    own = [row for row in expected if " program [.]" in row]
+    terminal.wait("the first row is the program's", lambda lines: "inner_loop" in lines[2])
+    terminal.keys("d")
+    terminal.wait("d zooms into the DSO", lambda lines: rows_of(lines) == own[:37] and "DSO:" in lines[0])
+    terminal.keys("d", "L")
+    terminal.wait("L asks", lambda lines: "percentage" in lines[-1])
+    terminal.keys("BSpace")
+    terminal.text("99.9")
+    terminal.keys("Enter")
+    terminal.wait("L limits rows", lambda lines: len(rows_of(lines)) == len(large) and "at least 99.9%" in lines[0])
+    terminal.keys("Escape", "t")
+    terminal.wait("t zooms into the thread", lambda lines: "thread: program" in lines[0])
+    terminal.keys("t", "k")
+    terminal.wait("k zooms into the kernel", lambda lines: ", kernel" in lines[0] and all("[k]" in row for row in rows_of(lines)))
+    terminal.keys("k", "m")
+    terminal.wait("m shows the menu", lambda lines: lines[0].startswith("Menu"))
+    terminal.keys("q", "i")
+    terminal.wait("i shows the header", lambda lines: any("captured on" in line for line in lines))
+    terminal.keys("q", "h")
+    terminal.wait("h shows the keys", lambda lines: lines[0].startswith("Keys"))
+    terminal.keys("q", "P")
+    terminal.wait("P writes a file", lambda lines: "written to perf.hist.0" in lines[-1])
+    check(rows_of(open("perf.hist.0").read().splitlines()) == expected, "the file has the rows")
+    terminal.keys("Home", "a")
+    terminal.wait("a annotates", lambda lines: lines[0].startswith("inner_loop") and any(re.match(r"^ *\d+\.\d\d ", line) for line in lines))
+    terminal.keys("q", "o", "C-u")
+    terminal.text("dso,nonsense")
+    terminal.keys("Enter")
+    terminal.wait("o refuses wrong columns", lambda lines: "there is no such column" in lines[-1])
+    terminal.keys("o", "C-u")
+    terminal.text("dso")
+    terminal.keys("Enter")
+    dsos = rows_of(text_of("-i", "graph", "--no-children", "-s", "dso"))
+    terminal.wait("o groups by other columns", lambda lines: rows_of(lines) == dsos)
+    terminal.tmux("resize-window", "-x", "60", "-y", "10")
+    terminal.wait("the screen follows the size", lambda lines: len(lines) == 10 and rows_of(lines)[:1] == dsos[:1])
+    terminal.keys("q")
+    terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def check_events():
+    terminal = Terminal((120, 30), "report", "-i", "two", "--no-group")
+    terminal.wait("the first event", lambda lines: "'cpu-clock" in lines[0])
+    terminal.keys("Tab")
+    terminal.wait("Tab shows the next event", lambda lines: "'task-clock" in lines[0])
+    terminal.keys("BTab")
+    terminal.wait("Back Tab shows the one before", lambda lines: "'cpu-clock" in lines[0])
+    terminal.keys("s")
+    terminal.wait("s lists events", lambda lines: any("event task-clock" in line for line in lines))
+    terminal.keys("Down", "Enter")
+    terminal.wait("s shows the event", lambda lines: "'task-clock" in lines[0])
+    terminal.keys("q")
+    terminal.close()
+
+
+def check_styles():
+    for variables, colored in (({"TERM": "screen-256color"}, True), ({"TERM": "screen-256color", "NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)):
+        terminal = Terminal((100, 24), "report", "-i", "graph", **variables)
+        terminal.wait("%s: rows" % variables, lambda lines: rows_of(lines))
+        styles = "\n".join(terminal.screen(styles=True))
+        check(bool(re.search(r"\x1b\[[0-9;]*(3[0-79]|4[0-79])", styles.replace("\x1b[39m", "").replace("\x1b[49m", ""))) == colored,
+              "%s: %s" % (variables, "colors" if colored else "no colors"), repr(styles[:400]))
+        check("\x1b[7m" in styles or ";7m" in styles or colored, "%s: the cursor is seen" % variables, repr(styles[:400]))
+        terminal.close()
+    terminal = Terminal((100, 24), "report", "-i", "graph", TERM="dumb", PERCH_PAGER="cat")
+    terminal.wait("a terminal that cannot move the cursor gets text", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def main():
+    if not shutil.which("tmux") or not shutil.which("cc"):
+        print("ok - browser # skip tmux or cc is not installed")
+        return 0
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        open("program.c", "w").write(PROGRAM)
+        subprocess.run(["cc", "-g", "-O0", "-fno-omit-frame-pointer", "-o", "program", "program.c"], check=True)
+        for path, words in (("graph", ("-g", "-e", "cpu-clock")), ("two", ("-e", "cpu-clock,task-clock",))):
+            subprocess.run([PERCH, "record", "-q", "-N", "-o", path, "-F", "2000", *words, "./program"], check=True)
+        check_rows((80, 24))
+        check_rows((200, 60))
+        check_call_graph()
+        check_zooms()
+        check_events()
+        check_styles()
+        os.chdir("/")
+    return 1 if failed else 0
+
+
+sys.exit(main())
