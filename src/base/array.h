@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "large_pages.h"
+
 #define PERCH__ARRAY_FIRST_BYTES 256u /* smallest first allocation */
 
 /*
@@ -44,8 +46,10 @@ static inline void *perch__array_grow(void *items, size_t *capacity, size_t need
 	if (larger > PTRDIFF_MAX / size)
 		return NULL;
 	items = realloc(items, larger * size);
-	if (items)
-		*capacity = larger;
+	if (!items)
+		return NULL;
+	perch__use_large_pages(items, larger * size);
+	*capacity = larger;
 	return items;
 }
 

@@ -30,6 +30,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "large_pages.h"
+
 #define PERCH__HASH_NONE UINT32_MAX	  /* no index */
 #define PERCH__HASH_MAX	 (UINT32_MAX / 2) /* entries of a table, and the largest index */
 
@@ -155,6 +157,7 @@ static inline int perch__hash_reserve(struct perch__hash_table *table, size_t nr
 	slot = calloc(slots, sizeof(*slot));
 	if (!slot)
 		return -ENOMEM;
+	perch__use_large_pages(slot, slots * sizeof(*slot));
 	for (size_t i = 0; i < old; i++) {
 		if (table->slot[i].number)
 			perch__hash_put(slot, slots - 1, table->slot[i]);

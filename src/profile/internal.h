@@ -394,8 +394,8 @@ struct perch_profile {
 		uint32_t function; /* number in functions */
 		uint64_t offset;   /* of the address, if the file is unknown */
 		uint64_t hash;
-	} * position;			     /* by frame, with lines */
-	struct key_set row_keys;	     /* (context, number of values of the frame) -> row[] */
+	} * position; /* by frame, with lines */
+	size_t nr_rows;
 	struct perch_row *row;		     /* those of an event are together, in any order */
 	struct row_lists *lists;	     /* by the index of the row */
 	enum perch_call_graph_key graph_key; /* of the options */

@@ -71,7 +71,6 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__tuples_clear(&profile->contexts);
 	perch_addresses_free(profile->addresses);
 	perch__key_set_clear(&profile->frames);
-	perch__key_set_clear(&profile->row_keys);
 	perch__stacks_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
 	perch__tuples_clear(&profile->data_addresses);
@@ -300,12 +299,11 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	perch__flat_free(profile);
 	perch_addresses_free(profile->addresses);
 	profile->addresses = NULL;
-	if (!rc)
-		rc = perch__rows_fill(profile);
 	/* neither are the keys of what is complete now */
 	perch__key_set_end(&profile->frames);
 	perch__key_set_end(&profile->functions);
-	perch__key_set_end(&profile->row_keys);
 	perch__hash_clear(&profile->tree.children);
+	if (!rc)
+		rc = perch__rows_fill(profile);
 	return rc ? no_memory(err) : 0;
 }

@@ -17,56 +17,77 @@ struct row_walk {
 	/* by frame: a number that is equal for equal values in all columns of scope FRAME. NULL:
 	 * the frame itself, or 0 without such columns. */
 	uint32_t *values_of;
-	/* by frame: the row of the last lookup; most recordings have few contexts */
+	/* by number of values: the row in the first context, which needs no lookup by hash; and the
+	 * row of the last lookup: most recordings have few contexts */
 	struct cached_row {
 		uint32_t context, row; /* row + 1; 0 if empty */
-	} * cached_row;
+	} (*cached_row)[2];
+	struct key_set keys; /* (context, number of values) -> other[] */
+	uint32_t *other;     /* rows of other contexts */
+	size_t nr_rows;
 };
+enum { FIRST, LAST };
 
-/*
- * Returns the row number of a node. Adds the row if it is new. Returns NO_NUMBER if out of memory.
- */
-static uint32_t find_row(const struct row_walk *walk, const struct node *node)
+/* Returns a number that is equal for the nodes of one context and one row. */
+static inline uint32_t values_of(const struct row_walk *walk, const struct node *node)
+{
+	if (walk->values_of)
+		return walk->values_of[node->frame];
+	return walk->profile->nr_frame_columns ? node->frame : 0;
+}
+
+/* Returns the number of a new row, or NO_NUMBER if out of memory. */
+static uint32_t add_row(struct row_walk *walk, const struct node *node)
 {
 	struct perch_profile *profile = walk->profile;
-	uint32_t values = profile->nr_frame_columns ? node->frame : 0;
-	uint32_t at;
-	bool is_new;
+	size_t at = walk->nr_rows;
 
-	if (walk->values_of)
-		values = walk->values_of[node->frame];
-	at = perch__key_set_add(&profile->row_keys, node->context, values, &is_new);
-	if (at == NO_NUMBER || !is_new)
-		return at;
-	if (PERCH__ARRAY_RESERVE_BY_NR(profile->row, at, 1) ||
-	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1)) {
-		perch__key_set_remove_last(&profile->row_keys);
+	if (at >= PERCH__HASH_MAX || PERCH__ARRAY_RESERVE_BY_NR(profile->row, at, 1) ||
+	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1))
 		return NO_NUMBER;
-	}
 	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, false };
 	profile->row[at] = (struct perch_row){
-		.index = at,
+		.index = (uint32_t)at,
 		.event = perch__context_event(profile, node->context),
 		.numbers = { [ROW_CONTEXT] = node->context, [ROW_FRAME] = node->frame },
 	};
 	if (profile->nr_frame_columns)
 		profile->row[at].frame = profile->frame[node->frame];
-	return at;
+	return (uint32_t)walk->nr_rows++;
 }
 
-/* Like the function above, with a cache by frame. */
-static uint32_t get_row(const struct row_walk *walk, const struct node *node)
+/* Returns the row of a node whose values have a row in another context, too. Adds the row if it is
+ * new. Returns NO_NUMBER if out of memory. */
+static uint32_t find_other(struct row_walk *walk, const struct node *node, uint32_t values)
 {
-	struct cached_row *cached = &walk->cached_row[node->frame];
+	bool is_new;
+	uint32_t at = perch__key_set_add(&walk->keys, node->context, values, &is_new);
 
-	if (!cached->row || cached->context != node->context) {
-		uint32_t row = find_row(walk, node);
+	if (at == NO_NUMBER || !is_new)
+		return at == NO_NUMBER ? at : walk->other[at];
+	if (PERCH__ARRAY_RESERVE_BY_NR(walk->other, at, 1))
+		return NO_NUMBER;
+	walk->other[at] = add_row(walk, node);
+	return walk->other[at];
+}
 
-		if (row == NO_NUMBER)
-			return row;
-		*cached = (struct cached_row){ node->context, row + 1 };
-	}
-	return cached->row - 1;
+/* Returns the row number of a node. Adds the row if it is new. Returns NO_NUMBER if out of memory.
+ */
+static uint32_t get_row(struct row_walk *walk, const struct node *node)
+{
+	uint32_t values = values_of(walk, node);
+	struct cached_row *cached = walk->cached_row[values];
+	uint32_t row;
+
+	if (cached[FIRST].row && cached[FIRST].context == node->context)
+		return cached[FIRST].row - 1;
+	if (cached[LAST].row && cached[LAST].context == node->context)
+		return cached[LAST].row - 1;
+	row = cached[FIRST].row ? find_other(walk, node, values) : add_row(walk, node);
+	if (row != NO_NUMBER)
+		cached[cached[FIRST].row ? LAST : FIRST] =
+			(struct cached_row){ node->context, row + 1 };
+	return row;
 }
 
 static int push(struct row_walk *walk, uint32_t node)
@@ -86,7 +107,7 @@ static int push_children(struct row_walk *walk, const struct node *node)
 
 		if (push(walk, child))
 			return -ENOMEM;
-		__builtin_prefetch(&walk->cached_row[at->frame]);
+		__builtin_prefetch(&walk->cached_row[values_of(walk, at)]);
 		child = at->next;
 	}
 	return 0;
@@ -195,7 +216,7 @@ static int number_values(struct row_walk *walk)
 /* Moves the rows of each event together. Their order among each other stays. */
 static int group_rows(struct perch_profile *profile)
 {
-	size_t nr = profile->row_keys.nr, at = 0;
+	size_t nr = profile->nr_rows, at = 0;
 	struct perch_row *grouped;
 
 	for (size_t i = 0; i < nr; i++)
@@ -250,6 +271,9 @@ int perch__rows_fill(struct perch_profile *profile)
 	free(walk.step);
 	free(walk.open);
 	free(walk.cached_row);
+	free(walk.other);
+	perch__key_set_clear(&walk.keys);
+	profile->nr_rows = walk.nr_rows;
 	free(walk.values_of);
 	return rc ? rc : group_rows(profile);
 }

@@ -168,6 +168,7 @@ static bool sort_items(struct order *order, struct item *items, size_t nr)
 
 	if (!ties)
 		return false;
+	perch__use_large_pages(ties, nr * sizeof(*ties));
 	qsort_r(items, nr, sizeof(*items), compare_items, order);
 	for (size_t i = 0, end; i < nr; i = end) {
 		end = i + 1;
@@ -229,6 +230,12 @@ static size_t select_rows(const struct order *order, size_t nr_rows, struct item
 	return nr;
 }
 
+static inline void prefetch_row(const struct perch_row *row)
+{
+	for (size_t at = 0; at < sizeof(*row); at += 64)
+		__builtin_prefetch((const char *)row + at);
+}
+
 /* Moves the rows into the order of the items. A copy would take as much memory as the rows. */
 static void move_rows(struct perch_row *rows, struct item *items, size_t nr)
 {
@@ -238,6 +245,8 @@ static void move_rows(struct perch_row *rows, struct item *items, size_t nr)
 
 		/* a cycle: each row moves to where the one before it was */
 		while ((from = items[to].at) != i) {
+			/* the row after the next one is loaded meanwhile */
+			prefetch_row(&rows[items[from].at]);
 			rows[to] = rows[from];
 			items[to].at = to;
 			to = from;
@@ -269,6 +278,7 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 	order.row = of->nr_rows ? profile->row + of->first_row : NULL;
 	items = calloc(of->nr_rows + 1, sizeof(*items));
 	if (items) {
+		perch__use_large_pages(items, of->nr_rows * sizeof(*items));
 		nr = select_rows(&order, of->nr_rows, items);
 		sorted = sort_items(&order, items, nr);
 	}

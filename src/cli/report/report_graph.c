@@ -198,12 +198,9 @@ static int put_graph(FILE *out, const struct report *report, struct perch_profil
 	bool fractal = report->graph.shape == SHAPE_FRACTAL;
 	uint64_t period = report->children ? row->children : row->self;
 	uint64_t least = fractal ? 0 : total * report->graph.limit / 100;
-	/* as in perf: not with -F */
-	bool skip_first = !report->output && report->keys.nr &&
-			  report->keys.column[0] == perch_column_find("sym", 3);
 	struct perch_call_graph tree;
 	struct graph graph;
-	bool printed = false;
+	bool skip_first, printed = false;
 	uint32_t first, last = 0;
 	int status;
 
@@ -212,6 +209,9 @@ static int put_graph(FILE *out, const struct report *report, struct perch_profil
 	status = report_make_graph(report, profile, row, least, &tree);
 	if (status)
 		return status;
+	/* as in perf: not with -F */
+	skip_first = !report->output && report->keys.nr &&
+		     report->keys.column[0] == perch_column_find("sym", 3);
 	graph = (struct graph){ out, report, tree.node, profile, 0 };
 	first = tree.node[0].first_child;
 	total = fractal ? period : total;

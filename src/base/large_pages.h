@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Large pages for large arrays: a page fault then adds 2 MB, not 4 KB. */
+#ifndef PERCH_BASE_LARGE_PAGES_H
+#define PERCH_BASE_LARGE_PAGES_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+enum { PERCH__LARGE_PAGES_FROM = 4 << 20 }; /* bytes of an array */
+
+/*
+ * For memory that malloc() or calloc() has just returned, or that realloc() has made larger. A
+ * kernel without large pages ignores it. It is for whole pages around the memory: with a part of a
+ * mapping realloc() could not move the mapping, and would copy it.
+ */
+static inline void perch__use_large_pages(const void *memory, size_t size)
+{
+	const uintptr_t page = 4096;
+	uintptr_t start = (uintptr_t)memory & ~(page - 1);
+	uintptr_t end = ((uintptr_t)memory + size + page - 1) & ~(page - 1);
+	int saved = errno;
+
+	if (!memory || size < PERCH__LARGE_PAGES_FROM)
+		return;
+	madvise((void *)start, end - start, MADV_HUGEPAGE);
+	errno = saved;
+}
+
+#endif
