@@ -125,7 +125,7 @@ static void put_cut(const char *text, size_t columns)
 	char cut[4 * 1024];
 	size_t bytes = 0, used = 0;
 
-	while (text[bytes] && bytes < sizeof(cut) - 5) {
+	while (bytes < sizeof(cut) - 5 && text[bytes]) {
 		if ((text[bytes] & 0xc0) != 0x80 && used++ == columns)
 			break;
 		bytes++;

@@ -40,7 +40,7 @@ static bool is_wanted(void *context, size_t at)
 	struct browser *browser = context;
 	const struct browser_filter *filter = &browser->filter;
 	const struct perch_row *row = &browser->row[at], *thread = filter->thread;
-	char buffer[PERCH_CELL_BYTES];
+	char buffer[REPORT_FRAME_BYTES];
 
 	if (filter->limit > 0 &&
 	    (browser->all ? 100.0 * period_of(browser, row) / browser->all : 0) < filter->limit)
@@ -54,7 +54,8 @@ static bool is_wanted(void *context, size_t at)
 	     !same_value(browser, row, thread, "pid") || !same_value(browser, row, thread, "tid")))
 		return false;
 	return !filter->symbol[0] ||
-	       strstr(report_frame(browser->profile, &row->frame, buffer), filter->symbol);
+	       strstr(report_frame(&browser->report, browser->profile, &row->frame, buffer),
+		      filter->symbol);
 }
 
 /* Percentages are of all rows, or of the shown ones. */
@@ -190,26 +191,38 @@ static void put_row(struct browser *browser, struct sink *sink, const struct bro
 	}
 }
 
+/* The share of a branch, or what -g says in its place. */
+static void put_share(struct browser *browser, struct sink *sink,
+		      const struct perch_call_graph_node *node, uint64_t total)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	report_put_value(out, &browser->report, node->period, node->samples, total);
+	fclose(out);
+	put_piece(sink, total ? 100.0 * node->period / total : 0, text);
+	put_piece(sink, -1, " ");
+	free(text);
+}
+
 static void put_branch(struct browser *browser, struct sink *sink, const struct browser_line *line)
 {
 	const struct browser_branch *branch = line->branch;
 	const struct perch_call_graph_node *node = &line->open->graph.node[branch->node];
-	const struct perch_row *row = &browser->row[line->row];
-	char buffer[PERCH_CELL_BYTES], text[64];
-	double percent = percent_of(browser, node->period);
+	uint64_t period = period_of(browser, &browser->row[line->row]);
+	bool fractal = browser->report.graph.shape == SHAPE_FRACTAL;
+	char buffer[REPORT_FRAME_BYTES], indent[64];
 
-	if (browser->report.graph.shape == SHAPE_FRACTAL)
-		percent = period_of(browser, row) ? 100.0 * node->period / period_of(browser, row)
-						  : 0;
-	snprintf(text, sizeof(text), "%*s",
+	snprintf(indent, sizeof(indent), "%*s",
 		 SIGNS + 3 + 3 * (branch->depth < 16 ? branch->depth : 16), "");
-	put_piece(sink, -1, text);
+	put_piece(sink, -1, indent);
 	put_piece(sink, -1, branch->head ? sign_of(branch->foldable, branch->unfolded) : "  ");
-	if (branch->head && node->period != period_of(browser, row)) {
-		snprintf(text, sizeof(text), "%.2f%% ", percent);
-		put_piece(sink, percent, text);
-	}
-	put_piece(sink, -1, report_frame(browser->profile, &node->frame, buffer));
+	if (branch->head && node->period != period)
+		put_share(browser, sink, node, fractal ? period : browser->table.total);
+	put_piece(sink, -1, report_frame(&browser->report, browser->profile, &node->frame, buffer));
 }
 
 static void put_line(struct browser *browser, struct sink *sink, size_t at)
