@@ -270,6 +270,19 @@ PERCH_API int perch_profile_add(struct perch_profile *profile, const struct perc
 				struct perch_error *err);
 
 /**
+ * Adds a SAMPLE record whose call chain lacks its outer callers. A frame with the name
+ * "[stack truncated]" stands for them. Otherwise like perch_profile_add().
+ *
+ * @param profile   the profile
+ * @param record    the record, for which perch_session_is_truncated() returns true
+ * @param[out] err  the reason of a failure
+ * @return 0, -ENOMEM, or what the value() of a program's column returns
+ */
+PERCH_API int perch_profile_add_truncated(struct perch_profile *profile,
+					  const struct perch_record *record,
+					  struct perch_error *err);
+
+/**
  * Counts a sample that a filter left out: only in the totals of all samples.
  *
  * @param profile   the profile

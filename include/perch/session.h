@@ -106,6 +106,16 @@ struct perch_session_sample {
 };
 
 /**
+ * Returns true if the call chain of a sample lacks its outer callers, because the copy of the user
+ * stack was too short (PERCH_UNWIND_TRUNCATED).
+ *
+ * @param session  the session
+ * @param record   the record of the last perch_session_next()
+ */
+PERCH_API bool perch_session_is_truncated(const struct perch_session *session,
+					  const struct perch_record *record);
+
+/**
  * Opens a recording of any perf or perch.
  *
  * @param[out] session  the new session; NULL after a failure

@@ -196,6 +196,14 @@ void perch__chain_read(struct chain *chain, const struct perch_record *record)
 	} while (chain->nr < MAX_DEPTH && next_address(&walk, &address));
 }
 
+void perch__chain_add_truncated(struct chain *chain)
+{
+	if (chain->nr == MAX_DEPTH)
+		return;
+	chain->ip[chain->nr] = TRUNCATED_IP;
+	chain->cpumode[chain->nr++] = TRUNCATED_MODE;
+}
+
 size_t perch__last_stack_update(struct last_stack *last, const struct perch_processes *processes,
 				const struct perch_thread *thread, const struct chain *chain)
 {

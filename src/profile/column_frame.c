@@ -102,6 +102,8 @@ const char *perch_profile_frame_name(struct perch_profile *profile, const struct
 
 	if (symbol && !symbol->inlined)
 		return perch_symbols_name(profile->symbols, symbol);
+	if (perch__is_truncated(frame))
+		return "[stack truncated]";
 	if (!symbol)
 		copy_text(buffer, size,
 			  frame->dso ? put_address(address, shown_offset(frame)) : "");

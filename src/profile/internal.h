@@ -107,6 +107,15 @@ struct chain {
 	uint8_t cpumode[MAX_DEPTH];
 };
 void perch__chain_read(struct chain *chain, const struct perch_record *record);
+/* An address that stands for the outer callers that a chain lacks. No record has its mode. */
+#define TRUNCATED_IP   UINT64_MAX
+#define TRUNCATED_MODE PERCH_MISC_CPUMODE_MASK
+/* Adds it to the chain, unless that is full. */
+void perch__chain_add_truncated(struct chain *chain);
+static inline bool perch__is_truncated(const struct perch_frame *frame)
+{
+	return !frame->symbol && frame->offset == TRUNCATED_IP && frame->cpumode_char == '?';
+}
 
 /* The last stack of a thread. The next stack of the same thread usually has the same outer frames,
  * so only the others need a lookup. */

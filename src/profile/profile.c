@@ -119,9 +119,12 @@ static int reserve_event(struct perch_profile *profile, unsigned event)
 }
 
 /* Reads the call chain of a sample. Returns 0 or -ENOMEM. */
-static int read_chain(struct perch_profile *profile, struct sample *sample, struct chain *chain)
+static int read_chain(struct perch_profile *profile, struct sample *sample, struct chain *chain,
+		      bool truncated)
 {
 	perch__chain_read(chain, sample->record);
+	if (truncated)
+		perch__chain_add_truncated(chain);
 	if (chain->nr > profile->max_stack)
 		chain->nr = profile->max_stack;
 	sample->chain = chain;
@@ -130,8 +133,8 @@ static int read_chain(struct perch_profile *profile, struct sample *sample, stru
 		       : 0;
 }
 
-int perch_profile_add(struct perch_profile *profile, const struct perch_record *record,
-		      struct perch_error *err)
+static int add_record(struct perch_profile *profile, const struct perch_record *record,
+		      bool truncated, struct perch_error *err)
 {
 	struct sample sample = { .profile = profile, .record = record };
 	struct chain chain;
@@ -144,7 +147,7 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 	if (!sample.thread || reserve_event(profile, record->event))
 		return no_memory(err);
 	if ((!profile->flat || profile->parent.is_set || profile->ignored.is_set) &&
-	    read_chain(profile, &sample, &chain))
+	    read_chain(profile, &sample, &chain, truncated))
 		return no_memory(err);
 	rc = profile->branches ? perch__branches_add(profile, &sample)
 			       : add_sample(profile, &sample);
@@ -155,6 +158,18 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 				       "a column of the program refused a sample");
 	profile->event[record->event].has_chains |= record->sample.callchain.nr > 0;
 	return 0;
+}
+
+int perch_profile_add(struct perch_profile *profile, const struct perch_record *record,
+		      struct perch_error *err)
+{
+	return add_record(profile, record, false, err);
+}
+
+int perch_profile_add_truncated(struct perch_profile *profile, const struct perch_record *record,
+				struct perch_error *err)
+{
+	return add_record(profile, record, true, err);
 }
 
 int perch_profile_skip(struct perch_profile *profile, const struct perch_record *record,

@@ -453,6 +453,12 @@ static int no_chain_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call chain");
 }
 
+bool perch_session_is_truncated(const struct perch_session *session,
+				const struct perch_record *record)
+{
+	return session->truncated && record->sample.callchain.ip == session->words;
+}
+
 /* The type of perch_addresses_call_chain(). */
 typedef int add_chain(struct perch_addresses *addresses, struct perch_thread *thread,
 		      const struct perch_record *record, uint32_t *numbers, size_t max);
@@ -478,7 +484,7 @@ static inline int resolve(struct perch_session *session, const struct perch_reco
 		.thread = thread,
 		.chain = session->chain,
 		.nr = nr,
-		.truncated = session->truncated && record->sample.callchain.ip == session->words,
+		.truncated = perch_session_is_truncated(session, record),
 	};
 	return 0;
 }

@@ -457,6 +457,12 @@ if gcc -O2 -fomit-frame-pointer -o debug debug.c 2>log &&
 	cut=$(marks --max-stack 1)
 	[ "$cut" -eq 0 ]
 	report $? "no mark after --max-stack 1"
+	"$PERCH" report -q --no-children --no-inline -s comm -g folded,callee,0 -i short.data >folded.txt 2>log
+	cut=$(grep -c ';\[stack truncated\]$' folded.txt)
+	whole=$(grep -c '_start$' folded.txt)
+	other=$(grep 'stack truncated' folded.txt | grep -vc ';\[stack truncated\]$')
+	[ $((cut > 0 && whole > 0 && other == 0)) -eq 1 ]
+	report $? "report: $cut chains end with the mark, $whole with _start, $other have it elsewhere"
 	# as stackcollapse-perf.pl reads frames: an address, a name, a module
 	other=$("$PERCH" script --no-inline -i short.data 2>log | grep "^	" | grep -vcE '^	 *[0-9a-f]+ .+ \(.*\)$')
 	[ "$other" -eq 0 ]

@@ -134,6 +134,33 @@ static void counts_samples_of_branches(void **state)
 		check_counts(f, F(function));
 }
 
+static void marks_chains_without_outer_callers(void **state)
+{
+	const uint64_t ips[] = { PERCH_CONTEXT_USER, F(2), F(1) };
+	struct fixture *f = *state;
+	struct perch_record record = sample_record(PID, PID, 10, F(2));
+	struct perch_call_graph tree;
+	char text[PERCH_CELL_BYTES];
+
+	start(f, "sym");
+	stack(f, 20, 2, (uint64_t[]){ F(2), F(1) });
+	record.sample.callchain.nr = NR(ips);
+	record.sample.callchain.ip = ips;
+	assert_int_equal(perch_profile_add_truncated(f->profile, &record, NULL), 0);
+	finish(f);
+	assert_int_equal(rows_of(f, 0, true), 3);
+	/* 1 -> 2 with 20, and the mark -> 1 -> 2 with 10 */
+	calls_of(f, F(2), PERCH_CALL_GRAPH_CALLER, false, 0, &tree);
+	assert_int_equal(tree.node[tree.node[0].first_child].frame.offset, F(1));
+	assert_string_equal(
+		perch_profile_frame_name(f->profile,
+					 &tree.node[tree.node[tree.node[0].first_child].next].frame,
+					 text, sizeof(text)),
+		"[stack truncated]");
+	perch_call_graph_clear(&tree);
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 11, "1:30/0(2:30/30)");
+}
+
 static void puts_recursion_in_one_branch(void **state)
 {
 	struct fixture *f = *state;
@@ -348,10 +375,15 @@ static void random_stacks_match_recount(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(makes_callee_graph),	    TEST(makes_caller_graph),
-		TEST(omits_small_branches),	    TEST(counts_samples_of_branches),
-		TEST(puts_recursion_in_one_branch), TEST(starts_callees_at_innermost_frame),
-		TEST(handles_periods_of_zero),	    TEST(handles_overflow_of_periods),
+		TEST(makes_callee_graph),
+		TEST(makes_caller_graph),
+		TEST(omits_small_branches),
+		TEST(counts_samples_of_branches),
+		TEST(marks_chains_without_outer_callers),
+		TEST(puts_recursion_in_one_branch),
+		TEST(starts_callees_at_innermost_frame),
+		TEST(handles_periods_of_zero),
+		TEST(handles_overflow_of_periods),
 		TEST(random_stacks_match_recount),
 	};
 

@@ -94,7 +94,8 @@ int report_option_graph(void *value, const char *argument, bool negated)
 {
 	struct report *report = value;
 	struct report_graph *graph = &report->graph;
-	const char *at = argument ? argument : "";
+	/* as in perf, -g alone is a graph from the callers */
+	const char *at = argument ? argument : "graph,0.5,caller,function,percent";
 	int numbers = 0;
 
 	graph->shape = negated ? SHAPE_NONE : SHAPE_GRAPH;

@@ -31,7 +31,8 @@ void report_put_value(FILE *out, const struct report *report, uint64_t period, u
 const char *report_function(struct perch_profile *profile, const struct perch_frame *frame,
 			    char *buffer)
 {
-	if (frame->symbol)
+	/* without a function, and without an offset that stands for it */
+	if (frame->symbol || frame->offset == UINT64_MAX)
 		return perch_profile_frame_name(profile, frame, buffer, PERCH_CELL_BYTES);
 	snprintf(buffer, PERCH_CELL_BYTES, "%#" PRIx64, frame->offset);
 	return buffer;

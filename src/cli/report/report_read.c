@@ -56,8 +56,9 @@ static int test_symbol(struct by_symbol *test, struct report *report,
 		       : OTHER;
 }
 
-/* Leaves out the outer addresses of a call chain from --max-stack on. */
-static void cut_chain(struct perch_record *record, uint64_t max)
+/* Leaves out the outer addresses of a call chain from --max-stack on. Returns true if there are
+ * some. */
+static bool cut_chain(struct perch_record *record, uint64_t max)
 {
 	uint64_t nr = 0;
 
@@ -65,12 +66,13 @@ static void cut_chain(struct perch_record *record, uint64_t max)
 		uint64_t ip = perch_word(record, &record->sample.callchain.ip[i]);
 
 		if (ip == PERCH_CONTEXT_USER_DEFERRED) /* a cookie follows, not an address */
-			return;
+			return false;
 		if (ip < PERCH_CONTEXT_MAX && ++nr > max) {
 			record->sample.callchain.nr = i;
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
 /* Adds one sample, if it is selected. 0 or a negative errno. */
@@ -79,6 +81,7 @@ static int add_sample(struct report *report, struct by_symbol *test, struct perc
 {
 	int match = cli_filter_match(&report->filter, record);
 	int result = match < 0 ? match : test_symbol(test, report, record);
+	bool truncated = perch_session_is_truncated(report->input.session, record);
 
 	report_weigh(report, record);
 	if (result < 0)
@@ -89,11 +92,12 @@ static int add_sample(struct report *report, struct by_symbol *test, struct perc
 		return 0;
 	if (!match || result == OTHER)
 		return perch_profile_skip(profile, record, err);
-	if (report->max_stack)
-		cut_chain(record, report->max_stack);
+	if (report->max_stack && cut_chain(record, report->max_stack))
+		truncated = false;
 	if (report->blocks && report_blocks_add(report->blocks, record, err))
 		return -ENOMEM;
-	return perch_profile_add(profile, record, err);
+	return truncated ? perch_profile_add_truncated(profile, record, err)
+			 : perch_profile_add(profile, record, err);
 }
 
 /* The bits of all events. */
