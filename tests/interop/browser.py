@@ -192,6 +192,9 @@ def check_styles():
               "%s: %s" % (variables, "colors" if colored else "no colors"), repr(styles[:400]))
         check("\x1b[7m" in styles or ";7m" in styles or colored, "%s: the cursor is seen" % variables, repr(styles[:400]))
         terminal.close()
+    terminal = Terminal((100, 24), "report", "-i", "empty")
+    terminal.wait("a recording without samples gets text", lambda lines: any("has no samples" in line for line in lines))
+    terminal.close()
     terminal = Terminal((100, 24), "report", "-i", "graph", TERM="dumb", PERCH_PAGER="cat")
     terminal.wait("a terminal that cannot move the cursor gets text", lambda lines: any("status=0" in line for line in lines))
     terminal.close()
@@ -207,6 +210,7 @@ def main():
         subprocess.run(["cc", "-g", "-O0", "-fno-omit-frame-pointer", "-o", "program", "program.c"], check=True)
         for path, words in (("graph", ("-g", "-e", "cpu-clock")), ("two", ("-e", "cpu-clock,task-clock",))):
             subprocess.run([PERCH, "record", "-q", "-N", "-o", path, "-F", "2000", *words, "./program"], check=True)
+        subprocess.run([PERCH, "record", "-q", "-N", "-o", "empty", "-e", "cpu-clock", "-c", "1000000000", "true"], check=True)
         check_rows((80, 24))
         check_rows((200, 60))
         check_call_graph()

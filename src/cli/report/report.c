@@ -113,12 +113,19 @@ static void print_notes(const struct report *report, const struct perch_profile 
 			report->input.path);
 }
 
+static size_t count_events(const struct report *report)
+{
+	const struct perch_file_event *events;
+
+	return perch_reader_events(perch_session_reader(report->input.session), &events);
+}
+
 /* Prints the rows of the profile. */
 static int print_profile(FILE *out, struct report *report, struct perch_profile *profile)
 {
 	int status;
 
-	if (report_can_be_browsed(report)) {
+	if (report_can_be_browsed(report) && has_samples(profile, 0, count_events(report))) {
 		status = report_browse(report, profile);
 	} else {
 		cli_start_pager();

@@ -141,6 +141,7 @@ int report_option_children(void *value, const char *argument, bool negated);
 int report_option_group(void *value, const char *argument, bool negated);
 int report_option_inline(void *value, const char *argument, bool negated);
 int report_option_color(void *value, const char *argument, bool negated);
+int report_option_browser(void *value, const char *argument, bool negated);
 int report_option_skip_empty(void *value, const char *argument, bool negated);
 
 /* Sets the user's defaults, before options. Returns 0 or the exit status. */

@@ -104,6 +104,8 @@ static const struct cli_option options[] = {
 	  report_option_inline, false, false },
 	{ 0, "stdio", NULL, "text on standard output, also on a terminal", CLI_FLAG, &report.stdio,
 	  NULL, false, false },
+	{ 0, "tui", NULL, "a browser (default on a terminal)", CLI_CALL, &report,
+	  report_option_browser, false, false },
 	{ 0, "stdio-color", "WHEN", "colors of percentages: always, never or auto (never)",
 	  CLI_CALL, &report, report_option_color, true, false },
 	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,

@@ -249,6 +249,15 @@ int report_option_inline(void *value, const char *argument, bool negated)
 	return 0;
 }
 
+int report_option_browser(void *value, const char *argument, bool negated)
+{
+	struct report *report = value;
+
+	(void)argument;
+	report->stdio = negated;
+	return 0;
+}
+
 int report_option_skip_empty(void *value, const char *argument, bool negated)
 {
 	(void)argument;
