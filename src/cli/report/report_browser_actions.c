@@ -270,7 +270,7 @@ bool browser_switch(struct browser *browser, unsigned *event, char *file, size_t
 	int selected;
 
 	file[0] = '\0';
-	if (!glob("perf.data*", 0, NULL, &found) || !glob("*.data", 0, NULL, &found))
+	if (!glob("*.data*", 0, NULL, &found))
 		for (; files < found.gl_pathc && files < MOST_FILES; files++) {
 			char name[128];
 
