@@ -115,7 +115,7 @@ def write_file(path, program, sample_type, branch_type, samples, features=()):
         out.write(header + attr + quads(0, 0) + records + sections)
 
 
-def branch_samples(program):
+def branch_samples(program, types=False):
     """Each has up to 3 branches, of which some are to an address without a function."""
     for i in range(60):
         body = quads(program.address(FUNCTIONS[i % 4], 4)) + struct.pack("<IIQ", PID, PID, (10 + i) * 10**9) + struct.pack("<II", i % 3, 0)
@@ -124,7 +124,9 @@ def branch_samples(program):
             source = program.address(FUNCTIONS[(i + k) % 3], 1 + k)
             target = program.address(FUNCTIONS[(i * k) % 5]) if (i + k) % 7 else 0x5000 + 16 * (i % 2)
             # mispredicted, predicted, in a transaction, aborted; cycles
-            body += quads(source, target, (1, 2, 2, 6, 10, 2)[(i + k) % 6] | (i + k) % 4 * 5 << 4)
+            kind = (source + target // 16) % 15
+            flags = (1, 2, 2, 6, 10, 2)[(i + k) % 6] | (i + k) % 4 * 5 << 4
+            body += quads(source, target, flags | (kind << 20 if types else 0))
         yield body
 
 
@@ -201,6 +203,13 @@ def compare_branches(program):
     same("branches", "-b", "-s", "symbol_from,symbol_to,cycles")
     same("branches", "--branch-stack", "-n", "-s", "comm,symbol_to")
     same("branches", "--no-branch-stack", "-s", "sym")
+    write_file("types", program, usual, 1 << 3 | 1 << 16, branch_samples(program, True), (BRANCH_FEATURE,))
+    # perf takes all branches of a row for ones like the first
+    same("types", "-s", "addr_from,addr_to")
+    same("types", "-s", "comm,addr_to,addr_from", "--comm", "busy")
+    types = re.findall(r"^ *(\w+): +([\d.]+)%$", run(PERCH, "report", "-i", "types", "-s", "dso_from").stdout, re.M)
+    check(len(types) > 5 and "CROSS_2M" in dict(types), "shares of the types of branches", types)
+    check("Branch Statistics" not in run(PERCH, "report", "-i", "branches").stdout, "no types of branches without them")
 
 
 def compare_accesses(program):

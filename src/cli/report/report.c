@@ -75,6 +75,8 @@ static int print_events(FILE *out, struct report *report, struct perch_profile *
 	}
 	if (report->threads && !status)
 		status = report_threads_put(out, report->threads, events);
+	if (!status)
+		report_put_branch_types(out, report);
 	return status;
 }
 

@@ -3,9 +3,9 @@
  * perch report (report.c): options in report_command.c, report_columns.c (-s, -F), report_mode.c
  * (-b, --mem-mode) and report_options.c, the samples in report_read.c, then the table of each event
  * (report_event.c, report_print.c, report_group.c, report_hierarchy.c) with its call graphs
- * (report_graph.c, report_chains.c), or JSON (report_json.c), or other reports of the file
- * (report_stats.c, report_tasks.c with report_maps.c, report_threads.c). On a terminal
- * report_browser.h shows the profile instead.
+ * (report_graph.c, report_chains.c) and the types of branches (report_branches.c), or JSON
+ * (report_json.c), or other reports of the file (report_stats.c, report_tasks.c with report_maps.c,
+ * report_threads.c). On a terminal report_browser.h shows the profile instead.
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -31,6 +31,14 @@ struct report_graph {
 	enum report_value value;
 	double limit;	   /* branches with a lower percentage are left out */
 	unsigned long max; /* branches of a level, or chains; 0 is no limit */
+};
+
+/* Of all branches with a type. */
+struct report_branch_types {
+	uint64_t total;
+	uint64_t count[16], more[16]; /* by type; of PERCH_BR_EXTEND_ABI by new_type */
+	uint64_t forward, backward;   /* of PERCH_BR_COND */
+	uint64_t crosses_4k, crosses_2m;
 };
 
 #define REPORT_COLUMNS 32
@@ -83,6 +91,7 @@ struct report {
 	bool of_tracepoints;			   /* all events are */
 	bool total_cycles;			   /* basic blocks, not rows */
 	struct report_blocks *blocks;
+	struct report_branch_types branch_types;
 	bool memory; /* --mem-mode: samples count by their weight */
 };
 
@@ -115,6 +124,13 @@ struct report report_of_events(const struct report *report, unsigned event, size
 void report_weigh(const struct report *report, struct perch_record *record);
 /* Prints the comment about the total of an event. */
 void report_put_total(FILE *out, const struct report *report, uint64_t total);
+
+/* ---- report_branches.c ---- */
+
+/* Counts the branches of a sample by their types. */
+void report_add_branch_types(struct report *report, const struct perch_record *record);
+/* Prints their shares, unless the branches have no types. */
+void report_put_branch_types(FILE *out, const struct report *report);
 
 /* ---- report_blocks.c: --total-cycles ---- */
 

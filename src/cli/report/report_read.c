@@ -90,6 +90,9 @@ static int add_sample(struct report *report, struct by_symbol *test, struct perc
 		return 0;
 	if (result == UNRESOLVED)
 		return 0;
+	/* as in perf of all samples, also of branches without names, unless they are left out */
+	if (report->branches && !report->resolved)
+		report_add_branch_types(report, record);
 	if (!match || result == OTHER)
 		return perch_profile_skip(profile, record, err);
 	if (report->max_stack && cut_chain(record, report->max_stack))
