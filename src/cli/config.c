@@ -8,6 +8,7 @@
 
 #include "config_file.h"
 #include "options.h"
+#include "record/record.h"
 #include "report/report.h"
 
 #define COMMAND "config"
@@ -129,7 +130,8 @@ static int set(struct cli_config *config, const struct cli_variable *variable, c
 		cli_note(COMMAND, "there is no directory for the file: HOME is not set");
 		return CLI_EXIT_FAILURE;
 	}
-	if (strpbrk(value, "\n\r") || !*value || !report_takes_variable(variable->name, value))
+	if (strpbrk(value, "\n\r") || !*value || !report_takes_variable(variable->name, value) ||
+	    !record_takes_variable(variable->name, value))
 		return cli_usage_error(COMMAND, "%s: expected %s", variable->name,
 				       variable->values);
 	make_directories(config->path);

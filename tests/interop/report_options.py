@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 PERCH = os.environ.get("PERCH", "perch")
+SOURCE = os.path.abspath(os.environ.get("PERCH_SOURCE_ROOT", "."))
 failed = False
 
 PROGRAM = "i=0; while [ $i -lt 30 ]; do head -c 200000 /dev/zero | gzip | md5sum; i=$((i + 1)); done >/dev/null"
@@ -98,6 +99,18 @@ def check_errors():
         check(status == 2 and not out and (not expected or expected in err), "report %s is a usage error" % " ".join(options), err)
 
 
+def check_manual():
+    """The manual page has each column, and no other one."""
+    _, _, err = run(PERCH, "report", "-s", "nothing")
+    columns = set(re.findall(r"\w+", re.search(r"Use ([^.]*)\.", err)[1]))
+    with open(os.path.join(SOURCE, "man/perch-report.1.scd"), encoding="utf-8") as page:
+        text = page.read().split("# COLUMNS")[1].split("\n# ")[0]
+    # not of tracepoints, whose columns are in no table
+    described = {name for line in re.findall(r"^- (\*.*?): ", text, re.M) for name in re.findall(r"\*(\w+)\*", line)}
+    described -= {"trace", "trace_fields", "symbol", "overhead_self"}
+    check(described == columns and len(columns) > 50, "perch-report(1) has the columns of the table", described ^ columns)
+
+
 def check_config():
     status, _, err = run(PERCH, "config", "report.sort_order=comm", "report.children=false", "call-graph.print-type=none")
     check(status == 0, "perch config sets variables", err)
@@ -127,6 +140,16 @@ def check_config():
     status, _, err = run(PERCH, "report", "-q")
     check(status == 0 and "perch/config:9: expected NAME = VALUE" in err and "perch/config:11: report.percent-limit: expected a percentage" in err,
           "wrong lines are reported", err)
+    with open("perch/config", "w", encoding="utf-8") as out:
+        out.write("[call-graph]\nrecord-mode = dwarf\ndump-size = 1020\n[report]\nqueue-size = 1\n")
+    for options, expected in ((["-g"], {"sample_stack_user: 1024"}), (["--call-graph", "dwarf,512"], {"sample_stack_user: 512"}),
+                              (["--call-graph", "fp"], set()), ([], set())):
+        status, _, err = run(PERCH, "record", "-q", "-e", "cpu-clock:u", *options, "-o", "mode.data", "--", "true")
+        _, out, _ = run(PERCH, "evlist", "-v", "-i", "mode.data")
+        check(status == 0 and set(re.findall(r"sample_stack_user: \d+", out)) == expected, "the default mode of record " + " ".join(options), err + out)
+    for word in ("call-graph.record-mode=dwarf,512", "call-graph.dump-size=0", "call-graph.dump-size=65529", "report.queue-size=much"):
+        status, _, err = run(PERCH, "config", word)
+        check(status == 2 and "expected" in err, "config %s is a usage error" % word, err)
     if os.geteuid() == 0:
         os.chown("perch/config", 12345, 12345)
         _, out, err = run(PERCH, "report", "-q", "-g", "none")
@@ -145,6 +168,7 @@ def main():
         check_filters()
         check_text()
         check_errors()
+        check_manual()
         check_config()
     return 1 if failed else 0
 

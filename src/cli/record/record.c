@@ -249,6 +249,9 @@ int perch_cmd_record(int argc, char **argv)
 	struct perch_error err;
 	int first, status;
 
+	status = record_set_defaults(&options);
+	if (status)
+		return status;
 	cli_show_calls(&shown, &options.verbose);
 	if (perch_machine_new(&options.machine, NULL, &shown.calls, &err) < 0)
 		return cli_error(RECORD_COMMAND, &err);

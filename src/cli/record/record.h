@@ -81,8 +81,9 @@ struct record_options {
 	size_t last_events;	       /* index of the first event of the last -e */
 	const char *frequency_text;
 	bool strict_frequency;
-	uint64_t period; /* 0 if sampling is by frequency */
-	enum perch_call_graph_mode call_graph;
+	uint64_t period;				     /* 0 if sampling is by frequency */
+	enum perch_call_graph_mode call_graph, default_mode; /* default_mode: of -g */
+	uint32_t default_stack_bytes;			     /* 0: 8192 */
 	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0 is 8192 */
 	bool rounded_stack;	       /* stack_bytes is more than the user wrote */
 	bool defer_chains;	       /* of PERCH_CALL_GRAPH_FP */
@@ -188,6 +189,13 @@ void record_clear_options(struct record_options *options);
 
 /* 0, or a negative errno after it has printed an error. */
 int record_set_call_graph(void *options, const char *text, bool negated);
+
+/* ---- record_defaults.c ---- */
+
+/* Sets the user's defaults, before options. Returns 0 or the exit status. */
+int record_set_defaults(struct record_options *options);
+/* False if the variable is one of a recording that cannot have the value. */
+bool record_takes_variable(const char *name, const char *value);
 int record_set_period(void *options, const char *text, bool negated);
 int record_set_pages(void *options, const char *text, bool negated);
 int record_set_cgroups(void *options, const char *text, bool negated);

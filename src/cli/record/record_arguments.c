@@ -424,7 +424,7 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 	bool unit;
 
 	options->call_graph = negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
-	options->stack_bytes = 0;
+	options->stack_bytes = options->default_stack_bytes;
 	options->rounded_stack = false;
 	options->defer_chains = false;
 	for (size_t i = 0; text && !negated; i++) {

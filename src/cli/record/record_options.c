@@ -50,7 +50,8 @@ static int set_frame_pointers(void *value, const char *text, bool negated)
 		options->call_graph = PERCH_CALL_GRAPH_UNSET;
 		options->defer_chains = false;
 	} else if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
-		options->call_graph = PERCH_CALL_GRAPH_FP;
+		options->call_graph = options->default_mode;
+		options->stack_bytes = options->default_stack_bytes;
 	}
 	return 0;
 }

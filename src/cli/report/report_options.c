@@ -350,6 +350,8 @@ static int set_variable(struct report *report, const char *name, const char *val
 		rc = set_percentage(&graph->limit, value);
 	} else if (!strcmp(name, "call-graph.print-limit")) {
 		rc = set_maximum(&graph->max, value);
+	} else if (!strcmp(name, "report.queue-size")) {
+		rc = set_maximum(&(unsigned long){ 0 }, value);
 	} else if (!strcmp(name, "call-graph.sort-key")) {
 		rc = set_key(graph, value, strlen(value)) ? 0 : -EINVAL;
 	}
