@@ -93,23 +93,39 @@ static struct position position_of(const struct perch_profile *profile,
 	};
 }
 
-static uint32_t get_frame(struct perch_profile *profile, const struct canonical *canonical,
-			  const struct perch_address *address, const struct perch_symbol *symbol,
-			  const struct position *position)
+/* What makes a function, or an address without one, a frame of its own. */
+struct frame_key {
+	uint64_t where, what;
+};
+
+static struct frame_key key_of(const struct perch_profile *profile,
+			       const struct canonical *canonical,
+			       const struct perch_address *address,
+			       const struct perch_symbol *symbol)
 {
 	const struct perch_dso *dso = canonical->of[address->dso->index];
 	uint64_t where = (uint64_t)dso->index << 10 | (symbol && symbol->inlined ? 1u << 9 : 0) |
 			 (symbol ? 1u << 8 : 0) | (uint8_t)address->cpumode_char;
 	uint64_t what = address->offset;
-	uint32_t frame;
-	bool is_new;
 
 	if (symbol)
 		what = canonical->shared[dso->index]
 			       ? perch__hash_text(profile->names_seed, symbol->name)
 			       : symbol->index;
-	frame = perch__key_set_add(position ? &profile->functions : &profile->frames, where, what,
-				   &is_new);
+	return (struct frame_key){ where, what };
+}
+
+static uint32_t get_frame(struct perch_profile *profile, const struct canonical *canonical,
+			  const struct perch_address *address, const struct perch_symbol *symbol,
+			  const struct position *position)
+{
+	const struct perch_dso *dso = canonical->of[address->dso->index];
+	struct frame_key key = key_of(profile, canonical, address, symbol);
+	uint32_t frame;
+	bool is_new;
+
+	frame = perch__key_set_add(position ? &profile->functions : &profile->frames, key.where,
+				   key.what, &is_new);
 	if (position && frame != NO_NUMBER) {
 		size_t before = profile->frames.nr;
 
@@ -163,6 +179,29 @@ static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *li
 	return get_frame(profile, &lists->canonical, address, address->symbol, &position);
 }
 
+#define AHEAD 8
+
+/* Loads the memory that the frames of later addresses need into the CPU's cache. */
+static void prefetch_frames(struct perch_profile *profile, const struct frame_lists *lists,
+			    size_t i, size_t nr)
+{
+	if (!profile->with_functions || profile->with_lines)
+		return;
+	for (size_t stage = 1; stage <= 2 && i + stage * AHEAD < nr; stage++) {
+		const struct perch_address *address =
+			perch_addresses_at(profile->addresses, (uint32_t)(i + stage * AHEAD));
+		struct frame_key key;
+
+		if (address->symbol)
+			continue; /* functions are few */
+		key = key_of(profile, &lists->canonical, address, NULL);
+		if (stage == 1)
+			perch__key_set_prefetch_key(&profile->frames, key.where, key.what);
+		else
+			perch__key_set_prefetch(&profile->frames, key.where, key.what);
+	}
+}
+
 int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists)
 {
 	size_t nr = perch_addresses_count(profile->addresses);
@@ -177,6 +216,7 @@ int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < nr; i++) {
+		prefetch_frames(profile, lists, i, nr);
 		lists->frame[i] = find_frame(profile, lists, i, false);
 		if (lists->frame[i] == NO_NUMBER)
 			return -ENOMEM;

@@ -28,6 +28,10 @@ int perch__key_set_reserve(struct key_set *set, size_t more);
  * other, because the lookups wait for memory at the same time. */
 void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size_t nr,
 			    uint32_t *numbers);
+/* Load memory that adding the key will need into the CPU's cache: first its slot, later the key
+ * that the slot names. */
+void perch__key_set_prefetch(const struct key_set *set, uint64_t high, uint64_t low);
+void perch__key_set_prefetch_key(const struct key_set *set, uint64_t high, uint64_t low);
 /* For a key that was just added and whose item cannot be stored. */
 void perch__key_set_remove_last(struct key_set *set);
 void perch__key_set_clear(struct key_set *set);

@@ -231,13 +231,15 @@ static uint32_t fold_inlined(struct perch_profile *profile, struct frame_lists *
 
 /* Loads the memory that later stacks need into the CPU's cache. */
 static void prefetch_fold(const struct perch_profile *profile, const struct frame_lists *lists,
-			  const uint32_t *folded, size_t i)
+			  const bool *callers, const uint32_t *folded, size_t i)
 {
 	const struct stack *stack = profile->stacks.stack + i;
 	size_t nr = profile->stacks.nr;
 
 	if (i + 2 * AHEAD < nr)
 		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].address]);
+	if (callers && lists->inlined[0] && i + AHEAD < nr)
+		__builtin_prefetch(&lists->inlined[callers[i + AHEAD]][stack[AHEAD].address], 1);
 	if (i + AHEAD < nr && stack[AHEAD].parent < i)
 		__builtin_prefetch(&profile->tree.node[folded[stack[AHEAD].parent]]);
 	if (i + AHEAD / 2 < nr &&
@@ -265,7 +267,7 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 		unsigned event = perch__context_event(profile, stack->context);
 		uint32_t frame;
 
-		prefetch_fold(profile, lists, folded, i);
+		prefetch_fold(profile, lists, callers, folded, i);
 		frame = callers && callers[i]
 				? perch__frames_of_caller(profile, lists, stack->address)
 				: lists->frame[stack->address];

@@ -83,6 +83,20 @@ void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size
 	}
 }
 
+void perch__key_set_prefetch(const struct key_set *set, uint64_t high, uint64_t low)
+{
+	perch__hash_prefetch(&set->table, perch__hash_pair(set->table.seed, high, low));
+}
+
+void perch__key_set_prefetch_key(const struct key_set *set, uint64_t high, uint64_t low)
+{
+	uint32_t guess =
+		perch__hash_peek(&set->table, perch__hash_pair(set->table.seed, high, low));
+
+	if (guess != NO_NUMBER)
+		__builtin_prefetch(&set->key[guess]);
+}
+
 void perch__key_set_remove_last(struct key_set *set)
 {
 	const uint64_t *key = set->key[--set->nr];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perch report: options, session, profile, rows, and what is printed. */
 #include <inttypes.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,6 +222,7 @@ int perch_cmd_report(int argc, char **argv)
 		status = cli_input_open(&report->input);
 	if (status)
 		return status;
+	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* there is one thread */
 	status = print_file(stdout, report);
 	if (cli_check_stdout(COMMAND, 0))
 		status = CLI_EXIT_FAILURE;
