@@ -232,9 +232,10 @@ def ordered(lines):
     result, rows = [], []
     for line in lines + ["#"]:
         if line.startswith("#"):
-            for row in sorted(rows, key=lambda row: parts(row[0])):
-                result.append(row[0])
-                result += sorted(row[1:], key=parts)
+            rows = [[row[0]] + sorted(row[1:], key=parts) for row in rows]
+            # chains of the shape flat have a share in a line of its own
+            for row in sorted(rows, key=lambda row: [parts(line) for line in row]):
+                result += row
             rows = []
             result.append(line)
         elif ROW.match(line) or not rows:
