@@ -12,11 +12,13 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <perch/column.h>
 #include <perch/count.h>
 #include <perch/explain.h>
 #include <perch/export.h>
 #include <perch/file.h>
 #include <perch/filter.h>
+#include <perch/jitdump.h>
 #include <perch/profile.h>
 #include <perch/sampler.h>
 #include <perch/session.h>
@@ -206,6 +208,49 @@ static void refuses_options_of_profiles(void **state)
 	assert_null(new_export);
 }
 
+static int no_value(void *data, const struct perch_record *record,
+		    const struct perch_thread *thread, uint64_t *value)
+{
+	(void)data;
+	(void)record;
+	(void)thread;
+	*value = 0;
+	return 0;
+}
+
+static void refuses_columns_and_options_of_rows(void **state)
+{
+	const struct perch_column column = {
+		.name = "mine", .header = "Mine", .value = no_value, .reserved = { [3] = 1 }
+	};
+	const struct perch_column *columns[] = { &column };
+	struct perch_profile_options options = { .columns = columns, .nr_columns = 1 };
+	struct perch_rows_options rows_options = { .reserved = { [7] = 1 } };
+	const struct perch_row *rows;
+	struct perch_profile *profile;
+	size_t nr;
+
+	(void)state;
+	assert_refused(perch_profile_new(&profile, NULL, NULL, &options, &err), "perch_column");
+	assert_null(profile);
+	assert_int_equal(perch_profile_new(&profile, NULL, NULL, NULL, &err), 0);
+	assert_refused(perch_profile_rows(profile, 0, &rows_options, &rows, &nr, &err),
+		       "perch_rows_options");
+	perch_profile_free(profile);
+}
+
+static void refuses_options_of_jitdump_files(void **state)
+{
+	struct perch_jitdump_options options = { .reserved = { [3] = 1 } };
+	struct perch_processes *processes;
+
+	(void)state;
+	assert_int_equal(perch_processes_new(&processes, &err), 0);
+	assert_refused(perch_processes_use_jitdump(processes, &options, &err),
+		       "perch_jitdump_options");
+	perch_processes_free(processes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +263,8 @@ int main(void)
 		cmocka_unit_test(refuses_a_table_of_system_calls),
 		cmocka_unit_test(refuses_other_structs),
 		cmocka_unit_test(refuses_options_of_profiles),
+		cmocka_unit_test(refuses_columns_and_options_of_rows),
+		cmocka_unit_test(refuses_options_of_jitdump_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
