@@ -16,6 +16,7 @@
 #ifndef PERCH_CLI_STAT_H
 #define PERCH_CLI_STAT_H
 
+#include <signal.h>
 #include <perch/count.h>
 #include <perch/event.h>
 #include <perch/machine.h>
@@ -211,6 +212,8 @@ int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, vo
 
 /* stat_wait.c: SIGINT and SIGTERM end counting; the result is still printed. */
 void stat_catch_signals(void);
+/* Blocks the signals that are caught. before: the mask to restore. */
+void stat_block_signals(sigset_t *before);
 /* The last of these signals that arrived; 0 for none. */
 int stat_stop_signal(void);
 /* From now on, SIGTERM is forwarded to this process; 0 for none. */

@@ -57,13 +57,17 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 		.machine = stat->machine,
 	};
 	struct perch_error err;
+	sigset_t before;
 	int rc;
 
 	if (counts_program(stat))
 		part->targets.target[0].tid = stat->program.pid;
+	/* a pending signal interrupts an open call for another process (EINTR) */
+	stat_block_signals(&before);
 	rc = perch_set_open(&part->set, &part->events, &part->targets, &options, &err);
 	if (rc && err.errnum == EMFILE && raise_descriptors(stat))
 		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, &err);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (rc == -ESRCH && counts_program(stat) && stat_stop_signal())
 		return 128 +
 		       stat_stop_signal(); /* the signal has ended the program before its exec */

@@ -46,6 +46,16 @@ void stat_catch_signals(void)
 		sigaction(numbers[i], &action, NULL);
 }
 
+void stat_block_signals(sigset_t *before)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, before);
+}
+
 void stat_forward_signals_to(pid_t pid)
 {
 	child = pid;
@@ -73,12 +83,9 @@ static void sleep_until(uint64_t until_ns, int pidfd)
 	uint64_t now = stat_now_ns();
 	uint64_t rest = until_ns > now ? until_ns - now : 0;
 	struct timespec left = { .tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000 };
-	sigset_t ours, before;
+	sigset_t before;
 
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ours, &before);
+	stat_block_signals(&before);
 	if (!stopped &&
 	    ppoll(ends, CLI_NR(ends), until_ns == UINT64_MAX ? NULL : &left, &before) > 0)
 		has_command = ends[1].revents != 0;
