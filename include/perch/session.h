@@ -56,6 +56,11 @@ struct perch_session_options {
 	 * kernel; file_order leaves copies of stacks as they are, too. A call stack in branch
 	 * records takes the place of the user part of the call chain. */
 	unsigned keep_stacks : 1;
+	/** Leaves samples that have the counts of all events of a group (`record -e '{...}:S'`) as
+	 * they are. Otherwise perch_session_next() delivers a sample for each event that has
+	 * counted since the sample before, with its period, as perf(1) does; file_order leaves them
+	 * as they are, too. */
+	unsigned keep_reads : 1;
 	uint64_t reserved[8]; /**< must be 0 */
 };
 
@@ -87,7 +92,10 @@ struct perch_session_stats {
 	/** Samples of tracepoints of which perch_session_tracepoint_text() has printed the fields,
 	 * because their print fmt cannot be used. */
 	uint64_t plain_tracepoints;
-	uint64_t reserved[5]; /**< for members of later versions */
+	/** Counts in samples of groups (`record -e '{...}:S'`) with the id of no event of the file.
+	 * They are left out. */
+	uint64_t unknown_counts;
+	uint64_t reserved[4]; /**< for members of later versions */
 };
 
 /** A sample with its event, thread and call chain. */

@@ -527,6 +527,11 @@ void cli_input_print_notes(const struct cli_input *input)
 	print_symbol_errors(input);
 	print_debug_errors(input);
 	print_lost(input, &stats);
+	if (stats.unknown_counts)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " counts in samples have the id of no event of %s: they are left out",
+			 stats.unknown_counts, input->path);
 }
 
 int cli_input_refuse_dump(void *command, const char *argument, bool negated)

@@ -11,6 +11,7 @@
 
 #include "base/reserved.h"
 #include "internal.h"
+#include "reads.h"
 #include "tracepoint_text.h"
 
 enum { MAX_MARKERS = 8 };
@@ -33,6 +34,7 @@ struct perch_session {
 	struct perch_unwinder *unwinder; /* NULL until it is needed */
 	bool truncated; /* the stack that was unwound last is longer than its copy */
 	struct tracepoint_texts *texts; /* NULL until they are needed */
+	struct reads *reads;		/* NULL: samples have no counts, or are not divided */
 	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
 	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
 };
@@ -150,16 +152,22 @@ static int begin(struct perch_session *session, struct perch_error *err)
 			perch_reader_text(session->reader, PERCH_FEATURE_OSRELEASE), err);
 	if (!rc)
 		set_bpf_programs(session);
+	if (!rc && !session->options.keep_reads && !session->options.file_order &&
+	    perch__reads_new(&session->reads, session->events, session->nr_events))
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory for the ids of events");
 	return rc ? rc : add_build_ids(session, err);
 }
 
 static void end(struct perch_session *session)
 {
+	perch__reads_free(session->reads);
 	perch__tracepoint_texts_free(session->texts);
 	perch_unwinder_free(session->unwinder);
 	perch_addresses_free(session->addresses);
 	perch_symbols_free(session->symbols);
 	perch_processes_free(session->processes);
+	session->reads = NULL;
 	session->texts = NULL;
 	session->unwinder = NULL;
 	session->addresses = NULL;
@@ -420,7 +428,7 @@ static int apply(struct perch_session *session, const struct perch_record *recor
 	return 0;
 }
 
-int perch_session_next(struct perch_session *session, struct perch_record *record,
+static int next_record(struct perch_session *session, struct perch_record *record,
 		       struct perch_error *err)
 {
 	int rc = perch_reader_next(session->reader, record, err);
@@ -446,6 +454,28 @@ int perch_session_next(struct perch_session *session, struct perch_record *recor
 	}
 	rc = apply(session, record, err);
 	return rc ? rc : 1;
+}
+
+int perch_session_next(struct perch_session *session, struct perch_record *record,
+		       struct perch_error *err)
+{
+	while (true) {
+		int rc = __builtin_expect(session->reads != NULL, 0)
+				 ? perch__reads_next(session->reads, record)
+				 : 0;
+
+		if (rc < 0)
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for the counts of events");
+		if (!rc)
+			rc = next_record(session, record, err);
+		else
+			return rc;
+		if (rc <= 0 || __builtin_expect(!session->reads, 1) ||
+		    record->type != PERCH_RECORD_SAMPLE ||
+		    !perch__reads_start(session->reads, record))
+			return rc;
+	}
 }
 
 static int no_chain_memory(struct perch_error *err)
@@ -586,6 +616,7 @@ void perch_session_get_stats(const struct perch_session *session, struct perch_s
 	*stats = session->stats;
 	if (session->lost_samples > stats->lost)
 		stats->lost = session->lost_samples;
+	stats->unknown_counts = perch__reads_unknown(session->reads);
 	perch_reader_get_damage(session->reader, &stats->damage);
 }
 

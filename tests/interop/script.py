@@ -132,6 +132,8 @@ def compare_more():
     if record("clock", "-k", "mono", "-e", "cpu-clock", "-c", "500000", "./work"):
         same("clock", "-F", "comm,tod,time")
         same("clock", "-F", "tod,ip", "--ns")
+    if record("group", "-e", "{cpu-clock,task-clock,page-faults}:S", "-c", "500000", "./work"):
+        same("group", "-F", "comm,tid,time,event,period")
     if record("two", "-e", "cpu-clock,task-clock", "-c", "500000", "./work"):
         same("two")
         same("two", "--switch-on", "task-clock", least=0)

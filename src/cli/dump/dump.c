@@ -134,8 +134,10 @@ int dump_run(struct dump *dump, const struct cli_input *input)
 
 int perch_cmd_dump(int argc, char **argv)
 {
-	struct cli_input input = { .command = COMMAND,
-				   .options = { .keep_damaged = true, .keep_stacks = true } };
+	struct cli_input input = {
+		.command = COMMAND,
+		.options = { .keep_damaged = true, .keep_stacks = true, .keep_reads = true }
+	};
 	struct dump dump = { 0 };
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&input),
