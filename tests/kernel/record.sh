@@ -162,8 +162,12 @@ fi
 # ---- running processes ----
 sh -c "$forever" &
 busy=$!
-record -p $busy -o p.data -- "$until_used" 200 $busy
-report $? "-p while a program runs"
+for used in 200 2000 10000; do	# longer, if the machine stalls
+	record -p $busy -o p.data -- "$until_used" $used $busy
+	recorded=$?
+	at_least p.data SAMPLE 100 && break
+done
+report $recorded "-p while a program runs"
 at_least p.data SAMPLE 100 && at_least p.data MMAP2 2
 report $? "... samples the process, and has its earlier mappings"
 record -t $busy -o p.data -- "$until_used" 100 $busy && at_least p.data SAMPLE 20
