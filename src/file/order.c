@@ -12,7 +12,7 @@
  *
  * A recorder ends each round with FINISHED_ROUND. All records after one are newer than the newest
  * record of the round before, so the index has the records of some rounds only: a batch. A file
- * without these records, and the files of a directory, are one batch.
+ * without FINISHED_ROUND is one batch. All files of a directory together are one batch, too.
  */
 #include "internal.h"
 

@@ -85,6 +85,8 @@ def times():
 def wrong():
     for words, sentence in ((("-c", "rato"), "did you mean ratio?"), (("-c", "delta:1"), "expected delta"),
                             (("-c", "wdiff"), "wdiff:1,2"), (("-c", "wdiff:1"), "wdiff:1,2"), (("-c", "wdiff:1,x"), "wdiff:1,2"),
+                            (("-c", "wdiff:0,1"), "other than 0"), (("-c", "wdiff:1,0"), "other than 0"),
+                            (("-c", "wdiff:99999999999999999999,1"), "64 bits"),
                             (("-c", "wdiff:,"), "wdiff:1,2"), (("-c", ""), "expected delta"),
                             (("-s", "symbl"), "did you mean sym?"), (("-s", ""), "there is no key"), (("-s", "overhead"), "a sum"),
                             (("-o", "2"), "expected 0"), (("-t", "ab"), "one character"), (("-t", "."), "one character"),

@@ -64,18 +64,19 @@ static int set_weights(struct diff *diff, const char *argument)
 {
 	char *end = (char *)argument;
 
+	errno = 0;
 	if (*argument == ':')
 		diff->base_weight = strtoll(argument + 1, &end, 10);
 	if (end > argument + 1 && *end == ',') {
 		const char *second = end + 1;
 
 		diff->weight = strtoll(second, &end, 10);
-		if (end > second && !*end)
+		if (end > second && !*end && !errno && diff->base_weight && diff->weight)
 			return 0;
 	}
 	return cli_usage_error(DIFF_COMMAND,
 			       "-c wdiff needs the weights of the baseline and of the other file: "
-			       "wdiff:1,2");
+			       "wdiff:1,2; each is a number of 64 bits other than 0");
 }
 
 static int set_method(void *value, const char *argument, bool negated)
