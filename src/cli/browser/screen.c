@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "screen.h"
 
@@ -119,16 +120,30 @@ static void put_bytes(const char *text, size_t columns)
 	waddnstr(stdscr, plain, -1);
 }
 
+/* Returns the bytes of the first character of a text, and the columns that it takes. */
+static size_t character(const char *text, size_t *columns)
+{
+	size_t bytes = 1;
+	wchar_t wide;
+	int width;
+
+	while ((text[bytes] & 0xc0) == 0x80)
+		bytes++;
+	width = screen.wide && mbtowc(&wide, text, bytes) > 0 ? wcwidth(wide) : 1;
+	*columns = width < 0 ? 1 : (size_t)width;
+	return bytes;
+}
+
 /* Cuts a text to a number of columns: characters that ncurses would wrap are left out. */
 static void put_cut(const char *text, size_t columns)
 {
+	size_t bytes = 0, used = 0, width, more;
 	char cut[4 * 1024];
-	size_t bytes = 0, used = 0;
 
-	while (bytes < sizeof(cut) - 5 && text[bytes]) {
-		if ((text[bytes] & 0xc0) != 0x80 && used++ == columns)
+	for (; text[bytes]; bytes += more, used += width) {
+		more = character(text + bytes, &width);
+		if (used + width > columns || bytes + more >= sizeof(cut))
 			break;
-		bytes++;
 	}
 	memcpy(cut, text, bytes);
 	cut[bytes] = '\0';
@@ -218,6 +233,9 @@ int screen_key(void)
 		return SCREEN_BACKSPACE;
 	case 0x1b:
 		return SCREEN_ESCAPE;
+	case 0x0c: /* Control-L */
+		clearok(stdscr, TRUE);
+		return SCREEN_RESIZED;
 	case 0x03: /* Control-C: raw mode has no signals */
 		return 'q';
 	default:

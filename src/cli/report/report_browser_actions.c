@@ -76,6 +76,7 @@ void browser_show_help(void)
 		"H             show or hide the titles of columns",
 		"P             write the lines into the file perf.hist.N",
 		"i             the header of the file",
+		"Control-L     draw the screen anew",
 		"h, ?, F1      this help",
 	};
 
@@ -185,13 +186,6 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 	if (!frame->symbol) {
 		screen_message("An address without a function cannot be annotated");
 		return;
-	}
-	if (!path || !strcmp(path, "-")) {
-		if (access("perf.data", R_OK) || path) {
-			screen_message("A recording from a pipe cannot be annotated");
-			return;
-		}
-		path = "perf.data";
 	}
 	name = perch_symbols_name(symbols, frame->symbol);
 	screen_put(screen_rows() - 1, 0, SCREEN_TITLE, "Reading the instructions...");
