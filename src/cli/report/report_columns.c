@@ -218,6 +218,9 @@ static const char *only_word(const struct report *report, const struct perch_col
 	const struct perch_filter_options *options = &report->filter.options;
 	const char *words = NULL;
 
+	/* the filter selects samples: callers have other functions and DSOs */
+	if (report->children && column->scope == PERCH_COLUMN_FRAME)
+		return NULL;
 	if (column == named("comm"))
 		words = options->comms;
 	else if (column == named("dso"))
