@@ -68,8 +68,10 @@ record --event-file events -- sh -c "$burn" && "$perch" report --stats -i a.data
 	grep -q '^cpu-clock stats:' out && grep -q '^page-faults stats:' out
 report $? "--event-file"
 record -e '{cpu-clock,page-faults}:S' -- sh -c "$burn" && at_least SAMPLE 20 &&
-	[ "$("$perch" script -i a.data 2> /dev/null | grep -c page-faults)" -eq 0 ]
+	[ "$("$perch" dump -i a.data 2> /dev/null | grep -c 'SAMPLE.*page-faults')" -eq 0 ]
 report $? "a group with S: only the leader samples"
+"$perch" script -F event,period -i a.data > out 2>&1 && grep -q '^ *[0-9]* *cpu-clock:' out && grep -q '^ *[0-9]* *page-faults:' out
+report $? "... and perch script prints what each event has counted"
 record -e cpu-clock/period=1000000/ -e page-faults/period=1/ -F 100 -vv -- sh -c "$burn" &&
 	[ "$(grep -c 'sample_period, sample_freq }  *1000000$' out)" -ge 1 ]
 report $? "a term's period wins over -F"
