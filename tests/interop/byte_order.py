@@ -5,6 +5,7 @@
 perch and the installed perf (PERF) make recordings; PERCH_FIXTURES is a directory with others. other_order.py converts
 them. perf reads both byte orders too, so it checks the conversion."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -138,7 +139,8 @@ def directory(work, more):
         print(f"ok - {name} # skip perf has no --threads")
         return
     report(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
-    times = [float(line.split(": ")[0].split()[-1]) for line in output(PERCH, "script", "-i", path)[1] if "cpu-clock: " in line]
+    # names of threads may have blanks and colons
+    times = [float(time) for time in re.findall(r" (\d+\.\d+): +\d+ cpu-clock:", "\n".join(output(PERCH, "script", "-i", path)[1]))]
     report(len(times) > 0 and times == sorted(times), f"script of {name} is in the order of time")
 
 

@@ -6,6 +6,7 @@ The sets are in perf_options.txt. PERF names the perf to compare with (perf). KE
 sets that have the text in their line. VERBOSE=1 prints the lines that differ.
 """
 import difflib
+import functools
 import os
 import re
 import shlex
@@ -192,7 +193,6 @@ DIFFERENCES = {
 
 # Differences that any recording may have.
 ALWAYS = [
-    ("perf cuts names to the width of a column that it has computed before", replacing(r"\bperf-ex\w*", "perf-ex")),
     ("perf takes the start of a PLT for _init, and does not name all its entries",
      replacing(r"\b_init\b(\+0x[0-9a-f]+)?|[\w@.]*@plt(\+0x[0-9a-f]+)?|\[unknown\] |\b0x0+1[0-9a-f]{3}\b", "PLT ")),
     ("perf 6.1 counts threads by the key pid, perch by tid", replacing(r"\b[PT]id:Command", "Tid:Command")),
@@ -264,6 +264,31 @@ def words_of(options, recorder):
     return [re.sub(r"@(\w+)$", recorder + r"/\1.data", word) for word in shlex.split(options)]
 
 
+@functools.lru_cache(maxsize=None)
+def names_with_blanks(path):
+    """Names of threads in the fields of a recording's tracepoints."""
+    names = re.findall(r"\b(?:prev_|next_)?comm=(.*?) (?:prev_|next_)?pid=", run(PERCH, "script", "-i", path, "-F", "trace").stdout)
+    return sorted((name for name in set(names) if " " in name), key=len, reverse=True)
+
+
+def cut_names(lines, words):
+    """perf cuts names in columns of tracepoint fields at the first blank."""
+    for name in [name for word in words if word.endswith("/tp.data") for name in names_with_blanks(word)]:
+        lines = [line.replace(name, name.split(" ")[0]) for line in lines]
+    return lines
+
+
+def cut_as_perf(theirs, ours):
+    """perf cuts names to the width of a column that it has computed before, from other rows: cuts the same names of perch."""
+    known, words = ({word for line in lines for word in line.split()} for lines in (theirs, ours))
+    cut = {}
+    for word in words - known:
+        prefixes = [word[:length] for length in range(7, len(word)) if word[:length] in known - words]
+        if prefixes:
+            cut[word] = prefixes[-1]
+    return [" ".join(cut.get(word, word) for word in line.split()) for line in ours]
+
+
 @peer.part
 def compare(command, recorder, options, difference):
     of_perf, _, of_perch = options.partition(" => ")
@@ -277,6 +302,7 @@ def compare(command, recorder, options, difference):
         return
     left, right = lines_of(theirs.stdout, command, words), lines_of(ours.stdout, command, words)
     reason = ""
+    left, right = cut_names(left, words), cut_names(right, words)
     for _, change in ALWAYS:
         left, right = change(left), change(right)
     for name in difference.split():
@@ -284,6 +310,9 @@ def compare(command, recorder, options, difference):
         left, right = DIFFERENCES[name][1](left), DIFFERENCES[name][1](right)
     left, right = [re.sub(" +", " ", line).strip() for line in left], [re.sub(" +", " ", line).strip() for line in right]
     same = bool(left) and same_lines(left, right)
+    if not same and command == "report":
+        right = cut_as_perf(left, right)
+        same = same_lines(left, right)
     # rows with the same share have another order
     if not same and command in ("report", "diff"):
         in_order = near(first_shares(left), first_shares(right))
