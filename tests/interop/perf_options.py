@@ -280,10 +280,10 @@ def cut_names(lines, words):
 
 def cut_as_perf(theirs, ours):
     """perf cuts names to the width of a column that it has computed before, from other rows: cuts the same names of perch."""
-    known, words = ({word for line in lines for word in line.split()} for lines in (theirs, ours))
+    shown, words = ({word for line in lines for word in line.split()} for lines in (theirs, ours))
     cut = {}
-    for word in words - known:
-        prefixes = [word[:length] for length in range(7, len(word)) if word[:length] in known - words]
+    for word in words - shown:
+        prefixes = [word[:length] for length in range(7, len(word)) if word[:length] in shown - words]
         if prefixes:
             cut[word] = prefixes[-1]
     return [" ".join(cut.get(word, word) for word in line.split()) for line in ours]
