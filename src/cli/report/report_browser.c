@@ -35,10 +35,12 @@ static bool move(struct browser *browser, int key)
 		return true;
 	case SCREEN_PAGE_UP:
 	case 'b':
+		browser->top = browser->top > page ? browser->top - page : 0;
 		*at = *at > page ? *at - page : 0;
 		return true;
 	case SCREEN_PAGE_DOWN:
 	case ' ':
+		browser->top = browser->top + page < last ? browser->top + page : last;
 		*at = *at + page < last ? *at + page : last;
 		return true;
 	case SCREEN_HOME:

@@ -304,8 +304,9 @@ static void put_summary(FILE *out, const struct browser *browser)
 		fputs(i ? ", " : "", out);
 		cli_put_clean(out, browser->events[browser->event + i].name);
 	}
-	fprintf(out, "', Event count (approx.): %" PRIu64, period);
-	put_zooms(out, browser);
+	putc('\'', out);
+	put_zooms(out, browser); /* first: the end of the line may be cut */
+	fprintf(out, ", Event count (approx.): %" PRIu64, period);
 }
 
 /* Calls a function that writes to a file, and shows the text. */
@@ -354,6 +355,8 @@ void browser_draw(struct browser *browser)
 
 	if (browser->cursor >= browser->lines.nr)
 		browser->cursor = browser->lines.nr ? browser->lines.nr - 1 : 0;
+	if (browser->top + page > browser->lines.nr)
+		browser->top = browser->lines.nr > page ? browser->lines.nr - page : 0;
 	if (browser->cursor < browser->top)
 		browser->top = browser->cursor;
 	if (browser->cursor >= browser->top + page)
