@@ -168,6 +168,11 @@ def instructions(lines):
     return [match[1] or match[0] for match in found if match]
 
 
+def without_names(lines):
+    """Removes the names of branches, and the frames below them."""
+    return [re.sub(r"(--\d+\.\d+%--).*", r"\1", line) for line in lines if "%" in line or line.startswith("#")]
+
+
 def rest(lines):
     """Replaces the names of the branches [...], which are the last ones of their level."""
     return [re.sub(r"--\S+%--.*", "--%--", line) if "%--" in line else line for line in lines]
@@ -179,6 +184,7 @@ DIFFERENCES = {
                 instructions),
     "group-name": ("annotate calls a group by its events in perch", replacing(r"anon group \{ (.*?) \}", r"\1")),
     "rest": ("perf 6.1 prints any name instead of [...] in a fractal graph", rest),
+    "ties": ("which ones of branches with the same share are printed, up to a limit of their number, is undefined", without_names),
     "padding": ("perf 6.1 pads columns although -t is given, against its manual page", replacing(r" *([,:]) *", r"\1")),
     "no-group": ("perf calls the first event of a group alone events, too", replacing(r"of events '", "of event '")),
     "group-hint": ("perf 6.1 has no hint about -g of evlist; newer ones have", without(r"to show group information")),
