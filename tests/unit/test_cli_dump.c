@@ -13,7 +13,7 @@
 
 #include "build_record.h"
 #include "cli/dump/dump.h"
-#include "cli/json_writer.h"
+#include "base/json_writer.h"
 
 #define TYPE                                                                               \
 	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CALLCHAIN | \
@@ -50,7 +50,7 @@ static size_t length;
 
 static void begin(void)
 {
-	assert_int_equal(cli_output_open(&dump.out, open_memstream(&text, &length)), 0);
+	assert_int_equal(perch__output_open(&dump.out, open_memstream(&text, &length)), 0);
 	dump.any = false;
 }
 
@@ -59,9 +59,9 @@ static const char *printed(void)
 {
 	static char *last;
 
-	cli_output_flush(&dump.out);
+	perch__output_flush(&dump.out);
 	assert_int_equal(fclose(dump.out.stream), 0);
-	cli_output_close(&dump.out);
+	perch__output_close(&dump.out);
 	free(last);
 	last = text;
 	return text;
@@ -79,52 +79,54 @@ static const char *printed(void)
 static void prints_numbers(void **state)
 {
 	(void)state;
-	assert_printed(cli_output_number(&dump.out, 0), "0");
-	assert_printed(cli_output_number(&dump.out, UINT64_MAX), "18446744073709551615");
-	assert_printed(cli_output_signed(&dump.out, -1), "-1");
-	assert_printed(cli_output_signed(&dump.out, INT64_MIN), "-9223372036854775808");
-	assert_printed(cli_output_hex(&dump.out, 0), "0x0");
-	assert_printed(cli_output_hex(&dump.out, 0xfedcba9876543210), "0xfedcba9876543210");
-	assert_printed(cli_output_hex_bytes(&dump.out, "\0\xff\x1f", 3), "00ff1f");
+	assert_printed(perch__output_number(&dump.out, 0), "0");
+	assert_printed(perch__output_number(&dump.out, UINT64_MAX), "18446744073709551615");
+	assert_printed(perch__output_signed(&dump.out, -1), "-1");
+	assert_printed(perch__output_signed(&dump.out, INT64_MIN), "-9223372036854775808");
+	assert_printed(perch__output_hex(&dump.out, 0), "0x0");
+	assert_printed(perch__output_hex(&dump.out, 0xfedcba9876543210), "0xfedcba9876543210");
+	assert_printed(perch__output_hex_bytes(&dump.out, "\0\xff\x1f", 3), "00ff1f");
 }
 
 static void cleans_text(void **state)
 {
 	(void)state;
-	assert_printed(cli_output_clean(&dump.out, "a\033[1m\n\177b", 8), "a?[1m??b");
+	assert_printed(perch__output_clean(&dump.out, "a\033[1m\n\177b", 8), "a?[1m??b");
 	/* characters of two, three and four bytes; then C1 control, cut off, overlong and
 	 * surrogate ones */
-	assert_printed(cli_output_clean(&dump.out, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", 9),
+	assert_printed(perch__output_clean(&dump.out, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", 9),
 		       "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
-	assert_printed(cli_output_clean(&dump.out, "\xc2\x9b", 2), "?");
-	assert_printed(cli_output_clean(&dump.out, "\xe2\x82", 2), "??");
-	assert_printed(cli_output_clean(&dump.out, "\xc0\xaf", 2), "??");
-	assert_printed(cli_output_clean(&dump.out, "\xed\xa0\x80", 3), "???");
-	assert_printed(cli_output_clean(&dump.out, "\xf4\x90\x80\x80", 4), "????");
-	assert_printed(cli_output_clean(&dump.out, "\xff\xfe", 2), "??");
+	assert_printed(perch__output_clean(&dump.out, "\xc2\x9b", 2), "?");
+	assert_printed(perch__output_clean(&dump.out, "\xe2\x82", 2), "??");
+	assert_printed(perch__output_clean(&dump.out, "\xc0\xaf", 2), "??");
+	assert_printed(perch__output_clean(&dump.out, "\xed\xa0\x80", 3), "???");
+	assert_printed(perch__output_clean(&dump.out, "\xf4\x90\x80\x80", 4), "????");
+	assert_printed(perch__output_clean(&dump.out, "\xff\xfe", 2), "??");
 	/* marks of bidirectional text, and a line separator */
-	assert_printed(cli_output_clean(&dump.out,
-					"a\xe2\x80\xae"
-					"b\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8",
-					14),
+	assert_printed(perch__output_clean(&dump.out,
+					   "a\xe2\x80\xae"
+					   "b\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8",
+					   14),
 		       "a?b???");
 }
 
 static void escapes_json_strings(void **state)
 {
-	struct cli_json_writer json = { .out = &dump.out };
+	struct perch__json_writer json = { .out = &dump.out };
 
 	(void)state;
-	assert_printed(cli_json_string(&json, "a\"b\\c\n\0d", 8), "\"a\\\"b\\\\c\\u000a\\u0000d\"");
-	assert_printed(cli_json_string(&json, "\177\xc2\x9b", 3), "\"\\u007f\\u009b\"");
-	assert_printed(cli_json_string(&json, "\xe2\x80\xae\xe2\x80\xa8", 6), "\"\\u202e\\u2028\"");
-	assert_printed(cli_json_string(&json,
-				       "\xff"
-				       "a\xe2\x82",
-				       4),
+	assert_printed(perch__json_string(&json, "a\"b\\c\n\0d", 8),
+		       "\"a\\\"b\\\\c\\u000a\\u0000d\"");
+	assert_printed(perch__json_string(&json, "\177\xc2\x9b", 3), "\"\\u007f\\u009b\"");
+	assert_printed(perch__json_string(&json, "\xe2\x80\xae\xe2\x80\xa8", 6),
+		       "\"\\u202e\\u2028\"");
+	assert_printed(perch__json_string(&json,
+					  "\xff"
+					  "a\xe2\x82",
+					  4),
 		       "\"\xef\xbf\xbd"
 		       "a\xef\xbf\xbd\xef\xbf\xbd\"");
-	assert_printed(cli_json_string(&json, "\xc3\xa9", 2), "\"\xc3\xa9\"");
+	assert_printed(perch__json_string(&json, "\xc3\xa9", 2), "\"\xc3\xa9\"");
 }
 
 /* In one call and in many. */
@@ -136,10 +138,10 @@ static void prints_more_than_the_buffer(void **state)
 	(void)state;
 	memset(large, 'x', size);
 	begin();
-	cli_output_bytes(&dump.out, large, size);
-	cli_output_hex_bytes(&dump.out, large, size);
+	perch__output_bytes(&dump.out, large, size);
+	perch__output_hex_bytes(&dump.out, large, size);
 	for (size_t i = 0; i < size; i++)
-		cli_output_bytes(&dump.out, "y", 1);
+		perch__output_bytes(&dump.out, "y", 1);
 	assert_int_equal(strspn(printed(), "x"), size);
 	assert_int_equal(length, 4 * size);
 	assert_memory_equal(text + size, "7878", 4);
@@ -152,12 +154,12 @@ static void reports_a_full_device(void **state)
 	FILE *full = fopen("/dev/full", "w");
 
 	(void)state;
-	assert_int_equal(cli_output_open(&dump.out, full), 0);
+	assert_int_equal(perch__output_open(&dump.out, full), 0);
 	setvbuf(full, NULL, _IONBF, 0);
-	cli_output_text(&dump.out, "text");
-	cli_output_flush(&dump.out);
+	perch__output_text(&dump.out, "text");
+	perch__output_flush(&dump.out);
 	assert_int_equal(dump.out.error, ENOSPC);
-	cli_output_close(&dump.out);
+	perch__output_close(&dump.out);
 	fclose(full);
 }
 

@@ -4,62 +4,62 @@
 #include <string.h>
 
 #include "annotate.h"
-#include "json_writer.h"
+#include "base/json_writer.h"
 #include "options.h"
 
-static void put_text(struct cli_json_writer *json, const char *name, const char *text)
+static void put_text(struct perch__json_writer *json, const char *name, const char *text)
 {
-	cli_json_key(json, name);
-	cli_json_string(json, text, strlen(text));
+	perch__json_key(json, name);
+	perch__json_string(json, text, strlen(text));
 }
 
-static void put_number(struct cli_json_writer *json, const char *name, uint64_t number)
+static void put_number(struct perch__json_writer *json, const char *name, uint64_t number)
 {
-	cli_json_key(json, name);
-	cli_json_number(json, number);
+	perch__json_key(json, name);
+	perch__json_number(json, number);
 }
 
-static void put_hex(struct cli_json_writer *json, const char *name, uint64_t number)
+static void put_hex(struct perch__json_writer *json, const char *name, uint64_t number)
 {
-	cli_json_key(json, name);
-	cli_json_hex(json, number);
+	perch__json_key(json, name);
+	perch__json_hex(json, number);
 }
 
-static void put_events(struct cli_json_writer *json, const struct listing *listing)
+static void put_events(struct perch__json_writer *json, const struct listing *listing)
 {
-	cli_json_key(json, "events");
-	cli_json_begin_array(json);
+	perch__json_key(json, "events");
+	perch__json_begin_array(json);
 	for (size_t i = 0; i < listing->columns->nr; i++) {
-		cli_json_key(json, NULL);
-		cli_json_begin_object(json);
+		perch__json_key(json, NULL);
+		perch__json_begin_object(json);
 		put_text(json, "event", listing->annotate->events[listing->columns->event[i]].name);
 		put_number(json, "samples", listing->sum[i].samples);
 		put_number(json, "period", listing->sum[i].period);
 		put_number(json, "total_samples", listing->total[i].samples);
 		put_number(json, "total_period", listing->total[i].period);
-		cli_json_end(json);
+		perch__json_end(json);
 	}
-	cli_json_end(json);
+	perch__json_end(json);
 }
 
 /* Arrays in the order of the events. */
-static void put_sums(struct cli_json_writer *json, const struct listing *listing,
+static void put_sums(struct perch__json_writer *json, const struct listing *listing,
 		     const struct annotate_sum *sum)
 {
-	cli_json_key(json, "samples");
-	cli_json_begin_array(json);
+	perch__json_key(json, "samples");
+	perch__json_begin_array(json);
 	for (size_t i = 0; i < listing->columns->nr; i++) {
-		cli_json_key(json, NULL);
-		cli_json_number(json, sum[i].samples);
+		perch__json_key(json, NULL);
+		perch__json_number(json, sum[i].samples);
 	}
-	cli_json_end(json);
-	cli_json_key(json, "period");
-	cli_json_begin_array(json);
+	perch__json_end(json);
+	perch__json_key(json, "period");
+	perch__json_begin_array(json);
 	for (size_t i = 0; i < listing->columns->nr; i++) {
-		cli_json_key(json, NULL);
-		cli_json_number(json, sum[i].period);
+		perch__json_key(json, NULL);
+		perch__json_number(json, sum[i].period);
 	}
-	cli_json_end(json);
+	perch__json_end(json);
 }
 
 static const char *flow_name(enum instruction_flow flow)
@@ -69,7 +69,7 @@ static const char *flow_name(enum instruction_flow flow)
 	return names[flow];
 }
 
-static void put_row(struct cli_json_writer *json, const struct listing *listing,
+static void put_row(struct perch__json_writer *json, const struct listing *listing,
 		    const struct annotate_row *row)
 {
 	const struct instruction *instruction = &row->instruction;
@@ -77,11 +77,11 @@ static void put_row(struct cli_json_writer *json, const struct listing *listing,
 	size_t size = 0;
 	FILE *line = open_memstream(&text, &size);
 
-	cli_json_key(json, NULL);
-	cli_json_begin_object(json);
+	perch__json_key(json, NULL);
+	perch__json_begin_object(json);
 	put_hex(json, "address", instruction->address);
-	cli_json_key(json, "bytes");
-	cli_json_hex_bytes(json, instruction->bytes, instruction->size);
+	perch__json_key(json, "bytes");
+	perch__json_hex_bytes(json, instruction->bytes, instruction->size);
 	if (line) {
 		annotate_put_instruction(line, listing, instruction);
 		if (!fclose(line))
@@ -112,20 +112,20 @@ static void put_row(struct cli_json_writer *json, const struct listing *listing,
 	}
 	if (row->has_samples)
 		put_sums(json, listing, row->sum);
-	cli_json_end(json);
+	perch__json_end(json);
 }
 
 void annotate_json(FILE *out, struct listing *listing, const struct perch_error *missing)
 {
 	const struct perch_symbol *symbol = listing->function->symbol;
 	struct perch_symbols *symbols = perch_session_symbols(listing->annotate->input.session);
-	struct cli_output output = { 0 };
-	struct cli_json_writer json = { .out = &output };
+	struct perch__output output = { 0 };
+	struct perch__json_writer json = { .out = &output };
 	struct annotate_row row;
 
-	if (cli_output_open(&output, out))
+	if (perch__output_open(&output, out))
 		return;
-	cli_json_begin_object(&json);
+	perch__json_begin_object(&json);
 	put_text(&json, "function", perch_symbols_name(symbols, symbol));
 	put_text(&json, "dso", symbol->dso->path);
 	put_hex(&json, "offset", symbol->start);
@@ -136,14 +136,14 @@ void annotate_json(FILE *out, struct listing *listing, const struct perch_error 
 	} else {
 		put_hex(&json, "address", listing->code.address);
 		put_number(&json, "undecoded_bytes", listing->undecoded);
-		cli_json_key(&json, "instructions");
-		cli_json_begin_array(&json);
+		perch__json_key(&json, "instructions");
+		perch__json_begin_array(&json);
 		while (listing_next(listing, &row))
 			put_row(&json, listing, &row);
-		cli_json_end(&json);
+		perch__json_end(&json);
 	}
-	cli_json_end(&json);
-	cli_output_text(&output, "\n");
-	cli_output_flush(&output);
-	cli_output_close(&output);
+	perch__json_end(&json);
+	perch__output_text(&output, "\n");
+	perch__output_flush(&output);
+	perch__output_close(&output);
 }

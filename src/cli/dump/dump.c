@@ -100,7 +100,7 @@ static int print(struct dump *dump, const struct cli_input *input)
 {
 	int rc = 0;
 
-	if (cli_output_open(&dump->out, stdout)) {
+	if (perch__output_open(&dump->out, stdout)) {
 		cli_note(input->command, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}
@@ -112,10 +112,10 @@ static int print(struct dump *dump, const struct cli_input *input)
 	}
 	if (!dump->header_only)
 		rc = put_records(dump, input);
-	cli_output_flush(&dump->out);
+	perch__output_flush(&dump->out);
 	if (cli_check_stdout(input->command, dump->out.error))
 		rc = -EIO;
-	cli_output_close(&dump->out);
+	perch__output_close(&dump->out);
 	return rc < 0 ? CLI_EXIT_FAILURE : 0;
 }
 

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <perch/file.h>
 
-#include "output.h"
+#include "base/output.h"
 
 #define DUMP_MAX_TYPES 64
 #define DUMP_UNNAMED   "UNKNOWN" /* -t: all types that have no name */
 
 struct dump {
-	struct cli_output out;
+	struct perch__output out;
 	struct perch_reader *reader;
 	const char *path; /* NULL for standard input if it is a pipe, else perf.data */
 	bool json, raw;

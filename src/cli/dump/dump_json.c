@@ -7,98 +7,98 @@
 #include <string.h>
 
 #include "dump.h"
-#include "json_writer.h"
+#include "base/json_writer.h"
 
-static void put_flags(struct cli_json_writer *json, uint64_t value, const char *names,
+static void put_flags(struct perch__json_writer *json, uint64_t value, const char *names,
 		      size_t length)
 {
-	cli_json_begin_object(json);
-	cli_json_key(json, "value");
-	cli_json_hex(json, value);
-	cli_json_key(json, "words");
-	cli_json_string(json, names, length);
-	cli_json_end(json);
+	perch__json_begin_object(json);
+	perch__json_key(json, "value");
+	perch__json_hex(json, value);
+	perch__json_key(json, "words");
+	perch__json_string(json, names, length);
+	perch__json_end(json);
 }
 
-static void put_value(struct cli_json_writer *json, const struct perch_field *field)
+static void put_value(struct perch__json_writer *json, const struct perch_field *field)
 {
 	switch (field->kind) {
 	case PERCH_FIELD_SIGNED:
-		cli_json_signed(json, (int64_t)field->value);
+		perch__json_signed(json, (int64_t)field->value);
 		break;
 	case PERCH_FIELD_HEX:
 	case PERCH_FIELD_ADDRESS:
-		cli_json_hex(json, field->value);
+		perch__json_hex(json, field->value);
 		break;
 	case PERCH_FIELD_TIME:
-		cli_json_decimal(json, field->value);
+		perch__json_decimal(json, field->value);
 		break;
 	case PERCH_FIELD_FLAGS:
 		/* all values of an array have one type: a context marker in a callchain is a
 		 * string, as the addresses are */
 		if (json->array[json->depth])
-			cli_json_hex(json, field->value);
+			perch__json_hex(json, field->value);
 		else
 			put_flags(json, field->value, field->text, field->text ? field->length : 0);
 		break;
 	case PERCH_FIELD_TEXT:
-		cli_json_string(json, field->text, field->length);
+		perch__json_string(json, field->text, field->length);
 		break;
 	case PERCH_FIELD_BYTES:
-		cli_json_hex_bytes(json, field->text, field->length);
+		perch__json_hex_bytes(json, field->text, field->length);
 		break;
 	case PERCH_FIELD_LIST:
-		cli_json_begin_array(json);
+		perch__json_begin_array(json);
 		break;
 	case PERCH_FIELD_GROUP:
-		cli_json_begin_object(json);
+		perch__json_begin_object(json);
 		break;
 	default:
-		cli_json_number(json, field->value);
+		perch__json_number(json, field->value);
 	}
 }
 
 static int put_field(void *context, const struct perch_field *field)
 {
-	struct cli_json_writer *json = context;
+	struct perch__json_writer *json = context;
 
 	if (field->kind == PERCH_FIELD_END) {
-		cli_json_end(json);
+		perch__json_end(json);
 		return 0;
 	}
-	if (json->depth + 2 >= CLI_JSON_MAX_DEPTH)
+	if (json->depth + 2 >= PERCH__JSON_MAX_DEPTH)
 		return -1;
-	cli_json_key(json, field->name);
+	perch__json_key(json, field->name);
 	put_value(json, field);
 	return 0;
 }
 
-static void put_text(struct cli_json_writer *json, const char *name, const char *text)
+static void put_text(struct perch__json_writer *json, const char *name, const char *text)
 {
-	cli_json_key(json, name);
-	cli_json_string(json, text, strlen(text));
+	perch__json_key(json, name);
+	perch__json_string(json, text, strlen(text));
 }
 
-static void put_number(struct cli_json_writer *json, const char *name, uint64_t number)
+static void put_number(struct perch__json_writer *json, const char *name, uint64_t number)
 {
-	cli_json_key(json, name);
-	cli_json_number(json, number);
+	perch__json_key(json, name);
+	perch__json_number(json, number);
 }
 
-static void put_bytes(struct cli_json_writer *json, const char *name, const void *bytes,
+static void put_bytes(struct perch__json_writer *json, const char *name, const void *bytes,
 		      size_t size)
 {
-	cli_json_key(json, name);
-	cli_json_hex_bytes(json, bytes, size);
+	perch__json_key(json, name);
+	perch__json_hex_bytes(json, bytes, size);
 }
 
-static void end_line(struct cli_json_writer *json)
+static void end_line(struct perch__json_writer *json)
 {
-	cli_json_end(json);
-	cli_output_bytes(json->out, "\n", 1);
+	perch__json_end(json);
+	perch__output_bytes(json->out, "\n", 1);
 }
 
-static void put_start(struct cli_json_writer *json, const struct dump *dump,
+static void put_start(struct perch__json_writer *json, const struct dump *dump,
 		      const struct perch_record *record)
 {
 	const char *type = perch_record_name(record->type), *event = dump_event_name(dump, record);
@@ -109,7 +109,7 @@ static void put_start(struct cli_json_writer *json, const struct dump *dump,
 	put_text(json, "type", type ? type : DUMP_UNNAMED);
 	put_number(json, "type_number", record->type);
 	put_number(json, "size", record->size);
-	cli_json_key(json, "misc");
+	perch__json_key(json, "misc");
 	put_flags(json, record->misc, misc, strlen(misc));
 	if (event) {
 		put_text(json, "event", event);
@@ -118,7 +118,7 @@ static void put_start(struct cli_json_writer *json, const struct dump *dump,
 }
 
 struct tracepoint {
-	struct cli_json_writer *json;
+	struct perch__json_writer *json;
 	const struct perch_tracepoint_field *fields;
 	size_t nr, next; /* of fields: the first one that was not visited */
 	unsigned depth;	 /* in the value: 1 in an array */
@@ -137,8 +137,8 @@ static void begin_typed(struct tracepoint *tracepoint, const char *name)
 		if (field->name == name)
 			type = field->type;
 	}
-	cli_json_key(tracepoint->json, name);
-	cli_json_begin_object(tracepoint->json);
+	perch__json_key(tracepoint->json, name);
+	perch__json_begin_object(tracepoint->json);
 	if (type)
 		put_text(tracepoint->json, "type", type);
 }
@@ -147,24 +147,24 @@ static void begin_typed(struct tracepoint *tracepoint, const char *name)
 static int put_tracepoint_field(void *context, const struct perch_field *field)
 {
 	struct tracepoint *tracepoint = context;
-	struct cli_json_writer *json = tracepoint->json;
+	struct perch__json_writer *json = tracepoint->json;
 
 	if (field->kind == PERCH_FIELD_END) {
-		cli_json_end(json);
+		perch__json_end(json);
 	} else {
 		if (field->name)
 			begin_typed(tracepoint, field->name);
-		cli_json_key(json, field->name ? "value" : NULL);
+		perch__json_key(json, field->name ? "value" : NULL);
 		put_value(json, field);
 	}
 	tracepoint->depth += field->kind == PERCH_FIELD_LIST;
 	tracepoint->depth -= field->kind == PERCH_FIELD_END;
 	if (!tracepoint->depth)
-		cli_json_end(json);
+		perch__json_end(json);
 	return 0;
 }
 
-static void put_tracepoint(struct cli_json_writer *json, const struct dump *dump,
+static void put_tracepoint(struct perch__json_writer *json, const struct dump *dump,
 			   const struct perch_record *record)
 {
 	const struct perch_tracepoint_format *format = dump_tracepoint(dump, record);
@@ -173,26 +173,26 @@ static void put_tracepoint(struct cli_json_writer *json, const struct dump *dump
 	if (!format)
 		return;
 	tracepoint.nr = perch_tracepoint_format_fields(format, &tracepoint.fields);
-	cli_json_key(json, "tracepoint");
-	cli_json_begin_object(json);
+	perch__json_key(json, "tracepoint");
+	perch__json_begin_object(json);
 	perch_tracepoint_visit(format, record, put_tracepoint_field, &tracepoint);
-	cli_json_end(json);
+	perch__json_end(json);
 }
 
 void dump_json_record(struct dump *dump, const struct perch_record *record, const char *error)
 {
-	struct cli_json_writer json = { .out = &dump->out };
+	struct perch__json_writer json = { .out = &dump->out };
 
-	cli_json_begin_object(&json);
+	perch__json_begin_object(&json);
 	put_start(&json, dump, record);
 	if (error) {
 		put_text(&json, "error", error);
 	} else {
-		cli_json_key(&json, "fields");
-		cli_json_begin_object(&json);
+		perch__json_key(&json, "fields");
+		perch__json_begin_object(&json);
 		perch_file_record_fields(dump->reader, record, put_field, &json);
 		while (json.depth > 1) /* put_field() has refused a field that is too deep */
-			cli_json_end(&json);
+			perch__json_end(&json);
 		put_tracepoint(&json, dump, record);
 	}
 	if (dump->raw || error)
@@ -202,31 +202,31 @@ void dump_json_record(struct dump *dump, const struct perch_record *record, cons
 
 /* ---- the header ---- */
 
-static void put_event(struct cli_json_writer *json, const struct perch_file_event *event,
+static void put_event(struct perch__json_writer *json, const struct perch_file_event *event,
 		      size_t index)
 {
-	cli_json_begin_object(json);
+	perch__json_begin_object(json);
 	put_text(json, "header", "event");
 	put_number(json, "event_index", index);
 	put_text(json, "event", event->name);
-	cli_json_key(json, "attr");
-	cli_json_begin_object(json);
+	perch__json_key(json, "attr");
+	perch__json_begin_object(json);
 	perch_attr_each_field(&event->attr, put_field, json);
-	cli_json_end(json);
-	cli_json_key(json, "ids");
-	cli_json_begin_array(json);
+	perch__json_end(json);
+	perch__json_key(json, "ids");
+	perch__json_begin_array(json);
 	for (size_t i = 0; i < event->nr_ids; i++)
 		put_number(json, NULL, event->ids[i]);
-	cli_json_end(json);
+	perch__json_end(json);
 	end_line(json);
 }
 
-static void put_feature(struct cli_json_writer *json, struct perch_reader *reader,
+static void put_feature(struct perch__json_writer *json, struct perch_reader *reader,
 			enum perch_feature feature, const void *data, size_t size)
 {
 	const char *name = perch_feature_name(feature), *text = perch_reader_text(reader, feature);
 
-	cli_json_begin_object(json);
+	perch__json_begin_object(json);
 	put_text(json, "header", "feature");
 	put_text(json, "feature", name ? name : DUMP_UNNAMED);
 	put_number(json, "number", feature);
@@ -240,7 +240,7 @@ static void put_feature(struct cli_json_writer *json, struct perch_reader *reade
 
 void dump_json_header(struct dump *dump)
 {
-	struct cli_json_writer json = { .out = &dump->out };
+	struct perch__json_writer json = { .out = &dump->out };
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(dump->reader, &events), size;
 	const void *data;

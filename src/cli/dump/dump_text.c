@@ -12,7 +12,7 @@
 #define MAX_DEPTH    16
 
 struct writer {
-	struct cli_output *out;
+	struct perch__output *out;
 	char path[512]; /* of the current field: "read.values" */
 	size_t depth;
 	struct level {
@@ -60,56 +60,56 @@ static void put_name(struct writer *writer)
 	size_t length = strlen(writer->path);
 
 	if (writer->line_depth) {
-		cli_output_bytes(writer->out, " ", writer->line_fields++ > 0);
-		cli_output_text(writer->out, writer->path + writer->prefix);
-		cli_output_bytes(writer->out, " ", 1);
+		perch__output_bytes(writer->out, " ", writer->line_fields++ > 0);
+		perch__output_text(writer->out, writer->path + writer->prefix);
+		perch__output_bytes(writer->out, " ", 1);
 		return;
 	}
-	cli_output_bytes(writer->out, "  ", 2);
-	cli_output_bytes(writer->out, writer->path, length);
-	cli_output_spaces(writer->out, length < NAME_COLUMNS ? NAME_COLUMNS - length : 1);
+	perch__output_bytes(writer->out, "  ", 2);
+	perch__output_bytes(writer->out, writer->path, length);
+	perch__output_spaces(writer->out, length < NAME_COLUMNS ? NAME_COLUMNS - length : 1);
 }
 
-static void put_bytes(struct cli_output *out, const char *bytes, size_t length)
+static void put_bytes(struct perch__output *out, const char *bytes, size_t length)
 {
-	cli_output_hex_bytes(out, bytes, length < MAX_BYTES ? length : MAX_BYTES);
+	perch__output_hex_bytes(out, bytes, length < MAX_BYTES ? length : MAX_BYTES);
 	if (!length)
-		cli_output_text(out, "-");
+		perch__output_text(out, "-");
 	if (length <= MAX_BYTES)
 		return;
-	cli_output_text(out, "... (");
-	cli_output_number(out, length);
-	cli_output_text(out, " bytes)");
+	perch__output_text(out, "... (");
+	perch__output_number(out, length);
+	perch__output_text(out, " bytes)");
 }
 
 /* Writes seconds with nine decimals. */
-static void put_time(struct cli_output *out, uint64_t time)
+static void put_time(struct perch__output *out, uint64_t time)
 {
 	char text[16];
 
-	cli_output_number(out, time / 1000000000);
-	cli_output_bytes(out, text,
-			 snprintf(text, sizeof(text), ".%09u", (unsigned)(time % 1000000000)));
+	perch__output_number(out, time / 1000000000);
+	perch__output_bytes(out, text,
+			    snprintf(text, sizeof(text), ".%09u", (unsigned)(time % 1000000000)));
 }
 
-static void put_flags(struct cli_output *out, uint64_t value, const char *names, size_t length)
+static void put_flags(struct perch__output *out, uint64_t value, const char *names, size_t length)
 {
-	cli_output_hex(out, value);
+	perch__output_hex(out, value);
 	if (!length)
 		return;
-	cli_output_bytes(out, " ", 1);
-	cli_output_clean(out, names, length);
+	perch__output_bytes(out, " ", 1);
+	perch__output_clean(out, names, length);
 }
 
-static void put_value(struct cli_output *out, const struct perch_field *field)
+static void put_value(struct perch__output *out, const struct perch_field *field)
 {
 	switch (field->kind) {
 	case PERCH_FIELD_SIGNED:
-		cli_output_signed(out, (int64_t)field->value);
+		perch__output_signed(out, (int64_t)field->value);
 		break;
 	case PERCH_FIELD_HEX:
 	case PERCH_FIELD_ADDRESS:
-		cli_output_hex(out, field->value);
+		perch__output_hex(out, field->value);
 		break;
 	case PERCH_FIELD_TIME:
 		put_time(out, field->value);
@@ -119,22 +119,22 @@ static void put_value(struct cli_output *out, const struct perch_field *field)
 		break;
 	case PERCH_FIELD_TEXT:
 		if (field->length)
-			cli_output_clean(out, field->text, field->length);
+			perch__output_clean(out, field->text, field->length);
 		else
-			cli_output_text(out, "\"\"");
+			perch__output_text(out, "\"\"");
 		break;
 	case PERCH_FIELD_BYTES:
 		put_bytes(out, field->text, field->length);
 		break;
 	default:
-		cli_output_number(out, field->value);
+		perch__output_number(out, field->value);
 	}
 }
 
 static void end_line(struct writer *writer)
 {
 	if (!writer->line_depth)
-		cli_output_bytes(writer->out, "\n", 1);
+		perch__output_bytes(writer->out, "\n", 1);
 }
 
 /* A group has no line of its own. If it is a list item, all its fields are on one line. */
@@ -149,7 +149,7 @@ static int open_level(struct writer *writer, const struct perch_field *field)
 	before = enter_path(writer, field->name);
 	if (field->kind == PERCH_FIELD_LIST) {
 		put_name(writer);
-		cli_output_number(writer->out, field->value);
+		perch__output_number(writer->out, field->value);
 		end_line(writer);
 	} else if (item && !writer->line_depth) {
 		put_name(writer);
@@ -171,7 +171,7 @@ static void close_level(struct writer *writer)
 	if (writer->line_depth == writer->depth) {
 		writer->line_depth = 0;
 		writer->prefix = 0;
-		cli_output_bytes(writer->out, "\n", 1);
+		perch__output_bytes(writer->out, "\n", 1);
 	}
 	writer->depth--;
 }
@@ -197,70 +197,70 @@ static int put_field(void *context, const struct perch_field *field)
 }
 
 /* Writes "  0010  00 ff ..  |..|", 16 bytes per line. */
-static void put_dump_line(struct cli_output *out, const uint8_t *bytes, size_t at, size_t size)
+static void put_dump_line(struct perch__output *out, const uint8_t *bytes, size_t at, size_t size)
 {
 	char text[32], shown[16];
 	size_t nr = size - at < 16 ? size - at : 16;
 
-	cli_output_bytes(out, text, snprintf(text, sizeof(text), "  %04zx ", at));
+	perch__output_bytes(out, text, snprintf(text, sizeof(text), "  %04zx ", at));
 	for (size_t i = 0; i < nr; i++) {
 		uint8_t byte = bytes[at + i];
 
-		cli_output_bytes(out, " ", 1);
-		cli_output_hex_bytes(out, &byte, 1);
+		perch__output_bytes(out, " ", 1);
+		perch__output_hex_bytes(out, &byte, 1);
 		shown[i] = byte >= ' ' && byte < 0x7f ? byte : '.';
 	}
-	cli_output_spaces(out, 3 * (16 - nr) + 2);
-	cli_output_bytes(out, "|", 1);
-	cli_output_bytes(out, shown, nr);
-	cli_output_bytes(out, "|\n", 2);
+	perch__output_spaces(out, 3 * (16 - nr) + 2);
+	perch__output_bytes(out, "|", 1);
+	perch__output_bytes(out, shown, nr);
+	perch__output_bytes(out, "|\n", 2);
 }
 
-static void put_line(struct cli_output *out, const char *name, const char *text)
+static void put_line(struct perch__output *out, const char *name, const char *text)
 {
 	size_t length = strlen(name);
 
-	cli_output_text(out, "  ");
-	cli_output_text(out, name);
-	cli_output_spaces(out, length < NAME_COLUMNS ? NAME_COLUMNS - length : 1);
-	cli_output_clean(out, text, strlen(text));
-	cli_output_bytes(out, "\n", 1);
+	perch__output_text(out, "  ");
+	perch__output_text(out, name);
+	perch__output_spaces(out, length < NAME_COLUMNS ? NAME_COLUMNS - length : 1);
+	perch__output_clean(out, text, strlen(text));
+	perch__output_bytes(out, "\n", 1);
 }
 
 /* Writes "0x1d0 SAMPLE 120 bytes, misc 0x1 KERNEL, cpu-clock". */
-static void put_start(const struct dump *dump, struct cli_output *out,
+static void put_start(const struct dump *dump, struct perch__output *out,
 		      const struct perch_record *record)
 {
 	const char *type = perch_record_name(record->type), *event = dump_event_name(dump, record);
 	char misc[128];
 
-	cli_output_hex(out, record->offset);
-	cli_output_bytes(out, " ", 1);
+	perch__output_hex(out, record->offset);
+	perch__output_bytes(out, " ", 1);
 	if (type) {
-		cli_output_text(out, type);
+		perch__output_text(out, type);
 	} else {
-		cli_output_text(out, DUMP_UNNAMED " ");
-		cli_output_number(out, record->type);
+		perch__output_text(out, DUMP_UNNAMED " ");
+		perch__output_number(out, record->type);
 	}
-	cli_output_bytes(out, " ", 1);
-	cli_output_number(out, record->size);
-	cli_output_text(out, " bytes");
+	perch__output_bytes(out, " ", 1);
+	perch__output_number(out, record->size);
+	perch__output_text(out, " bytes");
 	if (record->misc) {
 		perch_format_misc(record->type, record->misc, misc, sizeof(misc));
-		cli_output_text(out, ", misc ");
+		perch__output_text(out, ", misc ");
 		put_flags(out, record->misc, misc, strlen(misc));
 	}
 	if (event) {
-		cli_output_text(out, ", ");
-		cli_output_clean(out, event, strlen(event));
+		perch__output_text(out, ", ");
+		perch__output_clean(out, event, strlen(event));
 	}
-	cli_output_bytes(out, "\n", 1);
+	perch__output_bytes(out, "\n", 1);
 }
 
 static void separate(struct dump *dump)
 {
 	if (dump->any)
-		cli_output_bytes(&dump->out, "\n", 1);
+		perch__output_bytes(&dump->out, "\n", 1);
 	dump->any = true;
 }
 
@@ -307,7 +307,7 @@ void dump_text_header(struct dump *dump)
 	size_t nr = perch_reader_events(dump->reader, &events);
 	int rc;
 
-	cli_output_flush(&dump->out);
+	perch__output_flush(&dump->out);
 	rc = perch_reader_print_header(dump->reader, dump->out.stream);
 	if (rc < 0)
 		dump->out.error = -rc;
@@ -315,11 +315,11 @@ void dump_text_header(struct dump *dump)
 		struct writer writer = { .out = &dump->out };
 
 		separate(dump);
-		cli_output_text(&dump->out, "event ");
-		cli_output_number(&dump->out, i);
-		cli_output_bytes(&dump->out, " ", 1);
-		cli_output_clean(&dump->out, events[i].name, strlen(events[i].name));
-		cli_output_bytes(&dump->out, "\n", 1);
+		perch__output_text(&dump->out, "event ");
+		perch__output_number(&dump->out, i);
+		perch__output_bytes(&dump->out, " ", 1);
+		perch__output_clean(&dump->out, events[i].name, strlen(events[i].name));
+		perch__output_bytes(&dump->out, "\n", 1);
 		perch_attr_each_field(&events[i].attr, put_field, &writer);
 		for (size_t id = 0; id < events[i].nr_ids; id++) {
 			put_field(&writer, &(struct perch_field){ .name = "id",

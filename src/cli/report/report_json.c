@@ -2,13 +2,13 @@
 /* Rows as JSON, one object a line. */
 #include <string.h>
 
-#include "json_writer.h"
+#include "base/json_writer.h"
 #include "options.h"
 #include "report.h"
 
 struct writer {
-	struct cli_output out;
-	struct cli_json_writer json;
+	struct perch__output out;
+	struct perch__json_writer json;
 	const struct report *report;
 	struct perch_profile *profile;
 	uint64_t total;
@@ -21,20 +21,20 @@ static void put_percent(struct writer *writer, const char *name, uint64_t period
 	int length = snprintf(text, sizeof(text), "%.2f",
 			      writer->total ? 100.0 * period / writer->total : 0);
 
-	cli_json_key(&writer->json, name);
-	cli_output_bytes(&writer->out, text, length);
+	perch__json_key(&writer->json, name);
+	perch__output_bytes(&writer->out, text, length);
 }
 
 static void put_string(struct writer *writer, const char *name, const char *text)
 {
-	cli_json_key(&writer->json, name);
-	cli_json_string(&writer->json, text, strlen(text));
+	perch__json_key(&writer->json, name);
+	perch__json_string(&writer->json, text, strlen(text));
 }
 
 static void put_number(struct writer *writer, const char *name, uint64_t number)
 {
-	cli_json_key(&writer->json, name);
-	cli_json_number(&writer->json, number);
+	perch__json_key(&writer->json, name);
+	perch__json_number(&writer->json, number);
 }
 
 /* The name without the characters of the mode, which have a key of their own. */
@@ -68,7 +68,7 @@ static void put_column(struct writer *writer, const struct perch_row *row,
 static int put_chains(struct writer *writer, const struct perch_row *row)
 {
 	const struct report *report = writer->report;
-	struct cli_json_writer *json = &writer->json;
+	struct perch__json_writer *json = &writer->json;
 	uint64_t least = writer->total * report->graph.limit / 100;
 	char buffer[REPORT_FRAME_BYTES];
 	struct report_chains chains;
@@ -76,28 +76,28 @@ static int put_chains(struct writer *writer, const struct perch_row *row)
 
 	if (status)
 		return status;
-	cli_json_key(json, "chains");
-	cli_json_begin_array(json);
+	perch__json_key(json, "chains");
+	perch__json_begin_array(json);
 	for (size_t i = 0; i < chains.nr && (!report->graph.max || i < report->graph.max); i++) {
 		size_t nr = report_chain_path(&chains, &chains.chain[i]);
 
-		cli_json_key(json, NULL);
-		cli_json_begin_object(json);
+		perch__json_key(json, NULL);
+		perch__json_begin_object(json);
 		put_percent(writer, "overhead", chains.chain[i].period);
 		put_number(writer, "period", chains.chain[i].period);
 		if (report->graph.value == VALUE_COUNT)
 			put_number(writer, "sample",
 				   chains.graph.node[chains.chain[i].node].self_samples);
-		cli_json_key(json, "frames");
-		cli_json_begin_array(json);
+		perch__json_key(json, "frames");
+		perch__json_begin_array(json);
 		for (size_t j = 0; j < nr; j++)
 			put_string(writer, NULL,
 				   report_frame(report, writer->profile,
 						&chains.graph.node[chains.path[j]].frame, buffer));
-		cli_json_end(json);
-		cli_json_end(json);
+		perch__json_end(json);
+		perch__json_end(json);
 	}
-	cli_json_end(json);
+	perch__json_end(json);
 	report_clear_chains(&chains);
 	return 0;
 }
@@ -108,7 +108,7 @@ static int put_row(struct writer *writer, const struct perch_row *row, const cha
 	const struct report_list *columns = &writer->report->columns;
 	int status = 0;
 
-	cli_json_begin_object(&writer->json);
+	perch__json_begin_object(&writer->json);
 	put_string(writer, "event", event);
 	for (size_t i = 0; i < columns->nr; i++)
 		put_column(writer, row, columns->column[i]);
@@ -120,8 +120,8 @@ static int put_row(struct writer *writer, const struct perch_row *row, const cha
 	}
 	if (writer->report->graph.shape != SHAPE_NONE)
 		status = put_chains(writer, row);
-	cli_json_end(&writer->json);
-	cli_output_text(&writer->out, "\n");
+	perch__json_end(&writer->json);
+	perch__output_text(&writer->out, "\n");
 	return status;
 }
 
@@ -155,16 +155,16 @@ int report_print_json(FILE *out, struct report *report, struct perch_profile *pr
 	size_t nr = perch_reader_events(reader, &events);
 	int status = 0;
 
-	if (cli_output_open(&writer.out, out)) {
+	if (perch__output_open(&writer.out, out)) {
 		cli_note(REPORT_COMMAND, "no memory for output");
 		return CLI_EXIT_FAILURE;
 	}
 	writer.json.out = &writer.out;
 	for (size_t event = 0; event < nr && !status; event++)
 		status = put_event(&writer, event, events[event].name);
-	cli_output_flush(&writer.out);
+	perch__output_flush(&writer.out);
 	if (cli_check_stdout(REPORT_COMMAND, writer.out.error))
 		status = CLI_EXIT_FAILURE;
-	cli_output_close(&writer.out);
+	perch__output_close(&writer.out);
 	return status;
 }

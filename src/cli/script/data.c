@@ -24,7 +24,7 @@ static char *put_register(const struct script *script, char *at, unsigned bit)
 	return at;
 }
 
-void script_put_registers(struct script *script, struct cli_output *out,
+void script_put_registers(struct script *script, struct perch__output *out,
 			  const struct perch_record *record, const struct perch_registers *regs)
 {
 	const uint64_t *value = regs->value;
@@ -32,18 +32,18 @@ void script_put_registers(struct script *script, struct cli_output *out,
 
 	if (!regs->nr)
 		return;
-	at = put_bytes(cli_output_reserve(out, 64), " ABI:", 5);
+	at = put_bytes(perch__output_reserve(out, 64), " ABI:", 5);
 	at = put_number(at, regs->abi, 1, 0);
 	*at++ = ' ';
-	cli_output_end(out, at);
+	perch__output_end(out, at);
 	for (uint64_t mask = regs->mask; mask; mask &= mask - 1) {
 		if (value == regs->value + regs->nr)
 			return;
-		at = put_register(script, cli_output_reserve(out, 128),
+		at = put_register(script, perch__output_reserve(out, 128),
 				  (unsigned)__builtin_ctzll(mask));
 		at = put_address(put_bytes(at, ":", 1), perch_word(record, value++));
 		*at++ = ' ';
-		cli_output_end(out, at);
+		perch__output_end(out, at);
 	}
 }
 
@@ -55,9 +55,9 @@ static char *put_part(char *at, const char *name, uint64_t data_src, enum perch_
 	return at + perch_format_mem_part(data_src, part, at, 256);
 }
 
-void script_put_data_src(struct script *script, struct cli_output *out, uint64_t data_src)
+void script_put_data_src(struct script *script, struct perch__output *out, uint64_t data_src)
 {
-	char *at = cli_output_reserve(out, 2048), *start = at;
+	char *at = perch__output_reserve(out, 2048), *start = at;
 
 	at = put_hex(at, data_src, 16);
 	at = put_part(at, " |OP ", data_src, PERCH_MEM_PART_OPERATION);
@@ -69,25 +69,25 @@ void script_put_data_src(struct script *script, struct cli_output *out, uint64_t
 	/* a column as wide as the longest text so far */
 	if (at - start > script->data_src_width)
 		script->data_src_width = (int)(at - start);
-	cli_output_end(out, put_spaces(at, script->data_src_width - (int)(at - start)));
+	perch__output_end(out, put_spaces(at, script->data_src_width - (int)(at - start)));
 }
 
-void script_put_page_size(struct cli_output *out, uint64_t size)
+void script_put_page_size(struct perch__output *out, uint64_t size)
 {
 	static const char units[] = "BKMGT";
 	int unit = 0;
-	char *at = cli_output_reserve(out, 64);
+	char *at = perch__output_reserve(out, 64);
 
 	*at++ = ' ';
 	if (!size) {
-		cli_output_end(out, put_text(at, "N/A"));
+		perch__output_end(out, put_text(at, "N/A"));
 		return;
 	}
 	for (; size >= 2048 && units[unit + 1]; size >>= 10)
 		unit++;
 	at = put_number(at, size, 1, 0);
 	*at++ = units[unit];
-	cli_output_end(out, at);
+	perch__output_end(out, at);
 }
 
 /* ---- output of BPF programs ---- */
@@ -104,36 +104,37 @@ static bool is_string(const uint8_t *bytes, size_t size)
 	return end == size && end > length;
 }
 
-void script_put_bpf_output(struct cli_output *out, const struct perch_record *record)
+void script_put_bpf_output(struct perch__output *out, const struct perch_record *record)
 {
 	const uint8_t *bytes = record->sample.raw.data;
 	size_t size = record->sample.raw.size;
 
-	cli_output_bytes(out, "\n", 1);
+	perch__output_bytes(out, "\n", 1);
 	for (size_t line = 0; line < size; line += 8) {
 		size_t nr = size - line < 8 ? size - line : 8;
 		char text[16];
 
-		cli_output_text(out, line ? "                 " : "      BPF output:");
-		cli_output_bytes(out, text, (size_t)snprintf(text, sizeof(text), " %04zx:", line));
+		perch__output_text(out, line ? "                 " : "      BPF output:");
+		perch__output_bytes(out, text,
+				    (size_t)snprintf(text, sizeof(text), " %04zx:", line));
 		for (size_t i = 0; i < nr; i++) {
-			cli_output_bytes(out, " ", 1);
-			cli_output_hex_bytes(out, &bytes[line + i], 1);
+			perch__output_bytes(out, " ", 1);
+			perch__output_hex_bytes(out, &bytes[line + i], 1);
 		}
-		cli_output_spaces(out, 3 * (8 - nr) + 2);
+		perch__output_spaces(out, 3 * (8 - nr) + 2);
 		for (size_t i = line; i < line + nr; i++) {
 			char shown = bytes[i] >= ' ' && bytes[i] < 0x7f ? (char)bytes[i] : '.';
 
-			cli_output_bytes(out, &shown, 1);
+			perch__output_bytes(out, &shown, 1);
 		}
-		cli_output_spaces(out, 8 - nr);
-		cli_output_bytes(out, "\n", 1);
+		perch__output_spaces(out, 8 - nr);
+		perch__output_bytes(out, "\n", 1);
 	}
 	if (!size || !is_string(bytes, size))
 		return;
-	cli_output_text(out, "      BPF string: \"");
-	cli_output_clean(out, (const char *)bytes, strnlen((const char *)bytes, size));
-	cli_output_text(out, "\"\n");
+	perch__output_text(out, "      BPF string: \"");
+	perch__output_clean(out, (const char *)bytes, strnlen((const char *)bytes, size));
+	perch__output_text(out, "\"\n");
 }
 
 /* ---- branches ---- */
@@ -203,13 +204,13 @@ int script_put_location(struct script *script, const struct script_event *event,
 		target.dso = strncmp(target.dso, "/tmp/perf-", 10) ? target.dso : "//anon";
 	else if (event->fields & SCRIPT_SYM)
 		script_find_symbol(script, &target);
-	at = cli_output_reserve(event->out, SCRIPT_MAX_LINE);
+	at = perch__output_reserve(event->out, SCRIPT_MAX_LINE);
 	if (event->fields & SCRIPT_SYM)
 		at = script_put_symbol(script, put_bytes(at, " ", 1), &target,
 				       event->fields & SCRIPT_SYMOFF);
 	if (event->fields & SCRIPT_DSO)
 		at = put_text(put_text(put_bytes(at, " (", 2), target.dso), ")");
-	cli_output_end(event->out, at);
+	perch__output_end(event->out, at);
 	return 0;
 }
 
@@ -283,13 +284,13 @@ int script_put_branches(struct script *script, const struct script_event *event,
 			script_find_symbol(script, &from);
 			script_find_symbol(script, &to);
 		}
-		at = cli_output_reserve(event->out, 2 * SCRIPT_MAX_LINE + 128);
+		at = perch__output_reserve(event->out, 2 * SCRIPT_MAX_LINE + 128);
 		if (!(event->fields & SCRIPT_BRSTACKSYM) || event->fields & SCRIPT_BRSTACK)
 			*at++ = ' ';
 		at = put_end(script, event, at, entry.from, &from);
 		*at++ = '/';
 		at = put_end(script, event, at, entry.to, &to);
-		cli_output_end(event->out, put_flags(at, &entry));
+		perch__output_end(event->out, put_flags(at, &entry));
 	}
 	return 0;
 }

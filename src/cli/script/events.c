@@ -213,7 +213,7 @@ static int open_file(struct script *script, struct script_event *event)
 			close(fd);
 		return -EIO;
 	}
-	if (cli_output_open(&event->file, file)) {
+	if (perch__output_open(&event->file, file)) {
 		fclose(file);
 		return -ENOMEM;
 	}
@@ -319,7 +319,7 @@ int script_events_close(struct script *script)
 
 		if (!event->file.buffer)
 			continue;
-		cli_output_flush(&event->file);
+		perch__output_flush(&event->file);
 		bytes = ftell(event->file.stream);
 		if (fflush(event->file.stream) && !event->file.error)
 			event->file.error = errno;
@@ -347,7 +347,7 @@ void script_events_clear(struct script *script)
 		script_lines_free(lines);
 		if (event->file.stream)
 			fclose(event->file.stream);
-		cli_output_close(&event->file);
+		perch__output_close(&event->file);
 		free(event->path);
 	}
 	free(script->event);

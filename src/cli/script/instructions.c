@@ -246,12 +246,12 @@ static int put_instruction(struct script *script, const struct script_event *eve
 
 	if (script_find_instruction(script, sample, &bytes, &length))
 		return -ENOMEM;
-	at = cli_output_reserve(event->out, 128);
+	at = perch__output_reserve(event->out, 128);
 	if (event->fields & SCRIPT_INSNLEN)
 		at = put_number(put_text(at, " ilen: "), length, 1, 0);
 	if (event->fields & SCRIPT_INSN && length)
 		at = put_hex_bytes(put_text(at, " insn: "), bytes, length) - 1;
-	cli_output_end(event->out, at);
+	perch__output_end(event->out, at);
 	return 0;
 }
 
@@ -284,18 +284,18 @@ static int put_source_line(struct script *script, const struct script_event *eve
 	if (!text)
 		return false;
 	*last = (struct last_line){ .tid = tid, .line = frame->line, .file = frame->file };
-	at = cli_output_reserve(event->out, 64);
+	at = perch__output_reserve(event->out, 64);
 	*at++ = '|';
 	nr = (int)(put_number(at, frame->line, 1, 0) - at);
 	at = put_spaces(at + nr, 8 - nr);
 	*at++ = ' ';
-	cli_output_end(event->out, at);
+	perch__output_end(event->out, at);
 	for (size_t done = 0; done < length; done++) { /* tabs stay */
 		const char *tab = memchr(text + done, '\t', length - done);
 		size_t part = tab ? (size_t)(tab - text) - done : length - done;
 
-		cli_output_clean(event->out, text + done, part);
-		cli_output_bytes(event->out, "\t", tab != NULL);
+		perch__output_clean(event->out, text + done, part);
+		perch__output_bytes(event->out, "\t", tab != NULL);
 		done += part;
 	}
 	return true;
@@ -310,7 +310,7 @@ int script_put_source_line(struct script *script, const struct script_event *eve
 				 address->offset);
 
 	if (rc > 0)
-		cli_output_bytes(event->out, "\n", 1);
+		perch__output_bytes(event->out, "\n", 1);
 	return rc < 0 ? rc : 0;
 }
 
@@ -334,12 +334,12 @@ static int put_path_symbol(struct path *path, struct script_target *target)
 	if (!target->symbol || target->symbol == path->symbol)
 		return 0;
 	path->symbol = target->symbol;
-	at = cli_output_reserve(path->event->out, SCRIPT_MAX_LINE);
+	at = perch__output_reserve(path->event->out, SCRIPT_MAX_LINE);
 	at = script_put_symbol(path->script, put_bytes(at, "\t", 1), target, false);
 	if (target->location.offset != target->symbol->start)
 		at = put_number(put_bytes(at, "+", 1),
 				target->location.offset - target->symbol->start, 1, 0);
-	cli_output_end(path->event->out, put_bytes(at, ":\n", 2));
+	perch__output_end(path->event->out, put_bytes(at, ":\n", 2));
 	return 0;
 }
 
@@ -363,10 +363,10 @@ static char *put_path_instruction(const struct path *path, char *at, uint64_t ip
 
 static int put_path_line(struct path *path, uint64_t ip, const uint8_t *bytes, unsigned length)
 {
-	char *at = cli_output_reserve(path->event->out, 256);
+	char *at = perch__output_reserve(path->event->out, 256);
 
 	at = put_path_instruction(path, at, ip, bytes, length, 0);
-	cli_output_end(path->event->out, put_bytes(at, "\n", 1));
+	perch__output_end(path->event->out, put_bytes(at, "\n", 1));
 	return 0;
 }
 
@@ -374,7 +374,7 @@ static int put_path_line(struct path *path, uint64_t ip, const uint8_t *bytes, u
 static void put_path_branch(struct path *path, uint64_t ip, const uint8_t *bytes, unsigned length,
 			    const struct perch_branch_entry *entry, unsigned nr)
 {
-	char *at = cli_output_reserve(path->event->out, 256), text[32];
+	char *at = perch__output_reserve(path->event->out, 256), text[32];
 
 	at = put_path_instruction(path, at, ip, bytes, length, 30);
 	at = put_text(at, "\t#");
@@ -392,7 +392,7 @@ static void put_path_branch(struct path *path, uint64_t ip, const uint8_t *bytes
 			at = put_text(at, text);
 		}
 	}
-	cli_output_end(path->event->out, put_bytes(at, "\n", 1));
+	perch__output_end(path->event->out, put_bytes(at, "\n", 1));
 }
 
 /* Writes the source line of an instruction if -F has srccode. */
@@ -405,7 +405,7 @@ static int put_path_source(struct path *path, const struct script_target *target
 	rc = put_source_line(path->script, path->event, path->sample->record->sample.tid,
 			     target->location.dso, offset);
 	if (rc > 0)
-		cli_output_bytes(path->event->out, "\n", 1);
+		perch__output_bytes(path->event->out, "\n", 1);
 	return rc < 0 ? rc : 0;
 }
 
@@ -477,7 +477,7 @@ static int put_block(struct path *path, uint64_t start, const struct perch_branc
 			return 0;
 		offset += length;
 	}
-	cli_output_text(path->event->out, "\tmismatch of LBR data and executable\n");
+	perch__output_text(path->event->out, "\tmismatch of LBR data and executable\n");
 	return 0;
 }
 
@@ -502,7 +502,7 @@ static int put_last_block(struct path *path, uint64_t start)
 		put_path_line(path, start + offset, block->bytes + offset,
 			      block->length[i] & LENGTH);
 		if (block->length[i] & LEAVES && start + offset != end) {
-			cli_output_text(path->event->out, "\t... not reaching sample ...\n");
+			perch__output_text(path->event->out, "\t... not reaching sample ...\n");
 			break;
 		}
 		if (put_path_source(path, &target, first + offset))
@@ -527,7 +527,7 @@ static int put_path(struct script *script, const struct script_event *event,
 
 	if (!nr)
 		return 0;
-	cli_output_bytes(event->out, "\n", 1);
+	perch__output_bytes(event->out, "\n", 1);
 	perch_branch_at(record, nr - 1, &before);
 	if (put_first_branch(&path, &before))
 		return -ENOMEM;

@@ -7,42 +7,42 @@
 #include <errno.h>
 #include <string.h>
 
-#include "json_writer.h"
+#include "base/json_writer.h"
 #include "script.h"
 
-static void put_text(struct cli_json_writer *json, const char *name, const char *text)
+static void put_text(struct perch__json_writer *json, const char *name, const char *text)
 {
-	cli_json_key(json, name);
-	cli_json_string(json, text, strlen(text));
+	perch__json_key(json, name);
+	perch__json_string(json, text, strlen(text));
 }
 
-static void put_number(struct cli_json_writer *json, const char *name, uint64_t number)
+static void put_number(struct perch__json_writer *json, const char *name, uint64_t number)
 {
-	cli_json_key(json, name);
-	cli_json_number(json, number);
+	perch__json_key(json, name);
+	perch__json_number(json, number);
 }
 
-static void put_signed(struct cli_json_writer *json, const char *name, int64_t number)
+static void put_signed(struct perch__json_writer *json, const char *name, int64_t number)
 {
-	cli_json_key(json, name);
-	cli_json_signed(json, number);
+	perch__json_key(json, name);
+	perch__json_signed(json, number);
 }
 
-static void put_hex(struct cli_json_writer *json, const char *name, uint64_t number)
+static void put_hex(struct perch__json_writer *json, const char *name, uint64_t number)
 {
-	cli_json_key(json, name);
-	cli_json_hex(json, number);
+	perch__json_key(json, name);
+	perch__json_hex(json, number);
 }
 
-static void put_true(struct cli_json_writer *json, const char *name)
+static void put_true(struct perch__json_writer *json, const char *name)
 {
-	cli_json_key(json, name);
-	cli_output_text(json->out, "true");
+	perch__json_key(json, name);
+	perch__output_text(json->out, "true");
 }
 
 /* ---- frames ---- */
 
-static void put_source(struct cli_json_writer *json, const struct script_event *event,
+static void put_source(struct perch__json_writer *json, const struct script_event *event,
 		       const struct perch_symbol_frame *frame)
 {
 	if (!(event->fields & SCRIPT_SRCLINE) || !frame->file || !frame->line)
@@ -52,7 +52,7 @@ static void put_source(struct cli_json_writer *json, const struct script_event *
 }
 
 /* Writes the function of an address. Returns 0 or -ENOMEM. */
-static int put_function(struct script *script, struct cli_json_writer *json,
+static int put_function(struct script *script, struct perch__json_writer *json,
 			const struct script_event *event, const struct perch_address *address,
 			const struct perch_symbol_frame *frame)
 {
@@ -75,7 +75,7 @@ static int put_function(struct script *script, struct cli_json_writer *json,
 
 /* Writes the functions that are inlined at an address, then the one that contains them. *stop: the
  * call chain ends here. */
-static int put_frame(struct script *script, struct cli_json_writer *json,
+static int put_frame(struct script *script, struct perch__json_writer *json,
 		     const struct script_event *event, uint32_t number, uint64_t ip, bool is_return,
 		     bool *stop)
 {
@@ -91,29 +91,29 @@ static int put_frame(struct script *script, struct cli_json_writer *json,
 		return nr;
 	*stop = false;
 	for (int i = 0; i < nr - 1 && !script->no_inline && !*stop; i++) {
-		cli_json_key(json, NULL);
-		cli_json_begin_object(json);
+		perch__json_key(json, NULL);
+		perch__json_begin_object(json);
 		put_hex(json, "ip", ip);
 		if (event->fields & SCRIPT_SYM && frame[i].symbol)
 			put_text(json, "sym", perch_symbols_name(script->symbols, frame[i].symbol));
 		put_source(json, event, &frame[i]);
 		put_true(json, "inlined");
-		cli_json_end(json);
+		perch__json_end(json);
 		*stop = script_stops_at(script, frame[i].symbol);
 	}
 	if (*stop)
 		return 0;
-	cli_json_key(json, NULL);
-	cli_json_begin_object(json);
+	perch__json_key(json, NULL);
+	perch__json_begin_object(json);
 	put_hex(json, "ip", ip);
 	rc = put_function(script, json, event, address, nr ? &frame[nr - 1] : NULL);
-	cli_json_end(json);
+	perch__json_end(json);
 	*stop = script_stops_at(script, address->symbol);
 	return rc;
 }
 
 /* Writes the call chain. Its first address is the sampled one. */
-static int put_chain(struct script *script, struct cli_json_writer *json,
+static int put_chain(struct script *script, struct perch__json_writer *json,
 		     const struct script_event *event, const struct perch_session_sample *sample)
 {
 	const struct perch_record *record = sample->record;
@@ -124,8 +124,8 @@ static int put_chain(struct script *script, struct cli_json_writer *json,
 	int rc = 0;
 
 	perch_chain_init(&chain, record);
-	cli_json_key(json, "callchain");
-	cli_json_begin_array(json);
+	perch__json_key(json, "callchain");
+	perch__json_begin_array(json);
 	for (size_t i = 0;
 	     i < sample->nr && !rc && !stop && (!script->max_stack || i < script->max_stack); i++) {
 		char kind = perch_session_address(script->session, sample->chain[i])->cpumode_char;
@@ -141,13 +141,13 @@ static int put_chain(struct script *script, struct cli_json_writer *json,
 		    !perch_chain_next(&chain, &address))
 			break;
 	}
-	cli_json_end(json);
+	perch__json_end(json);
 	if (sample->truncated && (!script->max_stack || sample->nr <= script->max_stack))
 		put_true(json, "stack_truncated");
 	return rc;
 }
 
-static int put_ip(struct script *script, struct cli_json_writer *json,
+static int put_ip(struct script *script, struct perch__json_writer *json,
 		  const struct script_event *event, const struct perch_session_sample *sample)
 {
 	const struct perch_address *address =
@@ -170,7 +170,7 @@ static int put_ip(struct script *script, struct cli_json_writer *json,
 /* ---- other fields ---- */
 
 /* Who and when. */
-static void put_start(struct script *script, struct cli_json_writer *json,
+static void put_start(struct script *script, struct perch__json_writer *json,
 		      const struct script_event *event, const struct perch_session_sample *sample)
 {
 	static const char *const modes[8] = { "unknown",      "kernel",	    "user",    "hypervisor",
@@ -190,17 +190,17 @@ static void put_start(struct script *script, struct cli_json_writer *json,
 	if (event->fields & SCRIPT_MISC)
 		put_text(json, "misc", modes[sample->record->misc & PERCH_MISC_CPUMODE_MASK]);
 	if (event->fields & SCRIPT_TIME) {
-		cli_json_key(json, "time");
-		cli_json_decimal(json, script->reltime || script->deltatime
-					       ? script_relative_time(script, values->time)
-					       : values->time);
+		perch__json_key(json, "time");
+		perch__json_decimal(json, script->reltime || script->deltatime
+						  ? script_relative_time(script, values->time)
+						  : values->time);
 	}
 	if (event->fields & SCRIPT_TOD) {
 		char text[128];
 
-		cli_json_key(json, "tod");
-		cli_json_string(json, text,
-				(size_t)(script_put_tod(script, text, values->time) - text) - 1);
+		perch__json_key(json, "tod");
+		perch__json_string(json, text,
+				   (size_t)(script_put_tod(script, text, values->time) - text) - 1);
 	}
 	if (event->fields & SCRIPT_PERIOD)
 		put_number(json, "period", values->period);
@@ -208,58 +208,58 @@ static void put_start(struct script *script, struct cli_json_writer *json,
 
 static int put_field(void *context, const struct perch_field *field)
 {
-	struct cli_json_writer *json = context;
+	struct perch__json_writer *json = context;
 
 	if (field->kind == PERCH_FIELD_END) {
-		cli_json_end(json);
+		perch__json_end(json);
 		return 0;
 	}
 	if (field->name && !strncmp(field->name, "common_", 7) && field->kind != PERCH_FIELD_LIST)
 		return 0;
-	cli_json_key(json, field->name);
+	perch__json_key(json, field->name);
 	switch (field->kind) {
 	case PERCH_FIELD_LIST:
-		cli_json_begin_array(json);
+		perch__json_begin_array(json);
 		break;
 	case PERCH_FIELD_SIGNED:
-		cli_json_signed(json, (int64_t)field->value);
+		perch__json_signed(json, (int64_t)field->value);
 		break;
 	case PERCH_FIELD_HEX:
 	case PERCH_FIELD_ADDRESS:
 	case PERCH_FIELD_FLAGS:
-		cli_json_hex(json, field->value);
+		perch__json_hex(json, field->value);
 		break;
 	case PERCH_FIELD_TEXT:
-		cli_json_string(json, field->text, field->length);
+		perch__json_string(json, field->text, field->length);
 		break;
 	case PERCH_FIELD_BYTES:
-		cli_json_hex_bytes(json, field->text, field->length);
+		perch__json_hex_bytes(json, field->text, field->length);
 		break;
 	default:
-		cli_json_number(json, field->value);
+		perch__json_number(json, field->value);
 	}
 	return 0;
 }
 
 /* The fields of a tracepoint, without the ones that all tracepoints have. */
-static void put_trace(struct cli_json_writer *json, const struct script_event *event,
+static void put_trace(struct perch__json_writer *json, const struct script_event *event,
 		      const struct perch_record *record)
 {
-	cli_json_key(json, "trace");
-	cli_json_begin_object(json);
+	perch__json_key(json, "trace");
+	perch__json_begin_object(json);
 	perch_tracepoint_visit(event->format, record, put_field, json);
-	cli_json_end(json);
+	perch__json_end(json);
 }
 
-static void put_registers(struct script *script, struct cli_json_writer *json, const char *name,
+static void put_registers(struct script *script, struct perch__json_writer *json, const char *name,
 			  const struct perch_record *record, const struct perch_registers *regs)
 {
 	const uint64_t *value = regs->value;
 
 	if (!regs->nr)
 		return;
-	cli_json_key(json, name);
-	cli_json_begin_object(json);
+	perch__json_key(json, name);
+	perch__json_begin_object(json);
 	for (uint64_t mask = regs->mask; mask && value < regs->value + regs->nr; mask &= mask - 1) {
 		unsigned bit = (unsigned)__builtin_ctzll(mask);
 		const char *register_name = perch_register_name(script->arch, bit);
@@ -268,11 +268,11 @@ static void put_registers(struct script *script, struct cli_json_writer *json, c
 		snprintf(number, sizeof(number), "R%u", bit);
 		put_hex(json, register_name ? register_name : number, perch_word(record, value++));
 	}
-	cli_json_end(json);
+	perch__json_end(json);
 }
 
 /* Writes one end of a branch: its address as the key, and "from_sym", "from_symoff", "from_dso". */
-static int put_branch_end(struct script *script, struct cli_json_writer *json,
+static int put_branch_end(struct script *script, struct perch__json_writer *json,
 			  const struct script_event *event,
 			  const struct perch_session_sample *sample, const char *end,
 			  uint64_t address)
@@ -303,18 +303,18 @@ static int put_branch_end(struct script *script, struct cli_json_writer *json,
 	return 0;
 }
 
-static int put_branches(struct script *script, struct cli_json_writer *json,
+static int put_branches(struct script *script, struct perch__json_writer *json,
 			const struct script_event *event, const struct perch_session_sample *sample)
 {
-	cli_json_key(json, "brstack");
-	cli_json_begin_array(json);
+	perch__json_key(json, "brstack");
+	perch__json_begin_array(json);
 	for (uint64_t i = 0; i < sample->record->sample.branches.nr; i++) {
 		struct perch_branch_entry entry;
 		const char *type;
 
 		perch_branch_at(sample->record, i, &entry);
-		cli_json_key(json, NULL);
-		cli_json_begin_object(json);
+		perch__json_key(json, NULL);
+		perch__json_begin_object(json);
 		if (put_branch_end(script, json, event, sample, "from", entry.from) ||
 		    put_branch_end(script, json, event, sample, "to", entry.to))
 			return -ENOMEM;
@@ -330,14 +330,14 @@ static int put_branches(struct script *script, struct cli_json_writer *json,
 		type = script_branch_type(&entry);
 		if (*type)
 			put_text(json, "type", type);
-		cli_json_end(json);
+		perch__json_end(json);
 	}
-	cli_json_end(json);
+	perch__json_end(json);
 	return 0;
 }
 
 /* Writes the bytes of the sampled instruction, in hexadecimal, if they are known. */
-static int put_instruction(struct script *script, struct cli_json_writer *json,
+static int put_instruction(struct script *script, struct perch__json_writer *json,
 			   const struct script_event *event,
 			   const struct perch_session_sample *sample)
 {
@@ -348,8 +348,8 @@ static int put_instruction(struct script *script, struct cli_json_writer *json,
 	if (rc || !length)
 		return rc;
 	if (event->fields & SCRIPT_INSN) {
-		cli_json_key(json, "insn");
-		cli_json_hex_bytes(json, bytes, length);
+		perch__json_key(json, "insn");
+		perch__json_hex_bytes(json, bytes, length);
 	}
 	if (event->fields & SCRIPT_INSNLEN)
 		put_number(json, "insnlen", length);
@@ -357,7 +357,7 @@ static int put_instruction(struct script *script, struct cli_json_writer *json,
 }
 
 /* The path of the cgroup, if it is in the recording. */
-static void put_cgroup(struct script *script, struct cli_json_writer *json, uint64_t id)
+static void put_cgroup(struct script *script, struct perch__json_writer *json, uint64_t id)
 {
 	const char *name =
 		perch_processes_cgroup_name(perch_session_processes(script->session), id);
@@ -367,7 +367,7 @@ static void put_cgroup(struct script *script, struct cli_json_writer *json, uint
 		put_text(json, "cgroup", name);
 }
 
-static void put_memory(struct cli_json_writer *json, const struct script_event *event,
+static void put_memory(struct perch__json_writer *json, const struct script_event *event,
 		       const struct perch_sample *values)
 {
 	union perch_sample_weight weight = { .full = values->weight };
@@ -404,13 +404,13 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 {
 	struct script_event *event = script_event_of(script, sample->record);
 	const struct perch_record *record = sample->record;
-	struct cli_json_writer json = { .out = event->out };
+	struct perch__json_writer json = { .out = event->out };
 	int rc = 0;
 
 	if (!event->fields)
 		return 0;
 	event->samples++;
-	cli_json_begin_object(&json);
+	perch__json_begin_object(&json);
 	put_start(script, &json, event, sample);
 	if (event->fields & SCRIPT_TRACE && event->format)
 		put_trace(&json, event, record);
@@ -430,10 +430,10 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 	if (!rc && event->fields & (SCRIPT_BRSTACK | SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF))
 		rc = put_branches(script, &json, event, sample);
 	if (event->fields & SCRIPT_BPF_OUTPUT) {
-		cli_json_key(&json, "bpf-output");
-		cli_json_hex_bytes(&json, record->sample.raw.data, record->sample.raw.size);
+		perch__json_key(&json, "bpf-output");
+		perch__json_hex_bytes(&json, record->sample.raw.data, record->sample.raw.size);
 	}
-	cli_json_end(&json);
-	cli_output_bytes(event->out, "\n", 1);
+	perch__json_end(&json);
+	perch__output_bytes(event->out, "\n", 1);
 	return rc;
 }

@@ -8,7 +8,7 @@
 #include "put.h"
 #include "script.h"
 
-#define CHUNK CLI_OUTPUT_BYTES
+#define CHUNK PERCH__OUTPUT_BYTES
 #define UNIT  8u /* lines begin at multiples of it, so that 32 bits address 32 GiB of text */
 
 enum { SAMPLED, RETURN, SINGLE };
@@ -90,7 +90,7 @@ static uint32_t store(struct script_lines *lines, const struct script_line *line
 		    PERCH__ARRAY_RESERVE(lines->chunk, lines->chunks_capacity,
 					 lines->nr_chunks + 1))
 			return 0;
-		lines->chunk[lines->nr_chunks] = malloc(CHUNK + CLI_OUTPUT_SLACK);
+		lines->chunk[lines->nr_chunks] = malloc(CHUNK + PERCH__OUTPUT_SLACK);
 		if (!lines->chunk[lines->nr_chunks])
 			return 0;
 		/* no line is at offset 0 */

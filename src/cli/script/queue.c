@@ -21,7 +21,7 @@ struct script_queue {
 	} waiting[SAMPLES];
 	/* of all samples, one after the other: positions, and numbers when they are known */
 	uint32_t chain[ADDRESSES + PERCH_MAX_CALL_CHAIN];
-	char heads[HEAD_BYTES + SCRIPT_START_BYTES + CLI_OUTPUT_SLACK];
+	char heads[HEAD_BYTES + SCRIPT_START_BYTES + PERCH__OUTPUT_SLACK];
 };
 
 struct script_queue *script_queue_new(struct perch_session *session)
@@ -48,30 +48,30 @@ static inline char *copy(char *to, const char *from, size_t length)
 
 static int print(const struct waiting *sample, const char *head, const uint32_t *chain)
 {
-	struct cli_output *out = sample->event->out;
+	struct perch__output *out = sample->event->out;
 	struct script_lines *lines = sample->event->lines;
-	char *to = cli_output_reserve(out, SCRIPT_START_BYTES);
+	char *to = perch__output_reserve(out, SCRIPT_START_BYTES);
 	char called = 0; /* the kind of the frame before */
 
 	to = copy(to, head, sample->head_length);
 	*to++ = '\n';
-	cli_output_end(out, to);
+	perch__output_end(out, to);
 	for (size_t i = 0; i < sample->nr; i++) {
 		const struct script_line *line = script_lines_chain(lines, chain[i], called);
 
 		if (!line)
 			return -ENOMEM;
 		called = line->cpumode_char;
-		to = cli_output_reserve(out, line->length);
-		cli_output_end(out, copy(to, line->text, line->length));
+		to = perch__output_reserve(out, line->length);
+		perch__output_end(out, copy(to, line->text, line->length));
 		if (line->stop)
 			break;
 		if (sample->truncated && i + 1 == sample->nr)
-			cli_output_bytes(out, lines->truncated, lines->truncated_length);
+			perch__output_bytes(out, lines->truncated, lines->truncated_length);
 	}
-	to = cli_output_reserve(out, 1);
+	to = perch__output_reserve(out, 1);
 	*to++ = '\n';
-	cli_output_end(out, to);
+	perch__output_end(out, to);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 
 /* Writes formatted text. Names in it are clean. */
 static void __attribute__((format(printf, 2, 3)))
-put(struct cli_output *out, const char *format, ...)
+put(struct perch__output *out, const char *format, ...)
 {
 	char text[512];
 	va_list list;
@@ -20,14 +20,14 @@ put(struct cli_output *out, const char *format, ...)
 	va_start(list, format);
 	length = vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	cli_output_bytes(out, text,
-			 (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+	perch__output_bytes(out, text,
+			    (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 }
 
-static void put_clean(struct cli_output *out, const struct perch_text *text)
+static void put_clean(struct perch__output *out, const struct perch_text *text)
 {
-	cli_output_clean(out, text->text, text->length);
-	cli_output_bytes(out, "\n", 1);
+	perch__output_clean(out, text->text, text->length);
+	perch__output_bytes(out, "\n", 1);
 }
 
 /* True if an option asks for this type. */
@@ -114,9 +114,10 @@ static int put_start(struct script *script, const struct script_event *event,
 		if (record->type == PERCH_RECORD_FORK || record->type == PERCH_RECORD_EXIT)
 			start.time = record->task.time;
 	}
-	cli_output_end(&script->out,
-		       script_put_start(script, event, &start,
-					cli_output_reserve(&script->out, SCRIPT_START_BYTES)));
+	perch__output_end(
+		&script->out,
+		script_put_start(script, event, &start,
+				 perch__output_reserve(&script->out, SCRIPT_START_BYTES)));
 	return 0;
 }
 
@@ -125,7 +126,7 @@ static int put_start(struct script *script, const struct script_event *event,
 /* "0x1f", and "0" as printf(3) writes it. */
 #define HEX(number) (number) ? "0x" : "", number
 
-static void put_mmap(struct cli_output *out, const struct perch_record *record)
+static void put_mmap(struct perch__output *out, const struct perch_record *record)
 {
 	const struct perch_mmap_record *mmap = &record->mmap;
 
@@ -135,9 +136,9 @@ static void put_mmap(struct cli_output *out, const struct perch_record *record)
 		put(out, "]: %c ", record->misc & PERCH_MISC_MMAP_DATA ? 'r' : 'x');
 	} else {
 		if (mmap->build_id_size) {
-			cli_output_text(out, " <");
-			cli_output_hex_bytes(out, mmap->build_id, mmap->build_id_size);
-			cli_output_text(out, ">]: ");
+			perch__output_text(out, " <");
+			perch__output_hex_bytes(out, mmap->build_id, mmap->build_id_size);
+			perch__output_text(out, ">]: ");
 		} else {
 			put(out, " %02x:%02x %" PRIu64 " %" PRIu64 "]: ", mmap->major, mmap->minor,
 			    mmap->inode, mmap->inode_generation);
@@ -149,14 +150,14 @@ static void put_mmap(struct cli_output *out, const struct perch_record *record)
 	put_clean(out, &mmap->filename);
 }
 
-static void put_comm(struct cli_output *out, const struct perch_comm_record *comm)
+static void put_comm(struct perch__output *out, const struct perch_comm_record *comm)
 {
-	cli_output_text(out, comm->exec ? " exec: " : ": ");
-	cli_output_clean(out, comm->comm.text, comm->comm.length);
+	perch__output_text(out, comm->exec ? " exec: " : ": ");
+	perch__output_clean(out, comm->comm.text, comm->comm.length);
 	put(out, ":%d/%d\n", (int)comm->pid, (int)comm->tid);
 }
 
-static void put_namespaces(struct cli_output *out, const struct perch_record *record)
+static void put_namespaces(struct perch__output *out, const struct perch_record *record)
 {
 	static const char *const names[] = { "net", "uts", "ipc", "pid", "user", "mnt", "cgroup" };
 	uint64_t nr = record->namespaces.nr;
@@ -171,10 +172,10 @@ static void put_namespaces(struct cli_output *out, const struct perch_record *re
 		    i && i % 4 == 0 ? "\n\t\t " : "", i, i < CLI_NR(names) ? names[i] : "unknown",
 		    link.dev, HEX(link.ino), i + 1 < nr ? ", " : "");
 	}
-	cli_output_text(out, "]\n");
+	perch__output_text(out, "]\n");
 }
 
-static void put_switch(struct cli_output *out, const struct perch_record *record)
+static void put_switch(struct perch__output *out, const struct perch_record *record)
 {
 	const struct perch_switch_record *to = &record->context_switch;
 	const char *way = !to->out ? "IN         " : to->preempt ? "OUT preempt" : "OUT        ";
@@ -186,7 +187,7 @@ static void put_switch(struct cli_output *out, const struct perch_record *record
 		    (int)to->other_pid, (int)to->other_tid);
 }
 
-static void put_code(struct cli_output *out, const char *name, const uint8_t *bytes, size_t size)
+static void put_code(struct perch__output *out, const char *name, const uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (i % 16 == 0)
@@ -195,7 +196,7 @@ static void put_code(struct cli_output *out, const char *name, const uint8_t *by
 	}
 }
 
-static void put_text_poke(struct script *script, struct cli_output *out,
+static void put_text_poke(struct script *script, struct perch__output *out,
 			  const struct perch_text_poke_record *poke)
 {
 	struct perch_processes *processes = perch_session_processes(script->session);
@@ -210,7 +211,7 @@ static void put_text_poke(struct script *script, struct cli_output *out,
 		symbol = perch_symbols_find(script->symbols, location.dso, location.offset);
 	}
 	if (symbol) {
-		cli_output_text(out, perch_symbols_name(script->symbols, symbol));
+		perch__output_text(out, perch_symbols_name(script->symbols, symbol));
 		put(out, "+0x%" PRIx64, location.offset - symbol->start);
 	}
 	put(out, " old len %u new len %u\n", poke->old_length, poke->new_length);
@@ -218,7 +219,7 @@ static void put_text_poke(struct script *script, struct cli_output *out,
 	put_code(out, "New", poke->after, poke->new_length);
 }
 
-static void put_body(struct script *script, struct cli_output *out,
+static void put_body(struct script *script, struct perch__output *out,
 		     const struct perch_record *record)
 {
 	const struct perch_ksymbol_record *ksymbol = &record->ksymbol;
@@ -263,7 +264,7 @@ static void put_body(struct script *script, struct cli_output *out,
 		put_text_poke(script, out, &record->text_poke);
 		break;
 	default:
-		cli_output_bytes(out, "\n", 1);
+		perch__output_bytes(out, "\n", 1);
 	}
 }
 
@@ -276,8 +277,8 @@ int script_put_record(struct script *script, const struct perch_record *record)
 	if (record->type < PERCH_RECORD_HEADER_ATTR &&
 	    put_start(script, script_event_of(script, record), record))
 		return -ENOMEM;
-	cli_output_text(&script->out, "PERF_RECORD_");
-	cli_output_text(&script->out, perch_record_name(record->type));
+	perch__output_text(&script->out, "PERF_RECORD_");
+	perch__output_text(&script->out, perch_record_name(record->type));
 	put_body(script, &script->out, record);
 	return 0;
 }

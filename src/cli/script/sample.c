@@ -160,7 +160,7 @@ static int put_addr(struct script *script, const struct script_event *event,
 {
 	uint64_t addr = sample->record->sample.addr;
 
-	cli_output_end(event->out, put_hex(cli_output_reserve(event->out, 32), addr, 16));
+	perch__output_end(event->out, put_hex(perch__output_reserve(event->out, 32), addr, 16));
 	return event->correlates ? script_put_location(script, event, sample, addr) : 0;
 }
 
@@ -173,7 +173,7 @@ static int put_chain(struct script *script, const struct script_event *event,
 
 	if (script->max_stack && nr > script->max_stack)
 		nr = (size_t)script->max_stack;
-	cli_output_bytes(event->out, "\n", 1);
+	perch__output_bytes(event->out, "\n", 1);
 	for (size_t i = 0; i < nr; i++) {
 		const struct script_line *line =
 			script_lines_chain(event->lines, sample->chain[i], called);
@@ -181,12 +181,12 @@ static int put_chain(struct script *script, const struct script_event *event,
 		if (!line)
 			return -ENOMEM;
 		called = line->cpumode_char;
-		cli_output_bytes(event->out, line->text, line->length);
+		perch__output_bytes(event->out, line->text, line->length);
 		if (line->stop)
 			break;
 		if (sample->truncated && i + 1 == sample->nr)
-			cli_output_bytes(event->out, event->lines->truncated,
-					 event->lines->truncated_length);
+			perch__output_bytes(event->out, event->lines->truncated,
+					    event->lines->truncated_length);
 	}
 	return 0;
 }
@@ -199,10 +199,10 @@ static int put_single(const struct script_event *event, const struct perch_sessi
 
 	if (!line)
 		return -ENOMEM;
-	at = cli_output_reserve(event->out, 32 + (size_t)line->length);
+	at = perch__output_reserve(event->out, 32 + (size_t)line->length);
 	*at++ = ' ';
 	at = put_hex(at, sample->record->sample.ip, 16);
-	cli_output_end(event->out, put_bytes(at, line->text, line->length));
+	perch__output_end(event->out, put_bytes(at, line->text, line->length));
 	return 0;
 }
 
@@ -212,9 +212,9 @@ static int put_ip(struct script *script, const struct script_event *event,
 	return event->chain ? put_chain(script, event, sample) : put_single(event, sample);
 }
 
-static void put_column(struct cli_output *out, uint64_t number)
+static void put_column(struct perch__output *out, uint64_t number)
 {
-	cli_output_end(out, put_number(cli_output_reserve(out, 32), number, 1, 16));
+	perch__output_end(out, put_number(perch__output_reserve(out, 32), number, 1, 16));
 }
 
 /* The weights are one number, or three of them, by the type of the sample. */
@@ -239,7 +239,7 @@ static int put_before_ip(struct script *script, const struct script_event *event
 	char text[512];
 
 	if (event->fields & SCRIPT_FLAGS) /* only instruction traces have some */
-		cli_output_spaces(event->out, 24);
+		perch__output_spaces(event->out, 24);
 	if (event->fields & SCRIPT_TRACE && event->type == SCRIPT_TRACEPOINT &&
 	    script_put_trace(script, event, record))
 		return -ENOMEM;
@@ -250,17 +250,17 @@ static int put_before_ip(struct script *script, const struct script_event *event
 	put_weights(event, record);
 	if (event->fields & SCRIPT_TRANSACTION) {
 		perch_format_transaction(record->sample.transaction, text, sizeof(text));
-		cli_output_bytes(event->out, " ", 1);
-		cli_output_text(event->out, text);
+		perch__output_bytes(event->out, " ", 1);
+		perch__output_text(event->out, text);
 	}
 	if (event->fields & SCRIPT_CGROUP) {
 		const char *name = perch_processes_cgroup_name(
 			perch_session_processes(script->session), record->sample.cgroup);
 
-		cli_output_bytes(event->out, " ", 1);
+		perch__output_bytes(event->out, " ", 1);
 		if (!name)
 			name = "unknown";
-		cli_output_clean(event->out, name, strlen(name));
+		perch__output_clean(event->out, name, strlen(name));
 	}
 	return 0;
 }
@@ -272,7 +272,7 @@ static int put_after_ip(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample)
 {
 	const struct perch_record *record = sample->record;
-	struct cli_output *out = event->out;
+	struct perch__output *out = event->out;
 
 	if (event->fields & SCRIPT_IREGS)
 		script_put_registers(script, out, record, &record->sample.regs_intr);
@@ -288,8 +288,8 @@ static int put_after_ip(struct script *script, const struct script_event *event,
 	if (event->fields & INSTRUCTIONS && script_put_instructions(script, event, sample))
 		return -ENOMEM;
 	if (event->fields & SCRIPT_PHYS_ADDR)
-		cli_output_end(out,
-			       put_hex(cli_output_reserve(out, 32), record->sample.phys_addr, 16));
+		perch__output_end(out, put_hex(perch__output_reserve(out, 32),
+					       record->sample.phys_addr, 16));
 	if (event->fields & SCRIPT_DATA_PAGE_SIZE)
 		script_put_page_size(out, record->sample.data_page_size);
 	if (event->fields & SCRIPT_CODE_PAGE_SIZE)
@@ -305,7 +305,7 @@ static int put_branch(struct script *script, const struct script_event *event,
 		return -ENOMEM;
 	if (event->event->attr.sample_type & PERCH_SAMPLE_ADDR &&
 	    (event->fields & SCRIPT_ADDR || !script->fields.type[event->type].set)) {
-		cli_output_bytes(event->out, " => ", 4);
+		perch__output_bytes(event->out, " => ", 4);
 		return put_addr(script, event, sample);
 	}
 	return 0;
@@ -344,12 +344,12 @@ int script_put_sample(struct script *script, const struct perch_session_sample *
 	}
 	if (script_queue_flush(script->queue))
 		return -ENOMEM;
-	at = cli_output_reserve(event->out, SCRIPT_START_BYTES);
+	at = perch__output_reserve(event->out, SCRIPT_START_BYTES);
 	at = put_head(script, event, sample, at);
 	/* perf has a space after the name of the event, also at the end of the line */
 	if (event->fields & SCRIPT_EVENT && (!event->chain || event->fields & BEFORE_IP))
 		*at++ = ' ';
-	cli_output_end(event->out, at);
+	perch__output_end(event->out, at);
 	if (event->branches) {
 		if (put_branch(script, event, sample))
 			return -ENOMEM;
@@ -361,6 +361,6 @@ int script_put_sample(struct script *script, const struct perch_session_sample *
 		if (event->fields & AFTER_IP && put_after_ip(script, event, sample))
 			return -ENOMEM;
 	}
-	cli_output_bytes(event->out, "\n", 1);
+	perch__output_bytes(event->out, "\n", 1);
 	return event->fields & SCRIPT_SRCCODE ? script_put_source_line(script, event, sample) : 0;
 }

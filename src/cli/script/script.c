@@ -105,7 +105,7 @@ static int run(struct script *script)
 		rc = no_memory(&err);
 	if (rc)
 		cli_error(SCRIPT_COMMAND, &err);
-	cli_output_flush(&script->out);
+	perch__output_flush(&script->out);
 	status = script_events_close(script);
 	return cli_check_stdout(SCRIPT_COMMAND, script->out.error) || rc ? CLI_EXIT_FAILURE
 									 : status;
@@ -134,7 +134,7 @@ static void clear(struct script *script)
 	free(script->dso);
 	free(script->trace);
 	script_code_free(script->code);
-	cli_output_close(&script->out);
+	perch__output_close(&script->out);
 	script_queue_free(script->queue);
 	cli_input_close(&script->input);
 }
@@ -220,7 +220,7 @@ static int print(struct script *script)
 				script->show_namespace || script->show_lost || script->show_round ||
 				script->show_bpf || script->show_cgroup || script->show_text_poke);
 	script->queue = script_queue_new(script->session);
-	if (!script->queue || cli_output_open(&script->out, stdout)) {
+	if (!script->queue || perch__output_open(&script->out, stdout)) {
 		cli_note(SCRIPT_COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}

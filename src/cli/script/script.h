@@ -22,7 +22,7 @@
 #include "fields.h"
 #include "filter_options.h"
 #include "input.h"
-#include "output.h"
+#include "base/output.h"
 
 #define SCRIPT_COMMAND	"script"
 
@@ -95,13 +95,13 @@ struct script_event {
 	bool correlates; /* the address of the sample has a symbol */
 	bool switch_on;	 /* its samples begin what is printed (--switch-on) */
 	bool switch_off; /* or end it */
-	struct cli_output *out;
+	struct perch__output *out;
 	struct script_lines *lines;
 	const struct perch_tracepoint_format *format; /* of a tracepoint, if the file has it */
 	int name_length;
 	char name[256]; /* right-aligned, with a colon */
 	/* --per-event-dump */
-	struct cli_output file;
+	struct perch__output file;
 	char *path;
 	uint64_t samples;
 };
@@ -131,7 +131,7 @@ struct script {
 	struct perch_session *session;
 	struct perch_symbols *symbols;
 	enum perch_arch arch;
-	struct cli_output out;
+	struct perch__output out;
 	struct script_queue *queue;
 	struct script_event *event;
 	size_t nr_events;
@@ -187,11 +187,11 @@ int script_put_sample(struct script *script, const struct perch_session_sample *
 
 /* ---- data.c ---- */
 
-void script_put_registers(struct script *script, struct cli_output *out,
+void script_put_registers(struct script *script, struct perch__output *out,
 			  const struct perch_record *record, const struct perch_registers *regs);
-void script_put_data_src(struct script *script, struct cli_output *out, uint64_t data_src);
-void script_put_page_size(struct cli_output *out, uint64_t size);
-void script_put_bpf_output(struct cli_output *out, const struct perch_record *record);
+void script_put_data_src(struct script *script, struct perch__output *out, uint64_t data_src);
+void script_put_page_size(struct perch__output *out, uint64_t size);
+void script_put_bpf_output(struct perch__output *out, const struct perch_record *record);
 /* Writes the branch stack. Returns 0 or -ENOMEM. */
 int script_put_branches(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample);

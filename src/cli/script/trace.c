@@ -42,6 +42,6 @@ int script_put_trace(struct script *script, const struct script_event *event,
 	}
 	if (length < 0)
 		return length;
-	cli_output_text(event->out, script->trace);
+	perch__output_text(event->out, script->trace);
 	return 0;
 }
