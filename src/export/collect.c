@@ -15,20 +15,27 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 }
 
+static const struct export_format formats[] = {
+	[PERCH_EXPORT_FOLDED] = { perch__export_folded, EXPORT_ONE_EVENT | EXPORT_ANY_THREAD },
+#if PERCH_HAVE_PPROF
+	[PERCH_EXPORT_PPROF] = { perch__export_pprof },
+#else
+	[PERCH_EXPORT_PPROF] = { .missing = "pprof",
+				 .remedy = "build it with libprotobuf-c and protoc-c" },
+#endif
+};
+
 static int check_format(enum perch_export_format format, struct perch_error *err)
 {
-	switch (format) {
-	case PERCH_EXPORT_FOLDED:
+	if ((size_t)format >= sizeof(formats) / sizeof(formats[0]))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown format %d",
+				       (int)format);
+	if (formats[format].write)
 		return 0;
-	case PERCH_EXPORT_PPROF:
-		if (PERCH_HAVE_PPROF)
-			return 0;
-		perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
-				"this build of perch has no pprof format");
-		perch_error_remedy(err, "build it with libprotobuf-c and protoc-c");
-		return -ENOTSUP;
-	}
-	return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown format %d", (int)format);
+	perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
+			"this build of perch has no %s format", formats[format].missing);
+	perch_error_remedy(err, "%s", formats[format].remedy);
+	return -ENOTSUP;
 }
 
 int perch_export_new(struct perch_export **export, struct perch_session *session,
@@ -47,7 +54,7 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 	if (!new)
 		return no_memory(err);
 	new->session = session;
-	new->format = format;
+	new->format = &formats[format];
 	if (options)
 		new->options = *options;
 	new->first_event = NO_INDEX;
@@ -66,6 +73,7 @@ void perch_export_free(struct perch_export *export)
 	free(export->thread);
 	free(export->stack);
 	free(export->entry);
+	free(export->occurrence);
 	perch__hash_clear(&export->stacks);
 	perch__hash_clear(&export->threads);
 	perch__hash_clear(&export->entries);
@@ -137,8 +145,8 @@ static bool same_thread(const void *threads, uint32_t index, const void *key)
 static int find_thread(struct perch_export *export, const struct perch_thread *thread,
 		       uint32_t *index)
 {
-	bool folded = export->format == PERCH_EXPORT_FOLDED;
-	bool tid = !folded || export->options.tid, pid = tid || export->options.pid;
+	bool each = !(export->format->flags & EXPORT_ANY_THREAD);
+	bool tid = each || export->options.tid, pid = tid || export->options.pid;
 	struct thread_name name = {
 		.pid = pid ? perch_thread_pid(thread) : 0,
 		.tid = tid ? perch_thread_tid(thread) : 0,
@@ -203,6 +211,24 @@ static void note_time(struct perch_export *export, const struct perch_session_sa
 		export->last_time = time;
 }
 
+/* Keeps a single sample. Returns 0 or -ENOMEM. */
+static int add_occurrence(struct perch_export *export, const struct perch_session_sample *sample,
+			  uint32_t entry)
+{
+	const struct perch_sample *values = &sample->record->sample;
+	uint64_t type = sample->event->attr.sample_type;
+
+	if (PERCH__ARRAY_RESERVE_BY_NR(export->occurrence, export->nr_occurrences, 1))
+		return -ENOMEM;
+	export->occurrence[export->nr_occurrences++] = (struct occurrence){
+		.time = type & PERCH_SAMPLE_TIME ? values->time : 0,
+		.period = values->period,
+		.entry = entry,
+		.cpu = type & PERCH_SAMPLE_CPU ? values->cpu : NO_INDEX,
+	};
+	return 0;
+}
+
 int perch_export_add(struct perch_export *export, const struct perch_session_sample *sample,
 		     struct perch_error *err)
 {
@@ -210,7 +236,7 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 
 	if (export->first_event == NO_INDEX)
 		export->first_event = wanted.event;
-	if (export->format == PERCH_EXPORT_FOLDED && wanted.event != export->first_event) {
+	if (export->format->flags & EXPORT_ONE_EVENT && wanted.event != export->first_event) {
 		export->stats.other++;
 		return 0;
 	}
@@ -218,7 +244,8 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 	    find_stack(export, sample->chain, sample->nr, &wanted.stack))
 		return no_memory(err);
 	entry = find_entry(export, &wanted);
-	if (!entry)
+	if (!entry || (export->format->flags & EXPORT_TIMES &&
+		       add_occurrence(export, sample, (uint32_t)(entry - export->entry))))
 		return no_memory(err);
 	entry->samples++;
 	entry->period += sample->record->sample.period;
@@ -240,8 +267,7 @@ static int flush(FILE *out, struct perch_error *err)
 
 int perch_export_write(struct perch_export *export, FILE *out, struct perch_error *err)
 {
-	int rc = export->format == PERCH_EXPORT_PPROF ? perch__export_pprof(export, out, err)
-						      : perch__export_folded(export, out, err);
+	int rc = export->format->write(export, out, err);
 
 	return rc ? rc : flush(out, err);
 }

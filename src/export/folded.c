@@ -13,7 +13,7 @@
 #include "internal.h"
 
 struct name_node {
-	uint32_t parent, text; /* index of a node, offset of a text */
+	uint32_t parent, text; /* index of a node, number of a text */
 	uint64_t period;
 };
 
@@ -21,9 +21,8 @@ struct folded {
 	struct perch_export *export;
 	struct name_node *node;
 	size_t nr_nodes;
-	char *text; /* each name once, with its NUL */
-	size_t nr_bytes;
-	struct perch__hash_table nodes, texts;
+	struct export_texts texts;
+	struct perch__hash_table nodes;
 	/* by stack of the export: its node as a caller in a thread; thread is the index + 1, or 0
 	 */
 	struct {
@@ -31,35 +30,12 @@ struct folded {
 	} * caller;
 };
 
-static bool same_text(const void *folded, uint32_t offset, const void *key)
-{
-	return !strcmp(((const struct folded *)folded)->text + offset, key);
-}
-
 /* Replaces the separator of the format in a name. */
 static void replace(char *text, char from, char to)
 {
 	for (; *text; text++)
 		if (*text == from)
 			*text = to;
-}
-
-/* Returns the offset of a name; NO_INDEX if out of memory. */
-static uint32_t find_text(struct folded *folded, const char *name)
-{
-	uint64_t hash = perch__hash_text(folded->texts.seed, name);
-	uint32_t found = perch__hash_find(&folded->texts, hash, same_text, folded, name);
-	size_t size = strlen(name) + 1;
-
-	if (found != PERCH__HASH_NONE)
-		return found;
-	if (PERCH__ARRAY_RESERVE_BY_NR(folded->text, folded->nr_bytes, size) ||
-	    perch__hash_add(&folded->texts, hash, folded->nr_bytes))
-		return NO_INDEX;
-	memcpy(folded->text + folded->nr_bytes, name, size);
-	found = (uint32_t)folded->nr_bytes;
-	folded->nr_bytes += size;
-	return found;
 }
 
 static bool same_node(const void *nodes, uint32_t index, const void *key)
@@ -72,7 +48,7 @@ static bool same_node(const void *nodes, uint32_t index, const void *key)
 /* Returns the child of a node with a name; NO_INDEX if out of memory. */
 static uint32_t find_child(struct folded *folded, uint32_t parent, const char *name)
 {
-	struct name_node node = { parent, find_text(folded, name), 0 };
+	struct name_node node = { parent, perch__export_texts_add(&folded->texts, name), 0 };
 	uint64_t hash = perch__hash_pair(folded->nodes.seed, parent, node.text);
 	uint32_t found;
 
@@ -175,7 +151,7 @@ static int make_tree(struct folded *folded)
 	const struct perch_export *export = folded->export;
 	int rc = 0;
 
-	folded->nodes.seed = folded->texts.seed = export->stacks.seed;
+	folded->nodes.seed = folded->texts.table.seed = export->stacks.seed;
 	folded->caller = calloc(export->nr_stacks + 1, sizeof(*folded->caller));
 	if (!folded->caller || find_child(folded, NO_INDEX, "") == NO_INDEX)
 		return -ENOMEM;
@@ -195,7 +171,8 @@ static int compare_nodes(const void *left, const void *right, void *context)
 
 	if (a->parent != b->parent)
 		return a->parent < b->parent ? -1 : 1;
-	return strcmp(folded->text + a->text, folded->text + b->text);
+	return strcmp(perch__export_text(&folded->texts, a->text),
+		      perch__export_text(&folded->texts, b->text));
 }
 
 /* Writes the names of a node and of its parents, and its period. */
@@ -207,7 +184,7 @@ static void put_line(const struct folded *folded, uint32_t node, uint32_t *path,
 	for (; node; node = folded->node[node].parent)
 		path[depth++] = node;
 	while (depth--) {
-		fputs(folded->text + folded->node[path[depth]].text, out);
+		fputs(perch__export_text(&folded->texts, folded->node[path[depth]].text), out);
 		putc(depth ? ';' : ' ', out);
 	}
 	fprintf(out, "%" PRIu64 "\n", period);
@@ -265,10 +242,9 @@ int perch__export_folded(struct perch_export *export, FILE *out, struct perch_er
 	if (!rc)
 		rc = sort_and_put(&folded, out);
 	free(folded.node);
-	free(folded.text);
 	free(folded.caller);
 	perch__hash_clear(&folded.nodes);
-	perch__hash_clear(&folded.texts);
+	perch__export_texts_clear(&folded.texts);
 	if (rc)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	return 0;

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The data from which all formats are written. */
+/*
+ * The data from which all formats are written:
+ *
+ *	collect.c	samples by stack of addresses, thread and event; their times
+ *	texts.c		texts, each once
+ *	frames.c	the functions at an address
+ *	tree.c		stacks of functions, made from the stacks of addresses
+ *	folded.c, pprof.c and others	the formats
+ */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H
 
@@ -9,6 +17,25 @@
 #include "base/hash_table.h"
 
 #define NO_INDEX UINT32_MAX
+
+/* ---- texts.c: texts, each once, numbered from 0 in the order they are added ---- */
+
+struct export_texts {
+	char *text; /* all texts, each with its NUL */
+	size_t nr_bytes;
+	uint32_t *offset; /* by number */
+	size_t nr;
+	struct perch__hash_table table;
+};
+
+/* Returns the number of a text; NO_INDEX if out of memory. The caller has set table.seed. */
+uint32_t perch__export_texts_add(struct export_texts *texts, const char *text);
+void perch__export_texts_clear(struct export_texts *texts);
+
+static inline const char *perch__export_text(const struct export_texts *texts, uint32_t number)
+{
+	return texts->text + texts->offset[number];
+}
 
 /* ---- collect.c: samples, added up ---- */
 
@@ -30,9 +57,30 @@ struct entry {
 	uint64_t samples, period;
 };
 
+/* A single sample. Formats with EXPORT_TIMES have them, in the order they were added: by time. */
+struct occurrence {
+	uint64_t time; /* ns; 0 if the event has no times */
+	uint64_t period;
+	uint32_t entry; /* index */
+	uint32_t cpu;	/* NO_INDEX if the event has no CPUs */
+};
+
+enum {
+	EXPORT_ONE_EVENT = 1 << 0,  /* has the samples of one event */
+	EXPORT_ANY_THREAD = 1 << 1, /* threads are distinct by the options pid and tid only */
+	EXPORT_TIMES = 1 << 2,	    /* has single samples */
+};
+
+struct export_format {
+	/* Writes the file; the caller flushes out. */
+	int (*write)(struct perch_export *export, FILE *out, struct perch_error *err);
+	unsigned flags;
+	const char *missing, *remedy; /* if write is NULL: what this build lacks */
+};
+
 struct perch_export {
 	struct perch_session *session;
-	enum perch_export_format format;
+	const struct export_format *format;
 	struct perch_export_options options;
 	struct perch_export_stats stats;
 	uint32_t first_event;		/* of folded stacks; NO_INDEX before the first sample */
@@ -41,7 +89,8 @@ struct perch_export {
 	struct stack_node *stack;
 	struct thread_name *thread;
 	struct entry *entry;
-	size_t nr_stacks, nr_threads, nr_entries;
+	struct occurrence *occurrence;
+	size_t nr_stacks, nr_threads, nr_entries, nr_occurrences;
 	struct perch__hash_table stacks, threads, entries;
 
 	/* the stack of the sample before: most samples share their outer callers with it */
@@ -67,7 +116,63 @@ int perch__export_frames(struct perch_export *export, uint32_t number, bool is_c
 const char *perch__export_name(struct perch_export *export, const struct perch_address *address,
 			       const struct perch_symbol *symbol, char *buffer);
 
-/* ---- folded.c, pprof.c: formats; the caller flushes out ---- */
+/* The identity of a function, or of the code of a DSO that no function covers. */
+static inline uint64_t perch__export_function_key(const struct perch_address *address,
+						  const struct perch_symbol *symbol)
+{
+	return symbol ? (uint64_t)symbol->index << 1 : (uint64_t)address->dso->index << 1 | 1;
+}
+
+/* ---- tree.c: stacks of functions ---- */
+
+enum function_kind {
+	FUNCTION_USER,
+	FUNCTION_KERNEL,
+	FUNCTION_JIT,
+	FUNCTION_UNKNOWN, /* no function covers the address: the name is that of the DSO */
+};
+
+struct export_function {
+	uint32_t name, file; /* texts; file NO_INDEX: unknown */
+	uint32_t dso;	     /* perch_dso.index */
+	enum function_kind kind;
+	bool inlined;
+};
+
+/* A function at a line. */
+struct export_frame {
+	uint32_t function; /* index */
+	uint32_t line;	   /* 0 if unknown */
+	uint32_t address;  /* number for perch_session_address(): the first one with this frame */
+};
+
+/* A frame below its callers. Parents have lower indexes than their children. */
+struct export_node {
+	uint32_t parent; /* index; NO_INDEX: none */
+	uint32_t frame;	 /* index */
+};
+
+struct export_tree {
+	struct export_texts texts;
+	struct export_function *function;
+	struct export_frame *frame;
+	struct export_node *node;
+	size_t nr_functions, nr_frames, nr_nodes;
+	uint32_t *leaf; /* by index of an entry: the node of its innermost frame; NO_INDEX: none */
+};
+
+enum export_lines {
+	EXPORT_MERGE_LINES,  /* a function is one frame; its line is the first one seen */
+	EXPORT_EACH_LINE,    /* each line of a function is a frame of its own */
+	EXPORT_EACH_ADDRESS, /* each address is a frame of its own */
+};
+
+/* Makes the tree of all entries. Returns 0 or -ENOMEM; the caller clears the tree in both cases. */
+int perch__export_tree(struct perch_export *export, enum export_lines lines,
+		       struct export_tree *tree);
+void perch__export_tree_clear(struct export_tree *tree);
+
+/* ---- formats ---- */
 
 int perch__export_folded(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err);

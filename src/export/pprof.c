@@ -36,11 +36,7 @@ struct pprof {
 	uint8_t *message; /* one packed message */
 	size_t capacity;
 
-	char *text; /* each text once, with its NUL */
-	size_t nr_bytes;
-	uint32_t *text_number; /* by order of writing: offset in text */
-	size_t nr_texts;
-	struct perch__hash_table texts;
+	struct export_texts texts;
 
 	struct {
 		uint64_t key; /* see add_function() */
@@ -88,43 +84,23 @@ static int put(struct pprof *pprof, const Perch__Pprof__Profile *profile)
 
 /* ---- texts ---- */
 
-struct text_key {
-	const struct pprof *pprof;
-	const char *text;
-};
-
-static bool same_text(const void *numbers, uint32_t index, const void *key)
-{
-	const struct text_key *wanted = key;
-
-	return !strcmp(wanted->pprof->text + ((const uint32_t *)numbers)[index], wanted->text);
-}
-
 /* Returns the number of a text, which is written when it is new; or a negative errno. */
 static int64_t add_text(struct pprof *pprof, const char *text)
 {
-	const struct text_key key = { pprof, text };
-	uint64_t hash = perch__hash_text(pprof->texts.seed, text);
-	uint32_t found = perch__hash_find(&pprof->texts, hash, same_text, pprof->text_number, &key);
+	size_t nr = pprof->texts.nr;
+	uint32_t number = perch__export_texts_add(&pprof->texts, text);
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	char *string = (char *)text;
-	size_t size = strlen(text) + 1;
 	int rc;
 
-	if (found != PERCH__HASH_NONE)
-		return found;
-	if (pprof->nr_bytes + size > UINT32_MAX ||
-	    PERCH__ARRAY_RESERVE_BY_NR(pprof->text, pprof->nr_bytes, size) ||
-	    PERCH__ARRAY_RESERVE_BY_NR(pprof->text_number, pprof->nr_texts, 1) ||
-	    perch__hash_add(&pprof->texts, hash, pprof->nr_texts))
+	if (number == NO_INDEX)
 		return -ENOMEM;
-	memcpy(pprof->text + pprof->nr_bytes, text, size);
-	pprof->text_number[pprof->nr_texts] = (uint32_t)pprof->nr_bytes;
-	pprof->nr_bytes += size;
+	if (number < nr)
+		return number;
 	profile.n_string_table = 1;
 	profile.string_table = &string;
 	rc = put(pprof, &profile);
-	return rc ? rc : (int64_t)pprof->nr_texts++;
+	return rc ? rc : (int64_t)number;
 }
 
 /* Like add_text(), of an untrusted text. */
@@ -154,8 +130,7 @@ static bool same_function(const void *functions, uint32_t index, const void *key
 static int64_t add_function(struct pprof *pprof, const struct perch_address *address,
 			    const struct perch_symbol_frame *frame)
 {
-	uint64_t key = frame->symbol ? (uint64_t)frame->symbol->index << 1
-				     : (uint64_t)address->dso->index << 1 | 1;
+	uint64_t key = perch__export_function_key(address, frame->symbol);
 	uint64_t hash = perch__hash_integer(pprof->functions.seed, key);
 	uint32_t found =
 		perch__hash_find(&pprof->functions, hash, same_function, pprof->function, &key);
@@ -481,7 +456,7 @@ static int put_profile(struct pprof *pprof)
 	size_t nr_events = perch_reader_events(reader, &event);
 	int rc;
 
-	pprof->texts.seed = pprof->functions.seed = pprof->export->stacks.seed;
+	pprof->texts.table.seed = pprof->functions.seed = pprof->export->stacks.seed;
 	for (size_t i = 0; i < 2; i++) {
 		pprof->location[i] = calloc(nr_addresses, 1);
 		if (!pprof->location[i])
@@ -501,13 +476,11 @@ static void close_pprof(struct pprof *pprof)
 {
 	deflateEnd(&pprof->stream);
 	free(pprof->message);
-	free(pprof->text);
-	free(pprof->text_number);
 	free(pprof->function);
 	free(pprof->location[0]);
 	free(pprof->location[1]);
 	free(pprof->mapping);
-	perch__hash_clear(&pprof->texts);
+	perch__export_texts_clear(&pprof->texts);
 	perch__hash_clear(&pprof->functions);
 	free(pprof);
 }
