@@ -35,6 +35,12 @@ enum perch_export_format {
 	PERCH_EXPORT_FOLDED,
 	/** profile.proto of pprof, compressed by gzip. */
 	PERCH_EXPORT_PPROF,
+	/** The JSON format of speedscope: the samples of each thread and event in the order of
+	 * time. */
+	PERCH_EXPORT_SPEEDSCOPE,
+	/** JSON for scripts: functions with their sums, and the tree of stacks; see
+	 * perch-export(1). */
+	PERCH_EXPORT_JSON,
 };
 
 /** What an export has. All members may be 0. */

@@ -11,6 +11,7 @@
 #include "options.h"
 
 #define COMMAND "export"
+#define FORMATS "folded, json, pprof or speedscope"
 
 const struct cli_usage cli_export_usage = {
 	.name = COMMAND,
@@ -24,7 +25,9 @@ static const struct format {
 	bool binary;
 } formats[] = {
 	{ "folded", PERCH_EXPORT_FOLDED, false },
+	{ "json", PERCH_EXPORT_JSON, false },
 	{ "pprof", PERCH_EXPORT_PPROF, true },
+	{ "speedscope", PERCH_EXPORT_SPEEDSCOPE, false },
 };
 
 struct export
@@ -46,7 +49,7 @@ static int set_format(void *export, const char *argument, bool negated)
 			return 0;
 		}
 	}
-	cli_usage_error(COMMAND, "unknown format '%s'; expected folded or pprof", argument);
+	cli_usage_error(COMMAND, "unknown format '%s'; expected " FORMATS, argument);
 	return -EINVAL;
 }
 
@@ -194,8 +197,8 @@ int perch_cmd_export(int argc, char **argv)
 {
 	static struct export export = { .input.command = COMMAND };
 	const struct cli_option options[] = {
-		{ 'F', "format", "FORMAT", "the format: folded or pprof", CLI_CALL, &export,
-		  set_format, false, false },
+		{ 'F', "format", "FORMAT", "the format: " FORMATS, CLI_CALL, &export, set_format,
+		  false, false },
 		CLI_INPUT_OPTIONS(&export.input),
 		{ 'o', "output", "FILE", "the file to write (standard output)", CLI_STRING,
 		  &export.output, NULL, false, false },
@@ -221,8 +224,7 @@ int perch_cmd_export(int argc, char **argv)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
 	if (!export.format)
-		return cli_usage_error(COMMAND,
-				       "--format is missing; expected --format folded or pprof");
+		return cli_usage_error(COMMAND, "--format is missing; expected " FORMATS);
 	if (export.format->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,
 				       "%s is binary and standard output is a terminal; "

@@ -23,6 +23,8 @@ static const struct export_format formats[] = {
 	[PERCH_EXPORT_PPROF] = { .missing = "pprof",
 				 .remedy = "build it with libprotobuf-c and protoc-c" },
 #endif
+	[PERCH_EXPORT_SPEEDSCOPE] = { perch__export_speedscope, EXPORT_TIMES },
+	[PERCH_EXPORT_JSON] = { perch__export_json },
 };
 
 static int check_format(enum perch_export_format format, struct perch_error *err)
@@ -252,6 +254,15 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 	export->stats.samples++;
 	note_time(export, sample);
 	return 0;
+}
+
+const char *perch__export_unit(const struct perch_attr *attr)
+{
+	bool clock = attr->type == PERCH_TYPE_SOFTWARE &&
+		     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
+		      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
+
+	return clock ? "nanoseconds" : "count";
 }
 
 static int flush(FILE *out, struct perch_error *err)

@@ -6,7 +6,9 @@
  *	texts.c		texts, each once
  *	frames.c	the functions at an address
  *	tree.c		stacks of functions, made from the stacks of addresses
- *	folded.c, pprof.c and others	the formats
+ *	tracks.c	single samples by thread and event
+ *	json_file.c	what the formats in JSON share
+ *	folded.c, json.c, pprof.c, speedscope.c		the formats
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H
@@ -15,6 +17,7 @@
 #include <perch/export.h>
 
 #include "base/hash_table.h"
+#include "base/json_writer.h"
 
 #define NO_INDEX UINT32_MAX
 
@@ -172,9 +175,50 @@ int perch__export_tree(struct perch_export *export, enum export_lines lines,
 		       struct export_tree *tree);
 void perch__export_tree_clear(struct export_tree *tree);
 
+/* ---- tracks.c: single samples by thread and event ---- */
+
+struct track {
+	uint32_t thread, event;
+	size_t first, nr; /* range of export_tracks.order */
+};
+
+struct export_tracks {
+	struct track *track; /* sorted by thread, then by event */
+	size_t nr;
+	uint32_t *order; /* indexes of occurrences, by track, each in the order of time */
+};
+
+/* Sorts the single samples. Returns 0 or -ENOMEM; the caller clears the tracks in both cases. */
+int perch__export_tracks(const struct perch_export *export, struct export_tracks *tracks);
+void perch__export_tracks_clear(struct export_tracks *tracks);
+
+/* ---- json_file.c: what the formats in JSON share ---- */
+
+struct json_file {
+	struct perch__output out;
+	struct perch__json_writer json;
+};
+
+int perch__json_file_open(struct json_file *file, FILE *out); /* 0 or -ENOMEM */
+/* Flushes and closes. rc is that of the writing; fills err. Returns 0 or a negative errno. */
+int perch__json_file_close(struct json_file *file, int rc, struct perch_error *err);
+
+/* A member of an object: its name and value. Numbers keep all their digits. */
+void perch__json_put_text(struct json_file *file, const char *name, const char *text);
+void perch__json_put_number(struct json_file *file, const char *name, uint64_t number);
+void perch__json_put_flag(struct json_file *file, const char *name, bool flag);
+void perch__json_put_null(struct json_file *file, const char *name);
+/* nanoseconds as milliseconds with all digits */
+void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
+
 /* ---- formats ---- */
 
+/* The unit of an event's periods: "nanoseconds" or "count". */
+const char *perch__export_unit(const struct perch_attr *attr);
+
 int perch__export_folded(struct perch_export *export, FILE *out, struct perch_error *err);
+int perch__export_json(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err);
+int perch__export_speedscope(struct perch_export *export, FILE *out, struct perch_error *err);
 
 #endif

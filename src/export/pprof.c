@@ -354,16 +354,6 @@ static int put_samples(struct pprof *pprof, size_t nr_events)
 
 /* ---- events ---- */
 
-/* The unit of an event's periods. */
-static const char *unit_of(const struct perch_attr *attr)
-{
-	bool clock = attr->type == PERCH_TYPE_SOFTWARE &&
-		     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
-		      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
-
-	return clock ? "nanoseconds" : "count";
-}
-
 static int put_type(struct pprof *pprof, const char *name, const char *unit)
 {
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
@@ -388,11 +378,11 @@ static int put_types(struct pprof *pprof, const struct perch_file_event *event, 
 	if (!rc)
 		rc = put_type(pprof, "samples", "count");
 	for (size_t i = 0; i < nr && !rc; i++)
-		rc = put_type(pprof, event[i].name, unit_of(&event[i].attr));
+		rc = put_type(pprof, event[i].name, perch__export_unit(&event[i].attr));
 	if (rc || !nr)
 		return rc;
 	type.type = profile.default_sample_type = add_clean_text(pprof, event[0].name);
-	type.unit = add_text(pprof, unit_of(&event[0].attr));
+	type.unit = add_text(pprof, perch__export_unit(&event[0].attr));
 	profile.period_type = &type;
 	if (!event[0].attr.freq)
 		profile.period = (int64_t)event[0].attr.sample_period;

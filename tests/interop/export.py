@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """perch export: folded stacks have the frames of perch script and the sums of perch report; go tool pprof prints the sums, callers and
-lines of a pprof file as perch report does."""
+lines of a pprof file as perch report does; files in JSON have the stacks and sums of folded stacks."""
 import collections
 import gzip
 import json
@@ -182,15 +182,85 @@ def check_pprof(directory, path):
     check("Type: samples" in samples, "pprof -sample_index=samples", samples[:300] + err)
 
 
+def exported(name, *options):
+    status, out, err = run(PERCH, "export", "--format", name, *options)
+    if status:
+        check(False, "perch export --format " + name, err)
+        return {}
+    return json.loads(out)
+
+
+def folded_name(text):
+    return text.replace(";", ":")
+
+
+def check_json(path):
+    lines = folded("-i", path)
+    profile = exported("json", "-i", path)
+    function = profile["functions"]
+    names = [folded_name(one["name"]) for one in function]
+    stacks = []
+    for node in profile["tree"]:
+        stacks.append((stacks[node["parent"]] if node["parent"] is not None else ()) + (node["function"],))
+    ours = collections.Counter()
+    own = collections.Counter()
+    total = collections.Counter()
+    for sample in profile["samples"]:
+        comm = profile["threads"][sample["thread"]]["comm"]
+        stack = stacks[sample["node"]]
+        ours[";".join([folded_name(comm).replace(" ", "_")] + [names[i] for i in stack])] += sample["period"]
+        own[stack[-1]] += sample["period"]
+        for i in set(stack):
+            total[i] += sample["period"]
+    check(dict(ours) == lines, "json: the %d stacks and sums of folded stacks" % len(ours), difference(ours, lines))
+    event = profile["events"][0]
+    check(event["period"] == sum(lines.values()) and event["samples"] == sum(one["samples"] for one in profile["samples"])
+          and event["unit"] == "nanoseconds", "json: the sums of the event", {name: event[name] for name in ("name", "samples", "period", "unit")})
+    rows = {row["function"]: (row["self"]["period"], row["total"]["period"]) for row in event["rows"]}
+    expected = {i: (own[i], total[i]) for i in total}
+    check(rows == expected, "json: the sums of %d functions" % len(rows), [(names[i], rows.get(i), expected.get(i)) for i in expected][:5])
+    inlined = [one for one in function if one["name"] == "inlined"]
+    check(len(inlined) == 1 and inlined[0]["inlined"] and inlined[0]["file"].endswith("program.c") and inlined[0]["dso"] == "program",
+          "json: an inlined function", inlined)
+    check(any("line" in node and function[node["function"]]["name"] == "leaf" for node in profile["tree"]), "json: lines")
+    threads = {(one["comm"], one["pid"] == one["tid"]) for one in profile["threads"]}
+    check(("second", False) in threads and ("a b;c", True) in threads, "json: names of threads", threads)
+
+
+def check_speedscope(path):
+    lines = folded("-i", path)
+    file = exported("speedscope", "-i", path)
+    names = [folded_name(frame["name"]) for frame in file["shared"]["frames"]]
+    ours = collections.Counter()
+    good = True
+    for profile in file["profiles"]:
+        comm = re.match(r"(.*) \d+/\d+ \S+$", profile["name"])[1]
+        good = good and profile["type"] == "sampled" and profile["unit"] == "nanoseconds"
+        good = good and len(profile["samples"]) == len(profile["weights"]) and profile["startValue"] == 0
+        good = good and profile["endValue"] == sum(profile["weights"])
+        for stack, weight in zip(profile["samples"], profile["weights"]):
+            ours[";".join([folded_name(comm).replace(" ", "_")] + [names[i] for i in stack])] += weight
+    check(good and file["$schema"].endswith("file-format-schema.json"), "speedscope: the members of profiles")
+    check(dict(ours) == lines, "speedscope: the %d stacks and sums of folded stacks" % len(ours), difference(ours, lines))
+    times = [sample["time"] for sample in script_samples(path) if sample["comm"] == "second"]
+    second = [profile for profile in file["profiles"] if profile["name"].startswith("second ")]
+    check(times == sorted(times) and len(second) == 1 and len(second[0]["samples"]) == len(times), "speedscope: all samples of a thread")
+
+
+def script_samples(path):
+    _, out, _ = run(PERCH, "script", "-j", "-F", "comm,pid,tid,time,event,period,ip,sym", "-i", path)
+    return json.loads(out) if out.startswith("[") else list(map(json.loads, out.splitlines()))
+
+
 def check_errors(directory, path):
-    for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded or pprof"),
+    for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded, json, pprof or speedscope"),
                            (("--format", "folded", "--mark", "x"), "unknown kind 'x'"), (("--format", "folded", "word"), "not an option")):
         status, _, err = run(PERCH, "export", *words, "-i", path)
         check(status == 2 and message in err, "usage: " + (" ".join(words) or "no option"), err)
     status, _, err = run(PERCH, "export", "--format", "folded", "-i", path, "-o", os.path.join(directory, "no/file"))
     check(status == 1 and "cannot create" in err, "a file that cannot be created", err)
     with open("/dev/full", "wb") as full:
-        for name in ("folded", "pprof"):
+        for name in ("folded", "json", "pprof", "speedscope"):
             done = subprocess.run([PERCH, "export", "--format", name, "-i", path], stdout=full, stderr=subprocess.PIPE, check=False)
             check(done.returncode == 1 and b"No space left" in done.stderr, name + ": a full disk", done.stderr)
     status, out, err = run(PERCH, "export", "--format", "folded", "-i", path, "--comms", "nobody")
@@ -217,6 +287,8 @@ def main():
             return 77
         check_folded(path)
         check_pprof(directory, path)
+        check_json(path)
+        check_speedscope(path)
         check_errors(directory, path)
     return int(failed)
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What the formats in JSON share. */
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define NS_PER_MS 1000000u
+
+int perch__json_file_open(struct json_file *file, FILE *out)
+{
+	*file = (struct json_file){ 0 };
+	file->json.out = &file->out;
+	return perch__output_open(&file->out, out);
+}
+
+int perch__json_file_close(struct json_file *file, int rc, struct perch_error *err)
+{
+	if (!rc) {
+		perch__output_bytes(&file->out, "\n", 1);
+		perch__output_flush(&file->out);
+	}
+	perch__output_close(&file->out);
+	if (rc == -ENOMEM)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (file->out.error)
+		return perch_error_set(err, file->out.error, PERCH_ERROR_FILE, "cannot write: %s",
+				       strerror(file->out.error));
+	return rc;
+}
+
+void perch__json_put_text(struct json_file *file, const char *name, const char *text)
+{
+	perch__json_key(&file->json, name);
+	perch__json_string(&file->json, text, strlen(text));
+}
+
+void perch__json_put_number(struct json_file *file, const char *name, uint64_t number)
+{
+	perch__json_key(&file->json, name);
+	perch__output_number(&file->out, number);
+}
+
+void perch__json_put_flag(struct json_file *file, const char *name, bool flag)
+{
+	perch__json_key(&file->json, name);
+	perch__output_text(&file->out, flag ? "true" : "false");
+}
+
+void perch__json_put_null(struct json_file *file, const char *name)
+{
+	perch__json_key(&file->json, name);
+	perch__output_text(&file->out, "null");
+}
+
+void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns)
+{
+	char digits[7];
+
+	perch__json_key(&file->json, name);
+	perch__output_number(&file->out, ns / NS_PER_MS);
+	if (!(ns % NS_PER_MS))
+		return;
+	snprintf(digits, sizeof(digits), "%06u", (unsigned)(ns % NS_PER_MS));
+	perch__output_bytes(&file->out, ".", 1);
+	perch__output_text(&file->out, digits);
+}
