@@ -36,7 +36,7 @@ struct export
 	struct cli_filter filter;
 	const struct format *format;
 	const char *output; /* of -o; NULL or "-": standard output */
-	bool no_inline, pid, tid;
+	bool no_inline, pid, tid, addresses;
 	bool mark[3]; /* by mark_names */
 };
 
@@ -174,6 +174,7 @@ static int run(struct export *export)
 		.mark_inlined = export->mark[MARK_INLINED],
 		.mark_jit = export->mark[MARK_JIT],
 		.no_inline = export->no_inline,
+		.addresses = export->addresses,
 	};
 	struct perch_export *to = NULL;
 	struct perch_error err;
@@ -213,6 +214,9 @@ int perch_cmd_export(int argc, char **argv)
 		  false, false },
 		{ 0, "with-tid", NULL, "folded: begin with NAME-PID/TID", CLI_FLAG, &export.tid,
 		  NULL, false, false },
+		{ 0, "addresses", NULL,
+		  "pprof: a location for each address, for -disasm; larger files", CLI_FLAG,
+		  &export.addresses, NULL, false, false },
 		{ 0, "mark", "KINDS",
 		  "folded: mark functions of these kinds: kernel (_[k]), inline (_[i]), jit (_[j]), all",
 		  CLI_CALL, &export, set_marks, false, false },

@@ -256,15 +256,6 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 	return 0;
 }
 
-const char *perch__export_unit(const struct perch_attr *attr)
-{
-	bool clock = attr->type == PERCH_TYPE_SOFTWARE &&
-		     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
-		      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
-
-	return clock ? "nanoseconds" : "count";
-}
-
 static int flush(FILE *out, struct perch_error *err)
 {
 	int error;

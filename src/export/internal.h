@@ -3,12 +3,13 @@
  * The data from which all formats are written:
  *
  *	collect.c	samples by stack of addresses, thread and event; their times
+ *	recording.c	facts about the recording
  *	texts.c		texts, each once
  *	frames.c	the functions at an address
  *	tree.c		stacks of functions, made from the stacks of addresses
  *	tracks.c	single samples by thread and event
  *	json_file.c	what the formats in JSON share
- *	folded.c, json.c, pprof.c, speedscope.c		the formats
+ *	folded.c, json.c, pprof*.c, speedscope.c	the formats
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H
@@ -20,6 +21,14 @@
 #include "base/json_writer.h"
 
 #define NO_INDEX UINT32_MAX
+
+/* ---- recording.c: facts about the recording ---- */
+
+/* The unit of an event's periods: "nanoseconds" or "count". */
+const char *perch__export_unit(const struct perch_attr *attr);
+/* Returns a time of the recording's clock in ns since 1970; 0 if the recording does not have the
+ * time of day of its clock. */
+uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t time);
 
 /* ---- texts.c: texts, each once, numbered from 0 in the order they are added ---- */
 
@@ -212,9 +221,6 @@ void perch__json_put_null(struct json_file *file, const char *name);
 void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
 
 /* ---- formats ---- */
-
-/* The unit of an event's periods: "nanoseconds" or "count". */
-const char *perch__export_unit(const struct perch_attr *attr);
 
 int perch__export_folded(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_json(struct perch_export *export, FILE *out, struct perch_error *err);

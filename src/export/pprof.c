@@ -1,54 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * pprof's format: a Profile message (profile.proto), compressed by gzip.
- *
- * Messages that follow each other are one message with the elements of all of them. So each sample,
- * location, function, mapping and text is written as a Profile of its own when it is first needed,
- * and the whole message is never in memory.
- */
+/* pprof's format: messages, texts, functions, mappings, events, and the file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/array.h"
-#include "internal.h"
-#include "profile.pb-c.h"
+#include "pprof.h"
 
-#define COMPRESSED_BYTES 65536
-#define GZIP_WINDOW	 (16 + MAX_WBITS) /* zlib writes the header of gzip */
-#define FIRST_ADDRESS	 0x10000000	  /* of the first file */
-#define PAGE		 0x1000ull
-#define MAX_LINES	 256 /* functions at an address; the outer ones are left out */
-
-/* The addresses of a DSO that samples have, and how they are written. */
-struct mapping {
-	uint64_t first, last; /* offsets; first > last if there are none */
-	uint64_t base;	      /* is added to offsets */
-	bool written;
-};
-
-struct pprof {
-	struct perch_export *export;
-	FILE *out;
-	z_stream stream;
-	uint8_t compressed[COMPRESSED_BYTES];
-	uint8_t *message; /* one packed message */
-	size_t capacity;
-
-	struct export_texts texts;
-
-	struct {
-		uint64_t key; /* see add_function() */
-	} * function;
-	size_t nr_functions;
-	struct perch__hash_table functions;
-
-	/* [0] is by number of an address as sampled, [1] as a return address: 1 if written */
-	uint8_t *location[2];
-	struct mapping *mapping; /* by DSO */
-	size_t nr_mappings;
-};
+#define GZIP_WINDOW   (16 + MAX_WBITS) /* zlib writes the header of gzip */
+#define FIRST_ADDRESS 0x10000000       /* of the first file */
+#define PAGE	      0x1000ull
 
 /* ---- messages ---- */
 
@@ -69,8 +30,7 @@ static int compress_bytes(struct pprof *pprof, const uint8_t *bytes, size_t size
 	return 0;
 }
 
-/* Packs, compresses and writes a part of the profile. Returns 0 or a negative errno. */
-static int put(struct pprof *pprof, const Perch__Pprof__Profile *profile)
+int perch__pprof_put(struct pprof *pprof, const Perch__Pprof__Profile *profile)
 {
 	size_t size = perch__pprof__profile__get_packed_size(profile);
 
@@ -84,8 +44,7 @@ static int put(struct pprof *pprof, const Perch__Pprof__Profile *profile)
 
 /* ---- texts ---- */
 
-/* Returns the number of a text, which is written when it is new; or a negative errno. */
-static int64_t add_text(struct pprof *pprof, const char *text)
+int64_t perch__pprof_text(struct pprof *pprof, const char *text)
 {
 	size_t nr = pprof->texts.nr;
 	uint32_t number = perch__export_texts_add(&pprof->texts, text);
@@ -99,17 +58,17 @@ static int64_t add_text(struct pprof *pprof, const char *text)
 		return number;
 	profile.n_string_table = 1;
 	profile.string_table = &string;
-	rc = put(pprof, &profile);
+	rc = perch__pprof_put(pprof, &profile);
 	return rc ? rc : (int64_t)number;
 }
 
-/* Like add_text(), of an untrusted text. */
+/* Like perch__pprof_text(), of an untrusted text. */
 static int64_t add_clean_text(struct pprof *pprof, const char *text)
 {
 	char clean[PERCH__EXPORT_NAME];
 
 	perch_clean_text(text, clean, sizeof(clean));
-	return add_text(pprof, clean);
+	return perch__pprof_text(pprof, clean);
 }
 
 /* Returns the first negative number, or 0. */
@@ -125,10 +84,8 @@ static bool same_function(const void *functions, uint32_t index, const void *key
 	return ((const uint64_t *)functions)[index] == *(const uint64_t *)key;
 }
 
-/* Returns the id of a function, or of the code of a DSO that no function covers; or a negative
- * errno. */
-static int64_t add_function(struct pprof *pprof, const struct perch_address *address,
-			    const struct perch_symbol_frame *frame)
+int64_t perch__pprof_function(struct pprof *pprof, const struct perch_address *address,
+			      const struct perch_symbol_frame *frame)
 {
 	uint64_t key = perch__export_function_key(address, frame->symbol);
 	uint64_t hash = perch__hash_integer(pprof->functions.seed, key);
@@ -146,15 +103,15 @@ static int64_t add_function(struct pprof *pprof, const struct perch_address *add
 		return -ENOMEM;
 	pprof->function[pprof->nr_functions].key = key;
 	function.id = ++pprof->nr_functions;
-	function.name =
-		add_text(pprof, perch__export_name(pprof->export, address, frame->symbol, buffer));
+	function.name = perch__pprof_text(pprof, perch__export_name(pprof->export, address,
+								    frame->symbol, buffer));
 	function.system_name = frame->symbol ? add_clean_text(pprof, frame->symbol->name) : 0;
-	function.filename = frame->file ? add_text(pprof, frame->file) : 0;
+	function.filename = frame->file ? perch__pprof_text(pprof, frame->file) : 0;
 	rc = first_error(function.name, function.system_name, function.filename);
 	profile.n_function = 1;
 	profile.function = &functions;
 	if (!rc)
-		rc = put(pprof, &profile);
+		rc = perch__pprof_put(pprof, &profile);
 	return rc ? rc : (int64_t)function.id;
 }
 
@@ -176,11 +133,10 @@ static int64_t add_build_id(struct pprof *pprof, const struct perch_dso *dso)
 
 	for (size_t i = 0; i < dso->build_id_size && i < sizeof(dso->build_id); i++)
 		snprintf(text + 2 * i, 3, "%02x", dso->build_id[i]);
-	return add_text(pprof, text);
+	return perch__pprof_text(pprof, text);
 }
 
-/* Returns the id of the mapping of a DSO, 0 for a DSO without one, or a negative errno. */
-static int64_t add_mapping(struct pprof *pprof, const struct perch_dso *dso)
+int64_t perch__pprof_mapping(struct pprof *pprof, const struct perch_dso *dso)
 {
 	struct mapping *mapping = &pprof->mapping[dso->index];
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
@@ -208,7 +164,7 @@ static int64_t add_mapping(struct pprof *pprof, const struct perch_dso *dso)
 	profile.n_mapping = 1;
 	profile.mapping = &messages;
 	if (!rc)
-		rc = put(pprof, &profile);
+		rc = perch__pprof_put(pprof, &profile);
 	return rc ? rc : (int64_t)message.id;
 }
 
@@ -235,121 +191,8 @@ static int put_main_mapping(struct pprof *pprof)
 		}
 	}
 	free(samples);
-	id = main ? add_mapping(pprof, main) : 0;
+	id = main ? perch__pprof_mapping(pprof, main) : 0;
 	return id < 0 ? (int)id : 0;
-}
-
-/* Returns the id of a location, or a negative errno. */
-static int64_t add_location(struct pprof *pprof, uint32_t number, bool is_caller)
-{
-	const struct perch_address *address = perch_session_address(pprof->export->session, number);
-	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
-	Perch__Pprof__Location location = PERCH__PPROF__LOCATION__INIT, *locations = &location;
-	Perch__Pprof__Line line[MAX_LINES], *lines[MAX_LINES];
-	const struct perch_symbol_frame *frame;
-	int64_t id = 2 * (int64_t)number + is_caller + 1, mapping;
-	int nr, rc;
-
-	if (pprof->location[is_caller][number])
-		return id;
-	mapping = add_mapping(pprof, address->dso);
-	nr = perch__export_frames(pprof->export, number, is_caller, &frame);
-	if (mapping < 0 || nr < 0)
-		return mapping < 0 ? mapping : nr;
-	location.id = (uint64_t)id;
-	location.mapping_id = (uint64_t)mapping;
-	location.address = pprof->mapping[address->dso->index].base + address->offset;
-	for (int i = 0; i < nr && i < MAX_LINES; i++) {
-		int64_t function = add_function(pprof, address, &frame[i]);
-
-		if (function < 0)
-			return function;
-		perch__pprof__line__init(&line[i]);
-		line[i].function_id = (uint64_t)function;
-		line[i].line = frame[i].line;
-		lines[i] = &line[i];
-	}
-	location.n_line = (size_t)(nr < MAX_LINES ? nr : MAX_LINES);
-	location.line = lines;
-	profile.n_location = 1;
-	profile.location = &locations;
-	rc = put(pprof, &profile);
-	pprof->location[is_caller][number] = 1;
-	return rc ? rc : id;
-}
-
-/* ---- samples ---- */
-
-/* Writes the samples of a stack, thread and event. */
-static int put_entry(struct pprof *pprof, const struct entry *entry, int64_t *values,
-		     size_t nr_values, const int64_t keys[3])
-{
-	const struct perch_export *export = pprof->export;
-	const struct thread_name *thread = &export->thread[entry->thread];
-	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
-	Perch__Pprof__Sample sample = PERCH__PPROF__SAMPLE__INIT, *samples = &sample;
-	Perch__Pprof__Label label[3], *labels[3] = { &label[0], &label[1], &label[2] };
-	uint64_t location[PERCH_MAX_CALL_CHAIN];
-	size_t nr = 0;
-	int rc;
-
-	for (uint32_t at = entry->stack; at != NO_INDEX; at = export->stack[at].parent) {
-		int64_t id = add_location(pprof, export->stack[at].address, nr > 0);
-
-		if (id < 0)
-			return (int)id;
-		location[nr++] = (uint64_t)id;
-	}
-	for (size_t i = 0; i < 3; i++) {
-		perch__pprof__label__init(&label[i]);
-		label[i].key = keys[i];
-	}
-	label[0].str = add_text(pprof, thread->comm);
-	label[1].num = thread->pid;
-	label[2].num = thread->tid;
-	values[0] = (int64_t)entry->samples;
-	values[1 + entry->event] = (int64_t)entry->period;
-	sample.n_location_id = nr;
-	sample.location_id = location;
-	sample.n_value = nr_values;
-	sample.value = values;
-	sample.n_label = 3;
-	sample.label = labels;
-	profile.n_sample = 1;
-	profile.sample = &samples;
-	rc = label[0].str < 0 ? (int)label[0].str : put(pprof, &profile);
-	values[1 + entry->event] = 0;
-	return rc;
-}
-
-/* Sorts entries by thread, then by stack: neighbors have common callers, and compress better. */
-static int compare_entries(const void *left, const void *right)
-{
-	const struct entry *a = left, *b = right;
-
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	if (a->stack != b->stack)
-		return a->stack < b->stack ? -1 : 1;
-	return (a->event > b->event) - (a->event < b->event);
-}
-
-static int put_samples(struct pprof *pprof, size_t nr_events)
-{
-	const int64_t keys[3] = { add_text(pprof, "comm"), add_text(pprof, "pid"),
-				  add_text(pprof, "tid") };
-	int64_t *values = calloc(1 + nr_events, sizeof(*values));
-	int rc = values ? first_error(keys[0], keys[1], keys[2]) : -ENOMEM;
-
-	/* the table has the old order, and is not used any more */
-	perch__hash_clear(&pprof->export->entries);
-	if (pprof->export->nr_entries)
-		qsort(pprof->export->entry, pprof->export->nr_entries,
-		      sizeof(*pprof->export->entry), compare_entries);
-	for (size_t i = 0; i < pprof->export->nr_entries && !rc; i++)
-		rc = put_entry(pprof, &pprof->export->entry[i], values, 1 + nr_events, keys);
-	free(values);
-	return rc;
 }
 
 /* ---- events ---- */
@@ -360,11 +203,11 @@ static int put_type(struct pprof *pprof, const char *name, const char *unit)
 	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT, *types = &type;
 
 	type.type = add_clean_text(pprof, name);
-	type.unit = add_text(pprof, unit);
+	type.unit = perch__pprof_text(pprof, unit);
 	profile.n_sample_type = 1;
 	profile.sample_type = &types;
 	return type.type < 0 || type.unit < 0 ? first_error(type.type, type.unit, 0)
-					      : put(pprof, &profile);
+					      : perch__pprof_put(pprof, &profile);
 }
 
 /* Writes the types of values: the number of samples, then the period of each event. */
@@ -373,7 +216,7 @@ static int put_types(struct pprof *pprof, const struct perch_file_event *event, 
 	const struct perch_export *export = pprof->export;
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT;
-	int rc = (int)add_text(pprof, "");
+	int rc = (int)perch__pprof_text(pprof, "");
 
 	if (!rc)
 		rc = put_type(pprof, "samples", "count");
@@ -382,12 +225,14 @@ static int put_types(struct pprof *pprof, const struct perch_file_event *event, 
 	if (rc || !nr)
 		return rc;
 	type.type = profile.default_sample_type = add_clean_text(pprof, event[0].name);
-	type.unit = add_text(pprof, perch__export_unit(&event[0].attr));
+	type.unit = perch__pprof_text(pprof, perch__export_unit(&event[0].attr));
 	profile.period_type = &type;
 	if (!event[0].attr.freq)
 		profile.period = (int64_t)event[0].attr.sample_period;
 	profile.duration_nanos = (int64_t)(export->last_time - export->first_time);
-	return put(pprof, &profile);
+	if (export->last_time)
+		profile.time_nanos = (int64_t)perch__export_time_of_day(export, export->first_time);
+	return perch__pprof_put(pprof, &profile);
 }
 
 /* ---- the file ---- */
@@ -428,37 +273,21 @@ static int set_ranges(struct pprof *pprof)
 	return 0;
 }
 
-static size_t largest_address(const struct perch_export *export)
-{
-	size_t largest = 0;
-
-	for (size_t i = 0; i < export->nr_stacks; i++)
-		if (export->stack[i].address > largest)
-			largest = export->stack[i].address;
-	return largest;
-}
-
 static int put_profile(struct pprof *pprof)
 {
 	struct perch_reader *reader = perch_session_reader(pprof->export->session);
-	size_t nr_addresses = largest_address(pprof->export) + 1;
 	const struct perch_file_event *event;
 	size_t nr_events = perch_reader_events(reader, &event);
 	int rc;
 
 	pprof->texts.table.seed = pprof->functions.seed = pprof->export->stacks.seed;
-	for (size_t i = 0; i < 2; i++) {
-		pprof->location[i] = calloc(nr_addresses, 1);
-		if (!pprof->location[i])
-			return -ENOMEM;
-	}
 	rc = set_ranges(pprof);
 	if (!rc)
 		rc = put_types(pprof, event, nr_events);
 	if (!rc)
 		rc = put_main_mapping(pprof);
 	if (!rc)
-		rc = put_samples(pprof, nr_events);
+		rc = perch__pprof_samples(pprof, nr_events);
 	return rc ? rc : compress_bytes(pprof, NULL, 0, Z_FINISH);
 }
 
@@ -467,8 +296,6 @@ static void close_pprof(struct pprof *pprof)
 	deflateEnd(&pprof->stream);
 	free(pprof->message);
 	free(pprof->function);
-	free(pprof->location[0]);
-	free(pprof->location[1]);
 	free(pprof->mapping);
 	perch__export_texts_clear(&pprof->texts);
 	perch__hash_clear(&pprof->functions);
