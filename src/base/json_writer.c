@@ -134,3 +134,38 @@ void perch__json_string(struct perch__json_writer *json, const char *text, size_
 	}
 	quote_if(out, true);
 }
+
+int perch__json_trace_field(void *context, const struct perch_field *field)
+{
+	struct perch__json_writer *json = context;
+
+	if (field->kind == PERCH_FIELD_END) {
+		perch__json_end(json);
+		return 0;
+	}
+	if (field->name && !strncmp(field->name, "common_", 7) && field->kind != PERCH_FIELD_LIST)
+		return 0;
+	perch__json_key(json, field->name);
+	switch (field->kind) {
+	case PERCH_FIELD_LIST:
+		perch__json_begin_array(json);
+		break;
+	case PERCH_FIELD_SIGNED:
+		perch__json_signed(json, (int64_t)field->value);
+		break;
+	case PERCH_FIELD_HEX:
+	case PERCH_FIELD_ADDRESS:
+	case PERCH_FIELD_FLAGS:
+		perch__json_hex(json, field->value);
+		break;
+	case PERCH_FIELD_TEXT:
+		perch__json_string(json, field->text, field->length);
+		break;
+	case PERCH_FIELD_BYTES:
+		perch__json_hex_bytes(json, field->text, field->length);
+		break;
+	default:
+		perch__json_number(json, field->value);
+	}
+	return 0;
+}

@@ -7,6 +7,8 @@
 #ifndef PERCH_BASE_JSON_WRITER_H
 #define PERCH_BASE_JSON_WRITER_H
 
+#include <perch/fields.h>
+
 #include "base/output.h"
 
 #define PERCH__JSON_MAX_DEPTH 16
@@ -40,5 +42,8 @@ void perch__json_decimal(struct perch__json_writer *json, uint64_t number);
 void perch__json_hex_bytes(struct perch__json_writer *json, const void *bytes, size_t length);
 /* Characters that are not printable are escaped. A byte that is not UTF-8 becomes U+FFFD. */
 void perch__json_string(struct perch__json_writer *json, const char *text, size_t length);
+/* For perch_tracepoint_visit(); context is the writer. Writes a field of a tracepoint as a member
+ * of the open object, but not those that all tracepoints have. */
+int perch__json_trace_field(void *context, const struct perch_field *field);
 
 #endif

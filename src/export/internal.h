@@ -9,6 +9,7 @@
  *	tree.c		stacks of functions, made from the stacks of addresses
  *	tracks.c	single samples by thread and event
  *	json_file.c	what the formats in JSON share
+ *	gzip.c		compression
  *	folded.c, json.c, pprof*.c, speedscope.c	the formats
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
@@ -155,7 +156,6 @@ struct export_function {
 struct export_frame {
 	uint32_t function; /* index */
 	uint32_t line;	   /* 0 if unknown */
-	uint32_t address;  /* number for perch_session_address(): the first one with this frame */
 };
 
 /* A frame below its callers. Parents have lower indexes than their children. */
@@ -174,9 +174,8 @@ struct export_tree {
 };
 
 enum export_lines {
-	EXPORT_MERGE_LINES,  /* a function is one frame; its line is the first one seen */
-	EXPORT_EACH_LINE,    /* each line of a function is a frame of its own */
-	EXPORT_EACH_ADDRESS, /* each address is a frame of its own */
+	EXPORT_MERGE_LINES, /* a function is one frame; its line is the first one seen */
+	EXPORT_EACH_LINE,   /* each line of a function is a frame of its own */
 };
 
 /* Makes the tree of all entries. Returns 0 or -ENOMEM; the caller clears the tree in both cases. */
@@ -219,6 +218,14 @@ void perch__json_put_flag(struct json_file *file, const char *name, bool flag);
 void perch__json_put_null(struct json_file *file, const char *name);
 /* nanoseconds as milliseconds with all digits */
 void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
+
+/* ---- gzip.c: compression; failed writes are found at the end, by the flags of out ---- */
+
+struct gzip;
+
+struct gzip *perch__gzip_open(FILE *out); /* NULL: no memory */
+void perch__gzip_write(struct gzip *gzip, const void *bytes, size_t size);
+void perch__gzip_close(struct gzip *gzip); /* writes the rest; NULL is allowed */
 
 /* ---- formats ---- */
 

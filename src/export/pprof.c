@@ -7,28 +7,10 @@
 #include "base/array.h"
 #include "pprof.h"
 
-#define GZIP_WINDOW   (16 + MAX_WBITS) /* zlib writes the header of gzip */
-#define FIRST_ADDRESS 0x10000000       /* of the first file */
+#define FIRST_ADDRESS 0x10000000 /* of the first file */
 #define PAGE	      0x1000ull
 
 /* ---- messages ---- */
-
-static int compress_bytes(struct pprof *pprof, const uint8_t *bytes, size_t size, int flush)
-{
-	z_stream *stream = &pprof->stream;
-
-	stream->next_in = (uint8_t *)bytes;
-	stream->avail_in = (unsigned)size;
-	do {
-		stream->next_out = pprof->compressed;
-		stream->avail_out = sizeof(pprof->compressed);
-		if (deflate(stream, flush) == Z_STREAM_ERROR)
-			return -EIO;
-		fwrite(pprof->compressed, 1, sizeof(pprof->compressed) - stream->avail_out,
-		       pprof->out);
-	} while (!stream->avail_out);
-	return 0;
-}
 
 int perch__pprof_put(struct pprof *pprof, const Perch__Pprof__Profile *profile)
 {
@@ -39,7 +21,8 @@ int perch__pprof_put(struct pprof *pprof, const Perch__Pprof__Profile *profile)
 	if (PERCH__ARRAY_RESERVE(pprof->message, pprof->capacity, size))
 		return -ENOMEM;
 	perch__pprof__profile__pack(profile, pprof->message);
-	return compress_bytes(pprof, pprof->message, size, Z_NO_FLUSH);
+	perch__gzip_write(pprof->gzip, pprof->message, size);
+	return 0;
 }
 
 /* ---- texts ---- */
@@ -288,12 +271,12 @@ static int put_profile(struct pprof *pprof)
 		rc = put_main_mapping(pprof);
 	if (!rc)
 		rc = perch__pprof_samples(pprof, nr_events);
-	return rc ? rc : compress_bytes(pprof, NULL, 0, Z_FINISH);
+	return rc;
 }
 
 static void close_pprof(struct pprof *pprof)
 {
-	deflateEnd(&pprof->stream);
+	perch__gzip_close(pprof->gzip);
 	free(pprof->message);
 	free(pprof->function);
 	free(pprof->mapping);
@@ -309,9 +292,8 @@ int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_err
 
 	if (pprof) {
 		pprof->export = export;
-		pprof->out = out;
-		if (deflateInit2(&pprof->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
-				 Z_DEFAULT_STRATEGY) == Z_OK)
+		pprof->gzip = perch__gzip_open(out);
+		if (pprof->gzip)
 			rc = put_profile(pprof);
 		close_pprof(pprof);
 	}
@@ -319,7 +301,6 @@ int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_err
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (rc)
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
-				       rc == -EFBIG ? "a message of the profile exceeds 2 GiB"
-						    : "zlib cannot compress the profile");
+				       "a message of the profile exceeds 2 GiB");
 	return 0;
 }

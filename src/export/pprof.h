@@ -12,12 +12,8 @@
 #ifndef PERCH_EXPORT_PPROF_H
 #define PERCH_EXPORT_PPROF_H
 
-#include <zlib.h>
-
 #include "internal.h"
 #include "profile.pb-c.h"
-
-#define COMPRESSED_BYTES 65536
 
 /* The addresses of a DSO that samples have, and how they are written. */
 struct mapping {
@@ -28,9 +24,7 @@ struct mapping {
 
 struct pprof {
 	struct perch_export *export;
-	FILE *out;
-	z_stream stream;
-	uint8_t compressed[COMPRESSED_BYTES];
+	struct gzip *gzip;
 	uint8_t *message; /* one packed message */
 	size_t capacity;
 

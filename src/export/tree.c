@@ -85,42 +85,28 @@ static uint32_t find_function(struct maker *maker, const struct perch_address *a
 
 /* ---- frames and nodes ---- */
 
-struct frame_key {
-	const struct maker *maker;
-	struct export_frame frame;
-};
-
 static bool same_frame(const void *frames, uint32_t index, const void *key)
 {
 	const struct export_frame *frame = (const struct export_frame *)frames + index;
-	const struct frame_key *wanted = key;
+	const struct export_frame *wanted = key;
 
-	if (frame->function != wanted->frame.function)
-		return false;
-	if (wanted->maker->lines == EXPORT_MERGE_LINES)
-		return true;
-	return frame->line == wanted->frame.line && (wanted->maker->lines == EXPORT_EACH_LINE ||
-						     frame->address == wanted->frame.address);
+	return frame->function == wanted->function && frame->line == wanted->line;
 }
 
 static uint32_t find_frame(struct maker *maker, const struct export_frame *frame)
 {
-	const struct frame_key key = { maker, *frame };
+	const struct export_frame key = { frame->function,
+					  maker->lines == EXPORT_MERGE_LINES ? 0 : frame->line };
 	struct export_tree *tree = maker->tree;
-	bool lines = maker->lines != EXPORT_MERGE_LINES;
-	uint64_t hash =
-		perch__hash_pair(maker->frames.seed, frame->function, lines ? frame->line : 0);
-	uint32_t found;
+	uint64_t hash = perch__hash_pair(maker->frames.seed, key.function, key.line);
+	uint32_t found = perch__hash_find(&maker->frames, hash, same_frame, tree->frame, &key);
 
-	if (maker->lines == EXPORT_EACH_ADDRESS)
-		hash = perch__hash_integer(hash, frame->address);
-	found = perch__hash_find(&maker->frames, hash, same_frame, tree->frame, &key);
 	if (found != PERCH__HASH_NONE)
 		return found;
 	if (PERCH__ARRAY_RESERVE_BY_NR(tree->frame, tree->nr_frames, 1) ||
 	    perch__hash_add(&maker->frames, hash, tree->nr_frames))
 		return NO_INDEX;
-	tree->frame[tree->nr_frames] = *frame;
+	tree->frame[tree->nr_frames] = key;
 	return (uint32_t)tree->nr_frames++;
 }
 
@@ -160,7 +146,6 @@ static int add_address(struct maker *maker, uint32_t number, bool is_caller, uin
 			.function = find_function(maker, perch_session_address(session, number),
 						  &frames[i]),
 			.line = frames[i].line,
-			.address = number,
 		};
 		uint32_t index = frame.function == NO_INDEX ? NO_INDEX : find_frame(maker, &frame);
 
