@@ -57,8 +57,8 @@ struct perch_export_options {
 	unsigned mark_jit : 1;
 	/** Leaves out inlined functions, which is faster: pprof files then have no lines. */
 	unsigned no_inline : 1;
-	/** pprof files: each address is a location, for -disasm. Without it, addresses with the same
-	 * functions and lines are one location, and files are many times smaller. */
+	/** pprof files: each address is a location, for -disasm. Without it, addresses with the
+	 * same functions and lines are one location, and files are many times smaller. */
 	unsigned addresses : 1;
 	uint64_t reserved[8]; /**< must be 0 */
 };

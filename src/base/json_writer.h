@@ -43,7 +43,7 @@ void perch__json_hex_bytes(struct perch__json_writer *json, const void *bytes, s
 /* Characters that are not printable are escaped. A byte that is not UTF-8 becomes U+FFFD. */
 void perch__json_string(struct perch__json_writer *json, const char *text, size_t length);
 /* For perch_tracepoint_visit(); context is the writer. Writes a field of a tracepoint as a member
- * of the open object, but not those that all tracepoints have. */
+ * of the open object, but not the common fields of all tracepoints. */
 int perch__json_trace_field(void *context, const struct perch_field *field);
 
 #endif

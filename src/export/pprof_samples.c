@@ -125,13 +125,13 @@ static int add_lines(struct samples *samples, uint32_t number, bool is_caller,
 /* Returns the index of a location; NO_INDEX after a failure, with the errno in *rc. */
 static uint32_t find_location(struct samples *samples, uint32_t number, bool is_caller, int *rc)
 {
-	uint32_t *known = &samples->location_of[is_caller][number], found;
+	uint32_t *cached = &samples->location_of[is_caller][number], found;
 	struct location location;
 	const struct location_key key = { samples, &location };
 	uint64_t hash;
 
-	if (*known != NO_INDEX)
-		return *known;
+	if (*cached != NO_INDEX)
+		return *cached;
 	*rc = add_lines(samples, number, is_caller, &location);
 	if (*rc)
 		return NO_INDEX;
@@ -140,7 +140,7 @@ static uint32_t find_location(struct samples *samples, uint32_t number, bool is_
 	if (found != PERCH__HASH_NONE) {
 		samples->location[found].several |= samples->location[found].address !=
 						    location.address;
-		return *known = found;
+		return *cached = found;
 	}
 	*rc = -ENOMEM;
 	if (PERCH__ARRAY_RESERVE_BY_NR(samples->location, samples->nr_locations, 1) ||
@@ -149,7 +149,7 @@ static uint32_t find_location(struct samples *samples, uint32_t number, bool is_
 	*rc = 0;
 	samples->location[samples->nr_locations] = location;
 	samples->nr_lines += location.nr;
-	return *known = (uint32_t)samples->nr_locations++;
+	return *cached = (uint32_t)samples->nr_locations++;
 }
 
 static int put_location(struct samples *samples, size_t index)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """perch script --filter selects the samples that the kernel selects by the same expression."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,23 @@ def names(path, *options):
     return [line.strip(" :") for line in done.stdout.splitlines()], done
 
 
+def by_cpu(path, *options):
+    """The traces of the samples of each CPU and event, in the order of time, and the perch that printed them."""
+    done = run(PERCH, "script", "-i", path, "-F", "cpu,event,trace", *options)
+    traces = {}
+    for line in done.stdout.splitlines():
+        found = re.match(r"\s*\[(\d+)\]\s+(all|some):\s*(.*)", line)
+        if found:
+            traces.setdefault((found[1], found[2]), []).append(found[3])
+    return traces, done
+
+
+def same_but_ends(left, right):
+    """The two events are enabled and disabled one after the other: one has more samples at the ends."""
+    most = 20
+    return any(left[first:len(left) - last] == right or right[first:len(right) - last] == left for first in range(most) for last in range(most))
+
+
 def as_the_kernel(directory, event, expression):
     """The event is recorded twice, once with a filter: of the other one, as many samples match."""
     path = os.path.join(directory, "filter.data")
@@ -44,12 +62,15 @@ def as_the_kernel(directory, event, expression):
     if done.returncode:
         print("skipped: %s: %s" % (event, done.stderr.strip()[:200]))
         return
-    every, _ = names(path)
-    selected, done = names(path, "--filter", expression)
-    check(selected.count("all") == selected.count("some") == every.count("some") and not done.returncode,
-          "%s: %s: %d of %d samples" % (event, expression, selected.count("all"), every.count("all")),
-          "%d, the kernel has %d; of its samples match %d\n%s" % (selected.count("all"), every.count("some"), selected.count("some"),
-                                                               done.stderr))
+    every, _ = by_cpu(path)
+    selected, done = by_cpu(path, "--filter", expression)
+    cpus = {cpu for cpu, _ in every}
+    of = {name: {cpu: traces.get((cpu, event), []) for cpu in cpus}
+          for name, traces, event in (("matching", selected, "all"), ("kernel", every, "some"), ("matching of kernel", selected, "some"))}
+    nr = {name: sum(map(len, lists.values())) for name, lists in of.items()}
+    check(of["matching of kernel"] == of["kernel"] and all(same_but_ends(of["matching"][cpu], of["kernel"][cpu]) for cpu in cpus)
+          and not done.returncode, "%s: %s: %d of %d samples" % (event, expression, nr["matching"], sum(map(len, every.values())) - nr["kernel"]),
+          "%s\n%s" % (nr, done.stderr))
 
 
 def of_several_events(directory):
