@@ -41,6 +41,9 @@ enum perch_export_format {
 	/** JSON for scripts: functions with their sums, and the tree of stacks; see
 	 * perch-export(1). */
 	PERCH_EXPORT_JSON,
+	/** A flame graph as an HTML file that any browser opens, without network. It has
+	 * the samples of all events, threads, CPUs and times, among which its controls select. */
+	PERCH_EXPORT_PAGE,
 };
 
 /** What an export has. All members may be 0. */
@@ -60,7 +63,9 @@ struct perch_export_options {
 	/** pprof files: each address is a location, for -disasm. Without it, addresses with the
 	 * same functions and lines are one location, and files are many times smaller. */
 	unsigned addresses : 1;
-	uint64_t reserved[8]; /**< must be 0 */
+	/** Page: its title; NULL is a general one. It must outlive the export. */
+	const char *title;
+	uint64_t reserved[7]; /**< must be 0 */
 };
 
 /** What was written. */

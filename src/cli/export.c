@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* perch export: a recording in the formats of other tools. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 #include <perch/export.h>
 
+#include "export_read.h"
 #include "filter_options.h"
 #include "input.h"
 #include "options.h"
@@ -95,76 +95,6 @@ static int set_marks(void *export, const char *argument, bool negated)
 	}
 }
 
-/* Adds the samples that the filter selects. Returns the exit status. */
-static int add_samples(struct export *export, struct perch_export *to)
-{
-	struct perch_session *session = export->input.session;
-	struct perch_session_sample sample;
-	struct perch_record record;
-	struct perch_error err;
-	unsigned counter = 0;
-	int rc, match;
-
-	while ((rc = cli_input_next(&export->input, &record)) > 0) {
-		if (record.type != PERCH_RECORD_SAMPLE)
-			continue;
-		match = cli_filter_match(&export->filter, &record);
-		if (match > 0) {
-			match = perch_session_resolve(session, &record, &sample, &err);
-			if (!match)
-				match = perch_export_add(to, &sample, &err);
-		} else if (match < 0) {
-			perch_error_set(&err, -match, PERCH_ERROR_NO_MEMORY, "no memory");
-		}
-		if (match < 0)
-			return cli_error(COMMAND, &err);
-		if (++counter % 65536 == 0) {
-			uint64_t done, total;
-
-			perch_reader_progress(perch_session_reader(session), &done, &total);
-			cli_progress("reading samples", done, total + 1);
-		}
-	}
-	cli_progress("reading samples", 1, 1);
-	return rc ? CLI_EXIT_FAILURE : 0;
-}
-
-static int write_file(const struct export *export, struct perch_export *from)
-{
-	bool to_stdout = !export->output || !strcmp(export->output, "-");
-	FILE *out = to_stdout ? stdout : fopen(export->output, "we");
-	struct perch_error err;
-	int rc;
-
-	if (!out) {
-		perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot create %s: %s",
-				export->output, strerror(errno));
-		return cli_error(COMMAND, &err);
-	}
-	rc = perch_export_write(from, out, &err);
-	if (!to_stdout && fclose(out) && !rc)
-		rc = perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot write: %s",
-				     strerror(errno));
-	return rc ? cli_error(COMMAND, &err) : 0;
-}
-
-static void print_notes(const struct export *export, const struct perch_export *from)
-{
-	struct perch_export_stats stats;
-
-	perch_export_get_stats(from, &stats);
-	cli_filter_print_notes(&export->filter, &export->input);
-	if (!stats.samples && !export->filter.filter)
-		cli_note(COMMAND, "%s has no samples", export->input.path);
-	if (stats.other)
-		cli_note(COMMAND,
-			 "%" PRIu64 " samples of other events than the first one are left out: "
-			 "folded stacks have one number per line",
-			 stats.other);
-	cli_input_print_notes(&export->input);
-	cli_input_print_chain_notes(&export->input);
-}
-
 static int run(struct export *export)
 {
 	const struct perch_export_options options = {
@@ -184,11 +114,11 @@ static int run(struct export *export)
 	    perch_export_new(&to, export->input.session, export->format->format, &options, &err))
 		status = cli_error(COMMAND, &err);
 	if (!status)
-		status = add_samples(export, to);
+		status = cli_export_add_samples(&export->input, &export->filter, to);
 	if (!status)
-		status = write_file(export, to);
+		status = cli_export_write(COMMAND, to, export->output ? export->output : "-");
 	if (to)
-		print_notes(export, to);
+		cli_export_print_notes(&export->input, &export->filter, to);
 	perch_export_free(to);
 	cli_filter_close(&export->filter);
 	return status;

@@ -28,6 +28,7 @@ static const struct command {
 	{ &cli_annotate_usage, perch_cmd_annotate },
 	{ &cli_script_usage, perch_cmd_script },
 	{ &cli_diff_usage, perch_cmd_diff },
+	{ &cli_flamegraph_usage, perch_cmd_flamegraph },
 	{ &cli_export_usage, perch_cmd_export },
 	{ &cli_dump_usage, perch_cmd_dump },
 	{ &cli_evlist_usage, perch_cmd_evlist },

@@ -25,6 +25,7 @@ static const struct export_format formats[] = {
 #endif
 	[PERCH_EXPORT_SPEEDSCOPE] = { perch__export_speedscope, EXPORT_TIMES },
 	[PERCH_EXPORT_JSON] = { perch__export_json },
+	[PERCH_EXPORT_PAGE] = { perch__export_page, EXPORT_TIMES },
 };
 
 static int check_format(enum perch_export_format format, struct perch_error *err)

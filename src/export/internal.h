@@ -10,7 +10,7 @@
  *	tracks.c	single samples by thread and event
  *	json_file.c	what the formats in JSON share
  *	gzip.c		compression
- *	folded.c, json.c, pprof*.c, speedscope.c	the formats
+ *	folded.c, json.c, page*.c, pprof*.c, speedscope.c	the formats
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H
@@ -233,5 +233,6 @@ int perch__export_folded(struct perch_export *export, FILE *out, struct perch_er
 int perch__export_json(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_speedscope(struct perch_export *export, FILE *out, struct perch_error *err);
+int perch__export_page(struct perch_export *export, FILE *out, struct perch_error *err);
 
 #endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "export_read.h"
+#include "options.h"
+
+/* Adds the last record of the session if it is a sample that the filter selects. */
+static int add_record(struct cli_input *input, struct cli_filter *filter,
+		      const struct perch_record *record, struct perch_export *to,
+		      struct perch_error *err)
+{
+	struct perch_session_sample sample;
+	int rc;
+
+	if (record->type != PERCH_RECORD_SAMPLE)
+		return 0;
+	rc = cli_filter_match(filter, record);
+	if (rc < 0)
+		return perch_error_set(err, -rc, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (rc > 0)
+		rc = perch_session_resolve(input->session, record, &sample, err);
+	else
+		return 0;
+	return rc ? rc : perch_export_add(to, &sample, err);
+}
+
+int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
+			   struct perch_export *to)
+{
+	struct perch_record record;
+	struct perch_error err;
+	unsigned counter = 0;
+	int rc;
+
+	while ((rc = cli_input_next(input, &record)) > 0) {
+		if (add_record(input, filter, &record, to, &err))
+			return cli_error(input->command, &err);
+		if (++counter % 65536 == 0) {
+			uint64_t done, total;
+
+			perch_reader_progress(perch_session_reader(input->session), &done, &total);
+			cli_progress("reading samples", done, total + 1);
+		}
+	}
+	cli_progress("reading samples", 1, 1);
+	return rc ? CLI_EXIT_FAILURE : 0;
+}
+
+int cli_export_write(const char *command, struct perch_export *from, const char *path)
+{
+	bool to_stdout = !strcmp(path, "-");
+	FILE *out = to_stdout ? stdout : fopen(path, "we");
+	struct perch_error err;
+	int rc;
+
+	if (!out) {
+		perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot create %s: %s", path,
+				strerror(errno));
+		return cli_error(command, &err);
+	}
+	rc = perch_export_write(from, out, &err);
+	if (!to_stdout && fclose(out) && !rc)
+		rc = perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot write: %s",
+				     strerror(errno));
+	return rc ? cli_error(command, &err) : 0;
+}
+
+void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,
+			    const struct perch_export *from)
+{
+	struct perch_export_stats stats;
+
+	perch_export_get_stats(from, &stats);
+	cli_filter_print_notes(filter, input);
+	if (!stats.samples && !filter->filter)
+		cli_note(input->command, "%s has no samples", input->path);
+	if (stats.other)
+		cli_note(input->command,
+			 "%" PRIu64 " samples of other events than the first one are left out: "
+			 "folded stacks have one number per line",
+			 stats.other);
+	cli_input_print_notes(input);
+	cli_input_print_chain_notes(input);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* From a recording to a file in another format: what perch export and perch flamegraph share. */
+#ifndef PERCH_CLI_EXPORT_READ_H
+#define PERCH_CLI_EXPORT_READ_H
+
+#include <perch/export.h>
+
+#include "filter_options.h"
+#include "input.h"
+
+/* Adds the samples that the filter selects. Returns the exit status, after it printed an error. */
+int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
+			   struct perch_export *to);
+/* Writes a file; path "-" is standard output. Returns the exit status, after it printed an error.
+ */
+int cli_export_write(const char *command, struct perch_export *from, const char *path);
+/* Prints to stderr what the file and the recording lack. */
+void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,
+			    const struct perch_export *from);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Flame-graph pages of samples: fills the tables of a page, and writes the file. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "internal.h"
+#include "page.h"
+#include "export/page_assets.h"
+
+/* ---- from an export to the tables ---- */
+
+/* By index of the export, the index in the page. */
+struct page_maps {
+	uint32_t *location, *node, *thread, *event, *entry;
+};
+
+static const uint32_t kind_of[] = {
+	[FUNCTION_USER] = PAGE_USER,
+	[FUNCTION_KERNEL] = PAGE_KERNEL,
+	[FUNCTION_JIT] = PAGE_JIT,
+	[FUNCTION_UNKNOWN] = PAGE_UNKNOWN,
+};
+
+static uint32_t add_frame(struct page *page, struct perch_export *export,
+			  const struct export_tree *tree, const struct export_frame *frame)
+{
+	const struct export_function *function = &tree->function[frame->function];
+	const struct perch_dso *const *dsos;
+	const char *dso = "", *file = "";
+	uint32_t kind = kind_of[function->kind] + (function->inlined ? PAGE_INLINED : 0);
+
+	perch_processes_dsos(perch_session_processes(export->session), &dsos);
+	if (dsos[function->dso]->kind != PERCH_DSO_UNKNOWN)
+		dso = perch_symbols_dso_name(perch_session_symbols(export->session),
+					     dsos[function->dso]);
+	if (function->file != NO_INDEX)
+		file = perch__export_text(&tree->texts, function->file);
+	return perch__page_location(
+		page,
+		perch__page_function(page, perch__export_text(&tree->texts, function->name), dso,
+				     kind),
+		file, frame->line);
+}
+
+/* Adds functions, lines, stacks and threads. Returns 0 or -ENOMEM. */
+static int add_tables(struct page *page, struct perch_export *export,
+		      const struct export_tree *tree, const struct page_maps *map)
+{
+	for (size_t i = 0; i < tree->nr_frames; i++) {
+		map->location[i] = add_frame(page, export, tree, &tree->frame[i]);
+		if (map->location[i] == PAGE_NONE)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < tree->nr_nodes; i++) {
+		uint32_t parent = tree->node[i].parent;
+
+		map->node[i] = perch__page_child(page, parent == NO_INDEX ? 0 : map->node[parent],
+						 map->location[tree->node[i].frame]);
+		if (map->node[i] == PAGE_NONE)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < export->nr_threads; i++) {
+		const struct thread_name *thread = &export->thread[i];
+
+		map->thread[i] = perch__page_thread(page, thread->pid, thread->tid, thread->comm);
+		if (map->thread[i] == PAGE_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint32_t add_event(struct page *page, struct perch_export *export, uint32_t event)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(export->session), &events);
+	char name[256];
+
+	perch_clean_text(event < nr ? events[event].name : "event", name, sizeof(name));
+	return perch__page_event(page, name);
+}
+
+static int add_entries(struct page *page, struct perch_export *export,
+		       const struct export_tree *tree, const struct page_maps *map, bool old)
+{
+	for (size_t i = 0; i < export->nr_entries; i++) {
+		const struct entry *from = &export->entry[i];
+		struct page_entry entry = {
+			.node = tree->leaf[i] == NO_INDEX ? 0 : map->node[tree->leaf[i]],
+			.thread = map->thread[from->thread],
+			.event = add_event(page, export, from->event),
+			.old = old,
+		};
+
+		map->entry[i] = entry.event == PAGE_NONE ? PAGE_NONE
+							 : perch__page_entry(page, &entry);
+		if (map->entry[i] == PAGE_NONE)
+			return -ENOMEM;
+		page->entry[map->entry[i]].samples += from->samples;
+		page->entry[map->entry[i]].period += from->period;
+	}
+	return 0;
+}
+
+static int add_samples(struct page *page, const struct perch_export *export,
+		       const struct page_maps *map)
+{
+	if (PERCH__ARRAY_RESERVE_BY_NR(page->sample, page->nr_samples, export->nr_occurrences))
+		return -ENOMEM;
+	for (size_t i = 0; i < export->nr_occurrences; i++) {
+		const struct occurrence *from = &export->occurrence[i];
+
+		page->sample[page->nr_samples++] = (struct page_sample){
+			.time = from->time,
+			.period = from->period,
+			.entry = map->entry[from->entry],
+			.cpu = from->cpu == NO_INDEX ? PAGE_NONE : from->cpu,
+		};
+		page->has_times |= from->time > 0;
+		page->has_cpus |= from->cpu != NO_INDEX;
+	}
+	return 0;
+}
+
+/* Adds the samples of an export that were added by perch_export_add(). old: to compare with. */
+static int add_export(struct page *page, struct perch_export *export, bool old)
+{
+	struct export_tree tree = { 0 };
+	size_t nr;
+	struct page_maps map;
+	uint32_t *memory = NULL;
+	int rc = perch__export_tree(export, EXPORT_EACH_LINE, &tree);
+
+	nr = tree.nr_frames + tree.nr_nodes + export->nr_threads + export->nr_entries;
+	if (!rc) {
+		memory = calloc(nr + 1, sizeof(*memory));
+		rc = memory ? 0 : -ENOMEM;
+	}
+	if (!rc) {
+		map.location = memory;
+		map.node = map.location + tree.nr_frames;
+		map.thread = map.node + tree.nr_nodes;
+		map.entry = map.thread + export->nr_threads;
+		rc = add_tables(page, export, &tree, &map);
+	}
+	if (!rc)
+		rc = add_entries(page, export, &tree, &map, old);
+	if (!rc && !old)
+		rc = add_samples(page, export, &map);
+	free(memory);
+	perch__export_tree_clear(&tree);
+	return rc;
+}
+
+/* ---- file ---- */
+
+/* Writes a text in which no character is markup. */
+int perch__page_put_text(const char *text, FILE *out)
+{
+	static const char *const escaped[128] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+	};
+	int rc = 0;
+
+	for (; *text && !rc; text++) {
+		unsigned char byte = (unsigned char)*text;
+		const char *as = byte < 128 ? escaped[byte] : NULL;
+
+		rc = as ? perch__page_put(as, strlen(as), out) : perch__page_put(text, 1, out);
+	}
+	return rc;
+}
+
+int perch__export_make_page(struct perch_export *export, struct page *page)
+{
+	int rc = perch__page_init(page);
+	char title[512];
+
+	perch_clean_text(export->options.title ? export->options.title : "perch flame graph", title,
+			 sizeof(title));
+	page->title = perch__page_text(page, title);
+	if (!rc && page->title == PAGE_NONE)
+		rc = -ENOMEM;
+	if (!rc)
+		rc = add_export(page, export, false);
+	return rc ? rc : perch__page_sort(page);
+}
+
+static int put_page(const struct page *page, FILE *out)
+{
+	int rc = perch__page_put(perch__page_head, perch__page_head_size, out);
+
+	if (!rc)
+		rc = perch__page_put_text(page->text + page->title, out);
+	if (!rc)
+		rc = perch__page_put(perch__page_body, perch__page_body_size, out);
+	if (!rc)
+		rc = perch__page_put_data(page, out);
+	if (!rc)
+		rc = perch__page_put(perch__page_end, perch__page_end_size, out);
+	return rc;
+}
+
+int perch__page_error(int rc, struct perch_error *err)
+{
+	if (rc == -ENOMEM)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	return rc ? perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot write: %s", strerror(-rc))
+		  : 0;
+}
+
+int perch__export_page(struct perch_export *export, FILE *out, struct perch_error *err)
+{
+	struct page page;
+	int rc = perch__export_make_page(export, &page);
+
+	if (!rc)
+		rc = put_page(&page, out);
+	perch__page_clear(&page);
+	return perch__page_error(rc, err);
+}

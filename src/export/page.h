@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The data of a flame-graph page and of a static picture. They are made from the samples of an
+ * export (page.c) or from text (page_text.c):
+ *
+ *	samples, text -> struct page -> data block of the page (page_data.c) -> page/ *.js
+ *				    |-> static picture (svg.c)
+ */
+#ifndef PERCH_EXPORT_PAGE_H
+#define PERCH_EXPORT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/hash_table.h"
+
+struct perch_error;
+struct perch_export;
+
+#define PAGE_NONE UINT32_MAX
+
+/* Kinds of functions; page/data.js has the same numbers. */
+enum page_kind {
+	PAGE_USER,
+	PAGE_KERNEL,
+	PAGE_JIT,
+	PAGE_UNKNOWN,
+	PAGE_INLINED = 4, /* added to one of the others */
+};
+
+/* Members are offsets in page.text, or indexes of page_kind. */
+struct page_function {
+	uint32_t name, dso, kind;
+};
+
+struct page_location {
+	uint32_t function, file, line; /* line 0: unknown */
+};
+
+/* A stack: a location and the stack of its callers. Node 0 is the root, which has no location. */
+struct page_node {
+	uint32_t parent, location;
+};
+
+struct page_thread {
+	uint32_t pid, tid, comm;
+};
+
+/* The samples of one stack, thread and event. old is 1 in the recording to compare with, else 0. */
+struct page_entry {
+	uint32_t node, thread, event, old;
+	uint64_t samples, period;
+};
+
+/* A sample, or several of one time and CPU. */
+struct page_sample {
+	uint64_t time, period; /* ns */
+	uint32_t entry, cpu;   /* PAGE_NONE: unknown CPU */
+};
+
+struct page {
+	char *text; /* each text once, with its NUL; offset 0 is "" */
+	size_t nr_bytes;
+	struct page_function *function;
+	struct page_location *location;
+	struct page_node *node;
+	struct page_thread *thread;
+	struct page_entry *entry;
+	struct page_sample *sample; /* empty if times and CPUs are unknown */
+	uint32_t *event;	    /* names */
+	uint32_t *note;		    /* lines that the page shows */
+	size_t nr_functions, nr_locations, nr_nodes, nr_threads, nr_entries, nr_samples, nr_events,
+		nr_notes;
+	struct perch__hash_table texts, functions, locations, nodes, threads, entries;
+	uint32_t title, old_title; /* old_title: 0 if there is nothing to compare with */
+	bool has_cpus, has_times;
+};
+
+/* ---- page_model.c: all functions return an index or offset, or PAGE_NONE if out of memory ---- */
+
+/* Returns 0 or -ENOMEM. page_clear() is allowed after a failure. */
+int perch__page_init(struct page *page);
+void perch__page_clear(struct page *page);
+
+uint32_t perch__page_text(struct page *page, const char *text);
+uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind);
+uint32_t perch__page_location(struct page *page, uint32_t function, const char *file,
+			      uint32_t line);
+uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location);
+uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm);
+uint32_t perch__page_event(struct page *page, const char *name);
+/* Finds the entry of wanted (its samples and period are not compared), or adds it with 0 samples.
+ */
+uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted);
+/* Adds a line that the page shows. Returns 0 or -ENOMEM. */
+int perch__page_note(struct page *page, const char *text);
+
+/*
+ * Numbers the nodes again so that each is followed by its children, and sorts the entries by node.
+ * Returns 0 or -ENOMEM.
+ */
+int perch__page_sort(struct page *page);
+
+/* ---- page.c ---- */
+
+/* Fills the tables of a page or picture. Returns 0 or -ENOMEM; the caller clears them in both
+ * cases. */
+int perch__export_make_page(struct perch_export *export, struct page *page);
+
+/* Writes a text for HTML and SVG: it has no markup. Returns 0 or a negative errno. */
+int perch__page_put_text(const char *text, FILE *out);
+/* Fills err for what the functions above and below return. Returns rc. */
+int perch__page_error(int rc, struct perch_error *err);
+
+/* ---- page_data.c ---- */
+
+/* Writes bytes. Returns 0 or a negative errno. */
+int perch__page_put(const void *bytes, size_t nr, FILE *out);
+/* Writes the data block: numbers, compressed by zlib, in base64. Returns 0 or a negative errno. */
+int perch__page_put_data(const struct page *page, FILE *out);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the data block; src/export/page_data.c describes it. */
+
+const KERNEL = 1, JIT = 2, UNKNOWN = 3, INLINED = 4;
+const HAS_CPUS = 1, HAS_TIMES = 2, HAS_PERIODS = 4, HAS_AVERAGES = 8;
+
+/* Returns the bytes of the block in an element. */
+async function readBlock(element) {
+	const text = atob(element.textContent.trim());
+	const packed = new Uint8Array(text.length);
+
+	for (let i = 0; i < text.length; i++)
+		packed[i] = text.charCodeAt(i);
+	const stream = new Response(packed).body.pipeThrough(new DecompressionStream('deflate'));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/* Reads numbers and columns of numbers one after the other. */
+class NumberReader {
+	constructor(bytes) {
+		this.bytes = bytes;
+		this.at = 0;
+	}
+
+	next() {
+		let byte = this.bytes[this.at++], number = byte & 127, factor = 128;
+
+		while (byte > 127) {
+			byte = this.bytes[this.at++];
+			number += (byte & 127) * factor;
+			factor *= 128;
+		}
+		return number;
+	}
+
+	/* Fills an array, and returns it. */
+	column(array) {
+		for (let i = 0; i < array.length; i++)
+			array[i] = this.next();
+		return array;
+	}
+
+	/* Like column(), for numbers that are differences to the one before. */
+	sums(array) {
+		for (let i = 0, sum = 0; i < array.length; i++)
+			array[i] = sum += this.next();
+		return array;
+	}
+}
+
+function readTexts(reader) {
+	const size = reader.next(), end = reader.at + size;
+	const texts = new TextDecoder().decode(reader.bytes.subarray(reader.at, end)).split('\0');
+
+	reader.at = end;
+	return texts;
+}
+
+/* Reads the parents of nodes: each is some levels above the node before. Node 0 is the root. */
+function readNodes(reader) {
+	const count = reader.next() + 1, parent = new Int32Array(count);
+
+	parent[0] = -1;
+	for (let i = 1; i < count; i++) {
+		let at = i - 1;
+
+		for (let levels = reader.next(); levels > 0; levels--)
+			at = parent[at];
+		parent[i] = at;
+	}
+	const location = new Int32Array(count);
+	location[0] = -1;
+	reader.column(location.subarray(1));
+	return { count, parent, location };
+}
+
+function readEntries(reader) {
+	const count = reader.next();
+	const node = reader.sums(new Int32Array(count));
+	const thread = reader.column(new Int32Array(count));
+	const event = reader.column(new Int32Array(count)), old = event.map((number) => number & 1);
+
+	event.forEach((number, i) => { event[i] = number >> 1; });
+	return {
+		count, node, thread, event, old,
+		samples: reader.column(new Float64Array(count)),
+		period: reader.column(new Float64Array(count)),
+	};
+}
+
+/* Reads the samples of each entry by slice of time and CPU. start: by entry its first group. */
+function readGroups(reader, entries, flags) {
+	const start = reader.column(new Int32Array(entries.count + 1).subarray(1));
+	const first = new Int32Array(entries.count + 1);
+
+	start.forEach((number, i) => { first[i + 1] = first[i] + number; });
+	const count = first[entries.count];
+	const slice = reader.column(new Int32Array(count));
+	for (let entry = 0; entry < entries.count; entry++)
+		for (let i = first[entry] + 1; i < first[entry + 1]; i++)
+			slice[i] += slice[i - 1];
+	const cpu = new Int32Array(count);
+	if (flags & HAS_CPUS)
+		reader.column(cpu);
+	cpu.forEach((number, i) => { cpu[i] = number - 1; }); /* -1: unknown */
+	const samples = reader.column(new Float64Array(count));
+	const period = flags & HAS_PERIODS ? reader.column(new Float64Array(count)) : null;
+	return { count, first, slice, cpu, samples, period };
+}
+
+/* Returns the tables of the block. */
+function readData(bytes) {
+	const reader = new NumberReader(bytes);
+
+	if (reader.next() !== 1)
+		throw new Error('the data block has another version than the script');
+	const texts = readTexts(reader), text = () => texts[reader.next()];
+	const list = (count) => Array.from({ length: count }, text);
+	const numbers = (count) => reader.column(new Int32Array(count));
+	const data = { title: text(), oldTitle: text() };
+	let count = reader.next();
+
+	data.notes = list(count);
+	data.events = list(reader.next());
+	count = reader.next();
+	data.threads = { count, pid: numbers(count), tid: numbers(count), comm: list(count) };
+	count = reader.next();
+	data.functions = { count, name: list(count), dso: list(count), kind: numbers(count) };
+	count = reader.next();
+	data.locations = { count, fn: numbers(count), file: list(count), line: numbers(count) };
+	data.nodes = readNodes(reader);
+	data.entries = readEntries(reader);
+	data.flags = reader.next();
+	data.first = reader.next();
+	data.duration = reader.next();
+	data.slices = reader.next();
+	data.groups = readGroups(reader, data.entries, data.flags);
+	return data;
+}

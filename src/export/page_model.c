@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables in which each text, function, location, stack, thread and entry is once. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "page.h"
+
+int perch__page_init(struct page *page)
+{
+	uint64_t seed = perch__hash_seed(page);
+
+	*page = (struct page){ 0 };
+	page->texts.seed = page->functions.seed = page->locations.seed = seed;
+	page->nodes.seed = page->threads.seed = page->entries.seed = seed;
+	if (perch__page_text(page, "") || PERCH__ARRAY_RESERVE_BY_NR(page->node, page->nr_nodes, 1))
+		return -ENOMEM;
+	page->node[page->nr_nodes++] = (struct page_node){ PAGE_NONE, PAGE_NONE };
+	return 0;
+}
+
+void perch__page_clear(struct page *page)
+{
+	free(page->text);
+	free(page->function);
+	free(page->location);
+	free(page->node);
+	free(page->thread);
+	free(page->entry);
+	free(page->sample);
+	free(page->event);
+	free(page->note);
+	perch__hash_clear(&page->texts);
+	perch__hash_clear(&page->functions);
+	perch__hash_clear(&page->locations);
+	perch__hash_clear(&page->nodes);
+	perch__hash_clear(&page->threads);
+	perch__hash_clear(&page->entries);
+	*page = (struct page){ 0 };
+}
+
+static bool same_text(const void *text, uint32_t offset, const void *key)
+{
+	return !strcmp((const char *)text + offset, key);
+}
+
+uint32_t perch__page_text(struct page *page, const char *text)
+{
+	uint64_t hash = perch__hash_text(page->texts.seed, text);
+	uint32_t found = perch__hash_find(&page->texts, hash, same_text, page->text, text);
+	size_t size = strlen(text) + 1;
+
+	if (found != PERCH__HASH_NONE)
+		return found;
+	if (PERCH__ARRAY_RESERVE_BY_NR(page->text, page->nr_bytes, size) ||
+	    perch__hash_add(&page->texts, hash, page->nr_bytes))
+		return PAGE_NONE;
+	memcpy(page->text + page->nr_bytes, text, size);
+	found = (uint32_t)page->nr_bytes;
+	page->nr_bytes += size;
+	return found;
+}
+
+static uint64_t hash_key(uint64_t seed, const uint32_t *number, size_t nr)
+{
+	uint64_t hash = perch__hash_pair(seed, number[0], number[1]);
+
+	for (size_t i = 2; i < nr; i++)
+		hash = perch__hash_integer(hash, number[i]);
+	return hash;
+}
+
+/*
+ * Defines find_NAME(), which returns the index of an item whose key (its first NUMBERS numbers) is
+ * that of *wanted, and adds *wanted if there is none.
+ */
+#define DEFINE_FIND(name, array, nr, table, numbers)                                            \
+	static bool same_##name(const void *items, uint32_t index, const void *key)             \
+	{                                                                                       \
+		return !memcmp((const struct page_##name *)items + index, key,                  \
+			       (numbers) * sizeof(uint32_t));                                   \
+	}                                                                                       \
+                                                                                                \
+	static uint32_t find_##name(struct page *page, const struct page_##name *wanted)        \
+	{                                                                                       \
+		uint64_t hash = hash_key(page->table.seed, (const uint32_t *)wanted, numbers);  \
+		uint32_t found =                                                                \
+			perch__hash_find(&page->table, hash, same_##name, page->array, wanted); \
+                                                                                                \
+		if (found != PERCH__HASH_NONE)                                                  \
+			return found;                                                           \
+		if (PERCH__ARRAY_RESERVE_BY_NR(page->array, page->nr, 1) ||                     \
+		    perch__hash_add(&page->table, hash, page->nr))                              \
+			return PAGE_NONE;                                                       \
+		page->array[page->nr] = *wanted;                                                \
+		return (uint32_t)page->nr++;                                                    \
+	}
+
+DEFINE_FIND(function, function, nr_functions, functions, 3)
+DEFINE_FIND(location, location, nr_locations, locations, 3)
+DEFINE_FIND(node, node, nr_nodes, nodes, 2)
+DEFINE_FIND(thread, thread, nr_threads, threads, 3)
+DEFINE_FIND(entry, entry, nr_entries, entries, 4)
+
+uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind)
+{
+	struct page_function wanted = { .name = perch__page_text(page, name), .kind = kind };
+
+	wanted.dso = perch__page_text(page, dso);
+	if (wanted.name == PAGE_NONE || wanted.dso == PAGE_NONE)
+		return PAGE_NONE;
+	return find_function(page, &wanted);
+}
+
+uint32_t perch__page_location(struct page *page, uint32_t function, const char *file, uint32_t line)
+{
+	struct page_location wanted = { function, perch__page_text(page, file), line };
+
+	if (function == PAGE_NONE || wanted.file == PAGE_NONE)
+		return PAGE_NONE;
+	return find_location(page, &wanted);
+}
+
+uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location)
+{
+	if (parent == PAGE_NONE || location == PAGE_NONE)
+		return PAGE_NONE;
+	return find_node(page, &(struct page_node){ parent, location });
+}
+
+uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm)
+{
+	struct page_thread wanted = { pid, tid, perch__page_text(page, comm) };
+
+	return wanted.comm == PAGE_NONE ? PAGE_NONE : find_thread(page, &wanted);
+}
+
+uint32_t perch__page_event(struct page *page, const char *name)
+{
+	uint32_t text = perch__page_text(page, name);
+
+	if (text == PAGE_NONE)
+		return PAGE_NONE;
+	for (uint32_t i = 0; i < page->nr_events; i++)
+		if (page->event[i] == text)
+			return i;
+	if (PERCH__ARRAY_RESERVE_BY_NR(page->event, page->nr_events, 1))
+		return PAGE_NONE;
+	page->event[page->nr_events] = text;
+	return (uint32_t)page->nr_events++;
+}
+
+uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted)
+{
+	struct page_entry key = *wanted;
+
+	key.samples = key.period = 0;
+	return find_entry(page, &key);
+}
+
+int perch__page_note(struct page *page, const char *text)
+{
+	uint32_t note = perch__page_text(page, text);
+
+	if (note == PAGE_NONE || PERCH__ARRAY_RESERVE_BY_NR(page->note, page->nr_notes, 1))
+		return -ENOMEM;
+	page->note[page->nr_notes++] = note;
+	return 0;
+}
