@@ -41,6 +41,10 @@ enum perch_export_format {
 	/** JSON for scripts: functions with their sums, and the tree of stacks; see
 	 * perch-export(1). */
 	PERCH_EXPORT_JSON,
+	/** The processed profile of the Firefox Profiler, compressed by gzip: samples and markers
+	 * (context switches, mappings, lost records, tracepoints) of each thread by time, and
+	 * counters of groups that their leader samples. */
+	PERCH_EXPORT_FIREFOX,
 	/** A flame graph as an HTML file that any browser opens, without network. It has
 	 * the samples of all events, threads, CPUs and times, among which its controls select. */
 	PERCH_EXPORT_PAGE,
@@ -110,6 +114,19 @@ PERCH_API void perch_export_free(struct perch_export *exports);
  */
 PERCH_API int perch_export_add(struct perch_export *exports,
 			       const struct perch_session_sample *sample, struct perch_error *err);
+
+/**
+ * Adds a record that is not a sample: context switches, mappings and lost records are markers in
+ * files for the Firefox Profiler. Other records, and other formats, ignore it. Records without a
+ * time or a thread are ignored.
+ *
+ * @param exports   the export
+ * @param record    the last record that perch_session_next() delivered
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_export_add_record(struct perch_export *exports,
+				      const struct perch_record *record, struct perch_error *err);
 
 /**
  * Writes the file.

@@ -11,7 +11,7 @@
 #include "options.h"
 
 #define COMMAND "export"
-#define FORMATS "folded, json, pprof or speedscope"
+#define FORMATS "folded, firefox, json, pprof or speedscope"
 
 const struct cli_usage cli_export_usage = {
 	.name = COMMAND,
@@ -25,6 +25,7 @@ static const struct format {
 	bool binary;
 } formats[] = {
 	{ "folded", PERCH_EXPORT_FOLDED, false },
+	{ "firefox", PERCH_EXPORT_FIREFOX, true },
 	{ "json", PERCH_EXPORT_JSON, false },
 	{ "pprof", PERCH_EXPORT_PPROF, true },
 	{ "speedscope", PERCH_EXPORT_SPEEDSCOPE, false },

@@ -15,7 +15,7 @@ static int add_record(struct cli_input *input, struct cli_filter *filter,
 	int rc;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
-		return 0;
+		return perch_export_add_record(to, record, err);
 	rc = cli_filter_match(filter, record);
 	if (rc < 0)
 		return perch_error_set(err, -rc, PERCH_ERROR_NO_MEMORY, "no memory");

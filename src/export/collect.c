@@ -5,83 +5,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/reserved.h"
 #include "internal.h"
 
 #define MAX_COMM 64 /* bytes of a name with its NUL; the kernel's have 16 */
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
-}
-
-static const struct export_format formats[] = {
-	[PERCH_EXPORT_FOLDED] = { perch__export_folded, EXPORT_ONE_EVENT | EXPORT_ANY_THREAD },
-#if PERCH_HAVE_PPROF
-	[PERCH_EXPORT_PPROF] = { perch__export_pprof },
-#else
-	[PERCH_EXPORT_PPROF] = { .missing = "pprof",
-				 .remedy = "build it with libprotobuf-c and protoc-c" },
-#endif
-	[PERCH_EXPORT_SPEEDSCOPE] = { perch__export_speedscope, EXPORT_TIMES },
-	[PERCH_EXPORT_JSON] = { perch__export_json },
-	[PERCH_EXPORT_PAGE] = { perch__export_page, EXPORT_TIMES },
-};
-
-static int check_format(enum perch_export_format format, struct perch_error *err)
-{
-	if ((size_t)format >= sizeof(formats) / sizeof(formats[0]))
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown format %d",
-				       (int)format);
-	if (formats[format].write)
-		return 0;
-	perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
-			"this build of perch has no %s format", formats[format].missing);
-	perch_error_remedy(err, "%s", formats[format].remedy);
-	return -ENOTSUP;
-}
-
-int perch_export_new(struct perch_export **export, struct perch_session *session,
-		     enum perch_export_format format, const struct perch_export_options *options,
-		     struct perch_error *err)
-{
-	struct perch_export *new;
-	int rc = check_format(format, err);
-
-	*export = NULL;
-	if (!rc)
-		rc = PERCH__CHECK_RESERVED(options, "perch_export_options", err);
-	if (rc)
-		return rc;
-	new = calloc(1, sizeof(*new));
-	if (!new)
-		return no_memory(err);
-	new->session = session;
-	new->format = &formats[format];
-	if (options)
-		new->options = *options;
-	new->first_event = NO_INDEX;
-	new->stacks.seed = perch__hash_seed(new);
-	new->threads.seed = new->entries.seed = new->stacks.seed;
-	*export = new;
-	return 0;
-}
-
-void perch_export_free(struct perch_export *export)
-{
-	if (!export)
-		return;
-	for (size_t i = 0; i < export->nr_threads; i++)
-		free(export->thread[i].comm);
-	free(export->thread);
-	free(export->stack);
-	free(export->entry);
-	free(export->occurrence);
-	perch__hash_clear(&export->stacks);
-	perch__hash_clear(&export->threads);
-	perch__hash_clear(&export->entries);
-	free(export);
-}
 
 /* ---- stacks ---- */
 
@@ -145,8 +71,8 @@ static bool same_thread(const void *threads, uint32_t index, const void *key)
 	       thread->comm_index == wanted->comm_index;
 }
 
-static int find_thread(struct perch_export *export, const struct perch_thread *thread,
-		       uint32_t *index)
+int perch__export_thread(struct perch_export *export, const struct perch_thread *thread,
+			 uint32_t *index)
 {
 	bool each = !(export->format->flags & EXPORT_ANY_THREAD);
 	bool tid = each || export->options.tid, pid = tid || export->options.pid;
@@ -201,19 +127,6 @@ static struct entry *find_entry(struct perch_export *export, const struct entry 
 	return &export->entry[export->nr_entries++];
 }
 
-/* Remembers the first and the last time. */
-static void note_time(struct perch_export *export, const struct perch_session_sample *sample)
-{
-	uint64_t time = sample->record->sample.time;
-
-	if (!(sample->event->attr.sample_type & PERCH_SAMPLE_TIME))
-		return;
-	if (!export->first_time || time < export->first_time)
-		export->first_time = time;
-	if (time > export->last_time)
-		export->last_time = time;
-}
-
 /* Keeps a single sample. Returns 0 or -ENOMEM. */
 static int add_occurrence(struct perch_export *export, const struct perch_session_sample *sample,
 			  uint32_t entry)
@@ -232,51 +145,46 @@ static int add_occurrence(struct perch_export *export, const struct perch_sessio
 	return 0;
 }
 
-int perch_export_add(struct perch_export *export, const struct perch_session_sample *sample,
-		     struct perch_error *err)
+void perch__collect_clear(struct perch_export *export)
 {
-	struct entry wanted = { .event = sample->record->event }, *entry;
+	for (size_t i = 0; i < export->nr_threads; i++)
+		free(export->thread[i].comm);
+	free(export->thread);
+	free(export->stack);
+	free(export->entry);
+	free(export->occurrence);
+	perch__hash_clear(&export->stacks);
+	perch__hash_clear(&export->threads);
+	perch__hash_clear(&export->entries);
+}
 
-	if (export->first_event == NO_INDEX)
-		export->first_event = wanted.event;
-	if (export->format->flags & EXPORT_ONE_EVENT && wanted.event != export->first_event) {
-		export->stats.other++;
-		return 0;
-	}
-	if (find_thread(export, sample->thread, &wanted.thread) ||
+/* Remembers the first and the last time. */
+static void note_time(struct perch_export *export, const struct perch_session_sample *sample)
+{
+	uint64_t time = sample->record->sample.time;
+
+	if (!(sample->event->attr.sample_type & PERCH_SAMPLE_TIME))
+		return;
+	if (!export->first_time || time < export->first_time)
+		export->first_time = time;
+	if (time > export->last_time)
+		export->last_time = time;
+}
+
+int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
+		       uint32_t *entry)
+{
+	struct entry wanted = { .event = sample->record->event }, *found;
+
+	if (perch__export_thread(export, sample->thread, &wanted.thread) ||
 	    find_stack(export, sample->chain, sample->nr, &wanted.stack))
-		return no_memory(err);
-	entry = find_entry(export, &wanted);
-	if (!entry || (export->format->flags & EXPORT_TIMES &&
-		       add_occurrence(export, sample, (uint32_t)(entry - export->entry))))
-		return no_memory(err);
-	entry->samples++;
-	entry->period += sample->record->sample.period;
-	export->stats.samples++;
+		return -ENOMEM;
+	found = find_entry(export, &wanted);
+	if (!found)
+		return -ENOMEM;
+	found->samples++;
+	found->period += sample->record->sample.period;
+	*entry = (uint32_t)(found - export->entry);
 	note_time(export, sample);
-	return 0;
-}
-
-static int flush(FILE *out, struct perch_error *err)
-{
-	int error;
-
-	errno = 0;
-	if (!fflush(out) && !ferror(out))
-		return 0;
-	error = errno ? errno : EIO;
-	return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot write: %s", strerror(error));
-}
-
-int perch_export_write(struct perch_export *export, FILE *out, struct perch_error *err)
-{
-	int rc = export->format->write(export, out, err);
-
-	return rc ? rc : flush(out, err);
-}
-
-void perch_export_get_stats(const struct perch_export *export, struct perch_export_stats *stats)
-{
-	*stats = export->stats;
-	stats->stacks = export->nr_entries;
+	return export->format->flags & EXPORT_TIMES ? add_occurrence(export, sample, *entry) : 0;
 }

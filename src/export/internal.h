@@ -2,15 +2,17 @@
 /*
  * The data from which all formats are written:
  *
+ *	export.c	the formats, and the functions of perch/export.h
  *	collect.c	samples by stack of addresses, thread and event; their times
  *	recording.c	facts about the recording
  *	texts.c		texts, each once
  *	frames.c	the functions at an address
  *	tree.c		stacks of functions, made from the stacks of addresses
  *	tracks.c	single samples by thread and event
+ *	markers.c	what happened at a time: context switches, mappings, tracepoints
  *	json_file.c	what the formats in JSON share
  *	gzip.c		compression
- *	folded.c, json.c, page*.c, pprof*.c, speedscope.c	the formats
+ *	firefox*.c, folded.c, json.c, page*.c, pprof*.c, speedscope.c	the formats
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H
@@ -50,6 +52,25 @@ static inline const char *perch__export_text(const struct export_texts *texts, u
 	return texts->text + texts->offset[number];
 }
 
+/* ---- json_file.c: what the formats in JSON share ---- */
+
+struct json_file {
+	struct perch__output out;
+	struct perch__json_writer json;
+};
+
+int perch__json_file_open(struct json_file *file, FILE *out); /* 0 or -ENOMEM */
+/* Flushes and closes. rc is that of the writing; fills err. Returns 0 or a negative errno. */
+int perch__json_file_close(struct json_file *file, int rc, struct perch_error *err);
+
+/* A member of an object: its name and value. Numbers keep all their digits. */
+void perch__json_put_text(struct json_file *file, const char *name, const char *text);
+void perch__json_put_number(struct json_file *file, const char *name, uint64_t number);
+void perch__json_put_flag(struct json_file *file, const char *name, bool flag);
+void perch__json_put_null(struct json_file *file, const char *name);
+/* nanoseconds as milliseconds with all digits */
+void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
+
 /* ---- collect.c: samples, added up ---- */
 
 /* The end of a stack of addresses: an address, and the stack of its callers. */
@@ -82,6 +103,39 @@ enum {
 	EXPORT_ONE_EVENT = 1 << 0,  /* has the samples of one event */
 	EXPORT_ANY_THREAD = 1 << 1, /* threads are distinct by the options pid and tid only */
 	EXPORT_TIMES = 1 << 2,	    /* has single samples */
+	EXPORT_MARKERS = 1 << 3,    /* has markers */
+};
+
+/* What happened in a thread at a time, or during a time. */
+struct marker {
+	uint64_t start, end; /* ns; equal for a moment; end UINT64_MAX: until the recording ends */
+	uint32_t thread;     /* index */
+	uint32_t kind;	     /* enum marker_kind, or MARKER_EVENT + index of the event */
+	uint32_t entry;	     /* index: the call chain; NO_INDEX: none */
+	size_t first, nr;    /* bytes of markers.text: a JSON object */
+};
+
+enum marker_kind {
+	MARKER_OFF_CPU,
+	MARKER_MAPPING,
+	MARKER_LOST,
+	MARKER_EVENT, /* and larger ones */
+};
+
+struct off_cpu {
+	uint64_t since; /* ns; 0: the thread is on a CPU */
+	bool preempted;
+};
+
+struct markers {
+	struct marker *marker;
+	size_t nr;
+	struct off_cpu *off_cpu; /* by thread */
+	size_t nr_threads;
+	FILE *stream; /* writes text; NULL before the first marker */
+	char *text;
+	size_t size;
+	struct json_file file;
 };
 
 struct export_format {
@@ -96,13 +150,14 @@ struct perch_export {
 	const struct export_format *format;
 	struct perch_export_options options;
 	struct perch_export_stats stats;
-	uint32_t first_event;		/* of folded stacks; NO_INDEX before the first sample */
+	uint32_t first_event; /* of folded stacks and markers; NO_INDEX before the first sample */
 	uint64_t first_time, last_time; /* ns; 0 if samples have no time */
 
 	struct stack_node *stack;
 	struct thread_name *thread;
 	struct entry *entry;
 	struct occurrence *occurrence;
+	struct markers markers;
 	size_t nr_stacks, nr_threads, nr_entries, nr_occurrences;
 	struct perch__hash_table stacks, threads, entries;
 
@@ -110,6 +165,26 @@ struct perch_export {
 	uint32_t last_chain[PERCH_MAX_CALL_CHAIN], last_stack[PERCH_MAX_CALL_CHAIN];
 	size_t nr_last;
 };
+
+/* Adds a sample. *entry is the index of its entry. Returns 0 or -ENOMEM. */
+int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
+		       uint32_t *entry);
+void perch__collect_clear(struct perch_export *export);
+/* Finds a thread under its present name, and adds it if it is new. Returns 0 or -ENOMEM. */
+int perch__export_thread(struct perch_export *export, const struct perch_thread *thread,
+			 uint32_t *index);
+
+/* ---- markers.c ---- */
+
+/* Adds a record that is not a sample, if it makes a marker. Returns 0 or -ENOMEM. */
+int perch__markers_add_record(struct perch_export *export, const struct perch_record *record);
+/* Adds a sample as a marker: of a tracepoint, with its fields. Returns 0 or -ENOMEM. */
+int perch__markers_add_sample(struct perch_export *export,
+			      const struct perch_session_sample *sample, uint32_t thread,
+			      uint32_t entry);
+/* Ends the markers: their text is complete. Returns 0 or -ENOMEM. */
+int perch__markers_end(struct perch_export *export);
+void perch__markers_clear(struct markers *markers);
 
 /* ---- frames.c: the functions at an address ---- */
 
@@ -200,25 +275,6 @@ struct export_tracks {
 int perch__export_tracks(const struct perch_export *export, struct export_tracks *tracks);
 void perch__export_tracks_clear(struct export_tracks *tracks);
 
-/* ---- json_file.c: what the formats in JSON share ---- */
-
-struct json_file {
-	struct perch__output out;
-	struct perch__json_writer json;
-};
-
-int perch__json_file_open(struct json_file *file, FILE *out); /* 0 or -ENOMEM */
-/* Flushes and closes. rc is that of the writing; fills err. Returns 0 or a negative errno. */
-int perch__json_file_close(struct json_file *file, int rc, struct perch_error *err);
-
-/* A member of an object: its name and value. Numbers keep all their digits. */
-void perch__json_put_text(struct json_file *file, const char *name, const char *text);
-void perch__json_put_number(struct json_file *file, const char *name, uint64_t number);
-void perch__json_put_flag(struct json_file *file, const char *name, bool flag);
-void perch__json_put_null(struct json_file *file, const char *name);
-/* nanoseconds as milliseconds with all digits */
-void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
-
 /* ---- gzip.c: compression; failed writes are found at the end, by the flags of out ---- */
 
 struct gzip;
@@ -229,10 +285,11 @@ void perch__gzip_close(struct gzip *gzip); /* writes the rest; NULL is allowed *
 
 /* ---- formats ---- */
 
+int perch__export_firefox(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_folded(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_json(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err);
-int perch__export_speedscope(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_page(struct perch_export *export, FILE *out, struct perch_error *err);
+int perch__export_speedscope(struct perch_export *export, FILE *out, struct perch_error *err);
 
 #endif
