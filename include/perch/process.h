@@ -76,6 +76,8 @@ struct perch_dso {
 	uint64_t map_end;	       /**< the address after the last one */
 	struct perch_jitdump *jitdump; /**< kind PERCH_DSO_JIT: its functions; else NULL */
 	uint64_t code_size;	       /**< bytes of the last executable mapping; 0 if unknown */
+	/** Kind ANON: the process made its first mapping during the recording. */
+	bool mapped_in_recording;
 };
 
 /** A thread, with the state after the records that were applied so far. */

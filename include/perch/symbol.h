@@ -234,6 +234,16 @@ PERCH_API void perch_symbols_set_bpf_programs(struct perch_symbols *symbols, con
 PERCH_API int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char *release,
 						 struct perch_error *err);
 
+/**
+ * Sets when the recording began. A map file of a JIT compiler that is older is not used for a
+ * process that started later: process ids are used again, and map files are not removed. A session
+ * does this.
+ *
+ * @param symbols  the symbols, before anything was looked up
+ * @param ns       in ns since 1970, to some seconds; 0 if unknown
+ */
+PERCH_API void perch_symbols_set_recorded_since(struct perch_symbols *symbols, uint64_t ns);
+
 /** A function at an offset, and the line in it. */
 struct perch_symbol_frame {
 	const struct perch_symbol *symbol; /**< the function; NULL if unknown */

@@ -112,24 +112,3 @@ int perch__open_regular(const char *root, const char *path)
 	}
 	return fd;
 }
-
-unsigned perch__namespace_pid(unsigned pid)
-{
-	char path[64], line[256];
-	unsigned found = 0;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		char *last = strrchr(line, '\t');
-
-		if (strncmp(line, "NSpid:", 6) || !last)
-			continue;
-		found = (unsigned)strtoul(last + 1, NULL, 10);
-		break;
-	}
-	if (status)
-		fclose(status);
-	return found;
-}

@@ -9,7 +9,5 @@
  * errno.
  */
 int perch__open_regular(const char *root, const char *path);
-/* Returns the id of a process in its own pid namespace, or 0 if the process has ended. */
-unsigned perch__namespace_pid(unsigned pid);
 
 #endif

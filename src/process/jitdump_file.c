@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/open_file.h"
+#include "base/recorded_process.h"
 #include "internal.h"
 
 enum {
@@ -364,12 +366,15 @@ int perch__jitdump_read(struct perch_jitdump *jitdump)
 	return rc < 0 ? rc : 0;
 }
 
-/* Returns a descriptor or a negative errno. */
-static int open_below(const char *root, const char *path, const struct perch_mmap_record *mmap)
+/* Returns a descriptor or a negative errno. Without an inode to compare, the file must belong to
+ * this user or to root. copied: the file may be a copy on another device, below a directory that
+ * the user names. */
+static int open_below(const char *root, const char *path, const struct perch_mmap_record *mmap,
+		      bool copied)
 {
-	int fd = perch__open_regular(root, path);
+	int fd = perch__open_regular(root, path), rc = 0;
 	struct stat status;
-	bool owned;
+	bool compared;
 
 	if (fd < 0)
 		return fd;
@@ -377,36 +382,38 @@ static int open_below(const char *root, const char *path, const struct perch_mma
 		close(fd);
 		return -EIO;
 	}
-	owned = !status.st_uid || status.st_uid == geteuid();
-	/* stat(2) has another device than mappings on some file systems, such as overlayfs */
-	if (mmap->inode && status.st_dev == makedev(mmap->major, mmap->minor)) {
-		if (status.st_ino == mmap->inode)
-			return fd;
-		close(fd);
-		return -ESTALE;
-	}
-	if (owned)
+	compared = mmap->inode && (!copied || status.st_dev == makedev(mmap->major, mmap->minor));
+	if (compared && !perch__is_file(fd, mmap->major, mmap->minor, mmap->inode))
+		rc = -ESTALE;
+	else if (!compared && status.st_uid && status.st_uid != geteuid())
+		rc = -EPERM;
+	if (!rc)
 		return fd;
 	close(fd);
-	return -EPERM;
+	return rc;
 }
 
-/* As the process sees the file; else, or if it has ended, as this process does. */
+/* As the process sees the file, or has mapped it: its path may be gone. Else, or if the process has
+ * ended, as this process sees it. */
 static int open_file(const struct perch_jitdump_options *options, const char *path,
 		     const struct perch_mmap_record *mmap)
 {
-	char root[64];
-	int fd;
+	char of_process[96];
+	int fd = -ENOENT;
 
 	if (options->root)
-		return open_below(options->root, path, mmap);
+		return open_below(options->root, path, mmap, true);
 	if (perch__namespace_pid(mmap->pid)) {
-		snprintf(root, sizeof(root), "/proc/%u/root", mmap->pid);
-		fd = open_below(root, path, mmap);
-		if (fd >= 0 || (fd != -ENOENT && fd != -EACCES))
-			return fd;
+		snprintf(of_process, sizeof(of_process), "/proc/%u/root", mmap->pid);
+		fd = open_below(of_process, path, mmap, false);
+		if (fd < 0 && mmap->inode) {
+			snprintf(of_process, sizeof(of_process),
+				 "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mmap->pid, mmap->start,
+				 mmap->start + mmap->length);
+			fd = open_below(NULL, of_process, mmap, false);
+		}
 	}
-	return open_below(NULL, path, mmap);
+	return fd < 0 ? open_below(NULL, path, mmap, false) : fd;
 }
 
 void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdump_options *options,

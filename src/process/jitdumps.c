@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/open_file.h"
+#include "base/recorded_process.h"
 #include "base/reserved.h"
 #include "internal.h"
 
@@ -168,14 +168,15 @@ void perch__jitdumps_leave(struct perch_processes *processes, struct process *pr
 
 /* ---- mappings ---- */
 
-/* True, with the process id in the name, for "jit-PID.dump". */
+/* True, with the process id in the name, for "jit-PID.dump", also of a file that was deleted when
+ * the recording began. */
 static bool is_jitdump(const struct perch_text *name, unsigned *pid)
 {
 	const char *slash = strrchr(name->text, '/');
 	int length = 0;
 
 	return slash && slash[1] == 'j' && sscanf(slash, "/jit-%u.dump%n", pid, &length) == 1 &&
-	       length && !slash[length];
+	       length && (!slash[length] || !strcmp(slash + length, " (deleted)"));
 }
 
 /*

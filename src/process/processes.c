@@ -216,6 +216,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	unsigned cpumode = record->misc & PERCH_MISC_CPUMODE_MASK;
 	bool kernel = cpumode == PERCH_MISC_KERNEL;
 	struct map map = { mmap->start, mmap->start + mmap->length, mmap->page_offset, NULL };
+	size_t nr_dsos = processes->nr_dsos;
 	struct process *process;
 	struct space *own;
 
@@ -234,8 +235,12 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
 	}
-	if (map.dso->kind == PERCH_DSO_ANON)
+	if (map.dso->kind == PERCH_DSO_ANON) {
 		map.offset = map.start;
+		/* a recorder makes the records of older mappings, without a time */
+		if (processes->nr_dsos > nr_dsos)
+			map.dso->mapped_in_recording = record->sample_id.time != 0;
+	}
 	process = get_process(processes, mmap->pid);
 	own = process ? writable_space(processes, process) : NULL;
 	if (!own)

@@ -134,6 +134,25 @@ static void set_bpf_programs(struct perch_session *session)
 	perch_symbols_set_bpf_programs(session->symbols, programs, size, btf, btf_size);
 }
 
+/* The recording began before its end by the time between its first and its last sample. */
+static void set_recorded_since(struct perch_session *session)
+{
+	uint64_t end = session->options.symbols.recorded_at;
+	uint64_t time[2]; /* of the first and the last sample */
+	const void *data;
+	size_t size;
+
+	if (perch_reader_feature(session->reader, PERCH_FEATURE_SAMPLE_TIME, &data, &size) ||
+	    size < sizeof(time))
+		return;
+	memcpy(time, data, sizeof(time));
+	if (perch_reader_byte_order(session->reader) != PERCH_BYTES_NATIVE)
+		for (size_t i = 0; i < 2; i++)
+			time[i] = __builtin_bswap64(time[i]);
+	if (time[0] <= time[1] && time[1] - time[0] < end)
+		perch_symbols_set_recorded_since(session->symbols, end - (time[1] - time[0]));
+}
+
 /* Makes the objects that change with each record. */
 static int begin(struct perch_session *session, struct perch_error *err)
 {
@@ -150,8 +169,10 @@ static int begin(struct perch_session *session, struct perch_error *err)
 		rc = perch_symbols_set_recorded_release(
 			session->symbols,
 			perch_reader_text(session->reader, PERCH_FEATURE_OSRELEASE), err);
-	if (!rc)
+	if (!rc) {
 		set_bpf_programs(session);
+		set_recorded_since(session);
+	}
 	if (!rc && !session->options.keep_reads && !session->options.file_order &&
 	    perch__reads_new(&session->reads, session->events, session->nr_events))
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

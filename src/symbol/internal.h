@@ -18,6 +18,7 @@
 #include "base/elf.h"
 #include "base/hash_table.h"
 #include "base/open_file.h"
+#include "base/recorded_process.h"
 
 #define NO_ENTRY UINT32_MAX
 
@@ -235,6 +236,9 @@ int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 
 /* True if the content of the file was written after the recording, or the file made after it. */
 bool perch__is_newer(int fd, uint64_t recorded_at);
+struct statx_timestamp;
+/* A time of a file in ns since 1970. */
+uint64_t perch__ns_of(const struct statx_timestamp *time);
 
 /* ---- module_file.c: files of kernel modules ---- */
 
@@ -301,6 +305,7 @@ struct sources {
 	char *build_id_dir; /* the build id cache; NULL is .debug of root, or none */
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
+	uint64_t recorded_since;   /* its start, estimated; 0 if unknown */
 	bool recorded;		   /* DSOs are those of a recording, not of processes that run */
 	char *release;		   /* of the recorded kernel; NULL if unknown */
 	struct kallsyms *kallsyms; /* list of the files read so far */
@@ -413,8 +418,8 @@ bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid);
  * at all, error has the reason.
  */
 struct map_function *perch__perf_map_find(struct perf_map **map, const struct sources *sources,
-					  unsigned pid, uint64_t address,
-					  struct symbol_error *error);
+					  const struct perch_dso *dso, unsigned pid,
+					  uint64_t address, struct symbol_error *error);
 /* Returns the number of lines that are not of the format. */
 uint64_t perch__perf_map_damaged(const struct perf_map *map);
 void perch__perf_map_free(struct perf_map *map);

@@ -11,55 +11,12 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "internal.h"
 
 /* ---- device and inode ---- */
-
-/* Finds device and inode of a mapping of this process. */
-static bool find_own_mapping(const void *address, unsigned device[2], uint64_t *inode)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t start;
-	char line[512];
-	bool found = false, whole = true;
-
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		/* a long path: only the beginning of its line has the numbers */
-		if (whole)
-			found = sscanf(line, "%" SCNx64 "-%*s %*s %*s %x:%x %" SCNu64, &start,
-				       &device[0], &device[1], inode) == 4 &&
-				start == (uintptr_t)address;
-		whole = strchr(line, '\n');
-	}
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
-/*
- * Files of btrfs and overlayfs have other numbers in stat(2) than in records of mappings. A mapping
- * of this process has the same kind of numbers as the record.
- */
-static bool same_when_mapped(int fd, const struct perch_dso *dso)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *map = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
-	unsigned device[2];
-	uint64_t inode;
-	bool same;
-
-	if (map == MAP_FAILED)
-		return false;
-	same = find_own_mapping(map, device, &inode) && inode == dso->inode &&
-	       device[0] == dso->device_major && device[1] == dso->device_minor;
-	munmap(map, page);
-	return same;
-}
 
 /* An inode that was used again has another generation. Not all file systems report it. */
 static bool other_generation(int fd, const struct perch_dso *dso)
@@ -75,20 +32,13 @@ static bool other_generation(int fd, const struct perch_dso *dso)
 
 static bool same_inode(int fd, const struct perch_dso *dso)
 {
-	struct stat status;
-
-	if (fstat(fd, &status))
-		return false;
-	if ((status.st_ino != dso->inode || major(status.st_dev) != dso->device_major ||
-	     minor(status.st_dev) != dso->device_minor) &&
-	    !same_when_mapped(fd, dso))
-		return false;
-	return !other_generation(fd, dso);
+	return perch__is_file(fd, dso->device_major, dso->device_minor, dso->inode) &&
+	       !other_generation(fd, dso);
 }
 
 /* ---- times ---- */
 
-static uint64_t ns_of(const struct statx_timestamp *time)
+uint64_t perch__ns_of(const struct statx_timestamp *time)
 {
 	return time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
@@ -96,8 +46,8 @@ static uint64_t ns_of(const struct statx_timestamp *time)
 /* True if the content of the file was written after the recording, or the file made after it. */
 static bool times_newer(const struct statx *status, uint64_t recorded_at)
 {
-	return ns_of(&status->stx_mtime) > recorded_at ||
-	       (status->stx_mask & STATX_BTIME && ns_of(&status->stx_btime) > recorded_at);
+	return perch__ns_of(&status->stx_mtime) > recorded_at ||
+	       (status->stx_mask & STATX_BTIME && perch__ns_of(&status->stx_btime) > recorded_at);
 }
 
 bool perch__is_newer(int fd, uint64_t recorded_at)
@@ -121,7 +71,7 @@ static bool was_changed(const struct sources *sources, const char *path)
 		return true;
 	if (S_ISREG(status.stx_mode) && status.stx_nlink > 1 && status.stx_mask & STATX_BTIME)
 		return times_newer(&status, sources->recorded_at);
-	return ns_of(&status.stx_ctime) > sources->recorded_at;
+	return perch__ns_of(&status.stx_ctime) > sources->recorded_at;
 }
 
 /* ---- one file ---- */

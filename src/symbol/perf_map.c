@@ -19,6 +19,10 @@ enum {
 	CHECK_INTERVAL = 100,	 /* milliseconds between two looks at the file */
 };
 
+#define NS_PER_S     1000000000ull
+#define CLOCK_MARGIN (2 * NS_PER_S)  /* times of files and of processes are coarse */
+#define SINCE_MARGIN (60 * NS_PER_S) /* recorded_since is estimated */
+
 /* Bytes of the file. They stay until the end, because symbols use their names. */
 struct text {
 	struct text *next;
@@ -199,14 +203,55 @@ static int make_ranges(struct perf_map *map)
 /* ---- the file ---- */
 
 /*
- * Opens the map file of a process. Others may write to /tmp, so the file must belong to this user
- * or to root, and must not be a symbolic link.
+ * Map files are never removed, and process ids are used again. Returns why the file is, or may be,
+ * that of another process with the same id; NULL if it is not. started: when the running process
+ * with the id started; 0 if none runs.
  */
+static const char *other_process(int fd, const struct sources *sources, const struct perch_dso *dso,
+				 uint64_t started)
+{
+	uint64_t recorded_at = sources->recorded_at, written, made;
+	bool later = recorded_at && started > recorded_at + CLOCK_MARGIN;
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &status))
+		return "its times cannot be read";
+	written = perch__ns_of(&status.stx_mtime);
+	made = status.stx_mask & STATX_BTIME ? perch__ns_of(&status.stx_btime) : 0;
+	if (started && !later)
+		return written + CLOCK_MARGIN < started ? "it is older than the process" : NULL;
+	if (later && written + CLOCK_MARGIN > started)
+		return "a later process with this id may have written it";
+	if (recorded_at && made > recorded_at + CLOCK_MARGIN)
+		return "it was made after the recording, and the process has ended";
+	if (dso->mapped_in_recording && written + SINCE_MARGIN < sources->recorded_since)
+		return "it is older than the process";
+	return NULL;
+}
+
+/* Others may write to /tmp, so the file must belong to this user or to root, and must not be a
+ * symbolic link. Returns 0 or a negative errno. */
+static int check_owner(int fd, const char *path, struct symbol_error *error)
+{
+	struct stat link, status;
+
+	if (lstat(path, &link) || fstat(fd, &status) || link.st_ino != status.st_ino ||
+	    link.st_dev != status.st_dev) {
+		perch__set_symbol_error(error, "the file is a symbolic link");
+		return -ELOOP;
+	}
+	if (status.st_uid && status.st_uid != geteuid()) {
+		perch__set_symbol_error(error, "the file belongs neither to this user nor to root");
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* Opens the map file of a process below a directory. */
 static int open_in(const char *root, unsigned pid, struct symbol_error *error)
 {
 	char path[64], *whole;
-	struct stat link, status;
-	int fd, rc = 0;
+	int fd, rc;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
 	fd = perch__open_regular(root, path);
@@ -214,19 +259,11 @@ static int open_in(const char *root, unsigned pid, struct symbol_error *error)
 		perch__set_symbol_errno(error, -fd);
 		return fd;
 	}
-	if (asprintf(&whole, "%s%s", root ? root : "", path) < 0) {
-		close(fd);
-		return -ENOMEM;
+	rc = asprintf(&whole, "%s%s", root ? root : "", path) < 0 ? -ENOMEM : 0;
+	if (!rc) {
+		rc = check_owner(fd, whole, error);
+		free(whole);
 	}
-	if (lstat(whole, &link) || fstat(fd, &status) || link.st_ino != status.st_ino ||
-	    link.st_dev != status.st_dev) {
-		perch__set_symbol_error(error, "the file is a symbolic link");
-		rc = -ELOOP;
-	} else if (status.st_uid && status.st_uid != geteuid()) {
-		perch__set_symbol_error(error, "the file belongs neither to this user nor to root");
-		rc = -EPERM;
-	}
-	free(whole);
 	if (!rc)
 		return fd;
 	close(fd);
@@ -234,10 +271,28 @@ static int open_in(const char *root, unsigned pid, struct symbol_error *error)
 }
 
 /* The file of the process's own root and pid namespace; else, or if it has ended, that of /tmp. */
-static int open_map(const struct sources *sources, unsigned pid, struct symbol_error *error)
+static int open_of_process(const struct sources *sources, unsigned pid, uint64_t started,
+			   struct symbol_error *error)
 {
-	unsigned inner;
+	bool later = sources->recorded_at && started > sources->recorded_at + CLOCK_MARGIN;
+	unsigned inner = started && !later ? perch__namespace_pid(pid) : 0;
 	char root[64];
+	int fd;
+
+	if (inner) {
+		snprintf(root, sizeof(root), "/proc/%u/root", pid);
+		fd = open_in(root, inner, error);
+		if (fd >= 0 || (fd != -ENOENT && fd != -EACCES))
+			return fd;
+	}
+	return open_in(NULL, pid, error);
+}
+
+static int open_map(const struct sources *sources, const struct perch_dso *dso, unsigned pid,
+		    struct symbol_error *error)
+{
+	uint64_t started;
+	const char *other;
 	int fd;
 
 	if (sources->root)
@@ -246,14 +301,14 @@ static int open_map(const struct sources *sources, unsigned pid, struct symbol_e
 		perch__set_symbol_error(error, "recorded on another machine");
 		return -ESTALE;
 	}
-	inner = perch__namespace_pid(pid);
-	if (inner) {
-		snprintf(root, sizeof(root), "/proc/%u/root", pid);
-		fd = open_in(root, inner, error);
-		if (fd >= 0 || (fd != -ENOENT && fd != -EACCES))
-			return fd;
-	}
-	return open_in(NULL, pid, error);
+	started = perch__process_start(pid);
+	fd = open_of_process(sources, pid, started, error);
+	other = fd < 0 ? NULL : other_process(fd, sources, dso, started);
+	if (!other)
+		return fd;
+	perch__set_symbol_error(error, "%s", other);
+	close(fd);
+	return -ESTALE;
 }
 
 /* Reads what was added since the last time. Returns -ENOMEM, -EFBIG or -EIO. */
@@ -325,8 +380,8 @@ static int64_t now(void)
 }
 
 /* Looks at the file, at most once in an interval. */
-static int check_file(struct perf_map *map, const struct sources *sources, unsigned pid,
-		      struct symbol_error *error)
+static int check_file(struct perf_map *map, const struct sources *sources,
+		      const struct perch_dso *dso, unsigned pid, struct symbol_error *error)
 {
 	struct symbol_error reason = { 0 };
 	int64_t time = now();
@@ -335,7 +390,7 @@ static int check_file(struct perf_map *map, const struct sources *sources, unsig
 	if (map->checked && time - map->checked < CHECK_INTERVAL)
 		return 0;
 	map->checked = time;
-	fd = open_map(sources, pid, &reason);
+	fd = open_map(sources, dso, pid, &reason);
 	if (fd >= 0) {
 		rc = read_file(map, fd, &reason);
 		close(fd);
@@ -358,14 +413,14 @@ bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid)
 }
 
 struct map_function *perch__perf_map_find(struct perf_map **map, const struct sources *sources,
-					  unsigned pid, uint64_t address,
-					  struct symbol_error *error)
+					  const struct perch_dso *dso, unsigned pid,
+					  uint64_t address, struct symbol_error *error)
 {
 	size_t low = 0, high;
 
 	if (!*map)
 		*map = calloc(1, sizeof(**map));
-	if (!*map || check_file(*map, sources, pid, error)) {
+	if (!*map || check_file(*map, sources, dso, pid, error)) {
 		perch__set_symbol_error(error, "out of memory");
 		return NULL;
 	}

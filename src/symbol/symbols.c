@@ -117,6 +117,11 @@ int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
 }
 
+void perch_symbols_set_recorded_since(struct perch_symbols *symbols, uint64_t ns)
+{
+	symbols->sources.recorded_since = ns;
+}
+
 static bool same_dso(const void *items, uint32_t index, const void *dso)
 {
 	return ((struct dso_symbols *const *)items)[index]->dso == dso;
@@ -319,8 +324,8 @@ static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
 						 struct dso_symbols *cached, unsigned pid,
 						 uint64_t address)
 {
-	struct map_function *function =
-		perch__perf_map_find(&cached->map, &symbols->sources, pid, address, &cached->error);
+	struct map_function *function = perch__perf_map_find(
+		&cached->map, &symbols->sources, cached->dso, pid, address, &cached->error);
 	const struct perch_symbol *found;
 
 	if (!function)

@@ -144,6 +144,28 @@ else
 	echo "ok - process in another pid namespace # skip this user may not make namespaces"
 fi
 
+# The dump of a process that runs is read through its mapping when its path is gone. That needs CAP_SYS_ADMIN.
+if [ "$(id -u)" -eq 0 ]; then
+	mkdir deleted
+	mkfifo deleted.in
+	"$program" dump "$work/deleted" anon stay <>deleted.in >deleted.out 2>log &
+	child=$!
+	"$PERCH" record -q -k mono -e cpu-clock -F 999 -o deleted.data -p "$child" >log 2>&1 &
+	recorder=$!
+	await test -s deleted.data && echo >deleted.in && await test -s deleted.out
+	kill -INT "$recorder"
+	wait "$recorder"
+	rm deleted/jit-*.dump
+	functions "$PERCH" deleted.data >deleted.functions
+	kill "$child"
+	wait "$child"
+	awk '{ print $3 }' deleted.functions | sort -u >names
+	grep -q jit_second names && grep -q jit_moves names
+	report $? "a jitdump that was deleted gives names while its process runs"
+else
+	echo "ok - a deleted jitdump # skip this user is not root"
+fi
+
 cat >hot.js <<'END'
 function hotInner(n) {
 	let sum = 0;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests names of generated code, from files that are written here as a JIT compiler writes them. */
+#define _GNU_SOURCE
 #include "symbol_fixture.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 static struct perch_dso dso;
@@ -159,6 +163,83 @@ static void assert_refused(struct perch_symbols *symbols, const char *reason)
 	perch_symbols_free(symbols);
 }
 
+#define HOUR 3600
+
+/* Makes the map file of a process, written some seconds ago, and looks up a name in a recording.
+ * The times are in seconds before now; recorded_since 0 is none. */
+static struct perch_symbols *with_old_map(pid_t pid, int written, int recorded_at,
+					  int recorded_since, bool mapped_in_recording)
+{
+	static char path[64];
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   { .tv_sec = time(NULL) - written } };
+	const struct perch_symbols_options options = {
+		.recorded_at = (uint64_t)(time(NULL) - recorded_at) * 1000000000,
+	};
+	struct perch_symbols *symbols = new_symbols(&options);
+
+	if (recorded_since)
+		perch_symbols_set_recorded_since(symbols, (uint64_t)(time(NULL) - recorded_since) *
+								  1000000000);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	write_text(path, "100 10 own\n");
+	assert_return_code(utimensat(AT_FDCWD, path, times, 0), errno);
+	dso = dso_at(path, PERCH_DSO_ANON);
+	dso.mapped_in_recording = mapped_in_recording;
+	return symbols;
+}
+
+static bool has_birth_time(const char *path)
+{
+	struct statx status;
+
+	return !statx(AT_FDCWD, path, 0, STATX_BTIME, &status) && status.stx_mask & STATX_BTIME;
+}
+
+/* Returns the id of a process that has ended. */
+static pid_t ended_process(void)
+{
+	pid_t pid = fork();
+
+	assert_return_code(pid, errno);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static void refuses_maps_of_other_processes_with_the_id(void **state)
+{
+	pid_t ended = ended_process();
+	struct perch_symbols *symbols;
+
+	(void)state;
+	assert_refused(with_old_map(getpid(), HOUR, -10, 0, false), "older than the process");
+	assert_refused(with_old_map(getpid(), 0, HOUR, 0, false),
+		       "a later process with this id may have written it");
+	/* a file from before the later process is that of the recorded one */
+	symbols = with_old_map(getpid(), 2 * HOUR, HOUR, 0, false);
+	if (!has_birth_time(dso.path))
+		assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+	perch_symbols_free(symbols);
+	unlink(dso.path);
+
+	symbols = with_old_map(ended, 0, -10, 10, true);
+	assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+	perch_symbols_free(symbols);
+	assert_refused(with_old_map(ended, HOUR, -10, 10, true), "older than the process");
+	/* a process that had mapped its code before may have written the file before, too */
+	symbols = with_old_map(ended, HOUR, -10, 10, false);
+	assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+	perch_symbols_free(symbols);
+	symbols = with_old_map(ended, 0, HOUR, 0, false);
+	if (has_birth_time(dso.path))
+		assert_refused(symbols, "made after the recording");
+	else
+		perch_symbols_free(symbols);
+	unlink(dso.path);
+}
+
 static void refuses_files_of_others(void **state)
 {
 	const struct perch_symbols_options root = { .root = path_in_directory("") };
@@ -195,6 +276,7 @@ int main(void)
 		cmocka_unit_test(counts_damaged_lines),
 		cmocka_unit_test(reads_what_is_added),
 		cmocka_unit_test(reads_map_of_running_process),
+		cmocka_unit_test(refuses_maps_of_other_processes_with_the_id),
 		cmocka_unit_test(refuses_files_of_others),
 	};
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares processes that run, and the files that they use, with those of a recording. */
+#ifndef PERCH_BASE_RECORDED_PROCESS_H
+#define PERCH_BASE_RECORDED_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * True if a file has the device and inode of a recorded mapping. Files of btrfs and overlayfs have
+ * other numbers in stat(2) than in records of mappings: a mapping of this process has the same kind
+ * of numbers as the record.
+ */
+bool perch__is_file(int fd, unsigned major, unsigned minor, uint64_t inode);
+/* Returns when a process started, in ns since 1970, to 10 ms; 0 if it does not run. */
+uint64_t perch__process_start(unsigned pid);
+/* Returns the id of a process in its own pid namespace, or 0 if the process has ended. */
+unsigned perch__namespace_pid(unsigned pid);
+
+#endif
