@@ -192,6 +192,20 @@ PERCH_API int perch_processes_apply_synthesized(void *processes, const void *rec
 						struct perch_error *err);
 
 /**
+ * Frees the threads whose EXIT record was applied before the last call of this function, and
+ * processes of which no thread is left. For programs that follow a running system: called at
+ * intervals, it keeps memory proportional to the threads that run. Samples that the kernel takes
+ * while a thread ends may follow its EXIT record, so threads stay until the second call.
+ *
+ * Names of threads and DSOs stay. Needs no err: it fails only without memory.
+ *
+ * @param processes  the processes; threads that perch_processes_thread() returned are no longer
+ *                   valid
+ * @return the number of threads that were freed, or -ENOMEM; then all stay
+ */
+PERCH_API int64_t perch_processes_discard_ended(struct perch_processes *processes);
+
+/**
  * Returns a thread. Adds it if it is new.
  *
  * @param processes  the processes

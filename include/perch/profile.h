@@ -315,6 +315,41 @@ PERCH_API const struct perch_column *const *perch_profile_columns(
  */
 PERCH_API int perch_profile_finish(struct perch_profile *profile, struct perch_error *err);
 
+/**
+ * Makes a finished profile of the samples that were added so far. The profile goes on: samples can
+ * be added to it, and later snapshots made. For reports of a running measurement.
+ *
+ * The time is proportional to the number of distinct call chains. Symbols are looked up once for
+ * all snapshots.
+ *
+ * @param profile        the profile, not finished
+ * @param[out] snapshot  the new profile, as after perch_profile_finish(); the caller frees it
+ *                       before the profile, its processes and its symbols. NULL after a failure
+ * @param[out] err       the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory
+ * @retval -EINVAL  the profile is finished
+ */
+PERCH_API int perch_profile_snapshot(struct perch_profile *profile, struct perch_profile **snapshot,
+				     struct perch_error *err);
+
+/**
+ * Multiplies the sums of all samples so far by a factor, so that they count less than later
+ * samples. Call chains of which less than 1/256 of a sample is left are removed, with the addresses
+ * that no other one has: memory is then proportional to the samples of the last decays. With 7/8 a
+ * sample is gone after 30 decays. Totals are the sums of what is left.
+ *
+ * @param profile      the profile, not finished
+ * @param numerator    of the factor, at most the denominator; 0 removes all samples
+ * @param denominator  of the factor, not 0
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory: sums are multiplied, and nothing is removed
+ * @retval -EINVAL  the profile is finished, or the factor is not from 0 to 1
+ */
+PERCH_API int perch_profile_decay(struct perch_profile *profile, uint32_t numerator,
+				  uint32_t denominator, struct perch_error *err);
+
 /** The sums of an event. */
 struct perch_profile_total {
 	uint64_t samples;     /**< number of samples */

@@ -170,6 +170,21 @@ PERCH_API int perch_session_next(struct perch_session *session, struct perch_rec
 				 struct perch_error *err);
 
 /**
+ * Passes a record to the session that is not in its file: for a program that reads a sampler. The
+ * file has the same events as the sampler, in the same order, and need not have records.
+ *
+ * perch_session_next() delivers the record, and then returns 0, as it does from the first call of
+ * this function on without a record: the file is not read any more. Unlike records of a file, these
+ * are delivered in the order in which they are passed, and call chains that are deferred
+ * (`record --call-graph fp,defer`) are not merged.
+ *
+ * @param session  the session
+ * @param record   the record, with the index of its event as in the file, and in this machine's
+ *                 byte order; valid until perch_session_next() returns 0. NULL is none
+ */
+PERCH_API void perch_session_put(struct perch_session *session, const struct perch_record *record);
+
+/**
  * Finds event, thread and call chain of a SAMPLE record. It must be the last record that
  * perch_session_next() delivered.
  *

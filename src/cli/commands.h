@@ -24,6 +24,7 @@ int perch_cmd_flamegraph(int argc, char **argv);
 int perch_cmd_export(int argc, char **argv);
 int perch_cmd_list(int argc, char **argv);
 int perch_cmd_explain(int argc, char **argv);
+int perch_cmd_top(int argc, char **argv);
 int perch_cmd_doctor(int argc, char **argv);
 
 extern const struct cli_usage cli_stat_usage;
@@ -42,6 +43,7 @@ extern const struct cli_usage cli_flamegraph_usage;
 extern const struct cli_usage cli_export_usage;
 extern const struct cli_usage cli_list_usage;
 extern const struct cli_usage cli_explain_usage;
+extern const struct cli_usage cli_top_usage;
 extern const struct cli_usage cli_doctor_usage;
 
 #endif

@@ -25,6 +25,7 @@ static const struct command {
 	{ &cli_stat_usage, perch_cmd_stat },
 	{ &cli_record_usage, perch_cmd_record },
 	{ &cli_report_usage, perch_cmd_report },
+	{ &cli_top_usage, perch_cmd_top },
 	{ &cli_annotate_usage, perch_cmd_annotate },
 	{ &cli_script_usage, perch_cmd_script },
 	{ &cli_diff_usage, perch_cmd_diff },

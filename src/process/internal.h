@@ -63,7 +63,12 @@ struct process {
 	bool replaced;
 	struct space *space;
 	struct perch_jitdump *jitdumps; /* that it writes; a list */
+	bool had_threads, has_threads;	/* of perch_processes_discard_ended() */
 };
+
+/* processes.c: makes lookups of the tid find the thread that is added next. Returns 0 or -ENOMEM.
+ */
+int perch__set_newest_thread(struct perch_processes *processes, uint32_t tid);
 
 struct comm {
 	uint32_t index;
@@ -75,6 +80,7 @@ struct perch_thread {
 	struct process *process;
 	const struct comm *comm;
 	bool has_comm; /* comm is from a record, and children inherit it */
+	uint8_t ended; /* 0: it runs; else calls of perch_processes_discard_ended() since + 1 */
 	struct perch_ns_link_info cgroup_namespace; /* 0: unknown */
 };
 

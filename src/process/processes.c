@@ -131,8 +131,7 @@ static inline uint32_t find_thread(const struct perch_processes *processes, uint
 				same_tid, processes->thread, &tid);
 }
 
-/* Makes lookups of the tid find the thread that is added next. */
-static int set_newest_thread(struct perch_processes *processes, uint32_t tid)
+int perch__set_newest_thread(struct perch_processes *processes, uint32_t tid)
 {
 	uint64_t hash = perch__hash_integer(processes->seed, tid);
 	uint32_t old = find_thread(processes, tid);
@@ -171,7 +170,7 @@ static struct perch_thread *new_thread(struct perch_processes *processes, uint32
 	thread->has_comm = tid == 0;
 	if (!thread->process || !thread->comm ||
 	    PERCH__ARRAY_RESERVE_BY_NR(processes->thread, processes->nr_threads, 1) ||
-	    set_newest_thread(processes, tid)) {
+	    perch__set_newest_thread(processes, tid)) {
 		free(thread);
 		return NULL;
 	}
@@ -292,6 +291,7 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 		return -ENOMEM;
 	thread->comm = name;
 	thread->has_comm = true;
+	thread->ended = 0;
 	/* samples during exec still have addresses of the old program */
 	if (comm->exec)
 		thread->process->replaced = true;
@@ -320,6 +320,7 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	child = parent ? perch_processes_thread(processes, task->pid, task->tid) : NULL;
 	if (!child)
 		return -ENOMEM;
+	child->ended = 0;
 	if (child == parent)
 		return 0;
 	/* if the parent's COMM record was lost, the child's name is unknown too */
@@ -341,6 +342,15 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	return 0;
 }
 
+static void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+{
+	uint32_t index = find_thread(processes, tid);
+
+	if (index != PERCH__HASH_NONE && processes->thread[index]->pid == pid &&
+	    !processes->thread[index]->ended)
+		processes->thread[index]->ended = 1;
+}
+
 int perch_processes_apply(struct perch_processes *processes, const struct perch_record *record)
 {
 	switch (record->type) {
@@ -357,9 +367,11 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 		return perch__cgroups_apply(processes, record);
 	case PERCH_RECORD_NAMESPACES:
 		return apply_namespaces(processes, record);
+	case PERCH_RECORD_EXIT:
+		/* the thread stays: samples may follow, and a reused tid has a FORK record */
+		end_thread(processes, record->task.pid, record->task.tid);
+		return 0;
 	default:
-		/* EXIT is ignored: samples of the thread may follow, and a reused tid has a FORK
-		 * record */
 		return 0;
 	}
 }

@@ -18,6 +18,7 @@ int perch__samples_count(struct perch_profile *profile)
 					   profile->addresses->keys.nr + batch->nr_keys, batch->nr)
 		     : perch__stacks_reserve(&profile->stacks, batch->nr_keys)))
 		return -ENOMEM;
+	batch->unit = profile->unit;
 	perch__addresses_number(profile->addresses, batch->key, batch->nr_keys, batch->number);
 	if (profile->flat)
 		perch__flat_add_batch(profile->flat, batch);

@@ -51,7 +51,7 @@ static int add_branch(struct perch_profile *profile, struct sample *sample,
 		return (int)context;
 	if (perch__flat_add(profile, sample->to, (uint32_t)context, 1))
 		return -ENOMEM;
-	total->samples++;
+	total->samples += profile->unit;
 	total->period++;
 	return 0;
 }

@@ -357,6 +357,10 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 		clear_hits(&builder, row->index);
 	}
 	free(items.item);
+	for (size_t i = 0; i < tree->nr && profile->unit > 1; i++) {
+		tree->node[i].samples /= profile->unit;
+		tree->node[i].self_samples /= profile->unit;
+	}
 	if (!rc)
 		return 0;
 	perch_call_graph_clear(tree);

@@ -22,7 +22,8 @@ static struct count *find_other(struct flat *flat, uint32_t context, uint32_t ad
 	return &flat->other[at];
 }
 
-static void add(struct flat *flat, uint32_t address, uint32_t context, uint64_t period)
+static void add(struct flat *flat, uint32_t address, uint32_t context, uint64_t period,
+		uint64_t samples)
 {
 	struct count *count = &flat->first[address];
 
@@ -31,7 +32,7 @@ static void add(struct flat *flat, uint32_t address, uint32_t context, uint64_t 
 	else if (count->context != context)
 		count = find_other(flat, context, address);
 	count->period += period;
-	count->samples++;
+	count->samples += samples;
 }
 
 int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
@@ -39,7 +40,7 @@ int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t co
 {
 	if (perch__flat_reserve(profile->flat, (size_t)address + 1, 1))
 		return -ENOMEM;
-	add(profile->flat, address, context, period);
+	add(profile->flat, address, context, period, profile->unit);
 	return 0;
 }
 
@@ -50,8 +51,34 @@ void perch__flat_add_batch(struct flat *flat, const struct batch *batch)
 	for (size_t i = 0; i < batch->nr; i++) {
 		if (i + AHEAD < batch->nr)
 			__builtin_prefetch(&flat->first[batch->number[i + AHEAD]], 1);
-		add(flat, batch->number[i], batch->sample[i].context, batch->sample[i].period);
+		add(flat, batch->number[i], batch->sample[i].context, batch->sample[i].period,
+		    batch->unit);
 	}
+}
+
+static int copy_count(struct flat *to, const struct count *count, uint32_t address,
+		      uint32_t context)
+{
+	if (perch__flat_reserve(to, (size_t)address + 1, 1))
+		return -ENOMEM;
+	add(to, address, context, count->period, count->samples);
+	return 0;
+}
+
+int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *address,
+		     const uint32_t *context)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < from->nr_first && !rc; i++)
+		if (from->first[i].samples)
+			rc = copy_count(to, &from->first[i], address[i],
+					context[from->first[i].context]);
+	for (size_t i = 0; i < from->keys.nr && !rc; i++)
+		if (from->other[i].samples)
+			rc = copy_count(to, &from->other[i], address[from->keys.key[i][1]],
+					context[from->other[i].context]);
+	return rc;
 }
 
 static int fold_count(struct perch_profile *profile, const struct count *count, uint32_t frame)
@@ -80,13 +107,19 @@ int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *li
 	return rc;
 }
 
+void perch__flat_clear(struct flat *flat)
+{
+	perch__key_set_clear(&flat->keys);
+	free(flat->first);
+	free(flat->other);
+	*flat = (struct flat){ 0 };
+}
+
 void perch__flat_free(struct perch_profile *profile)
 {
 	if (!profile->flat)
 		return;
-	perch__key_set_clear(&profile->flat->keys);
-	free(profile->flat->first);
-	free(profile->flat->other);
+	perch__flat_clear(profile->flat);
 	free(profile->flat);
 	profile->flat = NULL;
 }

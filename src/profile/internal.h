@@ -205,6 +205,7 @@ struct batch_sample {
 };
 
 struct batch {
+	uint32_t unit; /* what a sample adds to a number of samples */
 	size_t nr, nr_keys;
 	struct batch_sample sample[BATCH_SAMPLES];
 	/* the frames of each sample that are not shared, outermost first */
@@ -226,7 +227,7 @@ int perch__samples_count(struct perch_profile *profile);
 struct stack {
 	uint32_t parent; /* NO_NODE: this is the outermost frame */
 	uint32_t context, address;
-	uint64_t self, samples; /* self: period */
+	uint64_t self, samples; /* self: period; samples: in units of the profile */
 };
 
 struct stacks {
@@ -238,6 +239,10 @@ struct stacks {
 int perch__stacks_reserve(struct stacks *stacks, size_t more);
 /* Counts the samples. There must be space for a stack for each key of the batch. */
 void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch);
+/* Adds the stacks with samples, and their parents, to empty ones, with new numbers of addresses and
+ * contexts. Returns 0 or -ENOMEM. */
+int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint32_t *address,
+		       const uint32_t *context);
 void perch__stacks_clear(struct stacks *stacks);
 
 /* ---- columns ---- */
@@ -391,6 +396,9 @@ struct perch_profile {
 	struct tuples namespaces; /* device and inode */
 	struct texts dso_names;
 	struct perch_addresses *addresses;
+	bool shares_addresses; /* with the profile that this one is a snapshot of */
+	/* numbers of samples are multiples of 1 / unit: after perch_profile_decay() it is not 1 */
+	uint32_t unit;
 	struct flat *flat; /* without call chains; else NULL */
 	struct batch *batch;
 	struct stacks stacks; /* empty after perch_profile_finish() */
@@ -500,8 +508,13 @@ void perch__flat_add_batch(struct flat *flat, const struct batch *batch);
 /* Counts a sample at an address. Returns 0 or -ENOMEM. */
 int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
 		    uint64_t period);
+/* Adds the counts with samples to empty ones, with new numbers of addresses and contexts. Returns 0
+ * or -ENOMEM. */
+int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *address,
+		     const uint32_t *context);
 /* Makes a tree of roots from the counts. Returns 0 or -ENOMEM. */
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists);
+void perch__flat_clear(struct flat *flat);
 void perch__flat_free(struct perch_profile *profile);
 
 /* ---- rows.c ---- */

@@ -23,6 +23,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 		return no_memory(err);
 	profile->processes = processes;
 	profile->symbols = symbols;
+	profile->unit = 1;
 	profile->inlined = options && options->inlined;
 	profile->names_seed = perch__hash_seed(profile);
 	profile->time_quantum = options && options->time_quantum ? options->time_quantum
@@ -69,7 +70,8 @@ void perch_profile_free(struct perch_profile *profile)
 	if (!profile)
 		return;
 	perch__tuples_clear(&profile->contexts);
-	perch_addresses_free(profile->addresses);
+	if (!profile->shares_addresses)
+		perch_addresses_free(profile->addresses);
 	perch__key_set_clear(&profile->frames);
 	perch__stacks_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
@@ -104,7 +106,7 @@ static int add_sample(struct perch_profile *profile, const struct sample *sample
 		return (int)context;
 	if (perch__samples_add(profile, sample, (uint32_t)context))
 		return -ENOMEM;
-	total->samples++;
+	total->samples += profile->unit;
 	total->period += sample->record->sample.period;
 	return 0;
 }
@@ -182,7 +184,7 @@ int perch_profile_skip(struct perch_profile *profile, const struct perch_record 
 	if (reserve_event(profile, record->event))
 		return no_memory(err);
 	nr = profile->branches ? perch__branches_of(record) : 1;
-	profile->event[record->event].skipped_samples += nr;
+	profile->event[record->event].skipped_samples += nr * profile->unit;
 	profile->event[record->event].skipped_period += profile->branches ? nr
 									  : record->sample.period;
 	return 0;
@@ -301,7 +303,8 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	rc = perch__samples_count(profile);
 	/* what follows uses numbers only */
 	perch__hash_clear(&profile->stacks.table);
-	perch__key_set_end(&profile->addresses->keys);
+	if (!profile->shares_addresses)
+		perch__key_set_end(&profile->addresses->keys);
 	if (!rc)
 		rc = perch__frames_of_addresses(profile, &lists);
 	if (!rc)
@@ -314,7 +317,8 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	/* the addresses are not needed any more */
 	perch__stacks_clear(&profile->stacks);
 	perch__flat_free(profile);
-	perch_addresses_free(profile->addresses);
+	if (!profile->shares_addresses)
+		perch_addresses_free(profile->addresses);
 	profile->addresses = NULL;
 	/* neither are the keys of what is complete now */
 	perch__key_set_end(&profile->frames);

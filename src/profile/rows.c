@@ -274,6 +274,10 @@ int perch__rows_fill(struct perch_profile *profile)
 	free(walk.other);
 	perch__key_set_clear(&walk.keys);
 	profile->nr_rows = walk.nr_rows;
+	/* rounded up: a row with parts of samples has samples */
+	for (size_t i = 0; i < walk.nr_rows && profile->unit > 1; i++)
+		profile->row[i].samples =
+			(profile->row[i].samples + profile->unit - 1) / profile->unit;
 	free(walk.values_of);
 	return rc ? rc : group_rows(profile);
 }

@@ -48,6 +48,7 @@ static uint32_t number_of(struct stacks *stacks, const struct stack *key, uint64
 #define GROUP 64 /* chains; a bit of a word each */
 
 struct group {
+	uint32_t unit;
 	const struct batch_sample *sample[GROUP];
 	const uint32_t *address[GROUP]; /* of the new frames, outermost first */
 	uint32_t at[GROUP];		/* the stack of the level before */
@@ -125,14 +126,14 @@ static void add_group(struct stacks *stacks, struct last_stack *last, struct gro
 	}
 	for (size_t i = 0; i < nr; i++) {
 		stacks->stack[group->at[i]].self += group->sample[i]->period;
-		stacks->stack[group->at[i]].samples++;
+		stacks->stack[group->at[i]].samples += group->unit;
 	}
 }
 
 void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch)
 {
 	const uint32_t *address = batch->number;
-	struct group group;
+	struct group group = { .unit = batch->unit };
 
 	for (size_t at = 0; at < batch->nr; at += GROUP) {
 		size_t nr = batch->nr - at < GROUP ? batch->nr - at : GROUP;
@@ -144,6 +145,41 @@ void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const str
 		}
 		add_group(stacks, last, &group, nr);
 	}
+}
+
+int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint32_t *address,
+		       const uint32_t *context)
+{
+	uint32_t *number = malloc((from->nr + 1) * sizeof(*number));
+	size_t nr = 0;
+	int rc = number ? 0 : -ENOMEM;
+
+	/* 1: the stack stays */
+	if (number)
+		memset(number, 0, (from->nr + 1) * sizeof(*number));
+	for (size_t i = number ? from->nr : 0; i-- > 0;) {
+		const struct stack *stack = &from->stack[i];
+
+		number[i] |= stack->samples > 0;
+		if (number[i] && stack->parent != NO_NODE)
+			number[stack->parent] = 1;
+		nr += number[i];
+	}
+	if (!rc)
+		rc = perch__stacks_reserve(to, nr + 1);
+	for (size_t i = 0; i < from->nr && !rc; i++) {
+		struct stack stack = from->stack[i];
+
+		if (!number[i])
+			continue;
+		if (stack.parent != NO_NODE)
+			stack.parent = number[stack.parent];
+		stack.address = address[stack.address];
+		stack.context = context[stack.context];
+		number[i] = number_of(to, &stack, hash_of(to, &stack));
+	}
+	free(number);
+	return rc;
 }
 
 void perch__stacks_clear(struct stacks *stacks)

@@ -9,6 +9,8 @@ void perch_profile_get_total(const struct perch_profile *profile, unsigned event
 	if (event >= profile->nr_events)
 		return;
 	*total = profile->event[event].total;
-	total->all_samples = total->samples + profile->event[event].skipped_samples;
+	total->all_samples =
+		(total->samples + profile->event[event].skipped_samples) / profile->unit;
+	total->samples /= profile->unit;
 	total->all_period = total->period + profile->event[event].skipped_period;
 }

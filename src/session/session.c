@@ -27,9 +27,11 @@ struct perch_session {
 	/* lost: by LOST records; lost_samples: by LOST_SAMPLES records */
 	struct perch_session_stats stats;
 	uint64_t lost_samples;
-	bool merging_deferred;	    /* an event defers call chains, and records come by time */
-	bool call_stacks;	    /* an event has call stacks in branch records */
-	struct perch_record record; /* of perch_session_next_sample() */
+	bool live;			/* records are passed by perch_session_put() */
+	const struct perch_record *put; /* the next one; NULL: none */
+	bool merging_deferred;		/* an event defers call chains, and records come by time */
+	bool call_stacks;		/* an event has call stacks in branch records */
+	struct perch_record record;	/* of perch_session_next_sample() */
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
 	struct perch_unwinder *unwinder; /* NULL until it is needed */
 	bool truncated; /* the stack that was unwound last is longer than its copy */
@@ -282,6 +284,7 @@ int perch_session_rewind(struct perch_session *session, struct perch_error *err)
 	end(session);
 	session->stats = (struct perch_session_stats){ 0 };
 	session->lost_samples = 0;
+	session->put = NULL;
 	perch_reader_rewind(session->reader);
 	return begin(session, err);
 }
@@ -449,10 +452,28 @@ static int apply(struct perch_session *session, const struct perch_record *recor
 	return 0;
 }
 
+void perch_session_put(struct perch_session *session, const struct perch_record *record)
+{
+	session->live = true;
+	session->put = record;
+}
+
+/* Takes the record that the caller has passed. */
+static int take_put(struct perch_session *session, struct perch_record *record)
+{
+	if (!session->put)
+		return 0;
+	*record = *session->put;
+	session->put = NULL;
+	return 1;
+}
+
 static int next_record(struct perch_session *session, struct perch_record *record,
 		       struct perch_error *err)
 {
-	int rc = perch_reader_next(session->reader, record, err);
+	int rc = __builtin_expect(session->live, 0)
+			 ? take_put(session, record)
+			 : perch_reader_next(session->reader, record, err);
 
 	if (rc <= 0)
 		return rc;

@@ -721,6 +721,67 @@ static void stores_a_limited_number_of_cgroups(void **state)
 	perch_processes_free(processes);
 }
 
+static void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_EXIT,
+		.task = { .pid = pid, .tid = tid },
+	};
+
+	apply(processes, &record);
+}
+
+/* Samples that follow EXIT still find the thread; the second call frees it. */
+static void discards_what_has_ended(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	name_thread(processes, 1, 1, "parent", false);
+	map_file(processes, 1, 0x1000, 0x1000, 0, "/bin/parent");
+	fork_thread(processes, 1, 1, 2, 2);
+	fork_thread(processes, 2, 2, 2, 3);
+	end_thread(processes, 2, 3);
+	assert_int_equal(perch_processes_discard_ended(processes), 0);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 2, 3)), "parent");
+	assert_int_equal(perch_processes_discard_ended(processes), 1);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 2, 2)), "parent");
+	check_user(processes, 2, 0x1000, "/bin/parent", 0);
+	end_thread(processes, 2, 2);
+	end_thread(processes, 2, 3); /* a late sample has added it without a name */
+	assert_int_equal(perch_processes_discard_ended(processes), 0);
+	assert_int_equal(perch_processes_discard_ended(processes), 1);
+	check_user(processes, 1, 0x1000, "/bin/parent", 0);
+	check_user(processes, 2, 0x1000, NULL, 0);
+	perch_processes_free(processes);
+}
+
+/* A tid that is used again after EXIT runs. */
+static void keeps_reused_threads(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	name_thread(processes, 1, 1, "parent", false);
+	name_thread(processes, 2, 2, "old", false);
+	for (uint32_t tid = 10; tid < 300; tid++)
+		fork_thread(processes, 1, 1, tid, tid);
+	for (uint32_t tid = 10; tid < 300; tid += 2)
+		end_thread(processes, tid, tid);
+	end_thread(processes, 2, 2);
+	end_thread(processes, 77, 76); /* not the process of the thread */
+	end_thread(processes, 5000, 5000);
+	assert_int_equal(perch_processes_discard_ended(processes), 0);
+	fork_thread(processes, 1, 1, 2, 2);
+	assert_int_equal(perch_processes_discard_ended(processes), 145);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 2, 2)), "parent");
+	for (uint32_t tid = 10; tid < 300; tid++)
+		assert_int_equal(!strcmp(perch_thread_comm(thread_of(processes, tid, tid)),
+					 "parent"),
+				 tid % 2);
+	perch_processes_free(processes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -750,6 +811,8 @@ int main(void)
 		cmocka_unit_test(names_cgroups),
 		cmocka_unit_test(stores_cgroup_namespaces_of_threads),
 		cmocka_unit_test(stores_a_limited_number_of_cgroups),
+		cmocka_unit_test(discards_what_has_ended),
+		cmocka_unit_test(keeps_reused_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

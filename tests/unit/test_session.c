@@ -537,6 +537,41 @@ static void other_events_have_no_format(void **state)
 	perch_session_close(session);
 }
 
+/* ---- records of a sampler ---- */
+
+static void delivers_records_that_are_passed(void **state)
+{
+	struct perch_session *from, *live;
+	struct perch_record record, delivered;
+	struct perch_session_stats stats;
+	struct perch_session_sample sample;
+	unsigned samples = 0;
+
+	(void)state;
+	make_recording();
+	from = open_session(NULL);
+	live = open_session(NULL);
+	perch_session_put(live, NULL);
+	assert_int_equal(perch_session_next(live, &delivered, NULL), 0);
+	while (perch_session_next(from, &record, NULL) > 0) {
+		perch_session_put(live, &record);
+		assert_int_equal(perch_session_next(live, &delivered, NULL), 1);
+		assert_int_equal(delivered.type, record.type);
+		if (delivered.type == PERCH_RECORD_SAMPLE) {
+			assert_int_equal(perch_session_resolve(live, &delivered, &sample, NULL), 0);
+			assert_string_equal(perch_thread_comm(sample.thread), "worker");
+			samples++;
+		}
+		assert_int_equal(perch_session_next(live, &delivered, NULL), 0);
+	}
+	assert_int_equal(samples, 2);
+	perch_session_get_stats(live, &stats);
+	assert_int_equal(stats.samples, 2);
+	assert_int_equal(stats.lost, 5);
+	perch_session_close(from);
+	perch_session_close(live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +587,7 @@ int main(void)
 		cmocka_unit_test(unwinds_stacks_by_default),
 		cmocka_unit_test(names_tracepoints_by_their_formats),
 		cmocka_unit_test(other_events_have_no_format),
+		cmocka_unit_test(delivers_records_that_are_passed),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -50,18 +49,6 @@ static int check_output(const char *output)
 			strerror(rc));
 	perch_error_remedy(&err, "with -o, name a file in a directory that you may write to");
 	return cli_error(RECORD_COMMAND, &err);
-}
-
-/* Events on many threads and CPUs need many descriptors. The program was forked before, so its own
- * limit does not change. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 /* As in perf, -g takes no mode: the word after it is the program. */
@@ -114,7 +101,7 @@ static int begin(struct record *record, struct record_plan *plan)
 		return cli_error(RECORD_COMMAND, &err);
 	}
 	record_block_switch_signal(options);
-	raise_descriptor_limit();
+	record_raise_descriptor_limit();
 	status = record_open_sampler(&record->sampler, plan, options, record->program.pid);
 	if (status)
 		return status;

@@ -36,7 +36,9 @@
 #include "record_rings.h"
 #include "target.h"
 
-#define RECORD_COMMAND "record" /* name of the command in messages */
+/* The name of the command in messages: perch top opens events as perch record does. */
+extern const char *record_command;
+#define RECORD_COMMAND record_command
 
 /*
  * Flags. A table in record_open.c has the effects of those before RECORD_NR_CONTENT_FLAGS on
@@ -183,7 +185,12 @@ static inline bool record_keeps_sideband(const struct record_options *options)
 int record_parse(struct record_options *options, int argc, char **argv);
 /* Refuses options that contradict each other. Returns 0 or the exit status. */
 int record_check(struct record_options *options);
+/* The part of it about events and samples. */
+int record_check_samples(const struct record_options *options);
 void record_clear_options(struct record_options *options);
+
+/* Of -g: sets members of a struct record_options. */
+int record_set_default_call_graph(void *options, const char *text, bool negated);
 
 /* ---- record_arguments.c: each sets members of a struct record_options ---- */
 
@@ -230,6 +237,9 @@ void record_clear_plan(struct record_plan *plan);
  * has printed an error. */
 int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan,
 			const struct record_options *options, pid_t program);
+/* Events on many threads and CPUs need many descriptors. The program was forked before, so its own
+ * limit does not change. */
+void record_raise_descriptor_limit(void);
 
 /* ---- record_loop.c ---- */
 
@@ -243,6 +253,11 @@ int record_block_signals(struct record *record);
 int record_loop(struct record *record);
 
 /* ---- record_files.c: each returns 0, or a negative errno in record->err ---- */
+
+/* Makes the events of a file from those of a sampler. nr does not count the tracking event. Returns
+ * 0 or -ENOMEM. */
+int record_gather_events(const struct perch_sampler *sampler, size_t nr,
+			 struct perch_file_event **result, size_t *nr_result);
 
 int64_t record_ms_since_start(const struct record *record);
 /* Call this before any other function of this section. */

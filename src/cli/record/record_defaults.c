@@ -6,6 +6,8 @@
 #include "config_file.h"
 #include "record.h"
 
+const char *record_command = "record";
+
 static bool set_mode(struct record_options *options, const char *value)
 {
 	static const struct {

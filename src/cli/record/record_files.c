@@ -24,8 +24,8 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 }
 
-/* Makes the events of a file from those of a sampler. nr does not count the tracking event. */
-static int gather_events(struct record_files *files, const struct perch_sampler *sampler, size_t nr)
+int record_gather_events(const struct perch_sampler *sampler, size_t nr,
+			 struct perch_file_event **result, size_t *nr_result)
 {
 	struct perch_file_event *events = calloc(nr + 1, sizeof(*events));
 	size_t i;
@@ -42,8 +42,8 @@ static int gather_events(struct record_files *files, const struct perch_sampler 
 		event->attr = *attr;
 		events[perch_sampler_leader(sampler, i)].members++;
 	}
-	files->events = events;
-	files->nr_events = i;
+	*result = events;
+	*nr_result = i;
 	return 0;
 }
 
@@ -86,7 +86,7 @@ int record_prepare_files(struct record *record)
 	struct record_files *files = &record->files;
 	size_t nr_events = record->plan->events.nr;
 
-	if (gather_events(files, record->sampler, nr_events) < 0)
+	if (record_gather_events(record->sampler, nr_events, &files->events, &files->nr_events) < 0)
 		return no_memory(&record->err);
 	init_scan(&record->scan, files);
 	files->names = calloc(options->max_files + 1, sizeof(*files->names));

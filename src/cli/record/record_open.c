@@ -2,6 +2,7 @@
 /* Opens the events of `perch record`. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "event_options.h"
 #include "record.h"
@@ -265,6 +266,16 @@ static int default_open_error(const struct record_plan *plan, struct perch_error
 		memcpy(err->message, message, sizeof(message));
 	}
 	return cli_open_error(RECORD_COMMAND, err);
+}
+
+void record_raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan,

@@ -8,7 +8,7 @@
 #include "record.h"
 
 const struct cli_usage cli_record_usage = {
-	.name = RECORD_COMMAND,
+	.name = "record",
 	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
 	.summary = "Samples a program into a perf.data file.",
 };
@@ -41,7 +41,7 @@ static int set_filter(void *value, const char *text, bool negated)
 }
 
 /* --call-graph overrides -g. */
-static int set_frame_pointers(void *value, const char *text, bool negated)
+int record_set_default_call_graph(void *value, const char *text, bool negated)
 {
 	struct record_options *options = value;
 
@@ -87,7 +87,8 @@ static const struct row rows[] = {
 	CALL('c', "count", "N", "a sample every N events", record_set_period),
 	FLAG('n', "no-samples", "no samples, only mappings, names and tasks",
 	     flag[RECORD_NO_SAMPLES]),
-	CALL('g', NULL, NULL, "record call chains by frame pointers", set_frame_pointers),
+	CALL('g', NULL, NULL, "record call chains by frame pointers",
+	     record_set_default_call_graph),
 	CALL(0, "call-graph", "MODE", "record call chains: fp[,defer], dwarf[,SIZE], lbr or no",
 	     record_set_call_graph),
 	FLAG(0, "user-callchains", "only the user part of call chains",
@@ -203,7 +204,7 @@ static int check_files(const struct record_options *options)
 	return 0;
 }
 
-static int check_samples(const struct record_options *options)
+int record_check_samples(const struct record_options *options)
 {
 	if (options->frequency_text && options->period)
 		return cli_usage_error(RECORD_COMMAND,
@@ -246,7 +247,7 @@ static int check_target(const struct record_options *options)
 
 int record_check(struct record_options *options)
 {
-	if (check_samples(options) || check_target(options))
+	if (record_check_samples(options) || check_target(options))
 		return CLI_EXIT_USAGE;
 	if (!options->output)
 		options->output = "perf.data";

@@ -17,7 +17,7 @@
  * Sets perf's defaults: with call chains --children and caller graphs; with --no-children callee
  * graphs.
  */
-static void set_default_graph(struct report *report, bool chains)
+void report_set_default_graph(struct report *report, bool chains)
 {
 	if (!report->children_set)
 		report->children = chains;
@@ -167,7 +167,7 @@ static int make_profile(struct report *report, struct perch_profile **profile)
 		status = report_read(report, profile, &chains);
 	if (status)
 		return status;
-	set_default_graph(report, chains);
+	report_set_default_graph(report, chains);
 	return report_set_columns(report);
 }
 

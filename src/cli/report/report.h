@@ -17,7 +17,9 @@
 #include "filter_options.h"
 #include "input.h"
 
-#define REPORT_COMMAND "report"
+/* The name of the command in messages: perch top prints rows as perch report does. */
+extern const char *report_command;
+#define REPORT_COMMAND report_command
 
 enum report_shape { SHAPE_NONE, SHAPE_GRAPH, SHAPE_FRACTAL, SHAPE_FLAT, SHAPE_FOLDED };
 enum report_value { VALUE_PERCENT, VALUE_PERIOD, VALUE_COUNT };
@@ -53,6 +55,7 @@ struct report {
 	struct cli_filter filter;
 	struct cli_config config;
 	const char *sort, *output;  /* -s, -F */
+	const char *default_sort;   /* NULL: report_default_keys() chooses */
 	struct report_list keys;    /* group samples */
 	struct report_list columns; /* are printed: sums and keys */
 	struct report_list by;	    /* sort rows */
@@ -64,6 +67,8 @@ struct report {
 	bool children;
 	bool children_set;
 	struct report_graph graph;
+	uint64_t entries;     /* most rows of a table; 0 is no limit */
+	uint64_t least;	      /* rows with fewer samples are left out */
 	double percent_limit; /* rows with a lower percentage are left out */
 	bool relative;	      /* percentages are of the samples that match the filter */
 	bool relative_set;
@@ -100,6 +105,11 @@ struct report {
 /* Reads the user's defaults and the options. Returns 0, or the exit status after it has printed an
  * error. */
 int report_parse(struct report **report, int argc, char **argv);
+
+/* ---- report.c ---- */
+
+/* Sets perf's defaults of children and call graphs, if the samples have call chains or not. */
+void report_set_default_graph(struct report *report, bool chains);
 
 /* ---- report_columns.c ---- */
 
@@ -172,6 +182,8 @@ bool report_takes_variable(const char *name, const char *value);
  * chains: whether there are call chains.
  */
 int report_read(struct report *report, struct perch_profile **profile, bool *chains);
+/* What the profile of a report has. */
+struct perch_profile_options report_profile_options(const struct report *report);
 
 /* ---- report_stats.c, report_tasks.c: --stats, --tasks, --mmaps. They return the exit status ----
  */

@@ -9,13 +9,13 @@
 #define COMMAND REPORT_COMMAND
 
 const struct cli_usage cli_report_usage = {
-	.name = COMMAND,
+	.name = "report",
 	.operands = "[OPTIONS]",
 	.summary = "Prints a profile of the samples of a perf.data file.",
 };
 
 static struct report report = {
-	.input.command = COMMAND,
+	.input.command = "report",
 	.graph = { .shape = SHAPE_GRAPH, .limit = 0.5 },
 };
 /* of an option without an effect */
@@ -108,7 +108,7 @@ static const struct cli_option options[] = {
 	  report_option_browser, false, false },
 	{ 0, "stdio-color", "WHEN", "colors of percentages: always, never or auto (never)",
 	  CLI_CALL, &report, report_option_color, true, false },
-	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,
+	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)"report", cli_input_refuse_dump, false,
 	  true },
 	{ 'w', "column-widths", "WIDTHS",
 	  "widths of the columns, separated by commas; 0 is the width of the text", CLI_CALL,

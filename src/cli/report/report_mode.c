@@ -48,6 +48,8 @@ static struct contents contents_of(const struct report *report)
 
 const char *report_default_keys(const struct report *report)
 {
+	if (report->default_sort)
+		return report->default_sort;
 	if (report->branches)
 		return "comm,dso_from,symbol_from,symbol_to,cycles";
 	if (report->memory)

@@ -5,6 +5,8 @@
 #include "options.h"
 #include "report.h"
 
+const char *report_command = "report";
+
 /* Red from 5 percent on, green from 0.5 percent on, as in perf. */
 void report_put_colored(FILE *out, const struct report *report, double percent, const char *text)
 {
@@ -83,6 +85,8 @@ bool report_is_small(const struct report *report, const struct perch_row *row, u
 {
 	uint64_t period = report->children ? row->children : row->self;
 
+	if (row->samples < report->least)
+		return true;
 	return report->percent_limit > 0 &&
 	       (total ? 100.0 * period / total : 0) < report->percent_limit;
 }

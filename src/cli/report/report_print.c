@@ -299,6 +299,20 @@ int report_get_rows(const struct report_table *table, unsigned event, const stru
 		       : 0;
 }
 
+/* Returns how many of nr rows there are up to the last one that is printed. */
+static size_t rows_to_print(const struct report_table *table, const struct perch_row *rows,
+			    size_t nr)
+{
+	const struct report *report = table->report;
+	size_t printed = 0;
+
+	for (size_t i = 0; report->entries && i < nr; i++)
+		if (!report_is_small(report, &rows[i], table->total) &&
+		    ++printed == report->entries)
+			return i + 1;
+	return nr;
+}
+
 int report_print_rows(struct report_table *table, unsigned event)
 {
 	const struct report *report = table->report;
@@ -308,6 +322,7 @@ int report_print_rows(struct report_table *table, unsigned event)
 
 	if (status)
 		return status;
+	nr = rows_to_print(table, rows, nr);
 	if (!report->separator)
 		report_set_widths(table, rows, nr);
 	if (!report->quiet)

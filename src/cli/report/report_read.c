@@ -145,14 +145,13 @@ static bool is_flat(const struct report *report)
 	       (report->children_set && !report->children && report->graph.shape == SHAPE_NONE);
 }
 
-int report_read(struct report *report, struct perch_profile **profile, bool *chains)
+struct perch_profile_options report_profile_options(const struct report *report)
 {
-	struct perch_session *session = report->input.session;
-	const struct perch_profile_options options = {
+	return (struct perch_profile_options){
 		.columns = report->keys.column,
 		.nr_columns = report->keys.nr,
 		.time_quantum = report->time_quantum,
-		.reader = perch_session_reader(session),
+		.reader = perch_session_reader(report->input.session),
 		.inlined = !report->no_inline,
 		.parent = report->parent,
 		.ignore_callees = report->ignore_callees,
@@ -163,6 +162,12 @@ int report_read(struct report *report, struct perch_profile **profile, bool *cha
 		.branches = report->branches,
 		.resolved_branches = report->branches && report->resolved,
 	};
+}
+
+int report_read(struct report *report, struct perch_profile **profile, bool *chains)
+{
+	struct perch_session *session = report->input.session;
+	const struct perch_profile_options options = report_profile_options(report);
 	struct by_symbol test = { NULL };
 	struct perch_record record;
 	struct perch_error err;

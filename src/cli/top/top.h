@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch top: a live profile. A file calls only files below its own:
+ *
+ *	top.c		opens the events, then refreshes until it ends
+ *	top_options.c	the command line
+ *	top_print.c	the text of --stdio
+ *	top_live.c	rings -> session -> profile
+ *	  top_session.c	  a session without records, for those of the rings
+ *
+ * Events and their options are those of perch record (record/record.h), rows and columns those of
+ * perch report (report/report.h).
+ */
+#ifndef PERCH_CLI_TOP_H
+#define PERCH_CLI_TOP_H
+
+#include "record/record.h"
+#include "report/report.h"
+#include "report/report_group.h"
+
+#define TOP_COMMAND "top"
+
+/* What was sampled since the last refresh. */
+struct top_interval {
+	double seconds;
+	uint64_t samples, kernel; /* with hidden ones */
+	uint64_t lost;
+};
+
+struct top {
+	struct record_options record;
+	struct record_plan plan;
+	struct report report;
+	uint64_t delay, entries, least; /* -d (seconds), -E, -f */
+	bool zero, hide_kernel, hide_user;
+	struct perch_sampler *sampler;
+	struct perch_profile *profile;
+	struct top_interval now;
+	uint64_t lost, throttled; /* since the start */
+	uint64_t bytes;		  /* of the records so far, of the ring with most */
+	uint64_t memory;	  /* of this process after the first refresh; 0 before it */
+	unsigned starts;	  /* of the profile */
+};
+
+/* ---- top_options.c ---- */
+
+/* Returns 0, or the exit status after it has printed an error. */
+int top_parse(struct top *top, int argc, char **argv);
+void top_clear_options(struct top *top);
+
+/* ---- top_print.c ---- */
+
+/* Prints the rows of all events. Returns the exit status. */
+int top_print(FILE *out, struct top *top, struct perch_profile *profile);
+/* The first line: rate, lost samples, events and targets. */
+void top_put_summary(FILE *out, const struct top *top);
+
+/* ---- top_live.c: each returns 0, or the exit status after it has printed an error ---- */
+
+/* Makes the session and the profile, with what runs now. The sampler is open. */
+int top_start(struct top *top);
+/* Adds the records of the rings. */
+int top_read(struct top *top);
+/* Makes a profile of what was sampled, and lets it decay. seconds: since the last one. */
+int top_refresh(struct top *top, double seconds, struct perch_profile **profile);
+/* Frees what has ended. If the process has grown much since the first refresh, starts anew. */
+int top_limit_memory(struct top *top);
+void top_stop(struct top *top);
+
+/* ---- top_session.c ---- */
+
+/* Opens a session with the events of the sampler. Returns 0 or the exit status. */
+int top_open_session(struct top *top);
+
+#endif

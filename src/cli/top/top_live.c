@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of the rings become a profile. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "top.h"
+
+/* As in perf top: at each refresh older samples lose an eighth of their weight. */
+enum { DECAY_NUMERATOR = 7, DECAY_DENOMINATOR = 8 };
+
+/* ---- what runs before the events ---- */
+
+static void note(const char *consequence, const struct perch_error *err)
+{
+	cli_note(TOP_COMMAND, "%s: %s%s%s", consequence, err->message, err->remedy[0] ? "; " : "",
+		 err->remedy);
+}
+
+static int add_kernel(struct top *top, struct perch_processes *processes, struct perch_error *err)
+{
+	struct perch_machine *machine = top->record.machine;
+	int rc;
+
+	if (top->plan.user_only)
+		return 0;
+	rc = perch_synthesize_kernel(NULL, machine, perch_processes_apply_synthesized, processes,
+				     NULL, err);
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc < 0)
+		note("some kernel addresses will have no symbols", err);
+	rc = perch_synthesize_bpf(NULL, machine, perch_processes_apply_synthesized, processes, NULL,
+				  err);
+	/* /proc/kallsyms has names, too */
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int add_processes(struct top *top, struct perch_processes *processes,
+			 struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	const struct record_plan *plan = &top->plan;
+	struct perch_machine *machine = top->record.machine;
+	struct perch_targets targets = { 0 };
+	int rc = 0;
+
+	if (plan->system_wide)
+		return perch_synthesize_all_processes(
+			NULL, machine, perch_processes_apply_synthesized, processes, counts, err);
+	for (size_t i = 0; rc >= 0 && i < plan->nr_threads; i++)
+		rc = perch_targets_add(&targets,
+				       &(struct perch_target){ .tid = plan->threads[i], .cpu = -1 },
+				       err);
+	if (rc >= 0)
+		rc = perch_synthesize_targets(&targets, NULL, machine,
+					      perch_processes_apply_synthesized, processes, counts,
+					      err);
+	perch_targets_clear(&targets);
+	return rc;
+}
+
+/* Returns 0 or the exit status. What cannot be read is noted. */
+static int add_running(struct top *top)
+{
+	struct perch_processes *processes = perch_session_processes(top->report.input.session);
+	struct perch_synthesize_counts counts = { 0 };
+	struct perch_error err;
+	int rc = add_kernel(top, processes, &err);
+
+	if (rc >= 0) {
+		rc = add_processes(top, processes, &counts, &err);
+		if (rc < 0 && rc != -ENOMEM) {
+			note("some addresses will have no symbols", &err);
+			rc = 0;
+		}
+	}
+	if (counts.denied)
+		cli_note(TOP_COMMAND,
+			 "processes whose mappings this user may not read: %" PRIu64
+			 "; their addresses will have no symbols",
+			 counts.denied);
+	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
+}
+
+/* ---- samples ---- */
+
+static int new_profile(struct top *top)
+{
+	struct perch_session *session = top->report.input.session;
+	struct perch_profile_options options = report_profile_options(&top->report);
+	struct perch_error err;
+	int rc;
+
+	options.inlined = 0; /* each refresh would look them up */
+	options.max_stack = top->report.max_stack < PERCH_MAX_CALL_CHAIN ? top->report.max_stack
+									 : 0;
+	rc = perch_profile_new(&top->profile, perch_session_processes(session),
+			       perch_session_symbols(session), &options, &err);
+	if (rc == -EINVAL)
+		return cli_usage_error(TOP_COMMAND, "%s", err.message);
+	return rc ? cli_error(TOP_COMMAND, &err) : 0;
+}
+
+int top_start(struct top *top)
+{
+	struct report *report = &top->report;
+	struct perch_error err;
+	int status = top_open_session(top);
+
+	if (!status && perch_trace_columns_new(&report->trace_columns, report->input.session, &err))
+		status = cli_error(TOP_COMMAND, &err);
+	if (!status)
+		status = report_set_keys(report);
+	if (!status)
+		status = report_set_columns(report);
+	if (!status)
+		status = cli_filter_open(&report->filter, &report->input);
+	if (!status)
+		status = new_profile(top);
+	if (status)
+		return status;
+	top->starts++;
+	perch_session_put(report->input.session, NULL);
+	return add_running(top);
+}
+
+void top_stop(struct top *top)
+{
+	perch_profile_free(top->profile);
+	top->profile = NULL;
+	perch_trace_columns_free(top->report.trace_columns);
+	top->report.trace_columns = NULL;
+	cli_filter_close(&top->report.filter);
+	perch_session_close(top->report.input.session);
+	top->report.input.session = NULL;
+}
+
+/* Returns 0 or a negative errno. */
+static int add_sample(struct top *top, struct perch_record *record, struct perch_error *err)
+{
+	struct cli_filter *filter = &top->report.filter;
+	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
+	bool kernel = mode == PERCH_MISC_KERNEL || mode == PERCH_MISC_GUEST_KERNEL ||
+		      mode == PERCH_MISC_HYPERVISOR;
+	int match;
+
+	top->now.samples++;
+	top->now.kernel += kernel;
+	if (kernel ? top->hide_kernel : top->hide_user)
+		return 0;
+	match = cli_filter_match(filter, record);
+	if (match < 0)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (!match)
+		return cli_filter_counts(filter) ? perch_profile_skip(top->profile, record, err)
+						 : 0;
+	return perch_session_is_truncated(top->report.input.session, record)
+		       ? perch_profile_add_truncated(top->profile, record, err)
+		       : perch_profile_add(top->profile, record, err);
+}
+
+/* Passes a record through the session. Returns 0 or a negative errno. */
+static int take_record(struct top *top, const struct perch_record *record, struct perch_error *err)
+{
+	struct perch_session *session = top->report.input.session;
+	struct perch_record next;
+	int rc;
+
+	perch_session_put(session, record);
+	while ((rc = perch_session_next(session, &next, err)) > 0) {
+		if (next.type == PERCH_RECORD_SAMPLE)
+			rc = add_sample(top, &next, err);
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+int top_read(struct top *top)
+{
+	struct perch_record record;
+	struct perch_error err;
+	int rc;
+
+	while ((rc = perch_sampler_next_ordered(top->sampler, false, &record, &err)) > 0) {
+		rc = take_record(top, &record, &err);
+		if (rc < 0)
+			break;
+	}
+	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
+}
+
+/* ---- refreshes ---- */
+
+static void count_lost(struct top *top)
+{
+	struct perch_sampler_stats stats;
+
+	perch_sampler_get_stats(top->sampler, &stats);
+	top->now.lost = stats.lost - top->lost;
+	top->lost = stats.lost;
+	top->throttled = stats.throttled;
+}
+
+int top_refresh(struct top *top, double seconds, struct perch_profile **profile)
+{
+	struct perch_error err;
+	/* a round holds the records after the last ones of all rings for the next round */
+	int status = top_read(top);
+
+	*profile = NULL;
+	if (!status)
+		status = top_read(top);
+	if (status)
+		return status;
+	top->now.seconds = seconds;
+	count_lost(top);
+	if (perch_profile_snapshot(top->profile, profile, &err) ||
+	    perch_profile_decay(top->profile, top->zero ? 0 : DECAY_NUMERATOR, DECAY_DENOMINATOR,
+				&err))
+		return cli_error(TOP_COMMAND, &err);
+	return 0;
+}
+
+/* ---- memory ---- */
+
+/*
+ * Samples decay and ended processes are freed, but names, mapped files and their symbols stay. A
+ * system on which new programs are built and run all the time would let them grow for ever.
+ */
+#define MOST_GROWTH (128u << 20)
+
+/* Bytes of writable memory of this process; 0 if unknown. */
+static uint64_t used_memory(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int top_limit_memory(struct top *top)
+{
+	uint64_t used = used_memory();
+
+	if (perch_processes_discard_ended(perch_session_processes(top->report.input.session)) < 0) {
+		cli_note(TOP_COMMAND, "no memory");
+		return CLI_EXIT_FAILURE;
+	}
+	if (!top->memory)
+		top->memory = used;
+	if (used <= top->memory + MOST_GROWTH)
+		return 0;
+	top_stop(top);
+	top->memory = 0;
+	return top_start(top);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session reads a file: its events, the formats of its tracepoints and the machine. So the events
+ * are written to a file without records, which has no name once it is open.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "top.h"
+
+static int no_memory(void)
+{
+	cli_note(TOP_COMMAND, "no memory for the events");
+	return CLI_EXIT_FAILURE;
+}
+
+/* Writes events and machine. Returns 0 or a negative errno. */
+static int write_file(const struct top *top, const char *path,
+		      const struct perch_file_event *events, size_t nr, struct perch_error *err)
+{
+	struct perch_machine *machine = top->record.machine;
+	struct perch_writer *writer;
+	struct perch_error ignored;
+	int rc = perch_writer_open(&writer, path, events, nr, err);
+
+	if (rc < 0)
+		return rc;
+	rc = perch_writer_describe(writer, cli_version, 0, NULL, machine, err);
+	if (rc >= 0)
+		rc = record_write_tracing_data(writer, &top->plan.events, machine, err);
+	if (rc < 0) {
+		perch_writer_close(writer, &ignored);
+		return rc;
+	}
+	return perch_writer_close(writer, err);
+}
+
+/* Makes the file in a new directory, opens it, and removes both. */
+static int open_file(struct top *top, const struct perch_file_event *events, size_t nr,
+		     const char *directory)
+{
+	struct cli_input *input = &top->report.input;
+	struct perch_error err;
+	char *path;
+	int rc;
+
+	if (asprintf(&path, "%s/events", directory) < 0)
+		return no_memory();
+	rc = write_file(top, path, events, nr, &err);
+	if (rc >= 0)
+		rc = perch_session_open(&input->session, path, &input->options, &err);
+	unlink(path);
+	free(path);
+	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
+}
+
+/* Returns a new directory, which the caller frees, or NULL with errno. */
+static char *make_directory(void)
+{
+	const char *parents[] = { getenv("TMPDIR"), "/tmp", "/dev/shm" };
+
+	for (size_t i = 0; i < CLI_NR(parents); i++) {
+		char *path;
+
+		if (!parents[i] || !*parents[i])
+			continue;
+		if (asprintf(&path, "%s/perch-top-XXXXXX", parents[i]) < 0)
+			return NULL;
+		if (mkdtemp(path))
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+int top_open_session(struct top *top)
+{
+	struct perch_file_event *events;
+	struct perch_error err;
+	char *directory;
+	int status;
+	size_t nr;
+
+	if (record_gather_events(top->sampler, top->plan.events.nr, &events, &nr) < 0)
+		return no_memory();
+	directory = make_directory();
+	if (directory) {
+		status = open_file(top, events, nr, directory);
+		rmdir(directory);
+	} else {
+		perch_error_set(&err, errno, PERCH_ERROR_FILE,
+				"perch top needs a small file in $TMPDIR or /tmp: %s",
+				strerror(errno));
+		perch_error_remedy(&err, "set TMPDIR to a directory that you may write to");
+		status = cli_error(TOP_COMMAND, &err);
+	}
+	free(directory);
+	free(events);
+	return status;
+}

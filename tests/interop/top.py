@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch top: the hot function of a program is on top, samples decay, options select, ended programs end it, memory is bounded."""
+import atexit
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PERCH = os.environ["PERCH"]
+LIMIT = 60  # seconds for a table to appear on a busy machine
+EVENT = ("-e", "cpu-clock", "-F", "500")
+failed = False
+
+# SIGUSR1 starts the second loop.
+PROGRAM = r"""
+#include <signal.h>
+static volatile unsigned long sink;
+static volatile sig_atomic_t second;
+static void start_second(int number) { second = number; }
+__attribute__((noinline)) void first_loop(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void second_loop(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void caller(unsigned long n) { first_loop(n); sink++; }
+int main(void)
+{
+	signal(SIGUSR1, start_second);
+	while (1) {
+		if (second)
+			second_loop(100000);
+		else
+			caller(100000);
+	}
+}
+"""
+
+
+def check(good, name, detail=""):
+    global failed
+    print("%s - %s" % ("ok" if good else "not ok", name))
+    if not good:
+        failed = True
+        print("  " + "\n  ".join(str(detail).splitlines()[:60]))
+
+
+class Top:
+    """perch top whose output is a pipe."""
+
+    def __init__(self, *words, user=None):
+        prefix = () if user is None else ("setpriv", "--reuid=%d" % user, "--regid=%d" % user, "--clear-groups")
+        self.process = subprocess.Popen(prefix + (PERCH, "top", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        atexit.register(stop, self.process)
+
+    def table(self, wanted=lambda lines: True):
+        """The lines of the next table that has what is wanted, or those up to the end."""
+        end = time.monotonic() + LIMIT
+        lines = []
+        for line in self.process.stdout:
+            if re.match(r"# \d\d:\d\d:\d\d ", line):
+                if lines and wanted(lines):
+                    break
+                if time.monotonic() > end:
+                    break
+                lines = []
+            lines.append(line.rstrip())
+        return lines
+
+    def end(self, number=signal.SIGINT):
+        """Ends the command, and returns its status and messages."""
+        self.process.send_signal(number)
+        messages = self.process.communicate(timeout=LIMIT)[1]
+        return self.process.returncode, messages
+
+
+def rows_of(lines):
+    """Pairs of percentage and the rest of each row."""
+    found = (re.match(r" +(\d+\.\d\d)%  (.*)", line) for line in lines)
+    return [(float(row[1]), re.sub(r" +", " ", row[2])) for row in found if row]
+
+
+def share(lines, name):
+    return next((percent for percent, rest in rows_of(lines) if re.search(r"\b%s$" % name, rest)), 0)
+
+
+def start(*prefix):
+    process = subprocess.Popen(prefix + ("./busy",))
+    atexit.register(stop, process)
+    return process
+
+
+def stop(process):
+    process.kill()
+    process.wait()
+
+
+def check_process():
+    busy = start()
+    top = Top("--stdio", "-d", "1", *EVENT, "-p", str(busy.pid))
+    lines = top.table(rows_of)
+    rows = rows_of(lines)
+    check(rows and rows[0][1] == "busy [.] first_loop" and rows[0][0] > 80, "the hot function of -p is on top", "\n".join(lines))
+    check(re.match(r"# \d\d:\d\d:\d\d  \d+ samples/s  kernel: [\d.]+%%  lost: 0/0  \[500 Hz cpu-clock(:u)?\]  \(processes: %d, " % busy.pid, lines[0]),
+          "the first line has rate, lost samples, event and target", lines[0])
+    status, messages = top.end()
+    check(status == 0, "SIGINT ends it with status 0", messages)
+    for name, words, wanted in (("-s comm,sym", ("-s", "comm,sym"), "busy [.] first_loop"),
+                                ("-t", ("-t", str(busy.pid)), "busy [.] first_loop"),
+                                ("--symbols", ("--symbols", "first_loop", "-s", "comm,sym"), "busy"),
+                                ("-s +tid", ("-s", "+tid"), "busy [.] first_loop %d:busy" % busy.pid)):
+        target = () if name == "-t" else ("-p", str(busy.pid))
+        top = Top("-d", "1", "-E", "1", *EVENT, *target, *words)
+        lines = top.table(rows_of)
+        rows = rows_of(lines)
+        check(len(rows) == 1 and rows[0][1] == wanted, name, "\n".join(lines))
+        top.end()
+    top = Top("-d", "1", "-U", *EVENT, "-p", str(busy.pid))
+    lines = top.table()
+    check(all("[k]" in row[1] for row in rows_of(lines)), "-U leaves out user space", "\n".join(lines))
+    top.end()
+    top = Top("-d", "1", "-n", "-g", *EVENT, "-p", str(busy.pid), "-s", "sym")
+    lines = top.table(rows_of)
+    text = "\n".join(lines)
+    check(re.search(r"Children +Self +Samples +Symbol", text), "-g has children", text)
+    stop(busy)
+    top.process.wait(LIMIT)
+    check(top.process.returncode == 0, "it ends when the process of -p has ended", top.end())
+
+
+def check_decay():
+    for words, name in (((), "samples decay"), (("-z",), "-z shows the last interval")):
+        busy = start()
+        top = Top("-d", "1", *EVENT, *words, "-p", str(busy.pid))
+        lines = top.table(lambda lines: share(lines, "first_loop") > 0)
+        check(share(lines, "first_loop") > 80, name + ": the first function", "\n".join(lines))
+        busy.send_signal(signal.SIGUSR1)
+        lines = top.table(lambda lines: share(lines, "second_loop") > 60)
+        first = share(lines, "first_loop")
+        check(first < 40 and (words or first > 5), name + ": the second function replaces it", "\n".join(lines))
+        lines = top.table(lambda lines: share(lines, "first_loop") < 5)
+        check(share(lines, "first_loop") < 5, name + ": the first one vanishes", "\n".join(lines))
+        top.end()
+        stop(busy)
+
+
+def check_system():
+    probe = subprocess.run([PERCH, "record", "-q", "-o", "/dev/null", "-a", *EVENT, "--", "true"], capture_output=True, text=True, check=False)
+    if probe.returncode:
+        print("skipped: the system as a whole: " + probe.stderr.strip())
+        return
+    busy = start()
+    top = Top("-d", "1", *EVENT, "-s", "comm,sym", "--comms", "busy")
+    lines = top.table(rows_of)
+    check(rows_of(lines)[0][1].endswith("[.] first_loop"), "the system, by --comms", "\n".join(lines))
+    check("(all, " in lines[0], "the first line names the target", lines[0])
+    top.end()
+    top = Top("-d", "1", *EVENT, "-C", "0")
+    check("(all, CPUs 0)" in top.table()[0], "-C 0")
+    top.end(signal.SIGTERM)
+    stop(busy)
+    check_memory()
+
+
+def resident(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+
+def check_memory():
+    """Thousands of processes leave nothing behind."""
+    top = Top("-d", "1", "-s", "pid,comm,dso,sym", *EVENT)
+    top.table()
+    before = resident(top.process.pid)
+    shell = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 6000 ]; do /bin/true; i=$((i + 1)); done"])
+    while shell.poll() is None:
+        top.table()
+    after = resident(top.process.pid)
+    check(after < before + 40000, "6000 processes need no memory when they have ended", "%d kB, then %d kB" % (before, after))
+    top.end()
+
+
+def check_user():
+    """An ordinary user can watch its own process, and the refusal of others is explained."""
+    if os.geteuid() != 0:
+        print("skipped: an ordinary user: needs root to become one")
+        return
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
+        paranoid = int(file.read())
+    os.chmod(".", 0o755)
+    words = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    busy = start(*words)
+    top = Top("-d", "1", *EVENT, "-p", str(busy.pid), user=65534)
+    lines = top.table(rows_of)
+    status, messages = top.end()
+    if paranoid > 2:
+        check(status == 1 and "perf_event_paranoid" in messages, "the refusal is explained to an ordinary user", messages)
+    else:
+        check(share(lines, "first_loop") > 80, "an ordinary user watches its own process", "\n".join(lines) + messages)
+    stop(busy)
+    if paranoid < 1:
+        print("skipped: the refusal of the system: kernel.perf_event_paranoid is %d" % paranoid)
+        return
+    result = subprocess.run(words + (PERCH, "top", "--stdio", *EVENT), capture_output=True, text=True, check=False, timeout=LIMIT)
+    check(result.returncode == 1 and "perf_event_paranoid" in result.stderr, "the refusal of the system is explained", result.stderr)
+
+
+def check_errors():
+    for words, message in ((("-s", "nothing"), "no column 'nothing'"), (("-K", "-U"), "hide all samples"), (("-d", "0"), "-d"),
+                           (("-F", "10", "-c", "10"), "exclude each other"), (("word",), "'word' is not an option"),
+                           (("-p", "1x"), "-p 1x"), (("--call-graph", "fp,defer"), "fp,defer")):
+        result = subprocess.run([PERCH, "top", "--stdio", *words], capture_output=True, text=True, check=False, timeout=LIMIT)
+        check(result.returncode == 2 and message in result.stderr and result.stderr.startswith("perch top: "), " ".join(words) + " is a usage error",
+              result.stderr)
+
+
+def main():
+    global PERCH
+    PERCH = os.path.abspath(PERCH)
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        status = run()
+        os.chdir("/")
+    return status
+
+
+def run():
+    with open("busy.c", "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-g", "-o", "busy", "busy.c"], check=True)
+    probe = subprocess.run([PERCH, "record", "-q", "-o", "/dev/null", *EVENT, "--", "true"], capture_output=True, text=True, check=False)
+    if probe.returncode:
+        print("skipped: this user may not sample: " + probe.stderr.strip())
+        return 77
+    check_errors()
+    check_process()
+    check_decay()
+    check_system()
+    check_user()
+    return failed
+
+
+sys.exit(main())
