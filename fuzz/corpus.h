@@ -21,6 +21,8 @@ void corpus_write_file(const char *name, const struct perch_attr *attr, const vo
 void corpus_write_built_files(void);
 /* Writes inputs of fuzz_jitdump. */
 void corpus_write_jitdumps(void);
+/* Writes inputs of fuzz_flamegraph. */
+void corpus_write_texts(void);
 /* Writes inputs of fuzz_tracepoint. */
 void corpus_write_tracepoints(void);
 /* Writes inputs of fuzz_ring: rings that fill and are read. */

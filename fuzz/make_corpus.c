@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings,
- * processes, tracepoints, filters and jitdump to DIRECTORY/record, /attr, /file, /ring, /process,
- * /tracepoint, /filter and /jitdump.
+ * processes, tracepoints, filters, jitdump and texts to DIRECTORY/record, /attr, /file, /ring,
+ * /process, /tracepoint, /filter, /jitdump and /flamegraph.
  * Most are records that this kernel writes, if this user may record them, and records by
  * tests/build of the types that this machine does not write. All are small, and few.
  */
@@ -283,6 +283,7 @@ int main(int argc, char **argv)
 	write_built_attrs();
 	corpus_write_built_files();
 	corpus_write_rings();
+	corpus_write_texts();
 	corpus_write_tracepoints();
 	corpus_write_jitdumps();
 	write_processes();

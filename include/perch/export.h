@@ -48,7 +48,13 @@ enum perch_export_format {
 	/** A flame graph as an HTML file that any browser opens, without network. It has
 	 * the samples of all events, threads, CPUs and times, among which its controls select. */
 	PERCH_EXPORT_PAGE,
+	/** A flame graph as a picture without a script: SVG. It has the samples of the first event.
+	 */
+	PERCH_EXPORT_SVG,
 };
+
+/** An export. */
+struct perch_export;
 
 /** What an export has. All members may be 0. */
 struct perch_export_options {
@@ -67,9 +73,15 @@ struct perch_export_options {
 	/** pprof files: each address is a location, for -disasm. Without it, addresses with the
 	 * same functions and lines are one location, and files are many times smaller. */
 	unsigned addresses : 1;
-	/** Page: its title; NULL is a general one. It must outlive the export. */
+	/** Page, SVG: the title; NULL is a general one. It must outlive the export. */
 	const char *title;
-	uint64_t reserved[7]; /**< must be 0 */
+	/** Page, SVG: an export with the samples to compare with, of the format PERCH_EXPORT_PAGE
+	 * or PERCH_EXPORT_SVG. Frames are colored by how their share has changed. It must outlive
+	 * the export. */
+	struct perch_export *old;
+	/** Page, SVG: the name of old; NULL is a general one. It must outlive the export. */
+	const char *old_title;
+	uint64_t reserved[5]; /**< must be 0 */
 };
 
 /** What was written. */
@@ -77,17 +89,17 @@ struct perch_export_stats {
 	uint64_t samples;     /**< samples that were added */
 	uint64_t stacks;      /**< different stacks of addresses, threads and events */
 	uint64_t other;	      /**< samples of other events, which folded stacks do not have */
-	uint64_t reserved[5]; /**< for members of later versions */
+	uint64_t unreadable;  /**< lines of text that are neither stacks nor of perf script */
+	uint64_t cut;	      /**< frames of text below 1024 others, which are left out */
+	uint64_t reserved[3]; /**< for members of later versions */
 };
-
-/** An export. */
-struct perch_export;
 
 /**
  * Creates an export without samples.
  *
  * @param[out] exports  the new export; NULL after a failure
- * @param session      must outlive the export, and must not be rewound
+ * @param session      must outlive the export, and must not be rewound; NULL is allowed for a page
+ *                     or picture that is made of text only
  * @param format       the format
  * @param options      NULL is all 0
  * @param[out] err     the reason of a failure
@@ -127,6 +139,25 @@ PERCH_API int perch_export_add(struct perch_export *exports,
  */
 PERCH_API int perch_export_add_record(struct perch_export *exports,
 				      const struct perch_record *record, struct perch_error *err);
+
+/**
+ * Adds stacks of a text: folded stacks (PERCH_EXPORT_FOLDED), or the output of perf script with
+ * times, which has single samples. The first line that is one of them decides. Empty lines, and
+ * lines that begin with '#', are not read. Other lines are counted (perch_export_stats.unreadable).
+ *
+ * The first name of a folded stack is that of its thread. Its functions can have marks for the
+ * kernel ("_[k]"), inlined functions ("_[i]") and JIT compilers ("_[j]").
+ *
+ * @param exports   an export of the format PERCH_EXPORT_PAGE or PERCH_EXPORT_SVG
+ * @param in        the text, which is read to its end
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EINVAL  another format, or no line can be read
+ * @retval -ENOMEM  out of memory
+ * @return other    the errno of a failed read
+ */
+PERCH_API int perch_export_add_text(struct perch_export *exports, FILE *in,
+				    struct perch_error *err);
 
 /**
  * Writes the file.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* perch flamegraph: a recording as a page with a flame graph. */
+/* perch flamegraph: a recording, or stacks of a text, as a page or picture with a flame graph. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <perch/export.h>
 
@@ -15,16 +16,23 @@
 
 const struct cli_usage cli_flamegraph_usage = {
 	.name = COMMAND,
-	.operands = "[OPTIONS]",
-	.summary = "Writes a recording as a page with a flame graph, for any browser.",
+	.operands = "[OPTIONS] [TEXT | -]",
+	.summary = "Writes a recording, or stacks of a text, as a page with a flame graph.",
+};
+
+/* A recording or a text. The session must outlive the export. */
+struct source {
+	struct cli_input input; /* its path is that of the text, too */
+	struct cli_filter filter;
+	struct perch_export *export;
+	bool is_text;
 };
 
 struct flamegraph {
-	struct cli_input input;
-	struct cli_filter filter;
-	const char *output; /* of -o; "-": standard output */
+	struct source new, old; /* old: of --diff; its path is NULL without */
+	const char *output;	/* of -o; "-": standard output; NULL: by format */
 	const char *title;
-	bool no_inline;
+	bool svg, no_inline;
 };
 
 static int set_inline(void *flamegraph, const char *argument, bool negated)
@@ -34,62 +42,200 @@ static int set_inline(void *flamegraph, const char *argument, bool negated)
 	return 0;
 }
 
+/* ---- sources ---- */
+
+/* Returns true for a directory, and for a file that begins as perf.data or cannot be read. Bytes of
+ * a FIFO are not read: it has a text. */
+static bool is_recording(const char *path)
+{
+	char magic[8] = "";
+	struct stat status;
+	FILE *file;
+
+	if (stat(path, &status) || S_ISDIR(status.st_mode))
+		return true;
+	file = S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+	if (!file)
+		return S_ISREG(status.st_mode);
+	if (fread(magic, 1, sizeof(magic), file) < sizeof(magic))
+		magic[0] = '\0';
+	fclose(file);
+	return !memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8);
+}
+
+static int read_text(struct source *source)
+{
+	bool is_stdin = !strcmp(source->input.path, "-");
+	FILE *in = is_stdin ? stdin : fopen(source->input.path, "re");
+	struct perch_error err;
+	int rc;
+
+	if (!in) {
+		perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot open %s: %s",
+				source->input.path, strerror(errno));
+		return cli_error(COMMAND, &err);
+	}
+	rc = perch_export_add_text(source->export, in, &err);
+	if (!is_stdin)
+		fclose(in);
+	return rc ? cli_error(COMMAND, &err) : 0;
+}
+
+static int open_recording(struct source *source)
+{
+	int status;
+
+	source->input.options.check_owner = !source->input.force;
+	status = cli_input_open(&source->input);
+	return status ? status : cli_filter_open(&source->filter, &source->input);
+}
+
+/* Makes the export of a source, and reads it. Returns the exit status. */
+static int read_source(struct source *source, enum perch_export_format format,
+		       const struct perch_export_options *options)
+{
+	struct perch_error err;
+	int status = source->is_text ? 0 : open_recording(source);
+
+	if (!status &&
+	    perch_export_new(&source->export, source->input.session, format, options, &err))
+		status = cli_error(COMMAND, &err);
+	if (status)
+		return status;
+	if (source->is_text)
+		return read_text(source);
+	return cli_export_add_samples(&source->input, &source->filter, source->export);
+}
+
+static void print_notes(struct source *source)
+{
+	struct perch_export_stats stats;
+
+	if (!source->export)
+		return;
+	perch_export_get_stats(source->export, &stats);
+	if (stats.unreadable)
+		cli_note(COMMAND,
+			 "%" PRIu64 " %s of %s are neither folded stacks nor of perf script",
+			 stats.unreadable, cli_word(stats.unreadable, "line", "lines"),
+			 source->input.path);
+	if (stats.cut)
+		cli_note(COMMAND, "%" PRIu64 " frames below 1024 others are left out", stats.cut);
+	if (source->input.session)
+		cli_export_print_notes(&source->input, &source->filter, source->export);
+	else if (!stats.samples)
+		cli_note(COMMAND, "%s has no samples", source->input.path);
+}
+
+static void close_source(struct source *source)
+{
+	perch_export_free(source->export);
+	cli_filter_close(&source->filter);
+	if (source->input.session)
+		cli_input_close(&source->input);
+}
+
+/* ---- command ---- */
+
 static int run(struct flamegraph *flamegraph)
 {
-	const struct perch_export_options options = {
+	enum perch_export_format format = flamegraph->svg ? PERCH_EXPORT_SVG : PERCH_EXPORT_PAGE;
+	struct perch_export_options options = {
 		.title = flamegraph->title,
 		.no_inline = flamegraph->no_inline,
 	};
-	struct perch_export *page = NULL;
-	struct perch_error err;
-	int status = cli_filter_open(&flamegraph->filter, &flamegraph->input);
+	const char *output = flamegraph->output;
+	int status = 0;
 
-	if (!status &&
-	    perch_export_new(&page, flamegraph->input.session, PERCH_EXPORT_PAGE, &options, &err))
-		status = cli_error(COMMAND, &err);
+	if (!output)
+		output = flamegraph->svg ? "flamegraph.svg" : "flamegraph.html";
+	if (flamegraph->old.input.path) {
+		status = read_source(&flamegraph->old, format, &options);
+		options.old = flamegraph->old.export;
+		options.old_title = flamegraph->old.input.path;
+	}
 	if (!status)
-		status = cli_export_add_samples(&flamegraph->input, &flamegraph->filter, page);
+		status = read_source(&flamegraph->new, format, &options);
 	if (!status)
-		status = cli_export_write(COMMAND, page, flamegraph->output);
-	if (page)
-		cli_export_print_notes(&flamegraph->input, &flamegraph->filter, page);
-	if (!status && strcmp(flamegraph->output, "-"))
-		fprintf(stderr, "perch " COMMAND ": wrote %s\n", flamegraph->output);
-	perch_export_free(page);
-	cli_filter_close(&flamegraph->filter);
+		status = cli_export_write(COMMAND, flamegraph->new.export, output);
+	print_notes(&flamegraph->old);
+	print_notes(&flamegraph->new);
+	if (!status && strcmp(output, "-"))
+		fprintf(stderr, "perch " COMMAND ": wrote %s\n", output);
+	close_source(&flamegraph->new);
+	close_source(&flamegraph->old);
 	return status;
+}
+
+/* Sets the path of the new source. text: the operand; NULL: none. Returns the exit status. */
+static int set_text(struct source *new, const char *text)
+{
+	static const struct perch_filter_options no_filter;
+
+	if (text && new->input.path)
+		return cli_usage_error(COMMAND, "-i names a recording; '%s' is too much", text);
+	if (text) {
+		new->input.path = text;
+		new->is_text = !strcmp(text, "-") || !is_recording(text);
+	}
+	if (new->is_text && memcmp(&new->filter.options, &no_filter, sizeof(no_filter)))
+		return cli_usage_error(COMMAND, "options that select samples need a recording; "
+						"name it with -i");
+	return 0;
+}
+
+/* Sets what the old source shares with the new one. */
+static void set_old(struct source *old, const struct source *new)
+{
+	const char *path = old->input.path;
+
+	old->input = new->input;
+	old->input.path = path;
+	old->filter = new->filter;
+	old->is_text = path && (!strcmp(path, "-") || !is_recording(path));
 }
 
 int perch_cmd_flamegraph(int argc, char **argv)
 {
-	static struct flamegraph flamegraph = { .input.command = COMMAND,
-						.output = "flamegraph.html" };
+	static struct flamegraph flamegraph = { .new.input.command = COMMAND };
+	struct source *source = &flamegraph.new;
 	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&flamegraph.input),
+		CLI_INPUT_OPTIONS(&source->input),
 		{ 'o', "output", "FILE",
-		  "the file to write, - for standard output (flamegraph.html)", CLI_STRING,
+		  "the file to write, - for standard output (flamegraph.html or .svg)", CLI_STRING,
 		  &flamegraph.output, NULL, false, false },
-		{ 0, "title", "TEXT", "the title of the page", CLI_STRING, &flamegraph.title, NULL,
-		  false, false },
-		CLI_FILTER_OPTIONS(&flamegraph.filter, 'c', 'd', 'C'),
-		CLI_PARENT_OPTION(&flamegraph.filter, 'p'),
-		CLI_SYMBOL_OPTIONS(&flamegraph.input),
+		{ 0, "svg", NULL, "write a picture without a script", CLI_FLAG, &flamegraph.svg,
+		  NULL, false, false },
+		{ 0, "diff", "OLD", "color frames by how their share has changed since this file",
+		  CLI_STRING, &flamegraph.old.input.path, NULL, false, false },
+		{ 0, "title", "TEXT", "the title (the name of the file)", CLI_STRING,
+		  &flamegraph.title, NULL, false, false },
+		CLI_FILTER_OPTIONS(&source->filter, 'c', 'd', 'C'),
+		CLI_PARENT_OPTION(&source->filter, 'p'),
+		CLI_SYMBOL_OPTIONS(&source->input),
 		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,
-		  &flamegraph.input.options.symbols.kallsyms, NULL, false, false },
+		  &source->input.options.symbols.kallsyms, NULL, false, false },
 		{ 0, "inline", NULL, "inlined functions are frames (default)", CLI_CALL,
 		  &flamegraph, set_inline, false, false },
 	};
-	int next = cli_parse(&cli_flamegraph_usage, options, CLI_NR(options), argc, argv);
+	const char *text = NULL;
 	int status;
 
-	if (next < argc)
-		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
-				       argv[next]);
-	flamegraph.input.options.check_owner = !flamegraph.input.force;
-	status = cli_input_open(&flamegraph.input);
+	/* options may follow the operand; cli_parse() takes argv[0] for the name of the command */
+	for (int next; (next = cli_parse(&cli_flamegraph_usage, options, CLI_NR(options), argc,
+					 argv)) < argc;) {
+		if (text)
+			return cli_usage_error(COMMAND, "expected one text; '%s' is too much",
+					       argv[next]);
+		text = argv[next];
+		argc -= next;
+		argv += next;
+	}
+	status = set_text(&flamegraph.new, text);
 	if (status)
 		return status;
-	status = run(&flamegraph);
-	cli_input_close(&flamegraph.input);
-	return status;
+	set_old(&flamegraph.old, &flamegraph.new);
+	if (!flamegraph.title && source->input.path && strcmp(source->input.path, "-"))
+		flamegraph.title = source->input.path;
+	return run(&flamegraph);
 }

@@ -6,6 +6,7 @@
 
 #include "base/reserved.h"
 #include "internal.h"
+#include "page.h"
 
 static int no_memory(struct perch_error *err)
 {
@@ -23,7 +24,8 @@ static const struct export_format formats[] = {
 	[PERCH_EXPORT_SPEEDSCOPE] = { perch__export_speedscope, EXPORT_TIMES },
 	[PERCH_EXPORT_JSON] = { perch__export_json },
 	[PERCH_EXPORT_FIREFOX] = { perch__export_firefox, EXPORT_TIMES | EXPORT_MARKERS },
-	[PERCH_EXPORT_PAGE] = { perch__export_page, EXPORT_TIMES },
+	[PERCH_EXPORT_PAGE] = { perch__export_page, EXPORT_TIMES | EXPORT_TEXT },
+	[PERCH_EXPORT_SVG] = { perch__export_svg, EXPORT_TEXT },
 };
 
 static int check_format(enum perch_export_format format, struct perch_error *err)
@@ -71,6 +73,9 @@ void perch_export_free(struct perch_export *export)
 		return;
 	perch__collect_clear(export);
 	perch__markers_clear(&export->markers);
+	if (export->text)
+		perch__page_clear(export->text);
+	free(export->text);
 	free(export);
 }
 
@@ -159,5 +164,5 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 void perch_export_get_stats(const struct perch_export *export, struct perch_export_stats *stats)
 {
 	*stats = export->stats;
-	stats->stacks = export->nr_entries;
+	stats->stacks = export->nr_entries + (export->text ? export->text->nr_entries : 0);
 }

@@ -12,7 +12,7 @@
  *	markers.c	what happened at a time: context switches, mappings, tracepoints
  *	json_file.c	what the formats in JSON share
  *	gzip.c		compression
- *	firefox*.c, folded.c, json.c, page*.c, pprof*.c, speedscope.c	the formats
+ *	firefox*.c, folded.c, json.c, page*.c, pprof*.c, speedscope.c, svg.c	the formats
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H
@@ -104,6 +104,7 @@ enum {
 	EXPORT_ANY_THREAD = 1 << 1, /* threads are distinct by the options pid and tid only */
 	EXPORT_TIMES = 1 << 2,	    /* has single samples */
 	EXPORT_MARKERS = 1 << 3,    /* has markers */
+	EXPORT_TEXT = 1 << 4,	    /* can be made of text */
 };
 
 /* What happened in a thread at a time, or during a time. */
@@ -151,6 +152,7 @@ struct perch_export {
 	struct perch_export_options options;
 	struct perch_export_stats stats;
 	uint32_t first_event; /* of folded stacks and markers; NO_INDEX before the first sample */
+	struct page *text;    /* stacks of perch_export_add_text(); NULL: none */
 	uint64_t first_time, last_time; /* ns; 0 if samples have no time */
 
 	struct stack_node *stack;
@@ -291,5 +293,6 @@ int perch__export_json(struct perch_export *export, FILE *out, struct perch_erro
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_page(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_speedscope(struct perch_export *export, FILE *out, struct perch_error *err);
+int perch__export_svg(struct perch_export *export, FILE *out, struct perch_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Flame-graph pages of samples: fills the tables of a page, and writes the file. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,18 +173,74 @@ int perch__page_put_text(const char *text, FILE *out)
 	return rc;
 }
 
+static uint32_t add_title(struct page *page, const char *title, const char *standard)
+{
+	char clean[512];
+
+	perch_clean_text(title ? title : standard, clean, sizeof(clean));
+	return perch__page_text(page, clean);
+}
+
+/* Adds the samples and the text of an export. */
+static int add_source(struct page *page, struct perch_export *export, bool old)
+{
+	int rc = export->nr_entries ? add_export(page, export, old) : 0;
+
+	if (!rc && export->text)
+		rc = perch__page_merge(page, export->text, old);
+	return rc;
+}
+
+static struct perch_session_stats lost_of(const struct perch_export *export)
+{
+	struct perch_session_stats stats = { 0 };
+
+	if (export->session)
+		perch_session_get_stats(export->session, &stats);
+	return stats;
+}
+
+/* Adds lines about what the page lacks. */
+static int add_notes(struct page *page, const struct perch_export *export)
+{
+	struct perch_session_stats stats = lost_of(export);
+	const struct {
+		uint64_t number;
+		const char *text;
+	} notes[] = {
+		{ stats.lost, "Records that the kernel could not write" },
+		{ export->stats.unreadable, "Lines of the text that could not be read" },
+		{ export->stats.cut, "Frames below 1024 others, which are left out" },
+	};
+	char line[256];
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]) && !rc; i++) {
+		if (!notes[i].number)
+			continue;
+		snprintf(line, sizeof(line), "%s: %" PRIu64, notes[i].text, notes[i].number);
+		rc = perch__page_note(page, line);
+	}
+	return rc;
+}
+
 int perch__export_make_page(struct perch_export *export, struct page *page)
 {
+	const struct perch_export_options *options = &export->options;
 	int rc = perch__page_init(page);
-	char title[512];
 
-	perch_clean_text(export->options.title ? export->options.title : "perch flame graph", title,
-			 sizeof(title));
-	page->title = perch__page_text(page, title);
-	if (!rc && page->title == PAGE_NONE)
-		rc = -ENOMEM;
+	if (rc)
+		return rc;
+	page->title = add_title(page, options->title, "perch flame graph");
+	page->old_title = options->old ? add_title(page, options->old_title, "the other recording")
+				       : 0;
+	if (page->title == PAGE_NONE || page->old_title == PAGE_NONE)
+		return -ENOMEM;
+	rc = add_source(page, export, false);
+	if (!rc && options->old)
+		rc = add_source(page, options->old, true);
 	if (!rc)
-		rc = add_export(page, export, false);
+		rc = add_notes(page, export);
 	return rc ? rc : perch__page_sort(page);
 }
 

@@ -3,8 +3,8 @@
  * The data of a flame-graph page and of a static picture. They are made from the samples of an
  * export (page.c) or from text (page_text.c):
  *
- *	samples, text -> struct page -> data block of the page (page_data.c) -> page/ *.js
- *				    |-> static picture (svg.c)
+ *	samples (page.c), text (page_text.c) -> struct page -> page_data.c -> page/ *.js
+ *						   |-> svg.c
  */
 #ifndef PERCH_EXPORT_PAGE_H
 #define PERCH_EXPORT_PAGE_H
@@ -76,6 +76,7 @@ struct page {
 	struct perch__hash_table texts, functions, locations, nodes, threads, entries;
 	uint32_t title, old_title; /* old_title: 0 if there is nothing to compare with */
 	bool has_cpus, has_times;
+	bool has_counts; /* some entries have a number that may not be that of samples */
 };
 
 /* ---- page_model.c: all functions return an index or offset, or PAGE_NONE if out of memory ---- */
@@ -88,6 +89,11 @@ uint32_t perch__page_text(struct page *page, const char *text);
 uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind);
 uint32_t perch__page_location(struct page *page, uint32_t function, const char *file,
 			      uint32_t line);
+/* The same, of offsets and an index of the page. If one is PAGE_NONE, so is the result. */
+uint32_t perch__page_function_of(struct page *page, uint32_t name, uint32_t dso, uint32_t kind);
+uint32_t perch__page_location_of(struct page *page, uint32_t function, uint32_t file,
+				 uint32_t line);
+uint32_t perch__page_thread_of(struct page *page, uint32_t pid, uint32_t tid, uint32_t comm);
 uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location);
 uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm);
 uint32_t perch__page_event(struct page *page, const char *name);
@@ -102,6 +108,12 @@ int perch__page_note(struct page *page, const char *text);
  * Returns 0 or -ENOMEM.
  */
 int perch__page_sort(struct page *page);
+
+/* ---- page_merge.c ---- */
+
+/* Adds the tables of another page. old: to compare with; of these it has no samples. Returns 0 or
+ * -ENOMEM. */
+int perch__page_merge(struct page *to, const struct page *from, bool old);
 
 /* ---- page.c ---- */
 

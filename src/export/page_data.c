@@ -34,7 +34,8 @@ enum block_flags {
 	BLOCK_CPUS = 1,
 	BLOCK_TIMES = 2,
 	BLOCK_PERIODS = 4,
-	BLOCK_AVERAGES = 8, /* periods differ, and each sample has the average of its entry */
+	BLOCK_AVERAGES = 8, /* periods differ: each sample has the average of its entry */
+	BLOCK_COUNTS = 16,  /* numbers of samples are those of folded stacks */
 };
 
 /* Above these numbers of samples a page has fewer slices, and averages of periods. */
@@ -42,6 +43,8 @@ enum block_flags {
 #define SLICES		 2048
 #define SLICES_IF_LARGE	 1024
 #define MAX_PLAIN_NUMBER 127
+
+#define LEVEL		 4 /* of zlib; 9 takes 20 times as long for 4 % fewer bytes */
 
 struct block {
 	unsigned char *byte;
@@ -221,7 +224,8 @@ static int make_groups(struct groups *groups, const struct page *page)
 	size_t start = 0;
 
 	find_times(groups, page);
-	groups->flags = page->has_cpus * BLOCK_CPUS | page->has_times * BLOCK_TIMES;
+	groups->flags = page->has_cpus * BLOCK_CPUS | page->has_times * BLOCK_TIMES |
+			page->has_counts * BLOCK_COUNTS;
 	if (!has_equal_periods(page))
 		groups->flags |= page->nr_samples > MANY_SAMPLES ? BLOCK_AVERAGES : BLOCK_PERIODS;
 	groups->group = calloc(page->nr_samples + 1, sizeof(*groups->group));
@@ -346,7 +350,7 @@ int perch__page_put_data(const struct page *page, FILE *out)
 		size = compressBound(block.nr);
 		compressed = malloc(size);
 		if (!compressed ||
-		    compress2(compressed, &size, block.byte, block.nr, Z_BEST_COMPRESSION) != Z_OK)
+		    compress2(compressed, &size, block.byte, block.nr, LEVEL) != Z_OK)
 			rc = -ENOMEM;
 	}
 	if (!rc)

@@ -103,23 +103,42 @@ DEFINE_FIND(node, node, nr_nodes, nodes, 2)
 DEFINE_FIND(thread, thread, nr_threads, threads, 3)
 DEFINE_FIND(entry, entry, nr_entries, entries, 4)
 
+uint32_t perch__page_function_of(struct page *page, uint32_t name, uint32_t dso, uint32_t kind)
+{
+	if (name == PAGE_NONE || dso == PAGE_NONE)
+		return PAGE_NONE;
+	return find_function(page, &(struct page_function){ name, dso, kind });
+}
+
 uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind)
 {
-	struct page_function wanted = { .name = perch__page_text(page, name), .kind = kind };
+	uint32_t text = perch__page_text(page, name);
 
-	wanted.dso = perch__page_text(page, dso);
-	if (wanted.name == PAGE_NONE || wanted.dso == PAGE_NONE)
+	return perch__page_function_of(page, text, perch__page_text(page, dso), kind);
+}
+
+uint32_t perch__page_location_of(struct page *page, uint32_t function, uint32_t file, uint32_t line)
+{
+	if (function == PAGE_NONE || file == PAGE_NONE)
 		return PAGE_NONE;
-	return find_function(page, &wanted);
+	return find_location(page, &(struct page_location){ function, file, line });
 }
 
 uint32_t perch__page_location(struct page *page, uint32_t function, const char *file, uint32_t line)
 {
-	struct page_location wanted = { function, perch__page_text(page, file), line };
+	return perch__page_location_of(page, function, perch__page_text(page, file), line);
+}
 
-	if (function == PAGE_NONE || wanted.file == PAGE_NONE)
+uint32_t perch__page_thread_of(struct page *page, uint32_t pid, uint32_t tid, uint32_t comm)
+{
+	if (comm == PAGE_NONE)
 		return PAGE_NONE;
-	return find_location(page, &wanted);
+	return find_thread(page, &(struct page_thread){ pid, tid, comm });
+}
+
+uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm)
+{
+	return perch__page_thread_of(page, pid, tid, perch__page_text(page, comm));
 }
 
 uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location)
@@ -127,13 +146,6 @@ uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location
 	if (parent == PAGE_NONE || location == PAGE_NONE)
 		return PAGE_NONE;
 	return find_node(page, &(struct page_node){ parent, location });
-}
-
-uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm)
-{
-	struct page_thread wanted = { pid, tid, perch__page_text(page, comm) };
-
-	return wanted.comm == PAGE_NONE ? PAGE_NONE : find_thread(page, &wanted);
 }
 
 uint32_t perch__page_event(struct page *page, const char *name)

@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 import chromium
+import large_recording
 
 PERCH = os.environ.get("PERCH", "perch")
 failed = False
@@ -200,9 +202,237 @@ def check_search(browser, path):
     check("Unterminated" in browser.run("document.getElementById('matched').textContent"), "an expression with an error")
 
 
+def sum_of(browser, **selection):
+    """The sum of periods after a change of the state."""
+    browser.run(f"perch.change({json.dumps(selection)})")
+    return browser.run("perch.weights.total")
+
+
+def check_selection(browser, path, data):
+    browser.open(path)
+    _, out, _ = run(PERCH, "script", "-j", "-F", "comm,tid,time,period", "-i", data)
+    samples = json.loads(out) if out.startswith("[") else [json.loads(line) for line in out.splitlines()]
+    total = sum(sample["period"] for sample in samples)
+    evil = sum(sample["period"] for sample in samples if sample["comm"] == COMM)
+    check(0 < evil < total and sum_of(browser, comm=COMM) == evil, "the sum of a command", (evil, total))
+    threads = browser.run("Array.from(perch.data.threads.tid)")
+    sums = [sum_of(browser, comm=None, thread=i) for i in range(len(threads))]
+    check(sum(sums) == total and len(set(threads)) == 2, "the sums of all threads", (sums, total))
+    slices = browser.run("perch.data.slices")
+    parts = [sum_of(browser, thread=None, **{"from": first, "to": first + slices // 4}) for first in range(0, slices, slices // 4)]
+    check(sum(parts) == total and min(parts) >= 0 and max(parts) < total, "the sums of the quarters of the time", (parts, total))
+    sum_of(browser, **{"from": 0, "to": slices})
+    box = browser.run("(({left, top, width}) => [left, top, width])(document.querySelector('#timeline canvas').getBoundingClientRect())")
+    browser.mouse("mouseMoved", box[0] + box[2] / 4, box[1] + 20)
+    browser.mouse("mousePressed", box[0] + box[2] / 4, box[1] + 20, button="left", clickCount=1)
+    browser.mouse("mouseMoved", box[0] + box[2] / 2, box[1] + 20, button="left")
+    browser.mouse("mouseReleased", box[0] + box[2] / 2, box[1] + 20, button="left", clickCount=1)
+    browser.wait(f"Math.abs(perch.state.from - {slices} / 4) < 20 && Math.abs(perch.state.to - {slices} / 2) < 20")
+    check(0 < browser.run("perch.weights.total") < total, "a range is selected by dragging in the time line")
+    fragment = browser.run("location.hash")
+    browser.run("document.querySelector('#timeline canvas').focus()")
+    browser.key("Escape")
+    check(browser.run("perch.weights.total") == total, "Escape selects the whole time")
+    browser.open(path, fragment)
+    check(0 < browser.run("perch.weights.total") < total, "a link has the range")
+    browser.open(path, "#event=99&cpu=x&from=9&to=3&path=1.2.x&view=none&search=%28&fn=1e9&__proto__=1&group=command")
+    check(browser.run("perch.weights.total") == total, "an invalid link shows everything")
+    browser.run("perch.change({ search: '', samples: true })")
+    check(browser.run("perch.weights.total") == len(samples), "numbers of samples instead of periods")
+
+
+def check_trees(browser, path):
+    """Recursion, roots, lines, callers and callees, the call tree, icicle, copies."""
+    browser.open(path)
+    total, expected = browser.run("perch.weights.total"), page_rows(browser)
+    names = "Array.from(perch.tree.key.subarray(0, perch.tree.count), (key) => perch.keys.label(key))"
+    plain = browser.run(names).count("recurse")
+    browser.run("perch.change({ recursion: true })")
+    merged = browser.run(names).count("recurse")
+    check(plain > merged == 2, "recursion is merged: a frame for each command", (plain, merged))
+    check({name: values[0] for name, values in page_rows(browser).items()} == {name: values[0] for name, values in expected.items()},
+          "totals are the same")
+    browser.run("perch.change({ recursion: false, group: 'none' })")
+    check(browser.run(names)[1:2] != [COMM] and COMM not in browser.run(names), "no frames of commands")
+    browser.run("perch.change({ group: 'command', lines: true })")
+    check(any(re.match(r"inlined program\.c:\d+$", name) for name in browser.run(names)), "frames of lines", browser.run(names)[:9])
+    browser.run("perch.change({ lines: false, icicle: true })")
+    top, low = middle_of(browser, "all"), middle_of(browser, EVIL)
+    browser.run("perch.change({ icicle: false })")
+    check(top[1] < low[1] and middle_of(browser, "all")[1] > middle_of(browser, EVIL)[1], "the root of an icicle graph is above", (top, low))
+    browser.run("[...document.querySelectorAll('#functions td button')].find((node) => node.textContent === 'recurse').click()")
+    check(browser.run("document.getElementById('butterfly-name').textContent") == "recurse", "the table opens callers and callees")
+    callers, callees = (browser.run(f"(({{tree}}) => tree.childrenOf(0).reduce((all, i) => (all[tree.keys.label(tree.key[i])] = "
+                                    f"tree.total[i], all), {{all: tree.total[0]}}))(perch.{name})") for name in ("callers", "callees"))
+    check(callers["all"] == callees["all"] == expected["recurse"][0], "both have its total", (callers, callees))
+    # samples at the start of a function have the caller of its caller
+    check(callers.get("work", 0) > 0.9 * callers["all"] and callees.get("recurse", 0) > 0.9 * callees["all"], "its callers and callees",
+          (callers, callees))
+    browser.run("document.getElementById('tab-tree').click()")
+    check(browser.run("document.querySelectorAll('#tree tbody tr').length") > 3, "the call tree is unfolded along the hottest path")
+    browser.run("document.querySelector('#tree tbody tr').focus()")
+    browser.key("ArrowLeft")
+    check(browser.run("document.querySelectorAll('#tree tbody tr').length") == 1, "and folds")
+    browser.key("ArrowRight")
+    browser.key("ArrowDown")
+    check(browser.run("document.activeElement.getAttribute('aria-level')") == "2", "keys move in it")
+    browser.run("document.getElementById('tab-flame').click()")
+    text = browser.run("perch.text()")
+    check(f" 100.00%    0.00%  all\n" in text and EVIL in text, "the view as text", text)
+    check(browser.run("perch.sums.length") > 3 and browser.run("perch.weights.total") == total, "the sums are as before")
+
+
+def check_display(browser, path):
+    """Themes, narrow windows, printing, names and roles of controls."""
+    for scheme, least, most in (("light", 200, 255), ("dark", 0, 60)):
+        browser.media(prefers_color_scheme=scheme)
+        browser.open(path)
+        paper = json.loads("[" + re.search(r"\((.*)\)", browser.run("getComputedStyle(document.body).backgroundColor")).group(1) + "]")
+        check(all(least <= part <= most for part in paper), scheme + ": the paper", paper)
+    browser.run("const theme = document.getElementById('theme'); theme.value = 'light'; theme.dispatchEvent(new Event('change'))")
+    check(browser.run("!document.documentElement.classList.contains('dark')"), "a switch from dark to light")
+    browser.media(prefers_color_scheme="light")
+    browser.size(320)
+    browser.open(path)
+    check(browser.run("document.documentElement.scrollWidth") <= 320, "nothing is wider than 320 pixels",
+          browser.run("[...document.querySelectorAll('*')].filter((n) => n.getBoundingClientRect().right > 321).map((n) => n.id || n.tagName)"))
+    check(browser.run("perch.flame.canvas.getBoundingClientRect().width") > 280, "the graph has the whole width")
+    browser.size(1200)
+    unnamed = """[...document.querySelectorAll('button, input, select, canvas')].filter((node) => !(node.getAttribute('aria-label') ||
+        node.labels && node.labels.length || node.textContent.trim())).map((node) => node.outerHTML)"""
+    check(browser.run(unnamed) == [], "each control has a name", browser.run(unnamed))
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    check(browser.run("getComputedStyle(document.getElementById('controls')).display") == "none", "controls are not printed")
+    browser.call("Emulation.setEmulatedMedia", media="")
+
+
+# ---- texts, comparisons, pictures ----
+
+FOLDED = f"""# a comment
+name one;main;{EVIL};inner_[k] 30
+name one;main;inlined one_[i] 20
+two;main 50
+a line of something else
+"""
+SCRIPT = f"""my prog 12/13 [003] 12.500000:     250000 cpu-clock:u: 
+	ffffffff81001000 do_work+0x12 ([kernel.kallsyms])
+	    1234 {EVIL}+0x4 (/usr/lib/lib (x).so)
+  file.c:34
+	    99 main+0x1 (/bin/prog)
+
+other    14 [001] 13.500000:     750000 cpu-clock:u: 
+	    99 main+0x1 (/bin/prog)
+
+"""
+
+
+def check_texts(browser, directory):
+    with open("stacks.folded", "w", encoding="utf-8") as file:
+        file.write(FOLDED)
+    status, _, err = run(PERCH, "flamegraph", "stacks.folded", "-o", "folded.html")
+    check(status == 0 and "1 line of stacks.folded" in err, "folded stacks, and the number of other lines", err)
+    with open("script.txt", "w", encoding="utf-8") as file:
+        file.write(SCRIPT)
+    with open("script.txt", "rb") as file:
+        done = subprocess.run([PERCH, "flamegraph", "-", "-o", "script.html"], stdin=file, stderr=subprocess.PIPE, check=False)
+    check(done.returncode == 0, "the text of perf script from standard input", done.stderr)
+    if not browser:
+        return
+    browser.open("folded.html")
+    rows = page_rows(browser)
+    check({name: values[:2] for name, values in rows.items()} == {"main": [100, 50], EVIL: [30, 0], "inner": [30, 30], "inlined one": [20, 20]},
+          "the sums of folded stacks", rows)
+    check(browser.run("perch.data.notes.join()") == "Lines of the text that could not be read: 1", "the page states what it lacks")
+    kinds = browser.run("Object.fromEntries(perch.data.functions.name.map((name, i) => [name, perch.data.functions.kind[i]]))")
+    check(kinds == {"main": 0, EVIL: 0, "inner": 1, "inlined one": 4}, "the kinds of marks", kinds)
+    browser.open("script.html")
+    rows = page_rows(browser)
+    check(rows == {"main": [1000000, 750000, 2], EVIL: [250000, 0, 1], "do_work": [250000, 250000, 1]}, "the sums of perf script", rows)
+    check(sum_of(browser, **{"from": browser.run("perch.data.slices") // 2}) == 750000, "with times")
+    check(sum_of(browser, **{"from": 0, "cpu": 3}) == 250000 and sum_of(browser, cpu=None, comm="my prog") == 250000, "CPUs and commands")
+
+
+def check_own_text(browser, data):
+    """perch script | perch flamegraph - has the sums of the recording."""
+    with open("own.txt", "wb") as out:
+        subprocess.run([PERCH, "script", "-i", data], stdout=out, stderr=subprocess.DEVNULL, check=True)
+    status, _, err = run(PERCH, "flamegraph", "own.txt", "-o", "own.html")
+    check(status == 0, "the text of perch script", err)
+    status, out, _ = run(PERCH, "export", "--format", "folded", "-i", data)
+    with open("own.folded", "w", encoding="utf-8") as file:
+        file.write(out)
+    write_page("folded.html", "own.folded")
+    browser.open("page.html")
+    expected = page_rows(browser)
+    browser.open("own.html")
+    got = page_rows(browser)
+    check(got == expected, "each function has the sums of the recording",
+          [(name, expected.get(name), got.get(name)) for name in sorted(set(expected) | set(got)) if expected.get(name) != got.get(name)][:5])
+    browser.open("folded.html")
+    got = page_rows(browser)
+    check({name: values[:2] for name, values in got.items()} == {name: values[:2] for name, values in expected.items()},
+          "and those of its folded stacks")
+
+
+def check_diff(browser, directory):
+    with open("old.folded", "w", encoding="utf-8") as file:
+        file.write("two;main 30\ntwo;main;gone 10\n")
+    with open("new.folded", "w", encoding="utf-8") as file:
+        file.write("two;main 30\ntwo;main;added 30\n")
+    write_page("diff.html", "new.folded", "--diff", "old.folded")
+    status, _, err = run(PERCH, "flamegraph", "new.folded", "--diff", "old.folded", "--svg", "-o", "diff.svg")
+    text = open("diff.svg", encoding="utf-8").read()
+    check(status == 0 and "<title>added (50.00%, 30) +50.00%</title><rect class=\"more4\"" in text, "the picture of a comparison", text[-900:])
+    browser.open("diff.html")
+    changes = browser.run("Object.fromEntries(perch.sums.map((row) => [perch.data.functions.name[row.fn], perch.changeOfSum(row)]))")
+    check(changes == {"main": 0, "added": 0.5, "gone": -0.25}, "changes of shares", changes)
+    check("compared with old.folded" in browser.run("document.getElementById('summary').textContent"), "what is compared")
+    x, y = middle_of(browser, "added")
+    red, _, blue, _ = color_at(browser, x + 40, y - 6)
+    check(red > blue + 40, "a larger share is red", (red, blue))
+
+
+def check_svg(browser, data):
+    status, _, err = run(PERCH, "flamegraph", "--svg", "-i", data, "-o", "picture.svg", "--title", "<b> & c")
+    text = open("picture.svg", encoding="utf-8").read()
+    check(status == 0, "perch flamegraph --svg", err)
+    root = xml.etree.ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    titles = [node.text for node in root.iter(space + "title")]
+    check(titles[0] == "<b> & c" and any(title.startswith(EVIL + " (") for title in titles) and not list(root.iter(space + "script")),
+          "names are text in the picture", titles[:5])
+    frames = [title for title in titles if title.startswith("all (100.00%, ")]
+    browser.open("page.html")
+    check(frames == [f"all (100.00%, {browser.run('perch.weights.total')})"], "its sum is that of the page", frames)
+
+
+def check_large(browser, directory):
+    """A million samples with 100000 call chains: the limits of the page's size, and what the page states."""
+    large_recording.write("large.data", os.path.join(directory, "large"), 1000000, 100000)
+    write_page("large.html", "-i", "large.data")
+    size = os.path.getsize("large.html")
+    check(size < 3000000, f"1000000 samples with 100000 call chains: a page below 3 MB ({size})")
+    os.unlink("large.data")
+    large_recording.write("varied.data", os.path.join(directory, "large"), 250000, 20000, equal_periods=False)
+    write_page("varied.html", "-i", "varied.data")
+    browser.open("large.html")
+    check(browser.run("perch.weights.totalSamples") == 1000000 and browser.run("perch.weights.total") == 250000000000, "its sums")
+    check(re.search("^[0-9,]+ frames are narrower than half a pixel and are not drawn", browser.run("document.getElementById('pruned').textContent")),
+          "the page states what is not drawn")
+    browser.open("varied.html")
+    whole = browser.run("perch.weights.total")
+    slices = browser.run("perch.data.slices")
+    parts = [sum_of(browser, **{"from": first, "to": first + slices // 4}) for first in range(0, slices, slices // 4)]
+    check(abs(sum(parts) - whole) < 1 and "the same part of its event count" in browser.run("document.getElementById('summary').textContent"),
+          "averages of periods are stated", (parts, whole))
+    _, out, _ = run(PERCH, "report", "--stdio", "-i", "varied.data", "-g", "none")
+    check(f"# Event count (approx.): {whole}\n" in out, "the event count of perch report", out[:500])
+
+
 def check_browser(directory, data, page):
     if not chromium.find():
         print("ok - the page in Chromium # skip no chromium")
+        check_texts(None, directory)
         return
     with chromium.Browser() as browser:
         browser.size(1200)
@@ -210,15 +440,28 @@ def check_browser(directory, data, page):
         check_names(browser)
         check_flame(browser, page)
         check_search(browser, page)
+        check_selection(browser, page, data)
+        check_trees(browser, page)
+        check_display(browser, page)
+        check_texts(browser, directory)
+        check_own_text(browser, data)
+        check_diff(browser, directory)
+        check_svg(browser, data)
+        check_large(browser, directory)
         check(not browser.problems, "no error in the console", browser.problems)
 
 
 def check_errors(directory, data):
-    for words, message in ((("word",), "not an option"), (("--title",), "needs")):
-        status, _, err = run(PERCH, "flamegraph", "-i", data, *words)
+    for words, message in (((data, "word"), "'word' is too much"), (("--title",), "needs"), (("-i", data, "old.folded"), "too much"),
+                           (("-", "--tid", "1"), "need a recording")):
+        status, _, err = run(PERCH, "flamegraph", *words, stdin=subprocess.DEVNULL)
         check(status == 2 and message in err, "usage: " + " ".join(words), err)
     status, _, err = run(PERCH, "flamegraph", "-i", data, "-o", os.path.join(directory, "no/file"))
     check(status == 1 and "cannot create" in err, "a file that cannot be created", err)
+    with open("bad.txt", "w", encoding="utf-8") as file:
+        file.write("nothing of it\nis a stack\n")
+    status, _, err = run(PERCH, "flamegraph", "bad.txt", "-o", "bad.html")
+    check(status == 1 and "none of 2 lines is a folded stack or of perf script" in err and not os.path.exists("bad.html"), "a text of neither", err)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([PERCH, "flamegraph", "-i", data, "-o", "-"], stdout=full, stderr=subprocess.PIPE, check=False)
     check(done.returncode == 1 and b"No space left" in done.stderr, "a full disk", done.stderr)

@@ -53,6 +53,7 @@ class Controls {
 		cpus.delete(-1);
 		this.fill('cpu', cpus.size < 2 ? [] : [['', 'all'], ...[...cpus].sort((a, b) => a - b)
 			.map((cpu) => [cpu, cpu])]);
+		byId('measure').parentElement.hidden = Boolean(data.flags & HAS_COUNTS);
 		byId('timeline').hidden = !(data.flags & HAS_TIMES);
 		if (!data.oldTitle)
 			byId('color').querySelector('[value=change]').remove();
@@ -89,10 +90,12 @@ class Controls {
 	}
 
 	showSummary(data, state, weights) {
-		const parts = [`${formatNumber(weights.totalSamples)} samples`,
-			`${data.events[state.event] || 'no event'}: ${formatWeight(this.app, weights.total)}`];
+		const parts = [`${data.events[state.event] || 'no event'}: ` +
+			formatWeight(this.app, weights.total)];
 		const part = state.cpu !== null || state.from > 0 || state.to < data.slices;
 
+		if (!(data.flags & HAS_COUNTS))
+			parts.unshift(`${formatNumber(weights.totalSamples)} samples`);
 		if (data.oldTitle)
 			parts.push(`compared with ${data.oldTitle}`);
 		if (part && data.flags & HAS_AVERAGES && !state.samples)

@@ -2,7 +2,7 @@
 /* Reads the data block; src/export/page_data.c describes it. */
 
 const KERNEL = 1, JIT = 2, UNKNOWN = 3, INLINED = 4;
-const HAS_CPUS = 1, HAS_TIMES = 2, HAS_PERIODS = 4, HAS_AVERAGES = 8;
+const HAS_CPUS = 1, HAS_TIMES = 2, HAS_PERIODS = 4, HAS_AVERAGES = 8, HAS_COUNTS = 16;
 
 /* Returns the bytes of the block in an element. */
 async function readBlock(element) {

@@ -124,7 +124,8 @@ class FlameGraph {
 			for (let i = tree.firstChild[node]; i < tree.firstChild[node + 1]; i++)
 				stack.push(tree.children[i]);
 		}
-		this.drawOutline(this.focused, 2);
+		if (this.focused || document.activeElement === this.canvas)
+			this.drawOutline(this.focused, 2);
 		if (this.hovered >= 0)
 			this.drawOutline(this.hovered, 1);
 		this.handlers.drawn(this);
@@ -301,6 +302,8 @@ class FlameGraph {
 	listen() {
 		const { canvas } = this;
 
+		canvas.addEventListener('focus', () => this.requestDraw());
+		canvas.addEventListener('blur', () => this.requestDraw());
 		canvas.addEventListener('mousemove', (event) => this.hover(event));
 		canvas.addEventListener('mouseleave', () => this.hover(null));
 		canvas.addEventListener('click', (event) => {

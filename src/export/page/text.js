@@ -50,7 +50,8 @@ function describeNode(app, tree, node) {
 
 	rows.push(['Self', `${formatShare(tree.self[node], tree.sums.total)}, ` +
 		formatWeight(app, tree.self[node])]);
-	rows.push(['Samples', formatNumber(tree.samples[node])]);
+	if (!(data.flags & HAS_COUNTS))
+		rows.push(['Samples', formatNumber(tree.samples[node])]);
 	if (data.oldTitle)
 		rows.push(['Change', `${formatChange(changeOf(tree, node))} (was ` +
 			`${formatShare(tree.old[node], tree.sums.totalOld)})`]);

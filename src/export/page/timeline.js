@@ -57,7 +57,9 @@ class Timeline {
 		heights.forEach((sum, i) => {
 			const tall = sum / most * (height - 2);
 
-			context.fillRect(i * width / bars, height - tall, width / bars + 0.3, tall);
+			const left = Math.round(i * width / bars), right = Math.round((i + 1) * width / bars);
+
+			context.fillRect(left, height - tall, right - left, tall);
 		});
 	}
 
