@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """perch diff: the summary and its error, files of different machines and events, and wrong options. perf_options.py compares its
 tables with perf's."""
+import json
 import os
 import re
 import subprocess
@@ -108,6 +109,91 @@ def wrong():
     report(not done.returncode and "+40.00%" in done.stdout, "the default is perf.data.old and perf.data", done)
 
 
+PROGRAM = """
+#include <stdlib.h>
+#include <time.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void leaf(int n)
+{
+	for (int i = 0; i < n * 1000; i++)
+		sink += i ^ sink;
+}
+__attribute__((noinline)) void first(int n)
+{
+	leaf(n);
+	sink++;
+}
+__attribute__((noinline)) void second(int n)
+{
+	leaf(n);
+	sink++;
+}
+int main(int argc, char **argv)
+{
+	struct timespec now;
+
+	do {
+		first(atoi(argv[1]));
+		second(atoi(argv[2]));
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while (argc == 3 && now.tv_sec * 1000 + now.tv_nsec / 1000000 < 300);
+	return 0;
+}
+"""
+
+
+def shares_of_callers(path):
+    """{(function, callers from the innermost one): percent of all samples} by perch script -j."""
+    done = subprocess.run([PERCH, "script", "-j", "-F", "event,period,ip,sym", "-i", path], capture_output=True, text=True, check=False)
+    samples = json.loads(done.stdout) if done.stdout.startswith("[") else list(map(json.loads, done.stdout.splitlines()))
+    total = sum(sample["period"] for sample in samples)
+    shares = {}
+    for sample in samples:
+        names = tuple(frame.get("sym", "?") for frame in sample["callchain"])
+        for nr in range(2, len(names) + 1):
+            shares[names[:nr]] = shares.get(names[:nr], 0) + 100 * sample["period"] / total
+    return shares
+
+
+def graphs():
+    with open("program.c", "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    built = subprocess.run(["gcc", "-O0", "-fno-omit-frame-pointer", "program.c", "-o", "program"],
+                           capture_output=True, text=True, check=False)
+    if built.returncode:
+        print("ok - call graphs # skip gcc: " + built.stderr.strip()[:200])
+        return
+    for path, counts in (("before", ("90", "10")), ("after", ("40", "60"))):
+        done = subprocess.run([PERCH, "record", "-N", "-q", "-g", "-F", "999", "-e", "cpu-clock:u", "-o", path, "./program", *counts], capture_output=True, text=True,
+                              check=False)
+        if done.returncode:
+            print("ok - call graphs # skip perch record: " + done.stderr.strip()[:200])
+            return
+    done = diff("-g", "-s", "sym", "before", "after")
+    lines = [re.match(r"\s+([0-9.]+%)?\s+([+-][0-9.]+%)?  (.*)", line) for line in done.stdout.splitlines() if line and line[0] != "#"]
+    path, ours = [], {}
+    for line in lines:
+        indent, name = re.match(r"( *)(?:<- )?(?:\[.\] )?(.*)", line[3]).groups()
+        path = path[:len(indent) // 2] + [name]
+        if len(path) > 1:
+            ours[tuple(path)] = (line[1], line[2])
+    before, after = shares_of_callers("before"), shares_of_callers("after")
+    theirs = {}
+    for names in set(before) | set(after):
+        old, new = before.get(names), after.get(names)
+        # a caller below one that is not printed is not printed
+        if all(abs(after.get(names[:nr], 0) - before.get(names[:nr], 0)) >= 0.5 for nr in range(2, len(names) + 1)):
+            theirs[names] = ("%.2f%%" % old if old else None, "%+.2f%%" % (new - (old or 0)) if new else None)
+    report(ours == theirs and ("leaf", "first") in ours and ours[("leaf", "second")][1][0] == "+", "-g: callers that have changed, as by script", done)
+    if ours != theirs:
+        print("    %s\n    %s" % (ours, theirs))
+    done = diff("-g", "--graph-limit", "100", "-s", "sym", "before", "after")
+    report("<-" not in done.stdout and "leaf" in done.stdout, "--graph-limit 100 prints no callers", done)
+    for word in ("-1", "x", "101", ""):
+        done = diff("--graph-limit", word, "before", "after")
+        report(done.returncode == 2 and "percentage points from 0 to 100" in done.stderr, "usage error: --graph-limit " + word, done)
+
+
 with tempfile.TemporaryDirectory() as directory:
     os.environ["PERCH"] = PERCH = os.path.abspath(PERCH) if os.path.exists(PERCH) else PERCH
     os.chdir(directory)
@@ -115,4 +201,5 @@ with tempfile.TemporaryDirectory() as directory:
     differences()
     times()
     wrong()
+    graphs()
 sys.exit(failed)

@@ -16,6 +16,8 @@ const struct cli_usage cli_diff_usage = {
 	.summary = "Compares the profiles of two or more perf.data files.",
 };
 
+#define GRAPH_LIMIT 0.5 /* percentage points */
+
 static int set_keys(void *value, const char *argument, bool negated)
 {
 	struct diff *diff = value;
@@ -119,6 +121,21 @@ static int set_separator(void *value, const char *argument, bool negated)
 				       argument);
 	diff->separator = negated ? 0 : *argument == '\\' && argument[1] ? '\t' : *argument;
 	return 0;
+}
+
+static int set_graph_limit(void *value, const char *argument, bool negated)
+{
+	struct diff *diff = value;
+	char *end = NULL;
+
+	diff->graph = true;
+	diff->graph_limit = negated ? GRAPH_LIMIT : strtod(argument, &end);
+	if (negated ||
+	    (end > argument && !*end && diff->graph_limit >= 0 && diff->graph_limit <= 100))
+		return 0;
+	return cli_usage_error(
+		DIFF_COMMAND,
+		"--graph-limit '%s': expected percentage points from 0 to 100, as 0.5", argument);
 }
 
 static int set_percentage(void *value, const char *argument, bool negated)
@@ -229,8 +246,8 @@ static int run(struct diff *diff)
 int perch_cmd_diff(int argc, char **argv)
 {
 	static struct diff diff = { .input.command = DIFF_COMMAND,
-				    .input.options.keep_stacks = true,
 				    .method = DIFF_DELTA_ABS,
+				    .graph_limit = GRAPH_LIMIT,
 				    .order = 1 };
 	static struct cli_filter filter;
 	const struct cli_option options[] = {
@@ -248,6 +265,11 @@ int perch_cmd_diff(int argc, char **argv)
 		  false, false },
 		{ 'F', "formula", NULL, "print how the difference is computed", CLI_FLAG,
 		  &diff.show_formula, NULL, false, false },
+		{ 'g', "call-graph", NULL, "print the callers of each row that have changed",
+		  CLI_FLAG, &diff.graph, NULL, false, false },
+		{ 0, "graph-limit", "POINTS",
+		  "with -g, only callers that have changed by these percentage points (0.5)",
+		  CLI_CALL, &diff, set_graph_limit, false, false },
 		{ 't', "field-separator", "CHARACTER",
 		  "print this character between columns, without padding", CLI_CALL, &diff,
 		  set_separator, false, false },
@@ -273,6 +295,7 @@ int perch_cmd_diff(int argc, char **argv)
 	set_keys(&diff, "dso,sym", false);
 	status = parse(&diff, options, CLI_NR(options), argc, argv);
 	diff.filter = filter.options;
+	diff.input.options.keep_stacks = !diff.graph; /* only call graphs need them unwound */
 	hide_keys(&diff);
 	return status ? status : run(&diff);
 }

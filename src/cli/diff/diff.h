@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perch diff: options in diff.c. diff_read.c reads the files, one after the other; the rows of a
- * file join those of the files before that have the same texts (diff_join.c). Then diff_compute.c
- * compares and sorts, diff_print.c prints the table, and diff_summary.c what has changed most.
+ * file join those of the files before that have the same texts (diff_join.c), and so do the
+ * branches of their call graphs (diff_graph.c). Then diff_compute.c compares and sorts,
+ * diff_print.c prints the table, and diff_summary.c what has changed most.
  */
 #ifndef PERCH_CLI_DIFF_H
 #define PERCH_CLI_DIFF_H
@@ -48,6 +49,8 @@ struct diff_event {
 	char *text;
 	size_t text_size, text_capacity;
 	struct perch__hash_table by_text; /* -> row */
+	/* with call graphs: the branches below all rows, as rows; see diff_graph.c */
+	struct diff_event *branches;
 };
 
 /* What the header of a file says about its machine. NULL if it says nothing. */
@@ -73,6 +76,8 @@ struct diff {
 	int64_t base_weight, weight;
 	uint64_t order;
 	bool show_period, show_formula, baseline_only, quiet;
+	bool graph;
+	double graph_limit; /* percentage points */
 	int verbose;
 	char separator; /* 0: columns are padded */
 };
@@ -80,11 +85,10 @@ struct diff {
 /* Reads a file: its events, machine and rows. Returns the exit status. */
 int diff_read_file(struct diff *diff, size_t file);
 
-/*
- * Adds a row of a file. texts: the cells, each with a NUL. Returns 0 or -ENOMEM.
- */
-int diff_join(const struct diff *diff, struct diff_event *event, size_t file, const char *texts,
-	      size_t length, const struct diff_sum *sum);
+/* Adds a row of a file. texts: the cells, each with a NUL. Returns the number of the row, or
+ * -ENOMEM. */
+int64_t diff_join(const struct diff *diff, struct diff_event *event, size_t file, const char *texts,
+		  size_t length, const struct diff_sum *sum);
 void diff_free(struct diff *diff);
 
 static inline const struct diff_sum *diff_sum_of(const struct diff *diff,
@@ -93,6 +97,29 @@ static inline const struct diff_sum *diff_sum_of(const struct diff *diff,
 {
 	return &event->sum[row * diff->nr_files + file];
 }
+
+/* ---- diff_graph.c ---- */
+
+/* Adds the call graph of a row of a file. number: that of the row in the event. Returns the exit
+ * status. */
+int diff_graph_add(const struct diff *diff, struct diff_event *event, size_t file,
+		   struct perch_profile *profile, const struct perch_row *row, uint32_t number);
+
+/* The branches below each row, in their order. */
+struct diff_graph {
+	uint32_t *first, *next; /* by branch; NO_BRANCH: none */
+	uint32_t *first_of_row; /* by row */
+};
+#define NO_BRANCH UINT32_MAX
+
+/* Returns 0 or -ENOMEM; the caller clears the graph in both cases. */
+int diff_graph_sort(const struct diff *diff, const struct diff_event *event,
+		    struct diff_graph *graph);
+void diff_graph_clear(struct diff_graph *graph);
+/* The name of the function of a branch. */
+const char *diff_graph_name(const struct diff_event *event, uint32_t branch);
+/* True if the share of a branch has changed enough to be printed. */
+bool diff_graph_is_shown(const struct diff *diff, const struct diff_event *event, uint32_t branch);
 
 /* The share of a period in all of the event, in percent. */
 double diff_share(const struct diff_event *event, size_t file, uint64_t period);

@@ -41,8 +41,8 @@ static int add_row(const struct diff *diff, struct diff_event *event, uint64_t h
 	return 0;
 }
 
-int diff_join(const struct diff *diff, struct diff_event *event, size_t file, const char *texts,
-	      size_t length, const struct diff_sum *sum)
+int64_t diff_join(const struct diff *diff, struct diff_event *event, size_t file, const char *texts,
+		  size_t length, const struct diff_sum *sum)
 {
 	const struct wanted wanted = { event, texts, length };
 	uint64_t hash = perch__hash_bytes(event->by_text.seed, texts, length);
@@ -57,7 +57,15 @@ int diff_join(const struct diff *diff, struct diff_event *event, size_t file, co
 	joined = &event->sum[row * diff->nr_files + file];
 	joined->period += sum->period;
 	joined->samples += sum->samples;
-	return 0;
+	return (int64_t)row;
+}
+
+static void free_rows(struct diff_event *event)
+{
+	free(event->row);
+	free(event->sum);
+	free(event->text);
+	perch__hash_clear(&event->by_text);
 }
 
 void diff_free(struct diff *diff)
@@ -66,10 +74,10 @@ void diff_free(struct diff *diff)
 		struct diff_event *event = &diff->event[i];
 
 		free(event->name);
-		free(event->row);
-		free(event->sum);
-		free(event->text);
-		perch__hash_clear(&event->by_text);
+		free_rows(event);
+		if (event->branches)
+			free_rows(event->branches);
+		free(event->branches);
 	}
 	free(diff->event);
 	for (size_t i = 0; i < diff->nr_files; i++)

@@ -23,7 +23,10 @@ struct table {
 	size_t nr_columns;
 	size_t key_width[DIFF_MAX_KEYS];
 	size_t last_key; /* the last one that is printed, which is not padded */
+	struct diff_graph graph;
 };
+
+#define MAX_GRAPH_DEPTH 100 /* of branches that are indented more */
 
 static void add_column(struct table *table, enum kind kind, size_t file, const char *title,
 		       int width)
@@ -195,7 +198,7 @@ static void put_column(const struct table *table, const struct column *column, c
 	put_between(table);
 }
 
-static void put_row(const struct table *table, size_t row)
+static void put_cells(const struct table *table, size_t row)
 {
 	char cell[160];
 
@@ -205,7 +208,48 @@ static void put_row(const struct table *table, size_t row)
 		format_cell(table, &table->column[i], row, cell, sizeof(cell));
 		put_column(table, &table->column[i], cell);
 	}
+}
+
+/* Prints a branch with its name in the last column, indented by its depth. */
+static void put_branch(const struct table *table, const struct diff_event *event, uint32_t branch,
+		       int depth)
+{
+	static const char no_text[DIFF_MAX_KEYS];
+
+	put_cells(table, branch);
+	for (size_t i = 0; i < table->last_key; i++) {
+		if (table->diff->hidden[i])
+			continue;
+		put_key(table, i, no_text);
+		put_between(table);
+	}
+	printf("%*s<- ", 2 * (depth < MAX_GRAPH_DEPTH ? depth : MAX_GRAPH_DEPTH), "");
+	puts(diff_graph_name(event, branch));
+}
+
+/* Prints the branches below a row that have changed. A call chain is limited, so this recursion
+ * is. */
+static void put_branches(const struct table *table, const struct diff_event *event, uint32_t first,
+			 int depth)
+{
+	for (uint32_t at = first; at != NO_BRANCH; at = table->graph.next[at]) {
+		if (!diff_graph_is_shown(table->diff, event, at))
+			continue;
+		put_branch(table, event, at, depth);
+		put_branches(table, event, table->graph.first[at], depth + 1);
+	}
+}
+
+static void put_row(const struct table *table, size_t row)
+{
+	struct table branches = *table;
+
+	put_cells(table, row);
 	put_keys(table, table->event->text + table->event->row[row].text);
+	if (!table->graph.first_of_row)
+		return;
+	branches.event = table->event->branches;
+	put_branches(&branches, table->event, table->graph.first_of_row[row], 1);
 }
 
 static void put_dots(size_t nr)
@@ -275,7 +319,9 @@ static int print_event(const struct diff *diff, const struct diff_event *event)
 	size_t nr;
 	uint32_t *rows = diff_sort(diff, event, &nr);
 
-	if (!rows) {
+	if (!rows || diff_graph_sort(diff, event, &table.graph)) {
+		free(rows);
+		diff_graph_clear(&table.graph);
 		cli_note(DIFF_COMMAND, "no memory");
 		return CLI_EXIT_FAILURE;
 	}
@@ -292,6 +338,7 @@ static int print_event(const struct diff *diff, const struct diff_event *event)
 	for (size_t i = 0; i < nr; i++)
 		put_row(&table, rows[i]);
 	free(rows);
+	diff_graph_clear(&table.graph);
 	if (!diff->quiet)
 		diff_print_summary(diff, event);
 	return 0;

@@ -135,6 +135,8 @@ static int add_rows(struct reading *reading, unsigned number, struct diff_event 
 	for (size_t i = 0; i < nr; i++) {
 		const struct diff_sum sum = { rows[i].self, rows[i].samples };
 		size_t used = 0;
+		int64_t joined;
+		int status;
 
 		if (!sum.samples)
 			continue;
@@ -148,8 +150,15 @@ static int add_rows(struct reading *reading, unsigned number, struct diff_event 
 			used += length;
 			reading->texts[used++] = 0;
 		}
-		if (diff_join(diff, event, reading->file, reading->texts, used, &sum))
+		joined = diff_join(diff, event, reading->file, reading->texts, used, &sum);
+		if (joined < 0)
 			return no_memory();
+		if (!diff->graph)
+			continue;
+		status = diff_graph_add(diff, event, reading->file, reading->profile, &rows[i],
+					(uint32_t)joined);
+		if (status)
+			return status;
 	}
 	return 0;
 }
@@ -223,7 +232,9 @@ static int read_file(struct reading *reading)
 	const struct diff *diff = reading->diff;
 	struct perch_session *session = reading->input.session;
 	const struct perch_profile_options options = { .columns = diff->key,
-						       .nr_columns = diff->nr_keys };
+						       .nr_columns = diff->nr_keys,
+						       .flat = !diff->graph,
+						       .graph_samples = diff->graph };
 	struct perch_error err;
 	int status;
 
