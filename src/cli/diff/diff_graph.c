@@ -146,7 +146,7 @@ static uint32_t *new_numbers(size_t nr)
 	return number;
 }
 
-/* Inserts the branches in the reverse order, each before those that were inserted before. */
+/* Inserts the branches in the reverse order, each before the ones inserted before. */
 static void insert_all(const struct diff_event *event, const uint32_t *sorted, size_t nr,
 		       struct diff_graph *graph)
 {
