@@ -151,9 +151,10 @@ static int pack(struct cli_input *input, const char *output)
 		status = run_pack(&cache, output ? output : name, entry, nr, ids, nr_ids);
 	}
 	if (!status)
-		printf("Packed %zu files of %s. On the other machine, run:\n\n"
+		printf("Packed %zu %s of %s. On the other machine, run:\n\n"
 		       "$ perch archive --unpack %s\n\n",
-		       found, input->path, output ? output : name);
+		       found, cli_word(found, "file", "files"), input->path,
+		       output ? output : name);
 	free(name);
 	cli_cache_free_entries(entry, nr);
 	cli_cache_close(&cache);
@@ -233,14 +234,15 @@ static int take_all(const struct cli_cache *cache, const char *directory, const 
 		return CLI_EXIT_FAILURE;
 	if (refused)
 		cli_note(COMMAND,
-			 "%zu files of %s were not added: they have other build ids than "
-			 "their names say",
-			 refused, archive);
+			 "%zu %s of %s not added: the build id is another one than the name "
+			 "says",
+			 refused, cli_word(refused, "file", "files"), archive);
 	if (!added) {
 		cli_note(COMMAND, "%s has no files of a build id cache", archive);
 		return CLI_EXIT_FAILURE;
 	}
-	printf("Added %zu files to the build id cache %s.\n", added, cache->path);
+	printf("Added %zu %s to the build id cache %s.\n", added, cli_word(added, "file", "files"),
+	       cache->path);
 	return 0;
 }
 

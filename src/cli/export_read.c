@@ -78,9 +78,9 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 		cli_note(input->command, "%s has no samples", input->path);
 	if (stats.other)
 		cli_note(input->command,
-			 "%" PRIu64 " samples of other events than the first one are left out: "
+			 "%" PRIu64 " %s of other events than the first one left out: "
 			 "folded stacks have one number per line",
-			 stats.other);
+			 stats.other, cli_word(stats.other, "sample", "samples"));
 	cli_input_print_notes(input);
 	cli_input_print_chain_notes(input);
 }

@@ -295,8 +295,9 @@ static void print_symbol_errors(const struct cli_input *input)
 			print_nameless(input, dsos[i], error, &nameless);
 	}
 	if (processes > MAX_NAMED_FILES)
-		cli_note(input->command, "%zu other processes have generated code without names",
-			 processes - MAX_NAMED_FILES);
+		cli_note(input->command, "%zu other %s generated code without names",
+			 processes - MAX_NAMED_FILES,
+			 cli_word(processes - MAX_NAMED_FILES, "process has", "processes have"));
 	if (nameless.files > MAX_NAMED_DSOS)
 		cli_note(input->command, "addresses in %zu other %s have no names",
 			 nameless.files - MAX_NAMED_DSOS,

@@ -166,7 +166,7 @@ if tar --version >/dev/null 2>&1 && bzip2 --help >/dev/null 2>&1; then
 	tar -cf bad.tar -C bad .
 	mkdir victim
 	HOME=$work/victim "$PERCH" archive --unpack bad.tar >log 2>&1
-	[ $? -eq 1 ] && grep -q 'other build ids' log && [ "$(find victim -type f | wc -l)" -eq 0 ]
+	[ $? -eq 1 ] && grep -q 'the build id is another one' log && [ "$(find victim -type f | wc -l)" -eq 0 ]
 	report $? "archive --unpack refuses files of other builds"
 	[ -z "$(find victim -name '.unpack*')" ]
 	report $? "archive --unpack leaves no temporary files"

@@ -148,7 +148,7 @@ if mount -t tmpfs -o size=64k none full 2> /dev/null; then
 	printed=$(sed -n 's/.*Captured and wrote .* (\([0-9]*\) samples).*/\1/p' message)
 	at_least full/a.data SAMPLE 500 && [ "$(count full/a.data SAMPLE)" = "$printed" ]
 	report $? "... the file has the records that fit, and their number is printed"
-	missing=$(sed -n 's/.* \([0-9]*\) samples are missing: [0-9.]* MB .*/\1/p' message)
+	missing=$(sed -n 's/.* \([0-9]*\) samples* missing: [0-9.]* MB .*/\1/p' message)
 	[ "${missing:-0}" -gt 0 ]
 	report $? "... the samples that are missing are counted"
 	"$perch" dump -i full/a.data > dumped 2> errors && ! grep -q 'damaged\|corrupt' errors &&

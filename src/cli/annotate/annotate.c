@@ -296,28 +296,33 @@ static void print_notes(const struct annotate *annotate)
 		nameless += total.nameless_samples;
 	}
 	if (nameless && !annotate->symbol)
-		cli_note(COMMAND, "%" PRIu64 " samples are at addresses without a function",
-			 nameless);
+		cli_note(COMMAND, "%" PRIu64 " %s at addresses without a function", nameless,
+			 cli_word(nameless, "sample", "samples"));
 	if (!annotate->skip_missing)
 		print_missing(annotate);
 	if (annotate->undecoded_bytes)
 		cli_note(COMMAND,
-			 "%" PRIu64
-			 " bytes of %zu functions are no instructions, or instructions that "
-			 "capstone does not know: they are shown as .byte",
-			 annotate->undecoded_bytes, annotate->undecoded_functions);
+			 "%" PRIu64 " %s of %zu %s shown as .byte: no instructions, or "
+			 "instructions that capstone does not know",
+			 annotate->undecoded_bytes,
+			 cli_word(annotate->undecoded_bytes, "byte", "bytes"),
+			 annotate->undecoded_functions,
+			 cli_word(annotate->undecoded_functions, "function", "functions"));
 	if (annotate->inside_samples)
 		cli_note(COMMAND,
-			 "%" PRIu64 " samples of %zu functions are at addresses inside of an "
-			 "instruction, with which they are shown: there may be data between the "
-			 "instructions",
-			 annotate->inside_samples, annotate->inside_functions);
+			 "%" PRIu64 " %s of %zu %s at addresses inside of an "
+			 "instruction, shown with it: there may be data between the instructions",
+			 annotate->inside_samples,
+			 cli_word(annotate->inside_samples, "sample", "samples"),
+			 annotate->inside_functions,
+			 cli_word(annotate->inside_functions, "function", "functions"));
 	if (annotate->cut_samples)
 		cli_note(COMMAND,
 			 "%" PRIu64
-			 " samples are not shown: they are after the first %u bytes of their "
-			 "function, or after the end of its code",
-			 annotate->cut_samples, PERCH_MAX_CODE);
+			 " %s not shown: after the first %u bytes of the function, or after "
+			 "the end of its code",
+			 annotate->cut_samples,
+			 cli_word(annotate->cut_samples, "sample", "samples"), PERCH_MAX_CODE);
 	print_source_notes(&annotate->sources);
 	cli_input_print_notes(&annotate->input);
 }

@@ -123,13 +123,14 @@ void record_print_warnings(const struct record *record)
 	print_lost_by_cpu(record);
 	if (record->scan.unwritten_bytes)
 		cli_note(RECORD_COMMAND,
-			 "%" PRIu64 " samples are missing: %.3f MB of records could not be written",
+			 "%" PRIu64 " %s missing: %.3f MB of records could not be written",
 			 record->scan.unwritten_samples,
+			 cli_word(record->scan.unwritten_samples, "sample", "samples"),
 			 (double)record->scan.unwritten_bytes / 1024 / 1024);
 	if (record->scan.throttled)
 		cli_note(RECORD_COMMAND,
-			 "the kernel throttled sampling %" PRIu64 " times: sample less often (-F)",
-			 record->scan.throttled);
+			 "the kernel throttled sampling %" PRIu64 " %s: sample less often (-F)",
+			 record->scan.throttled, cli_word(record->scan.throttled, "time", "times"));
 	if (!record->scan.samples)
 		print_no_samples(record);
 }
@@ -141,15 +142,17 @@ void record_print_samples(const struct record *record, uint64_t overwritten)
 	uint64_t bytes = overwritten - record->files.overwritten;
 
 	if (record->options->overwrite && !bytes)
-		cli_note(RECORD_COMMAND, "%" PRIu64 " samples; none were overwritten since %s",
-			 samples, since);
+		cli_note(RECORD_COMMAND, "%" PRIu64 " %s; none were overwritten since %s", samples,
+			 cli_word(samples, "sample", "samples"), since);
 	else if (record->options->overwrite)
 		cli_note(RECORD_COMMAND,
-			 "%" PRIu64 " samples, the newest; %.3f MB of older ones were overwritten "
+			 "%" PRIu64 " %s, the newest; %.3f MB of older ones were overwritten "
 			 "since %s",
-			 samples, (double)bytes / 1024 / 1024, since);
+			 samples, cli_word(samples, "sample", "samples"),
+			 (double)bytes / 1024 / 1024, since);
 	else
-		cli_note(RECORD_COMMAND, "%" PRIu64 " samples", samples);
+		cli_note(RECORD_COMMAND, "%" PRIu64 " %s", samples,
+			 cli_word(samples, "sample", "samples"));
 	if (record->sideband.dropped)
 		cli_note(RECORD_COMMAND,
 			 "the file lacks %" PRIu64
