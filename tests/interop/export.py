@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """perch export: folded stacks have the frames of perch script and the sums of perch report; go tool pprof prints the sums, callers and
 lines of a pprof file as perch report does; files in JSON have the stacks and sums of folded stacks."""
+import base64
 import collections
 import gzip
 import json
@@ -11,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import chromium
 
 PERCH = os.environ.get("PERCH", "perch")
 failed = False
@@ -247,6 +250,44 @@ def check_speedscope(path):
     check(times == sorted(times) and len(second) == 1 and len(second[0]["samples"]) == len(times), "speedscope: all samples of a thread")
 
 
+def speedscope_package(directory):
+    """The directory of speedscope's page from npm; or None, and why."""
+    if not shutil.which("npm"):
+        return None, "no npm"
+    try:
+        done = subprocess.run(["npm", "pack", "--silent", "speedscope@1"], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        return None, "npm does not answer"
+    packages = [name for name in os.listdir(directory) if name.startswith("speedscope-") and name.endswith(".tgz")]
+    if done.returncode or not packages:
+        return None, "npm has no package speedscope: " + done.stderr.decode(errors="replace")[-100:].strip().replace("\n", " ")
+    subprocess.run(["tar", "-xzf", packages[0]], cwd=directory, check=True)
+    return os.path.join(directory, "package/dist/release"), None
+
+
+def check_import(directory, path):
+    """Speedscope itself, in a browser, imports the file and shows the first of its profiles."""
+    package, missing = (None, "no Chromium") if not chromium.find() else speedscope_package(directory)
+    if not package:
+        print("ok - speedscope imports the file # skip " + missing)
+        return
+    file = exported("speedscope", "-i", path)
+    encoded = base64.b64encode(json.dumps(file).encode()).decode()
+    script = os.path.join(directory, "load.js")
+    with open(script, "w", encoding="utf-8") as out:
+        out.write('speedscope.loadFileFromBase64("profile.json", "%s")' % encoded)
+    first, nr = file["profiles"][0]["name"], len(file["profiles"])
+    try:
+        with chromium.Browser() as browser:
+            browser.call("Page.navigate", url="file://" + os.path.join(package, "index.html") + "#localProfilePath=" + script)
+            browser.wait("document.title.includes(' - speedscope') || (document.body || {}).innerText?.includes('Something went wrong')")
+            text = browser.run("document.title + document.body.innerText")
+    except chromium.Failed as failure:
+        text = str(failure)
+    check(first in text and "(1/%d)" % nr in text, "speedscope imports the file", text[:500])
+
+
 def firefox(*options):
     status, out, err = run(PERCH, "export", "--format", "firefox", *options, binary=True)
     if status:
@@ -408,6 +449,7 @@ def main():
         check_pprof(directory, path)
         check_json(path)
         check_speedscope(path)
+        check_import(directory, path)
         check_firefox(directory, path)
         check_errors(directory, path)
     return int(failed)
