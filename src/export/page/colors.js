@@ -37,7 +37,7 @@ class Colors {
 	tone(hue, chroma, hash) {
 		const step = (hash >>> 8) % 9;
 
-		return this.dark ? `hsl(${hue} ${chroma * 0.6}% ${25 + step}%)` :
+		return this.dark ? `hsl(${hue} ${chroma * 0.7}% ${29 + step}%)` :
 			`hsl(${hue} ${chroma}% ${68 + step * 1.6}%)`;
 	}
 

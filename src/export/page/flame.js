@@ -38,6 +38,7 @@ class FlameGraph {
 			if (tree.depth[i] >= this.levels && tree.total[i] > 0)
 				this.levels = tree.depth[i] + 1;
 		this.space.style.height = `${this.levels * ROW}px`;
+		this.box.style.height = `${this.levels * ROW + 2}px`; /* with its border */
 		this.resize();
 		if (!same)
 			this.box.scrollTop = this.icicle ? 0 : this.levels * ROW;
