@@ -7,11 +7,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+
+from tmux import Terminal, check, failures
 
 PERCH = os.environ["PERCH"]
-LIMIT = 60  # seconds for a screen to appear on a busy machine
-failed = False
 
 PROGRAM = r"""
 static volatile unsigned long sink;
@@ -20,57 +19,6 @@ __attribute__((noinline)) void outer_call(unsigned long n) { inner_loop(n); sink
 __attribute__((noinline)) void other_call(unsigned long n) { inner_loop(n / 2); sink++; }
 int main(void) { for (int i = 0; i < 40; i++) { outer_call(3000000); other_call(3000000); } return 0; }
 """
-
-
-def check(good, name, detail=""):
-    global failed
-    print("%s - %s" % ("ok" if good else "not ok", name))
-    if not good:
-        failed = True
-        print("  " + "\n  ".join(str(detail).splitlines()[:60]))
-
-
-class Terminal:
-    """perch in a window of tmux."""
-
-    def __init__(self, size, *words, **variables):
-        self.socket = tempfile.mktemp(prefix="tmux", dir=".")
-        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR", "PERCH_PAGER", "PAGER")}
-        environment.update({"TMUX_TMPDIR": ".", "LC_ALL": "C.UTF-8"})
-        columns, rows = size
-        assigned = ["%s=%s" % pair for pair in variables.items()]
-        shell = "env %s %s; echo status=$?; sleep 1000" % (" ".join(assigned), " ".join("'%s'" % word for word in (PERCH,) + words))
-        subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell],
-                       env=environment, check=True)
-
-    def tmux(self, *words):
-        return subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=True).stdout
-
-    def screen(self, styles=False):
-        return self.tmux("capture-pane", "-p", *(["-e"] if styles else [])).splitlines()
-
-    def wait(self, name, condition):
-        """Waits until the screen meets a condition, and returns it."""
-        end = time.monotonic() + LIMIT
-        while True:
-            screen = self.screen()
-            if condition(screen):
-                check(True, name)
-                return screen
-            if time.monotonic() > end:
-                check(False, name, "\n".join(screen))
-                return screen
-            time.sleep(0.05)
-
-    def keys(self, *keys):
-        for key in keys:
-            self.tmux("send-keys", key)
-
-    def text(self, text):
-        self.tmux("send-keys", "-l", text)
-
-    def close(self):
-        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
 
 
 def rows_of(lines):
@@ -218,7 +166,7 @@ def main():
         check_events()
         check_styles()
         os.chdir("/")
-    return 1 if failed else 0
+    return 1 if failures else 0
 
 
 sys.exit(main())

@@ -4,16 +4,18 @@
 import atexit
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+from tmux import Terminal, check, failures
+
 PERCH = os.environ["PERCH"]
 LIMIT = 60  # seconds for a table to appear on a busy machine
 EVENT = ("-e", "cpu-clock", "-F", "500")
-failed = False
 
 # SIGUSR1 starts the second loop.
 PROGRAM = r"""
@@ -35,14 +37,6 @@ int main(void)
 	}
 }
 """
-
-
-def check(good, name, detail=""):
-    global failed
-    print("%s - %s" % ("ok" if good else "not ok", name))
-    if not good:
-        failed = True
-        print("  " + "\n  ".join(str(detail).splitlines()[:60]))
 
 
 class Top:
@@ -205,6 +199,69 @@ def check_user():
     check(result.returncode == 1 and "perf_event_paranoid" in result.stderr, "the refusal of the system is explained", result.stderr)
 
 
+def rows_on(lines):
+    """The names of the rows of a screen."""
+    found = (re.match(r"[+-]? +\d+\.\d\d%.* (\S+)$", line) for line in lines)
+    return [row[1] for row in found if row]
+
+
+def line_of(lines, name):
+    return next((number for number, line in enumerate(lines) if line.endswith(" " + name)), None)
+
+
+def check_browser():
+    if not shutil.which("tmux"):
+        print("skipped: the browser: tmux is not installed")
+        return
+    busy = start()
+    terminal = Terminal((100, 24), "top", "-d", "1", "-g", *EVENT, "-p", str(busy.pid), "-s", "sym")
+    lines = terminal.wait("the browser: rows", lambda lines: "first_loop" in rows_on(lines) and "main" in rows_on(lines))
+    check(re.match(r"\d+ samples/s  kernel: [\d.]+%  lost: 0/0  \[500 Hz cpu-clock", lines[0]), "the browser: rate, lost samples, event", lines[0])
+    terminal.keys(*["Down"] * (line_of(lines, "main") - 2))
+    terminal.keys("e")
+    unfolded = terminal.wait("the browser: e unfolds", lambda lines: any(re.match(r"- +[\d.]+% .* main$", line) for line in lines))
+    terminal.wait("the browser: new rows, and the row stays unfolded",
+                  lambda lines: lines[0] != unfolded[0] and any(re.match(r"- +[\d.]+% .* main$", line) for line in lines))
+    terminal.keys("z")
+    terminal.wait("the browser: z", lambda lines: lines[-1].startswith("Only the samples since the last refresh"))
+    terminal.keys("C", "/")
+    terminal.wait("the browser: / asks", lambda lines: "name:" in lines[-1])
+    terminal.text("second")
+    terminal.keys("Enter")
+    busy.send_signal(signal.SIGUSR1)
+    terminal.wait("the browser: the filter has new rows", lambda lines: rows_on(lines) == ["second_loop"])
+    terminal.keys("Escape", "h")
+    terminal.wait("the browser: h shows help", lambda lines: any(line.startswith("q, Control-C ") for line in lines))
+    terminal.keys("q")
+    terminal.wait("the browser: q leaves help", lambda lines: "second_loop" in rows_on(lines))
+    stop(busy)
+    terminal.wait("the browser: the process ends", lambda lines: lines[0].startswith("ended  "))
+    terminal.keys("q")
+    terminal.wait("the browser: q leaves", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def check_terminal():
+    if not shutil.which("tmux"):
+        return
+    busy = start()
+    for variables, colored in (({}, True), ({"NO_COLOR": "1"}, False)):
+        terminal = Terminal((80, 24), "top", "-d", "1", *EVENT, "-p", str(busy.pid), **variables)
+        terminal.wait("%s: rows" % variables, lambda lines: "first_loop" in rows_on(lines))
+        styles = "\n".join(terminal.screen(styles=True)).replace("\x1b[39m", "").replace("\x1b[49m", "")
+        check(bool(re.search(r"\x1b\[[0-9;]*(3[0-79]|4[0-79])", styles)) == colored, "%s: %s" % (variables, "colors" if colored else "no colors"), repr(styles))
+        terminal.keys("C-c")
+        terminal.wait("%s: Control-C leaves" % variables, lambda lines: any("status=0" in line for line in lines))
+        terminal.close()
+    terminal = Terminal((80, 24), "top", "--stdio", "-d", "1", *EVENT, "-p", str(busy.pid))
+    lines = terminal.wait("--stdio on a terminal", lambda lines: any(line.endswith("[.] first_loop") for line in lines))
+    check(lines[0].startswith("# ") and "samples/s" in lines[0], "--stdio on a terminal clears the screen", "\n".join(lines))
+    terminal.keys("q")
+    terminal.wait("q ends --stdio", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+    stop(busy)
+
+
 def check_errors():
     for words, message in ((("-s", "nothing"), "no column 'nothing'"), (("-K", "-U"), "hide all samples"), (("-d", "0"), "-d"),
                            (("-F", "10", "-c", "10"), "exclude each other"), (("word",), "'word' is not an option"),
@@ -234,10 +291,12 @@ def run():
         return 77
     check_errors()
     check_process()
+    check_browser()
+    check_terminal()
     check_decay()
     check_system()
     check_user()
-    return failed
+    return len(failures) > 0
 
 
 sys.exit(main())

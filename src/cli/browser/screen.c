@@ -4,6 +4,7 @@
 #include <curses.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 static struct {
 	SCREEN *terminal;
 	bool colors, wide;
+	bool (*idle)(void *context);
+	void *context;
 } screen;
 
 enum pair { PAIR_TITLE = 1, PAIR_SELECTED, PAIR_TOP, PAIR_MEDIUM };
@@ -210,13 +213,38 @@ static int function_key(wint_t key)
 	return SCREEN_OTHER;
 }
 
-int screen_key(void)
+#define IDLE_MS 100
+#define NO_KEY	(-1)
+
+void screen_set_idle(bool (*idle)(void *context), void *context)
+{
+	screen.idle = idle;
+	screen.context = context;
+	wtimeout(stdscr, IDLE_MS);
+}
+
+void screen_set_idle_ms(int ms)
+{
+	wtimeout(stdscr, ms);
+}
+
+/* No key has come: the time is over, or the terminal is gone. */
+static int no_key(void)
+{
+	struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
+
+	if (!screen.idle || poll(&input, 1, 0) > 0)
+		return SCREEN_CLOSED;
+	return screen.idle(screen.context) ? SCREEN_IDLE : NO_KEY;
+}
+
+static int get_key(void)
 {
 	wint_t key;
 
 	switch (wget_wch(stdscr, &key)) {
 	case ERR:
-		return SCREEN_CLOSED;
+		return no_key();
 	case KEY_CODE_YES:
 		return function_key(key);
 	default:
@@ -241,4 +269,24 @@ int screen_key(void)
 	default:
 		return (int)key;
 	}
+}
+
+int screen_key_or_idle(void)
+{
+	int key;
+
+	do
+		key = get_key();
+	while (key == NO_KEY);
+	return key;
+}
+
+int screen_key(void)
+{
+	int key;
+
+	do
+		key = screen_key_or_idle();
+	while (key == SCREEN_IDLE);
+	return key;
 }

@@ -35,6 +35,7 @@ enum screen_key {
 	SCREEN_RESIZED,
 	SCREEN_OTHER,
 	SCREEN_CLOSED, /* the terminal is gone */
+	SCREEN_IDLE,   /* no key: of screen_key_or_idle() */
 };
 
 /* True if standard input and output are a terminal that can move the cursor. */
@@ -57,6 +58,11 @@ enum screen_style screen_share_style(double percent, bool selected);
 void screen_show(void);
 /* Waits for a key: a character, or enum screen_key. */
 int screen_key(void);
+/* Also returns SCREEN_IDLE when the function of screen_set_idle() returns true. */
+int screen_key_or_idle(void);
+/* While keys are waited for, here and in dialogs, calls a function at intervals. */
+void screen_set_idle(bool (*idle)(void *context), void *context);
+void screen_set_idle_ms(int ms);
 
 /* ---- dialogs ---- */
 

@@ -261,7 +261,10 @@ static void annotate(struct browser *browser)
 {
 	const struct perch_frame *frame = current_frame(browser);
 
-	if (frame && has_key(browser, "sym"))
+	if (browser->live)
+		snprintf(browser->message, sizeof(browser->message),
+			 "Instructions are those of a recording: perch record, then perch report");
+	else if (frame && has_key(browser, "sym"))
 		browser_annotate(browser, frame);
 	else
 		note_missing_key(browser, "sym");
@@ -387,28 +390,87 @@ static int do_key(struct browser *browser, const struct report *report, int key)
 	return 0;
 }
 
-int report_browse(struct report *report, struct perch_profile *profile)
+/* Takes what is new in a live profile. Returns 0, the exit status, or -1 to leave. */
+static int refresh(struct browser *browser, const struct report *report)
 {
-	struct browser browser = { .profile = profile, .titles = true };
+	const struct browser_live *live = browser->live;
+	struct perch_profile *profile = NULL;
 	int status;
 
-	browser.nr_events =
-		perch_reader_events(perch_session_reader(report->input.session), &browser.events);
-	browser.event = (unsigned)(browser.nr_events - 1);
-	browser.members = 1;
-	browser.filter.limit = report->percent_limit;
-	browser.event = next_event(&browser, 1);
+	if (live->is_full(live->context)) {
+		browser_close_event(browser);
+		perch_profile_free(browser->profile);
+		browser->profile = NULL;
+		browser->filter.dso = NULL;
+		status = live->restart(live->context, &browser->profile);
+		return status ? status : browser_show_event(browser, report, browser->event);
+	}
+	status = live->refresh(live->context, &profile);
+	if (status || !profile)
+		return status;
+	return browser_replace_profile(browser, report, profile);
+}
+
+static int next_key(struct browser *browser, const struct report *report)
+{
+	const struct browser_live *live = browser->live;
+	int key = screen_key_or_idle();
+
+	if (key == SCREEN_IDLE)
+		return refresh(browser, report);
+	browser->message[0] = '\0';
+	if (live && live->key(live->context, key, browser->message, sizeof(browser->message)))
+		return 0;
+	return do_key(browser, report, key);
+}
+
+/* Returns the exit status. */
+static int browse(struct browser *browser, const struct report *report)
+{
+	const struct browser_live *live = browser->live;
+	int status;
+
+	browser->titles = true;
+	browser->members = 1;
+	browser->filter.limit = report->percent_limit;
 	if (!screen_open()) {
 		cli_note(REPORT_COMMAND,
 			 "the type of the terminal is unknown: --stdio prints text");
 		return CLI_EXIT_FAILURE;
 	}
-	status = browser_show_event(&browser, report, browser.event);
+	if (live)
+		screen_set_idle(live->idle, live->context);
+	status = browser_show_event(browser, report, browser->event);
 	while (!status) {
-		browser_draw(&browser);
-		status = do_key(&browser, report, screen_key());
+		browser_draw(browser);
+		status = next_key(browser, report);
 	}
-	browser_close_event(&browser);
+	if (browser->profile)
+		browser_close_event(browser);
 	screen_close();
 	return status < 0 ? 0 : status;
+}
+
+int report_browse(struct report *report, struct perch_profile *profile)
+{
+	struct browser browser = { .profile = profile, .members = 1 };
+
+	browser.nr_events =
+		perch_reader_events(perch_session_reader(report->input.session), &browser.events);
+	browser.event = (unsigned)(browser.nr_events - 1);
+	browser.event = next_event(&browser, 1);
+	return browse(&browser, report);
+}
+
+int report_browse_live(struct report *report, struct perch_profile *profile,
+		       const struct browser_live *live)
+{
+	struct browser browser = { .profile = profile, .live = live };
+	int status;
+
+	perch_reader_events(perch_session_reader(report->input.session), &browser.events);
+	browser.nr_events = live->nr_events;
+	status = browse(&browser, report);
+	perch_profile_free(browser.profile);
+	return status;
 }

@@ -2,7 +2,8 @@
 /*
  * The browser of perch report on a terminal: report_browser.c (events, keys),
  * report_browser_view.c (what is shown and how it is drawn), report_browser_actions.c (annotation,
- * menus, files). browser/ has the lines and the screen.
+ * menus, files), report_browser_live.c (new rows of perch top). browser/ has the lines and the
+ * screen.
  */
 #ifndef PERCH_CLI_REPORT_BROWSER_H
 #define PERCH_CLI_REPORT_BROWSER_H
@@ -11,6 +12,24 @@
 #include "browser/screen.h"
 #include "report.h"
 #include "report_group.h"
+
+/* A profile that changes while it is shown. */
+struct browser_live {
+	void *context;
+	size_t nr_events;
+	/* Reads samples; called at least ten times a second. Returns true if refresh() has
+	 * something to do. */
+	bool (*idle)(void *context);
+	/* Sets *profile to a new profile, or NULL. Returns 0, the exit status, or -1 to leave. */
+	int (*refresh)(void *context, struct perch_profile **profile);
+	/* True if the symbols of the profiles are freed by restart(). */
+	bool (*is_full)(void *context);
+	int (*restart)(void *context, struct perch_profile **profile);
+	/* The start of the first line. */
+	void (*put_summary)(FILE *out, void *context);
+	/* Returns true if the key is one of the command's own; the message is then shown. */
+	bool (*key)(void *context, int key, char *message, size_t size);
+};
 
 /* Which rows are shown. */
 struct browser_filter {
@@ -37,14 +56,26 @@ struct browser {
 	bool of_shown; /* percentages are of the rows that are shown */
 	bool titles;
 	struct browser_lines lines;
-	size_t cursor, top; /* numbers of lines */
-	char message[256];  /* on the last line, until the next key */
+	size_t cursor, top;		 /* numbers of lines */
+	char message[256];		 /* on the last line, until the next key */
+	const struct browser_live *live; /* NULL: the profile does not change */
 };
 
 /* True if the report can be browsed: on a terminal, and not in another form. */
 bool report_can_be_browsed(const struct report *report);
 /* Shows the profile until the user leaves. Returns the exit status. */
 int report_browse(struct report *report, struct perch_profile *profile);
+
+/* Shows a live profile until the user leaves, and frees it. The report has the columns. */
+int report_browse_live(struct report *report, struct perch_profile *profile,
+		       const struct browser_live *live);
+
+/* ---- report_browser_live.c ---- */
+
+/* Shows another profile with the same columns and events, and frees the one before. Returns 0 or
+ * the exit status. */
+int browser_replace_profile(struct browser *browser, const struct report *report,
+			    struct perch_profile *profile);
 
 /* ---- report_browser_view.c ---- */
 

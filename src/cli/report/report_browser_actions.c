@@ -76,6 +76,7 @@ void browser_show_help(void)
 		"H             show or hide the titles of columns",
 		"P             write the lines into the file perf.hist.N",
 		"i             the header of the file",
+		"z             perch top: only the samples since the last refresh, or all",
 		"Control-L     draw the screen anew",
 		"h, ?, F1      this help",
 	};

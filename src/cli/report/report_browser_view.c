@@ -297,6 +297,11 @@ static void put_summary(FILE *out, const struct browser *browser)
 		samples += browser->report.relative ? total.samples : total.all_samples;
 		period += report_total(&browser->report, browser->profile, browser->event + i);
 	}
+	if (browser->live) {
+		browser->live->put_summary(out, browser->live->context);
+		put_zooms(out, browser);
+		return;
+	}
 	fputs("Samples: ", out);
 	put_number(out, samples);
 	fprintf(out, " of event%s '", browser->members > 1 ? "s" : "");
@@ -380,5 +385,4 @@ void browser_draw(struct browser *browser)
 				    : "No rows. Escape removes filters, 'h' shows help");
 	screen_fill(screen_rows() - 1, column, SCREEN_TITLE);
 	screen_show();
-	browser->message[0] = '\0';
 }

@@ -4,6 +4,8 @@
  *
  *	top.c		opens the events, then refreshes until it ends
  *	top_options.c	the command line
+ *	top_loop.c	reads and refreshes until it ends: text, or
+ *	  top_browse.c	  the browser of perch report
  *	top_print.c	the text of --stdio
  *	top_live.c	rings -> session -> profile
  *	  top_session.c	  a session without records, for those of the rings
@@ -35,11 +37,15 @@ struct top {
 	bool zero, hide_kernel, hide_user;
 	struct perch_sampler *sampler;
 	struct perch_profile *profile;
-	struct top_interval now;
-	uint64_t lost, throttled; /* since the start */
-	uint64_t bytes;		  /* of the records so far, of the ring with most */
-	uint64_t memory;	  /* of this process after the first refresh; 0 before it */
-	unsigned starts;	  /* of the profile */
+	struct top_interval now, shown; /* shown: the one before */
+	uint64_t lost, throttled;	/* since the start */
+	uint64_t bytes;			/* of the records so far, of the ring with most */
+	uint64_t memory;		/* of this process after the first refresh; 0 before it */
+	unsigned starts;		/* of the profile */
+	int signals;			/* signalfd(2) */
+	struct timespec last;		/* refresh */
+	int ms;				/* until the next round */
+	bool ended;			/* the targets have, or a signal came */
 };
 
 /* ---- top_options.c ---- */
@@ -47,6 +53,16 @@ struct top {
 /* Returns 0, or the exit status after it has printed an error. */
 int top_parse(struct top *top, int argc, char **argv);
 void top_clear_options(struct top *top);
+
+/* ---- top_loop.c ---- */
+
+/* Shows the profile until it ends. Returns the exit status. */
+int top_loop(struct top *top);
+
+/* ---- top_browse.c ---- */
+
+bool top_can_be_browsed(const struct top *top);
+int top_browse(struct top *top);
 
 /* ---- top_print.c ---- */
 
@@ -61,10 +77,14 @@ void top_put_summary(FILE *out, const struct top *top);
 int top_start(struct top *top);
 /* Adds the records of the rings. */
 int top_read(struct top *top);
-/* Makes a profile of what was sampled, and lets it decay. seconds: since the last one. */
-int top_refresh(struct top *top, double seconds, struct perch_profile **profile);
-/* Frees what has ended. If the process has grown much since the first refresh, starts anew. */
-int top_limit_memory(struct top *top);
+/* The seconds since the last refresh. */
+double top_seconds(const struct top *top);
+/* Makes a profile of what was sampled, and lets it decay. */
+int top_refresh(struct top *top, struct perch_profile **profile);
+/* True if the process has grown much since the first refresh. */
+bool top_is_full(const struct top *top);
+/* Starts anew without samples. What was made of the session before must be freed. */
+int top_restart(struct top *top);
 void top_stop(struct top *top);
 
 /* ---- top_session.c ---- */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "top.h"
@@ -178,7 +179,7 @@ static int take_record(struct top *top, const struct perch_record *record, struc
 	return rc;
 }
 
-int top_read(struct top *top)
+static int read_round(struct top *top)
 {
 	struct perch_record record;
 	struct perch_error err;
@@ -192,45 +193,38 @@ int top_read(struct top *top)
 	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
 }
 
-/* ---- refreshes ---- */
+/* Times between rounds. A round of a ring that is nearly full comes late. */
+enum { LEAST_MS = 5, MOST_MS = 100 };
 
-static void count_lost(struct top *top)
+/* The next round comes before a ring of 16 pages, or of -m, has got a quarter of its size. */
+static void choose_next_round(struct top *top)
 {
+	size_t size = (size_t)sysconf(_SC_PAGESIZE) *
+		      (top->record.ring_pages ? top->record.ring_pages : 16);
 	struct perch_sampler_stats stats;
+	uint64_t most = 0, bytes;
 
-	perch_sampler_get_stats(top->sampler, &stats);
-	top->now.lost = stats.lost - top->lost;
-	top->lost = stats.lost;
-	top->throttled = stats.throttled;
+	for (size_t i = 0; !perch_sampler_get_ring_stats(top->sampler, i, &stats); i++)
+		most = stats.bytes > most ? stats.bytes : most;
+	bytes = most - top->bytes;
+	top->bytes = most;
+	if (!top->ms)
+		top->ms = MOST_MS;
+	else if (bytes > size / 4)
+		top->ms = top->ms / 2 > LEAST_MS ? top->ms / 2 : LEAST_MS;
+	else if (bytes < size / 16 && top->ms * 2 <= MOST_MS)
+		top->ms *= 2;
 }
 
-int top_refresh(struct top *top, double seconds, struct perch_profile **profile)
+int top_read(struct top *top)
 {
-	struct perch_error err;
-	/* a round holds the records after the last ones of all rings for the next round */
-	int status = top_read(top);
+	int status = read_round(top);
 
-	*profile = NULL;
-	if (!status)
-		status = top_read(top);
-	if (status)
-		return status;
-	top->now.seconds = seconds;
-	count_lost(top);
-	if (perch_profile_snapshot(top->profile, profile, &err) ||
-	    perch_profile_decay(top->profile, top->zero ? 0 : DECAY_NUMERATOR, DECAY_DENOMINATOR,
-				&err))
-		return cli_error(TOP_COMMAND, &err);
-	return 0;
+	choose_next_round(top);
+	return status;
 }
 
-/* ---- memory ---- */
-
-/*
- * Samples decay and ended processes are freed, but names, mapped files and their symbols stay. A
- * system on which new programs are built and run all the time would let them grow for ever.
- */
-#define MOST_GROWTH (128u << 20)
+/* ---- refreshes ---- */
 
 /* Bytes of writable memory of this process; 0 if unknown. */
 static uint64_t used_memory(void)
@@ -246,18 +240,72 @@ static uint64_t used_memory(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-int top_limit_memory(struct top *top)
+static void count_lost(struct top *top)
 {
-	uint64_t used = used_memory();
+	struct perch_sampler_stats stats;
 
+	perch_sampler_get_stats(top->sampler, &stats);
+	top->shown.lost = stats.lost - top->lost;
+	top->lost = stats.lost;
+	top->throttled = stats.throttled;
+}
+
+double top_seconds(const struct top *top)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - top->last.tv_sec) +
+	       (double)(now.tv_nsec - top->last.tv_nsec) / 1e9;
+}
+
+int top_refresh(struct top *top, struct perch_profile **profile)
+{
+	struct perch_error err;
+	/* a round holds the records after the last ones of all rings for the next round */
+	int status = top_read(top);
+
+	*profile = NULL;
+	if (!status)
+		status = read_round(top);
+	if (status)
+		return status;
+	top->shown = top->now;
+	top->shown.seconds = top_seconds(top);
+	top->now = (struct top_interval){ .samples = 0 };
+	clock_gettime(CLOCK_MONOTONIC, &top->last);
+	count_lost(top);
 	if (perch_processes_discard_ended(perch_session_processes(top->report.input.session)) < 0) {
 		cli_note(TOP_COMMAND, "no memory");
 		return CLI_EXIT_FAILURE;
 	}
+	if (perch_profile_snapshot(top->profile, profile, &err) ||
+	    perch_profile_decay(top->profile, top->zero ? 0 : DECAY_NUMERATOR, DECAY_DENOMINATOR,
+				&err)) {
+		perch_profile_free(*profile);
+		*profile = NULL;
+		return cli_error(TOP_COMMAND, &err);
+	}
 	if (!top->memory)
-		top->memory = used;
-	if (used <= top->memory + MOST_GROWTH)
-		return 0;
+		top->memory = used_memory();
+	return 0;
+}
+
+/* ---- memory ---- */
+
+/*
+ * Samples decay and ended processes are freed, but names, mapped files and their symbols stay. A
+ * system on which new programs are built and run all the time would let them grow for ever.
+ */
+#define MOST_GROWTH (128u << 20)
+
+bool top_is_full(const struct top *top)
+{
+	return top->memory && used_memory() > top->memory + MOST_GROWTH;
+}
+
+int top_restart(struct top *top)
+{
 	top_stop(top);
 	top->memory = 0;
 	return top_start(top);

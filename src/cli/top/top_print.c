@@ -48,7 +48,7 @@ static void put_events(FILE *out, const struct top *top)
 
 void top_put_summary(FILE *out, const struct top *top)
 {
-	const struct top_interval *now = &top->now;
+	const struct top_interval *now = &top->shown;
 	double rate = now->seconds > 0 ? now->samples / now->seconds : 0;
 
 	fprintf(out, "%.0f samples/s  kernel: %.1f%%  lost: %" PRIu64 "/%" PRIu64, rate,
@@ -111,6 +111,5 @@ int top_print(FILE *out, struct top *top, struct perch_profile *profile)
 		status = report_print_event(out, &of_events, profile, events, event, members);
 	}
 	fflush(out);
-	top->now = (struct top_interval){ 0 };
 	return status;
 }
