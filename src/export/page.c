@@ -82,9 +82,23 @@ static uint32_t add_event(struct page *page, struct perch_export *export, uint32
 	return perch__page_event(page, name);
 }
 
+/* Adds the events in the order of the file: the page shows the first one that has samples. */
+static int add_events(struct page *page, struct perch_export *export)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(export->session), &events);
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (add_event(page, export, i) == PAGE_NONE)
+			return -ENOMEM;
+	return 0;
+}
+
 static int add_entries(struct page *page, struct perch_export *export,
 		       const struct export_tree *tree, const struct page_maps *map, bool old)
 {
+	if (add_events(page, export))
+		return -ENOMEM;
 	for (size_t i = 0; i < export->nr_entries; i++) {
 		const struct entry *from = &export->entry[i];
 		struct page_entry entry = {

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What is shown, and its text in the fragment of the address, which is a link to the view. */
 
+/* The first event of the file that has samples. */
+function firstEvent(entries) {
+	let first = Infinity;
+	for (let i = 0; i < entries.count; i++)
+		if (!entries.old[i] && entries.event[i] < first)
+			first = entries.event[i];
+	return first < Infinity ? first : 0;
+}
+
 /* Returns what is shown at first. */
 function defaultState(data) {
 	return {
-		event: data.entries.count ? data.entries.event[data.entries.old.indexOf(0)] || 0 : 0,
+		event: firstEvent(data.entries),
 		comm: null, thread: null, cpu: null, from: 0, to: data.slices, samples: false,
 		group: 'command', recursion: false, lines: false, byWeight: false, icicle: false,
 		color: data.oldTitle ? 'change' : 'kind', search: '', view: 'flame', fn: null, path: '',
