@@ -72,44 +72,37 @@ static int add_tables(struct page *page, struct perch_export *export,
 	return 0;
 }
 
-static uint32_t add_event(struct page *page, struct perch_export *export, uint32_t event)
+/* Adds the events in the order of the file: the page shows the first one that has samples. */
+static int add_events(struct page *page, struct perch_export *export, const struct page_maps *map)
 {
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(perch_session_reader(export->session), &events);
 	char name[256];
 
-	perch_clean_text(event < nr ? events[event].name : "event", name, sizeof(name));
-	return perch__page_event(page, name);
-}
+	for (size_t i = 0; i < nr; i++) {
+		const char *unit = perch__export_unit(&events[i].attr);
 
-/* Adds the events in the order of the file: the page shows the first one that has samples. */
-static int add_events(struct page *page, struct perch_export *export)
-{
-	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(perch_session_reader(export->session), &events);
-
-	for (uint32_t i = 0; i < nr; i++)
-		if (add_event(page, export, i) == PAGE_NONE)
+		perch_clean_text(events[i].name, name, sizeof(name));
+		map->event[i] = perch__page_event(page, name, !strcmp(unit, "nanoseconds"));
+		if (map->event[i] == PAGE_NONE)
 			return -ENOMEM;
+	}
 	return 0;
 }
 
 static int add_entries(struct page *page, struct perch_export *export,
 		       const struct export_tree *tree, const struct page_maps *map, bool old)
 {
-	if (add_events(page, export))
-		return -ENOMEM;
 	for (size_t i = 0; i < export->nr_entries; i++) {
 		const struct entry *from = &export->entry[i];
 		struct page_entry entry = {
 			.node = tree->leaf[i] == NO_INDEX ? 0 : map->node[tree->leaf[i]],
 			.thread = map->thread[from->thread],
-			.event = add_event(page, export, from->event),
+			.event = map->event[from->event],
 			.old = old,
 		};
 
-		map->entry[i] = entry.event == PAGE_NONE ? PAGE_NONE
-							 : perch__page_entry(page, &entry);
+		map->entry[i] = perch__page_entry(page, &entry);
 		if (map->entry[i] == PAGE_NONE)
 			return -ENOMEM;
 		page->entry[map->entry[i]].samples += from->samples;
@@ -142,12 +135,13 @@ static int add_samples(struct page *page, const struct perch_export *export,
 static int add_export(struct page *page, struct perch_export *export, bool old)
 {
 	struct export_tree tree = { 0 };
-	size_t nr;
+	const struct perch_file_event *events;
+	size_t nr_events = perch_reader_events(perch_session_reader(export->session), &events), nr;
 	struct page_maps map;
 	uint32_t *memory = NULL;
 	int rc = perch__export_tree(export, EXPORT_EACH_LINE, &tree);
 
-	nr = tree.nr_frames + tree.nr_nodes + export->nr_threads + export->nr_entries;
+	nr = tree.nr_frames + tree.nr_nodes + export->nr_threads + export->nr_entries + nr_events;
 	if (!rc) {
 		memory = calloc(nr + 1, sizeof(*memory));
 		rc = memory ? 0 : -ENOMEM;
@@ -156,9 +150,12 @@ static int add_export(struct page *page, struct perch_export *export, bool old)
 		map.location = memory;
 		map.node = map.location + tree.nr_frames;
 		map.thread = map.node + tree.nr_nodes;
-		map.entry = map.thread + export->nr_threads;
+		map.event = map.thread + export->nr_threads;
+		map.entry = map.event + nr_events;
 		rc = add_tables(page, export, &tree, &map);
 	}
+	if (!rc)
+		rc = add_events(page, export, &map);
 	if (!rc)
 		rc = add_entries(page, export, &tree, &map, old);
 	if (!rc && !old)
@@ -214,6 +211,49 @@ static struct perch_session_stats lost_of(const struct perch_export *export)
 	return stats;
 }
 
+/* Adds a line "name: text". The text is not trusted; NULL and "" are left out. */
+static int add_fact(struct page *page, const char *name, const char *text)
+{
+	char line[1024];
+
+	if (!text || !text[0])
+		return 0;
+	snprintf(line, sizeof(line), "%s: %s", name, text);
+	perch_clean_text(line, line, sizeof(line));
+	return perch__page_note(page, line);
+}
+
+static int add_command_line(struct page *page, const struct perch_reader *reader)
+{
+	const char *const *argument;
+	size_t nr = perch_reader_command_line(reader, &argument), used = 0;
+	char text[1024] = "";
+
+	for (size_t i = 0; i < nr && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
+					 argument[i]);
+	return add_fact(page, "Command", text);
+}
+
+/* Adds lines about the recording: its command and its machine. */
+static int add_recording_notes(struct page *page, const struct perch_export *export)
+{
+	const struct perch_reader *reader;
+	int rc;
+
+	if (!export->session)
+		return 0;
+	reader = perch_session_reader(export->session);
+	rc = add_command_line(page, reader);
+	if (!rc)
+		rc = add_fact(page, "Machine", perch_reader_text(reader, PERCH_FEATURE_HOSTNAME));
+	if (!rc)
+		rc = add_fact(page, "Kernel", perch_reader_text(reader, PERCH_FEATURE_OSRELEASE));
+	if (!rc)
+		rc = add_fact(page, "CPU", perch_reader_text(reader, PERCH_FEATURE_CPUDESC));
+	return rc;
+}
+
 /* Adds lines about what the page lacks. */
 static int add_notes(struct page *page, const struct perch_export *export)
 {
@@ -235,7 +275,7 @@ static int add_notes(struct page *page, const struct perch_export *export)
 		snprintf(line, sizeof(line), "%s: %" PRIu64, notes[i].text, notes[i].number);
 		rc = perch__page_note(page, line);
 	}
-	return rc;
+	return rc ? rc : add_recording_notes(page, export);
 }
 
 int perch__export_make_page(struct perch_export *export, struct page *page)

@@ -44,6 +44,10 @@ struct page_node {
 	uint32_t parent, location;
 };
 
+struct page_event {
+	uint32_t name, is_clock; /* is_clock: periods are nanoseconds */
+};
+
 struct page_thread {
 	uint32_t pid, tid, comm;
 };
@@ -69,11 +73,11 @@ struct page {
 	struct page_thread *thread;
 	struct page_entry *entry;
 	struct page_sample *sample; /* empty if times and CPUs are unknown */
-	uint32_t *event;	    /* names */
-	uint32_t *note;		    /* lines that the page shows */
+	struct page_event *event;
+	uint32_t *note; /* lines that the page shows */
 	size_t nr_functions, nr_locations, nr_nodes, nr_threads, nr_entries, nr_samples, nr_events,
 		nr_notes;
-	struct perch__hash_table texts, functions, locations, nodes, threads, entries;
+	struct perch__hash_table texts, functions, locations, nodes, threads, events, entries;
 	uint32_t title, old_title; /* old_title: 0 if there is nothing to compare with */
 	bool has_cpus, has_times;
 	bool has_counts; /* some entries have a number that may not be that of samples */
@@ -96,7 +100,7 @@ uint32_t perch__page_location_of(struct page *page, uint32_t function, uint32_t 
 uint32_t perch__page_thread_of(struct page *page, uint32_t pid, uint32_t tid, uint32_t comm);
 uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location);
 uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm);
-uint32_t perch__page_event(struct page *page, const char *name);
+uint32_t perch__page_event(struct page *page, const char *name, bool is_clock);
 /* Finds the entry of wanted (its samples and period are not compared), or adds it with 0 samples.
  */
 uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted);

@@ -7,7 +7,7 @@
  *	version
  *	texts      bytes, then the texts, each with its NUL; elsewhere a text is its number in them
  *	title, old title, number of notes, notes
- *	events     number, then names
+ *	events     number, then names, 1 if periods are nanoseconds
  *	threads    number, then pids, tids, names
  *	functions  number, then names, DSOs, kinds
  *	locations  number, then functions, files, lines
@@ -100,7 +100,8 @@ static void put_tables(struct block *block, const struct page *page, const uint3
 	put(block, page->nr_notes);
 	PUT_COLUMN(block, page->nr_notes, number[page->note[i]]);
 	put(block, page->nr_events);
-	PUT_COLUMN(block, page->nr_events, number[page->event[i]]);
+	PUT_COLUMN(block, page->nr_events, number[page->event[i].name]);
+	PUT_COLUMN(block, page->nr_events, page->event[i].is_clock);
 	put(block, page->nr_threads);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].pid);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].tid);

@@ -53,7 +53,8 @@ static int merge_tables(const struct merge *merge)
 	MERGE(merge->thread, from->nr_threads,
 	      perch__page_thread_of(to, from->thread[i].pid, from->thread[i].tid,
 				    merge_text(merge, from->thread[i].comm)));
-	MERGE(merge->event, from->nr_events, perch__page_event(to, from->text + from->event[i]));
+	MERGE(merge->event, from->nr_events,
+	      perch__page_event(to, from->text + from->event[i].name, from->event[i].is_clock));
 	return 0;
 }
 

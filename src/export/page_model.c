@@ -13,7 +13,7 @@ int perch__page_init(struct page *page)
 
 	*page = (struct page){ 0 };
 	page->texts.seed = page->functions.seed = page->locations.seed = seed;
-	page->nodes.seed = page->threads.seed = page->entries.seed = seed;
+	page->nodes.seed = page->threads.seed = page->events.seed = page->entries.seed = seed;
 	if (perch__page_text(page, "") || PERCH__ARRAY_RESERVE_BY_NR(page->node, page->nr_nodes, 1))
 		return -ENOMEM;
 	page->node[page->nr_nodes++] = (struct page_node){ PAGE_NONE, PAGE_NONE };
@@ -36,6 +36,7 @@ void perch__page_clear(struct page *page)
 	perch__hash_clear(&page->locations);
 	perch__hash_clear(&page->nodes);
 	perch__hash_clear(&page->threads);
+	perch__hash_clear(&page->events);
 	perch__hash_clear(&page->entries);
 	*page = (struct page){ 0 };
 }
@@ -101,6 +102,7 @@ DEFINE_FIND(function, function, nr_functions, functions, 3)
 DEFINE_FIND(location, location, nr_locations, locations, 3)
 DEFINE_FIND(node, node, nr_nodes, nodes, 2)
 DEFINE_FIND(thread, thread, nr_threads, threads, 3)
+DEFINE_FIND(event, event, nr_events, events, 2)
 DEFINE_FIND(entry, entry, nr_entries, entries, 4)
 
 uint32_t perch__page_function_of(struct page *page, uint32_t name, uint32_t dso, uint32_t kind)
@@ -148,19 +150,12 @@ uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location
 	return find_node(page, &(struct page_node){ parent, location });
 }
 
-uint32_t perch__page_event(struct page *page, const char *name)
+uint32_t perch__page_event(struct page *page, const char *name, bool is_clock)
 {
 	uint32_t text = perch__page_text(page, name);
 
-	if (text == PAGE_NONE)
-		return PAGE_NONE;
-	for (uint32_t i = 0; i < page->nr_events; i++)
-		if (page->event[i] == text)
-			return i;
-	if (PERCH__ARRAY_RESERVE_BY_NR(page->event, page->nr_events, 1))
-		return PAGE_NONE;
-	page->event[page->nr_events] = text;
-	return (uint32_t)page->nr_events++;
+	return text == PAGE_NONE ? PAGE_NONE
+				 : find_event(page, &(struct page_event){ text, is_clock });
 }
 
 uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted)

@@ -209,7 +209,7 @@ static int read_folded(struct text_reader *reader)
 		comm_end = last;
 	reader->entry.thread = perch__page_thread_of(
 		reader->page, 0, 0, add_name(reader->page, reader->line, comm_end));
-	reader->entry.event = perch__page_event(reader->page, "count");
+	reader->entry.event = perch__page_event(reader->page, "count", false);
 	reader->page->has_counts = true;
 	reader->entry.node = add_folded_frames(reader, comm_end + 1, last);
 	return add_samples(reader, number, number) ? -ENOMEM : 1;
@@ -319,6 +319,12 @@ static int read_thread(struct text_reader *reader, const char *end)
 
 static bool read_frame(struct text_reader *reader, const char *at);
 
+/* Periods of cpu-clock and task-clock, also with modifiers, are nanoseconds. */
+static bool is_clock(const char *event)
+{
+	return !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
+}
+
 /*
  * Reads a header: NAME PID/TID [CPU] TIME: PERIOD EVENT: and without call chains the address.
  * Returns 1; 0 if it is none; or -ENOMEM.
@@ -348,7 +354,7 @@ static int read_header(struct text_reader *reader)
 	memcpy(event, at, (size_t)(end - at) - 1);
 	event[end - at - 1] = '\0';
 	perch_clean_text(event, clean, sizeof(clean));
-	reader->entry.event = perch__page_event(reader->page, clean);
+	reader->entry.event = perch__page_event(reader->page, clean, is_clock(clean));
 	reader->sample.time = ns;
 	reader->sample.period = period;
 	reader->nr_frames = 0;

@@ -23,7 +23,7 @@
 struct picture {
 	const struct page *page;
 	/* The nodes are stacks of functions. The "location" of a node is its function, or that of a
-	 * child of the root the number of functions plus its thread. */
+	 * child of the root the number of functions plus the text of its name. */
 	struct page tree;
 	uint64_t *total, *old; /* by node; old: of the recording to compare with */
 	uint32_t *leaf;	       /* by entry of the page: its node */
@@ -36,24 +36,13 @@ struct picture {
 
 /* ---- tree ---- */
 
-/* Returns the first thread that has the same name. */
-static uint32_t first_thread(const struct page *page, uint32_t thread)
-{
-	uint32_t i = 0;
-
-	while (page->thread[i].comm != page->thread[thread].comm)
-		i++;
-	return i;
-}
-
 /* Adds the functions of an entry. Returns its node, or PAGE_NONE. */
 static uint32_t add_stack(struct picture *picture, const struct page_entry *entry)
 {
 	const struct page *page = picture->page;
 	uint32_t path[MAX_ROWS], nr = 0, node = entry->node;
-	uint32_t to =
-		perch__page_child(&picture->tree, 0,
-				  (uint32_t)page->nr_functions + first_thread(page, entry->thread));
+	uint32_t to = perch__page_child(
+		&picture->tree, 0, (uint32_t)page->nr_functions + page->thread[entry->thread].comm);
 
 	/* deeper stacks lose their outer frames; those of recordings are not as deep */
 	for (; page->node[node].parent != PAGE_NONE && nr < MAX_ROWS;
@@ -101,7 +90,7 @@ static const char *name_of(const struct picture *picture, uint32_t node)
 		return "all";
 	if (key < page->nr_functions)
 		return page->text + page->function[key].name;
-	return page->text + page->thread[key - page->nr_functions].comm;
+	return page->text + key - page->nr_functions;
 }
 
 static int compare_nodes(const void *left, const void *right, void *context)
@@ -291,7 +280,8 @@ static void count_hidden(struct picture *picture)
 static int put_head(struct picture *picture, double height)
 {
 	const struct page *page = picture->page;
-	const char *event = page->nr_events ? page->text + page->event[picture->event] : "no event";
+	const char *event = page->nr_events ? page->text + page->event[picture->event].name
+					    : "no event";
 	int rc;
 
 	fprintf(picture->out,
@@ -342,18 +332,24 @@ static int put_picture(struct picture *picture)
 	return rc;
 }
 
+/* Returns the first event with samples. */
+static uint32_t first_event(const struct page *page)
+{
+	uint32_t first = PAGE_NONE;
+
+	for (size_t i = 0; i < page->nr_entries; i++)
+		if (!page->entry[i].old && page->entry[i].event < first)
+			first = page->entry[i].event;
+	return first == PAGE_NONE ? 0 : first;
+}
+
 int perch__export_svg(struct perch_export *export, FILE *out, struct perch_error *err)
 {
 	struct page page;
 	struct picture picture = { .page = &page, .out = out };
 	int rc = perch__export_make_page(export, &page);
 
-	for (size_t i = 0; i < page.nr_entries && !rc; i++) {
-		if (!page.entry[i].old) {
-			picture.event = page.entry[i].event;
-			break;
-		}
-	}
+	picture.event = rc ? 0 : first_event(&page);
 	if (!rc)
 		rc = make_tree(&picture);
 	if (!rc)

@@ -120,6 +120,8 @@ def check_sums(browser, path, data):
     named = {name: values for name, values in got.items() if not name.startswith("[")}
     expected = {name: values for name, values in expected.items() if not name.startswith("[")}
     check(browser.run("perch.weights.total") == total and total > 0, "the sum of all periods is that of perch script", total)
+    facts = browser.run("document.getElementById('notes').innerText")
+    check("Command: " in facts and "./program" in facts and f"Kernel: {os.uname().release}" in facts, "the command and the machine", facts)
     check(named == expected and EVIL in named and "recurse" in named, "each function has the sums of perch script",
           [(name, expected.get(name), named.get(name)) for name in sorted(set(expected) | set(named))
            if expected.get(name) != named.get(name)][:5])
@@ -406,6 +408,21 @@ def check_svg(browser, data):
     check(frames == [f"all (100.00%, {browser.run('perch.weights.total')})"], "its sum is that of the page", frames)
 
 
+DRAWN = "performance.getEntriesByName('drawn')[0].startTime"
+# zooms to the heaviest frame of level 5, and counts the frames of the animation
+ZOOM_RATE = """(async () => {
+    const graph = perch.flame, times = [];
+    for (let i = 0; i < 5; i++)
+        graph.focused = graph.heaviestChild();
+    graph.zoom(graph.focused);
+    await new Promise((done) => {
+        const step = (now) => { times.push(now); if (graph.motion) requestAnimationFrame(step); else done(); };
+        requestAnimationFrame(step);
+    });
+    return 1000 * (times.length - 1) / (times.at(-1) - times[0]);
+})()"""
+
+
 def check_large(browser, directory):
     """A million samples with 100000 call chains: the limits of the page's size, and what the page states."""
     large_recording.write("large.data", os.path.join(directory, "large"), 1000000, 100000)
@@ -417,6 +434,7 @@ def check_large(browser, directory):
     write_page("varied.html", "-i", "varied.data")
     browser.open("large.html")
     check(browser.run("perch.weights.totalSamples") == 1000000 and browser.run("perch.weights.total") == 250000000000, "its sums")
+    print(f"# drawn {browser.run(DRAWN):.0f} ms after the navigation began; frames a second while it zooms: {browser.run(ZOOM_RATE):.0f}")
     check(re.search("^[0-9,]+ frames are narrower than half a pixel and are not drawn", browser.run("document.getElementById('pruned').textContent")),
           "the page states what is not drawn")
     browser.open("varied.html")

@@ -121,7 +121,9 @@ function readData(bytes) {
 	let count = reader.next();
 
 	data.notes = list(count);
-	data.events = list(reader.next());
+	count = reader.next();
+	data.events = list(count);
+	data.clocks = numbers(count);
 	count = reader.next();
 	data.threads = { count, pid: numbers(count), tid: numbers(count), comm: list(count) };
 	count = reader.next();

@@ -4,6 +4,7 @@
 /* The first event of the file that has samples. */
 function firstEvent(entries) {
 	let first = Infinity;
+
 	for (let i = 0; i < entries.count; i++)
 		if (!entries.old[i] && entries.event[i] < first)
 			first = entries.event[i];

@@ -20,15 +20,10 @@ function formatTime(ns) {
 	return ns >= 1e6 ? `${(ns / 1e6).toFixed(3)} ms` : `${(ns / 1e3).toFixed(3)} µs`;
 }
 
-/* Periods of clock events are nanoseconds. */
-function isClock(event) {
-	return /^(cpu|task)-clock\b/.test(event);
-}
-
 function formatWeight(app, number) {
 	if (app.state.samples)
 		return `${formatNumber(number)} samples`;
-	return isClock(app.data.events[app.state.event]) ? formatTime(number) : formatNumber(number);
+	return app.data.clocks[app.state.event] ? formatTime(number) : formatNumber(number);
 }
 
 /* Creates an element with a text: names of profiles are never markup. */
