@@ -316,6 +316,15 @@ static struct perch_dso *kernel_dso(struct perch_processes *processes,
 	return dso;
 }
 
+/* The vdso of 64-bit processes is near their stack. The other one has other functions at the same
+ * offsets, so it is another DSO, with the name that perf has for it. */
+static const char vdso_of_32_bits[] = "[vdso32]";
+
+static bool is_vdso_of_32_bits(const struct perch_mmap_record *mmap)
+{
+	return !strcmp(mmap->filename.text, "[vdso]") && mmap->start < UINT32_MAX;
+}
+
 struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 					const struct perch_mmap_record *mmap, bool kernel)
 {
@@ -324,6 +333,9 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 
 	if (kernel)
 		return kernel_dso(processes, mmap);
+	if (is_vdso_of_32_bits(mmap))
+		return perch__dso_named(processes, vdso_of_32_bits, strlen(vdso_of_32_bits),
+					PERCH_DSO_VDSO, mmap->build_id, mmap->build_id_size);
 	for (size_t i = 0; i < sizeof(special_names) / sizeof(*special_names); i++)
 		if (special_names[i].prefix
 			    ? !strncmp(name, special_names[i].name, strlen(special_names[i].name))

@@ -167,9 +167,11 @@ static int open_vdso(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	bool wide = strcmp(dso->path, "[vdso32]"), own = wide == (sizeof(void *) == 8);
 	int rc = -ENOENT;
 
-	if (image && !memcmp(image, ELFMAG, SELFMAG) && (dso->build_id_size || !sources->foreign))
+	if (own && image && !memcmp(image, ELFMAG, SELFMAG) &&
+	    (dso->build_id_size || !sources->foreign))
 		rc = perch__elf_open_image(file, image, vdso_size(image));
 	if (!rc && dso->build_id_size &&
 	    !perch__same_build_id(dso->build_id, dso->build_id_size, file->build_id,
@@ -184,7 +186,8 @@ static int open_vdso(struct elf_file *file, const struct sources *sources,
 				 sources, dso))
 		rc = 0;
 	if (rc)
-		perch__set_symbol_error(error, "the vdso of another kernel");
+		perch__set_symbol_error(error, own ? "the vdso of another kernel"
+						   : "the vdso of 32-bit programs");
 	return rc;
 }
 

@@ -280,7 +280,7 @@ static void recognizes_special_names(void **state)
 		const char *name, *path;
 		enum perch_dso_kind kind;
 	} cases[] = {
-		{ "[vdso]", "[vdso]", PERCH_DSO_VDSO },
+		{ "[vdso]", "[vdso32]", PERCH_DSO_VDSO },
 		{ "[heap]", "[heap]", PERCH_DSO_ANON },
 		{ "[stack]", "[stack]", PERCH_DSO_ANON },
 		{ "[stack:1234]", "[stack:1234]", PERCH_DSO_ANON },
@@ -307,6 +307,10 @@ static void recognizes_special_names(void **state)
 	/* generated code of another process is another DSO */
 	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
 	check_user(processes, 11, 0x1000, "/tmp/perf-11.map", 0x1000);
+	/* that of 64-bit processes is another one than that of 32-bit processes, at low addresses
+	 */
+	map_file(processes, 11, 0x7ffe00001000, 0x1000, 0, "[vdso]");
+	check_user(processes, 11, 0x7ffe00001008, "[vdso]", 8);
 	perch_processes_free(processes);
 }
 

@@ -285,6 +285,21 @@ static void refuses_running_kernel_for_foreign_recording(void **state)
 	perch_symbols_free(symbols);
 }
 
+/* Its functions are others than those of the vdso of this program, and at other offsets. */
+static void does_not_take_its_own_vdso_for_that_of_other_programs(void **state)
+{
+	const bool wide = sizeof(void *) == 8;
+	struct perch_dso vdso = dso_at(wide ? "[vdso32]" : "[vdso]", PERCH_DSO_VDSO);
+	struct perch_symbols *symbols = new_symbols(NULL);
+
+	(void)state;
+	for (uint64_t offset = 0; offset < 0x4000; offset += 4)
+		assert_null(perch_symbols_find(symbols, &vdso, offset));
+	assert_non_null(perch_symbols_error(symbols, &vdso));
+	assert_string_equal(perch_symbols_dso_name(symbols, &vdso), "[vdso]");
+	perch_symbols_free(symbols);
+}
+
 static void opens_the_vdso_as_a_file(void **state)
 {
 	struct perch_dso vdso = dso_at("[vdso]", PERCH_DSO_VDSO);
@@ -365,6 +380,7 @@ int main(void)
 		cmocka_unit_test(refuses_other_kernel),
 		cmocka_unit_test(reads_vmlinux),
 		cmocka_unit_test(refuses_running_kernel_for_foreign_recording),
+		cmocka_unit_test(does_not_take_its_own_vdso_for_that_of_other_programs),
 		cmocka_unit_test(opens_the_vdso_as_a_file),
 		cmocka_unit_test(reads_vdso_from_memory),
 		cmocka_unit_test(reports_why_symbols_are_missing),
