@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Compares the CPU time of perch top and perf top: top.py [BUILD].
 
-Both print text into a file, at 1 kHz on all CPUs, on the same load: a shell that computes on each CPU, and one that starts programs."""
+Both print text into a file, at 1 kHz on all CPUs, on the same load: a shell that computes on each
+CPU, and one that starts programs."""
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ import compare
 
 SECONDS = 1.5 if compare.SMOKE else float(os.environ.get("SECONDS_EACH", "20"))
 ROUNDS = 3
-LOADS = ["while :; do :; done"] * (os.cpu_count() or 1) + ["while :; do /bin/true; sleep 0.01; done"]
+LOADS = ["while :; do :; done"] * (os.cpu_count() or 1)
+LOADS.append("while :; do /bin/true; sleep 0.01; done")
 
 
 def measure(command, options, directory):
@@ -22,8 +24,8 @@ def measure(command, options, directory):
     idle, other = os.pipe()  # perf reads keys
     with open(os.path.join(directory, "text"), "w", encoding="utf-8") as text:
         start = time.perf_counter()
-        child = subprocess.Popen([command, "top", "--stdio", "-e", "cpu-clock", "-F", "1000", *options], stdin=idle, stdout=text,
-                                 stderr=subprocess.DEVNULL)
+        words = [command, "top", "--stdio", "-e", "cpu-clock", "-F", "1000", *options]
+        child = subprocess.Popen(words, stdin=idle, stdout=text, stderr=subprocess.DEVNULL)
         time.sleep(SECONDS)
         child.send_signal(signal.SIGINT)
         _, status, usage = os.wait4(child.pid, 0)
@@ -36,10 +38,12 @@ def measure(command, options, directory):
 
 
 def compare_tops(title, options, directory):
-    runs = compare.measure_alternately(lambda command: measure(command, options, directory), compare.commands(), ROUNDS)
+    runs = compare.measure_alternately(lambda command: measure(command, options, directory),
+                                       compare.commands(), ROUNDS)
     perch, perf = (compare.Cost(values) for values in runs)
-    print(f"{title}: perch/perf CPU {compare.describe_ratio(perch.cpu / perf.cpu, 1.0)}, {perch.cpu * 1e3:.0f} and {perf.cpu * 1e3:.0f} ms"
-          f" in {SECONDS:g} s, peak memory {perch.peak / 1e3:.0f} and {perf.peak / 1e3:.0f} MB", flush=True)
+    print(f"{title}: perch/perf CPU {compare.describe_ratio(perch.cpu / perf.cpu, 1.0)},"
+          f" {perch.cpu * 1e3:.0f} and {perf.cpu * 1e3:.0f} ms in {SECONDS:g} s,"
+          f" peak memory {perch.peak / 1e3:.0f} and {perf.peak / 1e3:.0f} MB", flush=True)
 
 
 def main():

@@ -49,6 +49,8 @@ static int open_file(struct top *top, const struct perch_file_event *events, siz
 
 	if (asprintf(&path, "%s/events", directory) < 0)
 		return no_memory();
+	/* files and maps of JIT compilers that are made later are those of the samples */
+	input->options.symbols.recorded_at = INT64_MAX;
 	rc = write_file(top, path, events, nr, &err);
 	if (rc >= 0)
 		rc = perch_session_open(&input->session, path, &input->options, &err);
