@@ -403,7 +403,11 @@ static int refresh(struct browser *browser, const struct report *report)
 		browser->profile = NULL;
 		browser->filter.dso = NULL;
 		status = live->restart(live->context, &browser->profile);
-		return status ? status : browser_show_event(browser, report, browser->event);
+		if (status)
+			return status;
+		/* of the new session */
+		perch_reader_events(perch_session_reader(report->input.session), &browser->events);
+		return browser_show_event(browser, report, browser->event);
 	}
 	status = live->refresh(live->context, &profile);
 	if (status || !profile)
