@@ -66,7 +66,7 @@ for pair in explian:explain exlpain:explain recrod:record recor:record stats:sta
 	    docter:doctor Help:help srcipt:script; do
 	refused "misspelt command ${pair%:*}" 2 "unknown command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
 done
-for word in x frobnicate kvm top "$(printf 'explain%0500d' 1)" ''; do
+for word in x frobnicate kvm kmem "$(printf 'explain%0500d' 1)" ''; do
 	refused "no command is similar to '${word:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$word"
 done
 refused 'unknown command in help' 2 "unknown command 'nonsense'" "$perch" help nonsense
