@@ -39,7 +39,7 @@ static void add(struct diff *diff, size_t file, const char *text, uint64_t perio
 	diff->event->found[file] = true;
 	diff->event->total[file].period += period;
 	diff->event->total[file].samples++;
-	assert_int_equal(diff_join(diff, diff->event, file, text, strlen(text) + 1, &sum), 0);
+	assert_true(diff_join(diff, diff->event, file, text, strlen(text) + 1, &sum) >= 0);
 }
 
 /* a: 50 % of the first file and 10 % of the second; b: 30 and 30; c: only in the second, 60;
@@ -100,7 +100,7 @@ static void distinguishes_cells(void **state)
 	(void)state;
 	/* "ab" "" and "a" "b" */
 	assert_int_equal(diff_join(diff, diff->event, 0, "ab\0", 4, &sum), 0);
-	assert_int_equal(diff_join(diff, diff->event, 0, "a\0b", 4, &sum), 0);
+	assert_int_equal(diff_join(diff, diff->event, 0, "a\0b", 4, &sum), 1);
 	assert_int_equal(diff->event->nr_rows, 2);
 	delete_diff(diff);
 }
