@@ -55,18 +55,21 @@ static size_t mode_length(const char *text)
 static int set_call_graph(void *value, const char *text, bool negated)
 {
 	struct top *top = value;
-	size_t length = negated ? 0 : mode_length(text);
+	size_t length;
 	char mode[32];
 	int rc;
 
-	if (!strncmp(negated ? "" : text, "fp,defer", 8))
+	if (negated || !text)
+		return record_set_default_call_graph(&top->record, NULL, negated);
+	if (!strncmp(text, "fp,defer", 8))
 		return cli_usage_error(TOP_COMMAND,
 				       "--call-graph fp,defer: perch top reads call chains at each "
 				       "sample: use --call-graph fp");
-	snprintf(mode, sizeof(mode), "%.*s", (int)length, text ? text : "");
+	length = mode_length(text);
+	snprintf(mode, sizeof(mode), "%.*s", (int)length, text);
 	rc = length ? record_set_call_graph(&top->record, mode, false)
-		    : record_set_default_call_graph(&top->record, NULL, negated);
-	if (rc || negated || !text[length])
+		    : record_set_default_call_graph(&top->record, NULL, false);
+	if (rc || !text[length])
 		return rc;
 	return report_option_graph(&top->report, text + length + (length > 0), false);
 }
