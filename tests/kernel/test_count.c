@@ -20,6 +20,7 @@
 #include <perch/count.h>
 
 #include "needs.h"
+#include "work.h"
 
 #define PAGES 64
 
@@ -66,10 +67,12 @@ static void page_faults_are_exact(void **state)
 	assert_int_equal(count.state, PERCH_COUNT_STATE_NOT_ENABLED);
 	/* not counted, because the event is disabled; faults in pages of libc */
 	touch(pages);
+	pass_time();
 	drop(pages);
 	pages = fresh_pages();
 	assert_int_equal(perch_counter_enable(faults, NULL), 0);
 	touch(pages);
+	pass_time();
 	assert_int_equal(perch_counter_disable(faults, NULL), 0);
 	assert_int_equal(perch_counter_read(faults, &count, NULL), 0);
 	assert_int_equal(count.value, PAGES);
