@@ -27,12 +27,12 @@ def measure(command, options, directory):
         words = [command, "top", "--stdio", "-e", "cpu-clock", "-F", "1000", *options]
         child = subprocess.Popen(words, stdin=idle, stdout=text, stderr=subprocess.DEVNULL)
         time.sleep(SECONDS)
-        child.send_signal(signal.SIGINT)
+        child.send_signal(signal.SIGTERM)  # a shell lets background jobs ignore SIGINT
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     os.close(idle)
     os.close(other)
-    if child.returncode not in (0, -signal.SIGINT):
+    if child.returncode not in (0, -signal.SIGTERM):
         compare.end_by([command, "top", *options], child.returncode)
     return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
