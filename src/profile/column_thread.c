@@ -8,17 +8,22 @@
 #define COMM_BYTES 64
 
 /* The value of a name is its index in the processes + 1. */
-static int comm_value(const struct sample *sample, uint64_t *value)
+static int comm_number(struct perch_profile *profile, const struct perch_thread *thread,
+		       uint64_t *number)
 {
-	struct perch_profile *profile = sample->profile;
-	size_t index = (size_t)perch_thread_comm_index(sample->thread) + 1;
+	size_t index = (size_t)perch_thread_comm_index(thread) + 1;
 
 	if (PERCH__ARRAY_RESERVE_ZEROED(profile->comm, profile->nr_comms, index + 1))
 		return -ENOMEM;
 	if (!profile->comm[index])
-		profile->comm[index] = perch_thread_comm(sample->thread);
-	*value = index;
+		profile->comm[index] = perch_thread_comm(thread);
+	*number = index;
 	return 0;
+}
+
+static int comm_value(const struct sample *sample, uint64_t *value)
+{
+	return comm_number(sample->profile, sample->thread, value);
 }
 
 static const char *clean_comm(struct perch_profile *profile, uint32_t index, char *buffer,
@@ -50,33 +55,80 @@ const struct perch_column_methods perch__column_comm = {
 	.text = comm_text,
 };
 
-/* ---- ids with the name: the name in the upper half of the value, the id in the lower one ---- */
+/* ---- ids with the last name: the number of the thread in the upper half of the value, the id in
+ * the lower one ---- */
 
+struct named_key {
+	const struct perch_thread *thread;
+	uint32_t id;
+};
+
+/* A thread whose id was used again is another one. */
+static bool same_named(const void *items, uint32_t index, const void *key)
+{
+	const struct named_thread *named = &((const struct named_thread *)items)[index];
+	const struct named_key *wanted = key;
+
+	return named->thread == wanted->thread && named->id == wanted->id;
+}
+
+static int named_value(struct perch_profile *profile, const struct perch_thread *thread,
+		       uint32_t id, uint64_t *value)
+{
+	struct named_threads *named = &profile->named;
+	const struct named_key key = { thread, id };
+	uint64_t hash, comm;
+	uint32_t at;
+
+	if (!named->table.slot)
+		named->table.seed = perch__hash_seed(profile);
+	hash = perch__hash_pair(named->table.seed, (uintptr_t)thread, id);
+	at = perch__hash_find(&named->table, hash, same_named, named->thread, &key);
+	if (at == PERCH__HASH_NONE) {
+		at = (uint32_t)named->nr;
+		if (named->nr >= PERCH__HASH_MAX ||
+		    PERCH__ARRAY_RESERVE_BY_NR(named->thread, named->nr, 1) ||
+		    perch__hash_add(&named->table, hash, at))
+			return -ENOMEM;
+		named->thread[named->nr++] = (struct named_thread){ .thread = thread, .id = id };
+	}
+	if (comm_number(profile, thread, &comm))
+		return -ENOMEM;
+	named->thread[at].comm = (uint32_t)comm;
+	*value = (uint64_t)at << 32 | id;
+	return 0;
+}
+
+/* A process has the name of its first thread. */
 static int pid_value(const struct sample *sample, uint64_t *value)
 {
-	uint64_t comm;
-	int rc = comm_value(sample, &comm);
+	struct perch_profile *profile = sample->profile;
+	uint32_t pid = perch_thread_pid(sample->thread);
+	const struct perch_thread *first = perch_processes_thread(profile->processes, pid, pid);
 
-	*value = comm << 32 | perch_thread_pid(sample->thread);
-	return rc;
+	return first ? named_value(profile, first, pid, value) : -ENOMEM;
 }
 
 static int tid_value(const struct sample *sample, uint64_t *value)
 {
-	uint64_t comm;
-	int rc = comm_value(sample, &comm);
+	return named_value(sample->profile, sample->thread, perch_thread_tid(sample->thread),
+			   value);
+}
 
-	*value = comm << 32 | perch_thread_tid(sample->thread);
-	return rc;
+static uint32_t name_of(const struct perch_profile *profile, uint64_t value)
+{
+	return profile->named.thread[value >> 32].comm;
 }
 
 static int id_compare(struct perch_profile *profile, const struct cell *a, const struct cell *b)
 {
 	uint32_t id_a = a->value, id_b = b->value;
+	int order;
 
 	if (id_a != id_b)
 		return id_a < id_b ? -1 : 1;
-	return compare_comms(profile, a->value >> 32, b->value >> 32);
+	order = compare_comms(profile, name_of(profile, a->value), name_of(profile, b->value));
+	return order ? order : (a->value > b->value) - (a->value < b->value);
 }
 
 static const char *id_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
@@ -85,7 +137,7 @@ static const char *id_text(struct perch_profile *profile, const struct cell *cel
 	int length = snprintf(buffer, size, "%7" PRIu32 ":", (uint32_t)cell->value);
 
 	if ((size_t)length < size)
-		clean_comm(profile, cell->value >> 32, buffer + length, size - length);
+		clean_comm(profile, name_of(profile, cell->value), buffer + length, size - length);
 	return buffer;
 }
 

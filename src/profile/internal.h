@@ -387,6 +387,15 @@ struct perch_profile {
 	uint32_t recent_context[RECENT_CONTEXTS];
 	const char **comm; /* by index of the name + 1: the names of threads */
 	size_t nr_comms;
+	/* column_thread.c: the threads and processes of the columns tid and pid */
+	struct named_threads {
+		struct named_thread {
+			const struct perch_thread *thread; /* only compared */
+			uint32_t id, comm;		   /* comm: the last one */
+		} * thread;
+		size_t nr;
+		struct perch__hash_table table; /* (thread, id) -> thread[] */
+	} named;
 	struct texts functions_named;	/* that matched an expression */
 	struct matcher parent, ignored; /* see the options */
 	bool outermost_parent;

@@ -80,6 +80,8 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__texts_clear(&profile->dso_names);
 	perch__parent_clear(profile);
 	free(profile->comm);
+	perch__hash_clear(&profile->named.table);
+	free(profile->named.thread);
 	free(profile->socket);
 	perch__flat_free(profile);
 	free(profile->frame);

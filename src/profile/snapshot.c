@@ -55,6 +55,8 @@ static bool copy_arrays(struct perch_profile *copy)
 	copy->batch = NULL;
 	copy->parent = copy->ignored = (struct matcher){ .is_set = false };
 	COPY(copy->comm, copy->nr_comms, &failed);
+	copy->named.table = (struct perch__hash_table){ 0 };
+	COPY(copy->named.thread, copy->named.nr, &failed);
 	COPY(copy->socket, copy->nr_sockets, &failed);
 	COPY(copy->event, copy->nr_events, &failed);
 	copy->events_capacity = copy->nr_events;

@@ -211,11 +211,14 @@ static size_t select_rows(const struct order *order, size_t nr_rows, struct item
 {
 	const struct perch_rows_options *options = order->options;
 	bool children = options->children;
+	bool named = options->named_callers &&
+		     perch__columns_has(order->profile, &perch__column_sym);
 	size_t nr = 0, end = nr_rows;
 
 	for (size_t i = 0; i < nr_rows; i++) {
 		const struct perch_row *row = &order->row[i];
-		struct item *item = &items[children || row->samples ? nr++ : --end];
+		bool wanted = row->samples || (children && (!named || row->frame.symbol));
+		struct item *item = &items[wanted ? nr++ : --end];
 
 		*item = (struct item){ .at = i, .index = row->index };
 		if (options->nr_by) {

@@ -172,6 +172,62 @@ static void formats_cells(void **state)
 	assert_int_equal(value(f, 1, "pid"), PID);
 }
 
+/* A thread that changes its name has one row, and threads of a process are in one row of pid. */
+static void threads_have_their_last_name(void **state)
+{
+	struct perch_record other = sample_record(PID, PID + 1, 7, CODE + 1);
+	struct fixture *f = *state;
+
+	name_thread(f->processes, PID, PID, "before", false);
+	name_thread(f->processes, PID, PID + 1, "worker", false);
+	start(f, "tid");
+	hit(f, 0, 30, CODE + 1);
+	add(f, &other);
+	name_thread(f->processes, PID, PID, "after", false);
+	hit(f, 0, 10, CODE + 1);
+	finish(f);
+	assert_int_equal(rows_of(f, 0, false), 2);
+	check_cell(f, 0, "tid", "    100:after");
+	check_cell(f, 0, "period", "40");
+	check_cell(f, 1, "tid", "    101:worker");
+}
+
+static void processes_have_the_name_of_their_first_thread(void **state)
+{
+	struct perch_record other = sample_record(PID, PID + 1, 7, CODE + 1);
+	struct fixture *f = *state;
+
+	name_thread(f->processes, PID, PID, "first", false);
+	name_thread(f->processes, PID, PID + 1, "worker", false);
+	start(f, "pid");
+	add(f, &other);
+	hit(f, 0, 30, CODE + 1);
+	finish(f);
+	assert_int_equal(rows_of(f, 0, false), 1);
+	check_cell(f, 0, "pid", "    100:first");
+	check_cell(f, 0, "period", "37");
+}
+
+/* ---- which rows ---- */
+
+static void leaves_out_callers_without_a_name(void **state)
+{
+	const struct perch_rows_options children = { .children = true };
+	const struct perch_rows_options named = { .children = true, .named_callers = true };
+	const uint64_t ips[] = { CODE + 1, 0x77777 };
+	struct fixture *f = *state;
+
+	start(f, "dso,sym");
+	stack(f, 5, 2, ips);
+	finish(f);
+	assert_int_equal(perch_profile_rows(f->profile, 0, &children, &f->rows, &f->nr, NULL), 0);
+	assert_int_equal(f->nr, 2);
+	/* nothing has a name here: the row with samples stays */
+	assert_int_equal(perch_profile_rows(f->profile, 0, &named, &f->rows, &f->nr, NULL), 0);
+	assert_int_equal(f->nr, 1);
+	assert_int_equal(f->rows[0].self, 5);
+}
+
 static void cuts_cells_to_the_buffer(void **state)
 {
 	static const char *const names[] = { "comm", "pid", "cpu", "dso", "sym", "overhead" };
@@ -288,6 +344,9 @@ int main(void)
 		TEST(lists_each_column_once),
 		TEST(groups_by_column_of_program),
 		TEST(formats_cells),
+		TEST(threads_have_their_last_name),
+		TEST(processes_have_the_name_of_their_first_thread),
+		TEST(leaves_out_callers_without_a_name),
 		TEST(cuts_cells_to_the_buffer),
 		TEST(adds_periods_by_mode),
 		TEST(sorts_by_any_list),

@@ -286,6 +286,7 @@ int report_get_rows(const struct report_table *table, unsigned event, const stru
 		.by = report->by.column,
 		.nr_by = report->by.nr,
 		.children = report->children,
+		.named_callers = report->resolved,
 	};
 	struct perch_error err;
 
