@@ -2,13 +2,17 @@
 /*
  * perch annotate:
  *
- *	annotate.c          options, the samples, which functions are shown
- *	annotate_listing.c  a function: code, jumps, lines, and rows with their samples
- *	  disassembler.c    instructions (capstone)
- *	  source_text.c     lines of source files
- *	annotate_stdio.c    rows as text, in perf's format
- *	annotate_stdio2.c   rows as text, with labels and arrows
- *	annotate_json.c     rows as JSON
+ *	annotate.c            options, and the samples
+ *	annotate_functions.c  which functions are shown
+ *	annotate_listing.c    a function: code, jumps, lines, and rows with their samples
+ *	  disassembler.c      instructions (capstone)
+ *	  source_text.c       lines of source files
+ *	annotate_stdio.c      rows as text, in perf's format
+ *	annotate_stdio2.c     rows as text, with labels and arrows
+ *	annotate_json.c       rows as JSON
+ *	annotate_browser.c    functions on a terminal: keys
+ *	  annotate_view.c     the lines of a function
+ *	annotate_notes.c      what was not shown, and why
  */
 #ifndef PERCH_CLI_ANNOTATE_H
 #define PERCH_CLI_ANNOTATE_H
@@ -22,7 +26,9 @@
 #include "input.h"
 #include "source_text.h"
 
-enum annotate_layout { LAYOUT_STDIO, LAYOUT_STDIO2, LAYOUT_JSON };
+#define ANNOTATE_COMMAND "annotate"
+
+enum annotate_layout { LAYOUT_STDIO, LAYOUT_STDIO2, LAYOUT_JSON, LAYOUT_BROWSER };
 enum {
 	MAX_COLUMNS = 64, /* events of a group that are shown together */
 	MAX_REASONS = 8,
@@ -88,6 +94,27 @@ struct annotate_line {
 	struct annotate_sum sum[MAX_COLUMNS];
 };
 
+/* ---- annotate_functions.c ---- */
+
+/* True without a wanted name. The name is the one that reports show, or the one in the symbol
+ * table. Names with arguments are found without them, too. */
+bool annotate_is_named(const struct annotate *annotate, const struct perch_symbol *symbol);
+/* Says what there is instead of what was asked for. Returns the exit status. */
+int annotate_explain_nothing(const struct annotate *annotate);
+
+/* Returns 0 to go on. */
+typedef int annotate_visit(void *context, struct annotate *annotate,
+			   const struct perch_annotated_function *function,
+			   const struct annotate_columns *columns);
+/*
+ * Visits the functions with samples of each event, the hottest first. Groups are in columns, and
+ * with --group all events. Returns 0, the exit status after it has printed an error, or what the
+ * call returned.
+ */
+int annotate_visit_functions(struct annotate *annotate, annotate_visit *visit, void *context);
+
+/* ---- annotate_listing.c ---- */
+
 /* A function whose rows are read one after the other. */
 struct listing {
 	struct annotate *annotate;
@@ -151,7 +178,28 @@ void annotate_put_source(FILE *out, const char *text, size_t length);
 
 void annotate_stdio(FILE *out, struct listing *listing);
 void annotate_stdio2(FILE *out, struct listing *listing);
+/* The parts of a row of --stdio2, and columns of the sums. */
+void annotate_put_sums(FILE *out, const struct listing *listing, const struct annotate_sum *sum);
+void annotate_put_row(FILE *out, const struct listing *listing, const struct annotate_row *row);
+int annotate_sums_width(const struct listing *listing);
+put_source annotate_put_source_line;
+/* The two lines above the rows: the samples, and the function. */
+void annotate_put_title(FILE *out, const struct listing *listing);
 /* missing: the reason why there are no instructions, else NULL. */
 void annotate_json(FILE *out, struct listing *listing, const struct perch_error *missing);
+
+/* ---- annotate_browser.c ---- */
+
+/* Shows the functions on a terminal until the user leaves. Returns the exit status. */
+int annotate_browse(struct annotate *annotate);
+
+/* ---- annotate_notes.c ---- */
+
+/* Counts a function that has no instructions to show. */
+void annotate_count_missing(struct annotate *annotate, const struct perch_symbol *symbol,
+			    const struct perch_error *err);
+/* Counts a function whose rows were all read. */
+void annotate_count_shown(struct annotate *annotate, const struct listing *listing);
+void annotate_print_notes(const struct annotate *annotate);
 
 #endif

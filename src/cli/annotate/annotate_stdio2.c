@@ -12,7 +12,7 @@ static int column_width(const struct annotate *annotate)
 	return annotate->show_period ? 12 : 6;
 }
 
-static int all_width(const struct listing *listing)
+int annotate_sums_width(const struct listing *listing)
 {
 	return (column_width(listing->annotate) + 1) * (int)listing->columns->nr;
 }
@@ -25,10 +25,10 @@ static int label_width(const struct listing *listing)
 	return digits > 4 ? digits : 4;
 }
 
-static void put_source_line(FILE *out, const struct listing *listing, uint32_t line,
-			    const char *text, size_t length)
+void annotate_put_source_line(FILE *out, const struct listing *listing, uint32_t line,
+			      const char *text, size_t length)
 {
-	fprintf(out, "%*s ", all_width(listing) + 1 + label_width(listing) + 1, "");
+	fprintf(out, "%*s ", annotate_sums_width(listing) + 1 + label_width(listing) + 1, "");
 	if (line)
 		annotate_put_source(out, text, length);
 	else
@@ -36,7 +36,7 @@ static void put_source_line(FILE *out, const struct listing *listing, uint32_t l
 	putc('\n', out);
 }
 
-static void put_title(FILE *out, const struct listing *listing)
+void annotate_put_title(FILE *out, const struct listing *listing)
 {
 	const struct annotate *annotate = listing->annotate;
 	const struct perch_symbol *symbol = listing->function->symbol;
@@ -58,13 +58,9 @@ static void put_title(FILE *out, const struct listing *listing)
 		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(symbols, symbol->dso));
 	fprintf(out, "%s%s %s\n", perch_symbols_name(symbols, symbol),
 		strchr(perch_symbols_name(symbols, symbol), '(') ? "" : "()", path);
-	fputs(annotate->show_period    ? "Period\n"
-	      : annotate->show_samples ? "Samples\n"
-				       : "Percent\n",
-	      out);
 }
 
-static void put_sums(FILE *out, const struct listing *listing, const struct annotate_sum *sum)
+void annotate_put_sums(FILE *out, const struct listing *listing, const struct annotate_sum *sum)
 {
 	const struct annotate *annotate = listing->annotate;
 	int width = column_width(annotate);
@@ -97,12 +93,12 @@ static const char *arrow_of(const struct listing *listing, const struct instruct
 	}
 }
 
-static void put_row(FILE *out, const struct listing *listing, const struct annotate_row *row)
+void annotate_put_row(FILE *out, const struct listing *listing, const struct annotate_row *row)
 {
 	const struct instruction *instruction = &row->instruction;
 	int width = label_width(listing);
 
-	put_sums(out, listing, row->sum);
+	annotate_put_sums(out, listing, row->sum);
 	if (row->is_target)
 		fprintf(out, " %*" PRIx64 ": ", width,
 			instruction->address - listing->code.address);
@@ -127,10 +123,14 @@ void annotate_stdio2(FILE *out, struct listing *listing)
 	struct source_walk walk = { 0 };
 	struct annotate_row row;
 
-	put_title(out, listing);
+	annotate_put_title(out, listing);
+	fputs(listing->annotate->show_period	? "Period\n"
+	      : listing->annotate->show_samples ? "Samples\n"
+						: "Percent\n",
+	      out);
 	while (listing_next(listing, &row)) {
-		annotate_walk_source(out, &walk, listing, &row, put_source_line);
-		put_row(out, listing, &row);
+		annotate_walk_source(out, &walk, listing, &row, annotate_put_source_line);
+		annotate_put_row(out, listing, &row);
 	}
 	putc('\n', out);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Dialogs in full-screen mode. */
-#include <ctype.h>
-#include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "screen.h"
 
@@ -53,8 +54,7 @@ void screen_message(const char *text)
 	screen_key();
 }
 
-/* Moves a cursor within nr lines. Returns false for other keys. */
-static bool move(int key, size_t *at, size_t nr, size_t page)
+bool screen_move(int key, size_t *at, size_t nr, size_t page)
 {
 	size_t last = nr ? nr - 1 : 0;
 
@@ -116,7 +116,7 @@ int screen_select(const char *title, const char *const *texts, size_t nr)
 		if (key == 'q' || key == SCREEN_ESCAPE || key == SCREEN_LEFT ||
 		    key == SCREEN_CLOSED)
 			return -1;
-		move(key, &at, nr, page);
+		screen_move(key, &at, nr, page);
 	}
 }
 
@@ -178,6 +178,33 @@ int screen_text(const char *title, const char *const *lines, size_t nr, size_t f
 		else if (key == 'n' && nr)
 			top = find_line(lines, nr, top, wanted);
 		else
-			move(key, &top, most, page);
+			screen_move(key, &top, most, page);
 	}
+}
+
+FILE *screen_create_file(const char *name, char *path, size_t size)
+{
+	FILE *out;
+	int fd = -1, error;
+
+	for (unsigned i = 0; i < 1000 && fd < 0; i++) {
+		snprintf(path, size, "%s.%u", name, i);
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	error = errno;
+	if (!out && fd >= 0)
+		close(fd);
+	errno = error;
+	return out;
+}
+
+void screen_close_file(FILE *out, const char *path, size_t lines, char *message, size_t size)
+{
+	if (!out || fclose(out))
+		snprintf(message, size, "Cannot write %s: %s", path, strerror(errno));
+	else
+		snprintf(message, size, "%zu lines written to %s", lines, path);
 }

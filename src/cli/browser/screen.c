@@ -17,7 +17,10 @@ static struct {
 	bool colors, wide;
 	bool (*idle)(void *context);
 	void *context;
+	int idle_ms; /* how often it is called */
 } screen;
+
+#define IDLE_MS 100
 
 enum pair { PAIR_TITLE = 1, PAIR_SELECTED, PAIR_TOP, PAIR_MEDIUM };
 
@@ -106,7 +109,21 @@ static void set_style(enum screen_style style)
 		  screen.colors ? looks[style].pair : 0, NULL);
 }
 
-/* In a locale without UTF-8, characters beyond ASCII are question marks. */
+/* Signs that have a similar one in ASCII. */
+static const struct {
+	char sign[4], plain;
+} plain_signs[] = { { "│", '|' }, { "┌", '+' }, { "└", '+' }, { "↓", 'v' },
+		    { "↑", '^' }, { "→", '>' }, { "←", '<' } };
+
+static char plain_character(const char *text)
+{
+	for (size_t i = 0; i < sizeof(plain_signs) / sizeof(plain_signs[0]); i++)
+		if (!strncmp(text, plain_signs[i].sign, strlen(plain_signs[i].sign)))
+			return plain_signs[i].plain;
+	return *text & 0x80 ? '?' : *text;
+}
+
+/* In a locale without UTF-8, other characters beyond ASCII are question marks. */
 static void put_bytes(const char *text, size_t columns)
 {
 	char plain[512];
@@ -118,7 +135,7 @@ static void put_bytes(const char *text, size_t columns)
 	}
 	for (; *text && used < sizeof(plain) - 1 && used < columns; text++)
 		if ((*text & 0xc0) != 0x80)
-			plain[used++] = *text & 0x80 ? '?' : *text;
+			plain[used++] = plain_character(text);
 	plain[used] = '\0';
 	waddnstr(stdscr, plain, -1);
 }
@@ -151,6 +168,13 @@ static void put_cut(const char *text, size_t columns)
 	memcpy(cut, text, bytes);
 	cut[bytes] = '\0';
 	put_bytes(cut, columns);
+}
+
+size_t screen_character(const char *text)
+{
+	size_t columns;
+
+	return character(text, &columns);
 }
 
 size_t screen_put(size_t row, size_t column, enum screen_style style, const char *text)
@@ -213,19 +237,19 @@ static int function_key(wint_t key)
 	return SCREEN_OTHER;
 }
 
-#define IDLE_MS 100
-#define NO_KEY	(-1)
+#define NO_KEY (-1)
+
+void screen_set_idle_ms(int ms)
+{
+	screen.idle_ms = ms;
+	wtimeout(stdscr, ms);
+}
 
 void screen_set_idle(bool (*idle)(void *context), void *context)
 {
 	screen.idle = idle;
 	screen.context = context;
-	wtimeout(stdscr, IDLE_MS);
-}
-
-void screen_set_idle_ms(int ms)
-{
-	wtimeout(stdscr, ms);
+	screen_set_idle_ms(IDLE_MS);
 }
 
 /* No key has come: the time is over, or the terminal is gone. */
@@ -236,6 +260,41 @@ static int no_key(void)
 	if (!screen.idle || poll(&input, 1, 0) > 0)
 		return SCREEN_CLOSED;
 	return screen.idle(screen.context) ? SCREEN_IDLE : NO_KEY;
+}
+
+/*
+ * After an Escape character: the key of a sequence that the terminal's description lacks, as those
+ * of Home and End often are. A character of its own comes later than those of a sequence.
+ */
+static int escape_key(void)
+{
+	static const struct {
+		char rest[4];
+		int key;
+	} keys[] = { { "[H", SCREEN_HOME },  { "OH", SCREEN_HOME }, { "[1~", SCREEN_HOME },
+		     { "[7~", SCREEN_HOME }, { "[F", SCREEN_END },  { "OF", SCREEN_END },
+		     { "[4~", SCREEN_END },  { "[8~", SCREEN_END } };
+	char rest[16] = "";
+	wint_t key = 0;
+
+	wtimeout(stdscr, 0);
+	for (size_t at = 0; at < sizeof(rest) - 1; at++) {
+		if (wget_wch(stdscr, &key) != OK || key >= 0x7f)
+			break;
+		if (!at && key != '[' && key != 'O') {
+			unget_wch((wchar_t)key); /* a key of its own, which came fast */
+			break;
+		}
+		rest[at] = (char)key;
+		/* the last byte of a sequence is a letter or ~ */
+		if (at && key >= '@')
+			break;
+	}
+	wtimeout(stdscr, screen.idle ? screen.idle_ms : -1);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!strcmp(rest, keys[i].rest))
+			return keys[i].key;
+	return rest[0] ? SCREEN_OTHER : SCREEN_ESCAPE;
 }
 
 static int get_key(void)
@@ -260,7 +319,7 @@ static int get_key(void)
 	case 0x7f:
 		return SCREEN_BACKSPACE;
 	case 0x1b:
-		return SCREEN_ESCAPE;
+		return escape_key();
 	case 0x0c: /* Control-L */
 		clearok(stdscr, TRUE);
 		return SCREEN_RESIZED;

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* How a text looks. */
 enum screen_style {
@@ -64,7 +65,13 @@ int screen_key_or_idle(void);
 void screen_set_idle(bool (*idle)(void *context), void *context);
 void screen_set_idle_ms(int ms);
 
+/* Returns the bytes of the first character of a text that is not empty. */
+size_t screen_character(const char *text);
+
 /* ---- dialogs ---- */
+
+/* Moves a cursor within nr lines. Returns false for other keys. */
+bool screen_move(int key, size_t *at, size_t nr, size_t page);
 
 /*
  * Lets the user edit a line of text. Returns false if the user leaves it by Escape, and then the
@@ -80,5 +87,12 @@ int screen_select(const char *title, const char *const *texts, size_t nr);
 int screen_text(const char *title, const char *const *lines, size_t nr, size_t first);
 /* Shows a message on the last line, and waits for a key. */
 void screen_message(const char *text);
+
+/*
+ * Opens the first file NAME.N that does not exist, and stores its path. screen_close_file() takes
+ * its result, NULL included, and makes the message that says what was written.
+ */
+FILE *screen_create_file(const char *name, char *path, size_t size);
+void screen_close_file(FILE *out, const char *path, size_t lines, char *message, size_t size);
 
 #endif

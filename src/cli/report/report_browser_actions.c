@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-#define MOST_TEXT (64u << 20) /* bytes of an annotation */
+#define MOST_TEXT (1u << 20) /* bytes of messages */
 
 /* ---- texts ---- */
 
@@ -42,13 +42,13 @@ static const char **split_lines(char *text, size_t *nr)
 	return lines;
 }
 
-static void show_text(const char *title, char *text, size_t (*first)(const char *const *, size_t))
+static void show_text(const char *title, char *text)
 {
 	size_t nr;
 	const char **lines = split_lines(text, &nr);
 
 	if (lines)
-		screen_text(title, lines, nr, first ? first(lines, nr) : 0);
+		screen_text(title, lines, nr, 0);
 	free(lines);
 }
 
@@ -94,7 +94,7 @@ void browser_show_header(struct browser *browser)
 		return;
 	perch_reader_print_header(perch_session_reader(browser->report.input.session), out);
 	fclose(out);
-	show_text("Header", text, NULL);
+	show_text("Header", text);
 	free(text);
 }
 
@@ -129,7 +129,36 @@ static char *read_all(int fd)
 	return text;
 }
 
-/* Runs a command of perch, and returns its output with its messages; NULL after an error. */
+enum { MOST_ARGUMENTS = 48 };
+
+/* The options of perch annotate that select the same samples and symbols as the report. */
+static size_t annotate_options(const struct report *report, const char **argv)
+{
+	const struct perch_filter_options *filter = &report->filter.options;
+	const struct perch_symbols_options *symbols = &report->input.options.symbols;
+	const struct {
+		const char *name, *value;
+	} options[] = {
+		{ "--input", report->input.path },   { "--comms", filter->comms },
+		{ "--dsos", filter->dsos },	     { "--pid", filter->pids },
+		{ "--tid", filter->tids },	     { "--cpu", filter->cpus },
+		{ "--cgroup", filter->cgroups },     { "--time", filter->time },
+		{ "--symfs", symbols->root },	     { "--vmlinux", symbols->vmlinux },
+		{ "--kallsyms", symbols->kallsyms },
+	};
+	size_t nr = 0;
+
+	for (size_t i = 0; i < CLI_NR(options); i++)
+		if (options[i].value) {
+			argv[nr++] = options[i].name;
+			argv[nr++] = options[i].value;
+		}
+	if (report->input.no_debuginfod)
+		argv[nr++] = "--no-debuginfod";
+	return nr;
+}
+
+/* Runs a command of perch on the terminal, and returns its messages; NULL after an error. */
 static char *run_perch(const char *const *argv)
 {
 	posix_spawn_file_actions_t actions;
@@ -140,15 +169,11 @@ static char *run_perch(const char *const *argv)
 	if (pipe2(ends, O_CLOEXEC))
 		return NULL;
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
 	if (!posix_spawn(&child, "/proc/self/exe", &actions, NULL, (char *const *)argv, environ)) {
 		close(ends[1]);
 		ends[1] = -1;
 		text = read_all(ends[0]);
-		close(ends[0]); /* a child that still writes ends by SIGPIPE */
-		ends[0] = -1;
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -159,46 +184,40 @@ static char *run_perch(const char *const *argv)
 	return text;
 }
 
-/* Returns the line with the largest percentage, some lines above it as context. */
-static size_t hottest_line(const char *const *lines, size_t nr)
+/* Shows the first line of the messages, without the name of the command. */
+static void show_messages(struct browser *browser, char *text)
 {
-	double most = 0;
-	size_t hottest = 0;
+	static const char command[] = "perch annotate: ";
 
-	for (size_t i = 0; i < nr; i++) {
-		char *end;
-		double share = strtod(lines[i], &end);
-
-		if (end != lines[i] && share > most && (*end == ' ' || *end == '\0')) {
-			most = share;
-			hottest = i;
-		}
-	}
-	return hottest > 5 ? hottest - 5 : 0;
+	text[strcspn(text, "\n")] = '\0';
+	if (!strncmp(text, command, sizeof(command) - 1))
+		text += sizeof(command) - 1;
+	perch_clean_text(text, browser->message, sizeof(browser->message));
 }
 
 void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 {
-	struct perch_symbols *symbols = perch_session_symbols(browser->report.input.session);
-	const char *path = browser->report.input.path;
-	char title[256], *text;
-	const char *name;
+	const char *argv[MOST_ARGUMENTS] = { "perch", "annotate", "--tui", "-f" };
+	size_t nr = 4;
+	char *text;
 
 	if (!frame->symbol) {
 		screen_message("An address without a function cannot be annotated");
 		return;
 	}
-	name = perch_symbols_name(symbols, frame->symbol);
-	screen_put(screen_rows() - 1, 0, SCREEN_TITLE, "Reading the instructions...");
+	nr += annotate_options(&browser->report, argv + nr);
+	argv[nr++] = "--symbol";
+	argv[nr++] = perch_symbols_name(perch_session_symbols(browser->report.input.session),
+					frame->symbol);
+	screen_put(screen_rows() - 1, 0, SCREEN_TITLE, "Reading the samples of the function...");
 	screen_show();
-	text = run_perch((const char *const[]){ "perch", "annotate", "--stdio2", "-f", "-i", path,
-						"--", name, NULL });
-	if (!text) {
+	screen_close();
+	text = run_perch(argv);
+	screen_open();
+	if (text)
+		show_messages(browser, text);
+	else
 		screen_message("Cannot run perch annotate");
-		return;
-	}
-	perch_clean_text(name, title, sizeof(title));
-	show_text(title, text, hottest_line);
 	free(text);
 }
 
@@ -207,30 +226,11 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 void browser_print(struct browser *browser)
 {
 	char path[64];
-	FILE *out;
-	int fd = -1;
+	FILE *out = screen_create_file("perf.hist", path, sizeof(path));
 
-	for (unsigned i = 0; i < 1000 && fd < 0; i++) {
-		snprintf(path, sizeof(path), "perf.hist.%u", i);
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (fd < 0 && errno != EEXIST)
-			break;
-	}
-	out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!out) {
-		snprintf(browser->message, sizeof(browser->message), "Cannot write %s: %s", path,
-			 strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	browser_write(browser, out);
-	if (fclose(out))
-		snprintf(browser->message, sizeof(browser->message), "Cannot write %s: %s", path,
-			 strerror(errno));
-	else
-		snprintf(browser->message, sizeof(browser->message), "%zu lines written to %s",
-			 browser->lines.nr, path);
+	if (out)
+		browser_write(browser, out);
+	screen_close_file(out, path, browser->lines.nr, browser->message, sizeof(browser->message));
 }
 
 /* Adds the events of the file that have samples to a list of texts, and their indices. */

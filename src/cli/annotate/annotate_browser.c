@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/* The browser of perch annotate: one function at a time, the hottest instruction first. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "annotate_view.h"
+#include "base/array.h"
+#include "browser/screen.h"
+#include "options.h"
+
+/* A function that can be shown. */
+struct page {
+	struct perch_annotated_function function;
+	struct annotate_columns columns;
+	double percent; /* of the event */
+	bool shown;	/* its notes are counted */
+};
+
+/* Where a call was followed from. */
+struct visit {
+	size_t page, cursor;
+};
+
+struct functions {
+	struct annotate *annotate;
+	struct page *page;
+	size_t nr, wanted; /* wanted: the first one with the name that was asked for */
+	size_t current;
+	struct annotate_view view;
+	char reason[1000]; /* why the function has no instructions, else "" */
+	size_t cursor, top, hot, left;
+	struct visit *visit;
+	size_t nr_visits;
+	char searched[128];
+	char message[256]; /* on the last line, until the next key */
+};
+
+/* ---- pages ---- */
+
+static int add_page(void *context, struct annotate *annotate,
+		    const struct perch_annotated_function *function,
+		    const struct annotate_columns *columns)
+{
+	struct functions *functions = context;
+	struct perch_annotation_total total;
+
+	if (PERCH__ARRAY_RESERVE_BY_NR(functions->page, functions->nr, 1)) {
+		cli_note(ANNOTATE_COMMAND, "out of memory");
+		return CLI_EXIT_FAILURE;
+	}
+	if (functions->wanted == functions->nr && !annotate_is_named(annotate, function->symbol))
+		functions->wanted++;
+	perch_annotation_get_total(annotate->annotation, columns->event[0], &total);
+	functions->page[functions->nr++] = (struct page){
+		.function = *function,
+		.columns = *columns,
+		.percent = total.period && columns->nr == 1
+				   ? 100.0 * (double)function->period / (double)total.period
+				   : 0,
+	};
+	return 0;
+}
+
+static void keep_visible(struct functions *functions)
+{
+	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
+
+	if (functions->cursor < functions->top)
+		functions->top = functions->cursor;
+	if (functions->cursor >= functions->top + page)
+		functions->top = functions->cursor - page + 1;
+}
+
+/* Moves the cursor to a line, which is then in the middle of the screen if it was not on it. */
+static void move_to(struct functions *functions, size_t line)
+{
+	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
+
+	if (line < functions->top || line >= functions->top + page)
+		functions->top = line > page / 2 ? line - page / 2 : 0;
+	functions->cursor = line;
+}
+
+/* Makes the lines of the current function. */
+static void make_view(struct functions *functions)
+{
+	struct page *page = &functions->page[functions->current];
+	struct perch_error err;
+	int rc;
+
+	annotate_view_clear(&functions->view);
+	functions->reason[0] = '\0';
+	rc = annotate_view_make(&functions->view, functions->annotate, &page->function,
+				&page->columns, !page->shown, &err);
+	if (rc && !page->shown)
+		annotate_count_missing(functions->annotate, page->function.symbol, &err);
+	page->shown = true;
+	if (rc)
+		snprintf(functions->reason, sizeof(functions->reason), "%s%s%s", err.message,
+			 err.remedy[0] ? ". " : "", err.remedy);
+}
+
+static void show_page(struct functions *functions, size_t page)
+{
+	functions->current = page;
+	make_view(functions);
+	functions->cursor = functions->top = functions->hot = functions->left = 0;
+	if (functions->view.nr_hot)
+		move_to(functions, functions->view.row[functions->view.hot[0]].line);
+}
+
+/* Shows the same instruction after the lines were made in another way. */
+static void make_view_again(struct functions *functions)
+{
+	const struct annotate_view *view = &functions->view;
+	const struct view_row *row = NULL;
+	uint64_t address;
+	size_t line = functions->cursor;
+
+	while (line < view->nr_lines && !(row = annotate_view_row(view, line)))
+		line++;
+	address = row ? row->address : 0;
+	make_view(functions);
+	line = row ? annotate_view_find(view, address) : NO_LINE;
+	functions->hot = 0;
+	move_to(functions, line != NO_LINE ? line : 0);
+}
+
+/* ---- drawing ---- */
+
+/* The sign beside a line between a jump and its target; NULL: none. */
+static const char *jump_sign(const struct annotate_view *view, size_t cursor, size_t line)
+{
+	const struct view_row *row = annotate_view_row(view, cursor);
+	size_t target;
+
+	if (!row || row->flow != FLOW_JUMP || !row->has_target)
+		return NULL;
+	target = annotate_view_find(view, row->target);
+	if (target == NO_LINE || target == cursor)
+		return NULL;
+	if (line == cursor)
+		return target > cursor ? "┌" : "└";
+	if (line == target)
+		return target > cursor ? "└" : "┌";
+	return (line > cursor) != (line > target) ? "│" : NULL;
+}
+
+static void draw_line(const struct functions *functions, size_t line, size_t y)
+{
+	const struct annotate_view *view = &functions->view;
+	const struct view_row *row = annotate_view_row(view, line);
+	bool selected = line == functions->cursor;
+	enum screen_style style = selected ? SCREEN_SELECTED : row ? SCREEN_NORMAL : SCREEN_DIM;
+	const char *text = view->line[line], *sign;
+	size_t width = (size_t)view->sums_width, length = strlen(text), column;
+	char sums[64 * 14];
+
+	if (width > length)
+		width = length;
+	if (width >= sizeof(sums))
+		width = sizeof(sums) - 1;
+	memcpy(sums, text, width);
+	sums[width] = '\0';
+	column = screen_put(y, 0, screen_share_style(row ? row->percent : 0, selected), sums);
+	sign = jump_sign(view, functions->cursor, line);
+	column = screen_put(y, column, style, sign ? sign : " ");
+	text += width + (text[width] == ' ');
+	for (size_t skip = functions->left; skip && *text; skip--)
+		text += screen_character(text);
+	column = screen_put(y, column, style, text);
+	if (selected)
+		screen_fill(y, column, style);
+}
+
+static void draw_bar(size_t y, const char *text)
+{
+	screen_fill(y, screen_put(y, 0, SCREEN_TITLE, text), SCREEN_TITLE);
+}
+
+static void draw(struct functions *functions)
+{
+	const struct annotate_view *view = &functions->view;
+	struct perch_symbols *symbols = perch_session_symbols(functions->annotate->input.session);
+	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
+	const struct perch_symbol *symbol = functions->page[functions->current].function.symbol;
+	char line[200];
+
+	keep_visible(functions);
+	screen_erase();
+	if (functions->reason[0]) {
+		draw_bar(0, perch_symbols_name(symbols, symbol));
+		screen_put(2, 0, SCREEN_NORMAL, "No instructions:");
+		screen_put(3, 0, SCREEN_NORMAL, functions->reason);
+	} else {
+		draw_bar(0, view->title[0]);
+		draw_bar(1, view->title[1]);
+		for (size_t i = 0; i < page && functions->top + i < view->nr_lines; i++)
+			draw_line(functions, functions->top + i, i + 2);
+	}
+	snprintf(line, sizeof(line), "Function %zu of %zu  Press 'h' for help on keys",
+		 functions->current + 1, functions->nr);
+	draw_bar(screen_rows() - 1, functions->message[0] ? functions->message : line);
+	screen_show();
+}
+
+static void show_help(void)
+{
+	static const char *const lines[] = {
+		"Up, Down, Page Up, Page Down, b, Space, Home, End   move",
+		"q, Escape         leave, or go back to the caller",
+		"n, Tab            the instruction with the next smaller share",
+		"N, Back Tab       the instruction with the next larger share",
+		"H                 the instruction with the largest share",
+		"Enter             follow a jump, or show the function that is called",
+		"Left              go back to the caller, or move the text to the right",
+		"Right             move the text to the left",
+		">, <              next and previous function",
+		"f                 list of the functions with samples",
+		"/                 search a text from here on; Enter again searches on",
+		"s                 show or hide source lines",
+		"t                 percentages, periods or numbers of samples",
+		"p                 percentages of the function, or of the recording",
+		"B                 percentages by periods, or by numbers of samples",
+		"P                 write the function into the file perf.annotate.N",
+		"Control-L         draw the screen anew",
+		"h, ?, F1          this help",
+	};
+
+	screen_text("Keys", lines, sizeof(lines) / sizeof(lines[0]), 0);
+}
+
+/* ---- actions ---- */
+
+static void next_hot(struct functions *functions, bool smaller)
+{
+	const struct annotate_view *view = &functions->view;
+	size_t nr = view->nr_hot;
+
+	if (!nr)
+		return;
+	/* after other moves, the first one is the hottest */
+	if (functions->cursor == view->row[view->hot[functions->hot]].line)
+		functions->hot = (functions->hot + (smaller ? 1 : nr - 1)) % nr;
+	move_to(functions, view->row[view->hot[functions->hot]].line);
+}
+
+static void go_back(struct functions *functions)
+{
+	struct visit last = functions->visit[--functions->nr_visits];
+
+	show_page(functions, last.page);
+	if (last.cursor < functions->view.nr_lines)
+		move_to(functions, last.cursor);
+}
+
+/* Returns the page of a function of the current event, which is new if it has no samples, or
+ * NO_LINE without memory. */
+static size_t page_of(struct functions *functions, const struct perch_symbol *symbol)
+{
+	const struct page *current = &functions->page[functions->current];
+	struct annotate_columns columns = current->columns;
+
+	for (size_t i = 0; i < functions->nr; i++)
+		if (functions->page[i].function.symbol == symbol &&
+		    functions->page[i].columns.event[0] == columns.event[0])
+			return i;
+	if (PERCH__ARRAY_RESERVE_BY_NR(functions->page, functions->nr, 1))
+		return NO_LINE;
+	functions->page[functions->nr] = (struct page){
+		.function.symbol = symbol,
+		.columns = columns,
+	};
+	return functions->nr++;
+}
+
+static void show_called(struct functions *functions, const struct view_row *row)
+{
+	struct perch_symbols *symbols = perch_session_symbols(functions->annotate->input.session);
+	const struct annotate_view *view = &functions->view;
+	const struct perch_symbol *symbol =
+		perch_symbols_find(symbols, view->dso, row->target - view->address + view->offset);
+	size_t page = symbol ? page_of(functions, symbol) : NO_LINE;
+
+	if (page == NO_LINE ||
+	    PERCH__ARRAY_RESERVE_BY_NR(functions->visit, functions->nr_visits, 1))
+		return;
+	functions->visit[functions->nr_visits++] =
+		(struct visit){ functions->current, functions->cursor };
+	show_page(functions, page);
+}
+
+static void go_to_target(struct functions *functions)
+{
+	const struct view_row *row = annotate_view_row(&functions->view, functions->cursor);
+	size_t line;
+
+	if (!row || !row->has_target) {
+		snprintf(functions->message, sizeof(functions->message),
+			 "This line is no jump or call to an address");
+		return;
+	}
+	line = annotate_view_find(&functions->view, row->target);
+	if (line != NO_LINE)
+		move_to(functions, line);
+	else
+		show_called(functions, row);
+}
+
+static void search(struct functions *functions)
+{
+	const struct annotate_view *view = &functions->view;
+
+	if (!view->nr_lines ||
+	    !screen_ask("Search:", functions->searched, sizeof(functions->searched)) ||
+	    !functions->searched[0])
+		return;
+	for (size_t i = 1; i <= view->nr_lines; i++) {
+		size_t line = (functions->cursor + i) % view->nr_lines;
+
+		if (strstr(view->line[line], functions->searched)) {
+			move_to(functions, line);
+			return;
+		}
+	}
+	snprintf(functions->message, sizeof(functions->message), "No line has \"%s\"",
+		 functions->searched);
+}
+
+static void select_function(struct functions *functions)
+{
+	struct perch_symbols *symbols = perch_session_symbols(functions->annotate->input.session);
+	char(*names)[200] = calloc(functions->nr, sizeof(*names));
+	const char **texts = calloc(functions->nr, sizeof(*texts));
+	int selected = -1;
+
+	for (size_t i = 0; names && texts && i < functions->nr; i++) {
+		const struct page *page = &functions->page[i];
+
+		snprintf(names[i], sizeof(names[i]), "%6.2f%%  %.120s  %.60s", page->percent,
+			 perch_symbols_name(symbols, page->function.symbol),
+			 perch_symbols_dso_name(symbols, page->function.symbol->dso));
+		texts[i] = names[i];
+	}
+	if (names && texts)
+		selected = screen_select("Functions", texts, functions->nr);
+	free(names);
+	free(texts);
+	if (selected >= 0)
+		show_page(functions, (size_t)selected);
+}
+
+static void print_page(struct functions *functions)
+{
+	const struct annotate_view *view = &functions->view;
+	char path[64];
+	FILE *out = screen_create_file("perf.annotate", path, sizeof(path));
+
+	if (out) {
+		for (size_t i = 0; i < 2; i++)
+			fprintf(out, "%s\n", view->title[i] ? view->title[i] : "");
+		for (size_t i = 0; i < view->nr_lines; i++)
+			fprintf(out, "%s\n", view->line[i]);
+	}
+	screen_close_file(out, path, view->nr_lines + 2, functions->message,
+			  sizeof(functions->message));
+}
+
+/* ---- keys ---- */
+
+static void move_cursor(struct functions *functions, int key)
+{
+	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
+
+	screen_move(key, &functions->cursor, functions->view.nr_lines, page);
+}
+
+/* Keys that show the function in another way. */
+static void change_view(struct functions *functions, int key)
+{
+	struct annotate *annotate = functions->annotate;
+
+	if (key == 's') {
+		annotate->no_source = !annotate->no_source;
+	} else if (key == 'p') {
+		annotate->global = !annotate->global;
+	} else if (key == 'B') {
+		annotate->hits = !annotate->hits;
+	} else if (annotate->show_period) {
+		annotate->show_period = false;
+		annotate->show_samples = true;
+	} else {
+		annotate->show_period = !annotate->show_samples;
+		annotate->show_samples = false;
+	}
+	make_view_again(functions);
+}
+
+/* Returns false to leave. */
+static bool go(struct functions *functions, int key)
+{
+	switch (key) {
+	case 'q':
+	case SCREEN_ESCAPE:
+		if (!functions->nr_visits)
+			return false;
+		go_back(functions);
+		break;
+	case SCREEN_LEFT:
+		if (functions->left)
+			functions->left -= functions->left < 8 ? functions->left : 8;
+		else if (functions->nr_visits)
+			go_back(functions);
+		break;
+	case SCREEN_RIGHT:
+		functions->left += 8;
+		break;
+	case '>':
+	case '<':
+		show_page(functions, (functions->current + (key == '>' ? 1 : functions->nr - 1)) %
+					     functions->nr);
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* Returns false to leave. */
+static bool do_key(struct functions *functions, int key)
+{
+	switch (key) {
+	case 'n':
+	case SCREEN_TAB:
+		next_hot(functions, true);
+		break;
+	case 'N':
+	case SCREEN_BACK_TAB:
+		next_hot(functions, false);
+		break;
+	case 'H':
+		functions->hot = 0;
+		if (functions->view.nr_hot)
+			move_to(functions, functions->view.row[functions->view.hot[0]].line);
+		break;
+	case SCREEN_ENTER:
+		go_to_target(functions);
+		break;
+	case '/':
+		search(functions);
+		break;
+	case 'f':
+		select_function(functions);
+		break;
+	case 's':
+	case 't':
+	case 'p':
+	case 'B':
+		change_view(functions, key);
+		break;
+	case 'P':
+		print_page(functions);
+		break;
+	case 'h':
+	case '?':
+		show_help();
+		break;
+	case SCREEN_CLOSED:
+		return false;
+	default:
+		if (!go(functions, key))
+			return false;
+		move_cursor(functions, key);
+		break;
+	}
+	return true;
+}
+
+int annotate_browse(struct annotate *annotate)
+{
+	struct functions functions = { .annotate = annotate };
+	int status = annotate_visit_functions(annotate, add_page, &functions), key;
+
+	if (!status && functions.wanted == functions.nr)
+		status = annotate_explain_nothing(annotate);
+	else if (!status && !screen_open())
+		status = cli_usage_error(ANNOTATE_COMMAND,
+					 "the terminal of the variable TERM is unknown: use "
+					 "--stdio2");
+	else if (!status) {
+		show_page(&functions, functions.wanted);
+		do {
+			draw(&functions);
+			functions.message[0] = '\0';
+			key = screen_key();
+		} while (do_key(&functions, key));
+		screen_close();
+	}
+	annotate_view_clear(&functions.view);
+	free(functions.page);
+	free(functions.visit);
+	return status;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* What was not shown, and why: counted while functions are shown, and printed at the end. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "annotate.h"
+#include "options.h"
+
+void annotate_count_missing(struct annotate *annotate, const struct perch_symbol *symbol,
+			    const struct perch_error *err)
+{
+	struct annotate_missing *missing = annotate->missing_of;
+	size_t i = 0;
+
+	annotate->missing++;
+	while (i < annotate->nr_reasons && (missing[i].first->dso != symbol->dso ||
+					    strcmp(missing[i].err.message, err->message)))
+		i++;
+	if (i == MAX_REASONS)
+		return;
+	if (i == annotate->nr_reasons) {
+		missing[i] = (struct annotate_missing){ .first = symbol, .err = *err };
+		annotate->nr_reasons++;
+	}
+	missing[i].nr++;
+}
+
+static void print_missing(const struct annotate *annotate)
+{
+	struct perch_symbols *symbols = perch_session_symbols(annotate->input.session);
+	size_t named = 0;
+
+	for (size_t i = 0; i < annotate->nr_reasons; i++) {
+		const struct annotate_missing *missing = &annotate->missing_of[i];
+		char others[40] = "";
+
+		named += missing->nr;
+		if (missing->nr > 1)
+			snprintf(others, sizeof(others), " and %zu others", missing->nr - 1);
+		cli_note(ANNOTATE_COMMAND, "no instructions of %s%s in %s: %s%s%s",
+			 perch_symbols_name(symbols, missing->first), others,
+			 perch_symbols_dso_name(symbols, missing->first->dso), missing->err.message,
+			 missing->err.remedy[0] ? ". " : "", missing->err.remedy);
+	}
+	if (annotate->missing > named)
+		cli_note(ANNOTATE_COMMAND, "no instructions of %zu other functions",
+			 annotate->missing - named);
+}
+
+void annotate_count_shown(struct annotate *annotate, const struct listing *listing)
+{
+	annotate->shown++;
+	annotate->undecoded_bytes += listing->undecoded;
+	annotate->undecoded_functions += listing->undecoded > 0;
+	/* both passes have counted them */
+	annotate->inside_samples += listing->inside / 2;
+	annotate->inside_functions += listing->inside > 0;
+}
+
+static void print_source_notes(const struct source_text *sources)
+{
+	if (sources->newer)
+		cli_note(ANNOTATE_COMMAND,
+			 "%s%s newer than the binary: the lines shown may not be the compiled "
+			 "ones",
+			 sources->newer_path,
+			 sources->newer > 1 ? " and other source files are" : " is");
+	if (sources->missing)
+		cli_note(
+			ANNOTATE_COMMAND,
+			"%zu source files cannot be read, for example %s: their lines are left out "
+			"(--prefix and --prefix-strip change their directories)",
+			sources->missing, sources->missing_path);
+	if (sources->too_large)
+		cli_note(ANNOTATE_COMMAND, "%zu source files are too large, for example %s",
+			 sources->too_large, sources->large_path);
+	if (sources->too_many)
+		cli_note(
+			ANNOTATE_COMMAND,
+			"the functions have more than %d source files: the lines of the others are "
+			"left out (name one function to see all)",
+			SOURCE_TEXT_MAX_FILES);
+}
+
+void annotate_print_notes(const struct annotate *annotate)
+{
+	uint64_t nameless = 0;
+
+	for (size_t i = 0; i < annotate->nr_events; i++) {
+		struct perch_annotation_total total;
+
+		perch_annotation_get_total(annotate->annotation, (unsigned)i, &total);
+		nameless += total.nameless_samples;
+	}
+	if (nameless && !annotate->symbol)
+		cli_note(ANNOTATE_COMMAND, "%" PRIu64 " %s at addresses without a function",
+			 nameless, cli_word(nameless, "sample", "samples"));
+	if (!annotate->skip_missing)
+		print_missing(annotate);
+	if (annotate->undecoded_bytes)
+		cli_note(ANNOTATE_COMMAND,
+			 "%" PRIu64 " %s of %zu %s shown as .byte: no instructions, or "
+			 "instructions that capstone does not know",
+			 annotate->undecoded_bytes,
+			 cli_word(annotate->undecoded_bytes, "byte", "bytes"),
+			 annotate->undecoded_functions,
+			 cli_word(annotate->undecoded_functions, "function", "functions"));
+	if (annotate->inside_samples)
+		cli_note(ANNOTATE_COMMAND,
+			 "%" PRIu64 " %s of %zu %s at addresses inside of an "
+			 "instruction, shown with it: there may be data between the instructions",
+			 annotate->inside_samples,
+			 cli_word(annotate->inside_samples, "sample", "samples"),
+			 annotate->inside_functions,
+			 cli_word(annotate->inside_functions, "function", "functions"));
+	if (annotate->cut_samples)
+		cli_note(ANNOTATE_COMMAND,
+			 "%" PRIu64
+			 " %s not shown: after the first %u bytes of the function, or after "
+			 "the end of its code",
+			 annotate->cut_samples,
+			 cli_word(annotate->cut_samples, "sample", "samples"), PERCH_MAX_CODE);
+	print_source_notes(&annotate->sources);
+	cli_input_print_notes(&annotate->input);
+}

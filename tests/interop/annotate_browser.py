@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The browser of perch annotate in a real terminal, tmux, compared with perch annotate --stdio2."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from tmux import Terminal, check, failures
+
+PERCH = os.path.abspath(os.environ["PERCH"])
+
+PROGRAM = r"""
+static volatile unsigned long sink;
+__attribute__((noinline)) void cold(void) { sink += 3; }
+__attribute__((noinline)) void inner_loop(unsigned long n)
+{
+	for (unsigned long i = 0; i < n; i++) {
+		if (i % 3)
+			sink += i;
+		else
+			sink ^= i * 7;
+	}
+	cold();
+}
+int main(void)
+{
+	for (int i = 0; i < 40; i++) {
+		inner_loop(2000000);
+		for (int j = 0; j < 1000000; j++)
+			sink--;
+	}
+	return 0;
+}
+"""
+
+SHARE = re.compile(r"^ *(\d+\.\d\d) ")
+
+
+def text_of(*words):
+    """The rows of a function, without the titles."""
+    lines = subprocess.run([PERCH, "annotate", "--stdio2", "-i", "data", *words], capture_output=True, text=True, check=True).stdout
+    return [line.rstrip() for line in lines.splitlines() if line.strip()][3:]
+
+
+def hot_lines(lines):
+    """The lines with samples, the hottest first."""
+    lines = [line for line in lines if SHARE.match(line)]
+    return sorted(lines, key=lambda line: -float(SHARE.match(line)[1]))
+
+
+def without_signs(line):
+    return re.sub("[│┌└|+]", " ", line).rstrip()
+
+
+def selected(terminal):
+    """The line of the cursor, which has the colors of a selection."""
+    for line in terminal.screen(styles=True)[2:]:
+        if "\x1b[30m\x1b[43m" in line or re.search("\x1b\\[[0-9;]*43m", line):
+            return without_signs(re.sub("\x1b\\[[0-9;]*m", "", line))
+    return ""
+
+
+def shows(name):
+    return lambda lines: lines[1].startswith(name + "()")
+
+
+def check_lines(size):
+    terminal = Terminal(size, "annotate", "-i", "data", "inner_loop")
+    expected = text_of("inner_loop")
+    screen = terminal.wait("%dx%d: a function" % size, shows("inner_loop"))
+    check(all(len(line) <= size[0] for line in screen), "%dx%d: lines fit" % size, "\n".join(screen))
+    terminal.keys("Home")
+    screen = terminal.wait("%dx%d: Home" % size,
+                           lambda lines: len(lines) > 2 and without_signs(lines[2]) == expected[0][:size[0]].rstrip())
+    shown = [without_signs(line) for line in screen[2:2 + min(size[1] - 3, len(expected))]]
+    check(shown == [without_signs(line[:size[0]]) for line in expected[:size[1] - 3]], "%dx%d: the rows of --stdio2" % size,
+          "\n".join(shown + ["-"] + expected))
+    terminal.keys("q")
+    terminal.wait("%dx%d: q leaves" % size, lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def wait_selected(terminal, name, line):
+    terminal.wait(name, lambda _: selected(terminal) == without_signs(line))
+
+
+def check_hottest():
+    hot = hot_lines(text_of("inner_loop"))
+    different = [line for line in hot if sum(SHARE.match(line)[1] == SHARE.match(other)[1] for other in hot) == 1]
+    terminal = Terminal((120, 60), "annotate", "-i", "data", "inner_loop")
+    terminal.wait("the browser", shows("inner_loop"))
+    if different[:2] != hot[:2]:
+        print("ok - the hottest line # skip the first lines have equal shares")
+    else:
+        wait_selected(terminal, "the cursor is on the hottest line", hot[0])
+        terminal.keys("n")
+        wait_selected(terminal, "n moves to the next one", hot[1])
+        terminal.keys("N")
+        wait_selected(terminal, "N moves back", hot[0])
+        terminal.keys("Home", "H")
+        wait_selected(terminal, "H moves to the hottest one", hot[0])
+    terminal.keys("s")
+    terminal.wait("s hides source lines", lambda lines: not any("sink ^=" in line for line in lines))
+    terminal.keys("s")
+    terminal.wait("s shows them", lambda lines: any("sink ^=" in line for line in lines))
+    terminal.keys("t")
+    terminal.wait("t shows periods", lambda lines: not any(SHARE.match(line) for line in lines))
+    terminal.keys("t", "t")
+    terminal.wait("t shows percentages again", lambda lines: any(SHARE.match(line) for line in lines))
+    terminal.keys("p")
+    terminal.wait("p shows percentages of the recording", lambda lines: "global period" in lines[0])
+    terminal.keys("p", "/")
+    terminal.text("ret")
+    terminal.keys("Enter")
+    terminal.wait("/ finds a line", lambda _: "ret" in selected(terminal))
+    terminal.keys("P")
+    terminal.wait("P writes a file", lambda lines: "written to perf.annotate.0" in lines[-1])
+    with open("perf.annotate.0", encoding="utf-8") as file:
+        check([line.rstrip() for line in file.read().splitlines()[2:]] == text_of("inner_loop"), "the file has the rows")
+    terminal.close()
+
+
+def jumps_of(lines):
+    """Text of a jump inside of the function -> label of its target, if only one line has the text."""
+    jumps = {}
+    for line in lines:
+        match = re.search(r"[↑↓] (\w+ +[0-9a-f]+)$", line)
+        if match:
+            jumps[line] = None if line in jumps else match[1].split()[-1]
+    return {line: target for line, target in jumps.items() if target}
+
+
+def check_jumps():
+    jumps = jumps_of(text_of("inner_loop"))
+    check(bool(jumps), "inner_loop has a jump")
+    terminal = Terminal((120, 60), "annotate", "-i", "data", "inner_loop")
+    terminal.wait("the browser", shows("inner_loop"))
+    for line, target in list(jumps.items())[:1]:
+        # searched from the top on: the text of the jump is in one line
+        terminal.keys("Home", "/", "C-u")
+        terminal.text(re.search(r"[↑↓] (.*)$", line)[1])
+        terminal.keys("Enter")
+        wait_selected(terminal, "a jump is found", line)
+        terminal.wait("signs lead from it to its target", lambda lines: any("┌" in row for row in lines) and any("└" in row for row in lines))
+        terminal.keys("Enter")
+        terminal.wait("Enter follows a jump", lambda _, target=target: re.match(r"^[ \d.]* %s: " % target, selected(terminal)))
+    terminal.keys("End", "Home", "/", "C-u")
+    terminal.text("<cold>")
+    terminal.keys("Enter")
+    terminal.wait("a call is found", lambda _: "<cold>" in selected(terminal))
+    terminal.keys("Enter")
+    terminal.wait("Enter shows a function without samples", shows("cold"))
+    terminal.keys("q")
+    terminal.wait("q goes back", shows("inner_loop"))
+    check("<cold>" in selected(terminal), "the cursor is on the call", selected(terminal))
+    terminal.keys(">")
+    terminal.wait("> shows another function", lambda lines: not lines[1].startswith("inner_loop()"))
+    terminal.keys("<")
+    terminal.wait("< goes back", shows("inner_loop"))
+    terminal.keys("f")
+    screen = terminal.wait("f lists the functions", lambda lines: lines[0].startswith("Functions"))
+    check(any("inner_loop  program" in line for line in screen), "the list has the function", "\n".join(screen))
+    terminal.keys("q", "h")
+    terminal.wait("h shows the keys", lambda lines: lines[0].startswith("Keys"))
+    terminal.keys("q")
+    terminal.tmux("resize-window", "-x", "50", "-y", "10")
+    terminal.wait("the screen follows the size", lambda lines: len(lines) == 10 and "Function" in lines[-1])
+    terminal.keys("q")
+    terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def check_other_terminals():
+    terminal = Terminal((100, 40), "annotate", "-i", "data", "inner_loop", LC_ALL="C", NO_COLOR="1")
+    screen = terminal.wait("a terminal without UTF-8", shows("inner_loop"))
+    check(not any("?" in line or "~" in line for line in screen), "arrows are ASCII", "\n".join(screen))
+    styled = "\n".join(terminal.screen(styles=True))
+    check(not re.search("\x1b\\[[0-9;]*[34][0-7]m", styled), "NO_COLOR gives no colors", repr(styled[:400]))
+    terminal.keys("q")
+    terminal.close()
+    terminal = Terminal((100, 40), "annotate", "-i", "data", "--stdio2", "inner_loop", TERM="dumb", PERCH_PAGER="cat")
+    terminal.wait("--stdio2 prints", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+    terminal = Terminal((100, 40), "annotate", "-i", "data", "--tui", TERM="dumb")
+    terminal.wait("--tui needs a terminal", lambda lines: any("--tui needs a terminal" in line for line in lines)
+                  and any("status=2" in line for line in lines))
+    terminal.close()
+    terminal = Terminal((100, 40), "annotate", "-i", "data", "inner_lop")
+    terminal.wait("a function that does not exist", lambda lines: any("similar names: inner_loop" in line for line in lines)
+                  and any("status=1" in line for line in lines))
+    terminal.close()
+
+
+def main():
+    for program in ("tmux", "gcc"):
+        if not shutil.which(program):
+            print("skipped: %s is not installed" % program)
+            return 77
+    directory = tempfile.mkdtemp()
+    try:
+        os.chdir(directory)
+        with open("program.c", "w", encoding="utf-8") as out:
+            out.write(PROGRAM)
+        subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "program.c", "-o", "program"], check=True)
+        subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", "data", "--", "./program"], check=True)
+        check_lines((80, 24))
+        check_lines((200, 60))
+        check_hottest()
+        check_jumps()
+        check_other_terminals()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
