@@ -4,9 +4,13 @@
 import os
 import re
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 from tmux import Terminal, check, failures
 
@@ -133,6 +137,73 @@ def check_events():
     terminal.close()
 
 
+def write_large(path, source, copies):
+    """Writes a recording with the records of another one many times: first the header, then the records, then the features."""
+    with open(source, "rb") as file:
+        data = file.read()
+    start, size = struct.unpack_from("<QQ", data, 40)
+    features = bytearray(data[start + size:])
+    for number in range(sum(bin(word).count("1") for word in struct.unpack_from("<4Q", data, 72))):
+        offset, = struct.unpack_from("<Q", features, 16 * number)
+        struct.pack_into("<Q", features, 16 * number, offset + size * (copies - 1))
+    with open(path, "wb") as file:
+        file.write(data[:48] + struct.pack("<Q", size * copies) + data[56:start])
+        for _ in range(copies):
+            file.write(data[start:start + size])
+        file.write(features)
+
+
+class Slow:
+    """Stops the program in a terminal for most of the time: as on a slow machine."""
+
+    def __init__(self, terminal):
+        self.thread = threading.Thread(target=self.run, args=(terminal.program(),), daemon=True)
+        self.ended = False
+        self.thread.start()
+
+    def run(self, pid):
+        try:
+            while not self.ended:
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.2)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(0.004)
+        except ProcessLookupError:
+            pass
+
+    def end(self):
+        self.ended = True
+        self.thread.join()
+
+
+def check_reading():
+    """A large file on a slow machine: rows are shown before all is read."""
+    # 120 MB, half a second of work
+    write_large("large", "graph", 1 + 120000000 // os.path.getsize("graph"))
+    expected = rows_of(text_of("-i", "large"))
+    for stops in (False, True):
+        terminal = Terminal((100, 30), "report", "-i", "large")
+        slow = Slow(terminal)
+        screen = terminal.wait("rows are shown while a file is read", lambda lines: re.match(r"Reading: \d+%, about \d+ s left \(q stops\)", lines[0])
+                               and rows_of(lines))
+        if stops:
+            terminal.keys("q")
+            terminal.wait("q stops", lambda lines: re.search(r"Stopped: the rows are of the first \d+% of the file", lines[-1])
+                          and "Samples:" in lines[0])
+            check(bool(rows_of(terminal.screen())), "the rows stay")
+            slow.end()
+            terminal.keys("q")
+            terminal.wait("q leaves, and the message stays", lambda lines: any("reading was stopped" in line for line in lines)
+                          and any("status=0" in line for line in lines))
+        else:
+            check(bool(rows_of(screen)), "there are rows", "\n".join(screen))
+            slow.end()
+            terminal.wait("then all rows are shown", lambda lines: "Samples:" in lines[0] and rows_of(lines) == expected[:27])
+            terminal.keys("q")
+            terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
+        terminal.close()
+
+
 def check_styles():
     for variables, colored in (({"TERM": "screen-256color"}, True), ({"TERM": "screen-256color", "NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)):
         terminal = Terminal((100, 24), "report", "-i", "graph", **variables)
@@ -167,6 +238,7 @@ def main():
         check_zooms()
         check_events()
         check_styles()
+        check_reading()
         os.chdir("/")
     return 1 if failures else 0
 

@@ -33,6 +33,18 @@ class Terminal:
     def tmux(self, *words):
         return subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, check=True).stdout
 
+    def program(self):
+        """The process id of perch, which is the child of the shell."""
+        shell = self.tmux("list-panes", "-F", "#{pane_pid}").strip()
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            with open("/proc/%s/task/%s/children" % (shell, shell), encoding="ascii") as file:
+                children = file.read().split()
+            if children:
+                return int(children[0])
+            time.sleep(0.01)
+        raise TimeoutError("perch does not start")
+
     def screen(self, styles=False):
         return self.tmux("capture-pane", "-p", *(["-e"] if styles else [])).splitlines()
 

@@ -249,7 +249,7 @@ void screen_set_idle(bool (*idle)(void *context), void *context)
 {
 	screen.idle = idle;
 	screen.context = context;
-	screen_set_idle_ms(IDLE_MS);
+	screen_set_idle_ms(idle ? IDLE_MS : -1);
 }
 
 /* No key has come: the time is over, or the terminal is gone. */
@@ -257,8 +257,10 @@ static int no_key(void)
 {
 	struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
 
-	if (!screen.idle || poll(&input, 1, 0) > 0)
+	if (!screen.idle)
 		return SCREEN_CLOSED;
+	if (poll(&input, 1, 0) > 0) /* a key came after all, or the terminal is gone */
+		return input.revents & (POLLHUP | POLLERR | POLLNVAL) ? SCREEN_CLOSED : NO_KEY;
 	return screen.idle(screen.context) ? SCREEN_IDLE : NO_KEY;
 }
 

@@ -61,7 +61,7 @@ void screen_show(void);
 int screen_key(void);
 /* Also returns SCREEN_IDLE when the function of screen_set_idle() returns true. */
 int screen_key_or_idle(void);
-/* While keys are waited for, here and in dialogs, calls a function at intervals. */
+/* While keys are waited for, here and in dialogs, calls a function at intervals. NULL: none. */
 void screen_set_idle(bool (*idle)(void *context), void *context);
 void screen_set_idle_ms(int ms);
 

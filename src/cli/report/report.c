@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perch report: options, session, profile, rows, and what is printed. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,20 +124,28 @@ static size_t count_events(const struct report *report)
 	return perch_reader_events(perch_session_reader(report->input.session), &events);
 }
 
+/* The browser shows the first rows after this time, unless the rest takes only a few seconds more.
+ */
+#define FIRST_SECONDS 1.0
+#define REST_SECONDS  2.0
+
 /* Prints the rows of the profile. */
-static int print_profile(FILE *out, struct report *report, struct perch_profile *profile)
+static int print_profile(FILE *out, struct report *report, struct report_reading *reading)
 {
+	const bool browsed = report_can_be_browsed(report);
 	int status;
 
-	if (report_can_be_browsed(report) && has_samples(profile, 0, count_events(report))) {
-		status = report_browse(report, profile);
+	if (browsed && !reading->ended) {
+		status = report_browse_reading(report, reading);
+	} else if (browsed && has_samples(reading->profile, 0, count_events(report))) {
+		status = report_browse(report, reading->profile);
 	} else {
 		cli_start_pager();
-		status = report->json ? report_print_json(out, report, profile)
-				      : print_events(out, report, profile);
+		status = report->json ? report_print_json(out, report, reading->profile)
+				      : print_events(out, report, reading->profile);
 	}
 	if (!status && !report->quiet) {
-		print_notes(report, profile);
+		print_notes(report, reading->profile);
 		cli_filter_print_notes(&report->filter, &report->input);
 	}
 	return status;
@@ -151,10 +160,10 @@ static int new_threads(struct report *report)
 	return CLI_EXIT_FAILURE;
 }
 
-/* Makes the profile of the samples that the options select. */
-static int make_profile(struct report *report, struct perch_profile **profile)
+/* Makes the profile of the samples that the options select. For a browser it stops after the first
+ * second if the rest takes long. */
+static int make_profile(struct report *report, struct report_reading *reading)
 {
-	bool chains;
 	int status = report_set_mode(report);
 
 	if (!status)
@@ -164,17 +173,24 @@ static int make_profile(struct report *report, struct perch_profile **profile)
 	if (!status && report->show_threads)
 		status = new_threads(report);
 	if (!status)
-		status = report_read(report, profile, &chains);
+		status = report_read_start(reading, report);
 	if (status)
 		return status;
-	report_set_default_graph(report, chains);
+	if (report_can_be_browsed(report))
+		report_read_until(reading, FIRST_SECONDS, report_read_show_progress);
+	if (!report_can_be_browsed(report) || report_read_seconds_left(reading) <= REST_SECONDS)
+		report_read_until(reading, INFINITY, report_read_show_progress);
+	cli_progress("reading samples", 1, 1);
+	if (reading->rc)
+		return cli_error(COMMAND, &reading->err);
+	report_set_default_graph(report, reading->chains);
 	return report_set_columns(report);
 }
 
 /* Prints what the options ask for. */
 static int print_file(FILE *out, struct report *report)
 {
-	struct perch_profile *profile = NULL;
+	struct report_reading reading = { NULL };
 	int status;
 
 	if (report->header_only) {
@@ -186,10 +202,10 @@ static int print_file(FILE *out, struct report *report)
 		return report_print_stats(out, report);
 	if (report->tasks || report->mmaps)
 		return report_print_tasks(out, report);
-	status = make_profile(report, &profile);
+	status = make_profile(report, &reading);
 	if (!status)
-		status = print_profile(out, report, profile);
-	perch_profile_free(profile);
+		status = print_profile(out, report, &reading);
+	report_read_close(&reading);
 	return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 #include <perch/profile.h>
 #include "config_file.h"
 #include "filter_options.h"
@@ -177,11 +178,33 @@ bool report_takes_variable(const char *name, const char *value);
 
 /* ---- report_read.c ---- */
 
-/*
- * Adds all samples to a new profile. Returns 0, or the exit status after it has printed an error.
- * chains: whether there are call chains.
- */
-int report_read(struct report *report, struct perch_profile **profile, bool *chains);
+/* The samples of a file, which are read in steps. */
+struct report_reading {
+	struct report *report;
+	struct perch_profile *profile;
+	struct perch_addresses *by_symbol; /* for tests of the sampled function; NULL: none */
+	bool chains;			   /* there are call chains */
+	bool ended;			   /* the profile is finished, unless .rc is negative */
+	int rc;				   /* a negative errno, with .err; else 0 */
+	struct perch_error err;
+	struct timespec start;
+};
+
+/* Makes a profile without samples. Returns 0, or the exit status after it has printed an error. */
+int report_read_start(struct report_reading *reading, struct report *report);
+/* Reads samples until that many seconds after the start, or until all are read. */
+void report_read_until(struct report_reading *reading, double seconds,
+		       void (*progress)(const struct report_reading *reading));
+/* Finishes the profile with the samples so far. */
+void report_read_stop(struct report_reading *reading);
+double report_read_seconds(const struct report_reading *reading);
+/* An estimate by the bytes that were read; INFINITY if the size is unknown. */
+double report_read_seconds_left(const struct report_reading *reading);
+/* Bytes that were read, and all bytes; 0 if unknown. */
+void report_read_progress(const struct report_reading *reading, uint64_t *done, uint64_t *total);
+/* Shows the progress on standard error, if that is a terminal. */
+void report_read_show_progress(const struct report_reading *reading);
+void report_read_close(struct report_reading *reading);
 /* What the profile of a report has. */
 struct perch_profile_options report_profile_options(const struct report *report);
 

@@ -221,6 +221,15 @@ static unsigned next_event(const struct browser *browser, int step)
 	return browser->event;
 }
 
+/* The first one with samples; 0 if there are none so far. */
+static unsigned first_event(const struct browser *browser)
+{
+	struct perch_profile_total total;
+
+	perch_profile_get_total(browser->profile, 0, &total);
+	return total.all_samples ? 0 : next_event(browser, 1);
+}
+
 static int show_event(struct browser *browser, const struct report *report, unsigned event)
 {
 	if (event == browser->event)
@@ -262,8 +271,11 @@ static void annotate(struct browser *browser)
 	const struct perch_frame *frame = current_frame(browser);
 
 	if (browser->live)
-		snprintf(browser->message, sizeof(browser->message),
-			 "Instructions are those of a recording: perch record, then perch report");
+		snprintf(browser->message, sizeof(browser->message), "%s",
+			 browser->live->is_final
+				 ? "Instructions can be shown when the file has been read"
+				 : "Instructions are those of a recording: perch record, then "
+				   "perch report");
 	else if (frame && has_key(browser, "sym"))
 		browser_annotate(browser, frame);
 	else
@@ -397,7 +409,7 @@ static int refresh(struct browser *browser, const struct report *report)
 	struct perch_profile *profile = NULL;
 	int status;
 
-	if (live->is_full(live->context)) {
+	if (live->is_full && live->is_full(live->context)) {
 		browser_close_event(browser);
 		perch_profile_free(browser->profile);
 		browser->profile = NULL;
@@ -412,7 +424,12 @@ static int refresh(struct browser *browser, const struct report *report)
 	status = live->refresh(live->context, &profile);
 	if (status || !profile)
 		return status;
-	return browser_replace_profile(browser, report, profile);
+	status = browser_replace_profile(browser, report, profile);
+	if (!status && live->is_final && live->is_final(live->context)) {
+		browser->live = NULL;
+		screen_set_idle(NULL, NULL);
+	}
+	return status;
 }
 
 static int next_key(struct browser *browser, const struct report *report)
@@ -455,26 +472,32 @@ static int browse(struct browser *browser, const struct report *report)
 	return status < 0 ? 0 : status;
 }
 
-int report_browse(struct report *report, struct perch_profile *profile)
+int browser_run(const struct report *report, struct perch_profile **profile,
+		const struct browser_live *live)
 {
-	struct browser browser = { .profile = profile, .members = 1 };
+	struct browser browser = { .profile = *profile, .members = 1, .live = live };
+	int status;
 
 	browser.nr_events =
 		perch_reader_events(perch_session_reader(report->input.session), &browser.events);
-	browser.event = (unsigned)(browser.nr_events - 1);
-	browser.event = next_event(&browser, 1);
-	return browse(&browser, report);
+	if (live && live->nr_events)
+		browser.nr_events = live->nr_events;
+	browser.event = first_event(&browser);
+	status = browse(&browser, report);
+	*profile = browser.profile;
+	return status;
+}
+
+int report_browse(struct report *report, struct perch_profile *profile)
+{
+	return browser_run(report, &profile, NULL);
 }
 
 int report_browse_live(struct report *report, struct perch_profile *profile,
 		       const struct browser_live *live)
 {
-	struct browser browser = { .profile = profile, .live = live };
-	int status;
+	int status = browser_run(report, &profile, live);
 
-	perch_reader_events(perch_session_reader(report->input.session), &browser.events);
-	browser.nr_events = live->nr_events;
-	status = browse(&browser, report);
-	perch_profile_free(browser.profile);
+	perch_profile_free(profile);
 	return status;
 }

@@ -2,8 +2,8 @@
 /*
  * The browser of perch report on a terminal: report_browser.c (events, keys),
  * report_browser_view.c (what is shown and how it is drawn), report_browser_actions.c (annotation,
- * menus, files), report_browser_live.c (new rows of perch top). browser/ has the lines and the
- * screen.
+ * menus, files), report_browser_live.c (new rows of perch top), report_browser_reading.c (rows
+ * while a file is read). browser/ has the lines and the screen.
  */
 #ifndef PERCH_CLI_REPORT_BROWSER_H
 #define PERCH_CLI_REPORT_BROWSER_H
@@ -29,6 +29,8 @@ struct browser_live {
 	void (*put_summary)(FILE *out, void *context);
 	/* Returns true if the key is one of the command's own; the message is then shown. */
 	bool (*key)(void *context, int key, char *message, size_t size);
+	/* True if the last profile will not change any more; NULL: never. */
+	bool (*is_final)(void *context);
 };
 
 /* Which rows are shown. */
@@ -69,6 +71,16 @@ int report_browse(struct report *report, struct perch_profile *profile);
 /* Shows a live profile until the user leaves, and frees it. The report has the columns. */
 int report_browse_live(struct report *report, struct perch_profile *profile,
 		       const struct browser_live *live);
+
+/* Shows what was read so far, while the rest is read. Returns the exit status. */
+int report_browse_reading(struct report *report, struct report_reading *reading);
+
+/* ---- report_browser.c ---- */
+
+/* Shows a profile, which may change, from its first event with samples on, or from event 0 on.
+ * Returns the exit status; *profile is the last one. */
+int browser_run(const struct report *report, struct perch_profile **profile,
+		const struct browser_live *live);
 
 /* ---- report_browser_live.c ---- */
 

@@ -1,34 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the samples that the options select. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "options.h"
 #include "report.h"
 #include "report_threads.h"
 
-/* Tests of the sampled function, which are made once per address. */
-struct by_symbol {
-	struct perch_addresses *addresses; /* NULL: no test is wanted */
-};
-
 enum result { WANTED, OTHER, UNRESOLVED };
 
-static int open_test(struct by_symbol *test, struct report *report)
+/* The tests of the sampled function are made once per address. */
+static int open_test(struct report_reading *reading)
 {
+	const struct report *report = reading->report;
 	struct perch_session *session = report->input.session;
 	struct perch_error err;
 
 	if (!report->resolved && !report->symbol_part)
 		return 0;
-	return perch_addresses_new(&test->addresses, perch_session_processes(session),
+	return perch_addresses_new(&reading->by_symbol, perch_session_processes(session),
 				   perch_session_symbols(session), &err)
 		       ? cli_error(REPORT_COMMAND, &err)
 		       : 0;
 }
 
 /* Returns enum result, or -ENOMEM. */
-static int test_symbol(struct by_symbol *test, struct report *report,
+static int test_symbol(struct perch_addresses *addresses, const struct report *report,
 		       const struct perch_record *record)
 {
 	struct perch_session *session = report->input.session;
@@ -38,15 +36,14 @@ static int test_symbol(struct by_symbol *test, struct report *report,
 	uint32_t number;
 	int rc;
 
-	if (!test->addresses)
+	if (!addresses)
 		return WANTED;
 	thread = perch_processes_thread(perch_session_processes(session), record->sample.pid,
 					record->sample.tid);
-	rc = thread ? perch_addresses_sampled(test->addresses, thread, record, &number, &dso)
-		    : -ENOMEM;
+	rc = thread ? perch_addresses_sampled(addresses, thread, record, &number, &dso) : -ENOMEM;
 	if (rc)
 		return rc;
-	symbol = perch_addresses_at(test->addresses, number)->symbol;
+	symbol = perch_addresses_at(addresses, number)->symbol;
 	if (!symbol)
 		return report->resolved ? UNRESOLVED : OTHER;
 	return !report->symbol_part ||
@@ -76,11 +73,13 @@ static bool cut_chain(struct perch_record *record, uint64_t max)
 }
 
 /* Adds one sample, if it is selected. 0 or a negative errno. */
-static int add_sample(struct report *report, struct by_symbol *test, struct perch_profile *profile,
-		      struct perch_record *record, struct perch_error *err)
+static int add_sample(struct report_reading *reading, struct perch_record *record)
 {
+	struct report *report = reading->report;
+	struct perch_profile *profile = reading->profile;
+	struct perch_error *err = &reading->err;
 	int match = cli_filter_match(&report->filter, record);
-	int result = match < 0 ? match : test_symbol(test, report, record);
+	int result = match < 0 ? match : test_symbol(reading->by_symbol, report, record);
 	bool truncated = perch_session_is_truncated(report->input.session, record);
 
 	report_weigh(report, record);
@@ -164,54 +163,118 @@ struct perch_profile_options report_profile_options(const struct report *report)
 	};
 }
 
-int report_read(struct report *report, struct perch_profile **profile, bool *chains)
+int report_read_start(struct report_reading *reading, struct report *report)
 {
 	struct perch_session *session = report->input.session;
 	const struct perch_profile_options options = report_profile_options(report);
-	struct by_symbol test = { NULL };
-	struct perch_record record;
 	struct perch_error err;
-	unsigned counter = 0;
 	int rc = check_chains(report);
 
+	*reading = (struct report_reading){ .report = report };
+	clock_gettime(CLOCK_MONOTONIC, &reading->start);
 	if (rc)
 		return rc;
-	rc = perch_profile_new(profile, perch_session_processes(session),
+	rc = perch_profile_new(&reading->profile, perch_session_processes(session),
 			       perch_session_symbols(session), &options, &err);
 	if (rc == -EINVAL)
 		return cli_usage_error(REPORT_COMMAND, "%s", err.message);
 	if (rc)
 		return cli_error(REPORT_COMMAND, &err);
-	rc = open_test(&test, report);
-	if (rc)
-		return rc;
-	*chains = false;
-	while ((rc = cli_input_next(&report->input, &record)) > 0) {
-		if (record.type != PERCH_RECORD_SAMPLE) {
-			if (!report->threads || !report_threads_add(report->threads, &record))
-				continue;
-			cli_note(REPORT_COMMAND, "no memory for the counts of threads");
-			rc = -1;
-			break;
-		}
-		*chains |= record.sample.callchain.nr > 0 && !report->branches;
-		if (add_sample(report, &test, *profile, &record, &err)) {
-			cli_error(REPORT_COMMAND, &err);
-			rc = -1;
-			break;
-		}
-		if (++counter % 65536 == 0) {
-			uint64_t done, total;
+	return open_test(reading);
+}
 
-			perch_reader_progress(perch_session_reader(session), &done, &total);
-			cli_progress("reading samples", done, total + 1);
+/* Returns 0, or a negative errno with reading->err. */
+static int add_record(struct report_reading *reading, struct perch_record *record)
+{
+	struct report *report = reading->report;
+
+	if (record->type == PERCH_RECORD_SAMPLE) {
+		reading->chains |= record->sample.callchain.nr > 0 && !report->branches;
+		return add_sample(reading, record);
+	}
+	if (report->threads && report_threads_add(report->threads, record))
+		return perch_error_set(&reading->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the counts of threads");
+	return 0;
+}
+
+static void finish(struct report_reading *reading)
+{
+	perch_addresses_free(reading->by_symbol);
+	reading->by_symbol = NULL;
+	reading->ended = true;
+	if (!reading->rc)
+		reading->rc = perch_profile_finish(reading->profile, &reading->err);
+}
+
+double report_read_seconds(const struct report_reading *reading)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - reading->start.tv_sec) +
+	       (double)(now.tv_nsec - reading->start.tv_nsec) / 1e9;
+}
+
+void report_read_until(struct report_reading *reading, double seconds,
+		       void (*progress)(const struct report_reading *reading))
+{
+	struct perch_session *session = reading->report->input.session;
+	struct perch_record record;
+	unsigned counter = 0;
+
+	while (!reading->ended) {
+		/* the clock is not read for each record */
+		if (++counter % 64 == 0) {
+			if (progress && counter % 65536 == 0)
+				progress(reading);
+			if (report_read_seconds(reading) >= seconds)
+				return;
 		}
+		reading->rc = perch_session_next(session, &record, &reading->err);
+		if (reading->rc > 0)
+			reading->rc = add_record(reading, &record);
+		else
+			reading->ended = true;
+		if (reading->rc < 0)
+			reading->ended = true;
+		if (reading->ended)
+			finish(reading);
 	}
-	cli_progress("reading samples", 1, 1);
-	perch_addresses_free(test.addresses);
-	if (rc == 0 && perch_profile_finish(*profile, &err)) {
-		cli_error(REPORT_COMMAND, &err);
-		rc = -1;
-	}
-	return rc ? CLI_EXIT_FAILURE : 0;
+}
+
+void report_read_stop(struct report_reading *reading)
+{
+	if (!reading->ended)
+		finish(reading);
+}
+
+void report_read_progress(const struct report_reading *reading, uint64_t *done, uint64_t *total)
+{
+	perch_reader_progress(perch_session_reader(reading->report->input.session), done, total);
+}
+
+double report_read_seconds_left(const struct report_reading *reading)
+{
+	uint64_t done, total;
+
+	report_read_progress(reading, &done, &total);
+	return done && total ? report_read_seconds(reading) * (double)(total - done) / (double)done
+			     : INFINITY;
+}
+
+void report_read_show_progress(const struct report_reading *reading)
+{
+	uint64_t done, total;
+
+	report_read_progress(reading, &done, &total);
+	cli_progress("reading samples", done, total + 1);
+}
+
+void report_read_close(struct report_reading *reading)
+{
+	perch_addresses_free(reading->by_symbol);
+	perch_profile_free(reading->profile);
+	reading->by_symbol = NULL;
+	reading->profile = NULL;
 }
