@@ -91,9 +91,12 @@ def compare_text(event, fields, text):
         if int(number) != fields["id"]["value"] or found != [int(value) for value in fields["args"]["value"]]:
             yield f"{event}: {text}: {fields}"
         return
-    for name, value in re.findall(r"(\w+)(?:=|: )([^ ,]+)", text):
+    # A value ends at the next name; the name of a thread may have blanks.
+    for name, value in re.findall(r"(\w+)(?:=|: )(\S.*?)(?=[ ,]+\w+(?:=|: )|\s*$)", text):
         if name not in fields or (event, name) in COMPUTED or name.startswith("common_"):
             continue
+        if "char[" not in fields[name]["type"]:
+            value = re.match(r"[^ ,]*", value)[0]
         value = "0x" + value if (event, name) in HEXADECIMAL else value
         equal = same(fields[name]["type"], fields[name]["value"], value)
         if equal is None:
