@@ -70,8 +70,9 @@ struct perch_filter_options {
 	/** DSOs of the sampled address: names as perch_symbols_dso_name() or paths; the kernel is
 	 * [kernel.kallsyms] */
 	const char *dsos;
-	/** Functions of the sampled address, by name, or addresses in hexadecimal: the sampled one,
-	 * or that of a function. */
+	/** Functions of the sampled address, by name: the one that contains it, and with debug
+	 * information also the functions that are inlined there. Or addresses in hexadecimal: the
+	 * sampled one, or that of the function that contains it. */
 	const char *symbols;
 	/** Cgroups, with those below them: paths from the root of the hierarchy ("/user.slice") */
 	const char *cgroups;
@@ -80,6 +81,8 @@ struct perch_filter_options {
 	const char *parent;
 	/** The times of time are from the first sample on. */
 	unsigned relative_time : 1;
+	/** The names of symbols are not those of inlined functions. */
+	unsigned no_inline : 1;
 	/**
 	 * An expression over the fields of tracepoints, as in the kernel's filters:
 	 * "prev_pid == 0 && next_comm ~ \"kworker*\"". The operators are ==, !=, <, <=, >, >= and &
@@ -142,7 +145,10 @@ struct perch_filter_stats {
 	/** By perch_filter_part: samples that did not pass this test, and passed the ones before.
 	 */
 	uint64_t left_out[PERCH_FILTER_PARTS];
-	uint64_t reserved[4]; /**< for members of later versions */
+	/** Samples that passed the test of options.symbols only by the name of an inlined function.
+	 */
+	uint64_t inlined;
+	uint64_t reserved[3]; /**< for members of later versions */
 };
 
 /** Returns what the filter has counted so far, in *stats. */

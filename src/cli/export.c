@@ -109,7 +109,10 @@ static int run(struct export *export)
 	};
 	struct perch_export *to = NULL;
 	struct perch_error err;
-	int status = cli_filter_open(&export->filter, &export->input);
+	int status;
+
+	export->filter.options.no_inline = export->no_inline;
+	status = cli_filter_open(&export->filter, &export->input);
 
 	if (!status &&
 	    perch_export_new(&to, export->input.session, export->format->format, &options, &err))

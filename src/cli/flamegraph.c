@@ -234,6 +234,7 @@ int perch_cmd_flamegraph(int argc, char **argv)
 	status = set_text(&flamegraph.new, text);
 	if (status)
 		return status;
+	source->filter.options.no_inline = flamegraph.no_inline;
 	set_old(&flamegraph.old, &flamegraph.new);
 	if (!flamegraph.title && source->input.path && strcmp(source->input.path, "-"))
 		flamegraph.title = source->input.path;

@@ -1,76 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters: tests records by their thread, CPU, time, DSO and function. */
+/* Filters: makes them, and tests records by their thread, CPU, time and fields. */
 #include "base/reserved.h"
 #include "filter.h"
 #include "internal.h"
-
-#define MAX_VALUES 4096 /* ids that are counted */
-
-/* ---- values and results ---- */
-
-/* Counts a value with an index. Returns 0 or -ENOMEM. */
-static int count_value(struct filter_values *values, uint32_t index, const char *text)
-{
-	if (__builtin_expect(index >= values->nr, 0)) {
-		size_t nr = (size_t)index + 1;
-
-		if (PERCH__ARRAY_RESERVE_ZEROED(values->value, values->capacity, nr))
-			return -ENOMEM;
-		values->nr = nr;
-	}
-	values->value[index].text = text;
-	values->value[index].number = index;
-	values->value[index].samples++;
-	return 0;
-}
-
-static bool same_number(const void *values, uint32_t index, const void *number)
-{
-	return ((const struct filter_value *)values)[index].number == *(const uint64_t *)number;
-}
-
-/* Counts an id. The first MAX_VALUES have a count. Returns 0 or -ENOMEM. */
-static int count_id(struct filter_values *values, uint64_t id, const char *text)
-{
-	uint64_t hash = perch__hash_integer(values->by_number.seed, id);
-	uint32_t index =
-		perch__hash_find(&values->by_number, hash, same_number, values->value, &id);
-	struct filter_value *value;
-
-	if (index != PERCH__HASH_NONE) {
-		values->value[index].samples++;
-		return 0;
-	}
-	if (values->nr >= MAX_VALUES)
-		return 0;
-	value = PERCH__ARRAY_APPEND(values->value, values->nr, values->capacity);
-	if (!value)
-		return -ENOMEM;
-	*value = (struct filter_value){ .text = text, .number = id, .samples = 1 };
-	if (perch__hash_add(&values->by_number, hash, values->nr - 1)) {
-		values->nr--;
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Returns where the result of an index is stored, or NULL if out of memory. */
-static inline uint8_t *result_of(struct filter_results *results, uint32_t index)
-{
-	if (__builtin_expect(index >= results->capacity, 0) &&
-	    PERCH__ARRAY_RESERVE_ZEROED(results->of, results->capacity, (size_t)index + 1))
-		return NULL;
-	return &results->of[index];
-}
-
-static bool is_named(const struct filter_names *names, const char *text)
-{
-	struct filter_name *name = text ? perch__filter_find_name(names, text) : NULL;
-
-	if (name)
-		name->seen = true;
-	return name != NULL;
-}
 
 /* ---- the tests: 1, 0 or -ENOMEM ---- */
 
@@ -83,7 +15,7 @@ static int test_cpu(struct perch_filter *filter, const struct perch_record *reco
 {
 	uint32_t cpu = record->sample_id.cpu;
 
-	if (cpu < MAX_CPUS && count_value(&filter->values[PERCH_FILTER_CPU], cpu, NULL))
+	if (cpu < MAX_CPUS && perch__filter_count(&filter->values[PERCH_FILTER_CPU], cpu, NULL))
 		return -ENOMEM;
 	return has_cpu(filter, cpu);
 }
@@ -104,7 +36,7 @@ static int test_time(struct perch_filter *filter, const struct perch_record *rec
 
 static int test_id(struct filter_values *values, struct filter_ranges *ids, uint32_t id)
 {
-	if (count_id(values, id, NULL))
+	if (perch__filter_count_id(values, id, NULL))
 		return -ENOMEM;
 	for (size_t i = 0; i < ids->nr; i++)
 		if (ids->range[i].first == id)
@@ -122,24 +54,18 @@ static int test_tid(struct perch_filter *filter, const struct perch_record *reco
 	return test_id(&filter->values[PERCH_FILTER_TID], &filter->tids, record->sample.tid);
 }
 
-static struct perch_thread *thread_of(const struct perch_filter *filter,
-				      const struct perch_record *record)
-{
-	return perch_processes_thread(perch_session_processes(filter->session), record->sample.pid,
-				      record->sample.tid);
-}
-
 static int test_comm(struct perch_filter *filter, const struct perch_record *record)
 {
-	const struct perch_thread *thread = thread_of(filter, record);
+	const struct perch_thread *thread = perch__filter_thread(filter, record);
 	uint32_t index = thread ? perch_thread_comm_index(thread) : 0;
 	uint8_t *result = thread ? result_of(&filter->by_comm, index) : NULL;
 
-	if (!result ||
-	    count_value(&filter->values[PERCH_FILTER_COMM], index, perch_thread_comm(thread)))
+	if (!result || perch__filter_count(&filter->values[PERCH_FILTER_COMM], index,
+					   perch_thread_comm(thread)))
 		return -ENOMEM;
 	if (*result == UNTESTED)
-		*result = is_named(&filter->comms, perch_thread_comm(thread)) ? PASSES : FAILS;
+		*result = perch__filter_is_named(&filter->comms, perch_thread_comm(thread)) ? PASSES
+											    : FAILS;
 	return *result == PASSES;
 }
 
@@ -171,7 +97,7 @@ static int test_cgroup(struct perch_filter *filter, const struct perch_record *r
 	const char *path =
 		perch_processes_cgroup_name(perch_session_processes(filter->session), id);
 
-	if (count_id(&filter->values[PERCH_FILTER_CGROUP], id, path))
+	if (perch__filter_count_id(&filter->values[PERCH_FILTER_CGROUP], id, path))
 		return -ENOMEM;
 	if (!path)
 		return 0;
@@ -183,132 +109,12 @@ static int test_cgroup(struct perch_filter *filter, const struct perch_record *r
 	return filter->by_cgroup[id % RECENT_CGROUPS].result == PASSES;
 }
 
-/* Returns the number of the sampled address, or a negative errno. */
-static int sampled(struct perch_filter *filter, const struct perch_record *record, uint32_t *number,
-		   const struct perch_dso **dso)
-{
-	struct perch_thread *thread = thread_of(filter, record);
-
-	return thread ? perch_addresses_sampled(perch__session_addresses(filter->session), thread,
-						record, number, dso)
-		      : -ENOMEM;
-}
-
-/* The kernel has two names, one with and one without its ELF file. */
-static bool is_named_dso(struct perch_filter *filter, const struct perch_dso *dso)
-{
-	struct filter_names *names = &filter->dsos;
-	bool named = is_named(names, perch_symbols_dso_name(filter->symbols, dso));
-
-	named |= is_named(names, dso->path);
-	if (dso->kind == PERCH_DSO_KERNEL) {
-		named |= is_named(names, "[kernel.kallsyms]");
-		named |= is_named(names, "[kernel.vmlinux]");
-		named |= is_named(names, dso->kernel_image);
-	}
-	return named;
-}
-
-static int test_dso(struct perch_filter *filter, const struct perch_record *record)
-{
-	const struct perch_dso *dso;
-	uint8_t *result;
-	uint32_t number;
-
-	if (sampled(filter, record, &number, &dso))
-		return -ENOMEM;
-	result = result_of(&filter->by_dso, dso->index);
-	if (!result || count_value(&filter->values[PERCH_FILTER_DSO], dso->index,
-				   perch_symbols_dso_name(filter->symbols, dso)))
-		return -ENOMEM;
-	if (*result == UNTESTED)
-		*result = is_named_dso(filter, dso) ? PASSES : FAILS;
-	return *result == PASSES;
-}
-
-static bool is_named_symbol(struct perch_filter *filter, const struct perch_symbol *symbol)
-{
-	struct filter_names *names = &filter->symbol_names;
-	bool named;
-
-	if (!symbol)
-		return false;
-	named = is_named(names, perch_symbols_name(filter->symbols, symbol));
-	return is_named(names, symbol->name) || named;
-}
-
-/* True if the sampled address, or that of its function, is in the list. */
-static bool is_listed_address(struct perch_filter *filter, const struct perch_record *record,
-			      const struct perch_address *address)
-{
-	struct filter_names *names = &filter->symbol_names;
-	uint64_t ip = record->sample.ip, start = ip;
-	bool listed = false;
-
-	if (address->symbol)
-		start = ip - (address->offset - address->symbol->start);
-	for (size_t i = 0; i < names->nr; i++)
-		if (names->name[i].address &&
-		    (names->name[i].address == ip || names->name[i].address == start))
-			listed = names->name[i].seen = true;
-	return listed;
-}
-
-static int test_symbol(struct perch_filter *filter, const struct perch_record *record)
-{
-	const struct perch_address *address;
-	const struct perch_symbol *symbol;
-	const struct perch_dso *dso;
-	uint8_t *result;
-	uint32_t number;
-
-	if (sampled(filter, record, &number, &dso))
-		return -ENOMEM;
-	address = perch_session_address(filter->session, number);
-	symbol = address->symbol;
-	result = result_of(&filter->by_address, number);
-	if (!result || (symbol && count_value(&filter->values[PERCH_FILTER_SYMBOL], symbol->index,
-					      perch_symbols_name(filter->symbols, symbol))))
-		return -ENOMEM;
-	if (*result == UNTESTED)
-		*result = is_named_symbol(filter, symbol) ? PASSES : FAILS;
-	return *result == PASSES ||
-	       (filter->symbol_names.has_addresses && is_listed_address(filter, record, address));
-}
-
-static bool matches_parent(struct perch_filter *filter, uint32_t number)
-{
-	const struct perch_symbol *symbol = perch_session_address(filter->session, number)->symbol;
-
-	return symbol &&
-	       !regexec(&filter->parent, perch_symbols_name(filter->symbols, symbol), 0, NULL, 0);
-}
-
-static int test_parent(struct perch_filter *filter, const struct perch_record *record)
-{
-	struct perch_session_sample sample;
-
-	if (perch_session_resolve(filter->session, record, &sample, NULL))
-		return -ENOMEM;
-	for (size_t i = 0; i < sample.nr; i++) {
-		uint8_t *result = result_of(&filter->by_caller, sample.chain[i]);
-
-		if (!result)
-			return -ENOMEM;
-		if (*result == UNTESTED)
-			*result = matches_parent(filter, sample.chain[i]) ? PASSES : FAILS;
-		if (*result == PASSES)
-			return 1;
-	}
-	return 0;
-}
-
 static int test_expression(struct perch_filter *filter, const struct perch_record *record)
 {
 	const struct perch_thread *thread = NULL;
 
 	if (perch__filter_expression_has_comm(filter->expression)) {
-		thread = thread_of(filter, record);
+		thread = perch__filter_thread(filter, record);
 		if (!thread)
 			return -ENOMEM;
 	}
@@ -501,7 +307,7 @@ static int add_parent(struct perch_filter *filter, const char *expression, struc
 	if (!filter->parent_text)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a filter");
-	add_test(filter, PERCH_FILTER_PARENT, test_parent);
+	add_test(filter, PERCH_FILTER_PARENT, perch__filter_test_parent);
 	return 0;
 }
 
@@ -566,11 +372,11 @@ static int add_tests(struct perch_filter *filter, const struct perch_filter_opti
 	if (!rc && options->cgroups)
 		rc = add_cgroups(filter, options->cgroups, err);
 	if (!rc && options->dsos)
-		rc = add_names(filter, PERCH_FILTER_DSO, test_dso, options->dsos, "names of DSOs",
-			       err);
+		rc = add_names(filter, PERCH_FILTER_DSO, perch__filter_test_dso, options->dsos,
+			       "names of DSOs", err);
 	if (!rc && options->symbols)
-		rc = add_names(filter, PERCH_FILTER_SYMBOL, test_symbol, options->symbols,
-			       "names of functions", err);
+		rc = add_names(filter, PERCH_FILTER_SYMBOL, perch__filter_test_symbol,
+			       options->symbols, "names of functions", err);
 	if (!rc && options->parent)
 		rc = add_parent(filter, options->parent, err);
 	if (!rc && options->expression)
@@ -593,6 +399,7 @@ int perch_filter_new(struct perch_filter **result, struct perch_session *session
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a filter");
 	filter->session = session;
+	filter->no_inline = options && options->no_inline;
 	filter->symbols = perch_session_symbols(session);
 	filter->first_time = UINT64_MAX;
 	rc = add_tests(filter, options ? options : &none, err);

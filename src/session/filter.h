@@ -3,6 +3,8 @@
  * The parts of a filter:
  *
  *   filter.c          makes the filter, and tests records
+ *   filter_addresses.c  tests samples by their address and their call chain
+ *   filter_values.c   the values of the samples that were tested
  *   filter_lists.c    parses lists of names and of numbers
  *   filter_time.c     parses ranges of time
  *   filter_expression.h  expressions over the fields of tracepoints
@@ -54,6 +56,8 @@ int perch__filter_parse_names(struct filter_names *names, const char *list, cons
 			      struct perch_error *err);
 /* Returns the name, or NULL if it is not in the list. */
 struct filter_name *perch__filter_find_name(const struct filter_names *names, const char *text);
+/* True if the text is in the list, which then has seen it. */
+bool perch__filter_is_named(const struct filter_names *names, const char *text);
 void perch__filter_clear_names(struct filter_names *names);
 /* Parses a list of ids, or of CPUs. Returns 0 or a negative errno. */
 int perch__filter_parse_ids(struct filter_ranges *ids, const char *list, const char *what,
@@ -76,7 +80,7 @@ struct filter_times {
 int perch__filter_parse_time(struct filter_times *times, const struct perch_filter_options *options,
 			     struct perch_session *session, struct perch_error *err);
 
-/* ---- filter.c ---- */
+/* ---- filter_values.c ---- */
 
 /* A value of the samples for which a test was made: a name or a number. */
 struct filter_value {
@@ -92,8 +96,27 @@ struct filter_values {
 	struct perch__hash_table by_number; /* -> value */
 };
 
+/* Adds a value with an index, without counting a sample. Returns 0 or -ENOMEM. */
+int perch__filter_add(struct filter_values *values, uint32_t index, const char *text);
+
+/* Counts a sample of a value with an index. Returns 0 or -ENOMEM. */
+static inline int perch__filter_count(struct filter_values *values, uint32_t index,
+				      const char *text)
+{
+	int rc = perch__filter_add(values, index, text);
+
+	if (!rc)
+		values->value[index].samples++;
+	return rc;
+}
+
+/* Counts a sample of an id, up to a number of ids. Returns 0 or -ENOMEM. */
+int perch__filter_count_id(struct filter_values *values, uint64_t id, const char *text);
+
+/* ---- filter.c ---- */
+
 /* What was found out about a name, a DSO or an address. */
-enum { UNTESTED, PASSES, FAILS };
+enum { UNTESTED, PASSES, PASSES_INLINED, FAILS };
 struct filter_results {
 	uint8_t *of;
 	size_t capacity;
@@ -109,6 +132,7 @@ struct perch_filter {
 		enum perch_filter_part part;
 	} tests[PERCH_FILTER_PARTS];
 	size_t nr_tests;
+	bool no_inline;
 	enum perch_filter_part rejected_by;
 	struct perch_filter_stats stats;
 	struct filter_ranges cpus, pids, tids;
@@ -137,5 +161,26 @@ struct filter_names *perch__filter_names_of(struct perch_filter *filter,
 					    enum perch_filter_part part);
 struct filter_ranges *perch__filter_ranges_of(struct perch_filter *filter,
 					      enum perch_filter_part part);
+
+/* Returns where the result of an index is stored, or NULL if out of memory. */
+static inline uint8_t *result_of(struct filter_results *results, uint32_t index)
+{
+	if (__builtin_expect(index >= results->capacity, 0) &&
+	    PERCH__ARRAY_RESERVE_ZEROED(results->of, results->capacity, (size_t)index + 1))
+		return NULL;
+	return &results->of[index];
+}
+
+/* Returns the thread of a sample, or NULL if out of memory. */
+static inline struct perch_thread *perch__filter_thread(const struct perch_filter *filter,
+							const struct perch_record *record)
+{
+	return perch_processes_thread(perch_session_processes(filter->session), record->sample.pid,
+				      record->sample.tid);
+}
+
+/* ---- filter_addresses.c: tests, 1, 0 or -ENOMEM ---- */
+
+filter_test perch__filter_test_dso, perch__filter_test_symbol, perch__filter_test_parent;
 
 #endif

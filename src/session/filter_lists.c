@@ -133,6 +133,15 @@ struct filter_name *perch__filter_find_name(const struct filter_names *names, co
 	return bsearch(&wanted, names->name, names->nr, sizeof(wanted), compare_names);
 }
 
+bool perch__filter_is_named(const struct filter_names *names, const char *text)
+{
+	struct filter_name *name = text ? perch__filter_find_name(names, text) : NULL;
+
+	if (name)
+		name->seen = true;
+	return name != NULL;
+}
+
 void perch__filter_clear_names(struct filter_names *names)
 {
 	for (size_t i = 0; i < names->nr; i++)

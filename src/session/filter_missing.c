@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* After reading: the words of a filter's options for which there is no sample. */
+#define _GNU_SOURCE /* strcasestr */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -61,10 +62,10 @@ static void list_values(struct perch_filter *filter, const struct filter_values 
 	}
 }
 
-static bool find_similar(struct perch_filter *filter, const struct filter_values *values)
+/* Finds a word that differs in few characters. */
+static bool find_misspelled(struct perch_filter *filter, const struct filter_values *values)
 {
 	unsigned best = MAX_DISTANCE + 1;
-	char text[PERCH__EDIT_MAX_LENGTH + 1];
 
 	if (strlen(filter->wanted) <= MAX_DISTANCE)
 		return false;
@@ -72,16 +73,34 @@ static bool find_similar(struct perch_filter *filter, const struct filter_values
 		const char *name = values->value[i].text;
 		unsigned distance;
 
-		if (!name || !values->value[i].samples || strlen(name) > PERCH__EDIT_MAX_LENGTH)
+		if (!name || strlen(name) > PERCH__EDIT_MAX_LENGTH)
 			continue;
 		distance = perch__edit_distance(filter->wanted, name);
 		if (distance >= best)
 			continue;
 		best = distance;
-		perch_clean_text(name, text, sizeof(text));
-		snprintf(filter->similar, sizeof(filter->similar), "%s", text);
+		perch_clean_text(name, filter->similar, sizeof(filter->similar));
 	}
 	return best <= MAX_DISTANCE;
+}
+
+/* Finds the most frequent word that contains the wanted one: names of C++ functions are long. */
+static bool find_longer(struct perch_filter *filter, const struct filter_values *values)
+{
+	const struct filter_value *found = NULL;
+
+	if (strlen(filter->wanted) <= MAX_DISTANCE)
+		return false;
+	for (size_t i = 0; i < values->nr; i++) {
+		const struct filter_value *value = &values->value[i];
+
+		if (value->text && (!found || value->samples > found->samples) &&
+		    strcasestr(value->text, filter->wanted))
+			found = value;
+	}
+	if (found)
+		perch_clean_text(found->text, filter->similar, sizeof(filter->similar));
+	return found;
 }
 
 static bool is_seen(const struct perch_filter *filter, enum perch_filter_part part,
@@ -181,7 +200,8 @@ int perch_filter_get_missing(struct perch_filter *filter, size_t index,
 								  .wanted = filter->wanted,
 								  .present = filter->present,
 								  .samples = tested };
-			if (find_similar(filter, &filter->values[part]))
+			if (find_misspelled(filter, &filter->values[part]) ||
+			    find_longer(filter, &filter->values[part]))
 				missing->similar = filter->similar;
 			return 1;
 		}

@@ -53,6 +53,30 @@ def names_of(text):
     return []
 
 
+def check_selection():
+    """Samples are selected by the names of inlined functions, too."""
+    def samples(*options):
+        return int(re.search(r"of event '.*'\n(?:.*\n)*", run(PERCH, "report", "-i", "with", "--stdio", "-n", "--no-children", "-g", "none",
+                                                              "-F", "sample", *options))[0].split()[-1])
+
+    inner, middle = samples("-S", "inner"), samples("-S", "n::s::middle")
+    check(inner > 100 and middle >= inner, "-S: samples of inlined functions: %d, %d" % (inner, middle))
+    check(samples("-S", "outer") >= middle, "-S: samples of the function that contains them")
+    scripted = run(PERCH, "script", "-i", "with", "-S", "inner", "-F", "tid").splitlines()
+    check(len(scripted) == inner, "script -S: %d samples, %d in report" % (len(scripted), inner))
+    report = run(PERCH, "report", "-i", "with", "--stdio", "--no-children", "-g", "caller", "-S", "outer")
+    check("[.] inner (inlined)\n" in report, "report -S outer: the column of functions")
+    none = subprocess.run([PERCH, "report", "-i", "with", "--stdio", "-S", "inner", "--no-inline"], capture_output=True, text=True)
+    check("no sample is in the function 'inner'" in none.stderr, "--no-inline: no name of inlined functions")
+    similar = subprocess.run([PERCH, "report", "-i", "with", "--stdio", "-S", "middle"], capture_output=True, text=True)
+    check("Did you mean n::s::middle?" in similar.stderr, "-S: a name that contains the word: " + similar.stderr)
+    text = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "inner"], capture_output=True, text=True)
+    check(text.returncode == 0 and "<outer>:" in text.stdout and "'inner' is inlined into outer (" in text.stderr,
+          "annotate: the function that it is inlined into: " + text.stderr)
+    text = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "outer"], capture_output=True, text=True)
+    check("is inlined" not in text.stderr and "is also" not in text.stderr, "annotate: no message for another function: " + text.stderr)
+
+
 def main():
     if not shutil.which("g++"):
         print("skipped: no g++")
@@ -76,6 +100,7 @@ def main():
         branch = r"(?:[ |]*\n)*[ |]*(?:-+[0-9.]+%-+)?"
         calls = re.search("--main\n" + branch + r"caller \(inlined\)\n" + branch + "outer\n", report)
         check(calls is not None, "report: call graph" if calls else "report: call graph: " + report)
+        check_selection()
         report = run(PERCH, "report", "-i", "with", "--stdio", "--no-inline")
         check("(inlined)" not in report and "[.] outer\n" in report, "report --no-inline")
         run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-o", "flat", "./program")

@@ -31,7 +31,7 @@ static int print_function(void *context, struct annotate *annotate,
 	size_t *wanted = context;
 	int rc;
 
-	if (!annotate_is_named(annotate, function->symbol))
+	if (!annotate_is_wanted(annotate, function))
 		return 0;
 	++*wanted;
 	rc = listing_open(&listing, annotate, function, columns, &err);
@@ -58,8 +58,13 @@ static int print_function(void *context, struct annotate *annotate,
 static int print_functions(struct annotate *annotate)
 {
 	size_t wanted = 0;
-	int rc = annotate_visit_functions(annotate, print_function, &wanted);
+	char note[1000];
+	int rc = annotate_find_inlined(annotate, note, sizeof(note));
 
+	if (!rc && *note && !annotate->quiet)
+		cli_note(COMMAND, "%s", note);
+	if (!rc)
+		rc = annotate_visit_functions(annotate, print_function, &wanted);
 	if (!rc && !wanted)
 		return annotate_explain_nothing(annotate);
 	return rc ? rc

@@ -46,6 +46,7 @@ struct annotate {
 	struct cli_filter filter;
 	struct perch_annotation *annotation;
 	const char *symbol; /* NULL: all functions */
+	bool by_inlined;    /* those with samples in an inlined function of that name */
 	enum annotate_layout layout;
 	bool print_line, full_paths, show_samples, show_period, skip_missing, no_source, asm_raw;
 	bool group, quiet, intel;
@@ -96,9 +97,19 @@ struct annotate_line {
 
 /* ---- annotate_functions.c ---- */
 
+/*
+ * Finds out after reading if the wanted name is only that of an inlined function: its samples are
+ * in the functions that it is inlined into, which are wanted then. note: what to say about it, or
+ * "". Returns 0, or the exit status after it has printed an error.
+ */
+int annotate_find_inlined(struct annotate *annotate, char *note, size_t size);
+/* True if a function that is inlined at an offset has the wanted name. */
+bool annotate_is_inlined(const struct annotate *annotate, const struct perch_dso *dso,
+			 uint64_t offset);
 /* True without a wanted name. The name is the one that reports show, or the one in the symbol
  * table. Names with arguments are found without them, too. */
-bool annotate_is_named(const struct annotate *annotate, const struct perch_symbol *symbol);
+bool annotate_is_wanted(const struct annotate *annotate,
+			const struct perch_annotated_function *function);
 /* Says what there is instead of what was asked for. Returns the exit status. */
 int annotate_explain_nothing(const struct annotate *annotate);
 

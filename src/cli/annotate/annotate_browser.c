@@ -49,7 +49,7 @@ static int add_page(void *context, struct annotate *annotate,
 		cli_note(ANNOTATE_COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}
-	if (functions->wanted == functions->nr && !annotate_is_named(annotate, function->symbol))
+	if (functions->wanted == functions->nr && !annotate_is_wanted(annotate, function))
 		functions->wanted++;
 	perch_annotation_get_total(annotate->annotation, columns->event[0], &total);
 	functions->page[functions->nr++] = (struct page){
@@ -108,6 +108,23 @@ static void show_page(struct functions *functions, size_t page)
 	functions->cursor = functions->top = functions->hot = functions->left = 0;
 	if (functions->view.nr_hot)
 		move_to(functions, functions->view.row[functions->view.hot[0]].line);
+}
+
+/* Moves the cursor to the hottest instruction of the inlined function that is wanted. */
+static void move_to_inlined(struct functions *functions)
+{
+	const struct annotate_view *view = &functions->view;
+
+	for (size_t i = 0; i < view->nr_hot; i++) {
+		const struct view_row *row = &view->row[view->hot[i]];
+
+		if (!annotate_is_inlined(functions->annotate, view->dso,
+					 row->address - view->address + view->offset))
+			continue;
+		functions->hot = i;
+		move_to(functions, row->line);
+		return;
+	}
 }
 
 /* Shows the same instruction after the lines were made in another way. */
@@ -480,8 +497,11 @@ static bool do_key(struct functions *functions, int key)
 int annotate_browse(struct annotate *annotate)
 {
 	struct functions functions = { .annotate = annotate };
-	int status = annotate_visit_functions(annotate, add_page, &functions), key;
+	char note[sizeof(functions.message)];
+	int status = annotate_find_inlined(annotate, note, sizeof(note)), key;
 
+	if (!status)
+		status = annotate_visit_functions(annotate, add_page, &functions);
 	if (!status && functions.wanted == functions.nr)
 		status = annotate_explain_nothing(annotate);
 	else if (!status && !screen_open())
@@ -490,6 +510,9 @@ int annotate_browse(struct annotate *annotate)
 					 "--stdio2");
 	else if (!status) {
 		show_page(&functions, functions.wanted);
+		if (annotate->by_inlined)
+			move_to_inlined(&functions);
+		snprintf(functions.message, sizeof(functions.message), "%s", note);
 		do {
 			draw(&functions);
 			functions.message[0] = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which functions are shown, and what to say if there are none. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "annotate.h"
@@ -8,18 +9,97 @@
 
 enum { MAX_SUGGESTIONS = 3, MAX_COMPARED = 20000, MAX_COMPARED_NAME = 200 };
 
-bool annotate_is_named(const struct annotate *annotate, const struct perch_symbol *symbol)
+static bool is_named(const struct annotate *annotate, const struct perch_symbol *symbol)
 {
 	const char *wanted = annotate->symbol, *name;
 	size_t length;
 
-	if (!wanted)
-		return true;
 	name = perch_symbols_name(perch_session_symbols(annotate->input.session), symbol);
 	length = strlen(wanted);
 	return !strcmp(name, wanted) || !strcmp(symbol->name, wanted) ||
 	       (!strncmp(name, wanted, length) && name[length] == '(');
 }
+
+/* ---- inlined functions ---- */
+
+bool annotate_is_inlined(const struct annotate *annotate, const struct perch_dso *dso,
+			 uint64_t offset)
+{
+	struct perch_symbols *symbols = perch_session_symbols(annotate->input.session);
+	const struct perch_symbol_frame *frames;
+	int nr = 0;
+
+	if (perch_symbols_has_debug_info(symbols, dso))
+		nr = perch_symbols_frames(symbols, dso, offset, &frames);
+	for (int i = 0; i < nr - 1; i++)
+		if (frames[i].symbol && is_named(annotate, frames[i].symbol))
+			return true;
+	return false;
+}
+
+static uint64_t count_inlined(const struct annotate *annotate,
+			      const struct perch_annotated_function *function)
+{
+	const struct perch_symbol *symbol = function->symbol;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < function->nr; i++)
+		if (annotate_is_inlined(annotate, symbol->dso,
+					symbol->start + function->point[i].offset))
+			samples += function->point[i].samples;
+	return samples;
+}
+
+bool annotate_is_wanted(const struct annotate *annotate,
+			const struct perch_annotated_function *function)
+{
+	if (annotate->by_inlined)
+		return count_inlined(annotate, function);
+	return !annotate->symbol || is_named(annotate, function->symbol);
+}
+
+int annotate_find_inlined(struct annotate *annotate, char *note, size_t size)
+{
+	struct perch_symbols *symbols = perch_session_symbols(annotate->input.session);
+	const struct perch_annotated_function *function;
+	struct perch_error err;
+	bool named = false;
+	size_t nr, found = 0, used;
+
+	*note = '\0';
+	if (!annotate->symbol)
+		return 0;
+	if (perch_annotation_functions(annotate->annotation, PERCH_ANNOTATION_ALL_EVENTS, &function,
+				       &nr, &err))
+		return cli_error(ANNOTATE_COMMAND, &err);
+	for (size_t i = 0; i < nr && !named; i++)
+		named = is_named(annotate, function[i].symbol);
+	used = (size_t)snprintf(note, size, "'%s' %s inlined into ", annotate->symbol,
+				named ? "is also" : "is");
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t samples = is_named(annotate, function[i].symbol)
+					   ? 0
+					   : count_inlined(annotate, &function[i]);
+
+		if (samples && found++ < MAX_SUGGESTIONS && used < size)
+			used += (size_t)snprintf(note + used, size - used,
+						 "%s%.200s (%" PRIu64 " %s)", found > 1 ? ", " : "",
+						 perch_symbols_name(symbols, function[i].symbol),
+						 samples, samples == 1 ? "sample" : "samples");
+	}
+	if (found > MAX_SUGGESTIONS && used < size)
+		used += (size_t)snprintf(note + used, size - used, " and %zu others",
+					 found - MAX_SUGGESTIONS);
+	if (found && used < size)
+		snprintf(note + used, size - used,
+			 named ? "; these samples are not counted here" : "");
+	if (!found)
+		*note = '\0';
+	annotate->by_inlined = found && !named;
+	return 0;
+}
+
+/* ---- names without samples ---- */
 
 /* Copies: names of up to some length are compared. */
 static unsigned distance_of(const char *wanted, const char *name)
@@ -88,6 +168,8 @@ int annotate_explain_nothing(const struct annotate *annotate)
 			 annotate->percent_limit);
 	return CLI_EXIT_FAILURE;
 }
+
+/* ---- the functions of each event ---- */
 
 /*
  * The functions with samples of the first event of the columns come in its order, then the others.

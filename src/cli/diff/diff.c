@@ -212,7 +212,7 @@ static void hide_keys(struct diff *diff)
 	} filters[] = {
 		{ "comm", diff->filter.comms },
 		{ "dso", diff->filter.dsos },
-		{ "sym", diff->filter.symbols },
+		{ "sym", diff->inlined ? NULL : diff->filter.symbols },
 	};
 	size_t hidden = 0;
 
@@ -235,6 +235,7 @@ static int run(struct diff *diff)
 	for (size_t i = 0; i < diff->nr_files && !status; i++)
 		status = diff_read_file(diff, i);
 	if (!status) {
+		hide_keys(diff);
 		if (!diff->quiet)
 			diff_print_differences(diff);
 		status = diff_print(diff);
@@ -296,6 +297,5 @@ int perch_cmd_diff(int argc, char **argv)
 	status = parse(&diff, options, CLI_NR(options), argc, argv);
 	diff.filter = filter.options;
 	diff.input.options.keep_stacks = !diff.graph; /* only call graphs need them unwound */
-	hide_keys(&diff);
 	return status ? status : run(&diff);
 }

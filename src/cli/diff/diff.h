@@ -70,6 +70,7 @@ struct diff {
 	/* options of all files */
 	struct cli_input input;
 	struct perch_filter_options filter;
+	bool inlined;  /* the filter selects samples by the names of inlined functions */
 	bool relative; /* --percentage: shares of the samples that match */
 	/* of the table */
 	enum diff_method method;

@@ -247,6 +247,12 @@ static int read_file(struct reading *reading)
 		status = read_events(reading);
 	cli_input_print_notes(&reading->input);
 	cli_filter_print_notes(&reading->filter, &reading->input);
+	if (reading->filter.filter) {
+		struct perch_filter_stats stats;
+
+		perch_filter_get_stats(reading->filter.filter, &stats);
+		reading->diff->inlined |= stats.inlined > 0;
+	}
 	return status;
 }
 

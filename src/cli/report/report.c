@@ -160,6 +160,27 @@ static int new_threads(struct report *report)
 	return CLI_EXIT_FAILURE;
 }
 
+/* True if rows have functions that are inlined into the one that the filter selects, or that
+ * contain it. */
+static bool has_other_functions(const struct report *report, struct perch_profile *profile)
+{
+	struct perch_filter_stats stats;
+	const struct perch_row *rows;
+	size_t nr_events = count_events(report), nr;
+
+	if (!report->filter.options.symbols)
+		return false;
+	perch_filter_get_stats(report->filter.filter, &stats);
+	for (unsigned event = 0; event < nr_events && !stats.inlined; event++) {
+		if (perch_profile_rows(profile, event, NULL, &rows, &nr, NULL))
+			continue;
+		for (size_t i = 0; i < nr; i++)
+			if (rows[i].frame.symbol && rows[i].frame.symbol->inlined)
+				return true;
+	}
+	return stats.inlined;
+}
+
 /* Makes the profile of the samples that the options select. For a browser it stops after the first
  * second if the rest takes long. */
 static int make_profile(struct report *report, struct report_reading *reading)
@@ -168,6 +189,7 @@ static int make_profile(struct report *report, struct report_reading *reading)
 
 	if (!status)
 		status = report_set_keys(report);
+	report->filter.options.no_inline = report->no_inline;
 	if (!status)
 		status = cli_filter_open(&report->filter, &report->input);
 	if (!status && report->show_threads)
@@ -184,6 +206,7 @@ static int make_profile(struct report *report, struct report_reading *reading)
 	if (reading->rc)
 		return cli_error(COMMAND, &reading->err);
 	report_set_default_graph(report, reading->chains);
+	report->other_functions = has_other_functions(report, reading->profile);
 	return report_set_columns(report);
 }
 

@@ -61,6 +61,7 @@ struct report {
 	struct report_list columns; /* are printed: sums and keys */
 	struct report_list by;	    /* sort rows */
 	struct report_list hidden;  /* keys that have the same text in all rows */
+	bool other_functions;	    /* rows have other functions than the one of the filter */
 	struct report_list every;   /* columns and hidden ones, in the order of -w */
 	bool hierarchy;
 	bool group, no_group; /* --group: all events side by side; groups event by event */

@@ -225,7 +225,7 @@ static const char *only_word(const struct report *report, const struct perch_col
 		words = options->comms;
 	else if (column == named("dso"))
 		words = options->dsos;
-	else if (column == named("sym"))
+	else if (column == named("sym") && !report->other_functions)
 		words = options->symbols;
 	return words && !strchr(words, ',') && strncmp(words, "file://", 7) ? words : NULL;
 }

@@ -205,6 +205,7 @@ static int print(struct script *script)
 	if (!status)
 		status = check_options(script);
 	script->filter.options.relative_time = script->reltime;
+	script->filter.options.no_inline = script->no_inline;
 	if (!status && !script->header_only)
 		status = cli_filter_open(&script->filter, &script->input);
 	if (status)

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Filters: tests samples by their address and their call chain. */
+#include "filter.h"
+#include "internal.h"
+
+/* Returns the number of the sampled address, or a negative errno. */
+static int sampled(struct perch_filter *filter, const struct perch_record *record, uint32_t *number,
+		   const struct perch_dso **dso)
+{
+	struct perch_thread *thread = perch__filter_thread(filter, record);
+
+	return thread ? perch_addresses_sampled(perch__session_addresses(filter->session), thread,
+						record, number, dso)
+		      : -ENOMEM;
+}
+
+/* The kernel has two names, one with and one without its ELF file. */
+static bool is_named_dso(struct perch_filter *filter, const struct perch_dso *dso)
+{
+	struct filter_names *names = &filter->dsos;
+	bool named = perch__filter_is_named(names, perch_symbols_dso_name(filter->symbols, dso));
+
+	named |= perch__filter_is_named(names, dso->path);
+	if (dso->kind == PERCH_DSO_KERNEL) {
+		named |= perch__filter_is_named(names, "[kernel.kallsyms]");
+		named |= perch__filter_is_named(names, "[kernel.vmlinux]");
+		named |= perch__filter_is_named(names, dso->kernel_image);
+	}
+	return named;
+}
+
+int perch__filter_test_dso(struct perch_filter *filter, const struct perch_record *record)
+{
+	const struct perch_dso *dso;
+	uint8_t *result;
+	uint32_t number;
+
+	if (sampled(filter, record, &number, &dso))
+		return -ENOMEM;
+	result = result_of(&filter->by_dso, dso->index);
+	if (!result || perch__filter_count(&filter->values[PERCH_FILTER_DSO], dso->index,
+					   perch_symbols_dso_name(filter->symbols, dso)))
+		return -ENOMEM;
+	if (*result == UNTESTED)
+		*result = is_named_dso(filter, dso) ? PASSES : FAILS;
+	return *result == PASSES;
+}
+
+static bool is_named_symbol(struct perch_filter *filter, const struct perch_symbol *symbol)
+{
+	struct filter_names *names = &filter->symbol_names;
+	bool named;
+
+	if (!symbol)
+		return false;
+	named = perch__filter_is_named(names, perch_symbols_name(filter->symbols, symbol));
+	return perch__filter_is_named(names, symbol->name) || named;
+}
+
+/* Returns if a function with a name in the list is inlined at an address: 1, 0 or -ENOMEM. */
+static int is_inlined(struct perch_filter *filter, const struct perch_address *address)
+{
+	const struct perch_symbol_frame *frames;
+	bool named = false;
+	int nr;
+
+	if (filter->no_inline || !perch_symbols_has_debug_info(filter->symbols, address->dso))
+		return 0;
+	nr = perch_symbols_frames(filter->symbols, address->dso, address->offset, &frames);
+	for (int i = 0; i < nr - 1; i++) {
+		const struct perch_symbol *symbol = frames[i].symbol;
+
+		if (!symbol)
+			continue;
+		named |= is_named_symbol(filter, symbol);
+		if (perch__filter_add(&filter->values[PERCH_FILTER_SYMBOL], symbol->index,
+				      perch_symbols_name(filter->symbols, symbol)))
+			return -ENOMEM;
+	}
+	return nr < 0 ? nr : named;
+}
+
+/* True if the sampled address, or that of its function, is in the list. */
+static bool is_listed_address(struct perch_filter *filter, const struct perch_record *record,
+			      const struct perch_address *address)
+{
+	struct filter_names *names = &filter->symbol_names;
+	uint64_t ip = record->sample.ip, start = ip;
+	bool listed = false;
+
+	if (address->symbol)
+		start = ip - (address->offset - address->symbol->start);
+	for (size_t i = 0; i < names->nr; i++)
+		if (names->name[i].address &&
+		    (names->name[i].address == ip || names->name[i].address == start))
+			listed = names->name[i].seen = true;
+	return listed;
+}
+
+int perch__filter_test_symbol(struct perch_filter *filter, const struct perch_record *record)
+{
+	const struct perch_address *address;
+	const struct perch_symbol *symbol;
+	const struct perch_dso *dso;
+	uint8_t *result;
+	uint32_t number;
+
+	if (sampled(filter, record, &number, &dso))
+		return -ENOMEM;
+	address = perch_session_address(filter->session, number);
+	symbol = address->symbol;
+	result = result_of(&filter->by_address, number);
+	if (!result ||
+	    (symbol && perch__filter_count(&filter->values[PERCH_FILTER_SYMBOL], symbol->index,
+					   perch_symbols_name(filter->symbols, symbol))))
+		return -ENOMEM;
+	if (*result == UNTESTED) {
+		int inlined = is_inlined(filter, address);
+
+		if (inlined < 0)
+			return inlined;
+		*result = is_named_symbol(filter, symbol) ? PASSES
+			  : inlined			  ? PASSES_INLINED
+							  : FAILS;
+	}
+	filter->stats.inlined += *result == PASSES_INLINED;
+	return *result == PASSES || *result == PASSES_INLINED ||
+	       (filter->symbol_names.has_addresses && is_listed_address(filter, record, address));
+}
+
+static bool matches_parent(struct perch_filter *filter, uint32_t number)
+{
+	const struct perch_symbol *symbol = perch_session_address(filter->session, number)->symbol;
+
+	return symbol &&
+	       !regexec(&filter->parent, perch_symbols_name(filter->symbols, symbol), 0, NULL, 0);
+}
+
+int perch__filter_test_parent(struct perch_filter *filter, const struct perch_record *record)
+{
+	struct perch_session_sample sample;
+
+	if (perch_session_resolve(filter->session, record, &sample, NULL))
+		return -ENOMEM;
+	for (size_t i = 0; i < sample.nr; i++) {
+		uint8_t *result = result_of(&filter->by_caller, sample.chain[i]);
+
+		if (!result)
+			return -ENOMEM;
+		if (*result == UNTESTED)
+			*result = matches_parent(filter, sample.chain[i]) ? PASSES : FAILS;
+		if (*result == PASSES)
+			return 1;
+	}
+	return 0;
+}
