@@ -5,7 +5,8 @@
 
 #include "pprof.h"
 
-#define FIRST_ADDRESS 0x10000000 /* of the first file */
+/* Files have addresses from here on, but for the one with most samples, which has its own. */
+#define FIRST_ADDRESS 0x20000000ul
 
 /* ---- events ---- */
 
@@ -49,38 +50,60 @@ static int put_types(struct pprof *pprof, const struct perch_file_event *event, 
 
 /* ---- the file ---- */
 
-/* Writes the mapping of the file with most samples first: pprof takes it for the program. */
-static int put_main_mapping(struct pprof *pprof)
+/* Finds the file with most samples, which pprof takes for the program: its mapping is the first.
+ * *main is NULL if no sample is in a file. Returns 0 or -ENOMEM. */
+static int find_main(const struct pprof *pprof, const struct perch_address **main)
 {
 	const struct perch_export *export = pprof->export;
-	const struct perch_dso *main = NULL;
 	uint64_t *samples = calloc(pprof->nr_mappings + 1, sizeof(*samples)), most = 0;
-	int64_t id;
 
+	*main = NULL;
 	if (!samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < export->nr_entries; i++) {
 		const struct entry *entry = &export->entry[i];
-		const struct perch_dso *dso =
-			perch_session_address(export->session, export->stack[entry->stack].address)
-				->dso;
+		const struct perch_address *address;
 
-		samples[dso->index] += entry->samples;
-		if (dso->kind == PERCH_DSO_FILE && samples[dso->index] > most) {
-			most = samples[dso->index];
-			main = dso;
+		if (entry->stack == NO_INDEX)
+			continue;
+		address =
+			perch_session_address(export->session, export->stack[entry->stack].address);
+		samples[address->dso->index] += entry->samples;
+		if (address->dso->kind == PERCH_DSO_FILE && samples[address->dso->index] > most) {
+			most = samples[address->dso->index];
+			*main = address;
 		}
 	}
 	free(samples);
-	id = main ? perch__pprof_mapping(pprof, main) : 0;
-	return id < 0 ? (int)id : 0;
+	return 0;
+}
+
+/*
+ * Gives a file the addresses that objdump(1) prints, as without randomization: pprof -disasm of Go
+ * compares them. Files that cannot be read have other addresses.
+ */
+static void set_base(struct pprof *pprof, const struct perch_address *address)
+{
+	struct mapping *mapping = &pprof->mapping[address->dso->index];
+	struct perch_code code;
+
+	if (perch_symbols_read_code(perch_session_symbols(pprof->export->session), address->dso,
+				    address->offset, 1, &code, NULL))
+		return;
+	if (code.address >= code.offset && code.address < FIRST_ADDRESS / 2 &&
+	    mapping->last < FIRST_ADDRESS / 2) {
+		mapping->base = code.address - code.offset;
+		mapping->at_base = true;
+	}
+	perch_code_clear(&code);
 }
 
 /* Gives each DSO the range of addresses that its samples have. Files have a range of their own,
  * because processes map them at different addresses. */
-static int set_ranges(struct pprof *pprof)
+static int set_ranges(struct pprof *pprof, const struct perch_dso **main)
 {
 	struct perch_export *export = pprof->export;
+	const struct perch_address *in_main;
 	const struct perch_dso *const *dsos;
 	uint64_t next = FIRST_ADDRESS;
 
@@ -100,11 +123,16 @@ static int set_ranges(struct pprof *pprof)
 		if (address->offset > mapping->last)
 			mapping->last = address->offset;
 	}
+	if (find_main(pprof, &in_main))
+		return -ENOMEM;
+	*main = in_main ? in_main->dso : NULL;
+	if (in_main)
+		set_base(pprof, in_main);
 	for (size_t i = 0; i < pprof->nr_mappings; i++) {
 		struct mapping *mapping = &pprof->mapping[i];
 
-		if (mapping->first > mapping->last || !perch__pprof_has_mapping(dsos[i]) ||
-		    perch__pprof_is_loaded_at_start(dsos[i]))
+		if (mapping->at_base || mapping->first > mapping->last ||
+		    !perch__pprof_has_mapping(dsos[i]) || perch__pprof_is_loaded_at_start(dsos[i]))
 			continue;
 		mapping->base = next;
 		next = (next + mapping->last + 2 * PPROF_PAGE) & ~(PPROF_PAGE - 1);
@@ -116,15 +144,16 @@ static int put_profile(struct pprof *pprof)
 {
 	struct perch_reader *reader = perch_session_reader(pprof->export->session);
 	const struct perch_file_event *event;
+	const struct perch_dso *main;
 	size_t nr_events = perch_reader_events(reader, &event);
 	int rc;
 
 	pprof->texts.table.seed = pprof->functions.seed = pprof->export->stacks.seed;
-	rc = set_ranges(pprof);
+	rc = set_ranges(pprof, &main);
 	if (!rc)
 		rc = put_types(pprof, event, nr_events);
-	if (!rc)
-		rc = put_main_mapping(pprof);
+	if (!rc && main && perch__pprof_mapping(pprof, main) < 0)
+		rc = -ENOMEM;
 	if (!rc)
 		rc = perch__pprof_samples(pprof, nr_events);
 	return rc;

@@ -20,6 +20,7 @@
 struct mapping {
 	uint64_t first, last; /* offsets; first > last if there are none */
 	uint64_t base;	      /* is added to offsets */
+	bool at_base;	      /* base is that of the file */
 	bool written;
 };
 

@@ -125,9 +125,9 @@ int64_t perch__pprof_mapping(struct pprof *pprof, const struct perch_dso *dso)
 	if (mapping->written)
 		return (int64_t)message.id;
 	mapping->written = true;
-	message.memory_start = perch__pprof_is_loaded_at_start(dso)
-				       ? mapping->first & ~(PPROF_PAGE - 1)
-				       : mapping->base;
+	/* pages with code only: pprof finds the segment of the file by the start */
+	message.memory_start = mapping->base + (mapping->first & ~(PPROF_PAGE - 1));
+	message.file_offset = dso->kind == PERCH_DSO_FILE ? mapping->first & ~(PPROF_PAGE - 1) : 0;
 	message.memory_limit = (mapping->base + mapping->last + PPROF_PAGE) & ~(PPROF_PAGE - 1);
 	message.filename = perch__pprof_clean_text(pprof, dso->path);
 	message.build_id = add_build_id(pprof, dso);

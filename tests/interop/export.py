@@ -179,6 +179,10 @@ def check_pprof(directory, path):
     check(re.search(r"\|\s+recurse$", peek, re.M) and re.search(r"\|\s+inlined", peek, re.M), "pprof -peek: caller and callee", peek + err)
     listed, err = pprof(directory, "-list", "^inlined$", profile)
     check(re.search(r"\d+m?s.*sink \+= i \^ sink;", listed), "pprof -list: the source line", listed + err)
+    run(PERCH, "export", "--format", "pprof", "--addresses", "-i", path, "-o", profile + ".addresses")
+    code, err = pprof(directory, "-disasm", "leaf", profile + ".addresses")
+    check(re.search(r"^ROUTINE =+ leaf\b", code, re.M) and re.search(r"^ +[0-9.]+m?s +[0-9.]+m?s +[0-9a-f]+: ", code, re.M),
+          "pprof -disasm: instructions with samples", code[:1000] + err)
     tags, err = pprof(directory, "-tags", profile)
     check(re.search(r"comm: Total", tags) and "second" in tags and "a b;c" in tags and re.search(r"\btid: Total", tags), "pprof -tags: threads", tags + err)
     samples, err = pprof(directory, "-top", "-sample_index=samples", profile)

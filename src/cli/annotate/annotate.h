@@ -61,6 +61,7 @@ struct annotate {
 	struct annotate_missing missing_of[MAX_REASONS]; /* by DSO and reason */
 	size_t nr_reasons;
 	uint64_t undecoded_bytes, inside_samples, cut_samples;
+	uint64_t undecoded_vectors;
 	size_t undecoded_functions, inside_functions;
 };
 
@@ -140,7 +141,7 @@ struct listing {
 	struct annotate_line *line;		/* with -l: those with samples, the hottest first */
 	size_t nr_lines, lines_capacity;
 	struct perch__hash_table line_table;
-	uint64_t undecoded, inside; /* bytes, samples */
+	uint64_t undecoded, vectors, inside; /* bytes, instructions, samples */
 };
 
 /* Opens the code of a function. Returns 0, or a negative errno with err: it cannot be shown. */

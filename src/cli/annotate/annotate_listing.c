@@ -159,6 +159,7 @@ static int look_ahead(struct listing *listing)
 		    at < listing->code.size)
 			listing->targets[at / 8] |= (uint8_t)(1 << at % 8);
 		listing->undecoded += row.instruction.undecoded ? row.instruction.size : 0;
+		listing->vectors += row.instruction.vector;
 		if (listing->annotate->print_line)
 			rc = add_line(listing, &row);
 	}

@@ -51,10 +51,26 @@ void annotate_count_shown(struct annotate *annotate, const struct listing *listi
 {
 	annotate->shown++;
 	annotate->undecoded_bytes += listing->undecoded;
+	annotate->undecoded_vectors += listing->vectors;
 	annotate->undecoded_functions += listing->undecoded > 0;
 	/* both passes have counted them */
 	annotate->inside_samples += listing->inside / 2;
 	annotate->inside_functions += listing->inside > 0;
+}
+
+static void print_undecoded(const struct annotate *annotate)
+{
+	char vectors[80] = "";
+
+	if (annotate->undecoded_vectors)
+		snprintf(vectors, sizeof(vectors), " (%" PRIu64 " of AVX or AVX-512)",
+			 annotate->undecoded_vectors);
+	cli_note(ANNOTATE_COMMAND,
+		 "%" PRIu64 " %s of %zu %s shown as .byte: no instructions, or instructions that "
+		 "capstone does not decode%s",
+		 annotate->undecoded_bytes, cli_word(annotate->undecoded_bytes, "byte", "bytes"),
+		 annotate->undecoded_functions,
+		 cli_word(annotate->undecoded_functions, "function", "functions"), vectors);
 }
 
 static void print_source_notes(const struct source_text *sources)
@@ -98,13 +114,7 @@ void annotate_print_notes(const struct annotate *annotate)
 	if (!annotate->skip_missing)
 		print_missing(annotate);
 	if (annotate->undecoded_bytes)
-		cli_note(ANNOTATE_COMMAND,
-			 "%" PRIu64 " %s of %zu %s shown as .byte: no instructions, or "
-			 "instructions that capstone does not know",
-			 annotate->undecoded_bytes,
-			 cli_word(annotate->undecoded_bytes, "byte", "bytes"),
-			 annotate->undecoded_functions,
-			 cli_word(annotate->undecoded_functions, "function", "functions"));
+		print_undecoded(annotate);
 	if (annotate->inside_samples)
 		cli_note(ANNOTATE_COMMAND,
 			 "%" PRIu64 " %s of %zu %s at addresses inside of an "

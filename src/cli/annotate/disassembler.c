@@ -20,6 +20,7 @@
 #define LIBRARY	      "libcapstone.so." TEXT(CS_API_MAJOR)
 #define ARM_FLAG_BE8  0x00800000u /* data is big-endian, instructions are little-endian */
 #define MAX_UNDECODED 8		  /* bytes in a row */
+#define MAX_LENGTH    15	  /* of an instruction of x86 */
 
 /* The functions of capstone. It stays loaded. */
 static struct {
@@ -275,6 +276,87 @@ static void set_bytes(struct instruction *to, size_t size)
 					 "%s0x%02x", i ? "," : "", to->bytes[i]);
 }
 
+/* ---- instructions that capstone does not decode ---- */
+
+/*
+ * Returns the length of the memory or register operand at bytes, which starts with ModRM and may
+ * have SIB and a displacement; 0 if it is cut off.
+ * Intel's Software Developer's Manual, volume 2, chapter 2.1.
+ */
+static size_t operand_length(const uint8_t *bytes, size_t left)
+{
+	size_t length = 1;
+	unsigned mode, base;
+
+	if (!left)
+		return 0;
+	mode = bytes[0] >> 6;
+	base = bytes[0] & 7;
+	if (mode != 3 && base == 4) {
+		if (left < 2)
+			return 0;
+		base = bytes[1] & 7;
+		length++;
+	}
+	if (mode == 1)
+		length += 1;
+	else if (mode == 2 || (!mode && base == 5))
+		length += 4;
+	return length <= left ? length : 0;
+}
+
+/* True if an instruction with the prefix VEX or EVEX ends with one byte of immediate operand. */
+static bool has_immediate(unsigned map, uint8_t opcode)
+{
+	if (map == 1)
+		return (opcode >= 0x70 && opcode <= 0x73) || opcode == 0xc2 ||
+		       (opcode >= 0xc4 && opcode <= 0xc6);
+	return map == 3;
+}
+
+/*
+ * Returns the length of an instruction of x86-64 with the prefix VEX or EVEX (AVX, AVX-512), which
+ * capstone 4 decodes only in part: all of them have the same form. 0: it is none, or is cut off.
+ */
+static size_t vector_length(const uint8_t *bytes, size_t left)
+{
+	static const struct {
+		uint8_t first, prefix, map_bits;
+	} forms[] = { { 0xc5, 2, 0 }, { 0xc4, 3, 0x1f }, { 0x62, 4, 0x07 } };
+	unsigned map;
+	size_t length;
+
+	for (size_t i = 0; i < CLI_NR(forms); i++) {
+		size_t prefix = forms[i].prefix;
+
+		if (bytes[0] != forms[i].first || left < prefix + 2)
+			continue;
+		map = forms[i].map_bits ? bytes[1] & forms[i].map_bits : 1;
+		if (!map || map > 6 || map == 4)
+			return 0;
+		length = operand_length(bytes + prefix + 1, left - prefix - 1);
+		if (!length)
+			return 0;
+		length += prefix + 1 + has_immediate(map, bytes[prefix]);
+		return length <= left && length <= MAX_LENGTH ? length : 0;
+	}
+	return 0;
+}
+
+static void set_undecoded(const struct disassembler *disassembler, enum perch_code_kind kind,
+			  size_t left, struct instruction *to)
+{
+	size_t unit = kind == PERCH_CODE_THUMB ? 2 : disassembler->architecture->unit, length = 0;
+
+	if (disassembler->code->machine == EM_X86_64)
+		length = vector_length(to->bytes, left);
+	to->undecoded = true;
+	to->vector = length > 0;
+	if (!length)
+		length = left < unit ? left : unit;
+	set_bytes(to, length);
+}
+
 /* ---- the next instruction ---- */
 
 /* Selects the part of the current byte, and returns how many bytes it has from there on. */
@@ -305,7 +387,7 @@ static size_t enter_part(struct disassembler *disassembler, enum perch_code_kind
 bool disassembler_next(struct disassembler *disassembler, struct instruction *to)
 {
 	const struct perch_code *code = disassembler->code;
-	size_t unit = disassembler->architecture->unit, left;
+	size_t left;
 	const uint8_t *bytes = code->bytes + disassembler->at;
 	uint64_t address = code->address + disassembler->at;
 	enum perch_code_kind kind;
@@ -321,10 +403,7 @@ bool disassembler_next(struct disassembler *disassembler, struct instruction *to
 				   disassembler->instruction)) {
 		set_instruction(disassembler, disassembler->instruction, to);
 	} else {
-		to->undecoded = true;
-		if (kind == PERCH_CODE_THUMB)
-			unit = 2;
-		set_bytes(to, left < unit ? left : unit);
+		set_undecoded(disassembler, kind, left, to);
 	}
 	disassembler->at += to->size;
 	return true;

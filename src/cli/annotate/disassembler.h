@@ -24,7 +24,8 @@ struct instruction {
 	const uint8_t *bytes;
 	enum instruction_flow flow;
 	bool data;	/* data by the symbols of the file */
-	bool undecoded; /* these bytes are no instruction of the architecture */
+	bool undecoded; /* no instruction of the architecture, or none that capstone decodes */
+	bool vector;	/* undecoded, but one instruction: AVX or AVX-512 */
 	bool has_target;
 	uint64_t target; /* of a jump or call */
 	bool has_memory;
