@@ -99,7 +99,7 @@ static void read_file(const char *path, enum perch_order order, size_t batch, FI
 	reader->sorted.batch = batch;
 	touch_header(reader);
 	touch_tracepoints(reader);
-	perch_reader_print_header(reader, nowhere);
+	perch_reader_print_long_header(reader, nowhere);
 	perch_reader_merge_deferred(reader, NULL);
 	read_records(reader);
 	perch_reader_progress(reader, &done, &total);

@@ -563,6 +563,16 @@ PERCH_API size_t perch_reader_build_ids(const struct perch_reader *reader,
  */
 PERCH_API int perch_reader_print_header(struct perch_reader *reader, FILE *stream);
 
+/**
+ * Prints the header as perch_reader_print_header(), with the features that it only announces:
+ * CPU_TOPOLOGY, NUMA_TOPOLOGY, CACHE, MEM_TOPOLOGY and HYBRID_TOPOLOGY.
+ *
+ * @param reader  the reader
+ * @param stream  the output
+ * @return as perch_reader_print_header()
+ */
+PERCH_API int perch_reader_print_long_header(struct perch_reader *reader, FILE *stream);
+
 #ifdef __cplusplus
 }
 #endif

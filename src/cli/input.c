@@ -518,6 +518,14 @@ void cli_input_print_chain_notes(const struct cli_input *input)
 			 PERCH_MAX_CALL_CHAIN);
 }
 
+int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_header)
+{
+	struct perch_reader *reader = perch_session_reader(input->session);
+
+	return long_header ? perch_reader_print_long_header(reader, out)
+			   : perch_reader_print_header(reader, out);
+}
+
 void cli_input_print_notes(const struct cli_input *input)
 {
 	struct perch_session_stats stats;

@@ -73,6 +73,9 @@ int cli_input_next(struct cli_input *input, struct perch_record *record);
  */
 int cli_input_refuse_dump(void *command, const char *argument, bool negated);
 /* Prints to stderr which records could not be read or are missing. */
+/* Prints the header of the file. long_header: with topology, caches and memory. Returns 0, or -EIO
+ * after an error of the stream. */
+int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_header);
 void cli_input_print_notes(const struct cli_input *input);
 /* Prints to stderr what call chains lack. */
 void cli_input_print_chain_notes(const struct cli_input *input);

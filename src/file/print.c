@@ -2,39 +2,7 @@
 /* Prints the header features in the lines of `perf report --header-only`. */
 #include <inttypes.h>
 #include <limits.h>
-#include "internal.h"
-
-/* Prints a text of the file without control characters. */
-static void print_text(FILE *stream, const char *text)
-{
-	char clean[1024];
-
-	perch_clean_text(text, clean, sizeof(clean));
-	fputs(clean, stream);
-}
-
-/* The same for bytes without a NUL at the end. */
-static void print_bytes(FILE *stream, const char *text, size_t length)
-{
-	char copy[1024];
-
-	if (length >= sizeof(copy))
-		length = sizeof(copy) - 1;
-	memcpy(copy, text, length);
-	copy[length] = 0;
-	print_text(stream, copy);
-}
-
-static bool print_string(FILE *stream, struct perch__view *view)
-{
-	const char *text;
-	size_t length;
-
-	if (!perch__take_text(view, &text, &length))
-		return false;
-	print_bytes(stream, text, length);
-	return true;
-}
+#include "print.h"
 
 static void print_cpus(struct perch_reader *reader, FILE *stream, struct perch__view view)
 {
@@ -323,16 +291,15 @@ static void print_cache_line(struct perch_reader *reader, FILE *stream, struct p
 		fprintf(stream, "# cacheline size: %u\n", size);
 }
 
-typedef void (*print_feature)(struct perch_reader *reader, FILE *stream, struct perch__view view);
-
 /*
  * Each feature in the order of its bit: its name, and how it is printed. A text feature has a
- * label. A feature without label and function is not printed, or only announced if it is long.
+ * label. A feature without label and function is not printed. Long ones are only announced in
+ * the short header.
  */
 static const struct {
 	const char *name;
 	const char *label;
-	print_feature print;
+	print_feature *print;
 	bool only_announced;
 } features[PERCH_FEATURE_MAX] = {
 	[PERCH_FEATURE_TRACING_DATA] = { .name = "TRACING_DATA" },
@@ -347,16 +314,24 @@ static const struct {
 	[PERCH_FEATURE_TOTAL_MEM] = { .name = "TOTAL_MEM", .print = print_memory },
 	[PERCH_FEATURE_CMDLINE] = { .name = "CMDLINE", .print = print_command_line },
 	[PERCH_FEATURE_EVENT_DESC] = { .name = "EVENT_DESC", .print = print_events },
-	[PERCH_FEATURE_CPU_TOPOLOGY] = { .name = "CPU_TOPOLOGY", .only_announced = true },
-	[PERCH_FEATURE_NUMA_TOPOLOGY] = { .name = "NUMA_TOPOLOGY", .only_announced = true },
+	[PERCH_FEATURE_CPU_TOPOLOGY] = { .name = "CPU_TOPOLOGY",
+					 .only_announced = true,
+					 .print = perch__print_cpu_topology },
+	[PERCH_FEATURE_NUMA_TOPOLOGY] = { .name = "NUMA_TOPOLOGY",
+					  .only_announced = true,
+					  .print = perch__print_numa_nodes },
 	[PERCH_FEATURE_BRANCH_STACK] = { .name = "BRANCH_STACK", .print = print_branches },
 	[PERCH_FEATURE_PMU_MAPPINGS] = { .name = "PMU_MAPPINGS", .print = print_pmus },
 	[PERCH_FEATURE_GROUP_DESC] = { .name = "GROUP_DESC", .print = print_groups },
 	[PERCH_FEATURE_AUXTRACE] = { .name = "AUXTRACE", .print = print_auxtrace },
 	[PERCH_FEATURE_STAT] = { .name = "STAT", .print = print_stat },
-	[PERCH_FEATURE_CACHE] = { .name = "CACHE", .only_announced = true },
+	[PERCH_FEATURE_CACHE] = { .name = "CACHE",
+				  .only_announced = true,
+				  .print = perch__print_caches },
 	[PERCH_FEATURE_SAMPLE_TIME] = { .name = "SAMPLE_TIME", .print = print_sample_time },
-	[PERCH_FEATURE_MEM_TOPOLOGY] = { .name = "MEM_TOPOLOGY", .only_announced = true },
+	[PERCH_FEATURE_MEM_TOPOLOGY] = { .name = "MEM_TOPOLOGY",
+					 .only_announced = true,
+					 .print = perch__print_memory_nodes },
 	[PERCH_FEATURE_CLOCKID] = { .name = "CLOCKID", .print = print_clock_resolution },
 	[PERCH_FEATURE_DIR_FORMAT] = { .name = "DIR_FORMAT", .print = print_directory },
 	[PERCH_FEATURE_BPF_PROG_INFO] = { .name = "BPF_PROG_INFO",
@@ -365,7 +340,9 @@ static const struct {
 	[PERCH_FEATURE_COMPRESSED] = { .name = "COMPRESSED", .print = print_compression },
 	[PERCH_FEATURE_CPU_PMU_CAPS] = { .name = "CPU_PMU_CAPS", .print = print_cpu_capabilities },
 	[PERCH_FEATURE_CLOCK_DATA] = { .name = "CLOCK_DATA", .print = print_clock },
-	[PERCH_FEATURE_HYBRID_TOPOLOGY] = { .name = "HYBRID_TOPOLOGY", .only_announced = true },
+	[PERCH_FEATURE_HYBRID_TOPOLOGY] = { .name = "HYBRID_TOPOLOGY",
+					    .only_announced = true,
+					    .print = perch__print_core_pmus },
 	[PERCH_FEATURE_PMU_CAPS] = { .name = "PMU_CAPS", .print = print_pmu_capabilities },
 	[PERCH_FEATURE_CPU_DOMAIN_INFO] = { .name = "CPU_DOMAIN_INFO", .only_announced = true },
 	[PERCH_FEATURE_E_MACHINE] = { .name = "E_MACHINE", .print = print_elf_machine },
@@ -377,16 +354,17 @@ const char *perch_feature_name(enum perch_feature feature)
 	return feature >= 0 && feature < PERCH_FEATURE_MAX ? features[feature].name : NULL;
 }
 
-static void print_feature_line(struct perch_reader *reader, FILE *stream, int feature)
+static void print_feature_line(struct perch_reader *reader, FILE *stream, int feature, bool info)
 {
-	if (features[feature].print) {
+	if (features[feature].print && (info || !features[feature].only_announced)) {
 		features[feature].print(reader, stream, reader->feature[feature]);
 	} else if (features[feature].label && reader->text[feature]) {
 		fprintf(stream, "# %s : ", features[feature].label);
 		print_text(stream, reader->text[feature]);
 		fputc('\n', stream);
 	} else if (features[feature].only_announced) {
-		fprintf(stream, "# %s info available, use -I to display\n", features[feature].name);
+		fprintf(stream, "# %s info available%s\n", features[feature].name,
+			info ? ", in a form that is not supported" : ", use -I to display");
 	}
 }
 
@@ -410,7 +388,7 @@ static void print_start(struct perch_reader *reader, FILE *stream)
 /* The last feature of perf 6.1. Newer ones are printed if present, but not listed as missing. */
 #define LAST_MISSED PERCH_FEATURE_PMU_CAPS
 
-int perch_reader_print_header(struct perch_reader *reader, FILE *stream)
+static int print_header(struct perch_reader *reader, FILE *stream, bool info)
 {
 	bool any_missing = false;
 
@@ -418,7 +396,7 @@ int perch_reader_print_header(struct perch_reader *reader, FILE *stream)
 	print_start(reader, stream);
 	for (int i = PERCH_FEATURE_TRACING_DATA; i < PERCH_FEATURE_MAX; i++) {
 		if (reader->feature[i].at)
-			print_feature_line(reader, stream, i);
+			print_feature_line(reader, stream, i, info);
 		else
 			any_missing |= i <= LAST_MISSED;
 	}
@@ -432,4 +410,14 @@ int perch_reader_print_header(struct perch_reader *reader, FILE *stream)
 	}
 	fputs("# ========\n#\n", stream);
 	return ferror(stream) ? -EIO : 0;
+}
+
+int perch_reader_print_header(struct perch_reader *reader, FILE *stream)
+{
+	return print_header(reader, stream, false);
+}
+
+int perch_reader_print_long_header(struct perch_reader *reader, FILE *stream)
+{
+	return print_header(reader, stream, true);
 }

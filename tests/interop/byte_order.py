@@ -16,7 +16,7 @@ import peer
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
-VIEWS = (("report", "--stdio"), ("script",), ("report", "--stats"), ("report", "--header-only"), ("dump",))
+VIEWS = (("report", "--stdio"), ("script",), ("report", "--stats"), ("report", "--header-only", "-I"), ("dump",))
 PROGRAM = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; ls / >/dev/null"
 failed = False
 

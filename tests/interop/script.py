@@ -86,7 +86,7 @@ def compare_fields():
                        "ip,dso", "period,comm", "misc,comm", "comm,event,flags", "+misc", "+pid", "-comm,-tid", "-time", "-sym,-symoff",
                        "-dso", "-ip", "-event", "-period", "sw:comm,ip", "sw:+pid", "hw:comm", "comm,,ip"):
             same(path, "-F", fields, "--no-inline")
-        for options in (("--ns",), ("--reltime",), ("--deltatime",), ("-G",), ("--header-only",), ("--show-task-events",),
+        for options in (("--ns",), ("--reltime",), ("--deltatime",), ("-G",), ("--header-only",), ("--header-only", "-I"), ("--show-task-events",),
                         ("--show-mmap-events",), ("--show-task-events", "--show-mmap-events", "-F", "+misc"), ("--show-bpf-events",),
                         ("--show-text-poke-events",), ("--show-lost-events",), ("--show-cgroup-events",)):
             same(path, *options, "--no-inline")

@@ -19,7 +19,7 @@ static void try_to_read(size_t most)
 		}
 		assert_true(read_all(reader) <= most);
 		nowhere = fopen("/dev/null", "w");
-		assert_int_equal(perch_reader_print_header(reader, nowhere), 0);
+		assert_int_equal(perch_reader_print_long_header(reader, nowhere), 0);
 		fclose(nowhere);
 		perch_reader_close(reader);
 	}

@@ -59,7 +59,7 @@ static int print_events(FILE *out, struct report *report, struct perch_profile *
 	if (!report->quiet)
 		report_put_hidden(out, report);
 	if (report->header)
-		perch_reader_print_header(reader, out);
+		cli_input_print_header(&report->input, out, report->long_header);
 	else if (!report->quiet)
 		fputs("# To display the perf.data header info, please use --header/--header-only options.\n#\n",
 		      out);
@@ -218,7 +218,7 @@ static int print_file(FILE *out, struct report *report)
 
 	if (report->header_only) {
 		cli_start_pager();
-		perch_reader_print_header(perch_session_reader(report->input.session), out);
+		cli_input_print_header(&report->input, out, report->long_header);
 		return 0;
 	}
 	if (report->stats)

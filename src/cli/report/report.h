@@ -88,7 +88,7 @@ struct report {
 	char **argv; /* of the command, for the browser to start it anew */
 	bool show_samples, show_period, show_cpu;
 	bool resolved; /* -U: only samples in functions with a name */
-	bool stats, tasks, mmaps, header, header_only, show_empty;
+	bool stats, tasks, mmaps, header, header_only, long_header, show_empty;
 	struct report_threads *threads; /* of -T */
 	bool show_threads;
 	bool no_inline; /* call chains without inlined functions */

@@ -92,7 +92,7 @@ void browser_show_header(struct browser *browser)
 
 	if (!out)
 		return;
-	perch_reader_print_header(perch_session_reader(browser->report.input.session), out);
+	cli_input_print_header(&browser->report.input, out, true);
 	fclose(out);
 	show_text("Header", text);
 	free(text);

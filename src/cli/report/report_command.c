@@ -18,8 +18,6 @@ static struct report report = {
 	.input.command = "report",
 	.graph = { .shape = SHAPE_GRAPH, .limit = 0.5 },
 };
-/* of an option without an effect */
-static bool info;
 
 static const struct cli_option options[] = {
 	CLI_INPUT_OPTIONS(&report.input),
@@ -95,8 +93,8 @@ static const struct cli_option options[] = {
 	  false, false },
 	{ 0, "header-only", NULL, "print only the header", CLI_FLAG, &report.header_only, NULL,
 	  false, false },
-	{ 'I', "show-info", NULL, "all lines of the header (always so)", CLI_FLAG, &info, NULL,
-	  false, true },
+	{ 'I', "show-info", NULL, "print the header with topology, caches and memory, too",
+	  CLI_FLAG, &report.long_header, NULL, false, false },
 	{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 	  &report.input.options.symbols.kallsyms, NULL, false, false },
 	CLI_SYMBOL_OPTIONS(&report.input),
@@ -149,6 +147,7 @@ int report_parse(struct report **result, int argc, char **argv)
 		status = report_set_keys(&report);
 	if (!status)
 		status = report_set_columns(&report); /* reports wrong names before it reads */
+	report.header |= report.long_header && !report.header_only;
 	report.input.options.file_order = report.stats;
 	report.argv = argv;
 	*result = &report;

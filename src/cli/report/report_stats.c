@@ -48,7 +48,7 @@ int report_print_stats(FILE *out, struct report *report)
 	}
 	cli_start_pager();
 	if (report->header)
-		perch_reader_print_header(reader, out);
+		cli_input_print_header(&report->input, out, report->long_header);
 	fputs("\nAggregated stats:\n", out);
 	put_counts(out, counts, report->show_empty);
 	for (size_t i = 0; i < nr; i++) {

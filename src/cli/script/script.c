@@ -88,7 +88,7 @@ static int put_records(struct script *script, struct perch_error *err)
 /* The header is that of perf report, too. */
 static int put_header(struct script *script)
 {
-	int rc = perch_reader_print_header(perch_session_reader(script->session), stdout);
+	int rc = cli_input_print_header(&script->input, stdout, script->long_header);
 
 	return rc < 0 ? cli_check_stdout(SCRIPT_COMMAND, -rc) : 0;
 }
@@ -204,6 +204,7 @@ static int print(struct script *script)
 
 	if (!status)
 		status = check_options(script);
+	script->header |= script->long_header && !script->header_only;
 	script->filter.options.relative_time = script->reltime;
 	script->filter.options.no_inline = script->no_inline;
 	if (!status && !script->header_only)
@@ -265,6 +266,8 @@ int perch_cmd_script(int argc, char **argv)
 		FLAG(0, "deltatime", deltatime, "print times since the previous sample"),
 		FLAG(0, "header", header, "print the header of the file, too"),
 		FLAG(0, "header-only", header_only, "print only the header"),
+		FLAG('I', "show-info", long_header,
+		     "print the header with topology, caches and memory, too"),
 		FLAG(0, "full-source-path", full_path, "print source files with directories"),
 		FLAG(0, "show-task-events", show_task, "print COMM, FORK and EXIT records"),
 		FLAG(0, "show-mmap-events", show_mmap, "print MMAP and MMAP2 records"),

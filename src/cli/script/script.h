@@ -119,7 +119,8 @@ struct script {
 	struct cli_filter filter;
 	struct script_fields fields;
 	/* options */
-	bool json, no_inline, no_callchain, full_path, ns, reltime, deltatime, header, header_only;
+	bool json, no_inline, no_callchain, full_path, ns, reltime, deltatime, header, header_only,
+		long_header;
 	bool per_event_dump, dump, dump_unsorted;
 	bool show_task, show_mmap, show_switch, show_namespace, show_lost, show_round, show_bpf,
 		show_cgroup, show_text_poke, show_on_off;
