@@ -35,6 +35,8 @@ int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 	int rc;
 
 	while ((rc = cli_input_next(input, &record)) > 0) {
+		if (record.type == PERCH_RECORD_SAMPLE)
+			cli_input_count_chain(input, &record);
 		if (add_record(input, filter, &record, to, &err))
 			return cli_error(input->command, &err);
 		if (++counter % 65536 == 0) {

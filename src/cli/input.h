@@ -12,6 +12,8 @@ struct cli_input {
 	bool no_debuginfod;
 	struct perch_session_options options;
 	struct perch_session *session;
+	/* samples in user space with a call chain, and of them those with at most one caller */
+	uint64_t user_chains, short_chains;
 };
 
 /*
@@ -72,11 +74,22 @@ int cli_input_next(struct cli_input *input, struct perch_record *record);
  * subcommand.
  */
 int cli_input_refuse_dump(void *command, const char *argument, bool negated);
-/* Prints to stderr which records could not be read or are missing. */
 /* Prints the header of the file. long_header: with topology, caches and memory. Returns 0, or -EIO
  * after an error of the stream. */
 int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_header);
+/* Prints to stderr which records could not be read or are missing. */
 void cli_input_print_notes(const struct cli_input *input);
+/* Counts a sample, to find out if programs have frame pointers. */
+static inline void cli_input_count_chain(struct cli_input *input, const struct perch_record *record)
+{
+	enum { CONTEXT_IP_AND_CALLER = 3 };
+
+	if (!record->sample.callchain.nr ||
+	    (record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER)
+		return;
+	input->user_chains++;
+	input->short_chains += record->sample.callchain.nr <= CONTEXT_IP_AND_CALLER;
+}
 /* Prints to stderr what call chains lack. */
 void cli_input_print_chain_notes(const struct cli_input *input);
 

@@ -106,6 +106,11 @@ def main():
         run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-o", "flat", "./program")
         report = run(PERCH, "report", "-i", "flat", "--stdio")
         check("(inlined)" not in report and "[.] outer\n" in report, "report: no call chains")
+        run("g++", "-O2", "-fomit-frame-pointer", "-o", "short", "program.cc")
+        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "short.data", "./short")
+        for path, expected in ("short.data", True), ("with", False), ("flat", False):
+            done = subprocess.run([PERCH, "report", "-i", path, "--stdio"], capture_output=True, text=True)
+            check(("compiled without frame pointers" in done.stderr) == expected, "message about frame pointers: " + path)
         run("strip", "--strip-debug", "program")
         report = run(PERCH, "report", "-i", "with", "--stdio")
         check("(inlined)" not in report and "[.] outer\n" in report, "report: no debug information")

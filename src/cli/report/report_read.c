@@ -83,6 +83,7 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 	bool truncated = perch_session_is_truncated(report->input.session, record);
 
 	report_weigh(report, record);
+	cli_input_count_chain(&report->input, record);
 	if (result < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (!match && !cli_filter_counts(&report->filter))

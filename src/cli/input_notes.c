@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages after a file was read: what its records, names and call chains lack. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <perch/jitdump.h>
+#include "input.h"
+#include "options.h"
+
+#define MAX_NAMED_FILES 3
+#define MAX_NAMED_DSOS	8
+
+/* Stripped files are many, and have one line together. */
+static bool is_stripped(const char *error)
+{
+	return !strncmp(error, "no symbols:", 11) ||
+	       !strncmp(error, "only exported symbols:", 22) ||
+	       !strncmp(error, "the ELF file has no symbol", 26);
+}
+
+/*
+ * What would help, after the reason of perch_symbols_error(). The cache finds a file by its build
+ * id.
+ */
+static const char *remedy_of(const struct perch_dso *dso, const char *error)
+{
+	static const struct {
+		const char *reason, *remedy;
+	} remedies[] = {
+		{ "replaced since the recording",
+		  "; record again, or add the old file to the build id cache (perch buildid-cache -a)" },
+		{ "in a container that is gone",
+		  "; report while the container runs, or with --symfs and a copy of its files" },
+		{ "in the mount namespace of", "; report as root" },
+		{ "permission denied", "; report as root" },
+	};
+
+	if (!dso->build_id_size && !strcmp(error, remedies[0].reason))
+		return "; record again";
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
+		if (!strncmp(error, remedies[i].reason, strlen(remedies[i].reason)))
+			return remedies[i].remedy;
+	return "";
+}
+
+/* True if the process of generated code has a jitdump that cannot be used. */
+static bool has_unusable_jitdump(const struct cli_input *input, const struct perch_dso *dso)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	unsigned pid, of_jitdump;
+
+	if (sscanf(dso->path, "/tmp/perf-%u.map", &pid) != 1)
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		const char *slash = strrchr(dsos[i]->path, '/');
+
+		if (dsos[i]->jitdump && perch_jitdump_error(dsos[i]->jitdump) &&
+		    sscanf(slash ? slash + 1 : dsos[i]->path, "jit-%u.dump", &of_jitdump) == 1 &&
+		    of_jitdump == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Reports addresses in the code of a JIT compiler that have no name, and what would give them one.
+ */
+static void print_generated_code(const struct cli_input *input, const struct perch_dso *dso,
+				 size_t *processes)
+{
+	struct perch_symbols *symbols = perch_session_symbols(input->session);
+	const char *error = perch_symbols_error(symbols, dso);
+	uint64_t misses = perch_symbols_misses(symbols, dso);
+	uint64_t damaged = perch_symbols_damaged_lines(symbols, dso);
+
+	/* a jitdump that cannot be used has its own note, with the reason */
+	if (misses && !damaged && has_unusable_jitdump(input, dso))
+		return;
+	if (dso->kind != PERCH_DSO_ANON || strncmp(dso->path, "/tmp/perf-", 10) ||
+	    (!misses && !damaged) || ++*processes > MAX_NAMED_FILES)
+		return;
+	if (damaged)
+		cli_note(input->command, "%" PRIu64 " %s of %s %s damaged and %s skipped", damaged,
+			 cli_word(damaged, "line", "lines"), dso->path,
+			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));
+	if (misses && error)
+		cli_note(input->command,
+			 "%" PRIu64 " %s of %s %s no name (%s): if it is code of a JIT "
+			 "compiler, run the program with its option that writes this file "
+			 "(node --perf-basic-prof, python3 -X perf, java -XX:+DumpPerfMapAtExit)",
+			 misses, cli_word(misses, "address", "addresses"),
+			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
+			 error);
+	else if (misses)
+		cli_note(input->command, "%" PRIu64 " %s of %s %s no name in %s", misses,
+			 cli_word(misses, "address", "addresses"),
+			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
+			 dso->path);
+}
+
+/* Reports a jitdump that cannot be used, or not in whole. */
+static void print_jitdump(const struct cli_input *input, const struct perch_dso *dso,
+			  size_t *processes)
+{
+	const char *error = perch_jitdump_error(dso->jitdump);
+	uint64_t damaged = perch_jitdump_damaged_records(dso->jitdump);
+	char path[PATH_MAX];
+
+	if ((!error && !damaged) || ++*processes > MAX_NAMED_FILES)
+		return;
+	perch_clean_text(dso->path, path, sizeof(path));
+	if (error)
+		cli_note(input->command, "functions of a JIT compiler in %s were not read: %s",
+			 path, error);
+	else
+		cli_note(input->command, "%" PRIu64 " %s of %s %s damaged and %s skipped", damaged,
+			 cli_word(damaged, "record", "records"), path,
+			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));
+}
+
+/* Files whose addresses have no names. */
+struct nameless {
+	size_t files;	 /* that are missing, or not the ones that were mapped */
+	size_t stripped; /* without symbols */
+	uint64_t addresses_of_stripped, most;
+	const struct perch_dso *largest; /* the stripped file with most of these addresses */
+};
+
+static void print_nameless(const struct cli_input *input, const struct perch_dso *dso,
+			   const char *error, struct nameless *nameless)
+{
+	uint64_t misses = perch_symbols_misses(perch_session_symbols(input->session), dso);
+	uint64_t lines;
+	char path[PATH_MAX];
+
+	/* print_debug_errors() has a line about the others */
+	if (is_stripped(error) &&
+	    perch_symbols_debug_error(perch_session_symbols(input->session), dso, &lines))
+		return;
+	if (is_stripped(error) && misses) {
+		nameless->stripped++;
+		nameless->addresses_of_stripped += misses;
+		if (misses > nameless->most) {
+			nameless->most = misses;
+			nameless->largest = dso;
+		}
+	} else if (!is_stripped(error) && nameless->files++ < MAX_NAMED_DSOS) {
+		perch_clean_text(dso->path, path, sizeof(path));
+		cli_note(input->command, "%" PRIu64 " %s in %s %s: %s%s", misses,
+			 cli_word(misses, "address", "addresses"), path,
+			 cli_word(misses, "has no name", "have no names"), error,
+			 remedy_of(dso, error));
+	}
+}
+
+static void print_stripped(const struct cli_input *input, const struct nameless *nameless)
+{
+	uint64_t nr = nameless->addresses_of_stripped;
+	char path[PATH_MAX], others[80] = "";
+
+	perch_clean_text(nameless->largest->path, path, sizeof(path));
+	if (nameless->stripped > 1)
+		snprintf(others, sizeof(others), " (%" PRIu64 ") and %zu other %s", nameless->most,
+			 nameless->stripped - 1, cli_word(nameless->stripped - 1, "file", "files"));
+	cli_note(input->command,
+		 "%" PRIu64 " %s no name, because %s%s %s stripped: install their debug "
+		 "information, or set DEBUGINFOD_URLS",
+		 nr, cli_word(nr, "address has", "addresses have"), path, others,
+		 cli_word(nameless->stripped, "is", "are"));
+}
+
+/* Reports the kernel, and program files that are missing, not the ones that were mapped, or
+ * stripped. */
+static void print_symbol_errors(const struct cli_input *input)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	struct nameless nameless = { 0 };
+	size_t processes = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *error =
+			perch_symbols_error(perch_session_symbols(input->session), dsos[i]);
+
+		print_generated_code(input, dsos[i], &processes);
+		if (dsos[i]->jitdump)
+			print_jitdump(input, dsos[i], &processes);
+		if (!dsos[i]->used || !error)
+			continue;
+		if (dsos[i]->kind == PERCH_DSO_KERNEL)
+			cli_note(input->command, "kernel addresses have no symbols: %s", error);
+		if (dsos[i]->kind == PERCH_DSO_FILE || dsos[i]->kind == PERCH_DSO_MODULE)
+			print_nameless(input, dsos[i], error, &nameless);
+	}
+	if (processes > MAX_NAMED_FILES)
+		cli_note(input->command, "%zu other %s generated code without names",
+			 processes - MAX_NAMED_FILES,
+			 cli_word(processes - MAX_NAMED_FILES, "process has", "processes have"));
+	if (nameless.files > MAX_NAMED_DSOS)
+		cli_note(input->command, "addresses in %zu other %s have no names",
+			 nameless.files - MAX_NAMED_DSOS,
+			 cli_word(nameless.files - MAX_NAMED_DSOS, "file", "files"));
+	if (nameless.stripped)
+		print_stripped(input, &nameless);
+}
+
+/* Reports debug information that is damaged, or of which a part is missing. */
+static void print_debug_errors(const struct cli_input *input)
+{
+	const struct perch_symbols *symbols = perch_session_symbols(input->session);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	char path[PATH_MAX];
+	size_t files = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t addresses;
+		const char *error = perch_symbols_debug_error(symbols, dsos[i], &addresses);
+
+		if (!error || !addresses || files++ >= MAX_NAMED_DSOS)
+			continue;
+		perch_clean_text(dsos[i]->path, path, sizeof(path));
+		cli_note(input->command, "%" PRIu64 " %s in %s %s a name or line: %s", addresses,
+			 cli_word(addresses, "address", "addresses"), path,
+			 cli_word(addresses, "lacks", "lack"), error);
+	}
+	if (files > MAX_NAMED_DSOS)
+		cli_note(input->command,
+			 "addresses in %zu other %s lack a name or line for such reasons",
+			 files - MAX_NAMED_DSOS, cli_word(files - MAX_NAMED_DSOS, "file", "files"));
+}
+
+static void print_missing_data(const struct cli_input *input,
+			       const struct perch_reader_damage *damage)
+{
+	const char *command = input->command, *path = input->path;
+
+	if (damage->missing_bytes > INT64_MAX)
+		cli_note(
+			command,
+			"%s is damaged: the data size in its header is not valid; the records that "
+			"the file has are reported",
+			path);
+	else if (damage->missing_bytes)
+		cli_note(command,
+			 "%s is truncated: %" PRIu64
+			 " bytes of its data are missing; the rest is reported",
+			 path, damage->missing_bytes);
+	else if (damage->unfinished)
+		cli_note(command,
+			 "%s is incomplete: the recorder did not finish it, or its end is missing; "
+			 "its features (machine, command line, build ids) are missing",
+			 path);
+	if (damage->missing_files)
+		cli_note(command,
+			 "%" PRIu32
+			 " files of %s (data.0 and so on) are missing, with all their records",
+			 damage->missing_files, path);
+	if (damage->too_large)
+		cli_note(command,
+			 "%s would decompress to more than 64 times its size: %" PRIu64
+			 " bytes of its data were not read",
+			 path, damage->corrupt_bytes);
+	else if (damage->corrupt_bytes)
+		cli_note(command,
+			 "%s is damaged: the last %" PRIu64
+			 " bytes of its data are not records and were not read",
+			 path, damage->corrupt_bytes);
+}
+
+static void print_bad_records(const struct cli_input *input,
+			      const struct perch_reader_damage *damage)
+{
+	if (damage->undecoded_records)
+		cli_note(input->command, "%" PRIu64 " %s of %s cannot be decoded and %s %s",
+			 damage->undecoded_records,
+			 cli_word(damage->undecoded_records, "record", "records"), input->path,
+			 cli_word(damage->undecoded_records, "was", "were"),
+			 input->options.keep_damaged ? "shown as bytes" : "left out");
+	if (damage->late_records)
+		cli_note(input->command,
+			 "%" PRIu64 " %s of %s %s shown after newer ones: the recorder ended a "
+			 "round too early, or the clock went back",
+			 damage->late_records, cli_word(damage->late_records, "record", "records"),
+			 input->path, cli_word(damage->late_records, "is", "are"));
+	if (damage->unknown_records)
+		cli_note(input->command,
+			 "%" PRIu64 " %s of %s %s that this version does not support",
+			 damage->unknown_records,
+			 cli_word(damage->unknown_records, "record", "records"), input->path,
+			 cli_word(damage->unknown_records, "has a type", "have types"));
+}
+
+/*
+ * For a file of record --overwrite: its rings are never full, but lose records while they are
+ * paused.
+ */
+static bool is_snapshot(const struct cli_input *input)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+
+	return nr && events[0].attr.write_backward;
+}
+
+static void print_lost(const struct cli_input *input, const struct perch_session_stats *stats)
+{
+	if (stats->throttled)
+		cli_note(input->command,
+			 "the kernel throttled sampling %" PRIu64
+			 " %s: record with a lower frequency (-F) to sample evenly",
+			 stats->throttled, cli_word(stats->throttled, "time", "times"));
+	if (stats->lost && is_snapshot(input))
+		cli_note(input->command,
+			 "%" PRIu64 " %s lost while the rings were paused for the previous "
+			 "file: smaller rings (record -m) are paused for less time",
+			 stats->lost, cli_word(stats->lost, "record was", "records were"));
+	else if (stats->lost)
+		cli_note(input->command,
+			 "%" PRIu64 " %s lost while recording: use larger rings (record -m) "
+			 "or a lower frequency (-F)",
+			 stats->lost, cli_word(stats->lost, "record was", "records were"));
+	if (stats->truncated_aux)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " AUX %s lost data while recording: use a larger AUX area (perf "
+			 "record -m ,PAGES)",
+			 stats->truncated_aux, cli_word(stats->truncated_aux, "record", "records"));
+}
+
+/* Prints why the chains that end in a DSO are incomplete, in one line. */
+static void print_unwinding_of_dso(const struct cli_input *input, const struct perch_dso *dso,
+				   size_t *lines)
+{
+	static const struct {
+		enum perch_unwind_end end;
+		const char *text;
+	} reasons[] = {
+		{ PERCH_UNWIND_NO_FILE, "its file cannot be used" },
+		{ PERCH_UNWIND_NO_RULE, "it has no call frame information there" },
+		{ PERCH_UNWIND_BAD_RULE, "its call frame information leads outside of the stack" },
+		{ PERCH_UNWIND_LOOP, "its frames are not in order" },
+		{ PERCH_UNWIND_NO_MAPPING, "no code is mapped at the return address" },
+	};
+	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
+	const char *error = perch_unwinder_error(unwinder, dso);
+	char path[PATH_MAX];
+
+	perch_clean_text(dso->path, path, sizeof(path));
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		uint64_t count = perch_unwinder_count(unwinder, dso, reasons[i].end);
+
+		if (count && ++*lines <= MAX_NAMED_DSOS)
+			cli_note(input->command, "%" PRIu64 " call %s in %s: %s", count,
+				 cli_word(count, "chain ends", "chains end"), path,
+				 error && reasons[i].end == PERCH_UNWIND_NO_FILE ? error
+										 : reasons[i].text);
+	}
+}
+
+/* What unwinding of user stacks could not find. */
+static void print_unwinding(const struct cli_input *input, const struct perch_session_stats *stats)
+{
+	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	uint64_t truncated;
+	size_t lines = 0;
+
+	if (stats->not_unwound)
+		cli_note(input->command,
+			 "%" PRIu64 " %s copies of user stacks (--call-graph dwarf) that cannot be "
+			 "unwound: only registers of x86-64, i386 and arm64 are supported",
+			 stats->not_unwound,
+			 cli_word(stats->not_unwound, "sample has", "samples have"));
+	if (!unwinder)
+		return;
+	truncated = perch_unwinder_count(unwinder, NULL, PERCH_UNWIND_TRUNCATED);
+	if (truncated)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " call %s outer functions: the copies of stacks are too short; record "
+			 "with larger ones (--call-graph dwarf,SIZE)",
+			 truncated, cli_word(truncated, "chain lacks its", "chains lack their"));
+	for (size_t i = 0; i < nr; i++)
+		print_unwinding_of_dso(input, dsos[i], &lines);
+	if (lines > MAX_NAMED_DSOS)
+		cli_note(input->command, "call chains end in %zu other %s for such reasons",
+			 lines - MAX_NAMED_DSOS,
+			 cli_word(lines - MAX_NAMED_DSOS, "place", "places"));
+}
+
+/* True if the user part of all call chains was made by frame pointers. */
+static bool has_frame_pointer_chains(const struct cli_input *input)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+
+	for (size_t i = 0; i < nr; i++)
+		if (events[i].attr.exclude_callchain_user ||
+		    events[i].attr.sample_type &
+			    (PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK))
+			return false;
+	return true;
+}
+
+/* A function without a frame pointer ends the chain, or has a wrong caller. */
+static void print_short_chains(const struct cli_input *input)
+{
+	enum { ENOUGH = 20 };
+
+	if (input->user_chains < ENOUGH || input->short_chains <= input->user_chains / 2 ||
+	    !has_frame_pointer_chains(input))
+		return;
+	cli_note(input->command,
+		 "%" PRIu64 " of %" PRIu64
+		 " call chains in user space have at most one caller, as in programs and libraries "
+		 "that are compiled without frame pointers: record with --call-graph dwarf to get "
+		 "their callers",
+		 input->short_chains, input->user_chains);
+}
+
+void cli_input_print_chain_notes(const struct cli_input *input)
+{
+	struct perch_session_stats stats;
+
+	perch_session_get_stats(input->session, &stats);
+	print_unwinding(input, &stats);
+	print_short_chains(input);
+	if (stats.incomplete_chains)
+		cli_note(input->command,
+			 "%" PRIu64 " of %" PRIu64
+			 " samples have no user call chain: the later record that has it "
+			 "(--call-graph fp,defer) was lost or is not in the file",
+			 stats.incomplete_chains, stats.samples);
+	if (stats.cut_chains)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " call %s longer than %d functions: the outermost ones are left out",
+			 stats.cut_chains, cli_word(stats.cut_chains, "chain is", "chains are"),
+			 PERCH_MAX_CALL_CHAIN);
+}
+
+void cli_input_print_notes(const struct cli_input *input)
+{
+	struct perch_session_stats stats;
+
+	perch_session_get_stats(input->session, &stats);
+	print_missing_data(input, &stats.damage);
+	print_bad_records(input, &stats.damage);
+	print_symbol_errors(input);
+	print_debug_errors(input);
+	print_lost(input, &stats);
+	if (stats.unknown_counts)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " counts in samples have the id of no event of %s: they are left out",
+			 stats.unknown_counts, input->path);
+}
