@@ -9,6 +9,7 @@
 #include "base/edit_distance.h"
 #include "options.h"
 #include "pager.h"
+#include "perf_names.h"
 
 static int help(int argc, char **argv);
 
@@ -88,6 +89,7 @@ static const struct command *suggest(const char *name)
 static int unknown(const char *name)
 {
 	const struct command *near = suggest(name);
+	const char *hint = cli_perf_command(name);
 	char clean[64];
 
 	perch_clean_text(name, clean, sizeof(clean));
@@ -96,10 +98,13 @@ static int unknown(const char *name)
 			clean);
 		return CLI_EXIT_USAGE;
 	}
-	fprintf(stderr, "perch: unknown command '%s'. ", clean);
-	if (near)
+	fprintf(stderr, "perch: unknown command '%s'", clean);
+	if (hint)
+		fprintf(stderr, ": %s", hint);
+	fputs(". ", stderr);
+	if (near && !hint)
 		fprintf(stderr, "Did you mean %s? ", near->usage->name);
-	fputs("'perch help' lists them.\n", stderr);
+	fputs("'perch help' lists the commands.\n", stderr);
 	return CLI_EXIT_USAGE;
 }
 

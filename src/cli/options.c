@@ -7,6 +7,7 @@
 
 #include "base/edit_distance.h"
 #include "options.h"
+#include "perf_names.h"
 
 struct parser {
 	const struct cli_usage *usage;
@@ -124,6 +125,16 @@ static const char *argument_word(struct parser *parser, const struct cli_option 
 	return parser->argv[parser->next++];
 }
 
+/* Says what to do instead of an option of perf. */
+__attribute__((noreturn)) static void refuse_without_similar(const struct parser *parser,
+							     const char *option, size_t length)
+{
+	const char *hint = cli_perf_option(parser->usage->name, option, length);
+
+	refuse(parser, "unknown option '%.*s'%s%s", (int)length, option, hint ? ": " : "",
+	       hint ? hint : "");
+}
+
 static void parse_short_options(struct parser *parser, const char *word)
 {
 	for (const char *letter = word + 1; *letter; letter++) {
@@ -136,7 +147,7 @@ static void parse_short_options(struct parser *parser, const char *word)
 		if (!option && *letter == 'h')
 			print_help_and_exit(parser);
 		if (!option)
-			refuse(parser, "unknown option '%s'", shown);
+			refuse_without_similar(parser, shown, 2);
 		if (!option->argument) {
 			apply(parser, option, NULL, false);
 			continue;
@@ -195,6 +206,8 @@ __attribute__((noreturn)) static void refuse_unknown(const struct parser *parser
 	const char *found = NULL;
 	char word[64];
 
+	if (cli_perf_option(parser->usage->name, name - 2, length + 2))
+		refuse_without_similar(parser, name - 2, length + 2);
 	snprintf(word, sizeof(word), "%.*s", (int)length - (int)strlen(no), name + strlen(no));
 	for (size_t i = 0; i < parser->nr; i++) {
 		const struct cli_option *option = &parser->options[i];
@@ -215,7 +228,7 @@ __attribute__((noreturn)) static void refuse_unknown(const struct parser *parser
 	if (found)
 		refuse(parser, "unknown option '--%.*s'. Did you mean --%s%s?", (int)length, name,
 		       no, found);
-	refuse(parser, "unknown option '--%.*s'", (int)length, name);
+	refuse_without_similar(parser, name - 2, length + 2);
 }
 
 static void parse_long(struct parser *parser, const char *word)

@@ -66,9 +66,12 @@ for pair in explian:explain exlpain:explain recrod:record recor:record stats:sta
 	    docter:doctor Help:help srcipt:script; do
 	refused "misspelt command ${pair%:*}" 2 "unknown command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
 done
-for word in x frobnicate kvm kmem "$(printf 'explain%0500d' 1)" ''; do
+for word in x frobnicate kbm kmen "$(printf 'explain%0500d' 1)" ''; do
 	refused "no command is similar to '${word:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$word"
 done
+refused 'a command of perf' 2 "unknown command 'inject': 'perch report' reads" "$perch" inject
+refused 'a letter of perf' 2 "unknown option '-z': recordings are not compressed" "$perch" record -z true
+refused 'an option of perf' 2 "unknown option '--objdump': instructions are decoded by" "$perch" report --objdump=objdump
 refused 'unknown command in help' 2 "unknown command 'nonsense'" "$perch" help nonsense
 refused 'unknown command with escapes' 2 "unknown command" "$perch" $'\033[31m'
 refused 'unknown option of perch' 2 "unknown option '--foo'" "$perch" --foo

@@ -303,8 +303,11 @@ int perch_cmd_script(int argc, char **argv)
 	script_fields_init(&script.fields);
 	next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
 	if (next < argc)
-		return cli_usage_error(SCRIPT_COMMAND, "'%s' is not an option; name a file with -i",
-				       argv[next]);
+		return cli_usage_error(SCRIPT_COMMAND,
+				       "'%s' is not an option; name a file with -i%s", argv[next],
+				       strcmp(argv[next], "flamegraph")
+					       ? ""
+					       : "; 'perch flamegraph' writes a page");
 	if (script.dump || script.dump_unsorted)
 		return dump(&script);
 	status = print(&script);

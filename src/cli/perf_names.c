@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include <stddef.h>
+#include <string.h>
+
+#include "options.h"
+#include "perf_names.h"
+
+/* Commands of perf without one of the same name, and what to use instead. */
+static const struct {
+	const char *command, *hint;
+} commands[] = {
+	{ "c2c",
+	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
+	{ "data", "'perch script -j' prints records as JSON, 'perch export' writes other formats" },
+	{ "ftrace", "'perch record -e' records tracepoints and probes, see perch-events(7)" },
+	{ "inject", "'perch report' reads jitdumps and build ids of a recording without it" },
+	{ "kmem", "'perch record -e kmem:*' records its tracepoints, 'perch script' prints them" },
+	{ "kvm", "'perch record -e kvm:*' records its tracepoints, 'perch script' prints them" },
+	{ "lock", "'perch record -e lock:*' records its tracepoints, 'perch script' prints them" },
+	{ "mem",
+	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
+	{ "probe",
+	  "a probe is an event (perch record -e uprobe:libc:malloc), see perch-events(7)" },
+	{ "sched",
+	  "'perch record -e sched:*' records its tracepoints, 'perch script' prints them" },
+	{ "trace",
+	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
+};
+
+/* Options of perf that a command does not have, and what to do instead. */
+static const struct {
+	const char *command, *option, *hint;
+} options[] = {
+	{ "record", "-z", "recordings are not compressed" },
+	{ "record", "--compression-level", "recordings are not compressed" },
+	{ "record", "--aio", "write(2) of large blocks is used" },
+	{ "record", "--off-cpu",
+	  "record -e sched:sched_switch -g, which samples where threads stop" },
+	{ "record", "--threads", "one thread reads all rings" },
+	{ "record", "-u", "name processes: -p \"$(pgrep -d, -u USER)\"" },
+	{ "record", "--uid", "name processes: -p \"$(pgrep -d, -u USER)\"" },
+	{ "report", "-M", "'perch annotate -M' selects the syntax of instructions" },
+	{ "report", "--disassembler-style",
+	  "'perch annotate -M' selects the syntax of instructions" },
+	{ "report", "--objdump", "instructions are decoded by the library capstone" },
+	{ "report", "--addr2line", "lines are read without a program" },
+	{ "annotate", "--objdump", "instructions are decoded by the library capstone" },
+	{ "annotate", "--addr2line", "lines are read without a program" },
+};
+
+const char *cli_perf_command(const char *name)
+{
+	for (size_t i = 0; i < CLI_NR(commands); i++)
+		if (!strcmp(commands[i].command, name))
+			return commands[i].hint;
+	return NULL;
+}
+
+const char *cli_perf_option(const char *command, const char *option, size_t length)
+{
+	for (size_t i = 0; i < CLI_NR(options); i++)
+		if (!strcmp(options[i].command, command) &&
+		    !strncmp(options[i].option, option, length) && !options[i].option[length])
+			return options[i].hint;
+	return NULL;
+}
