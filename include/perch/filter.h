@@ -61,9 +61,9 @@ struct perch_filter_options {
 	const char *cpus; /**< CPUs: "0,2-5" */
 	/**
 	 * Ranges of time, in seconds as samples have it: "12.5,13" is from 12.5 to 13, and either
-	 * may be left out ("12.5,"). Further ranges follow after a blank. Or shares of the time
-	 * from the first to the last sample: "10%-20%,50%-60%", "10%/2" (the second tenth), "10%"
-	 * (the first tenth).
+	 * may be left out ("12.5,"). "+1,+2" is from 1 to 2 after the first sample. Further ranges
+	 * follow after a blank. Or shares of the time from the first to the last sample:
+	 * "10%-20%,50%-60%", "10%/2" (the second tenth), "10%" (the first tenth).
 	 */
 	const char *time;
 	const char *comms; /**< names of threads */
@@ -148,7 +148,9 @@ struct perch_filter_stats {
 	/** Samples that passed the test of options.symbols only by the name of an inlined function.
 	 */
 	uint64_t inlined;
-	uint64_t reserved[3]; /**< for members of later versions */
+	uint64_t first_time;  /**< time in ns of the first sample, if options.time is given */
+	uint64_t last_time;   /**< the same of the last sample */
+	uint64_t reserved[1]; /**< for members of later versions */
 };
 
 /** Returns what the filter has counted so far, in *stats. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "filter_options.h"
 #include "messages.h"
@@ -94,6 +95,23 @@ static void print_left_out(const char *command, const struct perch_filter_stats 
 		 stats->samples, text);
 }
 
+/* Times are those of the clock of samples, which is not that of the day or of the program. */
+static void print_times(const char *command, const struct cli_filter *filter,
+			const struct perch_filter_stats *stats)
+{
+	const uint64_t second = 1000000000;
+
+	if (!filter->options.time || strpbrk(filter->options.time, "%+") ||
+	    filter->options.relative_time || stats->left_out[PERCH_FILTER_TIME] || !stats->samples)
+		return;
+	cli_note(command,
+		 "all samples are in the time '%s' (--time): they are from %" PRIu64 ".%06" PRIu64
+		 " to %" PRIu64 ".%06" PRIu64 "; '+1,+2' is from 1 to 2 s after the first one",
+		 filter->options.time, stats->first_time / second,
+		 stats->first_time % second / 1000, stats->last_time / second,
+		 stats->last_time % second / 1000);
+}
+
 void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_input *input)
 {
 	struct perch_filter_missing missing;
@@ -104,6 +122,7 @@ void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_in
 	if (!filter->filter)
 		return;
 	perch_filter_get_stats(filter->filter, &stats);
+	print_times(command, filter, &stats);
 	while (perch_filter_get_missing(filter->filter, nr, &missing) > 0)
 		if (nr++ < MAX_NOTES)
 			print_missing(command, &missing, &stats);

@@ -163,6 +163,10 @@ enum perch_filter_part perch_filter_rejected_by(const struct perch_filter *filte
 void perch_filter_get_stats(const struct perch_filter *filter, struct perch_filter_stats *stats)
 {
 	*stats = filter->stats;
+	if (filter->time && filter->first_time <= filter->last_time) {
+		stats->first_time = filter->first_time;
+		stats->last_time = filter->last_time;
+	}
 }
 
 struct filter_names *perch__filter_names_of(struct perch_filter *filter,

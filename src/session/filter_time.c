@@ -12,8 +12,9 @@ static int bad_time(struct perch_error *err, const char *text, size_t length, co
 	int rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "time '%.*s': %s", (int)length,
 				 text, reason);
 
-	perch_error_remedy(err, "Ranges are START,STOP in seconds (12.5,13 or 12.5, or ,13), "
-				"shares 10%%-20%% or slices 10%%/2");
+	perch_error_remedy(err, "Ranges are START,STOP in seconds (12.5,13 or 12.5, or ,13, or "
+				"+1,+2 from the first sample on), shares 10%%-20%% or slices "
+				"10%%/2");
 	return rc;
 }
 
@@ -113,26 +114,45 @@ static uint64_t add_time(uint64_t from, uint64_t time)
 	return time > UINT64_MAX - from ? UINT64_MAX : from + time;
 }
 
-static int parse_absolute(struct filter_times *times, const char *text, uint64_t from,
-			  struct perch_error *err)
+/* Removes a time: "12.5", or "+1.5" after the first sample. from: is added to the others. Returns
+ * false if there is none. */
+static bool take_time(const char **at, uint64_t first, uint64_t from, uint64_t *time)
+{
+	uint64_t value;
+	bool relative = **at == '+';
+
+	*at += relative;
+	if (!take_decimal(at, &value))
+		return false;
+	*time = add_time(relative ? first : from, value);
+	return true;
+}
+
+/* first: the time of the first sample, if it is needed. from: what times are relative to. */
+static int parse_absolute(struct filter_times *times, const char *text, uint64_t first,
+			  uint64_t from, struct perch_error *err)
 {
 	while (true) {
-		uint64_t start = 0, end = UINT64_MAX;
+		uint64_t start = from, end = UINT64_MAX;
 		const char *at = text;
 		size_t length = strcspn(text, " \t");
 		int rc;
 
-		if (*at != ',' && !take_decimal(&at, &start))
+		if (*at != ',' && !take_time(&at, first, from, &start))
 			return bad_time(err, text, length, "not a number of seconds");
+		if (isalpha((unsigned char)*at))
+			return bad_time(err, text, length, "seconds are numbers without a unit");
 		if (*at++ != ',')
 			return bad_time(err, text, length, "no ',' between start and stop");
-		if (*at && *at != ' ' && *at != '\t' && !take_decimal(&at, &end))
+		if (*at && *at != ' ' && *at != '\t' && !take_time(&at, first, from, &end))
 			return bad_time(err, text, length, "not a number of seconds");
+		if (isalpha((unsigned char)*at))
+			return bad_time(err, text, length, "seconds are numbers without a unit");
 		if (at != text + length)
 			return bad_time(err, text, length, "more follows than a stop");
 		if (end < start)
 			return bad_time(err, text, length, "the stop is before the start");
-		rc = add_range(times, add_time(from, start), add_time(from, end), err);
+		rc = add_range(times, start, end, err);
 		if (rc)
 			return rc;
 		text += length + strspn(text + length, " \t");
@@ -230,10 +250,12 @@ int perch__filter_parse_time(struct filter_times *times, const struct perch_filt
 	const char *text = options->time + strspn(options->time, " \t");
 	bool shares = strchr(text, '%');
 	struct filter_time all = { 0, 0 };
-	int rc = shares || options->relative_time ? find_times(session, &all, err) : 0;
+	bool relative = options->relative_time || strchr(text, '+');
+	int rc = shares || relative ? find_times(session, &all, err) : 0;
 
 	if (rc)
 		return rc;
 	return shares ? parse_shares(times, text, &all, err)
-		      : parse_absolute(times, text, all.start, err);
+		      : parse_absolute(times, text, all.start,
+				       options->relative_time ? all.start : 0, err);
 }

@@ -80,6 +80,10 @@ def compare_options(path):
         compare(path, options[0] != "-C" and options[-2] != "-C" and options[0] != "--time", *options)
     ours, _ = samples(PERCH, path, "--reltime", "--time", "0,18446744071")
     check(len(ours) == len(every), "a relative time behind the last one", len(ours))
+    for relative, absolute in (("0.01,0.05", "+0.01,+0.05"), (",0.05", ",+0.05"), ("0.05,", "+0.05,")):
+        wanted, _ = samples(PERCH, path, "--reltime", "--time", relative)
+        ours, _ = samples(PERCH, path, "--time", absolute)
+        check(0 < len(ours) < len(every) and len(ours) == len(wanted), "--time " + absolute, (len(ours), len(wanted)))
     ours, _ = samples(PERCH, path, "-S", "file://" + path + ".names")
     with open(path + ".names", "w") as file:
         file.write(symbol + "\n")
@@ -95,6 +99,8 @@ def check_notes(path):
     check(not out and re.search(r"samples are from \d+\.\d{9} to \d+\.\d{9}", err), "names the times", err)
     _, out, err = run(PERCH, "script", "-i", path, "--comms", "gzip", "--dsos", "/nosuch")
     check("'/nosuch' (--dsos). Samples that pass the other options are of: " in err, "names what is left", err)
+    _, out, err = run(PERCH, "script", "-i", path, "--time", "1,")
+    check(out and "all samples are in the time '1,'" in err, "says that a time selects all samples", err)
     for options, message in ((["--time", "5"], "no ',' between start and stop"), (["--time", "130%"], "up to 100"),
                              (["--pid", "gzip"], "is no process id"), (["-C", "a"], "is no CPU"), (["-S", ""], "names of functions")):
         status, out, err = run(PERCH, "script", "-i", path, *options)
