@@ -18,7 +18,7 @@ function defaultState(data) {
 		comm: null, thread: null, cpu: null, from: 0, to: data.slices, samples: false,
 		group: 'command', recursion: false, lines: false, byWeight: false, icicle: false,
 		color: data.oldTitle ? 'change' : 'kind', search: '', view: 'flame', fn: null, path: '',
-		sort: 'self',
+		sort: data.oldTitle ? 'change' : 'self',
 	};
 }
 
@@ -63,6 +63,8 @@ function readFragment(fragment, data) {
 		state.view = 'flame';
 	if (!data.oldTitle && state.color === 'change')
 		state.color = 'kind';
+	if (!data.oldTitle && state.sort === 'change')
+		state.sort = 'self';
 	return state;
 }
 

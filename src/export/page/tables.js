@@ -23,7 +23,7 @@ class FunctionTable {
 		const columns = [['total', 'Total'], ['self', 'Self'], ['name', 'Function']];
 
 		if (this.app.data.oldTitle)
-			columns.splice(2, 0, ['change', 'Change']);
+			columns.splice(2, 0, ['change', 'Change of total']);
 		this.columns = columns.map(([name]) => name);
 		this.heads = columns.map(([name, label]) => {
 			const head = element('th', undefined, { scope: 'col' });
@@ -74,7 +74,7 @@ class FunctionTable {
 		const cell = element('td'), button = element('button', name[row.fn], { type: 'button',
 			title: 'Callers and callees' });
 
-		button.addEventListener('click', () => app.change({ view: 'butterfly', fn: row.fn }));
+		line.addEventListener('click', () => app.change({ view: 'butterfly', fn: row.fn }));
 		cell.append(button);
 		if (app.data.functions.kind[row.fn] & INLINED)
 			cell.append(element('small', ' (inlined)'));
