@@ -69,6 +69,20 @@ PERCH_API int perch_annotation_add(struct perch_annotation *annotation,
  */
 PERCH_API int perch_annotation_finish(struct perch_annotation *annotation, struct perch_error *err);
 
+/**
+ * Makes a copy of the samples so far, which is finished. More samples can be added to the original.
+ *
+ * @param annotation     the samples, not finished
+ * @param[out] snapshot  the finished copy, for perch_annotation_free(); NULL after a failure
+ * @param[out] err       the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory
+ * @retval -EINVAL  the samples are finished
+ */
+PERCH_API int perch_annotation_snapshot(const struct perch_annotation *annotation,
+					struct perch_annotation **snapshot,
+					struct perch_error *err);
+
 /** The sums of an event. */
 struct perch_annotation_total {
 	uint64_t samples;	   /**< number of samples */

@@ -44,7 +44,7 @@ static const struct {
 	  "'perch annotate -M' selects the syntax of instructions" },
 	{ "report", "--objdump", "instructions are decoded by the library capstone" },
 	{ "report", "--addr2line", "lines are read without a program" },
-	{ "annotate", "--objdump", "instructions are decoded by the library capstone" },
+
 	{ "annotate", "--addr2line", "lines are read without a program" },
 };
 

@@ -3,6 +3,7 @@
  * Samples by address, then by function and offset. Addresses are counted in the order of their
  * first use; perch_annotation_finish() finds their functions and sorts them by function.
  */
+#include <string.h>
 #include <perch/annotation.h>
 
 #include "base/array.h"
@@ -193,6 +194,38 @@ int perch_annotation_finish(struct perch_annotation *annotation, struct perch_er
 	annotation->nr_counts = annotation->counts_capacity = 0;
 	annotation->sorted = calloc(annotation->nr_functions + 1, sizeof(*annotation->sorted));
 	return annotation->sorted ? 0 : no_memory(err);
+}
+
+int perch_annotation_snapshot(const struct perch_annotation *annotation,
+			      struct perch_annotation **snapshot, struct perch_error *err)
+{
+	struct perch_annotation *new;
+	int rc;
+
+	*snapshot = NULL;
+	if (annotation->sorted)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "samples that are finished have no snapshot");
+	if (perch_annotation_new(&new, annotation->processes, annotation->symbols, err))
+		return -ENOMEM;
+	new->count = calloc(annotation->nr_counts + 1, sizeof(*new->count));
+	new->total = calloc(annotation->nr_totals + 1, sizeof(*new->total));
+	if (!new->count || !new->total) {
+		perch_annotation_free(new);
+		return no_memory(err);
+	}
+	new->nr_counts = annotation->nr_counts;
+	new->nr_totals = annotation->nr_totals;
+	if (new->nr_counts)
+		memcpy(new->count, annotation->count, new->nr_counts * sizeof(*new->count));
+	if (new->nr_totals)
+		memcpy(new->total, annotation->total, new->nr_totals * sizeof(*new->total));
+	rc = perch_annotation_finish(new, err);
+	if (rc)
+		perch_annotation_free(new);
+	else
+		*snapshot = new;
+	return rc;
 }
 
 void perch_annotation_get_total(const struct perch_annotation *annotation, unsigned event,

@@ -255,6 +255,21 @@ def check_browser():
     unfolded = terminal.wait("the browser: e unfolds", lambda lines: any(re.match(r"- +[\d.]+% .* main$", line) for line in lines))
     terminal.wait("the browser: new rows, and the row stays unfolded",
                   lambda lines: lines[0] != unfolded[0] and any(re.match(r"- +[\d.]+% .* main$", line) for line in lines))
+    terminal.keys("C", "Home")
+    lines = terminal.wait("the browser: the first row again", lambda lines: "first_loop" in rows_on(lines))
+    terminal.keys(*["Down"] * (line_of(lines, "first_loop") - 2), "a")
+    listing = terminal.wait("the browser: a shows instructions",
+                            lambda lines: any(re.match(r"^first_loop\b", line) for line in lines[:3]) and any(re.match(r" *[1-9][\d.]+ ", line) for line in lines[3:]))
+    first = int(re.match(r"Samples: (\d+)", listing[0])[1])
+    time.sleep(1.5)
+    terminal.keys("q")
+    lines = terminal.wait("the browser: q leaves instructions", lambda lines: "samples/s" in lines[0] and "first_loop" in rows_on(lines))
+    check("lost: 0/0" in lines[0], "the browser: nothing was lost meanwhile", lines[0])
+    terminal.keys("a")
+    terminal.wait("the browser: a second a has more samples",
+                  lambda lines: re.match(r"Samples: (\d+)", lines[0]) and int(re.match(r"Samples: (\d+)", lines[0])[1]) > first)
+    terminal.keys("q")
+    lines = terminal.wait("the browser: q leaves them", lambda lines: "samples/s" in lines[0] and "main" in rows_on(lines))
     terminal.keys("z")
     terminal.wait("the browser: z", lambda lines: lines[-1].startswith("Only the samples since the last refresh"))
     terminal.keys("C", "/")

@@ -204,6 +204,12 @@ void annotate_json(FILE *out, struct listing *listing, const struct perch_error 
 
 /* Shows the functions on a terminal until the user leaves. Returns the exit status. */
 int annotate_browse(struct annotate *annotate);
+/*
+ * Shows a function of samples that are still read, on the terminal that is in use. message: why it
+ * is not shown, or "".
+ */
+void annotate_browse_live(const struct cli_input *input, struct perch_annotation *annotation,
+			  const char *symbol, char *message, size_t size);
 
 /* ---- annotate_notes.c ---- */
 

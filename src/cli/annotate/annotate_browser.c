@@ -494,14 +494,43 @@ static bool do_key(struct functions *functions, int key)
 	return true;
 }
 
+/* Shows the wanted function, then what keys select. note: the message at first. */
+static void browse(struct functions *functions, const char *note)
+{
+	int key;
+
+	show_page(functions, functions->wanted);
+	if (functions->annotate->by_inlined)
+		move_to_inlined(functions);
+	snprintf(functions->message, sizeof(functions->message), "%s", note);
+	do {
+		draw(functions);
+		functions->message[0] = '\0';
+		key = screen_key();
+	} while (do_key(functions, key));
+}
+
+static void clear(struct functions *functions)
+{
+	annotate_view_clear(&functions->view);
+	free(functions->page);
+	free(functions->visit);
+}
+
+/* Finds the functions. Returns 0, or the exit status after it has printed an error. */
+static int find_functions(struct functions *functions, char *note, size_t size)
+{
+	int status = annotate_find_inlined(functions->annotate, note, size);
+
+	return status ? status : annotate_visit_functions(functions->annotate, add_page, functions);
+}
+
 int annotate_browse(struct annotate *annotate)
 {
 	struct functions functions = { .annotate = annotate };
 	char note[sizeof(functions.message)];
-	int status = annotate_find_inlined(annotate, note, sizeof(note)), key;
+	int status = find_functions(&functions, note, sizeof(note));
 
-	if (!status)
-		status = annotate_visit_functions(annotate, add_page, &functions);
 	if (!status && functions.wanted == functions.nr)
 		status = annotate_explain_nothing(annotate);
 	else if (!status && !screen_open())
@@ -509,19 +538,34 @@ int annotate_browse(struct annotate *annotate)
 					 "the terminal of the variable TERM is unknown: use "
 					 "--stdio2");
 	else if (!status) {
-		show_page(&functions, functions.wanted);
-		if (annotate->by_inlined)
-			move_to_inlined(&functions);
-		snprintf(functions.message, sizeof(functions.message), "%s", note);
-		do {
-			draw(&functions);
-			functions.message[0] = '\0';
-			key = screen_key();
-		} while (do_key(&functions, key));
+		browse(&functions, note);
 		screen_close();
 	}
-	annotate_view_clear(&functions.view);
-	free(functions.page);
-	free(functions.visit);
+	clear(&functions);
 	return status;
+}
+
+void annotate_browse_live(const struct cli_input *input, struct perch_annotation *annotation,
+			  const char *symbol, char *message, size_t size)
+{
+	struct annotate annotate = {
+		.input = *input,
+		.annotation = annotation,
+		.symbol = symbol,
+		.layout = LAYOUT_BROWSER,
+		.sources.root = input->options.symbols.root,
+	};
+	struct functions functions = { .annotate = &annotate };
+	char note[sizeof(functions.message)];
+
+	annotate.nr_events =
+		perch_reader_events(perch_session_reader(input->session), &annotate.events);
+	if (!find_functions(&functions, note, sizeof(note))) {
+		if (functions.wanted == functions.nr)
+			snprintf(message, size, "%.150s has no samples of its own", symbol);
+		else
+			browse(&functions, note);
+	}
+	clear(&functions);
+	source_text_clear(&annotate.sources);
 }

@@ -270,16 +270,22 @@ static void annotate(struct browser *browser)
 {
 	const struct perch_frame *frame = current_frame(browser);
 
-	if (browser->live)
-		snprintf(browser->message, sizeof(browser->message), "%s",
-			 browser->live->is_final
-				 ? "Instructions can be shown when the file has been read"
-				 : "Instructions are those of a recording: perch record, then "
-				   "perch report");
-	else if (frame && has_key(browser, "sym"))
-		browser_annotate(browser, frame);
-	else
+	if (browser->live && !browser->live->annotate)
+		snprintf(browser->message, sizeof(browser->message),
+			 "Instructions can be shown when the file has been read");
+	else if (!frame || !has_key(browser, "sym"))
 		note_missing_key(browser, "sym");
+	else if (!frame->symbol)
+		snprintf(browser->message, sizeof(browser->message),
+			 "An address without a function cannot be annotated");
+	else if (browser->live)
+		browser->live->annotate(
+			browser->live->context,
+			perch_symbols_name(perch_session_symbols(browser->report.input.session),
+					   frame->symbol),
+			browser->message, sizeof(browser->message));
+	else
+		browser_annotate(browser, frame);
 }
 
 /* The menu of a row. Returns the key of what was selected. */

@@ -29,6 +29,8 @@ struct browser_live {
 	void (*put_summary)(FILE *out, void *context);
 	/* Returns true if the key is one of the command's own; the message is then shown. */
 	bool (*key)(void *context, int key, char *message, size_t size);
+	/* Shows the instructions of a function; NULL: they cannot be shown. */
+	void (*annotate)(void *context, const char *symbol, char *message, size_t size);
 	/* True if the last profile will not change any more; NULL: never. */
 	bool (*is_final)(void *context);
 };

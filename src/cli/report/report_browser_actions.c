@@ -201,10 +201,6 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 	size_t nr = 4;
 	char *text;
 
-	if (!frame->symbol) {
-		screen_message("An address without a function cannot be annotated");
-		return;
-	}
 	nr += annotate_options(&browser->report, argv + nr);
 	argv[nr++] = "--symbol";
 	argv[nr++] = perch_symbols_name(perch_session_symbols(browser->report.input.session),

@@ -16,6 +16,8 @@
 #ifndef PERCH_CLI_TOP_H
 #define PERCH_CLI_TOP_H
 
+#include <perch/annotation.h>
+
 #include "record/record.h"
 #include "report/report.h"
 #include "report/report_group.h"
@@ -37,15 +39,17 @@ struct top {
 	bool zero, hide_kernel, hide_user;
 	struct perch_sampler *sampler;
 	struct perch_profile *profile;
-	struct top_interval now, shown; /* shown: the one before */
-	uint64_t lost, throttled;	/* since the start */
-	uint64_t bytes;			/* of the records so far, of the ring with most */
-	uint64_t memory;		/* of this process after the first refresh; 0 before it */
-	unsigned starts;		/* of the profile */
-	int signals;			/* signalfd(2) */
-	struct timespec last;		/* refresh */
-	int ms;				/* until the next round */
-	bool ended;			/* the targets have, or a signal came */
+	struct perch_annotation *annotation; /* of the browser; else NULL */
+	uint64_t annotated;		     /* samples in it */
+	struct top_interval now, shown;	     /* shown: the one before */
+	uint64_t lost, throttled;	     /* since the start */
+	uint64_t bytes;			     /* of the records so far, of the ring with most */
+	uint64_t memory;      /* of this process after the first refresh; 0 before it */
+	unsigned starts;      /* of the profile */
+	int signals;	      /* signalfd(2) */
+	struct timespec last; /* refresh */
+	int ms;		      /* until the next round */
+	bool ended;	      /* the targets have, or a signal came */
 };
 
 /* ---- top_options.c ---- */
@@ -75,6 +79,8 @@ void top_put_summary(FILE *out, const struct top *top);
 
 /* Makes the session and the profile, with what runs now. The sampler is open. */
 int top_start(struct top *top);
+/* Starts to count samples by their address, for instructions with their shares. */
+int top_count_addresses(struct top *top);
 /* Adds the records of the rings. */
 int top_read(struct top *top);
 /* The seconds since the last refresh. */

@@ -2,6 +2,7 @@
 /* The browser of perch report, with a profile that is made anew. */
 #include <poll.h>
 
+#include "annotate/annotate.h"
 #include "report/report_browser.h"
 #include "top.h"
 
@@ -83,6 +84,20 @@ static bool take_key(void *context, int key, char *message, size_t size)
 	return true;
 }
 
+static void annotate(void *context, const char *symbol, char *message, size_t size)
+{
+	const struct live *live = context;
+	struct perch_annotation *snapshot;
+	struct perch_error err;
+
+	if (perch_annotation_snapshot(live->top->annotation, &snapshot, &err)) {
+		snprintf(message, size, "%s", err.message);
+		return;
+	}
+	annotate_browse_live(&live->top->report.input, snapshot, symbol, message, size);
+	perch_annotation_free(snapshot);
+}
+
 int top_browse(struct top *top)
 {
 	struct live live = { .top = top, .first = true };
@@ -95,10 +110,14 @@ int top_browse(struct top *top)
 		.restart = restart,
 		.put_summary = put_summary,
 		.key = take_key,
+		.annotate = annotate,
 	};
 	struct perch_profile *profile;
 	struct perch_error err;
+	int status = top_count_addresses(top);
 
+	if (status)
+		return status;
 	if (perch_profile_snapshot(top->profile, &profile, &err))
 		return cli_error(TOP_COMMAND, &err);
 	return report_browse_live(&top->report, profile, &browser);

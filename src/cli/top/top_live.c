@@ -129,6 +129,8 @@ int top_start(struct top *top)
 
 void top_stop(struct top *top)
 {
+	perch_annotation_free(top->annotation);
+	top->annotation = NULL;
 	perch_profile_free(top->profile);
 	top->profile = NULL;
 	perch_trace_columns_free(top->report.trace_columns);
@@ -137,6 +139,8 @@ void top_stop(struct top *top)
 	perch_session_close(top->report.input.session);
 	top->report.input.session = NULL;
 }
+
+#define MOST_ANNOTATED 500000 /* samples */
 
 /* Returns 0 or a negative errno. */
 static int add_sample(struct top *top, struct perch_record *record, struct perch_error *err)
@@ -157,9 +161,30 @@ static int add_sample(struct top *top, struct perch_record *record, struct perch
 	if (!match)
 		return cli_filter_counts(filter) ? perch_profile_skip(top->profile, record, err)
 						 : 0;
+	if (top->annotation) {
+		/* without a limit, the addresses of a long time would use much memory */
+		if (top->annotated++ == MOST_ANNOTATED && top_count_addresses(top))
+			return -ENOMEM;
+		if (perch_annotation_add(top->annotation, record, err))
+			return -ENOMEM;
+	}
 	return perch_session_is_truncated(top->report.input.session, record)
 		       ? perch_profile_add_truncated(top->profile, record, err)
 		       : perch_profile_add(top->profile, record, err);
+}
+
+int top_count_addresses(struct top *top)
+{
+	struct perch_session *session = top->report.input.session;
+	struct perch_error err;
+
+	perch_annotation_free(top->annotation);
+	top->annotation = NULL;
+	top->annotated = 0;
+	return perch_annotation_new(&top->annotation, perch_session_processes(session),
+				    perch_session_symbols(session), &err)
+		       ? cli_error(TOP_COMMAND, &err)
+		       : 0;
 }
 
 /* Passes a record through the session. Returns 0 or a negative errno. */
@@ -268,6 +293,8 @@ int top_refresh(struct top *top, struct perch_profile **profile)
 	*profile = NULL;
 	if (!status)
 		status = read_round(top);
+	if (!status && top->annotation && top->zero)
+		status = top_count_addresses(top);
 	if (status)
 		return status;
 	top->shown = top->now;
@@ -306,7 +333,11 @@ bool top_is_full(const struct top *top)
 
 int top_restart(struct top *top)
 {
+	bool annotated = top->annotation;
+	int status;
+
 	top_stop(top);
 	top->memory = 0;
-	return top_start(top);
+	status = top_start(top);
+	return !status && annotated ? top_count_addresses(top) : status;
 }

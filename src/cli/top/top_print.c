@@ -57,6 +57,8 @@ void top_put_summary(FILE *out, const struct top *top)
 		fprintf(out, "  throttled: %" PRIu64, top->throttled);
 	if (top->starts > 1)
 		fprintf(out, "  started anew: %u", top->starts - 1);
+	if (top->zero)
+		fputs("  since the last refresh", out);
 	fputs("  [", out);
 	put_events(out, top);
 	fputs("]  (", out);
