@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of a session share. */
+#ifndef PERCH_SESSION_SESSION_H
+#define PERCH_SESSION_SESSION_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <perch/session.h>
+
+#include "internal.h"
+#include "reads.h"
+#include "tracepoint_text.h"
+
+enum { MAX_MARKERS = 8 };
+
+struct perch_session {
+	struct perch_session_options options;
+	struct perch_reader *reader;
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	struct perch_addresses *addresses;
+	const struct perch_file_event *events;
+	size_t nr_events;
+	/* lost: by LOST records; lost_samples: by LOST_SAMPLES records */
+	struct perch_session_stats stats;
+	uint64_t lost_samples;
+	bool live;			/* records are passed by perch_session_put() */
+	const struct perch_record *put; /* the next one; NULL: none */
+	bool merging_deferred;		/* an event defers call chains, and records come by time */
+	bool call_stacks;		/* an event has call stacks in branch records */
+	struct perch_record record;	/* of perch_session_next_sample() */
+	uint32_t chain[PERCH_MAX_CALL_CHAIN];
+	struct perch_unwinder *unwinder; /* NULL until it is needed */
+	bool truncated; /* the stack that was unwound last is longer than its copy */
+	struct tracepoint_texts *texts; /* NULL until they are needed */
+	struct reads *reads;		/* NULL: samples have no counts, or are not divided */
+	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
+	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
+};
+
+/* True if the branch stacks of the samples are call stacks (`record --call-graph lbr`). */
+static inline bool perch__has_call_stacks(const struct perch_attr *attr)
+{
+	return attr->sample_type & PERCH_SAMPLE_BRANCH_STACK &&
+	       attr->branch_sample_type & PERCH_SAMPLE_BRANCH_CALL_STACK;
+}
+
+/* ---- user_chain.c ---- */
+
+/* True if the sample has a copy of the user stack instead of a user call chain. */
+static inline bool perch__has_stack(const struct perch_session *session,
+				    const struct perch_record *record)
+{
+	const struct perch_attr *attr = &session->events[record->event].attr;
+
+	return record->sample.stack_user.dynamic_size &&
+	       (attr->exclude_callchain_user || !(attr->sample_type & PERCH_SAMPLE_CALLCHAIN));
+}
+
+/* Adds what unwinding finds to the call chain of a sample, after the kernel's part. Returns 0 or a
+ * negative errno. */
+int perch__unwind_sample(struct perch_session *session, struct perch_record *record,
+			 struct perch_error *err);
+/* Replaces the user part of the call chain of a sample by the call stack of its branch records. */
+void perch__use_call_stack(struct perch_session *session, struct perch_record *record);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a recording with the objects that interpret it, and closes it. */
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#include <perch/jitdump.h>
+
+#include "base/reserved.h"
+#include "session.h"
+
+/*
+ * True if the file is from another machine or another kernel, if the file shows that. Kernel
+ * addresses then do not match the symbols of this machine.
+ */
+static bool is_foreign(const struct perch_reader *reader)
+{
+	struct perch_reader_damage damage;
+	struct utsname here;
+	bool any = false;
+	const struct {
+		enum perch_feature feature;
+		const char *here;
+	} facts[] = {
+		{ PERCH_FEATURE_HOSTNAME, here.nodename },
+		{ PERCH_FEATURE_OSRELEASE, here.release },
+		{ PERCH_FEATURE_ARCH, here.machine },
+	};
+
+	if (uname(&here))
+		return false;
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		const char *there = perch_reader_text(reader, facts[i].feature);
+
+		if (there && strcmp(there, facts[i].here))
+			return true;
+		any |= there != NULL;
+	}
+	/*
+	 * A truncated file has no such features, and is probably of this machine. A complete file
+	 * without them is from a pipe, recorded by perf before Linux 4.18.
+	 */
+	perch_reader_get_damage(reader, &damage);
+	return !any && ((!damage.unfinished && !damage.missing_bytes) ||
+			perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE);
+}
+
+static int check_owner(const struct perch_reader *reader, const char *path, struct perch_error *err)
+{
+	uid_t owner;
+
+	if (perch_reader_get_owner(reader, &owner) || !owner || owner == geteuid())
+		return 0;
+	return perch_error_set(err, EPERM, PERCH_ERROR_FILE,
+			       "%s is not owned by the current user or root (it belongs to uid %u)",
+			       path, (unsigned)owner);
+}
+
+/* A build id that cannot be added for another reason than memory is that of a damaged file. */
+static int add_build_ids(struct perch_session *session, struct perch_error *err)
+{
+	const struct perch_build_id *ids;
+	size_t nr = perch_reader_build_ids(session->reader, &ids);
+
+	for (size_t i = 0; i < nr; i++)
+		if (perch_processes_add_build_id(session->processes, ids[i].path, ids[i].bytes,
+						 ids[i].size) == -ENOMEM)
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for the build ids of the file");
+	return 0;
+}
+
+/* Functions of a JIT compiler are valid from a time on, so records in another order have none. */
+static int use_jitdump(struct perch_session *session, struct perch_error *err)
+{
+	struct perch_jitdump_options options = { .root = session->options.symbols.root,
+						 .foreign = session->options.symbols.foreign };
+
+	if (session->options.file_order)
+		return 0;
+	if (options.root && !strcmp(options.root, "/"))
+		options.root = NULL;
+	for (size_t i = 0; i < session->nr_events; i++) {
+		const struct perch_attr *attr = &session->events[i].attr;
+
+		options.other_clock |= !(attr->sample_type & PERCH_SAMPLE_TIME) ||
+				       !attr->use_clockid || attr->clockid != CLOCK_MONOTONIC;
+	}
+	return perch_processes_use_jitdump(session->processes, &options, err);
+}
+
+/* Programs of the other byte order have no lines. */
+static void set_bpf_programs(struct perch_session *session)
+{
+	const void *programs = NULL, *btf = NULL;
+	size_t size = 0, btf_size = 0;
+
+	if (perch_reader_byte_order(session->reader) != PERCH_BYTES_NATIVE)
+		return;
+	perch_reader_feature(session->reader, PERCH_FEATURE_BPF_PROG_INFO, &programs, &size);
+	perch_reader_feature(session->reader, PERCH_FEATURE_BPF_BTF, &btf, &btf_size);
+	perch_symbols_set_bpf_programs(session->symbols, programs, size, btf, btf_size);
+}
+
+/* The recording began before its end by the time between its first and its last sample. */
+static void set_recorded_since(struct perch_session *session)
+{
+	uint64_t end = session->options.symbols.recorded_at;
+	uint64_t time[2]; /* of the first and the last sample */
+	const void *data;
+	size_t size;
+
+	if (perch_reader_feature(session->reader, PERCH_FEATURE_SAMPLE_TIME, &data, &size) ||
+	    size < sizeof(time))
+		return;
+	memcpy(time, data, sizeof(time));
+	if (perch_reader_byte_order(session->reader) != PERCH_BYTES_NATIVE)
+		for (size_t i = 0; i < 2; i++)
+			time[i] = __builtin_bswap64(time[i]);
+	if (time[0] <= time[1] && time[1] - time[0] < end)
+		perch_symbols_set_recorded_since(session->symbols, end - (time[1] - time[0]));
+}
+
+/* Makes the objects that change with each record. */
+static int begin(struct perch_session *session, struct perch_error *err)
+{
+	int rc = perch_processes_new(&session->processes, err);
+
+	if (!rc)
+		rc = perch_symbols_new(&session->symbols, &session->options.symbols, err);
+	if (!rc)
+		rc = perch_addresses_new(&session->addresses, session->processes, session->symbols,
+					 err);
+	if (!rc)
+		rc = use_jitdump(session, err);
+	if (!rc)
+		rc = perch_symbols_set_recorded_release(
+			session->symbols,
+			perch_reader_text(session->reader, PERCH_FEATURE_OSRELEASE), err);
+	if (!rc) {
+		set_bpf_programs(session);
+		set_recorded_since(session);
+	}
+	if (!rc && !session->options.keep_reads && !session->options.file_order &&
+	    perch__reads_new(&session->reads, session->events, session->nr_events))
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory for the ids of events");
+	return rc ? rc : add_build_ids(session, err);
+}
+
+static void end(struct perch_session *session)
+{
+	perch__reads_free(session->reads);
+	perch__tracepoint_texts_free(session->texts);
+	perch_unwinder_free(session->unwinder);
+	perch_addresses_free(session->addresses);
+	perch_symbols_free(session->symbols);
+	perch_processes_free(session->processes);
+	session->reads = NULL;
+	session->texts = NULL;
+	session->unwinder = NULL;
+	session->addresses = NULL;
+	session->symbols = NULL;
+	session->processes = NULL;
+}
+
+/* path: NULL opens fd. */
+static int open_reader(struct perch_session *session, const char *path, int fd,
+		       struct perch_error *err)
+{
+	enum perch_order order = session->options.file_order ? PERCH_ORDER_FILE : PERCH_ORDER_TIME;
+	int rc = path ? perch_reader_open(&session->reader, path, order, err)
+		      : perch_reader_open_fd(&session->reader, fd, order, err);
+
+	if (!rc && path && session->options.check_owner)
+		rc = check_owner(session->reader, path, err);
+	if (!rc && order == PERCH_ORDER_TIME)
+		rc = perch_reader_merge_deferred(session->reader, err);
+	if (rc)
+		return rc;
+	perch_reader_keep_damaged(session->reader, session->options.keep_damaged);
+	session->nr_events = perch_reader_events(session->reader, &session->events);
+	for (size_t i = 0; i < session->nr_events; i++) {
+		const struct perch_attr *attr = &session->events[i].attr;
+
+		session->merging_deferred |= order == PERCH_ORDER_TIME && attr->defer_callchain;
+		session->call_stacks |= perch__has_call_stacks(attr) &&
+					!session->options.keep_stacks;
+	}
+	session->options.symbols.foreign |= is_foreign(session->reader);
+	if (!session->options.symbols.recorded_at)
+		perch_reader_get_modified(session->reader, &session->options.symbols.recorded_at);
+	return 0;
+}
+
+static int new_session(struct perch_session **result, const char *path, int fd,
+		       const struct perch_session_options *options, struct perch_error *err)
+{
+	struct perch_session *session;
+	int rc;
+
+	*result = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_session_options", err))
+		return -EINVAL;
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a session");
+	if (options)
+		session->options = *options;
+	rc = open_reader(session, path, fd, err);
+	if (!rc)
+		rc = begin(session, err);
+	if (rc)
+		perch_session_close(session);
+	else
+		*result = session;
+	return rc;
+}
+
+int perch_session_open(struct perch_session **session, const char *path,
+		       const struct perch_session_options *options, struct perch_error *err)
+{
+	return new_session(session, path, -1, options, err);
+}
+
+int perch_session_open_fd(struct perch_session **session, int fd,
+			  const struct perch_session_options *options, struct perch_error *err)
+{
+	return new_session(session, NULL, fd, options, err);
+}
+
+void perch_session_close(struct perch_session *session)
+{
+	if (!session)
+		return;
+	end(session);
+	perch_reader_close(session->reader);
+	free(session);
+}
+
+int perch_session_rewind(struct perch_session *session, struct perch_error *err)
+{
+	end(session);
+	session->stats = (struct perch_session_stats){ 0 };
+	session->lost_samples = 0;
+	session->put = NULL;
+	perch_reader_rewind(session->reader);
+	return begin(session, err);
+}
