@@ -185,6 +185,7 @@ struct report_reading {
 	struct perch_profile *profile;
 	struct perch_addresses *by_symbol; /* for tests of the sampled function; NULL: none */
 	bool chains;			   /* there are call chains */
+	bool shows_chains;		   /* their functions are printed */
 	bool ended;			   /* the profile is finished, unless .rc is negative */
 	int rc;				   /* a negative errno, with .err; else 0 */
 	struct perch_error err;

@@ -83,7 +83,8 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 	bool truncated = perch_session_is_truncated(report->input.session, record);
 
 	report_weigh(report, record);
-	cli_input_count_chain(&report->input, record);
+	if (reading->shows_chains)
+		cli_input_count_chain(&report->input, record);
 	if (result < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (!match && !cli_filter_counts(&report->filter))
@@ -171,7 +172,7 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	struct perch_error err;
 	int rc = check_chains(report);
 
-	*reading = (struct report_reading){ .report = report };
+	*reading = (struct report_reading){ .report = report, .shows_chains = !options.flat };
 	clock_gettime(CLOCK_MONOTONIC, &reading->start);
 	if (rc)
 		return rc;
