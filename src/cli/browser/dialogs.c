@@ -20,6 +20,8 @@ bool screen_ask(const char *question, char *text, size_t size)
 		column = screen_put(row, column, SCREEN_TITLE, " ");
 		column = screen_put(row, column, SCREEN_TITLE, text);
 		column = screen_put(row, column, SCREEN_TITLE, "_");
+		if (length && !strcmp(text, before))
+			column = screen_put(row, column, SCREEN_TITLE, "   Control-U clears");
 		screen_fill(row, column, SCREEN_TITLE);
 		screen_show();
 		key = screen_key();

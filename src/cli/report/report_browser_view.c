@@ -65,6 +65,7 @@ static void set_total(struct browser *browser)
 
 	for (size_t i = 0; i < browser->lines.nr_rows; i++)
 		shown += browser->row[browser->lines.order[i]].self;
+	browser->shown = shown;
 	browser->table.total = browser->of_shown ? shown : browser->all;
 	memset(browser->table.share, 0, sizeof(browser->table.share));
 }
@@ -282,6 +283,10 @@ static void put_zooms(FILE *out, const struct browser *browser)
 		fprintf(out, ", symbol: %s", filter->symbol);
 	if (filter->limit > 0)
 		fprintf(out, ", at least %g%%", filter->limit);
+	if (browser->lines.nr_rows < browser->nr_rows && browser->all)
+		fprintf(out, ", %.2f%% in %zu of %zu rows",
+			100.0 * (double)browser->shown / (double)browser->all,
+			browser->lines.nr_rows, browser->nr_rows);
 	if (browser->of_shown)
 		fputs(", percentages of the rows that are shown", out);
 }
