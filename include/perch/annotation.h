@@ -55,33 +55,35 @@ PERCH_API void perch_annotation_free(struct perch_annotation *annotation);
  * @param annotation  the samples
  * @param record      the record; earlier records must have been applied to the processes
  * @param[out] err    the reason of a failure
- * @return 0, or -ENOMEM
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory
+ * @retval -EINVAL  the samples are finished
  */
 PERCH_API int perch_annotation_add(struct perch_annotation *annotation,
 				   const struct perch_record *record, struct perch_error *err);
 
 /**
- * Looks up the functions of all addresses. Only the functions below can be used afterwards.
+ * Adds the samples of another object of the same processes and symbols.
+ *
+ * @param annotation  the samples
+ * @param other       the samples to add, which stay; neither is finished
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOMEM  out of memory; some samples may have been added
+ * @retval -EINVAL  the samples of one object are finished
+ */
+PERCH_API int perch_annotation_merge(struct perch_annotation *annotation,
+				     const struct perch_annotation *other, struct perch_error *err);
+
+/**
+ * Looks up the functions of all addresses. Only the functions below can be used afterwards: no
+ * sample can be added.
  *
  * @param annotation  the samples
  * @param[out] err    the reason of a failure
  * @return 0, or -ENOMEM
  */
 PERCH_API int perch_annotation_finish(struct perch_annotation *annotation, struct perch_error *err);
-
-/**
- * Makes a copy of the samples so far, which is finished. More samples can be added to the original.
- *
- * @param annotation     the samples, not finished
- * @param[out] snapshot  the finished copy, for perch_annotation_free(); NULL after a failure
- * @param[out] err       the reason of a failure
- * @return 0, or a negative errno
- * @retval -ENOMEM  out of memory
- * @retval -EINVAL  the samples are finished
- */
-PERCH_API int perch_annotation_snapshot(const struct perch_annotation *annotation,
-					struct perch_annotation **snapshot,
-					struct perch_error *err);
 
 /** The sums of an event. */
 struct perch_annotation_total {
@@ -116,7 +118,8 @@ struct perch_annotated_function {
 	const struct perch_symbol *symbol; /**< the function */
 	uint64_t samples;		   /**< number of samples, of one event or of all */
 	uint64_t period;		   /**< sum of their periods */
-	/** Its samples, sorted by offset and then by event: those of all events. */
+	/** Its samples, sorted by offset and then by event: those of all events. Valid until the
+	 * object is freed. */
 	const struct perch_annotation_point *point;
 	size_t nr;	      /**< number of points */
 	uint64_t reserved[2]; /**< for members of later versions */

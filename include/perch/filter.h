@@ -61,8 +61,8 @@ struct perch_filter_options {
 	const char *cpus; /**< CPUs: "0,2-5" */
 	/**
 	 * Ranges of time, in seconds as samples have it: "12.5,13" is from 12.5 to 13, and either
-	 * may be left out ("12.5,"). "+1,+2" is from 1 to 2 after the first sample. Further ranges
-	 * follow after a blank. Or shares of the time from the first to the last sample:
+	 * may be left out ("12.5,"). "+1,+2" is from 1 to 2 seconds after the first sample. Further
+	 * ranges follow after a blank. Or shares of the time from the first to the last sample:
 	 * "10%-20%,50%-60%", "10%/2" (the second tenth), "10%" (the first tenth).
 	 */
 	const char *time;
@@ -71,8 +71,8 @@ struct perch_filter_options {
 	 * [kernel.kallsyms] */
 	const char *dsos;
 	/** Functions of the sampled address, by name: the one that contains it, and with debug
-	 * information also the functions that are inlined there. Or addresses in hexadecimal: the
-	 * sampled one, or that of the function that contains it. */
+	 * information, which is read for this, also the functions that are inlined there. Or
+	 * addresses in hexadecimal: the sampled one, or that of the function that contains it. */
 	const char *symbols;
 	/** Cgroups, with those below them: paths from the root of the hierarchy ("/user.slice") */
 	const char *cgroups;
@@ -81,7 +81,7 @@ struct perch_filter_options {
 	const char *parent;
 	/** The times of time are from the first sample on. */
 	unsigned relative_time : 1;
-	/** The names of symbols are not those of inlined functions. */
+	/** Names in symbols do not match inlined functions. */
 	unsigned no_inline : 1;
 	/**
 	 * An expression over the fields of tracepoints, as in the kernel's filters:
@@ -148,8 +148,10 @@ struct perch_filter_stats {
 	/** Samples that passed the test of options.symbols only by the name of an inlined function.
 	 */
 	uint64_t inlined;
-	uint64_t first_time;  /**< time in ns of the first sample, if options.time is given */
-	uint64_t last_time;   /**< the same of the last sample */
+	/** Time in ns of the first sample that options.time was compared with; 0 if there is none.
+	 */
+	uint64_t first_time;
+	uint64_t last_time;   /**< the same of the last one */
 	uint64_t reserved[1]; /**< for members of later versions */
 };
 

@@ -78,6 +78,9 @@ struct perch_dso {
 	uint64_t code_size;	       /**< bytes of the last executable mapping; 0 if unknown */
 	/** Kind ANON: the process made its first mapping during the recording. */
 	bool mapped_in_recording;
+	/** Inodes of the namespaces of that process when it mapped the DSO, by NAMESPACES records;
+	 * 0 if unknown. */
+	uint64_t mount_namespace, pid_namespace;
 };
 
 /** A thread, with the state after the records that were applied so far. */

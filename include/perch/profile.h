@@ -379,8 +379,8 @@ struct perch_rows_options {
 	size_t nr_by; /**< number of columns */
 	/** Also functions that have no samples themselves, but have called others with samples. */
 	unsigned children : 1;
-	/** With the column "sym": not the functions without a name that have no samples themselves.
-	 */
+	/** Leaves out functions without a name that have no samples themselves. Needs the column
+	 * "sym". */
 	unsigned named_callers : 1;
 	uint64_t reserved[8]; /**< must be 0 */
 };

@@ -200,7 +200,7 @@ PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
  *
  * @param symbols  the symbols
  * @param dso      the DSO
- * @return true if the DSO has debug information that can be read
+ * @return true if the DSO has debug information that can be read, or is a jitdump
  */
 PERCH_API bool perch_symbols_has_debug_info(struct perch_symbols *symbols,
 					    const struct perch_dso *dso);
@@ -247,9 +247,11 @@ PERCH_API void perch_symbols_set_recorded_since(struct perch_symbols *symbols, u
 /** A function at an offset, and the line in it. */
 struct perch_symbol_frame {
 	const struct perch_symbol *symbol; /**< the function; NULL if unknown */
-	const char *file;		   /**< the source file, cleaned; NULL if unknown */
-	uint32_t line;			   /**< the line in file, from 1; 0 if unknown */
-	uint64_t reserved[2];		   /**< for members of later versions */
+	/** The source file, cleaned; NULL if unknown. A relative path is completed by the directory
+	 * in which the compiler ran, if the debug information has its absolute path. */
+	const char *file;
+	uint32_t line;	      /**< the line in file, from 1; 0 if unknown */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /**
@@ -362,6 +364,21 @@ PERCH_API int perch_symbols_open_file(struct perch_symbols *symbols, const struc
 PERCH_API int perch_symbols_open_debug_file(struct perch_symbols *symbols,
 					    const struct perch_dso *dso, int *fd,
 					    struct perch_error *err);
+
+/**
+ * Downloads the separate debug file of a DSO from the servers in DEBUGINFOD_URLS, if
+ * perch_symbols_options.debuginfod is set and the file itself has no debug information.
+ *
+ * @param symbols   the symbols
+ * @param dso       a DSO of kind PERCH_DSO_FILE with a build id
+ * @param[out] fd   the file, open for reading, which the caller closes; -1 after a failure
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOENT  the servers do not have it or do not answer, or it is not needed
+ */
+PERCH_API int perch_symbols_download_debug_file(struct perch_symbols *symbols,
+						const struct perch_dso *dso, int *fd,
+						struct perch_error *err);
 
 /** Most bytes that perch_symbols_read_code() reads. */
 #define PERCH_MAX_CODE (4u << 20)

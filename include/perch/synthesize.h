@@ -103,7 +103,9 @@ struct perch_synthesize_counts {
 	/** Lines of an unexpected form, and cgroups that are too many (more than 65536) or nested
 	 * too deeply (more than 32 levels). Their records are missing. */
 	uint64_t skipped;
-	uint64_t reserved[4]; /**< for members of later versions */
+	/** One of the processes in .denied: the first one; 0 if there is none. */
+	uint64_t denied_pid;
+	uint64_t reserved[3]; /**< for members of later versions */
 };
 
 /**

@@ -64,6 +64,36 @@ bool perch__is_file(int fd, unsigned major, unsigned minor, uint64_t inode)
 	return same_when_mapped(fd, major, minor, inode);
 }
 
+/* ---- namespaces ---- */
+
+bool perch__other_namespace(const char *name, uint64_t inode)
+{
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+	return inode && !stat(path, &status) && status.st_ino != inode;
+}
+
+bool perch__device_is_gone(unsigned major, unsigned minor)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	bool found = !mounts;
+	unsigned here[2];
+	char line[512];
+	bool whole = true;
+
+	while (!found && fgets(line, sizeof(line), mounts)) {
+		if (whole)
+			found = sscanf(line, "%*u %*u %u:%u", &here[0], &here[1]) == 2 &&
+				here[0] == major && here[1] == minor;
+		whole = strchr(line, '\n');
+	}
+	if (mounts)
+		fclose(mounts);
+	return !found;
+}
+
 /* ---- processes ---- */
 
 static uint64_t ns_of(clockid_t clock)

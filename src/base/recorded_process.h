@@ -14,6 +14,13 @@
 bool perch__is_file(int fd, unsigned major, unsigned minor, uint64_t inode);
 /* Returns when a process started, in ns since 1970, to 10 ms; 0 if it does not run. */
 uint64_t perch__process_start(unsigned pid);
+/*
+ * True if an inode of a namespace is not that of the calling process. name: as in /proc/PID/ns;
+ * inode: 0 if unknown.
+ */
+bool perch__other_namespace(const char *name, uint64_t inode);
+/* True if no file system of this device is mounted where this process sees it. */
+bool perch__device_is_gone(unsigned major, unsigned minor);
 /* Returns the id of a process in its own pid namespace, or 0 if the process has ended. */
 unsigned perch__namespace_pid(unsigned pid);
 

@@ -38,8 +38,10 @@ static pid_t start_tar(char *const *argv, FILE **input)
 		return -1;
 	pid = fork();
 	if (!pid) {
-		if (input)
+		if (input) {
 			dup2(ends[0], STDIN_FILENO);
+			umask(077); /* of the archive, see make_private() */
+		}
 		execvp(argv[0], argv);
 		fprintf(stderr, "perch %s: %s cannot be started: %s\n", COMMAND, argv[0],
 			strerror(errno));
@@ -70,10 +72,20 @@ static int wait_for_tar(pid_t pid)
 
 /* ---- pack ---- */
 
-/* Writes the names of the link and of the directory of each entry that the recording has. Returns
- * the number of entries. */
+/* Kernel symbols in the cache may be read only by its user, and so may an archive of them. tar
+ * keeps the mode of an archive that it replaces. */
+static void make_private(const char *output)
+{
+	struct stat status;
+
+	if (strcmp(output, "-") && !stat(output, &status) && S_ISREG(status.st_mode))
+		chmod(output, 0600);
+}
+
+/* Writes the names of the link and of the directory of each entry that the recording has; without a
+ * file, prints the entries if `verbose`. Returns the number of entries. */
 static size_t put_names(FILE *names, const struct cli_cache_entry *entry, size_t nr,
-			const struct perch_build_id *ids, size_t nr_ids)
+			const struct perch_build_id *ids, size_t nr_ids, bool verbose)
 {
 	struct cli_cache_id id;
 	size_t found = 0;
@@ -86,6 +98,11 @@ static size_t put_names(FILE *names, const struct cli_cache_entry *entry, size_t
 			if (strcmp(entry[j].id.text, id.text))
 				continue;
 			found++;
+			if (verbose) {
+				fprintf(stderr, "Adding %s ", id.text);
+				cli_put_clean(stderr, entry[j].name);
+				fputc('\n', stderr);
+			}
 			if (names)
 				fprintf(names, ".build-id/%.2s/%s%c./%s/%s%c", id.text, id.text + 2,
 					0, entry[j].name + (entry[j].name[0] == '/'), id.text, 0);
@@ -113,13 +130,13 @@ static int run_pack(const struct cli_cache *cache, const char *output,
 	pid_t pid = start_tar(argv, &names);
 
 	if (names) {
-		put_names(names, entry, nr, ids, nr_ids);
+		put_names(names, entry, nr, ids, nr_ids, false);
 		fclose(names);
 	}
 	return wait_for_tar(pid);
 }
 
-static int pack(struct cli_input *input, const char *output)
+static int pack(struct cli_input *input, const char *output, bool verbose)
 {
 	struct cli_cache_entry *entry;
 	const struct perch_build_id *ids;
@@ -136,7 +153,7 @@ static int pack(struct cli_input *input, const char *output)
 		return cli_error(COMMAND, &err);
 	}
 	nr_ids = perch_reader_build_ids(perch_session_reader(input->session), &ids);
-	found = put_names(NULL, entry, nr, ids, nr_ids);
+	found = put_names(NULL, entry, nr, ids, nr_ids, verbose);
 	if (!found) {
 		cli_note(
 			COMMAND,
@@ -148,6 +165,7 @@ static int pack(struct cli_input *input, const char *output)
 		status = CLI_EXIT_FAILURE;
 	} else {
 		signal(SIGPIPE, SIG_IGN);
+		make_private(output ? output : name);
 		status = run_pack(&cache, output ? output : name, entry, nr, ids, nr_ids);
 	}
 	if (!status)
@@ -304,7 +322,7 @@ int perch_cmd_archive(int argc, char **argv)
 {
 	static struct cli_input input = { .command = COMMAND, .options.file_order = true };
 	const char *output = NULL;
-	bool unpacks = false;
+	bool unpacks = false, verbose = false;
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&input),
 		{ 'o', "output", "FILE",
@@ -312,6 +330,8 @@ int perch_cmd_archive(int argc, char **argv)
 		  &output, NULL, false, false },
 		{ 0, "unpack", NULL, "add the files of an archive to the build id cache", CLI_FLAG,
 		  &unpacks, NULL, false, false },
+		{ 'v', "verbose", NULL, "print the files that are packed", CLI_FLAG, &verbose, NULL,
+		  false, false },
 	};
 	int next = cli_parse(&cli_archive_usage, options, CLI_NR(options), argc, argv);
 
@@ -326,5 +346,5 @@ int perch_cmd_archive(int argc, char **argv)
 		input.path = argv[next];
 	if (!input.path)
 		input.path = "perf.data";
-	return pack(&input, output);
+	return pack(&input, output, verbose);
 }

@@ -69,14 +69,31 @@ int cli_cache_list(const struct cli_cache *cache, struct cli_cache_entry **entri
 		   struct perch_error *err);
 void cli_cache_free_entries(struct cli_cache_entry *entries, size_t nr);
 
+/* Files with samples that cannot be added. */
+struct cli_cache_missing {
+	size_t files;
+	char path[PATH_MAX], reason[512]; /* of one of them; path is not trusted */
+};
+
+struct perch_dso;
+/* Opens the file of a DSO that cannot be opened otherwise. Returns a descriptor or -1. */
+struct cli_cache_opener {
+	int (*open)(const void *context, const struct perch_dso *dso);
+	const void *context;
+};
+
 struct perch_session;
 /*
  * Adds the files and debug files that have samples in a recording, and the vdso; with_kernel: also
  * /proc/kallsyms, if the recording is of this boot. Reads all records. A file that cannot be
- * opened, or is not the recorded one, is left out. Returns 0 or a negative errno.
+ * opened, or is not the recorded one, is left out and counted in *missing, which the caller has set
+ * to zeros. opener: NULL is allowed. Returns 0 or a negative errno.
  */
 int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session, bool with_kernel,
+		   struct cli_cache_missing *missing, const struct cli_cache_opener *opener,
 		   struct perch_error *err);
+/* Prints a message if files are missing. */
+void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing);
 
 /* ---- for build_id_cache_list.c ---- */
 

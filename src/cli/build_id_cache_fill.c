@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Adds the files of a recording that have samples to the build id cache. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <perch/session.h>
 
 #include "build_id_cache.h"
+#include "options.h"
 
 /* The path without the kernel's mark of a removed file. */
 static void cached_name(const struct perch_dso *dso, char name[PATH_MAX])
@@ -19,24 +21,59 @@ static void cached_name(const struct perch_dso *dso, char name[PATH_MAX])
 		name[length - (sizeof(deleted) - 1)] = 0;
 }
 
-/* A file that cannot be opened, or is not the recorded one, has no names anyway. */
+/* A file of another format, such as a device, has no names at any time. */
+static void count_missing(struct cli_cache_missing *missing, const struct perch_dso *dso,
+			  const struct perch_error *why)
+{
+	if (dso->kind != PERCH_DSO_FILE || dso->path[0] != '/' ||
+	    (why->errnum != ENOENT && why->errnum != ENOTDIR && why->errnum != ESTALE &&
+	     why->errnum != EACCES && why->errnum != EPERM))
+		return;
+	if (missing->files++)
+		return;
+	cached_name(dso, missing->path);
+	snprintf(missing->reason, sizeof(missing->reason), "%s", why->message);
+}
+
+/* A file without a build id cannot be in the cache. It has names for as long as it is there. */
+static void check_without_id(struct perch_symbols *symbols, const struct perch_dso *dso,
+			     struct cli_cache_missing *missing)
+{
+	struct perch_error why;
+	int fd;
+
+	if (dso->kind != PERCH_DSO_FILE)
+		return;
+	if (perch_symbols_open_file(symbols, dso, &fd, &why))
+		count_missing(missing, dso, &why);
+	else
+		close(fd);
+}
+
 static int add_file(const struct cli_cache *cache, struct perch_symbols *symbols,
 		    const struct perch_dso *dso, const struct cli_cache_id *id,
+		    struct cli_cache_missing *missing, const struct cli_cache_opener *opener,
 		    struct perch_error *err)
 {
 	enum cli_cache_kind kind = dso->kind == PERCH_DSO_VDSO ? CLI_CACHE_VDSO : CLI_CACHE_ELF;
+	struct perch_error why;
 	char name[PATH_MAX];
 	int fd, rc = 0;
 
 	cached_name(dso, name);
 	if (!cli_cache_has(cache, id, kind)) {
-		if (perch_symbols_open_file(symbols, dso, &fd, NULL))
+		if (perch_symbols_open_file(symbols, dso, &fd, &why) && opener)
+			fd = opener->open(opener->context, dso);
+		if (fd < 0) {
+			count_missing(missing, dso, &why);
 			return 0;
+		}
 		rc = cli_cache_add(cache, name, id, kind, fd, err);
 		close(fd);
 	}
 	if (rc || dso->kind == PERCH_DSO_VDSO || cli_cache_has(cache, id, CLI_CACHE_DEBUG) ||
-	    perch_symbols_open_debug_file(symbols, dso, &fd, NULL))
+	    (perch_symbols_open_debug_file(symbols, dso, &fd, NULL) &&
+	     perch_symbols_download_debug_file(symbols, dso, &fd, NULL)))
 		return rc;
 	/* a file that is not stripped is its own debug file */
 	if (!cli_cache_is(cache, id, CLI_CACHE_ELF, fd))
@@ -46,12 +83,17 @@ static int add_file(const struct cli_cache *cache, struct perch_symbols *symbols
 }
 
 static int add_dso(const struct cli_cache *cache, struct perch_symbols *symbols,
-		   const struct perch_dso *dso, bool with_kernel, struct perch_error *err)
+		   const struct perch_dso *dso, bool with_kernel, struct cli_cache_missing *missing,
+		   const struct cli_cache_opener *opener, struct perch_error *err)
 {
 	struct cli_cache_id id;
 
-	if (!dso->used || dso->build_id_size < 2)
+	if (!dso->used)
 		return 0;
+	if (dso->build_id_size < 2) {
+		check_without_id(symbols, dso, missing);
+		return 0;
+	}
 	cli_cache_set_id(&id, dso->build_id, dso->build_id_size);
 	switch (dso->kind) {
 	case PERCH_DSO_KERNEL:
@@ -59,7 +101,7 @@ static int add_dso(const struct cli_cache *cache, struct perch_symbols *symbols,
 	case PERCH_DSO_FILE:
 	case PERCH_DSO_MODULE:
 	case PERCH_DSO_VDSO:
-		return add_file(cache, symbols, dso, &id, err);
+		return add_file(cache, symbols, dso, &id, missing, opener, err);
 	default:
 		return 0;
 	}
@@ -77,6 +119,7 @@ static int read_samples(struct perch_session *session, struct perch_error *err)
 }
 
 int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session, bool with_kernel,
+		   struct cli_cache_missing *missing, const struct cli_cache_opener *opener,
 		   struct perch_error *err)
 {
 	const struct perch_dso *const *dsos;
@@ -84,6 +127,22 @@ int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session,
 	size_t nr = perch_processes_dsos(perch_session_processes(session), &dsos);
 
 	for (size_t i = 0; i < nr && !rc; i++)
-		rc = add_dso(cache, perch_session_symbols(session), dsos[i], with_kernel, err);
+		rc = add_dso(cache, perch_session_symbols(session), dsos[i], with_kernel, missing,
+			     opener, err);
 	return rc;
+}
+
+void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing)
+{
+	char path[PATH_MAX];
+
+	if (!missing->files)
+		return;
+	perch_clean_text(missing->path, path, sizeof(path));
+	cli_note(command,
+		 "%zu %s with samples cannot be added to the build id cache, and will have no "
+		 "names; %s%s: %s. Do not delete such files, and keep containers running, until "
+		 "perch record ends; or report with --symfs and a copy of the files",
+		 missing->files, cli_word(missing->files, "file", "files"),
+		 missing->files > 1 ? "one is " : "", path, missing->reason);
 }

@@ -33,7 +33,7 @@ struct command {
 	bool list, purge_all, force;
 	int verbose;
 	uint64_t namespace_of; /* a process; 0 is this one */
-	bool debuginfod;       /* for the files of recordings */
+	bool debuginfod;       /* for the files of recordings, and for debug files */
 	bool failed;
 };
 
@@ -99,6 +99,32 @@ static void remove_id(struct command *command, const struct cli_cache_id *id, co
 	}
 }
 
+/* Adds the debug file of a file in the cache, if the file has none and the servers have it. */
+static void add_debug_file(struct command *command, const char *path, const struct cli_cache_id *id)
+{
+	const struct perch_symbols_options options = { .debuginfod = true };
+	struct perch_dso dso = { .kind = PERCH_DSO_FILE, .path = path };
+	struct perch_symbols *symbols;
+	struct perch_error err;
+	int fd, rc;
+
+	if (!command->debuginfod || cli_cache_has(&command->cache, id, CLI_CACHE_DEBUG))
+		return;
+	dso.build_id_size = (uint8_t)cli_cache_id_bytes(id->text, dso.build_id);
+	rc = perch_symbols_new(&symbols, &options, &err);
+	if (!rc && !perch_symbols_download_debug_file(symbols, &dso, &fd, NULL)) {
+		rc = cli_cache_add(&command->cache, path, id, CLI_CACHE_DEBUG, fd, &err);
+		close(fd);
+		if (!rc)
+			print_change(command, "Adding the debug file of", id, path);
+	}
+	perch_symbols_free(symbols);
+	if (rc) {
+		cli_error(COMMAND, &err);
+		command->failed = true;
+	}
+}
+
 static void add_file(struct command *command, const char *path, bool update)
 {
 	struct cli_cache_id id;
@@ -114,6 +140,7 @@ static void add_file(struct command *command, const char *path, bool update)
 			command->failed = true;
 		} else {
 			print_change(command, update ? "Updating" : "Adding", &id, real);
+			add_debug_file(command, real, &id);
 		}
 	}
 	if (fd >= 0)
@@ -148,13 +175,14 @@ static void add_recording(struct command *command, const char *path)
 				   .path = path,
 				   .force = command->force,
 				   .no_debuginfod = !command->debuginfod };
+	struct cli_cache_missing missing = { 0 };
 	struct perch_error err;
 
 	if (cli_input_open(&input)) {
 		command->failed = true;
 		return;
 	}
-	if (cli_cache_fill(&command->cache, input.session, false, &err)) {
+	if (cli_cache_fill(&command->cache, input.session, false, &missing, NULL, &err)) {
 		cli_error(COMMAND, &err);
 		command->failed = true;
 	} else if (command->verbose) {
@@ -162,6 +190,7 @@ static void add_recording(struct command *command, const char *path)
 		cli_put_clean(stderr, path);
 		fputs(": Ok\n", stderr);
 	}
+	cli_cache_print_missing(COMMAND, &missing);
 	cli_input_close(&input);
 }
 
@@ -364,7 +393,7 @@ int perch_cmd_buildid_cache(int argc, char **argv)
 		{ 0, "target-ns", "PID", "open files as this process sees them", CLI_NUMBER,
 		  &command.namespace_of, NULL, false, false },
 		{ 0, "debuginfod", "SERVERS",
-		  "ask these servers, or those in DEBUGINFOD_URLS, for files of recordings",
+		  "ask these servers, or those in DEBUGINFOD_URLS, for files and debug files",
 		  CLI_CALL_ATTACHED, &command.debuginfod, set_debuginfod, true, false },
 		{ 'f', "force", NULL, "read a recording of another user, too", CLI_FLAG,
 		  &command.force, NULL, false, false },

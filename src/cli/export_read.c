@@ -20,6 +20,8 @@ static int add_record(struct cli_input *input, struct cli_filter *filter,
 	if (rc < 0)
 		return perch_error_set(err, -rc, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (rc > 0)
+		cli_input_count_chain(input, record);
+	if (rc > 0)
 		rc = perch_session_resolve(input->session, record, &sample, err);
 	else
 		return 0;
@@ -35,8 +37,6 @@ int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 	int rc;
 
 	while ((rc = cli_input_next(input, &record)) > 0) {
-		if (record.type == PERCH_RECORD_SAMPLE)
-			cli_input_count_chain(input, &record);
 		if (add_record(input, filter, &record, to, &err))
 			return cli_error(input->command, &err);
 		if (++counter % 65536 == 0) {
@@ -66,7 +66,13 @@ int cli_export_write(const char *command, struct perch_export *from, const char 
 	if (!to_stdout && fclose(out) && !rc)
 		rc = perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot write: %s",
 				     strerror(errno));
-	return rc ? cli_error(command, &err) : 0;
+	if (!rc)
+		return 0;
+	clearerr(stdout); /* this is the message about it */
+	if (err.kind == PERCH_ERROR_FILE)
+		perch_error_set(&err, err.errnum, PERCH_ERROR_FILE, "%s cannot be written: %s",
+				to_stdout ? "standard output" : path, strerror(err.errnum));
+	return cli_error(command, &err);
 }
 
 void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,

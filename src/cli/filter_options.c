@@ -51,6 +51,29 @@ void cli_filter_close(struct cli_filter *filter)
 	filter->filter = NULL;
 }
 
+size_t cli_filter_arguments(const struct cli_filter *filter,
+			    const char *arguments[CLI_FILTER_MOST_ARGUMENTS])
+{
+	const struct perch_filter_options *given = &filter->options;
+	const struct {
+		const char *name, *value;
+	} options[CLI_FILTER_MOST_ARGUMENTS / 2] = {
+		{ "--comms", given->comms },	 { "--dsos", given->dsos },
+		{ "--symbols", given->symbols }, { "--pid", given->pids },
+		{ "--tid", given->tids },	 { "--cpu", given->cpus },
+		{ "--cgroup", given->cgroups },	 { "--time", given->time },
+		{ "--parent", given->parent },	 { "--filter", given->expression },
+	};
+	size_t nr = 0;
+
+	for (size_t i = 0; i < CLI_NR(options); i++)
+		if (options[i].value) {
+			arguments[nr++] = options[i].name;
+			arguments[nr++] = options[i].value;
+		}
+	return nr;
+}
+
 static void print_missing(const char *command, const struct perch_filter_missing *missing,
 			  const struct perch_filter_stats *stats)
 {
@@ -102,14 +125,15 @@ static void print_times(const char *command, const struct cli_filter *filter,
 	const uint64_t second = 1000000000;
 
 	if (!filter->options.time || strpbrk(filter->options.time, "%+") ||
-	    filter->options.relative_time || stats->left_out[PERCH_FILTER_TIME] || !stats->samples)
+	    filter->options.relative_time || stats->left_out[PERCH_FILTER_TIME] ||
+	    stats->samples == stats->left_out[PERCH_FILTER_CPU])
 		return;
 	cli_note(command,
-		 "all samples are in the time '%s' (--time): they are from %" PRIu64 ".%06" PRIu64
+		 "all samples%s are in the time '%s' (--time): they are from %" PRIu64 ".%06" PRIu64
 		 " to %" PRIu64 ".%06" PRIu64 "; '+1,+2' is from 1 to 2 s after the first one",
-		 filter->options.time, stats->first_time / second,
-		 stats->first_time % second / 1000, stats->last_time / second,
-		 stats->last_time % second / 1000);
+		 stats->left_out[PERCH_FILTER_CPU] ? " of these CPUs" : "", filter->options.time,
+		 stats->first_time / second, stats->first_time % second / 1000,
+		 stats->last_time / second, stats->last_time % second / 1000);
 }
 
 void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_input *input)
@@ -127,7 +151,9 @@ void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_in
 		if (nr++ < MAX_NOTES)
 			print_missing(command, &missing, &stats);
 	if (nr > MAX_NOTES)
-		cli_note(command, "%zu other words of the options have no samples", nr - MAX_NOTES);
+		cli_note(command, "%zu other %s no samples", nr - MAX_NOTES,
+			 cli_word(nr - MAX_NOTES, "word of the options has",
+				  "words of the options have"));
 	if (!stats.matched && stats.samples)
 		print_left_out(command, &stats);
 }

@@ -16,46 +16,45 @@ struct cli_filter {
  * The options, with perf's names. comms_letter, dsos_letter, cpu_letter: the letters of --comms,
  * --dsos and --cpu, which differ between the commands of perf; 0 is none.
  */
-#define CLI_FILTER_OPTIONS(filter, comms_letter, dsos_letter, cpu_letter)                   \
-	{ comms_letter, "comms",                                                            \
-	  "NAMES",	"only samples of threads with these names",                         \
-	  CLI_STRING,	&(filter)->options.comms,                                           \
-	  NULL,		false,                                                              \
-	  false },                                                                          \
-		{ dsos_letter, "dsos",                                                      \
-		  "NAMES",     "only samples in these DSOs",                                \
-		  CLI_STRING,  &(filter)->options.dsos,                                     \
-		  NULL,	       false,                                                       \
-		  false },                                                                  \
-		{ 'S',	      "symbols",                                                    \
-		  "NAMES",    "only samples in these functions",                            \
-		  CLI_STRING, &(filter)->options.symbols,                                   \
-		  NULL,	      false,                                                        \
-		  false },                                                                  \
-		{ 0,	      "pid",                                                        \
-		  "IDS",      "only samples of these processes",                            \
-		  CLI_STRING, &(filter)->options.pids,                                      \
-		  NULL,	      false,                                                        \
-		  false },                                                                  \
-		{ 0,	      "tid",                                                        \
-		  "IDS",      "only samples of these threads",                              \
-		  CLI_STRING, &(filter)->options.tids,                                      \
-		  NULL,	      false,                                                        \
-		  false },                                                                  \
-		{ cpu_letter, "cpu",                                                        \
-		  "CPUS",     "only samples on these CPUs (0,2-5)",                         \
-		  CLI_STRING, &(filter)->options.cpus,                                      \
-		  NULL,	      false,                                                        \
-		  false },                                                                  \
-		{ 0,	      "cgroup",                                                     \
-		  "PATHS",    "only samples in these cgroups and those below them",         \
-		  CLI_STRING, &(filter)->options.cgroups,                                   \
-		  NULL,	      false,                                                        \
-		  false },                                                                  \
-	{                                                                                   \
-		0, "time", "TIMES",                                                         \
-			"only samples from START to STOP (START,STOP or 10%-20% or 10%/2)", \
-			CLI_STRING, &(filter)->options.time, NULL, false, false             \
+#define CLI_FILTER_OPTIONS(filter, comms_letter, dsos_letter, cpu_letter)                      \
+	{ comms_letter, "comms",                                                               \
+	  "NAMES",	"only samples of threads with these names",                            \
+	  CLI_STRING,	&(filter)->options.comms,                                              \
+	  NULL,		false,                                                                 \
+	  false },                                                                             \
+		{ dsos_letter, "dsos",                                                         \
+		  "NAMES",     "only samples in these DSOs",                                   \
+		  CLI_STRING,  &(filter)->options.dsos,                                        \
+		  NULL,	       false,                                                          \
+		  false },                                                                     \
+		{ 'S',	      "symbols",                                                       \
+		  "NAMES",    "only samples in these functions",                               \
+		  CLI_STRING, &(filter)->options.symbols,                                      \
+		  NULL,	      false,                                                           \
+		  false },                                                                     \
+		{ 0,	      "pid",                                                           \
+		  "IDS",      "only samples of these processes",                               \
+		  CLI_STRING, &(filter)->options.pids,                                         \
+		  NULL,	      false,                                                           \
+		  false },                                                                     \
+		{ 0,	      "tid",                                                           \
+		  "IDS",      "only samples of these threads",                                 \
+		  CLI_STRING, &(filter)->options.tids,                                         \
+		  NULL,	      false,                                                           \
+		  false },                                                                     \
+		{ cpu_letter, "cpu",                                                           \
+		  "CPUS",     "only samples on these CPUs (0,2-5)",                            \
+		  CLI_STRING, &(filter)->options.cpus,                                         \
+		  NULL,	      false,                                                           \
+		  false },                                                                     \
+		{ 0,	      "cgroup",                                                        \
+		  "PATHS",    "only samples in these cgroups and those below them",            \
+		  CLI_STRING, &(filter)->options.cgroups,                                      \
+		  NULL,	      false,                                                           \
+		  false },                                                                     \
+	{                                                                                      \
+		0, "time", "TIMES", "only samples in START,STOP or +1,+2 or 10%-20% or 10%/2", \
+			CLI_STRING, &(filter)->options.time, NULL, false, false                \
 	}
 
 /* The option that selects by the fields of tracepoints, for commands that print them. */
@@ -95,6 +94,11 @@ static inline bool cli_filter_counts(const struct cli_filter *filter)
 
 	return part != PERCH_FILTER_CPU && part != PERCH_FILTER_TIME;
 }
+enum { CLI_FILTER_MOST_ARGUMENTS = 20 };
+/* Stores the options that were given, as arguments of a command: names and values. Returns their
+ * number. */
+size_t cli_filter_arguments(const struct cli_filter *filter,
+			    const char *arguments[CLI_FILTER_MOST_ARGUMENTS]);
 /* Prints to stderr, after reading, which options match no sample, and what there is instead. */
 void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_input *input);
 

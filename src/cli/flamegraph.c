@@ -2,6 +2,7 @@
 /* perch flamegraph: a recording, or stacks of a text, as a page or picture with a flame graph. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,7 +121,8 @@ static void print_notes(struct source *source)
 			 stats.unreadable, cli_word(stats.unreadable, "line", "lines"),
 			 source->input.path);
 	if (stats.cut)
-		cli_note(COMMAND, "%" PRIu64 " frames below 1024 others are left out", stats.cut);
+		cli_note(COMMAND, "%" PRIu64 " %s below 1024 others %s left out", stats.cut,
+			 cli_word(stats.cut, "frame", "frames"), cli_word(stats.cut, "is", "are"));
 	if (source->input.session)
 		cli_export_print_notes(&source->input, &source->filter, source->export);
 	else if (!stats.samples)
@@ -133,6 +135,24 @@ static void close_source(struct source *source)
 	cli_filter_close(&source->filter);
 	if (source->input.session)
 		cli_input_close(&source->input);
+}
+
+/* The name of the file, and the options that select samples. NULL without memory. */
+static char *title_of(const struct source *source)
+{
+	const char *arguments[CLI_FILTER_MOST_ARGUMENTS];
+	size_t nr = cli_filter_arguments(&source->filter, arguments);
+	char *title = NULL;
+	size_t size;
+	FILE *out = open_memstream(&title, &size);
+
+	if (!out)
+		return NULL;
+	fputs(source->input.path, out);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(out, " %s", arguments[i]);
+	fclose(out);
+	return title;
 }
 
 /* ---- command ---- */
@@ -219,6 +239,7 @@ int perch_cmd_flamegraph(int argc, char **argv)
 		  &flamegraph, set_inline, false, false },
 	};
 	const char *text = NULL;
+	char *made = NULL;
 	int status;
 
 	/* options may follow the operand; cli_parse() takes argv[0] for the name of the command */
@@ -237,6 +258,8 @@ int perch_cmd_flamegraph(int argc, char **argv)
 	source->filter.options.no_inline = flamegraph.no_inline;
 	set_old(&flamegraph.old, &flamegraph.new);
 	if (!flamegraph.title && source->input.path && strcmp(source->input.path, "-"))
-		flamegraph.title = source->input.path;
-	return run(&flamegraph);
+		flamegraph.title = made = title_of(source);
+	status = run(&flamegraph);
+	free(made);
+	return status;
 }

@@ -59,15 +59,16 @@ static bool show_download(void *context, const struct perch_dso *dso, uint64_t b
 {
 	const struct cli_input *input = context;
 	const char *slash = dso ? strrchr(dso->path, '/') : NULL;
-	char name[60];
+	char name[60], text[160] = "";
 
-	fputs("\r\033[K", stderr);
-	if (!dso)
-		return true;
-	perch_clean_text(slash ? slash + 1 : dso->path, name, sizeof(name));
-	fprintf(stderr, "perch %s: debuginfod: %s", input->command, name);
-	if (total)
-		fprintf(stderr, " %" PRIu64 " of %" PRIu64 " KiB", bytes >> 10, total >> 10);
+	if (dso) {
+		perch_clean_text(slash ? slash + 1 : dso->path, name, sizeof(name));
+		snprintf(text, sizeof(text), "debuginfod: %s", name);
+	}
+	if (dso && total)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 " %" PRIu64 " of %" PRIu64 " KiB", bytes >> 10, total >> 10);
+	cli_put_progress(input->command, text);
 	return true;
 }
 

@@ -5,6 +5,13 @@
 
 #include <perch/session.h>
 
+/* An address, and if it is in the first function of a program or thread. */
+struct cli_start {
+	const struct perch_dso *dso;
+	uint64_t offset;
+	bool is_start;
+};
+
 struct cli_input {
 	const char *command; /* for messages */
 	const char *path;    /* of -i; NULL: standard input if it is a pipe, else perf.data */
@@ -14,6 +21,7 @@ struct cli_input {
 	struct perch_session *session;
 	/* samples in user space with a call chain, and of them those with at most one caller */
 	uint64_t user_chains, short_chains;
+	struct cli_start starts[64]; /* of these callers, so that few are looked up twice */
 };
 
 /*
@@ -79,17 +87,10 @@ int cli_input_refuse_dump(void *command, const char *argument, bool negated);
 int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_header);
 /* Prints to stderr which records could not be read or are missing. */
 void cli_input_print_notes(const struct cli_input *input);
-/* Counts a sample, to find out if programs have frame pointers. */
-static inline void cli_input_count_chain(struct cli_input *input, const struct perch_record *record)
-{
-	enum { CONTEXT_IP_AND_CALLER = 3 };
+/* ---- input_chains.c ---- */
 
-	if (!record->sample.callchain.nr ||
-	    (record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER)
-		return;
-	input->user_chains++;
-	input->short_chains += record->sample.callchain.nr <= CONTEXT_IP_AND_CALLER;
-}
+/* Counts a sample, to find out if programs have frame pointers. */
+void cli_input_count_chain(struct cli_input *input, const struct perch_record *record);
 /* Prints to stderr what call chains lack. */
 void cli_input_print_chain_notes(const struct cli_input *input);
 

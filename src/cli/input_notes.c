@@ -31,8 +31,15 @@ static const char *remedy_of(const struct perch_dso *dso, const char *error)
 	} remedies[] = {
 		{ "replaced since the recording",
 		  "; record again, or add the old file to the build id cache (perch buildid-cache -a)" },
-		{ "in a container that is gone",
+		{ "in a container or mount that is gone",
 		  "; report while the container runs, or with --symfs and a copy of its files" },
+		{ "in another mount namespace",
+		  "; report while the container runs, or with --symfs and a copy of its files" },
+		{ "another file is at its path",
+		  "; report with --symfs and the root directory of the process, or a copy of the file" },
+		{ "no such file:",
+		  "; report with --symfs and the root directory of the process, or a copy of the file" },
+		{ "the file was deleted", "; report with --symfs and a copy of the file" },
 		{ "in the mount namespace of", "; report as root" },
 		{ "permission denied", "; report as root" },
 	};
@@ -65,6 +72,27 @@ static bool has_unusable_jitdump(const struct cli_input *input, const struct per
 	return false;
 }
 
+/* What would make a map file usable. A copy would be newer than the recording, and not be used. */
+static const char *map_remedy(const struct perch_dso *dso, const char *error, char remedy[512])
+{
+	bool other = strstr(error, "another pid namespace"),
+	     unknown = !dso->pid_namespace && strstr(error, "no such file");
+	int length = 0;
+
+	if (!other)
+		length = snprintf(remedy, 512,
+				  "if it is code of a JIT compiler, run the program with its "
+				  "option that writes this file (node --perf-basic-prof, "
+				  "python3.12 -X perf, java -XX:+DumpPerfMapAtExit)");
+	if (other || unknown)
+		snprintf(remedy + length, 512 - (size_t)length,
+			 "%sreport while the process runs, or rename (mv) its "
+			 "/tmp/perf-N.map to %.40s",
+			 other ? "" : "; if it ran in another pid namespace (container), ",
+			 dso->path);
+	return remedy;
+}
+
 /* Reports addresses in the code of a JIT compiler that have no name, and what would give them one.
  */
 static void print_generated_code(const struct cli_input *input, const struct perch_dso *dso,
@@ -74,6 +102,7 @@ static void print_generated_code(const struct cli_input *input, const struct per
 	const char *error = perch_symbols_error(symbols, dso);
 	uint64_t misses = perch_symbols_misses(symbols, dso);
 	uint64_t damaged = perch_symbols_damaged_lines(symbols, dso);
+	char remedy[512];
 
 	/* a jitdump that cannot be used has its own note, with the reason */
 	if (misses && !damaged && has_unusable_jitdump(input, dso))
@@ -86,13 +115,10 @@ static void print_generated_code(const struct cli_input *input, const struct per
 			 cli_word(damaged, "line", "lines"), dso->path,
 			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));
 	if (misses && error)
-		cli_note(input->command,
-			 "%" PRIu64 " %s of %s %s no name (%s): if it is code of a JIT "
-			 "compiler, run the program with its option that writes this file "
-			 "(node --perf-basic-prof, python3 -X perf, java -XX:+DumpPerfMapAtExit)",
-			 misses, cli_word(misses, "address", "addresses"),
+		cli_note(input->command, "%" PRIu64 " %s of %s %s no name (%s): %s", misses,
+			 cli_word(misses, "address", "addresses"),
 			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
-			 error);
+			 error, map_remedy(dso, error, remedy));
 	else if (misses)
 		cli_note(input->command, "%" PRIu64 " %s of %s %s no name in %s", misses,
 			 cli_word(misses, "address", "addresses"),
@@ -124,6 +150,7 @@ static void print_jitdump(const struct cli_input *input, const struct perch_dso 
 struct nameless {
 	size_t files;	 /* that are missing, or not the ones that were mapped */
 	size_t stripped; /* without symbols */
+	size_t asked;	 /* of these: debuginfod does not have their debug information */
 	uint64_t addresses_of_stripped, most;
 	const struct perch_dso *largest; /* the stripped file with most of these addresses */
 };
@@ -141,6 +168,7 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 		return;
 	if (is_stripped(error) && misses) {
 		nameless->stripped++;
+		nameless->asked += strstr(error, "not by debuginfod") != NULL;
 		nameless->addresses_of_stripped += misses;
 		if (misses > nameless->most) {
 			nameless->most = misses;
@@ -155,20 +183,35 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 	}
 }
 
+/* What would give the stripped files names. */
+static void put_remedy(const struct nameless *nameless, char remedy[200])
+{
+	if (!nameless->asked)
+		snprintf(remedy, 200, "install their debug information, or set DEBUGINFOD_URLS");
+	else if (nameless->asked == nameless->stripped)
+		snprintf(remedy, 200,
+			 "the servers of DEBUGINFOD_URLS do not have their debug information: "
+			 "install it, or add a server that has it");
+	else
+		snprintf(remedy, 200,
+			 "install their debug information; the servers of DEBUGINFOD_URLS do not "
+			 "have that of %zu of them",
+			 nameless->asked);
+}
+
 static void print_stripped(const struct cli_input *input, const struct nameless *nameless)
 {
 	uint64_t nr = nameless->addresses_of_stripped;
-	char path[PATH_MAX], others[80] = "";
+	char path[PATH_MAX], others[80] = "", remedy[200];
 
 	perch_clean_text(nameless->largest->path, path, sizeof(path));
 	if (nameless->stripped > 1)
 		snprintf(others, sizeof(others), " (%" PRIu64 ") and %zu other %s", nameless->most,
 			 nameless->stripped - 1, cli_word(nameless->stripped - 1, "file", "files"));
-	cli_note(input->command,
-		 "%" PRIu64 " %s no name, because %s%s %s stripped: install their debug "
-		 "information, or set DEBUGINFOD_URLS",
-		 nr, cli_word(nr, "address has", "addresses have"), path, others,
-		 cli_word(nameless->stripped, "is", "are"));
+	put_remedy(nameless, remedy);
+	cli_note(input->command, "%" PRIu64 " %s no name, because %s%s %s stripped: %s", nr,
+		 cli_word(nr, "address has", "addresses have"), path, others,
+		 cli_word(nameless->stripped, "is", "are"), remedy);
 }
 
 /* Reports the kernel, and program files that are missing, not the ones that were mapped, or
@@ -328,119 +371,6 @@ static void print_lost(const struct cli_input *input, const struct perch_session
 			 " AUX %s lost data while recording: use a larger AUX area (perf "
 			 "record -m ,PAGES)",
 			 stats->truncated_aux, cli_word(stats->truncated_aux, "record", "records"));
-}
-
-/* Prints why the chains that end in a DSO are incomplete, in one line. */
-static void print_unwinding_of_dso(const struct cli_input *input, const struct perch_dso *dso,
-				   size_t *lines)
-{
-	static const struct {
-		enum perch_unwind_end end;
-		const char *text;
-	} reasons[] = {
-		{ PERCH_UNWIND_NO_FILE, "its file cannot be used" },
-		{ PERCH_UNWIND_NO_RULE, "it has no call frame information there" },
-		{ PERCH_UNWIND_BAD_RULE, "its call frame information leads outside of the stack" },
-		{ PERCH_UNWIND_LOOP, "its frames are not in order" },
-		{ PERCH_UNWIND_NO_MAPPING, "no code is mapped at the return address" },
-	};
-	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
-	const char *error = perch_unwinder_error(unwinder, dso);
-	char path[PATH_MAX];
-
-	perch_clean_text(dso->path, path, sizeof(path));
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-		uint64_t count = perch_unwinder_count(unwinder, dso, reasons[i].end);
-
-		if (count && ++*lines <= MAX_NAMED_DSOS)
-			cli_note(input->command, "%" PRIu64 " call %s in %s: %s", count,
-				 cli_word(count, "chain ends", "chains end"), path,
-				 error && reasons[i].end == PERCH_UNWIND_NO_FILE ? error
-										 : reasons[i].text);
-	}
-}
-
-/* What unwinding of user stacks could not find. */
-static void print_unwinding(const struct cli_input *input, const struct perch_session_stats *stats)
-{
-	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
-	const struct perch_dso *const *dsos;
-	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
-	uint64_t truncated;
-	size_t lines = 0;
-
-	if (stats->not_unwound)
-		cli_note(input->command,
-			 "%" PRIu64 " %s copies of user stacks (--call-graph dwarf) that cannot be "
-			 "unwound: only registers of x86-64, i386 and arm64 are supported",
-			 stats->not_unwound,
-			 cli_word(stats->not_unwound, "sample has", "samples have"));
-	if (!unwinder)
-		return;
-	truncated = perch_unwinder_count(unwinder, NULL, PERCH_UNWIND_TRUNCATED);
-	if (truncated)
-		cli_note(input->command,
-			 "%" PRIu64
-			 " call %s outer functions: the copies of stacks are too short; record "
-			 "with larger ones (--call-graph dwarf,SIZE)",
-			 truncated, cli_word(truncated, "chain lacks its", "chains lack their"));
-	for (size_t i = 0; i < nr; i++)
-		print_unwinding_of_dso(input, dsos[i], &lines);
-	if (lines > MAX_NAMED_DSOS)
-		cli_note(input->command, "call chains end in %zu other %s for such reasons",
-			 lines - MAX_NAMED_DSOS,
-			 cli_word(lines - MAX_NAMED_DSOS, "place", "places"));
-}
-
-/* True if the user part of all call chains was made by frame pointers. */
-static bool has_frame_pointer_chains(const struct cli_input *input)
-{
-	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
-
-	for (size_t i = 0; i < nr; i++)
-		if (events[i].attr.exclude_callchain_user ||
-		    events[i].attr.sample_type &
-			    (PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK))
-			return false;
-	return true;
-}
-
-/* A function without a frame pointer ends the chain, or has a wrong caller. */
-static void print_short_chains(const struct cli_input *input)
-{
-	enum { ENOUGH = 20 };
-
-	if (input->user_chains < ENOUGH || input->short_chains <= input->user_chains / 2 ||
-	    !has_frame_pointer_chains(input))
-		return;
-	cli_note(input->command,
-		 "%" PRIu64 " of %" PRIu64
-		 " call chains in user space have at most one caller, as in programs and libraries "
-		 "that are compiled without frame pointers: record with --call-graph dwarf to get "
-		 "their callers",
-		 input->short_chains, input->user_chains);
-}
-
-void cli_input_print_chain_notes(const struct cli_input *input)
-{
-	struct perch_session_stats stats;
-
-	perch_session_get_stats(input->session, &stats);
-	print_unwinding(input, &stats);
-	print_short_chains(input);
-	if (stats.incomplete_chains)
-		cli_note(input->command,
-			 "%" PRIu64 " of %" PRIu64
-			 " samples have no user call chain: the later record that has it "
-			 "(--call-graph fp,defer) was lost or is not in the file",
-			 stats.incomplete_chains, stats.samples);
-	if (stats.cut_chains)
-		cli_note(input->command,
-			 "%" PRIu64
-			 " call %s longer than %d functions: the outermost ones are left out",
-			 stats.cut_chains, cli_word(stats.cut_chains, "chain is", "chains are"),
-			 PERCH_MAX_CALL_CHAIN);
 }
 
 void cli_input_print_notes(const struct cli_input *input)

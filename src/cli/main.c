@@ -197,5 +197,6 @@ int main(int argc, char **argv)
 	status = command->run(argc - 1, argv + 1);
 	if (cli_check_stdout(command->usage->name, 0) && !status)
 		status = CLI_EXIT_FAILURE;
+	cli_end_by_closed_pipe();
 	return status;
 }

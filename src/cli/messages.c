@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,6 +14,8 @@
 #define CARET_MAX 120 /* bytes printed before the wrong character */
 
 const char cli_version[] = PERCH_VERSION_STRING;
+
+static void (*shows)(const char *text); /* of cli_show_messages_by() */
 
 int cli_usage_error(const char *command, const char *format, ...)
 {
@@ -93,7 +97,54 @@ void cli_note(const char *command, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
 	perch_clean_text(text, clean, sizeof(clean));
-	fprintf(stderr, "perch %s: %s\n", command, clean);
+	if (shows)
+		shows(clean);
+	else
+		fprintf(stderr, "perch %s: %s\n", command, clean);
+}
+
+void cli_show_messages_by(void (*show)(const char *text))
+{
+	shows = show;
+}
+
+void cli_put_progress(const char *command, const char *text)
+{
+	if (shows)
+		shows(text);
+	else if (text[0])
+		fprintf(stderr, "\r\033[Kperch %s: %s", command, text);
+	else
+		fputs("\r\033[K", stderr);
+}
+
+static bool pipe_ignored;
+
+/* True if nothing reads the pipe that is stdout any more. */
+static bool is_pipe_closed(void)
+{
+	struct pollfd output = { STDOUT_FILENO, POLLOUT, 0 };
+
+	return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
+}
+
+void cli_survive_closed_pipe(void)
+{
+	struct sigaction action;
+
+	/* the pager has a handler */
+	if (sigaction(SIGPIPE, NULL, &action) || action.sa_handler != SIG_DFL)
+		return;
+	signal(SIGPIPE, SIG_IGN);
+	pipe_ignored = true;
+}
+
+void cli_end_by_closed_pipe(void)
+{
+	if (!pipe_ignored || !ferror(stdout) || !is_pipe_closed())
+		return;
+	signal(SIGPIPE, SIG_DFL);
+	raise(SIGPIPE);
 }
 
 int cli_check_stdout(const char *command, int error)
@@ -103,6 +154,8 @@ int cli_check_stdout(const char *command, int error)
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
+	if (pipe_ignored && is_pipe_closed())
+		return CLI_EXIT_FAILURE;
 	if (!error)
 		error = errno ? errno : EIO;
 	if (!reported)

@@ -31,6 +31,18 @@ static inline const char *cli_word(uint64_t number, const char *one, const char 
 }
 /* Prints one line "perch record: TEXT" to stderr. */
 void cli_note(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Passes texts of cli_note() and cli_put_progress() to a function, instead of stderr; NULL: none.
+ */
+void cli_show_messages_by(void (*show)(const char *text));
+/* Replaces the last line of stderr, which is a terminal. The text is clean; "" removes the line. */
+void cli_put_progress(const char *command, const char *text);
+
+/*
+ * If the reader of stdout ends ("| head"), the command goes on up to its messages, which would be
+ * lost otherwise. cli_end_by_closed_pipe() then ends it as SIGPIPE would have.
+ */
+void cli_survive_closed_pipe(void);
+void cli_end_by_closed_pipe(void);
 
 /*
  * Flushes stdout and checks that all output was written. Prints the reason of a failure once:

@@ -33,9 +33,9 @@ static const struct {
 } options[] = {
 	{ "record", "-z", "recordings are not compressed" },
 	{ "record", "--compression-level", "recordings are not compressed" },
-	{ "record", "--aio", "write(2) of large blocks is used" },
+	{ "record", "--aio", "perch record writes large blocks by write(2)" },
 	{ "record", "--off-cpu",
-	  "record -e sched:sched_switch -g, which samples where threads stop" },
+	  "'perch record -e sched:sched_switch -g' samples where threads block" },
 	{ "record", "--threads", "one thread reads all rings" },
 	{ "record", "-u", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "record", "--uid", "name processes: -p \"$(pgrep -d, -u USER)\"" },

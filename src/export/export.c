@@ -151,7 +151,7 @@ static int flush(FILE *out, struct perch_error *err)
 	if (!fflush(out) && !ferror(out))
 		return 0;
 	error = errno ? errno : EIO;
-	return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot write: %s", strerror(error));
+	return perch__export_cannot_write(error, err);
 }
 
 int perch_export_write(struct perch_export *export, FILE *out, struct perch_error *err)

@@ -310,6 +310,7 @@ int perch__export_firefox(struct perch_export *export, FILE *out, struct perch_e
 	struct gzip *gzip = perch__gzip_open(out);
 	FILE *compressed = gzip ? fopencookie(gzip, "w", functions) : NULL;
 	int rc = compressed ? perch__json_file_open(&firefox.file, compressed) : -ENOMEM;
+	int error;
 
 	if (!rc)
 		rc = prepare(&firefox);
@@ -319,6 +320,6 @@ int perch__export_firefox(struct perch_export *export, FILE *out, struct perch_e
 	close_firefox(&firefox);
 	if (compressed)
 		fclose(compressed);
-	perch__gzip_close(gzip);
-	return rc;
+	error = perch__gzip_close(gzip);
+	return !rc && error ? perch__export_cannot_write(error, err) : rc;
 }

@@ -13,6 +13,7 @@
 struct gzip {
 	z_stream stream;
 	FILE *out;
+	int error; /* of writing: an errno, or 0 */
 	uint8_t compressed[COMPRESSED_BYTES];
 };
 
@@ -33,6 +34,7 @@ struct gzip *perch__gzip_open(FILE *out)
 static void compress_bytes(struct gzip *gzip, const void *bytes, size_t size, int flush)
 {
 	z_stream *stream = &gzip->stream;
+	size_t got;
 
 	stream->next_in = (uint8_t *)bytes;
 	stream->avail_in = (unsigned)size;
@@ -40,8 +42,10 @@ static void compress_bytes(struct gzip *gzip, const void *bytes, size_t size, in
 		stream->next_out = gzip->compressed;
 		stream->avail_out = sizeof(gzip->compressed);
 		deflate(stream, flush);
-		fwrite(gzip->compressed, 1, sizeof(gzip->compressed) - stream->avail_out,
-		       gzip->out);
+		got = sizeof(gzip->compressed) - stream->avail_out;
+		errno = 0;
+		if (fwrite(gzip->compressed, 1, got, gzip->out) < got && !gzip->error)
+			gzip->error = errno ? errno : EIO;
 	} while (!stream->avail_out);
 }
 
@@ -58,11 +62,15 @@ void perch__gzip_write(struct gzip *gzip, const void *bytes, size_t size)
 	}
 }
 
-void perch__gzip_close(struct gzip *gzip)
+int perch__gzip_close(struct gzip *gzip)
 {
+	int error;
+
 	if (!gzip)
-		return;
+		return 0;
 	compress_bytes(gzip, NULL, 0, Z_FINISH);
 	deflateEnd(&gzip->stream);
+	error = gzip->error;
 	free(gzip);
+	return error;
 }

@@ -18,6 +18,7 @@
 #define PERCH_EXPORT_INTERNAL_H
 
 #include <stdbool.h>
+#include <string.h>
 #include <perch/export.h>
 
 #include "base/hash_table.h"
@@ -283,7 +284,13 @@ struct gzip;
 
 struct gzip *perch__gzip_open(FILE *out); /* NULL: no memory */
 void perch__gzip_write(struct gzip *gzip, const void *bytes, size_t size);
-void perch__gzip_close(struct gzip *gzip); /* writes the rest; NULL is allowed */
+/* Writes the rest. Returns 0, or the errno of a write that has failed. NULL is allowed. */
+int perch__gzip_close(struct gzip *gzip);
+/* Sets the error of a write that has failed with an errno. Returns the negative errno. */
+static inline int perch__export_cannot_write(int error, struct perch_error *err)
+{
+	return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot write: %s", strerror(error));
+}
 
 /* ---- formats ---- */
 

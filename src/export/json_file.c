@@ -24,8 +24,7 @@ int perch__json_file_close(struct json_file *file, int rc, struct perch_error *e
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (file->out.error)
-		return perch_error_set(err, file->out.error, PERCH_ERROR_FILE, "cannot write: %s",
-				       strerror(file->out.error));
+		return perch__export_cannot_write(file->out.error, err);
 	return rc;
 }
 

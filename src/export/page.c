@@ -317,8 +317,7 @@ int perch__page_error(int rc, struct perch_error *err)
 {
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
-	return rc ? perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot write: %s", strerror(-rc))
-		  : 0;
+	return rc ? perch__export_cannot_write(-rc, err) : 0;
 }
 
 int perch__export_page(struct perch_export *export, FILE *out, struct perch_error *err)

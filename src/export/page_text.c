@@ -456,6 +456,10 @@ static bool read_source_line(struct text_reader *reader, char *at)
 	uint64_t line;
 	char *inlined = strstr(at, " (inlined)");
 
+	if (inlined && reader->nr_frames) {
+		frame = &reader->frame[reader->nr_frames - 1];
+		frame->kind = PAGE_INLINED | (frame->kind == PAGE_KERNEL ? PAGE_KERNEL : PAGE_USER);
+	}
 	if (inlined)
 		*inlined = '\0';
 	if ((*at && at[strlen(at) - 1] == ']') || !strcmp(at, "??:0"))

@@ -159,31 +159,36 @@ static int put_profile(struct pprof *pprof)
 	return rc;
 }
 
-static void close_pprof(struct pprof *pprof)
+/* Returns 0, or the errno of a write that has failed. */
+static int close_pprof(struct pprof *pprof)
 {
-	perch__gzip_close(pprof->gzip);
+	int error = perch__gzip_close(pprof->gzip);
+
 	free(pprof->message);
 	free(pprof->function);
 	free(pprof->mapping);
 	perch__export_texts_clear(&pprof->texts);
 	perch__hash_clear(&pprof->functions);
 	free(pprof);
+	return error;
 }
 
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err)
 {
 	struct pprof *pprof = calloc(1, sizeof(*pprof));
-	int rc = -ENOMEM;
+	int rc = -ENOMEM, error = 0;
 
 	if (pprof) {
 		pprof->export = export;
 		pprof->gzip = perch__gzip_open(out);
 		if (pprof->gzip)
 			rc = put_profile(pprof);
-		close_pprof(pprof);
+		error = close_pprof(pprof);
 	}
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (!rc && error)
+		return perch__export_cannot_write(error, err);
 	if (rc)
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
 				       "a message of the profile exceeds 2 GiB");

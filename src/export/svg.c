@@ -324,9 +324,10 @@ static int put_picture(struct picture *picture)
 		rc = visit_frames(picture, stack, height);
 	if (picture->hidden)
 		fprintf(picture->out,
-			"<text class=\"note\" x=\"%.0f\" y=\"%.0f\">%zu frames are narrower than "
-			"%.1f pixels and are not drawn.</text>\n",
-			MARGIN, height - 8, picture->hidden, LEAST);
+			"<text class=\"note\" x=\"%.0f\" y=\"%.0f\">%zu %s narrower than "
+			"%.1f pixels and not drawn.</text>\n",
+			MARGIN, height - 8, picture->hidden,
+			picture->hidden == 1 ? "frame is" : "frames are", LEAST);
 	fputs("</svg>\n", picture->out);
 	free(stack);
 	return rc;

@@ -364,7 +364,7 @@ static void print_feature_line(struct perch_reader *reader, FILE *stream, int fe
 		fputc('\n', stream);
 	} else if (features[feature].only_announced) {
 		fprintf(stream, "# %s info available%s\n", features[feature].name,
-			info ? ", in a form that is not supported" : ", use -I to display");
+			info ? "" : ", use -I to display");
 	}
 }
 

@@ -107,7 +107,13 @@ void perch__print_caches(struct perch_reader *reader, FILE *stream, struct perch
 	uint32_t version, nr, level, skipped;
 
 	(void)reader;
-	if (!perch__take_u32(&view, &version) || version != 1 || !perch__take_u32(&view, &nr))
+	if (!perch__take_u32(&view, &version))
+		return;
+	if (version != 1) {
+		fprintf(stream, "# CPU cache info: version %u is not supported\n", version);
+		return;
+	}
+	if (!perch__take_u32(&view, &nr))
 		return;
 	fputs("# CPU cache info:\n", stream);
 	while (nr--) {
@@ -194,8 +200,13 @@ void perch__print_memory_nodes(struct perch_reader *reader, FILE *stream, struct
 	uint64_t version, block_size, nr, node, skipped, bits;
 
 	(void)reader;
-	if (!perch__take_u64(&view, &version) || version != 1 ||
-	    !perch__take_u64(&view, &block_size) || !perch__take_u64(&view, &nr))
+	if (!perch__take_u64(&view, &version))
+		return;
+	if (version != 1) {
+		fprintf(stream, "# memory nodes: version %" PRIu64 " is not supported\n", version);
+		return;
+	}
+	if (!perch__take_u64(&view, &block_size) || !perch__take_u64(&view, &nr))
 		return;
 	fprintf(stream, "# memory nodes (nr %" PRIu64 ", block size 0x%" PRIx64 "):\n", nr,
 		block_size);

@@ -81,7 +81,8 @@ struct perch_thread {
 	const struct comm *comm;
 	bool has_comm; /* comm is from a record, and children inherit it */
 	uint8_t ended; /* 0: it runs; else calls of perch_processes_discard_ended() since + 1 */
-	struct perch_ns_link_info cgroup_namespace; /* 0: unknown */
+	/* by NAMESPACES records; 0: unknown */
+	struct perch_ns_link_info cgroup_namespace, mount_namespace, pid_namespace;
 };
 
 /* A build id from the file's header. */

@@ -7,7 +7,7 @@
 #include "base/reserved.h"
 #include "internal.h"
 
-enum { CHECK_INTERVAL = 100 }; /* milliseconds between two looks at the files */
+enum { CHECK_INTERVAL = 5 }; /* milliseconds between two looks at the files */
 
 int perch_processes_use_jitdump(struct perch_processes *processes,
 				const struct perch_jitdump_options *options,

@@ -209,6 +209,19 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 	return space;
 }
 
+/* The DSO has the namespaces of the process that mapped it last, as its other members. */
+static void set_namespaces(const struct perch_processes *processes, struct perch_dso *dso,
+			   uint32_t pid)
+{
+	uint32_t index = find_thread(processes, pid);
+	const struct perch_thread *leader = index == PERCH__HASH_NONE ? NULL
+								      : processes->thread[index];
+	bool found = leader && leader->pid == pid;
+
+	dso->mount_namespace = found ? leader->mount_namespace.ino : 0;
+	dso->pid_namespace = found ? leader->pid_namespace.ino : 0;
+}
+
 static int apply_mmap(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_mmap_record *mmap = &record->mmap;
@@ -234,6 +247,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
 	}
+	set_namespaces(processes, map.dso, mmap->pid);
 	if (map.dso->kind == PERCH_DSO_ANON) {
 		map.offset = map.start;
 		/* a recorder makes the records of older mappings, without a time */
@@ -307,6 +321,8 @@ static int apply_namespaces(struct perch_processes *processes, const struct perc
 	if (!thread)
 		return -ENOMEM;
 	perch_namespace_at(record, PERCH_CGROUP_NS_INDEX, &thread->cgroup_namespace);
+	perch_namespace_at(record, PERCH_MNT_NS_INDEX, &thread->mount_namespace);
+	perch_namespace_at(record, PERCH_PID_NS_INDEX, &thread->pid_namespace);
 	return 0;
 }
 
@@ -329,7 +345,8 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	if (!child->comm)
 		return -ENOMEM;
 	/* a NAMESPACES record follows; a thread that had the tid before may have other ones */
-	child->cgroup_namespace = (struct perch_ns_link_info){ 0 };
+	child->cgroup_namespace = child->mount_namespace = child->pid_namespace =
+		(struct perch_ns_link_info){ 0 };
 	/* a recorder that made the record from /proc adds the mappings itself */
 	if (task->pid != task->ppid && !(record->misc & PERCH_MISC_FORK_EXEC)) {
 		struct space *shared = perch__space_get(parent->process->space);

@@ -37,6 +37,12 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the annotation");
 }
 
+static int is_finished(struct perch_error *err)
+{
+	return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			       "samples cannot be added: the annotation is finished");
+}
+
 int perch_annotation_new(struct perch_annotation **result, struct perch_processes *processes,
 			 struct perch_symbols *symbols, struct perch_error *err)
 {
@@ -103,6 +109,8 @@ int perch_annotation_add(struct perch_annotation *annotation, const struct perch
 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
+	if (annotation->sorted)
+		return is_finished(err);
 	thread = perch_processes_thread(annotation->processes, record->sample.pid,
 					record->sample.tid);
 	if (!thread || PERCH__ARRAY_RESERVE_ZEROED(annotation->total, annotation->nr_totals,
@@ -120,6 +128,30 @@ int perch_annotation_add(struct perch_annotation *annotation, const struct perch
 	count->period += record->sample.period;
 	annotation->total[record->event].samples++;
 	annotation->total[record->event].period += record->sample.period;
+	return 0;
+}
+
+int perch_annotation_merge(struct perch_annotation *annotation,
+			   const struct perch_annotation *other, struct perch_error *err)
+{
+	if (annotation->sorted || other->sorted)
+		return is_finished(err);
+	if (PERCH__ARRAY_RESERVE_ZEROED(annotation->total, annotation->nr_totals, other->nr_totals))
+		return no_memory(err);
+	for (size_t i = 0; i < other->nr_totals; i++) {
+		annotation->total[i].samples += other->total[i].samples;
+		annotation->total[i].period += other->total[i].period;
+	}
+	for (size_t i = 0; i < other->nr_counts; i++) {
+		struct count wanted = other->count[i], *count;
+
+		wanted.samples = wanted.period = 0;
+		count = get_count(annotation, &wanted);
+		if (!count)
+			return no_memory(err);
+		count->samples += other->count[i].samples;
+		count->period += other->count[i].period;
+	}
 	return 0;
 }
 
@@ -194,38 +226,6 @@ int perch_annotation_finish(struct perch_annotation *annotation, struct perch_er
 	annotation->nr_counts = annotation->counts_capacity = 0;
 	annotation->sorted = calloc(annotation->nr_functions + 1, sizeof(*annotation->sorted));
 	return annotation->sorted ? 0 : no_memory(err);
-}
-
-int perch_annotation_snapshot(const struct perch_annotation *annotation,
-			      struct perch_annotation **snapshot, struct perch_error *err)
-{
-	struct perch_annotation *new;
-	int rc;
-
-	*snapshot = NULL;
-	if (annotation->sorted)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "samples that are finished have no snapshot");
-	if (perch_annotation_new(&new, annotation->processes, annotation->symbols, err))
-		return -ENOMEM;
-	new->count = calloc(annotation->nr_counts + 1, sizeof(*new->count));
-	new->total = calloc(annotation->nr_totals + 1, sizeof(*new->total));
-	if (!new->count || !new->total) {
-		perch_annotation_free(new);
-		return no_memory(err);
-	}
-	new->nr_counts = annotation->nr_counts;
-	new->nr_totals = annotation->nr_totals;
-	if (new->nr_counts)
-		memcpy(new->count, annotation->count, new->nr_counts * sizeof(*new->count));
-	if (new->nr_totals)
-		memcpy(new->total, annotation->total, new->nr_totals * sizeof(*new->total));
-	rc = perch_annotation_finish(new, err);
-	if (rc)
-		perch_annotation_free(new);
-	else
-		*snapshot = new;
-	return rc;
 }
 
 void perch_annotation_get_total(const struct perch_annotation *annotation, unsigned event,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information of a DSO: debug_info.c opens it. dwarf.h finds inlined functions and lines, and
- * inlines.c does by libdw where dwarf.h does not understand the debug information.
+ * Debug information of a DSO: debug_info.c opens it. dwarf.h finds inlined functions and lines.
+ * inlines.c, with names of inline_names.c, does by libdw where dwarf.h does not understand the
+ * debug information.
  */
 #ifndef PERCH_SYMBOL_DEBUG_INFO_H
 #define PERCH_SYMBOL_DEBUG_INFO_H
@@ -16,6 +17,8 @@
 
 struct unit;
 struct unit_range;
+struct unit_scopes;
+struct source_path;
 
 struct debug_info {
 	const struct sources *sources;
@@ -41,6 +44,13 @@ struct debug_info {
 	size_t nr_units, units_capacity;
 	struct unit_range *range; /* of all units, sorted */
 	size_t nr_ranges, ranges_capacity;
+	struct scope_names names; /* of functions */
+	struct source_path *path; /* of files with relative paths */
+	size_t nr_paths, paths_capacity;
+	struct perch__hash_table by_path;
+	struct unit_scopes *scopes; /* of units with such functions */
+	size_t nr_scopes, scopes_capacity;
+	struct perch__hash_table scopes_by_unit;
 };
 
 /* Lists the units and their addresses. Returns 0 or -ENOMEM. */
@@ -51,5 +61,10 @@ void perch__debug_use_libdw(struct debug_info *info);
 size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 				 struct debug_frame frame[MAX_DEBUG_FRAMES]);
 void perch__debug_free_units(struct debug_info *info);
+/* Moves to the next entry. Returns false after the last one. */
+bool perch__debug_next_entry(Dwarf_Die *die);
+/* Returns the name of the function of an entry, or NULL. */
+const char *perch__debug_name(struct debug_info *info, Dwarf_Die *die);
+void perch__debug_free_names(struct debug_info *info);
 
 #endif

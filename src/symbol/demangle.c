@@ -34,7 +34,7 @@ static void put(const char *text, size_t length, void *opaque)
 typedef int demangler(const char *mangled, int options, demangle_callbackref callback,
 		      void *opaque);
 
-static char *demangle_with(demangler *demangle, const char *name)
+static char *demangle_with(demangler *demangle, const char *name, int options)
 {
 	struct output *output = calloc(1, sizeof(*output));
 	char *text = NULL;
@@ -42,7 +42,7 @@ static char *demangle_with(demangler *demangle, const char *name)
 	if (!output)
 		return NULL;
 	/* without parameters and return types, as in perf */
-	if (!setjmp(output->stop) && demangle(name, DMGL_AUTO, put, output) && output->length) {
+	if (!setjmp(output->stop) && demangle(name, options, put, output) && output->length) {
 		text = output->text;
 		output->text = NULL;
 	}
@@ -58,6 +58,13 @@ char *perch__demangle(const char *name)
 	/* _Z, __Z, ___Z: C++; _R: Rust; _GLOBAL_: constructors */
 	if (name[0] != '_' || !strpbrk(name, "ZRG") || strlen(name) > MAX_MANGLED)
 		return NULL;
-	plain = demangle_with(rust_demangle_callback, name);
-	return plain ? plain : demangle_with(cplus_demangle_v3_callback, name);
+	plain = demangle_with(rust_demangle_callback, name, DMGL_AUTO);
+	return plain ? plain : demangle_with(cplus_demangle_v3_callback, name, DMGL_AUTO);
+}
+
+char *perch__demangle_type(const char *name)
+{
+	if (strlen(name) > MAX_MANGLED)
+		return NULL;
+	return demangle_with(cplus_demangle_v3_callback, name, DMGL_AUTO | DMGL_TYPES);
 }

@@ -10,12 +10,13 @@
  *	dwarf_entries.c        attributes of an entry, texts, address ranges
  *	dwarf_lines.c          line tables
  *	dwarf_units.c          units and their functions
+ *	dwarf_names.c          names of functions, with the scopes around them
  *	dwarf_frames.c         inlined functions, and the frames of an address
  */
 #ifndef PERCH_SYMBOL_DWARF_H
 #define PERCH_SYMBOL_DWARF_H
 
-#include "internal.h"
+#include "scopes.h"
 
 /* ---- dwarf_sections.c ---- */
 
@@ -117,6 +118,18 @@ static inline void perch__skip(struct cursor *cursor, uint64_t size)
 		cursor->at += size;
 }
 
+/*
+ * Moves to the sibling of the entry that was read: an offset from the start of the unit. Returns
+ * false if it is not behind the entry (0: the entry has none), because a search would not end.
+ */
+static inline bool perch__to_sibling(struct cursor *cursor, const uint8_t *start, uint64_t sibling)
+{
+	if (sibling <= (uint64_t)(cursor->at - start) || sibling > (uint64_t)(cursor->end - start))
+		return false;
+	cursor->at = start + sibling;
+	return true;
+}
+
 /* Returns the text at the cursor, or NULL. */
 static inline const char *perch__read_text(struct cursor *cursor)
 {
@@ -160,6 +173,11 @@ enum dwarf_attribute {
 	ATTRIBUTE_STR_OFFSETS_BASE,
 	ATTRIBUTE_ADDR_BASE,
 	ATTRIBUTE_RNGLISTS_BASE,
+	ATTRIBUTE_LANGUAGE,
+	ATTRIBUTE_DECL_FILE,
+	ATTRIBUTE_DECL_LINE,
+	ATTRIBUTE_DECL_COLUMN,
+	ATTRIBUTE_OBJECT_POINTER,
 	NR_ATTRIBUTES,
 };
 
@@ -267,6 +285,7 @@ struct dwarf_unit {
 	struct dwarf_lines *lines; /* NULL: not read */
 	struct dwarf_value stmt_list;
 	const char *directory;
+	uint64_t language;		 /* DW_LANG_*, or 0 */
 	struct dwarf_function *function; /* sorted */
 	size_t nr_functions, functions_capacity;
 	struct dwarf_inlined *inlined;
@@ -274,17 +293,12 @@ struct dwarf_unit {
 	struct dwarf_range *range; /* of inlined functions that have several */
 	size_t nr_ranges, ranges_capacity;
 	uint32_t nr_range_steps; /* limited */
+	struct scopes scopes;
 };
 
 struct dwarf_unit_range {
 	uint64_t start, end;
 	uint32_t unit;
-};
-
-/* The name of the function of an entry. */
-struct dwarf_name {
-	uint64_t entry; /* offset in .debug_info */
-	const char *name;
 };
 
 /* The error if an element cannot be added to an array: libdw may read what has too many. */
@@ -302,9 +316,7 @@ struct dwarf {
 	struct abbreviations **abbreviations;
 	size_t nr_abbreviations, abbreviations_capacity;
 	struct perch__hash_table by_offset; /* of abbreviations */
-	struct dwarf_name *name;	    /* of the functions that inlined ones are made from */
-	size_t nr_names, names_capacity;
-	struct perch__hash_table by_entry; /* names */
+	struct scope_names names;	    /* of functions */
 };
 
 /* Reads a value. Returns false if it is not understood. */
@@ -367,6 +379,12 @@ static inline uint64_t perch__dwarf_skip(const struct abbreviations *table,
 	}
 	return sibling;
 }
+/*
+ * Skips the entries inside of an entry. cursor: at the first one. start: of the unit. Returns 0 or
+ * -ENOTSUP.
+ */
+int perch__dwarf_skip_inside(const struct abbreviations *table, struct cursor *cursor,
+			     const uint8_t *start);
 /* Returns the offset of the next sibling in the unit, or 0. */
 uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry);
 /* *text is NULL if there is no text. Returns 0 or -ENOTSUP. */
@@ -405,6 +423,12 @@ int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t add
  */
 int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t start, uint64_t end,
 			 bool *has);
+/* Returns a relative path without the ./ before it. */
+static inline const char *perch__relative_path(const char *path)
+{
+	return strncmp(path, "./", 2) || !path[2] ? path : path + 2;
+}
+
 /* Sets *file to the path of a file of the line table, or to NULL. */
 int perch__dwarf_file(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t index,
 		      const char **file);
@@ -433,6 +457,14 @@ struct cursor perch__dwarf_cursor(struct dwarf *dwarf, struct dwarf_unit *unit, 
 /* Finds unit and function of an address; both NULL if there are none. Returns 0 or an errno. */
 int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
 			  struct dwarf_function **function);
+
+/* ---- dwarf_names.c ---- */
+
+/* Sets what reads entries for names. */
+void perch__dwarf_names(struct dwarf *dwarf);
+/* Finds the name of the function of an entry, as perch__scope_name(). */
+int perch__dwarf_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
+		      const char **name);
 
 /* ---- dwarf_frames.c ---- */
 

@@ -35,6 +35,7 @@ static enum dwarf_attribute attribute_of(uint64_t name)
 	case DW_AT_abstract_origin:
 		return ATTRIBUTE_ORIGIN;
 	case DW_AT_specification:
+	case DW_AT_extension: /* of a namespace */
 		return ATTRIBUTE_SPECIFICATION;
 	case DW_AT_call_file:
 		return ATTRIBUTE_CALL_FILE;
@@ -55,6 +56,16 @@ static enum dwarf_attribute attribute_of(uint64_t name)
 		return ATTRIBUTE_ADDR_BASE;
 	case DW_AT_rnglists_base:
 		return ATTRIBUTE_RNGLISTS_BASE;
+	case DW_AT_language:
+		return ATTRIBUTE_LANGUAGE;
+	case DW_AT_decl_file:
+		return ATTRIBUTE_DECL_FILE;
+	case DW_AT_decl_line:
+		return ATTRIBUTE_DECL_LINE;
+	case DW_AT_decl_column:
+		return ATTRIBUTE_DECL_COLUMN;
+	case DW_AT_object_pointer:
+		return ATTRIBUTE_OBJECT_POINTER;
 	default:
 		return ATTRIBUTE_NONE;
 	}

@@ -101,6 +101,31 @@ int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviat
 	return cursor->failed ? -ENOTSUP : 0;
 }
 
+int perch__dwarf_skip_inside(const struct abbreviations *table, struct cursor *cursor,
+			     const uint8_t *start)
+{
+	for (size_t depth = 1; depth && cursor->at < cursor->end;) {
+		uint64_t code = perch__read_uleb(cursor), sibling;
+		const struct abbreviation *abbreviation;
+
+		if (!code) {
+			depth--;
+			continue;
+		}
+		abbreviation = perch__abbreviation(table, code);
+		if (!abbreviation)
+			return -ENOTSUP;
+		sibling = perch__dwarf_skip(table, abbreviation, cursor);
+		if (cursor->failed)
+			return -ENOTSUP;
+		if (!abbreviation->has_children)
+			continue;
+		if (!perch__to_sibling(cursor, start, sibling))
+			depth++;
+	}
+	return 0;
+}
+
 uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry)
 {
 	const struct dwarf_value *value = &entry->value[ATTRIBUTE_SIBLING];

@@ -12,7 +12,6 @@
 
 enum {
 	MAX_INLINED = 1 << 20, /* of a unit, and their ranges */
-	MAX_ORIGINS = 16,      /* entries that have the name of a function, one for the other */
 };
 
 /* The functions that are inlined directly in one function are adjacent. */
@@ -27,88 +26,6 @@ struct dwarf_inlined {
 	bool is_listed, has_call_file;
 	const char *name;
 };
-
-/* ---- names ---- */
-
-/* Decodes the entry at an offset of .debug_info. */
-static int read_entry(struct dwarf *dwarf, struct dwarf_unit **unit, uint64_t offset,
-		      struct dwarf_entry *entry)
-{
-	const struct abbreviation *abbreviation;
-	struct cursor cursor;
-
-	if (!*unit || offset < (*unit)->offset || offset >= (*unit)->end)
-		*unit = perch__dwarf_unit_at(dwarf, offset);
-	if (!*unit || perch__dwarf_read_unit(dwarf, *unit))
-		return -ENOTSUP;
-	cursor = perch__dwarf_cursor(dwarf, *unit, offset);
-	if (!cursor.at)
-		return -ENOTSUP;
-	abbreviation = perch__abbreviation((*unit)->abbreviations, perch__read_uleb(&cursor));
-	if (!abbreviation)
-		return -ENOTSUP;
-	return perch__dwarf_entry((*unit)->abbreviations, abbreviation, &cursor, entry);
-}
-
-/*
- * Finds the name of a function: the linkage name of the entry or of what it refers to, else the
- * name. Returns 0 or -ENOTSUP.
- */
-static int find_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset,
-		     const char **name)
-{
-	struct dwarf_entry entry;
-
-	*name = NULL;
-	for (int i = 0; i < MAX_ORIGINS; i++) {
-		enum dwarf_attribute next;
-
-		if (read_entry(dwarf, &unit, offset, &entry))
-			return -ENOTSUP;
-		if (entry.has >> ATTRIBUTE_LINKAGE_NAME & 1)
-			return perch__dwarf_value_text(dwarf, unit,
-						       &entry.value[ATTRIBUTE_LINKAGE_NAME], name);
-		if (!*name && (entry.has >> ATTRIBUTE_NAME & 1) &&
-		    perch__dwarf_value_text(dwarf, unit, &entry.value[ATTRIBUTE_NAME], name))
-			return -ENOTSUP;
-		next = entry.has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
-							 : ATTRIBUTE_SPECIFICATION;
-		if (!(entry.has >> next & 1))
-			return 0;
-		offset = perch__dwarf_reference(unit, &entry.value[next]);
-		if (!offset)
-			return -ENOTSUP;
-	}
-	return 0;
-}
-
-static bool same_entry(const void *items, uint32_t index, const void *key)
-{
-	return ((const struct dwarf_name *)items)[index].entry == *(const uint64_t *)key;
-}
-
-/* The same for an entry that several inlined functions refer to. */
-static int find_shared_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
-			    const char **name)
-{
-	uint64_t hash = perch__hash_integer(dwarf->by_offset.seed, entry);
-	uint32_t index = perch__hash_find(&dwarf->by_entry, hash, same_entry, dwarf->name, &entry);
-	int rc;
-
-	if (index != PERCH__HASH_NONE) {
-		*name = dwarf->name[index].name;
-		return 0;
-	}
-	rc = find_name(dwarf, unit, entry, name);
-	if (rc)
-		return rc;
-	if (PERCH__ARRAY_RESERVE(dwarf->name, dwarf->names_capacity, dwarf->nr_names + 1) ||
-	    perch__hash_reserve(&dwarf->by_entry, dwarf->nr_names + 1))
-		return -ENOMEM;
-	dwarf->name[dwarf->nr_names] = (struct dwarf_name){ entry, *name };
-	perch__hash_add(&dwarf->by_entry, hash, (uint32_t)dwarf->nr_names++);
-	return 0;
-}
 
 /* ---- inlined functions ---- */
 
@@ -168,35 +85,6 @@ static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	return 0;
 }
 
-/* Skips the entries inside of an entry. cursor: at the first one. */
-static int skip_inside(const struct abbreviations *table, struct cursor *cursor,
-		       const uint8_t *start)
-{
-	for (size_t depth = 1; depth && cursor->at < cursor->end;) {
-		uint64_t code = perch__read_uleb(cursor), sibling;
-		const struct abbreviation *abbreviation;
-
-		if (!code) {
-			depth--;
-			continue;
-		}
-		abbreviation = perch__abbreviation(table, code);
-		if (!abbreviation)
-			return -ENOTSUP;
-		sibling = perch__dwarf_skip(table, abbreviation, cursor);
-		if (cursor->failed)
-			return -ENOTSUP;
-		if (!abbreviation->has_children)
-			continue;
-		if (sibling > (uint64_t)(cursor->at - start) &&
-		    sibling <= (uint64_t)(cursor->end - start))
-			cursor->at = start + sibling;
-		else
-			depth++;
-	}
-	return 0;
-}
-
 /* Lists what is inlined directly in a function. cursor: at the first entry inside of it. */
 static int list_inside(struct dwarf *dwarf, struct dwarf_unit *unit, struct cursor *cursor)
 {
@@ -235,11 +123,8 @@ static int list_inside(struct dwarf *dwarf, struct dwarf_unit *unit, struct curs
 			continue;
 		if (inside)
 			depth++;
-		else if (sibling > (uint64_t)(cursor->at - start) &&
-			 sibling <= (uint64_t)(cursor->end - start))
-			cursor->at = start + sibling;
-		else
-			rc = skip_inside(table, cursor, start);
+		else if (!perch__to_sibling(cursor, start, sibling))
+			rc = perch__dwarf_skip_inside(table, cursor, start);
 	}
 	return rc;
 }
@@ -364,11 +249,10 @@ int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 		uint64_t origin = inlined ? inlined->origin : function->origin;
 
 		frame[i] = (struct debug_frame){ 0 };
-		if (!*name && origin)
-			rc = find_shared_name(dwarf, unit, origin, name);
-		else if (!*name)
-			rc = find_name(dwarf, unit, inlined ? inlined->entry : function->entry,
-				       name);
+		if (!*name && !origin)
+			origin = inlined ? inlined->entry : function->entry;
+		if (!*name)
+			rc = perch__dwarf_name(dwarf, unit, origin, name);
 		frame[i].function = *name;
 		if (!rc && i)
 			rc = set_call(dwarf, unit, &unit->inlined[found[nr - i]], &frame[i]);
@@ -387,6 +271,7 @@ int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file)
 		return -ENOMEM;
 	(*dwarf)->swapped = file->swapped;
 	(*dwarf)->by_offset.seed = perch__hash_seed(*dwarf);
+	perch__dwarf_names(*dwarf);
 	rc = perch__dwarf_sections((*dwarf)->section, file);
 	if (!rc)
 		rc = perch__dwarf_units(*dwarf);
@@ -403,6 +288,7 @@ void perch__dwarf_free(struct dwarf *dwarf)
 {
 	if (!dwarf)
 		return;
+	perch__scope_names_free(&dwarf->names);
 	perch__dwarf_free_units(dwarf);
 	perch__dwarf_free_sections(dwarf->section);
 	free(dwarf);

@@ -4,7 +4,6 @@
  * kept as a mark; the row of an address is found by running from the mark before it. So the memory
  * is small, and the program is decoded once and not sorted.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "dwarf_lines.h"
@@ -19,6 +18,7 @@ static struct dwarf_lines *lines_of(struct dwarf *dwarf, struct dwarf_unit *unit
 		return unit->lines;
 	unit->lines = calloc(1, sizeof(*unit->lines));
 	if (unit->lines && unit->stmt_list.form) {
+		unit->lines->unit_directory = unit->directory;
 		unit->lines->error = perch__line_header(dwarf, unit, unit->lines);
 		if (!unit->lines->error)
 			unit->lines->error = perch__line_program(unit->lines);
@@ -41,11 +41,42 @@ void perch__dwarf_free_lines(struct dwarf_lines *lines)
 
 /* ---- lookup ---- */
 
+/* A directory that may be NULL, and the slash after it. */
+static void put_directory(char **to, const char *directory)
+{
+	if (directory) {
+		*to = stpcpy(*to, directory);
+		*(*to)++ = '/';
+	}
+}
+
+/* Returns the path of a file, which may be relative to a directory that may be relative. */
+static char *make_path(const struct dwarf_lines *lines, const struct file *file)
+{
+	const char *directory = NULL, *unit = lines->unit_directory, *name = file->name;
+	char *path, *to;
+
+	if (file->directory < lines->nr_directories)
+		directory = lines->directory[file->directory];
+	if (!unit || *unit != '/' || (directory && *directory == '/'))
+		unit = NULL;
+	if (unit && directory)
+		directory = perch__relative_path(directory);
+	else if (unit)
+		name = perch__relative_path(name);
+	to = path = malloc((unit ? strlen(unit) + 1 : 0) + (directory ? strlen(directory) + 1 : 0) +
+			   strlen(name) + 1);
+	if (!path)
+		return NULL;
+	put_directory(&to, unit);
+	put_directory(&to, directory);
+	strcpy(to, name);
+	return path;
+}
+
 static int path_of(struct dwarf_lines *lines, uint64_t index, const char **path)
 {
-	const char *directory;
 	struct file *file;
-	size_t size;
 
 	*path = NULL;
 	if (index >= lines->nr_files || !lines->file[index].name)
@@ -56,15 +87,9 @@ static int path_of(struct dwarf_lines *lines, uint64_t index, const char **path)
 		return 0;
 	}
 	if (!file->path) {
-		directory = file->directory < lines->nr_directories
-				    ? lines->directory[file->directory]
-				    : NULL;
-		size = (directory ? strlen(directory) + 1 : 0) + strlen(file->name) + 1;
-		file->path = malloc(size);
+		file->path = make_path(lines, file);
 		if (!file->path)
 			return -ENOMEM;
-		snprintf(file->path, size, "%s%s%s", directory ? directory : "",
-			 directory ? "/" : "", file->name);
 	}
 	*path = file->path;
 	return 0;

@@ -42,6 +42,7 @@ struct dwarf_lines {
 	struct advance special[256]; /* by opcode */
 	const uint8_t *operands;     /* number of each standard opcode */
 	bool usual_operands;	     /* the frequent ones have the usual numbers */
+	const char *unit_directory;  /* others are relative to it; NULL: unknown */
 	const char **directory;
 	size_t nr_directories, directories_capacity;
 	struct file *file;

@@ -184,6 +184,7 @@ void perch__dwarf_free_units(struct dwarf *dwarf)
 		free(unit->function);
 		free(unit->inlined);
 		free(unit->range);
+		free(unit->scopes.scope);
 	}
 	free(dwarf->unit);
 	free(dwarf->range);
@@ -193,8 +194,6 @@ void perch__dwarf_free_units(struct dwarf *dwarf)
 	}
 	free(dwarf->abbreviations);
 	perch__hash_clear(&dwarf->by_offset);
-	free(dwarf->name);
-	perch__hash_clear(&dwarf->by_entry);
 }
 
 struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset)
@@ -306,6 +305,7 @@ static int read_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
 					     &producer);
 	if (entry.has >> ATTRIBUTE_STMT_LIST & 1)
 		unit->stmt_list = entry.value[ATTRIBUTE_STMT_LIST];
+	perch__dwarf_number(&entry, ATTRIBUTE_LANGUAGE, &unit->language);
 	unit->of_gcc = producer && !strncmp(producer, "GNU C", 5);
 	if (abbreviation->has_children)
 		unit->first = (uint64_t)(cursor.at - dwarf->section[DWARF_INFO].bytes);
@@ -394,12 +394,8 @@ static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sear
 			return -ENOTSUP;
 		if (!abbreviation->has_children)
 			continue;
-		/* a sibling before this entry would not end */
-		if (!goes_into(abbreviation->tag, search) &&
-		    sibling > (uint64_t)(cursor.at - start) &&
-		    sibling <= (uint64_t)(cursor.end - start))
-			cursor.at = start + sibling;
-		else
+		if (goes_into(abbreviation->tag, search) ||
+		    !perch__to_sibling(&cursor, start, sibling))
 			depth++;
 	}
 	return 0;

@@ -74,7 +74,7 @@ bool perch_symbols_has_debug_info(struct perch_symbols *symbols, const struct pe
 {
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 
-	if (!cached || open_debug_info(symbols, cached) || cached->bpf)
+	if (!cached || dso->jitdump || open_debug_info(symbols, cached) || cached->bpf)
 		return cached;
 	cached->lineless++;
 	return false;

@@ -50,12 +50,19 @@ struct unit {
 	Dwarf_Files *files;
 	size_t nr_files;
 	bool listed, all_listed;
+	const void *last;	   /* the entry that was visited last */
 	struct function *function; /* sorted */
 	size_t nr_functions, functions_capacity;
 	struct inlined *inlined;
 	size_t nr_inlined, inlined_capacity;
 	struct range *range;
 	size_t nr_ranges, ranges_capacity;
+};
+
+/* A file that is relative to the directory of its unit. */
+struct source_path {
+	const char *file, *directory;
+	char *path;
 };
 
 /* ---- units ---- */
@@ -119,6 +126,11 @@ void perch__debug_free_units(struct debug_info *info)
 	}
 	free(info->unit);
 	free(info->range);
+	for (size_t i = 0; i < info->nr_paths; i++)
+		free(info->path[i].path);
+	free(info->path);
+	perch__hash_clear(&info->by_path);
+	perch__debug_free_names(info);
 }
 
 static struct unit *find_unit(struct debug_info *info, uint64_t address)
@@ -162,24 +174,24 @@ static int add_function(struct unit *unit, Dwarf_Die *die)
 	return 0;
 }
 
-/* Moves to the next entry. Returns false after the last one. */
-static bool next_entry(Dwarf_Die *die)
-{
-	Dwarf_Die next;
-
-	/* an entry that refers back to an earlier one would not end */
-	if (dwarf_siblingof(die, &next) || next.addr <= die->addr)
-		return false;
-	*die = next;
-	return true;
-}
-
 /* How far a search for functions goes. */
 enum search {
 	SEARCH_TOP, /* directly below the unit: gcc has all functions there but nested ones */
 	SEARCH_NAMESPACES, /* and in namespaces */
 	SEARCH_ALL,	   /* and in types and functions, which takes longer */
 };
+
+/*
+ * Entries are visited in their order. One that damaged debug information leads to again is not:
+ * visits of nested entries would multiply.
+ */
+static bool is_visited(struct unit *unit, const Dwarf_Die *die)
+{
+	if (unit->last && die->addr <= unit->last)
+		return true;
+	unit->last = die->addr;
+	return false;
+}
 
 static int add_functions(struct unit *unit, Dwarf_Die *parent, enum search search, int depth)
 {
@@ -191,6 +203,8 @@ static int add_functions(struct unit *unit, Dwarf_Die *parent, enum search searc
 	do {
 		bool inside = search == SEARCH_ALL;
 
+		if (is_visited(unit, &die))
+			return 0;
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_subprogram:
 			rc = add_function(unit, &die);
@@ -204,7 +218,7 @@ static int add_functions(struct unit *unit, Dwarf_Die *parent, enum search searc
 		}
 		if (!rc && inside && dwarf_haschildren(&die) > 0)
 			rc = add_functions(unit, &die, search, depth + 1);
-	} while (!rc && next_entry(&die));
+	} while (!rc && perch__debug_next_entry(&die));
 	return rc;
 }
 
@@ -223,6 +237,7 @@ static int by_function(const void *left, const void *right)
 static void list_functions(struct unit *unit, enum search search)
 {
 	unit->nr_functions = 0;
+	unit->last = NULL;
 	/* all inlined functions are listed again: the functions have other positions */
 	unit->nr_inlined = unit->nr_ranges = 0;
 	if (unit->function)
@@ -396,6 +411,8 @@ static int add_inlined(struct unit *unit, Dwarf_Die *parent, int depth)
 	if (depth > MAX_NESTING || dwarf_child(parent, &die))
 		return 0;
 	do {
+		if (is_visited(unit, &die))
+			return 0;
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_inlined_subroutine:
 			rc = add_one_inlined(unit, &die, depth);
@@ -408,7 +425,7 @@ static int add_inlined(struct unit *unit, Dwarf_Die *parent, int depth)
 		default:
 			break;
 		}
-	} while (!rc && next_entry(&die));
+	} while (!rc && perch__debug_next_entry(&die));
 	return rc;
 }
 
@@ -417,6 +434,7 @@ static void list_inlined(struct unit *unit, struct function *function)
 	size_t ranges = unit->nr_ranges;
 
 	function->listed = true;
+	unit->last = NULL;
 	function->first = (uint32_t)unit->nr_inlined;
 	if (add_inlined(unit, &function->die, 0)) {
 		unit->nr_inlined = function->first;
@@ -436,19 +454,42 @@ static bool covers(const struct unit *unit, const struct inlined *inlined, uint6
 	return false;
 }
 
-/* ---- names and lines ---- */
+/* ---- lines ---- */
 
-static const char *name_of(Dwarf_Die *die)
+static bool same_path(const void *items, uint32_t index, const void *key)
 {
-	Dwarf_Attribute attribute;
-	const char *name = NULL;
+	const struct source_path *path = (const struct source_path *)items + index, *wanted = key;
 
-	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
-	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	if (!name && dwarf_attr_integrate(die, DW_AT_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	return name;
+	return path->file == wanted->file && path->directory == wanted->directory;
+}
+
+/* Returns the path of a file with the directory of its unit, which may be NULL. */
+static const char *path_of(struct debug_info *info, const struct unit *unit, const char *file)
+{
+	Dwarf_Die die = unit->die;
+	Dwarf_Attribute attribute;
+	struct source_path made = { .file = file };
+	uint64_t hash;
+	uint32_t index;
+
+	if (!file || *file == '/')
+		return file;
+	made.directory = dwarf_formstring(dwarf_attr(&die, DW_AT_comp_dir, &attribute));
+	if (!made.directory || *made.directory != '/')
+		return file;
+	if (!info->by_path.seed)
+		info->by_path.seed = perch__hash_seed(info);
+	hash = perch__hash_pair(info->by_path.seed, (uintptr_t)file, (uintptr_t)made.directory);
+	index = perch__hash_find(&info->by_path, hash, same_path, info->path, &made);
+	if (index != PERCH__HASH_NONE)
+		return info->path[index].path;
+	if (PERCH__ARRAY_RESERVE(info->path, info->paths_capacity, info->nr_paths + 1) ||
+	    perch__hash_reserve(&info->by_path, info->nr_paths + 1) ||
+	    asprintf(&made.path, "%s/%s", made.directory, perch__relative_path(file)) < 0)
+		return file;
+	info->path[info->nr_paths] = made;
+	perch__hash_add(&info->by_path, hash, (uint32_t)info->nr_paths++);
+	return made.path;
 }
 
 static bool get_number(Dwarf_Die *die, unsigned name, uint64_t *number)
@@ -463,24 +504,26 @@ static bool get_number(Dwarf_Die *die, unsigned name, uint64_t *number)
 }
 
 /* Sets the position of the call of an inlined function. */
-static void set_call(const struct unit *unit, Dwarf_Die *die, struct debug_frame *frame)
+static void set_call(struct debug_info *info, const struct unit *unit, Dwarf_Die *die,
+		     struct debug_frame *frame)
 {
 	uint64_t number;
 
 	if (get_number(die, DW_AT_call_file, &number) && number < unit->nr_files)
-		frame->file = dwarf_filesrc(unit->files, number, NULL, NULL);
+		frame->file = path_of(info, unit, dwarf_filesrc(unit->files, number, NULL, NULL));
 	if (frame->file && get_number(die, DW_AT_call_line, &number) && number <= UINT32_MAX)
 		frame->line = (uint32_t)number;
 }
 
-static void set_line(struct unit *unit, uint64_t address, struct debug_frame *frame)
+static void set_line(struct debug_info *info, struct unit *unit, uint64_t address,
+		     struct debug_frame *frame)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
 	int number;
 
 	if (!line)
 		return;
-	frame->file = dwarf_linesrc(line, NULL, NULL);
+	frame->file = path_of(info, unit, dwarf_linesrc(line, NULL, NULL));
 	if (frame->file && !dwarf_lineno(line, &number) && number > 0)
 		frame->line = (uint32_t)number;
 }
@@ -514,10 +557,11 @@ size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 		i++;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		frame[i] = (struct debug_frame){ .function = name_of(die[nr - 1 - i]) };
+		frame[i] = (struct debug_frame){ .function =
+							 perch__debug_name(info, die[nr - 1 - i]) };
 		if (i)
-			set_call(unit, die[nr - i], &frame[i]);
+			set_call(info, unit, die[nr - i], &frame[i]);
 	}
-	set_line(unit, address, &frame[0]);
+	set_line(info, unit, address, &frame[0]);
 	return nr;
 }

@@ -358,6 +358,10 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 /* Opens the separate debug file of a DSO of the kinds FILE and MODULE. Returns a descriptor or
  * -ENOENT. */
 int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso);
+/* The same from the servers of debuginfod, if the file itself has no debug information. Only of the
+ * kind FILE. */
+int perch__download_debug_of(const struct sources *sources, const struct perch_dso *dso,
+			     struct symbol_error *error);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /*
@@ -431,5 +435,7 @@ void perch__perf_map_free(struct perf_map *map);
  * out of memory, or if the result is too long.
  */
 char *perch__demangle(const char *name);
+/* The same for a type: its name begins without _Z. */
+char *perch__demangle_type(const char *name);
 
 #endif

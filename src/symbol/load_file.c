@@ -70,6 +70,28 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
 	return fd < 0 ? -ENOENT : fd;
 }
 
+int perch__download_debug_of(const struct sources *sources, const struct perch_dso *dso,
+			     struct symbol_error *error)
+{
+	struct elf_file file, debug;
+	struct symbol_error ignored;
+	bool has_file;
+	int fd = -1;
+
+	if (!sources->debuginfod || dso->kind != PERCH_DSO_FILE)
+		return -ENOENT;
+	has_file = !perch__open_file(&file, sources, dso, &ignored);
+	if (!(has_file && perch__elf_has_debug_info(&file)) &&
+	    !perch__open_debuginfod(&debug, sources->debuginfod, dso, has_file ? &file : NULL,
+				    error)) {
+		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
+		perch__elf_close(&debug);
+	}
+	if (has_file)
+		perch__elf_close(&file);
+	return fd < 0 ? -ENOENT : fd;
+}
+
 /* Adds the functions or variables of a file and of its debug file, or of its .gnu_debugdata. Either
  * may be NULL.
  */
@@ -137,13 +159,11 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (has_debug)
 		perch__elf_close(&debug);
 	error->text[0] = 0;
-	if (!rc && !table->nr)
-		perch__set_symbol_error(
-			error, "no symbols: the file is stripped, and no debug file was found");
-	else if (!rc && stripped)
-		perch__set_symbol_error(
-			error,
-			"only exported symbols: the file is stripped, and no debug file was found");
+	if (!rc && (!table->nr || stripped))
+		perch__set_symbol_error(error,
+					"%s: the file is stripped, and no debug file was found%s",
+					table->nr ? "only exported symbols" : "no symbols",
+					sources->debuginfod ? ", also not by debuginfod" : "");
 	if (!rc && mini && mini != -ENOENT)
 		set_mini_error(symtab_error, mini);
 	return rc;

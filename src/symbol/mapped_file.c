@@ -151,18 +151,6 @@ static bool runs(uint32_t pid)
 	return !access(path, F_OK);
 }
 
-/* The directory of a missing file: if it has not changed, the file was never there. */
-static bool directory_changed(const struct sources *sources, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char directory[PATH_MAX];
-
-	if (snprintf(directory, sizeof(directory), "%.*s/", (int)(slash - path), path) >=
-	    (int)sizeof(directory))
-		return true;
-	return was_changed(sources, directory);
-}
-
 /*
  * The reason why the file at the path cannot be used. at_path: the errno of opening it. of_process:
  * the errno of opening the file as the process sees it.
@@ -170,8 +158,9 @@ static bool directory_changed(const struct sources *sources, const char *path)
 static void set_reason(struct symbol_error *error, const struct sources *sources,
 		       const struct perch_dso *dso, int at_path, int of_process)
 {
-	static const char gone[] = "in a container that is gone";
 	bool compared = !sources->root && !sources->foreign && dso->pid;
+	bool other = at_path == -ESTALE || at_path == -ENOENT || at_path == -ENOTDIR;
+	bool ended = compared && other && sources->recorded_at && !runs(dso->pid);
 
 	if (at_path == -ELIBBAD) {
 		perch__set_symbol_error(error, "the ELF file has no symbol tables");
@@ -189,14 +178,22 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 					"in the mount namespace of process %" PRIu32
 					", which this user may not read",
 					dso->pid);
+	} else if (ended && dso->inode &&
+		   perch__device_is_gone(dso->device_major, dso->device_minor)) {
+		perch__set_symbol_error(error, "in a container or mount that is gone");
+	} else if (ended && perch__other_namespace("mnt", dso->mount_namespace)) {
+		perch__set_symbol_error(
+			error, "in another mount namespace (container), whose process has ended");
 	} else if (at_path == -ESTALE) {
-		perch__set_symbol_error(error, "%s",
-					was_changed(sources, dso->path) || runs(dso->pid)
-						? "replaced since the recording"
-						: gone);
-	} else if (at_path == -ENOENT && compared && sources->recorded_at && !runs(dso->pid) &&
-		   !directory_changed(sources, dso->path)) {
-		perch__set_symbol_error(error, "%s", gone);
+		perch__set_symbol_error(
+			error, "%s",
+			was_changed(sources, dso->path) || !ended
+				? "replaced since the recording"
+				: "another file is at its path: it was replaced, or "
+				  "the process was in a container or chroot");
+	} else if (ended) {
+		perch__set_symbol_error(error, "no such file: it was deleted or moved, or the "
+					       "process was in a container or chroot");
 	} else {
 		perch__set_symbol_errno(error, -at_path);
 	}

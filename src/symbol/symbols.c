@@ -521,6 +521,18 @@ int perch_symbols_open_debug_file(struct perch_symbols *symbols, const struct pe
 	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no separate debug file");
 }
 
+int perch_symbols_download_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
+				      int *fd, struct perch_error *err)
+{
+	struct symbol_error error = { "no debug file on the servers" };
+
+	*fd = perch__download_debug_of(&symbols->sources, dso, &error);
+	if (*fd >= 0)
+		return 0;
+	*fd = -1;
+	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "%s", error.text);
+}
+
 const char *perch_symbols_error(const struct perch_symbols *symbols, const struct perch_dso *dso)
 {
 	const struct dso_symbols *cached = find_dso(symbols, dso);

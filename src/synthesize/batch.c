@@ -122,6 +122,8 @@ int perch__batch_end(struct perch__batch *batch, int rc, struct perch_synthesize
 		counts->records += batch->counts.records;
 		counts->processes += batch->counts.processes;
 		counts->ended += batch->counts.ended;
+		if (!counts->denied_pid)
+			counts->denied_pid = batch->counts.denied_pid;
 		counts->denied += batch->counts.denied;
 		counts->skipped += batch->counts.skipped;
 	}

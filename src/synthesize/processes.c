@@ -201,6 +201,8 @@ int perch__add_process(struct perch__batch *batch, pid_t pid)
 		return ESRCH;
 	}
 	if (perch__is_denied(errnum)) {
+		if (!batch->counts.denied_pid)
+			batch->counts.denied_pid = (uint64_t)pid;
 		batch->counts.denied++;
 		return EACCES;
 	}

@@ -15,6 +15,10 @@ PERCH = os.path.abspath(os.environ["PERCH"])
 PROGRAM = r"""
 static volatile unsigned long sink;
 __attribute__((noinline)) void cold(void) { sink += 3; }
+__attribute__((noinline)) unsigned long down(unsigned long n)
+{
+	return n ? down(n - 1) + down(n / 2) * 3 : sink;
+}
 __attribute__((noinline)) void inner_loop(unsigned long n)
 {
 	for (unsigned long i = 0; i < n; i++) {
@@ -29,6 +33,7 @@ int main(void)
 {
 	for (int i = 0; i < 40; i++) {
 		inner_loop(2000000);
+		sink += down(100);
 		for (int j = 0; j < 1000000; j++)
 			sink--;
 	}
@@ -156,6 +161,24 @@ def check_jumps():
     terminal.keys("q")
     terminal.wait("q goes back", shows("inner_loop"))
     check("<cold>" in selected(terminal), "the cursor is on the call", selected(terminal))
+    terminal.keys("q")
+    terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+    terminal = Terminal((120, 60), "annotate", "-i", "data", "down")
+    terminal.wait("a recursive function", shows("down"))
+    terminal.keys("Home", "/", "C-u")
+    terminal.text("call")
+    terminal.keys("Enter")
+    terminal.wait("its call of itself is found", lambda _: "call" in selected(terminal))
+    call = selected(terminal)
+    terminal.keys("Enter")
+    terminal.wait("Enter shows its start", lambda _: "call" not in selected(terminal))
+    terminal.keys("q")
+    wait_selected(terminal, "q goes back to the call", call)
+    terminal.keys("q")
+    terminal.close()
+    terminal = Terminal((120, 60), "annotate", "-i", "data", "inner_loop")
+    terminal.wait("the browser again", shows("inner_loop"))
     terminal.keys(">")
     terminal.wait("> shows another function", lambda lines: not lines[1].startswith("inner_loop()"))
     terminal.keys("<")
@@ -170,6 +193,44 @@ def check_jumps():
     terminal.wait("the screen follows the size", lambda lines: len(lines) == 10 and "Function" in lines[-1])
     terminal.keys("q")
     terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def check_rows_of_report():
+    """Two libraries have a function of the same name; each row is annotated with its own, and with the samples of its event."""
+    for name, end in (("one", "sink += i"), ("two", "sink ^= i * 3")):
+        with open(name + ".c", "w", encoding="utf-8") as out:
+            out.write("static volatile unsigned long sink;\n__attribute__((noinline)) static void work(unsigned long n)\n"
+                      "{ for (unsigned long i = 0; i < n; i++) %s; }\nvoid %s(unsigned long n) { work(n); }\n" % (end, name))
+        subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", name + ".c", "-o", "lib%s.so" % name], check=True)
+    with open("both.c", "w", encoding="utf-8") as out:
+        out.write("void one(unsigned long n); void two(unsigned long n);\n"
+                  "int main(void) { for (int i = 0; i < 100; i++) { one(2000000); two(1000000); } return 0; }\n")
+    subprocess.run(["gcc", "both.c", "-o", "both", "-L.", "-lone", "-ltwo", "-Wl,-rpath,."], check=True)
+    subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock,task-clock", "-c", "1000000", "-o", "both.data", "--", "./both"], check=True)
+    for library, event in (("libone.so", "cpu-clock"), ("libtwo.so", "cpu-clock"), ("libtwo.so", "task-clock")):
+        name = "a row of %s, %s" % (library, event)
+        terminal = Terminal((120, 40), "report", "-i", "both.data", "-s", "dso,sym", "--dsos", "libone.so,libtwo.so", "-g", "none")
+        terminal.wait(name, lambda lines: sum(" work" in line for line in lines) == 2)
+        if event == "task-clock":
+            terminal.keys("Tab")
+            terminal.wait(name + ": its event", lambda lines: "task-clock" in lines[0] and sum(" work" in line for line in lines) == 2)
+        screen = terminal.screen()
+        row = next(number for number, line in enumerate(screen) if library in line and " work" in line)
+        first = next(number for number, line in enumerate(screen) if " work" in line)
+        terminal.keys("Home", *["Down"] * (row - first), "a")
+        screen = terminal.wait(name + ": instructions", shows("work"))
+        check(library in screen[1] and "'%s'" % event in screen[0], name + ": those of the row", "\n".join(screen[:2]))
+        terminal.keys("q", "q")
+        terminal.close()
+    subprocess.run([PERCH, "record", "-q", "-e", "{cpu-clock,page-faults}", "-c", "1000000", "-o", "group.data", "--", "./program"], check=True)
+    terminal = Terminal((120, 40), "annotate", "-i", "group.data", "inner_loop")
+    terminal.wait("a function of a group", shows("inner_loop"))
+    terminal.keys("f")
+    screen = terminal.wait("f lists the functions of a group", lambda lines: lines[0].startswith("Functions"))
+    shares = [float(match[1]) for match in (re.match(r" *(\d+\.\d\d)%  inner_loop ", line) for line in screen) if match]
+    check(shares and shares[0] > 5, "they have shares of its first event", "\n".join(screen))
+    terminal.keys("q", "q")
     terminal.close()
 
 
@@ -210,6 +271,7 @@ def main():
         check_lines((200, 60))
         check_hottest()
         check_jumps()
+        check_rows_of_report()
         check_other_terminals()
     finally:
         shutil.rmtree(directory, ignore_errors=True)

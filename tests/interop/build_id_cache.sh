@@ -9,13 +9,15 @@ export HOME=$work/home
 mkdir home
 links="$HOME/.debug/.build-id"
 
-build() { # name of the function, name of the program
+build() { # name of the function, name of the program, options...
+	local name=$1 program=$2
+	shift 2
 	cat >program.cc <<END
 volatile unsigned long count;
-namespace space { __attribute__((noinline)) void $1() { for (int i = 0; i < 100000000; i++) count = count + i; } }
-int main() { space::$1(); }
+namespace space { __attribute__((noinline)) void $name() { for (int i = 0; i < 100000000; i++) count = count + i; } }
+int main() { space::$name(); }
 END
-	g++ -g -O1 -Wl,--build-id -o "$2" program.cc
+	g++ -g -O1 -Wl,--build-id "$@" -o "$program" program.cc
 }
 
 record() { # file, options and program...
@@ -70,6 +72,61 @@ names "$PERCH" no.data >log
 "$PERCH" --buildid-dir "$work/empty" report -i old.data --stdio -s sym >other.out 2>log
 ! grep -q 'space::' other.out && grep -q 'replaced since the recording' log
 report $? "without the cache, the report says that the program was replaced"
+
+# a file that is gone before the recording ends, and has no build id for the cache
+build gone removed -Wl,--build-id=none
+"$PERCH" record -e cpu-clock:u -o gone.data -- sh -c 'timeout 0.3 ./removed & sleep 0.1; rm removed; wait' 2>log
+[ $? -eq 0 ] && grep -q "1 file with samples cannot be added to the build id cache.*; $work/removed: " log
+report $? "record says that a file cannot be added to the cache"
+"$PERCH" buildid-cache -a gone.data 2>log && grep -q "^perch buildid-cache: 1 file with samples cannot be added" log
+report $? "so does buildid-cache -a"
+build gone removed -Wl,--build-id=none
+record gone.data sh -c 'timeout 0.3 ./removed & sleep 0.1; rm removed; wait'
+cp record.err log
+[ ! -s log ]
+report $? "record -q does not"
+# a file that was there when its mapping was read
+cat >long.cc <<'END'
+#include <ctime>
+volatile unsigned long count;
+__attribute__((noinline)) void first() { for (int i = 0; i < 1000000; i++) count = count + i; }
+int main() { for (time_t end = time(0) + 4; time(0) < end;) first(); }
+END
+g++ -O1 -static -Wl,--build-id -o replaced long.cc && sed -i s/first/second/ long.cc && g++ -O1 -static -Wl,--build-id -o later long.cc
+mkdir pinned_home
+HOME=$work/pinned_home
+for mmap in --buildid-mmap --no-buildid-mmap; do
+	cp replaced running
+	record kept.data "$mmap" sh -c './running & sleep 2; rm running; wait'
+	cp record.err log
+	[ ! -s log ] && has first names "$PERCH" kept.data
+	report $? "$mmap: record adds a file that is deleted before it ends"
+	"$PERCH" buildid-cache -P
+done
+cp replaced running
+record kept.data --buildid-mmap sh -c './running & sleep 2; mv later running; ./running; wait'
+cp record.err log
+[ ! -s log ] && has first names "$PERCH" kept.data && has second names "$PERCH" kept.data
+report $? "record adds a file that is replaced before it ends, and the new one"
+if [ "$(id -u)" -eq 0 ]; then
+	mkdir other_root && cp replaced other_root/program
+	record kept.data chroot other_root /program
+	cp record.err log
+	[ ! -s log ] && has first names "$PERCH" kept.data
+	report $? "record adds a file of another root directory"
+	mkdir mounted
+	"$PERCH" buildid-cache -P
+	if unshare -m true 2>/dev/null; then
+		"$PERCH" record -e cpu-clock:u -o kept.data -- unshare -m sh -c 'mount -t tmpfs none mounted && cp replaced mounted/program &&
+			mounted/program && umount mounted' 2>log && grep -q "1 file with samples cannot be added .* $work/mounted/program: " log
+		report $? "record does not keep what is mounted during the recording"
+		record kept.data unshare -m chroot other_root /program
+		cp record.err log
+		[ ! -s log ] && has first names "$PERCH" kept.data
+		report $? "record adds a file of the root directory of a container that ends"
+	fi
+fi
+HOME=$work/home
 
 if command -v perf >/dev/null; then
 	has "space::old" names perf old.data
@@ -146,6 +203,12 @@ cp newer program
 if tar --version >/dev/null 2>&1 && bzip2 --help >/dev/null 2>&1; then
 	"$PERCH" archive kept.data >log 2>&1
 	report $? "archive packs the files of a recording"
+	touch private.tar.gz && chmod 644 private.tar.gz
+	"$PERCH" archive -v -o private.tar.gz kept.data >log 2>&1
+	[ "$(stat -c %a kept.data.tar.bz2 private.tar.gz | sort -u)" = 600 ]
+	report $? "only the user may read an archive"
+	grep -q "^Adding [0-9a-f]* $work/" log
+	report $? "archive -v lists the files"
 	mkdir away
 	HOME=$work/away "$PERCH" archive --unpack kept.data.tar.bz2 >log 2>&1
 	report $? "archive --unpack"

@@ -121,6 +121,14 @@ def real_server(build_id):
         check(not has_name(text) and "set DEBUGINFOD_URLS" in notes, "--no-debuginfod", text[:500] + notes)
         text, notes = script(None)
         check(not has_name(text), "without DEBUGINFOD_URLS", text[:500] + notes)
+        for added in "program", "data":
+            run(PERCH, "buildid-cache", "-v", "-a", added)
+            text, notes = script(None)
+            check(not has_name(text), "buildid-cache -a %s downloads nothing" % added, text[:500] + notes)
+            run(PERCH, "buildid-cache", "--debuginfod=" + server.url, "-a", added)
+            text, notes = script(None)
+            check(has_name(text) and has_inlined(text), "buildid-cache --debuginfod -a %s adds the debug file" % added, text[:500] + notes)
+            run(PERCH, "buildid-cache", "-P")
 
 
 def executable(build_id):
@@ -187,6 +195,21 @@ class Wrong(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Empty(Wrong):
+    def do_GET(self):
+        self.send_error(404)
+
+
+def empty_server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Empty) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        text, notes = script("http://127.0.0.1:%d" % server.server_port)
+        check(not has_name(text) and re.search(r"/program .*stripped: the servers of DEBUGINFOD_URLS do not have their debug information: install it",
+                                               notes) and "set DEBUGINFOD_URLS" not in notes,
+              "a server that does not have the file", text[:500] + notes)
+        server.shutdown()
+
+
 def wrong_server():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Wrong) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -236,6 +259,7 @@ def main():
         silent_server()
         no_server()
         wrong_server()
+        empty_server()
     return 1 if failed else 0
 
 

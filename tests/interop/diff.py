@@ -73,6 +73,9 @@ def differences():
                      "the CPU differs: CPU A in old, CPU B in other\n",
                      "cpu-clock has a period of 1000 in old and a period of 2000 in other\n"):
         report(sentence in done.stderr and not done.returncode, "says: " + repr(sentence.strip()), done)
+    done = diff("old", "other", "--comms", "nothing")
+    for name in ("old", "other"):
+        report("perch diff: %s: no sample is " % name in done.stderr, "a message has the name of its file: " + name, done)
     write("empty", {})
     done = diff("old", "empty")
     report(not done.returncode and "Changed most" not in done.stdout, "a file without samples has no change", done)

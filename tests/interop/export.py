@@ -426,7 +426,10 @@ def check_errors(directory, path):
     with open("/dev/full", "wb") as full:
         for name in ("folded", "firefox", "json", "pprof", "speedscope"):
             done = subprocess.run([PERCH, "export", "--format", name, "-i", path], stdout=full, stderr=subprocess.PIPE, check=False)
-            check(done.returncode == 1 and b"No space left" in done.stderr, name + ": a full disk", done.stderr)
+            check(done.returncode == 1 and done.stderr.count(b"No space left") == 1 and b"Input/output" not in done.stderr, name + ": a full disk",
+                  done.stderr)
+            _, _, err = run(PERCH, "export", "--format", name, "-i", path, "-o", "/dev/full")
+            check("/dev/full cannot be written: No space left" in err, name + ": a full disk, with the name of the file", err)
     status, out, err = run(PERCH, "export", "--format", "folded", "-i", path, "--comms", "nobody")
     check(status == 0 and not out and "nobody" in err, "a filter that matches nothing", err)
     status, out, err = run(PERCH, "export", "--format", "pprof", "-i", path, "--comms", "nobody", binary=True)

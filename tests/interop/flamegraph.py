@@ -320,6 +320,8 @@ SCRIPT = f"""my prog 12/13 [003] 12.500000:     250000 cpu-clock:u:
 	ffffffff81001000 do_work+0x12 ([kernel.kallsyms])
 	    1234 {EVIL}+0x4 (/usr/lib/lib (x).so)
   file.c:34
+	    99 from_header
+  file.h:3 (inlined)
 	    99 main+0x1 (/bin/prog)
 
 other    14 [001] 13.500000:     750000 cpu-clock:u: 
@@ -349,7 +351,9 @@ def check_texts(browser, directory):
     check(kinds == {"main": 0, EVIL: 0, "inner": 1, "inlined one": 4}, "the kinds of marks", kinds)
     browser.open("script.html")
     rows = page_rows(browser)
-    check(rows == {"main": [1000000, 750000, 2], EVIL: [250000, 0, 1], "do_work": [250000, 250000, 1]}, "the sums of perf script", rows)
+    check(rows == {"main": [1000000, 750000, 2], EVIL: [250000, 0, 1], "do_work": [250000, 250000, 1], "from_header": [250000, 0, 1]}, "the sums of perf script", rows)
+    kinds = browser.run("Object.fromEntries(perch.data.functions.name.map((name, i) => [name, perch.data.functions.kind[i]]))")
+    check(kinds["from_header"] == 4 and kinds["main"] == 0, "the mark of an inlined function behind its line", kinds)
     check(sum_of(browser, **{"from": browser.run("perch.data.slices") // 2}) == 750000, "with times")
     check(sum_of(browser, **{"from": 0, "cpu": 3}) == 250000 and sum_of(browser, cpu=None, comm="my prog") == 250000, "CPUs and commands")
 
@@ -475,6 +479,9 @@ def check_browser(directory, data, page):
 
 
 def check_errors(directory, data):
+    write_page("selected.html", "-i", data, "--comms", "program,<b>")
+    with open("selected.html", encoding="utf-8") as file:
+        check(" --comms program,&lt;b&gt;</title>" in file.read(), "the title has the options that select samples")
     for words, message in (((data, "word"), "'word' is too much"), (("--title",), "needs"), (("-i", data, "old.folded"), "too much"),
                            (("-", "--tid", "1"), "need a recording")):
         status, _, err = run(PERCH, "flamegraph", *words, stdin=subprocess.DEVNULL)

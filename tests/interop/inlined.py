@@ -30,6 +30,47 @@ extern "C" __attribute__((noinline)) unsigned long outer(unsigned long x)
 static inline __attribute__((always_inline)) void caller(unsigned long x) { sink = outer(x); }
 int main() { for (int i = 0; i < 300000; i++) caller(i); return 0; }
 """
+INTERNAL = r"""
+#define WORK { for (int i = 0; i < 300; i++) x = x * 31 + i; return x; }
+#define INLINE inline __attribute__((always_inline))
+static volatile unsigned sink;
+namespace red { static INLINE unsigned step(unsigned x) WORK }
+namespace blue { static INLINE unsigned step(unsigned x) WORK }
+namespace {
+struct outer { struct inner; };
+struct outer::inner { INLINE unsigned step(unsigned x) WORK };
+namespace deep { INLINE unsigned step(unsigned x) WORK }
+typedef struct { INLINE unsigned step(unsigned x) WORK } named;
+template <class T> struct box { INLINE T step(T x) WORK };
+}
+static struct { INLINE unsigned step(unsigned x) WORK } unnamed;
+static INLINE unsigned step(unsigned x) WORK
+namespace n { static __attribute__((noinline)) unsigned around(unsigned x)
+{
+	struct local { INLINE unsigned step(unsigned x) WORK };
+	return local().step(x);
+} }
+int main(int argc, char **)
+{
+	unsigned x = argc;
+	auto one = [](unsigned x) __attribute__((always_inline)) WORK;
+	auto two = [](auto x) __attribute__((always_inline)) WORK;
+
+	for (int i = 0; i < 20000; i++) {
+		outer::inner inner;
+		named nm;
+		box<unsigned> b;
+
+		x = red::step(x) ^ blue::step(x) ^ inner.step(x) ^ deep::step(x) ^ nm.step(x) ^ b.step(x);
+		x ^= unnamed.step(x) ^ step(x) ^ n::around(x) ^ one(x) ^ two(x);
+	}
+	sink = x;
+	return 0;
+}
+"""
+INTERNAL_NAMES = {"red::step", "blue::step", "(anonymous namespace)::outer::inner::step", "(anonymous namespace)::deep::step",
+                  "(anonymous namespace)::box<unsigned int>::step", "step",
+                  "n::around::local::step"}
 failed = 0
 
 
@@ -77,6 +118,31 @@ def check_selection():
     check("is inlined" not in text.stderr and "is also" not in text.stderr, "annotate: no message for another function: " + text.stderr)
 
 
+def line_of(text):
+    return next(number for number, line in enumerate(INTERNAL.splitlines(), 1) if text in line)
+
+
+def check_internal(label, *flags):
+    """Functions that no other file can call: GCC writes no linkage names of them."""
+    run("g++", "-O2", "-g", *flags, "-o", "internal", "internal.cc")
+    run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "5000", "--call-graph", "fp", "-o", "internal.data", "./internal")
+    report = run(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-d", "internal")
+    found = set(re.findall(r"\[\.\] (.*) \(inlined\)", report))
+    wanted = INTERNAL_NAMES | {
+        "(unnamed struct at internal.cc:%d:15)::step" % line_of("} unnamed;"),
+        "(anonymous namespace)::(unnamed struct at internal.cc:%d:16)::step" % line_of("} named;"),
+        "main::(lambda at internal.cc:%d:14)::operator()" % line_of("auto one"),
+        "main::(lambda at internal.cc:%d:14)::operator()<unsigned int>" % line_of("auto two")}
+    check(found == wanted, "%s: names of internal functions: %s" % (label, sorted(found ^ wanted)))
+    done = subprocess.run([PERCH, "annotate", "-i", "internal.data", "--stdio", "red::step"], capture_output=True, text=True)
+    check("'red::step' is inlined into main (" in done.stderr, label + ": annotate: " + done.stderr)
+    report = run(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-S", "blue::step")
+    check("blue::step (inlined)" in report and "red::step" not in report, label + ": -S blue::step")
+    report = run(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym",
+                 "--symbol-filter", "deep::step")
+    check("deep::step (inlined)" in report and "red::step" not in report, label + ": --symbol-filter")
+
+
 def main():
     if not shutil.which("g++"):
         print("skipped: no g++")
@@ -111,8 +177,12 @@ def main():
         for path, expected in ("short.data", True), ("with", False), ("flat", False):
             done = subprocess.run([PERCH, "report", "-i", path, "--stdio"], capture_output=True, text=True)
             check(("compiled without frame pointers" in done.stderr) == expected, "message about frame pointers: " + path)
+        with open("internal.cc", "w") as file:
+            file.write(INTERNAL)
+        for label, *flags in ("DWARF 5", "-gdwarf-5"), ("DWARF 4", "-gdwarf-4"), ("split", "-gsplit-dwarf"), ("LTO", "-flto"):
+            check_internal(label, *flags)
         run("strip", "--strip-debug", "program")
-        report = run(PERCH, "report", "-i", "with", "--stdio")
+        report = run(PERCH, "report", "-i", "with", "--stdio", "-d", "program")
         check("(inlined)" not in report and "[.] outer\n" in report, "report: no debug information")
     return 1 if failed else 0
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import platform
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -146,7 +147,23 @@ def numbers():
         report(sentence in done.stderr, f"the note of {count} address{'es' if count > 1 else ''}")
 
 
+def closed_pipe(directory):
+    """The reader of the output ends first, as head: the messages follow nevertheless, and SIGPIPE ends the command."""
+    path = f"{directory}/closed.data"
+    with open(path, "wb") as file:
+        file.write(pipe([mapping(1, 4096, b"/no/such/file")] + [sample(4096 + i) for i in range(4000)]))
+    for words in (("report", "--stdio"), ("annotate", "--stdio")):
+        ends = os.pipe()
+        os.close(ends[0])
+        done = subprocess.run([PERCH, *words, "-i", path], stdout=ends[1], stderr=subprocess.PIPE, check=False)
+        os.close(ends[1])
+        wanted = -signal.SIGPIPE if words[0] == "report" else 1  # annotate has no function, and writes nothing
+        report(done.returncode == wanted and b"/no/such/file" in done.stderr and b"incomplete" not in done.stderr,
+               f"{words[0]} prints its messages after a closed pipe")
+
+
 with tempfile.TemporaryDirectory() as directory:
+    closed_pipe(directory)
     costs()
     numbers()
     endless()

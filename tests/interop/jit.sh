@@ -54,6 +54,12 @@ grep '^jit_' lines | sort | uniq -c >log
 	"jit_first jit-source.txt:11 jit_moves jit-source.txt:31 jit_second jit-source.txt:21 " ]
 report $? "functions of a jitdump have lines"
 
+"$PERCH" script -i dump.data -F ip,sym,srcline >script.out 2>log
+awk '$2 ~ /^jit_/ { name = $2 } /^  jit-source/ && name { print name, $1; name = "" }' script.out | sort | uniq -c >log
+[ "$(awk '$1 > 10 { print $2, $3 }' log | tr '\n' ' ')" = \
+	"jit_first jit-source.txt:11 jit_moves jit-source.txt:31 jit_second jit-source.txt:21 " ]
+report $? "script has the lines of functions of a jitdump"
+
 if perf inject --jit -i dump.data -o injected.data >log 2>&1; then
 	functions perf injected.data >perf.functions
 	diff dump.functions perf.functions >log

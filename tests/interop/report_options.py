@@ -61,7 +61,8 @@ def check_filters():
     check(relative[0]["overhead"] == 100 and relative[0]["sample"] == gzip[0]["sample"], "--percentage relative", relative)
     named = rows("-g", "none", "--no-children", "-s", "sym", "-U")
     check(named and not any(row["sym"].startswith("0x") for row in named), "-U", named[:3])
-    check(all("e" in row["sym"] for row in rows("-g", "none", "--no-children", "-s", "sym", "--symbol-filter", "e")), "--symbol-filter e")
+    check(all("e" in row["sym"] for row in rows("-g", "none", "--no-children", "-s", "sym", "--symbol-filter", "e", "--no-inline")),
+          "--symbol-filter e")
     status, _, err = run(PERCH, "report", "--comm", "gzpi")
     check(status == 0 and "gzip" in err and "gzpi" in err, "a name without samples, and names with some", err)
 

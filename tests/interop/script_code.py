@@ -179,7 +179,7 @@ def branch_stacks(directory):
     first = json.loads(done.stdout.splitlines()[0])
     check(first["insn"] == "ffc0" and first["insnlen"] == 2, "JSON has the bytes of the instruction", first)
     _, done = script(PERCH, path, "-F", "ip,insn")
-    check("the instructions of 1 addresses are missing; the first one: " in done.stderr, "names what is missing", done.stderr)
+    check("the instructions of 1 address are missing; the first one: " in done.stderr, "names what is missing", done.stderr)
     damaged = os.path.join(directory, "damaged.data")
     content = bytearray(open(path, "rb").read())
     for at in range(320, len(content), 5):

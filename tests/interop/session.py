@@ -180,9 +180,11 @@ def check_stacks():
         return
     theirs, ours = chains(PERF, "dwarf.data", "--no-inline"), chains(PERCH, "dwarf.data", "--no-inline")
     same = sum(mine[:len(their)] == their for their, mine in zip(theirs, ours))
-    check(len(theirs) == len(ours) > 10 and same >= 0.99 * len(ours) and sum(map(len, ours)) >= sum(map(len, theirs)),
+    shorter = sum(len(mine) < len(their) for their, mine in zip(theirs, ours))
+    check(len(theirs) == len(ours) > 10 and same >= 0.99 * len(ours) and shorter <= 0.01 * len(ours),
           "unwound stacks have perf's frames in %d of %d samples, %d frames, perf %d" %
-          (same, len(ours), sum(map(len, ours)), sum(map(len, theirs))))
+          (same, len(ours), sum(map(len, ours)), sum(map(len, theirs))),
+          [pair for pair in zip(theirs, ours) if pair[1][:len(pair[0])] != pair[0]])
     record("short.data", "-e", "cpu-clock:u", "--call-graph", "dwarf,256", "--", "ls", "-lR", "/etc")
     samples = len(chains(PERF, "short.data", "--no-inline"))
     for command in "report", "script":
@@ -289,6 +291,11 @@ def check_code_in_container():
                       "generated code in other namespaces has names", ours.stdout + ours.stderr)
         finally:
             container.kill()
+    for options, expected in (([], r": no such file\): .*; if it ran in another pid namespace \(container\), report while"),
+                              (["--namespaces"], r": the process was in another pid namespace, .*\): report while the process runs, or rename")):
+        if record("container.data", "-e", "cpu-clock:u", *options, "--", "unshare", "-p", "-f", "./jit"):
+            note = run(PERCH, "report", "-i", "container.data", "--stdio").stderr
+            check(re.search(r"no name \(/tmp/perf-\d+\.map" + expected, note), "generated code of a pid namespace: " + "".join(options), note)
 
 
 # ---- tracepoints ----

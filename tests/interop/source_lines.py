@@ -128,10 +128,13 @@ def demangled(names):
 
 def is_equal(wanted, have):
     """Names of the last frames are not compared: perch has that of the symbol table. addr2line names the first frame by
-    the symbol table, too, if the inlined function has no linkage name."""
+    the symbol table, too, if the inlined function has no linkage name. It does not write the scopes of functions without one."""
+    def same(name, found):
+        return name == found or found.endswith("::" + name)
+
     return [line_of for _, line_of in wanted] == [line_of for _, line_of in have] and \
-        [name for name, _ in wanted[1:-1]] == [name for name, _ in have[1:-1]] and \
-        wanted[0][0] in (have[0][0], have[-1][0])
+        all(same(name, found) for (name, _), (found, _) in zip(wanted[1:-1], have[1:-1])) and \
+        (same(wanted[0][0], have[0][0]) or wanted[0][0] == have[-1][0])
 
 
 def compare(label, path, most=2000, like=None, tool="addr2line", may_need_libdw=False):
@@ -212,6 +215,61 @@ def packed():
                         tool="addr2line" if compiler == "g++" else "llvm-addr2line", may_need_libdw=True)
 
 
+def damaged(path, rounds=100):
+    """Damaged debug information ends neither reader, and takes no time that grows with the depth of its entries."""
+    global failed
+    with open(path, "rb") as file:
+        original = file.read()
+    sections = [(int(offset, 16), int(size, 16)) for offset, size in re.findall(
+        r"\] \.debug_(?:info|abbrev) +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", run("readelf", "-SW", path))]
+    offsets = []
+    for _, offset, size in executable_segments(path):
+        offsets += range(offset, offset + size, 61)
+    generator, text, wrong = random.Random(SEED), "".join("%x\n" % offset for offset in offsets), []
+    for _ in range(rounds):
+        changed = bytearray(original)
+        for _ in range(generator.choice([1, 3, 10, 40])):
+            start, size = generator.choice(sections)
+            changed[start + generator.randrange(size)] = generator.choice([0, 1, 255, generator.randrange(256)])
+        with open("damaged", "wb") as file:
+            file.write(changed)
+        try:
+            result = subprocess.run([SAME_LINES, os.path.abspath("damaged")], input=text, capture_output=True, text=True, timeout=60)
+            wrong += [result.returncode] if result.returncode < 0 else []
+        except subprocess.TimeoutExpired:
+            wrong.append("timeout")
+            break
+    print("%s damaged debug information: %s" % ("FAILED" if wrong or not sections else "ok", wrong))
+    failed += bool(wrong) or not sections
+
+
+def relative():
+    """Files that are compiled by a relative path have that of the directory, too."""
+    global failed
+    os.mkdir("work")
+    os.mkdir("work/sub")
+    with open("work/sub/one.c", "w") as file:
+        file.write("#include \"one.h\"\n#include \"../two.h\"\nint main(int argc, char **argv) { return one(argc) + two(argc); }\n")
+    with open("work/sub/one.h", "w") as file:
+        file.write("static inline int one(int x) { return x * 3; }\n")
+    with open("work/two.h", "w") as file:
+        file.write("static inline int two(int x) { return x / 5; }\n")
+    here = os.path.realpath("work")
+    wanted = {os.path.join(here, name) for name in ("sub/one.c", "sub/one.h", "two.h")}
+    for label, source, *flags in [("version %d, %s" % (version, source), source, "-gdwarf-%d" % version) for version in (4, 5)
+                                  for source in ("sub/one.c", "./sub/one.c")] + [("split", "sub/one.c", "-gsplit-dwarf")]:
+        run("gcc", "-O2", "-g", *flags, "-o", "program", source, cwd="work")
+        path = os.path.join(here, "program")
+        main_at = next(int(line.split()[0], 16) for line in run("nm", path).splitlines() if line.endswith(" main"))
+        offsets = [main_at - start + offset for start, offset, size in executable_segments(path) if start <= main_at < start + size]
+        text = run(LINES, path, input="".join("%x\n" % (offsets[0] + i) for i in range(10)))
+        found = {os.path.normpath(line.strip().rsplit(":", 1)[0]) for line in text.splitlines() if line.startswith("\t") and "/" in line}
+        ok = found == wanted and "/./" not in text
+        print("%s relative paths, %s: %s" % ("ok" if ok else "FAILED", label, sorted(found ^ wanted)))
+        failed += not ok
+        compare_readers("relative paths, " + label, path, "split" in label)
+
+
 def refuses_missing_file():
     global failed
     done = subprocess.run([LINES, "/no/such/file"], input="1\n", text=True, capture_output=True, check=False)
@@ -241,8 +299,10 @@ def main():
             return os.path.abspath(name)
 
         refuses_missing_file()
+        relative()
         plain = build("default")
         compare("g++ -O2 -g", plain, 10000)
+        damaged(plain)
         for version in range(2, 6):
             compare("DWARF %d" % version, build("dwarf%d" % version, "-gdwarf-%d" % version))
         compare("64-bit DWARF", build("dwarf64", "-gdwarf64"), like=plain)

@@ -163,6 +163,19 @@ noted() {		# name, number of notes, pattern
 g++ -static -s -Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567 -o bare program.o
 if "$PERCH" record -N -e cpu-clock:u -o bare.data -- ./bare >/dev/null 2>errors; then
 	noted "a stripped file is counted" 1 "[1-9][0-9]* address[es]* ha[a-z]* no name, because $work/bare is stripped: "
+	# the address of an offset, as the manual page computes it
+	number=$("$PERCH" report -i bare.data --stdio -s dso,sym 2>errors | awk '$2 == "bare" { print $NF; exit }')
+	"$PERCH" script -i bare.data -F ip 2>errors | awk '{ print "0x" $1 }' >addresses
+	while read -r type offset start _ size _; do
+		[ "$type" = LOAD ] && [ $((number)) -ge $((offset)) ] && [ $((number)) -lt $((offset + size)) ] && printf '0x%x\n' $((number - offset + start))
+	done < <(readelf -lW bare) >address
+	if [ "$(wc -l <address)" -eq 1 ] && grep -qxFf address addresses && [ "$(cat address)" != "$(printf 0x%x $((number)))" ]; then
+		echo "ok - the number of an address without a name is the offset in its file"
+	else
+		echo "not ok - the number of an address without a name is the offset in its file"
+		status=1
+		echo "# $number" && cat address
+	fi
 	cp fixed bare
 	noted "a changed file is named" 1 "[1-9][0-9]* address[es]* in $work/bare ha[a-z]* no names*: replaced since the recording; record again"
 	rm bare

@@ -131,6 +131,23 @@ def check_process():
     check(top.process.returncode == 0, "it ends when the process of -p has ended", top.end())
 
 
+def check_jitdump():
+    """A program of which the functions are made, and the jitdump is written, while it is shown."""
+    program = os.path.join(os.environ["PERCH_BUILD_ROOT"], "tests/interop/jit_program")
+    process = subprocess.Popen([program, "dump", ".", "anon", "stay"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(stop, process)
+    top = Top("--stdio", "-d", "1", *EVENT, "-p", str(process.pid), "-s", "sym")
+    top.table()
+    process.stdin.write("\n")
+    process.stdin.flush()
+    lines = top.table(lambda lines: share(lines, "jit_moves") > 0)
+    names = {"jit_first", "jit_second", "jit_moves"}
+    check(names <= {rest.split()[-1] for _, rest in rows_of(lines)}, "functions of a jitdump that is written meanwhile", "\n".join(lines))
+    check(not any("0x0000" in rest for _, rest in rows_of(lines)), "code of a jitdump has names everywhere", "\n".join(lines))
+    top.end()
+    stop(process)
+
+
 def check_decay():
     for words, name in (((), "samples decay"), (("-z",), "-z shows the last interval")):
         busy = start()
@@ -272,6 +289,13 @@ def check_browser():
     lines = terminal.wait("the browser: q leaves them", lambda lines: "samples/s" in lines[0] and "main" in rows_on(lines))
     terminal.keys("z")
     terminal.wait("the browser: z", lambda lines: lines[-1].startswith("Only the samples since the last refresh"))
+    second = terminal.wait("the browser: z, rows of one interval", lambda lines: "last refresh" in lines[0] and "first_loop" in rows_on(lines))
+    terminal.wait("the browser: z, rows of another interval", lambda lines: lines[0] != second[0] and "first_loop" in rows_on(lines))
+    terminal.keys("Home", *["Down"] * (line_of(terminal.screen(), "first_loop") - 2), "a")
+    terminal.wait("the browser: z, instructions of the rows that are shown",
+                  lambda lines: any(re.match(r"^first_loop\b", line) for line in lines[:3]) and any(re.match(r" *[1-9][\d.]+ ", line) for line in lines[3:]))
+    terminal.keys("q")
+    terminal.wait("the browser: z, q leaves", lambda lines: "samples/s" in lines[0])
     terminal.keys("C", "/")
     terminal.wait("the browser: / asks", lambda lines: "name:" in lines[-1])
     terminal.text("second")
@@ -287,6 +311,21 @@ def check_browser():
     terminal.keys("q")
     terminal.wait("the browser: q leaves", lambda lines: any("status=0" in line for line in lines))
     terminal.close()
+
+
+def check_end():
+    """SIGTERM ends the command while instructions are shown."""
+    if not shutil.which("tmux"):
+        return
+    busy = start()
+    terminal = Terminal((100, 24), "top", "-d", "1", *EVENT, "-p", str(busy.pid), "-s", "sym", "--symbols", "first_loop")
+    terminal.wait("the end: rows", lambda lines: rows_on(lines) == ["first_loop"])
+    terminal.keys("a")
+    terminal.wait("the end: instructions", lambda lines: any(re.match(r"^first_loop\b", line) for line in lines[:3]))
+    os.kill(terminal.program(), signal.SIGTERM)
+    terminal.wait("SIGTERM ends it while instructions are shown", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+    stop(busy)
 
 
 def check_terminal():
@@ -340,7 +379,9 @@ def run():
     check_errors()
     check_process()
     check_browser()
+    check_end()
     check_terminal()
+    check_jitdump()
     check_decay()
     check_system()
     check_user()

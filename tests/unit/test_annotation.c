@@ -162,38 +162,35 @@ static void counts_samples_without_a_function(void **state)
 	assert_int_equal(f->nr, 1);
 }
 
-static void copies_samples_and_goes_on(void **state)
+static void adds_samples_of_others(void **state)
 {
 	struct fixture *f = *state;
 	const struct perch_annotated_function *functions;
-	struct perch_annotation *snapshot;
+	struct perch_annotation *all;
 	struct perch_annotation_total total;
 	size_t nr;
 
-	assert_int_equal(perch_annotation_snapshot(f->annotation, &snapshot, NULL), 0);
-	assert_int_equal(perch_annotation_functions(snapshot, 0, &functions, &nr, NULL), 0);
-	assert_int_equal(nr, 0);
-	perch_annotation_free(snapshot);
+	assert_int_equal(perch_annotation_new(&all, f->processes, f->symbols, NULL), 0);
+	assert_int_equal(perch_annotation_merge(all, f->annotation, NULL), 0);
 	hit(f, 0, 10, SECOND);
 	hit(f, 0, 20, FIRST);
-	hit(f, 0, 40, 0x1234);
-	assert_int_equal(perch_annotation_snapshot(f->annotation, &snapshot, NULL), 0);
+	hit(f, 1, 40, 0x1234);
+	assert_int_equal(perch_annotation_merge(all, f->annotation, NULL), 0);
 	hit(f, 0, 100, SECOND);
-	hit(f, 0, 100, SECOND + 4);
-	assert_int_equal(perch_annotation_functions(snapshot, 0, &functions, &nr, NULL), 0);
+	assert_int_equal(perch_annotation_merge(all, f->annotation, NULL), 0);
+	assert_int_equal(perch_annotation_finish(all, NULL), 0);
+	assert_int_equal(perch_annotation_functions(all, 0, &functions, &nr, NULL), 0);
 	assert_int_equal(nr, 2);
-	assert_string_equal(functions[0].symbol->name, "first");
-	check_point(&functions[1], 0, 0, 0, 1, 10);
-	perch_annotation_get_total(snapshot, 0, &total);
-	assert_int_equal(total.nameless_period, 40);
-	perch_annotation_free(snapshot);
+	assert_string_equal(functions[0].symbol->name, "second");
+	check_point(&functions[0], 0, 0, 0, 3, 120);
+	check_point(&functions[1], 0, 0, 0, 2, 40);
+	perch_annotation_get_total(all, 1, &total);
+	assert_int_equal(total.nameless_period, 80);
+	assert_int_equal(perch_annotation_merge(all, f->annotation, NULL), -EINVAL);
+	assert_int_equal(perch_annotation_merge(f->annotation, all, NULL), -EINVAL);
+	perch_annotation_free(all);
 	finish(f, 0);
-	assert_int_equal(f->functions[0].period, 210);
 	check_point(&f->functions[0], 0, 0, 0, 2, 110);
-	perch_annotation_get_total(f->annotation, 0, &total);
-	assert_int_equal(total.nameless_period, 40);
-	assert_int_equal(perch_annotation_snapshot(f->annotation, &snapshot, NULL), -EINVAL);
-	assert_null(snapshot);
 }
 
 static void sorts_equal_functions_by_address(void **state)
@@ -227,7 +224,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(counts_by_offset_and_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(lists_functions_of_an_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_samples_without_a_function, setup, teardown),
-		cmocka_unit_test_setup_teardown(copies_samples_and_goes_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(adds_samples_of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(sorts_equal_functions_by_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(makes_an_empty_annotation, setup, teardown),
 	};

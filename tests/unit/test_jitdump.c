@@ -535,6 +535,7 @@ static void check_line(struct perch_processes *processes, uint64_t address, cons
 	struct perch_symbols *symbols;
 
 	assert_int_equal(perch_symbols_new(&symbols, NULL, NULL), 0);
+	assert_true(perch_symbols_has_debug_info(symbols, location.dso));
 	assert_int_equal(perch_symbols_frames(symbols, location.dso, location.offset, &frames), 1);
 	assert_non_null(frames[0].symbol);
 	assert_int_equal(frames[0].line, line);

@@ -675,6 +675,7 @@ static void add_namespaces(struct perch_processes *processes, uint32_t tid, uint
 {
 	static const struct perch_parse_info parse_info;
 	const struct perch_ns_link_info links[] = {
+		[PERCH_PID_NS_INDEX] = { 3, 7 },
 		[PERCH_MNT_NS_INDEX] = { 3, 9 },
 		[PERCH_CGROUP_NS_INDEX] = { 4, inode },
 	};
@@ -685,6 +686,26 @@ static void add_namespaces(struct perch_processes *processes, uint32_t tid, uint
 	};
 
 	apply(processes, &record);
+}
+
+/* DSOs have the namespaces of the process that mapped them last. */
+static void stores_namespaces_of_mappings(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	const struct perch_dso *dso;
+
+	(void)state;
+	map_file(processes, 100, 0x1000, 0x1000, 0, "/a");
+	dso = locate(processes, 100, PERCH_MISC_USER, 0x1000).dso;
+	assert_int_equal(dso->mount_namespace, 0);
+	add_namespaces(processes, 100, 7, 5);
+	map_file(processes, 100, 0x3000, 0x1000, 0, "/a");
+	assert_int_equal(dso->mount_namespace, 9);
+	assert_int_equal(dso->pid_namespace, 7);
+	map_file(processes, 200, 0x3000, 0x1000, 0, "/a");
+	assert_int_equal(dso->mount_namespace, 0);
+	assert_int_equal(dso->pid_namespace, 0);
+	perch_processes_free(processes);
 }
 
 static void stores_cgroup_namespaces_of_threads(void **state)
@@ -813,6 +834,7 @@ int main(void)
 		cmocka_unit_test(damaged_synthesized_record_is_refused),
 		cmocka_unit_test(synthesized_fork_inherits_no_mappings),
 		cmocka_unit_test(names_cgroups),
+		cmocka_unit_test(stores_namespaces_of_mappings),
 		cmocka_unit_test(stores_cgroup_namespaces_of_threads),
 		cmocka_unit_test(stores_a_limited_number_of_cgroups),
 		cmocka_unit_test(discards_what_has_ended),

@@ -245,6 +245,7 @@ static void refuses_files_of_others(void **state)
 	const struct perch_symbols_options root = { .root = path_in_directory("") };
 	const struct perch_symbols_options foreign = { .foreign = true };
 	struct perch_symbols *symbols = with_map("100 10 a\n");
+	struct stat status;
 
 	(void)state;
 	if (!geteuid()) {
@@ -262,6 +263,13 @@ static void refuses_files_of_others(void **state)
 	unlink(path_in_directory("tmp/perf-12.map"));
 	assert_refused(new_symbols(&root), "/tmp/perf-12.map: no such file");
 	assert_refused(new_symbols(&foreign), "another machine");
+	dso = dso_at("/tmp/perf-2147483632.map", PERCH_DSO_ANON); /* above any pid */
+	assert_int_equal(stat("/proc/self/ns/pid", &status), 0);
+	dso.pid_namespace = status.st_ino;
+	assert_refused(new_symbols(NULL), "no such file");
+	dso.pid_namespace++;
+	assert_refused(new_symbols(NULL), "the process was in another pid namespace");
+	dso = dso_at("/tmp/perf-12.map", PERCH_DSO_ANON);
 	assert_refused(with_map(""), "no functions");
 	dso = dso_at("[heap]", PERCH_DSO_ANON);
 	assert_refused(new_symbols(NULL), "not mapped from a file");

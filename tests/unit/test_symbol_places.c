@@ -13,6 +13,11 @@ static const struct built_symbol mapped[] = { { "mapped", CODE, 16, STB_LOCAL, S
 static const struct built_symbol another[] = { { "another", CODE, 16, STB_LOCAL, STT_FUNC, TEXT,
 						 0 } };
 
+/* Replaced, or in a container: nothing says which. */
+#define UNCERTAIN                                                                              \
+	"[another file is at its path: it was replaced, or the process was in a container or " \
+	"chroot]"
+
 static const uint32_t no_process = 0x7ffffff0; /* above any pid */
 
 /* The DSO of a file with its device and inode, as of a record without a build id. */
@@ -77,16 +82,15 @@ static void compares_device_and_inode(void **state)
 	assert_string_equal(ask(&dso, later, true), "mapped");
 	dso.inode++;
 	assert_string_equal(ask(&dso, 0, false), "[another file than the one that was mapped]");
-	/* the file is older than the recording: it did not replace the mapped one */
-	assert_string_equal(ask(&dso, later, false), "[in a container that is gone]");
+	assert_string_equal(ask(&dso, later, false), UNCERTAIN);
 	assert_string_equal(ask(&dso, later - 1, false), "[replaced since the recording]");
 	dso.inode--;
-	dso.device_minor++;
-	assert_string_equal(ask(&dso, later, false), "[in a container that is gone]");
-	dso.device_minor--;
+	dso.device_major = 0xfff; /* of no file system */
+	assert_string_equal(ask(&dso, later, false), "[in a container or mount that is gone]");
+	dso.device_major = dso_of(path).device_major;
 	dso.inode_generation = 12345678; /* a file system without generations ignores it */
 	assert_true(!strcmp(ask(&dso, later, false), "mapped") ||
-		    !strcmp(ask(&dso, later, false), "[in a container that is gone]"));
+		    !strcmp(ask(&dso, later, false), UNCERTAIN));
 }
 
 /* As the build id cache makes them. */
@@ -107,7 +111,7 @@ static void another_link_is_no_replacement(void **state)
 	usleep(20000); /* the clock of files has ticks of up to 10 ms */
 	assert_int_equal(link(path, path_in_directory("link")), 0);
 	assert_true(changed_at(path) > recorded_at);
-	assert_string_equal(ask(&dso, recorded_at, false), "[in a container that is gone]");
+	assert_string_equal(ask(&dso, recorded_at, false), UNCERTAIN);
 }
 
 static void refuses_content_newer_than_the_recording(void **state)
@@ -149,7 +153,7 @@ static void build_id_of_a_shared_path_is_no_proof(void **state)
 	dso.inode++;
 	assert_string_equal(ask(&dso, 0, false), "mapped");
 	dso.build_id_of_path = dso.shared_path = true;
-	assert_string_equal(ask(&dso, changed_at(path), false), "[in a container that is gone]");
+	assert_string_equal(ask(&dso, changed_at(path), false), UNCERTAIN);
 	/* the file itself, and the recording has the build id of the other one */
 	dso.inode--;
 	memcpy(dso.build_id, other_id, 20);
@@ -159,7 +163,10 @@ static void build_id_of_a_shared_path_is_no_proof(void **state)
 static void missing_files_have_a_reason(void **state)
 {
 	struct perch_dso dso;
+	static const char removed[] = "[no such file: it was deleted or moved, or the process was "
+				      "in a container or chroot]";
 	const char *path = path_in_directory("places/missing");
+	struct stat status;
 	uint64_t later;
 
 	(void)state;
@@ -167,9 +174,20 @@ static void missing_files_have_a_reason(void **state)
 	dso = dso_of(path);
 	unlink(path);
 	later = changed_at(path_in_directory("places"));
-	assert_string_equal(ask(&dso, later, false), "[in a container that is gone]");
-	assert_string_equal(ask(&dso, later - 1, false), "[no such file]");
+	assert_string_equal(ask(&dso, later, false), removed);
+	assert_string_equal(ask(&dso, later - 1, false), removed);
 	assert_string_equal(ask(&dso, 0, false), "[no such file]");
+	assert_string_equal(ask(&dso, later, true), "[no such file]");
+	assert_int_equal(stat("/proc/self/ns/mnt", &status), 0);
+	dso.mount_namespace = status.st_ino;
+	assert_string_equal(ask(&dso, later, false), removed);
+	dso.mount_namespace++;
+	assert_string_equal(ask(&dso, later, false),
+			    "[in another mount namespace (container), whose process has ended]");
+	dso.device_major = 0xfff; /* of no file system */
+	assert_string_equal(ask(&dso, later, false), "[in a container or mount that is gone]");
+	dso.pid = (uint32_t)getpid();
+	assert_string_equal(ask(&dso, later, false), "[no such file]");
 }
 
 /* What this process has mapped is found also if the path is another file now. */

@@ -31,6 +31,8 @@ static int print_function(void *context, struct annotate *annotate,
 	size_t *wanted = context;
 	int rc;
 
+	if (ferror(stdout))
+		return CLI_EXIT_FAILURE;
 	if (!annotate_is_wanted(annotate, function))
 		return 0;
 	++*wanted;
@@ -153,6 +155,20 @@ static int set_source(void *value, const char *argument, bool negated)
 	return 0;
 }
 
+/* EVENT:START:DSO, as the browser of a report passes it. */
+static int set_origin(void *value, const char *argument, bool negated)
+{
+	struct annotate_origin *origin = value;
+	int length = 0;
+
+	if (negated ||
+	    sscanf(argument, "%u:%" SCNx64 ":%n", &origin->event, &origin->start, &length) != 2 ||
+	    !length)
+		return cli_usage_error(COMMAND, "--origin: expected EVENT:START:DSO");
+	origin->dso = argument + length;
+	return 0;
+}
+
 static int refuse_objdump(void *value, const char *argument, bool negated)
 {
 	(void)value, (void)argument, (void)negated;
@@ -203,6 +219,7 @@ static int run(struct annotate *annotate)
 	annotate->nr_events = perch_reader_events(perch_session_reader(annotate->input.session),
 						  &annotate->events);
 	annotate->sources.root = annotate->input.options.symbols.root;
+	cli_survive_closed_pipe();
 	status = read_samples(annotate);
 	if (!status) {
 		if (annotate->layout != LAYOUT_BROWSER)
@@ -227,7 +244,6 @@ int perch_cmd_annotate(int argc, char **argv)
 {
 	static struct annotate annotate = {
 		.input.command = COMMAND,
-		.input.options.keep_stacks = 1, /* only sampled addresses are counted */
 	};
 	const char *symbol = NULL, *operand = NULL;
 	const struct cli_option options[] = {
@@ -273,6 +289,10 @@ int perch_cmd_annotate(int argc, char **argv)
 		  &annotate.input.options.symbols.kallsyms, NULL, false, false },
 		CLI_SYMBOL_OPTIONS(&annotate.input),
 		CLI_FILTER_OPTIONS(&annotate.filter, 0, 'd', 'C'),
+		CLI_PARENT_OPTION(&annotate.filter, 0),
+		CLI_FILTER_EXPRESSION_OPTION(&annotate.filter),
+		{ 0, "origin", "EVENT:START:DSO", "", CLI_CALL, &annotate.origin, set_origin, false,
+		  true },
 		{ 'q', "quiet", NULL, "print no messages", CLI_FLAG, &annotate.quiet, NULL, false,
 		  false },
 		{ 'v', "verbose", NULL, "show the samples of each address first", CLI_COUNT,
@@ -304,6 +324,8 @@ int perch_cmd_annotate(int argc, char **argv)
 		return cli_usage_error(COMMAND, "expected one symbol: '%s' (-s) or '%s'", symbol,
 				       operand);
 	annotate.symbol = operand ? operand : symbol;
+	/* only sampled addresses are counted */
+	annotate.input.options.keep_stacks = !annotate.filter.options.parent;
 	if (annotate.sources.strip && !annotate.sources.prefix)
 		return cli_usage_error(COMMAND, "--prefix-strip needs --prefix");
 	if (annotate.layout == LAYOUT_BROWSER && !screen_is_possible())

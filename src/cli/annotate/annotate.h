@@ -11,6 +11,7 @@
  *	annotate_stdio2.c     rows as text, with labels and arrows
  *	annotate_json.c       rows as JSON
  *	annotate_browser.c    functions on a terminal: keys
+ *	  annotate_pages.c    the functions
  *	  annotate_view.c     the lines of a function
  *	annotate_notes.c      what was not shown, and why
  */
@@ -41,12 +42,20 @@ struct annotate_missing {
 	struct perch_error err;
 };
 
+/* The row of a report that instructions are shown for. */
+struct annotate_origin {
+	const char *dso; /* its path; NULL: none */
+	uint64_t start;	 /* of the function in the DSO */
+	unsigned event;
+};
+
 struct annotate {
 	struct cli_input input;
 	struct cli_filter filter;
 	struct perch_annotation *annotation;
 	const char *symbol; /* NULL: all functions */
 	bool by_inlined;    /* those with samples in an inlined function of that name */
+	struct annotate_origin origin;
 	enum annotate_layout layout;
 	bool print_line, full_paths, show_samples, show_period, skip_missing, no_source, asm_raw;
 	bool group, quiet, intel;
@@ -62,7 +71,7 @@ struct annotate {
 	size_t nr_reasons;
 	uint64_t undecoded_bytes, inside_samples, cut_samples;
 	uint64_t undecoded_vectors;
-	size_t undecoded_functions, inside_functions;
+	size_t undecoded_functions, inside_functions, functions_without_lines;
 };
 
 /* The events of the columns. */
@@ -141,7 +150,8 @@ struct listing {
 	struct annotate_line *line;		/* with -l: those with samples, the hottest first */
 	size_t nr_lines, lines_capacity;
 	struct perch__hash_table line_table;
-	uint64_t undecoded, vectors, inside; /* bytes, instructions, samples */
+	uint64_t undecoded, vectors, inside, cut; /* bytes, instructions, samples, samples */
+	bool has_lines;				  /* an instruction has a source line */
 };
 
 /* Opens the code of a function. Returns 0, or a negative errno with err: it cannot be shown. */
@@ -156,6 +166,15 @@ double listing_percent(const struct listing *listing, const struct annotate_sum 
 		       size_t column);
 /* The name of the function of an address in the same DSO, and the offset in it; NULL if unknown. */
 const char *listing_target(const struct listing *listing, uint64_t address, uint64_t *inside);
+/* The addresses in which calls have functions of the DSO, and where address is in the DSO. */
+struct listing_range {
+	const struct perch_dso *dso;
+	uint64_t start, end, address, offset;
+};
+struct listing_range listing_range(const struct listing *listing);
+/* The function of an address in a range; NULL if unknown. */
+const struct perch_symbol *listing_function(struct perch_symbols *symbols,
+					    const struct listing_range *range, uint64_t address);
 bool listing_has(const struct listing *listing, uint64_t address);
 /* The path of a source file as it is shown: the base name, or with -P the path. */
 const char *annotate_file_name(const struct annotate *annotate, const char *path);
@@ -204,12 +223,20 @@ void annotate_json(FILE *out, struct listing *listing, const struct perch_error 
 
 /* Shows the functions on a terminal until the user leaves. Returns the exit status. */
 int annotate_browse(struct annotate *annotate);
+/* Samples that are still read. */
+struct annotate_live {
+	const struct cli_input *input;
+	/* Called when screen_key_or_idle() returns SCREEN_IDLE. Returns false to leave. */
+	bool (*refresh)(void *context);
+	void *context;
+};
 /*
- * Shows a function of samples that are still read, on the terminal that is in use. message: why it
+ * Shows a function with the samples of an event, on the terminal that is in use. message: why it
  * is not shown, or "".
  */
-void annotate_browse_live(const struct cli_input *input, struct perch_annotation *annotation,
-			  const char *symbol, char *message, size_t size);
+void annotate_browse_live(const struct annotate_live *live, struct perch_annotation *annotation,
+			  const struct perch_symbol *symbol, unsigned event, char *message,
+			  size_t size);
 
 /* ---- annotate_notes.c ---- */
 

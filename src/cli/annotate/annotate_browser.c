@@ -4,28 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "annotate_pages.h"
 #include "annotate_view.h"
 #include "base/array.h"
 #include "browser/screen.h"
 #include "options.h"
 
-/* A function that can be shown. */
-struct page {
-	struct perch_annotated_function function;
-	struct annotate_columns columns;
-	double percent; /* of the event */
-	bool shown;	/* its notes are counted */
-};
-
 /* Where a call was followed from. */
 struct visit {
-	size_t page, cursor;
+	size_t page;
+	uint64_t address;
 };
 
 struct functions {
 	struct annotate *annotate;
-	struct page *page;
-	size_t nr, wanted; /* wanted: the first one with the name that was asked for */
+	struct annotate_pages pages;
 	size_t current;
 	struct annotate_view view;
 	char reason[1000]; /* why the function has no instructions, else "" */
@@ -38,33 +31,15 @@ struct functions {
 
 /* ---- pages ---- */
 
-static int add_page(void *context, struct annotate *annotate,
-		    const struct perch_annotated_function *function,
-		    const struct annotate_columns *columns)
+/* The lines between the titles and the last line. */
+static size_t lines_of_page(void)
 {
-	struct functions *functions = context;
-	struct perch_annotation_total total;
-
-	if (PERCH__ARRAY_RESERVE_BY_NR(functions->page, functions->nr, 1)) {
-		cli_note(ANNOTATE_COMMAND, "out of memory");
-		return CLI_EXIT_FAILURE;
-	}
-	if (functions->wanted == functions->nr && !annotate_is_wanted(annotate, function))
-		functions->wanted++;
-	perch_annotation_get_total(annotate->annotation, columns->event[0], &total);
-	functions->page[functions->nr++] = (struct page){
-		.function = *function,
-		.columns = *columns,
-		.percent = total.period && columns->nr == 1
-				   ? 100.0 * (double)function->period / (double)total.period
-				   : 0,
-	};
-	return 0;
+	return screen_rows() > 3 ? screen_rows() - 3 : 1;
 }
 
 static void keep_visible(struct functions *functions)
 {
-	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
+	size_t page = lines_of_page();
 
 	if (functions->cursor < functions->top)
 		functions->top = functions->cursor;
@@ -75,7 +50,7 @@ static void keep_visible(struct functions *functions)
 /* Moves the cursor to a line, which is then in the middle of the screen if it was not on it. */
 static void move_to(struct functions *functions, size_t line)
 {
-	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
+	size_t page = lines_of_page();
 
 	if (line < functions->top || line >= functions->top + page)
 		functions->top = line > page / 2 ? line - page / 2 : 0;
@@ -85,7 +60,7 @@ static void move_to(struct functions *functions, size_t line)
 /* Makes the lines of the current function. */
 static void make_view(struct functions *functions)
 {
-	struct page *page = &functions->page[functions->current];
+	struct annotate_page *page = &functions->pages.page[functions->current];
 	struct perch_error err;
 	int rc;
 
@@ -118,8 +93,8 @@ static void move_to_inlined(struct functions *functions)
 	for (size_t i = 0; i < view->nr_hot; i++) {
 		const struct view_row *row = &view->row[view->hot[i]];
 
-		if (!annotate_is_inlined(functions->annotate, view->dso,
-					 row->address - view->address + view->offset))
+		if (!annotate_is_inlined(functions->annotate, view->range.dso,
+					 row->address - view->range.address + view->range.offset))
 			continue;
 		functions->hot = i;
 		move_to(functions, row->line);
@@ -200,8 +175,9 @@ static void draw(struct functions *functions)
 {
 	const struct annotate_view *view = &functions->view;
 	struct perch_symbols *symbols = perch_session_symbols(functions->annotate->input.session);
-	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
-	const struct perch_symbol *symbol = functions->page[functions->current].function.symbol;
+	size_t page = lines_of_page();
+	const struct perch_symbol *symbol =
+		functions->pages.page[functions->current].function.symbol;
 	char line[200];
 
 	keep_visible(functions);
@@ -217,7 +193,7 @@ static void draw(struct functions *functions)
 			draw_line(functions, functions->top + i, i + 2);
 	}
 	snprintf(line, sizeof(line), "Function %zu of %zu  Press 'h' for help on keys",
-		 functions->current + 1, functions->nr);
+		 functions->current + 1, functions->pages.nr);
 	draw_bar(screen_rows() - 1, functions->message[0] ? functions->message : line);
 	screen_show();
 }
@@ -266,46 +242,39 @@ static void next_hot(struct functions *functions, bool smaller)
 static void go_back(struct functions *functions)
 {
 	struct visit last = functions->visit[--functions->nr_visits];
+	size_t line;
 
 	show_page(functions, last.page);
-	if (last.cursor < functions->view.nr_lines)
-		move_to(functions, last.cursor);
+	line = annotate_view_find(&functions->view, last.address);
+	if (line != NO_LINE)
+		move_to(functions, line);
 }
 
-/* Returns the page of a function of the current event, which is new if it has no samples, or
- * NO_LINE without memory. */
-static size_t page_of(struct functions *functions, const struct perch_symbol *symbol)
+/* Keeps where a call is, for go_back(). Returns false without memory. */
+static bool push_visit(struct functions *functions, const struct view_row *row)
 {
-	const struct page *current = &functions->page[functions->current];
-	struct annotate_columns columns = current->columns;
-
-	for (size_t i = 0; i < functions->nr; i++)
-		if (functions->page[i].function.symbol == symbol &&
-		    functions->page[i].columns.event[0] == columns.event[0])
-			return i;
-	if (PERCH__ARRAY_RESERVE_BY_NR(functions->page, functions->nr, 1))
-		return NO_LINE;
-	functions->page[functions->nr] = (struct page){
-		.function.symbol = symbol,
-		.columns = columns,
-	};
-	return functions->nr++;
+	if (PERCH__ARRAY_RESERVE_BY_NR(functions->visit, functions->nr_visits, 1)) {
+		snprintf(functions->message, sizeof(functions->message), "Out of memory");
+		return false;
+	}
+	functions->visit[functions->nr_visits++] =
+		(struct visit){ functions->current, row->address };
+	return true;
 }
 
 static void show_called(struct functions *functions, const struct view_row *row)
 {
 	struct perch_symbols *symbols = perch_session_symbols(functions->annotate->input.session);
-	const struct annotate_view *view = &functions->view;
 	const struct perch_symbol *symbol =
-		perch_symbols_find(symbols, view->dso, row->target - view->address + view->offset);
-	size_t page = symbol ? page_of(functions, symbol) : NO_LINE;
+		listing_function(symbols, &functions->view.range, row->target);
+	size_t page = symbol ? annotate_pages_of(&functions->pages, functions->current, symbol)
+			     : ANNOTATE_NO_PAGE;
 
-	if (page == NO_LINE ||
-	    PERCH__ARRAY_RESERVE_BY_NR(functions->visit, functions->nr_visits, 1))
-		return;
-	functions->visit[functions->nr_visits++] =
-		(struct visit){ functions->current, functions->cursor };
-	show_page(functions, page);
+	if (page == ANNOTATE_NO_PAGE)
+		snprintf(functions->message, sizeof(functions->message), "%s",
+			 symbol ? "Out of memory" : "No function is at this address");
+	else if (push_visit(functions, row))
+		show_page(functions, page);
 }
 
 static void go_to_target(struct functions *functions)
@@ -319,10 +288,10 @@ static void go_to_target(struct functions *functions)
 		return;
 	}
 	line = annotate_view_find(&functions->view, row->target);
-	if (line != NO_LINE)
-		move_to(functions, line);
-	else
+	if (line == NO_LINE)
 		show_called(functions, row);
+	else if (row->flow != FLOW_CALL || push_visit(functions, row)) /* a call of itself */
+		move_to(functions, line);
 }
 
 static void search(struct functions *functions)
@@ -348,20 +317,21 @@ static void search(struct functions *functions)
 static void select_function(struct functions *functions)
 {
 	struct perch_symbols *symbols = perch_session_symbols(functions->annotate->input.session);
-	char(*names)[200] = calloc(functions->nr, sizeof(*names));
-	const char **texts = calloc(functions->nr, sizeof(*texts));
+	char(*names)[200] = calloc(functions->pages.nr, sizeof(*names));
+	const char **texts = calloc(functions->pages.nr, sizeof(*texts));
 	int selected = -1;
 
-	for (size_t i = 0; names && texts && i < functions->nr; i++) {
-		const struct page *page = &functions->page[i];
+	for (size_t i = 0; names && texts && i < functions->pages.nr; i++) {
+		const struct annotate_page *page = &functions->pages.page[i];
 
-		snprintf(names[i], sizeof(names[i]), "%6.2f%%  %.120s  %.60s", page->percent,
+		snprintf(names[i], sizeof(names[i]), "%6.2f%%  %.120s  %.60s",
+			 annotate_pages_share(functions->annotate, page),
 			 perch_symbols_name(symbols, page->function.symbol),
 			 perch_symbols_dso_name(symbols, page->function.symbol->dso));
 		texts[i] = names[i];
 	}
 	if (names && texts)
-		selected = screen_select("Functions", texts, functions->nr);
+		selected = screen_select("Functions", texts, functions->pages.nr);
 	free(names);
 	free(texts);
 	if (selected >= 0)
@@ -372,8 +342,14 @@ static void print_page(struct functions *functions)
 {
 	const struct annotate_view *view = &functions->view;
 	char path[64];
-	FILE *out = screen_create_file("perf.annotate", path, sizeof(path));
+	FILE *out;
 
+	if (functions->reason[0]) {
+		snprintf(functions->message, sizeof(functions->message),
+			 "There are no instructions to write");
+		return;
+	}
+	out = screen_create_file("perf.annotate", path, sizeof(path));
 	if (out) {
 		for (size_t i = 0; i < 2; i++)
 			fprintf(out, "%s\n", view->title[i] ? view->title[i] : "");
@@ -388,7 +364,7 @@ static void print_page(struct functions *functions)
 
 static void move_cursor(struct functions *functions, int key)
 {
-	size_t page = screen_rows() > 3 ? screen_rows() - 3 : 1;
+	size_t page = lines_of_page();
 
 	screen_move(key, &functions->cursor, functions->view.nr_lines, page);
 }
@@ -435,8 +411,9 @@ static bool go(struct functions *functions, int key)
 		break;
 	case '>':
 	case '<':
-		show_page(functions, (functions->current + (key == '>' ? 1 : functions->nr - 1)) %
-					     functions->nr);
+		show_page(functions,
+			  (functions->current + (key == '>' ? 1 : functions->pages.nr - 1)) %
+				  functions->pages.nr);
 		break;
 	default:
 		break;
@@ -494,26 +471,38 @@ static bool do_key(struct functions *functions, int key)
 	return true;
 }
 
-/* Shows the wanted function, then what keys select. note: the message at first. */
-static void browse(struct functions *functions, const char *note)
+/* Returns the next key that is not idle, or SCREEN_CLOSED if the samples end the command. */
+static int next_key(const struct annotate_live *live)
+{
+	int key = live ? screen_key_or_idle() : screen_key();
+
+	while (live && key == SCREEN_IDLE)
+		key = live->refresh(live->context) ? screen_key_or_idle() : SCREEN_CLOSED;
+	return key;
+}
+
+/* Shows a function, then what keys select. note: the message at first. live: NULL if all samples
+ * were read. */
+static void browse(struct functions *functions, size_t page, const char *note,
+		   const struct annotate_live *live)
 {
 	int key;
 
-	show_page(functions, functions->wanted);
+	show_page(functions, page);
 	if (functions->annotate->by_inlined)
 		move_to_inlined(functions);
 	snprintf(functions->message, sizeof(functions->message), "%s", note);
 	do {
 		draw(functions);
 		functions->message[0] = '\0';
-		key = screen_key();
+		key = next_key(live);
 	} while (do_key(functions, key));
 }
 
 static void clear(struct functions *functions)
 {
 	annotate_view_clear(&functions->view);
-	free(functions->page);
+	annotate_pages_clear(&functions->pages);
 	free(functions->visit);
 }
 
@@ -522,7 +511,7 @@ static int find_functions(struct functions *functions, char *note, size_t size)
 {
 	int status = annotate_find_inlined(functions->annotate, note, size);
 
-	return status ? status : annotate_visit_functions(functions->annotate, add_page, functions);
+	return status ? status : annotate_pages_find(&functions->pages, functions->annotate);
 }
 
 int annotate_browse(struct annotate *annotate)
@@ -530,41 +519,47 @@ int annotate_browse(struct annotate *annotate)
 	struct functions functions = { .annotate = annotate };
 	char note[sizeof(functions.message)];
 	int status = find_functions(&functions, note, sizeof(note));
+	size_t wanted = annotate_pages_wanted(&functions.pages, functions.annotate);
 
-	if (!status && functions.wanted == functions.nr)
+	if (!status && wanted == ANNOTATE_NO_PAGE)
 		status = annotate_explain_nothing(annotate);
 	else if (!status && !screen_open())
 		status = cli_usage_error(ANNOTATE_COMMAND,
 					 "the terminal of the variable TERM is unknown: use "
 					 "--stdio2");
 	else if (!status) {
-		browse(&functions, note);
+		browse(&functions, wanted, note, NULL);
 		screen_close();
 	}
 	clear(&functions);
 	return status;
 }
 
-void annotate_browse_live(const struct cli_input *input, struct perch_annotation *annotation,
-			  const char *symbol, char *message, size_t size)
+void annotate_browse_live(const struct annotate_live *live, struct perch_annotation *annotation,
+			  const struct perch_symbol *symbol, unsigned event, char *message,
+			  size_t size)
 {
+	struct perch_session *session = live->input->session;
 	struct annotate annotate = {
-		.input = *input,
+		.input = *live->input,
 		.annotation = annotation,
-		.symbol = symbol,
+		.symbol = perch_symbols_name(perch_session_symbols(session), symbol),
 		.layout = LAYOUT_BROWSER,
-		.sources.root = input->options.symbols.root,
+		.sources.root = live->input->options.symbols.root,
+		.origin = { symbol->dso->path, symbol->start, event },
 	};
 	struct functions functions = { .annotate = &annotate };
 	char note[sizeof(functions.message)];
+	size_t wanted;
 
-	annotate.nr_events =
-		perch_reader_events(perch_session_reader(input->session), &annotate.events);
+	annotate.nr_events = perch_reader_events(perch_session_reader(session), &annotate.events);
 	if (!find_functions(&functions, note, sizeof(note))) {
-		if (functions.wanted == functions.nr)
-			snprintf(message, size, "%.150s has no samples of its own", symbol);
+		wanted = annotate_pages_wanted(&functions.pages, functions.annotate);
+		if (wanted == ANNOTATE_NO_PAGE)
+			snprintf(message, size, "%.150s has no samples of its own",
+				 annotate.symbol);
 		else
-			browse(&functions, note);
+			browse(&functions, wanted, note, live);
 	}
 	clear(&functions);
 	source_text_clear(&annotate.sources);

@@ -88,8 +88,9 @@ int annotate_find_inlined(struct annotate *annotate, char *note, size_t size)
 						 samples, samples == 1 ? "sample" : "samples");
 	}
 	if (found > MAX_SUGGESTIONS && used < size)
-		used += (size_t)snprintf(note + used, size - used, " and %zu others",
-					 found - MAX_SUGGESTIONS);
+		used += (size_t)snprintf(note + used, size - used, " and %zu %s",
+					 found - MAX_SUGGESTIONS,
+					 cli_word(found - MAX_SUGGESTIONS, "other", "others"));
 	if (found && used < size)
 		snprintf(note + used, size - used,
 			 named ? "; these samples are not counted here" : "");
@@ -161,7 +162,12 @@ int annotate_explain_nothing(const struct annotate *annotate)
 				 annotate->input.path);
 		return CLI_EXIT_FAILURE;
 	}
-	if (annotate->symbol)
+	if (annotate->origin.dso)
+		cli_note(ANNOTATE_COMMAND,
+			 "%s has no samples of its own: they are in functions "
+			 "that it calls",
+			 annotate->symbol);
+	else if (annotate->symbol)
 		suggest_functions(annotate, function, nr);
 	else
 		cli_note(ANNOTATE_COMMAND, "no function has a share of %.2f %% (--percent-limit)",

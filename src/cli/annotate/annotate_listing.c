@@ -160,13 +160,16 @@ static int look_ahead(struct listing *listing)
 			listing->targets[at / 8] |= (uint8_t)(1 << at % 8);
 		listing->undecoded += row.instruction.undecoded ? row.instruction.size : 0;
 		listing->vectors += row.instruction.vector;
+		listing->has_lines |= row.file != NULL;
 		if (listing->annotate->print_line)
 			rc = add_line(listing, &row);
 	}
 	/* samples of the part of a large function that was not read */
 	for (; listing->next_point < listing->function->nr; listing->next_point++)
-		listing->annotate->cut_samples +=
-			listing->function->point[listing->next_point].samples;
+		if (column_of(listing->columns,
+			      listing->function->point[listing->next_point].event) <
+		    listing->columns->nr)
+			listing->cut += listing->function->point[listing->next_point].samples;
 	if (listing->nr_lines)
 		qsort(listing->line, listing->nr_lines, sizeof(*listing->line), compare_lines);
 	listing->next_point = 0;
@@ -245,17 +248,34 @@ void listing_close(struct listing *listing)
 
 /* ---- text that the layouts share ---- */
 
-const char *listing_target(const struct listing *listing, uint64_t address, uint64_t *inside)
+struct listing_range listing_range(const struct listing *listing)
 {
 	const struct perch_code *code = &listing->code;
+
+	return (struct listing_range){ listing->function->symbol->dso, code->start, code->end,
+				       code->address, code->offset };
+}
+
+const struct perch_symbol *listing_function(struct perch_symbols *symbols,
+					    const struct listing_range *range, uint64_t address)
+{
+	return address >= range->start && address < range->end
+		       ? perch_symbols_find(symbols, range->dso,
+					    address - range->address + range->offset)
+		       : NULL;
+}
+
+const char *listing_target(const struct listing *listing, uint64_t address, uint64_t *inside)
+{
+	struct listing_range range = listing_range(listing);
 	const struct perch_symbol *symbol = listing->function->symbol;
 	struct perch_symbols *symbols = perch_session_symbols(listing->annotate->input.session);
-	uint64_t offset = address - code->address + code->offset;
+	uint64_t offset = address - range.address + range.offset;
 
-	if (address < code->start || address >= code->end)
+	if (address < range.start || address >= range.end)
 		return NULL;
 	if (offset < symbol->start || offset >= symbol->end)
-		symbol = perch_symbols_find(symbols, symbol->dso, offset);
+		symbol = listing_function(symbols, &range, address);
 	if (!symbol)
 		return NULL;
 	*inside = offset - symbol->start;

@@ -36,20 +36,24 @@ static void print_missing(const struct annotate *annotate)
 
 		named += missing->nr;
 		if (missing->nr > 1)
-			snprintf(others, sizeof(others), " and %zu others", missing->nr - 1);
+			snprintf(others, sizeof(others), " and %zu %s", missing->nr - 1,
+				 cli_word(missing->nr - 1, "other", "others"));
 		cli_note(ANNOTATE_COMMAND, "no instructions of %s%s in %s: %s%s%s",
 			 perch_symbols_name(symbols, missing->first), others,
 			 perch_symbols_dso_name(symbols, missing->first->dso), missing->err.message,
 			 missing->err.remedy[0] ? ". " : "", missing->err.remedy);
 	}
 	if (annotate->missing > named)
-		cli_note(ANNOTATE_COMMAND, "no instructions of %zu other functions",
-			 annotate->missing - named);
+		cli_note(ANNOTATE_COMMAND, "no instructions of %zu other %s",
+			 annotate->missing - named,
+			 cli_word(annotate->missing - named, "function", "functions"));
 }
 
 void annotate_count_shown(struct annotate *annotate, const struct listing *listing)
 {
 	annotate->shown++;
+	annotate->cut_samples += listing->cut;
+	annotate->functions_without_lines += !listing->has_lines;
 	annotate->undecoded_bytes += listing->undecoded;
 	annotate->undecoded_vectors += listing->vectors;
 	annotate->undecoded_functions += listing->undecoded > 0;
@@ -63,14 +67,16 @@ static void print_undecoded(const struct annotate *annotate)
 	char vectors[80] = "";
 
 	if (annotate->undecoded_vectors)
-		snprintf(vectors, sizeof(vectors), " (%" PRIu64 " of AVX or AVX-512)",
-			 annotate->undecoded_vectors);
+		snprintf(vectors, sizeof(vectors), " (%" PRIu64 " AVX or AVX-512 %s)",
+			 annotate->undecoded_vectors,
+			 cli_word(annotate->undecoded_vectors, "instruction", "instructions"));
 	cli_note(ANNOTATE_COMMAND,
-		 "%" PRIu64 " %s of %zu %s shown as .byte: no instructions, or instructions that "
-		 "capstone does not decode%s",
+		 "%" PRIu64 " %s of %zu %s %s shown as .byte: they are no instructions, or "
+		 "capstone does not decode them%s",
 		 annotate->undecoded_bytes, cli_word(annotate->undecoded_bytes, "byte", "bytes"),
 		 annotate->undecoded_functions,
-		 cli_word(annotate->undecoded_functions, "function", "functions"), vectors);
+		 cli_word(annotate->undecoded_functions, "function", "functions"),
+		 cli_word(annotate->undecoded_bytes, "is", "are"), vectors);
 }
 
 static void print_source_notes(const struct source_text *sources)
@@ -82,14 +88,15 @@ static void print_source_notes(const struct source_text *sources)
 			 sources->newer_path,
 			 sources->newer > 1 ? " and other source files are" : " is");
 	if (sources->missing)
-		cli_note(
-			ANNOTATE_COMMAND,
-			"%zu source files cannot be read, for example %s: their lines are left out "
-			"(--prefix and --prefix-strip change their directories)",
-			sources->missing, sources->missing_path);
+		cli_note(ANNOTATE_COMMAND,
+			 "%zu source %s cannot be read, for example %s: %s lines are left out "
+			 "(--prefix and --prefix-strip change directories of source files)",
+			 sources->missing, cli_word(sources->missing, "file", "files"),
+			 sources->missing_path, cli_word(sources->missing, "its", "their"));
 	if (sources->too_large)
-		cli_note(ANNOTATE_COMMAND, "%zu source files are too large, for example %s",
-			 sources->too_large, sources->large_path);
+		cli_note(ANNOTATE_COMMAND, "%zu source %s too large, for example %s",
+			 sources->too_large, cli_word(sources->too_large, "file is", "files are"),
+			 sources->large_path);
 	if (sources->too_many)
 		cli_note(
 			ANNOTATE_COMMAND,
@@ -130,6 +137,13 @@ void annotate_print_notes(const struct annotate *annotate)
 			 "the end of its code",
 			 annotate->cut_samples,
 			 cli_word(annotate->cut_samples, "sample", "samples"), PERCH_MAX_CODE);
+	if (annotate->print_line && annotate->functions_without_lines)
+		cli_note(ANNOTATE_COMMAND,
+			 "%zu %s no source lines (-l): compile with -g, or install the debug "
+			 "information",
+			 annotate->functions_without_lines,
+			 cli_word(annotate->functions_without_lines, "function has",
+				  "functions have"));
 	print_source_notes(&annotate->sources);
 	cli_input_print_notes(&annotate->input);
 }

@@ -38,7 +38,6 @@ static int add_row(struct annotate_view *view, const struct listing *listing,
 		.line = position,
 		.address = instruction->address,
 		.percent = row->has_samples ? largest_share(listing, row) : 0,
-		.sum = row->sum[0],
 		.flow = instruction->flow,
 		.has_target = instruction->has_target,
 		.target = instruction->target,
@@ -124,13 +123,12 @@ int annotate_view_make(struct annotate_view *view, struct annotate *annotate,
 	FILE *out;
 	int rc;
 
-	*view = (struct annotate_view){ .dso = function->symbol->dso };
+	*view = (struct annotate_view){ .text = NULL };
 	rc = listing_open(&listing, annotate, function, columns, err);
 	if (rc)
 		return rc;
 	view->sums_width = annotate_sums_width(&listing);
-	view->address = listing.code.address;
-	view->offset = listing.code.offset;
+	view->range = listing_range(&listing);
 	out = open_memstream(&view->text, &size);
 	rc = out ? put_rows(out, view, &listing) : -ENOMEM;
 	if (out && fclose(out))

@@ -13,7 +13,6 @@ struct view_row {
 	size_t line;
 	uint64_t address;
 	double percent; /* the largest one of the columns */
-	struct annotate_sum sum;
 	enum instruction_flow flow;
 	bool has_target;
 	uint64_t target;
@@ -28,10 +27,8 @@ struct annotate_view {
 	size_t nr_rows;
 	size_t *hot; /* indices of rows with samples, the hottest first */
 	size_t nr_hot;
-	int sums_width; /* columns of a line that have the shares */
-	/* for the targets of calls */
-	const struct perch_dso *dso;
-	uint64_t address, offset; /* the first address, and where it is in the DSO */
+	int sums_width;		    /* columns of a line that have the shares */
+	struct listing_range range; /* for the targets of calls */
 };
 
 /* Makes the lines. Returns 0, or a negative errno with err: there are no instructions. */

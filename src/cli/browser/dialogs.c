@@ -205,8 +205,11 @@ FILE *screen_create_file(const char *name, char *path, size_t size)
 
 void screen_close_file(FILE *out, const char *path, size_t lines, char *message, size_t size)
 {
-	if (!out || fclose(out))
+	bool failed = !out || ferror(out);
+
+	if ((out && fclose(out)) || failed)
 		snprintf(message, size, "Cannot write %s: %s", path, strerror(errno));
 	else
-		snprintf(message, size, "%zu lines written to %s", lines, path);
+		snprintf(message, size, "%zu %s written to %s", lines,
+			 lines == 1 ? "line" : "lines", path);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "messages.h"
 #include "screen.h"
 
 static struct {
@@ -46,6 +47,15 @@ static void choose_colors(void)
 	init_pair(PAIR_MEDIUM, COLOR_GREEN, -1);
 }
 
+/* Messages would be written over the screen. */
+static void show_message(const char *text)
+{
+	size_t row = screen_rows() - 1;
+
+	screen_fill(row, screen_put(row, 0, SCREEN_TITLE, text), SCREEN_TITLE);
+	screen_show();
+}
+
 bool screen_open(void)
 {
 	/* for the width of characters; numbers keep the C locale's format */
@@ -62,11 +72,13 @@ bool screen_open(void)
 	set_escdelay(50);
 	curs_set(0);
 	choose_colors();
+	cli_show_messages_by(show_message);
 	return true;
 }
 
 void screen_close(void)
 {
+	cli_show_messages_by(NULL);
 	endwin();
 	delscreen(screen.terminal);
 	screen.terminal = NULL;

@@ -227,6 +227,19 @@ static void read_machine(struct reading *reading)
 	}
 }
 
+/* Each message has the name of its file. */
+static void print_notes(struct reading *reading)
+{
+	char path[256], command[300];
+
+	perch_clean_text(reading->input.path, path, sizeof(path));
+	snprintf(command, sizeof(command), DIFF_COMMAND ": %s", path);
+	reading->input.command = command;
+	cli_input_print_notes(&reading->input);
+	cli_filter_print_notes(&reading->filter, &reading->input);
+	reading->input.command = DIFF_COMMAND;
+}
+
 static int read_file(struct reading *reading)
 {
 	const struct diff *diff = reading->diff;
@@ -245,8 +258,7 @@ static int read_file(struct reading *reading)
 	status = read_samples(reading);
 	if (!status)
 		status = read_events(reading);
-	cli_input_print_notes(&reading->input);
-	cli_filter_print_notes(&reading->filter, &reading->input);
+	print_notes(reading);
 	if (reading->filter.filter) {
 		struct perch_filter_stats stats;
 

@@ -111,6 +111,8 @@ static int begin(struct record *record, struct record_plan *plan)
 	    perch_sampler_enable(record->sampler, &err) < 0)
 		return cli_error(RECORD_COMMAND, &err);
 	clock_gettime(CLOCK_MONOTONIC, &record->start);
+	if (record_fills_cache(options))
+		record_pinned_begin(&record->scan.pinned, !plan->system_wide);
 	status = options->program_argv ? release_program(record) : 0;
 	if (status)
 		return status;

@@ -20,6 +20,7 @@
  *	record_rings.c		the rings -> the file, one round
  *	record_lost.c		numbers of lost records
  *	record_scan.c		counts, times and DSOs of the records that are written
+ *	record_pinned.c		files that are pinned for the build id cache
  *	record_sideband.c	the side-band cache, for files that start later
  *	record_maps.c		records that describe the recording
  */
@@ -294,11 +295,17 @@ int record_write_tracing_data(struct perch_writer *writer, const struct perch_ev
 
 /* ---- record_cache.c ---- */
 
+/* True if the options let record_fill_cache() be called. */
+bool record_fills_cache(const struct record_options *options);
 /* Adds the files that have samples to the build id cache. A failure is printed. */
 void record_fill_cache(const struct record *record);
 
 /* ---- record_synthesize.c: 0, or a negative errno in record->err ---- */
 
 int record_synthesize(struct record *record);
+
+/* Prints how many processes have mappings that this user may not read. */
+void record_print_denied(const struct record_options *options,
+			 const struct perch_synthesize_counts *counts);
 
 #endif

@@ -37,8 +37,8 @@ static int vdso_build_id(uint8_t build_id[20])
 }
 
 /* Reads the build id of the file that was mapped, wherever that can be opened now. */
-static int mapped_build_id(struct perch_symbols *symbols, const struct record_dso *mapped,
-			   uint8_t build_id[20])
+static int mapped_build_id(const struct record_scan *scan, struct perch_symbols *symbols,
+			   const struct record_dso *mapped, uint8_t build_id[20])
 {
 	const struct perch_dso dso = { .kind = PERCH_DSO_FILE,
 				       .path = mapped->path,
@@ -52,7 +52,11 @@ static int mapped_build_id(struct perch_symbols *symbols, const struct record_ds
 	char path[32];
 	int fd, size;
 
-	if (!mapped->inode || perch_symbols_open_file(symbols, &dso, &fd, NULL))
+	if (!mapped->inode)
+		return -ENOENT;
+	if (perch_symbols_open_file(symbols, &dso, &fd, NULL))
+		fd = record_open_pinned_inode(&scan->pinned, &scan->dsos, mapped);
+	if (fd < 0)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	size = perch_build_id_of_file(path, build_id, NULL);
@@ -60,8 +64,8 @@ static int mapped_build_id(struct perch_symbols *symbols, const struct record_ds
 	return size;
 }
 
-static void find_build_id(struct perch_symbols *symbols, const struct record_dso *dso,
-			  struct build_id *build_id)
+static void find_build_id(const struct record_scan *scan, struct perch_symbols *symbols,
+			  const struct record_dso *dso, struct build_id *build_id)
 {
 	int size = dso->build_id_size;
 
@@ -70,7 +74,7 @@ static void find_build_id(struct perch_symbols *symbols, const struct record_dso
 	else if (*dso->path == '[')
 		size = vdso_build_id(build_id->bytes);
 	else
-		size = mapped_build_id(symbols, dso, build_id->bytes);
+		size = mapped_build_id(scan, symbols, dso, build_id->bytes);
 	build_id->size = size > 0 ? (uint8_t)size : 0;
 }
 
@@ -115,7 +119,7 @@ static int write_files(const struct record *record, struct perch_symbols *symbol
 		dso[i] = &dsos->dso[i];
 	qsort(dso, dsos->nr, sizeof(*dso), by_path);
 	for (size_t i = 0; i < dsos->nr; i++)
-		find_build_id(symbols, dso[i], &build_id[i]);
+		find_build_id(&record->scan, symbols, dso[i], &build_id[i]);
 	for (size_t i = 0, nr; i < dsos->nr && rc >= 0; i += nr) {
 		for (nr = 1; i + nr < dsos->nr && !strcmp(dso[i + nr]->path, dso[i]->path); nr++)
 			;

@@ -9,27 +9,44 @@
 #include "build_id_cache.h"
 #include "record.h"
 
-static int fill(const struct cli_cache *cache, const char *path, struct perch_error *err)
+/* Opens a file that is pinned since it was mapped. */
+static int open_pinned(const void *context, const struct perch_dso *dso)
+{
+	const struct record_scan *scan = context;
+
+	return record_open_pinned(&scan->pinned, &scan->dsos, dso->path, dso->build_id,
+				  dso->build_id_size);
+}
+
+static int fill(const struct cli_cache *cache, const char *path, struct cli_cache_missing *missing,
+		const struct record_scan *scan, struct perch_error *err)
 {
 	struct perch_session *session;
 	int rc = perch_session_open(&session, path, NULL, err);
 
 	if (rc)
 		return rc;
-	rc = cli_cache_fill(cache, session, true, err);
+	rc = cli_cache_fill(cache, session, true, missing,
+			    &(struct cli_cache_opener){ open_pinned, scan }, err);
 	perch_session_close(session);
 	return rc;
+}
+
+bool record_fills_cache(const struct record_options *options)
+{
+	return !options->no_build_ids && !options->no_cache && !options->switch_by &&
+	       !options->overwrite;
 }
 
 void record_fill_cache(const struct record *record)
 {
 	const struct record_options *options = record->options;
+	struct cli_cache_missing missing = { 0 };
 	struct perch_error err;
 	struct cli_cache cache;
 	struct stat status;
 
-	if (options->no_build_ids || options->no_cache || options->switch_by ||
-	    options->overwrite || record->files.failed || !record->scan.samples ||
+	if (!record_fills_cache(options) || record->files.failed || !record->scan.samples ||
 	    stat(options->output, &status) || !S_ISREG(status.st_mode))
 		return;
 	/* services and users without a home directory have no cache, and need no message each time
@@ -39,11 +56,13 @@ void record_fill_cache(const struct record *record)
 			cli_error(RECORD_COMMAND, &err);
 		return;
 	}
-	if (fill(&cache, options->output, &err))
+	if (fill(&cache, options->output, &missing, &record->scan, &err))
 		cli_note(
 			RECORD_COMMAND,
 			"%s. The recording is complete, but names of programs that are built again "
 			"will be missing",
 			err.message);
+	if (!options->quiet)
+		cli_cache_print_missing(RECORD_COMMAND, &missing);
 	cli_cache_close(&cache);
 }

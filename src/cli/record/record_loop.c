@@ -11,7 +11,9 @@
 
 #include "record.h"
 
-#define FLUSH_MS 1000
+/* At first more often, so that the files of programs that end soon are found while they run. */
+#define FLUSH_MS       1000
+#define FIRST_FLUSH_MS 100
 
 /* Called early, so that a SIGUSR2 before the loop does not end the recorder. */
 void record_block_switch_signal(const struct record_options *options)
@@ -91,20 +93,21 @@ static bool take_signals(struct record *record)
 static int switch_windows(struct record *record)
 {
 	const struct record_options *options = record->options;
+	int flush = record_ms_since_start(record) < FLUSH_MS ? FIRST_FLUSH_MS : FLUSH_MS;
 
 	while (record->next_window_time < options->nr_window_times) {
 		int64_t left = options->window_ms[record->next_window_time] -
 			       record_ms_since_start(record);
 
 		if (left > 0)
-			return left < FLUSH_MS ? (int)left : FLUSH_MS;
+			return left < flush ? (int)left : flush;
 		if (record->next_window_time % 2)
 			perch_sampler_disable(record->sampler, NULL);
 		else
 			perch_sampler_enable(record->sampler, NULL);
 		record->next_window_time++;
 	}
-	return FLUSH_MS;
+	return flush;
 }
 
 /* Returns true if the file has reached --max-size. */

@@ -66,7 +66,8 @@ static void print_lost_by_cpu(const struct record *record)
 			print_event_lost(record, record->files.events[event].name, row);
 	}
 	if (nr > MAX_NAMED)
-		cli_note(RECORD_COMMAND, "lost: records of %zu other events", nr - MAX_NAMED);
+		cli_note(RECORD_COMMAND, "lost: records of %zu other %s", nr - MAX_NAMED,
+			 cli_word(nr - MAX_NAMED, "event", "events"));
 	if (!lost->counted && lost_any(records, lost->nr_rings))
 		print_event_lost(record, NULL, records);
 }

@@ -56,6 +56,8 @@ struct record_dso {
 	/* the last process that mapped it, and where */
 	uint32_t pid;
 	uint64_t start, end;
+	bool pinned;
+	uint8_t attempts; /* to pin it */
 };
 
 /* Each mapped file once. */
@@ -64,6 +66,44 @@ struct record_dsos {
 	size_t nr, capacity;
 	struct perch__hash_table table;
 };
+
+/* ---- record_pinned.c: files that are pinned open for the build id cache ---- */
+
+#define RECORD_MAX_PINNED 256
+
+struct record_pinned_file {
+	int fd; /* O_PATH */
+	uint32_t dso;
+};
+
+/* Zeros keep no files. */
+struct record_pinned {
+	struct record_pinned_file file[RECORD_MAX_PINNED];
+	size_t nr, limit;
+	uint64_t *mount; /* ids of mounts that are older than the recording */
+	size_t nr_mounts;
+	uint64_t mount_namespace; /* of the recorder; 0 if unknown */
+	bool map_files;		  /* this user may use /proc/PID/map_files */
+};
+
+/*
+ * Call this before the program starts. Without memory or /proc, no files are pinned. own_namespace:
+ * also files in the mount namespace of the recorder.
+ */
+void record_pinned_begin(struct record_pinned *pinned, bool own_namespace);
+/* Pins a file that was mapped, if it may, and if it is not pinned: its process may have ended, and
+ * another one maps it. At most seven system calls for each. */
+void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index);
+/* Opens the pinned file with a path and a build id. Returns a descriptor or -1. */
+int record_open_pinned(const struct record_pinned *pinned, const struct record_dsos *dsos,
+		       const char *path, const uint8_t *build_id, size_t size);
+/* Opens the pinned file of a member of dsos, if it has its device and inode. Returns a descriptor
+ * or -1. */
+int record_open_pinned_inode(const struct record_pinned *pinned, const struct record_dsos *dsos,
+			     const struct record_dso *dso);
+void record_pinned_clear(struct record_pinned *pinned);
+
+/* ---- record_scan.c ---- */
 
 struct record_scan {
 	/* set by the caller */
@@ -74,7 +114,8 @@ struct record_scan {
 	uint64_t *lost;			  /* by ring: the sum of LOST and LOST_SAMPLES records */
 
 	struct record_dsos dsos; /* mapped as code */
-	char **module;		 /* files of the kernel's modules, or their names */
+	struct record_pinned pinned;
+	char **module; /* files of the kernel's modules, or their names */
 	size_t nr_modules, modules_capacity;
 	uint64_t samples, throttled;	/* records */
 	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */

@@ -60,8 +60,9 @@ static struct record_dso *add_dso(struct record_dsos *dsos, const struct perch_m
 	return added;
 }
 
-static void take_dso(struct record_dsos *dsos, const struct perch_mmap_record *mmap)
+static void take_dso(struct record_scan *scan, const struct perch_mmap_record *mmap)
 {
+	struct record_dsos *dsos = &scan->dsos;
 	struct record_dso *dso;
 	uint32_t index;
 	uint64_t hash;
@@ -76,12 +77,14 @@ static void take_dso(struct record_dsos *dsos, const struct perch_mmap_record *m
 	dso->pid = mmap->pid;
 	dso->start = mmap->start;
 	dso->end = mmap->start + mmap->length;
+	record_pin(&scan->pinned, dsos, (uint32_t)(dso - dsos->dso));
 }
 
 void record_scan_clear(struct record_scan *scan)
 {
 	for (size_t i = 0; i < scan->dsos.nr; i++)
 		free(scan->dsos.dso[i].path);
+	record_pinned_clear(&scan->pinned);
 	free(scan->dsos.dso);
 	perch__hash_clear(&scan->dsos.table);
 	scan->dsos = (struct record_dsos){ 0 };
@@ -135,7 +138,7 @@ static void scan_mapping(struct record_scan *scan, const void *bytes, uint16_t s
 		return;
 	name = mapping.mmap.filename.text;
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
-		take_dso(&scan->dsos, &mapping.mmap);
+		take_dso(scan, &mapping.mmap);
 }
 
 /* A module that cannot be added has no build id in the recording. */

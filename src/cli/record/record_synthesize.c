@@ -73,7 +73,7 @@ static int check(struct output *output, int rc, const struct perch_error *err,
 }
 
 /* A security module or another user namespace can refuse the mappings despite CAP_SYS_PTRACE. */
-static void print_counts(const struct record_options *options,
+void record_print_denied(const struct record_options *options,
 			 const struct perch_synthesize_counts *counts)
 {
 	uint64_t effective = 0;
@@ -82,10 +82,12 @@ static void print_counts(const struct record_options *options,
 		return;
 	perch_machine_capabilities(options->machine, &effective, NULL);
 	cli_note(RECORD_COMMAND,
-		 "processes whose mappings this user may not read: %" PRIu64
-		 "; their addresses will have no symbols%s",
-		 counts->denied,
-		 effective >> PERCH_CAP_SYS_PTRACE & 1 ? "" : " (CAP_SYS_PTRACE allows it)");
+		 "processes whose mappings this user may not read: %" PRIu64 " (%sprocess %" PRIu64
+		 "); their addresses will have no symbols%s",
+		 counts->denied, counts->denied > 1 ? "one is " : "", counts->denied_pid,
+		 effective >> PERCH_CAP_SYS_PTRACE & 1
+			 ? "; a security module or another user namespace may refuse them"
+			 : " (CAP_SYS_PTRACE allows it)");
 }
 
 /* Writes the records of the processes that are measured. */
@@ -109,7 +111,7 @@ static int write_processes(struct output *output, struct perch_synthesize_option
 		rc = perch_synthesize_targets(&targets, options, record->options->machine,
 					      write_records, output, &counts, &err);
 	perch_targets_clear(&targets);
-	print_counts(record->options, &counts);
+	record_print_denied(record->options, &counts);
 	return check(output, rc, &err, "some addresses will have no symbols");
 }
 

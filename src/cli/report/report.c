@@ -205,8 +205,11 @@ static int make_profile(struct report *report, struct report_reading *reading)
 	cli_progress("reading samples", 1, 1);
 	if (reading->rc)
 		return cli_error(COMMAND, &reading->err);
+	/* what the rest of the file has is not known yet */
+	if (!reading->ended && report_read_has_chains(report))
+		reading->chains = true;
 	report_set_default_graph(report, reading->chains);
-	report->other_functions = has_other_functions(report, reading->profile);
+	report->other_functions = !reading->ended || has_other_functions(report, reading->profile);
 	return report_set_columns(report);
 }
 
@@ -262,6 +265,7 @@ int perch_cmd_report(int argc, char **argv)
 	if (status)
 		return status;
 	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* there is one thread */
+	cli_survive_closed_pipe();
 	status = print_file(stdout, report);
 	if (cli_check_stdout(COMMAND, 0))
 		status = CLI_EXIT_FAILURE;

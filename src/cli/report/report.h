@@ -121,8 +121,8 @@ int report_set_columns(struct report *report);
 /* Prints a comment for each hidden column. */
 void report_put_hidden(FILE *out, const struct report *report);
 bool report_has_column(const struct report_list *list, const struct perch_column *column);
-/* True if all names of a list as of -s are columns. */
-bool report_are_columns(const char *names);
+/* True if all names of a list as of -s are columns. message: which one is not. */
+bool report_are_columns(const char *names, char *message, size_t size);
 
 /* ---- report_mode.c ---- */
 
@@ -202,6 +202,8 @@ void report_read_stop(struct report_reading *reading);
 double report_read_seconds(const struct report_reading *reading);
 /* An estimate by the bytes that were read; INFINITY if the size is unknown. */
 double report_read_seconds_left(const struct report_reading *reading);
+/* True if events have call chains, which the first samples may lack. */
+bool report_read_has_chains(const struct report *report);
 /* Bytes that were read, and all bytes; 0 if unknown. */
 void report_read_progress(const struct report_reading *reading, uint64_t *done, uint64_t *total);
 /* Shows the progress on standard error, if that is a terminal. */

@@ -56,13 +56,24 @@ static bool move(struct browser *browser, int key)
 
 /* ---- call graphs ---- */
 
+static bool has_graphs(struct browser *browser, bool say_so)
+{
+	bool found = browser->report.graph.shape != SHAPE_NONE;
+
+	if (!found && say_so)
+		snprintf(browser->message, sizeof(browser->message),
+			 "The rows have no call graph: the samples lack call chains (record with "
+			 "-g), or -g none is given");
+	return found;
+}
+
 /* Folds or unfolds the line of the cursor. Returns false if it has no branches. */
 static bool toggle(struct browser *browser, bool all)
 {
 	struct browser_line line;
 	int rc;
 
-	if (browser->report.graph.shape == SHAPE_NONE || !browser->lines.nr)
+	if (!has_graphs(browser, all) || !browser->lines.nr)
 		return false;
 	line = browser_lines_get(&browser->lines, browser->cursor);
 	rc = all ? browser_lines_toggle_all(&browser->lines, browser->cursor, browser_graph_of_row,
@@ -81,7 +92,7 @@ static void unfold_all(struct browser *browser)
 {
 	size_t row;
 
-	if (browser->report.graph.shape == SHAPE_NONE || !browser->lines.nr)
+	if (!has_graphs(browser, true) || !browser->lines.nr)
 		return;
 	row = browser_lines_get(&browser->lines, browser->cursor).at;
 	if (browser_lines_unfold(&browser->lines, UNFOLDED_ROWS, browser_graph_of_row, browser))
@@ -259,10 +270,7 @@ static void ask_columns(struct browser *browser)
 			 browser->report.keys.column[i]->name);
 	if (!screen_ask("Columns:", names, sizeof(names)))
 		return;
-	if (!report_are_columns(names))
-		snprintf(browser->message, sizeof(browser->message),
-			 "%.150s: there is no such column; perch-report(1) lists them", names);
-	else
+	if (report_are_columns(names, browser->message, sizeof(browser->message)))
 		browser_restart(browser, "-s", strdup(names));
 }
 
@@ -273,17 +281,16 @@ static void annotate(struct browser *browser)
 	if (browser->live && !browser->live->annotate)
 		snprintf(browser->message, sizeof(browser->message),
 			 "Instructions can be shown when the file has been read");
-	else if (!frame || !has_key(browser, "sym"))
+	else if (!has_key(browser, "sym"))
 		note_missing_key(browser, "sym");
+	else if (!frame)
+		snprintf(browser->message, sizeof(browser->message), "There is no row");
 	else if (!frame->symbol)
 		snprintf(browser->message, sizeof(browser->message),
 			 "An address without a function cannot be annotated");
 	else if (browser->live)
-		browser->live->annotate(
-			browser->live->context,
-			perch_symbols_name(perch_session_symbols(browser->report.input.session),
-					   frame->symbol),
-			browser->message, sizeof(browser->message));
+		browser->live->annotate(browser->live->context, frame->symbol, browser->event,
+					browser->message, sizeof(browser->message));
 	else
 		browser_annotate(browser, frame);
 }
@@ -338,7 +345,11 @@ static bool change_filter(struct browser *browser, int key)
 		ask_limit(browser);
 		return true;
 	case 'F':
-		browser->of_shown = !browser->of_shown;
+		if (browser->report.children)
+			snprintf(browser->message, sizeof(browser->message),
+				 "The shares of callers are of all samples: F needs --no-children");
+		else
+			browser->of_shown = !browser->of_shown;
 		return true;
 	case SCREEN_ESCAPE:
 	case SCREEN_LEFT:
@@ -383,6 +394,9 @@ static void change_view(struct browser *browser, int key)
 		browser_show_help();
 		break;
 	default:
+		if (key > ' ' && key <= '~')
+			snprintf(browser->message, sizeof(browser->message),
+				 "%c is no key of this browser: h shows the keys", key);
 		break;
 	}
 }
@@ -390,10 +404,6 @@ static void change_view(struct browser *browser, int key)
 /* Returns 0, the exit status, or -1 to leave. */
 static int do_key(struct browser *browser, const struct report *report, int key)
 {
-	if (key == 'm' || key == SCREEN_RIGHT)
-		key = menu();
-	else if (key == SCREEN_ENTER)
-		key = toggle(browser, false) ? SCREEN_OTHER : menu();
 	if (key == 'q' || key == SCREEN_CLOSED)
 		return -1;
 	if (move(browser, key))
@@ -446,6 +456,10 @@ static int next_key(struct browser *browser, const struct report *report)
 	if (key == SCREEN_IDLE)
 		return refresh(browser, report);
 	browser->message[0] = '\0';
+	if (key == 'm' || key == SCREEN_RIGHT)
+		key = menu();
+	else if (key == SCREEN_ENTER)
+		key = toggle(browser, false) ? SCREEN_OTHER : menu();
 	if (live && live->key(live->context, key, browser->message, sizeof(browser->message)))
 		return 0;
 	return do_key(browser, report, key);

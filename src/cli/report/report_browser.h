@@ -29,8 +29,10 @@ struct browser_live {
 	void (*put_summary)(FILE *out, void *context);
 	/* Returns true if the key is one of the command's own; the message is then shown. */
 	bool (*key)(void *context, int key, char *message, size_t size);
-	/* Shows the instructions of a function; NULL: they cannot be shown. */
-	void (*annotate)(void *context, const char *symbol, char *message, size_t size);
+	/* Shows the instructions of a function with the samples of an event; NULL: they cannot be
+	 * shown. */
+	void (*annotate)(void *context, const struct perch_symbol *symbol, unsigned event,
+			 char *message, size_t size);
 	/* True if the last profile will not change any more; NULL: never. */
 	bool (*is_final)(void *context);
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,19 +135,16 @@ enum { MOST_ARGUMENTS = 48 };
 /* The options of perch annotate that select the same samples and symbols as the report. */
 static size_t annotate_options(const struct report *report, const char **argv)
 {
-	const struct perch_filter_options *filter = &report->filter.options;
 	const struct perch_symbols_options *symbols = &report->input.options.symbols;
 	const struct {
 		const char *name, *value;
 	} options[] = {
-		{ "--input", report->input.path },   { "--comms", filter->comms },
-		{ "--dsos", filter->dsos },	     { "--pid", filter->pids },
-		{ "--tid", filter->tids },	     { "--cpu", filter->cpus },
-		{ "--cgroup", filter->cgroups },     { "--time", filter->time },
-		{ "--symfs", symbols->root },	     { "--vmlinux", symbols->vmlinux },
+		{ "--input", report->input.path },
+		{ "--symfs", symbols->root },
+		{ "--vmlinux", symbols->vmlinux },
 		{ "--kallsyms", symbols->kallsyms },
 	};
-	size_t nr = 0;
+	size_t nr = cli_filter_arguments(&report->filter, argv);
 
 	for (size_t i = 0; i < CLI_NR(options); i++)
 		if (options[i].value) {
@@ -155,6 +153,8 @@ static size_t annotate_options(const struct report *report, const char **argv)
 		}
 	if (report->input.no_debuginfod)
 		argv[nr++] = "--no-debuginfod";
+	if (symbols->no_demangle)
+		argv[nr++] = "--no-demangle";
 	return nr;
 }
 
@@ -174,6 +174,9 @@ static char *run_perch(const char *const *argv)
 		close(ends[1]);
 		ends[1] = -1;
 		text = read_all(ends[0]);
+		/* more messages than are read must not block it */
+		close(ends[0]);
+		ends[0] = -1;
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -199,9 +202,14 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 {
 	const char *argv[MOST_ARGUMENTS] = { "perch", "annotate", "--tui", "-f" };
 	size_t nr = 4;
-	char *text;
+	char *text, *origin;
 
+	if (asprintf(&origin, "%u:%" PRIx64 ":%s", browser->event, frame->symbol->start,
+		     frame->symbol->dso->path) < 0)
+		return;
 	nr += annotate_options(&browser->report, argv + nr);
+	argv[nr++] = "--origin";
+	argv[nr++] = origin;
 	argv[nr++] = "--symbol";
 	argv[nr++] = perch_symbols_name(perch_session_symbols(browser->report.input.session),
 					frame->symbol);
@@ -209,7 +217,11 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 	screen_show();
 	screen_close();
 	text = run_perch(argv);
-	screen_open();
+	free(origin);
+	if (!screen_open()) {
+		cli_note(REPORT_COMMAND, "the terminal cannot be used any more");
+		exit(CLI_EXIT_FAILURE);
+	}
 	if (text)
 		show_messages(browser, text);
 	else
@@ -261,7 +273,8 @@ bool browser_switch(struct browser *browser, unsigned *event, char *file, size_t
 	int selected;
 
 	file[0] = '\0';
-	if (!glob("*.data*", 0, NULL, &found))
+	/* perch top reads no file: it has live->nr_events */
+	if (!(browser->live && browser->live->nr_events) && !glob("*.data*", 0, NULL, &found))
 		for (; files < found.gl_pathc && files < MOST_FILES; files++) {
 			char name[128];
 

@@ -41,6 +41,8 @@ static bool idle(void *context)
 		return false;
 	screen_set_idle_ms(0); /* reading goes on at once */
 	report_read_until(live->reading, report_read_seconds(live->reading) + STEP_SECONDS, NULL);
+	if (live->reading->ended)
+		screen_set_idle_ms(100);
 	return live->reading->ended ||
 	       report_read_seconds(live->reading) >= live->drawn + DRAW_SECONDS;
 }

@@ -31,13 +31,20 @@ static int add(struct report_list *list, const struct perch_column *column)
 	return 0;
 }
 
-bool report_are_columns(const char *names)
+bool report_are_columns(const char *names, char *message, size_t size)
 {
 	for (const char *at = names + (names[0] == '+');;) {
 		size_t length = strcspn(at, ", ");
 
-		if (!perch_column_find(at, length))
+		if (!perch_column_find(at, length)) {
+			const struct perch_column *similar = perch_column_similar(at, length);
+
+			snprintf(message, size,
+				 "There is no column '%.*s'%s%s; perch-report(1) lists them",
+				 length < 100 ? (int)length : 100, at, similar ? ", perhaps " : "",
+				 similar ? similar->name : "");
 			return false;
+		}
 		at += length;
 		if (!*at)
 			return true;

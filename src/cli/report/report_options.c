@@ -320,10 +320,11 @@ static int set_variable(struct report *report, const char *name, const char *val
 {
 	struct report_graph *graph = &report->graph;
 	bool flag = false;
+	char unused[256];
 	int rc = 0;
 
 	if (!strcmp(name, "report.sort_order")) {
-		rc = report_are_columns(value) ? 0 : -EINVAL;
+		rc = report_are_columns(value, unused, sizeof(unused)) ? 0 : -EINVAL;
 		report->sort = rc ? report->sort : value;
 	} else if (!strcmp(name, "report.percent-limit")) {
 		rc = set_percentage(&report->percent_limit, value);

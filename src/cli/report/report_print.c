@@ -328,7 +328,7 @@ int report_print_rows(struct report_table *table, unsigned event)
 		report_set_widths(table, rows, nr);
 	if (!report->quiet)
 		put_titles(table);
-	for (size_t i = 0; i < nr && !status; i++) {
+	for (size_t i = 0; i < nr && !status && !ferror(table->out); i++) {
 		if (report_is_small(report, &rows[i], table->total))
 			continue;
 		for (size_t at = 0; at < report->columns.nr; at++) {

@@ -25,12 +25,35 @@ static int open_test(struct report_reading *reading)
 		       : 0;
 }
 
+static bool has_part(const struct report *report, const struct perch_symbol *symbol)
+{
+	struct perch_symbols *symbols = perch_session_symbols(report->input.session);
+
+	return symbol && strstr(perch_symbols_name(symbols, symbol), report->symbol_part);
+}
+
+/* Returns enum result, or -ENOMEM: by the functions that are inlined at an address. */
+static int test_inlined(const struct report *report, const struct perch_address *address)
+{
+	struct perch_symbols *symbols = perch_session_symbols(report->input.session);
+	const struct perch_symbol_frame *frames;
+	int nr;
+
+	if (report->no_inline || !perch_symbols_has_debug_info(symbols, address->dso))
+		return OTHER;
+	nr = perch_symbols_frames(symbols, address->dso, address->offset, &frames);
+	for (int i = 0; i < nr - 1; i++)
+		if (has_part(report, frames[i].symbol))
+			return WANTED;
+	return nr < 0 ? nr : OTHER;
+}
+
 /* Returns enum result, or -ENOMEM. */
 static int test_symbol(struct perch_addresses *addresses, const struct report *report,
 		       const struct perch_record *record)
 {
 	struct perch_session *session = report->input.session;
-	const struct perch_symbol *symbol;
+	const struct perch_address *address;
 	const struct perch_dso *dso;
 	struct perch_thread *thread;
 	uint32_t number;
@@ -43,14 +66,12 @@ static int test_symbol(struct perch_addresses *addresses, const struct report *r
 	rc = thread ? perch_addresses_sampled(addresses, thread, record, &number, &dso) : -ENOMEM;
 	if (rc)
 		return rc;
-	symbol = perch_addresses_at(addresses, number)->symbol;
-	if (!symbol)
+	address = perch_addresses_at(addresses, number);
+	if (!address->symbol)
 		return report->resolved ? UNRESOLVED : OTHER;
-	return !report->symbol_part ||
-			       strstr(perch_symbols_name(perch_session_symbols(session), symbol),
-				      report->symbol_part)
+	return !report->symbol_part || has_part(report, address->symbol)
 		       ? WANTED
-		       : OTHER;
+		       : test_inlined(report, address);
 }
 
 /* Leaves out the outer addresses of a call chain from --max-stack on. Returns true if there are
@@ -83,8 +104,6 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 	bool truncated = perch_session_is_truncated(report->input.session, record);
 
 	report_weigh(report, record);
-	if (reading->shows_chains)
-		cli_input_count_chain(&report->input, record);
 	if (result < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (!match && !cli_filter_counts(&report->filter))
@@ -96,6 +115,8 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 		report_add_branch_types(report, record);
 	if (!match || result == OTHER)
 		return perch_profile_skip(profile, record, err);
+	if (reading->shows_chains)
+		cli_input_count_chain(&report->input, record);
 	if (report->max_stack && cut_chain(record, report->max_stack))
 		truncated = false;
 	if (report->blocks && report_blocks_add(report->blocks, record, err))
@@ -114,6 +135,11 @@ static uint64_t sample_types(const struct report *report)
 	for (size_t i = 0; i < nr; i++)
 		sample_type |= events[i].attr.sample_type;
 	return sample_type;
+}
+
+bool report_read_has_chains(const struct report *report)
+{
+	return !report->branches && sample_types(report) & PERCH_SAMPLE_CALLCHAIN;
 }
 
 /* Parents and callees are in call chains. */

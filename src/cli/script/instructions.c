@@ -86,16 +86,19 @@ void script_code_print_notes(const struct script_code *code)
 {
 	if (code && code->missing)
 		cli_note(SCRIPT_COMMAND,
-			 "the instructions of %llu addresses are missing; the first one: %s",
+			 "the instructions of %llu %s are missing; the first one: %s",
 			 (unsigned long long)code->missing,
+			 cli_word(code->missing, "address", "addresses"),
 			 code->reason ? code->reason : "out of memory");
 	if (code && code->sources.missing)
-		cli_note(SCRIPT_COMMAND, "%zu source files are missing; the first one: %s",
-			 code->sources.missing, code->sources.missing_path);
+		cli_note(SCRIPT_COMMAND, "%zu source %s missing; the first one: %s",
+			 code->sources.missing,
+			 cli_word(code->sources.missing, "file is", "files are"),
+			 code->sources.missing_path);
 	if (code && code->sources.newer)
-		cli_note(SCRIPT_COMMAND,
-			 "%zu source files are newer than the binary; the first one: %s",
-			 code->sources.newer, code->sources.newer_path);
+		cli_note(SCRIPT_COMMAND, "%zu source %s newer than the binary; the first one: %s",
+			 code->sources.newer, cli_word(code->sources.newer, "file is", "files are"),
+			 code->sources.newer_path);
 }
 
 /* ---- blocks ---- */

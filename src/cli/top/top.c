@@ -38,6 +38,7 @@ int perch_cmd_top(int argc, char **argv)
 		return CLI_EXIT_FAILURE;
 	top->record.argc = argc;
 	top->record.argv = argv;
+	record_command = TOP_COMMAND;
 	status = record_set_defaults(&top->record);
 	cli_show_calls(&shown, &top->record.verbose);
 	if (!status && perch_machine_new(&top->record.machine, NULL, &shown.calls, &err) < 0)

@@ -39,17 +39,19 @@ struct top {
 	bool zero, hide_kernel, hide_user;
 	struct perch_sampler *sampler;
 	struct perch_profile *profile;
-	struct perch_annotation *annotation; /* of the browser; else NULL */
-	uint64_t annotated;		     /* samples in it */
-	struct top_interval now, shown;	     /* shown: the one before */
-	uint64_t lost, throttled;	     /* since the start */
-	uint64_t bytes;			     /* of the records so far, of the ring with most */
-	uint64_t memory;      /* of this process after the first refresh; 0 before it */
-	unsigned starts;      /* of the profile */
-	int signals;	      /* signalfd(2) */
-	struct timespec last; /* refresh */
-	int ms;		      /* until the next round */
-	bool ended;	      /* the targets have, or a signal came */
+	/* of the browser, else NULL: the samples since the last refresh with -z, or else up to half
+	 * of the samples that are kept; and the ones before */
+	struct perch_annotation *annotation, *annotation_before;
+	uint64_t annotated;		/* samples in the first one */
+	struct top_interval now, shown; /* shown: the one before */
+	uint64_t lost, throttled;	/* since the start */
+	uint64_t bytes;			/* of the records so far, of the ring with most */
+	uint64_t memory;		/* of this process after the first refresh; 0 before it */
+	unsigned starts;		/* of the profile */
+	int signals;			/* signalfd(2) */
+	struct timespec last;		/* refresh */
+	int ms;				/* until the next round */
+	bool ended;			/* the targets have, or a signal came */
 };
 
 /* ---- top_options.c ---- */
@@ -79,8 +81,12 @@ void top_put_summary(FILE *out, const struct top *top);
 
 /* Makes the session and the profile, with what runs now. The sampler is open. */
 int top_start(struct top *top);
-/* Starts to count samples by their address, for instructions with their shares. */
-int top_count_addresses(struct top *top);
+/* Counts samples by their address from now on, for instructions with their shares. The ones before
+ * stay until the next call. Returns 0 or -ENOMEM. */
+int top_count_addresses(struct top *top, struct perch_error *err);
+/* Makes the annotation of the samples that are kept. Returns 0 or a negative errno. */
+int top_annotate(const struct top *top, struct perch_annotation **annotation,
+		 struct perch_error *err);
 /* Adds the records of the rings. */
 int top_read(struct top *top);
 /* The seconds since the last refresh. */

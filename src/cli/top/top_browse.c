@@ -84,18 +84,37 @@ static bool take_key(void *context, int key, char *message, size_t size)
 	return true;
 }
 
-static void annotate(void *context, const char *symbol, char *message, size_t size)
+/* While instructions are shown. Returns false when the command ends. */
+static bool refresh_unseen(void *context)
+{
+	struct perch_profile *profile;
+	struct live *live = context;
+
+	if (!live->status)
+		live->status = refresh(context, &profile);
+	if (!live->status)
+		perch_profile_free(profile);
+	return !live->status;
+}
+
+static void annotate(void *context, const struct perch_symbol *symbol, unsigned event,
+		     char *message, size_t size)
 {
 	const struct live *live = context;
-	struct perch_annotation *snapshot;
+	const struct annotate_live shown = {
+		.input = &live->top->report.input,
+		.refresh = refresh_unseen,
+		.context = context,
+	};
+	struct perch_annotation *annotation;
 	struct perch_error err;
 
-	if (perch_annotation_snapshot(live->top->annotation, &snapshot, &err)) {
+	if (top_annotate(live->top, &annotation, &err)) {
 		snprintf(message, size, "%s", err.message);
 		return;
 	}
-	annotate_browse_live(&live->top->report.input, snapshot, symbol, message, size);
-	perch_annotation_free(snapshot);
+	annotate_browse_live(&shown, annotation, symbol, event, message, size);
+	perch_annotation_free(annotation);
 }
 
 int top_browse(struct top *top)
@@ -114,10 +133,9 @@ int top_browse(struct top *top)
 	};
 	struct perch_profile *profile;
 	struct perch_error err;
-	int status = top_count_addresses(top);
 
-	if (status)
-		return status;
+	if (top_count_addresses(top, &err))
+		return cli_error(TOP_COMMAND, &err);
 	if (perch_profile_snapshot(top->profile, &profile, &err))
 		return cli_error(TOP_COMMAND, &err);
 	return report_browse_live(&top->report, profile, &browser);

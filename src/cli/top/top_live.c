@@ -77,11 +77,7 @@ static int add_running(struct top *top)
 			rc = 0;
 		}
 	}
-	if (counts.denied)
-		cli_note(TOP_COMMAND,
-			 "processes whose mappings this user may not read: %" PRIu64
-			 "; their addresses will have no symbols",
-			 counts.denied);
+	record_print_denied(&top->record, &counts);
 	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
 }
 
@@ -130,7 +126,8 @@ int top_start(struct top *top)
 void top_stop(struct top *top)
 {
 	perch_annotation_free(top->annotation);
-	top->annotation = NULL;
+	perch_annotation_free(top->annotation_before);
+	top->annotation = top->annotation_before = NULL;
 	perch_profile_free(top->profile);
 	top->profile = NULL;
 	perch_trace_columns_free(top->report.trace_columns);
@@ -140,7 +137,7 @@ void top_stop(struct top *top)
 	top->report.input.session = NULL;
 }
 
-#define MOST_ANNOTATED 500000 /* samples */
+#define MOST_ANNOTATED 250000 /* samples, and as many before */
 
 /* Returns 0 or a negative errno. */
 static int add_sample(struct top *top, struct perch_record *record, struct perch_error *err)
@@ -163,7 +160,8 @@ static int add_sample(struct top *top, struct perch_record *record, struct perch
 						 : 0;
 	if (top->annotation) {
 		/* without a limit, the addresses of a long time would use much memory */
-		if (top->annotated++ == MOST_ANNOTATED && top_count_addresses(top))
+		if (!top->zero && top->annotated++ == MOST_ANNOTATED &&
+		    top_count_addresses(top, err))
 			return -ENOMEM;
 		if (perch_annotation_add(top->annotation, record, err))
 			return -ENOMEM;
@@ -173,18 +171,36 @@ static int add_sample(struct top *top, struct perch_record *record, struct perch
 		       : perch_profile_add(top->profile, record, err);
 }
 
-int top_count_addresses(struct top *top)
+int top_count_addresses(struct top *top, struct perch_error *err)
 {
 	struct perch_session *session = top->report.input.session;
-	struct perch_error err;
 
-	perch_annotation_free(top->annotation);
-	top->annotation = NULL;
+	perch_annotation_free(top->annotation_before);
+	top->annotation_before = top->annotation;
 	top->annotated = 0;
 	return perch_annotation_new(&top->annotation, perch_session_processes(session),
-				    perch_session_symbols(session), &err)
-		       ? cli_error(TOP_COMMAND, &err)
-		       : 0;
+				    perch_session_symbols(session), err);
+}
+
+int top_annotate(const struct top *top, struct perch_annotation **annotation,
+		 struct perch_error *err)
+{
+	struct perch_session *session = top->report.input.session;
+	int rc = perch_annotation_new(annotation, perch_session_processes(session),
+				      perch_session_symbols(session), err);
+
+	if (!rc && top->annotation_before)
+		rc = perch_annotation_merge(*annotation, top->annotation_before, err);
+	/* with -z the rows are those up to the last refresh */
+	if (!rc && !top->zero)
+		rc = perch_annotation_merge(*annotation, top->annotation, err);
+	if (!rc)
+		rc = perch_annotation_finish(*annotation, err);
+	if (rc) {
+		perch_annotation_free(*annotation);
+		*annotation = NULL;
+	}
+	return rc;
 }
 
 /* Passes a record through the session. Returns 0 or a negative errno. */
@@ -293,8 +309,8 @@ int top_refresh(struct top *top, struct perch_profile **profile)
 	*profile = NULL;
 	if (!status)
 		status = read_round(top);
-	if (!status && top->annotation && top->zero)
-		status = top_count_addresses(top);
+	if (!status && top->annotation && top->zero && top_count_addresses(top, &err))
+		status = cli_error(TOP_COMMAND, &err);
 	if (status)
 		return status;
 	top->shown = top->now;
@@ -334,10 +350,13 @@ bool top_is_full(const struct top *top)
 int top_restart(struct top *top)
 {
 	bool annotated = top->annotation;
+	struct perch_error err;
 	int status;
 
 	top_stop(top);
 	top->memory = 0;
 	status = top_start(top);
-	return !status && annotated ? top_count_addresses(top) : status;
+	if (!status && annotated && top_count_addresses(top, &err))
+		status = cli_error(TOP_COMMAND, &err);
+	return status;
 }

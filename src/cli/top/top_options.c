@@ -2,6 +2,7 @@
 /* The options of `perch top`, with perf's names and meanings. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "event_options.h"
 #include "top.h"
@@ -200,7 +201,9 @@ int top_parse(struct top *top, int argc, char **argv)
 	int next;
 
 	top->delay = DEFAULT_DELAY;
-	report->input.command = report_command = record_command = TOP_COMMAND;
+	record->use_clock = true; /* of the functions in jitdumps */
+	record->clock = CLOCK_MONOTONIC;
+	report->input.command = report_command = TOP_COMMAND;
 	report->input.path = "the live profile"; /* in messages */
 	report->default_sort = "dso,sym";
 	report->graph.shape = SHAPE_GRAPH;

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages after a file was read: what its call chains lack. */
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "input.h"
+#include "options.h"
+
+#define MAX_NAMED_DSOS 8
+
+/* ---- programs without frame pointers ---- */
+
+/* The first functions of a program and of a thread have no caller. */
+static bool is_start(const char *name)
+{
+	static const char *const names[] = { "_start",	     "__libc_start_main",
+					     "start_thread", "__libc_start_call_main",
+					     "clone",	     "clone3",
+					     "__clone",	     "__clone3" };
+	size_t length = strcspn(name, "@");
+
+	for (size_t i = 0; i < CLI_NR(names); i++)
+		if (strlen(names[i]) == length && !strncmp(name, names[i], length))
+			return true;
+	return false;
+}
+
+/* True if the outermost function of a chain is the first one of its thread. */
+static bool is_whole(struct cli_input *input, const struct perch_record *record)
+{
+	struct perch_processes *processes = perch_session_processes(input->session);
+	struct perch_symbols *symbols = perch_session_symbols(input->session);
+	const struct perch_sample *sample = &record->sample;
+	uint64_t ip = perch_word(record, &sample->callchain.ip[sample->callchain.nr - 1]);
+	struct perch_thread *thread = perch_processes_thread(processes, sample->pid, sample->tid);
+	const struct perch_symbol *symbol;
+	struct cli_start *start;
+	struct perch_location location;
+
+	if (!thread || !ip)
+		return false;
+	/* a return address is behind its call */
+	perch_processes_resolve(processes, thread, PERCH_MISC_USER, ip - 1, &location);
+	start = &input->starts[(location.offset ^ location.dso->index) % CLI_NR(input->starts)];
+	if (start->dso != location.dso || start->offset != location.offset) {
+		symbol = perch_symbols_find(symbols, location.dso, location.offset);
+		*start = (struct cli_start){ location.dso, location.offset,
+					     symbol && is_start(symbol->name) };
+	}
+	return start->is_start;
+}
+
+void cli_input_count_chain(struct cli_input *input, const struct perch_record *record)
+{
+	enum { CONTEXT_IP_AND_CALLER = 3 };
+	uint64_t nr = record->type == PERCH_RECORD_SAMPLE ? record->sample.callchain.nr : 0;
+
+	if (!nr || (record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER)
+		return;
+	input->user_chains++;
+	if (nr < CONTEXT_IP_AND_CALLER || (nr == CONTEXT_IP_AND_CALLER && !is_whole(input, record)))
+		input->short_chains++;
+}
+
+/* True if the user part of all call chains was made by frame pointers. */
+static bool has_frame_pointer_chains(const struct cli_input *input)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+
+	for (size_t i = 0; i < nr; i++)
+		if (events[i].attr.exclude_callchain_user ||
+		    events[i].attr.sample_type &
+			    (PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK))
+			return false;
+	return true;
+}
+
+/* A function without a frame pointer ends the chain, or has a wrong caller. */
+static void print_short_chains(const struct cli_input *input)
+{
+	enum { ENOUGH = 20 };
+
+	if (input->user_chains < ENOUGH || input->short_chains <= input->user_chains / 2 ||
+	    !has_frame_pointer_chains(input))
+		return;
+	cli_note(input->command,
+		 "%" PRIu64 " of %" PRIu64
+		 " call chains in user space have at most one caller, as in programs and libraries "
+		 "that are compiled without frame pointers: record with --call-graph dwarf to get "
+		 "their callers",
+		 input->short_chains, input->user_chains);
+}
+
+/* ---- unwinding ---- */
+
+/* Prints why the chains that end in a DSO are incomplete, in one line. */
+static void print_unwinding_of_dso(const struct cli_input *input, const struct perch_dso *dso,
+				   size_t *lines)
+{
+	static const struct {
+		enum perch_unwind_end end;
+		const char *text;
+	} reasons[] = {
+		{ PERCH_UNWIND_NO_FILE, "its file cannot be used" },
+		{ PERCH_UNWIND_NO_RULE, "it has no call frame information there" },
+		{ PERCH_UNWIND_BAD_RULE, "its call frame information leads outside of the stack" },
+		{ PERCH_UNWIND_LOOP, "its frames are not in order" },
+		{ PERCH_UNWIND_NO_MAPPING, "no code is mapped at the return address" },
+	};
+	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
+	const char *error = perch_unwinder_error(unwinder, dso);
+	char path[PATH_MAX];
+
+	perch_clean_text(dso->path, path, sizeof(path));
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		uint64_t count = perch_unwinder_count(unwinder, dso, reasons[i].end);
+
+		if (count && ++*lines <= MAX_NAMED_DSOS)
+			cli_note(input->command, "%" PRIu64 " call %s in %s: %s", count,
+				 cli_word(count, "chain ends", "chains end"), path,
+				 error && reasons[i].end == PERCH_UNWIND_NO_FILE ? error
+										 : reasons[i].text);
+	}
+}
+
+/* What unwinding of user stacks could not find. */
+static void print_unwinding(const struct cli_input *input, const struct perch_session_stats *stats)
+{
+	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	uint64_t truncated;
+	size_t lines = 0;
+
+	if (stats->not_unwound)
+		cli_note(input->command,
+			 "%" PRIu64 " %s copies of user stacks (--call-graph dwarf) that cannot be "
+			 "unwound: only registers of x86-64, i386 and arm64 are supported",
+			 stats->not_unwound,
+			 cli_word(stats->not_unwound, "sample has", "samples have"));
+	if (!unwinder)
+		return;
+	truncated = perch_unwinder_count(unwinder, NULL, PERCH_UNWIND_TRUNCATED);
+	if (truncated)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " call %s outer functions: the copies of stacks are too short; record "
+			 "with larger ones (--call-graph dwarf,SIZE)",
+			 truncated, cli_word(truncated, "chain lacks its", "chains lack their"));
+	for (size_t i = 0; i < nr; i++)
+		print_unwinding_of_dso(input, dsos[i], &lines);
+	if (lines > MAX_NAMED_DSOS)
+		cli_note(input->command, "call chains end in %zu other %s for such reasons",
+			 lines - MAX_NAMED_DSOS,
+			 cli_word(lines - MAX_NAMED_DSOS, "place", "places"));
+}
+
+void cli_input_print_chain_notes(const struct cli_input *input)
+{
+	struct perch_session_stats stats;
+
+	perch_session_get_stats(input->session, &stats);
+	print_unwinding(input, &stats);
+	print_short_chains(input);
+	if (stats.incomplete_chains)
+		cli_note(input->command,
+			 "%" PRIu64 " of %" PRIu64
+			 " samples have no user call chain: the later record that has it "
+			 "(--call-graph fp,defer) was lost or is not in the file",
+			 stats.incomplete_chains, stats.samples);
+	if (stats.cut_chains)
+		cli_note(input->command,
+			 "%" PRIu64
+			 " call %s longer than %d functions: the outermost ones are left out",
+			 stats.cut_chains, cli_word(stats.cut_chains, "chain is", "chains are"),
+			 PERCH_MAX_CALL_CHAIN);
+}

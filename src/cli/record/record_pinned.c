@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pins mapped files (keeps them open, O_PATH) until the recording ends, so that the build id cache
+ * gets also files that are deleted or replaced, or whose process ends in another root directory. A
+ * mount with an open file cannot be unmounted: only files of mounts that are older than the
+ * recording are pinned, and in another mount namespace those of the root of the process, which is
+ * not unmounted while it runs. So the recorded program can unmount what it mounts. Network file
+ * systems are left out too: they rename open files that are deleted, and wait for servers.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <perch/symbol.h>
+
+#include "base/array.h"
+#include "record_rings.h"
+
+#define MAX_MOUNTS 65536
+
+static bool is_local(const char *type)
+{
+	static const char *const others[] = { "nfs", "cifs", "smb", "fuse", "9p", "afs", "ceph" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(type, others[i], strlen(others[i])))
+			return false;
+	return true;
+}
+
+static void read_mounts(struct record_pinned *pinned)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	size_t capacity = 0, size = 0;
+	char *line = NULL;
+
+	while (mounts && getline(&line, &size, mounts) > 0) {
+		const char *type = strstr(line, " - ");
+		uint64_t id = strtoull(line, NULL, 10), *added;
+
+		if (!type || !is_local(type + 3))
+			continue;
+		added = PERCH__ARRAY_APPEND_MAX(pinned->mount, pinned->nr_mounts, capacity,
+						MAX_MOUNTS);
+		if (!added)
+			break;
+		*added = id;
+	}
+	free(line);
+	if (mounts)
+		fclose(mounts);
+}
+
+void record_pinned_begin(struct record_pinned *pinned, bool own_namespace)
+{
+	struct rlimit descriptors;
+	struct stat status;
+
+	if (own_namespace)
+		read_mounts(pinned);
+	if (!stat("/proc/self/ns/mnt", &status))
+		pinned->mount_namespace = status.st_ino;
+	pinned->map_files = !geteuid();
+	/* events of new threads need descriptors too */
+	if (!getrlimit(RLIMIT_NOFILE, &descriptors))
+		pinned->limit = descriptors.rlim_cur / 16 < RECORD_MAX_PINNED
+					? descriptors.rlim_cur / 16
+					: RECORD_MAX_PINNED;
+}
+
+/* The types of statfs(2), from linux/magic.h and the file systems. For files of the recorder's own
+ * mounts, their types in mountinfo are tested: statfs(2) may wait for a server. */
+static bool is_on_network(int fd)
+{
+	static const uint32_t types[] = { 0x6969 /* nfs */,
+					  0xff534d42 /* cifs */,
+					  0xfe534d42 /* smb2 */,
+					  0x517b /* smb */,
+					  0x65735546 /* fuse */,
+					  0x01021997 /* 9p */,
+					  0x5346414f /* afs */,
+					  0x6b414653,
+					  0x00c36400 /* ceph */ };
+	struct statfs status;
+
+	if (fstatfs(fd, &status))
+		return true;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if ((uint32_t)status.f_type == types[i])
+			return true;
+	return false;
+}
+
+/* True if the process has another mount namespace, and the mount is that of its root directory. */
+static bool is_foreign_root(const struct record_pinned *pinned, uint32_t pid, int fd,
+			    uint64_t mount)
+{
+	struct stat namespace;
+	struct statx root;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/mnt", pid);
+	if (!pinned->mount_namespace || stat(path, &namespace) ||
+	    namespace.st_ino == pinned->mount_namespace)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
+	return !statx(AT_FDCWD, path, 0, STATX_MNT_ID, &root) && root.stx_mask & STATX_MNT_ID &&
+	       root.stx_mnt_id == mount && !is_on_network(fd);
+}
+
+static bool may_pin(const struct record_pinned *pinned, uint32_t pid, int fd)
+{
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &status) ||
+	    !(status.stx_mask & STATX_MNT_ID) || !S_ISREG(status.stx_mode))
+		return false;
+	for (size_t i = 0; i < pinned->nr_mounts; i++)
+		if (pinned->mount[i] == status.stx_mnt_id)
+			return true;
+	return is_foreign_root(pinned, pid, fd, status.stx_mnt_id);
+}
+
+void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index)
+{
+	struct record_dso *dso = &dsos->dso[index];
+	char path[PATH_MAX + 64];
+	int fd = -1;
+
+	if (dso->path[0] != '/' || dso->pinned || dso->attempts == UINT8_MAX ||
+	    pinned->nr >= pinned->limit)
+		return;
+	dso->attempts++;
+	/* this needs root; it finds a file that was deleted, and walks along no path */
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, dso->pid,
+		 dso->start, dso->end);
+	if (pinned->map_files)
+		fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		if (snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root%s", dso->pid, dso->path) >=
+		    (int)sizeof(path))
+			return;
+		fd = open(path, O_PATH | O_CLOEXEC);
+	}
+	if (fd >= 0 && !may_pin(pinned, dso->pid, fd)) {
+		close(fd);
+		dso->attempts = UINT8_MAX;
+		return;
+	}
+	dso->pinned = fd >= 0;
+	if (fd >= 0)
+		pinned->file[pinned->nr++] = (struct record_pinned_file){ fd, index };
+}
+
+static int open_again(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool has_build_id(int fd, const uint8_t *build_id, size_t size)
+{
+	uint8_t found[20];
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return perch_build_id_of_file(path, found, NULL) == (int)size &&
+	       !memcmp(found, build_id, size);
+}
+
+int record_open_pinned(const struct record_pinned *pinned, const struct record_dsos *dsos,
+		       const char *path, const uint8_t *build_id, size_t size)
+{
+	for (size_t i = 0; i < pinned->nr; i++) {
+		int fd;
+
+		if (strcmp(dsos->dso[pinned->file[i].dso].path, path))
+			continue;
+		fd = open_again(pinned->file[i].fd);
+		if (fd >= 0 && has_build_id(fd, build_id, size))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
+int record_open_pinned_inode(const struct record_pinned *pinned, const struct record_dsos *dsos,
+			     const struct record_dso *dso)
+{
+	struct stat status;
+
+	for (size_t i = 0; i < pinned->nr; i++) {
+		if (&dsos->dso[pinned->file[i].dso] != dso)
+			continue;
+		if (fstat(pinned->file[i].fd, &status) || status.st_ino != dso->inode ||
+		    status.st_dev != makedev(dso->major, dso->minor))
+			return -1;
+		return open_again(pinned->file[i].fd);
+	}
+	return -1;
+}
+
+void record_pinned_clear(struct record_pinned *pinned)
+{
+	for (size_t i = 0; i < pinned->nr; i++)
+		close(pinned->file[i].fd);
+	free(pinned->mount);
+	*pinned = (struct record_pinned){ 0 };
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the entries that names of functions are made of. */
+#include <dwarf.h>
+
+#include "dwarf.h"
+
+/* Decodes an entry. Returns 0 or -ENOTSUP. */
+static int read_entry(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset,
+		      struct dwarf_entry *entry, unsigned *tag)
+{
+	const struct abbreviation *abbreviation;
+	struct cursor cursor;
+
+	if (perch__dwarf_read_unit(dwarf, unit))
+		return -ENOTSUP;
+	cursor = perch__dwarf_cursor(dwarf, unit, offset);
+	if (!cursor.at)
+		return -ENOTSUP;
+	abbreviation = perch__abbreviation(unit->abbreviations, perch__read_uleb(&cursor));
+	if (!abbreviation)
+		return -ENOTSUP;
+	*tag = abbreviation->tag;
+	return perch__dwarf_entry(unit->abbreviations, abbreviation, &cursor, entry);
+}
+
+/* Finds the entry that an attribute refers to, if there is the attribute. */
+static int find_reference(struct dwarf *dwarf, struct dwarf_unit *unit,
+			  const struct dwarf_entry *entry, enum dwarf_attribute attribute,
+			  struct scope_key *key)
+{
+	if (!(entry->has >> attribute & 1))
+		return 0;
+	key->at = perch__dwarf_reference(unit, &entry->value[attribute]);
+	if (!key->at)
+		return -ENOTSUP;
+	key->unit = key->at >= unit->offset && key->at < unit->end
+			    ? unit
+			    : perch__dwarf_unit_at(dwarf, key->at);
+	return key->unit ? 0 : -ENOTSUP;
+}
+
+static int read_text(struct dwarf *dwarf, const struct dwarf_unit *unit,
+		     const struct dwarf_entry *entry, enum dwarf_attribute attribute,
+		     const char **text)
+{
+	return entry->has >> attribute & 1
+		       ? perch__dwarf_value_text(dwarf, unit, &entry->value[attribute], text)
+		       : 0;
+}
+
+static int describe(void *context, struct scope_key key, struct scope_entry *result)
+{
+	struct dwarf_unit *unit = key.unit;
+	struct dwarf *dwarf = context;
+	struct dwarf_entry entry;
+	int rc;
+
+	*result = (struct scope_entry){ 0 };
+	rc = read_entry(dwarf, unit, key.at, &entry, &result->tag);
+	if (!rc)
+		rc = read_text(dwarf, unit, &entry, ATTRIBUTE_LINKAGE_NAME, &result->linkage_name);
+	if (!rc && !result->linkage_name)
+		rc = read_text(dwarf, unit, &entry, ATTRIBUTE_NAME, &result->name);
+	if (!rc && !result->linkage_name)
+		rc = find_reference(dwarf, unit, &entry,
+				    entry.has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
+								      : ATTRIBUTE_SPECIFICATION,
+				    &result->declaration);
+	return rc ? rc
+		  : find_reference(dwarf, unit, &entry, ATTRIBUTE_OBJECT_POINTER, &result->object);
+}
+
+static int position(void *context, struct scope_key key, struct scope_position *result)
+{
+	struct dwarf_unit *unit = key.unit;
+	struct dwarf *dwarf = context;
+	struct dwarf_entry entry;
+	unsigned tag;
+	uint64_t file;
+	int rc = read_entry(dwarf, unit, key.at, &entry, &tag);
+
+	if (rc || !perch__dwarf_number(&entry, ATTRIBUTE_DECL_FILE, &file))
+		return rc;
+	perch__dwarf_number(&entry, ATTRIBUTE_DECL_LINE, &result->line);
+	perch__dwarf_number(&entry, ATTRIBUTE_DECL_COLUMN, &result->column);
+	return perch__dwarf_file(dwarf, unit, file, &result->file);
+}
+
+static int scopes_of(void *context, void *of, struct scopes **scopes)
+{
+	struct dwarf_unit *unit = of;
+
+	(void)context;
+	*scopes = &unit->scopes;
+	return unit->scopes.nr
+		       ? 0
+		       : perch__scopes_add(*scopes, unit->offset + unit->header_size, unit->end);
+}
+
+static int list(void *context, void *of, struct scopes *scopes, uint64_t first, uint64_t end)
+{
+	struct dwarf *dwarf = context;
+	struct dwarf_unit *unit = of;
+	const struct abbreviations *table = unit->abbreviations;
+	const uint8_t *info = dwarf->section[DWARF_INFO].bytes, *start = info + unit->offset;
+	struct cursor cursor = perch__dwarf_cursor(dwarf, unit, first);
+	bool is_inside = false;
+	int rc = 0;
+
+	if (!cursor.at)
+		return -ENOTSUP;
+	cursor.end = info + end;
+	/* the scope, and then what is in it up to an entry that says that it ends */
+	while (!rc && cursor.at < cursor.end) {
+		uint64_t at = (uint64_t)(cursor.at - info), code = perch__read_uleb(&cursor), next;
+		const struct abbreviation *abbreviation = perch__abbreviation(table, code);
+
+		if (!code)
+			break;
+		if (!abbreviation)
+			return -ENOTSUP;
+		next = perch__dwarf_skip(table, abbreviation, &cursor);
+		if (cursor.failed)
+			return -ENOTSUP;
+		if (!is_inside) {
+			is_inside = true;
+			if (!abbreviation->has_children)
+				break;
+			continue;
+		}
+		if (!abbreviation->has_children)
+			continue;
+		if (!perch__to_sibling(&cursor, start, next))
+			rc = perch__dwarf_skip_inside(table, &cursor, start);
+		if (!rc && perch__is_scope(abbreviation->tag))
+			rc = perch__scopes_add(scopes, at, (uint64_t)(cursor.at - info));
+	}
+	return rc;
+}
+
+static unsigned language_of(void *context, void *of)
+{
+	const struct dwarf_unit *unit = of;
+
+	(void)context;
+	return unit->language <= UINT16_MAX ? (unsigned)unit->language : 0;
+}
+
+void perch__dwarf_names(struct dwarf *dwarf)
+{
+	static const struct scope_reader reader = { describe, position, scopes_of, list,
+						    language_of };
+
+	dwarf->names.reader = &reader;
+	dwarf->names.context = dwarf;
+}
+
+int perch__dwarf_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
+		      const char **name)
+{
+	struct scope_key key = { unit, entry };
+
+	if (entry < unit->offset || entry >= unit->end)
+		key.unit = perch__dwarf_unit_at(dwarf, entry);
+	return key.unit ? perch__scope_name(&dwarf->names, key, name) : -ENOTSUP;
+}
