@@ -97,6 +97,22 @@ def compare_command(title, perch, perf, arguments, rounds, *targets):
     compare.print_comparison(title, *times, *targets)
 
 
+def compare_exports(perch, data, directory):
+    """Exports cost little more than a report of the same file. Those of pprof are small."""
+    report = [perch, "report", "--stdio", "-i", data]
+    for name in ("folded", "pprof", "firefox", "speedscope", "json"):
+        path = os.path.join(directory, "exported")
+        export = [perch, "export", "--format", name, "-i", data, "-o", path]
+        exported, reported = compare.alternate(export, report, 3)
+        ratio = compare.describe_ratio(exported.wall / reported.wall, 1.5)
+        line = f"export {name}: export/report wall {ratio}"
+        size = os.path.getsize(path) / 1e6
+        if name == "pprof":
+            print(f"{line}, MB {compare.describe_ratio(size, 3)}", flush=True)
+        else:
+            print(f"{line}, {size:.1f} MB", flush=True)
+
+
 def main():
     perch, perf = compare.commands()
     with tempfile.TemporaryDirectory(prefix="perch-bench-") as directory:
@@ -110,6 +126,7 @@ def main():
                         [*report, "--no-children", "-g", "none"], 5, 0.15)
         compare_command("report", perch, perf, report, 3, 0.05, 0.10)
         compare_command("script", perch, perf, ["script", "-i", data], 5, 0.15)
+        compare_exports(perch, data, directory)
         small, samples = record_small(perf, directory)
         compare_command(f"report of {samples} samples", perch, perf,
                         ["report", "--stdio", "-i", small], 5, 0.25)
