@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decompresses a part of a file into another file: zlib, gzip, zstd and xz. The input is not
- * trusted: the size of the output and the memory are limited.
+ * Decompresses a part of a file into another file: zlib, gzip, zstd and xz, or in memory. The input
+ * is not trusted: the size of the output and the memory are limited.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,9 @@
 #include <threads.h>
 #include <unistd.h>
 #include <zlib.h>
+#ifdef PERCH_HAVE_DEFLATE
+#include <libdeflate.h>
+#endif
 #ifdef PERCH_HAVE_ZSTD
 #include <zstd.h>
 #endif
@@ -235,4 +238,43 @@ int perch__decompress_range(enum compression compression, int from, uint64_t off
 	*written = transfer->written;
 	free(transfer);
 	return rc;
+}
+
+/* ---- in memory ---- */
+
+#ifdef PERCH_HAVE_DEFLATE
+/* Twice as fast as zlib, which can decompress in parts. */
+static int inflate_memory(const void *from, size_t size, void *to, size_t to_size)
+{
+	struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+	enum libdeflate_result result;
+
+	if (!decompressor)
+		return -ENOMEM;
+	result = libdeflate_zlib_decompress(decompressor, from, size, to, to_size, NULL);
+	libdeflate_free_decompressor(decompressor);
+	return result == LIBDEFLATE_SUCCESS ? 0 : -EBADMSG;
+}
+#else
+static int inflate_memory(const void *from, size_t size, void *to, size_t to_size)
+{
+	uLongf written = to_size;
+	int status = uncompress(to, &written, from, size);
+
+	if (status == Z_MEM_ERROR)
+		return -ENOMEM;
+	return status == Z_OK && written == to_size ? 0 : -EBADMSG;
+}
+#endif
+
+int perch__decompress_memory(enum compression compression, const void *from, size_t size, void *to,
+			     size_t to_size)
+{
+	if (compression == COMPRESSION_ZLIB)
+		return inflate_memory(from, size, to, to_size);
+#ifdef PERCH_HAVE_ZSTD
+	if (compression == COMPRESSION_ZSTD)
+		return ZSTD_decompress(to, to_size, from, size) == to_size ? 0 : -EBADMSG;
+#endif
+	return -ENOTSUP;
 }

@@ -2,6 +2,7 @@
 #ifndef PERCH_SYMBOL_DECOMPRESS_H
 #define PERCH_SYMBOL_DECOMPRESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum compression {
@@ -19,5 +20,12 @@ enum compression {
  */
 int perch__decompress_range(enum compression compression, int from, uint64_t offset, uint64_t size,
 			    int to, uint64_t to_offset, uint64_t most, uint64_t *written);
+
+/*
+ * Decompresses in memory: zlib and zstd. Returns 0; -EBADMSG: damaged, or not of to_size bytes;
+ * -ENOTSUP: another format, or perch was built without the library; or -ENOMEM.
+ */
+int perch__decompress_memory(enum compression compression, const void *from, size_t size, void *to,
+			     size_t to_size);
 
 #endif

@@ -33,7 +33,10 @@ enum dwarf_section_id {
 	NR_DWARF_SECTIONS,
 };
 
-/* A section. Bytes are read in blocks, when they are needed. A NUL follows the last byte. */
+/*
+ * A section. Bytes are read in blocks, when they are needed, and a compressed section as a whole.
+ * A NUL follows the last byte.
+ */
 struct dwarf_section {
 	uint8_t *bytes;
 	size_t size; /* 0: the file does not have it */
@@ -42,6 +45,8 @@ struct dwarf_section {
 	uint64_t *have; /* a bit per block; NULL: all bytes are there */
 	int fd;
 	uint64_t offset; /* in the file */
+	uint64_t compressed_size; /* 0: it is not compressed, or already decompressed */
+	enum compression compression;
 };
 
 /* Finds the sections. Returns 0, -ENOMEM, or -ENOTSUP: their encoding is not understood. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bytes of the sections of debug information. They are read in blocks when they are needed,
- * into memory that is reserved for the whole section, so their addresses do not change. The file is
- * not mapped: a mapped file that becomes shorter ends the program.
+ * into memory that is reserved for the whole section, so their addresses do not change. A compressed
+ * section is decompressed when its first byte is needed. The file is not mapped: a mapped file that
+ * becomes shorter ends the program.
  */
 #define _GNU_SOURCE /* MADV_HUGEPAGE */
 #include <stdlib.h>
@@ -80,16 +81,12 @@ static int reserve(struct dwarf_section *section)
 	return section->have ? 0 : -ENOMEM;
 }
 
-/* Sets a section from libelf, which decompresses it and reads all of it. */
-static int take_data(struct dwarf_section *section, struct elf_file *file, size_t index,
-		     bool compressed)
+/* Sets a section of an image in memory. */
+static int take_data(struct dwarf_section *section, struct elf_file *file, size_t index)
 {
 	Elf_Scn *scn = elf_getscn(file->elf, index);
-	Elf_Data *data;
+	Elf_Data *data = scn ? elf_rawdata(scn, NULL) : NULL;
 
-	if (!scn || (compressed && elf_compress(scn, 0, 0) < 0))
-		return -ENOTSUP;
-	data = elf_rawdata(scn, NULL);
 	if (!data || !data->d_buf || !data->d_size)
 		return -ENOTSUP;
 	section->size = data->d_size;
@@ -99,14 +96,30 @@ static int take_data(struct dwarf_section *section, struct elf_file *file, size_
 	return 0;
 }
 
+static int take_compressed(struct dwarf_section *section, struct elf_file *file, size_t index)
+{
+	struct compressed_section from;
+
+	if (perch__elf_compressed_section(file, index, &from) || !from.size || !from.bytes)
+		return -ENOTSUP;
+	section->fd = file->fd;
+	section->offset = from.offset;
+	section->size = from.bytes;
+	section->compressed_size = from.size;
+	section->compression = from.compression;
+	return 0;
+}
+
 static int take_section(struct dwarf_section *section, struct elf_file *file, size_t index)
 {
 	const struct section *from = &file->section[index];
 
 	if (from->type == SHT_NOBITS || !from->size)
 		return 0;
-	if ((from->flags & SHF_COMPRESSED) || file->fd < 0)
-		return take_data(section, file, index, from->flags & SHF_COMPRESSED);
+	if (from->flags & SHF_COMPRESSED)
+		return take_compressed(section, file, index);
+	if (file->fd < 0)
+		return take_data(section, file, index);
 	if (from->offset > file->size || from->size > file->size - from->offset ||
 	    from->size >= SIZE_MAX / 2)
 		return -ENOTSUP;
@@ -156,6 +169,31 @@ static bool read_file(const struct dwarf_section *section, uint64_t offset, uint
 	return !perch__pread_all(section->fd, bytes, size, section->offset + offset);
 }
 
+/* Decompresses a section at the first call. Returns false if there are no bytes. */
+static bool decompress(struct dwarf_section *section)
+{
+	size_t size = section->compressed_size;
+	void *compressed;
+	int rc;
+
+	if (!size)
+		return section->bytes;
+	section->compressed_size = 0;
+	compressed = malloc(size);
+	if (!compressed || map_memory(section)) {
+		free(compressed);
+		return false;
+	}
+	rc = perch__pread_all(section->fd, compressed, size, section->offset);
+	if (!rc)
+		rc = perch__decompress_memory(section->compression, compressed, size,
+					      section->bytes, section->size);
+	free(compressed);
+	if (rc)
+		section->size = 0;
+	return !rc;
+}
+
 static bool has_block(const struct dwarf_section *section, size_t block)
 {
 	return section->have[block / 64] >> block % 64 & 1;
@@ -186,7 +224,8 @@ static bool read_blocks(struct dwarf_section *section, size_t first, size_t last
 
 const uint8_t *perch__dwarf_bytes(struct dwarf_section *section, uint64_t offset, uint64_t size)
 {
-	if (offset > section->size || size > section->size - offset || !section->size)
+	if (offset > section->size || size > section->size - offset || !section->size ||
+	    !decompress(section))
 		return NULL;
 	if (section->have && size &&
 	    !read_blocks(section, offset / BLOCK, (offset + size - 1) / BLOCK))
@@ -196,7 +235,7 @@ const uint8_t *perch__dwarf_bytes(struct dwarf_section *section, uint64_t offset
 
 size_t perch__dwarf_peek(struct dwarf_section *section, uint64_t offset, void *bytes, size_t size)
 {
-	if (offset >= section->size)
+	if (offset >= section->size || !decompress(section))
 		return 0;
 	if (size > section->size - offset)
 		size = section->size - offset;
@@ -211,7 +250,7 @@ const char *perch__dwarf_text(struct dwarf_section *section, uint64_t offset)
 {
 	const char *text;
 
-	if (offset >= section->size)
+	if (offset >= section->size || !decompress(section))
 		return NULL;
 	text = (const char *)section->bytes + offset;
 	if (!section->have)

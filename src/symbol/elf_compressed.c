@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "decompress.h"
 #include "internal.h"
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -152,6 +151,30 @@ static bool read_header(const struct elf_file *file, const struct section *secti
 	return true;
 }
 
+int perch__elf_compressed_section(const struct elf_file *file, size_t index,
+				  struct compressed_section *result)
+{
+	const struct section *section = &file->section[index];
+	struct compression_header header;
+
+	if (!read_header(file, section, &header) ||
+	    (header.type != ELFCOMPRESS_ZLIB && header.type != ELFCOMPRESS_ZSTD) ||
+	    header.alignment > 4096 || (header.alignment & (header.alignment - 1)))
+		return -EBADMSG;
+	if (header.bytes > MOST_SECTION_BYTES ||
+	    (header.bytes > FREE_BYTES && header.bytes / MOST_RATIO > section->size))
+		return -EFBIG;
+	*result = (struct compressed_section){
+		.compression = header.type == ELFCOMPRESS_ZLIB ? COMPRESSION_ZLIB
+							       : COMPRESSION_ZSTD,
+		.offset = section->offset + header.size,
+		.size = section->size - header.size,
+		.bytes = header.bytes,
+		.alignment = header.alignment,
+	};
+	return 0;
+}
+
 static bool has_symbols(const struct elf_file *file, size_t index)
 {
 	uint32_t type = file->section[index].type;
@@ -238,27 +261,21 @@ static void set_header(struct copy *copy, size_t index, uint64_t size, uint64_t 
 
 static int decompress_section(struct copy *copy, size_t index)
 {
-	const struct section *section = &copy->file->section[index];
-	struct compression_header header;
+	struct compressed_section section;
 	uint64_t written;
-	int rc;
+	int rc = perch__elf_compressed_section(copy->file, index, &section);
 
-	if (!read_header(copy->file, section, &header) ||
-	    (header.type != ELFCOMPRESS_ZLIB && header.type != ELFCOMPRESS_ZSTD) ||
-	    header.alignment > 4096 || (header.alignment & (header.alignment - 1)))
-		return -EBADMSG;
-	if (header.bytes > MOST_SECTION_BYTES - copy->decompressed ||
-	    (header.bytes > FREE_BYTES && header.bytes / MOST_RATIO > section->size) ||
-	    (!is_wide(copy->file) && copy->end + header.bytes > UINT32_MAX))
+	if (rc)
+		return rc;
+	if (section.bytes > MOST_SECTION_BYTES - copy->decompressed ||
+	    (!is_wide(copy->file) && copy->end + section.bytes > UINT32_MAX))
 		return -EFBIG;
 	copy->end = (copy->end + 4095) & ~4095ull;
-	rc = perch__decompress_range(
-		header.type == ELFCOMPRESS_ZLIB ? COMPRESSION_ZLIB : COMPRESSION_ZSTD,
-		copy->file->fd, section->offset + header.size, section->size - header.size,
-		copy->fd, copy->end, header.bytes, &written);
-	if (rc || written != header.bytes)
+	rc = perch__decompress_range(section.compression, copy->file->fd, section.offset,
+				     section.size, copy->fd, copy->end, section.bytes, &written);
+	if (rc || written != section.bytes)
 		return rc && rc != -EFBIG ? rc : -EBADMSG;
-	set_header(copy, index, written, header.alignment);
+	set_header(copy, index, written, section.alignment);
 	copy->end += written;
 	copy->decompressed += written;
 	return 0;

@@ -19,6 +19,7 @@
 #include "base/hash_table.h"
 #include "base/open_file.h"
 #include "base/recorded_process.h"
+#include "decompress.h"
 
 #define NO_ENTRY UINT32_MAX
 
@@ -137,6 +138,17 @@ uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
  * -ENOMEM, or another errno.
  */
 int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file);
+
+/* A section with SHF_COMPRESSED. */
+struct compressed_section {
+	enum compression compression;
+	uint64_t offset, size; /* of the compressed bytes in the file */
+	uint64_t bytes;	       /* their number after decompression, limited */
+	uint64_t alignment;
+};
+/* Describes a compressed section. Returns 0, -EBADMSG: it is damaged, or -EFBIG: it is too large. */
+int perch__elf_compressed_section(const struct elf_file *file, size_t index,
+				  struct compressed_section *result);
 
 enum wanted_sections {
 	WANT_SYMBOLS, /* and their names */
