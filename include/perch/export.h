@@ -81,7 +81,10 @@ struct perch_export_options {
 	struct perch_export *old;
 	/** Page, SVG: the name of old; NULL is a general one. It must outlive the export. */
 	const char *old_title;
-	uint64_t reserved[5]; /**< must be 0 */
+	/** Folded stacks: the event, as the index in perch_reader_events() + 1. 0 is the first
+	 * event that is not a dummy. */
+	uint64_t event;
+	uint64_t reserved[4]; /**< must be 0 */
 };
 
 /** What was written. */
@@ -116,8 +119,8 @@ PERCH_API int perch_export_new(struct perch_export **exports, struct perch_sessi
 PERCH_API void perch_export_free(struct perch_export *exports);
 
 /**
- * Adds a sample. Folded stacks have one number per line, so they have samples of one event: that of
- * the first sample.
+ * Adds a sample. Folded stacks have one number per line, so they have samples of one event
+ * (perch_export_options.event).
  *
  * @param exports    the export
  * @param sample    a sample that perch_session_next_sample() or perch_session_resolve() returned

@@ -37,6 +37,7 @@ struct export
 	struct cli_filter filter;
 	const struct format *format;
 	const char *output; /* of -o; NULL or "-": standard output */
+	const char *event;  /* of --event, for folded stacks; NULL: the first one */
 	bool no_inline, pid, tid, addresses;
 	bool mark[3]; /* by mark_names */
 };
@@ -96,9 +97,30 @@ static int set_marks(void *export, const char *argument, bool negated)
 	}
 }
 
+/* Finds the event of --event by its name. Returns its index + 1, or 0 after a message. */
+static uint64_t find_event(const struct export *export)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(export->input.session), &events);
+	char names[512] = "";
+
+	for (size_t i = 0; i < nr; i++) {
+		char name[128];
+		size_t used = strlen(names);
+
+		if (!strcmp(events[i].name, export->event))
+			return i + 1;
+		perch_clean_text(events[i].name, name, sizeof(name));
+		snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", name);
+	}
+	cli_usage_error(COMMAND, "--event: %s has no event '%s'; it has %s", export->input.path,
+			export->event, names);
+	return 0;
+}
+
 static int run(struct export *export)
 {
-	const struct perch_export_options options = {
+	struct perch_export_options options = {
 		.pid = export->pid,
 		.tid = export->tid,
 		.mark_kernel = export->mark[MARK_KERNEL],
@@ -111,6 +133,11 @@ static int run(struct export *export)
 	struct perch_error err;
 	int status;
 
+	if (export->event) {
+		options.event = find_event(export);
+		if (!options.event)
+			return CLI_EXIT_USAGE;
+	}
 	export->filter.options.no_inline = export->no_inline;
 	status = cli_filter_open(&export->filter, &export->input);
 
@@ -144,6 +171,8 @@ int perch_cmd_export(int argc, char **argv)
 		  &export.input.options.symbols.kallsyms, NULL, false, false },
 		{ 0, "inline", NULL, "inlined functions are frames (default)", CLI_CALL, &export,
 		  set_inline, false, false },
+		{ 'e', "event", "EVENT", "folded: the event, by its name (the first one)",
+		  CLI_STRING, &export.event, NULL, false, false },
 		{ 0, "with-pid", NULL, "folded: begin with NAME-PID", CLI_FLAG, &export.pid, NULL,
 		  false, false },
 		{ 0, "with-tid", NULL, "folded: begin with NAME-PID/TID", CLI_FLAG, &export.tid,
@@ -163,6 +192,10 @@ int perch_cmd_export(int argc, char **argv)
 				       argv[next]);
 	if (!export.format)
 		return cli_usage_error(COMMAND, "--format is missing; expected " FORMATS);
+	if (export.event && export.format->format != PERCH_EXPORT_FOLDED)
+		return cli_usage_error(COMMAND,
+				       "--event is for folded stacks; %s has the samples of all events",
+				       export.format->name);
 	if (export.format->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,
 				       "%s is binary and standard output is a terminal; "
@@ -172,7 +205,10 @@ int perch_cmd_export(int argc, char **argv)
 	status = cli_input_open(&export.input);
 	if (status)
 		return status;
-	status = run(&export);
+	if (export.output)
+		status = cli_export_check_output(&export.input, export.output);
+	if (!status)
+		status = run(&export);
 	cli_input_close(&export.input);
 	return status;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "export_read.h"
 #include "options.h"
@@ -50,6 +51,17 @@ int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 	return rc ? CLI_EXIT_FAILURE : 0;
 }
 
+int cli_export_check_output(const struct cli_input *input, const char *path)
+{
+	struct stat in, out;
+
+	if (!input->path || stat(input->path, &in) || stat(path, &out) || !S_ISREG(out.st_mode) ||
+	    in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+		return 0;
+	return cli_usage_error(input->command,
+			       "%s is read, and -o would replace it; name another file", path);
+}
+
 int cli_export_write(const char *command, struct perch_export *from, const char *path)
 {
 	bool to_stdout = !strcmp(path, "-");
@@ -86,9 +98,9 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 		cli_note(input->command, "%s has no samples", input->path);
 	if (stats.other)
 		cli_note(input->command,
-			 "%" PRIu64 " %s of other events than the first one left out: "
-			 "folded stacks have one number per line",
-			 stats.other, cli_word(stats.other, "sample", "samples"));
+			 "%" PRIu64 " %s of other events left out, because folded stacks have one "
+			 "number per line: --event EVENT selects another event",
+			 stats.other, cli_word(stats.other, "sample is", "samples are"));
 	cli_input_print_notes(input);
 	cli_input_print_chain_notes(input);
 }

@@ -11,6 +11,9 @@
 /* Adds the samples that the filter selects. Returns the exit status, after it printed an error. */
 int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 			   struct perch_export *to);
+/* Returns 0 if a file can be written without destroying the input; else the exit status, after it
+ * printed an error. */
+int cli_export_check_output(const struct cli_input *input, const char *path);
 /* Writes a file; path "-" is standard output. Returns the exit status, after it printed an error.
  */
 int cli_export_write(const char *command, struct perch_export *from, const char *path);

@@ -46,13 +46,15 @@ static int set_inline(void *flamegraph, const char *argument, bool negated)
 /* ---- sources ---- */
 
 /* Returns true for a directory, and for a file that begins as perf.data or cannot be read. Bytes of
- * a FIFO are not read: it has a text. */
+ * a FIFO are not read: it has a text. "-" is standard input. */
 static bool is_recording(const char *path)
 {
 	char magic[8] = "";
 	struct stat status;
 	FILE *file;
 
+	if (!strcmp(path, "-"))
+		path = "/dev/stdin";
 	if (stat(path, &status) || S_ISDIR(status.st_mode))
 		return true;
 	file = S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
@@ -177,6 +179,10 @@ static int run(struct flamegraph *flamegraph)
 	if (!status)
 		status = read_source(&flamegraph->new, format, &options);
 	if (!status)
+		status = cli_export_check_output(&flamegraph->new.input, output);
+	if (!status)
+		status = cli_export_check_output(&flamegraph->old.input, output);
+	if (!status)
 		status = cli_export_write(COMMAND, flamegraph->new.export, output);
 	print_notes(&flamegraph->old);
 	print_notes(&flamegraph->new);
@@ -196,7 +202,7 @@ static int set_text(struct source *new, const char *text)
 		return cli_usage_error(COMMAND, "-i names a recording; '%s' is too much", text);
 	if (text) {
 		new->input.path = text;
-		new->is_text = !strcmp(text, "-") || !is_recording(text);
+		new->is_text = !is_recording(text);
 	}
 	if (new->is_text && memcmp(&new->filter.options, &no_filter, sizeof(no_filter)))
 		return cli_usage_error(COMMAND, "options that select samples need a recording; "
@@ -212,7 +218,7 @@ static void set_old(struct source *old, const struct source *new)
 	old->input = new->input;
 	old->input.path = path;
 	old->filter = new->filter;
-	old->is_text = path && (!strcmp(path, "-") || !is_recording(path));
+	old->is_text = path && !is_recording(path);
 }
 
 int perch_cmd_flamegraph(int argc, char **argv)

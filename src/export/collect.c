@@ -21,7 +21,7 @@ static bool same_node(const void *nodes, uint32_t index, const void *key)
 /* Returns the index of a stack node; NO_INDEX if out of memory. */
 static uint32_t find_node(struct perch_export *export, uint32_t parent, uint32_t address)
 {
-	const struct stack_node node = { parent, address };
+	const struct stack_node node = { .parent = parent, .address = address };
 	uint64_t hash = perch__hash_pair(export->stacks.seed, parent, address);
 	uint32_t found = perch__hash_find(&export->stacks, hash, same_node, export->stack, &node);
 
@@ -187,4 +187,23 @@ int perch__collect_add(struct perch_export *export, const struct perch_session_s
 	*entry = (uint32_t)(found - export->entry);
 	note_time(export, sample);
 	return export->format->flags & EXPORT_TIMES ? add_occurrence(export, sample, *entry) : 0;
+}
+
+/*
+ * The address of a caller is a return address if it called code of the same kind. That of user code
+ * below an interrupt, a fault or a system call is the address of the instruction itself.
+ */
+void perch__collect_callers(struct perch_export *export)
+{
+	for (size_t i = 0; i < export->nr_stacks; i++) {
+		const struct stack_node *node = &export->stack[i];
+		const struct perch_address *address, *caller;
+
+		if (node->parent == NO_INDEX)
+			continue;
+		address = perch_session_address(export->session, node->address);
+		caller = perch_session_address(export->session, export->stack[node->parent].address);
+		if (address->cpumode_char == caller->cpumode_char)
+			export->stack[node->parent].calls = true;
+	}
 }

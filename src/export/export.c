@@ -81,10 +81,11 @@ void perch_export_free(struct perch_export *export)
 
 /* ---- samples ---- */
 
-/* The event whose samples are not markers: the first one that is not a tracepoint; if all are, the
- * event of the first sample. */
+/* Returns the first event that is no dummy, and no tracepoint if those are markers; if there is
+ * none, the event of the first sample. */
 static uint32_t main_event(const struct perch_export *export, uint32_t sampled)
 {
+	bool markers = export->format->flags & EXPORT_MARKERS;
 	const struct perch_file_event *event;
 	size_t nr = perch_reader_events(perch_session_reader(export->session), &event);
 
@@ -93,7 +94,7 @@ static uint32_t main_event(const struct perch_export *export, uint32_t sampled)
 		bool dummy = attr->type == PERCH_TYPE_SOFTWARE &&
 			     attr->config == PERCH_COUNT_SW_DUMMY;
 
-		if (attr->type != PERCH_TYPE_TRACEPOINT && !dummy)
+		if (!dummy && !(markers && attr->type == PERCH_TYPE_TRACEPOINT))
 			return i;
 	}
 	return sampled;
@@ -127,7 +128,9 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 	int rc;
 
 	if (export->first_event == NO_INDEX)
-		export->first_event = flags & EXPORT_MARKERS ? main_event(export, event) : event;
+		export->first_event = flags & EXPORT_ONE_EVENT && export->options.event
+					      ? (uint32_t)(export->options.event - 1)
+					      : main_event(export, event);
 	if (flags & EXPORT_ONE_EVENT && event != export->first_event) {
 		export->stats.other++;
 		return 0;
@@ -156,8 +159,10 @@ static int flush(FILE *out, struct perch_error *err)
 
 int perch_export_write(struct perch_export *export, FILE *out, struct perch_error *err)
 {
-	int rc = export->format->write(export, out, err);
+	int rc;
 
+	perch__collect_callers(export);
+	rc = export->format->write(export, out, err);
 	return rc ? rc : flush(out, err);
 }
 

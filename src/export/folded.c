@@ -133,7 +133,8 @@ static int add_entry(struct folded *folded, const struct entry *entry)
 	if (node == NO_INDEX)
 		node = add_thread(folded, &export->thread[entry->thread]);
 	while (nr-- && node != NO_INDEX) {
-		node = add_address(folded, node, export->stack[chain[nr]].address, nr > 0);
+		node = add_address(folded, node, export->stack[chain[nr]].address,
+				   nr > 0 && export->stack[chain[nr]].calls);
 		if (nr) {
 			folded->caller[chain[nr]].thread = node == NO_INDEX ? 0 : thread;
 			folded->caller[chain[nr]].node = node;

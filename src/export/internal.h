@@ -78,6 +78,7 @@ void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
 struct stack_node {
 	uint32_t parent;  /* index; NO_INDEX: none, it is the outermost address */
 	uint32_t address; /* number for perch_session_address() */
+	bool calls;	  /* as a caller it is a return address; see perch__collect_callers() */
 };
 
 /* A thread under one name. Members that the format does not have are 0. */
@@ -172,6 +173,8 @@ struct perch_export {
 /* Adds a sample. *entry is the index of its entry. Returns 0 or -ENOMEM. */
 int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
 		       uint32_t *entry);
+/* Finds which callers have return addresses, after the last sample. */
+void perch__collect_callers(struct perch_export *export);
 void perch__collect_clear(struct perch_export *export);
 /* Finds a thread under its present name, and adds it if it is new. Returns 0 or -ENOMEM. */
 int perch__export_thread(struct perch_export *export, const struct perch_thread *thread,

@@ -216,7 +216,8 @@ static int find_stack(struct samples *samples, uint32_t stack, uint32_t *node)
 		chain[nr++] = at;
 	}
 	while (nr--) {
-		uint32_t location = find_location(samples, stacks[chain[nr]].address, nr > 0, &rc);
+		uint32_t location = find_location(samples, stacks[chain[nr]].address,
+						  nr > 0 && stacks[chain[nr]].calls, &rc);
 
 		if (location == NO_INDEX)
 			return rc;

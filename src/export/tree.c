@@ -173,7 +173,8 @@ static int add_entry(struct maker *maker, size_t entry)
 		chain[nr++] = at;
 	}
 	while (nr-- && !rc) {
-		rc = add_address(maker, export->stack[chain[nr]].address, nr > 0, &node);
+		rc = add_address(maker, export->stack[chain[nr]].address,
+				 nr > 0 && export->stack[chain[nr]].calls, &node);
 		if (nr)
 			maker->caller[chain[nr]] = node;
 	}

@@ -78,6 +78,36 @@ int main(void)
 """
 
 
+# Most samples are in the kernel, below the instruction in the last line of touch() that faults. The call before it is the end of another
+# function's code.
+FAULTS = r"""
+#include <stdlib.h>
+#include <sys/mman.h>
+static long steps;
+static inline __attribute__((always_inline)) void step(void) { asm volatile("" ::: "memory"); steps++; }
+__attribute__((noinline)) void touch(volatile char *bytes, long nr)
+{
+	for (long i = 0; i < nr; i += 4096) {
+		step();
+		bytes[i] = 1;
+	}
+}
+int main(void)
+{
+	for (int i = 0; i < 20; i++) {
+		char *bytes = mmap(0, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (bytes == MAP_FAILED)
+			return 1;
+		madvise(bytes, 16 << 20, MADV_NOHUGEPAGE);
+		touch(bytes, 16 << 20);
+		munmap(bytes, 16 << 20);
+	}
+	return 0;
+}
+"""
+
+
 def check(good, what, detail=""):
     global failed
     failed |= not good
@@ -416,9 +446,37 @@ def script_samples(path):
     return json.loads(out) if out.startswith("[") else list(map(json.loads, out.splitlines()))
 
 
+def check_faults(directory):
+    """Callers of the kernel are at the instruction that entered it, which is no return address."""
+    with open("faults.c", "w", encoding="utf-8") as file:
+        file.write(FAULTS)
+    subprocess.run(["gcc", "-g", "-O2", "-fno-omit-frame-pointer", "faults.c", "-o", "faults"], check=True)
+    path = os.path.join(directory, "faults.data")
+    status, _, err = run(PERCH, "record", "-N", "-g", "-F", "1999", "-e", "cpu-clock", "-e", "page-faults", "-o", path, "./faults")
+    if status:
+        print("ok - callers of the kernel # skip perch cannot record the kernel here: " + err.strip())
+        return
+    ours = folded("-i", path)
+    kernel = [names for names in ours if re.search(";touch;(?!step)", names)]
+    inlined = [names for names in ours if re.search(";touch;step;", names)]
+    check(len(kernel) > 5 and not inlined, "folded: the kernel below the instruction that faulted", inlined[:5])
+    other = folded("-i", path, "--event", "page-faults")
+    totals = {event: sum(sample["period"] for sample in script_samples(path) if sample["event"] == event) for event in ("cpu-clock", "page-faults")}
+    check(sum(ours.values()) == totals["cpu-clock"] and sum(other.values()) == totals["page-faults"] > 0,
+          "folded: the first event, and --event", (sum(ours.values()), sum(other.values()), totals))
+    for name in (["export", "-F", "folded"], ["flamegraph"]):
+        with open(path, "rb") as file:
+            before = file.read()
+        status, _, err = run(PERCH, *name, "-i", path, "-o", path)
+        with open(path, "rb") as file:
+            check(status == 2 and "would replace it" in err and file.read() == before, name[0] + " does not replace the recording", err)
+
+
 def check_errors(directory, path):
     for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded, firefox, json, pprof or speedscope"),
-                           (("--format", "folded", "--mark", "x"), "unknown kind 'x'"), (("--format", "folded", "word"), "not an option")):
+                           (("--format", "folded", "--mark", "x"), "unknown kind 'x'"), (("--format", "folded", "word"), "not an option"),
+                           (("--format", "folded", "--event", "none"), "has no event 'none'; it has cpu-clock"),
+                           (("--format", "pprof", "--event", "cpu-clock"), "--event is for folded stacks")):
         status, _, err = run(PERCH, "export", *words, "-i", path)
         check(status == 2 and message in err, "usage: " + (" ".join(words) or "no option"), err)
     status, _, err = run(PERCH, "export", "--format", "folded", "-i", path, "-o", os.path.join(directory, "no/file"))
@@ -458,6 +516,7 @@ def main():
         check_speedscope(path)
         check_import(directory, path)
         check_firefox(directory, path)
+        check_faults(directory)
         check_errors(directory, path)
     return int(failed)
 
