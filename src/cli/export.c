@@ -193,9 +193,9 @@ int perch_cmd_export(int argc, char **argv)
 	if (!export.format)
 		return cli_usage_error(COMMAND, "--format is missing; expected " FORMATS);
 	if (export.event && export.format->format != PERCH_EXPORT_FOLDED)
-		return cli_usage_error(COMMAND,
-				       "--event is for folded stacks; %s has the samples of all events",
-				       export.format->name);
+		return cli_usage_error(
+			COMMAND, "--event is for folded stacks; %s has the samples of all events",
+			export.format->name);
 	if (export.format->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,
 				       "%s is binary and standard output is a terminal; "

@@ -202,7 +202,8 @@ void perch__collect_callers(struct perch_export *export)
 		if (node->parent == NO_INDEX)
 			continue;
 		address = perch_session_address(export->session, node->address);
-		caller = perch_session_address(export->session, export->stack[node->parent].address);
+		caller =
+			perch_session_address(export->session, export->stack[node->parent].address);
 		if (address->cpumode_char == caller->cpumode_char)
 			export->stack[node->parent].calls = true;
 	}

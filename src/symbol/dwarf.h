@@ -44,7 +44,7 @@ struct dwarf_section {
 	size_t mapping_size;
 	uint64_t *have; /* a bit per block; NULL: all bytes are there */
 	int fd;
-	uint64_t offset; /* in the file */
+	uint64_t offset;	  /* in the file */
 	uint64_t compressed_size; /* 0: it is not compressed, or already decompressed */
 	enum compression compression;
 };

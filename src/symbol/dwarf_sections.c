@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bytes of the sections of debug information. They are read in blocks when they are needed,
- * into memory that is reserved for the whole section, so their addresses do not change. A compressed
- * section is decompressed when its first byte is needed. The file is not mapped: a mapped file that
- * becomes shorter ends the program.
+ * into memory that is reserved for the whole section, so their addresses do not change. A
+ * compressed section is decompressed when its first byte is needed. The file is not mapped: a
+ * mapped file that becomes shorter ends the program.
  */
 #define _GNU_SOURCE /* MADV_HUGEPAGE */
 #include <stdlib.h>

@@ -146,7 +146,7 @@ struct compressed_section {
 	uint64_t bytes;	       /* their number after decompression, limited */
 	uint64_t alignment;
 };
-/* Describes a compressed section. Returns 0, -EBADMSG: it is damaged, or -EFBIG: it is too large. */
+/* Describes a compressed section. Returns 0, -EBADMSG: damaged, or -EFBIG: too large. */
 int perch__elf_compressed_section(const struct elf_file *file, size_t index,
 				  struct compressed_section *result);
 

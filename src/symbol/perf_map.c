@@ -224,9 +224,12 @@ static const char *other_process(int fd, const struct sources *sources, const st
 		return "a later process with this id may have written it";
 	if (recorded_at && made > recorded_at + CLOCK_MARGIN)
 		return "it was made after the recording, and the process has ended";
-	if (dso->mapped_in_recording && written + SINCE_MARGIN < sources->recorded_since)
-		return "it is older than the process";
-	return NULL;
+	if (written + SINCE_MARGIN >= sources->recorded_since)
+		return NULL;
+	return dso->mapped_in_recording
+		       ? "it is older than the process"
+		       : "it is older than the recording, and may be that of an earlier process: "
+			 "report while the process runs";
 }
 
 /* Others may write to /tmp, so the file must belong to this user or to root, and must not be a
