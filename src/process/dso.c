@@ -277,18 +277,24 @@ static const struct {
 
 /* Memory for generated code (JIT). Its DSO has the path of the process's perf map, as in perf,
  * because addresses of two processes have nothing in common. */
-static const char *const generated_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
+static const char *const anonymous_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
+
+static bool is_anonymous(const struct perch_mmap_record *mmap)
+{
+	const char *name = mmap->filename.text;
+
+	for (size_t i = 0; i < sizeof(anonymous_names) / sizeof(*anonymous_names); i++)
+		if (!strncmp(name, anonymous_names[i], strlen(anonymous_names[i])))
+			return true;
+	return false;
+}
 
 /* Some compilers map a memfd twice, to write to one mapping and run the other. A memfd with a build
  * id is an ELF file. */
 static bool is_generated(const struct perch_mmap_record *mmap)
 {
-	const char *name = mmap->filename.text;
-
-	for (size_t i = 0; i < sizeof(generated_names) / sizeof(*generated_names); i++)
-		if (!strncmp(name, generated_names[i], strlen(generated_names[i])))
-			return true;
-	return !strncmp(name, "/memfd:", 7) && !mmap->build_id_size;
+	return is_anonymous(mmap) ||
+	       (!strncmp(mmap->filename.text, "/memfd:", 7) && !mmap->build_id_size);
 }
 
 static struct perch_dso *kernel_dso(struct perch_processes *processes,
@@ -326,8 +332,10 @@ static bool is_vdso_of_32_bits(const struct perch_mmap_record *mmap)
 }
 
 struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
-					const struct perch_mmap_record *mmap, bool kernel)
+					const struct perch_record *record, bool kernel)
 {
+	const struct perch_mmap_record *mmap = &record->mmap;
+	bool data = record->misc & PERCH_MISC_MMAP_DATA; /* it is not executable */
 	const char *name = mmap->filename.text;
 	char jit_name[32];
 
@@ -343,7 +351,10 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 			return perch__dso_named(processes, name, mmap->filename.length,
 						special_names[i].kind, mmap->build_id,
 						mmap->build_id_size);
-	if (is_generated(mmap)) {
+	if (data && is_anonymous(mmap))
+		return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_ANON,
+					NULL, 0);
+	if (!data && is_generated(mmap)) {
 		snprintf(jit_name, sizeof(jit_name), "/tmp/perf-%u.map", mmap->pid);
 		return perch__dso_named(processes, jit_name, strlen(jit_name), PERCH_DSO_ANON, NULL,
 					0);

@@ -246,7 +246,7 @@ struct perch_processes {
 
 /* Finds or adds the DSO of a mapping. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
-					const struct perch_mmap_record *mmap, bool kernel);
+					const struct perch_record *record, bool kernel);
 /* Adds a DSO that no lookup by path finds. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
 				 enum perch_dso_kind kind);

@@ -236,7 +236,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		return 0;
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
-	map.dso = perch__dso_of_mapping(processes, mmap, kernel);
+	map.dso = perch__dso_of_mapping(processes, record, kernel);
 	if (!map.dso)
 		return -ENOMEM;
 	if (kernel) {

@@ -64,8 +64,6 @@ static const char *short_name(const struct perch_dso *dso, char *buffer, size_t 
 	default:
 		break;
 	}
-	if (!strncmp(dso->path, "//anon", 6))
-		return "[anon]";
 	if (sscanf(base, dso->kind == PERCH_DSO_JIT ? "jit-%u.dump" : "perf-%u.map", &pid) == 1) {
 		snprintf(buffer, size, "[JIT] tid %u", pid);
 		return buffer;

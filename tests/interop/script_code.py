@@ -189,6 +189,43 @@ def branch_stacks(directory):
     check(done.returncode in (0, 1), "reads damaged branches", done.returncode)
 
 
+VECTORS = """
+#include <time.h>
+int main(void)
+{
+	clock_t end = clock() + CLOCKS_PER_SEC / 4;
+
+	while (clock() < end)
+		for (int i = 0; i < 2000; i++)
+			__asm__ volatile("kmovd %%ecx,%%k2; vpternlogd $7,%%zmm1,%%zmm2,%%zmm3; kmovd %%k2,%%eax; vzeroupper" ::: "eax", "memory");
+	return 0;
+}
+"""
+
+
+def vectors(directory):
+    """Instructions that the disassembler does not know have the bytes that objdump prints."""
+    with open("/proc/cpuinfo") as file:
+        if not re.search(r"^flags.* avx512bw", file.read(), re.M):
+            print("skipped: instructions of AVX-512: this CPU has none")
+            return
+    path, program = os.path.join(directory, "vectors.data"), os.path.join(directory, "vectors")
+    with open(program + ".c", "w") as file:
+        file.write(VECTORS)
+    done = run("gcc", "-O2", "-o", program, program + ".c")
+    if not done.returncode:
+        done = run(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "2000", "-o", path, program)
+    if done.returncode:
+        print("skipped: instructions of AVX-512: " + done.stderr[:200])
+        return
+    listed = dict(re.findall(r"^ +([0-9a-f]+):\t((?:[0-9a-f]{2} )+)", run("objdump", "-d", "-w", program).stdout, re.M))
+    theirs = {bytes.fromhex(code).hex() for code in listed.values()}
+    done = run(PERCH, "script", "-i", path, "--dsos", "vectors", "-j", "-F", "ip,insn,insnlen")
+    ours = [json.loads(line) for line in done.stdout.splitlines()]
+    wrong = [sample for sample in ours if sample.get("insn") not in theirs or len(sample["insn"]) != 2 * sample["insnlen"]]
+    check(len(ours) > 20 and not wrong, "bytes of AVX-512 instructions of %d samples" % len(ours), (wrong[:3], done.stderr))
+
+
 def source_code(directory):
     path, program = os.path.join(directory, "source.data"), os.path.join(directory, "busy")
     with open(program + ".c", "w") as file:
@@ -212,6 +249,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         branch_stacks(directory)
         source_code(directory)
+        vectors(directory)
     return failed
 
 

@@ -295,6 +295,7 @@ static void recognizes_special_names(void **state)
 		{ "\033]0;\a", "\033]0;\a", PERCH_DSO_FILE },
 	};
 	struct perch_processes *processes = new_processes();
+	struct perch_record data;
 
 	(void)state;
 	for (size_t i = 0; i < NR(cases); i++) {
@@ -307,6 +308,10 @@ static void recognizes_special_names(void **state)
 	/* generated code of another process is another DSO */
 	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
 	check_user(processes, 11, 0x1000, "/tmp/perf-11.map", 0x1000);
+	/* memory that is not executable has no generated code */
+	data = mmap_record(PERCH_MISC_USER | PERCH_MISC_MMAP_DATA, 11, 0x5000, 0x1000, 0, "//anon");
+	apply(processes, &data);
+	check_user(processes, 11, 0x5008, "//anon", 0x5008);
 	/* that of 64-bit processes is another one than that of 32-bit processes, at low addresses
 	 */
 	map_file(processes, 11, 0x7ffe00001000, 0x1000, 0, "[vdso]");

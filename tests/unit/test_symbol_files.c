@@ -412,7 +412,7 @@ static void makes_short_dso_names(void **state)
 		{ PERCH_DSO_MODULE, "[ext4]", "[ext4]" },
 		{ PERCH_DSO_MODULE, "/boot/vmlinux-6.1", "vmlinux-6.1" },
 		{ PERCH_DSO_VDSO, "[vdso]", "[vdso]" },
-		{ PERCH_DSO_ANON, "//anon", "[anon]" },
+		{ PERCH_DSO_ANON, "//anon", "anon" },
 		{ PERCH_DSO_ANON, "[heap]", "[heap]" },
 		{ PERCH_DSO_ANON, "/tmp/perf-12.map", "[JIT] tid 12" },
 		{ PERCH_DSO_UNKNOWN, "", "[unknown]" },

@@ -134,7 +134,8 @@ static int decode(struct block *block, const struct perch_code *code, struct per
 	if (rc)
 		return rc;
 	while (at < block->size && disassembler_next(disassembler, &instruction) &&
-	       !instruction.undecoded && !instruction.data && instruction.size <= MAX_INSTRUCTION) {
+	       (!instruction.undecoded || instruction.vector) && !instruction.data &&
+	       instruction.size <= MAX_INSTRUCTION) {
 		block->length[block->nr++] =
 			(uint8_t)(instruction.size | (leaves(&instruction) ? LEAVES : 0));
 		at += (uint32_t)instruction.size;
