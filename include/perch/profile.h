@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /** Most addresses of a call chain. The outer addresses of longer chains are left out. */
-#define PERCH_MAX_CALL_CHAIN 256
+#define PERCH_MAX_CALL_CHAIN 1024
 
 /** A distinct address of samples and call chains. All processes that map the same file offset share
  * one. */

@@ -11,7 +11,7 @@
 static bool built_swapped;
 
 struct built {
-	_Alignas(8) uint8_t bytes[4096];
+	_Alignas(8) uint8_t bytes[1 << 14];
 	size_t size;
 };
 

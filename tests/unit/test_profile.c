@@ -261,7 +261,7 @@ static void adds_ip_to_chains_without_it(void **state)
 
 static void limits_depth_of_stacks(void **state)
 {
-	enum { DEEP = 5000, DEEPEST = 256 };
+	enum { DEEP = 5000, DEEPEST = PERCH_MAX_CALL_CHAIN };
 	struct fixture *f = *state;
 	static uint64_t ips[DEEP];
 

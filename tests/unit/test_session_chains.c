@@ -9,7 +9,7 @@
 
 #define CODE   0x401000ull
 #define KERNEL 0xffffffff81000000ull
-#define MANY   300
+#define MANY   (PERCH_MAX_CALL_CHAIN + 44)
 
 static const struct perch_attr call_stack_attr = {
 	.type = PERCH_TYPE_HARDWARE,
@@ -31,7 +31,7 @@ static void write_sample(const struct perch_attr *attr, uint64_t ip, const struc
 	};
 	struct perch_writer *writer;
 	struct perch_error err = { 0 };
-	static char bytes[1 << 15];
+	static char bytes[1 << 16];
 	size_t size = 0;
 
 	/* longer than a struct built */
