@@ -72,6 +72,15 @@ static bool show_download(void *context, const struct perch_dso *dso, uint64_t b
 	return true;
 }
 
+/* Returns 0 if a file of an option can be read, or was not given; else CLI_EXIT_USAGE. */
+static int check_readable(const struct cli_input *input, const char *option, const char *path)
+{
+	if (!path || !access(path, R_OK))
+		return 0;
+	return cli_usage_error(input->command, "%s: cannot read %s: %s", option, path,
+			       strerror(errno));
+}
+
 int cli_input_open(struct cli_input *input)
 {
 	const char *path = input->path ? input->path : default_input();
@@ -82,6 +91,9 @@ int cli_input_open(struct cli_input *input)
 
 	if (root && (stat(root, &st) || !S_ISDIR(st.st_mode)))
 		return cli_usage_error(input->command, "--symfs: '%s' is not a directory", root);
+	if (check_readable(input, "--kallsyms", input->options.symbols.kallsyms) ||
+	    check_readable(input, "--vmlinux", input->options.symbols.vmlinux))
+		return CLI_EXIT_USAGE;
 	input->path = strcmp(path, "-") ? path : "standard input";
 	input->options.check_owner = !input->force;
 	input->options.symbols.debuginfod = !input->no_debuginfod;

@@ -88,7 +88,7 @@ def check_text():
 def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
                               (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "0.5,2,3"], "no call graph '3'"),
-                              (["-g", "branch"], "not supported"), (["--percentage", "half"], "relative or absolute"),
+                              (["-g", "branched"], "no call graph 'branched'"), (["--percentage", "half"], "relative or absolute"),
                               (["--hierarchy", "-F", "comm"], "--fields"), (["--hierarchy", "-j"], "--json"), (["-T", "-j"], "--json"),
                               (["--hierarchy", "-s", "overhead"], "no column to group by"),
                               (["-t", ""], "one character"), (["-t", "ab"], "one character"), (["-t", "."], "one character"),

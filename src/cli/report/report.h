@@ -34,6 +34,7 @@ struct report_graph {
 	enum report_value value;
 	double limit;	   /* branches with a lower percentage are left out */
 	unsigned long max; /* branches of a level, or chains; 0 is no limit */
+	bool branches;	   /* "branch": with branch stacks, which are not supported */
 };
 
 /* Of all branches with a type. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of a report. */
 #include <string.h>
+#include <unistd.h>
 
 #include "options.h"
 #include "pager.h"
@@ -10,7 +11,7 @@
 
 const struct cli_usage cli_report_usage = {
 	.name = "report",
-	.operands = "[OPTIONS]",
+	.operands = "[OPTIONS] [TEXT]",
 	.summary = "Prints a profile of the samples of a perf.data file.",
 };
 
@@ -129,16 +130,43 @@ static int check_options(void)
 	return 0;
 }
 
+/* Parses the arguments. An operand is the text of --symbol-filter, as in perf; options may follow
+ * it. Returns 0 or CLI_EXIT_USAGE. */
+static int parse(int argc, char **argv)
+{
+	const char *operand = NULL;
+
+	/* cli_parse() takes argv[0] for the name of the command */
+	for (int next;
+	     (next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv)) < argc;) {
+		if (!access(argv[next], F_OK))
+			return cli_usage_error(
+				COMMAND, "'%s' is not an option; name a file with -i", argv[next]);
+		if (operand)
+			return cli_usage_error(COMMAND,
+					       "expected one text of function names; "
+					       "'%s' is too much",
+					       argv[next]);
+		operand = argv[next];
+		argc -= next;
+		argv += next;
+	}
+	if (operand && report.symbol_part)
+		return cli_usage_error(COMMAND, "'%s' and --symbol-filter exclude each other",
+				       operand);
+	if (operand)
+		report.symbol_part = operand;
+	return 0;
+}
+
 int report_parse(struct report **result, int argc, char **argv)
 {
-	int next, status = report_set_defaults(&report);
+	int status = report_set_defaults(&report);
 
+	if (!status)
+		status = parse(argc, argv);
 	if (status)
 		return status;
-	next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
-	if (next < argc)
-		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
-				       argv[next]);
 	if (report.exclude_other)
 		report.filter.options.parent = report.parent ? report.parent
 							     : "^sys_|^do_page_fault";

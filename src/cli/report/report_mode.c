@@ -79,6 +79,10 @@ int report_set_mode(struct report *report)
 	report->of_tracepoints = !contents.others;
 	if (!report->branches_set)
 		report->branches = contents.branches && !contents.stacks && !report->memory;
+	if (report->graph.branches && contents.branches)
+		return cli_usage_error(REPORT_COMMAND,
+				       "-g branch: branch stacks in call graphs are not supported; "
+				       "-b prints the branches");
 	if (report->branches && report->memory)
 		return cli_usage_error(REPORT_COMMAND, "-b and --mem-mode exclude each other");
 	if (report->branches && !contents.branches)

@@ -103,10 +103,10 @@ int report_option_graph(void *value, const char *argument, bool negated)
 		size_t length = strcspn(at, ",");
 
 		if (is(at, length, "branch"))
-			return cli_usage_error(COMMAND, "-g: 'branch' is not supported");
-		if (length && !set_shape(graph, at, length) && !set_order(graph, at, length) &&
-		    !set_value(graph, at, length) && !set_key(graph, at, length) &&
-		    !set_number(graph, at, length, &numbers))
+			graph->branches = true;
+		else if (length && !set_shape(graph, at, length) && !set_order(graph, at, length) &&
+			 !set_value(graph, at, length) && !set_key(graph, at, length) &&
+			 !set_number(graph, at, length, &numbers))
 			return cli_usage_error(
 				COMMAND,
 				"no call graph '%.*s': use graph, flat, fractal, folded or none; "
