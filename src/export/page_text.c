@@ -287,6 +287,15 @@ static const char *last_word(const char *line, const char **end)
 	return start;
 }
 
+/* Reads the id of a process or thread. That of a task that has ended is -1. */
+static const char *read_id(const char *at, uint64_t *id)
+{
+	if (strncmp(at, "-1", 2) || isdigit((unsigned char)at[2]))
+		return read_number(at, id);
+	*id = UINT32_MAX;
+	return at + 2;
+}
+
 /* Reads what is before the time: NAME PID/TID [CPU]. Returns 1, or 0 if it is something else. */
 static int read_thread(struct text_reader *reader, const char *end)
 {
@@ -300,10 +309,10 @@ static int read_thread(struct text_reader *reader, const char *end)
 		end = word;
 		word = last_word(line, &end);
 	}
-	after = word < end ? read_number(word, &pid) : NULL;
+	after = word < end ? read_id(word, &pid) : NULL;
 	tid = after ? pid : 0;
 	if (after && *after == '/')
-		after = read_number(after + 1, &tid);
+		after = read_id(after + 1, &tid);
 	if (!after || after != end || pid > UINT32_MAX || tid > UINT32_MAX)
 		return 0;
 	end = word;

@@ -33,9 +33,12 @@ static int set_keys(void *value, const char *argument, bool negated)
 		if (!key) {
 			const struct perch_column *near = perch_column_similar(at, length);
 
-			return cli_usage_error(DIFF_COMMAND, "-s: there is no key '%.*s'%s%s%s",
-					       (int)length, at, near ? "; did you mean " : "",
-					       near ? near->name : "", near ? "?" : "");
+			return cli_usage_error(
+				DIFF_COMMAND, "-s: there is no key '%.*s'; %s%s%s", (int)length, at,
+				near ? "did you mean "
+				     : "use comm, dso, sym, pid, tid, cpu or others of "
+				       "perch-report(1)",
+				near ? near->name : "", near ? "?" : "");
 		}
 		if (key->scope == PERCH_COLUMN_PERIOD)
 			return cli_usage_error(DIFF_COMMAND,

@@ -159,7 +159,7 @@ static int refuse(const char *word, size_t length)
 			similar = table[i].name;
 		}
 	}
-	if (similar && length > 2)
+	if (similar && 2 * least < length)
 		return cli_usage_error(COMMAND, "-F: there is no field '%.*s'. Did you mean %s?",
 				       (int)length, word, similar);
 	return cli_usage_error(
