@@ -284,6 +284,36 @@ def check_trees(browser, path):
     check(browser.run("perch.sums.length") > 3 and browser.run("perch.weights.total") == total, "the sums are as before")
 
 
+# b and c are callees of a that call it: their frames end where a is called again if recursion is merged
+MUTUAL = "t;a;b;a;b 5\nt;a;b;a 7\nt;a;b;a;c 11\nt;b;a;b;c;c 13\nt;c;a;c;b;a 17\nt;b 1\n"
+
+
+def check_mutual_recursion(browser):
+    with open("mutual.folded", "w", encoding="utf-8") as file:
+        file.write(MUTUAL)
+    write_page("mutual.html", "mutual.folded")
+    browser.open("mutual.html")
+    expected = {}
+    for line in MUTUAL.splitlines():
+        stack, number = line.split(" ")
+        names = stack.split(";")[1:]
+        for name in set(names):
+            expected.setdefault(name, [0, 0])[0] += int(number)
+        expected[names[-1]][1] += int(number)
+    sums = {name: values[:2] for name, values in page_rows(browser).items()}
+    check(sums == expected, "the sums of mutual recursion", (sums, expected))
+    browser.run("perch.change({ recursion: true, search: '^b$' })")
+    sums = {name: values[0] for name, values in page_rows(browser).items()}
+    check(sums == {name: values[0] for name, values in expected.items()}, "totals are the same with merged recursion", (sums, expected))
+    check(browser.run("perch.matched") == expected["b"][0], "and so is what matches", browser.run("perch.matched"))
+    names = "Math.max(...Array.from({ length: perch.tree.count }, (_, node) => ((path) => path.length - new Set(path).size)(perch.tree.path(node))))"
+    check(browser.run(names) == 0, "no function is on a stack twice")
+    for name in sorted(expected):
+        browser.run(f"perch.change({{ view: 'butterfly', fn: perch.data.functions.name.indexOf('{name}') }})")
+        totals = browser.run("[perch.callers.tree.total[0], perch.callees.tree.total[0]]")
+        check(totals == [expected[name][0]] * 2, f"callers and callees of {name} have its total", totals)
+
+
 def check_display(browser, path):
     """Themes, narrow windows, printing, names and roles of controls."""
     for scheme, least, most in (("light", 200, 255), ("dark", 0, 60)):
@@ -469,6 +499,7 @@ def check_browser(directory, data, page):
         check_search(browser, page)
         check_selection(browser, page, data)
         check_trees(browser, page)
+        check_mutual_recursion(browser)
         check_display(browser, page)
         check_texts(browser, directory)
         check_own_text(browser, data)

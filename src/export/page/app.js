@@ -64,8 +64,11 @@ class App {
 			const sums = { total: this.weights.total, totalOld: this.weights.totalOld };
 
 			this.tree = buildTree(data, keys, this.weights, state);
+			/* a frame of a merged tree can have less than the total of its function */
+			this.plain = state.recursion ? buildTree(data, keys, this.weights,
+				{ ...state, recursion: false }) : this.tree;
 			this.tree.sums = sums;
-			this.sums = sumFunctions(this.tree);
+			this.sums = sumFunctions(this.plain);
 			this.butterflyOf = null;
 		}
 		this.colors = new Colors(keys, state.color, isDark());
@@ -97,7 +100,7 @@ class App {
 		const { state, colors } = this, { fn } = state;
 
 		if (this.butterflyOf !== fn) {
-			this.butterfly = buildButterfly(this.tree, fn, state.byWeight);
+			this.butterfly = buildButterfly(this.plain, fn, state);
 			this.butterfly.callers.sums = this.butterfly.callees.sums = this.tree.sums;
 			this.butterflyOf = fn;
 		}
@@ -114,7 +117,7 @@ class App {
 
 	/* Finds the functions that match, and the share of their samples. */
 	search() {
-		const { state, keys, tree } = this, matches = [];
+		const { state, keys, plain: tree } = this, matches = [];
 
 		this.regexp = this.searchError = null;
 		if (state.search) {

@@ -106,11 +106,22 @@ function sumFunctions(tree) {
 
 /*
  * Returns two trees whose root is a function: its callers and what it calls. A recursive function
- * is counted once, at its outermost call.
+ * is counted once, at its outermost call. tree: one without merged recursion. options: recursion,
+ * byWeight, as in buildTree.
  */
-function buildButterfly(tree, fn, byWeight) {
+function buildButterfly(tree, fn, options) {
 	const callers = new Tree(tree.keys), callees = new Tree(tree.keys);
 	const to = new Int32Array(tree.count).fill(-1), outermost = findOutermost(tree);
+
+	/* returns the node for a key below a node */
+	const place = (target, node, key) => {
+		const other = tree.keys.functionOf(key);
+
+		if (!options.recursion || other < 0)
+			return target.child(node, key);
+		const same = other === fn ? 0 : target.callerWith(node, other);
+		return same >= 0 ? same : target.child(node, key);
+	};
 
 	callers.key[0] = callees.key[0] = fn;
 	for (let i = 1; i < tree.count; i++) {
@@ -120,13 +131,13 @@ function buildButterfly(tree, fn, byWeight) {
 			let node = 0;
 
 			for (let at = tree.parent[i]; at > 0; at = tree.parent[at])
-				node = callers.child(node, tree.key[at]);
+				node = place(callers, node, tree.key[at]);
 			callers.self[node] += tree.total[i];
 			callers.selfSamples[node] += tree.samples[i];
 			callers.old[node] += tree.old[i];
 			to[i] = 0;
 		} else if (to[tree.parent[i]] >= 0) {
-			to[i] = callees.child(to[tree.parent[i]], tree.key[i]);
+			to[i] = place(callees, to[tree.parent[i]], tree.key[i]);
 		}
 		if (to[i] >= 0) {
 			callees.self[to[i]] += tree.self[i];
@@ -136,7 +147,7 @@ function buildButterfly(tree, fn, byWeight) {
 				(rest, child) => rest - tree.old[child], tree.old[i]);
 		}
 	}
-	return { callers: callers.finish(byWeight), callees: callees.finish(byWeight) };
+	return { callers: callers.finish(options.byWeight), callees: callees.finish(options.byWeight) };
 }
 
 /* Returns a list of the lines of a function with their sums, the heaviest one first. */
