@@ -44,14 +44,29 @@ class Timeline {
 		this.text.textContent = this.describe();
 	}
 
-	/* A bar has two pixels, one slice or some samples, whichever is more. */
+	/* Returns the sums of equal parts of the time, fewer than slices. A slice has a constant rate. */
+	sumParts(parts) {
+		const { sums } = this, result = new Float64Array(parts), each = sums.length / parts;
+
+		sums.forEach((sum, i) => {
+			const part = Math.floor(i / each), end = (part + 1) * each;
+			const rest = Math.max(0, i + 1 - end); /* of the slice, behind the part */
+
+			result[part] += sum * (1 - rest);
+			if (rest > 0 && part + 1 < parts)
+				result[part + 1] += sum * rest;
+		});
+		return result;
+	}
+
+	/*
+	 * A bar has two pixels, one slice or some samples, whichever is more. All bars have the same
+	 * time: a slice that two of them share is divided between them.
+	 */
 	drawBars(context, color, width, height) {
 		const { sums } = this, limit = Math.max(30, this.samples / 8);
 		const bars = Math.min(sums.length, Math.ceil(Math.min(width / 2, limit)));
-		const heights = new Float64Array(bars);
-
-		for (let i = 0; i < sums.length; i++)
-			heights[Math.floor(i * bars / sums.length)] += sums[i];
+		const heights = this.sumParts(bars);
 		const most = Math.max(...heights) || 1;
 		context.fillStyle = color;
 		heights.forEach((sum, i) => {
