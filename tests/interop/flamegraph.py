@@ -348,6 +348,32 @@ def check_display(browser, path):
     browser.call("Emulation.setEmulatedMedia", media="print")
     check(browser.run("getComputedStyle(document.getElementById('controls')).display") == "none", "controls are not printed")
     browser.call("Emulation.setEmulatedMedia", media="")
+    check_print(browser)
+
+
+def check_print(browser):
+    """The whole graph is printed, also if only a part of it is visible."""
+    with open("deep.folded", "w", encoding="utf-8") as file:
+        file.write("".join(f"deep;{';'.join(f'f{i}' for i in range(depth))} 10\n" for depth in (5, 80, 120)))
+    write_page("deep.html", "deep.folded")
+    for fragment in ("", "#icicle=1"):
+        browser.open("deep.html", fragment)
+        browser.run("perch.flame.box.scrollTop = 500")
+        visible = browser.run("[perch.flame.box.clientHeight, perch.flame.box.scrollTop]")
+        browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        height, rows, shown = browser.run("""(({ canvas, ratio, levels, box }) => [canvas.height / ratio, levels * 18,
+            canvas.getBoundingClientRect().height <= box.getBoundingClientRect().height])(perch.flame)""")
+        check(visible[0] < 1000 and rows == 122 * 18 and abs(height - rows) < 2 and shown, "the whole graph is printed", (visible, height, rows, shown))
+        empty = browser.run("""(({ context, canvas, levels }) => {
+            const column = context.getImageData(9, 0, 1, canvas.height).data, rows = Array.from({ length: levels }, (_, row) => row);
+            return rows.filter((row) => column[4 * Math.floor((row + 0.2) * canvas.height / levels) + 3] < 255);
+        })(perch.flame)""")
+        check(empty == [], "each of its rows is drawn", empty)
+        browser.call("Emulation.setEmulatedMedia", media="")
+        browser.run("window.dispatchEvent(new Event('afterprint'))")
+        after = browser.run("[perch.flame.box.clientHeight, perch.flame.box.scrollTop]")
+        check(after == visible and browser.run("perch.flame.height") == visible[0], "and the page is as before", (visible, after))
 
 
 # ---- texts, comparisons, pictures ----

@@ -154,8 +154,8 @@ class Controls {
 		byId('views').addEventListener('keydown', (event) => this.moveTab(event));
 		document.addEventListener('keydown', (event) => this.press(event));
 		window.addEventListener('popstate', () => app.followLink());
-		window.addEventListener('beforeprint', () => this.setDark(false));
-		window.addEventListener('afterprint', () => this.applyTheme());
+		window.addEventListener('beforeprint', () => this.print(true));
+		window.addEventListener('afterprint', () => this.print(false));
 	}
 
 	/* Arrow keys move between the tabs. */
@@ -218,6 +218,18 @@ class Controls {
 		const choice = byId('theme').value;
 
 		this.setDark(choice ? choice === 'dark' : this.system.matches);
+	}
+
+	/* Paper is light, and has the whole graphs. */
+	print(printing) {
+		const { app } = this;
+
+		if (printing)
+			this.setDark(false);
+		else
+			this.applyTheme();
+		for (const graph of app.state.view === 'butterfly' ? [app.callers, app.callees] : [app.flame])
+			graph.print(printing);
 	}
 
 	setDark(dark) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tree as a flame graph (root below) or icicle graph (root above) on a canvas. The canvas has the
- * size of what is visible; a box around it scrolls, and what is visible is drawn.
+ * size of what is visible; a box around it scrolls, and what is visible is drawn. To print, the
+ * canvas has the whole tree, and the style sheet gives it the width of the paper.
  */
 
 const ROW = 18, NARROW = 0.5, FONT = '11px ui-monospace, Menlo, Consolas, monospace';
-const ZOOM_MS = 180;
+const ZOOM_MS = 180, PRINT_WIDTH = 1000, PRINT_PIXELS = 16e6;
 
 class FlameGraph {
 	/* handlers: zoom(node), focus(node), open(node) */
@@ -50,16 +51,41 @@ class FlameGraph {
 	}
 
 	resize() {
-		const { clientWidth, clientHeight } = this.box, ratio = window.devicePixelRatio || 1;
+		const { box, canvas } = this;
 
-		this.width = clientWidth;
-		this.height = clientHeight;
-		this.canvas.width = Math.round(clientWidth * ratio);
-		this.canvas.height = Math.round(clientHeight * ratio);
-		this.canvas.style.width = `${clientWidth}px`;
-		this.canvas.style.height = `${clientHeight}px`;
-		this.ratio = ratio;
+		if (this.printing && this.tree) {
+			this.width = PRINT_WIDTH;
+			this.height = this.levels * ROW;
+			this.ratio = Math.min(2, Math.sqrt(PRINT_PIXELS / this.width / this.height));
+		} else {
+			this.width = box.clientWidth;
+			this.height = box.clientHeight;
+			this.ratio = window.devicePixelRatio || 1;
+		}
+		canvas.width = Math.round(this.width * this.ratio);
+		canvas.height = Math.round(this.height * this.ratio);
+		canvas.style.width = `${this.width}px`;
+		canvas.style.height = `${this.height}px`;
 		this.draw();
+	}
+
+	/* printing: the whole graph is drawn, until it is called with false */
+	print(printing) {
+		if (printing && !this.printing)
+			this.scrolled = this.box.scrollTop;
+		this.printing = printing;
+		if (printing && this.motion) {
+			this.range = this.motion.to;
+			this.motion = null;
+		}
+		this.resize();
+		if (!printing)
+			this.box.scrollTop = this.scrolled;
+	}
+
+	/* Returns how far the canvas is below the upper end of the graph. */
+	top() {
+		return this.printing ? 0 : this.box.scrollTop;
 	}
 
 	requestDraw() {
@@ -95,7 +121,7 @@ class FlameGraph {
 	rowOf(depth) {
 		const row = this.icicle ? depth : Math.max(this.levels, this.height / ROW) - 1 - depth;
 
-		return row * ROW - this.box.scrollTop;
+		return row * ROW - this.top();
 	}
 
 	draw() {
