@@ -408,6 +408,13 @@ def check_texts(browser, directory):
     with open("script.txt", "rb") as file:
         done = subprocess.run([PERCH, "flamegraph", "-", "-o", "script.html"], stdin=file, stderr=subprocess.PIPE, check=False)
     check(done.returncode == 0, "the text of perf script from standard input", done.stderr)
+    with open("ended.txt", "w", encoding="utf-8") as file:
+        file.write(SCRIPT + "".join(f"{name} [000] 13.600000:  1000 cpu-clock:u: \n\t 99 ended_{i}+0x1 (/bin/prog)\n\n"
+                                    for i, name in enumerate((":-1    -1", ":-1    -1/-1"))))
+    status, _, err = run(PERCH, "flamegraph", "ended.txt", "--svg", "-o", "ended.svg")
+    with open("ended.svg", encoding="utf-8") as file:
+        text = file.read()
+    check(status == 0 and "neither" not in err and "ended_0" in text and "ended_1" in text, "samples of tasks that have ended", err)
     if not browser:
         return
     browser.open("folded.html")
