@@ -351,6 +351,26 @@ def check_display(browser, path):
     check_print(browser)
 
 
+def check_scrolling(browser):
+    """The root stays visible when the tree gets fewer levels and more again."""
+    with open("recursive.folded", "w", encoding="utf-8") as file:
+        file.write(f"t;main;{'a;b;' * 40}c 10\nt;main;{';'.join(f'f{i}' for i in range(40))} 5\n")
+    write_page("recursive.html", "recursive.folded")
+    browser.open("recursive.html")
+    bottom = "(({ box, levels }) => levels * 18 - box.clientHeight - box.scrollTop)(perch.flame)"
+    frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    for scrolled in (0, 90):
+        browser.run(f"perch.flame.box.scrollTop -= {scrolled}; {frames}")
+        levels = browser.run("perch.flame.levels")
+        for recursion in ("true", "false"):
+            browser.run(f"perch.change({{ recursion: {recursion} }}); {frames}")
+            check(abs(browser.run(bottom) - scrolled) <= 1, f"recursion: {recursion}, at the same distance from the root: {scrolled}", browser.run(bottom))
+        check(browser.run("perch.flame.levels") == levels > 80, "with as many levels as before")
+    for view in ("tree", "flame"):
+        browser.run(f"perch.change({{ view: '{view}' }}); {frames}")
+    check(abs(browser.run(bottom) - 90) <= 1, "and after another view", browser.run(bottom))
+
+
 def check_print(browser):
     """The whole graph is printed, also if only a part of it is visible."""
     with open("deep.folded", "w", encoding="utf-8") as file:
@@ -358,7 +378,7 @@ def check_print(browser):
     write_page("deep.html", "deep.folded")
     for fragment in ("", "#icicle=1"):
         browser.open("deep.html", fragment)
-        browser.run("perch.flame.box.scrollTop = 500")
+        browser.run("perch.flame.box.scrollTop = 500; new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         visible = browser.run("[perch.flame.box.clientHeight, perch.flame.box.scrollTop]")
         browser.run("window.dispatchEvent(new Event('beforeprint'))")
         browser.call("Emulation.setEmulatedMedia", media="print")
@@ -547,6 +567,7 @@ def check_browser(directory, data, page):
         check_mutual_recursion(browser)
         check_bars(browser)
         check_display(browser, page)
+        check_scrolling(browser)
         check_texts(browser, directory)
         check_own_text(browser, data)
         check_diff(browser, directory)

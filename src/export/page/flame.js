@@ -21,8 +21,11 @@ class FlameGraph {
 		this.hovered = -1;
 		this.hidden = 0;
 		this.frames = [];
-		box.addEventListener('scroll', () => this.requestDraw());
-		new ResizeObserver(() => this.resize()).observe(box);
+		box.addEventListener('scroll', () => this.scrolledTo());
+		new ResizeObserver(() => {
+			this.resize();
+			this.scrollBack();
+		}).observe(box);
 		this.listen();
 	}
 
@@ -42,7 +45,28 @@ class FlameGraph {
 		this.box.style.height = `${this.levels * ROW + 2}px`; /* with its border */
 		this.resize();
 		if (!same)
-			this.box.scrollTop = this.icicle ? 0 : this.levels * ROW;
+			this.fromRoot = 0;
+		this.scrollBack();
+		this.requestDraw();
+	}
+
+	/* Returns the last position of the scroll bar. */
+	end() {
+		return this.space.offsetHeight - this.box.clientHeight;
+	}
+
+	/* The distance from the root stays when the tree gets other levels, and after printing. */
+	scrollBack() {
+		if (this.tree && !this.printing)
+			this.box.scrollTop = this.icicle ? this.fromRoot : this.end() - this.fromRoot;
+	}
+
+	scrolledTo() {
+		const { box } = this;
+
+		if (!this.tree || this.printing || !box.clientHeight)
+			return;
+		this.fromRoot = this.icicle ? box.scrollTop : Math.max(0, this.end() - box.scrollTop);
 		this.requestDraw();
 	}
 
@@ -71,16 +95,13 @@ class FlameGraph {
 
 	/* printing: the whole graph is drawn, until it is called with false */
 	print(printing) {
-		if (printing && !this.printing)
-			this.scrolled = this.box.scrollTop;
 		this.printing = printing;
 		if (printing && this.motion) {
 			this.range = this.motion.to;
 			this.motion = null;
 		}
 		this.resize();
-		if (!printing)
-			this.box.scrollTop = this.scrolled;
+		this.scrollBack();
 	}
 
 	/* Returns how far the canvas is below the upper end of the graph. */
