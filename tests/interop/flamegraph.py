@@ -186,6 +186,17 @@ def check_flame(browser, path):
     browser.key("Enter")
     browser.wait("perch.flame.zoomed === perch.flame.focused && perch.flame.zoomed > 0 && !perch.flame.motion")
     check(True, "Enter zooms")
+    for key, focused in (("b", "callees"), ("f", "flame"), ("t", "tree"), ("f", "flame")):
+        browser.key(key)
+        check(browser.run(f"document.getElementById('{focused}').contains(document.activeElement)"), f"{key} moves the focus to the view",
+              browser.run("document.activeElement.outerHTML")[:200])
+    check(browser.run("perch.flame.zoomed > 0"), "the zoom stays")
+    browser.key("Escape")
+    browser.wait("perch.flame.zoomed === 0 && !perch.flame.motion")
+    browser.run("perch.flame.zoom(perch.flame.heaviestChild()); document.activeElement.blur()")
+    browser.key("Escape")
+    browser.wait("perch.flame.zoomed === 0 && !perch.flame.motion")
+    check(True, "Escape zooms out, also if nothing has the focus")
 
 
 def check_search(browser, path):

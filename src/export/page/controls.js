@@ -185,7 +185,8 @@ class Controls {
 	press(event) {
 		const { app } = this, { state } = app, typing = /^(INPUT|SELECT|TEXTAREA)$/;
 
-		if (event.ctrlKey || event.metaKey || event.altKey || typing.test(event.target.tagName))
+		if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented ||
+		    typing.test(event.target.tagName))
 			return;
 		const { tree, node } = app.described;
 		const actions = {
@@ -198,11 +199,21 @@ class Controls {
 			r: () => app.change({ recursion: !state.recursion }),
 			l: () => app.change({ lines: !state.lines, path: '' }),
 			c: () => this.copy(stackText(tree, node)),
+			Escape: () => state.view === 'tree' || app.graph().zoom(0),
 		};
 		if (!Object.hasOwn(actions, event.key))
 			return;
 		event.preventDefault();
 		actions[event.key]();
+		if (byId('pictures').contains(event.target) && !event.target.getClientRects().length)
+			this.focusView();
+	}
+
+	/* The view that is shown has the focus, after the one that had it is hidden. */
+	focusView() {
+		const { app } = this, row = byId('tree').querySelector('tbody tr');
+
+		(app.state.view === 'tree' ? row : app.graph().canvas).focus({ preventScroll: true });
 	}
 
 	/* ---- dark and light ---- */
