@@ -168,7 +168,7 @@ def check_flame(browser, path):
     browser.mouse("mouseMoved", x, y)
     browser.wait("!document.getElementById('tip').hidden")
     tip = browser.run("document.getElementById('tip').innerText")
-    check(EVIL in tip and all(word in tip for word in ("Total", "Self", "Samples", "program.c:")), "a tooltip", tip)
+    check(EVIL in tip and all(word in tip for word in ("Total", "Self", "Samples", "of all frames of the function:", "program.c:")), "a tooltip", tip)
     browser.click(x, y)
     browser.wait("perch.flame.zoomed > 0 && !perch.flame.motion")
     check(browser.run("perch.flame.tree.keys.label(perch.flame.tree.key[perch.flame.zoomed])") == EVIL, "a click zooms")

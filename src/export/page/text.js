@@ -56,8 +56,8 @@ function describeNode(app, tree, node) {
 		rows.push(['DSO', data.functions.dso[fn]]);
 	const lines = app.linesOf(fn).filter((line) => line.file && line.line);
 	if (lines.length)
-		rows.push(['Line', lines.slice(0, 3).map((line) => `${line.file}:${line.line} (` +
-			`${formatShare(line.total, tree.sums.total)})`).join('\n')]);
+		rows.push(['Lines', ['of all frames of the function:', ...lines.slice(0, 3).map((line) =>
+			`${line.file}:${line.line} (${formatShare(line.total, tree.sums.total)})`)].join('\n')]);
 	rows.push(['Kind', kindText(data, fn)]);
 	return rows;
 }
