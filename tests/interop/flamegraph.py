@@ -344,6 +344,11 @@ def check_display(browser, path):
         browser.open(path)
         paper = json.loads("[" + re.search(r"\((.*)\)", browser.run("getComputedStyle(document.body).backgroundColor")).group(1) + "]")
         check(all(least <= part <= most for part in paper), scheme + ": the paper", paper)
+    browser.run("perch.change({ color: 'dso' })")
+    legend = browser.run("[...document.querySelectorAll('#legend span')].map((item) => [item.textContent, item.style.getPropertyValue('--swatch')])")
+    dsos = browser.run("[...new Set(perch.sums.map((row) => perch.data.functions.dso[row.fn]))]")
+    check(sorted(name for name, _ in legend) == sorted(dso or "unknown" for dso in dsos) and legend[0][0] == "program" and
+          all(swatch.startswith("hsl(") for _, swatch in legend), "a legend of the colors of DSOs", (legend, dsos))
     browser.run("const theme = document.getElementById('theme'); theme.value = 'light'; theme.dispatchEvent(new Event('change'))")
     check(browser.run("!document.documentElement.classList.contains('dark')"), "a switch from dark to light")
     browser.media(prefers_color_scheme="light")

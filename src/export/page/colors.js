@@ -48,12 +48,15 @@ class Colors {
 			return this.dark ? '#3a3c41' : '#d5d6d8';
 		const hash = hashText(data.functions.name[fn]);
 		if (this.mode === 'dso') {
-			const dso = hashText(data.functions.dso[fn]);
-
-			return this.tone(dso % 72 * 5, 55, hash);
+			return this.ofDso(data.functions.dso[fn], hash);
 		}
 		const { hue, chroma } = kindOf(data, fn);
 		return this.tone(hue + (chroma ? (hash & 15) - 8 : 0), chroma, hash);
+	}
+
+	/* hash: of the function, whose tone differs */
+	ofDso(dso, hash) {
+		return this.tone(hashText(dso) % 72 * 5, 55, hash);
 	}
 
 	/* The color of a node whose share of all samples has changed. */

@@ -8,6 +8,9 @@ const KEYS = [
 	['r', 'merge recursion'], ['l', 'split by line'], ['c', 'copy the stack of the frame'],
 ];
 
+/* Rows of the legend of DSOs, and the hash that gives a color of it the middle tone. */
+const LEGEND_DSOS = 16, MIDDLE_TONE = 1024;
+
 class Controls {
 	constructor(app) {
 		this.app = app;
@@ -112,7 +115,14 @@ class Controls {
 
 			for (const row of KINDS)
 				if (used.has(row))
-					rows.push([row.name, colors.tone(row.hue, row.chroma, 1024)]);
+					rows.push([row.name, colors.tone(row.hue, row.chroma, MIDDLE_TONE)]);
+		} else if (state.color === 'dso') {
+			const dsos = this.sumDsos();
+
+			for (const dso of dsos.slice(0, LEGEND_DSOS))
+				rows.push([dso || 'unknown', colors.ofDso(dso, MIDDLE_TONE)]);
+			if (dsos.length > LEGEND_DSOS)
+				rows.push([`${formatNumber(dsos.length - LEGEND_DSOS)} more`, null]);
 		} else if (state.color === 'change') {
 			rows.push(['larger share than before', colors.ofChange(0.05)],
 				['smaller share than before', colors.ofChange(-0.05)]);
@@ -120,9 +130,24 @@ class Controls {
 		byId('legend').replaceChildren(...rows.map(([text, color]) => {
 			const item = element('span', text);
 
-			item.style.setProperty('--swatch', color);
+			if (color)
+				item.style.setProperty('--swatch', color);
+			else
+				item.className = 'rest';
 			return item;
 		}));
+	}
+
+	/* Returns the DSOs of the selected samples, the one with most of them first. */
+	sumDsos() {
+		const { sums, data } = this.app, selfs = new Map();
+
+		for (const { fn, self } of sums) {
+			const dso = data.functions.dso[fn];
+
+			selfs.set(dso, (selfs.get(dso) || 0) + self);
+		}
+		return [...selfs.keys()].sort((a, b) => selfs.get(b) - selfs.get(a) || (a < b ? -1 : 1));
 	}
 
 	/* ---- what the user does ---- */
