@@ -328,12 +328,12 @@ def check_mutual_recursion(browser):
 def check_bars(browser):
     """Bars of a constant rate have the same height, for each number of bars, and bars have the sum of all slices."""
     browser.open("mutual.html")
-    spread = browser.run("""[1, 30, 627, 683, 1023, 1024, 1500, 2047, 2048].map((parts) => {
+    bars = browser.run("""[1, 30, 627, 683, 1023, 1024, 1500, 2047, 2048].map((parts) => {
         perch.timeline.sums = new Float64Array(2048).fill(3);
         const bars = perch.timeline.sumParts(parts);
         return [Math.max(...bars) / Math.min(...bars), bars.reduce((sum, bar) => sum + bar)];
     })""")
-    check(all(ratio < 1.000001 and abs(total - 3 * 2048) < 0.001 for ratio, total in spread), "the time line of a constant rate is flat", spread)
+    check(all(ratio < 1.000001 and abs(total - 3 * 2048) < 0.001 for ratio, total in bars), "the time line of a constant rate is flat", bars)
     check(browser.run("perch.timeline.sums = [1, 0, 4], Array.from(perch.timeline.sumParts(2))") == [1, 4], "a slice is divided between two bars")
 
 
