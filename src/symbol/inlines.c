@@ -266,8 +266,11 @@ static struct function *search_function(struct unit *unit, uint64_t address)
 	return NULL;
 }
 
-/* libdw opens the file of a split unit by name, and would wait for a FIFO of that name. */
-static bool is_safe_to_open(Dwarf_Die *die)
+/*
+ * libdw opens the file of a split unit by name, and would wait for a FIFO of that name. Returns 0
+ * if it can be opened, -ENOENT if it is missing, or another errno.
+ */
+static int check_split_file(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	const char *name, *directory;
@@ -276,18 +279,18 @@ static bool is_safe_to_open(Dwarf_Die *die)
 
 	if (!dwarf_attr(die, DW_AT_dwo_name, &attribute) &&
 	    !dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
-		return false;
+		return -EINVAL;
 	name = dwarf_formstring(&attribute);
 	directory = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &attribute));
 	if (!name || asprintf(&path, "%s%s%s", *name == '/' || !directory ? "" : directory,
 			      *name == '/' || !directory ? "" : "/", name) < 0)
-		return false;
+		return -EINVAL;
 	fd = perch__open_regular(NULL, path);
 	free(path);
 	if (fd < 0)
-		return fd == -ENOENT;
+		return fd;
 	close(fd);
-	return true;
+	return 0;
 }
 
 static bool is_of_gcc(Dwarf_Die *die)
@@ -303,9 +306,10 @@ static bool is_of_gcc(Dwarf_Die *die)
 /* Opens the split unit of a skeleton unit. Returns false if it is missing. */
 static bool open_split(struct debug_info *info, struct unit *unit, uint64_t id)
 {
+	int file = info->dwp ? 0 : check_split_file(&unit->die);
 	Dwarf_Die split;
 
-	if (info->dwp ? !perch__dwp_select(info->dwp, id) : !is_safe_to_open(&unit->die))
+	if ((info->dwp && !perch__dwp_select(info->dwp, id)) || (file && file != -ENOENT))
 		return false;
 	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) || !split.cu)
 		return false;
@@ -317,6 +321,7 @@ static void set_split_error(struct debug_info *info, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	const char *name = NULL;
+	bool exists;
 
 	if (info->dwp) {
 		perch__set_symbol_error(&info->error,
@@ -327,10 +332,16 @@ static void set_split_error(struct debug_info *info, Dwarf_Die *die)
 	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
 	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
 		name = dwarf_formstring(&attribute);
-	perch__set_symbol_error(&info->error,
-				"the file %s with its split debug information is missing; keep the "
-				".dwo files, or put a .dwp file beside the program",
-				name ? name : "");
+	exists = !check_split_file(die);
+	/* it reads the first .debug_info.dwo, and with -fdebug-types-section that is a type */
+	perch__set_symbol_error(
+		&info->error,
+		exists ? "libdw does not find its split debug information in the "
+			 "file %s, as with -fdebug-types-section; make a .dwp file "
+			 "of the .dwo files"
+		       : "the file %s with its split debug information is missing; "
+			 "keep the .dwo files, or put a .dwp file beside the program",
+		name ? name : "");
 }
 
 static void list_unit(struct debug_info *info, struct unit *unit)

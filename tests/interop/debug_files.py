@@ -160,6 +160,66 @@ def split():
         "a missing .dwo file", text[:500] + notes)
 
 
+TYPES = """
+#include <map>
+#include <string>
+volatile long sink;
+static inline long step(const std::map<int, std::string> &names, int by)
+{
+	long sum = 0;
+
+	for (auto &name : names)
+		sum += name.second.size() * by;
+	return sum;
+}
+__attribute__((noinline)) long outer(const std::map<int, std::string> &names)
+{
+	long sum = 0;
+
+	for (int i = 0; i < 2000; i++)
+		sum += step(names, i);
+	return sum;
+}
+int main()
+{
+	std::map<int, std::string> names;
+
+	for (int i = 0; i < 100; i++)
+		names[i] = std::string(i, 'x');
+	for (int i = 0; i < 200; i++)
+		sink += outer(names);
+}
+"""
+
+
+def split_types():
+    """A .dwo file whose first units are types, which libdw does not read; llvm-dwp makes a file that it does."""
+    with open("types.cc", "w", encoding="ascii") as file:
+        file.write(TYPES)
+    options = ["g++", "-O2", "-g", "-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"]
+    if not shutil.which("g++") or not shutil.which("llvm-dwp"):
+        print("skipped types in .dwo files: no g++ or no llvm-dwp")
+        return
+    run(*options, "-c", "-o", "types.o", "types.cc")
+    run(*options, "-o", "types", "types.o")
+    run(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "types.data", "./types")
+
+    def printed():
+        done = subprocess.run([PERCH, "script", "-i", "types.data"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        return done.stdout, done.stderr
+
+    text, notes = printed()
+    check("step+" in text or re.search(r"libdw does not find its split debug information in the file types\.dwo", notes),
+          "types in a .dwo file: names, or the reason", text[:500] + notes)
+    run("llvm-dwp", "-e", "types", "-o", "types.dwp")
+    text, notes = printed()
+    check(re.search(r" step\+\S+ \(inlined\)", text) and "lack" not in notes, "types in a .dwp file", text[:500] + notes)
+    os.remove("types.dwp")
+    os.remove("types.dwo")
+    text, notes = printed()
+    check("the file types.dwo with its split debug information is missing" in notes, "types in a missing .dwo file", text[:500] + notes)
+
+
 def cached():
     """The build id cache has the program with symbols; the debug information is in another file."""
     run("objcopy", "--only-keep-debug", "full", "program.debug")
@@ -193,6 +253,7 @@ def main():
         compressed()
         shared()
         split()
+        split_types()
         cached()
     return 1 if failed else 0
 
