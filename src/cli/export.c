@@ -165,6 +165,7 @@ int perch_cmd_export(int argc, char **argv)
 		{ 'o', "output", "FILE", "the file to write (standard output)", CLI_STRING,
 		  &export.output, NULL, false, false },
 		CLI_FILTER_OPTIONS(&export.filter, 'c', 'd', 'C'),
+		CLI_FILTER_EXPRESSION_OPTION(&export.filter),
 		CLI_PARENT_OPTION(&export.filter, 'p'),
 		CLI_SYMBOL_OPTIONS(&export.input),
 		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,

@@ -237,6 +237,7 @@ int perch_cmd_flamegraph(int argc, char **argv)
 		{ 0, "title", "TEXT", "the title (the name of the file)", CLI_STRING,
 		  &flamegraph.title, NULL, false, false },
 		CLI_FILTER_OPTIONS(&source->filter, 'c', 'd', 'C'),
+		CLI_FILTER_EXPRESSION_OPTION(&source->filter),
 		CLI_PARENT_OPTION(&source->filter, 'p'),
 		CLI_SYMBOL_OPTIONS(&source->input),
 		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,

@@ -86,6 +86,10 @@ def of_several_events(directory):
     check(set(selected) == {"sched:sched_process_exit", "sched:sched_switch"}, "of both events", set(selected))
     done = run(PERCH, "report", "-i", path, "--stdio", "-s", "comm", "-n", "--filter", "prio > 0")
     check("event 'sched:sched_process_exit'" in done.stdout and not done.returncode, "perch report --filter", done.stderr)
+    done = run(PERCH, "export", "-F", "folded", "-e", "sched:sched_process_exit", "-i", path, "--filter", "prio > 0")
+    ours = sum(int(line.rpartition(" ")[2]) for line in done.stdout.splitlines())
+    selected, _ = names(path, "--filter", "prio > 0")
+    check(ours == len(selected) > 0, "perch export --filter", (ours, len(selected), done.stderr))
     done = run(PERCH, "script", "-i", path, "--filter", "prev_pid == 7777777")
     check(not done.stdout and "no sample of a tracepoint has fields for which 'prev_pid == 7777777' is true" in done.stderr,
           "says that no sample matches", done.stderr)
