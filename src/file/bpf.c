@@ -32,11 +32,18 @@ static uint32_t number(const struct perch__bytes *bytes)
 	return nr;
 }
 
+/* Returns the elements of a feature, and their size; NULL if it has none. */
+static const uint8_t *elements(const struct perch__bytes *bytes, size_t *size)
+{
+	*size = number(bytes) ? bytes->size - sizeof(uint32_t) : 0;
+	return *size ? (const uint8_t *)bytes->data + sizeof(uint32_t) : NULL;
+}
+
 static bool has_program(const struct perch__bytes *bytes, uint32_t id)
 {
 	struct perch__bpf_program program;
-	const uint8_t *at = (const uint8_t *)bytes->data + sizeof(uint32_t);
-	size_t left = number(bytes) ? bytes->size - sizeof(uint32_t) : 0;
+	size_t left;
+	const uint8_t *at = elements(bytes, &left);
 
 	while (perch__bpf_take(&at, &left, &program))
 		if (program.info.id == id)
@@ -46,10 +53,10 @@ static bool has_program(const struct perch__bytes *bytes, uint32_t id)
 
 static bool has_btf(const struct perch__bytes *bytes, uint32_t id)
 {
-	const uint8_t *at = (const uint8_t *)bytes->data + sizeof(uint32_t);
-	size_t left = number(bytes) ? bytes->size - sizeof(uint32_t) : 0;
 	struct perch__btf btf;
 	uint32_t found;
+	size_t left;
+	const uint8_t *at = elements(bytes, &left);
 
 	while (perch__btf_take(&at, &left, &found, &btf))
 		if (found == id)

@@ -130,6 +130,14 @@ static int check_options(void)
 	return 0;
 }
 
+/* True for an operand that is meant as a file, which -i names. */
+static bool is_file_name(const char *operand)
+{
+	const char *end = strrchr(operand, '.');
+
+	return strchr(operand, '/') || (end && !strcmp(end, ".data")) || !access(operand, F_OK);
+}
+
 /* Parses the arguments. An operand is the text of --symbol-filter, as in perf; options may follow
  * it. Returns 0 or CLI_EXIT_USAGE. */
 static int parse(int argc, char **argv)
@@ -139,7 +147,7 @@ static int parse(int argc, char **argv)
 	/* cli_parse() takes argv[0] for the name of the command */
 	for (int next;
 	     (next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv)) < argc;) {
-		if (!access(argv[next], F_OK))
+		if (is_file_name(argv[next]))
 			return cli_usage_error(
 				COMMAND, "'%s' is not an option; name a file with -i", argv[next]);
 		if (operand)
