@@ -93,13 +93,16 @@ static int open_recording(struct source *source)
 	return status ? status : cli_filter_open(&source->filter, &source->input);
 }
 
-/* Makes the export of a source, and reads it. Returns the exit status. */
-static int read_source(struct source *source, enum perch_export_format format,
+/* Makes the export of a source, and reads it. output: where the page will be written. Returns the
+ * exit status. */
+static int read_source(struct source *source, const char *output, enum perch_export_format format,
 		       const struct perch_export_options *options)
 {
 	struct perch_error err;
 	int status = source->is_text ? 0 : open_recording(source);
 
+	if (!status)
+		status = cli_export_check_output(&source->input, output);
 	if (!status &&
 	    perch_export_new(&source->export, source->input.session, format, options, &err))
 		status = cli_error(COMMAND, &err);
@@ -172,16 +175,12 @@ static int run(struct flamegraph *flamegraph)
 	if (!output)
 		output = flamegraph->svg ? "flamegraph.svg" : "flamegraph.html";
 	if (flamegraph->old.input.path) {
-		status = read_source(&flamegraph->old, format, &options);
+		status = read_source(&flamegraph->old, output, format, &options);
 		options.old = flamegraph->old.export;
 		options.old_title = flamegraph->old.input.path;
 	}
 	if (!status)
-		status = read_source(&flamegraph->new, format, &options);
-	if (!status)
-		status = cli_export_check_output(&flamegraph->new.input, output);
-	if (!status)
-		status = cli_export_check_output(&flamegraph->old.input, output);
+		status = read_source(&flamegraph->new, output, format, &options);
 	if (!status)
 		status = cli_export_write(COMMAND, flamegraph->new.export, output);
 	print_notes(&flamegraph->old);
@@ -245,20 +244,14 @@ int perch_cmd_flamegraph(int argc, char **argv)
 		{ 0, "inline", NULL, "inlined functions are frames (default)", CLI_CALL,
 		  &flamegraph, set_inline, false, false },
 	};
-	const char *text = NULL;
+	const char *text, *extra;
 	char *made = NULL;
 	int status;
 
-	/* options may follow the operand; cli_parse() takes argv[0] for the name of the command */
-	for (int next; (next = cli_parse(&cli_flamegraph_usage, options, CLI_NR(options), argc,
-					 argv)) < argc;) {
-		if (text)
-			return cli_usage_error(COMMAND, "expected one text; '%s' is too much",
-					       argv[next]);
-		text = argv[next];
-		argc -= next;
-		argv += next;
-	}
+	extra = cli_parse_operand(&cli_flamegraph_usage, options, CLI_NR(options), argc, argv,
+				  &text);
+	if (extra)
+		return cli_usage_error(COMMAND, "expected one text; '%s' is too much", extra);
 	status = set_text(&flamegraph.new, text);
 	if (status)
 		return status;

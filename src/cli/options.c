@@ -273,3 +273,19 @@ int cli_parse(const struct cli_usage *usage, const struct cli_option *options, s
 	}
 	return parser.next;
 }
+
+const char *cli_parse_operand(const struct cli_usage *usage, const struct cli_option *options,
+			      size_t nr, int argc, char **argv, const char **operand)
+{
+	*operand = NULL;
+	/* cli_parse() takes argv[0] for the name of the command */
+	for (int next; (next = cli_parse(usage, options, nr, argc, argv)) < argc;
+	     argc -= next, argv += next) {
+		if (*operand)
+			return argv[next];
+		*operand = argv[next];
+		if (!strcmp(argv[next - 1], "--"))
+			return next + 1 < argc ? argv[next + 1] : NULL;
+	}
+	return NULL;
+}

@@ -58,4 +58,11 @@ struct cli_usage {
 int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
 	      char **argv);
 
+/*
+ * The same for a command with at most one operand, which options may follow, as in perf. *operand
+ * is NULL without it. Returns the operand that is too much, or NULL.
+ */
+const char *cli_parse_operand(const struct cli_usage *usage, const struct cli_option *options,
+			      size_t nr, int argc, char **argv, const char **operand);
+
 #endif

@@ -245,7 +245,7 @@ int perch_cmd_annotate(int argc, char **argv)
 	static struct annotate annotate = {
 		.input.command = COMMAND,
 	};
-	const char *symbol = NULL, *operand = NULL;
+	const char *symbol = NULL, *operand, *extra;
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&annotate.input),
 		{ 's', "symbol", "SYMBOL", "the function to show, as the operand", CLI_STRING,
@@ -302,24 +302,14 @@ int perch_cmd_annotate(int argc, char **argv)
 		{ 0, "objdump", "PATH", "", CLI_CALL, NULL, refuse_objdump, false, true },
 		CLI_NO_PAGER,
 	};
-	int next;
 
 	annotate.layout = screen_is_possible()	  ? LAYOUT_BROWSER
 			  : isatty(STDOUT_FILENO) ? LAYOUT_STDIO2
 						  : LAYOUT_STDIO;
-	/* options may follow the symbol, as in perf */
-	while ((next = cli_parse(&cli_annotate_usage, options, CLI_NR(options), argc, argv)) <
-	       argc) {
-		bool last = !strcmp(argv[next - 1], "--");
-
-		if (operand || (last && next + 1 < argc))
-			return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much",
-					       argv[operand ? next : next + 1]);
-		operand = argv[next];
-		if (last)
-			break;
-		argc -= next, argv += next;
-	}
+	extra = cli_parse_operand(&cli_annotate_usage, options, CLI_NR(options), argc, argv,
+				  &operand);
+	if (extra)
+		return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much", extra);
 	if (operand && symbol)
 		return cli_usage_error(COMMAND, "expected one symbol: '%s' (-s) or '%s'", symbol,
 				       operand);

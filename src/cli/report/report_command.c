@@ -138,27 +138,23 @@ static bool is_file_name(const char *operand)
 	return strchr(operand, '/') || (end && !strcmp(end, ".data")) || !access(operand, F_OK);
 }
 
-/* Parses the arguments. An operand is the text of --symbol-filter, as in perf; options may follow
- * it. Returns 0 or CLI_EXIT_USAGE. */
+/* Parses the arguments. The operand is the text of --symbol-filter, as in perf. Returns 0 or
+ * CLI_EXIT_USAGE. */
 static int parse(int argc, char **argv)
 {
-	const char *operand = NULL;
+	const char *operand, *extra = cli_parse_operand(&cli_report_usage, options, CLI_NR(options),
+							argc, argv, &operand);
 
-	/* cli_parse() takes argv[0] for the name of the command */
-	for (int next;
-	     (next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv)) < argc;) {
-		if (is_file_name(argv[next]))
-			return cli_usage_error(
-				COMMAND, "'%s' is not an option; name a file with -i", argv[next]);
-		if (operand)
+	for (size_t i = 0; i < 2; i++) {
+		const char *word = i ? extra : operand;
+
+		if (word && is_file_name(word))
 			return cli_usage_error(COMMAND,
-					       "expected one text of function names; "
-					       "'%s' is too much",
-					       argv[next]);
-		operand = argv[next];
-		argc -= next;
-		argv += next;
+					       "'%s' is not an option; name a file with -i", word);
 	}
+	if (extra)
+		return cli_usage_error(
+			COMMAND, "expected one text of function names; '%s' is too much", extra);
 	if (operand && report.symbol_part)
 		return cli_usage_error(COMMAND, "'%s' and --symbol-filter exclude each other",
 				       operand);
