@@ -249,6 +249,19 @@ static inline const struct abbreviation *perch__abbreviation(const struct abbrev
 	return code < table->nr_codes && table->code[code].tag ? &table->code[code] : NULL;
 }
 
+/*
+ * Reads the code of an entry. *abbreviation is NULL for the entry that ends a list. Returns 0 or
+ * -ENOTSUP.
+ */
+static inline int perch__read_code(const struct abbreviations *table, struct cursor *cursor,
+				   const struct abbreviation **abbreviation)
+{
+	uint64_t code = perch__read_uleb(cursor);
+
+	*abbreviation = code ? perch__abbreviation(table, code) : NULL;
+	return code && !*abbreviation ? -ENOTSUP : 0;
+}
+
 /* ---- dwarf_entries.c ---- */
 
 struct dwarf_value {

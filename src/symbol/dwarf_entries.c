@@ -105,16 +105,15 @@ int perch__dwarf_skip_inside(const struct abbreviations *table, struct cursor *c
 			     const uint8_t *start)
 {
 	for (size_t depth = 1; depth && cursor->at < cursor->end;) {
-		uint64_t code = perch__read_uleb(cursor), sibling;
 		const struct abbreviation *abbreviation;
+		uint64_t sibling;
 
-		if (!code) {
+		if (perch__read_code(table, cursor, &abbreviation))
+			return -ENOTSUP;
+		if (!abbreviation) {
 			depth--;
 			continue;
 		}
-		abbreviation = perch__abbreviation(table, code);
-		if (!abbreviation)
-			return -ENOTSUP;
 		sibling = perch__dwarf_skip(table, abbreviation, cursor);
 		if (cursor->failed)
 			return -ENOTSUP;

@@ -95,17 +95,15 @@ static int list_inside(struct dwarf *dwarf, struct dwarf_unit *unit, struct curs
 
 	for (size_t depth = 1; depth && cursor->at < cursor->end && !rc;) {
 		uint64_t at = (uint64_t)(cursor->at - info), sibling;
-		uint64_t code = perch__read_uleb(cursor);
 		const struct abbreviation *abbreviation;
 		bool inside = false;
 
-		if (!code) {
+		if (perch__read_code(table, cursor, &abbreviation))
+			return -ENOTSUP;
+		if (!abbreviation) {
 			depth--;
 			continue;
 		}
-		abbreviation = perch__abbreviation(table, code);
-		if (!abbreviation)
-			return -ENOTSUP;
 		if (abbreviation->tag == DW_TAG_inlined_subroutine) {
 			rc = perch__dwarf_entry(table, abbreviation, cursor, &entry);
 			if (!rc)

@@ -112,13 +112,13 @@ static int list(void *context, void *of, struct scopes *scopes, uint64_t first, 
 	cursor.end = info + end;
 	/* the scope, and then what is in it up to an entry that says that it ends */
 	while (!rc && cursor.at < cursor.end) {
-		uint64_t at = (uint64_t)(cursor.at - info), code = perch__read_uleb(&cursor), next;
-		const struct abbreviation *abbreviation = perch__abbreviation(table, code);
+		uint64_t at = (uint64_t)(cursor.at - info), next;
+		const struct abbreviation *abbreviation;
 
-		if (!code)
-			break;
-		if (!abbreviation)
+		if (perch__read_code(table, &cursor, &abbreviation))
 			return -ENOTSUP;
+		if (!abbreviation)
+			break;
 		next = perch__dwarf_skip(table, abbreviation, &cursor);
 		if (cursor.failed)
 			return -ENOTSUP;

@@ -367,16 +367,15 @@ static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sear
 
 	while (depth && cursor.at < cursor.end) {
 		struct function_context context = { unit, (uint64_t)(cursor.at - info), 0 };
-		uint64_t code = perch__read_uleb(&cursor), sibling;
 		const struct abbreviation *abbreviation;
+		uint64_t sibling;
 
-		if (!code) {
+		if (perch__read_code(table, &cursor, &abbreviation))
+			return -ENOTSUP;
+		if (!abbreviation) {
 			depth--;
 			continue;
 		}
-		abbreviation = perch__abbreviation(table, code);
-		if (!abbreviation)
-			return -ENOTSUP;
 		if (abbreviation->tag == DW_TAG_subprogram && abbreviation->has_addresses) {
 			int rc = perch__dwarf_entry(table, abbreviation, &cursor, &entry);
 

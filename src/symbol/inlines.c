@@ -303,25 +303,28 @@ static bool is_of_gcc(Dwarf_Die *die)
 	return producer && !strncmp(producer, "GNU C", 5);
 }
 
-/* Opens the split unit of a skeleton unit. Returns false if it is missing. */
-static bool open_split(struct debug_info *info, struct unit *unit, uint64_t id)
+/*
+ * Opens the split unit of a skeleton unit. Returns 0, -ENOENT: its file is missing or cannot be
+ * opened, or -EBADMSG: libdw does not find it in the file.
+ */
+static int open_split(struct debug_info *info, struct unit *unit, uint64_t id)
 {
 	int file = info->dwp ? 0 : check_split_file(&unit->die);
 	Dwarf_Die split;
 
 	if ((info->dwp && !perch__dwp_select(info->dwp, id)) || (file && file != -ENOENT))
-		return false;
+		return -ENOENT;
 	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) || !split.cu)
-		return false;
+		return file ? -ENOENT : -EBADMSG;
 	unit->entries = split;
-	return true;
+	return 0;
 }
 
-static void set_split_error(struct debug_info *info, Dwarf_Die *die)
+/* rc: of open_split() */
+static void set_split_error(struct debug_info *info, Dwarf_Die *die, int rc)
 {
 	Dwarf_Attribute attribute;
 	const char *name = NULL;
-	bool exists;
 
 	if (info->dwp) {
 		perch__set_symbol_error(&info->error,
@@ -332,15 +335,14 @@ static void set_split_error(struct debug_info *info, Dwarf_Die *die)
 	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
 	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
 		name = dwarf_formstring(&attribute);
-	exists = !check_split_file(die);
 	/* it reads the first .debug_info.dwo, and with -fdebug-types-section that is a type */
 	perch__set_symbol_error(
 		&info->error,
-		exists ? "libdw does not find its split debug information in the "
-			 "file %s, as with -fdebug-types-section; make a .dwp file "
-			 "of the .dwo files"
-		       : "the file %s with its split debug information is missing; "
-			 "keep the .dwo files, or put a .dwp file beside the program",
+		rc == -EBADMSG ? "libdw does not find its split debug information in the "
+				 "file %s, as with -fdebug-types-section; make a .dwp file "
+				 "of the .dwo files"
+			       : "the file %s with its split debug information is missing; "
+				 "keep the .dwo files, or put a .dwp file beside the program",
 		name ? name : "");
 }
 
@@ -348,11 +350,14 @@ static void list_unit(struct debug_info *info, struct unit *unit)
 {
 	uint64_t id;
 	uint8_t type;
+	int rc = 0;
 
 	unit->listed = true;
 	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &id, NULL, NULL) &&
-	    type == DW_UT_skeleton && !open_split(info, unit, id))
-		set_split_error(info, &unit->die);
+	    type == DW_UT_skeleton)
+		rc = open_split(info, unit, id);
+	if (rc)
+		set_split_error(info, &unit->die, rc);
 	if (dwarf_getsrcfiles(&unit->entries, &unit->files, &unit->nr_files))
 		unit->nr_files = 0;
 	list_functions(unit, is_of_gcc(&unit->entries) ? SEARCH_TOP : SEARCH_NAMESPACES);
