@@ -275,8 +275,9 @@ static const struct {
 	{ "/SYSV", true, PERCH_DSO_ANON },
 };
 
-/* Memory for generated code (JIT). Its DSO has the path of the process's perf map, as in perf,
- * because addresses of two processes have nothing in common. */
+/* Memory without a file. If it is executable, it is for generated code (JIT): its DSO then has the
+ * path of the process's perf map, as in perf, because addresses of two processes have nothing in
+ * common. */
 static const char *const anonymous_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
 
 static bool is_anonymous(const struct perch_mmap_record *mmap)
