@@ -385,6 +385,7 @@ void perch__debug_free(struct debug_info *info)
 		return;
 	perch__dwarf_free(info->fast);
 	perch__debug_free_units(info);
+	perch__dwo_free(info->dwo);
 	if (info->dwarf)
 		dwarf_end(info->dwarf);
 	if (info->alternative_dwarf) {

@@ -2,7 +2,7 @@
 /*
  * Debug information of a DSO: debug_info.c opens it. dwarf.h finds inlined functions and lines.
  * inlines.c, with names of inline_names.c, does by libdw where dwarf.h does not understand the
- * debug information.
+ * debug information. split_units.c opens .dwo files for it.
  */
 #ifndef PERCH_SYMBOL_DEBUG_INFO_H
 #define PERCH_SYMBOL_DEBUG_INFO_H
@@ -19,6 +19,7 @@ struct unit;
 struct unit_range;
 struct unit_scopes;
 struct source_path;
+struct dwo_view;
 
 struct debug_info {
 	const struct sources *sources;
@@ -38,6 +39,7 @@ struct debug_info {
 	const struct perch_dso *dso;
 	struct dwp *dwp;		  /* NULL: split units are in .dwo files */
 	struct elf_file redirected;	  /* with dwp: the debug information for libdw */
+	struct dwo_view *dwo;		  /* copies of .dwo files that libdw does not read */
 	uint64_t nr_by_libdw;		  /* lookups, for tests */
 	Dwarf *dwarf, *alternative_dwarf; /* NULL: there is none */
 	struct unit *unit;
@@ -61,6 +63,12 @@ void perch__debug_use_libdw(struct debug_info *info);
 size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 				 struct debug_frame frame[MAX_DEBUG_FRAMES]);
 void perch__debug_free_units(struct debug_info *info);
+/*
+ * Opens the split unit of a skeleton unit, which may be replaced by the same one of another Dwarf.
+ * If there is none, `split` is not changed.
+ */
+void perch__split_open(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id, Dwarf_Die *split);
+void perch__dwo_free(struct dwo_view *view);
 /* Moves to the next entry. Returns false after the last one. */
 bool perch__debug_next_entry(Dwarf_Die *die);
 /* Returns the name of the function of an entry, or NULL. */

@@ -189,15 +189,14 @@ static bool find_parts(const struct dwp *dwp, uint32_t row, struct part *part, s
 
 /* Writes numbers in the byte order of the file. */
 struct writer {
-	const struct dwp *dwp;
+	const struct elf_file *file;
 	uint8_t bytes[4096];
 	size_t size;
 };
 
 static void put(struct writer *writer, uint64_t value, size_t size)
 {
-	bool swapped = writer->dwp->file.swapped;
-	bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != swapped;
+	bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != writer->file->swapped;
 
 	for (size_t i = 0; i < size; i++)
 		writer->bytes[writer->size++] = (uint8_t)(value >> 8 * (big ? size - 1 - i : i));
@@ -206,7 +205,7 @@ static void put(struct writer *writer, uint64_t value, size_t size)
 static void put_section(struct writer *writer, uint32_t name, uint32_t type, uint64_t offset,
 			uint64_t size)
 {
-	size_t word = writer->dwp->file.header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+	size_t word = writer->file->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
 
 	put(writer, name, 4);
 	put(writer, type, 4);
@@ -223,7 +222,7 @@ static void put_section(struct writer *writer, uint32_t name, uint32_t type, uin
 static bool set_header(const struct dwp *dwp, uint64_t table, size_t nr)
 {
 	bool wide = dwp->file.header.e_ident[EI_CLASS] == ELFCLASS64;
-	struct writer offset = { .dwp = dwp }, numbers = { .dwp = dwp };
+	struct writer offset = { .file = &dwp->file }, numbers = { .file = &dwp->file };
 
 	put(&offset, table, wide ? 8 : 4);
 	put(&numbers, nr, 2); /* e_shnum, e_shstrndx */
@@ -239,7 +238,7 @@ static bool set_header(const struct dwp *dwp, uint64_t table, size_t nr)
 bool perch__dwp_select(struct dwp *dwp, uint64_t id)
 {
 	uint32_t row = find_row(dwp, id), name[MOST_SECTIONS];
-	struct writer writer = { .dwp = dwp };
+	struct writer writer = { .file = &dwp->file };
 	struct part part[MOST_SECTIONS + 2];
 	size_t nr = 0, names;
 
@@ -273,18 +272,18 @@ bool perch__dwp_select(struct dwp *dwp, uint64_t id)
 
 /* Appends a text to .debug_str of the copy. Returns its offset in the section, or a negative errno.
  */
-static int64_t append_text(const struct dwp *dwp, struct elf_file *copy, const char *text)
+static int64_t append_text(struct elf_file *copy, const char *text)
 {
 	size_t index = perch__elf_section(copy, ".debug_str", SHT_PROGBITS);
 	const struct section *section = &copy->section[index];
 	bool wide = copy->header.e_ident[EI_CLASS] == ELFCLASS64;
-	struct writer offset = { .dwp = dwp }, size = { .dwp = dwp };
+	struct writer offset = { .file = copy }, size = { .file = copy };
 	uint64_t at = copy->header.e_shoff + index * copy->header.e_shentsize;
 	uint64_t new_size = section->size + strlen(text) + 1, end = (copy->size + 15) & ~15ull;
 	char *bytes;
 	bool done;
 
-	if (!index || new_size > UINT32_MAX || copy->swapped != dwp->file.swapped)
+	if (!index || new_size > UINT32_MAX)
 		return -ENOENT;
 	bytes = perch__elf_bytes(copy, section->offset, section->size);
 	if (!bytes)
@@ -359,9 +358,9 @@ static uint64_t find_name(const struct elf_file *copy, Dwarf_Die *die)
 	return copy->section[section].offset + offset;
 }
 
-static int rename_units(const struct dwp *dwp, struct elf_file *copy, Dwarf *dwarf, uint32_t text)
+static int rename_units(struct elf_file *copy, Dwarf *dwarf, uint32_t text)
 {
-	struct writer value = { .dwp = dwp };
+	struct writer value = { .file = copy };
 	Dwarf_CU *unit = NULL;
 	uint8_t type;
 	Dwarf_Die die;
@@ -376,7 +375,7 @@ static int rename_units(const struct dwp *dwp, struct elf_file *copy, Dwarf *dwa
 	return 0;
 }
 
-int perch__dwp_redirect(const struct dwp *dwp, struct elf_file *result, struct elf_file *file)
+int perch__split_redirect(struct elf_file *result, struct elf_file *file, int target)
 {
 	struct elf_file copy;
 	char path[64];
@@ -386,14 +385,21 @@ int perch__dwp_redirect(const struct dwp *dwp, struct elf_file *result, struct e
 
 	if (rc)
 		return rc;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", dwp->file.fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
 	dwarf = dwarf_begin_elf(copy.elf, DWARF_C_READ, NULL);
-	text = dwarf ? append_text(dwp, &copy, path) : -EBADMSG;
-	rc = text < 0 ? (int)text : rename_units(dwp, &copy, dwarf, (uint32_t)text);
+	text = dwarf ? append_text(&copy, path) : -EBADMSG;
+	rc = text < 0 ? (int)text : rename_units(&copy, dwarf, (uint32_t)text);
 	dwarf_end(dwarf);
 	fd = rc ? -1 : dup(copy.fd);
 	perch__elf_close(&copy);
 	if (rc || fd < 0)
 		return rc ? rc : -ENOMEM;
 	return perch__elf_open(result, fd);
+}
+
+int perch__dwp_redirect(const struct dwp *dwp, struct elf_file *result, struct elf_file *file)
+{
+	if (file->swapped != dwp->file.swapped)
+		return -ENOENT;
+	return perch__split_redirect(result, file, dwp->file.fd);
 }

@@ -16,6 +16,8 @@ void perch__dwp_free(struct dwp *dwp);
  * memory that perch__dwp_select() writes. Returns 0 or a negative errno.
  */
 int perch__dwp_redirect(const struct dwp *dwp, struct elf_file *result, struct elf_file *file);
+/* The same for the file that has a file descriptor. */
+int perch__split_redirect(struct elf_file *result, struct elf_file *file, int target);
 /* Puts the split unit with an id into the file in memory. Returns false if the .dwp lacks it. */
 bool perch__dwp_select(struct dwp *dwp, uint64_t id);
 

@@ -266,33 +266,6 @@ static struct function *search_function(struct unit *unit, uint64_t address)
 	return NULL;
 }
 
-/*
- * libdw opens the file of a split unit by name, and would wait for a FIFO of that name. Returns 0
- * if it can be opened, -ENOENT if it is missing, or another errno.
- */
-static int check_split_file(Dwarf_Die *die)
-{
-	Dwarf_Attribute attribute;
-	const char *name, *directory;
-	char *path;
-	int fd;
-
-	if (!dwarf_attr(die, DW_AT_dwo_name, &attribute) &&
-	    !dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
-		return -EINVAL;
-	name = dwarf_formstring(&attribute);
-	directory = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &attribute));
-	if (!name || asprintf(&path, "%s%s%s", *name == '/' || !directory ? "" : directory,
-			      *name == '/' || !directory ? "" : "/", name) < 0)
-		return -EINVAL;
-	fd = perch__open_regular(NULL, path);
-	free(path);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
-}
-
 static bool is_of_gcc(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -303,61 +276,15 @@ static bool is_of_gcc(Dwarf_Die *die)
 	return producer && !strncmp(producer, "GNU C", 5);
 }
 
-/*
- * Opens the split unit of a skeleton unit. Returns 0, -ENOENT: its file is missing or cannot be
- * opened, or -EBADMSG: libdw does not find it in the file.
- */
-static int open_split(struct debug_info *info, struct unit *unit, uint64_t id)
-{
-	int file = info->dwp ? 0 : check_split_file(&unit->die);
-	Dwarf_Die split;
-
-	if ((info->dwp && !perch__dwp_select(info->dwp, id)) || (file && file != -ENOENT))
-		return -ENOENT;
-	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) || !split.cu)
-		return file ? -ENOENT : -EBADMSG;
-	unit->entries = split;
-	return 0;
-}
-
-/* rc: of open_split() */
-static void set_split_error(struct debug_info *info, Dwarf_Die *die, int rc)
-{
-	Dwarf_Attribute attribute;
-	const char *name = NULL;
-
-	if (info->dwp) {
-		perch__set_symbol_error(&info->error,
-					"its .dwp file lacks a part of its debug information; make "
-					"it again");
-		return;
-	}
-	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
-	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	/* it reads the first .debug_info.dwo, and with -fdebug-types-section that is a type */
-	perch__set_symbol_error(
-		&info->error,
-		rc == -EBADMSG ? "libdw does not find its split debug information in the "
-				 "file %s, as with -fdebug-types-section; make a .dwp file "
-				 "of the .dwo files"
-			       : "the file %s with its split debug information is missing; "
-				 "keep the .dwo files, or put a .dwp file beside the program",
-		name ? name : "");
-}
-
 static void list_unit(struct debug_info *info, struct unit *unit)
 {
 	uint64_t id;
 	uint8_t type;
-	int rc = 0;
 
 	unit->listed = true;
 	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &id, NULL, NULL) &&
 	    type == DW_UT_skeleton)
-		rc = open_split(info, unit, id);
-	if (rc)
-		set_split_error(info, &unit->die, rc);
+		perch__split_open(info, &unit->die, id, &unit->entries);
 	if (dwarf_getsrcfiles(&unit->entries, &unit->files, &unit->nr_files))
 		unit->nr_files = 0;
 	list_functions(unit, is_of_gcc(&unit->entries) ? SEARCH_TOP : SEARCH_NAMESPACES);

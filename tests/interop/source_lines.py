@@ -215,13 +215,17 @@ def packed():
                         tool="addr2line" if compiler == "g++" else "llvm-addr2line", may_need_libdw=True)
 
 
-def damaged(path, rounds=100):
-    """Damaged debug information ends neither reader, and takes no time that grows with the depth of its entries."""
+def damaged(path, split=None, rounds=100):
+    """Damaged debug information ends neither reader, and takes no time that grows with the depth of its entries. split: the
+    file with it; its header and table of sections are damaged, too."""
     global failed
-    with open(path, "rb") as file:
+    with open(split or path, "rb") as file:
         original = file.read()
     sections = [(int(offset, 16), int(size, 16)) for offset, size in re.findall(
-        r"\] \.debug_(?:info|abbrev) +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", run("readelf", "-SW", path))]
+        r"\] \.debug_(?:info|abbrev)(?:\.dwo)? +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", run("readelf", "-SW", split or path))]
+    if split:
+        at = int.from_bytes(original[40:48], sys.byteorder)
+        sections += [(0, 64)] + [(at, len(original) - at)] * len(sections)
     offsets = []
     for _, offset, size in executable_segments(path):
         offsets += range(offset, offset + size, 61)
@@ -231,15 +235,16 @@ def damaged(path, rounds=100):
         for _ in range(generator.choice([1, 3, 10, 40])):
             start, size = generator.choice(sections)
             changed[start + generator.randrange(size)] = generator.choice([0, 1, 255, generator.randrange(256)])
-        with open("damaged", "wb") as file:
+        with open(split or "damaged", "wb") as file:
             file.write(changed)
         try:
-            result = subprocess.run([SAME_LINES, os.path.abspath("damaged")], input=text, capture_output=True, text=True, timeout=60)
+            result = subprocess.run([SAME_LINES, path if split else os.path.abspath("damaged")], input=text, capture_output=True,
+                                    text=True, timeout=60)
             wrong += [result.returncode] if result.returncode < 0 else []
         except subprocess.TimeoutExpired:
             wrong.append("timeout")
             break
-    print("%s damaged debug information: %s" % ("FAILED" if wrong or not sections else "ok", wrong))
+    print("%s damaged %sdebug information: %s" % ("FAILED" if wrong or not sections else "ok", "split " if split else "", wrong))
     failed += bool(wrong) or not sections
 
 
@@ -317,6 +322,9 @@ def main():
             compare("zstd", os.path.abspath("zstd"), like=plain)
         compare("split, DWARF 4", build("split4", "-gsplit-dwarf", "-gdwarf-4"), like="dwarf4", may_need_libdw=True)
         compare("split, DWARF 5", build("split5", "-gsplit-dwarf", "-gdwarf-5"), like="dwarf5", may_need_libdw=True)
+        compare("split, units of types, DWARF 5", build("split-types", "-gsplit-dwarf", "-gdwarf-5", "-fdebug-types-section"),
+                like="dwarf5", may_need_libdw=True)
+        damaged(os.path.abspath("split-types"), "split-types.dwo", 20)
         packed()
         path = build("separate")
         run("objcopy", "--only-keep-debug", path, path + ".debug")
