@@ -36,6 +36,15 @@ def commands():
     return perch, perf
 
 
+def newer_perf():
+    """Returns (name, path) of the perf that NEWER_PERF names, or None."""
+    perf = os.environ.get("NEWER_PERF")
+    if not perf:
+        return None
+    version = subprocess.run([perf, "--version"], check=True, stdout=subprocess.PIPE, text=True)
+    return " ".join(version.stdout.split()[::2]), perf
+
+
 def end_by(command, status):
     """Ends the benchmark, because a command failed. smoke looks for the words "died of signal"."""
     command = " ".join([os.path.basename(command[0]), *command[1:]])
@@ -57,10 +66,9 @@ def run(command):
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
-def alternate(first, second, rounds):
+def alternate(commands, rounds):
     """Runs A B A B, after one run of each that fills the caches."""
-    first, second = measure_alternately(run, (first, second), rounds)
-    return Cost(first), Cost(second)
+    return [Cost(runs) for runs in measure_alternately(run, commands, rounds)]
 
 
 def measure_alternately(measure, commands, rounds):
@@ -78,9 +86,21 @@ def describe_ratio(ratio, target):
     return f"{ratio:.3f} (target <= {target:g}{'' if ratio <= target else ', MISSED'})"
 
 
-def print_comparison(title, perch, perf, wall_target, peak_target=None):
-    line = f"{title}: perch/perf wall {describe_ratio(perch.wall / perf.wall, wall_target)}"
+def print_comparison(title, name, perch, perf, wall_target, peak_target=None):
+    line = f"{title}: perch/{name} wall {describe_ratio(perch.wall / perf.wall, wall_target)}"
     line += f", CPU {perch.cpu / perf.cpu:.3f}" if perf.cpu else ""
     if peak_target:
         line += f", peak memory {describe_ratio(perch.peak / perf.peak, peak_target)}"
     print(line, flush=True)
+
+
+def compare_command(title, perch, perf, arguments, rounds, *targets):
+    """Compares perch with perf, and with NEWER_PERF in the same rounds. Returns the first cost."""
+    peers = [("perf", perf)]
+    if newer_perf():
+        peers.append(newer_perf())
+    programs = [perch] + [path for _, path in peers]
+    cost, *others = alternate([[program, *arguments] for program in programs], rounds)
+    for (name, _), other in zip(peers, others):
+        print_comparison(title, name, cost, other, *targets)
+    return cost

@@ -92,18 +92,13 @@ def record_small(perf, directory):
         frequency = int(frequency * FEW_SAMPLES / samples * 0.9)
 
 
-def compare_command(title, perch, perf, arguments, rounds, *targets):
-    times = compare.alternate([perch, *arguments], [perf, *arguments], rounds)
-    compare.print_comparison(title, *times, *targets)
-
-
 def compare_exports(perch, data, directory):
     """Exports cost little more than a report of the same file. Those of pprof are small."""
     report = [perch, "report", "--stdio", "-i", data]
     for name in ("folded", "pprof", "firefox", "speedscope", "json"):
         path = os.path.join(directory, "exported")
         export = [perch, "export", "--format", name, "-i", data, "-o", path]
-        exported, reported = compare.alternate(export, report, 3)
+        exported, reported = compare.alternate((export, report), 3)
         ratio = compare.describe_ratio(exported.wall / reported.wall, 1.5)
         line = f"export {name}: export/report wall {ratio}"
         size = os.path.getsize(path) / 1e6
@@ -122,14 +117,14 @@ def main():
             data, samples = record_large(perf, directory)
         print(f"{samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
         report = ["report", "--stdio", "-i", data]
-        compare_command("report without children and call graph", perch, perf,
-                        [*report, "--no-children", "-g", "none"], 5, 0.15)
-        compare_command("report", perch, perf, report, 3, 0.05, 0.10)
-        compare_command("script", perch, perf, ["script", "-i", data], 5, 0.15)
+        compare.compare_command("report without children and call graph", perch, perf,
+                                [*report, "--no-children", "-g", "none"], 5, 0.15)
+        compare.compare_command("report", perch, perf, report, 3, 0.05, 0.10)
+        compare.compare_command("script", perch, perf, ["script", "-i", data], 5, 0.15)
         compare_exports(perch, data, directory)
         small, samples = record_small(perf, directory)
-        compare_command(f"report of {samples} samples", perch, perf,
-                        ["report", "--stdio", "-i", small], 5, 0.25)
+        compare.compare_command(f"report of {samples} samples", perch, perf,
+                                ["report", "--stdio", "-i", small], 5, 0.25)
 
 
 main()

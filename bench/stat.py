@@ -37,18 +37,18 @@ def compare_start_up(title, options, rounds, target=None):
 
 def main():
     perch, perf = compare.commands()
-    costs = compare.alternate([perch, "stat", "true"], [perf, "stat", "true"], 41)
-    compare.print_comparison("stat true", *costs, 0.25)
+    costs = compare.alternate(([perch, "stat", "true"], [perf, "stat", "true"]), 41)
+    compare.print_comparison("stat true", "perf", *costs, 0.25)
     wide = ["stat", "-a", "-e", "dummy", "--", "true"]
     if subprocess.run([perch, *wide], stderr=subprocess.DEVNULL, check=False).returncode:
         print("stat -a: not compared: this user is not allowed to count on all CPUs")
         return
     wide = ["stat", "-a", "--", "true"]
-    costs = compare.alternate([perch, *wide], [perf, *wide], 21)
-    compare.print_comparison("stat -a -- true", *costs, 0.25)
+    costs = compare.alternate(([perch, *wide], [perf, *wide]), 21)
+    compare.print_comparison("stat -a -- true", "perf", *costs, 0.25)
     wide = ["stat", "-a", "-e", GROUP, "--", "true"]
-    compare.print_comparison("stat -a -e {all software events} -- true",
-                 *compare.alternate([perch, *wide], [perf, *wide], 21), 0.25)
+    compare.print_comparison("stat -a -e {all software events} -- true", "perf",
+                 *compare.alternate(([perch, *wide], [perf, *wide]), 21), 0.25)
     compare_start_up("stat -a -e {all software events}", ["-a", "-e", GROUP], 21, 0.25)
     # No target: both spend most of the time in the kernel, which enables the tracepoints.
     compare_start_up("stat -a -e 'sched:*'", ["-a", "-e", "sched:*"], 5)
