@@ -3,8 +3,9 @@
  * Executables and separate debug files from the servers in DEBUGINFOD_URLS, by libdebuginfod. It is
  * loaded for the first file, because it needs many other libraries. It has a cache of its own.
  *
- * A server may not answer. Waiting ends when no bytes come for some time; then servers have no
- * further requests, so that a report waits once.
+ * A server may not answer. Waiting ends when few bytes come for some time; then servers have no
+ * further requests, so that a report waits once. The rule is that of debuginfod-find(1): 100 KB in
+ * DEBUGINFOD_TIMEOUT seconds.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -19,8 +20,9 @@
 #define LIBRARY "libdebuginfod.so.1"
 
 enum {
-	MOST_SECONDS_WITHOUT_BYTES = 30, /* if DEBUGINFOD_TIMEOUT does not say it */
-	MOST_SECONDS = 600,		 /* of all downloads */
+	DEFAULT_LIMIT = 30,   /* if DEBUGINFOD_TIMEOUT does not say it */
+	LEAST_BYTES = 100000, /* in that time */
+	MOST_SECONDS = 600,   /* of all downloads */
 	MOST_ANSWERS = 1 << 16,
 };
 
@@ -52,13 +54,13 @@ struct debuginfod {
 	const char *stopped; /* why there are no further requests */
 	struct answer *answer;
 	size_t nr_answers, answers_capacity;
-	double limit, waited; /* seconds: for the next bytes, and used up */
+	double limit, waited; /* seconds: for the next LEAST_BYTES, and used up */
 	perch_download_progress *progress;
 	void *context;
 	/* of the download */
 	const struct perch_dso *dso;
-	double started, last_bytes_at;
-	long bytes;
+	double started, enough_at; /* enough_at: when `enough` bytes were there */
+	long bytes, enough;
 	bool ended; /* by on_progress() */
 };
 
@@ -82,7 +84,7 @@ int perch__debuginfod_new(struct debuginfod **result)
 	if (!*result)
 		return -ENOMEM;
 	(*result)->limit = seconds > 0 && seconds < MOST_SECONDS ? (double)seconds
-								 : MOST_SECONDS_WITHOUT_BYTES;
+								 : DEFAULT_LIMIT;
 	return 0;
 }
 
@@ -128,17 +130,23 @@ static int on_progress(struct client *client, long done, long total)
 	struct debuginfod *debuginfod = library.get_user_data(client);
 	double time = now();
 
-	if (total > 0 && done != debuginfod->bytes) {
+	if (total > 0)
 		debuginfod->bytes = done;
-		debuginfod->last_bytes_at = time;
+	if (debuginfod->bytes - debuginfod->enough >= LEAST_BYTES) {
+		debuginfod->enough = debuginfod->bytes;
+		debuginfod->enough_at = time;
 	}
 	if (debuginfod->progress &&
 	    !debuginfod->progress(debuginfod->context, debuginfod->dso, (uint64_t)debuginfod->bytes,
 				  total > 0 ? (uint64_t)total : 0))
 		debuginfod->stopped = "the download from debuginfod was ended";
-	else if (time - debuginfod->last_bytes_at > debuginfod->limit)
-		debuginfod->stopped = "debuginfod does not answer: check DEBUGINFOD_URLS, or set a "
-				      "longer DEBUGINFOD_TIMEOUT (in seconds)";
+	else if (time - debuginfod->enough_at > debuginfod->limit)
+		debuginfod->stopped =
+			debuginfod->bytes
+				? "debuginfod sends less than 100 KB in DEBUGINFOD_TIMEOUT "
+				  "(30 seconds by default): set a longer one"
+				: "debuginfod does not answer: check DEBUGINFOD_URLS, or set a "
+				  "longer DEBUGINFOD_TIMEOUT (in seconds)";
 	else if (debuginfod->waited + time - debuginfod->started > MOST_SECONDS)
 		debuginfod->stopped = "downloads from debuginfod took 10 minutes: run the command "
 				      "again to continue";
@@ -176,9 +184,9 @@ static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso,
 	if (!prepare(debuginfod))
 		return -ECANCELED;
 	debuginfod->dso = dso;
-	debuginfod->bytes = 0;
+	debuginfod->bytes = debuginfod->enough = 0;
 	debuginfod->ended = false;
-	debuginfod->started = debuginfod->last_bytes_at = now();
+	debuginfod->started = debuginfod->enough_at = now();
 	fd = library.find[answer->kind](debuginfod->client, answer->build_id, (int)answer->size,
 					NULL);
 	debuginfod->waited += now() - debuginfod->started;

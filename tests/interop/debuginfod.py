@@ -176,6 +176,32 @@ def silent_server():
         "a server that does not answer", text[:500] + notes)
 
 
+class Slow(http.server.BaseHTTPRequestHandler):
+    """Sends a byte now and then."""
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        try:
+            for _ in range(600):
+                self.wfile.write(b"x")
+                time.sleep(0.1)
+        except OSError:
+            pass
+
+    def log_message(self, format, *arguments):
+        pass
+
+
+def slow_server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        text, notes = script("http://127.0.0.1:%d" % server.server_port, DEBUGINFOD_TIMEOUT="3")
+        check(not has_name(text) and re.search(r"/program lacks? a name or line: debuginfod sends less than 100 KB", notes),
+              "a server that sends a byte now and then", text[:500] + notes)
+        server.shutdown()
+
+
 def no_server():
     text, notes = script("http://127.0.0.1:%d" % free_port())
     check(not has_name(text) and re.search(r"program lack a name or line: debuginfod: .*check DEBUGINFOD_URLS", notes),
@@ -257,6 +283,7 @@ def main():
         else:
             print("skipped: debuginfod is not installed")
         silent_server()
+        slow_server()
         no_server()
         wrong_server()
         empty_server()
