@@ -83,8 +83,7 @@ int perch__debuginfod_new(struct debuginfod **result)
 	*result = calloc(1, sizeof(**result));
 	if (!*result)
 		return -ENOMEM;
-	(*result)->limit = seconds > 0 && seconds < MOST_SECONDS ? (double)seconds
-								 : DEFAULT_LIMIT;
+	(*result)->limit = seconds > 0 && seconds < MOST_SECONDS ? (double)seconds : DEFAULT_LIMIT;
 	return 0;
 }
 
