@@ -290,12 +290,12 @@ static bool is_anonymous(const struct perch_mmap_record *mmap)
 	return false;
 }
 
-/* Some compilers map a memfd twice, to write to one mapping and run the other. A memfd with a build
- * id is an ELF file. */
+/* Some compilers map a memfd twice, to write to one mapping and run the other, which needs shared
+ * mappings. ELF files have private mappings, and many have a build id. */
 static bool is_generated(const struct perch_mmap_record *mmap)
 {
-	return is_anonymous(mmap) ||
-	       (!strncmp(mmap->filename.text, "/memfd:", 7) && !mmap->build_id_size);
+	return is_anonymous(mmap) || (!strncmp(mmap->filename.text, "/memfd:", 7) &&
+				      !mmap->build_id_size && !(mmap->flags & MAP_PRIVATE));
 }
 
 static struct perch_dso *kernel_dso(struct perch_processes *processes,

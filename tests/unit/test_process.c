@@ -2,6 +2,7 @@
 /* Tests how records change address spaces. */
 #define _GNU_SOURCE /* nftw */
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "process_fixture.h"
 #include "tree.h"
@@ -308,6 +309,11 @@ static void recognizes_special_names(void **state)
 	/* generated code of another process is another DSO */
 	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
 	check_user(processes, 11, 0x1000, "/tmp/perf-11.map", 0x1000);
+	/* a program in a memfd */
+	data = mmap_record(PERCH_MISC_USER, 11, 0x6000, 0x1000, 0, "/memfd:x (deleted)");
+	data.mmap.flags = MAP_PRIVATE;
+	apply(processes, &data);
+	check_user(processes, 11, 0x6008, "/memfd:x (deleted)", 8);
 	/* memory that is not executable has no generated code */
 	data = mmap_record(PERCH_MISC_USER | PERCH_MISC_MMAP_DATA, 11, 0x5000, 0x1000, 0, "//anon");
 	apply(processes, &data);
