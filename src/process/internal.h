@@ -34,17 +34,25 @@ struct space {
 	struct node *code; /* functions of JIT compilers, above the maps; NULL if there are none */
 	uint64_t random;   /* state of the generator of priorities */
 	bool failed;	   /* out of memory: maps are missing */
+	bool has_vdso;	   /* which the kernel maps last, before a new program runs */
 	unsigned references;
 	uint64_t generation;
+	/* after exec, until the new program runs: the old space, which has no .before. The user
+	 * registers of samples are those of the old program. */
+	struct space *before;
 };
 /* Makes a space without maps, with one reference. Returns NULL if out of memory. */
 struct space *perch__space_new(uint64_t generation);
 /* Adds a reference, and drops one. */
 struct space *perch__space_get(struct space *space);
 void perch__space_put(struct space *space);
-/* Returns the space itself if it has one reference. Otherwise returns a copy, and the reference to
- * the old one is dropped. Returns NULL if out of memory. */
+/* Returns the space itself if it has one reference. Otherwise returns a copy without .before, and
+ * the reference to the old one is dropped. Returns NULL if out of memory. */
 struct space *perch__space_writable(struct space *space);
+/* Makes a space without maps whose .before is this one. Takes the reference if it succeeds. Returns
+ * NULL if out of memory. */
+struct space *perch__space_after(struct space *space);
+void perch__space_forget_before(struct space *space);
 /* Inserts a map. It replaces what older maps have in its range. Returns 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
 /* Inserts the code of a JIT compiler; without a DSO, removes what is there. Returns 0 or -ENOMEM.
@@ -57,10 +65,15 @@ const struct map *perch__space_find_code(const struct space *space, uint64_t add
 
 /* ---- processes.c, running.c, dso.c ---- */
 
+enum replaced {
+	NOT_REPLACED,
+	REPLACED_BY_EXEC, /* it has begun */
+	REPLACED_BY_LIST, /* of the mappings that the process has */
+};
+
 struct process {
 	uint32_t pid;
-	/* exec has begun: the next mapping is the first one of the new program */
-	bool replaced;
+	enum replaced replaced; /* the next mapping is the first one of a new space */
 	struct space *space;
 	struct perch_jitdump *jitdumps; /* that it writes; a list */
 	bool had_threads, has_threads;	/* of perch_processes_discard_ended() */

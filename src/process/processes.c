@@ -196,15 +196,18 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 
 	if (process->replaced) {
 		perch__jitdumps_leave(processes, process);
-		space = perch__space_new(processes->generation);
-		if (space)
-			perch__space_put(process->space);
+		space = perch__space_after(process->space);
+		if (space && process->replaced == REPLACED_BY_LIST)
+			perch__space_forget_before(space);
 	} else {
 		space = perch__space_writable(process->space);
 	}
 	if (space) {
 		process->space = space;
-		process->replaced = false;
+		process->replaced = NOT_REPLACED;
+		/* the next mapping is by the new program itself */
+		if (space->has_vdso)
+			perch__space_forget_before(space);
 	}
 	return space;
 }
@@ -259,6 +262,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	if (!own)
 		return -ENOMEM;
 	own->generation = ++processes->generation;
+	own->has_vdso |= map.dso->kind == PERCH_DSO_VDSO;
 	/*
 	 * A compiler that makes pages of its memory executable has a mapping of all of it, and the
 	 * functions in it stay. A file replaces them.
@@ -308,7 +312,7 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 	thread->ended = 0;
 	/* samples during exec still have addresses of the old program */
 	if (comm->exec)
-		thread->process->replaced = true;
+		thread->process->replaced = REPLACED_BY_EXEC;
 	return 0;
 }
 
@@ -354,7 +358,7 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 		perch__jitdumps_leave(processes, child->process);
 		perch__space_put(child->process->space);
 		child->process->space = shared;
-		child->process->replaced = false;
+		child->process->replaced = NOT_REPLACED;
 	}
 	return 0;
 }

@@ -10,7 +10,7 @@ static int no_memory(struct perch_error *err)
 
 /*
  * The mappings of a process follow each other. They are all that it has, so the first one replaces
- * earlier mappings, as after execve(2).
+ * earlier mappings.
  */
 static int replace_mappings(struct perch_processes *processes, const struct perch_record *record)
 {
@@ -25,7 +25,7 @@ static int replace_mappings(struct perch_processes *processes, const struct perc
 	thread = perch_processes_thread(processes, record->mmap.pid, record->mmap.pid);
 	if (!thread)
 		return -ENOMEM;
-	thread->process->replaced = true;
+	thread->process->replaced = REPLACED_BY_LIST;
 	processes->synthesizing = true;
 	processes->synthesized = record->mmap.pid;
 	return 0;

@@ -163,7 +163,9 @@ static const struct map *find(const struct node *node, uint64_t address)
 
 const struct map *perch__space_find(const struct space *space, uint64_t address)
 {
-	return find(space->root, address);
+	const struct map *map = find(space->root, address);
+
+	return map || !space->before ? map : find(space->before->root, address);
 }
 
 const struct map *perch__space_find_code(const struct space *space, uint64_t address)
@@ -193,7 +195,14 @@ void perch__space_put(struct space *space)
 		return;
 	node_put(space->root);
 	node_put(space->code);
+	perch__space_forget_before(space);
 	free(space);
+}
+
+void perch__space_forget_before(struct space *space)
+{
+	perch__space_put(space->before);
+	space->before = NULL;
 }
 
 struct space *perch__space_get(struct space *space)
@@ -215,4 +224,18 @@ struct space *perch__space_writable(struct space *space)
 	copy->code = node_get(space->code);
 	perch__space_put(space);
 	return copy;
+}
+
+struct space *perch__space_after(struct space *space)
+{
+	struct space *after = perch__space_new(space->generation);
+	struct space *before = after ? perch__space_writable(space) : NULL;
+
+	if (!before) {
+		perch__space_put(after);
+		return NULL;
+	}
+	perch__space_forget_before(before);
+	after->before = before;
+	return after;
 }

@@ -81,8 +81,11 @@ static void threads_share_maps(void **state)
 	perch_processes_free(processes);
 }
 
-/* Samples during exec have addresses of the old program and the new name. */
-static void exec_replaces_maps_at_next_mmap(void **state)
+/*
+ * Samples during exec have addresses of the old program and the new name. The kernel maps the
+ * program, its interpreter, and the vdso last. Then the program runs.
+ */
+static void exec_replaces_maps_when_the_program_runs(void **state)
 {
 	struct perch_processes *processes = new_processes();
 	uint64_t old;
@@ -98,10 +101,20 @@ static void exec_replaces_maps_at_next_mmap(void **state)
 	map_file(processes, 20, 0x4000, 0x1000, 0, "/bin/cc");
 	assert_true(perch_thread_generation(thread_of(processes, 20, 20)) != old);
 	check_user(processes, 20, 0x4000, "/bin/cc", 0);
-	check_user(processes, 20, 0x1000, NULL, 0);
-	check_user(processes, 20, 0x8000, NULL, 0);
+	check_user(processes, 20, 0x8000, "/lib/old", 0);
+	map_file(processes, 20, 0x8800, 0x400, 0, "[vdso]");
+	check_user(processes, 20, 0x8900, "[vdso32]", 0x100);
+	check_user(processes, 20, 0x8000, "/lib/old", 0);
 	map_file(processes, 20, 0x9000, 0x1000, 0, "/lib/new");
 	check_user(processes, 20, 0x4000, "/bin/cc", 0);
+	check_user(processes, 20, 0x1000, NULL, 0);
+	check_user(processes, 20, 0x8000, NULL, 0);
+	/* a program that maps nothing more, many times: only the last space is kept */
+	for (int i = 0; i < 3; i++) {
+		name_thread(processes, 20, 20, "cc", true);
+		map_file(processes, 20, 0x5000 + 0x1000 * i, 0x1000, 0, "/bin/static");
+		check_user(processes, 20, 0x4000, i ? NULL : "/bin/cc", 0);
+	}
 	/* the parent keeps its maps */
 	check_user(processes, 10, 0x1000, "/bin/sh", 0);
 	check_user(processes, 10, 0x8000, "/lib/old", 0);
@@ -824,7 +837,7 @@ int main(void)
 		cmocka_unit_test(resolves_to_file_offsets),
 		cmocka_unit_test(fork_shares_maps_until_change),
 		cmocka_unit_test(threads_share_maps),
-		cmocka_unit_test(exec_replaces_maps_at_next_mmap),
+		cmocka_unit_test(exec_replaces_maps_when_the_program_runs),
 		cmocka_unit_test(comm_without_exec_keeps_maps),
 		cmocka_unit_test(tid_can_be_reused_by_another_process),
 		cmocka_unit_test(names_threads_without_comm_record),
