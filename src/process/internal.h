@@ -52,7 +52,7 @@ struct space *perch__space_writable(struct space *space);
 /* Makes a space without maps whose .before is this one. Takes the reference if it succeeds. Returns
  * NULL if out of memory. */
 struct space *perch__space_after(struct space *space);
-void perch__space_forget_before(struct space *space);
+void perch__space_discard_before(struct space *space);
 /* Inserts a map. It replaces what older maps have in its range. Returns 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
 /* Inserts the code of a JIT compiler; without a DSO, removes what is there. Returns 0 or -ENOMEM.

@@ -198,7 +198,7 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 		perch__jitdumps_leave(processes, process);
 		space = perch__space_after(process->space);
 		if (space && process->replaced == REPLACED_BY_LIST)
-			perch__space_forget_before(space);
+			perch__space_discard_before(space);
 	} else {
 		space = perch__space_writable(process->space);
 	}
@@ -207,7 +207,7 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 		process->replaced = NOT_REPLACED;
 		/* the next mapping is by the new program itself */
 		if (space->has_vdso)
-			perch__space_forget_before(space);
+			perch__space_discard_before(space);
 	}
 	return space;
 }

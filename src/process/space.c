@@ -195,11 +195,11 @@ void perch__space_put(struct space *space)
 		return;
 	node_put(space->root);
 	node_put(space->code);
-	perch__space_forget_before(space);
+	perch__space_discard_before(space);
 	free(space);
 }
 
-void perch__space_forget_before(struct space *space)
+void perch__space_discard_before(struct space *space)
 {
 	perch__space_put(space->before);
 	space->before = NULL;
@@ -235,7 +235,7 @@ struct space *perch__space_after(struct space *space)
 		perch__space_put(after);
 		return NULL;
 	}
-	perch__space_forget_before(before);
+	perch__space_discard_before(before);
 	after->before = before;
 	return after;
 }
