@@ -189,8 +189,9 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 
 /* A jump slot: its address in the GOT, and the index of its symbol. */
 struct slot {
-	uint64_t address;
-	uint32_t symbol;
+	uint64_t address, resolver;
+	uint32_t symbol; /* 0: none */
+	bool indirect;	 /* of the function that the resolver selects */
 };
 
 static int compare_slots(const void *a, const void *b)
@@ -200,10 +201,7 @@ static int compare_slots(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/*
- * Reads the jump slots from the relocations, sorted by address: PLT stubs have the order of the
- * slots, but relocations of indirect functions come last. Returns the number of slots.
- */
+/* Reads the jump slots from the relocations. Returns their number. */
 static size_t read_slots(const struct elf_file *file, size_t index, struct slot **slots)
 {
 	const struct section *section = &file->section[index];
@@ -220,14 +218,86 @@ static size_t read_slots(const struct elf_file *file, size_t index, struct slot 
 		GElf_Rel rel = { 0 };
 
 		if (addend && gelf_getrela(data, (int)i, &rela))
-			(*slots)[i] =
-				(struct slot){ rela.r_offset, (uint32_t)GELF_R_SYM(rela.r_info) };
+			(*slots)[i] = (struct slot){ rela.r_offset, (uint64_t)rela.r_addend,
+						     (uint32_t)GELF_R_SYM(rela.r_info), false };
 		else if (!addend && gelf_getrel(data, (int)i, &rel))
-			(*slots)[i] =
-				(struct slot){ rel.r_offset, (uint32_t)GELF_R_SYM(rel.r_info) };
+			(*slots)[i] = (struct slot){ rel.r_offset, 0,
+						     (uint32_t)GELF_R_SYM(rel.r_info), false };
 	}
-	qsort(*slots, nr, sizeof(**slots), compare_slots);
 	return nr;
+}
+
+static int compare_resolvers(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return x->resolver < y->resolver ? -1 : x->resolver > y->resolver;
+}
+
+/* Of several symbols, one without a leading underscore has the name that programs use. */
+static bool is_better_name(const struct reading *reading, uint32_t name, uint32_t than)
+{
+	const char *bytes = reading->table->blob[reading->blob].bytes;
+	GElf_Sym other;
+
+	if (name >= reading->names_size)
+		return false;
+	return !than || !gelf_getsym(reading->symbols, (int)than, &other) ||
+	       other.st_name >= reading->names_size ||
+	       (bytes[other.st_name] == '_' && bytes[name] != '_');
+}
+
+static void name_slot(const struct reading *reading, struct slot *slot, uint32_t symbol,
+		      uint32_t name)
+{
+	if ((!slot->symbol || slot->indirect) && is_better_name(reading, name, slot->symbol)) {
+		slot->symbol = symbol;
+		slot->indirect = true;
+	}
+}
+
+/* The slots are sorted by resolver. */
+static size_t first_of_resolver(const struct slot *slots, size_t nr, uint64_t resolver)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (slots[middle].resolver < resolver)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Relocations of indirect functions (IRELATIVE) have no symbol. The dynamic symbol of an indirect
+ * function has the address of its resolver.
+ */
+static void find_resolved(const struct reading *reading, struct slot *slots, size_t nr)
+{
+	GElf_Sym symbol;
+
+	qsort(slots, nr, sizeof(*slots), compare_resolvers);
+	for (int i = 1; gelf_getsym(reading->symbols, i, &symbol); i++) {
+		size_t first;
+
+		if (GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC || !symbol.st_value)
+			continue;
+		first = first_of_resolver(slots, nr, symbol.st_value);
+		if (first < nr && slots[first].resolver == symbol.st_value)
+			name_slot(reading, &slots[first], (uint32_t)i, symbol.st_name);
+	}
+	for (size_t i = 1; i < nr; i++)
+		if (slots[i - 1].indirect && !slots[i].symbol &&
+		    slots[i].resolver == slots[i - 1].resolver) {
+			slots[i].symbol = slots[i - 1].symbol;
+			slots[i].indirect = true;
+		}
+	/* PLT stubs have the order of the slots. Relocations of indirect functions come last. */
+	qsort(slots, nr, sizeof(*slots), compare_slots);
 }
 
 /* The size of a stub, and of the code before the first one. */
@@ -296,6 +366,8 @@ static int add_all_stubs(struct reading *reading, size_t relocations)
 	size_t nr = read_slots(reading->file, relocations, &slots);
 	int rc = 0;
 
+	if (nr)
+		find_resolved(reading, slots, nr);
 	for (size_t i = 0; i < 2 && !rc; i++) {
 		size_t plt = perch__elf_section(reading->file, sections[i], SHT_PROGBITS);
 

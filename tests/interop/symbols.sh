@@ -183,4 +183,22 @@ if "$PERCH" record -N -e cpu-clock:u -o bare.data -- ./bare >/dev/null 2>errors;
 else
 	echo "ok - notes # skip perch cannot record here: $(head -n 1 errors)"
 fi
+
+# PLT stubs of functions that are chosen at run time have no symbol in their relocations.
+libc=$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ { print $NF; exit }')
+lines=$PERCH_BUILD_ROOT/examples/source-lines
+objdump -d -j .plt "$libc" 2>errors | sed -nE 's/^0*([0-9a-f]+) <\*ABS\*\+0x([0-9a-f]+)@plt>:$/\1 \2/p' >stubs
+if [ -n "$libc" ] && [ -x "$lines" ] && [ -s stubs ]; then
+	readelf -W --dyn-syms "$libc" | awk '$4 == "IFUNC" { sub(/@.*/, "", $NF); sub(/^0*/, "", $2); print $2, $NF }' >indirect
+	cut -d ' ' -f 1 stubs | "$lines" "$libc" | awk '/@plt$/ { sub(/@plt$/, ""); print $1 }' >names
+	# the names of stubs whose resolver has a symbol
+	awk 'FNR == NR { of[$1] = of[$1] " " $2 " "; next } { print of[$2] }' indirect stubs >expected
+	paste -d '|' names expected | awk -F '|' '
+		$2 != "" { compared++; if (!index($2, " " $1 " ") || $1 == "") print "# " $0 > "wrong" }
+		END { exit compared < 10 }' && [ ! -s wrong ]
+	code=$?
+	[ $code -eq 0 ] && echo "ok - stubs of indirect functions" || { echo "not ok - stubs of indirect functions"; status=1; cat wrong; }
+else
+	echo "ok - stubs of indirect functions # skip no library with such stubs, or no objdump: $(head -n 1 errors)"
+fi
 exit $status
