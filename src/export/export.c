@@ -162,6 +162,8 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 	int rc;
 
 	perch__collect_callers(export);
+	if (export->options.old)
+		perch__collect_callers(export->options.old);
 	rc = export->format->write(export, out, err);
 	return rc ? rc : flush(out, err);
 }

@@ -79,7 +79,7 @@ int main(void)
 
 
 # Most samples are in the kernel, below the instruction in the last line of touch() that faults. The call before it is the end of another
-# function's code.
+# function's code. The call in waits() returns to the code of step().
 FAULTS = r"""
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -92,6 +92,10 @@ __attribute__((noinline)) void touch(volatile char *bytes, long nr)
 		bytes[i] = 1;
 	}
 }
+static volatile long sink;
+__attribute__((noinline)) void spin(void) { for (long i = 0; i < 3000; i++) sink += i; }
+__attribute__((noinline)) void work(void) { for (int i = 0; i < 100; i++) spin(); sink++; }
+__attribute__((noinline)) void waits(void) { work(); step(); sink++; }
 int main(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -102,6 +106,8 @@ int main(void)
 		madvise(bytes, 16 << 20, MADV_NOHUGEPAGE);
 		touch(bytes, 16 << 20);
 		munmap(bytes, 16 << 20);
+		for (int j = 0; j < 40; j++)
+			waits();
 	}
 	return 0;
 }
@@ -460,6 +466,12 @@ def check_faults(directory):
     kernel = [names for names in ours if re.search(";touch;(?!step)", names)]
     inlined = [names for names in ours if re.search(";touch;step;", names)]
     check(len(kernel) > 5 and not inlined, "folded: the kernel below the instruction that faulted", inlined[:5])
+    check(any(";waits;spin" in names for names in ours), "folded: a call that returns to the code of an inlined function", list(ours)[:5])
+    picture = os.path.join(directory, "same.svg")
+    run(PERCH, "flamegraph", "-i", path, "--diff", path, "--svg", "-o", picture)
+    with open(picture, encoding="utf-8") as file:
+        changes = re.findall(r"<title>[^<]*\) ([-+][^<]*)<", file.read())
+    check(len(changes) > 10 and set(changes) == {"+0.00%"}, "flamegraph: a recording does not differ from itself", changes)
     other = folded("-i", path, "--event", "page-faults")
     totals = {event: sum(sample["period"] for sample in script_samples(path) if sample["event"] == event) for event in ("cpu-clock", "page-faults")}
     check(sum(ours.values()) == totals["cpu-clock"] and sum(other.values()) == totals["page-faults"] > 0,
