@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <perch/jitdump.h>
@@ -168,7 +169,7 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 		return;
 	if (is_stripped(error) && misses) {
 		nameless->stripped++;
-		nameless->asked += strstr(error, "not by debuginfod") != NULL;
+		nameless->asked += strstr(error, "or by debuginfod") != NULL;
 		nameless->addresses_of_stripped += misses;
 		if (misses > nameless->most) {
 			nameless->most = misses;
@@ -184,10 +185,14 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 }
 
 /* What would give the stripped files names. */
-static void put_remedy(const struct nameless *nameless, char remedy[200])
+static void put_remedy(const struct cli_input *input, const struct nameless *nameless,
+		       char remedy[200])
 {
+	bool servers = input->options.symbols.debuginfod && getenv("DEBUGINFOD_URLS");
+
 	if (!nameless->asked)
-		snprintf(remedy, 200, "install their debug information, or set DEBUGINFOD_URLS");
+		snprintf(remedy, 200, "install their debug information%s",
+			 servers ? "" : ", or set DEBUGINFOD_URLS");
 	else if (nameless->asked == nameless->stripped)
 		snprintf(remedy, 200,
 			 "the servers of DEBUGINFOD_URLS do not have their debug information: "
@@ -208,7 +213,7 @@ static void print_stripped(const struct cli_input *input, const struct nameless 
 	if (nameless->stripped > 1)
 		snprintf(others, sizeof(others), " (%" PRIu64 ") and %zu other %s", nameless->most,
 			 nameless->stripped - 1, cli_word(nameless->stripped - 1, "file", "files"));
-	put_remedy(nameless, remedy);
+	put_remedy(input, nameless, remedy);
 	cli_note(input->command, "%" PRIu64 " %s no name, because %s%s %s stripped: %s", nr,
 		 cli_word(nr, "address has", "addresses have"), path, others,
 		 cli_word(nameless->stripped, "is", "are"), remedy);

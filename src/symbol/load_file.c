@@ -127,7 +127,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		     struct symbol_error *symtab_error)
 {
 	struct elf_file file, debug;
-	bool has_file = false, has_debug = false, stripped;
+	bool has_file = false, has_debug = false, stripped, asked;
 	int rc = perch__open_file(&file, sources, dso, error), mini = -ENOENT;
 
 	if (rc == -ENOMEM)
@@ -154,6 +154,9 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
 	stripped = has_file && !has_debug && !perch__elf_section_of_type(&file, SHT_SYMTAB);
+	/* the servers find files by their build id */
+	asked = sources->debuginfod &&
+		(perch__own_build_id_size(dso) || (has_file && file.build_id_size));
 	if (has_file)
 		perch__elf_close(&file);
 	if (has_debug)
@@ -163,7 +166,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		perch__set_symbol_error(error,
 					"%s: the file is stripped, and no debug file was found%s",
 					table->nr ? "only exported symbols" : "no symbols",
-					sources->debuginfod ? ", also not by debuginfod" : "");
+					asked ? " here or by debuginfod" : "");
 	if (!rc && mini && mini != -ENOENT)
 		set_mini_error(symtab_error, mini);
 	return rc;

@@ -42,14 +42,14 @@ def check(ok, what, details=""):
     failed += not ok
 
 
-def script(url, *options, command="script", **variables):
+def script(url, *options, command="script", data="data", **variables):
     """The output and the notes, with an empty cache of libdebuginfod."""
     global runs
     runs += 1
     environment = dict(os.environ, DEBUGINFOD_CACHE_PATH=os.path.abspath("cache%d" % runs), **variables)
     if url:
         environment["DEBUGINFOD_URLS"] = url
-    result = subprocess.run([PERCH, command, "-i", "data", *options], env=environment, check=False,
+    result = subprocess.run([PERCH, command, "-i", data, *options], env=environment, check=False,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
     return result.stdout, result.stderr
 
@@ -233,6 +233,10 @@ def empty_server():
         check(not has_name(text) and re.search(r"/program .*stripped: the servers of DEBUGINFOD_URLS do not have their debug information: install it",
                                                notes) and "set DEBUGINFOD_URLS" not in notes,
               "a server that does not have the file", text[:500] + notes)
+        run("objcopy", "--remove-section=.note.gnu.build-id", "program", "anonymous")
+        run(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-o", "anonymous.data", "./anonymous")
+        text, notes = script("http://127.0.0.1:%d" % server.server_port, data="anonymous.data")
+        check(re.search(r"/anonymous is stripped: install their debug information$", notes, re.M), "a file without a build id", text[:500] + notes)
         server.shutdown()
 
 
