@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <dwarf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -390,7 +391,7 @@ int perch__split_redirect(struct elf_file *result, struct elf_file *file, int ta
 	text = dwarf ? append_text(&copy, path) : -EBADMSG;
 	rc = text < 0 ? (int)text : rename_units(&copy, dwarf, (uint32_t)text);
 	dwarf_end(dwarf);
-	fd = rc ? -1 : dup(copy.fd);
+	fd = rc ? -1 : fcntl(copy.fd, F_DUPFD_CLOEXEC, 0);
 	perch__elf_close(&copy);
 	if (rc || fd < 0)
 		return rc ? rc : -ENOMEM;

@@ -21,6 +21,12 @@ enum {
 	HEADER_SIZE = 20,
 };
 
+enum place {
+	BESIDE_PROGRAM,
+	IN_COMPILATION,
+	NR_PLACES,
+};
+
 struct dwo_view {
 	int target;
 	uint64_t copied;
@@ -30,14 +36,21 @@ struct dwo_view {
 
 /* ---- the file ---- */
 
-/* Opens name in the directory. Returns a descriptor or a negative errno. */
-static int open_in(const char *directory, const char *name)
+/*
+ * Opens name in a directory, which may be relative to that of the program; NULL is that of the
+ * program. Returns a descriptor or a negative errno.
+ */
+static int open_in(const struct debug_info *info, const char *directory, const char *name)
 {
-	bool whole = *name == '/' || !directory || !*directory;
+	bool whole = *name == '/', relative = !directory || *directory != '/';
 	char *path;
 	int fd;
 
-	if (asprintf(&path, "%s%s%s", whole ? "" : directory, whole ? "" : "/", name) < 0)
+	if (!whole && relative && info->directory[0] != '/')
+		return -ENOENT;
+	if (asprintf(&path, "%s%s%s%s", whole || !relative ? "" : info->directory,
+		     whole || !directory ? "" : directory, whole || !directory ? "" : "/",
+		     name) < 0)
 		return -ENOMEM;
 	fd = perch__open_regular(NULL, path);
 	free(path);
@@ -56,22 +69,6 @@ static const char *name_of(Dwarf_Die *skeleton)
 	const char *name = text_of(skeleton, DW_AT_dwo_name);
 
 	return name ? name : text_of(skeleton, DW_AT_GNU_dwo_name);
-}
-
-/*
- * Opens the .dwo file where libdw does: in the directory of the program, or in that of the
- * compilation. Returns -ENOENT if there is none, or the errno of a file that libdw shall not open:
- * it would wait for a FIFO.
- */
-static int open_dwo(const struct debug_info *info, Dwarf_Die *skeleton)
-{
-	const char *name = name_of(skeleton);
-	int fd;
-
-	if (!name)
-		return -EBADMSG;
-	fd = open_in(info->directory, name);
-	return fd == -ENOENT ? open_in(text_of(skeleton, DW_AT_comp_dir), name) : fd;
 }
 
 /* ---- the copy of a .dwo file ---- */
@@ -138,30 +135,38 @@ static int hide_others(const struct elf_file *copy, size_t wanted)
 	return 0;
 }
 
-/* Takes fd. Makes a copy of the file the target. Returns 0 or a negative errno. */
-static int make_target(struct dwo_view *view, int fd, uint64_t id)
+/* Takes fd. Opens a file that libdw does not read. Returns 0, -ENODATA or another negative errno.
+ */
+static int open_several(struct elf_file *file, int fd)
 {
-	struct elf_file file, copy;
-	size_t wanted;
-	int rc = perch__elf_open(&file, fd);
+	int rc = perch__elf_open(file, fd);
 
-	if (rc)
-		return rc;
-	rc = perch__elf_sections(&file);
-	if (!rc && !has_several(&file))
-		rc = -ENOENT;
-	if (!rc && file.size > MOST_COPIED_BYTES - view->copied)
-		rc = -EFBIG;
-	if (!rc)
-		rc = perch__elf_copy_debug(&copy, &file);
-	perch__elf_close(&file);
+	if (!rc) {
+		rc = perch__elf_sections(file);
+		if (!rc && !has_several(file))
+			rc = -ENODATA;
+		if (rc)
+			perch__elf_close(file);
+	}
+	return rc == -ENOEXEC || rc == -EBADMSG ? -ENODATA : rc;
+}
+
+/* Makes a copy of the file the target. Returns 0, -ENODATA: the file does not have the unit, or
+ * another negative errno. */
+static int make_target(struct dwo_view *view, struct elf_file *file, uint64_t id)
+{
+	struct elf_file copy;
+	size_t wanted;
+	int rc = file->size > MOST_COPIED_BYTES - view->copied ? -EFBIG
+							       : perch__elf_copy_debug(&copy, file);
+
 	if (rc)
 		return rc;
 	view->copied += copy.size < MOST_COPIED_BYTES - view->copied
 				? copy.size
 				: MOST_COPIED_BYTES - view->copied;
 	wanted = find_wanted(&copy, id);
-	rc = wanted ? hide_others(&copy, wanted) : -ENOENT;
+	rc = wanted ? hide_others(&copy, wanted) : -ENODATA;
 	if (!rc && dup3(copy.fd, view->target, O_CLOEXEC) < 0)
 		rc = -errno;
 	perch__elf_close(&copy);
@@ -209,57 +214,80 @@ static bool find_split(Dwarf_Die *skeleton, Dwarf_Die *split)
 	return true;
 }
 
-/* Takes fd. */
-static bool open_copy(struct debug_info *info, int fd, Dwarf_Die *skeleton, uint64_t id,
-		      Dwarf_Die *split)
+/* Takes fd. Returns 0, -ENODATA: the file does not have the unit, or another negative errno. */
+static int open_copy(struct debug_info *info, int fd, Dwarf_Die *skeleton, uint64_t id,
+		     Dwarf_Die *split)
 {
+	struct elf_file file;
 	Dwarf_Die other;
+	int rc = open_several(&file, fd);
 
+	if (rc)
+		return rc;
 	if (!info->dwo)
 		info->dwo = open_view(info);
-	if (!info->dwo || !info->dwo->dwarf) {
-		close(fd);
-		return false;
-	}
-	if (make_target(info->dwo, fd, id) ||
-	    !dwarf_offdie(info->dwo->dwarf, dwarf_dieoffset(skeleton), &other) ||
+	rc = info->dwo && info->dwo->dwarf ? make_target(info->dwo, &file, id) : -ENOTSUP;
+	perch__elf_close(&file);
+	if (rc)
+		return rc;
+	if (!dwarf_offdie(info->dwo->dwarf, dwarf_dieoffset(skeleton), &other) ||
 	    !find_split(&other, split))
-		return false;
+		return -ENODATA;
 	*skeleton = other;
-	return true;
+	return 0;
 }
 
-/* rc: why there is no split unit */
+/*
+ * Opens the split unit in a .dwo file where libdw searches it: in the directory of the program, and
+ * then in that of the compilation. Neither is opened if one is a FIFO, which libdw would wait for.
+ * Returns 0, -ENOENT: there is no file, -ENODATA: a file does not have the unit, or another
+ * negative errno.
+ */
+static int open_in_dwo(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id, Dwarf_Die *split)
+{
+	const char *name = name_of(skeleton);
+	int fd[NR_PLACES], rc = -ENOENT;
+
+	if (!name)
+		return -ENODATA;
+	fd[BESIDE_PROGRAM] = open_in(info, NULL, name);
+	fd[IN_COMPILATION] = open_in(info, text_of(skeleton, DW_AT_comp_dir), name);
+	if (fd[BESIDE_PROGRAM] == -ENXIO || fd[IN_COMPILATION] == -ENXIO)
+		rc = -ENXIO;
+	else if (find_split(skeleton, split))
+		rc = 0;
+	for (size_t i = 0; i < NR_PLACES; i++) {
+		if (fd[i] >= 0 && rc && rc != -ENXIO)
+			rc = open_copy(info, fd[i], skeleton, id, split);
+		else if (fd[i] >= 0)
+			close(fd[i]);
+		else if (rc == -ENOENT)
+			rc = fd[i];
+	}
+	return rc;
+}
+
 static void set_error(struct debug_info *info, Dwarf_Die *skeleton, int rc)
 {
 	const char *name = name_of(skeleton);
 
 	perch__set_symbol_error(
-		&info->error, "the file %s %s", name ? name : "",
+		&info->error, "the file %s %s", name ? name : "without a name",
 		rc == -ENOENT ? "with its split debug information is missing; keep the .dwo files, "
 				"or put a .dwp file beside the program"
-		: rc	      ? "with its split debug information cannot be opened"
-			      : "does not have its split debug information; compile it again");
-}
-
-static void open_in_dwo(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id, Dwarf_Die *split)
-{
-	int fd = open_dwo(info, skeleton);
-	bool found = (fd >= 0 || fd == -ENOENT) && find_split(skeleton, split);
-
-	if (!found && fd >= 0)
-		found = open_copy(info, fd, skeleton, id, split);
-	else if (fd >= 0)
-		close(fd);
-	if (!found)
-		set_error(info, skeleton, fd < 0 ? fd : 0);
+		: rc == -ENODATA ? "does not have its split debug information; compile it again"
+				 : "with its split debug information cannot be opened");
 }
 
 void perch__split_open(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id, Dwarf_Die *split)
 {
-	if (!info->dwp)
-		open_in_dwo(info, skeleton, id, split);
-	else if (!perch__dwp_select(info->dwp, id) || !find_split(skeleton, split))
+	int rc;
+
+	if (!info->dwp) {
+		rc = open_in_dwo(info, skeleton, id, split);
+		if (rc)
+			set_error(info, skeleton, rc);
+	} else if (!perch__dwp_select(info->dwp, id) || !find_split(skeleton, split))
 		perch__set_symbol_error(&info->error,
 					"its .dwp file lacks a part of its debug information; make "
 					"it again");

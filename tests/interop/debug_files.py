@@ -213,8 +213,8 @@ def split_types():
     run(*options, "-o", "types", "types.o")
     run(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "types.data", "./types")
 
-    def printed():
-        done = subprocess.run([PERCH, "script", "-i", "types.data"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    def printed(data="types.data"):
+        done = subprocess.run([PERCH, "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=60)
         return done.stdout, done.stderr
 
     text, notes = printed()
@@ -223,6 +223,18 @@ def split_types():
     text, notes = printed()
     check(re.search(r" step\+\S+ \(inlined\)", text) and "lack" not in notes, "types in a .dwp file", text[:500] + notes)
     os.remove("types.dwp")
+    os.mkdir("away")
+    shutil.copy("types", "away")
+    run(*options, "-DOTHER", "-O1", "-c", "-o", "away/types.o", "types.cc")
+    run(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "away.data", "away/types")
+    text, notes = printed("away.data")
+    check(re.search(r" step\+\S+ \(inlined\)", text) and "lack" not in notes, "another .dwo file beside the program", text[:500] + notes)
+    os.remove("types.dwo")
+    text, notes = printed("away.data")
+    check("the file types.dwo does not have its split debug information" in notes, "only another .dwo file", text[:500] + notes)
+    os.mkfifo("types.dwo")
+    text, notes = printed("away.data")
+    check("the file types.dwo with its split debug information cannot be opened" in notes, "a FIFO for a .dwo file", text[:500] + notes)
     os.remove("types.dwo")
     text, notes = printed()
     check("the file types.dwo with its split debug information is missing" in notes, "types in a missing .dwo file", text[:500] + notes)
