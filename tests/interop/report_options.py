@@ -95,6 +95,7 @@ def check_errors():
                               (["--stdio-color", "maybe"], None), (["--stdio-color=maybe"], "always, never or auto"),
                               (["--time", "1,2,3"], "START,STOP"), (["--percent-limit", "101"], "from 0 to 100"), (["-w", "x"], "widths"),
                               (["-p", "("], "regular expression"), (["--ignore-callees", "["], "regular expression"),
+                              (["--switch-on", "cycle"], "no event 'cycle'; it has: "), (["--switch-off", "cycle"], "--switch-off: "),
                               (["--time-quantum", "1h"], "ns, us, ms or s")):
         status, out, err = run(PERCH, "report", *options)
         check(status == 2 and not out and (not expected or expected in err), "report %s is a usage error" % " ".join(options), err)

@@ -147,6 +147,7 @@ static int print_profile(FILE *out, struct report *report, struct report_reading
 	if (!status && !report->quiet) {
 		print_notes(report, reading->profile);
 		cli_filter_print_notes(&report->filter, &report->input);
+		cli_switch_print_note(&report->switching, COMMAND);
 	}
 	return status;
 }
@@ -192,6 +193,8 @@ static int make_profile(struct report *report, struct report_reading *reading)
 	report->filter.options.no_inline = report->no_inline;
 	if (!status)
 		status = cli_filter_open(&report->filter, &report->input);
+	if (!status)
+		status = cli_switch_open(&report->switching, &report->input);
 	if (!status && report->show_threads)
 		status = new_threads(report);
 	if (!status)

@@ -17,6 +17,7 @@
 #include "config_file.h"
 #include "filter_options.h"
 #include "input.h"
+#include "switch_options.h"
 
 /* The name of the command in messages: perch top prints rows as perch report does. */
 extern const char *report_command;
@@ -55,6 +56,7 @@ struct report_list {
 struct report {
 	struct cli_input input;
 	struct cli_filter filter;
+	struct cli_switch switching;
 	struct cli_config config;
 	const char *sort, *output;  /* -s, -F */
 	const char *default_sort;   /* NULL: report_default_keys() chooses */

@@ -54,6 +54,7 @@ static const struct cli_option options[] = {
 	  report_option_limit, false, false },
 	CLI_FILTER_OPTIONS(&report.filter, 'c', 'd', 'C'),
 	CLI_FILTER_EXPRESSION_OPTION(&report.filter),
+	CLI_SWITCH_OPTIONS(&report.switching),
 	{ 0, "symbol-filter", "TEXT", "only samples in functions with this text in the name",
 	  CLI_STRING, &report.symbol_part, NULL, false, false },
 	{ 'U', "hide-unresolved", NULL, "only samples in functions with a name", CLI_FLAG,

@@ -108,6 +108,8 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (!match && !cli_filter_counts(&report->filter))
 		return 0;
+	if (cli_switch_is_off(&report->switching, record->event))
+		return 0;
 	if (result == UNRESOLVED)
 		return 0;
 	/* as in perf of all samples, also of branches without names, unless they are left out */

@@ -239,8 +239,6 @@ static int set_event(struct script *script, struct script_event *event, int widt
 	event->branches = is_branch(attr);
 	event->queued = script_is_queued(event);
 	event->correlates = correlates(attr);
-	event->switch_on = script->switch_on && !strcmp(script->switch_on, event->event->name);
-	event->switch_off = script->switch_off && !strcmp(script->switch_off, event->event->name);
 	event->out = &script->out;
 	set_name(event, width);
 	if (event->type == SCRIPT_TRACEPOINT)
@@ -262,24 +260,6 @@ static int width_of_names(const struct script *script)
 	return width;
 }
 
-/* Checks the names of --switch-on and --switch-off. */
-static int check_switches(const struct script *script)
-{
-	const char *const names[] = { script->switch_on, script->switch_off };
-
-	for (size_t i = 0; i < 2; i++) {
-		bool found = !names[i];
-
-		for (size_t k = 0; k < script->nr_events; k++)
-			found |= names[i] && !strcmp(names[i], script->event[k].event->name);
-		if (!found)
-			return cli_usage_error(SCRIPT_COMMAND,
-					       "--switch-%s: the file has no event '%s'",
-					       i ? "off" : "on", names[i]);
-	}
-	return 0;
-}
-
 int script_events_open(struct script *script)
 {
 	const struct perch_file_event *events;
@@ -296,7 +276,7 @@ int script_events_open(struct script *script)
 	}
 	read_clock(script);
 	add_tracepoint_frames(script);
-	status = check_switches(script);
+	status = cli_switch_open(&script->switching, &script->input);
 	width = width_of_names(script);
 	for (size_t i = 0; i < nr && !status; i++)
 		status = set_fields(script, &script->event[i]) ? CLI_EXIT_USAGE : 0;

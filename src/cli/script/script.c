@@ -22,22 +22,6 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
 }
 
-/* Follows --switch-on and --switch-off. Returns true if the sample is left out. */
-static bool is_switched_off(struct script *script, const struct script_event *event)
-{
-	if (script->is_off) {
-		if (!event->switch_on)
-			return true;
-		script->is_off = false;
-		return !script->show_on_off;
-	}
-	if (event->switch_off) {
-		script->is_off = true;
-		return !script->show_on_off;
-	}
-	return false;
-}
-
 static int put_sample(struct script *script, const struct perch_record *record,
 		      struct perch_error *err)
 {
@@ -45,8 +29,7 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	struct perch_session_sample sample;
 	int rc;
 
-	if (__builtin_expect(script->switch_on || script->switch_off, 0) &&
-	    is_switched_off(script, event))
+	if (cli_switch_is_off(&script->switching, record->event))
 		return 0;
 	rc = event->queued && event->fields && !script->json
 		     ? perch_session_add_chain(script->session, record, &sample, err)
@@ -144,6 +127,7 @@ static void print_notes(const struct script *script)
 	struct perch_session_stats stats;
 
 	cli_filter_print_notes(&script->filter, &script->input);
+	cli_switch_print_note(&script->switching, SCRIPT_COMMAND);
 	cli_input_print_notes(&script->input);
 	cli_input_print_chain_notes(&script->input);
 	script_code_print_notes(script->code);
@@ -216,7 +200,6 @@ static int print(struct script *script)
 	script->arch = perch_reader_arch(perch_session_reader(script->session));
 	if (script->arch == PERCH_ARCH_UNKNOWN)
 		script->arch = perch_arch_here();
-	script->is_off = script->switch_on;
 	script->show_records = !script->json &&
 			       (script->show_task || script->show_mmap || script->show_switch ||
 				script->show_namespace || script->show_lost || script->show_round ||
@@ -279,12 +262,7 @@ int perch_cmd_script(int argc, char **argv)
 		FLAG(0, "show-cgroup-events", show_cgroup, "print CGROUP records"),
 		FLAG(0, "show-text-poke-events", show_text_poke,
 		     "print TEXT_POKE and KSYMBOL records"),
-		{ 0, "switch-on", "EVENT", "print samples after one of this event", CLI_STRING,
-		  &script.switch_on, NULL, false, false },
-		{ 0, "switch-off", "EVENT", "print no samples after one of this event", CLI_STRING,
-		  &script.switch_off, NULL, false, false },
-		FLAG(0, "show-on-off-events", show_on_off,
-		     "print the samples of --switch-on and --switch-off, too"),
+		CLI_SWITCH_OPTIONS(&script.switching),
 		FLAG(0, "per-event-dump", per_event_dump,
 		     "write the samples of each event to FILE.EVENT.dump"),
 		FLAG('D', "dump-raw-trace", dump, "print all records, as perch dump --time"),

@@ -22,6 +22,7 @@
 #include "fields.h"
 #include "filter_options.h"
 #include "input.h"
+#include "switch_options.h"
 #include "base/output.h"
 
 #define SCRIPT_COMMAND	"script"
@@ -93,8 +94,6 @@ struct script_event {
 	bool queued;	 /* its samples are printed by the queue */
 	bool branches;	 /* each sample is a branch: "from => to" */
 	bool correlates; /* the address of the sample has a symbol */
-	bool switch_on;	 /* its samples begin what is printed (--switch-on) */
-	bool switch_off; /* or end it */
 	struct perch__output *out;
 	struct script_lines *lines;
 	const struct perch_tracepoint_format *format; /* of a tracepoint, if the file has it */
@@ -117,17 +116,17 @@ void script_events_clear(struct script *script);
 struct script {
 	struct cli_input input;
 	struct cli_filter filter;
+	struct cli_switch switching;
 	struct script_fields fields;
 	/* options */
 	bool json, no_inline, no_callchain, full_path, ns, reltime, deltatime, header, header_only,
 		long_header;
 	bool per_event_dump, dump, dump_unsorted;
 	bool show_task, show_mmap, show_switch, show_namespace, show_lost, show_round, show_bpf,
-		show_cgroup, show_text_poke, show_on_off;
+		show_cgroup, show_text_poke;
 	int verbose;
 	uint64_t max_stack; /* 0: all frames */
 	const char *stop_at;
-	const char *switch_on, *switch_off;
 
 	struct perch_session *session;
 	struct perch_symbols *symbols;
@@ -137,7 +136,6 @@ struct script {
 	struct script_event *event;
 	size_t nr_events;
 	bool show_records; /* an option --show-... */
-	bool is_off;	   /* samples are left out until that of --switch-on */
 	struct script_lines *lines[SCRIPT_NR_TYPES];
 	/* by DSO: its path, NULL until it is needed */
 	char **dso;
