@@ -227,6 +227,11 @@ struct perch_profile_options {
 	unsigned resolved_branches : 1;
 	/** Call graphs have numbers of samples, too. */
 	unsigned graph_samples : 1;
+	/** Columns and call graphs have the paths of source files, not only their names. */
+	unsigned full_paths : 1;
+	/** The column "time" has nanoseconds. Otherwise it has them only if the quantum is not a
+	 * number of microseconds. */
+	unsigned nanoseconds : 1;
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */
 	enum perch_call_graph_key graph_key;

@@ -325,7 +325,8 @@ PERCH_API void perch_trace_columns_free(struct perch_trace_columns *columns);
 /**
  * Finds the columns of a name, as of `perf report -s`:
  *
- * - "trace": the text of perch_session_tracepoint_text();
+ * - "trace": the text of perch_session_tracepoint_text(); "trace/raw": its fields as they are
+ *   recorded, "name=value name=value";
  * - "FIELD": a field of all tracepoints that have it;
  * - "EVENT.FIELD": a field of one event, of which EVENT is the name, a part of it without a colon,
  *   or '%' and its number from 1 on; "EVENT.*": all its fields;

@@ -81,6 +81,12 @@ struct perch_symbols_options {
 	 * It keeps them in its cache. It is not used with root.
 	 */
 	bool debuginfod;
+	/** No ELF file of the kernel is used, also not .vmlinux: its functions are those of
+	 * kallsyms, and have no lines. */
+	bool no_vmlinux;
+	/** Names of the kernel and its modules are demangled, too: those of functions in Rust. It
+	 * does not depend on no_demangle. */
+	bool demangle_kernel;
 	/**
 	 * The end of the recording, in ns since 1970; 0 if unknown. A file without a recorded build
 	 * id is not used if it was written later.

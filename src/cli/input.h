@@ -50,6 +50,16 @@ struct cli_input {
 		  CLI_STRING, &(input)->options.symbols.vmlinux,                                 \
 		  NULL,	      false,                                                             \
 		  false },                                                                       \
+		{ 0,	    "ignore-vmlinux",                                                    \
+		  NULL,	    "use no ELF file of the kernel",                                     \
+		  CLI_FLAG, &(input)->options.symbols.no_vmlinux,                                \
+		  NULL,	    false,                                                               \
+		  false },                                                                       \
+		{ 0,	    "demangle-kernel",                                                   \
+		  NULL,	    "print names of the kernel demangled, too",                          \
+		  CLI_FLAG, &(input)->options.symbols.demangle_kernel,                           \
+		  NULL,	    false,                                                               \
+		  false },                                                                       \
 		{ 0,                                                                             \
 		  "demangle",                                                                    \
 		  NULL,                                                                          \

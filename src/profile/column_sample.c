@@ -30,7 +30,7 @@ static const char *time_text(struct perch_profile *profile, const struct cell *c
 {
 	uint64_t seconds = cell->value / 1000000000, left = cell->value % 1000000000;
 
-	if (profile->time_quantum % 1000)
+	if (profile->nanoseconds)
 		snprintf(buffer, size, "%" PRIu64 ".%09" PRIu64, seconds, left);
 	else
 		snprintf(buffer, size, "%" PRIu64 ".%06" PRIu64, seconds, left / 1000);

@@ -87,7 +87,7 @@ static struct position position_of(const struct perch_profile *profile,
 	const char *slash = found->file ? strrchr(found->file, '/') : NULL;
 
 	return (struct position){
-		.file = slash ? slash + 1 : found->file,
+		.file = slash && !profile->full_paths ? slash + 1 : found->file,
 		.line = with_line ? found->line : 0,
 		.offset = with_offset && !found->file ? offset : 0,
 	};

@@ -419,7 +419,7 @@ struct perch_profile {
 	bool with_lines;	  /* a column needs the position of a frame */
 	struct key_set functions; /* with lines */
 	struct position {
-		const char *file; /* its name without directories; NULL if unknown */
+		const char *file; /* its name, or its path with full_paths; NULL if unknown */
 		uint32_t line;
 		uint32_t function; /* number in functions */
 		uint64_t offset;   /* of the address, if the file is unknown */
@@ -429,7 +429,8 @@ struct perch_profile {
 	struct perch_row *row;		     /* those of an event are together, in any order */
 	struct row_lists *lists;	     /* by the index of the row */
 	enum perch_call_graph_key graph_key; /* of the options */
-	bool graph_samples;
+	bool graph_samples, full_paths;
+	bool nanoseconds;	 /* in the column time */
 	uint64_t *samples_below; /* by node: its samples, and those of its children */
 	/* scratch of perch_profile_call_graph(), all 0 between calls: */
 	uint64_t *hits;	       /* by node */

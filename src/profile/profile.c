@@ -33,6 +33,8 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->resolved_branches = options && options->resolved_branches;
 	profile->graph_key = options ? options->graph_key : PERCH_CALL_GRAPH_FUNCTION;
 	profile->graph_samples = options && options->graph_samples;
+	profile->full_paths = options && options->full_paths;
+	profile->nanoseconds = profile->time_quantum % 1000 || (options && options->nanoseconds);
 	rc = perch__columns_set(profile, options, err);
 	profile->with_lines = profile->graph_key != PERCH_CALL_GRAPH_FUNCTION ||
 			      perch__columns_has(profile, &perch__column_srcline) ||

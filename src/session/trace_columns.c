@@ -70,9 +70,9 @@ static int add_found(struct perch_trace_columns *columns, size_t *nr,
 	return 0;
 }
 
-static int find_whole(struct perch_trace_columns *columns, size_t *nr)
+static int find_whole(struct perch_trace_columns *columns, bool raw, size_t *nr)
 {
-	struct trace_column *column = get_column(columns, "trace", false, ALL_EVENTS);
+	struct trace_column *column = get_column(columns, "trace", raw, ALL_EVENTS);
 
 	if (!column)
 		return -ENOMEM;
@@ -252,8 +252,6 @@ static int find(struct perch_trace_columns *columns, char *name, size_t *nr,
 	bool raw = false;
 	int rc = 0;
 
-	if (!strcmp(name, "trace"))
-		return find_whole(columns, nr) ? no_memory(err) : 0;
 	option = strchr(field ? field : name, '/');
 	if (option) {
 		*option++ = 0;
@@ -262,6 +260,8 @@ static int find(struct perch_trace_columns *columns, char *name, size_t *nr,
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 					       "a field has no option other than 'raw'");
 	}
+	if (!strcmp(name, "trace"))
+		return find_whole(columns, raw, nr) ? no_memory(err) : 0;
 	if (field) {
 		*field++ = 0;
 		return find_of_event(columns, name, field, raw, nr, err);

@@ -185,6 +185,46 @@ static int set_field_text(struct trace_column *column, struct value *value,
 
 /* ---- the functions of columns ---- */
 
+/* Prints the fields as they are recorded: "name=value name=value". */
+static void put_raw_line(const struct perch_tracepoint_format *format,
+			 const struct perch_record *record, char *line, size_t size)
+{
+	const struct perch_tracepoint_field *fields;
+	size_t nr = perch_tracepoint_format_fields(format, &fields), used = 0, length;
+
+	line[0] = '\0';
+	for (size_t i = 0; i < nr && used < size; i++) {
+		char value[TEXT_BYTES];
+		const char *text;
+
+		if (fields[i].is_common)
+			continue;
+		if (fields[i].kind != PERCH_TRACEPOINT_TEXT)
+			put_raw(&fields[i], record, value, sizeof(value));
+		else if (perch_tracepoint_get_text(&fields[i], record, &text, &length))
+			value[0] = '\0';
+		else
+			snprintf(value, sizeof(value), "%.*s",
+				 (int)(length < TEXT_BYTES ? length : TEXT_BYTES), text);
+		used += (size_t)snprintf(line + used, size - used, "%s%s=%s", used ? " " : "",
+					 fields[i].name, value);
+	}
+}
+
+/* Prints the text of a sample. Returns 0, or a negative errno. */
+static int put_line(const struct trace_column *column, const struct perch_record *record,
+		    char *line, size_t size)
+{
+	int rc;
+
+	if (column->raw) {
+		put_raw_line(column->owner->format[record->event], record, line, size);
+		return 0;
+	}
+	rc = perch_session_tracepoint_text(column->owner->session, record, line, size, NULL);
+	return rc < 0 ? rc : 0;
+}
+
 static int whole_value(struct trace_column *column, const struct perch_record *record,
 		       uint64_t *result)
 {
@@ -195,8 +235,7 @@ static int whole_value(struct trace_column *column, const struct perch_record *r
 
 	if (!column->owner->format[record->event])
 		return 0;
-	rc = perch_session_tracepoint_text(column->owner->session, record, text, sizeof(text),
-					   NULL);
+	rc = put_line(column, record, text, sizeof(text));
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : 0;
 	key.size = strlen(text);

@@ -315,6 +315,7 @@ struct debuginfod;
 struct sources {
 	char *root, *kallsyms_path, *vmlinux_path;
 	char *build_id_dir; /* the build id cache; NULL is .debug of root, or none */
+	bool no_vmlinux;
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
 	uint64_t recorded_since;   /* its start, estimated; 0 if unknown */

@@ -377,7 +377,7 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 	struct kallsyms *kallsyms;
 	uint64_t shift;
 
-	if (sources->vmlinux_path)
+	if (sources->vmlinux_path && !sources->no_vmlinux)
 		return perch__load_vmlinux(table, sources, dso, error);
 	if (choose_kallsyms(sources, dso, error, &kallsyms))
 		return -ENOMEM;

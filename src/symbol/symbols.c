@@ -53,6 +53,8 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
 	}
 	symbols->no_demangle = options && options->no_demangle;
+	symbols->demangle_kernel = options && options->demangle_kernel;
+	symbols->sources.no_vmlinux = options && options->no_vmlinux;
 	symbols->sources.recorded_at = options ? options->recorded_at : 0;
 	*result = symbols;
 	return 0;
@@ -465,14 +467,19 @@ static char *demangle_stub(const char *name)
 	return whole;
 }
 
-/* Names of the kernel are not demangled, as in perf. */
+/* As in perf, names of the kernel have an option of their own. */
+static bool is_demangled(const struct perch_symbols *symbols, const struct perch_symbol *symbol)
+{
+	if (symbol->dso->kind == PERCH_DSO_KERNEL || symbol->dso->kind == PERCH_DSO_MODULE ||
+	    symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
+		return symbols->demangle_kernel;
+	return !symbols->no_demangle;
+}
+
 static char *demangle_symbol(const struct perch_symbol *symbol)
 {
 	char *plain;
 
-	if (symbol->dso->kind == PERCH_DSO_KERNEL || symbol->dso->kind == PERCH_DSO_MODULE ||
-	    symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
-		return NULL;
 	plain = demangle_stub(symbol->name);
 	return plain ? plain : perch__demangle(symbol->name);
 }
@@ -484,7 +491,7 @@ const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch
 
 	if (found->name)
 		return found->name;
-	plain = symbols->no_demangle ? NULL : demangle_symbol(symbol);
+	plain = is_demangled(symbols, symbol) ? demangle_symbol(symbol) : NULL;
 	found->name = plain ? perch__symbols_clean(symbols, plain, false)
 			    : perch__symbols_clean(symbols, symbol->name, true);
 	free(plain);

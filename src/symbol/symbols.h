@@ -48,7 +48,7 @@ struct chunk {
 
 struct perch_symbols {
 	struct sources sources;
-	bool no_demangle;
+	bool no_demangle, demangle_kernel;
 	struct dso_symbols **dso;
 	size_t nr_dsos;
 	struct perch__hash_table by_dso;

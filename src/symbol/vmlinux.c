@@ -112,6 +112,8 @@ static int open_vmlinux(struct elf_file *file, const struct sources *sources,
 {
 	struct wanted wanted;
 
+	if (sources->no_vmlinux)
+		return -ENOENT;
 	set_wanted(&wanted, sources, dso);
 	if (sources->vmlinux_path) {
 		wanted.size = dso->build_id_size;

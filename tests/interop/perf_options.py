@@ -190,7 +190,7 @@ DIFFERENCES = {
     "group-hint": ("perf 6.1 has no hint about -g of evlist; newer ones have", without(r"to show group information")),
     "baseline-only": ("perf's shares in the baseline are those of the rows that -b prints, perch's those of all samples",
                       replacing(r"^\d+\.\d+% ", "")),
-    "call-line": ("perf prints the line after a call, perch that of the call", replacing(r" [\w.-]+\.[chS]:\d+\b", " LINE")),
+    "call-line": ("perf prints the line after a call, perch that of the call", replacing(r" [\w./-]+\.[chS]:\d+\b", " LINE")),
     "padded": ("perf 6.1 pads columns with -t", replacing(r" *; *", ";")),
     "inode": ("perf prints a part of the build id as the inode of a mapping with a build id", replacing(r"( r-xp [0-9a-f]+) \d+ ", r"\1 ")),
     "zero": ("perf prints nothing for a weighted difference of 0", replacing(r"% 0 ", "% ")),

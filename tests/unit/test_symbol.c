@@ -294,6 +294,35 @@ static void demangles_and_cleans_names(void **state)
 	perch_symbols_free(raw);
 }
 
+/* Names of the kernel have an option of their own. */
+static void demangles_names_of_the_kernel(void **state)
+{
+	static const struct {
+		struct perch_symbols_options options;
+		const char *name;
+	} cases[] = {
+		{ { .no_demangle = false }, "_RNvCs1234_7mycrate3foo" },
+		{ { .demangle_kernel = true }, "mycrate::foo" },
+		{ { .no_demangle = true, .demangle_kernel = true }, "mycrate::foo" },
+	};
+	const struct built_symbol symbol = FUNCTION("_RNvCs1234_7mycrate3foo", 0, 16);
+
+	(void)state;
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct perch_dso before = dso;
+		struct perch_symbols *unused = with_symbols(&symbol, 1);
+		struct perch_symbols *symbols = new_symbols(&cases[i].options);
+		const struct perch_symbol *found = perch_symbols_find(symbols, &dso, CODE_OFFSET);
+
+		assert_non_null(found);
+		dso.kind = PERCH_DSO_MODULE;
+		assert_string_equal(perch_symbols_name(symbols, found), cases[i].name);
+		dso.kind = before.kind;
+		perch_symbols_free(symbols);
+		perch_symbols_free(unused);
+	}
+}
+
 /* A name of 100 bytes that would demangle to 2^40 bytes is not demangled. */
 static void keeps_names_that_expand_too_much(void **state)
 {
@@ -355,6 +384,7 @@ int main(void)
 		cmocka_unit_test(reads_elf_of_the_other_byte_order),
 		cmocka_unit_test(names_plt_stubs),
 		cmocka_unit_test(demangles_and_cleans_names),
+		cmocka_unit_test(demangles_names_of_the_kernel),
 		cmocka_unit_test(keeps_names_that_expand_too_much),
 		cmocka_unit_test(survives_truncated_files),
 	};

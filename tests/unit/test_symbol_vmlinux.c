@@ -129,6 +129,16 @@ static void reads_the_file_of_the_user(void **state)
 	kernel = before;
 }
 
+/* Neither the file of the user nor one that is found by its build id. */
+static void uses_no_file_if_asked(void **state)
+{
+	const struct perch_symbols_options options = { .vmlinux = "/proc/self/exe",
+						       .no_vmlinux = true };
+
+	(void)state;
+	check(&options, false, false);
+}
+
 static void copy_program(const char *path)
 {
 	static char bytes[1 << 16];
@@ -179,6 +189,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_the_file_of_the_user),
+		cmocka_unit_test(uses_no_file_if_asked),
 		cmocka_unit_test(finds_the_file_by_build_id),
 	};
 

@@ -85,6 +85,8 @@ struct report {
 	const char *parent;		 /* -p: expression of the column parent */
 	bool exclude_other;		 /* -x: only samples with a parent */
 	const char *ignore_callees;	 /* an expression */
+	bool raw_trace;			 /* fields of tracepoints as they are recorded */
+	bool full_paths, ns;		 /* of source files; times with nanoseconds */
 	bool full;			 /* -v: columns are not fitted to the terminal */
 	bool quiet, color, json;
 	bool stdio;  /* text, also on a terminal */

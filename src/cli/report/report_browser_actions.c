@@ -155,6 +155,10 @@ static size_t annotate_options(const struct report *report, const char **argv)
 		argv[nr++] = "--no-debuginfod";
 	if (symbols->no_demangle)
 		argv[nr++] = "--no-demangle";
+	if (symbols->demangle_kernel)
+		argv[nr++] = "--demangle-kernel";
+	if (symbols->no_vmlinux)
+		argv[nr++] = "--ignore-vmlinux";
 	return nr;
 }
 

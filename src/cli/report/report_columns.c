@@ -75,12 +75,17 @@ static int add_trace_columns(const struct report *report, struct report_list *li
 			     const char *option, const char *name, size_t length)
 {
 	const struct perch_column *const *columns;
+	char raw[256];
 	struct perch_error err;
 	int status = 0;
 	size_t nr;
 
 	if (!report->trace_columns)
 		return report->input.session || !length ? unknown(option, name, length) : 0;
+	if (report->raw_trace && length < sizeof(raw) - 5 && !memchr(name, '/', length)) {
+		length = (size_t)snprintf(raw, sizeof(raw), "%.*s/raw", (int)length, name);
+		name = raw;
+	}
 	if (perch_trace_columns_find(report->trace_columns, name, length, &columns, &nr, &err)) {
 		if (err.kind == PERCH_ERROR_NO_MEMORY)
 			return cli_error(REPORT_COMMAND, &err);

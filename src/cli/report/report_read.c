@@ -188,6 +188,8 @@ struct perch_profile_options report_profile_options(const struct report *report)
 		.outermost_parent = outermost_parent(report),
 		.graph_key = report->graph.key,
 		.graph_samples = report->graph.value == VALUE_COUNT,
+		.full_paths = report->full_paths,
+		.nanoseconds = report->ns,
 		.branches = report->branches,
 		.resolved_branches = report->branches && report->resolved,
 	};
