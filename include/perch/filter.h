@@ -95,7 +95,10 @@ struct perch_filter_options {
 	 * samples of events with either field, and "!(pid == 1)" only those with the field.
 	 */
 	const char *expression;
-	uint64_t reserved[7]; /**< must be 0 */
+	/** Bytes from each address in symbols on: a sampled address in this range matches, too. 0:
+	 * only the address itself. */
+	uint64_t symbols_size;
+	uint64_t reserved[6]; /**< must be 0 */
 };
 
 /** A filter of a session. */

@@ -39,12 +39,11 @@ static const struct {
 	{ "record", "--threads", "one thread reads all rings" },
 	{ "record", "-u", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "record", "--uid", "name processes: -p \"$(pgrep -d, -u USER)\"" },
-	{ "report", "-M", "'perch annotate -M' selects the syntax of instructions" },
-	{ "report", "--disassembler-style",
-	  "'perch annotate -M' selects the syntax of instructions" },
 	{ "report", "--objdump", "instructions are decoded by the library capstone" },
 	{ "report", "--addr2line", "lines are read without a program" },
 
+	{ "script", "--graph-function",
+	  "instruction traces are not decoded; --parent selects samples by their callers" },
 	{ "annotate", "--addr2line", "lines are read without a program" },
 };
 

@@ -404,6 +404,7 @@ int perch_filter_new(struct perch_filter **result, struct perch_session *session
 				       "no memory for a filter");
 	filter->session = session;
 	filter->no_inline = options && options->no_inline;
+	filter->symbols_size = options ? options->symbols_size : 0;
 	filter->symbols = perch_session_symbols(session);
 	filter->first_time = UINT64_MAX;
 	rc = add_tests(filter, options ? options : &none, err);

@@ -133,6 +133,7 @@ struct perch_filter {
 	} tests[PERCH_FILTER_PARTS];
 	size_t nr_tests;
 	bool no_inline;
+	uint64_t symbols_size;
 	enum perch_filter_part rejected_by;
 	struct perch_filter_stats stats;
 	struct filter_ranges cpus, pids, tids;

@@ -80,6 +80,13 @@ static int is_inlined(struct perch_filter *filter, const struct perch_address *a
 	return nr < 0 ? nr : named;
 }
 
+/* True if an address of the list stands for the sampled one. */
+static bool covers(const struct perch_filter *filter, uint64_t listed, uint64_t ip, uint64_t start)
+{
+	return listed == ip || listed == start ||
+	       (ip > listed && ip - listed < filter->symbols_size);
+}
+
 /* True if the sampled address, or that of its function, is in the list. */
 static bool is_listed_address(struct perch_filter *filter, const struct perch_record *record,
 			      const struct perch_address *address)
@@ -91,8 +98,7 @@ static bool is_listed_address(struct perch_filter *filter, const struct perch_re
 	if (address->symbol)
 		start = ip - (address->offset - address->symbol->start);
 	for (size_t i = 0; i < names->nr; i++)
-		if (names->name[i].address &&
-		    (names->name[i].address == ip || names->name[i].address == start))
+		if (names->name[i].address && covers(filter, names->name[i].address, ip, start))
 			listed = names->name[i].seen = true;
 	return listed;
 }

@@ -127,6 +127,17 @@ def check_zooms():
     terminal.close()
 
 
+def check_style_of_annotate():
+    terminal = Terminal((120, 40), "report", "-i", "graph", "--no-children", "-g", "none", "-M", "intel", "--percent-type", "global-hits")
+    terminal.wait("a report", rows_of)
+    terminal.keys("Home", "a")
+    terminal.wait("-M intel and --percent-type are those of annotate", lambda lines: lines[1].startswith("inner_loop()") and
+                  "global hits" in "".join(lines[:3]) and any(re.match(r"^ *\d+\.\d\d .*\b[re][a-d][xi]\b", line) for line in lines) and
+                  not any("%e" in line or "%r" in line for line in lines))
+    terminal.close()
+
+
+
 def check_events():
     terminal = Terminal((120, 30), "report", "-i", "two", "--no-group")
     terminal.wait("the first event", lambda lines: "'cpu-clock" in lines[0])
@@ -241,6 +252,7 @@ def main():
         check_rows((200, 60))
         check_call_graph()
         check_zooms()
+        check_style_of_annotate()
         check_events()
         check_styles()
         check_reading()

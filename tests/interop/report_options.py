@@ -95,6 +95,8 @@ def check_errors():
                               (["--stdio-color", "maybe"], None), (["--stdio-color=maybe"], "always, never or auto"),
                               (["--time", "1,2,3"], "START,STOP"), (["--percent-limit", "101"], "from 0 to 100"), (["-w", "x"], "widths"),
                               (["-p", "("], "regular expression"), (["--ignore-callees", "["], "regular expression"),
+                              (["-M", "arm"], "expected intel or att"), (["--percent-type", "local"], "expected local-period"),
+                              (["--prefix-strip", "1"], "needs --prefix"), (["--objdump", "x"], "capstone"),
                               (["--switch-on", "cycle"], "no event 'cycle'; it has: "), (["--switch-off", "cycle"], "--switch-off: "),
                               (["--time-quantum", "1h"], "ns, us, ms or s")):
         status, out, err = run(PERCH, "report", *options)

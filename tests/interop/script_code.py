@@ -163,6 +163,8 @@ def branch_stacks(directory):
     for fields in ("brstackinsn", "ip,brstackinsn", "ip,sym,brstackinsnlen", "comm,insn,insnlen", "ip,brstack,insn,brstackinsn",
                    "+brstackinsn,-period,-cpu"):
         same(path, "-F", fields, least=11)
+    for blocks in ("1", "2", "3"):
+        same(path, "-F", "ip,brstackinsn", "--max-blocks", blocks, least=11)
     # No instruction is at the branch; bytes that are none. perf decodes such bytes, and what is after the branch.
     other = os.path.join(directory, "mismatch.data")
     write_branches(other, program, start, size, offset, [

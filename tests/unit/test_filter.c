@@ -178,6 +178,10 @@ static void tests_names(void **state)
 	assert_int_equal(MATCHES(.dsos = "libcode.so.1,program"), 100);
 	assert_int_equal(MATCHES(.symbols = "main"), 0);
 	assert_int_equal(MATCHES(.symbols = "0x401001,401002"), 2);
+	assert_int_equal(MATCHES(.symbols = "0x401001", .symbols_size = 1), 1);
+	assert_int_equal(MATCHES(.symbols = "0x401001", .symbols_size = 2), 2);
+	assert_int_equal(MATCHES(.symbols = "0x401000", .symbols_size = 3), 2);
+	assert_int_equal(MATCHES(.symbols = "main", .symbols_size = 3), 0);
 
 	snprintf(names, sizeof(names), "%s/names", test_directory);
 	snprintf(list, sizeof(list), "file://%s,other", names);
@@ -257,7 +261,7 @@ static void refuses_what_is_not_in_its_form(void **state)
 	EXPECT_ERROR(EINVAL, "expected names of threads", .comms = "");
 	EXPECT_ERROR(EINVAL, "expected names of DSOs", .dsos = ",,");
 	EXPECT_ERROR(ENOENT, "/nosuch/names", .symbols = "file:///nosuch/names");
-	EXPECT_ERROR(EINVAL, "reserved", .reserved = { [6] = 1 });
+	EXPECT_ERROR(EINVAL, "reserved", .reserved = { [5] = 1 });
 }
 
 static void refuses_to_test_what_samples_lack(void **state)

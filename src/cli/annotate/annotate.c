@@ -79,31 +79,12 @@ static int print_functions(struct annotate *annotate)
 
 static int set_percent_type(void *value, const char *argument, bool negated)
 {
-	struct annotate *annotate = value;
-	static const char *const types[] = { "local-period", "local-hits", "global-period",
-					     "global-hits" };
-
-	for (size_t i = 0; i < CLI_NR(types) && !negated; i++) {
-		if (strcmp(types[i], argument))
-			continue;
-		annotate->global = i >= 2;
-		annotate->hits = i & 1;
-		return 0;
-	}
-	return cli_usage_error(COMMAND,
-			       "--percent-type '%s': expected local-period, local-hits, "
-			       "global-period or global-hits",
-			       negated ? "" : argument);
+	return annotate_style_set_percent_type(value, COMMAND, argument, negated);
 }
 
 static int set_syntax(void *value, const char *argument, bool negated)
 {
-	struct annotate *annotate = value;
-
-	if (!negated && strcmp(argument, "intel") && strcmp(argument, "att"))
-		return cli_usage_error(COMMAND, "-M '%s': expected intel or att", argument);
-	annotate->intel = !negated && !strcmp(argument, "intel");
-	return 0;
+	return annotate_style_set_syntax(value, COMMAND, argument, negated);
 }
 
 static int set_limit(void *value, const char *argument, bool negated)
@@ -146,13 +127,6 @@ static int set_browser(void *value, const char *argument, bool negated)
 {
 	(void)argument;
 	return set_layout(value, negated ? LAYOUT_STDIO2 : LAYOUT_BROWSER);
-}
-
-static int set_source(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct annotate *)value)->no_source = negated;
-	return 0;
 }
 
 /* EVENT:START:DSO, as the browser of a report passes it. */
@@ -266,23 +240,11 @@ int perch_cmd_annotate(int argc, char **argv)
 		  CLI_FLAG, &annotate.show_samples, NULL, false, false },
 		{ 0, "show-total-period", NULL, "sums of periods instead of percentages", CLI_FLAG,
 		  &annotate.show_period, NULL, false, false },
-		{ 0, "percent-type", "TYPE",
-		  "what 100 % is: local-period, local-hits, global-period or global-hits", CLI_CALL,
-		  &annotate, set_percent_type, false, false },
+		ANNOTATE_STYLE_OPTIONS(&annotate.style, set_percent_type, set_syntax),
 		{ 0, "percent-limit", "P", "leave out functions below P percent of the event",
 		  CLI_CALL, &annotate, set_limit, false, false },
 		{ 0, "group", NULL, "show all events in columns; groups always are", CLI_FLAG,
 		  &annotate.group, NULL, false, false },
-		{ 'M', "disassembler-style", "SYNTAX", "syntax of x86: att (the default) or intel",
-		  CLI_CALL, &annotate, set_syntax, false, false },
-		{ 0, "asm-raw", NULL, "show the bytes of instructions", CLI_FLAG, &annotate.asm_raw,
-		  NULL, false, false },
-		{ 0, "source", NULL, "show source lines between instructions (default)", CLI_CALL,
-		  &annotate, set_source, false, false },
-		{ 0, "prefix", "DIR", "directory to put before the paths of source files",
-		  CLI_STRING, &annotate.sources.prefix, NULL, false, false },
-		{ 0, "prefix-strip", "N", "first remove N directories of these paths", CLI_NUMBER,
-		  &annotate.sources.strip, NULL, false, false },
 		{ 0, "skip-missing", NULL, "say nothing about functions without instructions",
 		  CLI_FLAG, &annotate.skip_missing, NULL, false, false },
 		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
@@ -316,8 +278,10 @@ int perch_cmd_annotate(int argc, char **argv)
 	annotate.symbol = operand ? operand : symbol;
 	/* only sampled addresses are counted */
 	annotate.input.options.keep_stacks = !annotate.filter.options.parent;
-	if (annotate.sources.strip && !annotate.sources.prefix)
-		return cli_usage_error(COMMAND, "--prefix-strip needs --prefix");
+	if (annotate_style_check(&annotate.style, COMMAND))
+		return CLI_EXIT_USAGE;
+	annotate.sources.prefix = annotate.style.prefix;
+	annotate.sources.strip = annotate.style.strip;
 	if (annotate.layout == LAYOUT_BROWSER && !screen_is_possible())
 		return cli_usage_error(COMMAND, "--tui needs a terminal on standard input and "
 						"output, and the variable TERM");

@@ -25,6 +25,7 @@
 #include "disassembler.h"
 #include "filter_options.h"
 #include "input.h"
+#include "annotate_style.h"
 #include "source_text.h"
 
 #define ANNOTATE_COMMAND "annotate"
@@ -57,10 +58,10 @@ struct annotate {
 	bool by_inlined;    /* those with samples in an inlined function of that name */
 	struct annotate_origin origin;
 	enum annotate_layout layout;
-	bool print_line, full_paths, show_samples, show_period, skip_missing, no_source, asm_raw;
-	bool group, quiet, intel;
+	bool print_line, full_paths, show_samples, show_period, skip_missing;
+	bool group, quiet;
+	struct annotate_style style;
 	int verbose;
-	bool global, hits; /* --percent-type */
 	double percent_limit;
 	struct source_text sources;
 	const struct perch_file_event *events;

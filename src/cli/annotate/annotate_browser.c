@@ -375,11 +375,11 @@ static void change_view(struct functions *functions, int key)
 	struct annotate *annotate = functions->annotate;
 
 	if (key == 's') {
-		annotate->no_source = !annotate->no_source;
+		annotate->style.no_source = !annotate->style.no_source;
 	} else if (key == 'p') {
-		annotate->global = !annotate->global;
+		annotate->style.global = !annotate->style.global;
 	} else if (key == 'B') {
-		annotate->hits = !annotate->hits;
+		annotate->style.hits = !annotate->style.hits;
 	} else if (annotate->show_period) {
 		annotate->show_period = false;
 		annotate->show_samples = true;

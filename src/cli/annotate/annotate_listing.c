@@ -50,10 +50,10 @@ static void set_sums(struct listing *listing)
 double listing_percent(const struct listing *listing, const struct annotate_sum *sum, size_t column)
 {
 	const struct annotate *annotate = listing->annotate;
-	const struct annotate_sum *all = annotate->global ? &listing->total[column]
-							  : &listing->sum[column];
-	uint64_t whole = annotate->hits ? all->samples : all->period;
-	uint64_t part = annotate->hits ? sum[column].samples : sum[column].period;
+	const struct annotate_sum *all = annotate->style.global ? &listing->total[column]
+								: &listing->sum[column];
+	uint64_t whole = annotate->style.hits ? all->samples : all->period;
+	uint64_t part = annotate->style.hits ? sum[column].samples : sum[column].period;
 
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -71,7 +71,7 @@ static void set_line(struct listing *listing, struct annotate_row *row)
 	const struct perch_symbol_frame *frames;
 	uint64_t offset = row->instruction.address - listing->code.address + listing->code.offset;
 
-	if (listing->annotate->no_source && !listing->annotate->print_line &&
+	if (listing->annotate->style.no_source && !listing->annotate->print_line &&
 	    listing->annotate->layout != LAYOUT_JSON)
 		return;
 	if (perch_symbols_frames(perch_session_symbols(listing->annotate->input.session),
@@ -194,8 +194,8 @@ int listing_open(struct listing *listing, struct annotate *annotate,
 				     symbol->start, symbol->end - symbol->start, &listing->code,
 				     err);
 	if (!rc)
-		rc = disassembler_open(&listing->disassembler, &listing->code, annotate->intel,
-				       err);
+		rc = disassembler_open(&listing->disassembler, &listing->code,
+				       annotate->style.intel, err);
 	if (!rc && look_ahead(listing))
 		rc = no_memory(err);
 	if (rc)
@@ -304,9 +304,9 @@ void annotate_put_events(FILE *out, const struct annotate *annotate,
 
 const char *annotate_percent_type(const struct annotate *annotate)
 {
-	return annotate->global ? annotate->hits ? "global hits" : "global period"
-	       : annotate->hits ? "local hits"
-				: "local period";
+	return annotate->style.global ? annotate->style.hits ? "global hits" : "global period"
+	       : annotate->style.hits ? "local hits"
+				      : "local period";
 }
 
 static void put_address(FILE *out, const struct listing *listing, uint64_t address)
@@ -393,7 +393,7 @@ void annotate_walk_source(FILE *out, struct source_walk *walk, const struct list
 			put(out, listing, 0, name, strlen(name));
 		walk->function = row->function;
 	}
-	if (annotate->no_source || !row->file || !row->line ||
+	if (annotate->style.no_source || !row->file || !row->line ||
 	    (walk->line == row->line && same_text(walk->file, row->file)))
 		return;
 	walk->file = row->file;

@@ -174,7 +174,7 @@ void annotate_stdio(FILE *out, struct listing *listing)
 		annotate_walk_source(out, &walk, listing, &row, put_source_line);
 		put_sums(out, listing, row.sum);
 		fprintf(out, " :   %*" PRIx64 ":   ", width, row.instruction.address);
-		if (annotate->asm_raw)
+		if (annotate->style.asm_raw)
 			put_raw(out, &row.instruction);
 		annotate_put_instruction(out, listing, &row.instruction);
 		if (annotate->print_line && row.has_samples && row.file &&

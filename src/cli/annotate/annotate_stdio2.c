@@ -105,7 +105,7 @@ void annotate_put_row(FILE *out, const struct listing *listing, const struct ann
 	else
 		fprintf(out, " %*s", width + 2, "");
 	fprintf(out, "%s ", arrow_of(listing, instruction));
-	if (listing->annotate->asm_raw)
+	if (listing->annotate->style.asm_raw)
 		for (size_t i = 0; i < instruction->size; i++)
 			fprintf(out, "%02x ", instruction->bytes[i]);
 	/* a jump inside of the function has the label */

@@ -265,6 +265,8 @@ int perch_cmd_report(int argc, char **argv)
 
 	if (!status)
 		status = cli_input_open(&report->input);
+	if (!status)
+		status = cli_check_unsupported(&report->unsupported, &report->input);
 	if (status)
 		return status;
 	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* there is one thread */

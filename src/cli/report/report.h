@@ -15,9 +15,11 @@
 #include <time.h>
 #include <perch/profile.h>
 #include "config_file.h"
+#include "annotate/annotate_style.h"
 #include "filter_options.h"
 #include "input.h"
 #include "switch_options.h"
+#include "unsupported.h"
 
 /* The name of the command in messages: perch top prints rows as perch report does. */
 extern const char *report_command;
@@ -87,7 +89,9 @@ struct report {
 	const char *ignore_callees;	 /* an expression */
 	bool raw_trace;			 /* fields of tracepoints as they are recorded */
 	bool full_paths, ns;		 /* of source files; times with nanoseconds */
-	bool full;			 /* -v: columns are not fitted to the terminal */
+	struct annotate_style style;	 /* of functions in the browser */
+	struct cli_unsupported unsupported;
+	bool full; /* -v: columns are not fitted to the terminal */
 	bool quiet, color, json;
 	bool stdio;  /* text, also on a terminal */
 	char **argv; /* of the command, for the browser to start it anew */

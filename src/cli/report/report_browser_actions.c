@@ -130,7 +130,7 @@ static char *read_all(int fd)
 	return text;
 }
 
-enum { MOST_ARGUMENTS = 48 };
+enum { MOST_ARGUMENTS = 64 };
 
 /* The options of perch annotate that select the same samples and symbols as the report. */
 static size_t annotate_options(const struct report *report, const char **argv)
@@ -205,6 +205,7 @@ static void show_messages(struct browser *browser, char *text)
 void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 {
 	const char *argv[MOST_ARGUMENTS] = { "perch", "annotate", "--tui", "-f" };
+	struct annotate_style style = browser->report.style;
 	size_t nr = 4;
 	char *text, *origin;
 
@@ -212,6 +213,7 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 		     frame->symbol->dso->path) < 0)
 		return;
 	nr += annotate_options(&browser->report, argv + nr);
+	nr += annotate_style_arguments(&style, argv + nr);
 	argv[nr++] = "--origin";
 	argv[nr++] = origin;
 	argv[nr++] = "--symbol";

@@ -20,6 +20,25 @@ static struct report report = {
 	.graph = { .shape = SHAPE_GRAPH, .limit = 0.5 },
 };
 
+/*
+ * Options of perf that need nothing here: symbols of modules are always read, and the browser has
+ * no list of single samples.
+ */
+static struct {
+	bool modules;
+	uint64_t samples;
+} without_effect;
+
+static int set_percent_type(void *style, const char *argument, bool negated)
+{
+	return annotate_style_set_percent_type(style, COMMAND, argument, negated);
+}
+
+static int set_syntax(void *style, const char *argument, bool negated)
+{
+	return annotate_style_set_syntax(style, COMMAND, argument, negated);
+}
+
 static const struct cli_option options[] = {
 	CLI_INPUT_OPTIONS(&report.input),
 	{ 's', "sort", "COLUMNS", "columns that group samples (comm,dso,sym)", CLI_STRING,
@@ -106,6 +125,10 @@ static const struct cli_option options[] = {
 	{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
 	  &report.input.options.symbols.kallsyms, NULL, false, false },
 	CLI_SYMBOL_OPTIONS(&report.input),
+	ANNOTATE_STYLE_OPTIONS(&report.style, set_percent_type, set_syntax),
+	CLI_UNSUPPORTED_OPTIONS(&report.unsupported),
+	{ 'm', "modules", NULL, "", CLI_FLAG, &without_effect.modules, NULL, false, true },
+	{ 0, "samples", "N", "", CLI_NUMBER, &without_effect.samples, NULL, false, true },
 	{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL, &report,
 	  report_option_inline, false, false },
 	{ 0, "stdio", NULL, "text on standard output, also on a terminal", CLI_FLAG, &report.stdio,
@@ -134,7 +157,7 @@ static int check_options(void)
 				       report.json ? "--json" : "--fields");
 	if (report.show_threads && report.json)
 		return cli_usage_error(COMMAND, "--threads is not possible with --json");
-	return 0;
+	return annotate_style_check(&report.style, COMMAND);
 }
 
 /* True for an operand that is meant as a file, which -i names. */

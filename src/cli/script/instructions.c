@@ -531,6 +531,9 @@ static int put_path(struct script *script, const struct script_event *event,
 
 	if (!nr)
 		return 0;
+	/* as in perf: the newest ones, each between two branches */
+	if (script->max_blocks && nr - 1 > script->max_blocks)
+		nr = script->max_blocks + 1;
 	perch__output_bytes(event->out, "\n", 1);
 	perch_branch_at(record, nr - 1, &before);
 	if (put_first_branch(&path, &before))

@@ -12,6 +12,7 @@
 static char *put_comm(struct script *script, char *at, const struct perch_thread *thread,
 		      bool chains)
 {
+	const char *format = script->latency ? "%8.8s " : chains ? "%s " : "%16s ";
 	uint32_t index = thread ? perch_thread_comm_index(thread) : UINT32_MAX;
 	struct script_comm *comm = &script->comm[chains];
 
@@ -19,8 +20,7 @@ static char *put_comm(struct script *script, char *at, const struct perch_thread
 		char clean[64];
 
 		perch_clean_text(thread ? perch_thread_comm(thread) : ":-1", clean, sizeof(clean));
-		comm->length =
-			snprintf(comm->text, sizeof(comm->text), chains ? "%s " : "%16s ", clean);
+		comm->length = snprintf(comm->text, sizeof(comm->text), format, clean);
 		comm->index = index;
 	}
 	return put_bytes(at, comm->text, (size_t)comm->length);
@@ -108,7 +108,10 @@ char *script_put_start(struct script *script, const struct script_event *event,
 		at = put_signed(at, (int32_t)(fields & SCRIPT_PID ? start->pid : start->tid), 5);
 		*at++ = ' ';
 	}
-	if (fields & SCRIPT_CPU) {
+	if (fields & SCRIPT_CPU && script->latency) {
+		at = put_number(at, start->cpu, 1, 3);
+		*at++ = ' ';
+	} else if (fields & SCRIPT_CPU) {
 		*at++ = '[';
 		at = put_number(at, start->cpu, 3, 0);
 		at = put_bytes(at, "] ", 2);

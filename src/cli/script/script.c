@@ -173,6 +173,9 @@ static int check_options(const struct script *script)
 			     script->show_bpf || script->show_cgroup || script->show_text_poke))
 		return cli_usage_error(SCRIPT_COMMAND, "-j prints samples; perch dump --json has "
 						       "the other records");
+	if (script->filter.options.symbols_size && !script->filter.options.symbols)
+		return cli_usage_error(SCRIPT_COMMAND, "--addr-range needs an address: -S 0x4007a0 "
+						       "--addr-range 10");
 	if (script->reltime && script->deltatime)
 		return cli_usage_error(SCRIPT_COMMAND, "--reltime and --deltatime exclude each "
 						       "other");
@@ -188,6 +191,8 @@ static int print(struct script *script)
 
 	if (!status)
 		status = check_options(script);
+	if (!status)
+		status = cli_check_unsupported(&script->unsupported, &script->input);
 	script->header |= script->long_header && !script->header_only;
 	script->filter.options.relative_time = script->reltime;
 	script->filter.options.no_inline = script->no_inline;
@@ -230,11 +235,14 @@ int perch_cmd_script(int argc, char **argv)
 {
 	struct script script = { .input.command = SCRIPT_COMMAND,
 				 .comm = { { .index = UINT32_MAX }, { .index = UINT32_MAX } } };
+	bool all_cpus = false;
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&script.input),
 		CLI_FILTER_OPTIONS(&script.filter, 'c', 0, 'C'),
 		CLI_PARENT_OPTION(&script.filter, 0),
 		CLI_FILTER_EXPRESSION_OPTION(&script.filter),
+		{ 0, "addr-range", "BYTES", "addresses of -S are the starts of ranges of this size",
+		  CLI_NUMBER, &script.filter.options.symbols_size, NULL, false, false },
 		{ 'F', "fields", "[TYPE:]FIELDS",
 		  "the fields to print: comm,ip,sym... or changes of the default: +srcline,-dso",
 		  CLI_CALL, &script.fields, set_fields, false, false },
@@ -242,8 +250,11 @@ int perch_cmd_script(int argc, char **argv)
 		FLAG('G', "hide-call-graph", no_callchain, "print no call chains"),
 		{ 0, "max-stack", "N", "print at most N functions of a call chain", CLI_NUMBER,
 		  &script.max_stack, NULL, false, false },
+		{ 0, "max-blocks", "N", "print at most N blocks of code for brstackinsn",
+		  CLI_NUMBER, &script.max_blocks, NULL, false, false },
 		{ 0, "stop-bt", "SYMBOLS", "end call chains at these functions", CLI_STRING,
 		  &script.stop_at, NULL, false, false },
+		FLAG('L', "Latency", latency, "print short names of threads and CPUs"),
 		FLAG(0, "ns", ns, "print times with nanoseconds"),
 		FLAG(0, "reltime", reltime, "print times since the first sample"),
 		FLAG(0, "deltatime", deltatime, "print times since the previous sample"),
@@ -263,6 +274,9 @@ int perch_cmd_script(int argc, char **argv)
 		FLAG(0, "show-text-poke-events", show_text_poke,
 		     "print TEXT_POKE and KSYMBOL records"),
 		CLI_SWITCH_OPTIONS(&script.switching),
+		CLI_UNSUPPORTED_OPTIONS(&script.unsupported),
+		/* for programs that perf starts, of which perch has none */
+		{ 'a', "all-cpus", NULL, "", CLI_FLAG, &all_cpus, NULL, false, true },
 		FLAG(0, "per-event-dump", per_event_dump,
 		     "write the samples of each event to FILE.EVENT.dump"),
 		FLAG('D', "dump-raw-trace", dump, "print all records, as perch dump --time"),

@@ -23,6 +23,7 @@
 #include "filter_options.h"
 #include "input.h"
 #include "switch_options.h"
+#include "unsupported.h"
 #include "base/output.h"
 
 #define SCRIPT_COMMAND	"script"
@@ -117,15 +118,18 @@ struct script {
 	struct cli_input input;
 	struct cli_filter filter;
 	struct cli_switch switching;
+	struct cli_unsupported unsupported;
 	struct script_fields fields;
 	/* options */
 	bool json, no_inline, no_callchain, full_path, ns, reltime, deltatime, header, header_only,
 		long_header;
+	bool latency; /* -L */
 	bool per_event_dump, dump, dump_unsorted;
 	bool show_task, show_mmap, show_switch, show_namespace, show_lost, show_round, show_bpf,
 		show_cgroup, show_text_poke;
 	int verbose;
-	uint64_t max_stack; /* 0: all frames */
+	uint64_t max_stack;  /* 0: all frames */
+	uint64_t max_blocks; /* of brstackinsn; 0: all */
 	const char *stop_at;
 
 	struct perch_session *session;
