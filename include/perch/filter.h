@@ -169,7 +169,8 @@ struct perch_filter_missing {
 	const char *wanted;  /**< the word, or the whole option TIME, PARENT or EXPRESSION */
 	const char *similar; /**< a similar word for which there are samples; or NULL */
 	/** What there is, the most frequent first, with numbers of samples: "cc1 (120), sh (3)";
-	 * for TIME the times of the first and the last sample; "" for PARENT and EXPRESSION. */
+	 * for TIME the times of the first and the last sample; for PARENT functions of call chains,
+	 * without numbers; for EXPRESSION the text of the first sample with such fields, or "". */
 	const char *present;
 	uint64_t samples;     /**< samples that this test was made for */
 	uint64_t reserved[4]; /**< for members of later versions */

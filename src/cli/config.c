@@ -24,12 +24,17 @@ static int unknown(const char *name, size_t length)
 	const struct cli_variable *variables;
 	char list[512] = "";
 	size_t nr, used = 0;
+	char word[128];
+	const char *similar;
 
+	snprintf(word, sizeof(word), "%.*s", (int)length, name);
+	similar = cli_variable_similar(word);
 	variables = cli_variables(&nr);
 	for (size_t i = 0; i < nr && used < sizeof(list) - 64; i++)
 		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
 				 variables[i].name);
-	return cli_usage_error(COMMAND, "no variable '%.*s': use %s", (int)length, name, list);
+	return cli_usage_error(COMMAND, "no variable '%.*s'%s%s: use %s", (int)length, name,
+			       similar ? ", perhaps " : "", similar ? similar : "", list);
 }
 
 static void put_item(const struct cli_config_item *item)

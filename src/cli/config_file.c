@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/edit_distance.h"
 #include "config_file.h"
 #include "messages.h"
 
@@ -49,6 +50,22 @@ const struct cli_variable *cli_variable_find(const char *name, size_t length)
 		    same_name(variables[i].name, name, length))
 			return &variables[i];
 	return NULL;
+}
+
+const char *cli_variable_similar(const char *name)
+{
+	unsigned least = 4;
+	const char *similar = NULL;
+
+	for (size_t i = 0; i < CLI_NR(variables); i++) {
+		unsigned distance = perch__edit_distance(name, variables[i].name);
+
+		if (distance < least) {
+			least = distance;
+			similar = variables[i].name;
+		}
+	}
+	return similar;
 }
 
 static char *trim(char *text)
@@ -139,6 +156,28 @@ static const char *add_line(struct cli_config *config, char *line, const char **
 	return NULL;
 }
 
+/* Says which variables of the file no command uses. */
+static void note_unknown(const struct cli_config *config, const char *command)
+{
+	for (size_t i = 0; i < config->nr; i++) {
+		const struct cli_config_item *item = &config->item[i];
+		const char *similar;
+		char name[128];
+		int length = snprintf(name, sizeof(name), "%s.%s", item->section, item->name);
+
+		if (length > 0 && (size_t)length < sizeof(name) &&
+		    cli_variable_find(name, (size_t)length))
+			continue;
+		similar = cli_variable_similar(name);
+		perch_clean_text(name, name, sizeof(name));
+		cli_note(command,
+			 "%s:%u: there is no variable '%s'%s%s; the line is not used, and "
+			 "perch-config(1) lists the variables",
+			 config->path, item->line, name, similar ? ", perhaps " : "",
+			 similar ? similar : "");
+	}
+}
+
 int cli_config_read(struct cli_config *config, const char *command)
 {
 	const char *section = NULL;
@@ -160,6 +199,7 @@ int cli_config_read(struct cli_config *config, const char *command)
 			cli_note(command, "%s:%u: %s; the line is not used", config->path, number,
 				 wrong);
 	}
+	note_unknown(config, command);
 	return status;
 }
 

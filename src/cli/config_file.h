@@ -31,9 +31,13 @@ const struct cli_variable *cli_variables(size_t *nr);
 /* Returns the variable with the name, of this length; '-' and '_' are the same. NULL: none. */
 const struct cli_variable *cli_variable_find(const char *name, size_t length);
 
+/* Returns the name of the variable that differs in few characters, or NULL. */
+const char *cli_variable_similar(const char *name);
+
 /*
- * Reads the file. A file that does not exist is empty. Prints each wrong line, and leaves it out.
- * Returns 0, or the exit status after it has printed an error.
+ * Reads the file. A file that does not exist is empty. Prints each wrong line, and leaves it out;
+ * and each line with a variable that no command uses. Returns 0, or the exit status after it has
+ * printed an error.
  */
 int cli_config_read(struct cli_config *config, const char *command);
 void cli_config_clear(struct cli_config *config);

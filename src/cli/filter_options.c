@@ -86,12 +86,15 @@ static void print_missing(const char *command, const struct perch_filter_missing
 	else if (missing->part == PERCH_FILTER_PARENT)
 		cli_note(command,
 			 "no call chain has a function that matches '%s' (--parent); it is a "
-			 "regular expression, as for grep -E",
-			 missing->wanted);
+			 "regular expression, as for grep -E. There are: %s",
+			 missing->wanted, *missing->present ? missing->present : "no functions");
 	else if (missing->part == PERCH_FILTER_EXPRESSION)
 		cli_note(command,
-			 "no sample of a tracepoint%s has fields for which '%s' is true (--filter)",
-			 all, missing->wanted);
+			 "no sample of a tracepoint%s has fields for which '%s' is true "
+			 "(--filter)%s%s",
+			 all, missing->wanted,
+			 *missing->present ? ". The first one with such fields: " : "",
+			 missing->present);
 	else if (missing->part == PERCH_FILTER_TIME)
 		cli_note(command, "no sample is in the time '%s': samples%s are from %s",
 			 missing->wanted, all, missing->present);

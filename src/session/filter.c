@@ -118,8 +118,15 @@ static int test_expression(struct perch_filter *filter, const struct perch_recor
 		if (!thread)
 			return -ENOMEM;
 	}
-	return perch__filter_expression_match(filter->expression, record->event, record,
-					      thread ? perch_thread_comm(thread) : NULL);
+	if (perch__filter_expression_match(filter->expression, record->event, record,
+					   thread ? perch_thread_comm(thread) : NULL))
+		return 1;
+	/* for a message, if none matches */
+	if (!filter->rejected_text[0] &&
+	    perch__filter_expression_is_of(filter->expression, record->event))
+		perch_session_tracepoint_text(filter->session, record, filter->rejected_text,
+					      sizeof(filter->rejected_text), NULL);
+	return 0;
 }
 
 /* ---- matching ---- */

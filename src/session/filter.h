@@ -153,6 +153,8 @@ struct perch_filter {
 	regex_t parent;
 	struct filter_expression *expression;
 	char *expression_text;
+	char rejected_text[256]; /* of the first sample with such fields, for which it is not true
+				  */
 	/* the texts of perch_filter_get_missing() */
 	char wanted[256], similar[256], present[512];
 };

@@ -134,12 +134,17 @@ int perch__filter_test_symbol(struct perch_filter *filter, const struct perch_re
 	       (filter->symbol_names.has_addresses && is_listed_address(filter, record, address));
 }
 
-static bool matches_parent(struct perch_filter *filter, uint32_t number)
+/* Tests an address once, and counts it for its function. Returns 1, 0 or -ENOMEM. */
+static int matches_parent(struct perch_filter *filter, uint32_t number)
 {
 	const struct perch_symbol *symbol = perch_session_address(filter->session, number)->symbol;
+	const char *name = symbol ? perch_symbols_name(filter->symbols, symbol) : NULL;
 
-	return symbol &&
-	       !regexec(&filter->parent, perch_symbols_name(filter->symbols, symbol), 0, NULL, 0);
+	if (!symbol)
+		return 0;
+	if (perch__filter_count(&filter->values[PERCH_FILTER_PARENT], symbol->index, name))
+		return -ENOMEM;
+	return !regexec(&filter->parent, name, 0, NULL, 0);
 }
 
 int perch__filter_test_parent(struct perch_filter *filter, const struct perch_record *record)
@@ -153,8 +158,13 @@ int perch__filter_test_parent(struct perch_filter *filter, const struct perch_re
 
 		if (!result)
 			return -ENOMEM;
-		if (*result == UNTESTED)
-			*result = matches_parent(filter, sample.chain[i]) ? PASSES : FAILS;
+		if (*result == UNTESTED) {
+			int matches = matches_parent(filter, sample.chain[i]);
+
+			if (matches < 0)
+				return matches;
+			*result = matches ? PASSES : FAILS;
+		}
 		if (*result == PASSES)
 			return 1;
 	}

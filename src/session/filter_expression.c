@@ -427,6 +427,16 @@ static int find_all_fields(struct filter_expression *expression,
 	return rc;
 }
 
+bool perch__filter_expression_is_of(const struct filter_expression *expression, size_t event)
+{
+	const struct operand *operand = &expression->operand[event * expression->nr_comparisons];
+
+	for (size_t i = 0; i < expression->nr_comparisons && event < expression->nr_events; i++)
+		if (operand[i].source != NOTHING)
+			return true;
+	return false;
+}
+
 int perch__filter_expression_new(struct filter_expression **result, const char *text,
 				 const struct perch_tracepoint_format *const *formats, size_t nr,
 				 struct perch_error *err)

@@ -74,6 +74,8 @@ int perch__filter_expression_new(struct filter_expression **expression, const ch
 void perch__filter_expression_free(struct filter_expression *expression);
 /* True if a comparison is with the name of the thread. */
 bool perch__filter_expression_has_comm(const struct filter_expression *expression);
+/* True if the event has a field of the expression. */
+bool perch__filter_expression_is_of(const struct filter_expression *expression, size_t event);
 /* True if the expression is true for a sample of the event. comm: the name of its thread, or NULL.
  */
 bool perch__filter_expression_match(const struct filter_expression *expression, size_t event,

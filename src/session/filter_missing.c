@@ -38,7 +38,9 @@ static const struct filter_value *next_frequent(const struct filter_values *valu
 	return found;
 }
 
-static void list_values(struct perch_filter *filter, const struct filter_values *values)
+/* Lists the most frequent values. counted: what was counted is samples. */
+static void list_values(struct perch_filter *filter, const struct filter_values *values,
+			bool counted)
 {
 	const struct filter_value *list[MAX_SHOWN + 1];
 	char *at = filter->present, *end = at + sizeof(filter->present);
@@ -56,8 +58,9 @@ static void list_values(struct perch_filter *filter, const struct filter_values 
 			snprintf(at, end - at, ", ...");
 			break;
 		}
-		at += snprintf(at, end - at, "%s%s (%" PRIu64 ")", nr ? ", " : "", text,
-			       value->samples);
+		at += snprintf(at, end - at, "%s%s", nr ? ", " : "", text);
+		if (counted)
+			at += snprintf(at, end - at, " (%" PRIu64 ")", value->samples);
 		list[nr++] = value;
 	}
 }
@@ -145,14 +148,16 @@ static bool find_word(struct perch_filter *filter, enum perch_filter_part part, 
 	return false;
 }
 
-/* The functions of call chains, and the values of fields, are too many to count them. */
+/* An expression is missing if no sample matches it. */
 static bool find_text(struct perch_filter *filter, enum perch_filter_part part, const char *text,
 		      uint64_t tested, size_t *index)
 {
 	if (filter->stats.left_out[part] < tested || (*index)-- > 0)
 		return false;
 	perch_clean_text(text, filter->wanted, sizeof(filter->wanted));
-	filter->present[0] = '\0';
+	snprintf(filter->present, sizeof(filter->present), "%s", filter->rejected_text);
+	if (part == PERCH_FILTER_PARENT) /* addresses of functions were counted, not samples */
+		list_values(filter, &filter->values[part], false);
 	return true;
 }
 
@@ -182,7 +187,7 @@ static bool find_missing(struct perch_filter *filter, enum perch_filter_part par
 		return find_text(filter, part, filter->expression_text, tested, index);
 	if (!find_word(filter, part, index))
 		return false;
-	list_values(filter, &filter->values[part]);
+	list_values(filter, &filter->values[part], true);
 	return true;
 }
 

@@ -120,7 +120,9 @@ def compare_parents(path):
         check(len(ours) == theirs, "the samples of perf report: -x -p " + expression,
               "%d samples, perf %d\n%s" % (len(ours), theirs, messages))
     _, out, err = run(PERCH, "script", "-i", path, "--parent", "no such caller")
-    check(not out and "no call chain has a function that matches" in err, "no caller matches", err)
+    check(not out and "no call chain has a function that matches" in err and "There are: " in err, "no caller matches", err)
+    _, out, err = run(PERCH, "script", "-i", path, "--parent", "do_syscal_64")
+    check(not out and "Did you mean do_syscall_64?" in err, "a similar caller is named", err)
 
 
 @peer.part

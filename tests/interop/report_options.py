@@ -87,7 +87,8 @@ def check_text():
 
 def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
-                              (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "0.5,2,3"], "no call graph '3'"),
+                              (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "grpah"], "perhaps graph"),
+                              (["-g", "caller,adress"], "perhaps address"), (["-g", "0.5,2,3"], "no call graph '3'"),
                               (["-g", "branched"], "no call graph 'branched'"), (["--percentage", "half"], "relative or absolute"),
                               (["--hierarchy", "-F", "comm"], "--fields"), (["--hierarchy", "-j"], "--json"), (["-T", "-j"], "--json"),
                               (["--hierarchy", "-s", "overhead"], "no column to group by"),
@@ -139,9 +140,13 @@ def check_config():
         check(lines.read() == text, "a wrong value changes nothing")
     status, _, err = run(PERCH, "config", "report.colour=1")
     check(status == 2 and "report.children" in err, "an unknown variable", err)
+    status, _, err = run(PERCH, "config", "report.sort_ordr=comm")
+    check(status == 2 and "no variable 'report.sort_ordr', perhaps report.sort_order" in err, "a similar variable", err)
     with open("perch/config", "a", encoding="utf-8") as out:
-        out.write("wrong line\n[report]\npercent-limit = many\n")
+        out.write("wrong line\n[report]\npercent-limit = many\nsort-ordr = comm\n[colors]\ntop = red\n")
     status, _, err = run(PERCH, "report", "-q")
+    check("perch/config:12: there is no variable 'report.sort-ordr', perhaps report.sort_order" in err and
+          "perch/config:14: there is no variable 'colors.top';" in err, "unknown variables of the file are reported", err)
     check(status == 0 and "perch/config:9: expected NAME = VALUE" in err and "perch/config:11: report.percent-limit: expected a percentage" in err,
           "wrong lines are reported", err)
     with open("perch/config", "w", encoding="utf-8") as out:

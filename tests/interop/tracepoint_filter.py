@@ -93,6 +93,7 @@ def of_several_events(directory):
     done = run(PERCH, "script", "-i", path, "--filter", "prev_pid == 7777777")
     check(not done.stdout and "no sample of a tracepoint has fields for which 'prev_pid == 7777777' is true" in done.stderr,
           "says that no sample matches", done.stderr)
+    check("The first one with such fields: prev_comm=" in done.stderr, "shows the fields of a sample", done.stderr)
     for expression, message in (("prev_pid", "expected an operator"), ("prev_pdi == 1", "Did you mean prev_pid?"),
                                 ("prev_pid == \"a\"", "is a number"), ("next_comm == 3", "is text")):
         done = run(PERCH, "script", "-i", path, "--filter", expression)

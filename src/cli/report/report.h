@@ -127,6 +127,8 @@ void report_set_default_graph(struct report *report, bool chains);
 /* Makes the lists of columns. Returns 0, or CLI_EXIT_USAGE after it has printed an error. */
 int report_set_keys(struct report *report);
 int report_set_columns(struct report *report);
+/* True if all columns are those of -F: it adds none to the default ones. */
+bool report_chooses_columns(const struct report *report);
 /* Prints a comment for each hidden column. */
 void report_put_hidden(FILE *out, const struct report *report);
 bool report_has_column(const struct report_list *list, const struct perch_column *column);

@@ -148,6 +148,11 @@ int report_set_keys(struct report *report)
 	return status;
 }
 
+bool report_chooses_columns(const struct report *report)
+{
+	return report->output && report->output[0] != '+';
+}
+
 /* The sums that are printed by default. */
 static int add_sums(struct report *report)
 {
@@ -195,7 +200,7 @@ static int add_sorting_sums(const struct report *report, struct report_list *lis
  */
 static int set_columns(struct report *report)
 {
-	bool only = report->output && report->output[0] != '+';
+	bool only = report_chooses_columns(report);
 	struct report_list *by = &report->by;
 	int status = 0;
 

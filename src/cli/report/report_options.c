@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/edit_distance.h"
 #include "options.h"
 #include "pager.h"
 #include "report.h"
@@ -90,6 +91,41 @@ static bool set_number(struct report_graph *graph, const char *word, size_t leng
 	return end == word + length && *numbers == 2;
 }
 
+/* Returns the word of -g that differs in few characters, or NULL. */
+static const char *similar_word(const char *word, size_t length)
+{
+	static const char *const words[] = { "graph",	"flat",	  "fractal",  "folded",	 "none",
+					     "caller",	"callee", "function", "srcline", "address",
+					     "percent", "period", "count",    "branch" };
+	unsigned least = (unsigned)length / 2 < 3 ? (unsigned)length / 2 + 1 : 3;
+	const char *similar = NULL;
+	char wanted[32];
+
+	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, word);
+	for (size_t i = 0; i < CLI_NR(words); i++) {
+		unsigned distance = perch__edit_distance(wanted, words[i]);
+
+		if (distance < least) {
+			least = distance;
+			similar = words[i];
+		}
+	}
+	return similar;
+}
+
+static int refuse_word(const char *word, size_t length)
+{
+	const char *similar = similar_word(word, length);
+
+	return cli_usage_error(
+		COMMAND,
+		"no call graph '%.*s'%s%s: use graph, flat, fractal, folded or none; "
+		"caller or callee; function, srcline or address; percent, period or "
+		"count; and two numbers: the least percentage of a branch, and the "
+		"most branches",
+		(int)length, word, similar ? ", perhaps " : "", similar ? similar : "");
+}
+
 int report_option_graph(void *value, const char *argument, bool negated)
 {
 	struct report *report = value;
@@ -107,13 +143,7 @@ int report_option_graph(void *value, const char *argument, bool negated)
 		else if (length && !set_shape(graph, at, length) && !set_order(graph, at, length) &&
 			 !set_value(graph, at, length) && !set_key(graph, at, length) &&
 			 !set_number(graph, at, length, &numbers))
-			return cli_usage_error(
-				COMMAND,
-				"no call graph '%.*s': use graph, flat, fractal, folded or none; "
-				"caller or callee; function, srcline or address; percent, period or "
-				"count; and two numbers: the least percentage of a branch, and the "
-				"most branches",
-				(int)length, at);
+			return refuse_word(at, length);
 		at += length + (at[length] == ',');
 	}
 	return 0;

@@ -176,12 +176,15 @@ void report_put_cell(struct report_table *table, size_t at, const struct perch_r
 	put_text(table, at, text);
 }
 
-/* perf's name of the column "Overhead" beside "Children". */
+/* perf's name of the column "Overhead" beside "Children", if -F does not choose the columns. */
 static const char *title_of(const struct report *report, size_t at)
 {
 	const struct perch_column *column = report->columns.column[at];
 
-	return report->children && !strcmp(column->name, "overhead") ? "Self" : column->header;
+	return report->children && !report_chooses_columns(report) &&
+			       !strcmp(column->name, "overhead")
+		       ? "Self"
+		       : column->header;
 }
 
 void report_put_title(const struct report_table *table, size_t at)
