@@ -34,18 +34,22 @@ def text_of(*words):
     return subprocess.run([PERCH, "report", "--stdio", "-g", "none", *words], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def is_row(shown, row):
+    """True for a row of which texts are cut."""
+    return re.fullmatch(re.escape(shown).replace(r"\.\.\.", ".*"), row) is not None
+
+
 def check_rows(size):
     terminal = Terminal(size, "report", "-i", "graph")
     expected = rows_of(text_of("-i", "graph"))
     height = size[1] - 3
     screen = terminal.wait("%dx%d: rows" % size, lambda lines: len(rows_of(lines)) >= min(height, len(expected)))
     shown = rows_of(screen)
-    # names may be cut at the right edge
-    check(all(row.startswith(part) for part, row in zip(shown, expected)) and shown, "%dx%d: the rows of --stdio" % size,
+    check(all(is_row(part, row) for part, row in zip(shown, expected)) and shown, "%dx%d: the rows of --stdio" % size,
           "\n".join(shown + ["-"] + expected[:height]))
     check(all(len(line) <= size[0] for line in screen), "%dx%d: lines fit" % size, "\n".join(screen))
     terminal.keys("End")
-    terminal.wait("%dx%d: End" % size, lambda lines: rows_of(lines)[-1:] and expected[-1].startswith(rows_of(lines)[-1]))
+    terminal.wait("%dx%d: End" % size, lambda lines: rows_of(lines)[-1:] and is_row(rows_of(lines)[-1], expected[-1]))
     terminal.keys("q")
     terminal.wait("%dx%d: q leaves" % size, lambda lines: any("status=0" in line for line in lines))
     terminal.close()
@@ -136,6 +140,48 @@ def check_style_of_annotate():
                   not any("%e" in line or "%r" in line for line in lines))
     terminal.close()
 
+
+LONG = "function_with_a_long_name_" + "x" * 60
+LONG_PROGRAM = """
+static volatile unsigned long sink;
+__attribute__((noinline)) void %s(void) { for (unsigned long i = 0; i < 50000000; i++) sink += i; }
+int main(void) { %s(); return 0; }
+""" % (LONG, LONG)
+
+
+def check_scrolling():
+    """80 columns, and names that need more."""
+    open("long.c", "w").write(LONG_PROGRAM)
+    subprocess.run(["cc", "-g", "-fno-omit-frame-pointer", "-o", "a_program_with_a_long_name", "long.c"], check=True)
+    subprocess.run([PERCH, "record", "-q", "-N", "-g", "-o", "long", "-F", "2000", "-e", "cpu-clock", "./a_program_with_a_long_name"], check=True)
+    terminal = Terminal((80, 24), "report", "-i", "long", "-g", "caller")
+    row = r"  a_prog\w*\.\.\.  a_prog\w*\.\.\.  \[\.\] function_with_a_long\w+\.\.\.$"
+    shown = terminal.wait("long names: each column is cut", lambda lines: any(re.search(row, line) for line in lines))
+    check(all(len(line) <= 80 for line in shown), "long names: lines fit", "\n".join(shown))
+    terminal.keys("Right")
+    terminal.wait("Right moves by a column", lambda lines: lines[1].split() == ["Self", "Command", "Shared", "Object", "Symbol"])
+    terminal.keys("Right", "Right", "Right")
+    terminal.wait("Right up to the last column", lambda lines: lines[1].split() == ["Symbol"] and any(LONG[:71] + "..." in line for line in lines))
+    terminal.keys("Right", "Right", "Right", "Right")
+    terminal.wait("Right moves the last column until its end is seen", lambda lines: any(line == "+ " + LONG[12:] for line in lines))
+    terminal.keys("Left", "Left", "Left", "Left", "Left", "Left", "P")
+    screen = terminal.wait("Left moves back", lambda lines: lines[1].split() == ["Children", "Self", "Command", "Shared", "Object", "Symbol"]
+                  and "written to" in lines[-1])
+    check(" a_program_with_a_long_name  [.] %s\n" % LONG in open(screen[-1].split()[-1]).read(), "P writes whole names")
+    terminal.keys("E")
+    terminal.wait("names in call graphs are cut", lambda lines: any(re.match(r"^ .* function_with_a_long_name_x+\.\.\.$", line) for line in lines))
+    terminal.keys("C", "k")
+    terminal.wait("a zoom", lambda lines: ", kernel" in lines[0])
+    terminal.keys("Right", "Left", "Left")
+    terminal.wait("Left at the first column removes the zoom", lambda lines: ", kernel" not in lines[0] and "Children" in lines[1])
+    terminal.keys("Left", "x")
+    terminal.wait("Left without a zoom does nothing", lambda lines: "x is no key" in lines[-1])
+    terminal.close()
+    terminal = Terminal((80, 24), "report", "-i", "two", "--no-group")
+    terminal.wait("two events", lambda lines: "'cpu-clock" in lines[0])
+    terminal.keys("Left")
+    terminal.wait("Left shows the events", lambda lines: lines[0].startswith("Events and files"))
+    terminal.close()
 
 
 def check_events():
@@ -253,6 +299,7 @@ def main():
         check_call_graph()
         check_zooms()
         check_style_of_annotate()
+        check_scrolling()
         check_events()
         check_styles()
         check_reading()

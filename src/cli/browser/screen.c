@@ -189,18 +189,41 @@ size_t screen_character(const char *text)
 	return character(text, &columns);
 }
 
-size_t screen_put(size_t row, size_t column, enum screen_style style, const char *text)
+/* Writes a text that is cut at column `end`. */
+static size_t put_until(size_t row, size_t column, size_t end, enum screen_style style,
+			const char *text)
 {
 	int y, x;
 
-	if (row >= screen_rows() || column >= screen_columns())
+	if (row >= screen_rows() || column >= end)
 		return column;
 	set_style(style);
 	wmove(stdscr, (int)row, (int)column);
-	put_cut(text, screen_columns() - column);
+	put_cut(text, end - column);
 	getyx(stdscr, y, x);
 	/* behind the last column, ncurses goes on with the next line or stays */
 	return y == (int)row && x > (int)column ? (size_t)x : text[0] ? screen_columns() : column;
+}
+
+size_t screen_put(size_t row, size_t column, enum screen_style style, const char *text)
+{
+	return put_until(row, column, screen_columns(), style, text);
+}
+
+size_t screen_put_marked(size_t row, size_t column, enum screen_style style, const char *text,
+			 bool *cut)
+{
+	enum { DOTS = 3 };
+	size_t end = screen_columns(), used = column, width;
+
+	for (const char *at = text; *at && used <= end; used += width)
+		at += character(at, &width);
+	if (used <= end)
+		return screen_put(row, column, style, text);
+	*cut = true;
+	if (column + DOTS < end)
+		column = put_until(row, column, end - DOTS, style, text);
+	return screen_put(row, column, style, "...");
 }
 
 void screen_fill(size_t row, size_t column, enum screen_style style)

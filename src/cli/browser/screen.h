@@ -51,6 +51,9 @@ size_t screen_columns(void);
 void screen_erase(void);
 /* Writes a text from a column on, cut at the right edge. Returns the column behind it. */
 size_t screen_put(size_t row, size_t column, enum screen_style style, const char *text);
+/* The same, but a text that is cut ends in three dots, and *cut is set. */
+size_t screen_put_marked(size_t row, size_t column, enum screen_style style, const char *text,
+			 bool *cut);
 /* Fills the rest of a row. */
 void screen_fill(size_t row, size_t column, enum screen_style style);
 /* The style of a share; on the line of the cursor it is that of the cursor. */

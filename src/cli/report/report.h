@@ -277,6 +277,11 @@ void report_put_title(const struct report_table *table, size_t at);
 
 /* Computes the widths of columns from the printed rows. */
 void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr);
+/*
+ * Shrinks the widest texts until the columns from `first` on fit into the terminal. Column `wide`
+ * gets twice the width of the others; SIZE_MAX: none.
+ */
+void report_fit_columns(struct report_table *table, size_t first, size_t terminal, size_t wide);
 /* Returns the sorted rows of an event, or of a group. Returns 0 or the exit status. */
 int report_get_rows(const struct report_table *table, unsigned event, const struct perch_row **rows,
 		    size_t *nr);

@@ -245,6 +245,7 @@ static int show_event(struct browser *browser, const struct report *report, unsi
 {
 	if (event == browser->event)
 		return 0;
+	browser->scroll = 0;
 	browser_close_event(browser);
 	return browser_show_event(browser, report, event);
 }
@@ -408,12 +409,19 @@ static int do_key(struct browser *browser, const struct report *report, int key)
 		return -1;
 	if (move(browser, key))
 		return 0;
+	if (key == SCREEN_RIGHT || (key == SCREEN_LEFT && browser->scroll)) {
+		browser_scroll(browser, key == SCREEN_RIGHT);
+		return 0;
+	}
 	if (key == SCREEN_TAB || key == SCREEN_BACK_TAB)
 		return show_event(browser, report, next_event(browser, key == SCREEN_TAB ? 1 : -1));
 	if (key == 's')
 		return switch_event_or_file(browser, report);
 	if (change_filter(browser, key))
 		return browser_select(browser);
+	/* as in perf, the view of an event is left for the list of the events */
+	if (key == SCREEN_LEFT && browser->nr_events > browser->members)
+		return switch_event_or_file(browser, report);
 	change_view(browser, key);
 	return 0;
 }
@@ -456,7 +464,7 @@ static int next_key(struct browser *browser, const struct report *report)
 	if (key == SCREEN_IDLE)
 		return refresh(browser, report);
 	browser->message[0] = '\0';
-	if (key == 'm' || key == SCREEN_RIGHT)
+	if (key == 'm')
 		key = menu();
 	else if (key == SCREEN_ENTER)
 		key = toggle(browser, false) ? SCREEN_OTHER : menu();

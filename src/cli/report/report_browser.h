@@ -46,6 +46,12 @@ struct browser_filter {
 	double limit;			/* percent */
 };
 
+/* Widths of columns, as in struct report_table. */
+struct browser_widths {
+	size_t width[REPORT_COLUMNS];
+	bool fitted[REPORT_COLUMNS];
+};
+
 struct browser {
 	struct report report; /* with the columns of the event */
 	struct perch_profile *profile;
@@ -64,6 +70,10 @@ struct browser {
 	bool titles;
 	struct browser_lines lines;
 	size_t cursor, top;		 /* numbers of lines */
+	struct browser_widths widths;	 /* of columns that are not fitted to the screen */
+	size_t scroll;			 /* how often the view was moved to the right */
+	bool cut;			 /* lines are longer than the screen */
+	bool full;			 /* -v: columns are not fitted to the screen */
 	char message[256];		 /* on the last line, until the next key */
 	const struct browser_live *live; /* NULL: the profile does not change */
 };
@@ -102,6 +112,8 @@ void browser_close_event(struct browser *browser);
 /* Selects the rows by the filter. The cursor stays on its row if that is still shown. */
 int browser_select(struct browser *browser);
 void browser_draw(struct browser *browser);
+/* Moves the view by a column. After the last column it moves by some characters. */
+void browser_scroll(struct browser *browser, bool right);
 /* Writes all lines as text. */
 void browser_write(struct browser *browser, FILE *out);
 browser_make_graph browser_graph_of_row;

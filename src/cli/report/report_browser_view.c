@@ -8,6 +8,7 @@
 
 #define MEASURED 2000 /* rows from which the widths of columns are computed */
 #define SIGNS	 2    /* characters before a row */
+#define STEP	 8    /* characters by which the last column is scrolled */
 
 int browser_graph_of_row(void *context, size_t row, struct perch_call_graph *graph)
 {
@@ -95,7 +96,8 @@ int browser_show_event(struct browser *browser, const struct report *report, uns
 	browser->members = members;
 	browser->report = report_of_events(report, event, members);
 	browser->report.color = false; /* the screen has its own */
-	browser->report.full = true;
+	browser->full = report->full;
+	browser->report.full = true; /* widths are fitted when lines are drawn */
 	browser->all = report_total(report, browser->profile, event);
 	browser->table = (struct report_table){ .report = &browser->report,
 						.profile = browser->profile,
@@ -111,10 +113,13 @@ int browser_show_event(struct browser *browser, const struct report *report, uns
 	browser->lines.nr = 0;
 	if (!status)
 		status = browser_select(browser);
-	if (!status)
-		report_set_widths(&browser->table, browser->row,
-				  browser->nr_rows < MEASURED ? browser->nr_rows : MEASURED);
-	return status;
+	if (status)
+		return status;
+	report_set_widths(&browser->table, browser->row,
+			  browser->nr_rows < MEASURED ? browser->nr_rows : MEASURED);
+	memcpy(browser->widths.width, browser->table.width, sizeof(browser->widths.width));
+	memcpy(browser->widths.fitted, browser->table.fitted, sizeof(browser->widths.fitted));
+	return 0;
 }
 
 void browser_close_event(struct browser *browser)
@@ -136,7 +141,10 @@ struct piece {
 struct sink {
 	FILE *out;
 	size_t screen_row, column;
+	size_t first; /* column of a row */
+	size_t skip;  /* characters of the last column, or of a branch */
 	bool selected;
+	bool *cut;
 };
 
 static void put_piece(struct sink *sink, double percent, const char *text)
@@ -149,7 +157,15 @@ static void put_piece(struct sink *sink, double percent, const char *text)
 	}
 	if (percent >= 0)
 		style = screen_share_style(percent, sink->selected);
-	sink->column = screen_put(sink->screen_row, sink->column, style, text);
+	sink->column = screen_put_marked(sink->screen_row, sink->column, style, text, sink->cut);
+}
+
+/* Without the characters that are scrolled out of the screen. */
+static void put_scrolled(struct sink *sink, double percent, const char *text)
+{
+	for (; sink->skip && *text; sink->skip--)
+		text += screen_character(text);
+	put_piece(sink, percent, text);
 }
 
 static double percent_of(const struct browser *browser, uint64_t period)
@@ -167,11 +183,12 @@ static void put_row(struct browser *browser, struct sink *sink, const struct bro
 {
 	const struct report_list *columns = &browser->report.columns;
 	const struct perch_row *row = &browser->row[line->row];
+	double percent = -1;
 	char *text = NULL;
 	size_t size;
 
 	put_piece(sink, -1, sign_of(browser->report.graph.shape != SHAPE_NONE, line->open));
-	for (size_t at = 0; at < columns->nr; at++) {
+	for (size_t at = sink->first; at < columns->nr; at++) {
 		const struct perch_column *column = columns->column[at];
 		bool share = column->type == PERCH_COLUMN_PERCENT && !browser->table.group;
 
@@ -180,13 +197,15 @@ static void put_row(struct browser *browser, struct sink *sink, const struct bro
 			return;
 		report_put_cell(&browser->table, at, row);
 		fclose(browser->table.out);
-		if (at)
+		if (at > sink->first)
 			put_piece(sink, -1, "  ");
-		put_piece(sink,
-			  share ? percent_of(browser,
-					     perch_profile_value(browser->profile, row, column))
-				: -1,
-			  text);
+		if (share)
+			percent = percent_of(browser,
+					     perch_profile_value(browser->profile, row, column));
+		if (at + 1 < columns->nr)
+			put_piece(sink, share ? percent : -1, text);
+		else
+			put_scrolled(sink, share ? percent : -1, text);
 		free(text);
 		text = NULL;
 	}
@@ -204,8 +223,8 @@ static void put_share(struct browser *browser, struct sink *sink,
 		return;
 	report_put_value(out, &browser->report, node->period, node->samples, total);
 	fclose(out);
-	put_piece(sink, total ? 100.0 * node->period / total : 0, text);
-	put_piece(sink, -1, " ");
+	put_scrolled(sink, total ? 100.0 * node->period / total : 0, text);
+	put_scrolled(sink, -1, " ");
 	free(text);
 }
 
@@ -219,11 +238,12 @@ static void put_branch(struct browser *browser, struct sink *sink, const struct 
 
 	snprintf(indent, sizeof(indent), "%*s",
 		 SIGNS + 3 + 3 * (branch->depth < 16 ? branch->depth : 16), "");
-	put_piece(sink, -1, indent);
-	put_piece(sink, -1, branch->head ? sign_of(branch->foldable, branch->unfolded) : "  ");
+	put_scrolled(sink, -1, indent);
+	put_scrolled(sink, -1, branch->head ? sign_of(branch->foldable, branch->unfolded) : "  ");
 	if (branch->head && node->period != period)
 		put_share(browser, sink, node, fractal ? period : browser->table.total);
-	put_piece(sink, -1, report_frame(&browser->report, browser->profile, &node->frame, buffer));
+	put_scrolled(sink, -1,
+		     report_frame(&browser->report, browser->profile, &node->frame, buffer));
 }
 
 static void put_line(struct browser *browser, struct sink *sink, size_t at)
@@ -236,8 +256,48 @@ static void put_line(struct browser *browser, struct sink *sink, size_t at)
 		put_row(browser, sink, &line);
 }
 
+/* The first column that is shown. */
+static size_t first_column(const struct browser *browser)
+{
+	size_t last = browser->report.columns.nr - 1;
+
+	return browser->scroll < last ? browser->scroll : last;
+}
+
+void browser_scroll(struct browser *browser, bool right)
+{
+	if (!right)
+		browser->scroll--;
+	else if (first_column(browser) + 1 < browser->report.columns.nr || browser->cut)
+		browser->scroll++;
+}
+
+/* The column of names of functions, or the last one. */
+static size_t main_column(const struct report_list *columns)
+{
+	for (size_t at = 0; at < columns->nr; at++)
+		if (!strcmp(columns->column[at]->name, "sym"))
+			return at;
+	return columns->nr - 1;
+}
+
+/* Sets the widths of columns: fitted to the screen, or as wide as their texts. */
+static void set_fitted(struct browser *browser, bool fitted)
+{
+	struct report_table *table = &browser->table;
+	size_t first = first_column(browser);
+
+	memcpy(table->width, browser->widths.width, sizeof(table->width));
+	memcpy(table->fitted, browser->widths.fitted, sizeof(table->fitted));
+	/* the last column is cut when it is written, because it can be scrolled */
+	if (fitted && first + 1 < browser->report.columns.nr && !browser->full)
+		report_fit_columns(table, first, screen_columns(),
+				   main_column(&browser->report.columns));
+}
+
 void browser_write(struct browser *browser, FILE *out)
 {
+	set_fitted(browser, false);
 	for (size_t at = 0; at < browser->lines.nr; at++) {
 		struct sink sink = { .out = out };
 
@@ -339,9 +399,9 @@ static void draw_text(struct browser *browser, size_t row,
 static void draw_titles(struct browser *browser)
 {
 	const struct report_list *columns = &browser->report.columns;
-	size_t column = screen_put(1, 0, SCREEN_TITLE, "  ");
+	size_t column = screen_put(1, 0, SCREEN_TITLE, "  "), first = first_column(browser);
 
-	for (size_t at = 0; at < columns->nr; at++) {
+	for (size_t at = first; at < columns->nr; at++) {
 		char *text = NULL;
 		size_t size;
 
@@ -350,7 +410,7 @@ static void draw_titles(struct browser *browser)
 			return;
 		report_put_title(&browser->table, at);
 		fclose(browser->table.out);
-		if (at)
+		if (at > first)
 			column = screen_put(1, column, SCREEN_TITLE, "  ");
 		column = screen_put(1, column, SCREEN_TITLE, text);
 		free(text);
@@ -372,11 +432,16 @@ void browser_draw(struct browser *browser)
 	if (browser->cursor >= browser->top + page)
 		browser->top = browser->cursor - page + 1;
 	screen_erase();
+	set_fitted(browser, true);
+	browser->cut = false;
 	draw_text(browser, 0, put_summary);
 	if (browser->titles)
 		draw_titles(browser);
 	for (size_t i = 0; i < page && browser->top + i < browser->lines.nr; i++) {
 		struct sink sink = { .screen_row = first + i,
+				     .first = first_column(browser),
+				     .skip = STEP * (browser->scroll - first_column(browser)),
+				     .cut = &browser->cut,
 				     .selected = browser->top + i == browser->cursor };
 
 		put_line(browser, &sink, browser->top + i);

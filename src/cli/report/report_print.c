@@ -212,30 +212,6 @@ static void put_titles(const struct report_table *table)
 	fputs("\n#\n", out);
 }
 
-/* Shrinks the widest texts until a row fits into the terminal. */
-static void fit_columns(struct report_table *table)
-{
-	size_t terminal = table->report->full ? 0 : cli_terminal_columns();
-	size_t total = 0, nr = table->report->columns.nr;
-
-	for (size_t i = 0; i < nr; i++)
-		total += 2 + table->width[i];
-	while (terminal && total > terminal) {
-		size_t widest = nr;
-
-		for (size_t i = 0; i < nr; i++)
-			if (!table->report->widths[i] && table->width[i] > LEAST_WIDTH &&
-			    table->report->columns.column[i]->scope != PERCH_COLUMN_PERIOD &&
-			    (widest == nr || table->width[i] > table->width[widest]))
-				widest = i;
-		if (widest == nr)
-			return;
-		table->fitted[widest] = true;
-		table->width[widest]--;
-		total--;
-	}
-}
-
 /* The width of -w of a column. As in perf, a column that is hidden has a width in the list, too. */
 static unsigned forced_width(const struct report *report, size_t at)
 {
@@ -245,10 +221,40 @@ static unsigned forced_width(const struct report *report, size_t at)
 	return 0;
 }
 
+/* The width by which a column is compared with others. */
+static size_t weighed_width(const struct report_table *table, size_t at, size_t wide)
+{
+	return at == wide ? table->width[at] / 2 : table->width[at];
+}
+
+void report_fit_columns(struct report_table *table, size_t first, size_t terminal, size_t wide)
+{
+	size_t total = 0, nr = table->report->columns.nr;
+
+	for (size_t i = first; i < nr; i++)
+		total += 2 + table->width[i];
+	while (total > terminal) {
+		size_t widest = nr;
+
+		for (size_t i = first; i < nr; i++)
+			if (!forced_width(table->report, i) && table->width[i] > LEAST_WIDTH &&
+			    table->report->columns.column[i]->scope != PERCH_COLUMN_PERIOD &&
+			    (widest == nr ||
+			     weighed_width(table, i, wide) > weighed_width(table, widest, wide)))
+				widest = i;
+		if (widest == nr)
+			return;
+		table->fitted[widest] = true;
+		table->width[widest]--;
+		total--;
+	}
+}
+
 void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr)
 {
 	const struct report *report = table->report;
 	char buffer[PERCH_CELL_BYTES];
+	size_t terminal;
 
 	for (size_t at = 0; at < report->columns.nr; at++) {
 		const struct perch_column *column = report->columns.column[at];
@@ -278,7 +284,9 @@ void report_set_widths(struct report_table *table, const struct perch_row *rows,
 					: strlen(title_of(report, at));
 		table->width[at] = width;
 	}
-	fit_columns(table);
+	terminal = report->full ? 0 : cli_terminal_columns();
+	if (terminal)
+		report_fit_columns(table, 0, terminal, SIZE_MAX);
 }
 
 int report_get_rows(const struct report_table *table, unsigned event, const struct perch_row **rows,
