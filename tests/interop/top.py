@@ -179,8 +179,28 @@ def check_system():
     check("(all, CPUs 0)" in top.table()[0], "-C 0")
     top.end(signal.SIGTERM)
     stop(busy)
+    check_cgroups()
     check_new_program()
     check_memory()
+
+
+def check_cgroups():
+    root = next((line.split()[1] for line in open("/proc/mounts", encoding="ascii") if line.split()[2] == "cgroup2"), "/nosuch")
+    name = "perch-top-%d" % os.getpid()
+    path = os.path.join(root, name)
+    try:
+        os.mkdir(path)
+    except OSError as why:
+        print("skipped: no cgroup can be made: %s" % why)
+        return
+    clock = ("-e", "cpu-clock", "-e", "task-clock")
+    for words, target in (((*EVENT, "-G", name), "(cgroup %s, " % name), ((*clock, "-G", name), "(cgroup %s, " % name),
+                          ((*clock, "-G", "," + name), "(all, cgroup %s, " % name)):
+        top = Top("-d", "1", *words)
+        lines = top.table()
+        status, messages = top.end()
+        check(status == 0 and lines and target in lines[0], "the first line names what is sampled: " + target, "\n".join(lines[:1]) + messages)
+    os.rmdir(path)
 
 
 def check_new_program():

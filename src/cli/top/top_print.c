@@ -1,11 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows as text. */
 #include <inttypes.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "top.h"
+
+/* The cgroup of an event; NULL: it has none, and counts everything. */
+static const char *cgroup_of(const struct top *top, size_t event)
+{
+	const struct cli_cgroups *cgroups = &top->record.cgroups;
+	const char *name = event < cgroups->nr ? cgroups->name[event] : NULL;
+
+	return name && name[0] ? name : NULL;
+}
+
+static bool is_same_cgroup(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* Each cgroup once, and "all" if an event has none. */
+static void put_cgroups(FILE *out, const struct top *top)
+{
+	for (size_t i = 0; i < top->plan.events.nr; i++) {
+		const char *name = cgroup_of(top, i);
+		size_t before = 0;
+
+		while (before < i && !is_same_cgroup(cgroup_of(top, before), name))
+			before++;
+		if (before < i)
+			continue;
+		fputs(i ? ", " : "", out);
+		if (name) {
+			fputs("cgroup ", out);
+			cli_put_clean(out, name);
+		} else {
+			fputs("all", out);
+		}
+	}
+}
 
 static void put_targets(FILE *out, const struct top *top)
 {
@@ -16,7 +52,7 @@ static void put_targets(FILE *out, const struct top *top)
 		fprintf(out, "%s: ", target->pids ? "processes" : "threads");
 		cli_put_clean(out, target->pids ? target->pids : target->tids);
 	} else {
-		fputs("all", out);
+		put_cgroups(out, top);
 	}
 	if (cpus->nr) {
 		fputs(", CPUs ", out);
