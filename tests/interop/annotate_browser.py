@@ -76,6 +76,7 @@ def check_lines(size):
     terminal = Terminal(size, "annotate", "-i", "data", "inner_loop")
     expected = text_of("inner_loop")
     screen = terminal.wait("%dx%d: a function" % size, shows("inner_loop"))
+    check("[percent: local period]" in screen[0] and screen[1].endswith("/program"), "%dx%d: what 100%% is, and the DSO" % size, "\n".join(screen[:2]))
     check(all(len(line) <= size[0] for line in screen), "%dx%d: lines fit" % size, "\n".join(screen))
     terminal.keys("Home")
     screen = terminal.wait("%dx%d: Home" % size,
@@ -191,8 +192,31 @@ def check_jumps():
     terminal.keys("q")
     terminal.tmux("resize-window", "-x", "50", "-y", "10")
     terminal.wait("the screen follows the size", lambda lines: len(lines) == 10 and "Function" in lines[-1])
+    terminal.tmux("resize-window", "-x", "30", "-y", "10")
+    terminal.wait("the end of the path is shown on a narrow screen",
+                  lambda lines: re.match(r"inner_loop\(\) \.\.\.\w+/program$", lines[1]) and "[percent: loca" in lines[0])
     terminal.keys("q")
     terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+
+
+def check_source():
+    """The reason why there are no source lines."""
+    os.rename("program.c", "moved.c")
+    terminal = Terminal((80, 24), "annotate", "-i", "data", "inner_loop")
+    terminal.wait("a missing source file", shows("inner_loop"))
+    terminal.keys("s")
+    terminal.wait("s names the file", lambda lines: re.match(r"Cannot read \S*program\.c: try perch annotate --prefix DIR", lines[-1]))
+    os.rename("moved.c", "program.c")
+    terminal.keys("Right", "Left", "Left")
+    terminal.wait("Left at the first column leaves", lambda lines: any("status=0" in line for line in lines))
+    terminal.close()
+    subprocess.run(["gcc", "-O1", "program.c", "-o", "stripped"], check=True)
+    subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", "stripped.data", "--", "./stripped"], check=True)
+    terminal = Terminal((80, 24), "annotate", "-i", "stripped.data", "inner_loop")
+    terminal.wait("no debug information", shows("inner_loop"))
+    terminal.keys("s")
+    terminal.wait("s says so", lambda lines: lines[-1].startswith("No source lines: compile with -g"))
     terminal.close()
 
 
@@ -271,6 +295,7 @@ def main():
         check_lines((200, 60))
         check_hottest()
         check_jumps()
+        check_source()
         check_rows_of_report()
         check_other_terminals()
     finally:

@@ -275,10 +275,6 @@ def rows_on(lines):
     return [row[1] for row in found if row]
 
 
-def line_of(lines, name):
-    return next((number for number, line in enumerate(lines) if line.endswith(" " + name)), None)
-
-
 def check_browser():
     if not shutil.which("tmux"):
         print("skipped: the browser: tmux is not installed")
@@ -287,14 +283,14 @@ def check_browser():
     terminal = Terminal((100, 24), "top", "-d", "1", "-g", *EVENT, "-p", str(busy.pid), "-s", "sym")
     lines = terminal.wait("the browser: rows", lambda lines: "first_loop" in rows_on(lines) and "main" in rows_on(lines))
     check(re.match(r"\d+ samples/s  kernel: [\d.]+%  lost: 0/0  \[500 Hz cpu-clock", lines[0]), "the browser: rate, lost samples, event", lines[0])
-    terminal.keys(*["Down"] * (line_of(lines, "main") - 2))
+    terminal.keys(*["Down"] * rows_on(lines).index("main"))
     terminal.keys("e")
     unfolded = terminal.wait("the browser: e unfolds", lambda lines: any(re.match(r"- +[\d.]+% .* main$", line) for line in lines))
     terminal.wait("the browser: new rows, and the row stays unfolded",
                   lambda lines: lines[0] != unfolded[0] and any(re.match(r"- +[\d.]+% .* main$", line) for line in lines))
     terminal.keys("C", "Home")
     lines = terminal.wait("the browser: the first row again", lambda lines: "first_loop" in rows_on(lines))
-    terminal.keys(*["Down"] * (line_of(lines, "first_loop") - 2), "a")
+    terminal.keys(*["Down"] * rows_on(lines).index("first_loop"), "a")
     listing = terminal.wait("the browser: a shows instructions",
                             lambda lines: any(re.match(r"^first_loop\b", line) for line in lines[:3]) and any(re.match(r" *[1-9][\d.]+ ", line) for line in lines[3:]))
     first = int(re.match(r"Samples: (\d+)", listing[0])[1])
@@ -311,7 +307,7 @@ def check_browser():
     terminal.wait("the browser: z", lambda lines: lines[-1].startswith("Only the samples since the last refresh"))
     second = terminal.wait("the browser: z, rows of one interval", lambda lines: "last refresh" in lines[0] and "first_loop" in rows_on(lines))
     terminal.wait("the browser: z, rows of another interval", lambda lines: lines[0] != second[0] and "first_loop" in rows_on(lines))
-    terminal.keys("Home", *["Down"] * (line_of(terminal.screen(), "first_loop") - 2), "a")
+    terminal.keys("Home", *["Down"] * rows_on(terminal.screen()).index("first_loop"), "a")
     terminal.wait("the browser: z, instructions of the rows that are shown",
                   lambda lines: any(re.match(r"^first_loop\b", line) for line in lines[:3]) and any(re.match(r" *[1-9][\d.]+ ", line) for line in lines[3:]))
     terminal.keys("q")

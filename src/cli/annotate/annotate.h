@@ -199,6 +199,8 @@ struct source_walk {
 		uint32_t most;
 	} seen[8]; /* the largest line that was shown of a file */
 	size_t nr_seen;
+	size_t shown;	     /* source lines */
+	const char *missing; /* the first file that cannot be shown; NULL: none */
 };
 typedef void put_source(FILE *out, const struct listing *listing, uint32_t line, const char *text,
 			size_t length);
@@ -215,7 +217,8 @@ void annotate_put_sums(FILE *out, const struct listing *listing, const struct an
 void annotate_put_row(FILE *out, const struct listing *listing, const struct annotate_row *row);
 int annotate_sums_width(const struct listing *listing);
 put_source annotate_put_source_line;
-/* The two lines above the rows: the samples, and the function. */
+/* The two lines above the rows: the samples, and the function with its DSO. The browser gets the
+ * DSO in a line of its own. */
 void annotate_put_title(FILE *out, const struct listing *listing);
 /* missing: the reason why there are no instructions, else NULL. */
 void annotate_json(FILE *out, struct listing *listing, const struct perch_error *missing);

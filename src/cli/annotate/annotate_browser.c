@@ -171,6 +171,24 @@ static void draw_bar(size_t y, const char *text)
 	screen_fill(y, screen_put(y, 0, SCREEN_TITLE, text), SCREEN_TITLE);
 }
 
+/* The function and its DSO: of a long path, the end, and of a long name, the start is shown. */
+static void draw_function(const struct annotate_view *view)
+{
+	size_t columns = screen_columns(), name = screen_width_of(view->title[TITLE_FUNCTION]);
+	size_t column, most = name + 1 < columns / 2 ? columns - name - 1 : columns / 2;
+	char path[1024];
+
+	screen_end_of(view->title[TITLE_DSO], most, path, sizeof(path));
+	column = screen_put(1, 0, SCREEN_TITLE, view->title[TITLE_FUNCTION]);
+	column = screen_put(1, column, SCREEN_TITLE, " ");
+	if (name + 1 + screen_width_of(path) > columns) {
+		column = columns - screen_width_of(path);
+		if (column > 4)
+			screen_put(1, column - 4, SCREEN_TITLE, "... ");
+	}
+	screen_fill(1, screen_put(1, column, SCREEN_TITLE, path), SCREEN_TITLE);
+}
+
 static void draw(struct functions *functions)
 {
 	const struct annotate_view *view = &functions->view;
@@ -187,8 +205,8 @@ static void draw(struct functions *functions)
 		screen_put(2, 0, SCREEN_NORMAL, "No instructions:");
 		screen_put(3, 0, SCREEN_NORMAL, functions->reason);
 	} else {
-		draw_bar(0, view->title[0]);
-		draw_bar(1, view->title[1]);
+		draw_bar(0, view->title[TITLE_SAMPLES]);
+		draw_function(view);
 		for (size_t i = 0; i < page && functions->top + i < view->nr_lines; i++)
 			draw_line(functions, functions->top + i, i + 2);
 	}
@@ -207,12 +225,12 @@ static void show_help(void)
 		"N, Back Tab       the instruction with the next larger share",
 		"H                 the instruction with the largest share",
 		"Enter             follow a jump, or show the function that is called",
-		"Left              go back to the caller, or move the text to the right",
+		"Left              move the text to the right, or else as Escape",
 		"Right             move the text to the left",
 		">, <              next and previous function",
 		"f                 list of the functions with samples",
 		"/                 search a text from here on; Enter again searches on",
-		"s                 show or hide source lines",
+		"s                 show or hide source lines, or the reason why there are none",
 		"t                 percentages, periods or numbers of samples",
 		"p                 percentages of the function, or of the recording",
 		"B                 percentages by periods, or by numbers of samples",
@@ -351,8 +369,8 @@ static void print_page(struct functions *functions)
 	}
 	out = screen_create_file("perf.annotate", path, sizeof(path));
 	if (out) {
-		for (size_t i = 0; i < 2; i++)
-			fprintf(out, "%s\n", view->title[i] ? view->title[i] : "");
+		fprintf(out, "%s\n%s %s\n", view->title[TITLE_SAMPLES], view->title[TITLE_FUNCTION],
+			view->title[TITLE_DSO]);
 		for (size_t i = 0; i < view->nr_lines; i++)
 			fprintf(out, "%s\n", view->line[i]);
 	}
@@ -369,14 +387,45 @@ static void move_cursor(struct functions *functions, int key)
 	screen_move(key, &functions->cursor, functions->view.nr_lines, page);
 }
 
+/* Gives the reason why source lines are not shown. */
+static void explain_source(struct functions *functions)
+{
+	const struct annotate_view *view = &functions->view;
+	char path[64];
+
+	if (functions->reason[0])
+		return;
+	screen_end_of(view->missing, screen_columns() / 2, path, sizeof(path));
+	if (!view->has_lines)
+		snprintf(functions->message, sizeof(functions->message),
+			 "No source lines: compile with -g, or install the debug information");
+	else if (path[0])
+		snprintf(functions->message, sizeof(functions->message),
+			 "Cannot read %s: try perch annotate --prefix DIR, or --symfs", path);
+}
+
+/* Shows or hides source lines. A function without them stays as it is. */
+static void toggle_source(struct functions *functions)
+{
+	struct annotate *annotate = functions->annotate;
+	bool hides = !annotate->no_source && functions->view.nr_source;
+
+	annotate->no_source = hides;
+	make_view_again(functions);
+	if (!hides)
+		explain_source(functions);
+}
+
 /* Keys that show the function in another way. */
 static void change_view(struct functions *functions, int key)
 {
 	struct annotate *annotate = functions->annotate;
 
 	if (key == 's') {
-		annotate->style.no_source = !annotate->style.no_source;
-	} else if (key == 'p') {
+		toggle_source(functions);
+		return;
+	}
+	if (key == 'p') {
 		annotate->style.global = !annotate->style.global;
 	} else if (key == 'B') {
 		annotate->style.hits = !annotate->style.hits;
@@ -403,7 +452,9 @@ static bool go(struct functions *functions, int key)
 	case SCREEN_LEFT:
 		if (functions->left)
 			functions->left -= functions->left < 8 ? functions->left : 8;
-		else if (functions->nr_visits)
+		else if (!functions->nr_visits)
+			return false;
+		else
 			go_back(functions);
 		break;
 	case SCREEN_RIGHT:

@@ -408,7 +408,10 @@ void annotate_walk_source(FILE *out, struct source_walk *walk, const struct list
 
 		if (text)
 			put(out, listing, line, text, length);
+		walk->shown += text != NULL;
 	}
+	if (!walk->missing && !source_text_has(&annotate->sources, row->file))
+		walk->missing = row->file;
 	if (row->line > *most)
 		*most = row->line;
 }

@@ -42,22 +42,27 @@ void annotate_put_title(FILE *out, const struct listing *listing)
 	const struct perch_symbol *symbol = listing->function->symbol;
 	struct perch_symbols *symbols = perch_session_symbols(annotate->input.session);
 	const struct perch_attr *attr = &annotate->events[listing->columns->event[0]].attr;
+	const bool browsed = annotate->layout == LAYOUT_BROWSER;
 	char path[4096];
 
-	fprintf(out, "Samples: %" PRIu64 "  of event%s '", listing->sum[0].samples,
-		listing->columns->nr > 1 ? "s" : "");
+	fprintf(out, "Samples: %" PRIu64, listing->sum[0].samples);
+	if (browsed) /* first: the end of the line may be cut */
+		fprintf(out, "  [percent: %s]", annotate_percent_type(annotate));
+	fprintf(out, "  of event%s '", listing->columns->nr > 1 ? "s" : "");
 	annotate_put_events(out, annotate, listing->columns);
 	fputs("'", out);
 	if (attr->freq)
 		fprintf(out, ", %" PRIu64 " Hz", attr->sample_freq);
-	fprintf(out, ", Event count (approx.): %" PRIu64 ", [percent: %s]\n",
-		listing->sum[0].period, annotate_percent_type(annotate));
+	fprintf(out, ", Event count (approx.): %" PRIu64, listing->sum[0].period);
+	if (!browsed)
+		fprintf(out, ", [percent: %s]", annotate_percent_type(annotate));
 	if (symbol->dso->kind == PERCH_DSO_FILE)
 		perch_clean_text(symbol->dso->path, path, sizeof(path));
 	else
 		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(symbols, symbol->dso));
-	fprintf(out, "%s%s %s\n", perch_symbols_name(symbols, symbol),
-		strchr(perch_symbols_name(symbols, symbol), '(') ? "" : "()", path);
+	fprintf(out, "\n%s%s%s%s\n", perch_symbols_name(symbols, symbol),
+		strchr(perch_symbols_name(symbols, symbol), '(') ? "" : "()", browsed ? "\n" : " ",
+		path);
 }
 
 void annotate_put_sums(FILE *out, const struct listing *listing, const struct annotate_sum *sum)

@@ -60,12 +60,16 @@ static int put_rows(FILE *out, struct annotate_view *view, struct listing *listi
 		rc = position < 0 ? -ENOMEM : add_row(view, listing, &row, (size_t)position);
 		annotate_put_row(out, listing, &row);
 	}
+	view->has_lines = listing->has_lines;
+	view->nr_source = walk.shown;
+	if (walk.missing)
+		perch_clean_text(walk.missing, view->missing, sizeof(view->missing));
 	return rc;
 }
 
 /* ---- lines ---- */
 
-/* Splits the text: two lines of the title, and the others. Rows get the numbers of their lines. */
+/* Splits the text: the lines of the title, and the others. Rows get the numbers of their lines. */
 static int split_lines(struct annotate_view *view)
 {
 	size_t nr = 0, at = 0;
@@ -74,7 +78,7 @@ static int split_lines(struct annotate_view *view)
 		size_t position = (size_t)(text - view->text);
 
 		end = strchrnul(text, '\n');
-		if (nr < 2) {
+		if (nr < VIEW_TITLES) {
 			view->title[nr] = text;
 		} else {
 			if (PERCH__ARRAY_RESERVE_BY_NR(view->line, view->nr_lines, 1))

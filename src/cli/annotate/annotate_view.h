@@ -8,6 +8,8 @@
 
 #define NO_LINE SIZE_MAX
 
+enum { TITLE_SAMPLES, TITLE_FUNCTION, TITLE_DSO, VIEW_TITLES };
+
 /* The line of an instruction. */
 struct view_row {
 	size_t line;
@@ -20,7 +22,7 @@ struct view_row {
 
 struct annotate_view {
 	char *text;
-	const char *title[2];
+	const char *title[VIEW_TITLES];
 	const char **line;
 	size_t nr_lines;
 	struct view_row *row; /* by address */
@@ -29,6 +31,9 @@ struct annotate_view {
 	size_t nr_hot;
 	int sums_width;		    /* columns of a line that have the shares */
 	struct listing_range range; /* for the targets of calls */
+	bool has_lines;		    /* the debug information has source lines of the function */
+	size_t nr_source;	    /* source lines that are shown */
+	char missing[256];	    /* the first source file that cannot be shown, "": none */
 };
 
 /* Makes the lines. Returns 0, or a negative errno with err: there are no instructions. */

@@ -172,6 +172,14 @@ const char *source_text_line(struct source_text *sources, const char *path, uint
 	return file->text + file->line[line - 1];
 }
 
+bool source_text_has(const struct source_text *sources, const char *path)
+{
+	for (size_t i = 0; i < sources->nr; i++)
+		if (!strcmp(sources->file[i]->path, path))
+			return sources->file[i]->text;
+	return false;
+}
+
 void source_text_clear(struct source_text *sources)
 {
 	for (size_t i = 0; i < sources->nr; i++) {

@@ -34,6 +34,8 @@ struct source_text {
  */
 const char *source_text_line(struct source_text *sources, const char *path, uint64_t modified_at,
 			     uint32_t line, size_t *length);
+/* True if lines of a file, which was asked for, can be shown. */
+bool source_text_has(const struct source_text *sources, const char *path);
 void source_text_clear(struct source_text *sources);
 
 #endif

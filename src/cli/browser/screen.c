@@ -210,15 +210,33 @@ size_t screen_put(size_t row, size_t column, enum screen_style style, const char
 	return put_until(row, column, screen_columns(), style, text);
 }
 
+enum { DOTS = 3 };
+
+size_t screen_width_of(const char *text)
+{
+	size_t used = 0, width;
+
+	for (; *text; used += width)
+		text += character(text, &width);
+	return used;
+}
+
+void screen_end_of(const char *text, size_t columns, char *result, size_t size)
+{
+	size_t used = screen_width_of(text), left = columns > DOTS ? columns - DOTS : 0, width;
+	const char *dots = used > columns ? "..." : "";
+
+	for (; dots[0] && used > left; used -= width)
+		text += character(text, &width);
+	snprintf(result, size, "%s%s", dots, text);
+}
+
 size_t screen_put_marked(size_t row, size_t column, enum screen_style style, const char *text,
 			 bool *cut)
 {
-	enum { DOTS = 3 };
-	size_t end = screen_columns(), used = column, width;
+	size_t end = screen_columns();
 
-	for (const char *at = text; *at && used <= end; used += width)
-		at += character(at, &width);
-	if (used <= end)
+	if (column + screen_width_of(text) <= end)
 		return screen_put(row, column, style, text);
 	*cut = true;
 	if (column + DOTS < end)

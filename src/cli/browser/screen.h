@@ -54,6 +54,10 @@ size_t screen_put(size_t row, size_t column, enum screen_style style, const char
 /* The same, but a text that is cut ends in three dots, and *cut is set. */
 size_t screen_put_marked(size_t row, size_t column, enum screen_style style, const char *text,
 			 bool *cut);
+/* Returns the columns that a text takes. */
+size_t screen_width_of(const char *text);
+/* Copies a text, of a longer one than `columns` its end after three dots. */
+void screen_end_of(const char *text, size_t columns, char *result, size_t size);
 /* Fills the rest of a row. */
 void screen_fill(size_t row, size_t column, enum screen_style style);
 /* The style of a share; on the line of the cursor it is that of the cursor. */

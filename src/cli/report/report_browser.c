@@ -14,16 +14,9 @@ bool report_can_be_browsed(const struct report *report)
 	       screen_is_possible();
 }
 
-static size_t page_of(const struct browser *browser)
-{
-	size_t used = browser->titles ? 3 : 2;
-
-	return screen_rows() > used ? screen_rows() - used : 1;
-}
-
 static bool move(struct browser *browser, int key)
 {
-	size_t last = browser->lines.nr ? browser->lines.nr - 1 : 0, page = page_of(browser);
+	size_t last = browser->lines.nr ? browser->lines.nr - 1 : 0, page = browser_page(browser);
 	size_t *at = &browser->cursor;
 
 	switch (key) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The browser of perch report on a terminal: report_browser.c (events, keys),
- * report_browser_view.c (what is shown and how it is drawn), report_browser_actions.c (annotation,
- * menus, files), report_browser_live.c (new rows of perch top), report_browser_reading.c (rows
- * while a file is read). browser/ has the lines and the screen.
+ * report_browser_view.c (what is shown and how it is drawn), report_browser_title.c (the first
+ * line), report_browser_actions.c (annotation, menus, files), report_browser_live.c (new rows of
+ * perch top), report_browser_reading.c (rows while a file is read). browser/ has the lines and the
+ * screen.
  */
 #ifndef PERCH_CLI_REPORT_BROWSER_H
 #define PERCH_CLI_REPORT_BROWSER_H
@@ -68,6 +69,7 @@ struct browser {
 	struct browser_filter filter;
 	bool of_shown; /* percentages are of the rows that are shown */
 	bool titles;
+	size_t summary_lines; /* the first line, or two if it is long */
 	struct browser_lines lines;
 	size_t cursor, top;		 /* numbers of lines */
 	struct browser_widths widths;	 /* of columns that are not fitted to the screen */
@@ -104,6 +106,11 @@ int browser_run(const struct report *report, struct perch_profile **profile,
 int browser_replace_profile(struct browser *browser, const struct report *report,
 			    struct perch_profile *profile);
 
+/* ---- report_browser_title.c ---- */
+
+/* Draws the first line, and sets browser->summary_lines. */
+void browser_draw_summary(struct browser *browser);
+
 /* ---- report_browser_view.c ---- */
 
 /* Shows an event. Returns 0, or the exit status. */
@@ -112,6 +119,8 @@ void browser_close_event(struct browser *browser);
 /* Selects the rows by the filter. The cursor stays on its row if that is still shown. */
 int browser_select(struct browser *browser);
 void browser_draw(struct browser *browser);
+/* The rows and branches that the screen shows. */
+size_t browser_page(const struct browser *browser);
 /* Moves the view by a column. After the last column it moves by some characters. */
 void browser_scroll(struct browser *browser, bool right);
 /* Writes all lines as text. */

@@ -308,98 +308,11 @@ void browser_write(struct browser *browser, FILE *out)
 
 /* ---- the screen ---- */
 
-/* 1000 as it is, 1234 as 1K, as perf does. */
-static void put_number(FILE *out, uint64_t nr)
-{
-	static const char units[] = " KMG";
-	int unit = 0;
-
-	while (nr > 1000 && unit < 3) {
-		nr /= 1000;
-		unit++;
-	}
-	fprintf(out, "%" PRIu64, nr);
-	if (unit)
-		putc(units[unit], out);
-}
-
-static void put_zooms(FILE *out, const struct browser *browser)
-{
-	const struct browser_filter *filter = &browser->filter;
-	char buffer[PERCH_CELL_BYTES];
-
-	if (filter->dso) {
-		fputs(", DSO: ", out);
-		cli_put_clean(out, filter->dso->path);
-	}
-	if (filter->kernel)
-		fputs(", kernel", out);
-	if (filter->thread &&
-	    report_has_column(&browser->report.keys, perch_column_find("comm", 4)))
-		fprintf(out, ", thread: %s",
-			perch_profile_cell(browser->profile, filter->thread,
-					   perch_column_find("comm", 4), buffer, sizeof(buffer)));
-	if (filter->symbol[0])
-		fprintf(out, ", symbol: %s", filter->symbol);
-	if (filter->limit > 0)
-		fprintf(out, ", at least %g%%", filter->limit);
-	if (browser->lines.nr_rows < browser->nr_rows && browser->all)
-		fprintf(out, ", %.2f%% in %zu of %zu rows",
-			100.0 * (double)browser->shown / (double)browser->all,
-			browser->lines.nr_rows, browser->nr_rows);
-	if (browser->of_shown)
-		fputs(", percentages of the rows that are shown", out);
-}
-
-static void put_summary(FILE *out, const struct browser *browser)
-{
-	uint64_t samples = 0, period = 0;
-
-	for (size_t i = 0; i < browser->members; i++) {
-		struct perch_profile_total total;
-
-		perch_profile_get_total(browser->profile, browser->event + i, &total);
-		samples += browser->report.relative ? total.samples : total.all_samples;
-		period += report_total(&browser->report, browser->profile, browser->event + i);
-	}
-	if (browser->live) {
-		browser->live->put_summary(out, browser->live->context);
-		put_zooms(out, browser);
-		return;
-	}
-	fputs("Samples: ", out);
-	put_number(out, samples);
-	fprintf(out, " of event%s '", browser->members > 1 ? "s" : "");
-	for (size_t i = 0; i < browser->members; i++) {
-		fputs(i ? ", " : "", out);
-		cli_put_clean(out, browser->events[browser->event + i].name);
-	}
-	putc('\'', out);
-	put_zooms(out, browser); /* first: the end of the line may be cut */
-	fprintf(out, ", Event count (approx.): %" PRIu64, period);
-}
-
-/* Calls a function that writes to a file, and shows the text. */
-static void draw_text(struct browser *browser, size_t row,
-		      void (*put)(FILE *out, const struct browser *browser))
-{
-	size_t size, column = 0;
-	char *text = NULL;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return;
-	put(out, browser);
-	fclose(out);
-	column = screen_put(row, 0, SCREEN_TITLE, text);
-	screen_fill(row, column, SCREEN_TITLE);
-	free(text);
-}
-
 static void draw_titles(struct browser *browser)
 {
 	const struct report_list *columns = &browser->report.columns;
-	size_t column = screen_put(1, 0, SCREEN_TITLE, "  "), first = first_column(browser);
+	size_t row = browser->summary_lines, first = first_column(browser);
+	size_t column = screen_put(row, 0, SCREEN_TITLE, "  ");
 
 	for (size_t at = first; at < columns->nr; at++) {
 		char *text = NULL;
@@ -411,18 +324,28 @@ static void draw_titles(struct browser *browser)
 		report_put_title(&browser->table, at);
 		fclose(browser->table.out);
 		if (at > first)
-			column = screen_put(1, column, SCREEN_TITLE, "  ");
-		column = screen_put(1, column, SCREEN_TITLE, text);
+			column = screen_put(row, column, SCREEN_TITLE, "  ");
+		column = screen_put(row, column, SCREEN_TITLE, text);
 		free(text);
 	}
-	screen_fill(1, column, SCREEN_TITLE);
+	screen_fill(row, column, SCREEN_TITLE);
+}
+
+size_t browser_page(const struct browser *browser)
+{
+	size_t used = browser->summary_lines + browser->titles + 1;
+
+	return screen_rows() > used ? screen_rows() - used : 1;
 }
 
 void browser_draw(struct browser *browser)
 {
-	size_t first = browser->titles ? 2 : 1;
-	size_t page = screen_rows() > first + 1 ? screen_rows() - first - 1 : 1, column;
+	size_t first, page, column;
 
+	screen_erase();
+	browser_draw_summary(browser);
+	first = browser->summary_lines + browser->titles;
+	page = browser_page(browser);
 	if (browser->cursor >= browser->lines.nr)
 		browser->cursor = browser->lines.nr ? browser->lines.nr - 1 : 0;
 	if (browser->top + page > browser->lines.nr)
@@ -431,10 +354,8 @@ void browser_draw(struct browser *browser)
 		browser->top = browser->cursor;
 	if (browser->cursor >= browser->top + page)
 		browser->top = browser->cursor - page + 1;
-	screen_erase();
 	set_fitted(browser, true);
 	browser->cut = false;
-	draw_text(browser, 0, put_summary);
 	if (browser->titles)
 		draw_titles(browser);
 	for (size_t i = 0; i < page && browser->top + i < browser->lines.nr; i++) {
