@@ -408,9 +408,9 @@ static void explain_source(struct functions *functions)
 static void toggle_source(struct functions *functions)
 {
 	struct annotate *annotate = functions->annotate;
-	bool hides = !annotate->no_source && functions->view.nr_source;
+	bool hides = !annotate->style.no_source && functions->view.nr_source;
 
-	annotate->no_source = hides;
+	annotate->style.no_source = hides;
 	make_view_again(functions);
 	if (!hides)
 		explain_source(functions);

@@ -9,13 +9,13 @@
 
 #define SMALL_SCREEN 8 /* rows below which the summary has one line */
 
-/* 1234 as it is, 804133 as 804K, as perf does. */
+/* 1000 as it is, 1234 as 1K, as perf does. */
 static void put_number(FILE *out, uint64_t nr)
 {
 	static const char units[] = " KMG";
 	int unit = 0;
 
-	while (nr / 1000 && unit < 3 && nr >= 10000) {
+	while (nr > 1000 && unit < 3) {
 		nr /= 1000;
 		unit++;
 	}
