@@ -295,6 +295,9 @@ int report_print_hierarchy(struct report_table *table, unsigned event);
 
 /* ---- report_event.c ---- */
 
+/* Scales a number of samples as perf does: 1000 stays, 1234 is 1K. Returns the unit, or a space. */
+char report_scale(uint64_t *nr);
+
 /* Prints the rows of one event, or of several events side by side. Returns the exit status. */
 int report_print_event(FILE *out, const struct report *report, struct perch_profile *profile,
 		       const struct perch_file_event *events, unsigned event, size_t nr);

@@ -9,19 +9,13 @@
 
 #define SMALL_SCREEN 8 /* rows below which the summary has one line */
 
-/* 1000 as it is, 1234 as 1K, as perf does. */
 static void put_number(FILE *out, uint64_t nr)
 {
-	static const char units[] = " KMG";
-	int unit = 0;
+	char unit = report_scale(&nr);
 
-	while (nr > 1000 && unit < 3) {
-		nr /= 1000;
-		unit++;
-	}
 	fprintf(out, "%" PRIu64, nr);
-	if (unit)
-		putc(units[unit], out);
+	if (unit != ' ')
+		putc(unit, out);
 }
 
 /* The end of a long path names the file. */

@@ -5,17 +5,16 @@
 #include "options.h"
 #include "report_group.h"
 
-/* 1000 as it is, 1234 as 1K, as perf does. */
-static void put_samples(FILE *out, uint64_t nr)
+char report_scale(uint64_t *nr)
 {
 	static const char units[] = " KMG";
 	int unit = 0;
 
-	while (nr > 1000 && unit < 3) {
-		nr /= 1000;
+	while (*nr > 1000 && unit < 3) {
+		*nr /= 1000;
 		unit++;
 	}
-	fprintf(out, "# Samples: %" PRIu64 "%c", nr, units[unit]);
+	return units[unit];
 }
 
 /* The names of events, as perf prints those of a group. */
@@ -37,6 +36,7 @@ static void put_events(FILE *out, const struct report *report, const struct perc
 		       const struct perch_file_event *events, unsigned event, size_t nr)
 {
 	uint64_t samples = 0, period = 0;
+	char unit;
 
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_profile_total total;
@@ -46,7 +46,8 @@ static void put_events(FILE *out, const struct report *report, const struct perc
 		period += report_total(report, profile, event + i);
 	}
 	fputs("#\n", out);
-	put_samples(out, samples);
+	unit = report_scale(&samples);
+	fprintf(out, "# Samples: %" PRIu64 "%c", samples, unit);
 	put_names(out, &events[event], nr);
 	if (report->filter.options.time) {
 		fputs(" (time slices: ", out);
