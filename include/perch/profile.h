@@ -100,6 +100,35 @@ PERCH_API int perch_addresses_call_chain(struct perch_addresses *addresses,
 					 size_t max);
 
 /**
+ * Sets the functions whose callees perch_addresses_outer_chain() leaves out. A call replaces the
+ * expression of the one before.
+ *
+ * @param addresses   the addresses
+ * @param expression  an extended regular expression, see regex(7)
+ * @param[out] err    the reason of a failure
+ * @return 0, or -EINVAL: the expression is not in its form, and no callees are left out
+ */
+PERCH_API int perch_addresses_ignore_callees(struct perch_addresses *addresses,
+					     const char *expression, struct perch_error *err);
+
+/**
+ * Adds the call chain of a sample like perch_addresses_call_chain(), without the callees of the
+ * outermost function whose name matches the expression of perch_addresses_ignore_callees(). The
+ * first address is then that of its call. A chain without a match is whole.
+ *
+ * @param addresses     the addresses
+ * @param thread        the thread of the sample
+ * @param record        the sample
+ * @param[out] numbers  the numbers
+ * @param max           capacity of numbers
+ * @return how many numbers were stored; or -ENOMEM, the only error, so it needs no err
+ */
+PERCH_API int perch_addresses_outer_chain(struct perch_addresses *addresses,
+					  struct perch_thread *thread,
+					  const struct perch_record *record, uint32_t *numbers,
+					  size_t max);
+
+/**
  * Adds the call chain of a sample like perch_addresses_call_chain(), but its addresses have no
  * numbers until perch_addresses_number_chains(). The lookups of many chains wait for memory at the
  * same time, so this is faster for large recordings. Every chain that waits takes memory.

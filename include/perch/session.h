@@ -61,7 +61,11 @@ struct perch_session_options {
 	 * counted since the sample before, with its period, as perf(1) does; file_order leaves them
 	 * as they are, too. */
 	unsigned keep_reads : 1;
-	uint64_t reserved[8]; /**< must be 0 */
+	/** An extended regular expression, see regex(7). The call chains of perch_session_resolve()
+	 * lack the callees of the outermost function whose name contains a match, see
+	 * perch_addresses_outer_chain(). NULL: call chains are whole. Filters see whole chains. */
+	const char *ignore_callees;
+	uint64_t reserved[7]; /**< must be 0 */
 };
 
 /** What a recording has, and what it lost. The numbers are complete after the last record. */
@@ -132,7 +136,8 @@ PERCH_API bool perch_session_is_truncated(const struct perch_session *session,
  * @param options       NULL is all 0
  * @param[out] err      the reason of a failure: that of perch_reader_open(), or out of memory
  * @return 0, or a negative errno
- * @retval -EPERM  options.check_owner, and another user owns the file
+ * @retval -EPERM   options.check_owner, and another user owns the file
+ * @retval -EINVAL  options.ignore_callees is not in its form
  */
 PERCH_API int perch_session_open(struct perch_session **session, const char *path,
 				 const struct perch_session_options *options,

@@ -138,12 +138,10 @@ static int run(struct export *export)
 		if (!options.event)
 			return CLI_EXIT_USAGE;
 	}
-	export->filter.options.no_inline = export->no_inline;
-	status = cli_filter_open(&export->filter, &export->input);
-
-	if (!status &&
-	    perch_export_new(&to, export->input.session, export->format->format, &options, &err))
-		status = cli_error(COMMAND, &err);
+	status =
+		perch_export_new(&to, export->input.session, export->format->format, &options, &err)
+			? cli_error(COMMAND, &err)
+			: 0;
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
 	if (!status)
@@ -151,7 +149,6 @@ static int run(struct export *export)
 	if (to)
 		cli_export_print_notes(&export->input, &export->filter, to);
 	perch_export_free(to);
-	cli_filter_close(&export->filter);
 	return status;
 }
 
@@ -167,6 +164,8 @@ int perch_cmd_export(int argc, char **argv)
 		CLI_FILTER_OPTIONS(&export.filter, 'c', 'd', 'C'),
 		CLI_FILTER_EXPRESSION_OPTION(&export.filter),
 		CLI_PARENT_OPTION(&export.filter, 'p'),
+		CLI_FUNCTION_OPTIONS(&export.filter),
+		CLI_CHAIN_OPTIONS(&export.filter, &export.input.options.ignore_callees),
 		CLI_SYMBOL_OPTIONS(&export.input),
 		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,
 		  &export.input.options.symbols.kallsyms, NULL, false, false },
@@ -202,14 +201,13 @@ int perch_cmd_export(int argc, char **argv)
 				       "%s is binary and standard output is a terminal; "
 				       "name a file with -o",
 				       export.format->name);
-	export.input.options.check_owner = !export.input.force;
-	status = cli_input_open(&export.input);
-	if (status)
-		return status;
-	if (export.output)
+	export.filter.options.no_inline = export.no_inline;
+	status = cli_export_open(&export.input, &export.filter);
+	if (!status && export.output)
 		status = cli_export_check_output(&export.input, export.output);
 	if (!status)
 		status = run(&export);
+	cli_filter_close(&export.filter);
 	cli_input_close(&export.input);
 	return status;
 }

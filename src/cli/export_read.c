@@ -9,24 +9,36 @@
 
 /* Adds the last record of the session if it is a sample that the filter selects. */
 static int add_record(struct cli_input *input, struct cli_filter *filter,
-		      const struct perch_record *record, struct perch_export *to,
-		      struct perch_error *err)
+		      struct perch_record *record, struct perch_export *to, struct perch_error *err)
 {
 	struct perch_session_sample sample;
-	int rc;
+	int rc, function = CLI_FUNCTION_WANTED;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return perch_export_add_record(to, record, err);
 	rc = cli_filter_match(filter, record);
-	if (rc < 0)
-		return perch_error_set(err, -rc, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (rc > 0)
-		cli_input_count_chain(input, record);
-	if (rc > 0)
-		rc = perch_session_resolve(input->session, record, &sample, err);
-	else
+		function = cli_filter_test_function(filter, input, record);
+	if (rc < 0 || function < 0)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (!rc || function != CLI_FUNCTION_WANTED)
 		return 0;
+	cli_input_count_chain(input, record);
+	cli_filter_cut_chain(filter, record);
+	rc = perch_session_resolve(input->session, record, &sample, err);
 	return rc ? rc : perch_export_add(to, &sample, err);
+}
+
+int cli_export_open(struct cli_input *input, struct cli_filter *filter)
+{
+	int status;
+
+	input->options.check_owner = !input->force;
+	cli_filter_exclude_other(filter, filter->options.parent);
+	status = cli_input_open(input);
+	if (!status && input->options.ignore_callees)
+		status = cli_input_require_chains(input, "--ignore-callees");
+	return status ? status : cli_filter_open(filter, input);
 }
 
 int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
@@ -94,7 +106,7 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 
 	perch_export_get_stats(from, &stats);
 	cli_filter_print_notes(filter, input);
-	if (!stats.samples && !filter->filter)
+	if (!stats.samples && !cli_filter_is_given(filter))
 		cli_note(input->command, "%s has no samples", input->path);
 	if (stats.other)
 		cli_note(input->command,

@@ -8,6 +8,9 @@
 #include "filter_options.h"
 #include "input.h"
 
+/* Opens the recording and its filter, which the caller closes. Returns the exit status, after it
+ * printed an error. */
+int cli_export_open(struct cli_input *input, struct cli_filter *filter);
 /* Adds the samples that the filter selects. Returns the exit status, after it printed an error. */
 int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 			   struct perch_export *to);

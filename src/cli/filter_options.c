@@ -24,11 +24,16 @@ static const struct {
 	[PERCH_FILTER_EXPRESSION] = { "--filter", "for which is true" },
 };
 
-static bool is_given(const struct perch_filter_options *options)
+static bool has_tests(const struct perch_filter_options *options)
 {
 	return options->pids || options->tids || options->cpus || options->time || options->comms ||
 	       options->cgroups || options->dsos || options->symbols || options->parent ||
 	       options->expression;
+}
+
+bool cli_filter_is_given(const struct cli_filter *filter)
+{
+	return has_tests(&filter->options) || filter->symbol_part || filter->resolved;
 }
 
 int cli_filter_open(struct cli_filter *filter, const struct cli_input *input)
@@ -36,8 +41,9 @@ int cli_filter_open(struct cli_filter *filter, const struct cli_input *input)
 	struct perch_error err;
 	int rc;
 
-	if (!is_given(&filter->options))
-		return 0;
+	rc = cli_filter_open_functions(filter, input);
+	if (rc || !has_tests(&filter->options))
+		return rc;
 	rc = perch_filter_new(&filter->filter, input->session, &filter->options, &err);
 	if (rc == -EINVAL)
 		return cli_usage_error(input->command, "%s%s%s", err.message,
@@ -47,6 +53,7 @@ int cli_filter_open(struct cli_filter *filter, const struct cli_input *input)
 
 void cli_filter_close(struct cli_filter *filter)
 {
+	cli_filter_close_functions(filter);
 	perch_filter_free(filter->filter);
 	filter->filter = NULL;
 }
@@ -139,6 +146,16 @@ static void print_times(const char *command, const struct cli_filter *filter,
 		 stats->last_time / second, stats->last_time % second / 1000);
 }
 
+static void print_no_function(const char *command, const struct cli_filter *filter)
+{
+	if (filter->symbol_part)
+		cli_note(command,
+			 "no sample is in a function with '%s' in its name (--symbol-filter)",
+			 filter->symbol_part);
+	else
+		cli_note(command, "no sample is in a function with a name (-U)");
+}
+
 void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_input *input)
 {
 	struct perch_filter_missing missing;
@@ -146,6 +163,8 @@ void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_in
 	const char *command = input->command;
 	size_t nr = 0;
 
+	if (filter->unwanted && !filter->wanted)
+		print_no_function(command, filter);
 	if (!filter->filter)
 		return;
 	perch_filter_get_stats(filter->filter, &stats);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that select samples, which report, script, annotate and diff share. */
+/* The options that select samples and change call chains, which several commands share. */
 #ifndef PERCH_CLI_FILTER_OPTIONS_H
 #define PERCH_CLI_FILTER_OPTIONS_H
 
@@ -10,6 +10,13 @@
 struct cli_filter {
 	struct perch_filter_options options;
 	struct perch_filter *filter; /* NULL: no option was given */
+	const char *symbol_part;     /* --symbol-filter */
+	bool resolved;		     /* -U: only samples in functions with a name */
+	bool exclude_other;	     /* -x: only samples with a parent */
+	uint64_t max_stack;	     /* addresses of a call chain; 0 is no limit */
+	/* filter_functions.c */
+	struct perch_addresses *by_symbol; /* for tests of the sampled function; NULL: none */
+	uint64_t wanted, unwanted;	   /* samples that were tested by their function */
 };
 
 /*
@@ -73,6 +80,32 @@ struct cli_filter {
 			&(filter)->options.parent, NULL, false, false                        \
 	}
 
+/* The options of cli_filter_test_function() and cli_filter_exclude_other(). */
+#define CLI_FUNCTION_OPTIONS(filter)                                                            \
+	{ 0,	      "symbol-filter",                                                          \
+	  "TEXT",     "only samples in functions with this text in the name",                   \
+	  CLI_STRING, &(filter)->symbol_part,                                                   \
+	  NULL,	      false,                                                                    \
+	  false },                                                                              \
+		{ 'U',	    "hide-unresolved",	 NULL, "only samples in functions with a name", \
+		  CLI_FLAG, &(filter)->resolved, NULL, false,                                   \
+		  false },                                                                      \
+	{                                                                                       \
+		'x', "exclude-other", NULL, "only samples with a parent", CLI_FLAG,             \
+			&(filter)->exclude_other, NULL, false, false                            \
+	}
+
+/* The options that shorten call chains. ignored: the expression of --ignore-callees. */
+#define CLI_CHAIN_OPTIONS(filter, ignored)                                                  \
+	{ 0,	      "max-stack",	    "N",  "use at most N addresses of call chains", \
+	  CLI_NUMBER, &(filter)->max_stack, NULL, false,                                    \
+	  false },                                                                          \
+	{                                                                                   \
+		0, "ignore-callees", "REGEX",                                               \
+			"count samples for the outermost function with a name like this",   \
+			CLI_STRING, ignored, NULL, false, false                             \
+	}
+
 /*
  * Makes the filter of a session that was just opened, if an option was given. Returns 0, or the
  * exit status after it has printed an error.
@@ -99,7 +132,28 @@ enum { CLI_FILTER_MOST_ARGUMENTS = 20 };
  * number. */
 size_t cli_filter_arguments(const struct cli_filter *filter,
 			    const char *arguments[CLI_FILTER_MOST_ARGUMENTS]);
+/* True if an option selects samples. */
+bool cli_filter_is_given(const struct cli_filter *filter);
 /* Prints to stderr, after reading, which options match no sample, and what there is instead. */
 void cli_filter_print_notes(const struct cli_filter *filter, const struct cli_input *input);
+
+/* ---- filter_functions.c: tests that report and exports share ---- */
+
+enum cli_function { CLI_FUNCTION_WANTED, CLI_FUNCTION_OTHER, CLI_FUNCTION_UNRESOLVED };
+
+/* Makes the tests of a session that was just opened. Returns 0, or the exit status after it has
+ * printed an error. */
+int cli_filter_open_functions(struct cli_filter *filter, const struct cli_input *input);
+void cli_filter_close_functions(struct cli_filter *filter);
+/* Tests the sampled function of the last record of the session, which is a sample. Returns enum
+ * cli_function, or -ENOMEM. */
+int cli_filter_test_function(struct cli_filter *filter, const struct cli_input *input,
+			     const struct perch_record *record);
+/* With -x, sets the expression that a function of the call chain matches. parent: that of -p, or
+ * NULL. */
+void cli_filter_exclude_other(struct cli_filter *filter, const char *parent);
+/* Leaves out the outer addresses of a call chain from --max-stack on. Returns true if there are
+ * some. */
+bool cli_filter_cut_chain(const struct cli_filter *filter, struct perch_record *record);
 
 #endif

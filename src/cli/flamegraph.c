@@ -84,22 +84,13 @@ static int read_text(struct source *source)
 	return rc ? cli_error(COMMAND, &err) : 0;
 }
 
-static int open_recording(struct source *source)
-{
-	int status;
-
-	source->input.options.check_owner = !source->input.force;
-	status = cli_input_open(&source->input);
-	return status ? status : cli_filter_open(&source->filter, &source->input);
-}
-
 /* Makes the export of a source, and reads it. output: where the page will be written. Returns the
  * exit status. */
 static int read_source(struct source *source, const char *output, enum perch_export_format format,
 		       const struct perch_export_options *options)
 {
 	struct perch_error err;
-	int status = source->is_text ? 0 : open_recording(source);
+	int status = source->is_text ? 0 : cli_export_open(&source->input, &source->filter);
 
 	if (!status)
 		status = cli_export_check_output(&source->input, output);
@@ -142,6 +133,22 @@ static void close_source(struct source *source)
 		cli_input_close(&source->input);
 }
 
+static void put_function_options(FILE *out, const struct source *source)
+{
+	const struct cli_filter *filter = &source->filter;
+
+	if (filter->symbol_part)
+		fprintf(out, " --symbol-filter %s", filter->symbol_part);
+	if (filter->resolved)
+		fputs(" --hide-unresolved", out);
+	if (filter->exclude_other)
+		fputs(" --exclude-other", out);
+	if (filter->max_stack)
+		fprintf(out, " --max-stack %" PRIu64, filter->max_stack);
+	if (source->input.options.ignore_callees)
+		fprintf(out, " --ignore-callees %s", source->input.options.ignore_callees);
+}
+
 /* The name of the file, and the options that select samples. NULL without memory. */
 static char *title_of(const struct source *source)
 {
@@ -156,6 +163,7 @@ static char *title_of(const struct source *source)
 	fputs(source->input.path, out);
 	for (size_t i = 0; i < nr; i++)
 		fprintf(out, " %s", arguments[i]);
+	put_function_options(out, source);
 	fclose(out);
 	return title;
 }
@@ -195,15 +203,14 @@ static int run(struct flamegraph *flamegraph)
 /* Sets the path of the new source. text: the operand; NULL: none. Returns the exit status. */
 static int set_text(struct source *new, const char *text)
 {
-	static const struct perch_filter_options no_filter;
-
 	if (text && new->input.path)
 		return cli_usage_error(COMMAND, "-i names a recording; '%s' is too much", text);
 	if (text) {
 		new->input.path = text;
 		new->is_text = !is_recording(text);
 	}
-	if (new->is_text && memcmp(&new->filter.options, &no_filter, sizeof(no_filter)))
+	if (new->is_text && (cli_filter_is_given(&new->filter) || new->filter.exclude_other ||
+			     new->filter.max_stack || new->input.options.ignore_callees))
 		return cli_usage_error(COMMAND, "options that select samples need a recording; "
 						"name it with -i");
 	return 0;
@@ -238,6 +245,8 @@ int perch_cmd_flamegraph(int argc, char **argv)
 		CLI_FILTER_OPTIONS(&source->filter, 'c', 'd', 'C'),
 		CLI_FILTER_EXPRESSION_OPTION(&source->filter),
 		CLI_PARENT_OPTION(&source->filter, 'p'),
+		CLI_FUNCTION_OPTIONS(&source->filter),
+		CLI_CHAIN_OPTIONS(&source->filter, &source->input.options.ignore_callees),
 		CLI_SYMBOL_OPTIONS(&source->input),
 		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,
 		  &source->input.options.symbols.kallsyms, NULL, false, false },

@@ -104,6 +104,8 @@ int cli_input_open(struct cli_input *input)
 						    show_download, input);
 	if (!rc)
 		return 0;
+	if (rc == -EINVAL && err.kind == PERCH_ERROR_USAGE)
+		return cli_usage_error(input->command, "%s", err.message);
 	if (rc == -EPERM)
 		perch_error_remedy(&err, "Use -f to read it anyway");
 	else if (rc == -ENOENT && err.kind == PERCH_ERROR_FILE)

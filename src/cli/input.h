@@ -99,6 +99,11 @@ int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_h
 void cli_input_print_notes(const struct cli_input *input);
 /* ---- input_chains.c ---- */
 
+/* Returns the bits of perch_attr.sample_type of all events. */
+uint64_t cli_input_sample_types(const struct cli_input *input);
+/* Refuses files without call chains. what: the option that needs them. Returns 0, or the exit
+ * status after it has printed an error. */
+int cli_input_require_chains(const struct cli_input *input, const char *what);
 /* Counts a sample, to find out if programs have frame pointers. */
 void cli_input_count_chain(struct cli_input *input, const struct perch_record *record);
 /* Prints to stderr what call chains lack. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages after a file was read: what its call chains lack. */
+/* Call chains of a file: if samples have them, and messages about what they lack. */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -8,6 +9,31 @@
 #include "options.h"
 
 #define MAX_NAMED_DSOS 8
+
+/* ---- what samples have ---- */
+
+uint64_t cli_input_sample_types(const struct cli_input *input)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+	uint64_t sample_type = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		sample_type |= events[i].attr.sample_type;
+	return sample_type;
+}
+
+int cli_input_require_chains(const struct cli_input *input, const char *what)
+{
+	struct perch_error err;
+
+	if (cli_input_sample_types(input) & PERCH_SAMPLE_CALLCHAIN)
+		return 0;
+	perch_error_set(&err, ENODATA, PERCH_ERROR_USAGE, "%s needs call chains, and %s has none",
+			what, input->path);
+	perch_error_remedy(&err, "record with -g");
+	return cli_error(input->command, &err);
+}
 
 /* ---- programs without frame pointers ---- */
 

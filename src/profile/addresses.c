@@ -2,6 +2,14 @@
 /* The distinct addresses of a recording, and the call chains that have them. */
 #include "internal.h"
 
+void perch__matcher_clear(struct matcher *matcher)
+{
+	if (matcher->is_set)
+		regfree(&matcher->regex);
+	free(matcher->result);
+	*matcher = (struct matcher){ .is_set = false };
+}
+
 int perch_addresses_new(struct perch_addresses **result, struct perch_processes *processes,
 			struct perch_symbols *symbols, struct perch_error *err)
 {
@@ -26,6 +34,7 @@ void perch_addresses_free(struct perch_addresses *addresses)
 		free(addresses->waiting->number);
 	}
 	free(addresses->waiting);
+	perch__matcher_clear(&addresses->ignored);
 	free(addresses->address);
 	free(addresses);
 }
@@ -229,22 +238,20 @@ size_t perch__last_stack_update(struct last_stack *last, const struct perch_proc
 	return shared;
 }
 
-int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_thread *thread,
-			       const struct perch_record *record, uint32_t *numbers, size_t max)
+int perch__addresses_number_chain(struct perch_addresses *addresses, struct perch_thread *thread,
+				  const struct chain *chain, uint32_t *numbers, size_t max)
 {
 	struct last_stack *last = &addresses->last_stack[perch_thread_tid(thread) % LAST_STACKS];
-	struct chain chain;
-	size_t depth;
+	size_t depth = perch__last_stack_update(last, addresses->processes, thread, chain);
 
-	perch__chain_read(&chain, record);
-	depth = perch__last_stack_update(last, addresses->processes, thread, &chain);
-	for (size_t at = 0; at < chain.nr - depth; at++)
-		__builtin_prefetch(recent_of(
-			addresses, space_key(addresses, thread, chain.cpumode[at]), chain.ip[at]));
-	for (; depth < chain.nr; depth++) {
-		size_t at = chain.nr - 1 - depth;
+	for (size_t at = 0; at < chain->nr - depth; at++)
+		__builtin_prefetch(recent_of(addresses,
+					     space_key(addresses, thread, chain->cpumode[at]),
+					     chain->ip[at]));
+	for (; depth < chain->nr; depth++) {
+		size_t at = chain->nr - 1 - depth;
 		uint32_t number =
-			perch__address_number(addresses, thread, chain.cpumode[at], chain.ip[at]);
+			perch__address_number(addresses, thread, chain->cpumode[at], chain->ip[at]);
 
 		if (number == NO_NUMBER) {
 			last->generation = 0;
@@ -252,11 +259,20 @@ int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_t
 		}
 		last->number[depth] = number;
 	}
-	if (max > chain.nr)
-		max = chain.nr;
+	if (max > chain->nr)
+		max = chain->nr;
 	for (size_t i = 0; i < max; i++)
-		numbers[i] = last->number[chain.nr - 1 - i];
+		numbers[i] = last->number[chain->nr - 1 - i];
 	return max;
+}
+
+int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_thread *thread,
+			       const struct perch_record *record, uint32_t *numbers, size_t max)
+{
+	struct chain chain;
+
+	perch__chain_read(&chain, record);
+	return perch__addresses_number_chain(addresses, thread, &chain, numbers, max);
 }
 
 int perch_addresses_sampled(struct perch_addresses *addresses, struct perch_thread *thread,

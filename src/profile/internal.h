@@ -147,6 +147,17 @@ struct recent {
 	uint32_t number;
 };
 
+/* Functions with a name that matches an expression. */
+struct matcher {
+	regex_t regex;
+	bool is_set;
+	/* by address number: 0 is not tested, 1 no match, else the number of the name + 2 */
+	uint32_t *result;
+	size_t nr;
+};
+
+void perch__matcher_clear(struct matcher *matcher);
+
 struct perch_addresses {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
@@ -155,6 +166,7 @@ struct perch_addresses {
 	struct key_set keys; /* struct address_key -> address[] */
 	struct perch_address *address;
 	struct waiting *waiting; /* NULL until a chain waits */
+	struct matcher ignored;	 /* of perch_addresses_ignore_callees() */
 };
 /* What an address is: the address of the DSO with the cpumode in its low bits, and the offset. */
 struct address_key {
@@ -172,6 +184,9 @@ struct waiting {
 _Static_assert(LAST_STACKS <= 64, "a word has a bit for each last stack");
 struct address_key perch__address_key(const struct perch_addresses *addresses,
 				      struct perch_thread *thread, unsigned cpumode, uint64_t ip);
+/* Stores the numbers of the addresses of a chain. Returns how many, or -ENOMEM. */
+int perch__addresses_number_chain(struct perch_addresses *addresses, struct perch_thread *thread,
+				  const struct chain *chain, uint32_t *numbers, size_t max);
 /* Makes space for more addresses. Returns 0 or -ENOMEM. */
 int perch__addresses_reserve(struct perch_addresses *addresses, size_t more);
 /* Stores the numbers of keys. There must be space for nr addresses more. */
@@ -346,15 +361,6 @@ struct flat {
 	struct count *other;
 };
 
-/* Functions with a name that matches an expression. */
-struct matcher {
-	regex_t regex;
-	bool is_set;
-	/* by address number: 0 is not tested, 1 no match, else the number of the name + 2 */
-	uint32_t *result;
-	size_t nr;
-};
-
 /* The nodes of a row, as linked lists. */
 struct row_lists {
 	uint32_t outermost; /* nodes that have no other node of the row above them */
@@ -451,9 +457,10 @@ struct perch_profile {
 int perch__parent_set(struct perch_profile *profile, const struct perch_profile_options *options,
 		      bool with_column, struct perch_error *err);
 void perch__parent_clear(struct perch_profile *profile);
-/* Leaves out the callees that are to be ignored. Returns 0 or -ENOMEM. */
-int perch__parent_ignore_callees(struct perch_profile *profile, struct perch_thread *thread,
-				 struct chain *chain);
+/* Leaves out the callees of the outermost function of a chain that matches. Returns 0 or -ENOMEM.
+ */
+int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *matcher,
+			  struct perch_thread *thread, struct chain *chain);
 
 /* context.c: returns the number of the values of a sample, or a negative errno. */
 int64_t perch__context_of(const struct sample *sample);

@@ -36,22 +36,17 @@ int perch__parent_set(struct perch_profile *profile, const struct perch_profile_
 	return rc;
 }
 
-static void clear_matcher(struct matcher *matcher)
-{
-	if (matcher->is_set)
-		regfree(&matcher->regex);
-	free(matcher->result);
-}
-
 void perch__parent_clear(struct perch_profile *profile)
 {
-	clear_matcher(&profile->parent);
-	clear_matcher(&profile->ignored);
+	perch__matcher_clear(&profile->parent);
+	perch__matcher_clear(&profile->ignored);
 	perch__texts_clear(&profile->functions_named);
 }
 
-/* Tests the function of an address. Returns its result, or NO_NUMBER if out of memory. */
-static uint32_t test(struct perch_profile *profile, struct matcher *matcher, uint32_t address)
+/* Tests the function of an address. named: gets its name; NULL: none. Returns its result, or
+ * NO_NUMBER if out of memory. */
+static uint32_t test(struct perch_addresses *addresses, struct matcher *matcher,
+		     struct texts *named, uint32_t address)
 {
 	const struct perch_symbol *symbol;
 	const char *name;
@@ -61,11 +56,11 @@ static uint32_t test(struct perch_profile *profile, struct matcher *matcher, uin
 		return NO_NUMBER;
 	if (matcher->result[address] != UNTESTED)
 		return matcher->result[address];
-	symbol = perch_addresses_at(profile->addresses, address)->symbol;
-	name = symbol ? perch_symbols_name(profile->symbols, symbol) : NULL;
+	symbol = perch_addresses_at(addresses, address)->symbol;
+	name = symbol ? perch_symbols_name(addresses->symbols, symbol) : NULL;
 	if (!name || regexec(&matcher->regex, name, 0, NULL, 0))
 		return matcher->result[address] = NO_MATCH;
-	number = perch__texts_add(&profile->functions_named, name);
+	number = named ? perch__texts_add(named, name) : 0;
 	return number == NO_NUMBER ? NO_NUMBER : (matcher->result[address] = FIRST_NAME + number);
 }
 
@@ -73,18 +68,18 @@ static uint32_t test(struct perch_profile *profile, struct matcher *matcher, uin
  * Finds the first function of a chain that matches: from the innermost one on, or from the
  * outermost one. Returns its result, NO_MATCH, or NO_NUMBER if out of memory. *at: its index.
  */
-static uint32_t find(struct perch_profile *profile, struct matcher *matcher,
-		     struct perch_thread *thread, const struct chain *chain, bool outermost,
-		     size_t *at)
+static uint32_t find(struct perch_addresses *addresses, struct matcher *matcher,
+		     struct texts *named, struct perch_thread *thread, const struct chain *chain,
+		     bool outermost, size_t *at)
 {
 	for (size_t i = 0; i < chain->nr; i++) {
 		uint32_t address, result = NO_NUMBER;
 
 		*at = outermost ? chain->nr - 1 - i : i;
-		address = perch__address_number(profile->addresses, thread, chain->cpumode[*at],
+		address = perch__address_number(addresses, thread, chain->cpumode[*at],
 						chain->ip[*at]);
 		if (address != NO_NUMBER)
-			result = test(profile, matcher, address);
+			result = test(addresses, matcher, named, address);
 		if (result != NO_MATCH)
 			return result;
 	}
@@ -96,25 +91,25 @@ static uint32_t find(struct perch_profile *profile, struct matcher *matcher,
  * those of the call. It is not used if it is in another function: the call is the last instruction
  * of a function that does not return.
  */
-static int address_of_call(struct perch_profile *profile, struct perch_thread *thread,
+static int address_of_call(struct perch_addresses *addresses, struct perch_thread *thread,
 			   unsigned cpumode, uint64_t *ip)
 {
-	uint32_t call = perch__address_number(profile->addresses, thread, cpumode, *ip - 1);
-	uint32_t after = perch__address_number(profile->addresses, thread, cpumode, *ip);
+	uint32_t call = perch__address_number(addresses, thread, cpumode, *ip - 1);
+	uint32_t after = perch__address_number(addresses, thread, cpumode, *ip);
 
 	if (call == NO_NUMBER || after == NO_NUMBER)
 		return -ENOMEM;
-	if (perch_addresses_at(profile->addresses, call)->symbol ==
-	    perch_addresses_at(profile->addresses, after)->symbol)
+	if (perch_addresses_at(addresses, call)->symbol ==
+	    perch_addresses_at(addresses, after)->symbol)
 		--*ip;
 	return 0;
 }
 
-int perch__parent_ignore_callees(struct perch_profile *profile, struct perch_thread *thread,
-				 struct chain *chain)
+int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *matcher,
+			  struct perch_thread *thread, struct chain *chain)
 {
 	size_t at;
-	uint32_t result = find(profile, &profile->ignored, thread, chain, true, &at);
+	uint32_t result = find(addresses, matcher, NULL, thread, chain, true, &at);
 
 	if (result == NO_NUMBER)
 		return -ENOMEM;
@@ -123,7 +118,26 @@ int perch__parent_ignore_callees(struct perch_profile *profile, struct perch_thr
 	chain->nr -= at;
 	memmove(chain->ip, chain->ip + at, chain->nr * sizeof(*chain->ip));
 	memmove(chain->cpumode, chain->cpumode + at, chain->nr * sizeof(*chain->cpumode));
-	return address_of_call(profile, thread, chain->cpumode[0], &chain->ip[0]);
+	return address_of_call(addresses, thread, chain->cpumode[0], &chain->ip[0]);
+}
+
+int perch_addresses_ignore_callees(struct perch_addresses *addresses, const char *expression,
+				   struct perch_error *err)
+{
+	perch__matcher_clear(&addresses->ignored);
+	return set_matcher(&addresses->ignored, expression, err);
+}
+
+int perch_addresses_outer_chain(struct perch_addresses *addresses, struct perch_thread *thread,
+				const struct perch_record *record, uint32_t *numbers, size_t max)
+{
+	struct chain chain;
+
+	perch__chain_read(&chain, record);
+	if (addresses->ignored.is_set &&
+	    perch__ignore_callees(addresses, &addresses->ignored, thread, &chain))
+		return -ENOMEM;
+	return perch__addresses_number_chain(addresses, thread, &chain, numbers, max);
 }
 
 /* ---- the column: 0, or the number of the name + 1 ---- */
@@ -132,8 +146,8 @@ static int parent_value(const struct sample *sample, uint64_t *value)
 {
 	struct perch_profile *profile = sample->profile;
 	size_t at;
-	uint32_t result = find(profile, &profile->parent, sample->thread, sample->chain,
-			       profile->outermost_parent, &at);
+	uint32_t result = find(profile->addresses, &profile->parent, &profile->functions_named,
+			       sample->thread, sample->chain, profile->outermost_parent, &at);
 
 	*value = result == NO_MATCH ? 0 : result - FIRST_NAME + 1;
 	return result == NO_NUMBER ? -ENOMEM : 0;

@@ -135,7 +135,8 @@ static int read_chain(struct perch_profile *profile, struct sample *sample, stru
 		chain->nr = profile->max_stack;
 	sample->chain = chain;
 	return profile->ignored.is_set
-		       ? perch__parent_ignore_callees(profile, sample->thread, chain)
+		       ? perch__ignore_callees(profile->addresses, &profile->ignored,
+					       sample->thread, chain)
 		       : 0;
 }
 

@@ -149,17 +149,21 @@ static int matches_parent(struct perch_filter *filter, uint32_t number)
 
 int perch__filter_test_parent(struct perch_filter *filter, const struct perch_record *record)
 {
-	struct perch_session_sample sample;
+	struct perch_thread *thread = perch__filter_thread(filter, record);
+	uint32_t chain[PERCH_MAX_CALL_CHAIN];
+	int nr;
 
-	if (perch_session_resolve(filter->session, record, &sample, NULL))
+	if (!thread)
 		return -ENOMEM;
-	for (size_t i = 0; i < sample.nr; i++) {
-		uint8_t *result = result_of(&filter->by_caller, sample.chain[i]);
+	nr = perch_addresses_call_chain(perch__session_addresses(filter->session), thread, record,
+					chain, PERCH_MAX_CALL_CHAIN);
+	for (int i = 0; i < nr; i++) {
+		uint8_t *result = result_of(&filter->by_caller, chain[i]);
 
 		if (!result)
 			return -ENOMEM;
 		if (*result == UNTESTED) {
-			int matches = matches_parent(filter, sample.chain[i]);
+			int matches = matches_parent(filter, chain[i]);
 
 			if (matches < 0)
 				return matches;
@@ -168,5 +172,5 @@ int perch__filter_test_parent(struct perch_filter *filter, const struct perch_re
 		if (*result == PASSES)
 			return 1;
 	}
-	return 0;
+	return nr < 0 ? nr : 0;
 }

@@ -181,7 +181,7 @@ static inline int resolve(struct perch_session *session, const struct perch_reco
 int perch_session_resolve(struct perch_session *session, const struct perch_record *record,
 			  struct perch_session_sample *sample, struct perch_error *err)
 {
-	return resolve(session, record, perch_addresses_call_chain, sample, err);
+	return resolve(session, record, perch_addresses_outer_chain, sample, err);
 }
 
 int perch_session_add_chain(struct perch_session *session, const struct perch_record *record,

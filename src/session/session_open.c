@@ -130,6 +130,9 @@ static int begin(struct perch_session *session, struct perch_error *err)
 	if (!rc)
 		rc = perch_addresses_new(&session->addresses, session->processes, session->symbols,
 					 err);
+	if (!rc && session->options.ignore_callees)
+		rc = perch_addresses_ignore_callees(session->addresses,
+						    session->options.ignore_callees, err);
 	if (!rc)
 		rc = use_jitdump(session, err);
 	if (!rc)

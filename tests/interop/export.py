@@ -173,6 +173,28 @@ def check_folded(path):
     check(second == {names: period for names, period in ours.items() if names.startswith("second;")}, "folded: --comms")
 
 
+def check_function_options(path):
+    """The options of report that test functions and shorten call chains: the last function of a line has the period of its row."""
+    for options in (["--symbol-filter", "lea"], ["-U"], ["-x", "-p", "^recurse$"], ["-x"], ["--ignore-callees", "^recurse$"], ["--ignore-callees", "^main$"],
+                    ["--symbol-filter", "none"], ["--symbol-filter", "leaf", "--ignore-callees", "^work$"], ["--max-stack", "3"]):
+        ours = collections.Counter()
+        for names, period in folded("-i", path, *options).items():
+            ours[names.split(";")[-1]] += period
+        _, out, err = run(PERCH, "report", "-j", "--no-children", "-s", "sym", "-i", path, *options)
+        theirs = {row["sym"].replace(" (inlined)", ""): row["period"] for row in map(json.loads, out.splitlines()) if not row["sym"].startswith(("0x", "["))}
+        check(theirs == {name: period for name, period in ours.items() if name in theirs or not name.startswith("[")}, "folded: " + " ".join(options),
+              (ours, theirs, err))
+    deepest = max(len(names.split(";")) for names in folded("-i", path, "--max-stack", "2", "--no-inline"))
+    check(deepest == 3, "folded: --max-stack leaves out outer functions", deepest)
+    inner, outer = folded("-i", path, "--max-stack", "1", "--no-inline"), folded("-i", path)
+    check(sum(inner.values()) == sum(outer.values()), "folded: --max-stack keeps all samples", inner)
+    _, _, err = run(PERCH, "export", "-F", "folded", "-i", path, "--symbol-filter", "none")
+    check("no sample is in a function with 'none' in its name" in err and "has no samples" not in err, "folded: a text that no function has", err)
+    tree = exported("json", "-i", path, "--ignore-callees", "^work$")["tree"]
+    lines = {node["line"] for node in exported("json", "-i", path)["tree"] if "line" in node}
+    check(tree and {node["line"] for node in tree if "line" in node} <= lines, "json: --ignore-callees keeps the lines of calls", tree)
+
+
 def pprof(directory, *words):
     env = dict(os.environ, HOME=directory, PPROF_TMPDIR=directory)
     done = subprocess.run(["go", "tool", "pprof", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, check=False)
@@ -488,7 +510,8 @@ def check_errors(directory, path):
     for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded, firefox, json, pprof or speedscope"),
                            (("--format", "folded", "--mark", "x"), "unknown kind 'x'"), (("--format", "folded", "word"), "not an option"),
                            (("--format", "folded", "--event", "none"), "has no event 'none'; it has cpu-clock"),
-                           (("--format", "pprof", "--event", "cpu-clock"), "--event is for folded stacks")):
+                           (("--format", "pprof", "--event", "cpu-clock"), "--event is for folded stacks"),
+                           (("--format", "folded", "--ignore-callees", "("), "is no extended regular expression")):
         status, _, err = run(PERCH, "export", *words, "-i", path)
         check(status == 2 and message in err, "usage: " + (" ".join(words) or "no option"), err)
     status, _, err = run(PERCH, "export", "--format", "folded", "-i", path, "-o", os.path.join(directory, "no/file"))
@@ -523,6 +546,7 @@ def main():
             print("skipped: perch cannot record here: " + err.strip())
             return 77
         check_folded(path)
+        check_function_options(path)
         check_pprof(directory, path)
         check_json(path)
         check_speedscope(path)

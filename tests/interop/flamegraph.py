@@ -597,7 +597,7 @@ def check_errors(directory, data):
     with open("selected.html", encoding="utf-8") as file:
         check(" --comms program,&lt;b&gt;</title>" in file.read(), "the title has the options that select samples")
     for words, message in (((data, "word"), "'word' is too much"), (("--title",), "needs"), (("-i", data, "old.folded"), "too much"),
-                           (("-", "--tid", "1"), "need a recording")):
+                           (("-", "--tid", "1"), "need a recording"), (("-", "-U"), "need a recording"), (("-", "--max-stack", "2"), "need a recording")):
         status, _, err = run(PERCH, "flamegraph", *words, stdin=subprocess.DEVNULL)
         check(status == 2 and message in err, "usage: " + " ".join(words), err)
     status, _, err = run(PERCH, "flamegraph", "-i", data, "-o", os.path.join(directory, "no/file"))

@@ -108,7 +108,7 @@ static void print_notes(const struct report *report, const struct perch_profile 
 			 "--sample-cpu, -a or -C",
 			 without_cpu);
 	perch_session_get_stats(report->input.session, &stats);
-	if (!present && !report->filter.filter && !report->resolved &&
+	if (!present && !report->filter.filter && !report->filter.resolved &&
 	    !stats.damage.missing_bytes && !stats.damage.corrupt_bytes)
 		cli_note(
 			COMMAND,

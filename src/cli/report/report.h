@@ -81,11 +81,8 @@ struct report {
 	bool relative_set;
 	const char *separator;		 /* -t; NULL: columns are padded */
 	unsigned widths[REPORT_COLUMNS]; /* -w; 0 is the width of the text */
-	uint64_t max_stack;		 /* addresses of a call chain; 0 is no limit */
 	uint64_t time_quantum;		 /* ns; 0 is the default */
-	const char *symbol_part;	 /* --symbol-filter */
 	const char *parent;		 /* -p: expression of the column parent */
-	bool exclude_other;		 /* -x: only samples with a parent */
 	const char *ignore_callees;	 /* an expression */
 	bool raw_trace;			 /* fields of tracepoints as they are recorded */
 	bool full_paths, ns;		 /* of source files; times with nanoseconds */
@@ -96,7 +93,6 @@ struct report {
 	bool stdio;  /* text, also on a terminal */
 	char **argv; /* of the command, for the browser to start it anew */
 	bool show_samples, show_period, show_cpu;
-	bool resolved; /* -U: only samples in functions with a name */
 	bool stats, tasks, mmaps, header, header_only, long_header, show_empty;
 	struct report_threads *threads; /* of -T */
 	bool show_threads;
@@ -194,11 +190,10 @@ bool report_takes_variable(const char *name, const char *value);
 struct report_reading {
 	struct report *report;
 	struct perch_profile *profile;
-	struct perch_addresses *by_symbol; /* for tests of the sampled function; NULL: none */
-	bool chains;			   /* there are call chains */
-	bool shows_chains;		   /* their functions are printed */
-	bool ended;			   /* the profile is finished, unless .rc is negative */
-	int rc;				   /* a negative errno, with .err; else 0 */
+	bool chains;	   /* there are call chains */
+	bool shows_chains; /* their functions are printed */
+	bool ended;	   /* the profile is finished, unless .rc is negative */
+	int rc;		   /* a negative errno, with .err; else 0 */
 	struct perch_error err;
 	struct timespec start;
 };

@@ -60,8 +60,7 @@ static const struct cli_option options[] = {
 	  report_option_graph, true, false },
 	{ 'G', "inverted", NULL, "the same as -g caller", CLI_CALL, &report, report_option_inverted,
 	  false, false },
-	{ 0, "max-stack", "N", "use at most N addresses of call chains", CLI_NUMBER,
-	  &report.max_stack, NULL, false, false },
+	CLI_CHAIN_OPTIONS(&report.filter, &report.ignore_callees),
 	{ 0, "hierarchy", NULL, "rows as a tree, whose levels are the columns of -s", CLI_FLAG,
 	  &report.hierarchy, NULL, false, false },
 	{ 0, "group", NULL,
@@ -80,17 +79,9 @@ static const struct cli_option options[] = {
 	  &report.full_paths, NULL, false, false },
 	{ 0, "raw-trace", NULL, "print the fields of tracepoints as they are recorded", CLI_FLAG,
 	  &report.raw_trace, NULL, false, false },
-	{ 0, "symbol-filter", "TEXT", "only samples in functions with this text in the name",
-	  CLI_STRING, &report.symbol_part, NULL, false, false },
-	{ 'U', "hide-unresolved", NULL, "only samples in functions with a name", CLI_FLAG,
-	  &report.resolved, NULL, false, false },
+	CLI_FUNCTION_OPTIONS(&report.filter),
 	{ 'p', "parent", "REGEX", "print the column parent: the caller with a name like this",
 	  CLI_STRING, &report.parent, NULL, false, false },
-	{ 'x', "exclude-other", NULL, "only samples with a parent", CLI_FLAG, &report.exclude_other,
-	  NULL, false, false },
-	{ 0, "ignore-callees", "REGEX",
-	  "count samples for the outermost function with a name like this", CLI_STRING,
-	  &report.ignore_callees, NULL, false, false },
 	{ 0, "percentage", "KIND",
 	  "of all samples (absolute, default) or of the selected ones (relative)", CLI_CALL,
 	  &report, report_option_percentage, false, false },
@@ -185,11 +176,11 @@ static int parse(int argc, char **argv)
 	if (extra)
 		return cli_usage_error(
 			COMMAND, "expected one text of function names; '%s' is too much", extra);
-	if (operand && report.symbol_part)
+	if (operand && report.filter.symbol_part)
 		return cli_usage_error(COMMAND, "'%s' and --symbol-filter exclude each other",
 				       operand);
 	if (operand)
-		report.symbol_part = operand;
+		report.filter.symbol_part = operand;
 	return 0;
 }
 
@@ -201,9 +192,7 @@ int report_parse(struct report **result, int argc, char **argv)
 		status = parse(argc, argv);
 	if (status)
 		return status;
-	if (report.exclude_other)
-		report.filter.options.parent = report.parent ? report.parent
-							     : "^sys_|^do_page_fault";
+	cli_filter_exclude_other(&report.filter, report.parent);
 	status = check_options();
 	if (!status)
 		status = report_set_keys(&report);

@@ -190,7 +190,7 @@ static int open_sources(struct source *source, const struct report_group *group,
 		.by = report->keys.column,
 		.nr_by = report->keys.nr,
 		.children = report->children,
-		.named_callers = report->resolved,
+		.named_callers = report->filter.resolved,
 	};
 	struct perch_error err;
 

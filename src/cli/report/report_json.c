@@ -132,7 +132,7 @@ static int put_event(struct writer *writer, unsigned event, const char *name)
 		.by = report->by.column,
 		.nr_by = report->by.nr,
 		.children = report->children,
-		.named_callers = report->resolved,
+		.named_callers = report->filter.resolved,
 	};
 	const struct perch_row *rows;
 	struct perch_error err;

@@ -297,7 +297,7 @@ int report_get_rows(const struct report_table *table, unsigned event, const stru
 		.by = report->by.column,
 		.nr_by = report->by.nr,
 		.children = report->children,
-		.named_callers = report->resolved,
+		.named_callers = report->filter.resolved,
 	};
 	struct perch_error err;
 

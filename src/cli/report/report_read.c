@@ -8,91 +8,6 @@
 #include "report.h"
 #include "report_threads.h"
 
-enum result { WANTED, OTHER, UNRESOLVED };
-
-/* The tests of the sampled function are made once per address. */
-static int open_test(struct report_reading *reading)
-{
-	const struct report *report = reading->report;
-	struct perch_session *session = report->input.session;
-	struct perch_error err;
-
-	if (!report->resolved && !report->symbol_part)
-		return 0;
-	return perch_addresses_new(&reading->by_symbol, perch_session_processes(session),
-				   perch_session_symbols(session), &err)
-		       ? cli_error(REPORT_COMMAND, &err)
-		       : 0;
-}
-
-static bool has_part(const struct report *report, const struct perch_symbol *symbol)
-{
-	struct perch_symbols *symbols = perch_session_symbols(report->input.session);
-
-	return symbol && strstr(perch_symbols_name(symbols, symbol), report->symbol_part);
-}
-
-/* Returns enum result, or -ENOMEM: by the functions that are inlined at an address. */
-static int test_inlined(const struct report *report, const struct perch_address *address)
-{
-	struct perch_symbols *symbols = perch_session_symbols(report->input.session);
-	const struct perch_symbol_frame *frames;
-	int nr;
-
-	if (report->no_inline || !perch_symbols_has_debug_info(symbols, address->dso))
-		return OTHER;
-	nr = perch_symbols_frames(symbols, address->dso, address->offset, &frames);
-	for (int i = 0; i < nr - 1; i++)
-		if (has_part(report, frames[i].symbol))
-			return WANTED;
-	return nr < 0 ? nr : OTHER;
-}
-
-/* Returns enum result, or -ENOMEM. */
-static int test_symbol(struct perch_addresses *addresses, const struct report *report,
-		       const struct perch_record *record)
-{
-	struct perch_session *session = report->input.session;
-	const struct perch_address *address;
-	const struct perch_dso *dso;
-	struct perch_thread *thread;
-	uint32_t number;
-	int rc;
-
-	if (!addresses)
-		return WANTED;
-	thread = perch_processes_thread(perch_session_processes(session), record->sample.pid,
-					record->sample.tid);
-	rc = thread ? perch_addresses_sampled(addresses, thread, record, &number, &dso) : -ENOMEM;
-	if (rc)
-		return rc;
-	address = perch_addresses_at(addresses, number);
-	if (!address->symbol)
-		return report->resolved ? UNRESOLVED : OTHER;
-	return !report->symbol_part || has_part(report, address->symbol)
-		       ? WANTED
-		       : test_inlined(report, address);
-}
-
-/* Leaves out the outer addresses of a call chain from --max-stack on. Returns true if there are
- * some. */
-static bool cut_chain(struct perch_record *record, uint64_t max)
-{
-	uint64_t nr = 0;
-
-	for (uint64_t i = 0; i < record->sample.callchain.nr; i++) {
-		uint64_t ip = perch_word(record, &record->sample.callchain.ip[i]);
-
-		if (ip == PERCH_CONTEXT_USER_DEFERRED) /* a cookie follows, not an address */
-			return false;
-		if (ip < PERCH_CONTEXT_MAX && ++nr > max) {
-			record->sample.callchain.nr = i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Adds one sample, if it is selected. 0 or a negative errno. */
 static int add_sample(struct report_reading *reading, struct perch_record *record)
 {
@@ -100,7 +15,8 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 	struct perch_profile *profile = reading->profile;
 	struct perch_error *err = &reading->err;
 	int match = cli_filter_match(&report->filter, record);
-	int result = match < 0 ? match : test_symbol(reading->by_symbol, report, record);
+	int result = match < 0 ? match
+			       : cli_filter_test_function(&report->filter, &report->input, record);
 	bool truncated = perch_session_is_truncated(report->input.session, record);
 
 	report_weigh(report, record);
@@ -110,16 +26,16 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 		return 0;
 	if (cli_switch_is_off(&report->switching, record->event))
 		return 0;
-	if (result == UNRESOLVED)
+	if (result == CLI_FUNCTION_UNRESOLVED)
 		return 0;
 	/* as in perf of all samples, also of branches without names, unless they are left out */
-	if (report->branches && !report->resolved)
+	if (report->branches && !report->filter.resolved)
 		report_add_branch_types(report, record);
-	if (!match || result == OTHER)
+	if (!match || result == CLI_FUNCTION_OTHER)
 		return perch_profile_skip(profile, record, err);
 	if (reading->shows_chains)
 		cli_input_count_chain(&report->input, record);
-	if (report->max_stack && cut_chain(record, report->max_stack))
+	if (cli_filter_cut_chain(&report->filter, record))
 		truncated = false;
 	if (report->blocks && report_blocks_add(report->blocks, record, err))
 		return -ENOMEM;
@@ -127,36 +43,18 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 			 : perch_profile_add(profile, record, err);
 }
 
-/* The bits of all events. */
-static uint64_t sample_types(const struct report *report)
-{
-	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(perch_session_reader(report->input.session), &events);
-	uint64_t sample_type = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		sample_type |= events[i].attr.sample_type;
-	return sample_type;
-}
-
 bool report_read_has_chains(const struct report *report)
 {
-	return !report->branches && sample_types(report) & PERCH_SAMPLE_CALLCHAIN;
+	return !report->branches && cli_input_sample_types(&report->input) & PERCH_SAMPLE_CALLCHAIN;
 }
 
 /* Parents and callees are in call chains. */
 static int check_chains(const struct report *report)
 {
-	bool with_parent = report_has_column(&report->keys, perch_column_find("parent", 6));
-	struct perch_error err;
-
-	if ((!with_parent && !report->ignore_callees) ||
-	    sample_types(report) & PERCH_SAMPLE_CALLCHAIN)
-		return 0;
-	perch_error_set(&err, ENODATA, PERCH_ERROR_USAGE, "%s needs call chains, and %s has none",
-			with_parent ? "the column parent" : "--ignore-callees", report->input.path);
-	perch_error_remedy(&err, "record with -g");
-	return cli_error(REPORT_COMMAND, &err);
+	if (report_has_column(&report->keys, perch_column_find("parent", 6)))
+		return cli_input_require_chains(&report->input, "the column parent");
+	return report->ignore_callees ? cli_input_require_chains(&report->input, "--ignore-callees")
+				      : 0;
 }
 
 /* As in perf: the outermost parent if call graphs start with the caller. */
@@ -169,7 +67,7 @@ static bool outermost_parent(const struct report *report)
 /* True if neither children nor call graphs are printed, or no event has call chains. */
 static bool is_flat(const struct report *report)
 {
-	return !(sample_types(report) &
+	return !(cli_input_sample_types(&report->input) &
 		 (PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK)) ||
 	       (report->children_set && !report->children && report->graph.shape == SHAPE_NONE);
 }
@@ -191,7 +89,7 @@ struct perch_profile_options report_profile_options(const struct report *report)
 		.full_paths = report->full_paths,
 		.nanoseconds = report->ns,
 		.branches = report->branches,
-		.resolved_branches = report->branches && report->resolved,
+		.resolved_branches = report->branches && report->filter.resolved,
 	};
 }
 
@@ -210,9 +108,7 @@ int report_read_start(struct report_reading *reading, struct report *report)
 			       perch_session_symbols(session), &options, &err);
 	if (rc == -EINVAL)
 		return cli_usage_error(REPORT_COMMAND, "%s", err.message);
-	if (rc)
-		return cli_error(REPORT_COMMAND, &err);
-	return open_test(reading);
+	return rc ? cli_error(REPORT_COMMAND, &err) : 0;
 }
 
 /* Returns 0, or a negative errno with reading->err. */
@@ -232,8 +128,6 @@ static int add_record(struct report_reading *reading, struct perch_record *recor
 
 static void finish(struct report_reading *reading)
 {
-	perch_addresses_free(reading->by_symbol);
-	reading->by_symbol = NULL;
 	reading->ended = true;
 	if (!reading->rc)
 		reading->rc = perch_profile_finish(reading->profile, &reading->err);
@@ -305,8 +199,6 @@ void report_read_show_progress(const struct report_reading *reading)
 
 void report_read_close(struct report_reading *reading)
 {
-	perch_addresses_free(reading->by_symbol);
 	perch_profile_free(reading->profile);
-	reading->by_symbol = NULL;
 	reading->profile = NULL;
 }

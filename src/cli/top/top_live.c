@@ -91,8 +91,9 @@ static int new_profile(struct top *top)
 	int rc;
 
 	options.inlined = 0; /* each refresh would look them up */
-	options.max_stack = top->report.max_stack < PERCH_MAX_CALL_CHAIN ? top->report.max_stack
-									 : 0;
+	options.max_stack = top->report.filter.max_stack < PERCH_MAX_CALL_CHAIN
+				    ? top->report.filter.max_stack
+				    : 0;
 	rc = perch_profile_new(&top->profile, perch_session_processes(session),
 			       perch_session_symbols(session), &options, &err);
 	if (rc == -EINVAL)
