@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dummy_event.h"
 #include "base/reserved.h"
 #include "internal.h"
 #include "page.h"
@@ -91,10 +92,8 @@ static uint32_t main_event(const struct perch_export *export, uint32_t sampled)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct perch_attr *attr = &event[i].attr;
-		bool dummy = attr->type == PERCH_TYPE_SOFTWARE &&
-			     attr->config == PERCH_COUNT_SW_DUMMY;
 
-		if (!dummy && !(markers && attr->type == PERCH_TYPE_TRACEPOINT))
+		if (!perch__is_dummy(attr) && !(markers && attr->type == PERCH_TYPE_TRACEPOINT))
 			return i;
 	}
 	return sampled;

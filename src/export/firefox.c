@@ -107,6 +107,8 @@ static void put_schemas(struct firefox *firefox)
 		end_schema(file);
 	}
 	for (size_t i = 0; i < firefox->nr_events; i++) {
+		if (firefox->written[i] == NO_INDEX)
+			continue;
 		snprintf(type, sizeof(type), "event-%zu", i);
 		begin_schema(file, type, firefox->event[i].name);
 		if (firefox->event[i].attr.type == PERCH_TYPE_TRACEPOINT)
@@ -131,6 +133,8 @@ static int name_markers(struct firefox *firefox)
 		const char *name = i < MARKER_EVENT ? marker_schemas[i].name
 						    : firefox->event[i - MARKER_EVENT].name;
 
+		if (i >= MARKER_EVENT && firefox->written[i - MARKER_EVENT] == NO_INDEX)
+			continue;
 		firefox->marker_name[i] = perch__export_texts_add(texts, name);
 		if (firefox->marker_name[i] == NO_INDEX)
 			return -ENOMEM;
@@ -265,8 +269,12 @@ static uint64_t first_time(const struct perch_export *export)
 static int prepare(struct firefox *firefox)
 {
 	struct perch_export *export = firefox->export;
+	size_t nr_written;
 	int rc = perch__markers_end(export);
 
+	firefox->written = perch__export_event_positions(export, &nr_written);
+	if (!firefox->written)
+		return -ENOMEM;
 	firefox->nr_events =
 		perch_reader_events(perch_session_reader(export->session), &firefox->event);
 	firefox->start = first_time(export);
@@ -287,6 +295,7 @@ static void close_firefox(struct firefox *firefox)
 {
 	perch__export_tree_clear(&firefox->tree);
 	perch__export_tracks_clear(&firefox->tracks);
+	free(firefox->written);
 	free(firefox->lib);
 	free(firefox->libs);
 	free(firefox->source);

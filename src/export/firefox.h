@@ -33,6 +33,7 @@ struct firefox {
 	struct perch_export *export;
 	const struct perch_file_event *event;
 	size_t nr_events;
+	uint32_t *written; /* of perch__export_event_positions() */
 	struct export_tree tree;
 	struct export_tracks tracks;
 	uint64_t start; /* the time 0 of the file in ns */

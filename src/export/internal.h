@@ -33,6 +33,10 @@ const char *perch__export_unit(const struct perch_attr *attr);
 /* Returns a time of the recording's clock in ns since 1970; 0 if the recording does not have the
  * time of day of its clock. */
 uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t time);
+/* Returns, by index of an event, its position among the events that are written; NO_INDEX for a
+ * dummy event without samples, which is not written. The caller frees the array, which is NULL
+ * without memory. */
+uint32_t *perch__export_event_positions(const struct perch_export *export, size_t *nr_written);
 
 /* ---- texts.c: texts, each once, numbered from 0 in the order they are added ---- */
 

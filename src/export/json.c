@@ -149,7 +149,7 @@ static void put_tree(struct json_file *file, const struct export_tree *tree)
 }
 
 static void put_samples(struct json_file *file, const struct perch_export *export,
-			const struct export_tree *tree)
+			const struct export_tree *tree, const uint32_t *position)
 {
 	perch__json_key(&file->json, "samples");
 	perch__json_begin_array(&file->json);
@@ -163,7 +163,7 @@ static void put_samples(struct json_file *file, const struct perch_export *expor
 		else
 			perch__json_put_number(file, "node", tree->leaf[i]);
 		perch__json_put_number(file, "thread", entry->thread);
-		perch__json_put_number(file, "event", entry->event);
+		perch__json_put_number(file, "event", position[entry->event]);
 		perch__json_put_number(file, "samples", entry->samples);
 		perch__json_put_number(file, "period", entry->period);
 		perch__json_end(&file->json);
@@ -226,7 +226,7 @@ static int put_event(struct json_file *file, const struct perch_export *export,
 }
 
 static int put_events(struct json_file *file, const struct perch_export *export,
-		      const struct export_tree *tree)
+		      const struct export_tree *tree, const uint32_t *position)
 {
 	const struct perch_file_event *event;
 	size_t nr = perch_reader_events(perch_session_reader(export->session), &event);
@@ -235,7 +235,8 @@ static int put_events(struct json_file *file, const struct perch_export *export,
 	perch__json_key(&file->json, "events");
 	perch__json_begin_array(&file->json);
 	for (size_t i = 0; i < nr && !rc; i++)
-		rc = put_event(file, export, tree, &event[i], (uint32_t)i);
+		if (position[i] != NO_INDEX)
+			rc = put_event(file, export, tree, &event[i], (uint32_t)i);
 	perch__json_end(&file->json);
 	return rc;
 }
@@ -243,8 +244,12 @@ static int put_events(struct json_file *file, const struct perch_export *export,
 static int put_file(struct json_file *file, const struct perch_export *export,
 		    const struct export_tree *tree)
 {
+	size_t nr_written;
+	uint32_t *position = perch__export_event_positions(export, &nr_written);
 	int rc;
 
+	if (!position)
+		return -ENOMEM;
 	perch__json_begin_object(&file->json);
 	perch__json_put_number(file, "version", FORMAT_VERSION);
 	perch__json_put_text(file, "exporter", "perch " PERCH_VERSION_STRING);
@@ -255,9 +260,10 @@ static int put_file(struct json_file *file, const struct perch_export *export,
 	put_threads(file, export);
 	put_functions(file, export, tree);
 	put_tree(file, tree);
-	put_samples(file, export, tree);
-	rc = put_events(file, export, tree);
+	put_samples(file, export, tree, position);
+	rc = put_events(file, export, tree, position);
 	perch__json_end(&file->json);
+	free(position);
 	return rc;
 }
 

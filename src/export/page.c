@@ -76,18 +76,23 @@ static int add_tables(struct page *page, struct perch_export *export,
 static int add_events(struct page *page, struct perch_export *export, const struct page_maps *map)
 {
 	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(perch_session_reader(export->session), &events);
+	size_t nr = perch_reader_events(perch_session_reader(export->session), &events), nr_written;
+	uint32_t *position = perch__export_event_positions(export, &nr_written);
+	int rc = position ? 0 : -ENOMEM;
 	char name[256];
 
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr && !rc; i++) {
 		const char *unit = perch__export_unit(&events[i].attr);
 
+		if (position[i] == NO_INDEX)
+			continue;
 		perch_clean_text(events[i].name, name, sizeof(name));
 		map->event[i] = perch__page_event(page, name, !strcmp(unit, "nanoseconds"));
 		if (map->event[i] == PAGE_NONE)
-			return -ENOMEM;
+			rc = -ENOMEM;
 	}
-	return 0;
+	free(position);
+	return rc;
 }
 
 static int add_entries(struct page *page, struct perch_export *export,

@@ -23,28 +23,56 @@ static int put_type(struct pprof *pprof, const char *name, const char *unit)
 					      : perch__pprof_put(pprof, &profile);
 }
 
-/* Writes the types of values: the number of samples, then the period of each event. */
-static int put_types(struct pprof *pprof, const struct perch_file_event *event, size_t nr)
+/* Writes what lies between two samples of an event: its period, if it has a fixed one. */
+static int put_period(struct pprof *pprof, const struct perch_file_event *event)
 {
-	const struct perch_export *export = pprof->export;
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT;
+
+	if (event->attr.freq || !event->attr.sample_period)
+		return 0;
+	type.type = perch__pprof_clean_text(pprof, event->name);
+	type.unit = perch__pprof_text(pprof, perch__export_unit(&event->attr));
+	profile.period_type = &type;
+	profile.period = (int64_t)event->attr.sample_period;
+	return type.type < 0 || type.unit < 0 ? perch__pprof_first_error(type.type, type.unit, 0)
+					      : perch__pprof_put(pprof, &profile);
+}
+
+/* Writes the types of values: the number of samples, then the period of each event. */
+static int put_types(struct pprof *pprof)
+{
+	const struct perch_file_event *event;
+	size_t nr = perch_reader_events(perch_session_reader(pprof->export->session), &event);
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	int rc = (int)perch__pprof_text(pprof, "");
 
 	if (!rc)
 		rc = put_type(pprof, "samples", "count");
-	for (size_t i = 0; i < nr && !rc; i++)
+	for (size_t i = 0; i < nr && !rc; i++) {
+		if (pprof->position[i] == NO_INDEX)
+			continue;
 		rc = put_type(pprof, event[i].name, perch__export_unit(&event[i].attr));
-	if (rc || !nr)
-		return rc;
-	type.type = profile.default_sample_type = perch__pprof_clean_text(pprof, event[0].name);
-	type.unit = perch__pprof_text(pprof, perch__export_unit(&event[0].attr));
-	profile.period_type = &type;
-	if (!event[0].attr.freq)
-		profile.period = (int64_t)event[0].attr.sample_period;
+		if (rc || pprof->position[i])
+			continue;
+		profile.default_sample_type = perch__pprof_clean_text(pprof, event[i].name);
+		rc = profile.default_sample_type < 0 ? (int)profile.default_sample_type
+						     : put_period(pprof, &event[i]);
+	}
+	return rc ? rc : perch__pprof_put(pprof, &profile);
+}
+
+/* Writes the time between the first and the last sample, and the time of day of the first one if
+ * the recording has that. */
+static int put_time(struct pprof *pprof)
+{
+	const struct perch_export *export = pprof->export;
+	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
+
+	if (!export->last_time)
+		return 0;
 	profile.duration_nanos = (int64_t)(export->last_time - export->first_time);
-	if (export->last_time)
-		profile.time_nanos = (int64_t)perch__export_time_of_day(export, export->first_time);
+	profile.time_nanos = (int64_t)perch__export_time_of_day(export, export->first_time);
 	return perch__pprof_put(pprof, &profile);
 }
 
@@ -142,20 +170,20 @@ static int set_ranges(struct pprof *pprof, const struct perch_dso **main)
 
 static int put_profile(struct pprof *pprof)
 {
-	struct perch_reader *reader = perch_session_reader(pprof->export->session);
-	const struct perch_file_event *event;
 	const struct perch_dso *main;
-	size_t nr_events = perch_reader_events(reader, &event);
 	int rc;
 
 	pprof->texts.table.seed = pprof->functions.seed = pprof->export->stacks.seed;
-	rc = set_ranges(pprof, &main);
+	pprof->position = perch__export_event_positions(pprof->export, &pprof->nr_written);
+	rc = pprof->position ? set_ranges(pprof, &main) : -ENOMEM;
 	if (!rc)
-		rc = put_types(pprof, event, nr_events);
+		rc = put_types(pprof);
+	if (!rc)
+		rc = put_time(pprof);
 	if (!rc && main && perch__pprof_mapping(pprof, main) < 0)
 		rc = -ENOMEM;
 	if (!rc)
-		rc = perch__pprof_samples(pprof, nr_events);
+		rc = perch__pprof_samples(pprof);
 	return rc;
 }
 
@@ -167,6 +195,7 @@ static int close_pprof(struct pprof *pprof)
 	free(pprof->message);
 	free(pprof->function);
 	free(pprof->mapping);
+	free(pprof->position);
 	perch__export_texts_clear(&pprof->texts);
 	perch__hash_clear(&pprof->functions);
 	free(pprof);

@@ -38,6 +38,9 @@ struct pprof {
 	size_t nr_functions;
 	struct perch__hash_table functions;
 
+	uint32_t *position; /* of perch__export_event_positions() */
+	size_t nr_written;
+
 	struct mapping *mapping; /* by DSO */
 	size_t nr_mappings;
 };
@@ -76,6 +79,6 @@ int64_t perch__pprof_mapping(struct pprof *pprof, const struct perch_dso *dso);
 /* ---- pprof_samples.c ---- */
 
 /* Writes all samples with their locations. Returns 0 or a negative errno. */
-int perch__pprof_samples(struct pprof *pprof, size_t nr_events);
+int perch__pprof_samples(struct pprof *pprof);
 
 #endif

@@ -283,6 +283,7 @@ static int put_sum(const struct samples *samples, const struct sum *sum, int64_t
 	Perch__Pprof__Sample sample = PERCH__PPROF__SAMPLE__INIT, *messages = &sample;
 	Perch__Pprof__Label label[3], *labels[3] = { &label[0], &label[1], &label[2] };
 	uint64_t location[PERCH_MAX_CALL_CHAIN];
+	size_t of_event = 1 + samples->pprof->position[sum->event];
 	int rc;
 
 	for (uint32_t at = sum->node; at != NO_INDEX; at = samples->node[at].parent)
@@ -295,7 +296,7 @@ static int put_sum(const struct samples *samples, const struct sum *sum, int64_t
 	label[1].num = thread->pid;
 	label[2].num = thread->tid;
 	values[0] = (int64_t)sum->samples;
-	values[1 + sum->event] = (int64_t)sum->period;
+	values[of_event] = (int64_t)sum->period;
 	sample.location_id = location;
 	sample.n_value = nr_values;
 	sample.value = values;
@@ -304,16 +305,17 @@ static int put_sum(const struct samples *samples, const struct sum *sum, int64_t
 	profile.n_sample = 1;
 	profile.sample = &messages;
 	rc = label[0].str < 0 ? (int)label[0].str : perch__pprof_put(samples->pprof, &profile);
-	values[0] = values[1 + sum->event] = 0;
+	values[0] = values[of_event] = 0;
 	return rc;
 }
 
-static int put_all(struct samples *samples, size_t nr_events)
+static int put_all(struct samples *samples)
 {
 	struct pprof *pprof = samples->pprof;
 	const int64_t keys[3] = { perch__pprof_text(pprof, "comm"), perch__pprof_text(pprof, "pid"),
 				  perch__pprof_text(pprof, "tid") };
-	int64_t *values = calloc(1 + nr_events, sizeof(*values));
+	size_t nr_values = 1 + pprof->nr_written;
+	int64_t *values = calloc(nr_values, sizeof(*values));
 	int64_t nr = values ? make_sums(samples) : -ENOMEM;
 	int rc = nr < 0 ? (int)nr : 0;
 
@@ -322,7 +324,7 @@ static int put_all(struct samples *samples, size_t nr_events)
 	for (size_t i = 0; i < samples->nr_locations && !rc; i++)
 		rc = put_location(samples, i);
 	for (int64_t i = 0; i < nr && !rc; i++)
-		rc = put_sum(samples, &samples->sum[i], values, 1 + nr_events, keys);
+		rc = put_sum(samples, &samples->sum[i], values, nr_values, keys);
 	free(values);
 	return rc;
 }
@@ -362,7 +364,7 @@ static void close_samples(struct samples *samples)
 	perch__hash_clear(&samples->nodes);
 }
 
-int perch__pprof_samples(struct pprof *pprof, size_t nr_events)
+int perch__pprof_samples(struct pprof *pprof)
 {
 	const struct perch_export *export = pprof->export;
 	size_t nr_addresses = largest_address(export) + 1;
@@ -377,7 +379,7 @@ int perch__pprof_samples(struct pprof *pprof, size_t nr_events)
 	int rc = -ENOMEM;
 
 	if (samples.location_of[0] && samples.location_of[1] && samples.caller && samples.sum)
-		rc = put_all(&samples, nr_events);
+		rc = put_all(&samples);
 	close_samples(&samples);
 	return rc;
 }

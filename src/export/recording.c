@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about the recording that several formats have. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/dummy_event.h"
 #include "internal.h"
 
 const char *perch__export_unit(const struct perch_attr *attr)
@@ -28,4 +30,23 @@ uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t t
 		for (size_t i = 0; i < 3; i++)
 			words[i] = __builtin_bswap64(words[i]);
 	return words[1] + (time - words[2]);
+}
+
+uint32_t *perch__export_event_positions(const struct perch_export *export, size_t *nr_written)
+{
+	const struct perch_file_event *event;
+	size_t nr = perch_reader_events(perch_session_reader(export->session), &event);
+	uint32_t *position = calloc(nr + 1, sizeof(*position));
+
+	*nr_written = 0;
+	if (!position)
+		return NULL;
+	for (size_t i = 0; i < nr; i++)
+		position[i] = perch__is_dummy(&event[i].attr) ? NO_INDEX : 0;
+	for (size_t i = 0; i < export->nr_entries; i++)
+		position[export->entry[i].event] = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (position[i] != NO_INDEX)
+			position[i] = (uint32_t)(*nr_written)++;
+	return position;
 }

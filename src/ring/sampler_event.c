@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dummy_event.h"
 #include "internal.h"
 
 #define SAMPLE_ID_BITS                                                              \
@@ -102,10 +103,9 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 		      struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_attr *attr = &event->attr;
-	bool dummy = attr->type == PERCH_TYPE_SOFTWARE && attr->config == PERCH_COUNT_SW_DUMMY;
 
-	if (attr->sample_period || dummy || options->sideband || options->inherit_stat ||
-	    may_only_count(attr, machine))
+	if (attr->sample_period || perch__is_dummy(attr) || options->sideband ||
+	    options->inherit_stat || may_only_count(attr, machine))
 		return 0;
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 			"event '%s' needs a period or a frequency to take samples", event->name);

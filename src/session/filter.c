@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Filters: makes them, and tests records by their thread, CPU, time and fields. */
+#include "base/dummy_event.h"
 #include "base/reserved.h"
 #include "filter.h"
 #include "internal.h"
@@ -216,11 +217,6 @@ static void add_test(struct perch_filter *filter, enum perch_filter_part part, f
 	filter->tests[filter->nr_tests++].part = part;
 }
 
-static bool is_dummy(const struct perch_attr *attr)
-{
-	return attr->type == PERCH_TYPE_SOFTWARE && attr->config == PERCH_COUNT_SW_DUMMY;
-}
-
 /* Refuses to test what the samples of an event do not have. */
 static int require(const struct perch_filter *filter, uint64_t bit, const char *what,
 		   const char *remedy, struct perch_error *err)
@@ -229,7 +225,7 @@ static int require(const struct perch_filter *filter, uint64_t bit, const char *
 	size_t nr = perch_reader_events(perch_session_reader(filter->session), &events);
 
 	for (size_t i = 0; i < nr; i++) {
-		if (events[i].attr.sample_type & bit || is_dummy(&events[i].attr))
+		if (events[i].attr.sample_type & bit || perch__is_dummy(&events[i].attr))
 			continue;
 		perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT,
 				"the samples of %s have no %s, which cannot be a filter then",

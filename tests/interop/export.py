@@ -3,6 +3,7 @@
 """perch export: folded stacks have the frames of perch script and the sums of perch report; go tool pprof prints the sums, callers and
 lines of a pprof file as perch report does; files in JSON have the stacks and sums of folded stacks."""
 import base64
+import calendar
 import collections
 import gzip
 import json
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import chromium
 
@@ -506,6 +508,33 @@ def check_faults(directory):
             check(status == 2 and "would replace it" in err and file.read() == before, name[0] + " does not replace the recording", err)
 
 
+def check_facts(directory):
+    """Events without samples, the period of samples, and the time of day."""
+    path, file = os.path.join(directory, "facts.data"), os.path.join(directory, "facts.pb.gz")
+    status, _, err = run(PERCH, "record", "-N", "-c", "1000000", "-k", "monotonic", "-e", "dummy:u", "-e", "cpu-clock:u", "-o", path, "./program")
+    check(not status, "a recording with a fixed period and a dummy event", err)
+    _, events, _ = run(PERCH, "evlist", "-i", path)
+    document = exported("json", "-i", path)
+    profile = firefox("-i", path)
+    names = ([event["name"] for event in document["events"]], [schema["tooltipLabel"] for schema in profile["meta"]["markerSchema"]][3:])
+    check(events.split() == ["dummy:u", "cpu-clock:u"] and names == (["cpu-clock:u"], ["cpu-clock:u"]) and {row["event"] for row in document["samples"]} == {0},
+          "json, firefox: no dummy event", (events, names))
+    check("dummy" not in profile["shared"]["stringArray"] and "dummy:u" not in profile["shared"]["stringArray"], "firefox: no name of a dummy event")
+    run(PERCH, "export", "--format", "pprof", "-i", path, "-o", file)
+    if not shutil.which("go"):
+        print("ok - pprof: period and time # skip no go")
+        return
+    raw, top = pprof(directory, "-raw", file)[0], pprof(directory, "-top", file)[0]
+    span = (document["last_time_ns"] - document["first_time_ns"]) / 1e9
+    header = raw.splitlines()[:5]
+    check(header[0] == "PeriodType: cpu-clock:u nanoseconds" and header[1] == "Period: 1000000" and "samples/count cpu-clock:u/nanoseconds[dflt]" in raw,
+          "pprof: the period of the first event that is no dummy", header)
+    day = re.search(r"^Time: ([\d-]+ [\d:]+)", raw, re.M)
+    now = time.time() - calendar.timegm(time.strptime(day[1], "%Y-%m-%d %H:%M:%S")) if day else -1
+    duration = re.search(r"^Duration: ([\d.]+\w*)", top, re.M)
+    check(0 <= now < 600 and duration and abs(seconds(duration[1]) - span) < 0.01 * span, "pprof: time and duration", (header, now, span, top[:200]))
+
+
 def check_errors(directory, path):
     for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded, firefox, json, pprof or speedscope"),
                            (("--format", "folded", "--mark", "x"), "unknown kind 'x'"), (("--format", "folded", "word"), "not an option"),
@@ -553,6 +582,7 @@ def main():
         check_import(directory, path)
         check_firefox(directory, path)
         check_faults(directory)
+        check_facts(directory)
         check_errors(directory, path)
     return int(failed)
 

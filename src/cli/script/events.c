@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dummy_event.h"
 #include "options.h"
 #include "script.h"
 
@@ -127,7 +128,7 @@ static int set_fields(struct script *script, struct script_event *event)
 		event->fields |= SCRIPT_DSO;
 	if (!is_software(attr, PERCH_COUNT_SW_BPF_OUTPUT))
 		event->fields &= ~SCRIPT_BPF_OUTPUT;
-	if (is_software(attr, PERCH_COUNT_SW_DUMMY))
+	if (perch__is_dummy(attr))
 		return 0;
 	if (missing && !another_has(script, missing))
 		return refuse_missing(event, missing);
