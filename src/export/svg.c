@@ -10,15 +10,31 @@
 #include "page.h"
 
 /* Sizes in pixels of the picture. */
-#define WIDTH	   1200.0
-#define MARGIN	   10.0
-#define HEAD	   46.0
-#define FOOT	   24.0
-#define ROW	   17.0
-#define LETTER	   6.7
-#define LEAST	   0.3 /* narrower frames are left out */
-#define MAX_ROWS   1024
-#define TEXT_BYTES 512
+#define WIDTH	    1200.0
+#define MARGIN	    10.0
+#define HEAD	    46.0
+#define FOOT	    42.0
+#define ROW	    17.0
+#define LETTER	    6.7
+#define NOTE_LETTER 7.0 /* at most, of a note */
+#define SWATCH	    12.0
+#define LEAST	    0.3 /* narrower frames are left out */
+#define MAX_ROWS    1024
+#define TEXT_BYTES  512
+
+/* The classes of frames by kind of function, and their names in the legend. */
+static const struct {
+	const char *class, *name;
+} kinds[] = {
+	[PAGE_USER] = { "user", "user" },
+	[PAGE_KERNEL] = { "kernel", "kernel" },
+	[PAGE_JIT] = { "jit", "JIT" },
+	[PAGE_UNKNOWN] = { "unknown", "unknown" },
+	[PAGE_INLINED] = { "inlined", "inlined" },
+};
+static const enum page_kind legend[] = { PAGE_USER, PAGE_KERNEL, PAGE_INLINED, PAGE_JIT,
+					 PAGE_UNKNOWN };
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 struct picture {
 	const struct page *page;
@@ -31,6 +47,7 @@ struct picture {
 	uint32_t *first;       /* by node: its first child in sorted */
 	uint32_t event, rows;
 	size_t hidden;
+	bool drawn[KINDS]; /* kinds of functions that have frames */
 	FILE *out;
 };
 
@@ -154,15 +171,18 @@ static void put_change(const struct picture *picture, double change)
 	double size = change < 0 ? -change : change;
 	int step = 0;
 
+	if (size < 0.0005) {
+		fputs("same", picture->out);
+		return;
+	}
 	while (step < 4 && size >= steps[step])
 		step++;
 	fprintf(picture->out, "%s%d", change > 0 ? "more" : "less", step);
 }
 
 /* Writes the class of a frame's color. */
-static void put_class(const struct picture *picture, uint32_t node)
+static void put_class(struct picture *picture, uint32_t node)
 {
-	static const char *const kinds[] = { "user", "kernel", "jit", "unknown" };
 	const struct page *page = picture->page;
 	uint32_t key = picture->tree.node[node].location, kind;
 
@@ -172,7 +192,9 @@ static void put_class(const struct picture *picture, uint32_t node)
 		fputs("thread", picture->out);
 	} else {
 		kind = page->function[key].kind;
-		fputs(kind & PAGE_INLINED ? "inlined" : kinds[kind & 3], picture->out);
+		kind = kind & PAGE_INLINED ? PAGE_INLINED : kind & 3;
+		picture->drawn[kind] = true;
+		fputs(kinds[kind].class, picture->out);
 	}
 }
 
@@ -266,7 +288,7 @@ static const char style[] =
 	".more0 { fill: #f3e3e1; } .more1 { fill: #f0c4bf; } .more2 { fill: #ec9f97; }\n"
 	".more3 { fill: #e57a70; } .more4 { fill: #dd5448; }\n"
 	".less0 { fill: #e2e7f0; } .less1 { fill: #c0d2ec; } .less2 { fill: #98b9e6; }\n"
-	".less3 { fill: #6f9fdf; } .less4 { fill: #4784d6; }\n"
+	".less3 { fill: #6f9fdf; } .less4 { fill: #4784d6; } .same { fill: #e6e6e6; }\n"
 	".title { font: 600 16px sans-serif; } .note { font: 12px sans-serif; }\n"
 	"</style>\n";
 
@@ -299,13 +321,40 @@ static int put_head(struct picture *picture, double height)
 		rc = perch__page_put_text(event, picture->out);
 	fprintf(picture->out, ": %" PRIu64, picture->total[0]);
 	if (page->old_title) {
-		fputs("; red: a larger share than in ", picture->out);
+		fputs(", compared with ", picture->out);
 		if (!rc)
 			rc = perch__page_put_text(page->text + page->old_title, picture->out);
-		fputs(", blue: a smaller one", picture->out);
 	}
 	fputs("</text>\n", picture->out);
 	return rc;
+}
+
+/* Writes a color and what it means. Returns the position of the next one. */
+static double put_swatch(struct picture *picture, double x, double y, const char *class,
+			 const char *name)
+{
+	fprintf(picture->out,
+		"<rect class=\"%s\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\"/>"
+		"<text class=\"note\" x=\"%.0f\" y=\"%.0f\">%s</text>\n",
+		class, x, y - SWATCH + 2, SWATCH, SWATCH, x + SWATCH + 5, y, name);
+	return x + SWATCH + 20 + NOTE_LETTER * (double)strlen(name);
+}
+
+/* Writes the legend of the colors, after the frames. */
+static void put_legend(struct picture *picture, double y)
+{
+	double x = MARGIN;
+
+	fputs("<g class=\"legend\">\n", picture->out);
+	if (picture->page->old_title) {
+		x = put_swatch(picture, x, y, "more3", "larger share than before");
+		put_swatch(picture, x, y, "less3", "smaller share than before");
+	}
+	for (size_t i = 0; i < KINDS; i++)
+		if (picture->drawn[legend[i]])
+			x = put_swatch(picture, x, y, kinds[legend[i]].class,
+				       kinds[legend[i]].name);
+	fputs("</g>\n", picture->out);
 }
 
 static int put_picture(struct picture *picture)
@@ -322,6 +371,7 @@ static int put_picture(struct picture *picture)
 	rc = put_head(picture, height);
 	if (!rc)
 		rc = visit_frames(picture, stack, height);
+	put_legend(picture, height - 26);
 	if (picture->hidden)
 		fprintf(picture->out,
 			"<text class=\"note\" x=\"%.0f\" y=\"%.0f\">%zu %s narrower than "

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """perch flamegraph: its page in Chromium has the sums of perch report, shows names as text, and its controls, keys and links work."""
+import base64
 import json
 import os
 import re
@@ -357,6 +358,7 @@ def check_display(browser, path):
     check(browser.run("document.documentElement.scrollWidth") <= 320, "nothing is wider than 320 pixels",
           browser.run("[...document.querySelectorAll('*')].filter((n) => n.getBoundingClientRect().right > 321).map((n) => n.id || n.tagName)"))
     check(browser.run("perch.flame.canvas.getBoundingClientRect().width") > 280, "the graph has the whole width")
+    check(browser.run("document.getElementById('search').offsetWidth") > 280, "the search box has the whole width")
     browser.size(1200)
     unnamed = """[...document.querySelectorAll('button, input, select, canvas')].filter((node) => !(node.getAttribute('aria-label') ||
         node.labels && node.labels.length || node.textContent.trim())).map((node) => node.outerHTML)"""
@@ -398,18 +400,45 @@ def check_print(browser):
         visible = browser.run("[perch.flame.box.clientHeight, perch.flame.box.scrollTop]")
         browser.run("window.dispatchEvent(new Event('beforeprint'))")
         browser.call("Emulation.setEmulatedMedia", media="print")
-        height, rows, shown = browser.run("""(({ canvas, ratio, levels, box }) => [canvas.height / ratio, levels * 18,
-            canvas.getBoundingClientRect().height <= box.getBoundingClientRect().height])(perch.flame)""")
+        height, rows, shown = browser.run("""(({ box, ratio, levels }) => { const strips = [...box.querySelectorAll('.strip')];
+            return [strips.reduce((sum, strip) => sum + strip.height, 0) / ratio, levels * 18, strips.every((strip) => strip.offsetWidth === box.clientWidth &&
+                strip.getBoundingClientRect().bottom <= box.getBoundingClientRect().bottom + 1)]; })(perch.flame)""")
         check(visible[0] < 1000 and rows == 122 * 18 and abs(height - rows) < 2 and shown, "the whole graph is printed", (visible, height, rows, shown))
-        empty = browser.run("""(({ context, canvas, levels }) => {
-            const column = context.getImageData(9, 0, 1, canvas.height).data, rows = Array.from({ length: levels }, (_, row) => row);
-            return rows.filter((row) => column[4 * Math.floor((row + 0.2) * canvas.height / levels) + 3] < 255);
-        })(perch.flame)""")
+        empty = browser.run("""(({ box, ratio, levels }) => [...box.querySelectorAll('.strip')].flatMap((strip, number) => {
+            const copy = new OffscreenCanvas(strip.width, strip.height).getContext('2d'), tall = 18 * ratio;
+            copy.drawImage(strip, 0, 0);
+            const column = copy.getImageData(9, 0, 1, strip.height).data;
+            return Array.from({ length: strip.height / tall }, (_, row) => row).filter((row) => column[4 * Math.floor((row + 0.2) * tall) + 3] < 255);
+        }))(perch.flame)""")
         check(empty == [], "each of its rows is drawn", empty)
         browser.call("Emulation.setEmulatedMedia", media="")
         browser.run("window.dispatchEvent(new Event('afterprint'))")
         after = browser.run("[perch.flame.box.clientHeight, perch.flame.box.scrollTop]")
-        check(after == visible and browser.run("perch.flame.height") == visible[0], "and the page is as before", (visible, after))
+        check(after == visible and browser.run("perch.flame.height") == visible[0] and not browser.run("document.querySelectorAll('.strip').length"),
+              "and the page is as before", (visible, after))
+    check_paper(browser)
+
+
+def check_paper(browser):
+    """The graph begins on the first page; a graph that is longer than a page has its root there."""
+    if not shutil.which("pdftotext"):
+        print("ok - the printed page # skip no pdftotext")
+        return
+    for path, functions in (("deep.html", 120), ("page.html", 0)):
+        browser.open(path)
+        with open("paper.pdf", "wb") as file:
+            file.write(base64.b64decode(browser.call("Page.printToPDF")["data"]))
+        subprocess.run(["pdftoppm", "-r", "40", "-gray", "-l", "1", "paper.pdf", "paper"], check=True)
+        name = next(name for name in os.listdir(".") if re.match(r"paper-0*1\.pgm", name))
+        with open(name, "rb") as file:
+            _, size, _, pixels = file.read().split(b"\n", 3)
+        width, height = map(int, size.split())
+        # rows of pixels in which the middle of the paper is not white
+        drawn = [y for y in range(height) if min(pixels[y * width + width // 3:y * width + 2 * width // 3]) < 240]
+        most = max(drawn, default=0) / height
+        check(most > 0.9 if functions else most > 0.3, path + ": the graph begins on the first page", (most, height))
+        text = subprocess.run(["pdftotext", "-l", "1", "paper.pdf", "-"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        check("Drag to select" not in text, path + ": no hints on paper", text)
 
 
 # ---- texts, comparisons, pictures ----
@@ -523,6 +552,11 @@ def check_svg(browser, data):
     titles = [node.text for node in root.iter(space + "title")]
     check(titles[0] == "<b> & c" and any(title.startswith(EVIL + " (") for title in titles) and not list(root.iter(space + "script")),
           "names are text in the picture", titles[:5])
+    legend = next(group for group in root.iter(space + "g") if group.get("class") == "legend")
+    swatches = list(zip([node.get("class") for node in legend.iter(space + "rect")], [node.text for node in legend.iter(space + "text")]))
+    drawn = {node.get("class") for group in root.iter(space + "g") if group is not legend for node in group.findall(space + "rect")} - {"thread"}
+    check(swatches[0] == ("user", "user") and {name for name, _ in swatches} == drawn and all(name == text.lower() for name, text in swatches),
+          "a legend of the colors in the picture", (swatches, drawn))
     frames = [title for title in titles if title.startswith("all (100.00%, ")]
     browser.open("page.html")
     check(frames == [f"all (100.00%, {browser.run('perch.weights.total')})"], "its sum is that of the page", frames)

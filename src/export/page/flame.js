@@ -2,11 +2,13 @@
 /*
  * A tree as a flame graph (root below) or icicle graph (root above) on a canvas. The canvas has the
  * size of what is visible; a box around it scrolls, and what is visible is drawn. To print, the
- * canvas has the whole tree, and the style sheet gives it the width of the paper.
+ * canvas has the whole tree. Strips of it have the width of the paper, because a browser begins a
+ * new page between canvases, but not in one.
  */
 
 const ROW = 18, NARROW = 0.5, FONT = '11px ui-monospace, Menlo, Consolas, monospace';
 const ZOOM_MS = 180, PRINT_WIDTH = 1000, PRINT_PIXELS = 16e6;
+const STRIP = 4, PAGE_ROWS = 50; /* rows of a strip, and of the first page */
 
 class FlameGraph {
 	/* handlers: zoom(node), focus(node), open(node) */
@@ -81,6 +83,7 @@ class FlameGraph {
 			this.width = PRINT_WIDTH;
 			this.height = this.levels * ROW;
 			this.ratio = Math.min(2, Math.sqrt(PRINT_PIXELS / this.width / this.height));
+			this.ratio = Math.ceil(this.ratio * ROW) / ROW; /* rows have whole pixels */
 		} else {
 			this.width = box.clientWidth;
 			this.height = box.clientHeight;
@@ -93,15 +96,35 @@ class FlameGraph {
 		this.draw();
 	}
 
-	/* printing: the whole graph is drawn, until it is called with false */
+	/* printing: the whole graph is drawn, until it is called with false. The root is above if the
+	 * graph is longer than a page. */
 	print(printing) {
 		this.printing = printing;
+		this.rootAbove = printing && this.levels > PAGE_ROWS;
 		if (printing && this.motion) {
 			this.range = this.motion.to;
 			this.motion = null;
 		}
 		this.resize();
 		this.scrollBack();
+		for (const strip of this.box.querySelectorAll('.strip'))
+			strip.remove();
+		if (printing)
+			this.addStrips();
+	}
+
+	/* The strips are bitmaps: Chromium prints what was drawn on a canvas just now in another size. */
+	addStrips() {
+		const { canvas, box } = this, tall = Math.round(STRIP * ROW * this.ratio);
+
+		for (let y = 0; y < canvas.height; y += tall) {
+			const part = new OffscreenCanvas(canvas.width, Math.min(tall, canvas.height - y));
+			const strip = element('canvas', '', { class: 'strip', width: part.width, height: part.height });
+
+			part.getContext('2d').drawImage(canvas, 0, -y);
+			strip.getContext('bitmaprenderer').transferFromImageBitmap(part.transferToImageBitmap());
+			box.append(strip);
+		}
 	}
 
 	/* Returns how far the canvas is below the upper end of the graph. */
@@ -140,7 +163,7 @@ class FlameGraph {
 	/* ---- drawing ---- */
 
 	rowOf(depth) {
-		const row = this.icicle ? depth : Math.max(this.levels, this.height / ROW) - 1 - depth;
+		const row = this.icicle || this.rootAbove ? depth : Math.max(this.levels, this.height / ROW) - 1 - depth;
 
 		return row * ROW - this.top();
 	}

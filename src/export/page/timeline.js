@@ -41,7 +41,9 @@ class Timeline {
 			context.fillRect(left, 0, 1.5, height);
 			context.fillRect(right - 1.5, 0, 1.5, height);
 		}
-		this.text.textContent = this.describe();
+		const [text, hint] = this.describe();
+
+		this.text.replaceChildren(`${text} `, element('span', hint, { class: 'hint' }));
 	}
 
 	/* Returns the sums of equal parts of the time, fewer than slices. A slice has a constant rate. */
@@ -82,13 +84,14 @@ class Timeline {
 		return slice / this.sums.length * this.duration;
 	}
 
+	/* Returns what is selected, and how to change it. */
 	describe() {
 		const whole = this.from === 0 && this.to === this.sums.length;
 		const range = `${formatTime(this.timeOf(this.from))} to ${formatTime(this.timeOf(this.to))}`;
 
-		return whole ? `Time: all ${formatTime(this.duration)}. Drag to select a range.` :
-			`Time: ${range} of ${formatTime(this.duration)} (${formatShare(
-				this.to - this.from, this.sums.length)}). Click or press Escape for all.`;
+		return whole ? [`Time: all ${formatTime(this.duration)}.`, 'Drag to select a range.'] :
+			[`Time: ${range} of ${formatTime(this.duration)} (${formatShare(
+				this.to - this.from, this.sums.length)}).`, 'Click or press Escape for all.'];
 	}
 
 	select(from, to) {
