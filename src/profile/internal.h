@@ -534,6 +534,16 @@ int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *li
 void perch__flat_clear(struct flat *flat);
 void perch__flat_free(struct perch_profile *profile);
 
+/* ---- sort_numbers.c ---- */
+
+#define SORT_WORDS 3
+struct sort_item {
+	uint64_t number;
+	uint32_t at; /* position of the row among those of the event */
+};
+/* Sorts items by their numbers; equal ones stay in order. scratch: space for as many items. */
+void perch__sort_by_numbers(struct sort_item *items, size_t nr, struct sort_item *scratch);
+
 /* ---- rows.c ---- */
 
 /* Finds the row of each node of the folded tree, and adds up self and children of rows. */

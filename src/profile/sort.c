@@ -5,127 +5,124 @@
 #include "internal.h"
 
 /*
- * Rows are sorted in two steps, because most rows of a large profile have equal sums (one sample),
- * and a comparison that loads two rows from memory takes long: first by the sums, then the rows
- * with equal sums by all columns.
+ * Rows are sorted in steps, because most rows of a large profile have equal sums (one sample), and
+ * a comparison that loads two rows from memory takes long: first by the sums, then the rows with
+ * equal sums by the columns. A step sorts numbers that have the same order. Only rows whose numbers
+ * are equal in all steps are compared.
  */
+enum step { FIRST_SUM, SECOND_SUM, PERIOD, HEIGHT, SELF, LOCATION, NAME, COMPARE };
+enum { MAX_STEPS = COMPARE + 1 };
+
 struct order {
 	struct perch_profile *profile;
 	const struct perch_rows_options *options;
 	const struct perch_dso *const *dsos; /* by index */
-	struct perch_row *row;		     /* those of the event */
+	size_t nr_dsos;
+	struct perch_row *row; /* those of the event */
+	size_t nr_sums;	       /* the first columns of the list, of scope PERIOD */
+	/* the first columns of the profile whose order numbers have: those of scope SAMPLE by ranks
+	 * of contexts, then perhaps dso by ranks of DSOs, and the first bytes of sym */
+	size_t nr_sample;
+	bool with_dso, with_sym;
+	size_t first_compared; /* column whose order numbers do not have, or not the whole one */
+	enum step step[MAX_STEPS];
+	uint32_t *context_rank; /* by context */
+	uint32_t *dso_rank;	/* by index */
 };
 
-/* A row in the first step. */
-struct item {
-	/* sums, the larger ones come first: of the first two columns of the list if they are of
-	 * scope PERIOD; without a list, the period and a second one */
-	uint64_t first, second;
-	uint32_t height; /* of two rows with equal children, the caller comes first */
-	uint32_t at;	 /* where the row is among those of the event */
-	uint32_t index;	 /* of the row */
-};
+/* ---- ranks of contexts and DSOs: numbers that have the order of columns ---- */
 
-static int by_period(const struct item *a, const struct item *b)
-{
-	if (a->first != b->first)
-		return a->first < b->first ? 1 : -1;
-	if (a->height != b->height)
-		return a->height < b->height ? 1 : -1;
-	if (a->second != b->second)
-		return a->second < b->second ? 1 : -1;
-	return 0;
-}
-
-static int compare_sums(uint64_t a, uint64_t b)
-{
-	return (a < b) - (a > b);
-}
-
-static int by_list(const struct item *a, const struct item *b, const struct order *order)
+static int compare_ranked_contexts(const struct order *order, uint32_t a, uint32_t b)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < order->options->nr_by && !rc; i++) {
-		const struct perch_column *column = order->options->by[i];
-
-		if (column->scope == PERCH_COLUMN_PERIOD && i < 2) {
-			rc = i ? compare_sums(a->second, b->second)
-			       : compare_sums(a->first, b->first);
-			continue;
-		}
-		rc = perch_profile_compare(order->profile, &order->row[a->at], &order->row[b->at],
-					   column);
-		if (column->scope == PERCH_COLUMN_PERIOD)
-			rc = -rc;
-	}
+	for (size_t i = 0; i < order->nr_sample && !rc; i++)
+		if (order->profile->column[i]->scope == PERCH_COLUMN_SAMPLE)
+			rc = perch__compare_contexts(order->profile, a, b, i);
 	return rc;
 }
 
-static int by_sums(const struct item *a, const struct item *b, const struct order *order)
-{
-	return order->options->nr_by ? by_list(a, b, order) : by_period(a, b);
-}
-
-static int compare_items(const void *left, const void *right, void *order)
-{
-	const struct item *a = left, *b = right;
-	int rc = by_sums(a, b, order);
-
-	return rc ? rc : (a->index > b->index) - (a->index < b->index);
-}
-
-/* A row in the second step, with copies of what most comparisons need. */
-struct tie {
-	uint64_t hint; /* the first bytes of the name, or the offset without a function */
-	uint32_t at, index, context;
-	uint32_t dso;	  /* index */
-	bool is_function; /* functions come before addresses */
-};
-
-static int by_dso(const struct order *order, uint32_t a, uint32_t b)
+static int compare_ranked_dsos(const struct order *order, uint32_t a, uint32_t b)
 {
 	struct perch_symbols *symbols = order->profile->symbols;
 
-	return a == b ? 0
-		      : strcmp(perch_symbols_dso_name(symbols, order->dsos[a]),
-			       perch_symbols_dso_name(symbols, order->dsos[b]));
+	return strcmp(perch_symbols_dso_name(symbols, order->dsos[a]),
+		      perch_symbols_dso_name(symbols, order->dsos[b]));
 }
 
-static int by_column(const struct order *order, const struct tie *a, const struct tie *b,
-		     size_t index)
+static int compare_context_items(const void *left, const void *right, void *order)
 {
-	struct perch_profile *profile = order->profile;
-	const struct perch_column *column = profile->column[index];
+	return compare_ranked_contexts(order, *(const uint32_t *)left, *(const uint32_t *)right);
+}
 
-	if (column->scope == PERCH_COLUMN_PERIOD)
-		return 0;
-	if (column->scope == PERCH_COLUMN_SAMPLE)
-		return perch__compare_contexts(profile, a->context, b->context, index);
-	if (column->methods == &perch__column_dso)
-		return by_dso(order, a->dso, b->dso);
-	if (column->methods == &perch__column_sym) {
-		if (a->is_function != b->is_function)
-			return a->is_function ? -1 : 1;
-		if (a->hint != b->hint)
-			return a->hint < b->hint ? -1 : 1;
+static int compare_dso_items(const void *left, const void *right, void *order)
+{
+	return compare_ranked_dsos(order, *(const uint32_t *)left, *(const uint32_t *)right);
+}
+
+/* Returns the rank of each of nr numbers; equal ones have equal ranks. NULL if out of memory. */
+static uint32_t *make_ranks(struct order *order, size_t nr,
+			    int (*compare)(const void *left, const void *right, void *order))
+{
+	uint32_t *sorted = malloc((nr + 1) * sizeof(*sorted));
+	uint32_t *rank = calloc(nr + 1, sizeof(*rank));
+
+	if (!sorted || !rank) {
+		free(sorted);
+		free(rank);
+		return NULL;
 	}
-	return perch__compare_at(profile, &order->row[a->at], &order->row[b->at], index);
+	for (size_t i = 0; i < nr; i++)
+		sorted[i] = (uint32_t)i;
+	qsort_r(sorted, nr, sizeof(*sorted), compare, order);
+	for (size_t i = 1; i < nr; i++)
+		rank[sorted[i]] =
+			rank[sorted[i - 1]] + (compare(&sorted[i - 1], &sorted[i], order) != 0);
+	free(sorted);
+	return rank;
 }
 
-/* By all columns, so every run prints the same report. */
-static int compare_ties(const void *left, const void *right, void *context)
+/* Returns false if out of memory. */
+static bool rank_columns(struct order *order)
 {
-	const struct order *order = context;
-	const struct tie *a = left, *b = right;
-	int rc = 0;
+	const struct perch_profile *profile = order->profile;
+	size_t at = 0;
 
-	for (size_t i = 0; i < order->profile->nr_columns && !rc; i++)
-		rc = by_column(order, a, b, i);
-	return rc ? rc : (a->index > b->index) - (a->index < b->index);
+	while (at < profile->nr_columns && profile->column[at]->scope != PERCH_COLUMN_FRAME)
+		at++;
+	order->nr_sample = at;
+	order->with_dso = at < profile->nr_columns &&
+			  profile->column[at]->methods == &perch__column_dso;
+	at += order->with_dso;
+	order->with_sym = at < profile->nr_columns &&
+			  profile->column[at]->methods == &perch__column_sym;
+	order->context_rank = make_ranks(order, profile->contexts.nr, compare_context_items);
+	order->dso_rank =
+		make_ranks(order, order->with_dso ? order->nr_dsos : 0, compare_dso_items);
+	return order->context_rank && order->dso_rank;
 }
 
-/* The first bytes of a text as a number: numbers of different texts have the order of strcmp(). */
+/* ---- the steps ---- */
+
+/* The sum of a row in a column of the list; 0 for other columns. */
+static uint64_t listed_sum(const struct order *order, size_t i, const struct perch_row *row)
+{
+	const struct perch_column *column = order->options->by[i];
+
+	return column->methods ? column->methods->sum(row) : 0;
+}
+
+/* The rank of the context, then that of the DSO; functions come before addresses. */
+static uint64_t location_of(const struct order *order, const struct perch_row *row)
+{
+	uint64_t context = order->context_rank[row->numbers[ROW_CONTEXT]], dso = 0;
+
+	if (order->with_dso && row->frame.dso)
+		dso = order->dso_rank[row->frame.dso->index];
+	return context << 32 | dso << 1 | (order->with_sym && !row->frame.symbol);
+}
+
+/* The first bytes of a text: numbers of different texts have the order of strcmp(). */
 static uint64_t first_bytes(const char *text)
 {
 	uint64_t number = 0;
@@ -135,50 +132,106 @@ static uint64_t first_bytes(const char *text)
 	return number;
 }
 
-/* Sorts rows with equal sums. */
-static void sort_ties(struct order *order, struct item *items, size_t nr, struct tie *ties)
+/* Returns the number of a row in a step. Of sums, the larger ones come first. */
+static inline uint64_t number_of(const struct order *order, enum step step,
+				 const struct perch_row *row)
 {
-	struct perch_profile *profile = order->profile;
-	bool by_function = perch__columns_has(profile, &perch__column_sym);
+	bool children = order->options->children;
 
-	for (size_t i = 0; i < nr; i++) {
-		const struct perch_row *row = &order->row[items[i].at];
-		const struct perch_symbol *symbol = row->frame.symbol;
-
-		ties[i] = (struct tie){
-			.hint = row->frame.offset,
-			.at = items[i].at,
-			.index = row->index,
-			.context = row->numbers[ROW_CONTEXT],
-			.dso = row->frame.dso ? row->frame.dso->index : 0,
-			.is_function = symbol != NULL,
-		};
-		if (by_function && symbol)
-			ties[i].hint = first_bytes(perch_symbols_name(profile->symbols, symbol));
+	switch (step) {
+	case FIRST_SUM:
+		return ~listed_sum(order, 0, row);
+	case SECOND_SUM:
+		return ~listed_sum(order, 1, row);
+	case PERIOD:
+		return ~(children ? row->children : row->self);
+	case HEIGHT: /* of two rows with equal children, the caller comes first */
+		return ~(uint64_t)row->height;
+	case SELF:
+		return ~row->self;
+	case LOCATION:
+		return location_of(order, row);
+	case NAME:
+		return row->frame.symbol ? first_bytes(perch_symbols_name(order->profile->symbols,
+									  row->frame.symbol))
+					 : row->frame.offset;
+	case COMPARE:
+		break;
 	}
-	qsort_r(ties, nr, sizeof(*ties), compare_ties, order);
-	for (size_t i = 0; i < nr; i++)
-		items[i].at = ties[i].at;
+	return 0;
 }
 
-/* Returns false if out of memory. */
-static bool sort_items(struct order *order, struct item *items, size_t nr)
+/* Sets the steps that have the order of the options. */
+static void set_steps(struct order *order)
 {
-	struct tie *ties = calloc(nr + 1, sizeof(*ties));
+	const struct perch_rows_options *options = order->options;
+	enum step *step = order->step;
 
-	if (!ties)
-		return false;
-	perch__use_large_pages(ties, nr * sizeof(*ties));
-	qsort_r(items, nr, sizeof(*items), compare_items, order);
+	while (order->nr_sums < options->nr_by && order->nr_sums < 2 &&
+	       options->by[order->nr_sums]->scope == PERCH_COLUMN_PERIOD)
+		*step++ = order->nr_sums++ ? SECOND_SUM : FIRST_SUM;
+	if (!options->nr_by)
+		*step++ = PERIOD;
+	if (!options->nr_by && options->children) {
+		*step++ = HEIGHT;
+		*step++ = SELF;
+	}
+	if (order->nr_sums == options->nr_by) {
+		order->first_compared = order->nr_sample + order->with_dso;
+		*step++ = LOCATION;
+		if (order->with_sym)
+			*step++ = NAME;
+	}
+	*step = COMPARE;
+}
+
+/* Compares by the columns of the list that are no steps. */
+static int by_list(const struct order *order, const struct perch_row *a, const struct perch_row *b)
+{
+	int rc = 0;
+
+	for (size_t i = order->nr_sums; i < order->options->nr_by && !rc; i++) {
+		const struct perch_column *column = order->options->by[i];
+
+		rc = perch_profile_compare(order->profile, a, b, column);
+		if (column->scope == PERCH_COLUMN_PERIOD)
+			rc = -rc;
+	}
+	return rc;
+}
+
+/* By the list and then by all columns, so every run prints the same report. */
+static int compare_rows(const void *left, const void *right, void *context)
+{
+	const struct order *order = context;
+	const struct perch_row *a = &order->row[((const struct sort_item *)left)->at];
+	const struct perch_row *b = &order->row[((const struct sort_item *)right)->at];
+	struct perch_profile *profile = order->profile;
+	int rc = by_list(order, a, b);
+
+	for (size_t i = order->first_compared; i < profile->nr_columns && !rc; i++)
+		if (profile->column[i]->scope != PERCH_COLUMN_PERIOD)
+			rc = perch__compare_at(profile, a, b, i);
+	return rc ? rc : (a->index > b->index) - (a->index < b->index);
+}
+
+static void sort_items(struct order *order, const enum step *step, struct sort_item *items,
+		       size_t nr, struct sort_item *scratch)
+{
+	if (*step == COMPARE) {
+		qsort_r(items, nr, sizeof(*items), compare_rows, order);
+		return;
+	}
+	for (size_t i = 0; i < nr; i++)
+		items[i].number = number_of(order, *step, &order->row[items[i].at]);
+	perch__sort_by_numbers(items, nr, scratch);
 	for (size_t i = 0, end; i < nr; i = end) {
 		end = i + 1;
-		while (end < nr && !by_sums(&items[i], &items[end], order))
+		while (end < nr && items[i].number == items[end].number)
 			end++;
 		if (end - i > 1)
-			sort_ties(order, items + i, end - i, ties);
+			sort_items(order, step + 1, items + i, end - i, scratch);
 	}
-	free(ties);
-	return true;
 }
 
 static int check_options(const struct perch_profile *profile,
@@ -195,19 +248,8 @@ static int check_options(const struct perch_profile *profile,
 	return 0;
 }
 
-/* The sum of a row in a column of the list; 0 for other columns. */
-static uint64_t listed_sum(const struct perch_rows_options *options, size_t i,
-			   const struct perch_row *row)
-{
-	const struct perch_column *column = i < options->nr_by ? options->by[i] : NULL;
-
-	return column && column->scope == PERCH_COLUMN_PERIOD && column->methods
-		       ? column->methods->sum(row)
-		       : 0;
-}
-
 /* Stores the rows that are wanted, and then the others. Returns the number of the first ones. */
-static size_t select_rows(const struct order *order, size_t nr_rows, struct item *items)
+static size_t select_rows(const struct order *order, size_t nr_rows, struct sort_item *items)
 {
 	const struct perch_rows_options *options = order->options;
 	bool children = options->children;
@@ -218,17 +260,8 @@ static size_t select_rows(const struct order *order, size_t nr_rows, struct item
 	for (size_t i = 0; i < nr_rows; i++) {
 		const struct perch_row *row = &order->row[i];
 		bool wanted = row->samples || (children && (!named || row->frame.symbol));
-		struct item *item = &items[wanted ? nr++ : --end];
 
-		*item = (struct item){ .at = i, .index = row->index };
-		if (options->nr_by) {
-			item->first = listed_sum(options, 0, row);
-			item->second = listed_sum(options, 1, row);
-			continue;
-		}
-		item->first = children ? row->children : row->self;
-		item->second = children ? row->self : 0;
-		item->height = children ? row->height : 0;
+		items[wanted ? nr++ : --end] = (struct sort_item){ .at = i };
 	}
 	return nr;
 }
@@ -239,24 +272,59 @@ static inline void prefetch_row(const struct perch_row *row)
 		__builtin_prefetch((const char *)row + at);
 }
 
-/* Moves the rows into the order of the items. A copy would take as much memory as the rows. */
-static void move_rows(struct perch_row *rows, struct item *items, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		struct perch_row first = rows[i];
-		size_t to = i, from;
+#define AHEAD 12 /* rows that are loaded at the same time */
 
+/* Moves the rows into the order of the items. A copy would take as much memory as the rows. from:
+ * scratch for nr numbers. */
+static void move_rows(struct perch_row *rows, const struct sort_item *items, size_t nr,
+		      uint32_t *from)
+{
+	for (size_t i = 0; i < nr; i++)
+		from[i] = items[i].at;
+	for (size_t i = 0; i < nr; i++) {
+		size_t to = i, ahead = i, next = from[i];
+		struct perch_row first;
+
+		if (next == i)
+			continue;
 		/* a cycle: each row moves to where the one before it was */
-		while ((from = items[to].at) != i) {
-			/* the row after the next one is loaded meanwhile */
-			prefetch_row(&rows[items[from].at]);
-			rows[to] = rows[from];
-			items[to].at = to;
-			to = from;
+		first = rows[i];
+		for (size_t steps = 0; steps < AHEAD; steps++) {
+			ahead = from[ahead];
+			prefetch_row(&rows[ahead]);
+		}
+		for (; next != i; next = from[to]) {
+			ahead = from[ahead]; /* stays at the end of the cycle */
+			prefetch_row(&rows[ahead]);
+			rows[to] = rows[next];
+			from[to] = to;
+			to = next;
 		}
 		rows[to] = first;
-		items[to].at = to;
+		from[to] = to;
 	}
+}
+
+/* Returns the number of rows that are wanted, or -ENOMEM. */
+static int64_t sort_rows(struct order *order, size_t nr_rows)
+{
+	struct sort_item *items = malloc((nr_rows + 1) * sizeof(*items));
+	struct sort_item *scratch = malloc((nr_rows + 1) * sizeof(*scratch));
+	int64_t nr = -ENOMEM;
+
+	if (items && scratch && rank_columns(order)) {
+		perch__use_large_pages(items, nr_rows * sizeof(*items));
+		perch__use_large_pages(scratch, nr_rows * sizeof(*scratch));
+		nr = (int64_t)select_rows(order, nr_rows, items);
+		set_steps(order);
+		sort_items(order, order->step, items, (size_t)nr, scratch);
+		move_rows(order->row, items, nr_rows, (uint32_t *)scratch);
+	}
+	free(items);
+	free(scratch);
+	free(order->context_rank);
+	free(order->dso_rank);
+	return nr;
 }
 
 int perch_profile_rows(struct perch_profile *profile, unsigned event,
@@ -266,9 +334,7 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 	static const struct perch_rows_options none;
 	struct order order = { .profile = profile, .options = options ? options : &none };
 	struct profile_event *of;
-	struct item *items;
-	bool sorted = false;
-	size_t nr = 0;
+	int64_t nr;
 
 	*rows = NULL;
 	*result = 0;
@@ -276,22 +342,14 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 		return -EINVAL;
 	if (event >= profile->nr_events)
 		return 0;
-	perch_processes_dsos(profile->processes, &order.dsos);
+	order.nr_dsos = perch_processes_dsos(profile->processes, &order.dsos);
 	of = &profile->event[event];
 	order.row = of->nr_rows ? profile->row + of->first_row : NULL;
-	items = calloc(of->nr_rows + 1, sizeof(*items));
-	if (items) {
-		perch__use_large_pages(items, of->nr_rows * sizeof(*items));
-		nr = select_rows(&order, of->nr_rows, items);
-		sorted = sort_items(&order, items, nr);
-	}
-	if (sorted)
-		move_rows(order.row, items, of->nr_rows);
-	free(items);
-	if (!sorted)
+	nr = sort_rows(&order, of->nr_rows);
+	if (nr < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the rows of a report");
 	*rows = order.row;
-	*result = nr;
+	*result = (size_t)nr;
 	return 0;
 }

@@ -198,6 +198,55 @@ static void sorts_rows(void **state)
 
 #define KERNEL 0xffffffff81000000ull
 
+/* The order of rows: children, self, the name of the thread, the DSO, the address. */
+static bool in_order(const struct perch_row *a, const struct perch_row *b, const char *name_a,
+		     const char *name_b)
+{
+	int names = strcmp(name_a, name_b);
+	int dsos = strcmp(a->frame.dso->path, b->frame.dso->path);
+
+	if (a->children != b->children)
+		return a->children > b->children;
+	if (a->self != b->self)
+		return a->self > b->self;
+	if (names || dsos)
+		return names ? names < 0 : dsos < 0;
+	return a->frame.offset < b->frame.offset;
+}
+
+static void sorts_many_rows(void **state)
+{
+	static const uint64_t starts[] = { CODE, 0x900000 };
+	struct fixture *f = *state;
+	char buffer[2][PERCH_CELL_BYTES];
+	const char *name[2];
+
+	map_file(f->processes, PID, 0x900000, 0x10000, 0, "/bin/earlier");
+	name_thread(f->processes, PID, PID + 1, "another", false);
+	start(f, "comm,dso,sym");
+	for (uint64_t i = 0; i < 6000; i++) {
+		uint64_t mixed = i * 0x9e3779b97f4a7c15 >> 20;
+		uint64_t period = i % 3 ? 1 : (mixed & 0xff) << (mixed % 7 * 8);
+		struct perch_record record = sample_record(PID, PID + (uint32_t)(mixed >> 9 & 1),
+							   period,
+							   starts[mixed >> 8 & 1] + i * 7 % 6007);
+
+		add(f, &record);
+	}
+	finish(f);
+	/* the second time the rows have another order before */
+	for (int children = 1; children >= 0; children--) {
+		assert_int_equal(rows_of(f, 0, children), 6000);
+		for (size_t i = 0; i < f->nr; i++) {
+			name[i % 2] = perch_profile_cell(f->profile, &f->rows[i], column("comm"),
+							 buffer[i % 2], sizeof(buffer[0]));
+			if (i)
+				assert_true(in_order(&f->rows[i - 1], &f->rows[i],
+						     name[(i - 1) % 2], name[i % 2]));
+		}
+	}
+}
+
 static void context_markers_set_cpumode(void **state)
 {
 	struct fixture *f = *state;
@@ -387,6 +436,7 @@ int main(void)
 		TEST(samples_without_cpu_have_a_row),
 		TEST(uses_name_at_time_of_sample),
 		TEST(sorts_rows),
+		TEST(sorts_many_rows),
 		TEST(context_markers_set_cpumode),
 		TEST(separates_equal_addresses_by_cpumode),
 		TEST(adds_ip_to_chains_without_it),
