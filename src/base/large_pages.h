@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Large pages for large arrays: a page fault then adds 2 MB, not 4 KB. */
+/* Large pages for large arrays: a page fault then adds 2 MB, not 4 KB. And pages that are not
+ * needed any more. */
 #ifndef PERCH_BASE_LARGE_PAGES_H
 #define PERCH_BASE_LARGE_PAGES_H
 
@@ -25,6 +26,20 @@ static inline void perch__use_large_pages(const void *memory, size_t size)
 	if (!memory || size < PERCH__LARGE_PAGES_FROM)
 		return;
 	madvise((void *)start, end - start, MADV_HUGEPAGE);
+	errno = saved;
+}
+
+/* Gives the whole pages in this memory back to the kernel. The memory stays allocated; its content
+ * is lost. */
+static inline void perch__release_pages(const void *memory, size_t size)
+{
+	const uintptr_t page = 4096;
+	uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+	uintptr_t end = ((uintptr_t)memory + size) & ~(page - 1);
+	int saved = errno;
+
+	if (start < end)
+		madvise((void *)start, end - start, MADV_DONTNEED);
 	errno = saved;
 }
 

@@ -231,6 +231,27 @@ uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lis
 				   : lists->frame[number];
 }
 
+int perch__frames_describe(struct perch_profile *profile, struct frame_lists *lists)
+{
+	size_t nr = perch_addresses_count(profile->addresses);
+	const struct perch_dso *last = NULL;
+	bool has_debug_info = false;
+
+	lists->brief = malloc((nr + 1) * sizeof(*lists->brief));
+	if (!lists->brief)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		const struct perch_address *address = &profile->addresses->address[i];
+
+		if (profile->inlined && address->dso != last) {
+			last = address->dso;
+			has_debug_info = perch_symbols_has_debug_info(profile->symbols, last);
+		}
+		lists->brief[i] = (struct brief){ address->cpumode_char, has_debug_info };
+	}
+	return 0;
+}
+
 /* Adds the frames of the functions that are inlined at an address. Returns 0 or -ENOMEM. */
 static int add_inlined(struct perch_profile *profile, struct frame_lists *lists,
 		       const struct perch_address *address, bool is_caller, struct inlined *inlined)
@@ -276,7 +297,6 @@ const struct inlined *perch__frames_inlined(struct perch_profile *profile,
 	inlined->first = (uint32_t)lists->nr_inlined_frames;
 	address = perch_addresses_at(profile->addresses, number);
 	if ((address->offset || !is_caller) &&
-	    perch_symbols_has_debug_info(profile->symbols, address->dso) &&
 	    add_inlined(profile, lists, address, is_caller, inlined))
 		return NULL;
 	return inlined;
@@ -285,6 +305,7 @@ const struct inlined *perch__frames_inlined(struct perch_profile *profile,
 void perch__frames_clear(struct frame_lists *lists)
 {
 	free(lists->frame);
+	free(lists->brief);
 	free(lists->canonical.of);
 	free(lists->canonical.shared);
 	free(lists->inlined[0]);

@@ -480,6 +480,11 @@ struct inlined {
 
 struct frame_lists {
 	uint32_t *frame; /* by address number */
+	struct brief {
+		char cpumode_char;
+		bool has_debug_info; /* its DSO has some */
+	} * brief; /* by address number, after perch__frames_describe(): small, so it stays in the
+		    * CPU's cache */
 	struct canonical {
 		const struct perch_dso **of; /* by DSO index */
 		bool *shared;		     /* by DSO index: canonical for other DSOs too */
@@ -495,9 +500,11 @@ int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists
  */
 uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
 				 uint32_t number);
+/* Sets the brief descriptions of all addresses. Returns 0 or -ENOMEM. */
+int perch__frames_describe(struct perch_profile *profile, struct frame_lists *lists);
 /*
- * Looks up the inlined functions at an address. is_caller: it is a return address, so that the
- * functions around the call are meant. Returns NULL if out of memory.
+ * Looks up the inlined functions at an address, whose DSO has debug information. is_caller: it is a
+ * return address, so that the functions around the call are meant. Returns NULL if out of memory.
  */
 const struct inlined *perch__frames_inlined(struct perch_profile *profile,
 					    struct frame_lists *lists, uint32_t number,
@@ -536,7 +543,6 @@ void perch__flat_free(struct perch_profile *profile);
 
 /* ---- sort_numbers.c ---- */
 
-#define SORT_WORDS 3
 struct sort_item {
 	uint64_t number;
 	uint32_t at; /* position of the row among those of the event */

@@ -199,7 +199,7 @@ int perch_profile_skip(struct perch_profile *profile, const struct perch_record 
  * Returns by node whether its address is a return address: code of the same kind was called from
  * there, and no sample was taken there. Returns NULL if out of memory.
  */
-static bool *find_callers(const struct perch_profile *profile)
+static bool *find_callers(const struct perch_profile *profile, const struct brief *brief)
 {
 	size_t nr = profile->stacks.nr;
 	bool *callers = calloc(nr ? nr : 1, sizeof(*callers));
@@ -211,8 +211,7 @@ static bool *find_callers(const struct perch_profile *profile)
 			continue;
 		parent = &profile->stacks.stack[stack->parent];
 		if (!parent->samples &&
-		    perch_addresses_at(profile->addresses, stack->address)->cpumode_char ==
-			    perch_addresses_at(profile->addresses, parent->address)->cpumode_char)
+		    brief[stack->address].cpumode_char == brief[parent->address].cpumode_char)
 			callers[stack->parent] = true;
 	}
 	return callers;
@@ -245,7 +244,7 @@ static void prefetch_fold(const struct perch_profile *profile, const struct fram
 
 	if (i + 2 * AHEAD < nr)
 		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].address]);
-	if (callers && lists->inlined[0] && i + AHEAD < nr)
+	if (callers && i + AHEAD < nr && lists->brief[stack[AHEAD].address].has_debug_info)
 		__builtin_prefetch(&lists->inlined[callers[i + AHEAD]][stack[AHEAD].address], 1);
 	if (i + AHEAD < nr && stack[AHEAD].parent < i)
 		__builtin_prefetch(&profile->tree.node[folded[stack[AHEAD].parent]]);
@@ -258,15 +257,31 @@ static void prefetch_fold(const struct perch_profile *profile, const struct fram
 					   lists->frame[stack[AHEAD / 2].address]);
 }
 
+/* The stacks before a number are not needed any more: their memory is released in parts, while the
+ * tree grows. */
+static void release_stacks(struct stack *stacks, size_t before)
+{
+	enum { PART = 1 << 16 };
+
+	if (before && before % PART == 0)
+		perch__release_pages(&stacks[before - PART], PART * sizeof(*stacks));
+}
+
 /* Folds the tree of addresses into the tree of frames. */
 static int fold(struct perch_profile *profile, struct frame_lists *lists)
 {
-	bool with_inlined = profile->inlined;
+	bool with_callers = profile->inlined || profile->with_lines;
 	size_t nr = profile->stacks.nr;
 	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
-	bool with_callers = with_inlined || profile->with_lines;
-	bool *callers = with_callers ? find_callers(profile) : NULL;
-	int rc = folded && (callers || !with_callers) ? 0 : -ENOMEM;
+	bool *callers = NULL;
+	int rc = folded ? 0 : -ENOMEM;
+
+	if (!rc && with_callers)
+		rc = perch__frames_describe(profile, lists);
+	if (!rc && with_callers) {
+		callers = find_callers(profile, lists->brief);
+		rc = callers ? 0 : -ENOMEM;
+	}
 
 	for (size_t i = 0; i < nr && !rc; i++) {
 		const struct stack *stack = &profile->stacks.stack[i];
@@ -274,6 +289,7 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 		unsigned event = perch__context_event(profile, stack->context);
 		uint32_t frame;
 
+		release_stacks(profile->stacks.stack, i);
 		prefetch_fold(profile, lists, callers, folded, i);
 		frame = callers && callers[i]
 				? perch__frames_of_caller(profile, lists, stack->address)
@@ -284,7 +300,8 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 			break;
 		}
 		folded[i] = perch__tree_child(&profile->tree, stack->context, parent, frame);
-		if (with_inlined && profile->event[event].has_chains && folded[i] != NO_NODE)
+		if (callers && lists->brief[stack->address].has_debug_info &&
+		    profile->event[event].has_chains && folded[i] != NO_NODE)
 			folded[i] = fold_inlined(profile, lists, stack, callers[i], folded[i]);
 		if (folded[i] == NO_NODE) {
 			rc = -ENOMEM;

@@ -159,6 +159,30 @@ static void add_to_row(struct row_walk *walk, struct node *node, uint32_t number
 		row->height = node->height;
 }
 
+#define AHEAD 16
+
+/* Loads the memory that a later root needs into the CPU's cache. */
+static void prefetch_root(const struct row_walk *walk, size_t number)
+{
+	const struct perch_profile *profile = walk->profile;
+	const struct node *later = &profile->tree.node[number + AHEAD], *next = later - AHEAD / 2;
+	const struct cached_row *cached;
+
+	if (number + AHEAD >= profile->tree.nr)
+		return;
+	if (later->parent == NO_NODE) {
+		__builtin_prefetch(&walk->cached_row[values_of(walk, later)]);
+		if (later->first_child != NO_NODE)
+			__builtin_prefetch(&profile->tree.node[later->first_child]);
+	}
+	cached = next->parent == NO_NODE ? walk->cached_row[values_of(walk, next)] : NULL;
+	if (!cached || !cached[FIRST].row)
+		return;
+	__builtin_prefetch(&profile->row[cached[FIRST].row - 1].self);
+	__builtin_prefetch(&profile->row[cached[FIRST].row - 1].height);
+	__builtin_prefetch(&profile->lists[cached[FIRST].row - 1]);
+}
+
 /* Adds all stacks of a root to their rows. */
 static int fill_from(struct row_walk *walk, uint32_t root)
 {
@@ -265,9 +289,11 @@ int perch__rows_fill(struct perch_profile *profile)
 	rc = profile->hits && profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
 	if (!rc && profile->graph_samples)
 		rc = count_samples(profile);
-	for (size_t i = 0; i < profile->tree.nr && !rc; i++)
+	for (size_t i = 0; i < profile->tree.nr && !rc; i++) {
+		prefetch_root(&walk, i);
 		if (profile->tree.node[i].parent == NO_NODE)
 			rc = fill_from(&walk, i);
+	}
 	free(walk.step);
 	free(walk.open);
 	free(walk.cached_row);

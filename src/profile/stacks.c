@@ -105,16 +105,23 @@ static void add_level(struct stacks *stacks, struct last_stack *last, struct gro
 static void add_group(struct stacks *stacks, struct last_stack *last, struct group *group,
 		      size_t nr)
 {
-	uint64_t begin[MAX_DEPTH + 1] = { 0 }, end[MAX_DEPTH + 1] = { 0 }, chains = 0;
+	uint64_t begin[MAX_DEPTH + 1], end[MAX_DEPTH + 1], chains = 0;
 	size_t levels = 0;
 
+	for (size_t i = 0; i < nr; i++) {
+		size_t depth = group->sample[i]->shared + group->sample[i]->nr;
+
+		levels = depth > levels ? depth : levels;
+	}
+	/* most chains are much shorter than the longest ones may be */
+	memset(begin, 0, (levels + 1) * sizeof(*begin));
+	memset(end, 0, (levels + 1) * sizeof(*end));
 	/* the level of the innermost shared stack is the first one of a chain */
 	for (size_t i = 0; i < nr; i++) {
-		size_t shared = group->sample[i]->shared, depth = shared + group->sample[i]->nr;
+		size_t shared = group->sample[i]->shared;
 
 		begin[shared ? shared - 1 : 0] |= 1ull << i;
-		end[depth] |= 1ull << i;
-		levels = depth > levels ? depth : levels;
+		end[shared + group->sample[i]->nr] |= 1ull << i;
 	}
 	for (size_t level = 0; level < levels; level++) {
 		uint64_t shared = 0;
