@@ -257,20 +257,26 @@ static int add_link(const struct cli_cache *cache, const char *name, const struc
 int cli_cache_add(const struct cli_cache *cache, const char *name, const struct cli_cache_id *id,
 		  enum cli_cache_kind kind, int fd, struct perch_error *err)
 {
-	char clean[PATH_MAX];
+	char clean[PATH_MAX], *present;
 	int dir, rc;
 
 	if (cli_cache_has(cache, id, kind))
 		return 0;
-	dir = cli_cache_open_entry(cache, name, id, true);
+	present = cli_cache_name(cache, id);
+	dir = present ? cli_cache_open_entry(cache, present, id, false) : -ENOENT;
+	if (dir >= 0)
+		name = present;
+	else
+		dir = cli_cache_open_entry(cache, name, id, true);
 	rc = dir < 0 ? dir : add_file(dir, kind, fd);
 	if (dir >= 0)
 		close(dir);
 	if (!rc)
 		rc = add_link(cache, name, id);
+	perch_clean_text(name, clean, sizeof(clean));
+	free(present);
 	if (!rc)
 		return 0;
-	perch_clean_text(name, clean, sizeof(clean));
 	return perch_error_set(err, -rc, PERCH_ERROR_FILE,
 			       "%s cannot be added to the build id cache %s: %s", clean,
 			       cache->path, strerror(-rc));

@@ -51,7 +51,8 @@ bool cli_cache_is(const struct cli_cache *cache, const struct cli_cache_id *id,
 		  enum cli_cache_kind kind, int fd);
 /*
  * Adds the content of a descriptor, unless the cache has the file. A file is complete or missing at
- * any time. Returns 0 or a negative errno.
+ * any time. If the cache has another file of the build id, both have the name of that one, because
+ * a build id has one link. Returns 0 or a negative errno.
  */
 int cli_cache_add(const struct cli_cache *cache, const char *name, const struct cli_cache_id *id,
 		  enum cli_cache_kind kind, int fd, struct perch_error *err);
@@ -94,6 +95,11 @@ int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session,
 		   struct perch_error *err);
 /* Prints a message if files are missing. */
 void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing);
+
+/* ---- build_id_cache_list.c ---- */
+
+/* Returns the name to which the link of a build id leads, for free(), or NULL. */
+char *cli_cache_name(const struct cli_cache *cache, const struct cli_cache_id *id);
 
 /* ---- for build_id_cache_list.c ---- */
 

@@ -46,6 +46,14 @@ static char *name_of_link(int dir, const char *link, const struct cli_cache_id *
 	return name_of_target(target, id);
 }
 
+char *cli_cache_name(const struct cli_cache *cache, const struct cli_cache_id *id)
+{
+	char link[64];
+
+	cli_cache_link_path(id, link);
+	return cache->fd < 0 ? NULL : name_of_link(cache->fd, link, id);
+}
+
 struct listing {
 	struct cli_cache_entry *entry;
 	size_t nr, capacity;

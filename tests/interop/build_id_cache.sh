@@ -197,6 +197,24 @@ cp program $'new\nline'
 "$PERCH" buildid-cache -a $'new\nline' && "$PERCH" buildid-cache -l >log && [ "$(wc -l <log)" -eq 1 ] && grep -q 'new?line' log
 report $? "a name with a newline is one line of the list"
 
+# The same program at two paths: the file that is added later has the name of the first one.
+build twice both
+mkdir -p first second/.debug
+objcopy --only-keep-debug both second/.debug/both.debug
+objcopy --strip-all --add-gnu-debuglink=second/.debug/both.debug both first/both
+cp first/both second/both
+id=$(id_of first/both)
+record one.data first/both
+record two.data second/both
+mv first first.moved
+mv second second.moved
+ls "$links/${id:0:2}/${id:2}/" >log
+[ -f "$links/${id:0:2}/${id:2}/elf" ] && [ -f "$links/${id:0:2}/${id:2}/debug" ] &&
+	[ "$(readlink "$links/${id:0:2}/${id:2}")" = "../..$work/first/both/$id" ] &&
+	[ "$(names "$PERCH" one.data | head -n 1)" = "$(names "$PERCH" two.data | head -n 1)" ] && has "space::twice" names "$PERCH" two.data
+report $? "the same program at two paths, one of which has a debug file"
+"$PERCH" buildid-cache -P
+
 # ---- archive ----
 record kept.data ./program
 cp newer program
