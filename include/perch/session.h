@@ -99,7 +99,11 @@ struct perch_session_stats {
 	/** Counts in samples of groups (`record -e '{...}:S'`) with the id of no event of the file.
 	 * They are left out. */
 	uint64_t unknown_counts;
-	uint64_t reserved[4]; /**< for members of later versions */
+	/** Of incomplete_stacks: those whose copy the kernel ended before the size that was asked
+	 * for, at a page that is not in memory or at the end of a signal handler's stack. A larger
+	 * size does not help. */
+	uint64_t ended_copies;
+	uint64_t reserved[3]; /**< for members of later versions */
 };
 
 /** A sample with its event, thread and call chain. */

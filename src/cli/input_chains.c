@@ -151,6 +151,41 @@ static void print_unwinding_of_dso(const struct cli_input *input, const struct p
 	}
 }
 
+/* True if no copy of the user stack can be larger. */
+static bool has_largest_copies(const struct cli_input *input)
+{
+	enum { LARGEST = 65528 };
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+
+	for (size_t i = 0; i < nr; i++)
+		if (events[i].attr.sample_type & PERCH_SAMPLE_STACK_USER &&
+		    events[i].attr.sample_stack_user < LARGEST)
+			return false;
+	return true;
+}
+
+/* ended: by the kernel, before the size that was asked for */
+static void print_truncated(const struct cli_input *input, uint64_t truncated, uint64_t ended)
+{
+	uint64_t full = truncated - ended;
+
+	if (full)
+		cli_note(input->command,
+			 "%" PRIu64 " call %s outer functions: the copies of stacks %s", full,
+			 cli_word(full, "chain lacks its", "chains lack their"),
+			 has_largest_copies(input)
+				 ? "are too short, and the kernel makes no larger ones"
+				 : "are too short; record with larger ones (--call-graph "
+				   "dwarf,SIZE)");
+	if (ended)
+		cli_note(input->command,
+			 "%" PRIu64 " call %s outer functions: the kernel ended the copies of "
+			 "stacks at a page that is not in memory, or at the end of a signal "
+			 "handler's stack; larger copies do not help",
+			 ended, cli_word(ended, "chain lacks its", "chains lack their"));
+}
+
 /* What unwinding of user stacks could not find. */
 static void print_unwinding(const struct cli_input *input, const struct perch_session_stats *stats)
 {
@@ -169,12 +204,8 @@ static void print_unwinding(const struct cli_input *input, const struct perch_se
 	if (!unwinder)
 		return;
 	truncated = perch_unwinder_count(unwinder, NULL, PERCH_UNWIND_TRUNCATED);
-	if (truncated)
-		cli_note(input->command,
-			 "%" PRIu64
-			 " call %s outer functions: the copies of stacks are too short; record "
-			 "with larger ones (--call-graph dwarf,SIZE)",
-			 truncated, cli_word(truncated, "chain lacks its", "chains lack their"));
+	print_truncated(input, truncated,
+			stats->ended_copies < truncated ? stats->ended_copies : truncated);
 	for (size_t i = 0; i < nr; i++)
 		print_unwinding_of_dso(input, dsos[i], &lines);
 	if (lines > MAX_NAMED_DSOS)

@@ -60,6 +60,9 @@ int perch__unwind_sample(struct perch_session *session, struct perch_record *rec
 				       "no memory to unwind a user stack");
 	count_end(session, result.end);
 	session->truncated = result.end == PERCH_UNWIND_TRUNCATED;
+	session->stats.ended_copies += session->truncated &&
+				       record->sample.stack_user.dynamic_size <
+					       record->sample.stack_user.size;
 	if (!result.nr)
 		return 0;
 	session->words[nr++] = PERCH_CONTEXT_USER;

@@ -191,6 +191,26 @@ def check_stacks():
         notes = re.findall(r"(\d+) call chains? lacks? (?:its|their) outer functions", run(PERCH, command, "-i", "short.data").stderr)
         check(len(notes) == 1 and 0 < int(notes[0]) <= samples, "%s: one note about %s stacks that are too short" %
               (command, notes), samples)
+    with open("untouched.c", "w", encoding="ascii") as file:
+        file.write(UNTOUCHED)
+    run("gcc", "-O1", "-g", "-o", "untouched", "untouched.c")
+    record("untouched.data", "-e", "cpu-clock:u", "--call-graph", "dwarf,65528", "--", "./untouched")
+    notes = run(PERCH, "report", "-i", "untouched.data").stderr
+    check("larger copies do not help" in notes and "copies of stacks are too short" not in notes,
+          "stacks with pages that are not in memory have a note of their own", notes)
+
+
+# A frame of which only the lowest page is in memory.
+UNTOUCHED = """
+static volatile unsigned long sink;
+__attribute__((noinline)) void spin(char *start)
+{
+	for (unsigned long i = 0; i < 100000000; i++) sink += i;
+	*start = 1;
+}
+__attribute__((noinline)) int frame(void) { volatile char buffer[50000]; spin((char *)buffer); return buffer[0]; }
+int main(void) { return frame() - 1; }
+"""
 
 
 # ---- the kernel, modules and generated code ----
