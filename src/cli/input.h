@@ -21,6 +21,8 @@ struct cli_input {
 	struct perch_session *session;
 	/* samples in user space with a call chain, and of them those with at most one caller */
 	uint64_t user_chains, short_chains;
+	/* of these, how many were tested, and how many of them begin in no mapping */
+	uint64_t tested_chains, wrong_chains;
 	struct cli_start starts[64]; /* of these callers, so that few are looked up twice */
 };
 

@@ -52,22 +52,32 @@ static bool is_start(const char *name)
 	return false;
 }
 
-/* True if the outermost function of a chain is the first one of its thread. */
-static bool is_whole(struct cli_input *input, const struct perch_record *record)
+/* Returns false if the outermost caller is no address. */
+static bool locate_outermost(const struct cli_input *input, const struct perch_record *record,
+			     struct perch_location *location)
 {
 	struct perch_processes *processes = perch_session_processes(input->session);
-	struct perch_symbols *symbols = perch_session_symbols(input->session);
 	const struct perch_sample *sample = &record->sample;
 	uint64_t ip = perch_word(record, &sample->callchain.ip[sample->callchain.nr - 1]);
 	struct perch_thread *thread = perch_processes_thread(processes, sample->pid, sample->tid);
-	const struct perch_symbol *symbol;
-	struct cli_start *start;
-	struct perch_location location;
 
 	if (!thread || !ip)
 		return false;
 	/* a return address is behind its call */
-	perch_processes_resolve(processes, thread, PERCH_MISC_USER, ip - 1, &location);
+	perch_processes_resolve(processes, thread, PERCH_MISC_USER, ip - 1, location);
+	return true;
+}
+
+/* True if the outermost function of a chain is the first one of its thread. */
+static bool is_whole(struct cli_input *input, const struct perch_record *record)
+{
+	struct perch_symbols *symbols = perch_session_symbols(input->session);
+	const struct perch_symbol *symbol;
+	struct cli_start *start;
+	struct perch_location location;
+
+	if (!locate_outermost(input, record, &location))
+		return false;
 	start = &input->starts[(location.offset ^ location.dso->index) % CLI_NR(input->starts)];
 	if (start->dso != location.dso || start->offset != location.offset) {
 		symbol = perch_symbols_find(symbols, location.dso, location.offset);
@@ -77,9 +87,26 @@ static bool is_whole(struct cli_input *input, const struct perch_record *record)
 	return start->is_start;
 }
 
+enum { CONTEXT_IP_AND_CALLER = 3 };
+
+/* Tests the first chains, and then some, because it takes time. */
+static void test_outermost(struct cli_input *input, const struct perch_record *record)
+{
+	enum { FIRST = 1024, INTERVAL = 16 };
+	uint64_t weight = input->user_chains <= FIRST ? 1 : INTERVAL;
+	struct perch_location location;
+
+	if (input->user_chains % weight)
+		return;
+	input->tested_chains += weight;
+	if (record->sample.callchain.nr < CONTEXT_IP_AND_CALLER)
+		return;
+	if (!locate_outermost(input, record, &location) || location.dso->kind == PERCH_DSO_UNKNOWN)
+		input->wrong_chains += weight;
+}
+
 void cli_input_count_chain(struct cli_input *input, const struct perch_record *record)
 {
-	enum { CONTEXT_IP_AND_CALLER = 3 };
 	uint64_t nr = record->type == PERCH_RECORD_SAMPLE ? record->sample.callchain.nr : 0;
 
 	if (!nr || (record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER)
@@ -87,6 +114,7 @@ void cli_input_count_chain(struct cli_input *input, const struct perch_record *r
 	input->user_chains++;
 	if (nr < CONTEXT_IP_AND_CALLER || (nr == CONTEXT_IP_AND_CALLER && !is_whole(input, record)))
 		input->short_chains++;
+	test_outermost(input, record);
 }
 
 /* True if the user part of all call chains was made by frame pointers. */
@@ -106,17 +134,27 @@ static bool has_frame_pointer_chains(const struct cli_input *input)
 /* A function without a frame pointer ends the chain, or has a wrong caller. */
 static void print_short_chains(const struct cli_input *input)
 {
-	enum { ENOUGH = 20 };
+	enum { ENOUGH = 20, WRONG_PERCENT = 10 };
+	bool is_short = input->short_chains > input->user_chains / 2;
 
-	if (input->user_chains < ENOUGH || input->short_chains <= input->user_chains / 2 ||
-	    !has_frame_pointer_chains(input))
+	if (input->user_chains < ENOUGH || !has_frame_pointer_chains(input))
 		return;
-	cli_note(input->command,
-		 "%" PRIu64 " of %" PRIu64
-		 " call chains in user space have at most one caller, as in programs and libraries "
-		 "that are compiled without frame pointers: record with --call-graph dwarf to get "
-		 "their callers",
-		 input->short_chains, input->user_chains);
+	if (!is_short && input->tested_chains &&
+	    input->wrong_chains > input->tested_chains / (100 / WRONG_PERCENT))
+		cli_note(
+			input->command,
+			"about %.0f%% of the call chains in user space have a caller where no code "
+			"is mapped, as in programs and libraries that are compiled without frame "
+			"pointers: record with --call-graph dwarf to get their callers",
+			100.0 * (double)input->wrong_chains / (double)input->tested_chains);
+	if (is_short)
+		cli_note(
+			input->command,
+			"%" PRIu64 " of %" PRIu64
+			" call chains in user space have at most one caller, as in programs and libraries "
+			"that are compiled without frame pointers: record with --call-graph dwarf to get "
+			"their callers",
+			input->short_chains, input->user_chains);
 }
 
 /* ---- unwinding ---- */

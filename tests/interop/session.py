@@ -213,6 +213,33 @@ int main(void) { return frame() - 1; }
 """
 
 
+# A program whose register of the frame pointer has the address of something else, with one or two frames of no code.
+FRAMES = """
+static unsigned long outer[2] = { 0, 0x7654321 }, inner[2] = { (unsigned long)outer, 0x1234567 };
+int main(int argc, char **argv)
+{
+	unsigned long n = 1000000000;
+	(void)argv;
+	__asm__ volatile("push %%rbp; mov %1, %%rbp; 1: dec %0; jnz 1b; pop %%rbp" : "+r"(n) : "r"(argc > 1 ? inner : outer));
+	return (int)n;
+}
+"""
+
+
+def check_frame_pointers():
+    """Notes about chains by frame pointers that end or have wrong callers."""
+    with open("frames.c", "w", encoding="ascii") as file:
+        file.write(FRAMES)
+    if os.uname().machine != "x86_64" or run("gcc", "-O1", "-mno-red-zone", "-o", "frames", "frames.c").returncode:
+        print("skipped: frame pointers need gcc on x86-64")
+        return
+    for words, expected in ([], r"\d+ of \d+ call chains in user space have at most one caller"), (
+            ["two"], r"about (?:9\d|100)% of the call chains in user space have a caller where no code is mapped"):
+        run(PERCH, "record", "-q", "-e", "cpu-clock:u", "-g", "-o", "frames.data", "--", "./frames", *words)
+        notes = run(PERCH, "report", "-i", "frames.data").stderr
+        check(re.search(expected, notes), "a note about wrong frame pointers: " + expected, notes)
+
+
 # ---- the kernel, modules and generated code ----
 
 @peer.part
@@ -369,6 +396,7 @@ def main():
         check_cpu()
         check_full_disk()
         check_stacks()
+        check_frame_pointers()
         check_kernels()
         check_generated_code()
         check_tracepoints()
