@@ -21,10 +21,10 @@ enum {
 	HEADER_SIZE = 20,
 };
 
-enum place {
+enum dwo_directory {
 	BESIDE_PROGRAM,
 	IN_COMPILATION,
-	NR_PLACES,
+	NR_DIRECTORIES,
 };
 
 struct dwo_view {
@@ -246,7 +246,7 @@ static int open_copy(struct debug_info *info, int fd, Dwarf_Die *skeleton, uint6
 static int open_in_dwo(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id, Dwarf_Die *split)
 {
 	const char *name = name_of(skeleton);
-	int fd[NR_PLACES], rc = -ENOENT;
+	int fd[NR_DIRECTORIES], rc = -ENOENT;
 
 	if (!name)
 		return -ENODATA;
@@ -256,7 +256,7 @@ static int open_in_dwo(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id
 		rc = -ENXIO;
 	else if (find_split(skeleton, split))
 		rc = 0;
-	for (size_t i = 0; i < NR_PLACES; i++) {
+	for (size_t i = 0; i < NR_DIRECTORIES; i++) {
 		if (fd[i] >= 0 && rc && rc != -ENXIO)
 			rc = open_copy(info, fd[i], skeleton, id, split);
 		else if (fd[i] >= 0)
