@@ -70,8 +70,9 @@ int cli_export_check_output(const struct cli_input *input, const char *path)
 	if (!input->path || stat(input->path, &in) || stat(path, &out) || !S_ISREG(out.st_mode) ||
 	    in.st_dev != out.st_dev || in.st_ino != out.st_ino)
 		return 0;
-	return cli_usage_error(input->command,
-			       "%s is read, and -o would replace it; name another file", path);
+	return cli_usage_error(
+		input->command,
+		"%s is the input: the output would replace it; name another file (-o)", path);
 }
 
 int cli_export_write(const char *command, struct perch_export *from, const char *path)
