@@ -131,6 +131,8 @@ static int on_progress(struct client *client, long done, long total)
 
 	if (total > 0)
 		debuginfod->bytes = done;
+	if (debuginfod->bytes < debuginfod->enough) /* a request that failed is sent again */
+		debuginfod->enough = debuginfod->bytes;
 	if (debuginfod->bytes - debuginfod->enough >= LEAST_BYTES) {
 		debuginfod->enough = debuginfod->bytes;
 		debuginfod->enough_at = time;
@@ -193,7 +195,8 @@ static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso,
 		debuginfod->progress(debuginfod->context, NULL, 0, 0);
 	if (fd < 0 && debuginfod->ended)
 		return -ECANCELED;
-	return fd;
+	/* libdebuginfod says so also if the connection ends while bytes come */
+	return fd == -ENOENT && debuginfod->bytes ? -ECONNRESET : fd;
 }
 
 /* Returns what was answered before, or is answered now; NULL if out of memory. */

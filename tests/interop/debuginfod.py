@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -202,6 +203,35 @@ def slow_server():
         server.shutdown()
 
 
+class Broken(Slow):
+    """Closes the connection of the first request after more bytes than the second one has in the limit of time."""
+    requests = 0
+
+    def do_GET(self):
+        Broken.requests += 1
+        again = Broken.requests > 1
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        for _ in range(20 if again else 16):
+            self.wfile.write(b"x" * 50000)
+            time.sleep(0.4 if again else 0.02)
+        if not again and self.server.resets:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+
+
+def broken_server(resets, requests, message):
+    Broken.requests = 0
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Broken) as server:
+        server.resets = resets
+        server.handle_error = lambda *_: None
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        _, notes = script("http://127.0.0.1:%d" % server.server_port, DEBUGINFOD_TIMEOUT="2")
+        check(Broken.requests == requests and message in notes, "a connection that ends, " + message, "%d requests: %s" % (Broken.requests, notes))
+        server.shutdown()
+
+
 def no_server():
     text, notes = script("http://127.0.0.1:%d" % free_port())
     check(not has_name(text) and re.search(r"program lack a name or line: debuginfod: .*check DEBUGINFOD_URLS", notes),
@@ -288,6 +318,8 @@ def main():
             print("skipped: debuginfod is not installed")
         silent_server()
         slow_server()
+        broken_server(False, 1, "debuginfod: Connection reset by peer")
+        broken_server(True, 2, "the file from debuginfod is damaged")
         no_server()
         wrong_server()
         empty_server()
