@@ -32,10 +32,10 @@ static const char *remedy_of(const struct perch_dso *dso, const char *error)
 	} remedies[] = {
 		{ "replaced since the recording",
 		  "; record again, or add the old file to the build id cache (perch buildid-cache -a)" },
-		{ "in a container or mount that is gone",
-		  "; report while the container runs, or with --symfs and a copy of its files" },
+		{ "on a file system that is not mounted here",
+		  " (of a container, or unmounted); report while the process runs, or with --symfs and a copy of its files" },
 		{ "in another mount namespace",
-		  "; report while the container runs, or with --symfs and a copy of its files" },
+		  "; report while the process runs, or with --symfs and a copy of its files" },
 		{ "another file is at its path",
 		  "; report with --symfs and the root directory of the process, or a copy of the file" },
 		{ "no such file:",

@@ -180,7 +180,7 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 					dso->pid);
 	} else if (ended && dso->inode &&
 		   perch__device_is_gone(dso->device_major, dso->device_minor)) {
-		perch__set_symbol_error(error, "in a container or mount that is gone");
+		perch__set_symbol_error(error, "on a file system that is not mounted here");
 	} else if (ended && perch__other_namespace("mnt", dso->mount_namespace)) {
 		perch__set_symbol_error(
 			error, "in another mount namespace (container), whose process has ended");

@@ -97,7 +97,7 @@ for kind in id none; do
 			[ "$kind" = none ] || try "$case: the build id of its file" lists inner.id
 			end
 			try "$case: no names when it is gone" has_names ""
-			reason="in a container or mount that is gone"
+			reason="on a file system that is not mounted here"
 			[ "$kind$mmap" != id--buildid-mmap ] || reason="another file is at its path: it was replaced, or the process was in a container"
 			try "$case: the container is reported" noted "$reason"
 		done

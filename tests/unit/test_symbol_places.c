@@ -86,7 +86,7 @@ static void compares_device_and_inode(void **state)
 	assert_string_equal(ask(&dso, later - 1, false), "[replaced since the recording]");
 	dso.inode--;
 	dso.device_major = 0xfff; /* of no file system */
-	assert_string_equal(ask(&dso, later, false), "[in a container or mount that is gone]");
+	assert_string_equal(ask(&dso, later, false), "[on a file system that is not mounted here]");
 	dso.device_major = dso_of(path).device_major;
 	dso.inode_generation = 12345678; /* a file system without generations ignores it */
 	assert_true(!strcmp(ask(&dso, later, false), "mapped") ||
@@ -185,7 +185,7 @@ static void missing_files_have_a_reason(void **state)
 	assert_string_equal(ask(&dso, later, false),
 			    "[in another mount namespace (container), whose process has ended]");
 	dso.device_major = 0xfff; /* of no file system */
-	assert_string_equal(ask(&dso, later, false), "[in a container or mount that is gone]");
+	assert_string_equal(ask(&dso, later, false), "[on a file system that is not mounted here]");
 	dso.pid = (uint32_t)getpid();
 	assert_string_equal(ask(&dso, later, false), "[no such file]");
 }
