@@ -112,10 +112,10 @@ static void print_notes(struct source *source)
 		return;
 	perch_export_get_stats(source->export, &stats);
 	if (stats.unreadable)
-		cli_note(COMMAND,
-			 "%" PRIu64 " %s of %s are neither folded stacks nor of perf script",
-			 stats.unreadable, cli_word(stats.unreadable, "line", "lines"),
-			 source->input.path);
+		cli_note(COMMAND, "%" PRIu64 " %s of %s %s of perf script", stats.unreadable,
+			 cli_word(stats.unreadable, "line", "lines"), source->input.path,
+			 cli_word(stats.unreadable, "is neither a folded stack nor",
+				  "are neither folded stacks nor"));
 	if (stats.cut)
 		cli_note(COMMAND, "%" PRIu64 " %s below 1024 others %s left out", stats.cut,
 			 cli_word(stats.cut, "frame", "frames"), cli_word(stats.cut, "is", "are"));

@@ -640,6 +640,10 @@ def check_errors(directory, data):
         file.write("nothing of it\nis a stack\n")
     status, _, err = run(PERCH, "flamegraph", "bad.txt", "-o", "bad.html")
     check(status == 1 and "none of 2 lines is a folded stack or of perf script" in err and not os.path.exists("bad.html"), "a text of neither", err)
+    with open("good.txt", "w", encoding="utf-8") as file:
+        file.write("a;b 1\nnothing\n")
+    status, _, err = run(PERCH, "flamegraph", "good.txt", "-o", "good.html")
+    check(status == 0 and "1 line of good.txt is neither a folded stack nor of perf script" in err, "a line of neither", err)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([PERCH, "flamegraph", "-i", data, "-o", "-"], stdout=full, stderr=subprocess.PIPE, check=False)
     check(done.returncode == 1 and b"No space left" in done.stderr, "a full disk", done.stderr)
