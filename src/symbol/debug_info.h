@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Debug information of a DSO: debug_info.c opens it. dwarf.h finds inlined functions and lines.
- * inlines.c, with names of inline_names.c, does by libdw where dwarf.h does not understand the
- * debug information. split_units.c opens .dwo files for it.
+ * Where dwarf.h does not understand the debug information, inlines.c finds them by libdw, and
+ * inline_names.c their names. split_units.c opens .dwo files for libdw.
  */
 #ifndef PERCH_SYMBOL_DEBUG_INFO_H
 #define PERCH_SYMBOL_DEBUG_INFO_H

@@ -531,8 +531,14 @@ int perch_symbols_open_debug_file(struct perch_symbols *symbols, const struct pe
 int perch_symbols_download_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
 				      int *fd, struct perch_error *err)
 {
-	struct symbol_error error = { "no debug file on the servers" };
+	struct symbol_error error;
 
+	perch__set_symbol_error(
+		&error, "%s",
+		symbols->sources.debuginfod
+			? "the servers have no debug file, or it is not needed"
+			: "no servers of debuginfod: perch_symbols_options.debuginfod "
+			  "or DEBUGINFOD_URLS is not set");
 	*fd = perch__download_debug_of(&symbols->sources, dso, &error);
 	if (*fd >= 0)
 		return 0;

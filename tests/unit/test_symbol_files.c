@@ -72,6 +72,12 @@ static void opens_the_file_with_the_recorded_build_id(void **state)
 	assert_int_equal(fd, -1);
 	assert_string_equal(err.message, "the build id of the file is not the recorded one");
 	assert_int_equal(perch_symbols_open_file(symbols, &anonymous, &fd, &err), -ENOENT);
+	fd = 0;
+	assert_int_equal(perch_symbols_download_debug_file(symbols, &same, &fd, &err), -ENOENT);
+	assert_int_equal(fd, -1);
+	assert_string_equal(err.message,
+			    "no servers of debuginfod: perch_symbols_options.debuginfod or "
+			    "DEBUGINFOD_URLS is not set");
 	perch_symbols_free(symbols);
 }
 
