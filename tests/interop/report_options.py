@@ -116,6 +116,15 @@ def check_manual():
     check(described == columns and len(columns) > 50, "perch-report(1) has the columns of the table", described ^ columns)
 
 
+def check_lacking():
+    _, out, err = run(PERCH, "report", "-s", "comm,phys_daddr,weight,dso", "-F", "+cgroup")
+    check(out and err.count("no sample has") == 1 and
+          "phys_daddr (record with --phys-data), weight (record with -W), cgroup (record with --all-cgroups)\n" in err and "dso" not in err,
+          "one note about columns without values", err)
+    _, _, err = run(PERCH, "report")
+    check("no sample has" not in err, "no note about the default columns", err)
+
+
 def check_config():
     status, _, err = run(PERCH, "config", "report.sort_order=comm", "report.children=false", "call-graph.print-type=none")
     check(status == 0, "perch config sets variables", err)
@@ -178,6 +187,7 @@ def main():
         check_text()
         check_errors()
         check_manual()
+        check_lacking()
         check_config()
     return 1 if failed else 0
 

@@ -107,6 +107,8 @@ static void print_notes(const struct report *report, const struct perch_profile 
 			 "the samples of %s have no CPU, which is shown as -001; record with "
 			 "--sample-cpu, -a or -C",
 			 without_cpu);
+	if (present)
+		report_note_lacking(report, cli_input_sample_types(&report->input));
 	perch_session_get_stats(report->input.session, &stats);
 	if (!present && !report->filter.filter && !report->filter.resolved &&
 	    !stats.damage.missing_bytes && !stats.damage.corrupt_bytes)

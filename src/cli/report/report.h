@@ -5,7 +5,8 @@
  * (report_event.c, report_print.c, report_group.c, report_hierarchy.c) with its call graphs
  * (report_graph.c, report_chains.c) and the types of branches (report_branches.c), or JSON
  * (report_json.c), or other reports of the file (report_stats.c, report_tasks.c with report_maps.c,
- * report_threads.c). On a terminal report_browser.h shows the profile instead.
+ * report_threads.c). report_lacking.c says what the file lacks for the columns. On a terminal
+ * report_browser.h shows the profile instead.
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -143,6 +144,12 @@ struct report report_of_events(const struct report *report, unsigned event, size
 void report_weigh(const struct report *report, struct perch_record *record);
 /* Prints the comment about the total of an event. */
 void report_put_total(FILE *out, const struct report *report, uint64_t total);
+
+/* ---- report_lacking.c ---- */
+
+/* Prints to stderr which columns no sample has a value for, and the options of record. sample_type:
+ * the bits of all events. */
+void report_note_lacking(const struct report *report, uint64_t sample_type);
 
 /* ---- report_branches.c ---- */
 
