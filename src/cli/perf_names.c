@@ -44,6 +44,9 @@ static const struct {
 
 	{ "script", "--graph-function",
 	  "instruction traces are not decoded; --parent selects samples by their callers" },
+	{ "diff", "--stream", "'perch diff -g' compares the callers of rows" },
+	{ "diff", "--cycles-hist",
+	  "'perch report --total-cycles' prints the cycles of basic blocks of a recording" },
 	{ "annotate", "--addr2line", "lines are read without a program" },
 };
 

@@ -18,6 +18,13 @@ const struct cli_usage cli_diff_usage = {
 
 #define GRAPH_LIMIT 0.5 /* percentage points */
 
+static const struct perch_column *find_key(const char *name, size_t length)
+{
+	if (length == strlen(diff_trace_key.name) && !strncmp(name, diff_trace_key.name, length))
+		return &diff_trace_key;
+	return perch_column_find(name, length);
+}
+
 static int set_keys(void *value, const char *argument, bool negated)
 {
 	struct diff *diff = value;
@@ -27,7 +34,7 @@ static int set_keys(void *value, const char *argument, bool negated)
 		return cli_usage_error(DIFF_COMMAND, "--sort cannot be negated");
 	for (diff->nr_keys = 0;; at++) {
 		size_t length = strcspn(at, ",");
-		const struct perch_column *key = perch_column_find(at, length);
+		const struct perch_column *key = find_key(at, length);
 		bool repeated = false;
 
 		if (!key) {
@@ -254,6 +261,7 @@ int perch_cmd_diff(int argc, char **argv)
 				    .graph_limit = GRAPH_LIMIT,
 				    .order = 1 };
 	static struct cli_filter filter;
+	bool modules = false;
 	const struct cli_option options[] = {
 		{ 'c', "compute", "METHOD",
 		  "what is compared: delta, delta-abs, ratio, wdiff:WEIGHT,WEIGHT (delta-abs)",
@@ -290,6 +298,8 @@ int perch_cmd_diff(int argc, char **argv)
 		  false },
 		{ 'v', "verbose", NULL, "print the names of the files", CLI_COUNT, &diff.verbose,
 		  NULL, false, false },
+		/* symbols of modules are always read */
+		{ 'm', "modules", NULL, "", CLI_FLAG, &modules, NULL, false, true },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)DIFF_COMMAND,
 		  cli_input_refuse_dump, false, true },
 		CLI_NO_PAGER,

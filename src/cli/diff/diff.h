@@ -83,6 +83,9 @@ struct diff {
 	char separator; /* 0: columns are padded */
 };
 
+/* The key "trace", the text of a tracepoint's sample. Each file has a column of its own for it. */
+extern const struct perch_column diff_trace_key;
+
 /* Reads a file: its events, machine and rows. Returns the exit status. */
 int diff_read_file(struct diff *diff, size_t file);
 

@@ -15,6 +15,8 @@ struct reading {
 	struct perch_profile *profile;
 	char *time; /* the part of --time that is for this file */
 	char *texts;
+	const struct perch_column *key[DIFF_MAX_KEYS]; /* diff->key, or those of this file */
+	struct perch_trace_columns *trace_columns;     /* NULL: there is no key "trace" */
 };
 
 static int no_memory(void)
@@ -143,7 +145,7 @@ static int add_rows(struct reading *reading, unsigned number, struct diff_event 
 		for (size_t k = 0; k < diff->nr_keys; k++) {
 			char cell[PERCH_CELL_BYTES];
 			const char *text = perch_profile_cell(reading->profile, &rows[i],
-							      diff->key[k], cell, sizeof(cell));
+							      reading->key[k], cell, sizeof(cell));
 			size_t length = strnlen(text, PERCH_CELL_BYTES - 1);
 
 			memcpy(reading->texts + used, text, length);
@@ -240,11 +242,36 @@ static void print_notes(struct reading *reading)
 	reading->input.command = DIFF_COMMAND;
 }
 
+const struct perch_column diff_trace_key = { .name = "trace", .header = "Trace output" };
+
+/* Sets the columns of this file. */
+static int set_columns(struct reading *reading)
+{
+	const struct diff *diff = reading->diff;
+	struct perch_error err;
+
+	for (size_t i = 0; i < diff->nr_keys; i++) {
+		const struct perch_column *const *found;
+		size_t nr;
+
+		reading->key[i] = diff->key[i];
+		if (diff->key[i] != &diff_trace_key)
+			continue;
+		if (perch_trace_columns_new(&reading->trace_columns, reading->input.session,
+					    &err) ||
+		    perch_trace_columns_find(reading->trace_columns, diff_trace_key.name,
+					     strlen(diff_trace_key.name), &found, &nr, &err))
+			return cli_error(DIFF_COMMAND, &err);
+		reading->key[i] = found[0];
+	}
+	return 0;
+}
+
 static int read_file(struct reading *reading)
 {
 	const struct diff *diff = reading->diff;
 	struct perch_session *session = reading->input.session;
-	const struct perch_profile_options options = { .columns = diff->key,
+	const struct perch_profile_options options = { .columns = reading->key,
 						       .nr_columns = diff->nr_keys,
 						       .flat = !diff->graph,
 						       .graph_samples = diff->graph };
@@ -252,6 +279,9 @@ static int read_file(struct reading *reading)
 	int status;
 
 	read_machine(reading);
+	status = set_columns(reading);
+	if (status)
+		return status;
 	if (perch_profile_new(&reading->profile, perch_session_processes(session),
 			      perch_session_symbols(session), &options, &err))
 		return cli_error(DIFF_COMMAND, &err);
@@ -285,6 +315,7 @@ int diff_read_file(struct diff *diff, size_t file)
 		if (!status)
 			status = read_file(&reading);
 		perch_profile_free(reading.profile);
+		perch_trace_columns_free(reading.trace_columns);
 		cli_filter_close(&reading.filter);
 		cli_input_close(&reading.input);
 	}
