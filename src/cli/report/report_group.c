@@ -25,7 +25,7 @@ size_t report_group_events(const struct report *report, const struct perch_file_
 {
 	bool groups = false;
 
-	if (report->no_group || report->hierarchy || report->blocks)
+	if (report->no_group || report->blocks)
 		return 1;
 	if (events[at].members > 1)
 		return events[at].members <= nr ? events[at].members : nr;
@@ -126,6 +126,20 @@ static int compare_sums(const struct order *order, const struct perch_row *a,
 	return rc;
 }
 
+static size_t sorting_event(const struct report_group *group, const struct report *report)
+{
+	return report->group_sort < group->nr ? report->group_sort : 0;
+}
+
+int report_group_compare(const struct report_group *group, const struct report *report,
+			 struct perch_profile *profile, const struct perch_row *a,
+			 const struct perch_row *b, const struct perch_column *column)
+{
+	const struct order order = { report, profile, group, sorting_event(group, report) };
+
+	return compare_sums(&order, a, b, column);
+}
+
 static int compare_rows(const void *left, const void *right, void *context)
 {
 	const struct order *order = context;
@@ -153,8 +167,7 @@ static int no_memory(void)
 static int sort_rows(struct report_group *group, const struct report *report,
 		     struct perch_profile *profile)
 {
-	struct order order = { report, profile, group,
-			       report->group_sort < group->nr ? report->group_sort : 0 };
+	struct order order = { report, profile, group, sorting_event(group, report) };
 	size_t *sorted = calloc(group->nr_rows + 1, sizeof(*sorted));
 	struct perch_row *row = calloc(group->nr_rows + 1, sizeof(*row));
 	const struct perch_row **part = calloc(group->nr_rows + 1, group->nr * sizeof(*part));
@@ -222,7 +235,8 @@ int report_group_open(struct report_group *group, const struct report *report,
 	}
 	if (!status) {
 		merge_sources(group, report, profile, source);
-		status = sort_rows(group, report, profile);
+		/* a hierarchy adds rows up in the order of their keys */
+		status = report->hierarchy ? 0 : sort_rows(group, report, profile);
 	}
 	free(source);
 	return status;

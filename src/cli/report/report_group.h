@@ -25,7 +25,8 @@ struct report_group {
 size_t report_group_events(const struct report *report, const struct perch_file_event *events,
 			   size_t at, size_t nr);
 
-/* Makes the sorted rows. Returns 0 or the exit status. */
+/* Makes the sorted rows; of a hierarchy in the order of the columns that group samples. Returns 0
+ * or the exit status. */
 int report_group_open(struct report_group *group, const struct report *report,
 		      struct perch_profile *profile, unsigned first, size_t nr);
 void report_group_close(struct report_group *group);
@@ -34,5 +35,10 @@ void report_group_close(struct report_group *group);
 uint64_t report_group_value(const struct report_group *group, struct perch_profile *profile,
 			    const struct perch_row *row, size_t event,
 			    const struct perch_column *column);
+
+/* Compares two rows by a column of sums, for the larger one first. */
+int report_group_compare(const struct report_group *group, const struct report *report,
+			 struct perch_profile *profile, const struct perch_row *a,
+			 const struct perch_row *b, const struct perch_column *column);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "options.h"
-#include "report.h"
+#include "report_group.h"
 
 #define INDENT 3 /* of a level */
 #define NONE   SIZE_MAX
@@ -26,6 +26,12 @@ struct hierarchy {
 	struct group *group;
 	size_t nr, capacity;
 	size_t top; /* the first group of level 0 */
+	/* of a group of events: its rows; NULL: the rows are those of one event */
+	const struct report_group *rows;
+	/* its groups with the sums of each event, by group and event */
+	struct report_group sums_of;
+	struct perch_row *sum;
+	size_t sum_capacity;
 };
 
 static void add_sums(struct perch_row *sum, const struct perch_row *row)
@@ -61,6 +67,46 @@ static size_t add_group(struct hierarchy *tree, const struct perch_row *row, siz
 	return tree->nr - 1;
 }
 
+/* Adds what each event has in a row to a group. 0 or -1. */
+static int add_parts(struct hierarchy *tree, size_t group, size_t row)
+{
+	size_t nr = tree->rows ? tree->rows->nr : 0;
+
+	if (nr && PERCH__ARRAY_RESERVE_ZEROED(tree->sum, tree->sum_capacity, (group + 1) * nr))
+		return -1;
+	for (size_t i = 0; i < nr; i++) {
+		const struct perch_row *part = tree->rows->part[row * nr + i];
+
+		if (part)
+			add_sums(&tree->sum[group * nr + i], part);
+	}
+	return 0;
+}
+
+/* Makes rows of the groups, for a table of a group of events. 0 or -1. */
+static int set_sums(struct hierarchy *tree)
+{
+	struct report_group *sums = &tree->sums_of;
+	size_t nr = tree->rows ? tree->rows->nr : 0;
+
+	if (!nr)
+		return 0;
+	*sums = (struct report_group){ .first = tree->rows->first,
+				       .nr = nr,
+				       .total = tree->rows->total,
+				       .nr_rows = tree->nr };
+	sums->row = calloc(tree->nr + 1, sizeof(*sums->row));
+	sums->part = calloc(tree->nr + 1, nr * sizeof(*sums->part));
+	if (!sums->row || !sums->part)
+		return -1;
+	for (size_t i = 0; i < tree->nr; i++)
+		sums->row[i] = tree->group[i].row;
+	for (size_t i = 0; i < tree->nr * nr; i++)
+		sums->part[i] = &tree->sum[i];
+	tree->table->group = sums;
+	return 0;
+}
+
 /* Makes the groups of rows that are sorted by the levels. 0 or -1. */
 static int add_rows(struct hierarchy *tree, const struct perch_row *rows, size_t nr)
 {
@@ -74,10 +120,12 @@ static int add_rows(struct hierarchy *tree, const struct perch_row *rows, size_t
 
 			if (level < differ) {
 				add_sums(&tree->group[last[level]].row, &rows[i]);
+				if (add_parts(tree, last[level], i))
+					return -1;
 				continue;
 			}
 			at = add_group(tree, &rows[i], level);
-			if (at == NONE)
+			if (at == NONE || add_parts(tree, at, i))
 				return -1;
 			/* below a new group, the first one is a child, others follow */
 			if (level > differ || !i)
@@ -91,12 +139,21 @@ static int add_rows(struct hierarchy *tree, const struct perch_row *rows, size_t
 	return 0;
 }
 
+/* Returns the row of a group, of which the table has the sums. */
+static const struct perch_row *row_of(const struct hierarchy *tree, size_t group)
+{
+	return tree->rows ? &tree->sums_of.row[group] : &tree->group[group].row;
+}
+
 /* The column that sorts the groups of a level: the first sum. */
 static bool is_larger(const struct hierarchy *tree, size_t a, size_t b)
 {
 	const struct perch_column *column = tree->sums.column[0];
 	struct perch_profile *profile = tree->table->profile;
 
+	if (tree->rows)
+		return report_group_compare(&tree->sums_of, tree->table->report, profile,
+					    row_of(tree, a), row_of(tree, b), column) < 0;
 	return perch_profile_value(profile, &tree->group[a].row, column) >
 	       perch_profile_value(profile, &tree->group[b].row, column);
 }
@@ -217,15 +274,16 @@ static void put_titles(const struct hierarchy *tree)
 	fputs("\n#\n", out);
 }
 
-static void put_group(const struct hierarchy *tree, const struct group *group)
+static void put_group(const struct hierarchy *tree, size_t at_group)
 {
+	const struct group *group = &tree->group[at_group];
 	const char *separator = tree->table->report->separator;
 	size_t indent = group->level * INDENT;
 
 	put_spaces(tree, indent);
 	for (size_t at = 0; at < tree->sums.nr; at++) {
 		fputs(at && separator ? separator : "  ", tree->table->out);
-		report_put_cell(tree->table, at, &group->row);
+		report_put_cell(tree->table, at, row_of(tree, at_group));
 	}
 	if (separator)
 		fputs(separator, tree->table->out);
@@ -262,7 +320,7 @@ static int put_groups(struct hierarchy *tree, size_t at)
 
 		if (report_is_small(report, &group->row, table->total))
 			continue;
-		put_group(tree, group);
+		put_group(tree, at);
 		if (group->level + 1 < tree->levels.nr) {
 			put_no_entry(tree, group);
 			status = put_groups(tree, group->first_child);
@@ -299,17 +357,26 @@ int report_print_hierarchy(struct report_table *table, unsigned event)
 	}
 	options.by = tree.levels.column;
 	options.nr_by = tree.levels.nr;
-	if (perch_profile_rows(table->profile, event, &options, &rows, &nr, &err))
+	tree.rows = table->group;
+	if (table->group) {
+		rows = table->group->row;
+		nr = table->group->nr_rows;
+	} else if (perch_profile_rows(table->profile, event, &options, &rows, &nr, &err)) {
 		return cli_error(REPORT_COMMAND, &err);
+	}
 	report_set_widths(table, NULL, 0);
 	/* texts of levels are not padded */
 	for (size_t level = 0; level < tree.levels.nr; level++)
 		table->width[tree.sums.nr + level] = 0;
-	status = add_rows(&tree, rows, nr) ? no_memory() : 0;
+	status = add_rows(&tree, rows, nr) || set_sums(&tree) ? no_memory() : 0;
 	if (!status && !table->report->quiet)
 		put_titles(&tree);
 	if (!status)
 		status = put_groups(&tree, tree.top);
+	table->group = tree.rows;
+	free(tree.sums_of.row);
+	free(tree.sums_of.part);
+	free(tree.sum);
 	free(tree.group);
 	return status;
 }
