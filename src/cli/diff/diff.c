@@ -47,10 +47,11 @@ static int set_keys(void *value, const char *argument, bool negated)
 				       "perch-report(1)",
 				near ? near->name : "", near ? "?" : "");
 		}
-		if (key->scope == PERCH_COLUMN_PERIOD)
+		if (diff_is_sum(key) && !diff_has_sum(key))
 			return cli_usage_error(DIFF_COMMAND,
 					       "-s: '%s' is a sum, which -c compares; keys are as "
-					       "comm, dso or sym",
+					       "comm, dso or sym, and of sums overhead, sample and "
+					       "period",
 					       key->name);
 		if (diff->nr_keys == DIFF_MAX_KEYS)
 			return cli_usage_error(DIFF_COMMAND, "-s: more than %d keys",

@@ -95,6 +95,15 @@ int64_t diff_join(const struct diff *diff, struct diff_event *event, size_t file
 		  size_t length, const struct diff_sum *sum);
 void diff_free(struct diff *diff);
 
+/* True for a key whose cells are sums of the baseline, and not texts of rows: those are empty. */
+static inline bool diff_is_sum(const struct perch_column *key)
+{
+	return key->scope == PERCH_COLUMN_PERIOD;
+}
+
+/* True if diff has the sum. */
+bool diff_has_sum(const struct perch_column *key);
+
 static inline const struct diff_sum *diff_sum_of(const struct diff *diff,
 						 const struct diff_event *event, size_t row,
 						 size_t file)

@@ -126,6 +126,52 @@ static void format_cell(const struct table *table, const struct column *column, 
 		format_formula(table, row, column->file, text, size);
 }
 
+/* ---- sums of the baseline among the keys ---- */
+
+enum sum { OVERHEAD, SAMPLE, SUM_PERIOD, NR_SUMS };
+
+static const struct {
+	const char *name;
+	size_t width;
+} sums[NR_SUMS] = {
+	[OVERHEAD] = { "overhead", 8 },
+	[SAMPLE] = { "sample", 12 },
+	[SUM_PERIOD] = { "period", 12 },
+};
+
+/* Returns NR_SUMS if there is none. */
+static enum sum sum_of(const struct perch_column *key)
+{
+	enum sum sum = OVERHEAD;
+
+	while (sum < NR_SUMS && strcmp(sums[sum].name, key->name))
+		sum++;
+	return sum;
+}
+
+bool diff_has_sum(const struct perch_column *key)
+{
+	return sum_of(key) < NR_SUMS;
+}
+
+/* Returns the text of a key in a row. text: that of the row; buffer: of SUM_BYTES. */
+#define SUM_BYTES 32
+static const char *key_text(const struct table *table, size_t key, size_t row, const char *text,
+			    char *buffer)
+{
+	const struct diff_sum *sum = diff_sum_of(table->diff, table->event, row, 0);
+	const struct perch_column *column = table->diff->key[key];
+
+	if (!diff_is_sum(column))
+		return text;
+	if (sum_of(column) == OVERHEAD)
+		snprintf(buffer, SUM_BYTES, "%.2f%%", diff_share(table->event, 0, sum->period));
+	else
+		snprintf(buffer, SUM_BYTES, "%" PRIu64,
+			 sum_of(column) == SAMPLE ? sum->samples : sum->period);
+	return buffer;
+}
+
 /* ---- lines ---- */
 
 /* Columns are characters, not bytes. */
@@ -148,7 +194,7 @@ static void put_key(const struct table *table, size_t key, const char *text)
 {
 	char separator = table->diff->separator;
 	size_t used = characters(text), width = table->key_width[key];
-	bool right = table->diff->key[key]->right;
+	bool right = table->diff->key[key]->right || diff_is_sum(table->diff->key[key]);
 
 	if (separator) {
 		for (text += strspn(text, " "); *text; text++)
@@ -170,10 +216,11 @@ static void put_between(const struct table *table)
 		fputs("  ", stdout);
 }
 
-/* texts: the cells, each with a NUL; NULL prints the titles. */
-static void put_keys(const struct table *table, const char *texts)
+/* texts: the cells of the row, each with a NUL; NULL prints the titles. */
+static void put_keys(const struct table *table, const char *texts, size_t row)
 {
 	const struct diff *diff = table->diff;
+	char buffer[SUM_BYTES];
 	bool first = true;
 
 	for (size_t i = 0; i < diff->nr_keys; i++) {
@@ -181,7 +228,9 @@ static void put_keys(const struct table *table, const char *texts)
 			if (!first)
 				put_between(table);
 			first = false;
-			put_key(table, i, texts ? texts : diff->key[i]->header);
+			put_key(table, i,
+				texts ? key_text(table, i, row, texts, buffer)
+				      : diff->key[i]->header);
 		}
 		if (texts)
 			texts += strlen(texts) + 1;
@@ -245,7 +294,7 @@ static void put_row(const struct table *table, size_t row)
 	struct table branches = *table;
 
 	put_cells(table, row);
-	put_keys(table, table->event->text + table->event->row[row].text);
+	put_keys(table, table->event->text + table->event->row[row].text, row);
 	if (!table->graph.first_of_row)
 		return;
 	branches.event = table->event->branches;
@@ -263,7 +312,7 @@ static void put_titles(const struct table *table)
 	fputs("# ", stdout);
 	for (size_t i = 0; i < table->nr_columns; i++)
 		put_column(table, &table->column[i], table->column[i].title);
-	put_keys(table, NULL);
+	put_keys(table, NULL, 0);
 	if (table->diff->separator)
 		return;
 	putchar('#');
@@ -285,7 +334,9 @@ static void set_widths(struct table *table, const uint32_t *rows, size_t nr)
 	const struct diff *diff = table->diff;
 
 	for (size_t key = 0; key < diff->nr_keys; key++) {
-		table->key_width[key] = characters(diff->key[key]->header);
+		table->key_width[key] = diff_is_sum(diff->key[key])
+						? sums[sum_of(diff->key[key])].width
+						: characters(diff->key[key]->header);
 		if (!diff->hidden[key])
 			table->last_key = key;
 	}
@@ -293,7 +344,8 @@ static void set_widths(struct table *table, const uint32_t *rows, size_t nr)
 		const char *text = table->event->text + table->event->row[rows[i]].text;
 
 		for (size_t key = 0; key < diff->nr_keys; key++) {
-			size_t width = characters(text);
+			char buffer[SUM_BYTES];
+			size_t width = characters(key_text(table, key, rows[i], text, buffer));
 
 			if (width > table->key_width[key])
 				table->key_width[key] = width;

@@ -15,8 +15,11 @@ struct reading {
 	struct perch_profile *profile;
 	char *time; /* the part of --time that is for this file */
 	char *texts;
-	const struct perch_column *key[DIFF_MAX_KEYS]; /* diff->key, or those of this file */
-	struct perch_trace_columns *trace_columns;     /* NULL: there is no key "trace" */
+	const struct perch_column
+		*key[DIFF_MAX_KEYS]; /* diff->key, or those of this file; NULL: a sum */
+	const struct perch_column *column[DIFF_MAX_KEYS]; /* keys other than sums */
+	size_t nr_columns;
+	struct perch_trace_columns *trace_columns; /* NULL: there is no key "trace" */
 };
 
 static int no_memory(void)
@@ -144,8 +147,11 @@ static int add_rows(struct reading *reading, unsigned number, struct diff_event 
 			continue;
 		for (size_t k = 0; k < diff->nr_keys; k++) {
 			char cell[PERCH_CELL_BYTES];
-			const char *text = perch_profile_cell(reading->profile, &rows[i],
-							      reading->key[k], cell, sizeof(cell));
+			const char *text = reading->key[k]
+						   ? perch_profile_cell(reading->profile, &rows[i],
+									reading->key[k], cell,
+									sizeof(cell))
+						   : "";
 			size_t length = strnlen(text, PERCH_CELL_BYTES - 1);
 
 			memcpy(reading->texts + used, text, length);
@@ -254,15 +260,17 @@ static int set_columns(struct reading *reading)
 		const struct perch_column *const *found;
 		size_t nr;
 
-		reading->key[i] = diff->key[i];
-		if (diff->key[i] != &diff_trace_key)
-			continue;
-		if (perch_trace_columns_new(&reading->trace_columns, reading->input.session,
-					    &err) ||
-		    perch_trace_columns_find(reading->trace_columns, diff_trace_key.name,
-					     strlen(diff_trace_key.name), &found, &nr, &err))
+		reading->key[i] = diff_is_sum(diff->key[i]) ? NULL : diff->key[i];
+		if (diff->key[i] == &diff_trace_key &&
+		    (perch_trace_columns_new(&reading->trace_columns, reading->input.session,
+					     &err) ||
+		     perch_trace_columns_find(reading->trace_columns, diff_trace_key.name,
+					      strlen(diff_trace_key.name), &found, &nr, &err)))
 			return cli_error(DIFF_COMMAND, &err);
-		reading->key[i] = found[0];
+		if (diff->key[i] == &diff_trace_key)
+			reading->key[i] = found[0];
+		if (reading->key[i])
+			reading->column[reading->nr_columns++] = reading->key[i];
 	}
 	return 0;
 }
@@ -271,10 +279,9 @@ static int read_file(struct reading *reading)
 {
 	const struct diff *diff = reading->diff;
 	struct perch_session *session = reading->input.session;
-	const struct perch_profile_options options = { .columns = reading->key,
-						       .nr_columns = diff->nr_keys,
-						       .flat = !diff->graph,
-						       .graph_samples = diff->graph };
+	struct perch_profile_options options = { .columns = reading->column,
+						 .flat = !diff->graph,
+						 .graph_samples = diff->graph };
 	struct perch_error err;
 	int status;
 
@@ -282,6 +289,7 @@ static int read_file(struct reading *reading)
 	status = set_columns(reading);
 	if (status)
 		return status;
+	options.nr_columns = reading->nr_columns;
 	if (perch_profile_new(&reading->profile, perch_session_processes(session),
 			      perch_session_symbols(session), &options, &err))
 		return cli_error(DIFF_COMMAND, &err);

@@ -28,9 +28,13 @@ static double variance(uint64_t samples, uint64_t all)
 static void put_cells(const struct diff *diff, const struct diff_event *event, size_t row)
 {
 	const char *text = event->text + event->row[row].text;
+	bool first = true;
 
 	for (size_t i = 0; i < diff->nr_keys; i++) {
-		printf(i ? " %s" : "%s", text + strspn(text, " "));
+		if (!diff_is_sum(diff->key[i])) {
+			printf(first ? "%s" : " %s", text + strspn(text, " "));
+			first = false;
+		}
 		text += strlen(text) + 1;
 	}
 }
