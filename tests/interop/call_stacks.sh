@@ -63,6 +63,13 @@ report $? "convert the recording to the other byte order"
 chains other.perch >other.found
 try "call stacks of the other byte order" diff exact.expected other.found
 
+# the call stacks of samples are not joined
+for command in report script; do
+	"$PERCH" $command --stitch-lbr -i exact.data >"$work/log" 2>&1
+	[ $? -eq 2 ] && grep -q "call stacks of branch records" "$work/log"
+	report $? "$command --stitch-lbr is refused"
+done
+
 # the record itself stays as it is
 "$PERCH" dump -i exact.data >dump.txt 2>"$work/log"
 grep -q 0x1234 dump.txt

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -125,6 +126,38 @@ def check_lacking():
     check("no sample has" not in err, "no note about the default columns", err)
 
 
+def add_feature(path, other, feature):
+    """Writes a copy of a recording with one more feature, of 8 bytes of 0."""
+    with open(path, "rb") as file:
+        content = bytearray(file.read())
+    data_offset, data_size = struct.unpack_from("<QQ", content, 40)
+    words = list(struct.unpack_from("<4Q", content, 72))
+    has = [bit for bit in range(256) if words[bit // 64] >> bit % 64 & 1]
+    table = data_offset + data_size
+    sections = {bit: struct.unpack_from("<QQ", content, table + 16 * at) for at, bit in enumerate(has)}
+    end = table + 16 * len(has)
+    sections = {bit: (offset + 16, size) for bit, (offset, size) in sections.items()}
+    sections[feature] = (len(content) + 16, 8)
+    words[feature // 64] |= 1 << feature % 64
+    struct.pack_into("<4Q", content, 72, *words)
+    packed = b"".join(struct.pack("<QQ", *sections[bit]) for bit in sorted(sections))
+    with open(other, "wb") as file:
+        file.write(content[:table] + packed + content[end:] + bytes(8))
+
+
+def check_events():
+    status, _, err = run(PERCH, "record", "-q", "-e", "cpu-clock,dummy", "-F", "2000", "-o", "dummy.data", "--", "sh", "-c", PROGRAM)
+    check(status == 0, "a recording with an event without samples", err)
+    for command in ("report", "script"):
+        _, out, err = run(PERCH, command, "--switch-on", "dummy", "-i", "dummy.data")
+        check("no sample is of the event 'dummy' (--switch-on)" in err and "%" not in out, command + " --switch-on of an event without samples", err)
+        add_feature("dummy.data", "traced.data", 18)
+        status, out, err = run(PERCH, command, "-i", "traced.data", "--itrace=i100us")
+        check(status == 2 and not out and "instruction traces are not decoded" in err, command + " --itrace is refused for traces", err)
+        status, out, err = run(PERCH, command, "-i", "traced.data", "--itrace", "--no-itrace", "--stitch-lbr")
+        check(status == 0 and out, command + " --no-itrace", err)
+
+
 def check_config():
     status, _, err = run(PERCH, "config", "report.sort_order=comm", "report.children=false", "call-graph.print-type=none")
     check(status == 0, "perch config sets variables", err)
@@ -188,6 +221,7 @@ def main():
         check_errors()
         check_manual()
         check_lacking()
+        check_events()
         check_config()
     return 1 if failed else 0
 
