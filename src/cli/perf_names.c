@@ -27,6 +27,11 @@ static const struct {
 	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };
 
+#define TRACES	"instruction traces are not decoded"
+#define SCRIPTS "perch starts no scripts; 'perch script -j' prints JSON for them"
+#define FILTERS \
+	"--filter, --parent and other options select samples, and -j prints JSON for programs"
+
 /* Options of perf that a command does not have, and what to do instead. */
 static const struct {
 	const char *command, *option, *hint;
@@ -40,8 +45,25 @@ static const struct {
 	{ "record", "-u", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "record", "--uid", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "report", "--objdump", "instructions are decoded by the library capstone" },
+	{ "report", "--branch-history",
+	  "call graphs have no branches of branch stacks; -b counts the branches" },
+	{ "report", "--socket-filter", "-s socket prints sockets, and -C selects CPUs" },
+	{ "report", "--disable-order", "'perch dump' prints records in the order of the file" },
 	{ "report", "--addr2line", "lines are read without a program" },
 
+	{ "script", "--xed", TRACES },
+	{ "script", "--insn-trace", TRACES },
+	{ "script", "--call-trace", TRACES },
+	{ "script", "--call-ret-trace", TRACES },
+	{ "script", "-s", SCRIPTS },
+	{ "script", "--script", SCRIPTS },
+	{ "script", "-g", SCRIPTS },
+	{ "script", "--gen-script", SCRIPTS },
+	{ "script", "-l", SCRIPTS },
+	{ "script", "--list", SCRIPTS },
+	{ "script", "--dlfilter", FILTERS },
+	{ "script", "--dlarg", FILTERS },
+	{ "script", "--list-dlfilters", FILTERS },
 	{ "script", "--graph-function",
 	  "instruction traces are not decoded; --parent selects samples by their callers" },
 	{ "diff", "--stream", "'perch diff -g' compares the callers of rows" },

@@ -99,6 +99,7 @@ def check_errors():
                               (["-p", "("], "regular expression"), (["--ignore-callees", "["], "regular expression"),
                               (["-M", "arm"], "expected intel or att"), (["--percent-type", "local"], "expected local-period"),
                               (["--prefix-strip", "1"], "needs --prefix"), (["--objdump", "x"], "capstone"),
+                              (["--branch-history"], "-b counts the branches"), (["--socket-filter", "0"], "-s socket"),
                               (["--switch-on", "cycle"], "no event 'cycle'; it has: "), (["--switch-off", "cycle"], "--switch-off: "),
                               (["--time-quantum", "1h"], "ns, us, ms or s")):
         status, out, err = run(PERCH, "report", *options)
@@ -124,6 +125,13 @@ def check_lacking():
           "one note about columns without values", err)
     _, _, err = run(PERCH, "report")
     check("no sample has" not in err, "no note about the default columns", err)
+
+
+def check_hints():
+    for option, expected in (("-s", "perch script -j"), ("--gen-script", "perch script -j"), ("--dlfilter", "--parent"),
+                             ("--xed", "instruction traces"), ("--graph-function", "instruction traces")):
+        status, out, err = run(PERCH, "script", option, "x")
+        check(status == 2 and not out and "unknown option '%s': " % option in err and expected in err, "script %s has a hint" % option, err)
 
 
 def add_feature(path, other, feature):
@@ -222,6 +230,7 @@ def main():
         check_manual()
         check_lacking()
         check_events()
+        check_hints()
         check_config()
     return 1 if failed else 0
 
