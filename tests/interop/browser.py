@@ -189,6 +189,40 @@ def check_scrolling():
     terminal.close()
 
 
+def check_order():
+    """O sorts by Self, also with callees."""
+    own = [row for row in rows_of(text_of("-i", "graph", "--children", "-s", "sym"))]
+    own.sort(key=lambda row: -float(row.split("%")[1]))
+    terminal = Terminal((120, 40), "report", "-i", "graph", "-g", "caller", "-s", "sym")
+    terminal.wait("rows by Children", lambda lines: rows_of(lines) and re.match(r"\d+\.\d\d% 0\.00%", rows_of(lines)[0]))
+    terminal.keys("O")
+    terminal.wait("O sorts by Self", lambda lines: rows_of(lines)[:1] == own[:1] and "inner_loop" in lines[2] and "(Self)" in lines[-1])
+    terminal.keys("O")
+    terminal.wait("O sorts by Children again", lambda lines: re.match(r"\d+\.\d\d% 0\.00%", rows_of(lines)[0]) and "(Children)" in lines[-1])
+    terminal.keys("q")
+    terminal.close()
+
+
+def check_trace_columns():
+    """The columns of tracepoints are known to o."""
+    result = subprocess.run([PERCH, "record", "-q", "-N", "-o", "trace", "-e", "sched:sched_process_exec", "true"], capture_output=True, text=True, check=False)
+    if result.returncode:
+        print("ok - columns of tracepoints # skip " + result.stderr.strip())
+        return
+    terminal = Terminal((120, 30), "report", "-i", "trace", "-s", "comm")
+    terminal.wait("a tracepoint", lambda lines: rows_of(lines))
+    for columns, title in (("trace", "Trace output"), ("comm,sched_process_exec.filename", "filename")):
+        terminal.keys("o", "C-u")
+        terminal.text(columns)
+        terminal.keys("Enter")
+        terminal.wait("o has the column " + columns, lambda lines, title=title: title in lines[1] and rows_of(lines))
+    terminal.keys("o", "C-u")
+    terminal.text("comm,sched_process_exec.nothing")
+    terminal.keys("Enter")
+    terminal.wait("o refuses a field that the event lacks", lambda lines: "nothing" in lines[-1] and "field" in lines[-1])
+    terminal.close()
+
+
 def check_events():
     terminal = Terminal((120, 30), "report", "-i", "two", "--no-group")
     terminal.wait("the first event", lambda lines: "'cpu-clock" in lines[0])
@@ -305,6 +339,8 @@ def main():
         check_zooms()
         check_style_of_annotate()
         check_scrolling()
+        check_order()
+        check_trace_columns()
         check_events()
         check_styles()
         check_reading()

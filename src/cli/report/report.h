@@ -129,8 +129,9 @@ bool report_chooses_columns(const struct report *report);
 /* Prints a comment for each hidden column. */
 void report_put_hidden(FILE *out, const struct report *report);
 bool report_has_column(const struct report_list *list, const struct perch_column *column);
-/* True if all names of a list as of -s are columns. message: which one is not. */
-bool report_are_columns(const char *names, char *message, size_t size);
+/* True if all names of a list as of -s are columns, of any file or of the open one of a report.
+ * message: which one is not. */
+bool report_are_columns(const struct report *report, const char *names, char *message, size_t size);
 
 /* ---- report_mode.c ---- */
 

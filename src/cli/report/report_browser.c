@@ -243,6 +243,33 @@ static int show_event(struct browser *browser, const struct report *report, unsi
 	return browser_show_event(browser, report, event);
 }
 
+/* Sorts rows by their own share, or again by that with callees. */
+static int change_order(struct browser *browser, const struct report *report)
+{
+	const struct perch_row *thread = browser->filter.thread;
+	uint32_t index = thread ? thread->index : 0;
+	int status;
+
+	if (!browser->report.children) {
+		snprintf(
+			browser->message, sizeof(browser->message),
+			"The rows have no share with callees (Children): they are sorted by their own");
+		return 0;
+	}
+	browser->by_self = !browser->by_self;
+	browser_close_event(browser);
+	status = browser_show_event(browser, report, browser->event);
+	for (size_t i = 0; thread && !status && i < browser->nr_rows; i++)
+		if (browser->row[i].index == index)
+			browser->filter.thread = &browser->row[i];
+	if (!status && thread)
+		status = browser_select(browser);
+	browser->cursor = browser->top = 0;
+	snprintf(browser->message, sizeof(browser->message), "Rows are sorted by %s",
+		 browser->by_self ? "their own share (Self)" : "the share with callees (Children)");
+	return status;
+}
+
 static int switch_event_or_file(struct browser *browser, const struct report *report)
 {
 	unsigned event = browser->event;
@@ -264,7 +291,7 @@ static void ask_columns(struct browser *browser)
 			 browser->report.keys.column[i]->name);
 	if (!screen_ask("Columns:", names, sizeof(names)))
 		return;
-	if (report_are_columns(names, browser->message, sizeof(browser->message)))
+	if (report_are_columns(&browser->report, names, browser->message, sizeof(browser->message)))
 		browser_restart(browser, "-s", strdup(names));
 }
 
@@ -303,6 +330,7 @@ static int menu(void)
 		{ "Show only functions with a text in their name", '/' },
 		{ "Unfold or fold the row with all branches", 'e' },
 		{ "Group by other columns", 'o' },
+		{ "Sort by Self, or by Children", 'O' },
 		{ "Another event or file", 's' },
 		{ "Write the lines to a file", 'P' },
 		{ "Leave", 'q' },
@@ -410,6 +438,8 @@ static int do_key(struct browser *browser, const struct report *report, int key)
 		return show_event(browser, report, next_event(browser, key == SCREEN_TAB ? 1 : -1));
 	if (key == 's')
 		return switch_event_or_file(browser, report);
+	if (key == 'O')
+		return change_order(browser, report);
 	if (change_filter(browser, key))
 		return browser_select(browser);
 	/* as in perf, the view of an event is left for the list of the events */

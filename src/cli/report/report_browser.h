@@ -40,11 +40,13 @@ struct browser_live {
 
 /* Which rows are shown. */
 struct browser_filter {
-	char symbol[128];		/* part of the name; "": all */
-	const struct perch_dso *dso;	/* NULL: all */
-	bool kernel;			/* only the kernel */
-	const struct perch_row *thread; /* rows with the same comm, pid and tid; NULL: all */
-	double limit;			/* percent */
+	char symbol[128];		      /* part of the name; "": all */
+	const struct perch_dso *dso;	      /* NULL: all */
+	bool kernel;			      /* only the kernel */
+	const struct perch_row *thread;	      /* rows with the same comm, pid and tid; NULL: all */
+	const struct perch_column *column[3]; /* those of them that rows have */
+	size_t nr_columns;
+	double limit; /* percent */
 };
 
 /* Widths of columns, as in struct report_table. */
@@ -68,6 +70,7 @@ struct browser {
 	size_t nr_rows;
 	struct browser_filter filter;
 	bool of_shown; /* percentages are of the rows that are shown */
+	bool by_self;  /* rows are sorted by their own share, not by that with callees */
 	bool titles;
 	size_t summary_lines; /* the first line, or two if it is long */
 	struct browser_lines lines;

@@ -76,6 +76,7 @@ void browser_show_help(void)
 		"Tab, Back Tab next and previous event",
 		"s             another event or file",
 		"o             other columns to group and sort by (as -s)",
+		"O             sort by the own share (Self), or by that with callees (Children)",
 		"H             show or hide the titles of columns",
 		"P             write the lines into the file perf.hist.N",
 		"i             the header of the file",

@@ -26,14 +26,17 @@ static uint64_t period_of(const struct browser *browser, const struct perch_row 
 	return browser->report.children ? row->children : row->self;
 }
 
-static bool same_value(const struct browser *browser, const struct perch_row *a,
-		       const struct perch_row *b, const char *name)
+/* True if the name of a function, or the address of code without one, has a part. */
+static bool has_name(const struct browser *browser, const struct perch_frame *frame,
+		     const char *part)
 {
-	const struct perch_column *column = perch_column_find(name, strlen(name));
+	struct perch_symbols *symbols = perch_session_symbols(browser->report.input.session);
+	char buffer[REPORT_FRAME_BYTES];
 
-	return !report_has_column(&browser->report.keys, column) ||
-	       perch_profile_value(browser->profile, a, column) ==
-		       perch_profile_value(browser->profile, b, column);
+	return strstr(frame->symbol
+			      ? perch_symbols_name(symbols, frame->symbol)
+			      : report_frame(&browser->report, browser->profile, frame, buffer),
+		      part);
 }
 
 static bool is_wanted(void *context, size_t at)
@@ -41,7 +44,6 @@ static bool is_wanted(void *context, size_t at)
 	struct browser *browser = context;
 	const struct browser_filter *filter = &browser->filter;
 	const struct perch_row *row = &browser->row[at], *thread = filter->thread;
-	char buffer[REPORT_FRAME_BYTES];
 
 	if (filter->limit > 0 &&
 	    (browser->all ? 100.0 * period_of(browser, row) / browser->all : 0) < filter->limit)
@@ -50,13 +52,26 @@ static bool is_wanted(void *context, size_t at)
 		return false;
 	if (filter->kernel && row->frame.cpumode_char != 'k')
 		return false;
-	if (thread &&
-	    (!same_value(browser, row, thread, "comm") ||
-	     !same_value(browser, row, thread, "pid") || !same_value(browser, row, thread, "tid")))
-		return false;
-	return !filter->symbol[0] ||
-	       strstr(report_frame(&browser->report, browser->profile, &row->frame, buffer),
-		      filter->symbol);
+	for (size_t i = 0; thread && i < filter->nr_columns; i++)
+		if (perch_profile_value(browser->profile, row, filter->column[i]) !=
+		    perch_profile_value(browser->profile, thread, filter->column[i]))
+			return false;
+	return !filter->symbol[0] || has_name(browser, &row->frame, filter->symbol);
+}
+
+/* The columns of a thread, if the rows have them. */
+static void find_thread_columns(struct browser *browser)
+{
+	static const char *const names[] = { "comm", "pid", "tid" };
+	struct browser_filter *filter = &browser->filter;
+
+	filter->nr_columns = 0;
+	for (size_t i = 0; i < CLI_NR(names); i++) {
+		const struct perch_column *column = perch_column_find(names[i], strlen(names[i]));
+
+		if (report_has_column(&browser->report.keys, column))
+			filter->column[filter->nr_columns++] = column;
+	}
 }
 
 /* Percentages are of all rows, or of the shown ones. */
@@ -76,6 +91,7 @@ int browser_select(struct browser *browser)
 	bool any = browser->lines.nr > 0;
 	size_t row = any ? browser_lines_get(&browser->lines, browser->cursor).row : 0;
 
+	find_thread_columns(browser);
 	if (browser_lines_set(&browser->lines, browser->nr_rows, is_wanted, browser))
 		return CLI_EXIT_FAILURE;
 	browser->cursor = browser->top = 0;
@@ -84,6 +100,18 @@ int browser_select(struct browser *browser)
 			browser->cursor = i;
 	set_total(browser);
 	return 0;
+}
+
+static void sort_by_self(struct report *report)
+{
+	const struct report_list by = report->by;
+	const struct perch_column *self = perch_column_find("overhead", strlen("overhead"));
+
+	report->by.column[0] = self;
+	report->by.nr = 1;
+	for (size_t i = 0; i < by.nr && report->by.nr < REPORT_COLUMNS; i++)
+		if (by.column[i] != self)
+			report->by.column[report->by.nr++] = by.column[i];
 }
 
 int browser_show_event(struct browser *browser, const struct report *report, unsigned event)
@@ -96,6 +124,8 @@ int browser_show_event(struct browser *browser, const struct report *report, uns
 	browser->members = members;
 	browser->report = report_of_events(report, event, members);
 	browser->report.color = false; /* the screen has its own */
+	if (browser->by_self)
+		sort_by_self(&browser->report);
 	browser->full = report->full;
 	browser->report.full = true; /* widths are fitted when lines are drawn */
 	browser->all = report_total(report, browser->profile, event);

@@ -31,20 +31,43 @@ static int add(struct report_list *list, const struct perch_column *column)
 	return 0;
 }
 
-bool report_are_columns(const char *names, char *message, size_t size)
+/* True if a name of which perch_trace_columns_find() found nothing is no name of a tracepoint's
+ * field, either. */
+static bool is_no_column(const struct perch_error *err, const char *name, size_t length)
+{
+	return err->errnum == ENOENT && !memchr(name, '.', length) && !err->remedy[0];
+}
+
+/* True if a name is that of columns of tracepoints in the file. message: why it is not. */
+static bool is_trace_column(const struct report *report, const char *name, size_t length,
+			    char *message, size_t size)
+{
+	const struct perch_column *similar = perch_column_similar(name, length);
+	const struct perch_column *const *columns;
+	struct perch_error err;
+	char clean[128];
+	size_t nr;
+
+	if (report && report->trace_columns &&
+	    !perch_trace_columns_find(report->trace_columns, name, length, &columns, &nr, &err))
+		return true;
+	snprintf(clean, sizeof(clean), "%.*s", length < 100 ? (int)length : 100, name);
+	if (!report || !report->trace_columns || is_no_column(&err, name, length))
+		snprintf(message, size, "There is no column '%s'%s%s; perch-report(1) lists them",
+			 clean, similar ? ", perhaps " : "", similar ? similar->name : "");
+	else
+		snprintf(message, size, "%s", err.message);
+	return false;
+}
+
+bool report_are_columns(const struct report *report, const char *names, char *message, size_t size)
 {
 	for (const char *at = names + (names[0] == '+');;) {
 		size_t length = strcspn(at, ", ");
 
-		if (!perch_column_find(at, length)) {
-			const struct perch_column *similar = perch_column_similar(at, length);
-
-			snprintf(message, size,
-				 "There is no column '%.*s'%s%s; perch-report(1) lists them",
-				 length < 100 ? (int)length : 100, at, similar ? ", perhaps " : "",
-				 similar ? similar->name : "");
+		if (!perch_column_find(at, length) &&
+		    !is_trace_column(report, at, length, message, size))
 			return false;
-		}
 		at += length;
 		if (!*at)
 			return true;
@@ -89,7 +112,7 @@ static int add_trace_columns(const struct report *report, struct report_list *li
 	if (perch_trace_columns_find(report->trace_columns, name, length, &columns, &nr, &err)) {
 		if (err.kind == PERCH_ERROR_NO_MEMORY)
 			return cli_error(REPORT_COMMAND, &err);
-		if (err.errnum == ENOENT && !memchr(name, '.', length) && !err.remedy[0])
+		if (is_no_column(&err, name, length))
 			return unknown(option, name, length);
 		return cli_usage_error(REPORT_COMMAND, "%s: %s%s%s", option, err.message,
 				       err.remedy[0] ? "; " : "", err.remedy);

@@ -354,7 +354,7 @@ static int set_variable(struct report *report, const char *name, const char *val
 	int rc = 0;
 
 	if (!strcmp(name, "report.sort_order")) {
-		rc = report_are_columns(value, unused, sizeof(unused)) ? 0 : -EINVAL;
+		rc = report_are_columns(NULL, value, unused, sizeof(unused)) ? 0 : -EINVAL;
 		report->sort = rc ? report->sort : value;
 	} else if (!strcmp(name, "report.percent-limit")) {
 		rc = set_percentage(&report->percent_limit, value);
