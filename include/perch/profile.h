@@ -339,13 +339,36 @@ PERCH_API const struct perch_column *const *perch_profile_columns(
 	const struct perch_profile *profile, size_t *nr);
 
 /**
+ * Is called again and again while a profile is finished.
+ *
+ * @param context  that of perch_profile_set_progress()
+ * @param done     the part of the work that is done, from 0 to 1
+ * @return true to go on; false to end the call that is in progress
+ */
+typedef bool perch_profile_progress(void *context, double done);
+
+/**
+ * Sets a function that perch_profile_finish() and perch_profile_snapshot() call while they work. It
+ * can end them: they then return -ECANCELED. A profile whose perch_profile_finish() was ended can
+ * only be freed. After perch_profile_snapshot() was ended, it goes on as before the call.
+ *
+ * @param profile   the profile, not finished
+ * @param progress  the function; NULL for none
+ * @param context   passed to it
+ */
+PERCH_API void perch_profile_set_progress(struct perch_profile *profile,
+					  perch_profile_progress *progress, void *context);
+
+/**
  * Looks up the symbols of all addresses, and folds the stacks.
  *
  * Only the functions below can be used afterwards.
  *
  * @param profile   the profile
  * @param[out] err  the reason of a failure
- * @return 0, or -ENOMEM
+ * @return 0, or a negative errno
+ * @retval -ENOMEM     out of memory
+ * @retval -ECANCELED  the function of perch_profile_set_progress() ended the call
  */
 PERCH_API int perch_profile_finish(struct perch_profile *profile, struct perch_error *err);
 
@@ -361,8 +384,9 @@ PERCH_API int perch_profile_finish(struct perch_profile *profile, struct perch_e
  *                       before the profile, its processes and its symbols. NULL after a failure
  * @param[out] err       the reason of a failure
  * @return 0, or a negative errno
- * @retval -ENOMEM  out of memory
- * @retval -EINVAL  the profile is finished
+ * @retval -ENOMEM     out of memory
+ * @retval -EINVAL     the profile is finished
+ * @retval -ECANCELED  the function of perch_profile_set_progress() ended the call
  */
 PERCH_API int perch_profile_snapshot(struct perch_profile *profile, struct perch_profile **snapshot,
 				     struct perch_error *err);

@@ -95,13 +95,20 @@ static int fold_count(struct perch_profile *profile, const struct count *count, 
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists)
 {
 	const struct flat *flat = profile->flat;
+	size_t nr = flat->nr_first + flat->keys.nr;
 	int rc = 0;
 
-	for (size_t i = 0; i < flat->nr_first && !rc; i++)
-		if (flat->first[i].samples)
+	for (size_t i = 0; i < flat->nr_first && !rc; i++) {
+		rc = perch__profile_progress(profile, WORK_FOLD, i, nr);
+		if (!rc && flat->first[i].samples)
 			rc = fold_count(profile, &flat->first[i], lists->frame[i]);
-	for (size_t i = 0; i < flat->keys.nr && !rc; i++)
-		rc = fold_count(profile, &flat->other[i], lists->frame[flat->keys.key[i][1]]);
+	}
+	for (size_t i = 0; i < flat->keys.nr && !rc; i++) {
+		rc = perch__profile_progress(profile, WORK_FOLD, flat->nr_first + i, nr);
+		if (!rc)
+			rc = fold_count(profile, &flat->other[i],
+					lists->frame[flat->keys.key[i][1]]);
+	}
 	if (!rc)
 		perch__tree_link(&profile->tree);
 	return rc;

@@ -216,6 +216,8 @@ int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < nr; i++) {
+		if (perch__profile_progress(profile, WORK_SYMBOLS, i, nr))
+			return -ECANCELED;
 		prefetch_frames(profile, lists, i, nr);
 		lists->frame[i] = find_frame(profile, lists, i, false);
 		if (lists->frame[i] == NO_NUMBER)

@@ -450,7 +450,25 @@ struct perch_profile {
 	} * event;
 	size_t nr_events, events_capacity;
 	struct last_stack last_stack[LAST_STACKS];
+	perch_profile_progress *progress; /* NULL: none */
+	void *progress_context;
 };
+
+/* The parts of perch_profile_finish(), and the shares of its time that they take about. */
+enum profile_work { WORK_SYMBOLS, WORK_FOLD, WORK_ROWS };
+#define WORK_STEP 64 /* items after which the function of the program is called */
+
+/* Calls it after `at` of nr items of a part are done. Returns 0 or -ECANCELED. */
+int perch__profile_call_progress(const struct perch_profile *profile, enum profile_work work,
+				 size_t at, size_t nr);
+
+static inline int perch__profile_progress(const struct perch_profile *profile,
+					  enum profile_work work, size_t at, size_t nr)
+{
+	return profile->progress && at % WORK_STEP == 0
+		       ? perch__profile_call_progress(profile, work, at, nr)
+		       : 0;
+}
 
 /* parent.c: sets the expressions of a new profile. with_column: it has the column. Returns 0 or a
  * negative errno. */

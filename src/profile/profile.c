@@ -289,12 +289,14 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 		unsigned event = perch__context_event(profile, stack->context);
 		uint32_t frame;
 
+		rc = perch__profile_progress(profile, WORK_FOLD, i, nr);
+		if (rc)
+			break;
 		release_stacks(profile->stacks.stack, i);
 		prefetch_fold(profile, lists, callers, folded, i);
 		frame = callers && callers[i]
 				? perch__frames_of_caller(profile, lists, stack->address)
 				: lists->frame[stack->address];
-
 		if (frame == NO_NUMBER) {
 			rc = -ENOMEM;
 			break;
@@ -348,5 +350,8 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	perch__hash_clear(&profile->tree.children);
 	if (!rc)
 		rc = perch__rows_fill(profile);
+	if (rc == -ECANCELED)
+		return perch_error_set(err, ECANCELED, PERCH_ERROR_USAGE,
+				       "the program ended the call");
 	return rc ? no_memory(err) : 0;
 }

@@ -25,6 +25,7 @@ struct row_walk {
 	struct key_set keys; /* (context, number of values) -> other[] */
 	uint32_t *other;     /* rows of other contexts */
 	size_t nr_rows;
+	size_t nr_nodes; /* that were visited */
 };
 enum { FIRST, LAST };
 
@@ -197,6 +198,9 @@ static int fill_from(struct row_walk *walk, uint32_t root)
 			walk->nr--;
 			continue;
 		}
+		if (perch__profile_progress(walk->profile, WORK_ROWS, walk->nr_nodes++,
+					    walk->profile->tree.nr))
+			return -ECANCELED;
 		step->row = node->row = get_row(walk, node);
 		if (step->row == NO_NUMBER)
 			return -ENOMEM;

@@ -305,6 +305,42 @@ def check_reading():
         terminal.close()
 
 
+def write_many(path, count):
+    """Writes a recording of that many addresses, each sampled once."""
+    sample_type, start = 1 | 2 | 4, 248  # IP | TID | TIME
+    attr = struct.pack("<IIQQQQ", 1, 128, 0, 1000000, sample_type, 0) + bytes(88)
+    samples = b"".join(struct.pack("<IHHQIIQ", 9, 2, 32, 0x400000 + 64 * number, 1, 1, number + 1) for number in range(count))
+    with open(path, "wb") as file:
+        file.write(b"PERFILE2" + struct.pack("<8Q", 104, 144, 104, 144, start, len(samples), 0, 0) + bytes(32) + attr + struct.pack("<QQ", 0, 0) + samples)
+
+
+def check_quit():
+    """q while samples are read and merged, before and after the first rows."""
+    write_many("many", 400000)
+    terminal = Terminal((100, 30), "report", "-i", "large")
+    slow = Slow(terminal)
+    terminal.wait("progress with a key and an estimate before the first rows",
+                  lambda lines: re.match(r"perch report: reading samples: \d+%, about \d+ s left \(q stops\)$", lines[0]))
+    terminal.keys("q")
+    terminal.wait("q before the first rows stops reading", lambda lines: "Samples:" in lines[0] and rows_of(lines))
+    slow.end()
+    terminal.keys("q")
+    terminal.wait("q leaves then", lambda lines: any("reading was stopped" in line for line in lines) and any("status=0" in line for line in lines))
+    terminal.close()
+    terminal = Terminal((100, 30), "report", "-i", "many", "-s", "sym,comm,pid,tid")
+    slow = Slow(terminal)
+    merging = r"(perch report: )?merging samples: \d+%, about \d+ s left \(q stops\)$"
+    terminal.wait("progress of merging, with an estimate", lambda lines: any(re.match(merging, line) for line in (lines[0], lines[-1])))
+    end = time.monotonic() + 20
+    while time.monotonic() < end and not any("status=" in line for line in terminal.screen()):
+        terminal.keys("q")
+        time.sleep(0.5)
+    slow.end()
+    terminal.wait("q ends merging and leaves", lambda lines: any("status=0" in line for line in lines)
+                  and any("reading was stopped" in line or "stopped by the key q" in line for line in lines))
+    terminal.close()
+
+
 def check_styles():
     for variables, colored in (({"TERM": "screen-256color"}, True), ({"TERM": "screen-256color", "NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)):
         terminal = Terminal((100, 24), "report", "-i", "graph", **variables)
@@ -344,6 +380,7 @@ def main():
         check_events()
         check_styles()
         check_reading()
+        check_quit()
         os.chdir("/")
     return 1 if failures else 0
 

@@ -161,6 +161,55 @@ static void refuses_wrong_calls(void **state)
 	assert_null(copy);
 }
 
+/* The function of a program: ends the call from a number of calls on. */
+struct progress {
+	double done;
+	unsigned calls, most;
+};
+
+static bool go_on(void *context, double done)
+{
+	struct progress *progress = context;
+
+	assert_true(done >= progress->done && done <= 1);
+	progress->done = done;
+	return ++progress->calls < progress->most;
+}
+
+static void a_program_sees_and_ends_the_work(void **state)
+{
+	struct fixture *f = *state;
+	struct perch_profile *copy;
+	struct perch_error err;
+
+	for (int flat = 0; flat < 2; flat++) {
+		struct progress progress = { .most = 1000 };
+		unsigned calls;
+
+		begin(f, flat);
+		hit(f, 0, 1, CODE + 1);
+		perch_profile_set_progress(f->profile, go_on, &progress);
+		assert_int_equal(perch_profile_snapshot(f->profile, &copy, &err), 0);
+		perch_profile_free(copy);
+		calls = progress.calls;
+		assert_true(calls >= 3 && progress.done >= 0.8);
+		/* each call can be the last one, and the profile goes on */
+		for (unsigned most = 1; most <= calls; most++) {
+			progress = (struct progress){ .most = most };
+			assert_int_equal(perch_profile_snapshot(f->profile, &copy, &err),
+					 -ECANCELED);
+			assert_null(copy);
+			assert_int_equal(progress.calls, most);
+			assert_string_equal(err.message, "the program ended the call");
+		}
+		perch_profile_set_progress(f->profile, NULL, NULL);
+		check(f, 1, CODE + 1, 1, 1, 1);
+		progress = (struct progress){ .most = 1 };
+		perch_profile_set_progress(f->profile, go_on, &progress);
+		assert_int_equal(perch_profile_finish(f->profile, &err), -ECANCELED);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -172,6 +221,7 @@ int main(void)
 		TEST(keeps_what_has_samples),
 		TEST(goes_on_after_many_decays),
 		TEST(refuses_wrong_calls),
+		TEST(a_program_sees_and_ends_the_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

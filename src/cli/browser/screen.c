@@ -18,7 +18,10 @@ static struct {
 	bool colors, wide;
 	bool (*idle)(void *context);
 	void *context;
-	int idle_ms; /* how often it is called */
+	int idle_ms;   /* how often it is called */
+	bool dialog;   /* screen_key() waits */
+	int typed[64]; /* keys that were typed and not read yet */
+	size_t nr_typed;
 } screen;
 
 #define IDLE_MS 100
@@ -352,18 +355,8 @@ static int escape_key(void)
 	return rest[0] ? SCREEN_OTHER : SCREEN_ESCAPE;
 }
 
-static int get_key(void)
+static int key_of_character(wint_t key)
 {
-	wint_t key;
-
-	switch (wget_wch(stdscr, &key)) {
-	case ERR:
-		return no_key();
-	case KEY_CODE_YES:
-		return function_key(key);
-	default:
-		break;
-	}
 	switch (key) {
 	case '\r':
 	case '\n':
@@ -385,6 +378,52 @@ static int get_key(void)
 	}
 }
 
+/* Returns NO_KEY at the end of the time. */
+static int read_key(void)
+{
+	wint_t key;
+	int rc = wget_wch(stdscr, &key);
+
+	if (rc == ERR)
+		return NO_KEY;
+	return rc == KEY_CODE_YES ? function_key(key) : key_of_character(key);
+}
+
+static int get_key(void)
+{
+	int key;
+
+	if (screen.nr_typed) {
+		key = screen.typed[0];
+		memmove(screen.typed, screen.typed + 1, --screen.nr_typed * sizeof(key));
+		return key;
+	}
+	key = read_key();
+	return key == NO_KEY ? no_key() : key;
+}
+
+bool screen_is_quit_waiting(void)
+{
+	bool found = false;
+	int key = 0;
+
+	while (key != NO_KEY && screen.nr_typed < sizeof(screen.typed) / sizeof(screen.typed[0])) {
+		wtimeout(stdscr, 0);
+		key = read_key();
+		if (key != NO_KEY)
+			screen.typed[screen.nr_typed++] = key;
+	}
+	wtimeout(stdscr, screen.idle ? screen.idle_ms : -1);
+	for (size_t i = 0; i < screen.nr_typed; i++)
+		found |= screen.typed[i] == 'q';
+	return found && !screen.dialog;
+}
+
+bool screen_has_dialog(void)
+{
+	return screen.dialog;
+}
+
 int screen_key_or_idle(void)
 {
 	int key;
@@ -399,8 +438,10 @@ int screen_key(void)
 {
 	int key;
 
+	screen.dialog = true;
 	do
 		key = screen_key_or_idle();
 	while (key == SCREEN_IDLE);
+	screen.dialog = false;
 	return key;
 }

@@ -68,6 +68,10 @@ void screen_show(void);
 int screen_key(void);
 /* Also returns SCREEN_IDLE when the function of screen_set_idle() returns true. */
 int screen_key_or_idle(void);
+/* True if q was typed and not read yet, and no dialog is shown. Other keys stay to be read. */
+bool screen_is_quit_waiting(void);
+/* True while a dialog waits for a key. */
+bool screen_has_dialog(void);
 /* While keys are waited for, here and in dialogs, calls a function at intervals. NULL: none. */
 void screen_set_idle(bool (*idle)(void *context), void *context);
 void screen_set_idle_ms(int ms);

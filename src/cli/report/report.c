@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* perch report: options, session, profile, rows, and what is printed. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "options.h"
 #include "pager.h"
+#include "quit_key.h"
 #include "report_browser.h"
 #include "report_group.h"
 #include "report_threads.h"
@@ -128,8 +131,55 @@ static size_t count_events(const struct report *report)
 
 /* The browser shows the first rows after this time, unless the rest takes only a few seconds more.
  */
-#define FIRST_SECONDS 1.0
-#define REST_SECONDS  2.0
+#define FIRST_SECONDS  1.0
+#define REST_SECONDS   2.0
+
+#define SILENT_SECONDS 0.3 /* before the progress is shown */
+
+/* On a terminal: shows the progress, and the key q stops. */
+static bool show_progress(void *context, const struct report_reading *reading)
+{
+	const bool *has_keys = context;
+	char text[160];
+
+	if (report_read_seconds(reading) >= SILENT_SECONDS && isatty(STDERR_FILENO)) {
+		report_read_describe(reading, text, sizeof(text));
+		if (*has_keys)
+			strcat(text, " (q stops)");
+		cli_put_progress(COMMAND, text);
+	}
+	return !cli_is_quit_key();
+}
+
+static void end_progress(struct report_reading *reading)
+{
+	reading->busy = NULL;
+	cli_end_quit_key();
+	if (isatty(STDERR_FILENO))
+		cli_put_progress(COMMAND, "");
+}
+
+/* The user has ended the command. */
+#define STOPPED (-1)
+
+static int end_stopped(void)
+{
+	cli_note(COMMAND, "stopped by the key q before there were rows");
+	return STOPPED;
+}
+
+/* Shows the samples so far while the others are read. */
+static int browse_reading(struct report *report, struct report_reading *reading)
+{
+	struct perch_profile *profile;
+	int rc = report_read_snapshot(reading, &profile);
+
+	end_progress(reading);
+	if (rc == -ECANCELED)
+		return end_stopped();
+	return rc ? cli_error(COMMAND, &reading->err)
+		  : report_browse_reading(report, reading, profile);
+}
 
 /* Prints the rows of the profile. */
 static int print_profile(FILE *out, struct report *report, struct report_reading *reading)
@@ -138,7 +188,7 @@ static int print_profile(FILE *out, struct report *report, struct report_reading
 	int status;
 
 	if (browsed && !reading->ended) {
-		status = report_browse_reading(report, reading);
+		status = browse_reading(report, reading);
 	} else if (browsed && has_samples(reading->profile, 0, count_events(report))) {
 		status = report_browse(report, reading->profile);
 	} else {
@@ -146,6 +196,9 @@ static int print_profile(FILE *out, struct report *report, struct report_reading
 		status = report->json ? report_print_json(out, report, reading->profile)
 				      : print_events(out, report, reading->profile);
 	}
+	if (!status && reading->stopped[0])
+		cli_note(COMMAND, "reading was stopped: the rows are of the first %s of %s",
+			 reading->stopped, report->input.path);
 	if (!status && !report->quiet) {
 		print_notes(report, reading->profile);
 		cli_filter_print_notes(&report->filter, &report->input);
@@ -188,6 +241,7 @@ static bool has_other_functions(const struct report *report, struct perch_profil
  * second if the rest takes long. */
 static int make_profile(struct report *report, struct report_reading *reading)
 {
+	bool *has_keys = reading->busy_context;
 	int status = report_set_mode(report);
 
 	if (!status)
@@ -203,11 +257,17 @@ static int make_profile(struct report *report, struct report_reading *reading)
 		status = report_read_start(reading, report);
 	if (status)
 		return status;
-	if (report_can_be_browsed(report))
-		report_read_until(reading, FIRST_SECONDS, report_read_show_progress);
+	reading->busy = show_progress;
+	if (report_can_be_browsed(report)) {
+		*has_keys = cli_start_quit_key();
+		report_read_until(reading, FIRST_SECONDS);
+	}
 	if (!report_can_be_browsed(report) || report_read_seconds_left(reading) <= REST_SECONDS)
-		report_read_until(reading, INFINITY, report_read_show_progress);
-	cli_progress("reading samples", 1, 1);
+		report_read_until(reading, INFINITY);
+	if (reading->ended)
+		end_progress(reading);
+	if (reading->rc == -ECANCELED)
+		return end_stopped();
 	if (reading->rc)
 		return cli_error(COMMAND, &reading->err);
 	/* what the rest of the file has is not known yet */
@@ -221,7 +281,8 @@ static int make_profile(struct report *report, struct report_reading *reading)
 /* Prints what the options ask for. */
 static int print_file(FILE *out, struct report *report)
 {
-	struct report_reading reading = { NULL };
+	bool has_keys = false;
+	struct report_reading reading = { .busy_context = &has_keys };
 	int status;
 
 	if (report->header_only) {
@@ -236,8 +297,9 @@ static int print_file(FILE *out, struct report *report)
 	status = make_profile(report, &reading);
 	if (!status)
 		status = print_profile(out, report, &reading);
+	cli_end_quit_key();
 	report_read_close(&reading);
-	return status;
+	return status == STOPPED ? 0 : status;
 }
 
 static void print_file_notes(const struct report *report)

@@ -204,24 +204,34 @@ struct report_reading {
 	int rc;		   /* a negative errno, with .err; else 0 */
 	struct perch_error err;
 	struct timespec start;
+	/* Called at most 20 times a second while samples are read or merged. Returns false to end
+	 * that: reading as by report_read_stop(), merging with -ECANCELED. NULL: none. */
+	bool (*busy)(void *context, const struct report_reading *reading);
+	void *busy_context;
+	double next_busy;
+	bool merging;	    /* samples become rows */
+	double merge_start; /* seconds after the start */
+	double merged;	    /* the part of this work that is done, from 0 to 1 */
+	char stopped[32];   /* what was read by then, such as "12%"; "": all */
 };
 
 /* Makes a profile without samples. Returns 0, or the exit status after it has printed an error. */
 int report_read_start(struct report_reading *reading, struct report *report);
 /* Reads samples until that many seconds after the start, or until all are read. */
-void report_read_until(struct report_reading *reading, double seconds,
-		       void (*progress)(const struct report_reading *reading));
+void report_read_until(struct report_reading *reading, double seconds);
 /* Finishes the profile with the samples so far. */
 void report_read_stop(struct report_reading *reading);
+/* Makes a profile of the samples so far. Returns 0, or a negative errno with reading->err. */
+int report_read_snapshot(struct report_reading *reading, struct perch_profile **profile);
+/* Writes what is going on: "reading samples: 12%, about 3 s left". */
+void report_read_describe(const struct report_reading *reading, char *text, size_t size);
 double report_read_seconds(const struct report_reading *reading);
 /* An estimate by the bytes that were read; INFINITY if the size is unknown. */
 double report_read_seconds_left(const struct report_reading *reading);
 /* True if events have call chains, which the first samples may lack. */
 bool report_read_has_chains(const struct report *report);
-/* Bytes that were read, and all bytes; 0 if unknown. */
-void report_read_progress(const struct report_reading *reading, uint64_t *done, uint64_t *total);
-/* Shows the progress on standard error, if that is a terminal. */
-void report_read_show_progress(const struct report_reading *reading);
+/* Writes what was read: "12%", or "12 MiB" if the size of the file is unknown. */
+void report_read_put_done(const struct report_reading *reading, char *text, size_t size);
 void report_read_close(struct report_reading *reading);
 /* What the profile of a report has. */
 struct perch_profile_options report_profile_options(const struct report *report);

@@ -92,8 +92,10 @@ int report_browse(struct report *report, struct perch_profile *profile);
 int report_browse_live(struct report *report, struct perch_profile *profile,
 		       const struct browser_live *live);
 
-/* Shows what was read so far, while the rest is read. Returns the exit status. */
-int report_browse_reading(struct report *report, struct report_reading *reading);
+/* Shows a profile of what was read so far, which it frees, while the rest is read. Returns the exit
+ * status. */
+int report_browse_reading(struct report *report, struct report_reading *reading,
+			  struct perch_profile *first);
 
 /* ---- report_browser.c ---- */
 

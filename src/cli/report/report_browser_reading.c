@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The browser while a large file is read: the rows so far, the progress, and a key to stop. */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "options.h"
 #include "report_browser.h"
@@ -18,19 +18,25 @@ struct live {
 	 */
 	double next, drawn;
 	bool final;
-	char stopped[32]; /* what was read when the user stopped; "": all */
 };
 
-/* "12%", or "12 MiB" if the size of the file is unknown. */
-static void put_done(const struct report_reading *reading, char *text, size_t size)
+/* While samples are merged, which keys have to wait for. Only q ends it. */
+static bool busy(void *context, const struct report_reading *reading)
 {
-	uint64_t done, total;
+	struct live *live = context;
+	size_t row = screen_rows() - 1;
+	char text[160];
 
-	report_read_progress(reading, &done, &total);
-	if (total)
-		snprintf(text, size, "%u%%", (unsigned)(100.0 * (double)done / (double)total));
-	else
-		snprintf(text, size, "%" PRIu64 " MiB", done >> 20);
+	if (!reading->merging || screen_has_dialog())
+		return true;
+	if (report_read_seconds(reading) >= live->drawn + DRAW_SECONDS) {
+		report_read_describe(reading, text, sizeof(text));
+		strcat(text, " (q stops)");
+		screen_fill(row, screen_put(row, 0, SCREEN_TITLE, text), SCREEN_TITLE);
+		screen_show();
+		live->drawn = report_read_seconds(reading);
+	}
+	return !screen_is_quit_waiting();
 }
 
 static bool idle(void *context)
@@ -40,7 +46,7 @@ static bool idle(void *context)
 	if (live->final)
 		return false;
 	screen_set_idle_ms(0); /* reading goes on at once */
-	report_read_until(live->reading, report_read_seconds(live->reading) + STEP_SECONDS, NULL);
+	report_read_until(live->reading, report_read_seconds(live->reading) + STEP_SECONDS);
 	if (live->reading->ended)
 		screen_set_idle_ms(100);
 	return live->reading->ended ||
@@ -52,6 +58,7 @@ static int refresh(void *context, struct perch_profile **profile)
 	struct live *live = context;
 	struct report_reading *reading = live->reading;
 	double start = report_read_seconds(reading), seconds;
+	int rc;
 
 	*profile = NULL;
 	if (reading->rc)
@@ -65,8 +72,11 @@ static int refresh(void *context, struct perch_profile **profile)
 	live->drawn = start;
 	if (start < live->next)
 		return 0;
-	if (perch_profile_snapshot(reading->profile, profile, &reading->err)) {
-		reading->rc = -ENOMEM;
+	rc = report_read_snapshot(reading, profile);
+	if (rc == -ECANCELED) /* q, which is read next */
+		return 0;
+	if (rc) {
+		reading->rc = rc;
 		return -1;
 	}
 	seconds = (report_read_seconds(reading) - start) / MOST_SHARE;
@@ -86,7 +96,7 @@ static void put_summary(FILE *out, void *context)
 	double left = report_read_seconds_left(reading);
 	char done[32];
 
-	put_done(reading, done, sizeof(done));
+	report_read_put_done(reading, done, sizeof(done));
 	fprintf(out, "Reading: %s", done);
 	if (isfinite(left))
 		fprintf(out, ", about %.0f s left", left);
@@ -99,14 +109,14 @@ static bool take_key(void *context, int key, char *message, size_t size)
 
 	if (key != 'q' || live->reading->ended)
 		return false;
-	put_done(live->reading, live->stopped, sizeof(live->stopped));
 	report_read_stop(live->reading);
 	snprintf(message, size, "Stopped: the rows are of the first %s of the file; q leaves",
-		 live->stopped);
+		 live->reading->stopped);
 	return true;
 }
 
-int report_browse_reading(struct report *report, struct report_reading *reading)
+int report_browse_reading(struct report *report, struct report_reading *reading,
+			  struct perch_profile *first)
 {
 	struct live live = { .reading = reading };
 	const struct browser_live browser = {
@@ -117,21 +127,18 @@ int report_browse_reading(struct report *report, struct report_reading *reading)
 		.key = take_key,
 		.is_final = is_final,
 	};
-	struct perch_profile *profile;
 	int status;
 
-	if (perch_profile_snapshot(reading->profile, &profile, &reading->err))
-		return cli_error(REPORT_COMMAND, &reading->err);
-	status = browser_run(report, &profile, &browser);
+	reading->busy = busy;
+	reading->busy_context = &live;
+	status = browser_run(report, &first, &browser);
+	reading->busy = NULL;
 	if (live.final) {
-		reading->profile = profile;
-	} else {
-		perch_profile_free(profile);
-		if (!status && reading->rc)
-			status = cli_error(REPORT_COMMAND, &reading->err);
+		reading->profile = first;
+		return status;
 	}
-	if (live.stopped[0] && !status)
-		cli_note(REPORT_COMMAND, "reading was stopped: the rows are of the first %s of %s",
-			 live.stopped, report->input.path);
+	perch_profile_free(first);
+	if (!status && reading->rc && reading->rc != -ECANCELED)
+		status = cli_error(REPORT_COMMAND, &reading->err);
 	return status;
 }

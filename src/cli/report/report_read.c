@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the samples that the options select. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "options.h"
 #include "report.h"
 #include "report_threads.h"
+
+#define BUSY_SECONDS 0.05 /* between two calls of reading->busy */
+#define LEAST_MERGED 0.02 /* the part from which on the time that is left is estimated */
 
 /* Adds one sample, if it is selected. 0 or a negative errno. */
 static int add_sample(struct report_reading *reading, struct perch_record *record)
@@ -93,24 +97,6 @@ struct perch_profile_options report_profile_options(const struct report *report)
 	};
 }
 
-int report_read_start(struct report_reading *reading, struct report *report)
-{
-	struct perch_session *session = report->input.session;
-	const struct perch_profile_options options = report_profile_options(report);
-	struct perch_error err;
-	int rc = check_chains(report);
-
-	*reading = (struct report_reading){ .report = report, .shows_chains = !options.flat };
-	clock_gettime(CLOCK_MONOTONIC, &reading->start);
-	if (rc)
-		return rc;
-	rc = perch_profile_new(&reading->profile, perch_session_processes(session),
-			       perch_session_symbols(session), &options, &err);
-	if (rc == -EINVAL)
-		return cli_usage_error(REPORT_COMMAND, "%s", err.message);
-	return rc ? cli_error(REPORT_COMMAND, &err) : 0;
-}
-
 /* Returns 0, or a negative errno with reading->err. */
 static int add_record(struct report_reading *reading, struct perch_record *record)
 {
@@ -126,13 +112,6 @@ static int add_record(struct report_reading *reading, struct perch_record *recor
 	return 0;
 }
 
-static void finish(struct report_reading *reading)
-{
-	reading->ended = true;
-	if (!reading->rc)
-		reading->rc = perch_profile_finish(reading->profile, &reading->err);
-}
-
 double report_read_seconds(const struct report_reading *reading)
 {
 	struct timespec now;
@@ -142,8 +121,125 @@ double report_read_seconds(const struct report_reading *reading)
 	       (double)(now.tv_nsec - reading->start.tv_nsec) / 1e9;
 }
 
-void report_read_until(struct report_reading *reading, double seconds,
-		       void (*progress)(const struct report_reading *reading))
+/* Bytes that were read, and all bytes; 0 if unknown. */
+static void get_progress(const struct report_reading *reading, uint64_t *done, uint64_t *total)
+{
+	perch_reader_progress(perch_session_reader(reading->report->input.session), done, total);
+}
+
+double report_read_seconds_left(const struct report_reading *reading)
+{
+	uint64_t done, total;
+
+	get_progress(reading, &done, &total);
+	return done && total ? report_read_seconds(reading) * (double)(total - done) / (double)done
+			     : INFINITY;
+}
+
+void report_read_put_done(const struct report_reading *reading, char *text, size_t size)
+{
+	uint64_t done, total;
+
+	get_progress(reading, &done, &total);
+	if (total)
+		snprintf(text, size, "%u%%", (unsigned)(100.0 * (double)done / (double)total));
+	else
+		snprintf(text, size, "%" PRIu64 " MiB", done >> 20);
+}
+
+void report_read_describe(const struct report_reading *reading, char *text, size_t size)
+{
+	double left = report_read_seconds_left(reading), merged = reading->merged;
+	char done[32], seconds[40] = "";
+
+	if (reading->merging) {
+		left = merged > LEAST_MERGED
+			       ? (report_read_seconds(reading) - reading->merge_start) *
+					 (1 - merged) / merged
+			       : INFINITY;
+		snprintf(done, sizeof(done), "%u%%", (unsigned)(100 * merged));
+	} else {
+		report_read_put_done(reading, done, sizeof(done));
+	}
+	if (isfinite(left))
+		snprintf(seconds, sizeof(seconds), ", about %.0f s left", left);
+	snprintf(text, size, "%s samples: %s%s", reading->merging ? "merging" : "reading", done,
+		 seconds);
+}
+
+static bool goes_on(struct report_reading *reading, double seconds)
+{
+	if (!reading->busy || seconds < reading->next_busy)
+		return true;
+	reading->next_busy = seconds + BUSY_SECONDS;
+	return reading->busy(reading->busy_context, reading);
+}
+
+static bool merge_progress(void *context, double done)
+{
+	struct report_reading *reading = context;
+
+	reading->merged = done;
+	return goes_on(reading, report_read_seconds(reading));
+}
+
+int report_read_start(struct report_reading *reading, struct report *report)
+{
+	struct perch_session *session = report->input.session;
+	const struct perch_profile_options options = report_profile_options(report);
+	struct perch_error err;
+	int rc = check_chains(report);
+
+	reading->report = report;
+	reading->shows_chains = !options.flat;
+	clock_gettime(CLOCK_MONOTONIC, &reading->start);
+	if (rc)
+		return rc;
+	rc = perch_profile_new(&reading->profile, perch_session_processes(session),
+			       perch_session_symbols(session), &options, &err);
+	if (rc == -EINVAL)
+		return cli_usage_error(REPORT_COMMAND, "%s", err.message);
+	if (rc)
+		return cli_error(REPORT_COMMAND, &err);
+	perch_profile_set_progress(reading->profile, merge_progress, reading);
+	return 0;
+}
+
+static void start_merging(struct report_reading *reading)
+{
+	reading->merging = true;
+	reading->merge_start = report_read_seconds(reading);
+	reading->merged = 0;
+}
+
+static void finish(struct report_reading *reading)
+{
+	reading->ended = true;
+	start_merging(reading);
+	if (!reading->rc)
+		reading->rc = perch_profile_finish(reading->profile, &reading->err);
+	reading->merging = false;
+}
+
+int report_read_snapshot(struct report_reading *reading, struct perch_profile **profile)
+{
+	int rc;
+
+	start_merging(reading);
+	rc = perch_profile_snapshot(reading->profile, profile, &reading->err);
+	reading->merging = false;
+	return rc;
+}
+
+void report_read_stop(struct report_reading *reading)
+{
+	if (reading->ended)
+		return;
+	report_read_put_done(reading, reading->stopped, sizeof(reading->stopped));
+	finish(reading);
+}
+
+void report_read_until(struct report_reading *reading, double until)
 {
 	struct perch_session *session = reading->report->input.session;
 	struct perch_record record;
@@ -152,9 +248,11 @@ void report_read_until(struct report_reading *reading, double seconds,
 	while (!reading->ended) {
 		/* the clock is not read for each record */
 		if (++counter % 64 == 0) {
-			if (progress && counter % 65536 == 0)
-				progress(reading);
-			if (report_read_seconds(reading) >= seconds)
+			double seconds = report_read_seconds(reading);
+
+			if (!goes_on(reading, seconds))
+				report_read_stop(reading);
+			if (reading->ended || seconds >= until)
 				return;
 		}
 		reading->rc = perch_session_next(session, &record, &reading->err);
@@ -167,34 +265,6 @@ void report_read_until(struct report_reading *reading, double seconds,
 		if (reading->ended)
 			finish(reading);
 	}
-}
-
-void report_read_stop(struct report_reading *reading)
-{
-	if (!reading->ended)
-		finish(reading);
-}
-
-void report_read_progress(const struct report_reading *reading, uint64_t *done, uint64_t *total)
-{
-	perch_reader_progress(perch_session_reader(reading->report->input.session), done, total);
-}
-
-double report_read_seconds_left(const struct report_reading *reading)
-{
-	uint64_t done, total;
-
-	report_read_progress(reading, &done, &total);
-	return done && total ? report_read_seconds(reading) * (double)(total - done) / (double)done
-			     : INFINITY;
-}
-
-void report_read_show_progress(const struct report_reading *reading)
-{
-	uint64_t done, total;
-
-	report_read_progress(reading, &done, &total);
-	cli_progress("reading samples", done, total + 1);
 }
 
 void report_read_close(struct report_reading *reading)

@@ -3,10 +3,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "quit_key.h"
 #include "top.h"
 
 static int block_signals(void)
@@ -26,46 +26,15 @@ static int block_signals(void)
 
 /* ---- text ---- */
 
-struct keys {
-	bool used; /* the terminal passes keys at once */
-	struct termios saved;
-};
-
-/* On a terminal the key q ends the command. */
-static void start_keys(struct keys *keys)
-{
-	struct termios changed;
-
-	if (!isatty(STDOUT_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
-	    tcgetattr(STDIN_FILENO, &keys->saved))
-		return;
-	changed = keys->saved;
-	changed.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	keys->used = !tcsetattr(STDIN_FILENO, TCSANOW, &changed);
-}
-
-static void end_keys(const struct keys *keys)
-{
-	if (keys->used)
-		tcsetattr(STDIN_FILENO, TCSANOW, &keys->saved);
-}
-
-static bool is_quit(void)
-{
-	char key;
-
-	return read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q';
-}
-
 /* Waits for the next round or refresh. Sets top->ended at the end. */
-static void wait_for_round(struct top *top, const struct keys *keys, double left)
+static void wait_for_round(struct top *top, bool has_keys, double left)
 {
 	struct pollfd polls[] = { { top->signals, POLLIN, 0 },
-				  { keys->used ? STDIN_FILENO : -1, POLLIN, 0 } };
+				  { has_keys ? STDIN_FILENO : -1, POLLIN, 0 } };
 	int ms = left * 1000 < top->ms ? (int)(left * 1000) + 1 : top->ms;
 
 	if (poll(polls, CLI_NR(polls), ms) > 0)
-		top->ended = polls[0].revents || (polls[1].revents && is_quit());
+		top->ended = polls[0].revents || (polls[1].revents && cli_is_quit_key());
 }
 
 static int show(struct top *top)
@@ -83,22 +52,21 @@ static int show(struct top *top)
 
 static int print_tables(struct top *top)
 {
-	struct keys keys = { .used = false };
+	bool has_keys = cli_start_quit_key();
 	int status = 0;
 
-	start_keys(&keys);
 	while (!status && !top->ended) {
 		double left = (double)top->delay - top_seconds(top);
 
 		if (left > 0)
-			wait_for_round(top, &keys, left);
+			wait_for_round(top, has_keys, left);
 		top->ended |= perch_sampler_ended(top->sampler);
 		if (top->ended || top_seconds(top) >= (double)top->delay)
 			status = show(top);
 		else
 			status = top_read(top);
 	}
-	end_keys(&keys);
+	cli_end_quit_key();
 	return status;
 }
 
