@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import chromium
+import firefox_format
 
 PERCH = os.environ.get("PERCH", "perch")
 failed = False
@@ -314,25 +315,9 @@ def check_speedscope(path):
     check(times == sorted(times) and len(second) == 1 and len(second[0]["samples"]) == len(times), "speedscope: all samples of a thread")
 
 
-def speedscope_package(directory):
-    """The directory of speedscope's page from npm; or None, and why."""
-    if not shutil.which("npm"):
-        return None, "no npm"
-    try:
-        done = subprocess.run(["npm", "pack", "--silent", "speedscope@1"], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=120, check=False)
-    except subprocess.TimeoutExpired:
-        return None, "npm does not answer"
-    packages = [name for name in os.listdir(directory) if name.startswith("speedscope-") and name.endswith(".tgz")]
-    if done.returncode or not packages:
-        return None, "npm has no package speedscope: " + done.stderr.decode(errors="replace")[-100:].strip().replace("\n", " ")
-    subprocess.run(["tar", "-xzf", packages[0]], cwd=directory, check=True)
-    return os.path.join(directory, "package/dist/release"), None
-
-
 def check_import(directory, path):
     """Speedscope itself, in a browser, imports the file and shows the first of its profiles."""
-    package, missing = (None, "no Chromium") if not chromium.find() else speedscope_package(directory)
+    package, missing = (None, "no Chromium") if not chromium.find() else firefox_format.npm_package(directory, "speedscope", "1")
     if not package:
         print("ok - speedscope imports the file # skip " + missing)
         return
@@ -344,7 +329,7 @@ def check_import(directory, path):
     first, nr = file["profiles"][0]["name"], len(file["profiles"])
     try:
         with chromium.Browser() as browser:
-            browser.call("Page.navigate", url="file://" + os.path.join(package, "index.html") + "#localProfilePath=" + script)
+            browser.call("Page.navigate", url="file://" + os.path.join(package, "dist/release/index.html") + "#localProfilePath=" + script)
             browser.wait("document.title.includes(' - speedscope') || (document.body || {}).innerText?.includes('Something went wrong')")
             text = browser.run("document.title + document.body.innerText")
     except chromium.Failed as failure:
@@ -357,52 +342,6 @@ def firefox(*options):
     if status:
         check(False, "perch export --format firefox", err)
     return json.loads(gzip.decompress(out))
-
-
-def wrong_columns(name, table, strings):
-    """The columns of a table that do not have its length, or refer to strings that do not exist."""
-    columns = {column: values for column, values in table.items() if isinstance(values, list)}
-    wrong = [(name, column, len(values), table["length"]) for column, values in columns.items() if len(values) != table["length"]]
-    for column in ("name", "filename"):
-        wrong += [(name, column, value) for value in columns.get(column, []) if not 0 <= value < strings]
-    return wrong
-
-
-def wrong_references(name, values, limit, null=False):
-    return [(name, value) for value in values if not ((value is None and null) or (value is not None and 0 <= value < limit))][:3]
-
-
-def faults_of_firefox(profile):
-    """What the Firefox Profiler's documentation of version 60 does not allow."""
-    shared = profile["shared"]
-    tables = ("stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols", "sources")
-    stack, frame, function, resource, _, source = (shared[name] for name in tables)
-    strings = len(shared["stringArray"])
-    faults = [fault for name in tables for fault in wrong_columns(name, shared[name], strings)]
-    faults += wrong_references("stack.frame", stack["frame"], frame["length"]) + wrong_references("frame.func", frame["func"], function["length"])
-    faults += [("stack.prefix", i) for i, parent in enumerate(stack["prefix"]) if parent is not None and not 0 <= parent < i]
-    faults += wrong_references("frame.category", frame["category"], len(profile["meta"]["categories"]))
-    faults += wrong_references("func.resource", function["resource"], resource["length"])
-    faults += wrong_references("func.source", function["source"], source["length"], True)
-    faults += wrong_references("resource.lib", resource["lib"], len(profile["libs"]))
-    schemas = {schema["name"]: {field["key"] for field in schema["fields"]} for schema in profile["meta"]["markerSchema"]}
-    for thread in profile["threads"]:
-        samples, markers = thread["samples"], thread["markers"]
-        faults += wrong_columns("samples", samples, strings) + wrong_columns("markers", markers, strings)
-        faults += wrong_references("samples.stack", samples["stack"], stack["length"], True)
-        faults += [("samples.time", thread["name"])] * (samples["time"] != sorted(samples["time"]))
-        for data, phase, start, end in zip(markers["data"], markers["phase"], markers["startTime"], markers["endTime"]):
-            if not set(data) - {"type", "cause"} <= schemas.get(data["type"], set()) or not isinstance(start, (int, float)):
-                faults.append(("marker", data))
-            if phase not in (0, 1, 2) or (phase == 1) != (end is not None) or (end is not None and end < start):
-                faults.append(("marker", phase, start, end))
-            faults += wrong_references("marker.cause", [data["cause"]["stack"]] if "cause" in data else [], stack["length"])
-    ids = [thread["tid"] for thread in profile["threads"]]
-    faults += [("tid", ids)] * (len(set(ids)) != len(ids))
-    for counter in profile["counters"]:
-        faults += wrong_columns("counter", counter["samples"], strings)
-        faults += [("counter", counter["pid"])] * (profile["threads"][counter["mainThreadIndex"]]["pid"] != counter["pid"])
-    return faults
 
 
 def firefox_stacks(profile):
@@ -423,7 +362,7 @@ def firefox_stacks(profile):
 def check_firefox(directory, path):
     lines = folded("-i", path)
     profile = firefox("-i", path)
-    faults = faults_of_firefox(profile)
+    faults = firefox_format.faults_of(profile)
     check(not faults, "firefox: the tables agree with each other", faults[:5])
     ours = firefox_stacks(profile)
     check(ours == lines, "firefox: the %d stacks and times of folded stacks" % len(ours), difference(ours, lines))
@@ -440,14 +379,44 @@ def check_firefox(directory, path):
         print("ok - firefox: markers # skip perch record: " + err.strip()[:200])
     else:
         check_markers(traced)
+    check_front_end(directory, path)
     group = os.path.join(directory, "group.data")
     run(PERCH, "record", "-N", "-q", "-e", "{cpu-clock,page-faults}:S", "-o", group, "./program")
     check_counters(group)
 
 
+def check_front_end(directory, path):
+    """The front end of the Firefox Profiler, which makes profiles of its present version of the file, adds up the same times."""
+    package, missing = firefox_format.front_end_package(directory)
+    if not package:
+        print("ok - the front end of the Firefox Profiler # skip " + missing)
+        return
+    file = os.path.join(directory, "profile.json.gz")
+    run(PERCH, "export", "--format", "firefox", "-i", path, "-o", file)
+    totals = collections.Counter()
+    for names, period in folded("-i", path).items():
+        comm, *functions = names.split(";")
+        totals[comm, functions[-1], "self"] += period / 1e6
+        for name in set(functions):
+            totals[comm, name, "total"] += period / 1e6
+    theirs = {}
+    try:
+        with firefox_format.FrontEnd(package, directory, file) as front:
+            for thread in front.ask("thread", "list")["threads"]:
+                comm = folded_name(thread["name"]).replace(" ", "_")
+                for row in front.ask("thread", "functions", "--limit", "0", "--thread", thread["threadHandle"])["functions"]:
+                    theirs[comm, folded_name(row["name"]), "self"] = row["selfSamples"]
+                    theirs[comm, folded_name(row["name"]), "total"] = row["totalSamples"]
+    except RuntimeError as failure:
+        check(False, "the front end of the Firefox Profiler loads the file", failure)
+        return
+    wrong = {key: (value, totals[key]) for key, value in theirs.items() if abs(value - totals[key]) > 1e-3} | {key: value for key, value in totals.items() if key not in theirs}
+    check(len(theirs) > 10 and not wrong, "the front end of the Firefox Profiler has the times of %d functions" % (len(theirs) // 2), wrong or theirs)
+
+
 def check_markers(path):
     profile = firefox("-i", path)
-    faults = faults_of_firefox(profile)
+    faults = firefox_format.faults_of(profile)
     check(not faults, "firefox: tables with markers", faults[:5])
     markers = [(thread, data, phase) for thread in profile["threads"] for data, phase in zip(thread["markers"]["data"], thread["markers"]["phase"])]
     exits = [(thread["name"], data["comm"], thread["pid"] == str(data["pid"]), "cause" in data) for thread, data, _ in markers if "group_dead" in data]
@@ -462,7 +431,7 @@ def check_markers(path):
 
 def check_counters(path):
     profile = firefox("-i", path)
-    faults = faults_of_firefox(profile)
+    faults = firefox_format.faults_of(profile)
     check(not faults, "firefox: tables with counters", faults[:5])
     ours = collections.Counter()
     for counter in profile["counters"]:
