@@ -171,6 +171,8 @@ def check_flame(browser, path):
     tip = browser.run("document.getElementById('tip').innerText")
     check(EVIL in tip and all(word in tip for word in ("Total", "Self", "Samples", "of all frames of the function:", "program.c:")), "a tooltip", tip)
     browser.click(x, y)
+    box = browser.run("[document.getElementById('detail').innerText, document.getElementById('source-lines').innerText]")
+    check("Total" in box[0] and "Lines" not in box[0] and "program.c:" in box[1], "the lines of a frame are in a table", box)
     browser.wait("perch.flame.zoomed > 0 && !perch.flame.motion")
     check(browser.run("perch.flame.tree.keys.label(perch.flame.tree.key[perch.flame.zoomed])") == EVIL, "a click zooms")
     fragment = browser.run("location.hash")
@@ -282,7 +284,11 @@ def check_trees(browser, path):
     # samples at the start of a function have the caller of its caller
     check(callers.get("work", 0) > 0.9 * callers["all"] and callees.get("recurse", 0) > 0.9 * callees["all"], "its callers and callees",
           (callers, callees))
+    browser.run("perch.callers.focus(0)")
+    box = browser.run("[document.querySelector('#detail b').textContent, document.querySelectorAll('#detail button').length, document.getElementById('legend').hidden]")
+    check(box == ["recurse", 0, False], "the frame of the function has no button for what is shown", box)
     browser.run("document.getElementById('tab-tree').click()")
+    check(browser.run("document.getElementById('legend').hidden"), "the call tree, without colors, has no legend")
     check(browser.run("document.querySelectorAll('#tree tbody tr').length") > 3, "the call tree is unfolded along the hottest path")
     browser.run("document.querySelector('#tree tbody tr').focus()")
     browser.key("ArrowLeft")

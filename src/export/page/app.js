@@ -191,21 +191,22 @@ class App {
 		return (total ? row.total / total : 0) - (totalOld ? row.old / totalOld : 0);
 	}
 
-	fillDescription(box, tree, node) {
+	/* without: the name of a row that is left out */
+	fillDescription(box, tree, node, without) {
 		const list = element('dl');
 
-		for (const [name, value] of describeNode(this, tree, node))
+		for (const [name, value] of describeNode(this, tree, node).filter(([row]) => row !== without))
 			list.append(element('dt', name), element('dd', value));
 		box.replaceChildren(element('b', tree.keys.label(tree.key[node])), list);
 	}
 
-	/* Shows what is to say about a frame below the graph. */
+	/* Shows what is to say about a frame below the graph. A table has the lines. */
 	describe(tree, node) {
-		const fn = tree.keys.functionOf(tree.key[node]);
+		const fn = tree.keys.functionOf(tree.key[node]), { state } = this;
 
 		this.described = { tree, node };
-		this.fillDescription(byId('detail'), tree, node);
-		if (fn >= 0) {
+		this.fillDescription(byId('detail'), tree, node, 'Lines');
+		if (fn >= 0 && !(state.view === 'butterfly' && state.fn === fn)) {
 			const button = element('button', 'Callers and callees', { type: 'button' });
 
 			button.addEventListener('click', () => this.open(tree.key[node]));

@@ -127,6 +127,7 @@ class Controls {
 			rows.push(['larger share than before', colors.ofChange(0.05)],
 				['smaller share than before', colors.ofChange(-0.05)]);
 		}
+		byId('legend').hidden = state.view === 'tree';
 		byId('legend').replaceChildren(...rows.map(([text, color]) => {
 			const item = element('span', text);
 
