@@ -151,6 +151,46 @@ static void counts_samples_for_the_outermost_match(void **state)
 	assert_int_equal(rows_of(f, 0, true), 3); /* its callers are left */
 }
 
+static const char *name_at(struct perch_addresses *addresses, uint32_t number)
+{
+	return perch_addresses_at(addresses, number)->symbol->name;
+}
+
+static void leaves_out_callees_of_chains(void **state)
+{
+	struct fixture *f = *state;
+	struct perch_thread *thread = perch_processes_thread(f->processes, PID, PID);
+	uint64_t ips[] = { PERCH_CONTEXT_USER, in(sampled_leaf), in(inner_caller),
+			   in(outer_caller) };
+	struct perch_record record = sample_record(PID, PID, 1, ips[1]);
+
+	struct perch_addresses *addresses;
+	struct perch_error err;
+	uint32_t numbers[4];
+	uint64_t whole;
+
+	record.misc = PERCH_MISC_USER;
+	record.sample.callchain.nr = NR(ips);
+	record.sample.callchain.ip = ips;
+	assert_int_equal(perch_addresses_new(&addresses, f->processes, f->symbols, NULL), 0);
+	assert_int_equal(perch_addresses_outer_chain(addresses, thread, &record, numbers, 4), 3);
+	whole = perch_addresses_at(addresses, numbers[1])->offset;
+	assert_int_equal(perch_addresses_ignore_callees(addresses, "^inner", &err), 0);
+	assert_int_equal(perch_addresses_outer_chain(addresses, thread, &record, numbers, 4), 2);
+	assert_string_equal(name_at(addresses, numbers[0]), "inner_caller");
+	assert_string_equal(name_at(addresses, numbers[1]), "outer_caller");
+	/* the address of the call, before the one to which it returns */
+	assert_int_equal(perch_addresses_at(addresses, numbers[0])->offset, whole - 1);
+	assert_int_equal(perch_addresses_call_chain(addresses, thread, &record, numbers, 4), 3);
+
+	assert_int_equal(perch_addresses_ignore_callees(addresses, "none", &err), 0);
+	assert_int_equal(perch_addresses_outer_chain(addresses, thread, &record, numbers, 4), 3);
+	assert_int_equal(perch_addresses_ignore_callees(addresses, "(", &err), -EINVAL);
+	assert_non_null(strstr(err.message, "regular expression"));
+	assert_int_equal(perch_addresses_outer_chain(addresses, thread, &record, numbers, 4), 3);
+	perch_addresses_free(addresses);
+}
+
 static void refuses_wrong_expressions(void **state)
 {
 	const struct perch_profile_options wrong[] = {
@@ -178,6 +218,7 @@ int main(void)
 		TEST(groups_by_parent),
 		TEST(sorts_samples_without_parent_last),
 		TEST(counts_samples_for_the_outermost_match),
+		TEST(leaves_out_callees_of_chains),
 		TEST(refuses_wrong_expressions),
 	};
 
