@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { PERCH__LARGE_PAGES_FROM = 4 << 20 }; /* bytes of an array */
 
@@ -33,7 +34,7 @@ static inline void perch__use_large_pages(const void *memory, size_t size)
  * is lost. */
 static inline void perch__release_pages(const void *memory, size_t size)
 {
-	const uintptr_t page = 4096;
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
 	uintptr_t end = ((uintptr_t)memory + size) & ~(page - 1);
 	int saved = errno;
