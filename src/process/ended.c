@@ -35,6 +35,7 @@ static void free_threads(struct perch_processes *processes)
 {
 	size_t nr = processes->nr_threads;
 
+	processes->last_thread = NULL;
 	processes->nr_threads = 0;
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_thread *thread = processes->thread[i];

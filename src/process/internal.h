@@ -240,6 +240,7 @@ struct perch_processes {
 	size_t nr_processes, nr_threads, nr_comms, nr_dsos, nr_header_build_ids;
 	struct perch__hash_table by_pid;       /* -> process */
 	struct perch__hash_table by_tid;       /* -> thread: the newest one of each tid */
+	struct perch_thread *last_thread;      /* found last; NULL after a change of by_tid */
 	struct perch__hash_table by_comm;      /* -> comm */
 	struct perch__hash_table by_path;      /* -> dso: the first one of each path */
 	struct perch__hash_table by_build_id;  /* path and build id -> dso */

@@ -136,6 +136,7 @@ int perch__set_newest_thread(struct perch_processes *processes, uint32_t tid)
 	uint64_t hash = perch__hash_integer(processes->seed, tid);
 	uint32_t old = find_thread(processes, tid);
 
+	processes->last_thread = NULL;
 	if (old == PERCH__HASH_NONE)
 		return perch__hash_add(&processes->by_tid, hash, processes->nr_threads);
 	perch__hash_move(&processes->by_tid, hash, old, processes->nr_threads);
@@ -181,12 +182,17 @@ static struct perch_thread *new_thread(struct perch_processes *processes, uint32
 struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid,
 					    uint32_t tid)
 {
-	uint32_t index = find_thread(processes, tid);
+	struct perch_thread *last = processes->last_thread;
+	uint32_t index;
 
+	if (last && last->tid == tid && last->pid == pid)
+		return last;
+	index = find_thread(processes, tid);
 	/* the same tid in another process is a new thread */
-	if (index != PERCH__HASH_NONE && processes->thread[index]->pid == pid)
-		return processes->thread[index];
-	return new_thread(processes, pid, tid);
+	if (index == PERCH__HASH_NONE || processes->thread[index]->pid != pid)
+		return new_thread(processes, pid, tid);
+	processes->last_thread = processes->thread[index];
+	return processes->last_thread;
 }
 
 /* Returns the space of a process, not shared with others. After exec it is a new one. */

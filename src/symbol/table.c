@@ -269,19 +269,25 @@ int perch__table_finish(struct table *table)
 /* Limits the nesting of functions, because the cost of a search depends on it. */
 enum { MAX_DEPTH = 64 };
 
+/* Returns the last entry that starts at the offset or before it, or NO_ENTRY. Without branches that
+ * depend on the offset: the CPU would guess half of them wrong. */
+static uint32_t last_before(const struct table *table, uint64_t offset)
+{
+	const struct entry *first = table->entry;
+
+	if (!table->nr || first->start > offset)
+		return NO_ENTRY;
+	for (size_t nr = table->nr, half; nr > 1; nr -= half) {
+		half = nr / 2;
+		first += half & -(size_t)(first[half].start <= offset);
+	}
+	return (uint32_t)(first - table->entry);
+}
+
 struct entry *perch__table_find(const struct table *table, uint64_t offset)
 {
-	size_t low = 0, high = table->nr;
+	uint32_t at = last_before(table, offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->entry[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	uint32_t at = low ? (uint32_t)low - 1 : NO_ENTRY;
 	for (int depth = 0; at != NO_ENTRY && depth < MAX_DEPTH; depth++) {
 		if (offset < table->entry[at].end)
 			return &table->entry[at];
