@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PERCH__LARGE_PAGES_FROM = 4 << 20 }; /* bytes of an array */
+enum { PERCH__LARGE_PAGES_FROM = 2 << 20 }; /* bytes of an array */
 
 /*
  * For memory that malloc() or calloc() has just returned, or that realloc() has made larger. A

@@ -255,6 +255,12 @@ static int inflate_memory(const void *from, size_t size, void *to, size_t to_siz
 	libdeflate_free_decompressor(decompressor);
 	return result == LIBDEFLATE_SUCCESS ? 0 : -EBADMSG;
 }
+
+/* Several times as fast as zlib. */
+uint32_t perch__crc32(uint32_t crc, const void *bytes, size_t size)
+{
+	return libdeflate_crc32(crc, bytes, size);
+}
 #else
 static int inflate_memory(const void *from, size_t size, void *to, size_t to_size)
 {
@@ -264,6 +270,11 @@ static int inflate_memory(const void *from, size_t size, void *to, size_t to_siz
 	if (status == Z_MEM_ERROR)
 		return -ENOMEM;
 	return status == Z_OK && written == to_size ? 0 : -EBADMSG;
+}
+
+uint32_t perch__crc32(uint32_t crc, const void *bytes, size_t size)
+{
+	return (uint32_t)crc32_z(crc, bytes, size);
 }
 #endif
 

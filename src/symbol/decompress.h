@@ -28,4 +28,7 @@ int perch__decompress_range(enum compression compression, int from, uint64_t off
 int perch__decompress_memory(enum compression compression, const void *from, size_t size, void *to,
 			     size_t to_size);
 
+/* Returns the CRC-32 of bytes that follow those of another one; 0 at first. */
+uint32_t perch__crc32(uint32_t crc, const void *bytes, size_t size);
+
 #endif

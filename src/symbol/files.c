@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "decompress.h"
 #include "internal.h"
 
 void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
@@ -193,12 +193,12 @@ bool perch__root_of_process(const struct sources *sources, const struct perch_ds
 static bool same_crc(int fd, uint32_t wanted)
 {
 	uint8_t *buffer = malloc(1 << 16);
-	uLong crc = crc32(0, NULL, 0);
+	uint32_t crc = 0;
 	off_t at = 0;
 	ssize_t got = 0;
 
 	while (buffer && (got = pread(fd, buffer, 1 << 16, at)) > 0) {
-		crc = crc32(crc, buffer, (uInt)got);
+		crc = perch__crc32(crc, buffer, (size_t)got);
 		at += got;
 	}
 	free(buffer);

@@ -394,6 +394,7 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 	table->entry = reallocarray(NULL, kallsyms->kernel.nr, sizeof(*table->entry));
 	if (!table->entry)
 		return -ENOMEM;
+	perch__use_large_pages(table->entry, kallsyms->kernel.nr * sizeof(*table->entry));
 	use_text(table, kallsyms);
 	memcpy(table->entry, kallsyms->kernel.entry, kallsyms->kernel.nr * sizeof(*table->entry));
 	table->nr = table->capacity = kallsyms->kernel.nr;

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/io.h"
+#include "decompress.h"
 #include "kallsyms.h"
 
 enum { BOOT_ID_SIZE = 36, FIRST_BYTES = 4096, MAX_CACHE = 1 << 26 };
@@ -160,8 +160,10 @@ char *perch__kallsyms_cached(size_t *size)
 	if (fd >= 0 && describe(now) && !perch__read_all(fd, head, sizeof(*head)) &&
 	    same(now, head) && head->size == file_size - sizeof(*head))
 		text = malloc(head->size + 1);
+	if (text)
+		perch__use_large_pages(text, head->size + 1);
 	if (text && (perch__read_all(fd, text, head->size) ||
-		     crc32(0, (const Bytef *)text, (uInt)head->size) != head->crc)) {
+		     perch__crc32(0, text, head->size) != head->crc)) {
 		free(text);
 		text = NULL;
 	}
@@ -241,7 +243,7 @@ void perch__kallsyms_store(const char *text, size_t size)
 	if (head && lines && directory(path, sizeof(path)) && describe(head) &&
 	    head->first_size <= size && !memcmp(text, head->first, head->first_size)) {
 		head->size = copy_functions(lines, text, size);
-		head->crc = (uint32_t)crc32(0, (const Bytef *)lines, (uInt)head->size);
+		head->crc = perch__crc32(0, lines, head->size);
 		if (head->size && head->size <= MAX_CACHE - sizeof(*head) && make_directory(path))
 			write_file(path, head, lines);
 	}
