@@ -119,6 +119,47 @@ int cli_cache_open_entry(const struct cli_cache *cache, const char *name,
 	return cli_cache_open_below(cache->fd, path, create);
 }
 
+/* ---- names ---- */
+
+/* The name in the target of a symbolic link, "../../NAME/BUILDID". The caller frees it. NULL if the
+ * link is of another form, or out of memory. */
+static char *name_of_target(char *target, const struct cli_cache_id *id)
+{
+	size_t length = strlen(target), id_length = strlen(id->text);
+	char *name = target + 6, *result;
+
+	if (strncmp(target, "../../", 6) || length < 6 + 1 + 1 + id_length ||
+	    strcmp(target + length - id_length, id->text) || target[length - id_length - 1] != '/')
+		return NULL;
+	target[length - id_length - 1] = 0;
+	if (strstr(name, "/../") || !strncmp(name, "../", 3) || strstr(name, "/..") ||
+	    !strcmp(name, ".."))
+		return NULL;
+	if (asprintf(&result, "%s%s", *name == '[' ? "" : "/", name) < 0)
+		return NULL;
+	return result;
+}
+
+char *cli_cache_name_of_link(int dir, const char *link, const struct cli_cache_id *id)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(dir, link, target, sizeof(target) - 1);
+
+	if (length < 0)
+		return NULL;
+	target[length] = 0;
+	return name_of_target(target, id);
+}
+
+/* Returns the name to which the link of a build id leads, or NULL. */
+static char *name_of_id(const struct cli_cache *cache, const struct cli_cache_id *id)
+{
+	char link[64];
+
+	cli_cache_link_path(id, link);
+	return cache->fd < 0 ? NULL : cli_cache_name_of_link(cache->fd, link, id);
+}
+
 /* ---- adding ---- */
 
 static void temporary_name(const char *kind, char name[64])
@@ -262,7 +303,7 @@ int cli_cache_add(const struct cli_cache *cache, const char *name, const struct 
 
 	if (cli_cache_has(cache, id, kind))
 		return 0;
-	present = cli_cache_name(cache, id);
+	present = name_of_id(cache, id);
 	dir = present ? cli_cache_open_entry(cache, present, id, false) : -ENOENT;
 	if (dir >= 0)
 		name = present;

@@ -96,11 +96,6 @@ int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session,
 /* Prints a message if files are missing. */
 void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing);
 
-/* ---- build_id_cache_list.c ---- */
-
-/* Returns the name to which the link of a build id leads, for free(), or NULL. */
-char *cli_cache_name(const struct cli_cache *cache, const struct cli_cache_id *id);
-
 /* ---- for build_id_cache_list.c ---- */
 
 #define CLI_CACHE_LINKS ".build-id"
@@ -115,5 +110,8 @@ int cli_cache_open_below(int at, const char *path, bool create);
 /* The same for the directory of a name and a build id. */
 int cli_cache_open_entry(const struct cli_cache *cache, const char *name,
 			 const struct cli_cache_id *id, bool create);
+/* Returns the name to which the link of a build id leads, for free(); NULL if it is no link to an
+ * entry, or out of memory. */
+char *cli_cache_name_of_link(int dir, const char *link, const struct cli_cache_id *id);
 
 #endif

@@ -16,44 +16,6 @@
 
 /* ---- listing ---- */
 
-/* The name in the target of a symbolic link, "../../NAME/BUILDID". The caller frees it. NULL if the
- * link is of another form, or out of memory. */
-static char *name_of_target(char *target, const struct cli_cache_id *id)
-{
-	size_t length = strlen(target), id_length = strlen(id->text);
-	char *name = target + 6, *result;
-
-	if (strncmp(target, "../../", 6) || length < 6 + 1 + 1 + id_length ||
-	    strcmp(target + length - id_length, id->text) || target[length - id_length - 1] != '/')
-		return NULL;
-	target[length - id_length - 1] = 0;
-	if (strstr(name, "/../") || !strncmp(name, "../", 3) || strstr(name, "/..") ||
-	    !strcmp(name, ".."))
-		return NULL;
-	if (asprintf(&result, "%s%s", *name == '[' ? "" : "/", name) < 0)
-		return NULL;
-	return result;
-}
-
-static char *name_of_link(int dir, const char *link, const struct cli_cache_id *id)
-{
-	char target[PATH_MAX];
-	ssize_t length = readlinkat(dir, link, target, sizeof(target) - 1);
-
-	if (length < 0)
-		return NULL;
-	target[length] = 0;
-	return name_of_target(target, id);
-}
-
-char *cli_cache_name(const struct cli_cache *cache, const struct cli_cache_id *id)
-{
-	char link[64];
-
-	cli_cache_link_path(id, link);
-	return cache->fd < 0 ? NULL : name_of_link(cache->fd, link, id);
-}
-
 struct listing {
 	struct cli_cache_entry *entry;
 	size_t nr, capacity;
@@ -81,7 +43,7 @@ static int list_links(struct listing *listing, int links, const char *first)
 		snprintf(entry.id.text, sizeof(entry.id.text), "%s%.38s", first, item->d_name);
 		if (!cli_cache_id_bytes(entry.id.text, bytes))
 			continue;
-		entry.name = name_of_link(dirfd(dir), item->d_name, &entry.id);
+		entry.name = cli_cache_name_of_link(dirfd(dir), item->d_name, &entry.id);
 		if (!entry.name)
 			continue;
 		added = PERCH__ARRAY_APPEND_MAX(listing->entry, listing->nr, listing->capacity,
@@ -183,7 +145,7 @@ int cli_cache_remove(const struct cli_cache *cache, const struct cli_cache_id *i
 	int dir, rc = 0;
 
 	cli_cache_link_path(id, link);
-	name = cache->fd < 0 ? NULL : name_of_link(cache->fd, link, id);
+	name = cache->fd < 0 ? NULL : cli_cache_name_of_link(cache->fd, link, id);
 	if (name) {
 		dir = cli_cache_open_entry(cache, name, id, false);
 		if (dir >= 0)
