@@ -279,6 +279,9 @@ static uint32_t last_before(const struct table *table, uint64_t offset)
 		return NO_ENTRY;
 	for (size_t nr = table->nr, half; nr > 1; nr -= half) {
 		half = nr / 2;
+		/* one of the two comes next */
+		__builtin_prefetch(&first[half / 2]);
+		__builtin_prefetch(&first[half + half / 2]);
 		first += half & -(size_t)(first[half].start <= offset);
 	}
 	return (uint32_t)(first - table->entry);
