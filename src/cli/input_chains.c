@@ -159,6 +159,19 @@ static void print_short_chains(const struct cli_input *input)
 
 /* ---- unwinding ---- */
 
+/* Why the chains that end in a DSO are incomplete; NULL: by the text of the reason. */
+static const char *special_reason(const struct perch_unwinder *unwinder,
+				  const struct perch_dso *dso, enum perch_unwind_end end)
+{
+	if (end == PERCH_UNWIND_NO_FILE)
+		return perch_unwinder_error(unwinder, dso);
+	if (end == PERCH_UNWIND_NO_RULE && dso->kind == PERCH_DSO_ANON)
+		return "its JIT compiler describes no frames; some do in a jitdump: record -k mono "
+		       "with node --perf-prof --perf-prof-unwinding-info, or python3 -X perf_jit "
+		       "(3.13)";
+	return NULL;
+}
+
 /* Prints why the chains that end in a DSO are incomplete, in one line. */
 static void print_unwinding_of_dso(const struct cli_input *input, const struct perch_dso *dso,
 				   size_t *lines)
@@ -174,18 +187,17 @@ static void print_unwinding_of_dso(const struct cli_input *input, const struct p
 		{ PERCH_UNWIND_NO_MAPPING, "no code is mapped at the return address" },
 	};
 	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
-	const char *error = perch_unwinder_error(unwinder, dso);
 	char path[PATH_MAX];
 
 	perch_clean_text(dso->path, path, sizeof(path));
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		uint64_t count = perch_unwinder_count(unwinder, dso, reasons[i].end);
+		const char *special = special_reason(unwinder, dso, reasons[i].end);
 
 		if (count && ++*lines <= MAX_NAMED_DSOS)
 			cli_note(input->command, "%" PRIu64 " call %s in %s: %s", count,
 				 cli_word(count, "chain ends", "chains end"), path,
-				 error && reasons[i].end == PERCH_UNWIND_NO_FILE ? error
-										 : reasons[i].text);
+				 special ? special : reasons[i].text);
 	}
 }
 
