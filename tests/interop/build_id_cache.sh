@@ -215,6 +215,21 @@ ls "$links/${id:0:2}/${id:2}/" >log
 report $? "the same program at two paths, one of which has a debug file"
 "$PERCH" buildid-cache -P
 
+# A mount from before the recording can be unmounted while it is recorded, and the program keeps its names.
+mkdir mounted
+if mount -t tmpfs none mounted 2>/dev/null; then
+	cp both mounted/both
+	"$PERCH" buildid-cache -P
+	record mounted.data sh -c 'mounted/both; umount mounted'
+	code=$?
+	umount mounted 2>/dev/null
+	[ $code -eq 0 ] && has "space::twice" names "$PERCH" mounted.data
+	report $? "a mount of a recorded program can be unmounted"
+else
+	echo "ok - a mount of a recorded program can be unmounted # skip this user may not mount"
+fi
+"$PERCH" buildid-cache -P
+
 # ---- archive ----
 record kept.data ./program
 cp newer program

@@ -2,20 +2,23 @@
 /*
  * Pins mapped files (keeps them open, O_PATH) until the recording ends, so that the build id cache
  * gets also files that are deleted or replaced, or whose process ends in another root directory. A
- * mount with an open file cannot be unmounted: only files of mounts that are older than the
- * recording are pinned, and in another mount namespace those of the root of the process, which is
- * not unmounted while it runs. So the recorded program can unmount what it mounts. Network file
- * systems are left out too: they rename open files that are deleted, and wait for servers.
+ * mount with an open file cannot be unmounted: root opens it in a copy of the mount, which is
+ * mounted nowhere. Other users pin only files of mounts that are older than the recording. In
+ * another mount namespace, files of the root of the process are pinned, which is not unmounted
+ * while it runs. So the recorded program can unmount what it mounts. Network file systems are left
+ * out too: they rename open files that are deleted, and wait for servers.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -129,6 +132,21 @@ static bool may_pin(const struct record_pinned *pinned, uint32_t pid, int fd)
 	return is_foreign_root(pinned, pid, fd, status.stx_mnt_id);
 }
 
+/*
+ * Opens the file in a copy of its mount (Linux 5.2). This needs CAP_SYS_ADMIN and a mount of the
+ * recorder's namespace. Without them the descriptor stays as it is.
+ */
+static int leave_mount(int fd)
+{
+	int copy = (int)syscall(SYS_open_tree, fd, "",
+				AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (copy < 0)
+		return fd;
+	close(fd);
+	return copy;
+}
+
 void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index)
 {
 	struct record_dso *dso = &dsos->dso[index];
@@ -156,6 +174,8 @@ void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t
 		return;
 	}
 	dso->pinned = fd >= 0;
+	if (fd >= 0)
+		fd = leave_mount(fd);
 	if (fd >= 0)
 		pinned->file[pinned->nr++] = (struct record_pinned_file){ fd, index };
 }
