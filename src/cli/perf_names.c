@@ -49,6 +49,9 @@ static const struct {
 	  "call graphs have no branches of branch stacks; -b counts the branches" },
 	{ "report", "--socket-filter", "-s socket prints sockets, and -C selects CPUs" },
 	{ "report", "--disable-order", "'perch dump' prints records in the order of the file" },
+	{ "report", "--pretty",
+	  "-T prints the counts of threads, and -j prints rows for programs" },
+	{ "report", "--show-ref-call-graph", "rows have the call chains of their own event" },
 	{ "report", "--addr2line", "lines are read without a program" },
 
 	{ "script", "--xed", TRACES },
