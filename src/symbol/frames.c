@@ -140,8 +140,7 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 	}
 	if (cached->bpf)
 		set_bpf_line(symbols, cached->bpf, frames->offset, &frames->frame[0]);
-	frames->frame[frames->nr - 1].symbol =
-		perch_symbols_find(symbols, cached->dso, frames->offset);
+	frames->frame[frames->nr - 1].symbol = perch__symbols_find(symbols, cached, frames->offset);
 	return 0;
 }
 

@@ -366,27 +366,30 @@ static const struct perch_symbol *find_jit(struct perch_symbols *symbols,
 	return found;
 }
 
+const struct perch_symbol *perch__symbols_find(struct perch_symbols *symbols,
+					       struct dso_symbols *cached, uint64_t offset)
+{
+	struct entry *entry;
+	unsigned pid;
+
+	if (perch__perf_map_pid(cached->dso, &pid))
+		return find_generated(symbols, cached, pid, offset);
+	if (cached->dso->kind == PERCH_DSO_JIT)
+		return find_jit(symbols, cached, offset);
+	perch__symbols_load(symbols, cached);
+	entry = perch__table_find(&cached->table, offset);
+	return entry ? make_symbol(symbols, cached, &cached->table, entry) : NULL;
+}
+
 const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 					      const struct perch_dso *dso, uint64_t offset)
 {
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
-	const struct perch_symbol *found = NULL;
-	struct entry *entry;
-	unsigned pid;
+	const struct perch_symbol *found = cached ? perch__symbols_find(symbols, cached, offset)
+						  : NULL;
 
-	if (!cached)
-		return NULL;
-	if (perch__perf_map_pid(dso, &pid)) {
-		found = find_generated(symbols, cached, pid, offset);
-	} else if (dso->kind == PERCH_DSO_JIT) {
-		found = find_jit(symbols, cached, offset);
-	} else {
-		perch__symbols_load(symbols, cached);
-		entry = perch__table_find(&cached->table, offset);
-		if (entry)
-			found = make_symbol(symbols, cached, &cached->table, entry);
-	}
-	cached->misses += !found;
+	if (cached)
+		cached->misses += !found;
 	return found;
 }
 

@@ -76,6 +76,9 @@ struct dso_symbols *perch__symbols_of_dso(struct perch_symbols *symbols,
 					  const struct perch_dso *dso);
 /* Loads the table of a DSO, on the first call only. */
 void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cached);
+/* The same as perch_symbols_find(), but does not count a lookup without a function. */
+const struct perch_symbol *perch__symbols_find(struct perch_symbols *symbols,
+					       struct dso_symbols *cached, uint64_t offset);
 /* Adds a symbol, with all members 0. Returns NULL if out of memory. */
 struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t *index);
 /* Returns the text itself if it is clean and lives as long as the handle, or a clean copy. */

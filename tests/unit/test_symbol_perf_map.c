@@ -26,6 +26,7 @@ static void finds_functions_of_map_file(void **state)
 {
 	struct perch_symbols *symbols = with_map("7f0000001000 20 second\n"
 						 "7f0000000000 10 LazyCompile:~f a.js:1:2\n");
+	const struct perch_symbol_frame *frames;
 	const struct perch_symbol *found;
 
 	(void)state;
@@ -38,6 +39,10 @@ static void finds_functions_of_map_file(void **state)
 	assert_int_equal(found->start, 0x7f0000001000);
 	assert_int_equal(found->end, 0x7f0000001020);
 	assert_ptr_equal(found, perch_symbols_find(symbols, &dso, 0x7f0000001000));
+	assert_int_equal(perch_symbols_misses(symbols, &dso), 1);
+	/* its lines are another question about the same address */
+	assert_int_equal(perch_symbols_frames(symbols, &dso, 0x7f0000000010, &frames), 1);
+	assert_null(frames->symbol);
 	assert_int_equal(perch_symbols_misses(symbols, &dso), 1);
 	assert_null(perch_symbols_error(symbols, &dso));
 	perch_symbols_free(symbols);
