@@ -114,6 +114,12 @@ def check_selection():
     text = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "inner"], capture_output=True, text=True)
     check(text.returncode == 0 and "<outer>:" in text.stdout and "'inner' is inlined into outer (" in text.stderr,
           "annotate: the function that it is inlined into: " + text.stderr)
+    marked = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "inner (inlined)"], capture_output=True, text=True)
+    check((marked.returncode, marked.stdout, marked.stderr) == (text.returncode, text.stdout, text.stderr),
+          "annotate: a name as reports print it: " + marked.stderr)
+    marked = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "outer (inlined)"], capture_output=True, text=True)
+    check(marked.returncode == 1 and not marked.stdout and "no inlined function 'outer' has samples" in marked.stderr,
+          "annotate: a function that is not inlined: " + marked.stderr)
     text = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "outer"], capture_output=True, text=True)
     check("is inlined" not in text.stderr and "is also" not in text.stderr, "annotate: no message for another function: " + text.stderr)
 

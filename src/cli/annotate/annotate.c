@@ -214,12 +214,31 @@ static int run(struct annotate *annotate)
 	return status;
 }
 
+/* Sets the function to show. A name may have the mark of inlined functions, as a report prints it.
+ */
+static int set_symbol(struct annotate *annotate, const char *symbol)
+{
+	static const char mark[] = " (inlined)";
+	size_t length = symbol ? strlen(symbol) : 0, size = sizeof(mark) - 1;
+
+	annotate->symbol = symbol;
+	annotate->only_inlined = length > size && !strcmp(symbol + length - size, mark);
+	if (!annotate->only_inlined)
+		return 0;
+	annotate->symbol = annotate->unmarked = strndup(symbol, length - size);
+	if (annotate->unmarked)
+		return 0;
+	cli_note(COMMAND, "out of memory");
+	return CLI_EXIT_FAILURE;
+}
+
 int perch_cmd_annotate(int argc, char **argv)
 {
 	static struct annotate annotate = {
 		.input.command = COMMAND,
 	};
 	const char *symbol = NULL, *operand, *extra;
+	int status;
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&annotate.input),
 		{ 's', "symbol", "SYMBOL", "the function to show, as the operand", CLI_STRING,
@@ -275,7 +294,8 @@ int perch_cmd_annotate(int argc, char **argv)
 	if (operand && symbol)
 		return cli_usage_error(COMMAND, "expected one symbol: '%s' (-s) or '%s'", symbol,
 				       operand);
-	annotate.symbol = operand ? operand : symbol;
+	if (set_symbol(&annotate, operand ? operand : symbol))
+		return CLI_EXIT_FAILURE;
 	/* only sampled addresses are counted */
 	annotate.input.options.keep_stacks = !annotate.filter.options.parent;
 	if (annotate_style_check(&annotate.style, COMMAND))
@@ -285,5 +305,7 @@ int perch_cmd_annotate(int argc, char **argv)
 	if (annotate.layout == LAYOUT_BROWSER && !screen_is_possible())
 		return cli_usage_error(COMMAND, "--tui needs a terminal on standard input and "
 						"output, and the variable TERM");
-	return run(&annotate);
+	status = run(&annotate);
+	free(annotate.unmarked);
+	return status;
 }

@@ -55,6 +55,8 @@ struct annotate {
 	struct cli_filter filter;
 	struct perch_annotation *annotation;
 	const char *symbol; /* NULL: all functions */
+	bool only_inlined;  /* only inlined functions of that name are wanted */
+	char *unmarked;	    /* the memory of symbol, if it is not an argument */
 	bool by_inlined;    /* those with samples in an inlined function of that name */
 	struct annotate_origin origin;
 	enum annotate_layout layout;

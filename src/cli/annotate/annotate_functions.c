@@ -72,12 +72,12 @@ int annotate_find_inlined(struct annotate *annotate, char *note, size_t size)
 	if (perch_annotation_functions(annotate->annotation, PERCH_ANNOTATION_ALL_EVENTS, &function,
 				       &nr, &err))
 		return cli_error(ANNOTATE_COMMAND, &err);
-	for (size_t i = 0; i < nr && !named; i++)
+	for (size_t i = 0; i < nr && !named && !annotate->only_inlined; i++)
 		named = is_named(annotate, function[i].symbol);
 	used = (size_t)snprintf(note, size, "'%s' %s inlined into ", annotate->symbol,
 				named ? "is also" : "is");
 	for (size_t i = 0; i < nr; i++) {
-		uint64_t samples = is_named(annotate, function[i].symbol)
+		uint64_t samples = !annotate->only_inlined && is_named(annotate, function[i].symbol)
 					   ? 0
 					   : count_inlined(annotate, &function[i]);
 
@@ -96,7 +96,7 @@ int annotate_find_inlined(struct annotate *annotate, char *note, size_t size)
 			 named ? "; these samples are not counted here" : "");
 	if (!found)
 		*note = '\0';
-	annotate->by_inlined = found && !named;
+	annotate->by_inlined = annotate->only_inlined || (found && !named);
 	return 0;
 }
 
@@ -140,7 +140,8 @@ static void suggest_functions(const struct annotate *annotate,
 		used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%.200s",
 				 i ? ", " : "",
 				 perch_symbols_name(symbols, function[best[i]].symbol));
-	cli_note(ANNOTATE_COMMAND, "no function '%s' has samples%s%s", annotate->symbol,
+	cli_note(ANNOTATE_COMMAND, "no %sfunction '%s' has samples%s%s",
+		 annotate->only_inlined ? "inlined " : "", annotate->symbol,
 		 !nr_best  ? ""
 		 : similar ? "; similar names: "
 			   : "; functions with the most samples: ",
