@@ -166,6 +166,15 @@ PERCH_API const char *perch_jitdump_error(const struct perch_jitdump *jitdump);
  */
 PERCH_API uint64_t perch_jitdump_damaged_records(const struct perch_jitdump *jitdump);
 
+/**
+ * Returns how many of the damaged records have source lines. Their functions have a name and code,
+ * but no lines. The lines of a function are read when one of them is first needed.
+ *
+ * @param jitdump  the jitdump
+ * @return the number of records, which perch_jitdump_damaged_records() counts, too
+ */
+PERCH_API uint64_t perch_jitdump_damaged_lines(const struct perch_jitdump *jitdump);
+
 #ifdef __cplusplus
 }
 #endif

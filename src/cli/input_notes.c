@@ -132,16 +132,24 @@ static void print_jitdump(const struct cli_input *input, const struct perch_dso 
 			  size_t *processes)
 {
 	const char *error = perch_jitdump_error(dso->jitdump);
-	uint64_t damaged = perch_jitdump_damaged_records(dso->jitdump);
+	uint64_t lines = perch_jitdump_damaged_lines(dso->jitdump);
+	uint64_t damaged = perch_jitdump_damaged_records(dso->jitdump) - lines;
 	char path[PATH_MAX];
 
-	if ((!error && !damaged) || ++*processes > MAX_NAMED_FILES)
+	if ((!error && !damaged && !lines) || ++*processes > MAX_NAMED_FILES)
 		return;
 	perch_clean_text(dso->path, path, sizeof(path));
 	if (error)
 		cli_note(input->command, "functions of a JIT compiler in %s were not read: %s",
 			 path, error);
-	else
+	if (!error && lines)
+		cli_note(input->command,
+			 "%" PRIu64 " %s of source lines in %s %s damaged: %s no lines, but its "
+			 "name and code",
+			 lines, cli_word(lines, "record", "records"), path,
+			 cli_word(lines, "is", "are"),
+			 cli_word(lines, "the function has", "each function has"));
+	if (!error && damaged)
 		cli_note(input->command, "%" PRIu64 " %s of %s %s damaged and %s skipped", damaged,
 			 cli_word(damaged, "record", "records"), path,
 			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));

@@ -151,6 +151,7 @@ struct perch_jitdump {
 	bool swapped;		       /* the other byte order */
 	uint64_t offset;	       /* of the first record that was not read */
 	uint64_t damaged;	       /* records */
+	uint64_t damaged_lines;	       /* those of them with lines */
 	struct jit_function *function; /* in the order of the file */
 	size_t nr_functions, functions_capacity;
 	struct perch__hash_table by_code_index; /* -> the first function with it */

@@ -242,6 +242,7 @@ static void read_lines(struct perch_jitdump *jitdump, struct window *window, uin
 	jitdump->lines_at = 0;
 	if (size < LINES_SIZE || !bytes) {
 		jitdump->damaged++;
+		jitdump->damaged_lines++;
 		return;
 	}
 	jitdump->lines_at = jitdump->offset;
@@ -529,4 +530,9 @@ const char *perch_jitdump_error(const struct perch_jitdump *jitdump)
 uint64_t perch_jitdump_damaged_records(const struct perch_jitdump *jitdump)
 {
 	return jitdump->damaged;
+}
+
+uint64_t perch_jitdump_damaged_lines(const struct perch_jitdump *jitdump)
+{
+	return jitdump->damaged_lines;
 }

@@ -117,6 +117,7 @@ static struct jit_lines *read_lines(struct perch_jitdump *jitdump,
 	lines->record = record;
 	if (!readable || !parse_lines(jitdump, function, lines, size, nr)) {
 		jitdump->damaged++;
+		jitdump->damaged_lines++;
 		lines->nr = 0;
 	}
 	qsort(lines->line, lines->nr, sizeof(lines->line[0]), compare_line);

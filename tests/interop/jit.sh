@@ -60,6 +60,19 @@ awk '$2 ~ /^jit_/ { name = $2 } /^  jit-source/ && name { print name, $1; name =
 	"jit_first jit-source.txt:11 jit_moves jit-source.txt:31 jit_second jit-source.txt:21 " ]
 report $? "script has the lines of functions of a jitdump"
 
+# a control character in the first name of a source file, in place
+overwrite() {
+	printf '%b' "$1" | dd of="$dump" bs=1 seek="$at" conv=notrunc status=none
+}
+dump=$(echo "$work"/jit-*.dump)
+at=$(LC_ALL=C grep -abo jit-source.txt "$dump" | head -1 | cut -d: -f1)
+overwrite '\001'
+"$PERCH" script -i dump.data -F ip,sym,srcline >script.out 2>log
+overwrite j
+grep -q '^perch script: 1 record of source lines in .*\.dump is damaged: the function has no lines, but its name and code$' log &&
+	[ "$(wc -l <log)" = 1 ] && grep -q jit_first script.out && ! grep -q source.txt:11 script.out && grep -q jit-source.txt:21 script.out
+report $? "a damaged record of lines of a jitdump, and a note that lines are missing"
+
 if perf inject --jit -i dump.data -o injected.data >log 2>&1; then
 	functions perf injected.data >perf.functions
 	diff dump.functions perf.functions >log

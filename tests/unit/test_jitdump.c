@@ -375,6 +375,7 @@ static void counts_damaged_records(void **state)
 	dso = find_jit_dso(processes);
 	advance(processes, 10);
 	assert_int_equal(perch_jitdump_damaged_records(dso->jitdump), 10);
+	assert_int_equal(perch_jitdump_damaged_lines(dso->jitdump), 0);
 	assert_null(perch_jitdump_error(dso->jitdump));
 	check_function(processes, 12, 0x10010, "function", 0x10000);
 	check_function(processes, 12, 0x12010, NULL, 0);
@@ -684,6 +685,7 @@ static void counts_damaged_lines(void **state)
 	for (uint64_t address = 0x10000; address < 0x18000; address += 0x1000)
 		check_line(processes, address + 0x10, NULL, 0);
 	assert_int_equal(perch_jitdump_damaged_records(find_jit_dso(processes)->jitdump), 8);
+	assert_int_equal(perch_jitdump_damaged_lines(find_jit_dso(processes)->jitdump), 8);
 	check_line(processes, 0x18010, "a", 5);
 	perch_processes_free(processes);
 }
