@@ -49,21 +49,13 @@ static int set_inline(void *flamegraph, const char *argument, bool negated)
  * a FIFO are not read: it has a text. "-" is standard input. */
 static bool is_recording(const char *path)
 {
-	char magic[8] = "";
 	struct stat status;
-	FILE *file;
 
 	if (!strcmp(path, "-"))
 		path = "/dev/stdin";
 	if (stat(path, &status) || S_ISDIR(status.st_mode))
 		return true;
-	file = S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
-	if (!file)
-		return S_ISREG(status.st_mode);
-	if (fread(magic, 1, sizeof(magic), file) < sizeof(magic))
-		magic[0] = '\0';
-	fclose(file);
-	return !memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8);
+	return S_ISREG(status.st_mode) && (access(path, R_OK) || cli_input_has_magic(path));
 }
 
 static int read_text(struct source *source)

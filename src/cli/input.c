@@ -128,6 +128,23 @@ int cli_input_set_demangle(void *symbols, const char *argument, bool negated)
 	return 0;
 }
 
+bool cli_input_has_magic(const char *path)
+{
+	char magic[8] = "";
+	struct stat status;
+	FILE *file = NULL;
+
+	/* another process may write to a FIFO only when this one reads it */
+	if (!stat(path, &status) && S_ISREG(status.st_mode))
+		file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fread(magic, 1, sizeof(magic), file) < sizeof(magic))
+		magic[0] = '\0';
+	fclose(file);
+	return !memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8);
+}
+
 int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated)
 {
 	(void)argument;

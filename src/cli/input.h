@@ -26,6 +26,9 @@ struct cli_input {
 	struct cli_start starts[64]; /* of these callers, so that few are looked up twice */
 };
 
+/* True for a regular file that can be read and begins as a recording. */
+bool cli_input_has_magic(const char *path);
+
 /*
  * The options -i and -f, which all these commands have. Both are members of a struct cli_input.
  */

@@ -64,6 +64,14 @@ def check_filters():
     check(named and not any(row["sym"].startswith("0x") for row in named), "-U", named[:3])
     check(all("e" in row["sym"] for row in rows("-g", "none", "--no-children", "-s", "sym", "--symbol-filter", "e", "--no-inline")),
           "--symbol-filter e")
+    word = named[0]["sym"]
+    for content, expected in (("no recording", 0), ("PERFILE2", 2)):
+        with open(word, "w", encoding="utf-8") as file:
+            file.write(content)
+        status, out, err = run(PERCH, "report", word, "-s", "sym", "-g", "none", "-q")
+        check(status == expected and (word in out if not expected else "name a file with -i, or a part of function names with --symbol-filter" in err),
+              "an operand that is the name of a file with '%s'" % content, out + err)
+        os.remove(word)
     status, _, err = run(PERCH, "report", "--comm", "gzpi")
     check(status == 0 and "gzip" in err and "gzpi" in err, "a name without samples, and names with some", err)
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of a report. */
 #include <string.h>
-#include <unistd.h>
 
 #include "options.h"
 #include "pager.h"
@@ -151,12 +150,14 @@ static int check_options(void)
 	return annotate_style_check(&report.style, COMMAND);
 }
 
-/* True for an operand that is meant as a file, which -i names. */
+/* True for an operand that is meant as a file, which -i names. Other files may have the name of a
+ * function. */
 static bool is_file_name(const char *operand)
 {
 	const char *end = strrchr(operand, '.');
 
-	return strchr(operand, '/') || (end && !strcmp(end, ".data")) || !access(operand, F_OK);
+	return strchr(operand, '/') || (end && !strcmp(end, ".data")) ||
+	       cli_input_has_magic(operand);
 }
 
 /* Parses the arguments. The operand is the text of --symbol-filter, as in perf. Returns 0 or
@@ -171,7 +172,9 @@ static int parse(int argc, char **argv)
 
 		if (word && is_file_name(word))
 			return cli_usage_error(COMMAND,
-					       "'%s' is not an option; name a file with -i", word);
+					       "'%s' is not an option; name a file with -i, or a "
+					       "part of function names with --symbol-filter",
+					       word);
 	}
 	if (extra)
 		return cli_usage_error(
