@@ -114,6 +114,10 @@ def check_selection():
     text = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "inner"], capture_output=True, text=True)
     check(text.returncode == 0 and "<outer>:" in text.stdout and "'inner' is inlined into outer (" in text.stderr,
           "annotate: the function that it is inlined into: " + text.stderr)
+    none = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "--no-inline", "inner"], capture_output=True, text=True)
+    check(none.returncode == 1 and not none.stdout and "no function 'inner' has samples" in none.stderr, "annotate --no-inline: " + none.stderr)
+    none = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "--no-inline", "-S", "inner"], capture_output=True, text=True)
+    check("no sample is in the function 'inner'" in none.stderr and "<outer>:" not in none.stdout, "annotate --no-inline -S: " + none.stderr)
     marked = subprocess.run([PERCH, "annotate", "-i", "with", "--stdio", "inner (inlined)"], capture_output=True, text=True)
     check((marked.returncode, marked.stdout, marked.stderr) == (text.returncode, text.stdout, text.stderr),
           "annotate: a name as reports print it: " + marked.stderr)

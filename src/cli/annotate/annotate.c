@@ -129,6 +129,13 @@ static int set_browser(void *value, const char *argument, bool negated)
 	return set_layout(value, negated ? LAYOUT_STDIO2 : LAYOUT_BROWSER);
 }
 
+static int set_inline(void *value, const char *argument, bool negated)
+{
+	(void)argument;
+	((struct annotate *)value)->filter.options.no_inline = negated;
+	return 0;
+}
+
 /* EVENT:START:DSO, as the browser of a report passes it. */
 static int set_origin(void *value, const char *argument, bool negated)
 {
@@ -270,6 +277,9 @@ int perch_cmd_annotate(int argc, char **argv)
 		  &annotate.input.options.symbols.kallsyms, NULL, false, false },
 		CLI_SYMBOL_OPTIONS(&annotate.input),
 		CLI_FILTER_OPTIONS(&annotate.filter, 0, 'd', 'C'),
+		{ 0, "inline", NULL,
+		  "find samples by the names of inlined functions, too (default)", CLI_CALL,
+		  &annotate, set_inline, false, false },
 		CLI_PARENT_OPTION(&annotate.filter, 0),
 		CLI_FILTER_EXPRESSION_OPTION(&annotate.filter),
 		{ 0, "origin", "EVENT:START:DSO", "", CLI_CALL, &annotate.origin, set_origin, false,

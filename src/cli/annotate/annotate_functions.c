@@ -29,7 +29,7 @@ bool annotate_is_inlined(const struct annotate *annotate, const struct perch_dso
 	const struct perch_symbol_frame *frames;
 	int nr = 0;
 
-	if (perch_symbols_has_debug_info(symbols, dso))
+	if (!annotate->filter.options.no_inline && perch_symbols_has_debug_info(symbols, dso))
 		nr = perch_symbols_frames(symbols, dso, offset, &frames);
 	for (int i = 0; i < nr - 1; i++)
 		if (frames[i].symbol && is_named(annotate, frames[i].symbol))

@@ -154,6 +154,8 @@ static size_t annotate_options(const struct report *report, const char **argv)
 			argv[nr++] = options[i].name;
 			argv[nr++] = options[i].value;
 		}
+	if (report->no_inline)
+		argv[nr++] = "--no-inline";
 	if (report->input.no_debuginfod)
 		argv[nr++] = "--no-debuginfod";
 	if (symbols->no_demangle)
