@@ -73,7 +73,12 @@ static int read_text(struct source *source)
 	rc = perch_export_add_text(source->export, in, &err);
 	if (!is_stdin)
 		fclose(in);
-	return rc ? cli_error(COMMAND, &err) : 0;
+	if (!rc)
+		return 0;
+	/* the error is all there is to say */
+	perch_export_free(source->export);
+	source->export = NULL;
+	return cli_error(COMMAND, &err);
 }
 
 /* Makes the export of a source, and reads it. output: where the page will be written. Returns the

@@ -467,6 +467,7 @@ static bool read_source_line(struct text_reader *reader, char *at)
 
 	if (inlined && reader->nr_frames) {
 		frame = &reader->frame[reader->nr_frames - 1];
+		frame->kind &= ~(uint32_t)PAGE_INLINED;
 		frame->kind = PAGE_INLINED | (frame->kind == PAGE_KERNEL ? PAGE_KERNEL : PAGE_USER);
 	}
 	if (inlined)
@@ -530,9 +531,13 @@ static int set_error(int rc, const struct text_reader *reader, struct perch_erro
 				       strerror(-rc));
 	if (reader->detected || !reader->lines)
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_FILE,
-			"none of %" PRIu64 " lines is a folded stack or of perf script",
-			reader->lines);
+	if (reader->lines == 1)
+		perch_error_set(err, EINVAL, PERCH_ERROR_FILE,
+				"its line is neither a folded stack nor of perf script");
+	else
+		perch_error_set(err, EINVAL, PERCH_ERROR_FILE,
+				"none of %" PRIu64 " lines is a folded stack or of perf script",
+				reader->lines);
 	perch_error_remedy(err, "a folded line is NAME;OUTER;INNER 12");
 	return -EINVAL;
 }

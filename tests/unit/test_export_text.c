@@ -105,6 +105,8 @@ static void refuses_other_texts(void **state)
 	(void)state;
 	assert_int_equal(add_bytes(export, text, sizeof(text) - 1), -EINVAL);
 	assert_has(err.message, "none of 2 lines");
+	assert_int_equal(add_bytes(export, "no stack\n", 9), -EINVAL);
+	assert_has(err.message, "its line is neither");
 	perch_export_free(export);
 }
 
