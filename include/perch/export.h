@@ -82,7 +82,7 @@ struct perch_export_options {
 	/** Page, SVG: the name of old; NULL is a general one. It must outlive the export. */
 	const char *old_title;
 	/** Folded stacks: the event, as the index in perch_reader_events() + 1. 0 is the first
-	 * event that is not a dummy. */
+	 * event that is not a dummy. perch_export_write() refuses an index beyond the events. */
 	uint64_t event;
 	uint64_t reserved[4]; /**< must be 0 */
 };
@@ -169,6 +169,7 @@ PERCH_API int perch_export_add_text(struct perch_export *exports, FILE *in,
  * @param out       a stream that is open for writing; it is flushed
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
+ * @retval -EINVAL  perch_export_options.event is beyond the events of the recording
  * @retval -ENOMEM  out of memory
  * @retval -EFBIG   the file would be larger than 2 GiB, the limit of pprof's format
  * @return other    the errno of a failed write

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The formats, and the functions of perch/export.h. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,10 +157,30 @@ static int flush(FILE *out, struct perch_error *err)
 	return perch__export_cannot_write(error, err);
 }
 
+static int check_event(const struct perch_export *export, struct perch_error *err)
+{
+	const struct perch_file_event *events;
+	size_t nr;
+
+	if (!(export->format->flags & EXPORT_ONE_EVENT) || !export->options.event)
+		return 0;
+	nr = perch_reader_events(perch_session_reader(export->session), &events);
+	if (export->options.event <= nr)
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			"perch_export_options.event is %" PRIu64
+			", and the recording has %zu event%s",
+			export->options.event, nr, nr == 1 ? "" : "s");
+	perch_error_remedy(err, "the first event is 1, and 0 selects an event");
+	return -EINVAL;
+}
+
 int perch_export_write(struct perch_export *export, FILE *out, struct perch_error *err)
 {
-	int rc;
+	int rc = check_event(export, err);
 
+	if (rc)
+		return rc;
 	perch__collect_callers(export);
 	if (export->options.old)
 		perch__collect_callers(export->options.old);

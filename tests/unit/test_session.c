@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sessions: recordings of the writer, with processes, build ids, call chains and formats. */
 #include <fcntl.h>
+#include <perch/export.h>
 #include <perch/session.h>
 
 #include "file_fixture.h"
@@ -572,6 +573,30 @@ static void delivers_records_that_are_passed(void **state)
 	perch_session_close(live);
 }
 
+static void exports_only_events_of_the_recording(void **state)
+{
+	const struct perch_export_options beyond = { .event = 3 }, second = { .event = 2 };
+	struct perch_session *session;
+	struct perch_export *export;
+	struct perch_error err = { 0 };
+	FILE *out = fopen("/dev/null", "w");
+
+	(void)state;
+	make_recording();
+	session = open_session(NULL);
+	assert_non_null(out);
+	assert_int_equal(perch_export_new(&export, session, PERCH_EXPORT_FOLDED, &second, &err), 0);
+	assert_int_equal(perch_export_write(export, out, &err), 0);
+	perch_export_free(export);
+	assert_int_equal(perch_export_new(&export, session, PERCH_EXPORT_FOLDED, &beyond, &err), 0);
+	assert_int_equal(perch_export_write(export, out, &err), -EINVAL);
+	assert_string_equal(err.message,
+			    "perch_export_options.event is 3, and the recording has 2 events");
+	perch_export_free(export);
+	perch_session_close(session);
+	fclose(out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -588,6 +613,7 @@ int main(void)
 		cmocka_unit_test(names_tracepoints_by_their_formats),
 		cmocka_unit_test(other_events_have_no_format),
 		cmocka_unit_test(delivers_records_that_are_passed),
+		cmocka_unit_test(exports_only_events_of_the_recording),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
