@@ -191,7 +191,7 @@ int perch__collect_add(struct perch_export *export, const struct perch_session_s
 
 /*
  * The address of a caller is a return address if it called code of the same kind. That of user code
- * below an interrupt, a fault or a system call is the address of the instruction itself.
+ * below an interrupt, a fault, a system call or a signal is the address of the instruction itself.
  */
 void perch__collect_callers(struct perch_export *export)
 {
@@ -204,7 +204,8 @@ void perch__collect_callers(struct perch_export *export)
 		address = perch_session_address(export->session, node->address);
 		caller =
 			perch_session_address(export->session, export->stack[node->parent].address);
-		if (address->cpumode_char == caller->cpumode_char)
+		if (address->cpumode_char == caller->cpumode_char &&
+		    !perch__export_is_signal_return(address->symbol))
 			export->stack[node->parent].calls = true;
 	}
 }

@@ -198,10 +198,14 @@ void perch__markers_clear(struct markers *markers);
 
 /* ---- frames.c: the functions at an address ---- */
 
+/* True for a function that handlers of signals return to. */
+bool perch__export_is_signal_return(const struct perch_symbol *symbol);
+
 /*
  * Returns the functions at an address, innermost first: the inlined ones, then the function of
- * perch_address.symbol. is_caller: it is a return address, so the line of the call before it is
- * meant. The frames are valid until the next call. Returns their number, at least 1, or -ENOMEM.
+ * perch_address.symbol. is_caller: it is a return address, so the function and the line of the call
+ * before it are meant. The frames are valid until the next call. Returns their number, at least 1,
+ * or -ENOMEM.
  */
 int perch__export_frames(struct perch_export *export, uint32_t number, bool is_caller,
 			 const struct perch_symbol_frame **frames);

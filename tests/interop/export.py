@@ -150,7 +150,8 @@ def stacks_of_script(path, marks):
             name = frame.get("sym") or (dso if dso == "[unknown]" else "[%s]" % os.path.basename(dso))
             if marks:
                 name += "_[i]" if frame.get("inlined") else "_[k]" if dso.startswith("[kernel") or dso == "[k]" else ""
-            names.append(name.replace(";", ":"))
+            # _start of the dynamic loader ends with a call, whose return address is in the next function
+            names.append("_start" if name == "_dl_start_user" else name.replace(";", ":"))
         lines[";".join(names)] += sample["period"]
     return dict(lines)
 
@@ -445,6 +446,35 @@ def script_samples(path):
     return json.loads(out) if out.startswith("[") else list(map(json.loads, out.splitlines()))
 
 
+# The call of hot() is the end of before(): it returns to the start of after(), or to no function.
+NORETURN = r"""
+#include <unistd.h>
+static volatile long sink;
+__attribute__((noinline, noreturn)) void hot(void) { for (long i = 0; i < 60000000; i++) sink += i; _exit(0); }
+__attribute__((noinline)) void before(void) { sink++; hot(); }
+__attribute__((noinline)) void after(void) { sink++; }
+int main(int argc, char **argv) { if (argc > 1) after(); before(); }
+"""
+
+
+def check_noreturn(directory):
+    """The caller of a function that does not return is the function with the call."""
+    with open("noreturn.c", "w", encoding="utf-8") as file:
+        file.write(NORETURN)
+    path = os.path.join(directory, "noreturn.data")
+    for flags in (["-falign-functions=1"], ["-falign-functions=64"], ["-falign-functions=1", "-g"]):
+        subprocess.run(["gcc", "-O2", "-fno-omit-frame-pointer", "-fno-toplevel-reorder", "-fno-reorder-functions", *flags, "noreturn.c", "-o",
+                        "noreturn"], check=True)
+        run(PERCH, "record", "-N", "-g", "-F", "999", "-e", "cpu-clock:u", "-o", path, "./noreturn")
+        for options in ([], ["--no-inline"]):
+            found = [names for names in folded("-i", path, *options) if names.endswith(";hot")]
+            check(found and all(names.endswith(";main;before;hot") for names in found), "folded: a call that is the end of a function, " +
+                  " ".join(flags + options), found)
+        if flags[0].endswith("1"):
+            _, out, _ = run(PERCH, "script", "-i", path, "-F", "ip,sym")
+            check(re.search(r" hot\n.* after\n", out), "the return address is in the next function", out[:300])
+
+
 def check_faults(directory):
     """Callers of the kernel are at the instruction that entered it, which is no return address."""
     with open("faults.c", "w", encoding="utf-8") as file:
@@ -551,6 +581,7 @@ def main():
         check_import(directory, path)
         check_firefox(directory, path)
         check_faults(directory)
+        check_noreturn(directory)
         check_facts(directory)
         check_errors(directory, path)
     return int(failed)
