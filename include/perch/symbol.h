@@ -305,6 +305,34 @@ PERCH_API const char *perch_symbols_dso_name(struct perch_symbols *symbols,
 PERCH_API const char *perch_symbols_error(const struct perch_symbols *symbols,
 					  const struct perch_dso *dso);
 
+/** Why a DSO has no symbols, or only some: what a program may decide by. */
+enum perch_symbols_reason {
+	PERCH_SYMBOLS_OTHER_REASON,	/**< none, or only the text says it */
+	PERCH_SYMBOLS_STRIPPED,		/**< the file is stripped, and has no debug file here */
+	PERCH_SYMBOLS_NOT_ON_SERVERS,	/**< the same, and debuginfod has no debug file either */
+	PERCH_SYMBOLS_REPLACED,		/**< the file was replaced since the recording */
+	PERCH_SYMBOLS_NOT_MOUNTED,	/**< it is on a file system that is not mounted here */
+	PERCH_SYMBOLS_OTHER_MOUNTS,	/**< its process was in another mount namespace */
+	PERCH_SYMBOLS_OTHER_FILE,	/**< another file is at its path, and it is unknown why */
+	PERCH_SYMBOLS_NO_FILE,		/**< there is no file at its path */
+	PERCH_SYMBOLS_NO_FILE_ANY_MORE, /**< the same, and the process has ended */
+	PERCH_SYMBOLS_DELETED,		/**< the process mapped a file that was deleted */
+	PERCH_SYMBOLS_NO_PERMISSION,	/**< this user may not read it */
+	PERCH_SYMBOLS_OTHER_PIDS,	/**< the map file of a JIT compiler has the process id of
+					 * another pid namespace in its name */
+};
+
+/**
+ * Returns the kind of the reason that perch_symbols_error() has as a text. Later versions may have
+ * other kinds.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @return the kind; PERCH_SYMBOLS_OTHER_REASON if it has symbols, or if none were looked up
+ */
+PERCH_API enum perch_symbols_reason perch_symbols_error_reason(const struct perch_symbols *symbols,
+							       const struct perch_dso *dso);
+
 /**
  * Returns what is wrong with the debug information of a DSO, so that names, inlined functions or
  * lines are missing: it is damaged, or a file that has a part of it is missing.

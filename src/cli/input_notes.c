@@ -14,41 +14,39 @@
 #define MAX_NAMED_DSOS	8
 
 /* Stripped files are many, and have one line together. */
-static bool is_stripped(const char *error)
+static bool is_stripped(enum perch_symbols_reason reason)
 {
-	return !strncmp(error, "no symbols:", 11) ||
-	       !strncmp(error, "only exported symbols:", 22) ||
-	       !strncmp(error, "the ELF file has no symbol", 26);
+	return reason == PERCH_SYMBOLS_STRIPPED || reason == PERCH_SYMBOLS_NOT_ON_SERVERS;
 }
 
 /*
  * What would help, after the reason of perch_symbols_error(). The cache finds a file by its build
  * id.
  */
-static const char *remedy_of(const struct perch_dso *dso, const char *error)
+static const char *remedy_of(const struct perch_dso *dso, enum perch_symbols_reason reason)
 {
 	static const struct {
-		const char *reason, *remedy;
+		enum perch_symbols_reason reason;
+		const char *remedy;
 	} remedies[] = {
-		{ "replaced since the recording",
+		{ PERCH_SYMBOLS_REPLACED,
 		  "; record again, or add the old file to the build id cache (perch buildid-cache -a)" },
-		{ "on a file system that is not mounted here",
+		{ PERCH_SYMBOLS_NOT_MOUNTED,
 		  " (of a container, or unmounted); report while the process runs, or with --symfs and a copy of its files" },
-		{ "in another mount namespace",
+		{ PERCH_SYMBOLS_OTHER_MOUNTS,
 		  "; report while the process runs, or with --symfs and a copy of its files" },
-		{ "another file is at its path",
+		{ PERCH_SYMBOLS_OTHER_FILE,
 		  "; report with --symfs and the root directory of the process, or a copy of the file" },
-		{ "no such file:",
+		{ PERCH_SYMBOLS_NO_FILE_ANY_MORE,
 		  "; report with --symfs and the root directory of the process, or a copy of the file" },
-		{ "the file was deleted", "; report with --symfs and a copy of the file" },
-		{ "in the mount namespace of", "; report as root" },
-		{ "permission denied", "; report as root" },
+		{ PERCH_SYMBOLS_DELETED, "; report with --symfs and a copy of the file" },
+		{ PERCH_SYMBOLS_NO_PERMISSION, "; report as root" },
 	};
 
-	if (!dso->build_id_size && !strcmp(error, remedies[0].reason))
+	if (!dso->build_id_size && reason == PERCH_SYMBOLS_REPLACED)
 		return "; record again";
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
-		if (!strncmp(error, remedies[i].reason, strlen(remedies[i].reason)))
+		if (reason == remedies[i].reason)
 			return remedies[i].remedy;
 	return "";
 }
@@ -74,10 +72,11 @@ static bool has_unusable_jitdump(const struct cli_input *input, const struct per
 }
 
 /* What would make a map file usable. A copy would be newer than the recording, and not be used. */
-static const char *map_remedy(const struct perch_dso *dso, const char *error, char remedy[512])
+static const char *map_remedy(const struct perch_dso *dso, enum perch_symbols_reason reason,
+			      char remedy[512])
 {
-	bool other = strstr(error, "another pid namespace"),
-	     unknown = !dso->pid_namespace && strstr(error, "no such file");
+	bool other = reason == PERCH_SYMBOLS_OTHER_PIDS,
+	     unknown = !dso->pid_namespace && reason == PERCH_SYMBOLS_NO_FILE;
 	int length = 0;
 
 	if (!other)
@@ -119,7 +118,7 @@ static void print_generated_code(const struct cli_input *input, const struct per
 		cli_note(input->command, "%" PRIu64 " %s of %s %s no name (%s): %s", misses,
 			 cli_word(misses, "address", "addresses"),
 			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
-			 error, map_remedy(dso, error, remedy));
+			 error, map_remedy(dso, perch_symbols_error_reason(symbols, dso), remedy));
 	else if (misses)
 		cli_note(input->command, "%" PRIu64 " %s of %s %s no name in %s", misses,
 			 cli_word(misses, "address", "addresses"),
@@ -167,28 +166,28 @@ struct nameless {
 static void print_nameless(const struct cli_input *input, const struct perch_dso *dso,
 			   const char *error, struct nameless *nameless)
 {
-	uint64_t misses = perch_symbols_misses(perch_session_symbols(input->session), dso);
-	uint64_t lines;
+	const struct perch_symbols *symbols = perch_session_symbols(input->session);
+	enum perch_symbols_reason reason = perch_symbols_error_reason(symbols, dso);
+	uint64_t misses = perch_symbols_misses(symbols, dso), lines;
 	char path[PATH_MAX];
 
 	/* print_debug_errors() has a line about the others */
-	if (is_stripped(error) &&
-	    perch_symbols_debug_error(perch_session_symbols(input->session), dso, &lines))
+	if (is_stripped(reason) && perch_symbols_debug_error(symbols, dso, &lines))
 		return;
-	if (is_stripped(error) && misses) {
+	if (is_stripped(reason) && misses) {
 		nameless->stripped++;
-		nameless->asked += strstr(error, "or by debuginfod") != NULL;
+		nameless->asked += reason == PERCH_SYMBOLS_NOT_ON_SERVERS;
 		nameless->addresses_of_stripped += misses;
 		if (misses > nameless->most) {
 			nameless->most = misses;
 			nameless->largest = dso;
 		}
-	} else if (!is_stripped(error) && nameless->files++ < MAX_NAMED_DSOS) {
+	} else if (!is_stripped(reason) && nameless->files++ < MAX_NAMED_DSOS) {
 		perch_clean_text(dso->path, path, sizeof(path));
 		cli_note(input->command, "%" PRIu64 " %s in %s %s: %s%s", misses,
 			 cli_word(misses, "address", "addresses"), path,
 			 cli_word(misses, "has no name", "have no names"), error,
-			 remedy_of(dso, error));
+			 remedy_of(dso, reason));
 	}
 }
 

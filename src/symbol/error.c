@@ -5,15 +5,36 @@
 
 #include "internal.h"
 
-void perch__set_symbol_error(struct symbol_error *error, const char *format, ...)
+static void set_text(struct symbol_error *error, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
+
+static void set_text(struct symbol_error *error, const char *format, va_list arguments)
 {
 	char text[sizeof(error->text)];
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	perch_clean_text(text, error->text, sizeof(error->text));
+}
+
+void perch__set_symbol_error(struct symbol_error *error, const char *format, ...)
+{
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	set_text(error, format, arguments);
 	va_end(arguments);
-	perch_clean_text(text, error->text, sizeof(error->text));
+	error->reason = PERCH_SYMBOLS_OTHER_REASON;
+}
+
+void perch__set_symbol_reason(struct symbol_error *error, enum perch_symbols_reason reason,
+			      const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	set_text(error, format, arguments);
+	va_end(arguments);
+	error->reason = reason;
 }
 
 void perch__set_symbol_errno(struct symbol_error *error, int errnum)
@@ -21,11 +42,11 @@ void perch__set_symbol_errno(struct symbol_error *error, int errnum)
 	switch (errnum) {
 	case ENOENT:
 	case ENOTDIR:
-		perch__set_symbol_error(error, "no such file");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_NO_FILE, "no such file");
 		break;
 	case EACCES:
 	case EPERM:
-		perch__set_symbol_error(error, "permission denied");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_NO_PERMISSION, "permission denied");
 		break;
 	case ENXIO:
 	case EISDIR:

@@ -226,9 +226,13 @@ int perch__open_build_id_cache(const struct sources *sources, const uint8_t *bui
 
 struct symbol_error {
 	char text[200];
+	enum perch_symbols_reason reason;
 };
 void perch__set_symbol_error(struct symbol_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same with a reason that programs decide by. */
+void perch__set_symbol_reason(struct symbol_error *error, enum perch_symbols_reason reason,
+			      const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* "no such file", "not an ELF file"... */
 void perch__set_symbol_errno(struct symbol_error *error, int errnum);
 

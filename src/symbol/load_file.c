@@ -163,10 +163,11 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		perch__elf_close(&debug);
 	error->text[0] = 0;
 	if (!rc && (!table->nr || stripped))
-		perch__set_symbol_error(error,
-					"%s: the file is stripped, and no debug file was found%s",
-					table->nr ? "only exported symbols" : "no symbols",
-					asked ? " here or by debuginfod" : "");
+		perch__set_symbol_reason(
+			error, asked ? PERCH_SYMBOLS_NOT_ON_SERVERS : PERCH_SYMBOLS_STRIPPED,
+			"%s: the file is stripped, and no debug file was found%s",
+			table->nr ? "only exported symbols" : "no symbols",
+			asked ? " here or by debuginfod" : "");
 	if (!rc && mini && mini != -ENOENT)
 		set_mini_error(symtab_error, mini);
 	return rc;

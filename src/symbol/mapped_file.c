@@ -163,7 +163,8 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 	bool ended = compared && other && sources->recorded_at && !runs(dso->pid);
 
 	if (at_path == -ELIBBAD) {
-		perch__set_symbol_error(error, "the ELF file has no symbol tables");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_STRIPPED,
+					 "the ELF file has no symbol tables");
 	} else if (at_path == -EXDEV && !sources->root) {
 		perch__set_symbol_error(
 			error, "recorded on another machine, and without the build id of the file");
@@ -174,26 +175,29 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 						: "another file than the one that was mapped");
 	} else if (compared && (at_path == -ESTALE || at_path == -ENOENT) &&
 		   (of_process == -EACCES || of_process == -EPERM)) {
-		perch__set_symbol_error(error,
-					"in the mount namespace of process %" PRIu32
-					", which this user may not read",
-					dso->pid);
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_NO_PERMISSION,
+					 "in the mount namespace of process %" PRIu32
+					 ", which this user may not read",
+					 dso->pid);
 	} else if (ended && dso->inode &&
 		   perch__device_is_gone(dso->device_major, dso->device_minor)) {
-		perch__set_symbol_error(error, "on a file system that is not mounted here");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_NOT_MOUNTED,
+					 "on a file system that is not mounted here");
 	} else if (ended && perch__other_namespace("mnt", dso->mount_namespace)) {
-		perch__set_symbol_error(
-			error, "in another mount namespace (container), whose process has ended");
+		perch__set_symbol_reason(
+			error, PERCH_SYMBOLS_OTHER_MOUNTS,
+			"in another mount namespace (container), whose process has ended");
+	} else if (at_path == -ESTALE && (was_changed(sources, dso->path) || !ended)) {
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_REPLACED,
+					 "replaced since the recording");
 	} else if (at_path == -ESTALE) {
-		perch__set_symbol_error(
-			error, "%s",
-			was_changed(sources, dso->path) || !ended
-				? "replaced since the recording"
-				: "another file is at its path: it was replaced, or "
-				  "the process was in a container or chroot");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_OTHER_FILE,
+					 "another file is at its path: it was replaced, or "
+					 "the process was in a container or chroot");
 	} else if (ended) {
-		perch__set_symbol_error(error, "no such file: it was deleted or moved, or the "
-					       "process was in a container or chroot");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_NO_FILE_ANY_MORE,
+					 "no such file: it was deleted or moved, or the "
+					 "process was in a container or chroot");
 	} else {
 		perch__set_symbol_errno(error, -at_path);
 	}
@@ -223,7 +227,7 @@ int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 	if (!rc || rc == -ENOMEM)
 		return rc;
 	if (deleted)
-		perch__set_symbol_error(error, "the file was deleted");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_DELETED, "the file was deleted");
 	else
 		set_reason(error, sources, dso, at_path, rc);
 	return at_path == -ELIBBAD ? -ENOEXEC : at_path;

@@ -307,8 +307,9 @@ static int open_map(const struct sources *sources, const struct perch_dso *dso, 
 	started = perch__process_start(pid);
 	fd = open_of_process(sources, pid, started, error);
 	if (fd == -ENOENT && !started && perch__other_namespace("pid", dso->pid_namespace))
-		perch__set_symbol_error(error, "the process was in another pid namespace, and its "
-					       "file has the process id of that namespace");
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_OTHER_PIDS,
+					 "the process was in another pid namespace, and its "
+					 "file has the process id of that namespace");
 	other = fd < 0 ? NULL : other_process(fd, sources, dso, started);
 	if (!other)
 		return fd;

@@ -558,6 +558,15 @@ const char *perch_symbols_error(const struct perch_symbols *symbols, const struc
 	return cached && cached->error.text[0] ? cached->error.text : NULL;
 }
 
+enum perch_symbols_reason perch_symbols_error_reason(const struct perch_symbols *symbols,
+						     const struct perch_dso *dso)
+{
+	const struct dso_symbols *cached = find_dso(symbols, dso);
+
+	return cached && cached->error.text[0] && !dso->jitdump ? cached->error.reason
+								: PERCH_SYMBOLS_OTHER_REASON;
+}
+
 const char *perch_symbols_debug_error(const struct perch_symbols *symbols,
 				      const struct perch_dso *dso, uint64_t *addresses)
 {

@@ -49,6 +49,34 @@ static uint64_t changed_at(const char *path)
 	return ns_of(status.st_ctim);
 }
 
+/* Programs decide by the reason, users by the text. */
+static void check_reason(enum perch_symbols_reason reason, const char *error)
+{
+	static const struct {
+		enum perch_symbols_reason reason;
+		const char *text;
+	} reasons[] = {
+		{ PERCH_SYMBOLS_STRIPPED, "the ELF file has no symbol tables" },
+		{ PERCH_SYMBOLS_STRIPPED, "no symbols: the file is stripped" },
+		{ PERCH_SYMBOLS_REPLACED, "replaced since the recording" },
+		{ PERCH_SYMBOLS_NOT_MOUNTED, "on a file system that is not mounted here" },
+		{ PERCH_SYMBOLS_OTHER_MOUNTS, "in another mount namespace" },
+		{ PERCH_SYMBOLS_OTHER_FILE, "another file is at its path" },
+		{ PERCH_SYMBOLS_NO_FILE_ANY_MORE, "no such file:" },
+		{ PERCH_SYMBOLS_NO_FILE, "no such file" },
+		{ PERCH_SYMBOLS_DELETED, "the file was deleted" },
+		{ PERCH_SYMBOLS_NO_PERMISSION, "in the mount namespace of process" },
+		{ PERCH_SYMBOLS_NO_PERMISSION, "permission denied" },
+	};
+	enum perch_symbols_reason wanted = PERCH_SYMBOLS_OTHER_REASON;
+
+	for (size_t i = 0; error && !wanted && i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (!strncmp(error, reasons[i].text, strlen(reasons[i].text)))
+			wanted = reasons[i].reason;
+	if (reason != wanted)
+		fail_msg("the reason of '%s' is %d", error ? error : "", (int)reason);
+}
+
 /* Looks up a name with a new handle. Without a symbol, the error in brackets. */
 static const char *ask(const struct perch_dso *dso, uint64_t recorded_at, bool foreign)
 {
@@ -59,6 +87,7 @@ static const char *ask(const struct perch_dso *dso, uint64_t recorded_at, bool f
 	const char *name = name_at(symbols, dso, CODE_OFFSET);
 	const char *error = perch_symbols_error(symbols, dso);
 
+	check_reason(perch_symbols_error_reason(symbols, dso), error);
 	if (*name)
 		snprintf(answer, sizeof(answer), "%s", name);
 	else
