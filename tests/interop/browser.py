@@ -141,6 +141,33 @@ def check_style_of_annotate():
     terminal.close()
 
 
+# step() runs by itself, and inlined in hot().
+TWICE = """
+static volatile unsigned long sink;
+static inline __attribute__((always_inline)) void step(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void hot(unsigned long n) { step(n); sink++; }
+static void (*volatile pointer)(unsigned long) = step;
+int main(void) { for (int i = 0; i < 40; i++) { hot(3000000); pointer(3000000); } return 0; }
+"""
+
+
+def check_inlined_of_annotate():
+    open("twice.c", "w").write(TWICE)
+    subprocess.run(["cc", "-g", "-O1", "-o", "twice", "twice.c"], check=True)
+    subprocess.run([PERCH, "record", "-q", "-N", "-o", "inlined", "-F", "2000", "-e", "cpu-clock:u", "./twice"], check=True)
+    for option, low, high in (("--no-inline", 95, 101), ("--inline", 20, 80)):
+        terminal = Terminal((120, 40), "report", "-i", "inlined", option, "-S", "step", "--percent-type", "global-hits")
+        terminal.wait("a report " + option, rows_of)
+        terminal.keys("/")
+        terminal.text("step")
+        terminal.keys("Enter")
+        terminal.wait("the row of step() " + option, lambda lines: len(rows_of(lines)) == 1)
+        terminal.keys("Home", "a")
+        terminal.wait(option + ": a annotates the samples that the report selects", lambda lines: lines[1].startswith("step()") and
+                      low < sum(float(share) for share in re.findall(r"^ *(\d+\.\d\d) ", "\n".join(lines), re.M)) < high)
+        terminal.close()
+
+
 LONG = "function_with_a_long_name_" + "x" * 60
 LONG_PROGRAM = """
 static volatile unsigned long sink;
@@ -378,6 +405,7 @@ def main():
         check_call_graph()
         check_zooms()
         check_style_of_annotate()
+        check_inlined_of_annotate()
         check_scrolling()
         check_order()
         check_trace_columns()
