@@ -239,82 +239,88 @@ static int set_symbol(struct annotate *annotate, const char *symbol)
 	return CLI_EXIT_FAILURE;
 }
 
+static struct annotate annotate = {
+	.input.command = COMMAND,
+};
+
+static const struct cli_option options[] = {
+	CLI_INPUT_OPTIONS(&annotate.input),
+	{ 's', "symbol", "SYMBOL", "the function to show, as the operand", CLI_STRING,
+	  &annotate.symbol, NULL, false, false },
+	{ 0, "stdio", NULL, "rows as those of objdump (the default, except on a terminal)",
+	  CLI_CALL, &annotate, set_stdio, false, false },
+	{ 0, "stdio2", NULL, "rows with labels and arrows", CLI_CALL, &annotate, set_stdio2, false,
+	  false },
+	{ 0, "tui", NULL, "a browser of functions (the default on a terminal)", CLI_CALL, &annotate,
+	  set_browser, false, false },
+	{ 'j', "json", NULL, "print JSON: an object for each function, one in a line", CLI_CALL,
+	  &annotate, set_json, false, false },
+	{ 'l', "print-line", NULL, "sum up the samples of source lines, too", CLI_FLAG,
+	  &annotate.print_line, NULL, false, false },
+	{ 'P', "full-paths", NULL, "paths of files instead of their names", CLI_FLAG,
+	  &annotate.full_paths, NULL, false, false },
+	{ 'n', "show-nr-samples", NULL, "numbers of samples instead of percentages", CLI_FLAG,
+	  &annotate.show_samples, NULL, false, false },
+	{ 0, "show-total-period", NULL, "sums of periods instead of percentages", CLI_FLAG,
+	  &annotate.show_period, NULL, false, false },
+	ANNOTATE_STYLE_OPTIONS(&annotate.style, set_percent_type, set_syntax),
+	{ 0, "percent-limit", "P", "leave out functions below P percent of the event", CLI_CALL,
+	  &annotate, set_limit, false, false },
+	{ 0, "group", NULL, "show all events in columns; groups always are", CLI_FLAG,
+	  &annotate.group, NULL, false, false },
+	{ 0, "skip-missing", NULL, "say nothing about functions without instructions", CLI_FLAG,
+	  &annotate.skip_missing, NULL, false, false },
+	{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
+	  &annotate.input.options.symbols.kallsyms, NULL, false, false },
+	CLI_SYMBOL_OPTIONS(&annotate.input),
+	CLI_FILTER_OPTIONS(&annotate.filter, 0, 'd', 'C'),
+	{ 0, "inline", NULL, "find samples by the names of inlined functions, too (default)",
+	  CLI_CALL, &annotate, set_inline, false, false },
+	CLI_PARENT_OPTION(&annotate.filter, 0),
+	CLI_FILTER_EXPRESSION_OPTION(&annotate.filter),
+	{ 0, "origin", "EVENT:START:DSO", "", CLI_CALL, &annotate.origin, set_origin, false, true },
+	{ 'q', "quiet", NULL, "print no messages", CLI_FLAG, &annotate.quiet, NULL, false, false },
+	{ 'v', "verbose", NULL, "show the samples of each address first", CLI_COUNT,
+	  &annotate.verbose, NULL, false, false },
+	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,
+	  true },
+	{ 0, "objdump", "PATH", "", CLI_CALL, NULL, refuse_objdump, false, true },
+	CLI_NO_PAGER,
+};
+
+/* Parses the arguments. Returns 0 or the exit status. */
+static int parse(int argc, char **argv)
+{
+	const char *operand, *extra = cli_parse_operand(&cli_annotate_usage, options,
+							CLI_NR(options), argc, argv, &operand);
+
+	if (extra)
+		return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much", extra);
+	if (operand && annotate.symbol)
+		return cli_usage_error(COMMAND, "expected one symbol: '%s' (-s) or '%s'",
+				       annotate.symbol, operand);
+	if (annotate_style_check(&annotate.style, COMMAND))
+		return CLI_EXIT_USAGE;
+	if (annotate.layout == LAYOUT_BROWSER && !screen_is_possible())
+		return cli_usage_error(COMMAND, "--tui needs a terminal on standard input and "
+						"output, and the variable TERM");
+	return set_symbol(&annotate, operand ? operand : annotate.symbol);
+}
+
 int perch_cmd_annotate(int argc, char **argv)
 {
-	static struct annotate annotate = {
-		.input.command = COMMAND,
-	};
-	const char *symbol = NULL, *operand, *extra;
 	int status;
-	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&annotate.input),
-		{ 's', "symbol", "SYMBOL", "the function to show, as the operand", CLI_STRING,
-		  &symbol, NULL, false, false },
-		{ 0, "stdio", NULL, "rows as those of objdump (the default, except on a terminal)",
-		  CLI_CALL, &annotate, set_stdio, false, false },
-		{ 0, "stdio2", NULL, "rows with labels and arrows", CLI_CALL, &annotate, set_stdio2,
-		  false, false },
-		{ 0, "tui", NULL, "a browser of functions (the default on a terminal)", CLI_CALL,
-		  &annotate, set_browser, false, false },
-		{ 'j', "json", NULL, "print JSON: an object for each function, one in a line",
-		  CLI_CALL, &annotate, set_json, false, false },
-		{ 'l', "print-line", NULL, "sum up the samples of source lines, too", CLI_FLAG,
-		  &annotate.print_line, NULL, false, false },
-		{ 'P', "full-paths", NULL, "paths of files instead of their names", CLI_FLAG,
-		  &annotate.full_paths, NULL, false, false },
-		{ 'n', "show-nr-samples", NULL, "numbers of samples instead of percentages",
-		  CLI_FLAG, &annotate.show_samples, NULL, false, false },
-		{ 0, "show-total-period", NULL, "sums of periods instead of percentages", CLI_FLAG,
-		  &annotate.show_period, NULL, false, false },
-		ANNOTATE_STYLE_OPTIONS(&annotate.style, set_percent_type, set_syntax),
-		{ 0, "percent-limit", "P", "leave out functions below P percent of the event",
-		  CLI_CALL, &annotate, set_limit, false, false },
-		{ 0, "group", NULL, "show all events in columns; groups always are", CLI_FLAG,
-		  &annotate.group, NULL, false, false },
-		{ 0, "skip-missing", NULL, "say nothing about functions without instructions",
-		  CLI_FLAG, &annotate.skip_missing, NULL, false, false },
-		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
-		  &annotate.input.options.symbols.kallsyms, NULL, false, false },
-		CLI_SYMBOL_OPTIONS(&annotate.input),
-		CLI_FILTER_OPTIONS(&annotate.filter, 0, 'd', 'C'),
-		{ 0, "inline", NULL,
-		  "find samples by the names of inlined functions, too (default)", CLI_CALL,
-		  &annotate, set_inline, false, false },
-		CLI_PARENT_OPTION(&annotate.filter, 0),
-		CLI_FILTER_EXPRESSION_OPTION(&annotate.filter),
-		{ 0, "origin", "EVENT:START:DSO", "", CLI_CALL, &annotate.origin, set_origin, false,
-		  true },
-		{ 'q', "quiet", NULL, "print no messages", CLI_FLAG, &annotate.quiet, NULL, false,
-		  false },
-		{ 'v', "verbose", NULL, "show the samples of each address first", CLI_COUNT,
-		  &annotate.verbose, NULL, false, false },
-		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump,
-		  false, true },
-		{ 0, "objdump", "PATH", "", CLI_CALL, NULL, refuse_objdump, false, true },
-		CLI_NO_PAGER,
-	};
 
 	annotate.layout = screen_is_possible()	  ? LAYOUT_BROWSER
 			  : isatty(STDOUT_FILENO) ? LAYOUT_STDIO2
 						  : LAYOUT_STDIO;
-	extra = cli_parse_operand(&cli_annotate_usage, options, CLI_NR(options), argc, argv,
-				  &operand);
-	if (extra)
-		return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much", extra);
-	if (operand && symbol)
-		return cli_usage_error(COMMAND, "expected one symbol: '%s' (-s) or '%s'", symbol,
-				       operand);
-	if (set_symbol(&annotate, operand ? operand : symbol))
-		return CLI_EXIT_FAILURE;
+	status = parse(argc, argv);
+	if (status)
+		return status;
 	/* only sampled addresses are counted */
 	annotate.input.options.keep_stacks = !annotate.filter.options.parent;
-	if (annotate_style_check(&annotate.style, COMMAND))
-		return CLI_EXIT_USAGE;
 	annotate.sources.prefix = annotate.style.prefix;
 	annotate.sources.strip = annotate.style.strip;
-	if (annotate.layout == LAYOUT_BROWSER && !screen_is_possible())
-		return cli_usage_error(COMMAND, "--tui needs a terminal on standard input and "
-						"output, and the variable TERM");
 	status = run(&annotate);
 	free(annotate.unmarked);
 	return status;
