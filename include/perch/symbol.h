@@ -400,6 +400,22 @@ PERCH_API int perch_symbols_open_debug_file(struct perch_symbols *symbols,
 					    struct perch_error *err);
 
 /**
+ * Opens the file that the debug file of a DSO shares with those of other files: dwz(1)
+ * makes it, and .gnu_debugaltlink has its path and build id.
+ *
+ * @param symbols        the symbols
+ * @param dso            a DSO of kind PERCH_DSO_FILE
+ * @param[out] fd        the file, open for reading, which the caller closes; -1 after a failure
+ * @param[out] build_id  its build id
+ * @param[out] err       the reason of a failure
+ * @return the size of the build id, or a negative errno
+ * @retval -ENOENT  the debug file has no such file, or it is missing; or there is no debug file
+ */
+PERCH_API int perch_symbols_open_shared_debug_file(struct perch_symbols *symbols,
+						   const struct perch_dso *dso, int *fd,
+						   uint8_t build_id[20], struct perch_error *err);
+
+/**
  * Downloads the separate debug file of a DSO from the servers in DEBUGINFOD_URLS, if
  * perch_symbols_options.debuginfod is set and the file itself has no debug information.
  *

@@ -77,10 +77,14 @@ struct cli_cache_missing {
 };
 
 struct perch_dso;
-/* Opens the file of a DSO that cannot be opened otherwise. Returns a descriptor or -1. */
+struct perch_symbols;
+/* Other places of files. */
 struct cli_cache_opener {
+	/* opens the file of a DSO that cannot be opened otherwise. Returns a descriptor or -1 */
 	int (*open)(const void *context, const struct perch_dso *dso);
 	const void *context;
+	struct perch_symbols **root; /* with other root directories, for debug files */
+	size_t nr_roots;
 };
 
 struct perch_session;

@@ -50,58 +50,131 @@ static void check_without_id(struct perch_symbols *symbols, const struct perch_d
 		close(fd);
 }
 
-static int add_file(const struct cli_cache *cache, struct perch_symbols *symbols,
-		    const struct perch_dso *dso, const struct cli_cache_id *id,
-		    struct cli_cache_missing *missing, const struct cli_cache_opener *opener,
-		    struct perch_error *err)
+/* What cli_cache_fill() was called with. */
+struct filling {
+	const struct cli_cache *cache;
+	struct perch_symbols *symbols;
+	bool with_kernel;
+	struct cli_cache_missing *missing;
+	const struct cli_cache_opener *opener; /* or NULL */
+};
+
+/* The symbols that find debug files: those of the recording, and of other root directories. Returns
+ * NULL after the last ones. */
+static struct perch_symbols *next_symbols(const struct filling *filling, size_t i)
+{
+	const struct cli_cache_opener *opener = filling->opener;
+
+	if (!i)
+		return filling->symbols;
+	return opener && i <= opener->nr_roots ? opener->root[i - 1] : NULL;
+}
+
+/* Adds a file with the name that is its path. */
+static int add_shared(const struct filling *filling, struct perch_symbols *symbols,
+		      const struct perch_dso *dso, bool *found, struct perch_error *err)
+{
+	char own[64], path[PATH_MAX];
+	struct cli_cache_id id;
+	uint8_t build_id[20];
+	ssize_t length;
+	int fd, rc = 0,
+		size = perch_symbols_open_shared_debug_file(symbols, dso, &fd, build_id, NULL);
+
+	if (size < 2)
+		return 0;
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+	length = readlink(own, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = 0;
+	cli_cache_set_id(&id, build_id, (size_t)size);
+	if (*path == '/')
+		rc = cli_cache_add(filling->cache, path, &id, CLI_CACHE_DEBUG, fd, err);
+	close(fd);
+	*found = true;
+	return rc;
+}
+
+/* Adds the debug file that was opened. Takes fd. */
+static int add_debug(const struct filling *filling, const char *name, const struct cli_cache_id *id,
+		     int fd, bool *found, struct perch_error *err)
+{
+	int rc = 0;
+
+	/* a file that is not stripped is its own debug file */
+	if (!cli_cache_is(filling->cache, id, CLI_CACHE_ELF, fd)) {
+		rc = cli_cache_add(filling->cache, name, id, CLI_CACHE_DEBUG, fd, err);
+		*found = true;
+	}
+	close(fd);
+	return rc;
+}
+
+/* Adds the separate debug file, and the one that it shares with others. That is first: a link to it
+ * begins in the directory of the debug file. */
+static int add_debug_files(const struct filling *filling, const char *name,
+			   const struct perch_dso *dso, const struct cli_cache_id *id,
+			   struct perch_error *err)
+{
+	bool shared = false, found = cli_cache_has(filling->cache, id, CLI_CACHE_DEBUG);
+	bool local = found;
+	struct perch_symbols *symbols;
+	int fd, rc = 0;
+
+	for (size_t i = 0; !rc && !shared && (symbols = next_symbols(filling, i)); i++)
+		rc = add_shared(filling, symbols, dso, &shared, err);
+	for (size_t i = 0; !rc && !found && (symbols = next_symbols(filling, i)); i++)
+		if (!perch_symbols_open_debug_file(symbols, dso, &fd, NULL)) {
+			local = true;
+			rc = add_debug(filling, name, id, fd, &found, err);
+		}
+	if (rc || local || perch_symbols_download_debug_file(filling->symbols, dso, &fd, NULL))
+		return rc;
+	rc = add_debug(filling, name, id, fd, &found, err);
+	return rc || shared ? rc : add_shared(filling, filling->symbols, dso, &shared, err);
+}
+
+static int add_file(const struct filling *filling, const struct perch_dso *dso,
+		    const struct cli_cache_id *id, struct perch_error *err)
 {
 	enum cli_cache_kind kind = dso->kind == PERCH_DSO_VDSO ? CLI_CACHE_VDSO : CLI_CACHE_ELF;
+	const struct cli_cache_opener *opener = filling->opener;
 	struct perch_error why;
 	char name[PATH_MAX];
 	int fd, rc = 0;
 
 	cached_name(dso, name);
-	if (!cli_cache_has(cache, id, kind)) {
-		if (perch_symbols_open_file(symbols, dso, &fd, &why) && opener)
+	if (!cli_cache_has(filling->cache, id, kind)) {
+		if (perch_symbols_open_file(filling->symbols, dso, &fd, &why) && opener)
 			fd = opener->open(opener->context, dso);
 		if (fd < 0) {
-			count_missing(missing, dso, &why);
+			count_missing(filling->missing, dso, &why);
 			return 0;
 		}
-		rc = cli_cache_add(cache, name, id, kind, fd, err);
+		rc = cli_cache_add(filling->cache, name, id, kind, fd, err);
 		close(fd);
 	}
-	if (rc || dso->kind == PERCH_DSO_VDSO || cli_cache_has(cache, id, CLI_CACHE_DEBUG) ||
-	    (perch_symbols_open_debug_file(symbols, dso, &fd, NULL) &&
-	     perch_symbols_download_debug_file(symbols, dso, &fd, NULL)))
-		return rc;
-	/* a file that is not stripped is its own debug file */
-	if (!cli_cache_is(cache, id, CLI_CACHE_ELF, fd))
-		rc = cli_cache_add(cache, name, id, CLI_CACHE_DEBUG, fd, err);
-	close(fd);
-	return rc;
+	return rc || kind == CLI_CACHE_VDSO ? rc : add_debug_files(filling, name, dso, id, err);
 }
 
-static int add_dso(const struct cli_cache *cache, struct perch_symbols *symbols,
-		   const struct perch_dso *dso, bool with_kernel, struct cli_cache_missing *missing,
-		   const struct cli_cache_opener *opener, struct perch_error *err)
+static int add_dso(const struct filling *filling, const struct perch_dso *dso,
+		   struct perch_error *err)
 {
 	struct cli_cache_id id;
 
 	if (!dso->used)
 		return 0;
 	if (dso->build_id_size < 2) {
-		check_without_id(symbols, dso, missing);
+		check_without_id(filling->symbols, dso, filling->missing);
 		return 0;
 	}
 	cli_cache_set_id(&id, dso->build_id, dso->build_id_size);
 	switch (dso->kind) {
 	case PERCH_DSO_KERNEL:
-		return with_kernel ? cli_cache_add_kallsyms(cache, &id, err) : 0;
+		return filling->with_kernel ? cli_cache_add_kallsyms(filling->cache, &id, err) : 0;
 	case PERCH_DSO_FILE:
 	case PERCH_DSO_MODULE:
 	case PERCH_DSO_VDSO:
-		return add_file(cache, symbols, dso, &id, missing, opener, err);
+		return add_file(filling, dso, &id, err);
 	default:
 		return 0;
 	}
@@ -122,13 +195,14 @@ int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session,
 		   struct cli_cache_missing *missing, const struct cli_cache_opener *opener,
 		   struct perch_error *err)
 {
+	const struct filling filling = { cache, perch_session_symbols(session), with_kernel,
+					 missing, opener };
 	const struct perch_dso *const *dsos;
 	int rc = read_samples(session, err);
 	size_t nr = perch_processes_dsos(perch_session_processes(session), &dsos);
 
 	for (size_t i = 0; i < nr && !rc; i++)
-		rc = add_dso(cache, perch_session_symbols(session), dsos[i], with_kernel, missing,
-			     opener, err);
+		rc = add_dso(&filling, dsos[i], err);
 	return rc;
 }
 

@@ -159,9 +159,21 @@ struct nameless {
 	size_t files;	 /* that are missing, or not the ones that were mapped */
 	size_t stripped; /* without symbols */
 	size_t asked;	 /* of these: debuginfod does not have their debug information */
+	size_t not_here; /* of these: not the files at their paths here */
 	uint64_t addresses_of_stripped, most;
 	const struct perch_dso *largest; /* the stripped file with most of these addresses */
 };
+
+/* False if the file at the path is missing, or another one. */
+static bool is_at_its_path(const struct cli_input *input, const struct perch_dso *dso)
+{
+	uint8_t here[20] = { 0 };
+
+	/* perf may pad build ids by zeros */
+	return input->options.symbols.root || dso->path[0] != '/' || !dso->build_id_size ||
+	       (perch_build_id_of_file(dso->path, here, NULL) > 0 &&
+		!memcmp(here, dso->build_id, dso->build_id_size));
+}
 
 static void print_nameless(const struct cli_input *input, const struct perch_dso *dso,
 			   const char *error, struct nameless *nameless)
@@ -177,6 +189,7 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 	if (is_stripped(reason) && misses) {
 		nameless->stripped++;
 		nameless->asked += reason == PERCH_SYMBOLS_NOT_ON_SERVERS;
+		nameless->not_here += !is_at_its_path(input, dso);
 		nameless->addresses_of_stripped += misses;
 		if (misses > nameless->most) {
 			nameless->most = misses;
@@ -214,16 +227,24 @@ static void put_remedy(const struct cli_input *input, const struct nameless *nam
 static void print_stripped(const struct cli_input *input, const struct nameless *nameless)
 {
 	uint64_t nr = nameless->addresses_of_stripped;
-	char path[PATH_MAX], others[80] = "", remedy[200];
+	char path[PATH_MAX], others[80] = "", remedy[200], other_root[200] = "", number[40] = "it";
 
 	perch_clean_text(nameless->largest->path, path, sizeof(path));
 	if (nameless->stripped > 1)
 		snprintf(others, sizeof(others), " (%" PRIu64 ") and %zu other %s", nameless->most,
 			 nameless->stripped - 1, cli_word(nameless->stripped - 1, "file", "files"));
 	put_remedy(input, nameless, remedy);
-	cli_note(input->command, "%" PRIu64 " %s no name, because %s%s %s stripped: %s", nr,
+	if (nameless->not_here && nameless->stripped > 1)
+		snprintf(number, sizeof(number), "%zu of them", nameless->not_here);
+	if (nameless->not_here)
+		snprintf(other_root, sizeof(other_root),
+			 "; %s %s not at %s here: if the program ran in another root directory "
+			 "(chroot, container), report with --symfs ROOT",
+			 number, cli_word(nameless->not_here, "is", "are"),
+			 cli_word(nameless->not_here, "its path", "their paths"));
+	cli_note(input->command, "%" PRIu64 " %s no name, because %s%s %s stripped: %s%s", nr,
 		 cli_word(nr, "address has", "addresses have"), path, others,
-		 cli_word(nameless->stripped, "is", "are"), remedy);
+		 cli_word(nameless->stripped, "is", "are"), remedy, other_root);
 }
 
 /* Reports the kernel, and program files that are missing, not the ones that were mapped, or

@@ -3,102 +3,143 @@
  * Opens the debug information of a DSO: in the file itself or in its separate debug file, with the
  * file that both share (.gnu_debugaltlink).
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <dwarf.h>
-#include <elfutils/libdwelf.h>
 
 #include "debug_info.h"
 
 static const char damaged[] = "its debug information is damaged; install it again";
 
-/* Opens a file as the shared one if its build id is the wanted one. */
-static bool open_alternative(struct debug_info *info, int fd, const uint8_t *id, size_t size)
+/* ---- the file that several debug files share (dwz) ---- */
+
+/*
+ * Reads .gnu_debugaltlink: the path of the shared file, and after its NUL the build id. Returns
+ * false if there is none.
+ */
+static bool read_link(struct debug_info *info)
+{
+	struct elf_file *file = info->with_debug;
+	size_t index = perch__elf_sections(file)
+			       ? 0
+			       : perch__elf_section(file, ".gnu_debugaltlink", SHT_PROGBITS);
+	uint64_t size = file->section[index].size;
+	size_t length;
+
+	if (!index)
+		return false;
+	if (size <= PATH_MAX)
+		info->link = perch__elf_bytes(file, file->section[index].offset, size);
+	length = info->link ? strlen(info->link) + 1 : 1;
+	if (length < 2 || size < length + 2 || size > length + sizeof(info->link_id)) {
+		free(info->link);
+		info->link = NULL;
+		info->bad_link = true;
+		return false;
+	}
+	info->link_id_size = size - length;
+	memcpy(info->link_id, info->link + length, info->link_id_size);
+	return true;
+}
+
+/* Opens a file as the shared one if its build id is the wanted one. Takes fd. */
+static bool open_alternative(struct debug_info *info, int fd)
 {
 	if (fd < 0 || perch__elf_open(&info->alternative, fd))
 		return false;
-	if (perch__same_build_id(id, size, info->alternative.build_id,
-				 (size_t)info->alternative.build_id_size) &&
-	    !perch__elf_decompress(&info->alternative, WANT_DEBUG)) {
-		info->alternative_dwarf =
-			dwarf_begin_elf(info->alternative.elf, DWARF_C_READ, NULL);
-		if (info->alternative_dwarf)
-			return true;
-	}
-	perch__elf_close(&info->alternative);
-	return false;
+	info->has_alternative = perch__same_build_id(info->link_id, info->link_id_size,
+						     info->alternative.build_id,
+						     (size_t)info->alternative.build_id_size);
+	if (!info->has_alternative)
+		perch__elf_close(&info->alternative);
+	return info->has_alternative;
 }
 
-/* The same for a path. */
-static bool open_alternative_at(struct debug_info *info, const char *path, const uint8_t *id,
-				size_t size)
+/* The same for a path below the root directories. */
+static bool open_alternative_at(struct debug_info *info, const char *path)
 {
 	for (size_t i = 0; i < info->nr_roots; i++)
-		if (open_alternative(info, perch__open_regular(info->root[i], path), id, size))
+		if (open_alternative(info, perch__open_regular(info->root[i], path)))
 			return true;
 	return false;
 }
 
-/* path: the link in the section, relative to the directory of the debug file. */
-static bool open_link(struct debug_info *info, const char *path, const uint8_t *id, size_t size)
+/* The link is relative to the directory of the debug file. */
+static bool open_linked(struct debug_info *info)
 {
 	char whole[PATH_MAX];
 
-	if (*path == '/')
-		return open_alternative_at(info, path, id, size);
-	if (info->directory[0] != '/' ||
-	    snprintf(whole, sizeof(whole), "%s%s", info->directory, path) >= (int)sizeof(whole))
+	if (*info->link == '/')
+		return open_alternative_at(info, info->link);
+	if (info->directory[0] != '/' || snprintf(whole, sizeof(whole), "%s%s", info->directory,
+						  info->link) >= (int)sizeof(whole))
 		return false;
 	/* the directory begins with the root directory already, but not with that of a process */
-	return open_alternative(info, perch__open_regular(NULL, whole), id, size) ||
+	return open_alternative(info, perch__open_regular(NULL, whole)) ||
 	       (info->nr_roots > 1 &&
-		open_alternative(info, perch__open_regular(info->root[1], whole), id, size));
+		open_alternative(info, perch__open_regular(info->root[1], whole)));
 }
 
-static bool download_alternative(struct debug_info *info, const uint8_t *id, size_t size)
+/* A debug file in the build id cache, or from a server, is in another directory than its package
+ * has it. */
+static bool open_installed(struct debug_info *info)
 {
-	int fd = perch__debuginfod_find(info->sources->debuginfod, info->dso, DEBUGINFOD_DEBUG, id,
-					size, &info->error);
+	const char *below = strstr(info->link, "/.dwz/");
+	char path[PATH_MAX], id[2 * 20 + 2];
 
-	return open_alternative(info, fd, id, size);
+	if (below && snprintf(path, sizeof(path), "/usr/lib/debug%s", below) < (int)sizeof(path) &&
+	    open_alternative_at(info, path))
+		return true;
+	perch__build_id_path(info->link_id, info->link_id_size, id);
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
+	return open_alternative_at(info, path);
+}
+
+static bool open_cached(struct debug_info *info)
+{
+	static const char *const kinds[] = { "debug", "elf" };
+
+	for (size_t i = 0; i < 2; i++)
+		if (open_alternative(info,
+				     perch__open_build_id_cache(info->sources, info->link_id,
+								info->link_id_size, kinds[i])))
+			return true;
+	return false;
+}
+
+/* Opens the shared file of the link. */
+static bool find_alternative(struct debug_info *info)
+{
+	return open_linked(info) || open_installed(info) || open_cached(info) ||
+	       open_alternative(info, perch__debuginfod_find(info->sources->debuginfod, info->dso,
+							     DEBUGINFOD_DEBUG, info->link_id,
+							     info->link_id_size, &info->error));
 }
 
 /* libdw opens the file by its name alone; here its build id is compared, too. */
 static void set_alternative(struct debug_info *info)
 {
-	char path[sizeof("/usr/lib/debug/.build-id/.debug") + 2 * 20 + 2], id_path[2 * 20 + 2];
-	const char *link;
-	const void *bytes;
-	const uint8_t *id;
-	ssize_t size = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &link, &bytes);
-
-	if (size < 2 || size > 20 || !link || !*link) {
-		dwarf_setalt(info->dwarf, NULL);
-		if (size < 0)
-			perch__set_symbol_error(&info->error, "%s", damaged);
-		return;
-	}
-	id = bytes;
-	perch__build_id_path(id, (size_t)size, id_path);
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id_path);
-	if (open_link(info, link, id, (size_t)size) ||
-	    open_alternative_at(info, path, id, (size_t)size) ||
-	    download_alternative(info, id, (size_t)size)) {
-		dwarf_setalt(info->dwarf, info->alternative_dwarf);
-		return;
-	}
-	dwarf_setalt(info->dwarf, NULL);
-	if (!info->error.text[0])
+	if (info->link && find_alternative(info) &&
+	    !perch__elf_decompress(&info->alternative, WANT_DEBUG))
+		info->alternative_dwarf =
+			dwarf_begin_elf(info->alternative.elf, DWARF_C_READ, NULL);
+	dwarf_setalt(info->dwarf, info->alternative_dwarf);
+	if (info->bad_link)
+		perch__set_symbol_error(&info->error, "%s", damaged);
+	if (info->link && !info->alternative_dwarf && !info->error.text[0])
 		perch__set_symbol_error(&info->error,
 					"the file %s, which has a part of its debug information "
 					"(dwz), is missing; install the package of that file",
-					link);
+					info->link);
 }
 
-/* The same for the kernel. */
+/* ---- the file with the debug information ---- */
+
+/* Finds the file of the kernel. Returns 0, -ENOENT or -ENOMEM. */
 static int find_vmlinux(struct debug_info *info, const struct sources *sources,
 			const struct perch_dso *dso)
 {
@@ -138,30 +179,38 @@ static int find_module(struct debug_info *info, const struct sources *sources,
 	return info->has_debug ? 0 : -ENOENT;
 }
 
-/* Finds the file with the debug information. Returns 0, -ENOENT or -ENOMEM. */
-static int find_file(struct debug_info *info, const struct sources *sources,
-		     const struct perch_dso *dso)
+/* Finds the file with the debug information on this machine. Returns 0, -ENOENT or -ENOMEM. */
+static int find_here(struct debug_info *info)
 {
 	struct symbol_error ignored;
-	struct elf_file *file;
-	int rc = perch__open_file(&info->file, sources, dso, &ignored);
+	int rc = perch__open_file(&info->file, info->sources, info->dso, &ignored);
 
 	if (rc == -ENOMEM)
 		return rc;
 	info->has_file = !rc;
-	file = rc ? NULL : &info->file;
 	if (info->has_file && perch__elf_has_debug_info(&info->file)) {
 		info->with_debug = &info->file;
 		return 0;
 	}
 	info->with_debug = &info->debug;
-	info->has_debug = !perch__open_debug(&info->debug, sources, dso, file);
-	if (info->has_debug && perch__elf_has_debug_info(&info->debug))
-		return 0;
+	info->has_debug = !perch__open_debug(&info->debug, info->sources, info->dso,
+					     info->has_file ? &info->file : NULL);
+	return info->has_debug && perch__elf_has_debug_info(&info->debug) ? 0 : -ENOENT;
+}
+
+/* The same, here or by debuginfod. */
+static int find_file(struct debug_info *info, const struct sources *sources,
+		     const struct perch_dso *dso)
+{
+	int rc = find_here(info);
+
+	if (rc != -ENOENT)
+		return rc;
 	if (info->has_debug)
 		perch__elf_close(&info->debug);
-	info->has_debug =
-		!perch__open_debuginfod(&info->debug, sources->debuginfod, dso, file, &info->error);
+	info->has_debug = !perch__open_debuginfod(&info->debug, sources->debuginfod, dso,
+						  info->has_file ? &info->file : NULL,
+						  &info->error);
 	return info->has_debug && perch__elf_has_debug_info(&info->debug) ? 0 : -ENOENT;
 }
 
@@ -275,6 +324,7 @@ static void open_dwarf(struct debug_info *info)
 	int rc;
 
 	set_directory(info);
+	read_link(info);
 	if (info->with_debug->header.e_type == ET_REL)
 		rc = perch__elf_relocate(info->with_debug);
 	else
@@ -295,10 +345,10 @@ static void open_dwarf(struct debug_info *info)
 		open_by_libdw(info);
 }
 
-struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
+/* Returns NULL if out of memory. */
+static struct debug_info *new_info(const struct sources *sources, const struct perch_dso *dso)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
-	int rc;
 
 	if (!info)
 		return NULL;
@@ -307,6 +357,16 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	info->root[info->nr_roots++] = sources->root;
 	if (perch__root_of_process(sources, dso, info->root_of_process))
 		info->root[info->nr_roots++] = info->root_of_process;
+	return info;
+}
+
+struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
+{
+	struct debug_info *info = new_info(sources, dso);
+	int rc;
+
+	if (!info)
+		return NULL;
 	if (dso->kind == PERCH_DSO_KERNEL)
 		rc = find_vmlinux(info, sources, dso);
 	else if (dso->kind == PERCH_DSO_MODULE)
@@ -316,6 +376,24 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 	if (!rc)
 		open_dwarf(info);
 	return info;
+}
+
+int perch__open_shared_debug_of(const struct sources *sources, const struct perch_dso *dso,
+				uint8_t build_id[20], size_t *size)
+{
+	struct debug_info *info = new_info(sources, dso);
+	int fd = -1;
+
+	if (info && !find_here(info)) {
+		set_directory(info);
+		if (read_link(info) && find_alternative(info)) {
+			fd = fcntl(info->alternative.fd, F_DUPFD_CLOEXEC, 0);
+			memcpy(build_id, info->link_id, info->link_id_size);
+			*size = info->link_id_size;
+		}
+	}
+	perch__debug_free(info);
+	return fd < 0 ? -ENOENT : fd;
 }
 
 const char *perch__debug_error(const struct debug_info *info)
@@ -388,10 +466,10 @@ void perch__debug_free(struct debug_info *info)
 	perch__dwo_free(info->dwo);
 	if (info->dwarf)
 		dwarf_end(info->dwarf);
-	if (info->alternative_dwarf) {
+	if (info->alternative_dwarf)
 		dwarf_end(info->alternative_dwarf);
+	if (info->has_alternative)
 		perch__elf_close(&info->alternative);
-	}
 	if (info->dwp) {
 		perch__elf_close(&info->redirected);
 		perch__dwp_free(info->dwp);
@@ -400,5 +478,6 @@ void perch__debug_free(struct debug_info *info)
 		perch__elf_close(&info->file);
 	if (info->has_debug)
 		perch__elf_close(&info->debug);
+	free(info->link);
 	free(info);
 }

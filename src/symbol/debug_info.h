@@ -28,7 +28,11 @@ struct debug_info {
 	char root_of_process[32];
 	struct elf_file file, debug; /* the mapped file, and its separate debug file */
 	struct elf_file alternative; /* what several debug files share */
-	bool has_file, has_debug;    /* these are open */
+	bool has_file, has_debug, has_alternative; /* these are open */
+	char *link;	     /* to the shared file, as in .gnu_debugaltlink, or NULL */
+	uint8_t link_id[20]; /* the build id of that file */
+	size_t link_id_size;
+	bool bad_link;
 	struct elf_file *with_debug; /* one of the first two */
 	bool kernel;		     /* or a module: offsets are addresses, moved by shift */
 	uint64_t shift;

@@ -379,6 +379,12 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
  * kind FILE. */
 int perch__download_debug_of(const struct sources *sources, const struct perch_dso *dso,
 			     struct symbol_error *error);
+/*
+ * The same for the file that several debug files share (.gnu_debugaltlink), of the kind FILE; with
+ * its build id. It is in debug_info.c.
+ */
+int perch__open_shared_debug_of(const struct sources *sources, const struct perch_dso *dso,
+				uint8_t build_id[20], size_t *size);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /*

@@ -531,6 +531,20 @@ int perch_symbols_open_debug_file(struct perch_symbols *symbols, const struct pe
 	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no separate debug file");
 }
 
+int perch_symbols_open_shared_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
+					 int *fd, uint8_t build_id[20], struct perch_error *err)
+{
+	size_t size = 0;
+
+	*fd = -ENOENT;
+	if (dso->kind == PERCH_DSO_FILE)
+		*fd = perch__open_shared_debug_of(&symbols->sources, dso, build_id, &size);
+	if (*fd >= 0)
+		return (int)size;
+	*fd = -1;
+	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no shared debug file");
+}
+
 int perch_symbols_download_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
 				      int *fd, struct perch_error *err)
 {

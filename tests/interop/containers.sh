@@ -199,4 +199,83 @@ cache=''
 try "cache: it is recorded" await sampled -p "$pid"
 end
 try "cache: names when the container is gone" has_names inner_id
+# Debug files of another root directory are in the cache, too, with what they share (dwz), when the process has ended.
+export HOME=$work/of_root
+mkdir "$HOME"
+links=$HOME/.debug/.build-id
+debug_dir=other/usr/lib/debug
+with_debug_files() { # function: makes other/program and its debug file, which shares a part with another one
+	local id shared=()
+	rm -rf other && mkdir -p other/bin "$debug_dir/.dwz"
+	cat >shared.c <<-'END'
+		struct first_of_several_types { int several, fields[100]; double of_types; };
+		struct second_of_several_types { struct first_of_several_types inside[10]; unsigned long long other_field; };
+		volatile unsigned count;
+		static inline __attribute__((always_inline)) unsigned inner_inlined(struct second_of_several_types *of)
+		{
+			for (unsigned i = 0; i < 1000000; i++)
+				count++;
+			return of ? of->inside[0].several : 0;
+		}
+		__attribute__((noinline)) unsigned NAME(struct second_of_several_types *of) { return inner_inlined(of); }
+		int main(void) { for (;;) NAME(0); }
+	END
+	for name in inner_one inner_two; do
+		gcc -g -O1 -static -DNAME=$name -o $name shared.c || return 1
+	done
+	if command -v dwz >/dev/null; then
+		shared=(-m "$debug_dir/.dwz/shared.debug" -M ../../.dwz/shared.debug)
+		dwz "${shared[@]}" inner_one inner_two || return 1
+		shared_id=$(readelf -n "$debug_dir/.dwz/shared.debug" | sed -n 's/.*Build ID: //p')
+	fi
+	id=$(readelf -n inner_one | sed -n 's/.*Build ID: //p')
+	strip -o other/bin/program inner_one
+	mkdir -p "$debug_dir/.build-id/${id:0:2}"
+	"$@" "$id"
+}
+by_build_id() { objcopy --only-keep-debug inner_one "$debug_dir/.build-id/${1:0:2}/${1:2}.debug"; }
+by_debuglink() {
+	mkdir "$debug_dir/bin" && objcopy --only-keep-debug inner_one "$debug_dir/bin/of_link.debug" &&
+		objcopy --add-gnu-debuglink="$debug_dir/bin/of_link.debug" other/bin/program
+}
+record_other() { # launches the program, which ends
+	"$PERCH" record -q -g -e cpu-clock:u -o data -- timeout -s KILL 1 "$@" chroot other /bin/program >log 2>&1
+	[ ! -s log ]
+}
+has_all_names() { # of inlined functions, and lines
+	"$PERCH" script -F comm,ip,sym,srcline -i data >names 2>notes
+	cat notes names >log
+	grep -q inner_inlined names && grep -q 'shared\.c:[4-9]' names && ! grep -q lack notes
+}
+for case in by_build_id by_debuglink; do
+	rm -rf "$HOME/.debug"
+	try "chroot, $case: a program with debug files" with_debug_files $case
+	try "chroot, $case: it is launched" record_other
+	mv other moved
+	try "chroot, $case: names and lines without the root directory" has_all_names
+	rm -rf moved
+	command -v dwz >/dev/null || { echo "skipped dwz: it is not installed"; continue; }
+	try "chroot, $case: the shared file is in the cache" [ -f "$links/${shared_id:0:2}/${shared_id:2}/debug" ]
+	rm -rf "${links:?}/${shared_id:0:2}"
+	has_all_names
+	try "chroot, $case: a missing shared file is reported" grep -q "shared.debug, which has a part of its debug information (dwz), is missing" notes
+done
+rm -rf "$HOME/.debug"
+try "container: a program with debug files" with_debug_files by_build_id
+try "container: it is launched" record_other unshare -m
+mv other moved
+try "container: names and lines without the root directory" has_all_names
+mv moved other
+
+# Without debug files in the cache, the message says how to find those of the other root directory.
+rm -rf "$HOME/.debug"
+mv "$debug_dir" away
+try "chroot, stripped: it is launched" record_other
+"$PERCH" script -i data >names 2>notes
+cp notes log
+try "chroot, stripped: the message says --symfs" grep -q "/bin/program is stripped: .*; it is not at its path here: if .* report with --symfs ROOT" notes
+mv away "$debug_dir"
+"$PERCH" script --symfs other -i data >names 2>notes
+cp notes log
+try "chroot, stripped: --symfs finds its debug file" grep -q inner_ names
 exit $status

@@ -3,8 +3,10 @@
  * Adds the files that have samples to the build id cache. It reads the recording that was written:
  * while the recording runs, this would take time from what is measured.
  */
+#include <stdio.h>
 #include <sys/stat.h>
 #include <perch/session.h>
+#include <perch/symbol.h>
 
 #include "build_id_cache.h"
 #include "record.h"
@@ -18,16 +20,36 @@ static int open_pinned(const void *context, const struct perch_dso *dso)
 				  dso->build_id_size);
 }
 
+/* Makes the symbols of the root directories of processes. Returns their number. */
+static size_t open_roots(const struct record_pinned *pinned,
+			 struct perch_symbols *root[RECORD_MAX_ROOTS])
+{
+	struct perch_symbols_options options = { 0 };
+	char path[32];
+	size_t nr = 0;
+
+	options.root = path;
+	for (size_t i = 0; i < pinned->nr_roots; i++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", pinned->root[i].fd);
+		nr += !perch_symbols_new(&root[nr], &options, NULL);
+	}
+	return nr;
+}
+
 static int fill(const struct cli_cache *cache, const char *path, struct cli_cache_missing *missing,
 		const struct record_scan *scan, struct perch_error *err)
 {
+	struct perch_symbols *root[RECORD_MAX_ROOTS];
+	struct cli_cache_opener opener = { .open = open_pinned, .context = scan, .root = root };
 	struct perch_session *session;
 	int rc = perch_session_open(&session, path, NULL, err);
 
 	if (rc)
 		return rc;
-	rc = cli_cache_fill(cache, session, true, missing,
-			    &(struct cli_cache_opener){ open_pinned, scan }, err);
+	opener.nr_roots = open_roots(&scan->pinned, root);
+	rc = cli_cache_fill(cache, session, true, missing, &opener, err);
+	for (size_t i = 0; i < opener.nr_roots; i++)
+		perch_symbols_free(root[i]);
 	perch_session_close(session);
 	return rc;
 }

@@ -6,7 +6,8 @@
  * mounted nowhere. Other users pin only files of mounts that are older than the recording. In
  * another mount namespace, files of the root of the process are pinned, which is not unmounted
  * while it runs. So the recorded program can unmount what it mounts. Network file systems are left
- * out too: they rename open files that are deleted, and wait for servers.
+ * out too: they rename open files that are deleted, and wait for servers. The root directories of
+ * such processes are pinned, too, because debug files are below them.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -119,12 +120,13 @@ static bool is_foreign_root(const struct record_pinned *pinned, uint32_t pid, in
 	       root.stx_mnt_id == mount && !is_on_network(fd);
 }
 
-static bool may_pin(const struct record_pinned *pinned, uint32_t pid, int fd)
+/* type: S_IFREG or S_IFDIR */
+static bool may_pin(const struct record_pinned *pinned, uint32_t pid, int fd, mode_t type)
 {
 	struct statx status;
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &status) ||
-	    !(status.stx_mask & STATX_MNT_ID) || !S_ISREG(status.stx_mode))
+	    !(status.stx_mask & STATX_MNT_ID) || (status.stx_mode & S_IFMT) != type)
 		return false;
 	for (size_t i = 0; i < pinned->nr_mounts; i++)
 		if (pinned->mount[i] == status.stx_mnt_id)
@@ -145,6 +147,40 @@ static int leave_mount(int fd)
 		return fd;
 	close(fd);
 	return copy;
+}
+
+static bool has_root(const struct record_pinned *pinned, const struct stat *status)
+{
+	struct stat own;
+
+	if (stat("/", &own) || (own.st_dev == status->st_dev && own.st_ino == status->st_ino))
+		return true;
+	for (size_t i = 0; i < pinned->nr_roots; i++)
+		if (pinned->root[i].device == status->st_dev &&
+		    pinned->root[i].inode == status->st_ino)
+			return true;
+	return false;
+}
+
+/* Debug files are searched below the root directory when the process has ended. */
+static void pin_root(struct record_pinned *pinned, uint32_t pid)
+{
+	struct stat status;
+	char path[64];
+	int fd;
+
+	if (pinned->nr_roots == RECORD_MAX_ROOTS)
+		return;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &status) || has_root(pinned, &status) || !may_pin(pinned, pid, fd, S_IFDIR)) {
+		close(fd);
+		return;
+	}
+	pinned->root[pinned->nr_roots++] =
+		(struct record_pinned_root){ leave_mount(fd), status.st_dev, status.st_ino };
 }
 
 void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index)
@@ -168,16 +204,16 @@ void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t
 			return;
 		fd = open(path, O_PATH | O_CLOEXEC);
 	}
-	if (fd >= 0 && !may_pin(pinned, dso->pid, fd)) {
+	if (fd >= 0 && !may_pin(pinned, dso->pid, fd, S_IFREG)) {
 		close(fd);
 		dso->attempts = UINT8_MAX;
 		return;
 	}
 	dso->pinned = fd >= 0;
-	if (fd >= 0)
-		fd = leave_mount(fd);
-	if (fd >= 0)
-		pinned->file[pinned->nr++] = (struct record_pinned_file){ fd, index };
+	if (fd < 0)
+		return;
+	pinned->file[pinned->nr++] = (struct record_pinned_file){ leave_mount(fd), index };
+	pin_root(pinned, dso->pid);
 }
 
 static int open_again(int fd)
@@ -235,6 +271,8 @@ void record_pinned_clear(struct record_pinned *pinned)
 {
 	for (size_t i = 0; i < pinned->nr; i++)
 		close(pinned->file[i].fd);
+	for (size_t i = 0; i < pinned->nr_roots; i++)
+		close(pinned->root[i].fd);
 	free(pinned->mount);
 	*pinned = (struct record_pinned){ 0 };
 }

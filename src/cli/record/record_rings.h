@@ -70,16 +70,25 @@ struct record_dsos {
 /* ---- record_pinned.c: files that are pinned open for the build id cache ---- */
 
 #define RECORD_MAX_PINNED 256
+#define RECORD_MAX_ROOTS  32
 
 struct record_pinned_file {
 	int fd; /* O_PATH */
 	uint32_t dso;
 };
 
+/* A root directory of processes that is not that of the recorder. */
+struct record_pinned_root {
+	int fd; /* O_PATH */
+	uint64_t device, inode;
+};
+
 /* Zeros keep no files. */
 struct record_pinned {
 	struct record_pinned_file file[RECORD_MAX_PINNED];
 	size_t nr, limit;
+	struct record_pinned_root root[RECORD_MAX_ROOTS]; /* for debug files */
+	size_t nr_roots;
 	uint64_t *mount; /* ids of mounts that are older than the recording */
 	size_t nr_mounts;
 	uint64_t mount_namespace; /* of the recorder; 0 if unknown */
@@ -91,8 +100,9 @@ struct record_pinned {
  * also files in the mount namespace of the recorder.
  */
 void record_pinned_begin(struct record_pinned *pinned, bool own_namespace);
-/* Pins a file that was mapped, if it may, and if it is not pinned: its process may have ended, and
- * another one maps it. At most seven system calls for each. */
+/* Pins a file that was mapped, and the root directory of its process, if it may, and if they are
+ * not pinned: its process may have ended, and another one maps it. At most 13 system calls for
+ * each. */
 void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index);
 /* Opens the pinned file with a path and a build id. Returns a descriptor or -1. */
 int record_open_pinned(const struct record_pinned *pinned, const struct record_dsos *dsos,
