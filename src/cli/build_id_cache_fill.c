@@ -206,7 +206,8 @@ int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session,
 	return rc;
 }
 
-void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing)
+void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing,
+			     const char *remedy)
 {
 	char path[PATH_MAX];
 
@@ -215,8 +216,7 @@ void cli_cache_print_missing(const char *command, const struct cli_cache_missing
 	perch_clean_text(missing->path, path, sizeof(path));
 	cli_note(command,
 		 "%zu %s with samples cannot be added to the build id cache, and will have no "
-		 "names; %s%s: %s. Do not delete such files, and keep containers running, until "
-		 "perch record ends; or report with --symfs and a copy of the files",
+		 "names; %s%s: %s. %s",
 		 missing->files, cli_word(missing->files, "file", "files"),
-		 missing->files > 1 ? "one is " : "", path, missing->reason);
+		 missing->files > 1 ? "one is " : "", path, missing->reason, remedy);
 }

@@ -80,6 +80,8 @@ build gone removed -Wl,--build-id=none
 report $? "record says that a file cannot be added to the cache"
 "$PERCH" buildid-cache -a gone.data 2>log && grep -q "^perch buildid-cache: 1 file with samples cannot be added" log
 report $? "so does buildid-cache -a"
+! grep -q "until perch record ends" log && grep -q "If you have copies of such files, report with --symfs" log
+report $? "its remedy is not one of the time of recording"
 build gone removed -Wl,--build-id=none
 record gone.data sh -c 'timeout 0.3 ./removed & sleep 0.1; rm removed; wait'
 cp record.err log

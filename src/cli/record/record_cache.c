@@ -85,6 +85,9 @@ void record_fill_cache(const struct record *record)
 			"will be missing",
 			err.message);
 	if (!options->quiet)
-		cli_cache_print_missing(RECORD_COMMAND, &missing);
+		cli_cache_print_missing(RECORD_COMMAND, &missing,
+					"Do not delete such files, and keep containers running, "
+					"until perch record ends; or report with --symfs and a "
+					"copy of the files");
 	cli_cache_close(&cache);
 }
