@@ -182,7 +182,17 @@ overlay_names() {
 	try "overlayfs, $1: no names of another file" has_names ""
 	exit "$status"
 }
+overlay_build_id() { # of a file that is deleted while its process runs
+	cp host.id over/merged/pinned
+	"$PERCH" record -q -N --no-buildid-mmap -e cpu-clock:u -o data -- sh -c 'timeout -s KILL 2 over/merged/pinned & sleep 1; rm over/merged/pinned; wait' >log 2>&1
+	"$PERCH" buildid-list -i data >names 2>&1
+	cat names >>log
+	grep -q "^$(readelf -n host.id | sed -n 's/.*Build ID: //p') $work/over/merged/pinned$" names
+}
 if overlay true 2>/dev/null; then
+	export -f overlay_build_id try report
+	export work status
+	overlay bash -c 'try "overlayfs: the build id of a file that is deleted" overlay_build_id; exit "$status"' || status=1
 	export -f overlay_names report await runs_program try sampled end has_names later
 	export pid work status cache
 	for mmap in --buildid-mmap --no-buildid-mmap; do

@@ -20,12 +20,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <perch/symbol.h>
 
 #include "base/array.h"
+#include "base/recorded_process.h"
 #include "record_rings.h"
 
 #define MAX_MOUNTS 65536
@@ -254,15 +254,16 @@ int record_open_pinned(const struct record_pinned *pinned, const struct record_d
 int record_open_pinned_inode(const struct record_pinned *pinned, const struct record_dsos *dsos,
 			     const struct record_dso *dso)
 {
-	struct stat status;
-
 	for (size_t i = 0; i < pinned->nr; i++) {
+		int fd;
+
 		if (&dsos->dso[pinned->file[i].dso] != dso)
 			continue;
-		if (fstat(pinned->file[i].fd, &status) || status.st_ino != dso->inode ||
-		    status.st_dev != makedev(dso->major, dso->minor))
-			return -1;
-		return open_again(pinned->file[i].fd);
+		fd = open_again(pinned->file[i].fd);
+		if (fd < 0 || perch__is_file(fd, dso->major, dso->minor, dso->inode))
+			return fd;
+		close(fd);
+		return -1;
 	}
 	return -1;
 }
