@@ -216,7 +216,8 @@ static void put_remedy(const struct cli_input *input, const struct nameless *nam
 	else if (nameless->asked == nameless->stripped)
 		snprintf(remedy, 200,
 			 "the servers of DEBUGINFOD_URLS do not have their debug information: "
-			 "install it, or add a server that has it");
+			 "install it, or add a server that has it (libdebuginfod keeps an answer, "
+			 "by default for 10 minutes)");
 	else
 		snprintf(remedy, 200,
 			 "install their debug information; the servers of DEBUGINFOD_URLS do not "
