@@ -59,7 +59,8 @@ static int describe(void *context, struct scope_key key, struct scope_entry *res
 	rc = read_entry(dwarf, unit, key.at, &entry, &result->tag);
 	if (!rc)
 		rc = read_text(dwarf, unit, &entry, ATTRIBUTE_LINKAGE_NAME, &result->linkage_name);
-	if (!rc && !result->linkage_name)
+	/* that of a type may be one that cannot be demangled */
+	if (!rc && (!result->linkage_name || !perch__is_function(result->tag)))
 		rc = read_text(dwarf, unit, &entry, ATTRIBUTE_NAME, &result->name);
 	if (!rc && !result->linkage_name)
 		rc = find_reference(dwarf, unit, &entry,

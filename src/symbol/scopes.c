@@ -200,6 +200,11 @@ static int name_by_position(const struct scope_names *names, struct scope_key ke
 	return length < 0 ? -ENOMEM : 0;
 }
 
+bool perch__is_function(unsigned tag)
+{
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
+
 /*
  * Makes the name of a scope. inside: what is directly inside of it. *is_whole: the name has the
  * scopes around it, too. Returns 0 or a negative errno; -ENOENT: it has no name.
@@ -208,8 +213,7 @@ static int name_scope(const struct scope_names *names, struct scope_key key,
 		      const struct scope_entry *scope, const struct scope_entry *inside,
 		      char **text, bool *is_whole)
 {
-	bool is_function = scope->tag == DW_TAG_subprogram ||
-			   scope->tag == DW_TAG_inlined_subroutine;
+	bool is_function = perch__is_function(scope->tag);
 	const char *name = scope->name;
 
 	*text = NULL;

@@ -69,6 +69,7 @@ struct scope_names {
 
 /* True if an entry with a tag can be a scope. */
 bool perch__is_scope(unsigned tag);
+bool perch__is_function(unsigned tag);
 /* Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__scopes_add(struct scopes *scopes, uint64_t start, uint64_t end);
 /*

@@ -153,6 +153,45 @@ def check_internal(label, *flags):
     check("deep::step (inlined)" in report and "red::step" not in report, label + ": --symbol-filter")
 
 
+TYPES = """
+volatile unsigned long sink;
+namespace {
+struct shown {
+	__attribute__((always_inline)) void step() { for (int i = 0; i < 1000; i++) sink = sink * 3 + i; }
+};
+}
+int main()
+{
+	shown s;
+	for (int i = 0; i < 100000; i++)
+		s.step();
+}
+"""
+
+
+def check_type():
+    """A type with a name, and with a linkage name that cannot be demangled: it takes the bytes of two other attributes."""
+    with open("types.cc", "w") as file:
+        file.write(TYPES)
+    run("g++", "-O1", "-g", "-S", "-dA", "types.cc")
+    with open("types.s") as file:
+        text = file.read()
+    text, entries = re.subn(r"(DIE \(0x\w+\) DW_TAG_structure_type\)\n.*DW_AT_name.*\n)\s+\.byte.*DW_AT_byte_size\n\s+\.byte.*DW_AT_decl_file.*\n",
+                            r'\1\t.byte 0x51, 0\n', text)
+    text, forms = re.subn(r"(TAG: DW_TAG_structure_type\)\n.*\n.*DW_AT_name\)\n.*\n).*DW_AT_byte_size\)\n.*DW_FORM_data1\)\n"
+                          r".*DW_AT_decl_file\)\n.*DW_FORM_data1\)\n", r"\1\t.uleb128 0x6e\n\t.uleb128 0x8\n", text)
+    if entries != 1 or forms != 1:
+        print("skipped: this g++ describes a type by other attributes")
+        return
+    with open("types.s", "w") as file:
+        file.write(text)
+    run("g++", "-o", "types", "types.s")
+    run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "5000", "--call-graph", "fp", "-o", "types.data", "./types")
+    report = run(PERCH, "report", "-i", "types.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-d", "types")
+    found = set(re.findall(r"\[\.\] (.*) \(inlined\)", report))
+    check(found == {"(anonymous namespace)::shown::step"}, "a type whose linkage name cannot be demangled has its name: %s" % found)
+
+
 def main():
     if not shutil.which("g++"):
         print("skipped: no g++")
@@ -189,6 +228,7 @@ def main():
             check(("compiled without frame pointers" in done.stderr) == expected, "message about frame pointers: " + path)
         with open("internal.cc", "w") as file:
             file.write(INTERNAL)
+        check_type()
         for label, *flags in ("DWARF 5", "-gdwarf-5"), ("DWARF 4", "-gdwarf-4"), ("split", "-gsplit-dwarf"), ("LTO", "-flto"):
             check_internal(label, *flags)
         run("strip", "--strip-debug", "program")
