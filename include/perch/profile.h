@@ -261,6 +261,10 @@ struct perch_profile_options {
 	/** The column "time" has nanoseconds. Otherwise it has them only if the quantum is not a
 	 * number of microseconds. */
 	unsigned nanoseconds : 1;
+	/** Call chains have no return addresses: each address is that of an instruction that ran,
+	 * as with perch_session_options.branch_history. Otherwise callers have the line and the
+	 * inlined functions of the call before their address. */
+	unsigned exact_chains : 1;
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */
 	enum perch_call_graph_key graph_key;

@@ -61,6 +61,14 @@ struct perch_session_options {
 	 * counted since the sample before, with its period, as perf(1) does; file_order leaves them
 	 * as they are, too. */
 	unsigned keep_reads : 1;
+	/** Adds the branches of branch stacks (`record -b`) to the call chains of samples. After
+	 * the sampled address follow the target and the source of each branch, newest first, then
+	 * the callers whose calls are not among the branches. Iterations of loops that follow an
+	 * equal one are left out. All chains of the recording then have the addresses of calls (the
+	 * return address minus 1) in place of return addresses: perch_profile_options.exact_chains.
+	 * Without effect if no event has branch stacks other than call stacks. Not with
+	 * ignore_callees, which is for return addresses (-EINVAL). */
+	unsigned branch_history : 1;
 	/** An extended regular expression, see regex(7). The call chains of perch_session_resolve()
 	 * lack the callees of the outermost function whose name contains a match, see
 	 * perch_addresses_outer_chain(). NULL: call chains are whole. Filters see whole chains. */
@@ -141,7 +149,7 @@ PERCH_API bool perch_session_is_truncated(const struct perch_session *session,
  * @param[out] err      the reason of a failure: that of perch_reader_open(), or out of memory
  * @return 0, or a negative errno
  * @retval -EPERM   options.check_owner, and another user owns the file
- * @retval -EINVAL  options.ignore_callees is not in its form
+ * @retval -EINVAL  options.ignore_callees is not in its form, or options exclude each other
  */
 PERCH_API int perch_session_open(struct perch_session **session, const char *path,
 				 const struct perch_session_options *options,

@@ -45,8 +45,6 @@ static const struct {
 	{ "record", "-u", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "record", "--uid", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "report", "--objdump", "instructions are decoded by the library capstone" },
-	{ "report", "--branch-history",
-	  "call graphs have no branches of branch stacks; -b counts the branches" },
 	{ "report", "--socket-filter", "-s socket prints sockets, and -C selects CPUs" },
 	{ "report", "--disable-order", "'perch dump' prints records in the order of the file" },
 	{ "report", "--pretty",

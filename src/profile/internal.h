@@ -405,7 +405,7 @@ struct perch_profile {
 	struct texts functions_named;	/* that matched an expression */
 	struct matcher parent, ignored; /* see the options */
 	bool outermost_parent;
-	bool branches, resolved_branches; /* of the options */
+	bool branches, resolved_branches, exact_chains; /* of the options */
 	/* column_mem.c */
 	struct tuples data_addresses;
 	struct tuples namespaces; /* device and inode */
@@ -475,10 +475,10 @@ static inline int perch__profile_progress(const struct perch_profile *profile,
 int perch__parent_set(struct perch_profile *profile, const struct perch_profile_options *options,
 		      bool with_column, struct perch_error *err);
 void perch__parent_clear(struct perch_profile *profile);
-/* Leaves out the callees of the outermost function of a chain that matches. Returns 0 or -ENOMEM.
- */
+/* Leaves out the callees of the outermost function of a chain that matches. exact: the chain has no
+ * return addresses. Returns 0 or -ENOMEM. */
 int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *matcher,
-			  struct perch_thread *thread, struct chain *chain);
+			  struct perch_thread *thread, struct chain *chain, bool exact);
 
 /* context.c: returns the number of the values of a sample, or a negative errno. */
 int64_t perch__context_of(const struct sample *sample);

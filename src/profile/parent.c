@@ -106,7 +106,7 @@ static int address_of_call(struct perch_addresses *addresses, struct perch_threa
 }
 
 int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *matcher,
-			  struct perch_thread *thread, struct chain *chain)
+			  struct perch_thread *thread, struct chain *chain, bool exact)
 {
 	size_t at;
 	uint32_t result = find(addresses, matcher, NULL, thread, chain, true, &at);
@@ -118,7 +118,7 @@ int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *mat
 	chain->nr -= at;
 	memmove(chain->ip, chain->ip + at, chain->nr * sizeof(*chain->ip));
 	memmove(chain->cpumode, chain->cpumode + at, chain->nr * sizeof(*chain->cpumode));
-	return address_of_call(addresses, thread, chain->cpumode[0], &chain->ip[0]);
+	return exact ? 0 : address_of_call(addresses, thread, chain->cpumode[0], &chain->ip[0]);
 }
 
 int perch_addresses_ignore_callees(struct perch_addresses *addresses, const char *expression,
@@ -135,7 +135,7 @@ int perch_addresses_outer_chain(struct perch_addresses *addresses, struct perch_
 
 	perch__chain_read(&chain, record);
 	if (addresses->ignored.is_set &&
-	    perch__ignore_callees(addresses, &addresses->ignored, thread, &chain))
+	    perch__ignore_callees(addresses, &addresses->ignored, thread, &chain, false))
 		return -ENOMEM;
 	return perch__addresses_number_chain(addresses, thread, &chain, numbers, max);
 }

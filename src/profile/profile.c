@@ -31,6 +31,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->max_stack = options && options->max_stack ? options->max_stack : MAX_DEPTH;
 	profile->branches = options && options->branches;
 	profile->resolved_branches = options && options->resolved_branches;
+	profile->exact_chains = options && options->exact_chains;
 	profile->graph_key = options ? options->graph_key : PERCH_CALL_GRAPH_FUNCTION;
 	profile->graph_samples = options && options->graph_samples;
 	profile->full_paths = options && options->full_paths;
@@ -136,7 +137,7 @@ static int read_chain(struct perch_profile *profile, struct sample *sample, stru
 	sample->chain = chain;
 	return profile->ignored.is_set
 		       ? perch__ignore_callees(profile->addresses, &profile->ignored,
-					       sample->thread, chain)
+					       sample->thread, chain, profile->exact_chains)
 		       : 0;
 }
 
@@ -204,7 +205,7 @@ static bool *find_callers(const struct perch_profile *profile, const struct brie
 	size_t nr = profile->stacks.nr;
 	bool *callers = calloc(nr ? nr : 1, sizeof(*callers));
 
-	for (size_t i = 0; callers && i < nr; i++) {
+	for (size_t i = 0; callers && !profile->exact_chains && i < nr; i++) {
 		const struct stack *stack = &profile->stacks.stack[i], *parent;
 
 		if (stack->parent == NO_NODE)

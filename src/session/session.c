@@ -85,6 +85,15 @@ static int take_put(struct perch_session *session, struct perch_record *record)
 	return 1;
 }
 
+static int unwind(struct perch_session *session, struct perch_record *record,
+		  struct perch_error *err)
+{
+	if (!session->options.keep_stacks && !session->options.file_order)
+		return perch__unwind_sample(session, record, err);
+	session->stats.not_unwound++;
+	return 0;
+}
+
 static int next_record(struct perch_session *session, struct perch_record *record,
 		       struct perch_error *err)
 {
@@ -103,12 +112,10 @@ static int next_record(struct perch_session *session, struct perch_record *recor
 		if (__builtin_expect(session->call_stacks, 0))
 			perch__use_call_stack(session, record);
 		count_sample(session, record);
-		if (__builtin_expect(!perch__has_stack(session, record), 1))
-			return 1;
-		if (!session->options.keep_stacks && !session->options.file_order)
-			rc = perch__unwind_sample(session, record, err);
-		else
-			session->stats.not_unwound++;
+		if (__builtin_expect(perch__has_stack(session, record), 0))
+			rc = unwind(session, record, err);
+		if (__builtin_expect(session->branch_history, 0) && rc >= 0)
+			perch__use_branch_history(session, record);
 		return rc < 0 ? rc : 1;
 	}
 	rc = apply(session, record, err);
@@ -145,7 +152,7 @@ static int no_chain_memory(struct perch_error *err)
 bool perch_session_is_truncated(const struct perch_session *session,
 				const struct perch_record *record)
 {
-	return session->truncated && record->sample.callchain.ip == session->words;
+	return perch__has_truncated_stack(session, record);
 }
 
 /* The type of perch_addresses_call_chain(). */

@@ -37,6 +37,8 @@ struct perch_session {
 	struct reads *reads;		/* NULL: samples have no counts, or are not divided */
 	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
 	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
+	bool branch_history; /* of the options, and an event has branch stacks other than calls */
+	uint64_t history[BRANCH_HISTORY_WORDS]; /* a chain with branches */
 };
 
 /* True if the branch stacks of the samples are call stacks (`record --call-graph lbr`). */
@@ -44,6 +46,12 @@ static inline bool perch__has_call_stacks(const struct perch_attr *attr)
 {
 	return attr->sample_type & PERCH_SAMPLE_BRANCH_STACK &&
 	       attr->branch_sample_type & PERCH_SAMPLE_BRANCH_CALL_STACK;
+}
+
+/* True if they are branches that ran before the sample. */
+static inline bool perch__has_branch_history(const struct perch_attr *attr)
+{
+	return attr->sample_type & PERCH_SAMPLE_BRANCH_STACK && !perch__has_call_stacks(attr);
 }
 
 /* ---- user_chain.c ---- */
@@ -58,11 +66,23 @@ static inline bool perch__has_stack(const struct perch_session *session,
 	       (attr->exclude_callchain_user || !(attr->sample_type & PERCH_SAMPLE_CALLCHAIN));
 }
 
+/* True if the record has the call chain that was made last, and its copy of the stack is too short.
+ */
+static inline bool perch__has_truncated_stack(const struct perch_session *session,
+					      const struct perch_record *record)
+{
+	const uint64_t *chain = record->sample.callchain.ip;
+
+	return session->truncated && (chain == session->words || chain == session->history);
+}
+
 /* Adds what unwinding finds to the call chain of a sample, after the kernel's part. Returns 0 or a
  * negative errno. */
 int perch__unwind_sample(struct perch_session *session, struct perch_record *record,
 			 struct perch_error *err);
 /* Replaces the user part of the call chain of a sample by the call stack of its branch records. */
 void perch__use_call_stack(struct perch_session *session, struct perch_record *record);
+/* Adds the branches of the branch stack to the call chain, whose addresses become exact. */
+void perch__use_branch_history(struct perch_session *session, struct perch_record *record);
 
 #endif

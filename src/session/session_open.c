@@ -188,6 +188,8 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 		session->merging_deferred |= order == PERCH_ORDER_TIME && attr->defer_callchain;
 		session->call_stacks |= perch__has_call_stacks(attr) &&
 					!session->options.keep_stacks;
+		session->branch_history |= session->options.branch_history &&
+					   perch__has_branch_history(attr);
 	}
 	session->options.symbols.foreign |= is_foreign(session->reader);
 	if (!session->options.symbols.recorded_at)
@@ -204,6 +206,9 @@ static int new_session(struct perch_session **result, const char *path, int fd,
 	*result = NULL;
 	if (PERCH__CHECK_RESERVED(options, "perch_session_options", err))
 		return -EINVAL;
+	if (options && options->branch_history && options->ignore_callees)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "branch_history and ignore_callees exclude each other");
 	session = calloc(1, sizeof(*session));
 	if (!session)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The user part of call chains: from copies of the user stack, or from branch records. */
+/* Call chains that are made: from copies of the user stack, or from branch records. */
 #include "session.h"
 
 static int make_unwinder(struct perch_session *session, struct perch_error *err)
@@ -87,5 +87,19 @@ void perch__use_call_stack(struct perch_session *session, struct perch_record *r
 		return;
 	session->truncated = false;
 	record->sample.callchain.ip = session->words;
+	record->sample.callchain.nr = nr;
+}
+
+void perch__use_branch_history(struct perch_session *session, struct perch_record *record)
+{
+	bool calls = perch__has_call_stacks(&session->events[record->event].attr);
+	bool cut;
+	size_t nr;
+
+	session->truncated = perch__has_truncated_stack(session, record);
+	nr = perch__branch_history(record, calls, session->history, &cut);
+	/* chains with more recorded words are counted already */
+	session->stats.cut_chains += cut && record->sample.callchain.nr <= PERCH_MAX_CALL_CHAIN;
+	record->sample.callchain.ip = session->history;
 	record->sample.callchain.nr = nr;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_stacks FILE [exact]: writes a recording with call stacks in branch records, for
+ * call_stacks FILE [exact | branches]: writes a recording with call stacks in branch records, for
  * call_stacks.sh. Few machines have the hardware (LBR) that records them, so the records are built.
  * The samples are in functions of this program. Their recorded call chains have wrong callers, as
  * those of programs without frame pointers. With 'exact', sampled addresses are inside of
- * functions, and there are samples in the kernel.
+ * functions, and there are samples in the kernel. With 'branches', for perf_options.py, the branch
+ * records have branches of any kind, and callers are right.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -163,10 +164,62 @@ static void write_sample(struct perch_writer *writer, struct buffer *buffer, uin
 	finish(writer, buffer);
 }
 
+/* A sample at the target of a branch. perf leaves out as many words of the chain as there are
+ * branches, so there are as many. */
+static void write_branches(struct perch_writer *writer, struct buffer *buffer, uint64_t time,
+			   const uint64_t *chain, const uint64_t (*branch)[2], unsigned nr)
+{
+	start(buffer, PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
+	put_u64(buffer, chain[0]);
+	put_thread(buffer);
+	put_u64(buffer, time);
+	put_u64(buffer, nr);
+	put_u64(buffer, PERCH_CONTEXT_USER);
+	put(buffer, chain, (nr - 1) * sizeof(*chain));
+	put_u64(buffer, nr);
+	put_u64(buffer, ~UINT64_C(0));
+	for (unsigned i = 0; i < nr; i++) {
+		put(buffer, branch[i], sizeof(branch[i]));
+		put_u64(buffer, 0);
+	}
+	finish(writer, buffer);
+}
+
+static void write_samples_with_branches(struct perch_writer *writer, struct buffer *buffer)
+{
+	const uint64_t chain[] = { at(called_innermost, 0), at(called_second, 9),
+				   at(called_third, 9) };
+	const uint64_t branch[][2] = {
+		{ at(called_second, 4), at(called_innermost, 0) },
+		{ at(called_third, 4), at(called_second, 0) },
+		{ at(called_third, 1), at(called_third, 3) },
+		{ at(called_third, 2), at(called_third, 1) },
+	};
+
+	for (uint64_t time = 10; time < 13; time++)
+		write_branches(writer, buffer, time, chain, branch, 4);
+	write_branches(writer, buffer, 13, (const uint64_t[]){ branch[1][1], chain[2] }, branch + 1,
+		       3);
+}
+
+static void write_call_stacks(struct perch_writer *writer, struct buffer *buffer, bool exact)
+{
+	write_sample(writer, buffer, 10, at(called_innermost, 0), true, 3);
+	write_sample(writer, buffer, 11, at(called_innermost, 0), true, 1);
+	if (!exact)
+		return;
+	write_sample(writer, buffer, 12, at(called_innermost, 3), true, 3);
+	write_sample(writer, buffer, 13, at(called_innermost, 3), true, 0);
+	write_sample(writer, buffer, 14, KERNEL, true, 3);
+	write_sample(writer, buffer, 15, KERNEL, false, 0);
+	write_sample(writer, buffer, 16, KERNEL, false, 3);
+}
+
 int main(int argc, char **argv)
 {
 	static const uint64_t ids[] = { 1 };
 	static struct buffer buffer;
+	const bool branches = argc > 2 && !strcmp(argv[2], "branches");
 	const struct perch_file_event event = {
 		.attr = { .type = PERCH_TYPE_HARDWARE,
 			  .sample_type = TYPE,
@@ -174,10 +227,12 @@ int main(int argc, char **argv)
 			  .sample_id_all = 1,
 			  .mmap = 1,
 			  .comm = 1,
-			  .branch_sample_type =
-				  PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_CALL_STACK |
-				  PERCH_SAMPLE_BRANCH_NO_CYCLES | PERCH_SAMPLE_BRANCH_NO_FLAGS |
-				  PERCH_SAMPLE_BRANCH_HW_INDEX },
+			  .branch_sample_type = PERCH_SAMPLE_BRANCH_USER |
+						(branches ? PERCH_SAMPLE_BRANCH_ANY
+							  : PERCH_SAMPLE_BRANCH_CALL_STACK) |
+						PERCH_SAMPLE_BRANCH_NO_CYCLES |
+						PERCH_SAMPLE_BRANCH_NO_FLAGS |
+						PERCH_SAMPLE_BRANCH_HW_INDEX },
 		.name = "cycles",
 		.ids = ids,
 		.nr_ids = 1,
@@ -194,15 +249,10 @@ int main(int argc, char **argv)
 	put_text(&buffer, "worker");
 	finish_with_trailer(writer, &buffer, 1);
 	write_maps(writer, &buffer);
-	write_sample(writer, &buffer, 10, at(called_innermost, 0), true, 3);
-	write_sample(writer, &buffer, 11, at(called_innermost, 0), true, 1);
-	if (argc > 2) {
-		write_sample(writer, &buffer, 12, at(called_innermost, 3), true, 3);
-		write_sample(writer, &buffer, 13, at(called_innermost, 3), true, 0);
-		write_sample(writer, &buffer, 14, KERNEL, true, 3);
-		write_sample(writer, &buffer, 15, KERNEL, false, 0);
-		write_sample(writer, &buffer, 16, KERNEL, false, 3);
-	}
+	if (branches)
+		write_samples_with_branches(writer, &buffer);
+	else
+		write_call_stacks(writer, &buffer, argc > 2);
 	/* the files of the machine are those of the recording */
 	if (perch_machine_new(&machine, NULL, NULL, &err) ||
 	    perch_writer_describe(writer, "call_stacks", 0, NULL, machine, &err) ||

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Call stacks in branch records (record --call-graph lbr) become call chains, as in perf. The recordings are built: few machines
-# have the hardware that records them.
+# Call stacks in branch records (record --call-graph lbr) become call chains, as in perf, and so do other branches with report --branch-history and
+# -g branch. The recordings are built: few machines have the hardware that records them.
 . "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
 cd "$work" || exit 1
 build=$PERCH_BUILD_ROOT/tests/interop/call_stacks
@@ -69,6 +69,24 @@ for command in report script; do
 	[ $? -eq 2 ] && grep -q "call stacks of branch records" "$work/log"
 	report $? "$command --stitch-lbr is refused"
 done
+
+# branches that ran before the samples
+"$build" branches.data branches || exit 1
+rows="$PERCH report -q --stdio --no-inline -s sym"
+cat >caller.expected <<'EXPECTED'
+    75.00%  [.] called_innermost
+3 called_third;called_third;called_third;called_third;called_third;called_second;called_second;called_innermost
+    25.00%  [.] called_second
+1 called_third;called_third;called_third;called_third;called_third;called_second
+EXPECTED
+$rows --no-children --no-branch-stack -g caller,folded,count,branch -i branches.data | grep . >caller.found
+try "a graph from the callers has the branches in the order in which they ran" diff caller.expected caller.found
+$rows -b --branch-history -i branches.data >"$work/log" 2>&1
+[ $? -eq 2 ] && grep -q "exclude each other" "$work/log"
+report $? "-b and --branch-history exclude each other"
+$rows --branch-history -i start.data >"$work/log" 2>&1
+[ $? -eq 1 ] && grep -q "needs branch stacks" "$work/log"
+report $? "call stacks are no branches"
 
 # the record itself stays as it is
 "$PERCH" dump -i exact.data >dump.txt 2>"$work/log"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call chains from branch records that are call stacks. The samples are built: few machines have
- * the hardware (LBR) that records them.
+ * Call chains from branch records: call stacks, and the branches before a sample. The samples are
+ * built: few machines have the hardware (LBR) that records them.
  */
 #include <perch/session.h>
 
@@ -22,12 +22,15 @@ struct words {
 	uint64_t word[2 * MANY];
 };
 
-/* from: of each branch; its target is the address 0x100 below it */
-static void write_sample(const struct perch_attr *attr, uint64_t ip, const struct words *chain,
-			 const struct words *from)
+/* from, to: of each branch */
+static void write_branches(const struct perch_attr *attr, uint64_t ip, const struct words *chain,
+			   const struct words *from, const struct words *to)
 {
-	const struct perch_file_event event = {
-		.attr = *attr, .name = "event", .ids = ids, .nr_ids = 1, .members = 1
+	/* the second event is written only if samples name theirs */
+	const bool named = attr->sample_type & PERCH_SAMPLE_IDENTIFIER;
+	struct perch_file_event written[2] = {
+		{ .attr = *attr, .name = "event", .ids = ids, .nr_ids = 1, .members = 1 },
+		{ .attr = *attr, .name = "other", .ids = ids + 1, .nr_ids = 1, .members = 1 },
 	};
 	struct perch_writer *writer;
 	struct perch_error err = { 0 };
@@ -37,6 +40,8 @@ static void write_sample(const struct perch_attr *attr, uint64_t ip, const struc
 	/* longer than a struct built */
 #define PUT(value) (memcpy(bytes + size, &(uint64_t){ value }, 8), size += 8)
 	PUT(0);
+	if (named)
+		PUT(ids[0]);
 	PUT(ip);
 	PUT(chain->nr);
 	for (size_t i = 0; i < chain->nr; i++)
@@ -44,16 +49,28 @@ static void write_sample(const struct perch_attr *attr, uint64_t ip, const struc
 	PUT(from->nr);
 	for (size_t i = 0; i < from->nr; i++) {
 		PUT(from->word[i]);
-		PUT(from->word[i] - 0x100);
+		PUT(to->word[i]);
 		PUT(0);
 	}
 #undef PUT
 	*(struct perch_record_header *)bytes = (struct perch_record_header){
 		PERCH_RECORD_SAMPLE, ip >= KERNEL ? PERCH_MISC_KERNEL : PERCH_MISC_USER, size
 	};
-	assert_int_equal(perch_writer_open(&writer, path, &event, 1, &err), 0);
+	written[1].attr.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY;
+	assert_int_equal(perch_writer_open(&writer, path, written, named ? 2 : 1, &err), 0);
 	assert_int_equal(perch_writer_append(writer, &(struct iovec){ bytes, size }, 1, &err), 0);
 	close_writer(writer);
+}
+
+/* The target of each branch is the address 0x100 below it. */
+static void write_sample(const struct perch_attr *attr, uint64_t ip, const struct words *chain,
+			 const struct words *from)
+{
+	struct words to = *from;
+
+	for (size_t i = 0; i < to.nr; i++)
+		to.word[i] -= 0x100;
+	write_branches(attr, ip, chain, from, &to);
 }
 
 /* Returns the length of the chain, whose addresses become those of words. */
@@ -174,6 +191,143 @@ static void limits_the_length(void **state)
 	assert_int_equal(stats.cut_chains, 1);
 }
 
+/* ---- branches before the sample ---- */
+
+static void check_history(const struct perch_attr *attr, uint64_t ip, const struct words *chain,
+			  const struct words *from, const struct words *to,
+			  const struct words *expected)
+{
+	struct perch_session_options options = { .branch_history = 1 };
+	struct perch_session_stats stats;
+	struct words found;
+
+	write_branches(attr, ip, chain, from, to);
+	read_chain(&found, &options, &stats);
+	assert_int_equal(found.nr, expected->nr);
+	assert_memory_equal(found.word, expected->word, found.nr * 8);
+	assert_int_equal(stats.cut_chains, 0);
+}
+
+static struct perch_attr attr_of_branches(void)
+{
+	struct perch_attr attr = call_stack_attr;
+
+	attr.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY;
+	return attr;
+}
+
+static void adds_branches_before_the_sample(void **state)
+{
+	const struct perch_attr attr = attr_of_branches();
+	struct words *chain = WORDS(PERCH_CONTEXT_USER, CODE, CODE + 0x105, CODE + 0x205);
+
+	(void)state;
+	/* a jump in the sampled function; callers have the address of the call */
+	check_history(&attr, CODE, chain, WORDS(CODE - 4), WORDS(CODE - 2),
+		      WORDS(CODE, CODE - 2, CODE - 4, CODE + 0x104, CODE + 0x204));
+	/* the call of the innermost caller, and a jump before it */
+	check_history(&attr, CODE, chain, WORDS(CODE + 0x100, CODE + 0x80),
+		      WORDS(CODE - 8, CODE + 0xf0),
+		      WORDS(CODE, CODE - 8, CODE + 0x100, CODE + 0xf0, CODE + 0x80, CODE + 0x204));
+	/* a function that has returned is no caller; the call of the other caller is the oldest */
+	check_history(&attr, CODE, chain, WORDS(CODE + 0x900, CODE + 0x100, CODE + 0x200),
+		      WORDS(CODE - 2, CODE - 8, CODE + 0xf0),
+		      WORDS(CODE, CODE - 2, CODE + 0x900, CODE - 8, CODE + 0x100, CODE + 0xf0,
+			    CODE + 0x200));
+	/* a sample at the target of a branch */
+	check_history(&attr, CODE, chain, WORDS(CODE + 0x100), WORDS(CODE),
+		      WORDS(CODE, CODE + 0x100, CODE + 0x204));
+	check_history(&attr, CODE, NONE, WORDS(CODE + 0x100), WORDS(CODE - 8),
+		      WORDS(CODE, CODE - 8, CODE + 0x100));
+	check_history(&attr, CODE, chain, NONE, NONE, WORDS(CODE, CODE + 0x104, CODE + 0x204));
+}
+
+static void adds_branches_where_their_mode_ran(void **state)
+{
+	const struct perch_attr attr = attr_of_branches();
+	struct words *chain = WORDS(PERCH_CONTEXT_KERNEL, KERNEL, KERNEL + 0x105,
+				    PERCH_CONTEXT_USER, CODE, CODE + 0x105);
+
+	(void)state;
+	/* only of user space: before the kernel's functions */
+	check_history(&attr, KERNEL, chain, WORDS(CODE - 4), WORDS(CODE - 2),
+		      WORDS(KERNEL, KERNEL + 0x104, CODE, CODE - 2, CODE - 4, CODE + 0x104));
+	/* the interrupted address is the source of the branch to the kernel */
+	check_history(&attr, KERNEL, chain, WORDS(KERNEL + 0x100, CODE, CODE + 0x100),
+		      WORDS(KERNEL - 8, KERNEL + 0x80, CODE - 8),
+		      WORDS(KERNEL, KERNEL - 8, KERNEL + 0x100, KERNEL + 0x80, CODE, CODE - 8,
+			    CODE + 0x100));
+}
+
+static void leaves_out_equal_iterations(void **state)
+{
+	const struct perch_attr attr = attr_of_branches();
+	struct words *chain = WORDS(PERCH_CONTEXT_USER, CODE);
+
+	(void)state;
+	check_history(&attr, CODE, chain, WORDS(CODE + 1, CODE + 2, CODE + 1, CODE + 2, CODE + 9),
+		      WORDS(CODE + 5, CODE + 6, CODE + 5, CODE + 6, CODE + 8),
+		      WORDS(CODE, CODE + 5, CODE + 1, CODE + 6, CODE + 2, CODE + 8, CODE + 9));
+	/* an iteration with another target is no equal one */
+	check_history(&attr, CODE, chain, WORDS(CODE + 1, CODE + 1), WORDS(CODE + 5, CODE + 6),
+		      WORDS(CODE, CODE + 5, CODE + 1, CODE + 6, CODE + 1));
+	/* addresses that are none */
+	check_history(&attr, CODE, chain, WORDS(CODE + 1, 0, PERCH_CONTEXT_USER),
+		      WORDS(0, CODE + 6, 0), WORDS(CODE, CODE + 1, CODE + 6));
+}
+
+/* Call stacks have calls of user space: only return addresses of the kernel are changed. */
+static void keeps_call_stacks_beside_branches(void **state)
+{
+	struct words *chain = WORDS(PERCH_CONTEXT_KERNEL, KERNEL, KERNEL + 0x105,
+				    PERCH_CONTEXT_USER, CODE, CODE + 0x105);
+	struct perch_attr attr = call_stack_attr;
+
+	(void)state;
+	/* without an event that has branches, the option has no effect */
+	check_history(&attr, KERNEL, chain, WORDS(CODE + 8), WORDS(CODE),
+		      WORDS(KERNEL, KERNEL + 0x105, CODE, CODE + 8));
+	attr.sample_type |= PERCH_SAMPLE_IDENTIFIER;
+	check_history(&attr, KERNEL, chain, WORDS(CODE + 8), WORDS(CODE),
+		      WORDS(KERNEL, KERNEL + 0x104, CODE, CODE + 8));
+}
+
+static void refuses_branches_without_callees(void **state)
+{
+	const struct perch_session_options options = { .branch_history = 1,
+						       .ignore_callees = "main" };
+	struct perch_session *session;
+	struct perch_error err = { 0 };
+
+	(void)state;
+	write_sample(&call_stack_attr, CODE, NONE, NONE);
+	assert_int_equal(perch_session_open(&session, path, &options, &err), -EINVAL);
+	assert_null(session);
+	assert_non_null(strstr(err.message, "ignore_callees"));
+}
+
+static void limits_the_length_with_branches(void **state)
+{
+	const struct perch_attr attr = attr_of_branches();
+	struct words chain = { .nr = 2, .word = { PERCH_CONTEXT_USER, CODE } };
+	struct words from = { .nr = MANY }, to = { .nr = MANY }, found;
+	struct perch_session_options options = { .branch_history = 1 };
+	struct perch_session_stats stats;
+
+	(void)state;
+	/* each address has another mode */
+	for (uint64_t i = 0; i < MANY; i++) {
+		from.word[i] = CODE + 0x1000 + i;
+		to.word[i] = KERNEL + i;
+	}
+	write_branches(&attr, CODE, &chain, &from, &to);
+	read_chain(&found, &options, &stats);
+	assert_int_equal(found.nr, PERCH_MAX_CALL_CHAIN);
+	assert_int_equal(found.word[1], KERNEL);
+	assert_int_equal(found.word[2], CODE + 0x1000);
+	assert_int_equal(stats.cut_chains, 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -182,6 +336,12 @@ int main(void)
 		cmocka_unit_test(ends_at_branches_that_are_no_calls),
 		cmocka_unit_test(keeps_chains_of_other_branches),
 		cmocka_unit_test(limits_the_length),
+		cmocka_unit_test(adds_branches_before_the_sample),
+		cmocka_unit_test(adds_branches_where_their_mode_ran),
+		cmocka_unit_test(leaves_out_equal_iterations),
+		cmocka_unit_test(keeps_call_stacks_beside_branches),
+		cmocka_unit_test(refuses_branches_without_callees),
+		cmocka_unit_test(limits_the_length_with_branches),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);

@@ -38,7 +38,7 @@ struct report_graph {
 	enum report_value value;
 	double limit;	   /* branches with a lower percentage are left out */
 	unsigned long max; /* branches of a level, or chains; 0 is no limit */
-	bool branches;	   /* "branch": with branch stacks, which are not supported */
+	bool branches;	   /* "branch": with the branches of branch stacks */
 };
 
 /* Of all branches with a type. */
@@ -100,6 +100,8 @@ struct report {
 	bool no_inline; /* call chains without inlined functions */
 	bool branches;	/* -b: rows count branches, not samples */
 	bool branches_set;
+	bool branch_history; /* --branch-history */
+	bool exact_chains;   /* call chains have branches: no address is a return address */
 	struct perch_trace_columns *trace_columns; /* NULL: the file is not open */
 	bool of_tracepoints;			   /* all events are */
 	bool total_cycles;			   /* basic blocks, not rows */

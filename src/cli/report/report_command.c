@@ -47,6 +47,9 @@ static const struct cli_option options[] = {
 	{ 'b', "branch-stack", NULL,
 	  "count branches, not samples (default for files with branch stacks)", CLI_CALL, &report,
 	  report_option_branches, false, false },
+	{ 0, "branch-history", NULL,
+	  "call graphs of addresses, with the branches before each sample", CLI_FLAG,
+	  &report.branch_history, NULL, false, false },
 	{ 0, "total-cycles", NULL, "print the basic blocks of branch stacks with the most cycles",
 	  CLI_FLAG, &report.total_cycles, NULL, false, false },
 	{ 0, "mem-mode", NULL, "count accesses to memory by their weight", CLI_FLAG, &report.memory,
@@ -196,6 +199,11 @@ int report_parse(struct report **result, int argc, char **argv)
 	if (status)
 		return status;
 	cli_filter_exclude_other(&report.filter, report.parent);
+	if (report.branch_history) {
+		report.graph.branches = true;
+		report.graph.key = PERCH_CALL_GRAPH_ADDRESS;
+	}
+	report.input.options.branch_history = report.graph.branches;
 	status = check_options();
 	if (!status)
 		status = report_set_keys(&report);

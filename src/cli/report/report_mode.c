@@ -50,6 +50,8 @@ const char *report_default_keys(const struct report *report)
 {
 	if (report->default_sort)
 		return report->default_sort;
+	if (report->branch_history)
+		return "srcline,sym,dso";
 	if (report->branches)
 		return "comm,dso_from,symbol_from,symbol_to,cycles";
 	if (report->memory)
@@ -78,11 +80,14 @@ int report_set_mode(struct report *report)
 		return cli_error(REPORT_COMMAND, &err);
 	report->of_tracepoints = !contents.others;
 	if (!report->branches_set)
-		report->branches = contents.branches && !contents.stacks && !report->memory;
-	if (report->graph.branches && contents.branches)
+		report->branches = contents.branches && !contents.stacks && !report->memory &&
+				   !report->branch_history;
+	if (report->branches && report->branch_history)
 		return cli_usage_error(REPORT_COMMAND,
-				       "-g branch: branch stacks in call graphs are not supported; "
-				       "-b prints the branches");
+				       "-b and --branch-history exclude each other");
+	if (report->branch_history && !contents.branches)
+		return lacks(report, "--branch-history", "branch stacks", "-b -g");
+	report->exact_chains = report->graph.branches && contents.branches;
 	if (report->branches && report->memory)
 		return cli_usage_error(REPORT_COMMAND, "-b and --mem-mode exclude each other");
 	if (report->branches && !contents.branches)

@@ -120,7 +120,7 @@ static int refuse_word(const char *word, size_t length)
 	return cli_usage_error(
 		COMMAND,
 		"no call graph '%.*s'%s%s: use graph, flat, fractal, folded or none; "
-		"caller or callee; function, srcline or address; percent, period or "
+		"caller or callee; function, srcline or address; branch; percent, period or "
 		"count; and two numbers: the least percentage of a branch, and the "
 		"most branches",
 		(int)length, word, similar ? ", perhaps " : "", similar ? similar : "");

@@ -49,7 +49,9 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 
 bool report_read_has_chains(const struct report *report)
 {
-	return !report->branches && cli_input_sample_types(&report->input) & PERCH_SAMPLE_CALLCHAIN;
+	return !report->branches &&
+	       (report->exact_chains ||
+		cli_input_sample_types(&report->input) & PERCH_SAMPLE_CALLCHAIN);
 }
 
 /* Parents and callees are in call chains. */
@@ -93,6 +95,7 @@ struct perch_profile_options report_profile_options(const struct report *report)
 		.full_paths = report->full_paths,
 		.nanoseconds = report->ns,
 		.branches = report->branches,
+		.exact_chains = report->exact_chains,
 		.resolved_branches = report->branches && report->filter.resolved,
 	};
 }
