@@ -97,8 +97,7 @@ struct perch_session;
 int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session, bool with_kernel,
 		   struct cli_cache_missing *missing, const struct cli_cache_opener *opener,
 		   struct perch_error *err);
-/* Prints a message if files are missing. remedy: a
- * sentence. */
+/* Prints a message if files are missing. remedy: its last sentence. */
 void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing,
 			     const char *remedy);
 

@@ -32,7 +32,7 @@ static const struct {
 	{ "dcacheline", PERCH_SAMPLE_ADDR, "-d" },
 };
 
-/* Returns the row of the table, or NR of rows if the column needs nothing. */
+/* Returns the index in needs[], or CLI_NR(needs) if the column needs nothing. */
 static size_t find_needs(const struct perch_column *column)
 {
 	size_t i = 0;
