@@ -245,9 +245,12 @@ int perch__frames_describe(struct perch_profile *profile, struct frame_lists *li
 	for (size_t i = 0; i < nr; i++) {
 		const struct perch_address *address = &profile->addresses->address[i];
 
-		if (profile->inlined && address->dso != last) {
+		/* the symbols count each address without debug information, here or with its line
+		 */
+		if (profile->inlined && (address->dso != last || !has_debug_info)) {
 			last = address->dso;
-			has_debug_info = perch_symbols_has_debug_info(profile->symbols, last);
+			has_debug_info = profile->with_lines ||
+					 perch_symbols_has_debug_info(profile->symbols, last);
 		}
 		lists->brief[i] = (struct brief){ address->cpumode_char, has_debug_info };
 	}

@@ -238,6 +238,16 @@ def no_server():
           "a server that does not exist", text[:500] + notes)
 
 
+def counts():
+    """Each address is counted once, however it is looked up."""
+    reports = [("-g", "function"), ("-g", "srcline"), ("-g", "srcline", "--no-inline"), ("-s", "sym,srcline")]
+    counted = set()
+    for command, options in [("script", ("-F", "ip,sym"))] + [("report", ("--stdio", *options)) for options in reports]:
+        notes = script("http://127.0.0.1:%d" % free_port(), *options, command=command)[1]
+        counted.add(re.search(r"(\d+) address\w* in \S+program lacks? a name or line", notes)[1])
+    check(len(counted) == 1, "the number of addresses that lack a line", counted)
+
+
 class Wrong(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         with open("other", "rb") as file:
@@ -321,6 +331,7 @@ def main():
         broken_server(False, 1, "debuginfod: Connection reset by peer")
         broken_server(True, 2, "the file from debuginfod is damaged")
         no_server()
+        counts()
         wrong_server()
         empty_server()
     return 1 if failed else 0
