@@ -130,6 +130,11 @@ static void set_alternative(struct debug_info *info)
 	dwarf_setalt(info->dwarf, info->alternative_dwarf);
 	if (info->bad_link)
 		perch__set_symbol_error(&info->error, "%s", damaged);
+	else if (info->has_alternative && !info->alternative_dwarf)
+		perch__set_symbol_error(&info->error,
+					"the file %s, which has a part of its debug information "
+					"(dwz), is stripped or damaged; install its package again",
+					info->link);
 	if (info->link && !info->alternative_dwarf && !info->error.text[0])
 		perch__set_symbol_error(&info->error,
 					"the file %s, which has a part of its debug information "

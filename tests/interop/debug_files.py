@@ -125,6 +125,11 @@ def shared():
     install("one")
     text, notes = script()
     check(has_inlined(text) and "lack" not in notes, "dwz", text[:500] + notes)
+    run("objcopy", "-R", ".debug_*", "shared")
+    text, notes = script()
+    check(has_name(text) and re.search(
+        r"lack a name or line: the file shared, which has a part of its debug information \(dwz\), is stripped or damaged", notes),
+        "a stripped file of dwz is not a missing one", text[:500] + notes)
     os.remove("shared")
     text, notes = script()
     check(has_name(text) and re.search(
