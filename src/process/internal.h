@@ -34,11 +34,11 @@ struct space {
 	struct node *code; /* functions of JIT compilers, above the maps; NULL if there are none */
 	uint64_t random;   /* state of the generator of priorities */
 	bool failed;	   /* out of memory: maps are missing */
-	bool has_vdso;	   /* which the kernel maps last, before a new program runs */
 	unsigned references;
 	uint64_t generation;
-	/* after exec, until the new program runs: the old space, which has no .before. The user
-	 * registers of samples are those of the old program. */
+	/* after exec, until the vdso is mapped, which is last before the new program runs: the old
+	 * space, which has no .before. The user registers of samples are those of the old program.
+	 */
 	struct space *before;
 };
 /* Makes a space without maps, with one reference. Returns NULL if out of memory. */

@@ -211,9 +211,6 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 	if (space) {
 		process->space = space;
 		process->replaced = NOT_REPLACED;
-		/* the next mapping is by the new program itself */
-		if (space->has_vdso)
-			perch__space_discard_before(space);
 	}
 	return space;
 }
@@ -268,7 +265,10 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	if (!own)
 		return -ENOMEM;
 	own->generation = ++processes->generation;
-	own->has_vdso |= map.dso->kind == PERCH_DSO_VDSO;
+	/* the program runs, and may map nothing more: addresses in no mapping are not the old ones
+	 */
+	if (map.dso->kind == PERCH_DSO_VDSO)
+		perch__space_discard_before(own);
 	/*
 	 * A compiler that makes pages of its memory executable has a mapping of all of it, and the
 	 * functions in it stay. A file replaces them.
