@@ -18,6 +18,7 @@ struct order {
 	const struct perch_rows_options *options;
 	const struct perch_dso *const *dsos; /* by index */
 	size_t nr_dsos;
+	unsigned event;
 	struct perch_row *row; /* those of the event */
 	size_t nr_sums;	       /* the first columns of the list, of scope PERIOD */
 	/* the first columns of the profile whose order numbers have: those of scope SAMPLE by ranks
@@ -26,7 +27,7 @@ struct order {
 	bool with_dso, with_sym;
 	size_t first_compared; /* column whose order numbers do not have, or not the whole one */
 	enum step step[MAX_STEPS];
-	uint32_t *context_rank; /* by context */
+	uint32_t *context_rank; /* by context; only of the event */
 	uint32_t *dso_rank;	/* by index */
 };
 
@@ -60,10 +61,25 @@ static int compare_dso_items(const void *left, const void *right, void *order)
 	return compare_ranked_dsos(order, *(const uint32_t *)left, *(const uint32_t *)right);
 }
 
-/* Returns the rank of each of nr numbers; equal ones have equal ranks. NULL if out of memory. */
+static bool is_of_event(const struct order *order, uint32_t context)
+{
+	return perch__context_event(order->profile, context) == order->event;
+}
+
+static bool is_any(const struct order *order, uint32_t number)
+{
+	(void)order;
+	(void)number;
+	return true;
+}
+
+/* Returns the rank of each of nr numbers that are wanted; equal ones have equal ranks. NULL if out
+ * of memory. */
 static uint32_t *make_ranks(struct order *order, size_t nr,
+			    bool (*is_wanted)(const struct order *order, uint32_t number),
 			    int (*compare)(const void *left, const void *right, void *order))
 {
+	size_t wanted = 0;
 	uint32_t *sorted = malloc((nr + 1) * sizeof(*sorted));
 	uint32_t *rank = calloc(nr + 1, sizeof(*rank));
 
@@ -73,9 +89,10 @@ static uint32_t *make_ranks(struct order *order, size_t nr,
 		return NULL;
 	}
 	for (size_t i = 0; i < nr; i++)
-		sorted[i] = (uint32_t)i;
-	qsort_r(sorted, nr, sizeof(*sorted), compare, order);
-	for (size_t i = 1; i < nr; i++)
+		if (is_wanted(order, (uint32_t)i))
+			sorted[wanted++] = (uint32_t)i;
+	qsort_r(sorted, wanted, sizeof(*sorted), compare, order);
+	for (size_t i = 1; i < wanted; i++)
 		rank[sorted[i]] =
 			rank[sorted[i - 1]] + (compare(&sorted[i - 1], &sorted[i], order) != 0);
 	free(sorted);
@@ -96,9 +113,10 @@ static bool rank_columns(struct order *order)
 	at += order->with_dso;
 	order->with_sym = at < profile->nr_columns &&
 			  profile->column[at]->methods == &perch__column_sym;
-	order->context_rank = make_ranks(order, profile->contexts.nr, compare_context_items);
+	order->context_rank =
+		make_ranks(order, profile->contexts.nr, is_of_event, compare_context_items);
 	order->dso_rank =
-		make_ranks(order, order->with_dso ? order->nr_dsos : 0, compare_dso_items);
+		make_ranks(order, order->with_dso ? order->nr_dsos : 0, is_any, compare_dso_items);
 	return order->context_rank && order->dso_rank;
 }
 
@@ -332,7 +350,9 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 		       size_t *result, struct perch_error *err)
 {
 	static const struct perch_rows_options none;
-	struct order order = { .profile = profile, .options = options ? options : &none };
+	struct order order = { .profile = profile,
+			       .options = options ? options : &none,
+			       .event = event };
 	struct profile_event *of;
 	int64_t nr;
 
