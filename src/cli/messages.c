@@ -110,12 +110,15 @@ void cli_show_messages_by(void (*show)(const char *text))
 
 void cli_put_progress(const char *command, const char *text)
 {
+	static bool is_shown;
+
 	if (shows)
 		shows(text);
 	else if (text[0])
 		fprintf(stderr, "\r\033[Kperch %s: %s", command, text);
-	else
+	else if (is_shown)
 		fputs("\r\033[K", stderr);
+	is_shown = text[0];
 }
 
 static bool pipe_ignored;

@@ -170,8 +170,9 @@ size_t perch__branch_history(const struct perch_record *record, bool calls, uint
 	struct history history = { .words = words,
 				   .swapped = record->parse_info->swapped,
 				   .mode = mode };
-	size_t nr = calls ? 0 : remove_loops(branches, read_branches(record, branches));
+	size_t nr = calls ? 0 : read_branches(record, branches);
 
+	nr = remove_loops(branches, nr);
 	perch_chain_init(&history.recorded, record);
 	next_caller(&history, mode);
 	/* readers of the chain take the sampled address to be before it if it is not in it */

@@ -406,7 +406,8 @@ static int check_file(struct perf_map *map, const struct sources *sources,
 	if (map->nr_ranges)
 		error->text[0] = 0;
 	else
-		perch__set_symbol_error(error, "/tmp/perf-%u.map: %s", pid, reason.text);
+		perch__set_symbol_reason(error, reason.reason, "/tmp/perf-%u.map: %s", pid,
+					 reason.text);
 	return rc == -ENOMEM ? rc : 0;
 }
 

@@ -133,6 +133,7 @@ int report_browse_reading(struct report *report, struct report_reading *reading,
 	reading->busy_context = &live;
 	status = browser_run(report, &first, &browser);
 	reading->busy = NULL;
+	reading->busy_context = NULL;
 	if (live.final) {
 		reading->profile = first;
 		return status;
