@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """perch script prints instructions, the code between branches, and source lines as perf script does: fields insn, insnlen, srccode,
-brstackinsn and brstackinsnlen. The branch stacks are built, because few machines can record some."""
+brstackinsn and brstackinsnlen; the text of instructions (disasm) as objdump does. The branch stacks are built, because few machines can record some."""
 import difflib
 import json
 import os
@@ -180,6 +180,10 @@ def branch_stacks(directory):
     _, done = script(PERCH, path, "-j", "-F", "ip,insn,insnlen")
     first = json.loads(done.stdout.splitlines()[0])
     check(first["insn"] == "ffc0" and first["insnlen"] == 2, "JSON has the bytes of the instruction", first)
+    ours, _ = script(PERCH, path, "-F", "disasm")
+    # the target is that of the process, by its function if it has a name
+    for at, text in ((0, "incl %eax"), (2, "jmp _start+0x%x" % (label["t4"] - label["_start"])), (5, "nop")):
+        check(ours[at] == "\t\t" + text, "the text of an instruction: " + text, ours[at])
     _, done = script(PERCH, path, "-F", "ip,insn")
     check("the instructions of 1 address are missing; the first one: " in done.stderr, "names what is missing", done.stderr)
     damaged = os.path.join(directory, "damaged.data")
@@ -187,7 +191,7 @@ def branch_stacks(directory):
     for at in range(320, len(content), 5):
         content[at] ^= 0x40
     open(damaged, "wb").write(content)
-    _, done = script(PERCH, damaged, "-F", "ip,insn,brstackinsn,srccode")
+    _, done = script(PERCH, damaged, "-F", "ip,insn,disasm,brstackinsn,srccode")
     check(done.returncode in (0, 1), "reads damaged branches", done.returncode)
 
 
@@ -228,6 +232,32 @@ def vectors(directory):
     check(len(ours) > 20 and not wrong, "bytes of AVX-512 instructions of %d samples" % len(ours), (wrong[:3], done.stderr))
 
 
+def plain(name, operands):
+    """Without suffixes, spaces and the base of small numbers, in which disassemblers differ."""
+    return name.rstrip("lq"), re.sub(r"0x([0-9])\b", r"\1", operands.replace(" ", ""))
+
+
+def disassembly(directory, path):
+    """The text of sampled instructions is that of objdump."""
+    listed = run("objdump", "-d", "--no-show-raw-insn", "-w", os.path.join(directory, "busy")).stdout
+    theirs = set()
+    for code, target in re.findall(r"^ +[0-9a-f]+:\t([^#<\n]*)(?:<([^>]*)>)?(?:#.*)?$", listed, re.M):
+        name, _, operands = code.strip().partition(" ")
+        operands = target if "+" in target else target + "+0x0" if target else operands.strip()
+        theirs.add(plain(name, operands))
+    done = run(PERCH, "script", "-i", path, "--dsos", "busy", "-F", "ip,insn,disasm")
+    texts = [re.fullmatch(r" +[0-9a-f]+ insn: (?:[0-9a-f]{2} ?)+\t\t(.+)", line) for line in done.stdout.splitlines()]
+    check(len(texts) > 20 and all(texts), "text of the instruction of each of %d samples" % len(texts), (done.stdout[:300], done.stderr))
+    wrong = set()
+    for text in filter(None, texts):
+        name, _, operands = text.group(1).partition(" ")
+        if plain(name, operands) not in theirs:
+            wrong.add(text.group(1))
+    check(not wrong, "instructions are those of objdump", (wrong, list(theirs)[:60]))
+    objects = run(PERCH, "script", "-i", path, "--dsos", "busy", "-j", "-F", "ip,disasm").stdout.splitlines()
+    check([json.loads(line)["disasm"] for line in objects] == [text.group(1) for text in texts if text], "JSON has the same text", objects[:2])
+
+
 def source_code(directory):
     path, program = os.path.join(directory, "source.data"), os.path.join(directory, "busy")
     with open(program + ".c", "w") as file:
@@ -240,6 +270,7 @@ def source_code(directory):
         return
     for fields in ("ip,sym,insn,insnlen", "ip,srccode", "comm,ip,sym,insn,srccode"):
         same(path, "-F", fields, least=20)
+    disassembly(directory, path)
     ours, _ = script(PERCH, path, "-F", "ip,srccode")
     check(any(re.match(r"\|5 {8}\tsum \+= i \* i;$|\|6 {8}\tsum \^= i;$", line) for line in ours), "the text of a line", ours[:6])
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Instructions of bytes, by capstone. The library is loaded when it is first needed: it is large,
- * and only `perch annotate` uses it.
+ * and only `perch annotate` and `perch script` use it.
  */
 #ifndef PERCH_CLI_DISASSEMBLER_H
 #define PERCH_CLI_DISASSEMBLER_H

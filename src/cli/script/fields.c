@@ -51,6 +51,7 @@ static const struct script_field table[] = {
 	  "--transaction" },
 	{ "insn", SCRIPT_INSN, PERCH_SAMPLE_IP, "address of the instruction", NULL },
 	{ "insnlen", SCRIPT_INSNLEN, PERCH_SAMPLE_IP, "address of the instruction", NULL },
+	{ "disasm", SCRIPT_DISASM, PERCH_SAMPLE_IP, "address of the instruction", NULL },
 	{ "brstackinsn", SCRIPT_BRSTACKINSN, PERCH_SAMPLE_BRANCH_STACK, "branch stack", "-b" },
 	{ "brstackinsnlen", SCRIPT_BRSTACKINSNLEN, PERCH_SAMPLE_BRANCH_STACK, "branch stack",
 	  "-b" },
@@ -63,7 +64,7 @@ static const struct script_field table[] = {
 };
 
 /* Fields of perf that need text of instructions, or metrics. */
-static const char *const unsupported[] = { "disasm", "brstackdisasm", "brcntr", "metric" };
+static const char *const unsupported[] = { "brstackdisasm", "brcntr", "metric" };
 
 #define START (SCRIPT_COMM | SCRIPT_TID | SCRIPT_CPU | SCRIPT_TIME | SCRIPT_EVENT)
 #define FRAME (SCRIPT_IP | SCRIPT_SYM | SCRIPT_SYMOFF | SCRIPT_DSO)

@@ -46,6 +46,7 @@
 #define SCRIPT_BRSTACKINSN    (UINT64_C(1) << 36)
 #define SCRIPT_BRSTACKINSNLEN (UINT64_C(1) << 37)
 #define SCRIPT_SRCCODE	      (UINT64_C(1) << 38)
+#define SCRIPT_DISASM	      (UINT64_C(1) << 39)
 /* those of instruction traces and of guests: accepted, no sample has them */
 #define SCRIPT_NEVER (UINT64_C(1) << 33)
 /* -j without -F: all that an event has, except what other fields say or what takes long to find */

@@ -3,228 +3,56 @@
  * The code that was executed: the sampled instruction, the instructions between the branches of a
  * branch stack, and source lines. The bytes are those of the binaries that were mapped.
  */
-#define _GNU_SOURCE /* asprintf */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "annotate/disassembler.h"
-#include "annotate/source_text.h"
-#include "base/array.h"
-#include "base/hash_table.h"
+#include "code.h"
 #include "options.h"
 #include "put.h"
 #include "script.h"
 
-#define MAX_BLOCK	16384	    /* bytes between two branches; what is longer is not a block */
-#define MAX_INSTRUCTION 16	    /* bytes */
-#define MAX_STORED	(64u << 20) /* bytes of all blocks: then they are read again */
-#define MAX_THREADS	256	    /* whose last source line is remembered */
-
-/* Instructions one after the other. */
-struct block {
-	const struct perch_dso *dso;
-	uint64_t offset;
-	uint32_t size; /* that was asked for */
-	uint32_t nr;   /* of instructions; the bytes after the last one are none */
-	uint32_t nr_bytes;
-	uint8_t *bytes;
-	uint8_t *length; /* of each, with LEAVES */
-};
-
-#define LEAVES 0x80u /* the next instruction is not executed after it: jump, call, return */
-#define LENGTH 0x7fu
-
-struct script_code {
-	struct block *block;
-	size_t nr, capacity;
-	struct perch__hash_table by_offset; /* -> block */
-	size_t bytes;			    /* of all blocks */
-	uint64_t missing;		    /* how often code was not found */
-	char *reason;			    /* why, the first time; NULL: out of memory */
-	struct source_text sources;
-	struct last_line {
-		uint32_t tid, line;
-		const char *file;
-	} last_line[MAX_THREADS];
-};
-
-static struct script_code *code_of(struct script *script)
-{
-	if (script->code)
-		return script->code;
-	script->code = calloc(1, sizeof(*script->code));
-	if (script->code) {
-		script->code->by_offset.seed = perch__hash_seed(script);
-		script->code->sources.root = script->input.options.symbols.root;
-	}
-	return script->code;
-}
-
-static void clear_blocks(struct script_code *code)
-{
-	for (size_t i = 0; i < code->nr; i++) {
-		free(code->block[i].bytes);
-		free(code->block[i].length);
-	}
-	perch__hash_clear(&code->by_offset);
-	code->nr = code->bytes = 0;
-}
-
-void script_code_free(struct script_code *code)
-{
-	if (!code)
-		return;
-	clear_blocks(code);
-	free(code->block);
-	free(code->reason);
-	source_text_clear(&code->sources);
-	free(code);
-}
-
-void script_code_print_notes(const struct script_code *code)
-{
-	if (code && code->missing)
-		cli_note(SCRIPT_COMMAND,
-			 "the instructions of %llu %s are missing; the first one: %s",
-			 (unsigned long long)code->missing,
-			 cli_word(code->missing, "address", "addresses"),
-			 code->reason ? code->reason : "out of memory");
-	if (code && code->sources.missing)
-		cli_note(SCRIPT_COMMAND, "%zu source %s missing; the first one: %s",
-			 code->sources.missing,
-			 cli_word(code->sources.missing, "file is", "files are"),
-			 code->sources.missing_path);
-	if (code && code->sources.newer)
-		cli_note(SCRIPT_COMMAND, "%zu source %s newer than the binary; the first one: %s",
-			 code->sources.newer, cli_word(code->sources.newer, "file is", "files are"),
-			 code->sources.newer_path);
-}
-
-/* ---- blocks ---- */
-
-/* True if what follows in memory is not what is executed next. */
-static bool leaves(const struct instruction *instruction)
-{
-	const char *name = instruction->mnemonic;
-
-	if (instruction->flow != FLOW_JUMP)
-		return instruction->flow != FLOW_NEXT;
-	/* other jumps have a condition */
-	return !strncmp(name, "jmp", 3) || !strncmp(name, "ljmp", 4) || !strcmp(name, "j") ||
-	       !strcmp(name, "b") || !strcmp(name, "br");
-}
-
-static void note_missing(struct script_code *code, const struct perch_error *err)
-{
-	if (!code->missing && asprintf(&code->reason, "%s%s%s", err->message,
-				       err->remedy[0] ? ". " : "", err->remedy) < 0)
-		code->reason = NULL;
-	code->missing++;
-}
-
-/* Finds the instructions in the bytes. Returns 0 or a negative errno. */
-static int decode(struct block *block, const struct perch_code *code, struct perch_error *err)
-{
-	struct disassembler *disassembler;
-	struct instruction instruction;
-	uint32_t at = 0;
-	int rc = disassembler_open(&disassembler, code, false, err);
-
-	if (rc)
-		return rc;
-	while (at < block->size && disassembler_next(disassembler, &instruction) &&
-	       (!instruction.undecoded || instruction.vector) && !instruction.data &&
-	       instruction.size <= MAX_INSTRUCTION) {
-		block->length[block->nr++] =
-			(uint8_t)(instruction.size | (leaves(&instruction) ? LEAVES : 0));
-		at += (uint32_t)instruction.size;
-	}
-	disassembler_close(disassembler);
-	return 0;
-}
-
-/* Reads the code of a block. A block without instructions is one, too. Returns 0 or -ENOMEM. */
-static int read_block(struct script *script, struct block *block)
-{
-	struct perch_code code;
-	struct perch_error err;
-	int rc = perch_symbols_read_code(script->symbols, block->dso, block->offset,
-					 block->size + MAX_INSTRUCTION, &code, &err);
-
-	if (rc == -ENOMEM)
-		return rc;
-	if (!rc) {
-		block->length = malloc(block->size);
-		rc = block->length ? decode(block, &code, &err) : -ENOMEM;
-		block->bytes = code.bytes;
-		block->nr_bytes = (uint32_t)code.size;
-		code.bytes = NULL;
-		perch_code_clear(&code);
-	}
-	if (!rc && !block->nr)
-		rc = perch_error_set(&err, ENOENT, PERCH_ERROR_FILE,
-				     "the bytes at the address are no instruction");
-	if (rc && rc != -ENOMEM)
-		note_missing(script->code, &err);
-	return rc == -ENOMEM ? rc : 0;
-}
-
-static bool same_block(const void *blocks, uint32_t index, const void *key)
-{
-	const struct block *block = (const struct block *)blocks + index, *wanted = key;
-
-	return block->dso == wanted->dso && block->offset == wanted->offset &&
-	       block->size == wanted->size;
-}
-
-/* Returns the instructions from an offset on that begin in the next bytes, or NULL if out of
- * memory. */
-static const struct block *find_block(struct script *script, const struct perch_dso *dso,
-				      uint64_t offset, uint32_t size)
-{
-	struct script_code *code = code_of(script);
-	struct block wanted = { .dso = dso, .offset = offset, .size = size }, *block;
-	uint64_t hash;
-	uint32_t index;
-
-	if (!code)
-		return NULL;
-	hash = perch__hash_integer(code->by_offset.seed,
-				   offset ^ (uint64_t)dso->index << 40 ^ (uint64_t)size << 20);
-	index = perch__hash_find(&code->by_offset, hash, same_block, code->block, &wanted);
-	if (index != PERCH__HASH_NONE)
-		return &code->block[index];
-	if (code->bytes > MAX_STORED)
-		clear_blocks(code);
-	block = PERCH__ARRAY_APPEND(code->block, code->nr, code->capacity);
-	if (!block)
-		return NULL;
-	*block = wanted;
-	if (read_block(script, block) ||
-	    perch__hash_add(&code->by_offset, hash, (uint32_t)(code->nr - 1))) {
-		free(block->bytes);
-		free(block->length);
-		code->nr--;
-		return NULL;
-	}
-	code->bytes += sizeof(*block) + 2 * (size_t)size + MAX_INSTRUCTION;
-	return block;
-}
+#define MAX_BLOCK 16384 /* bytes between two branches; what is longer is not a block */
+#define LENGTH	  0x7fu /* of script_block.length */
 
 /* ---- the sampled instruction ---- */
 
-int script_find_instruction(struct script *script, const struct perch_session_sample *sample,
-			    const uint8_t **bytes, unsigned *length)
+int script_find_instruction(struct script *script, const struct script_event *event,
+			    const struct perch_session_sample *sample,
+			    struct script_instruction *instruction)
 {
 	const struct perch_address *address =
 		perch_session_address(script->session, sample->chain[0]);
-	const struct block *block = find_block(script, address->dso, address->offset, 1);
+	struct script_block wanted = { .dso = address->dso, .offset = address->offset, .size = 1 };
+	const struct script_block *block;
 
+	if (event->fields & SCRIPT_DISASM) {
+		wanted.with_text = true;
+		wanted.address = sample->record->sample.ip;
+	}
+	block = script_find_block(script, &wanted);
 	if (!block)
 		return -ENOMEM;
-	*bytes = block->bytes;
-	*length = block->nr ? block->length[0] & LENGTH : 0;
+	*instruction = (struct script_instruction){ .bytes = block->bytes };
+	if (!block->nr)
+		return 0;
+	instruction->length = block->length[0] & LENGTH;
+	instruction->assembly = block->assembly;
+	return 0;
+}
+
+int script_put_assembly(struct script *script, const struct perch_session_sample *sample,
+			const struct script_assembly *assembly, char **at)
+{
+	struct script_target target;
+
+	*at = put_text(*at, assembly->text);
+	if (!assembly->has_target)
+		return 0;
+	if (script_resolve(script, sample, assembly->target, &target))
+		return -ENOMEM;
+	script_find_symbol(script, &target);
+	*at = target.symbol ? script_put_symbol(script, *at, &target, true)
+			    : put_address(*at, assembly->target);
 	return 0;
 }
 
@@ -244,19 +72,24 @@ static char *put_hex_bytes(char *at, const uint8_t *bytes, unsigned length)
 static int put_instruction(struct script *script, const struct script_event *event,
 			   const struct perch_session_sample *sample)
 {
-	const uint8_t *bytes;
-	unsigned length;
+	struct script_instruction instruction;
+	int rc = script_find_instruction(script, event, sample, &instruction);
 	char *at;
 
-	if (script_find_instruction(script, sample, &bytes, &length))
-		return -ENOMEM;
-	at = perch__output_reserve(event->out, 128);
+	if (rc)
+		return rc;
+	at = perch__output_reserve(event->out, 128 + SCRIPT_MAX_ASSEMBLY);
 	if (event->fields & SCRIPT_INSNLEN)
-		at = put_number(put_text(at, " ilen: "), length, 1, 0);
-	if (event->fields & SCRIPT_INSN && length)
-		at = put_hex_bytes(put_text(at, " insn: "), bytes, length) - 1;
+		at = put_number(put_text(at, " ilen: "), instruction.length, 1, 0);
+	if (event->fields & SCRIPT_INSN && instruction.length)
+		at = put_hex_bytes(put_text(at, " insn: "), instruction.bytes, instruction.length) -
+		     1;
+	if (instruction.assembly) {
+		at = put_bytes(at, "\t\t", 2);
+		rc = script_put_assembly(script, sample, instruction.assembly, &at);
+	}
 	perch__output_end(event->out, at);
-	return 0;
+	return rc;
 }
 
 /* ---- source lines ---- */
@@ -266,9 +99,9 @@ static int put_instruction(struct script *script, const struct script_event *eve
 static int put_source_line(struct script *script, const struct script_event *event, uint32_t tid,
 			   const struct perch_dso *dso, uint64_t offset)
 {
-	struct script_code *code = code_of(script);
+	struct script_code *code = script_code_of(script);
 	const struct perch_symbol_frame *frame = NULL;
-	struct last_line *last;
+	struct script_last_line *last;
 	const char *text;
 	size_t length;
 	char *at;
@@ -280,14 +113,14 @@ static int put_source_line(struct script *script, const struct script_event *eve
 		nr = perch_symbols_frames(script->symbols, dso, offset, &frame);
 	if (nr <= 0 || !frame->file || !frame->line)
 		return nr < 0 ? nr : false;
-	last = &code->last_line[tid % MAX_THREADS];
+	last = &code->last_line[tid % SCRIPT_CODE_THREADS];
 	if (last->tid == tid && last->line == frame->line && last->file &&
 	    !strcmp(last->file, frame->file))
 		return false;
 	text = source_text_line(&code->sources, frame->file, 0, frame->line, &length);
 	if (!text)
 		return false;
-	*last = (struct last_line){ .tid = tid, .line = frame->line, .file = frame->file };
+	*last = (struct script_last_line){ .tid = tid, .line = frame->line, .file = frame->file };
 	at = perch__output_reserve(event->out, 64);
 	*at++ = '|';
 	nr = (int)(put_number(at, frame->line, 1, 0) - at);
@@ -416,19 +249,21 @@ static int put_path_source(struct path *path, const struct script_target *target
 /* Finds the instructions from one address to another one. *block without instructions: there are
  * none. Returns 0 or -ENOMEM. */
 static int find_path(struct path *path, uint64_t start, uint64_t end, struct script_target *target,
-		     const struct block **block)
+		     const struct script_block **block)
 {
-	static const struct block none;
+	static const struct script_block none;
 
 	*block = &none;
-	if (!start || !end || end < start || end - start > MAX_BLOCK - MAX_INSTRUCTION)
+	if (!start || !end || end < start || end - start > MAX_BLOCK - SCRIPT_MAX_INSTRUCTION)
 		return 0;
 	if (script_resolve(path->script, path->sample, start, target))
 		return -ENOMEM;
 	if (target->location.dso->kind == PERCH_DSO_UNKNOWN)
 		return 0;
-	*block = find_block(path->script, target->location.dso, target->location.offset,
-			    (uint32_t)(end - start) + 1);
+	*block = script_find_block(path->script,
+				   &(struct script_block){ .dso = target->location.dso,
+							   .offset = target->location.offset,
+							   .size = (uint32_t)(end - start) + 1 });
 	return *block ? 0 : -ENOMEM;
 }
 
@@ -436,7 +271,7 @@ static int find_path(struct path *path, uint64_t start, uint64_t end, struct scr
 static int put_first_branch(struct path *path, const struct perch_branch_entry *entry)
 {
 	struct script_target target;
-	const struct block *block;
+	const struct script_block *block;
 
 	if (find_path(path, entry->from, entry->from, &target, &block))
 		return -ENOMEM;
@@ -458,7 +293,7 @@ static int put_block(struct path *path, uint64_t start, const struct perch_branc
 {
 	uint64_t end = entry->from, offset = 0, first;
 	struct script_target target;
-	const struct block *block;
+	const struct script_block *block;
 
 	if (find_path(path, start, end, &target, &block))
 		return -ENOMEM;
@@ -490,7 +325,7 @@ static int put_last_block(struct path *path, uint64_t start)
 {
 	uint64_t end = path->sample->record->sample.ip, offset = 0, first;
 	struct script_target target;
-	const struct block *block;
+	const struct script_block *block;
 
 	if (find_path(path, start, end, &target, &block))
 		return -ENOMEM;
@@ -505,7 +340,7 @@ static int put_last_block(struct path *path, uint64_t start)
 		put_path_symbol(path, &target);
 		put_path_line(path, start + offset, block->bytes + offset,
 			      block->length[i] & LENGTH);
-		if (block->length[i] & LEAVES && start + offset != end) {
+		if (block->length[i] & SCRIPT_LEAVES && start + offset != end) {
 			perch__output_text(path->event->out, "\t... not reaching sample ...\n");
 			break;
 		}
@@ -557,7 +392,7 @@ static int put_path(struct script *script, const struct script_event *event,
 int script_put_instructions(struct script *script, const struct script_event *event,
 			    const struct perch_session_sample *sample)
 {
-	if (event->fields & (SCRIPT_INSN | SCRIPT_INSNLEN) &&
+	if (event->fields & (SCRIPT_INSN | SCRIPT_INSNLEN | SCRIPT_DISASM) &&
 	    put_instruction(script, event, sample))
 		return -ENOMEM;
 	return event->fields & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN)

@@ -301,24 +301,30 @@ static int put_branches(struct script *script, struct perch__json_writer *json,
 	return 0;
 }
 
-/* Writes the bytes of the sampled instruction, in hexadecimal, if they are known. */
+/* Writes the sampled instruction: its bytes, in hexadecimal, and its text, if they are known. */
 static int put_instruction(struct script *script, struct perch__json_writer *json,
 			   const struct script_event *event,
 			   const struct perch_session_sample *sample)
 {
-	const uint8_t *bytes;
-	unsigned length;
-	int rc = script_find_instruction(script, sample, &bytes, &length);
+	struct script_instruction instruction;
+	int rc = script_find_instruction(script, event, sample, &instruction);
+	char text[SCRIPT_MAX_ASSEMBLY], *end = text;
 
-	if (rc || !length)
+	if (rc || !instruction.length)
 		return rc;
 	if (event->fields & SCRIPT_INSN) {
 		perch__json_key(json, "insn");
-		perch__json_hex_bytes(json, bytes, length);
+		perch__json_hex_bytes(json, instruction.bytes, instruction.length);
 	}
 	if (event->fields & SCRIPT_INSNLEN)
-		put_number(json, "insnlen", length);
-	return 0;
+		put_number(json, "insnlen", instruction.length);
+	if (!instruction.assembly)
+		return 0;
+	rc = script_put_assembly(script, sample, instruction.assembly, &end);
+	*end = 0;
+	if (!rc)
+		put_text(json, "disasm", text);
+	return rc;
 }
 
 /* The path of the cgroup, if it is in the recording. */
@@ -386,7 +392,7 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 		put_cgroup(script, &json, record->sample.cgroup);
 	if (event->fields & SCRIPT_IP)
 		rc = put_ip(script, &json, event, sample);
-	if (!rc && event->fields & (SCRIPT_INSN | SCRIPT_INSNLEN))
+	if (!rc && event->fields & (SCRIPT_INSN | SCRIPT_INSNLEN | SCRIPT_DISASM))
 		rc = put_instruction(script, &json, event, sample);
 	if (event->fields & SCRIPT_IREGS)
 		put_registers(script, &json, "iregs", record, &record->sample.regs_intr);

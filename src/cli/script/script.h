@@ -9,7 +9,8 @@
  *   sample.c      a sample as text
  *   queue.c       samples that wait until many of them are printed together
  *   data.c        its registers, memory access, branches, BPF output
- *   instructions.c  the code that was executed, from the binaries; source lines
+ *   code.c        the code of binaries, split into instructions
+ *   instructions.c  the code that was executed; source lines
  *   trace.c       the fields of tracepoints
  *   records.c     records other than samples (--show-mmap-events and others)
  *   json.c        a sample as JSON
@@ -226,13 +227,29 @@ const char *script_branch_type(const struct perch_branch_entry *entry);
  * Returns 0 or -ENOMEM. */
 int script_put_instructions(struct script *script, const struct script_event *event,
 			    const struct perch_session_sample *sample);
-/* Finds the sampled instruction; *length is 0 if its bytes are not known. Returns 0 or -ENOMEM. */
-int script_find_instruction(struct script *script, const struct perch_session_sample *sample,
-			    const uint8_t **bytes, unsigned *length);
+
+/* The sampled instruction, until the next one. */
+struct script_instruction {
+	const uint8_t *bytes;
+	unsigned length;			/* 0: its bytes are not known */
+	const struct script_assembly *assembly; /* NULL: not known, or no field needs it */
+};
+
+/* Returns 0 or -ENOMEM. */
+int script_find_instruction(struct script *script, const struct script_event *event,
+			    const struct perch_session_sample *sample,
+			    struct script_instruction *instruction);
+#define SCRIPT_MAX_ASSEMBLY (SCRIPT_MAX_NAME + 512)
+/* Writes "callq name+0x10", and moves *at to its end. Returns 0 or -ENOMEM. */
+int script_put_assembly(struct script *script, const struct perch_session_sample *sample,
+			const struct script_assembly *assembly, char **at);
 /* Writes the source line of the sampled address, if it is not the last one of the thread. Returns 0
  * or -ENOMEM. */
 int script_put_source_line(struct script *script, const struct script_event *event,
 			   const struct perch_session_sample *sample);
+
+/* ---- code.c ---- */
+
 void script_code_print_notes(const struct script_code *code);
 void script_code_free(struct script_code *code);
 
