@@ -131,7 +131,7 @@ static void refuses_what_is_no_field(void **state)
 	refuses("zzzz", "no field 'zzzz'; use comm");
 	refuses("x", "no field 'x'");
 	refuses("+", "no field ''");
-	refuses("metric", "'metric' of perf is not supported");
+	refuses("brcntr", "'brcntr' of perf is not supported");
 	refuses("soft:comm", "no event type 'soft'; use hw, sw, trace, raw, break or synth");
 	refuses(":comm", "no event type ''");
 	refuses("comm,+ip", "either all fields have a sign");

@@ -63,6 +63,10 @@ static int check_combination(const struct script *script, const struct script_ev
 		return cli_usage_error(SCRIPT_COMMAND,
 				       "-F: the fields brstackinsn, brstackinsnlen and srccode are "
 				       "text; -j has brstack, insn and srcline");
+	if (script->json && asked & SCRIPT_METRIC)
+		return cli_usage_error(SCRIPT_COMMAND,
+				       "-F: metrics are lines between samples, and -j prints "
+				       "samples only; remove the field metric, or -j");
 	if (asked & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN) &&
 	    event->event->attr.sample_type & PERCH_SAMPLE_BRANCH_STACK &&
 	    !(event->event->attr.branch_sample_type & PERCH_SAMPLE_BRANCH_ANY))

@@ -56,6 +56,8 @@ static const struct script_field table[] = {
 	{ "brstackinsnlen", SCRIPT_BRSTACKINSNLEN, PERCH_SAMPLE_BRANCH_STACK, "branch stack",
 	  "-b" },
 	{ "srccode", SCRIPT_SRCCODE, PERCH_SAMPLE_IP, "address of the instruction", NULL },
+	{ "metric", SCRIPT_METRIC, PERCH_SAMPLE_READ, "counts of their group",
+	  "-e '{EVENT,EVENT}:S'" },
 	{ "synth", SCRIPT_NEVER, 0, NULL, NULL },
 	{ "callindent", SCRIPT_NEVER, 0, NULL, NULL },
 	{ "ipc", SCRIPT_NEVER, 0, NULL, NULL },
@@ -63,8 +65,8 @@ static const struct script_field table[] = {
 	{ "vcpu", SCRIPT_NEVER, 0, NULL, NULL },
 };
 
-/* Fields of perf that need text of instructions, or metrics. */
-static const char *const unsupported[] = { "brstackdisasm", "brcntr", "metric" };
+/* Fields of perf that are not printed. */
+static const char *const unsupported[] = { "brstackdisasm", "brcntr" };
 
 #define START (SCRIPT_COMM | SCRIPT_TID | SCRIPT_CPU | SCRIPT_TIME | SCRIPT_EVENT)
 #define FRAME (SCRIPT_IP | SCRIPT_SYM | SCRIPT_SYMOFF | SCRIPT_DSO)

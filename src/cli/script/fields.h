@@ -47,6 +47,7 @@
 #define SCRIPT_BRSTACKINSNLEN (UINT64_C(1) << 37)
 #define SCRIPT_SRCCODE	      (UINT64_C(1) << 38)
 #define SCRIPT_DISASM	      (UINT64_C(1) << 39)
+#define SCRIPT_METRIC	      (UINT64_C(1) << 40)
 /* those of instruction traces and of guests: accepted, no sample has them */
 #define SCRIPT_NEVER (UINT64_C(1) << 33)
 /* -j without -F: all that an event has, except what other fields say or what takes long to find */

@@ -132,13 +132,11 @@ char *script_put_start(struct script *script, const struct script_event *event,
 
 /* ---- the rest ---- */
 
-/* Writes the start up to the name of the event: "gcc 19780 [001]  4525.042075: 200000 cpu-clock:".
- */
-static char *put_head(struct script *script, const struct script_event *event,
-		      const struct perch_session_sample *sample, char *at)
+struct script_start script_start_of(const struct perch_session_sample *sample)
 {
 	const struct perch_record *record = sample->record;
-	const struct script_start start = {
+
+	return (struct script_start){
 		.thread = sample->thread,
 		.pid = record->sample.pid,
 		.tid = record->sample.tid,
@@ -147,6 +145,15 @@ static char *put_head(struct script *script, const struct script_event *event,
 		.misc = record->misc,
 		.type = PERCH_RECORD_SAMPLE,
 	};
+}
+
+/* Writes the start up to the name of the event: "gcc 19780 [001]  4525.042075: 200000 cpu-clock:".
+ */
+static char *put_head(struct script *script, const struct script_event *event,
+		      const struct perch_session_sample *sample, char *at)
+{
+	const struct perch_record *record = sample->record;
+	const struct script_start start = script_start_of(sample);
 
 	at = script_put_start(script, event, &start, at);
 	if (event->fields & SCRIPT_PERIOD) {
@@ -326,7 +333,7 @@ static int put_branch(struct script *script, const struct script_event *event,
 bool script_is_queued(const struct script_event *event)
 {
 	return event->chain && !event->branches &&
-	       !(event->fields & (BEFORE_IP | AFTER_IP | SCRIPT_SRCCODE));
+	       !(event->fields & (BEFORE_IP | AFTER_IP | SCRIPT_SRCCODE | SCRIPT_METRIC));
 }
 
 int script_put_sample(struct script *script, const struct perch_session_sample *sample)

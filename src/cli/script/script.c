@@ -37,6 +37,8 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	if (rc)
 		return rc;
 	rc = script->json ? script_put_json(script, &sample) : script_put_sample(script, &sample);
+	if (!rc && event->fields & SCRIPT_METRIC)
+		rc = script_group_add(script, event, &sample);
 	return rc ? no_memory(err) : 0;
 }
 
@@ -45,6 +47,7 @@ static int put_record(struct script *script, const struct perch_record *record,
 {
 	int rc;
 
+	script_group_next(script, record);
 	if (record->type != PERCH_RECORD_SAMPLE && !script->show_records)
 		return 0;
 	rc = cli_filter_match(&script->filter, record);
@@ -84,6 +87,7 @@ static int run(struct script *script)
 	if (status || script->header_only)
 		return status;
 	rc = put_records(script, &err);
+	script_group_end(script);
 	if (script_queue_flush(script->queue) && !rc)
 		rc = no_memory(&err);
 	if (rc)
@@ -117,6 +121,7 @@ static void clear(struct script *script)
 	free(script->dso);
 	free(script->trace);
 	script_code_free(script->code);
+	script_group_free(script->group);
 	perch__output_close(&script->out);
 	script_queue_free(script->queue);
 	cli_input_close(&script->input);

@@ -7,6 +7,7 @@
  *   events.c      what is printed of each event of the file
  *   lines.c       the text of a frame, which is made once for each address
  *   sample.c      a sample as text
+ *   group.c       metrics of the counts of a group
  *   queue.c       samples that wait until many of them are printed together
  *   data.c        its registers, memory access, branches, BPF output
  *   code.c        the code of binaries, split into instructions
@@ -155,9 +156,10 @@ struct script {
 	/* the time of day at a time of the clock of the file; 0: unknown */
 	uint64_t tod_ns, clock_ns;
 	int data_src_width;
-	uint64_t unformatted;	  /* samples of tracepoints whose format the file lacks */
-	struct script_code *code; /* the instructions of binaries; NULL until they are needed */
-	char *trace;		  /* the text of a tracepoint; NULL until it is needed */
+	uint64_t unformatted;	    /* samples of tracepoints whose format the file lacks */
+	struct script_group *group; /* the counts of the last record of a group; NULL: none yet */
+	struct script_code *code;   /* the instructions of binaries; NULL until they are needed */
+	char *trace;		    /* the text of a tracepoint; NULL until it is needed */
 	size_t trace_size;
 };
 
@@ -177,6 +179,7 @@ struct script_start {
 	uint64_t time;
 };
 
+struct script_start script_start_of(const struct perch_session_sample *sample);
 #define SCRIPT_START_BYTES 512
 char *script_put_start(struct script *script, const struct script_event *event,
 		       const struct script_start *start, char *at);
@@ -252,6 +255,18 @@ int script_put_source_line(struct script *script, const struct script_event *eve
 
 void script_code_print_notes(const struct script_code *code);
 void script_code_free(struct script_code *code);
+
+/* ---- group.c ---- */
+
+struct script_group;
+/* Adds the count of an event to those of the other events with the same record. Returns 0 or
+ * -ENOMEM. */
+int script_group_add(struct script *script, const struct script_event *event,
+		     const struct perch_session_sample *sample);
+/* Writes the metrics of the counts before this record, unless they are of the same record. */
+void script_group_next(struct script *script, const struct perch_record *record);
+void script_group_end(struct script *script);
+void script_group_free(struct script_group *group);
 
 /* ---- queue.c ---- */
 

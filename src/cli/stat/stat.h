@@ -10,7 +10,7 @@
  *	stat_lines.c  stat_reasons.c              order and prefix of lines, -x and -j; reasons
  *	stat_control.c  stat_wait.c               --control; waiting, signals
  *	stat_events.c  stat_target.c              events and lines; targets and groups
- *	stat_metrics.c                            values computed from counts
+ *	stat_metrics.c                            metrics of lines (metrics.h)
  *	stat_aggregate.c                          counts added up by line and group
  */
 #ifndef PERCH_CLI_STAT_H
@@ -24,6 +24,7 @@
 
 #include "base/mean.h"
 #include "attr_print.h"
+#include "metrics.h"
 #include "options.h"
 #include "program.h"
 #include "target.h"
@@ -247,18 +248,9 @@ bool stat_is_counted(const struct stat_line *line, size_t group);
 double stat_percent_running(const struct stat_cell *cell);
 
 /* stat_metrics.c: values computed from the count of a line, such as "0.484 CPUs utilized". */
-#define STAT_METRICS 2
-struct stat_metric {
-	double value;
-	int width, decimals;
-	const char *sign; /* printed after the number: "%" */
-	char unit[40];
-};
-/* Returns the number of metrics, 0 to STAT_METRICS. */
+/* Returns the number of metrics, 0 to METRICS. */
 size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group,
-		    struct stat_metric metrics[STAT_METRICS]);
-/* The unit of the ratio that the line's event has; NULL if it has only a rate or a time. */
-const char *stat_metric_unit(const struct stat_line *line);
+		    struct metric metrics[METRICS]);
 
 /* stat_lines.c */
 typedef void stat_print_line(const struct stat_job *stat, const struct stat_line *line,

@@ -93,12 +93,6 @@ static int add_defaults(struct stat_job *stat)
 	return rc ? CLI_EXIT_USAGE : 0;
 }
 
-static bool is_clock(const struct perch_attr *attr)
-{
-	return attr->type == PERCH_TYPE_SOFTWARE && (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
-						     attr->config == PERCH_COUNT_SW_TASK_CLOCK);
-}
-
 static struct stat_part *part_of(struct stat_job *stat, const char *cgroup)
 {
 	struct stat_part *part;
@@ -132,7 +126,7 @@ static int add_line(struct stat_job *stat, size_t base, size_t index, const char
 				    .part = part - stat->part,
 				    .index = part->events.nr++,
 				    .merged_into = stat->nr_lines,
-				    .clock = is_clock(&event->attr) };
+				    .clock = metric_is_clock(&event->attr) };
 	stat->nr_lines++;
 	line->unit = line->clock ? "msec" : event->unit;
 	line->scale = line->clock ? 1e-6 : event->scale;
@@ -204,7 +198,7 @@ static int split_cgroup_names(struct stat_job *stat)
 static void warn_no_metrics(const struct stat_job *stat)
 {
 	for (size_t i = 0; i < stat->nr_lines; i++)
-		if (stat_metric_unit(&stat->line[i]))
+		if (metric_unit(&stat->line[i].event->attr))
 			return;
 	if (stat->options.metric_only && !stat->options.quiet && stat->nr_lines)
 		cli_note(

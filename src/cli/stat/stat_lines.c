@@ -208,7 +208,7 @@ static void print_csv_metrics(const struct stat_job *stat, const struct stat_lin
 			      size_t group, FILE *out)
 {
 	const char *sep = stat->options.separator;
-	struct stat_metric metrics[STAT_METRICS];
+	struct metric metrics[METRICS];
 	size_t nr = stat_metrics(stat, line, group, metrics);
 	int empty = 3 + (*line->cgroup != '\0') + (stat->options.repeat > 1) + 1;
 
@@ -300,7 +300,7 @@ static void print_json_prefix(const struct stat_job *stat, const struct stat_lin
 static void print_json_metrics(const struct stat_job *stat, const struct stat_line *line,
 			       size_t group, FILE *out)
 {
-	struct stat_metric metrics[STAT_METRICS] = { 0 };
+	struct metric metrics[METRICS] = { 0 };
 	size_t nr = stat_metrics(stat, line, group, metrics);
 
 	fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[0].value,
