@@ -138,6 +138,23 @@ def assemble(directory):
     return path, labels, int(code[2], 16), int(code[5], 16), int(code[1], 16)
 
 
+def text_of_paths(path, label):
+    """brstackdisasm has the lines of brstackinsn, with the text of instructions instead of their bytes."""
+    plain, _ = script(PERCH, path, "-F", "brstackinsn")
+    ours, _ = script(PERCH, path, "-F", "brstackdisasm")
+    line = re.compile(r"\t([0-9a-f]{16})\t(.*?)(?: *(\t#.*))?$")
+    pairs = [(line.match(one), line.match(other)) for one, other in zip(plain, ours)]
+    check(len(plain) == len(ours) > 100 and all(
+        one.group(1, 3) == other.group(1, 3) if one and other else plain[i] == ours[i] for i, (one, other) in enumerate(pairs)),
+          "brstackdisasm has %d lines of brstackinsn" % len(ours), (plain[:6], ours[:6]))
+    texts = {int(other.group(1), 16): other.group(2) for _, other in pairs if other}
+    for name, text in (("b1", "jne _start+0x%x" % (label["t1"] - label["_start"])), ("b2", "callq function+0x0"), ("b3", "retq"),
+                       ("function", "pushq %rbp"), ("t4", "xorl %edi, %edi")):
+        check(texts.get(label[name]) == text, "text in a branch stack: " + text, texts.get(label[name]))
+    ours, _ = script(PERCH, path, "-F", "brstackdisasm,brstackinsnlen")
+    check(any(re.search(r"\tretq {26}\tilen: 1\t# PRED", one) for one in ours), "brstackdisasm with lengths", "\n".join(ours[:12]))
+
+
 def branch_stacks(directory):
     built = assemble(directory)
     if not built:
@@ -163,6 +180,7 @@ def branch_stacks(directory):
     for fields in ("brstackinsn", "ip,brstackinsn", "ip,sym,brstackinsnlen", "comm,insn,insnlen", "ip,brstack,insn,brstackinsn",
                    "+brstackinsn,-period,-cpu"):
         same(path, "-F", fields, least=11)
+    text_of_paths(path, label)
     for blocks in ("1", "2", "3"):
         same(path, "-F", "ip,brstackinsn", "--max-blocks", blocks, least=11)
     # No instruction is at the branch; bytes that are none. perf decodes such bytes, and what is after the branch.
@@ -191,7 +209,7 @@ def branch_stacks(directory):
     for at in range(320, len(content), 5):
         content[at] ^= 0x40
     open(damaged, "wb").write(content)
-    _, done = script(PERCH, damaged, "-F", "ip,insn,disasm,brstackinsn,srccode")
+    _, done = script(PERCH, damaged, "-F", "ip,insn,disasm,brstackinsn,brstackdisasm,srccode")
     check(done.returncode in (0, 1), "reads damaged branches", done.returncode)
 
 

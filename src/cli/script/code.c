@@ -139,7 +139,7 @@ static int add_instruction(struct script_code *owner, struct script_block *block
 
 		if (!size)
 			return -ENOMEM;
-		owner->bytes += sizeof(*block->assembly) + size;
+		owner->bytes += size;
 	}
 	block->nr++;
 	return 0;
@@ -166,11 +166,13 @@ static int decode(struct script_code *owner, struct script_block *block,
 	return rc;
 }
 
-static int allocate(struct script_block *block)
+static int allocate(struct script_code *owner, struct script_block *block)
 {
 	block->length = malloc(block->size);
-	if (block->with_text)
+	if (block->with_text) {
 		block->assembly = calloc(block->size, sizeof(*block->assembly));
+		owner->bytes += block->size * sizeof(*block->assembly);
+	}
 	return block->length && (block->assembly || !block->with_text) ? 0 : -ENOMEM;
 }
 
@@ -187,7 +189,7 @@ static int read_block(struct script *script, struct script_block *block)
 	if (!rc) {
 		if (block->with_text)
 			move_code(&code, block->address);
-		rc = allocate(block);
+		rc = allocate(script->code, block);
 		if (!rc)
 			rc = decode(script->code, block, &code, &err);
 		block->bytes = code.bytes;

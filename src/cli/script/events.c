@@ -59,20 +59,21 @@ static int check_combination(const struct script *script, const struct script_ev
 		return cli_usage_error(SCRIPT_COMMAND,
 				       "-F srcline: the line is that of the address; add the "
 				       "field ip");
-	if (script->json && asked & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN | SCRIPT_SRCCODE))
+	if (script->json && asked & (SCRIPT_PATH | SCRIPT_SRCCODE))
 		return cli_usage_error(SCRIPT_COMMAND,
-				       "-F: the fields brstackinsn, brstackinsnlen and srccode are "
-				       "text; -j has brstack, insn and srcline");
+				       "-F: the fields brstackinsn, brstackinsnlen, brstackdisasm "
+				       "and srccode are text; -j has brstack, insn, disasm and "
+				       "srcline");
 	if (script->json && asked & SCRIPT_METRIC)
 		return cli_usage_error(SCRIPT_COMMAND,
 				       "-F: metrics are lines between samples, and -j prints "
 				       "samples only; remove the field metric, or -j");
-	if (asked & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN) &&
-	    event->event->attr.sample_type & PERCH_SAMPLE_BRANCH_STACK &&
+	if (asked & SCRIPT_PATH && event->event->attr.sample_type & PERCH_SAMPLE_BRANCH_STACK &&
 	    !(event->event->attr.branch_sample_type & PERCH_SAMPLE_BRANCH_ANY))
-		return cli_usage_error(SCRIPT_COMMAND,
-				       "-F brstackinsn: the code between branches is known only if "
-				       "all branches are recorded; record with -b");
+		return cli_usage_error(
+			SCRIPT_COMMAND,
+			"-F brstackinsn, brstackdisasm: the code between branches is known only if "
+			"all branches are recorded; record with -b");
 	if (event->fields & SCRIPT_TOD && !script->tod_ns)
 		return cli_usage_error(SCRIPT_COMMAND,
 				       "-F tod: the file does not have the time of day of its "

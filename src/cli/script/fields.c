@@ -55,6 +55,7 @@ static const struct script_field table[] = {
 	{ "brstackinsn", SCRIPT_BRSTACKINSN, PERCH_SAMPLE_BRANCH_STACK, "branch stack", "-b" },
 	{ "brstackinsnlen", SCRIPT_BRSTACKINSNLEN, PERCH_SAMPLE_BRANCH_STACK, "branch stack",
 	  "-b" },
+	{ "brstackdisasm", SCRIPT_BRSTACKDISASM, PERCH_SAMPLE_BRANCH_STACK, "branch stack", "-b" },
 	{ "srccode", SCRIPT_SRCCODE, PERCH_SAMPLE_IP, "address of the instruction", NULL },
 	{ "metric", SCRIPT_METRIC, PERCH_SAMPLE_READ, "counts of their group",
 	  "-e '{EVENT,EVENT}:S'" },
@@ -66,7 +67,7 @@ static const struct script_field table[] = {
 };
 
 /* Fields of perf that are not printed. */
-static const char *const unsupported[] = { "brstackdisasm", "brcntr" };
+static const char *const unsupported[] = { "brcntr" };
 
 #define START (SCRIPT_COMM | SCRIPT_TID | SCRIPT_CPU | SCRIPT_TIME | SCRIPT_EVENT)
 #define FRAME (SCRIPT_IP | SCRIPT_SYM | SCRIPT_SYMOFF | SCRIPT_DSO)

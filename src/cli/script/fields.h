@@ -48,8 +48,11 @@
 #define SCRIPT_SRCCODE	      (UINT64_C(1) << 38)
 #define SCRIPT_DISASM	      (UINT64_C(1) << 39)
 #define SCRIPT_METRIC	      (UINT64_C(1) << 40)
+#define SCRIPT_BRSTACKDISASM  (UINT64_C(1) << 41)
 /* those of instruction traces and of guests: accepted, no sample has them */
 #define SCRIPT_NEVER (UINT64_C(1) << 33)
+/* the code between the branches of a branch stack */
+#define SCRIPT_PATH (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN | SCRIPT_BRSTACKDISASM)
 /* -j without -F: all that an event has, except what other fields say or what takes long to find */
 #define SCRIPT_ALL                                                                                 \
 	(((UINT64_C(1) << 33) - 1) & ~(SCRIPT_SRCLINE | SCRIPT_TOD | SCRIPT_FLAGS | SCRIPT_DSOFF | \

@@ -16,6 +16,16 @@
 
 /* ---- the sampled instruction ---- */
 
+static struct script_instruction instruction_at(const struct script_block *block, uint32_t index,
+						uint64_t offset)
+{
+	return (struct script_instruction){
+		.bytes = block->bytes + offset,
+		.length = block->length[index] & LENGTH,
+		.assembly = block->assembly ? &block->assembly[index] : NULL,
+	};
+}
+
 int script_find_instruction(struct script *script, const struct script_event *event,
 			    const struct perch_session_sample *sample,
 			    struct script_instruction *instruction)
@@ -32,11 +42,7 @@ int script_find_instruction(struct script *script, const struct script_event *ev
 	block = script_find_block(script, &wanted);
 	if (!block)
 		return -ENOMEM;
-	*instruction = (struct script_instruction){ .bytes = block->bytes };
-	if (!block->nr)
-		return 0;
-	instruction->length = block->length[0] & LENGTH;
-	instruction->assembly = block->assembly;
+	*instruction = block->nr ? instruction_at(block, 0, 0) : (struct script_instruction){ 0 };
 	return 0;
 }
 
@@ -180,40 +186,49 @@ static int put_path_symbol(struct path *path, struct script_target *target)
 	return 0;
 }
 
-/* Writes "\taddress\tinsn: 48 83 c3 01 " without the end of the line. */
-static char *put_path_instruction(const struct path *path, char *at, uint64_t ip,
-				  const uint8_t *bytes, unsigned length, int width)
+/* Writes "\taddress\tinsn: 48 83 c3 01 ", or the text of the instruction, without the end of the
+ * line. Moves *at to its end. */
+static int put_path_instruction(const struct path *path, char **at, uint64_t ip,
+				const struct script_instruction *instruction, int width)
 {
 	char *start;
 
-	*at++ = '\t';
+	*(*at)++ = '\t';
 	for (int shift = 60; shift >= 0; shift -= 4)
-		*at++ = "0123456789abcdef"[ip >> shift & 15];
-	*at++ = '\t';
-	start = at;
-	at = length ? put_hex_bytes(put_text(at, "insn: "), bytes, length) : put_text(at, "<bad>");
-	at = put_spaces(at, width - (int)(at - start));
+		*(*at)++ = "0123456789abcdef"[ip >> shift & 15];
+	*(*at)++ = '\t';
+	start = *at;
+	if (!instruction->assembly)
+		*at = put_hex_bytes(put_text(*at, "insn: "), instruction->bytes,
+				    instruction->length);
+	else if (script_put_assembly(path->script, path->sample, instruction->assembly, at))
+		return -ENOMEM;
+	*at = put_spaces(*at, width - (int)(*at - start));
 	if (path->event->fields & SCRIPT_BRSTACKINSNLEN)
-		at = put_number(put_text(at, "\tilen: "), length, 1, 0);
-	return at;
-}
-
-static int put_path_line(struct path *path, uint64_t ip, const uint8_t *bytes, unsigned length)
-{
-	char *at = perch__output_reserve(path->event->out, 256);
-
-	at = put_path_instruction(path, at, ip, bytes, length, 0);
-	perch__output_end(path->event->out, put_bytes(at, "\n", 1));
+		*at = put_number(put_text(*at, "\tilen: "), instruction->length, 1, 0);
 	return 0;
 }
 
-/* Writes the branch with what the CPU recorded of it. nr: instructions since the one before. */
-static void put_path_branch(struct path *path, uint64_t ip, const uint8_t *bytes, unsigned length,
-			    const struct perch_branch_entry *entry, unsigned nr)
-{
-	char *at = perch__output_reserve(path->event->out, 256), text[32];
+#define PATH_LINE (256 + SCRIPT_MAX_ASSEMBLY)
 
-	at = put_path_instruction(path, at, ip, bytes, length, 30);
+static int put_path_line(struct path *path, uint64_t ip,
+			 const struct script_instruction *instruction)
+{
+	char *at = perch__output_reserve(path->event->out, PATH_LINE);
+	int rc = put_path_instruction(path, &at, ip, instruction, 0);
+
+	perch__output_end(path->event->out, put_bytes(at, "\n", 1));
+	return rc;
+}
+
+/* Writes the branch with what the CPU recorded of it. nr: instructions since the one before. */
+static int put_path_branch(struct path *path, uint64_t ip,
+			   const struct script_instruction *instruction,
+			   const struct perch_branch_entry *entry, unsigned nr)
+{
+	char *at = perch__output_reserve(path->event->out, PATH_LINE), text[32];
+	int rc = put_path_instruction(path, &at, ip, instruction, 30);
+
 	at = put_text(at, "\t#");
 	at = put_text(at, entry->predicted ? " PRED" : "");
 	at = put_text(at, entry->mispred ? " MISPRED" : "");
@@ -230,6 +245,7 @@ static void put_path_branch(struct path *path, uint64_t ip, const uint8_t *bytes
 		}
 	}
 	perch__output_end(path->event->out, put_bytes(at, "\n", 1));
+	return rc;
 }
 
 /* Writes the source line of an instruction if -F has srccode. */
@@ -252,6 +268,10 @@ static int find_path(struct path *path, uint64_t start, uint64_t end, struct scr
 		     const struct script_block **block)
 {
 	static const struct script_block none;
+	bool with_text = path->event->fields & SCRIPT_BRSTACKDISASM;
+	struct script_block wanted = { .size = (uint32_t)(end - start) + 1,
+				       .with_text = with_text,
+				       .address = with_text ? start : 0 };
 
 	*block = &none;
 	if (!start || !end || end < start || end - start > MAX_BLOCK - SCRIPT_MAX_INSTRUCTION)
@@ -260,10 +280,9 @@ static int find_path(struct path *path, uint64_t start, uint64_t end, struct scr
 		return -ENOMEM;
 	if (target->location.dso->kind == PERCH_DSO_UNKNOWN)
 		return 0;
-	*block = script_find_block(path->script,
-				   &(struct script_block){ .dso = target->location.dso,
-							   .offset = target->location.offset,
-							   .size = (uint32_t)(end - start) + 1 });
+	wanted.dso = target->location.dso;
+	wanted.offset = target->location.offset;
+	*block = script_find_block(path->script, &wanted);
 	return *block ? 0 : -ENOMEM;
 }
 
@@ -271,6 +290,7 @@ static int find_path(struct path *path, uint64_t start, uint64_t end, struct scr
 static int put_first_branch(struct path *path, const struct perch_branch_entry *entry)
 {
 	struct script_target target;
+	struct script_instruction instruction;
 	const struct script_block *block;
 
 	if (find_path(path, entry->from, entry->from, &target, &block))
@@ -278,7 +298,9 @@ static int put_first_branch(struct path *path, const struct perch_branch_entry *
 	if (!block->nr)
 		return 0;
 	put_path_symbol(path, &target);
-	put_path_branch(path, entry->from, block->bytes, block->length[0] & LENGTH, entry, 0);
+	instruction = instruction_at(block, 0, 0);
+	if (put_path_branch(path, entry->from, &instruction, entry, 0))
+		return -ENOMEM;
 	return put_path_source(path, &target, target.location.offset);
 }
 
@@ -301,20 +323,19 @@ static int put_block(struct path *path, uint64_t start, const struct perch_branc
 		return 0;
 	first = target.location.offset;
 	for (uint32_t i = 0; i < block->nr; i++) {
-		unsigned length = block->length[i] & LENGTH;
-		const uint8_t *bytes = block->bytes + offset;
+		struct script_instruction instruction = instruction_at(block, i, offset);
+		bool last = start + offset == end;
 
 		move(&target, first, offset);
 		put_path_symbol(path, &target);
-		if (start + offset == end)
-			put_path_branch(path, end, bytes, length, entry, i + 1);
-		else
-			put_path_line(path, start + offset, bytes, length);
+		if (last ? put_path_branch(path, end, &instruction, entry, i + 1)
+			 : put_path_line(path, start + offset, &instruction))
+			return -ENOMEM;
 		if (put_path_source(path, &target, first + offset))
 			return -ENOMEM;
-		if (start + offset == end)
+		if (last)
 			return 0;
-		offset += length;
+		offset += instruction.length;
 	}
 	perch__output_text(path->event->out, "\tmismatch of LBR data and executable\n");
 	return 0;
@@ -336,17 +357,19 @@ static int put_last_block(struct path *path, uint64_t start)
 	}
 	first = target.location.offset;
 	for (uint32_t i = 0; i < block->nr; i++) {
+		struct script_instruction instruction = instruction_at(block, i, offset);
+
 		move(&target, first, offset);
 		put_path_symbol(path, &target);
-		put_path_line(path, start + offset, block->bytes + offset,
-			      block->length[i] & LENGTH);
+		if (put_path_line(path, start + offset, &instruction))
+			return -ENOMEM;
 		if (block->length[i] & SCRIPT_LEAVES && start + offset != end) {
 			perch__output_text(path->event->out, "\t... not reaching sample ...\n");
 			break;
 		}
 		if (put_path_source(path, &target, first + offset))
 			return -ENOMEM;
-		offset += block->length[i] & LENGTH;
+		offset += instruction.length;
 	}
 	return 0;
 }
@@ -395,7 +418,5 @@ int script_put_instructions(struct script *script, const struct script_event *ev
 	if (event->fields & (SCRIPT_INSN | SCRIPT_INSNLEN | SCRIPT_DISASM) &&
 	    put_instruction(script, event, sample))
 		return -ENOMEM;
-	return event->fields & (SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN)
-		       ? put_path(script, event, sample)
-		       : 0;
+	return event->fields & SCRIPT_PATH ? put_path(script, event, sample) : 0;
 }

@@ -275,8 +275,7 @@ static int put_before_ip(struct script *script, const struct script_event *event
 	return 0;
 }
 
-#define INSTRUCTIONS \
-	(SCRIPT_INSN | SCRIPT_INSNLEN | SCRIPT_DISASM | SCRIPT_BRSTACKINSN | SCRIPT_BRSTACKINSNLEN)
+#define INSTRUCTIONS (SCRIPT_INSN | SCRIPT_INSNLEN | SCRIPT_DISASM | SCRIPT_PATH)
 
 /* Fields after the address. */
 static int put_after_ip(struct script *script, const struct script_event *event,
