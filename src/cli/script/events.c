@@ -150,6 +150,8 @@ static void note_invalid(const struct script *script)
 		uint64_t asked = script->fields.type[type].asked;
 		uint64_t fields = asked & script_fields_invalid(type) & ~noted[type];
 
+		if (perch__is_dummy(&script->event[i].event->attr))
+			continue;
 		noted[type] |= fields;
 		for (; fields; fields &= fields - 1)
 			cli_note(SCRIPT_COMMAND, "%s events have no field '%s'",
