@@ -169,11 +169,6 @@ def without_names(lines):
     return [re.sub(r"(--\d+\.\d+%--).*", r"\1", line) for line in lines if "%" in line or line.startswith("#")]
 
 
-def rows_without_samples(lines):
-    """The rows of functions with samples, without their children. perf has no column of the only name."""
-    return [re.sub(r"^[\d.]+% | \[\.\] \w+$", "", line) for line in lines if not re.match(r"[\d.]+% 0\.00% |# Children", line)]
-
-
 def one_build(lines):
     """Temporary programs without their build ids, each path once."""
     return list(dict.fromkeys(re.sub(r"^[0-9a-f]{40} (/tmp/)", r"ID \1", line) for line in lines))
@@ -207,8 +202,6 @@ DIFFERENCES = {
     "padded": ("perf 6.1 pads columns with -t", replacing(r" *; *", ";")),
     "inode": ("perf prints a part of the build id as the inode of a mapping with a build id", replacing(r"( r-xp [0-9a-f]+) \d+ ", r"\1 ")),
     "zero": ("perf prints nothing for a weighted difference of 0", replacing(r"% 0 ", "% ")),
-    "callers": ("with children, perf prints only rows of the names of -S and -d, with their callees, perch those of the selected samples' callers, too",
-                rows_without_samples),
     "builds": ("perf lists one of several builds of a path, which may be those of programs that run at the same time", one_build),
 }
 
