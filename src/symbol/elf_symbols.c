@@ -227,6 +227,15 @@ static size_t read_slots(const struct elf_file *file, size_t index, struct slot 
 	return nr;
 }
 
+/* Few files have relocations of indirect functions. */
+static bool lacks_symbols(const struct slot *slots, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!slots[i].symbol)
+			return true;
+	return false;
+}
+
 static int compare_resolvers(const void *a, const void *b)
 {
 	const struct slot *x = a, *y = b;
@@ -296,8 +305,6 @@ static void find_resolved(const struct reading *reading, struct slot *slots, siz
 			slots[i].symbol = slots[i - 1].symbol;
 			slots[i].indirect = true;
 		}
-	/* PLT stubs have the order of the slots. Relocations of indirect functions come last. */
-	qsort(slots, nr, sizeof(*slots), compare_slots);
 }
 
 /* The size of a stub, and of the code before the first one. */
@@ -366,8 +373,11 @@ static int add_all_stubs(struct reading *reading, size_t relocations)
 	size_t nr = read_slots(reading->file, relocations, &slots);
 	int rc = 0;
 
-	if (nr)
+	if (lacks_symbols(slots, nr))
 		find_resolved(reading, slots, nr);
+	/* PLT stubs have the order of the slots. Relocations of indirect functions come last. */
+	if (nr)
+		qsort(slots, nr, sizeof(*slots), compare_slots);
 	for (size_t i = 0; i < 2 && !rc; i++) {
 		size_t plt = perch__elf_section(reading->file, sections[i], SHT_PROGBITS);
 
