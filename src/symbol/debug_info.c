@@ -27,11 +27,12 @@ static bool read_link(struct debug_info *info)
 	size_t index = perch__elf_sections(file)
 			       ? 0
 			       : perch__elf_section(file, ".gnu_debugaltlink", SHT_PROGBITS);
-	uint64_t size = file->section[index].size;
+	uint64_t size;
 	size_t length;
 
 	if (!index)
 		return false;
+	size = file->section[index].size;
 	if (size <= PATH_MAX)
 		info->link = perch__elf_bytes(file, file->section[index].offset, size);
 	length = info->link ? strlen(info->link) + 1 : 1;

@@ -75,6 +75,8 @@ void perch__split_open(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id
 void perch__dwo_free(struct dwo_view *view);
 /* Moves to the next entry. Returns false after the last one. */
 bool perch__debug_next_entry(Dwarf_Die *die);
+/* Returns the text of an attribute of an entry, or NULL. */
+const char *perch__debug_text(Dwarf_Die *die, unsigned name);
 /* Returns the name of the function of an entry, or NULL. */
 const char *perch__debug_name(struct debug_info *info, Dwarf_Die *die);
 void perch__debug_free_names(struct debug_info *info);

@@ -35,7 +35,7 @@ static struct scope_key key_of(const Dwarf_Die *die)
 	return (struct scope_key){ die->cu, (uintptr_t)die->addr };
 }
 
-static const char *text_of(Dwarf_Die *die, unsigned name)
+const char *perch__debug_text(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 
@@ -61,10 +61,10 @@ static int describe(void *context, struct scope_key key, struct scope_entry *ent
 	(void)context;
 	*entry = (struct scope_entry){ 0 };
 	entry->tag = (unsigned)dwarf_tag(&die);
-	entry->name = text_of(&die, DW_AT_name);
-	entry->linkage_name = text_of(&die, DW_AT_linkage_name);
+	entry->name = perch__debug_text(&die, DW_AT_name);
+	entry->linkage_name = perch__debug_text(&die, DW_AT_linkage_name);
 	if (!entry->linkage_name)
-		entry->linkage_name = text_of(&die, DW_AT_MIPS_linkage_name);
+		entry->linkage_name = perch__debug_text(&die, DW_AT_MIPS_linkage_name);
 	if (!find_reference(&die, DW_AT_abstract_origin, &entry->declaration) &&
 	    !find_reference(&die, DW_AT_specification, &entry->declaration))
 		find_reference(&die, DW_AT_extension, &entry->declaration);

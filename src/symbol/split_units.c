@@ -57,18 +57,11 @@ static int open_in(const struct debug_info *info, const char *directory, const c
 	return fd;
 }
 
-static const char *text_of(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formstring(dwarf_attr(die, name, &attribute));
-}
-
 static const char *name_of(Dwarf_Die *skeleton)
 {
-	const char *name = text_of(skeleton, DW_AT_dwo_name);
+	const char *name = perch__debug_text(skeleton, DW_AT_dwo_name);
 
-	return name ? name : text_of(skeleton, DW_AT_GNU_dwo_name);
+	return name ? name : perch__debug_text(skeleton, DW_AT_GNU_dwo_name);
 }
 
 /* ---- the copy of a .dwo file ---- */
@@ -251,7 +244,7 @@ static int open_in_dwo(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id
 	if (!name)
 		return -ENODATA;
 	fd[BESIDE_PROGRAM] = open_in(info, NULL, name);
-	fd[IN_COMPILATION] = open_in(info, text_of(skeleton, DW_AT_comp_dir), name);
+	fd[IN_COMPILATION] = open_in(info, perch__debug_text(skeleton, DW_AT_comp_dir), name);
 	if (fd[BESIDE_PROGRAM] == -ENXIO || fd[IN_COMPILATION] == -ENXIO)
 		rc = -ENXIO;
 	else if (find_split(skeleton, split))
