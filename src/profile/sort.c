@@ -99,8 +99,7 @@ static uint32_t *make_ranks(struct order *order, size_t nr,
 	return rank;
 }
 
-/* Returns false if out of memory. */
-static bool rank_columns(struct order *order)
+static void find_columns(struct order *order)
 {
 	const struct perch_profile *profile = order->profile;
 	size_t at = 0;
@@ -113,8 +112,21 @@ static bool rank_columns(struct order *order)
 	at += order->with_dso;
 	order->with_sym = at < profile->nr_columns &&
 			  profile->column[at]->methods == &perch__column_sym;
+}
+
+/* True if the step LOCATION is used: no column of the list is left to compare. */
+static bool has_location(const struct order *order)
+{
+	return order->nr_sums == order->options->nr_by;
+}
+
+/* Makes the ranks that the step LOCATION needs. Returns false if out of memory. */
+static bool rank_columns(struct order *order)
+{
+	if (!has_location(order))
+		return true;
 	order->context_rank =
-		make_ranks(order, profile->contexts.nr, is_of_event, compare_context_items);
+		make_ranks(order, order->profile->contexts.nr, is_of_event, compare_context_items);
 	order->dso_rank =
 		make_ranks(order, order->with_dso ? order->nr_dsos : 0, is_any, compare_dso_items);
 	return order->context_rank && order->dso_rank;
@@ -194,7 +206,7 @@ static void set_steps(struct order *order)
 		*step++ = HEIGHT;
 		*step++ = SELF;
 	}
-	if (order->nr_sums == options->nr_by) {
+	if (has_location(order)) {
 		order->first_compared = order->nr_sample + order->with_dso;
 		*step++ = LOCATION;
 		if (order->with_sym)
@@ -330,11 +342,12 @@ static int64_t sort_rows(struct order *order, size_t nr_rows)
 	struct sort_item *scratch = malloc((nr_rows + 1) * sizeof(*scratch));
 	int64_t nr = -ENOMEM;
 
+	find_columns(order);
+	set_steps(order);
 	if (items && scratch && rank_columns(order)) {
 		perch__use_large_pages(items, nr_rows * sizeof(*items));
 		perch__use_large_pages(scratch, nr_rows * sizeof(*scratch));
 		nr = (int64_t)select_rows(order, nr_rows, items);
-		set_steps(order);
 		sort_items(order, order->step, items, (size_t)nr, scratch);
 		move_rows(order->row, items, nr_rows, (uint32_t *)scratch);
 	}
