@@ -15,7 +15,8 @@
  * Threads: one thread per object at a time, together with its processes and symbols.
  *
  * Fork: a child has copies of the objects, and can use and free them. Nothing that it does changes
- * the objects of the parent.
+ * the objects of the parent. A profile that was made with .threads, and is not finished, it can
+ * only free.
  *
  * Signals: no function is async-signal-safe. They allocate memory.
  */
@@ -265,6 +266,11 @@ struct perch_profile_options {
 	 * as with perch_session_options.branch_history. Otherwise callers have the line and the
 	 * inlined functions of the call before their address. */
 	unsigned exact_chains : 1;
+	/** The library may count samples in a thread of its own, while the program reads the next
+	 * ones. The rows are the same. The thread starts after about 1000 samples, has all signals
+	 * blocked, and ends with perch_profile_finish() or perch_profile_free(). Profiles with
+	 * .branches, .ignore_callees or the column "parent" have none. */
+	unsigned threads : 1;
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */
 	enum perch_call_graph_key graph_key;

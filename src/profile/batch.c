@@ -5,27 +5,29 @@
  */
 #include "internal.h"
 
-/* Reserves all memory first, so a batch is counted as a whole or stays as it is. */
 int perch__samples_count(struct perch_profile *profile)
 {
 	struct batch *batch = profile->batch;
 
+	if (profile->count_thread && perch__count_thread_wait(profile->count_thread))
+		return -ENOMEM;
 	if (!batch || !batch->nr)
 		return 0;
-	if (perch__addresses_reserve(profile->addresses, batch->nr_keys) ||
-	    (profile->flat
-		     ? perch__flat_reserve(profile->flat,
-					   profile->addresses->keys.nr + batch->nr_keys, batch->nr)
-		     : perch__stacks_reserve(&profile->stacks, batch->nr_keys)))
-		return -ENOMEM;
 	batch->unit = profile->unit;
-	perch__addresses_number(profile->addresses, batch->key, batch->nr_keys, batch->number);
-	if (profile->flat)
-		perch__flat_add_batch(profile->flat, batch);
-	else
-		perch__stacks_add(&profile->stacks, profile->last_stack, batch);
-	batch->nr = batch->nr_keys = 0;
-	return 0;
+	return perch__batch_count(profile, batch);
+}
+
+/* Makes space in the batch. Returns 0 or -ENOMEM. */
+static int end_batch(struct perch_profile *profile)
+{
+	if (profile->threads && !profile->count_thread) {
+		profile->count_thread = perch__count_thread_new(profile);
+		profile->threads = profile->count_thread;
+	}
+	if (!profile->count_thread)
+		return perch__samples_count(profile);
+	profile->batch->unit = profile->unit;
+	return perch__count_thread_pass(profile->count_thread, &profile->batch);
 }
 
 /* Stores the key of an address. */
@@ -74,8 +76,9 @@ int perch__samples_add(struct perch_profile *profile, const struct sample *sampl
 	struct batch_sample *to;
 
 	if ((batch->nr == BATCH_SAMPLES || batch->nr_keys + MAX_DEPTH > BATCH_KEYS) &&
-	    perch__samples_count(profile))
+	    end_batch(profile))
 		return -ENOMEM;
+	batch = profile->batch;
 	to = &batch->sample[batch->nr++];
 	*to = (struct batch_sample){ .period = sample->record->sample.period, .context = context };
 	if (profile->flat)

@@ -232,8 +232,26 @@ struct sample;
 /* Adds a sample, and counts the batch if it is full. Returns 0 or -ENOMEM. */
 int perch__samples_add(struct perch_profile *profile, const struct sample *sample,
 		       uint32_t context);
-/* Counts the samples of the batch. After -ENOMEM they stay in the batch. */
+/* Counts all samples that were added. After -ENOMEM the others are kept. */
 int perch__samples_count(struct perch_profile *profile);
+/* batch_count.c: counts the samples of a batch as a whole, or none of them. Returns 0 or -ENOMEM.
+ */
+int perch__batch_count(struct perch_profile *profile, struct batch *batch);
+
+/* ---- count_thread.c: a thread that counts batches while the program fills the next ones ---- */
+
+struct count_thread;
+/* Returns NULL if there cannot be a thread. */
+struct count_thread *perch__count_thread_new(struct perch_profile *profile);
+/* Ends the thread. Batches that are not counted are lost. */
+void perch__count_thread_free(struct count_thread *thread);
+/*
+ * Passes a full batch to the thread, and replaces it by an empty one. May wait until one is
+ * counted. After -ENOMEM the batch is not passed.
+ */
+int perch__count_thread_pass(struct count_thread *thread, struct batch **batch);
+/* Waits until all batches are counted. Returns 0, or -ENOMEM: the rest is kept. */
+int perch__count_thread_wait(struct count_thread *thread);
 
 /* ---- stacks.c ---- */
 
@@ -414,8 +432,12 @@ struct perch_profile {
 	bool shares_addresses; /* with the profile that this one is a snapshot of */
 	/* numbers of samples are multiples of 1 / unit: after perch_profile_decay() it is not 1 */
 	uint32_t unit;
-	struct flat *flat; /* without call chains; else NULL */
-	struct batch *batch;
+	struct flat *flat;   /* without call chains; else NULL */
+	struct batch *batch; /* that is filled */
+	bool threads;	     /* of the options */
+	/* NULL: none. It has addresses, flat, stacks and last_stack[].number for itself, except
+	 * between perch__samples_count() and the next sample. */
+	struct count_thread *count_thread;
 	struct stacks stacks; /* empty after perch_profile_finish() */
 	struct tree tree;     /* of frames */
 	uint64_t names_seed;  /* of hashes that stand for names */

@@ -51,6 +51,9 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	if (!rc)
 		rc = perch__parent_set(profile, options,
 				       perch__columns_has(profile, &perch__column_parent), err);
+	/* numbers of addresses are needed at once, or while samples are counted */
+	profile->threads = options && options->threads && !profile->branches &&
+			   !profile->parent.is_set && !profile->ignored.is_set;
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
 	if (!rc) {
@@ -72,6 +75,7 @@ void perch_profile_free(struct perch_profile *profile)
 {
 	if (!profile)
 		return;
+	perch__count_thread_free(profile->count_thread);
 	perch__tuples_clear(&profile->contexts);
 	if (!profile->shares_addresses)
 		perch_addresses_free(profile->addresses);
@@ -326,6 +330,8 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	int rc;
 
 	rc = perch__samples_count(profile);
+	perch__count_thread_free(profile->count_thread);
+	profile->count_thread = NULL;
 	/* what follows uses numbers only */
 	perch__hash_clear(&profile->stacks.table);
 	if (!profile->shares_addresses)

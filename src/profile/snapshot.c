@@ -53,6 +53,7 @@ static bool copy_arrays(struct perch_profile *copy)
 
 	copy->shares_addresses = true;
 	copy->batch = NULL;
+	copy->count_thread = NULL;
 	copy->parent = copy->ignored = (struct matcher){ .is_set = false };
 	COPY(copy->comm, copy->nr_comms, &failed);
 	copy->named.table = (struct perch__hash_table){ 0 };

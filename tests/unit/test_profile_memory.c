@@ -13,7 +13,9 @@ void *__wrap_realloc(void *old, size_t size);
 
 void *__wrap_realloc(void *old, size_t size)
 {
-	return failing && ++calls % failing == 0 ? NULL : __real_realloc(old, size);
+	return failing && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % failing == 0
+		       ? NULL
+		       : __real_realloc(old, size);
 }
 
 /* New contexts, addresses and stacks, some with many children. */
@@ -27,9 +29,11 @@ static int add_sample(struct fixture *f, unsigned i)
 	return perch_profile_add(f->profile, &record, NULL);
 }
 
-static void check_refusals(struct fixture *f, bool flat)
+static void check_refusals(struct fixture *f, bool flat, bool threads)
 {
-	const struct perch_profile_options options = { .names = "tid,sym", .flat = flat };
+	const struct perch_profile_options options = { .names = "tid,sym",
+						       .flat = flat,
+						       .threads = threads };
 
 	for (unsigned period = 2; period < 9; period++) {
 		unsigned added = 0, refused = 0;
@@ -60,12 +64,14 @@ static void check_refusals(struct fixture *f, bool flat)
 
 static void refused_samples_leave_a_valid_profile(void **state)
 {
-	check_refusals(*state, false);
+	check_refusals(*state, false, false);
+	check_refusals(*state, false, true);
 }
 
 static void refused_samples_leave_a_valid_flat_profile(void **state)
 {
-	check_refusals(*state, true);
+	check_refusals(*state, true, false);
+	check_refusals(*state, true, true);
 }
 
 int main(void)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the samples that the options select. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 
 #include "options.h"
@@ -186,14 +188,24 @@ static bool merge_progress(void *context, double done)
 	return goes_on(reading, report_read_seconds(reading));
 }
 
+/* True if another thread of this process can run at the same time. */
+static bool has_several_cpus(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	return sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) > 1;
+}
+
 int report_read_start(struct report_reading *reading, struct report *report)
 {
 	struct perch_session *session = report->input.session;
-	const struct perch_profile_options options = report_profile_options(report);
+	struct perch_profile_options options = report_profile_options(report);
 	struct perch_error err;
 	int rc = check_chains(report);
 
 	reading->report = report;
+	options.threads = has_several_cpus();
 	reading->shows_chains = !options.flat;
 	clock_gettime(CLOCK_MONOTONIC, &reading->start);
 	if (rc)
