@@ -194,7 +194,7 @@ def check_jumps():
     terminal.wait("the screen follows the size", lambda lines: len(lines) == 10 and "Function" in lines[-1])
     terminal.tmux("resize-window", "-x", "30", "-y", "10")
     terminal.wait("the end of the path is shown on a narrow screen",
-                  lambda lines: re.match(r"inner_loop\(\) \.\.\.\w+/program$", lines[1]) and "[percent: loca" in lines[0])
+                  lambda lines: re.match(r"inner_loop\(\) \.\.\.\w+/program$", lines[1]) and lines[0].endswith("[percent: loc..."))
     terminal.keys("q")
     terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
     terminal.close()

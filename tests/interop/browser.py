@@ -65,7 +65,7 @@ def check_call_graph():
     terminal.wait("/ selects functions", lambda lines: len(rows_of(lines)) == 1 and "symbol: outer_call" in lines[0]
                   and re.search(r", \d+\.\d\d% in 1 of \d+ rows", lines[0]))
     terminal.keys("/")
-    terminal.wait("/ asks again", lambda lines: "outer_call_   Control-U clears" in lines[-1])
+    terminal.wait("/ asks again", lambda lines: "outer_call_   Enter sets, Escape cancels, Control-U clears" in lines[-1])
     terminal.keys("Enter", "+")
     terminal.wait("+ unfolds", lambda lines: re.match(r"^- .*outer_call$", lines[2]) and len(lines[3].strip()) > 1)
     terminal.keys("+")

@@ -168,7 +168,9 @@ static void draw_line(const struct functions *functions, size_t line, size_t y)
 
 static void draw_bar(size_t y, const char *text)
 {
-	screen_fill(y, screen_put(y, 0, SCREEN_TITLE, text), SCREEN_TITLE);
+	bool cut;
+
+	screen_fill(y, screen_put_marked(y, 0, SCREEN_TITLE, text, &cut), SCREEN_TITLE);
 }
 
 /* The function and its DSO: of a long path, the end, and of a long name, the start is shown. */

@@ -7,23 +7,35 @@
 
 #include "screen.h"
 
+/* Of a text that is too long for the line, the end is shown: characters are added there. */
+static void draw_question(const char *question, const char *text, bool changed)
+{
+	size_t row = screen_rows() - 1, column = screen_put(row, 0, SCREEN_TITLE, question);
+	const char *keys = text[0] && !changed ? "   Enter sets, Escape cancels, Control-U clears"
+					       : "   Enter sets, Escape cancels";
+	char end[1024];
+
+	column = screen_put(row, column, SCREEN_TITLE, " ");
+	screen_end_of(text, column + 1 < screen_columns() ? screen_columns() - column - 1 : 0, end,
+		      sizeof(end));
+	column = screen_put(row, column, SCREEN_TITLE, end);
+	column = screen_put(row, column, SCREEN_TITLE, "_");
+	if (column + strlen(keys) <= screen_columns())
+		column = screen_put(row, column, SCREEN_TITLE, keys);
+	screen_fill(row, column, SCREEN_TITLE);
+	screen_show();
+}
+
 bool screen_ask(const char *question, char *text, size_t size)
 {
 	char before[256];
 
 	snprintf(before, sizeof(before), "%s", text);
 	while (true) {
-		size_t row = screen_rows() - 1, length = strlen(text), column;
+		size_t length = strlen(text);
 		int key;
 
-		column = screen_put(row, 0, SCREEN_TITLE, question);
-		column = screen_put(row, column, SCREEN_TITLE, " ");
-		column = screen_put(row, column, SCREEN_TITLE, text);
-		column = screen_put(row, column, SCREEN_TITLE, "_");
-		if (length && !strcmp(text, before))
-			column = screen_put(row, column, SCREEN_TITLE, "   Control-U clears");
-		screen_fill(row, column, SCREEN_TITLE);
-		screen_show();
+		draw_question(question, text, strcmp(text, before));
 		key = screen_key();
 		if (key == SCREEN_ENTER)
 			return true;
