@@ -42,6 +42,7 @@ static void each_fresh_page_is_one_minor_fault(void **state)
 {
 	char *pages = fresh_pages(PAGES);
 	struct perch_count counts[3];
+	struct rusage before, after;
 
 	(void)state;
 	faults_while_touching("{page-faults:u,minor-faults:u,major-faults:u}", pages, counts);
@@ -50,12 +51,16 @@ static void each_fresh_page_is_one_minor_fault(void **state)
 	assert_int_equal(counts[2].value, 0);
 	/* the pages are present now, unless the kernel moves some of them (compaction) */
 	for (int i = 0; i < 5; i++) {
+		getrusage(RUSAGE_THREAD, &before);
 		faults_while_touching("{page-faults:u,minor-faults:u,major-faults:u}", pages,
 				      counts);
+		getrusage(RUSAGE_THREAD, &after);
+		/* the kernel's own count has those of the calls around the event, too */
+		assert_true(counts[0].value <= (uint64_t)(after.ru_minflt - before.ru_minflt));
 		if (!counts[0].value)
 			break;
 	}
-	assert_int_equal(counts[0].value, 0);
+	assert_true(counts[0].value < PAGES / 8);
 	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
 	drop(pages, PAGES);
 }
