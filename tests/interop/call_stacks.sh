@@ -84,6 +84,11 @@ try "a graph from the callers has the branches in the order in which they ran" d
 $rows -b --branch-history -i branches.data >"$work/log" 2>&1
 [ $? -eq 2 ] && grep -q "exclude each other" "$work/log"
 report $? "-b and --branch-history exclude each other"
+for option in "-b -g branch" "--total-cycles -g branch" "--total-cycles --branch-history"; do
+	$rows $option -i branches.data >"$work/log" 2>&1
+	[ $? -eq 2 ] && grep -q "exclude each other" "$work/log"
+	report $? "$option is refused"
+done
 $rows --branch-history -i start.data >"$work/log" 2>&1
 [ $? -eq 1 ] && grep -q "needs branch stacks" "$work/log"
 report $? "call stacks are no branches"

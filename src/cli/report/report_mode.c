@@ -60,6 +60,19 @@ const char *report_default_keys(const struct report *report)
 	return report->of_tracepoints ? "trace" : "comm,dso,sym";
 }
 
+/* The option that adds branches to call chains, or NULL. */
+static const char *history_option(const struct report *report)
+{
+	if (report->branch_history)
+		return "--branch-history";
+	return report->graph.branches ? "-g branch" : NULL;
+}
+
+static int exclude_each_other(const char *option, const char *other)
+{
+	return cli_usage_error(REPORT_COMMAND, "%s and %s exclude each other", option, other);
+}
+
 static int lacks(const struct report *report, const char *option, const char *what,
 		 const char *remedy)
 {
@@ -74,6 +87,7 @@ static int lacks(const struct report *report, const char *option, const char *wh
 int report_set_mode(struct report *report)
 {
 	struct contents contents = contents_of(report);
+	const char *history = history_option(report);
 	struct perch_error err;
 
 	if (perch_trace_columns_new(&report->trace_columns, report->input.session, &err))
@@ -81,21 +95,22 @@ int report_set_mode(struct report *report)
 	report->of_tracepoints = !contents.others;
 	if (!report->branches_set)
 		report->branches = contents.branches && !contents.stacks && !report->memory &&
-				   !report->branch_history;
-	if (report->branches && report->branch_history)
-		return cli_usage_error(REPORT_COMMAND,
-				       "-b and --branch-history exclude each other");
+				   !history;
+	if (report->branches && history)
+		return exclude_each_other("-b", history);
+	if (report->total_cycles && history)
+		return exclude_each_other("--total-cycles", history);
 	if (report->branch_history && !contents.branches)
 		return lacks(report, "--branch-history", "branch stacks", "-b -g");
 	report->exact_chains = report->graph.branches && contents.branches;
 	if (report->branches && report->memory)
-		return cli_usage_error(REPORT_COMMAND, "-b and --mem-mode exclude each other");
+		return exclude_each_other("-b", "--mem-mode");
 	if (report->branches && !contents.branches)
 		return lacks(report, "-b", "branch stacks", "-b");
 	if (report->total_cycles && !report->branches)
 		return lacks(report, "--total-cycles", "branch stacks", "-b");
 	if (report->total_cycles && report->json)
-		return cli_usage_error(REPORT_COMMAND, "-j and --total-cycles exclude each other");
+		return exclude_each_other("-j", "--total-cycles");
 	if (report->total_cycles)
 		return report_blocks_new(report);
 	if (!report->memory)
