@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config_file.h"
+#include "names.h"
 #include "options.h"
 #include "record/record.h"
 #include "report/report.h"
@@ -22,19 +23,16 @@ const struct cli_usage cli_config_usage = {
 static int unknown(const char *name, size_t length)
 {
 	const struct cli_variable *variables;
-	char list[512] = "";
-	size_t nr, used = 0;
-	char word[128];
-	const char *similar;
+	const char *list[64];
+	size_t nr;
 
-	snprintf(word, sizeof(word), "%.*s", (int)length, name);
-	similar = cli_variable_similar(word);
 	variables = cli_variables(&nr);
-	for (size_t i = 0; i < nr && used < sizeof(list) - 64; i++)
-		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-				 variables[i].name);
-	return cli_usage_error(COMMAND, "no variable '%.*s'%s%s: use %s", (int)length, name,
-			       similar ? ", perhaps " : "", similar ? similar : "", list);
+	for (size_t i = 0; i < nr && i < CLI_NR(list); i++)
+		list[i] = variables[i].name;
+	return cli_refuse_name(COMMAND, NULL,
+			       &(struct cli_names){ "variable", NULL, list,
+						    nr < CLI_NR(list) ? nr : CLI_NR(list) },
+			       name, length);
 }
 
 static void put_item(const struct cli_config_item *item)

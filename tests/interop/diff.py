@@ -92,7 +92,7 @@ def wrong():
                             (("-c", "wdiff:0,1"), "other than 0"), (("-c", "wdiff:1,0"), "other than 0"),
                             (("-c", "wdiff:99999999999999999999,1"), "64 bits"),
                             (("-c", "wdiff:,"), "wdiff:1,2"), (("-c", ""), "expected delta"),
-                            (("-s", "symbl"), "did you mean sym?"), (("-s", ""), "there is no key"), (("-s", "overhead_sys"), "a sum"),
+                            (("-s", "symbl"), "perhaps sym"), (("-s", ""), "no key ''"), (("-s", "overhead_sys"), "a sum"),
                             (("-o", "2"), "expected 0"), (("-t", "ab"), "one character"), (("-t", "."), "one character"),
                             (("-t", ""), "one character"), (("--percentage", "half"), "relative or absolute"),
                             (("--percentag",), "needs an argument"), (("--nosuch",), "unknown option"), (("missing",), "no file 'missing'")):

@@ -96,6 +96,8 @@ def check_text():
 
 def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
+                              (["-s", "symbol_form"], "perhaps symbol_from"), (["-s", "wei"], "perhaps weight"),
+                              (["-s", "none"], "no column 'none'. 'perch help report' shows the options.\nThe columns are:\n  overhead"),
                               (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "grpah"], "perhaps graph"),
                               (["-g", "caller,adress"], "perhaps address"), (["-g", "0.5,2,3"], "no call graph '3'"),
                               (["-g", "branched"], "no call graph 'branched'"), (["--percentage", "half"], "relative or absolute"),
@@ -117,7 +119,9 @@ def check_errors():
 def check_manual():
     """The manual page has each column, and no other one."""
     _, _, err = run(PERCH, "report", "-s", "nothing")
-    columns = set(re.findall(r"\w+", re.search(r"Use ([^.]*)\.", err)[1]))
+    lines = err.split("The columns are:\n")[1].splitlines()
+    check(len(lines) > 1 and max(map(len, lines)) <= 80, "the names of columns are in lines of 80 characters", err)
+    columns = set(re.findall(r"\w+", " ".join(lines)))
     with open(os.path.join(SOURCE, "man/perch-report.1.scd"), encoding="utf-8") as page:
         text = page.read().split("# COLUMNS")[1].split("\n# ")[0]
     # not of tracepoints, whose columns are in no table

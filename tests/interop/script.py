@@ -264,7 +264,7 @@ def compare_built():
 
 
 def check_refusals():
-    for words, message in ((("-F", "comm,foo"), "there is no field 'foo'"), (("-F", "sw:trace"), "not a field of software events"),
+    for words, message in ((("-F", "comm,foo"), "no field 'foo'"), (("-F", "sw:trace"), "not a field of software events"),
                            (("-F", "+addr"), "samples of cpu-clock have no data address; record with -d"),
                            (("-F", "cgroup"), "record with --all-cgroups"), (("-F", "+brstack"), "record with -b"),
                            (("-F", "tod"), "record with -k CLOCK"), (("-F", "ip,symoff"), "add the field sym"),

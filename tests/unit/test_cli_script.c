@@ -127,8 +127,10 @@ static void refuses_what_is_no_field(void **state)
 {
 	(void)state;
 	refuses("", "name at least one field");
-	refuses("comm,srclin", "no field 'srclin'. Did you mean srcline?");
-	refuses("zzzz", "no field 'zzzz'; use comm");
+	refuses("comm,srclin", "no field 'srclin', perhaps srcline. 'perch");
+	refuses("brs", "no field 'brs', perhaps brstack, brstacksym or brstackoff. 'perch");
+	refuses("zzzz", "no field 'zzzz'. 'perch");
+	refuses("zzzz", "\nThe fields are:\n  comm tid");
 	refuses("x", "no field 'x'");
 	refuses("+", "no field ''");
 	refuses("brcntr", "'brcntr' of perf is not supported");
@@ -139,7 +141,7 @@ static void refuses_what_is_no_field(void **state)
 	refuses("sw:trace", "'trace' is not a field of software events");
 	refuses("hw:+bpf-output", "'bpf-output' is not a field of hardware events");
 	refuses("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-		"there is no field");
+		"no field");
 }
 
 static void leaves_out_what_samples_lack(void **state)

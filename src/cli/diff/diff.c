@@ -8,6 +8,7 @@
 
 #include "base/edit_distance.h"
 #include "diff.h"
+#include "names.h"
 #include "pager.h"
 
 const struct cli_usage cli_diff_usage = {
@@ -25,6 +26,28 @@ static const struct perch_column *find_key(const char *name, size_t length)
 	return perch_column_find(name, length);
 }
 
+static bool can_be_key(const struct perch_column *column)
+{
+	return !diff_is_sum(column) || diff_has_sum(column);
+}
+
+static int refuse_key(const char *name, size_t length)
+{
+	const struct perch_column *similar = perch_column_similar(name, length), *columns;
+	struct cli_names names = { .what = "key" };
+	const char *list[128];
+	size_t nr;
+
+	columns = perch_columns(&nr);
+	for (size_t i = 0; i < nr && names.nr < CLI_NR(list) - 1; i++)
+		if (can_be_key(&columns[i]))
+			list[names.nr++] = columns[i].name;
+	list[names.nr++] = diff_trace_key.name;
+	names.name = list;
+	names.similar = similar && can_be_key(similar) ? similar->name : NULL;
+	return cli_refuse_name(DIFF_COMMAND, "-s", &names, name, length);
+}
+
 static int set_keys(void *value, const char *argument, bool negated)
 {
 	struct diff *diff = value;
@@ -37,17 +60,9 @@ static int set_keys(void *value, const char *argument, bool negated)
 		const struct perch_column *key = find_key(at, length);
 		bool repeated = false;
 
-		if (!key) {
-			const struct perch_column *near = perch_column_similar(at, length);
-
-			return cli_usage_error(
-				DIFF_COMMAND, "-s: there is no key '%.*s'; %s%s%s", (int)length, at,
-				near ? "did you mean "
-				     : "use comm, dso, sym, pid, tid, cpu or others of "
-				       "perch-report(1)",
-				near ? near->name : "", near ? "?" : "");
-		}
-		if (diff_is_sum(key) && !diff_has_sum(key))
+		if (!key)
+			return refuse_key(at, length);
+		if (!can_be_key(key))
 			return cli_usage_error(DIFF_COMMAND,
 					       "-s: '%s' is a sum, which -c compares; keys are as "
 					       "comm, dso or sym, and of sums overhead, sample and "

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "names.h"
 #include "options.h"
 #include "report.h"
 
@@ -78,16 +79,16 @@ bool report_are_columns(const struct report *report, const char *names, char *me
 static int unknown(const char *option, const char *name, size_t length)
 {
 	const struct perch_column *similar = perch_column_similar(name, length), *columns;
-	char list[2048] = "";
-	size_t nr, used = 0;
+	const char *list[128];
+	size_t nr;
 
 	columns = perch_columns(&nr);
-	for (size_t i = 0; i < nr && used < sizeof(list) - 64; i++)
-		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-				 columns[i].name);
-	return cli_usage_error(REPORT_COMMAND, "%s: no column '%.*s'%s%s. Use %s", option,
-			       (int)length, name, similar ? ", perhaps " : "",
-			       similar ? similar->name : "", list);
+	for (size_t i = 0; i < nr && i < CLI_NR(list); i++)
+		list[i] = columns[i].name;
+	return cli_refuse_name(REPORT_COMMAND, option,
+			       &(struct cli_names){ "column", similar ? similar->name : NULL, list,
+						    nr < CLI_NR(list) ? nr : CLI_NR(list) },
+			       name, length);
 }
 
 /*

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/edit_distance.h"
 #include "fields.h"
+#include "names.h"
 #include "options.h"
 
 #define COMMAND "script"
@@ -141,36 +141,21 @@ static const struct script_field *find_field(const char *word, size_t length)
 	return NULL;
 }
 
-/* Refuses a name that is not one of the fields, and suggests the most similar one. */
+/* Refuses a name that is not one of the fields. */
 static int refuse(const char *word, size_t length)
 {
-	char text[PERCH__EDIT_MAX_LENGTH + 1] = "";
-	const char *similar = NULL;
-	unsigned least = 3;
+	const char *list[CLI_NR(table)];
 
 	for (size_t i = 0; i < CLI_NR(unsupported); i++)
 		if (is_word(unsupported[i], word, length))
 			return cli_usage_error(COMMAND,
 					       "-F: the field '%s' of perf is not supported",
 					       unsupported[i]);
-	if (length < sizeof(text))
-		memcpy(text, word, length);
-	for (size_t i = 0; i < CLI_NR(table); i++) {
-		unsigned distance = perch__edit_distance(text, table[i].name);
-
-		if (distance < least) {
-			least = distance;
-			similar = table[i].name;
-		}
-	}
-	if (similar && 2 * least < length)
-		return cli_usage_error(COMMAND, "-F: there is no field '%.*s'. Did you mean %s?",
-				       (int)length, word, similar);
-	return cli_usage_error(
-		COMMAND,
-		"-F: there is no field '%.*s'; use comm, tid, pid, time, cpu, event, trace, ip, sym, "
-		"dso, addr, symoff, srcline, period or others of perch-script(1)",
-		(int)length, word);
+	for (size_t i = 0; i < CLI_NR(table); i++)
+		list[i] = table[i].name;
+	return cli_refuse_name(COMMAND, "-F",
+			       &(struct cli_names){ "field", NULL, list, CLI_NR(list) }, word,
+			       length);
 }
 
 /* Finds the type before a colon. Returns SCRIPT_NR_TYPES for all types, or a negative errno. */
