@@ -256,6 +256,33 @@ def check_layouts(data):
     check(" ".join(re.findall("..", row["bytes"])) in raw, "--asm-raw prints bytes")
 
 
+COLORS = re.compile("\x1b\\[[0-9;]*m")
+
+
+def colored(text):
+    """Of each instruction: the colored shares with their column separator, and the color of the address and of the instruction."""
+    return re.findall(r"^((?:(?:\x1b\[3\dm)? *[\d.]+(?:\x1b\[m)?)+ : \x1b\[3\dm *[0-9a-f]+:\x1b\[m\x1b\[3\dm) .*\x1b\[m$", text, re.M)
+
+
+def check_colors(data):
+    for options in ("mix",), ("-n", "mix"), ("--show-total-period", "divide"):
+        arguments = ("annotate", "-i", data, "--stdio", "--stdio-color", "always") + options
+        ours = colored(output(PERCH, *arguments))
+        check(len(ours) > 3 and any("\x1b[31m" in line for line in ours), "colors: " + " ".join(options))
+        theirs = colored(run(PERF, *arguments).stdout)
+        if theirs:
+            check(ours == theirs, "colors are those of perf: " + " ".join(options))
+    text = output(PERCH, "annotate", "-i", data, "--stdio", "-l", "--stdio-color", "always", "mix")
+    check(re.search(r"^\x1b\[31m +[\d.]+\x1b\[m\x1b\[31m program\.c:\d+\x1b\[m$", text, re.M) is not None, "-l: the sums of lines have colors")
+    check(re.search(r"\x1b\[m\x1b\[3[12]m // program\.c:\d+\x1b\[m$", text, re.M) is not None, "-l: lines have the colors of their shares")
+    plain = output(PERCH, "annotate", "-i", data, "--stdio", "-l", "mix")
+    check(COLORS.sub("", text) == plain, "without colors, the text is the same")
+    for mode in "never", "auto":
+        check("\x1b" not in output(PERCH, "annotate", "-i", data, "--stdio", "--stdio-color", mode, "mix"), "--stdio-color %s: no colors" % mode)
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "--stdio-color=maybe", "mix")
+    check(done.returncode == 2 and "always, never or auto" in done.stderr, "another --stdio-color is a usage error")
+
+
 def check_messages(data):
     done = run(PERCH, "annotate", "-i", data, "--stdio", "mixx")
     check(done.returncode == 1 and "similar names: mix" in done.stderr, "an unknown symbol: similar names are printed")
@@ -395,6 +422,7 @@ def main():
         check_lines("c.data")
         check_vectors()
         check_layouts("c.data")
+        check_colors("c.data")
         check_messages("c.data")
         check_source_files("c.data")
         check_many_source_files()

@@ -8,6 +8,7 @@
 
 #include "annotate.h"
 #include "browser/screen.h"
+#include "color.h"
 #include "options.h"
 #include "pager.h"
 
@@ -115,6 +116,11 @@ static int set_stdio2(void *value, const char *argument, bool negated)
 {
 	(void)argument;
 	return set_layout(value, negated ? LAYOUT_STDIO : LAYOUT_STDIO2);
+}
+
+static int set_color(void *value, const char *argument, bool negated)
+{
+	return cli_set_color(&((struct annotate *)value)->color, COMMAND, argument, negated);
 }
 
 static int set_json(void *value, const char *argument, bool negated)
@@ -253,6 +259,8 @@ static const struct cli_option options[] = {
 	  false },
 	{ 0, "tui", NULL, "a browser of functions (the default on a terminal)", CLI_CALL, &annotate,
 	  set_browser, false, false },
+	{ 0, "stdio-color", "WHEN", "colors of --stdio: always, never or auto (never)", CLI_CALL,
+	  &annotate, set_color, true, false },
 	{ 'j', "json", NULL, "print JSON: an object for each function, one in a line", CLI_CALL,
 	  &annotate, set_json, false, false },
 	{ 'l', "print-line", NULL, "sum up the samples of source lines, too", CLI_FLAG,

@@ -62,6 +62,7 @@ struct annotate {
 	enum annotate_layout layout;
 	bool print_line, full_paths, show_samples, show_period, skip_missing;
 	bool group, quiet;
+	bool color; /* --stdio-color */
 	struct annotate_style style;
 	int verbose;
 	double percent_limit;

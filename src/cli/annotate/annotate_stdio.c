@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "annotate.h"
+#include "color.h"
 #include "options.h"
 
 enum { BYTES_WIDTH = 24 }; /* of --asm-raw: 7 bytes and 3 spaces */
@@ -100,18 +101,37 @@ static void put_points(FILE *out, const struct listing *listing)
 	fprintf(out, "%*sh->nr_samples: %" PRIu64 "\n", 19, "", listing->sum[0].samples);
 }
 
-static void put_sums(FILE *out, const struct listing *listing, const struct annotate_sum *sum)
+/* Returns the largest percentage. */
+static double put_sums(FILE *out, const struct listing *listing, const struct annotate_sum *sum)
 {
 	const struct annotate *annotate = listing->annotate;
+	double most = 0;
 
 	for (size_t i = 0; i < listing->columns->nr; i++) {
+		double percent = listing_percent(listing, sum, i);
+		char text[32];
+
 		if (annotate->show_period)
-			fprintf(out, "%12" PRIu64, sum[i].period);
+			snprintf(text, sizeof(text), "%12" PRIu64, sum[i].period);
 		else if (annotate->show_samples)
-			fprintf(out, "%8" PRIu64, sum[i].samples);
+			snprintf(text, sizeof(text), "%8" PRIu64, sum[i].samples);
 		else
-			fprintf(out, "%8.2f", listing_percent(listing, sum, i));
+			snprintf(text, sizeof(text), "%8.2f", percent);
+		cli_put_colored(out, annotate->color, percent, text);
+		most = percent > most ? percent : most;
 	}
+	return most;
+}
+
+/* Prints a source line in the color of a percentage. */
+static void put_file_line(FILE *out, const struct annotate *annotate, double percent,
+			  const char *mark, const char *file, uint32_t line)
+{
+	char text[4096];
+
+	snprintf(text, sizeof(text), "%s%s:%" PRIu32, mark, annotate_file_name(annotate, file),
+		 line);
+	cli_put_colored(out, annotate->color, percent, text);
 }
 
 static void put_raw(FILE *out, const struct instruction *instruction)
@@ -146,9 +166,23 @@ static void put_summary(FILE *out, const struct listing *listing)
 		if (most < 0.5)
 			continue;
 		put_sums(out, listing, line->sum);
-		fprintf(out, " %s:%" PRIu32 "\n", annotate_file_name(listing->annotate, line->file),
-			line->line);
+		put_file_line(out, listing->annotate, most, " ", line->file, line->line);
+		putc('\n', out);
 	}
+}
+
+static void put_instruction(FILE *out, const struct listing *listing,
+			    const struct instruction *instruction, int width)
+{
+	const bool color = listing->annotate->color;
+
+	fprintf(out, " : %s  %*" PRIx64 ":%s%s   ", color ? CLI_COLOR_MAGENTA : "", width,
+		instruction->address, color ? CLI_COLOR_END : "", color ? CLI_COLOR_BLUE : "");
+	if (listing->annotate->style.asm_raw)
+		put_raw(out, instruction);
+	annotate_put_instruction(out, listing, instruction);
+	if (color)
+		fputs(CLI_COLOR_END, out);
 }
 
 void annotate_stdio(FILE *out, struct listing *listing)
@@ -158,6 +192,7 @@ void annotate_stdio(FILE *out, struct listing *listing)
 	struct annotate_row row;
 	const char *file = NULL;
 	uint32_t line = 0;
+	double percent;
 	int length, width;
 
 	if (annotate->print_line)
@@ -172,15 +207,11 @@ void annotate_stdio(FILE *out, struct listing *listing)
 	width = snprintf(NULL, 0, "%" PRIx64, listing->code.address + listing->code.size);
 	while (listing_next(listing, &row)) {
 		annotate_walk_source(out, &walk, listing, &row, put_source_line);
-		put_sums(out, listing, row.sum);
-		fprintf(out, " :   %*" PRIx64 ":   ", width, row.instruction.address);
-		if (annotate->style.asm_raw)
-			put_raw(out, &row.instruction);
-		annotate_put_instruction(out, listing, &row.instruction);
+		percent = put_sums(out, listing, row.sum);
+		put_instruction(out, listing, &row.instruction, width);
 		if (annotate->print_line && row.has_samples && row.file &&
 		    (row.line != line || row.file != file)) {
-			fprintf(out, " // %s:%" PRIu32, annotate_file_name(annotate, row.file),
-				row.line);
+			put_file_line(out, annotate, percent, " // ", row.file, row.line);
 			file = row.file;
 			line = row.line;
 		}

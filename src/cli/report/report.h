@@ -251,8 +251,6 @@ uint64_t report_total(const struct report *report, const struct perch_profile *p
 		      unsigned event);
 /* True if a row is below --percent-limit. */
 bool report_is_small(const struct report *report, const struct perch_row *row, uint64_t total);
-/* Writes a percentage with the color of its size. */
-void report_put_colored(FILE *out, const struct report *report, double percent, const char *text);
 /* Prints what -g asks for of a branch: its percentage of the total, its period, or its samples. */
 void report_put_value(FILE *out, const struct report *report, uint64_t period, uint64_t samples,
 		      uint64_t total);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/edit_distance.h"
+#include "color.h"
 #include "options.h"
 #include "pager.h"
 #include "report.h"
@@ -297,18 +298,7 @@ int report_option_skip_empty(void *value, const char *argument, bool negated)
 
 int report_option_color(void *value, const char *argument, bool negated)
 {
-	struct report *report = value;
-
-	if (negated || (argument && !strcmp(argument, "never")))
-		report->color = false;
-	else if (!argument || !strcmp(argument, "always"))
-		report->color = true;
-	else if (!strcmp(argument, "auto"))
-		report->color = cli_no_pager && isatty(STDOUT_FILENO);
-	else
-		return cli_usage_error(COMMAND, "--stdio-color '%s': use always, never or auto",
-				       argument);
-	return 0;
+	return cli_set_color(&((struct report *)value)->color, COMMAND, argument, negated);
 }
 
 /* ---- the user's defaults ---- */

@@ -2,19 +2,11 @@
 /* What the table, its call graphs and JSON have in common. */
 #include <inttypes.h>
 
+#include "color.h"
 #include "options.h"
 #include "report.h"
 
 const char *report_command = "report";
-
-/* Red from 5 percent on, green from 0.5 percent on, as in perf. */
-void report_put_colored(FILE *out, const struct report *report, double percent, const char *text)
-{
-	if (report->color && percent >= 0.5)
-		fprintf(out, "\033[%dm%s\033[m", percent >= 5 ? 31 : 32, text);
-	else
-		fputs(text, out);
-}
 
 void report_put_value(FILE *out, const struct report *report, uint64_t period, uint64_t samples,
 		      uint64_t total)
@@ -27,7 +19,7 @@ void report_put_value(FILE *out, const struct report *report, uint64_t period, u
 		return;
 	}
 	snprintf(text, sizeof(text), "%.2f%%", percent);
-	report_put_colored(out, report, percent, text);
+	cli_put_colored(out, report->color, percent, text);
 }
 
 const char *report_function(struct perch_profile *profile, const struct perch_frame *frame,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "color.h"
 #include "options.h"
 #include "pager.h"
 #include "report_group.h"
@@ -109,8 +110,8 @@ static void put_share(struct report_table *table, size_t at, uint64_t period)
 		return;
 	}
 	snprintf(padded, sizeof(padded), "%*s", (int)table->width[at], text);
-	report_put_colored(table->out, table->report,
-			   table->total ? 100.0 * period / table->total : 0, padded);
+	cli_put_colored(table->out, table->report->color,
+			table->total ? 100.0 * period / table->total : 0, padded);
 }
 
 static const char *cell_text(const struct report_table *table, size_t at,
@@ -136,7 +137,7 @@ static void put_part(const struct report_table *table, const struct perch_column
 	if (report->separator)
 		fputs(text, table->out);
 	else
-		report_put_colored(table->out, report, total ? 100.0 * value / total : 0, text);
+		cli_put_colored(table->out, report->color, total ? 100.0 * value / total : 0, text);
 }
 
 /* Prints the sums of all events of a group. */

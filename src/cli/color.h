@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Colors of text output, which --stdio-color selects. */
+#ifndef PERCH_CLI_COLOR_H
+#define PERCH_CLI_COLOR_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define CLI_COLOR_RED	  "\033[31m"
+#define CLI_COLOR_GREEN	  "\033[32m"
+#define CLI_COLOR_BLUE	  "\033[34m"
+#define CLI_COLOR_MAGENTA "\033[35m"
+#define CLI_COLOR_END	  "\033[m"
+
+/* Sets or negates --stdio-color. Returns 0 or CLI_EXIT_USAGE. */
+int cli_set_color(bool *color, const char *command, const char *argument, bool negated);
+
+/* Prints a text in the color of a percentage: red from 5 percent on, green from 0.5 percent on, as
+ * in perf. */
+void cli_put_colored(FILE *out, bool color, double percent, const char *text);
+
+#endif
