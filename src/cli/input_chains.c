@@ -105,11 +105,16 @@ static void test_outermost(struct cli_input *input, const struct perch_record *r
 		input->wrong_chains += weight;
 }
 
+/* Samples whose chains may be made of copies of stacks or of branches: without frame pointers, and
+ * with the addresses of calls (--branch-history). A file with such samples gets no note. */
+#define MADE_CHAINS (PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK)
+
 void cli_input_count_chain(struct cli_input *input, const struct perch_record *record)
 {
 	uint64_t nr = record->type == PERCH_RECORD_SAMPLE ? record->sample.callchain.nr : 0;
 
-	if (!nr || (record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER)
+	if (!nr || record->parse_info->sample_type & MADE_CHAINS ||
+	    (record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER)
 		return;
 	input->user_chains++;
 	if (nr < CONTEXT_IP_AND_CALLER || (nr == CONTEXT_IP_AND_CALLER && !is_whole(input, record)))
@@ -125,8 +130,7 @@ static bool has_frame_pointer_chains(const struct cli_input *input)
 
 	for (size_t i = 0; i < nr; i++)
 		if (events[i].attr.exclude_callchain_user ||
-		    events[i].attr.sample_type &
-			    (PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK))
+		    events[i].attr.sample_type & MADE_CHAINS)
 			return false;
 	return true;
 }
