@@ -27,6 +27,7 @@ static const struct {
 	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };
 
+#define AUX	"AUX areas are not recorded; --overwrite keeps the newest samples"
 #define TRACES	"instruction traces are not decoded"
 #define SCRIPTS "perch starts no scripts; 'perch script -j' prints JSON for them"
 #define FILTERS \
@@ -42,6 +43,32 @@ static const struct {
 	{ "record", "--off-cpu",
 	  "'perch record -e sched:sched_switch -g' samples where threads block" },
 	{ "record", "--threads", "one thread reads all rings" },
+	{ "record", "-S", AUX },
+	{ "record", "--snapshot", AUX },
+	{ "record", "--aux-sample", AUX },
+	{ "record", "--affinity", "'taskset -c CPUS perch record' selects the recorder's CPUs" },
+	{ "record", "--clang-opt", "programs of BPF are not compiled" },
+	{ "record", "--clang-path", "programs of BPF are not compiled" },
+	{ "record", "--setup-filter", "--filter selects samples of tracepoints, without BPF" },
+	{ "record", "--control", "-D 10-20,30-40 enables the events in windows of time" },
+	{ "record", "--debuginfod", "perch report asks the servers in DEBUGINFOD_URLS" },
+	{ "record", "--exclude-perf",
+	  "--filter 'COMM != \"perch\"' leaves out samples of tracepoints in perch" },
+	{ "record", "--group", "braces make a group: -e '{cycles,instructions}'" },
+	{ "record", "--kcore", "perch annotate reads the kernel's code from /proc/kcore" },
+	{ "record", "--latency", "--switch-events records context switches" },
+	{ "record", "--mmap-flush", "-m sets the size of the rings" },
+	{ "record", "--no-buffering", "'perch top' shows samples while they are taken" },
+	{ "record", "--num-thread-synthesize", "one thread reads /proc" },
+	{ "record", "--proc-map-timeout", "/proc is read without a limit of time" },
+	{ "record", "--sample-mem-info", "-d -W records data sources and weights" },
+	{ "record", "--switch-output-event", "SIGUSR2 starts another file (--switch-output)" },
+	{ "record", "--synth", "the file has records of all that already runs" },
+	{ "record", "--timestamp-filename",
+	  "-o \"perf.data.$(date +%Y%m%d%H%M%S)\" names a file by the time" },
+	{ "record", "--vmlinux", "perch report -k FILE reads it" },
+	{ "record", "--off-cpu-thresh",
+	  "'perch record -e sched:sched_switch -g' samples where threads block" },
 	{ "record", "-u", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "record", "--uid", "name processes: -p \"$(pgrep -d, -u USER)\"" },
 	{ "report", "--objdump", "instructions are decoded by the library capstone" },

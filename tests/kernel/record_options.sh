@@ -316,6 +316,38 @@ report $? "-p with -C: the process, on these CPUs"
 kill -STOP $busy	# it would delay what follows
 record -e cpu-clock -a -- sleep 0.2 && "$perch" report --stats -i a.data | grep -q '^dummy stats:'
 report $? "-a: a tracking event"
+# ---- --per-thread, -r, --dry-run, --data-mmap ----
+record -vv --per-thread -e cpu-clock -F 2000 -- sh -c "$burn; (:; $burn)" && at_least SAMPLE 20 && at_least COMM 1 &&
+	grep -q 'perch record: 1 rings$' out && [ "$("$perch" report --stdio -q -s tid -i a.data 2> /dev/null | grep -c :)" -eq 1 ]
+report $? "--per-thread: one ring, and samples of one thread"
+"$perch" record --per-thread -m 1 -c 1 -e page-faults -o a.data -- sh -c 'kill -STOP $PPID; i=0; while [ $i -lt 60 ]; do i=$((i + 1)); (:); done
+	kill -CONT $PPID' > out 2>&1
+! grep -q 'were lost' out || grep -q ' lost: page-faults: [0-9]* in thread [1-9][0-9]*$' out
+report $? "... lost records are named by the thread"
+refuses "--per-thread with -a" 2 "--per-thread .* and -a .* exclude each other" --per-thread -a -- true
+refuses "--per-thread with -C" 2 "--per-thread .* and -C .* exclude each other" --per-thread -C 0 -- true
+refuses "--per-thread with -s" 2 "-s .* and --per-thread .* exclude each other" --per-thread -s -- true
+refuses "--per-thread with --overwrite" 2 "exclude each other" --per-thread --overwrite -- true
+record -e cpu-clock --data-mmap -- "$BASH" -c : && data=$(count MMAP2) && record -e cpu-clock -- "$BASH" -c : && [ "$data" -gt "$(count MMAP2)" ]
+report $? "--data-mmap records more mappings"
+rm -f a.data
+record --dry-run -e cpu-clock -- touch ran && [ ! -e a.data ] && [ ! -e ran ]
+report $? "--dry-run records nothing"
+refuses "a wrong event with --dry-run" 2 "no event 'nosuch'" --dry-run -e nosuch -- true
+for priority in 0 100 x; do
+	refuses "-r $priority" 2 "-r $priority: not a real-time priority from 1 to 99" -r $priority -- true
+done
+if record -r 7 -e cpu-clock -- sh -c 'cut -d" " -f40,41 /proc/$PPID/stat /proc/$$/stat'; then
+	[ "$(grep -x '[0-9]* [0-9]*' out | tr '\n' ',')" = "7 1,0 0," ]
+	report $? "-r: the recorder has the priority, and the program does not"
+else
+	grep -q 'refuses this priority: .*CAP_SYS_NICE' out
+	report $? "-r: a refusal names the right"
+fi
+for option in -S --affinity --control --exclude-perf --group --kcore --no-buffering --synth --timestamp-filename --vmlinux; do
+	refuses "$option with a hint" 2 "unknown option '$option': " $option -- true
+done
+
 if in_user_space; then
 	refuses "-G without CPUs" 2 "-G needs CPUs" -e cpu-clock -G x -- true
 	refuses "-G before any event" 2 "put an -e before it" -a -G x -- true

@@ -2,9 +2,11 @@
 /* perch record: samples a program, processes or CPUs into a perf.data file. */
 #include <errno.h>
 #include <libgen.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -87,6 +89,30 @@ static int prepare_loop(struct record *record)
 	return record->sampler_fd < 0 ? record->sampler_fd : record_block_signals(record);
 }
 
+/* -r: the program has been forked, so it keeps its priority. */
+static int set_priority(const struct record_options *options)
+{
+	const struct sched_param param = { .sched_priority = options->realtime };
+	struct rlimit limit = { 0 };
+	struct perch_error err;
+	int error;
+
+	if (!options->realtime || !sched_setscheduler(0, SCHED_FIFO, &param))
+		return 0;
+	error = errno;
+	getrlimit(RLIMIT_RTPRIO, &limit);
+	perch_error_set(&err, error, PERCH_ERROR_USAGE,
+			"-r %d: the kernel refuses this priority: %s", options->realtime,
+			strerror(error));
+	if (error == EPERM)
+		perch_error_remedy(
+			&err,
+			"it needs CAP_SYS_NICE, or RLIMIT_RTPRIO >= %d (currently %llu), "
+			"and a cgroup with real-time bandwidth",
+			options->realtime, (unsigned long long)limit.rlim_cur);
+	return cli_error(RECORD_COMMAND, &err);
+}
+
 /* Opens the events, starts the program, and opens the file. --overwrite opens no file before a
  * snapshot. */
 static int begin(struct record *record, struct record_plan *plan)
@@ -107,6 +133,9 @@ static int begin(struct record *record, struct record_plan *plan)
 		return status;
 	if (prepare_loop(record) < 0)
 		return cli_error(RECORD_COMMAND, &record->err);
+	status = set_priority(options);
+	if (status)
+		return status;
 	if ((plan->system_wide || plan->threads) && !options->delayed &&
 	    perch_sampler_enable(record->sampler, &err) < 0)
 		return cli_error(RECORD_COMMAND, &err);
@@ -252,7 +281,7 @@ int perch_cmd_record(int argc, char **argv)
 	status = record_check(&options);
 	if (!status)
 		status = cli_check_filter(RECORD_COMMAND, options.machine);
-	if (!status)
+	if (!status && !options.dry_run)
 		status = run_command(&options);
 	record_clear_options(&options);
 	perch_machine_free(options.machine);

@@ -60,6 +60,7 @@ enum record_flag {
 	RECORD_NAMESPACES,
 	RECORD_CGROUPS,
 	RECORD_SWITCHES,
+	RECORD_DATA_MAPPINGS,
 	RECORD_BUILD_ID_MMAP,
 	RECORD_PERIOD,
 	RECORD_NR_CONTENT_FLAGS,
@@ -106,6 +107,9 @@ struct record_options {
 	uint64_t switch_bytes, switch_ms;
 	uint64_t max_files; /* 0 is no limit */
 	bool no_inherit, quiet, no_build_ids, no_cache, ignored;
+	bool per_thread; /* a ring of each thread, not of each CPU */
+	bool dry_run;
+	int realtime; /* -r: the priority of the recorder; 0: as it is */
 	int verbose;
 	const char *output;
 	size_t ring_pages;  /* 0 is the default */
@@ -216,6 +220,7 @@ int record_set_delay(void *options, const char *text, bool negated);
 int record_set_max_size(void *options, const char *text, bool negated);
 int record_set_switch(void *options, const char *text, bool negated);
 int record_set_max_files(void *options, const char *text, bool negated);
+int record_set_priority(void *options, const char *text, bool negated);
 
 /* ---- record_plan.c ---- */
 

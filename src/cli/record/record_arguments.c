@@ -384,6 +384,27 @@ int record_set_switch(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
+int record_set_priority(void *value, const char *text, bool negated)
+{
+	enum { MOST = 99 };
+	struct record_options *options = value;
+	unsigned long priority;
+	char *end;
+
+	options->realtime = 0;
+	if (negated)
+		return 0;
+	errno = 0;
+	priority = strtoul(text, &end, 10);
+	if (errno || !isdigit((unsigned char)text[0]) || *end || !priority || priority > MOST) {
+		cli_usage_error(RECORD_COMMAND, "-r %s: not a real-time priority from 1 to %d",
+				text, MOST);
+		return -EINVAL;
+	}
+	options->realtime = (int)priority;
+	return 0;
+}
+
 int record_set_max_files(void *value, const char *text, bool negated)
 {
 	struct record_options *options = value;

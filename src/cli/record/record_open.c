@@ -28,6 +28,7 @@ static const struct {
 	[RECORD_NAMESPACES] = { 0, 0, PERCH_SIDEBAND_NAMESPACES },
 	[RECORD_CGROUPS] = { PERCH_SAMPLE_CGROUP, 0, PERCH_SIDEBAND_CGROUP },
 	[RECORD_SWITCHES] = { 0, 0, PERCH_SIDEBAND_SWITCH },
+	[RECORD_DATA_MAPPINGS] = { 0, 0, PERCH_SIDEBAND_MMAP_DATA },
 	[RECORD_BUILD_ID_MMAP] = { 0, 0, PERCH_SIDEBAND_BUILD_ID },
 	[RECORD_PERIOD] = { PERCH_SAMPLE_PERIOD, 0, 0 },
 };
@@ -147,6 +148,7 @@ static int try_open(struct perch_sampler **sampler, struct record_plan *plan,
 		.event = event_options(plan, options),
 		.ring_pages = options->ring_pages,
 		.overwrite = options->overwrite,
+		.per_thread = options->per_thread,
 		.event_targets = plan->event_targets,
 		.tracking_event = options->delayed || plan->system_wide || plan->cpus.nr,
 	};

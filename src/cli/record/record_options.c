@@ -98,6 +98,7 @@ static const struct row rows[] = {
 	CALL('G', "cgroup", "NAME[,NAME]", "processes of these cgroups, on the CPUs of -a or -C",
 	     record_set_cgroups),
 	FLAG('i', "no-inherit", "do not record child processes and new threads", no_inherit),
+	FLAG(0, "per-thread", "a ring for each thread, not for each CPU; implies -i", per_thread),
 	FLAG(0, "all-user", "sample only user space", flag[RECORD_ALL_USER]),
 	FLAG(0, "all-kernel", "sample only the kernel", flag[RECORD_ALL_KERNEL]),
 	CALL('D', "delay", "MS",
@@ -118,6 +119,7 @@ static const struct row rows[] = {
 	     "clock of times: monotonic, monotonic_raw, realtime, boottime or tai",
 	     record_set_clock),
 	FLAG('d', "data", "data addresses", flag[RECORD_DATA]),
+	FLAG(0, "data-mmap", "mappings of data", flag[RECORD_DATA_MAPPINGS]),
 	FLAG(0, "phys-data", "physical data addresses", flag[RECORD_PHYS_DATA]),
 	FLAG(0, "data-page-size", "page sizes of data addresses", flag[RECORD_DATA_PAGE_SIZE]),
 	FLAG(0, "code-page-size", "page sizes of code addresses", flag[RECORD_CODE_PAGE_SIZE]),
@@ -146,6 +148,9 @@ static const struct row rows[] = {
 	     flag[RECORD_BUILD_ID_MMAP]),
 	FLAG('B', "no-buildid", "do not write build ids", no_build_ids),
 	FLAG('N', "no-buildid-cache", "do not update the build id cache", no_cache),
+	CALL('r', "realtime", "PRIO", "real-time priority of the recorder (SCHED_FIFO): 1 to 99",
+	     record_set_priority),
+	FLAG(0, "dry-run", "check the options, and record nothing", dry_run),
 	FLAG('q', "quiet", "print only errors", quiet),
 	ROW('v', "verbose", NULL, "print more; twice: each attr and perf_event_open call",
 	    CLI_COUNT, NULL, false, false, MEMBER(verbose)),
@@ -214,10 +219,11 @@ int record_check_samples(const struct record_options *options)
 		return cli_usage_error(RECORD_COMMAND,
 				       "-n (no samples) and %s exclude each other: choose one",
 				       options->period ? "-c" : "-F");
-	if (options->flag[RECORD_STAT] && options->no_inherit)
+	if (options->flag[RECORD_STAT] && (options->no_inherit || options->per_thread))
 		return cli_usage_error(RECORD_COMMAND,
-				       "-s (counts of each thread) and -i (no new threads) "
-				       "exclude each other: choose one");
+				       "-s (counts of each thread) and %s (no new threads) "
+				       "exclude each other: choose one",
+				       options->no_inherit ? "-i" : "--per-thread");
 	if (options->flag[RECORD_ALL_USER] && options->flag[RECORD_ALL_KERNEL])
 		return cli_usage_error(
 			RECORD_COMMAND,
@@ -239,6 +245,14 @@ static int check_target(const struct record_options *options)
 
 	if (options->cgroups.nr && !system_wide)
 		return cli_usage_error(RECORD_COMMAND, "-G needs CPUs: add -a or -C CPUS");
+	if (options->per_thread && (system_wide || target->cpu_list))
+		return cli_usage_error(RECORD_COMMAND,
+				       "--per-thread (rings of threads) and %s (rings of CPUs) "
+				       "exclude each other: choose one",
+				       target->cpu_list ? "-C" : "-a");
+	if (options->per_thread && options->overwrite)
+		return cli_usage_error(RECORD_COMMAND, "--per-thread and --overwrite exclude each "
+						       "other: choose one");
 	if (!target->pids && !target->tids && !system_wide && !options->program_argv)
 		return cli_usage_error(RECORD_COMMAND,
 				       "nothing to record: name a program, or add -p PID or -a");
@@ -258,6 +272,8 @@ int record_check(struct record_options *options)
 				       "-o -: perch record cannot write to a pipe: name a file");
 	if (check_files(options))
 		return CLI_EXIT_USAGE;
+	/* the kernel maps no ring of an inherited event on any CPU */
+	options->no_inherit |= options->per_thread;
 	if (options->no_build_ids)
 		options->flag[RECORD_BUILD_ID_MMAP] = false;
 	if (options->rounded_pages && !options->quiet)

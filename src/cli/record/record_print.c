@@ -6,26 +6,32 @@
 
 #include "record.h"
 
-#define MAX_NAMED 8 /* most CPUs and events that are listed */
+#define MAX_NAMED 8 /* most CPUs, threads and events that are listed */
 
-/* Writes "12 on CPU 0, 30 on CPU 1". */
-static void put_cpus(FILE *to, const struct record *record, const uint64_t *lost)
+/* Writes "12 on CPU 0, 30 on CPU 1", or "12 in thread 1234" with --per-thread. */
+static void put_rings(FILE *to, const struct record *record, const uint64_t *lost)
 {
 	const struct record_rings *rings = &record->rings;
+	const bool threads = record->options->per_thread;
 	uint64_t others = 0;
 	size_t nr = 0;
 
 	for (size_t ring = 0; ring < rings->nr; ring++) {
+		struct record_ring_source source;
+
 		if (!lost[ring])
 			continue;
-		if (nr++ < MAX_NAMED)
-			fprintf(to, "%s%" PRIu64 " on CPU %d", nr > 1 ? ", " : "", lost[ring],
-				record_ring_cpu(rings, record->files.nr_events, ring));
-		else
+		if (nr++ >= MAX_NAMED) {
 			others += lost[ring];
+			continue;
+		}
+		source = record_ring_source(rings, record->files.nr_events, ring);
+		fprintf(to, "%s%" PRIu64 " %s %d", nr > 1 ? ", " : "", lost[ring],
+			threads ? "in thread" : "on CPU", threads ? source.tid : source.cpu);
 	}
 	if (others)
-		fprintf(to, ", %" PRIu64 " on %zu other CPUs", others, nr - MAX_NAMED);
+		fprintf(to, ", %" PRIu64 " %s %zu other %s", others, threads ? "in" : "on",
+			nr - MAX_NAMED, threads ? "threads" : "CPUs");
 }
 
 static bool lost_any(const uint64_t *lost, size_t nr_rings)
@@ -47,7 +53,7 @@ static void print_event_lost(const struct record *record, const char *name, cons
 		return;
 	if (name)
 		fprintf(to, "%s: ", name);
-	put_cpus(to, record, lost);
+	put_rings(to, record, lost);
 	if (!fclose(to))
 		cli_note(RECORD_COMMAND, "lost: %s", text);
 	free(text);

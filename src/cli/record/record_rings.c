@@ -101,18 +101,19 @@ void record_discard_round(struct record_rings *rings, struct record_scan *scan)
 	scan->samples = samples;
 }
 
-int record_ring_cpu(const struct record_rings *rings, size_t nr_events, size_t ring)
+struct record_ring_source record_ring_source(const struct record_rings *rings, size_t nr_events,
+					     size_t ring)
 {
+	struct record_ring_source source;
 	size_t found;
-	pid_t pid;
-	int cpu;
 
 	for (size_t event = 0; event < nr_events; event++)
-		for (size_t id = 0;
-		     !perch_sampler_id_info(rings->sampler, event, id, &cpu, &pid, &found); id++)
+		for (size_t id = 0; !perch_sampler_id_info(rings->sampler, event, id, &source.cpu,
+							   &source.tid, &found);
+		     id++)
 			if (found == ring)
-				return cpu;
-	return -1;
+				return source;
+	return (struct record_ring_source){ -1, -1 };
 }
 
 uint64_t record_rings_overwritten(const struct record_rings *rings)

@@ -168,8 +168,13 @@ ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
 			   struct perch_writer *writer, struct perch_error *err);
 /* After a failure: takes what the rings still have, and counts it as unwritten. */
 void record_discard_round(struct record_rings *rings, struct record_scan *scan);
-/* Returns the CPU of a ring, or -1 for all CPUs. */
-int record_ring_cpu(const struct record_rings *rings, size_t nr_events, size_t ring);
+/* The CPU of a ring; with --per-thread cpu is -1 and tid its thread. */
+struct record_ring_source {
+	int cpu;
+	pid_t tid;
+};
+struct record_ring_source record_ring_source(const struct record_rings *rings, size_t nr_events,
+					     size_t ring);
 /* Returns the number of overwritten bytes in the backward rings. */
 uint64_t record_rings_overwritten(const struct record_rings *rings);
 
