@@ -76,6 +76,22 @@ def check_filters():
     check(status == 0 and "gzip" in err and "gzpi" in err, "a name without samples, and names with some", err)
 
 
+def check_limit():
+    """The note about the limit of branches, only if no row has a graph; its remedy makes graphs."""
+    for sort, order in (("--no-children", "callee"), ("--children", "caller")):
+        small = ("report", "--stdio", sort, "-s", "tid,sym,time", "--time-quantum", "1ms", "-g")
+        note = "no row has a call graph: all branches are below 99%%; -g %s,0 prints them" % order
+        _, out, err = run(PERCH, *small, "graph,99")
+        check(note in err and "---" not in out, "all branches are below the limit: " + order, err)
+        _, out, err = run(PERCH, *small, order + ",0")
+        check("no row has" not in err and "---" in out, "no branch is below the limit: " + order, err)
+    _, out, err = run(PERCH, "report", "--stdio", "--no-children", "-s", "sym", "-g", "folded,99")
+    check("-g folded,callee,0 prints" in err and ";" not in out.split("#\n")[-1], "all chains are below the limit", out[:500] + err)
+    for options in ("-g", "caller"), ("-g", "callee", "--no-children"), ("-g", "none"), ("-g", "folded"), ("-q", "-g", "graph,99"):
+        _, _, err = run(PERCH, "report", "--stdio", *options)
+        check("no row has" not in err, "no note about the limit: " + " ".join(options), err)
+
+
 def check_text():
     _, out, _ = run(PERCH, "report", "-g", "none", "--no-children", "-t", ":", "-s", "comm,sym", "-q")
     lines = [line for line in out.splitlines() if line]
@@ -237,6 +253,7 @@ def main():
             return 77
         check_json()
         check_filters()
+        check_limit()
         check_text()
         check_errors()
         check_manual()

@@ -85,6 +85,25 @@ static int print_events(FILE *out, struct report *report, struct perch_profile *
 	return status;
 }
 
+/* Prints why no row has a call graph. */
+static void note_graphs(const struct report *report)
+{
+	static const char *const shapes[] = {
+		[SHAPE_FLAT] = "flat,",
+		[SHAPE_FOLDED] = "folded,",
+		[SHAPE_FRACTAL] = "fractal,",
+	};
+	const char *shape = report->graph.shape < CLI_NR(shapes) ? shapes[report->graph.shape]
+								 : NULL;
+
+	if (report->graphs && report->graphs->left_out && !report->graphs->printed)
+		cli_note(
+			COMMAND,
+			"no row has a call graph: all branches are below %g%%; -g %s%s,0 prints them",
+			report->graph.limit, shape ? shape : "",
+			report->graph.order == PERCH_CALL_GRAPH_CALLER ? "caller" : "callee");
+}
+
 /* Prints what the samples of the file lack. */
 static void print_notes(const struct report *report, const struct perch_profile *profile)
 {
@@ -185,8 +204,10 @@ static int browse_reading(struct report *report, struct report_reading *reading)
 static int print_profile(FILE *out, struct report *report, struct report_reading *reading)
 {
 	const bool browsed = report_can_be_browsed(report);
+	struct report_graphs graphs = { .printed = false };
 	int status;
 
+	report->graphs = &graphs;
 	if (browsed && !reading->ended) {
 		status = browse_reading(report, reading);
 	} else if (browsed && has_samples(reading->profile, 0, count_events(report))) {
@@ -201,9 +222,11 @@ static int print_profile(FILE *out, struct report *report, struct report_reading
 			 reading->stopped, report->input.path);
 	if (!status && !report->quiet) {
 		print_notes(report, reading->profile);
+		note_graphs(report);
 		cli_filter_print_notes(&report->filter, &report->input);
 		cli_switch_print_note(&report->switching, COMMAND);
 	}
+	report->graphs = NULL;
 	return status;
 }
 

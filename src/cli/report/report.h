@@ -41,6 +41,13 @@ struct report_graph {
 	bool branches;	   /* "branch": with the branches of branch stacks */
 };
 
+/* What was printed of the call graphs of rows. */
+struct report_graphs {
+	bool printed;  /* of any row */
+	bool checked;  /* the first row without one */
+	bool left_out; /* that row has branches, which are below the limit */
+};
+
 /* Of all branches with a type. */
 struct report_branch_types {
 	uint64_t total;
@@ -75,10 +82,11 @@ struct report {
 	bool children;
 	bool children_set;
 	struct report_graph graph;
-	uint64_t entries;     /* most rows of a table; 0 is no limit */
-	uint64_t least;	      /* rows with fewer samples are left out */
-	double percent_limit; /* rows with a lower percentage are left out */
-	bool relative;	      /* percentages are of the samples that match the filter */
+	struct report_graphs *graphs; /* NULL: not counted */
+	uint64_t entries;	      /* most rows of a table; 0 is no limit */
+	uint64_t least;		      /* rows with fewer samples are left out */
+	double percent_limit;	      /* rows with a lower percentage are left out */
+	bool relative;		      /* percentages are of the samples that match the filter */
 	bool relative_set;
 	const char *separator;		 /* -t; NULL: columns are padded */
 	unsigned widths[REPORT_COLUMNS]; /* -w; 0 is the width of the text */
@@ -343,7 +351,7 @@ size_t report_chain_path(struct report_chains *chains, const struct report_chain
 void report_clear_chains(struct report_chains *chains);
 /* Prints the shapes flat and folded. */
 int report_print_chains(FILE *out, const struct report *report, struct perch_profile *profile,
-			const struct perch_row *row, uint64_t total);
+			const struct perch_row *row, uint64_t total, bool *any);
 
 /* ---- report_json.c ---- */
 

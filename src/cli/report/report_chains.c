@@ -68,7 +68,7 @@ void report_clear_chains(struct report_chains *chains)
 }
 
 int report_print_chains(FILE *out, const struct report *report, struct perch_profile *profile,
-			const struct perch_row *row, uint64_t total)
+			const struct perch_row *row, uint64_t total, bool *any)
 {
 	bool flat = report->graph.shape == SHAPE_FLAT;
 	const char *separator = report->separator ? report->separator : ";";
@@ -88,6 +88,7 @@ int report_print_chains(FILE *out, const struct report *report, struct perch_pro
 
 		if (report->graph.max && i == report->graph.max)
 			break;
+		*any = true;
 		fputs(flat ? "           " : "", out);
 		/* as in perf: flat chains have the period of longer chains, too */
 		report_put_value(out, report, flat ? node->period : node->self,

@@ -191,9 +191,9 @@ static uint32_t put_full_chain(struct graph *graph, uint32_t at, bool skip_first
 	}
 }
 
-/* The tree of the row, or a part of it. */
+/* The tree of the row, or a part of it. any: anything was printed. */
 static int put_graph(FILE *out, const struct report *report, struct perch_profile *profile,
-		     const struct perch_row *row, uint64_t total)
+		     const struct perch_row *row, uint64_t total, bool *any)
 {
 	bool fractal = report->graph.shape == SHAPE_FRACTAL;
 	uint64_t period = report->children ? row->children : row->self;
@@ -220,16 +220,45 @@ static int put_graph(FILE *out, const struct report *report, struct perch_profil
 		printed = !skip_first || last != first;
 		first = tree.node[last].first_child;
 	}
-	if (put_branches(&graph, first, 1, 1, samples_below(&graph, last), total) || printed)
+	printed |= put_branches(&graph, first, 1, 1, samples_below(&graph, last), total);
+	if (printed)
 		putc('\n', out);
+	*any = printed;
 	perch_call_graph_clear(&tree);
 	return 0;
+}
+
+/* True if the row has callers or callees, however small. */
+static bool has_branches(const struct report *report, struct perch_profile *profile,
+			 const struct perch_row *row)
+{
+	struct perch_call_graph tree;
+	bool found;
+
+	if (report_make_graph(report, profile, row, 1, &tree))
+		return false;
+	found = tree.nr > 2; /* more than the root and the function itself */
+	perch_call_graph_clear(&tree);
+	return found;
 }
 
 int report_print_graph(FILE *out, const struct report *report, struct perch_profile *profile,
 		       const struct perch_row *row, uint64_t total)
 {
+	struct report_graphs *graphs = report->graphs;
+	bool any = false;
+	int status;
+
 	if (report->graph.shape == SHAPE_FLAT || report->graph.shape == SHAPE_FOLDED)
-		return report_print_chains(out, report, profile, row, total);
-	return put_graph(out, report, profile, row, total);
+		status = report_print_chains(out, report, profile, row, total, &any);
+	else
+		status = put_graph(out, report, profile, row, total, &any);
+	if (!graphs || graphs->printed)
+		return status;
+	graphs->printed = any;
+	if (!status && !any && !graphs->checked) {
+		graphs->checked = true;
+		graphs->left_out = has_branches(report, profile, row);
+	}
+	return status;
 }
