@@ -87,7 +87,7 @@ def times():
 
 
 def wrong():
-    for words, sentence in ((("-c", "rato"), "did you mean ratio?"), (("-c", "delta:1"), "expected delta"),
+    for words, sentence in ((("-c", "rato"), "did you mean ratio?"), (("-c", "cycles"), "perch report --total-cycles"), (("-c", "delta:1"), "expected delta"),
                             (("-c", "wdiff"), "wdiff:1,2"), (("-c", "wdiff:1"), "wdiff:1,2"), (("-c", "wdiff:1,x"), "wdiff:1,2"),
                             (("-c", "wdiff:0,1"), "other than 0"), (("-c", "wdiff:1,0"), "other than 0"),
                             (("-c", "wdiff:99999999999999999999,1"), "64 bits"),

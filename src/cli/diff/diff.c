@@ -130,6 +130,11 @@ static int set_method(void *value, const char *argument, bool negated)
 			near = i;
 		}
 	}
+	if (!strcmp(name, "cycles"))
+		return cli_usage_error(
+			DIFF_COMMAND,
+			"-c cycles: the cycles of basic blocks are not compared; "
+			"'perch report --total-cycles' prints those of one recording");
 	return cli_usage_error(
 		DIFF_COMMAND,
 		"-c '%s': expected delta, delta-abs, ratio or wdiff:WEIGHT,WEIGHT%s%s%s", argument,
