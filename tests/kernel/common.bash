@@ -82,13 +82,14 @@ exit 1
 EOF
 chmod 755 "$until_used"
 
-# Waits until a command in the background is perch, and has a handler for a signal. Without this, a signal may reach a subshell of
-# this script, or perch before it can count.
+# Waits until a command in the background is perch, has a handler for a signal, and has opened an event. Without this, a signal may
+# reach a subshell of this script, or perch before it can count.
 wait_for_handler() {		# pid, number of the signal
 	local mask
 	for _ in $(seq 1000); do
 		mask=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$1/status" 2> /dev/null)
-		[ "$(cat "/proc/$1/comm" 2> /dev/null)" = perch ] && [ $((0x${mask:-0} >> ($2 - 1) & 1)) -eq 1 ] && return
+		[ "$(cat "/proc/$1/comm" 2> /dev/null)" = perch ] && [ $((0x${mask:-0} >> ($2 - 1) & 1)) -eq 1 ] &&
+			[[ $(readlink "/proc/$1"/fd/* 2> /dev/null) == *perf_event* ]] && return
 		sleep 0.02
 	done
 	return 1

@@ -186,7 +186,8 @@ static void times_without_a_system_call(void **state)
 	OK(perch_counter_read(counter, &count, &error));
 	print_message("enabled for %llu ns of %llu\n", (unsigned long long)enabled_ns,
 		      (unsigned long long)count.enabled_ns);
-	assert_true(enabled_ns >= 10000000 && enabled_ns <= count.enabled_ns);
+	/* the clock of events may be slower than that of burn() */
+	assert_true(enabled_ns >= 9000000 && enabled_ns <= count.enabled_ns);
 	assert_true(running_ns <= enabled_ns);
 	if (perch_counter_clock(counter, &clock, &error)) {
 		print_message("no clock: %s\n", error.message);
