@@ -182,8 +182,8 @@ struct perch_frame {
 	uint64_t offset;		   /**< without a function: offset in the DSO */
 	/** 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	char cpumode_char;
-	uint32_t number;      /**< private: where the profile has its source line */
-	uint64_t reserved[2]; /**< for members of later versions */
+	uint8_t reserved[3]; /**< for members of later versions */
+	uint32_t number;     /**< private: where the profile has its source line */
 };
 
 /** The CPU of samples without one: the event was recorded without PERCH_SAMPLE_CPU. It is the value
@@ -209,7 +209,7 @@ struct perch_row {
 	uint32_t index;	       /**< number of the row in the profile */
 	uint32_t event;	       /**< index of the event */
 	uint32_t numbers[2];   /**< private: where the profile has its values */
-	uint64_t reserved[4];  /**< for members of later versions */
+	uint64_t reserved[1];  /**< for members of later versions */
 };
 
 /** What the branches of call graphs are merged by. */

@@ -138,8 +138,13 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 		perch__key_set_remove_last(&profile->frames);
 		return NO_NUMBER;
 	}
-	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset,
-						      address->cpumode_char, frame };
+	profile->frame[frame] = (struct perch_frame){
+		.dso = dso,
+		.symbol = symbol,
+		.offset = symbol ? 0 : address->offset,
+		.cpumode_char = address->cpumode_char,
+		.number = frame,
+	};
 	return frame;
 }
 
