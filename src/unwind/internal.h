@@ -2,9 +2,9 @@
 /*
  * Registers, rows of rules, and the files that the rules are read from.
  *
- * A row has the rules of one address. Most rows are a few sums: the canonical frame address (CFA)
- * is a register plus an offset, and each saved register is in the stack at the CFA plus an offset.
- * Other rules are expressions, which are evaluated for each frame (ROW_SLOW).
+ * A row has the rules of addresses of a DSO. Most rows are a few sums: the canonical frame address
+ * (CFA) is a register plus an offset, and each saved register is in the stack at the CFA plus an
+ * offset. Other rules are expressions, which are evaluated for each frame (ROW_SLOW).
  */
 #ifndef PERCH_UNWIND_INTERNAL_H
 #define PERCH_UNWIND_INTERNAL_H
@@ -218,7 +218,6 @@ struct saved {
 enum { MAX_SAVED = 13 };
 
 struct row {
-	uint64_t offset; /* in the DSO */
 	const struct perch_dso *dso;
 	int32_t cfa_offset;
 	uint8_t kind, cfa_register, nr;
@@ -237,8 +236,37 @@ struct row {
 	struct saved saved[MAX_SAVED];
 	Dwarf_Frame *frame; /* of ROW_SLOW; freed with free() */
 };
-/* Makes the row of an address: .offset and .dso are set. */
-void perch__row_make(struct row *row, struct rules *rules);
+/*
+ * Makes the row of an address, whose unused bytes are zero. offset: in the DSO of the rules. The
+ * offsets from there to *end have the same row.
+ */
+void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint64_t *end);
+
+/* ---- rows.c ---- */
+
+/* Addresses whose row is known, by their offsets. */
+struct range {
+	uint64_t start, end;
+	const struct perch_dso *dso;
+	uint32_t row;
+};
+
+struct rows {
+	struct row *row;
+	size_t nr_rows, rows_capacity;
+	struct perch__hash_table by_rules; /* -> row */
+	struct range *range;
+	size_t nr_ranges, ranges_capacity;
+	struct perch__hash_table by_block; /* DSO and block of offsets -> ranges */
+};
+/* Both return the index of the row of an address, or PERCH__HASH_NONE: it is not known, and out of
+ * memory. */
+uint32_t perch__rows_find(const struct rows *rows, const struct perch_dso *dso, uint64_t offset);
+uint32_t perch__rows_add(struct rows *rows, struct rules *rules, uint64_t offset);
+/* True if no more rows can be added before perch__rows_clear(). */
+bool perch__rows_full(const struct rows *rows);
+void perch__rows_clear(struct rows *rows);
+void perch__rows_free(struct rows *rows);
 
 /* ---- step.c: from a frame to its caller ---- */
 

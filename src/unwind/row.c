@@ -131,21 +131,21 @@ static void find_span(struct row *row)
  * Linux has had no rules for the vdso's __kernel_rt_sigreturn of arm64 since 5.8. It is found by
  * its instructions: mov x8, #139; svc #0. offset: of the return address minus 1.
  */
-static bool returns_from_signal(const struct row *row, const struct rules *rules)
+static bool returns_from_signal(const struct rules *rules, uint64_t offset)
 {
 	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 	uint8_t found[sizeof(code)];
 
-	return pread(rules->fd, found, sizeof(found), (off_t)(row->offset + 1)) == sizeof(found) &&
+	return pread(rules->fd, found, sizeof(found), (off_t)(offset + 1)) == sizeof(found) &&
 	       !memcmp(found, code, sizeof(code));
 }
 
-static void make_jit_row(struct row *row, const struct architecture *architecture)
+static void make_jit_row(struct row *row, uint64_t offset, const struct architecture *architecture)
 {
 	struct jit_rules rules;
 	Dwarf_Frame *frame;
 
-	if (!perch__jit_rules_open(&rules, row->dso, row->offset, architecture))
+	if (!perch__jit_rules_open(&rules, row->dso, offset, architecture))
 		return;
 	if (!dwarf_cfi_addrframe(rules.cfi, rules.address, &frame)) {
 		take_rules(row, architecture, frame);
@@ -159,30 +159,50 @@ static void make_jit_row(struct row *row, const struct architecture *architectur
 	perch__jit_rules_close(&rules);
 }
 
-void perch__row_make(struct row *row, struct rules *rules)
+/*
+ * Returns the end of the offsets with the rules of a frame. Its start is not known: libdw's is too
+ * low after DW_CFA_restore_state.
+ */
+static uint64_t end_of(Dwarf_Frame *frame, const struct rules *rules, uint64_t offset,
+		       uint64_t address)
+{
+	uint64_t end, last;
+	bool signal_frame;
+
+	if (dwarf_frame_info(frame, NULL, &end, &signal_frame) < 0 || end <= address)
+		return offset + 1;
+	if (!perch__rules_address(rules, offset + (end - 1 - address), &last) || last != end - 1)
+		return offset + 1;
+	return offset + (end - address);
+}
+
+void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint64_t *end)
 {
 	const struct architecture *architecture = rules->architecture;
 	Dwarf_Frame *frame = NULL;
 	uint64_t address;
 
+	/* rows are compared by their bytes */
+	memset(row, 0, sizeof(*row));
+	*end = offset + 1;
+	row->dso = rules->dso;
 	row->kind = rules->has_error ? ROW_NO_FILE : ROW_NO_RULE;
-	row->nr = 0;
-	row->same = 0;
-	row->frame = NULL;
-	row->signal_frame = false;
 	row->narrow = architecture->word == sizeof(uint32_t);
 	if (row->dso->jitdump)
-		make_jit_row(row, architecture);
-	if (!perch__rules_address(rules, row->offset, &address))
+		make_jit_row(row, offset, architecture);
+	if (!perch__rules_address(rules, offset, &address))
 		return;
 	if (!rules->eh_frame || dwarf_cfi_addrframe(rules->eh_frame, address, &frame)) {
 		perch__rules_complete(rules);
 		if (!rules->debug_frame.cfi ||
 		    dwarf_cfi_addrframe(rules->debug_frame.cfi, address, &frame))
 			frame = NULL;
+	} else {
+		/* .eh_frame may have rules for addresses to which .debug_frame gives others */
+		*end = end_of(frame, rules, offset, address);
 	}
 	if (!frame) {
-		if (architecture->arch == PERCH_ARCH_ARM64 && returns_from_signal(row, rules)) {
+		if (architecture->arch == PERCH_ARCH_ARM64 && returns_from_signal(rules, offset)) {
 			row->kind = ROW_SIGNAL;
 			row->signal_frame = true;
 		}

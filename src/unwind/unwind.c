@@ -5,7 +5,7 @@
 #include "internal.h"
 
 /* MAX_OPERATIONS: of expressions, for a sample; a signal frame needs about 50. */
-enum { RECENT = 16384, MAX_ROWS = 1 << 20, MAX_OPERATIONS = 20000 };
+enum { RECENT = 16384, MAX_OPERATIONS = 20000 };
 
 /* A cache in front of the tables: the row of an address of an address space. */
 struct recent {
@@ -17,9 +17,7 @@ struct perch_unwinder {
 	const struct architecture *architecture;
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
-	struct row *row;
-	size_t nr_rows, rows_capacity;
-	struct perch__hash_table by_offset; /* DSO and offset -> row */
+	struct rows rows;
 	struct rules **rules;
 	size_t nr_rules;
 	struct perch__hash_table by_dso; /* -> rules */
@@ -44,16 +42,14 @@ int perch_unwinder_new(struct perch_unwinder **result, enum perch_arch arch,
 	unwinder->architecture = perch__architecture(arch);
 	unwinder->processes = processes;
 	unwinder->symbols = symbols;
-	unwinder->by_offset.seed = unwinder->by_dso.seed = perch__hash_seed(unwinder);
+	unwinder->by_dso.seed = perch__hash_seed(unwinder);
+	unwinder->rows.by_block.seed = unwinder->rows.by_rules.seed = unwinder->by_dso.seed;
 	return 0;
 }
 
 static void clear_rows(struct perch_unwinder *unwinder)
 {
-	for (size_t i = 0; i < unwinder->nr_rows; i++)
-		free(unwinder->row[i].frame);
-	unwinder->nr_rows = 0;
-	perch__hash_clear(&unwinder->by_offset);
+	perch__rows_clear(&unwinder->rows);
 	memset(unwinder->recent, 0, sizeof(unwinder->recent));
 }
 
@@ -61,12 +57,11 @@ void perch_unwinder_free(struct perch_unwinder *unwinder)
 {
 	if (!unwinder)
 		return;
-	clear_rows(unwinder);
+	perch__rows_free(&unwinder->rows);
 	for (size_t i = 0; i < unwinder->nr_rules; i++)
 		perch__rules_close(unwinder->rules[i]);
 	perch__hash_clear(&unwinder->by_dso);
 	free(unwinder->rules);
-	free(unwinder->row);
 	free(unwinder);
 }
 
@@ -108,39 +103,19 @@ static struct rules *get_rules(struct perch_unwinder *unwinder, const struct per
 	return rules;
 }
 
-static bool same_location(const void *items, uint32_t index, const void *key)
-{
-	const struct row *row = &((const struct row *)items)[index];
-	const struct perch_location *location = key;
-
-	return row->offset == location->offset && row->dso == location->dso;
-}
-
 /* Returns the index of the row of a location, which is made if it is new; or PERCH__HASH_NONE if
  * out of memory. */
 static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_location *location)
 {
-	uint64_t hash = perch__hash_pair(unwinder->by_offset.seed, (uintptr_t)location->dso,
-					 location->offset);
-	uint32_t index = perch__hash_find(&unwinder->by_offset, hash, same_location, unwinder->row,
-					  location);
+	uint32_t index = perch__rows_find(&unwinder->rows, location->dso, location->offset);
 	struct rules *rules;
-	struct row *row;
 
 	if (index != PERCH__HASH_NONE)
 		return index;
-	if (unwinder->nr_rows == MAX_ROWS)
+	if (perch__rows_full(&unwinder->rows))
 		clear_rows(unwinder);
 	rules = get_rules(unwinder, location->dso);
-	if (!rules ||
-	    PERCH__ARRAY_RESERVE(unwinder->row, unwinder->rows_capacity, unwinder->nr_rows + 1) ||
-	    perch__hash_add(&unwinder->by_offset, hash, unwinder->nr_rows))
-		return PERCH__HASH_NONE;
-	row = &unwinder->row[unwinder->nr_rows];
-	row->offset = location->offset;
-	row->dso = location->dso;
-	perch__row_make(row, rules);
-	return (uint32_t)unwinder->nr_rows++;
+	return rules ? perch__rows_add(&unwinder->rows, rules, location->offset) : PERCH__HASH_NONE;
 }
 
 /* Finds the row of an address. generation: of the thread, plus 1. Returns NULL if out of memory, or
@@ -155,7 +130,7 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 
 	*mapped = true;
 	if (recent->ip == ip && recent->generation == generation)
-		return &unwinder->row[recent->row];
+		return &unwinder->rows.row[recent->row];
 	perch_processes_resolve(unwinder->processes, thread, PERCH_MISC_USER, ip, &location);
 	if (location.dso->kind == PERCH_DSO_UNKNOWN) {
 		*mapped = false;
@@ -165,7 +140,7 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 	if (index == PERCH__HASH_NONE)
 		return NULL;
 	*recent = (struct recent){ .generation = generation, .ip = ip, .row = index };
-	return &unwinder->row[index];
+	return &unwinder->rows.row[index];
 }
 
 /* ---- the sample ---- */
