@@ -48,6 +48,17 @@ struct registers {
 	uint64_t value[MAX_REGISTERS];
 };
 
+static inline bool perch__register_is_valid(const struct registers *registers, unsigned number)
+{
+	return registers->valid >> number & 1;
+}
+
+static inline void perch__register_set(struct registers *registers, unsigned number, uint64_t value)
+{
+	registers->value[number] = value;
+	registers->valid |= 1ull << number;
+}
+
 /* The copy of the stack. */
 struct stack {
 	const uint8_t *bytes;
@@ -226,8 +237,9 @@ struct row {
 	bool narrow;   /* the rules are those of a 32-bit program */
 	uint64_t same; /* bits of registers with the same value in the caller */
 	/*
-	 * The usual row: all of .saved are in the stack, with the return address. saved_mask: their
-	 * bits; lowest, span: the bytes of the stack that have them, from the CFA.
+	 * The usual row: a fast one whose .saved are all in the stack, with the return address.
+	 * saved_mask: their bits; lowest, span: the bytes of the stack that have them, from the
+	 * CFA.
 	 */
 	bool plain;
 	int16_t lowest;
@@ -269,6 +281,51 @@ void perch__rows_clear(struct rows *rows);
 void perch__rows_free(struct rows *rows);
 
 /* ---- step.c: from a frame to its caller ---- */
+
+/*
+ * The stack pointer of each caller must be higher. A leaf function of arm64 may have no frame, and
+ * a signal handler may have a stack of its own.
+ */
+static inline bool perch__is_caller(const struct row *row, uint64_t before, uint64_t after,
+				    bool innermost)
+{
+	return after > before || (after == before && innermost) || row->signal_frame;
+}
+
+/*
+ * The step of a usual row, if all that was saved is in the copy. Else it changes nothing and
+ * returns false; perch__frame_step() takes the step then.
+ */
+static inline bool perch__plain_step(const struct row *row, const struct architecture *architecture,
+				     const struct stack *stack, bool innermost,
+				     struct registers *registers)
+{
+	const uint8_t *bytes;
+	uint64_t cfa, from;
+	int lowest = row->lowest;
+
+	if (!row->plain || stack->swapped ||
+	    !perch__register_is_valid(registers, row->cfa_register))
+		return false;
+	cfa = registers->value[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
+	from = cfa + (uint64_t)(int64_t)lowest - stack->start;
+	if (from > stack->size || stack->size - from < row->span ||
+	    !perch__is_caller(row, registers->value[architecture->sp], cfa, innermost))
+		return false;
+	bytes = stack->bytes + from;
+	for (unsigned i = 0, nr = row->nr; i < nr; i++) {
+		const struct saved *saved = &row->saved[i];
+
+		memcpy(&registers->value[saved->number], bytes + (saved->offset - lowest),
+		       sizeof(uint64_t));
+	}
+	registers->valid = (registers->valid & row->same) | row->saved_mask;
+	if (!(row->saved_mask >> architecture->sp & 1))
+		perch__register_set(registers, architecture->sp, cfa);
+	perch__register_set(registers, architecture->pc,
+			    registers->value[row->return_register] & architecture->address_bits);
+	return true;
+}
 
 /* innermost: the frame is the first one, or a signal interrupted it. */
 enum outcome perch__frame_step(const struct row *row, const struct architecture *architecture,

@@ -112,7 +112,7 @@ static void find_span(struct row *row)
 {
 	int lowest = 0, highest = 0;
 
-	row->plain = row->nr > 0 && !row->narrow;
+	row->plain = row->kind == ROW_FAST && row->nr > 0 && !row->narrow;
 	row->saved_mask = 0;
 	for (unsigned i = 0; i < row->nr; i++) {
 		const struct saved *saved = &row->saved[i];

@@ -2,61 +2,16 @@
 /* From the registers of a function to those of its caller. */
 #include "internal.h"
 
-static inline bool is_valid(const struct registers *registers, unsigned number)
-{
-	return registers->valid >> number & 1;
-}
-
-static inline void set(struct registers *registers, unsigned number, uint64_t value)
-{
-	registers->value[number] = value;
-	registers->valid |= 1ull << number;
-}
-
-/*
- * The stack pointer of each caller must be higher. A leaf function of arm64 may have no frame, and
- * a signal handler may have a stack of its own.
- */
-static inline bool is_outside(const struct row *row, uint64_t before, uint64_t after,
-			      bool innermost)
-{
-	return after > before || (after == before && innermost) || row->signal_frame;
-}
-
 /* Sets the program counter to the return address. */
 static inline enum outcome return_to(const struct row *row, const struct architecture *architecture,
 				     bool restored, bool innermost, struct registers *registers)
 {
 	/* only a leaf function still has its return address in a register */
-	if (!is_valid(registers, row->return_register) || (!restored && !innermost))
+	if (!perch__register_is_valid(registers, row->return_register) || (!restored && !innermost))
 		return INVALID;
-	set(registers, architecture->pc,
-	    registers->value[row->return_register] & architecture->address_bits);
+	perch__register_set(registers, architecture->pc,
+			    registers->value[row->return_register] & architecture->address_bits);
 	return FOUND;
-}
-
-/* The step of a usual row, if all that was saved is in the copy. */
-static inline bool plain_step(const struct row *row, const struct architecture *architecture,
-			      const struct stack *stack, uint64_t cfa, struct registers *registers)
-{
-	uint64_t from = cfa + (uint64_t)(int64_t)row->lowest - stack->start;
-	const uint8_t *bytes;
-
-	if (!row->plain || stack->swapped || from > stack->size || stack->size - from < row->span)
-		return false;
-	bytes = stack->bytes + from;
-	for (unsigned i = 0; i < row->nr; i++) {
-		const struct saved *saved = &row->saved[i];
-
-		memcpy(&registers->value[saved->number], bytes + (saved->offset - row->lowest),
-		       sizeof(uint64_t));
-	}
-	registers->valid = (registers->valid & row->same) | row->saved_mask;
-	if (!(row->saved_mask >> architecture->sp & 1))
-		set(registers, architecture->sp, cfa);
-	set(registers, architecture->pc,
-	    registers->value[row->return_register] & architecture->address_bits);
-	return true;
 }
 
 static inline enum outcome fast_step(const struct row *row, const struct architecture *architecture,
@@ -66,17 +21,15 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 	uint64_t before = registers->value[architecture->sp], cfa;
 	bool restored = false;
 
-	if (!is_valid(registers, row->cfa_register))
+	if (!perch__register_is_valid(registers, row->cfa_register))
 		return INVALID;
 	cfa = registers->value[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
 	if (stack->narrow)
 		cfa = (uint32_t)cfa;
-	if (!is_outside(row, before, cfa, innermost))
+	if (!perch__is_caller(row, before, cfa, innermost))
 		return LOOP;
-	if (plain_step(row, architecture, stack, cfa, registers))
-		return FOUND;
 	registers->valid &= row->same | 1ull << row->return_register;
-	set(registers, architecture->sp, cfa);
+	perch__register_set(registers, architecture->sp, cfa);
 	for (unsigned i = 0; i < row->nr; i++) {
 		const struct saved *saved = &row->saved[i];
 		uint64_t value = cfa + (uint64_t)(int64_t)saved->offset;
@@ -94,7 +47,7 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 			continue;
 		if (outcome != FOUND)
 			return outcome;
-		set(registers, saved->number, value);
+		perch__register_set(registers, saved->number, value);
 		restored |= saved->number == row->return_register;
 	}
 	return return_to(row, architecture, restored, innermost, registers);
@@ -117,16 +70,16 @@ static enum outcome slow_register(const struct row *row, const struct architectu
 		bool same = !ops || architecture->preserved >> number & 1;
 
 		if (number == architecture->sp)
-			set(to, number, cfa);
-		else if (same && ops != memory && is_valid(from, number))
-			set(to, number, from->value[number]);
+			perch__register_set(to, number, cfa);
+		else if (same && ops != memory && perch__register_is_valid(from, number))
+			perch__register_set(to, number, from->value[number]);
 		return FOUND;
 	}
 	outcome = perch__expression_evaluate(ops, nr, from, stack, &cfa, &value, &is_value);
 	if (outcome == FOUND && !is_value)
 		outcome = perch__stack_read(stack, value, &value);
 	if (outcome == FOUND)
-		set(to, number, value);
+		perch__register_set(to, number, value);
 	return outcome;
 }
 
@@ -153,8 +106,8 @@ static enum outcome slow_step(const struct row *row, const struct architecture *
 		    (number == row->return_register || number == architecture->sp))
 			return outcome;
 	}
-	if (!is_outside(row, registers->value[architecture->sp], caller.value[architecture->sp],
-			innermost))
+	if (!perch__is_caller(row, registers->value[architecture->sp],
+			      caller.value[architecture->sp], innermost))
 		return LOOP;
 	/* a leaf function has no place for the return address; it has the same value then */
 	outcome = return_to(row, architecture,
@@ -180,9 +133,9 @@ static enum outcome frame_pointer_step(const struct architecture *architecture,
 	uint64_t next, address;
 
 	/* the first function of a program has frame pointer 0, as that of the dynamic linker */
-	if (is_valid(registers, architecture->fp) && !fp && !innermost)
+	if (perch__register_is_valid(registers, architecture->fp) && !fp && !innermost)
 		return OUTERMOST;
-	if (!is_valid(registers, architecture->fp) || fp % word ||
+	if (!perch__register_is_valid(registers, architecture->fp) || fp % word ||
 	    fp < registers->value[architecture->sp] ||
 	    perch__stack_read(stack, fp, &next) != FOUND ||
 	    perch__stack_read(stack, fp + word, &address) != FOUND)
@@ -191,9 +144,9 @@ static enum outcome frame_pointer_step(const struct architecture *architecture,
 	if (next && next <= fp)
 		return NO_FRAME_POINTER;
 	registers->valid = 0;
-	set(registers, architecture->fp, next);
-	set(registers, architecture->sp, fp + 2 * word);
-	set(registers, architecture->pc, address & architecture->address_bits);
+	perch__register_set(registers, architecture->fp, next);
+	perch__register_set(registers, architecture->sp, fp + 2 * word);
+	perch__register_set(registers, architecture->pc, address & architecture->address_bits);
 	return FOUND;
 }
 
@@ -212,7 +165,7 @@ static enum outcome signal_step(const struct architecture *architecture, const s
 
 		if (outcome != FOUND)
 			return outcome;
-		set(registers, number, value);
+		perch__register_set(registers, number, value);
 	}
 	return FOUND;
 }

@@ -235,8 +235,13 @@ static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thr
 		/* a 64-bit file in a 32-bit program, or the reverse */
 		if (row->kind < ROW_NO_RULE && row->narrow != walk->stack.narrow)
 			return PERCH_UNWIND_NO_RULE;
-		outcome = perch__frame_step(row, architecture, &walk->stack, walk->innermost,
-					    &walk->registers);
+		if (__builtin_expect(perch__plain_step(row, architecture, &walk->stack,
+						       walk->innermost, &walk->registers),
+				     1))
+			outcome = FOUND;
+		else
+			outcome = perch__frame_step(row, architecture, &walk->stack,
+						    walk->innermost, &walk->registers);
 		/* a signal handler with a stack of its own: that of its callers was not copied */
 		if (outcome == BELOW_STACK && sp < walk->stack.start)
 			return PERCH_UNWIND_TRUNCATED;
