@@ -110,6 +110,25 @@ def check_text():
     check(re.search(r"^ +THROTTLE events: +\d+ ", out, re.M) is not None, "--no-skip-empty", out[:500])
 
 
+def check_forks():
+    """The mappings of a forked process are those of its parent, unless the recorder made the record of the fork from /proc."""
+    run(PERCH, "record", "-q", "-e", "cpu-clock", "-o", "forks.data", "--", "sh", "-c", "(i=0; while [ $i -lt 9 ]; do i=$((i + 1)); done) & wait")
+    with open("forks.data", "rb") as file:
+        content = bytearray(file.read())
+    at, size = struct.unpack_from("<QQ", content, 40)
+    end = at + size
+    while at < end:
+        kind, misc, size = struct.unpack_from("<IHH", content, at)
+        if kind == 7:   # FORK
+            struct.pack_into("<H", content, at + 4, misc | 1 << 13)
+        at += size
+    with open("proc.data", "wb") as file:
+        file.write(content)
+    for name, expected in ("forks.data", 2), ("proc.data", 1):
+        _, out, err = run(PERCH, "report", "--mmaps", "-i", name)
+        check(len(re.findall(r" \|.*sh\n +[0-9a-f]+-", out)) == expected, "--mmaps of %s: %d with mappings" % (name, expected), out + err)
+
+
 def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
                               (["-s", "symbol_form"], "perhaps symbol_from"), (["-s", "wei"], "perhaps weight"),
@@ -255,6 +274,7 @@ def main():
         check_filters()
         check_limit()
         check_text()
+        check_forks()
         check_errors()
         check_manual()
         check_lacking()

@@ -226,7 +226,8 @@ int report_maps_add(struct report_maps *maps, const struct perch_record *record)
 	case PERCH_RECORD_COMM:
 		return record->comm.exec ? set_space(maps, record->comm.pid, NULL) : 0;
 	case PERCH_RECORD_FORK:
-		if (record->task.pid == record->task.ppid)
+		/* a recorder that made the record from /proc adds the mappings itself */
+		if (record->task.pid == record->task.ppid || record->misc & PERCH_MISC_FORK_EXEC)
 			return 0;
 		return set_space(maps, record->task.pid, space_of(maps, record->task.ppid));
 	}
