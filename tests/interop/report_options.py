@@ -129,6 +129,22 @@ def check_forks():
         check(len(re.findall(r" \|.*sh\n +[0-9a-f]+-", out)) == expected, "--mmaps of %s: %d with mappings" % (name, expected), out + err)
 
 
+def check_long_names():
+    """Kernel threads have names of more than 15 characters in /proc; recording one needs a privilege."""
+    for pid in (name for name in os.listdir("/proc") if name.isdigit()):
+        try:
+            with open("/proc/%s/comm" % pid, encoding="utf-8") as file:
+                comm = file.read().rstrip("\n")
+        except OSError:
+            continue
+        if len(comm) <= 16 or comm.startswith("kworker/"):   # those of workers change
+            continue
+        status, _, _ = run(PERCH, "record", "-q", "-e", "cpu-clock", "-p", pid, "-o", "kernel.data", "--", "true")
+        _, out, err = run(PERCH, "report", "--tasks", "-i", "kernel.data") if status == 0 else (0, "", "")
+        check(status or re.search(r"\| *%s$" % re.escape(comm), out, re.M), "--tasks has the name %s" % comm, out + err)
+        return
+
+
 def check_errors():
     for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
                               (["-s", "symbol_form"], "perhaps symbol_from"), (["-s", "wei"], "perhaps weight"),
@@ -275,6 +291,7 @@ def main():
         check_limit()
         check_text()
         check_forks()
+        check_long_names()
         check_errors()
         check_manual()
         check_lacking()

@@ -151,16 +151,24 @@ static int add_option(const struct report *report, struct report_list *list, con
 	return add_names(report, list, option, names + (names[0] == '+'));
 }
 
-int report_set_keys(struct report *report)
+/* Adds the columns of -s, after the default ones if it adds to them. */
+static int add_sort(const struct report *report, struct report_list *list)
 {
-	struct report_list all = { .nr = 0 };
 	bool default_keys = !report->sort || report->sort[0] == '+';
 	int status = 0;
 
 	if (default_keys && (!report->output || report->output[0] == '+' || report->sort))
-		status = add_names(report, &all, "-s", report_default_keys(report));
+		status = add_names(report, list, "-s", report_default_keys(report));
 	if (!status && report->sort)
-		status = add_option(report, &all, "-s", report->sort);
+		status = add_option(report, list, "-s", report->sort);
+	return status;
+}
+
+int report_set_keys(struct report *report)
+{
+	struct report_list all = { .nr = 0 };
+	int status = add_sort(report, &all);
+
 	if (!status && report->output)
 		status = add_option(report, &all, "-F", report->output);
 	report->keys.nr = 0;
@@ -238,8 +246,6 @@ static int set_columns(struct report *report)
 			status = add_list(by, &report->columns);
 	} else {
 		status = add_sums(report);
-		if (!status)
-			status = add_sorting_sums(report, &report->columns);
 		if (!status && report->output)
 			status = add_option(report, &report->columns, "-F", report->output);
 		if (!status)
@@ -249,7 +255,9 @@ static int set_columns(struct report *report)
 	}
 	if (!status && report->hierarchy && !report->keys.nr)
 		return cli_usage_error(REPORT_COMMAND, "--hierarchy: -s has no column to group by");
-	/* the keys in their order, after the sums */
+	/* those of -s in their order, after the default sums */
+	if (!status)
+		status = add_sort(report, &report->columns);
 	return status ? status : add_list(&report->columns, &report->keys);
 }
 

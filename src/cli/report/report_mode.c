@@ -57,7 +57,9 @@ const char *report_default_keys(const struct report *report)
 	if (report->memory)
 		return "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,"
 		       "local_ins_lat";
-	return report->of_tracepoints ? "trace" : "comm,dso,sym";
+	if (report->of_tracepoints)
+		return report->raw_trace ? "trace_fields" : "trace";
+	return "comm,dso,sym";
 }
 
 /* The option that adds branches to call chains, or NULL. */

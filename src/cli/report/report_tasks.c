@@ -12,7 +12,7 @@
 
 struct task {
 	uint32_t pid, tid, parent; /* parent: the thread that created it, or NO_PARENT */
-	char comm[16 + 1];	   /* names in records may be longer, those of the kernel are not */
+	char comm[64];		   /* names in records may be longer, names in the kernel are not */
 	uint32_t first_child, next; /* index + 1; 0: none */
 };
 #define NO_PARENT UINT32_MAX
