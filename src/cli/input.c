@@ -145,6 +145,14 @@ bool cli_input_has_magic(const char *path)
 	return !memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8);
 }
 
+bool cli_input_is_file_name(const char *operand)
+{
+	const char *end = strrchr(operand, '.');
+
+	return strchr(operand, '/') || (end && !strcmp(end, ".data")) ||
+	       cli_input_has_magic(operand);
+}
+
 int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated)
 {
 	(void)argument;

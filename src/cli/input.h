@@ -29,6 +29,10 @@ struct cli_input {
 /* True for a regular file that can be read and begins as a recording. */
 bool cli_input_has_magic(const char *path);
 
+/* True for an operand that is meant as a file, which -i names. Other files may have the name of a
+ * function. */
+bool cli_input_is_file_name(const char *operand);
+
 /*
  * The options -i and -f, which all these commands have. Both are members of a struct cli_input.
  */

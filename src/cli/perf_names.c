@@ -27,8 +27,11 @@ static const struct {
 	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };
 
-#define AUX	"AUX areas are not recorded; --overwrite keeps the newest samples"
-#define TRACES	"instruction traces are not decoded"
+#define AUX    "AUX areas are not recorded; --overwrite keeps the newest samples"
+#define TRACES "instruction traces are not decoded"
+#define OUTPUT "the output is standard output: '> FILE' writes it to a file"
+#define TYPES \
+	"types of data are not found; 'perch report --mem-mode -s symbol_daddr' prints variables"
 #define SCRIPTS "perch starts no scripts; 'perch script -j' prints JSON for them"
 #define FILTERS \
 	"--filter, --parent and other options select samples, and -j prints JSON for programs"
@@ -78,6 +81,11 @@ static const struct {
 	  "-T prints the counts of threads, and -j prints rows for programs" },
 	{ "report", "--show-ref-call-graph", "rows have the call chains of their own event" },
 	{ "report", "--addr2line", "lines are read without a program" },
+	{ "report", "--addr2line-style", "lines are read without a program" },
+	{ "report", "--latency", "samples are not weighted by the number of running threads" },
+	{ "report", "--parallelism", "samples are not selected by the number of running threads" },
+	{ "report", "-o", OUTPUT },
+	{ "report", "--output", OUTPUT },
 
 	{ "script", "--xed", TRACES },
 	{ "script", "--insn-trace", TRACES },
@@ -92,12 +100,24 @@ static const struct {
 	{ "script", "--dlfilter", FILTERS },
 	{ "script", "--dlarg", FILTERS },
 	{ "script", "--list-dlfilters", FILTERS },
+	{ "script", "--debug-mode", "'perch dump' prints records with their offsets in the file" },
+	{ "script", "--merge-callchains", "the parts of a call chain are always joined" },
+	{ "script", "-o", OUTPUT },
+	{ "script", "--output", OUTPUT },
 	{ "script", "--graph-function",
 	  "instruction traces are not decoded; --parent selects samples by their callers" },
+	{ "diff", "-i", "the recordings are operands: 'perch diff OLD NEW'" },
+	{ "diff", "--input", "the recordings are operands: 'perch diff OLD NEW'" },
 	{ "diff", "--stream", "'perch diff -g' compares the callers of rows" },
 	{ "diff", "--cycles-hist",
 	  "'perch report --total-cycles' prints the cycles of basic blocks of a recording" },
 	{ "annotate", "--addr2line", "lines are read without a program" },
+	{ "annotate", "--data-type", TYPES },
+	{ "annotate", "--type-stat", TYPES },
+	{ "annotate", "--insn-stat", TYPES },
+	{ "annotate", "--code-with-type", TYPES },
+	{ "annotate", "-o", OUTPUT },
+	{ "annotate", "--output", OUTPUT },
 };
 
 const char *cli_perf_command(const char *name)

@@ -195,6 +195,15 @@ def check_hints():
                              ("--xed", "instruction traces"), ("--graph-function", "instruction traces")):
         status, out, err = run(PERCH, "script", option, "x")
         check(status == 2 and not out and "unknown option '%s': " % option in err and expected in err, "script %s has a hint" % option, err)
+    for words, expected in ((("report", "-o", "x"), "'> FILE'"), (("script", "--output=x"), "'> FILE'"), (("diff", "-i", "x", "y"), "perch diff OLD NEW"),
+                            (("annotate", "--data-type"), "symbol_daddr"), (("report", "--latency"), "running threads"),
+                            (("annotate", "x/perf.data"), "name a file with -i"), (("annotate", "spin", "old.data"), "name a file with -i"),
+                            (("annotate", "a", "b"), "expected one symbol")):
+        status, out, err = run(PERCH, *words)
+        check(status == 2 and not out and expected in err, "%s has a hint" % " ".join(words), err)
+    run(PERCH, "record", "-q", "-e", "cpu-clock", "-o", "flat.data", "--", "true")
+    _, _, err = run(PERCH, "report", "-p", "123", "-i", "flat.data")
+    check("--pid selects processes) needs call chains" in err, "report -p with a process id", err)
 
 
 def add_feature(path, other, feature):
@@ -219,10 +228,12 @@ def add_feature(path, other, feature):
 def check_events():
     status, _, err = run(PERCH, "record", "-q", "-e", "cpu-clock,dummy", "-F", "2000", "-o", "dummy.data", "--", "sh", "-c", PROGRAM)
     check(status == 0, "a recording with an event without samples", err)
+    add_feature("dummy.data", "traced.data", 18)
+    status, out, err = run(PERCH, "annotate", "-i", "traced.data", "--itrace=i100us")
+    check(status == 2 and not out and "instruction traces are not decoded" in err, "annotate --itrace is refused for traces", err)
     for command in ("report", "script"):
         _, out, err = run(PERCH, command, "--switch-on", "dummy", "-i", "dummy.data")
         check("no sample is of the event 'dummy' (--switch-on)" in err and "%" not in out, command + " --switch-on of an event without samples", err)
-        add_feature("dummy.data", "traced.data", 18)
         status, out, err = run(PERCH, command, "-i", "traced.data", "--itrace=i100us")
         check(status == 2 and not out and "instruction traces are not decoded" in err, command + " --itrace is refused for traces", err)
         status, out, err = run(PERCH, command, "-i", "traced.data", "--itrace", "--no-itrace", "--stitch-lbr")

@@ -200,6 +200,8 @@ static int run(struct annotate *annotate)
 	int status = cli_input_open(&annotate->input);
 
 	if (!status)
+		status = cli_check_unsupported(&annotate->unsupported, &annotate->input);
+	if (!status)
 		status = cli_filter_open(&annotate->filter, &annotate->input);
 	if (status)
 		return status;
@@ -293,6 +295,9 @@ static const struct cli_option options[] = {
 	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,
 	  true },
 	{ 0, "objdump", "PATH", "", CLI_CALL, NULL, refuse_objdump, false, true },
+	CLI_UNSUPPORTED_OPTIONS(&annotate.unsupported),
+	/* symbols of modules are always read */
+	{ 'm', "modules", NULL, "", CLI_FLAG, &annotate.modules, NULL, false, true },
 	CLI_NO_PAGER,
 };
 
@@ -302,6 +307,15 @@ static int parse(int argc, char **argv)
 	const char *operand, *extra = cli_parse_operand(&cli_annotate_usage, options,
 							CLI_NR(options), argc, argv, &operand);
 
+	for (size_t i = 0; i < 2; i++) {
+		const char *word = i ? extra : operand;
+
+		if (word && cli_input_is_file_name(word))
+			return cli_usage_error(COMMAND,
+					       "'%s' is not an option; name a file with -i, or a "
+					       "function with -s",
+					       word);
+	}
 	if (extra)
 		return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much", extra);
 	if (operand && annotate.symbol)

@@ -27,6 +27,7 @@
 #include "input.h"
 #include "annotate_style.h"
 #include "source_text.h"
+#include "unsupported.h"
 
 #define ANNOTATE_COMMAND "annotate"
 
@@ -61,7 +62,8 @@ struct annotate {
 	struct annotate_origin origin;
 	enum annotate_layout layout;
 	bool print_line, full_paths, show_samples, show_period, skip_missing;
-	bool group, quiet;
+	bool group, quiet, modules;
+	struct cli_unsupported unsupported;
 	bool color; /* --stdio-color */
 	struct annotate_style style;
 	int verbose;

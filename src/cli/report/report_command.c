@@ -153,16 +153,6 @@ static int check_options(void)
 	return annotate_style_check(&report.style, COMMAND);
 }
 
-/* True for an operand that is meant as a file, which -i names. Other files may have the name of a
- * function. */
-static bool is_file_name(const char *operand)
-{
-	const char *end = strrchr(operand, '.');
-
-	return strchr(operand, '/') || (end && !strcmp(end, ".data")) ||
-	       cli_input_has_magic(operand);
-}
-
 /* Parses the arguments. The operand is the text of --symbol-filter, as in perf. Returns 0 or
  * CLI_EXIT_USAGE. */
 static int parse(int argc, char **argv)
@@ -173,7 +163,7 @@ static int parse(int argc, char **argv)
 	for (size_t i = 0; i < 2; i++) {
 		const char *word = i ? extra : operand;
 
-		if (word && is_file_name(word))
+		if (word && cli_input_is_file_name(word))
 			return cli_usage_error(COMMAND,
 					       "'%s' is not an option; name a file with -i, or a "
 					       "part of function names with --symbol-filter",

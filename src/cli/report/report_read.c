@@ -60,7 +60,9 @@ bool report_read_has_chains(const struct report *report)
 static int check_chains(const struct report *report)
 {
 	if (report_has_column(&report->keys, perch_column_find("parent", 6)))
-		return cli_input_require_chains(&report->input, "the column parent");
+		return cli_input_require_chains(
+			&report->input, report->parent ? "-p (--parent; --pid selects processes)"
+						       : "the column parent");
 	return report->ignore_callees ? cli_input_require_chains(&report->input, "--ignore-callees")
 				      : 0;
 }
