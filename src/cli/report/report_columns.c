@@ -253,8 +253,6 @@ static int set_columns(struct report *report)
 		if (!status)
 			status = add_sorting_sums(report, by);
 	}
-	if (!status && report->hierarchy && !report->keys.nr)
-		return cli_usage_error(REPORT_COMMAND, "--hierarchy: -s has no column to group by");
 	/* those of -s in their order, after the default sums */
 	if (!status)
 		status = add_sort(report, &report->columns);
@@ -302,10 +300,46 @@ static void hide_constant_columns(struct report *report)
 		report->hidden.nr = 0;
 }
 
+/* Moves the sums of a hierarchy before its levels, which are one column. */
+static void put_sums_first(struct report_list *columns)
+{
+	struct report_list sorted = { .nr = 0 };
+
+	for (int sums = 1; sums >= 0; sums--)
+		for (size_t i = 0; i < columns->nr; i++)
+			if ((columns->column[i]->scope == PERCH_COLUMN_PERIOD) == sums)
+				sorted.column[sorted.nr++] = columns->column[i];
+	*columns = sorted;
+}
+
+/* With -F alone the rows of a hierarchy are sorted by its first column, which must be a sum. */
+static int check_hierarchy(const struct report *report)
+{
+	if (!report->keys.nr)
+		return cli_usage_error(REPORT_COMMAND, "--hierarchy: -s has no column to group by");
+	if (!report_chooses_columns(report))
+		return 0;
+	if (report->sort)
+		return cli_usage_error(REPORT_COMMAND, "--hierarchy is possible with -F or with -s "
+						       "and -F +COLUMNS, not with -s and -F");
+	if (report->columns.column[0]->scope != PERCH_COLUMN_PERIOD)
+		return cli_usage_error(
+			REPORT_COMMAND,
+			"--hierarchy: -F begins with '%s', and must begin with a sum, "
+			"as overhead or sample",
+			report->columns.column[0]->name);
+	return 0;
+}
+
 int report_set_columns(struct report *report)
 {
 	int status = set_columns(report);
 
+	/* names of tracepoints' fields are known when the file is open */
+	if (!status && report->hierarchy && report->input.session)
+		status = check_hierarchy(report);
+	if (!status && report->hierarchy)
+		put_sums_first(&report->columns);
 	report->every = report->columns;
 	if (!status)
 		hide_constant_columns(report);

@@ -145,9 +145,8 @@ static const struct cli_option options[] = {
 /* Refuses options that exclude each other. */
 static int check_options(void)
 {
-	if (report.hierarchy && (report.json || report.output))
-		return cli_usage_error(COMMAND, "--hierarchy is not possible with %s",
-				       report.json ? "--json" : "--fields");
+	if (report.hierarchy && report.json)
+		return cli_usage_error(COMMAND, "--hierarchy is not possible with --json");
 	if (report.show_threads && report.json)
 		return cli_usage_error(COMMAND, "--threads is not possible with --json");
 	return annotate_style_check(&report.style, COMMAND);
