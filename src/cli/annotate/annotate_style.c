@@ -10,7 +10,9 @@ int annotate_style_set_percent_type(struct annotate_style *style, const char *co
 	static const char *const types[] = { "local-period", "local-hits", "global-period",
 					     "global-hits" };
 
-	for (size_t i = 0; i < CLI_NR(types) && !negated; i++) {
+	if (negated)
+		argument = types[0];
+	for (size_t i = 0; i < CLI_NR(types); i++) {
 		if (strcmp(types[i], argument))
 			continue;
 		style->percent_type = argument;
@@ -21,7 +23,7 @@ int annotate_style_set_percent_type(struct annotate_style *style, const char *co
 	return cli_usage_error(command,
 			       "--percent-type '%s': expected local-period, local-hits, "
 			       "global-period or global-hits",
-			       negated ? "" : argument);
+			       argument);
 }
 
 int annotate_style_set_syntax(struct annotate_style *style, const char *command,
