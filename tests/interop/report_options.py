@@ -199,7 +199,8 @@ def check_hints():
     for words, expected in ((("report", "-o", "x"), "'> FILE'"), (("script", "--output=x"), "'> FILE'"), (("diff", "-i", "x", "y"), "perch diff OLD NEW"),
                             (("annotate", "--data-type"), "symbol_daddr"), (("report", "--latency"), "running threads"),
                             (("annotate", "x/perf.data"), "name a file with -i"), (("annotate", "spin", "old.data"), "name a file with -i"),
-                            (("annotate", "a", "b"), "expected one symbol")):
+                            (("annotate", "a", "b"), "expected one symbol"), (("script", "record", "x"), "'record' is not an option; name a file with -i; perch starts no"),
+                            (("script", "flamegraph"), "perch flamegraph"), (("script", "x.data"), "name a file with -i. ")):
         status, out, err = run(PERCH, *words)
         check(status == 2 and not out and expected in err, "%s has a hint" % " ".join(words), err)
     run(PERCH, "record", "-q", "-e", "cpu-clock", "-o", "flat.data", "--", "true")

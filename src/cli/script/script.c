@@ -9,6 +9,7 @@
 #include "dump/dump.h"
 #include "options.h"
 #include "pager.h"
+#include "perf_names.h"
 #include "script.h"
 
 const struct cli_usage cli_script_usage = {
@@ -236,6 +237,19 @@ static int print(struct script *script)
 		letter, name, NULL, help, CLI_FLAG, &script.member, NULL, false, false \
 	}
 
+/* perf script has operands: "record", "report", or the name of a script. */
+static int refuse_operand(const char *word)
+{
+	const char *hint = NULL;
+
+	if (!strcmp(word, "flamegraph"))
+		hint = "'perch flamegraph' writes a page";
+	else if (!cli_input_is_file_name(word))
+		hint = cli_perf_option(SCRIPT_COMMAND, "-s", 2);
+	return cli_usage_error(SCRIPT_COMMAND, "'%s' is not an option; name a file with -i%s%s",
+			       word, hint ? "; " : "", hint ? hint : "");
+}
+
 int perch_cmd_script(int argc, char **argv)
 {
 	struct script script = { .input.command = SCRIPT_COMMAND,
@@ -300,11 +314,7 @@ int perch_cmd_script(int argc, char **argv)
 	script_fields_init(&script.fields);
 	next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
 	if (next < argc)
-		return cli_usage_error(SCRIPT_COMMAND,
-				       "'%s' is not an option; name a file with -i%s", argv[next],
-				       strcmp(argv[next], "flamegraph")
-					       ? ""
-					       : "; 'perch flamegraph' writes a page");
+		return refuse_operand(argv[next]);
 	if (script.dump || script.dump_unsorted)
 		return dump(&script);
 	status = print(&script);
