@@ -146,7 +146,7 @@ def check_long_names():
 
 
 def check_errors():
-    for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"),
+    for options, expected in ((["-s", "cmm"], "perhaps comm"), (["-F", "symbl"], "perhaps sym"), (["-s", ""], "no column ''"), (["-F", ","], "no column ''"),
                               (["-s", "symbol_form"], "perhaps symbol_from"), (["-s", "wei"], "perhaps weight"),
                               (["-s", "none"], "no column 'none'. 'perch help report' shows the options.\nThe columns are:\n  overhead"),
                               (["-g", "tree"], "graph, flat, fractal, folded or none"), (["-g", "grpah"], "perhaps graph"),

@@ -123,18 +123,20 @@ static int add_trace_columns(const struct report *report, struct report_list *li
 	return status;
 }
 
-/* Adds the columns of a list. */
+/* Adds the columns of a list. As in perf, a comma may be first, last or double. */
 static int add_names(const struct report *report, struct report_list *list, const char *option,
 		     const char *names)
 {
-	int status;
+	bool empty = !names[strspn(names, ", ")];
+	int status = 0;
 
 	for (const char *at = names;;) {
 		size_t length = strcspn(at, ", ");
 		const struct perch_column *column = perch_column_find(at, length);
 
-		status = column ? add(list, column)
-				: add_trace_columns(report, list, option, at, length);
+		if (length || empty)
+			status = column ? add(list, column)
+					: add_trace_columns(report, list, option, at, length);
 		if (status)
 			return status;
 		at += length;
