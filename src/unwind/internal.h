@@ -206,6 +206,13 @@ bool perch__jit_rules_open(struct jit_rules *rules, const struct perch_dso *dso,
 			   const struct architecture *architecture);
 void perch__jit_rules_close(struct jit_rules *rules);
 
+/* ---- instructions.c: code whose rules are missing or incomplete ---- */
+
+enum { MAX_EPILOGUE = 24 };
+
+/* True if x86 code pops registers and returns. */
+bool perch__pops_and_returns(const uint8_t *code, size_t size, bool wide);
+
 /* ---- row.c ---- */
 
 enum row_kind {

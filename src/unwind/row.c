@@ -108,6 +108,43 @@ static void take_rules(struct row *row, const struct architecture *architecture,
 	}
 }
 
+/*
+ * At the end of a function, registers were restored and their places released, but compilers leave
+ * the rules as they were. If only pops and the return follow, the register has the value of the
+ * caller. Elsewhere the place below the stack pointer may be in the red zone. Returns true if other
+ * addresses with the same rules may have another row.
+ */
+static bool take_restored(struct row *row, const struct rules *rules, uint64_t offset)
+{
+	const struct architecture *architecture = rules->architecture;
+	uint8_t code[MAX_EPILOGUE];
+	unsigned nr = 0;
+	ssize_t size;
+
+	if (architecture->arch != PERCH_ARCH_X86 || row->cfa_register != architecture->sp)
+		return false;
+	for (unsigned i = 0; i < row->nr; i++)
+		nr += row->saved[i].rule == SAVED_IN_STACK &&
+		      row->cfa_offset + row->saved[i].offset < 0;
+	if (!nr)
+		return false;
+	size = pread(rules->fd, code, sizeof(code), (off_t)offset);
+	if (size <= 0 || !perch__pops_and_returns(code, (size_t)size, rules->wide))
+		return true;
+	nr = 0;
+	for (unsigned i = 0; i < row->nr; i++) {
+		const struct saved saved = row->saved[i];
+
+		if (saved.rule == SAVED_IN_STACK && row->cfa_offset + saved.offset < 0)
+			row->same |= 1ull << saved.number;
+		else
+			row->saved[nr++] = saved;
+	}
+	memset(row->saved + nr, 0, (row->nr - nr) * sizeof(*row->saved));
+	row->nr = (uint8_t)nr;
+	return true;
+}
+
 static void find_span(struct row *row)
 {
 	int lowest = 0, highest = 0;
@@ -209,6 +246,8 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		return;
 	}
 	take_rules(row, architecture, frame);
+	if (row->kind == ROW_FAST && take_restored(row, rules, offset))
+		*end = offset + 1;
 	find_span(row);
 	if (row->kind == ROW_SLOW)
 		row->frame = frame;

@@ -39,10 +39,7 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 			value = (uint32_t)value;
 		if (saved->rule == SAVED_IN_STACK)
 			outcome = perch__stack_read(stack, value, &value);
-		/*
-		 * At the end of a function, registers were restored and their places released, but
-		 * compilers leave the rule as it was: the register has the value already.
-		 */
+		/* the value is not needed if the register is not; it may be in the red zone */
 		if (outcome == BELOW_STACK && innermost && saved->number != row->return_register)
 			continue;
 		if (outcome != FOUND)
