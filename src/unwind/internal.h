@@ -165,6 +165,13 @@ void perch__debug_frame_close(struct debug_frame *debug_frame);
 
 /* ---- rules.c: the rules in a file ---- */
 
+/* A section with stubs of the procedure linkage table (PLT). */
+struct stubs {
+	uint64_t address, size;
+};
+
+enum { MAX_STUBS = 4 };
+
 struct rules {
 	const struct perch_dso *dso;
 	const struct architecture *architecture; /* of the file, or of the unwinder */
@@ -174,6 +181,8 @@ struct rules {
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
 	Dwarf_CFI *eh_frame; /* of the file, or of the debug file; NULL if there is none */
+	struct stubs stubs[MAX_STUBS];
+	unsigned nr_stubs;
 	struct debug_frame debug_frame;
 	bool deferred; /* .debug_frame was not searched yet */
 	bool wide, swapped;
@@ -212,6 +221,16 @@ enum { MAX_EPILOGUE = 24 };
 
 /* True if x86 code pops registers and returns. */
 bool perch__pops_and_returns(const uint8_t *code, size_t size, bool wide);
+
+/* before: the bytes that perch__stub_words() needs before the instruction. */
+enum { STUB_BEFORE = 6, STUB_BYTES = 16 };
+
+/*
+ * Returns how many words a stub of a procedure linkage table (PLT) of x86-64 has on the stack
+ * before an instruction, with the return address; 0 if the instruction is not one of a stub. code:
+ * STUB_BYTES bytes, of which the instruction begins at STUB_BEFORE.
+ */
+unsigned perch__stub_words(const uint8_t *code);
 
 /* ---- row.c ---- */
 

@@ -177,6 +177,35 @@ static bool returns_from_signal(const struct rules *rules, uint64_t offset)
 	       !memcmp(found, code, sizeof(code));
 }
 
+/* Many linkers write no rules for stubs: they have pushed at most two words. */
+static void make_stub_row(struct row *row, const struct rules *rules, uint64_t offset,
+			  uint64_t address)
+{
+	const struct architecture *architecture = rules->architecture;
+	uint8_t code[STUB_BYTES];
+	unsigned words = 0;
+
+	if (architecture->machine != EM_X86_64 || offset < STUB_BEFORE)
+		return;
+	for (unsigned i = 0; i < rules->nr_stubs && !words; i++)
+		if (address - rules->stubs[i].address < rules->stubs[i].size &&
+		    pread(rules->fd, code, sizeof(code), (off_t)(offset - STUB_BEFORE)) ==
+			    sizeof(code))
+			words = perch__stub_words(code);
+	if (!words)
+		return;
+	row->kind = ROW_FAST;
+	row->cfa_register = architecture->sp;
+	row->cfa_offset = (int32_t)(words * architecture->word);
+	row->return_register = architecture->pc;
+	row->same = architecture->preserved;
+	row->nr = 1;
+	row->saved[0] = (struct saved){ .offset = (int16_t)-architecture->word,
+					.number = architecture->pc,
+					.rule = SAVED_IN_STACK };
+	find_span(row);
+}
+
 static void make_jit_row(struct row *row, uint64_t offset, const struct architecture *architecture)
 {
 	struct jit_rules rules;
@@ -242,7 +271,9 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		if (architecture->arch == PERCH_ARCH_ARM64 && returns_from_signal(rules, offset)) {
 			row->kind = ROW_SIGNAL;
 			row->signal_frame = true;
+			return;
 		}
+		make_stub_row(row, rules, offset, address);
 		return;
 	}
 	take_rules(row, architecture, frame);

@@ -11,6 +11,28 @@ struct sections {
 	bool gnu; /* .zdebug_frame: compressed by old tools */
 };
 
+/* The sections for which linkers write no rules, or one expression. */
+static void find_stubs(struct rules *rules)
+{
+	static const char *const names_of[MAX_STUBS] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(rules->elf, &names) || !names)
+		return;
+	while (rules->nr_stubs < MAX_STUBS && (section = elf_nextscn(rules->elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(rules->elf, names, header.sh_name)
+					   : NULL;
+
+		for (size_t i = 0; name && i < MAX_STUBS; i++)
+			if (!strcmp(name, names_of[i]))
+				rules->stubs[rules->nr_stubs++] =
+					(struct stubs){ header.sh_addr, header.sh_size };
+	}
+}
+
 /* Selects the sections that libdw selects: the first .eh_frame, and the last table before it. */
 static void find_sections(Elf *elf, struct sections *sections)
 {
@@ -181,6 +203,7 @@ static const char *open_files(struct rules *rules)
 	if (!rules->elf || elf_kind(rules->elf) != ELF_K_ELF)
 		return "not an ELF file";
 	find_sections(rules->elf, &sections);
+	find_stubs(rules);
 	rules->deferred = true;
 	if (!open_eh_frame(rules, rules->elf, &sections) ||
 	    (!rules->eh_frame && !perch__rules_complete(rules)))

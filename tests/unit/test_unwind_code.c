@@ -58,10 +58,82 @@ static void keeps_popped_registers(void **state)
 	}
 }
 
+/* A program whose function is a section of stubs without rules. */
+static void begin_stubs(struct unwinding *unwinding, const char *name)
+{
+	const struct program program = { .cie = X86_CIE,
+					 .function = { { 0 }, CODE_OF(DW_CFA_nop), X86_END } };
+	struct built section = rules_section(&program), out;
+	struct built_file file = code_file();
+
+	file.machine = EM_X86_64;
+	add_section(&file, (struct built_section){ ".eh_frame", SHT_PROGBITS, SHF_ALLOC,
+						   .data = &section });
+	add_section(&file, (struct built_section){ name, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+						   FUNCTION, CODE_OFFSET, .size = 0x100 });
+	make_elf(&out, &file);
+	write_bytes(path_in_directory("program"), out.bytes, out.size);
+	begin(unwinding, path_in_directory("program"), PERCH_ARCH_X86);
+}
+
+/* Many linkers write no rules for the procedure linkage table. */
+static void unwinds_stubs_without_rules(void **state)
+{
+	static const struct {
+		unsigned at, words; /* words: 0: the instruction is unknown */
+		const char *code;
+		size_t size;
+	} rows[] = {
+		/* the first stub: push; jmp; nopl */
+		{ 0, 2, "\xff\x35\x02\x00\x00\x00", 6 },
+		{ 6, 3, "\xff\x25\x04\x00\x00\x00", 6 },
+		{ 12, 0, "\x0f\x1f\x40\x00", 4 },
+		/* jmp; push; jmp */
+		{ 16, 1, "\xff\x25\x06\x00\x00\x00", 6 },
+		{ 22, 1, "\x68\x00\x00\x00\x00", 5 },
+		{ 27, 2, "\xe9\xe0\xff\xff\xff", 5 },
+		/* with indirect branch tracking: endbr64; push; bnd jmp */
+		{ 32, 1, "\xf3\x0f\x1e\xfa", 4 },
+		{ 36, 1, "\x68\x01\x00\x00\x00", 5 },
+		{ 41, 2, "\xf2\xe9\xd1\xff\xff\xff", 6 },
+		{ 48, 1, "\xf3\x0f\x1e\xfa", 4 },
+		{ 52, 1, "\xf2\xff\x25\x08\x00\x00\x00", 7 },
+		{ 59, 0, "\xe9\x00\x00\x00\x00", 5 },
+		{ 64, 0, "\xff\xe0", 2 },
+	};
+	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt", ".text.plt" };
+
+	(void)state;
+	for (size_t name = 0; name < NR(names); name++) {
+		bool stubs = name + 1 < NR(names);
+		struct unwinding unwinding;
+
+		begin_stubs(&unwinding, names[name]);
+		for (size_t i = 0; i < NR(rows); i++)
+			put_code(FUNCTION + rows[i].at, rows[i].code, rows[i].size);
+		for (size_t i = 0; i < NR(rows); i++) {
+			bool found = stubs && rows[i].words;
+
+			memset(unwinding.stack, 0, sizeof(unwinding.stack));
+			if (found) {
+				unwinding.stack[rows[i].words - 1] = loaded(CALLER + 5);
+				unwinding.stack[rows[i].words] = loaded(LAST + 7);
+			}
+			assert_int_equal(run_x86(&unwinding, loaded(FUNCTION + rows[i].at)),
+					 found ? PERCH_UNWIND_OUTERMOST : PERCH_UNWIND_NO_RULE);
+			assert_int_equal(unwinding.result.nr, found ? 3 : 1);
+			if (found)
+				assert_int_equal(unwinding.ips[1], loaded(CALLER + 5) - 1);
+		}
+		finish(&unwinding);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_popped_registers),
+		cmocka_unit_test(unwinds_stubs_without_rules),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
