@@ -33,6 +33,10 @@ static const struct architecture x86_64 = {
 	.preserved = 1 << 3 | 1 << 6 | 0xf << 12,
 	.address_bits = UINT64_MAX,
 	.bit = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8 },
+	/* struct ucontext, of which uc_mcontext has r8 to r15, di, si, bp, bx, dx, ax, cx, sp, ip
+	 */
+	.signal_offset = 40,
+	.signal_word = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 },
 };
 
 static const struct architecture arm64 = {
@@ -49,6 +53,11 @@ static const struct architecture arm64 = {
 	.address_bits = (1ull << 48) - 1,
 	.bit = { 0,  1,	 2,  3,	 4,  5,	 6,  7,	 8,  9,	 10, 11, 12, 13, 14, 15, 16,
 		 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 },
+	/* siginfo_t (128 bytes), then struct ucontext, which has x0 to x30, sp and pc at byte 184
+	 */
+	.signal_offset = 128 + 184,
+	.signal_word = { 0,  1,	 2,  3,	 4,  5,	 6,  7,	 8,  9,	 10, 11, 12, 13, 14, 15, 16,
+			 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 },
 };
 
 uint64_t perch_unwind_registers(enum perch_arch arch)

@@ -19,6 +19,53 @@ bool perch__pops_and_returns(const uint8_t *code, size_t size, bool wide)
 	return at < size && (code[at] == RET || code[at] == RET_IMMEDIATE);
 }
 
+/* The instructions of the system call, and the size of the first one. */
+struct sigreturn {
+	uint16_t machine;
+	uint8_t first, size;
+	uint8_t code[SIGRETURN_BEFORE];
+};
+
+static const struct sigreturn sigreturns[] = {
+	/* mov $15, %rax; syscall: of musl and Go */
+	{ EM_X86_64, 7, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 } },
+	/* mov $15, %eax; syscall */
+	{ EM_X86_64, 5, 7, { 0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 } },
+	/* mov x8, #139; svc #0: of the vdso, which has had no rules since Linux 5.8 */
+	{ EM_AARCH64, 4, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 } },
+};
+
+bool perch__is_sigreturn(const struct architecture *architecture, const uint8_t *code)
+{
+	const uint8_t *at = code + SIGRETURN_BEFORE;
+
+	for (size_t i = 0; i < sizeof(sigreturns) / sizeof(*sigreturns); i++) {
+		const struct sigreturn *call = &sigreturns[i];
+
+		/* a sample may be at each instruction, and in the system call */
+		if (call->machine == architecture->machine &&
+		    (!memcmp(at + 1, call->code, call->size) ||
+		     !memcmp(at, call->code, call->size) ||
+		     !memcmp(at - call->first, call->code, call->size) ||
+		     !memcmp(at - call->size, call->code, call->size)))
+			return true;
+	}
+	return false;
+}
+
+bool perch__may_be_call(const uint8_t *code)
+{
+	enum { CALL = 0xe8, CALL_SIZE = 5, INDIRECT = 0xff };
+	/* with a register or memory; a byte, or four, of displacement; one more byte of scale */
+	static const uint8_t sizes[] = { 2, 3, 4, 6, 7 };
+	const uint8_t *end = code + MAX_CALL;
+
+	for (size_t i = 0; i < sizeof(sizes); i++)
+		if (end[-sizes[i]] == INDIRECT && (end[1 - sizes[i]] >> 3 & 7) == 2)
+			return true;
+	return end[-CALL_SIZE] == CALL;
+}
+
 unsigned perch__stub_words(const uint8_t *code)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

@@ -39,6 +39,10 @@ struct architecture {
 	uint64_t preserved;	    /* registers that functions must preserve */
 	uint64_t address_bits;	    /* of addresses: others are pointer authentication codes */
 	uint8_t bit[MAX_REGISTERS]; /* bit in the mask of the sample, by register */
+	/* where the frame of a signal has the registers, from the stack pointer: offset of the
+	 * first word, and the word of each; 0: not known */
+	uint16_t signal_offset;
+	uint8_t signal_word[MAX_REGISTERS];
 };
 /* Returns NULL if the architecture is not supported. */
 const struct architecture *perch__architecture(enum perch_arch arch);
@@ -222,6 +226,20 @@ enum { MAX_EPILOGUE = 24 };
 /* True if x86 code pops registers and returns. */
 bool perch__pops_and_returns(const uint8_t *code, size_t size, bool wide);
 
+enum { SIGRETURN_BEFORE = 9, SIGRETURN_BYTES = 19 };
+
+/*
+ * True if a signal handler returns to an instruction: code without rules that calls
+ * rt_sigreturn(2). code: SIGRETURN_BYTES bytes, of which SIGRETURN_BEFORE are before the
+ * instruction. It may be the byte before the code, as a return address minus 1 is.
+ */
+bool perch__is_sigreturn(const struct architecture *architecture, const uint8_t *code);
+
+enum { MAX_CALL = 7 };
+
+/* True if x86 code of MAX_CALL bytes may end in a call. */
+bool perch__may_be_call(const uint8_t *code);
+
 /* before: the bytes that perch__stub_words() needs before the instruction. */
 enum { STUB_BEFORE = 6, STUB_BYTES = 16 };
 
@@ -238,7 +256,7 @@ enum row_kind {
 	ROW_FAST,
 	ROW_SLOW,
 	ROW_OUTERMOST,
-	ROW_SIGNAL, /* the return from a signal handler of arm64, which has no rules */
+	ROW_SIGNAL, /* the return from a signal handler, without rules */
 	ROW_BAD,
 	ROW_NO_RULE, /* the frame pointer is tried */
 	ROW_NO_FILE, /* the frame pointer is tried */
@@ -261,6 +279,7 @@ struct row {
 	uint8_t return_register;
 	bool signal_frame;
 	bool narrow;   /* the rules are those of a 32-bit program */
+	bool no_call;  /* ROW_NO_RULE: no call ends with the byte at the address */
 	uint64_t same; /* bits of registers with the same value in the caller */
 	/*
 	 * The usual row: a fast one whose .saved are all in the stack, with the return address.

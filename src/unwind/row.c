@@ -164,17 +164,24 @@ static void find_span(struct row *row)
 	row->span = (uint32_t)(highest - lowest) + sizeof(uint64_t);
 }
 
-/*
- * Linux has had no rules for the vdso's __kernel_rt_sigreturn of arm64 since 5.8. It is found by
- * its instructions: mov x8, #139; svc #0. offset: of the return address minus 1.
- */
 static bool returns_from_signal(const struct rules *rules, uint64_t offset)
 {
-	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
-	uint8_t found[sizeof(code)];
+	uint8_t code[SIGRETURN_BYTES] = { 0 }; /* the file may end with the code */
 
-	return pread(rules->fd, found, sizeof(found), (off_t)(offset + 1)) == sizeof(found) &&
-	       !memcmp(found, code, sizeof(code));
+	return offset >= SIGRETURN_BEFORE &&
+	       pread(rules->fd, code, sizeof(code), (off_t)(offset - SIGRETURN_BEFORE)) > 0 &&
+	       perch__is_sigreturn(rules->architecture, code);
+}
+
+/* True if no function has called another one at the offset, the return address minus 1. */
+static bool has_no_call(const struct rules *rules, uint64_t offset)
+{
+	uint8_t code[MAX_CALL];
+
+	return rules->architecture->arch == PERCH_ARCH_X86 && offset >= MAX_CALL - 1 &&
+	       pread(rules->fd, code, sizeof(code), (off_t)(offset - (MAX_CALL - 1))) ==
+		       sizeof(code) &&
+	       !perch__may_be_call(code);
 }
 
 /* Many linkers write no rules for stubs: they have pushed at most two words. */
@@ -204,6 +211,18 @@ static void make_stub_row(struct row *row, const struct rules *rules, uint64_t o
 					.number = architecture->pc,
 					.rule = SAVED_IN_STACK };
 	find_span(row);
+}
+
+static void recognize_code(struct row *row, const struct rules *rules, uint64_t offset,
+			   uint64_t address)
+{
+	if (returns_from_signal(rules, offset)) {
+		row->kind = ROW_SIGNAL;
+		row->signal_frame = true;
+		return;
+	}
+	make_stub_row(row, rules, offset, address);
+	row->no_call = row->kind == ROW_NO_RULE && has_no_call(rules, offset);
 }
 
 static void make_jit_row(struct row *row, uint64_t offset, const struct architecture *architecture)
@@ -268,12 +287,7 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		*end = end_of(frame, rules, offset, address);
 	}
 	if (!frame) {
-		if (architecture->arch == PERCH_ARCH_ARM64 && returns_from_signal(rules, offset)) {
-			row->kind = ROW_SIGNAL;
-			row->signal_frame = true;
-			return;
-		}
-		make_stub_row(row, rules, offset, address);
+		recognize_code(row, rules, offset, address);
 		return;
 	}
 	take_rules(row, architecture, frame);

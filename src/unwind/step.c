@@ -147,18 +147,15 @@ static enum outcome frame_pointer_step(const struct architecture *architecture,
 	return FOUND;
 }
 
-/*
- * The stack pointer of a signal handler of arm64 is that of its struct rt_sigframe: siginfo_t (128
- * bytes), then ucontext_t, whose registers x0 to x30, sp and pc begin at byte 184.
- */
+/* The stack pointer of a signal handler that has returned is that of the saved registers. */
 static enum outcome signal_step(const struct architecture *architecture, const struct stack *stack,
 				struct registers *registers)
 {
-	uint64_t from = registers->value[architecture->sp] + 128 + 184;
+	uint64_t from = registers->value[architecture->sp] + architecture->signal_offset;
 
 	for (unsigned number = 0; number < architecture->nr; number++) {
-		uint64_t value;
-		enum outcome outcome = perch__stack_read(stack, from + 8 * number, &value);
+		uint64_t value, at = from + 8 * architecture->signal_word[number];
+		enum outcome outcome = perch__stack_read(stack, at, &value);
 
 		if (outcome != FOUND)
 			return outcome;

@@ -206,6 +206,29 @@ struct walk {
 	bool innermost;
 };
 
+/*
+ * Finds the row of a frame. A return address is looked up at the call before it, but there is none
+ * if the kernel returns to the address (signals), or makecontext(3) has put it on the stack: then
+ * the function begins at the address.
+ */
+static const struct row *find_frame(struct perch_unwinder *unwinder, struct perch_thread *thread,
+				    uint64_t generation, bool innermost, uint64_t *ip, bool *mapped)
+{
+	const struct row *row = find_row(unwinder, thread, generation, *ip, mapped);
+
+	if (!row || innermost)
+		return row;
+	if (row->no_call) {
+		row = find_row(unwinder, thread, generation, *ip + 1, mapped);
+		if (!row || row->kind > ROW_OUTERMOST)
+			return find_row(unwinder, thread, generation, *ip, mapped);
+		++*ip;
+	} else if (row->signal_frame) {
+		++*ip;
+	}
+	return row;
+}
+
 /* Stores the addresses. Returns the reason of the end, or -ENOMEM. */
 static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thread,
 		       struct walk *walk, uint64_t *ips, size_t max,
@@ -218,7 +241,8 @@ static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thr
 
 	while (result->nr < max) {
 		bool mapped;
-		const struct row *row = find_row(unwinder, thread, generation, ip, &mapped);
+		const struct row *row =
+			find_frame(unwinder, thread, generation, walk->innermost, &ip, &mapped);
 		uint64_t sp = walk->registers.value[architecture->sp];
 		enum outcome outcome;
 

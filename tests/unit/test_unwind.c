@@ -489,7 +489,7 @@ static void unwinds_signal_frames_of_arm64(void **state)
 			 0);
 	assert_int_equal(unwinding.result.end, PERCH_UNWIND_OUTERMOST);
 	assert_int_equal(unwinding.result.nr, 4);
-	assert_int_equal(unwinding.ips[1], loaded(CODE + 0x380) - 1);
+	assert_int_equal(unwinding.ips[1], loaded(CODE + 0x380));
 	assert_int_equal(unwinding.ips[2], loaded(FUNCTION));
 	assert_int_equal(unwinding.ips[3], loaded(LAST + 4) - 1);
 	/* the handler has a stack of its own: the other one is not in the copy */

@@ -13,6 +13,16 @@ static void put_code(uint64_t address, const void *code, size_t size)
 	fclose(file);
 }
 
+static void run_stack(struct unwinding *unwinding, uint64_t pc, const uint64_t *stack, size_t size)
+{
+	unwinding->sampled.registers[7] = STACK;
+	unwinding->sampled.registers[8] = pc;
+	assert_int_equal(perch_unwind(unwinding->unwinder, unwinding->thread,
+				      sample_of(&unwinding->sampled, stack, size), unwinding->ips,
+				      8, &unwinding->result),
+			 0);
+}
+
 /* The place of a register that was popped is below the stack pointer. */
 static void keeps_popped_registers(void **state)
 {
@@ -129,11 +139,97 @@ static void unwinds_stubs_without_rules(void **state)
 	}
 }
 
+/* The trampolines of musl and Go have no rules. */
+static void unwinds_signal_frames_without_rules(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t size;
+		unsigned first; /* the size of the first instruction */
+	} rows[] = {
+		{ "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9, 7 },
+		{ "\xb8\x0f\x00\x00\x00\x0f\x05", 7, 5 },
+	};
+	enum { RETURN = CODE + 0x380, SP = 15, IP = 16, SAVED = 5 };
+	const struct program program = { .cie = X86_CIE,
+					 .function = { { 0 }, CODE_OF(DW_CFA_nop), X86_END } };
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct unwinding unwinding;
+		uint64_t stack[64] = { loaded(RETURN) };
+
+		begin_program(&unwinding, &program);
+		put_code(RETURN, rows[i].code, rows[i].size);
+		stack[1 + SAVED + SP] = STACK + 40 * sizeof(*stack);
+		stack[1 + SAVED + IP] = loaded(CALLER);
+		stack[40] = loaded(LAST + 4);
+		run_stack(&unwinding, loaded(CALLER + 4), stack, sizeof(stack));
+		assert_int_equal(unwinding.result.end, PERCH_UNWIND_OUTERMOST);
+		assert_int_equal(unwinding.result.nr, 4);
+		assert_int_equal(unwinding.ips[1], loaded(RETURN));
+		assert_int_equal(unwinding.ips[2], loaded(CALLER));
+		assert_int_equal(unwinding.ips[3], loaded(LAST + 4) - 1);
+		/* samples in the trampoline, and in its system call */
+		memmove(stack, stack + 1, 39 * sizeof(*stack));
+		for (int step = 0; step < 3; step++) {
+			uint64_t at = step == 0 ? 0 : step == 1 ? rows[i].first : rows[i].size;
+
+			run_stack(&unwinding, loaded(RETURN + at), stack, sizeof(stack));
+			assert_int_equal(unwinding.result.end, PERCH_UNWIND_OUTERMOST);
+			assert_int_equal(unwinding.result.nr, 3);
+			assert_int_equal(unwinding.ips[0], loaded(RETURN + at));
+			assert_int_equal(unwinding.ips[1], loaded(CALLER));
+		}
+		run_stack(&unwinding, loaded(RETURN + 2), stack, sizeof(stack));
+		assert_int_equal(unwinding.result.end, PERCH_UNWIND_NO_RULE);
+		finish(&unwinding);
+	}
+}
+
+/* makecontext(3) puts the address of a function on the stack. */
+static void finds_functions_that_were_not_called(void **state)
+{
+	static const struct {
+		const char *code; /* ends before the return address */
+		size_t size;
+		bool call;
+	} rows[] = {
+		{ "\x0f\x1f\x40\x00", 4, false },	     /* nopl */
+		{ "\xe8\x10\x00\x00\x00", 5, true },	     /* call rel32 */
+		{ "\xff\xd0", 2, true },		     /* call *%rax */
+		{ "\xff\x50\x08", 3, true },		     /* call *8(%rax) */
+		{ "\xff\x54\x24\x08", 4, true },	     /* call *8(%rsp) */
+		{ "\xff\x15\x10\x00\x00\x00", 6, true },     /* call *x(%rip) */
+		{ "\xff\x94\xc7\x00\x01\x00\x00", 7, true }, /* call *256(%rdi,%rax,8) */
+		{ "\xff\xe0", 2, false },		     /* jmp *%rax */
+	};
+	const struct program program = { .cie = X86_CIE,
+					 .function = { { 0 }, CODE_OF(DW_CFA_nop), X86_END } };
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct unwinding unwinding;
+
+		begin_program(&unwinding, &program);
+		put_code(CALLER - rows[i].size, rows[i].code, rows[i].size);
+		unwinding.stack[0] = loaded(CALLER);
+		unwinding.sampled.registers[6] = 1; /* no frame pointer */
+		assert_int_equal(run_x86(&unwinding, loaded(CALLER + 16)),
+				 rows[i].call ? PERCH_UNWIND_NO_RULE : PERCH_UNWIND_OUTERMOST);
+		assert_int_equal(unwinding.result.nr, 2);
+		assert_int_equal(unwinding.ips[1], loaded(CALLER) - rows[i].call);
+		finish(&unwinding);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_popped_registers),
 		cmocka_unit_test(unwinds_stubs_without_rules),
+		cmocka_unit_test(unwinds_signal_frames_without_rules),
+		cmocka_unit_test(finds_functions_that_were_not_called),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
