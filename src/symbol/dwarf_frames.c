@@ -228,6 +228,20 @@ static int find_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	return nr;
 }
 
+/*
+ * clang -gline-tables-only describes no functions in which nothing is inlined, and assemblers none.
+ * Returns 1 if there is a line, 0, or an errno.
+ */
+static int find_line_only(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address,
+			  struct debug_frame *frame)
+{
+	int rc;
+
+	*frame = (struct debug_frame){ 0 };
+	rc = perch__dwarf_line(dwarf, unit, address, &frame->file, &frame->line);
+	return rc ? rc : frame->file != NULL;
+}
+
 int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 			struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
@@ -236,8 +250,10 @@ int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 	struct dwarf_unit *unit;
 	int nr, rc = perch__dwarf_function(dwarf, address, &unit, &function);
 
-	if (rc || !function)
+	if (rc || !unit)
 		return rc;
+	if (!function)
+		return find_line_only(dwarf, unit, address, &frame[0]);
 	nr = find_inlined(dwarf, unit, function, address, found);
 	if (nr < 0)
 		return nr;

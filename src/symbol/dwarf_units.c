@@ -515,7 +515,13 @@ int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_un
 	if (rc)
 		return rc;
 	*function = search_function(*unit, address);
-	if (*function || (*unit)->all_listed || is_padding(dwarf, *unit, address))
+	if (*function)
+		return 0;
+	if (is_padding(dwarf, *unit, address)) {
+		*unit = NULL;
+		return 0;
+	}
+	if ((*unit)->all_listed)
 		return 0;
 	(*unit)->all_listed = true;
 	rc = list_functions(dwarf, *unit, SEARCH_ALL);

@@ -97,7 +97,7 @@ static bool is_incomplete(const struct debug_frame *frame, size_t nr)
 	for (size_t i = 0; i + 1 < nr; i++)
 		if (!frame[i].function)
 			return true;
-	return !nr || !frame[0].file;
+	return !nr || !frame[0].file || frame[0].lacks_functions;
 }
 
 /* Sets the frames from the debug information. Returns 0 or -ENOMEM. */
@@ -111,8 +111,11 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 
 	/* a function of a JIT compiler has one line */
 	if (jitdump) {
-		int rc = perch_jitdump_find_line(jitdump, frames->offset, &found[0].file,
-						 &found[0].line);
+		int rc;
+
+		found[0] = (struct debug_frame){ 0 };
+		rc = perch_jitdump_find_line(jitdump, frames->offset, &found[0].file,
+					     &found[0].line);
 
 		if (rc == -ENOMEM)
 			return rc;

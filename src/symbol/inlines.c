@@ -49,7 +49,7 @@ struct unit {
 	Dwarf_Die entries; /* with the functions: of the split unit, or die */
 	Dwarf_Files *files;
 	size_t nr_files;
-	bool listed, all_listed;
+	bool listed, all_listed, lacks_functions;
 	const void *last;	   /* the entry that was visited last */
 	struct function *function; /* sorted */
 	size_t nr_functions, functions_capacity;
@@ -248,7 +248,8 @@ static void list_functions(struct unit *unit, enum search search)
 		qsort(unit->function, unit->nr_functions, sizeof(*unit->function), by_function);
 }
 
-static struct function *search_function(struct unit *unit, uint64_t address)
+/* Returns the number of functions that begin at the address or before it. */
+static size_t count_before(const struct unit *unit, uint64_t address)
 {
 	size_t low = 0, high = unit->nr_functions;
 
@@ -260,9 +261,16 @@ static struct function *search_function(struct unit *unit, uint64_t address)
 		else
 			high = middle;
 	}
-	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
-		if (address < unit->function[low].end)
-			return &unit->function[low];
+	return low;
+}
+
+static struct function *search_function(struct unit *unit, uint64_t address)
+{
+	size_t nr = count_before(unit, address);
+
+	for (size_t i = 0; i < MAX_OVERLAPS && nr--; i++)
+		if (address < unit->function[nr].end)
+			return &unit->function[nr];
 	return NULL;
 }
 
@@ -283,8 +291,10 @@ static void list_unit(struct debug_info *info, struct unit *unit)
 
 	unit->listed = true;
 	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &id, NULL, NULL) &&
-	    type == DW_UT_skeleton)
+	    type == DW_UT_skeleton) {
 		perch__split_open(info, &unit->die, id, &unit->entries);
+		unit->lacks_functions = unit->entries.addr == unit->die.addr;
+	}
 	if (dwarf_getsrcfiles(&unit->entries, &unit->files, &unit->nr_files))
 		unit->nr_files = 0;
 	list_functions(unit, is_of_gcc(&unit->entries) ? SEARCH_TOP : SEARCH_NAMESPACES);
@@ -471,6 +481,23 @@ static void set_line(struct debug_info *info, struct unit *unit, uint64_t addres
 		frame->line = (uint32_t)number;
 }
 
+/* The line of an address in a unit, in no function that is listed. Returns 1 if there is one. */
+static size_t find_line_only(struct debug_info *info, struct unit *unit, uint64_t address,
+			     struct debug_frame *frame)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+	size_t before = count_before(unit, address);
+	Dwarf_Addr start;
+
+	/* padding has no line of its own */
+	if (!line || dwarf_lineaddr(line, &start) ||
+	    (before && start < unit->function[before - 1].end))
+		return 0;
+	*frame = (struct debug_frame){ .lacks_functions = unit->lacks_functions };
+	set_line(info, unit, address, frame);
+	return frame->file != NULL;
+}
+
 size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 				 struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
@@ -483,7 +510,7 @@ size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 	if (unit)
 		function = find_function(info, unit, address);
 	if (!function)
-		return 0;
+		return unit ? find_line_only(info, unit, address, &frame[0]) : 0;
 	if (!function->listed)
 		list_inlined(unit, function);
 	die[nr++] = &function->die;

@@ -411,6 +411,7 @@ struct debug_frame {
 	const char *function; /* linkage name, or name; NULL if unknown */
 	const char *file;     /* NULL if unknown */
 	uint32_t line;	      /* 0 if unknown */
+	bool lacks_functions; /* the file with the functions of the unit is missing */
 };
 enum { MAX_DEBUG_FRAMES = 128 };
 /* Opens the debug information of a DSO of the kind FILE, KERNEL or MODULE. Without it, no address

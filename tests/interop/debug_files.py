@@ -163,6 +163,8 @@ def split():
     check(has_name(text) and re.search(
         r"program lacks? a name or line: the file \S+\.dwo with its split debug information is missing", notes),
         "a missing .dwo file", text[:500] + notes)
+    lines = script("-F", "ip,sym,srcline")[0]
+    check(len(re.findall(r"^ +program\.c:\d+$", lines, re.M)) > 10, "lines without the .dwo file", lines[:500])
     for name in files:
         os.rename(name + ".moved", name)
         damage(name, ".debug_info.dwo", 1)

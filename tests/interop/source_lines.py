@@ -332,6 +332,8 @@ def main():
         compare("separate", path, like=plain)
         if shutil.which("clang++") and shutil.which("llvm-addr2line"):
             compare("clang++", build("clang", compiler="clang++"), tool="llvm-addr2line")
+            compare("clang++ -gline-tables-only", build("line-tables", "-gline-tables-only", compiler="clang++"),
+                    tool="llvm-addr2line")
         if shutil.which("dwz"):
             one, two = build("shared1"), build("shared2", "-DTWO")
             run("dwz", "-m", "shared", one, two)
