@@ -242,6 +242,13 @@ struct perch_dso *perch__dso_named(struct perch_processes *processes, const char
 	return find_or_add(processes, &key, kind);
 }
 
+static void set_code_size(struct perch_dso *dso, const struct perch_mmap_record *mmap)
+{
+	/* the kernel's records of old versions have no protection, but are of code */
+	if (!mmap->protection || mmap->protection & PROT_EXEC)
+		dso->code_size = mmap->length;
+}
+
 /* A mapping of a file has the file's build id, or device and inode, or in old recordings neither.
  */
 static struct perch_dso *file_dso(struct perch_processes *processes,
@@ -256,24 +263,36 @@ static struct perch_dso *file_dso(struct perch_processes *processes,
 		dso->pid = mmap->pid;
 		dso->map_start = mmap->start;
 		dso->map_end = mmap->start + mmap->length;
-		/* the kernel's records of old versions have no protection, but are of code */
-		if (!mmap->protection || mmap->protection & PROT_EXEC)
-			dso->code_size = mmap->length;
+		set_code_size(dso, mmap);
 	}
 	return dso;
 }
 
 /* Names that the kernel uses for mappings without a file. */
-static const struct {
+struct special_name {
 	const char *name;
 	bool prefix;
 	enum perch_dso_kind kind;
-} special_names[] = {
+};
+
+static const struct special_name special_names[] = {
 	{ "[vdso]", false, PERCH_DSO_VDSO },	 { "[vdso32]", false, PERCH_DSO_ANON },
 	{ "[vsyscall]", false, PERCH_DSO_ANON }, { "[heap]", false, PERCH_DSO_ANON },
 	{ "[stack", true, PERCH_DSO_ANON },	 { "[uprobes]", false, PERCH_DSO_ANON },
 	{ "/SYSV", true, PERCH_DSO_ANON },
 };
+
+static const struct special_name *find_special(const char *name)
+{
+	for (size_t i = 0; i < sizeof(special_names) / sizeof(*special_names); i++) {
+		const struct special_name *special = &special_names[i];
+
+		if (special->prefix ? !strncmp(name, special->name, strlen(special->name))
+				    : !strcmp(name, special->name))
+			return special;
+	}
+	return NULL;
+}
 
 /* Memory without a file. If it is executable, it is for generated code (JIT): its DSO then has the
  * path of the process's perf map, as in perf, because addresses of two processes have nothing in
@@ -338,6 +357,8 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 	const struct perch_mmap_record *mmap = &record->mmap;
 	bool data = record->misc & PERCH_MISC_MMAP_DATA; /* it is not executable */
 	const char *name = mmap->filename.text;
+	const struct special_name *special;
+	struct perch_dso *dso;
 	char jit_name[32];
 
 	if (kernel)
@@ -345,13 +366,14 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 	if (is_vdso_of_32_bits(mmap))
 		return perch__dso_named(processes, vdso_of_32_bits, strlen(vdso_of_32_bits),
 					PERCH_DSO_VDSO, mmap->build_id, mmap->build_id_size);
-	for (size_t i = 0; i < sizeof(special_names) / sizeof(*special_names); i++)
-		if (special_names[i].prefix
-			    ? !strncmp(name, special_names[i].name, strlen(special_names[i].name))
-			    : !strcmp(name, special_names[i].name))
-			return perch__dso_named(processes, name, mmap->filename.length,
-						special_names[i].kind, mmap->build_id,
-						mmap->build_id_size);
+	special = find_special(name);
+	if (special) {
+		dso = perch__dso_named(processes, name, mmap->filename.length, special->kind,
+				       mmap->build_id, mmap->build_id_size);
+		if (dso)
+			set_code_size(dso, mmap);
+		return dso;
+	}
 	if (data && is_anonymous(mmap))
 		return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_ANON,
 					NULL, 0);

@@ -118,6 +118,13 @@ static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_locat
 	return rules ? perch__rows_add(&unwinder->rows, rules, location->offset) : PERCH__HASH_NONE;
 }
 
+/* Heaps and stacks that no process may execute. */
+static bool is_data(const struct perch_dso *dso)
+{
+	return dso->kind == PERCH_DSO_ANON && !dso->code_size &&
+	       (!strcmp(dso->path, "[heap]") || !strncmp(dso->path, "[stack", 6));
+}
+
 /* Finds the row of an address. generation: of the thread, plus 1. Returns NULL if out of memory, or
  * if nothing is mapped there. */
 static inline const struct row *find_row(struct perch_unwinder *unwinder,
@@ -132,7 +139,7 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 	if (recent->ip == ip && recent->generation == generation)
 		return &unwinder->rows.row[recent->row];
 	perch_processes_resolve(unwinder->processes, thread, PERCH_MISC_USER, ip, &location);
-	if (location.dso->kind == PERCH_DSO_UNKNOWN) {
+	if (location.dso->kind == PERCH_DSO_UNKNOWN || is_data(location.dso)) {
 		*mapped = false;
 		return NULL;
 	}

@@ -2,6 +2,8 @@
 /* Unwinding where rules are missing or incomplete, and instructions say what they do not. */
 #include "unwind_fixture.h"
 
+#include <sys/mman.h>
+
 /* Writes instructions at an address of the program. */
 static void put_code(uint64_t address, const void *code, size_t size)
 {
@@ -223,6 +225,42 @@ static void finds_functions_that_were_not_called(void **state)
 	}
 }
 
+/* A return address in a heap that is not executable is none. */
+static void ends_at_data(void **state)
+{
+	static const char *const names[] = { "[heap]", "[stack]" };
+	static const struct {
+		uint32_t protection;
+		bool code;
+	} rows[] = { { PROT_READ | PROT_WRITE, false },
+		     { PROT_READ | PROT_WRITE | PROT_EXEC, true },
+		     { 0, true } }; /* old recordings do not have it */
+	enum { DATA = 0x10000 };
+	const struct program program = { .cie = X86_CIE, .function = { CODE_OF(DW_CFA_nop) } };
+
+	(void)state;
+	for (size_t i = 0; i < NR(names) * NR(rows); i++) {
+		const char *name = names[i / NR(rows)];
+		struct perch_record mmap = mmap_record(PERCH_MISC_USER, 1, DATA, 0x1000, 0, name);
+		bool code = rows[i % NR(rows)].code;
+		struct unwinding unwinding;
+
+		mmap.mmap.protection = rows[i % NR(rows)].protection;
+		begin_program(&unwinding, &program);
+		apply(unwinding.processes, &mmap);
+		unwinding.stack[0] = DATA + 8;
+		unwinding.sampled.registers[6] = 1; /* no frame pointer */
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)),
+				 code ? PERCH_UNWIND_NO_RULE : PERCH_UNWIND_NO_MAPPING);
+		assert_int_equal(unwinding.result.nr, code ? 2 : 1);
+		/* the sample itself is where it is */
+		assert_int_equal(run_x86(&unwinding, DATA + 16),
+				 code ? PERCH_UNWIND_NO_RULE : PERCH_UNWIND_NO_MAPPING);
+		assert_int_equal(unwinding.result.nr, 1);
+		finish(&unwinding);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +268,7 @@ int main(void)
 		cmocka_unit_test(unwinds_stubs_without_rules),
 		cmocka_unit_test(unwinds_signal_frames_without_rules),
 		cmocka_unit_test(finds_functions_that_were_not_called),
+		cmocka_unit_test(ends_at_data),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
