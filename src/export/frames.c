@@ -34,7 +34,9 @@ static const struct perch_symbol *symbol_of_caller(struct perch_symbols *symbols
 	    perch__export_is_signal_return(symbol))
 		return symbol;
 	nr = perch_symbols_frames(symbols, address->dso, address->offset - 1, &frames);
-	return nr < 0 ? symbol : frames[nr - 1].symbol;
+	/* no function has the byte before, so none has called: makecontext(3) has set the address
+	 */
+	return nr < 0 || !frames[nr - 1].symbol ? symbol : frames[nr - 1].symbol;
 }
 
 int perch__export_frames(struct perch_export *export, uint32_t number, bool is_caller,

@@ -8,6 +8,7 @@ import collections
 import gzip
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -475,6 +476,37 @@ def check_noreturn(directory):
             check(re.search(r" hot\n.* after\n", out), "the return address is in the next function", out[:300])
 
 
+NOT_CALLED = r"""
+#include <time.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void work(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		sink += i;
+}
+/* work() returns to root(), which nothing calls and no function is before */
+void enter(void);
+__asm__(".text\n" ".globl enter\n" ".type enter, @function\n" "enter: .cfi_startproc\n" "	lea root(%rip), %rax\n" "	push %rax\n"
+	"	.cfi_adjust_cfa_offset 8\n" "	jmp work\n" "	.cfi_endproc\n" ".size enter, . - enter\n" "	.skip 32, 0x90\n"
+	".type root, @function\n" "root: .cfi_startproc\n" "	ret\n" "	.cfi_endproc\n" ".size root, . - root\n");
+int main(void) { for (int i = 0; i < 100; i++) enter(); return 0; }
+"""
+
+
+def check_not_called(directory):
+    """A return address at the start of a function, as that of makecontext(3): its function has not called."""
+    if platform.machine() != "x86_64":
+        return
+    with open("not_called.c", "w", encoding="utf-8") as file:
+        file.write(NOT_CALLED)
+    subprocess.run(["gcc", "-O1", "-fno-pie", "-no-pie", "not_called.c", "-o", "not_called"], check=True)
+    path = os.path.join(directory, "not_called.data")
+    run(PERCH, "record", "-N", "--call-graph", "dwarf", "-F", "999", "-e", "cpu-clock:u", "-o", path, "./not_called")
+    stacks = folded("-i", path)
+    good = sum(count for stack, count in stacks.items() if ";main;root;work" in stack)
+    check(good > 0.8 * sum(stacks.values()), "a function that was not called", str(stacks)[:500])
+
+
 def check_faults(directory):
     """Callers of the kernel are at the instruction that entered it, which is no return address."""
     with open("faults.c", "w", encoding="utf-8") as file:
@@ -582,6 +614,7 @@ def main():
         check_firefox(directory, path)
         check_faults(directory)
         check_noreturn(directory)
+        check_not_called(directory)
         check_facts(directory)
         check_errors(directory, path)
     return int(failed)
