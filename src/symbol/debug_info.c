@@ -85,6 +85,18 @@ static bool open_linked(struct debug_info *info)
 		open_alternative(info, perch__open_regular(info->root[1], whole)));
 }
 
+/* The build id cache has a copy of the file, and not what is beside it. */
+static bool open_beside_original(struct debug_info *info)
+{
+	const char *slash = strrchr(info->dso->path, '/');
+	char whole[PATH_MAX];
+
+	return *info->link != '/' && slash &&
+	       snprintf(whole, sizeof(whole), "%.*s%s", (int)(slash + 1 - info->dso->path),
+			info->dso->path, info->link) < (int)sizeof(whole) &&
+	       open_alternative_at(info, whole);
+}
+
 /* A debug file in the build id cache, or from a server, is in another directory than its package
  * has it. */
 static bool open_installed(struct debug_info *info)
@@ -115,7 +127,8 @@ static bool open_cached(struct debug_info *info)
 /* Opens the shared file of the link. */
 static bool find_alternative(struct debug_info *info)
 {
-	return open_linked(info) || open_installed(info) || open_cached(info) ||
+	return open_linked(info) || open_beside_original(info) || open_installed(info) ||
+	       open_cached(info) ||
 	       open_alternative(info, perch__debuginfod_find(info->sources->debuginfod, info->dso,
 							     DEBUGINFOD_DEBUG, info->link_id,
 							     info->link_id_size, &info->error));

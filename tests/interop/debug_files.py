@@ -125,6 +125,10 @@ def shared():
     install("one")
     text, notes = script()
     check(has_inlined(text) and "lack" not in notes, "dwz", text[:500] + notes)
+    run(PERCH, "buildid-cache", "-a", "program")
+    text, notes = script()
+    check(has_inlined(text) and "lack" not in notes, "dwz, of a program in the build id cache", text[:500] + notes)
+    shutil.rmtree(".debug")
     run("objcopy", "-R", ".debug_*", "shared")
     text, notes = script()
     check(has_name(text) and re.search(
