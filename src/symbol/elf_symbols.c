@@ -189,9 +189,10 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 
 /* A jump slot: its address in the GOT, and the index of its symbol. */
 struct slot {
-	uint64_t address, resolver;
-	uint32_t symbol; /* 0: none */
-	bool indirect;	 /* of the function that the resolver selects */
+	uint64_t address;
+	uint64_t resolver; /* of an indirect function; in .plt.got the offset of the stub */
+	uint32_t symbol;   /* 0: none */
+	bool indirect;	   /* of the function that the resolver selects */
 };
 
 static int compare_slots(const void *a, const void *b)
@@ -335,35 +336,123 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 		*head = 0;
 }
 
+/* Adds the stub of a dynamic symbol. start: its offset in the DSO */
+static int add_stub(struct reading *reading, uint32_t index, uint64_t start, uint64_t size)
+{
+	struct entry *entry;
+	GElf_Sym symbol;
+
+	if (!gelf_getsym(reading->symbols, (int)index, &symbol) ||
+	    symbol.st_name >= reading->names_size)
+		return 0;
+	entry = perch__table_add(reading->table);
+	if (!entry)
+		return -ENOMEM;
+	entry->start = start;
+	entry->end = start + size;
+	entry->name = index ? symbol.st_name : 0;
+	entry->blob_index = (uint8_t)reading->blob;
+	entry->binding = STB_GLOBAL;
+	entry->type = STT_FUNC;
+	entry->parent = NO_ENTRY;
+	entry->plt = true;
+	return 0;
+}
+
 static int add_stubs(struct reading *reading, const struct section *plt, const struct slot *slots,
 		     size_t nr)
 {
 	uint64_t start = perch__elf_offset(reading->mapped, plt->address, plt);
 	uint64_t head, size;
+	int rc = 0;
 
 	stub_sizes(reading->file, plt, &head, &size);
 	if (!size || size > 4096)
 		return 0;
-	for (size_t i = 0; i < nr && head + (i + 1) * size <= plt->size; i++) {
-		struct entry *entry;
-		GElf_Sym symbol;
+	for (size_t i = 0; i < nr && !rc && head + (i + 1) * size <= plt->size; i++)
+		rc = add_stub(reading, slots[i].symbol, start + head + i * size, size);
+	return rc;
+}
 
-		if (!gelf_getsym(reading->symbols, (int)slots[i].symbol, &symbol) ||
-		    symbol.st_name >= reading->names_size)
+/* Finds the slot to which a stub of x86-64 jumps. address: of the stub */
+static bool find_slot(const uint8_t *code, size_t size, uint64_t address, uint64_t *slot)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t at = size > sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64))
+			    ? sizeof(endbr64)
+			    : 0;
+	uint32_t displacement = 0;
+
+	at += at < size && code[at] == 0xf2; /* bnd */
+	if (size < at + 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	for (size_t i = 0; i < 4; i++)
+		displacement |= (uint32_t)code[at + 2 + i] << 8 * i;
+	*slot = address + at + 6 + (uint64_t)(int64_t)(int32_t)displacement;
+	return true;
+}
+
+/*
+ * Sets the symbols of slots that are relocated like variables. The slots are sorted. Linkers put
+ * relocations with symbols last.
+ */
+static void name_slots(const struct elf_file *file, size_t relocations, struct slot *slots,
+		       size_t nr)
+{
+	Elf_Data *data = data_of(file, relocations);
+	size_t size = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT), left = nr;
+	GElf_Rela rela;
+
+	for (size_t i = data && size ? data->d_size / size : 0; i-- && left;) {
+		struct slot key = { 0 }, *slot;
+
+		if (!gelf_getrela(data, (int)i, &rela) ||
+		    GELF_R_TYPE(rela.r_info) != R_X86_64_GLOB_DAT)
 			continue;
-		entry = perch__table_add(reading->table);
-		if (!entry)
-			return -ENOMEM;
-		entry->start = start + head + i * size;
-		entry->end = entry->start + size;
-		entry->name = slots[i].symbol ? symbol.st_name : 0;
-		entry->blob_index = (uint8_t)reading->blob;
-		entry->binding = STB_GLOBAL;
-		entry->type = STT_FUNC;
-		entry->parent = NO_ENTRY;
-		entry->plt = true;
+		key.address = rela.r_offset;
+		slot = bsearch(&key, slots, nr, sizeof(*slots), compare_slots);
+		if (!slot || slot->symbol)
+			continue;
+		slot->symbol = (uint32_t)GELF_R_SYM(rela.r_info);
+		left--;
 	}
-	return 0;
+}
+
+/*
+ * Adds the stubs in .plt.got of x86-64: those of functions that are called, and whose address is
+ * taken.
+ */
+static int add_got_stubs(struct reading *reading, uint32_t symbols)
+{
+	const struct elf_file *file = reading->file;
+	size_t plt = perch__elf_section(file, ".plt.got", SHT_PROGBITS), nr = 0;
+	size_t relocations = perch__elf_section(file, ".rela.dyn", SHT_RELA);
+	const struct section *section = &file->section[plt];
+	size_t size = section->entry_size == 16 ? 16 : 8;
+	struct slot *slots;
+	Elf_Data *data;
+	int rc = 0;
+
+	if (file->header.e_machine != EM_X86_64 || !plt || !section->code || !relocations ||
+	    file->section[relocations].link != symbols || !(data = data_of(file, plt)) ||
+	    data->d_size < size)
+		return 0;
+	slots = calloc(data->d_size / size, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t at = 0; data->d_size - at >= size; at += size) {
+		slots[nr].resolver =
+			perch__elf_offset(reading->mapped, section->address, section) + at;
+		nr += find_slot((const uint8_t *)data->d_buf + at, size, section->address + at,
+				&slots[nr].address);
+	}
+	qsort(slots, nr, sizeof(*slots), compare_slots);
+	name_slots(file, relocations, slots, nr);
+	for (size_t i = 0; i < nr && !rc; i++)
+		if (slots[i].symbol)
+			rc = add_stub(reading, slots[i].symbol, slots[i].resolver, size);
+	free(slots);
+	return rc;
 }
 
 static int add_all_stubs(struct reading *reading, size_t relocations)
@@ -393,6 +482,7 @@ int perch__elf_plt(struct table *table, struct elf_file *file)
 	struct reading reading = { .table = table, .file = file, .mapped = file };
 	size_t relocations = perch__elf_section(file, ".rela.plt", SHT_RELA);
 	uint32_t symbols;
+	int rc;
 
 	if (!relocations)
 		relocations = perch__elf_section(file, ".rel.plt", SHT_REL);
@@ -407,5 +497,6 @@ int perch__elf_plt(struct table *table, struct elf_file *file)
 	reading.blob = take_names(table, file, symbols, &reading.names_size);
 	if (reading.blob < 0)
 		return reading.blob == -ENOMEM ? -ENOMEM : 0;
-	return add_all_stubs(&reading, relocations);
+	rc = add_all_stubs(&reading, relocations);
+	return rc ? rc : add_got_stubs(&reading, symbols);
 }

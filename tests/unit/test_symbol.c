@@ -255,6 +255,72 @@ static void names_plt_stubs(void **state)
 	perch_symbols_free(symbols);
 }
 
+/* A stub jumps to a slot, whose relocation has the symbol: not in the order of the stubs. */
+static void names_stubs_of_the_got(void **state)
+{
+	static const uint8_t jump[] = { 0xff, 0x25 }, branch[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xf2 };
+	static const struct {
+		uint64_t slot;
+		uint32_t type, symbol;
+	} relocation[] = { { 0x9008, R_X86_64_GLOB_DAT, 1 },
+			   { 0x9000, R_X86_64_GLOB_DAT, 2 },
+			   { 0x9010, R_X86_64_64, 1 } };
+	const struct built_symbol symbol[] = { { "puts", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
+					       { "exit", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF,
+						 0 } };
+
+	(void)state;
+	for (int tracked = 0; tracked < 2; tracked++) { /* indirect branch tracking */
+		uint64_t size = tracked ? 16 : 8, first = tracked ? sizeof(branch) : 0;
+		struct built table, names, slots = { 0 }, none = { 0 }, stubs = { 0 }, out;
+		struct built_file file = code_file();
+		struct perch_symbols *symbols;
+		uint32_t strings;
+
+		make_symbols(&table, &names, false, symbol, NR(symbol));
+		put_number(&none, 0, 8);
+		put_number(&none, ELF64_R_INFO(1, R_X86_64_JUMP_SLOT), 8);
+		put_number(&none, 0, 8);
+		for (uint64_t i = 0; i < NR(relocation); i++) {
+			uint64_t end = CODE + 0x900 + i * size + first + 6;
+
+			put_number(&slots, relocation[i].slot, 8);
+			put_number(&slots, ELF64_R_INFO(relocation[i].symbol, relocation[i].type),
+				   8);
+			put_number(&slots, 0, 8);
+			put_bytes(&stubs, branch, first);
+			put_bytes(&stubs, jump, sizeof(jump));
+			put_number(&stubs, (uint32_t)(0x9000 + 8 * i - end), 4);
+			while (stubs.size % size)
+				put_number(&stubs, 0x90, 1);
+		}
+		strings = add_section(&file, (struct built_section){ ".dynstr", SHT_STRTAB,
+								     .data = &names });
+		strings = add_section(&file,
+				      (struct built_section){ ".dynsym", SHT_DYNSYM, .data = &table,
+							      .link = strings,
+							      .entry_size = sizeof(Elf64_Sym) });
+		add_section(&file, (struct built_section){ ".rela.plt", SHT_RELA, SHF_ALLOC,
+							   .data = &none, .link = strings,
+							   .entry_size = sizeof(Elf64_Rela) });
+		add_section(&file, (struct built_section){ ".rela.dyn", SHT_RELA, SHF_ALLOC,
+							   .data = &slots, .link = strings,
+							   .entry_size = sizeof(Elf64_Rela) });
+		add_section(&file, (struct built_section){ ".plt.got", SHT_PROGBITS,
+							   SHF_ALLOC | SHF_EXECINSTR, CODE + 0x900,
+							   .data = &stubs, .entry_size = size });
+		make_elf(&out, &file);
+		dso = dso_at(path_in_directory("got"), PERCH_DSO_FILE);
+		write_bytes(dso.path, out.bytes, out.size);
+		symbols = new_symbols(NULL);
+		assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x900), "exit@plt");
+		assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x900 + size), "puts@plt");
+		/* not a slot of a function */
+		assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x900 + 2 * size), "");
+		perch_symbols_free(symbols);
+	}
+}
+
 static const struct {
 	const char *mangled, *plain;
 } demangled[] = {
@@ -383,6 +449,7 @@ int main(void)
 		cmocka_unit_test(skips_symbols_that_are_no_functions),
 		cmocka_unit_test(reads_elf_of_the_other_byte_order),
 		cmocka_unit_test(names_plt_stubs),
+		cmocka_unit_test(names_stubs_of_the_got),
 		cmocka_unit_test(demangles_and_cleans_names),
 		cmocka_unit_test(demangles_names_of_the_kernel),
 		cmocka_unit_test(keeps_names_that_expand_too_much),
