@@ -15,8 +15,8 @@
  * Threads: one thread per object at a time, together with its processes and symbols.
  *
  * Fork: a child has copies of the objects, and can use and free them. Nothing that it does changes
- * the objects of the parent. A profile that was made with .threads, and is not finished, it can
- * only free.
+ * the objects of the parent. A profile with .threads that is not finished can only be freed there,
+ * and some of its memory stays allocated.
  *
  * Signals: no function is async-signal-safe. They allocate memory.
  */
@@ -267,9 +267,9 @@ struct perch_profile_options {
 	 * inlined functions of the call before their address. */
 	unsigned exact_chains : 1;
 	/** The library may count samples in a thread of its own, while the program reads the next
-	 * ones. The rows are the same. The thread starts after about 1000 samples, has all signals
-	 * blocked, and ends with perch_profile_finish() or perch_profile_free(). Profiles with
-	 * .branches, .ignore_callees or the column "parent" have none. */
+	 * ones. The rows are the same. The thread starts after at most 1024 samples, has all
+	 * signals blocked, and ends with perch_profile_finish() or perch_profile_free(). Profiles
+	 * with .branches, .ignore_callees or the column "parent" have none. */
 	unsigned threads : 1;
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */

@@ -7,15 +7,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/fork.h"
 #include "internal.h"
 
 enum { RING = 4, HALF = RING / 2 };
 
 struct count_thread {
 	struct perch_profile *profile;
-	pid_t process; /* that has the thread: a child of fork(2) has none */
+	uint32_t process; /* that has the thread: its generation */
 	pthread_t thread;
 	pthread_mutex_t mutex; /* of the members below */
 	pthread_cond_t passed, counted;
@@ -87,7 +87,7 @@ struct count_thread *perch__count_thread_new(struct perch_profile *profile)
 	if (failed)
 		return NULL;
 	thread->profile = profile;
-	thread->process = getpid();
+	thread->process = perch__fork_generation();
 	pthread_mutex_init(&thread->mutex, NULL);
 	pthread_cond_init(&thread->passed, NULL);
 	pthread_cond_init(&thread->counted, NULL);
@@ -101,9 +101,14 @@ struct count_thread *perch__count_thread_new(struct perch_profile *profile)
 	return NULL;
 }
 
+bool perch__count_thread_is_forked(const struct count_thread *thread)
+{
+	return thread && perch__is_forked(thread->process);
+}
+
 void perch__count_thread_free(struct count_thread *thread)
 {
-	if (thread && thread->process == getpid()) {
+	if (thread && !perch__is_forked(thread->process)) {
 		pthread_mutex_lock(&thread->mutex);
 		thread->stop = true;
 		pthread_cond_signal(&thread->passed);

@@ -243,6 +243,9 @@ int perch__batch_count(struct perch_profile *profile, struct batch *batch);
 struct count_thread;
 /* Returns NULL if there cannot be a thread. */
 struct count_thread *perch__count_thread_new(struct perch_profile *profile);
+/* True in a child of fork(2): the thread is in the parent, and may have changed what it has for
+ * itself while it was copied. */
+bool perch__count_thread_is_forked(const struct count_thread *thread);
 /* Ends the thread. Batches that are not counted are lost. */
 void perch__count_thread_free(struct count_thread *thread);
 /*

@@ -71,10 +71,21 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	return rc;
 }
 
+/* Leaves allocated what a thread may have been changing: its pointers may be those of memory that
+ * is free. */
+static void abandon_counts(struct perch_profile *profile)
+{
+	profile->addresses = NULL;
+	profile->flat = NULL;
+	profile->stacks = (struct stacks){ 0 };
+}
+
 void perch_profile_free(struct perch_profile *profile)
 {
 	if (!profile)
 		return;
+	if (perch__count_thread_is_forked(profile->count_thread))
+		abandon_counts(profile);
 	perch__count_thread_free(profile->count_thread);
 	perch__tuples_clear(&profile->contexts);
 	if (!profile->shares_addresses)
