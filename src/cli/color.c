@@ -20,11 +20,16 @@ int cli_set_color(bool *color, const char *command, const char *argument, bool n
 	return 0;
 }
 
+const char *cli_color_of(bool color, double percent)
+{
+	if (!color || percent < 0.5)
+		return NULL;
+	return percent >= 5 ? CLI_COLOR_RED : CLI_COLOR_GREEN;
+}
+
 void cli_put_colored(FILE *out, bool color, double percent, const char *text)
 {
-	if (color && percent >= 0.5)
-		fprintf(out, "%s%s%s", percent >= 5 ? CLI_COLOR_RED : CLI_COLOR_GREEN, text,
-			CLI_COLOR_END);
-	else
-		fputs(text, out);
+	const char *start = cli_color_of(color, percent);
+
+	fprintf(out, "%s%s%s", start ? start : "", text, start ? CLI_COLOR_END : "");
 }

@@ -15,8 +15,10 @@
 /* Sets or negates --stdio-color. Returns 0 or CLI_EXIT_USAGE. */
 int cli_set_color(bool *color, const char *command, const char *argument, bool negated);
 
-/* Prints a text in the color of a percentage: red from 5 percent on, green from 0.5 percent on, as
- * in perf. */
+/* Returns what starts the color of a percentage, as in perf: red from 5 percent on, green from 0.5
+ * percent on. NULL: none. */
+const char *cli_color_of(bool color, double percent);
+/* Prints a text in the color of a percentage. */
 void cli_put_colored(FILE *out, bool color, double percent, const char *text);
 
 #endif

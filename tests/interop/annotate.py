@@ -239,6 +239,16 @@ def check_many_source_files():
     check(done.returncode == 0 and "more than 4096 source files" in done.stderr, "more source files than are read cause a message")
 
 
+def check_long_file_name():
+    name = 5000 * "n" + ".c"
+    with open("long.c", "w") as source:
+        source.write('#line 1 "%s"\nint main(void)\n{\nfor (volatile long i = 0; i < 100000000; i++);\nreturn 0;\n}\n' % name)
+    output("gcc", "-g", "-O1", "-o", "long", "long.c")
+    output(PERCH, "record", "-q", "-F", "2000", "-N", "-e", "cpu-clock", "-o", "long.data", "./long")
+    text = run(PERCH, "annotate", "-i", "long.data", "--stdio", "-l", "main").stdout
+    check(name + ":3\n" in text, "a long file name is printed whole, with its line")
+
+
 def check_layouts(data):
     text = output(PERCH, "annotate", "-i", data, "--stdio2", "mix")
     labels = set(re.findall(r"^ *(?:[\d.]+)? +([0-9a-f]+): ", text, re.M))
@@ -426,6 +436,7 @@ def main():
         check_messages("c.data")
         check_source_files("c.data")
         check_many_source_files()
+        check_long_file_name()
         check_other_binary("c.data")
         check_jit()
         check_kernel()

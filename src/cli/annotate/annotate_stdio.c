@@ -127,11 +127,10 @@ static double put_sums(FILE *out, const struct listing *listing, const struct an
 static void put_file_line(FILE *out, const struct annotate *annotate, double percent,
 			  const char *mark, const char *file, uint32_t line)
 {
-	char text[4096];
+	const char *start = cli_color_of(annotate->color, percent);
 
-	snprintf(text, sizeof(text), "%s%s:%" PRIu32, mark, annotate_file_name(annotate, file),
-		 line);
-	cli_put_colored(out, annotate->color, percent, text);
+	fprintf(out, "%s%s%s:%" PRIu32 "%s", start ? start : "", mark,
+		annotate_file_name(annotate, file), line, start ? CLI_COLOR_END : "");
 }
 
 static void put_raw(FILE *out, const struct instruction *instruction)
