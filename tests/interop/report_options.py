@@ -87,6 +87,13 @@ def check_limit():
         check("no row has" not in err and "---" in out, "no branch is below the limit: " + order, err)
     _, out, err = run(PERCH, "report", "--stdio", "--no-children", "-s", "sym", "-g", "folded,99")
     check("-g folded,callee,0 prints" in err and ";" not in out.split("#\n")[-1], "all chains are below the limit", out[:500] + err)
+    # the largest row has no callers
+    with open("alone.s", "w", encoding="utf-8") as source:
+        source.write(".globl _start\n_start: mov $2000000000, %ecx\n1: dec %ecx\njnz 1b\nmov $60, %eax\nxor %edi, %edi\nsyscall\n")
+    if os.uname().machine == "x86_64" and not run("cc", "-nostdlib", "-static", "-o", "alone", "alone.s")[0]:
+        run(PERCH, "record", "-q", "-e", "cpu-clock:u", "-F", "2000", "-g", "-o", "alone.data", "--", "sh", "-c", "./alone; ls")
+        _, out, err = run(PERCH, "report", "--stdio", "-i", "alone.data", "--no-children", "-s", "sym", "-g", "graph,99")
+        check(re.search(r"^ +9\d\.\d+%", out, re.M) and "no row has a call graph" in err, "a row without callers is not all rows", out + err)
     for options in ("-g", "caller"), ("-g", "callee", "--no-children"), ("-g", "none"), ("-g", "folded"), ("-q", "-g", "graph,99"):
         _, _, err = run(PERCH, "report", "--stdio", *options)
         check("no row has" not in err, "no note about the limit: " + " ".join(options), err)

@@ -44,8 +44,7 @@ struct report_graph {
 /* What was printed of the call graphs of rows. */
 struct report_graphs {
 	bool printed;  /* of any row */
-	bool checked;  /* the first row without one */
-	bool left_out; /* that row has branches, which are below the limit */
+	bool left_out; /* a row without one has branches, which are below the limit */
 };
 
 /* Of all branches with a type. */

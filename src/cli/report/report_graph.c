@@ -256,9 +256,7 @@ int report_print_graph(FILE *out, const struct report *report, struct perch_prof
 	if (!graphs || graphs->printed)
 		return status;
 	graphs->printed = any;
-	if (!status && !any && !graphs->checked) {
-		graphs->checked = true;
+	if (!status && !any && !graphs->left_out)
 		graphs->left_out = has_branches(report, profile, row);
-	}
 	return status;
 }
