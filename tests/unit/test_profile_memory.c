@@ -37,10 +37,13 @@ static void *held_realloc(void *old, size_t size)
 
 void *__wrap_realloc(void *old, size_t size)
 {
+	unsigned period;
+
 	if (old && __atomic_load_n(&hold.holding, __ATOMIC_ACQUIRE) &&
 	    !pthread_equal(pthread_self(), hold.main))
 		return held_realloc(old, size);
-	return failing && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % failing == 0
+	period = __atomic_load_n(&failing, __ATOMIC_RELAXED);
+	return period && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % period == 0
 		       ? NULL
 		       : __real_realloc(old, size);
 }
@@ -79,7 +82,7 @@ static void check_refusals(struct fixture *f, bool flat, bool threads)
 		assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, &options,
 						   NULL),
 				 0);
-		failing = period;
+		__atomic_store_n(&failing, period, __ATOMIC_RELAXED);
 		for (unsigned i = 0; i < SAMPLES; i++) {
 			int rc = add_sample(f, i);
 
@@ -87,7 +90,7 @@ static void check_refusals(struct fixture *f, bool flat, bool threads)
 			added += !rc;
 			refused += rc < 0;
 		}
-		failing = 0;
+		__atomic_store_n(&failing, 0, __ATOMIC_RELAXED);
 		assert_true(refused);
 		assert_int_equal(add_sample(f, SAMPLES - 1), 0);
 		finish(f);
