@@ -94,6 +94,7 @@ static int set_priority(const struct record_options *options)
 {
 	const struct sched_param param = { .sched_priority = options->realtime };
 	struct rlimit limit = { 0 };
+	char current[24] = "unlimited";
 	struct perch_error err;
 	int error;
 
@@ -101,15 +102,16 @@ static int set_priority(const struct record_options *options)
 		return 0;
 	error = errno;
 	getrlimit(RLIMIT_RTPRIO, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY)
+		snprintf(current, sizeof(current), "%llu", (unsigned long long)limit.rlim_cur);
 	perch_error_set(&err, error, PERCH_ERROR_USAGE,
 			"-r %d: the kernel refuses this priority: %s", options->realtime,
 			strerror(error));
 	if (error == EPERM)
-		perch_error_remedy(
-			&err,
-			"it needs CAP_SYS_NICE, or RLIMIT_RTPRIO >= %d (currently %llu), "
-			"and a cgroup with real-time bandwidth",
-			options->realtime, (unsigned long long)limit.rlim_cur);
+		perch_error_remedy(&err,
+				   "it needs CAP_SYS_NICE, or RLIMIT_RTPRIO >= %d (currently %s), "
+				   "and a cgroup with real-time bandwidth",
+				   options->realtime, current);
 	return cli_error(RECORD_COMMAND, &err);
 }
 
