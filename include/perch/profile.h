@@ -314,6 +314,19 @@ PERCH_API int perch_profile_add(struct perch_profile *profile, const struct perc
 				struct perch_error *err);
 
 /**
+ * Declares that callers in user space have the addresses of their calls in call chains of an event,
+ * and not return addresses, see perch_session_has_calls(). Otherwise callers have the line and the
+ * inlined functions of the byte before their address.
+ *
+ * @param profile   the profile, without samples of the event
+ * @param event     index of the event
+ * @param[out] err  the reason of a failure
+ * @return 0, or -ENOMEM
+ */
+PERCH_API int perch_profile_set_calls(struct perch_profile *profile, unsigned event,
+				      struct perch_error *err);
+
+/**
  * Adds a SAMPLE record whose call chain lacks its outer callers. A frame with the name
  * "[stack truncated]" stands for them. Otherwise like perch_profile_add().
  *

@@ -140,6 +140,17 @@ PERCH_API bool perch_session_is_truncated(const struct perch_session *session,
 					  const struct perch_record *record);
 
 /**
+ * Returns true if callers in user space have the addresses of their calls, and not return
+ * addresses: in call chains of unwound copies of user stacks, and of call stacks in branch records.
+ * A line and inlined functions are then those of the address, and not of the byte before it.
+ *
+ * @param session  the session
+ * @param event    an event of its file
+ */
+PERCH_API bool perch_session_has_calls(const struct perch_session *session,
+				       const struct perch_file_event *event);
+
+/**
  * Opens a recording of any perf or perch.
  *
  * @param[out] session  the new session; NULL after a failure

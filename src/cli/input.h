@@ -108,6 +108,11 @@ int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_h
 void cli_input_print_notes(const struct cli_input *input);
 /* ---- input_chains.c ---- */
 
+/* Declares to a profile the events whose call chains have addresses of calls, see
+ * perch_session_has_calls(). Returns 0 or -ENOMEM. */
+int cli_input_set_calls(const struct cli_input *input, struct perch_profile *profile,
+			struct perch_error *err);
+
 /* Returns the bits of perch_attr.sample_type of all events. */
 uint64_t cli_input_sample_types(const struct cli_input *input);
 /* Refuses files without call chains. what: the option that needs them. Returns 0, or the exit

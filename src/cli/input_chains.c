@@ -23,6 +23,19 @@ uint64_t cli_input_sample_types(const struct cli_input *input)
 	return sample_type;
 }
 
+int cli_input_set_calls(const struct cli_input *input, struct perch_profile *profile,
+			struct perch_error *err)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+
+	for (size_t i = 0; i < nr; i++)
+		if (perch_session_has_calls(input->session, &events[i]) &&
+		    perch_profile_set_calls(profile, (unsigned)i, err))
+			return -ENOMEM;
+	return 0;
+}
+
 int cli_input_require_chains(const struct cli_input *input, const char *what)
 {
 	struct perch_error err;

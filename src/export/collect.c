@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/dummy_event.h"
 #include "internal.h"
 
 #define MAX_COMM 64 /* bytes of a name with its NUL; the kernel's have 16 */
@@ -189,12 +190,32 @@ int perch__collect_add(struct perch_export *export, const struct perch_session_s
 	return export->format->flags & EXPORT_TIMES ? add_occurrence(export, sample, *entry) : 0;
 }
 
+/* True if user space has addresses of calls in all call chains: stacks are those of any event. */
+static bool have_calls(const struct perch_export *export)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(export->session), &events), chains = 0,
+	       calls = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		bool has = perch_session_has_calls(export->session, &events[i]);
+
+		if (perch__is_dummy(&events[i].attr))
+			continue;
+		calls += has;
+		chains += has || events[i].attr.sample_type & PERCH_SAMPLE_CALLCHAIN;
+	}
+	return calls && calls == chains;
+}
+
 /*
  * The address of a caller is a return address if it called code of the same kind. That of user code
  * below an interrupt, a fault, a system call or a signal is the address of the instruction itself.
  */
 void perch__collect_callers(struct perch_export *export)
 {
+	bool has_calls = export->nr_stacks && have_calls(export);
+
 	for (size_t i = 0; i < export->nr_stacks; i++) {
 		const struct stack_node *node = &export->stack[i];
 		const struct perch_address *address, *caller;
@@ -205,6 +226,8 @@ void perch__collect_callers(struct perch_export *export)
 		caller =
 			perch_session_address(export->session, export->stack[node->parent].address);
 		if (address->cpumode_char == caller->cpumode_char &&
+		    !(has_calls &&
+		      (address->cpumode_char == '.' || address->cpumode_char == 'u')) &&
 		    !perch__export_is_signal_return(address->symbol))
 			export->stack[node->parent].calls = true;
 	}

@@ -471,6 +471,7 @@ struct perch_profile {
 		struct perch_profile_total total; /* without all_* */
 		uint64_t skipped_samples, skipped_period;
 		bool has_chains;
+		bool has_calls; /* callers in user space have the addresses of their calls */
 		size_t first_row, nr_rows; /* in row[] */
 	} * event;
 	size_t nr_events, events_capacity;

@@ -140,6 +140,14 @@ static int reserve_event(struct perch_profile *profile, unsigned event)
 	return 0;
 }
 
+int perch_profile_set_calls(struct perch_profile *profile, unsigned event, struct perch_error *err)
+{
+	if (reserve_event(profile, event))
+		return no_memory(err);
+	profile->event[event].has_calls = true;
+	return 0;
+}
+
 /* Reads the call chain of a sample. Returns 0 or -ENOMEM. */
 static int read_chain(struct perch_profile *profile, struct sample *sample, struct chain *chain,
 		      bool truncated)
@@ -151,8 +159,10 @@ static int read_chain(struct perch_profile *profile, struct sample *sample, stru
 		chain->nr = profile->max_stack;
 	sample->chain = chain;
 	return profile->ignored.is_set
-		       ? perch__ignore_callees(profile->addresses, &profile->ignored,
-					       sample->thread, chain, profile->exact_chains)
+		       ? perch__ignore_callees(
+				 profile->addresses, &profile->ignored, sample->thread, chain,
+				 profile->exact_chains ||
+					 profile->event[sample->record->event].has_calls)
 		       : 0;
 }
 
@@ -211,6 +221,12 @@ int perch_profile_skip(struct perch_profile *profile, const struct perch_record 
 	return 0;
 }
 
+/* True for user space, of a guest too. */
+static bool is_user(char cpumode_char)
+{
+	return cpumode_char == '.' || cpumode_char == 'u';
+}
+
 /*
  * Returns by node whether its address is a return address: code of the same kind was called from
  * there, and no sample was taken there. Returns NULL if out of memory.
@@ -222,12 +238,13 @@ static bool *find_callers(const struct perch_profile *profile, const struct brie
 
 	for (size_t i = 0; callers && !profile->exact_chains && i < nr; i++) {
 		const struct stack *stack = &profile->stacks.stack[i], *parent;
+		char mode = brief[stack->address].cpumode_char;
+		unsigned event = perch__context_event(profile, stack->context);
 
-		if (stack->parent == NO_NODE)
+		if (stack->parent == NO_NODE || (profile->event[event].has_calls && is_user(mode)))
 			continue;
 		parent = &profile->stacks.stack[stack->parent];
-		if (!parent->samples &&
-		    brief[stack->address].cpumode_char == brief[parent->address].cpumode_char)
+		if (!parent->samples && mode == brief[parent->address].cpumode_char)
 			callers[stack->parent] = true;
 	}
 	return callers;

@@ -155,6 +155,15 @@ bool perch_session_is_truncated(const struct perch_session *session,
 	return perch__has_truncated_stack(session, record);
 }
 
+bool perch_session_has_calls(const struct perch_session *session,
+			     const struct perch_file_event *event)
+{
+	const struct perch_attr *attr = &event->attr;
+
+	return (session->call_stacks && perch__has_call_stacks(attr)) ||
+	       (attr->sample_type & PERCH_SAMPLE_STACK_USER && perch__lacks_user_chain(attr));
+}
+
 /* The type of perch_addresses_call_chain(). */
 typedef int add_chain(struct perch_addresses *addresses, struct perch_thread *thread,
 		      const struct perch_record *record, uint32_t *numbers, size_t max);

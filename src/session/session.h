@@ -56,14 +56,18 @@ static inline bool perch__has_branch_history(const struct perch_attr *attr)
 
 /* ---- user_chain.c ---- */
 
+/* True if call chains of an event lack the user part, which copies of the stack are for. */
+static inline bool perch__lacks_user_chain(const struct perch_attr *attr)
+{
+	return attr->exclude_callchain_user || !(attr->sample_type & PERCH_SAMPLE_CALLCHAIN);
+}
+
 /* True if the sample has a copy of the user stack instead of a user call chain. */
 static inline bool perch__has_stack(const struct perch_session *session,
 				    const struct perch_record *record)
 {
-	const struct perch_attr *attr = &session->events[record->event].attr;
-
 	return record->sample.stack_user.dynamic_size &&
-	       (attr->exclude_callchain_user || !(attr->sample_type & PERCH_SAMPLE_CALLCHAIN));
+	       perch__lacks_user_chain(&session->events[record->event].attr);
 }
 
 /* True if the record has the call chain that was made last, and its copy of the stack is too short.

@@ -477,4 +477,55 @@ if gcc -O2 -fomit-frame-pointer -o debug debug.c 2>log &&
 else
 	report 1 "recording with a copy of 512 bytes: $(cat log)"
 fi
+
+# A signal handler returns to the instruction that the signal interrupted. Its line, and not that of the inlined function before it,
+# is the one of the caller.
+cat >interrupted.c <<'END'
+#define _GNU_SOURCE
+#include <signal.h>
+#include <ucontext.h>
+static volatile unsigned long sink;
+static void handler(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info;
+	for (int i = 0; i < 20000; i++) sink += i;
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+static inline __attribute__((always_inline)) void inlined_before(void) { asm volatile("nop"); }
+__attribute__((noinline)) static void interrupted(void)
+{
+	inlined_before();
+	asm volatile("ud2");
+	sink++;
+}
+int main(void)
+{
+	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
+	sigaction(SIGILL, &action, NULL);
+	for (int i = 0; i < 3000; i++) interrupted();
+	return 0;
+}
+END
+line=$(grep -n ud2 interrupted.c | cut -d: -f1)
+if [ "$(uname -m)" != x86_64 ]; then
+	echo "ok - the line of interrupted code # skip for x86-64 only"
+elif gcc -O2 -g -o interrupted interrupted.c 2>log &&
+	"$PERCH" record -q -e cpu-clock:u -F 2000 --call-graph dwarf,4096 -o interrupted.data ./interrupted >log 2>&1; then
+	read -r right wrong <<<"$("$PERCH" script -i interrupted.data -F ip,sym,srcline 2>log |
+		awk -v line="interrupted.c:$line" '/ interrupted$/ { getline; $1 == line ? right++ : wrong++ } / inlined_before$/ { wrong++ }
+			END { print right + 0, wrong + 0 }')"
+	[ $((right >= 50 && wrong * 50 <= right)) -eq 1 ]
+	report $? "the line of interrupted code: $right right, $wrong wrong in perch script"
+	"$PERCH" report -q --children -s sym,srcline -g none -i interrupted.data >rows.txt 2>log
+	grep -Eq "^ +9[0-9]\.[0-9]+% .*\] interrupted +interrupted.c:$line" rows.txt && ! grep -Eq '^ +[1-9].*inlined_before' rows.txt
+	report $? "... and in perch report"
+	"$PERCH" script -j -i interrupted.data 2>log | grep -c inlined_before >found.txt
+	[ "$(cat found.txt)" -le $((right / 50)) ]
+	report $? "... and in JSON"
+	"$PERCH" export --format folded -i interrupted.data >folded.txt 2>log
+	grep -q ';interrupted;' folded.txt && ! grep -q inlined_before folded.txt
+	report $? "... and in perch export"
+else
+	report 1 "recording of interrupted code: $(cat log)"
+fi
 exit $status

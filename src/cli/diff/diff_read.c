@@ -291,7 +291,8 @@ static int read_file(struct reading *reading)
 		return status;
 	options.nr_columns = reading->nr_columns;
 	if (perch_profile_new(&reading->profile, perch_session_processes(session),
-			      perch_session_symbols(session), &options, &err))
+			      perch_session_symbols(session), &options, &err) ||
+	    cli_input_set_calls(&reading->input, reading->profile, &err))
 		return cli_error(DIFF_COMMAND, &err);
 	status = read_samples(reading);
 	if (!status)

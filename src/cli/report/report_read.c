@@ -216,6 +216,8 @@ int report_read_start(struct report_reading *reading, struct report *report)
 			       perch_session_symbols(session), &options, &err);
 	if (rc == -EINVAL)
 		return cli_usage_error(REPORT_COMMAND, "%s", err.message);
+	if (!rc)
+		rc = cli_input_set_calls(&report->input, reading->profile, &err);
 	if (rc)
 		return cli_error(REPORT_COMMAND, &err);
 	perch_profile_set_progress(reading->profile, merge_progress, reading);

@@ -245,6 +245,7 @@ static int set_event(struct script *script, struct script_event *event, int widt
 	event->chain = attr->sample_type & PERCH_SAMPLE_CALLCHAIN && !script->no_callchain &&
 		       event->fields & SCRIPT_IP;
 	event->branches = is_branch(attr);
+	event->has_calls = perch_session_has_calls(script->session, event->event);
 	event->queued = script_is_queued(event);
 	event->correlates = correlates(attr);
 	event->out = &script->out;

@@ -132,7 +132,7 @@ static int put_chain(struct script *script, struct perch__json_writer *json,
 
 		rc = put_frame(script, json, event, sample->chain[i], address.ip, kind == called,
 			       &stop);
-		called = kind;
+		called = script_called(event->has_calls, kind);
 		if (!perch_chain_next(&chain, &address))
 			break;
 		/* most chains begin with the sampled address */

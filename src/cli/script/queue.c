@@ -51,7 +51,7 @@ static int print(const struct waiting *sample, const char *head, const uint32_t 
 	struct perch__output *out = sample->event->out;
 	struct script_lines *lines = sample->event->lines;
 	char *to = perch__output_reserve(out, SCRIPT_START_BYTES);
-	char called = 0; /* the kind of the frame before */
+	char called = 0;
 
 	to = copy(to, head, sample->head_length);
 	*to++ = '\n';
@@ -61,7 +61,7 @@ static int print(const struct waiting *sample, const char *head, const uint32_t 
 
 		if (!line)
 			return -ENOMEM;
-		called = line->cpumode_char;
+		called = script_called(sample->event->has_calls, line->cpumode_char);
 		to = perch__output_reserve(out, line->length);
 		perch__output_end(out, copy(to, line->text, line->length));
 		if (line->stop)

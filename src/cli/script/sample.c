@@ -179,7 +179,7 @@ static int put_chain(struct script *script, const struct script_event *event,
 		     const struct perch_session_sample *sample)
 {
 	size_t nr = sample->nr;
-	char called = 0; /* the kind of the frame before */
+	char called = 0;
 
 	if (script->max_stack && nr > script->max_stack)
 		nr = (size_t)script->max_stack;
@@ -190,7 +190,7 @@ static int put_chain(struct script *script, const struct script_event *event,
 
 		if (!line)
 			return -ENOMEM;
-		called = line->cpumode_char;
+		called = script_called(event->has_calls, line->cpumode_char);
 		perch__output_bytes(event->out, line->text, line->length);
 		if (line->stop)
 			break;

@@ -70,11 +70,19 @@ struct script_lines {
 struct script_lines *script_lines_new(const struct script *script, uint64_t fields);
 void script_lines_free(struct script_lines *lines);
 /*
- * Returns the lines of a frame of a call chain, or NULL if out of memory. called: the kind of the
- * frame before, or 0. Code of user space that the kernel interrupted was not called from there.
+ * Returns the lines of a frame of a call chain, or NULL if out of memory. called: that of the frame
+ * before, see script_called(), or 0.
  */
 const struct script_line *script_lines_chain(struct script_lines *lines, uint32_t number,
 					     char called);
+/*
+ * The kind of code whose next frame has a return address, by the kind of a frame; 0: none. Code of
+ * user space that the kernel interrupted was not called from there. has_calls: of the event.
+ */
+static inline char script_called(bool has_calls, char cpumode_char)
+{
+	return has_calls && (cpumode_char == '.' || cpumode_char == 'u') ? 0 : cpumode_char;
+}
 /* The text after the address of a sample without a call chain. NULL if out of memory. */
 const struct script_line *script_lines_single(struct script_lines *lines, uint32_t number);
 /* Start to load the offsets of the lines of a call chain, and then its lines. */
@@ -96,6 +104,7 @@ struct script_event {
 	bool chain;	 /* its samples have call chains, which are printed */
 	bool queued;	 /* its samples are printed by the queue */
 	bool branches;	 /* each sample is a branch: "from => to" */
+	bool has_calls;	 /* callers in user space have the addresses of their calls */
 	bool correlates; /* the address of the sample has a symbol */
 	struct perch__output *out;
 	struct script_lines *lines;

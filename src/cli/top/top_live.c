@@ -98,6 +98,8 @@ static int new_profile(struct top *top)
 			       perch_session_symbols(session), &options, &err);
 	if (rc == -EINVAL)
 		return cli_usage_error(TOP_COMMAND, "%s", err.message);
+	if (!rc)
+		rc = cli_input_set_calls(&top->report.input, top->profile, &err);
 	return rc ? cli_error(TOP_COMMAND, &err) : 0;
 }
 
