@@ -49,7 +49,8 @@ static int columns(const char *text, int bytes)
 	return nr;
 }
 
-/* The library names the directories of the names; the command has a subcommand that lists them. */
+/* The library names the directories of the names; the command has a subcommand that lists them.
+ * Other remedies stay: names of functions, of libpfm4 and of terms are in other lists. */
 static void print_event_error(const char *command, const struct perch_error *err)
 {
 	struct perch_error advised = *err;
@@ -57,9 +58,8 @@ static void print_event_error(const char *command, const struct perch_error *err
 		       err->kind == PERCH_ERROR_UNKNOWN_PMU ||
 		       err->kind == PERCH_ERROR_UNKNOWN_TERM;
 
-	/* an event that needs another kernel is in no list */
-	if (unknown && !err->since[0] &&
-	    strncmp(err->remedy, "did you mean", strlen("did you mean")))
+	if (unknown && (strstr(err->remedy, "/sys/bus/event_source/devices") ||
+			strstr(err->remedy, "tracefs has a directory")))
 		perch_error_remedy(&advised, "'perch list' shows the events of this machine");
 	cli_error(command, &advised);
 }

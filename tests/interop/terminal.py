@@ -49,9 +49,9 @@ def on_terminal(arguments, rows=24, columns=80, kill=None, **variables):
             kill = None
     os.close(fd)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    # progress is written to the same terminal, and cleared by a carriage return and spaces
+    # progress is written to the same terminal, and cleared by a carriage return and spaces or an escape sequence
     text = output.decode().replace("\r\n", "\n")
-    return [line.rpartition("\r")[2] for line in text.split("\n")[:-1]], status
+    return [line.rpartition("\r")[2].removeprefix("\033[K") for line in text.split("\n")[:-1]], status
 
 
 def piped(arguments):

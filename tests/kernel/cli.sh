@@ -113,7 +113,7 @@ done
 "$perch" record -q -e task-clock -o keys.data true
 # a list of all names follows
 most_lines=20 refused 'report: unknown sort key' 2 "no column 'colour'" "$perch" report -i keys.data -s comm,colour
-most_lines=20 refused 'report: empty sort key' 2 'no column' "$perch" report -s comm,
+most_lines=20 refused 'report: empty sort key' 2 'no column' "$perch" report -s ,
 refused 'report: percentage' 2 "'lots' is not a percentage" "$perch" report --percent-limit lots
 refused 'report: percentage above 100' 2 'is not a percentage' "$perch" report --percent-limit 101
 refused 'report: percentage nan' 2 'is not a percentage' "$perch" report --percent-limit nan
@@ -140,6 +140,8 @@ if ! gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls name.c -o "$pro
 	echo "ok - recording # skip no gcc here: $(head -1 err)"
 	exit $status
 fi
+gcc -s -o stripped name.c 2> err
+refused 'record: a function of a stripped file' 2 "'.*/stripped' is stripped.*Use the offset" "$perch" record -e "uprobe:$PWD/stripped:inner" true
 if ! "$perch" record -q -e cpu-clock -F 2000 -g -o p.data -- "./$program" 2> err; then
 	echo "ok - recording # skip cannot record here: $(head -1 err)"
 	exit $status

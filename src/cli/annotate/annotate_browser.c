@@ -205,7 +205,7 @@ static void draw(struct functions *functions)
 	if (functions->reason[0]) {
 		draw_bar(0, perch_symbols_name(symbols, symbol));
 		screen_put(2, 0, SCREEN_NORMAL, "No instructions:");
-		screen_put(3, 0, SCREEN_NORMAL, functions->reason);
+		screen_put_lines(3, SCREEN_NORMAL, functions->reason);
 	} else {
 		draw_bar(0, view->title[TITLE_SAMPLES]);
 		draw_function(view);

@@ -247,6 +247,34 @@ size_t screen_put_marked(size_t row, size_t column, enum screen_style style, con
 	return screen_put(row, column, style, "...");
 }
 
+/* Returns the end of the words of a text that fit in a line; at least one character. */
+static const char *end_of_words(const char *text)
+{
+	const char *end = NULL, *at = text;
+	size_t used = 0, width;
+
+	while (*at && used < screen_columns()) {
+		if (*at == ' ' && at > text)
+			end = at;
+		at += character(at, &width);
+		used += width;
+	}
+	return !*at || *at == ' ' || !end ? at : end;
+}
+
+void screen_put_lines(size_t row, enum screen_style style, const char *text)
+{
+	char line[1024];
+
+	for (; *text && row + 1 < screen_rows(); row++) {
+		const char *end = end_of_words(text);
+
+		snprintf(line, sizeof(line), "%.*s", (int)(end - text), text);
+		screen_put(row, 0, style, line);
+		text = end + strspn(end, " ");
+	}
+}
+
 void screen_fill(size_t row, size_t column, enum screen_style style)
 {
 	set_style(style);

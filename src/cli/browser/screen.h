@@ -51,6 +51,8 @@ size_t screen_columns(void);
 void screen_erase(void);
 /* Writes a text from a column on, cut at the right edge. Returns the column behind it. */
 size_t screen_put(size_t row, size_t column, enum screen_style style, const char *text);
+/* Writes a text on as many lines as it needs, with line breaks at spaces. */
+void screen_put_lines(size_t row, enum screen_style style, const char *text);
 /* The same, but a text that is cut ends in three dots, and *cut is set. */
 size_t screen_put_marked(size_t row, size_t column, enum screen_style style, const char *text,
 			 bool *cut);
