@@ -82,9 +82,9 @@ static void free_batches(struct count_thread *thread)
 struct count_thread *perch__count_thread_new(struct perch_profile *profile)
 {
 	struct count_thread *thread = calloc(1, sizeof(*thread));
-	bool failed = !thread;
+	bool failed = false;
 
-	if (failed)
+	if (!thread)
 		return NULL;
 	thread->profile = profile;
 	thread->process = perch__fork_generation();
