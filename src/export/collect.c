@@ -22,7 +22,7 @@ static bool same_node(const void *nodes, uint32_t index, const void *key)
 /* Returns the index of a stack node; NO_INDEX if out of memory. */
 static uint32_t find_node(struct perch_export *export, uint32_t parent, uint32_t address)
 {
-	const struct stack_node node = { .parent = parent, .address = address };
+	const struct stack_node node = { .parent = parent, .address = address, .entry = NO_INDEX };
 	uint64_t hash = perch__hash_pair(export->stacks.seed, parent, address);
 	uint32_t found = perch__hash_find(&export->stacks, hash, same_node, export->stack, &node);
 
@@ -111,8 +111,18 @@ static bool same_entry(const void *entries, uint32_t index, const void *key)
 	       entry->event == wanted->event;
 }
 
-/* Returns the samples of a stack, thread and event; NULL if out of memory. */
-static struct entry *find_entry(struct perch_export *export, const struct entry *wanted)
+/* Adds an entry without samples. Returns its index, or NO_INDEX if out of memory. */
+static uint32_t add_entry(struct perch_export *export, const struct entry *entry)
+{
+	if (export->nr_entries > PERCH__HASH_MAX ||
+	    PERCH__ARRAY_RESERVE_BY_NR(export->entry, export->nr_entries, 1))
+		return NO_INDEX;
+	export->entry[export->nr_entries] = *entry;
+	return (uint32_t) export->nr_entries++;
+}
+
+/* Returns the entry with the thread and event of another one, by hash; NULL if out of memory. */
+static struct entry *find_other(struct perch_export *export, const struct entry *wanted)
 {
 	uint64_t hash = perch__hash_pair(perch__hash_integer(export->entries.seed, wanted->stack),
 					 wanted->thread, wanted->event);
@@ -121,11 +131,29 @@ static struct entry *find_entry(struct perch_export *export, const struct entry 
 
 	if (found != PERCH__HASH_NONE)
 		return &export->entry[found];
-	if (PERCH__ARRAY_RESERVE_BY_NR(export->entry, export->nr_entries, 1) ||
-	    perch__hash_add(&export->entries, hash, export->nr_entries))
+	found = add_entry(export, wanted);
+	if (found == NO_INDEX || perch__hash_add(&export->entries, hash, found))
 		return NULL;
-	export->entry[export->nr_entries] = *wanted;
-	return &export->entry[export->nr_entries++];
+	return &export->entry[found];
+}
+
+/*
+ * Returns the samples of a stack, thread and event; NULL if out of memory. Most stacks have one
+ * entry, which needs no lookup.
+ */
+static struct entry *find_entry(struct perch_export *export, const struct entry *wanted)
+{
+	uint32_t *first;
+
+	if (wanted->stack == NO_INDEX)
+		return find_other(export, wanted);
+	first = &export->stack[wanted->stack].entry;
+	if (*first == NO_INDEX)
+		*first = add_entry(export, wanted);
+	if (*first == NO_INDEX)
+		return NULL;
+	return same_entry(export->entry, *first, wanted) ? &export->entry[*first]
+							 : find_other(export, wanted);
 }
 
 /* Keeps a single sample. Returns 0 or -ENOMEM. */

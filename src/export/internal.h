@@ -82,6 +82,7 @@ void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
 struct stack_node {
 	uint32_t parent;  /* index; NO_INDEX: none, it is the outermost address */
 	uint32_t address; /* number for perch_session_address() */
+	uint32_t entry;	  /* index of its first entry; NO_INDEX: none */
 	bool calls;	  /* as a caller it is a return address; see perch__collect_callers() */
 };
 

@@ -605,6 +605,10 @@ def check_large(browser, directory):
     print(f"# drawn {browser.run(DRAWN):.0f} ms after the navigation began; frames a second while it zooms: {browser.run(ZOOM_RATE):.0f}")
     check(re.search("^[0-9,]+ frames are narrower than half a pixel and are not drawn", browser.run("document.getElementById('pruned').textContent")),
           "the page states what is not drawn")
+    browser.run("document.getElementById('tab-tree').click()")
+    check(browser.run("document.getElementById('pruned').textContent") == "", "the call tree has all frames")
+    browser.run("document.getElementById('tab-flame').click()")
+    check("narrower" in browser.run("document.getElementById('pruned').textContent"), "the graph states it again")
     browser.open("varied.html")
     whole = browser.run("perch.weights.total")
     slices = browser.run("perch.data.slices")

@@ -88,9 +88,10 @@ class App {
 			byId(`view-${view}`).hidden = state.view !== view;
 		if (state.view === 'flame')
 			this.flame.show(this.tree, { colors, path, icicle: state.icicle });
-		else if (state.view === 'tree')
+		else if (state.view === 'tree') {
 			this.callTree.show(this.tree);
-		else
+			this.showPruned(0);
+		} else
 			this.showButterfly();
 		const graph = state.view === 'tree' ? this.flame : this.graph();
 		this.describe(graph.tree || this.tree, graph.tree ? graph.zoomed : 0);
@@ -169,9 +170,12 @@ class App {
 	}
 
 	drawn(graph) {
-		if (graph !== this.graph() || this.state.view === 'tree')
-			return;
-		const text = graph.hidden ? `${formatNumber(graph.hidden)} frames are narrower than half ` +
+		if (graph === this.graph() && this.state.view !== 'tree')
+			this.showPruned(graph.hidden);
+	}
+
+	showPruned(hidden) {
+		const text = hidden ? `${formatNumber(hidden)} frames are narrower than half ` +
 			'a pixel and are not drawn; zoom in to see them.' : '';
 		if (byId('pruned').textContent !== text)
 			byId('pruned').textContent = text;
