@@ -153,6 +153,19 @@ bool cli_input_is_file_name(const char *operand)
 	       cli_input_has_magic(operand);
 }
 
+int cli_input_refuse_files(const char *command, const char *operand, const char *extra,
+			   const char *other)
+{
+	const char *const words[] = { operand, extra };
+
+	for (size_t i = 0; i < CLI_NR(words); i++)
+		if (words[i] && cli_input_is_file_name(words[i]))
+			return cli_usage_error(command,
+					       "'%s' is not an option; name a file with -i, or %s",
+					       words[i], other);
+	return 0;
+}
+
 int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated)
 {
 	(void)argument;

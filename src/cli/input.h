@@ -32,6 +32,12 @@ bool cli_input_has_magic(const char *path);
 /* True for an operand that is meant as a file, which -i names. Other files may have the name of a
  * function. */
 bool cli_input_is_file_name(const char *operand);
+/*
+ * Refuses two operands of a command if one is meant as a file. Both may be NULL. other: how what is
+ * not a file is named, as "a function with -s". Returns 0 or CLI_EXIT_USAGE.
+ */
+int cli_input_refuse_files(const char *command, const char *operand, const char *extra,
+			   const char *other);
 
 /*
  * The options -i and -f, which all these commands have. Both are members of a struct cli_input.

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/dummy_event.h"
+#include "base/user_mode.h"
 #include "internal.h"
 
 #define MAX_COMM 64 /* bytes of a name with its NUL; the kernel's have 16 */
@@ -254,8 +255,7 @@ void perch__collect_callers(struct perch_export *export)
 		caller =
 			perch_session_address(export->session, export->stack[node->parent].address);
 		if (address->cpumode_char == caller->cpumode_char &&
-		    !(has_calls &&
-		      (address->cpumode_char == '.' || address->cpumode_char == 'u')) &&
+		    !(has_calls && perch__is_user_mode(address->cpumode_char)) &&
 		    !perch__export_is_signal_return(address->symbol))
 			export->stack[node->parent].calls = true;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile: adds samples up by stack of addresses, then folds the stacks into a tree of frames. */
 #include "base/reserved.h"
+#include "base/user_mode.h"
 #include "internal.h"
 
 static int no_memory(struct perch_error *err)
@@ -221,12 +222,6 @@ int perch_profile_skip(struct perch_profile *profile, const struct perch_record 
 	return 0;
 }
 
-/* True for user space, of a guest too. */
-static bool is_user(char cpumode_char)
-{
-	return cpumode_char == '.' || cpumode_char == 'u';
-}
-
 /*
  * Returns by node whether its address is a return address: code of the same kind was called from
  * there, and no sample was taken there. Returns NULL if out of memory.
@@ -241,7 +236,8 @@ static bool *find_callers(const struct perch_profile *profile, const struct brie
 		char mode = brief[stack->address].cpumode_char;
 		unsigned event = perch__context_event(profile, stack->context);
 
-		if (stack->parent == NO_NODE || (profile->event[event].has_calls && is_user(mode)))
+		if (stack->parent == NO_NODE ||
+		    (profile->event[event].has_calls && perch__is_user_mode(mode)))
 			continue;
 		parent = &profile->stacks.stack[stack->parent];
 		if (!parent->samples && mode == brief[parent->address].cpumode_char)

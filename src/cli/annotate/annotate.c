@@ -307,15 +307,8 @@ static int parse(int argc, char **argv)
 	const char *operand, *extra = cli_parse_operand(&cli_annotate_usage, options,
 							CLI_NR(options), argc, argv, &operand);
 
-	for (size_t i = 0; i < 2; i++) {
-		const char *word = i ? extra : operand;
-
-		if (word && cli_input_is_file_name(word))
-			return cli_usage_error(COMMAND,
-					       "'%s' is not an option; name a file with -i, or a "
-					       "function with -s",
-					       word);
-	}
+	if (cli_input_refuse_files(COMMAND, operand, extra, "a function with -s"))
+		return CLI_EXIT_USAGE;
 	if (extra)
 		return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much", extra);
 	if (operand && annotate.symbol)

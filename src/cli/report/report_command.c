@@ -159,15 +159,9 @@ static int parse(int argc, char **argv)
 	const char *operand, *extra = cli_parse_operand(&cli_report_usage, options, CLI_NR(options),
 							argc, argv, &operand);
 
-	for (size_t i = 0; i < 2; i++) {
-		const char *word = i ? extra : operand;
-
-		if (word && cli_input_is_file_name(word))
-			return cli_usage_error(COMMAND,
-					       "'%s' is not an option; name a file with -i, or a "
-					       "part of function names with --symbol-filter",
-					       word);
-	}
+	if (cli_input_refuse_files(COMMAND, operand, extra,
+				   "a part of function names with --symbol-filter"))
+		return CLI_EXIT_USAGE;
 	if (extra)
 		return cli_usage_error(
 			COMMAND, "expected one text of function names; '%s' is too much", extra);

@@ -27,6 +27,7 @@
 #include "switch_options.h"
 #include "unsupported.h"
 #include "base/output.h"
+#include "base/user_mode.h"
 
 #define SCRIPT_COMMAND	"script"
 
@@ -81,7 +82,7 @@ const struct script_line *script_lines_chain(struct script_lines *lines, uint32_
  */
 static inline char script_called(bool has_calls, char cpumode_char)
 {
-	return has_calls && (cpumode_char == '.' || cpumode_char == 'u') ? 0 : cpumode_char;
+	return has_calls && perch__is_user_mode(cpumode_char) ? 0 : cpumode_char;
 }
 /* The text after the address of a sample without a call chain. NULL if out of memory. */
 const struct script_line *script_lines_single(struct script_lines *lines, uint32_t number);
