@@ -14,11 +14,12 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import peer
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
-failed = False
 
 FUNCTIONS = ["first", "second", "third", "fourth", "main"]
 SOURCE = "\n".join("__attribute__((noinline)) int %s(int i)\n{\n\ti += %d;\n\treturn i * i;\n}\n" % (name, len(name) + k)
@@ -36,14 +37,6 @@ IP, TID, TIME, ADDR, CPU, PERIOD, BRANCH_STACK, WEIGHT, DATA_SRC, PHYS_ADDR, DAT
 BASE = 0x7f0000000000
 PID = 70
 BRANCH_FEATURE = 15
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*command):
@@ -271,7 +264,7 @@ def main():
     finally:
         if not os.environ.get("KEEP"):
             shutil.rmtree(directory, ignore_errors=True)
-    return 1 if failed else 0
+    return 1 if cases.failed else 0
 
 
 if __name__ == "__main__":

@@ -16,11 +16,12 @@ import sys
 import tempfile
 import time
 
+import cases
 import chromium
 import firefox_format
+from cases import check
 
 PERCH = os.environ.get("PERCH", "perch")
-failed = False
 
 # Two threads, a function that is inlined, a child process with a space and a semicolon in its name.
 PROGRAM = r"""
@@ -116,14 +117,6 @@ int main(void)
 	return 0;
 }
 """
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words, binary=False):
@@ -617,7 +610,7 @@ def main():
         check_not_called(directory)
         check_facts(directory)
         check_errors(directory, path)
-    return int(failed)
+    return int(cases.failed)
 
 
 if __name__ == "__main__":

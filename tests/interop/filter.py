@@ -7,22 +7,15 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import peer
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
-failed = False
 
 PROGRAM = "i=0; while [ $i -lt 40 ]; do head -c 200000 /dev/zero | gzip | md5sum; i=$((i + 1)); done >/dev/null"
 SAMPLE = re.compile(r"^\s*(\S.*\S|\S)\s+(\d+)\s+\[(\d+)\]\s+(\d+\.\d+):")
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words):
@@ -166,7 +159,7 @@ def main():
         check_notes(path)
         compare_parents(os.path.join(directory, "chains.data"))
         cgroups(directory)
-    return failed
+    return cases.failed
 
 
 sys.exit(main())

@@ -9,19 +9,13 @@ import subprocess
 import sys
 import tempfile
 
+import cases
+from cases import check
+
 PERCH = os.environ.get("PERCH", "perch")
 SOURCE = os.path.abspath(os.environ.get("PERCH_SOURCE_ROOT", "."))
-failed = False
 
 PROGRAM = "i=0; while [ $i -lt 30 ]; do head -c 200000 /dev/zero | gzip | md5sum; i=$((i + 1)); done >/dev/null"
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words):
@@ -318,7 +312,7 @@ def main():
         check_events()
         check_hints()
         check_config()
-    return 1 if failed else 0
+    return 1 if cases.failed else 0
 
 
 if __name__ == "__main__":

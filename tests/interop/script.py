@@ -10,11 +10,12 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import peer
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
-failed = False
 
 # Calls itself below a function that is not inlined, and touches memory.
 SOURCE = """
@@ -37,14 +38,6 @@ int main(void)
 	return 0;
 }
 """
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words, **more):
@@ -369,7 +362,7 @@ def main():
             step()
     finally:
         shutil.rmtree(directory)
-    sys.exit(failed)
+    sys.exit(cases.failed)
 
 
 main()

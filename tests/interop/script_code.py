@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 
+import cases
+from cases import check
+
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
-failed = False
 
 # Every label of a character and a digit is the source or the target of a branch.
 ASSEMBLY = """
@@ -62,14 +64,6 @@ int main(void)
 """
 # predicted, mispredicted, in a transaction, aborted; cycles from bit 4 on
 MISPREDICTED, PREDICTED, TRANSACTION, ABORTED = 1, 2, 4, 8
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words):
@@ -301,7 +295,7 @@ def main():
         branch_stacks(directory)
         source_code(directory)
         vectors(directory)
-    return failed
+    return cases.failed
 
 
 sys.exit(main())

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import peer
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
@@ -22,15 +24,6 @@ EVENTS = {"cycles": (HARDWARE, 0), "instructions": (HARDWARE, 1), "cache-referen
           "branches": (HARDWARE, 4), "branch-misses": (HARDWARE, 5), "stalled-cycles-frontend": (HARDWARE, 7),
           "stalled-cycles-backend": (HARDWARE, 8), "task-clock": (SOFTWARE, 1), "page-faults": (SOFTWARE, 2),
           "L1-dcache-loads": (CACHE, 0), "L1-dcache-load-misses": (CACHE, 1 << 16)}
-failed = False
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def words(*values):
@@ -173,7 +166,7 @@ def main():
         clocks()
         refusals()
         os.chdir("/")
-    sys.exit(failed)
+    sys.exit(cases.failed)
 
 
 main()

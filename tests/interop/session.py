@@ -11,7 +11,9 @@ import sys
 import tempfile
 import time
 
+import cases
 import peer
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
@@ -20,7 +22,6 @@ EXAMPLE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "examples/co
 MMAP, HEADER_TRACING_DATA, BUILD_ID, AUXTRACE, FEATURE = 1, 66, 67, 71, 80
 HOSTNAME, EVENT_DESC = 3, 12
 KERNEL = 1  # cpumode
-failed = False
 
 # Runs code in private and in shared anonymous memory: dec %rdi; jnz; ret. With an argument it names the code in its map
 # file, and with "forever" it does not end.
@@ -58,14 +59,6 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words, binary=False):
@@ -402,7 +395,7 @@ def main():
         check_tracepoints()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return 1 if failed else 0
+    return 1 if cases.failed else 0
 
 
 if __name__ == "__main__":

@@ -6,22 +6,15 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import peer
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 EXAMPLE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "examples/trace-text")
 # libtraceevent takes "flags & (a | b)" for "(flags & a) | b": perch prints their fields
 WRONG = {"timer:timer_start", "kmem:mm_page_alloc_extfrag"}
-failed = False
 PROGRAM = "ls /usr/include >/dev/null; sleep 0.05; dd if=/dev/zero of=$0 bs=4k count=10 conv=fsync 2>/dev/null; (kill -9 $$) & wait"
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words):
@@ -71,7 +64,7 @@ def main():
         for events in ("sched:*", "kmem:*", "irq:*,timer:*", "signal:*,task:*", "writeback:*,block:*,filemap:*", "syscalls:sys_*_openat",
                        "rcu:*,workqueue:*"):
             compare(directory, events)
-    return failed
+    return cases.failed
 
 
 sys.exit(main())

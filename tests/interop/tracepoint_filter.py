@@ -7,8 +7,10 @@ import subprocess
 import sys
 import tempfile
 
+import cases
+from cases import check
+
 PERCH = os.environ.get("PERCH", "perch")
-failed = False
 PROGRAM = "i=0; while [ $i -lt 30 ]; do cat /etc/passwd /etc/group >/dev/null; ls -l / >/dev/null; i=$((i + 1)); done"
 # Of what a program does, some of these are true and some are false. The kernel does not find "*x" at the end of a char[16] that is not full.
 EXPRESSIONS = {
@@ -17,14 +19,6 @@ EXPRESSIONS = {
                            "cpu == 0", "comm != \"swapper/0\" && !prev_pid == 0"),
     "syscalls:sys_exit_openat": ("ret < 0", "ret >= 3 && comm == cat", "ret == -2", "ret == -2 || comm ~ \"*l*\"", "common_pid & 1"),
 }
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*words):
@@ -112,7 +106,7 @@ def main():
             for expression in expressions:
                 as_the_kernel(directory, event, expression)
         of_several_events(directory)
-    return failed
+    return cases.failed
 
 
 sys.exit(main())
