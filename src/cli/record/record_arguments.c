@@ -384,19 +384,24 @@ int record_set_switch(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
+/* Parses a number from 1 to most. Returns false if the text is not one. */
+static bool parse_number(const char *text, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return !errno && isdigit((unsigned char)text[0]) && !*end && *number && *number <= most;
+}
+
 int record_set_priority(void *value, const char *text, bool negated)
 {
 	enum { MOST = 99 };
 	struct record_options *options = value;
-	unsigned long priority;
-	char *end;
+	uint64_t priority = 0;
 
 	options->realtime = 0;
-	if (negated)
-		return 0;
-	errno = 0;
-	priority = strtoul(text, &end, 10);
-	if (errno || !isdigit((unsigned char)text[0]) || *end || !priority || priority > MOST) {
+	if (!negated && !parse_number(text, MOST, &priority)) {
 		cli_usage_error(RECORD_COMMAND, "-r %s: not a real-time priority from 1 to %d",
 				text, MOST);
 		return -EINVAL;
@@ -408,15 +413,9 @@ int record_set_priority(void *value, const char *text, bool negated)
 int record_set_max_files(void *value, const char *text, bool negated)
 {
 	struct record_options *options = value;
-	char *end;
 
 	options->max_files = 0;
-	if (negated)
-		return 0;
-	errno = 0;
-	options->max_files = strtoull(text, &end, 10);
-	if (!errno && isdigit((unsigned char)text[0]) && !*end && options->max_files &&
-	    options->max_files <= 1 << 20)
+	if (negated || parse_number(text, 1 << 20, &options->max_files))
 		return 0;
 	cli_usage_error(RECORD_COMMAND,
 			"--switch-max-files %s: not a number of files from 1 to 1048576", text);
