@@ -207,6 +207,9 @@ static int print_profile(FILE *out, struct report *report, struct report_reading
 	struct report_graphs graphs = { .printed = false };
 	int status;
 
+	if (reading->ended && reading->stopped[0] &&
+	    !has_samples(reading->profile, 0, count_events(report)))
+		return end_stopped();
 	report->graphs = &graphs;
 	if (browsed && !reading->ended) {
 		status = browse_reading(report, reading);
