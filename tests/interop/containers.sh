@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Programs of other mount namespaces and programs that were replaced have their own names or none, never those of another file
-# with the same path. Each program consists of one function, whose name says which file it is.
+# with the same path. Each program consists of one function, whose name says which file it is. Other tests that run at the same
+# time have other names of programs: -a records them too.
 # shellcheck source=tests/interop/common.sh
 . "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
 [ "$(id -u)" -eq 0 ] || { echo "skipped: mount namespaces need root"; exit 77; }
@@ -41,15 +42,15 @@ await() { # a command that succeeds within 30 s
 	echo "no success: $*"
 	return 1
 }
-runs_program() { [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = program ]; }
-start() { # runs $work/program on this machine
-	"$work/program" &
+runs_program() { [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = contained ]; }
+start() { # runs $work/contained on this machine
+	"$work/contained" &
 	pid=$!
 	await runs_program
 }
-start_inside() { # runs a file as $work/program of another mount namespace, on a file system that only it has
-	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p "root$1" root/old && cp "$2" "root$1/program" &&
-		pivot_root root root/old && exec "$1/program"' - "$work" "$1" &
+start_inside() { # runs a file as $work/contained of another mount namespace, on a file system that only it has
+	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p "root$1" root/old && cp "$2" "root$1/contained" &&
+		pivot_root root root/old && exec "$1/contained"' - "$work" "$1" &
 	pid=$!
 	await runs_program
 }
@@ -60,24 +61,24 @@ end() {
 }
 sampled() { # records the program with these options until there are samples of it
 	"$PERCH" record -q ${cache--N} -e cpu-clock:u -o data "$@" -- sleep 0.2 >/dev/null 2>record.err || { cat record.err; exit 1; }
-	"$PERCH" report --stdio -g none --comm program -i data 2>/dev/null | grep -q ' program ' ||
-		"$PERCH" script -i data 2>/dev/null | grep -q '^ *program '
+	"$PERCH" report --stdio -g none --comm contained -i data 2>/dev/null | grep -q ' contained ' ||
+		"$PERCH" script -i data 2>/dev/null | grep -q '^ *contained '
 }
 has_names() { # the only name in samples of the program; "" is no name
 	"$PERCH" script -i data >names 2>notes || return 1
-	grep '^ *program ' names >own
+	grep '^ *contained ' names >own
 	[ -s own ] || return 1
 	if [ -n "$1" ]; then
 		grep -q "$1" own || return 1
 	fi
 	! grep -E 'host_|inner_' own | grep -qv "${1:-host_ and inner_}"
 }
-noted() { grep -q "[1-9][0-9]* address[es]* in $work/program ha[a-z]* no names*: $1" notes; }
+noted() { grep -q "[1-9][0-9]* address[es]* in $work/contained ha[a-z]* no names*: $1" notes; }
 lists() { # the build id of a file is that of the path in the recording
 	perch_id=$(readelf -n "$1" | sed -n 's/.*Build ID: //p')
 	"$PERCH" report --header-only -i data >/dev/null 2>&1
 	command -v perf >/dev/null || return 0
-	perf buildid-list -i data 2>/dev/null | grep -q "^$perch_id $work/program$"
+	perf buildid-list -i data 2>/dev/null | grep -q "^$perch_id $work/contained$"
 }
 later() { # until files have times after that of the recording
 	touch now
@@ -85,7 +86,7 @@ later() { # until files have times after that of the recording
 }
 
 for kind in id none; do
-	cp "host.$kind" program
+	cp "host.$kind" contained
 	for target in -p -a; do
 		for mmap in --buildid-mmap --no-buildid-mmap; do
 			case="$kind, $target, $mmap"
@@ -105,40 +106,40 @@ for kind in id none; do
 done
 
 # A program that starts in a container and ends there, while all CPUs are recorded.
-cp host.id program
+cp host.id contained
 "$PERCH" record -q -N -a -e cpu-clock:u -o data -- bash -c "
-	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p root$work && cp inner.id root$work/program && exec timeout -s KILL 1 chroot root $work/program'
+	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p root$work && cp inner.id root$work/contained && exec timeout -s KILL 3 chroot root $work/contained'
 	:" >/dev/null 2>record.err
 try "a program of a container that was gone before the end: no names" has_names ""
 
 for kind in id none; do
 	for mmap in --buildid-mmap --no-buildid-mmap; do
 		case="$kind, $mmap"
-		cp "host.$kind" program
+		cp "host.$kind" contained
 		try "$case: a program starts" start
 		try "$case: it is recorded" await sampled -p "$pid" "$mmap"
 		try "$case: names while it runs" has_names "host_$kind"
 		await later
-		rm program
-		cp "inner.$kind" program
+		rm contained
+		cp "inner.$kind" contained
 		try "$case: names of a file that was replaced while it runs" has_names "host_$kind"
 		end
 		try "$case: no names after that" has_names ""
 		try "$case: the replaced file is reported" noted "replaced since the recording"
 
-		cp "host.$kind" program
+		cp "host.$kind" contained
 		try "$case: a program starts again" start
 		try "$case: it is recorded again" await sampled -p "$pid" "$mmap"
 		end
 		try "$case: names when it has ended" has_names "host_$kind"
 		cp "inner.$kind" other
 		await later
-		cat other >program
+		cat other >contained
 		try "$case: no names of a file with other content" has_names ""
 		try "$case: the other content is reported" noted "replaced since the recording"
-		mv other program
+		mv other contained
 		try "$case: no names of a file that was moved to the path" has_names ""
-		rm program
+		rm contained
 		try "$case: no names without a file" has_names ""
 		try "$case: the missing file is reported" noted "no such file"
 	done
@@ -151,12 +152,12 @@ objcopy --only-keep-debug inner.full inner.debug
 strip -o inner.stripped inner.full
 start_with_debug_file() {
 	debug_dir=root/usr/lib/debug/.build-id/${inner_id:0:2}
-	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p "root$1" root/old "$2" && cp inner.stripped "root$1/program" &&
-		cp inner.debug "$2/$3.debug" && pivot_root root root/old && exec "$1/program"' - "$work" "$debug_dir" "${inner_id:2}" &
+	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p "root$1" root/old "$2" && cp inner.stripped "root$1/contained" &&
+		cp inner.debug "$2/$3.debug" && pivot_root root root/old && exec "$1/contained"' - "$work" "$debug_dir" "${inner_id:2}" &
 	pid=$!
 	await runs_program
 }
-cp host.id program
+cp host.id contained
 try "debug file: a program starts in a container" start_with_debug_file
 try "debug file: it is recorded" await sampled -p "$pid"
 try "debug file: names while it runs" has_names inner_debug
@@ -166,11 +167,11 @@ try "debug file: no names when the container is gone" has_names ""
 
 # Files of overlayfs have other numbers in stat(2) than in the records of their mappings.
 overlay() { # a command that needs the directory $work/over/merged
-	mkdir -p over && unshare -m bash -c 'mount -t tmpfs none over && cd over && mkdir lower upper work merged && cp ../host.none lower/program &&
+	mkdir -p over && unshare -m bash -c 'mount -t tmpfs none over && cd over && mkdir lower upper work merged && cp ../host.none lower/contained &&
 		mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged && cd .. && "$@"' - "$@"
 }
 overlay_names() {
-	"$work/over/merged/program" &
+	"$work/over/merged/contained" &
 	pid=$!
 	await runs_program
 	try "overlayfs, $1: a program is recorded" await sampled -p "$pid" "$1"
@@ -178,22 +179,22 @@ overlay_names() {
 	try "overlayfs, $1: names" has_names host_none
 	await later
 	cp inner.none over/merged/new
-	mv over/merged/new over/merged/program
+	mv over/merged/new over/merged/contained
 	try "overlayfs, $1: no names of another file" has_names ""
 	exit "$status"
 }
 overlay_build_id() { # of a file that is deleted while its process runs
 	cp host.id over/merged/pinned
-	"$PERCH" record -q -N --no-buildid-mmap -e cpu-clock:u -o data -- sh -c 'timeout -s KILL 2 over/merged/pinned & sleep 1; rm over/merged/pinned; wait' >log 2>&1
+	"$PERCH" record -q -N --no-buildid-mmap -e cpu-clock:u -o data -- sh -c 'timeout -s KILL 6 over/merged/pinned & sleep 1; rm over/merged/pinned; wait' >log 2>&1
 	"$PERCH" buildid-list -i data >names 2>&1
 	cat names >>log
 	grep -q "^$(readelf -n host.id | sed -n 's/.*Build ID: //p') $work/over/merged/pinned$" names
 }
 if overlay true 2>/dev/null; then
-	export -f overlay_build_id try report
-	export work status
+	export -f overlay_build_id try report peer_died
+	export work status peers
 	overlay bash -c 'try "overlayfs: the build id of a file that is deleted" overlay_build_id; exit "$status"' || status=1
-	export -f overlay_names report await runs_program try sampled end has_names later
+	export -f overlay_names await runs_program sampled end has_names later
 	export pid work status cache
 	for mmap in --buildid-mmap --no-buildid-mmap; do
 		cache=-N overlay bash -c 'overlay_names "$1"' - "$mmap" || status=1
@@ -203,7 +204,7 @@ else
 fi
 
 # The build id cache has the files also when they are gone.
-cp host.id program
+cp host.id contained
 try "cache: a program starts in a container" start_inside inner.id
 cache=''
 try "cache: it is recorded" await sampled -p "$pid"
@@ -214,7 +215,7 @@ export HOME=$work/of_root
 mkdir "$HOME"
 links=$HOME/.debug/.build-id
 debug_dir=other/usr/lib/debug
-with_debug_files() { # function: makes other/program and its debug file, which shares a part with another one
+with_debug_files() { # function: makes other/contained and its debug file, which shares a part with another one
 	local id shared=()
 	rm -rf other && mkdir -p other/bin "$debug_dir/.dwz"
 	cat >shared.c <<-'END'
@@ -239,17 +240,17 @@ with_debug_files() { # function: makes other/program and its debug file, which s
 		shared_id=$(readelf -n "$debug_dir/.dwz/shared.debug" | sed -n 's/.*Build ID: //p')
 	fi
 	id=$(readelf -n inner_one | sed -n 's/.*Build ID: //p')
-	strip -o other/bin/program inner_one
+	strip -o other/bin/contained inner_one
 	mkdir -p "$debug_dir/.build-id/${id:0:2}"
 	"$@" "$id"
 }
 by_build_id() { objcopy --only-keep-debug inner_one "$debug_dir/.build-id/${1:0:2}/${1:2}.debug"; }
 by_debuglink() {
 	mkdir "$debug_dir/bin" && objcopy --only-keep-debug inner_one "$debug_dir/bin/of_link.debug" &&
-		objcopy --add-gnu-debuglink="$debug_dir/bin/of_link.debug" other/bin/program
+		objcopy --add-gnu-debuglink="$debug_dir/bin/of_link.debug" other/bin/contained
 }
 record_other() { # launches the program, which ends
-	"$PERCH" record -q -g -e cpu-clock:u -o data -- timeout -s KILL 1 "$@" chroot other /bin/program >log 2>&1
+	"$PERCH" record -q -g -e cpu-clock:u -o data -- timeout -s KILL 1 "$@" chroot other /bin/contained >log 2>&1
 	[ ! -s log ]
 }
 has_all_names() { # of inlined functions, and lines
@@ -283,7 +284,7 @@ mv "$debug_dir" away
 try "chroot, stripped: it is launched" record_other
 "$PERCH" script -i data >names 2>notes
 cp notes log
-try "chroot, stripped: the message says --symfs" grep -q "/bin/program is stripped: .*; it is not at its path here: if .* report with --symfs ROOT" notes
+try "chroot, stripped: the message says --symfs" grep -q "/bin/contained is stripped: .*; it is not at its path here: if .* report with --symfs ROOT" notes
 mv away "$debug_dir"
 "$PERCH" script --symfs other -i data >names 2>notes
 cp notes log

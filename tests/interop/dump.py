@@ -138,6 +138,16 @@ def agrees(record, path, expected):
     return None if same else f"{path} is {got}, and {expected} in perf"
 
 
+SAMPLE_ID_BITS = (1 << 1, 1 << 2, 1 << 6, 1 << 7, 1 << 9, 1 << 16)
+
+
+def is_too_large(block, record, sample_type):
+    """Linux does not restore the size of a KSYMBOL and BPF_EVENT record between the events of several samplers. The records of one of
+    them then have more bytes than their fields. perf finds the time by the end of the record, and prints another value."""
+    fixed = {"KSYMBOL": lambda: 24 + 8 * (len(str(look_up(record, "name"))) // 8 + 1), "BPF_EVENT": lambda: 24}.get(block.name)
+    return fixed is not None and record["size"] > fixed() + 8 * sum(bool(sample_type & bit) for bit in SAMPLE_ID_BITS)
+
+
 SAMPLE_BITS = {"ip?": 1, "pid?": 2, "tid?": 2, "addr?": 8, "period?": 256, "user_stack.dyn_size?": 1 << 13}
 
 
@@ -155,7 +165,8 @@ def differences(block, record, sample_types):
     time = look_up(record, "time") if block.type == 9 else look_up(record, "sample_id.time")
     cpu = look_up(record, "cpu") if block.type == 9 else look_up(record, "sample_id.cpu")
     stamp = [value for value in (cpu, time) if value is not None]
-    if block.stamp and block.stamp[0] >= 0 and stamp and [number(value) for value in stamp] != block.stamp:
+    sample_type = next(iter(sample_types.values()), 0)
+    if block.stamp and block.stamp[0] >= 0 and stamp and not is_too_large(block, record, sample_type) and [number(value) for value in stamp] != block.stamp:
         yield "time", f"is {stamp}, and {block.stamp} in perf"
 
 
