@@ -183,9 +183,12 @@ overlay_names() {
 	try "overlayfs, $1: no names of another file" has_names ""
 	exit "$status"
 }
-overlay_build_id() { # of a file that is deleted while its process runs
+overlay_build_id() { # of a file that is deleted while its process runs, until after the recording
 	cp host.id over/merged/pinned
-	"$PERCH" record -q -N --no-buildid-mmap -e cpu-clock:u -o data -- sh -c 'timeout -s KILL 6 over/merged/pinned & sleep 1; rm over/merged/pinned; wait' >log 2>&1
+	# shellcheck disable=SC2016
+	"$PERCH" record -q -N --no-buildid-mmap -e cpu-clock:u -o data -- sh -c 'over/merged/pinned & echo $! >pinned.pid
+		until [ "$(cat /proc/$!/comm)" = pinned ]; do sleep 0.1; done; sleep 0.2; rm over/merged/pinned' >log 2>&1
+	kill -9 "$(cat pinned.pid)"
 	"$PERCH" buildid-list -i data >names 2>&1
 	cat names >>log
 	grep -q "^$(readelf -n host.id | sed -n 's/.*Build ID: //p') $work/over/merged/pinned$" names

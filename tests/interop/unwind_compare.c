@@ -138,15 +138,46 @@ static void compare(struct oracle *oracle, struct perch_unwind_result *result)
 		oracle->equal++;
 }
 
+static void note_other(struct oracle *oracle, uint64_t ip)
+{
+	struct perch_location location;
+	const struct perch_symbol *symbol = find_symbol(oracle, ip, &location);
+	const char *error = perch_symbols_error(oracle->symbols, location.dso);
+
+	oracle->of_others++;
+	snprintf(oracle->reason, sizeof(oracle->reason), "%#" PRIx64 " in %s: %s", ip,
+		 location.dso->path,
+		 symbol	 ? symbol->name
+		 : error ? error
+			 : "no function");
+}
+
+void oracle_print_others(const struct oracle *oracle)
+{
+	fprintf(stderr,
+		"%u records, %u samples of the kernel, %u without thread, %u of other functions, the last at %s\n",
+		oracle->records, oracle->of_kernel, oracle->without_thread, oracle->of_others,
+		oracle->reason);
+}
+
 static int take_sample(struct oracle *oracle, const struct perch_record *record)
 {
 	struct perch_unwind_result result;
 
 	oracle->thread =
 		perch_processes_thread(oracle->processes, record->sample.pid, record->sample.tid);
-	if ((record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER || !oracle->thread ||
-	    !is_work(oracle, record->sample.ip))
+	if ((record->misc & PERCH_MISC_CPUMODE_MASK) != PERCH_MISC_USER) {
+		oracle->of_kernel++;
 		return 0;
+	}
+	if (!oracle->thread) {
+		oracle->without_thread++;
+		return 0;
+	}
+	if (!is_work(oracle, record->sample.ip)) {
+		note_other(oracle, record->sample.ip);
+		return 0;
+	}
 	read_expected(oracle, record);
 	if (oracle->nr_expected < 2)
 		return 0;
@@ -161,6 +192,7 @@ static int take_sample(struct oracle *oracle, const struct perch_record *record)
 
 int oracle_take(struct oracle *oracle, const struct perch_record *record)
 {
+	oracle->records++;
 	if (record->type == PERCH_RECORD_SAMPLE)
 		return take_sample(oracle, record);
 	return perch_processes_apply(oracle->processes, record);

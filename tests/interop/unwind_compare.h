@@ -20,6 +20,9 @@ struct oracle {
 	uint64_t expected[ORACLE_MAX], found[ORACLE_MAX];
 	size_t nr_expected, nr_found;
 	unsigned samples, equal, entry, signal, too_short, other;
+	/* what was not compared, and why the last such sample has no function */
+	unsigned records, of_kernel, without_thread, of_others;
+	char reason[256];
 	const char **name; /* that must be in a chain */
 	size_t nr_names;
 	bool found_name[ORACLE_MAX_NAMES];
@@ -31,6 +34,8 @@ int oracle_begin(struct oracle *oracle, enum perch_arch arch, const char *root,
 void oracle_end(struct oracle *oracle);
 /* Applies a record, or compares the chains of a sample. Returns 0 or a negative errno. */
 int oracle_take(struct oracle *oracle, const struct perch_record *record);
+/* Prints to stderr why samples were not compared. */
+void oracle_print_others(const struct oracle *oracle);
 /* Returns how many names are missing, and prints them. */
 size_t oracle_missing_names(const struct oracle *oracle);
 

@@ -87,13 +87,17 @@ int main(int argc, char **argv)
 	    oracle_begin(&oracle, perch_arch_here(), NULL, &err) ||
 	    perch_sampler_enable(sampler, &err) < 0 || write(go, "", 1) != 1)
 		return perch_error_print(stderr, &err), 2;
-	while (perch_sampler_wait(sampler, 100, NULL) >= 0)
+	while (perch_sampler_wait(sampler, 100, &err) >= 0)
 		lost += take_records(&oracle, sampler, false);
 	lost += take_records(&oracle, sampler, true);
 	waitpid(child, &status, 0);
 	printf("%u %u %u %u %u %u\n", oracle.samples, oracle.equal, oracle.entry, oracle.signal,
 	       oracle.too_short, oracle.other);
 	status = status ? 3 : oracle_missing_names(&oracle) ? 4 : 0;
+	if (!oracle.samples) {
+		perch_error_print(stderr, &err);
+		oracle_print_others(&oracle);
+	}
 	if (lost)
 		fprintf(stderr, "%u records were lost\n", lost);
 	perch_sampler_close(sampler);
