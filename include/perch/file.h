@@ -141,11 +141,39 @@ PERCH_API int perch_writer_open(struct perch_writer **writer, const char *path,
 				struct perch_error *err);
 
 /**
+ * Writes a recording in pipe format to a descriptor, for tools that read it while it is written.
+ *
+ * Nothing is written at an earlier position, so the descriptor may be a pipe, a socket or a file.
+ * The bytes are written at its file offset. Header, attrs, ids and names of events are written at
+ * once. Features that are set before the first call of perch_writer_append() are written by that
+ * call, before its records; other features, build ids and BPF programs by perch_writer_close().
+ * Features of more than 65512 bytes do not exist in pipe format and are left out, but not the
+ * formats of tracepoints and build ids.
+ *
+ * After a failure the recording may end in the middle of a record, so later calls of
+ * perch_writer_append() fail with -EIO, and perch_writer_close() writes nothing. If nothing reads
+ * the pipe, writing raises SIGPIPE, unless the program ignores it; then the failure is -EPIPE.
+ *
+ * @param[out] writer  the new writer; NULL after a failure
+ * @param fd           the descriptor, which the writer duplicates; it stays open
+ * @param events       the events, which are copied
+ * @param nr           number of events, 1 to 65535
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -E2BIG      an event has more ids than a record has space for: 8174, or fewer with a
+ *                     large attr
+ */
+PERCH_API int perch_writer_open_fd(struct perch_writer **writer, int fd,
+				   const struct perch_file_event *events, size_t nr,
+				   struct perch_error *err);
+
+/**
  * Appends complete records: one pwritev(2), then one write of the data size in the header.
  *
  * If the file system becomes full, the file keeps the whole records that still fit, up to the first
  * one that does not: perch_writer_size() before and after the call differ by their size.
- * After any failure the file is readable and the writer can still be used.
+ * After any failure the file is readable and the writer can still be used, unless it is one of
+ * perch_writer_open_fd().
  *
  * @param writer    the writer
  * @param pieces    the bytes of the records; a record may lie in several pieces

@@ -38,6 +38,9 @@ struct perch__file_header {
 	uint64_t features[PERCH__FEATURE_BITS / 64];
 };
 
+#define PERCH__UPDATE_NAME	2u  /* type of an EVENT_UPDATE: the event's name follows */
+#define PERCH__UPDATE_HEAD	24u /* header, type, id */
+
 #define PERCH__HEADER_SIZE	104u
 #define PERCH__HEADER_SIZE_BARE 72u
 #define PERCH__HEADER_SIZE_PIPE 16u

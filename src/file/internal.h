@@ -365,6 +365,7 @@ struct perch__bytes {
 	bool failed;
 };
 void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size);
+void perch__bytes_put_zeros(struct perch__bytes *bytes, size_t size);
 void perch__bytes_put_u32(struct perch__bytes *bytes, uint32_t value);
 void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value);
 void perch__bytes_put_text(struct perch__bytes *bytes, const char *text);

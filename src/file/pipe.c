@@ -5,9 +5,7 @@
  */
 #include "internal.h"
 
-#define MAX_EVENTS  65535u
-#define UPDATE_NAME 2u	/* type of an EVENT_UPDATE: the event's name follows */
-#define UPDATE_HEAD 24u /* header, type, id */
+#define MAX_EVENTS 65535u
 /* Limits the events that are compared with ids of updates: unknown ids could need any time. */
 #define MAX_SEARCHED (1u << 24)
 
@@ -126,14 +124,14 @@ static int read_update(struct perch_reader *reader, const uint8_t *record, uint1
 		       struct perch_error *err)
 {
 	struct perch_file_event *event;
-	const char *name = (const char *)record + UPDATE_HEAD;
+	const char *name = (const char *)record + PERCH__UPDATE_HEAD;
 
-	if (size <= UPDATE_HEAD || perch__file_u64(reader, record + 8) != UPDATE_NAME)
+	if (size <= PERCH__UPDATE_HEAD || perch__file_u64(reader, record + 8) != PERCH__UPDATE_NAME)
 		return 0;
 	event = event_of(reader, perch__file_u64(reader, record + 16));
 	if (!event || event->name)
 		return 0;
-	event->name = perch__reader_strndup(reader, name, strnlen(name, size - UPDATE_HEAD));
+	event->name = perch__reader_strndup(reader, name, strnlen(name, size - PERCH__UPDATE_HEAD));
 	return event->name ? 0
 			   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					     "no memory for an event's name");

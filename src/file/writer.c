@@ -6,87 +6,9 @@
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "base/reserved.h"
 #include "writer.h"
 
-#define ATTR_SIZE_USUAL 128u /* PERF_ATTR_SIZE_VER7: perf 6.1 and later read it */
-
-/* ---- buffers ---- */
-
-/* Makes space for `size` bytes at the end, and counts them. */
-static uint8_t *extend(struct perch__bytes *bytes, size_t size)
-{
-	if (size > SIZE_MAX - bytes->size ||
-	    PERCH__ARRAY_RESERVE(bytes->data, bytes->capacity, bytes->size + size))
-		bytes->failed = true;
-	if (bytes->failed)
-		return NULL;
-	bytes->size += size;
-	return bytes->data + bytes->size - size;
-}
-
-void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size)
-{
-	uint8_t *to = size ? extend(bytes, size) : NULL;
-
-	if (to)
-		memcpy(to, data, size);
-}
-
-static void put_zeros(struct perch__bytes *bytes, size_t size)
-{
-	uint8_t *to = size ? extend(bytes, size) : NULL;
-
-	if (to)
-		memset(to, 0, size);
-}
-
-void perch__bytes_put_u32(struct perch__bytes *bytes, uint32_t value)
-{
-	perch__bytes_put(bytes, &value, sizeof(value));
-}
-
-void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value)
-{
-	perch__bytes_put(bytes, &value, sizeof(value));
-}
-
-/* The length in the file includes the padding. */
-void perch__bytes_put_text(struct perch__bytes *bytes, const char *text)
-{
-	size_t length = strlen(text) + 1;
-	size_t padded = (length + PERCH__NAME_ALIGN - 1) / PERCH__NAME_ALIGN * PERCH__NAME_ALIGN;
-
-	perch__bytes_put_u32(bytes, padded);
-	perch__bytes_put(bytes, text, length);
-	put_zeros(bytes, padded - length);
-}
-
-void perch__bytes_free(struct perch__bytes *bytes)
-{
-	free(bytes->data);
-	*bytes = (struct perch__bytes){ 0 };
-}
-
 /* ---- writing ---- */
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			       "no memory to write a perf.data file");
-}
-
-int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_error *err)
-{
-	writer->failed = true;
-	perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot write to %s: %s", writer->path,
-			strerror(errnum));
-	if (errnum == ENOSPC || errnum == EDQUOT)
-		perch_error_remedy(err, "Free some space, or write to another file system");
-	else if (errnum == EFBIG)
-		perch_error_remedy(err, "Raise the limit of file sizes (ulimit -f)");
-	return -errnum;
-}
 
 int perch__writer_write(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
 			size_t *written, struct perch_error *err)
@@ -207,32 +129,13 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 		return 0;
 	undo_create(writer);
 	move_back(old, path);
-	return no_memory(err);
-}
-
-/*
- * Returns the smallest attr size for the fields that are set: old perf versions refuse larger
- * attrs.
- */
-static uint32_t attr_size_needed(const struct perch_file_event *events, size_t nr)
-{
-	uint32_t needed = ATTR_SIZE_USUAL;
-
-	for (size_t i = 0; i < nr; i++) {
-		const uint8_t *bytes = (const uint8_t *)&events[i].attr;
-		uint32_t size = sizeof(events[i].attr);
-
-		while (size > needed && !bytes[size - 1])
-			size--;
-		needed = (size + 7) / 8 * 8;
-	}
-	return needed;
+	return perch__writer_no_memory(err);
 }
 
 /* Writes header, ids and attrs. */
 static int write_start(struct perch_writer *writer, struct perch_error *err)
 {
-	uint32_t attr_size = attr_size_needed(writer->events, writer->nr_events);
+	uint32_t attr_size = perch__writer_attr_size(writer);
 	struct perch__bytes bytes = { 0 };
 	uint64_t ids_at = sizeof(writer->header);
 	int rc;
@@ -241,7 +144,6 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 	for (size_t i = 0; i < writer->nr_events; i++)
 		perch__bytes_put(&bytes, writer->events[i].ids,
 				 writer->events[i].nr_ids * sizeof(uint64_t));
-	writer->header.attr_size = attr_size + sizeof(struct perch__section);
 	writer->header.attrs.offset = bytes.size;
 	writer->header.attrs.size = writer->nr_events * writer->header.attr_size;
 	for (size_t i = 0; i < writer->nr_events; i++) {
@@ -257,7 +159,7 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 	writer->header.data.offset = bytes.size;
 	if (bytes.failed) {
 		perch__bytes_free(&bytes);
-		return no_memory(err);
+		return perch__writer_no_memory(err);
 	}
 	memcpy(bytes.data, &writer->header, sizeof(writer->header));
 	rc = write_all(writer, bytes.data, bytes.size, 0, err);
@@ -265,120 +167,42 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 	return rc;
 }
 
-static int copy_event(struct perch_file_event *to, const struct perch_file_event *from)
-{
-	uint64_t *ids = NULL;
-
-	*to = *from;
-	to->ids = NULL;
-	to->name = strdup(from->name ? from->name : "");
-	if (!to->name)
-		return -ENOMEM;
-	if (from->nr_ids) {
-		ids = malloc(from->nr_ids * sizeof(*ids));
-		if (!ids)
-			return -ENOMEM;
-		memcpy(ids, from->ids, from->nr_ids * sizeof(*ids));
-	}
-	to->ids = ids;
-	return 0;
-}
-
-static int copy_events(struct perch_writer *writer, const struct perch_file_event *events,
-		       size_t nr, struct perch_error *err)
-{
-	writer->events = calloc(nr, sizeof(*writer->events));
-	if (!writer->events)
-		return no_memory(err);
-	for (; writer->nr_events < nr; writer->nr_events++) {
-		struct perch_file_event *to = &writer->events[writer->nr_events];
-
-		if (copy_event(to, &events[writer->nr_events])) {
-			free((char *)to->name);
-			return no_memory(err);
-		}
-	}
-	return 0;
-}
-
-static void free_writer(struct perch_writer *writer)
-{
-	for (size_t i = 0; i < writer->nr_events; i++) {
-		free((char *)writer->events[i].name);
-		free((uint64_t *)writer->events[i].ids);
-	}
-	for (size_t i = 0; i < PERCH_FEATURE_MAX; i++)
-		perch__bytes_free(&writer->feature[i]);
-	if (writer->fd >= 0)
-		close(writer->fd);
-	free(writer->events);
-	free(writer->old);
-	free(writer->path);
-	free(writer);
-}
-
 int perch_writer_open(struct perch_writer **result, const char *path,
 		      const struct perch_file_event *events, size_t nr, struct perch_error *err)
 {
 	struct perch_writer *writer;
-	int rc;
+	int rc = perch__writer_new(result, path, events, nr, err);
 
-	*result = NULL;
-	if (!nr || nr > UINT16_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a perf.data file has 1 to %d events, not %zu", UINT16_MAX,
-				       nr);
-	for (size_t i = 0; i < nr; i++) {
-		if (PERCH__CHECK_RESERVED(&events[i], "perch_file_event", err))
-			return -EINVAL;
-	}
-	writer = calloc(1, sizeof(*writer));
-	if (!writer)
-		return no_memory(err);
-	writer->fd = -1;
-	writer->header.magic = PERCH__MAGIC;
-	writer->header.size = sizeof(writer->header);
-	writer->path = strdup(path);
-	rc = writer->path ? copy_events(writer, events, nr, err) : no_memory(err);
-	if (!rc)
-		rc = create_file(writer, path, err);
+	if (rc)
+		return rc;
+	writer = *result;
+	rc = create_file(writer, path, err);
 	if (!rc) {
 		rc = write_start(writer, err);
 		if (rc)
 			undo_create(writer);
 	}
 	if (rc) {
-		free_writer(writer);
-		return rc;
+		perch__writer_free(writer);
+		*result = NULL;
 	}
-	*result = writer;
-	return 0;
+	return rc;
 }
 
 /* ---- features and the end ---- */
-
-const struct perch_file_event *perch__writer_events(const struct perch_writer *writer, size_t *nr)
-{
-	*nr = writer->nr_events;
-	return writer->events;
-}
-
-uint32_t perch__writer_attr_size(const struct perch_writer *writer)
-{
-	return writer->header.attr_size - sizeof(struct perch__section);
-}
 
 int perch__writer_set_feature(struct perch_writer *writer, enum perch_feature feature,
 			      struct perch__bytes *bytes, struct perch_error *err)
 {
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
-		return no_memory(err);
+		return perch__writer_no_memory(err);
 	}
 	perch__bytes_free(&writer->feature[feature]);
 	writer->feature[feature] = *bytes;
 	*bytes = (struct perch__bytes){ 0 };
 	writer->header.features[feature / 64] |= 1ull << feature % 64;
+	writer->written_features &= ~(1ull << feature);
 	return 0;
 }
 
@@ -424,11 +248,11 @@ int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc, const 
 	memcpy(record.id, build_id, size);
 	perch__bytes_put(bytes, &record, sizeof(record));
 	perch__bytes_put(bytes, path, length);
-	put_zeros(bytes, padded - length);
+	perch__bytes_put_zeros(bytes, padded - length);
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
 		writer->header.features[0] &= ~(1ull << PERCH_FEATURE_BUILD_ID);
-		return no_memory(err);
+		return perch__writer_no_memory(err);
 	}
 	writer->header.features[0] |= 1ull << PERCH_FEATURE_BUILD_ID;
 	return 0;
@@ -457,32 +281,39 @@ static int write_features(struct perch_writer *writer, uint64_t at, uint64_t *en
 		if (writer->header.features[0] >> i & 1)
 			perch__bytes_put(&bytes, writer->feature[i].data, writer->feature[i].size);
 	}
-	rc = bytes.failed ? no_memory(err) : write_all(writer, bytes.data, bytes.size, at, err);
+	rc = bytes.failed ? perch__writer_no_memory(err)
+			  : write_all(writer, bytes.data, bytes.size, at, err);
 	*end = at + bytes.size;
 	perch__bytes_free(&bytes);
 	return rc;
 }
 
-int perch_writer_close(struct perch_writer *writer, struct perch_error *err)
+/* Writes the features of a file, and then the header, which says that it is complete. */
+static int finish_file(struct perch_writer *writer, struct perch_error *err)
 {
-	uint64_t end;
+	uint64_t end = writer->header.data.offset + writer->header.data.size;
 	int rc;
 
-	if (!writer)
-		return 0;
 	/* BUILD_ID is always present, also if empty: a file without features is an unfinished one
 	 */
 	writer->header.features[0] |= 1ull << PERCH_FEATURE_BUILD_ID;
-	end = writer->header.data.offset + writer->header.data.size;
 	rc = write_features(writer, end, &end, err);
 	/* a failed write may have left bytes after the end of the features */
 	if (!rc && writer->failed && ftruncate(writer->fd, end) < 0 && errno != EINVAL)
 		rc = perch__writer_failed(writer, errno, err);
-	if (!rc)
-		rc = write_all(writer, &writer->header, sizeof(writer->header), 0, err);
+	return rc ? rc : write_all(writer, &writer->header, sizeof(writer->header), 0, err);
+}
+
+int perch_writer_close(struct perch_writer *writer, struct perch_error *err)
+{
+	int rc;
+
+	if (!writer)
+		return 0;
+	rc = writer->pipe ? perch__pipe_finish(writer, err) : finish_file(writer, err);
 	if (close(writer->fd) < 0 && !rc && errno != EINTR)
 		rc = perch__writer_failed(writer, errno, err);
 	writer->fd = -1;
-	free_writer(writer);
+	perch__writer_free(writer);
 	return rc;
 }

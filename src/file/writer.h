@@ -4,8 +4,10 @@
  * appended after the end of the data section, and then the data size in the header is raised by one
  * write of 8 aligned bytes. The feature bits are set last.
  *
- *	writer.c	  header, attrs, features
+ *	writer.c	  files: header, attrs, features
  *	writer_records.c  records
+ *	writer_pipe.c	  pipe format, which has another order and nothing to raise or set later
+ *	writer_base.c	  what files and pipes share
  */
 #ifndef PERCH_FILE_WRITER_H
 #define PERCH_FILE_WRITER_H
@@ -20,17 +22,36 @@ struct perch_writer {
 	struct perch__file_header header;
 	struct perch_file_event *events;
 	size_t nr_events;
-	bool failed; /* a write failed: the file may have bytes after the data */
+	bool failed;		   /* a write failed: the file may have bytes after the data */
+	bool pipe;		   /* of perch_writer_open_fd() */
+	uint64_t written_features; /* of a pipe: mask */
 	struct perch__bytes feature[PERCH_FEATURE_MAX];
 };
 
 /* ---- writer.c ---- */
 
-/* Sets the error of a failed write. Returns -errnum. */
-int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_error *err);
 /* Repeats pwrite(2) until all is written. Adds the bytes to *written, also before a failure; NULL
  * is allowed. */
 int perch__writer_write(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
 			size_t *written, struct perch_error *err);
+
+/* ---- writer_pipe.c ---- */
+
+int perch__pipe_append(struct perch_writer *writer, const struct iovec *iov, int nr, size_t size,
+		       struct perch_error *err);
+/* Writes the features that are not written yet. */
+int perch__pipe_finish(struct perch_writer *writer, struct perch_error *err);
+
+/* ---- writer_base.c ---- */
+
+/* Makes a writer with its events, without a descriptor. */
+int perch__writer_new(struct perch_writer **result, const char *path,
+		      const struct perch_file_event *events, size_t nr, struct perch_error *err);
+/* Closes its descriptor, too. */
+void perch__writer_free(struct perch_writer *writer);
+/* Sets the error of a failed write. Returns -errnum. */
+int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_error *err);
+/* Returns -ENOMEM. */
+int perch__writer_no_memory(struct perch_error *err);
 
 #endif

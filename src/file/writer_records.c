@@ -151,6 +151,8 @@ int perch_writer_append(struct perch_writer *writer, const struct iovec *iov, in
 
 	if (!size)
 		return 0;
+	if (writer->pipe)
+		return perch__pipe_append(writer, iov, nr, size, err);
 	rc = write_pieces(writer, iov, nr, end, &written, err);
 	if (!rc)
 		return set_data_size(writer, writer->header.data.size + size, err);

@@ -77,6 +77,37 @@ else
 	echo "ok - a tracepoint # skip $(head -1 out)"
 fi
 
+# ---- a pipe ----
+piped() {	# command that reads standard input
+	"$perch" record -e raw_syscalls:sys_enter -e page-faults -c 1 -o - -- sh -c 'echo text of the program; exit 7' 2> err |
+		"$@" > out 2> reader
+	[ "${PIPESTATUS[0]}" -eq 7 ]
+}
+if in_user_space && "$perch" record -q -e raw_syscalls:sys_enter -o r.data -- true 2> /dev/null; then
+	piped "$perch" report --stats -i - && grep -q '^raw_syscalls:sys_enter stats:' out && grep -q '^page-faults stats:' out
+	report $? "-o -: a recording for a pipe"
+	grep -q '^text of the program' err && grep -q 'samples to standard output \]$' err
+	report $? "... the program writes to standard error"
+	piped "$perch" script -i - && [ "$(grep -c ' raw_syscalls:sys_enter: NR [0-9]' out)" -gt 20 ] &&
+		[ "$(wc -l < out)" -eq "$(sed -n 's/.*wrote \([0-9]*\) samples.*/\1/p' err)" ]
+	report $? "... with the formats of tracepoints and all samples"
+	piped cat && "$perch" report --header-only -i - < out > header && grep -q '^# cmdline : .* record .*-o - ' header
+	report $? "... with header features"
+	if command -v perf > /dev/null; then
+		"$perch" script -F event,ip -i - < out > mine && perf script -F event,ip -i - < out > theirs 2> reader &&
+			[ -s mine ] && [ "$(sort mine | uniq -c)" = "$(sort theirs | uniq -c)" ]
+		report $? "... and perf reads it"
+	fi
+	"$perch" record -e page-faults -c 1 -o - -- sh -c "$burn" 2> err | head -c 10 > out
+	[ "${PIPESTATUS[0]}" -eq 1 ] && grep -q 'cannot write to standard output: Broken pipe' err
+	report $? "... an error if the reader ends before"
+	script -qec "'$perch' record -o - -- true" /dev/null < /dev/null > terminal
+	[ $? -eq 2 ] && grep -q 'standard output is a terminal' terminal
+	report $? "... a terminal is refused"
+else
+	skip "a recording for a pipe" "tracepoints cannot be recorded here"
+fi
+
 # ---- exit status ----
 record -o a.data -- sh -c 'exit 7'
 [ $? -eq 7 ]

@@ -222,7 +222,8 @@ if in_user_space; then
 	refuses "--overwrite with --switch-events" "context-switches" --overwrite --switch-events -o r.data
 	refuses "--switch-max-files without --switch-output" "needs --switch-output" --switch-max-files 2 -o r.data
 	refuses "an empty file name" "empty name" -o ""
-	refuses "output to a pipe" "cannot write to a pipe" -o -
+	refuses "--overwrite to a pipe" "exclude each other" --overwrite -o -
+	refuses "--switch-output to a pipe" "exclude each other" --switch-output -o -
 	refuses "--switch-output to a device" "is a device" --switch-output -o /dev/null
 	refuses "an unknown argument of --switch-output" "such as 10M" --switch-output=soon -o r.data
 	refuses "a size without a unit" "such as 10M" --switch-output=10 -o r.data

@@ -115,6 +115,13 @@ static int set_priority(const struct record_options *options)
 	return cli_error(RECORD_COMMAND, &err);
 }
 
+/* In the program: standard output is the recording, so the program writes to stderr, as in perf. */
+static void leave_stdout(void *context)
+{
+	(void)context;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
 /* Opens the events, starts the program, and opens the file. --overwrite opens no file before a
  * snapshot. */
 static int begin(struct record *record, struct record_plan *plan)
@@ -124,10 +131,14 @@ static int begin(struct record *record, struct record_plan *plan)
 	int status;
 
 	if (options->program_argv &&
-	    cli_program_start(&record->program, options->program_argv, &err) < 0) {
+	    cli_program_start_prepared(&record->program, options->program_argv,
+				       record_to_pipe(options) ? leave_stdout : NULL, NULL,
+				       &err) < 0) {
 		record->program_ended = true;
 		return cli_error(RECORD_COMMAND, &err);
 	}
+	if (record_to_pipe(options))
+		cli_survive_closed_pipe(); /* after the fork: the program gets SIGPIPE */
 	record_block_switch_signal(options);
 	record_raise_descriptor_limit();
 	status = record_open_sampler(&record->sampler, plan, options, record->program.pid);
@@ -251,7 +262,7 @@ static int run_command(struct record_options *options)
 	record->options = options;
 	record->plan = &plan;
 	record->signals = record->program.go = -1;
-	status = check_output(options->output);
+	status = record_to_pipe(options) ? 0 : check_output(options->output);
 	if (!status)
 		status = record_make_plan(&plan, options);
 	if (!status)

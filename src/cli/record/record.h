@@ -27,6 +27,7 @@
 #ifndef PERCH_CLI_RECORD_H
 #define PERCH_CLI_RECORD_H
 
+#include <string.h>
 #include <time.h>
 #include <perch/event.h>
 #include <perch/file.h>
@@ -184,6 +185,12 @@ static inline bool record_keeps_sideband(const struct record_options *options)
 	return options->overwrite || options->switch_by;
 }
 
+/* True if the recording is written to standard output in pipe format. */
+static inline bool record_to_pipe(const struct record_options *options)
+{
+	return !strcmp(options->output, "-");
+}
+
 /* ---- record_options.c ---- */
 
 /* Returns the index of the first operand. */
@@ -289,6 +296,9 @@ void record_print_file(const struct record *record);
 
 /* ---- record_features.c, record_build_ids.c, record_tracing.c: 0 or a negative errno ---- */
 
+/* The features that are known before the first record. */
+int record_write_first_features(const struct record *record, struct perch_error *err);
+/* The others; to a file, all. */
 int record_write_features(const struct record *record, struct perch_error *err);
 int record_write_build_ids(const struct record *record, struct perch_error *err);
 /*

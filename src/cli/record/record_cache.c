@@ -57,7 +57,7 @@ static int fill(const struct cli_cache *cache, const char *path, struct cli_cach
 bool record_fills_cache(const struct record_options *options)
 {
 	return !options->no_build_ids && !options->no_cache && !options->switch_by &&
-	       !options->overwrite;
+	       !options->overwrite && !record_to_pipe(options);
 }
 
 void record_fill_cache(const struct record *record)

@@ -66,20 +66,29 @@ static int write_clock(struct perch_writer *writer, int32_t clock, struct perch_
 						 sizeof(data), err);
 }
 
-int record_write_features(const struct record *record, struct perch_error *err)
+int record_write_first_features(const struct record *record, struct perch_error *err)
 {
 	const struct record_options *options = record->options;
-	const struct record_scan *scan = &record->scan;
 	struct perch_writer *writer = record->files.writer;
 	int rc = write_description(writer, options, err);
 
 	if (rc >= 0 && options->use_clock)
 		rc = write_clock(writer, options->clock, err);
+	return rc < 0 ? rc
+		      : record_write_tracing_data(writer, &record->plan->events, options->machine,
+						  err);
+}
+
+int record_write_features(const struct record *record, struct perch_error *err)
+{
+	const struct record_options *options = record->options;
+	const struct record_scan *scan = &record->scan;
+	struct perch_writer *writer = record->files.writer;
+	/* a pipe has them before its records */
+	int rc = record_to_pipe(options) ? 0 : record_write_first_features(record, err);
+
 	if (rc >= 0 && scan->last_time)
 		rc = perch_writer_set_sample_time(writer, scan->first_time, scan->last_time, err);
-	if (rc >= 0)
-		rc = record_write_tracing_data(writer, &record->plan->events, options->machine,
-					       err);
 	if (rc >= 0 && !record->plan->user_only && !options->flag[RECORD_NO_BPF])
 		rc = perch_writer_add_bpf_programs(writer, options->machine, err);
 	return rc < 0 ? rc : record_write_build_ids(record, err);

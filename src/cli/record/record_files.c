@@ -109,6 +109,15 @@ void record_clear_files(struct record_files *files, const struct record_options 
 	perch_decoder_free(files->decoder);
 }
 
+static int open_pipe(struct record *record)
+{
+	struct record_files *files = &record->files;
+	int rc = perch_writer_open_fd(&files->writer, STDOUT_FILENO, files->events,
+				      files->nr_events, &record->err);
+
+	return rc < 0 ? rc : record_write_first_features(record, &record->err);
+}
+
 /*
  * The first file of a recording is opened while the cache is empty. The cache gets these records in
  * their own order.
@@ -120,7 +129,11 @@ int record_open_file(struct record *record, const char *path)
 	int rc;
 
 	record_scan_reset(&record->scan);
-	rc = perch_writer_open(&files->writer, path, files->events, files->nr_events, &record->err);
+	if (record_to_pipe(record->options))
+		rc = open_pipe(record);
+	else
+		rc = perch_writer_open(&files->writer, path, files->events, files->nr_events,
+				       &record->err);
 	if (rc >= 0 && piece.iov_len)
 		rc = perch_writer_append(files->writer, &piece, 1, &record->err);
 	return rc;

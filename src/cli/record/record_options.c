@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "event_options.h"
 #include "record.h"
@@ -176,6 +177,22 @@ int record_parse(struct record_options *options, int argc, char **argv)
 	return cli_parse(&cli_record_usage, table, CLI_NR(table), argc, argv);
 }
 
+static int check_pipe(const struct record_options *options)
+{
+	if (!record_to_pipe(options))
+		return 0;
+	if (options->switch_by || options->overwrite)
+		return cli_usage_error(RECORD_COMMAND,
+				       "-o - (one recording, written while it is made) and %s "
+				       "exclude each other: name a file with -o",
+				       options->overwrite ? "--overwrite" : "--switch-output");
+	if (isatty(STDOUT_FILENO))
+		return cli_usage_error(RECORD_COMMAND,
+				       "-o -: standard output is a terminal, which cannot show a "
+				       "recording: pipe it to a command, or name a file");
+	return 0;
+}
+
 static int check_files(const struct record_options *options)
 {
 	struct stat status;
@@ -267,10 +284,7 @@ int record_check(struct record_options *options)
 		options->output = "perf.data";
 	if (!*options->output)
 		return cli_usage_error(RECORD_COMMAND, "-o has an empty name: name a file");
-	if (!strcmp(options->output, "-"))
-		return cli_usage_error(RECORD_COMMAND,
-				       "-o -: perch record cannot write to a pipe: name a file");
-	if (check_files(options))
+	if (check_pipe(options) || check_files(options))
 		return CLI_EXIT_USAGE;
 	/* the kernel maps no ring of an inherited event on any CPU */
 	options->no_inherit |= options->per_thread;

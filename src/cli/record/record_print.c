@@ -175,6 +175,12 @@ void record_print_file(const struct record *record)
 
 	if (!path)
 		return;
+	if (record_to_pipe(record->options)) {
+		fprintf(stderr,
+			"[ perch record: Captured and wrote %" PRIu64 " %s to standard output ]\n",
+			record->scan.samples, cli_word(record->scan.samples, "sample", "samples"));
+		return;
+	}
 	stat(path, &status);
 	fputs("[ perch record: Captured and wrote ", stderr);
 	fprintf(stderr, "%.3f MB ", status.st_size / 1024.0 / 1024.0);
