@@ -136,6 +136,55 @@ const struct perch_column_methods perch__column_sym = {
 	.text = sym_text,
 };
 
+/* ---- symoff ---- */
+
+static uint64_t symoff_of(const struct perch_profile *profile, const struct cell *cell)
+{
+	return profile->position[cell->row->numbers[ROW_FRAME]].symoff;
+}
+
+static uint64_t symoff_value(const struct perch_profile *profile, uint32_t frame)
+{
+	const struct position *position = &profile->position[frame];
+
+	return perch__hash_pair(profile->names_seed, position->function, position->symoff);
+}
+
+static int symoff_compare(struct perch_profile *profile, const struct cell *a, const struct cell *b)
+{
+	uint64_t left = symoff_of(profile, a), right = symoff_of(profile, b);
+	int order = sym_compare(profile, a, b);
+
+	return order ? order : (left > right) - (left < right);
+}
+
+/* As in perf: 9 digits of an address without a function. Only the function that contains inlined
+ * ones has a start. */
+static const char *symoff_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
+			       size_t size)
+{
+	const struct perch_frame *frame = &cell->row->frame;
+	size_t length;
+
+	if (!frame->symbol && frame->dso && !perch__is_truncated(frame)) {
+		snprintf(buffer, size, "[%c] %#.9" PRIx64, frame->cpumode_char,
+			 shown_offset(frame));
+		return buffer;
+	}
+	sym_text(profile, cell, buffer, size);
+	length = strlen(buffer);
+	if (frame->symbol && !frame->symbol->inlined)
+		snprintf(buffer + length, size - length, "+0x%" PRIx64,
+			 symoff_of(profile, cell) - frame->symbol->start);
+	return buffer;
+}
+
+const struct perch_column_methods perch__column_symoff = {
+	.frame_value = symoff_value,
+	.compare = symoff_compare,
+	.text = symoff_text,
+};
+
 /* ---- sizes ---- */
 
 /* As in perf, the size of the code that is mapped, not of the file. 0 if unknown. */

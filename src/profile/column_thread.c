@@ -55,6 +55,97 @@ const struct perch_column_methods perch__column_comm = {
 	.text = comm_text,
 };
 
+/* ---- comm_nodigit: the number of a text ---- */
+
+#define NO_DIGIT_BYTES (2 * COMM_BYTES) /* "1" becomes "<N>", and another character follows it */
+
+static void put_without_digits(const char *comm, char *buffer, size_t size)
+{
+	size_t at = 0;
+
+	while (*comm && at + 4 < size) {
+		size_t digits = strspn(comm, "0123456789");
+
+		if (digits) {
+			memcpy(buffer + at, "<N>", 3);
+			at += 3;
+			comm += digits;
+		} else {
+			buffer[at++] = *comm++;
+		}
+	}
+	buffer[at] = 0;
+}
+
+/* Returns the number of the text of a name, or NO_NUMBER if out of memory. */
+static uint32_t add_without_digits(struct perch_profile *profile, uint32_t comm)
+{
+	struct texts *texts = &profile->without_digits;
+	char clean[COMM_BYTES], buffer[NO_DIGIT_BYTES], *text;
+	size_t before = texts->nr;
+	uint32_t number;
+
+	put_without_digits(clean_comm(profile, comm, clean, sizeof(clean)), buffer, sizeof(buffer));
+	text = strdup(buffer);
+	number = text ? perch__texts_add(texts, text) : NO_NUMBER;
+	if (texts->nr == before)
+		free(text);
+	return number;
+}
+
+static int no_digit_value(const struct sample *sample, uint64_t *value)
+{
+	struct perch_profile *profile = sample->profile;
+	uint64_t comm;
+	uint32_t number;
+
+	if (comm_number(profile, sample->thread, &comm) ||
+	    PERCH__ARRAY_RESERVE_ZEROED(profile->without_digits_of, profile->nr_without_digits,
+					comm + 1))
+		return -ENOMEM;
+	if (!profile->without_digits_of[comm]) {
+		number = add_without_digits(profile, (uint32_t)comm);
+		if (number == NO_NUMBER)
+			return -ENOMEM;
+		profile->without_digits_of[comm] = number + 1;
+	}
+	*value = profile->without_digits_of[comm] - 1;
+	return 0;
+}
+
+static int no_digit_compare(struct perch_profile *profile, const struct cell *a,
+			    const struct cell *b)
+{
+	const char *const *text = profile->without_digits.text;
+
+	return a->value == b->value ? 0 : strcmp(text[a->value], text[b->value]);
+}
+
+static const char *no_digit_text(struct perch_profile *profile, const struct cell *cell,
+				 char *buffer, size_t size)
+{
+	(void)buffer;
+	(void)size;
+	return profile->without_digits.text[cell->value];
+}
+
+const struct perch_column_methods perch__column_comm_nodigit = {
+	.value = no_digit_value,
+	.compare = no_digit_compare,
+	.text = no_digit_text,
+};
+
+void perch__comms_without_digits_clear(struct perch_profile *profile)
+{
+	struct texts *texts = &profile->without_digits;
+
+	/* a snapshot has the texts of its profile */
+	for (size_t i = 0; i < texts->nr && !profile->shares_addresses; i++)
+		free((char *)texts->text[i]);
+	perch__texts_clear(texts);
+	free(profile->without_digits_of);
+}
+
 /* ---- ids with the last name: the number of the thread in the upper half of the value, the id in
  * the lower one ---- */
 
@@ -146,19 +237,14 @@ static uint64_t id_number(uint64_t value)
 	return (uint32_t)value;
 }
 
-const struct perch_column_methods perch__column_pid = {
-	.value = pid_value,
-	.compare = id_compare,
-	.text = id_text,
-	.number = id_number,
-};
+#define ID_METHODS(value_)                                                                     \
+	{                                                                                      \
+		.value = (value_), .compare = id_compare, .text = id_text, .number = id_number \
+	}
 
-const struct perch_column_methods perch__column_tid = {
-	.value = tid_value,
-	.compare = id_compare,
-	.text = id_text,
-	.number = id_number,
-};
+const struct perch_column_methods perch__column_pid = ID_METHODS(pid_value);
+const struct perch_column_methods perch__column_tgid = ID_METHODS(pid_value);
+const struct perch_column_methods perch__column_tid = ID_METHODS(tid_value);
 
 static int cpu_value(const struct sample *sample, uint64_t *value)
 {

@@ -59,10 +59,9 @@ static uint32_t add_position(struct perch_profile *profile, uint32_t function,
 
 	position.hash = hash_of_position(profile, &position);
 	position.function = function;
-	if (profile->graph_key == PERCH_CALL_GRAPH_ADDRESS)
-		key = perch__hash_pair(profile->names_seed, position.hash, offset);
-	else
-		key = position.hash;
+	key = perch__hash_pair(profile->names_seed, position.hash,
+			       profile->graph_key == PERCH_CALL_GRAPH_ADDRESS ? offset
+									      : position.symoff);
 	frame = perch__key_set_add(&profile->frames, function, key, &is_new);
 	if (frame == NO_NUMBER || !is_new)
 		return frame;
@@ -158,15 +157,38 @@ static uint32_t frame_of_dso(struct perch_profile *profile, const struct canonic
 	return get_frame(profile, canonical, &first, NULL, NULL);
 }
 
+/* Finds the position of the function itself at an address. Returns 0 or -ENOMEM. */
+static int find_position(struct perch_profile *profile, const struct perch_address *address,
+			 bool is_caller, struct position *position)
+{
+	const struct perch_symbol_frame *found;
+	int nr;
+
+	*position = (struct position){ 0 };
+	if (profile->with_source) {
+		nr = perch_symbols_frames(profile->symbols, address->dso,
+					  address->offset - (is_caller && address->offset ? 1 : 0),
+					  &found);
+		if (nr < 0)
+			return nr;
+		/* the line of the function itself if its inlined functions have frames of their own
+		 */
+		*position = position_of(profile,
+					profile->inlined && !profile->flat ? &found[nr - 1] : found,
+					address->offset);
+	}
+	if (perch__columns_has(profile, &perch__column_symoff))
+		position->symoff = address->offset;
+	return 0;
+}
+
 /* Returns the frame of an address. is_caller: it is a return address, so that the line of the call
  * before it is meant. */
 static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *lists,
 			   uint32_t number, bool is_caller)
 {
 	const struct perch_address *address;
-	const struct perch_symbol_frame *found;
 	struct position position;
-	int nr;
 
 	if (!profile->with_functions)
 		return frame_of_dso(profile, &lists->canonical,
@@ -174,13 +196,8 @@ static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *li
 	address = perch_addresses_at(profile->addresses, number);
 	if (!profile->with_lines)
 		return get_frame(profile, &lists->canonical, address, address->symbol, NULL);
-	nr = perch_symbols_frames(profile->symbols, address->dso,
-				  address->offset - (is_caller && address->offset ? 1 : 0), &found);
-	if (nr < 0)
+	if (find_position(profile, address, is_caller, &position))
 		return NO_NUMBER;
-	/* the line of the function itself if its inlined functions have frames of their own */
-	position = position_of(profile, profile->inlined && !profile->flat ? &found[nr - 1] : found,
-			       address->offset);
 	return get_frame(profile, &lists->canonical, address, address->symbol, &position);
 }
 
@@ -254,7 +271,7 @@ int perch__frames_describe(struct perch_profile *profile, struct frame_lists *li
 		 */
 		if (profile->inlined && (address->dso != last || !has_debug_info)) {
 			last = address->dso;
-			has_debug_info = profile->with_lines ||
+			has_debug_info = profile->with_source ||
 					 perch_symbols_has_debug_info(profile->symbols, last);
 		}
 		lists->brief[i] = (struct brief){ address->cpumode_char, has_debug_info };
@@ -276,12 +293,13 @@ static int add_inlined(struct perch_profile *profile, struct frame_lists *lists,
 	if (found[nr - 1].symbol != address->symbol)
 		return 0;
 	for (int i = 0; i < nr - 1; i++) {
-		struct position position;
+		struct position position = { 0 };
 		uint32_t frame;
 
 		if (!found[i].symbol)
 			continue;
-		position = position_of(profile, &found[i], address->offset);
+		if (profile->with_source)
+			position = position_of(profile, &found[i], address->offset);
 		frame = get_frame(profile, &lists->canonical, address, found[i].symbol,
 				  profile->with_lines ? &position : NULL);
 		if (frame == NO_NUMBER ||

@@ -329,9 +329,9 @@ extern const struct perch_column_methods perch__column_time, perch__column_socke
 	perch__column_data_page_size;
 extern const struct perch_column_methods perch__column_dso_size, perch__column_symbol_size,
 	perch__column_level, perch__column_kind, perch__column_srcline, perch__column_srcfile;
-extern const struct perch_column_methods perch__column_comm, perch__column_pid, perch__column_tid,
-	perch__column_cpu;
-extern const struct perch_column_methods perch__column_dso, perch__column_sym;
+extern const struct perch_column_methods perch__column_comm, perch__column_comm_nodigit,
+	perch__column_pid, perch__column_tgid, perch__column_tid, perch__column_cpu;
+extern const struct perch_column_methods perch__column_dso, perch__column_sym, perch__column_symoff;
 /* The number of a frame's function. With lines, a function has a frame for each line. */
 uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame);
 extern const struct perch_column_methods perch__column_parent;
@@ -345,6 +345,9 @@ extern const struct perch_column_methods perch__column_mem, perch__column_snoop,
 extern const struct perch_column_methods perch__column_overhead, perch__column_overhead_children,
 	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
 	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
+
+/* column_thread.c: frees the texts of comm_nodigit. */
+void perch__comms_without_digits_clear(struct perch_profile *profile);
 
 /* sockets.c: reads the sockets of the CPUs from a file. Returns 0 or -ENOMEM. */
 int perch__sockets_read(struct perch_profile *profile, struct perch_reader *reader);
@@ -414,6 +417,10 @@ struct perch_profile {
 	uint32_t recent_context[RECENT_CONTEXTS];
 	const char **comm; /* by index of the name + 1: the names of threads */
 	size_t nr_comms;
+	/* comm_nodigit: the texts, and by index of the name + 1: number of its text + 1, or 0 */
+	struct texts without_digits;
+	uint32_t *without_digits_of;
+	size_t nr_without_digits;
 	/* column_thread.c: the threads and processes of the columns tid and pid */
 	struct named_threads {
 		struct named_thread {
@@ -448,12 +455,14 @@ struct perch_profile {
 	struct perch_frame *frame;
 	bool with_functions;	  /* a column or call graphs need the function of a frame */
 	bool with_lines;	  /* a column needs the position of a frame */
+	bool with_source;	  /* ... its source file */
 	struct key_set functions; /* with lines */
 	struct position {
 		const char *file; /* its name, or its path with full_paths; NULL if unknown */
 		uint32_t line;
 		uint32_t function; /* number in functions */
 		uint64_t offset;   /* of the address, if the file is unknown */
+		uint64_t symoff;   /* of the address, for this column; 0 if inlined */
 		uint64_t hash;
 	} * position; /* by frame, with lines */
 	size_t nr_rows;

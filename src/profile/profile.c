@@ -38,11 +38,13 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->full_paths = options && options->full_paths;
 	profile->nanoseconds = profile->time_quantum % 1000 || (options && options->nanoseconds);
 	rc = perch__columns_set(profile, options, err);
-	profile->with_lines = profile->graph_key != PERCH_CALL_GRAPH_FUNCTION ||
-			      perch__columns_has(profile, &perch__column_srcline) ||
-			      perch__columns_has(profile, &perch__column_srcfile) ||
-			      perch__columns_has(profile, &perch__column_srcline_from) ||
-			      perch__columns_has(profile, &perch__column_srcline_to);
+	profile->with_source = profile->graph_key != PERCH_CALL_GRAPH_FUNCTION ||
+			       perch__columns_has(profile, &perch__column_srcline) ||
+			       perch__columns_has(profile, &perch__column_srcfile) ||
+			       perch__columns_has(profile, &perch__column_srcline_from) ||
+			       perch__columns_has(profile, &perch__column_srcline_to);
+	profile->with_lines = profile->with_source ||
+			      perch__columns_has(profile, &perch__column_symoff);
 	profile->with_functions = !options || !(options->flat || options->branches) ||
 				  perch__columns_need_functions(profile);
 	if (!rc && options && options->reader &&
@@ -99,6 +101,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__texts_clear(&profile->dso_names);
 	perch__parent_clear(profile);
 	free(profile->comm);
+	perch__comms_without_digits_clear(profile);
 	perch__hash_clear(&profile->named.table);
 	free(profile->named.thread);
 	free(profile->socket);

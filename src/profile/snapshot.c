@@ -56,6 +56,8 @@ static bool copy_arrays(struct perch_profile *copy)
 	copy->count_thread = NULL;
 	copy->parent = copy->ignored = (struct matcher){ .is_set = false };
 	COPY(copy->comm, copy->nr_comms, &failed);
+	copy_texts(&copy->without_digits, &failed);
+	COPY(copy->without_digits_of, copy->nr_without_digits, &failed);
 	copy->named.table = (struct perch__hash_table){ 0 };
 	COPY(copy->named.thread, copy->named.nr, &failed);
 	COPY(copy->socket, copy->nr_sockets, &failed);

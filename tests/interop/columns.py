@@ -32,8 +32,8 @@ int main(void)
 }
 """
 
-IP, TID, TIME, ADDR, CPU, PERIOD, BRANCH_STACK, WEIGHT, DATA_SRC, PHYS_ADDR, DATA_PAGE_SIZE = (
-    1 << bit for bit in (0, 1, 2, 3, 7, 8, 11, 14, 15, 19, 22))
+IP, TID, TIME, ADDR, CALLCHAIN, CPU, PERIOD, BRANCH_STACK, WEIGHT, DATA_SRC, PHYS_ADDR, DATA_PAGE_SIZE = (
+    1 << bit for bit in (0, 1, 2, 3, 5, 7, 8, 11, 14, 15, 19, 22))
 BASE = 0x7f0000000000
 PID = 70
 BRANCH_FEATURE = 15
@@ -121,6 +121,13 @@ def branch_samples(program, types=False):
             flags = (1, 2, 2, 6, 10, 2)[(i + k) % 6] | (i + k) % 4 * 5 << 4
             body += quads(source, target, flags | (kind << 20 if types else 0))
         yield body
+
+
+def call_samples(program):
+    """Two addresses of a function, which main() called at one place."""
+    for i in range(10):
+        address = program.address("first", i % 2 * 4)
+        yield quads(address) + struct.pack("<IIQ", PID, PID, (10 + i) * 10**9) + quads(3, -512, address, program.address("main", 9))
 
 
 def data_source(operation=1, level=0, snoop=0, lock=0, tlb=0, number=0, remote=0, snoop_more=0, blocked=0, hops=0):
@@ -216,6 +223,20 @@ def compare_accesses(program):
     same("accesses")
 
 
+def check_offsets(program):
+    """perf has the column in newer versions only, with wrong offsets of callers."""
+    done = run(PERCH, "report", "-i", "accesses", "--stdio", "-s", "symoff")
+    rows = re.findall(r"^ *([\d.]+)%  (\[.\] \S+) *$", done.stdout, re.M)
+    check(sorted(rows) == sorted(("25.00", "[.] %s+0x4" % name) for name in FUNCTIONS[:4]), "offsets in functions", done.stdout + done.stderr)
+    done = run(PERCH, "report", "-i", "accesses", "--stdio", "-s", "symoff,srcfile,sym")
+    check(len(re.findall(r"^ *25.00%  \[.\] (\S+)\+0x4 +work.c +\[.\] \1 *$", done.stdout, re.M)) == 4, "offsets, files and functions",
+          done.stdout)
+    done = run(PERCH, "report", "-i", "calls", "--stdio", "--children", "-g", "none", "-s", "symoff")
+    rows = re.findall(r"^ *([\d.]+)% +([\d.]+)%  (\[.\] \S+) *$", done.stdout, re.M)
+    check(sorted(rows) == [("100.00", "0.00", "[.] main+0x9"), ("50.00", "50.00", "[.] first+0x0"), ("50.00", "50.00", "[.] first+0x4")],
+          "offsets of callers", done.stdout + done.stderr)
+
+
 def check_blocks():
     """perf 6.1 crashes with --total-cycles, so the numbers are those of branch_samples()."""
     done = run(PERCH, "report", "-i", "branches", "--stdio", "--total-cycles", "-q")
@@ -259,6 +280,8 @@ def main():
         program = Program()
         compare_branches(program)
         compare_accesses(program)
+        write_file("calls", program, IP | TID | TIME | CALLCHAIN, 0, call_samples(program))
+        check_offsets(program)
         check_blocks()
         compare_tracepoints()
     finally:

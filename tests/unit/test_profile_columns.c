@@ -192,6 +192,60 @@ static void threads_have_their_last_name(void **state)
 	check_cell(f, 1, "tid", "    101:worker");
 }
 
+/* Also in a snapshot, which has the texts of its profile. */
+static void names_without_digits_are_one_row(void **state)
+{
+	static const char *const names[] = { "kworker/3:1", "w12", "w7", "kworker/12:0", "8", "w" };
+	static const char *const rows[] = { "<N>", "kworker/<N>:<N>", "w", "w<N>" };
+	struct perch_profile *snapshot, *profile;
+	struct fixture *f = *state;
+
+	start(f, "comm_nodigit,tgid");
+	for (uint32_t i = 0; i < 12; i++) {
+		struct perch_record record = sample_record(PID, PID, 1, CODE);
+
+		name_thread(f->processes, PID, PID, names[i % 6], false);
+		add(f, &record);
+	}
+	profile = f->profile;
+	assert_int_equal(perch_profile_snapshot(profile, &snapshot, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		const struct perch_column *by[] = { column("comm_nodigit") };
+		const struct perch_rows_options options = { .by = by, .nr_by = 1 };
+
+		f->profile = i ? profile : snapshot;
+		if (i)
+			finish(f);
+		assert_int_equal(
+			perch_profile_rows(f->profile, 0, &options, &f->rows, &f->nr, NULL), 0);
+		assert_int_equal(f->nr, 4);
+		for (size_t row = 0; row < 4; row++) {
+			check_cell(f, row, "comm_nodigit", rows[row]);
+			check_cell(f, row, "tgid", "    100:w");
+			assert_int_equal(f->rows[row].samples, row == 1 || row == 3 ? 4 : 2);
+		}
+		if (!i)
+			perch_profile_free(snapshot);
+	}
+}
+
+static void addresses_without_a_function_have_nine_digits(void **state)
+{
+	const struct perch_column *by[] = { column("symoff") };
+	const struct perch_rows_options options = { .by = by, .nr_by = 1 };
+	struct fixture *f = *state;
+
+	start(f, "symoff");
+	hit(f, 0, 1, CODE + 16);
+	hit(f, 0, 1, CODE);
+	hit(f, 0, 1, CODE + 16);
+	finish(f);
+	assert_int_equal(perch_profile_rows(f->profile, 0, &options, &f->rows, &f->nr, NULL), 0);
+	assert_int_equal(f->nr, 2);
+	check_cell(f, 0, "symoff", "[.] 0x000010000");
+	check_cell(f, 1, "symoff", "[.] 0x000010010");
+}
+
 static void processes_have_the_name_of_their_first_thread(void **state)
 {
 	struct perch_record other = sample_record(PID, PID + 1, 7, CODE + 1);
@@ -345,6 +399,8 @@ int main(void)
 		TEST(groups_by_column_of_program),
 		TEST(formats_cells),
 		TEST(threads_have_their_last_name),
+		TEST(names_without_digits_are_one_row),
+		TEST(addresses_without_a_function_have_nine_digits),
 		TEST(processes_have_the_name_of_their_first_thread),
 		TEST(leaves_out_callers_without_a_name),
 		TEST(cuts_cells_to_the_buffer),
