@@ -56,6 +56,8 @@ struct perch_column {
 	enum perch_column_type type;   /**< what its values are */
 	unsigned width;		       /**< least width in characters; 0 is that of the header */
 	bool right;		       /**< cells are aligned to the right */
+	/** Only profiles of branches have it (struct perch_profile_options.branches). */
+	bool of_branches;
 	/** Only for columns of a program, of scope PERCH_COLUMN_SAMPLE: stores the value of a
 	 * sample. It returns 0, or a negative errno, which perch_profile_add() returns. Samples
 	 * with equal values are in one row. */

@@ -62,16 +62,12 @@ static const char *dso_text(struct perch_profile *profile, const struct cell *ce
 	return frame_text(profile, cell, buffer, size, &perch__column_dso);
 }
 
-const struct perch_column_methods perch__column_dso_from = { .value = from_value,
-							     .frame_value = dso_frame,
-							     .of_branches = true,
-							     .compare = dso_compare,
-							     .text = dso_text };
-const struct perch_column_methods perch__column_dso_to = { .value = to_value,
-							   .frame_value = dso_frame,
-							   .of_branches = true,
-							   .compare = dso_compare,
-							   .text = dso_text };
+const struct perch_column_methods perch__column_dso_from = {
+	.value = from_value, .frame_value = dso_frame, .compare = dso_compare, .text = dso_text
+};
+const struct perch_column_methods perch__column_dso_to = {
+	.value = to_value, .frame_value = dso_frame, .compare = dso_compare, .text = dso_text
+};
 
 static int symbol_compare(struct perch_profile *profile, const struct cell *a, const struct cell *b)
 {
@@ -86,12 +82,10 @@ static const char *symbol_text(struct perch_profile *profile, const struct cell 
 
 const struct perch_column_methods perch__column_symbol_from = { .value = from_value,
 								.frame_value = perch__sym_value,
-								.of_branches = true,
 								.compare = symbol_compare,
 								.text = symbol_text };
 const struct perch_column_methods perch__column_symbol_to = { .value = to_value,
 							      .frame_value = perch__sym_value,
-							      .of_branches = true,
 							      .compare = symbol_compare,
 							      .text = symbol_text };
 
@@ -119,16 +113,12 @@ static const char *line_text(struct perch_profile *profile, const struct cell *c
 		       : frame_text(profile, cell, buffer, size, &perch__column_srcline);
 }
 
-const struct perch_column_methods perch__column_srcline_from = { .value = from_value,
-								 .frame_value = line_frame,
-								 .of_branches = true,
-								 .compare = line_compare,
-								 .text = line_text };
-const struct perch_column_methods perch__column_srcline_to = { .value = to_value,
-							       .frame_value = line_frame,
-							       .of_branches = true,
-							       .compare = line_compare,
-							       .text = line_text };
+const struct perch_column_methods perch__column_srcline_from = {
+	.value = from_value, .frame_value = line_frame, .compare = line_compare, .text = line_text
+};
+const struct perch_column_methods perch__column_srcline_to = {
+	.value = to_value, .frame_value = line_frame, .compare = line_compare, .text = line_text
+};
 
 /* ---- flags ---- */
 
@@ -153,7 +143,6 @@ static const char *mispredict_text(struct perch_profile *profile, const struct c
 }
 
 const struct perch_column_methods perch__column_mispredict = { .value = mispredict_value,
-							       .of_branches = true,
 							       .text = mispredict_text };
 
 static int cycles_value(const struct sample *sample, uint64_t *value)
@@ -173,7 +162,6 @@ static const char *cycles_text(struct perch_profile *profile, const struct cell 
 }
 
 const struct perch_column_methods perch__column_cycles = { .value = cycles_value,
-							   .of_branches = true,
 							   .text = cycles_text };
 
 static int in_tx_value(const struct sample *sample, uint64_t *value)
@@ -191,7 +179,6 @@ static const char *in_tx_text(struct perch_profile *profile, const struct cell *
 }
 
 const struct perch_column_methods perch__column_in_tx = { .value = in_tx_value,
-							  .of_branches = true,
 							  .text = in_tx_text };
 
 static int abort_value(const struct sample *sample, uint64_t *value)
@@ -209,5 +196,4 @@ static const char *abort_text(struct perch_profile *profile, const struct cell *
 }
 
 const struct perch_column_methods perch__column_abort = { .value = abort_value,
-							  .of_branches = true,
 							  .text = abort_text };

@@ -48,7 +48,7 @@ static int add_column(struct perch_profile *profile, const struct perch_column *
 
 	if (perch__columns_index(profile, column) != MAX_COLUMNS)
 		return 0;
-	if (column->methods && column->methods->of_branches && !profile->branches) {
+	if (column->of_branches && !profile->branches) {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
 			"the column '%s' is one of branches, and this is a profile of samples",

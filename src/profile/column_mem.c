@@ -314,12 +314,12 @@ static const char *branch_text(struct perch_profile *profile, const struct cell 
 	return buffer;
 }
 
-const struct perch_column_methods perch__column_addr_from = {
-	.value = from_value, .of_branches = true, .compare = address_compare, .text = branch_text
-};
-const struct perch_column_methods perch__column_addr_to = {
-	.value = to_value, .of_branches = true, .compare = address_compare, .text = branch_text
-};
+const struct perch_column_methods perch__column_addr_from = { .value = from_value,
+							      .compare = address_compare,
+							      .text = branch_text };
+const struct perch_column_methods perch__column_addr_to = { .value = to_value,
+							    .compare = address_compare,
+							    .text = branch_text };
 
 /* ---- dso_daddr: the number of the name ---- */
 

@@ -306,7 +306,6 @@ struct perch_column_methods {
 	/* scope FRAME: returns a number that is equal for the frames of one row. Scope SAMPLE: the
 	 * value is the number of an address, and of its frame after perch__contexts_fold(). */
 	uint64_t (*frame_value)(const struct perch_profile *profile, uint32_t frame);
-	bool of_branches; /* profiles of samples do not have it */
 	/* scope PERIOD: the sum */
 	uint64_t (*sum)(const struct perch_row *row);
 	/* compares two cells; NULL: the numbers. Of scope SAMPLE the cells have only values, of

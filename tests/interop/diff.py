@@ -93,11 +93,14 @@ def wrong():
                             (("-c", "wdiff:99999999999999999999,1"), "64 bits"),
                             (("-c", "wdiff:,"), "wdiff:1,2"), (("-c", ""), "expected delta"),
                             (("-s", "symbl"), "perhaps sym"), (("-s", ""), "no key ''"), (("-s", "overhead_sys"), "a sum"),
+                            (("-s", "symbol_from"), "a column of branches"),
                             (("-o", "2"), "expected 0"), (("-t", "ab"), "one character"), (("-t", "."), "one character"),
                             (("-t", ""), "one character"), (("--percentage", "half"), "relative or absolute"),
                             (("--percentag",), "needs an argument"), (("--nosuch",), "unknown option"), (("missing",), "no file 'missing'")):
         done = diff("old", "new", *words)
         report(done.returncode == 2 and sentence in done.stderr, "usage error: " + " ".join(words), done)
+    done = diff("old", "new", "-s", "nothing")
+    report("symbol_daddr" in done.stderr and "symbol_from" not in done.stderr, "the list of keys has no columns of branches", done)
     for words, sentence in (((), "no file 'perf.data.old'"), (("new",), "no file 'perf.data.old'"), (("-", "-"), "one file only"),
                             (["old"] * 33, "at most 32 files")):
         done = diff(*words)

@@ -28,7 +28,7 @@ static const struct perch_column *find_key(const char *name, size_t length)
 
 static bool can_be_key(const struct perch_column *column)
 {
-	return !diff_is_sum(column) || diff_has_sum(column);
+	return !column->of_branches && (!diff_is_sum(column) || diff_has_sum(column));
 }
 
 static int refuse_key(const char *name, size_t length)
@@ -62,6 +62,11 @@ static int set_keys(void *value, const char *argument, bool negated)
 
 		if (!key)
 			return refuse_key(at, length);
+		if (key->of_branches)
+			return cli_usage_error(DIFF_COMMAND,
+					       "-s: '%s' is a column of branches, and perch diff "
+					       "compares samples; perch report -b has it",
+					       key->name);
 		if (!can_be_key(key))
 			return cli_usage_error(DIFF_COMMAND,
 					       "-s: '%s' is a sum, which -c compares; keys are as "
