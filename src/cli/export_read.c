@@ -108,7 +108,7 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 	perch_export_get_stats(from, &stats);
 	cli_filter_print_notes(filter, input);
 	if (!stats.samples && !cli_filter_is_given(filter))
-		cli_note(input->command, "%s has no samples", input->path);
+		cli_note(input->command, "the recording has no samples");
 	if (stats.other)
 		cli_note(input->command,
 			 "%" PRIu64 " %s of other events left out, because folded stacks have one "

@@ -101,25 +101,31 @@ static int read_source(struct source *source, const char *output, enum perch_exp
 	return cli_export_add_samples(&source->input, &source->filter, source->export);
 }
 
-static void print_notes(struct source *source)
+/* of_several: each message has the name of its file. */
+static void print_notes(struct source *source, bool of_several)
 {
+	char several[CLI_INPUT_COMMAND];
 	struct perch_export_stats stats;
 
 	if (!source->export)
 		return;
 	perch_export_get_stats(source->export, &stats);
+	if (of_several)
+		source->input.command = cli_input_command(&source->input, several);
 	if (stats.unreadable)
 		cli_note(COMMAND, "%" PRIu64 " %s of %s %s of perf script", stats.unreadable,
 			 cli_word(stats.unreadable, "line", "lines"), source->input.path,
 			 cli_word(stats.unreadable, "is neither a folded stack nor",
 				  "are neither folded stacks nor"));
 	if (stats.cut)
-		cli_note(COMMAND, "%" PRIu64 " %s below 1024 others %s left out", stats.cut,
-			 cli_word(stats.cut, "frame", "frames"), cli_word(stats.cut, "is", "are"));
+		cli_note(source->input.command, "%" PRIu64 " %s below 1024 others %s left out",
+			 stats.cut, cli_word(stats.cut, "frame", "frames"),
+			 cli_word(stats.cut, "is", "are"));
 	if (source->input.session)
 		cli_export_print_notes(&source->input, &source->filter, source->export);
 	else if (!stats.samples)
 		cli_note(COMMAND, "%s has no samples", source->input.path);
+	source->input.command = COMMAND;
 }
 
 static void close_source(struct source *source)
@@ -188,8 +194,8 @@ static int run(struct flamegraph *flamegraph)
 		status = read_source(&flamegraph->new, output, format, &options);
 	if (!status)
 		status = cli_export_write(COMMAND, flamegraph->new.export, output);
-	print_notes(&flamegraph->old);
-	print_notes(&flamegraph->new);
+	print_notes(&flamegraph->old, true);
+	print_notes(&flamegraph->new, flamegraph->old.input.path);
 	if (!status && strcmp(output, "-"))
 		fprintf(stderr, "perch " COMMAND ": wrote %s\n", output);
 	close_source(&flamegraph->new);

@@ -81,6 +81,15 @@ static int check_readable(const struct cli_input *input, const char *option, con
 			       strerror(errno));
 }
 
+const char *cli_input_command(const struct cli_input *input, char text[CLI_INPUT_COMMAND])
+{
+	char path[256];
+
+	perch_clean_text(input->path, path, sizeof(path));
+	snprintf(text, CLI_INPUT_COMMAND, "%s: %s", input->command, path);
+	return text;
+}
+
 int cli_input_open(struct cli_input *input)
 {
 	const char *path = input->path ? input->path : default_input();

@@ -95,6 +95,10 @@ int cli_input_set_demangle(void *symbols, const char *argument, bool negated);
 /* Sets or negates the option --debuginfod. */
 int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated);
 
+#define CLI_INPUT_COMMAND 300 /* bytes */
+/* Stores "COMMAND: PATH", the command of messages about one of several files. Returns text. */
+const char *cli_input_command(const struct cli_input *input, char text[CLI_INPUT_COMMAND]);
+
 /* Opens input->session. Returns 0, or the exit status after it has printed an error. */
 int cli_input_open(struct cli_input *input);
 void cli_input_close(struct cli_input *input);

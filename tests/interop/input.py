@@ -147,6 +147,21 @@ def numbers():
         report(sentence in done.stderr, f"the note of {count} address{'es' if count > 1 else ''}")
 
 
+def compared(directory):
+    """Each message of flamegraph --diff has the name of its file."""
+    names = {}
+    for name, number in (("old", 1), ("new", 2)):
+        names[name] = f"{directory}/{name}.data"
+        with open(names[name], "wb") as file:
+            file.write(pipe([mapping(1, 4096, b"/no/such/%d" % number)] + [sample(4096)] * number))
+    done = perch("flamegraph", "-i", names["new"], "--diff", names["old"], "-o", f"{directory}/page.html")
+    lines = done.stderr.decode().splitlines()
+    report(all(any(line.startswith(f"perch flamegraph: {path}: ") and f"/no/such/{number}" in line for line in lines)
+               for path, number in ((names["old"], 1), (names["new"], 2))), "flamegraph --diff: messages name their file")
+    done = perch("flamegraph", "-i", names["new"], "-o", f"{directory}/page.html")
+    report(b"/no/such/2 has no name" in done.stderr and b"new.data: " not in done.stderr, "flamegraph: messages about one file")
+
+
 def closed_pipe(directory):
     """The reader of the output ends first, as head: the messages follow nevertheless, and SIGPIPE ends the command."""
     path = f"{directory}/closed.data"
@@ -164,6 +179,7 @@ def closed_pipe(directory):
 
 with tempfile.TemporaryDirectory() as directory:
     closed_pipe(directory)
+    compared(directory)
     costs()
     numbers()
     endless()

@@ -238,11 +238,9 @@ static void read_machine(struct reading *reading)
 /* Each message has the name of its file. */
 static void print_notes(struct reading *reading)
 {
-	char path[256], command[300];
+	char command[CLI_INPUT_COMMAND];
 
-	perch_clean_text(reading->input.path, path, sizeof(path));
-	snprintf(command, sizeof(command), DIFF_COMMAND ": %s", path);
-	reading->input.command = command;
+	reading->input.command = cli_input_command(&reading->input, command);
 	cli_input_print_notes(&reading->input);
 	cli_filter_print_notes(&reading->filter, &reading->input);
 	reading->input.command = DIFF_COMMAND;
