@@ -200,6 +200,21 @@ PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 					 const struct perch_symbol *symbol);
 
 /**
+ * Checks if a function has a name that a user writes.
+ *
+ * It may be the name in the symbol table, that of perch_symbols_name(), or the demangled name with
+ * the types of the parameters, with or without the type of the result: "ns::f(int, char)". The
+ * former are those of all functions of an overloaded name, the latter is that of one.
+ *
+ * @param symbols  the symbols
+ * @param symbol   the function
+ * @param name     the name
+ * @return true if it is a name of the function
+ */
+PERCH_API bool perch_symbols_is_named(struct perch_symbols *symbols,
+				      const struct perch_symbol *symbol, const char *name);
+
+/**
  * Checks if addresses of a DSO may have lines and inlined functions. The first call for a DSO
  * opens its debug information, as perch_symbols_frames() does. A caller that needs only inlined
  * functions can leave out the other addresses.

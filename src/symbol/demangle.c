@@ -41,7 +41,6 @@ static char *demangle_with(demangler *demangle, const char *name, int options)
 
 	if (!output)
 		return NULL;
-	/* without parameters and return types, as in perf */
 	if (!setjmp(output->stop) && demangle(name, options, put, output) && output->length) {
 		text = output->text;
 		output->text = NULL;
@@ -58,8 +57,17 @@ char *perch__demangle(const char *name)
 	/* _Z, __Z, ___Z: C++; _R: Rust; _GLOBAL_: constructors */
 	if (name[0] != '_' || !strpbrk(name, "ZRG") || strlen(name) > MAX_MANGLED)
 		return NULL;
+	/* without parameters and return types, as in perf */
 	plain = demangle_with(rust_demangle_callback, name, DMGL_AUTO);
 	return plain ? plain : demangle_with(cplus_demangle_v3_callback, name, DMGL_AUTO);
+}
+
+char *perch__demangle_parameters(const char *name, bool with_result)
+{
+	if (strlen(name) > MAX_MANGLED)
+		return NULL;
+	return demangle_with(cplus_demangle_v3_callback, name,
+			     DMGL_PARAMS | DMGL_ANSI | (with_result ? 0 : DMGL_RET_DROP));
 }
 
 char *perch__demangle_type(const char *name)

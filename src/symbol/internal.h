@@ -461,5 +461,7 @@ void perch__perf_map_free(struct perf_map *map);
 char *perch__demangle(const char *name);
 /* The same for a type: its name begins without _Z. */
 char *perch__demangle_type(const char *name);
+/* With the types of the parameters, and of the result if it is in the mangled name. C++ only. */
+char *perch__demangle_parameters(const char *name, bool with_result);
 
 #endif

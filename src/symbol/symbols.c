@@ -3,7 +3,6 @@
  * The handle of all symbol tables. The table of a DSO is loaded at the first lookup in it. Symbols
  * and their displayed names are made when they are first found.
  */
-#define _GNU_SOURCE
 #include <limits.h>
 #include <stdio.h>
 
@@ -244,8 +243,6 @@ static char *alloc_text(struct perch_symbols *symbols, size_t size)
 	return at;
 }
 
-static const char stub_suffix[] = "@plt";
-
 static const char *table_name(struct perch_symbols *symbols, const struct table *table,
 			      const struct entry *entry)
 {
@@ -255,11 +252,11 @@ static const char *table_name(struct perch_symbols *symbols, const struct table 
 
 	if (!entry->plt)
 		return name;
-	text = alloc_text(symbols, length + sizeof(stub_suffix));
+	text = alloc_text(symbols, length + sizeof(STUB_SUFFIX));
 	if (!text)
-		return stub_suffix;
+		return STUB_SUFFIX;
 	memcpy(text, name, length);
-	memcpy(text + length, stub_suffix, sizeof(stub_suffix));
+	memcpy(text + length, STUB_SUFFIX, sizeof(STUB_SUFFIX));
 	return text;
 }
 
@@ -451,54 +448,6 @@ const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text
 		return "?";
 	perch_clean_text(text, copy, size);
 	return copy;
-}
-
-/* The name of a PLT stub contains the mangled name of the function that it calls. */
-static char *demangle_stub(const char *name)
-{
-	size_t length = strlen(name), suffix = sizeof(stub_suffix) - 1;
-	char *mangled, *plain, *whole = NULL;
-
-	if (length <= suffix || strcmp(name + length - suffix, stub_suffix))
-		return NULL;
-	mangled = strndup(name, length - suffix);
-	plain = mangled ? perch__demangle(mangled) : NULL;
-	if (plain && asprintf(&whole, "%s%s", plain, stub_suffix) < 0)
-		whole = NULL;
-	free(mangled);
-	free(plain);
-	return whole;
-}
-
-/* As in perf, names of the kernel have an option of their own. */
-static bool is_demangled(const struct perch_symbols *symbols, const struct perch_symbol *symbol)
-{
-	if (symbol->dso->kind == PERCH_DSO_KERNEL || symbol->dso->kind == PERCH_DSO_MODULE ||
-	    symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
-		return symbols->demangle_kernel;
-	return !symbols->no_demangle;
-}
-
-static char *demangle_symbol(const struct perch_symbol *symbol)
-{
-	char *plain;
-
-	plain = demangle_stub(symbol->name);
-	return plain ? plain : perch__demangle(symbol->name);
-}
-
-const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch_symbol *symbol)
-{
-	struct cached_symbol *found = (struct cached_symbol *)(uintptr_t)symbol;
-	char *plain;
-
-	if (found->name)
-		return found->name;
-	plain = is_demangled(symbols, symbol) ? demangle_symbol(symbol) : NULL;
-	found->name = plain ? perch__symbols_clean(symbols, plain, false)
-			    : perch__symbols_clean(symbols, symbol->name, true);
-	free(plain);
-	return found->name;
 }
 
 int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_dso *dso, int *fd,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The handle of all symbol tables, and what symbols.c, frames.c and dso_name.c share. */
+/* The handle of all symbol tables, and what symbols.c, frames.c, dso_name.c and symbol_name.c
+ * share. */
 #ifndef PERCH_SYMBOL_SYMBOLS_H
 #define PERCH_SYMBOL_SYMBOLS_H
 
@@ -23,6 +24,8 @@ struct dso_symbols {
 	uint64_t misses;   /* lookups without a function */
 	uint64_t lineless; /* addresses whose line the debug information lacks */
 };
+
+#define STUB_SUFFIX "@plt" /* of the names of PLT stubs */
 
 /* A symbol that was found, and its displayed name. */
 struct cached_symbol {

@@ -293,6 +293,17 @@ def check_colors(data):
     check(done.returncode == 2 and "always, never or auto" in done.stderr, "another --stdio-color is a usage error")
 
 
+def check_parameters(data):
+    """A name with the types of parameters is that of one function."""
+    names = {types: "shapes::Sum::add(%s)" % types for types in ("int", "long, int")}
+    shown = {types: functions(output(PERCH, "annotate", "-i", data, "--stdio", name)) for types, name in names.items()}
+    starts = {types: found[0][2][0][0] for types, found in shown.items() if len(found) == 1}
+    symbols = {int(line.split()[0], 16): line.split(None, 2)[2] for line in output("nm", "-C", "shapes").splitlines() if "::add" in line}
+    check({types: symbols.get(start) for types, start in starts.items()} == names, "functions by their parameters: %s" % starts)
+    done = run(PERCH, "annotate", "-i", data, "--stdio", "shapes::Sum::add(char)")
+    check(done.returncode == 1 and "similar names" in done.stderr, "parameters that no function has")
+
+
 def check_messages(data):
     done = run(PERCH, "annotate", "-i", data, "--stdio", "mixx")
     check(done.returncode == 1 and "similar names: mix" in done.stderr, "an unknown symbol: similar names are printed")
@@ -428,6 +439,7 @@ def main():
         compare("annotate of a C++ method", "cpp.data", "shapes::Sum::add")
         both = functions(output(PERCH, "annotate", "-i", "cpp.data", "--stdio", "shapes::Sum::add"))
         check(len(both) == 2, "all functions of a name are shown")
+        check_parameters("cpp.data")
         check_shares("c.data")
         check_lines("c.data")
         check_vectors()

@@ -360,6 +360,50 @@ static void demangles_and_cleans_names(void **state)
 	perch_symbols_free(raw);
 }
 
+static void finds_functions_by_their_parameters(void **state)
+{
+	static const struct {
+		size_t symbol;
+		const char *name;
+		bool same;
+	} names[] = {
+		{ 0, "ns::f", true },
+		{ 0, "_ZN2ns1fEic", true },
+		{ 0, "ns::f(int, char)", true },
+		{ 0, "ns::f(int)", false },
+		{ 0, "f(int, char)", false },
+		{ 0, "ns::f(int, char) ", false },
+		{ 1, "ns::f", true },
+		{ 1, "ns::f(int)", true },
+		{ 1, "ns::f(int, char)", false },
+		{ 2, "operator new", true },
+		{ 2, "operator new(unsigned long)", true },
+		{ 3, "ns::sum<int>", true },
+		{ 3, "ns::sum<int>(int)", true },
+		{ 3, "int ns::sum<int>(int)", true },
+		{ 3, "long ns::sum<int>(int)", false },
+		{ 4, "main", true },
+		{ 4, "main()", false },
+	};
+	static const char *const mangled[] = { "_ZN2ns1fEic", "_ZN2ns1fEi", "_Znwm",
+					       "_ZN2ns3sumIiEET_S1_", "main" };
+	struct built_symbol symbol[NR(mangled)];
+	struct perch_symbols *symbols;
+
+	(void)state;
+	for (size_t i = 0; i < NR(mangled); i++)
+		symbol[i] = (struct built_symbol)FUNCTION(mangled[i], i * 16, 16);
+	symbols = with_symbols(symbol, NR(mangled));
+	for (size_t i = 0; i < NR(names); i++) {
+		const struct perch_symbol *found =
+			perch_symbols_find(symbols, &dso, CODE_OFFSET + names[i].symbol * 16);
+
+		if (perch_symbols_is_named(symbols, found, names[i].name) != names[i].same)
+			fail_msg("%s: %s", found->name, names[i].name);
+	}
+	perch_symbols_free(symbols);
+}
+
 /* Names of the kernel have an option of their own. */
 static void demangles_names_of_the_kernel(void **state)
 {
@@ -451,6 +495,7 @@ int main(void)
 		cmocka_unit_test(names_plt_stubs),
 		cmocka_unit_test(names_stubs_of_the_got),
 		cmocka_unit_test(demangles_and_cleans_names),
+		cmocka_unit_test(finds_functions_by_their_parameters),
 		cmocka_unit_test(demangles_names_of_the_kernel),
 		cmocka_unit_test(keeps_names_that_expand_too_much),
 		cmocka_unit_test(survives_truncated_files),

@@ -16,7 +16,8 @@ static bool is_named(const struct annotate *annotate, const struct perch_symbol 
 
 	name = perch_symbols_name(perch_session_symbols(annotate->input.session), symbol);
 	length = strlen(wanted);
-	return !strcmp(name, wanted) || !strcmp(symbol->name, wanted) ||
+	return perch_symbols_is_named(perch_session_symbols(annotate->input.session), symbol,
+				      wanted) ||
 	       (!strncmp(name, wanted, length) && name[length] == '(');
 }
 

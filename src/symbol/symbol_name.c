@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* The displayed names of functions. */
+#define _GNU_SOURCE /* asprintf */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "symbols.h"
+
+/* The name of a PLT stub contains the mangled name of the function that it calls. */
+static char *demangle_stub(const char *name)
+{
+	size_t length = strlen(name), suffix = sizeof(STUB_SUFFIX) - 1;
+	char *mangled, *plain, *whole = NULL;
+
+	if (length <= suffix || strcmp(name + length - suffix, STUB_SUFFIX))
+		return NULL;
+	mangled = strndup(name, length - suffix);
+	plain = mangled ? perch__demangle(mangled) : NULL;
+	if (plain && asprintf(&whole, "%s%s", plain, STUB_SUFFIX) < 0)
+		whole = NULL;
+	free(mangled);
+	free(plain);
+	return whole;
+}
+
+/* As in perf, names of the kernel have an option of their own. */
+static bool is_demangled(const struct perch_symbols *symbols, const struct perch_symbol *symbol)
+{
+	if (symbol->dso->kind == PERCH_DSO_KERNEL || symbol->dso->kind == PERCH_DSO_MODULE ||
+	    symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
+		return symbols->demangle_kernel;
+	return !symbols->no_demangle;
+}
+
+static char *demangle_symbol(const struct perch_symbol *symbol)
+{
+	char *plain;
+
+	plain = demangle_stub(symbol->name);
+	return plain ? plain : perch__demangle(symbol->name);
+}
+
+const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch_symbol *symbol)
+{
+	struct cached_symbol *found = (struct cached_symbol *)(uintptr_t)symbol;
+	char *plain;
+
+	if (found->name)
+		return found->name;
+	plain = is_demangled(symbols, symbol) ? demangle_symbol(symbol) : NULL;
+	found->name = plain ? perch__symbols_clean(symbols, plain, false)
+			    : perch__symbols_clean(symbols, symbol->name, true);
+	free(plain);
+	return found->name;
+}
+
+/* True if the name has parameters, and those of a function with this plain name may be the same. */
+static bool may_have_parameters(const char *name, const char *plain)
+{
+	return strchr(name, '(') && strstr(name, plain);
+}
+
+bool perch_symbols_is_named(struct perch_symbols *symbols, const struct perch_symbol *symbol,
+			    const char *name)
+{
+	const char *plain = perch_symbols_name(symbols, symbol);
+	bool same = !strcmp(name, plain) || !strcmp(name, symbol->name);
+
+	for (int with_result = 0; with_result < 2 && !same; with_result++) {
+		char *text = may_have_parameters(name, plain)
+				     ? perch__demangle_parameters(symbol->name, with_result)
+				     : NULL;
+
+		same = text && !strcmp(name, text);
+		free(text);
+	}
+	return same;
+}
