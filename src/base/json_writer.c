@@ -9,17 +9,17 @@
 void perch__json_key(struct perch__json_writer *json, const char *name)
 {
 	if (json->not_empty[json->depth])
-		perch__output_bytes(json->out, ",", 1);
+		perch__output_char(json->out, ',');
 	json->not_empty[json->depth] = true;
 	if (json->array[json->depth])
 		return;
 	perch__json_string(json, name ? name : "", name ? strlen(name) : 0);
-	perch__output_bytes(json->out, ":", 1);
+	perch__output_char(json->out, ':');
 }
 
 static void begin(struct perch__json_writer *json, bool array)
 {
-	perch__output_bytes(json->out, array ? "[" : "{", 1);
+	perch__output_char(json->out, array ? '[' : '{');
 	json->depth++;
 	json->array[json->depth] = array;
 	json->not_empty[json->depth] = false;
@@ -37,14 +37,14 @@ void perch__json_begin_array(struct perch__json_writer *json)
 
 void perch__json_end(struct perch__json_writer *json)
 {
-	perch__output_bytes(json->out, json->array[json->depth] ? "]" : "}", 1);
+	perch__output_char(json->out, json->array[json->depth] ? ']' : '}');
 	json->depth--;
 }
 
 static void quote_if(struct perch__output *out, bool quoted)
 {
 	if (quoted)
-		perch__output_bytes(out, "\"", 1);
+		perch__output_char(out, '"');
 }
 
 void perch__json_number(struct perch__json_writer *json, uint64_t number)
@@ -126,7 +126,7 @@ void perch__json_string(struct perch__json_writer *json, const char *text, size_
 			put_escape(out, character.code); /* all of them are below U+10000 */
 		} else {
 			if (character.code == '"' || character.code == '\\')
-				perch__output_bytes(out, "\\", 1);
+				perch__output_char(out, '\\');
 			perch__output_bytes(out, text, character.size);
 		}
 		text += character.size;

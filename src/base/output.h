@@ -41,10 +41,18 @@ static inline void perch__output_end(struct perch__output *out, const char *end)
 	out->used = (size_t)(end - out->buffer);
 }
 
+static inline void perch__output_char(struct perch__output *out, char character)
+{
+	*perch__output_reserve(out, 1) = character;
+	out->used++;
+}
+
 void perch__output_bytes(struct perch__output *out, const void *text, size_t length);
 void perch__output_text(struct perch__output *out, const char *text);
 void perch__output_spaces(struct perch__output *out, size_t nr);
 void perch__output_number(struct perch__output *out, uint64_t number);
+/* With zeros in front of it to make `digits` digits, at most 20. */
+void perch__output_padded(struct perch__output *out, uint64_t number, size_t digits);
 void perch__output_signed(struct perch__output *out, int64_t number);
 void perch__output_hex(struct perch__output *out, uint64_t number); /* "0x1f" */
 /* Two digits for each byte: "00ff1f". */

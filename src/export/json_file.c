@@ -6,6 +6,7 @@
 #include "internal.h"
 
 #define NS_PER_MS 1000000u
+#define NS_DIGITS 6 /* of a part of a millisecond */
 
 int perch__json_file_open(struct json_file *file, FILE *out)
 {
@@ -17,7 +18,7 @@ int perch__json_file_open(struct json_file *file, FILE *out)
 int perch__json_file_close(struct json_file *file, int rc, struct perch_error *err)
 {
 	if (!rc) {
-		perch__output_bytes(&file->out, "\n", 1);
+		perch__output_char(&file->out, '\n');
 		perch__output_flush(&file->out);
 	}
 	perch__output_close(&file->out);
@@ -54,13 +55,10 @@ void perch__json_put_null(struct json_file *file, const char *name)
 
 void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns)
 {
-	char digits[7];
-
 	perch__json_key(&file->json, name);
 	perch__output_number(&file->out, ns / NS_PER_MS);
 	if (!(ns % NS_PER_MS))
 		return;
-	snprintf(digits, sizeof(digits), "%06u", (unsigned)(ns % NS_PER_MS));
-	perch__output_bytes(&file->out, ".", 1);
-	perch__output_text(&file->out, digits);
+	perch__output_char(&file->out, '.');
+	perch__output_padded(&file->out, ns % NS_PER_MS, NS_DIGITS);
 }

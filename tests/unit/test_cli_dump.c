@@ -81,6 +81,11 @@ static void prints_numbers(void **state)
 	(void)state;
 	assert_printed(perch__output_number(&dump.out, 0), "0");
 	assert_printed(perch__output_number(&dump.out, UINT64_MAX), "18446744073709551615");
+	assert_printed(perch__output_padded(&dump.out, 0, 6), "000000");
+	assert_printed(perch__output_padded(&dump.out, 1204, 6), "001204");
+	assert_printed(perch__output_padded(&dump.out, 123456, 6), "123456");
+	assert_printed(perch__output_padded(&dump.out, 1234567, 6), "1234567");
+	assert_printed(perch__output_padded(&dump.out, 7, 20), "00000000000000000007");
 	assert_printed(perch__output_signed(&dump.out, -1), "-1");
 	assert_printed(perch__output_signed(&dump.out, INT64_MIN), "-9223372036854775808");
 	assert_printed(perch__output_hex(&dump.out, 0), "0x0");
