@@ -73,6 +73,9 @@ struct perch_export_options {
 	/** pprof files: each address is a location, for -disasm. Without it, addresses with the
 	 * same functions and lines are one location, and files are many times smaller. */
 	unsigned addresses : 1;
+	/** Samples are those of perch_session_add_chain(), which is faster. The export alone calls
+	 * perch_session_number_chains() of its session. */
+	unsigned add_chain : 1;
 	/** Page, SVG: the title; NULL is a general one. It must outlive the export. */
 	const char *title;
 	/** Page, SVG: an export with the samples to compare with, of the format PERCH_EXPORT_PAGE
@@ -89,8 +92,10 @@ struct perch_export_options {
 
 /** What was written. */
 struct perch_export_stats {
-	uint64_t samples;     /**< samples that were added */
-	uint64_t stacks;      /**< different stacks of addresses, threads and events */
+	uint64_t samples; /**< samples that were added */
+	/** different stacks of addresses, threads and events; complete after perch_export_write()
+	 */
+	uint64_t stacks;
 	uint64_t other;	      /**< samples of other events, which folded stacks do not have */
 	uint64_t unreadable;  /**< lines of text that are neither stacks nor of perf script */
 	uint64_t cut;	      /**< frames of text below 1024 others, which are left out */
@@ -123,7 +128,8 @@ PERCH_API void perch_export_free(struct perch_export *exports);
  * (perch_export_options.event).
  *
  * @param exports    the export
- * @param sample    a sample that perch_session_next_sample() or perch_session_resolve() returned
+ * @param sample    a sample that perch_session_next_sample() or perch_session_resolve() returned;
+ *                  with .add_chain one of perch_session_add_chain()
  * @param[out] err  the reason of a failure
  * @return 0, or -ENOMEM
  */

@@ -130,7 +130,6 @@ static int run(struct export *export)
 		.addresses = export->addresses,
 	};
 	struct perch_export *to = NULL;
-	struct perch_error err;
 	int status;
 
 	if (export->event) {
@@ -138,10 +137,7 @@ static int run(struct export *export)
 		if (!options.event)
 			return CLI_EXIT_USAGE;
 	}
-	status =
-		perch_export_new(&to, export->input.session, export->format->format, &options, &err)
-			? cli_error(COMMAND, &err)
-			: 0;
+	status = cli_export_new(&to, &export->input, export->format->format, &options);
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
 	if (!status)

@@ -7,6 +7,12 @@
 #include "export_read.h"
 #include "options.h"
 
+/* Addresses of whole call chains are numbered many at a time. */
+static bool adds_chains(const struct cli_input *input)
+{
+	return !input->options.ignore_callees;
+}
+
 /* Adds the last record of the session if it is a sample that the filter selects. */
 static int add_record(struct cli_input *input, struct cli_filter *filter,
 		      struct perch_record *record, struct perch_export *to, struct perch_error *err)
@@ -25,7 +31,8 @@ static int add_record(struct cli_input *input, struct cli_filter *filter,
 		return 0;
 	cli_input_count_chain(input, record);
 	cli_filter_cut_chain(filter, record);
-	rc = perch_session_resolve(input->session, record, &sample, err);
+	rc = adds_chains(input) ? perch_session_add_chain(input->session, record, &sample, err)
+				: perch_session_resolve(input->session, record, &sample, err);
 	return rc ? rc : perch_export_add(to, &sample, err);
 }
 
@@ -39,6 +46,18 @@ int cli_export_open(struct cli_input *input, struct cli_filter *filter)
 	if (!status && input->options.ignore_callees)
 		status = cli_input_require_chains(input, "--ignore-callees");
 	return status ? status : cli_filter_open(filter, input);
+}
+
+int cli_export_new(struct perch_export **to, const struct cli_input *input,
+		   enum perch_export_format format, const struct perch_export_options *options)
+{
+	struct perch_export_options all = *options;
+	struct perch_error err;
+
+	all.add_chain = adds_chains(input);
+	return perch_export_new(to, input->session, format, &all, &err)
+		       ? cli_error(input->command, &err)
+		       : 0;
 }
 
 int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,

@@ -86,14 +86,12 @@ static int read_text(struct source *source)
 static int read_source(struct source *source, const char *output, enum perch_export_format format,
 		       const struct perch_export_options *options)
 {
-	struct perch_error err;
 	int status = source->is_text ? 0 : cli_export_open(&source->input, &source->filter);
 
 	if (!status)
 		status = cli_export_check_output(&source->input, output);
-	if (!status &&
-	    perch_export_new(&source->export, source->input.session, format, options, &err))
-		status = cli_error(COMMAND, &err);
+	if (!status)
+		status = cli_export_new(&source->export, &source->input, format, options);
 	if (status)
 		return status;
 	if (source->is_text)

@@ -11,57 +11,6 @@
 
 #define MAX_COMM 64 /* bytes of a name with its NUL; the kernel's have 16 */
 
-/* ---- stacks ---- */
-
-static bool same_node(const void *nodes, uint32_t index, const void *key)
-{
-	const struct stack_node *node = (const struct stack_node *)nodes + index, *wanted = key;
-
-	return node->parent == wanted->parent && node->address == wanted->address;
-}
-
-/* Returns the index of a stack node; NO_INDEX if out of memory. */
-static uint32_t find_node(struct perch_export *export, uint32_t parent, uint32_t address)
-{
-	const struct stack_node node = { .parent = parent, .address = address, .entry = NO_INDEX };
-	uint64_t hash = perch__hash_pair(export->stacks.seed, parent, address);
-	uint32_t found = perch__hash_find(&export->stacks, hash, same_node, export->stack, &node);
-
-	if (found != PERCH__HASH_NONE)
-		return found;
-	if (PERCH__ARRAY_RESERVE_BY_NR(export->stack, export->nr_stacks, 1) ||
-	    perch__hash_add(&export->stacks, hash, export->nr_stacks))
-		return NO_INDEX;
-	export->stack[export->nr_stacks] = node;
-	return (uint32_t) export->nr_stacks++;
-}
-
-/* Finds the stack of a call chain, innermost address first. Returns 0 or -ENOMEM. */
-static int find_stack(struct perch_export *export, const uint32_t *chain, size_t nr,
-		      uint32_t *stack)
-{
-	size_t depth = 0;
-
-	if (nr > PERCH_MAX_CALL_CHAIN)
-		nr = PERCH_MAX_CALL_CHAIN;
-	/* last_chain begins with the outermost address */
-	while (depth < nr && depth < export->nr_last &&
-	       export->last_chain[depth] == chain[nr - 1 - depth])
-		depth++;
-	*stack = depth ? export->last_stack[depth - 1] : NO_INDEX;
-	for (; depth < nr; depth++) {
-		*stack = find_node(export, *stack, chain[nr - 1 - depth]);
-		if (*stack == NO_INDEX) {
-			export->nr_last = 0;
-			return -ENOMEM;
-		}
-		export->last_chain[depth] = chain[nr - 1 - depth];
-		export->last_stack[depth] = *stack;
-	}
-	export->nr_last = nr;
-	return 0;
-}
-
 /* ---- threads ---- */
 
 static bool same_thread(const void *threads, uint32_t index, const void *key)
@@ -104,62 +53,8 @@ int perch__export_thread(struct perch_export *export, const struct perch_thread 
 
 /* ---- samples ---- */
 
-static bool same_entry(const void *entries, uint32_t index, const void *key)
-{
-	const struct entry *entry = (const struct entry *)entries + index, *wanted = key;
-
-	return entry->stack == wanted->stack && entry->thread == wanted->thread &&
-	       entry->event == wanted->event;
-}
-
-/* Adds an entry without samples. Returns its index, or NO_INDEX if out of memory. */
-static uint32_t add_entry(struct perch_export *export, const struct entry *entry)
-{
-	if (export->nr_entries > PERCH__HASH_MAX ||
-	    PERCH__ARRAY_RESERVE_BY_NR(export->entry, export->nr_entries, 1))
-		return NO_INDEX;
-	export->entry[export->nr_entries] = *entry;
-	return (uint32_t) export->nr_entries++;
-}
-
-/* Returns the entry with the thread and event of another one, by hash; NULL if out of memory. */
-static struct entry *find_other(struct perch_export *export, const struct entry *wanted)
-{
-	uint64_t hash = perch__hash_pair(perch__hash_integer(export->entries.seed, wanted->stack),
-					 wanted->thread, wanted->event);
-	uint32_t found =
-		perch__hash_find(&export->entries, hash, same_entry, export->entry, wanted);
-
-	if (found != PERCH__HASH_NONE)
-		return &export->entry[found];
-	found = add_entry(export, wanted);
-	if (found == NO_INDEX || perch__hash_add(&export->entries, hash, found))
-		return NULL;
-	return &export->entry[found];
-}
-
-/*
- * Returns the samples of a stack, thread and event; NULL if out of memory. Most stacks have one
- * entry, which needs no lookup.
- */
-static struct entry *find_entry(struct perch_export *export, const struct entry *wanted)
-{
-	uint32_t *first;
-
-	if (wanted->stack == NO_INDEX)
-		return find_other(export, wanted);
-	first = &export->stack[wanted->stack].entry;
-	if (*first == NO_INDEX)
-		*first = add_entry(export, wanted);
-	if (*first == NO_INDEX)
-		return NULL;
-	return same_entry(export->entry, *first, wanted) ? &export->entry[*first]
-							 : find_other(export, wanted);
-}
-
-/* Keeps a single sample. Returns 0 or -ENOMEM. */
-static int add_occurrence(struct perch_export *export, const struct perch_session_sample *sample,
-			  uint32_t entry)
+/* Keeps a single sample, whose entry is not known yet. Returns 0 or -ENOMEM. */
+static int add_occurrence(struct perch_export *export, const struct perch_session_sample *sample)
 {
 	const struct perch_sample *values = &sample->record->sample;
 	uint64_t type = sample->event->attr.sample_type;
@@ -169,7 +64,7 @@ static int add_occurrence(struct perch_export *export, const struct perch_sessio
 	export->occurrence[export->nr_occurrences++] = (struct occurrence){
 		.time = type & PERCH_SAMPLE_TIME ? values->time : 0,
 		.period = values->period,
-		.entry = entry,
+		.entry = NO_INDEX,
 		.cpu = type & PERCH_SAMPLE_CPU ? values->cpu : NO_INDEX,
 	};
 	return 0;
@@ -183,6 +78,7 @@ void perch__collect_clear(struct perch_export *export)
 	free(export->stack);
 	free(export->entry);
 	free(export->occurrence);
+	free(export->batch);
 	perch__hash_clear(&export->stacks);
 	perch__hash_clear(&export->threads);
 	perch__hash_clear(&export->entries);
@@ -202,21 +98,13 @@ static void note_time(struct perch_export *export, const struct perch_session_sa
 }
 
 int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
-		       uint32_t *entry)
+		       uint32_t *thread)
 {
-	struct entry wanted = { .event = sample->record->event }, *found;
-
-	if (perch__export_thread(export, sample->thread, &wanted.thread) ||
-	    find_stack(export, sample->chain, sample->nr, &wanted.stack))
+	if (perch__export_thread(export, sample->thread, thread) ||
+	    (export->format->flags & EXPORT_TIMES && add_occurrence(export, sample)))
 		return -ENOMEM;
-	found = find_entry(export, &wanted);
-	if (!found)
-		return -ENOMEM;
-	found->samples++;
-	found->period += sample->record->sample.period;
-	*entry = (uint32_t)(found - export->entry);
 	note_time(export, sample);
-	return export->format->flags & EXPORT_TIMES ? add_occurrence(export, sample, *entry) : 0;
+	return perch__export_batch_add(export, sample, *thread);
 }
 
 /* True if user space has addresses of calls in all call chains: stacks are those of any event. */

@@ -56,8 +56,12 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 	if (rc)
 		return rc;
 	new = calloc(1, sizeof(*new));
-	if (!new)
+	if (new)
+		new->batch = perch__export_batch_new();
+	if (!new || !new->batch) {
+		free(new);
 		return no_memory(err);
+	}
 	new->session = session;
 	new->format = &formats[format];
 	if (options)
@@ -124,7 +128,7 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 		     struct perch_error *err)
 {
 	unsigned flags = export->format->flags;
-	uint32_t event = sample->record->event, entry;
+	uint32_t event = sample->record->event, thread;
 	int rc;
 
 	if (export->first_event == NO_INDEX)
@@ -133,11 +137,11 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 					      : main_event(export, event);
 	if (flags & EXPORT_ONE_EVENT && event != export->first_event) {
 		export->stats.other++;
-		return 0;
+		return perch__export_batch_skip(export, sample) ? no_memory(err) : 0;
 	}
-	rc = perch__collect_add(export, sample, &entry);
+	rc = perch__collect_add(export, sample, &thread);
 	if (!rc && flags & EXPORT_MARKERS && is_marker(export, sample))
-		rc = perch__markers_add_sample(export, sample, export->entry[entry].thread, entry);
+		rc = perch__markers_add_sample(export, sample, thread);
 	if (rc)
 		return no_memory(err);
 	export->stats.samples++;
@@ -181,6 +185,9 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 
 	if (rc)
 		return rc;
+	if (perch__export_batch_flush(export) ||
+	    (export->options.old && perch__export_batch_flush(export->options.old)))
+		return no_memory(err);
 	perch__collect_callers(export);
 	if (export->options.old)
 		perch__collect_callers(export->options.old);

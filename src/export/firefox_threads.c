@@ -134,7 +134,10 @@ static void put_data(struct firefox *firefox, const struct marker *marker)
 {
 	const char *text = firefox->export->markers.text + marker->first;
 	struct json_file *file = &firefox->file;
-	uint32_t leaf = marker->entry == NO_INDEX ? NO_INDEX : firefox->tree.leaf[marker->entry];
+	const struct occurrence *sample = firefox->export->occurrence;
+	uint32_t leaf = marker->occurrence == NO_INDEX
+				? NO_INDEX
+				: firefox->tree.leaf[sample[marker->occurrence].entry];
 
 	perch__json_key(&file->json, NULL);
 	if (leaf == NO_INDEX) {

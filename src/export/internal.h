@@ -3,7 +3,8 @@
  * The data from which all formats are written:
  *
  *	export.c	the formats, and the functions of perch/export.h
- *	collect.c	samples by stack of addresses, thread and event; their times
+ *	collect.c	threads, and single samples with their times
+ *	batch.c		samples by stack of addresses, thread and event
  *	recording.c	facts about the recording
  *	texts.c		texts, each once
  *	frames.c	the functions at an address
@@ -102,7 +103,7 @@ struct entry {
 struct occurrence {
 	uint64_t time; /* ns; 0 if the event has no times */
 	uint64_t period;
-	uint32_t entry; /* index */
+	uint32_t entry; /* index; NO_INDEX until the batch is added up */
 	uint32_t cpu;	/* NO_INDEX if the event has no CPUs */
 };
 
@@ -119,7 +120,7 @@ struct marker {
 	uint64_t start, end; /* ns; equal for a moment; end UINT64_MAX: until the recording ends */
 	uint32_t thread;     /* index */
 	uint32_t kind;	     /* enum marker_kind, or MARKER_EVENT + index of the event */
-	uint32_t entry;	     /* index: the call chain; NO_INDEX: none */
+	uint32_t occurrence; /* index: its sample, with a call chain; NO_INDEX: none */
 	size_t first, nr;    /* bytes of markers.text: a JSON object */
 };
 
@@ -169,15 +170,12 @@ struct perch_export {
 	struct markers markers;
 	size_t nr_stacks, nr_threads, nr_entries, nr_occurrences;
 	struct perch__hash_table stacks, threads, entries;
-
-	/* the stack of the sample before: most samples share their outer callers with it */
-	uint32_t last_chain[PERCH_MAX_CALL_CHAIN], last_stack[PERCH_MAX_CALL_CHAIN];
-	size_t nr_last;
+	struct batch *batch; /* samples that are not added up yet */
 };
 
-/* Adds a sample. *entry is the index of its entry. Returns 0 or -ENOMEM. */
+/* Adds a sample. *thread is the index of its thread. Returns 0 or -ENOMEM. */
 int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
-		       uint32_t *entry);
+		       uint32_t *thread);
 /* Finds which callers have return addresses, after the last sample. */
 void perch__collect_callers(struct perch_export *export);
 void perch__collect_clear(struct perch_export *export);
@@ -185,14 +183,27 @@ void perch__collect_clear(struct perch_export *export);
 int perch__export_thread(struct perch_export *export, const struct perch_thread *thread,
 			 uint32_t *index);
 
+/* ---- batch.c: stacks and entries of many samples at a time ---- */
+
+struct batch *perch__export_batch_new(void); /* NULL: no memory; free() frees it */
+/* Adds a sample to the batch, which is added up if it is full. Its occurrence, if the format has
+ * them, is the last one. Returns 0 or -ENOMEM. */
+int perch__export_batch_add(struct perch_export *export, const struct perch_session_sample *sample,
+			    uint32_t thread);
+/* For a sample that is not added: its addresses wait for their numbers, too. Returns 0 or -ENOMEM.
+ */
+int perch__export_batch_skip(struct perch_export *export,
+			     const struct perch_session_sample *sample);
+/* Adds up all samples. Returns 0 or -ENOMEM; then it fails again. */
+int perch__export_batch_flush(struct perch_export *export);
+
 /* ---- markers.c ---- */
 
 /* Adds a record that is not a sample, if it makes a marker. Returns 0 or -ENOMEM. */
 int perch__markers_add_record(struct perch_export *export, const struct perch_record *record);
-/* Adds a sample as a marker: of a tracepoint, with its fields. Returns 0 or -ENOMEM. */
+/* Adds the last occurrence as a marker: of a tracepoint, with its fields. Returns 0 or -ENOMEM. */
 int perch__markers_add_sample(struct perch_export *export,
-			      const struct perch_session_sample *sample, uint32_t thread,
-			      uint32_t entry);
+			      const struct perch_session_sample *sample, uint32_t thread);
 /* Ends the markers: their text is complete. Returns 0 or -ENOMEM. */
 int perch__markers_end(struct perch_export *export);
 void perch__markers_clear(struct markers *markers);

@@ -85,7 +85,7 @@ static int add_off_cpu(struct perch_export *export, uint32_t thread, struct off_
 		.end = end,
 		.thread = thread,
 		.kind = MARKER_OFF_CPU,
-		.entry = NO_INDEX,
+		.occurrence = NO_INDEX,
 	};
 	struct json_file *file = begin_marker(export, &marker, "off-cpu");
 
@@ -126,7 +126,7 @@ static int add_mapping(struct perch_export *export, const struct perch_record *r
 		.start = record->sample_id.time,
 		.end = record->sample_id.time,
 		.kind = MARKER_MAPPING,
-		.entry = NO_INDEX,
+		.occurrence = NO_INDEX,
 	};
 	struct json_file *file;
 	char text[512];
@@ -152,7 +152,7 @@ static int add_lost(struct perch_export *export, const struct perch_record *reco
 		.start = record->sample_id.time,
 		.end = record->sample_id.time,
 		.kind = MARKER_LOST,
-		.entry = NO_INDEX,
+		.occurrence = NO_INDEX,
 	};
 	struct json_file *file;
 	int rc = thread_of(export, record->sample_id.pid, record->sample_id.tid, &marker.thread);
@@ -191,8 +191,7 @@ int perch__markers_add_record(struct perch_export *export, const struct perch_re
 /* ---- samples ---- */
 
 int perch__markers_add_sample(struct perch_export *export,
-			      const struct perch_session_sample *sample, uint32_t thread,
-			      uint32_t entry)
+			      const struct perch_session_sample *sample, uint32_t thread)
 {
 	const struct perch_record *record = sample->record;
 	const struct perch_tracepoint_format *format;
@@ -201,7 +200,7 @@ int perch__markers_add_sample(struct perch_export *export,
 		.end = record->sample.time,
 		.thread = thread,
 		.kind = MARKER_EVENT + record->event,
-		.entry = entry,
+		.occurrence = (uint32_t)(export->nr_occurrences - 1),
 	};
 	struct json_file *file;
 	char type[32];

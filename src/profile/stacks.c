@@ -4,7 +4,10 @@
  * groups, level by level: the memory of all nodes of a level is loaded at the same time, because
  * it is mostly not in the CPU's cache.
  */
+#include "base/chain_levels.h"
 #include "internal.h"
+
+_Static_assert(MAX_DEPTH <= PERCH__MAX_LEVELS, "a chain has at most this many levels");
 
 static bool same_stack(const void *items, uint32_t index, const void *key)
 {
@@ -45,19 +48,16 @@ static uint32_t number_of(struct stacks *stacks, const struct stack *key, uint64
 
 /* ---- groups ---- */
 
-#define GROUP 64 /* chains; a bit of a word each */
-
 struct group {
+	struct stacks *stacks;
+	struct last_stack *last;
 	uint32_t unit;
-	const struct batch_sample *sample[GROUP];
-	const uint32_t *address[GROUP]; /* of the new frames, outermost first */
-	uint32_t at[GROUP];		/* the stack of the level before */
-	uint64_t hash[GROUP];
+	struct perch__chain_part part[PERCH__CHAINS];
+	const struct batch_sample *sample[PERCH__CHAINS];
+	const uint32_t *address[PERCH__CHAINS]; /* of the new frames, outermost first */
+	uint32_t at[PERCH__CHAINS];		/* the stack of the level before */
+	uint64_t hash[PERCH__CHAINS];
 };
-
-#define FOR_EACH(bit, bits)                                                                      \
-	for (uint64_t rest_ = (bits), bit; rest_ && (bit = (uint64_t)__builtin_ctzll(rest_), 1); \
-	     rest_ &= rest_ - 1)
 
 static struct stack key_of(const struct group *group, size_t i, size_t level)
 {
@@ -70,28 +70,28 @@ static struct stack key_of(const struct group *group, size_t i, size_t level)
 	};
 }
 
-/* Finds the stacks of one level. shared: the chains that begin with the last one of their thread.
- */
-static void add_level(struct stacks *stacks, struct last_stack *last, struct group *group,
-		      size_t level, uint64_t chains, uint64_t shared)
+static void add_level(void *context, size_t level, uint64_t chains, uint64_t shared)
 {
-	FOR_EACH(i, chains & ~shared)
+	struct group *group = context;
+	struct stacks *stacks = group->stacks;
+
+	PERCH__FOR_EACH_BIT(i, chains & ~shared)
 	{
 		const struct stack key = key_of(group, i, level);
 
 		group->hash[i] = hash_of(stacks, &key);
 		perch__hash_prefetch(&stacks->table, group->hash[i]);
 	}
-	FOR_EACH(i, chains & ~shared)
+	PERCH__FOR_EACH_BIT(i, chains & ~shared)
 	{
 		uint32_t guess = perch__hash_peek(&stacks->table, group->hash[i]);
 
 		if (guess != PERCH__HASH_NONE)
 			__builtin_prefetch(&stacks->stack[guess]);
 	}
-	FOR_EACH(i, chains)
+	PERCH__FOR_EACH_BIT(i, chains)
 	{
-		uint32_t *number = &last[group->sample[i]->slot].number[level];
+		uint32_t *number = &group->last[group->sample[i]->slot].number[level];
 
 		if (!(shared >> i & 1)) {
 			const struct stack key = key_of(group, i, level);
@@ -102,55 +102,38 @@ static void add_level(struct stacks *stacks, struct last_stack *last, struct gro
 	}
 }
 
-static void add_group(struct stacks *stacks, struct last_stack *last, struct group *group,
-		      size_t nr)
+static void add_group(struct group *group, size_t nr)
 {
-	uint64_t begin[MAX_DEPTH + 1], end[MAX_DEPTH + 1], chains = 0;
-	size_t levels = 0;
+	struct stack *stack;
 
 	for (size_t i = 0; i < nr; i++) {
-		size_t depth = group->sample[i]->shared + group->sample[i]->nr;
+		uint32_t shared = group->sample[i]->shared;
 
-		levels = depth > levels ? depth : levels;
+		group->part[i] =
+			(struct perch__chain_part){ shared, shared + group->sample[i]->nr };
 	}
-	/* most chains are much shorter than the longest ones may be */
-	memset(begin, 0, (levels + 1) * sizeof(*begin));
-	memset(end, 0, (levels + 1) * sizeof(*end));
-	/* the level of the innermost shared stack is the first one of a chain */
+	perch__walk_levels(group->part, nr, add_level, group);
+	stack = group->stacks->stack;
 	for (size_t i = 0; i < nr; i++) {
-		size_t shared = group->sample[i]->shared;
-
-		begin[shared ? shared - 1 : 0] |= 1ull << i;
-		end[shared + group->sample[i]->nr] |= 1ull << i;
-	}
-	for (size_t level = 0; level < levels; level++) {
-		uint64_t shared = 0;
-
-		FOR_EACH(i, begin[level])
-		shared |= (uint64_t)(group->sample[i]->shared > 0) << i;
-		chains = (chains | begin[level]) & ~end[level];
-		add_level(stacks, last, group, level, chains, shared);
-	}
-	for (size_t i = 0; i < nr; i++) {
-		stacks->stack[group->at[i]].self += group->sample[i]->period;
-		stacks->stack[group->at[i]].samples += group->unit;
+		stack[group->at[i]].self += group->sample[i]->period;
+		stack[group->at[i]].samples += group->unit;
 	}
 }
 
 void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch)
 {
 	const uint32_t *address = batch->number;
-	struct group group = { .unit = batch->unit };
+	struct group group = { .stacks = stacks, .last = last, .unit = batch->unit };
 
-	for (size_t at = 0; at < batch->nr; at += GROUP) {
-		size_t nr = batch->nr - at < GROUP ? batch->nr - at : GROUP;
+	for (size_t at = 0; at < batch->nr; at += PERCH__CHAINS) {
+		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;
 
 		for (size_t i = 0; i < nr; i++) {
 			group.sample[i] = &batch->sample[at + i];
 			group.address[i] = address;
 			address += batch->sample[at + i].nr;
 		}
-		add_group(stacks, last, &group, nr);
+		add_group(&group, nr);
 	}
 }
 

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stack and the entry of samples, many at a time: lookups of different samples do not wait for
+ * each other's memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/chain_levels.h"
+#include "internal.h"
+
+_Static_assert(PERCH_MAX_CALL_CHAIN <= PERCH__MAX_LEVELS, "a chain has at most this many levels");
+
+#define SAMPLES	  256
+#define ADDRESSES (8 * SAMPLES)
+
+struct waiting_sample {
+	uint64_t period;
+	uint32_t thread, event;
+	uint32_t nr; /* addresses */
+};
+
+struct batch {
+	bool failed; /* -ENOMEM: samples are lost, so the export is */
+	size_t nr, nr_addresses;
+	size_t nr_skipped; /* addresses of samples that are not added, which have positions, too */
+	struct waiting_sample sample[SAMPLES];
+	/* of all samples, one after the other, each innermost first: numbers, or with .add_chain
+	 * their positions until they are known */
+	uint32_t chain[ADDRESSES + PERCH_MAX_CALL_CHAIN];
+	/* the stack of the sample before, outermost first: most samples share their outer callers
+	 * with it */
+	uint32_t last_chain[PERCH_MAX_CALL_CHAIN], last_stack[PERCH_MAX_CALL_CHAIN];
+	size_t nr_last;
+};
+
+/* Samples whose stacks are looked up together. */
+struct group {
+	struct perch_export *export;
+	const struct waiting_sample *sample; /* the first one */
+	struct perch__chain_part part[PERCH__CHAINS];
+	const uint32_t *chain[PERCH__CHAINS];
+	uint32_t stack[PERCH__CHAINS]; /* of the level before, and then of the sample */
+	uint64_t hash[PERCH__CHAINS];
+};
+
+/* ---- stacks ---- */
+
+static bool same_node(const void *nodes, uint32_t index, const void *key)
+{
+	const struct stack_node *node = (const struct stack_node *)nodes + index, *wanted = key;
+
+	return node->parent == wanted->parent && node->address == wanted->address;
+}
+
+/* Returns the index of a stack node. There is space for a new one. */
+static uint32_t find_node(struct perch_export *export, const struct stack_node *node, uint64_t hash)
+{
+	uint32_t found = perch__hash_find(&export->stacks, hash, same_node, export->stack, node);
+
+	if (found != PERCH__HASH_NONE)
+		return found;
+	perch__hash_add(&export->stacks, hash, export->nr_stacks);
+	export->stack[export->nr_stacks] = *node;
+	return (uint32_t) export->nr_stacks++;
+}
+
+static struct stack_node node_of(const struct group *group, size_t i, size_t level)
+{
+	return (struct stack_node){
+		.parent = group->stack[i],
+		.address = group->chain[i][group->part[i].nr - 1 - level],
+		.entry = NO_INDEX,
+	};
+}
+
+static void find_level(void *context, size_t level, uint64_t chains, uint64_t shared)
+{
+	struct group *group = context;
+	struct perch_export *export = group->export;
+
+	PERCH__FOR_EACH_BIT(i, chains & ~shared)
+	{
+		struct stack_node node = node_of(group, i, level);
+
+		group->hash[i] = perch__hash_pair(export->stacks.seed, node.parent, node.address);
+		perch__hash_prefetch(&export->stacks, group->hash[i]);
+	}
+	PERCH__FOR_EACH_BIT(i, chains & ~shared)
+	{
+		uint32_t guess = perch__hash_peek(&export->stacks, group->hash[i]);
+
+		if (guess != PERCH__HASH_NONE)
+			__builtin_prefetch(&export->stack[guess], 1);
+	}
+	PERCH__FOR_EACH_BIT(i, chains)
+	{
+		uint32_t *stack = &export->batch->last_stack[level];
+
+		if (!(shared >> i & 1)) {
+			const struct stack_node node = node_of(group, i, level);
+
+			*stack = find_node(export, &node, group->hash[i]);
+		}
+		group->stack[i] = *stack;
+	}
+}
+
+/* Returns how many outer addresses of a chain the last one has, and makes it the last one. */
+static size_t update_last(struct batch *batch, const uint32_t *chain, size_t nr)
+{
+	size_t shared = 0;
+
+	while (shared < nr && shared < batch->nr_last &&
+	       batch->last_chain[shared] == chain[nr - 1 - shared])
+		shared++;
+	for (size_t depth = shared; depth < nr; depth++)
+		batch->last_chain[depth] = chain[nr - 1 - depth];
+	batch->nr_last = nr;
+	return shared;
+}
+
+/* ---- entries ---- */
+
+static bool same_entry(const void *entries, uint32_t index, const void *key)
+{
+	const struct entry *entry = (const struct entry *)entries + index, *wanted = key;
+
+	return entry->stack == wanted->stack && entry->thread == wanted->thread &&
+	       entry->event == wanted->event;
+}
+
+/* Adds an entry without samples. Returns its index, or NO_INDEX if out of memory. */
+static uint32_t add_entry(struct perch_export *export, const struct entry *entry)
+{
+	if (export->nr_entries > PERCH__HASH_MAX ||
+	    PERCH__ARRAY_RESERVE_BY_NR(export->entry, export->nr_entries, 1))
+		return NO_INDEX;
+	export->entry[export->nr_entries] = *entry;
+	return (uint32_t) export->nr_entries++;
+}
+
+/* Returns the entry with the thread and event of another one, by hash; NULL if out of memory. */
+static struct entry *find_other(struct perch_export *export, const struct entry *wanted)
+{
+	uint64_t hash = perch__hash_pair(perch__hash_integer(export->entries.seed, wanted->stack),
+					 wanted->thread, wanted->event);
+	uint32_t found =
+		perch__hash_find(&export->entries, hash, same_entry, export->entry, wanted);
+
+	if (found != PERCH__HASH_NONE)
+		return &export->entry[found];
+	found = add_entry(export, wanted);
+	if (found == NO_INDEX || perch__hash_add(&export->entries, hash, found))
+		return NULL;
+	return &export->entry[found];
+}
+
+/*
+ * Returns the samples of a stack, thread and event; NULL if out of memory. Most stacks have one
+ * entry, which needs no lookup.
+ */
+static struct entry *find_entry(struct perch_export *export, const struct entry *wanted)
+{
+	uint32_t *first;
+
+	if (wanted->stack == NO_INDEX)
+		return find_other(export, wanted);
+	first = &export->stack[wanted->stack].entry;
+	if (*first == NO_INDEX)
+		*first = add_entry(export, wanted);
+	if (*first == NO_INDEX)
+		return NULL;
+	return same_entry(export->entry, *first, wanted) ? &export->entry[*first]
+							 : find_other(export, wanted);
+}
+
+/* ---- groups ---- */
+
+static void find_stacks(struct group *group, const uint32_t *chain, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t length = group->sample[i].nr;
+
+		group->chain[i] = chain;
+		group->stack[i] = NO_INDEX;
+		group->part[i] = (struct perch__chain_part){
+			(uint32_t)update_last(group->export->batch, chain, length), length
+		};
+		chain += length;
+	}
+	perch__walk_levels(group->part, nr, find_level, group);
+}
+
+/* first: the occurrence of the first sample. Returns 0 or -ENOMEM. */
+static int add_to_entries(const struct group *group, size_t nr, size_t first)
+{
+	struct perch_export *export = group->export;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t stack = group->stack[i];
+
+		if (stack != NO_INDEX && export->stack[stack].entry != NO_INDEX)
+			__builtin_prefetch(&export->entry[export->stack[stack].entry], 1);
+	}
+	for (size_t i = 0; i < nr; i++) {
+		const struct waiting_sample *sample = &group->sample[i];
+		const struct entry wanted = { .stack = group->stack[i],
+					      .thread = sample->thread,
+					      .event = sample->event };
+		struct entry *entry = find_entry(export, &wanted);
+
+		if (!entry)
+			return -ENOMEM;
+		entry->samples++;
+		entry->period += sample->period;
+		if (export->nr_occurrences)
+			export->occurrence[first + i].entry = (uint32_t)(entry - export->entry);
+	}
+	return 0;
+}
+
+/* ---- batches ---- */
+
+/* Makes space for all addresses of the batch, and numbers the waiting ones. */
+static int prepare(struct perch_export *export)
+{
+	struct batch *batch = export->batch;
+	const uint32_t *numbers;
+
+	if (export->nr_stacks + batch->nr_addresses > PERCH__HASH_MAX ||
+	    PERCH__ARRAY_RESERVE_BY_NR(export->stack, export->nr_stacks, batch->nr_addresses) ||
+	    perch__hash_reserve(&export->stacks, export->nr_stacks + batch->nr_addresses))
+		return -ENOMEM;
+	if (!export->options.add_chain)
+		return 0;
+	if (perch_session_number_chains(export->session, &numbers, NULL))
+		return -ENOMEM;
+	for (size_t i = 0; i < batch->nr_addresses; i++)
+		batch->chain[i] = numbers[batch->chain[i]];
+	return 0;
+}
+
+int perch__export_batch_flush(struct perch_export *export)
+{
+	struct batch *batch = export->batch;
+	const uint32_t *chain = batch->chain;
+	size_t first;
+
+	if (!batch->nr && !batch->nr_skipped)
+		return 0;
+	if (batch->failed)
+		return -ENOMEM;
+	batch->failed = true;
+	if (prepare(export))
+		return -ENOMEM;
+	first = export->nr_occurrences ? export->nr_occurrences - batch->nr : 0;
+	for (size_t at = 0; at < batch->nr; at += PERCH__CHAINS) {
+		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;
+		struct group group = { .export = export, .sample = &batch->sample[at] };
+
+		find_stacks(&group, chain, nr);
+		if (add_to_entries(&group, nr, first + at))
+			return -ENOMEM;
+		for (size_t i = 0; i < nr; i++)
+			chain += group.sample[i].nr;
+	}
+	batch->nr = batch->nr_addresses = batch->nr_skipped = 0;
+	batch->failed = false;
+	return 0;
+}
+
+struct batch *perch__export_batch_new(void)
+{
+	return calloc(1, sizeof(struct batch));
+}
+
+static int flush_if_full(struct perch_export *export)
+{
+	const struct batch *batch = export->batch;
+
+	return batch->nr == SAMPLES || batch->nr_addresses >= ADDRESSES ||
+			       batch->nr_skipped >= ADDRESSES
+		       ? perch__export_batch_flush(export)
+		       : 0;
+}
+
+int perch__export_batch_add(struct perch_export *export, const struct perch_session_sample *sample,
+			    uint32_t thread)
+{
+	size_t nr = sample->nr < PERCH_MAX_CALL_CHAIN ? sample->nr : PERCH_MAX_CALL_CHAIN;
+	struct batch *batch = export->batch;
+
+	if (batch->failed)
+		return -ENOMEM;
+	batch->sample[batch->nr++] = (struct waiting_sample){
+		.period = sample->record->sample.period,
+		.thread = thread,
+		.event = sample->record->event,
+		.nr = (uint32_t)nr,
+	};
+	memcpy(batch->chain + batch->nr_addresses, sample->chain, nr * sizeof(*sample->chain));
+	batch->nr_addresses += nr;
+	return flush_if_full(export);
+}
+
+int perch__export_batch_skip(struct perch_export *export, const struct perch_session_sample *sample)
+{
+	if (export->batch->failed)
+		return -ENOMEM;
+	export->batch->nr_skipped += sample->nr;
+	return flush_if_full(export);
+}

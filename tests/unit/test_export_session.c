@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exports of the samples of a session: call chains are numbered one by one or many at a time, and
+ * the file is the same.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <perch/export.h>
+
+#include "file_fixture.h"
+
+#define CODE	   0x401000ull
+#define SAMPLES	   5000
+#define DEPTH	   5
+#define ADDRESSES  4 /* few, so stacks repeat */
+#define THREADS	   3
+#define EVENTS	   2
+
+#define CHAIN_TYPE (TYPE | PERCH_SAMPLE_CALLCHAIN)
+
+/* What one entry of an export has: its numbers begin with those of the thread and the event. */
+struct stack {
+	uint32_t number[2 + DEPTH];
+	size_t nr;
+};
+
+static struct stack stacks[SAMPLES];
+
+/* The words of a random chain, innermost first, which shares outer words with the one before. */
+static void next_chain(uint64_t *words, size_t *nr)
+{
+	size_t shared = *nr ? (size_t)rand() % *nr : 0;
+	size_t longer = shared + 1 + (size_t)rand() % (DEPTH - shared);
+
+	memmove(words + longer - shared, words + *nr - shared, shared * sizeof(*words));
+	for (size_t i = 0; i < longer - shared; i++)
+		words[i] = CODE + (uint64_t)rand() % ADDRESSES;
+	*nr = longer;
+}
+
+static void put_chain(struct perch_writer *writer, uint64_t time, const uint64_t *words, size_t nr)
+{
+	struct built b;
+
+	start_record(&b, PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
+	put_u64(&b, ids[rand() % EVENTS]);
+	put_u64(&b, words[0]);
+	put_u32(&b, BUILT_PID);
+	put_u32(&b, BUILT_PID + (uint32_t)rand() % THREADS);
+	put_u64(&b, time);
+	put_u64(&b, (uint64_t)rand() % 100);
+	put_u64(&b, 1 + nr);
+	put_u64(&b, PERCH_CONTEXT_USER);
+	for (size_t i = 0; i < nr; i++)
+		put_u64(&b, words[i]);
+	end_record(&b);
+	put_record(writer, &b);
+}
+
+static void write_recording(void)
+{
+	struct perch_attr attr = events[0].attr;
+	struct perch_file_event written[EVENTS];
+	struct perch_writer *writer;
+	uint64_t words[DEPTH];
+	size_t nr = 0;
+
+	attr.sample_type = CHAIN_TYPE;
+	for (size_t i = 0; i < EVENTS; i++)
+		written[i] = (struct perch_file_event){
+			.attr = attr,
+			.name = i ? "second" : "first",
+			.ids = &ids[i],
+			.nr_ids = 1,
+		};
+	srand(1);
+	assert_int_equal(perch_writer_open(&writer, path, written, EVENTS, NULL), 0);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		next_chain(words, &nr);
+		put_chain(writer, 1000000 + 1001 * i, words, nr);
+	}
+	close_writer(writer);
+}
+
+static struct perch_session *open_session(void)
+{
+	struct perch_session *session;
+	struct perch_error err = { 0 };
+
+	if (perch_session_open(&session, path, NULL, &err))
+		fail_msg("%s", err.message);
+	return session;
+}
+
+/* Returns the text of an export, which the caller frees. */
+static char *text_of(enum perch_export_format format, const struct perch_export_options *options,
+		     size_t *size, struct perch_export_stats *stats)
+{
+	struct perch_session *session = open_session();
+	struct perch_session_sample sample;
+	struct perch_export *export;
+	struct perch_record record;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, size);
+
+	assert_int_equal(perch_export_new(&export, session, format, options, NULL), 0);
+	while (perch_session_next(session, &record, NULL) > 0) {
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		assert_int_equal((options->add_chain
+					  ? perch_session_add_chain
+					  : perch_session_resolve)(session, &record, &sample, NULL),
+				 0);
+		assert_int_equal(perch_export_add(export, &sample, NULL), 0);
+	}
+	assert_int_equal(perch_export_write(export, out, NULL), 0);
+	perch_export_get_stats(export, stats);
+	perch_export_free(export);
+	perch_session_close(session);
+	fclose(out);
+	return text;
+}
+
+static void check_same(enum perch_export_format format, const struct perch_export_options *options)
+{
+	const struct perch_export_options plain = { 0 };
+	struct perch_export_stats stats, others;
+	size_t size, other_size;
+	char *text = text_of(format, &plain, &size, &stats);
+	char *other = text_of(format, options, &other_size, &others);
+
+	assert_int_equal(stats.stacks, others.stacks);
+	assert_int_equal(size, other_size);
+	assert_memory_equal(text, other, size);
+	free(text);
+	free(other);
+}
+
+static void numbers_many_chains_at_a_time(void **state)
+{
+	static const enum perch_export_format formats[] = {
+		PERCH_EXPORT_FOLDED,  PERCH_EXPORT_SPEEDSCOPE, PERCH_EXPORT_JSON,
+		PERCH_EXPORT_FIREFOX, PERCH_EXPORT_PAGE,
+	};
+	const struct perch_export_options options = { .add_chain = 1 };
+
+	(void)state;
+	write_recording();
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		check_same(formats[i], &options);
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+	const struct stack *a = left, *b = right;
+
+	if (a->nr != b->nr)
+		return a->nr < b->nr ? -1 : 1;
+	return memcmp(a->number, b->number, a->nr * sizeof(*a->number));
+}
+
+/* The export finds equal stacks by hash, here they are sorted. */
+static void has_each_stack_once(void **state)
+{
+	const struct perch_export_options options = { .add_chain = 1 };
+	struct perch_session *session;
+	struct perch_session_sample sample;
+	struct perch_export_stats stats;
+	size_t size, nr = 0, distinct = 0;
+
+	(void)state;
+	write_recording();
+	session = open_session();
+	while (perch_session_next_sample(session, &sample, NULL) > 0) {
+		struct stack *stack = &stacks[nr++];
+
+		stack->nr = 2 + sample.nr;
+		stack->number[0] = perch_thread_tid(sample.thread);
+		stack->number[1] = sample.record->event;
+		memcpy(stack->number + 2, sample.chain, sample.nr * sizeof(*sample.chain));
+	}
+	perch_session_close(session);
+	assert_int_equal(nr, SAMPLES);
+	qsort(stacks, nr, sizeof(*stacks), compare_stacks);
+	for (size_t i = 0; i < nr; i++)
+		distinct += !i || compare_stacks(&stacks[i - 1], &stacks[i]);
+	free(text_of(PERCH_EXPORT_JSON, &options, &size, &stats));
+	assert_int_equal(stats.samples, SAMPLES);
+	assert_true(distinct > SAMPLES / 4);
+	assert_true(distinct < SAMPLES - SAMPLES / 20);
+	assert_int_equal(stats.stacks, distinct);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_many_chains_at_a_time),
+		cmocka_unit_test(has_each_stack_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
+}
