@@ -35,7 +35,7 @@ static const char *kernel_name(struct perch_symbols *symbols, struct dso_symbols
 
 	if (!dso->length)
 		perch__symbols_load(symbols, cached);
-	if (!dso->length && !cached->table.nr)
+	if (!dso->length && !perch__table_has_functions(&cached->table))
 		return "[unknown]";
 	return dso->kernel_image ? "[kernel.vmlinux]" : "[kernel.kallsyms]";
 }

@@ -51,6 +51,7 @@ struct blob {
 
 enum { MAX_BLOBS = 4 };
 
+struct kallsyms_cache;
 struct table {
 	struct entry *entry;
 	size_t nr, capacity;
@@ -58,9 +59,10 @@ struct table {
 	unsigned nr_blobs;
 	uint64_t *limit; /* ends of sections, until perch__table_finish() */
 	size_t nr_limits;
-	unsigned comparisons; /* of names: their number is limited */
-	bool of_variables;    /* not of functions */
-	bool grouped;	      /* a function of unknown size ends where its group ends */
+	unsigned comparisons;	      /* of names: their number is limited */
+	bool of_variables;	      /* not of functions */
+	bool grouped;		      /* a function of unknown size ends where its group ends */
+	struct kallsyms_cache *cache; /* has the functions, in place of entry; borrowed */
 };
 
 /* Returns NULL if out of memory. */
@@ -74,8 +76,12 @@ const char *perch__table_name(const struct table *table, const struct entry *ent
  * -ENOMEM.
  */
 int perch__table_finish(struct table *table);
-/* Returns the innermost function around the offset, or NULL. */
+/* Returns the innermost function around the offset, or NULL. The table has no cache. */
 struct entry *perch__table_find(const struct table *table, uint64_t offset);
+static inline bool perch__table_has_functions(const struct table *table)
+{
+	return table->nr || table->cache;
+}
 void perch__table_free(struct table *table);
 
 /* ---- elf.c: an ELF file, opened and checked ---- */
@@ -326,6 +332,7 @@ struct sources {
 	bool recorded;		   /* DSOs are those of a recording, not of processes that run */
 	char *release;		   /* of the recorded kernel; NULL if unknown */
 	struct kallsyms *kallsyms; /* list of the files read so far */
+	bool no_kallsyms_cache;	   /* it is damaged */
 	struct debuginfod *debuginfod; /* NULL: not used */
 	/* the features BPF_PROG_INFO and BPF_BTF of the recording */
 	const uint8_t *bpf_programs, *btf;
@@ -386,6 +393,17 @@ int perch__download_debug_of(const struct sources *sources, const struct perch_d
 int perch__open_shared_debug_of(const struct sources *sources, const struct perch_dso *dso,
 				uint8_t build_id[20], size_t *size);
 void perch__kallsyms_free(struct kallsyms *list);
+
+/* ---- kallsyms_cache.c ---- */
+
+/*
+ * Finds the function of the kernel around an address: an entry of a table, or NULL. Returns 0, or
+ * -EIO if the part of the file that has it is damaged or cannot be read.
+ */
+int perch__kallsyms_cache_find(struct kallsyms_cache *cache, uint64_t address, struct table **table,
+			       struct entry **entry);
+/* The functions of a table that takes the place of the cache keep the symbols that were made. */
+void perch__kallsyms_cache_leave(const struct kallsyms_cache *cache, const struct table *table);
 
 /*
  * Opens the ELF file of the recorded kernel. *shift is the recorded address of the kernel minus

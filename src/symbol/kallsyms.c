@@ -4,6 +4,7 @@
  * type name\t[module]".
  */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ struct kallsyms {
 	size_t size;
 	/* perch__table_finish() was not called, and there is no blob: names are offsets in text */
 	struct table kernel;
+	struct kallsyms_cache *cache; /* has the functions of the kernel; text those of modules */
 	struct module_line *module;
 	size_t nr_modules, modules_capacity;
 	uint64_t text_start, stext; /* addresses of _text and _stext; 0 if not in the file */
@@ -195,21 +197,93 @@ static bool hides_addresses(const char *text, size_t size)
 	return last && !strncmp(last + 1, "0000", 4) && strtoull(last + 1, NULL, 16) == 0;
 }
 
+/* The names stay in the kallsyms text, which outlives the table. */
+static void use_text(struct table *table, const struct kallsyms *kallsyms)
+{
+	table->blob[0] =
+		(struct blob){ .bytes = kallsyms->text, .size = kallsyms->size, .borrowed = true };
+	table->nr_blobs = 1;
+}
+
+/* Adds the functions of the kernel to an empty table. Returns 0 or -ENOMEM. */
+static int make_table(struct table *table, const struct kallsyms *kallsyms, uint64_t shift,
+		      bool with_generated)
+{
+	table->entry = reallocarray(NULL, kallsyms->kernel.nr + 1, sizeof(*table->entry));
+	if (!table->entry)
+		return -ENOMEM;
+	perch__use_large_pages(table->entry, kallsyms->kernel.nr * sizeof(*table->entry));
+	table->capacity = kallsyms->kernel.nr + 1;
+	use_text(table, kallsyms);
+	table->grouped = true;
+	for (size_t i = 0; i < kallsyms->kernel.nr; i++) {
+		struct entry *entry = &table->entry[table->nr];
+
+		*entry = kallsyms->kernel.entry[i];
+		entry->start += shift;
+		entry->end += shift;
+		table->nr += with_generated || !entry->parent;
+	}
+	return perch__table_finish(table);
+}
+
+/* Returns the lines of the functions of modules, or NULL if out of memory. */
+static char *module_lines(const struct kallsyms *kallsyms, size_t *size)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, size);
+
+	for (size_t i = 0; out && i < kallsyms->nr_modules; i++) {
+		const struct module_line *line = &kallsyms->module[i];
+
+		fprintf(out, "%016" PRIx64 " %c %s\t[%s]\n", line->address,
+			line->binding == STB_LOCAL    ? 't'
+			: line->binding == STB_GLOBAL ? 'T'
+						      : 'W',
+			kallsyms->text + line->name, kallsyms->text + line->module);
+	}
+	if (out && fclose(out)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* Stores what was parsed. head: of the text. */
+static void store(const struct kallsyms *kallsyms, struct kallsyms_head *head)
+{
+	struct table table = { 0 };
+	struct kallsyms_content content = { .kernel = &table,
+					    .text_start = kallsyms->text_start,
+					    .stext = kallsyms->stext };
+	char *lines = module_lines(kallsyms, &content.lines_size);
+
+	content.lines = lines;
+	if (lines && !make_table(&table, kallsyms, 0, false))
+		perch__kallsyms_cache_store(head, &content);
+	perch__table_free(&table);
+	free(lines);
+}
+
 /* Reads the text of a file, from which a cache is made if it is /proc/kallsyms. */
 static void read_text(struct kallsyms *kallsyms, int fd)
 {
+	struct kallsyms_head *head = NULL;
+
 	kallsyms->error = fd < 0 ? -fd : read_all(fd, &kallsyms->text, &kallsyms->size);
-	if (!kallsyms->error && !strcmp(kallsyms->path, proc_kallsyms) &&
+	if (kallsyms->error)
+		return;
+	if (!strcmp(kallsyms->path, proc_kallsyms) &&
 	    !hides_addresses(kallsyms->text, kallsyms->size))
-		perch__kallsyms_store(kallsyms->text, kallsyms->size);
+		head = perch__kallsyms_cache_start(kallsyms->text, kallsyms->size);
+	kallsyms->error = parse(kallsyms);
+	if (head && !kallsyms->error)
+		store(kallsyms, head);
+	free(head);
 }
 
-/*
- * Reads and closes fd, which may be a negative errno. text: the text of the file, or NULL. Returns
- * NULL if out of memory.
- */
-static struct kallsyms *read_kallsyms(struct sources *sources, const char *path, int fd, char *text,
-				      size_t size)
+/* Adds a file to the list. Returns NULL if out of memory. */
+static struct kallsyms *add_kallsyms(struct sources *sources, const char *path)
 {
 	struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
 
@@ -217,45 +291,76 @@ static struct kallsyms *read_kallsyms(struct sources *sources, const char *path,
 		kallsyms->path = strdup(path);
 	if (!kallsyms || !kallsyms->path) {
 		free(kallsyms);
-		free(text);
-		if (fd >= 0)
-			close(fd);
 		return NULL;
 	}
 	kallsyms->next = sources->kallsyms;
 	sources->kallsyms = kallsyms;
-	kallsyms->text = text;
-	kallsyms->size = size;
-	if (!text)
+	return kallsyms;
+}
+
+/* Reads and closes fd, which may be a negative errno. Returns NULL if out of memory. */
+static struct kallsyms *read_kallsyms(struct sources *sources, const char *path, int fd)
+{
+	struct kallsyms *kallsyms = add_kallsyms(sources, path);
+
+	if (kallsyms)
 		read_text(kallsyms, fd);
 	if (fd >= 0)
 		close(fd);
-	if (!kallsyms->error)
-		kallsyms->error = parse(kallsyms);
 	return kallsyms;
 }
 
 static struct kallsyms *find_kallsyms(const struct sources *sources, const char *path)
 {
 	for (struct kallsyms *kallsyms = sources->kallsyms; kallsyms; kallsyms = kallsyms->next)
-		if (!strcmp(kallsyms->path, path))
+		if (!strcmp(kallsyms->path, path) &&
+		    !(kallsyms->cache && sources->no_kallsyms_cache))
 			return kallsyms;
 	return NULL;
+}
+
+/* Returns /proc/kallsyms from its cache, or NULL. */
+static struct kallsyms *open_cache(struct sources *sources)
+{
+	uint64_t text_start = 0, stext = 0;
+	struct kallsyms_cache *cache = perch__kallsyms_cache_open(&text_start, &stext);
+	struct kallsyms *kallsyms = cache ? add_kallsyms(sources, proc_kallsyms) : NULL;
+
+	if (!kallsyms) {
+		perch__kallsyms_cache_close(cache);
+		return NULL;
+	}
+	kallsyms->cache = cache;
+	kallsyms->text_start = text_start;
+	kallsyms->stext = stext;
+	return kallsyms;
 }
 
 /* from_cache: generated code of the kernel is not needed. */
 static struct kallsyms *kallsyms_at(struct sources *sources, const char *path, bool from_cache)
 {
 	struct kallsyms *kallsyms = find_kallsyms(sources, path);
-	char *text = NULL;
-	size_t size = 0;
 
-	if (kallsyms)
+	if (!kallsyms && from_cache && !sources->no_kallsyms_cache && !strcmp(path, proc_kallsyms))
+		kallsyms = open_cache(sources);
+	return kallsyms ? kallsyms : read_kallsyms(sources, path, perch__open_regular(NULL, path));
+}
+
+/* The same, with the functions of modules. */
+static struct kallsyms *modules_at(struct sources *sources, const char *path)
+{
+	struct kallsyms *kallsyms = kallsyms_at(sources, path, true);
+
+	if (!kallsyms || !kallsyms->cache || kallsyms->text)
 		return kallsyms;
-	if (from_cache && !strcmp(path, proc_kallsyms))
-		text = perch__kallsyms_cached(&size);
-	return read_kallsyms(sources, path, text ? -EBADF : perch__open_regular(NULL, path), text,
-			     size);
+	kallsyms->text = perch__kallsyms_cache_modules(kallsyms->cache, &kallsyms->size);
+	if (kallsyms->text) {
+		kallsyms->error = parse(kallsyms);
+		kallsyms->zeros = false;
+		return kallsyms;
+	}
+	sources->no_kallsyms_cache = true;
+	return kallsyms_at(sources, path, false);
 }
 
 /* Returns the kallsyms file of a kernel in the build id cache, or NULL. */
@@ -271,7 +376,7 @@ static struct kallsyms *kallsyms_from_cache(struct sources *sources, const struc
 	if (kallsyms)
 		return kallsyms;
 	fd = perch__open_build_id_cache(sources, dso->build_id, dso->build_id_size, "kallsyms");
-	return fd < 0 ? NULL : read_kallsyms(sources, name, fd, NULL, 0);
+	return fd < 0 ? NULL : read_kallsyms(sources, name, fd);
 }
 
 void perch__kallsyms_free(struct kallsyms *list)
@@ -280,6 +385,7 @@ void perch__kallsyms_free(struct kallsyms *list)
 		struct kallsyms *next = list->next;
 
 		perch__table_free(&list->kernel);
+		perch__kallsyms_cache_close(list->cache);
 		free(list->module);
 		free(list->text);
 		free(list->path);
@@ -326,19 +432,11 @@ static bool usable(const struct kallsyms *kallsyms, struct symbol_error *error)
 		perch__set_symbol_error(error, "%s: %s", kallsyms->path, strerror(kallsyms->error));
 	else if (kallsyms->zeros)
 		perch__set_symbol_error(error, "%s", hidden_addresses);
-	else if (!kallsyms->kernel.nr)
+	else if (!kallsyms->kernel.nr && !kallsyms->cache)
 		perch__set_symbol_error(error, "%s has no functions", kallsyms->path);
 	else
 		return true;
 	return false;
-}
-
-/* The names stay in the kallsyms text, which outlives the table. */
-static void use_text(struct table *table, const struct kallsyms *kallsyms)
-{
-	table->blob[0] =
-		(struct blob){ .bytes = kallsyms->text, .size = kallsyms->size, .borrowed = true };
-	table->nr_blobs = 1;
 }
 
 /*
@@ -391,19 +489,15 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 					"that boot (--kallsyms)");
 		return 0;
 	}
-	table->entry = reallocarray(NULL, kallsyms->kernel.nr, sizeof(*table->entry));
-	if (!table->entry)
-		return -ENOMEM;
-	perch__use_large_pages(table->entry, kallsyms->kernel.nr * sizeof(*table->entry));
-	use_text(table, kallsyms);
-	memcpy(table->entry, kallsyms->kernel.entry, kallsyms->kernel.nr * sizeof(*table->entry));
-	table->nr = table->capacity = kallsyms->kernel.nr;
-	table->grouped = true;
-	for (size_t i = 0; shift && i < table->nr; i++) {
-		table->entry[i].start += shift;
-		table->entry[i].end += shift;
+	if (kallsyms->cache && perch__kallsyms_cache_set_shift(kallsyms->cache, shift)) {
+		table->cache = kallsyms->cache;
+		return 0;
 	}
-	return perch__table_finish(table);
+	if (kallsyms->cache) {
+		sources->no_kallsyms_cache = true;
+		return perch__load_kernel(table, sources, dso, error);
+	}
+	return make_table(table, kallsyms, shift, true);
 }
 
 static bool same_module(const struct sources *sources, const struct perch_dso *dso,
@@ -472,7 +566,7 @@ static int load_listed(struct table *table, struct sources *sources, const struc
 		perch__set_symbol_error(error, "the loaded module is not the recorded one");
 		return 0;
 	}
-	kallsyms = kallsyms_at(sources, path ? path : proc_kallsyms, true);
+	kallsyms = modules_at(sources, path ? path : proc_kallsyms);
 	if (!kallsyms)
 		return -ENOMEM;
 	if (!usable(kallsyms, error))

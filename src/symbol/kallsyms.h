@@ -5,12 +5,40 @@
 
 #include "internal.h"
 
+struct kallsyms_cache;
 /*
- * Returns the lines of the functions of the kernel and its modules, with a NUL after them, if a
- * cache has them. The caller frees them. Generated code is not among them.
+ * Opens the cache. Returns NULL if there is none that can be used now. *text_start and *stext are
+ * the addresses of _text and _stext, or 0.
  */
-char *perch__kallsyms_cached(size_t *size);
-/* Stores the functions of the text of /proc/kallsyms. A failure has no effect. */
-void perch__kallsyms_store(const char *text, size_t size);
+struct kallsyms_cache *perch__kallsyms_cache_open(uint64_t *text_start, uint64_t *stext);
+/*
+ * Sets what is added to the addresses of the file. Returns false if another number was set before:
+ * the functions that were found have it.
+ */
+bool perch__kallsyms_cache_set_shift(struct kallsyms_cache *cache, uint64_t shift);
+/* The names of functions that were found live until then. */
+void perch__kallsyms_cache_close(struct kallsyms_cache *cache);
+/*
+ * Returns the lines of the functions of modules, with a NUL after them, or NULL if they are damaged
+ * or cannot be read. The caller frees them.
+ */
+char *perch__kallsyms_cache_modules(const struct kallsyms_cache *cache, size_t *size);
+
+struct kallsyms_head;
+/*
+ * Describes this moment, before the text of /proc/kallsyms is parsed. Returns NULL if there is to
+ * be no cache. The caller frees it.
+ */
+struct kallsyms_head *perch__kallsyms_cache_start(const char *text, size_t size);
+
+struct kallsyms_content {
+	const struct table *kernel; /* finished, without generated code */
+	uint64_t text_start, stext;
+	const char *lines; /* of modules */
+	size_t lines_size;
+};
+/* Writes the cache. A failure has no effect. */
+void perch__kallsyms_cache_store(struct kallsyms_head *head,
+				 const struct kallsyms_content *content);
 
 #endif

@@ -7,6 +7,10 @@
  * same addresses, and if /proc/kallsyms begins with the same bytes: if the kernel hides addresses
  * now, it does not. Generated code of the kernel (BPF programs, trampolines) is left out: it
  * changes at any time, and recordings have records of it.
+ *
+ * The functions of the kernel are sorted by address and in blocks. A report reads the blocks that
+ * have its functions, because there are more than 100,000. Of a block that is damaged, none is
+ * used.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -19,19 +23,43 @@
 #include "decompress.h"
 #include "kallsyms.h"
 
-enum { BOOT_ID_SIZE = 36, FIRST_BYTES = 4096, MAX_CACHE = 1 << 26 };
+enum {
+	BOOT_ID_SIZE = 36,
+	FIRST_BYTES = 4096,
+	MAX_CACHE = 1 << 26,
+	BLOCK = 128, /* functions */
+};
 
-static const char magic[8] = "PERCHKS1";
+static const char magic[8] = "PERCHKS2";
 
-/* The beginning of the file. The lines of functions follow, as in /proc/kallsyms. */
-struct head {
+/*
+ * The beginning of the file. The index, the functions, their names and the lines of modules, as in
+ * /proc/kallsyms, follow.
+ */
+struct kallsyms_head {
 	char magic[sizeof(magic)];
 	char boot[BOOT_ID_SIZE];
-	uint32_t crc; /* of the lines */
-	uint64_t size;
+	uint32_t crc;	  /* of this head, with 0 here, and of the index */
 	uint64_t modules; /* hash of their names, sizes and addresses */
+	uint64_t text_start, stext;
+	uint32_t nr; /* functions */
+	uint32_t names_size, lines_size;
+	uint32_t lines_crc;
 	uint64_t first_size;
 	char first[FIRST_BYTES]; /* of /proc/kallsyms */
+};
+
+/* A block. The index has one more, which is the end of the last block. */
+struct index {
+	uint64_t start; /* of its first function */
+	uint32_t names; /* offset of its first name */
+	uint32_t crc;	/* of its functions and names */
+};
+
+struct function {
+	uint64_t start;
+	uint32_t name; /* offset from the first name of the block */
+	uint32_t binding;
 };
 
 /* ---- what the cache depends on ---- */
@@ -70,9 +98,9 @@ static uint64_t hash_modules(void)
 }
 
 /* Sets what a cache of this moment begins with. Returns false if that is unknown. */
-static bool describe(struct head *head)
+static bool describe(struct kallsyms_head *head)
 {
-	*head = (struct head){ 0 };
+	*head = (struct kallsyms_head){ 0 };
 	memcpy(head->magic, magic, sizeof(magic));
 	if (read_file("/proc/sys/kernel/random/boot_id", head->boot, sizeof(head->boot)) !=
 	    sizeof(head->boot))
@@ -82,7 +110,7 @@ static bool describe(struct head *head)
 	return head->first_size;
 }
 
-static bool same(const struct head *a, const struct head *b)
+static bool same(const struct kallsyms_head *a, const struct kallsyms_head *b)
 {
 	return !memcmp(a->magic, b->magic, sizeof(a->magic)) &&
 	       !memcmp(a->boot, b->boot, sizeof(a->boot)) && a->modules == b->modules &&
@@ -134,7 +162,7 @@ static int open_own(const char *path, uint64_t *size)
 	if (fd < 0)
 		return fd;
 	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-	    !(status.st_mode & 077) && status.st_size > (off_t)sizeof(struct head) &&
+	    !(status.st_mode & 077) && status.st_size > (off_t)sizeof(struct kallsyms_head) &&
 	    status.st_size <= MAX_CACHE) {
 		*size = (uint64_t)status.st_size;
 		return fd;
@@ -143,69 +171,319 @@ static int open_own(const char *path, uint64_t *size)
 	return -1;
 }
 
-char *perch__kallsyms_cached(size_t *size)
+struct kallsyms_cache {
+	int fd;
+	struct kallsyms_head head;
+	uint64_t shift; /* recorded addresses minus those of the file */
+	bool has_shift;
+	size_t nr_blocks;
+	struct index *index;
+	struct table **block; /* NULL: not read */
+};
+
+static uint64_t offset_of_functions(const struct kallsyms_cache *cache)
 {
-	char path[PATH_MAX], *text = NULL;
-	struct head *now, *head;
-	uint64_t file_size;
-	int fd = -1;
+	return sizeof(cache->head) + (cache->nr_blocks + 1) * sizeof(*cache->index);
+}
+
+static uint64_t offset_of_names(const struct kallsyms_cache *cache)
+{
+	return offset_of_functions(cache) + cache->head.nr * sizeof(struct function);
+}
+
+static uint64_t offset_of_lines(const struct kallsyms_cache *cache)
+{
+	return offset_of_names(cache) + cache->head.names_size;
+}
+
+static uint32_t crc_of_start(const struct kallsyms_head *head, const struct index *index,
+			     size_t nr_blocks)
+{
+	struct kallsyms_head copy = *head;
+	uint32_t crc;
+
+	copy.crc = 0;
+	crc = perch__crc32(0, &copy, sizeof(copy));
+	return perch__crc32(crc, index, (nr_blocks + 1) * sizeof(*index));
+}
+
+/* Reads the head and the index. Returns false if they are not those of this moment. */
+static bool read_start(struct kallsyms_cache *cache, uint64_t file_size)
+{
+	struct kallsyms_head *head = &cache->head, now;
+	size_t nr;
+
+	if (!describe(&now) || perch__pread_all(cache->fd, head, sizeof(*head), 0) ||
+	    !same(&now, head) || !head->nr)
+		return false;
+	cache->nr_blocks = (head->nr + (size_t)BLOCK - 1) / BLOCK;
+	nr = cache->nr_blocks + 1;
+	if (offset_of_lines(cache) + head->lines_size != file_size)
+		return false;
+	cache->index = calloc(nr, sizeof(*cache->index));
+	cache->block = calloc(nr, sizeof(struct table *));
+	if (!cache->index || !cache->block ||
+	    perch__pread_all(cache->fd, cache->index, nr * sizeof(*cache->index), sizeof(*head)) ||
+	    crc_of_start(head, cache->index, cache->nr_blocks) != head->crc ||
+	    cache->index[nr - 1].names != head->names_size)
+		return false;
+	for (size_t i = 1; i < nr; i++)
+		if (cache->index[i].start <= cache->index[i - 1].start ||
+		    cache->index[i].names <= cache->index[i - 1].names)
+			return false;
+	return true;
+}
+
+struct kallsyms_cache *perch__kallsyms_cache_open(uint64_t *text_start, uint64_t *stext)
+{
+	struct kallsyms_cache *cache;
+	char path[PATH_MAX];
+	uint64_t size = 0;
 
 	if (!directory(path, sizeof(path)))
 		return NULL;
 	strcat(path, "/kallsyms");
-	now = calloc(2, sizeof(*now));
-	head = now ? now + 1 : NULL;
-	if (now)
-		fd = open_own(path, &file_size);
-	if (fd >= 0 && describe(now) && !perch__read_all(fd, head, sizeof(*head)) &&
-	    same(now, head) && head->size == file_size - sizeof(*head))
-		text = malloc(head->size + 1);
-	if (text)
-		perch__use_large_pages(text, head->size + 1);
-	if (text && (perch__read_all(fd, text, head->size) ||
-		     perch__crc32(0, text, head->size) != head->crc)) {
-		free(text);
-		text = NULL;
+	cache = calloc(1, sizeof(*cache));
+	if (!cache)
+		return NULL;
+	cache->fd = open_own(path, &size);
+	if (cache->fd < 0 || !read_start(cache, size)) {
+		perch__kallsyms_cache_close(cache);
+		return NULL;
 	}
-	if (text) {
-		*size = head->size;
-		text[head->size] = 0;
+	*text_start = cache->head.text_start;
+	*stext = cache->head.stext;
+	return cache;
+}
+
+bool perch__kallsyms_cache_set_shift(struct kallsyms_cache *cache, uint64_t shift)
+{
+	if (!cache->has_shift)
+		cache->shift = shift;
+	cache->has_shift = true;
+	return cache->shift == shift;
+}
+
+void perch__kallsyms_cache_close(struct kallsyms_cache *cache)
+{
+	if (!cache)
+		return;
+	for (size_t i = 0; cache->block && i < cache->nr_blocks; i++) {
+		if (cache->block[i])
+			perch__table_free(cache->block[i]);
+		free(cache->block[i]);
 	}
-	if (fd >= 0)
-		close(fd);
-	free(now);
-	return text;
+	if (cache->fd >= 0)
+		close(cache->fd);
+	free(cache->block);
+	free(cache->index);
+	free(cache);
+}
+
+char *perch__kallsyms_cache_modules(const struct kallsyms_cache *cache, size_t *size)
+{
+	char *lines = malloc(cache->head.lines_size + (size_t)1);
+
+	*size = cache->head.lines_size;
+	if (lines && !perch__pread_all(cache->fd, lines, *size, offset_of_lines(cache)) &&
+	    perch__crc32(0, lines, *size) == cache->head.lines_crc) {
+		lines[*size] = 0;
+		return lines;
+	}
+	free(lines);
+	return NULL;
+}
+
+/* ---- blocks ---- */
+
+static size_t functions_in(const struct kallsyms_cache *cache, size_t block)
+{
+	size_t left = cache->head.nr - block * BLOCK;
+
+	return left < BLOCK ? left : BLOCK;
+}
+
+/* Fills a table from the functions of a block. Returns false if they are damaged. */
+static bool fill_block(struct table *table, const struct function *function, size_t nr,
+		       const struct index *index, uint64_t shift)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct entry *entry = perch__table_add(table);
+		uint64_t end = i + 1 < nr ? function[i + 1].start : index[1].start;
+
+		if (!entry || function[i].name >= table->blob[0].size || function[i].start >= end)
+			return false;
+		*entry = (struct entry){ .start = function[i].start + shift,
+					 .end = end + shift,
+					 .name = function[i].name,
+					 .parent = NO_ENTRY,
+					 .symbol = NO_ENTRY,
+					 .binding = (uint8_t)function[i].binding,
+					 .type = STT_FUNC };
+	}
+	return function[0].start == index[0].start;
+}
+
+static bool read_block(const struct kallsyms_cache *cache, size_t block, struct table *table)
+{
+	const struct index *index = &cache->index[block];
+	size_t nr = functions_in(cache, block), size = index[1].names - index[0].names;
+	struct function function[BLOCK];
+	char *names = malloc(size + 1);
+	uint32_t crc;
+
+	if (perch__table_blob(table, names, size) < 0 ||
+	    perch__pread_all(cache->fd, function, nr * sizeof(*function),
+			     offset_of_functions(cache) + block * sizeof(function)) ||
+	    perch__pread_all(cache->fd, names, size, offset_of_names(cache) + index->names))
+		return false;
+	names[size] = 0;
+	crc = perch__crc32(0, function, nr * sizeof(*function));
+	return perch__crc32(crc, names, size) == index->crc &&
+	       fill_block(table, function, nr, index, cache->shift);
+}
+
+/* Returns the block, which is read at the first call, or NULL if that is not possible. */
+static struct table *get_block(struct kallsyms_cache *cache, size_t block)
+{
+	struct table *table = cache->block[block];
+
+	if (table)
+		return table;
+	table = calloc(1, sizeof(*table));
+	if (table && !read_block(cache, block, table)) {
+		perch__table_free(table);
+		free(table);
+		table = NULL;
+	}
+	cache->block[block] = table;
+	return table;
+}
+
+int perch__kallsyms_cache_find(struct kallsyms_cache *cache, uint64_t address, struct table **table,
+			       struct entry **entry)
+{
+	size_t low = 0, high = cache->nr_blocks;
+
+	*table = NULL;
+	*entry = NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (cache->index[middle].start <= address - cache->shift)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return 0;
+	*table = get_block(cache, low - 1);
+	if (!*table)
+		return -EIO;
+	*entry = perch__table_find(*table, address);
+	return 0;
+}
+
+void perch__kallsyms_cache_leave(const struct kallsyms_cache *cache, const struct table *table)
+{
+	for (size_t i = 0; i < cache->nr_blocks; i++) {
+		const struct table *block = cache->block[i];
+
+		for (size_t j = 0; block && j < block->nr; j++) {
+			const struct entry *from = &block->entry[j];
+			struct entry *to = from->symbol == NO_ENTRY
+						   ? NULL
+						   : perch__table_find(table, from->start);
+
+			if (to && to->start == from->start)
+				to->symbol = from->symbol;
+		}
+	}
 }
 
 /* ---- writing ---- */
 
-static bool is_generated(const char *line, const char *end)
+struct kallsyms_head *perch__kallsyms_cache_start(const char *text, size_t size)
 {
-	const char *bracket = end[-1] == ']' ? memrchr(line, '[', (size_t)(end - line)) : NULL;
+	struct kallsyms_head *head = malloc(sizeof(*head));
+	char path[PATH_MAX];
 
-	return bracket && (!strncmp(bracket, "[bpf]", 5) || !strncmp(bracket, "[__builtin__", 12));
+	if (head && directory(path, sizeof(path)) && describe(head) && head->first_size <= size &&
+	    !memcmp(text, head->first, head->first_size))
+		return head;
+	free(head);
+	return NULL;
 }
 
-/* Copies the lines of functions. Returns their bytes. */
-static size_t copy_functions(char *to, const char *text, size_t size)
+/* What is written after the head. */
+struct parts {
+	struct index *index;
+	struct function *function;
+	size_t nr_blocks;
+	char *names;
+	const char *lines;
+};
+
+/* Makes the index, the functions and the names. Returns false if out of memory. */
+static bool make_parts(struct parts *parts, struct kallsyms_head *head, const struct table *table)
 {
-	const char *at = text, *end = text + size, *newline;
-	char *next = to;
+	size_t nr = table->nr, names_size = 0;
 
-	for (; (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1) {
-		const char *type = memchr(at, ' ', (size_t)(newline - at));
+	for (size_t i = 0; i < nr; i++)
+		names_size += strlen(perch__table_name(table, &table->entry[i])) + 1;
+	parts->nr_blocks = (nr + BLOCK - 1) / BLOCK;
+	parts->index = calloc(parts->nr_blocks + 1, sizeof(*parts->index));
+	parts->function = calloc(nr, sizeof(*parts->function));
+	parts->names = malloc(names_size);
+	if (!nr || names_size > MAX_CACHE || !parts->index || !parts->function || !parts->names)
+		return false;
+	head->nr = (uint32_t)nr;
+	for (size_t i = 0; i < nr; i++) {
+		const struct entry *entry = &table->entry[i];
+		const char *name = perch__table_name(table, entry);
+		struct index *index = &parts->index[i / BLOCK];
 
-		if (!type || newline - type < 4 || !strchr("tTwW", type[1]) ||
-		    is_generated(at, newline))
-			continue;
-		memcpy(next, at, (size_t)(newline + 1 - at));
-		next += newline + 1 - at;
+		if (i % BLOCK == 0)
+			*index = (struct index){ entry->start, head->names_size, 0 };
+		parts->function[i] = (struct function){ entry->start,
+							head->names_size - index->names,
+							entry->binding };
+		strcpy(parts->names + head->names_size, name);
+		head->names_size += (uint32_t)strlen(name) + 1;
 	}
-	return (size_t)(next - to);
+	parts->index[parts->nr_blocks] =
+		(struct index){ table->entry[nr - 1].end, head->names_size, 0 };
+	return true;
+}
+
+static void set_checksums(const struct parts *parts, struct kallsyms_head *head)
+{
+	for (size_t i = 0; i < parts->nr_blocks; i++) {
+		struct index *index = &parts->index[i];
+		size_t first = i * BLOCK, nr = head->nr - first;
+
+		index->crc = perch__crc32(0, parts->function + first,
+					  (nr < BLOCK ? nr : BLOCK) * sizeof(*parts->function));
+		index->crc = perch__crc32(index->crc, parts->names + index[0].names,
+					  index[1].names - index[0].names);
+	}
+	head->lines_crc = perch__crc32(0, parts->lines, head->lines_size);
+	head->crc = crc_of_start(head, parts->index, parts->nr_blocks);
+}
+
+static bool write_parts(int fd, const struct kallsyms_head *head, const struct parts *parts)
+{
+	return !perch__write_all(fd, head, sizeof(*head)) &&
+	       !perch__write_all(fd, parts->index,
+				 (parts->nr_blocks + 1) * sizeof(*parts->index)) &&
+	       !perch__write_all(fd, parts->function, head->nr * sizeof(*parts->function)) &&
+	       !perch__write_all(fd, parts->names, head->names_size) &&
+	       !perch__write_all(fd, parts->lines, head->lines_size);
 }
 
 /* Other processes see the whole file or none. */
-static void write_file(const char *directory_path, const struct head *head, const char *text)
+static void write_file(const char *directory_path, const struct kallsyms_head *head,
+		       const struct parts *parts)
 {
 	char temporary[PATH_MAX + 16], path[PATH_MAX + 16];
 	bool written;
@@ -216,8 +494,7 @@ static void write_file(const char *directory_path, const struct head *head, cons
 	fd = mkostemp(temporary, O_CLOEXEC); /* of mode 0600 */
 	if (fd < 0)
 		return;
-	written = !perch__write_all(fd, head, sizeof(*head)) &&
-		  !perch__write_all(fd, text, head->size);
+	written = write_parts(fd, head, parts);
 	if (close(fd) || !written || rename(temporary, path))
 		unlink(temporary);
 }
@@ -235,18 +512,20 @@ static bool make_directory(char *path)
 	return !mkdir(path, 0700) || errno == EEXIST;
 }
 
-void perch__kallsyms_store(const char *text, size_t size)
+void perch__kallsyms_cache_store(struct kallsyms_head *head, const struct kallsyms_content *content)
 {
-	struct head *head = malloc(sizeof(*head));
-	char path[PATH_MAX], *lines = malloc(size + 1);
+	struct parts parts = { .lines = content->lines };
+	char path[PATH_MAX];
 
-	if (head && lines && directory(path, sizeof(path)) && describe(head) &&
-	    head->first_size <= size && !memcmp(text, head->first, head->first_size)) {
-		head->size = copy_functions(lines, text, size);
-		head->crc = perch__crc32(0, lines, head->size);
-		if (head->size && head->size <= MAX_CACHE - sizeof(*head) && make_directory(path))
-			write_file(path, head, lines);
+	head->text_start = content->text_start;
+	head->stext = content->stext;
+	head->lines_size = (uint32_t)content->lines_size;
+	if (content->lines_size <= MAX_CACHE && directory(path, sizeof(path)) &&
+	    make_parts(&parts, head, content->kernel) && make_directory(path)) {
+		set_checksums(&parts, head);
+		write_file(path, head, &parts);
 	}
-	free(lines);
-	free(head);
+	free(parts.index);
+	free(parts.function);
+	free(parts.names);
 }

@@ -216,7 +216,7 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 		perch__set_symbol_error(&cached->error, "out of memory");
 	}
 	/* a file with exported symbols only keeps its reason */
-	if (cached->table.nr && cached->dso->kind != PERCH_DSO_FILE)
+	if (perch__table_has_functions(&cached->table) && cached->dso->kind != PERCH_DSO_FILE)
 		cached->error.text[0] = 0;
 }
 
@@ -363,9 +363,38 @@ static const struct perch_symbol *find_jit(struct perch_symbols *symbols,
 	return found;
 }
 
+/* Reads /proc/kallsyms in place of its cache, which is damaged. */
+static void leave_cache(struct perch_symbols *symbols, struct dso_symbols *cached)
+{
+	const struct kallsyms_cache *cache = cached->table.cache;
+
+	symbols->sources.no_kallsyms_cache = true;
+	perch__table_free(&cached->table);
+	cached->loaded = false;
+	perch__symbols_load(symbols, cached);
+	perch__kallsyms_cache_leave(cache, &cached->table);
+}
+
+/* Finds the entry of a function, and its table. Returns NULL if there is none. */
+static struct entry *find_entry(struct perch_symbols *symbols, struct dso_symbols *cached,
+				uint64_t offset, struct table **table)
+{
+	struct entry *entry;
+
+	perch__symbols_load(symbols, cached);
+	if (cached->table.cache) {
+		if (!perch__kallsyms_cache_find(cached->table.cache, offset, table, &entry))
+			return entry;
+		leave_cache(symbols, cached);
+	}
+	*table = &cached->table;
+	return perch__table_find(&cached->table, offset);
+}
+
 const struct perch_symbol *perch__symbols_find(struct perch_symbols *symbols,
 					       struct dso_symbols *cached, uint64_t offset)
 {
+	struct table *table;
 	struct entry *entry;
 	unsigned pid;
 
@@ -373,9 +402,8 @@ const struct perch_symbol *perch__symbols_find(struct perch_symbols *symbols,
 		return find_generated(symbols, cached, pid, offset);
 	if (cached->dso->kind == PERCH_DSO_JIT)
 		return find_jit(symbols, cached, offset);
-	perch__symbols_load(symbols, cached);
-	entry = perch__table_find(&cached->table, offset);
-	return entry ? make_symbol(symbols, cached, &cached->table, entry) : NULL;
+	entry = find_entry(symbols, cached, offset, &table);
+	return entry ? make_symbol(symbols, cached, table, entry) : NULL;
 }
 
 const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
@@ -448,68 +476,6 @@ const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text
 		return "?";
 	perch_clean_text(text, copy, size);
 	return copy;
-}
-
-int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_dso *dso, int *fd,
-			    struct perch_error *err)
-{
-	struct symbol_error error = { "not a file" };
-	int rc = -ENOENT;
-
-	*fd = -1;
-	if (dso->kind == PERCH_DSO_MODULE)
-		perch__set_symbol_error(&error, "no file of the module");
-	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_VDSO ||
-	    dso->kind == PERCH_DSO_MODULE)
-		rc = perch__open_dso(&symbols->sources, dso, &error);
-	if (rc < 0)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s", error.text);
-	*fd = rc;
-	return 0;
-}
-
-int perch_symbols_open_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
-				  int *fd, struct perch_error *err)
-{
-	*fd = -ENOENT;
-	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_MODULE)
-		*fd = perch__open_debug_of(&symbols->sources, dso);
-	if (*fd >= 0)
-		return 0;
-	*fd = -1;
-	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no separate debug file");
-}
-
-int perch_symbols_open_shared_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
-					 int *fd, uint8_t build_id[20], struct perch_error *err)
-{
-	size_t size = 0;
-
-	*fd = -ENOENT;
-	if (dso->kind == PERCH_DSO_FILE)
-		*fd = perch__open_shared_debug_of(&symbols->sources, dso, build_id, &size);
-	if (*fd >= 0)
-		return (int)size;
-	*fd = -1;
-	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no shared debug file");
-}
-
-int perch_symbols_download_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
-				      int *fd, struct perch_error *err)
-{
-	struct symbol_error error;
-
-	perch__set_symbol_error(
-		&error, "%s",
-		symbols->sources.debuginfod
-			? "the servers have no debug file, or it is not needed"
-			: "no servers of debuginfod: perch_symbols_options.debuginfod "
-			  "or DEBUGINFOD_URLS is not set");
-	*fd = perch__download_debug_of(&symbols->sources, dso, &error);
-	if (*fd >= 0)
-		return 0;
-	*fd = -1;
-	return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "%s", error.text);
 }
 
 const char *perch_symbols_error(const struct perch_symbols *symbols, const struct perch_dso *dso)

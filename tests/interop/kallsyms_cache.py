@@ -10,7 +10,11 @@ import tempfile
 import zlib
 
 PERCH = os.environ["PERCH"]
-HEAD = struct.Struct("=8s36sIQQQ4096s")  # magic, boot, crc, size, modules, first_size, first
+HEAD = struct.Struct("=8s36sIQQQIIIIQ4096s")
+MEMBERS = ("magic", "boot", "crc", "modules", "text_start", "stext", "nr", "names_size", "lines_size", "lines_crc", "first_size", "first")
+INDEX = struct.Struct("=QII")  # start, names, crc
+FUNCTION_SIZE = 16
+BLOCK = 128
 failed = False
 
 
@@ -44,14 +48,33 @@ class Cache:
         self.path = path
         with open(path, "rb") as file:
             bytes_ = file.read()
-        self.magic, self.boot, self.crc, self.size, self.modules, self.first_size, self.first = HEAD.unpack_from(bytes_)
-        self.lines = bytes_[HEAD.size:]
+        for member, value in zip(MEMBERS, HEAD.unpack_from(bytes_)):
+            setattr(self, member, value)
+        at = HEAD.size
+        blocks = (self.nr + BLOCK - 1) // BLOCK
+        self.index = [list(INDEX.unpack_from(bytes_, at + i * INDEX.size)) for i in range(blocks + 1)]
+        at += INDEX.size * (blocks + 1)
+        self.functions = bytes_[at:at + FUNCTION_SIZE * self.nr]
+        at += FUNCTION_SIZE * self.nr
+        self.names = bytes_[at:at + self.names_size]
+        self.lines = bytes_[at + self.names_size:]
 
-    def write(self, crc=True, size=None, mode=0o600):
-        crc = zlib.crc32(self.lines) if crc else self.crc
-        size = len(self.lines) if size is None else size
+    def block(self, i):
+        """The functions and names of a block."""
+        first, names, end = i * BLOCK, self.index[i][1], self.index[i + 1][1]
+        return self.functions[first * FUNCTION_SIZE:(first + BLOCK) * FUNCTION_SIZE] + self.names[names:end]
+
+    def head(self, crc):
+        values = {member: getattr(self, member) for member in MEMBERS}
+        return HEAD.pack(*dict(values, crc=crc).values())
+
+    def write(self, crc=True, block_crc=True, mode=0o600):
+        for i, index in enumerate(self.index[:-1]):
+            index[2] = zlib.crc32(self.block(i)) if block_crc else index[2]
+        index = b"".join(INDEX.pack(*entry) for entry in self.index)
+        crc = zlib.crc32(index, zlib.crc32(self.head(0))) if crc else self.crc
         with open(self.path, "wb") as file:
-            file.write(HEAD.pack(self.magic, self.boot, crc, size, self.modules, self.first_size, self.first) + self.lines)
+            file.write(self.head(crc) + index + self.functions + self.names + self.lines)
         os.chmod(self.path, mode)
 
 
@@ -78,7 +101,7 @@ def main():
     def change():
         """Makes a valid cache with another name: a report that has it used the cache."""
         cache = Cache(path)
-        cache.lines = cache.lines.replace(f" {function}\n".encode(), f" {changed}\n".encode())
+        cache.names = cache.names.replace(f"\0{function}\0".encode(), f"\0{changed}\0".encode())
         return cache
 
     change().write()
@@ -112,7 +135,21 @@ def main():
 
     def cut(cache):
         cache.write()
-        os.truncate(path, HEAD.size + len(cache.lines) // 2)
+        os.truncate(path, os.stat(path).st_size // 2)
+
+    def name_outside(cache):
+        for i in range(cache.nr):
+            at = i * FUNCTION_SIZE + 8
+            cache.functions = cache.functions[:at] + b"\xff\xff\xff\x7f" + cache.functions[at + 4:] if i % BLOCK == 7 else cache.functions
+        cache.write()
+
+    def unsorted(cache):
+        cache.functions = bytes(len(cache.functions))
+        cache.write()
+
+    def unsorted_index(cache):
+        cache.index[5], cache.index[6] = cache.index[6], cache.index[5]
+        cache.write()
 
     def link(cache):
         cache.path = path + "-other"
@@ -127,9 +164,15 @@ def main():
     ignored("another boot", boot)
     ignored("other modules", with_member("modules", 12345))
     ignored("another beginning of /proc/kallsyms", first)
-    ignored("another version", with_member("magic", b"PERCHKS0"))
+    ignored("another version", with_member("magic", b"PERCHKS1"))
     ignored("a wrong checksum", lambda cache: cache.write(crc=False))
-    ignored("a wrong size", lambda cache: cache.write(size=1 << 62))
+    ignored("a wrong checksum of blocks", lambda cache: cache.write(block_crc=False))
+    ignored("a wrong number of functions", with_member("nr", 0xffffffff))
+    ignored("no functions", with_member("nr", 0))
+    ignored("a wrong size", with_member("names_size", 0xfffffff0))
+    ignored("a name outside of its block", name_outside)
+    ignored("functions that are not sorted", unsorted)
+    ignored("blocks that are not sorted", unsorted_index)
     ignored("a cut file", cut)
     ignored("an empty file", lambda cache: os.truncate(path, 0))
     ignored("a file that others can read", lambda cache: cache.write(mode=0o644))
