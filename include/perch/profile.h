@@ -269,7 +269,8 @@ struct perch_profile_options {
 	/** The library may count samples in a thread of its own, while the program reads the next
 	 * ones. The rows are the same. The thread starts after at most 1024 samples, has all
 	 * signals blocked, and ends with perch_profile_finish() or perch_profile_free(). Profiles
-	 * with .branches, .ignore_callees or the column "parent" have none. */
+	 * with .branches, .ignore_callees or the column "parent" have none. Another thread may
+	 * decompress debug information that is needed, see perch_symbols_start_debug_info(). */
 	unsigned threads : 1;
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */

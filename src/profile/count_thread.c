@@ -4,11 +4,10 @@
  * when half of the ring is full or empty: a system call for each batch would take as long as the
  * counting of some samples.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/fork.h"
+#include "base/thread.h"
 #include "internal.h"
 
 enum { RING = 4, HALF = RING / 2 };
@@ -58,20 +57,6 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Starts the thread, with all signals blocked: those of the program are for its own threads. */
-static bool start(struct count_thread *thread)
-{
-	sigset_t all, saved;
-	int error;
-
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &saved))
-		return false;
-	error = pthread_create(&thread->thread, NULL, run, thread);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	return !error;
-}
-
 static void free_batches(struct count_thread *thread)
 {
 	for (size_t i = 0; i < RING; i++)
@@ -95,7 +80,7 @@ struct count_thread *perch__count_thread_new(struct perch_profile *profile)
 		thread->batch[i] = calloc(1, sizeof(*thread->batch[i]));
 		failed |= !thread->batch[i];
 	}
-	if (!failed && start(thread))
+	if (!failed && perch__start_thread(&thread->thread, run, thread))
 		return thread;
 	free_batches(thread);
 	return NULL;

@@ -224,11 +224,30 @@ static void prefetch_frames(struct perch_profile *profile, const struct frame_li
 	}
 }
 
+/* Begins to open the debug information of all DSOs, which takes longer than finding symbols. */
+static void start_debug_info(struct perch_profile *profile)
+{
+	size_t nr = perch_addresses_count(profile->addresses);
+	const struct perch_dso *last = NULL;
+
+	if (!profile->with_lines && (!profile->inlined || profile->flat))
+		return;
+	for (size_t i = 0; i < nr; i++) {
+		const struct perch_dso *dso = profile->addresses->address[i].dso;
+
+		if (dso != last)
+			perch_symbols_start_debug_info(profile->symbols, dso);
+		last = dso;
+	}
+}
+
 int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists)
 {
 	size_t nr = perch_addresses_count(profile->addresses);
 	size_t kinds = profile->inlined ? 2 : 0;
 
+	if (profile->starts_debug_info)
+		start_debug_info(profile);
 	lists->frame = calloc(nr ? nr : 1, sizeof(*lists->frame));
 	if (!lists->frame || !find_canonical(profile, &lists->canonical))
 		return -ENOMEM;

@@ -441,9 +441,10 @@ struct perch_profile {
 	bool shares_addresses; /* with the profile that this one is a snapshot of */
 	/* numbers of samples are multiples of 1 / unit: after perch_profile_decay() it is not 1 */
 	uint32_t unit;
-	struct flat *flat;   /* without call chains; else NULL */
-	struct batch *batch; /* that is filled */
-	bool threads;	     /* of the options */
+	struct flat *flat;	/* without call chains; else NULL */
+	struct batch *batch;	/* that is filled */
+	bool threads;		/* of the options */
+	bool starts_debug_info; /* in another thread */
 	/* NULL: none. It has addresses, flat, stacks and last_stack[].number for itself, except
 	 * between perch__samples_count() and the next sample. */
 	struct count_thread *count_thread;

@@ -57,6 +57,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	/* numbers of addresses are needed at once, or while samples are counted */
 	profile->threads = options && options->threads && !profile->branches &&
 			   !profile->parent.is_set && !profile->ignored.is_set;
+	profile->starts_debug_info = options && options->threads && profile->with_functions;
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
 	if (!rc) {

@@ -362,6 +362,7 @@ static void open_dwarf(struct debug_info *info)
 	}
 	if (perch__dwarf_open(&info->fast, info->with_debug))
 		open_by_libdw(info);
+	info->incomplete = info->fast;
 }
 
 /* Returns NULL if out of memory. */
@@ -379,7 +380,8 @@ static struct debug_info *new_info(const struct sources *sources, const struct p
 	return info;
 }
 
-struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
+struct debug_info *perch__debug_start(const struct sources *sources, const struct perch_dso *dso,
+				      struct decompress_thread *thread)
 {
 	struct debug_info *info = new_info(sources, dso);
 	int rc;
@@ -394,6 +396,29 @@ struct debug_info *perch__debug_open(const struct sources *sources, const struct
 		rc = find_usable_file(info, sources, dso);
 	if (!rc)
 		open_dwarf(info);
+	if (thread && info->fast)
+		perch__dwarf_start_sections(info->fast->section, thread);
+	return info;
+}
+
+void perch__debug_complete(struct debug_info *info)
+{
+	if (!info->incomplete)
+		return;
+	info->incomplete = false;
+	if (!perch__dwarf_list(info->fast))
+		return;
+	perch__dwarf_free(info->fast);
+	info->fast = NULL;
+	open_by_libdw(info);
+}
+
+struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
+{
+	struct debug_info *info = perch__debug_start(sources, dso, NULL);
+
+	if (info)
+		perch__debug_complete(info);
 	return info;
 }
 

@@ -39,6 +39,7 @@ struct debug_info {
 	char directory[PATH_MAX];  /* of that file, with a slash at its end */
 	struct symbol_error error; /* what is missing */
 	struct dwarf *fast;	   /* NULL: libdw has all answers */
+	bool incomplete;	   /* the units of fast are not listed */
 	bool opened;		   /* by libdw, or that failed */
 	const struct perch_dso *dso;
 	struct dwp *dwp;		  /* NULL: split units are in .dwo files */

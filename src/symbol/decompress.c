@@ -289,3 +289,16 @@ int perch__decompress_memory(enum compression compression, const void *from, siz
 #endif
 	return -ENOTSUP;
 }
+
+int perch__decompress_part(const struct compressed_part *part)
+{
+	void *compressed = malloc(part->size);
+	int rc = compressed ? perch__pread_all(part->fd, compressed, part->size, part->offset)
+			    : -ENOMEM;
+
+	if (!rc)
+		rc = perch__decompress_memory(part->compression, compressed, part->size, part->to,
+					      part->to_size);
+	free(compressed);
+	return rc;
+}

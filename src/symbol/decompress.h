@@ -28,6 +28,18 @@ int perch__decompress_range(enum compression compression, int from, uint64_t off
 int perch__decompress_memory(enum compression compression, const void *from, size_t size, void *to,
 			     size_t to_size);
 
+/* A part of a file, and the memory for what it has. */
+struct compressed_part {
+	enum compression compression;
+	int fd;
+	uint64_t offset;
+	size_t size;
+	void *to;
+	size_t to_size;
+};
+/* The same for a part of a file; or the errno of reading. */
+int perch__decompress_part(const struct compressed_part *part);
+
 /* Returns the CRC-32 of bytes that follow those of another one; 0 at first. */
 uint32_t perch__crc32(uint32_t crc, const void *bytes, size_t size);
 

@@ -16,6 +16,7 @@
 #ifndef PERCH_SYMBOL_DWARF_H
 #define PERCH_SYMBOL_DWARF_H
 
+#include "decompress_thread.h"
 #include "scopes.h"
 
 /* ---- dwarf_sections.c ---- */
@@ -47,10 +48,14 @@ struct dwarf_section {
 	uint64_t offset;	  /* in the file */
 	uint64_t compressed_size; /* 0: it is not compressed, or already decompressed */
 	enum compression compression;
+	struct decompress_job *job; /* NULL: no other thread decompresses it */
 };
 
 /* Finds the sections. Returns 0, -ENOMEM, or -ENOTSUP: their encoding is not understood. */
 int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file);
+/* Begins to decompress, in the thread, the sections that nearly all lookups need. */
+void perch__dwarf_start_sections(struct dwarf_section section[NR_DWARF_SECTIONS],
+				 struct decompress_thread *thread);
 void perch__dwarf_free_sections(struct dwarf_section section[NR_DWARF_SECTIONS]);
 /* Returns bytes of a section, or NULL if the section does not have them or cannot be read. */
 const uint8_t *perch__dwarf_bytes(struct dwarf_section *section, uint64_t offset, uint64_t size);
@@ -486,8 +491,10 @@ int perch__dwarf_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t ent
 
 /* ---- dwarf_frames.c ---- */
 
-/* Returns 0, -ENOMEM or -ENOTSUP. */
+/* Finds the sections. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file);
+/* Lists the units, once, before frames are found. Returns the same. */
+int perch__dwarf_list(struct dwarf *dwarf);
 /* Returns the number of frames, as perch__debug_frames(), or -ENOMEM or -ENOTSUP. */
 int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 			struct debug_frame frame[MAX_DEBUG_FRAMES]);

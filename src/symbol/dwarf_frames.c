@@ -287,15 +287,19 @@ int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file)
 	(*dwarf)->by_offset.seed = perch__hash_seed(*dwarf);
 	perch__dwarf_names(*dwarf);
 	rc = perch__dwarf_sections((*dwarf)->section, file);
-	if (!rc)
-		rc = perch__dwarf_units(*dwarf);
-	if (!rc && !(*dwarf)->nr_ranges) /* damaged, or without code: libdw decides */
-		rc = -ENOTSUP;
 	if (rc) {
 		perch__dwarf_free(*dwarf);
 		*dwarf = NULL;
 	}
 	return rc;
+}
+
+int perch__dwarf_list(struct dwarf *dwarf)
+{
+	int rc = perch__dwarf_units(dwarf);
+
+	/* damaged, or without code: libdw decides */
+	return rc || dwarf->nr_ranges ? rc : -ENOTSUP;
 }
 
 void perch__dwarf_free(struct dwarf *dwarf)

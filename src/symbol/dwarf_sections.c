@@ -155,6 +155,8 @@ int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struc
 void perch__dwarf_free_sections(struct dwarf_section section[NR_DWARF_SECTIONS])
 {
 	for (int id = 0; id < NR_DWARF_SECTIONS; id++) {
+		if (section[id].job)
+			perch__decompress_drop(section[id].job);
 		if (section[id].mapping) {
 			ASAN_UNPOISON_MEMORY_REGION(section[id].mapping, section[id].mapping_size);
 			munmap(section[id].mapping, section[id].mapping_size);
@@ -169,26 +171,54 @@ static bool read_file(const struct dwarf_section *section, uint64_t offset, uint
 	return !perch__pread_all(section->fd, bytes, size, section->offset + offset);
 }
 
+/* Maps the memory of a compressed section, and describes what is decompressed into it. */
+static int map_part(struct dwarf_section *section, struct compressed_part *part)
+{
+	int rc = section->mapping ? 0 : map_memory(section);
+
+	*part = (struct compressed_part){
+		.compression = section->compression,
+		.fd = section->fd,
+		.offset = section->offset,
+		.size = section->compressed_size,
+		.to = section->bytes,
+		.to_size = section->size,
+	};
+	return rc;
+}
+
+void perch__dwarf_start_sections(struct dwarf_section section[NR_DWARF_SECTIONS],
+				 struct decompress_thread *thread)
+{
+	/* the largest one first */
+	static const enum dwarf_section_id wanted[] = { DWARF_INFO,	DWARF_ABBREV,
+							DWARF_RNGLISTS, DWARF_RANGES,
+							DWARF_LINE_STR, DWARF_STR,
+							DWARF_LINE };
+	struct compressed_part part;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		struct dwarf_section *from = &section[wanted[i]];
+
+		if (from->compressed_size && !map_part(from, &part))
+			from->job = perch__decompress_start(thread, &part);
+	}
+}
+
 /* Decompresses a section at the first call. Returns false if there are no bytes. */
 static bool decompress(struct dwarf_section *section)
 {
-	size_t size = section->compressed_size;
-	void *compressed;
+	struct compressed_part part;
 	int rc;
 
-	if (!size)
+	if (!section->compressed_size)
 		return section->bytes;
-	section->compressed_size = 0;
-	compressed = malloc(size);
-	if (!compressed || map_memory(section)) {
-		free(compressed);
-		return false;
-	}
-	rc = perch__pread_all(section->fd, compressed, size, section->offset);
+	rc = map_part(section, &part);
 	if (!rc)
-		rc = perch__decompress_memory(section->compression, compressed, size,
-					      section->bytes, section->size);
-	free(compressed);
+		rc = section->job ? perch__decompress_finish(section->job)
+				  : perch__decompress_part(&part);
+	section->job = NULL;
+	section->compressed_size = 0;
 	if (rc)
 		section->size = 0;
 	return !rc;

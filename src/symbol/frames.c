@@ -59,8 +59,11 @@ static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
 /* Opens the debug information of a DSO, on the first call only. Returns NULL if there is none. */
 static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct dso_symbols *cached)
 {
-	if (cached->debug_opened)
+	if (cached->debug_opened) {
+		if (cached->debug)
+			perch__debug_complete(cached->debug);
 		return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
+	}
 	cached->debug_opened = true;
 	if (cached->dso->kind == PERCH_DSO_FILE || cached->dso->kind == PERCH_DSO_KERNEL ||
 	    cached->dso->kind == PERCH_DSO_MODULE)
@@ -68,6 +71,22 @@ static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct 
 	else if (cached->dso->kind == PERCH_DSO_KERNEL_CODE)
 		cached->bpf = perch__bpf_lines_open(&symbols->sources, cached->dso);
 	return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
+}
+
+void perch_symbols_start_debug_info(struct perch_symbols *symbols, const struct perch_dso *dso)
+{
+	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
+
+	/* servers may need long to answer, and the request for symbols comes first */
+	if (!cached || cached->debug_opened || dso->kind != PERCH_DSO_FILE ||
+	    symbols->sources.debuginfod)
+		return;
+	if (!symbols->thread)
+		symbols->thread = perch__decompress_thread_new();
+	if (!symbols->thread)
+		return;
+	cached->debug_opened = true;
+	cached->debug = perch__debug_start(&symbols->sources, dso, symbols->thread);
 }
 
 bool perch_symbols_has_debug_info(struct perch_symbols *symbols, const struct perch_dso *dso)

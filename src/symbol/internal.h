@@ -19,7 +19,7 @@
 #include "base/hash_table.h"
 #include "base/open_file.h"
 #include "base/recorded_process.h"
-#include "decompress.h"
+#include "decompress_thread.h"
 
 #define NO_ENTRY UINT32_MAX
 
@@ -435,6 +435,13 @@ enum { MAX_DEBUG_FRAMES = 128 };
 /* Opens the debug information of a DSO of the kind FILE, KERNEL or MODULE. Without it, no address
  * has frames. Returns NULL if out of memory. */
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso);
+/*
+ * The same in two parts. The thread decompresses in the meantime; NULL: none. What follows needs
+ * the second part, but for perch__debug_free().
+ */
+struct debug_info *perch__debug_start(const struct sources *sources, const struct perch_dso *dso,
+				      struct decompress_thread *thread);
+void perch__debug_complete(struct debug_info *info);
 /* False if there is no debug information, or if it cannot be read. */
 bool perch__debug_is_open(const struct debug_info *info);
 /* Returns what is wrong with debug information that the DSO has, or NULL. */

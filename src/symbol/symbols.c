@@ -73,6 +73,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 		free(symbols->dso[i]->name);
 		free(symbols->dso[i]);
 	}
+	perch__decompress_thread_free(symbols->thread);
 	perch__hash_clear(&symbols->by_dso);
 	perch__hash_clear(&symbols->inlined);
 	perch__hash_clear(&symbols->inlined_by_address);

@@ -63,6 +63,7 @@ struct perch_symbols {
 	struct perch__hash_table by_offset;
 	struct cached_frames *frames;
 	size_t nr_frames, frames_capacity;
+	struct decompress_thread *thread; /* NULL: none was needed */
 	struct chunk *text;
 	size_t text_left;
 	char *text_next;

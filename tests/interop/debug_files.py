@@ -115,6 +115,35 @@ def compressed():
         check(has_name(names) and "lack" not in notes, "names alone do not need debug information", names[:500] + notes)
 
 
+def report(cpus):
+    """A report on these CPUs: on several ones a thread decompresses."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    result = subprocess.run([PERCH, "report", "--stdio", "-i", "data"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, check=False)
+    os.sched_setaffinity(0, allowed)
+    return result.stdout + result.stderr
+
+
+def threads():
+    cpus = os.sched_getaffinity(0)
+    if len(cpus) < 2:
+        print("skipped threads: one CPU")
+        return
+    with open("large.c", "w") as file:
+        file.write(SOURCE + "".join("struct type_%d { int a, b, c; };\n" % i for i in range(20000)))
+    run("gcc", "-O2", "-g", "-fno-eliminate-unused-debug-types", "-fno-omit-frame-pointer", BUILD_ID, "-o", "large", "large.c")
+    check(section("large", ".debug_info")[1] > 1 << 19, "debug information for which a thread starts")
+    run("objcopy", "--compress-debug-sections=zlib", "large")
+    install("large")
+    text = report(cpus)
+    check("inner (inlined)" in text and text == report({min(cpus)}), "debug information that a thread decompresses", text[:900])
+    damage("large", ".debug_info", 30)
+    install("large")
+    text = report(cpus)
+    check("its debug information is damaged" in text and text == report({min(cpus)}), "the same, damaged", text[-900:])
+
+
 def shared():
     if not shutil.which("dwz"):
         print("skipped dwz: it is not installed")
@@ -282,6 +311,7 @@ def main():
         check(has_name(text) and has_inlined(text) and "lack" not in notes, "the file itself", text[:500] + notes)
         mini_debug_info()
         compressed()
+        threads()
         shared()
         split()
         split_types()
