@@ -170,7 +170,7 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 		       const struct elf_file *mapped)
 {
 	struct reading reading = { .table = table, .file = file, .mapped = mapped };
-	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
+	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT), nr;
 
 	reading.symbols = data_of(file, index);
 	if (!reading.symbols || !entry)
@@ -179,9 +179,12 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 	reading.blob = take_names(table, file, index, &reading.names_size);
 	if (reading.blob < 0)
 		return reading.blob == -ENOMEM ? -ENOMEM : 0;
-	if (add_limits(&reading))
+	nr = reading.symbols->d_size / entry;
+	/* most are functions; the memory of others is never touched */
+	if (add_limits(&reading) ||
+	    PERCH__ARRAY_RESERVE(table->entry, table->capacity, table->nr + nr))
 		return -ENOMEM;
-	for (size_t i = 1; i < reading.symbols->d_size / entry && i < INT32_MAX; i++)
+	for (size_t i = 1; i < nr && i < INT32_MAX; i++)
 		if (take_symbol(&reading, (int)i))
 			return -ENOMEM;
 	return 0;

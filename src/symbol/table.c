@@ -80,33 +80,44 @@ static bool is_sorted(const struct table *table)
 	return true;
 }
 
+/* Moves the entries to the order of the keys, along the cycles of the permutation: a second array
+ * would be large. */
+static void permute(struct entry *entry, struct key *sorted, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct entry first = entry[i];
+		size_t at = i;
+
+		while (sorted[at].index != i) {
+			size_t from = sorted[at].index;
+
+			entry[at] = entry[from];
+			sorted[at].index = (uint32_t)at;
+			at = from;
+		}
+		entry[at] = first;
+		sorted[at].index = (uint32_t)at;
+	}
+}
+
 static int sort(struct table *table)
 {
-	struct key *keys, *spare, *sorted;
-	struct entry *entries;
+	struct key *keys, *spare;
+	int rc = -ENOMEM;
 
 	if (is_sorted(table))
 		return 0;
 	keys = reallocarray(NULL, table->nr, sizeof(*keys));
 	spare = reallocarray(NULL, table->nr, sizeof(*spare));
-	entries = reallocarray(NULL, table->nr, sizeof(*entries));
-	if (!keys || !spare || !entries) {
-		free(keys);
-		free(spare);
-		free(entries);
-		return -ENOMEM;
+	if (keys && spare) {
+		for (size_t i = 0; i < table->nr; i++)
+			keys[i] = (struct key){ table->entry[i].start, (uint32_t)i };
+		permute(table->entry, sort_keys(keys, spare, table->nr), table->nr);
+		rc = 0;
 	}
-	for (size_t i = 0; i < table->nr; i++)
-		keys[i] = (struct key){ table->entry[i].start, (uint32_t)i };
-	sorted = sort_keys(keys, spare, table->nr);
-	for (size_t i = 0; i < table->nr; i++)
-		entries[i] = table->entry[sorted[i].index];
 	free(keys);
 	free(spare);
-	free(table->entry);
-	table->entry = entries;
-	table->capacity = table->nr;
-	return 0;
+	return rc;
 }
 
 /* Drops labels inside of functions of known size, such as jump targets: they would hide the
