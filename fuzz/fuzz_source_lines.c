@@ -43,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!perch_symbols_new(&symbols, NULL, NULL)) {
+		if (size % 2) /* by a thread */
+			perch_symbols_start_debug_info(symbols, &file);
 		look_up_all(symbols, &file);
 		perch_symbols_free(symbols);
 	}
