@@ -207,10 +207,11 @@ bool report_takes_variable(const char *name, const char *value);
 struct report_reading {
 	struct report *report;
 	struct perch_profile *profile;
-	bool chains;	   /* there are call chains */
-	bool shows_chains; /* their functions are printed */
-	bool ended;	   /* the profile is finished, unless .rc is negative */
-	int rc;		   /* a negative errno, with .err; else 0 */
+	bool chains;	      /* there are call chains */
+	bool shows_chains;    /* their functions are printed */
+	unsigned left_starts; /* samples whose debug information is opened at once */
+	bool ended;	      /* the profile is finished, unless .rc is negative */
+	int rc;		      /* a negative errno, with .err; else 0 */
 	struct perch_error err;
 	struct timespec start;
 	/* Called at most 20 times a second while samples are read or merged. Returns false to end

@@ -11,8 +11,27 @@
 #include "report.h"
 #include "report_threads.h"
 
-#define BUSY_SECONDS 0.05 /* between two calls of reading->busy */
-#define LEAST_MERGED 0.02 /* the part from which on the time that is left is estimated */
+#define BUSY_SECONDS  0.05 /* between two calls of reading->busy */
+#define FIRST_SAMPLES 64   /* for which a thread begins to decompress debug information */
+#define LEAST_MERGED  0.02 /* the part from which on the time that is left is estimated */
+
+/* Begins to open the debug information of a sample's DSO before all samples are read. Those of
+ * later samples are opened when the profile is finished. */
+static void start_debug_info(struct report_reading *reading, const struct perch_record *record)
+{
+	struct perch_session *session = reading->report->input.session;
+	struct perch_processes *processes = perch_session_processes(session);
+	const struct perch_sample *sample = &record->sample;
+	struct perch_thread *thread = perch_processes_thread(processes, sample->pid, sample->tid);
+	struct perch_location location;
+
+	reading->left_starts--;
+	if (!thread || !sample->ip)
+		return;
+	perch_processes_resolve(processes, thread, record->misc & PERCH_MISC_CPUMODE_MASK,
+				sample->ip, &location);
+	perch_symbols_start_debug_info(perch_session_symbols(session), location.dso);
+}
 
 /* Adds one sample, if it is selected. 0 or a negative errno. */
 static int add_sample(struct report_reading *reading, struct perch_record *record)
@@ -39,6 +58,8 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 		report_add_branch_types(report, record);
 	if (!match || result == CLI_FUNCTION_OTHER)
 		return perch_profile_skip(profile, record, err);
+	if (reading->left_starts)
+		start_debug_info(reading, record);
 	if (reading->shows_chains)
 		cli_input_count_chain(&report->input, record);
 	if (cli_filter_cut_chain(&report->filter, record))
@@ -209,6 +230,8 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	reading->report = report;
 	options.threads = has_several_cpus();
 	reading->shows_chains = !options.flat;
+	if (options.threads && options.inlined && !options.flat && !options.branches)
+		reading->left_starts = FIRST_SAMPLES;
 	clock_gettime(CLOCK_MONOTONIC, &reading->start);
 	if (rc)
 		return rc;
