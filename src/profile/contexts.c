@@ -75,7 +75,7 @@ static void renumber(struct folding *folding)
 	profile->contexts = folding->contexts;
 }
 
-static bool has_addresses(const struct perch_profile *profile)
+bool perch__contexts_have_addresses(const struct perch_profile *profile)
 {
 	for (size_t i = 1; i < profile->contexts.width; i++) {
 		const struct perch_column_methods *methods = profile->sample_column[i]->methods;
@@ -92,7 +92,7 @@ int perch__contexts_fold(struct perch_profile *profile, const struct frame_lists
 	size_t nr = profile->contexts.nr;
 	int rc = 0;
 
-	if (!has_addresses(profile))
+	if (!perch__contexts_have_addresses(profile))
 		return 0;
 	folding.contexts.width = profile->contexts.width;
 	folding.number = calloc(nr + 1, sizeof(*folding.number));

@@ -114,11 +114,23 @@ static struct frame_key key_of(const struct perch_profile *profile,
 	return (struct frame_key){ where, what };
 }
 
+static void set_frame(struct perch_profile *profile, uint32_t frame,
+		      const struct canonical *canonical, const struct perch_address *address,
+		      const struct perch_symbol *symbol)
+{
+	profile->frame[frame] = (struct perch_frame){
+		.dso = canonical->of[address->dso->index],
+		.symbol = symbol,
+		.offset = symbol ? 0 : address->offset,
+		.cpumode_char = address->cpumode_char,
+		.number = frame,
+	};
+}
+
 static uint32_t get_frame(struct perch_profile *profile, const struct canonical *canonical,
 			  const struct perch_address *address, const struct perch_symbol *symbol,
 			  const struct position *position)
 {
-	const struct perch_dso *dso = canonical->of[address->dso->index];
 	struct frame_key key = key_of(profile, canonical, address, symbol);
 	uint32_t frame;
 	bool is_new;
@@ -137,13 +149,33 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 		perch__key_set_remove_last(&profile->frames);
 		return NO_NUMBER;
 	}
-	profile->frame[frame] = (struct perch_frame){
-		.dso = dso,
-		.symbol = symbol,
-		.offset = symbol ? 0 : address->offset,
-		.cpumode_char = address->cpumode_char,
-		.number = frame,
-	};
+	set_frame(profile, frame, canonical, address, symbol);
+	return frame;
+}
+
+/*
+ * True if no other address has the frame of this one: it has no function, and no other DSO has the
+ * name of its DSO. Several modes have the character '?'.
+ */
+static bool is_alone(const struct perch_profile *profile, const struct canonical *canonical,
+		     const struct perch_address *address)
+{
+	return profile->with_functions && !profile->with_lines && !address->symbol &&
+	       address->cpumode_char != '?' &&
+	       !canonical->shared[canonical->of[address->dso->index]->index];
+}
+
+/* The frame of an address that is alone is new, so it needs no key. */
+static uint32_t new_frame(struct perch_profile *profile, const struct canonical *canonical,
+			  const struct perch_address *address)
+{
+	uint32_t frame;
+
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, profile->frames.nr, 1))
+		return NO_NUMBER;
+	frame = perch__key_set_skip(&profile->frames);
+	if (frame != NO_NUMBER)
+		set_frame(profile, frame, canonical, address, NULL);
 	return frame;
 }
 
@@ -194,34 +226,13 @@ static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *li
 		return frame_of_dso(profile, &lists->canonical,
 				    &profile->addresses->address[number]);
 	address = perch_addresses_at(profile->addresses, number);
+	if (is_alone(profile, &lists->canonical, address))
+		return new_frame(profile, &lists->canonical, address);
 	if (!profile->with_lines)
 		return get_frame(profile, &lists->canonical, address, address->symbol, NULL);
 	if (find_position(profile, address, is_caller, &position))
 		return NO_NUMBER;
 	return get_frame(profile, &lists->canonical, address, address->symbol, &position);
-}
-
-#define AHEAD 8
-
-/* Loads the memory that the frames of later addresses need into the CPU's cache. */
-static void prefetch_frames(struct perch_profile *profile, const struct frame_lists *lists,
-			    size_t i, size_t nr)
-{
-	if (!profile->with_functions || profile->with_lines)
-		return;
-	for (size_t stage = 1; stage <= 2 && i + stage * AHEAD < nr; stage++) {
-		const struct perch_address *address =
-			perch_addresses_at(profile->addresses, (uint32_t)(i + stage * AHEAD));
-		struct frame_key key;
-
-		if (address->symbol)
-			continue; /* functions are few */
-		key = key_of(profile, &lists->canonical, address, NULL);
-		if (stage == 1)
-			perch__key_set_prefetch_key(&profile->frames, key.where, key.what);
-		else
-			perch__key_set_prefetch(&profile->frames, key.where, key.what);
-	}
 }
 
 /* Begins to open the debug information of all DSOs, which takes longer than finding symbols. */
@@ -259,7 +270,6 @@ int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists
 	for (size_t i = 0; i < nr; i++) {
 		if (perch__profile_progress(profile, WORK_SYMBOLS, i, nr))
 			return -ECANCELED;
-		prefetch_frames(profile, lists, i, nr);
 		lists->frame[i] = find_frame(profile, lists, i, false);
 		if (lists->frame[i] == NO_NUMBER)
 			return -ENOMEM;
@@ -293,7 +303,11 @@ int perch__frames_describe(struct perch_profile *profile, struct frame_lists *li
 			has_debug_info = profile->with_source ||
 					 perch_symbols_has_debug_info(profile->symbols, last);
 		}
-		lists->brief[i] = (struct brief){ address->cpumode_char, has_debug_info };
+		lists->brief[i] = (struct brief){
+			.cpumode_char = address->cpumode_char,
+			.has_debug_info = has_debug_info,
+			.is_alone = is_alone(profile, &lists->canonical, address),
+		};
 	}
 	return 0;
 }

@@ -28,10 +28,8 @@ int perch__key_set_reserve(struct key_set *set, size_t more);
  * other, because the lookups wait for memory at the same time. */
 void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size_t nr,
 			    uint32_t *numbers);
-/* Load memory that adding the key will need into the CPU's cache: first its slot, later the key
- * that the slot names. */
-void perch__key_set_prefetch(const struct key_set *set, uint64_t high, uint64_t low);
-void perch__key_set_prefetch_key(const struct key_set *set, uint64_t high, uint64_t low);
+/* Returns the next number, for an item that no key finds. Returns NO_NUMBER if out of memory. */
+uint32_t perch__key_set_skip(struct key_set *set);
 /* For a key that was just added and whose item cannot be stored. */
 void perch__key_set_remove_last(struct key_set *set);
 void perch__key_set_clear(struct key_set *set);
@@ -94,6 +92,9 @@ struct tree {
  * if it is new. Returns NO_NODE if out of memory.
  */
 uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
+/* Adds a child, or a root, that no call adds a second time, and that perch__tree_child() is not
+ * asked for. It needs no lookup. Returns NO_NODE if out of memory. */
+uint32_t perch__tree_add(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
 /* Loads memory that finding this child will need into the CPU's cache. */
 void perch__tree_prefetch_child(const struct tree *tree, uint32_t context, uint32_t parent,
 				uint32_t frame);
@@ -536,6 +537,7 @@ struct frame_lists {
 	struct brief {
 		char cpumode_char;
 		bool has_debug_info; /* its DSO has some */
+		bool is_alone;	     /* no other address has its frame */
 	} * brief; /* by address number, after perch__frames_describe(): small, so it stays in the
 		    * CPU's cache */
 	struct canonical {
@@ -566,7 +568,9 @@ void perch__frames_clear(struct frame_lists *lists);
 
 /* ---- contexts.c ---- */
 
-/* Replaces addresses in contexts by frames. Contexts become equal. Returns 0 or -ENOMEM. */
+/* True if contexts have addresses: they may become equal by perch__contexts_fold(). */
+bool perch__contexts_have_addresses(const struct perch_profile *profile);
+/* Replaces addresses in contexts by frames. Returns 0 or -ENOMEM. */
 int perch__contexts_fold(struct perch_profile *profile, const struct frame_lists *lists);
 
 /* ---- branches.c ---- */

@@ -250,18 +250,31 @@ static bool *find_callers(const struct perch_profile *profile, const struct brie
 	return callers;
 }
 
+/* The tree of addresses while it becomes the tree of frames. */
+struct folding {
+	struct perch_profile *profile;
+	struct frame_lists *lists;
+	size_t nr;	/* stacks */
+	bool *callers;	/* by stack: see find_callers(). NULL: calls have no lines and inlined
+			 * functions */
+	uint32_t *node; /* by stack: that of its innermost function */
+	bool *lone;	/* by stack: its node is of no other stack */
+	bool may_merge; /* stacks may be equal */
+};
+
 /* Adds the nodes of the functions that are inlined at an address, below the node of the function
  * around them. Returns the innermost one, or NO_NODE if out of memory. */
-static uint32_t fold_inlined(struct perch_profile *profile, struct frame_lists *lists,
-			     const struct stack *stack, bool is_caller, uint32_t at)
+static uint32_t fold_inlined(struct folding *folding, const struct stack *stack, bool is_caller,
+			     uint32_t at)
 {
+	struct frame_lists *lists = folding->lists;
 	const struct inlined *inlined =
-		perch__frames_inlined(profile, lists, stack->address, is_caller);
+		perch__frames_inlined(folding->profile, lists, stack->address, is_caller);
 
 	if (!inlined)
 		return NO_NODE;
 	for (uint32_t i = inlined->nr; i-- > 0 && at != NO_NODE;)
-		at = perch__tree_child(&profile->tree, stack->context, at,
+		at = perch__tree_child(&folding->profile->tree, stack->context, at,
 				       lists->inlined_frame[inlined->first + i]);
 	return at;
 }
@@ -269,24 +282,29 @@ static uint32_t fold_inlined(struct perch_profile *profile, struct frame_lists *
 #define AHEAD 16
 
 /* Loads the memory that later stacks need into the CPU's cache. */
-static void prefetch_fold(const struct perch_profile *profile, const struct frame_lists *lists,
-			  const bool *callers, const uint32_t *folded, size_t i)
+static void prefetch_fold(const struct folding *folding, size_t i)
 {
+	const struct perch_profile *profile = folding->profile;
+	const struct frame_lists *lists = folding->lists;
 	const struct stack *stack = profile->stacks.stack + i;
-	size_t nr = profile->stacks.nr;
+	const uint32_t *node = folding->node;
+	size_t nr = folding->nr;
 
-	if (i + 2 * AHEAD < nr)
+	if (i + 2 * AHEAD < nr) {
 		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].address]);
-	if (callers && i + AHEAD < nr && lists->brief[stack[AHEAD].address].has_debug_info)
-		__builtin_prefetch(&lists->inlined[callers[i + AHEAD]][stack[AHEAD].address], 1);
+		__builtin_prefetch(&lists->brief[stack[2 * AHEAD].address]);
+	}
+	if (folding->callers && i + AHEAD < nr && lists->brief[stack[AHEAD].address].has_debug_info)
+		__builtin_prefetch(
+			&lists->inlined[folding->callers[i + AHEAD]][stack[AHEAD].address], 1);
 	if (i + AHEAD < nr && stack[AHEAD].parent < i)
-		__builtin_prefetch(&profile->tree.node[folded[stack[AHEAD].parent]]);
-	if (i + AHEAD / 2 < nr &&
+		__builtin_prefetch(&profile->tree.node[node[stack[AHEAD].parent]], 1);
+	if (i + AHEAD / 2 < nr && !lists->brief[stack[AHEAD / 2].address].is_alone &&
 	    (stack[AHEAD / 2].parent == NO_NODE || stack[AHEAD / 2].parent < i))
 		perch__tree_prefetch_child(&profile->tree, stack[AHEAD / 2].context,
 					   stack[AHEAD / 2].parent == NO_NODE
 						   ? NO_NODE
-						   : folded[stack[AHEAD / 2].parent],
+						   : node[stack[AHEAD / 2].parent],
 					   lists->frame[stack[AHEAD / 2].address]);
 }
 
@@ -300,53 +318,74 @@ static void release_stacks(struct stack *stacks, size_t before)
 		perch__release_pages(&stacks[before - PART], PART * sizeof(*stacks));
 }
 
+/* Folds a stack, whose parent is folded. Returns 0 or -ENOMEM. */
+static int fold_stack(struct folding *folding, size_t i)
+{
+	struct perch_profile *profile = folding->profile;
+	const struct stack *stack = &profile->stacks.stack[i];
+	const struct brief *brief = &folding->lists->brief[stack->address];
+	bool is_root = stack->parent == NO_NODE,
+	     is_caller = folding->callers && folding->callers[i];
+	uint32_t parent = is_root ? NO_NODE : folding->node[stack->parent], frame, node;
+	unsigned event = perch__context_event(profile, stack->context);
+
+	frame = is_caller ? perch__frames_of_caller(profile, folding->lists, stack->address)
+			  : folding->lists->frame[stack->address];
+	if (frame == NO_NUMBER)
+		return -ENOMEM;
+	folding->lone[i] = brief->is_alone && !folding->may_merge &&
+			   (is_root || folding->lone[stack->parent]);
+	node = folding->lone[i] ? perch__tree_add(&profile->tree, stack->context, parent, frame)
+				: perch__tree_child(&profile->tree, stack->context, parent, frame);
+	if (folding->callers && brief->has_debug_info && profile->event[event].has_chains &&
+	    node != NO_NODE) {
+		uint32_t innermost = fold_inlined(folding, stack, is_caller, node);
+
+		folding->lone[i] &= innermost == node;
+		node = innermost;
+	}
+	folding->node[i] = node;
+	if (node == NO_NODE)
+		return -ENOMEM;
+	profile->tree.node[node].self += stack->self;
+	profile->tree.node[node].samples += stack->samples;
+	return 0;
+}
+
+static void *new_array(size_t nr, size_t size)
+{
+	return calloc(nr ? nr : 1, size);
+}
+
 /* Folds the tree of addresses into the tree of frames. */
 static int fold(struct perch_profile *profile, struct frame_lists *lists)
 {
-	bool with_callers = profile->inlined || profile->with_lines;
 	size_t nr = profile->stacks.nr;
-	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
-	bool *callers = NULL;
-	int rc = folded ? 0 : -ENOMEM;
+	struct folding folding = {
+		.profile = profile,
+		.lists = lists,
+		.nr = nr,
+		.node = new_array(nr, sizeof(*folding.node)),
+		.lone = new_array(nr, sizeof(*folding.lone)),
+		.may_merge = perch__contexts_have_addresses(profile),
+	};
+	int rc = folding.node && folding.lone ? perch__frames_describe(profile, lists) : -ENOMEM;
 
-	if (!rc && with_callers)
-		rc = perch__frames_describe(profile, lists);
-	if (!rc && with_callers) {
-		callers = find_callers(profile, lists->brief);
-		rc = callers ? 0 : -ENOMEM;
+	if (!rc && (profile->inlined || profile->with_lines)) {
+		folding.callers = find_callers(profile, lists->brief);
+		rc = folding.callers ? 0 : -ENOMEM;
 	}
-
 	for (size_t i = 0; i < nr && !rc; i++) {
-		const struct stack *stack = &profile->stacks.stack[i];
-		uint32_t parent = stack->parent == NO_NODE ? NO_NODE : folded[stack->parent];
-		unsigned event = perch__context_event(profile, stack->context);
-		uint32_t frame;
-
 		rc = perch__profile_progress(profile, WORK_FOLD, i, nr);
 		if (rc)
 			break;
 		release_stacks(profile->stacks.stack, i);
-		prefetch_fold(profile, lists, callers, folded, i);
-		frame = callers && callers[i]
-				? perch__frames_of_caller(profile, lists, stack->address)
-				: lists->frame[stack->address];
-		if (frame == NO_NUMBER) {
-			rc = -ENOMEM;
-			break;
-		}
-		folded[i] = perch__tree_child(&profile->tree, stack->context, parent, frame);
-		if (callers && lists->brief[stack->address].has_debug_info &&
-		    profile->event[event].has_chains && folded[i] != NO_NODE)
-			folded[i] = fold_inlined(profile, lists, stack, callers[i], folded[i]);
-		if (folded[i] == NO_NODE) {
-			rc = -ENOMEM;
-			break;
-		}
-		profile->tree.node[folded[i]].self += stack->self;
-		profile->tree.node[folded[i]].samples += stack->samples;
+		prefetch_fold(&folding, i);
+		rc = fold_stack(&folding, i);
 	}
-	free(folded);
-	free(callers);
+	free(folding.node);
+	free(folding.lone);
+	free(folding.callers);
 	if (!rc)
 		perch__tree_link(&profile->tree);
 	return rc;

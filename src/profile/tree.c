@@ -83,18 +83,14 @@ void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size
 	}
 }
 
-void perch__key_set_prefetch(const struct key_set *set, uint64_t high, uint64_t low)
+uint32_t perch__key_set_skip(struct key_set *set)
 {
-	perch__hash_prefetch(&set->table, perch__hash_pair(set->table.seed, high, low));
-}
-
-void perch__key_set_prefetch_key(const struct key_set *set, uint64_t high, uint64_t low)
-{
-	uint32_t guess =
-		perch__hash_peek(&set->table, perch__hash_pair(set->table.seed, high, low));
-
-	if (guess != NO_NUMBER)
-		__builtin_prefetch(&set->key[guess]);
+	if (!set->nr)
+		set->table.seed = perch__hash_seed(set);
+	if (set->nr >= PERCH__HASH_MAX ||
+	    PERCH__ARRAY_RESERVE(set->key, set->capacity, set->nr + 1))
+		return NO_NUMBER;
+	return (uint32_t)set->nr++;
 }
 
 void perch__key_set_remove_last(struct key_set *set)
@@ -188,16 +184,17 @@ static uint32_t hashed_child(struct tree *tree, uint32_t context, uint32_t paren
 	return node;
 }
 
-uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+/* True if the children of a node are in the hash table. */
+static bool is_hashed(const struct tree *tree, uint32_t parent)
+{
+	return parent == NO_NODE || tree->node[parent].nr_children > LISTED;
+}
+
+/* Adds a child of a node whose children are in its list. */
+static uint32_t add_listed(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
 {
 	uint32_t child;
 
-	if (parent == NO_NODE || tree->node[parent].nr_children > LISTED)
-		return hashed_child(tree, context, parent, frame);
-	for (child = tree->node[parent].first_child; child != NO_NODE;
-	     child = tree->node[child].next)
-		if (tree->node[child].frame == frame)
-			return child;
 	if (tree->node[parent].nr_children == LISTED && !reserve_hashed(tree, LISTED + 1))
 		return NO_NODE;
 	child = new_node(tree, context, parent, frame);
@@ -210,10 +207,27 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 	return child;
 }
 
+uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+{
+	if (is_hashed(tree, parent))
+		return hashed_child(tree, context, parent, frame);
+	for (uint32_t child = tree->node[parent].first_child; child != NO_NODE;
+	     child = tree->node[child].next)
+		if (tree->node[child].frame == frame)
+			return child;
+	return add_listed(tree, context, parent, frame);
+}
+
+uint32_t perch__tree_add(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+{
+	return is_hashed(tree, parent) ? new_node(tree, context, parent, frame)
+				       : add_listed(tree, context, parent, frame);
+}
+
 void perch__tree_prefetch_child(const struct tree *tree, uint32_t context, uint32_t parent,
 				uint32_t frame)
 {
-	if (parent == NO_NODE || tree->node[parent].nr_children > LISTED)
+	if (is_hashed(tree, parent))
 		perch__hash_prefetch(&tree->children, hash_of(tree, context, parent, frame));
 	else if (tree->node[parent].first_child != NO_NODE)
 		__builtin_prefetch(&tree->node[tree->node[parent].first_child]);

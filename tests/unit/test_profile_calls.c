@@ -267,13 +267,30 @@ static struct plain *random_stacks(void)
 	return plain;
 }
 
-/* frame[]: outermost first. */
-static void add_plain(struct fixture *f, const struct plain *plain)
+/* Files of one name, as in two containers: an offset in them is one function. */
+#define COPY 0x20000ull
+
+static void map_copies(struct fixture *f)
+{
+	for (unsigned i = 1; i <= 2; i++) {
+		struct perch_record record = mmap_record(PERCH_MISC_USER, PID, CODE + i * COPY,
+							 0x10000, CODE, "/bin/copied");
+
+		record.mmap.inode = i;
+		apply(f->processes, &record);
+	}
+}
+
+/* frame[]: outermost first. With copies, odd functions are in one of them. */
+static void add_plain(struct fixture *f, const struct plain *plain, bool copies)
 {
 	uint64_t ips[DEPTH];
 
-	for (unsigned i = 0; i < plain->nr; i++)
-		ips[i] = F(plain->frame[plain->nr - 1 - i]);
+	for (unsigned i = 0; i < plain->nr; i++) {
+		unsigned frame = plain->frame[plain->nr - 1 - i];
+
+		ips[i] = F(frame) + (copies && frame % 2 ? (1 + plain->period % 2) * COPY : 0);
+	}
 	stack(f, plain->period, plain->nr, ips);
 }
 
@@ -343,15 +360,14 @@ static void check_tree(const struct plain *plain, const struct perch_call_graph 
 	assert_true(sum <= above);
 }
 
-static void random_stacks_match_recount(void **state)
+static void check_random_stacks(struct fixture *f, bool copies)
 {
-	struct fixture *f = *state;
 	struct plain *plain = random_stacks();
 	uint8_t path[DEPTH + 1];
 
 	start(f, "sym");
 	for (size_t i = 0; i < STACKS; i++)
-		add_plain(f, &plain[i]);
+		add_plain(f, &plain[i], copies);
 	finish(f);
 	check_sums(f, plain);
 	for (unsigned function = 0; function < 2; function++)
@@ -370,6 +386,39 @@ static void random_stacks_match_recount(void **state)
 	free(plain);
 }
 
+static void random_stacks_match_recount(void **state)
+{
+	check_random_stacks(*state, false);
+}
+
+/* Some addresses have a frame of their own, others share it with one in the other file. */
+static void random_stacks_of_copied_files_match_recount(void **state)
+{
+	struct fixture *f = *state;
+
+	map_copies(f);
+	check_random_stacks(f, true);
+	assert_int_equal(rows_of(f, 0, true), FUNCTIONS);
+}
+
+/* The kernel has numbers of modes without a name, which all are '?'. */
+static void unknown_modes_are_one(void **state)
+{
+	const uint16_t modes[] = { PERCH_MISC_CPUMODE_UNKNOWN, 6, 7, PERCH_MISC_USER };
+	struct fixture *f = *state;
+	uint64_t samples = 0;
+
+	start(f, "sym");
+	for (size_t i = 0; i < NR(modes); i++)
+		chain(f, modes[i], 1, F(1), 0, NULL);
+	finish(f);
+	rows_of(f, 0, true);
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->rows[i].frame.cpumode_char == '?')
+			samples = f->rows[i].samples > samples ? f->rows[i].samples : samples;
+	assert_int_equal(samples, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -385,6 +434,8 @@ int main(void)
 		TEST(handles_periods_of_zero),
 		TEST(handles_overflow_of_periods),
 		TEST(random_stacks_match_recount),
+		TEST(random_stacks_of_copied_files_match_recount),
+		TEST(unknown_modes_are_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
