@@ -59,30 +59,6 @@ static int sym_compare(struct perch_profile *profile, const struct cell *a, cons
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-/* As "%-#.16" PRIx64; printf takes longer, and the report of a stripped program has many
- * addresses. Returns the start of the text, within the array. */
-static const char *put_address(char text[ADDRESS_BYTES], uint64_t address)
-{
-	char *at = text + ADDRESS_BYTES - 1;
-	uint64_t left = address;
-
-	*at = 0;
-	for (int i = 0; i < 16; i++, left >>= 4)
-		*--at = "0123456789abcdef"[left & 15];
-	if (address) {
-		*--at = 'x';
-		*--at = '0';
-	}
-	return at;
-}
-
-/* An address without a function: of a module, from its start on, as in perf. */
-static uint64_t shown_offset(const struct perch_frame *frame)
-{
-	return frame->dso->kind == PERCH_DSO_MODULE ? frame->offset - frame->dso->start
-						    : frame->offset;
-}
-
 /* Copies as much of a text as fits. */
 static void copy_text(char *buffer, size_t size, const char *text)
 {
@@ -94,22 +70,45 @@ static void copy_text(char *buffer, size_t size, const char *text)
 	buffer[length] = 0;
 }
 
+/* As "%-#.16" PRIx64; printf takes longer, and the report of a stripped program has many
+ * addresses. */
+static void put_address(char *buffer, size_t size, uint64_t address)
+{
+	char copy[ADDRESS_BYTES], *to = size < sizeof(copy) ? copy : buffer;
+
+	if (address) {
+		*to++ = '0';
+		*to++ = 'x';
+	}
+	for (int shift = 60; shift >= 0; shift -= 4)
+		*to++ = "0123456789abcdef"[address >> shift & 15];
+	*to = 0;
+	if (size < sizeof(copy))
+		copy_text(buffer, size, copy);
+}
+
+/* An address without a function: of a module, from its start on, as in perf. */
+static uint64_t shown_offset(const struct perch_frame *frame)
+{
+	return frame->dso->kind == PERCH_DSO_MODULE ? frame->offset - frame->dso->start
+						    : frame->offset;
+}
+
 const char *perch_profile_frame_name(struct perch_profile *profile, const struct perch_frame *frame,
 				     char *buffer, size_t size)
 {
 	const struct perch_symbol *symbol = frame->symbol;
-	char address[ADDRESS_BYTES];
 
 	if (symbol && !symbol->inlined)
 		return perch_symbols_name(profile->symbols, symbol);
 	if (perch__is_truncated(frame))
 		return "[stack truncated]";
-	if (!symbol)
-		copy_text(buffer, size,
-			  frame->dso ? put_address(address, shown_offset(frame)) : "");
-	else
+	buffer[0] = 0;
+	if (symbol)
 		snprintf(buffer, size, "%.*s (inlined)", size > 16 ? (int)size - 16 : 0,
 			 perch_symbols_name(profile->symbols, symbol));
+	else if (frame->dso)
+		put_address(buffer, size, shown_offset(frame));
 	return buffer;
 }
 
@@ -121,9 +120,11 @@ static const char *sym_text(struct perch_profile *profile, const struct cell *ce
 	size_t before = sizeof(level) - 1;
 	const char *name;
 
-	copy_text(buffer, size, level);
-	if (size <= before + 1)
+	if (size <= before + 1) {
+		copy_text(buffer, size, level);
 		return buffer;
+	}
+	memcpy(buffer, level, before);
 	name = perch_profile_frame_name(profile, frame, buffer + before, size - before);
 	if (name != buffer + before)
 		copy_text(buffer + before, size - before, name);

@@ -120,6 +120,9 @@ def check_widths(data):
     wide = piped(["report", "-i", data, "-g", "none", "--no-children", "-w", "0,10,12,12"])
     cut = [row for row in rows_of(wide) if len(row.split("  ")[-1].strip()) > 12]
     check("-w cuts columns in a pipe", not cut and any("..." in row for row in rows_of(wide)), wide)
+    wide = rows_of(piped(["report", "-i", data, "-g", "none", "--no-children", "-w", "0,4096,4096"]))
+    check("-w pads columns of the largest width", all(len(row) > 2 * 4096 for row in wide) and
+          [row.split() for row in wide] == [row.split() for row in rows_of(plain)], wide[:3])
     narrow = piped(["report", "-i", data, "-g", "none", "--no-children", "--percent-limit", "99"])
     title = [line for line in narrow if line.startswith("# Overhead")][0]
     check("rows that are not printed do not widen columns", rows_of(narrow) == [] and len(title) <= 45, title)

@@ -288,13 +288,15 @@ struct report_table {
 		uint64_t period;
 		char text[16];
 	} share[REPORT_COLUMNS];
+	char text[4096]; /* was put into the table, and is not written to out yet */
+	size_t used;	 /* its bytes */
 };
 
 /* Returns the characters of a text. */
 size_t report_columns_of(const char *text);
 /* Prints a column of a row, or its title. */
 void report_put_cell(struct report_table *table, size_t at, const struct perch_row *row);
-void report_put_title(const struct report_table *table, size_t at);
+void report_put_title(struct report_table *table, size_t at);
 
 /* Computes the widths of columns from the printed rows. */
 void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr);

@@ -10,24 +10,77 @@
 
 #define LEAST_WIDTH 12 /* of a column that is fitted to the terminal */
 
-/* Columns are characters, not bytes. */
-size_t report_columns_of(const char *text)
+/* ---- text: collected, because a call of stdio for each part of a line takes longer ---- */
+
+static void flush_text(struct report_table *table)
 {
+	fwrite(table->text, 1, table->used, table->out);
+	table->used = 0;
+}
+
+static void put_bytes(struct report_table *table, const char *bytes, size_t nr)
+{
+	if (nr > sizeof(table->text) - table->used)
+		flush_text(table);
+	if (nr > sizeof(table->text)) {
+		fwrite(bytes, 1, nr, table->out);
+		return;
+	}
+	memcpy(table->text + table->used, bytes, nr);
+	table->used += nr;
+}
+
+static void put_string(struct report_table *table, const char *text)
+{
+	put_bytes(table, text, strlen(text));
+}
+
+/* Writes a character nr times. */
+static void put_repeated(struct report_table *table, char character, size_t nr)
+{
+	for (size_t some; nr; nr -= some) {
+		if (table->used == sizeof(table->text))
+			flush_text(table);
+		some = sizeof(table->text) - table->used;
+		some = nr < some ? nr : some;
+		memset(table->text + table->used, character, some);
+		table->used += some;
+	}
+}
+
+static void put_spaces(struct report_table *table, size_t nr)
+{
+	put_repeated(table, ' ', nr);
+}
+
+static void put_colored(struct report_table *table, double percent, const char *text)
+{
+	const char *start = cli_color_of(table->report->color, percent);
+
+	put_string(table, start ? start : "");
+	put_string(table, text);
+	put_string(table, start ? CLI_COLOR_END : "");
+}
+
+/* Columns are characters, not bytes: a byte that continues a character has bit 7 and not bit 6. */
+static size_t columns_of(const char *text, size_t length)
+{
+	const uint64_t high = 0x8080808080808080;
 	size_t nr = 0;
 
-	for (; *text; text++)
+	for (uint64_t word; length >= sizeof(word); text += sizeof(word), length -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		word &= high & ~(word << 1);
+		nr += sizeof(word) - (word ? (size_t)__builtin_popcountll(word) : 0);
+	}
+	for (; length; text++, length--)
 		nr += (*text & 0xc0) != 0x80;
 	return nr;
 }
 
-static void put_spaces(FILE *out, size_t nr)
+size_t report_columns_of(const char *text)
 {
-	static const char spaces[] = "                                ";
-
-	for (size_t some; nr; nr -= some) {
-		some = nr < sizeof(spaces) - 1 ? nr : sizeof(spaces) - 1;
-		fwrite(spaces, 1, some, out);
-	}
+	return columns_of(text, strlen(text));
 }
 
 /* Returns the bytes of the first columns of a text. */
@@ -40,45 +93,49 @@ static size_t bytes_of(const char *text, size_t columns)
 	return at;
 }
 
+/* ---- cells ---- */
+
 /* Writes a text of -t: the separator in it becomes a dot. */
-static void put_separated(const struct report_table *table, const char *text)
+static void put_separated(struct report_table *table, const char *text)
 {
 	for (; *text; text++)
-		putc(*text == table->report->separator[0] ? '.' : *text, table->out);
+		put_repeated(table, *text == table->report->separator[0] ? '.' : *text, 1);
 }
 
 /* Cuts a text that is longer than a fitted column. The last column is not padded. */
-static void put_text(const struct report_table *table, size_t at, const char *text)
+static void put_text(struct report_table *table, size_t at, const char *text)
 {
 	const struct report_list *columns = &table->report->columns;
-	size_t width = table->width[at], used;
+	size_t width = table->width[at], length = strlen(text), used;
 
 	if (table->report->separator) {
 		put_separated(table, text);
 		return;
 	}
-	used = report_columns_of(text);
+	used = columns_of(text, length);
 	if (columns->column[at]->right && used < width)
-		put_spaces(table->out, width - used);
+		put_spaces(table, width - used);
 	if (table->fitted[at] && used > width) {
 		size_t dots = width > 6 ? 3 : 0;
 
-		fwrite(text, 1, bytes_of(text, width - dots), table->out);
-		fwrite("...", 1, dots, table->out);
+		put_bytes(table, text, bytes_of(text, width - dots));
+		put_repeated(table, '.', dots);
 		used = width;
 	} else {
-		fputs(text, table->out);
+		put_bytes(table, text, length);
 	}
 	if (used < width && at + 1 < columns->nr && !columns->column[at]->right)
-		put_spaces(table->out, width - used);
+		put_spaces(table, width - used);
 }
 
-static void put_gap(const struct report_table *table, size_t at, const char *first)
+static void put_gap(struct report_table *table, size_t at, const char *first)
 {
-	if (at && table->report->separator)
-		putc(table->report->separator[0], table->out);
+	if (!at)
+		put_string(table, first);
+	else if (table->report->separator)
+		put_bytes(table, table->report->separator, 1);
 	else
-		fputs(at ? "  " : first, table->out);
+		put_spaces(table, 2);
 }
 
 /* A percentage without padding. */
@@ -110,8 +167,7 @@ static void put_share(struct report_table *table, size_t at, uint64_t period)
 		return;
 	}
 	snprintf(padded, sizeof(padded), "%*s", (int)table->width[at], text);
-	cli_put_colored(table->out, table->report->color,
-			table->total ? 100.0 * period / table->total : 0, padded);
+	put_colored(table, table->total ? 100.0 * period / table->total : 0, padded);
 }
 
 static const char *cell_text(const struct report_table *table, size_t at,
@@ -122,41 +178,42 @@ static const char *cell_text(const struct report_table *table, size_t at,
 }
 
 /* Prints a sum of one event of a group. */
-static void put_part(const struct report_table *table, const struct perch_column *column,
-		     uint64_t value, uint64_t total, size_t width)
+static void put_part(struct report_table *table, const struct perch_column *column, uint64_t value,
+		     uint64_t total, size_t width)
 {
-	const struct report *report = table->report;
 	char text[32];
 
 	if (column->type != PERCH_COLUMN_PERCENT) {
-		fprintf(table->out, "%*" PRIu64, (int)width, value);
+		snprintf(text, sizeof(text), "%" PRIu64, value);
+		put_spaces(table, width > strlen(text) ? width - strlen(text) : 0);
+		put_string(table, text);
 		return;
 	}
 	snprintf(text, sizeof(text), "%*.2f%%", width ? (int)width - 1 : 0,
 		 total ? 100.0 * value / total : 0);
-	if (report->separator)
-		fputs(text, table->out);
+	if (table->report->separator)
+		put_string(table, text);
 	else
-		cli_put_colored(table->out, report->color, total ? 100.0 * value / total : 0, text);
+		put_colored(table, total ? 100.0 * value / total : 0, text);
 }
 
 /* Prints the sums of all events of a group. */
-static void put_parts(const struct report_table *table, size_t at, const struct perch_row *row)
+static void put_parts(struct report_table *table, size_t at, const struct perch_row *row)
 {
 	const struct perch_column *column = table->report->columns.column[at];
 	const struct report_group *group = table->group;
 	size_t width = table->report->separator ? 0 : width_of_part(column);
 
 	if (table->width[at] > group->nr * width && width)
-		put_spaces(table->out, table->width[at] - group->nr * width);
+		put_spaces(table, table->width[at] - group->nr * width);
 	for (size_t i = 0; i < group->nr; i++) {
-		fputs(width ? "" : " ", table->out);
+		put_string(table, width ? "" : " ");
 		put_part(table, column, report_group_value(group, table->profile, row, i, column),
 			 group->total[i], width);
 	}
 }
 
-void report_put_cell(struct report_table *table, size_t at, const struct perch_row *row)
+static void put_cell(struct report_table *table, size_t at, const struct perch_row *row)
 {
 	const struct perch_column *column = table->report->columns.column[at];
 	char buffer[PERCH_CELL_BYTES];
@@ -177,6 +234,12 @@ void report_put_cell(struct report_table *table, size_t at, const struct perch_r
 	put_text(table, at, text);
 }
 
+void report_put_cell(struct report_table *table, size_t at, const struct perch_row *row)
+{
+	put_cell(table, at, row);
+	flush_text(table);
+}
+
 /* perf's name of the column "Overhead" beside "Children", if -F does not choose the columns. */
 static const char *title_of(const struct report *report, size_t at)
 {
@@ -188,29 +251,28 @@ static const char *title_of(const struct report *report, size_t at)
 		       : column->header;
 }
 
-void report_put_title(const struct report_table *table, size_t at)
+void report_put_title(struct report_table *table, size_t at)
 {
 	put_text(table, at, title_of(table->report, at));
+	flush_text(table);
 }
 
-static void put_titles(const struct report_table *table)
+static void put_titles(struct report_table *table)
 {
 	const struct report *report = table->report;
-	FILE *out = table->out;
 
 	for (size_t at = 0; at < report->columns.nr; at++) {
 		put_gap(table, at, "# ");
-		report_put_title(table, at);
+		put_text(table, at, title_of(report, at));
 	}
-	putc('\n', out);
+	put_string(table, "\n");
 	if (report->separator)
 		return;
 	for (size_t at = 0; at < report->columns.nr; at++) {
 		put_gap(table, at, "# ");
-		for (size_t dots = 0; dots < table->width[at]; dots++)
-			putc('.', out);
+		put_repeated(table, '.', table->width[at]);
 	}
-	fputs("\n#\n", out);
+	put_string(table, "\n#\n");
 }
 
 /* The width of -w of a column. As in perf, a column that is hidden has a width in the list, too. */
@@ -251,40 +313,59 @@ void report_fit_columns(struct report_table *table, size_t first, size_t termina
 	}
 }
 
-void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr)
+/* The least width of a column, or the one of -w. */
+static size_t first_width(const struct report_table *table, size_t at)
+{
+	const struct report *report = table->report;
+	const struct perch_column *column = report->columns.column[at];
+	size_t title = strlen(title_of(report, at)), forced = forced_width(report, at);
+	size_t least = column->width;
+
+	/* sums are never cut, as in perf */
+	if (table->fitted[at])
+		return forced;
+	if (forced)
+		return forced > title ? forced : title;
+	if (column->scope == PERCH_COLUMN_PERIOD)
+		least = width_of_part(column) * (table->group ? table->group->nr : 1);
+	return title > least ? title : least;
+}
+
+/* Makes columns as wide as their longest text in the rows that are printed. */
+static void widen_columns(struct report_table *table, const struct perch_row *rows, size_t nr)
 {
 	const struct report *report = table->report;
 	char buffer[PERCH_CELL_BYTES];
+	size_t of_text[REPORT_COLUMNS], nr_of_text = 0;
+
+	for (size_t at = 0; at < report->columns.nr; at++)
+		if (!forced_width(report, at) &&
+		    report->columns.column[at]->scope != PERCH_COLUMN_PERIOD)
+			of_text[nr_of_text++] = at;
+	for (size_t i = 0; i < nr && nr_of_text; i++) {
+		if (report_is_small(report, &rows[i], table->total))
+			continue;
+		for (size_t j = 0; j < nr_of_text; j++) {
+			size_t at = of_text[j];
+			size_t used = report_columns_of(cell_text(table, at, &rows[i], buffer));
+
+			if (table->width[at] < used)
+				table->width[at] = used;
+		}
+	}
+}
+
+void report_set_widths(struct report_table *table, const struct perch_row *rows, size_t nr)
+{
+	const struct report *report = table->report;
 	size_t terminal;
 
 	for (size_t at = 0; at < report->columns.nr; at++) {
-		const struct perch_column *column = report->columns.column[at];
-		unsigned forced = forced_width(report, at);
-		size_t width = strlen(title_of(report, at));
-
-		size_t least = column->width;
-
-		if (column->scope == PERCH_COLUMN_PERIOD)
-			least = width_of_part(column) * (table->group ? table->group->nr : 1);
-		width = width < least ? least : width;
-		for (size_t i = 0; i < nr && !forced && column->scope != PERCH_COLUMN_PERIOD; i++) {
-			size_t used;
-
-			if (report_is_small(report, &rows[i], table->total))
-				continue;
-			used = report_columns_of(cell_text(table, at, &rows[i], buffer));
-			width = used > width ? used : width;
-		}
-		/* sums are never cut, as in perf */
-		table->fitted[at] = forced && column->scope != PERCH_COLUMN_PERIOD;
-		if (table->fitted[at])
-			width = forced;
-		else if (forced)
-			width = forced > strlen(title_of(report, at))
-					? forced
-					: strlen(title_of(report, at));
-		table->width[at] = width;
+		table->fitted[at] = forced_width(report, at) &&
+				    report->columns.column[at]->scope != PERCH_COLUMN_PERIOD;
+		table->width[at] = first_width(table, at);
 	}
+	widen_columns(table, rows, nr);
 	terminal = report->full ? 0 : cli_terminal_columns();
 	if (terminal)
 		report_fit_columns(table, 0, terminal, SIZE_MAX);
@@ -345,12 +426,15 @@ int report_print_rows(struct report_table *table, unsigned event)
 			continue;
 		for (size_t at = 0; at < report->columns.nr; at++) {
 			put_gap(table, at, "  ");
-			report_put_cell(table, at, &rows[i]);
+			put_cell(table, at, &rows[i]);
 		}
-		putc('\n', table->out);
-		if (report->graph.shape != SHAPE_NONE)
-			status = report_print_graph(table->out, report, table->profile, &rows[i],
-						    table->total);
+		put_string(table, "\n");
+		if (report->graph.shape == SHAPE_NONE)
+			continue;
+		flush_text(table);
+		status = report_print_graph(table->out, report, table->profile, &rows[i],
+					    table->total);
 	}
+	flush_text(table);
 	return status;
 }
