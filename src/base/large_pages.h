@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,6 +29,26 @@ static inline void perch__use_large_pages(const void *memory, size_t size)
 		return;
 	madvise((void *)start, end - start, MADV_HUGEPAGE);
 	errno = saved;
+}
+
+/*
+ * Allocates memory for an array of about this size, in large pages from its start on. Until it is
+ * used it takes no pages. realloc() moves a large array to where its pages are small ones, so an
+ * array whose size is known should not grow. free() frees it. Returns NULL if out of memory.
+ */
+static inline void *perch__large_alloc(size_t size)
+{
+	const size_t page = PERCH__LARGE_PAGES_FROM;
+	void *memory;
+
+	if (size > PTRDIFF_MAX - page)
+		return NULL;
+	if (size < page)
+		return malloc(size);
+	size = (size + page - 1) & ~(page - 1);
+	memory = aligned_alloc(page, size);
+	perch__use_large_pages(memory, size);
+	return memory;
 }
 
 /* Gives the whole pages in this memory back to the kernel. The memory stays allocated; its content

@@ -98,6 +98,7 @@ int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *li
 	size_t nr = flat->nr_first + flat->keys.nr;
 	int rc = 0;
 
+	perch__tree_reserve(&profile->tree, nr);
 	for (size_t i = 0; i < flat->nr_first && !rc; i++) {
 		rc = perch__profile_progress(profile, WORK_FOLD, i, nr);
 		if (!rc && flat->first[i].samples)

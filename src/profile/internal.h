@@ -87,6 +87,8 @@ struct tree {
 	/* (context, parent, frame) -> node[]: roots, and the children of nodes with many */
 	struct perch__hash_table children;
 };
+/* Makes space for the nodes of an empty tree. Without memory it is made when nodes are added. */
+void perch__tree_reserve(struct tree *tree, size_t nr);
 /*
  * Returns the child of a node for a frame, or the root of a context if parent is NO_NODE. Adds it
  * if it is new. Returns NO_NODE if out of memory.

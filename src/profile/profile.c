@@ -375,6 +375,7 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 		folding.callers = find_callers(profile, lists->brief);
 		rc = folding.callers ? 0 : -ENOMEM;
 	}
+	perch__tree_reserve(&profile->tree, nr);
 	for (size_t i = 0; i < nr && !rc; i++) {
 		rc = perch__profile_progress(profile, WORK_FOLD, i, nr);
 		if (rc)

@@ -24,7 +24,7 @@ struct row_walk {
 	} (*cached_row)[2];
 	struct key_set keys; /* (context, number of values) -> other[] */
 	uint32_t *other;     /* rows of other contexts */
-	size_t nr_rows;
+	size_t nr_rows, row_capacity, lists_capacity;
 	size_t nr_nodes; /* that were visited */
 };
 enum { FIRST, LAST };
@@ -43,8 +43,9 @@ static uint32_t add_row(struct row_walk *walk, const struct node *node)
 	struct perch_profile *profile = walk->profile;
 	size_t at = walk->nr_rows;
 
-	if (at >= PERCH__HASH_MAX || PERCH__ARRAY_RESERVE_BY_NR(profile->row, at, 1) ||
-	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1))
+	if (at >= PERCH__HASH_MAX ||
+	    PERCH__ARRAY_RESERVE(profile->row, walk->row_capacity, at + 1) ||
+	    PERCH__ARRAY_RESERVE(profile->lists, walk->lists_capacity, at + 1))
 		return NO_NUMBER;
 	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, false };
 	profile->row[at] = (struct perch_row){
@@ -265,6 +266,30 @@ static int group_rows(struct perch_profile *profile)
 	return 0;
 }
 
+/* Makes space for as many rows as there usually are: one for each frame, and some more in other
+ * contexts. Without memory it is made when rows are added. */
+static void reserve_rows(struct row_walk *walk)
+{
+	struct perch_profile *profile = walk->profile;
+	size_t nr = profile->frames.nr + profile->frames.nr / 4;
+
+	if (!profile->nr_frame_columns)
+		return;
+	profile->row = perch__large_alloc(nr * sizeof(*profile->row));
+	profile->lists = perch__large_alloc(nr * sizeof(*profile->lists));
+	walk->row_capacity = profile->row ? nr : 0;
+	walk->lists_capacity = profile->lists ? nr : 0;
+}
+
+/* Returns zeroed memory for nr items and one more, or NULL. */
+static void *new_array(size_t nr, size_t size)
+{
+	void *array = calloc(nr + 1, size);
+
+	perch__use_large_pages(array, (nr + 1) * size);
+	return array;
+}
+
 /* Adds up the samples of each node and of its children, for call graphs. */
 static int count_samples(struct perch_profile *profile)
 {
@@ -287,9 +312,10 @@ int perch__rows_fill(struct perch_profile *profile)
 	struct row_walk walk = { .profile = profile };
 	int rc;
 
-	profile->hits = calloc(profile->tree.nr + 1, sizeof(*profile->hits));
-	profile->group_of = calloc(profile->frames.nr + 1, sizeof(*profile->group_of));
-	walk.cached_row = calloc(profile->frames.nr + 1, sizeof(*walk.cached_row));
+	profile->hits = new_array(profile->tree.nr, sizeof(*profile->hits));
+	profile->group_of = new_array(profile->frames.nr, sizeof(*profile->group_of));
+	walk.cached_row = new_array(profile->frames.nr, sizeof(*walk.cached_row));
+	reserve_rows(&walk);
 	rc = profile->hits && profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
 	if (!rc && profile->graph_samples)
 		rc = count_samples(profile);

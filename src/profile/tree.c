@@ -119,6 +119,12 @@ void perch__key_set_end(struct key_set *set)
  * hash table that does not fit into the CPU's cache. */
 #define LISTED 8
 
+void perch__tree_reserve(struct tree *tree, size_t nr)
+{
+	tree->node = nr <= PERCH__HASH_MAX ? perch__large_alloc(nr * sizeof(*tree->node)) : NULL;
+	tree->capacity = tree->node ? nr : 0;
+}
+
 static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
 {
 	uint32_t at = tree->nr;

@@ -140,6 +140,30 @@ static void grows_without_a_capacity(void **state)
 	free(items);
 }
 
+/* Large arrays begin with a large page, can grow, and keep their content. */
+static void allocates_large_pages(void **state)
+{
+	const size_t page = PERCH__LARGE_PAGES_FROM,
+		     sizes[] = { 1, page - 1, page, page + 1, 3 * page };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		unsigned char *memory = perch__large_alloc(sizes[i]), *larger;
+
+		assert_non_null(memory);
+		if (sizes[i] >= page)
+			assert_int_equal((uintptr_t)memory % page, 0);
+		memset(memory, 0x5a, sizes[i]);
+		larger = realloc(memory, 2 * sizes[i]);
+		assert_non_null(larger);
+		for (size_t at = 0; at < sizes[i]; at++)
+			assert_true(larger[at] == 0x5a);
+		free(larger);
+	}
+	assert_null(perch__large_alloc(PTRDIFF_MAX));
+	assert_null(perch__large_alloc(SIZE_MAX - 1));
+}
+
 int test_base_array(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +174,7 @@ int test_base_array(void)
 		cmocka_unit_test(refuses_sizes_that_overflow),
 		cmocka_unit_test(zeroes_new_items_only),
 		cmocka_unit_test(grows_without_a_capacity),
+		cmocka_unit_test(allocates_large_pages),
 	};
 
 	return cmocka_run_group_tests_name("base/array.h", tests, NULL, NULL);
