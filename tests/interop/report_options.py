@@ -85,7 +85,8 @@ def check_limit():
     with open("alone.s", "w", encoding="utf-8") as source:
         source.write(".globl _start\n_start: mov $2000000000, %ecx\n1: dec %ecx\njnz 1b\nmov $60, %eax\nxor %edi, %edi\nsyscall\n")
     if os.uname().machine == "x86_64" and not run("cc", "-nostdlib", "-static", "-o", "alone", "alone.s")[0]:
-        run(PERCH, "record", "-q", "-e", "cpu-clock:u", "-F", "2000", "-g", "-o", "alone.data", "--", "sh", "-c", "./alone; ls")
+        run(PERCH, "record", "-q", "-e", "cpu-clock:u", "-F", "2000", "-g", "-o", "alone.data", "--", "sh", "-c",
+            "./alone; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done")
         _, out, err = run(PERCH, "report", "--stdio", "-i", "alone.data", "--no-children", "-s", "sym", "-g", "graph,99")
         check(re.search(r"^ +(9\d|100)\.\d+%", out, re.M) and "no row has a call graph" in err, "a row without callers is not all rows", out + err)
     for options in ("-g", "caller"), ("-g", "callee", "--no-children"), ("-g", "none"), ("-g", "folded"), ("-q", "-g", "graph,99"):

@@ -258,6 +258,8 @@ static int open_recording(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
+	/* a file of that name would be kept as PATH.old */
+	unlink(path);
 	assert_int_equal(perch_writer_open(&writer, path, events, 2, NULL), 0);
 	put_sample(writer, 21, 2);
 	put_sample(writer, 21, 9);
