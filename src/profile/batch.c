@@ -9,7 +9,7 @@ int perch__samples_count(struct perch_profile *profile)
 {
 	struct batch *batch = profile->batch;
 
-	if (profile->count_thread && perch__count_thread_wait(profile->count_thread))
+	if (profile->count_thread && perch__batch_thread_wait(profile->count_thread))
 		return -ENOMEM;
 	if (!batch || !batch->nr)
 		return 0;
@@ -17,17 +17,36 @@ int perch__samples_count(struct perch_profile *profile)
 	return perch__batch_count(profile, batch);
 }
 
+static int count(void *profile, void *batch)
+{
+	return perch__batch_count(profile, batch);
+}
+
+static int pass(struct perch_profile *profile)
+{
+	void *batch = profile->batch;
+	int rc = perch__batch_thread_pass(profile->count_thread, &batch);
+
+	profile->batch = batch;
+	return rc;
+}
+
 /* Makes space in the batch. Returns 0 or -ENOMEM. */
 static int end_batch(struct perch_profile *profile)
 {
 	if (profile->threads && !profile->count_thread) {
-		profile->count_thread = perch__count_thread_new(profile);
+		profile->count_thread = perch__batch_thread_new(&(struct perch__batch_job){
+			.run = count,
+			.context = profile,
+			.batch_size = sizeof(*profile->batch),
+			.nr_batches = BATCHES,
+		});
 		profile->threads = profile->count_thread;
 	}
 	if (!profile->count_thread)
 		return perch__samples_count(profile);
 	profile->batch->unit = profile->unit;
-	return perch__count_thread_pass(profile->count_thread, &profile->batch);
+	return pass(profile);
 }
 
 /* Stores the key of an address. */

@@ -6,6 +6,7 @@
 #include <perch/column.h>
 #include <perch/profile.h>
 #include "base/array.h"
+#include "base/batch_thread.h"
 #include "base/hash_table.h"
 
 /* ---- tree.c: numbered keys, and a tree of stacks ---- */
@@ -214,6 +215,7 @@ unsigned perch__mode_of_address(const struct perch_record *record, uint64_t addr
 
 #define BATCH_SAMPLES 1024
 #define BATCH_KEYS    4096
+#define BATCHES	      4 /* that wait for the thread */
 
 struct batch_sample {
 	uint64_t period;
@@ -240,24 +242,6 @@ int perch__samples_count(struct perch_profile *profile);
 /* batch_count.c: counts the samples of a batch as a whole, or none of them. Returns 0 or -ENOMEM.
  */
 int perch__batch_count(struct perch_profile *profile, struct batch *batch);
-
-/* ---- count_thread.c: a thread that counts batches while the program fills the next ones ---- */
-
-struct count_thread;
-/* Returns NULL if there cannot be a thread. */
-struct count_thread *perch__count_thread_new(struct perch_profile *profile);
-/* True in a child of fork(2): the thread is in the parent, and may have changed what it has for
- * itself while it was copied. */
-bool perch__count_thread_is_forked(const struct count_thread *thread);
-/* Ends the thread. Batches that are not counted are lost. */
-void perch__count_thread_free(struct count_thread *thread);
-/*
- * Passes a full batch to the thread, and replaces it by an empty one. May wait until one is
- * counted. After -ENOMEM the batch is not passed.
- */
-int perch__count_thread_pass(struct count_thread *thread, struct batch **batch);
-/* Waits until all batches are counted. Returns 0, or -ENOMEM: the rest is kept. */
-int perch__count_thread_wait(struct count_thread *thread);
 
 /* ---- stacks.c ---- */
 
@@ -450,7 +434,7 @@ struct perch_profile {
 	bool starts_debug_info; /* in another thread */
 	/* NULL: none. It has addresses, flat, stacks and last_stack[].number for itself, except
 	 * between perch__samples_count() and the next sample. */
-	struct count_thread *count_thread;
+	struct perch__batch_thread *count_thread;
 	struct stacks stacks; /* empty after perch_profile_finish() */
 	struct tree tree;     /* of frames */
 	uint64_t names_seed;  /* of hashes that stand for names */

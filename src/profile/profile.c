@@ -88,9 +88,9 @@ void perch_profile_free(struct perch_profile *profile)
 {
 	if (!profile)
 		return;
-	if (perch__count_thread_is_forked(profile->count_thread))
+	if (perch__batch_thread_is_forked(profile->count_thread))
 		abandon_counts(profile);
-	perch__count_thread_free(profile->count_thread);
+	perch__batch_thread_free(profile->count_thread);
 	perch__tuples_clear(&profile->contexts);
 	if (!profile->shares_addresses)
 		perch_addresses_free(profile->addresses);
@@ -398,7 +398,7 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	int rc;
 
 	rc = perch__samples_count(profile);
-	perch__count_thread_free(profile->count_thread);
+	perch__batch_thread_free(profile->count_thread);
 	profile->count_thread = NULL;
 	/* what follows uses numbers only */
 	perch__hash_clear(&profile->stacks.table);

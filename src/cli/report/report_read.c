@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the samples that the options select. */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 #include "options.h"
 #include "report.h"
 #include "report_threads.h"
+#include "base/batch_thread.h"
 
 #define BUSY_SECONDS  0.05 /* between two calls of reading->busy */
 #define FIRST_SAMPLES 64   /* for which a thread begins to decompress debug information */
@@ -211,15 +210,6 @@ static bool merge_progress(void *context, double done)
 	return goes_on(reading, report_read_seconds(reading));
 }
 
-/* True if another thread of this process can run at the same time. */
-static bool has_several_cpus(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	return sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) > 1;
-}
-
 int report_read_start(struct report_reading *reading, struct report *report)
 {
 	struct perch_session *session = report->input.session;
@@ -228,7 +218,7 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	int rc = check_chains(report);
 
 	reading->report = report;
-	options.threads = has_several_cpus();
+	options.threads = perch__has_several_cpus();
 	reading->shows_chains = !options.flat;
 	if (options.threads && options.inlined && !options.flat && !options.branches)
 		reading->left_starts = FIRST_SAMPLES;
