@@ -9,7 +9,11 @@
 #include "script.h"
 
 #define CHUNK PERCH__OUTPUT_BYTES
-#define UNIT  8u /* lines begin at multiples of it, so that 32 bits address 32 GiB of text */
+#define UNIT  SCRIPT_LINE_UNIT
+
+/* 32 bits have an offset in 8 GiB of text, and the number of a kind of code. */
+#define MODE_BITS 3
+static const char modes[1u << MODE_BITS] = { '?', 'k', '.', 'H', 'g', 'u' };
 
 enum { SAMPLED, RETURN, SINGLE };
 
@@ -86,11 +90,11 @@ static uint32_t store(struct script_lines *lines, const struct script_line *line
 	size_t offset;
 
 	if (!lines->nr_chunks || lines->chunk_used + size > CHUNK) {
-		if ((lines->nr_chunks + 1) * (uint64_t)(CHUNK / UNIT) > UINT32_MAX ||
+		if ((lines->nr_chunks + 1) * (uint64_t)(CHUNK / UNIT) > UINT32_MAX >> MODE_BITS ||
 		    PERCH__ARRAY_RESERVE(lines->chunk, lines->chunks_capacity,
 					 lines->nr_chunks + 1))
 			return 0;
-		lines->chunk[lines->nr_chunks] = malloc(CHUNK + PERCH__OUTPUT_SLACK);
+		lines->chunk[lines->nr_chunks] = malloc(CHUNK);
 		if (!lines->chunk[lines->nr_chunks])
 			return 0;
 		/* no line is at offset 0 */
@@ -104,13 +108,28 @@ static uint32_t store(struct script_lines *lines, const struct script_line *line
 	return (uint32_t)offset;
 }
 
-static inline const struct script_line *line_at(const struct script_lines *lines, uint32_t offset)
+/* The lines at an offset of lines->offsets. */
+static inline const struct script_line *line_at(const struct script_lines *lines, uint32_t word)
 {
+	uint32_t offset = word >> MODE_BITS;
+
 	return (const struct script_line *)(lines->chunk[offset / (CHUNK / UNIT)] +
 					    (size_t)(offset % (CHUNK / UNIT)) * UNIT);
 }
 
-/* Returns the offset of the lines of an address, or 0 if they are not made. */
+static inline char mode_of(uint32_t word)
+{
+	return modes[word & ((1u << MODE_BITS) - 1)];
+}
+
+static uint32_t with_mode(uint32_t offset, char cpumode_char)
+{
+	const char *mode = memchr(modes, cpumode_char, sizeof(modes));
+
+	return offset << MODE_BITS | (mode ? (uint32_t)(mode - modes) : 0);
+}
+
+/* Returns the offset of the lines of an address, with its mode, or 0 if they are not made. */
 static inline uint32_t find(const struct script_lines *lines, uint32_t number, int kind)
 {
 	const struct script_offsets *offsets = &lines->offsets[kind];
@@ -271,7 +290,7 @@ static int find_frames(const struct script_lines *lines, const struct perch_addr
 				    frame);
 }
 
-/* Makes the lines of an address. Returns their offset, or 0 if out of memory. */
+/* Makes the lines of an address. Returns their offset with the mode, or 0 if out of memory. */
 static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 {
 	const struct perch_address *address = perch_session_address(lines->script->session, number);
@@ -279,7 +298,7 @@ static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 	int nr = find_frames(lines, address, kind, &frame);
 	bool inlined = kind != SINGLE && !lines->script->no_inline && nr > 0 &&
 		       frame[nr - 1].symbol == address->symbol;
-	struct script_line line = { .cpumode_char = address->cpumode_char };
+	struct script_line line = { .stop = false };
 	uint32_t offset;
 	char *end;
 
@@ -303,30 +322,34 @@ static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 		return 0;
 	line.length = (uint32_t)(end - lines->buffer);
 	offset = store(lines, &line, lines->buffer);
-	if (!offset || set(lines, number, kind, offset) ||
+	if (!offset)
+		return 0;
+	offset = with_mode(offset, address->cpumode_char);
+	if (set(lines, number, kind, offset) ||
 	    /* without inlined functions, a return address has the same lines */
 	    (!nr && kind != SINGLE && set(lines, number, SAMPLED + RETURN - kind, offset)))
 		return 0;
 	return offset;
 }
 
-/*
- * The kind of the frame is read from its lines: the address itself is seldom in the CPU's cache.
- */
 const struct script_line *script_lines_chain(struct script_lines *lines, uint32_t number,
-					     char called)
+					     char *cpumode_char)
 {
+	char called = *cpumode_char;
 	uint32_t offset = find(lines, number, called ? RETURN : SAMPLED);
-	int kind;
 
-	if (offset && (!called || line_at(lines, offset)->cpumode_char == called))
-		return line_at(lines, offset);
-	kind = perch_session_address(lines->script->session, number)->cpumode_char == called
-		       ? RETURN
-		       : SAMPLED;
-	offset = find(lines, number, kind);
-	if (!offset)
-		offset = make(lines, number, kind);
+	/* the address itself is seldom in the CPU's cache */
+	if (!offset || (called && mode_of(offset) != called)) {
+		int kind = perch_session_address(lines->script->session, number)->cpumode_char ==
+					   called
+				   ? RETURN
+				   : SAMPLED;
+
+		offset = find(lines, number, kind);
+		if (!offset)
+			offset = make(lines, number, kind);
+	}
+	*cpumode_char = mode_of(offset);
 	return offset ? line_at(lines, offset) : NULL;
 }
 
@@ -347,19 +370,5 @@ void script_lines_prefetch_offsets(const struct script_lines *lines, const uint3
 
 		if (chain[i] < offsets->nr)
 			__builtin_prefetch(&offsets->line[chain[i]]);
-	}
-}
-
-void script_lines_prefetch(const struct script_lines *lines, const uint32_t *chain, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		uint32_t offset = find(lines, chain[i], i ? RETURN : SAMPLED);
-		const char *line = offset ? (const char *)line_at(lines, offset) : NULL;
-
-		if (!line)
-			continue;
-		/* most lines are this long */
-		__builtin_prefetch(line);
-		__builtin_prefetch(line + 64);
 	}
 }

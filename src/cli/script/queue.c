@@ -1,113 +1,148 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints many samples at a time: their addresses are numbered together, and the memory of their
- * lines is loaded into the CPU's cache before it is read. */
+/*
+ * Prints many samples at a time: their addresses are numbered together, and the memory of their
+ * lines is loaded into the CPU's cache before it is read. If there are many samples, a thread
+ * writes their text, with lines that are made before, while the program reads the next samples.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "script.h"
+#include "base/batch_thread.h"
 
 #define SAMPLES	   512
 #define ADDRESSES  (4 * SAMPLES)
-#define HEAD_BYTES (128 * SAMPLES)
+#define FEW	   16  /* batches that are printed before the thread starts */
+#define BATCHES	   16  /* that wait for the thread */
+#define LINE_BYTES 128 /* most lines have fewer */
 
-struct script_queue {
-	struct perch_session *session;
-	size_t nr, nr_addresses, head_bytes;
+/* Samples that are printed together. */
+struct batch {
+	size_t nr;
 	struct waiting {
 		const struct script_event *event;
-		uint32_t head_length, nr;
-		bool truncated;
+		struct script_start start;
+		uint32_t nr;
+		bool truncated; /* its call chain ends with the line that says so */
 	} waiting[SAMPLES];
-	/* of all samples, one after the other: positions, and numbers when they are known */
-	uint32_t chain[ADDRESSES + PERCH_MAX_CALL_CHAIN];
-	char heads[HEAD_BYTES + SCRIPT_START_BYTES + PERCH__OUTPUT_SLACK];
+	/* of all samples, one after the other */
+	const struct script_line *line[ADDRESSES + PERCH_MAX_CALL_CHAIN];
 };
 
-struct script_queue *script_queue_new(struct perch_session *session)
-{
-	struct script_queue *queue = calloc(1, sizeof(struct script_queue));
+struct script_queue {
+	struct script *script;
+	struct batch *batch; /* takes samples */
+	/* of all of its samples: positions, and numbers when they are known */
+	uint32_t chain[ADDRESSES + PERCH_MAX_CALL_CHAIN];
+	size_t nr_addresses;
+	struct perch__batch_thread *thread; /* NULL: the caller prints */
+	bool may_thread;
+	bool passed;	     /* the thread has batches that may not be printed */
+	unsigned nr_printed; /* batches, before the thread starts */
+};
 
-	if (queue)
-		queue->session = session;
-	return queue;
+struct script_queue *script_queue_new(struct script *script, bool threads)
+{
+	struct script_queue *queue = calloc(1, sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	queue->script = script;
+	queue->may_thread = threads;
+	queue->batch = calloc(1, sizeof(*queue->batch));
+	if (queue->batch)
+		return queue;
+	free(queue);
+	return NULL;
 }
 
 void script_queue_free(struct script_queue *queue)
 {
+	if (!queue)
+		return;
+	perch__batch_thread_free(queue->thread);
+	free(queue->batch);
 	free(queue);
 }
 
-/* Copies up to 15 bytes more than the text has, because this is faster than memcpy(). */
-static inline char *copy(char *to, const char *from, size_t length)
+bool script_queue_has_output(const struct script_queue *queue)
 {
-	for (size_t i = 0; i < length; i += 16)
-		memcpy(to + i, from + i, 16);
-	return to + length;
+	return queue->thread;
 }
 
-static int print(const struct waiting *sample, const char *head, const uint32_t *chain)
-{
-	struct perch__output *out = sample->event->out;
-	struct script_lines *lines = sample->event->lines;
-	char *to = perch__output_reserve(out, SCRIPT_START_BYTES);
-	char called = 0;
+/* ---- text ---- */
 
-	to = copy(to, head, sample->head_length);
+/* Copies up to the end of a unit, because this is faster than memcpy(). */
+static inline char *copy(char *to, const struct script_line *line)
+{
+	for (size_t i = 0; i < line->length; i += SCRIPT_LINE_UNIT)
+		memcpy(to + i, line->text + i, SCRIPT_LINE_UNIT);
+	return to + line->length;
+}
+
+static void print(struct script *script, const struct waiting *sample,
+		  const struct script_line *const *line)
+{
+	const struct script_lines *lines = sample->event->lines;
+	struct perch__output *out = sample->event->out;
+	char *to = perch__output_reserve(out, SCRIPT_START_BYTES);
+
+	to = script_put_head(script, sample->event, &sample->start, to);
 	*to++ = '\n';
 	perch__output_end(out, to);
 	for (size_t i = 0; i < sample->nr; i++) {
-		const struct script_line *line = script_lines_chain(lines, chain[i], called);
-
-		if (!line)
-			return -ENOMEM;
-		called = script_called(sample->event->has_calls, line->cpumode_char);
-		to = perch__output_reserve(out, line->length);
-		perch__output_end(out, copy(to, line->text, line->length));
-		if (line->stop)
-			break;
-		if (sample->truncated && i + 1 == sample->nr)
-			perch__output_bytes(out, lines->truncated, lines->truncated_length);
+		to = perch__output_reserve(out, line[i]->length);
+		perch__output_end(out, copy(to, line[i]));
 	}
+	if (sample->truncated)
+		perch__output_bytes(out, lines->truncated, lines->truncated_length);
 	to = perch__output_reserve(out, 1);
 	*to++ = '\n';
 	perch__output_end(out, to);
-	return 0;
 }
 
-/* How many samples later the memory is needed. */
-#define AHEAD 16
+/* How many lines later the memory is needed. */
+#define AHEAD 32
 
-static int print_all(const struct script_queue *queue)
+/* Prints the samples of a batch, and empties it. */
+static void print_batch(struct script *script, struct batch *batch)
 {
-	const uint32_t *chain = queue->chain, *ahead = chain;
-	const char *head = queue->heads;
-	size_t loaded = 0;
-	int rc = 0;
+	const struct script_line *const *line = batch->line, *const *ahead = line;
+	const struct script_line *const *end = line;
 
-	for (size_t i = 0; i < queue->nr && !rc; i++) {
-		const struct waiting *sample = &queue->waiting[i];
+	for (size_t i = 0; i < batch->nr; i++)
+		end += batch->waiting[i].nr;
+	for (size_t i = 0; i < batch->nr; i++) {
+		const struct waiting *sample = &batch->waiting[i];
 
-		for (; loaded < queue->nr && loaded < i + AHEAD; loaded++) {
-			const struct waiting *later = &queue->waiting[loaded];
-
-			script_lines_prefetch(later->event->lines, ahead, later->nr);
-			ahead += later->nr;
-		}
-		rc = print(sample, head, chain);
-		head += sample->head_length;
-		chain += sample->nr;
+		for (; ahead < end && ahead < line + sample->nr + AHEAD; ahead++)
+			for (size_t at = 0; at < LINE_BYTES; at += 64)
+				__builtin_prefetch((const char *)*ahead + at);
+		print(script, sample, line);
+		line += sample->nr;
 	}
-	return rc;
+	batch->nr = 0;
 }
+
+/* The job of the thread, which ends if the output cannot be written. */
+static int run(void *context, void *batch)
+{
+	struct script *script = context;
+
+	print_batch(script, batch);
+	return script->out.error ? -script->out.error : 0;
+}
+
+/* ---- batches ---- */
 
 /* Positions become numbers. */
 static void set_numbers(struct script_queue *queue, const uint32_t *numbers)
 {
 	uint32_t *chain = queue->chain;
 
-	for (size_t i = 0; i < queue->nr; i++) {
-		const struct waiting *sample = &queue->waiting[i];
+	for (size_t i = 0; i < queue->batch->nr; i++) {
+		const struct waiting *sample = &queue->batch->waiting[i];
 
 		for (size_t at = 0; at < sample->nr; at++)
 			chain[at] = numbers[chain[at]];
@@ -116,40 +151,122 @@ static void set_numbers(struct script_queue *queue, const uint32_t *numbers)
 	}
 }
 
-char *script_queue_head(struct script_queue *queue)
+/* Finds the lines of a call chain, up to the one at which it stops. Returns 0 or -ENOMEM. */
+static int set_lines(struct waiting *sample, const uint32_t *chain, const struct script_line **line)
 {
-	return queue->heads + queue->head_bytes;
+	const struct script_event *event = sample->event;
+	bool may_stop = event->lines->script->stop_at;
+	char called = 0;
+
+	for (size_t i = 0; i < sample->nr; i++) {
+		line[i] = script_lines_chain(event->lines, chain[i], &called);
+		if (!line[i])
+			return -ENOMEM;
+		called = script_called(event->has_calls, called);
+		if (may_stop && line[i]->stop) {
+			sample->nr = (uint32_t)i + 1;
+			sample->truncated = false;
+		}
+	}
+	return 0;
 }
 
-int script_queue_add(struct script_queue *queue, const struct script_event *event, const char *end,
-		     const uint32_t *chain, size_t nr, bool truncated)
+/* Finds the lines of the batch. After -ENOMEM it has the samples before. */
+static int make_lines(struct script_queue *queue)
 {
-	struct waiting *sample = &queue->waiting[queue->nr++];
+	const struct script_line **line = queue->batch->line;
+	const uint32_t *numbers, *chain = queue->chain;
+	size_t nr = queue->batch->nr;
+	int rc = perch_session_number_chains(queue->script->session, &numbers, NULL);
 
-	sample->event = event;
-	sample->head_length = (uint32_t)(end - script_queue_head(queue));
-	sample->nr = (uint32_t)nr;
-	sample->truncated = truncated;
-	memcpy(queue->chain + queue->nr_addresses, chain, nr * sizeof(*chain));
+	if (rc)
+		nr = 0;
+	else
+		set_numbers(queue, numbers);
+	for (size_t i = 0; i < nr && !rc; i++) {
+		struct waiting *sample = &queue->batch->waiting[i];
+		size_t nr_addresses = sample->nr;
+
+		rc = set_lines(sample, chain, line);
+		if (rc)
+			nr = i;
+		chain += nr_addresses;
+		line += sample->nr;
+	}
+	queue->batch->nr = nr;
+	queue->nr_addresses = 0;
+	return rc;
+}
+
+static void start_thread(struct script_queue *queue)
+{
+	queue->may_thread = false;
+	queue->thread = perch__batch_thread_new(
+		&(struct perch__batch_job){ .run = run,
+					    .context = queue->script,
+					    .batch_size = sizeof(struct batch),
+					    .nr_batches = BATCHES,
+					    .writes = true });
+}
+
+/* Ends the thread, because the output cannot be written. */
+static void end_thread(struct script_queue *queue)
+{
+	perch__batch_thread_free(queue->thread);
+	queue->thread = NULL;
+	queue->batch->nr = 0;
+}
+
+static void pass(struct script_queue *queue)
+{
+	void *batch = queue->batch;
+	int rc = perch__batch_thread_pass(queue->thread, &batch);
+
+	queue->batch = batch;
+	queue->passed = true;
+	if (rc)
+		end_thread(queue);
+}
+
+/* Prints a full batch. */
+static int end_batch(struct script_queue *queue)
+{
+	int rc = make_lines(queue);
+
+	if (queue->may_thread && ++queue->nr_printed > FEW)
+		start_thread(queue);
+	if (queue->thread)
+		pass(queue);
+	else
+		print_batch(queue->script, queue->batch);
+	return rc;
+}
+
+int script_queue_add(struct script_queue *queue, const struct script_event *event,
+		     const struct perch_session_sample *sample, size_t nr)
+{
+	struct batch *batch = queue->batch;
+
+	batch->waiting[batch->nr++] = (struct waiting){
+		.event = event,
+		.start = script_start_of(sample),
+		.nr = (uint32_t)nr,
+		.truncated = sample->truncated && nr && nr == sample->nr,
+	};
+	memcpy(queue->chain + queue->nr_addresses, sample->chain, nr * sizeof(*sample->chain));
 	queue->nr_addresses += nr;
-	queue->head_bytes += sample->head_length;
-	return queue->nr == SAMPLES || queue->nr_addresses >= ADDRESSES ||
-			       queue->head_bytes >= HEAD_BYTES
-		       ? script_queue_flush(queue)
-		       : 0;
+	return batch->nr == SAMPLES || queue->nr_addresses >= ADDRESSES ? end_batch(queue) : 0;
 }
 
 int script_queue_flush(struct script_queue *queue)
 {
-	const uint32_t *numbers;
-	int rc;
+	int rc = 0;
 
-	if (!queue->nr)
-		return 0;
-	if (perch_session_number_chains(queue->session, &numbers, NULL))
-		return -ENOMEM;
-	set_numbers(queue, numbers);
-	rc = print_all(queue);
-	queue->nr = queue->nr_addresses = queue->head_bytes = 0;
+	if (queue->batch->nr)
+		rc = make_lines(queue);
+	if (queue->passed && queue->thread && perch__batch_thread_wait(queue->thread))
+		end_thread(queue);
+	queue->passed = false;
+	print_batch(queue->script, queue->batch);
 	return rc;
 }

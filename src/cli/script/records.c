@@ -102,12 +102,15 @@ static int put_start(struct script *script, const struct script_event *event,
 				      .time = id->time,
 				      .misc = record->misc,
 				      .type = record->type };
+	const struct perch_thread *thread;
 	uint32_t pid, tid;
 
 	find_thread(record, &pid, &tid);
-	start.thread = perch_processes_thread(perch_session_processes(script->session), pid, tid);
-	if (!start.thread)
+	thread = perch_processes_thread(perch_session_processes(script->session), pid, tid);
+	if (!thread)
 		return -ENOMEM;
+	start.comm = perch_thread_comm(thread);
+	start.comm_index = perch_thread_comm_index(thread);
 	if (!id->has) { /* before Linux 2.6.37 */
 		start.pid = pid;
 		start.tid = tid;

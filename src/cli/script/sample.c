@@ -1,169 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints a sample as text. */
 #include <errno.h>
-#include <time.h>
 
 #include "put.h"
 #include "script.h"
-
-/* ---- the start of a line ---- */
-
-/* Writes the name of a thread. The cleaned text is cached for the next sample of the same name. */
-static char *put_comm(struct script *script, char *at, const struct perch_thread *thread,
-		      bool chains)
-{
-	const char *format = script->latency ? "%8.8s " : chains ? "%s " : "%16s ";
-	uint32_t index = thread ? perch_thread_comm_index(thread) : UINT32_MAX;
-	struct script_comm *comm = &script->comm[chains];
-
-	if (index != comm->index || !thread) {
-		char clean[64];
-
-		perch_clean_text(thread ? perch_thread_comm(thread) : ":-1", clean, sizeof(clean));
-		comm->length = snprintf(comm->text, sizeof(comm->text), format, clean);
-		comm->index = index;
-	}
-	return put_bytes(at, comm->text, (size_t)comm->length);
-}
-
-/* Writes a letter for the kind of code, and those of flags of the record. */
-static char *put_misc(char *at, const struct script_start *start)
-{
-	static const char modes[8] = { 0, 'K', 'U', 'H', 'G', 'g', 0, 0 };
-	unsigned mode = start->misc & PERCH_MISC_CPUMODE_MASK;
-	char *first = at;
-
-	if (mode == PERCH_MISC_HYPERVISOR) /* its number has the bits of two others */
-		at = put_bytes(at, "KU", 2);
-	if (mode == PERCH_MISC_GUEST_USER)
-		*at++ = 'K';
-	if (mode == PERCH_MISC_GUEST_USER)
-		*at++ = 'G';
-	if (modes[mode])
-		*at++ = modes[mode];
-	if ((start->type == PERCH_RECORD_MMAP || start->type == PERCH_RECORD_MMAP2) &&
-	    start->misc & PERCH_MISC_MMAP_DATA)
-		*at++ = 'M';
-	if (start->type == PERCH_RECORD_COMM && start->misc & PERCH_MISC_COMM_EXEC)
-		*at++ = 'E';
-	if ((start->type == PERCH_RECORD_SWITCH || start->type == PERCH_RECORD_SWITCH_CPU_WIDE) &&
-	    start->misc & PERCH_MISC_SWITCH_OUT) {
-		*at++ = 'S';
-		if (start->misc & PERCH_MISC_SWITCH_OUT_PREEMPT)
-			*at++ = 'p';
-	}
-	return put_spaces(at, 6 - (int)(at - first));
-}
-
-static char *put_seconds(const struct script *script, char *at, uint64_t time)
-{
-	at = put_number(at, time / 1000000000, 1, 5);
-	*at++ = '.';
-	return script->ns ? put_number(at, time % 1000000000, 9, 0)
-			  : put_number(at, time / 1000 % 1000000, 6, 0);
-}
-
-char *script_put_tod(const struct script *script, char *at, uint64_t time)
-{
-	uint64_t ns = script->tod_ns + (time - script->clock_ns);
-	time_t seconds = (time_t)(ns / 1000000000);
-	struct tm local;
-
-	if (!localtime_r(&seconds, &local))
-		return at;
-	at += strftime(at, 64, "%F %H:%M:%S", &local);
-	*at++ = '.';
-	at = script->ns ? put_number(at, ns % 1000000000, 9, 0)
-			: put_number(at, ns / 1000 % 1000000, 6, 0);
-	*at++ = ' ';
-	return at;
-}
-
-uint64_t script_relative_time(struct script *script, uint64_t time)
-{
-	uint64_t before = script->last_time;
-
-	if (!before || script->deltatime)
-		script->last_time = time;
-	/* records of another clock may be earlier */
-	return before && time > before ? time - before : 0;
-}
-
-char *script_put_start(struct script *script, const struct script_event *event,
-		       const struct script_start *start, char *at)
-{
-	uint64_t fields = event->fields;
-
-	if (fields & SCRIPT_COMM)
-		at = put_comm(script, at, start->thread, event->chain);
-	if ((fields & (SCRIPT_PID | SCRIPT_TID)) == (SCRIPT_PID | SCRIPT_TID)) {
-		char *end;
-
-		at = put_signed(at, (int32_t)start->pid, 5);
-		*at++ = '/';
-		end = put_signed(at, (int32_t)start->tid, 0);
-		at = put_spaces(end, 5 - (int)(end - at));
-		*at++ = ' ';
-	} else if (fields & (SCRIPT_PID | SCRIPT_TID)) {
-		at = put_signed(at, (int32_t)(fields & SCRIPT_PID ? start->pid : start->tid), 5);
-		*at++ = ' ';
-	}
-	if (fields & SCRIPT_CPU && script->latency) {
-		at = put_number(at, start->cpu, 1, 3);
-		*at++ = ' ';
-	} else if (fields & SCRIPT_CPU) {
-		*at++ = '[';
-		at = put_number(at, start->cpu, 3, 0);
-		at = put_bytes(at, "] ", 2);
-	}
-	if (fields & SCRIPT_MISC)
-		at = put_misc(at, start);
-	if (fields & SCRIPT_TOD)
-		at = script_put_tod(script, at, start->time);
-	if (fields & SCRIPT_TIME) {
-		uint64_t time = start->time;
-
-		if (script->reltime || script->deltatime)
-			time = script_relative_time(script, time);
-		at = put_bytes(put_seconds(script, at, time), ": ", 2);
-	}
-	return at;
-}
-
-/* ---- the rest ---- */
-
-struct script_start script_start_of(const struct perch_session_sample *sample)
-{
-	const struct perch_record *record = sample->record;
-
-	return (struct script_start){
-		.thread = sample->thread,
-		.pid = record->sample.pid,
-		.tid = record->sample.tid,
-		.cpu = record->sample.cpu,
-		.time = record->sample.time,
-		.misc = record->misc,
-		.type = PERCH_RECORD_SAMPLE,
-	};
-}
-
-/* Writes the start up to the name of the event: "gcc 19780 [001]  4525.042075: 200000 cpu-clock:".
- */
-static char *put_head(struct script *script, const struct script_event *event,
-		      const struct perch_session_sample *sample, char *at)
-{
-	const struct perch_record *record = sample->record;
-	const struct script_start start = script_start_of(sample);
-
-	at = script_put_start(script, event, &start, at);
-	if (event->fields & SCRIPT_PERIOD) {
-		at = put_number(at, record->sample.period, 1, 10);
-		*at++ = ' ';
-	}
-	if (event->fields & SCRIPT_EVENT)
-		at = put_bytes(at, event->name, (size_t)event->name_length);
-	return at;
-}
 
 static int put_addr(struct script *script, const struct script_event *event,
 		    const struct perch_session_sample *sample)
@@ -186,11 +26,11 @@ static int put_chain(struct script *script, const struct script_event *event,
 	perch__output_bytes(event->out, "\n", 1);
 	for (size_t i = 0; i < nr; i++) {
 		const struct script_line *line =
-			script_lines_chain(event->lines, sample->chain[i], called);
+			script_lines_chain(event->lines, sample->chain[i], &called);
 
 		if (!line)
 			return -ENOMEM;
-		called = script_called(event->has_calls, line->cpumode_char);
+		called = script_called(event->has_calls, called);
 		perch__output_bytes(event->out, line->text, line->length);
 		if (line->stop)
 			break;
@@ -338,6 +178,7 @@ bool script_is_queued(const struct script_event *event)
 int script_put_sample(struct script *script, const struct perch_session_sample *sample)
 {
 	struct script_event *event = script_event_of(script, sample->record);
+	struct script_start start;
 	char *at;
 
 	if (!event->fields)
@@ -348,14 +189,13 @@ int script_put_sample(struct script *script, const struct perch_session_sample *
 
 		if (script->max_stack && nr > script->max_stack)
 			nr = (size_t)script->max_stack;
-		at = put_head(script, event, sample, script_queue_head(script->queue));
-		return script_queue_add(script->queue, event, at, sample->chain, nr,
-					sample->truncated && nr == sample->nr);
+		return script_queue_add(script->queue, event, sample, nr);
 	}
 	if (script_queue_flush(script->queue))
 		return -ENOMEM;
 	at = perch__output_reserve(event->out, SCRIPT_START_BYTES);
-	at = put_head(script, event, sample, at);
+	start = script_start_of(sample);
+	at = script_put_head(script, event, &start, at);
 	/* perf has a space after the name of the event, also at the end of the line */
 	if (event->fields & SCRIPT_EVENT && (!event->chain || event->fields & BEFORE_IP))
 		*at++ = ' ';

@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dump/dump.h"
 #include "options.h"
 #include "pager.h"
 #include "perf_names.h"
 #include "script.h"
+#include "base/batch_thread.h"
 
 const struct cli_usage cli_script_usage = {
 	.name = SCRIPT_COMMAND,
@@ -59,12 +61,18 @@ static int put_record(struct script *script, const struct perch_record *record,
 	return rc < 0 ? no_memory(err) : 0;
 }
 
+/* True if the output cannot be written. A thread that prints ends then. */
+static bool has_ended(const struct script *script)
+{
+	return !script_queue_has_output(script->queue) && script->out.error;
+}
+
 static int put_records(struct script *script, struct perch_error *err)
 {
 	struct perch_record record;
 	int rc;
 
-	while ((rc = perch_session_next(script->session, &record, err)) > 0 && !script->out.error) {
+	while ((rc = perch_session_next(script->session, &record, err)) > 0 && !has_ended(script)) {
 		rc = put_record(script, &record, err);
 		if (rc)
 			break;
@@ -115,6 +123,7 @@ static int set_inline(void *value, const char *argument, bool negated)
 
 static void clear(struct script *script)
 {
+	script_queue_free(script->queue);
 	script_events_clear(script);
 	cli_filter_close(&script->filter);
 	for (size_t i = 0; i < script->nr_dsos; i++)
@@ -124,7 +133,6 @@ static void clear(struct script *script)
 	script_code_free(script->code);
 	script_group_free(script->group);
 	perch__output_close(&script->out);
-	script_queue_free(script->queue);
 	cli_input_close(&script->input);
 }
 
@@ -194,6 +202,7 @@ static int check_options(const struct script *script)
 static int print(struct script *script)
 {
 	int status = cli_input_open(&script->input);
+	bool threads;
 
 	if (!status)
 		status = check_options(script);
@@ -215,7 +224,9 @@ static int print(struct script *script)
 			       (script->show_task || script->show_mmap || script->show_switch ||
 				script->show_namespace || script->show_lost || script->show_round ||
 				script->show_bpf || script->show_cgroup || script->show_text_poke);
-	script->queue = script_queue_new(script->session);
+	/* on a terminal, messages stay between the samples where they are without a thread */
+	threads = !script->per_event_dump && !isatty(STDOUT_FILENO) && perch__has_several_cpus();
+	script->queue = script_queue_new(script, threads);
 	if (!script->queue || perch__output_open(&script->out, stdout)) {
 		cli_note(SCRIPT_COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;

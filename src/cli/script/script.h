@@ -6,9 +6,10 @@
  *   fields.c      the fields of -F
  *   events.c      what is printed of each event of the file
  *   lines.c       the text of a frame, which is made once for each address
+ *   start.c       the start of a line
  *   sample.c      a sample as text
  *   group.c       metrics of the counts of a group
- *   queue.c       samples that wait until many of them are printed together
+ *   queue.c       samples that wait until many of them are printed together, by a thread
  *   data.c        its registers, memory access, branches, BPF output
  *   code.c        the code of binaries, split into instructions
  *   instructions.c  the code that was executed; source lines
@@ -37,12 +38,15 @@
 
 /* ---- lines.c ---- */
 
+/* Lines begin at multiples of it, and so do their texts: they are copied in pieces of this size,
+ * which have no bytes of the next line. */
+#define SCRIPT_LINE_UNIT 16u
+
 /* The text of a frame, with the lines of the functions inlined in it. */
 struct script_line {
 	uint32_t length;
-	char cpumode_char; /* of the address */
-	bool stop;	   /* the call chain ends here (--stop-bt) */
-	char text[];
+	bool stop; /* the call chain ends here (--stop-bt) */
+	_Alignas(SCRIPT_LINE_UNIT) char text[];
 };
 
 /* The lines of all addresses. */
@@ -50,10 +54,11 @@ struct script_lines {
 	const struct script *script;
 	uint64_t fields; /* that lines have: SCRIPT_SYM and others */
 	/*
-	 * By address: the offset of the lines of a frame, which are made once, in units; 0 is none.
-	 * A recording may have a million addresses. The array is small, so that more of it stays in
-	 * the CPU's cache. Of a sampled address, of a return address, and of an address that is
-	 * printed on the line of the sample.
+	 * By address: the offset of the lines of a frame, which are made once, in units, and in the
+	 * low bits the kind of code (cpumode_char) of the address; 0 is none. A recording may have
+	 * a million addresses. The array is small, so that more of it stays in the CPU's cache, and
+	 * the lines are not read before they are printed. Of a sampled address, of a return
+	 * address, and of an address that is printed on the line of the sample.
 	 */
 	struct script_offsets {
 		uint32_t *line;
@@ -71,11 +76,11 @@ struct script_lines {
 struct script_lines *script_lines_new(const struct script *script, uint64_t fields);
 void script_lines_free(struct script_lines *lines);
 /*
- * Returns the lines of a frame of a call chain, or NULL if out of memory. called: that of the frame
- * before, see script_called(), or 0.
+ * Returns the lines of a frame of a call chain, or NULL if out of memory. cpumode_char: that of the
+ * frame before by script_called(), or 0; becomes that of the frame.
  */
 const struct script_line *script_lines_chain(struct script_lines *lines, uint32_t number,
-					     char called);
+					     char *cpumode_char);
 /*
  * The kind of code whose next frame has a return address, by the kind of a frame; 0: none. Code of
  * user space that the kernel interrupted was not called from there. has_calls: of the event.
@@ -86,10 +91,9 @@ static inline char script_called(bool has_calls, char cpumode_char)
 }
 /* The text after the address of a sample without a call chain. NULL if out of memory. */
 const struct script_line *script_lines_single(struct script_lines *lines, uint32_t number);
-/* Start to load the offsets of the lines of a call chain, and then its lines. */
+/* Starts to load the offsets of the lines of a call chain. */
 void script_lines_prefetch_offsets(const struct script_lines *lines, const uint32_t *chain,
 				   size_t nr);
-void script_lines_prefetch(const struct script_lines *lines, const uint32_t *chain, size_t nr);
 /* True if the call chain ends at this function (--stop-bt). symbol: NULL is allowed. */
 bool script_stops_at(const struct script *script, const struct perch_symbol *symbol);
 /* Returns the path of a DSO as it is printed. Valid until the script ends. NULL: out of memory. */
@@ -179,24 +183,31 @@ static inline struct script_event *script_event_of(struct script *script,
 	return &script->event[record->event];
 }
 
-/* ---- sample.c ---- */
+/* ---- start.c ---- */
 
 /* Who and when: what is printed at the start of a line. */
 struct script_start {
-	const struct perch_thread *thread; /* NULL: unknown */
+	const char *comm;    /* name of the thread */
+	uint32_t comm_index; /* see perch_thread_comm_index() */
 	uint32_t pid, tid, cpu, type;
 	uint16_t misc;
 	uint64_t time;
+	uint64_t period; /* of a sample */
 };
 
 struct script_start script_start_of(const struct perch_session_sample *sample);
 #define SCRIPT_START_BYTES 512
 char *script_put_start(struct script *script, const struct script_event *event,
 		       const struct script_start *start, char *at);
+/* The same up to the name of the event: "gcc 19780 [001]  4525.042075: 200000 cpu-clock:". */
+char *script_put_head(struct script *script, const struct script_event *event,
+		      const struct script_start *start, char *at);
 /* Writes local date and time, and a blank. */
 char *script_put_tod(const struct script *script, char *at, uint64_t time);
 /* The time of --reltime or --deltatime; each sample is passed once. */
 uint64_t script_relative_time(struct script *script, uint64_t time);
+/* ---- sample.c ---- */
+
 /* True if samples of the event have only a start and a call chain. */
 bool script_is_queued(const struct script_event *event);
 /* Returns 0 or -ENOMEM. */
@@ -286,16 +297,19 @@ void script_group_free(struct script_group *group);
  * Their chains are those of perch_session_add_chain().
  */
 struct script_queue;
-struct script_queue *script_queue_new(struct perch_session *session);
+/* threads: a thread may print them, if there are many. */
+struct script_queue *script_queue_new(struct script *script, bool threads);
+/* What is not printed yet is lost. */
 void script_queue_free(struct script_queue *queue);
-/* Returns space for the start of a sample: SCRIPT_START_BYTES. */
-char *script_queue_head(struct script_queue *queue);
-/* Adds the sample, whose start was written up to end, and prints if the queue is full. truncated:
- * its call chain ends with the line that says so. Returns 0 or -ENOMEM. */
-int script_queue_add(struct script_queue *queue, const struct script_event *event, const char *end,
-		     const uint32_t *chain, size_t nr, bool truncated);
-/* Prints the samples that are not printed yet. Returns 0 or -ENOMEM. */
+/* Adds a sample with the first nr addresses of its call chain, and prints if the queue is full.
+ * Returns 0 or -ENOMEM. */
+int script_queue_add(struct script_queue *queue, const struct script_event *event,
+		     const struct perch_session_sample *sample, size_t nr);
+/* Prints the samples that are not printed yet: then nothing but the caller prints. Returns 0 or
+ * -ENOMEM. */
 int script_queue_flush(struct script_queue *queue);
+/* True if a thread prints: script->out belongs to it. */
+bool script_queue_has_output(const struct script_queue *queue);
 
 /* ---- trace.c, records.c, json.c ---- */
 
