@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile whose samples are counted in a thread has the rows of one without threads. */
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "profile_fixture.h"
+#include "base/batch_thread.h"
 
 #define STACKS	  60000
 #define DEPTH	  12
@@ -147,12 +150,62 @@ static void ends_with_samples_that_are_not_counted(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- the thread itself ---- */
+
+static int read_mask(void *mask, void *batch)
+{
+	(void)batch;
+	return pthread_sigmask(SIG_BLOCK, NULL, mask);
+}
+
+/* Returns the signals that are blocked in a thread. */
+static sigset_t blocked_in_thread(bool writes)
+{
+	sigset_t mask;
+	struct perch__batch_thread *thread =
+		perch__batch_thread_new(&(struct perch__batch_job){ .run = read_mask,
+								    .context = &mask,
+								    .batch_size = 1,
+								    .nr_batches = 2,
+								    .writes = writes });
+	void *batch = malloc(1);
+
+	sigemptyset(&mask);
+	assert_non_null(thread);
+	assert_int_equal(perch__batch_thread_pass(thread, &batch), 0);
+	assert_int_equal(perch__batch_thread_wait(thread), 0);
+	perch__batch_thread_free(thread);
+	free(batch);
+	return mask;
+}
+
+/* The signals of a failed write come to the thread that writes, unless the program blocks them. */
+static void has_signals_of_writes_only(void **state)
+{
+	sigset_t mask = blocked_in_thread(true), pipe, saved;
+
+	(void)state;
+	assert_true(sigismember(&mask, SIGINT));
+	assert_false(sigismember(&mask, SIGPIPE));
+	assert_false(sigismember(&mask, SIGXFSZ));
+	mask = blocked_in_thread(false);
+	assert_true(sigismember(&mask, SIGPIPE));
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, &saved);
+	mask = blocked_in_thread(true);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	assert_true(sigismember(&mask, SIGPIPE));
+	assert_false(sigismember(&mask, SIGXFSZ));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(rows_of_stacks_are_equal),
 		TEST(rows_of_flat_profiles_are_equal),
 		TEST(ends_with_samples_that_are_not_counted),
+		cmocka_unit_test(has_signals_of_writes_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
