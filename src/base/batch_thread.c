@@ -7,11 +7,11 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/batch_thread.h"
 #include "base/fork.h"
+#include "base/thread.h"
 
 struct perch__batch_thread {
 	struct perch__batch_job job;
@@ -62,29 +62,6 @@ static void *run(void *context)
 	return NULL;
 }
 
-/*
- * Starts the thread, with all signals blocked: those of the program are for its own threads. The
- * kernel sends those of a write to the thread that writes.
- */
-static bool start(struct perch__batch_thread *thread)
-{
-	static const int of_writes[] = { SIGPIPE, SIGXFSZ };
-	sigset_t blocked, saved;
-	int error;
-
-	if (pthread_sigmask(SIG_SETMASK, NULL, &saved))
-		return false;
-	sigfillset(&blocked);
-	for (size_t i = 0; i < sizeof(of_writes) / sizeof(*of_writes); i++)
-		if (thread->job.writes && !sigismember(&saved, of_writes[i]))
-			sigdelset(&blocked, of_writes[i]);
-	if (pthread_sigmask(SIG_SETMASK, &blocked, NULL))
-		return false;
-	error = pthread_create(&thread->thread, NULL, run, thread);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	return !error;
-}
-
 static void free_batches(struct perch__batch_thread *thread)
 {
 	for (size_t i = 0; i < thread->job.nr_batches; i++)
@@ -109,7 +86,7 @@ struct perch__batch_thread *perch__batch_thread_new(const struct perch__batch_jo
 		thread->batch[i] = calloc(1, job->batch_size);
 		failed |= !thread->batch[i];
 	}
-	if (!failed && start(thread))
+	if (!failed && perch__start_thread(&thread->thread, run, thread, job->writes))
 		return thread;
 	free_batches(thread);
 	return NULL;

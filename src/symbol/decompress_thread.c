@@ -126,7 +126,7 @@ struct decompress_job *perch__decompress_start(struct decompress_thread *thread,
 		return NULL;
 	if (!thread->started)
 		thread->started = part->to_size >= LEAST_BYTES &&
-				  perch__start_thread(&thread->thread, run, thread);
+				  perch__start_thread(&thread->thread, run, thread, false);
 	job = thread->started ? calloc(1, sizeof(*job)) : NULL;
 	if (!job)
 		return NULL;
