@@ -9,7 +9,7 @@
 
 /*
  * Starts a thread with all signals blocked: those of the program are for its own threads. A thread
- * that writes gets those that the kernel sends to the writer, unless the program blocks them.
+ * that writes gets the signals that the kernel sends to the writer, unless the program blocks them.
  */
 static inline bool perch__start_thread(pthread_t *thread, void *(*run)(void *), void *context,
 				       bool writes)
