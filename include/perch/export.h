@@ -76,6 +76,11 @@ struct perch_export_options {
 	/** Samples are those of perch_session_add_chain(), which is faster. The export alone calls
 	 * perch_session_number_chains() of its session. */
 	unsigned add_chain : 1;
+	/** The library may compress pprof files and those for the Firefox Profiler in a thread of
+	 * its own, while it makes their next part. The file is the same. The thread starts after
+	 * at most 256 KiB, has all signals blocked, and ends before perch_export_write() returns.
+	 */
+	unsigned threads : 1;
 	/** Page, SVG: the title; NULL is a general one. It must outlive the export. */
 	const char *title;
 	/** Page, SVG: an export with the samples to compare with, of the format PERCH_EXPORT_PAGE

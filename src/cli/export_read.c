@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/batch_thread.h"
 #include "export_read.h"
 #include "options.h"
 
@@ -55,6 +56,7 @@ int cli_export_new(struct perch_export **to, const struct cli_input *input,
 	struct perch_error err;
 
 	all.add_chain = adds_chains(input);
+	all.threads = perch__has_several_cpus();
 	return perch_export_new(to, input->session, format, &all, &err)
 		       ? cli_error(input->command, &err)
 		       : 0;

@@ -316,7 +316,7 @@ int perch__export_firefox(struct perch_export *export, FILE *out, struct perch_e
 {
 	const cookie_io_functions_t functions = { .write = write_compressed };
 	struct firefox firefox = { .export = export };
-	struct gzip *gzip = perch__gzip_open(out);
+	struct gzip *gzip = perch__gzip_open(out, export->options.threads);
 	FILE *compressed = gzip ? fopencookie(gzip, "w", functions) : NULL;
 	int rc = compressed ? perch__json_file_open(&firefox.file, compressed) : -ENOMEM;
 	int error;

@@ -305,7 +305,9 @@ void perch__export_tracks_clear(struct export_tracks *tracks);
 
 struct gzip;
 
-struct gzip *perch__gzip_open(FILE *out); /* NULL: no memory */
+/* threads: the compression may have a thread, which alone uses out until perch__gzip_close().
+ * Returns NULL if out of memory. */
+struct gzip *perch__gzip_open(FILE *out, bool threads);
 void perch__gzip_write(struct gzip *gzip, const void *bytes, size_t size);
 /* Writes the rest. Returns 0, or the errno of a write that has failed. NULL is allowed. */
 int perch__gzip_close(struct gzip *gzip);

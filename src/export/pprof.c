@@ -209,7 +209,7 @@ int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_err
 
 	if (pprof) {
 		pprof->export = export;
-		pprof->gzip = perch__gzip_open(out);
+		pprof->gzip = perch__gzip_open(out, export->options.threads);
 		if (pprof->gzip)
 			rc = put_profile(pprof);
 		error = close_pprof(pprof);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Exports of the samples of a session: call chains are numbered one by one or many at a time, and
- * the file is the same.
+ * the file is compressed with or without a thread. The file is the same.
  */
+#define _GNU_SOURCE /* fopencookie, pthread_setattr_default_np */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <perch/export.h>
@@ -10,9 +12,9 @@
 #include "file_fixture.h"
 
 #define CODE	   0x401000ull
-#define SAMPLES	   5000
+#define SAMPLES	   20000
 #define DEPTH	   5
-#define ADDRESSES  4 /* few, so stacks repeat */
+#define ADDRESSES  6 /* few, so stacks repeat */
 #define THREADS	   3
 #define EVENTS	   2
 
@@ -92,17 +94,43 @@ static struct perch_session *open_session(void)
 	return session;
 }
 
+/* A file in memory, and which threads wrote it. */
+struct written {
+	FILE *text;
+	pthread_t main;
+	bool by_main, by_others;
+};
+
+static ssize_t write_text(void *context, const char *bytes, size_t size)
+{
+	struct written *written = context;
+
+	*(pthread_equal(pthread_self(), written->main) ? &written->by_main : &written->by_others) =
+		true;
+	return (ssize_t)fwrite(bytes, 1, size, written->text);
+}
+
+static void write_export(struct perch_export *export, struct written *written)
+{
+	FILE *out = fopencookie(written, "w", (cookie_io_functions_t){ .write = write_text });
+
+	assert_non_null(out);
+	setvbuf(out, NULL, _IONBF, 0);
+	assert_int_equal(perch_export_write(export, out, NULL), 0);
+	fclose(out);
+}
+
 /* Returns the text of an export, which the caller frees. */
 static char *text_of(enum perch_export_format format, const struct perch_export_options *options,
-		     size_t *size, struct perch_export_stats *stats)
+		     size_t *size, struct perch_export_stats *stats, struct written *written)
 {
 	struct perch_session *session = open_session();
 	struct perch_session_sample sample;
 	struct perch_export *export;
 	struct perch_record record;
 	char *text = NULL;
-	FILE *out = open_memstream(&text, size);
 
+	*written = (struct written){ .text = open_memstream(&text, size), .main = pthread_self() };
 	assert_int_equal(perch_export_new(&export, session, format, options, NULL), 0);
 	while (perch_session_next(session, &record, NULL) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
@@ -113,27 +141,34 @@ static char *text_of(enum perch_export_format format, const struct perch_export_
 				 0);
 		assert_int_equal(perch_export_add(export, &sample, NULL), 0);
 	}
-	assert_int_equal(perch_export_write(export, out, NULL), 0);
+	write_export(export, written);
 	perch_export_get_stats(export, stats);
 	perch_export_free(export);
 	perch_session_close(session);
-	fclose(out);
+	fclose(written->text);
 	return text;
 }
 
-static void check_same(enum perch_export_format format, const struct perch_export_options *options)
+/* Returns which threads wrote the file with the options. */
+static struct written check_same(enum perch_export_format format,
+				 const struct perch_export_options *options)
 {
 	const struct perch_export_options plain = { 0 };
 	struct perch_export_stats stats, others;
+	struct written written;
 	size_t size, other_size;
-	char *text = text_of(format, &plain, &size, &stats);
-	char *other = text_of(format, options, &other_size, &others);
+	char *text = text_of(format, &plain, &size, &stats, &written);
+	char *other;
+
+	assert_true(written.by_main && !written.by_others);
+	other = text_of(format, options, &other_size, &others, &written);
 
 	assert_int_equal(stats.stacks, others.stacks);
 	assert_int_equal(size, other_size);
 	assert_memory_equal(text, other, size);
 	free(text);
 	free(other);
+	return written;
 }
 
 static void numbers_many_chains_at_a_time(void **state)
@@ -148,6 +183,42 @@ static void numbers_many_chains_at_a_time(void **state)
 	write_recording();
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
 		check_same(formats[i], &options);
+}
+
+static void compresses_in_a_thread(void **state)
+{
+	const struct perch_export_options options = { .threads = 1 };
+	struct written written;
+
+	(void)state;
+	write_recording();
+	written = check_same(PERCH_EXPORT_FIREFOX, &options);
+	assert_true(written.by_others);
+	/* a small file needs none */
+	written = check_same(PERCH_EXPORT_PPROF, &options);
+	assert_true(!written.by_others);
+	written = check_same(PERCH_EXPORT_JSON, &options);
+	assert_true(!written.by_others);
+}
+
+/* No address space has such a stack. */
+static void needs_no_thread(void **state)
+{
+	const struct perch_export_options options = { .threads = 1 };
+	pthread_attr_t attr, saved;
+	struct written written;
+
+	(void)state;
+	write_recording();
+	assert_int_equal(pthread_getattr_default_np(&saved), 0);
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)1 << 60), 0);
+	assert_int_equal(pthread_setattr_default_np(&attr), 0);
+	written = check_same(PERCH_EXPORT_FIREFOX, &options);
+	assert_int_equal(pthread_setattr_default_np(&saved), 0);
+	assert_true(written.by_main && !written.by_others);
+	pthread_attr_destroy(&attr);
+	pthread_attr_destroy(&saved);
 }
 
 static int compare_stacks(const void *left, const void *right)
@@ -166,6 +237,7 @@ static void has_each_stack_once(void **state)
 	struct perch_session *session;
 	struct perch_session_sample sample;
 	struct perch_export_stats stats;
+	struct written written;
 	size_t size, nr = 0, distinct = 0;
 
 	(void)state;
@@ -184,7 +256,7 @@ static void has_each_stack_once(void **state)
 	qsort(stacks, nr, sizeof(*stacks), compare_stacks);
 	for (size_t i = 0; i < nr; i++)
 		distinct += !i || compare_stacks(&stacks[i - 1], &stacks[i]);
-	free(text_of(PERCH_EXPORT_JSON, &options, &size, &stats));
+	free(text_of(PERCH_EXPORT_JSON, &options, &size, &stats, &written));
 	assert_int_equal(stats.samples, SAMPLES);
 	assert_true(distinct > SAMPLES / 4);
 	assert_true(distinct < SAMPLES - SAMPLES / 20);
@@ -196,6 +268,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_many_chains_at_a_time),
 		cmocka_unit_test(has_each_stack_once),
+		cmocka_unit_test(compresses_in_a_thread),
+		cmocka_unit_test(needs_no_thread),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
