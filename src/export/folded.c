@@ -22,6 +22,7 @@ struct folded {
 	struct name_node *node;
 	size_t nr_nodes;
 	struct export_texts texts;
+	struct export_lists lists; /* of texts */
 	struct perch__hash_table nodes;
 	/* by stack of the export: its node as a caller in a thread; thread is the index + 1, or 0
 	 */
@@ -45,10 +46,10 @@ static bool same_node(const void *nodes, uint32_t index, const void *key)
 	return node->parent == wanted->parent && node->text == wanted->text;
 }
 
-/* Returns the child of a node with a name; NO_INDEX if out of memory. */
-static uint32_t find_child(struct folded *folded, uint32_t parent, const char *name)
+/* Returns the child of a node with a text, NO_INDEX if out of memory. */
+static uint32_t find_child(struct folded *folded, uint32_t parent, uint32_t text)
 {
-	struct name_node node = { parent, perch__export_texts_add(&folded->texts, name), 0 };
+	struct name_node node = { parent, text, 0 };
 	uint64_t hash = perch__hash_pair(folded->nodes.seed, parent, node.text);
 	uint32_t found;
 
@@ -77,26 +78,47 @@ static const char *mark_of(const struct perch_export_options *options,
 	return "";
 }
 
+/* Makes the list of the names of the functions at an address, the outermost one first. NULL if out
+ * of memory. */
+static const uint32_t *make_list(struct folded *folded, uint32_t number, bool is_caller)
+{
+	struct perch_export *export = folded->export;
+	const struct perch_symbol_frame *frames;
+	int nr = perch__export_frames(export, number, is_caller, &frames);
+	uint32_t *list =
+		nr < 0 ? NULL
+		       : perch__export_lists_add(&folded->lists, number, is_caller, (uint32_t)nr);
+
+	for (int i = 0; i < nr && list; i++) {
+		const struct perch_address *address =
+			perch_session_address(export->session, number);
+		const struct perch_symbol *symbol = frames[nr - 1 - i].symbol;
+		char buffer[PERCH__EXPORT_NAME], text[PERCH__EXPORT_NAME + 8];
+		bool inlined = symbol && symbol->inlined;
+
+		snprintf(text, sizeof(text), "%s%s",
+			 perch__export_name(export, address, symbol, buffer),
+			 mark_of(&export->options, address, inlined));
+		replace(text, ';', ':');
+		list[1 + i] = perch__export_texts_add(&folded->texts, text);
+		if (list[1 + i] == NO_INDEX)
+			return NULL;
+	}
+	return list;
+}
+
 /* Adds the functions at an address below a node, the outermost one first. */
 static uint32_t add_address(struct folded *folded, uint32_t node, uint32_t number, bool is_caller)
 {
-	struct perch_export *export = folded->export;
-	const struct perch_symbol_frame *frame;
-	int nr = perch__export_frames(export, number, is_caller, &frame);
+	const uint32_t *list = perch__export_list(&folded->lists, number, is_caller);
 
-	for (int i = nr - 1; i >= 0 && node != NO_INDEX; i--) {
-		const struct perch_address *address =
-			perch_session_address(export->session, number);
-		char buffer[PERCH__EXPORT_NAME], text[PERCH__EXPORT_NAME + 8];
-		bool inlined = frame[i].symbol && frame[i].symbol->inlined;
-
-		snprintf(text, sizeof(text), "%s%s",
-			 perch__export_name(export, address, frame[i].symbol, buffer),
-			 mark_of(&export->options, address, inlined));
-		replace(text, ';', ':');
-		node = find_child(folded, node, text);
-	}
-	return nr < 0 ? NO_INDEX : node;
+	if (!list)
+		list = make_list(folded, number, is_caller);
+	if (!list)
+		return NO_INDEX;
+	for (uint32_t i = 1; i <= list[0] && node != NO_INDEX; i++)
+		node = find_child(folded, node, list[i]);
+	return node;
 }
 
 static uint32_t add_thread(struct folded *folded, const struct thread_name *thread)
@@ -112,7 +134,7 @@ static uint32_t add_thread(struct folded *folded, const struct thread_name *thre
 		snprintf(text, sizeof(text), "%s", thread->comm);
 	replace(text, ';', ':');
 	replace(text, ' ', '_');
-	return find_child(folded, 0, text);
+	return find_child(folded, 0, perch__export_texts_add(&folded->texts, text));
 }
 
 /* Adds the names of an entry. The nodes of callers are found by the stack: entries of one thread
@@ -154,7 +176,8 @@ static int make_tree(struct folded *folded)
 
 	folded->nodes.seed = folded->texts.table.seed = export->stacks.seed;
 	folded->caller = calloc(export->nr_stacks + 1, sizeof(*folded->caller));
-	if (!folded->caller || find_child(folded, NO_INDEX, "") == NO_INDEX)
+	if (!folded->caller || perch__export_lists_open(&folded->lists, export) ||
+	    find_child(folded, NO_INDEX, perch__export_texts_add(&folded->texts, "")) == NO_INDEX)
 		return -ENOMEM;
 	for (size_t i = 0; i < export->nr_entries && !rc; i++)
 		rc = add_entry(folded, &export->entry[i]);
@@ -244,6 +267,7 @@ int perch__export_folded(struct perch_export *export, FILE *out, struct perch_er
 		rc = sort_and_put(&folded, out);
 	free(folded.node);
 	free(folded.caller);
+	perch__export_lists_clear(&folded.lists);
 	perch__hash_clear(&folded.nodes);
 	perch__export_texts_clear(&folded.texts);
 	if (rc)

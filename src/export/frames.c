@@ -2,6 +2,7 @@
 /* The functions at an address, and their names. */
 #include <string.h>
 
+#include "base/array.h"
 #include "internal.h"
 
 bool perch__export_is_signal_return(const struct perch_symbol *symbol)
@@ -73,4 +74,53 @@ const char *perch__export_name(struct perch_export *export, const struct perch_a
 		return "[unknown]";
 	snprintf(buffer, PERCH__EXPORT_NAME, "[%s]", perch_symbols_dso_name(symbols, address->dso));
 	return buffer;
+}
+
+/* ---- lists ---- */
+
+size_t perch__export_nr_addresses(const struct perch_export *export)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < export->nr_stacks; i++)
+		if (export->stack[i].address >= nr)
+			nr = (size_t) export->stack[i].address + 1;
+	return nr;
+}
+
+int perch__export_lists_open(struct export_lists *lists, const struct perch_export *export)
+{
+	size_t nr = perch__export_nr_addresses(export);
+
+	*lists = (struct export_lists){ .nr_numbers = 0 };
+	for (size_t i = 0; i < 2; i++) {
+		lists->at[i] = malloc((nr + 1) * sizeof(*lists->at[i]));
+		if (!lists->at[i])
+			return -ENOMEM;
+		memset(lists->at[i], 0xff, (nr + 1) * sizeof(*lists->at[i]));
+	}
+	return 0;
+}
+
+void perch__export_lists_clear(struct export_lists *lists)
+{
+	free(lists->at[0]);
+	free(lists->at[1]);
+	free(lists->number);
+}
+
+uint32_t *perch__export_lists_add(struct export_lists *lists, uint32_t address, bool is_caller,
+				  uint32_t nr)
+{
+	size_t more = (size_t)nr + 1;
+	uint32_t *list;
+
+	if (lists->nr_numbers + more > NO_INDEX ||
+	    PERCH__ARRAY_RESERVE_BY_NR(lists->number, lists->nr_numbers, more))
+		return NULL;
+	list = lists->number + lists->nr_numbers;
+	list[0] = nr;
+	lists->at[is_caller][address] = (uint32_t)lists->nr_numbers;
+	lists->nr_numbers += more;
+	return list;
 }

@@ -237,6 +237,35 @@ static inline uint64_t perch__export_function_key(const struct perch_address *ad
 	return symbol ? (uint64_t)symbol->index << 1 : (uint64_t)address->dso->index << 1 | 1;
 }
 
+/* The number of the largest address in stacks, and one more. */
+size_t perch__export_nr_addresses(const struct perch_export *export);
+
+/* What a format has found for addresses: lists of numbers, such as indexes of frames. Most
+ * addresses are in several stacks. */
+struct export_lists {
+	uint32_t *at[2]; /* by is_caller and address: index in number; NO_INDEX: no list yet */
+	uint32_t *number;
+	size_t nr_numbers;
+};
+
+/* Returns 0 or -ENOMEM; the caller clears the lists in both cases. */
+int perch__export_lists_open(struct export_lists *lists, const struct perch_export *export);
+void perch__export_lists_clear(struct export_lists *lists);
+/* Adds a list of nr numbers, which the caller sets: they follow nr. Returns NULL if out of memory.
+ */
+uint32_t *perch__export_lists_add(struct export_lists *lists, uint32_t address, bool is_caller,
+				  uint32_t nr);
+
+/* Returns nr and the numbers, which are valid until a list is added; NULL if there is no list yet.
+ */
+static inline const uint32_t *perch__export_list(const struct export_lists *lists, uint32_t address,
+						 bool is_caller)
+{
+	uint32_t at = lists->at[is_caller][address];
+
+	return at == NO_INDEX ? NULL : lists->number + at;
+}
+
 /* ---- tree.c: stacks of functions ---- */
 
 enum function_kind {

@@ -331,16 +331,6 @@ static int put_all(struct samples *samples)
 
 /* ---- memory ---- */
 
-static size_t largest_address(const struct perch_export *export)
-{
-	size_t largest = 0;
-
-	for (size_t i = 0; i < export->nr_stacks; i++)
-		if (export->stack[i].address > largest)
-			largest = export->stack[i].address;
-	return largest;
-}
-
 /* Returns numbers that all are NO_INDEX; NULL if out of memory. */
 static uint32_t *new_numbers(size_t nr)
 {
@@ -367,7 +357,7 @@ static void close_samples(struct samples *samples)
 int perch__pprof_samples(struct pprof *pprof)
 {
 	const struct perch_export *export = pprof->export;
-	size_t nr_addresses = largest_address(export) + 1;
+	size_t nr_addresses = perch__export_nr_addresses(export);
 	struct samples samples = {
 		.pprof = pprof,
 		.locations.seed = export->stacks.seed,

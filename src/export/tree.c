@@ -15,8 +15,9 @@ struct maker {
 	struct export_tree *tree;
 	enum export_lines lines;
 	struct perch__hash_table functions, frames, nodes;
-	uint64_t *function_key; /* by index of a function */
-	uint32_t *caller;	/* by index of a stack: its node as a caller; NO_INDEX: none yet */
+	struct export_lists lists; /* of frames */
+	uint64_t *function_key;	   /* by index of a function */
+	uint32_t *caller; /* by index of a stack: its node as a caller; NO_INDEX: none yet */
 };
 
 /* ---- functions ---- */
@@ -134,26 +135,46 @@ static uint32_t find_node(struct maker *maker, uint32_t parent, uint32_t frame)
 	return (uint32_t)tree->nr_nodes++;
 }
 
-/* Adds the functions at an address below a node, the outermost one first. Returns 0 or -ENOMEM. */
-static int add_address(struct maker *maker, uint32_t number, bool is_caller, uint32_t *node)
+/* Makes the list of the frames at an address, the outermost one first. NULL if out of memory. */
+static const uint32_t *make_list(struct maker *maker, uint32_t number, bool is_caller)
 {
 	struct perch_session *session = maker->export->session;
 	const struct perch_symbol_frame *frames;
 	int nr = perch__export_frames(maker->export, number, is_caller, &frames);
+	uint32_t *list =
+		nr < 0 ? NULL
+		       : perch__export_lists_add(&maker->lists, number, is_caller, (uint32_t)nr);
 
-	for (int i = nr - 1; i >= 0; i--) {
+	for (int i = 0; i < nr && list; i++) {
+		const struct perch_symbol_frame *from = &frames[nr - 1 - i];
 		struct export_frame frame = {
-			.function = find_function(maker, perch_session_address(session, number),
-						  &frames[i]),
-			.line = frames[i].line,
+			.function =
+				find_function(maker, perch_session_address(session, number), from),
+			.line = from->line,
 		};
-		uint32_t index = frame.function == NO_INDEX ? NO_INDEX : find_frame(maker, &frame);
 
-		*node = index == NO_INDEX ? NO_INDEX : find_node(maker, *node, index);
+		list[1 + i] = frame.function == NO_INDEX ? NO_INDEX : find_frame(maker, &frame);
+		if (list[1 + i] == NO_INDEX)
+			return NULL;
+	}
+	return list;
+}
+
+/* Adds the functions at an address below a node, the outermost one first. Returns 0 or -ENOMEM. */
+static int add_address(struct maker *maker, uint32_t number, bool is_caller, uint32_t *node)
+{
+	const uint32_t *list = perch__export_list(&maker->lists, number, is_caller);
+
+	if (!list)
+		list = make_list(maker, number, is_caller);
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 1; i <= list[0]; i++) {
+		*node = find_node(maker, *node, list[i]);
 		if (*node == NO_INDEX)
 			return -ENOMEM;
 	}
-	return nr < 0 ? nr : 0;
+	return 0;
 }
 
 /* Adds the frames of an entry: those of callers once for each stack. */
@@ -189,7 +210,7 @@ static int make_tree(struct maker *maker)
 
 	maker->caller = calloc(export->nr_stacks + 1, sizeof(*maker->caller));
 	maker->tree->leaf = calloc(export->nr_entries + 1, sizeof(*maker->tree->leaf));
-	if (!maker->caller || !maker->tree->leaf)
+	if (!maker->caller || !maker->tree->leaf || perch__export_lists_open(&maker->lists, export))
 		return -ENOMEM;
 	for (size_t i = 0; i < export->nr_stacks; i++)
 		maker->caller[i] = NO_INDEX;
@@ -208,6 +229,7 @@ int perch__export_tree(struct perch_export *export, enum export_lines lines,
 	tree->texts.table.seed = maker.functions.seed = export->stacks.seed;
 	maker.frames.seed = maker.nodes.seed = export->stacks.seed;
 	rc = make_tree(&maker);
+	perch__export_lists_clear(&maker.lists);
 	free(maker.function_key);
 	free(maker.caller);
 	perch__hash_clear(&maker.functions);
