@@ -102,6 +102,19 @@ PERCH_API void perch_machine_set_process(struct perch_machine *machine, pid_t pi
 PERCH_API void perch_machine_set_probing(struct perch_machine *machine, bool allowed);
 /** Returns true if probing is allowed; false for NULL. Async-signal-safe. */
 PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
+/**
+ * Sets the function that demangles names of C++ and Rust, so that events may have demangled names
+ * of functions ("uprobe:./server:'ns::f(int)'"). perch_demangle() of libperch-profile is one.
+ *
+ * @param machine   the machine
+ * @param demangle  returns a demangled name, which free(3) frees, or NULL if the name is not
+ *                  mangled; names of C++ have the types of the parameters. NULL: none, the default.
+ */
+PERCH_API void perch_machine_set_demangle(struct perch_machine *machine,
+					  char *(*demangle)(const char *name));
+/** Demangles a name by the function of perch_machine_set_demangle(). Returns NULL without one.
+ * free(3) frees the result. */
+PERCH_API char *perch_machine_demangle(const struct perch_machine *machine, const char *name);
 
 /**
  * Makes the path of a file below the root of the machine.

@@ -200,6 +200,16 @@ PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 					 const struct perch_symbol *symbol);
 
 /**
+ * Demangles a name of C++, with the types of the parameters and without that of the result, as
+ * "ns::f(int, char)"; or of Rust, without parameters. Time and memory are limited.
+ *
+ * @param name  a name in a symbol table
+ * @return the demangled name, not cleaned, which free(3) frees; NULL if the name is not mangled, or
+ *         out of memory
+ */
+PERCH_API char *perch_demangle(const char *name);
+
+/**
  * Checks if a function has a name that a user writes.
  *
  * It may be the name in the symbol table, that of perch_symbols_name(), or the demangled name with

@@ -284,6 +284,37 @@ int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 	return function->rank ? 0 : -ENOENT;
 }
 
+struct visiting {
+	const struct perch__elf *elf;
+	int (*visit)(void *context, const char *name, uint64_t offset, bool indirect);
+	void *context;
+	unsigned found;
+	int rc;
+};
+
+static void visit_function(void *context, const struct symbol *symbol)
+{
+	struct visiting *visiting = context;
+	uint64_t offset;
+
+	if (visiting->rc || !is_function(symbol) || !in_code(visiting->elf, symbol, &offset))
+		return;
+	visiting->rc = visiting->visit(visiting->context, symbol->name, offset,
+				       ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC);
+	visiting->found = 1;
+}
+
+int perch__elf_visit_functions(const struct perch__elf *elf,
+			       int (*visit)(void *context, const char *name, uint64_t offset,
+					    bool indirect),
+			       void *context)
+{
+	struct visiting visiting = { .elf = elf, .visit = visit, .context = context };
+	int rc = visit_all(elf, visit_function, &visiting, &visiting.found);
+
+	return rc ? rc : visiting.rc;
+}
+
 struct suggesting {
 	const struct perch__elf *elf;
 	struct perch__suggestions *suggestions;

@@ -40,9 +40,43 @@ struct perch__elf_function {
  */
 int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 			     struct perch__elf_function *function);
+/* Calls visit for each function of the file, until it returns an error. */
+int perch__elf_visit_functions(const struct perch__elf *elf,
+			       int (*visit)(void *context, const char *name, uint64_t offset,
+					    bool indirect),
+			       void *context);
 /* Suggests the names of all functions. */
 void perch__elf_suggest_functions(const struct perch__elf *elf,
 				  struct perch__suggestions *suggestions);
+
+/* Returns what follows the parenthesis that closes the first one of the text; NULL if none does. */
+static inline const char *perch__after_parentheses(const char *text)
+{
+	size_t depth = 0;
+
+	for (; *text; text++) {
+		depth += *text == '(';
+		if (*text == ')' && !--depth)
+			return text + 1;
+	}
+	return NULL;
+}
+
+/* Functions with a demangled name. */
+struct perch__demangled {
+	uint64_t offset; /* of the first one */
+	bool indirect;	 /* it is STT_GNU_IFUNC */
+	bool ambiguous;	 /* there are others, at other offsets */
+	char names[256]; /* of ambiguous ones: quoted names that are not, or mangled ones, or "" */
+};
+
+/*
+ * Finds the functions with a demangled name: "ns::f(int)", or "ns::f", which all functions of an
+ * overloaded name have. Returns 0; -ENOENT if there is none; -EFBIG if the file has too many
+ * mangled names; other errors as above.
+ */
+int perch__elf_find_demangled(const struct perch__elf *elf, const struct perch_machine *machine,
+			      const char *name, struct perch__demangled *found);
 
 /* A site of a USDT probe: the instruction that hits it. */
 struct perch__usdt_site {

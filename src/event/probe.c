@@ -10,6 +10,8 @@
  *	kretprobe: the same, for returns
  *	usdt:PATH:PROVIDER:NAME
  *
+ * FUNCTION may be a demangled name: ns::f, or ns::f(int) if the name is overloaded.
+ *
  * PATH and names may be in quotes of either kind and then have any other byte. COUNTER is the file
  * offset of a 16-bit number that the kernel increments in each process while the probe exists
  * (Linux 4.20).
@@ -46,13 +48,31 @@ static int expected_at(struct perch__parser *parser, size_t at, const char *what
 	return perch__expected(parser, what);
 }
 
-/* Copies the path or name at *at and moves *at after it. */
-static int parse_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX],
-		      const char *ends, const char *what)
+/*
+ * The length of a name without quotes. For functions of files, "::" is part of a name, and so are
+ * parameters: "ns::f(int)". A reference counter in parentheses begins with a digit.
+ */
+static size_t name_length(const struct perch__probe_spec *probe, const char *text)
+{
+	size_t length = strcspn(text, NAME_ENDS);
+	const char *after = NULL;
+
+	if (probe->kind != PERCH__PROBE_USER || !length)
+		return length;
+	while (text[length] == ':' && text[length + 1] == ':' && text[length + 2] &&
+	       !strchr(NAME_ENDS, text[length + 2]))
+		length += 2 + strcspn(text + length + 2, NAME_ENDS);
+	if (text[length] == '(' && !isdigit((unsigned char)text[length + 1]))
+		after = perch__after_parentheses(text + length);
+	return after ? (size_t)(after - text) : length;
+}
+
+/* Copies the path or name at *at and moves *at after it. length: without quotes. */
+static int parse_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX], size_t length,
+		      const char *what)
 {
 	const char *from = parser->text + *at;
 	bool quoted = *from == '"' || *from == '\'';
-	size_t length = quoted ? 0 : strcspn(from, ends);
 
 	if (quoted) {
 		const char *close = strchr(from + 1, *from);
@@ -92,7 +112,7 @@ static int parse_location(struct perch__parser *parser, size_t *at, struct perch
 	probe->numbered = isdigit((unsigned char)parser->text[*at]);
 	if (probe->numbered)
 		return perch__take_number(parser, at, &probe->offset, what);
-	rc = parse_part(parser, at, probe->symbol, NAME_ENDS, what);
+	rc = parse_part(parser, at, probe->symbol, name_length(probe, parser->text + *at), what);
 	if (rc || parser->text[*at] != '+')
 		return rc;
 	probe->at_offset = ++*at;
@@ -133,7 +153,7 @@ static int parse_spec(struct perch__parser *parser, size_t *at, struct perch__pr
 			parser, at, probe,
 			"a function of the kernel or an address, as in kprobe:vfs_read");
 	probe->at_file = *at;
-	rc = parse_part(parser, at, probe->file, PATH_ENDS,
+	rc = parse_part(parser, at, probe->file, strcspn(parser->text + *at, PATH_ENDS),
 			usdt ? "a program or library, as in usdt:./server:shop:sold"
 			     : "a program or library, as in uprobe:/bin/bash:main");
 	if (!rc)
@@ -148,14 +168,16 @@ static int parse_spec(struct perch__parser *parser, size_t *at, struct perch__pr
 		return rc ? rc : parse_counter(parser, at, probe);
 	}
 	probe->at_provider = *at;
-	rc = parse_part(parser, at, probe->provider, NAME_ENDS, "the provider of a USDT probe");
+	rc = parse_part(parser, at, probe->provider, name_length(probe, parser->text + *at),
+			"the provider of a USDT probe");
 	if (!rc)
 		rc = expect_colon(
 			parser, at,
 			"':' and a name after the provider, as in usdt:./server:shop:sold");
 	probe->at_symbol = *at;
 	return rc ? rc
-		  : parse_part(parser, at, probe->symbol, NAME_ENDS, "the name of a USDT probe");
+		  : parse_part(parser, at, probe->symbol, name_length(probe, parser->text + *at),
+			       "the name of a USDT probe");
 }
 
 static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char *name, size_t at)

@@ -116,12 +116,38 @@ static int check_function(struct perch__parser *parser, const struct perch__prob
 	return 0;
 }
 
+/* Returns -ENOTUNIQ after it has reported several functions. */
+static int find_demangled(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			  const struct perch__elf *elf, struct perch__elf_function *function)
+{
+	struct perch__demangled found;
+	int rc = perch__elf_find_demangled(elf, parser->machine, probe->symbol, &found);
+
+	if (rc)
+		return rc;
+	function->offset = found.offset;
+	function->indirect = found.indirect;
+	if (!found.ambiguous)
+		return 0;
+	perch__parse_error(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
+			   "'%s' has several functions '%s'", probe->path, probe->symbol);
+	if (found.names[0])
+		perch_error_remedy(parser->err, "use one of them, in quotes: %s", found.names);
+	else
+		perch_error_remedy(parser->err, USE_OFFSET);
+	return -ENOTUNIQ;
+}
+
 static int find_function_site(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			      const struct perch__elf *elf, struct perch__usdt_site *site)
 {
 	struct perch__elf_function function;
 	int rc = perch__elf_find_function(elf, probe->symbol, &function);
 
+	if (rc == -ENOENT)
+		rc = find_demangled(parser, probe, elf, &function);
+	if (rc == -ENOTUNIQ)
+		return rc;
 	if (rc == -ENOENT)
 		return report_no_function(parser, probe, elf, &function);
 	if (rc)

@@ -55,6 +55,7 @@ struct perch_machine {
 	struct cached sysctl[PERCH_SYSCTL_MAX];
 	pid_t process; /* the process whose facts are read; 0 is the caller */
 	bool probing;
+	char *(*demangle)(const char *name);
 	struct cached attr_size;
 	struct cached is_virtual; /* value: the result of perch_machine_virtual() + 1 */
 	int status_error;

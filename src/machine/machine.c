@@ -67,6 +67,16 @@ bool perch_machine_probing(const struct perch_machine *machine)
 	return machine && machine->probing;
 }
 
+void perch_machine_set_demangle(struct perch_machine *machine, char *(*demangle)(const char *name))
+{
+	machine->demangle = demangle;
+}
+
+char *perch_machine_demangle(const struct perch_machine *machine, const char *name)
+{
+	return machine && machine->demangle ? machine->demangle(name) : NULL;
+}
+
 static int read_release(const struct perch_machine *machine, struct perch_release *release,
 			struct perch_error *err)
 {

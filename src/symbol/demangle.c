@@ -50,12 +50,17 @@ static char *demangle_with(demangler *demangle, const char *name, int options)
 	return text;
 }
 
+/* _Z, __Z, ___Z: C++; _R: Rust; _GLOBAL_: constructors */
+static bool may_be_mangled(const char *name)
+{
+	return name[0] == '_' && strpbrk(name, "ZRG") && strlen(name) <= MAX_MANGLED;
+}
+
 char *perch__demangle(const char *name)
 {
 	char *plain;
 
-	/* _Z, __Z, ___Z: C++; _R: Rust; _GLOBAL_: constructors */
-	if (name[0] != '_' || !strpbrk(name, "ZRG") || strlen(name) > MAX_MANGLED)
+	if (!may_be_mangled(name))
 		return NULL;
 	/* without parameters and return types, as in perf */
 	plain = demangle_with(rust_demangle_callback, name, DMGL_AUTO);
@@ -64,10 +69,20 @@ char *perch__demangle(const char *name)
 
 char *perch__demangle_parameters(const char *name, bool with_result)
 {
-	if (strlen(name) > MAX_MANGLED)
+	if (!may_be_mangled(name))
 		return NULL;
 	return demangle_with(cplus_demangle_v3_callback, name,
 			     DMGL_PARAMS | DMGL_ANSI | (with_result ? 0 : DMGL_RET_DROP));
+}
+
+char *perch_demangle(const char *name)
+{
+	char *plain;
+
+	if (!may_be_mangled(name))
+		return NULL;
+	plain = demangle_with(rust_demangle_callback, name, DMGL_AUTO);
+	return plain ? plain : perch__demangle_parameters(name, false);
 }
 
 char *perch__demangle_type(const char *name)

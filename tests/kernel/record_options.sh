@@ -228,6 +228,24 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 	report $? "... in user space too"
 	record -i -e "uprobe:$perch:main" -- sh -c "$twice" && [ "$(count SAMPLE)" = 0 ]
 	report $? "-i: a probe is not sampled in children"
+	if command -v g++ > /dev/null; then
+		cat > shapes.cc <<- 'EOF'
+			namespace ns {
+			__attribute__((noinline)) int f(int a) { asm volatile(""); return a; }
+			__attribute__((noinline)) int f(int a, char b) { asm volatile(""); return a * b; }
+			__attribute__((noinline)) int g(int a) { asm volatile(""); return a + 1; }
+			}
+			int main() { return ns::f(0) + ns::f(0, 1) + ns::f(0, 2) + ns::g(-1); }
+		EOF
+		g++ -O1 -o shapes shapes.cc
+		record -e "uprobe:./shapes:ns::g,uprobe:./shapes:'ns::f(int, char)'" -- ./shapes && [ "$(count SAMPLE)" = 3 ]
+		report $? "probes of functions with demangled names"
+		"$perch" stat -x, -e 'uprobe:./shapes:ns::f(int)' -- ./shapes > out 2>&1 && grep -q '^1,,u' out
+		report $? "... without quotes"
+		record -e "uprobe:./shapes:ns::f" -- ./shapes
+		[ $? -eq 2 ] && grep -q "several functions 'ns::f'" out && grep -q "'ns::f(int)'" out && grep -q "'ns::f(int, char)'" out
+		report $? "... of several functions, which are listed"
+	fi
 	# four threads count the calls of a function of libc
 	cat > threads.py << 'EOF'
 import ctypes, threading

@@ -59,8 +59,43 @@ static const struct elf_symbol symbols[] = {
 	{ "worn@@NEW", ELF_CODE_ADDRESS + 0x80, STT_FUNC, STB_GLOBAL, 0 },
 	{ "worn@OLD", ELF_CODE_ADDRESS + 0x90, STT_FUNC, STB_GLOBAL, 0 },
 	{ "name with spaces, (all)", ELF_CODE_ADDRESS + 0xa0, STT_FUNC, STB_GLOBAL, 0 },
+	{ "_ZN2ns1gEi", ELF_CODE_ADDRESS + 0xb0, STT_FUNC, STB_GLOBAL, 0 },
+	{ "_ZN2ns1fEi", ELF_CODE_ADDRESS + 0xc0, STT_FUNC, STB_GLOBAL, 0 },
+	{ "_ZN2ns1fEic", ELF_CODE_ADDRESS + 0xd0, STT_FUNC, STB_LOCAL, 0 },
+	{ "_ZN2ns1XC1Ei", ELF_CODE_ADDRESS + 0xe0, STT_FUNC, STB_WEAK, 0 },
+	{ "_ZN2ns1XC2Ei", ELF_CODE_ADDRESS + 0xe0, STT_FUNC, STB_WEAK, 0 },
+	{ "_ZN2ns1YC1Ei", ELF_CODE_ADDRESS + 0xe4, STT_FUNC, STB_WEAK, 0 },
+	{ "_ZN2ns1YC2Ei", ELF_CODE_ADDRESS + 0xe8, STT_FUNC, STB_WEAK, 0 },
+	{ "_ZL1hi", ELF_CODE_ADDRESS + 0xf0, STT_FUNC, STB_LOCAL, 0 },
+	{ "_ZL1hi", ELF_CODE_ADDRESS + 0xf4, STT_FUNC, STB_LOCAL, 0 },
+	{ "_ZN2ns1gEi.cold", ELF_CODE_ADDRESS + 0xf8, STT_FUNC, STB_LOCAL, 0 },
+	{ "_ZNK2ns1X3getEv", ELF_CODE_ADDRESS + 0xfc, STT_FUNC, STB_GLOBAL, 0 },
+	{ "_ZZN2ns3getEvENKUlvE_clEv", ELF_CODE_ADDRESS + 0xfe, STT_FUNC, STB_LOCAL, 0 },
 	{ NULL, 0, 0, 0, 0 },
 };
+
+/* As perch_demangle() of libperch-profile. */
+static char *demangle(const char *name)
+{
+	static const char *const names[][2] = {
+		{ "_ZN2ns1gEi", "ns::g(int)" },
+		{ "_ZN2ns1fEi", "ns::f(int)" },
+		{ "_ZN2ns1fEic", "ns::f(int, char)" },
+		{ "_ZN2ns1XC1Ei", "ns::X::X(int)" },
+		{ "_ZN2ns1XC2Ei", "ns::X::X(int)" },
+		{ "_ZN2ns1YC1Ei", "ns::Y::Y(int)" },
+		{ "_ZN2ns1YC2Ei", "ns::Y::Y(int)" },
+		{ "_ZL1hi", "h(int)" },
+		{ "_ZN2ns1gEi.cold", "ns::g(int) [clone .cold]" },
+		{ "_ZNK2ns1X3getEv", "ns::X::get() const" },
+		{ "_ZZN2ns3getEvENKUlvE_clEv", "ns::get()::{lambda()#1}::operator()() const" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i][0]))
+			return strdup(names[i][1]);
+	return NULL;
+}
 
 static const struct elf_symbol dynamic[] = {
 	{ "copy", ELF_CODE_ADDRESS + 0x100, STT_FUNC, STB_GLOBAL, 0x8002 },
@@ -128,8 +163,11 @@ static int setup(void **state)
 	}
 	setenv("PATH", "relative:/nowhere::/opt/bin", 1);
 	snprintf(path, sizeof(path), "%s/old", root);
-	return perch_machine_new(&machine, root, NULL, NULL) ||
-	       perch_machine_new(&old, path, NULL, NULL);
+	if (perch_machine_new(&machine, root, NULL, NULL) ||
+	    perch_machine_new(&old, path, NULL, NULL))
+		return -1;
+	perch_machine_set_demangle(machine, demangle);
+	return 0;
 }
 
 static int teardown(void **state)
@@ -357,6 +395,18 @@ static const struct good_probe good_probes[] = {
 	{ "uretprobe:/opt/whole:0x1010(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32 | 1,
 	  0x1010 },
 	{ "uprobe:\"/opt/a:b\":main", "/opt/a:b", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:/opt/whole:ns::g", "/opt/whole", 8, 0, ELF_CODE + 0xb0 },
+	{ "uprobe:/opt/whole:ns::g:u", "/opt/whole", 8, 0, ELF_CODE + 0xb0 },
+	{ "uprobe:/opt/whole:ns::g+2", "/opt/whole", 8, 0, ELF_CODE + 0xb2 },
+	{ "uretprobe:/opt/whole:ns::f(int)", "/opt/whole", 8, 1, ELF_CODE + 0xc0 },
+	{ "uprobe:/opt/whole:'ns::f(int, char)'", "/opt/whole", 8, 0, ELF_CODE + 0xd0 },
+	{ "uprobe:/opt/whole:ns::f(int, char):u", "/opt/whole", 8, 0, ELF_CODE + 0xd0 },
+	{ "uprobe:/opt/whole:ns::X::X", "/opt/whole", 8, 0, ELF_CODE + 0xe0 },
+	{ "uprobe:/opt/whole:_ZN2ns1YC2Ei", "/opt/whole", 8, 0, ELF_CODE + 0xe8 },
+	{ "uprobe:/opt/whole:ns::X::get", "/opt/whole", 8, 0, ELF_CODE + 0xfc },
+	{ "uprobe:/opt/whole:'ns::X::get() const'", "/opt/whole", 8, 0, ELF_CODE + 0xfc },
+	{ "uprobe:/opt/whole:ns::g(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32,
+	  ELF_CODE + 0xb0 },
 	{ "uprobe:'/opt/a:b':'name with spaces, (all)'", "/opt/a:b", 8, 0, ELF_CODE + 0xa0 },
 	{ "uprobe:/opt/whole:copy@V_1", "/opt/whole", 8, 0, ELF_CODE + 0x100 },
 	{ "uprobe:tool:main", "/opt/bin/tool", 8, 0, ELF_CODE + 0x10 },
@@ -475,6 +525,18 @@ static const struct bad_event bad_events[] = {
 	{ "uprobe:/opt/whole:mian", -ENOENT, 18, "no function 'mian'", "did you mean main?" },
 	{ "uprobe:/opt/whole:malloc", -ENOENT, 18, "does not define it", "library" },
 	{ "uprobe:/opt/whole:twin", -ENOTUNIQ, 18, "several functions", "0xOFFSET" },
+	{ "uprobe:/opt/whole:ns::f", -ENOTUNIQ, 18, "several functions 'ns::f'",
+	  "'ns::f(int)', 'ns::f(int, char)'" },
+	{ "uprobe:/opt/whole:ns::Y::Y(int)", -ENOTUNIQ, 18, "several functions",
+	  "'_ZN2ns1YC1Ei', '_ZN2ns1YC2Ei'" },
+	{ "uprobe:/opt/whole:ns::Y::Y", -ENOTUNIQ, 18, "several functions",
+	  "'_ZN2ns1YC1Ei', '_ZN2ns1YC2Ei'" },
+	{ "uprobe:/opt/whole:h(int)", -ENOTUNIQ, 18, "several functions", "0xOFFSET" },
+	{ "uprobe:/opt/whole:ns::f(long)", -ENOENT, 18, "no function 'ns::f(long)'", NULL },
+	{ "uprobe:/opt/whole:ns::get", -ENOENT, 18, "no function 'ns::get'", NULL },
+	{ "uprobe:/opt/whole:ns::X", -ENOENT, 18, "no function 'ns::X'", NULL },
+	{ "uprobe:/opt/whole:ns::", -ENOENT, 18, "no function 'ns'", NULL },
+	{ "usdt:/opt/whole:shop::sold", -EINVAL, 21, "expected the name", NULL },
 	{ "uprobe:/opt/whole:gone", -ENOTUNIQ, 18, "several functions", "VERSION" },
 	{ "uprobe:/opt/whole:fastest", -EINVAL, 18, "indirect function", NULL },
 	{ "uprobe:/opt/bare:main", -ENOENT, 17, "stripped", "0xOFFSET" },

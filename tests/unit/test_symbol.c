@@ -360,6 +360,30 @@ static void demangles_and_cleans_names(void **state)
 	perch_symbols_free(raw);
 }
 
+static void demangles_with_parameters(void **state)
+{
+	static const char *const names[][2] = {
+		{ "_ZN2ns1fEic", "ns::f(int, char)" },
+		{ "_ZN2ns3sumIiEET_S1_", "ns::sum<int>(int)" },
+		{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad" },
+		{ "main", NULL },
+		{ "_start", NULL },
+		{ "_Zbroken", NULL },
+		{ "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(names); i++) {
+		char *text = perch_demangle(names[i][0]);
+
+		if (names[i][1])
+			assert_string_equal(text, names[i][1]);
+		else
+			assert_null(text);
+		free(text);
+	}
+}
+
 static void finds_functions_by_their_parameters(void **state)
 {
 	static const struct {
@@ -495,6 +519,7 @@ int main(void)
 		cmocka_unit_test(names_plt_stubs),
 		cmocka_unit_test(names_stubs_of_the_got),
 		cmocka_unit_test(demangles_and_cleans_names),
+		cmocka_unit_test(demangles_with_parameters),
 		cmocka_unit_test(finds_functions_by_their_parameters),
 		cmocka_unit_test(demangles_names_of_the_kernel),
 		cmocka_unit_test(keeps_names_that_expand_too_much),

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <perch/symbol.h>
 
 #include "attr_print.h"
 #include "record.h"
@@ -288,6 +289,7 @@ int perch_cmd_record(int argc, char **argv)
 		return cli_error(RECORD_COMMAND, &err);
 	/* the user waits for one complete answer */
 	perch_machine_set_probing(options.machine, true);
+	perch_machine_set_demangle(options.machine, perch_demangle);
 	first = record_parse(&options, argc, argv);
 	if (first < argc)
 		options.program_argv = argv + first;

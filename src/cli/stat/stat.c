@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <perch/symbol.h>
 
 #include "event_options.h"
 #include "seccomp_kill.h"
@@ -147,6 +148,7 @@ int perch_cmd_stat(int argc, char **argv)
 		return cli_error(STAT_COMMAND, &err);
 	/* further system calls may find the reason of a refusal: a command can take the time */
 	perch_machine_set_probing(stat.machine, true);
+	perch_machine_set_demangle(stat.machine, perch_demangle);
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
 		status = cli_check_filter(STAT_COMMAND, stat.machine);

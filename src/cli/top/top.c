@@ -45,6 +45,7 @@ int perch_cmd_top(int argc, char **argv)
 		status = cli_error(TOP_COMMAND, &err);
 	if (!status) {
 		perch_machine_set_probing(top->record.machine, true);
+		perch_machine_set_demangle(top->record.machine, perch_demangle);
 		status = top_parse(top, argc, argv);
 	}
 	if (!status)
