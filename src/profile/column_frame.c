@@ -74,17 +74,17 @@ static void copy_text(char *buffer, size_t size, const char *text)
  * addresses. */
 static void put_address(char *buffer, size_t size, uint64_t address)
 {
-	char copy[ADDRESS_BYTES], *to = size < sizeof(copy) ? copy : buffer;
+	char text[ADDRESS_BYTES];
+	size_t at = 0;
 
 	if (address) {
-		*to++ = '0';
-		*to++ = 'x';
+		text[at++] = '0';
+		text[at++] = 'x';
 	}
 	for (int shift = 60; shift >= 0; shift -= 4)
-		*to++ = "0123456789abcdef"[address >> shift & 15];
-	*to = 0;
-	if (size < sizeof(copy))
-		copy_text(buffer, size, copy);
+		text[at++] = "0123456789abcdef"[address >> shift & 15];
+	text[at] = 0;
+	copy_text(buffer, size, text);
 }
 
 /* An address without a function: of a module, from its start on, as in perf. */
