@@ -73,7 +73,8 @@ def compare_options(path):
         compare(path, options[0] != "-C" and options[-2] != "-C" and options[0] != "--time", *options)
     ours, _ = samples(PERCH, path, "--reltime", "--time", "0,18446744071")
     check(len(ours) == len(every), "a relative time behind the last one", len(ours))
-    for relative, absolute in (("0.01,0.05", "+0.01,+0.05"), (",0.05", ",+0.05"), ("0.05,", "+0.05,")):
+    early, late = ("%.6f" % (float(every[len(every) * part // 4][3]) - start) for part in (1, 3))
+    for relative, absolute in ((early + "," + late, "+" + early + ",+" + late), ("," + late, ",+" + late), (early + ",", "+" + early + ",")):
         wanted, _ = samples(PERCH, path, "--reltime", "--time", relative)
         ours, _ = samples(PERCH, path, "--time", absolute)
         check(0 < len(ours) < len(every) and len(ours) == len(wanted), "--time " + absolute, (len(ours), len(wanted)))

@@ -55,7 +55,7 @@ report $? "several events in one file"
 record -e '{cpu-clock,page-faults}' -o g.data -- sh -c "$burn" && at_least g.data SAMPLE 50
 report $? "a group of events"
 # in a virtual machine a program makes almost no progress at this rate
-record -F max -o f.data -- sh -c : && at_least f.data SAMPLE 1 &&
+record -F max -o f.data -- sh -c : &&
 	"$perch" evlist -F -i f.data | grep -Eq "sample_freq=$(cat /proc/sys/kernel/perf_event_max_sample_rate)$"
 report $? "-F max is the highest rate that the kernel allows"
 record -c 10000000 -e cpu-clock -o c.data -- sh -c "$burn" && at_least c.data SAMPLE 3

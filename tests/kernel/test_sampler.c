@@ -82,23 +82,25 @@ static void counts_lost_records(void **state)
 	struct perch_sampler_stats stats;
 	struct perch_sampler *sampler;
 	struct perch_record record;
-	double end;
+	double end, full = 0.3;
 
 	(void)state;
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
 	perch_sampler_enable(sampler, NULL);
-	burn(0.3);
-	while (perch_sampler_next(sampler, &record, NULL) > 0)
-		;
 	/*
 	 * The kernel writes LOST with the next sample in the same ring, when the ring has space
-	 * again. A thread that has moved to another CPU writes to another ring.
+	 * again. A thread that has moved to another CPU writes to another ring. A busy machine
+	 * gives the thread little time.
 	 */
-	end = seconds() + 5;
+	end = seconds() + 10;
 	do {
-		burn(0.05);
-		while (perch_sampler_next(sampler, &record, NULL) > 0)
-			;
+		burn(full);
+		full *= 2;
+		for (int part = 0; part < 10; part++) {
+			while (perch_sampler_next(sampler, &record, NULL) > 0)
+				;
+			burn(0.05);
+		}
 		perch_sampler_get_stats(sampler, &stats);
 	} while (!stats.lost && seconds() < end);
 	perch_sampler_disable(sampler, NULL);
