@@ -337,6 +337,15 @@ static void open_by_libdw(struct debug_info *info)
 		perch__set_symbol_error(&info->error, "%s", damaged);
 }
 
+/* Opens what the own reader cannot read, unless it lacks memory: without memory libdw crashes. */
+static void open_after(struct debug_info *info, int rc)
+{
+	if (rc == -ENOMEM)
+		perch__set_symbol_error(&info->error, "out of memory");
+	else if (rc)
+		open_by_libdw(info);
+}
+
 /* Opens the debug information of a file that has some. */
 static void open_dwarf(struct debug_info *info)
 {
@@ -360,8 +369,7 @@ static void open_dwarf(struct debug_info *info)
 					 : "its compressed debug information cannot be read");
 		return;
 	}
-	if (perch__dwarf_open(&info->fast, info->with_debug))
-		open_by_libdw(info);
+	open_after(info, perch__dwarf_open(&info->fast, info->with_debug));
 	info->incomplete = info->fast;
 }
 
@@ -403,14 +411,17 @@ struct debug_info *perch__debug_start(const struct sources *sources, const struc
 
 void perch__debug_complete(struct debug_info *info)
 {
+	int rc;
+
 	if (!info->incomplete)
 		return;
 	info->incomplete = false;
-	if (!perch__dwarf_list(info->fast))
+	rc = perch__dwarf_list(info->fast);
+	if (!rc)
 		return;
 	perch__dwarf_free(info->fast);
 	info->fast = NULL;
-	open_by_libdw(info);
+	open_after(info, rc);
 }
 
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
@@ -483,8 +494,8 @@ static bool find_address(const struct debug_info *info, uint64_t offset, uint64_
 	return false;
 }
 
-size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
-			   struct debug_frame frame[MAX_DEBUG_FRAMES])
+int perch__debug_frames(struct debug_info *info, uint64_t offset,
+			struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
 	uint64_t address;
 	int nr = -ENOTSUP;
@@ -493,12 +504,12 @@ size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
 		return 0;
 	if (info->fast)
 		nr = perch__dwarf_frames(info->fast, address, frame);
-	if (nr >= 0)
-		return (size_t)nr;
+	if (nr != -ENOTSUP)
+		return nr;
 	if (!info->opened)
 		open_by_libdw(info);
 	info->nr_by_libdw++;
-	return info->dwarf ? perch__debug_libdw_frames(info, address, frame) : 0;
+	return info->dwarf ? (int)perch__debug_libdw_frames(info, address, frame) : 0;
 }
 
 void perch__debug_free(struct debug_info *info)

@@ -49,6 +49,7 @@ struct dwarf_section {
 	uint64_t compressed_size; /* 0: it is not compressed, or already decompressed */
 	enum compression compression;
 	struct decompress_job *job; /* NULL: no other thread decompresses it */
+	bool lacks_memory;	    /* it could not be decompressed without memory */
 };
 
 /* Finds the sections. Returns 0, -ENOMEM, or -ENOTSUP: their encoding is not understood. */
@@ -331,6 +332,7 @@ struct dwarf {
 	struct dwarf_section section[NR_DWARF_SECTIONS];
 	bool swapped;
 	bool has_gaps;		 /* of a unit, the addresses are not known */
+	bool lacks_memory;	 /* what is not understood may only lack memory */
 	uint64_t nr_range_steps; /* limited */
 	struct dwarf_unit *unit; /* by offset */
 	size_t nr_units, units_capacity;
@@ -495,7 +497,8 @@ int perch__dwarf_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t ent
 int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file);
 /* Lists the units, once, before frames are found. Returns the same. */
 int perch__dwarf_list(struct dwarf *dwarf);
-/* Returns the number of frames, as perch__debug_frames(), or -ENOMEM or -ENOTSUP. */
+/* Returns the number of frames, as perch__debug_frames(), or -ENOMEM or -ENOTSUP. After -ENOMEM it
+ * never returns -ENOTSUP: libdw crashes without memory. */
 int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 			struct debug_frame frame[MAX_DEBUG_FRAMES]);
 void perch__dwarf_free(struct dwarf *dwarf);

@@ -242,8 +242,17 @@ static int find_line_only(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t
 	return rc ? rc : frame->file != NULL;
 }
 
-int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
-			struct debug_frame frame[MAX_DEBUG_FRAMES])
+/* Without memory, sections have no bytes and units no functions, which looks like damage. */
+static int result(struct dwarf *dwarf, int rc)
+{
+	dwarf->lacks_memory |= rc == -ENOMEM;
+	for (int id = 0; id < NR_DWARF_SECTIONS; id++)
+		dwarf->lacks_memory |= dwarf->section[id].lacks_memory;
+	return rc == -ENOTSUP && dwarf->lacks_memory ? -ENOMEM : rc;
+}
+
+static int find_frames(struct dwarf *dwarf, uint64_t address,
+		       struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
 	uint32_t found[MAX_DEBUG_FRAMES];
 	struct dwarf_function *function;
@@ -276,6 +285,12 @@ int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 	return rc ? rc : nr + 1;
 }
 
+int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
+			struct debug_frame frame[MAX_DEBUG_FRAMES])
+{
+	return result(dwarf, find_frames(dwarf, address, frame));
+}
+
 int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file)
 {
 	int rc;
@@ -299,7 +314,7 @@ int perch__dwarf_list(struct dwarf *dwarf)
 	int rc = perch__dwarf_units(dwarf);
 
 	/* damaged, or without code: libdw decides */
-	return rc || dwarf->nr_ranges ? rc : -ENOTSUP;
+	return result(dwarf, rc || dwarf->nr_ranges ? rc : -ENOTSUP);
 }
 
 void perch__dwarf_free(struct dwarf *dwarf)

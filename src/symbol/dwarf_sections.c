@@ -219,6 +219,7 @@ static bool decompress(struct dwarf_section *section)
 				  : perch__decompress_part(&part);
 	section->job = NULL;
 	section->compressed_size = 0;
+	section->lacks_memory = rc == -ENOMEM;
 	if (rc)
 		section->size = 0;
 	return !rc;

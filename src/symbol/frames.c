@@ -126,8 +126,11 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 	struct debug_frame found[MAX_DEBUG_FRAMES];
 	struct debug_info *debug = open_debug_info(symbols, cached);
 	struct perch_jitdump *jitdump = cached->dso->jitdump;
-	size_t nr = debug ? perch__debug_frames(debug, frames->offset, found) : 0;
+	int by_debug = debug ? perch__debug_frames(debug, frames->offset, found) : 0;
+	size_t nr = by_debug > 0 ? (size_t)by_debug : 0;
 
+	if (by_debug < 0)
+		return by_debug;
 	/* a function of a JIT compiler has one line */
 	if (jitdump) {
 		int rc;

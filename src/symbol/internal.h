@@ -448,10 +448,10 @@ bool perch__debug_is_open(const struct debug_info *info);
 const char *perch__debug_error(const struct debug_info *info);
 /*
  * Finds the functions at an offset, innermost first: the inlined ones, and last the function that
- * contains them. Returns their number; 0 without debug information of the offset.
+ * contains them. Returns their number; 0 without debug information of the offset; or -ENOMEM.
  */
-size_t perch__debug_frames(struct debug_info *info, uint64_t offset,
-			   struct debug_frame frame[MAX_DEBUG_FRAMES]);
+int perch__debug_frames(struct debug_info *info, uint64_t offset,
+			struct debug_frame frame[MAX_DEBUG_FRAMES]);
 void perch__debug_free(struct debug_info *info);
 
 /* ---- perf_map.c: functions of a JIT compiler, from /tmp/perf-PID.map ---- */

@@ -27,10 +27,10 @@ static bool same_frames(const struct debug_frame *a, const struct debug_frame *b
 	return true;
 }
 
-static void print_frames(const char *title, const struct debug_frame *frame, size_t nr)
+static void print_frames(const char *title, const struct debug_frame *frame, int nr)
 {
 	printf("  %s\n", title);
-	for (size_t i = 0; i < nr; i++)
+	for (int i = 0; i < nr; i++)
 		printf("\t%s %s:%" PRIu32 "\n", frame[i].function ? frame[i].function : "??",
 		       frame[i].file ? frame[i].file : "??", frame[i].line);
 }
@@ -48,11 +48,13 @@ int main(int argc, char **argv)
 		return 1;
 	perch__debug_use_libdw(other);
 	while (scanf("%" SCNx64, &offset) == 1) {
-		size_t nr_libdw = perch__debug_frames(other, offset, libdw);
-		size_t nr_own = perch__debug_frames(info, offset, own);
+		int nr_libdw = perch__debug_frames(other, offset, libdw);
+		int nr_own = perch__debug_frames(info, offset, own);
 
 		nr++;
-		if (nr_own == nr_libdw && same_frames(own, libdw, nr_own)) {
+		if (nr_libdw < 0 || nr_own < 0)
+			return 1;
+		if (nr_own == nr_libdw && same_frames(own, libdw, (size_t)nr_own)) {
 			equal++;
 		} else if (nr - equal <= 3) {
 			printf("%" PRIx64 "\n", offset);
