@@ -241,7 +241,7 @@ static void start_debug_info(struct perch_profile *profile)
 	size_t nr = perch_addresses_count(profile->addresses);
 	const struct perch_dso *last = NULL;
 
-	if (!profile->with_lines && (!profile->inlined || profile->flat))
+	if (!profile->with_source && (!profile->inlined || profile->flat))
 		return;
 	for (size_t i = 0; i < nr; i++) {
 		const struct perch_dso *dso = profile->addresses->address[i].dso;
