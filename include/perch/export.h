@@ -78,8 +78,8 @@ struct perch_export_options {
 	unsigned add_chain : 1;
 	/** The library may compress pprof files and those for the Firefox Profiler in a thread of
 	 * its own, while it makes their next part. The file is the same. The thread starts after
-	 * at most 256 KiB, has all signals blocked, and ends before perch_export_write() returns.
-	 */
+	 * at most 256 KiB, and ends before perch_export_write() returns. It has all signals
+	 * blocked, but for SIGPIPE and SIGXFSZ of its writes. */
 	unsigned threads : 1;
 	/** Page, SVG: the title; NULL is a general one. It must outlive the export. */
 	const char *title;
