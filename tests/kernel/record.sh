@@ -104,6 +104,9 @@ if in_user_space && "$perch" record -q -e raw_syscalls:sys_enter -o r.data -- tr
 	script -qec "'$perch' record -o - -- true" /dev/null < /dev/null > terminal
 	[ $? -eq 2 ] && grep -q 'standard output is a terminal' terminal
 	report $? "... a terminal is refused"
+	"$perch" record -o - -- true 2> err >&-
+	[ $? -eq 2 ] && grep -q 'standard output is closed' err
+	report $? "... and a closed descriptor"
 else
 	skip "a recording for a pipe" "tracepoints cannot be recorded here"
 fi

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `perch record`, with perf's names and meanings. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -186,6 +187,11 @@ static int check_pipe(const struct record_options *options)
 				       "-o - (one recording, written while it is made) and %s "
 				       "exclude each other: name a file with -o",
 				       options->overwrite ? "--overwrite" : "--switch-output");
+	/* another file would get its descriptor */
+	if (fcntl(STDOUT_FILENO, F_GETFD) < 0)
+		return cli_usage_error(RECORD_COMMAND,
+				       "-o -: standard output is closed: pipe it to a command, or "
+				       "name a file");
 	if (isatty(STDOUT_FILENO))
 		return cli_usage_error(RECORD_COMMAND,
 				       "-o -: standard output is a terminal, which cannot show a "
