@@ -199,3 +199,17 @@ int cli_program_status(int wait_status)
 {
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
+
+void cli_program_note_signal(const char *command, const char *program, int wait_status)
+{
+	char name[256];
+	int number;
+
+	if (!WIFSIGNALED(wait_status))
+		return;
+	number = WTERMSIG(wait_status);
+	if (number == SIGINT || number == SIGPIPE)
+		return;
+	perch_clean_text(program, name, sizeof(name));
+	cli_note(command, "'%s' was ended by signal %d (%s)", name, number, strsignal(number));
+}

@@ -52,4 +52,7 @@ bool cli_program_ignores(const struct cli_program *program, int number);
 int cli_program_exit_status(int error);
 /* Exit status of a program that ended: its own, or 128 + signal. */
 int cli_program_status(int wait_status);
+/* Prints the signal that ended a program, such as SIGSEGV. Ctrl-C and a reader that ended are no
+ * news to the user. */
+void cli_program_note_signal(const char *command, const char *program, int wait_status);
 #endif

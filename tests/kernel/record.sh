@@ -118,6 +118,8 @@ report $? "exit status of the program"
 record -o a.data -- sh -c 'kill -KILL $$'
 [ $? -eq 137 ]
 report $? "128 + 9 for a program killed by signal 9"
+grep -q "^perch record: 'sh' was ended by signal 9 (Killed)$" out
+report $? "a message names the signal that ended the program"
 
 # ---- signals ----
 signal() {	# name, expected status

@@ -34,6 +34,8 @@ stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; 
 ends_with "the program's own status" 3 -- sh -c 'exit 3'
 ends_with "a program that succeeds" 0 -- true
 ends_with "a program that was killed" 137 -- sh -c 'kill -9 $$'
+grep -q "^perch stat: 'sh' was ended by signal 9 (Killed)$" out
+report $? "a message names the signal that ended the program"
 ends_with "a program that was interrupted" 130 -- sh -c 'kill -INT $$'
 grep -q 'page-faults' out && grep -q 'seconds time elapsed' out
 report $? "counts are printed after an interrupt"

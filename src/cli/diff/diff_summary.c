@@ -87,7 +87,7 @@ static void put_change(const struct diff *diff, const struct diff_event *event, 
 	       total[0].samples, after->samples, total[file].samples);
 	if (isnan(chance))
 		return;
-	fputs("# Probability of this change by chance, in any of the ", stdout);
+	fputs("# Probability of this change by sampling alone, in any of the ", stdout);
 	printf("%zu rows: ", event->nr_rows);
 	put_probability(chance < 1 ? chance : 1);
 	putchar('\n');

@@ -112,6 +112,8 @@ static int reap_program(struct stat_job *stat)
 	stat->status = cli_program_status(wait_status);
 	if (stat->stopped_program && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGTERM)
 		stat->status = 0; /* perch sent the SIGTERM */
+	else
+		cli_program_note_signal(STAT_COMMAND, stat->argv[0], wait_status);
 	stat->user_seconds = to_seconds(&usage.ru_utime);
 	stat->sys_seconds = to_seconds(&usage.ru_stime);
 	return 0;
