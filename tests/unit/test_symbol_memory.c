@@ -131,7 +131,7 @@ static int look_up(const struct perch_dso *dso, uint64_t from, long nr_allocatio
 
 	assert_int_equal(perch_symbols_new(&symbols, NULL, NULL), 0);
 	left = nr_allocations;
-	for (uint64_t i = 0; i < 16 && !found && nr >= 0; i++) {
+	for (uint64_t i = 0; i < 64 && !found && nr >= 0; i++) {
 		nr = perch_symbols_frames(symbols, dso, from + i, &frame);
 		found = has_inlined(symbols, frame, nr);
 	}
