@@ -175,8 +175,7 @@ static const char *symoff_text(struct perch_profile *profile, const struct cell 
 	sym_text(profile, cell, buffer, size);
 	length = strlen(buffer);
 	if (frame->symbol && !frame->symbol->inlined)
-		snprintf(buffer + length, size - length, "+0x%" PRIx64,
-			 symoff_of(profile, cell) - frame->symbol->start);
+		snprintf(buffer + length, size - length, "+0x%" PRIx64, symoff_of(profile, cell));
 	return buffer;
 }
 

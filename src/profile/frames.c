@@ -53,15 +53,14 @@ static uint64_t hash_of_position(const struct perch_profile *profile,
 static uint32_t add_position(struct perch_profile *profile, uint32_t function,
 			     struct position position, uint64_t offset)
 {
+	bool by_address = profile->graph_key == PERCH_CALL_GRAPH_ADDRESS, is_new;
 	uint64_t key;
 	uint32_t frame;
-	bool is_new;
 
 	position.hash = hash_of_position(profile, &position);
 	position.function = function;
-	key = perch__hash_pair(profile->names_seed, position.hash,
-			       profile->graph_key == PERCH_CALL_GRAPH_ADDRESS ? offset
-									      : position.symoff);
+	key = perch__hash_pair(profile->names_seed, position.hash, position.symoff);
+	key = perch__hash_pair(profile->names_seed, key, by_address ? offset : 0);
 	frame = perch__key_set_add(&profile->frames, function, key, &is_new);
 	if (frame == NO_NUMBER || !is_new)
 		return frame;
@@ -210,7 +209,7 @@ static int find_position(struct perch_profile *profile, const struct perch_addre
 					address->offset);
 	}
 	if (perch__columns_has(profile, &perch__column_symoff))
-		position->symoff = address->offset;
+		position->symoff = address->offset - (address->symbol ? address->symbol->start : 0);
 	return 0;
 }
 

@@ -449,7 +449,8 @@ struct perch_profile {
 		uint32_t line;
 		uint32_t function; /* number in functions */
 		uint64_t offset;   /* of the address, if the file is unknown */
-		uint64_t symoff;   /* of the address, for this column; 0 if inlined */
+		/* for this column: the offset of the address in its function, 0 if inlined */
+		uint64_t symoff;
 		uint64_t hash;
 	} * position; /* by frame, with lines */
 	size_t nr_rows;

@@ -55,16 +55,18 @@ def quads(*values):
 class Program:
     """The program whose functions and variables the samples have."""
 
-    def __init__(self):
-        with open("work.c", "w", encoding="utf-8") as out:
-            out.write(SOURCE)
-        subprocess.run(["gcc", "-g", "-O1", "work.c", "-o", "work", "-Wl,--build-id"], check=True)
-        self.path = os.path.realpath("work")
+    def __init__(self, directory=".", source=SOURCE, base=BASE):
+        self.base = base
+        self.path = os.path.realpath(os.path.join(directory, "work"))
+        os.makedirs(directory, exist_ok=True)
+        with open(self.path + ".c", "w", encoding="utf-8") as out:
+            out.write(source)
+        subprocess.run(["gcc", "-g", "-O1", "work.c", "-o", "work", "-Wl,--build-id"], cwd=directory, check=True)
         with open(self.path, "rb") as elf:
             self.elf = elf.read()
-        notes = subprocess.run(["readelf", "-n", "work"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        notes = subprocess.run(["readelf", "-n", self.path], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.build_id = bytes.fromhex(re.search(r"Build ID: (\w+)", notes)[1])
-        names = subprocess.run(["nm", "work"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        names = subprocess.run(["nm", self.path], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.symbol = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines() if len(line.split()) == 3}
         start, size, count = struct.unpack_from("<Q", self.elf, 32)[0], *struct.unpack_from("<HH", self.elf, 54)
         self.segments = []
@@ -75,18 +77,29 @@ class Program:
                 self.segments.append((flags, page, address & ~0xfff, (offset - page + length + 0xfff) & ~0xfff))
 
     def address(self, name, offset=0):
-        return BASE + self.symbol[name] + offset
+        return self.base + self.symbol[name] + offset
 
     def mmaps(self, trailer):
         """MMAP2 records with the build id."""
         name = self.path.encode() + b"\0"
         name += bytes(-len(name) % 8)
         for flags, offset, address, length in self.segments:
-            body = struct.pack("<IIQQQ", PID, PID, BASE + address, length, offset)
+            body = struct.pack("<IIQQQ", PID, PID, self.base + address, length, offset)
             body += struct.pack("<BBH", len(self.build_id), 0, 0) + self.build_id.ljust(20, b"\0")
             body += struct.pack("<II", (flags >> 2 & 1) | (flags & 2) | (flags & 1) << 2, 2) + name + trailer
             data = 0 if flags & 1 else 1 << 13
             yield struct.pack("<IHH", 10, 2 | 1 << 14 | data, 8 + len(body)) + body
+
+
+class Programs:
+    """Several programs."""
+
+    def __init__(self, *programs):
+        self.programs = programs
+
+    def mmaps(self, trailer):
+        for program in self.programs:
+            yield from program.mmaps(trailer)
 
 
 def write_file(path, program, sample_type, branch_type, samples, features=()):
@@ -237,6 +250,21 @@ def check_offsets(program):
           "offsets of callers", done.stdout + done.stderr)
 
 
+def check_offsets_of_one_name(program):
+    """Programs of one name have one row for a function, which begins at another address in each of them."""
+    before = "__attribute__((noinline)) int before(int i)\n{\n\treturn i * 3;\n}\n\nint main(void)"
+    other = Program("other", SOURCE.replace("int main(void)", before), BASE + (1 << 30))
+    moved = other.symbol["main"] - program.symbol["main"]
+    addresses = [program.address("main", 4), program.address("main", 4 + moved), other.address("main", 4)]
+    write_file("names", Programs(program, other), IP | TID | TIME, 0,
+               [quads(address) + struct.pack("<IIQ", PID, PID, (10 + i) * 10**9) for i, address in enumerate(addresses)])
+    for options in ["symoff"], ["symoff", "-g", "address"]:
+        done = run(PERCH, "report", "-i", "names", "--stdio", "-s", *options)
+        rows = re.findall(r"^ *([\d.]+)%  (\[.\] \S+) *$", done.stdout, re.M)
+        check(moved and sorted(rows) == sorted([("33.33", "[.] main+0x%x" % (4 + moved)), ("66.67", "[.] main+0x4")]),
+              "offsets in functions of programs of one name, %s" % options, done.stdout + done.stderr)
+
+
 def check_blocks():
     """perf 6.1 crashes with --total-cycles, so the numbers are those of branch_samples()."""
     done = run(PERCH, "report", "-i", "branches", "--stdio", "--total-cycles", "-q")
@@ -282,6 +310,7 @@ def main():
         compare_accesses(program)
         write_file("calls", program, IP | TID | TIME | CALLCHAIN, 0, call_samples(program))
         check_offsets(program)
+        check_offsets_of_one_name(program)
         check_blocks()
         compare_tracepoints()
     finally:
