@@ -11,7 +11,7 @@ static uint64_t position_value(const struct perch_profile *profile, uint32_t fra
 	if (position->file)
 		return position->hash;
 	/* an offset of this function */
-	return perch__hash_pair(profile->names_seed, position->function, position->offset);
+	return perch__hash_pair(profile->names_seed, position->function, position->hash);
 }
 
 static const struct position *position_of(const struct perch_profile *profile,

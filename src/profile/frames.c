@@ -38,12 +38,15 @@ static bool find_canonical(struct perch_profile *profile, struct canonical *cano
 	return ok;
 }
 
-/* A number for the position of a frame: equal positions have equal ones. */
+/* A number for the position of a frame: equal positions have equal ones. An offset is shown as that
+ * in the function. */
 static uint64_t hash_of_position(const struct perch_profile *profile,
-				 const struct position *position)
+				 const struct position *position, const struct perch_symbol *symbol)
 {
+	uint64_t start = symbol && position->offset ? symbol->start : 0;
+
 	if (!position->file)
-		return perch__hash_integer(profile->names_seed, position->offset);
+		return perch__hash_integer(profile->names_seed, position->offset - start);
 	return perch__hash_pair(profile->names_seed,
 				perch__hash_text(profile->names_seed, position->file),
 				position->line);
@@ -51,13 +54,14 @@ static uint64_t hash_of_position(const struct perch_profile *profile,
 
 /* With lines, frames are functions at one line, or at one address. */
 static uint32_t add_position(struct perch_profile *profile, uint32_t function,
-			     struct position position, uint64_t offset)
+			     struct position position, const struct perch_symbol *symbol,
+			     uint64_t offset)
 {
 	bool by_address = profile->graph_key == PERCH_CALL_GRAPH_ADDRESS, is_new;
 	uint64_t key;
 	uint32_t frame;
 
-	position.hash = hash_of_position(profile, &position);
+	position.hash = hash_of_position(profile, &position, symbol);
 	position.function = function;
 	key = perch__hash_pair(profile->names_seed, position.hash, position.symoff);
 	key = perch__hash_pair(profile->names_seed, key, by_address ? offset : 0);
@@ -139,7 +143,7 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 	if (position && frame != NO_NUMBER) {
 		size_t before = profile->frames.nr;
 
-		frame = add_position(profile, frame, *position, address->offset);
+		frame = add_position(profile, frame, *position, symbol, address->offset);
 		is_new = profile->frames.nr > before;
 	}
 	if (frame == NO_NUMBER || !is_new)

@@ -263,6 +263,10 @@ def check_offsets_of_one_name(program):
         rows = re.findall(r"^ *([\d.]+)%  (\[.\] \S+) *$", done.stdout, re.M)
         check(moved and sorted(rows) == sorted([("33.33", "[.] main+0x%x" % (4 + moved)), ("66.67", "[.] main+0x4")]),
               "offsets in functions of programs of one name, %s" % options, done.stdout + done.stderr)
+    subprocess.run(["strip", "-g", program.path], check=True)
+    subprocess.run(["strip", "-g", other.path], check=True)
+    rows = re.findall(r"^ *([\d.]+)%  (\S+) *$", run(PERCH, "report", "-i", "names", "--stdio", "-s", "srcline").stdout, re.M)
+    check(sorted(rows) == sorted([("33.33", "main+%d" % (4 + moved)), ("66.67", "main+4")]), "... and without lines", rows)
 
 
 def check_blocks():
@@ -310,8 +314,8 @@ def main():
         compare_accesses(program)
         write_file("calls", program, IP | TID | TIME | CALLCHAIN, 0, call_samples(program))
         check_offsets(program)
-        check_offsets_of_one_name(program)
         check_blocks()
+        check_offsets_of_one_name(program)
         compare_tracepoints()
     finally:
         if not os.environ.get("KEEP"):
