@@ -270,15 +270,17 @@ static void read_text(struct kallsyms *kallsyms, int fd)
 {
 	struct kallsyms_head *head = NULL;
 
+	if (fd >= 0 && !strcmp(kallsyms->path, proc_kallsyms))
+		head = perch__kallsyms_cache_start();
 	kallsyms->error = fd < 0 ? -fd : read_all(fd, &kallsyms->text, &kallsyms->size);
-	if (kallsyms->error)
-		return;
-	if (!strcmp(kallsyms->path, proc_kallsyms) &&
-	    !hides_addresses(kallsyms->text, kallsyms->size))
-		head = perch__kallsyms_cache_start(kallsyms->text, kallsyms->size);
-	kallsyms->error = parse(kallsyms);
-	if (head && !kallsyms->error)
-		store(kallsyms, head);
+	if (!kallsyms->error) {
+		bool stored = head && !hides_addresses(kallsyms->text, kallsyms->size) &&
+			      perch__kallsyms_cache_is_of(head, kallsyms->text, kallsyms->size);
+
+		kallsyms->error = parse(kallsyms);
+		if (stored && !kallsyms->error)
+			store(kallsyms, head);
+	}
 	free(head);
 }
 

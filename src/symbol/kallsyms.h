@@ -26,10 +26,12 @@ char *perch__kallsyms_cache_modules(const struct kallsyms_cache *cache, size_t *
 
 struct kallsyms_head;
 /*
- * Describes this moment, before the text of /proc/kallsyms is parsed. Returns NULL if there is to
- * be no cache. The caller frees it.
+ * Describes this moment, before /proc/kallsyms is read. Returns NULL if there is to be no cache.
+ * The caller frees it.
  */
-struct kallsyms_head *perch__kallsyms_cache_start(const char *text, size_t size);
+struct kallsyms_head *perch__kallsyms_cache_start(void);
+/* True if the text is that of /proc/kallsyms, and no module was loaded or unloaded meanwhile. */
+bool perch__kallsyms_cache_is_of(const struct kallsyms_head *head, const char *text, size_t size);
 
 struct kallsyms_content {
 	const struct table *kernel; /* finished, without generated code */

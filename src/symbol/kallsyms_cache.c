@@ -403,16 +403,23 @@ void perch__kallsyms_cache_leave(const struct kallsyms_cache *cache, const struc
 
 /* ---- writing ---- */
 
-struct kallsyms_head *perch__kallsyms_cache_start(const char *text, size_t size)
+struct kallsyms_head *perch__kallsyms_cache_start(void)
 {
 	struct kallsyms_head *head = malloc(sizeof(*head));
 	char path[PATH_MAX];
 
-	if (head && directory(path, sizeof(path)) && describe(head) && head->first_size <= size &&
-	    !memcmp(text, head->first, head->first_size))
+	if (head && directory(path, sizeof(path)) && describe(head))
 		return head;
 	free(head);
 	return NULL;
+}
+
+bool perch__kallsyms_cache_is_of(const struct kallsyms_head *head, const char *text, size_t size)
+{
+	struct kallsyms_head now;
+
+	return head->first_size <= size && !memcmp(text, head->first, head->first_size) &&
+	       describe(&now) && same(&now, head);
 }
 
 /* What is written after the head. */
