@@ -214,7 +214,8 @@ PERCH_API char *perch_demangle(const char *name);
  *
  * It may be the name in the symbol table, that of perch_symbols_name(), or the demangled name with
  * the types of the parameters, with or without the type of the result: "ns::f(int, char)". The
- * former are those of all functions of an overloaded name, the latter is that of one.
+ * former are those of all functions of an overloaded name, the latter is that of one. In demangled
+ * names, spaces count only between two words: "ns::f(int,char)" is the same name.
  *
  * @param symbols  the symbols
  * @param symbol   the function

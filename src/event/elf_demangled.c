@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/function_name.h"
 #include "elf_lookup.h"
 
 enum {
@@ -42,14 +43,11 @@ static bool are_qualifiers(const char *text)
 /* True if the demangled text is the name, or has parameters in addition. */
 static bool has_name(const char *text, const char *name)
 {
-	const size_t length = strlen(name);
-	const char *after;
+	const char *after = perch__after_name(text, name);
 
-	if (strncmp(text, name, length))
-		return false;
-	if (!text[length])
-		return true;
-	after = text[length] == '(' ? perch__after_parentheses(text + length) : NULL;
+	if (!after || !*after)
+		return after;
+	after = *after == '(' ? perch__after_parentheses(after) : NULL;
 	return after && are_qualifiers(after);
 }
 

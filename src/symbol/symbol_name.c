@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/function_name.h"
 #include "symbols.h"
 
 /* The name of a PLT stub contains the mangled name of the function that it calls. */
@@ -57,21 +58,30 @@ const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch
 /* True if the name has parameters, and those of a function with this plain name may be the same. */
 static bool may_have_parameters(const char *name, const char *plain)
 {
-	return strchr(name, '(') && strstr(name, plain);
+	if (!strchr(name, '('))
+		return false;
+	for (const char *at = strchr(name, *plain); at && *at; at = strchr(at + 1, *plain))
+		if (perch__after_name(at, plain))
+			return true;
+	return false;
 }
 
+/* Other names than demangled ones may differ in spaces: those of code of a JIT compiler. */
 bool perch_symbols_is_named(struct perch_symbols *symbols, const struct perch_symbol *symbol,
 			    const char *name)
 {
 	const char *plain = perch_symbols_name(symbols, symbol);
 	bool same = !strcmp(name, plain) || !strcmp(name, symbol->name);
 
+	if (same || !strcmp(plain, symbol->name) || strchr(symbol->name, ' '))
+		return same;
+	same = perch__same_name(plain, name);
 	for (int with_result = 0; with_result < 2 && !same; with_result++) {
 		char *text = may_have_parameters(name, plain)
 				     ? perch__demangle_parameters(symbol->name, with_result)
 				     : NULL;
 
-		same = text && !strcmp(name, text);
+		same = text && perch__same_name(text, name);
 		free(text);
 	}
 	return same;

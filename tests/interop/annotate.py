@@ -300,6 +300,8 @@ def check_parameters(data):
     starts = {types: found[0][2][0][0] for types, found in shown.items() if len(found) == 1}
     symbols = {int(line.split()[0], 16): line.split(None, 2)[2] for line in output("nm", "-C", "shapes").splitlines() if "::add" in line}
     check({types: symbols.get(start) for types, start in starts.items()} == names, "functions by their parameters: %s" % starts)
+    spaced = functions(output(PERCH, "annotate", "-i", data, "--stdio", " shapes::Sum::add( long,int )"))
+    check(len(spaced) == 1 and spaced == shown["long, int"], "parameters with other spaces")
     done = run(PERCH, "annotate", "-i", data, "--stdio", "shapes::Sum::add(char)")
     check(done.returncode == 1 and "similar names" in done.stderr, "parameters that no function has")
 

@@ -242,6 +242,8 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 		report $? "probes of functions with demangled names"
 		"$perch" stat -x, -e 'uprobe:./shapes:ns::f(int)' -- ./shapes > out 2>&1 && grep -q '^1,,u' out
 		report $? "... without quotes"
+		"$perch" stat -x, -e 'uprobe:./shapes:ns::f(int,char)' -- ./shapes > out 2>&1 && grep -q '^2,,"u' out
+		report $? "... with other spaces"
 		record -e "uprobe:./shapes:ns::f" -- ./shapes
 		[ $? -eq 2 ] && grep -q "several functions 'ns::f'" out && grep -q "'ns::f(int)'" out && grep -q "'ns::f(int, char)'" out
 		report $? "... of several functions, which are listed"

@@ -396,21 +396,32 @@ static void finds_functions_by_their_parameters(void **state)
 		{ 0, "ns::f(int, char)", true },
 		{ 0, "ns::f(int)", false },
 		{ 0, "f(int, char)", false },
-		{ 0, "ns::f(int, char) ", false },
+		{ 0, "ns::f(int, char) ", true },
+		{ 0, "ns::f(int,char)", true },
+		{ 0, " ns :: f ( int , char )", true },
+		{ 0, "ns::f(in t, char)", false },
+		{ 0, "ns::f(int, char", false },
 		{ 1, "ns::f", true },
 		{ 1, "ns::f(int)", true },
 		{ 1, "ns::f(int, char)", false },
 		{ 2, "operator new", true },
 		{ 2, "operator new(unsigned long)", true },
+		{ 2, "operator  new ( unsigned  long )", true },
+		{ 2, "operatornew", false },
+		{ 2, "operator new(unsignedlong)", false },
 		{ 3, "ns::sum<int>", true },
 		{ 3, "ns::sum<int>(int)", true },
 		{ 3, "int ns::sum<int>(int)", true },
+		{ 3, "int ns::sum< int >( int )", true },
 		{ 3, "long ns::sum<int>(int)", false },
 		{ 4, "main", true },
 		{ 4, "main()", false },
+		{ 4, " main", false },
+		{ 5, "JS:~f a.js", true },
+		{ 5, "JS:~ f a.js", false },
 	};
-	static const char *const mangled[] = { "_ZN2ns1fEic", "_ZN2ns1fEi", "_Znwm",
-					       "_ZN2ns3sumIiEET_S1_", "main" };
+	static const char *const mangled[] = { "_ZN2ns1fEic",	      "_ZN2ns1fEi", "_Znwm",
+					       "_ZN2ns3sumIiEET_S1_", "main",	    "JS:~f a.js" };
 	struct built_symbol symbol[NR(mangled)];
 	struct perch_symbols *symbols;
 
