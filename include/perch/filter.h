@@ -53,7 +53,8 @@ enum perch_filter_part {
 /**
  * Which samples match: a sample must pass all tests. NULL is no test.
  *
- * Lists are separated by commas. In lists of names, "file://PATH" stands for the lines of a file.
+ * Lists are separated by commas. In lists of names, "file://PATH" stands for the lines of a file,
+ * of at most 65536 bytes each.
  */
 struct perch_filter_options {
 	const char *pids; /**< process ids: "12,34"; -1 are samples without one */
@@ -70,9 +71,11 @@ struct perch_filter_options {
 	/** DSOs of the sampled address: names as perch_symbols_dso_name() or paths; the kernel is
 	 * [kernel.kallsyms] */
 	const char *dsos;
-	/** Functions of the sampled address, by name: the one that contains it, and with debug
-	 * information, which is read for this, also the functions that are inlined there. Or
-	 * addresses in hexadecimal: the sampled one, or that of the function that contains it. */
+	/** Functions of the sampled address, by name, as perch_symbols_is_named(): the one that
+	 * contains it, and with debug information, which is read for this, also the functions that
+	 * are inlined there. Or addresses in hexadecimal: the sampled one, or that of the function
+	 * that contains it. Commas in brackets are part of a name, "ns::f(int, char),ns::g", unless
+	 * the brackets of the list do not balance. */
 	const char *symbols;
 	/** Cgroups, with those below them: paths from the root of the hierarchy ("/user.slice") */
 	const char *cgroups;

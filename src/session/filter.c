@@ -281,8 +281,11 @@ static int add_ids(struct perch_filter *filter, enum perch_filter_part part, fil
 static int add_names(struct perch_filter *filter, enum perch_filter_part part, filter_test *test,
 		     const char *list, const char *what, struct perch_error *err)
 {
+	struct filter_names *names = perch__filter_names_of(filter, part);
+
 	add_test(filter, part, test);
-	return perch__filter_parse_names(perch__filter_names_of(filter, part), list, what, err);
+	names->of_functions = part == PERCH_FILTER_SYMBOL;
+	return perch__filter_parse_names(names, list, what, err);
 }
 
 static int add_cgroups(struct perch_filter *filter, const char *list, struct perch_error *err)
@@ -437,6 +440,7 @@ void perch_filter_free(struct perch_filter *filter)
 	free(filter->by_comm.of);
 	free(filter->by_dso.of);
 	free(filter->by_address.of);
+	free(filter->by_symbol.of);
 	free(filter->by_caller.of);
 	if (filter->has_parent)
 		regfree(&filter->parent);

@@ -6,6 +6,7 @@
  *   filter_addresses.c  tests samples by their address and their call chain
  *   filter_values.c   the values of the samples that were tested
  *   filter_lists.c    parses lists of names and of numbers
+ *   filter_split.c    separates names of functions, which may have commas
  *   filter_time.c     parses ranges of time
  *   filter_expression.h  expressions over the fields of tracepoints
  *   filter_missing.c  after reading: the words of options for which there is no sample
@@ -31,6 +32,7 @@
 struct filter_name {
 	char *text;
 	uint64_t address; /* the text is a number in hexadecimal; else 0 */
+	bool signs;	  /* of functions: the text has signs, beside which spaces do not count */
 	bool seen;	  /* by a sample */
 };
 
@@ -38,6 +40,7 @@ struct filter_name {
 struct filter_names {
 	struct filter_name *name;
 	size_t nr, capacity;
+	bool of_functions; /* else commas always separate them */
 	bool has_addresses;
 };
 
@@ -63,6 +66,13 @@ void perch__filter_clear_names(struct filter_names *names);
 int perch__filter_parse_ids(struct filter_ranges *ids, const char *list, const char *what,
 			    struct perch_error *err);
 int perch__filter_parse_cpus(struct filter_ranges *cpus, const char *list, struct perch_error *err);
+
+/* ---- filter_split.c ---- */
+
+/* True if each bracket in a list of names of functions is closed. */
+bool perch__filter_is_balanced(const char *list);
+/* Returns the length of the first name of a balanced list: up to a comma outside of brackets. */
+size_t perch__filter_function_length(const char *list);
 
 /* ---- filter_time.c ---- */
 
@@ -143,7 +153,7 @@ struct perch_filter {
 	uint64_t first_time, last_time; /* of the samples */
 	uint64_t cpu_bits[MAX_CPUS / 64];
 	struct filter_values values[PERCH_FILTER_PARTS];
-	struct filter_results by_comm, by_dso, by_address, by_caller;
+	struct filter_results by_comm, by_dso, by_address, by_symbol, by_caller;
 	struct {
 		const char *path; /* of perch_processes_cgroup_name() */
 		uint8_t result;

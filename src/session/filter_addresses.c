@@ -46,35 +46,52 @@ int perch__filter_test_dso(struct perch_filter *filter, const struct perch_recor
 	return *result == PASSES;
 }
 
-static bool is_named_symbol(struct perch_filter *filter, const struct perch_symbol *symbol)
+/* The list has seen each name of the function. */
+static bool has_listed_name(struct perch_filter *filter, const struct perch_symbol *symbol)
 {
 	struct filter_names *names = &filter->symbol_names;
-	bool named;
+	bool named = perch__filter_is_named(names, perch_symbols_name(filter->symbols, symbol));
+
+	named |= perch__filter_is_named(names, symbol->name);
+	for (size_t i = 0; i < names->nr; i++)
+		if (names->name[i].signs &&
+		    perch_symbols_is_named(filter->symbols, symbol, names->name[i].text))
+			named = names->name[i].seen = true;
+	return named;
+}
+
+/* Tests a function once: 1, 0 or -ENOMEM. */
+static int is_named_symbol(struct perch_filter *filter, const struct perch_symbol *symbol)
+{
+	uint8_t *result = symbol ? result_of(&filter->by_symbol, symbol->index) : NULL;
 
 	if (!symbol)
-		return false;
-	named = perch__filter_is_named(names, perch_symbols_name(filter->symbols, symbol));
-	return perch__filter_is_named(names, symbol->name) || named;
+		return 0;
+	if (!result)
+		return -ENOMEM;
+	if (*result == UNTESTED)
+		*result = has_listed_name(filter, symbol) ? PASSES : FAILS;
+	return *result == PASSES;
 }
 
 /* Returns if a function with a name in the list is inlined at an address: 1, 0 or -ENOMEM. */
 static int is_inlined(struct perch_filter *filter, const struct perch_address *address)
 {
 	const struct perch_symbol_frame *frames;
-	bool named = false;
-	int nr;
+	int named = 0, nr;
 
 	if (filter->no_inline || !perch_symbols_has_debug_info(filter->symbols, address->dso))
 		return 0;
 	nr = perch_symbols_frames(filter->symbols, address->dso, address->offset, &frames);
 	for (int i = 0; i < nr - 1; i++) {
 		const struct perch_symbol *symbol = frames[i].symbol;
+		int rc = is_named_symbol(filter, symbol);
 
-		if (!symbol)
-			continue;
-		named |= is_named_symbol(filter, symbol);
-		if (perch__filter_add(&filter->values[PERCH_FILTER_SYMBOL], symbol->index,
-				      perch_symbols_name(filter->symbols, symbol)))
+		if (rc < 0)
+			return rc;
+		named |= rc;
+		if (symbol && perch__filter_add(&filter->values[PERCH_FILTER_SYMBOL], symbol->index,
+						perch_symbols_name(filter->symbols, symbol)))
 			return -ENOMEM;
 	}
 	return nr < 0 ? nr : named;
@@ -122,12 +139,11 @@ int perch__filter_test_symbol(struct perch_filter *filter, const struct perch_re
 		return -ENOMEM;
 	if (*result == UNTESTED) {
 		int inlined = is_inlined(filter, address);
+		int named = inlined < 0 ? inlined : is_named_symbol(filter, symbol);
 
-		if (inlined < 0)
-			return inlined;
-		*result = is_named_symbol(filter, symbol) ? PASSES
-			  : inlined			  ? PASSES_INLINED
-							  : FAILS;
+		if (named < 0)
+			return named;
+		*result = named ? PASSES : inlined ? PASSES_INLINED : FAILS;
 	}
 	filter->stats.inlined += *result == PASSES_INLINED;
 	return *result == PASSES || *result == PASSES_INLINED ||

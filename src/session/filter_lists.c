@@ -7,6 +7,7 @@
 #include "filter.h"
 
 #define MAX_NAMES   65536
+#define MAX_LINE    65536 /* bytes of a name in a file: demangled ones are shorter */
 #define FILE_PREFIX "file://"
 
 static int no_memory(struct perch_error *err)
@@ -49,16 +50,39 @@ static int add_name(struct filter_names *names, const char *text, size_t length,
 	}
 	name->address = address_of(name->text);
 	names->has_addresses |= name->address != 0;
+	name->signs = names->of_functions && strpbrk(name->text, " ()<>[]{},\"");
 	return 0;
+}
+
+/* line: MAX_LINE + 2 bytes. */
+static int add_lines(struct filter_names *names, FILE *file, const char *path, char *line,
+		     struct perch_error *err)
+{
+	int rc = 0;
+
+	while (!rc && fgets(line, MAX_LINE + 2, file)) {
+		size_t length = strcspn(line, "\n");
+
+		rc = length > MAX_LINE
+			     ? perch_error_set(err, EINVAL, PERCH_ERROR_FILE,
+					       "%s, a file with names, has a line of more than %d "
+					       "bytes",
+					       path, MAX_LINE)
+			     : add_name(names, line, length, err);
+	}
+	if (!rc && ferror(file))
+		rc = perch_error_set(err, EIO, PERCH_ERROR_FILE,
+				     "%s, a file with names, cannot be read", path);
+	return rc;
 }
 
 /* Adds the lines of a file. */
 static int add_file(struct filter_names *names, const char *word, size_t length,
 		    struct perch_error *err)
 {
-	char path[PATH_MAX], line[PATH_MAX];
+	char path[PATH_MAX], *line;
 	FILE *file;
-	int rc = 0;
+	int rc;
 
 	if (length >= sizeof(path))
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_FILE,
@@ -70,11 +94,9 @@ static int add_file(struct filter_names *names, const char *word, size_t length,
 		return perch_error_set(err, errno, PERCH_ERROR_FILE,
 				       "%s, a file with names, cannot be opened: %s", path,
 				       strerror(errno));
-	while (!rc && fgets(line, sizeof(line), file))
-		rc = add_name(names, line, strcspn(line, "\n"), err);
-	if (!rc && ferror(file))
-		rc = perch_error_set(err, EIO, PERCH_ERROR_FILE,
-				     "%s, a file with names, cannot be read", path);
+	line = malloc(MAX_LINE + 2);
+	rc = line ? add_lines(names, file, path, line, err) : no_memory(err);
+	free(line);
 	fclose(file);
 	return rc;
 }
@@ -103,12 +125,13 @@ static void sort_names(struct filter_names *names)
 int perch__filter_parse_names(struct filter_names *names, const char *list, const char *what,
 			      struct perch_error *err)
 {
+	const bool whole = names->of_functions && perch__filter_is_balanced(list);
 	const size_t prefix = strlen(FILE_PREFIX);
 	const char *at = list;
 	int rc = 0;
 
 	while (!rc) {
-		size_t length = strcspn(at, ",");
+		size_t length = whole ? perch__filter_function_length(at) : strcspn(at, ",");
 
 		if (length > prefix && !strncmp(at, FILE_PREFIX, prefix))
 			rc = add_file(names, at + prefix, length - prefix, err);

@@ -3,6 +3,7 @@
 """perch script selects the samples that perf script selects with the same options, and names what there is if there are none."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,65 @@ def compare_options(path):
     check(not ours and theirs == samples(PERCH, path, "-S", "file://" + path + ".names")[0], "names in a file")
 
 
+CPP_PROGRAM = """#include <ctime>
+static volatile long sink;
+namespace shapes {
+struct Sum {
+	__attribute__((noinline)) void add(int a) { for (int i = 0; i < 1000; i++) sink += a; }
+	__attribute__((noinline)) void add(long a, int b) { for (int i = 0; i < 2000; i++) sink += a * b; }
+};
+template<class A, class B> struct Pair {
+	__attribute__((noinline)) void add(A a, B b) { for (int i = 0; i < 3000; i++) sink += a * b; }
+	__attribute__((noinline)) bool operator<(A a) { for (int i = 0; i < 1500; i++) sink += a; return sink; }
+};
+}
+int main()
+{
+	shapes::Sum sum;
+	shapes::Pair<int, char> pair;
+	clock_t end = clock() + CLOCKS_PER_SEC / 4;
+
+	while (clock() < end) {
+		sum.add(1);
+		sum.add(2, 3);
+		pair.add(4, 5);
+		sink += pair < 6;
+	}
+	return 0;
+}
+"""
+
+
+@peer.part
+def check_functions(directory):
+    """The mangled names select the same samples as what perch report and perch annotate call the functions."""
+    source, program, path, names = (os.path.join(directory, name) for name in ("shapes.cc", "shapes", "shapes.data", "names"))
+    with open(source, "w") as file:
+        file.write(CPP_PROGRAM)
+    if not shutil.which("g++"):
+        print("skipped: needs g++")
+        return
+    subprocess.run(["g++", "-O1", "-o", program, source], check=True)
+    run(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "2000", "--sample-cpu", "-o", path, program)
+    functions = {"shapes::Sum::add(int)": "_ZN6shapes3Sum3addEi", "shapes::Sum::add(long, int)": "_ZN6shapes3Sum3addEli",
+                 "shapes::Pair<int, char>::add": "_ZN6shapes4PairIicE3addEic",
+                 "shapes::Pair<int, char>::operator<": "_ZN6shapes4PairIicEltEi"}
+    wanted = {name: samples(PERCH, path, "-S", mangled)[0] for name, mangled in functions.items()}
+    for name, found in wanted.items():
+        for text in (name, name.replace(", ", ","), " " + name.replace("(", " ( ")):
+            ours, messages = samples(PERCH, path, "-S", text)
+            check(found and ours == found, "-S '%s'" % text, "%d samples, not %d\n%s" % (len(ours), len(found), messages))
+    with open(names, "w") as file:
+        file.write("\n".join(functions))
+    for text in (",".join(functions), "file://" + names):
+        ours, messages = samples(PERCH, path, "-S", text)
+        check(len(ours) == sum(map(len, wanted.values())) and not messages, "-S " + text, (len(ours), messages))
+    both, _ = samples(PERCH, path, "-S", "shapes::Sum::add")
+    check(len(both) == sum(len(found) for name, found in wanted.items() if "Sum" in name), "an overloaded name", len(both))
+    ours, messages = samples(PERCH, path, "-S", "shapes::Sum::add(char, int)")
+    check(not ours and "'shapes::Sum::add(char, int)' (--symbols)" in messages, "parameters that no function has", messages)
+
+
 def check_notes(path):
     _, out, err = run(PERCH, "script", "-i", path, "--comms", "gzpi")
     check(not out and "no sample is of a thread with the name 'gzpi'" in err and "Did you mean gzip?" in err and
@@ -158,6 +218,7 @@ def main():
             return 77
         compare_options(path)
         check_notes(path)
+        check_functions(directory)
         compare_parents(os.path.join(directory, "chains.data"))
         cgroups(directory)
     return cases.failed

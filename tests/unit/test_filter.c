@@ -193,6 +193,98 @@ static void tests_names(void **state)
 	unlink(names);
 }
 
+static void reads_long_lines(void **state)
+{
+	char names[200], list[220], *line = calloc(1, 65537 + 1);
+	struct perch_filter_options options = { .symbols = list };
+	struct perch_session *session;
+	struct perch_error err = { 0 };
+	struct perch_filter *filter;
+
+	(void)state;
+	assert_non_null(line);
+	make_recording(true);
+	snprintf(names, sizeof(names), "%s/names", test_directory);
+	snprintf(list, sizeof(list), "file://%s", names);
+	for (size_t length = 65536; length <= 65537; length++) {
+		FILE *file = fopen(names, "w");
+
+		assert_non_null(file);
+		memset(line, 'a', length);
+		fputs(line, file);
+		fclose(file);
+		session = open_session();
+		assert_int_equal(perch_filter_new(&filter, session, &options, &err),
+				 length > 65536 ? -EINVAL : 0);
+		perch_filter_free(filter);
+		perch_session_close(session);
+	}
+	assert_non_null(strstr(err.message, "a line of more than 65536 bytes"));
+	unlink(names);
+	free(line);
+}
+
+/* The recording has no function with a name: each word of the list is missing. */
+static void check_functions(const char *list, size_t nr, const char *const *names)
+{
+	const struct perch_filter_options options = { .symbols = list };
+	struct perch_session *session = open_session();
+	struct perch_filter_missing missing;
+	struct perch_filter *filter;
+	uint64_t sum;
+
+	assert_int_equal(perch_filter_new(&filter, session, &options, NULL), 0);
+	read_recording(session, filter, &sum);
+	for (size_t i = 0; i < nr; i++) {
+		if (perch_filter_get_missing(filter, i, &missing) != 1)
+			fail_msg("'%s' has only %zu words", list, i);
+		assert_string_equal(missing.wanted, names[i]);
+	}
+	assert_int_equal(perch_filter_get_missing(filter, nr, &missing), 0);
+	perch_filter_free(filter);
+	perch_session_close(session);
+}
+
+#define CHECK_FUNCTIONS(list, ...)                                                            \
+	check_functions(list, sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(const char *), \
+			(const char *[]){ __VA_ARGS__ })
+
+/* The words are sorted. */
+static void separates_functions_outside_of_brackets(void **state)
+{
+	char deep[3000];
+
+	(void)state;
+	make_recording(true);
+	CHECK_FUNCTIONS("b(int, char),a", "a", "b(int, char)");
+	CHECK_FUNCTIONS("m<int, p<int const, int> >::e,z", "m<int, p<int const, int> >::e", "z");
+	CHECK_FUNCTIONS("a[x,y],b{z,(1,2)}::f", "a[x,y]", "b{z,(1,2)}::f");
+	CHECK_FUNCTIONS("a::operator<,b::operator<<,c::operator->,d::operator()(int, int)",
+			"a::operator<", "b::operator<<", "c::operator->",
+			"d::operator()(int, int)");
+	CHECK_FUNCTIONS("a::operator< <int, int>,b::operator>>=(int, int),c::operator ->*",
+			"a::operator< <int, int>", "b::operator>>=(int, int)", "c::operator ->*");
+	CHECK_FUNCTIONS("a::operator,,b::operator,(int, int)", "a::operator,",
+			"b::operator,(int, int)");
+	CHECK_FUNCTIONS("a::operator,", "a::operator,");
+	CHECK_FUNCTIONS("operator,zero", "operator", "zero");
+	CHECK_FUNCTIONS("myoperator<int, int>,z", "myoperator<int, int>", "z");
+	CHECK_FUNCTIONS("a<((1)>(2)), int>,b<(1<2), int>,decltype(x->y),<fn(u8) -> T<u8, u8>>::f",
+			"<fn(u8) -> T<u8, u8>>::f", "a<((1)>(2)), int>", "b<(1<2), int>",
+			"decltype(x->y)");
+	/* brackets that do not balance */
+	CHECK_FUNCTIONS("a(b,c", "a(b", "c");
+	CHECK_FUNCTIONS("a(b,c],d)", "a(b", "c]", "d)");
+	CHECK_FUNCTIONS("a>,b<c,d", "a>", "b<c", "d");
+	CHECK_FUNCTIONS("a[b),c(d]", "a[b)", "c(d]");
+	memset(deep, '(', 1025);
+	memset(deep + 1025, ')', 1025);
+	strcpy(deep + 2050, ",z");
+	assert_int_equal(MATCHES(.symbols = deep), 0);
+	/* other lists have no functions */
+	assert_int_equal(MATCHES(.comms = "a(x,helper,b)"), 40);
+}
+
 static uint64_t sum_of(const char *time, bool relative, uint64_t nr)
 {
 	const struct perch_filter_options options = { .time = time, .relative_time = relative };
@@ -451,6 +543,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tests_processes_threads_and_cpus),
 		cmocka_unit_test(tests_names),
+		cmocka_unit_test(reads_long_lines),
+		cmocka_unit_test(separates_functions_outside_of_brackets),
 		cmocka_unit_test(tests_times),
 		cmocka_unit_test(refuses_what_is_not_in_its_form),
 		cmocka_unit_test(refuses_to_test_what_samples_lack),
