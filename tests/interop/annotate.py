@@ -145,9 +145,11 @@ def compare_all(data, program):
     ours = wanted(functions(run(PERCH, "annotate", "-i", data, "--stdio").stdout))
     key = lambda function: (function[0], -int(function[1]), function[2][0][0] if function[2] else 0)
     theirs.sort(key=key)
-    check([function[1] for function in ours] == [function[1] for function in theirs] and
-          all(same_rows(a[2], b[2]) for a, b in zip(sorted(ours, key=key), theirs)),
-          "without a symbol, all functions of %s have the rows of perf, the hottest first" % program)
+    good = ([function[1] for function in ours] == [function[1] for function in theirs] and
+            all(same_rows(a[2], b[2]) for a, b in zip(sorted(ours, key=key), theirs)))
+    check(good, "without a symbol, all functions of %s have the rows of perf, the hottest first" % program)
+    if not good:
+        print(*((function[:2], function[2][:3]) for function in theirs + ours), sep="\n")
 
 
 @peer.part
