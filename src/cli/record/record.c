@@ -235,7 +235,8 @@ static int run(struct record *record, struct record_plan *plan)
 	if (record_end_files(record))
 		status = CLI_EXIT_FAILURE;
 	end_program(record);
-	if (record->options->program_argv && !record->ended_by && !record->full)
+	if (record->options->program_argv && !record->options->quiet && !record->ended_by &&
+	    !record->full)
 		cli_program_note_signal(RECORD_COMMAND, record->options->program_argv[0],
 					record->program_status);
 	if (!status)
