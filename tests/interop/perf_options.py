@@ -51,6 +51,9 @@ __attribute__((noinline)) void touch(int pages)
 
 	for (int i = 0; i < pages; i++)
 		memory[i * 4096] = 1;
+	/* else it may have no sample */
+	for (int i = 0; i < 4000; i++)
+		sink += i ^ sink;
 	munmap(memory, pages * 4096);
 }
 
