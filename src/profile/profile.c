@@ -352,11 +352,6 @@ static int fold_stack(struct folding *folding, size_t i)
 	return 0;
 }
 
-static void *new_array(size_t nr, size_t size)
-{
-	return calloc(nr ? nr : 1, size);
-}
-
 /* Folds the tree of addresses into the tree of frames. */
 static int fold(struct perch_profile *profile, struct frame_lists *lists)
 {
@@ -365,8 +360,8 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 		.profile = profile,
 		.lists = lists,
 		.nr = nr,
-		.node = new_array(nr, sizeof(*folding.node)),
-		.lone = new_array(nr, sizeof(*folding.lone)),
+		.node = calloc(nr + 1, sizeof(*folding.node)),
+		.lone = calloc(nr + 1, sizeof(*folding.lone)),
 		.may_merge = perch__contexts_have_addresses(profile),
 	};
 	int rc = folding.node && folding.lone ? perch__frames_describe(profile, lists) : -ENOMEM;
