@@ -14,6 +14,7 @@
 #include <perch/event.h>
 
 #include "elf_fixture.h"
+#include "failing_allocations.h"
 #include "tree.h"
 
 #define PMUS	"/sys/bus/event_source/devices/"
@@ -63,43 +64,8 @@ static bool fails(void)
 	return left >= 0 && left-- == 0;
 }
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_reallocarray(void *old, size_t nr, size_t size);
-char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t nr, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t nr, size_t size);
-char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t nr, size_t size)
-{
-	return fails() ? NULL : __real_calloc(nr, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t nr, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(old, nr, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-	return fails() ? NULL : __real_strdup(text);
-}
 
 char *__wrap_strndup(const char *text, size_t size)
 {

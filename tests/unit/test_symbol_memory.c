@@ -15,6 +15,8 @@
 #include <cmocka.h>
 #include <perch/symbol.h>
 
+#include "failing_allocations.h"
+
 enum { MAX_ALLOCATIONS = 1 << 20 };
 
 /* ---- an allocator that fails ---- */
@@ -33,45 +35,10 @@ static bool fails(void)
 	return true;
 }
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_reallocarray(void *old, size_t nr, size_t size);
-char *__real_strdup(const char *text);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 void *__real_dwarf_begin_elf(void *elf, int command, void *group);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t nr, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t nr, size_t size);
-char *__wrap_strdup(const char *text);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 void *__wrap_dwarf_begin_elf(void *elf, int command, void *group);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t nr, size_t size)
-{
-	return fails() ? NULL : __real_calloc(nr, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t nr, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(old, nr, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-	return fails() ? NULL : __real_strdup(text);
-}
 
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
