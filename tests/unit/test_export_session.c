@@ -9,7 +9,7 @@
 #include <string.h>
 #include <perch/export.h>
 
-#include "file_fixture.h"
+#include "session_fixture.h"
 
 #define CODE	   0x401000ull
 #define SAMPLES	   20000
@@ -84,16 +84,6 @@ static void write_recording(void)
 	close_writer(writer);
 }
 
-static struct perch_session *open_session(void)
-{
-	struct perch_session *session;
-	struct perch_error err = { 0 };
-
-	if (perch_session_open(&session, path, NULL, &err))
-		fail_msg("%s", err.message);
-	return session;
-}
-
 /* A file in memory, and which threads wrote it. */
 struct written {
 	FILE *text;
@@ -124,7 +114,7 @@ static void write_export(struct perch_export *export, struct written *written)
 static char *text_of(enum perch_export_format format, const struct perch_export_options *options,
 		     size_t *size, struct perch_export_stats *stats, struct written *written)
 {
-	struct perch_session *session = open_session();
+	struct perch_session *session = open_session(NULL);
 	struct perch_session_sample sample;
 	struct perch_export *export;
 	struct perch_record record;
@@ -242,7 +232,7 @@ static void has_each_stack_once(void **state)
 
 	(void)state;
 	write_recording();
-	session = open_session();
+	session = open_session(NULL);
 	while (perch_session_next_sample(session, &sample, NULL) > 0) {
 		struct stack *stack = &stacks[nr++];
 

@@ -2,7 +2,7 @@
 /* Filters of sessions: lists, ranges of time, what matches and what is reported as missing. */
 #include <perch/filter.h>
 
-#include "file_fixture.h"
+#include "session_fixture.h"
 
 #define CODE	    0x401000ull
 #define FILTER_TYPE (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU)
@@ -90,16 +90,6 @@ static void make_recording(bool with_times)
 	close_writer(writer);
 }
 
-static struct perch_session *open_session(void)
-{
-	struct perch_session *session;
-	struct perch_error err = { 0 };
-
-	if (perch_session_open(&session, path, NULL, &err))
-		fail_msg("%s", err.message);
-	return session;
-}
-
 /* Reads the recording; *sum is that of the seconds of the samples that match. Returns their number.
  */
 static uint64_t read_recording(struct perch_session *session, struct perch_filter *filter,
@@ -132,7 +122,7 @@ static uint64_t read_recording(struct perch_session *session, struct perch_filte
 /* The number of samples that match. */
 static uint64_t matches(const struct perch_filter_options *options, uint64_t *sum)
 {
-	struct perch_session *session = open_session();
+	struct perch_session *session = open_session(NULL);
 	struct perch_filter *filter;
 	struct perch_error err = { 0 };
 	uint64_t nr, unused;
@@ -213,7 +203,7 @@ static void reads_long_lines(void **state)
 		memset(line, 'a', length);
 		fputs(line, file);
 		fclose(file);
-		session = open_session();
+		session = open_session(NULL);
 		assert_int_equal(perch_filter_new(&filter, session, &options, &err),
 				 length > 65536 ? -EINVAL : 0);
 		perch_filter_free(filter);
@@ -228,7 +218,7 @@ static void reads_long_lines(void **state)
 static void check_functions(const char *list, size_t nr, const char *const *names)
 {
 	const struct perch_filter_options options = { .symbols = list };
-	struct perch_session *session = open_session();
+	struct perch_session *session = open_session(NULL);
 	struct perch_filter_missing missing;
 	struct perch_filter *filter;
 	uint64_t sum;
@@ -318,7 +308,7 @@ static void tests_times(void **state)
 
 static void expect_error(const struct perch_filter_options *options, int errnum, const char *text)
 {
-	struct perch_session *session = open_session();
+	struct perch_session *session = open_session(NULL);
 	struct perch_filter *filter;
 	struct perch_error err = { 0 };
 
@@ -375,7 +365,7 @@ static void refuses_to_test_what_samples_lack(void **state)
 static void expect_missing(const struct perch_filter_options *options,
 			   const struct perch_filter_missing *expected, size_t nr)
 {
-	struct perch_session *session = open_session();
+	struct perch_session *session = open_session(NULL);
 	struct perch_filter_missing missing;
 	struct perch_filter *filter;
 	uint64_t sum;

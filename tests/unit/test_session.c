@@ -4,19 +4,9 @@
 #include <perch/export.h>
 #include <perch/session.h>
 
-#include "file_fixture.h"
+#include "session_fixture.h"
 
 #define CODE 0x401000ull
-
-static struct perch_session *open_session(const struct perch_session_options *options)
-{
-	struct perch_session *session;
-	struct perch_error err = { 0 };
-
-	if (perch_session_open(&session, path, options, &err))
-		fail_msg("%s", err.message);
-	return session;
-}
 
 static void put_map(struct perch_writer *writer, uint64_t time)
 {

@@ -5,7 +5,7 @@
  */
 #include <perch/session.h>
 
-#include "file_fixture.h"
+#include "session_fixture.h"
 
 #define CODE   0x401000ull
 #define KERNEL 0xffffffff81000000ull
@@ -77,12 +77,10 @@ static void write_sample(const struct perch_attr *attr, uint64_t ip, const struc
 static void read_chain(struct words *found, const struct perch_session_options *options,
 		       struct perch_session_stats *stats)
 {
-	struct perch_session *session;
+	struct perch_session *session = open_session(options);
 	struct perch_session_sample sample;
 	struct perch_error err = { 0 };
 
-	if (perch_session_open(&session, path, options, &err))
-		fail_msg("%s", err.message);
 	assert_int_equal(perch_session_next_sample(session, &sample, &err), 1);
 	found->nr = sample.nr;
 	for (size_t i = 0; i < sample.nr; i++)
