@@ -56,15 +56,26 @@ static bool may_be_mangled(const char *name)
 	return name[0] == '_' && strpbrk(name, "ZRG") && strlen(name) <= MAX_MANGLED;
 }
 
-char *perch__demangle(const char *name)
+/* options: of C++. Names of Rust have no parameters. */
+static char *demangle(const char *name, int options)
 {
 	char *plain;
 
 	if (!may_be_mangled(name))
 		return NULL;
-	/* without parameters and return types, as in perf */
 	plain = demangle_with(rust_demangle_callback, name, DMGL_AUTO);
-	return plain ? plain : demangle_with(cplus_demangle_v3_callback, name, DMGL_AUTO);
+	return plain ? plain : demangle_with(cplus_demangle_v3_callback, name, options);
+}
+
+char *perch__demangle(const char *name)
+{
+	/* without parameters and return types, as in perf */
+	return demangle(name, DMGL_AUTO);
+}
+
+char *perch_demangle(const char *name)
+{
+	return demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP);
 }
 
 char *perch__demangle_parameters(const char *name, bool with_result)
@@ -73,16 +84,6 @@ char *perch__demangle_parameters(const char *name, bool with_result)
 		return NULL;
 	return demangle_with(cplus_demangle_v3_callback, name,
 			     DMGL_PARAMS | DMGL_ANSI | (with_result ? 0 : DMGL_RET_DROP));
-}
-
-char *perch_demangle(const char *name)
-{
-	char *plain;
-
-	if (!may_be_mangled(name))
-		return NULL;
-	plain = demangle_with(rust_demangle_callback, name, DMGL_AUTO);
-	return plain ? plain : perch__demangle_parameters(name, false);
 }
 
 char *perch__demangle_type(const char *name)

@@ -206,6 +206,7 @@ char *script_put_head(struct script *script, const struct script_event *event,
 char *script_put_tod(const struct script *script, char *at, uint64_t time);
 /* The time of --reltime or --deltatime; each sample is passed once. */
 uint64_t script_relative_time(struct script *script, uint64_t time);
+
 /* ---- sample.c ---- */
 
 /* True if samples of the event have only a start and a call chain. */

@@ -32,9 +32,7 @@ static char *put_misc(char *at, const struct script_start *start)
 	if (mode == PERCH_MISC_HYPERVISOR) /* its number has the bits of two others */
 		at = put_bytes(at, "KU", 2);
 	if (mode == PERCH_MISC_GUEST_USER)
-		*at++ = 'K';
-	if (mode == PERCH_MISC_GUEST_USER)
-		*at++ = 'G';
+		at = put_bytes(at, "KG", 2);
 	if (modes[mode])
 		*at++ = modes[mode];
 	if ((start->type == PERCH_RECORD_MMAP || start->type == PERCH_RECORD_MMAP2) &&
