@@ -72,6 +72,7 @@ struct perch_parse_info {
 	int8_t trailer_time_word; /**< time: words from the record's end; -1 if none */
 	bool swapped;		  /**< the bytes are in the other order than this machine's */
 	bool big_endian;	  /**< the bytes are big-endian; this decides on bit-fields */
+	bool build_id;		  /**< of the attr: MMAP2 records may have build ids */
 	uint64_t reserved[4];	  /**< for members of later versions */
 };
 
@@ -123,7 +124,14 @@ struct perch_text {
 	uint32_t length;  /**< in bytes, without the NUL */
 };
 
-/** MMAP and MMAP2: a mapping. */
+/**
+ * MMAP and MMAP2: a mapping.
+ *
+ * The kernel sets PERCH_MISC_MMAP_BUILD_ID also in records of events without attr.build_id, if
+ * another event of any process gets the same mapping with its build id (Linux 5.12 to at least
+ * 6.18: perf_event_mmap_output() does not restore misc for the next event). Such a record has the
+ * device and inode nevertheless. The decoder recognizes these records, and clears the flag in misc.
+ */
 struct perch_mmap_record {
 	uint32_t pid;		    /**< process; UINT32_MAX for the kernel, in files */
 	uint32_t tid;		    /**< thread that called mmap(2) */

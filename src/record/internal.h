@@ -100,6 +100,7 @@ struct perch__body {
 	const char *at;
 	size_t size;
 	bool swap;
+	bool build_id; /* of the attr */
 	uint64_t read_format;
 };
 

@@ -82,6 +82,7 @@ void perch_parse_info_init(struct perch_parse_info *parse_info, const struct per
 		.trailer_time_word = -1,
 		.swapped = big != here_big,
 		.big_endian = big,
+		.build_id = attr->build_id,
 	};
 	find_in_sample(parse_info, id_field);
 	if (parse_info->sample_id_all)

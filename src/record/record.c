@@ -48,6 +48,7 @@ int perch__decode_other(struct perch_record *record, const struct perch_parse_in
 		.at = (const char *)record->bytes + PERCH__HEADER_BYTES,
 		.size = extent - PERCH__HEADER_BYTES,
 		.swap = parse_info->swapped,
+		.build_id = parse_info->build_id,
 		.read_format = parse_info->read_format,
 	};
 

@@ -112,6 +112,28 @@ static bool has_protection(const struct perch_record *record, const struct perch
 	       perch__u32(body->at + PROTECTION_AT, body->swap) <= MAX_PROTECTION;
 }
 
+/*
+ * Another event's flag can be in the record, see struct perch_mmap_record. But a tool may have put
+ * build ids into records of an event without them, as perf inject does. A build id has a size of up
+ * to 20, then 3 zeros, and zeros after the id. If a device and an inode look like that, the minor
+ * number is small: as part of an id of 8 bytes that is so unlikely that it is not taken for one.
+ */
+#define MINORS		    (1u << 20)
+#define SMALLEST_CERTAIN_ID 16
+
+static bool is_build_id(const struct perch__body *body)
+{
+	const uint8_t *at = (const uint8_t *)body->at + BUILD_ID_AT;
+	const size_t size = at[0], end = 4 + sizeof(((struct perch_mmap_record *)0)->build_id);
+
+	if (!size || 4 + size > end || at[1] || at[2] || at[3])
+		return false;
+	for (size_t i = 4 + size; i < end; i++)
+		if (at[i])
+			return false;
+	return size >= SMALLEST_CERTAIN_ID || perch__u32(at + 4, body->swap) >= MINORS;
+}
+
 static int decode_mmap2_tail(struct perch_record *record, const struct perch__body *body,
 			     struct perch_error *err)
 {
@@ -119,6 +141,9 @@ static int decode_mmap2_tail(struct perch_record *record, const struct perch__bo
 	size_t name_at = PROTECTION_AT;
 	int rc = 0;
 
+	if (record->misc & PERCH_MISC_MMAP_BUILD_ID && !body->build_id &&
+	    body->size >= BUILD_ID_AT + 4 + sizeof(map->build_id) && !is_build_id(body))
+		record->misc &= ~PERCH_MISC_MMAP_BUILD_ID;
 	if (!(record->misc & PERCH_MISC_MMAP_BUILD_ID)) {
 		rc = decode_fixed_fields(record, body, inode_fields, PERCH__NR(inode_fields), err);
 	} else if (body->size < BUILD_ID_AT + 4 + sizeof(map->build_id)) {

@@ -275,7 +275,8 @@ static void check_build_id(const struct live *live, const void *at, const uint8_
 	assert_text(&record->mmap.filename, map.name);
 	assert_int_equal(record->mmap.build_id_size, size);
 	assert_int_equal(!!(record->misc & PERCH_MISC_MMAP_BUILD_ID), !!size);
-	assert_memory_equal(record->mmap.build_id, id, size);
+	if (size)
+		assert_memory_equal(record->mmap.build_id, id, size);
 	for (size_t i = size; i < sizeof(record->mmap.build_id); i++)
 		assert_int_equal(record->mmap.build_id[i], 0);
 	assert_int_equal(record->mmap.inode, size ? 0 : map.inode);
@@ -307,6 +308,34 @@ static void mmap2_record_has_build_id(void **state)
 		remove_file(&file);
 		live_close(&live);
 	}
+}
+
+/* The kernel leaves the flag of the first event in the record of the second. */
+static void mmap2_record_beside_an_event_with_build_ids(void **state)
+{
+	static const uint8_t id[20] = "0123456789abcdefghij";
+	struct perch_attr plain = live_attr(), with_id = live_attr();
+	struct file file = make_file("two events");
+	struct live first, second;
+	void *at;
+
+	(void)state;
+	plain.mmap = plain.mmap2 = 1;
+	with_id.mmap = with_id.mmap2 = with_id.build_id = 1;
+	write_elf(&file, id, sizeof(id));
+	record_self(&first, &with_id);
+	record_self(&second, &plain);
+	live_enable(&first);
+	live_enable(&second);
+	at = map_file(&file, PROT_READ | PROT_EXEC, MAP_PRIVATE, 0);
+	record_end(&second);
+	record_end(&first);
+	check_build_id(&first, at, id, sizeof(id));
+	check_build_id(&second, at, NULL, 0);
+	unmap(at);
+	remove_file(&file);
+	live_close(&second);
+	live_close(&first);
 }
 
 struct note {
@@ -371,6 +400,7 @@ int main(void)
 		cmocka_unit_test(mmap2_record_has_mapping),
 		cmocka_unit_test(mmap2_record_of_anonymous_memory),
 		cmocka_unit_test(mmap2_record_has_build_id),
+		cmocka_unit_test(mmap2_record_beside_an_event_with_build_ids),
 		cmocka_unit_test(mmap2_record_has_build_id_of_this_program),
 	};
 

@@ -29,7 +29,7 @@ static inline enum perch_byte_order built_order(void)
 
 static inline struct perch_parse_info layout_of(uint64_t sample_type)
 {
-	struct perch_attr attr = { .sample_type = sample_type, .sample_id_all = 1 };
+	struct perch_attr attr = { .sample_type = sample_type, .sample_id_all = 1, .build_id = 1 };
 	struct perch_parse_info parse_info;
 
 	perch_parse_info_init(&parse_info, &attr, built_order());

@@ -107,6 +107,81 @@ static void mmap2_build_id_is_decoded(void **state)
 	}
 }
 
+/* As an event without attr.build_id. */
+static int decode_without_id(struct perch_record *record, struct built *built)
+{
+	struct perch_parse_info parse_info = layout_of(TRAILER);
+
+	parse_info.build_id = false;
+	put_trailer(built, TRAILER, BUILT_TIME, BUILT_ID);
+	return decode(record, &parse_info, built);
+}
+
+/* The flag of an event with build ids in a record of an event without them. */
+static void mmap2_with_the_flag_of_another_event(void **state)
+{
+	static const struct {
+		uint32_t major, minor;
+		uint64_t inode, generation;
+	} files[] = {
+		{ 8, 1, 4711, 5 },	    { 254, 0, 0xbfc04d, 0x60b7c816 }, { 259, 2, 7, 0 },
+		{ 0, 43, 12, 1 },	    { 8, 0xfffff, UINT32_MAX, 0 },    { 9, 0, 4711, 0 },
+		{ 0x10000008, 1, 4711, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct perch_record record;
+		struct built b;
+
+		start_mmap2(&b, PERCH_MISC_USER | PERCH_MISC_MMAP_BUILD_ID);
+		put_u32(&b, files[i].major);
+		put_u32(&b, files[i].minor);
+		put_u64(&b, files[i].inode);
+		put_u64(&b, files[i].generation);
+		put_u32(&b, 5);
+		put_u32(&b, 2);
+		put_name(&b, "/lib/libc.so");
+		assert_int_equal(decode_without_id(&record, &b), 0);
+		assert_int_equal(record.misc, PERCH_MISC_USER);
+		assert_int_equal(record.mmap.build_id_size, 0);
+		assert_int_equal(record.mmap.major, files[i].major);
+		assert_int_equal(record.mmap.minor, files[i].minor);
+		assert_int_equal(record.mmap.inode, files[i].inode);
+		assert_int_equal(record.mmap.inode_generation, files[i].generation);
+		assert_int_equal(record.mmap.protection, 5);
+		assert_string_equal(record.mmap.filename.text, "/lib/libc.so");
+	}
+}
+
+/* perf inject puts build ids into records of events without them. */
+static void mmap2_build_id_of_a_tool(void **state)
+{
+	static const uint8_t sizes[] = { 8, 16, 20 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes); i++) {
+		static const uint8_t id[20] = "\xde\xad\xbe\xef\1\2\3\4\5\6\7\10\11\12\13\14"
+					      "\15\16\17\20";
+		static const uint8_t zeros[20];
+		struct perch_record record;
+		struct built b;
+
+		start_mmap2(&b, PERCH_MISC_USER | PERCH_MISC_MMAP_BUILD_ID);
+		put_bytes(&b, &(uint8_t[4]){ sizes[i] }, 4);
+		put_bytes(&b, id, sizes[i]);
+		put_bytes(&b, zeros, sizeof(id) - sizes[i]);
+		put_u32(&b, 5);
+		put_u32(&b, 2);
+		put_name(&b, "/lib/libc.so");
+		assert_int_equal(decode_without_id(&record, &b), 0);
+		assert_int_equal(record.misc, PERCH_MISC_USER | PERCH_MISC_MMAP_BUILD_ID);
+		assert_int_equal(record.mmap.build_id_size, sizes[i]);
+		assert_memory_equal(record.mmap.build_id, id, sizes[i]);
+		assert_int_equal(record.mmap.inode, 0);
+	}
+}
+
 static void comm_is_decoded(void **state)
 {
 	struct perch_record record;
@@ -449,6 +524,8 @@ int main(void)
 		cmocka_unit_test(mmap_is_decoded),
 		cmocka_unit_test(mmap2_is_decoded),
 		cmocka_unit_test(mmap2_build_id_is_decoded),
+		cmocka_unit_test(mmap2_with_the_flag_of_another_event),
+		cmocka_unit_test(mmap2_build_id_of_a_tool),
 		cmocka_unit_test(comm_is_decoded),
 		cmocka_unit_test(names_must_end),
 		cmocka_unit_test(tasks_are_decoded),
