@@ -129,8 +129,8 @@ struct perch_text {
  *
  * The kernel sets PERCH_MISC_MMAP_BUILD_ID also in records of events without attr.build_id, if
  * another event of any process gets the same mapping with its build id (Linux 5.12 to at least
- * 6.18: perf_event_mmap_output() does not restore misc for the next event). Such a record has the
- * device and inode nevertheless. The decoder recognizes these records, and clears the flag in misc.
+ * 6.18: perf_event_mmap_output() does not restore misc for the next event). These records have the
+ * device and inode. The decoder recognizes these records, and clears the flag in misc.
  */
 struct perch_mmap_record {
 	uint32_t pid;		    /**< process; UINT32_MAX for the kernel, in files */

@@ -132,6 +132,7 @@ void build_attr(struct perch_attr *attr, const struct build_shape *shape)
 	attr->sample_type = shape->sample_type;
 	attr->read_format = shape->read_format;
 	attr->sample_id_all = shape->sample_id_all;
+	attr->build_id = shape->build_id;
 	attr->branch_sample_type = shape->branch_sample_type;
 	attr->sample_regs_user = shape->regs_user;
 	attr->sample_regs_intr = shape->regs_intr;

@@ -38,6 +38,7 @@ uint64_t build_number_from(const char *name, uint64_t otherwise);
 struct build_shape {
 	bool big_endian;
 	bool sample_id_all;
+	bool build_id;
 	uint64_t sample_type, read_format, branch_sample_type;
 	uint64_t regs_user, regs_intr;
 	uint64_t period;

@@ -46,6 +46,7 @@ void build_fill_shape(struct build_shape *shape, struct build_rng *rng)
 	shape->regs_user = some_bits(rng, 64);
 	shape->regs_intr = some_bits(rng, 64);
 	shape->period = build_number(rng);
+	shape->build_id = build_percent(rng, 50);
 }
 
 /* The length of a list: mostly short, sometimes 0 or the maximum. */
@@ -256,6 +257,8 @@ void build_fill(struct build_record *record, uint32_t type, struct build_rng *rn
 	record->shape = shape;
 	record->type = type ? type : 1 + build_below(rng, PERCH_RECORD_MAX + 1);
 	record->misc = build_below(rng, 6) | (build_random(rng) & 0xf000);
+	if (record->type == PERCH_RECORD_MMAP2 && !shape.build_id)
+		record->misc &= ~PERCH_MISC_MMAP_BUILD_ID;
 	record->newer = build_percent(rng, 10) ? 8 * (1 + build_below(rng, 4)) : 0;
 	fill_numbers(record, rng);
 	fill_text(record->text, rng);
