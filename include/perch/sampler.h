@@ -168,7 +168,7 @@ PERCH_API int perch_sampler_open_events(struct perch_sampler **sampler,
 PERCH_API void perch_sampler_close(struct perch_sampler *sampler);
 
 /**
- * Enables all events.
+ * Enables all events. The tracking event is enabled on all CPUs before the others.
  *
  * @param sampler  the sampler
  * @param[out] err  the reason of a failure; NULL is allowed
@@ -177,7 +177,7 @@ PERCH_API void perch_sampler_close(struct perch_sampler *sampler);
 PERCH_API int perch_sampler_enable(struct perch_sampler *sampler, struct perch_error *err);
 
 /**
- * Disables all events, including the tracking event.
+ * Disables all events. The tracking event is disabled after the others.
  *
  * @param sampler  the sampler
  * @param[out] err  the reason of a failure; NULL is allowed

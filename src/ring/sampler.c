@@ -12,17 +12,15 @@ int perch__sampler_fork_error(struct perch_error *err)
 }
 
 /* Only leaders: their members follow them. */
-static int control_all(struct perch_sampler *sampler, bool enable, struct perch_error *err)
+static int control_some(struct perch_sampler *sampler, bool tracking, bool enable,
+			struct perch_error *err)
 {
-	int forked = perch__sampler_check_fork(sampler, err);
-
-	if (forked)
-		return forked;
 	for (size_t i = 0; i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;
 		int rc;
 
 		if (sampler->fds[i] < 0 || sampler->events[index].leader != (int)index ||
+		    perch__is_tracking_event(sampler, index) != tracking ||
 		    sampler->targets[i / sampler->nr_events].removed)
 			continue;
 		rc = enable ? perch_event_enable(sampler->fds[i], false, sampler->machine, err)
@@ -33,6 +31,18 @@ static int control_all(struct perch_sampler *sampler, bool enable, struct perch_
 		}
 	}
 	return 0;
+}
+
+/* The tracking event is enabled on all CPUs as long as another event is on any. */
+static int control_all(struct perch_sampler *sampler, bool enable, struct perch_error *err)
+{
+	int rc = perch__sampler_check_fork(sampler, err);
+
+	if (rc >= 0)
+		rc = control_some(sampler, enable, enable, err);
+	if (rc >= 0)
+		rc = control_some(sampler, !enable, enable, err);
+	return rc;
 }
 
 int perch_sampler_enable(struct perch_sampler *sampler, struct perch_error *err)

@@ -7,6 +7,7 @@ the files of perch record: the same samples of the same events.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -256,6 +257,37 @@ def read_again(case, directory):
     return None
 
 
+# Replaces the program of a process all the time.
+RESTLESS = "while :; do sh -c 'exec ls / >/dev/null'; (exec true); done"
+
+
+def names_of_the_kernel(directory, rounds=30):
+    """-a: samples have the name that their task has at that time, also of programs that start while the recording starts. The
+    tracepoint has the name of the kernel: 15 bytes, while /proc and so perch have more of a kernel thread."""
+    path = os.path.join(directory, "names.data")
+    compared, wrong = 0, []
+    with subprocess.Popen(["sh", "-c", RESTLESS], start_new_session=True) as restless:
+        try:
+            for _ in range(rounds):
+                done = subprocess.run([PERCH, "record", "-q", "-a", "-m", "4M", "-e", "sched:sched_switch", "-o", path, "--", "sleep", "0.03"],
+                                      capture_output=True, text=True, check=False)
+                if done.returncode:
+                    print("ok - names of tasks with -a # skip: " + done.stderr.strip()[-200:])
+                    return True
+                lines = subprocess.run([PERCH, "script", "-i", path, "-F", "comm,tid,trace"], capture_output=True, text=True, errors="replace",
+                                       check=True).stdout.splitlines()
+                for line in lines:
+                    found = re.match(r"\s*(.*?)\s+(\d+)\s+prev_comm=(.*) prev_pid=(\d+) ", line)
+                    if found and found[2] == found[4] != "0":
+                        compared += 1
+                        wrong += [] if found[1].startswith(found[3]) else [line]
+        finally:
+            os.killpg(restless.pid, signal.SIGKILL)
+    print("%s - names of %d samples with -a are those of the kernel" % ("ok" if compared and not wrong else "not ok", compared))
+    print("".join("    %s\n" % line for line in wrong[:10]), end="")
+    return bool(compared) and not wrong
+
+
 def main():
     if not shutil.which("perf"):
         print("skip: no perf to compare with")
@@ -269,6 +301,7 @@ def main():
         wrong = build_ids_by_default(directory)
         print(f"not ok - build ids: {wrong}" if wrong else "ok - build ids in records of mappings are the default")
         failed += wrong is not None
+        failed += not names_of_the_kernel(directory)
     return 1 if failed else 0
 
 

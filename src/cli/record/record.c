@@ -145,11 +145,12 @@ static int begin(struct record *record, struct record_plan *plan)
 	status = record_open_sampler(&record->sampler, plan, options, record->program.pid);
 	if (status)
 		return status;
-	if (prepare_loop(record) < 0)
+	if (prepare_loop(record) < 0 || record_prepare_files(record) < 0)
 		return cli_error(RECORD_COMMAND, &record->err);
 	status = set_priority(options);
 	if (status)
 		return status;
+	record_synthesize_early(record);
 	if ((plan->system_wide || plan->threads) && !options->delayed &&
 	    perch_sampler_enable(record->sampler, &err) < 0)
 		return cli_error(RECORD_COMMAND, &err);
@@ -161,8 +162,7 @@ static int begin(struct record *record, struct record_plan *plan)
 		return status;
 	if (!options->quiet)
 		record_print_plan(plan, options);
-	if (record_prepare_files(record) < 0 ||
-	    (!options->overwrite && record_open_file(record, options->output) < 0))
+	if (!options->overwrite && record_open_file(record, options->output) < 0)
 		return cli_error(RECORD_COMMAND, &record->err);
 	return 0;
 }
@@ -252,6 +252,7 @@ static void clear(struct record *record)
 	record_rings_clear(&record->rings);
 	record_scan_clear(&record->scan);
 	record_sideband_clear(&record->sideband);
+	free(record->early.bytes);
 	record_lost_clear(&record->lost);
 	record_clear_files(&record->files, record->options);
 }

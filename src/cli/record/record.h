@@ -155,6 +155,14 @@ struct record_files {
 	bool failed;		       /* writing a file has failed */
 };
 
+/* Records of all processes, made before the events are enabled. */
+struct record_early {
+	char *bytes;
+	size_t used, capacity;
+	struct perch_synthesize_counts counts;
+	bool complete;
+};
+
 /* A running recording. */
 struct record {
 	const struct record_options *options;
@@ -167,6 +175,7 @@ struct record {
 	struct record_rings rings;
 	struct record_scan scan;
 	struct record_sideband sideband;
+	struct record_early early;
 	struct record_lost lost;
 	struct record_files files;
 	struct timespec start;
@@ -317,6 +326,12 @@ void record_fill_cache(const struct record *record);
 
 /* ---- record_synthesize.c: 0, or a negative errno in record->err ---- */
 
+/*
+ * -a: makes the records of all processes, for record_synthesize(). The tracking event is enabled
+ * since it was opened, so an execve(2) during or after this is recorded. If the processes were read
+ * while the events are enabled, samples before an execve(2) would get its name and mappings.
+ */
+void record_synthesize_early(struct record *record);
 int record_synthesize(struct record *record);
 
 /* Prints how many processes have mappings that this user may not read. */

@@ -2,9 +2,14 @@
 /* Writes records of the state before the recording: the kernel, processes and cgroups. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "record.h"
+
+/* With more processes, their records are made while the events are enabled. */
+#define EARLY_BYTES (64u << 20)
 
 /* Where synthesized records go. */
 struct output {
@@ -90,6 +95,79 @@ void record_print_denied(const struct record_options *options,
 			 : " (CAP_SYS_PTRACE allows it)");
 }
 
+/* Old kernels do not. Then all records have device and inode instead. */
+static bool kernel_writes_build_ids(const struct record *record)
+{
+	for (size_t i = 0; i < record->files.nr_events; i++)
+		if (record->files.events[i].attr.build_id)
+			return true;
+	return false;
+}
+
+static struct perch_synthesize_options options_of(const struct record *record)
+{
+	struct perch_synthesize_options options = {
+		.records = PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP,
+		.attr = &record->files.events[0].attr,
+	};
+
+	if (record->plan->data_mappings)
+		options.records |= PERCH_SYNTHESIZE_MMAP_DATA;
+	if (record->options->flag[RECORD_NAMESPACES])
+		options.records |= PERCH_SYNTHESIZE_NAMESPACES;
+	if (kernel_writes_build_ids(record))
+		options.records |= PERCH_SYNTHESIZE_BUILD_IDS;
+	return options;
+}
+
+static int keep_early(void *context, const void *bytes, size_t size, struct perch_error *err)
+{
+	struct record_early *early = context;
+
+	if (early->used + size > EARLY_BYTES ||
+	    PERCH__ARRAY_RESERVE(early->bytes, early->capacity, early->used + size))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "too many processes");
+	memcpy(early->bytes + early->used, bytes, size);
+	early->used += size;
+	return 0;
+}
+
+static void clear_early(struct record_early *early)
+{
+	free(early->bytes);
+	*early = (struct record_early){ 0 };
+}
+
+void record_synthesize_early(struct record *record)
+{
+	const struct perch_synthesize_options options = options_of(record);
+	struct record_early *early = &record->early;
+
+	if (!record->plan->system_wide || record->options->delayed)
+		return;
+	early->complete = perch_synthesize_all_processes(&options, record->options->machine,
+							 keep_early, early, &early->counts,
+							 NULL) >= 0;
+	if (!early->complete)
+		clear_early(early);
+}
+
+/* Writes the records of all processes. */
+static int write_all_processes(struct output *output, struct perch_synthesize_options *options,
+			       struct perch_synthesize_counts *counts, struct perch_error *err)
+{
+	struct record_early *early = &output->record->early;
+	int rc;
+
+	if (!early->complete)
+		return perch_synthesize_all_processes(options, output->record->options->machine,
+						      write_records, output, counts, err);
+	*counts = early->counts;
+	rc = write_records(output, early->bytes, early->used, err);
+	clear_early(early);
+	return rc;
+}
+
 /* Writes the records of the processes that are measured. */
 static int write_processes(struct output *output, struct perch_synthesize_options *options)
 {
@@ -101,8 +179,7 @@ static int write_processes(struct output *output, struct perch_synthesize_option
 	int rc = 0;
 
 	if (plan->system_wide)
-		rc = perch_synthesize_all_processes(options, record->options->machine,
-						    write_records, output, &counts, &err);
+		rc = write_all_processes(output, options, &counts, &err);
 	for (size_t i = 0; rc >= 0 && !plan->system_wide && i < plan->nr_threads; i++)
 		rc = perch_targets_add(&targets,
 				       &(struct perch_target){ .tid = plan->threads[i], .cpu = -1 },
@@ -175,30 +252,12 @@ static int write_program(struct output *output, const struct perch_attr *attr)
 	return check(output, rc, &err, "the file lacks the namespaces of the program");
 }
 
-/* Old kernels do not. Then all records have device and inode instead. */
-static bool kernel_writes_build_ids(const struct record *record)
-{
-	for (size_t i = 0; i < record->files.nr_events; i++)
-		if (record->files.events[i].attr.build_id)
-			return true;
-	return false;
-}
-
 int record_synthesize(struct record *record)
 {
-	struct perch_synthesize_options options = {
-		.records = PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP,
-		.attr = &record->files.events[0].attr,
-	};
+	struct perch_synthesize_options options = options_of(record);
 	struct output output = { .record = record };
 	int rc = write_maps(&output);
 
-	if (record->plan->data_mappings)
-		options.records |= PERCH_SYNTHESIZE_MMAP_DATA;
-	if (record->options->flag[RECORD_NAMESPACES])
-		options.records |= PERCH_SYNTHESIZE_NAMESPACES;
-	if (kernel_writes_build_ids(record))
-		options.records |= PERCH_SYNTHESIZE_BUILD_IDS;
 	if (rc >= 0)
 		rc = write_others(&output, &options);
 	if (rc >= 0)
