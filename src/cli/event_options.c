@@ -5,6 +5,7 @@
 
 #include "event_options.h"
 #include "options.h"
+#include "probe_start.h"
 
 static int refuse_negation(const char *command, const char *name)
 {
@@ -26,7 +27,7 @@ int cli_add_events(const char *command, struct perch_events *events, size_t *las
 		cli_event_error(command, text, &err);
 	else
 		*last = before;
-	return rc;
+	return rc < 0 ? rc : cli_check_probe_starts(command, events, before, machine);
 }
 
 int cli_add_event_file(const char *command, struct perch_events *events, size_t *last,
@@ -43,7 +44,7 @@ int cli_add_event_file(const char *command, struct perch_events *events, size_t 
 		cli_error(command, &err);
 	else
 		*last = before;
-	return rc;
+	return rc < 0 ? rc : cli_check_probe_starts(command, events, before, machine);
 }
 
 int cli_add_filter(const char *command, struct perch_events *events, size_t last,

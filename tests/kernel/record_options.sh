@@ -248,6 +248,68 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 		[ $? -eq 2 ] && grep -q "several functions 'ns::f'" out && grep -q "'ns::f(int)'" out && grep -q "'ns::f(int, char)'" out
 		report $? "... of several functions, which are listed"
 	fi
+	if [ "$(uname -m)" = x86_64 ] && command -v gcc > /dev/null; then
+		# the same bytes at other offsets of functions: an instruction of 5 bytes, one after unknown bytes, one that a jump leads into,
+		# one that may be data
+		cat > inside.s <<- 'EOF'
+			.globl main, plain, unknown, target, data
+			.type main, @function
+			.type plain, @function
+			.type unknown, @function
+			.type target, @function
+			.type data, @function
+			plain: movl $0x12345678, %eax
+			ret
+			.size plain, . - plain
+			unknown: jmp 1f
+			.byte 6
+			1: movl $0x12345678, %eax
+			ret
+			.size unknown, . - unknown
+			target: jmp 1f
+			.byte 0xb8
+			1: cmpl $0x12345678, %eax
+			ret
+			.size target, . - target
+			data: jmp *%rax
+			movl $0x12345678, %eax
+			ret
+			.size data, . - data
+			main: call plain
+			xorl %eax, %eax
+			ret
+			.size main, . - main
+			.section .note.GNU-stack
+		EOF
+		gcc -o inside inside.s
+		at=$(printf %#x $((0x$(nm inside | awk '$3 == "plain" { print $1 }') + 2)))
+		"$perch" stat -x, -e uprobe:./inside:plain+5 ./inside > out 2>&1 && [ "$(wc -l < out)" = 1 ] && grep -q '^1,,u' out
+		report $? "a probe at an instruction inside a function"
+		for command in stat 'record -o /dev/null' top; do
+			for place in plain+2 "$at" "plain+2/name=x/"; do
+				# the command is words
+				# shellcheck disable=SC2086
+				"$perch" $command -e "uprobe:./inside:$place" -- ./inside > out 2>&1
+				[ $? -eq 2 ] && grep -q 'plain+0x2 is inside the one at plain+0\. Instructions start at plain+0 (0x.*plain+0x5 (0x' out
+				report $? "${command%% *}: $place inside an instruction is refused"
+			done
+		done
+		echo uprobe:./inside:plain+4 > inside.events
+		"$perch" stat --event-file inside.events ./inside > out 2>&1
+		[ $? -eq 2 ] && grep -q 'plain+0x4 is inside' out
+		report $? "... also in a file of events"
+		for place in unknown+5 target+3 data+4; do
+			"$perch" stat -e "uprobe:./inside:$place" ./inside > out 2>&1 && grep -q "'uprobe:./inside:$place': it is not known if an instruction starts" out
+			report $? "$place may be an instruction: a note"
+		done
+		for place in unknown+3 unknown+8 target+2 data+2 plain; do
+			"$perch" stat -e "uprobe:./inside:$place" ./inside > out 2>&1 && ! grep -q 'not known' out
+			report $? "an instruction starts at $place"
+		done
+		strip -o stripped inside
+		"$perch" stat -e "uprobe:./stripped:$at" true > out 2>&1 && grep -q 'not known if .* stripped' out
+		report $? "the code of a stripped file is not known"
+	fi
 	# four threads count the calls of a function of libc
 	cat > threads.py << 'EOF'
 import ctypes, threading

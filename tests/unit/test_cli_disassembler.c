@@ -165,6 +165,9 @@ static void check_program(const struct program *program)
 			assert_int_equal(instruction.size, expected->size);
 			assert_int_equal(instruction.flow, expected->flow);
 			assert_int_equal(instruction.has_target, expected->target != 0);
+			assert_int_equal(instruction_ends_run(&instruction),
+					 expected->flow == FLOW_RETURN ||
+						 !strcmp(expected->mnemonic, "jmpq"));
 			if (expected->target)
 				assert_int_equal(instruction.target, expected->target);
 			at += instruction.size;

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <string.h>
 
 #include "disassembler.h"
+
+bool instruction_ends_run(const struct instruction *instruction)
+{
+	const char *name = instruction->mnemonic;
+
+	if (instruction->flow != FLOW_JUMP)
+		return instruction->flow == FLOW_RETURN;
+	/* other jumps have a condition */
+	return !strncmp(name, "jmp", 3) || !strncmp(name, "ljmp", 4) || !strcmp(name, "j") ||
+	       !strcmp(name, "b") || !strcmp(name, "br");
+}
 
 #ifdef PERCH_HAVE_CAPSTONE
 #include <ctype.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <capstone/capstone.h>
 

@@ -34,6 +34,10 @@ struct instruction {
 	char operands[200]; /* without the target, which is the last operand */
 };
 
+/* True if the next instruction in memory is never executed after this one: it returns, or jumps
+ * without a condition. */
+bool instruction_ends_run(const struct instruction *instruction);
+
 struct disassembler;
 
 /*

@@ -77,13 +77,7 @@ void script_code_print_notes(const struct script_code *code)
 /* True if what follows in memory is not what is executed next. */
 static bool leaves(const struct instruction *instruction)
 {
-	const char *name = instruction->mnemonic;
-
-	if (instruction->flow != FLOW_JUMP)
-		return instruction->flow != FLOW_NEXT;
-	/* other jumps have a condition */
-	return !strncmp(name, "jmp", 3) || !strncmp(name, "ljmp", 4) || !strcmp(name, "j") ||
-	       !strcmp(name, "b") || !strcmp(name, "br");
+	return instruction->flow == FLOW_CALL || instruction_ends_run(instruction);
 }
 
 static void note_missing(struct script_code *code, const struct perch_error *err)
