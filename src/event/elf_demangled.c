@@ -13,6 +13,7 @@ enum {
 	MAX_NAMES = 2 << 20, /* mangled names of a file, to limit the time */
 	MAX_TEXT = 256,	     /* longer ones are not listed */
 	MAX_LISTED = 8,
+	MAX_COMPARED = 400000, /* names that are compared for a suggestion */
 };
 
 struct search {
@@ -55,6 +56,7 @@ static void add(struct search *search, const char *text, const char *mangled, ui
 		bool indirect)
 {
 	struct perch__demangled *found = search->found;
+	const size_t length = strcspn(mangled, "@"); /* without the version */
 
 	for (size_t i = 0; i < search->nr; i++)
 		if (search->function[i].offset == offset)
@@ -68,25 +70,34 @@ static void add(struct search *search, const char *text, const char *mangled, ui
 		return;
 	search->function[search->nr].offset = offset;
 	snprintf(search->function[search->nr].text, MAX_TEXT, "%.*s", MAX_TEXT - 1, text);
-	snprintf(search->function[search->nr].mangled, MAX_TEXT, "%.*s", MAX_TEXT - 1, mangled);
+	snprintf(search->function[search->nr].mangled, MAX_TEXT, "%.*s",
+		 length < MAX_TEXT ? (int)length : MAX_TEXT - 1, mangled);
 	search->nr++;
+}
+
+/* Returns the demangled name without its version; NULL if it is not mangled. */
+static char *demangle(const struct perch_machine *machine, const char *name)
+{
+	const size_t length = strcspn(name, "@");
+	char mangled[MAX_MANGLED];
+
+	if (*name != '_' || length >= sizeof(mangled))
+		return NULL;
+	memcpy(mangled, name, length);
+	mangled[length] = '\0';
+	return perch_machine_demangle(machine, mangled);
 }
 
 static int visit(void *context, const char *name, uint64_t offset, bool indirect)
 {
 	struct search *search = context;
-	const size_t length = strcspn(name, "@");
-	char mangled[MAX_MANGLED], *text;
+	char *text;
 
-	if (*name != '_' || length >= sizeof(mangled))
-		return 0;
-	if (++search->nr_names > MAX_NAMES)
+	if (*name == '_' && ++search->nr_names > MAX_NAMES)
 		return -EFBIG;
-	memcpy(mangled, name, length);
-	mangled[length] = '\0';
-	text = perch_machine_demangle(search->machine, mangled);
+	text = demangle(search->machine, name);
 	if (text && has_name(text, search->name))
-		add(search, text, mangled, offset, indirect);
+		add(search, text, name, offset, indirect);
 	free(text);
 	return 0;
 }
@@ -146,4 +157,85 @@ int perch__elf_find_demangled(const struct perch__elf *elf, const struct perch_m
 		rc = -ENOENT;
 	free(search);
 	return rc;
+}
+
+struct suggesting {
+	const struct perch_machine *machine;
+	struct perch__suggestions *suggestions;
+	bool parameters, parts; /* the word has parameters, or a part before "::" */
+	size_t nr;
+};
+
+/* Returns where the parameters begin: "(int) const"; the end if there are none. */
+static char *parameters_of(char *text)
+{
+	for (char *at = text; (at = strchr(at, '(')); at++) {
+		const char *after = perch__after_parentheses(at);
+
+		if (after && are_qualifiers(after))
+			return at;
+	}
+	return text + strlen(text);
+}
+
+/* Returns the part after the last "::" that is not in brackets. */
+static const char *last_part(const char *text, const char *end)
+{
+	const char *part = text;
+	size_t depth = 0;
+
+	for (const char *at = text; at < end; at++) {
+		depth += *at == '<' || *at == '(' || *at == '{';
+		depth -= depth && (*at == '>' || *at == ')' || *at == '}');
+		if (!depth && at[0] == ':' && at[1] == ':')
+			part = at + 2;
+	}
+	return part;
+}
+
+/* Writes the name as an event has it: in quotes, unless the parser knows where it ends. */
+static bool write_quoted(char *quoted, size_t size, const char *name)
+{
+	const char *text = name;
+
+	while (perch__is_word(*text) ||
+	       (text[0] == ':' && text[1] == ':' && perch__is_word(text[2])))
+		text += *text == ':' ? 2 : 1;
+	if (strchr(name, '\''))
+		return false;
+	return (size_t)snprintf(quoted, size, *text ? "'%s'" : "%s", name) < size;
+}
+
+static int suggest(void *context, const char *name, uint64_t offset, bool indirect)
+{
+	struct suggesting *suggesting = context;
+	char *text = NULL, *parameters, quoted[sizeof(suggesting->suggestions->best[0].name)];
+
+	(void)offset, (void)indirect;
+	if (*name == '_' && suggesting->nr++ < MAX_COMPARED)
+		text = demangle(suggesting->machine, name);
+	/* a copy that the compiler split off is none */
+	if (!text || strstr(text, " [clone ")) {
+		free(text);
+		return 0;
+	}
+	parameters = parameters_of(text);
+	if (!suggesting->parameters)
+		*parameters = '\0';
+	if (write_quoted(quoted, sizeof(quoted), text))
+		perch__suggest_as(suggesting->suggestions,
+				  suggesting->parts ? text : last_part(text, parameters), quoted);
+	free(text);
+	return 0;
+}
+
+void perch__elf_suggest_demangled(const struct perch__elf *elf, const struct perch_machine *machine,
+				  struct perch__suggestions *suggestions)
+{
+	struct suggesting suggesting = { .machine = machine,
+					 .suggestions = suggestions,
+					 .parameters = strchr(suggestions->word, '(') != NULL,
+					 .parts = strstr(suggestions->word, "::") != NULL };
+
+	perch__elf_visit_functions(elf, suggest, &suggesting);
 }

@@ -78,6 +78,13 @@ struct perch__demangled {
 int perch__elf_find_demangled(const struct perch__elf *elf, const struct perch_machine *machine,
 			      const char *name, struct perch__demangled *found);
 
+/*
+ * Suggests the demangled names of all functions: with parameters if the word has parentheses, and
+ * by their last parts if it has no "::". Names with special characters are in quotes.
+ */
+void perch__elf_suggest_demangled(const struct perch__elf *elf, const struct perch_machine *machine,
+				  struct perch__suggestions *suggestions);
+
 /* A site of a USDT probe: the instruction that hits it. */
 struct perch__usdt_site {
 	uint64_t offset;  /* of the instruction in the file */

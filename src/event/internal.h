@@ -249,6 +249,9 @@ struct perch__suggestions {
 };
 /* Adds a name if it is similar enough. */
 void perch__suggest(struct perch__suggestions *suggestions, const char *name);
+/* The same, for a name of which only a part is compared, or that is shown in quotes. */
+void perch__suggest_as(struct perch__suggestions *suggestions, const char *compared,
+		       const char *name);
 /* Adds the names in a directory that have no dot. */
 void perch__suggest_directory(struct perch__suggestions *suggestions, const char *path);
 /* Sets the remedy "did you mean a, b or c?", or `otherwise` when there are no suggestions. */

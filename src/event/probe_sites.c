@@ -80,6 +80,7 @@ static int report_no_function(struct perch__parser *parser, const struct perch__
 		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 				   "there is no function '%s' in '%s'", probe->symbol, probe->path);
 		perch__elf_suggest_functions(elf, &suggestions);
+		perch__elf_suggest_demangled(elf, parser->machine, &suggestions);
 		perch__suggestions_remedy(
 			&suggestions, parser->err,
 			function->stripped

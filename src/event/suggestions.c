@@ -24,11 +24,18 @@ static bool is_similar(const char *word, const char *name, unsigned *distance)
 
 void perch__suggest(struct perch__suggestions *suggestions, const char *name)
 {
+	perch__suggest_as(suggestions, name, name);
+}
+
+void perch__suggest_as(struct perch__suggestions *suggestions, const char *compared,
+		       const char *name)
+{
 	unsigned distance;
 	size_t slot;
 
-	if (strlen(name) > PERCH__EDIT_MAX_LENGTH ||
-	    !is_similar(suggestions->word, name, &distance))
+	if (strlen(name) >= sizeof(suggestions->best[0].name) ||
+	    strlen(compared) > PERCH__EDIT_MAX_LENGTH ||
+	    !is_similar(suggestions->word, compared, &distance))
 		return;
 	for (size_t i = 0; i < suggestions->nr; i++)
 		if (!strcmp(suggestions->best[i].name, name))

@@ -44,6 +44,20 @@ check "combines a kind and a word" sh -c '
 	"$perch" "$directory/narrow"
 check "suggests names for a misspelled word" sh -c '! "$1" list cylces 2>"$2" && grep -q "did you mean cycles" "$2"' sh \
 	"$perch" "$directory/meant"
+check "says that -e takes an event with arguments" sh -c '! "$1" list mem:0x1000:w 2>"$2" && grep -q "but -e takes it" "$2"' sh \
+	"$perch" "$directory/taken"
+if [ -e /sys/bus/event_source/devices/uprobe ] && command -v g++ >/dev/null 2>&1; then
+	printf 'namespace ns { void gather(int) {} void f(int) {} void f(char) {} }\nint main() {}\n' >"$directory/shapes.cc"
+	g++ -o "$directory/shapes" "$directory/shapes.cc"
+	check "suggests demangled names" sh -c '! "$1" list "uprobe:$2/shapes:ns::gahter" 2>"$2/meant" && grep -q "did you mean ns::gather?" "$2/meant"' \
+		sh "$perch" "$directory"
+	check "lists the functions of one demangled name" sh -c '! "$1" list "uprobe:$2/shapes:ns::f" 2>"$2/meant" &&
+		grep -q "ns::f(int)" "$2/meant" && grep -q "ns::f(char)" "$2/meant"' sh "$perch" "$directory"
+	check "says that -e takes a demangled name" sh -c '! "$1" list "uprobe:$2/shapes:ns::f(int)" 2>"$2/meant" && grep -q "but -e takes it" "$2/meant"' \
+		sh "$perch" "$directory"
+else
+	echo "ok - suggests demangled names # skip no uprobes or no g++ here"
+fi
 check "marks raw events when cores have no PMU" sh -c '
 	grep -qx 4 /sys/bus/event_source/devices/*/type || ls /sys/bus/event_source/devices/*/cpus >/dev/null 2>&1 ||
 		"$1" list raw | grep -q "^  rNNN .*(not .* here)"' sh "$perch"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <perch/symbol.h>
 
 #include "list.h"
 #include "options.h"
@@ -26,14 +27,16 @@ static void read_filter(struct list_filter *filter, int argc, char **argv)
 
 #define SUGGESTION "did you mean "
 
-/* Prints the names that the parser of -e suggests. */
+/* Prints what the parser of -e says: the names that it suggests, or that it takes the word. */
 static void print_suggestions(const struct list *list, const char *word)
 {
 	struct perch_events events = { 0 };
 	struct perch_error err = { 0 };
+	int rc = perch_events_parse(&events, word, list->machine, &err);
 
-	if (perch_events_parse(&events, word, list->machine, &err) < 0 &&
-	    !strncmp(err.remedy, SUGGESTION, strlen(SUGGESTION)))
+	if (!rc && !list->filter.kinds)
+		cli_note("list", "'%s' is not in the list, but -e takes it", word);
+	if (rc == -ENOTUNIQ || !strncmp(err.remedy, SUGGESTION, strlen(SUGGESTION)))
 		cli_note("list", "%s", err.remedy);
 	perch_events_clear(&events);
 }
@@ -122,6 +125,7 @@ int perch_cmd_list(int argc, char **argv)
 	first = cli_parse(&cli_list_usage, options, CLI_NR(options), argc, argv);
 	if (perch_machine_new(&list.machine, NULL, cli_calls_that_survive(), &err))
 		return cli_error("list", &err);
+	perch_machine_set_demangle(list.machine, perch_demangle);
 	read_filter(&list.filter, argc - first, argv + first);
 	status = show(&list, json);
 	perch_machine_free(list.machine);
