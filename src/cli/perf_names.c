@@ -36,7 +36,16 @@ static const struct {
 #define FILTERS \
 	"--filter, --parent and other options select samples, and -j prints JSON for programs"
 
-/* Options of perf that a command does not have, and what to do instead. */
+#define METRICS "perch has no tables of CPU metrics; count the events of the metric with -e"
+#define COUNTS \
+	"'perch stat -j -o FILE' writes counts as JSON, and -x as fields, for other programs to read"
+#define BRANCHES "'perch record -b' and 'perch report' show branches"
+#define REPORT	 "'perch report' has it, for a recording of 'perch record'"
+#define ANNOTATE "'perch annotate' has it, for a recording of 'perch record'"
+#define USERS	 "name processes: -p \"$(pgrep -d, -u USER)\""
+
+/* Options of perf that a command does not have, and subcommands of perf stat, and what to do
+ * instead. */
 static const struct {
 	const char *command, *option, *hint;
 } options[] = {
@@ -73,8 +82,64 @@ static const struct {
 	{ "record", "--vmlinux", "perch report -k FILE reads it" },
 	{ "record", "--off-cpu-thresh",
 	  "'perch record -e sched:sched_switch -g' samples where threads block" },
-	{ "record", "-u", "name processes: -p \"$(pgrep -d, -u USER)\"" },
-	{ "record", "--uid", "name processes: -p \"$(pgrep -d, -u USER)\"" },
+	{ "record", "-u", USERS },
+	{ "record", "--uid", USERS },
+
+	{ "stat", "record", COUNTS },
+	{ "stat", "report", COUNTS },
+	{ "stat", "-g", "braces make a group: -e '{cycles,instructions}'" },
+	{ "stat", "--group", "braces make a group: -e '{cycles,instructions}'" },
+	{ "stat", "--topdown", METRICS },
+	{ "stat", "--td-level", METRICS },
+	{ "stat", "--metric-no-group", METRICS },
+	{ "stat", "--metric-no-merge", METRICS },
+	{ "stat", "--metric-no-threshold", METRICS },
+	{ "stat", "--smi-cost", "-e msr/smi/,msr/aperf/,cycles counts what it is computed from" },
+	{ "stat", "-T", "'perch list tx' lists the events of transactions that -e counts" },
+	{ "stat", "--transaction",
+	  "'perch list tx' lists the events of transactions that -e counts" },
+	{ "stat", "--bpf-counters", "events are counted without BPF" },
+	{ "stat", "--bpf-prog", "events are counted without BPF" },
+	{ "stat", "--cputype", "name the PMU: -e cpu_core/cycles/" },
+	{ "stat", "--pmu-filter", "name the PMU: -e PMU/EVENT/" },
+	{ "stat", "--per-cache", "--per-core and --per-die add up by core and die" },
+	{ "stat", "--per-cluster", "--per-core and --per-die add up by core and die" },
+	{ "stat", "--percore-show-thread", "-A prints one line per CPU" },
+
+	{ "top", "--all-cgroups",
+	  "'perch record --all-cgroups' and 'perch report -s cgroup' show cgroups" },
+	{ "top", "--namespaces",
+	  "'perch record --namespaces' and 'perch report -s cgroup_id' show them" },
+	{ "top", "-b", BRANCHES },
+	{ "top", "--branch-any", BRANCHES },
+	{ "top", "-j", BRANCHES },
+	{ "top", "--branch-filter", BRANCHES },
+	{ "top", "--branch-history", REPORT },
+	{ "top", "--raw-trace", REPORT },
+	{ "top", "-H", "'perch report --hierarchy' has it, for a recording of 'perch record'" },
+	{ "top", "--hierarchy", REPORT },
+	{ "top", "--switch-on", REPORT },
+	{ "top", "--switch-off", REPORT },
+	{ "top", "--show-on-off-events", REPORT },
+	{ "top", "--ignore-vmlinux", REPORT },
+	{ "top", "--demangle-kernel", REPORT },
+	{ "top", "-M", ANNOTATE },
+	{ "top", "--disassembler-style", ANNOTATE },
+	{ "top", "--asm-raw", ANNOTATE },
+	{ "top", "--source", ANNOTATE },
+	{ "top", "--prefix", ANNOTATE },
+	{ "top", "--prefix-strip", ANNOTATE },
+	{ "top", "--sym-annotate", "the key a shows the instructions of the selected function" },
+	{ "top", "--objdump", "instructions are decoded by the library capstone" },
+	{ "top", "--addr2line", "lines are read without a program" },
+	{ "top", "-r", "'chrt -f PRIORITY perch top' sets the priority" },
+	{ "top", "--realtime", "'chrt -f PRIORITY perch top' sets the priority" },
+	{ "top", "-u", USERS },
+	{ "top", "--uid", USERS },
+	{ "top", "--num-thread-synthesize", "one thread reads /proc" },
+	{ "top", "--proc-map-timeout", "/proc is read without a limit of time" },
+
+	{ "report", "-H", "the option is --hierarchy" },
 	{ "report", "--objdump", "instructions are decoded by the library capstone" },
 	{ "report", "--socket-filter", "-s socket prints sockets, and -C selects CPUs" },
 	{ "report", "--disable-order", "'perch dump' prints records in the order of the file" },
@@ -88,6 +153,8 @@ static const struct {
 	{ "report", "-o", OUTPUT },
 	{ "report", "--output", OUTPUT },
 
+	{ "script", "-d", "'perch dump' prints records with their offsets in the file" },
+	{ "script", "--addr2line", "lines are read without a program" },
 	{ "script", "--xed", TRACES },
 	{ "script", "--insn-trace", TRACES },
 	{ "script", "--call-trace", TRACES },

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "event_options.h"
+#include "perf_names.h"
 #include "stat.h"
 
 #define MSEC 1000000ull
@@ -87,6 +88,16 @@ static double to_seconds(const struct timeval *time)
 	return time->tv_sec + time->tv_usec / 1e6;
 }
 
+/* perf stat has subcommands. A program of their name is started like any other. */
+static void advise_subcommand(const struct stat_job *stat, struct perch_error *err)
+{
+	const char *name = stat->argv[0];
+	const char *hint = cli_perf_option(STAT_COMMAND, name, strlen(name));
+
+	if (err->errnum == ENOENT && hint)
+		perch_error_remedy(err, "%s", hint);
+}
+
 /*
  * Waits for the program. Reports a failed exec only now, because waiting for the exec earlier would
  * disturb the counts.
@@ -102,6 +113,7 @@ static int reap_program(struct stat_job *stat)
 	stat_forward_signals_to(0);
 	rc = cli_program_finish_release(&stat->program, &err);
 	if (rc) {
+		advise_subcommand(stat, &err);
 		cli_error(STAT_COMMAND, &err);
 		return cli_program_exit_status(-rc);
 	}
