@@ -111,8 +111,10 @@ struct perch_location {
 	/** File offset, also in a jitdump; kernel, modules and memory without a file: the address
 	 * itself. */
 	uint64_t offset;
-	uint64_t address;     /**< the address as sampled */
-	uint64_t reserved[2]; /**< for members of later versions */
+	uint64_t address; /**< the address as sampled */
+	/** 1 if the mapping is not executable; else 0, also if the recording does not say it. */
+	uint64_t not_executable;
+	uint64_t reserved[1]; /**< for members of later versions */
 };
 
 /** All processes of a recording. */

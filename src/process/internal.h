@@ -13,6 +13,7 @@
 struct map {
 	uint64_t start, end, offset;
 	struct perch_dso *dso;
+	bool not_executable;
 };
 
 /*

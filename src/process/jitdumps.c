@@ -80,8 +80,8 @@ static int leave_address(struct space *space, const struct jit_function *functio
 
 	if (!map || map->dso != dso || map->offset - (map->start - address) != function->offset)
 		return 0;
-	return perch__space_insert_code(space, &(struct map){ address, address + function->size, 0,
-							      NULL });
+	return perch__space_insert_code(space, &(struct map){ .start = address,
+							      .end = address + function->size });
 }
 
 static int apply_change(struct perch_processes *processes, struct perch_jitdump *jitdump)
@@ -101,9 +101,11 @@ static int apply_change(struct perch_processes *processes, struct perch_jitdump 
 	space->generation = ++processes->generation;
 	if (change->moves && leave_address(space, function, jitdump->dso, change->from))
 		return -ENOMEM;
-	return perch__space_insert_code(space, &(struct map){ change->address,
-							      change->address + function->size,
-							      function->offset, jitdump->dso });
+	return perch__space_insert_code(space,
+					&(struct map){ .start = change->address,
+						       .end = change->address + function->size,
+						       .offset = function->offset,
+						       .dso = jitdump->dso });
 }
 
 static int64_t now(void)

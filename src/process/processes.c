@@ -233,7 +233,10 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	const struct perch_mmap_record *mmap = &record->mmap;
 	unsigned cpumode = record->misc & PERCH_MISC_CPUMODE_MASK;
 	bool kernel = cpumode == PERCH_MISC_KERNEL;
-	struct map map = { mmap->start, mmap->start + mmap->length, mmap->page_offset, NULL };
+	struct map map = { .start = mmap->start,
+			   .end = mmap->start + mmap->length,
+			   .offset = mmap->page_offset,
+			   .not_executable = record->misc & PERCH_MISC_MMAP_DATA };
 	size_t nr_dsos = processes->nr_dsos;
 	struct process *process;
 	struct space *own;
@@ -274,7 +277,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	 * functions in it stay. A file replaces them.
 	 */
 	if (own->code && map.dso->kind != PERCH_DSO_ANON &&
-	    perch__space_insert_code(own, &(struct map){ map.start, map.end, 0, NULL }))
+	    perch__space_insert_code(own, &(struct map){ .start = map.start, .end = map.end }))
 		return -ENOMEM;
 	if (perch__space_insert(own, &map))
 		return -ENOMEM;
@@ -288,8 +291,10 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 static int apply_kernel_symbol(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_ksymbol_record *symbol = &record->ksymbol;
-	struct map map = { symbol->address, symbol->address + symbol->length, symbol->address,
-			   processes->kernel_dso };
+	struct map map = { .start = symbol->address,
+			   .end = symbol->address + symbol->length,
+			   .offset = symbol->address,
+			   .dso = processes->kernel_dso };
 
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
@@ -432,6 +437,7 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 
 	location->address = address;
 	location->offset = address;
+	location->not_executable = map && map->not_executable;
 	if (map) {
 		location->dso = map->dso;
 		location->offset = address - map->start + map->offset;

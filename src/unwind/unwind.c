@@ -118,9 +118,16 @@ static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_locat
 	return rules ? perch__rows_add(&unwinder->rows, rules, location->offset) : PERCH__HASH_NONE;
 }
 
-/* Heaps and stacks that no process may execute. */
-static bool is_data(const struct perch_dso *dso)
+/*
+ * Data of files, and heaps and stacks that no process may execute. A compiler may make the memory
+ * of its code writable and not executable for a while.
+ */
+static bool is_data(const struct perch_location *location)
 {
+	const struct perch_dso *dso = location->dso;
+
+	if (dso->kind == PERCH_DSO_FILE)
+		return location->not_executable;
 	return dso->kind == PERCH_DSO_ANON && !dso->code_size &&
 	       (!strcmp(dso->path, "[heap]") || !strncmp(dso->path, "[stack", 6));
 }
@@ -139,7 +146,7 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 	if (recent->ip == ip && recent->generation == generation)
 		return &unwinder->rows.row[recent->row];
 	perch_processes_resolve(unwinder->processes, thread, PERCH_MISC_USER, ip, &location);
-	if (location.dso->kind == PERCH_DSO_UNKNOWN || is_data(location.dso)) {
+	if (location.dso->kind == PERCH_DSO_UNKNOWN || is_data(&location)) {
 		*mapped = false;
 		return NULL;
 	}
@@ -207,10 +214,13 @@ static enum perch_unwind_end end_of(enum outcome outcome, const struct row *row)
 
 /* What is needed from one frame to the next. */
 struct walk {
+	struct perch_thread *thread;
+	uint64_t generation; /* of the thread, plus 1 */
 	const struct architecture *architecture;
 	struct registers registers;
 	struct stack stack;
 	bool innermost;
+	bool uncalled; /* the function of the frame begins at the return address */
 };
 
 /*
@@ -218,50 +228,60 @@ struct walk {
  * if the kernel returns to the address (signals), or makecontext(3) has put it on the stack: then
  * the function begins at the address.
  */
-static const struct row *find_frame(struct perch_unwinder *unwinder, struct perch_thread *thread,
-				    uint64_t generation, bool innermost, uint64_t *ip, bool *mapped)
+static const struct row *find_frame(struct perch_unwinder *unwinder, struct walk *walk,
+				    uint64_t *ip, bool *mapped)
 {
-	const struct row *row = find_row(unwinder, thread, generation, *ip, mapped);
+	struct perch_thread *thread = walk->thread;
+	const struct row *row = find_row(unwinder, thread, walk->generation, *ip, mapped);
 
-	if (!row || innermost)
+	if (!row || walk->innermost)
 		return row;
 	if (row->no_call) {
-		row = find_row(unwinder, thread, generation, *ip + 1, mapped);
+		row = find_row(unwinder, thread, walk->generation, *ip + 1, mapped);
 		if (!row || row->kind > ROW_OUTERMOST)
-			return find_row(unwinder, thread, generation, *ip, mapped);
+			return find_row(unwinder, thread, walk->generation, *ip, mapped);
 		++*ip;
+		walk->uncalled = true;
 	} else if (row->signal_frame) {
 		++*ip;
 	}
 	return row;
 }
 
+/* The reason of the end at an address outside of all code. before: kind of the frame's row */
+static enum perch_unwind_end end_outside(enum row_kind before, bool uncalled)
+{
+	if (before == ROW_NO_FILE)
+		return PERCH_UNWIND_NO_FILE;
+	if (before >= ROW_NO_RULE)
+		return PERCH_UNWIND_NO_RULE;
+	/* a function that makecontext(3) has put on the stack has an argument in place of it */
+	return uncalled ? PERCH_UNWIND_OUTERMOST : PERCH_UNWIND_NO_MAPPING;
+}
+
 /* Stores the addresses. Returns the reason of the end, or -ENOMEM. */
-static int walk_frames(struct perch_unwinder *unwinder, struct perch_thread *thread,
-		       struct walk *walk, uint64_t *ips, size_t max,
-		       struct perch_unwind_result *result)
+static int walk_frames(struct perch_unwinder *unwinder, struct walk *walk, uint64_t *ips,
+		       size_t max, struct perch_unwind_result *result)
 {
 	const struct architecture *architecture = walk->architecture;
 	uint64_t ip = walk->registers.value[architecture->pc];
-	uint64_t generation = perch_thread_generation(thread) + 1;
 	enum row_kind before = ROW_FAST;
 
 	while (result->nr < max) {
-		bool mapped;
-		const struct row *row =
-			find_frame(unwinder, thread, generation, walk->innermost, &ip, &mapped);
+		bool mapped, uncalled = walk->uncalled;
+		const struct row *row;
 		uint64_t sp = walk->registers.value[architecture->sp];
 		enum outcome outcome;
 
+		walk->uncalled = false;
+		row = find_frame(unwinder, walk, &ip, &mapped);
 		if (!row && mapped)
 			return -ENOMEM;
 		/* an address outside of all code is not a caller, except that of the sample */
 		if (row || !result->nr)
 			ips[result->nr++] = ip;
-		if (!row && before >= ROW_NO_RULE)
-			return before == ROW_NO_FILE ? PERCH_UNWIND_NO_FILE : PERCH_UNWIND_NO_RULE;
 		if (!row)
-			return PERCH_UNWIND_NO_MAPPING;
+			return end_outside(before, uncalled);
 		result->dso = row->dso;
 		/* a 64-bit file in a 32-bit program, or the reverse */
 		if (row->kind < ROW_NO_RULE && row->narrow != walk->stack.narrow)
@@ -306,15 +326,18 @@ static int unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
 		architecture = NULL;
 	if (!architecture || !take_registers(unwinder, architecture, record, &walk.registers))
 		return PERCH_UNWIND_UNSUPPORTED;
+	walk.thread = thread;
+	walk.generation = perch_thread_generation(thread) + 1;
 	walk.architecture = architecture;
 	walk.innermost = true;
+	walk.uncalled = false;
 	walk.stack.bytes = sample->stack_user.data;
 	walk.stack.start = walk.registers.value[architecture->sp];
 	walk.stack.size = walk.stack.bytes ? sample->stack_user.dynamic_size : 0;
 	walk.stack.swapped = record->parse_info->swapped;
 	walk.stack.narrow = architecture->word == sizeof(uint32_t);
 	walk.stack.operations = &operations;
-	return walk_frames(unwinder, thread, &walk, ips, max, result);
+	return walk_frames(unwinder, &walk, ips, max, result);
 }
 
 int perch_unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,

@@ -225,10 +225,42 @@ static void finds_functions_that_were_not_called(void **state)
 	}
 }
 
-/* A return address in a heap that is not executable is none. */
+/* It has its argument in place of a return address. */
+static void ends_at_functions_that_were_not_called(void **state)
+{
+	static const struct {
+		uint64_t misc;
+		enum perch_unwind_end end;
+		size_t nr;
+	} rows[] = { { PERCH_MISC_MMAP_DATA, PERCH_UNWIND_OUTERMOST, 2 },
+		     { 0, PERCH_UNWIND_NO_FILE, 3 } };
+	const struct program program = { .cie = X86_CIE,
+					 .function = { { 0 }, CODE_OF(DW_CFA_nop) } };
+	enum { DATA = 0x10000 };
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct perch_record mmap = mmap_record(PERCH_MISC_USER | rows[i].misc, 1, DATA,
+						       0x1000, 0, "/nowhere/data");
+		struct unwinding unwinding;
+
+		begin_program(&unwinding, &program);
+		apply(unwinding.processes, &mmap);
+		put_code(CALLER - 4, "\x0f\x1f\x40\x00", 4);
+		unwinding.stack[0] = loaded(CALLER);
+		unwinding.stack[1] = DATA + 8;
+		unwinding.sampled.registers[6] = 1; /* no frame pointer */
+		assert_int_equal(run_x86(&unwinding, loaded(CALLER + 16)), rows[i].end);
+		assert_int_equal(unwinding.result.nr, rows[i].nr);
+		assert_int_equal(unwinding.ips[1], loaded(CALLER));
+		finish(&unwinding);
+	}
+}
+
+/* A return address in data of a file, or in a heap that is not executable, is none. */
 static void ends_at_data(void **state)
 {
-	static const char *const names[] = { "[heap]", "[stack]" };
+	static const char *const names[] = { "[heap]", "[stack]", "/nowhere/data" };
 	static const struct {
 		uint32_t protection;
 		bool code;
@@ -241,8 +273,12 @@ static void ends_at_data(void **state)
 	(void)state;
 	for (size_t i = 0; i < NR(names) * NR(rows); i++) {
 		const char *name = names[i / NR(rows)];
-		struct perch_record mmap = mmap_record(PERCH_MISC_USER, 1, DATA, 0x1000, 0, name);
 		bool code = rows[i % NR(rows)].code;
+		uint16_t misc = PERCH_MISC_USER | (code ? 0 : PERCH_MISC_MMAP_DATA);
+		struct perch_record mmap = mmap_record(misc, 1, DATA, 0x1000, 0, name);
+		enum perch_unwind_end end = !code	   ? PERCH_UNWIND_NO_MAPPING
+					    : *name == '/' ? PERCH_UNWIND_NO_FILE
+							   : PERCH_UNWIND_NO_RULE;
 		struct unwinding unwinding;
 
 		mmap.mmap.protection = rows[i % NR(rows)].protection;
@@ -250,12 +286,10 @@ static void ends_at_data(void **state)
 		apply(unwinding.processes, &mmap);
 		unwinding.stack[0] = DATA + 8;
 		unwinding.sampled.registers[6] = 1; /* no frame pointer */
-		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)),
-				 code ? PERCH_UNWIND_NO_RULE : PERCH_UNWIND_NO_MAPPING);
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)), end);
 		assert_int_equal(unwinding.result.nr, code ? 2 : 1);
 		/* the sample itself is where it is */
-		assert_int_equal(run_x86(&unwinding, DATA + 16),
-				 code ? PERCH_UNWIND_NO_RULE : PERCH_UNWIND_NO_MAPPING);
+		assert_int_equal(run_x86(&unwinding, DATA + 16), end);
 		assert_int_equal(unwinding.result.nr, 1);
 		finish(&unwinding);
 	}
@@ -268,6 +302,7 @@ int main(void)
 		cmocka_unit_test(unwinds_stubs_without_rules),
 		cmocka_unit_test(unwinds_signal_frames_without_rules),
 		cmocka_unit_test(finds_functions_that_were_not_called),
+		cmocka_unit_test(ends_at_functions_that_were_not_called),
 		cmocka_unit_test(ends_at_data),
 	};
 
