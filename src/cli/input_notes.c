@@ -83,7 +83,8 @@ static const char *map_remedy(const struct perch_dso *dso, enum perch_symbols_re
 		length = snprintf(remedy, 512,
 				  "if it is code of a JIT compiler, run the program with its "
 				  "option that writes this file (node --perf-basic-prof, "
-				  "python3.12 -X perf, java -XX:+DumpPerfMapAtExit)");
+				  "python3.12 -X perf, java -XX:+UnlockDiagnosticVMOptions "
+				  "-XX:+DumpPerfMapAtExit)");
 	if (other || unknown)
 		snprintf(remedy + length, 512 - (size_t)length,
 			 "%sreport while the process runs, or rename (mv) its "
@@ -154,7 +155,7 @@ static void print_jitdump(const struct cli_input *input, const struct perch_dso 
 			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));
 }
 
-/* Files whose addresses have no names. */
+/* Files their addresses have no names. */
 struct nameless {
 	size_t files;	 /* that are missing, or not the ones that were mapped */
 	size_t stripped; /* without symbols */
@@ -209,15 +210,17 @@ static void put_remedy(const struct cli_input *input, const struct nameless *nam
 		       char remedy[200])
 {
 	bool servers = input->options.symbols.debuginfod && getenv("DEBUGINFOD_URLS");
+	const char *their = cli_word(nameless->stripped, "its", "their");
 
 	if (!nameless->asked)
-		snprintf(remedy, 200, "install their debug information%s",
+		snprintf(remedy, 200, "install %s debug information%s", their,
 			 servers ? "" : ", or set DEBUGINFOD_URLS");
 	else if (nameless->asked == nameless->stripped)
 		snprintf(remedy, 200,
-			 "the servers of DEBUGINFOD_URLS do not have their debug information: "
+			 "the servers of DEBUGINFOD_URLS do not have %s debug information: "
 			 "install it, or add a server that has it (libdebuginfod keeps an answer, "
-			 "by default for 10 minutes)");
+			 "by default for 10 minutes)",
+			 their);
 	else
 		snprintf(remedy, 200,
 			 "install their debug information; the servers of DEBUGINFOD_URLS do not "

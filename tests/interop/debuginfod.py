@@ -270,13 +270,13 @@ def empty_server():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Empty) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         text, notes = script("http://127.0.0.1:%d" % server.server_port)
-        check(not has_name(text) and re.search(r"/program .*stripped: the servers of DEBUGINFOD_URLS do not have their debug information: install it.*"
+        check(not has_name(text) and re.search(r"/program .*stripped: the servers of DEBUGINFOD_URLS do not have its debug information: install it.*"
                                                r"keeps an answer, by default for 10 minutes", notes) and "set DEBUGINFOD_URLS" not in notes,
               "a server that does not have the file", text[:500] + notes)
         run("objcopy", "--remove-section=.note.gnu.build-id", "program", "anonymous")
         run(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-o", "anonymous.data", "./anonymous")
         text, notes = script("http://127.0.0.1:%d" % server.server_port, data="anonymous.data")
-        check(re.search(r"/anonymous is stripped: install their debug information$", notes, re.M), "a file without a build id", text[:500] + notes)
+        check(re.search(r"/anonymous is stripped: install its debug information$", notes, re.M), "a file without a build id", text[:500] + notes)
         server.shutdown()
 
 

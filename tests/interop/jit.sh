@@ -217,4 +217,33 @@ else
 	echo "ok - node # skip node is missing"
 fi
 
+cat >Hot.java <<'END'
+public class Hot {
+	static int hotInner(int n) {
+		int sum = 0;
+		for (int i = 0; i < n; i++)
+			sum = (sum * 31 + i) % 1000003;
+		return sum;
+	}
+	public static void main(String[] arguments) {
+		long end = System.currentTimeMillis() + 1000;
+		int all = 0;
+		while (System.currentTimeMillis() < end)
+			all += hotInner(20000);
+		System.out.println(ProcessHandle.current().pid() + " " + all);
+	}
+}
+END
+# the options are those of the message about code without names; Java has them since version 17
+options=(-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit)
+if java "${options[@]}" -version >/dev/null 2>&1 && javac Hot.java 2>log && java Hot >/dev/null 2>&1; then
+	record java.data java "${options[@]}" Hot
+	maps+=("/tmp/perf-$(cut -d ' ' -f 1 java.data.out).map")
+	"$PERCH" report -i java.data --stdio -s sym >log 2>&1
+	grep -q '^ *[1-9][0-9.]*%.*Hot.hotInner(int)' log
+	report $? "java ${options[*]}: the function has its name"
+else
+	echo "ok - java # skip java is missing, or too old"
+fi
+
 exit $status

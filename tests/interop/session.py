@@ -292,7 +292,7 @@ def check_generated_code():
                                           run(program, "script", "-i", "jit.data").stdout, re.M))) for program in (PERF, PERCH))
     check(theirs == ours and len(ours) >= 2, "generated code without symbols: script as in perf", (theirs, ours))
     note = run(PERCH, "report", "-i", "jit.data", "--stdio").stderr
-    check(re.search(r"\d+ address(?:es)? of \[JIT\] tid \d+ ha(?:ve|s) no name \(/tmp/perf-\d+\.map: no such file\): .*--perf-basic-prof",
+    check(re.search(r"\d+ address(?:es)? of \[JIT\] tid \d+ ha(?:ve|s) no name \(/tmp/perf-\d+\.map: no such file\): .*--perf-basic-prof.* -XX:\+UnlockDiagnosticVMOptions -XX:\+DumpPerfMapAtExit",
                     note), "generated code without symbols: what would help", note)
     if record("named.data", "-e", "cpu-clock:u", "-g", "--", "./jit", "named"):
         check_named_code()
