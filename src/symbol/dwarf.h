@@ -8,6 +8,7 @@
  *	dwarf_sections.c       bytes of the file
  *	dwarf_abbreviations.c  the layout of entries
  *	dwarf_entries.c        attributes of an entry, texts, address ranges
+ *	dwarf_walk.c           entries that are passed over
  *	dwarf_lines.c          line tables
  *	dwarf_units.c          units and their functions
  *	dwarf_names.c          names of functions, with the scopes around them
@@ -129,18 +130,6 @@ static inline void perch__skip(struct cursor *cursor, uint64_t size)
 		cursor->at += size;
 }
 
-/*
- * Moves to the sibling of the entry that was read: an offset from the start of the unit. Returns
- * false if it is not behind the entry (0: the entry has none), because a search would not end.
- */
-static inline bool perch__to_sibling(struct cursor *cursor, const uint8_t *start, uint64_t sibling)
-{
-	if (sibling <= (uint64_t)(cursor->at - start) || sibling > (uint64_t)(cursor->end - start))
-		return false;
-	cursor->at = start + sibling;
-	return true;
-}
-
 /* Returns the text at the cursor, or NULL. */
 static inline const char *perch__read_text(struct cursor *cursor)
 {
@@ -221,11 +210,26 @@ struct dwarf_step {
 	uint16_t skip; /* enum dwarf_skip */
 };
 
+/* Kinds of entries that walks stop at or go into: bits. */
+enum dwarf_kind {
+	KIND_FUNCTION = 1, /* with addresses */
+	KIND_NAMESPACE = 2,
+	KIND_BLOCK = 4, /* a part of a function */
+	KIND_INLINED = 8,
+	KIND_SCOPE = 16, /* see perch__is_scope() */
+	KIND_OTHER = 32,
+	KIND_ALL = 63,
+};
+
 struct abbreviation {
-	uint32_t spec, nr_specs; /* in the table */
+	uint32_t spec, nr_specs;	/* in the table */
+	uint32_t address, nr_addresses; /* of these, what decodes addresses and sibling alone */
 	uint32_t step, nr_steps;
 	uint16_t tag; /* 0: there is no such abbreviation */
-	bool has_children, has_addresses;
+	uint8_t kind; /* bits of enum dwarf_kind */
+	bool has_children;
+	uint16_t size;	  /* of an entry, if all are as long; else 0 */
+	uint16_t sibling; /* where a reference in 4 bytes to the sibling is in it; 0: nowhere */
 };
 
 struct abbreviations {
@@ -253,19 +257,6 @@ static inline const struct abbreviation *perch__abbreviation(const struct abbrev
 							     uint64_t code)
 {
 	return code < table->nr_codes && table->code[code].tag ? &table->code[code] : NULL;
-}
-
-/*
- * Reads the code of an entry. *abbreviation is NULL for the entry that ends a list. Returns 0 or
- * -ENOTSUP.
- */
-static inline int perch__read_code(const struct abbreviations *table, struct cursor *cursor,
-				   const struct abbreviation **abbreviation)
-{
-	uint64_t code = perch__read_uleb(cursor);
-
-	*abbreviation = code ? perch__abbreviation(table, code) : NULL;
-	return code && !*abbreviation ? -ENOTSUP : 0;
 }
 
 /* ---- dwarf_entries.c ---- */
@@ -353,63 +344,10 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
  */
 int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviation *abbreviation,
 		       struct cursor *cursor, struct dwarf_entry *entry);
-/* Skips an entry. Returns the value of DW_AT_sibling, as an offset in the unit; 0 if it has none.
- */
-static inline uint64_t perch__dwarf_skip(const struct abbreviations *table,
-					 const struct abbreviation *abbreviation,
-					 struct cursor *cursor)
-{
-	const struct dwarf_step *step = table->step + abbreviation->step;
-	uint64_t sibling = 0;
-
-	for (uint32_t i = 0; i < abbreviation->nr_steps; i++, step++) {
-		perch__skip(cursor, step->bytes);
-		switch ((enum dwarf_skip)step->skip) {
-		case SKIP_NONE:
-			break;
-		case SKIP_LEB:
-			perch__read_uleb(cursor);
-			break;
-		case SKIP_TEXT:
-			perch__read_text(cursor);
-			break;
-		case SKIP_BLOCK:
-			perch__skip(cursor, perch__read_uleb(cursor));
-			break;
-		case SKIP_BLOCK1:
-			perch__skip(cursor, perch__read(cursor, 1));
-			break;
-		case SKIP_BLOCK2:
-			perch__skip(cursor, perch__read(cursor, 2));
-			break;
-		case SKIP_BLOCK4:
-			perch__skip(cursor, perch__read(cursor, 4));
-			break;
-		case SKIP_SIBLING1:
-			sibling = perch__read(cursor, 1);
-			break;
-		case SKIP_SIBLING2:
-			sibling = perch__read(cursor, 2);
-			break;
-		case SKIP_SIBLING4:
-			sibling = perch__read(cursor, 4);
-			break;
-		case SKIP_SIBLING8:
-			sibling = perch__read(cursor, 8);
-			break;
-		case SKIP_SIBLING:
-			sibling = perch__read_uleb(cursor);
-			break;
-		}
-	}
-	return sibling;
-}
-/*
- * Skips the entries inside of an entry. cursor: at the first one. start: of the unit. Returns 0 or
- * -ENOTSUP.
- */
-int perch__dwarf_skip_inside(const struct abbreviations *table, struct cursor *cursor,
-			     const uint8_t *start);
+/* Decodes addresses and sibling alone. */
+int perch__dwarf_addresses(const struct abbreviations *table,
+			   const struct abbreviation *abbreviation, struct cursor *cursor,
+			   struct dwarf_entry *entry);
 /* Returns the offset of the next sibling in the unit, or 0. */
 uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry);
 /* *text is NULL if there is no text. Returns 0 or -ENOTSUP. */
@@ -435,6 +373,34 @@ typedef int dwarf_range_function(void *context, uint64_t start, uint64_t end);
 int perch__dwarf_ranges(struct dwarf *dwarf, struct dwarf_unit *unit,
 			const struct dwarf_entry *entry, dwarf_range_function *function,
 			void *context);
+
+/* ---- dwarf_walk.c ---- */
+
+/* Entries that follow each other, and which of them are of interest. */
+struct dwarf_walk {
+	const struct abbreviations *table;
+	struct cursor cursor;
+	const uint8_t *start;  /* of the unit */
+	const uint8_t *entry;  /* where it stopped; the cursor is after its code */
+	unsigned stops, goes;  /* the kinds that it stops at, and goes into */
+	bool goes_if_unlinked; /* also into entries that do not say where their siblings are */
+	size_t depth;
+};
+
+/*
+ * Moves to the next entry of a kind that the walk stops at; *abbreviation is NULL at the end.
+ * Returns 0 or -ENOTSUP.
+ */
+int perch__dwarf_next(struct dwarf_walk *walk, const struct abbreviation **abbreviation);
+/* Skips the attributes of an entry. Returns the value of DW_AT_sibling; 0 if it has none. */
+uint64_t perch__dwarf_skip(const struct abbreviations *table,
+			   const struct abbreviation *abbreviation, struct cursor *cursor);
+/*
+ * Goes into the entry that the walk stopped at, or passes over what is inside of it. sibling: the
+ * value of DW_AT_sibling, or 0. The cursor must be after its attributes. Returns 0 or -ENOTSUP.
+ */
+int perch__dwarf_pass(struct dwarf_walk *walk, const struct abbreviation *abbreviation,
+		      uint64_t sibling);
 
 /* ---- dwarf_lines.c ---- */
 
@@ -479,6 +445,8 @@ int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit);
 struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset);
 /* A cursor at an offset of .debug_info inside of a unit that is read. */
 struct cursor perch__dwarf_cursor(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset);
+/* A walk from there. cursor.at is NULL: no bytes. */
+struct dwarf_walk perch__dwarf_walk(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset);
 /* Finds unit and function of an address; both NULL if there are none. Returns 0 or an errno. */
 int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
 			  struct dwarf_function **function);

@@ -230,6 +230,27 @@ static int add_step(struct abbreviations *table, unsigned *bytes, enum dwarf_ski
 	return 0;
 }
 
+/* Sets the size of an entry and the place of its sibling, if its steps are as long in any entry. */
+static void set_size(const struct abbreviations *table, struct abbreviation *abbreviation)
+{
+	const struct dwarf_step *step = table->step + abbreviation->step;
+	size_t size = 0, sibling = 0;
+
+	for (uint32_t i = 0; i < abbreviation->nr_steps; i++) {
+		size += step[i].bytes;
+		if (step[i].skip == SKIP_NONE)
+			continue;
+		if (step[i].skip != SKIP_SIBLING4 || sibling || !size)
+			return;
+		sibling = size;
+		size += 4;
+	}
+	if (size > UINT16_MAX)
+		return;
+	abbreviation->size = (uint16_t)size;
+	abbreviation->sibling = (uint16_t)sibling;
+}
+
 /* Adds what skips all attributes. */
 static int add_steps(struct abbreviations *table, struct abbreviation *abbreviation)
 {
@@ -249,23 +270,26 @@ static int add_steps(struct abbreviations *table, struct abbreviation *abbreviat
 	if (bytes && !rc)
 		rc = add_step(table, &bytes, SKIP_NONE);
 	abbreviation->nr_steps = (uint32_t)(table->nr_steps - abbreviation->step);
+	if (!rc)
+		set_size(table, abbreviation);
 	return rc;
 }
 
-/* Merges attributes that are not wanted and have a fixed size. */
-static void merge_specs(struct abbreviations *table, struct abbreviation *abbreviation)
+/*
+ * Merges attributes that are not wanted and have a fixed size. from: the first attribute; they are
+ * moved to `to`. Returns their number.
+ */
+static uint32_t merge_specs(struct abbreviations *table, size_t from, size_t end, size_t to)
 {
-	size_t to = abbreviation->spec;
+	size_t first = to;
 	unsigned bytes = 0;
 
-	for (size_t from = to; from < table->nr_specs; from++) {
+	for (; from < end; from++) {
 		struct dwarf_spec spec = table->spec[from];
 
-		if (spec.wanted == ATTRIBUTE_LOW_PC || spec.wanted == ATTRIBUTE_RANGES)
-			abbreviation->has_addresses = true;
 		if (!spec.wanted && !skip_of(&spec)) {
 			bytes += (unsigned)size_of_form(spec.form, table->format);
-			if (bytes <= UINT16_MAX / 2 && from + 1 < table->nr_specs)
+			if (bytes <= UINT16_MAX / 2 && from + 1 < end)
 				continue;
 			if (!bytes)
 				break;
@@ -275,8 +299,62 @@ static void merge_specs(struct abbreviations *table, struct abbreviation *abbrev
 		bytes = 0;
 		table->spec[to++] = spec;
 	}
-	table->nr_specs = to;
-	abbreviation->nr_specs = (uint32_t)(to - abbreviation->spec);
+	return (uint32_t)(to - first);
+}
+
+static bool is_of_addresses(unsigned attribute)
+{
+	return attribute == ATTRIBUTE_SIBLING || attribute == ATTRIBUTE_LOW_PC ||
+	       attribute == ATTRIBUTE_HIGH_PC || attribute == ATTRIBUTE_RANGES;
+}
+
+/* Adds copies of the attributes, which decode addresses alone, and merges both. */
+static int complete_specs(struct abbreviations *table, struct abbreviation *abbreviation)
+{
+	size_t first = abbreviation->spec, end = table->nr_specs;
+
+	for (size_t i = first; i < end; i++) {
+		struct dwarf_spec *spec = PERCH__ARRAY_APPEND_MAX(
+			table->spec, table->nr_specs, table->specs_capacity, 2 * MAX_SPECS);
+
+		if (!spec)
+			return DWARF_APPEND_ERROR(table->nr_specs, 2 * MAX_SPECS);
+		*spec = table->spec[i];
+		if (!is_of_addresses(spec->wanted))
+			spec->wanted = ATTRIBUTE_NONE;
+	}
+	abbreviation->nr_specs = merge_specs(table, first, end, first);
+	abbreviation->address = abbreviation->spec + abbreviation->nr_specs;
+	abbreviation->nr_addresses =
+		merge_specs(table, end, table->nr_specs, abbreviation->address);
+	table->nr_specs = abbreviation->address + abbreviation->nr_addresses;
+	return 0;
+}
+
+static unsigned kind_of(const struct abbreviations *table, const struct abbreviation *abbreviation)
+{
+	unsigned kind = perch__is_scope(abbreviation->tag) ? KIND_SCOPE : KIND_OTHER;
+	const struct dwarf_spec *address = table->spec + abbreviation->address;
+
+	switch (abbreviation->tag) {
+	case DW_TAG_subprogram:
+		for (uint32_t i = 0; i < abbreviation->nr_addresses; i++)
+			if (address[i].wanted == ATTRIBUTE_LOW_PC ||
+			    address[i].wanted == ATTRIBUTE_RANGES)
+				kind |= KIND_FUNCTION;
+		return kind;
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return kind | KIND_NAMESPACE;
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+		return kind | KIND_BLOCK;
+	case DW_TAG_inlined_subroutine:
+		return kind | KIND_INLINED;
+	default:
+		return kind;
+	}
 }
 
 /* Decodes an abbreviation. cursor: after its code. */
@@ -297,7 +375,9 @@ static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
 		if (!name && !form) {
 			int rc = add_steps(table, abbreviation);
 
-			merge_specs(table, abbreviation);
+			if (!rc)
+				rc = complete_specs(table, abbreviation);
+			abbreviation->kind = (uint8_t)kind_of(table, abbreviation);
 			return rc;
 		}
 		/* also indirect forms: no compiler is known to use them here */

@@ -80,13 +80,11 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 	}
 }
 
-int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviation *abbreviation,
-		       struct cursor *cursor, struct dwarf_entry *entry)
+static int read_attributes(const struct abbreviations *table, const struct dwarf_spec *spec,
+			   uint32_t nr, struct cursor *cursor, struct dwarf_entry *entry)
 {
-	const struct dwarf_spec *spec = table->spec + abbreviation->spec;
-
 	entry->has = 0;
-	for (uint32_t i = 0; i < abbreviation->nr_specs; i++, spec++) {
+	for (uint32_t i = 0; i < nr; i++, spec++) {
 		perch__skip(cursor, spec->bytes);
 		if (!spec->form)
 			continue;
@@ -101,28 +99,19 @@ int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviat
 	return cursor->failed ? -ENOTSUP : 0;
 }
 
-int perch__dwarf_skip_inside(const struct abbreviations *table, struct cursor *cursor,
-			     const uint8_t *start)
+int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviation *abbreviation,
+		       struct cursor *cursor, struct dwarf_entry *entry)
 {
-	for (size_t depth = 1; depth && cursor->at < cursor->end;) {
-		const struct abbreviation *abbreviation;
-		uint64_t sibling;
+	return read_attributes(table, table->spec + abbreviation->spec, abbreviation->nr_specs,
+			       cursor, entry);
+}
 
-		if (perch__read_code(table, cursor, &abbreviation))
-			return -ENOTSUP;
-		if (!abbreviation) {
-			depth--;
-			continue;
-		}
-		sibling = perch__dwarf_skip(table, abbreviation, cursor);
-		if (cursor->failed)
-			return -ENOTSUP;
-		if (!abbreviation->has_children)
-			continue;
-		if (!perch__to_sibling(cursor, start, sibling))
-			depth++;
-	}
-	return 0;
+int perch__dwarf_addresses(const struct abbreviations *table,
+			   const struct abbreviation *abbreviation, struct cursor *cursor,
+			   struct dwarf_entry *entry)
+{
+	return read_attributes(table, table->spec + abbreviation->address,
+			       abbreviation->nr_addresses, cursor, entry);
 }
 
 uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry)

@@ -52,14 +52,13 @@ static int add_range(void *context, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* entry: decoded, from the offset `at` of .debug_info */
+/* entry: its addresses, from the offset `at` of .debug_info */
 static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 		       const struct dwarf_entry *entry, uint64_t at)
 {
 	struct inlined_context context = { .unit = unit };
 	size_t first = unit->nr_ranges;
 	struct dwarf_inlined *inlined;
-	uint64_t line;
 	int rc = perch__dwarf_ranges(dwarf, unit, entry, add_range, &context);
 
 	if (rc || !context.nr)
@@ -71,11 +70,6 @@ static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	inlined->start = context.start;
 	inlined->end = context.end;
 	inlined->entry = at;
-	inlined->origin = perch__dwarf_origin(unit, entry);
-	inlined->has_call_file =
-		perch__dwarf_number(entry, ATTRIBUTE_CALL_FILE, &inlined->call_file);
-	if (perch__dwarf_number(entry, ATTRIBUTE_CALL_LINE, &line) && line <= UINT32_MAX)
-		inlined->call_line = (uint32_t)line;
 	if (context.nr == 1) {
 		unit->nr_ranges = first;
 		return 0;
@@ -85,67 +79,48 @@ static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	return 0;
 }
 
-/* Lists what is inlined directly in a function. cursor: at the first entry inside of it. */
-static int list_inside(struct dwarf *dwarf, struct dwarf_unit *unit, struct cursor *cursor)
+/* Lists what is inlined directly in a function. walk: at the first entry inside of it. */
+static int list_inside(struct dwarf *dwarf, struct dwarf_unit *unit, struct dwarf_walk *walk)
 {
-	const struct abbreviations *table = unit->abbreviations;
-	const uint8_t *info = dwarf->section[DWARF_INFO].bytes, *start = info + unit->offset;
+	const struct abbreviation *abbreviation;
 	struct dwarf_entry entry;
-	int rc = 0;
+	int rc;
 
-	for (size_t depth = 1; depth && cursor->at < cursor->end && !rc;) {
-		uint64_t at = (uint64_t)(cursor->at - info), sibling;
-		const struct abbreviation *abbreviation;
-		bool inside = false;
+	walk->stops = KIND_INLINED;
+	walk->goes = KIND_BLOCK;
+	while (!(rc = perch__dwarf_next(walk, &abbreviation)) && abbreviation) {
+		uint64_t at = (uint64_t)(walk->entry - dwarf->section[DWARF_INFO].bytes);
 
-		if (perch__read_code(table, cursor, &abbreviation))
-			return -ENOTSUP;
-		if (!abbreviation) {
-			depth--;
-			continue;
-		}
-		if (abbreviation->tag == DW_TAG_inlined_subroutine) {
-			rc = perch__dwarf_entry(table, abbreviation, cursor, &entry);
-			if (!rc)
-				rc = add_inlined(dwarf, unit, &entry, at);
-			sibling = rc ? 0 : perch__dwarf_sibling(&entry);
-		} else {
-			inside = abbreviation->tag == DW_TAG_lexical_block ||
-				 abbreviation->tag == DW_TAG_try_block ||
-				 abbreviation->tag == DW_TAG_catch_block;
-			sibling = perch__dwarf_skip(table, abbreviation, cursor);
-		}
-		if (cursor->failed)
-			return -ENOTSUP;
-		if (rc || !abbreviation->has_children)
-			continue;
-		if (inside)
-			depth++;
-		else if (!perch__to_sibling(cursor, start, sibling))
-			rc = perch__dwarf_skip_inside(table, cursor, start);
+		rc = perch__dwarf_addresses(walk->table, abbreviation, &walk->cursor, &entry);
+		if (!rc)
+			rc = add_inlined(dwarf, unit, &entry, at);
+		if (!rc)
+			rc = perch__dwarf_pass(walk, abbreviation, perch__dwarf_sibling(&entry));
+		if (rc)
+			break;
 	}
 	return rc;
 }
 
-/* Lists what is inlined directly in the function of an entry. */
-static int list_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
-			uint32_t *first, uint32_t *nr)
+/* Decodes a function, and lists what is inlined directly in it. */
+static int list_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t at,
+			struct dwarf_entry *entry, uint32_t *first, uint32_t *nr)
 {
-	struct cursor cursor = perch__dwarf_cursor(dwarf, unit, entry);
+	struct dwarf_walk walk = perch__dwarf_walk(dwarf, unit, at);
 	const struct abbreviation *abbreviation;
 	size_t before = unit->nr_inlined, ranges = unit->nr_ranges;
 	int rc;
 
 	*nr = 0;
-	if (!cursor.at)
+	if (!walk.cursor.at)
 		return -ENOTSUP;
-	abbreviation = perch__abbreviation(unit->abbreviations, perch__read_uleb(&cursor));
+	abbreviation = perch__abbreviation(walk.table, perch__read_uleb(&walk.cursor));
 	if (!abbreviation)
 		return -ENOTSUP;
-	if (!abbreviation->has_children)
-		return 0;
-	perch__dwarf_skip(unit->abbreviations, abbreviation, &cursor);
-	rc = list_inside(dwarf, unit, &cursor);
+	rc = perch__dwarf_entry(walk.table, abbreviation, &walk.cursor, entry);
+	if (rc || !abbreviation->has_children)
+		return rc;
+	rc = list_inside(dwarf, unit, &walk);
 	if (rc) {
 		unit->nr_inlined = before;
 		unit->nr_ranges = ranges;
@@ -153,6 +128,29 @@ static int list_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t e
 	}
 	*first = (uint32_t)before;
 	*nr = (uint32_t)(unit->nr_inlined - before);
+	return 0;
+}
+
+/* Reads an inlined function that an address is in, on the first call only. */
+static int read_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint32_t index)
+{
+	struct dwarf_inlined inlined = unit->inlined[index];
+	struct dwarf_entry entry;
+	uint64_t line;
+	int rc;
+
+	if (inlined.is_listed)
+		return 0;
+	rc = list_inlined(dwarf, unit, inlined.entry, &entry, &inlined.first, &inlined.nr);
+	if (rc)
+		return rc;
+	inlined.origin = perch__dwarf_origin(unit, &entry);
+	inlined.has_call_file =
+		perch__dwarf_number(&entry, ATTRIBUTE_CALL_FILE, &inlined.call_file);
+	if (perch__dwarf_number(&entry, ATTRIBUTE_CALL_LINE, &line) && line <= UINT32_MAX)
+		inlined.call_line = (uint32_t)line;
+	inlined.is_listed = true;
+	unit->inlined[index] = inlined; /* the array may have moved */
 	return 0;
 }
 
@@ -200,29 +198,25 @@ static int find_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 			struct dwarf_function *function, uint64_t address,
 			uint32_t found[MAX_DEBUG_FRAMES])
 {
+	struct dwarf_entry entry;
 	int nr = 0, rc;
 	int64_t next;
 
 	if (!function->is_listed) {
-		rc = list_inlined(dwarf, unit, function->entry, &function->first, &function->nr);
+		rc = list_inlined(dwarf, unit, function->entry, &entry, &function->first,
+				  &function->nr);
 		if (rc)
 			return rc;
 		function->is_listed = true;
 	}
 	next = find_covering(unit, function->first, function->nr, address);
 	while (next >= 0 && nr < MAX_DEBUG_FRAMES - 1) {
-		uint32_t at = (uint32_t)next, first = 0, inside;
+		uint32_t at = (uint32_t)next;
 
 		found[nr++] = at;
-		if (!unit->inlined[at].is_listed) {
-			rc = list_inlined(dwarf, unit, unit->inlined[at].entry, &first, &inside);
-			if (rc)
-				return rc;
-			/* the array may have moved */
-			unit->inlined[at].first = first;
-			unit->inlined[at].nr = inside;
-			unit->inlined[at].is_listed = true;
-		}
+		rc = read_inlined(dwarf, unit, at);
+		if (rc)
+			return rc;
 		next = find_covering(unit, unit->inlined[at].first, unit->inlined[at].nr, address);
 	}
 	return nr;

@@ -102,39 +102,34 @@ static int list(void *context, void *of, struct scopes *scopes, uint64_t first, 
 {
 	struct dwarf *dwarf = context;
 	struct dwarf_unit *unit = of;
-	const struct abbreviations *table = unit->abbreviations;
-	const uint8_t *info = dwarf->section[DWARF_INFO].bytes, *start = info + unit->offset;
-	struct cursor cursor = perch__dwarf_cursor(dwarf, unit, first);
-	bool is_inside = false;
-	int rc = 0;
+	const uint8_t *info = dwarf->section[DWARF_INFO].bytes;
+	struct dwarf_walk walk = perch__dwarf_walk(dwarf, unit, first);
+	const struct abbreviation *abbreviation;
+	int rc;
 
-	if (!cursor.at)
+	if (!walk.cursor.at)
 		return -ENOTSUP;
-	cursor.end = info + end;
-	/* the scope, and then what is in it up to an entry that says that it ends */
-	while (!rc && cursor.at < cursor.end) {
-		uint64_t at = (uint64_t)(cursor.at - info), next;
-		const struct abbreviation *abbreviation;
+	walk.cursor.end = info + end;
+	/* the scope itself */
+	walk.stops = KIND_ALL;
+	rc = perch__dwarf_next(&walk, &abbreviation);
+	if (rc || !abbreviation)
+		return rc;
+	perch__dwarf_skip(walk.table, abbreviation, &walk.cursor);
+	if (walk.cursor.failed)
+		return -ENOTSUP;
+	if (!abbreviation->has_children)
+		return 0;
+	walk.stops = KIND_SCOPE;
+	while (!(rc = perch__dwarf_next(&walk, &abbreviation)) && abbreviation) {
+		uint64_t at = (uint64_t)(walk.entry - info);
 
-		if (perch__read_code(table, &cursor, &abbreviation))
-			return -ENOTSUP;
-		if (!abbreviation)
+		rc = perch__dwarf_pass(&walk, abbreviation,
+				       perch__dwarf_skip(walk.table, abbreviation, &walk.cursor));
+		if (!rc && abbreviation->has_children)
+			rc = perch__scopes_add(scopes, at, (uint64_t)(walk.cursor.at - info));
+		if (rc)
 			break;
-		next = perch__dwarf_skip(table, abbreviation, &cursor);
-		if (cursor.failed)
-			return -ENOTSUP;
-		if (!is_inside) {
-			is_inside = true;
-			if (!abbreviation->has_children)
-				break;
-			continue;
-		}
-		if (!abbreviation->has_children)
-			continue;
-		if (!perch__to_sibling(&cursor, start, next))
-			rc = perch__dwarf_skip_inside(table, &cursor, start);
-		if (!rc && perch__is_scope(abbreviation->tag))
-			rc = perch__scopes_add(scopes, at, (uint64_t)(cursor.at - info));
 	}
 	return rc;
 }

@@ -228,6 +228,16 @@ struct cursor perch__dwarf_cursor(struct dwarf *dwarf, struct dwarf_unit *unit, 
 	return cursor;
 }
 
+struct dwarf_walk perch__dwarf_walk(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset)
+{
+	return (struct dwarf_walk){
+		.table = unit->abbreviations,
+		.cursor = perch__dwarf_cursor(dwarf, unit, offset),
+		.start = dwarf->section[DWARF_INFO].bytes + unit->offset,
+		.depth = 1,
+	};
+}
+
 /* ---- the entries of a unit ---- */
 
 static bool same_table(const void *items, uint32_t index, const void *key)
@@ -351,53 +361,34 @@ enum search {
 	SEARCH_ALL,	   /* and in types and functions, which takes longer */
 };
 
-static bool goes_into(unsigned tag, enum search search)
-{
-	return search == SEARCH_ALL ||
-	       (search == SEARCH_NAMESPACES && (tag == DW_TAG_namespace || tag == DW_TAG_module));
-}
-
 static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum search search)
 {
-	const struct abbreviations *table = unit->abbreviations;
-	const uint8_t *info = dwarf->section[DWARF_INFO].bytes, *start = info + unit->offset;
-	struct cursor cursor = perch__dwarf_cursor(dwarf, unit, unit->first);
+	struct dwarf_walk walk = perch__dwarf_walk(dwarf, unit, unit->first);
+	const struct abbreviation *abbreviation;
 	struct dwarf_entry entry;
-	size_t depth = 1;
+	int rc;
 
-	while (depth && cursor.at < cursor.end) {
-		struct function_context context = { unit, (uint64_t)(cursor.at - info), 0 };
-		const struct abbreviation *abbreviation;
-		uint64_t sibling;
+	walk.stops = KIND_FUNCTION;
+	walk.goes = search == SEARCH_ALL	  ? KIND_ALL
+		    : search == SEARCH_NAMESPACES ? KIND_NAMESPACE
+						  : 0;
+	walk.goes_if_unlinked = true;
+	while (!(rc = perch__dwarf_next(&walk, &abbreviation)) && abbreviation) {
+		struct function_context context = {
+			unit, (uint64_t)(walk.entry - dwarf->section[DWARF_INFO].bytes), 0
+		};
 
-		if (perch__read_code(table, &cursor, &abbreviation))
-			return -ENOTSUP;
-		if (!abbreviation) {
-			depth--;
-			continue;
-		}
-		if (abbreviation->tag == DW_TAG_subprogram && abbreviation->has_addresses) {
-			int rc = perch__dwarf_entry(table, abbreviation, &cursor, &entry);
-
-			context.origin = rc ? 0 : perch__dwarf_origin(unit, &entry);
-			if (!rc)
-				rc = perch__dwarf_ranges(dwarf, unit, &entry, add_function,
-							 &context);
-			if (rc)
-				return rc;
-			sibling = perch__dwarf_sibling(&entry);
-		} else {
-			sibling = perch__dwarf_skip(table, abbreviation, &cursor);
-		}
-		if (cursor.failed)
-			return -ENOTSUP;
-		if (!abbreviation->has_children)
-			continue;
-		if (goes_into(abbreviation->tag, search) ||
-		    !perch__to_sibling(&cursor, start, sibling))
-			depth++;
+		rc = perch__dwarf_entry(walk.table, abbreviation, &walk.cursor, &entry);
+		if (rc)
+			break;
+		context.origin = perch__dwarf_origin(unit, &entry);
+		rc = perch__dwarf_ranges(dwarf, unit, &entry, add_function, &context);
+		if (!rc)
+			rc = perch__dwarf_pass(&walk, abbreviation, perch__dwarf_sibling(&entry));
+		if (rc)
+			break;
 	}
-	return 0;
+	return rc;
 }
 
 static int by_function(const void *left, const void *right)
@@ -416,8 +407,7 @@ static int list_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sea
 {
 	int rc;
 
-	/* the inlined functions are listed again: the functions have other positions */
-	unit->nr_functions = unit->nr_inlined = unit->nr_ranges = 0;
+	unit->nr_functions = 0;
 	rc = unit->first ? add_functions(dwarf, unit, search) : 0;
 	if (rc)
 		return rc;
@@ -479,6 +469,30 @@ static int prepare_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
 	return rc;
 }
 
+/* Lists the functions that take longer, too. */
+static int list_all(struct dwarf *dwarf, struct dwarf_unit *unit)
+{
+	struct dwarf_function *before = unit->function;
+	size_t nr = unit->nr_functions;
+	int rc;
+
+	unit->all_listed = true;
+	unit->function = NULL;
+	unit->functions_capacity = 0;
+	rc = list_functions(dwarf, unit, SEARCH_ALL);
+	if (!rc && unit->nr_functions == nr) { /* the same ones */
+		free(unit->function);
+		unit->function = before;
+		unit->functions_capacity = nr;
+		return 0;
+	}
+	free(before);
+	/* the inlined functions are listed again */
+	unit->nr_inlined = unit->nr_ranges = 0;
+	unit->not_understood = rc;
+	return rc;
+}
+
 /*
  * True if the address is between functions that are listed, and no line begins there: it is
  * padding. So the functions that take longer to list are not needed.
@@ -523,9 +537,7 @@ int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_un
 	}
 	if ((*unit)->all_listed)
 		return 0;
-	(*unit)->all_listed = true;
-	rc = list_functions(dwarf, *unit, SEARCH_ALL);
-	(*unit)->not_understood = rc;
+	rc = list_all(dwarf, *unit);
 	if (!rc)
 		*function = search_function(*unit, address);
 	return rc;
