@@ -493,15 +493,21 @@ static int list_all(struct dwarf *dwarf, struct dwarf_unit *unit)
 	return rc;
 }
 
-/*
- * True if the address is between functions that are listed, and no line begins there: it is
- * padding. So the functions that take longer to list are not needed.
- */
-static bool is_padding(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address)
+/* What is between two functions that are listed. */
+enum gap {
+	GAP_UNKNOWN, /* maybe a function that takes longer to list */
+	GAP_PADDING, /* no line begins there */
+	GAP_LINE,    /* the last line of the function before it goes on; no other begins */
+};
+
+static enum gap find_gap(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address)
 {
 	const struct dwarf_function *function = unit->function;
+	const char *file = NULL, *last_file = NULL;
+	uint32_t line = 0, last_line = 0;
 	size_t next = 0, high = unit->nr_functions;
 	bool has_row;
+	uint64_t end;
 
 	while (next < high) {
 		size_t middle = next + (high - next) / 2;
@@ -511,14 +517,25 @@ static bool is_padding(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t ad
 		else
 			high = middle;
 	}
-	return next && function[next - 1].end <= address && address < UINT64_MAX &&
-	       !perch__dwarf_has_row(dwarf, unit, function[next - 1].end, address + 1, &has_row) &&
-	       !has_row;
+	if (!next || function[next - 1].end > address || address == UINT64_MAX)
+		return GAP_UNKNOWN;
+	end = function[next - 1].end;
+	if (perch__dwarf_has_row(dwarf, unit, end, address + 1, &has_row))
+		return GAP_UNKNOWN;
+	if (!has_row)
+		return GAP_PADDING;
+	/* gcc may end a function with a row that has no code */
+	if (perch__dwarf_has_row(dwarf, unit, end + 1, address + 1, &has_row) || has_row ||
+	    perch__dwarf_line(dwarf, unit, end - 1, &last_file, &last_line) ||
+	    perch__dwarf_line(dwarf, unit, address, &file, &line))
+		return GAP_UNKNOWN;
+	return file == last_file && line == last_line ? GAP_LINE : GAP_UNKNOWN;
 }
 
 int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
 			  struct dwarf_function **function)
 {
+	enum gap gap;
 	int rc;
 
 	*function = NULL;
@@ -531,11 +548,10 @@ int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_un
 	*function = search_function(*unit, address);
 	if (*function)
 		return 0;
-	if (is_padding(dwarf, *unit, address)) {
+	gap = find_gap(dwarf, *unit, address);
+	if (gap == GAP_PADDING)
 		*unit = NULL;
-		return 0;
-	}
-	if ((*unit)->all_listed)
+	if (gap != GAP_UNKNOWN || (*unit)->all_listed)
 		return 0;
 	rc = list_all(dwarf, *unit);
 	if (!rc)

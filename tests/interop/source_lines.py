@@ -53,6 +53,18 @@ WORK(three)
 WORK(four)
 int main(int argc, char **) { return one::work(argc) + two::work(argc) + three::work(argc) + four::work(argc); }
 """
+NESTED = """volatile int sink;
+static inline __attribute__((always_inline)) int square(int x) { sink = x * x; return sink + 3; }
+__attribute__((noinline)) int outer(int n)
+{
+	int t = n;
+	__attribute__((noinline)) int inner(int k) { return square(k + t) * square(k - t); }
+	__attribute__((noinline)) void more(void) { t += sink; }
+	for (int i = 0; i < n; i++) { t += inner(i); more(); }
+	return t;
+}
+int main(int n, char **v) { (void)v; return outer(n); }
+"""
 failed = 0
 
 
@@ -275,6 +287,25 @@ def relative():
         compare_readers("relative paths, " + label, path, "split" in label)
 
 
+def nested():
+    """Functions in functions are not directly below the unit. With -Os no padding is between them."""
+    global failed
+    for label, option, source in [("%s%s" % (option, kind), option, source) for option in ("-O2", "-Os")
+                                  for kind, source in (("", NESTED), (", one line", NESTED.replace("\n", " ")))]:
+        with open("nested.c", "w") as file:
+            file.write(source)
+        if subprocess.run(["gcc", option, "-g", "-o", "nested", "nested.c"], stderr=subprocess.DEVNULL).returncode:
+            print("skipped nested functions: the compiler does not have them")
+            return
+        path = os.path.abspath("nested")
+        found = [[name for name, _ in frames] for frames in found_frames(path, addresses_of(path, 5000)).values()]
+        inlined = sum(names[0] == "square" and names[-1].startswith("inner") for names in found)
+        ok = inlined > 1
+        print("%s nested functions, %s: %d addresses of a function that is inlined in one" % ("ok" if ok else "FAILED", label, inlined))
+        failed += not ok
+        compare_readers("nested functions, " + label, path)
+
+
 def refuses_missing_file():
     global failed
     done = subprocess.run([LINES, "/no/such/file"], input="1\n", text=True, capture_output=True, check=False)
@@ -305,6 +336,7 @@ def main():
 
         refuses_missing_file()
         relative()
+        nested()
         plain = build("default")
         compare("g++ -O2 -g", plain, 10000)
         damaged(plain)
