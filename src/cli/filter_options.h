@@ -96,14 +96,20 @@ struct cli_filter {
 	}
 
 /* The options that shorten call chains. ignored: the expression of --ignore-callees. */
-#define CLI_CHAIN_OPTIONS(filter, ignored)                                                  \
-	{ 0,	      "max-stack",	    "N",  "use at most N addresses of call chains", \
-	  CLI_NUMBER, &(filter)->max_stack, NULL, false,                                    \
-	  false },                                                                          \
-	{                                                                                   \
-		0, "ignore-callees", "REGEX",                                               \
-			"count samples for the outermost function with a name like this",   \
-			CLI_STRING, ignored, NULL, false, false                             \
+#define CLI_CHAIN_OPTIONS(filter, ignored)                                                \
+	{ 0,                                                                              \
+	  "max-stack",                                                                    \
+	  "N",                                                                            \
+	  "use at most N addresses of call chains",                                       \
+	  CLI_POSITIVE,                                                                   \
+	  &(filter)->max_stack,                                                           \
+	  NULL,                                                                           \
+	  false,                                                                          \
+	  false },                                                                        \
+	{                                                                                 \
+		0, "ignore-callees", "REGEX",                                             \
+			"count samples for the outermost function with a name like this", \
+			CLI_STRING, ignored, NULL, false, false                           \
 	}
 
 /*

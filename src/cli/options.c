@@ -77,6 +77,10 @@ static void set_number(const struct parser *parser, const struct cli_option *opt
 	if (errno || end == argument || *end || strchr(argument, '-'))
 		refuse(parser, "--%s %s: expected a whole number (0 or more)", option->name,
 		       argument);
+	if (!number && option->kind == CLI_POSITIVE)
+		refuse(parser,
+		       "--%s 0: expected a whole number from 1 on; without --%s there is no limit",
+		       option->name, option->name);
 	*(uint64_t *)option->value = number;
 }
 
@@ -94,6 +98,7 @@ static void apply(const struct parser *parser, const struct cli_option *option,
 		*(const char **)option->value = negated ? NULL : argument;
 		break;
 	case CLI_NUMBER:
+	case CLI_POSITIVE:
 		if (negated)
 			*(uint64_t *)option->value = 0;
 		else

@@ -14,11 +14,12 @@
 #include "messages.h"
 
 enum cli_kind {
-	CLI_FLAG,   /* bool *: --name sets it, --no-name clears it */
-	CLI_COUNT,  /* int *: incremented each time (-v -v) */
-	CLI_STRING, /* const char ** */
-	CLI_NUMBER, /* uint64_t *: decimal or 0x hex */
-	CLI_CALL,   /* .call(.value, argument or NULL, negated) */
+	CLI_FLAG,     /* bool *: --name sets it, --no-name clears it */
+	CLI_COUNT,    /* int *: incremented each time (-v -v) */
+	CLI_STRING,   /* const char ** */
+	CLI_NUMBER,   /* uint64_t *: decimal or 0x hex */
+	CLI_POSITIVE, /* the same, from 1 on; --no-name sets 0, which stands for "not given" */
+	CLI_CALL,     /* .call(.value, argument or NULL, negated) */
 	/*
 	 * like the previous one, but the argument is attached (-Iword, --name=word), never the next
 	 * word

@@ -163,7 +163,7 @@ def check_errors():
                               (["-p", "("], "regular expression"), (["--ignore-callees", "["], "regular expression"),
                               (["-M", "arm"], "expected intel or att"), (["--percent-type", "local"], "expected local-period"),
                               (["--prefix-strip", "1"], "needs --prefix"), (["--objdump", "x"], "capstone"),
-                              (["--socket-filter", "0"], "-s socket"),
+                              (["--socket-filter", "0"], "-s socket"), (["--max-stack", "0"], "from 1 on"),
                               (["--switch-on", "cycle"], "no event 'cycle'; it has: "), (["--switch-off", "cycle"], "--switch-off: "),
                               (["--time-quantum", "1h"], "ns, us, ms or s")):
         status, out, err = run(PERCH, "report", *options)

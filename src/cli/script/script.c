@@ -278,7 +278,7 @@ int perch_cmd_script(int argc, char **argv)
 		  CLI_CALL, &script.fields, set_fields, false, false },
 		FLAG('j', "json", json, "print JSON, one object per sample"),
 		FLAG('G', "hide-call-graph", no_callchain, "print no call chains"),
-		{ 0, "max-stack", "N", "print at most N functions of a call chain", CLI_NUMBER,
+		{ 0, "max-stack", "N", "print at most N functions of a call chain", CLI_POSITIVE,
 		  &script.max_stack, NULL, false, false },
 		{ 0, "max-blocks", "N", "print at most N blocks of code for brstackinsn",
 		  CLI_NUMBER, &script.max_blocks, NULL, false, false },
