@@ -250,6 +250,11 @@ def check_trace_columns():
 
 
 def check_events():
+    shutil.copy("two", "copy.data")
+    os.makedirs("threads.data", exist_ok=True)
+    shutil.copy("two", "threads.data/data")
+    with open("copy.data.cpu-clock.dump", "w", encoding="utf-8") as file:
+        file.write("no recording, but its text\n")
     terminal = Terminal((120, 30), "report", "-i", "two", "--no-group")
     terminal.wait("the first event", lambda lines: "'cpu-clock" in lines[0])
     terminal.keys("Tab")
@@ -258,6 +263,9 @@ def check_events():
     terminal.wait("Back Tab shows the one before", lambda lines: "'cpu-clock" in lines[0])
     terminal.keys("s")
     terminal.wait("s lists events", lambda lines: any("event task-clock" in line for line in lines))
+    files = [line.strip() for line in terminal.screen() if line.strip().startswith("file ")]
+    check("file copy.data" in files and "file threads.data" in files, "s lists recordings", files)
+    check("file copy.data.cpu-clock.dump" not in files, "s lists no other files", files)
     terminal.keys("Down", "Enter")
     terminal.wait("s shows the event", lambda lines: "'task-clock" in lines[0])
     terminal.keys("q")

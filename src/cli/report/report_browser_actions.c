@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,11 +274,43 @@ static size_t list_events(const struct browser *browser, const char **texts, uns
 	return nr;
 }
 
+/* A recording is a file that begins as one, or the directory of a recorder with threads. */
+static bool is_recording(const char *path)
+{
+	char data[PATH_MAX];
+
+	snprintf(data, sizeof(data), "%s/data", path);
+	return cli_input_has_magic(path) || cli_input_has_magic(data);
+}
+
+/* Adds the recordings of the current directory to a list of texts, and their paths, which found
+ * has. */
+static size_t list_files(const char **texts, const char **paths, char (*names)[160], size_t most,
+			 glob_t *found)
+{
+	size_t nr = 0;
+
+	if (glob("*.data*", 0, NULL, found))
+		return 0;
+	for (size_t i = 0; i < found->gl_pathc && nr < most; i++) {
+		char name[128];
+
+		if (!is_recording(found->gl_pathv[i]))
+			continue;
+		perch_clean_text(found->gl_pathv[i], name, sizeof(name));
+		snprintf(names[nr], sizeof(names[nr]), "file %s", name);
+		texts[nr] = names[nr];
+		paths[nr++] = found->gl_pathv[i];
+	}
+	return nr;
+}
+
 bool browser_switch(struct browser *browser, unsigned *event, char *file, size_t size)
 {
 	enum { MOST_EVENTS = 64, MOST_FILES = 64 };
 	static char names[MOST_EVENTS + MOST_FILES][160];
 	const char *texts[MOST_EVENTS + MOST_FILES];
+	const char *paths[MOST_FILES];
 	unsigned events[MOST_EVENTS];
 	glob_t found = { 0 };
 	size_t nr = list_events(browser, texts, events, names, MOST_EVENTS), files = 0;
@@ -285,19 +318,13 @@ bool browser_switch(struct browser *browser, unsigned *event, char *file, size_t
 
 	file[0] = '\0';
 	/* perch top reads no file: it has live->nr_events */
-	if (!(browser->live && browser->live->nr_events) && !glob("*.data*", 0, NULL, &found))
-		for (; files < found.gl_pathc && files < MOST_FILES; files++) {
-			char name[128];
-
-			perch_clean_text(found.gl_pathv[files], name, sizeof(name));
-			snprintf(names[nr + files], sizeof(names[0]), "file %s", name);
-			texts[nr + files] = names[nr + files];
-		}
+	if (!(browser->live && browser->live->nr_events))
+		files = list_files(texts + nr, paths, names + nr, MOST_FILES, &found);
 	selected = screen_select("Events and files", texts, nr + files);
 	if (selected >= 0 && (size_t)selected < nr)
 		*event = events[selected];
 	else if (selected >= 0)
-		snprintf(file, size, "%s", found.gl_pathv[selected - nr]);
+		snprintf(file, size, "%s", paths[selected - nr]);
 	globfree(&found);
 	return selected >= 0 && (size_t)selected < nr;
 }
