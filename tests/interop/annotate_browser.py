@@ -41,6 +41,36 @@ int main(void)
 }
 """
 
+# Runs code in memory without a file, which has a name by the map file of JIT compilers.
+COPIED = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noinline)) unsigned long copied(unsigned long n)
+{
+	volatile unsigned long sum = 0;
+	while (n--)
+		sum += n;
+	return sum;
+}
+int main(void)
+{
+	char path[64];
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	FILE *map;
+	memcpy(code, copied, 256);
+	__builtin___clear_cache(code, code + 256);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	fprintf(map, "%lx 100 made_in_memory\n", (unsigned long)code);
+	fclose(map);
+	puts(path);
+	((unsigned long (*)(unsigned long))code)(200000000);
+	return 0;
+}
+"""
+
 SHARE = re.compile(r"^ *(\d+\.\d\d) ")
 
 
@@ -87,6 +117,43 @@ def check_lines(size):
     terminal.keys("q")
     terminal.wait("%dx%d: q leaves" % size, lambda lines: any("status=0" in line for line in lines))
     terminal.close()
+
+
+def check_title():
+    """A title that does not fit ends in dots, and never in a part of a number."""
+    title = subprocess.run([PERCH, "annotate", "--stdio2", "-i", "data", "inner_loop"], capture_output=True, text=True, check=True).stdout
+    period = re.search(r"Event count \(approx\.\): (\d+)", title)[1]
+    terminal = Terminal((200, 60), "annotate", "-i", "data", "inner_loop")
+    screen = terminal.wait("a title that fits", shows("inner_loop"))
+    check(screen[0].endswith(": " + period), "it has the period", screen[0])
+    width = len(screen[0]) - 2
+    terminal.keys("q")
+    terminal.close()
+    terminal = Terminal((width, 60), "annotate", "-i", "data", "inner_loop")
+    screen = terminal.wait("a title that does not fit", shows("inner_loop"))
+    check(screen[0].endswith("..."), "it ends in dots", screen[0])
+    terminal.tmux("resize-window", "-x", "100", "-y", "8")
+    terminal.keys("End")
+    terminal.wait("the end of a function", lambda lines: len(lines) <= 8 and not lines[2].endswith(text_of("inner_loop")[0]))
+    terminal.tmux("resize-window", "-x", "100", "-y", "70")
+    terminal.wait("a larger screen shows the whole function",
+                  lambda lines: len(lines) > 60 and without_signs(lines[2]) == text_of("inner_loop")[0][:100].rstrip())
+    terminal.close()
+
+
+def check_reason():
+    """The reason why there are no instructions is never cut: the end has the remedy."""
+    with open("copied.c", "w", encoding="utf-8") as out:
+        out.write(COPIED)
+    subprocess.run(["gcc", "-O1", "-fcf-protection=none", "copied.c", "-o", "copied"], check=True)
+    done = subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", "copied.data", "--", "./copied"],
+                          capture_output=True, text=True, check=True)
+    terminal = Terminal((60, 20), "annotate", "-i", "copied.data", "made_in_memory")
+    terminal.wait("the reason has several lines", lambda lines: "No instructions:" in lines and
+                  " ".join(line.strip() for line in lines[3:7]).strip().endswith("record with -k mono"))
+    terminal.keys("q")
+    terminal.close()
+    os.remove(done.stdout.strip())
 
 
 def wait_selected(terminal, name, line):
@@ -293,6 +360,8 @@ def main():
         subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", "data", "--", "./program"], check=True)
         check_lines((80, 24))
         check_lines((200, 60))
+        check_title()
+        check_reason()
         check_hottest()
         check_jumps()
         check_source()

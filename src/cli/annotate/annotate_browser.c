@@ -39,8 +39,10 @@ static size_t lines_of_page(void)
 
 static void keep_visible(struct functions *functions)
 {
-	size_t page = lines_of_page();
+	size_t page = lines_of_page(), nr = functions->view.nr_lines;
 
+	if (functions->top + page > nr) /* a larger screen */
+		functions->top = nr > page ? nr - page : 0;
 	if (functions->cursor < functions->top)
 		functions->top = functions->cursor;
 	if (functions->cursor >= functions->top + page)
