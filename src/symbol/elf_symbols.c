@@ -38,17 +38,30 @@ static bool is_function(const GElf_Sym *symbol, const struct section *section)
 	}
 }
 
-/* Memory without bytes in the file has no offset of its own. */
-static bool is_variable(const GElf_Sym *symbol, const struct section *section)
+/* Memory without bytes in the mapped file (.bss) has no offset of its own. Sections of a debug file
+ * never have bytes. */
+static bool has_bytes(const struct elf_file *mapped, uint64_t address)
 {
-	return GELF_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size &&
-	       (section->flags & SHF_ALLOC) && section->type != SHT_NOBITS && !section->code;
+	for (size_t i = 0; i < mapped->nr_segments; i++)
+		if (address >= mapped->segment[i].address &&
+		    address - mapped->segment[i].address < mapped->segment[i].size)
+			return true;
+	return false;
 }
 
-static bool is_wanted(const struct table *table, const GElf_Sym *symbol,
+static bool is_variable(const GElf_Sym *symbol, const struct section *section,
+			const struct elf_file *mapped)
+{
+	return GELF_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size &&
+	       (section->flags & SHF_ALLOC) && !section->code &&
+	       has_bytes(mapped, symbol->st_value);
+}
+
+static bool is_wanted(const struct reading *reading, const GElf_Sym *symbol,
 		      const struct section *section)
 {
-	return table->of_variables ? is_variable(symbol, section) : is_function(symbol, section);
+	return reading->table->of_variables ? is_variable(symbol, section, reading->mapped)
+					    : is_function(symbol, section);
 }
 
 static uint64_t clamp_add(uint64_t a, uint64_t b)
@@ -79,7 +92,7 @@ static int take_symbol(struct reading *reading, int index)
 	    !symbol.st_name || symbol.st_name >= reading->names_size)
 		return 0;
 	number = section_of(reading, index, &symbol);
-	if (!number || !is_wanted(reading->table, &symbol, &reading->file->section[number]))
+	if (!number || !is_wanted(reading, &symbol, &reading->file->section[number]))
 		return 0;
 	name = reading->table->blob[reading->blob].bytes + symbol.st_name;
 	if (!*name || is_mapping_symbol(reading->file->header.e_machine, name))

@@ -55,7 +55,8 @@ def quads(*values):
 class Program:
     """The program whose functions and variables the samples have."""
 
-    def __init__(self, directory=".", source=SOURCE, base=BASE):
+    def __init__(self, directory=".", source=SOURCE, base=BASE, split=False):
+        """split: its symbols are in a debug file."""
         self.base = base
         self.path = os.path.realpath(os.path.join(directory, "work"))
         os.makedirs(directory, exist_ok=True)
@@ -68,6 +69,9 @@ class Program:
         self.build_id = bytes.fromhex(re.search(r"Build ID: (\w+)", notes)[1])
         names = subprocess.run(["nm", self.path], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.symbol = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines() if len(line.split()) == 3}
+        if split:
+            subprocess.run(["objcopy", "--only-keep-debug", self.path, self.path + ".debug"], check=True)
+            subprocess.run(["objcopy", "--strip-all", "--add-gnu-debuglink=" + self.path + ".debug", self.path], check=True)
         start, size, count = struct.unpack_from("<Q", self.elf, 32)[0], *struct.unpack_from("<HH", self.elf, 54)
         self.segments = []
         for i in range(count):
@@ -102,9 +106,9 @@ class Programs:
             yield from program.mmaps(trailer)
 
 
-def write_file(path, program, sample_type, branch_type, samples, features=()):
-    """Writes a recording of one event, of branches or of memory accesses."""
-    kind, config = (0, 4) if sample_type & BRANCH_STACK else (4, 0x1cd)
+def write_file(path, program, sample_type, branch_type, samples, features=(), event=None):
+    """Writes a recording of one event, of branches or of memory accesses if its type and config are not given."""
+    kind, config = event or ((0, 4) if sample_type & BRANCH_STACK else (4, 0x1cd))
     attr = struct.pack("<IIQQQQQ", kind, 128, config, 1000, sample_type, 0, 1 << 18 | 1 << 20)
     attr += bytes(72 - len(attr)) + quads(branch_type) + bytes(128 - 80)
     trailer = struct.pack("<IIQ", PID, PID, 9 * 10**9) + (struct.pack("<II", 0, 0) if sample_type & CPU else b"")
@@ -205,6 +209,13 @@ def same(path, *options, least=2, change=changed):
           ("\n".join(left[:30]), "\n".join(right[:30]), ours.stderr))
 
 
+@peer.part
+def same_script(path):
+    """The variables at the addresses that samples access."""
+    theirs, ours = (run(command, "script", "-i", path, "-F", "time,addr,ip,sym,symoff,dso").stdout for command in (PERF, PERCH))
+    check(lines_of(theirs) == lines_of(ours) and " table+0x4 " in ours, "%s: script -F addr" % path, "perf:\n%s\nperch:\n%s" % (theirs[:600], ours[:600]))
+
+
 def compare_branches(program):
     usual = IP | TID | TIME | CPU | PERIOD | BRANCH_STACK
     write_file("branches", program, usual, 1 << 3, branch_samples(program), (BRANCH_FEATURE,))
@@ -269,6 +280,19 @@ def check_offsets_of_one_name(program):
     check(sorted(rows) == sorted([("33.33", "main+%d" % (4 + moved)), ("66.67", "main+4")]), "... and without lines", rows)
 
 
+def compare_split(program):
+    """Variables of a stripped program have the names of its debug file, whose sections have no bytes."""
+    usual = IP | TID | TIME | ADDR | CPU | PERIOD | WEIGHT | DATA_SRC | PHYS_ADDR | DATA_PAGE_SIZE
+    split = Program("split-work", split=True)
+    write_file("split", split, usual, 0, access_samples(split))
+    same("split", "--mem-mode", "-s", "symbol_daddr", change=changed_key)
+    check("table+0x4" in run(PERCH, "report", "-i", "split", "--stdio", "--mem-mode", "-s", "symbol_daddr").stdout, "variables of a debug file")
+    # perf script names the addresses of page faults
+    for name, accessed in (("faults", program), ("split-faults", split)):
+        write_file(name, accessed, usual, 0, access_samples(accessed), event=(1, 2))
+        same_script(name)
+
+
 def check_blocks():
     """perf 6.1 crashes with --total-cycles, so the numbers are those of branch_samples()."""
     done = run(PERCH, "report", "-i", "branches", "--stdio", "--total-cycles", "-q")
@@ -314,6 +338,7 @@ def main():
         compare_accesses(program)
         write_file("calls", program, IP | TID | TIME | CALLCHAIN, 0, call_samples(program))
         check_offsets(program)
+        compare_split(program)
         check_blocks()
         check_offsets_of_one_name(program)
         compare_tracepoints()

@@ -190,6 +190,15 @@ char *script_put_symbol(const struct script *script, char *at, const struct scri
 	return at;
 }
 
+/* The address that a sample accesses may be that of a variable. */
+static void find_accessed(struct script *script, struct script_target *target)
+{
+	target->symbol = perch_symbols_find_data(script->symbols, target->location.dso,
+						 target->location.offset);
+	if (!target->symbol)
+		script_find_symbol(script, target);
+}
+
 int script_put_location(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample, uint64_t address)
 {
@@ -203,7 +212,7 @@ int script_put_location(struct script *script, const struct script_event *event,
 	if (target.location.dso->kind == PERCH_DSO_ANON)
 		target.dso = strncmp(target.dso, "/tmp/perf-", 10) ? target.dso : "//anon";
 	else if (event->fields & SCRIPT_SYM)
-		script_find_symbol(script, &target);
+		find_accessed(script, &target);
 	at = perch__output_reserve(event->out, SCRIPT_MAX_LINE);
 	if (event->fields & SCRIPT_SYM)
 		at = script_put_symbol(script, put_bytes(at, " ", 1), &target,
