@@ -184,6 +184,16 @@ def check_manual():
     check(described == columns and len(columns) > 50, "perch-report(1) has the columns of the table", described ^ columns)
 
 
+def check_many_columns():
+    """More than 32 columns, as those of all fields of some tracepoints."""
+    _, _, err = run(PERCH, "report", "-s", "nothing")
+    columns = [name for name in re.findall(r"\w+", re.search(r"Use ([^.]*)\.", err)[1])
+               if not re.search("_from|_to$|mispredict|cycles|in_tx|abort|overhead|sample|period", name)]
+    status, out, err = run(PERCH, "report", "-j", "-g", "none", "-s", ",".join(columns))
+    row = json.loads(out.split("\n")[0]) if out else {}
+    check(status == 0 and len(columns) > 33 and "kind" in row and "comm" in row, "%d columns" % len(columns), err[-500:] + out[:500])
+
+
 def check_lacking():
     _, out, err = run(PERCH, "report", "-s", "comm,phys_daddr,weight,dso", "-F", "+cgroup")
     check(out and err.count("no sample has") == 1 and
@@ -310,6 +320,7 @@ def main():
         check_errors()
         check_manual()
         check_lacking()
+        check_many_columns()
         check_events()
         check_hints()
         check_config()

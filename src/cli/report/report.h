@@ -55,7 +55,7 @@ struct report_branch_types {
 	uint64_t crosses_4k, crosses_2m;
 };
 
-#define REPORT_COLUMNS 32
+#define REPORT_COLUMNS 64
 
 struct report_list {
 	const struct perch_column *column[REPORT_COLUMNS];

@@ -26,8 +26,11 @@ static int add(struct report_list *list, const struct perch_column *column)
 	if (!column || report_has_column(list, column))
 		return 0;
 	if (list->nr == REPORT_COLUMNS)
-		return cli_usage_error(REPORT_COMMAND, "at most %d columns are printed",
-				       REPORT_COLUMNS);
+		return cli_usage_error(
+			REPORT_COMMAND,
+			"at most %d columns are printed, and these are more; name fewer columns "
+			"(-s EVENT.FIELD,EVENT.*)",
+			REPORT_COLUMNS);
 	list->column[list->nr++] = column;
 	return 0;
 }
