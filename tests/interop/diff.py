@@ -175,6 +175,12 @@ def graphs():
         if done.returncode:
             print("ok - call graphs # skip perch record: " + done.stderr.strip()[:200])
             return
+    recorded = subprocess.run([PERCH, "record", "-N", "-q", "-F", "999", "-e", "cpu-clock:u,dummy:u", "-o", "more", "./program", "90", "10"],
+                              capture_output=True, text=True, check=False)
+    for files in (("before", "more"), ("more", "before")):
+        done = diff("-s", "sym", *files)
+        report(not recorded.returncode and not done.returncode and "dummy" not in done.stderr,
+               "no note about an event without samples: %s %s" % files, done)
     done = diff("-g", "-s", "sym", "before", "after")
     lines = [re.match(r"\s+([0-9.]+%)?\s+([+-][0-9.]+%)?  (.*)", line) for line in done.stdout.splitlines() if line and line[0] != "#"]
     path, ours = [], {}

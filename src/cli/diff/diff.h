@@ -38,6 +38,7 @@ struct diff_event {
 	char *name;
 	uint32_t type;
 	uint64_t config;
+	bool is_dummy;		    /* takes no samples: no note is about it */
 	bool found[DIFF_MAX_FILES]; /* the file has the event */
 	bool freq[DIFF_MAX_FILES];
 	uint64_t rate[DIFF_MAX_FILES]; /* the frequency or the period */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dummy_event.h"
 #include "diff.h"
 
 /* A file that is being read. */
@@ -41,6 +42,7 @@ static int add_base_events(struct diff *diff, const struct perch_file_event *eve
 		event->name = strdup(events[i].name);
 		event->type = events[i].attr.type;
 		event->config = events[i].attr.config;
+		event->is_dummy = perch__is_dummy(&events[i].attr);
 		event->by_text.seed = perch__hash_seed(event);
 		diff->nr_events++;
 		if (!event->name)
@@ -171,6 +173,17 @@ static int add_rows(struct reading *reading, unsigned number, struct diff_event 
 	return 0;
 }
 
+static void note_left_out(const struct reading *reading, const struct perch_file_event *event)
+{
+	char name[128];
+
+	if (perch__is_dummy(&event->attr))
+		return;
+	perch_clean_text(event->name, name, sizeof(name));
+	cli_note(DIFF_COMMAND, "only %s has the event %s, which is left out", reading->input.path,
+		 name);
+}
+
 static int read_events(struct reading *reading)
 {
 	struct diff *diff = reading->diff;
@@ -184,11 +197,7 @@ static int read_events(struct reading *reading)
 						   : &diff->event[i];
 
 		if (!event) {
-			char name[128];
-
-			perch_clean_text(events[i].name, name, sizeof(name));
-			cli_note(DIFF_COMMAND, "only %s has the event %s, which is left out",
-				 reading->input.path, name);
+			note_left_out(reading, &events[i]);
 			continue;
 		}
 		event->found[reading->file] = true;

@@ -158,6 +158,8 @@ static void note_event(const struct diff *diff, const struct diff_event *event, 
 {
 	char name[128];
 
+	if (event->is_dummy)
+		return;
 	perch_clean_text(event->name, name, sizeof(name));
 	if (!event->found[file])
 		cli_note(DIFF_COMMAND, "%s does not have the event %s", diff->file[file].path,
