@@ -16,7 +16,9 @@ PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 
 PROGRAM = "i=0; while [ $i -lt 40 ]; do head -c 200000 /dev/zero | gzip | md5sum; i=$((i + 1)); done >/dev/null"
-SAMPLE = re.compile(r"^\s*(\S.*\S|\S)\s+(\d+)\s+\[(\d+)\]\s+(\d+\.\d+):")
+# Recordings of all CPUs also have samples of tasks that have ended (":-1 -1": the kernel has taken away their ids), and of threads whose
+# name is empty.
+SAMPLE = re.compile(r"^\s*(\S.*\S|\S|)\s+(-?\d+)\s+\[(\d+)\]\s+(\d+\.\d+):")
 
 
 def run(*words):
@@ -209,6 +211,7 @@ def cgroups(directory):
 
 
 def main():
+    check(all(map(SAMPLE.match, (" :-1    -1 [000] 55652.836158:", " 13422 [001] 5.799563:", "a b 7 [000] 1.000000:"))), "lines of samples")
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "perf.data")
         done = peer.try_run([PERF, "record", "-q", "-e", "cpu-clock:u" if os.geteuid() else "cpu-clock", "-F", "2000", "--sample-cpu",
