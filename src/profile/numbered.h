@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Sets whose items are numbered in the order they are added, and the tree of stacks, whose nodes
+ * are. */
+#ifndef PERCH_PROFILE_NUMBERED_H
+#define PERCH_PROFILE_NUMBERED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/hash_table.h"
+
+/* ---- tree.c: numbered keys, and a tree of stacks ---- */
+
+/* A set of keys of two words each, numbered from 0 in the order they are added. */
+struct key_set {
+	struct perch__hash_table table; /* key -> number */
+	uint64_t (*key)[2];		/* by number */
+	size_t nr, capacity;
+};
+#define NO_NUMBER PERCH__HASH_NONE
+/*
+ * Returns the number of the key, which is added if it is new (*is_new). Returns NO_NUMBER if out of
+ * memory.
+ */
+uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bool *is_new);
+/* Makes space for more keys. Returns 0 or -ENOMEM. */
+int perch__key_set_reserve(struct key_set *set, size_t more);
+/* Stores the numbers of keys. There must be space for nr keys more. Faster than one after the
+ * other, because the lookups wait for memory at the same time. */
+void perch__key_set_add_all(struct key_set *set, const uint64_t (*keys)[2], size_t nr,
+			    uint32_t *numbers);
+/* Returns the next number, for an item that no key finds. Returns NO_NUMBER if out of memory. */
+uint32_t perch__key_set_skip(struct key_set *set);
+/* For a key that was just added and whose item cannot be stored. */
+void perch__key_set_remove_last(struct key_set *set);
+void perch__key_set_clear(struct key_set *set);
+/* Frees the keys. Their number stays, and no more keys can be added. */
+void perch__key_set_end(struct key_set *set);
+
+/* ---- tuples.c: numbered lists of values ---- */
+
+/* A set of lists of `width` words each, numbered from 0 in the order they are added. */
+struct tuples {
+	struct perch__hash_table table; /* words -> number */
+	uint64_t *word;			/* nr * width words, by number */
+	size_t width, nr, capacity;	/* capacity: in words */
+};
+/* Returns the number of the words, which are added if they are new. Returns NO_NUMBER if out of
+ * memory. */
+uint32_t perch__tuples_add(struct tuples *tuples, const uint64_t *words);
+static inline const uint64_t *perch__tuples_at(const struct tuples *tuples, uint32_t number)
+{
+	return tuples->word + (size_t)number * tuples->width;
+}
+void perch__tuples_clear(struct tuples *tuples);
+
+/* ---- texts.c: numbered texts ---- */
+
+/* A set of texts, numbered from 0 in the order they are added. They must outlive the set. */
+struct texts {
+	struct perch__hash_table table; /* text -> number */
+	const char **text;		/* by number */
+	size_t nr, capacity;
+};
+/* Returns the number of the text, which is added if it is new. Returns NO_NUMBER if out of memory.
+ */
+uint32_t perch__texts_add(struct texts *texts, const char *text);
+void perch__texts_clear(struct texts *texts);
+
+/* A node is a stack: its innermost frame, and the parent node for the other frames. Parents have
+ * lower numbers than their children. */
+struct node {
+	uint32_t parent;  /* NO_NODE: this is the outermost frame */
+	uint32_t context; /* number in perch_profile.contexts: values that all frames share */
+	uint32_t frame;	  /* number */
+	uint32_t first_child, next; /* NO_NODE: none */
+	uint32_t nr_children;
+	uint32_t next_outermost, next_hit; /* lists of struct row_lists */
+	uint32_t height;		   /* frames of the deepest stack from here on inwards */
+	uint32_t row;
+	uint64_t self, samples, total; /* self, total: period */
+};
+#define NO_NODE UINT32_MAX
+
+struct tree {
+	struct node *node;
+	size_t nr, capacity;
+	/* (context, parent, frame) -> node[]: roots, and the children of nodes with many */
+	struct perch__hash_table children;
+};
+/* Makes space for the nodes of an empty tree. Without memory it is made when nodes are added. */
+void perch__tree_reserve(struct tree *tree, size_t nr);
+/*
+ * Returns the child of a node for a frame, or the root of a context if parent is NO_NODE. Adds it
+ * if it is new. Returns NO_NODE if out of memory.
+ */
+uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
+/* Adds a child, or a root, that no call adds a second time, and that perch__tree_child() is not
+ * asked for. It needs no lookup. Returns NO_NODE if out of memory. */
+uint32_t perch__tree_add(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
+/* Loads memory that finding this child will need into the CPU's cache. */
+void perch__tree_prefetch_child(const struct tree *tree, uint32_t context, uint32_t parent,
+				uint32_t frame);
+/* Computes total and height of every node. */
+void perch__tree_link(struct tree *tree);
+void perch__tree_clear(struct tree *tree);
+
+#endif
