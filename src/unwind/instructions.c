@@ -2,18 +2,40 @@
 /* Recognizes instructions, where rules are missing or incomplete. */
 #include "internal.h"
 
-bool perch__pops_and_returns(const uint8_t *code, size_t size, bool wide)
+/* A jump to another function is direct, or has the address in a register or in memory. */
+static bool is_jump(const uint8_t *code, size_t size, bool wide)
 {
-	enum { POP = 0x58, RET = 0xc3, RET_IMMEDIATE = 0xc2, REX_B = 0x41, BND = 0xf2, REP = 0xf3 };
+	enum { JMP = 0xe9, SHORT_JMP = 0xeb, INDIRECT = 0xff, NOTRACK = 0x3e, BND = 0xf2 };
 	size_t at = 0;
 
-	while (at + 1 < size) {
+	if (at < size && (code[at] == NOTRACK || code[at] == BND))
+		at++;
+	if (wide && at < size && (code[at] & 0xf0) == 0x40)
+		at++;
+	if (at + 1 >= size)
+		return false;
+	return code[at] == JMP || code[at] == SHORT_JMP ||
+	       (code[at] == INDIRECT && (code[at + 1] >> 3 & 7) == 4);
+}
+
+bool perch__restores_and_leaves(const uint8_t *code, size_t size, bool wide, unsigned words)
+{
+	enum { POP = 0x58, RET = 0xc3, RET_IMMEDIATE = 0xc2, REX_B = 0x41, BND = 0xf2, REP = 0xf3 };
+	const uint8_t *before = code;
+	size_t at = EPILOGUE_BEFORE;
+	unsigned pops = 0;
+
+	for (; at + 1 < size; pops++) {
 		size_t prefix = wide && code[at] == REX_B;
 
 		if ((code[at + prefix] & 0xf8) != POP)
 			break;
 		at += prefix + 1;
 	}
+	/* without a pop, the jump may be one inside of the function */
+	if (words == pops + 1 && (pops || (*before & 0xf8) == POP) &&
+	    is_jump(code + at, size - at, wide))
+		return true;
 	if (at + 1 < size && (code[at] == BND || code[at] == REP))
 		return code[at + 1] == RET;
 	return at < size && (code[at] == RET || code[at] == RET_IMMEDIATE);

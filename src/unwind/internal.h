@@ -221,10 +221,13 @@ void perch__jit_rules_close(struct jit_rules *rules);
 
 /* ---- instructions.c: code whose rules are missing or incomplete ---- */
 
-enum { MAX_EPILOGUE = 24 };
+enum { EPILOGUE_BEFORE = 1, MAX_EPILOGUE = 32 };
 
-/* True if x86 code pops registers and returns. */
-bool perch__pops_and_returns(const uint8_t *code, size_t size, bool wide);
+/*
+ * True if x86 code pops registers and returns, or has popped them and jumps to another function.
+ * code: from EPILOGUE_BEFORE on; words: of the stack, up to the return address
+ */
+bool perch__restores_and_leaves(const uint8_t *code, size_t size, bool wide, unsigned words);
 
 enum { SIGRETURN_BEFORE = 9, SIGRETURN_BYTES = 19 };
 

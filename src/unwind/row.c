@@ -110,9 +110,9 @@ static void take_rules(struct row *row, const struct architecture *architecture,
 
 /*
  * At the end of a function, registers were restored and their places released, but compilers leave
- * the rules as they were. If only pops and the return follow, the register has the value of the
- * caller. Elsewhere the place below the stack pointer may be in the red zone. Returns true if other
- * addresses with the same rules may have another row.
+ * the rules as they were. If only pops and the return follow, or a jump to another function, the
+ * register has the value of the caller. Elsewhere the place below the stack pointer may be in the
+ * red zone. Returns true if other addresses with the same rules may have another row.
  */
 static bool take_restored(struct row *row, const struct rules *rules, uint64_t offset)
 {
@@ -128,8 +128,12 @@ static bool take_restored(struct row *row, const struct rules *rules, uint64_t o
 		      row->cfa_offset + row->saved[i].offset < 0;
 	if (!nr)
 		return false;
-	size = pread(rules->fd, code, sizeof(code), (off_t)offset);
-	if (size <= 0 || !perch__pops_and_returns(code, (size_t)size, rules->wide))
+	if (offset < EPILOGUE_BEFORE)
+		return true;
+	size = pread(rules->fd, code, sizeof(code), (off_t)(offset - EPILOGUE_BEFORE));
+	if (size <= EPILOGUE_BEFORE ||
+	    !perch__restores_and_leaves(code, (size_t)size, rules->wide,
+					(unsigned)row->cfa_offset / architecture->word))
 		return true;
 	nr = 0;
 	for (unsigned i = 0; i < row->nr; i++) {

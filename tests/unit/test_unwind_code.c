@@ -32,16 +32,26 @@ static void keeps_popped_registers(void **state)
 		const char *code;
 		size_t size;
 		bool popped;
+		unsigned at; /* the instruction of the sample */
 	} rows[] = {
-		{ "\xc3", 1, true },		 /* ret */
-		{ "\xf3\xc3", 2, true },	 /* rep ret */
-		{ "\xc2\x08\x00", 3, true },	 /* ret $8 */
-		{ "\x5b\x41\x5c\xc3", 4, true }, /* pop %rbx; pop %r12; ret */
+		{ "\xc3", 1, true, 0 },		    /* ret */
+		{ "\xf3\xc3", 2, true, 0 },	    /* rep ret */
+		{ "\xc2\x08\x00", 3, true, 0 },	    /* ret $8 */
+		{ "\x5b\x41\x5c\xc3", 4, true, 0 }, /* pop %rbx; pop %r12; ret */
+		/* to another function, after pop %rbp or pop %r12 */
+		{ "\x5d\xe9\x00\x10\x00\x00", 6, true, 1 }, /* jmp rel32 */
+		{ "\x5d\xeb\x40", 3, true, 1 },		    /* jmp rel8 */
+		{ "\x5d\xff\xe0", 3, true, 1 },		    /* jmp *%rax */
+		{ "\x41\x5c\x41\xff\xe3", 5, true, 2 },	    /* jmp *%r11 */
+		{ "\x5d\x3e\xff\x60\x10", 5, true, 1 },	    /* notrack jmp *16(%rax) */
 		/* the place may be in the red zone: the function may use the register */
-		{ "\x90\xc3", 2, false },
-		{ "\x5b\x90\xc3", 3, false },
-		{ "\xf3\x90", 2, false },
-		{ "\x41\xc3", 2, false },
+		{ "\x90\xc3", 2, false, 0 },
+		{ "\x5b\x90\xc3", 3, false, 0 },
+		{ "\xf3\x90", 2, false, 0 },
+		{ "\x41\xc3", 2, false, 0 },
+		{ "\x90\xff\xe0", 3, false, 1 },     /* nop; jmp *%rax */
+		{ "\x5d\xff\xd0", 3, false, 1 },     /* call *%rax */
+		{ "\x5d\x5b\xff\xe0", 4, false, 1 }, /* the second pop is that of another word */
 	};
 
 	(void)state;
@@ -60,7 +70,7 @@ static void keeps_popped_registers(void **state)
 		unwinding.sampled.registers[6] = STACK + 16;
 		unwinding.stack[0] = loaded(CALLER + 5);
 		unwinding.stack[3] = loaded(LAST + 7);
-		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)),
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION) + rows[i].at),
 				 rows[i].popped ? PERCH_UNWIND_OUTERMOST : PERCH_UNWIND_BAD_RULE);
 		assert_int_equal(unwinding.result.nr, rows[i].popped ? 3 : 2);
 		assert_int_equal(unwinding.ips[1], loaded(CALLER + 5) - 1);
