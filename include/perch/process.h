@@ -112,7 +112,8 @@ struct perch_location {
 	 * itself. */
 	uint64_t offset;
 	uint64_t address; /**< the address as sampled */
-	/** 1 if the mapping is not executable; else 0, also if the recording does not say it. */
+	/** 1 if the mapping is not executable; else 0, also if the recording does not say it, and
+	 * for memory without a file that was executable: its code may be executable again. */
 	uint64_t not_executable;
 	uint64_t reserved[1]; /**< for members of later versions */
 };

@@ -63,6 +63,8 @@ int perch__space_insert_code(struct space *space, const struct map *map);
 const struct map *perch__space_find(const struct space *space, uint64_t address);
 /* Returns the code of a JIT compiler around an address, or NULL. */
 const struct map *perch__space_find_code(const struct space *space, uint64_t address);
+/* True if a map without a file, in a range of addresses, is executable. */
+bool perch__space_has_generated(const struct space *space, uint64_t start, uint64_t end);
 
 /* ---- processes.c, running.c, dso.c ---- */
 

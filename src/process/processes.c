@@ -268,6 +268,8 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	if (!own)
 		return -ENOMEM;
 	own->generation = ++processes->generation;
+	if (map.not_executable && map.dso->kind == PERCH_DSO_ANON)
+		map.not_executable = !perch__space_has_generated(own, map.start, map.end);
 	/* the program runs, and may map nothing more: addresses in no mapping are not the old ones
 	 */
 	if (map.dso->kind == PERCH_DSO_VDSO)

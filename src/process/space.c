@@ -168,6 +168,22 @@ const struct map *perch__space_find(const struct space *space, uint64_t address)
 	return map || !space->before ? map : find(space->before->root, address);
 }
 
+static bool has_generated(const struct node *node, uint64_t start, uint64_t end)
+{
+	if (!node)
+		return false;
+	if (node->map.start < end && node->map.end > start && !node->map.not_executable &&
+	    node->map.dso->kind == PERCH_DSO_ANON)
+		return true;
+	return (node->map.start > start && has_generated(node->left, start, end)) ||
+	       (node->map.end < end && has_generated(node->right, start, end));
+}
+
+bool perch__space_has_generated(const struct space *space, uint64_t start, uint64_t end)
+{
+	return has_generated(space->root, start, end);
+}
+
 const struct map *perch__space_find_code(const struct space *space, uint64_t address)
 {
 	const struct map *map = find(space->code, address);

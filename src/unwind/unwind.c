@@ -118,16 +118,13 @@ static uint32_t row_of(struct perch_unwinder *unwinder, const struct perch_locat
 	return rules ? perch__rows_add(&unwinder->rows, rules, location->offset) : PERCH__HASH_NONE;
 }
 
-/*
- * Data of files, and heaps and stacks that no process may execute. A compiler may make the memory
- * of its code writable and not executable for a while.
- */
+/* Mappings that are not executable, and heaps and stacks that no process may execute. */
 static bool is_data(const struct perch_location *location)
 {
 	const struct perch_dso *dso = location->dso;
 
-	if (dso->kind == PERCH_DSO_FILE)
-		return location->not_executable;
+	if (location->not_executable)
+		return true;
 	return dso->kind == PERCH_DSO_ANON && !dso->code_size &&
 	       (!strcmp(dso->path, "[heap]") || !strncmp(dso->path, "[stack", 6));
 }

@@ -267,10 +267,43 @@ static void ends_at_functions_that_were_not_called(void **state)
 	}
 }
 
-/* A return address in data of a file, or in a heap that is not executable, is none. */
+/* A compiler may make the memory of its code not executable for a while. */
+static void continues_in_memory_that_was_executable(void **state)
+{
+	static const struct {
+		uint64_t start, size; /* of the executable mapping */
+		bool code;
+	} rows[] = { { 0x10000, 0x1000, true },
+		     { 0xf000, 0x1001, true },
+		     { 0x11fff, 0x1000, true },
+		     { 0xf000, 0x1000, false },
+		     { 0x12000, 0x1000, false } };
+	enum { DATA = 0x10000 };
+	const struct program program = { .cie = X86_CIE, .function = { CODE_OF(DW_CFA_nop) } };
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct perch_record code =
+			mmap_record(PERCH_MISC_USER, 1, rows[i].start, rows[i].size, 0, "//anon");
+		struct perch_record data = mmap_record(PERCH_MISC_USER | PERCH_MISC_MMAP_DATA, 1,
+						       DATA, 0x2000, 0, "//anon");
+		struct unwinding unwinding;
+
+		begin_program(&unwinding, &program);
+		apply(unwinding.processes, &code);
+		apply(unwinding.processes, &data);
+		unwinding.stack[0] = DATA + 8;
+		unwinding.sampled.registers[6] = 1; /* no frame pointer */
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)),
+				 rows[i].code ? PERCH_UNWIND_NO_RULE : PERCH_UNWIND_NO_MAPPING);
+		finish(&unwinding);
+	}
+}
+
+/* A return address in data is none. */
 static void ends_at_data(void **state)
 {
-	static const char *const names[] = { "[heap]", "[stack]", "/nowhere/data" };
+	static const char *const names[] = { "[heap]", "[stack]", "/nowhere/data", "//anon" };
 	static const struct {
 		uint32_t protection;
 		bool code;
@@ -286,9 +319,10 @@ static void ends_at_data(void **state)
 		bool code = rows[i % NR(rows)].code;
 		uint16_t misc = PERCH_MISC_USER | (code ? 0 : PERCH_MISC_MMAP_DATA);
 		struct perch_record mmap = mmap_record(misc, 1, DATA, 0x1000, 0, name);
-		enum perch_unwind_end end = !code	   ? PERCH_UNWIND_NO_MAPPING
-					    : *name == '/' ? PERCH_UNWIND_NO_FILE
-							   : PERCH_UNWIND_NO_RULE;
+		bool file = !strcmp(name, "/nowhere/data");
+		enum perch_unwind_end end = !code  ? PERCH_UNWIND_NO_MAPPING
+					    : file ? PERCH_UNWIND_NO_FILE
+						   : PERCH_UNWIND_NO_RULE;
 		struct unwinding unwinding;
 
 		mmap.mmap.protection = rows[i % NR(rows)].protection;
@@ -313,6 +347,7 @@ int main(void)
 		cmocka_unit_test(unwinds_signal_frames_without_rules),
 		cmocka_unit_test(finds_functions_that_were_not_called),
 		cmocka_unit_test(ends_at_functions_that_were_not_called),
+		cmocka_unit_test(continues_in_memory_that_was_executable),
 		cmocka_unit_test(ends_at_data),
 	};
 
