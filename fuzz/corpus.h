@@ -19,6 +19,8 @@ void corpus_write_file(const char *name, const struct perch_attr *attr, const vo
 		       size_t size);
 /* Writes perf.data files and pipes of both byte orders, with one record of each type. */
 void corpus_write_built_files(void);
+/* Writes inputs of fuzz_symbol: stripped programs in Go. */
+void corpus_write_go_programs(void);
 /* Writes inputs of fuzz_jitdump. */
 void corpus_write_jitdumps(void);
 /* Writes inputs of fuzz_flamegraph. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files, rings,
- * processes, tracepoints, filters, jitdump and texts to DIRECTORY/record, /attr, /file, /ring,
- * /process, /tracepoint, /filter, /jitdump and /flamegraph.
+ * processes, tracepoints, filters, programs, jitdump and texts to DIRECTORY/record, /attr, /file,
+ * /ring, /process, /tracepoint, /filter, /elf, /jitdump and /flamegraph.
  * Most are records that this kernel writes, if this user may record them, and records by
  * tests/build of the types that this machine does not write. All are small, and few.
  */
@@ -285,6 +285,7 @@ int main(int argc, char **argv)
 	corpus_write_rings();
 	corpus_write_texts();
 	corpus_write_tracepoints();
+	corpus_write_go_programs();
 	corpus_write_jitdumps();
 	write_processes();
 	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)

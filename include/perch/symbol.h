@@ -16,6 +16,10 @@
  * options.debuginfod on the servers of DEBUGINFOD_URLS. These are also asked for a file that is not
  * here with the recorded build id.
  *
+ * A stripped program in Go without a debug file has the names of its functions in Go from the
+ * function table of the Go runtime (.gopclntab; Go 1.5 and later), which stripping does not remove.
+ * The table is used only if it is complete and the runtime's module data point to it.
+ *
  * Code that a JIT compiler generated has the names of the file /tmp/perf-PID.map, which the program
  * writes: lines "START SIZE NAME", the numbers in hexadecimal. It is read below the root directory
  * of the process, with the process id of its own pid namespace; if there is none, or if the process

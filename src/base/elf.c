@@ -128,7 +128,7 @@ static int read_segments(struct perch__elf *elf, const unsigned char *header)
 		const unsigned char *one = table + i * size;
 		uint32_t type = PERCH__ELF_FIELD(elf, one, Phdr, p_type);
 
-		if (type != PT_LOAD && type != PT_NOTE)
+		if (type != PT_LOAD && type != PT_NOTE && type != PT_DYNAMIC)
 			continue;
 		elf->segment[elf->nr_segments++] = (struct perch__elf_segment){
 			.address = PERCH__ELF_FIELD(elf, one, Phdr, p_vaddr),

@@ -16,7 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A part of the file that is mapped somewhere (PT_LOAD) or that has notes (PT_NOTE). */
+/* A part of the file that is mapped somewhere (PT_LOAD), that has notes (PT_NOTE), or that the
+ * dynamic linker reads (PT_DYNAMIC). */
 struct perch__elf_segment {
 	uint64_t address, offset, size; /* size: bytes in the file */
 	uint64_t memory_size, align;

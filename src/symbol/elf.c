@@ -143,10 +143,10 @@ int perch__elf_sections(struct elf_file *file)
 
 	if (file->section)
 		return 0;
-	if (elf_getshdrnum(file->elf, &nr) || elf_getshdrstrndx(file->elf, &names) || nr < 2 ||
-	    nr > file->size / sizeof(Elf32_Shdr))
+	if (elf_getshdrnum(file->elf, &nr) || nr > file->size / sizeof(Elf32_Shdr) ||
+	    (nr && elf_getshdrstrndx(file->elf, &names)))
 		return -ENOEXEC;
-	file->section = calloc(nr, sizeof(*file->section));
+	file->section = calloc(nr ? nr : 1, sizeof(*file->section));
 	if (!file->section)
 		return -ENOMEM;
 	for (size_t i = 1; i < nr; i++) {

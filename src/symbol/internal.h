@@ -61,6 +61,7 @@ struct table {
 	size_t nr_limits;
 	unsigned comparisons;	      /* of names: their number is limited */
 	bool of_variables;	      /* not of functions */
+	bool of_go;	      /* has those of the function table of the Go runtime */
 	bool grouped;		      /* a function of unknown size ends where its group ends */
 	struct kallsyms_cache *cache; /* has the functions, in place of entry; borrowed */
 };
@@ -191,6 +192,14 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 		       const struct elf_file *mapped);
 /* Adds a function name@plt for each PLT stub. */
 int perch__elf_plt(struct table *table, struct elf_file *file);
+
+/* ---- go_functions.c: the function table of the Go runtime ---- */
+
+/*
+ * Adds the functions of a program in Go, also of a stripped one; none if its table is damaged.
+ * Returns 0 or -ENOMEM.
+ */
+int perch__elf_go_functions(struct table *table, const struct elf_file *file);
 
 /* ---- files.c: opens files ---- */
 

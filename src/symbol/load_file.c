@@ -93,8 +93,7 @@ int perch__download_debug_of(const struct sources *sources, const struct perch_d
 }
 
 /* Adds the functions or variables of a file and of its debug file, or of its .gnu_debugdata. Either
- * may be NULL.
- */
+ * may be NULL. Without a symbol table, adds those of the function table of the Go runtime. */
 static int load(struct table *table, struct elf_file *file, struct elf_file *debug)
 {
 	size_t symbols;
@@ -110,6 +109,9 @@ static int load(struct table *table, struct elf_file *file, struct elf_file *deb
 		rc = perch__elf_symbols(table, file, symbols, file);
 	if (!rc && file && !table->of_variables)
 		rc = perch__elf_plt(table, file);
+	if (!rc && file && !table->of_variables && !debug &&
+	    !perch__elf_section_of_type(file, SHT_SYMTAB))
+		rc = perch__elf_go_functions(table, file);
 	return rc ? rc : perch__table_finish(table);
 }
 
@@ -166,7 +168,9 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		perch__set_symbol_reason(
 			error, asked ? PERCH_SYMBOLS_NOT_ON_SERVERS : PERCH_SYMBOLS_STRIPPED,
 			"%s: the file is stripped, and no debug file was found%s",
-			table->nr ? "only exported symbols" : "no symbols",
+			table->of_go ? "only functions in Go"
+			: table->nr  ? "only exported symbols"
+				     : "no symbols",
 			asked ? " here or by debuginfod" : "");
 	if (!rc && mini && mini != -ENOENT)
 		set_mini_error(symtab_error, mini);
