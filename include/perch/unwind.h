@@ -56,6 +56,9 @@ enum perch_unwind_end {
 	PERCH_UNWIND_BAD_RULE,
 	/** The caller's frame is not outside of the frame of the function. */
 	PERCH_UNWIND_LOOP,
+	/** In a function of the Go runtime that switches to another stack: the stack of its callers
+	 * was not copied. */
+	PERCH_UNWIND_OTHER_STACK,
 	PERCH_UNWIND_ENDS /**< the number of reasons */
 };
 

@@ -190,6 +190,7 @@ struct rules {
 	struct debug_frame debug_frame;
 	bool deferred; /* .debug_frame was not searched yet */
 	bool wide, swapped;
+	bool of_go; /* a program in Go */
 	bool has_error;
 	char error[512]; /* why there are none */
 	uint64_t ends[PERCH_UNWIND_ENDS];
@@ -205,6 +206,14 @@ bool perch__rules_complete(struct rules *rules);
 /* Finds the address in the file of an offset. Returns false if none is mapped from there. */
 bool perch__rules_address(const struct rules *rules, uint64_t offset, uint64_t *address);
 void perch__rules_close(struct rules *rules);
+
+/* ---- go_runtime.c ---- */
+
+/*
+ * True if the function around the offset is one of the Go runtime that continues on another stack.
+ * The linker of Go writes rules for it as if it did not.
+ */
+bool perch__go_switches_stack(const struct rules *rules, uint64_t offset);
 
 /* ---- jit_rules.c: the rules of a function of a JIT compiler ---- */
 
@@ -259,7 +268,8 @@ enum row_kind {
 	ROW_FAST,
 	ROW_SLOW,
 	ROW_OUTERMOST,
-	ROW_SIGNAL, /* the return from a signal handler, without rules */
+	ROW_SIGNAL,	 /* the return from a signal handler, without rules */
+	ROW_OTHER_STACK, /* the function switches stacks; its rules do not say when */
 	ROW_BAD,
 	ROW_NO_RULE, /* the frame pointer is tried */
 	ROW_NO_FILE, /* the frame pointer is tried */

@@ -269,6 +269,7 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 {
 	const struct architecture *architecture = rules->architecture;
 	Dwarf_Frame *frame = NULL;
+	bool in_debug_frame = false;
 	uint64_t address;
 
 	/* rows are compared by their bytes */
@@ -286,6 +287,7 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		if (!rules->debug_frame.cfi ||
 		    dwarf_cfi_addrframe(rules->debug_frame.cfi, address, &frame))
 			frame = NULL;
+		in_debug_frame = frame;
 	} else {
 		/* .eh_frame may have rules for addresses to which .debug_frame gives others */
 		*end = end_of(frame, rules, offset, address);
@@ -298,6 +300,9 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 	if (row->kind == ROW_FAST && take_restored(row, rules, offset))
 		*end = offset + 1;
 	find_span(row);
+	/* the linker of Go writes no .eh_frame */
+	if (in_debug_frame && perch__go_switches_stack(rules, offset))
+		row->kind = ROW_OTHER_STACK;
 	if (row->kind == ROW_SLOW)
 		row->frame = frame;
 	else

@@ -9,6 +9,7 @@ struct sections {
 	Elf_Scn *eh_frame, *eh_frame_hdr, *debug_frame;
 	GElf_Shdr eh_frame_header, hdr_header;
 	bool gnu; /* .zdebug_frame: compressed by old tools */
+	bool of_go;
 };
 
 /* The sections for which linkers write no rules, or one expression. */
@@ -49,6 +50,7 @@ static void find_sections(Elf *elf, struct sections *sections)
 
 		if (!name)
 			continue;
+		sections->of_go |= !strcmp(name, ".gopclntab") || !strcmp(name, ".go.buildinfo");
 		if (!sections->eh_frame && !strcmp(name, ".eh_frame_hdr")) {
 			sections->eh_frame_hdr = section;
 			sections->hdr_header = header;
@@ -204,6 +206,7 @@ static const char *open_files(struct rules *rules)
 		return "not an ELF file";
 	find_sections(rules->elf, &sections);
 	find_stubs(rules);
+	rules->of_go = sections.of_go;
 	rules->deferred = true;
 	if (!open_eh_frame(rules, rules->elf, &sections) ||
 	    (!rules->eh_frame && !perch__rules_complete(rules)))

@@ -180,6 +180,7 @@ enum outcome perch__frame_step(const struct row *row, const struct architecture 
 	case ROW_NO_RULE:
 	case ROW_NO_FILE:
 		return frame_pointer_step(architecture, stack, innermost, registers);
+	case ROW_OTHER_STACK:
 	case ROW_BAD:
 		break;
 	}

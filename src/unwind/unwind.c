@@ -195,6 +195,8 @@ static bool take_registers(struct perch_unwinder *unwinder, const struct archite
 
 static enum perch_unwind_end end_of(enum outcome outcome, const struct row *row)
 {
+	if (row->kind == ROW_OTHER_STACK)
+		return PERCH_UNWIND_OTHER_STACK;
 	switch (outcome) {
 	case OUTERMOST:
 		return PERCH_UNWIND_OUTERMOST;

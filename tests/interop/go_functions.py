@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Functions of stripped programs in Go: their names, starts and ends equal the list of go tool nm of the same program with symbols."""
+"""Functions of stripped programs in Go: their names, starts and ends equal the list of go tool nm of the same program with symbols.
+Unwound stacks of a program with symbols end where the runtime switches stacks."""
 import os
 import re
 import shutil
@@ -14,8 +15,10 @@ SOURCE = """package main
 
 import (
 	"fmt"
+	"os"
 	"sort"
 	"strings"
+	"time"
 )
 
 type pair[T any] struct{ a, b T }
@@ -43,7 +46,17 @@ func leaf(n int) int {
 	return s
 }
 
+//go:noinline
+func clock() {
+	for end := time.Now().Add(time.Second / 2); time.Now().Before(end); {
+	}
+}
+
 func main() {
+	if len(os.Args) > 1 {
+		clock()
+		return
+	}
 	words := strings.Fields("some words to sort")
 	sort.Slice(words, func(i, j int) bool { return words[i] < words[j] })
 	(&pair[int]{1, 2}).swap()
@@ -66,6 +79,8 @@ PROGRAMS = [
     ("a program for arm64", ["arm64"], ["arm64", STRIP], None),
     ("a program for mips (32-bit, big-endian)", ["mips"], ["mips", STRIP], None),
 ]
+# functions of the runtime that switch stacks: their callers are on another one
+SWITCHING = r"(runtime\.(mcall|systemstack|morestack|asmcgocall|nanotime1|walltime)|time\.now)(\.abi\w+)?$"
 failed = 0
 
 
@@ -172,6 +187,25 @@ def check_report():
     check("stripped" not in done.stderr, "no message about a stripped file if all functions have names", done.stderr)
 
 
+def check_stacks():
+    """Of the unwound stacks of a program with symbols, which reads the clock on the stack of the thread."""
+    full = os.path.abspath("full-0")
+    done = subprocess.run([PERCH, "record", "-e", "cpu-clock", "-F", "500", "--call-graph", "dwarf,4096", "-o", "data", full, "clock"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        print("ok - unwound stacks # skip cannot record here: " + done.stderr.strip()[-200:])
+        return
+    done = subprocess.run([PERCH, "script", "-i", "data", "-F", "ip,sym", "--no-inline"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    stacks = [[line.split(None, 1)[-1] for line in stack.splitlines() if line.strip()] for stack in done.stdout.split("\n\n")]
+    last = [stack for stack in stacks if stack and re.match(SWITCHING, stack[-1])]
+    wrong = [stack for stack in stacks if any(re.match(SWITCHING, name) for name in stack[:-1])]
+    check(last and not wrong, "unwound stacks end at functions of the runtime that switch stacks", (len(stacks), len(last), wrong[:5]))
+    check("switch to another stack" in done.stderr, "a message has the number of these stacks", done.stderr)
+    check(any(stack[-1].startswith("runtime.goexit") and "main.main" in stack for stack in stacks if stack),
+          "other unwound stacks are complete", stacks[:5])
+
+
 def main():
     if not shutil.which("go"):
         print("skip: go is not installed (Debian: golang-go)")
@@ -183,6 +217,7 @@ def main():
         for number, program in enumerate(PROGRAMS):
             check_names(program[0], number, *program[1:])
         check_report()
+        check_stacks()
         os.chdir("/")
     return 1 if failed else 0
 
