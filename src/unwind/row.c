@@ -297,12 +297,12 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		return;
 	}
 	take_rules(row, architecture, frame);
-	if (row->kind == ROW_FAST && take_restored(row, rules, offset))
-		*end = offset + 1;
-	find_span(row);
 	/* the linker of Go writes no .eh_frame */
 	if (in_debug_frame && perch__go_switches_stack(rules, offset))
 		row->kind = ROW_OTHER_STACK;
+	if (row->kind == ROW_FAST && take_restored(row, rules, offset))
+		*end = offset + 1;
+	find_span(row);
 	if (row->kind == ROW_SLOW)
 		row->frame = frame;
 	else
