@@ -14,8 +14,8 @@ enum {
 
 static void reset(struct machine *machine)
 {
-	machine->address = 0;
-	machine->file = machine->line = 1;
+	machine->address = machine->before = 0;
+	machine->file = machine->line = machine->rows = 1;
 }
 
 static enum step run_extended(struct machine *machine)
@@ -91,47 +91,61 @@ static enum step run_opcode(struct machine *machine)
 	return opcode ? run_standard(machine, opcode) : run_extended(machine);
 }
 
-/* The frequent opcodes have an operand of one byte, or two for a line. */
-enum step perch__line_run(struct machine *machine)
+/*
+ * Runs the frequent opcodes, which have an operand of one byte, or two for a line, up to the row
+ * that ends the run. Returns STEP_NONE before another opcode.
+ */
+static enum step run_frequent(struct machine *machine)
 {
-	const uint8_t *at = machine->cursor.at, *end = machine->cursor.end;
+	const uint8_t *at = machine->cursor.at, *const end = machine->cursor.end;
 	const struct dwarf_lines *lines = machine->lines;
-	uint64_t address = machine->address;
-	uint32_t line = machine->line;
+	const unsigned first_special = lines->first_special;
+	uint64_t address = machine->address, before = machine->before;
+	uint32_t line = machine->line, rows = machine->rows;
 	enum step step = STEP_NONE;
 
 	while (end - at > LONGEST_FREQUENT) {
-		uint8_t opcode = *at, operand = at[1];
+		unsigned opcode = *at, operand = at[1];
+		int number;
 
-		if (opcode >= lines->first_special) {
+		if (opcode >= first_special) {
 			address += lines->special[opcode].address;
 			line += (uint32_t)lines->special[opcode].line;
-			at++;
-			step = STEP_ROW;
-			break;
+			opcode = DW_LNS_copy;
 		}
-		if (opcode == DW_LNS_copy && lines->usual_operands) {
+		switch (opcode) {
+		case DW_LNS_copy:
 			at++;
-			step = STEP_ROW;
-			break;
-		}
-		if (opcode == DW_LNS_negate_stmt && lines->usual_operands) {
+			if (address >= before && --rows) {
+				before = address;
+				continue;
+			}
+			step = address < before ? STEP_ERROR : STEP_ROW;
+			goto out;
+		case DW_LNS_negate_stmt:
 			at++;
-		} else if (opcode == DW_LNS_advance_line && operand >= 0x80 && at[2] < 0x80 &&
-			   lines->usual_operands) {
-			int number = (operand & 0x7f) | at[2] << 7;
-
+			continue;
+		case DW_LNS_advance_line:
+			if (operand < 0x80) {
+				line += (uint32_t)((int)(operand ^ 0x40) - 0x40);
+				at += 2;
+				continue;
+			}
+			if (at[2] >= 0x80)
+				goto out;
+			number = (int)(operand & 0x7f) | at[2] << 7;
 			line += (uint32_t)((number ^ 0x2000) - 0x2000);
 			at += 3;
-		} else if (operand >= 0x80 || !lines->usual_operands) {
+			continue;
+		default:
 			break;
-		} else if (opcode == DW_LNS_set_column) {
+		}
+		if (operand >= 0x80)
+			break;
+		if (opcode == DW_LNS_set_column) {
 			at += 2;
 		} else if (opcode == DW_LNS_set_file) {
 			machine->file = operand;
-			at += 2;
-		} else if (opcode == DW_LNS_advance_line) {
-			line += (uint32_t)((int)(operand ^ 0x40) - 0x40);
 			at += 2;
 		} else if (opcode == DW_LNS_advance_pc) {
 			address += (uint64_t)operand * lines->smallest_instruction;
@@ -143,10 +157,29 @@ enum step perch__line_run(struct machine *machine)
 			break;
 		}
 	}
+out:
 	machine->cursor.at = at;
 	machine->address = address;
+	machine->before = step == STEP_ROW ? address : before;
 	machine->line = line;
-	return step ? step : run_opcode(machine);
+	machine->rows = rows;
+	return step;
+}
+
+enum step perch__line_run(struct machine *machine)
+{
+	enum step step = machine->lines->usual_operands ? run_frequent(machine) : STEP_NONE;
+
+	if (step)
+		return step;
+	step = run_opcode(machine);
+	if (step != STEP_ROW && step != STEP_END)
+		return step;
+	if (machine->address < machine->before)
+		return STEP_ERROR;
+	machine->before = machine->address;
+	machine->rows--;
+	return step;
 }
 
 static int add_mark(struct dwarf_lines *lines, const struct machine *machine)
@@ -196,8 +229,7 @@ int perch__line_program(struct dwarf_lines *lines)
 {
 	struct machine machine = { .cursor = { lines->program, lines->end, lines->swapped, false },
 				   .lines = lines };
-	size_t rows = 0, first = 0;
-	uint64_t before = 0;
+	size_t first = 0;
 	int rc = 0;
 
 	reset(&machine);
@@ -208,22 +240,19 @@ int perch__line_program(struct dwarf_lines *lines)
 			continue;
 		if (step == STEP_ERROR || machine.cursor.failed)
 			return -ENOTSUP;
-		/* libdw sorts such rows */
-		if (rows && machine.address < before)
-			return -ENOTSUP;
-		before = machine.address;
 		if (step == STEP_ROW) {
-			if (rows++ % ROWS_PER_MARK == 0)
+			if (!machine.rows) {
 				rc = add_mark(lines, &machine);
+				machine.rows = ROWS_PER_MARK;
+			}
 			continue;
 		}
 		rc = add_sequence(lines, first, machine.address);
 		first = lines->nr_marks;
-		rows = 0;
 		reset(&machine);
 	}
-	if (!rc && rows) /* it has no end */
-		rc = add_sequence(lines, first, before);
+	if (!rc) /* the last one may have no end */
+		rc = add_sequence(lines, first, machine.before);
 	if (machine.cursor.failed)
 		return -ENOTSUP;
 	if (!rc && lines->nr_sequences)

@@ -176,6 +176,7 @@ int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t 
 			*has = step == STEP_ROW && machine.address >= start;
 			if (machine.cursor.at == machine.cursor.end)
 				break;
+			machine.rows = 1;
 			step = perch__line_run(&machine);
 		}
 	}
@@ -201,8 +202,10 @@ int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t add
 	row = *mark;
 	set_machine(&machine, lines, mark);
 	while (machine.cursor.at < machine.cursor.end) {
-		enum step step = perch__line_run(&machine);
+		enum step step;
 
+		machine.rows = 1;
+		step = perch__line_run(&machine);
 		if (step == STEP_NONE)
 			continue;
 		if (step != STEP_ROW || machine.address > address)

@@ -56,15 +56,16 @@ struct dwarf_lines {
 struct machine {
 	struct cursor cursor;
 	const struct dwarf_lines *lines;
-	uint64_t address;
+	uint64_t address, before; /* the address of the row before */
 	uint32_t file, line;
+	uint32_t rows; /* that are run before it stops */
 };
 
 enum step {
 	STEP_NONE,
 	STEP_ROW,
-	STEP_END, /* of a sequence, with a row */
-	STEP_ERROR,
+	STEP_END,   /* of a sequence, with a row */
+	STEP_ERROR, /* or the address is less than that of the row before: libdw sorts such rows */
 };
 
 /* ---- dwarf_line_header.c ---- */
@@ -74,7 +75,10 @@ int perch__line_header(struct dwarf *dwarf, struct dwarf_unit *unit, struct dwar
 
 /* ---- dwarf_line_program.c ---- */
 
-/* Runs to the next row, or one opcode that is not frequent. The cursor must not be at its end. */
+/*
+ * Runs the wanted number of rows, or to one opcode that is not frequent, which may make a row. The
+ * cursor must not be at its end.
+ */
 enum step perch__line_run(struct machine *machine);
 /* Runs the whole program and keeps its marks and sequences. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__line_program(struct dwarf_lines *lines);
