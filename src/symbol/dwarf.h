@@ -303,10 +303,6 @@ struct dwarf_unit {
 	uint64_t language;		 /* DW_LANG_*, or 0 */
 	struct dwarf_function *function; /* sorted */
 	size_t nr_functions, functions_capacity;
-	struct dwarf_inlined *inlined;
-	size_t nr_inlined, inlined_capacity;
-	struct dwarf_range *range; /* of inlined functions that have several */
-	size_t nr_ranges, ranges_capacity;
 	uint32_t nr_range_steps; /* limited */
 	struct scopes scopes;
 };
@@ -327,7 +323,11 @@ struct dwarf {
 	uint64_t nr_range_steps; /* limited */
 	struct dwarf_unit *unit; /* by offset */
 	size_t nr_units, units_capacity;
-	struct dwarf_unit_range *range; /* sorted */
+	struct dwarf_unit_range *unit_range; /* sorted */
+	size_t nr_unit_ranges, unit_ranges_capacity;
+	struct dwarf_inlined *inlined;
+	size_t nr_inlined, inlined_capacity;
+	struct dwarf_range *range; /* of inlined functions that have several */
 	size_t nr_ranges, ranges_capacity;
 	struct abbreviations **abbreviations;
 	size_t nr_abbreviations, abbreviations_capacity;
@@ -431,7 +431,7 @@ struct dwarf_function {
 	uint64_t start, end; /* one range: a function may have several */
 	uint64_t entry;	     /* offset in .debug_info */
 	uint64_t origin;     /* the entry with its name, see perch__dwarf_origin(); 0: its own */
-	uint32_t first, nr;  /* in unit.inlined */
+	uint32_t first, nr;  /* in dwarf.inlined */
 	bool is_listed;
 	const char *name;
 };

@@ -11,7 +11,8 @@
 #include "dwarf.h"
 
 enum {
-	MAX_INLINED = 1 << 20, /* of a unit, and their ranges */
+	MAX_INLINED = 1 << 24, /* and their ranges */
+	SHORTEST_INLINED = 4,  /* bytes of an entry, at least */
 };
 
 /* The functions that are inlined directly in one function are adjacent. */
@@ -19,8 +20,8 @@ struct dwarf_inlined {
 	uint64_t start, end;	   /* from the first range to the last */
 	uint64_t entry;		   /* offset in .debug_info */
 	uint64_t origin;	   /* as of struct dwarf_function */
-	uint32_t range, nr_ranges; /* in unit.range, if there are several */
-	uint32_t first, nr;	   /* in unit.inlined: what is inlined in this function */
+	uint32_t range, nr_ranges; /* in dwarf.range, if there are several */
+	uint32_t first, nr;	   /* in dwarf.inlined: what is inlined in this function */
 	uint64_t call_file;
 	uint32_t call_line;
 	bool is_listed, has_call_file;
@@ -30,7 +31,7 @@ struct dwarf_inlined {
 /* ---- inlined functions ---- */
 
 struct inlined_context {
-	struct dwarf_unit *unit;
+	struct dwarf *dwarf;
 	size_t nr; /* ranges */
 	uint64_t start, end;
 };
@@ -40,10 +41,10 @@ static int add_range(void *context, uint64_t start, uint64_t end)
 	struct inlined_context *to = context;
 	struct dwarf_range *range;
 
-	range = PERCH__ARRAY_APPEND_MAX(to->unit->range, to->unit->nr_ranges,
-					to->unit->ranges_capacity, MAX_INLINED);
+	range = PERCH__ARRAY_APPEND_MAX(to->dwarf->range, to->dwarf->nr_ranges,
+					to->dwarf->ranges_capacity, MAX_INLINED);
 	if (!range)
-		return DWARF_APPEND_ERROR(to->unit->nr_ranges, MAX_INLINED);
+		return DWARF_APPEND_ERROR(to->dwarf->nr_ranges, MAX_INLINED);
 	*range = (struct dwarf_range){ start, end };
 	if (!to->nr++ || start < to->start)
 		to->start = start;
@@ -52,26 +53,34 @@ static int add_range(void *context, uint64_t start, uint64_t end)
 	return 0;
 }
 
+/* Damaged debug information may lead to entries again. */
+static size_t most_inlined(const struct dwarf *dwarf)
+{
+	size_t most = dwarf->section[DWARF_INFO].size / SHORTEST_INLINED;
+
+	return most < MAX_INLINED ? most : MAX_INLINED;
+}
+
 /* entry: its addresses, from the offset `at` of .debug_info */
 static int add_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 		       const struct dwarf_entry *entry, uint64_t at)
 {
-	struct inlined_context context = { .unit = unit };
-	size_t first = unit->nr_ranges;
+	struct inlined_context context = { .dwarf = dwarf };
+	size_t first = dwarf->nr_ranges, most = most_inlined(dwarf);
 	struct dwarf_inlined *inlined;
 	int rc = perch__dwarf_ranges(dwarf, unit, entry, add_range, &context);
 
 	if (rc || !context.nr)
 		return rc;
-	inlined = PERCH__ARRAY_APPEND_MAX(unit->inlined, unit->nr_inlined, unit->inlined_capacity,
-					  MAX_INLINED);
+	inlined = PERCH__ARRAY_APPEND_MAX(dwarf->inlined, dwarf->nr_inlined,
+					  dwarf->inlined_capacity, most);
 	if (!inlined)
-		return DWARF_APPEND_ERROR(unit->nr_inlined, MAX_INLINED);
+		return DWARF_APPEND_ERROR(dwarf->nr_inlined, most);
 	inlined->start = context.start;
 	inlined->end = context.end;
 	inlined->entry = at;
 	if (context.nr == 1) {
-		unit->nr_ranges = first;
+		dwarf->nr_ranges = first;
 		return 0;
 	}
 	inlined->range = (uint32_t)first;
@@ -108,7 +117,7 @@ static int list_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t a
 {
 	struct dwarf_walk walk = perch__dwarf_walk(dwarf, unit, at);
 	const struct abbreviation *abbreviation;
-	size_t before = unit->nr_inlined, ranges = unit->nr_ranges;
+	size_t before = dwarf->nr_inlined, ranges = dwarf->nr_ranges;
 	int rc;
 
 	*nr = 0;
@@ -122,19 +131,19 @@ static int list_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t a
 		return rc;
 	rc = list_inside(dwarf, unit, &walk);
 	if (rc) {
-		unit->nr_inlined = before;
-		unit->nr_ranges = ranges;
+		dwarf->nr_inlined = before;
+		dwarf->nr_ranges = ranges;
 		return rc;
 	}
 	*first = (uint32_t)before;
-	*nr = (uint32_t)(unit->nr_inlined - before);
+	*nr = (uint32_t)(dwarf->nr_inlined - before);
 	return 0;
 }
 
 /* Reads an inlined function that an address is in, on the first call only. */
 static int read_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint32_t index)
 {
-	struct dwarf_inlined inlined = unit->inlined[index];
+	struct dwarf_inlined inlined = dwarf->inlined[index];
 	struct dwarf_entry entry;
 	uint64_t line;
 	int rc;
@@ -150,17 +159,16 @@ static int read_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint32_t i
 	if (perch__dwarf_number(&entry, ATTRIBUTE_CALL_LINE, &line) && line <= UINT32_MAX)
 		inlined.call_line = (uint32_t)line;
 	inlined.is_listed = true;
-	unit->inlined[index] = inlined; /* the array may have moved */
+	dwarf->inlined[index] = inlined; /* the array may have moved */
 	return 0;
 }
 
-static bool covers(const struct dwarf_unit *unit, const struct dwarf_inlined *inlined,
-		   uint64_t address)
+static bool covers(const struct dwarf *dwarf, const struct dwarf_inlined *inlined, uint64_t address)
 {
 	if (address < inlined->start || address >= inlined->end)
 		return false;
 	for (uint32_t i = 0; i < inlined->nr_ranges; i++) {
-		const struct dwarf_range *range = &unit->range[inlined->range + i];
+		const struct dwarf_range *range = &dwarf->range[inlined->range + i];
 
 		if (address >= range->start && address < range->end)
 			return true;
@@ -169,11 +177,11 @@ static bool covers(const struct dwarf_unit *unit, const struct dwarf_inlined *in
 }
 
 /* Returns the index of the first that covers the address, or -1. */
-static int64_t find_covering(const struct dwarf_unit *unit, uint32_t first, uint32_t nr,
+static int64_t find_covering(const struct dwarf *dwarf, uint32_t first, uint32_t nr,
 			     uint64_t address)
 {
 	for (uint32_t i = first; i < first + nr; i++)
-		if (covers(unit, &unit->inlined[i], address))
+		if (covers(dwarf, &dwarf->inlined[i], address))
 			return i;
 	return -1;
 }
@@ -209,7 +217,7 @@ static int find_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 			return rc;
 		function->is_listed = true;
 	}
-	next = find_covering(unit, function->first, function->nr, address);
+	next = find_covering(dwarf, function->first, function->nr, address);
 	while (next >= 0 && nr < MAX_DEBUG_FRAMES - 1) {
 		uint32_t at = (uint32_t)next;
 
@@ -217,7 +225,8 @@ static int find_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 		rc = read_inlined(dwarf, unit, at);
 		if (rc)
 			return rc;
-		next = find_covering(unit, unit->inlined[at].first, unit->inlined[at].nr, address);
+		next = find_covering(dwarf, dwarf->inlined[at].first, dwarf->inlined[at].nr,
+				     address);
 	}
 	return nr;
 }
@@ -261,7 +270,7 @@ static int find_frames(struct dwarf *dwarf, uint64_t address,
 	if (nr < 0)
 		return nr;
 	for (int i = 0; i <= nr && !rc; i++) {
-		struct dwarf_inlined *inlined = i < nr ? &unit->inlined[found[nr - 1 - i]] : NULL;
+		struct dwarf_inlined *inlined = i < nr ? &dwarf->inlined[found[nr - 1 - i]] : NULL;
 		const char **name = inlined ? &inlined->name : &function->name;
 		uint64_t origin = inlined ? inlined->origin : function->origin;
 
@@ -272,7 +281,7 @@ static int find_frames(struct dwarf *dwarf, uint64_t address,
 			rc = perch__dwarf_name(dwarf, unit, origin, name);
 		frame[i].function = *name;
 		if (!rc && i)
-			rc = set_call(dwarf, unit, &unit->inlined[found[nr - i]], &frame[i]);
+			rc = set_call(dwarf, unit, &dwarf->inlined[found[nr - i]], &frame[i]);
 	}
 	if (!rc)
 		rc = perch__dwarf_line(dwarf, unit, address, &frame[0].file, &frame[0].line);
@@ -308,7 +317,7 @@ int perch__dwarf_list(struct dwarf *dwarf)
 	int rc = perch__dwarf_units(dwarf);
 
 	/* damaged, or without code: libdw decides */
-	return result(dwarf, rc || dwarf->nr_ranges ? rc : -ENOTSUP);
+	return result(dwarf, rc || dwarf->nr_unit_ranges ? rc : -ENOTSUP);
 }
 
 void perch__dwarf_free(struct dwarf *dwarf)

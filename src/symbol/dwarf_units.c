@@ -63,11 +63,12 @@ struct unit_context {
 static int add_unit_range(void *context, uint64_t start, uint64_t end)
 {
 	const struct unit_context *to = context;
-	struct dwarf_unit_range *range = PERCH__ARRAY_APPEND_MAX(
-		to->dwarf->range, to->dwarf->nr_ranges, to->dwarf->ranges_capacity, MAX_UNITS);
+	struct dwarf_unit_range *range =
+		PERCH__ARRAY_APPEND_MAX(to->dwarf->unit_range, to->dwarf->nr_unit_ranges,
+					to->dwarf->unit_ranges_capacity, MAX_UNITS);
 
 	if (!range)
-		return DWARF_APPEND_ERROR(to->dwarf->nr_ranges, MAX_UNITS);
+		return DWARF_APPEND_ERROR(to->dwarf->nr_unit_ranges, MAX_UNITS);
 	*range = (struct dwarf_unit_range){ start, end, to->unit };
 	return 0;
 }
@@ -170,8 +171,9 @@ int perch__dwarf_units(struct dwarf *dwarf)
 		rc = add_unit(dwarf, &unit, type, &cursor, &table);
 	}
 	perch__abbreviations_clear(&table);
-	if (dwarf->nr_ranges)
-		qsort(dwarf->range, dwarf->nr_ranges, sizeof(*dwarf->range), by_start);
+	if (dwarf->nr_unit_ranges)
+		qsort(dwarf->unit_range, dwarf->nr_unit_ranges, sizeof(*dwarf->unit_range),
+		      by_start);
 	return rc || dwarf->nr_units ? rc : -ENOTSUP;
 }
 
@@ -182,11 +184,11 @@ void perch__dwarf_free_units(struct dwarf *dwarf)
 
 		perch__dwarf_free_lines(unit->lines);
 		free(unit->function);
-		free(unit->inlined);
-		free(unit->range);
 		free(unit->scopes.scope);
 	}
 	free(dwarf->unit);
+	free(dwarf->unit_range);
+	free(dwarf->inlined);
 	free(dwarf->range);
 	for (size_t i = 0; i < dwarf->nr_abbreviations; i++) {
 		perch__abbreviations_clear(dwarf->abbreviations[i]);
@@ -436,19 +438,19 @@ static struct dwarf_function *search_function(const struct dwarf_unit *unit, uin
 
 static struct dwarf_unit *find_unit(const struct dwarf *dwarf, uint64_t address)
 {
-	size_t low = 0, high = dwarf->nr_ranges;
+	size_t low = 0, high = dwarf->nr_unit_ranges;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (dwarf->range[middle].start <= address)
+		if (dwarf->unit_range[middle].start <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
-		if (address < dwarf->range[low].end)
-			return &dwarf->unit[dwarf->range[low].unit];
+		if (address < dwarf->unit_range[low].end)
+			return &dwarf->unit[dwarf->unit_range[low].unit];
 	return NULL;
 }
 
@@ -487,8 +489,6 @@ static int list_all(struct dwarf *dwarf, struct dwarf_unit *unit)
 		return 0;
 	}
 	free(before);
-	/* the inlined functions are listed again */
-	unit->nr_inlined = unit->nr_ranges = 0;
 	unit->not_understood = rc;
 	return rc;
 }
