@@ -233,14 +233,15 @@ static int add_step(struct abbreviations *table, unsigned *bytes, enum dwarf_ski
 /* Sets the size of an entry and the place of its sibling, if its steps are as long in any entry. */
 static void set_size(const struct abbreviations *table, struct abbreviation *abbreviation)
 {
-	const struct dwarf_step *step = table->step + abbreviation->step;
 	size_t size = 0, sibling = 0;
 
 	for (uint32_t i = 0; i < abbreviation->nr_steps; i++) {
-		size += step[i].bytes;
-		if (step[i].skip == SKIP_NONE)
+		const struct dwarf_step *step = &table->step[abbreviation->step + i];
+
+		size += step->bytes;
+		if (step->skip == SKIP_NONE)
 			continue;
-		if (step[i].skip != SKIP_SIBLING4 || sibling || !size)
+		if (step->skip != SKIP_SIBLING4 || sibling || !size)
 			return;
 		sibling = size;
 		size += 4;
@@ -334,14 +335,15 @@ static int complete_specs(struct abbreviations *table, struct abbreviation *abbr
 static unsigned kind_of(const struct abbreviations *table, const struct abbreviation *abbreviation)
 {
 	unsigned kind = perch__is_scope(abbreviation->tag) ? KIND_SCOPE : KIND_OTHER;
-	const struct dwarf_spec *address = table->spec + abbreviation->address;
 
 	switch (abbreviation->tag) {
 	case DW_TAG_subprogram:
-		for (uint32_t i = 0; i < abbreviation->nr_addresses; i++)
-			if (address[i].wanted == ATTRIBUTE_LOW_PC ||
-			    address[i].wanted == ATTRIBUTE_RANGES)
+		for (uint32_t i = 0; i < abbreviation->nr_addresses; i++) {
+			unsigned attribute = table->spec[abbreviation->address + i].wanted;
+
+			if (attribute == ATTRIBUTE_LOW_PC || attribute == ATTRIBUTE_RANGES)
 				kind |= KIND_FUNCTION;
+		}
 		return kind;
 	case DW_TAG_namespace:
 	case DW_TAG_module:

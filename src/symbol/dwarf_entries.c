@@ -80,11 +80,14 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 	}
 }
 
-static int read_attributes(const struct abbreviations *table, const struct dwarf_spec *spec,
-			   uint32_t nr, struct cursor *cursor, struct dwarf_entry *entry)
+/* first, nr: in the table */
+static int read_attributes(const struct abbreviations *table, uint32_t first, uint32_t nr,
+			   struct cursor *cursor, struct dwarf_entry *entry)
 {
 	entry->has = 0;
-	for (uint32_t i = 0; i < nr; i++, spec++) {
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct dwarf_spec *spec = &table->spec[first + i];
+
 		perch__skip(cursor, spec->bytes);
 		if (!spec->form)
 			continue;
@@ -102,16 +105,15 @@ static int read_attributes(const struct abbreviations *table, const struct dwarf
 int perch__dwarf_entry(const struct abbreviations *table, const struct abbreviation *abbreviation,
 		       struct cursor *cursor, struct dwarf_entry *entry)
 {
-	return read_attributes(table, table->spec + abbreviation->spec, abbreviation->nr_specs,
-			       cursor, entry);
+	return read_attributes(table, abbreviation->spec, abbreviation->nr_specs, cursor, entry);
 }
 
 int perch__dwarf_addresses(const struct abbreviations *table,
 			   const struct abbreviation *abbreviation, struct cursor *cursor,
 			   struct dwarf_entry *entry)
 {
-	return read_attributes(table, table->spec + abbreviation->address,
-			       abbreviation->nr_addresses, cursor, entry);
+	return read_attributes(table, abbreviation->address, abbreviation->nr_addresses, cursor,
+			       entry);
 }
 
 uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry)

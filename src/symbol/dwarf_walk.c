@@ -9,10 +9,11 @@
 static uint64_t skip_steps(const struct abbreviations *table,
 			   const struct abbreviation *abbreviation, struct cursor *cursor)
 {
-	const struct dwarf_step *step = table->step + abbreviation->step;
 	uint64_t sibling = 0;
 
-	for (uint32_t i = 0; i < abbreviation->nr_steps; i++, step++) {
+	for (uint32_t i = 0; i < abbreviation->nr_steps; i++) {
+		const struct dwarf_step *step = &table->step[abbreviation->step + i];
+
 		perch__skip(cursor, step->bytes);
 		switch ((enum dwarf_skip)step->skip) {
 		case SKIP_NONE:
