@@ -155,7 +155,7 @@ static void print_jitdump(const struct cli_input *input, const struct perch_dso 
 			 cli_word(damaged, "is", "are"), cli_word(damaged, "was", "were"));
 }
 
-/* Files their addresses have no names. */
+/* Files with addresses that have no names. */
 struct nameless {
 	size_t files;	 /* that are missing, or not the ones that were mapped */
 	size_t stripped; /* without symbols */
