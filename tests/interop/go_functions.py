@@ -210,6 +210,9 @@ def main():
     if not shutil.which("go"):
         print("skip: go is not installed (Debian: golang-go)")
         return 77
+    if not shutil.which("strip") or not shutil.which("readelf"):
+        print("skip: strip or readelf is not installed (Debian: binutils)")
+        return 77
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         with open("main.go", "w", encoding="ascii") as file:
