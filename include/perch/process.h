@@ -148,7 +148,8 @@ PERCH_API int perch_processes_add_build_id(struct perch_processes *processes, co
 					   const uint8_t *bytes, size_t size);
 
 /**
- * Applies a MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL or CGROUP record. Ignores others.
+ * Applies a MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL or CGROUP record, and SWITCH and SAMPLE records
+ * after perch_processes_count_running(). Ignores others.
  *
  * The kernel writes no records about processes and mappings that are older than the event. A
  * perf.data file has such records, because the recorder makes them from /proc. A program that reads
@@ -235,6 +236,30 @@ PERCH_API struct perch_thread *perch_processes_thread(struct perch_processes *pr
 PERCH_API void perch_processes_resolve(struct perch_processes *processes,
 				       struct perch_thread *thread, unsigned cpumode,
 				       uint64_t address, struct perch_location *location);
+
+/**
+ * Counts from now on the threads that run, for perch_processes_parallelism(). SWITCH and SAMPLE
+ * records must be applied, too: those of an event of threads and their children
+ * (attr.context_switch and attr.inherit). A SWITCH_CPU_WIDE record, or a sample of an idle task,
+ * which are of events of CPUs, ends the counting.
+ *
+ * @param processes  the processes
+ * @param cpus       CPUs of the machine: at most as many threads run; 0 if unknown
+ */
+PERCH_API void perch_processes_count_running(struct perch_processes *processes, uint32_t cpus);
+
+/**
+ * Returns the number of threads that run, after the records that were applied so far.
+ *
+ * A thread runs from its switch in, its exec or its first sample on, whichever is first, and until
+ * its switch out or its end. So a thread that runs already when its events are enabled counts from
+ * its first sample on.
+ *
+ * @param processes  the processes
+ * @return the number, at least 1; 0 if it is unknown: without perch_processes_count_running(), or
+ *         after a record of an event of a CPU
+ */
+PERCH_API uint32_t perch_processes_parallelism(const struct perch_processes *processes);
 
 /**
  * Returns the path of a cgroup, by its CGROUP record. At most 65536 paths, and 16 MiB of them, are

@@ -80,6 +80,8 @@ struct process {
 	struct space *space;
 	struct perch_jitdump *jitdumps; /* that it writes; a list */
 	bool had_threads, has_threads;	/* of perch_processes_discard_ended() */
+	uint32_t nr_running;		/* threads, if they are counted */
+	uint32_t program;		/* counts execs, if they are counted */
 };
 
 /* processes.c: makes lookups of the tid find the thread that is added next. Returns 0 or -ENOMEM.
@@ -97,6 +99,9 @@ struct perch_thread {
 	const struct comm *comm;
 	bool has_comm; /* comm is from a record, and children inherit it */
 	uint8_t ended; /* 0: it runs; else calls of perch_processes_discard_ended() since + 1 */
+	uint8_t open_switches; /* switches in without a switch out, while the process runs .program
+				*/
+	uint32_t program;
 	/* by NAMESPACES records; 0: unknown */
 	struct perch_ns_link_info cgroup_namespace, mount_namespace, pid_namespace;
 };
@@ -234,6 +239,25 @@ struct cgroups {
 int perch__cgroups_apply(struct perch_processes *processes, const struct perch_record *record);
 void perch__cgroups_clear(struct cgroups *cgroups);
 
+/* ---- switches.c: the threads that run ---- */
+
+struct switches {
+	bool counted;
+	uint32_t cpus;	     /* at most as many threads run; 0: unknown */
+	uint32_t nr_running; /* threads */
+};
+/* Stores the thread of a SWITCH, SWITCH_CPU_WIDE or SAMPLE record. Returns false if the record is
+ * not needed. */
+bool perch__switches_thread_of(struct perch_processes *processes, const struct perch_record *record,
+			       uint32_t *pid, uint32_t *tid);
+/* Applies the record to the thread. */
+void perch__switches_apply(struct perch_processes *processes, struct perch_thread *thread,
+			   const struct perch_record *record);
+/* The thread has ended. */
+void perch__switches_end(struct perch_processes *processes, struct perch_thread *thread);
+/* The thread runs another program, which ends the other threads of its process. */
+void perch__switches_exec(struct perch_processes *processes, struct perch_thread *thread);
+
 struct perch_processes {
 	uint64_t seed; /* of all hash tables */
 	struct process **process;
@@ -260,6 +284,7 @@ struct perch_processes {
 	uint32_t synthesized;
 	struct jitdumps jitdumps;
 	struct cgroups cgroups;
+	struct switches switches;
 };
 
 /* Finds or adds the DSO of a mapping. Returns NULL if out of memory. */

@@ -139,6 +139,7 @@ int perch__set_newest_thread(struct perch_processes *processes, uint32_t tid)
 	processes->last_thread = NULL;
 	if (old == PERCH__HASH_NONE)
 		return perch__hash_add(&processes->by_tid, hash, processes->nr_threads);
+	perch__switches_end(processes, processes->thread[old]);
 	perch__hash_move(&processes->by_tid, hash, old, processes->nr_threads);
 	return 0;
 }
@@ -324,8 +325,10 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 	thread->has_comm = true;
 	thread->ended = 0;
 	/* samples during exec still have addresses of the old program */
-	if (comm->exec)
+	if (comm->exec) {
 		thread->process->replaced = REPLACED_BY_EXEC;
+		perch__switches_exec(processes, thread);
+	}
 	return 0;
 }
 
@@ -356,6 +359,7 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	child->ended = 0;
 	if (child == parent)
 		return 0;
+	perch__switches_end(processes, child);
 	/* if the parent's COMM record was lost, the child's name is unknown too */
 	child->comm = parent->has_comm ? parent->comm : get_default_comm(processes, task->tid);
 	child->has_comm = parent->has_comm;
@@ -380,9 +384,25 @@ static void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t
 {
 	uint32_t index = find_thread(processes, tid);
 
-	if (index != PERCH__HASH_NONE && processes->thread[index]->pid == pid &&
-	    !processes->thread[index]->ended)
+	if (index == PERCH__HASH_NONE || processes->thread[index]->pid != pid)
+		return;
+	perch__switches_end(processes, processes->thread[index]);
+	if (!processes->thread[index]->ended)
 		processes->thread[index]->ended = 1;
+}
+
+static int apply_switch(struct perch_processes *processes, const struct perch_record *record)
+{
+	struct perch_thread *thread;
+	uint32_t pid, tid;
+
+	if (!perch__switches_thread_of(processes, record, &pid, &tid))
+		return 0;
+	thread = perch_processes_thread(processes, pid, tid);
+	if (!thread)
+		return -ENOMEM;
+	perch__switches_apply(processes, thread, record);
+	return 0;
 }
 
 int perch_processes_apply(struct perch_processes *processes, const struct perch_record *record)
@@ -405,6 +425,10 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 		/* the thread stays: samples may follow, and a reused tid has a FORK record */
 		end_thread(processes, record->task.pid, record->task.tid);
 		return 0;
+	case PERCH_RECORD_SWITCH:
+	case PERCH_RECORD_SWITCH_CPU_WIDE:
+	case PERCH_RECORD_SAMPLE:
+		return apply_switch(processes, record);
 	default:
 		return 0;
 	}

@@ -29,6 +29,7 @@ struct perch_session {
 	const struct perch_record *put; /* the next one; NULL: none */
 	bool merging_deferred;		/* an event defers call chains, and records come by time */
 	bool call_stacks;		/* an event has call stacks in branch records */
+	bool counts_running;		/* the number of threads that run is known */
 	struct perch_record record;	/* of perch_session_next_sample() */
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
 	struct perch_unwinder *unwinder; /* NULL until it is needed */

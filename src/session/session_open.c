@@ -120,6 +120,45 @@ static void set_recorded_since(struct perch_session *session)
 		perch_symbols_set_recorded_since(session->symbols, end - (time[1] - time[0]));
 }
 
+/* Returns the number of CPUs of the recorded machine; 0 if unknown. */
+static uint32_t count_cpus(const struct perch_session *session)
+{
+	const void *data;
+	uint32_t cpus;
+	size_t size;
+
+	if (perch_reader_feature(session->reader, PERCH_FEATURE_NRCPUS, &data, &size) ||
+	    size < sizeof(cpus))
+		return 0;
+	memcpy(&cpus, data, sizeof(cpus));
+	return perch_reader_byte_order(session->reader) == PERCH_BYTES_NATIVE
+		       ? cpus
+		       : __builtin_bswap32(cpus);
+}
+
+/* True if an event writes the context switches of threads and of their children. */
+static bool has_switches(const struct perch_session *session)
+{
+	const uint64_t needs = PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME;
+
+	for (size_t i = 0; i < session->nr_events; i++) {
+		const struct perch_attr *attr = &session->events[i].attr;
+
+		if (attr->context_switch && attr->inherit && attr->sample_id_all &&
+		    (attr->sample_type & needs) == needs)
+			return true;
+	}
+	return false;
+}
+
+/* The number of threads that run is known if the records have the order of time. */
+static void count_running(struct perch_session *session)
+{
+	session->counts_running = !session->options.file_order && has_switches(session);
+	if (session->counts_running)
+		perch_processes_count_running(session->processes, count_cpus(session));
+}
+
 /* Makes the objects that change with each record. */
 static int begin(struct perch_session *session, struct perch_error *err)
 {
@@ -140,6 +179,7 @@ static int begin(struct perch_session *session, struct perch_error *err)
 			session->symbols,
 			perch_reader_text(session->reader, PERCH_FEATURE_OSRELEASE), err);
 	if (!rc) {
+		count_running(session);
 		set_bpf_programs(session);
 		set_recorded_since(session);
 	}
