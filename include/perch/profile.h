@@ -190,6 +190,14 @@ struct perch_frame {
  * of the column "cpu". */
 #define PERCH_NO_CPU UINT32_MAX
 
+/** The latency of a row: the sum of its periods, each divided by the number of threads that ran
+ * (perch_processes_parallelism()), in a unit that is the same for the profile. */
+struct perch_row_latency {
+	uint64_t self;	      /**< that of the samples in this function */
+	uint64_t children;    /**< self, plus that of samples in called functions */
+	uint64_t reserved[2]; /**< for members of later versions */
+};
+
 /**
  * A row of a report: the samples with equal values in all columns. perch_profile_value() returns
  * the values, perch_profile_cell() their texts.
@@ -209,7 +217,9 @@ struct perch_row {
 	uint32_t index;	       /**< number of the row in the profile */
 	uint32_t event;	       /**< index of the event */
 	uint32_t numbers[2];   /**< private: where the profile has its values */
-	uint64_t reserved[1];  /**< for members of later versions */
+	uint32_t reserved[1];  /**< for members of later versions */
+	/** With options.latencies or the column "parallelism"; otherwise NULL. */
+	const struct perch_row_latency *latency;
 };
 
 /** What the branches of call graphs are merged by. */
@@ -272,6 +282,10 @@ struct perch_profile_options {
 	 * with .branches, .ignore_callees or the column "parent" have none. Another thread may
 	 * decompress debug information that is needed, see perch_symbols_start_debug_info(). */
 	unsigned threads : 1;
+	/** Rows have latencies, for the columns "latency" and "latency_children". Like the column
+	 * "parallelism" this needs perch_processes_count_running(). Samples at whose time
+	 * perch_processes_parallelism() is 0 have no latency. */
+	unsigned latencies : 1;
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */
 	enum perch_call_graph_key graph_key;
@@ -438,7 +452,10 @@ struct perch_profile_total {
 	uint64_t period;      /**< sum of their periods */
 	uint64_t all_samples; /**< samples, and those of perch_profile_skip() */
 	uint64_t all_period;  /**< sum of their periods */
-	uint64_t reserved[4]; /**< for members of later versions */
+	/** After perch_profile_finish(), with latencies: the sum of perch_row_latency.self. */
+	uint64_t latency;
+	uint64_t all_latency; /**< the same with the samples of perch_profile_skip() */
+	uint64_t reserved[2]; /**< for members of later versions */
 };
 
 /**

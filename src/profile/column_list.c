@@ -112,6 +112,26 @@ static int add_given(struct perch_profile *profile, const struct perch_column *c
 	return add_column(profile, column, err);
 }
 
+/* Finds the word of the column parallelism. Latencies need it, also without the column. */
+static int find_parallelism(struct perch_profile *profile, bool latencies, struct perch_error *err)
+{
+	static const char name[] = "parallelism";
+	const struct perch_column *column = perch_column_find(name, sizeof(name) - 1);
+	size_t at = perch__columns_index(profile, column);
+
+	if (at != MAX_COLUMNS) {
+		profile->latency.word = profile->word[at];
+	} else if (latencies) {
+		if (profile->contexts.width > MAX_COLUMNS)
+			return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
+					       "a profile has at most %u columns", MAX_COLUMNS);
+		profile->latency.hidden = true;
+		profile->latency.word = profile->contexts.width;
+		profile->sample_column[profile->contexts.width++] = column;
+	}
+	return 0;
+}
+
 int perch__columns_set(struct perch_profile *profile, const struct perch_profile_options *options,
 		       struct perch_error *err)
 {
@@ -122,7 +142,7 @@ int perch__columns_set(struct perch_profile *profile, const struct perch_profile
 		rc = add_names(profile, options->names, err);
 	for (size_t i = 0; options && i < options->nr_columns && !rc; i++)
 		rc = add_given(profile, options->columns[i], err);
-	return rc;
+	return rc ? rc : find_parallelism(profile, options && options->latencies, err);
 }
 
 const struct perch_column *const *perch_profile_columns(const struct perch_profile *profile,

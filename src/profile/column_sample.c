@@ -62,6 +62,24 @@ static const char *socket_text(struct perch_profile *profile, const struct cell 
 const struct perch_column_methods perch__column_socket = { .value = socket_value,
 							   .text = socket_text };
 
+/* ---- parallelism ---- */
+
+static int parallelism_value(const struct sample *sample, uint64_t *value)
+{
+	return store(value, perch_processes_parallelism(sample->profile->processes));
+}
+
+static const char *parallelism_text(struct perch_profile *profile, const struct cell *cell,
+				    char *buffer, size_t size)
+{
+	(void)profile;
+	snprintf(buffer, size, cell->value ? "%" PRIu64 : "unknown", cell->value);
+	return buffer;
+}
+
+const struct perch_column_methods perch__column_parallelism = { .value = parallelism_value,
+								.text = parallelism_text };
+
 /* ---- cgroup: its id ---- */
 
 static int cgroup_value(const struct sample *sample, uint64_t *value)

@@ -79,6 +79,7 @@ static void decay_sums(struct perch_profile *profile, const struct factor *facto
 
 		event->total = (struct perch_profile_total){ 0 };
 		decay(factor, &event->skipped_period, &event->skipped_samples);
+		event->skipped_latency *= (double)factor->numerator / factor->denominator;
 	}
 	for (size_t i = 0; i < profile->stacks.nr; i++) {
 		struct stack *stack = &profile->stacks.stack[i];

@@ -83,13 +83,16 @@ int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *a
 
 static int fold_count(struct perch_profile *profile, const struct count *count, uint32_t frame)
 {
-	uint32_t node = perch__tree_child(&profile->tree, count->context, NO_NODE, frame);
+	uint32_t context = perch__latency_context(profile, count->context);
+	uint32_t node = perch__tree_child(&profile->tree, context, NO_NODE, frame);
 
 	if (node == NO_NODE)
 		return -ENOMEM;
 	profile->tree.node[node].self += count->period;
 	profile->tree.node[node].samples += count->samples;
-	return 0;
+	return profile->latency.word && count->samples
+		       ? perch__latency_add(profile, node, count->context, count->period)
+		       : 0;
 }
 
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists)

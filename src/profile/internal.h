@@ -218,6 +218,8 @@ extern const struct perch_column_methods perch__column_time, perch__column_socke
 	perch__column_local_p_stage_cyc, perch__column_p_stage_cyc, perch__column_transaction,
 	perch__column_addr, perch__column_phys_daddr, perch__column_code_page_size,
 	perch__column_data_page_size;
+extern const struct perch_column_methods perch__column_parallelism, perch__column_latency,
+	perch__column_latency_children;
 extern const struct perch_column_methods perch__column_dso_size, perch__column_symbol_size,
 	perch__column_level, perch__column_kind, perch__column_srcline, perch__column_srcfile;
 extern const struct perch_column_methods perch__column_comm, perch__column_comm_nodigit,
@@ -284,6 +286,21 @@ struct row_lists {
 };
 /* row.numbers[]: in perch_profile.contexts and frame[]; all frames of a row have the same values */
 enum { ROW_CONTEXT, ROW_FRAME };
+
+/* latency.c: of a profile with latencies */
+struct latency {
+	size_t word;	/* of contexts, with the number of threads that ran; 0: no latencies */
+	bool hidden;	/* the word is that of no column of the profile */
+	unsigned shift; /* latencies are in units of 1 / 2^shift of a period */
+	/* in perch_profile_finish(): by context, the one without the hidden word, and the number */
+	uint32_t *context, *parallelism;
+	struct tuples merged; /* contexts */
+	struct node_latency {
+		uint64_t self, total;
+	} * node; /* of the folded tree */
+	size_t capacity;
+	struct perch_row_latency *row; /* by the index of the row */
+};
 
 /* contexts of the last samples, by tid: usually the next sample of a thread has the same one */
 #define RECENT_CONTEXTS 64
@@ -372,6 +389,7 @@ struct perch_profile {
 	struct profile_event {
 		struct perch_profile_total total; /* without all_* */
 		uint64_t skipped_samples, skipped_period;
+		double skipped_latency;
 		bool has_chains;
 		bool has_calls; /* callers in user space have the addresses of their calls */
 		size_t first_row, nr_rows; /* in row[] */
@@ -380,6 +398,7 @@ struct perch_profile {
 	struct last_stack last_stack[LAST_STACKS];
 	perch_profile_progress *progress; /* NULL: none */
 	void *progress_context;
+	struct latency latency;
 };
 
 /* The parts of perch_profile_finish(), and the shares of its time that they take about. */
@@ -489,6 +508,27 @@ int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *a
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists);
 void perch__flat_clear(struct flat *flat);
 void perch__flat_free(struct perch_profile *profile);
+
+/* ---- latency.c ---- */
+
+/* Before the tree of frames is made. Returns 0 or -ENOMEM. */
+int perch__latency_start(struct perch_profile *profile);
+/* The context of a node, for that of the samples in it. */
+static inline uint32_t perch__latency_context(const struct perch_profile *profile, uint32_t context)
+{
+	return profile->latency.word ? profile->latency.context[context] : context;
+}
+/* Adds the latency of samples to a node. context: theirs. Returns 0 or -ENOMEM. */
+int perch__latency_add(struct perch_profile *profile, uint32_t node, uint32_t context,
+		       uint64_t period);
+/* After the tree is linked: contexts are those of its nodes. Returns 0 or -ENOMEM. */
+int perch__latency_finish(struct perch_profile *profile);
+/* After perch__rows_fill(): makes the latencies of rows. Returns 0 or -ENOMEM. */
+int perch__latency_of_rows(struct perch_profile *profile);
+/* Counts a sample that is left out, and returns the sum of all. */
+void perch__latency_skip(struct perch_profile *profile, unsigned event, uint64_t period);
+uint64_t perch__latency_skipped(const struct perch_profile *profile, unsigned event);
+void perch__latency_clear(struct perch_profile *profile);
 
 /* ---- sort_numbers.c ---- */
 

@@ -99,6 +99,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__tree_clear(&profile->tree);
 	perch__tuples_clear(&profile->data_addresses);
 	perch__tuples_clear(&profile->namespaces);
+	perch__latency_clear(profile);
 	perch__texts_clear(&profile->dso_names);
 	perch__parent_clear(profile);
 	free(profile->comm);
@@ -213,7 +214,7 @@ int perch_profile_add_truncated(struct perch_profile *profile, const struct perc
 int perch_profile_skip(struct perch_profile *profile, const struct perch_record *record,
 		       struct perch_error *err)
 {
-	uint64_t nr;
+	uint64_t nr, period;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
@@ -221,8 +222,10 @@ int perch_profile_skip(struct perch_profile *profile, const struct perch_record 
 		return no_memory(err);
 	nr = profile->branches ? perch__branches_of(record) : 1;
 	profile->event[record->event].skipped_samples += nr * profile->unit;
-	profile->event[record->event].skipped_period += profile->branches ? nr
-									  : record->sample.period;
+	period = profile->branches ? nr : record->sample.period;
+	profile->event[record->event].skipped_period += period;
+	if (profile->latency.word)
+		perch__latency_skip(profile, record->event, period);
 	return 0;
 }
 
@@ -270,11 +273,12 @@ static uint32_t fold_inlined(struct folding *folding, const struct stack *stack,
 	struct frame_lists *lists = folding->lists;
 	const struct inlined *inlined =
 		perch__frames_inlined(folding->profile, lists, stack->address, is_caller);
+	uint32_t context = perch__latency_context(folding->profile, stack->context);
 
 	if (!inlined)
 		return NO_NODE;
 	for (uint32_t i = inlined->nr; i-- > 0 && at != NO_NODE;)
-		at = perch__tree_child(&folding->profile->tree, stack->context, at,
+		at = perch__tree_child(&folding->profile->tree, context, at,
 				       lists->inlined_frame[inlined->first + i]);
 	return at;
 }
@@ -301,11 +305,11 @@ static void prefetch_fold(const struct folding *folding, size_t i)
 		__builtin_prefetch(&profile->tree.node[node[stack[AHEAD].parent]], 1);
 	if (i + AHEAD / 2 < nr && !lists->brief[stack[AHEAD / 2].address].is_alone &&
 	    (stack[AHEAD / 2].parent == NO_NODE || stack[AHEAD / 2].parent < i))
-		perch__tree_prefetch_child(&profile->tree, stack[AHEAD / 2].context,
-					   stack[AHEAD / 2].parent == NO_NODE
-						   ? NO_NODE
-						   : node[stack[AHEAD / 2].parent],
-					   lists->frame[stack[AHEAD / 2].address]);
+		perch__tree_prefetch_child(
+			&profile->tree, perch__latency_context(profile, stack[AHEAD / 2].context),
+			stack[AHEAD / 2].parent == NO_NODE ? NO_NODE
+							   : node[stack[AHEAD / 2].parent],
+			lists->frame[stack[AHEAD / 2].address]);
 }
 
 /* The stacks before a number are not needed any more: their memory is released in parts, while the
@@ -327,6 +331,7 @@ static int fold_stack(struct folding *folding, size_t i)
 	bool is_root = stack->parent == NO_NODE,
 	     is_caller = folding->callers && folding->callers[i];
 	uint32_t parent = is_root ? NO_NODE : folding->node[stack->parent], frame, node;
+	uint32_t context = perch__latency_context(profile, stack->context);
 	unsigned event = perch__context_event(profile, stack->context);
 
 	frame = is_caller ? perch__frames_of_caller(profile, folding->lists, stack->address)
@@ -335,8 +340,8 @@ static int fold_stack(struct folding *folding, size_t i)
 		return -ENOMEM;
 	folding->lone[i] = brief->is_alone && !folding->may_merge &&
 			   (is_root || folding->lone[stack->parent]);
-	node = folding->lone[i] ? perch__tree_add(&profile->tree, stack->context, parent, frame)
-				: perch__tree_child(&profile->tree, stack->context, parent, frame);
+	node = folding->lone[i] ? perch__tree_add(&profile->tree, context, parent, frame)
+				: perch__tree_child(&profile->tree, context, parent, frame);
 	if (folding->callers && brief->has_debug_info && profile->event[event].has_chains &&
 	    node != NO_NODE) {
 		uint32_t innermost = fold_inlined(folding, stack, is_caller, node);
@@ -349,7 +354,9 @@ static int fold_stack(struct folding *folding, size_t i)
 		return -ENOMEM;
 	profile->tree.node[node].self += stack->self;
 	profile->tree.node[node].samples += stack->samples;
-	return 0;
+	return profile->latency.word && stack->samples
+		       ? perch__latency_add(profile, node, stack->context, stack->self)
+		       : 0;
 }
 
 /* Folds the tree of addresses into the tree of frames. */
@@ -362,7 +369,7 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 		.nr = nr,
 		.node = calloc(nr + 1, sizeof(*folding.node)),
 		.lone = calloc(nr + 1, sizeof(*folding.lone)),
-		.may_merge = perch__contexts_have_addresses(profile),
+		.may_merge = perch__contexts_have_addresses(profile) || profile->latency.hidden,
 	};
 	int rc = folding.node && folding.lone ? perch__frames_describe(profile, lists) : -ENOMEM;
 
@@ -404,7 +411,11 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	if (!rc)
 		rc = perch__contexts_fold(profile, &lists);
 	if (!rc)
+		rc = perch__latency_start(profile);
+	if (!rc)
 		rc = profile->flat ? perch__flat_fold(profile, &lists) : fold(profile, &lists);
+	if (!rc)
+		rc = perch__latency_finish(profile);
 	perch__frames_clear(&lists);
 	free(profile->batch);
 	profile->batch = NULL;
@@ -420,6 +431,8 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	perch__hash_clear(&profile->tree.children);
 	if (!rc)
 		rc = perch__rows_fill(profile);
+	if (!rc)
+		rc = perch__latency_of_rows(profile);
 	if (rc == -ECANCELED)
 		return perch_error_set(err, ECANCELED, PERCH_ERROR_USAGE,
 				       "the program ended the call");

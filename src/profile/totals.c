@@ -13,4 +13,5 @@ void perch_profile_get_total(const struct perch_profile *profile, unsigned event
 		(total->samples + profile->event[event].skipped_samples) / profile->unit;
 	total->samples /= profile->unit;
 	total->all_period = total->period + profile->event[event].skipped_period;
+	total->all_latency = total->latency + perch__latency_skipped(profile, event);
 }

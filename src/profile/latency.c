@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Latencies: the period of each sample, divided by the number of threads that ran at its time.
+ *
+ * While samples are counted, this number is a word of their context, so that counting is the same
+ * as without latencies. Contexts that differ only in this word become one when the tree of frames
+ * is made, and each node gets the sum of its latencies. Samples at an unknown number have none.
+ */
+#include "internal.h"
+
+/* Latencies are multiples of 1 / 2^shift: a period of 1 can be divided, and sums do not overflow.
+ */
+static unsigned shift_of(const struct perch_profile *profile)
+{
+	unsigned __int128 most = 1;
+
+	for (size_t i = 0; i < profile->nr_events; i++) {
+		unsigned __int128 sum = (unsigned __int128)profile->event[i].total.period +
+					profile->event[i].skipped_period;
+
+		most = sum > most ? sum : most;
+	}
+	for (unsigned shift = 20; shift; shift--)
+		if (most << shift <= INT64_MAX)
+			return shift;
+	return 0;
+}
+
+static uint64_t divide(const struct latency *latency, uint64_t period, uint32_t parallelism)
+{
+	unsigned __int128 whole = (unsigned __int128)period << latency->shift;
+
+	return parallelism ? (uint64_t)((whole + parallelism / 2) / parallelism) : 0;
+}
+
+/* Makes the contexts without the word of the parallelism, which is the last one. */
+static int merge_contexts(struct perch_profile *profile)
+{
+	struct latency *latency = &profile->latency;
+	size_t nr = profile->contexts.nr;
+
+	latency->merged.width = profile->contexts.width - latency->hidden;
+	latency->context = calloc(nr + 1, sizeof(*latency->context));
+	latency->parallelism = calloc(nr + 1, sizeof(*latency->parallelism));
+	if (!latency->context || !latency->parallelism)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint64_t *words = perch__tuples_at(&profile->contexts, i);
+
+		latency->parallelism[i] = (uint32_t)words[latency->word];
+		latency->context[i] = perch__tuples_add(&latency->merged, words);
+		if (latency->context[i] == NO_NUMBER)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int perch__latency_start(struct perch_profile *profile)
+{
+	if (!profile->latency.word)
+		return 0;
+	profile->latency.shift = shift_of(profile);
+	return merge_contexts(profile);
+}
+
+int perch__latency_add(struct perch_profile *profile, uint32_t node, uint32_t context,
+		       uint64_t period)
+{
+	struct latency *latency = &profile->latency;
+	uint64_t part = divide(latency, period, latency->parallelism[context]);
+
+	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, (size_t)node + 1))
+		return -ENOMEM;
+	latency->node[node].self += part;
+	profile->event[perch__context_event(profile, context)].total.latency += part;
+	return 0;
+}
+
+int perch__latency_finish(struct perch_profile *profile)
+{
+	struct latency *latency = &profile->latency;
+	size_t nr = profile->tree.nr;
+
+	if (!latency->word)
+		return 0;
+	/* nodes of callers may have none of their own */
+	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, nr + 1))
+		return -ENOMEM;
+	for (size_t i = nr; i-- > 0;) {
+		uint32_t parent = profile->tree.node[i].parent;
+
+		latency->node[i].total += latency->node[i].self;
+		if (parent != NO_NODE)
+			latency->node[parent].total += latency->node[i].total;
+	}
+	perch__tuples_clear(&profile->contexts);
+	profile->contexts = latency->merged;
+	latency->merged = (struct tuples){ 0 };
+	return 0;
+}
+
+/* Frees what rows are made from. */
+static void clear_nodes(struct latency *latency)
+{
+	free(latency->context);
+	free(latency->parallelism);
+	free(latency->node);
+	latency->context = latency->parallelism = NULL;
+	latency->node = NULL;
+	latency->capacity = 0;
+}
+
+int perch__latency_of_rows(struct perch_profile *profile)
+{
+	struct latency *latency = &profile->latency;
+	const struct node *node = profile->tree.node;
+
+	if (!latency->word)
+		return 0;
+	latency->row = calloc(profile->nr_rows + 1, sizeof(*latency->row));
+	if (!latency->row)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->tree.nr; i++)
+		latency->row[node[i].row].self += latency->node[i].self;
+	for (size_t i = 0; i < profile->nr_rows; i++)
+		for (uint32_t at = profile->lists[i].outermost; at != NO_NODE;
+		     at = node[at].next_outermost)
+			latency->row[i].children += latency->node[at].total;
+	for (size_t i = 0; i < profile->nr_rows; i++)
+		profile->row[i].latency = &latency->row[profile->row[i].index];
+	clear_nodes(latency);
+	return 0;
+}
+
+void perch__latency_skip(struct perch_profile *profile, unsigned event, uint64_t period)
+{
+	uint32_t parallelism = perch_processes_parallelism(profile->processes);
+
+	if (parallelism)
+		profile->event[event].skipped_latency += (double)period / parallelism;
+}
+
+uint64_t perch__latency_skipped(const struct perch_profile *profile, unsigned event)
+{
+	double sum = profile->event[event].skipped_latency * (double)(1u << profile->latency.shift);
+
+	return sum < (double)INT64_MAX ? (uint64_t)sum : INT64_MAX;
+}
+
+void perch__latency_clear(struct perch_profile *profile)
+{
+	clear_nodes(&profile->latency);
+	free(profile->latency.row);
+	perch__tuples_clear(&profile->latency.merged);
+}
