@@ -36,18 +36,19 @@ extern "C" {
 
 /** The tests of a filter, in the order in which they are made. */
 enum perch_filter_part {
-	PERCH_FILTER_NONE,	 /**< no test: the sample matches */
-	PERCH_FILTER_CPU,	 /**< options.cpus */
-	PERCH_FILTER_TIME,	 /**< options.time */
-	PERCH_FILTER_PID,	 /**< options.pids */
-	PERCH_FILTER_TID,	 /**< options.tids */
-	PERCH_FILTER_COMM,	 /**< options.comms */
-	PERCH_FILTER_CGROUP,	 /**< options.cgroups */
-	PERCH_FILTER_DSO,	 /**< options.dsos */
-	PERCH_FILTER_SYMBOL,	 /**< options.symbols */
-	PERCH_FILTER_PARENT,	 /**< options.parent */
-	PERCH_FILTER_EXPRESSION, /**< options.expression */
-	PERCH_FILTER_PARTS = 16, /**< the number of parts, with those of later versions */
+	PERCH_FILTER_NONE,	  /**< no test: the sample matches */
+	PERCH_FILTER_CPU,	  /**< options.cpus */
+	PERCH_FILTER_TIME,	  /**< options.time */
+	PERCH_FILTER_PID,	  /**< options.pids */
+	PERCH_FILTER_TID,	  /**< options.tids */
+	PERCH_FILTER_COMM,	  /**< options.comms */
+	PERCH_FILTER_CGROUP,	  /**< options.cgroups */
+	PERCH_FILTER_DSO,	  /**< options.dsos */
+	PERCH_FILTER_SYMBOL,	  /**< options.symbols */
+	PERCH_FILTER_PARENT,	  /**< options.parent */
+	PERCH_FILTER_EXPRESSION,  /**< options.expression */
+	PERCH_FILTER_PARALLELISM, /**< options.parallelism */
+	PERCH_FILTER_PARTS = 16,  /**< the number of parts, with those of later versions */
 };
 
 /**
@@ -101,7 +102,10 @@ struct perch_filter_options {
 	/** Bytes from each address in symbols on: a sampled address in this range matches, too. 0:
 	 * only the address itself. */
 	uint64_t symbols_size;
-	uint64_t reserved[6]; /**< must be 0 */
+	/** Numbers of threads that run at the time of the sample: "1,2-4"; see
+	 * perch_processes_parallelism(). */
+	const char *parallelism;
+	uint64_t reserved[5]; /**< must be 0 */
 };
 
 /** A filter of a session. */
@@ -121,8 +125,9 @@ struct perch_filter;
  * @param[out] err     the reason of a failure, with what was expected
  * @return 0, or a negative errno
  * @retval -EINVAL   an option is not in its form
- * @retval -ENODATA  the samples lack the CPU or the time that is to be tested, or an expression is
- *                   given and the recording has no format of a tracepoint
+ * @retval -ENODATA  the samples lack the CPU or the time that is to be tested, an expression is
+ *                   given and the recording has no format of a tracepoint, or the number of
+ *                   threads that run is unknown and is to be tested
  * @retval -ENOENT   a file of names does not exist; or another errno of opening it
  */
 PERCH_API int perch_filter_new(struct perch_filter **filter, struct perch_session *session,

@@ -22,13 +22,14 @@ static const struct {
 	[PERCH_FILTER_SYMBOL] = { "--symbols", "in the function" },
 	[PERCH_FILTER_PARENT] = { "--parent", "with a function like" },
 	[PERCH_FILTER_EXPRESSION] = { "--filter", "for which is true" },
+	[PERCH_FILTER_PARALLELISM] = { "--parallelism", "with a number of running threads of" },
 };
 
 static bool has_tests(const struct perch_filter_options *options)
 {
 	return options->pids || options->tids || options->cpus || options->time || options->comms ||
 	       options->cgroups || options->dsos || options->symbols || options->parent ||
-	       options->expression;
+	       options->expression || options->parallelism;
 }
 
 bool cli_filter_is_given(const struct cli_filter *filter)
@@ -65,11 +66,17 @@ size_t cli_filter_arguments(const struct cli_filter *filter,
 	const struct {
 		const char *name, *value;
 	} options[CLI_FILTER_MOST_ARGUMENTS / 2] = {
-		{ "--comms", given->comms },	 { "--dsos", given->dsos },
-		{ "--symbols", given->symbols }, { "--pid", given->pids },
-		{ "--tid", given->tids },	 { "--cpu", given->cpus },
-		{ "--cgroup", given->cgroups },	 { "--time", given->time },
-		{ "--parent", given->parent },	 { "--filter", given->expression },
+		{ "--comms", given->comms },
+		{ "--dsos", given->dsos },
+		{ "--symbols", given->symbols },
+		{ "--pid", given->pids },
+		{ "--tid", given->tids },
+		{ "--cpu", given->cpus },
+		{ "--cgroup", given->cgroups },
+		{ "--time", given->time },
+		{ "--parent", given->parent },
+		{ "--filter", given->expression },
+		{ "--parallelism", given->parallelism },
 	};
 	size_t nr = 0;
 

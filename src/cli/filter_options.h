@@ -59,6 +59,11 @@ struct cli_filter {
 		  CLI_STRING, &(filter)->options.cgroups,                                      \
 		  NULL,	      false,                                                           \
 		  false },                                                                     \
+		{ 0,	      "parallelism",                                                   \
+		  "NUMBERS",  "only samples while so many threads run (1,3-5)",                \
+		  CLI_STRING, &(filter)->options.parallelism,                                  \
+		  NULL,	      false,                                                           \
+		  false },                                                                     \
 	{                                                                                      \
 		0, "time", "TIMES", "only samples in START,STOP or +1,+2 or 10%-20% or 10%/2", \
 			CLI_STRING, &(filter)->options.time, NULL, false, false                \
@@ -133,7 +138,7 @@ static inline bool cli_filter_counts(const struct cli_filter *filter)
 
 	return part != PERCH_FILTER_CPU && part != PERCH_FILTER_TIME;
 }
-enum { CLI_FILTER_MOST_ARGUMENTS = 20 };
+enum { CLI_FILTER_MOST_ARGUMENTS = 22 };
 /* Stores the options that were given, as arguments of a command: names and values. Returns their
  * number. */
 size_t cli_filter_arguments(const struct cli_filter *filter,

@@ -69,7 +69,6 @@ static const struct {
 	  "--filter 'COMM != \"perch\"' leaves out samples of tracepoints in perch" },
 	{ "record", "--group", "braces make a group: -e '{cycles,instructions}'" },
 	{ "record", "--kcore", "perch annotate reads the kernel's code from /proc/kcore" },
-	{ "record", "--latency", "--switch-events records context switches" },
 	{ "record", "--mmap-flush", "-m sets the size of the rings" },
 	{ "record", "--no-buffering", "'perch top' shows samples while they are taken" },
 	{ "record", "--num-thread-synthesize", "one thread reads /proc" },
@@ -148,8 +147,6 @@ static const struct {
 	{ "report", "--show-ref-call-graph", "rows have the call chains of their own event" },
 	{ "report", "--addr2line", "lines are read without a program" },
 	{ "report", "--addr2line-style", "lines are read without a program" },
-	{ "report", "--latency", "samples are not weighted by the number of running threads" },
-	{ "report", "--parallelism", "samples are not selected by the number of running threads" },
 	{ "report", "-o", OUTPUT },
 	{ "report", "--output", OUTPUT },
 

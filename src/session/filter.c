@@ -130,6 +130,21 @@ static int test_expression(struct perch_filter *filter, const struct perch_recor
 	return 0;
 }
 
+static int test_parallelism(struct perch_filter *filter, const struct perch_record *record)
+{
+	uint32_t nr = perch_processes_parallelism(perch_session_processes(filter->session));
+
+	(void)record;
+	if (nr < MAX_CPUS &&
+	    perch__filter_count(&filter->values[PERCH_FILTER_PARALLELISM], nr, NULL))
+		return -ENOMEM;
+	for (size_t i = 0; i < filter->parallelism.nr; i++)
+		if (nr >= filter->parallelism.range[i].first &&
+		    nr <= filter->parallelism.range[i].last)
+			return 1;
+	return 0;
+}
+
 /* ---- matching ---- */
 
 /* perf(1) tests the CPU of records, and the other properties only of samples. */
@@ -204,6 +219,8 @@ struct filter_ranges *perch__filter_ranges_of(struct perch_filter *filter,
 		return &filter->pids;
 	case PERCH_FILTER_TID:
 		return &filter->tids;
+	case PERCH_FILTER_PARALLELISM:
+		return &filter->parallelism;
 	default:
 		return NULL;
 	}
@@ -238,7 +255,7 @@ static int require(const struct perch_filter *filter, uint64_t bit, const char *
 
 static int add_cpus(struct perch_filter *filter, const char *list, struct perch_error *err)
 {
-	int rc = perch__filter_parse_cpus(&filter->cpus, list, err);
+	int rc = perch__filter_parse_ranges(&filter->cpus, list, "CPU", 0, err);
 
 	if (!rc)
 		rc = require(filter, PERCH_SAMPLE_CPU, "CPU", "Record with --sample-cpu, -a or -C",
@@ -363,6 +380,19 @@ static int add_expression(struct perch_filter *filter, const char *text, struct 
 	return rc;
 }
 
+static int add_parallelism(struct perch_filter *filter, const char *list, struct perch_error *err)
+{
+	add_test(filter, PERCH_FILTER_PARALLELISM, test_parallelism);
+	if (perch_processes_parallelism(perch_session_processes(filter->session)))
+		return perch__filter_parse_ranges(&filter->parallelism, list, "number of threads",
+						  1, err);
+	perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT,
+			"the recording has no context switches of threads and their children, so "
+			"that the number of threads that run cannot be a filter");
+	perch_error_remedy(err, "Record with --latency");
+	return -ENODATA;
+}
+
 static int add_tests(struct perch_filter *filter, const struct perch_filter_options *options,
 		     struct perch_error *err)
 {
@@ -391,6 +421,8 @@ static int add_tests(struct perch_filter *filter, const struct perch_filter_opti
 		rc = add_parent(filter, options->parent, err);
 	if (!rc && options->expression)
 		rc = add_expression(filter, options->expression, err);
+	if (!rc && options->parallelism)
+		rc = add_parallelism(filter, options->parallelism, err);
 	return rc;
 }
 
@@ -436,6 +468,7 @@ void perch_filter_free(struct perch_filter *filter)
 	free(filter->cpus.range);
 	free(filter->pids.range);
 	free(filter->tids.range);
+	free(filter->parallelism.range);
 	free(filter->times.range);
 	free(filter->by_comm.of);
 	free(filter->by_dso.of);

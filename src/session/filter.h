@@ -62,10 +62,11 @@ struct filter_name *perch__filter_find_name(const struct filter_names *names, co
 /* True if the text is in the list, which then has seen it. */
 bool perch__filter_is_named(const struct filter_names *names, const char *text);
 void perch__filter_clear_names(struct filter_names *names);
-/* Parses a list of ids, or of CPUs. Returns 0 or a negative errno. */
+/* Parses a list of ids, or of numbers below MAX_CPUS. Returns 0 or a negative errno. */
 int perch__filter_parse_ids(struct filter_ranges *ids, const char *list, const char *what,
 			    struct perch_error *err);
-int perch__filter_parse_cpus(struct filter_ranges *cpus, const char *list, struct perch_error *err);
+int perch__filter_parse_ranges(struct filter_ranges *ranges, const char *list, const char *what,
+			       uint32_t least, struct perch_error *err);
 
 /* ---- filter_split.c ---- */
 
@@ -146,7 +147,7 @@ struct perch_filter {
 	uint64_t symbols_size;
 	enum perch_filter_part rejected_by;
 	struct perch_filter_stats stats;
-	struct filter_ranges cpus, pids, tids;
+	struct filter_ranges cpus, pids, tids, parallelism;
 	struct filter_names comms, cgroups, dsos, symbol_names;
 	struct filter_times times;
 	char *time;			/* the option */

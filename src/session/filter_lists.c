@@ -238,7 +238,8 @@ int perch__filter_parse_ids(struct filter_ranges *ids, const char *list, const c
 	}
 }
 
-int perch__filter_parse_cpus(struct filter_ranges *cpus, const char *list, struct perch_error *err)
+int perch__filter_parse_ranges(struct filter_ranges *ranges, const char *list, const char *what,
+			       uint32_t least, struct perch_error *err)
 {
 	const char *at = list;
 
@@ -248,6 +249,7 @@ int perch__filter_parse_cpus(struct filter_ranges *cpus, const char *list, struc
 		bool valid = take_number(&at, MAX_CPUS - 1, &first);
 		int rc;
 
+		valid = valid && first >= least;
 		last = first;
 		if (valid && *at == '-') {
 			at++;
@@ -255,14 +257,15 @@ int perch__filter_parse_cpus(struct filter_ranges *cpus, const char *list, struc
 		}
 		if (!valid || (*at && *at != ',')) {
 			rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					     "'%.*s' is no CPU: expected numbers below %d or "
-					     "ranges of them, separated by commas (0,2-5)",
-					     (int)strcspn(word, ","), word, MAX_CPUS);
+					     "'%.*s' is no %s: expected numbers from %u to %d or "
+					     "ranges of them, separated by commas (1,3-5)",
+					     (int)strcspn(word, ","), word, what, least,
+					     MAX_CPUS - 1);
 			if (err)
 				err->column = (int)(word - list);
 			return rc;
 		}
-		rc = add_range(cpus, first, last, err);
+		rc = add_range(ranges, first, last, err);
 		if (rc || !*at)
 			return rc;
 		at++;

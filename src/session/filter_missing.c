@@ -111,10 +111,10 @@ static bool is_seen(const struct perch_filter *filter, enum perch_filter_part pa
 {
 	const struct filter_values *values = &filter->values[part];
 
-	if (part != PERCH_FILTER_CPU)
+	if (part != PERCH_FILTER_CPU && part != PERCH_FILTER_PARALLELISM)
 		return range->seen;
-	for (uint32_t cpu = range->first; cpu <= range->last && cpu < values->nr; cpu++)
-		if (values->value[cpu].samples)
+	for (uint32_t at = range->first; at <= range->last && at < values->nr; at++)
+		if (values->value[at].samples)
 			return true;
 	return false;
 }

@@ -170,11 +170,16 @@ def check_errors():
         check(status == 2 and not out and (not expected or expected in err), "report %s is a usage error" % " ".join(options), err)
 
 
+def lines_of_columns():
+    """The names of columns in the message about an unknown one."""
+    _, _, err = run(PERCH, "report", "-s", "nothing")
+    return err.split("The columns are:\n")[1].splitlines()
+
+
 def check_manual():
     """The manual page has each column, and no other one."""
-    _, _, err = run(PERCH, "report", "-s", "nothing")
-    lines = err.split("The columns are:\n")[1].splitlines()
-    check(len(lines) > 1 and max(map(len, lines)) <= 80, "the names of columns are in lines of 80 characters", err)
+    lines = lines_of_columns()
+    check(len(lines) > 1 and max(map(len, lines)) <= 80, "the names of columns are in lines of 80 characters", lines)
     columns = set(re.findall(r"\w+", " ".join(lines)))
     with open(os.path.join(SOURCE, "man/perch-report.1.scd"), encoding="utf-8") as page:
         text = page.read().split("# COLUMNS")[1].split("\n# ")[0]
@@ -186,9 +191,8 @@ def check_manual():
 
 def check_many_columns():
     """More than 32 columns, as those of all fields of some tracepoints."""
-    _, _, err = run(PERCH, "report", "-s", "nothing")
-    columns = [name for name in re.findall(r"\w+", re.search(r"Use ([^.]*)\.", err)[1])
-               if not re.search("_from|_to$|mispredict|cycles|in_tx|abort|overhead|sample|period", name)]
+    columns = [name for name in re.findall(r"\w+", " ".join(lines_of_columns()))
+               if not re.search("_from|_to$|mispredict|cycles|in_tx|abort|overhead|sample|period|latency|parallelism", name)]
     status, out, err = run(PERCH, "report", "-j", "-g", "none", "-s", ",".join(columns))
     row = json.loads(out.split("\n")[0]) if out else {}
     check(status == 0 and len(columns) > 33 and "kind" in row and "comm" in row, "%d columns" % len(columns), err[-500:] + out[:500])
@@ -209,7 +213,7 @@ def check_hints():
         status, out, err = run(PERCH, "script", option, "x")
         check(status == 2 and not out and "unknown option '%s': " % option in err and expected in err, "script %s has a hint" % option, err)
     for words, expected in ((("report", "-o", "x"), "'> FILE'"), (("script", "--output=x"), "'> FILE'"), (("diff", "-i", "x", "y"), "perch diff OLD NEW"),
-                            (("annotate", "--data-type"), "symbol_daddr"), (("report", "--latency"), "running threads"),
+                            (("annotate", "--data-type"), "symbol_daddr"),
                             (("annotate", "x/perf.data"), "name a file with -i"), (("annotate", "spin", "old.data"), "name a file with -i"),
                             (("annotate", "a", "b"), "expected one symbol"), (("script", "record", "x"), "'record' is not an option; name a file with -i; perch starts no"),
                             (("script", "flamegraph"), "perch flamegraph"), (("script", "x.data"), "name a file with -i. ")):

@@ -343,7 +343,7 @@ static void refuses_what_is_not_in_its_form(void **state)
 	EXPECT_ERROR(EINVAL, "expected names of threads", .comms = "");
 	EXPECT_ERROR(EINVAL, "expected names of DSOs", .dsos = ",,");
 	EXPECT_ERROR(ENOENT, "/nosuch/names", .symbols = "file:///nosuch/names");
-	EXPECT_ERROR(EINVAL, "reserved", .reserved = { [5] = 1 });
+	EXPECT_ERROR(EINVAL, "reserved", .reserved = { [4] = 1 });
 }
 
 static void refuses_to_test_what_samples_lack(void **state)

@@ -171,7 +171,7 @@ static void refuses_other_structs(void **state)
 	struct perch_tracepoint_text text = { .text = "", .reserved = { 1 } };
 	struct perch_symbols_options symbols = { .reserved = { 1 } };
 	struct perch_session_options session = { .reserved = { 1 } };
-	struct perch_filter_options filter = { .reserved = { [5] = 1 } };
+	struct perch_filter_options filter = { .reserved = { [4] = 1 } };
 	struct perch_file_event event = { .reserved = { 1 } };
 	struct perch_tracepoint_format *new_format;
 	struct perch_session *new_session;

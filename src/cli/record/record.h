@@ -107,6 +107,7 @@ struct record_options {
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
 	uint64_t max_files; /* 0 is no limit */
+	bool latency;	    /* context switches, for latencies */
 	bool no_inherit, quiet, no_build_ids, no_cache, ignored;
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;

@@ -143,6 +143,7 @@ static const struct row rows[] = {
 	FLAG(0, "running-time", "enabled and running times in counts (modifier S)",
 	     flag[RECORD_RUNNING_TIME]),
 	FLAG(0, "switch-events", "context switches", flag[RECORD_SWITCHES]),
+	FLAG(0, "latency", "context switches, for perch report --latency", latency),
 	FLAG(0, "namespaces", "namespaces of processes", flag[RECORD_NAMESPACES]),
 	FLAG(0, "all-cgroups", "cgroups, and the cgroup of each sample", flag[RECORD_CGROUPS]),
 	FLAG(0, "no-bpf-event", "no records of BPF programs", flag[RECORD_NO_BPF]),
@@ -261,6 +262,29 @@ int record_check_samples(const struct record_options *options)
 	return 0;
 }
 
+/* Latencies need all threads that run, whichever CPU they run on. */
+static int check_latency(struct record_options *options)
+{
+	if (!options->latency)
+		return 0;
+	if (options->target.all_cpus || options->target.cpu_list)
+		return cli_usage_error(RECORD_COMMAND,
+				       "%s and --latency exclude each other: the latency of a "
+				       "program depends on its own threads, on all CPUs; name a "
+				       "program, or add -p PID",
+				       options->target.all_cpus ? "-a" : "-C");
+	if (options->overwrite)
+		return cli_usage_error(RECORD_COMMAND,
+				       "--overwrite and --latency exclude each other: the rings "
+				       "lose the context switches that latencies need");
+	if (options->no_inherit)
+		return cli_usage_error(RECORD_COMMAND,
+				       "-i (no new threads) and --latency exclude each other: the "
+				       "latency depends on all threads that run");
+	options->flag[RECORD_SWITCHES] = true;
+	return 0;
+}
+
 static int check_target(const struct record_options *options)
 {
 	const struct cli_target *target = &options->target;
@@ -284,7 +308,7 @@ static int check_target(const struct record_options *options)
 
 int record_check(struct record_options *options)
 {
-	if (record_check_samples(options) || check_target(options))
+	if (record_check_samples(options) || check_latency(options) || check_target(options))
 		return CLI_EXIT_USAGE;
 	if (!options->output)
 		options->output = "perf.data";

@@ -226,6 +226,7 @@ static int print_profile(FILE *out, struct report *report, struct report_reading
 	if (!status && !report->quiet) {
 		print_notes(report, reading->profile);
 		note_graphs(report);
+		report_note_lost_switches(report);
 		cli_filter_print_notes(&report->filter, &report->input);
 		cli_switch_print_note(&report->switching, COMMAND);
 	}
@@ -270,6 +271,8 @@ static int make_profile(struct report *report, struct report_reading *reading)
 	bool *has_keys = reading->busy_context;
 	int status = report_set_mode(report);
 
+	if (!status)
+		status = report_set_latencies(report);
 	if (!status)
 		status = report_set_keys(report);
 	report->filter.options.no_inline = report->no_inline;

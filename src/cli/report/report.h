@@ -5,8 +5,9 @@
  * (report_event.c, report_print.c, report_group.c, report_hierarchy.c) with its call graphs
  * (report_graph.c, report_chains.c) and the types of branches (report_branches.c), or JSON
  * (report_json.c), or other reports of the file (report_stats.c, report_tasks.c with report_maps.c,
- * report_threads.c). report_lacking.c says what the file lacks for the columns. On a terminal
- * report_browser.h shows the profile instead.
+ * report_threads.c). report_latency.c decides whether rows have latencies, and report_lacking.c
+ * says what the file lacks for the columns. On a terminal report_browser.h shows the profile
+ * instead.
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
@@ -114,7 +115,10 @@ struct report {
 	bool total_cycles;			   /* basic blocks, not rows */
 	struct report_blocks *blocks;
 	struct report_branch_types branch_types;
-	bool memory; /* --mem-mode: samples count by their weight */
+	bool memory;		 /* --mem-mode: samples count by their weight */
+	bool latency;		 /* --latency: rows are sorted by their latency */
+	bool latencies;		 /* rows have latencies */
+	uint64_t seen, parallel; /* samples, and those while several threads run */
 };
 
 /* ---- report_command.c ---- */
@@ -154,6 +158,25 @@ struct report report_of_events(const struct report *report, unsigned event, size
 void report_weigh(const struct report *report, struct perch_record *record);
 /* Prints the comment about the total of an event. */
 void report_put_total(FILE *out, const struct report *report, uint64_t total);
+
+/* ---- report_latency.c ---- */
+
+/* True for the columns of latencies, whose percentages are of the sum of latencies. */
+bool report_is_latency(const struct perch_column *column);
+/* Decides whether rows have latencies. Returns 0, or the exit status after it has printed what an
+ * option needs and the file does not have. */
+int report_set_latencies(struct report *report);
+/* Counts a sample by the number of threads that run. Returns 0, or a negative errno if it is
+ * unknown and an option needs it. */
+int report_count_parallel(struct report *report, struct perch_error *err);
+/* The shares that are printed without -F, as in perf: one that -s names is the only one. */
+struct report_shares {
+	bool overhead, latency;
+	bool latency_first;
+};
+struct report_shares report_default_shares(const struct report *report);
+/* Prints to stderr if records are lost. */
+void report_note_lost_switches(const struct report *report);
 
 /* ---- report_lacking.c ---- */
 
@@ -254,9 +277,18 @@ int report_print_tasks(FILE *out, struct report *report);
 
 /* ---- report_parts.c ---- */
 
-/* The period of which a row has its percentage. */
-uint64_t report_total(const struct report *report, const struct perch_profile *profile,
-		      unsigned event);
+/* The period of which a row has its percentage, and the latency. */
+struct report_total {
+	uint64_t period, latency;
+};
+struct report_total report_total(const struct report *report, const struct perch_profile *profile,
+				 unsigned event);
+/* The one of them for a column of percentages. */
+static inline uint64_t report_total_of(const struct report_total *total,
+				       const struct perch_column *column)
+{
+	return report_is_latency(column) ? total->latency : total->period;
+}
 /* True if a row is below --percent-limit. */
 bool report_is_small(const struct report *report, const struct perch_row *row, uint64_t total);
 /* Prints what -g asks for of a branch: its percentage of the total, its period, or its samples. */
@@ -281,6 +313,7 @@ struct report_table {
 	struct perch_profile *profile;
 	const struct report_group *group; /* NULL: the rows are those of one event */
 	uint64_t total;			  /* period of 100 %, of the first event of a group */
+	struct report_total whole;	  /* the same, with the latency */
 	size_t width[REPORT_COLUMNS];
 	bool fitted[REPORT_COLUMNS]; /* longer texts are cut */
 	/* by column, the last percentage as text: many rows with few samples have the same one */

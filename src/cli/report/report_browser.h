@@ -64,8 +64,9 @@ struct browser {
 	size_t members; /* events side by side */
 	struct report_group group;
 	struct report_table table;
-	uint64_t all;	/* the period of 100 % of all rows */
-	uint64_t shown; /* the period of the rows that are shown */
+	uint64_t all;		   /* the period of 100 % of all rows */
+	struct report_total whole; /* the same, with the latency */
+	uint64_t shown;		   /* the period of the rows that are shown */
 	const struct perch_row *row;
 	size_t nr_rows;
 	struct browser_filter filter;

@@ -65,7 +65,8 @@ static void put_summary(FILE *out, const struct browser *browser)
 
 		perch_profile_get_total(browser->profile, browser->event + i, &total);
 		samples += browser->report.relative ? total.samples : total.all_samples;
-		period += report_total(&browser->report, browser->profile, browser->event + i);
+		period +=
+			report_total(&browser->report, browser->profile, browser->event + i).period;
 	}
 	if (browser->live) {
 		browser->live->put_summary(out, browser->live->context);

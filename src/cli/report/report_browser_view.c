@@ -77,12 +77,17 @@ static void find_thread_columns(struct browser *browser)
 /* Percentages are of all rows, or of the shown ones. */
 static void set_total(struct browser *browser)
 {
-	uint64_t shown = 0;
+	struct report_total shown = { 0 };
 
-	for (size_t i = 0; i < browser->lines.nr_rows; i++)
-		shown += browser->row[browser->lines.order[i]].self;
-	browser->shown = shown;
-	browser->table.total = browser->of_shown ? shown : browser->all;
+	for (size_t i = 0; i < browser->lines.nr_rows; i++) {
+		const struct perch_row *row = &browser->row[browser->lines.order[i]];
+
+		shown.period += row->self;
+		shown.latency += row->latency ? row->latency->self : 0;
+	}
+	browser->shown = shown.period;
+	browser->table.whole = browser->of_shown ? shown : browser->whole;
+	browser->table.total = browser->table.whole.period;
 	memset(browser->table.share, 0, sizeof(browser->table.share));
 }
 
@@ -128,10 +133,12 @@ int browser_show_event(struct browser *browser, const struct report *report, uns
 		sort_by_self(&browser->report);
 	browser->full = report->full;
 	browser->report.full = true; /* widths are fitted when lines are drawn */
-	browser->all = report_total(report, browser->profile, event);
+	browser->whole = report_total(report, browser->profile, event);
+	browser->all = browser->whole.period;
 	browser->table = (struct report_table){ .report = &browser->report,
 						.profile = browser->profile,
-						.total = browser->all };
+						.total = browser->all,
+						.whole = browser->whole };
 	if (members > 1) {
 		status = report_group_open(&browser->group, &browser->report, browser->profile,
 					   event, members);
@@ -198,9 +205,12 @@ static void put_scrolled(struct sink *sink, double percent, const char *text)
 	put_piece(sink, percent, text);
 }
 
-static double percent_of(const struct browser *browser, uint64_t period)
+static double percent_of(const struct browser *browser, const struct perch_row *row,
+			 const struct perch_column *column)
 {
-	return browser->table.total ? 100.0 * period / browser->table.total : 0;
+	uint64_t total = report_total_of(&browser->table.whole, column);
+
+	return total ? 100.0 * perch_profile_value(browser->profile, row, column) / total : 0;
 }
 
 /* The sign before a row or branch: whether it can be unfolded. */
@@ -230,8 +240,7 @@ static void put_row(struct browser *browser, struct sink *sink, const struct bro
 		if (at > sink->first)
 			put_piece(sink, -1, "  ");
 		if (share)
-			percent = percent_of(browser,
-					     perch_profile_value(browser->profile, row, column));
+			percent = percent_of(browser, row, column);
 		if (at + 1 < columns->nr)
 			put_piece(sink, share ? percent : -1, text);
 		else

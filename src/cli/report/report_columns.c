@@ -190,16 +190,32 @@ bool report_chooses_columns(const struct report *report)
 	return report->output && report->output[0] != '+';
 }
 
+/* Adds the shares of overhead and of latency. */
+static int add_shares(struct report_list *columns, const struct report_shares *shares,
+		      const char *overhead, const char *latency)
+{
+	int status = 0;
+
+	if (shares->latency && shares->latency_first)
+		status = add(columns, named(latency));
+	if (!status && shares->overhead)
+		status = add(columns, named(overhead));
+	if (!status && shares->latency)
+		status = add(columns, named(latency));
+	return status;
+}
+
 /* The sums that are printed by default. */
 static int add_sums(struct report *report)
 {
+	const struct report_shares shares = report_default_shares(report);
 	struct report_list *columns = &report->columns;
 	int status = 0;
 
 	if (report->children)
-		status = add(columns, named("overhead_children"));
+		status = add_shares(columns, &shares, "overhead_children", "latency_children");
 	if (!status)
-		status = add(columns, named("overhead"));
+		status = add_shares(columns, &shares, "overhead", "latency");
 	if (!status && report->show_cpu)
 		status = add_names(report, columns, "--show-cpu-utilization",
 				   "overhead_sys,overhead_us");
@@ -244,7 +260,9 @@ static int set_columns(struct report *report)
 	report->columns.nr = by->nr = 0;
 	if (only) {
 		status = add_names(report, &report->columns, "-F", report->output);
-		report->children = report_has_column(&report->columns, named("overhead_children"));
+		report->children =
+			report_has_column(&report->columns, named("overhead_children")) ||
+			report_has_column(&report->columns, named("latency_children"));
 		if (!status && report->sort)
 			status = add_option(report, by, "-s", report->sort);
 		else if (!status)

@@ -72,6 +72,8 @@ static const struct cli_option options[] = {
 	  CLI_NUMBER, &report.group_sort, NULL, false, false },
 	{ 0, "percent-limit", "P", "leave out rows and branches below P percent", CLI_CALL, &report,
 	  report_option_limit, false, false },
+	{ 0, "latency", NULL, "sort by latency: periods divided by the number of running threads",
+	  CLI_FLAG, &report.latency, NULL, false, false },
 	CLI_FILTER_OPTIONS(&report.filter, 'c', 'd', 'C'),
 	CLI_FILTER_EXPRESSION_OPTION(&report.filter),
 	CLI_SWITCH_OPTIONS(&report.switching),

@@ -43,7 +43,7 @@ static void put_events(FILE *out, const struct report *report, const struct perc
 
 		perch_profile_get_total(profile, event + i, &total);
 		samples += report->relative ? total.samples : total.all_samples;
-		period += report_total(report, profile, event + i);
+		period += report_total(report, profile, event + i).period;
 	}
 	fputs("#\n", out);
 	unit = report_scale(&samples);
@@ -64,7 +64,8 @@ int report_print_event(FILE *out, const struct report *report, struct perch_prof
 	struct report_group group;
 	int status = 0;
 
-	table.total = report_total(report, profile, event);
+	table.whole = report_total(report, profile, event);
+	table.total = table.whole.period;
 	if (nr > 1) {
 		status = report_group_open(&group, report, profile, event, nr);
 		table.group = &group;

@@ -85,9 +85,11 @@ static void merge_sources(struct report_group *group, const struct report *repor
 			part[i] = next;
 			source[i].next++;
 		}
-		if (!part[0])
-			row->self = row->children = row->samples = row->height = row->system =
-				row->user = row->guest_system = row->guest_user = 0;
+		if (part[0])
+			continue;
+		row->self = row->children = row->samples = row->height = row->system = row->user =
+			row->guest_system = row->guest_user = 0;
+		row->latency = NULL;
 	}
 }
 

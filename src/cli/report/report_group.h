@@ -6,9 +6,9 @@
 #include "report.h"
 
 struct report_group {
-	unsigned first;	 /* event */
-	size_t nr;	 /* events that follow each other */
-	uint64_t *total; /* by event: the period of 100 % */
+	unsigned first;		    /* event */
+	size_t nr;		    /* events that follow each other */
+	struct report_total *total; /* by event: what is 100 % */
 	/*
 	 * Those of the first event, and those of other events with sums of 0. The table prints
 	 * their names, percentages of --percent-limit and call graphs, as in perf.

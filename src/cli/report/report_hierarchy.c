@@ -16,6 +16,7 @@
 /* Rows of the profile with equal values down to a level. */
 struct group {
 	struct perch_row row; /* one of them, with the sums of all */
+	struct perch_row_latency latency;
 	size_t level;
 	size_t first_child, next; /* NONE: none */
 };
@@ -30,11 +31,15 @@ struct hierarchy {
 	const struct report_group *rows;
 	/* its groups with the sums of each event, by group and event */
 	struct report_group sums_of;
-	struct perch_row *sum;
+	struct sum {
+		struct perch_row row;
+		struct perch_row_latency latency;
+	} * sum;
 	size_t sum_capacity;
 };
 
-static void add_sums(struct perch_row *sum, const struct perch_row *row)
+static void add_sums(struct perch_row *sum, struct perch_row_latency *latency,
+		     const struct perch_row *row)
 {
 	sum->self += row->self;
 	sum->children += row->children;
@@ -43,6 +48,10 @@ static void add_sums(struct perch_row *sum, const struct perch_row *row)
 	sum->user += row->user;
 	sum->guest_system += row->guest_system;
 	sum->guest_user += row->guest_user;
+	if (row->latency) {
+		latency->self += row->latency->self;
+		latency->children += row->latency->children;
+	}
 }
 
 /* Returns the first level at which two rows differ. */
@@ -63,7 +72,9 @@ static size_t add_group(struct hierarchy *tree, const struct perch_row *row, siz
 
 	if (!group)
 		return NONE;
-	*group = (struct group){ *row, level, NONE, NONE };
+	*group = (struct group){ *row, { 0 }, level, NONE, NONE };
+	if (row->latency)
+		group->latency = *row->latency;
 	return tree->nr - 1;
 }
 
@@ -78,17 +89,21 @@ static int add_parts(struct hierarchy *tree, size_t group, size_t row)
 		const struct perch_row *part = tree->rows->part[row * nr + i];
 
 		if (part)
-			add_sums(&tree->sum[group * nr + i], part);
+			add_sums(&tree->sum[group * nr + i].row, &tree->sum[group * nr + i].latency,
+				 part);
 	}
 	return 0;
 }
 
-/* Makes rows of the groups, for a table of a group of events. 0 or -1. */
+/* Sets the latencies of groups, which stay where they are. Makes rows of them, for a table of a
+ * group of events. 0 or -1. */
 static int set_sums(struct hierarchy *tree)
 {
 	struct report_group *sums = &tree->sums_of;
 	size_t nr = tree->rows ? tree->rows->nr : 0;
 
+	for (size_t i = 0; i < tree->nr; i++)
+		tree->group[i].row.latency = &tree->group[i].latency;
 	if (!nr)
 		return 0;
 	*sums = (struct report_group){ .first = tree->rows->first,
@@ -101,8 +116,10 @@ static int set_sums(struct hierarchy *tree)
 		return -1;
 	for (size_t i = 0; i < tree->nr; i++)
 		sums->row[i] = tree->group[i].row;
-	for (size_t i = 0; i < tree->nr * nr; i++)
-		sums->part[i] = &tree->sum[i];
+	for (size_t i = 0; i < tree->nr * nr; i++) {
+		tree->sum[i].row.latency = &tree->sum[i].latency;
+		sums->part[i] = &tree->sum[i].row;
+	}
 	tree->table->group = sums;
 	return 0;
 }
@@ -119,7 +136,8 @@ static int add_rows(struct hierarchy *tree, const struct perch_row *rows, size_t
 			size_t at;
 
 			if (level < differ) {
-				add_sums(&tree->group[last[level]].row, &rows[i]);
+				add_sums(&tree->group[last[level]].row,
+					 &tree->group[last[level]].latency, &rows[i]);
 				if (add_parts(tree, last[level], i))
 					return -1;
 				continue;

@@ -11,15 +11,15 @@ struct writer {
 	struct perch__json_writer json;
 	const struct report *report;
 	struct perch_profile *profile;
-	uint64_t total;
+	uint64_t total;		   /* period of 100 % */
+	struct report_total whole; /* the same, with the latency */
 };
 
 /* A percentage with two digits, as a number. */
-static void put_percent(struct writer *writer, const char *name, uint64_t period)
+static void put_percent(struct writer *writer, const char *name, uint64_t period, uint64_t total)
 {
 	char text[32];
-	int length = snprintf(text, sizeof(text), "%.2f",
-			      writer->total ? 100.0 * period / writer->total : 0);
+	int length = snprintf(text, sizeof(text), "%.2f", total ? 100.0 * period / total : 0);
 
 	perch__json_key(&writer->json, name);
 	perch__output_bytes(&writer->out, text, length);
@@ -54,7 +54,7 @@ static void put_column(struct writer *writer, const struct perch_row *row,
 	char buffer[PERCH_CELL_BYTES];
 
 	if (column->type == PERCH_COLUMN_PERCENT)
-		put_percent(writer, column->name, value);
+		put_percent(writer, column->name, value, report_total_of(&writer->whole, column));
 	else if (!strcmp(column->name, "sym"))
 		put_function(writer, &row->frame);
 	else if (column->type != PERCH_COLUMN_NUMBER)
@@ -83,7 +83,7 @@ static int put_chains(struct writer *writer, const struct perch_row *row)
 
 		perch__json_key(json, NULL);
 		perch__json_begin_object(json);
-		put_percent(writer, "overhead", chains.chain[i].period);
+		put_percent(writer, "overhead", chains.chain[i].period, writer->total);
 		put_number(writer, "period", chains.chain[i].period);
 		if (report->graph.value == VALUE_COUNT)
 			put_number(writer, "sample",
@@ -141,7 +141,8 @@ static int put_event(struct writer *writer, unsigned event, const char *name)
 
 	if (perch_profile_rows(writer->profile, event, &options, &rows, &nr, &err))
 		return cli_error(REPORT_COMMAND, &err);
-	writer->total = report_total(report, writer->profile, event);
+	writer->whole = report_total(report, writer->profile, event);
+	writer->total = writer->whole.period;
 	for (size_t i = 0; i < nr && !status; i++)
 		if (!report_is_small(report, &rows[i], writer->total))
 			status = put_row(writer, &rows[i], name);

@@ -64,13 +64,14 @@ int report_make_graph(const struct report *report, struct perch_profile *profile
 		       : 0;
 }
 
-uint64_t report_total(const struct report *report, const struct perch_profile *profile,
-		      unsigned event)
+struct report_total report_total(const struct report *report, const struct perch_profile *profile,
+				 unsigned event)
 {
 	struct perch_profile_total total;
 
 	perch_profile_get_total(profile, event, &total);
-	return report->relative ? total.period : total.all_period;
+	return report->relative ? (struct report_total){ total.period, total.latency }
+				: (struct report_total){ total.all_period, total.all_latency };
 }
 
 bool report_is_small(const struct report *report, const struct perch_row *row, uint64_t total)

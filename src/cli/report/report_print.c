@@ -138,6 +138,13 @@ static void put_gap(struct report_table *table, size_t at, const char *first)
 		put_spaces(table, 2);
 }
 
+static double percent_of(const struct report_table *table, size_t at, uint64_t period)
+{
+	uint64_t total = report_total_of(&table->whole, table->report->columns.column[at]);
+
+	return total ? 100.0 * period / total : 0;
+}
+
 /* A percentage without padding. */
 static const char *share_text(struct report_table *table, size_t at, uint64_t period)
 {
@@ -145,8 +152,7 @@ static const char *share_text(struct report_table *table, size_t at, uint64_t pe
 
 	if (!share->text[0] || share->period != period) {
 		share->period = period;
-		snprintf(share->text, sizeof(share->text), "%.2f%%",
-			 table->total ? 100.0 * period / table->total : 0);
+		snprintf(share->text, sizeof(share->text), "%.2f%%", percent_of(table, at, period));
 	}
 	return share->text;
 }
@@ -167,7 +173,7 @@ static void put_share(struct report_table *table, size_t at, uint64_t period)
 		return;
 	}
 	snprintf(padded, sizeof(padded), "%*s", (int)table->width[at], text);
-	put_colored(table, table->total ? 100.0 * period / table->total : 0, padded);
+	put_colored(table, percent_of(table, at, period), padded);
 }
 
 static const char *cell_text(const struct report_table *table, size_t at,
@@ -209,7 +215,7 @@ static void put_parts(struct report_table *table, size_t at, const struct perch_
 	for (size_t i = 0; i < group->nr; i++) {
 		put_string(table, width ? "" : " ");
 		put_part(table, column, report_group_value(group, table->profile, row, i, column),
-			 group->total[i], width);
+			 report_total_of(&group->total[i], column), width);
 	}
 }
 

@@ -48,6 +48,8 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (!match && !cli_filter_counts(&report->filter))
 		return 0;
+	if (__builtin_expect(report->latencies, 0) && report_count_parallel(report, err))
+		return -ENODATA;
 	if (cli_switch_is_off(&report->switching, record->event))
 		return 0;
 	if (result == CLI_FUNCTION_UNRESOLVED)
@@ -118,6 +120,7 @@ struct perch_profile_options report_profile_options(const struct report *report)
 		.graph_samples = report->graph.value == VALUE_COUNT,
 		.full_paths = report->full_paths,
 		.nanoseconds = report->ns,
+		.latencies = report->latencies,
 		.branches = report->branches,
 		.exact_chains = report->exact_chains,
 		.resolved_branches = report->branches && report->filter.resolved,

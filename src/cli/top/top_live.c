@@ -112,6 +112,8 @@ int top_start(struct top *top)
 	if (!status && perch_trace_columns_new(&report->trace_columns, report->input.session, &err))
 		status = cli_error(TOP_COMMAND, &err);
 	if (!status)
+		status = report_set_latencies(report);
+	if (!status)
 		status = report_set_keys(report);
 	if (!status)
 		status = report_set_columns(report);
