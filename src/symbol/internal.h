@@ -61,7 +61,7 @@ struct table {
 	size_t nr_limits;
 	unsigned comparisons;	      /* of names: their number is limited */
 	bool of_variables;	      /* not of functions */
-	bool of_go;	      /* has those of the function table of the Go runtime */
+	bool of_go;		      /* has those of the function table of the Go runtime */
 	bool grouped;		      /* a function of unknown size ends where its group ends */
 	struct kallsyms_cache *cache; /* has the functions, in place of entry; borrowed */
 };
