@@ -52,23 +52,26 @@ static bool has_name(const char *text, const char *name)
 	return after && are_qualifiers(after);
 }
 
-static void add(struct search *search, const char *text, const char *mangled, uint64_t offset,
-		bool indirect)
+static void add(struct search *search, const char *text, const char *mangled,
+		const struct perch__elf_function *function)
 {
 	struct perch__demangled *found = search->found;
 	const size_t length = strcspn(mangled, "@"); /* without the version */
 
+	if (search->nr && function->offset == found->offset && function->size > found->size)
+		found->size = function->size;
 	for (size_t i = 0; i < search->nr; i++)
-		if (search->function[i].offset == offset)
+		if (search->function[i].offset == function->offset)
 			return; /* the constructors of an object often are one function */
 	found->ambiguous = search->nr > 0;
 	if (!search->nr) {
-		found->offset = offset;
-		found->indirect = indirect;
+		found->offset = function->offset;
+		found->size = function->size;
+		found->indirect = function->indirect;
 	}
 	if (search->nr == MAX_LISTED)
 		return;
-	search->function[search->nr].offset = offset;
+	search->function[search->nr].offset = function->offset;
 	snprintf(search->function[search->nr].text, MAX_TEXT, "%.*s", MAX_TEXT - 1, text);
 	snprintf(search->function[search->nr].mangled, MAX_TEXT, "%.*s",
 		 length < MAX_TEXT ? (int)length : MAX_TEXT - 1, mangled);
@@ -88,7 +91,7 @@ static char *demangle(const struct perch_machine *machine, const char *name)
 	return perch_machine_demangle(machine, mangled);
 }
 
-static int visit(void *context, const char *name, uint64_t offset, bool indirect)
+static int visit(void *context, const char *name, const struct perch__elf_function *function)
 {
 	struct search *search = context;
 	char *text;
@@ -97,7 +100,7 @@ static int visit(void *context, const char *name, uint64_t offset, bool indirect
 		return -EFBIG;
 	text = demangle(search->machine, name);
 	if (text && has_name(text, search->name))
-		add(search, text, name, offset, indirect);
+		add(search, text, name, function);
 	free(text);
 	return 0;
 }
@@ -206,12 +209,12 @@ static bool write_quoted(char *quoted, size_t size, const char *name)
 	return (size_t)snprintf(quoted, size, *text ? "'%s'" : "%s", name) < size;
 }
 
-static int suggest(void *context, const char *name, uint64_t offset, bool indirect)
+static int suggest(void *context, const char *name, const struct perch__elf_function *function)
 {
 	struct suggesting *suggesting = context;
 	char *text = NULL, *parameters, quoted[sizeof(suggesting->suggestions->best[0].name)];
 
-	(void)offset, (void)indirect;
+	(void)function;
 	if (*name == '_' && suggesting->nr++ < MAX_COMPARED)
 		text = demangle(suggesting->machine, name);
 	/* a copy that the compiler split off is none */

@@ -14,7 +14,7 @@
 
 struct symbol {
 	const char *name;
-	uint64_t value;
+	uint64_t value, size;
 	unsigned char info;
 	uint16_t section;
 	uint16_t version; /* with VERSION_HIDDEN; 0 is none */
@@ -90,6 +90,7 @@ static void visit_one(const struct table *table, uint64_t index, const unsigned 
 	uint64_t name = PERCH__ELF_FIELD(elf, bytes, Sym, st_name);
 	struct symbol symbol = {
 		.value = PERCH__ELF_FIELD(elf, bytes, Sym, st_value),
+		.size = PERCH__ELF_FIELD(elf, bytes, Sym, st_size),
 		.info = PERCH__ELF_FIELD(elf, bytes, Sym, st_info),
 		.section = PERCH__ELF_FIELD(elf, bytes, Sym, st_shndx),
 	};
@@ -253,10 +254,13 @@ static void visit_candidate(void *context, const struct symbol *symbol)
 		return;
 	if (rank == function->rank && offset != function->offset)
 		function->ambiguous = true;
+	else if (rank == function->rank && symbol->size > function->size)
+		function->size = symbol->size;
 	if (rank <= function->rank)
 		return;
 	function->rank = rank;
 	function->offset = offset;
+	function->size = symbol->size;
 	function->ambiguous = false;
 	function->indirect = ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC;
 }
@@ -286,7 +290,7 @@ int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 
 struct visiting {
 	const struct perch__elf *elf;
-	int (*visit)(void *context, const char *name, uint64_t offset, bool indirect);
+	perch__visit_function *visit;
 	void *context;
 	unsigned found;
 	int rc;
@@ -295,18 +299,18 @@ struct visiting {
 static void visit_function(void *context, const struct symbol *symbol)
 {
 	struct visiting *visiting = context;
-	uint64_t offset;
+	struct perch__elf_function function = {
+		.size = symbol->size, .indirect = ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC
+	};
 
-	if (visiting->rc || !is_function(symbol) || !in_code(visiting->elf, symbol, &offset))
+	if (visiting->rc || !is_function(symbol) ||
+	    !in_code(visiting->elf, symbol, &function.offset))
 		return;
-	visiting->rc = visiting->visit(visiting->context, symbol->name, offset,
-				       ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC);
+	visiting->rc = visiting->visit(visiting->context, symbol->name, &function);
 	visiting->found = 1;
 }
 
-int perch__elf_visit_functions(const struct perch__elf *elf,
-			       int (*visit)(void *context, const char *name, uint64_t offset,
-					    bool indirect),
+int perch__elf_visit_functions(const struct perch__elf *elf, perch__visit_function *visit,
 			       void *context)
 {
 	struct visiting visiting = { .elf = elf, .visit = visit, .context = context };

@@ -6,6 +6,10 @@
 #include "base/elf.h"
 #include "internal.h"
 
+/* Bytes that end a path and a name without quotes in an event. */
+#define PERCH__PATH_ENDS ":,{} \t\n"
+#define PERCH__NAME_ENDS PERCH__PATH_ENDS "/+("
+
 /*
  * Finds the file that a name in an event means. A name with a slash is a path. Another name is
  * searched as a program in PATH, then as a library in the usual directories: "libc" finds libc.so
@@ -26,6 +30,7 @@ void perch__elf_file_close(struct perch__elf *elf);
 /* The result of a search for a function. */
 struct perch__elf_function {
 	uint64_t offset;    /* of its first instruction in the file */
+	uint64_t size;	    /* bytes; 0 if no symbol has it */
 	unsigned rank;	    /* 0 when not found; higher for symbols that are more visible */
 	bool ambiguous;	    /* several functions have the name and the same rank */
 	bool indirect;	    /* STT_GNU_IFUNC: the code at offset selects the function to call */
@@ -40,10 +45,11 @@ struct perch__elf_function {
  */
 int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 			     struct perch__elf_function *function);
+/* function: its offset, its size and whether it is indirect; the other members are 0 */
+typedef int perch__visit_function(void *context, const char *name,
+				  const struct perch__elf_function *function);
 /* Calls visit for each function of the file, until it returns an error. */
-int perch__elf_visit_functions(const struct perch__elf *elf,
-			       int (*visit)(void *context, const char *name, uint64_t offset,
-					    bool indirect),
+int perch__elf_visit_functions(const struct perch__elf *elf, perch__visit_function *visit,
 			       void *context);
 /* Suggests the names of all functions. */
 void perch__elf_suggest_functions(const struct perch__elf *elf,
@@ -65,6 +71,7 @@ static inline const char *perch__after_parentheses(const char *text)
 /* Functions with a demangled name. */
 struct perch__demangled {
 	uint64_t offset; /* of the first one */
+	uint64_t size;	 /* of the first one; 0 if no symbol has it */
 	bool indirect;	 /* it is STT_GNU_IFUNC */
 	bool ambiguous;	 /* there are others, at other offsets */
 	char names[256]; /* of ambiguous ones: quoted names that are not, or mangled ones, or "" */

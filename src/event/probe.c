@@ -26,10 +26,6 @@
 #include "config.h"
 #include "probe.h"
 
-/* Bytes that end a path and a name without quotes. */
-#define PATH_ENDS ":,{} \t\n"
-#define NAME_ENDS PATH_ENDS "/+("
-
 static const struct {
 	const char *keyword, *pmu;
 	enum perch__probe_kind kind;
@@ -54,14 +50,14 @@ static int expected_at(struct perch__parser *parser, size_t at, const char *what
  */
 static size_t name_length(const struct perch__probe_spec *probe, const char *text)
 {
-	size_t length = strcspn(text, NAME_ENDS);
+	size_t length = strcspn(text, PERCH__NAME_ENDS);
 	const char *after = NULL;
 
 	if (probe->kind != PERCH__PROBE_USER || !length)
 		return length;
 	while (text[length] == ':' && text[length + 1] == ':' && text[length + 2] &&
-	       !strchr(NAME_ENDS, text[length + 2]))
-		length += 2 + strcspn(text + length + 2, NAME_ENDS);
+	       !strchr(PERCH__NAME_ENDS, text[length + 2]))
+		length += 2 + strcspn(text + length + 2, PERCH__NAME_ENDS);
 	if (text[length] == '(' && !isdigit((unsigned char)text[length + 1]))
 		after = perch__after_parentheses(text + length);
 	return after ? (size_t)(after - text) : length;
@@ -153,7 +149,7 @@ static int parse_spec(struct perch__parser *parser, size_t *at, struct perch__pr
 			parser, at, probe,
 			"a function of the kernel or an address, as in kprobe:vfs_read");
 	probe->at_file = *at;
-	rc = parse_part(parser, at, probe->file, strcspn(parser->text + *at, PATH_ENDS),
+	rc = parse_part(parser, at, probe->file, strcspn(parser->text + *at, PERCH__PATH_ENDS),
 			usdt ? "a program or library, as in usdt:./server:shop:sold"
 			     : "a program or library, as in uprobe:/bin/bash:main");
 	if (!rc)

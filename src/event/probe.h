@@ -27,6 +27,15 @@ struct perch__probe_spec {
 int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_spec *probe,
 			    struct perch__usdt_site *site, size_t *nr);
 
+/* Checks that the offset is in the function, if its size is known. Returns 0 or -EINVAL. */
+int perch__check_function_offset(struct perch__parser *parser,
+				 const struct perch__probe_spec *probe,
+				 const struct perch__elf *elf,
+				 const struct perch__elf_function *function);
+/* Checks that an offset in the file is in an executable segment. Returns 0 or -EINVAL. */
+int perch__check_in_code(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			 const struct perch__elf *elf, uint64_t offset);
+
 /* Checks that the kernel has exactly one function of the probe's name. Returns -ENOENT or
  * -ENOTUNIQ otherwise. */
 int perch__check_kernel_function(struct perch__parser *parser,

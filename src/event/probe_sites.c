@@ -127,6 +127,7 @@ static int find_demangled(struct perch__parser *parser, const struct perch__prob
 	if (rc)
 		return rc;
 	function->offset = found.offset;
+	function->size = found.size;
 	function->indirect = found.indirect;
 	if (!found.ambiguous)
 		return 0;
@@ -154,9 +155,11 @@ static int find_function_site(struct perch__parser *parser, const struct perch__
 	if (rc)
 		return report_tables(parser, probe, rc);
 	rc = check_function(parser, probe, &function);
-	if (!rc && __builtin_add_overflow(function.offset, probe->offset, &site->offset))
+	if (rc)
+		return rc;
+	if (__builtin_add_overflow(function.offset, probe->offset, &site->offset))
 		site->offset = UINT64_MAX; /* beyond the end of every file */
-	return rc;
+	return perch__check_function_offset(parser, probe, elf, &function);
 }
 
 static int find_usdt_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
@@ -180,16 +183,21 @@ static int find_usdt_sites(struct perch__parser *parser, const struct perch__pro
 	return rc ? report_tables(parser, probe, rc) : 0;
 }
 
-/* The kernel refuses these with EINVAL only. */
+/* The kernel refuses these with EINVAL only, and takes an offset without code. */
 static int check_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
 		       const struct perch__elf *elf, const struct perch__usdt_site *site, size_t nr)
 {
+	int rc;
+
 	for (size_t i = 0; i < nr; i++) {
 		if (site[i].offset >= elf->size)
 			return perch__parse_error(parser, probe->at_offset, EINVAL,
 						  PERCH_ERROR_BAD_FIELD,
 						  "offset %#llx is beyond the end of '%s'",
 						  (unsigned long long)site[i].offset, probe->path);
+		rc = perch__check_in_code(parser, probe, elf, site[i].offset);
+		if (rc)
+			return rc;
 		if (site[i].counter >= elf->size || site[i].counter > UINT32_MAX)
 			return perch__parse_error(
 				parser, probe->at_counter ? probe->at_counter : probe->at_symbol,

@@ -308,6 +308,17 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 			"$perch" stat -e "uprobe:./inside:$place" ./inside > out 2>&1 && ! grep -q 'not known' out
 			report $? "an instruction starts at $place"
 		done
+		next=$(printf %x $((0x$(nm inside | awk '$3 == "unknown" { print $1 }') - 0x$(nm inside | awk '$3 == "plain" { print $1 }') + 3)))
+		for command in stat 'record -o /dev/null' top; do
+			# the command is words
+			# shellcheck disable=SC2086
+			"$perch" $command -e "uprobe:./inside:plain+0x$next" -- ./inside > out 2>&1
+			[ $? -eq 2 ] && grep -q "offset 0x$next is beyond the end of the function 'plain' of .*, which has 0x6 bytes.* is unknown: use unknown+0x3" out
+			report $? "${command%% *}: an offset beyond the end of the function is refused"
+		done
+		"$perch" stat -e uprobe:./inside:0x10 true > out 2>&1
+		[ $? -eq 2 ] && grep -q 'offset 0x10 of .* no code is there' out
+		report $? "an offset without code is refused"
 		strip -o stripped inside
 		"$perch" stat -e "uprobe:./stripped:$at" true > out 2>&1 && grep -q 'not known if .* stripped' out
 		report $? "the code of a stripped file is not known"

@@ -25,6 +25,7 @@ struct elf_symbol {
 	uint32_t value; /* address; 0 if undefined */
 	unsigned char type, bind;
 	uint16_t version; /* for .dynsym only */
+	uint32_t size;
 };
 
 struct elf_note {
@@ -101,14 +102,14 @@ static inline void elf_put_symbol(struct elf_fixture *elf, uint32_t name,
 	size_t at = elf->size;
 	unsigned char info = symbol ? symbol->bind << 4 | symbol->type : 0;
 	uint16_t section = symbol && symbol->value ? 1 : SHN_UNDEF;
-	uint32_t value = symbol ? symbol->value : 0;
+	uint32_t value = symbol ? symbol->value : 0, size = symbol ? symbol->size : 0;
 
 	at = elf_put(elf, at, name, 4);
 	if (elf->wide) {
 		at = elf_put(elf, elf_put(elf, elf_put(elf, at, info, 1), 0, 1), section, 2);
-		elf_put(elf, elf_put(elf, at, value, 8), 0, 8);
+		elf_put(elf, elf_put(elf, at, value, 8), size, 8);
 	} else {
-		at = elf_put(elf, elf_put(elf, at, value, 4), 0, 4);
+		at = elf_put(elf, elf_put(elf, at, value, 4), size, 4);
 		elf_put(elf, elf_put(elf, elf_put(elf, at, info, 1), 0, 1), section, 2);
 	}
 }

@@ -69,6 +69,11 @@ static const struct elf_symbol symbols[] = {
 	{ "_ZN2ns1gEi.cold", ELF_CODE_ADDRESS + 0xf8, STT_FUNC, STB_LOCAL, 0 },
 	{ "_ZNK2ns1X3getEv", ELF_CODE_ADDRESS + 0xfc, STT_FUNC, STB_GLOBAL, 0 },
 	{ "_ZZN2ns3getEvENKUlvE_clEv", ELF_CODE_ADDRESS + 0xfe, STT_FUNC, STB_LOCAL, 0 },
+	{ "sized", ELF_CODE_ADDRESS + 0x150, STT_FUNC, STB_GLOBAL, 0, 8 },
+	{ "sized", ELF_CODE_ADDRESS + 0x150, STT_FUNC, STB_GLOBAL, 0, 0x10 },
+	{ "_ZN2ns6blocksEv", ELF_CODE_ADDRESS + 0x160, STT_FUNC, STB_GLOBAL, 0, 0x10 },
+	{ "pair", ELF_CODE_ADDRESS + 0x178, STT_FUNC, STB_LOCAL, 0, 4 },
+	{ "pair", ELF_CODE_ADDRESS + 0x17c, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ NULL, 0, 0, 0, 0 },
 };
 
@@ -84,6 +89,7 @@ static char *demangle(const char *name)
 		{ "_ZN2ns1YC1Ei", "ns::Y::Y(int)" },
 		{ "_ZN2ns1YC2Ei", "ns::Y::Y(int)" },
 		{ "_ZL1hi", "h(int)" },
+		{ "_ZN2ns6blocksEv", "ns::blocks()" },
 		{ "_ZN2ns1gEi.cold", "ns::g(int) [clone .cold]" },
 		{ "_ZNK2ns1X3getEv", "ns::X::get() const" },
 		{ "_ZZN2ns3getEvENKUlvE_clEv", "ns::get()::{lambda()#1}::operator()() const" },
