@@ -100,29 +100,46 @@ static void remove_stale(const char *tracefs)
 		closedir(directory);
 }
 
-/*
- * Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10)". The text cannot have a path with
- * spaces, and for the kernel a comment begins at '#'.
- */
-static int define(const struct perch_event *event, bool is_user)
+/* Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10)". path: of the file, or a function. */
+static int write_probe(const struct perch_event *event, const char *path, bool is_user)
 {
 	const struct perch_attr *attr = &event->attr;
 	unsigned long long offset = attr->config2, counter = attr->config >> 32;
 	char text[PATH_MAX + 128], name[64];
 	int length;
 
-	if (strpbrk(event->path, " \t\n\v\f\r#"))
-		return -EINVAL;
-	if (strlen(event->path) >= PATH_MAX)
+	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	set_name(name, sizeof(name), defined.nr);
 	length = snprintf(text, sizeof(text), "%c:" SYSTEM "/%s %s%s%#llx",
-			  attr->config & RETURN_PROBE ? 'r' : 'p', name, event->path,
-			  is_user ? ":" : "+", offset);
+			  attr->config & RETURN_PROBE ? 'r' : 'p', name, path, is_user ? ":" : "+",
+			  offset);
 	if (counter)
 		length += snprintf(text + length, sizeof(text) - length, "(%#llx)", counter);
 	snprintf(text + length, sizeof(text) - length, "\n");
 	return write_definition(defined.tracefs, is_user ? "uprobe_events" : "kprobe_events", text);
+}
+
+/*
+ * In the text a space ends the path, and a comment begins at '#'. The kernel looks the path up only
+ * once, when the text is written: it may be that of an open file.
+ */
+static int define(const struct perch_event *event, bool is_user)
+{
+	char path[32];
+	int fd, rc;
+
+	if (!strpbrk(event->path, " \t\n\v\f\r#"))
+		return write_probe(event, event->path, is_user);
+	if (!is_user)
+		return -EINVAL;
+	fd = open(event->path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	rc = write_probe(event, path, true);
+	close(fd);
+	return rc;
 }
 
 static int read_id(unsigned long *id)

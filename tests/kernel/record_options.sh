@@ -248,6 +248,11 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 		[ $? -eq 2 ] && grep -q "several functions 'ns::f'" out && grep -q "'ns::f(int)'" out && grep -q "'ns::f(int, char)'" out
 		report $? "... of several functions, which are listed"
 	fi
+	if [ -x shapes ]; then
+		mkdir -p 'a b#c' && cp shapes 'a b#c/shapes'
+		"$perch" stat -x, -e 'uprobe:"./a b#c/shapes":ns::g' -- sh -c '"./a b#c/shapes"; "./a b#c/shapes"; true' > out 2>&1 && grep -q '^2,,' out
+		report $? "a probe is counted in children if the path of its file has a space"
+	fi
 	# without capstone, every such probe has a note
 	if [ "$(uname -m)" = x86_64 ] && command -v gcc > /dev/null &&
 		! "$perch" stat -e "uprobe:$perch:main+1" true 2>&1 | grep -q 'built without capstone'; then
