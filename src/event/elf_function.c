@@ -2,6 +2,7 @@
 /* Finds functions in the symbol tables of ELF files: first in .symtab, which strip removes, then in
  * .dynsym. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,7 +332,7 @@ static void suggest(void *context, const struct symbol *symbol)
 {
 	struct suggesting *suggesting = context;
 	size_t length = strcspn(symbol->name, "@"), difference;
-	char name[64];
+	char name[64], quoted[sizeof(name) + 2];
 	uint64_t offset;
 
 	difference = length < suggesting->length ? suggesting->length - length
@@ -344,7 +345,9 @@ static void suggest(void *context, const struct symbol *symbol)
 	suggesting->nr++;
 	memcpy(name, symbol->name, length);
 	name[length] = '\0';
-	perch__suggest(suggesting->suggestions, name);
+	snprintf(quoted, sizeof(quoted), strpbrk(name, PERCH__NAME_ENDS) ? "\"%s\"" : "%s", name);
+	if (!strchr(name, '"')) /* no quotes can be around it */
+		perch__suggest_as(suggesting->suggestions, name, quoted);
 }
 
 void perch__elf_suggest_functions(const struct perch__elf *elf,

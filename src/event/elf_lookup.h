@@ -51,7 +51,7 @@ typedef int perch__visit_function(void *context, const char *name,
 /* Calls visit for each function of the file, until it returns an error. */
 int perch__elf_visit_functions(const struct perch__elf *elf, perch__visit_function *visit,
 			       void *context);
-/* Suggests the names of all functions. */
+/* Suggests the names of all functions. Names with special characters are in double quotes. */
 void perch__elf_suggest_functions(const struct perch__elf *elf,
 				  struct perch__suggestions *suggestions);
 

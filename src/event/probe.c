@@ -10,7 +10,8 @@
  *	kretprobe: the same, for returns
  *	usdt:PATH:PROVIDER:NAME
  *
- * FUNCTION may be a demangled name: ns::f, or ns::f(int) if the name is overloaded.
+ * FUNCTION may be a demangled name: ns::f, or ns::f(int) if the name is overloaded; or a method in
+ * Go: main.(*T).f.
  *
  * PATH and names may be in quotes of either kind and then have any other byte. COUNTER is the file
  * offset of a 16-bit number that the kernel increments in each process while the probe exists
@@ -46,7 +47,8 @@ static int expected_at(struct perch__parser *parser, size_t at, const char *what
 
 /*
  * The length of a name without quotes. For functions of files, "::" is part of a name, and so are
- * parameters: "ns::f(int)". A reference counter in parentheses begins with a digit.
+ * parameters: "ns::f(int)", and the type of a method in Go: "main.(*T).f". A reference counter in
+ * parentheses begins with a digit.
  */
 static size_t name_length(const struct perch__probe_spec *probe, const char *text)
 {
@@ -60,6 +62,8 @@ static size_t name_length(const struct perch__probe_spec *probe, const char *tex
 		length += 2 + strcspn(text + length + 2, PERCH__NAME_ENDS);
 	if (text[length] == '(' && !isdigit((unsigned char)text[length + 1]))
 		after = perch__after_parentheses(text + length);
+	if (after && text[length + 1] == '*' && *after == '.')
+		after += strcspn(after, PERCH__NAME_ENDS);
 	return after ? (size_t)(after - text) : length;
 }
 

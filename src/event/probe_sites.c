@@ -60,6 +60,25 @@ static int report_tables(struct perch__parser *parser, const struct perch__probe
 	return rc;
 }
 
+/* A shell takes quotes off a name: quotes must be around the whole event too. */
+static void report_similar(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			   struct perch__suggestions *suggestions, bool stripped)
+{
+	const char *name = suggestions->best[0].name;
+	char similar[sizeof(parser->err->remedy)];
+
+	perch__suggestions_remedy(suggestions, parser->err,
+				  stripped ? "the file is stripped and has symbols of exported "
+					     "functions only: " USE_OFFSET
+					   : "'nm' lists the functions of a file");
+	if (!suggestions->nr || *name != '"' || strpbrk(probe->file, PERCH__PATH_ENDS "'\""))
+		return;
+	memcpy(similar, parser->err->remedy, sizeof(similar));
+	perch_error_remedy(parser->err,
+			   "%s In a shell, put single quotes around the event: '%s:%s:%s'", similar,
+			   probe->returns ? "uretprobe" : "uprobe", probe->file, name);
+}
+
 static int report_no_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			      const struct perch__elf *elf,
 			      const struct perch__elf_function *function)
@@ -81,11 +100,7 @@ static int report_no_function(struct perch__parser *parser, const struct perch__
 				   "there is no function '%s' in '%s'", probe->symbol, probe->path);
 		perch__elf_suggest_functions(elf, &suggestions);
 		perch__elf_suggest_demangled(elf, parser->machine, &suggestions);
-		perch__suggestions_remedy(
-			&suggestions, parser->err,
-			function->stripped
-				? "the file is stripped and has symbols of exported functions only: " USE_OFFSET
-				: "'nm' lists the functions of a file");
+		report_similar(parser, probe, &suggestions, function->stripped);
 	}
 	return -ENOENT;
 }

@@ -72,6 +72,8 @@ static const struct elf_symbol symbols[] = {
 	{ "sized", ELF_CODE_ADDRESS + 0x150, STT_FUNC, STB_GLOBAL, 0, 8 },
 	{ "sized", ELF_CODE_ADDRESS + 0x150, STT_FUNC, STB_GLOBAL, 0, 0x10 },
 	{ "_ZN2ns6blocksEv", ELF_CODE_ADDRESS + 0x160, STT_FUNC, STB_GLOBAL, 0, 0x10 },
+	{ "main.(*T).Count", ELF_CODE_ADDRESS + 0x190, STT_FUNC, STB_LOCAL, 0, 4 },
+	{ "host.org/pack.(*T).Sum", ELF_CODE_ADDRESS + 0x194, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ "pair", ELF_CODE_ADDRESS + 0x178, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ "pair", ELF_CODE_ADDRESS + 0x17c, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ NULL, 0, 0, 0, 0 },
