@@ -78,6 +78,18 @@ static void add(struct search *search, const char *text, const char *mangled,
 	search->nr++;
 }
 
+/* Adds a name to the list of clones. Names that do not fit are left out. */
+static void add_clone(struct search *search, const char *mangled)
+{
+	const size_t size = sizeof(search->found->clones);
+	char *clones = search->found->clones;
+	const size_t used = strlen(clones);
+
+	if ((size_t)snprintf(clones + used, size - used, "%s%.*s", used ? ", " : "",
+			     (int)strcspn(mangled, "@"), mangled) >= size - used)
+		clones[used] = '\0';
+}
+
 /* Returns the demangled name without its version; NULL if it is not mangled. */
 static char *demangle(const struct perch_machine *machine, const char *name)
 {
@@ -94,13 +106,19 @@ static char *demangle(const struct perch_machine *machine, const char *name)
 static int visit(void *context, const char *name, const struct perch__elf_function *function)
 {
 	struct search *search = context;
-	char *text;
+	char *text, *clone;
 
 	if (*name == '_' && ++search->nr_names > MAX_NAMES)
 		return -EFBIG;
 	text = demangle(search->machine, name);
-	if (text && has_name(text, search->name))
+	clone = text ? strstr(text, " [clone ") : NULL;
+	if (text && has_name(text, search->name)) {
 		add(search, text, name, function);
+	} else if (clone) {
+		*clone = '\0';
+		if (has_name(text, search->name))
+			add_clone(search, name);
+	}
 	free(text);
 	return 0;
 }

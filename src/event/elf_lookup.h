@@ -68,13 +68,18 @@ static inline const char *perch__after_parentheses(const char *text)
 	return NULL;
 }
 
+#define PERCH__NAMES_MAX 256 /* bytes of a list of names */
+
 /* Functions with a demangled name. */
 struct perch__demangled {
 	uint64_t offset; /* of the first one */
 	uint64_t size;	 /* of the first one; 0 if no symbol has it */
 	bool indirect;	 /* it is STT_GNU_IFUNC */
 	bool ambiguous;	 /* there are others, at other offsets */
-	char names[256]; /* of ambiguous ones: quoted names that are not, or mangled ones, or "" */
+	/* of ambiguous ones: quoted names that are not, or mangled ones, or "" */
+	char names[PERCH__NAMES_MAX];
+	/* mangled names of the clones that the compiler has made of functions of the name; or "" */
+	char clones[PERCH__NAMES_MAX];
 };
 
 /*

@@ -81,7 +81,7 @@ static void report_similar(struct perch__parser *parser, const struct perch__pro
 
 static int report_no_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			      const struct perch__elf *elf,
-			      const struct perch__elf_function *function)
+			      const struct perch__elf_function *function, const char *clones)
 {
 	struct perch__suggestions suggestions = { .word = probe->symbol };
 
@@ -95,6 +95,13 @@ static int report_no_function(struct perch__parser *parser, const struct perch__
 				   probe->path, probe->symbol);
 		perch_error_remedy(parser->err,
 				   "use the library that defines it, as in uprobe:libc:malloc");
+	} else if (*clones) {
+		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+				   "'%s' has only clones of the function '%s', which the compiler "
+				   "has made of it",
+				   probe->path, probe->symbol);
+		perch_error_remedy(parser->err, "did you mean %s%s?",
+				   strchr(clones, ',') ? "one of these: " : "", clones);
 	} else {
 		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 				   "there is no function '%s' in '%s'", probe->symbol, probe->path);
@@ -134,10 +141,13 @@ static int check_function(struct perch__parser *parser, const struct perch__prob
 
 /* Returns -ENOTUNIQ after it has reported several functions. */
 static int find_demangled(struct perch__parser *parser, const struct perch__probe_spec *probe,
-			  const struct perch__elf *elf, struct perch__elf_function *function)
+			  const struct perch__elf *elf, struct perch__elf_function *function,
+			  char clones[PERCH__NAMES_MAX])
 {
 	struct perch__demangled found;
 	int rc = perch__elf_find_demangled(elf, parser->machine, probe->symbol, &found);
+
+	memcpy(clones, found.clones, sizeof(found.clones));
 
 	if (rc)
 		return rc;
@@ -159,14 +169,15 @@ static int find_function_site(struct perch__parser *parser, const struct perch__
 			      const struct perch__elf *elf, struct perch__usdt_site *site)
 {
 	struct perch__elf_function function;
+	char clones[PERCH__NAMES_MAX] = "";
 	int rc = perch__elf_find_function(elf, probe->symbol, &function);
 
 	if (rc == -ENOENT)
-		rc = find_demangled(parser, probe, elf, &function);
+		rc = find_demangled(parser, probe, elf, &function, clones);
 	if (rc == -ENOTUNIQ)
 		return rc;
 	if (rc == -ENOENT)
-		return report_no_function(parser, probe, elf, &function);
+		return report_no_function(parser, probe, elf, &function, clones);
 	if (rc)
 		return report_tables(parser, probe, rc);
 	rc = check_function(parser, probe, &function);

@@ -55,6 +55,10 @@ if [ -e /sys/bus/event_source/devices/uprobe ] && command -v g++ >/dev/null 2>&1
 		grep -q "ns::f(int)" "$2/meant" && grep -q "ns::f(char)" "$2/meant"' sh "$perch" "$directory"
 	check "says that -e takes a demangled name" sh -c '! "$1" list "uprobe:$2/shapes:ns::f(int)" 2>"$2/meant" && grep -q "but -e takes it" "$2/meant"' \
 		sh "$perch" "$directory"
+	printf '.globl _ZN2ns5wholeEi.isra.0\n.type _ZN2ns5wholeEi.isra.0, @function\n_ZN2ns5wholeEi.isra.0: .byte 0\n' >"$directory/clone.s"
+	g++ -nostdlib -shared -o "$directory/clone.so" "$directory/clone.s"
+	check "lists the clones of a function" sh -c '! "$1" list "uprobe:$2/clone.so:ns::whole" 2>"$2/meant" &&
+		grep -q "did you mean _ZN2ns5wholeEi.isra.0?" "$2/meant"' sh "$perch" "$directory"
 else
 	echo "ok - suggests demangled names # skip no uprobes or no g++ here"
 fi

@@ -67,6 +67,7 @@ static const struct good_probe good_probes[] = {
 	  ELF_CODE + 0x190 },
 	{ "uprobe:/opt/whole:\"main.(*T).Count\"", "/opt/whole", 8, 0, ELF_CODE + 0x190 },
 	{ "uprobe:/opt/whole:\"host.org/pack.(*T).Sum\"", "/opt/whole", 8, 0, ELF_CODE + 0x194 },
+	{ "uprobe:/opt/whole:_ZN2ns5wholeEi.isra.0", "/opt/whole", 8, 0, ELF_CODE + 0x180 },
 	{ "uprobe:/opt/whole:sized+0xf", "/opt/whole", 8, 0, ELF_CODE + 0x15f },
 	{ "uprobe:/opt/whole:ns::blocks+0xf", "/opt/whole", 8, 0, ELF_CODE + 0x16f },
 	{ "uprobe:/opt/whole:0x11ff", "/opt/whole", 8, 0, ELF_CODE + ELF_CODE_SIZE - 1 },
@@ -190,6 +191,10 @@ static const struct bad_event bad_events[] = {
 	{ "uretprobe:/opt/whole:host.org/pack.(*T).Sum", -ENOENT, 21, "no function 'host.org'",
 	  "did you mean \"host.org/pack.(*T).Sum\"? In a shell, put single quotes around the event: "
 	  "'uretprobe:/opt/whole:\"host.org/pack.(*T).Sum\"'" },
+	{ "uprobe:/opt/whole:ns::whole", -ENOENT, 18, "has only clones of the function 'ns::whole'",
+	  "did you mean one of these: _ZN2ns5wholeEi.isra.0, _ZN2ns5wholeEi.isra.0.cold" },
+	{ "uprobe:/opt/whole:ns::whole(int)", -ENOENT, 18, "only clones", NULL },
+	{ "uprobe:/opt/whole:ns::whole(char)", -ENOENT, 18, "no function", NULL },
 	{ "uprobe:/opt/whole:sized+0x18", -EINVAL, 24,
 	  "offset 0x18 is beyond the end of the function 'sized' of '/opt/whole', which has 0x10 bytes",
 	  "is _ZN2ns6blocksEv: use _ZN2ns6blocksEv+0x8" },
