@@ -327,6 +327,17 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 		strip -o stripped inside
 		"$perch" stat -e "uprobe:./stripped:$at" true > out 2>&1 && grep -q 'not known if .* stripped' out
 		report $? "the code of a stripped file is not known"
+		if command -v objcopy > /dev/null; then
+			objcopy --only-keep-debug inside inside.debug && objcopy --strip-all --add-gnu-debuglink=inside.debug inside linked
+			"$perch" stat -e uprobe:./linked:plain ./linked > out 2>&1
+			[ $? -eq 2 ] && grep -q "linked' is stripped.*Use the offset in the file" out
+			report $? "a function of a debug file is not found"
+			read -r offset address <<- EOF
+				$(readelf -lW linked | awk '$1 == "LOAD" && $0 ~ / R E / { print $2, $3; exit }')
+			EOF
+			"$perch" stat -x, -e "uprobe:./linked:$(printf %#x $((at - 2 - address + offset)))" ./linked > out 2>&1 && grep -q '^1,,u' out
+			report $? "... its offset in the file is probed"
+		fi
 	fi
 	# four threads count the calls of a function of libc
 	cat > threads.py << 'EOF'
