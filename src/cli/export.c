@@ -129,8 +129,9 @@ static int run(struct export *export)
 		.no_inline = export->no_inline,
 		.addresses = export->addresses,
 	};
+	const char *output = export->output ? export->output : "-";
 	struct perch_export *to = NULL;
-	int status;
+	int status, refused = 0;
 
 	if (export->event) {
 		options.event = find_event(export);
@@ -140,10 +141,14 @@ static int run(struct export *export)
 	status = cli_export_new(&to, &export->input, export->format->format, &options);
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
-	if (!status)
-		status = cli_export_write(COMMAND, to, export->output ? export->output : "-");
+	if (!status && cli_export_has_content(to, export->format->format, output))
+		status = cli_export_write(COMMAND, to, output);
+	else if (!status)
+		status = refused = CLI_EXIT_FAILURE;
 	if (to)
 		cli_export_print_notes(&export->input, &export->filter, to);
+	if (refused)
+		cli_export_print_refusal(COMMAND, output);
 	perch_export_free(to);
 	return status;
 }

@@ -96,6 +96,23 @@ int cli_export_check_output(const struct cli_input *input, const char *path)
 		"%s is the input: the output would replace it; name another file (-o)", path);
 }
 
+bool cli_export_has_content(const struct perch_export *from, enum perch_export_format format,
+			    const char *path)
+{
+	struct perch_export_stats stats;
+
+	perch_export_get_stats(from, &stats);
+	/* mappings are markers, and all recordings have them */
+	return stats.samples || format == PERCH_EXPORT_FIREFOX || !strcmp(path, "-");
+}
+
+void cli_export_print_refusal(const char *command, const char *path)
+{
+	cli_note(command,
+		 "%s is not written: it would have no samples; '-o -' writes it to standard output",
+		 path);
+}
+
 int cli_export_write(const char *command, struct perch_export *from, const char *path)
 {
 	bool to_stdout = !strcmp(path, "-");

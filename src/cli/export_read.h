@@ -21,6 +21,12 @@ int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 /* Returns 0 if a file can be written without destroying the input; else the exit status, after it
  * printed an error. */
 int cli_export_check_output(const struct cli_input *input, const char *path);
+/* Returns false if a file would have no samples, and for Firefox no markers; it must not replace
+ * another one. Standard output (path "-") may have none. */
+bool cli_export_has_content(const struct perch_export *from, enum perch_export_format format,
+			    const char *path);
+/* Prints that a file without content is not written. */
+void cli_export_print_refusal(const char *command, const char *path);
 /* Writes a file; path "-" is standard output. Returns the exit status, after it printed an error.
  */
 int cli_export_write(const char *command, struct perch_export *from, const char *path);

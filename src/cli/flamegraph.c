@@ -58,6 +58,23 @@ static bool is_recording(const char *path)
 	return S_ISREG(status.st_mode) && (access(path, R_OK) || cli_input_has_magic(path));
 }
 
+/* Returns 0, or -EINVAL for a text without samples: its lines are comments, or their numbers are 0.
+ */
+static int require_stacks(const struct source *source, struct perch_error *err)
+{
+	struct perch_export_stats stats;
+	const char *path = source->input.path;
+
+	perch_export_get_stats(source->export, &stats);
+	if (stats.samples)
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_ERROR_FILE,
+			"%s has no stacks; expected folded stacks (NAME;OUTER;INNER 12) or the "
+			"output of perf script",
+			strcmp(path, "-") ? path : "standard input");
+	return -EINVAL;
+}
+
 static int read_text(struct source *source)
 {
 	bool is_stdin = !strcmp(source->input.path, "-");
@@ -73,6 +90,8 @@ static int read_text(struct source *source)
 	rc = perch_export_add_text(source->export, in, &err);
 	if (!is_stdin)
 		fclose(in);
+	if (!rc)
+		rc = require_stacks(source, &err);
 	if (!rc)
 		return 0;
 	/* the error is all there is to say */
@@ -121,8 +140,6 @@ static void print_notes(struct source *source, bool of_several)
 			 cli_word(stats.cut, "is", "are"));
 	if (source->input.session)
 		cli_export_print_notes(&source->input, &source->filter, source->export);
-	else if (!stats.samples)
-		cli_note(COMMAND, "%s has no samples", source->input.path);
 	source->input.command = COMMAND;
 }
 
@@ -179,7 +196,7 @@ static int run(struct flamegraph *flamegraph)
 		.no_inline = flamegraph->no_inline,
 	};
 	const char *output = flamegraph->output;
-	int status = 0;
+	int status = 0, refused = 0;
 
 	if (!output)
 		output = flamegraph->svg ? "flamegraph.svg" : "flamegraph.html";
@@ -190,10 +207,14 @@ static int run(struct flamegraph *flamegraph)
 	}
 	if (!status)
 		status = read_source(&flamegraph->new, output, format, &options);
-	if (!status)
+	if (!status && cli_export_has_content(flamegraph->new.export, format, output))
 		status = cli_export_write(COMMAND, flamegraph->new.export, output);
+	else if (!status)
+		status = refused = CLI_EXIT_FAILURE;
 	print_notes(&flamegraph->old, true);
 	print_notes(&flamegraph->new, flamegraph->old.input.path);
+	if (refused)
+		cli_export_print_refusal(COMMAND, output);
 	if (!status && strcmp(output, "-"))
 		fprintf(stderr, "perch " COMMAND ": wrote %s\n", output);
 	close_source(&flamegraph->new);

@@ -580,6 +580,13 @@ def check_errors(directory, path):
     check(status == 0 and not out and "nobody" in err, "a filter that matches nothing", err)
     status, out, err = run(PERCH, "export", "--format", "pprof", "-i", path, "--comms", "nobody", binary=True)
     check(status == 0 and gzip.decompress(out), "a pprof file without samples", err)
+    for name in ("folded", "json", "pprof", "speedscope"):
+        with open("kept", "w", encoding="utf-8") as file:
+            file.write("kept")
+        status, _, err = run(PERCH, "export", "--format", name, "-i", path, "--comms", "nobody", "-o", "kept")
+        with open("kept", encoding="utf-8") as file:
+            check(status == 1 and "nobody" in err and "kept is not written: it would have no samples" in err and file.read() == "kept",
+                  name + ": a file without samples does not replace another", err)
 
 
 def main():

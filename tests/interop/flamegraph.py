@@ -658,6 +658,18 @@ def check_errors(directory, data):
         file.write("nothing of it\nis a stack\n")
     status, _, err = run(PERCH, "flamegraph", "bad.txt", "-o", "bad.html")
     check(status == 1 and "none of 2 lines is a folded stack or of perf script" in err and err.count("\n") == 1 and not os.path.exists("bad.html"), "a text of neither", err)
+    for text in ("#include <vector>\n\n#define A\n", "a;b 0\n", ""):
+        with open("kept.html", "w", encoding="utf-8") as file:
+            file.write("kept")
+        done = subprocess.run([PERCH, "flamegraph", "-", "-o", "kept.html"], input=text, stderr=subprocess.PIPE, text=True, check=False)
+        with open("kept.html", encoding="utf-8") as file:
+            kept = file.read() == "kept"
+        check(done.returncode == 1 and "standard input has no stacks; expected folded stacks" in done.stderr and done.stderr.count("\n") == 1 and kept,
+              f"a text without stacks, {text!r}", (done.returncode, done.stderr))
+    status, _, err = run(PERCH, "flamegraph", "-i", data, "--comms", "nobody", "-o", "kept.html")
+    with open("kept.html", encoding="utf-8") as file:
+        check(status == 1 and "nobody" in err and "kept.html is not written: it would have no samples" in err and file.read() == "kept",
+              "a page without samples does not replace a file", err)
     with open("good.txt", "w", encoding="utf-8") as file:
         file.write("a;b 1\nnothing\n")
     status, _, err = run(PERCH, "flamegraph", "good.txt", "-o", "good.html")
