@@ -204,7 +204,7 @@ static void print_unwinding_of_dso(const struct cli_input *input, const struct p
 		{ PERCH_UNWIND_NO_MAPPING, "no code is mapped at the return address" },
 		{ PERCH_UNWIND_OTHER_STACK,
 		  "functions of the Go runtime switch to another stack, and that of their callers was "
-		  "not copied; --call-graph fp records these" },
+		  "not copied; --call-graph fp records these unless they call code in C" },
 	};
 	const struct perch_unwinder *unwinder = perch_session_unwinder(input->session);
 	char path[PATH_MAX];
