@@ -98,6 +98,7 @@ struct perch_thread {
 	struct process *process;
 	const struct comm *comm;
 	bool has_comm; /* comm is from a record, and children inherit it */
+	bool was_read; /* the last COMM has no time: a recorder read the thread in /proc */
 	uint8_t ended; /* 0: it runs; else calls of perch_processes_discard_ended() since + 1 */
 	uint8_t open_switches; /* switches in without a switch out, while the process runs .program
 				*/
@@ -279,6 +280,7 @@ struct perch_processes {
 	bool kernel_mapped;	  /* there is a map of the kernel or of a module */
 	uint64_t kernel_text_end; /* of the kernel's map; 0 if there is none */
 	uint64_t generation;	  /* of the space that was changed last */
+	bool sampled; /* a thread was asked for: samples may be earlier than later records */
 	/* the last synthesized record was a mapping of the process .synthesized */
 	bool synthesizing;
 	uint32_t synthesized;
@@ -287,6 +289,9 @@ struct perch_processes {
 	struct switches switches;
 };
 
+/* The same as perch_processes_thread(), for records that are no samples. */
+struct perch_thread *perch__processes_thread(struct perch_processes *processes, uint32_t pid,
+					     uint32_t tid);
 /* Finds or adds the DSO of a mapping. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 					const struct perch_record *record, bool kernel);

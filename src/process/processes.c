@@ -180,8 +180,8 @@ static struct perch_thread *new_thread(struct perch_processes *processes, uint32
 	return thread;
 }
 
-struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid,
-					    uint32_t tid)
+struct perch_thread *perch__processes_thread(struct perch_processes *processes, uint32_t pid,
+					     uint32_t tid)
 {
 	struct perch_thread *last = processes->last_thread;
 	uint32_t index;
@@ -194,6 +194,13 @@ struct perch_thread *perch_processes_thread(struct perch_processes *processes, u
 		return new_thread(processes, pid, tid);
 	processes->last_thread = processes->thread[index];
 	return processes->last_thread;
+}
+
+struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid,
+					    uint32_t tid)
+{
+	processes->sampled = true;
+	return perch__processes_thread(processes, pid, tid);
 }
 
 /* Returns the space of a process, not shared with others. After exec it is a new one. */
@@ -316,13 +323,14 @@ static int apply_kernel_symbol(struct perch_processes *processes, const struct p
 static int apply_comm(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_comm_record *comm = &record->comm;
-	struct perch_thread *thread = perch_processes_thread(processes, comm->pid, comm->tid);
+	struct perch_thread *thread = perch__processes_thread(processes, comm->pid, comm->tid);
 	const struct comm *name = get_comm(processes, comm->comm.text);
 
 	if (!thread || !name)
 		return -ENOMEM;
 	thread->comm = name;
 	thread->has_comm = true;
+	thread->was_read = !record->sample_id.time;
 	thread->ended = 0;
 	/* samples during exec still have addresses of the old program */
 	if (comm->exec) {
@@ -336,7 +344,7 @@ static int apply_namespaces(struct perch_processes *processes, const struct perc
 {
 	const struct perch_namespaces_record *namespaces = &record->namespaces;
 	struct perch_thread *thread =
-		perch_processes_thread(processes, namespaces->pid, namespaces->tid);
+		perch__processes_thread(processes, namespaces->pid, namespaces->tid);
 
 	if (!thread)
 		return -ENOMEM;
@@ -346,17 +354,31 @@ static int apply_namespaces(struct perch_processes *processes, const struct perc
 	return 0;
 }
 
+/*
+ * True if the child was read in /proc after the fork, but before the first sample: perf and perch
+ * read the processes of the machine between the tracking event and the others. What was read of the
+ * parent may be later than the fork: a program that it executed after it.
+ */
+static bool was_read_after(const struct perch_processes *processes,
+			   const struct perch_thread *child, const struct perch_record *fork)
+{
+	return child->was_read && !child->ended && fork->sample_id.time && !processes->sampled;
+}
+
 static int apply_fork(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_task_record *task = &record->task;
-	struct perch_thread *parent = perch_processes_thread(processes, task->ppid, task->ptid);
+	struct perch_thread *parent = perch__processes_thread(processes, task->ppid, task->ptid);
 	struct perch_thread *child;
 
 	/* children of thread 0 are kernel threads, which have no maps to inherit */
-	child = parent ? perch_processes_thread(processes, task->pid, task->tid) : NULL;
+	child = parent ? perch__processes_thread(processes, task->pid, task->tid) : NULL;
 	if (!child)
 		return -ENOMEM;
+	if (was_read_after(processes, child, record))
+		return 0;
 	child->ended = 0;
+	child->was_read = false;
 	if (child == parent)
 		return 0;
 	perch__switches_end(processes, child);

@@ -22,7 +22,7 @@ static int replace_mappings(struct perch_processes *processes, const struct perc
 		processes->synthesizing &= user_mapping;
 		return 0;
 	}
-	thread = perch_processes_thread(processes, record->mmap.pid, record->mmap.pid);
+	thread = perch__processes_thread(processes, record->mmap.pid, record->mmap.pid);
 	if (!thread)
 		return -ENOMEM;
 	thread->process->replaced = REPLACED_BY_LIST;
@@ -41,6 +41,8 @@ int perch_processes_apply_synthesized(void *context, const void *records, size_t
 	size_t done = 0;
 
 	perch_parse_info_init(&parse_info, &without_sample_id, PERCH_BYTES_NATIVE);
+	/* the caller may have enabled the events before */
+	processes->sampled = true;
 	while (done < size) {
 		struct perch_record record;
 		int rc = perch_record_decode(&record, &parse_info, at + done, size - done, err);

@@ -655,6 +655,94 @@ static void synthesized_fork_inherits_no_mappings(void **state)
 	perch_processes_free(processes);
 }
 
+static void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_EXIT,
+		.task = { .pid = pid, .tid = tid },
+	};
+
+	apply(processes, &record);
+}
+
+static void fork_at(struct perch_processes *processes, uint32_t ppid, uint32_t pid, uint64_t time)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_FORK,
+		.task = { .pid = pid, .ppid = ppid, .tid = pid, .ptid = ppid },
+		.sample_id = { .time = time },
+	};
+
+	apply(processes, &record);
+}
+
+static void name_at(struct perch_processes *processes, uint32_t pid, const char *name,
+		    uint64_t time)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_COMM,
+		.comm = { .pid = pid, .tid = pid, .comm = text_of(name) },
+		.sample_id = { .time = time },
+	};
+
+	apply(processes, &record);
+}
+
+/* The parent has executed another program after the fork, and then both were read in /proc. */
+static struct perch_processes *read_after_fork(void)
+{
+	struct perch_processes *processes = new_processes();
+
+	name_thread(processes, 7, 7, "after", false);
+	map_file(processes, 7, 0x1000, 0x1000, 0, "/bin/after");
+	name_thread(processes, 8, 8, "before", false);
+	map_file(processes, 8, 0x1000, 0x1000, 0, "/bin/before");
+	return processes;
+}
+
+static void check_forked(struct perch_processes *processes, const char *name, const char *path)
+{
+	assert_string_equal(perch_thread_comm(thread_of(processes, 8, 8)), name);
+	check_user(processes, 8, 0x1000, path, 0);
+	perch_processes_free(processes);
+}
+
+static void process_that_was_read_after_its_fork_stays(void **state)
+{
+	struct perch_processes *processes = read_after_fork();
+
+	(void)state;
+	fork_at(processes, 7, 8, 5);
+	check_forked(processes, "before", "/bin/before");
+}
+
+static void later_forks_are_of_other_processes(void **state)
+{
+	struct perch_processes *processes = read_after_fork();
+
+	(void)state;
+	end_thread(processes, 8, 8);
+	fork_at(processes, 7, 8, 5);
+	check_forked(processes, "after", "/bin/after");
+
+	/* its COMM record shows that it ran: its end was lost */
+	processes = read_after_fork();
+	name_at(processes, 8, "renamed", 4);
+	fork_at(processes, 7, 8, 5);
+	check_forked(processes, "after", "/bin/after");
+
+	/* behind a sample: the same */
+	processes = read_after_fork();
+	thread_of(processes, 9, 9);
+	fork_at(processes, 7, 8, 5);
+	check_forked(processes, "after", "/bin/after");
+
+	/* without times nothing is known */
+	processes = read_after_fork();
+	fork_at(processes, 7, 8, 0);
+	check_forked(processes, "after", "/bin/after");
+}
+
 static void add_cgroup(struct perch_processes *processes, uint64_t id, const char *name)
 {
 	struct perch_record record = {
@@ -770,16 +858,6 @@ static void stores_a_limited_number_of_cgroups(void **state)
 	perch_processes_free(processes);
 }
 
-static void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
-{
-	struct perch_record record = {
-		.type = PERCH_RECORD_EXIT,
-		.task = { .pid = pid, .tid = tid },
-	};
-
-	apply(processes, &record);
-}
-
 /* Samples that follow EXIT still find the thread; the second call frees it. */
 static void discards_what_has_ended(void **state)
 {
@@ -857,6 +935,8 @@ int main(void)
 		cmocka_unit_test(adds_calling_process),
 		cmocka_unit_test(damaged_synthesized_record_is_refused),
 		cmocka_unit_test(synthesized_fork_inherits_no_mappings),
+		cmocka_unit_test(process_that_was_read_after_its_fork_stays),
+		cmocka_unit_test(later_forks_are_of_other_processes),
 		cmocka_unit_test(names_cgroups),
 		cmocka_unit_test(stores_namespaces_of_mappings),
 		cmocka_unit_test(stores_cgroup_namespaces_of_threads),
