@@ -142,7 +142,7 @@ PERCH_API int perch_synthesize_process(pid_t pid, const struct perch_synthesize_
 
 /**
  * Makes the records of all processes. Processes that this user may not read are counted; they are
- * no failure.
+ * no failure. Lists /proc again until it finds no new process, at most 4 times.
  *
  * @param options       which records; NULL is all zeros
  * @param machine       where /proc is read; NULL is this machine

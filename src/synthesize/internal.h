@@ -122,6 +122,15 @@ int perch__add_process(struct perch__batch *batch, pid_t pid);
 /* The same, but a process that has ended or is refused is no failure. Returns 0, or a negative
  * errno in batch->err. */
 int perch__add_process_or_count(struct perch__batch *batch, pid_t pid);
+/* The processes that were made already. */
+struct perch__done {
+	pid_t *pid;
+	size_t nr, capacity;
+	struct perch__hash_table table;
+};
+/* Returns 1 if the process is new, 0 if it was made already, or -ENOMEM. */
+int perch__add_done(struct perch__done *done, pid_t pid);
+void perch__done_clear(struct perch__done *done);
 /* The same for all processes. */
 int perch__add_all_processes(struct perch__batch *batch);
 /* Returns the process of a thread; the thread itself if that is unknown. */

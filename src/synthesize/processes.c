@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "internal.h"
 
 #define COMM_BYTES   64	  /* names of kernel workers in /proc are longer than those of others */
@@ -220,18 +221,69 @@ int perch__add_process_or_count(struct perch__batch *batch, pid_t pid)
 			       strerror(errnum));
 }
 
-int perch__add_all_processes(struct perch__batch *batch)
+static bool same_pid(const void *pids, uint32_t index, const void *pid)
+{
+	return ((const pid_t *)pids)[index] == *(const pid_t *)pid;
+}
+
+int perch__add_done(struct perch__done *done, pid_t pid)
+{
+	uint64_t hash = perch__hash_integer(done->table.seed, (uint64_t)pid);
+	pid_t *added;
+
+	if (perch__hash_find(&done->table, hash, same_pid, done->pid, &pid) != PERCH__HASH_NONE)
+		return 0;
+	added = PERCH__ARRAY_APPEND(done->pid, done->nr, done->capacity);
+	if (!added || perch__hash_add(&done->table, hash, done->nr - 1))
+		return -ENOMEM;
+	*added = pid;
+	return 1;
+}
+
+void perch__done_clear(struct perch__done *done)
+{
+	perch__hash_clear(&done->table);
+	free(done->pid);
+}
+
+/* Adds the processes that are not done. Returns the number of listed ones that were not, or a
+ * negative errno in batch->err. */
+static int add_new_processes(struct perch__batch *batch, struct perch__done *done)
 {
 	DIR *directory = open_directory(batch, "/proc");
-	int rc = 0;
+	int nr = 0, rc = 0;
 	pid_t pid;
 
 	if (!directory)
 		return perch_error_set(batch->err, errno, PERCH_ERROR_FILE,
 				       "the processes in /proc cannot be listed: %s",
 				       strerror(errno));
-	while (!rc && !batch->rc && (pid = next_number(directory)))
+	while (rc >= 0 && !batch->rc && (pid = next_number(directory))) {
+		rc = perch__add_done(done, pid);
+		if (rc < 0)
+			perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					"no memory to synthesize records");
+		if (rc <= 0)
+			continue;
+		nr++;
 		rc = perch__add_process_or_count(batch, pid);
+	}
 	closedir(directory);
-	return rc;
+	return rc < 0 ? rc : nr;
+}
+
+/*
+ * A process that began after the directory was read is found in the next one. Its parent may have
+ * executed another program before it was read, so the child's FORK record does not say what it is.
+ */
+int perch__add_all_processes(struct perch__batch *batch)
+{
+	enum { MOST_TIMES = 4 };
+	struct perch__done done = { .table.seed = perch__hash_seed(batch) };
+	int rc = 1;
+
+	for (int i = 0; i < MOST_TIMES && rc > 0 && !batch->rc; i++)
+		rc = add_new_processes(batch, &done);
+	perch__done_clear(&done);
+	return rc < 0 ? rc : 0;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/hash_table.h"
 #include "internal.h"
 
@@ -73,37 +72,10 @@ int perch_synthesize_all_processes(const struct perch_synthesize_options *option
 			  err);
 }
 
-/* The processes that were made already. */
-struct done {
-	pid_t *pid;
-	size_t nr, capacity;
-	struct perch__hash_table table;
-};
-
-static bool same_pid(const void *pids, uint32_t index, const void *pid)
-{
-	return ((const pid_t *)pids)[index] == *(const pid_t *)pid;
-}
-
-/* Returns 1 if the process is new, 0 if it was made already, or -ENOMEM. */
-static int add_done(struct done *done, pid_t pid)
-{
-	uint64_t hash = perch__hash_integer(done->table.seed, (uint64_t)pid);
-	pid_t *added;
-
-	if (perch__hash_find(&done->table, hash, same_pid, done->pid, &pid) != PERCH__HASH_NONE)
-		return 0;
-	added = PERCH__ARRAY_APPEND(done->pid, done->nr, done->capacity);
-	if (!added || perch__hash_add(&done->table, hash, done->nr - 1))
-		return -ENOMEM;
-	*added = pid;
-	return 1;
-}
-
-static int add_target(struct perch__batch *batch, struct done *done, pid_t tid)
+static int add_target(struct perch__batch *batch, struct perch__done *done, pid_t tid)
 {
 	pid_t pid = tid ? perch__process_of(batch, tid) : getpid();
-	int rc = add_done(done, pid);
+	int rc = perch__add_done(done, pid);
 
 	if (rc < 0)
 		return perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
@@ -122,7 +94,7 @@ static bool has_other_targets_than_threads(const struct perch_targets *targets)
 static int add_targets(struct perch__batch *batch)
 {
 	const struct perch_targets *targets = batch->subject;
-	struct done done = { 0 };
+	struct perch__done done = { 0 };
 	pid_t last = -1;
 	int rc = 0;
 
@@ -138,8 +110,7 @@ static int add_targets(struct perch__batch *batch)
 			rc = add_target(batch, &done, tid);
 		last = tid;
 	}
-	perch__hash_clear(&done.table);
-	free(done.pid);
+	perch__done_clear(&done);
 	return rc;
 }
 
