@@ -663,8 +663,8 @@ def check_errors(directory, data):
             file.write("kept")
         done = subprocess.run([PERCH, "flamegraph", "-", "-o", "kept.html"], input=text, stderr=subprocess.PIPE, text=True, check=False)
         with open("kept.html", encoding="utf-8") as file:
-            kept = file.read() == "kept"
-        check(done.returncode == 1 and "standard input has no stacks; expected folded stacks" in done.stderr and done.stderr.count("\n") == 1 and kept,
+            same = file.read() == "kept"
+        check(done.returncode == 1 and "standard input has no stacks; expected folded stacks" in done.stderr and done.stderr.count("\n") == 1 and same,
               f"a text without stacks, {text!r}", (done.returncode, done.stderr))
     status, _, err = run(PERCH, "flamegraph", "-i", data, "--comms", "nobody", "-o", "kept.html")
     with open("kept.html", encoding="utf-8") as file:
