@@ -363,6 +363,8 @@ enum perch_symbols_reason {
 	PERCH_SYMBOLS_NO_PERMISSION,	/**< this user may not read it */
 	PERCH_SYMBOLS_OTHER_PIDS,	/**< the map file of a JIT compiler has the process id of
 					 * another pid namespace in its name */
+	PERCH_SYMBOLS_LATER_MAP,	/**< the map file of a JIT compiler was made after the
+					 * recording, and the process has ended */
 };
 
 /**

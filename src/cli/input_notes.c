@@ -71,7 +71,8 @@ static bool has_unusable_jitdump(const struct cli_input *input, const struct per
 	return false;
 }
 
-/* What would make a map file usable. A copy would be newer than the recording, and not be used. */
+/* What would make a map file usable. A copy would be newer than the recording, and not be used,
+ * except below the directory of --symfs. */
 static const char *map_remedy(const struct perch_dso *dso, enum perch_symbols_reason reason,
 			      char remedy[512])
 {
@@ -79,7 +80,12 @@ static const char *map_remedy(const struct perch_dso *dso, enum perch_symbols_re
 	     unknown = !dso->pid_namespace && reason == PERCH_SYMBOLS_NO_FILE;
 	int length = 0;
 
-	if (!other)
+	if (reason == PERCH_SYMBOLS_LATER_MAP)
+		snprintf(remedy, 512,
+			 "if it is that of this process, copy it to DIR%.40s and report with "
+			 "--symfs DIR, with copies of the other files below DIR",
+			 dso->path);
+	else if (!other)
 		length = snprintf(remedy, 512,
 				  "if it is code of a JIT compiler, run the program with its "
 				  "option that writes this file (node --perf-basic-prof, "

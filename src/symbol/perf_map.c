@@ -202,6 +202,8 @@ static int make_ranges(struct perf_map *map)
 
 /* ---- the file ---- */
 
+static const char later_map[] = "it was made after the recording, and the process has ended";
+
 /*
  * Map files are never removed, and process ids are used again. Returns why the file is, or may be,
  * that of another process with the same id; NULL if it is not. started: when the running process
@@ -223,7 +225,7 @@ static const char *other_process(int fd, const struct sources *sources, const st
 	if (later && written + CLOCK_MARGIN > started)
 		return "a later process with this id may have written it";
 	if (recorded_at && made > recorded_at + CLOCK_MARGIN)
-		return "it was made after the recording, and the process has ended";
+		return later_map;
 	if (written + SINCE_MARGIN >= sources->recorded_since)
 		return NULL;
 	return dso->mapped_in_recording
@@ -313,7 +315,9 @@ static int open_map(const struct sources *sources, const struct perch_dso *dso, 
 	other = fd < 0 ? NULL : other_process(fd, sources, dso, started);
 	if (!other)
 		return fd;
-	perch__set_symbol_error(error, "%s", other);
+	perch__set_symbol_reason(
+		error, other == later_map ? PERCH_SYMBOLS_LATER_MAP : PERCH_SYMBOLS_OTHER_REASON,
+		"%s", other);
 	close(fd);
 	return -ESTALE;
 }

@@ -311,7 +311,26 @@ def check_named_code():
     check(theirs == ours and "shared_code+0x" in str(ours), "generated code with a map file: script as in perf",
           (theirs[:5], ours[:5]))
     for pid in set(re.findall(r"/tmp/perf-(\d+)\.map", str(ours))):
-        os.unlink("/tmp/perf-" + pid + ".map")
+        check_later_map("/tmp/perf-" + pid + ".map")
+
+
+def check_later_map(path):
+    """A map that was made after the recording is used below the directory of --symfs. Without the time of the recording, its file has it."""
+    with open(path, encoding="utf-8") as file:
+        names = file.read()
+    os.unlink(path)
+    os.utime("named.data", (time.time() - 3600,) * 2)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(names)
+    note = run(PERCH, "report", "-i", "named.data", "--stdio").stderr
+    os.makedirs("copies/tmp", exist_ok=True)
+    os.rename(path, "copies" + path)
+    if "made after the recording" not in note:
+        print("skipped: the file system of /tmp has no times of creation: " + note)
+        return
+    check(f"if it is that of this process, copy it to DIR{path} and report with --symfs DIR" in note, "a later map file: what would help", note)
+    ours = run(PERCH, "report", "-i", "named.data", "--stdio", "--no-children", "-s", "dso,sym", "--symfs", "copies").stdout
+    check("shared_code" in ours and "LazyCompile:~private" in ours, "a later map file below the directory of --symfs", ours)
 
 
 # A process in namespaces of its own: its /tmp and its id differ from those outside.

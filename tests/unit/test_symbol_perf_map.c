@@ -241,11 +241,31 @@ static void refuses_maps_of_other_processes_with_the_id(void **state)
 	assert_string_equal(name_at(symbols, &dso, 0x100), "own");
 	perch_symbols_free(symbols);
 	symbols = with_old_map(ended, 0, HOUR, 0, false);
-	if (has_birth_time(dso.path))
-		assert_refused(symbols, "made after the recording");
-	else
-		perch_symbols_free(symbols);
+	if (has_birth_time(dso.path)) {
+		assert_null(perch_symbols_find(symbols, &dso, 0x100));
+		assert_int_equal(perch_symbols_error_reason(symbols, &dso),
+				 PERCH_SYMBOLS_LATER_MAP);
+		assert_non_null(
+			strstr(perch_symbols_error(symbols, &dso), "made after the recording"));
+	}
+	perch_symbols_free(symbols);
 	unlink(dso.path);
+}
+
+/* Below the root of the options, files of all times are used. */
+static void reads_later_maps_below_a_root(void **state)
+{
+	const struct perch_symbols_options options = {
+		.root = path_in_directory(""),
+		.recorded_at = (uint64_t)(time(NULL) - HOUR) * 1000000000,
+	};
+	struct perch_symbols *symbols = new_symbols(&options);
+
+	(void)state;
+	write_text(path_in_directory("tmp/perf-12.map"), "100 10 own\n");
+	dso = dso_at("/tmp/perf-12.map", PERCH_DSO_ANON);
+	assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+	perch_symbols_free(symbols);
 }
 
 static void refuses_files_of_others(void **state)
@@ -293,6 +313,7 @@ int main(void)
 		cmocka_unit_test(reads_what_is_added),
 		cmocka_unit_test(reads_map_of_running_process),
 		cmocka_unit_test(refuses_maps_of_other_processes_with_the_id),
+		cmocka_unit_test(reads_later_maps_below_a_root),
 		cmocka_unit_test(refuses_files_of_others),
 	};
 
