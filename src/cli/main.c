@@ -44,6 +44,11 @@ static const struct command {
 	{ &help_usage, help },
 };
 
+static bool is_help_option(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
 /* Returns NULL for an unknown name. */
 static const struct command *find_command(const char *name)
 {
@@ -108,25 +113,53 @@ static int unknown(const char *name)
 	return CLI_EXIT_USAGE;
 }
 
+/* The manual pages that are of no command, without "perch-". */
+static const struct page {
+	const char *name, *section, *about;
+} pages[] = {
+	{ "events", "7", "the events of -e" },
+	{ "causes", "7", "why the kernel refuses events" },
+	{ "options", "7", "the options of perf that perch has" },
+	{ "records", "7", "the records of a perf.data file" },
+};
+
+/* Names the manual page. Returns false if there is none of the name. */
+static bool name_page(const char *name)
+{
+	for (size_t i = 0; i < CLI_NR(pages); i++) {
+		if (strcmp(pages[i].name, name))
+			continue;
+		printf("'man %s perch-%s' shows the manual page about %s.\n", pages[i].section,
+		       name, pages[i].about);
+		return true;
+	}
+	return false;
+}
+
 static int help(int argc, char **argv)
 {
+	static const char prefix[] = "perch-"; /* of the names of manual pages */
 	const struct command *command;
 	char *arguments[] = { NULL, (char *)"--help", NULL };
+	const char *name;
 
 	if (argc < 2) {
 		overview(stdout);
 		return 0;
 	}
-	command = find_command(argv[1]);
-	if (!command)
-		return unknown(argv[1]);
-	if (argc > 2)
+	name = is_help_option(argv[1]) ? help_usage.name : argv[1];
+	if (!strncmp(name, prefix, strlen(prefix)))
+		name += strlen(prefix);
+	command = find_command(name);
+	if (argc > 2 && command)
 		return cli_usage_error("help", "expected one command; '%s' is too much", argv[2]);
+	if (!command)
+		return name_page(name) ? 0 : unknown(argv[1]);
 	if (command->run == help) {
 		printf("Usage: perch help [COMMAND]\n%s\n", command->usage->summary);
 		return 0;
 	}
-	arguments[0] = argv[1];
+	arguments[0] = (char *)command->usage->name;
 	return command->run(2, arguments);
 }
 
@@ -188,7 +221,7 @@ int main(int argc, char **argv)
 		printf("perch version %s\n", cli_version);
 		return cli_check_stdout("version", 0);
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+	if (is_help_option(argv[1]))
 		command = find_command("help");
 	else
 		command = find_command(argv[1]);

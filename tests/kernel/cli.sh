@@ -92,7 +92,15 @@ refused 'no option is similar' 2 "unknown option '--frobnicate'. 'perch help" "$
 shown 'perch help' '^  report ' "$perch" help
 shown 'perch --help' '^  report ' "$perch" --help
 shown 'perch --version' '^perch version [0-9]' "$perch" --version
+shown 'perch -h' '^  report ' "$perch" -h
 shown 'perch help help' '^Usage: perch help' "$perch" help help
+shown 'perch help -h' '^Usage: perch help' "$perch" help -h
+shown 'perch help perch-report' '^Usage: perch report' "$perch" help perch-report
+for page in events causes options records; do
+	shown "perch help $page" "man 7 perch-$page' shows" "$perch" help "$page"
+	shown "perch help perch-$page" "man 7 perch-$page' shows" "$perch" help "perch-$page"
+done
+refused 'an unknown page' 2 "unknown command 'perch-nonsense'" "$perch" help perch-nonsense
 for command in stat record report script list; do
 	shown "perch help $command" "^Usage: perch $command" "$perch" help "$command"
 	shown "perch $command --help" "^Usage: perch $command" "$perch" "$command" --help
