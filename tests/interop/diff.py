@@ -66,6 +66,28 @@ def changes():
     report("#" not in done.stdout and done.stdout.count("\n") == 2, "-q prints only rows", done)
 
 
+def names():
+    """A program in files of different names."""
+    write("renamed", {"a": 100, "c": 900})
+    done = diff("old", "renamed", "-s", "dso")
+    report("-s sym" not in done.stderr, "no message about names without the key sym", done)
+    with open("names.c", "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    for name in ("one", "two"):
+        built = subprocess.run(["gcc", "-O0", "names.c", "-o", name], capture_output=True, text=True, check=False)
+        recorded = built.returncode or subprocess.run([PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-o", name + ".data", "./" + name, "2", "1"],
+                                                      capture_output=True, check=False).returncode
+        if recorded:
+            print("ok - names of programs # skip no gcc, or no recording")
+            return
+    done = diff("one.data", "two.data")
+    report("most of the change from one.data to two.data is of functions with the same names in DSOs of other names: -s sym" in done.stderr,
+           "programs with different names", done)
+    for words in (("one.data", "one.data"), ("-s", "sym", "one.data", "two.data")):
+        done = diff(*words)
+        report(not done.returncode and "other names" not in done.stderr, "no message about names: " + " ".join(words), done)
+
+
 def differences():
     write("other", {"a": 10}, machine="two\033[2J", kernel="6.2.0", cpu="CPU B", period=2000)
     done = diff("old", "other")
@@ -210,6 +232,7 @@ with tempfile.TemporaryDirectory() as directory:
     os.environ["PERCH"] = PERCH = os.path.abspath(PERCH) if os.path.exists(PERCH) else PERCH
     os.chdir(directory)
     changes()
+    names()
     differences()
     times()
     wrong()

@@ -3,7 +3,8 @@
  * perch diff: options in diff.c. diff_read.c reads the files, one after the other; the rows of a
  * file join those of the files before that have the same texts (diff_join.c), and so do the
  * branches of their call graphs (diff_graph.c). Then diff_compute.c compares and sorts,
- * diff_print.c prints the table, and diff_summary.c what has changed most.
+ * diff_print.c prints the table, and diff_summary.c what has changed most. diff_renamed.c finds
+ * programs with different names.
  */
 #ifndef PERCH_CLI_DIFF_H
 #define PERCH_CLI_DIFF_H
@@ -150,6 +151,8 @@ uint32_t *diff_sort(const struct diff *diff, const struct diff_event *event, siz
 int diff_print(const struct diff *diff);
 /* Prints which row has changed most, and how likely that is by chance. */
 void diff_print_summary(const struct diff *diff, const struct diff_event *event);
+/* True if most of the change is of functions whose DSO has another name in the other file. */
+bool diff_is_renamed(const struct diff *diff, const struct diff_event *event, size_t file);
 /* Prints to stderr in what files, machines and events differ. */
 void diff_print_differences(const struct diff *diff);
 

@@ -172,10 +172,26 @@ static void note_event(const struct diff *diff, const struct diff_event *event, 
 			 event->rate[file], diff->file[file].path);
 }
 
+static void note_names(const struct diff *diff, size_t file)
+{
+	for (size_t i = 0; i < diff->nr_events; i++) {
+		if (!diff_is_renamed(diff, &diff->event[i], file))
+			continue;
+		cli_note(
+			DIFF_COMMAND,
+			"most of the change from %s to %s is of functions with the same names in "
+			"DSOs of other names: -s sym compares functions of programs with different "
+			"names",
+			diff->file[0].path, diff->file[file].path);
+		return;
+	}
+}
+
 void diff_print_differences(const struct diff *diff)
 {
 	for (size_t file = 1; file < diff->nr_files; file++) {
 		note_machine(diff, file);
+		note_names(diff, file);
 		for (size_t i = 0; i < diff->nr_events; i++)
 			note_event(diff, &diff->event[i], file);
 	}
