@@ -30,6 +30,18 @@ static bool is_clock(const char *word)
 	       !strcmp(word, "system_time");
 }
 
+/* Names of what other tools compute of context switches. */
+static bool is_off_cpu(const char *word)
+{
+	static const char *const names[] = { "off-cpu", "offcpu", "off_cpu", "off-cpu-time",
+					     "offcpu-time" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(word, names[i]))
+			return true;
+	return false;
+}
+
 /* Reports an unknown name, or a cache event that no cache has. */
 static int report_unknown(struct perch__parser *parser, const char *word, size_t at)
 {
@@ -52,6 +64,12 @@ static int report_unknown(struct perch__parser *parser, const char *word, size_t
 		perch_error_remedy(
 			parser->err,
 			"it is a time that perf stat measures without an event: read a clock before and after the work");
+		return rc;
+	}
+	if (is_off_cpu(word)) {
+		perch_error_remedy(
+			parser->err,
+			"did you mean sched:sched_switch? It occurs where a thread leaves its CPU");
 		return rc;
 	}
 	perch__suggest_generic_names(&suggestions);

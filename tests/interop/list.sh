@@ -142,6 +142,12 @@ else
 	echo "ok - shows the fields of tracepoints # skip: tracefs cannot be read"
 fi
 
+for word in off-cpu offcpu off_cpu off-cpu-time offcpu-time; do
+	check "suggests the event of context switches for $word" sh -c '
+		"$1" list "$2" 2>&1 | grep -q "did you mean sched:sched_switch?" &&
+		"$1" record -o "$3" -e "$2" true 2>&1 | grep -q "Did you mean sched:sched_switch?"' sh "$perch" "$word" "$directory/data"
+done
+
 check "writes an empty array and exits with 1 when no event matches" sh -c '
 	"$1" list -j no-such-event > "$2"; [ $? -eq 1 ] && [ "$(tr -d "\n" < "$2")" = "[]" ]' sh "$perch" "$directory/none"
 
