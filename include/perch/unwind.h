@@ -59,6 +59,9 @@ enum perch_unwind_end {
 	/** In a function of the Go runtime that switches to another stack: the stack of its callers
 	 * was not copied. */
 	PERCH_UNWIND_OTHER_STACK,
+	/** As PERCH_UNWIND_NO_RULE, in a program in Go. A stripped program in Go has no rules, but
+	 * frame pointers. */
+	PERCH_UNWIND_NO_RULE_OF_GO,
 	PERCH_UNWIND_ENDS /**< the number of reasons */
 };
 

@@ -352,9 +352,11 @@ int perch_unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
 		*result = (struct perch_unwind_result){ 0 };
 		return end;
 	}
+	rules = result->dso ? find_rules(unwinder, result->dso) : NULL;
+	if (end == PERCH_UNWIND_NO_RULE && rules && rules->of_go)
+		end = PERCH_UNWIND_NO_RULE_OF_GO;
 	result->end = (enum perch_unwind_end)end;
 	unwinder->ends[end]++;
-	rules = result->dso ? find_rules(unwinder, result->dso) : NULL;
 	if (rules)
 		rules->ends[end]++;
 	return 0;

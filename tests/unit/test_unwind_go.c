@@ -85,11 +85,20 @@ static void other_functions_have_callers(void **state)
 	assert_int_equal(unwind_go("runtime.mcall", ".other", FUNCTION, 3), PERCH_UNWIND_OUTERMOST);
 }
 
+static void code_without_rules_is_of_go(void **state)
+{
+	(void)state;
+	assert_int_equal(unwind_go("main.a", ".gopclntab", LAST + 0x180, 1),
+			 PERCH_UNWIND_NO_RULE_OF_GO);
+	assert_int_equal(unwind_go("main.a", ".other", LAST + 0x180, 1), PERCH_UNWIND_NO_RULE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chains_end_where_the_runtime_switches_stacks),
 		cmocka_unit_test(other_functions_have_callers),
+		cmocka_unit_test(code_without_rules_is_of_go),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
