@@ -30,8 +30,10 @@ static void faults_while_touching(const char *text, char *pages, struct perch_co
 	struct perch_group *group = open_group(text, NULL);
 	struct perch_error err;
 
+	pass_time();
 	perch_group_enable(group, NULL);
 	touch(pages, PAGES);
+	pass_time();
 	perch_group_disable(group, NULL);
 	if (perch_group_read(group, counts, 3, &err))
 		fail_msg("%s", err.message);
