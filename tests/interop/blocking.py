@@ -8,6 +8,9 @@ import subprocess
 import sys
 import tempfile
 
+import cases
+from cases import check
+
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
 PERCH = os.path.abspath(os.environ.get("PERCH", "perch"))
 NAP, LONG_NAP = 0.2, 0.48
@@ -48,15 +51,6 @@ int main(void)
 	return 0;
 }
 """
-failed = False
-
-
-def report(ok, name, *why):
-    global failed
-    print(("ok - " if ok else "not ok - ") + name)
-    for line in why if not ok else ():
-        print(f"    {line}")
-    failed |= not ok
 
 
 def number(name):
@@ -82,7 +76,7 @@ def main():
             file.write(PROGRAM)
         subprocess.run(["cc", "-O1", "-o", "program", "program.c"], cwd=directory, check=True)
         script = commands("man/perch-script.1.scd")
-        report(script == commands("README.md"), "README.md and perch-script(1) have the same commands")
+        check(script == commands("README.md"), "README.md and perch-script(1) have the same commands")
         environment = dict(os.environ, PATH=os.path.dirname(PERCH) + ":" + os.environ["PATH"])
         result = subprocess.run(["sh", "-ec", script], cwd=directory, env=environment, capture_output=True, text=True)
         if not os.path.exists(os.path.join(directory, "perf.data")):
@@ -96,15 +90,15 @@ def main():
         call, nr, total, longest = line.split()
         rows[call] = int(nr), float(total), float(longest)
     read, sleep, write, busy = (number(name) for name in ("read", "clock_nanosleep", "write", "getppid"))
-    report(rows.get(sleep, (0,))[0] == 4, "four sleeps block", result.stdout, result.stderr)
-    report(sleep in rows and rows[sleep][1] >= 3 * NAP + LONG_NAP and LONG_NAP <= rows[sleep][2] < rows[sleep][1], "... for their time",
-           result.stdout)
-    report(3 <= rows.get(read, (0,))[0] <= 4, "the reads of an empty pipe block", result.stdout)
-    report(read in rows and rows[read][1] >= 3 * NAP * 0.9 and rows[read][2] >= NAP * 0.9, "... until it is written", result.stdout)
-    report(write not in rows and busy not in rows, "calls that do not sleep are left out", result.stdout)
+    check(rows.get(sleep, (0,))[0] == 4, "four sleeps block", result.stdout + result.stderr)
+    check(sleep in rows and rows[sleep][1] >= 3 * NAP + LONG_NAP and LONG_NAP <= rows[sleep][2] < rows[sleep][1], "... for their time",
+          result.stdout)
+    check(3 <= rows.get(read, (0,))[0] <= 4, "the reads of an empty pipe block", result.stdout)
+    check(read in rows and rows[read][1] >= 3 * NAP * 0.9 and rows[read][2] >= NAP * 0.9, "... until it is written", result.stdout)
+    check(write not in rows and busy not in rows, "calls that do not sleep are left out", result.stdout)
     order = [float(line.split()[2]) for line in result.stdout.splitlines()]
-    report(order == sorted(order, reverse=True), "the longest time is first", result.stdout)
-    return failed
+    check(order == sorted(order, reverse=True), "the longest time is first", result.stdout)
+    return cases.failed
 
 
 sys.exit(main())

@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+import cases
+from cases import check
+
 FRAMES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "examples", "source-lines")
 PERCH = os.environ["PERCH"]
 SOURCE = """package main
@@ -81,15 +84,6 @@ PROGRAMS = [
 ]
 # functions of the runtime that switch stacks: their callers are on another one
 SWITCHING = r"(runtime\.(mcall|systemstack|morestack|asmcgocall|nanotime1|walltime)|time\.now)(\.abi\w+)?$"
-failed = 0
-
-
-def check(condition, name, text=""):
-    global failed
-    print(("ok - " if condition else "not ok - ") + name, flush=True)
-    if not condition:
-        failed += 1
-        print(str(text)[:3000], flush=True)
 
 
 def run(*command, **options):
@@ -239,7 +233,7 @@ def main():
         check_stripped_stacks()
         check_stacks()
         os.chdir("/")
-    return 1 if failed else 0
+    return 1 if cases.failed else 0
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import peer
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
-failed = False
 
 # Serial work, then threads, children, and a thread that starts another program.
 PROGRAM = r"""
@@ -96,14 +97,6 @@ int main(int argc, char **argv)
 	return 1;
 }
 """
-
-
-def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
 
 
 def run(*command):
@@ -295,7 +288,7 @@ def main():
     check_children()
     check_lost()
     check_refused()
-    return failed
+    return cases.failed
 
 
 if __name__ == "__main__":
