@@ -44,8 +44,13 @@ static void count_sample(struct perch_session *session, const struct perch_recor
 
 /* ---- records ---- */
 
-static int no_process_memory(struct perch_error *err)
+/* Not inlined: samples of most recordings do not need it. */
+static __attribute__((noinline)) int apply_to_processes(struct perch_session *session,
+							const struct perch_record *record,
+							struct perch_error *err)
 {
+	if (perch_processes_apply(session->processes, record) >= 0)
+		return 0;
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 			       "no memory for the processes of the recording");
 }
@@ -69,7 +74,7 @@ static int apply(struct perch_session *session, const struct perch_record *recor
 		stats->truncated_aux += !!(record->aux.flags & PERCH_AUX_FLAG_TRUNCATED);
 		return 0;
 	}
-	return perch_processes_apply(session->processes, record) ? no_process_memory(err) : 0;
+	return apply_to_processes(session, record, err);
 }
 
 void perch_session_put(struct perch_session *session, const struct perch_record *record)
@@ -97,14 +102,6 @@ static int unwind(struct perch_session *session, struct perch_record *record,
 	return 0;
 }
 
-/* The thread of a sample runs. Samples of most recordings do not need it. */
-static __attribute__((noinline)) int count_running(struct perch_session *session,
-						   const struct perch_record *record,
-						   struct perch_error *err)
-{
-	return perch_processes_apply(session->processes, record) ? no_process_memory(err) : 0;
-}
-
 static int next_record(struct perch_session *session, struct perch_record *record,
 		       struct perch_error *err)
 {
@@ -123,8 +120,8 @@ static int next_record(struct perch_session *session, struct perch_record *recor
 		if (__builtin_expect(session->call_stacks, 0))
 			perch__use_call_stack(session, record);
 		count_sample(session, record);
-		if (__builtin_expect(session->counts_running, 0))
-			rc = count_running(session, record, err);
+		if (__builtin_expect(session->counts_running, 0)) /* its thread runs */
+			rc = apply_to_processes(session, record, err);
 		if (__builtin_expect(perch__has_stack(session, record), 0) && rc >= 0)
 			rc = unwind(session, record, err);
 		if (__builtin_expect(session->branch_history, 0) && rc >= 0)

@@ -128,8 +128,8 @@ struct perch__done {
 	size_t nr, capacity;
 	struct perch__hash_table table;
 };
-/* Returns 1 if the process is new, 0 if it was made already, or -ENOMEM. */
-int perch__add_done(struct perch__done *done, pid_t pid);
+/* Returns 1 if the process is new, 0 if it was made already, or a negative errno in batch->err. */
+int perch__add_done(struct perch__batch *batch, struct perch__done *done, pid_t pid);
 void perch__done_clear(struct perch__done *done);
 /* The same for all processes. */
 int perch__add_all_processes(struct perch__batch *batch);

@@ -226,7 +226,7 @@ static bool same_pid(const void *pids, uint32_t index, const void *pid)
 	return ((const pid_t *)pids)[index] == *(const pid_t *)pid;
 }
 
-int perch__add_done(struct perch__done *done, pid_t pid)
+int perch__add_done(struct perch__batch *batch, struct perch__done *done, pid_t pid)
 {
 	uint64_t hash = perch__hash_integer(done->table.seed, (uint64_t)pid);
 	pid_t *added;
@@ -235,7 +235,8 @@ int perch__add_done(struct perch__done *done, pid_t pid)
 		return 0;
 	added = PERCH__ARRAY_APPEND(done->pid, done->nr, done->capacity);
 	if (!added || perch__hash_add(&done->table, hash, done->nr - 1))
-		return -ENOMEM;
+		return perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to synthesize records");
 	*added = pid;
 	return 1;
 }
@@ -259,10 +260,7 @@ static int add_new_processes(struct perch__batch *batch, struct perch__done *don
 				       "the processes in /proc cannot be listed: %s",
 				       strerror(errno));
 	while (rc >= 0 && !batch->rc && (pid = next_number(directory))) {
-		rc = perch__add_done(done, pid);
-		if (rc < 0)
-			perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					"no memory to synthesize records");
+		rc = perch__add_done(batch, done, pid);
 		if (rc <= 0)
 			continue;
 		nr++;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash_table.h"
 #include "internal.h"
 
 /* Makes one batch of the records that add adds. subject: see perch__batch. */
@@ -75,12 +74,9 @@ int perch_synthesize_all_processes(const struct perch_synthesize_options *option
 static int add_target(struct perch__batch *batch, struct perch__done *done, pid_t tid)
 {
 	pid_t pid = tid ? perch__process_of(batch, tid) : getpid();
-	int rc = perch__add_done(done, pid);
+	int rc = perch__add_done(batch, done, pid);
 
-	if (rc < 0)
-		return perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to synthesize records");
-	return rc ? perch__add_process_or_count(batch, pid) : 0;
+	return rc > 0 ? perch__add_process_or_count(batch, pid) : rc;
 }
 
 static bool has_other_targets_than_threads(const struct perch_targets *targets)
