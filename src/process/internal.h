@@ -37,10 +37,10 @@ struct space {
 	bool failed;	   /* out of memory: maps are missing */
 	unsigned references;
 	uint64_t generation;
-	/* after exec, until the vdso is mapped, which is last before the new program runs: the old
-	 * space, which has no .before. The user registers of samples are those of the old program.
-	 */
+	/* after exec, until the new program runs: the old space, which has no .before. The user
+	 * registers of samples are those of the old program. */
 	struct space *before;
+	bool has_vdso; /* which the kernel maps last, before the new program runs */
 };
 /* Makes a space without maps, with one reference. Returns NULL if out of memory. */
 struct space *perch__space_new(uint64_t generation);
@@ -59,7 +59,7 @@ int perch__space_insert(struct space *space, const struct map *map);
 /* Inserts the code of a JIT compiler; without a DSO, removes what is there. Returns 0 or -ENOMEM.
  */
 int perch__space_insert_code(struct space *space, const struct map *map);
-/* Returns the map around an address, or NULL. */
+/* Returns the map around an address, or NULL. Does not look into .before. */
 const struct map *perch__space_find(const struct space *space, uint64_t address);
 /* Returns the code of a JIT compiler around an address, or NULL. */
 const struct map *perch__space_find_code(const struct space *space, uint64_t address);

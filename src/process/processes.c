@@ -219,6 +219,9 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 	if (space) {
 		process->space = space;
 		process->replaced = NOT_REPLACED;
+		/* the next mapping is by the new program itself */
+		if (space->has_vdso)
+			perch__space_discard_before(space);
 	}
 	return space;
 }
@@ -278,10 +281,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	own->generation = ++processes->generation;
 	if (map.not_executable && map.dso->kind == PERCH_DSO_ANON)
 		map.not_executable = !perch__space_has_generated(own, map.start, map.end);
-	/* the program runs, and may map nothing more: addresses in no mapping are not the old ones
-	 */
-	if (map.dso->kind == PERCH_DSO_VDSO)
-		perch__space_discard_before(own);
+	own->has_vdso |= map.dso->kind == PERCH_DSO_VDSO;
 	/*
 	 * A compiler that makes pages of its memory executable has a mapping of all of it, and the
 	 * functions in it stay. A file replaces them.
@@ -467,6 +467,26 @@ static bool is_after_text(const struct perch_processes *processes, uint64_t addr
 	       address - processes->kernel_text_end < KERNEL_BEHIND_TEXT;
 }
 
+/*
+ * The kernel maps the vdso last, and then still copies arguments to the new stack for some time,
+ * with the user registers of the old program. A static program maps nothing more when it runs: the
+ * first address in a mapping of its own shows that it does. After that, an address in no mapping is
+ * not one of the old program.
+ */
+static const struct map *find_in_exec(struct perch_processes *processes, struct space *space,
+				      uint64_t address)
+{
+	const struct map *map = perch__space_find(space, address);
+
+	if (!map)
+		return perch__space_find(space->before, address);
+	if (space->has_vdso) {
+		perch__space_discard_before(space);
+		space->generation = ++processes->generation;
+	}
+	return map;
+}
+
 void perch_processes_resolve(struct perch_processes *processes, struct perch_thread *thread,
 			     unsigned cpumode, uint64_t address, struct perch_location *location)
 {
@@ -475,12 +495,14 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 
 	/* addresses of guests and hypervisors are in no map of this machine */
 	if (kernel || cpumode == PERCH_MISC_USER) {
-		const struct space *space = kernel ? processes->kernel : thread->process->space;
+		struct space *space = kernel ? processes->kernel : thread->process->space;
 
 		if (__builtin_expect(space->code != NULL, 0))
 			map = perch__space_find_code(space, address);
 		if (!map)
-			map = perch__space_find(space, address);
+			map = __builtin_expect(space->before != NULL, 0)
+				      ? find_in_exec(processes, space, address)
+				      : perch__space_find(space, address);
 	}
 
 	location->address = address;

@@ -163,9 +163,7 @@ static const struct map *find(const struct node *node, uint64_t address)
 
 const struct map *perch__space_find(const struct space *space, uint64_t address)
 {
-	const struct map *map = find(space->root, address);
-
-	return map || !space->before ? map : find(space->before->root, address);
+	return find(space->root, address);
 }
 
 static bool has_generated(const struct node *node, uint64_t start, uint64_t end)

@@ -118,7 +118,7 @@ def functions_of(path):
         match = re.match(r"\s*([0-9a-f]+)\s+(\d+) ([tT]) (.*)$", line)
         if match:
             names, size = found.get(int(match[1], 16), (set(), 0))
-            # the end of the name is of the linker alone
+            # the end of the name is of the linker alone, which also writes . for the middle dot
             names.add(re.sub(r"\.abi(0|internal)$", "", match[4]))
             found[int(match[1], 16)] = (names, max(size, int(match[2])))
             text[match[4]] = int(match[1], 16)
@@ -144,6 +144,7 @@ def names_at(path, addresses):
 
 def same(found, names):
     """The runtime's table has [...] for the arguments of types, and of arrays."""
+    found = found.replace("\u00b7", ".")
     return found in names or found in {re.sub(r"\[.*\]", "[...]", name) for name in names}
 
 

@@ -103,7 +103,13 @@ static void exec_replaces_maps_when_the_program_runs(void **state)
 	check_user(processes, 20, 0x4000, "/bin/cc", 0);
 	check_user(processes, 20, 0x8000, "/lib/old", 0);
 	map_file(processes, 20, 0x8800, 0x400, 0, "[vdso]");
+	/* the kernel copies the arguments */
+	check_user(processes, 20, 0x8000, "/lib/old", 0);
+	check_user(processes, 20, 0x8000, "/lib/old", 0);
+	/* the program runs, and need not map anything */
+	old = perch_thread_generation(thread_of(processes, 20, 20));
 	check_user(processes, 20, 0x8900, "[vdso32]", 0x100);
+	assert_true(perch_thread_generation(thread_of(processes, 20, 20)) > old);
 	check_user(processes, 20, 0x8000, NULL, 0);
 	map_file(processes, 20, 0x9000, 0x1000, 0, "/lib/new");
 	check_user(processes, 20, 0x4000, "/bin/cc", 0);
@@ -115,6 +121,11 @@ static void exec_replaces_maps_when_the_program_runs(void **state)
 		map_file(processes, 20, 0x5000 + 0x1000 * i, 0x1000, 0, "/bin/static");
 		check_user(processes, 20, 0x4000, i ? NULL : "/bin/cc", 0);
 	}
+	/* or no address of it is known until it maps something */
+	map_file(processes, 20, 0xa800, 0x400, 0, "[vdso]");
+	check_user(processes, 20, 0x6000, "/bin/static", 0);
+	map_file(processes, 20, 0xb000, 0x1000, 0, "/lib/new");
+	check_user(processes, 20, 0x6000, NULL, 0);
 	/* the parent keeps its maps */
 	check_user(processes, 10, 0x1000, "/bin/sh", 0);
 	check_user(processes, 10, 0x8000, "/lib/old", 0);
