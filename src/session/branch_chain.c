@@ -23,21 +23,36 @@ static size_t kernel_part(const struct perch_record *record)
 	return 0;
 }
 
+/* True if the words before the user part are more than markers. */
+static bool has_kernel_address(const struct perch_record *record, size_t user)
+{
+	for (size_t i = 0; i < user; i++)
+		if (swap_if(record->sample.callchain.ip[i], record->parse_info->swapped) <
+		    PERCH_CONTEXT_MAX)
+			return true;
+	return false;
+}
+
 /*
- * Returns the user address that was executed: the sampled one, or, if the sample is in the kernel,
- * the first user address of the recorded chain, which is that of the user registers. The newest
- * branch has the start of that function. Returns 0 if nothing has it.
+ * Returns the user address that was executed: the sampled one, or, below a kernel part, the first
+ * user address of the recorded chain, which is that of the user registers. The newest branch has
+ * the start of that function. Returns 0 if nothing has it, and if it is the sampled address of a
+ * chain with a kernel part: the CPU may sample an instruction of user space precisely, and the
+ * kernel run before it takes the sample. Readers put the sampled address before that chain.
  */
 static uint64_t innermost(const struct perch_record *record, size_t user)
 {
 	const struct perch_sample *sample = &record->sample;
+	bool in_user = (record->misc & PERCH_MISC_CPUMODE_MASK) == PERCH_MISC_USER && sample->ip;
 	struct perch_branch_entry newest;
 	uint64_t word = 0;
 
-	if ((record->misc & PERCH_MISC_CPUMODE_MASK) == PERCH_MISC_USER && sample->ip)
+	if (in_user && !has_kernel_address(record, user))
 		return sample->ip;
 	if (user < sample->callchain.nr)
 		word = swap_if(sample->callchain.ip[user], record->parse_info->swapped);
+	if (in_user && word == sample->ip)
+		return 0;
 	if (word && word < PERCH_CONTEXT_MAX)
 		return word;
 	perch_branch_at(record, 0, &newest);

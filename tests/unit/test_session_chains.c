@@ -120,6 +120,11 @@ static void replaces_the_user_part_of_the_chain(void **state)
 	/* or has no address: the newest branch is the call of the innermost function */
 	check_chain(KERNEL, WORDS(PERCH_CONTEXT_KERNEL, KERNEL, PERCH_CONTEXT_USER),
 		    WORDS(CODE + 0x108), WORDS(KERNEL, CODE + 8, CODE + 0x108));
+	/* a precise sample in user space, taken in the kernel: its address is there once */
+	check_chain(CODE, WORDS(PERCH_CONTEXT_KERNEL, KERNEL, PERCH_CONTEXT_USER, CODE, 1),
+		    WORDS(CODE + 8, CODE + 16), WORDS(CODE, KERNEL, CODE + 8, CODE + 16));
+	check_chain(CODE, WORDS(PERCH_CONTEXT_KERNEL, KERNEL, PERCH_CONTEXT_USER, CODE + 4, 1),
+		    WORDS(CODE + 8, CODE + 16), WORDS(CODE, KERNEL, CODE + 4, CODE + 8, CODE + 16));
 	/* no call has not returned */
 	check_chain(CODE, WORDS(PERCH_CONTEXT_USER, CODE, 1, 2), NONE, WORDS(CODE));
 }
