@@ -9,8 +9,6 @@
 #include "base/user_mode.h"
 #include "internal.h"
 
-#define MAX_COMM 64 /* bytes of a name with its NUL; the kernel's have 16 */
-
 /* ---- threads ---- */
 
 static bool same_thread(const void *threads, uint32_t index, const void *key)
@@ -34,13 +32,15 @@ int perch__export_thread(struct perch_export *export, const struct perch_thread 
 	};
 	uint64_t hash = perch__hash_pair(perch__hash_integer(export->threads.seed, name.comm_index),
 					 name.pid, name.tid);
-	char comm[MAX_COMM];
+	const char *comm = perch_thread_comm(thread);
+	size_t size = strlen(comm) + 1;
 
 	*index = perch__hash_find(&export->threads, hash, same_thread, export->thread, &name);
 	if (*index != PERCH__HASH_NONE)
 		return 0;
-	perch_clean_text(perch_thread_comm(thread), comm, sizeof(comm));
-	name.comm = strdup(comm);
+	name.comm = malloc(size); /* cleaned, a name is not longer */
+	if (name.comm)
+		perch_clean_text(comm, name.comm, size);
 	if (!name.comm || PERCH__ARRAY_RESERVE_BY_NR(export->thread, export->nr_threads, 1) ||
 	    perch__hash_add(&export->threads, hash, export->nr_threads)) {
 		free(name.comm);

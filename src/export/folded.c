@@ -124,7 +124,7 @@ static uint32_t add_address(struct folded *folded, uint32_t node, uint32_t numbe
 static uint32_t add_thread(struct folded *folded, const struct thread_name *thread)
 {
 	const struct perch_export_options *options = &folded->export->options;
-	char text[256];
+	char text[PERCH__EXPORT_NAME + 32]; /* for two ids */
 
 	if (options->tid)
 		snprintf(text, sizeof(text), "%s-%u/%u", thread->comm, thread->pid, thread->tid);

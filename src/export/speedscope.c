@@ -57,7 +57,7 @@ static void put_name(struct json_file *file, const struct perch_export *export,
 		     const struct track *track, const struct perch_file_event *event)
 {
 	const struct thread_name *thread = &export->thread[track->thread];
-	char clean[256], text[512];
+	char clean[256], text[PERCH__EXPORT_NAME + 512];
 
 	perch_clean_text(event->name, clean, sizeof(clean));
 	snprintf(text, sizeof(text), "%s %" PRIu32 "/%" PRIu32 " %s", thread->comm, thread->pid,

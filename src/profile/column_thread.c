@@ -4,9 +4,6 @@
 
 #include "internal.h"
 
-/* Longer names are cut: the kernel has 15 bytes, and the file is not trusted. */
-#define COMM_BYTES 64
-
 /* The value of a name is its index in the processes + 1. */
 static int comm_number(struct perch_profile *profile, const struct perch_thread *thread,
 		       uint64_t *number)
@@ -29,7 +26,7 @@ static int comm_value(const struct sample *sample, uint64_t *value)
 static const char *clean_comm(struct perch_profile *profile, uint32_t index, char *buffer,
 			      size_t size)
 {
-	perch_clean_text(profile->comm[index], buffer, size < COMM_BYTES ? size : COMM_BYTES);
+	perch_clean_text(profile->comm[index], buffer, size);
 	return buffer;
 }
 
@@ -57,13 +54,13 @@ const struct perch_column_methods perch__column_comm = {
 
 /* ---- comm_nodigit: the number of a text ---- */
 
-#define NO_DIGIT_BYTES (2 * COMM_BYTES) /* "1" becomes "<N>", and another character follows it */
-
-static void put_without_digits(const char *comm, char *buffer, size_t size)
+/* buffer: for twice as many bytes as the name has, and 3: "1" becomes "<N>", and another character
+ * follows it. */
+static void put_without_digits(const char *comm, char *buffer)
 {
 	size_t at = 0;
 
-	while (*comm && at + 4 < size) {
+	while (*comm) {
 		size_t digits = strspn(comm, "0123456789");
 
 		if (digits) {
@@ -81,12 +78,14 @@ static void put_without_digits(const char *comm, char *buffer, size_t size)
 static uint32_t add_without_digits(struct perch_profile *profile, uint32_t comm)
 {
 	struct texts *texts = &profile->without_digits;
-	char clean[COMM_BYTES], buffer[NO_DIGIT_BYTES], *text;
+	char clean[PERCH_CELL_BYTES], *text;
 	size_t before = texts->nr;
 	uint32_t number;
 
-	put_without_digits(clean_comm(profile, comm, clean, sizeof(clean)), buffer, sizeof(buffer));
-	text = strdup(buffer);
+	clean_comm(profile, comm, clean, sizeof(clean));
+	text = malloc(2 * strlen(clean) + 3);
+	if (text)
+		put_without_digits(clean, text);
 	number = text ? perch__texts_add(texts, text) : NO_NUMBER;
 	if (texts->nr == before)
 		free(text);

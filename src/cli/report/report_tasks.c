@@ -12,7 +12,7 @@
 
 struct task {
 	uint32_t pid, tid, parent; /* parent: the thread that created it, or NO_PARENT */
-	char comm[64];		   /* names in records may be longer, names in the kernel are not */
+	char *comm;
 	uint32_t first_child, next; /* index + 1; 0: none */
 };
 #define NO_PARENT UINT32_MAX
@@ -39,19 +39,34 @@ static size_t position_of(const struct tasks *tasks, uint32_t tid)
 	return low;
 }
 
+/* Returns 0, or -1 if out of memory. */
+static int set_comm(struct task *task, const char *comm)
+{
+	char *copy = strdup(comm);
+
+	if (!copy)
+		return -1;
+	free(task->comm);
+	task->comm = copy;
+	return 0;
+}
+
 /* Returns the task with the tid, which is added if it is new. NULL if out of memory. */
 static struct task *find_task(struct tasks *tasks, uint32_t pid, uint32_t tid)
 {
 	size_t at = position_of(tasks, tid);
+	struct task task = { .pid = pid, .tid = tid, .parent = NO_PARENT };
+	char comm[16];
 
 	if (at < tasks->nr && tasks->task[at].tid == tid)
 		return &tasks->task[at];
-	if (PERCH__ARRAY_RESERVE(tasks->task, tasks->capacity, tasks->nr + 1))
+	snprintf(comm, sizeof(comm), ":%" PRIu32, tid);
+	if (PERCH__ARRAY_RESERVE(tasks->task, tasks->capacity, tasks->nr + 1) ||
+	    set_comm(&task, comm))
 		return NULL;
 	memmove(&tasks->task[at + 1], &tasks->task[at], (tasks->nr - at) * sizeof(*tasks->task));
 	tasks->nr++;
-	tasks->task[at] = (struct task){ .pid = pid, .tid = tid, .parent = NO_PARENT };
-	snprintf(tasks->task[at].comm, sizeof(tasks->task[at].comm), ":%" PRIu32, tid);
+	tasks->task[at] = task;
 	return &tasks->task[at];
 }
 
@@ -59,29 +74,24 @@ static int name_task(struct tasks *tasks, const struct perch_comm_record *record
 {
 	struct task *task = find_task(tasks, record->pid, record->tid);
 
-	if (!task)
-		return -1;
-	snprintf(task->comm, sizeof(task->comm), "%s", record->comm.text);
-	return 0;
+	return task ? set_comm(task, record->comm.text) : -1;
 }
 
 /* A new thread has the name of its creator. */
 static int fork_task(struct tasks *tasks, const struct perch_task_record *record)
 {
+	struct task *task = find_task(tasks, record->pid, record->tid);
 	size_t at = position_of(tasks, record->ptid);
-	char comm[sizeof(tasks->task->comm)];
-	struct task *task;
+	char comm[16];
 
-	snprintf(comm, sizeof(comm), ":%" PRIu32, record->tid);
-	if (at < tasks->nr && tasks->task[at].tid == record->ptid)
-		memcpy(comm, tasks->task[at].comm, sizeof(comm));
-	task = find_task(tasks, record->pid, record->tid);
 	if (!task)
 		return -1;
 	task->pid = record->pid;
 	task->parent = record->ptid == record->tid ? NO_PARENT : record->ptid;
-	memcpy(task->comm, comm, sizeof(comm));
-	return 0;
+	if (at < tasks->nr && tasks->task[at].tid == record->ptid)
+		return set_comm(task, tasks->task[at].comm);
+	snprintf(comm, sizeof(comm), ":%" PRIu32, record->tid);
+	return set_comm(task, comm);
 }
 
 /* Links each task to its parent. Returns the first task without one (index + 1). */
@@ -177,6 +187,8 @@ int report_print_tasks(FILE *out, struct report *report)
 	}
 	free(path);
 	free(printed);
+	for (size_t i = 0; i < tasks.nr; i++)
+		free(tasks.task[i].comm);
 	free(tasks.task);
 	report_maps_free(tasks.maps);
 	return status;

@@ -30,11 +30,12 @@
 #include "base/output.h"
 #include "base/user_mode.h"
 
-#define SCRIPT_COMMAND	"script"
+#define SCRIPT_COMMAND	  "script"
 
-#define SCRIPT_MAX_NAME 2000
-#define SCRIPT_MAX_PATH 4096
-#define SCRIPT_MAX_LINE (2 * SCRIPT_MAX_PATH + SCRIPT_MAX_NAME + 128) /* of one frame */
+#define SCRIPT_MAX_NAME	  2000
+#define SCRIPT_MAX_PATH	  4096
+#define SCRIPT_COMM_BYTES 4096 /* of the name of a thread with a blank and NUL */
+#define SCRIPT_MAX_LINE	  (2 * SCRIPT_MAX_PATH + SCRIPT_MAX_NAME + 128) /* of one frame */
 
 /* ---- lines.c ---- */
 
@@ -164,7 +165,7 @@ struct script {
 	struct script_comm {
 		uint32_t index;
 		int length;
-		char text[80];
+		char text[SCRIPT_COMM_BYTES];
 	} comm[2];
 	uint64_t last_time; /* of --reltime the first, of --deltatime the previous; 0: none */
 	/* the time of day at a time of the clock of the file; 0: unknown */
@@ -196,7 +197,7 @@ struct script_start {
 };
 
 struct script_start script_start_of(const struct perch_session_sample *sample);
-#define SCRIPT_START_BYTES 512
+#define SCRIPT_START_BYTES (512 + SCRIPT_COMM_BYTES)
 char *script_put_start(struct script *script, const struct script_event *event,
 		       const struct script_start *start, char *at);
 /* The same up to the name of the event: "gcc 19780 [001]  4525.042075: 200000 cpu-clock:". */

@@ -13,7 +13,7 @@ static char *put_comm(struct script *script, char *at, const struct script_start
 	struct script_comm *comm = &script->comm[chains];
 
 	if (start->comm_index != comm->index) {
-		char clean[64];
+		char clean[SCRIPT_COMM_BYTES - 1]; /* a blank follows */
 
 		perch_clean_text(start->comm, clean, sizeof(clean));
 		comm->length = snprintf(comm->text, sizeof(comm->text), format, clean);
