@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-.PHONY: demo test test-long test-kernels fuzz build bench install docs abi-dump fmt lint clean
+.PHONY: demo test check test-long test-kernels fuzz build bench install docs abi-dump fmt lint clean
 
 demo:
 	@scripts/demo
@@ -12,6 +12,12 @@ demo:
 test:
 	@scripts/setup test
 	@scripts/test
+
+# unit tests and lint: what to run before each commit, in less than two minutes
+check:
+	@scripts/setup test
+	@scripts/build $(BUILD)
+	@meson test -C $(BUILD) --no-rebuild --quiet --print-errorlogs --suite unit --suite lint
 
 # on other kernels, in emulated machines; with PERCH_KERNELS, PERCH_TESTS
 test-kernels: build
