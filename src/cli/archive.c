@@ -18,6 +18,8 @@
 #include "build_id_cache.h"
 #include "input.h"
 #include "options.h"
+#include "output_file.h"
+#include "program.h"
 
 #define COMMAND "archive"
 
@@ -27,9 +29,9 @@ const struct cli_usage cli_archive_usage = {
 	.summary = "Packs the program files of a recording for another machine.",
 };
 
-/* Runs tar. If input is not NULL, it is the write end of the standard input. Returns a pid, or -1.
- */
-static pid_t start_tar(char *const *argv, FILE **input)
+/* Runs tar. If input is not NULL, it is the write end of the standard input. output: its standard
+ * output; -1: that of this process. Returns a pid, or -1. */
+static pid_t start_tar(char *const *argv, FILE **input, int output)
 {
 	int ends[2] = { -1, -1 };
 	pid_t pid;
@@ -38,10 +40,10 @@ static pid_t start_tar(char *const *argv, FILE **input)
 		return -1;
 	pid = fork();
 	if (!pid) {
-		if (input) {
+		if (input)
 			dup2(ends[0], STDIN_FILENO);
-			umask(077); /* of the archive, see make_private() */
-		}
+		if (output >= 0)
+			dup2(output, STDOUT_FILENO);
 		execvp(argv[0], argv);
 		fprintf(stderr, "perch %s: %s cannot be started: %s\n", COMMAND, argv[0],
 			strerror(errno));
@@ -67,19 +69,32 @@ static int wait_for_tar(pid_t pid)
 		return 0;
 	if (pid <= 0)
 		cli_note(COMMAND, "tar cannot be started: %s", strerror(errno));
+	else if (WIFSIGNALED(status))
+		cli_program_note_signal(COMMAND, "tar", status);
 	return CLI_EXIT_FAILURE;
 }
 
 /* ---- pack ---- */
 
-/* Kernel symbols in the cache may be read only by its user, and so may an archive of them. tar
- * keeps the mode of an archive that it replaces. */
-static void make_private(const char *output)
+/* tar chooses the compression by the name, and does not see it. */
+static const char *compression_of(const char *output)
 {
-	struct stat status;
+	static const struct {
+		const char *suffix, *option;
+	} table[] = {
+		{ "bz2", "--bzip2" },  { "tbz", "--bzip2" },	{ "tbz2", "--bzip2" },
+		{ "tz2", "--bzip2" },  { "gz", "--gzip" },	{ "tgz", "--gzip" },
+		{ "taz", "--gzip" },   { "xz", "--xz" },	{ "txz", "--xz" },
+		{ "zst", "--zstd" },   { "tzst", "--zstd" },	{ "lz", "--lzip" },
+		{ "lzo", "--lzop" },   { "lzma", "--lzma" },	{ "tlz", "--lzma" },
+		{ "Z", "--compress" }, { "taZ", "--compress" },
+	};
+	const char *dot = strrchr(output, '.');
 
-	if (strcmp(output, "-") && !stat(output, &status) && S_ISREG(status.st_mode))
-		chmod(output, 0600);
+	for (size_t i = 0; dot && i < CLI_NR(table); i++)
+		if (!strcmp(dot + 1, table[i].suffix))
+			return table[i].option;
+	return NULL;
 }
 
 /* Writes the names of the link and of the directory of each entry that the recording has; without a
@@ -111,29 +126,51 @@ static size_t put_names(FILE *names, const struct cli_cache_entry *entry, size_t
 	return found;
 }
 
-static int run_pack(const struct cli_cache *cache, const char *output,
+static int run_pack(const struct cli_cache *cache, const char *output, int fd,
 		    const struct cli_cache_entry *entry, size_t nr,
 		    const struct perch_build_id *ids, size_t nr_ids)
 {
 	char *argv[] = { (char *)"tar",
-			 (char *)"-caf",
-			 (char *)output,
+			 (char *)"-cf",
+			 (char *)"-",
 			 (char *)"-C",
 			 (char *)cache->path,
 			 (char *)"--null",
-			 (char *)"--force-local",
 			 (char *)"--verbatim-files-from",
 			 (char *)"-T",
 			 (char *)"-",
+			 (char *)compression_of(output),
 			 NULL };
 	FILE *names = NULL;
-	pid_t pid = start_tar(argv, &names);
+	pid_t pid = start_tar(argv, &names, fd);
 
 	if (names) {
 		put_names(names, entry, nr, ids, nr_ids, false);
 		fclose(names);
 	}
 	return wait_for_tar(pid);
+}
+
+/* Writes the archive. Kernel symbols in the cache may be read only by its user, and so may an
+ * archive of them. own: the command has made the name. */
+static int pack_entries(const struct cli_cache *cache, const char *output, bool own,
+			const struct cli_cache_entry *entry, size_t nr,
+			const struct perch_build_id *ids, size_t nr_ids)
+{
+	unsigned flags = CLI_OUTPUT_PRIVATE | (own ? CLI_OUTPUT_OWN_NAME : CLI_OUTPUT_NO_LINK);
+	struct cli_output_file file;
+	struct perch_error err;
+	int status;
+
+	if (!strcmp(output, "-"))
+		return run_pack(cache, output, -1, entry, nr, ids, nr_ids);
+	if (cli_output_open(&file, output, flags, &err))
+		return cli_error(COMMAND, &err);
+	status = run_pack(cache, output, fileno(file.stream), entry, nr, ids, nr_ids);
+	if (!status && cli_output_close(&file, 0, &err))
+		status = cli_error(COMMAND, &err);
+	cli_output_discard(&file);
+	return status;
 }
 
 static int pack(struct cli_input *input, const char *output, bool verbose)
@@ -165,8 +202,8 @@ static int pack(struct cli_input *input, const char *output, bool verbose)
 		status = CLI_EXIT_FAILURE;
 	} else {
 		signal(SIGPIPE, SIG_IGN);
-		make_private(output ? output : name);
-		status = run_pack(&cache, output ? output : name, entry, nr, ids, nr_ids);
+		status = pack_entries(&cache, output ? output : name, !output, entry, nr, ids,
+				      nr_ids);
 	}
 	if (!status)
 		printf("Packed %zu %s of %s. On the other machine, run:\n\n"
@@ -301,7 +338,7 @@ static int unpack(const char *archive)
 				 (char *)"--no-same-permissions",
 				 NULL };
 
-		status = wait_for_tar(start_tar(argv, NULL));
+		status = wait_for_tar(start_tar(argv, NULL, -1));
 		if (status)
 			cli_note(COMMAND,
 				 "%s is not an archive of perch archive or perf-archive, or it is "

@@ -142,7 +142,7 @@ static int run(struct export *export)
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
 	if (!status && cli_export_has_content(to, export->format->format, output))
-		status = cli_export_write(COMMAND, to, output);
+		status = cli_export_write(COMMAND, to, output, false);
 	else if (!status)
 		status = refused = CLI_EXIT_FAILURE;
 	if (to)

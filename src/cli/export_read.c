@@ -7,6 +7,7 @@
 #include "base/batch_thread.h"
 #include "export_read.h"
 #include "options.h"
+#include "output_file.h"
 
 /* Addresses of whole call chains are numbered many at a time. */
 static bool adds_chains(const struct cli_input *input)
@@ -113,29 +114,35 @@ void cli_export_print_refusal(const char *command, const char *path)
 		 path);
 }
 
-int cli_export_write(const char *command, struct perch_export *from, const char *path)
+static int write_to_stdout(const char *command, struct perch_export *from)
 {
-	bool to_stdout = !strcmp(path, "-");
-	FILE *out = to_stdout ? stdout : fopen(path, "we");
 	struct perch_error err;
-	int rc;
 
-	if (!out) {
-		perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot create %s: %s", path,
-				strerror(errno));
-		return cli_error(command, &err);
-	}
-	rc = perch_export_write(from, out, &err);
-	if (!to_stdout && fclose(out) && !rc)
-		rc = perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot write: %s",
-				     strerror(errno));
-	if (!rc)
+	if (!perch_export_write(from, stdout, &err))
 		return 0;
 	clearerr(stdout); /* this is the message about it */
 	if (err.kind == PERCH_ERROR_FILE)
-		perch_error_set(&err, err.errnum, PERCH_ERROR_FILE, "%s cannot be written: %s",
-				to_stdout ? "standard output" : path, strerror(err.errnum));
+		perch_error_set(&err, err.errnum, PERCH_ERROR_FILE,
+				"standard output cannot be written: %s", strerror(err.errnum));
 	return cli_error(command, &err);
+}
+
+int cli_export_write(const char *command, struct perch_export *from, const char *path, bool own)
+{
+	struct cli_output_file out;
+	struct perch_error err;
+	int rc;
+
+	if (!strcmp(path, "-"))
+		return write_to_stdout(command, from);
+	rc = cli_output_open(&out, path, own ? CLI_OUTPUT_OWN_NAME : 0, &err);
+	if (rc)
+		return cli_error(command, &err);
+	rc = perch_export_write(from, out.stream, &err);
+	if (!rc || err.kind == PERCH_ERROR_FILE)
+		rc = cli_output_close(&out, rc ? err.errnum : 0, &err);
+	cli_output_discard(&out);
+	return rc ? cli_error(command, &err) : 0;
 }
 
 void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,

@@ -27,9 +27,9 @@ bool cli_export_has_content(const struct perch_export *from, enum perch_export_f
 			    const char *path);
 /* Prints that a file without content is not written. */
 void cli_export_print_refusal(const char *command, const char *path);
-/* Writes a file; path "-" is standard output. Returns the exit status, after it printed an error.
- */
-int cli_export_write(const char *command, struct perch_export *from, const char *path);
+/* Writes a file; path "-" is standard output. own: the command has made the name. Returns the exit
+ * status, after it printed an error. */
+int cli_export_write(const char *command, struct perch_export *from, const char *path, bool own);
 /* Prints to stderr what the file and the recording lack. */
 void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,
 			    const struct perch_export *from);

@@ -208,7 +208,8 @@ static int run(struct flamegraph *flamegraph)
 	if (!status)
 		status = read_source(&flamegraph->new, output, format, &options);
 	if (!status && cli_export_has_content(flamegraph->new.export, format, output))
-		status = cli_export_write(COMMAND, flamegraph->new.export, output);
+		status = cli_export_write(COMMAND, flamegraph->new.export, output,
+					  !flamegraph->output);
 	else if (!status)
 		status = refused = CLI_EXIT_FAILURE;
 	print_notes(&flamegraph->old, true);

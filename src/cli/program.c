@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "output_file.h"
 #include "program.h"
 
 /* Runs in the child: waits for the release, executes the program, reports a failed exec. */
@@ -24,6 +25,7 @@ __attribute__((noreturn)) static void execute(char *const *argv, int go, int fai
 	while (got < 0 && errno == EINTR);
 	if (got != 1)
 		_exit(0); /* the parent canceled */
+	cli_restore_file_limit();
 	if (prepare)
 		prepare(context);
 	execvp(argv[0], argv);

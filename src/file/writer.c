@@ -106,6 +106,27 @@ static void undo_create(struct perch_writer *writer)
 		move_back(writer->old, writer->path);
 }
 
+/* The name may be a link, which may lead to another file since it was looked at. */
+static int open_device(const char *path)
+{
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat status;
+	int error = 0;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status))
+		error = errno;
+	else if (!S_ISCHR(status.st_mode))
+		error = EEXIST;
+	if (!error && !fcntl(fd, F_SETFL, 0))
+		return fd;
+	error = error ? error : errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
 static int create_file(struct perch_writer *writer, const char *path, struct perch_error *err)
 {
 	char old[PATH_MAX];
@@ -114,7 +135,8 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 
 	if (rc)
 		return rc;
-	writer->fd = open(path, O_RDWR | O_CLOEXEC | (device ? 0 : O_CREAT | O_EXCL), 0600);
+	writer->fd = device ? open_device(path)
+			    : open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
 	if (writer->fd < 0) {
 		rc = cannot_create(path, errno, err);
 		if (old[0])

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/new_file.h"
 #include "decompress.h"
 #include "kallsyms.h"
 
@@ -492,18 +493,16 @@ static bool write_parts(int fd, const struct kallsyms_head *head, const struct p
 static void write_file(const char *directory_path, const struct kallsyms_head *head,
 		       const struct parts *parts)
 {
-	char temporary[PATH_MAX + 16], path[PATH_MAX + 16];
-	bool written;
-	int fd;
+	int dir = open(directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct perch__new_file file = { .fd = -1 };
 
-	snprintf(temporary, sizeof(temporary), "%s/kallsyms-XXXXXX", directory_path);
-	snprintf(path, sizeof(path), "%s/kallsyms", directory_path);
-	fd = mkostemp(temporary, O_CLOEXEC); /* of mode 0600 */
-	if (fd < 0)
-		return;
-	written = write_parts(fd, head, parts);
-	if (close(fd) || !written || rename(temporary, path))
-		unlink(temporary);
+	if (dir >= 0 && !perch__new_file_make(&file, dir, 0600)) {
+		if (write_parts(file.fd, head, parts))
+			perch__new_file_name(&file, "kallsyms", true);
+		perch__new_file_discard(&file);
+	}
+	if (dir >= 0)
+		close(dir);
 }
 
 /* Makes the directory and the one above it, as the XDG specification wants. */

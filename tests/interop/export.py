@@ -568,7 +568,7 @@ def check_errors(directory, path):
         status, _, err = run(PERCH, "export", *words, "-i", path)
         check(status == 2 and message in err, "usage: " + (" ".join(words) or "no option"), err)
     status, _, err = run(PERCH, "export", "--format", "folded", "-i", path, "-o", os.path.join(directory, "no/file"))
-    check(status == 1 and "cannot create" in err, "a file that cannot be created", err)
+    check(status == 1 and "cannot be written: " in err, "a file that cannot be created", err)
     with open("/dev/full", "wb") as full:
         for name in ("folded", "firefox", "json", "pprof", "speedscope"):
             done = subprocess.run([PERCH, "export", "--format", name, "-i", path], stdout=full, stderr=subprocess.PIPE, check=False)

@@ -653,7 +653,7 @@ def check_errors(directory, data):
         status, _, err = run(PERCH, "flamegraph", *words, stdin=subprocess.DEVNULL)
         check(status == 2 and message in err, "usage: " + " ".join(words), err)
     status, _, err = run(PERCH, "flamegraph", "-i", data, "-o", os.path.join(directory, "no/file"))
-    check(status == 1 and "cannot create" in err, "a file that cannot be created", err)
+    check(status == 1 and "cannot be written: " in err, "a file that cannot be created", err)
     with open("bad.txt", "w", encoding="utf-8") as file:
         file.write("nothing of it\nis a stack\n")
     status, _, err = run(PERCH, "flamegraph", "bad.txt", "-o", "bad.html")

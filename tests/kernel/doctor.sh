@@ -267,7 +267,7 @@ fact() { sed -n "s/^ *\"$1\": \([^,]*\),*$/\1/p" json; }
 report $? "the facts of the JSON equal those of the system" "$(grep -A 16 '"facts"' json | tr -d '\n')"
 if in_user_space; then
 	"$dir/perch" doctor -o /nowhere/out 2> errors
-	[ $? -eq 1 ] && grep -q 'cannot write /nowhere/out' errors
+	[ $? -eq 1 ] && grep -q '/nowhere/out cannot be written' errors
 	report $? "-o reports a file that cannot be created"
 	"$dir/perch" doctor > /dev/full 2> errors
 	[ $? -eq 1 ] && [ "$(wc -l < errors)" -eq 1 ] && grep -q 'cannot be written: No space' errors

@@ -239,7 +239,7 @@ if in_user_space; then
 	refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
 	refuses "-p word" 2 "expected numbers such as" -p init -- true
 	refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
-	refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
+	refuses "an output that cannot be written" 1 "/no/where cannot be written" -o /no/where -- true
 	stat -- "$(printf 'no\033[31mred')"
 	! grep -q "$(printf '\033')" out
 	report $? "control characters are not printed"

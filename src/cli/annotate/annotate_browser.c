@@ -362,23 +362,21 @@ static void select_function(struct functions *functions)
 static void print_page(struct functions *functions)
 {
 	const struct annotate_view *view = &functions->view;
-	char path[64];
-	FILE *out;
+	struct cli_output_file out;
 
 	if (functions->reason[0]) {
 		snprintf(functions->message, sizeof(functions->message),
 			 "There are no instructions to write");
 		return;
 	}
-	out = screen_create_file("perf.annotate", path, sizeof(path));
-	if (out) {
-		fprintf(out, "%s\n%s %s\n", view->title[TITLE_SAMPLES], view->title[TITLE_FUNCTION],
-			view->title[TITLE_DSO]);
-		for (size_t i = 0; i < view->nr_lines; i++)
-			fprintf(out, "%s\n", view->line[i]);
-	}
-	screen_close_file(out, path, view->nr_lines + 2, functions->message,
-			  sizeof(functions->message));
+	if (!screen_create_file(&out, "perf.annotate", functions->message,
+				sizeof(functions->message)))
+		return;
+	fprintf(out.stream, "%s\n%s %s\n", view->title[TITLE_SAMPLES], view->title[TITLE_FUNCTION],
+		view->title[TITLE_DSO]);
+	for (size_t i = 0; i < view->nr_lines; i++)
+		fprintf(out.stream, "%s\n", view->line[i]);
+	screen_close_file(&out, view->nr_lines + 2, functions->message, sizeof(functions->message));
 }
 
 /* ---- keys ---- */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Dialogs in full-screen mode. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "screen.h"
 
@@ -196,31 +194,30 @@ int screen_text(const char *title, const char *const *lines, size_t nr, size_t f
 	}
 }
 
-FILE *screen_create_file(const char *name, char *path, size_t size)
+bool screen_create_file(struct cli_output_file *out, const char *name, char *message, size_t size)
 {
-	FILE *out;
-	int fd = -1, error;
+	struct perch_error err;
+	int rc = -EEXIST;
 
-	for (unsigned i = 0; i < 1000 && fd < 0; i++) {
-		snprintf(path, size, "%s.%u", name, i);
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (fd < 0 && errno != EEXIST)
-			break;
+	for (unsigned i = 0; i < 1000 && rc == -EEXIST; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "%s.%u", name, i);
+		rc = cli_output_open(out, path, CLI_OUTPUT_OWN_NAME | CLI_OUTPUT_NEW, &err);
 	}
-	out = fd < 0 ? NULL : fdopen(fd, "w");
-	error = errno;
-	if (!out && fd >= 0)
-		close(fd);
-	errno = error;
-	return out;
+	if (rc)
+		snprintf(message, size, "%s", err.message);
+	return !rc;
 }
 
-void screen_close_file(FILE *out, const char *path, size_t lines, char *message, size_t size)
+void screen_close_file(struct cli_output_file *out, size_t lines, char *message, size_t size)
 {
-	bool failed = !out || ferror(out);
+	struct perch_error err;
+	char path[64];
 
-	if ((out && fclose(out)) || failed)
-		snprintf(message, size, "Cannot write %s: %s", path, strerror(errno));
+	snprintf(path, sizeof(path), "%s", out->path);
+	if (cli_output_close(out, 0, &err))
+		snprintf(message, size, "%s", err.message);
 	else
 		snprintf(message, size, "%zu %s written to %s", lines,
 			 lines == 1 ? "line" : "lines", path);

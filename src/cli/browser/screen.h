@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "output_file.h"
+
 /* How a text looks. */
 enum screen_style {
 	SCREEN_NORMAL,
@@ -102,10 +104,10 @@ int screen_text(const char *title, const char *const *lines, size_t nr, size_t f
 void screen_message(const char *text);
 
 /*
- * Opens the first file NAME.N that does not exist, and stores its path. screen_close_file() takes
- * its result, NULL included, and makes the message that says what was written.
+ * Opens the first file NAME.N that does not exist. Returns false after it made a message.
+ * screen_close_file() makes the message that says what was written.
  */
-FILE *screen_create_file(const char *name, char *path, size_t size);
-void screen_close_file(FILE *out, const char *path, size_t lines, char *message, size_t size);
+bool screen_create_file(struct cli_output_file *out, const char *name, char *message, size_t size);
+void screen_close_file(struct cli_output_file *out, size_t lines, char *message, size_t size);
 
 #endif

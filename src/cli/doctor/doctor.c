@@ -10,6 +10,7 @@
 
 #include "doctor.h"
 #include "options.h"
+#include "output_file.h"
 #include "seccomp_kill.h"
 
 const struct cli_usage cli_doctor_usage = {
@@ -67,31 +68,23 @@ static bool print(const struct doctor *doctor, FILE *out, bool json)
 	return doctor_print_text(doctor, out, width && !(no_colour && *no_colour), width);
 }
 
-static int cannot_write(const char *file)
-{
-	struct perch_error err;
-	int errnum = errno ? errno : EIO;
-
-	perch_error_set(&err, errnum, PERCH_ERROR_FILE, "cannot write %s: %s",
-			file ? file : "standard output", strerror(errnum));
-	return cli_error(DOCTOR_COMMAND, &err);
-}
-
 /* Opens the file first: if that fails, the checks need not run. */
-static int check_and_print(struct doctor *doctor, const char *file, bool json)
+static int check_and_print(struct doctor *doctor, const char *path, bool json)
 {
-	FILE *out = file ? fopen(file, "we") : stdout;
-	bool written;
+	struct cli_output_file file = { .stream = stdout };
+	struct perch_error err;
+	int error = 0;
 
-	if (!out)
-		return cannot_write(file);
+	if (path && cli_output_open(&file, path, 0, &err))
+		return cli_error(DOCTOR_COMMAND, &err);
 	doctor_run_checks(doctor);
 	errno = 0;
-	written = print(doctor, out, json) && !fflush(out) && !ferror(out);
-	if (file && fclose(out))
-		written = false;
-	if (!written)
-		return file ? cannot_write(file) : cli_check_stdout(DOCTOR_COMMAND, errno);
+	if (!print(doctor, file.stream, json) || fflush(file.stream) || ferror(file.stream))
+		error = errno ? errno : EIO;
+	if (path && cli_output_close(&file, error, &err))
+		return cli_error(DOCTOR_COMMAND, &err);
+	if (!path && error)
+		return cli_check_stdout(DOCTOR_COMMAND, error);
 	return doctor->usable ? 0 : CLI_EXIT_FAILURE;
 }
 

@@ -64,6 +64,7 @@ static int open_output(struct request *request)
 
 	job->out = request->log ? stdout : stderr;
 	if (request->output) {
+		/* a log, which others read while it grows, as that of strace -o */
 		job->out = fopen(request->output, "we");
 		if (!job->out) {
 			perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot open %s: %s",

@@ -14,6 +14,7 @@
 #include <perch/symbol.h>
 
 #include "attr_print.h"
+#include "output_file.h"
 #include "record.h"
 #include "seccomp_kill.h"
 
@@ -140,6 +141,7 @@ static int begin(struct record *record, struct record_plan *plan)
 	}
 	if (record_to_pipe(options))
 		cli_survive_closed_pipe(); /* after the fork: the program gets SIGPIPE */
+	cli_ignore_file_limit(); /* the file then has the records that fit, as on a full disk */
 	record_block_switch_signal(options);
 	record_raise_descriptor_limit();
 	status = record_open_sampler(&record->sampler, plan, options, record->program.pid);

@@ -245,12 +245,12 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 
 void browser_print(struct browser *browser)
 {
-	char path[64];
-	FILE *out = screen_create_file("perf.hist", path, sizeof(path));
+	struct cli_output_file out;
 
-	if (out)
-		browser_write(browser, out);
-	screen_close_file(out, path, browser->lines.nr, browser->message, sizeof(browser->message));
+	if (!screen_create_file(&out, "perf.hist", browser->message, sizeof(browser->message)))
+		return;
+	browser_write(browser, out.stream);
+	screen_close_file(&out, browser->lines.nr, browser->message, sizeof(browser->message));
 }
 
 /* Adds the events of the file that have samples to a list of texts, and their indices. */

@@ -2,11 +2,9 @@
 /* What is printed of each event: perf's defaults, or the fields of -F, without what it lacks. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/dummy_event.h"
 #include "options.h"
@@ -191,12 +189,12 @@ static int set_lines(struct script *script, struct script_event *event)
 	return event->lines ? 0 : -ENOMEM;
 }
 
-/* Opens the file of an event: its name may be chosen to mislead, so it has no directory. */
+/* Opens the file of an event: its name may be chosen to mislead, so it has no directory. Only the
+ * user may read it, as the recording. */
 static int open_file(struct script *script, struct script_event *event)
 {
+	struct perch_error err;
 	char name[200];
-	FILE *file;
-	int fd;
 
 	perch_clean_text(event->event->name, name, sizeof(name));
 	for (char *at = name; *at; at++)
@@ -211,21 +209,14 @@ static int open_file(struct script *script, struct script_event *event)
 			event->out = other->out; /* two events of one name */
 			return 0;
 		}
-	/* the directory may be one in which other users make links */
-	fd = open(event->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!file) {
-		cli_note(SCRIPT_COMMAND, "%s: %s", event->path,
-			 errno == ELOOP ? "it is a symbolic link" : strerror(errno));
-		if (fd >= 0)
-			close(fd);
+	if (cli_output_open(&event->file, event->path, CLI_OUTPUT_OWN_NAME | CLI_OUTPUT_PRIVATE,
+			    &err)) {
+		cli_error(SCRIPT_COMMAND, &err);
 		return -EIO;
 	}
-	if (perch__output_open(&event->file, file)) {
-		fclose(file);
+	if (perch__output_open(&event->dump, event->file.stream))
 		return -ENOMEM;
-	}
-	event->out = &event->file;
+	event->out = &event->dump;
 	return 0;
 }
 
@@ -304,18 +295,15 @@ int script_events_close(struct script *script)
 
 	for (size_t i = 0; i < script->nr_events; i++) {
 		struct script_event *event = &script->event[i];
+		struct perch_error err;
 		long bytes;
 
-		if (!event->file.buffer)
+		if (!event->dump.buffer)
 			continue;
-		perch__output_flush(&event->file);
+		perch__output_flush(&event->dump);
 		bytes = ftell(event->file.stream);
-		if (fflush(event->file.stream) && !event->file.error)
-			event->file.error = errno;
-		if (event->file.error) {
-			cli_note(SCRIPT_COMMAND, "%s: %s", event->path,
-				 strerror(event->file.error));
-			status = CLI_EXIT_FAILURE;
+		if (cli_output_close(&event->file, event->dump.error, &err)) {
+			status = cli_error(SCRIPT_COMMAND, &err);
 			continue;
 		}
 		printf("[ perch script: Wrote %.3f MB %s (%" PRIu64 " samples) ]\n",
@@ -334,9 +322,8 @@ void script_events_clear(struct script *script)
 			if (script->event[k].lines == lines)
 				script->event[k].lines = NULL;
 		script_lines_free(lines);
-		if (event->file.stream)
-			fclose(event->file.stream);
-		perch__output_close(&event->file);
+		cli_output_discard(&event->file);
+		perch__output_close(&event->dump);
 		free(event->path);
 	}
 	free(script->event);

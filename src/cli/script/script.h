@@ -25,6 +25,7 @@
 #include "fields.h"
 #include "filter_options.h"
 #include "input.h"
+#include "output_file.h"
 #include "switch_options.h"
 #include "unsupported.h"
 #include "base/output.h"
@@ -118,7 +119,8 @@ struct script_event {
 	int name_length;
 	char name[256]; /* right-aligned, with a colon */
 	/* --per-event-dump */
-	struct perch__output file;
+	struct perch__output dump;
+	struct cli_output_file file;
 	char *path;
 	uint64_t samples;
 };

@@ -20,10 +20,17 @@ static int output_error(const char *what, const char *path)
 	return cli_error(STAT_COMMAND, &err);
 }
 
+/* True if others read the file while it grows, or if it has more than this output. */
+static bool is_log(const struct stat_job *stat)
+{
+	return stat->options.interval_ms || stat->options.append || !stat->options.repeat;
+}
+
 /* Opens the output: a file, a descriptor, or stderr, because stdout belongs to the program. */
 static int open_output(struct stat_job *stat)
 {
 	time_t now = time(NULL);
+	struct perch_error err;
 	char number[24];
 
 	stat->output = stderr;
@@ -33,7 +40,12 @@ static int open_output(struct stat_job *stat)
 		if (!stat->output)
 			return output_error("to descriptor ", number);
 	} else if (stat->options.output_path) {
-		stat->output = fopen(stat->options.output_path, stat->options.append ? "ae" : "we");
+		if (!is_log(stat) &&
+		    cli_output_open(&stat->file, stat->options.output_path, 0, &err))
+			return cli_error(STAT_COMMAND, &err);
+		stat->output = is_log(stat) ? fopen(stat->options.output_path,
+						    stat->options.append ? "ae" : "we")
+					    : stat->file.stream;
 		if (!stat->output)
 			return output_error("", stat->options.output_path);
 		if (!stat->options.json && !stat->options.quiet)
@@ -107,6 +119,17 @@ static void note_ignored(const struct stat_job *stat)
 					 &stat->part[i].events.event[j].attr, stat->machine);
 }
 
+static int close_output(struct stat_job *stat)
+{
+	struct perch_error err;
+
+	if (stat->file.path)
+		return cli_output_close(&stat->file, 0, &err) ? cli_error(STAT_COMMAND, &err) : 0;
+	if (stat->output == stderr || !fclose(stat->output))
+		return 0;
+	return output_error("", stat->options.output_path ? stat->options.output_path : "--log-fd");
+}
+
 static int measure(struct stat_job *stat)
 {
 	int status = stat_complete_events(stat);
@@ -129,9 +152,7 @@ static int measure(struct stat_job *stat)
 		status = stat->options.repeat ? repeat(stat) : repeat_forever(stat);
 	if (status)
 		return status;
-	if (stat->output != stderr && fclose(stat->output))
-		status = output_error("", stat->options.output_path ? stat->options.output_path
-								    : "--log-fd");
+	status = close_output(stat);
 	if (status || stat->status)
 		return stat->status ? stat->status : status;
 	return stat->post_failed ? CLI_EXIT_FAILURE : 0;
@@ -154,6 +175,7 @@ int perch_cmd_stat(int argc, char **argv)
 		status = cli_check_filter(STAT_COMMAND, stat.machine);
 	if (!status)
 		status = measure(&stat);
+	cli_output_discard(&stat.file);
 	stat_free_events(&stat);
 	perch_machine_free(stat.machine);
 	return status;

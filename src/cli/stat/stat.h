@@ -26,6 +26,7 @@
 #include "attr_print.h"
 #include "metrics.h"
 #include "options.h"
+#include "output_file.h"
 #include "program.h"
 #include "target.h"
 
@@ -139,7 +140,8 @@ struct stat_job {
 	size_t nr_groups;
 	struct stat_cell *cells;
 	FILE *output;
-	bool terminal; /* output is a terminal */
+	struct cli_output_file file; /* the output, if it is a file that is written at once */
+	bool terminal;		     /* output is a terminal */
 
 	/* state of runs */
 	int control_fd, ack_fd; /* of --control; -1 for none */
