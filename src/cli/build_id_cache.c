@@ -4,17 +4,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/build_id_dir.h"
 #include "base/io.h"
+#include "base/new_file.h"
+#include "trusted_directory.h"
 
 #define MAX_BYTES (4ull << 30) /* of one file */
 
@@ -22,6 +23,40 @@ static const char *const kind_names[] = { [CLI_CACHE_ELF] = "elf",
 					  [CLI_CACHE_DEBUG] = "debug",
 					  [CLI_CACHE_KALLSYMS] = "kallsyms",
 					  [CLI_CACHE_VDSO] = "vdso" };
+
+/* ---- the cache ---- */
+
+int cli_cache_open(struct cli_cache *cache, bool create, struct perch_error *err)
+{
+	const struct cli_directory directory = {
+		.path = cache->path,
+		.what = "the build id cache",
+		.remedy = "name another directory with perch --buildid-dir DIR",
+		.create = create,
+		.mode = 0755,
+	};
+	int rc = perch__build_id_dir(cache->path, sizeof(cache->path));
+
+	cache->fd = -1;
+	if (rc) {
+		perch_error_set(err, -rc, PERCH_ERROR_FILE, "there is no build id cache: %s",
+				rc == -ENOENT ? "HOME is not set" : strerror(-rc));
+		perch_error_remedy(err, "name a directory with perch --buildid-dir DIR");
+		return rc;
+	}
+	rc = cli_directory_open(&directory, err);
+	if (rc == -ENOENT && !create)
+		return 0;
+	cache->fd = rc < 0 ? -1 : rc;
+	return rc < 0 ? rc : 0;
+}
+
+void cli_cache_close(struct cli_cache *cache)
+{
+	if (cache->fd >= 0)
+		close(cache->fd);
+	cache->fd = -1;
+}
 
 /* ---- build ids ---- */
 
@@ -162,15 +197,6 @@ static char *name_of_id(const struct cli_cache *cache, const struct cli_cache_id
 
 /* ---- adding ---- */
 
-static void temporary_name(const char *kind, char name[64])
-{
-	uint64_t random = 0;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		random = (uint64_t)(uintptr_t)name;
-	snprintf(name, 64, ".%s.%d.%016" PRIx64, kind, (int)getpid(), random);
-}
-
 /*
  * A hard link takes no disk space. But a program that is written again in place, as cp(1) does,
  * would change in the cache too. Packages replace their files, so these are linked.
@@ -212,42 +238,18 @@ static int copy(int in, int out)
 	return rc;
 }
 
-/* Writes a file under a temporary name. mode: of which bits it may have. Returns 0 or a negative
- * errno. */
-static int store(int fd, int dir, const char *name, mode_t mode)
+/* Makes a link to the file itself. Returns 0 or a negative errno. */
+static int add_hard_link(int fd, int dir, const char *name)
 {
-	struct stat status;
-	int out, rc = 0;
+	char temporary[64];
+	int rc;
 
-	if (fstat(fd, &status))
+	perch__new_file_temporary(temporary);
+	if (linkat(fd, "", dir, temporary, AT_EMPTY_PATH))
 		return -errno;
-	if ((uint64_t)status.st_size > MAX_BYTES)
-		return -EFBIG;
-	out = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (out < 0)
-		return -errno;
-	if (ioctl(out, FICLONE, fd)) {
-		if (may_link(fd, &status) && !unlinkat(dir, name, 0) &&
-		    !linkat(fd, "", dir, name, AT_EMPTY_PATH)) {
-			close(out);
-			return 0;
-		}
-		if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW)) {
-			close(out);
-			out = openat(dir, name,
-				     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-			if (out < 0)
-				return -errno;
-		}
-		rc = copy(fd, out);
-	}
-	/* other users may read what they could read before */
-	if (!rc && fchmod(out, (status.st_mode & mode) | 0600))
-		rc = -errno;
-	if (close(out) && !rc)
-		rc = -errno;
+	rc = renameat(dir, temporary, dir, name) ? -errno : 0;
 	if (rc)
-		unlinkat(dir, name, 0);
+		unlinkat(dir, temporary, 0);
 	return rc;
 }
 
@@ -255,15 +257,30 @@ static int add_file(int dir, enum cli_cache_kind kind, int fd)
 {
 	/* the kernel shows other users no addresses */
 	mode_t mode = kind == CLI_CACHE_KALLSYMS ? 0 : 0555;
-	char temporary[64];
+	struct perch__new_file file;
+	struct stat status;
 	int rc;
 
-	temporary_name(kind_names[kind], temporary);
-	rc = store(fd, dir, temporary, mode);
-	if (!rc && renameat(dir, temporary, dir, kind_names[kind])) {
-		rc = -errno;
-		unlinkat(dir, temporary, 0);
+	if (fstat(fd, &status))
+		return -errno;
+	if ((uint64_t)status.st_size > MAX_BYTES)
+		return -EFBIG;
+	rc = perch__new_file_make(&file, dir, 0600);
+	if (rc)
+		return rc;
+	if (ioctl(file.fd, FICLONE, fd)) {
+		if (may_link(fd, &status) && !add_hard_link(fd, dir, kind_names[kind])) {
+			perch__new_file_discard(&file);
+			return 0;
+		}
+		rc = copy(fd, file.fd);
 	}
+	/* other users may read what they could read before */
+	if (!rc && fchmod(file.fd, (status.st_mode & mode) | 0600))
+		rc = -errno;
+	if (!rc)
+		return perch__new_file_name(&file, kind_names[kind], true);
+	perch__new_file_discard(&file);
 	return rc;
 }
 
@@ -283,7 +300,7 @@ static int add_link(const struct cli_cache *cache, const char *name, const struc
 		return dir;
 	length = readlinkat(dir, id->text + 2, old, sizeof(old));
 	if (length != (ssize_t)strlen(target) || memcmp(old, target, strlen(target))) {
-		temporary_name("link", temporary);
+		perch__new_file_temporary(temporary);
 		if (symlinkat(target, dir, temporary)) {
 			rc = -errno;
 		} else if (renameat(dir, temporary, dir, id->text + 2)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perch config: lists, prints and sets the user's defaults. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,8 +10,10 @@
 #include "config_file.h"
 #include "names.h"
 #include "options.h"
+#include "output_file.h"
 #include "record/record.h"
 #include "report/report.h"
+#include "trusted_directory.h"
 
 #define COMMAND "config"
 
@@ -45,89 +48,119 @@ static void put_item(const struct cli_config_item *item)
 	putchar('\n');
 }
 
-/* Makes the directories of a path. */
-static void make_directories(char *path)
-{
-	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-		*at = 0;
-		mkdir(path, 0700);
-		*at = '/';
-	}
-}
+/* ---- writing ---- */
 
 static void put_line(FILE *file, const struct cli_variable *variable, const char *value)
 {
 	fprintf(file, "\t%s = %s\n", strchr(variable->name, '.') + 1, value);
 }
 
-/* Copies the file with another value in a line. Returns 0 or an errno. */
+/* Copies the file with another value in a line; line 0: adds the variable at the end. Returns 0 or
+ * an errno. */
 static int copy(FILE *from, FILE *to, unsigned line, const struct cli_variable *variable,
 		const char *value)
 {
 	char *text = NULL;
+	bool in_line = false; /* the last one may have no end */
 	size_t size = 0;
+	ssize_t length;
 
-	for (unsigned at = 1; getline(&text, &size, from) >= 0; at++)
+	for (unsigned at = 1; from && (length = getline(&text, &size, from)) >= 0; at++) {
+		in_line = at != line && text[length - 1] != '\n';
 		if (at == line)
 			put_line(to, variable, value);
 		else
 			fputs(text, to);
-	free(text);
-	return ferror(from) || fflush(to) ? EIO : 0;
-}
-
-/* Replaces a line of the file. A link to the file stays. Returns 0 or an errno. */
-static int replace(const char *path, unsigned line, const struct cli_variable *variable,
-		   const char *value)
-{
-	char real[PATH_MAX], name[PATH_MAX + 8];
-	struct stat status;
-	FILE *from, *to;
-	int error, fd;
-
-	if (!realpath(path, real))
-		return errno;
-	snprintf(name, sizeof(name), "%s.XXXXXX", real);
-	from = fopen(real, "re");
-	if (!from)
-		return errno;
-	fd = mkstemp(name);
-	error = fd < 0 ? errno : 0;
-	to = fd < 0 ? NULL : fdopen(fd, "w");
-	if (to) {
-		error = copy(from, to, line, variable, value);
-		if (!error && (fstat(fileno(from), &status) || fchmod(fd, status.st_mode & 0777)))
-			error = errno;
-		if (fclose(to) && !error)
-			error = errno;
-		if (!error && rename(name, real))
-			error = errno;
-		if (error)
-			unlink(name);
 	}
-	fclose(from);
-	return error;
+	free(text);
+	if (!line) {
+		fprintf(to, "%s[%.*s]\n", in_line ? "\n" : "", (int)strcspn(variable->name, "."),
+			variable->name);
+		put_line(to, variable, value);
+	}
+	if (from && ferror(from))
+		return EIO;
+	errno = 0;
+	if (fflush(to) || ferror(to))
+		return errno ? errno : EIO;
+	return ftell(to) > CLI_CONFIG_MAX_BYTES ? EFBIG : 0;
 }
 
-/* Adds a variable at the end of the file. Returns 0 or an errno. */
-static int append(const char *path, const struct cli_variable *variable, const char *value)
+/* Opens the old file. Returns 0, also if there is none, or a negative errno. */
+static int open_old(int dir, const char *name, FILE **old, struct perch_error *err)
 {
-	FILE *file = fopen(path, "ae");
-	int error;
+	const char *reason;
+	int fd = cli_config_open_file(dir, name, &reason);
 
-	if (!file)
-		return errno;
-	fprintf(file, "[%.*s]\n", (int)strcspn(variable->name, "."), variable->name);
-	put_line(file, variable, value);
-	error = ferror(file) ? EIO : 0;
-	return fclose(file) ? errno : error;
+	*old = fd < 0 ? NULL : fdopen(fd, "r");
+	if (*old || fd == -ENOENT)
+		return 0;
+	if (fd >= 0) {
+		close(fd);
+		reason = strerror(ENOMEM);
+	}
+	perch_error_set(err, EPERM, PERCH_ERROR_FILE, "it is not written: %s", reason);
+	return -EPERM;
+}
+
+/* Writes the file below a directory that no other user can change. A link to the file stays. */
+static int write_below(int dir, const char *name, unsigned line,
+		       const struct cli_variable *variable, const char *value,
+		       struct perch_error *err)
+{
+	struct cli_output_file file;
+	struct stat status;
+	FILE *old;
+	int rc;
+
+	/* one that the user has not made would choose which file is written */
+	if (!fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) && status.st_uid != geteuid()) {
+		perch_error_set(err, EPERM, PERCH_ERROR_FILE,
+				"it is not written: it belongs to uid %u, not to the current user",
+				(unsigned)status.st_uid);
+		return -EPERM;
+	}
+	rc = open_old(dir, name, &old, err);
+	if (rc)
+		return rc;
+	rc = cli_output_open_at(&file, dir, name, 0, err);
+	if (!rc)
+		rc = cli_output_close(&file, copy(old, file.stream, line, variable, value), err);
+	if (old)
+		fclose(old);
+	return rc;
+}
+
+static int write_file(const char *path, unsigned line, const struct cli_variable *variable,
+		      const char *value)
+{
+	const char *slash = strrchr(path, '/');
+	char directory_path[PATH_MAX];
+	const struct cli_directory directory = {
+		.path = directory_path,
+		.what = "the directory",
+		.remedy = "run it as that user, or name another directory by XDG_CONFIG_HOME",
+		.create = true,
+		.mode = 0700,
+	};
+	struct perch_error err;
+	int dir, rc;
+
+	snprintf(directory_path, sizeof(directory_path), "%.*s", (int)(slash - path), path);
+	dir = cli_directory_open(&directory, &err);
+	if (dir < 0)
+		return cli_error(COMMAND, &err);
+	rc = write_below(dir, slash + 1, line, variable, value, &err);
+	close(dir);
+	if (rc)
+		cli_note(COMMAND, "%s: %s", path, err.message);
+	return rc ? CLI_EXIT_FAILURE : 0;
 }
 
 /* Replaces the last line of the variable, which is the one that is used, or adds one. */
 static int set(struct cli_config *config, const struct cli_variable *variable, const char *value)
 {
 	const struct cli_config_item *item = cli_config_find(config, variable->name);
-	int error;
 
 	if (!config->path[0]) {
 		cli_note(COMMAND, "there is no directory for the file: HOME is not set");
@@ -137,12 +170,7 @@ static int set(struct cli_config *config, const struct cli_variable *variable, c
 	    !record_takes_variable(variable->name, value))
 		return cli_usage_error(COMMAND, "%s: expected %s", variable->name,
 				       variable->values);
-	make_directories(config->path);
-	error = item ? replace(config->path, item->line, variable, value)
-		     : append(config->path, variable, value);
-	if (error)
-		cli_note(COMMAND, "%s: %s", config->path, strerror(error));
-	return error ? CLI_EXIT_FAILURE : 0;
+	return write_file(config->path, item ? item->line : 0, variable, value);
 }
 
 static int run_word(struct cli_config *config, const char *word)

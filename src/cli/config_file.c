@@ -12,6 +12,10 @@
 #include "config_file.h"
 #include "messages.h"
 
+#define TEXT(number)  #number
+#define DIGITS(macro) TEXT(macro)
+#define LIMIT	      DIGITS(CLI_CONFIG_MAX_BYTES)
+
 static const struct cli_variable variables[] = {
 	{ "report.sort_order", "columns as of -s", "the default of -s" },
 	{ "report.percent-limit", "a percentage", "the default of --percent-limit" },
@@ -94,25 +98,33 @@ static int set_path(struct cli_config *config)
 	return config->path[0] ? 0 : -ENOENT;
 }
 
+int cli_config_open_file(int at, const char *path, const char **reason)
+{
+	int file = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+
+	if (file < 0) {
+		*reason = strerror(errno);
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	}
+	if (!fstat(file, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	    status.st_size <= CLI_CONFIG_MAX_BYTES)
+		return file;
+	close(file);
+	*reason = "it must be a file of the current user, of at most " LIMIT " bytes";
+	return -EPERM;
+}
+
 /* Reads the text of the file, if it is a file of this user. */
 static int read_text(struct cli_config *config, const char *command)
 {
-	int file = open(config->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat status;
+	const char *reason;
+	int file = cli_config_open_file(AT_FDCWD, config->path, &reason);
 	ssize_t length;
 
 	if (file < 0) {
-		if (errno != ENOENT && errno != ENOTDIR)
-			cli_note(command, "%s is not used: %s", config->path, strerror(errno));
-		return 0;
-	}
-	if (fstat(file, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-	    status.st_size > CLI_CONFIG_MAX_BYTES) {
-		cli_note(command,
-			 "%s is not used: it must be a file of the current user, of at most %d "
-			 "bytes",
-			 config->path, CLI_CONFIG_MAX_BYTES);
-		close(file);
+		if (file != -ENOENT)
+			cli_note(command, "%s is not used: %s", config->path, reason);
 		return 0;
 	}
 	config->text = calloc(1, CLI_CONFIG_MAX_BYTES + 1);

@@ -41,6 +41,12 @@ const char *cli_variable_similar(const char *name);
  */
 int cli_config_read(struct cli_config *config, const char *command);
 void cli_config_clear(struct cli_config *config);
+/*
+ * Opens the file at a directory for reading, if it is one that cli_config_read() uses: a regular
+ * file of the current user, of at most CLI_CONFIG_MAX_BYTES. Returns a descriptor; -ENOENT, or
+ * another negative errno and the reason.
+ */
+int cli_config_open_file(int at, const char *path, const char **reason);
 /* Returns the last value of a variable, and where it is. NULL: none. */
 const struct cli_config_item *cli_config_find(const struct cli_config *config, const char *name);
 

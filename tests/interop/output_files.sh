@@ -197,4 +197,52 @@ else
 	echo "ok - recordings # skip $(head -n 1 log)"
 fi
 
+# ---- perch config ----
+config=$HOME/.config/perch/config
+perch config report.children=false 2>log && [ "$(stat -c %a "$HOME/.config")" = 700 ] && grep -q 'children = false' "$config"
+report $? "config makes the file"
+printf '[report]\n\tsort_order = comm' >"$config"
+perch config report.children=true 2>log && [ "$(perch config --list | sort | tr '\n' ' ')" = "report.children=true report.sort_order=comm " ]
+report $? "config adds a variable to a file whose last line has no end"
+mv "$config" mine
+ln -s "$work/mine" "$config"
+perch config report.children=false 2>log && [ -L "$config" ] && grep -q 'children = false' mine
+report $? "the user's own link to the file stays"
+rm "$config"
+mkfifo "$config"
+perch config report.children=true >log 2>&1
+[ $? -eq 1 ] && grep -q 'it is not written: it must be a file' log && [ -p "$config" ]
+report $? "config does not wait at a FIFO"
+rm "$config"
+head -c 70000 /dev/zero | tr '\0' '#' >"$config"
+perch config report.children=true >log 2>&1
+[ $? -eq 1 ] && grep -q 'it is not written' log && [ "$(stat -c %s "$config")" = 70000 ]
+report $? "config does not write a file that it does not use"
+if [ "$(id -u)" -eq 0 ]; then
+	mkdir foreign
+	chown 65534 foreign
+	HOME=$work/foreign perch config report.children=true >log 2>&1
+	[ $? -eq 1 ] && [ -z "$(ls -A foreign)" ] && grep -q 'belongs to uid 65534' log
+	report $? "config makes no directory of root in the home directory of a user"
+	mkdir -p foreign/.config/perch
+	echo precious >precious
+	ln -s "$work/precious" foreign/.config/perch/config
+	chown -hR 65534 foreign
+	HOME=$work/foreign perch config report.children=true >log 2>&1
+	[ $? -eq 1 ] && [ "$(cat precious)" = precious ]
+	report $? "root does not write through the symbolic link of a user"
+	chown 0 foreign/.config/perch
+	HOME=$work/foreign perch config report.children=true >log 2>&1
+	[ $? -eq 1 ] && [ "$(cat precious)" = precious ] && grep -q 'belongs to uid 65534' log
+	report $? "also in a directory of root"
+	rm foreign/.config/perch/config
+	echo '[report]' >foreign/.config/perch/config
+	chown 65534 foreign/.config/perch/config
+	HOME=$work/foreign perch config report.children=true >log 2>&1
+	[ $? -eq 1 ] && [ "$(cat foreign/.config/perch/config)" = '[report]' ] && grep -q 'it is not written' log
+	report $? "config does not write the file of another user"
+else
+	echo "ok - directories of other users # skip needs root"
+fi
+
 exit $status

@@ -1,28 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Opens the build id cache. Its path may lead through directories of other users, who may replace
- * them at any time. So each component is opened by the directory before, and its owner checked on
- * the descriptor.
- */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/build_id_dir.h"
-#include "build_id_cache.h"
+#include "trusted_directory.h"
 
 enum { MOST_LINKS = 40 };
 
-static int refuse_owner(const char *path, unsigned owner, struct perch_error *err)
+static int refuse_owner(const struct cli_directory *directory, unsigned owner,
+			struct perch_error *err)
 {
 	perch_error_set(err, EPERM, PERCH_ERROR_FILE,
-			"the build id cache %s belongs to uid %u, not to the current user or root",
-			path, owner);
-	perch_error_remedy(err, "name another directory with perch --buildid-dir DIR");
+			"%s %s belongs to uid %u, not to the current user or root", directory->what,
+			directory->path, owner);
+	perch_error_remedy(err, "%s", directory->remedy);
 	return -EPERM;
 }
 
@@ -33,11 +29,10 @@ static bool trusted(unsigned owner)
 
 /* Where a path leads. */
 struct walk {
-	const char *path; /* the whole */
+	const struct cli_directory *directory;
 	int dir;
 	char rest[PATH_MAX], part[NAME_MAX + 1];
 	unsigned links;
-	bool create;
 	struct perch_error *err;
 };
 
@@ -79,8 +74,10 @@ static int make_part(struct walk *walk)
 	if (fstat(walk->dir, &status))
 		return -errno;
 	if (!trusted(status.st_uid))
-		return refuse_owner(walk->path, status.st_uid, walk->err);
-	return mkdirat(walk->dir, walk->part, 0755) && errno != EEXIST ? -errno : 0;
+		return refuse_owner(walk->directory, status.st_uid, walk->err);
+	if (!mkdirat(walk->dir, walk->part, walk->directory->mode) || errno == EEXIST)
+		return 0;
+	return -errno;
 }
 
 /* A symbolic link of another user would choose where root writes files. */
@@ -90,7 +87,7 @@ static int enter_link(struct walk *walk, int link, const struct stat *status)
 	ssize_t length;
 
 	if (!trusted(status->st_uid))
-		return refuse_owner(walk->path, status->st_uid, walk->err);
+		return refuse_owner(walk->directory, status->st_uid, walk->err);
 	length = readlinkat(link, "", target, sizeof(target) - 1);
 	if (length < 0)
 		return -errno;
@@ -110,7 +107,7 @@ static int enter_part(struct walk *walk)
 	struct stat status;
 	int rc = next < 0 ? -errno : 0;
 
-	if (rc == -ENOENT && walk->create) {
+	if (rc == -ENOENT && walk->directory->create) {
 		rc = make_part(walk);
 		if (!rc) {
 			next = openat(walk->dir, walk->part, flags);
@@ -134,12 +131,12 @@ static int enter_part(struct walk *walk)
 }
 
 /* Returns a descriptor or a negative errno; -EPERM has set *err. */
-static int open_path(const char *path, bool create, struct perch_error *err)
+static int open_path(const struct cli_directory *directory, struct perch_error *err)
 {
-	struct walk walk = { .path = path, .dir = -1, .create = create, .err = err };
-	int rc = open_again(&walk, *path == '/' ? "/" : "."), fd = -1;
+	struct walk walk = { .directory = directory, .dir = -1, .err = err };
+	int rc = open_again(&walk, *directory->path == '/' ? "/" : "."), fd = -1;
 
-	snprintf(walk.rest, sizeof(walk.rest), "%s", path);
+	snprintf(walk.rest, sizeof(walk.rest), "%s", directory->path);
 	while (!rc) {
 		int next = next_part(&walk);
 
@@ -156,47 +153,26 @@ static int open_path(const char *path, bool create, struct perch_error *err)
 	return rc ? rc : fd;
 }
 
-int cli_cache_open(struct cli_cache *cache, bool create, struct perch_error *err)
+int cli_directory_open(const struct cli_directory *directory, struct perch_error *err)
 {
 	struct perch_error refused = { 0 };
 	struct stat status;
-	int rc = perch__build_id_dir(cache->path, sizeof(cache->path));
+	int fd = open_path(directory, &refused), rc = fd < 0 ? fd : 0;
 
-	cache->fd = -1;
-	if (rc) {
-		perch_error_set(err, -rc, PERCH_ERROR_FILE, "there is no build id cache: %s",
-				rc == -ENOENT ? "HOME is not set" : strerror(-rc));
-		perch_error_remedy(err, "name a directory with perch --buildid-dir DIR");
-		return rc;
-	}
-	rc = open_path(cache->path, create, &refused);
-	if (rc == -ENOENT && !create)
-		return 0;
-	if (rc < 0 && refused.errnum) {
+	if (refused.errnum) {
 		if (err)
 			*err = refused;
 		return rc;
 	}
-	if (rc >= 0) {
-		cache->fd = rc;
-		rc = fstat(cache->fd, &status) ? -errno : 0;
-	}
-	if (rc < 0) {
-		cli_cache_close(cache);
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
-				       create ? "the build id cache %s cannot be made: %s"
-					      : "the build id cache %s: %s",
-				       cache->path, strerror(-rc));
-	}
-	if (trusted(status.st_uid))
-		return 0;
-	cli_cache_close(cache);
-	return refuse_owner(cache->path, status.st_uid, err);
-}
-
-void cli_cache_close(struct cli_cache *cache)
-{
-	if (cache->fd >= 0)
-		close(cache->fd);
-	cache->fd = -1;
+	if (!rc && fstat(fd, &status))
+		rc = -errno;
+	if (!rc && !trusted(status.st_uid))
+		rc = refuse_owner(directory, status.st_uid, err);
+	else if (rc)
+		perch_error_set(err, -rc, PERCH_ERROR_FILE,
+				directory->create ? "%s %s cannot be made: %s" : "%s %s: %s",
+				directory->what, directory->path, strerror(-rc));
+	if (rc && fd >= 0)
+		close(fd);
+	return rc ? rc : fd;
 }
