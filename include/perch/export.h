@@ -155,9 +155,10 @@ PERCH_API int perch_export_add_record(struct perch_export *exports,
 				      const struct perch_record *record, struct perch_error *err);
 
 /**
- * Adds stacks of a text: folded stacks (PERCH_EXPORT_FOLDED), or the output of perf script with
- * times, which has single samples. The first line that is one of them decides. Empty lines, and
- * lines that begin with '#', are not read. Other lines are counted (perch_export_stats.unreadable).
+ * Adds stacks of a text: folded stacks (PERCH_EXPORT_FOLDED), whose numbers may have fractions, or
+ * the output of perf script, which has single samples. The first line that is one of them decides;
+ * a header of perf script without a time is one if a frame follows it. Empty lines, and lines that
+ * begin with '#', are not read. Other lines are counted (perch_export_stats.unreadable).
  *
  * The first name of a folded stack is that of its thread. Its functions can have marks for the
  * kernel ("_[k]"), inlined functions ("_[i]") and JIT compilers ("_[j]").
@@ -167,6 +168,9 @@ PERCH_API int perch_export_add_record(struct perch_export *exports,
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
  * @retval -EINVAL  another format, or no line can be read
+ * @retval -EILSEQ  a byte is a control character: it is no text; the export may have some of its
+ *                  stacks
+ * @retval -EOVERFLOW  the sum of the numbers of a stack is above 2^64 - 1
  * @retval -ENOMEM  out of memory
  * @return other    the errno of a failed read
  */

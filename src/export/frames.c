@@ -63,6 +63,13 @@ int perch__export_frames(struct perch_export *export, uint32_t number, bool is_c
 	return 1;
 }
 
+void perch__export_unnamed(const char *dso, char *buffer)
+{
+	if (!dso[0])
+		dso = "[unknown]";
+	snprintf(buffer, PERCH__EXPORT_NAME, dso[0] == '[' ? "%s" : "[%s]", dso);
+}
+
 const char *perch__export_name(struct perch_export *export, const struct perch_address *address,
 			       const struct perch_symbol *symbol, char *buffer)
 {
@@ -72,7 +79,7 @@ const char *perch__export_name(struct perch_export *export, const struct perch_a
 		return perch_symbols_name(symbols, symbol);
 	if (address->dso->kind == PERCH_DSO_UNKNOWN)
 		return "[unknown]";
-	snprintf(buffer, PERCH__EXPORT_NAME, "[%s]", perch_symbols_dso_name(symbols, address->dso));
+	perch__export_unnamed(perch_symbols_dso_name(symbols, address->dso), buffer);
 	return buffer;
 }
 

@@ -230,6 +230,10 @@ int perch__export_frames(struct perch_export *export, uint32_t number, bool is_c
 const char *perch__export_name(struct perch_export *export, const struct perch_address *address,
 			       const struct perch_symbol *symbol, char *buffer);
 
+/* The name of code of a DSO without a function: that of the DSO in brackets, which some have, or
+ * "[unknown]" if it is empty. buffer as above. */
+void perch__export_unnamed(const char *dso, char *buffer);
+
 /* The identity of a function, or of the code of a DSO that no function covers. */
 static inline uint64_t perch__export_function_key(const struct perch_address *address,
 						  const struct perch_symbol *symbol)

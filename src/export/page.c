@@ -297,6 +297,8 @@ int perch__export_make_page(struct perch_export *export, struct page *page)
 		return -ENOMEM;
 	rc = add_source(page, export, false);
 	if (!rc && options->old)
+		rc = perch__page_compare(page);
+	if (!rc && options->old)
 		rc = add_source(page, options->old, true);
 	if (!rc)
 		rc = add_notes(page, export);
@@ -322,6 +324,9 @@ int perch__page_error(int rc, struct perch_error *err)
 {
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	if (rc == -EOVERFLOW)
+		return perch_error_set(err, EOVERFLOW, PERCH_ERROR_FILE,
+				       "the sum of the numbers of the stacks is too large");
 	return rc ? perch__export_cannot_write(-rc, err) : 0;
 }
 

@@ -78,10 +78,15 @@ struct page {
 	size_t nr_functions, nr_locations, nr_nodes, nr_threads, nr_entries, nr_samples, nr_events,
 		nr_notes;
 	struct perch__hash_table texts, functions, locations, nodes, threads, events, entries;
+	struct perch__hash_table names; /* of functions, see perch__page_compare() */
+	bool compares;
 	uint32_t title, old_title; /* old_title: 0 if there is nothing to compare with */
 	bool has_cpus, has_times;
 	bool has_counts; /* some entries have a number that may not be that of samples */
+	unsigned digits; /* behind the point: all numbers of samples and periods are / 10^digits */
 };
+
+#define PAGE_MAX_DIGITS 9
 
 /* ---- page_model.c: all functions return an index or offset, or PAGE_NONE if out of memory ---- */
 
@@ -104,6 +109,14 @@ uint32_t perch__page_event(struct page *page, const char *name, bool is_clock);
 /* Finds the entry of wanted (its samples and period are not compared), or adds it with 0 samples.
  */
 uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted);
+/* Makes the digits behind the point at least as many. Returns 0, or -EOVERFLOW if a number is too
+ * large; the page is then as before. */
+int perch__page_set_digits(struct page *page, unsigned digits);
+/*
+ * From now on functions are those of the recording to compare with: one that is not in the page is
+ * the function of that name, because folded stacks have no DSOs and kinds. Returns 0 or -ENOMEM.
+ */
+int perch__page_compare(struct page *page);
 /* Adds a line that the page shows. Returns 0 or -ENOMEM. */
 int perch__page_note(struct page *page, const char *text);
 

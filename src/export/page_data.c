@@ -15,6 +15,7 @@
  *	           node before it, then locations
  *	entries    number, then differences of nodes, threads, 2 * events + old, samples, periods
  *	flags      see enum block_flags
+ *	digits     behind the point: numbers of samples and periods are / 10^digits
  *	times      first time and duration in ns, number of slices (equal parts of the duration)
  *	groups     for each entry a number of groups: samples of one slice and CPU
  *	           then differences of slices, CPUs + 1, numbers of samples, with
@@ -28,7 +29,7 @@
 #include "base/array.h"
 #include "page.h"
 
-#define VERSION 1
+#define VERSION 2
 
 enum block_flags {
 	BLOCK_CPUS = 1,
@@ -258,6 +259,7 @@ static void put_groups(struct block *block, const struct groups *groups, const s
 	size_t at = 0;
 
 	put(block, groups->flags);
+	put(block, page->digits);
 	put(block, groups->first);
 	put(block, groups->duration);
 	put(block, groups->slices);

@@ -11,6 +11,7 @@ struct merge {
 	struct page *to;
 	const struct page *from;
 	uint32_t *function, *location, *node, *thread, *event, *entry;
+	uint64_t scale; /* of numbers of the page that is added */
 };
 
 static uint32_t merge_text(const struct merge *merge, uint32_t text)
@@ -58,6 +59,15 @@ static int merge_tables(const struct merge *merge)
 	return 0;
 }
 
+/* Returns true if the sum is too large. */
+static bool add_scaled(uint64_t *to, uint64_t number, uint64_t scale)
+{
+	uint64_t scaled;
+
+	return __builtin_mul_overflow(number, scale, &scaled) ||
+	       __builtin_add_overflow(*to, scaled, to);
+}
+
 static int merge_samples(const struct merge *merge, bool old)
 {
 	struct page *to = merge->to;
@@ -73,8 +83,9 @@ static int merge_samples(const struct merge *merge, bool old)
 
 		if (index == PAGE_NONE)
 			return -ENOMEM;
-		to->entry[index].samples += entry->samples;
-		to->entry[index].period += entry->period;
+		if (add_scaled(&to->entry[index].samples, entry->samples, merge->scale) ||
+		    add_scaled(&to->entry[index].period, entry->period, merge->scale))
+			return -EOVERFLOW;
 		merge->entry[i] = index;
 	}
 	to->has_counts |= from->has_counts;
@@ -84,6 +95,7 @@ static int merge_samples(const struct merge *merge, bool old)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->nr_samples; i++) {
 		to->sample[to->nr_samples] = from->sample[i];
+		to->sample[to->nr_samples].period *= merge->scale; /* at most that of the entry */
 		to->sample[to->nr_samples++].entry = merge->entry[from->sample[i].entry];
 	}
 	to->has_times |= from->has_times;
@@ -93,7 +105,7 @@ static int merge_samples(const struct merge *merge, bool old)
 
 int perch__page_merge(struct page *to, const struct page *from, bool old)
 {
-	struct merge merge = { .to = to, .from = from };
+	struct merge merge = { .to = to, .from = from, .scale = 1 };
 	uint32_t *memory = calloc(from->nr_functions + from->nr_locations + from->nr_nodes +
 					  from->nr_threads + from->nr_events + from->nr_entries + 1,
 				  sizeof(*memory));
@@ -107,7 +119,11 @@ int perch__page_merge(struct page *to, const struct page *from, bool old)
 	merge.thread = merge.node + from->nr_nodes;
 	merge.event = merge.thread + from->nr_threads;
 	merge.entry = merge.event + from->nr_events;
-	rc = merge_tables(&merge);
+	rc = perch__page_set_digits(to, from->digits);
+	for (unsigned i = from->digits; i < to->digits; i++)
+		merge.scale *= 10;
+	if (!rc)
+		rc = merge_tables(&merge);
 	if (!rc)
 		rc = merge_samples(&merge, old);
 	free(memory);

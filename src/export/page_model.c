@@ -38,6 +38,7 @@ void perch__page_clear(struct page *page)
 	perch__hash_clear(&page->threads);
 	perch__hash_clear(&page->events);
 	perch__hash_clear(&page->entries);
+	perch__hash_clear(&page->names);
 	*page = (struct page){ 0 };
 }
 
@@ -105,11 +106,33 @@ DEFINE_FIND(thread, thread, nr_threads, threads, 3)
 DEFINE_FIND(event, event, nr_events, events, 2)
 DEFINE_FIND(entry, entry, nr_entries, entries, 4)
 
+static bool same_name(const void *functions, uint32_t index, const void *name)
+{
+	return ((const struct page_function *)functions)[index].name == *(const uint32_t *)name;
+}
+
+static bool has_function(const struct page *page, const struct page_function *wanted)
+{
+	uint64_t hash = hash_key(page->functions.seed, (const uint32_t *)wanted, 3);
+
+	return perch__hash_find(&page->functions, hash, same_function, page->function, wanted) !=
+	       PERCH__HASH_NONE;
+}
+
 uint32_t perch__page_function_of(struct page *page, uint32_t name, uint32_t dso, uint32_t kind)
 {
+	const struct page_function wanted = { name, dso, kind };
+	uint32_t found;
+
 	if (name == PAGE_NONE || dso == PAGE_NONE)
 		return PAGE_NONE;
-	return find_function(page, &(struct page_function){ name, dso, kind });
+	if (page->compares && !has_function(page, &wanted)) {
+		found = perch__hash_find(&page->names, perch__hash_integer(page->names.seed, name),
+					 same_name, page->function, &name);
+		if (found != PERCH__HASH_NONE)
+			return found;
+	}
+	return find_function(page, &wanted);
 }
 
 uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind)
@@ -164,6 +187,47 @@ uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted)
 
 	key.samples = key.period = 0;
 	return find_entry(page, &key);
+}
+
+int perch__page_set_digits(struct page *page, unsigned digits)
+{
+	uint64_t scale = 1, scaled;
+
+	for (unsigned i = page->digits; i < digits; i++)
+		scale *= 10;
+	if (scale == 1)
+		return 0;
+	for (size_t i = 0; i < page->nr_entries; i++)
+		if (__builtin_mul_overflow(page->entry[i].samples, scale, &scaled) ||
+		    __builtin_mul_overflow(page->entry[i].period, scale, &scaled))
+			return -EOVERFLOW;
+	for (size_t i = 0; i < page->nr_entries; i++) {
+		page->entry[i].samples *= scale;
+		page->entry[i].period *= scale;
+	}
+	/* periods of samples are at most those of their entries */
+	for (size_t i = 0; i < page->nr_samples; i++)
+		page->sample[i].period *= scale;
+	page->digits = digits;
+	return 0;
+}
+
+/* ---- comparison ---- */
+
+int perch__page_compare(struct page *page)
+{
+	page->names.seed = page->functions.seed;
+	for (uint32_t i = 0; i < page->nr_functions; i++) {
+		uint32_t name = page->function[i].name;
+		uint64_t hash = perch__hash_integer(page->names.seed, name);
+
+		if (perch__hash_find(&page->names, hash, same_name, page->function, &name) ==
+			    PERCH__HASH_NONE &&
+		    perch__hash_add(&page->names, hash, i))
+			return -ENOMEM;
+	}
+	page->compares = true;
+	return 0;
 }
 
 int perch__page_note(struct page *page, const char *text)

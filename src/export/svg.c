@@ -222,6 +222,21 @@ static int put_label(const struct picture *picture, const char *name, double wid
 	return perch__page_put_text(text, picture->out);
 }
 
+/* Writes a period, with its digits behind the point. */
+static void put_number(const struct picture *picture, uint64_t number)
+{
+	unsigned digits = picture->page->digits;
+	uint64_t unit = 1;
+
+	for (unsigned i = 0; i < digits; i++)
+		unit *= 10;
+	for (; digits && number % 10 == 0; digits--, number /= 10)
+		unit /= 10;
+	fprintf(picture->out, "%" PRIu64, number / unit);
+	if (digits)
+		fprintf(picture->out, ".%0*" PRIu64, (int)digits, number % unit);
+}
+
 static int put_frame(struct picture *picture, const struct drawn *frame, double height)
 {
 	const char *name = name_of(picture, frame->node);
@@ -232,9 +247,10 @@ static int put_frame(struct picture *picture, const struct drawn *frame, double 
 
 	fputs("<g><title>", picture->out);
 	rc = perch__page_put_text(name, picture->out);
-	fprintf(picture->out, " (%.2f%%, %" PRIu64 ")",
-		total > 0 ? 100 * (double)picture->total[frame->node] / total : 0,
-		picture->total[frame->node]);
+	fprintf(picture->out, " (%.2f%%, ",
+		total > 0 ? 100 * (double)picture->total[frame->node] / total : 0);
+	put_number(picture, picture->total[frame->node]);
+	fputc(')', picture->out);
 	if (picture->page->old_title)
 		fprintf(picture->out, " %+.2f%%", 100 * change_of(picture, frame->node));
 	fputs("</title><rect class=\"", picture->out);
@@ -319,7 +335,8 @@ static int put_head(struct picture *picture, double height)
 	fprintf(picture->out, "</text>\n<text class=\"note\" x=\"%.0f\" y=\"37\">", MARGIN);
 	if (!rc)
 		rc = perch__page_put_text(event, picture->out);
-	fprintf(picture->out, ": %" PRIu64, picture->total[0]);
+	fputs(": ", picture->out);
+	put_number(picture, picture->total[0]);
 	if (page->old_title) {
 		fputs(", compared with ", picture->out);
 		if (!rc)

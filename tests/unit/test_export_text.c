@@ -99,7 +99,7 @@ static void counts_lines_that_are_no_stacks(void **state)
 
 static void refuses_other_texts(void **state)
 {
-	static const char text[] = "\1\2\3\nno stack\n";
+	static const char text[] = "neither\nno stack\n";
 	struct perch_export *export = new_export(PERCH_EXPORT_PAGE, NULL);
 
 	(void)state;
@@ -108,6 +108,42 @@ static void refuses_other_texts(void **state)
 	assert_int_equal(add_bytes(export, "no stack\n", 9), -EINVAL);
 	assert_has(err.message, "its line is neither");
 	perch_export_free(export);
+}
+
+/* Lines of a compressed or binary file may look like stacks. */
+static void refuses_control_bytes(void **state)
+{
+	static const char *const texts[] = { "a;b 1\na\1;b 1\n", "a;b 1\na\x1b[31m 1\n",
+					     "a;b 1\na\r;b 1\n", "a;b 1\na\x7f 1\n" };
+	static const char zero[] = "a;b 1\na\0b 1\n";
+	struct perch_export *export = new_export(PERCH_EXPORT_PAGE, NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(add_bytes(export, texts[i], strlen(texts[i])), -EILSEQ);
+		assert_has(err.message, "line 2 has the byte 0x");
+	}
+	assert_int_equal(add_bytes(export, zero, sizeof(zero) - 1), -EILSEQ);
+	assert_has(err.message, "line 2 has the byte 0x00");
+	assert_int_equal(add_bytes(export, "a;b 1\r\n", 7), 0);
+	perch_export_free(export);
+}
+
+static void reads_fractions(void **state)
+{
+	char *text = picture_of("n;a 1.5\nn;b 2.25\nn;c 3\nn;d 1.\nn;e .5\nn;f 1.5.5\n", 8, 3);
+
+	(void)state;
+	assert_has(text, "count: 6.75<");
+	assert_has(text, "<title>a (22.22%, 1.5)</title>");
+	assert_has(text, "<title>b (33.33%, 2.25)</title>");
+	assert_has(text, "<title>c (44.44%, 3)</title>");
+	free(text);
+	/* rounded to 9 digits; a number that becomes too large for them is no count */
+	text = picture_of("n;a 0.12345678949\nn;b 0.1234567895\nn;c 99999999999\n", 2, 1);
+	assert_has(text, "<title>a (50.00%, 0.123456789)</title>");
+	assert_has(text, "<title>b (50.00%, 0.12345679)</title>");
+	free(text);
 }
 
 static void refuses_other_formats(void **state)
@@ -200,11 +236,128 @@ static void reads_samples_without_periods(void **state)
 	free(text);
 }
 
+/* Options -F of perf script leave out any of these. */
+static void reads_headers_with_fewer_fields(void **state)
+{
+	static const char frames[] = "\t    55d000001000 inner+0x10 (/opt/a/prog)\n"
+				     "\t    55d000002000 main+0x20 (/opt/a/prog)\n\n";
+	static const struct {
+		const char *header, *thread, *event;
+	} headers[] = {
+		{ "my prog 100 cycles: \n", "my prog", "cycles: 1<" },
+		{ "my prog 100    250000 cycles: \n", "my prog", "cycles: 250000<" },
+		{ "my prog 100/101 [002] 7 cycles:u: \n", "my prog", "cycles:u: 7<" },
+		{ "100 12.000100: 7 cycles: \n", ":100", "cycles: 7<" },
+		{ "my prog 100 12.000100: \n", "my prog", "samples: 1<" },
+		{ "my prog 100 12.000100:    250000 \n", "my prog", "samples: 250000<" },
+		{ "my prog 100 [002] KH    12.000100: 7 cycles: \n", "my prog", "cycles: 7<" },
+		{ "my prog 100 [002] 2026-01-31 12:00:00.000100 7 cycles: \n", "my prog",
+		  "cycles: 7<" },
+		{ "my prog 100 \n", "my prog", "samples: 1<" },
+		{ "my prog cycles: \n", "my prog", "cycles: 1<" },
+		{ "my prog \n", "my prog", "samples: 1<" },
+		{ "12.000100: cycles: \n", "[unknown]", "cycles: 1<" },
+		{ "cycles: \n", "[unknown]", "cycles: 1<" },
+		{ "[002] \n", "[unknown]", "samples: 1<" },
+		{ "", "[unknown]", "samples: 1<" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		char input[1024], title[64], *text;
+
+		snprintf(input, sizeof(input), "%s%s%s%s", headers[i].header, frames,
+			 headers[i].header, frames);
+		text = picture_of(input, 2, 0);
+		snprintf(title, sizeof(title), "<title>%s (100.00%%, ", headers[i].thread);
+		assert_has(text, title);
+		assert_has(text, "<title>inner (100.00%, ");
+		free(text);
+		snprintf(input, sizeof(input), "%s%s", headers[i].header, frames);
+		text = picture_of(input, 1, 0);
+		assert_has(text, headers[i].event);
+		free(text);
+	}
+}
+
+static void reads_samples_of_one_line(void **state)
+{
+	char *text = picture_of("            dead   100  12.000100:  7 cycles:  55d0 f+0x1 (/a)\n"
+				"            dead   100  12.000200:  5 cycles:  55d1 g+0x1 (/a)\n",
+				2, 0);
+
+	(void)state;
+	assert_has(text, "<title>dead (100.00%, 12)</title>");
+	assert_has(text, "<title>f (58.33%, 7)</title>");
+	free(text);
+	text = picture_of("dead 100 cycles:  55d0 f+0x1 (/a)\ndead 100 cycles:  55d1 g (/a)\n", 2,
+			  0);
+	assert_has(text, "<title>g (50.00%, 1)</title>");
+	free(text);
+	/* the field addr is before the call chain, which has the sampled address */
+	text = picture_of("p 1 1.0: page-faults:  7f00 \n\t  55d0 f+0x1 (/a)\n\n"
+			  "p 1 1.0: page-faults:  7f00 \n\t  55d0 f+0x1 (/a)\n\n",
+			  2, 0);
+	assert_has(text, "<title>f (100.00%, 2)</title>");
+	assert_null(strstr(text, "[unknown]"));
+	free(text);
+}
+
+static void leaves_out_what_is_no_sample(void **state)
+{
+	char *text = picture_of("p 1 [000] 1.0: PERF_RECORD_COMM: p:1/1\n"
+				"p 1 [000] 1.1: 3 cycles: \n\t  55d0 f+0x1 (/a)\n\n"
+				"p 1 [000] 1.2: PERF_RECORD_MMAP2 1/1: [0x1(0x1) @ 0 0:0 0 0]: x\n"
+				"a line\na line: \n\n",
+				1, 2);
+
+	(void)state;
+	assert_has(text, "cycles: 3<");
+	free(text);
+}
+
+/* These are no stacks, though lines of perf script may look like each of them. */
+static void refuses_prose(void **state)
+{
+	static const char *const texts[] = {
+		"Dear reader:\n  added is a word\n\n",
+		"Steps\n 1 first\n 2 second\n\n",
+		"note: 5 of\nthe best\n",
+		"a 5\nwarning: 3 lost:\n",
+	};
+	struct perch_export *export = new_export(PERCH_EXPORT_PAGE, NULL);
+
+	(void)state;
+	for (size_t i = 0; i + 1 < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_int_equal(add_bytes(export, texts[i], strlen(texts[i])), -EINVAL);
+	perch_export_free(export);
+}
+
+/* As exports of a recording name them. */
+static void names_frames_without_functions(void **state)
+{
+	char *text = picture_of("p 1 1.0: 7 cycles: \n"
+				"\tffffffff81000000 [unknown] ([kernel.kallsyms])\n"
+				"\t 2000 [unknown] (/opt/a)\n"
+				"\t 2010 f(int) const (.part.0)+0x4 (/opt/b+0x10)\n"
+				"\t 2020 g(int)\n"
+				"\t 3000 [unknown] ([unknown])\n\n",
+				1, 0);
+
+	(void)state;
+	assert_has(text, "<title>[kernel.kallsyms] (100.00%, 7)</title><rect class=\"kernel\"");
+	assert_has(text, "<title>[a] (100.00%, 7)</title><rect class=\"unknown\"");
+	assert_has(text, "<title>f(int) const (.part.0) (100.00%, 7)</title>");
+	assert_has(text, "<title>g(int) (100.00%, 7)</title>");
+	assert_has(text, "<title>[unknown] (100.00%, 7)</title><rect class=\"unknown\"");
+	free(text);
+}
+
 /* ---- output ---- */
 
 static void writes_names_as_text(void **state)
 {
-	static const char line[] = "</svg>;<script>&\"'\xe2\x80\xa8\xff;a\x1b[31m 4\n";
+	static const char line[] = "</svg>;<script>&\"'\xe2\x80\xa8\xff;a\xc2\x9b[31m 4\n";
 	char *text = picture_of(line, 4, 0);
 	struct perch_export *page =
 		new_export(PERCH_EXPORT_PAGE, "</title><script>alert(1)</script>");
@@ -251,11 +404,18 @@ int main(void)
 		cmocka_unit_test(reads_folded_stacks),
 		cmocka_unit_test(counts_lines_that_are_no_stacks),
 		cmocka_unit_test(refuses_other_texts),
+		cmocka_unit_test(refuses_control_bytes),
+		cmocka_unit_test(reads_fractions),
 		cmocka_unit_test(refuses_other_formats),
 		cmocka_unit_test(cuts_deep_stacks),
 		cmocka_unit_test(skips_lines_without_an_end),
 		cmocka_unit_test(reads_perf_script),
 		cmocka_unit_test(reads_samples_without_periods),
+		cmocka_unit_test(reads_headers_with_fewer_fields),
+		cmocka_unit_test(reads_samples_of_one_line),
+		cmocka_unit_test(leaves_out_what_is_no_sample),
+		cmocka_unit_test(refuses_prose),
+		cmocka_unit_test(names_frames_without_functions),
 		cmocka_unit_test(writes_names_as_text),
 		cmocka_unit_test(writes_empty_graphs),
 		cmocka_unit_test(reports_failed_writes),

@@ -112,7 +112,7 @@ function readGroups(reader, entries, flags) {
 function readData(bytes) {
 	const reader = new NumberReader(bytes);
 
-	if (reader.next() !== 1)
+	if (reader.next() !== 2)
 		throw new Error('the data block has another version than the script');
 	const texts = readTexts(reader), text = () => texts[reader.next()];
 	const list = (count) => Array.from({ length: count }, text);
@@ -133,6 +133,7 @@ function readData(bytes) {
 	data.nodes = readNodes(reader);
 	data.entries = readEntries(reader);
 	data.flags = reader.next();
+	data.digits = reader.next();
 	data.first = reader.next();
 	data.duration = reader.next();
 	data.slices = reader.next();

@@ -21,6 +21,9 @@ function formatTime(ns) {
 }
 
 function formatWeight(app, number) {
+	if (app.data.digits)
+		return (number / 10 ** app.data.digits).toLocaleString('en-US',
+			{ maximumFractionDigits: app.data.digits });
 	if (app.state.samples)
 		return `${formatNumber(number)} samples`;
 	return app.data.clocks[app.state.event] ? formatTime(number) : formatNumber(number);
