@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
 import peer
 
 PERF = os.environ.get("PERF", "perf")
@@ -214,7 +215,7 @@ def check_source_files(data):
                str(depth), "mix")
     check("unsigned long a = 1" in done.stdout, "--prefix and --prefix-strip find moved source files")
     os.mkfifo("program.c")
-    done = subprocess.run([PERCH, "annotate", "-i", data, "--stdio", "mix"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PERCH, "annotate", "-i", data, "--stdio", "mix"], capture_output=True, text=True, timeout=limit(60))
     check(done.returncode == 0 and "cannot be read" in done.stderr, "a FIFO in the place of a source file is not read")
     os.remove("program.c")
     with open("program.c", "wb") as out:

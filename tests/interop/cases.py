@@ -1,7 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""The cases of a test program: each is printed in a line, and the program fails if one has failed."""
+"""The cases of a test program: each is printed in a line, and the program fails if one has failed. limit() adapts the times that a
+test waits to the host."""
+import functools
+import os
+import subprocess
 
 failed = False
+
+
+@functools.lru_cache(maxsize=None)
+def slowness():
+    """How many times slower than the machine for which limits were chosen the host is, at least 1."""
+    number = os.environ.get("PERCH_HOST_SLOWNESS")
+    host = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests/host")
+    if not number and os.path.exists(host):
+        number = subprocess.run([host, "slowness"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return max(1.0, float(number or 1))
+
+
+def limit(seconds):
+    """The seconds that a test may wait here for what takes less than these seconds elsewhere, on a busy machine too."""
+    return seconds * slowness()
 
 
 def check(good, what, detail=""):

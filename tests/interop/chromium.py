@@ -9,7 +9,9 @@ import subprocess
 import tempfile
 import time
 
-LIMIT = 180  # seconds for any answer, on a busy machine
+from cases import limit
+
+LIMIT = limit(180)  # seconds for any answer, on a busy machine
 
 
 class Failed(Exception):

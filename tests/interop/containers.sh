@@ -35,7 +35,7 @@ build host_id host.id && build inner_id inner.id && build host_none host.none -W
 mkdir root
 
 await() { # a command that succeeds within 30 s
-	for _ in $(seq 3000); do
+	for _ in $(seq $((3000 * slowness))); do
 		"$@" && return 0
 		sleep 0.01
 	done
@@ -199,7 +199,7 @@ if overlay true 2>/dev/null; then
 	export work status peers
 	overlay bash -c 'try "overlayfs: the build id of a file that is deleted" overlay_build_id; exit "$status"' || status=1
 	export -f overlay_names await runs_program sampled end has_names later
-	export pid work status cache
+	export pid work status cache slowness
 	for mmap in --buildid-mmap --no-buildid-mmap; do
 		cache=-N overlay bash -c 'overlay_names "$1"' - "$mmap" || status=1
 	done

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
+
 PERCH = os.environ["PERCH"]
 SOURCE = """
 static volatile unsigned long sink;
@@ -254,7 +256,7 @@ def split_types():
     run(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "types.data", "./types")
 
     def printed(data="types.data"):
-        done = subprocess.run([PERCH, "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=60)
+        done = subprocess.run([PERCH, "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=limit(60))
         return done.stdout, done.stderr
 
     text, notes = printed()

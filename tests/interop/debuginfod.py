@@ -16,6 +16,8 @@ import time
 import urllib.error
 import urllib.request
 
+from cases import limit
+
 PERCH = os.environ["PERCH"]
 SOURCE = """
 static volatile unsigned long sink;
@@ -51,7 +53,7 @@ def script(url, *options, command="script", data="data", **variables):
     if url:
         environment["DEBUGINFOD_URLS"] = url
     result = subprocess.run([PERCH, command, "-i", data, *options], env=environment, check=False,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=limit(120))
     return result.stdout, result.stderr
 
 
@@ -99,7 +101,7 @@ def wait_for(url, server):
     """Waits until debuginfod has found the file."""
     for _ in range(300):
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=limit(30)) as answer:
                 if answer.status == 200:
                     return True
         except (urllib.error.URLError, OSError):

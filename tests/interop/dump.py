@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
 import peer
 import perf_dump
 
@@ -92,7 +93,7 @@ def report(why, name):
 
 
 def dump(path, *options):
-    run = subprocess.run([PERCH, "dump", "-j", "-x", "-i", path, *options], capture_output=True, timeout=120,
+    run = subprocess.run([PERCH, "dump", "-j", "-x", "-i", path, *options], capture_output=True, timeout=limit(120),
                          stdin=subprocess.DEVNULL)
     return [json.loads(line) for line in run.stdout.decode("utf-8").splitlines()], run
 
@@ -267,7 +268,7 @@ def record(directory, name, options, pipe):
     work = [sys.executable, "-c", LOAD_BPF] if name == "bpf" else WORK
     command = ["perf", "record", "-q", *options, "-o", "-" if pipe else path, "--", *work]
     with open(path if pipe else os.devnull, "wb") as out:
-        run = peer.try_run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, cwd=directory)
+        run = peer.try_run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=limit(300), cwd=directory)
     if run.returncode or not os.path.getsize(path):
         why = peer.describe(command, run.returncode) + ": " if peer.fault(run.returncode) else ""
         print(f"ok - {name} # skip perf record {' '.join(options)}: {why}{run.stderr.decode()[-200:].strip()}")
@@ -280,7 +281,7 @@ def check_built(directory):
     before, whole = compared.copy(), True
     for seed in BUILT:
         path = os.path.join(directory, f"built_{seed}.data")
-        subprocess.run([builder, path, str(seed)], check=True, timeout=300)
+        subprocess.run([builder, path, str(seed)], check=True, timeout=limit(300))
         whole &= check(f"built_{seed}", path)
     missing = [name for name in BUILT_TYPES if whole and compared[name] == before[name]]
     report([f"no field of {name} was compared" for name in missing], f"{len(BUILT)} built files have the rare types")

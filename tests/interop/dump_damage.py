@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
+
 PERCH = os.environ.get("PERCH", "perch")
 BUILDER = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests", "interop", "dump_built")
 CHANGED_FILES = int(os.environ.get("DUMP_DAMAGE_FILES", "120"))
@@ -26,7 +28,7 @@ def report(why, name):
 
 
 def run(path, *options):
-    return subprocess.run([PERCH, "dump", "-i", path, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+    return subprocess.run([PERCH, "dump", "-i", path, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=limit(300))
 
 
 def parse_strictly(line):
@@ -91,12 +93,12 @@ def sources(directory):
     for name, options in (("plain", ["-e", "cpu-clock", "-g"]), ("names", ["-e", "page-faults", "-c", "1"])):
         path = os.path.join(directory, name + ".data")
         made = subprocess.run([PERCH, "record", "-q", *options, "-o", path, "--", "sh", "-c", "ls / >/dev/null; ls /"],
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=limit(300))
         if made.returncode == 0:
             yield name, path
     for seed in (1, 2, 3):
         path = os.path.join(directory, f"built_{seed}.data")
-        subprocess.run([BUILDER, path, str(seed)], check=True, timeout=300)
+        subprocess.run([BUILDER, path, str(seed)], check=True, timeout=limit(300))
         yield f"built {seed}", path
     fixtures = os.environ.get("PERCH_FIXTURES")
     for root, _, names in os.walk(fixtures) if fixtures else ():
@@ -111,7 +113,7 @@ def check_name(directory):
         file.write("#!/bin/sh\ni=0; while [ $i -lt 3000 ]; do i=$((i+1)); done\n")
     os.chmod(program, 0o700)
     made = subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-o", path, "--", program], capture_output=True,
-                          stdin=subprocess.DEVNULL, timeout=300)
+                          stdin=subprocess.DEVNULL, timeout=limit(300))
     if made.returncode:
         print(f"ok - a name with control sequences # skip cannot record: {made.stderr.decode()[-200:]}")
         return

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import time
 
+from cases import limit
+
 VERSION = 60
 # the columns of src/types/profile.ts of this version; samples and counters have "time" and not "timeDeltas"
 COLUMNS = {
@@ -19,7 +21,7 @@ COLUMNS = {
     "markers": ("data", "name", "startTime", "endTime", "phase", "category"),
     "counter": ("time", "count"),
 }
-LIMIT = 60  # seconds for the first answer, on a busy machine
+LIMIT = limit(60)  # seconds for the first answer, on a busy machine
 
 
 def wrong_columns(name, table, strings):
@@ -90,7 +92,7 @@ def npm_package(directory, name, version):
     os.makedirs(target)
     try:
         done = subprocess.run(["npm", "pack", "--silent", f"{name}@{version}"], cwd=target, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=120, check=False)
+                              stderr=subprocess.PIPE, timeout=limit(120), check=False)
     except subprocess.TimeoutExpired:
         return None, "npm does not answer"
     packages = [file for file in os.listdir(target) if file.endswith(".tgz")]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
 from piped import build, feature, mapping, pipe, record, sample
 
 PERCH = os.environ.get("PERCH", "perch")
@@ -34,7 +35,7 @@ def limits():
 
 def perch(*words, data=None):
     return subprocess.run([PERCH, *words], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limits,
-                          timeout=10 * SECONDS, check=False)
+                          timeout=limit(10) * SECONDS, check=False)
 
 
 def costs():
@@ -77,7 +78,7 @@ def endless():
         source = subprocess.Popen(["sh", "-c", 'printf "$1"; exec cat /dev/zero', "sh",
                                    "".join(f"\\{byte:03o}" for byte in begin)], stdout=subprocess.PIPE)
         done = subprocess.run([PERCH, "report", "-i", "-"], stdin=source.stdout, capture_output=True, preexec_fn=limits,
-                              timeout=10 * SECONDS, check=False)
+                              timeout=limit(10) * SECONDS, check=False)
         source.stdout.close()
         source.wait()
         report(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), what)

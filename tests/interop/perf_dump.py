@@ -3,6 +3,7 @@
 import re
 import subprocess
 
+from cases import limit
 import peer
 
 HEAD = re.compile(r"^(?:0x)?([0-9a-f]+)(?:@(.*))? \[0x([0-9a-f]+)\]: event: (\d+)$")
@@ -23,7 +24,7 @@ def blocks_of(path, tool):
     """The records that perf prints of a file, as far as it reads it; and None, or how it died. Then its output may end anywhere,
     so these are the records that it printed whole."""
     command = ["perf", tool, "-D", "-i", path] + (["--stdio"] if tool == "report" else [])
-    run = peer.try_run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
+    run = peer.try_run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=limit(240))
     found = records_in(run.stdout.decode("utf-8", "replace"))
     if peer.fault(run.returncode):
         return found[:-1], peer.describe(command, run.returncode)

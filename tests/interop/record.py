@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
 import peer
 
 PERCH = os.environ.get("PERCH", "build/perch")
@@ -96,7 +97,7 @@ def blocks(text):
 
 def shown(command, arguments, directory):
     run = peer.run([*command, "-vv", "-o", os.path.join(directory, "out.data"), *arguments, *PROGRAM], capture_output=True, text=True,
-                   errors="replace", timeout=300)
+                   errors="replace", timeout=limit(300))
     text = run.stderr + run.stdout
     if command[0] == PERCH:
         # after a refusal perch probes for the reason: the calls that follow are not events of the recording
@@ -216,7 +217,7 @@ READ = [
 def samples(command, path):
     """The number of samples of each event that the command finds in a file, and its exit status."""
     run = peer.run([*command, "-i", path, *(["-F", "event"] if command[0] == "perf" else [])], capture_output=True, text=True,
-                   errors="replace", timeout=300)
+                   errors="replace", timeout=limit(300))
     found = {}
     for name in re.findall(r"(?:^|\s)(cpu-clock(?:/\S*/)?|faults(?:/\S*/)?|leaves):", run.stdout):
         found[name] = found.get(name, 0) + 1
@@ -246,7 +247,7 @@ def check_samples(case, directory):
 def read_again(case, directory):
     path = os.path.join(directory, "read.data")
     run = subprocess.run([PERCH, "record", "-o", path, *case.split(), *BURN], capture_output=True, text=True,
-                         errors="replace", timeout=300)
+                         errors="replace", timeout=limit(300))
     printed = re.search(r"\((\d+) samples\)", run.stderr)
     if run.returncode or not printed:
         return f"perch does not record it: {run.stderr}"

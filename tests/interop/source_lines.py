@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
+
 LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "examples", "source-lines")
 SAME_LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "tests", "interop", "same_lines")
 SEED = int(os.environ.get("PERCH_SEED", "1"))
@@ -193,7 +195,7 @@ def packs(tool, name):
     """llvm-dwp 14 does not end for some files."""
     try:
         return not subprocess.run([tool, "-e", name, "-o", name + ".dwp"], stderr=subprocess.DEVNULL,
-                                  timeout=20).returncode
+                                  timeout=limit(20)).returncode
     except subprocess.TimeoutExpired:
         os.remove(name + ".dwp") if os.path.exists(name + ".dwp") else None
         return False
@@ -251,7 +253,7 @@ def damaged(path, split=None, rounds=100):
             file.write(changed)
         try:
             result = subprocess.run([SAME_LINES, path if split else os.path.abspath("damaged")], input=text, capture_output=True,
-                                    text=True, timeout=60)
+                                    text=True, timeout=limit(60))
             wrong += [result.returncode] if result.returncode < 0 else []
         except subprocess.TimeoutExpired:
             wrong.append("timeout")

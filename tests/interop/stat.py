@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+from cases import limit
 import peer
 
 PERCH = os.environ["PERCH"]
@@ -40,7 +41,7 @@ def skip(name, reason):
 def stat(command, options, program=("sleep", "0.05")):
     """Returns the lines of a result. Both commands write it to stderr."""
     done = peer.run([command, "stat", *options, "--", *program], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                    timeout=300)
+                    timeout=limit(300))
     return [line for line in done.stderr.splitlines() if line.strip()]
 
 

@@ -11,10 +11,11 @@ import sys
 import tempfile
 import time
 
+from cases import limit
 from tmux import Terminal, check, failures
 
 PERCH = os.environ["PERCH"]
-LIMIT = 60  # seconds for a table to appear on a busy machine
+LIMIT = limit(60)  # seconds for a table to appear on a busy machine
 EVENT = ("-e", "cpu-clock", "-F", "500")
 
 # SIGUSR1 starts the second loop.

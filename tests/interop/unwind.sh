@@ -401,12 +401,15 @@ for compiler in gcc clang; do
 done
 for compiler in gcc clang; do
 	for level in 0 2; do
-		if [ "$(uname -m)" = x86_64 ] && command -v $compiler >/dev/null &&
-			$compiler -m32 -O$level "${flags[@]:0:2}" -ffreestanding -fno-stack-protector -fno-pic -fasynchronous-unwind-tables \
-				-nostdlib -static -no-pie -o narrow narrow.c 2>log && ./narrow; then
-			compare "$compiler -m32 -O$level" 16384 ./narrow work_deep work_many work_aligned
+		if [ "$(uname -m)" != x86_64 ] || ! command -v $compiler >/dev/null; then
+			echo "ok - $compiler -m32 # skip for $compiler on x86-64 only"
+		elif ! "$PERCH_BUILD_ROOT/tests/host" 32-bit >log; then
+			echo "ok - $compiler -m32 # skip the kernel executes no 32-bit programs: $(cat log)"
+		elif ! $compiler -m32 -O$level "${flags[@]:0:2}" -ffreestanding -fno-stack-protector -fno-pic -fasynchronous-unwind-tables \
+			-nostdlib -static -no-pie -o narrow narrow.c 2>log; then
+			echo "ok - $compiler -m32 # skip it builds no 32-bit program: $(tail -n 1 log)"
 		else
-			echo "ok - $compiler -m32 # skip no 32-bit programs of x86: $(tail -n 1 log)"
+			compare "$compiler -m32 -O$level" 16384 ./narrow work_deep work_many work_aligned
 		fi
 	done
 done
@@ -478,54 +481,61 @@ else
 	report 1 "recording with a copy of 512 bytes: $(cat log)"
 fi
 
-# A signal handler returns to the instruction that the signal interrupted. Its line, and not that of the inlined function before it,
-# is the one of the caller.
+# A signal handler returns to the instruction that the signal interrupted, here one that is executed again with another address. Its
+# line, and not that of the inlined function before it, is the one of the caller.
 cat >interrupted.c <<'END'
 #define _GNU_SOURCE
 #include <signal.h>
+#include <time.h>
 #include <ucontext.h>
 static volatile unsigned long sink;
 static void handler(int number, siginfo_t *info, void *context)
 {
 	(void)number, (void)info;
 	for (int i = 0; i < 20000; i++) sink += i;
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = (long)&sink;
 }
 static inline __attribute__((always_inline)) void inlined_before(void) { asm volatile("nop"); }
 __attribute__((noinline)) static void interrupted(void)
 {
+	unsigned long at = 0;
 	inlined_before();
-	asm volatile("ud2");
+	asm volatile("mov (%%rax), %%rax" : "+a"(at));
 	sink++;
 }
 int main(void)
 {
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
-	sigaction(SIGILL, &action, NULL);
-	for (int i = 0; i < 3000; i++) interrupted();
+	struct timespec used = { 0 };
+	sigaction(SIGSEGV, &action, NULL);
+	while (used.tv_sec < 1) {
+		for (int i = 0; i < 100; i++) interrupted();
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	}
 	return 0;
 }
 END
-line=$(grep -n ud2 interrupted.c | cut -d: -f1)
+line=$(grep -n 'mov (' interrupted.c | cut -d: -f1)
 if [ "$(uname -m)" != x86_64 ]; then
 	echo "ok - the line of interrupted code # skip for x86-64 only"
 elif gcc -O2 -g -o interrupted interrupted.c 2>log &&
 	"$PERCH" record -q -e cpu-clock:u -F 2000 --call-graph dwarf,4096 -o interrupted.data ./interrupted >log 2>&1; then
+	# Only frames below that of the signal: a timer of a virtual machine may fire when the signal has returned, at any instruction of
+	# the function itself.
 	read -r right wrong <<<"$("$PERCH" script -i interrupted.data -F ip,sym,srcline 2>log |
-		awk -v line="interrupted.c:$line" '/ interrupted$/ { getline; $1 == line ? right++ : wrong++ } / inlined_before$/ { wrong++ }
-			END { print right + 0, wrong + 0 }')"
-	[ $((right >= 50 && wrong * 50 <= right)) -eq 1 ]
+		awk -v line="interrupted.c:$line" '/^$/ { below = 0 } / handler$/ { below = 1 } !below { next }
+			/ interrupted$/ { getline; $1 == line ? right++ : wrong++ } / inlined_before$/ { wrong++ } END { print right + 0, wrong + 0 }')"
+	[ $((right >= 50 && wrong == 0)) -eq 1 ]
 	report $? "the line of interrupted code: $right right, $wrong wrong in perch script"
-	"$PERCH" report -q --children -s sym,srcline -g none -i interrupted.data >rows.txt 2>log
-	# a few samples are taken in the function itself
-	awk -v line="interrupted.c:$line" '$1 + 0 < 2 { next } / interrupted / { $1 + 0 >= 50 && $NF == line ? right++ : wrong++ }
+	"$PERCH" report -q --children -s sym,srcline -g none -p '^handler' -x -i interrupted.data >rows.txt 2>log
+	awk -v line="interrupted.c:$line" '/ interrupted / { $1 + 0 >= 50 && $(NF - 1) == line ? right++ : wrong++ }
 		/ inlined_before/ { wrong++ } END { exit !(right == 1 && !wrong) }' rows.txt
 	report $? "... and in perch report"
-	"$PERCH" script -j -i interrupted.data 2>log | grep -c inlined_before >found.txt
-	[ "$(cat found.txt)" -le $((right / 50)) ]
+	"$PERCH" script -j -i interrupted.data 2>log | grep '"handler"' >objects.txt
+	[ "$(grep -c '"interrupted"' objects.txt)" -ge 50 ] && ! grep -q inlined_before objects.txt
 	report $? "... and in JSON"
-	"$PERCH" export --format folded -i interrupted.data >folded.txt 2>log
-	awk '{ all += $NF } / *;interrupted;/ { here += $NF } /inlined_before/ { wrong += $NF } END { exit !(here > all / 2 && wrong < all / 50) }' folded.txt
+	"$PERCH" export --format folded -i interrupted.data 2>log | grep ';handler' >folded.txt
+	awk '{ all += $NF } /;interrupted;/ { here += $NF } /inlined_before/ { wrong += $NF } END { exit !(here > all / 2 && !wrong) }' folded.txt
 	report $? "... and in perch export"
 else
 	report 1 "recording of interrupted code: $(cat log)"

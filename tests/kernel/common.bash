@@ -10,6 +10,10 @@ peers=$dir
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../peer.sh"
 failed=0
 
+# Limits are multiplied by this: how many times slower than other machines this one is, rounded up.
+slowness=${PERCH_HOST_SLOWNESS:-$("${PERCH_BUILD_ROOT:?}/tests/host" slowness)}
+slowness=$((${slowness%.*} + 1))
+
 clean() {
 	:
 }
@@ -46,20 +50,23 @@ has_perf_event() {		# cgroup
 	[ "$("${PERCH_BUILD_ROOT:?}/tests/kernel/doctor_facts" cgroup "$1")" = yes ]
 }
 
-# Waits until a command succeeds, at most half a minute.
+# Waits until a command succeeds, at most half a minute on a fast machine.
 wait_until() {		# command
-	for _ in $(seq 600); do
+	for _ in $(seq $((600 * slowness))); do
 		"$@" && return
 		sleep 0.05
 	done
 	return 1
 }
 
-# Waits until each of some tasks has used CPU time, at most half a minute. On a busy machine a task may not run for a second, so
+# Waits until each of some tasks has used CPU time, at most half a minute on a fast machine. On a busy machine a task may not run for a second, so
 # no fixed time is long enough to count or to sample it. Programs of perch can run $until_used too.
 until_used=$dir/until_used
-cat > "$until_used" << 'EOF'
+cat > "$until_used" << EOF
 #!/bin/bash
+limit=$((1000 * slowness))
+EOF
+cat >> "$until_used" << 'EOF'
 # milliseconds of CPU time, pids (or PID/task/TID)
 used() {
 	local fields
@@ -69,7 +76,7 @@ ticks=$((($1 * $(getconf CLK_TCK) + 999) / 1000 + 1))
 shift
 declare -A start
 for task; do start[$task]=$(used "$task") || exit 1; done
-for _ in {1..1000}; do
+for _ in $(seq "$limit"); do
 	sleep 0.03
 	left=0
 	for task; do
@@ -86,7 +93,7 @@ chmod 755 "$until_used"
 # reach a subshell of this script, or perch before it can count.
 wait_for_handler() {		# pid, number of the signal
 	local mask
-	for _ in $(seq 1000); do
+	for _ in $(seq $((1000 * slowness))); do
 		mask=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$1/status" 2> /dev/null)
 		[ "$(cat "/proc/$1/comm" 2> /dev/null)" = perch ] && [ $((0x${mask:-0} >> ($2 - 1) & 1)) -eq 1 ] &&
 			[[ $(readlink "/proc/$1"/fd/* 2> /dev/null) == *perf_event* ]] && return

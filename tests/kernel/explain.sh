@@ -214,7 +214,9 @@ if "${CC:-cc}" -static -std=gnu17 -I"$here/../../include" -o static "$here/expla
 else
 	skip "a static program" "nothing static can be linked here"
 fi
-if "${CC:-cc}" -m32 -static -std=gnu17 -I"$here/../../include" -o narrow "$here/explain_target.c" \
+if ! why=$("${PERCH_BUILD_ROOT:?}/tests/host" 32-bit); then
+	skip "a 32-bit program" "the kernel executes none: $why"
+elif "${CC:-cc}" -m32 -static -std=gnu17 -I"$here/../../include" -o narrow "$here/explain_target.c" \
    -pthread 2>/dev/null; then
 	traced "a 32-bit program" 0 100 100 "$perch" explain -- ./narrow threads
 	traced "its descriptors" 0 1 0 "$perch" explain -- ./narrow operations

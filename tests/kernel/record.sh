@@ -211,7 +211,7 @@ report $? "... samples the process, and has its earlier mappings"
 record -t $busy -o p.data -- "$until_used" 100 $busy && at_least p.data SAMPLE 20
 report $? "-t"
 rm -f p.data
-timeout 60 "$perch" record -p $busy -o p.data > out 2>&1 &
+timeout $((60 * slowness)) "$perch" record -p $busy -o p.data > out 2>&1 &
 recorder=$!
 wait_until [ -e p.data ]
 kill $busy

@@ -182,7 +182,7 @@ fi
 for signal in $signals; do
 	setsid env --default-signal=INT "$perch" stat -a -e 'sched:*' -- sleep 30 > stdout 2> out &
 	counter=$!
-	for _ in $(seq 500); do
+	for _ in $(seq $((500 * slowness))); do
 		[ "$(find /proc/$counter/fd 2> /dev/null | wc -l)" -gt 12 ] && break
 		sleep 0.002
 	done

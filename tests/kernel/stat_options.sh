@@ -6,7 +6,7 @@
 . "$(dirname "$(realpath "$0")")/common.bash"
 
 stat() {
-	timeout 60 "$perch" stat "$@" > stdout 2> out
+	timeout $((60 * slowness)) "$perch" stat "$@" > stdout 2> out
 }
 
 refuses() {		# name, expected status, pattern on stderr, arguments
@@ -64,11 +64,11 @@ def read(fd):
 pty.spawn(sys.argv[1:], read)
 sys.stderr.write(f"{got.count(b'[2J')} {got.count(b'counts unit events')}\n")
 PY
-	timeout 60 python3 terminal.py "$perch" stat -I 20 --interval-count 5 --interval-clear -e page-faults -- sleep 100 > stdout 2> out < /dev/null
+	timeout $((60 * slowness)) python3 terminal.py "$perch" stat -I 20 --interval-count 5 --interval-clear -e page-faults -- sleep 100 > stdout 2> out < /dev/null
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-0}" -ge 4 ] && [ "$clears" = "$headers" ]
 	report $? "--interval-clear clears a terminal and prints a header each time"
-	timeout 60 python3 terminal.py "$perch" stat -I 5 --interval-count 30 -e page-faults,task-clock -- sleep 100 > stdout 2> out < /dev/null
+	timeout $((60 * slowness)) python3 terminal.py "$perch" stat -I 5 --interval-count 30 -e page-faults,task-clock -- sleep 100 > stdout 2> out < /dev/null
 	read -r clears headers < <(tail -1 out)
 	[ "${clears:-1}" -eq 0 ] && [ "${headers:-0}" -ge 2 ]
 	report $? "on a terminal the header is printed every 25 lines"
@@ -114,7 +114,7 @@ report $? "a program that ends before the delay of -D is not counted"
 env --default-signal=INT "$perch" stat -r 0 -x, -e page-faults -- sh -c 'echo run >> runs; sleep 0.1' > stdout 2> out &
 counter=$!
 wait_for_handler $counter 2
-for _ in $(seq 1000); do [ "$(wc -l < runs)" -ge 3 ] && break; sleep 0.02; done
+for _ in $(seq $((1000 * slowness))); do [ "$(wc -l < runs)" -ge 3 ] && break; sleep 0.02; done
 kill -INT $counter
 wait $counter
 # Ctrl-C may end the last run before its program has written a line
@@ -296,7 +296,7 @@ for page in range(0, size, 4096):
     pages[page] = 1
 PY
 	american() {
-		env LOCPATH="$dir" LC_ALL=en_US.UTF-8 timeout 60 "$perch" stat "$@" -- python3 touch.py > stdout 2> out
+		env LOCPATH="$dir" LC_ALL=en_US.UTF-8 timeout $((60 * slowness)) "$perch" stat "$@" -- python3 touch.py > stdout 2> out
 	}
 	american -e page-faults
 	grep -Eq '^ +[0-9]+,[0-9]{3}      page-faults' out
