@@ -242,18 +242,19 @@ struct perch_dso *perch__dso_named(struct perch_processes *processes, const char
 	return find_or_add(processes, &key, kind);
 }
 
-static void set_code_size(struct perch_dso *dso, const struct perch_mmap_record *mmap)
+/* Not by the protection: old kernels record none, and perf inject --jit the mode of the file. */
+static void set_code_size(struct perch_dso *dso, const struct perch_record *record)
 {
-	/* the kernel's records of old versions have no protection, but are of code */
-	if (!mmap->protection || mmap->protection & PROT_EXEC)
-		dso->code_size = mmap->length;
+	if (!(record->misc & PERCH_MISC_MMAP_DATA))
+		dso->code_size = record->mmap.length;
 }
 
 /* A mapping of a file has the file's build id, or device and inode, or in old recordings neither.
  */
 static struct perch_dso *file_dso(struct perch_processes *processes,
-				  const struct perch_mmap_record *mmap)
+				  const struct perch_record *record)
 {
+	const struct perch_mmap_record *mmap = &record->mmap;
 	const struct key key = { mmap->filename.text, mmap->filename.length, mmap->build_id,
 				 mmap->build_id_size,
 				 mmap->inode && !mmap->build_id_size ? mmap : NULL };
@@ -263,7 +264,7 @@ static struct perch_dso *file_dso(struct perch_processes *processes,
 		dso->pid = mmap->pid;
 		dso->map_start = mmap->start;
 		dso->map_end = mmap->start + mmap->length;
-		set_code_size(dso, mmap);
+		set_code_size(dso, record);
 	}
 	return dso;
 }
@@ -371,7 +372,7 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 		dso = perch__dso_named(processes, name, mmap->filename.length, special->kind,
 				       mmap->build_id, mmap->build_id_size);
 		if (dso)
-			set_code_size(dso, mmap);
+			set_code_size(dso, record);
 		return dso;
 	}
 	if (data && is_anonymous(mmap))
@@ -382,7 +383,7 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 		return perch__dso_named(processes, jit_name, strlen(jit_name), PERCH_DSO_ANON, NULL,
 					0);
 	}
-	return file_dso(processes, mmap);
+	return file_dso(processes, record);
 }
 
 /*

@@ -100,16 +100,31 @@ static int decode_fixed_fields(struct perch_record *record, const struct perch__
 
 /*
  * Linux 3.10 of RHEL 7 (and 3.12 to 3.15) write no prot and flags: the name is where they are in
- * newer records. The kernel sets only PROT_READ, _WRITE and _EXEC, and a name has at least two
- * characters, so the first word of a name is larger than any prot.
+ * newer records. A name has at least two characters, and begins with printable ones. Zeros follow
+ * up to a multiple of 8 bytes. prot and flags are no such text: a byte of prot is 0, and flags is
+ * not. Tools write other numbers than the kernel: perf inject --jit the mode of the file to prot.
  */
-#define PROTECTION_AT  56
-#define MAX_PROTECTION 0xff
+#define PROTECTION_AT 56
+
+static bool is_name(const char *text, size_t most)
+{
+	size_t length = strnlen(text, most), end = perch__padded(length + 1);
+
+	if (length < 2 || end > most)
+		return false;
+	for (size_t i = 0; i < length && i < sizeof(uint32_t); i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			return false;
+	for (size_t i = length; i < end; i++)
+		if (text[i])
+			return false;
+	return true;
+}
 
 static bool has_protection(const struct perch_record *record, const struct perch__body *body)
 {
-	return record->misc & PERCH_MISC_MMAP_BUILD_ID || body->size < PROTECTION_AT + 4 ||
-	       perch__u32(body->at + PROTECTION_AT, body->swap) <= MAX_PROTECTION;
+	return record->misc & PERCH_MISC_MMAP_BUILD_ID || body->size < PROTECTION_AT ||
+	       !is_name(body->at + PROTECTION_AT, body->size - PROTECTION_AT);
 }
 
 /*

@@ -77,6 +77,12 @@ if perf inject --jit -i dump.data -o injected.data >log 2>&1; then
 	functions perf injected.data >perf.functions
 	diff dump.functions perf.functions >log
 	report $? "functions of a jitdump are those of perf inject --jit"
+	# its records have the mode of the file in place of the protection
+	functions "$PERCH" injected.data >injected.functions
+	diff dump.functions injected.functions >log &&
+		"$PERCH" report -i injected.data --stdio -s sym >report.out 2>log && ! grep -q . log &&
+		! grep -q '?' report.out
+	report $? "perch has the functions of a file of perf inject --jit"
 	perf record -q -k mono -e cpu-clock -F 999 -o perf.data "$program" dump "$work" >log 2>&1 &&
 		perf inject --jit -i perf.data -o injected.data >log 2>&1 &&
 		functions perf injected.data >perf.functions &&

@@ -40,7 +40,7 @@ static void build_mmap(struct built *b)
 	put_name(b, "/bin/true");
 }
 
-static void check_mmap(const struct perch_record *record)
+static void check_mmap_of(const struct perch_record *record, const char *filename)
 {
 	const struct perch_mmap_record *map = &record->mmap;
 
@@ -49,10 +49,15 @@ static void check_mmap(const struct perch_record *record)
 	assert_int_equal(map->start, 0x400000);
 	assert_int_equal(map->length, 0x1000);
 	assert_int_equal(map->page_offset, 0x2000);
-	assert_int_equal(map->filename.length, 9);
-	assert_string_equal(map->filename.text, "/bin/true");
+	assert_int_equal(map->filename.length, strlen(filename));
+	assert_string_equal(map->filename.text, filename);
 	if (record->type == PERCH_RECORD_MMAP)
 		assert_int_equal(map->inode, 0);
+}
+
+static void check_mmap(const struct perch_record *record)
+{
+	check_mmap_of(record, "/bin/true");
 }
 
 static void build_mmap2(struct built *b)
@@ -130,6 +135,73 @@ static void check_old_vdso(const struct perch_record *record)
 {
 	assert_int_equal(record->mmap.filename.length, 6);
 	assert_string_equal(record->mmap.filename.text, "[vdso]");
+	assert_int_equal(record->mmap.protection, 0);
+}
+
+/* As perf inject --jit writes it: prot is the mode of the file. */
+static void build_injected_mmap2(struct built *b)
+{
+	build_map_start(b);
+	put_u32(b, 11);
+	put_u32(b, 12);
+	put_u64(b, 13);
+	put_u64(b, 14);
+	put_u32(b, 0100644);
+	put_u32(b, 1);
+	put_name(b, "/tmp/jitted-7-1.so");
+}
+
+static void check_injected_mmap2(const struct perch_record *record)
+{
+	check_mmap_of(record, "/tmp/jitted-7-1.so");
+	assert_int_equal(record->mmap.protection, 0100644);
+	assert_int_equal(record->mmap.flags, 1);
+}
+
+/* Flags in the upper half of prot, as other architectures and tools may have them. */
+static void build_growing_mmap2(struct built *b)
+{
+	build_map_start(b);
+	for (int i = 0; i < 3; i++)
+		put_u64(b, 0);
+	put_u32(b, 0x01000003);
+	put_u32(b, 0x102);
+	put_name(b, "[stack]");
+}
+
+static void check_growing_mmap2(const struct perch_record *record)
+{
+	check_mmap_of(record, "[stack]");
+	assert_int_equal(record->mmap.protection, 0x01000003);
+	assert_int_equal(record->mmap.flags, 0x102);
+}
+
+/* The shortest name, and one with a character that is not printable. */
+static void build_old_short(struct built *b)
+{
+	build_map_start(b);
+	for (int i = 0; i < 3; i++)
+		put_u64(b, 0);
+	put_name(b, "/a");
+}
+
+static void check_old_short(const struct perch_record *record)
+{
+	check_mmap_of(record, "/a");
+	assert_int_equal(record->mmap.protection, 0);
+}
+
+static void build_old_odd(struct built *b)
+{
+	build_map_start(b);
+	for (int i = 0; i < 3; i++)
+		put_u64(b, 0);
+	put_name(b, "/tmp/\xc3\xa4\nb");
+}
+
+static void check_old_odd(const struct perch_record *record)
+{
+	check_mmap_of(record, "/tmp/\xc3\xa4\nb");
 	assert_int_equal(record->mmap.protection, 0);
 }
 
@@ -381,6 +453,10 @@ static const struct type_case cases[] = {
 	  "filename" },
 	{ PERCH_RECORD_MMAP2, 0, build_old_mmap2, check_old_mmap2, "pid", "filename" },
 	{ PERCH_RECORD_MMAP2, 0, build_old_vdso, check_old_vdso, "pid", "prot" },
+	{ PERCH_RECORD_MMAP2, 0, build_old_short, check_old_short, "pid", "prot" },
+	{ PERCH_RECORD_MMAP2, 0, build_old_odd, check_old_odd, "pid", "filename" },
+	{ PERCH_RECORD_MMAP2, 0, build_injected_mmap2, check_injected_mmap2, "pid", "filename" },
+	{ PERCH_RECORD_MMAP2, 0, build_growing_mmap2, check_growing_mmap2, "pid", "filename" },
 	{ PERCH_RECORD_AUX, 0, build_three, check_aux, "aux_offset", "flags" },
 	{ PERCH_RECORD_ITRACE_START, 0, put_pair, check_itrace, "pid", "pid" },
 	{ PERCH_RECORD_LOST_SAMPLES, 0, build_one, check_lost_samples, "lost", "lost" },
