@@ -225,7 +225,9 @@ enum perch_sideband {
 	PERCH_SIDEBAND_CGROUP = 1 << 8,
 	/** TEXT_POKE: changes of kernel code. Since 5.9. */
 	PERCH_SIDEBAND_TEXT_POKE = 1 << 9,
-	/** Build ids in MMAP2 records. Needs PERCH_SIDEBAND_MMAP. Since 5.12. */
+	/** Build ids in MMAP2 records. Needs PERCH_SIDEBAND_MMAP. Since 5.12. Before 7.3 this harms
+	 * other recordings: their records of the same mappings get the mark of a build id, too
+	 * (struct perch_mmap_record), which other programs than this library take for one. */
 	PERCH_SIDEBAND_BUILD_ID = 1 << 10,
 	/** Above the last bit; it and higher bits are refused. */
 	PERCH_SIDEBAND_MAX = 1 << 11,

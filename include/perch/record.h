@@ -128,9 +128,10 @@ struct perch_text {
  * MMAP and MMAP2: a mapping.
  *
  * The kernel sets PERCH_MISC_MMAP_BUILD_ID also in records of events without attr.build_id, if
- * another event of any process gets the same mapping with its build id (Linux 5.12 to at least
- * 6.18: perf_event_mmap_output() does not restore misc for the next event). These records have the
- * device and inode. The decoder recognizes these records, and clears the flag in misc.
+ * another event of any process gets the same mapping with its build id (Linux 5.12 to 7.2, except
+ * 6.12.113, 7.2.11 and later ones of these series: perf_event_mmap_output() does not restore misc
+ * for the next event). These records have the device and inode. The decoder recognizes these
+ * records, and clears the flag in misc.
  */
 struct perch_mmap_record {
 	uint32_t pid;		    /**< process; UINT32_MAX for the kernel, in files */

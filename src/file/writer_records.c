@@ -40,20 +40,36 @@ static int write_rest(struct perch_writer *writer, const struct iovec *iov, int 
 	return 0;
 }
 
+/* Writes pieces of one pwritev(2). *written grows by the number of bytes, also after a failure. */
+static int write_part(struct perch_writer *writer, const struct iovec *iov, int nr, uint64_t end,
+		      size_t *written, struct perch_error *err)
+{
+	size_t part;
+	ssize_t wrote;
+	int rc;
+
+	do {
+		wrote = pwritev(writer->fd, iov, nr, (off_t)(end + *written));
+	} while (wrote < 0 && errno == EINTR);
+	if (wrote < 0)
+		return perch__writer_failed(writer, errno, err);
+	part = (size_t)wrote;
+	rc = write_rest(writer, iov, nr, end + *written, &part, err);
+	*written += part;
+	return rc;
+}
+
 /* Writes all pieces. *written is the number of bytes, also after a failure. */
 static int write_pieces(struct perch_writer *writer, const struct iovec *iov, int nr, uint64_t end,
 			size_t *written, struct perch_error *err)
 {
-	ssize_t wrote;
+	int rc = 0;
 
 	*written = 0;
-	do {
-		wrote = pwritev(writer->fd, iov, nr < MAX_IOV ? nr : MAX_IOV, (off_t)end);
-	} while (wrote < 0 && errno == EINTR);
-	if (wrote < 0)
-		return perch__writer_failed(writer, errno, err);
-	*written = (size_t)wrote;
-	return write_rest(writer, iov, nr, end, written, err);
+	for (int i = 0; i < nr && !rc; i += MAX_IOV)
+		rc = write_part(writer, iov + i, nr - i < MAX_IOV ? nr - i : MAX_IOV, end, written,
+				err);
+	return rc;
 }
 
 /* A position in pieces. */

@@ -3,6 +3,7 @@
  * Decodes the bodies of all records but samples. A table has the fixed fields at the start of a
  * body; a function decodes the variable tail, if there is one: names, lists, bytes.
  */
+#include "base/mmap_build_id.h"
 #include "internal.h"
 
 /* A number in a body. */
@@ -127,26 +128,13 @@ static bool has_protection(const struct perch_record *record, const struct perch
 	       !is_name(body->at + PROTECTION_AT, body->size - PROTECTION_AT);
 }
 
-/*
- * Another event's flag can be in the record, see struct perch_mmap_record. But a tool may have put
- * build ids into records of an event without them, as perf inject does. A build id has a size of up
- * to 20, then 3 zeros, and zeros after the id. If a device and an inode look like that, the minor
- * number is small: as part of an id of 8 bytes that is so unlikely that it is not taken for one.
- */
-#define MINORS		    (1u << 20)
-#define SMALLEST_CERTAIN_ID 16
-
+/* Another event's flag can be in the record, see struct perch_mmap_record. But a tool may have put
+ * build ids into records of an event without them, as perch record and perf inject do. */
 static bool is_build_id(const struct perch__body *body)
 {
 	const uint8_t *at = (const uint8_t *)body->at + BUILD_ID_AT;
-	const size_t size = at[0], end = 4 + sizeof(((struct perch_mmap_record *)0)->build_id);
 
-	if (!size || 4 + size > end || at[1] || at[2] || at[3])
-		return false;
-	for (size_t i = 4 + size; i < end; i++)
-		if (at[i])
-			return false;
-	return size >= SMALLEST_CERTAIN_ID || perch__u32(at + 4, body->swap) >= MINORS;
+	return perch__is_mmap_build_id(at, perch__u32(at + 4, body->swap));
 }
 
 static int decode_mmap2_tail(struct perch_record *record, const struct perch__body *body,

@@ -56,6 +56,7 @@ int perch__batch_new(struct perch__batch **result, struct perch_machine *machine
 	batch->records = options->records;
 	if (!(batch->records & PERCH_SYNTHESIZE_ALL))
 		batch->records |= DEFAULT_RECORDS;
+	batch->certain_build_ids = !options->attr || options->attr->build_id;
 	batch->time = options->time;
 	batch->sink = sink;
 	batch->context = context;

@@ -44,6 +44,8 @@ struct perch__file_build_ids {
 struct perch__batch {
 	struct perch_machine *machine;
 	uint32_t records; /* PERCH_SYNTHESIZE_* bits */
+	/* attr.build_id: readers take any build id for one, without it only unmistakable ids */
+	bool certain_build_ids;
 	uint64_t time;
 	perch_synthesize_sink *sink;
 	void *context;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/mmap_build_id.h"
 #include "internal.h"
 
 #define ANONYMOUS "//anon"    /* as in records of the kernel */
@@ -95,19 +96,23 @@ bool perch__parse_mapping(char *line, struct perch__mapping *mapping, const char
 	return true;
 }
 
-/* Device and inode of the record are replaced by the size of the build id, three bytes of 0 and the
- * build id. */
-static void set_build_id(struct perch__mapping *mapping,
+/* Replaces device and inode of the record by the build id. Returns false if readers would not take
+ * it for one. */
+static bool set_build_id(const struct perch__batch *batch, struct perch__mapping *mapping,
 			 const struct perch__file_build_id *build_id)
 {
 	enum {
 		AT = offsetof(struct perch__mapping, major),
 		END = offsetof(struct perch__mapping, protection)
 	};
-	uint8_t bytes[END - AT] = { build_id->size };
+	uint8_t bytes[PERCH__MMAP_BUILD_ID_BYTES];
 
-	memcpy(bytes + 4, build_id->bytes, build_id->size);
+	_Static_assert(END - AT == PERCH__MMAP_BUILD_ID_BYTES, "the layout of the record");
+	if (!perch__put_mmap_build_id(bytes, build_id->bytes, build_id->size) &&
+	    !batch->certain_build_ids)
+		return false;
 	memcpy((char *)mapping + AT, bytes, sizeof(bytes));
+	return true;
 }
 
 static void add_mapping(struct perch__batch *batch, pid_t pid)
@@ -129,10 +134,8 @@ static void add_mapping(struct perch__batch *batch, pid_t pid)
 	mapping.pid = mapping.tid = (uint32_t)pid;
 	if (batch->records & PERCH_SYNTHESIZE_BUILD_IDS)
 		build_id = perch__find_build_id(batch, &mapping, name);
-	if (build_id) {
-		set_build_id(&mapping, build_id);
+	if (build_id && set_build_id(batch, &mapping, build_id))
 		misc |= PERCH_MISC_MMAP_BUILD_ID;
-	}
 	perch__batch_add(batch, PERCH_RECORD_MMAP2, misc, &mapping, sizeof(mapping), name);
 }
 

@@ -97,16 +97,17 @@ END
 g++ -O1 -static -Wl,--build-id -o replaced long.cc && sed -i s/first/second/ long.cc && g++ -O1 -static -Wl,--build-id -o later long.cc
 mkdir pinned_home
 HOME=$work/pinned_home
-for mmap in --buildid-mmap --no-buildid-mmap; do
+for mmap in "" --buildid-mmap --no-buildid-mmap; do
 	cp replaced running
-	record kept.data "$mmap" sh -c './running & sleep 2; rm running; wait'
+	# shellcheck disable=SC2086
+	record kept.data $mmap sh -c './running & sleep 2; rm running; wait'
 	cp record.err log
 	[ ! -s log ] && has first names "$PERCH" kept.data
-	report $? "$mmap: record adds a file that is deleted before it ends"
+	report $? "${mmap:-default}: record adds a file that is deleted before it ends"
 	"$PERCH" buildid-cache -P
 done
 cp replaced running
-record kept.data --buildid-mmap sh -c './running & sleep 2; mv later running; ./running; wait'
+record kept.data sh -c './running & sleep 2; mv later running; ./running; wait'
 cp record.err log
 [ ! -s log ] && has first names "$PERCH" kept.data && has second names "$PERCH" kept.data
 report $? "record adds a file that is replaced before it ends, and the new one"

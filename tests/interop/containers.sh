@@ -85,40 +85,50 @@ later() { # until files have times after that of the recording
 	[ now -nt data ]
 }
 
+# Where build ids in records come from. Those of the kernel only of a process: with -a they harm the recordings of tests beside this one.
+mmap_options() {
+	case $1 in
+	recorder) mmap_option=() ;;
+	kernel) mmap_option=(--buildid-mmap) ;;
+	none) mmap_option=(--no-buildid-mmap) ;;
+	esac
+}
 for kind in id none; do
 	cp "host.$kind" contained
 	for target in -p -a; do
-		for mmap in --buildid-mmap --no-buildid-mmap; do
+		for mmap in recorder kernel none; do
+			[ "$target$mmap" != -akernel ] || continue
 			case="$kind, $target, $mmap"
-			options=(-a "$mmap")
+			mmap_options $mmap
+			options=(-a "${mmap_option[@]}")
 			try "$case: a program starts in a container" start_inside "inner.$kind"
-			[ "$target" = -a ] || options=(-p "$pid" "$mmap")
+			[ "$target" = -a ] || options=(-p "$pid" "${mmap_option[@]}")
 			try "$case: it is recorded" await sampled "${options[@]}"
 			try "$case: names while it runs" has_names "inner_$kind"
 			[ "$kind" = none ] || try "$case: the build id of its file" lists inner.id
 			end
 			try "$case: no names when it is gone" has_names ""
 			reason="on a file system that is not mounted here"
-			[ "$kind$mmap" != id--buildid-mmap ] || reason="another file is at its path: it was replaced, or the process was in a container"
+			[ "$kind$mmap" = idnone ] || [ "$kind" = none ] || reason="another file is at its path: it was replaced, or the process was in a container"
 			try "$case: the container is reported" noted "$reason"
 		done
 	done
 done
 
-# A program that starts in a container and ends there, while all CPUs are recorded. With build ids the kernel would mark the records of
-# tests beside this one, which perf then reads wrong (struct perch_mmap_record).
+# A program that starts in a container and ends there, while all CPUs are recorded.
 cp host.id contained
-"$PERCH" record -q -N --no-buildid-mmap -a -e cpu-clock:u -o data -- bash -c "
+"$PERCH" record -q -N -a -e cpu-clock:u -o data -- bash -c "
 	unshare -m bash -c 'mount -t tmpfs none root && mkdir -p root$work && cp inner.id root$work/contained && exec timeout -s KILL 3 chroot root $work/contained'
 	:" >/dev/null 2>record.err
 try "a program of a container that was gone before the end: no names" has_names ""
 
 for kind in id none; do
-	for mmap in --buildid-mmap --no-buildid-mmap; do
+	for mmap in recorder kernel none; do
 		case="$kind, $mmap"
+		mmap_options $mmap
 		cp "host.$kind" contained
 		try "$case: a program starts" start
-		try "$case: it is recorded" await sampled -p "$pid" "$mmap"
+		try "$case: it is recorded" await sampled -p "$pid" "${mmap_option[@]}"
 		try "$case: names while it runs" has_names "host_$kind"
 		await later
 		rm contained
@@ -130,7 +140,7 @@ for kind in id none; do
 
 		cp "host.$kind" contained
 		try "$case: a program starts again" start
-		try "$case: it is recorded again" await sampled -p "$pid" "$mmap"
+		try "$case: it is recorded again" await sampled -p "$pid" "${mmap_option[@]}"
 		end
 		try "$case: names when it has ended" has_names "host_$kind"
 		cp "inner.$kind" other
@@ -175,7 +185,8 @@ overlay_names() {
 	"$work/over/merged/contained" &
 	pid=$!
 	await runs_program
-	try "overlayfs, $1: a program is recorded" await sampled -p "$pid" "$1"
+	mmap_options "$1"
+	try "overlayfs, $1: a program is recorded" await sampled -p "$pid" "${mmap_option[@]}"
 	end
 	try "overlayfs, $1: names" has_names host_none
 	await later
@@ -187,7 +198,7 @@ overlay_names() {
 overlay_build_id() { # of a file that is deleted while its process runs, until after the recording
 	cp host.id over/merged/pinned
 	# shellcheck disable=SC2016
-	"$PERCH" record -q -N --no-buildid-mmap -e cpu-clock:u -o data -- sh -c 'over/merged/pinned & echo $! >pinned.pid
+	"$PERCH" record -q -N -e cpu-clock:u -o data -- sh -c 'over/merged/pinned & echo $! >pinned.pid
 		until [ "$(cat /proc/$!/comm)" = pinned ]; do sleep 0.1; done; sleep 0.2; rm over/merged/pinned' >log 2>&1
 	kill -9 "$(cat pinned.pid)"
 	"$PERCH" buildid-list -i data >names 2>&1
@@ -198,9 +209,9 @@ if overlay true 2>/dev/null; then
 	export -f overlay_build_id try report peer_died
 	export work status peers
 	overlay bash -c 'try "overlayfs: the build id of a file that is deleted" overlay_build_id; exit "$status"' || status=1
-	export -f overlay_names await runs_program sampled end has_names later
+	export -f overlay_names await runs_program sampled end has_names later mmap_options
 	export pid work status cache slowness
-	for mmap in --buildid-mmap --no-buildid-mmap; do
+	for mmap in recorder kernel none; do
 		cache=-N overlay bash -c 'overlay_names "$1"' - "$mmap" || status=1
 	done
 else

@@ -228,7 +228,7 @@ def check_refused():
         check(done.returncode == 2 and "--latency" in done.stderr and not os.path.exists("none.data"), f"record --latency {options[0]}",
               done.stderr)
     record("plain.data", "true")
-    record("cpus.data", "-a", "--no-buildid-mmap", "--switch-events", "sleep", "0.2")
+    record("cpus.data", "-a", "--switch-events", "sleep", "0.2")
     for path in ("plain.data", "cpus.data"):
         for options in (["--latency"], ["-s", "comm,parallelism"], ["-F", "+latency"], ["--parallelism", "1"]):
             done = run(PERCH, "report", "-i", path, *options)

@@ -310,32 +310,55 @@ static void mmap2_record_has_build_id(void **state)
 	}
 }
 
-/* The kernel leaves the flag of the first event in the record of the second. */
+static bool is_marked(const struct live *live, const void *at)
+{
+	const struct perch_record_header *header = record_of(live, PERCH_RECORD_MMAP2, at)->bytes;
+
+	return header->misc & PERCH_MISC_MMAP_BUILD_ID;
+}
+
+/*
+ * The kernel leaves the mark of an event in the record of the next one, which is the one that was
+ * opened before: perch record therefore asks for no build ids (record_plan.c). From Linux 7.3 on it
+ * does not.
+ */
 static void mmap2_record_beside_an_event_with_build_ids(void **state)
 {
 	static const uint8_t id[20] = "0123456789abcdefghij";
 	struct perch_attr plain = live_attr(), with_id = live_attr();
 	struct file file = make_file("two events");
-	struct live first, second;
+	struct live before, with, after;
+	struct perch_release release;
+	bool marked;
 	void *at;
 
 	(void)state;
 	plain.mmap = plain.mmap2 = 1;
 	with_id.mmap = with_id.mmap2 = with_id.build_id = 1;
 	write_elf(&file, id, sizeof(id));
-	record_self(&first, &with_id);
-	record_self(&second, &plain);
-	live_enable(&first);
-	live_enable(&second);
+	record_self(&before, &plain);
+	record_self(&with, &with_id);
+	record_self(&after, &plain);
+	live_enable(&before);
+	live_enable(&with);
+	live_enable(&after);
 	at = map_file(&file, PROT_READ | PROT_EXEC, MAP_PRIVATE, 0);
-	record_end(&second);
-	record_end(&first);
-	check_build_id(&first, at, id, sizeof(id));
-	check_build_id(&second, at, NULL, 0);
+	record_end(&after);
+	record_end(&with);
+	record_end(&before);
+	check_build_id(&before, at, NULL, 0);
+	check_build_id(&with, at, id, sizeof(id));
+	check_build_id(&after, at, NULL, 0);
+	marked = is_marked(&before, at) || is_marked(&after, at);
+	assert_int_equal(perch_machine_release(NULL, &release, NULL), 0);
+	print_message("Linux %s %s records of other events\n", release.text,
+		      marked ? "marks" : "does not mark");
+	assert_false(marked && (release.major > 7 || (release.major == 7 && release.minor >= 3)));
 	unmap(at);
 	remove_file(&file);
-	live_close(&second);
-	live_close(&first);
+	live_close(&after);
+	live_close(&with);
+	live_close(&before);
 }
 
 struct note {

@@ -152,6 +152,9 @@ static int begin(struct record *record, struct record_plan *plan)
 	status = set_priority(options);
 	if (status)
 		return status;
+	/* without memory, records have device and inode */
+	if (plan->map_ids == RECORD_IDS_OF_RECORDER)
+		record_ids_begin(&record->scan.ids);
 	record_synthesize_early(record);
 	if ((plan->system_wide || plan->threads) && !options->delayed &&
 	    perch_sampler_enable(record->sampler, &err) < 0)

@@ -20,6 +20,8 @@
  *	record_rings.c		the rings -> the file, one round
  *	record_lost.c		numbers of lost records
  *	record_scan.c		counts, times and DSOs of the records that are written
+ *	  record_edit.c		  records that are written in place of those of the rings
+ *	    record_ids.c	    build ids of mapped files
  *	record_pinned.c		files that are pinned for the build id cache
  *	record_sideband.c	the side-band cache, for files that start later
  *	record_maps.c		records that describe the recording
@@ -62,7 +64,6 @@ enum record_flag {
 	RECORD_CGROUPS,
 	RECORD_SWITCHES,
 	RECORD_DATA_MAPPINGS,
-	RECORD_BUILD_ID_MMAP,
 	RECORD_PERIOD,
 	RECORD_NR_CONTENT_FLAGS,
 	RECORD_NO_BPF = RECORD_NR_CONTENT_FLAGS,
@@ -72,6 +73,14 @@ enum record_flag {
 	RECORD_ALL_KERNEL,
 	RECORD_ALL_USER,
 	RECORD_NR_FLAGS
+};
+
+/* Where the build ids in MMAP2 records come from. */
+enum record_map_ids {
+	RECORD_IDS_DEFAULT, /* from the kernel if that harms nobody, or else the recorder */
+	RECORD_IDS_OF_KERNEL,
+	RECORD_IDS_OF_RECORDER,
+	RECORD_NO_IDS
 };
 
 /* The conditions to start another file. */
@@ -107,7 +116,8 @@ struct record_options {
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
 	uint64_t max_files; /* 0 is no limit */
-	bool latency;	    /* context switches, for latencies */
+	enum record_map_ids map_ids;
+	bool latency; /* context switches, for latencies */
 	bool no_inherit, quiet, no_build_ids, no_cache, ignored;
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;
@@ -133,11 +143,12 @@ struct record_plan {
 	struct perch_targets *cgroups;
 	size_t nr_cgroups;
 	bool system_wide;
-	bool program_only;     /* the program is the only target */
-	bool kernel_forbidden; /* this user may not profile the kernel */
-	bool user_only;	       /* so events are restricted to user space */
-	bool data_mappings;    /* mappings that are not executable are recorded too */
-	bool default_replaced; /* this machine does not have the default event */
+	bool program_only;	     /* the program is the only target */
+	bool kernel_forbidden;	     /* this user may not profile the kernel */
+	bool user_only;		     /* so events are restricted to user space */
+	enum record_map_ids map_ids; /* not the default */
+	bool data_mappings;	     /* mappings that are not executable are recorded too */
+	bool default_replaced;	     /* this machine does not have the default event */
 };
 
 /* The files of a recording, one of which is open. */
@@ -238,6 +249,7 @@ int record_set_max_size(void *options, const char *text, bool negated);
 int record_set_switch(void *options, const char *text, bool negated);
 int record_set_max_files(void *options, const char *text, bool negated);
 int record_set_priority(void *options, const char *text, bool negated);
+int record_set_map_ids(void *options, const char *text, bool negated);
 
 /* ---- record_plan.c ---- */
 
@@ -299,6 +311,8 @@ void record_clear_files(struct record_files *files, const struct record_options 
 
 /* Prints lost records, throttling, and why there are no samples. */
 void record_print_warnings(const struct record *record);
+/* Prints how many files had no build id in time. */
+void record_print_missing(const struct record *record);
 /* Prints the numbers of samples and of overwritten bytes. overwritten: in all files so far. */
 void record_print_samples(const struct record *record, uint64_t overwritten);
 /* Prints size and samples of the last file, as perf does. */

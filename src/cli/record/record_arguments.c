@@ -144,6 +144,15 @@ int record_set_branches(void *value, const char *text, bool negated)
 	return 0;
 }
 
+int record_set_map_ids(void *value, const char *text, bool negated)
+{
+	struct record_options *options = value;
+
+	(void)text;
+	options->map_ids = negated ? RECORD_NO_IDS : RECORD_IDS_OF_KERNEL;
+	return 0;
+}
+
 int record_set_any_branch(void *value, const char *text, bool negated)
 {
 	struct record_options *options = value;

@@ -386,6 +386,7 @@ int record_end_files(struct record *record)
 		report_samples(record);
 	if (!options->quiet) {
 		record_print_warnings(record);
+		record_print_missing(record);
 		record_print_file(record);
 	}
 	return rc < 0 || record->files.failed ? CLI_EXIT_FAILURE : 0;

@@ -29,7 +29,6 @@ static const struct {
 	[RECORD_CGROUPS] = { PERCH_SAMPLE_CGROUP, 0, PERCH_SIDEBAND_CGROUP },
 	[RECORD_SWITCHES] = { 0, 0, PERCH_SIDEBAND_SWITCH },
 	[RECORD_DATA_MAPPINGS] = { 0, 0, PERCH_SIDEBAND_MMAP_DATA },
-	[RECORD_BUILD_ID_MMAP] = { 0, 0, PERCH_SIDEBAND_BUILD_ID },
 	[RECORD_PERIOD] = { PERCH_SAMPLE_PERIOD, 0, 0 },
 };
 
@@ -65,6 +64,8 @@ static void add_flags(struct perch_options *event, const struct record_plan *pla
 			event->sideband |= contents[RECORD_DATA].sideband;
 	if (!options->flag[RECORD_NO_BPF])
 		event->sideband |= PERCH_SIDEBAND_BPF;
+	if (plan->map_ids == RECORD_IDS_OF_KERNEL)
+		event->sideband |= PERCH_SIDEBAND_BUILD_ID;
 	if (plan->system_wide)
 		event->sample |= PERCH_SAMPLE_CPU;
 }

@@ -147,8 +147,9 @@ static const struct row rows[] = {
 	FLAG(0, "namespaces", "namespaces of processes", flag[RECORD_NAMESPACES]),
 	FLAG(0, "all-cgroups", "cgroups, and the cgroup of each sample", flag[RECORD_CGROUPS]),
 	FLAG(0, "no-bpf-event", "no records of BPF programs", flag[RECORD_NO_BPF]),
-	FLAG(0, "buildid-mmap", "build ids in MMAP2 records (the default)",
-	     flag[RECORD_BUILD_ID_MMAP]),
+	CALL(0, "buildid-mmap", NULL,
+	     "build ids of the kernel, which can harm recordings beside this one",
+	     record_set_map_ids),
 	FLAG('B', "no-buildid", "do not write build ids", no_build_ids),
 	FLAG('N', "no-buildid-cache", "do not update the build id cache", no_cache),
 	CALL('r', "realtime", "PRIO", "real-time priority of the recorder (SCHED_FIFO): 1 to 99",
@@ -170,7 +171,6 @@ int record_parse(struct record_options *options, int argc, char **argv)
 		&options->target) };
 	struct cli_option table[CLI_NR(rows) + CLI_NR(targets)];
 
-	options->flag[RECORD_BUILD_ID_MMAP] = true;
 	for (size_t i = 0; i < CLI_NR(rows); i++) {
 		table[i] = rows[i].option;
 		table[i].value = (char *)options + rows[i].offset;
@@ -319,7 +319,7 @@ int record_check(struct record_options *options)
 	/* the kernel maps no ring of an inherited event on any CPU */
 	options->no_inherit |= options->per_thread;
 	if (options->no_build_ids)
-		options->flag[RECORD_BUILD_ID_MMAP] = false;
+		options->map_ids = RECORD_NO_IDS;
 	if (options->rounded_pages && !options->quiet)
 		cli_note(RECORD_COMMAND, "-m is rounded up to %zu pages, a power of two",
 			 options->ring_pages);

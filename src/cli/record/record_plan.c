@@ -289,10 +289,53 @@ static int choose_events(struct record_plan *plan, struct record_options *option
 	return open_cgroups(plan, options);
 }
 
+/*
+ * An event with attr.build_id harms other recordings: from Linux 5.12 on, perf_event_mmap_output()
+ * writes one header for all events that record a mapping, and the mark of a build id stays in it
+ * for the next event. Its record has a device and an inode, but the mark: readers take these for a
+ * build id of an absurd size, and end or lose the name. All recordings of the CPU are next events,
+ * and those of the same task after an event of a task. These releases make a header for each event.
+ * Others of the same series may, too.
+ */
+static const struct {
+	int major, minor, patch;
+	bool later; /* all later releases, too */
+} harmless[] = {
+	{ 6, 12, 113, false },
+	{ 7, 2, 11, false },
+	{ 7, 3, 0, true },
+};
+
+static bool kernel_marks_others(struct perch_machine *machine)
+{
+	struct perch_release release;
+
+	if (perch_machine_release(machine, &release, NULL) < 0)
+		return true;
+	for (size_t i = 0; i < CLI_NR(harmless); i++) {
+		int series = release.major - harmless[i].major;
+
+		if (!series)
+			series = release.minor - harmless[i].minor;
+		if (series > 0 ? harmless[i].later : !series && release.patch >= harmless[i].patch)
+			return false;
+	}
+	return true;
+}
+
+static enum record_map_ids choose_map_ids(const struct record_options *options)
+{
+	if (options->map_ids != RECORD_IDS_DEFAULT)
+		return options->map_ids;
+	return kernel_marks_others(options->machine) ? RECORD_IDS_OF_RECORDER
+						     : RECORD_IDS_OF_KERNEL;
+}
+
 int record_make_plan(struct record_plan *plan, struct record_options *options)
 {
 	int status = choose_target(plan, options);
 
+	plan->map_ids = choose_map_ids(options);
 	if (!status)
 		status = choose_frequency(plan, options);
 	return status ? status : choose_events(plan, options);

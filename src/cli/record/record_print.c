@@ -142,6 +142,22 @@ void record_print_warnings(const struct record *record)
 		print_no_samples(record);
 }
 
+/* If the build id cache is filled, the files with samples that are missing there have a message. */
+void record_print_missing(const struct record *record)
+{
+	const struct record_ids *ids = &record->scan.ids;
+	size_t nr = record_ids_missing(ids);
+	char path[PATH_MAX];
+
+	if (!nr || !record->scan.samples || record_fills_cache(record->options))
+		return;
+	perch_clean_text(ids->missing, path, sizeof(path));
+	cli_note(RECORD_COMMAND,
+		 "%zu mapped %s could not be opened before the process ended, and will have no "
+		 "names; %s%s",
+		 nr, cli_word(nr, "file", "files"), nr > 1 ? "one is " : "", path);
+}
+
 void record_print_samples(const struct record *record, uint64_t overwritten)
 {
 	const char *since = record->files.nr > 1 ? "the last file" : "the start";

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "record_rings.h"
 
 static void find_backward(struct record_rings *rings, size_t events)
@@ -30,7 +31,7 @@ int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
 	*rings = (struct record_rings){
 		.sampler = sampler,
 		.nr = nr,
-		.pieces = calloc(2 * nr + 1, sizeof(*rings->pieces)),
+		.pieces = calloc(2 * nr, sizeof(*rings->pieces)),
 		.bytes = calloc(nr, sizeof(*rings->bytes)),
 		.backward = calloc(nr, sizeof(*rings->backward)),
 	};
@@ -43,16 +44,17 @@ int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
 void record_rings_clear(struct record_rings *rings)
 {
 	free(rings->pieces);
+	free(rings->written);
 	free(rings->bytes);
 	free(rings->backward);
 }
 
-/* The file has only the first `written` bytes of the pieces of a round. before: number of samples
- * before the round. */
+/* The file has only the first `written` bytes of the nr pieces of a round. before: number of
+ * samples before the round. */
 static void count_unwritten(const struct record_rings *rings, struct record_scan *scan, int nr,
 			    uint64_t before, uint64_t written)
 {
-	uint64_t samples = record_scan_count_samples(rings->pieces, nr, written), bytes = 0;
+	uint64_t samples = record_scan_count_samples(rings->written, nr, written), bytes = 0;
 
 	for (size_t i = 0; i < rings->nr; i++)
 		bytes += rings->bytes[i];
@@ -61,31 +63,60 @@ static void count_unwritten(const struct record_rings *rings, struct record_scan
 	scan->samples = before + samples;
 }
 
-ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
-			   struct perch_writer *writer, struct perch_error *err)
+/* Takes and scans the new records of all rings. Returns the number of bytes. */
+static ssize_t take_round(struct record_rings *rings, struct record_scan *scan)
 {
-	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
-	uint64_t samples = scan->samples, size = writer ? perch_writer_size(writer) : 0;
 	ssize_t taken = 0;
-	int nr = 0;
-	int rc;
 
+	scan->edits.nr = scan->edits.used = 0;
+	record_ids_next_round(&scan->ids);
 	for (size_t i = 0; i < rings->nr; i++) {
-		struct iovec *pieces = &rings->pieces[nr];
+		struct iovec *pieces = &rings->pieces[2 * i];
 
 		rings->bytes[i] = perch_ring_peek(perch_sampler_ring(rings->sampler, i), pieces);
 		if (!rings->bytes[i])
-			continue;
-		record_scan_ring(scan, i, pieces);
+			pieces[0].iov_len = pieces[1].iov_len = 0;
+		else
+			record_scan_ring(scan, i, pieces);
 		taken += rings->bytes[i];
-		nr += pieces[1].iov_len ? 2 : 1;
 	}
+	return taken;
+}
+
+/* Makes the pieces that are written. Returns their number, or -ENOMEM. */
+static int splice_round(struct record_rings *rings, const struct record_edits *edits)
+{
+	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
+	size_t next = 0, nr = 0;
+
+	if (PERCH__ARRAY_RESERVE(rings->written, rings->written_capacity,
+				 2 * rings->nr + 2 * edits->nr + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < rings->nr; i++)
+		nr += record_edits_splice(edits, &next, i, &rings->pieces[2 * i],
+					  rings->written + nr);
+	rings->written[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
+	return (int)nr;
+}
+
+ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
+			   struct perch_writer *writer, struct perch_error *err)
+{
+	uint64_t samples = scan->samples, size = writer ? perch_writer_size(writer) : 0;
+	ssize_t taken = take_round(rings, scan);
+	int nr, rc;
+
 	if (!taken)
 		return 0;
-	rings->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
-	rc = writer ? perch_writer_append(writer, rings->pieces, nr, err) : 0;
+	nr = splice_round(rings, &scan->edits);
+	if (nr < 0)
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory to record with");
+	else
+		rc = writer ? perch_writer_append(writer, rings->written, nr, err) : 0;
 	if (rc < 0)
-		count_unwritten(rings, scan, nr, samples, perch_writer_size(writer) - size);
+		count_unwritten(rings, scan, nr < 0 ? 0 : nr, samples,
+				writer ? perch_writer_size(writer) - size : 0);
 	for (size_t i = 0; i < rings->nr; i++)
 		perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
 	return rc < 0 ? rc : taken;

@@ -6,6 +6,7 @@
 #ifndef PERCH_CLI_RECORD_RINGS_H
 #define PERCH_CLI_RECORD_RINGS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -113,6 +114,92 @@ int record_open_pinned_inode(const struct record_pinned *pinned, const struct re
 			     const struct record_dso *dso);
 void record_pinned_clear(struct record_pinned *pinned);
 
+/* ---- record_ids.c: build ids of mapped files, which the recorder reads ---- */
+
+/* A content of a file. */
+struct record_file_version {
+	uint64_t device, inode, size, modified, changed; /* as of stat(2); times in ns */
+};
+
+/* A mapped file. Its paths do not matter. */
+struct record_file_id {
+	uint32_t major, minor;
+	uint64_t inode, generation; /* as recorded */
+	bool read;		    /* the build id is known, or that there is none */
+	bool missing;		    /* it could not be opened */
+	uint8_t attempts;	    /* that found no file */
+	uint8_t size, bytes[20];    /* the build id; 0 bytes if there is none */
+	uint32_t round;		    /* in which it was compared with the file */
+	struct record_file_version version;
+};
+
+/* The first process that mapped a file of a device. If it is in a container, later processes that
+ * have ended saw the same files. */
+struct record_witness {
+	uint32_t major, minor, pid;
+};
+#define RECORD_MAX_WITNESSES 64
+
+/* Zeros read no build ids. */
+struct record_ids {
+	struct perch_symbols *symbols; /* opens files */
+	struct record_file_id *file;
+	size_t nr, capacity;
+	struct perch__hash_table table;
+	struct record_witness witness[RECORD_MAX_WITNESSES]; /* those of most devices in use */
+	size_t nr_witnesses;
+	uint32_t round;
+	char missing[PATH_MAX]; /* the path of the last missing file; not trusted */
+};
+
+/* Returns 0 or -ENOMEM; then no build ids are read. */
+int record_ids_begin(struct record_ids *ids);
+/* Files that were read in earlier rounds are compared again, when they are mapped again. */
+void record_ids_next_round(struct record_ids *ids);
+/*
+ * Finds the build id of a file that was just mapped, while its process runs. Each content of a file
+ * is opened once, and closed at once; a file that cannot be opened, up to 16 times. Returns NULL if
+ * the file has none, or cannot be opened.
+ */
+const struct record_file_id *record_ids_find(struct record_ids *ids,
+					     const struct perch_mmap_record *mmap);
+/* Returns the number of files that could not be opened in time. */
+size_t record_ids_missing(const struct record_ids *ids);
+void record_ids_clear(struct record_ids *ids);
+
+/* ---- record_edit.c: records that are written in place of those of the rings ---- */
+
+struct record_edit {
+	size_t ring, offset; /* of the record in the ring's pieces */
+	size_t at;	     /* of the other one in .bytes; both have the same size */
+	uint16_t size;
+};
+
+/* Those of a round, in the order of the rings and offsets. */
+struct record_edits {
+	struct record_edit *edit;
+	size_t nr, capacity;
+	char *bytes;
+	size_t used, bytes_capacity;
+};
+
+/*
+ * Takes the record of a mapping that was decoded. Returns it as it is to be written: with the build
+ * id of its file, and without a mark that another recording has left in it (struct
+ * perch_mmap_record). *mapping gets what changes. Without memory the record stays.
+ */
+const void *record_edit_mapping(struct record_edits *edits, struct record_ids *ids,
+				struct perch_record *mapping, size_t ring, size_t offset,
+				const void *bytes, uint16_t size);
+/* Sets the build ids in records that were made from /proc. */
+void record_edit_in_place(struct record_ids *ids, const struct perch_parse_info *parse_info,
+			  char *bytes, size_t size);
+/* Splits the pieces of a ring around its edits, the first of which is *next. Returns the number of
+ * pieces, at most 2 + 2 per edit. */
+size_t record_edits_splice(const struct record_edits *edits, size_t *next, size_t ring,
+			   const struct iovec pieces[2], struct iovec *to);
+void record_edits_clear(struct record_edits *edits);
+
 /* ---- record_scan.c ---- */
 
 struct record_scan {
@@ -125,7 +212,9 @@ struct record_scan {
 
 	struct record_dsos dsos; /* mapped as code */
 	struct record_pinned pinned;
-	char **module; /* files of the kernel's modules, or their names */
+	struct record_ids ids;
+	struct record_edits edits; /* of this round */
+	char **module;		   /* files of the kernel's modules, or their names */
 	size_t nr_modules, modules_capacity;
 	uint64_t samples, throttled;	/* records */
 	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */
@@ -149,9 +238,11 @@ void record_scan_clear(struct record_scan *scan);
 struct record_rings {
 	struct perch_sampler *sampler;
 	size_t nr;
-	struct iovec *pieces; /* two per ring, and one for the end of the round */
-	size_t *bytes;	      /* by ring: taken in this round */
-	bool *backward;	      /* by ring: it is read by snapshots only */
+	struct iovec *pieces;  /* two per ring */
+	struct iovec *written; /* these around the edits, and one for the end of the round */
+	size_t written_capacity;
+	size_t *bytes;	/* by ring: taken in this round */
+	bool *backward; /* by ring: it is read by snapshots only */
 };
 
 /* The caller keeps ownership of the sampler. backward_events: number of events that write backward,

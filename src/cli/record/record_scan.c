@@ -85,6 +85,8 @@ void record_scan_clear(struct record_scan *scan)
 	for (size_t i = 0; i < scan->dsos.nr; i++)
 		free(scan->dsos.dso[i].path);
 	record_pinned_clear(&scan->pinned);
+	record_ids_clear(&scan->ids);
+	record_edits_clear(&scan->edits);
 	free(scan->dsos.dso);
 	perch__hash_clear(&scan->dsos.table);
 	scan->dsos = (struct record_dsos){ 0 };
@@ -128,17 +130,35 @@ static const void *record_at(struct record_scan *scan, const struct iovec pieces
 	return scan->joined;
 }
 
+static void take_mapping(struct record_scan *scan, const struct perch_record *mapping)
+{
+	const char *name = mapping->mmap.filename.text;
+
+	if (mapping->misc & PERCH_MISC_MMAP_DATA)
+		return;
+	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
+		take_dso(scan, &mapping->mmap);
+}
+
+/* Returns the record as it is to be written. */
+static const void *scan_ring_mapping(struct record_scan *scan, size_t ring, size_t offset,
+				     const void *bytes, uint16_t size)
+{
+	struct perch_record mapping;
+
+	if (perch_record_decode(&mapping, &scan->mmap_parse_info, bytes, size, NULL) < 0)
+		return bytes;
+	bytes = record_edit_mapping(&scan->edits, &scan->ids, &mapping, ring, offset, bytes, size);
+	take_mapping(scan, &mapping);
+	return bytes;
+}
+
 static void scan_mapping(struct record_scan *scan, const void *bytes, uint16_t size)
 {
 	struct perch_record mapping;
-	const char *name;
 
-	if (perch_record_decode(&mapping, &scan->mmap_parse_info, bytes, size, NULL) < 0 ||
-	    mapping.misc & PERCH_MISC_MMAP_DATA)
-		return;
-	name = mapping.mmap.filename.text;
-	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
-		take_dso(scan, &mapping.mmap);
+	if (perch_record_decode(&mapping, &scan->mmap_parse_info, bytes, size, NULL) >= 0)
+		take_mapping(scan, &mapping);
 }
 
 /* A module that cannot be added has no build id in the recording. */
@@ -174,15 +194,18 @@ static void scan_sample_time(struct record_scan *scan, uint64_t time)
 static void scan_other(struct record_scan *scan, size_t ring, const struct iovec pieces[2],
 		       size_t offset, const struct perch_record_header *header)
 {
-	if (scan->sideband && record_sideband_has(header->type) &&
-	    record_sideband_add(scan->sideband, record_at(scan, pieces, offset, header->size),
-				header->size) < 0)
-		scan->sideband->dropped++;
+	bool mapping = header->type == PERCH_RECORD_MMAP || header->type == PERCH_RECORD_MMAP2;
+	const void *bytes;
+
+	if (mapping || (scan->sideband && record_sideband_has(header->type))) {
+		bytes = record_at(scan, pieces, offset, header->size);
+		if (mapping)
+			bytes = scan_ring_mapping(scan, ring, offset, bytes, header->size);
+		if (scan->sideband && record_sideband_has(header->type) &&
+		    record_sideband_add(scan->sideband, bytes, header->size) < 0)
+			scan->sideband->dropped++;
+	}
 	switch (header->type) {
-	case PERCH_RECORD_MMAP:
-	case PERCH_RECORD_MMAP2:
-		scan_mapping(scan, record_at(scan, pieces, offset, header->size), header->size);
-		break;
 	case PERCH_RECORD_LOST:
 		if (header->size >= 24)
 			scan->lost[ring] += word_at(pieces, offset + 16);

@@ -115,6 +115,7 @@ static int write_copies(struct snapshot *snapshot, struct record_scan *scan,
 		struct iovec pieces[2] = { { snapshot->copies[i].bytes,
 					     snapshot->copies[i].used } };
 
+		/* the rings of samples have no mappings, so there are no edits */
 		record_scan_ring(scan, i, pieces);
 		update_time(snapshot, &snapshot->copies[i]);
 	}

@@ -17,7 +17,8 @@ struct output {
 	bool failed; /* the records could not be written */
 };
 
-static int write_records(void *context, const void *bytes, size_t size, struct perch_error *err)
+static int write_records_as_they_are(void *context, const void *bytes, size_t size,
+				     struct perch_error *err)
 {
 	struct output *output = context;
 	struct record *record = output->record;
@@ -36,6 +37,23 @@ static int write_records(void *context, const void *bytes, size_t size, struct p
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory to record with");
 	output->failed |= rc < 0;
+	return rc;
+}
+
+/* With the build ids of the mapped files, if the recorder reads them. */
+static int write_records(void *context, const void *bytes, size_t size, struct perch_error *err)
+{
+	struct output *output = context;
+	struct record_scan *scan = &output->record->scan;
+	char *copy = NULL;
+	int rc;
+
+	if (scan->ids.symbols && (copy = malloc(size))) {
+		memcpy(copy, bytes, size);
+		record_edit_in_place(&scan->ids, &scan->parse_info, copy, size);
+	}
+	rc = write_records_as_they_are(context, copy ? copy : bytes, size, err);
+	free(copy);
 	return rc;
 }
 
@@ -95,15 +113,6 @@ void record_print_denied(const struct record_options *options,
 			 : " (CAP_SYS_PTRACE allows it)");
 }
 
-/* Old kernels do not. Then all records have device and inode instead. */
-static bool kernel_writes_build_ids(const struct record *record)
-{
-	for (size_t i = 0; i < record->files.nr_events; i++)
-		if (record->files.events[i].attr.build_id)
-			return true;
-	return false;
-}
-
 static struct perch_synthesize_options options_of(const struct record *record)
 {
 	struct perch_synthesize_options options = {
@@ -115,19 +124,22 @@ static struct perch_synthesize_options options_of(const struct record *record)
 		options.records |= PERCH_SYNTHESIZE_MMAP_DATA;
 	if (record->options->flag[RECORD_NAMESPACES])
 		options.records |= PERCH_SYNTHESIZE_NAMESPACES;
-	if (kernel_writes_build_ids(record))
+	if (record->plan->map_ids == RECORD_IDS_OF_KERNEL)
 		options.records |= PERCH_SYNTHESIZE_BUILD_IDS;
 	return options;
 }
 
 static int keep_early(void *context, const void *bytes, size_t size, struct perch_error *err)
 {
-	struct record_early *early = context;
+	struct record *record = context;
+	struct record_early *early = &record->early;
 
 	if (early->used + size > EARLY_BYTES ||
 	    PERCH__ARRAY_RESERVE(early->bytes, early->capacity, early->used + size))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "too many processes");
 	memcpy(early->bytes + early->used, bytes, size);
+	record_edit_in_place(&record->scan.ids, &record->scan.parse_info,
+			     early->bytes + early->used, size);
 	early->used += size;
 	return 0;
 }
@@ -146,7 +158,7 @@ void record_synthesize_early(struct record *record)
 	if (!record->plan->system_wide || record->options->delayed)
 		return;
 	early->complete = perch_synthesize_all_processes(&options, record->options->machine,
-							 keep_early, early, &early->counts,
+							 keep_early, record, &early->counts,
 							 NULL) >= 0;
 	if (!early->complete)
 		clear_early(early);
@@ -163,7 +175,7 @@ static int write_all_processes(struct output *output, struct perch_synthesize_op
 		return perch_synthesize_all_processes(options, output->record->options->machine,
 						      write_records, output, counts, err);
 	*counts = early->counts;
-	rc = write_records(output, early->bytes, early->used, err);
+	rc = write_records_as_they_are(output, early->bytes, early->used, err);
 	clear_early(early);
 	return rc;
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Build ids of mapped files. The kernel could write them into MMAP2 records, but before Linux 7.3
+ * that harms other recordings (record_open.c). So the recorder reads them, when it takes the record
+ * of a mapping from a ring: the process often still runs then, and its files are there, also those
+ * of containers, deleted files and memory files. If it has ended, the file may be at its path here,
+ * or where an earlier process with files of the same device sees it.
+ *
+ * A file that a process has mapped is rarely written in place: an executable cannot be. It can be
+ * later, between two processes. So when a file is mapped again in a later round, size and times
+ * are compared.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <perch/symbol.h>
+
+#include "base/array.h"
+#include "record_rings.h"
+
+#define MAX_FILES    (1u << 16) /* the recorded programs choose them */
+#define MAX_ATTEMPTS 16
+
+static uint64_t ns_of(struct timespec time)
+{
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static struct record_file_version version_of(const struct stat *status)
+{
+	return (struct record_file_version){ status->st_dev, status->st_ino,
+					     (uint64_t)status->st_size, ns_of(status->st_mtim),
+					     ns_of(status->st_ctim) };
+}
+
+static bool same_file(const void *items, uint32_t index, const void *wanted)
+{
+	const struct record_file_id *file = (const struct record_file_id *)items + index;
+	const struct perch_mmap_record *mmap = wanted;
+
+	/* records that were made from /proc have no generation */
+	return file->inode == mmap->inode && file->major == mmap->major &&
+	       file->minor == mmap->minor &&
+	       (file->generation == mmap->inode_generation || !file->generation ||
+		!mmap->inode_generation);
+}
+
+/* Returns NULL without memory, and for more files than MAX_FILES. */
+static struct record_file_id *find_file(struct record_ids *ids,
+					const struct perch_mmap_record *mmap)
+{
+	struct record_file_id *added;
+	uint64_t hash;
+	uint32_t index;
+
+	if (!ids->nr)
+		ids->table.seed = perch__hash_seed(ids);
+	hash = perch__hash_pair(ids->table.seed, (uint64_t)mmap->major << 32 | mmap->minor,
+				mmap->inode);
+	index = perch__hash_find(&ids->table, hash, same_file, ids->file, mmap);
+	if (index != PERCH__HASH_NONE) {
+		if (!ids->file[index].generation)
+			ids->file[index].generation = mmap->inode_generation;
+		return &ids->file[index];
+	}
+	if (perch__hash_reserve(&ids->table, ids->nr + 1))
+		return NULL;
+	added = PERCH__ARRAY_APPEND_MAX(ids->file, ids->nr, ids->capacity, MAX_FILES);
+	if (!added)
+		return NULL;
+	*added = (struct record_file_id){ .major = mmap->major,
+					  .minor = mmap->minor,
+					  .inode = mmap->inode,
+					  .generation = mmap->inode_generation };
+	perch__hash_add(&ids->table, hash, ids->nr - 1);
+	return added;
+}
+
+/* ---- witnesses ---- */
+
+static struct record_witness *find_witness(struct record_ids *ids,
+					   const struct perch_mmap_record *mmap)
+{
+	for (size_t i = 0; i < ids->nr_witnesses; i++)
+		if (ids->witness[i].major == mmap->major && ids->witness[i].minor == mmap->minor)
+			return &ids->witness[i];
+	return NULL;
+}
+
+/* A later process takes the place of a witness that has ended. */
+static void add_witness(struct record_ids *ids, const struct perch_mmap_record *mmap)
+{
+	struct record_witness *witness = find_witness(ids, mmap);
+
+	if (!witness && ids->nr_witnesses < RECORD_MAX_WITNESSES)
+		witness = &ids->witness[ids->nr_witnesses++];
+	else if (!witness)
+		witness = &ids->witness[(mmap->major ^ mmap->minor) % RECORD_MAX_WITNESSES];
+	*witness = (struct record_witness){ mmap->major, mmap->minor, mmap->pid };
+}
+
+/* ---- one file ---- */
+
+/* Returns a descriptor or a negative errno. */
+static int open_as_seen_by(const struct record_ids *ids, const struct perch_mmap_record *mmap,
+			   uint32_t pid)
+{
+	const struct perch_dso dso = { .kind = PERCH_DSO_FILE,
+				       .path = mmap->filename.text,
+				       .device_major = mmap->major,
+				       .device_minor = mmap->minor,
+				       .inode = mmap->inode,
+				       .inode_generation = mmap->inode_generation,
+				       .pid = pid,
+				       .map_start = mmap->start,
+				       .map_end = mmap->start + mmap->length };
+	struct perch_error err;
+	int fd;
+
+	return perch_symbols_open_file(ids->symbols, &dso, &fd, &err) ? -err.errnum : fd;
+}
+
+static int open_file(struct record_ids *ids, const struct perch_mmap_record *mmap)
+{
+	const struct record_witness *witness = find_witness(ids, mmap);
+	int fd = open_as_seen_by(ids, mmap, mmap->pid);
+
+	if (fd < 0 && witness && witness->pid != mmap->pid)
+		fd = open_as_seen_by(ids, mmap, witness->pid);
+	if (fd < 0 || !witness)
+		add_witness(ids, mmap);
+	return fd;
+}
+
+/* A file of another format has no names at any time, and memory of compilers is no file. */
+static void note_missing(struct record_ids *ids, struct record_file_id *file,
+			 const struct perch_mmap_record *mmap, int errnum)
+{
+	const char *path = mmap->filename.text;
+
+	file->missing = errnum == ENOENT || errnum == ENOTDIR || errnum == ESTALE ||
+			errnum == EACCES || errnum == EPERM;
+	file->missing &= mmap->flags & MAP_PRIVATE || strncmp(path, "/memfd:", 7);
+	if (file->missing)
+		snprintf(ids->missing, sizeof(ids->missing), "%s", path);
+}
+
+static void read_file(struct record_ids *ids, struct record_file_id *file,
+		      const struct perch_mmap_record *mmap)
+{
+	int fd = open_file(ids, mmap), size;
+	struct stat status;
+	char path[32];
+
+	file->size = 0;
+	file->missing = false;
+	file->read = fd >= 0 && !fstat(fd, &status);
+	if (fd < 0) {
+		file->attempts++;
+		note_missing(ids, file, mmap, -fd);
+		return;
+	}
+	if (file->read) {
+		file->version = version_of(&status);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		size = perch_build_id_of_file(path, file->bytes, NULL);
+		file->size = size > 0 ? (uint8_t)size : 0;
+	}
+	close(fd);
+}
+
+/* True if the file at the path is the one that was read, and was written since. */
+static bool was_written(const struct record_file_id *file, const char *path)
+{
+	struct record_file_version version;
+	struct stat status;
+
+	if (stat(path, &status))
+		return false;
+	version = version_of(&status);
+	return version.device == file->version.device && version.inode == file->version.inode &&
+	       memcmp(&version, &file->version, sizeof(version));
+}
+
+static bool is_outdated(const struct record_file_id *file, const struct perch_mmap_record *mmap)
+{
+	char path[PATH_MAX + 32];
+	int length = snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root%s", mmap->pid,
+			      mmap->filename.text);
+
+	if (length >= (int)sizeof(path))
+		return false;
+	return was_written(file, path) || was_written(file, mmap->filename.text);
+}
+
+/* ---- all ---- */
+
+int record_ids_begin(struct record_ids *ids)
+{
+	return perch_symbols_new(&ids->symbols, NULL, NULL);
+}
+
+void record_ids_next_round(struct record_ids *ids)
+{
+	ids->round++;
+}
+
+const struct record_file_id *record_ids_find(struct record_ids *ids,
+					     const struct perch_mmap_record *mmap)
+{
+	struct record_file_id *file;
+	const char *path = mmap->filename.text;
+
+	if (!ids->symbols || !mmap->inode || path[0] != '/' || path[1] == '/')
+		return NULL;
+	file = find_file(ids, mmap);
+	if (!file)
+		return NULL;
+	if (file->read && file->round != ids->round && is_outdated(file, mmap))
+		file->read = false;
+	file->round = ids->round;
+	if (!file->read && file->attempts < MAX_ATTEMPTS)
+		read_file(ids, file, mmap);
+	return file->size ? file : NULL;
+}
+
+size_t record_ids_missing(const struct record_ids *ids)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < ids->nr; i++)
+		nr += ids->file[i].missing;
+	return nr;
+}
+
+void record_ids_clear(struct record_ids *ids)
+{
+	perch_symbols_free(ids->symbols);
+	perch__hash_clear(&ids->table);
+	free(ids->file);
+	*ids = (struct record_ids){ 0 };
+}
