@@ -4,13 +4,14 @@
 import os
 import re
 import shutil
-import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 
+from cases import limit
 from tmux import Terminal, check, failures
 
 PERCH = os.environ["PERCH"]
@@ -288,62 +289,146 @@ def write_large(path, source, copies):
         file.write(features)
 
 
-class Slow:
-    """Starts perch in a terminal, and stops it for most of the time: as on a slow machine."""
+# The clock of perch, which asks the test how many milliseconds have passed, and waits for its answer. When the test closes the
+# connection, time passes by itself.
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+static int test = -1;
+static long passed;
+static struct timespec base;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((constructor)) static void start(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	unsetenv("LD_PRELOAD");
+	strncpy(address.sun_path, getenv("PACED_CLOCK"), sizeof(address.sun_path) - 1);
+	test = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(test, (struct sockaddr *)&address, sizeof(address)))
+		_exit(99);
+}
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	unsigned char ms;
+	int rc = syscall(SYS_clock_gettime, clock, now);
+	if (clock != CLOCK_MONOTONIC)
+		return rc;
+	pthread_mutex_lock(&lock);
+	if (test >= 0) {
+		if (send(test, "", 1, MSG_NOSIGNAL) == 1 && recv(test, &ms, 1, 0) == 1) {
+			passed += ms;
+		} else {
+			close(test);
+			test = -1;
+			base = *now;
+		}
+	}
+	if (test >= 0)
+		*now = (struct timespec){ 1000 + passed / 1000, passed % 1000 * 1000000 };
+	else
+		now->tv_sec += 1001 + passed / 1000 - base.tv_sec;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+"""
 
-    def __init__(self, size, *words):
-        self.terminal = Terminal(size, *words, stopped=True)
-        self.perch = self.terminal.program()
-        self.child = os.fork()
-        if not self.child:
-            try:
-                self.run()
-            finally:
-                os._exit(0)
 
-    def run(self):
+class Paced:
+    """Starts perch in a terminal. Time passes for it only when the test says so, so that the order of what it shows does not depend on
+    the speed of the machine: perch reads the clock after each 64 records, and in each part of the merging of samples."""
+
+    def __init__(self, size, ms, *words):
+        self.ms = bytes([ms])
+        self.path = tempfile.mktemp(prefix="clock", dir=os.getcwd())
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind(self.path)
+        listening.listen()
+        listening.settimeout(limit(60))
+        self.terminal = Terminal(size, *words, LD_PRELOAD=os.path.abspath("clock.so"), PACED_CLOCK=self.path)
         try:
-            # else a busy machine lets perch run for longer
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        except PermissionError:
+            self.perch = listening.accept()[0]
+        except socket.timeout:
+            check(False, "perch asks the test for the time", "\n".join(self.terminal.screen()))
+            sys.exit(1)
+        listening.close()
+        self.waits = False
+
+    def asks(self, seconds):
+        """True if perch waits for the time, at most some seconds later: all that it did before is written."""
+        self.perch.settimeout(seconds)
+        try:
+            self.waits = self.waits or self.perch.recv(1) == b"\0"
+        except socket.timeout:
             pass
-        while True:
-            os.kill(self.perch, signal.SIGCONT)
-            time.sleep(0.004)
-            os.kill(self.perch, signal.SIGSTOP)
-            time.sleep(0.2)
+        return self.waits
+
+    def step(self):
+        self.perch.send(self.ms)
+        self.waits = False
+
+    def until(self, name, condition):
+        """Lets 50 ms pass again and again until the screen meets a condition."""
+        end = time.monotonic() + limit(60)
+        while time.monotonic() < end:
+            asks = self.asks(1)
+            self.terminal.screen()  # tmux has then read what the next one shows
+            screen = self.terminal.screen()
+            if condition(screen):
+                check(True, name)
+                return screen
+            for _ in range(50 // self.ms[0]):
+                if not asks:
+                    break
+                self.step()
+                asks = self.asks(1)
+        check(False, name, "\n".join(screen))
+        return screen
 
     def end(self):
-        os.kill(self.child, signal.SIGKILL)
-        os.waitpid(self.child, 0)
-        try:
-            os.kill(self.perch, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
+        """From now on time passes by itself."""
+        self.perch.close()
+
+
+def count_records(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    at, size = struct.unpack_from("<QQ", data, 40)
+    end, number = at + size, 0
+    while at < end:
+        at += struct.unpack_from("<H", data, at + 6)[0]
+        number += 1
+    return number
 
 
 def check_reading():
-    """A large file on a slow machine: rows are shown before all is read."""
-    # 120 MB, half a second of work
-    write_large("large", "graph", 1 + 120000000 // os.path.getsize("graph"))
+    """A file that takes long: rows are shown before all is read."""
+    # 15 seconds, of 10 ms for 64 records
+    write_large("large", "graph", 1 + 96000 // count_records("graph"))
     expected = rows_of(text_of("-i", "large"))
     for stops in (False, True):
-        slow = Slow((100, 30), "report", "-i", "large")
-        terminal = slow.terminal
-        screen = terminal.wait("rows are shown while a file is read", lambda lines: re.match(r"Reading: \d+%, about \d+ s left \(q stops\)", lines[0])
-                               and rows_of(lines))
+        paced = Paced((100, 30), 10, "report", "-i", "large")
+        terminal = paced.terminal
+        screen = paced.until("rows are shown while a file is read", lambda lines: re.match(r"Reading: \d+%, about \d+ s left \(q stops\)", lines[0])
+                             and rows_of(lines))
         if stops:
             terminal.keys("q")
-            terminal.wait("q stops", lambda lines: re.search(r"Stopped: the rows are of the first \d+% of the file", lines[-1])
-                          and "Samples:" in lines[0])
+            paced.until("q stops", lambda lines: re.search(r"Stopped: the rows are of the first \d+% of the file", lines[-1])
+                        and "Samples:" in lines[0])
             check(bool(rows_of(terminal.screen())), "the rows stay")
-            slow.end()
+            paced.end()
             terminal.keys("q")
             terminal.wait("q leaves, and the message stays", lambda lines: any("reading was stopped" in line for line in lines)
                           and any("status=0" in line for line in lines))
         else:
             check(bool(rows_of(screen)), "there are rows", "\n".join(screen))
-            slow.end()
+            paced.end()
             terminal.wait("then all rows are shown", lambda lines: "Samples:" in lines[0] and rows_of(lines) == expected[:27])
             terminal.keys("q")
             terminal.wait("q leaves", lambda lines: any("status=0" in line for line in lines))
@@ -361,39 +446,34 @@ def write_many(path, count):
 
 def check_quit():
     """q while samples are read and merged, before and after the first rows."""
-    write_many("many", 400000)
-    slow = Slow((100, 30), "report", "-i", "large")
-    terminal = slow.terminal
-    terminal.wait("progress with a key and an estimate before the first rows",
-                  lambda lines: re.match(r"perch report: (read|merg)ing samples: \d+%, about \d+ s left \(q stops\)$", lines[0]))
+    paced = Paced((100, 30), 10, "report", "-i", "large")
+    terminal = paced.terminal
+    paced.until("progress with a key and an estimate before the first rows",
+                lambda lines: re.match(r"perch report: reading samples: \d+%, about \d+ s left \(q stops\)$", lines[0]))
     terminal.keys("q")
-    # on a busy machine samples may be merged already
-    screen = terminal.wait("q before the first rows stops reading", lambda lines: "Samples:" in lines[0] and rows_of(lines)
-                           or any("stopped by the key q" in line for line in lines))
-    slow.end()
+    screen = paced.until("q before the first rows stops reading", lambda lines: "Samples:" in lines[0] and rows_of(lines)
+                         or any("stopped by the key q" in line for line in lines))
+    paced.end()
     if "Samples:" in screen[0]:
         terminal.keys("q")
         terminal.wait("q leaves then", lambda lines: any("reading was stopped" in line for line in lines))
     terminal.wait("the status is 0", lambda lines: any("status=0" in line for line in lines))
     terminal.close()
-    # the keys of one try may come when all samples are merged
-    check(any(quits_merging() for _ in range(5)), "q ends merging and leaves")
+    check_quit_merging()
 
 
-def quits_merging():
-    """True if q ended the merging of samples."""
-    slow = Slow((100, 30), "report", "-i", "many", "-s", "sym,comm,pid,tid")
-    terminal = slow.terminal
+def check_quit_merging():
+    # 6 seconds, of 1 ms for 64 records; the 64,000 rows of the first one take most of another second
+    write_many("many", 400000)
+    paced = Paced((100, 30), 1, "report", "-i", "many", "-s", "sym,comm,pid,tid")
+    terminal = paced.terminal
     merging = r"(perch report: )?merging samples: \d+%, about \d+ s left \(q stops\)$"
-    screen = terminal.wait("progress of merging, with an estimate", lambda lines: any(re.match(merging, line) for line in (lines[0], lines[-1])))
-    end = time.monotonic() + 60
-    while time.monotonic() < end and not any("status=" in line for line in screen):
-        terminal.keys("q")
-        time.sleep(0.5)
-        screen = terminal.screen()
-    slow.end()
+    paced.until("progress of merging, with an estimate", lambda lines: any(re.match(merging, line) for line in (lines[0], lines[-1])))
+    terminal.keys("q")
+    paced.until("q ends merging and leaves", lambda lines: any("status=0" in line for line in lines)
+                and any("reading was stopped" in line or "stopped by the key q" in line for line in lines))
+    paced.end()
     terminal.close()
-    return any("status=0" in line for line in screen) and any("reading was stopped" in line or "stopped by the key q" in line for line in screen)
 
 
 def check_styles():
@@ -420,6 +500,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         open("program.c", "w").write(PROGRAM)
+        open("clock.c", "w").write(CLOCK)
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", "clock.so", "clock.c"], check=True)
         subprocess.run(["cc", "-g", "-O0", "-fno-omit-frame-pointer", "-o", "program", "program.c"], check=True)
         for path, words in (("graph", ("-g", "-e", "cpu-clock")), ("two", ("-e", "cpu-clock,task-clock",))):
             subprocess.run([PERCH, "record", "-q", "-N", "-o", path, "-F", "2000", *words, "./program"], check=True)

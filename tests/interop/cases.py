@@ -23,9 +23,33 @@ def limit(seconds):
     return seconds * slowness()
 
 
+part = None     # the cases of a part that may be tried again: (good, text)
+
+
 def check(good, what, detail=""):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
+    text = ("ok - " if good else "not ok - ") + what
     if not good and detail:
-        print("    " + str(detail).replace("\n", "\n    ")[:3000])
+        text += "\n    " + str(detail).replace("\n", "\n    ")[:3000]
+    if part is None:
+        show([(good, text)])
+    else:
+        part.append((good, text))
+
+
+def show(found):
+    global failed
+    for good, text in found:
+        failed |= not good
+        print(text, flush=True)
+
+
+def try_part(function, *arguments):
+    """Runs a part of a test, and prints its cases if it does not raise an exception."""
+    global part
+    part = []
+    try:
+        function(*arguments)
+        found = part
+    finally:
+        part = None
+    show(found)

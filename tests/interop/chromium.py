@@ -9,13 +9,18 @@ import subprocess
 import tempfile
 import time
 
+import cases
 from cases import limit
 
 LIMIT = limit(180)  # seconds for any answer, on a busy machine
 
 
 class Failed(Exception):
-    """The browser ended, did not answer, or a script failed."""
+    """A script failed, or what is waited for does not come."""
+
+
+class NoAnswer(Failed):
+    """The browser ended, or did not answer."""
 
 
 def find():
@@ -46,6 +51,13 @@ class Browser:
                                         env={**os.environ, "IN": str(to_child), "OUT": str(from_child), "HOME": self.directory.name})
         os.close(to_child)
         os.close(from_child)
+        try:
+            self.attach()
+        except BaseException:
+            self.close()
+            raise
+
+    def attach(self):
         targets = self.call("Target.getTargets")["targetInfos"]
         target = next(target["targetId"] for target in targets if target["type"] == "page")
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -74,7 +86,7 @@ class Browser:
             data = os.read(self.from_, 1 << 20) if ready else b""
             if not data:
                 log = open(self.log.name, errors="replace").read()[-500:]
-                raise Failed(f"{'the browser ended' if ready else 'no answer'}: {log}")
+                raise NoAnswer(f"{'the browser ended' if ready else 'no answer'}: {log}")
             self.buffer += data
         message, _, self.buffer = self.buffer.partition(b"\0")
         message = json.loads(message)
@@ -100,7 +112,10 @@ class Browser:
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
             message["sessionId"] = self.session
-        os.write(self.to, json.dumps(message).encode() + b"\0")
+        try:
+            os.write(self.to, json.dumps(message).encode() + b"\0")
+        except BrokenPipeError as error:
+            raise NoAnswer("the browser ended") from error
         deadline = time.monotonic() + LIMIT
         while True:
             answer = self.receive(deadline)
@@ -161,3 +176,42 @@ class Browser:
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         with open(path, "wb") as out:
             out.write(base64.b64decode(data))
+
+
+TRIES = 3
+
+
+def try_part(browser, width, function, arguments):
+    """Returns the browser, started if there is none, and why the part failed, if it did: then without the browser."""
+    try:
+        if browser is None:
+            browser = Browser()
+            browser.size(width)
+        cases.try_part(function, browser, *arguments)
+        return browser, None
+    except Failed as failure:
+        if browser is not None:
+            browser.close()
+        return None, failure
+
+
+def check_parts(parts, width):
+    """Runs parts of a test, each (name, function, arguments): function(browser, *arguments) opens the pages that it needs. After a
+    failure the part is tried again with another browser. Three failures are one case: failed, or skipped if the browser does not answer;
+    the other parts are then skipped, too. Returns the messages of the console."""
+    browser, problems, failure = None, [], None
+    for name, function, *arguments in parts:
+        for _ in range(0 if isinstance(failure, NoAnswer) else TRIES):
+            browser, failure = try_part(browser, width, function, arguments)
+            if not failure:
+                problems += browser.problems
+                browser.problems = []
+                break
+        reason = str(failure).replace("\n", " ")
+        if isinstance(failure, NoAnswer):
+            print(f"ok - {name} # skip {TRIES} browsers failed: {reason}", flush=True)
+        elif failure:
+            cases.check(False, name, reason)
+    if browser is not None:
+        browser.close()
+    return problems

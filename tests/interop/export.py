@@ -327,6 +327,9 @@ def check_import(directory, path):
             browser.call("Page.navigate", url="file://" + os.path.join(package, "dist/release/index.html") + "#localProfilePath=" + script)
             browser.wait("document.title.includes(' - speedscope') || (document.body || {}).innerText?.includes('Something went wrong')")
             text = browser.run("document.title + document.body.innerText")
+    except chromium.NoAnswer as failure:
+        print("ok - speedscope imports the file # skip " + str(failure).replace("\n", " "))
+        return
     except chromium.Failed as failure:
         text = str(failure)
     check(first in text and "(1/%d)" % nr in text, "speedscope imports the file", text[:500])

@@ -22,15 +22,13 @@ def check(good, name, detail=""):
 class Terminal:
     """perch in a window of tmux."""
 
-    def __init__(self, size, *words, stopped=False, **variables):
+    def __init__(self, size, *words, **variables):
         self.socket = tempfile.mktemp(prefix="tmux", dir=".")
         environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR", "PERCH_PAGER", "PAGER")}
         environment.update({"TMUX_TMPDIR": ".", "LC_ALL": "C.UTF-8"})
         columns, rows = size
         assigned = ["%s=%s" % pair for pair in variables.items()]
         command = "env %s %s" % (" ".join(assigned), " ".join("'%s'" % word for word in (PERCH,) + words))
-        if stopped:     # until it gets SIGCONT
-            command = "sh -c 'kill -STOP $$; exec \"$@\"' - %s" % command
         shell = "%s; echo status=$?; sleep 1000" % command
         subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell],
                        env=environment, check=True)
