@@ -48,7 +48,7 @@ enum perch_export_format {
 	/** A flame graph as an HTML file that any browser opens, without network. It has
 	 * the samples of all events, threads, CPUs and times, among which its controls select. */
 	PERCH_EXPORT_PAGE,
-	/** A flame graph as a picture without a script: SVG. It has the samples of the first event.
+	/** A flame graph as a picture without a script: SVG. It has the samples of one event.
 	 */
 	PERCH_EXPORT_SVG,
 };
@@ -89,9 +89,13 @@ struct perch_export_options {
 	struct perch_export *old;
 	/** Page, SVG: the name of old; NULL is a general one. It must outlive the export. */
 	const char *old_title;
-	/** Folded stacks: the event, as the index in perch_reader_events() + 1. 0 is the first
-	 * event that is not a dummy. perch_export_write() refuses an index beyond the events. */
-	uint64_t event;
+	/** The name of the event whose samples are written, as in perch_reader_events(), or of
+	 * events of a hybrid CPU that are one: "cycles:u" is cpu_core/cycles/u and
+	 * cpu_atom/cycles/u. In files for the Firefox Profiler samples of other events become
+	 * markers. NULL: the event with the most samples in folded stacks, pictures and files for
+	 * the Firefox Profiler, and all events in other formats, whose default it is. It must
+	 * outlive the export. */
+	const char *event;
 	uint64_t reserved[4]; /**< must be 0 */
 };
 
@@ -101,7 +105,9 @@ struct perch_export_stats {
 	/** different stacks of addresses, threads and events; complete after perch_export_write()
 	 */
 	uint64_t stacks;
-	uint64_t other;	      /**< samples of other events, which folded stacks do not have */
+	/** samples of other events, which are left out, or markers of the Firefox Profiler;
+	 * complete after perch_export_write() */
+	uint64_t other;
 	uint64_t unreadable;  /**< lines of text that are neither stacks nor of perf script */
 	uint64_t cut;	      /**< frames of text below 1024 others, which are left out */
 	uint64_t reserved[3]; /**< for members of later versions */
@@ -117,7 +123,7 @@ struct perch_export_stats {
  * @param options      NULL is all 0
  * @param[out] err     the reason of a failure
  * @return 0, or a negative errno
- * @retval -EINVAL   there is no such format, or a reserved member is not 0
+ * @retval -EINVAL   there is no such format or event, or a reserved member is not 0
  * @retval -ENOTSUP  perch was built without the library that the format needs
  * @retval -ENOMEM   out of memory
  */
@@ -167,7 +173,8 @@ PERCH_API int perch_export_add_record(struct perch_export *exports,
  * @param in        the text, which is read to its end
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
- * @retval -EINVAL  another format, or no line can be read
+ * @retval -EINVAL  another format, no line can be read, or no sample is of
+ *                  perch_export_options.event
  * @retval -EILSEQ  a byte is a control character: it is no text; the export may have some of its
  *                  stacks
  * @retval -EOVERFLOW  the sum of the numbers of a stack is above 2^64 - 1
@@ -184,7 +191,6 @@ PERCH_API int perch_export_add_text(struct perch_export *exports, FILE *in,
  * @param out       a stream that is open for writing; it is flushed
  * @param[out] err  the reason of a failure
  * @return 0, or a negative errno
- * @retval -EINVAL  perch_export_options.event is beyond the events of the recording
  * @retval -ENOMEM  out of memory
  * @retval -EFBIG   the file would be larger than 2 GiB, the limit of pprof's format
  * @return other    the errno of a failed write

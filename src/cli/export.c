@@ -37,7 +37,7 @@ struct export
 	struct cli_filter filter;
 	const struct format *format;
 	const char *output; /* of -o; NULL or "-": standard output */
-	const char *event;  /* of --event, for folded stacks; NULL: the first one */
+	const char *event;  /* of --event; NULL: the one with the most samples, or all */
 	bool no_inline, pid, tid, addresses;
 	bool mark[3]; /* by mark_names */
 };
@@ -97,27 +97,6 @@ static int set_marks(void *export, const char *argument, bool negated)
 	}
 }
 
-/* Finds the event of --event by its name. Returns its index + 1, or 0 after a message. */
-static uint64_t find_event(const struct export *export)
-{
-	const struct perch_file_event *events;
-	size_t nr = perch_reader_events(perch_session_reader(export->input.session), &events);
-	char names[512] = "";
-
-	for (size_t i = 0; i < nr; i++) {
-		char name[128];
-		size_t used = strlen(names);
-
-		if (!strcmp(events[i].name, export->event))
-			return i + 1;
-		perch_clean_text(events[i].name, name, sizeof(name));
-		snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", name);
-	}
-	cli_usage_error(COMMAND, "--event: %s has no event '%s'; it has %s", export->input.path,
-			export->event, names);
-	return 0;
-}
-
 static int run(struct export *export)
 {
 	struct perch_export_options options = {
@@ -128,16 +107,12 @@ static int run(struct export *export)
 		.mark_jit = export->mark[MARK_JIT],
 		.no_inline = export->no_inline,
 		.addresses = export->addresses,
+		.event = export->event,
 	};
 	const char *output = export->output ? export->output : "-";
 	struct perch_export *to = NULL;
 	int status, refused = 0;
 
-	if (export->event) {
-		options.event = find_event(export);
-		if (!options.event)
-			return CLI_EXIT_USAGE;
-	}
 	status = cli_export_new(&to, &export->input, export->format->format, &options);
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
@@ -145,8 +120,10 @@ static int run(struct export *export)
 		status = cli_export_write(COMMAND, to, output, false);
 	else if (!status)
 		status = refused = CLI_EXIT_FAILURE;
-	if (to)
+	if (to) {
 		cli_export_print_notes(&export->input, &export->filter, to);
+		cli_export_print_other(&export->input, export->format->format, to);
+	}
 	if (refused)
 		cli_export_print_refusal(COMMAND, output);
 	perch_export_free(to);
@@ -172,8 +149,7 @@ int perch_cmd_export(int argc, char **argv)
 		  &export.input.options.symbols.kallsyms, NULL, false, false },
 		{ 0, "inline", NULL, "inlined functions are frames (default)", CLI_CALL, &export,
 		  set_inline, false, false },
-		{ 'e', "event", "EVENT", "folded: the event, by its name (the first one)",
-		  CLI_STRING, &export.event, NULL, false, false },
+		CLI_EVENT_OPTION(&export.event),
 		{ 0, "with-pid", NULL, "folded: begin with NAME-PID", CLI_FLAG, &export.pid, NULL,
 		  false, false },
 		{ 0, "with-tid", NULL, "folded: begin with NAME-PID/TID", CLI_FLAG, &export.tid,
@@ -193,10 +169,6 @@ int perch_cmd_export(int argc, char **argv)
 				       argv[next]);
 	if (!export.format)
 		return cli_usage_error(COMMAND, "--format is missing; expected " FORMATS);
-	if (export.event && export.format->format != PERCH_EXPORT_FOLDED)
-		return cli_usage_error(
-			COMMAND, "--event is for folded stacks; %s has the samples of all events",
-			export.format->name);
 	if (export.format->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,
 				       "%s is binary and standard output is a terminal; "

@@ -58,9 +58,10 @@ int cli_export_new(struct perch_export **to, const struct cli_input *input,
 
 	all.add_chain = adds_chains(input);
 	all.threads = perch__has_several_cpus();
-	return perch_export_new(to, input->session, format, &all, &err)
-		       ? cli_error(input->command, &err)
-		       : 0;
+	if (!perch_export_new(to, input->session, format, &all, &err))
+		return 0;
+	return err.kind == PERCH_ERROR_USAGE ? cli_usage_error(input->command, "%s", err.message)
+					     : cli_error(input->command, &err);
 }
 
 int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
@@ -145,6 +146,21 @@ int cli_export_write(const char *command, struct perch_export *from, const char 
 	return rc ? cli_error(command, &err) : 0;
 }
 
+void cli_export_print_other(const struct cli_input *input, enum perch_export_format format,
+			    const struct perch_export *from)
+{
+	struct perch_export_stats stats;
+
+	perch_export_get_stats(from, &stats);
+	if (stats.other)
+		cli_note(input->command,
+			 "%" PRIu64 " %s of other events %s: --event EVENT selects another event",
+			 stats.other, cli_word(stats.other, "sample", "samples"),
+			 format == PERCH_EXPORT_FIREFOX
+				 ? cli_word(stats.other, "is a marker", "are markers")
+				 : cli_word(stats.other, "is left out", "are left out"));
+}
+
 void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,
 			    const struct perch_export *from)
 {
@@ -154,11 +170,6 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 	cli_filter_print_notes(filter, input);
 	if (!stats.samples && !cli_filter_is_given(filter))
 		cli_note(input->command, "the recording has no samples");
-	if (stats.other)
-		cli_note(input->command,
-			 "%" PRIu64 " %s of other events left out, because folded stacks have one "
-			 "number per line: --event EVENT selects another event",
-			 stats.other, cli_word(stats.other, "sample is", "samples are"));
 	cli_input_print_notes(input);
 	cli_input_print_chain_notes(input);
 }

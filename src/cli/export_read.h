@@ -34,4 +34,16 @@ int cli_export_write(const char *command, struct perch_export *from, const char 
 void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,
 			    const struct perch_export *from);
 
+/* Prints how many samples are of other events than the one that is written. */
+void cli_export_print_other(const struct cli_input *input, enum perch_export_format format,
+			    const struct perch_export *from);
+
+/* The option -e. event: a pointer to the name. */
+#define CLI_EVENT_OPTION(event)                                                                    \
+	{                                                                                          \
+		'e', "event", "EVENT",                                                             \
+			"only samples of this event, by its name (the one with the most samples)", \
+			CLI_STRING, event, NULL, false, false                                      \
+	}
+
 #endif

@@ -33,6 +33,7 @@ struct flamegraph {
 	struct source new, old; /* old: of --diff; its path is NULL without */
 	const char *output;	/* of -o; "-": standard output; NULL: by format */
 	const char *title;
+	const char *event; /* of -e; NULL: the one with the most samples is shown */
 	bool svg, no_inline;
 };
 
@@ -97,7 +98,8 @@ static int read_text(struct source *source)
 	/* the error is all there is to say */
 	perch_export_free(source->export);
 	source->export = NULL;
-	return cli_error(COMMAND, &err);
+	return err.kind == PERCH_ERROR_USAGE ? cli_usage_error(COMMAND, "%s", err.message)
+					     : cli_error(COMMAND, &err);
 }
 
 /* Makes the export of a source, and reads it. output: where the page will be written. Returns the
@@ -140,6 +142,7 @@ static void print_notes(struct source *source, bool of_several)
 			 cli_word(stats.cut, "is", "are"));
 	if (source->input.session)
 		cli_export_print_notes(&source->input, &source->filter, source->export);
+	cli_export_print_other(&source->input, PERCH_EXPORT_PAGE, source->export);
 	source->input.command = COMMAND;
 }
 
@@ -194,6 +197,7 @@ static int run(struct flamegraph *flamegraph)
 	struct perch_export_options options = {
 		.title = flamegraph->title,
 		.no_inline = flamegraph->no_inline,
+		.event = flamegraph->event,
 	};
 	const char *output = flamegraph->output;
 	int status = 0, refused = 0;
@@ -265,6 +269,7 @@ int perch_cmd_flamegraph(int argc, char **argv)
 		  CLI_STRING, &flamegraph.old.input.path, NULL, false, false },
 		{ 0, "title", "TEXT", "the title (the name of the file)", CLI_STRING,
 		  &flamegraph.title, NULL, false, false },
+		CLI_EVENT_OPTION(&flamegraph.event),
 		CLI_FILTER_OPTIONS(&source->filter, 'c', 'd', 'C'),
 		CLI_FILTER_EXPRESSION_OPTION(&source->filter),
 		CLI_PARENT_OPTION(&source->filter, 'p'),

@@ -298,7 +298,7 @@ int perch__export_batch_add(struct perch_export *export, const struct perch_sess
 	batch->sample[batch->nr++] = (struct waiting_sample){
 		.period = sample->record->sample.period,
 		.thread = thread,
-		.event = sample->record->event,
+		.event = export->event[sample->record->event].leader,
 		.nr = (uint32_t)nr,
 	};
 	memcpy(batch->chain + batch->nr_addresses, sample->chain, nr * sizeof(*sample->chain));

@@ -43,6 +43,13 @@ static int check_format(enum perch_export_format format, struct perch_error *err
 	return -ENOTSUP;
 }
 
+static int open_events(struct perch_export *export, struct perch_error *err)
+{
+	if (perch__export_events_open(export))
+		return no_memory(err);
+	return export->options.event ? perch__export_select(export, export->options.event, err) : 0;
+}
+
 int perch_export_new(struct perch_export **export, struct perch_session *session,
 		     enum perch_export_format format, const struct perch_export_options *options,
 		     struct perch_error *err)
@@ -66,9 +73,14 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 	new->format = &formats[format];
 	if (options)
 		new->options = *options;
-	new->first_event = NO_INDEX;
+	new->main_event = NO_INDEX;
 	new->stacks.seed = perch__hash_seed(new);
 	new->threads.seed = new->entries.seed = new->stacks.seed;
+	rc = session ? open_events(new, err) : 0;
+	if (rc) {
+		perch_export_free(new);
+		return rc;
+	}
 	*export = new;
 	return 0;
 }
@@ -79,6 +91,7 @@ void perch_export_free(struct perch_export *export)
 		return;
 	perch__collect_clear(export);
 	perch__markers_clear(&export->markers);
+	perch__export_events_close(export);
 	if (export->text)
 		perch__page_clear(export->text);
 	free(export->text);
@@ -86,33 +99,6 @@ void perch_export_free(struct perch_export *export)
 }
 
 /* ---- samples ---- */
-
-/* Returns the first event that is no dummy, and no tracepoint if those are markers; if there is
- * none, the event of the first sample. */
-static uint32_t main_event(const struct perch_export *export, uint32_t sampled)
-{
-	bool markers = export->format->flags & EXPORT_MARKERS;
-	const struct perch_file_event *event;
-	size_t nr = perch_reader_events(perch_session_reader(export->session), &event);
-
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct perch_attr *attr = &event[i].attr;
-
-		if (!perch__is_dummy(attr) && !(markers && attr->type == PERCH_TYPE_TRACEPOINT))
-			return i;
-	}
-	return sampled;
-}
-
-/* True for a sample that is a marker: of a tracepoint, or of an event that the format cannot have
- * beside the first one. Counts of groups become counters. */
-static bool is_marker(const struct perch_export *export, const struct perch_session_sample *sample)
-{
-	if (sample->event->attr.type == PERCH_TYPE_TRACEPOINT)
-		return true;
-	return sample->record->event != export->first_event &&
-	       !(sample->event->attr.sample_type & PERCH_SAMPLE_READ);
-}
 
 int perch_export_add_record(struct perch_export *export, const struct perch_record *record,
 			    struct perch_error *err)
@@ -131,19 +117,16 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 	uint32_t event = sample->record->event, thread;
 	int rc;
 
-	if (export->first_event == NO_INDEX)
-		export->first_event = flags & EXPORT_ONE_EVENT && export->options.event
-					      ? (uint32_t)(export->options.event - 1)
-					      : main_event(export, event);
-	if (flags & EXPORT_ONE_EVENT && event != export->first_event) {
+	if (export->options.event && !(flags & EXPORT_MARKERS) && !export->event[event].selected) {
 		export->stats.other++;
 		return perch__export_batch_skip(export, sample) ? no_memory(err) : 0;
 	}
 	rc = perch__collect_add(export, sample, &thread);
-	if (!rc && flags & EXPORT_MARKERS && is_marker(export, sample))
+	if (!rc && flags & EXPORT_MARKERS && sample->event->attr.type == PERCH_TYPE_TRACEPOINT)
 		rc = perch__markers_add_sample(export, sample, thread);
 	if (rc)
 		return no_memory(err);
+	export->event[export->event[event].leader].samples++;
 	export->stats.samples++;
 	return 0;
 }
@@ -161,33 +144,28 @@ static int flush(FILE *out, struct perch_error *err)
 	return perch__export_cannot_write(error, err);
 }
 
-static int check_event(const struct perch_export *export, struct perch_error *err)
+/* Chooses the event of formats that show one. */
+static void choose_event(struct perch_export *export)
 {
-	const struct perch_file_event *events;
-	size_t nr;
-
-	if (!(export->format->flags & EXPORT_ONE_EVENT) || !export->options.event)
-		return 0;
-	nr = perch_reader_events(perch_session_reader(export->session), &events);
-	if (export->options.event <= nr)
-		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			"perch_export_options.event is %" PRIu64
-			", and the recording has %zu event%s",
-			export->options.event, nr, nr == 1 ? "" : "s");
-	perch_error_remedy(err, "the first event is 1, and 0 selects an event");
-	return -EINVAL;
+	if (!export->session)
+		return;
+	export->main_event = perch__export_main_event(export);
+	if (export->format->flags & EXPORT_ONE_EVENT && export->main_event != NO_INDEX)
+		for (uint32_t i = 0; i < export->nr_events; i++)
+			export->stats.other += i != export->main_event ? export->event[i].samples
+								       : 0;
 }
 
 int perch_export_write(struct perch_export *export, FILE *out, struct perch_error *err)
 {
-	int rc = check_event(export, err);
+	int rc;
 
-	if (rc)
-		return rc;
 	if (perch__export_batch_flush(export) ||
 	    (export->options.old && perch__export_batch_flush(export->options.old)))
 		return no_memory(err);
+	choose_event(export);
+	if (export->options.old)
+		choose_event(export->options.old);
 	perch__collect_callers(export);
 	if (export->options.old)
 		perch__collect_callers(export->options.old);

@@ -130,8 +130,10 @@ static int name_markers(struct firefox *firefox)
 	if (!firefox->marker_name)
 		return -ENOMEM;
 	for (size_t i = 0; i < MARKER_EVENT + firefox->nr_events; i++) {
-		const char *name = i < MARKER_EVENT ? marker_schemas[i].name
-						    : firefox->event[i - MARKER_EVENT].name;
+		const char *name = i < MARKER_EVENT
+					   ? marker_schemas[i].name
+					   : perch__export_event_name(firefox->export,
+								      (uint32_t)i - MARKER_EVENT);
 
 		if (i >= MARKER_EVENT && firefox->written[i - MARKER_EVENT] == NO_INDEX)
 			continue;
@@ -172,14 +174,14 @@ static void put_categories(struct json_file *file)
 	perch__json_end(&file->json);
 }
 
-/* The time between two samples of the first event; 1 ms if it is unknown. */
+/* The time between two samples of the main event; 1 ms if it is unknown. */
 static uint64_t interval_of(const struct firefox *firefox)
 {
 	const struct perch_attr *attr;
 
-	if (firefox->export->first_event == NO_INDEX)
+	if (firefox->export->main_event == NO_INDEX)
 		return NS_PER_MS;
-	attr = &firefox->event[firefox->export->first_event].attr;
+	attr = &firefox->event[firefox->export->main_event].attr;
 	if (attr->freq)
 		return attr->sample_freq ? NS_PER_S / attr->sample_freq : NS_PER_MS;
 	return perch__export_unit(attr)[0] == 'n' ? attr->sample_period : NS_PER_MS;

@@ -16,7 +16,7 @@ static bool is_counter(const struct firefox *firefox, uint32_t event)
 {
 	const struct perch_attr *attr = &firefox->event[event].attr;
 
-	return event != firefox->export->first_event && attr->type != PERCH_TYPE_TRACEPOINT &&
+	return event != firefox->export->main_event && attr->type != PERCH_TYPE_TRACEPOINT &&
 	       attr->sample_type & PERCH_SAMPLE_READ;
 }
 
@@ -41,7 +41,7 @@ static void put_counter(struct firefox *firefox, const struct count *count, size
 	snprintf(pid, sizeof(pid), "%" PRIu32, export->thread[firefox->sorted[count->main]].pid);
 	perch__json_key(&file->json, NULL);
 	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "name", firefox->event[count->event].name);
+	perch__json_put_text(file, "name", perch__export_event_name(export, count->event));
 	perch__json_put_text(file, "category", "event");
 	perch__json_put_text(file, "description", "counts between the samples of the group");
 	perch__json_put_text(file, "pid", pid);

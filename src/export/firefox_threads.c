@@ -59,7 +59,7 @@ void perch__firefox_put_time(struct firefox *firefox, const char *name, uint64_t
 	perch__json_put_ms(&firefox->file, name, time > firefox->start ? time - firefox->start : 0);
 }
 
-/* Returns the samples of a thread for the table of samples: those of the first event. */
+/* Returns the samples of a thread for the table of samples: those of the main event. */
 static const struct track *track_of(const struct firefox *firefox, uint32_t thread)
 {
 	const struct export_tracks *tracks = &firefox->tracks;
@@ -68,7 +68,7 @@ static const struct track *track_of(const struct firefox *firefox, uint32_t thre
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct track *track = &tracks->track[middle];
-		uint32_t event = firefox->export->first_event;
+		uint32_t event = firefox->export->main_event;
 
 		if (track->thread == thread && track->event == event)
 			return track;
@@ -88,8 +88,8 @@ static void put_samples(struct firefox *firefox, uint32_t thread)
 	const struct perch_export *export = firefox->export;
 	const struct track *track = track_of(firefox, thread);
 	struct json_file *file = &firefox->file;
-	bool clock = export->first_event != NO_INDEX &&
-		     !strcmp(perch__export_unit(&firefox->event[export->first_event].attr),
+	bool clock = export->main_event != NO_INDEX &&
+		     !strcmp(perch__export_unit(&firefox->event[export->main_event].attr),
 			     "nanoseconds");
 	const uint32_t *order;
 

@@ -180,7 +180,8 @@ static int make_tree(struct folded *folded)
 	    find_child(folded, NO_INDEX, perch__export_texts_add(&folded->texts, "")) == NO_INDEX)
 		return -ENOMEM;
 	for (size_t i = 0; i < export->nr_entries && !rc; i++)
-		rc = add_entry(folded, &export->entry[i]);
+		if (export->entry[i].event == export->main_event)
+			rc = add_entry(folded, &export->entry[i]);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
  *	collect.c	threads, and single samples with their times
  *	batch.c		samples by stack of addresses, thread and event
  *	recording.c	facts about the recording
+ *	events.c	the events, and which of them is shown first
  *	texts.c		texts, each once
  *	frames.c	the functions at an address
  *	tree.c		stacks of functions, made from the stacks of addresses
@@ -38,6 +39,30 @@ uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t t
  * dummy event without samples, which is not written. The caller frees the array, which is NULL
  * without memory. */
 uint32_t *perch__export_event_positions(const struct perch_export *export, size_t *nr_written);
+
+/* ---- events.c: the events ---- */
+
+/* An event of the recording. */
+struct export_event {
+	uint32_t leader;  /* the first of the events that are one; its own index: it is the first */
+	char *name;	  /* of joined events; NULL: that of the recording */
+	uint64_t samples; /* of a leader, with those of its other events */
+	bool selected;	  /* by perch_export_options.event */
+};
+
+#define EXPORT_EVENT_NAME 512
+/* Makes the common name of events of the PMUs of a hybrid CPU, "cycles:u" of "cpu_atom/cycles/u".
+ * Returns false for another event. */
+bool perch__joined_name(const char *name, char *joined, size_t size);
+/* Finds the events that are one. Returns 0 or -ENOMEM. */
+int perch__export_events_open(struct perch_export *export);
+void perch__export_events_close(struct perch_export *export);
+/* The name of a leader. It is not cleaned. */
+const char *perch__export_event_name(const struct perch_export *export, uint32_t index);
+/* Selects events by a name. Returns 0, or -EINVAL. */
+int perch__export_select(struct perch_export *export, const char *wanted, struct perch_error *err);
+/* The event that was selected, else the one with the most samples; NO_INDEX: none. */
+uint32_t perch__export_main_event(const struct perch_export *export);
 
 /* ---- texts.c: texts, each once, numbered from 0 in the order they are added ---- */
 
@@ -159,8 +184,11 @@ struct perch_export {
 	const struct export_format *format;
 	struct perch_export_options options;
 	struct perch_export_stats stats;
-	uint32_t first_event; /* of folded stacks and markers; NO_INDEX before the first sample */
-	struct page *text;    /* stacks of perch_export_add_text(); NULL: none */
+	struct export_event *event; /* by index in perch_reader_events() */
+	size_t nr_events;
+	/* of folded stacks, of the samples of the Firefox Profiler; NO_INDEX: none */
+	uint32_t main_event;
+	struct page *text;		/* stacks of perch_export_add_text(); NULL: none */
 	uint64_t first_time, last_time; /* ns; 0 if samples have no time */
 
 	struct stack_node *stack;
@@ -201,7 +229,7 @@ int perch__export_batch_flush(struct perch_export *export);
 
 /* Adds a record that is not a sample, if it makes a marker. Returns 0 or -ENOMEM. */
 int perch__markers_add_record(struct perch_export *export, const struct perch_record *record);
-/* Adds the last occurrence as a marker: of a tracepoint, with its fields. Returns 0 or -ENOMEM. */
+/* Adds the last occurrence, of a tracepoint, as a marker with its fields. Returns 0 or -ENOMEM. */
 int perch__markers_add_sample(struct perch_export *export,
 			      const struct perch_session_sample *sample, uint32_t thread);
 /* Ends the markers: their text is complete. Returns 0 or -ENOMEM. */

@@ -215,7 +215,7 @@ static int put_event(struct json_file *file, const struct perch_export *export,
 	add_up(export, tree, index, &sums);
 	perch__json_key(&file->json, NULL);
 	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "name", event->name);
+	perch__json_put_text(file, "name", perch__export_event_name(export, index));
 	perch__json_put_text(file, "unit", perch__export_unit(&event->attr));
 	perch__json_put_number(file, "samples", sums.all.samples);
 	perch__json_put_number(file, "period", sums.all.period);

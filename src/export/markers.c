@@ -209,17 +209,57 @@ int perch__markers_add_sample(struct perch_export *export,
 	file = begin_marker(export, &marker, type);
 	if (!file)
 		return -ENOMEM;
-	if (sample->event->attr.type != PERCH_TYPE_TRACEPOINT)
-		perch__json_put_number(file, "period", record->sample.period);
-	else if (!perch_session_format(export->session, sample->event, &format, NULL))
+	if (!perch_session_format(export->session, sample->event, &format, NULL))
 		perch_tracepoint_visit(format, record, perch__json_trace_field, &file->json);
 	return end_marker(&export->markers);
+}
+
+/* True for the samples of an event that the format cannot have beside the main one. Counts of
+ * groups become counters. */
+static bool is_other(const struct perch_export *export, const struct perch_file_event *event,
+		     uint32_t index)
+{
+	return index != export->main_event && event[index].attr.type != PERCH_TYPE_TRACEPOINT &&
+	       !(event[index].attr.sample_type & PERCH_SAMPLE_READ);
+}
+
+/* Adds the samples of other events. Which they are is known after the last sample. */
+static int add_others(struct perch_export *export)
+{
+	const struct perch_file_event *event;
+
+	perch_reader_events(perch_session_reader(export->session), &event);
+	for (uint32_t i = 0; i < export->nr_occurrences; i++) {
+		const struct occurrence *occurrence = &export->occurrence[i];
+		const struct entry *entry = &export->entry[occurrence->entry];
+		const struct marker marker = {
+			.start = occurrence->time,
+			.end = occurrence->time,
+			.thread = entry->thread,
+			.kind = MARKER_EVENT + entry->event,
+			.occurrence = i,
+		};
+		struct json_file *file;
+		char type[32];
+
+		if (!is_other(export, event, entry->event))
+			continue;
+		snprintf(type, sizeof(type), "event-%u", entry->event);
+		file = begin_marker(export, &marker, type);
+		if (!file)
+			return -ENOMEM;
+		perch__json_put_number(file, "period", occurrence->period);
+		if (end_marker(&export->markers))
+			return -ENOMEM;
+		export->stats.other++;
+	}
+	return 0;
 }
 
 int perch__markers_end(struct perch_export *export)
 {
 	struct markers *markers = &export->markers;
-	int rc = 0;
+	int rc = add_others(export);
 
 	for (uint32_t i = 0; i < markers->nr_threads && !rc; i++)
 		if (markers->off_cpu[i].since)

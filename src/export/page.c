@@ -33,9 +33,9 @@ static uint32_t add_frame(struct page *page, struct perch_export *export,
 	uint32_t kind = kind_of[function->kind] + (function->inlined ? PAGE_INLINED : 0);
 
 	perch_processes_dsos(perch_session_processes(export->session), &dsos);
-	if (dsos[function->dso]->kind != PERCH_DSO_UNKNOWN)
-		dso = perch_symbols_dso_name(perch_session_symbols(export->session),
-					     dsos[function->dso]);
+	dso = perch_symbols_dso_name(perch_session_symbols(export->session), dsos[function->dso]);
+	if (!strcmp(dso, "[unknown]"))
+		dso = "";
 	if (function->file != NO_INDEX)
 		file = perch__export_text(&tree->texts, function->file);
 	return perch__page_location(
@@ -73,7 +73,8 @@ static int add_tables(struct page *page, struct perch_export *export,
 }
 
 /* Adds the events in the order of the file: the page shows the first one that has samples. */
-static int add_events(struct page *page, struct perch_export *export, const struct page_maps *map)
+static int add_events(struct page *page, struct perch_export *export, const struct page_maps *map,
+		      bool old)
 {
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(perch_session_reader(export->session), &events), nr_written;
@@ -86,8 +87,12 @@ static int add_events(struct page *page, struct perch_export *export, const stru
 
 		if (position[i] == NO_INDEX)
 			continue;
-		perch_clean_text(events[i].name, name, sizeof(name));
-		map->event[i] = perch__page_event(page, name, !strcmp(unit, "nanoseconds"));
+		perch_clean_text(perch__export_event_name(export, (uint32_t)i), name, sizeof(name));
+		/* folded stacks, with which it is compared, have no name of their event */
+		map->event[i] =
+			old && page->has_counts && i == export->main_event
+				? 0
+				: perch__page_event(page, name, !strcmp(unit, "nanoseconds"));
 		if (map->event[i] == PAGE_NONE)
 			rc = -ENOMEM;
 	}
@@ -160,7 +165,7 @@ static int add_export(struct page *page, struct perch_export *export, bool old)
 		rc = add_tables(page, export, &tree, &map);
 	}
 	if (!rc)
-		rc = add_events(page, export, &map);
+		rc = add_events(page, export, &map, old);
 	if (!rc)
 		rc = add_entries(page, export, &tree, &map, old);
 	if (!rc && !old)
@@ -295,9 +300,8 @@ int perch__export_make_page(struct perch_export *export, struct page *page)
 				       : 0;
 	if (page->title == PAGE_NONE || page->old_title == PAGE_NONE)
 		return -ENOMEM;
+	page->by_name = options->old && (export->text || options->old->text);
 	rc = add_source(page, export, false);
-	if (!rc && options->old)
-		rc = perch__page_compare(page);
 	if (!rc && options->old)
 		rc = add_source(page, options->old, true);
 	if (!rc)

@@ -46,6 +46,9 @@ struct page_node {
 
 struct page_event {
 	uint32_t name, is_clock; /* is_clock: periods are nanoseconds */
+	/* of text: the name of the only event that is joined under the name; 0: there are several,
+	 * or it is the name */
+	uint32_t single;
 };
 
 struct page_thread {
@@ -78,9 +81,11 @@ struct page {
 	size_t nr_functions, nr_locations, nr_nodes, nr_threads, nr_entries, nr_samples, nr_events,
 		nr_notes;
 	struct perch__hash_table texts, functions, locations, nodes, threads, events, entries;
-	struct perch__hash_table names; /* of functions, see perch__page_compare() */
-	bool compares;
-	uint32_t title, old_title; /* old_title: 0 if there is nothing to compare with */
+	/* Functions of one name are one, because folded stacks, with which the others are compared,
+	 * have no DSOs, and few marks of kinds. */
+	bool by_name;
+	struct perch__hash_table names; /* with by_name: of functions */
+	uint32_t title, old_title;	/* old_title: 0 if there is nothing to compare with */
 	bool has_cpus, has_times;
 	bool has_counts; /* some entries have a number that may not be that of samples */
 	unsigned digits; /* behind the point: all numbers of samples and periods are / 10^digits */
@@ -106,17 +111,19 @@ uint32_t perch__page_thread_of(struct page *page, uint32_t pid, uint32_t tid, ui
 uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location);
 uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm);
 uint32_t perch__page_event(struct page *page, const char *name, bool is_clock);
+/* The same for a name in a text, where one name on several kinds of cores is one event. */
+uint32_t perch__page_text_event(struct page *page, const char *name, bool is_clock);
+/* The name of an event. */
+const char *perch__page_event_name(const struct page *page, uint32_t event);
+/* The event with the most samples that are not to compare with; 0: there is none. samples: those of
+ * other events. */
+uint32_t perch__page_main_event(const struct page *page, uint64_t *others);
 /* Finds the entry of wanted (its samples and period are not compared), or adds it with 0 samples.
  */
 uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted);
 /* Makes the digits behind the point at least as many. Returns 0, or -EOVERFLOW if a number is too
  * large; the page is then as before. */
 int perch__page_set_digits(struct page *page, unsigned digits);
-/*
- * From now on functions are those of the recording to compare with: one that is not in the page is
- * the function of that name, because folded stacks have no DSOs and kinds. Returns 0 or -ENOMEM.
- */
-int perch__page_compare(struct page *page);
 /* Adds a line that the page shows. Returns 0 or -ENOMEM. */
 int perch__page_note(struct page *page, const char *text);
 

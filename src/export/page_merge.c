@@ -11,6 +11,7 @@ struct merge {
 	struct page *to;
 	const struct page *from;
 	uint32_t *function, *location, *node, *thread, *event, *entry;
+	bool old;
 	uint64_t scale; /* of numbers of the page that is added */
 };
 
@@ -28,6 +29,18 @@ static uint32_t merge_text(const struct merge *merge, uint32_t text)
 				return -ENOMEM;     \
 		}                                   \
 	} while (0)
+
+/* Folded stacks to compare with have no name of their event: it is the one that is shown. */
+static uint32_t merge_event(const struct merge *merge, uint32_t event)
+{
+	struct page *to = merge->to;
+	uint64_t others;
+
+	if (merge->old && merge->from->has_counts && !to->has_counts && to->nr_events)
+		return perch__page_main_event(to, &others);
+	return perch__page_event(to, perch__page_event_name(merge->from, event),
+				 merge->from->event[event].is_clock);
+}
 
 static int merge_tables(const struct merge *merge)
 {
@@ -54,8 +67,7 @@ static int merge_tables(const struct merge *merge)
 	MERGE(merge->thread, from->nr_threads,
 	      perch__page_thread_of(to, from->thread[i].pid, from->thread[i].tid,
 				    merge_text(merge, from->thread[i].comm)));
-	MERGE(merge->event, from->nr_events,
-	      perch__page_event(to, from->text + from->event[i].name, from->event[i].is_clock));
+	MERGE(merge->event, from->nr_events, merge_event(merge, (uint32_t)i));
 	return 0;
 }
 
@@ -68,7 +80,7 @@ static bool add_scaled(uint64_t *to, uint64_t number, uint64_t scale)
 	       __builtin_add_overflow(*to, scaled, to);
 }
 
-static int merge_samples(const struct merge *merge, bool old)
+static int merge_samples(const struct merge *merge)
 {
 	struct page *to = merge->to;
 	const struct page *from = merge->from;
@@ -79,7 +91,7 @@ static int merge_samples(const struct merge *merge, bool old)
 			to, &(struct page_entry){ .node = merge->node[entry->node],
 						  .thread = merge->thread[entry->thread],
 						  .event = merge->event[entry->event],
-						  .old = old });
+						  .old = merge->old });
 
 		if (index == PAGE_NONE)
 			return -ENOMEM;
@@ -88,9 +100,9 @@ static int merge_samples(const struct merge *merge, bool old)
 			return -EOVERFLOW;
 		merge->entry[i] = index;
 	}
-	to->has_counts |= from->has_counts;
-	if (old)
+	if (merge->old)
 		return 0;
+	to->has_counts |= from->has_counts;
 	if (PERCH__ARRAY_RESERVE_BY_NR(to->sample, to->nr_samples, from->nr_samples))
 		return -ENOMEM;
 	for (size_t i = 0; i < from->nr_samples; i++) {
@@ -105,7 +117,7 @@ static int merge_samples(const struct merge *merge, bool old)
 
 int perch__page_merge(struct page *to, const struct page *from, bool old)
 {
-	struct merge merge = { .to = to, .from = from, .scale = 1 };
+	struct merge merge = { .to = to, .from = from, .old = old, .scale = 1 };
 	uint32_t *memory = calloc(from->nr_functions + from->nr_locations + from->nr_nodes +
 					  from->nr_threads + from->nr_events + from->nr_entries + 1,
 				  sizeof(*memory));
@@ -125,7 +137,7 @@ int perch__page_merge(struct page *to, const struct page *from, bool old)
 	if (!rc)
 		rc = merge_tables(&merge);
 	if (!rc)
-		rc = merge_samples(&merge, old);
+		rc = merge_samples(&merge);
 	free(memory);
 	return rc;
 }

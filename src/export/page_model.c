@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "internal.h"
 #include "page.h"
 
 int perch__page_init(struct page *page)
@@ -111,28 +112,28 @@ static bool same_name(const void *functions, uint32_t index, const void *name)
 	return ((const struct page_function *)functions)[index].name == *(const uint32_t *)name;
 }
 
-static bool has_function(const struct page *page, const struct page_function *wanted)
+/* The function of a name, which is added with its DSO and kind if there is none. */
+static uint32_t find_by_name(struct page *page, const struct page_function *wanted)
 {
-	uint64_t hash = hash_key(page->functions.seed, (const uint32_t *)wanted, 3);
+	uint64_t hash = perch__hash_integer(page->functions.seed, wanted->name);
+	uint32_t found =
+		perch__hash_find(&page->names, hash, same_name, page->function, &wanted->name);
 
-	return perch__hash_find(&page->functions, hash, same_function, page->function, wanted) !=
-	       PERCH__HASH_NONE;
+	if (found != PERCH__HASH_NONE)
+		return found;
+	found = find_function(page, wanted);
+	if (found != PAGE_NONE && perch__hash_add(&page->names, hash, found))
+		return PAGE_NONE;
+	return found;
 }
 
 uint32_t perch__page_function_of(struct page *page, uint32_t name, uint32_t dso, uint32_t kind)
 {
 	const struct page_function wanted = { name, dso, kind };
-	uint32_t found;
 
 	if (name == PAGE_NONE || dso == PAGE_NONE)
 		return PAGE_NONE;
-	if (page->compares && !has_function(page, &wanted)) {
-		found = perch__hash_find(&page->names, perch__hash_integer(page->names.seed, name),
-					 same_name, page->function, &name);
-		if (found != PERCH__HASH_NONE)
-			return found;
-	}
-	return find_function(page, &wanted);
+	return page->by_name ? find_by_name(page, &wanted) : find_function(page, &wanted);
 }
 
 uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind)
@@ -181,6 +182,52 @@ uint32_t perch__page_event(struct page *page, const char *name, bool is_clock)
 				 : find_event(page, &(struct page_event){ text, is_clock });
 }
 
+uint32_t perch__page_text_event(struct page *page, const char *name, bool is_clock)
+{
+	char joined[EXPORT_EVENT_NAME];
+	uint32_t text, event;
+	size_t nr = page->nr_events;
+
+	if (!perch__joined_name(name, joined, sizeof(joined)))
+		return perch__page_event(page, name, is_clock);
+	text = perch__page_text(page, name);
+	event = text == PAGE_NONE ? PAGE_NONE : perch__page_event(page, joined, is_clock);
+	if (event == PAGE_NONE)
+		return PAGE_NONE;
+	if (page->nr_events > nr)
+		page->event[event].single = text;
+	else if (page->event[event].single != text)
+		page->event[event].single = 0;
+	return event;
+}
+
+const char *perch__page_event_name(const struct page *page, uint32_t event)
+{
+	const struct page_event *at = &page->event[event];
+
+	return page->text + (at->single ? at->single : at->name);
+}
+
+uint32_t perch__page_main_event(const struct page *page, uint64_t *others)
+{
+	uint64_t *samples = calloc(page->nr_events + 1, sizeof(*samples));
+	uint32_t main = 0;
+
+	*others = 0;
+	if (!samples)
+		return PAGE_NONE;
+	for (size_t i = 0; i < page->nr_entries; i++)
+		if (!page->entry[i].old)
+			samples[page->entry[i].event] += page->entry[i].samples;
+	for (uint32_t i = 1; i < page->nr_events; i++)
+		if (samples[i] > samples[main])
+			main = i;
+	for (uint32_t i = 0; i < page->nr_events; i++)
+		*others += i != main ? samples[i] : 0;
+	free(samples);
+	return main;
+}
+
 uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted)
 {
 	struct page_entry key = *wanted;
@@ -209,24 +256,6 @@ int perch__page_set_digits(struct page *page, unsigned digits)
 	for (size_t i = 0; i < page->nr_samples; i++)
 		page->sample[i].period *= scale;
 	page->digits = digits;
-	return 0;
-}
-
-/* ---- comparison ---- */
-
-int perch__page_compare(struct page *page)
-{
-	page->names.seed = page->functions.seed;
-	for (uint32_t i = 0; i < page->nr_functions; i++) {
-		uint32_t name = page->function[i].name;
-		uint64_t hash = perch__hash_integer(page->names.seed, name);
-
-		if (perch__hash_find(&page->names, hash, same_name, page->function, &name) ==
-			    PERCH__HASH_NONE &&
-		    perch__hash_add(&page->names, hash, i))
-			return -ENOMEM;
-	}
-	page->compares = true;
 	return 0;
 }
 

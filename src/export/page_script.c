@@ -29,6 +29,10 @@ int perch__script_finish(struct text_reader *reader)
 	reader->has_sample = false;
 	if (drop_sample(reader))
 		return 0;
+	if (reader->other) {
+		reader->stats->other++;
+		return 0;
+	}
 	for (size_t i = reader->nr_frames; i-- > 0;) {
 		struct text_frame *frame = &reader->frame[i];
 
@@ -57,7 +61,7 @@ static bool is_clock(const char *event)
 	return !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
 }
 
-static uint32_t add_event(struct page *page, const struct script_header *header)
+static uint32_t add_event(struct text_reader *reader, const struct script_header *header)
 {
 	char event[256] = "samples", clean[256];
 
@@ -65,7 +69,8 @@ static uint32_t add_event(struct page *page, const struct script_header *header)
 		snprintf(event, sizeof(event), "%.*s", (int)(header->event_end - header->event),
 			 header->event);
 	perch_clean_text(event, clean, sizeof(clean));
-	return perch__page_event(page, clean, is_clock(clean));
+	reader->other = !perch__text_wants(reader, clean);
+	return reader->other ? 0 : perch__page_text_event(reader->page, clean, is_clock(clean));
 }
 
 /* A thread without a name has its id, as in perf. */
@@ -95,7 +100,7 @@ int perch__script_begin(struct text_reader *reader, const struct script_header *
 	if (rc || kind == HEADER_RECORD)
 		return rc ? rc : 1;
 	reader->entry.thread = add_thread(page, header);
-	reader->entry.event = add_event(page, header);
+	reader->entry.event = add_event(reader, header);
 	reader->sample.time = header->time;
 	reader->sample.period = header->period;
 	reader->sample.cpu = (uint32_t)header->cpu;

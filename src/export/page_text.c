@@ -96,6 +96,22 @@ static bool ends_with(const char *start, const char *end, const char *suffix)
 
 /* ---- stacks ---- */
 
+bool perch__text_wants(struct text_reader *reader, const char *event)
+{
+	char joined[EXPORT_EVENT_NAME];
+	size_t used = strlen(reader->other_events);
+
+	if (!reader->event)
+		return true;
+	if (!strcmp(event, reader->event) ||
+	    (perch__joined_name(event, joined, sizeof(joined)) && !strcmp(joined, reader->event)))
+		return reader->found = true;
+	if (!strstr(reader->other_events, event))
+		snprintf(reader->other_events + used, sizeof(reader->other_events) - used, "%s%s",
+			 used ? ", " : "", event);
+	return false;
+}
+
 int perch__text_add_samples(struct text_reader *reader, uint64_t samples, uint64_t period)
 {
 	struct page *page = reader->page;
@@ -234,6 +250,10 @@ static int read_folded(struct text_reader *reader, const char *line)
 	if (!last || last == line || !read_count(last + 1, &count) ||
 	    !align_count(reader->page, &count))
 		return 0;
+	if (!perch__text_wants(reader, "count")) {
+		reader->stats->other++;
+		return 1;
+	}
 	while (last > line && last[-1] == ' ')
 		last--;
 	comm_end = memchr(line, ';', (size_t)(last - line));
@@ -372,6 +392,10 @@ static int set_error(int rc, const struct text_reader *reader, struct perch_erro
 	if (rc)
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the text: %s",
 				       strerror(-rc));
+	if (reader->event && !reader->found && reader->other_events[0])
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the text has no event '%s'; it has %s", reader->event,
+				       reader->other_events);
 	if (reader->detected || !reader->lines)
 		return 0;
 	if (reader->lines == 1)
@@ -404,6 +428,7 @@ int perch_export_add_text(struct perch_export *export, FILE *in, struct perch_er
 	}
 	reader->page = export->text;
 	reader->stats = &export->stats;
+	reader->event = export->options.event;
 	flockfile(in); /* each byte is read without a lock */
 	rc = set_error(read_text(reader, in), reader, err);
 	funlockfile(in);

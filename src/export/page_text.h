@@ -22,13 +22,17 @@ struct text_frame {
 struct text_reader {
 	struct page *page;
 	struct perch_export_stats *stats;
-	char *line, *held; /* held: may begin a sample, which the next line decides */
+	const char *event;	/* whose samples are wanted; NULL: all */
+	bool found;		/* there is one */
+	char other_events[512]; /* the names of others, for a message */
+	char *line, *held;	/* held: may begin a sample, which the next line decides */
 	size_t length, capacity, held_capacity;
 	bool has_held;
 	bool folded, detected;
 	/* the sample of perf script that is being read */
 	bool has_sample;
 	bool unsure;	      /* its header may be another text, if no frame follows */
+	bool other;	      /* it is of an event that is not wanted */
 	bool inline_frame;    /* its only frame is that of the header */
 	bool without_headers; /* samples are frames between empty lines */
 	struct page_entry entry;
@@ -44,6 +48,8 @@ struct text_reader {
 
 /* Adds a name of the text, cleaned, without the bytes from end on. */
 uint32_t perch__text_name(struct page *page, const char *start, const char *end);
+/* True for an event whose samples are wanted. Its name must be clean. */
+bool perch__text_wants(struct text_reader *reader, const char *event);
 /* Adds samples of a stack, and sets reader->sample.entry. Returns 0, -ENOMEM or -EOVERFLOW. */
 int perch__text_add_samples(struct text_reader *reader, uint64_t samples, uint64_t period);
 /* Replaces a node by its child of a frame; PAGE_NONE if out of memory. */

@@ -24,14 +24,14 @@ static int put_type(struct pprof *pprof, const char *name, const char *unit)
 }
 
 /* Writes what lies between two samples of an event: its period, if it has a fixed one. */
-static int put_period(struct pprof *pprof, const struct perch_file_event *event)
+static int put_period(struct pprof *pprof, const struct perch_file_event *event, const char *name)
 {
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT;
 
 	if (event->attr.freq || !event->attr.sample_period)
 		return 0;
-	type.type = perch__pprof_clean_text(pprof, event->name);
+	type.type = perch__pprof_clean_text(pprof, name);
 	type.unit = perch__pprof_text(pprof, perch__export_unit(&event->attr));
 	profile.period_type = &type;
 	profile.period = (int64_t)event->attr.sample_period;
@@ -46,18 +46,20 @@ static int put_types(struct pprof *pprof)
 	size_t nr = perch_reader_events(perch_session_reader(pprof->export->session), &event);
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	int rc = (int)perch__pprof_text(pprof, "");
+	const char *name;
 
 	if (!rc)
 		rc = put_type(pprof, "samples", "count");
 	for (size_t i = 0; i < nr && !rc; i++) {
 		if (pprof->position[i] == NO_INDEX)
 			continue;
-		rc = put_type(pprof, event[i].name, perch__export_unit(&event[i].attr));
-		if (rc || pprof->position[i])
+		name = perch__export_event_name(pprof->export, (uint32_t)i);
+		rc = put_type(pprof, name, perch__export_unit(&event[i].attr));
+		if (rc || i != pprof->export->main_event)
 			continue;
-		profile.default_sample_type = perch__pprof_clean_text(pprof, event[i].name);
+		profile.default_sample_type = perch__pprof_clean_text(pprof, name);
 		rc = profile.default_sample_type < 0 ? (int)profile.default_sample_type
-						     : put_period(pprof, &event[i]);
+						     : put_period(pprof, &event[i], name);
 	}
 	return rc ? rc : perch__pprof_put(pprof, &profile);
 }

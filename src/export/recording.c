@@ -37,12 +37,17 @@ uint32_t *perch__export_event_positions(const struct perch_export *export, size_
 	const struct perch_file_event *event;
 	size_t nr = perch_reader_events(perch_session_reader(export->session), &event);
 	uint32_t *position = calloc(nr + 1, sizeof(*position));
+	/* in the others, samples of other events are markers */
+	bool selects = export->options.event && !(export->format->flags & EXPORT_MARKERS);
 
 	*nr_written = 0;
 	if (!position)
 		return NULL;
 	for (size_t i = 0; i < nr; i++)
-		position[i] = perch__is_dummy(&event[i].attr) ? NO_INDEX : 0;
+		position[i] = perch__is_dummy(&event[i].attr) || export->event[i].leader != i ||
+					      (selects && !export->event[i].selected)
+				      ? NO_INDEX
+				      : 0;
 	for (size_t i = 0; i < export->nr_entries; i++)
 		position[export->entry[i].event] = 0;
 	for (size_t i = 0; i < nr; i++)

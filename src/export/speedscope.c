@@ -54,12 +54,12 @@ static void put_stack(struct json_file *file, const struct export_tree *tree, ui
 }
 
 static void put_name(struct json_file *file, const struct perch_export *export,
-		     const struct track *track, const struct perch_file_event *event)
+		     const struct track *track)
 {
 	const struct thread_name *thread = &export->thread[track->thread];
 	char clean[256], text[PERCH__EXPORT_NAME + 512];
 
-	perch_clean_text(event->name, clean, sizeof(clean));
+	perch_clean_text(perch__export_event_name(export, track->event), clean, sizeof(clean));
 	snprintf(text, sizeof(text), "%s %" PRIu32 "/%" PRIu32 " %s", thread->comm, thread->pid,
 		 thread->tid, clean);
 	perch__json_put_text(file, "name", text);
@@ -77,7 +77,7 @@ static void put_track(struct json_file *file, const struct perch_export *export,
 	perch__json_key(json, NULL);
 	perch__json_begin_object(json);
 	perch__json_put_text(file, "type", "sampled");
-	put_name(file, export, track, event);
+	put_name(file, export, track);
 	perch__json_put_text(file, "unit", ns ? "nanoseconds" : "none");
 	perch__json_key(json, "samples");
 	perch__json_begin_array(json);

@@ -318,7 +318,7 @@ static void count_hidden(struct picture *picture)
 static int put_head(struct picture *picture, double height)
 {
 	const struct page *page = picture->page;
-	const char *event = page->nr_events ? page->text + page->event[picture->event].name
+	const char *event = page->nr_events ? perch__page_event_name(page, picture->event)
 					    : "no event";
 	int rc;
 
@@ -400,24 +400,18 @@ static int put_picture(struct picture *picture)
 	return rc;
 }
 
-/* Returns the first event with samples. */
-static uint32_t first_event(const struct page *page)
-{
-	uint32_t first = PAGE_NONE;
-
-	for (size_t i = 0; i < page->nr_entries; i++)
-		if (!page->entry[i].old && page->entry[i].event < first)
-			first = page->entry[i].event;
-	return first == PAGE_NONE ? 0 : first;
-}
-
 int perch__export_svg(struct perch_export *export, FILE *out, struct perch_error *err)
 {
 	struct page page;
 	struct picture picture = { .page = &page, .out = out };
+	uint64_t others;
 	int rc = perch__export_make_page(export, &page);
 
-	picture.event = rc ? 0 : first_event(&page);
+	if (!rc) {
+		picture.event = perch__page_main_event(&page, &others);
+		rc = picture.event == PAGE_NONE ? -ENOMEM : 0;
+		export->stats.other += others;
+	}
 	if (!rc)
 		rc = make_tree(&picture);
 	if (!rc)

@@ -566,7 +566,7 @@ def check_errors(directory, path):
     for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded, firefox, json, pprof or speedscope"),
                            (("--format", "folded", "--mark", "x"), "unknown kind 'x'"), (("--format", "folded", "word"), "not an option"),
                            (("--format", "folded", "--event", "none"), "has no event 'none'; it has cpu-clock"),
-                           (("--format", "pprof", "--event", "cpu-clock"), "--event is for folded stacks"),
+                           (("--format", "pprof", "--event", "none"), "has no event 'none'; it has cpu-clock"),
                            (("--format", "folded", "--ignore-callees", "("), "is no extended regular expression")):
         status, _, err = run(PERCH, "export", *words, "-i", path)
         check(status == 2 and message in err, "usage: " + (" ".join(words) or "no option"), err)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* What is shown, and its text in the fragment of the address, which is a link to the view. */
 
-/* The first event of the file that has samples. */
-function firstEvent(entries) {
-	let first = Infinity;
+/* The event with the most samples. */
+function mainEvent({ entries, events }) {
+	const samples = events.map(() => 0);
 
 	for (let i = 0; i < entries.count; i++)
-		if (!entries.old[i] && entries.event[i] < first)
-			first = entries.event[i];
-	return first < Infinity ? first : 0;
+		if (!entries.old[i])
+			samples[entries.event[i]] += entries.samples[i];
+	return samples.reduce((main, number, i) => (number > samples[main] ? i : main), 0);
 }
 
 /* Returns what is shown at first. */
 function defaultState(data) {
 	return {
-		event: firstEvent(data.entries),
+		event: mainEvent(data),
 		comm: null, thread: null, cpu: null, from: 0, to: data.slices, samples: false,
 		group: 'command', recursion: false, lines: false, byWeight: false, icicle: false,
 		color: data.oldTitle ? 'change' : 'kind', search: '', view: 'flame', fn: null, path: '',
