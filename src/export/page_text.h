@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks from text. page_text.c reads lines and folded stacks, page_script.c reads samples of perf
- * script, and page_script_header.c the lines that begin them.
+ * script, page_script_header.c the lines that begin them, and page_text_parts.c is what they share.
  */
 #ifndef PERCH_EXPORT_PAGE_TEXT_H
 #define PERCH_EXPORT_PAGE_TEXT_H
@@ -44,7 +44,7 @@ struct text_reader {
 	int control;	      /* the byte that no text has; 0: none */
 };
 
-/* ---- page_text.c ---- */
+/* ---- page_text_parts.c ---- */
 
 /* Adds a name of the text, cleaned, without the bytes from end on. */
 uint32_t perch__text_name(struct page *page, const char *start, const char *end);

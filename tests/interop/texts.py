@@ -66,10 +66,10 @@ def check_hybrid():
     raw = gzip.decompress(run("export", "-i", "hybrid.data", "--format", "pprof", text=False)[0])
     check(b"cycles:P" in raw and b"cpu_atom" not in raw, "pprof: one event", raw)
     # one kind of cores keeps its name
-    built.write("atom.data", hybrid_records()[:3], [(names[0], 0, 10 << 32)])
-    with open("atom.txt", "w", encoding="utf-8") as file:
-        file.write(run("script", "-i", "atom.data")[0])
-    for source in (["-i", "atom.data"], ["atom.txt"]):
+    built.write("single.data", hybrid_records()[:3], [(names[0], 0, 10 << 32)])
+    with open("single.txt", "w", encoding="utf-8") as file:
+        file.write(run("script", "-i", "single.data")[0])
+    for source in (["-i", "single.data"], ["single.txt"]):
         check(picture(*source)[0] == f"{names[0]}: 7", f"{source[-1]}: one kind of cores has its own name", picture(*source)[0])
 
 

@@ -565,7 +565,7 @@ static void delivers_records_that_are_passed(void **state)
 
 static void exports_only_events_of_the_recording(void **state)
 {
-	const struct perch_export_options other = { .event = "x" }, known = { 0 };
+	const struct perch_export_options other = { .event = "x" }, present = { 0 };
 	struct perch_session *session;
 	struct perch_export *export;
 	struct perch_error err = { 0 };
@@ -575,7 +575,8 @@ static void exports_only_events_of_the_recording(void **state)
 	make_recording();
 	session = open_session(NULL);
 	assert_non_null(out);
-	assert_int_equal(perch_export_new(&export, session, PERCH_EXPORT_FOLDED, &known, &err), 0);
+	assert_int_equal(perch_export_new(&export, session, PERCH_EXPORT_FOLDED, &present, &err),
+			 0);
 	assert_int_equal(perch_export_write(export, out, &err), 0);
 	perch_export_free(export);
 	assert_int_equal(perch_export_new(&export, session, PERCH_EXPORT_FOLDED, &other, &err),
