@@ -308,7 +308,12 @@ struct perch_reader_damage {
 	/** PERCH_ORDER_TIME: records that were delivered after a newer record, because the rounds
 	 * in the file are wrong. */
 	uint64_t late_records;
-	uint64_t reserved[3]; /**< for members of later versions */
+	/** Features of the header that this version does not read, and the number of the first. */
+	uint32_t unknown_features, unknown_feature;
+	/** Parts of the functions that the recording has cannot be read:
+	 * perch_reader_recorded_files(). */
+	bool damaged_functions;
+	uint64_t reserved[1]; /**< for members of later versions */
 };
 
 /**
@@ -529,6 +534,47 @@ PERCH_API const char *perch_reader_text(const struct perch_reader *reader,
  */
 PERCH_API size_t perch_reader_command_line(const struct perch_reader *reader,
 					   const char *const **arguments);
+
+/** What a file of struct perch_recorded_file is. */
+enum perch_recorded_kind {
+	PERCH_RECORDED_KERNEL, /**< the kernel: its addresses are those of the recording */
+	PERCH_RECORDED_MODULE, /**< a kernel module */
+	PERCH_RECORDED_ELF,    /**< a program or shared object */
+	PERCH_RECORDED_DEX,    /**< bytecode of Android: its addresses are offsets in the file */
+	PERCH_RECORDED_JIT,   /**< code of a JIT compiler: its addresses are those of the process */
+	PERCH_RECORDED_OTHER, /**< unknown */
+};
+
+/** A function of a file in the recording. */
+struct perch_recorded_function {
+	uint64_t address;     /**< first virtual address, by the kind of the file */
+	uint64_t size;	      /**< bytes; 0 if unknown */
+	const char *name;     /**< not trusted */
+	uint64_t reserved[1]; /**< for members of later versions */
+};
+
+/** A file whose functions the recording has. */
+struct perch_recorded_file {
+	const char *path;	       /**< as in MMAP records; not trusted */
+	enum perch_recorded_kind kind; /**< what it is */
+	uint64_t address;	       /**< lowest virtual address of its code */
+	/** Offset of that address: in the file, of a module in its memory. UINT64_MAX: unknown. */
+	uint64_t offset;
+	const struct perch_recorded_function *functions; /**< in any order */
+	size_t nr_functions;				 /**< how many */
+	uint64_t reserved[2];				 /**< for members of later versions */
+};
+
+/**
+ * Returns the files whose functions the recording has: simpleperf, the recorder of Android, writes
+ * the functions that samples hit. Sessions use them.
+ *
+ * @param reader      the reader
+ * @param[out] files  the files; valid until perch_reader_close()
+ * @return how many; 0 for recordings of other recorders
+ */
+PERCH_API size_t perch_reader_recorded_files(const struct perch_reader *reader,
+					     const struct perch_recorded_file **files);
 
 /**
  * Calls a function for each field of a record, also of perf.data's own types.

@@ -60,6 +60,7 @@ struct perch_dso {
 	uint8_t build_id_size;	  /**< bytes of build_id; 0 if unknown */
 	uint8_t build_id[20];	  /**< the build id */
 	bool used;		  /**< an address was resolved to it */
+	bool has_code;		  /**< code_offset is known */
 	/** The recording has the build id for the path, not for the mapping (MMAP2 without build
 	 * ids).
 	 */
@@ -76,6 +77,9 @@ struct perch_dso {
 	uint64_t map_end;	       /**< the address after the last one */
 	struct perch_jitdump *jitdump; /**< kind PERCH_DSO_JIT: its functions; else NULL */
 	uint64_t code_size;	       /**< bytes of the last executable mapping; 0 if unknown */
+	/** The lowest offset in the file of executable mappings; of all, where recordings do not
+	 * have the protection (MMAP). */
+	uint64_t code_offset;
 	/** Kind ANON: the process made its first mapping during the recording. */
 	bool mapped_in_recording;
 	/** Inodes of the namespaces of that process when it mapped the DSO, by NAMESPACES records;

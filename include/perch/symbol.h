@@ -269,6 +269,19 @@ PERCH_API void perch_symbols_set_bpf_programs(struct perch_symbols *symbols, con
 					      size_t programs_size, const void *btf,
 					      size_t btf_size);
 
+struct perch_recorded_file;
+/**
+ * Sets the functions that the recording has itself: those of perch_reader_recorded_files(). They
+ * are used for a DSO without a recorded build id, and for one whose file has no functions. A
+ * session does this.
+ *
+ * @param symbols  the symbols
+ * @param files    the files; they must live as long as symbols
+ * @param nr       how many
+ */
+PERCH_API void perch_symbols_set_recorded_files(struct perch_symbols *symbols,
+						const struct perch_recorded_file *files, size_t nr);
+
 /**
  * Says that the DSOs are those of a recording, and which kernel it is of. The kernel then has names
  * only if the recording has its address (perch_dso.text_start): it loads at another address after

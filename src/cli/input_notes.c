@@ -202,7 +202,7 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 			nameless->most = misses;
 			nameless->largest = dso;
 		}
-	} else if (!is_stripped(reason) && nameless->files++ < MAX_NAMED_DSOS) {
+	} else if (!is_stripped(reason) && misses && nameless->files++ < MAX_NAMED_DSOS) {
 		perch_clean_text(dso->path, path, sizeof(path));
 		cli_note(input->command, "%" PRIu64 " %s in %s %s: %s%s", misses,
 			 cli_word(misses, "address", "addresses"), path,
@@ -377,6 +377,18 @@ static void print_bad_records(const struct cli_input *input,
 			 damage->unknown_records,
 			 cli_word(damage->unknown_records, "record", "records"), input->path,
 			 cli_word(damage->unknown_records, "has a type", "have types"));
+	if (damage->unknown_features)
+		cli_note(input->command,
+			 "%u %s in the header of %s %s not supported by this version (%s %u)",
+			 damage->unknown_features,
+			 cli_word(damage->unknown_features, "feature", "features"), input->path,
+			 cli_word(damage->unknown_features, "is", "are"),
+			 cli_word(damage->unknown_features, "number", "the first is number"),
+			 damage->unknown_feature);
+	if (damage->damaged_functions)
+		cli_note(input->command,
+			 "a part of the functions that %s has cannot be read: names are missing",
+			 input->path);
 }
 
 /*

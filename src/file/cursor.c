@@ -40,7 +40,9 @@ uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t siz
 	}
 	if (type == PERCH_RECORD_HEADER_TRACING_DATA && size >= 12) {
 		brief = perch__u32(record + 8);
-		return ((swapped ? __builtin_bswap32(brief) : brief) + 7ull) & ~7ull;
+		brief = swapped ? __builtin_bswap32(brief) : brief;
+		/* simpleperf before 2017: the size of the record includes them */
+		return brief <= size - 12u ? 0 : (brief + 7ull) & ~7ull;
 	}
 	return 0;
 }

@@ -4,6 +4,26 @@
 
 /* ---- finding sections ---- */
 
+void perch__unknown_feature(struct perch_reader *reader, uint64_t number)
+{
+	if (!reader->unknown_features++)
+		reader->unknown_feature = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
+
+/* Returns where the bytes of a feature are remembered; NULL: it is not read. */
+static struct perch__view *feature_at(struct perch_reader *reader, unsigned number)
+{
+	unsigned simpleperf = number - PERCH__SIMPLEPERF_FIRST;
+
+	if (number < PERCH_FEATURE_MAX)
+		return &reader->feature[number];
+	if (simpleperf == PERCH__SIMPLEPERF_FILE || simpleperf == PERCH__SIMPLEPERF_META_INFO ||
+	    simpleperf == PERCH__SIMPLEPERF_FILE2)
+		return &reader->simpleperf[simpleperf];
+	perch__unknown_feature(reader, number);
+	return NULL;
+}
+
 /* The table has an entry for each bit that is set, also for unknown features. */
 int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 {
@@ -13,6 +33,7 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 		memset(reader->header.features, 0, sizeof(reader->header.features));
 	for (unsigned int bit = 0; bit < PERCH__FEATURE_BITS; bit++) {
 		struct perch__section section;
+		struct perch__view *view;
 
 		if (!(reader->header.features[bit / 64] >> bit % 64 & 1))
 			continue;
@@ -20,6 +41,8 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 			/* the table is truncated */
 			reader->unfinished = true;
 			memset(reader->feature, 0, sizeof(reader->feature));
+			memset(reader->simpleperf, 0, sizeof(reader->simpleperf));
+			reader->unknown_features = 0;
 			return perch__parse_features(reader, err);
 		}
 		section = perch__file_section(reader, reader->file + at);
@@ -28,11 +51,12 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 			reader->unfinished = true;
 			continue;
 		}
-		if (bit >= PERCH_FEATURE_MAX)
+		view = feature_at(reader, bit);
+		if (!view)
 			continue;
-		reader->feature[bit] = (struct perch__view){ .at = reader->file + section.offset,
-							     .left = section.size,
-							     .swapped = reader->swapped };
+		*view = (struct perch__view){ .at = reader->file + section.offset,
+					      .left = section.size,
+					      .swapped = reader->swapped };
 	}
 	return perch__parse_features(reader, err);
 }
@@ -242,7 +266,11 @@ int perch__parse_features(struct perch_reader *reader, struct perch_error *err)
 	if (!rc)
 		rc = parse_build_ids(reader, err);
 	if (!rc)
+		rc = perch__parse_meta_info(reader, err);
+	if (!rc)
 		rc = name_unnamed_events(reader, err);
+	if (!rc)
+		rc = perch__parse_recorded_files(reader, err);
 	parse_groups(reader);
 	return rc;
 }

@@ -76,6 +76,15 @@ static inline bool perch__take_u64(struct perch__view *view, uint64_t *value)
 /* Reads a string: u32 length, then that many bytes. The string ends at the first NUL. */
 bool perch__take_text(struct perch__view *view, const char **text, size_t *length);
 
+/* Features of simpleperf that are read, from number PERCH__SIMPLEPERF_FIRST on. */
+enum {
+	PERCH__SIMPLEPERF_FIRST = 128,
+	PERCH__SIMPLEPERF_FILE = 0,
+	PERCH__SIMPLEPERF_META_INFO = 1,
+	PERCH__SIMPLEPERF_FILE2 = 4,
+	PERCH__SIMPLEPERF_MAX
+};
+
 /* ---- the reader ---- */
 
 struct perch__allocation; /* memory that lives as long as the reader */
@@ -176,6 +185,13 @@ struct perch_reader {
 	struct perch_parse_info no_parse_info; /* of records that cannot be decoded */
 
 	struct perch__view feature[PERCH_FEATURE_MAX]; /* at is NULL: absent */
+	/* features that are not read: how many, and the number of the first */
+	uint32_t unknown_features, unknown_feature;
+	/* simpleperf.c */
+	struct perch__view simpleperf[PERCH__SIMPLEPERF_MAX];
+	struct perch_recorded_file *recorded_file;
+	size_t nr_recorded_files;
+	bool damaged_functions;
 	const char *text[PERCH_FEATURE_MAX];
 	const char **arguments;
 	size_t nr_arguments;
@@ -273,6 +289,11 @@ int perch__read_pipe(struct perch_reader *reader, struct perch_error *err);
 /* feature.c: finds the feature sections, and parses what the public functions need. */
 int perch__read_features(struct perch_reader *reader, struct perch_error *err);
 int perch__parse_features(struct perch_reader *reader, struct perch_error *err);
+/* Counts a feature that is not read. */
+void perch__unknown_feature(struct perch_reader *reader, uint64_t number);
+/* simpleperf.c: functions that the recording has, and names of events. */
+int perch__parse_recorded_files(struct perch_reader *reader, struct perch_error *err);
+int perch__parse_meta_info(struct perch_reader *reader, struct perch_error *err);
 int perch__add_build_id(struct perch_reader *reader, const uint8_t *record, size_t size,
 			struct perch_error *err);
 

@@ -78,6 +78,8 @@ static int read_feature(struct perch_reader *reader, const uint8_t *record, uint
 								 .left = size - 16u,
 								 .swapped = reader->swapped };
 		reader->header.features[0] |= 1ull << feature;
+	} else if (feature >= PERCH_FEATURE_MAX && size > 16) {
+		perch__unknown_feature(reader, feature);
 	}
 	return 0;
 }

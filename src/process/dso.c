@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DSOs. Two mappings show the same file if they have the same path and the same build id, or the
- * same path, device and inode. With only one of both known on each side, they are different files:
+ * same path, device and inode. With only one of both bits on each side, they are different files:
  * the path alone proves nothing, since a container has other files.
  */
 #include <stdio.h>
@@ -242,11 +242,27 @@ struct perch_dso *perch__dso_named(struct perch_processes *processes, const char
 	return find_or_add(processes, &key, kind);
 }
 
+/* A protection with other bits is the mode of the file, from perf inject --jit. */
+static bool is_data(const struct perch_record *record)
+{
+	const uint32_t bits = PROT_READ | PROT_WRITE | PROT_EXEC;
+	uint32_t protection = record->mmap.protection;
+
+	return record->misc & PERCH_MISC_MMAP_DATA ||
+	       (protection && !(protection & ~bits) && !(protection & PROT_EXEC));
+}
+
 /* Not by the protection: old kernels record none, and perf inject --jit the mode of the file. */
 static void set_code_size(struct perch_dso *dso, const struct perch_record *record)
 {
+	const struct perch_mmap_record *mmap = &record->mmap;
+
+	if (!is_data(record) && (!dso->has_code || mmap->page_offset < dso->code_offset)) {
+		dso->has_code = true;
+		dso->code_offset = mmap->page_offset;
+	}
 	if (!(record->misc & PERCH_MISC_MMAP_DATA))
-		dso->code_size = record->mmap.length;
+		dso->code_size = mmap->length;
 }
 
 /* A mapping of a file has the file's build id, or device and inode, or in old recordings neither.

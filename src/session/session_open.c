@@ -101,6 +101,14 @@ static void set_bpf_programs(struct perch_session *session)
 	perch_symbols_set_bpf_programs(session->symbols, programs, size, btf, btf_size);
 }
 
+static void set_recorded_files(struct perch_session *session)
+{
+	const struct perch_recorded_file *files;
+	size_t nr = perch_reader_recorded_files(session->reader, &files);
+
+	perch_symbols_set_recorded_files(session->symbols, files, nr);
+}
+
 /* The recording began before its end by the time between its first and its last sample. */
 static void set_recorded_since(struct perch_session *session)
 {
@@ -182,6 +190,7 @@ static int begin(struct perch_session *session, struct perch_error *err)
 		count_running(session);
 		set_bpf_programs(session);
 		set_recorded_since(session);
+		set_recorded_files(session);
 	}
 	if (!rc && !session->options.keep_reads && !session->options.file_order &&
 	    perch__reads_new(&session->reads, session->events, session->nr_events))

@@ -346,7 +346,12 @@ struct sources {
 	/* the features BPF_PROG_INFO and BPF_BTF of the recording */
 	const uint8_t *bpf_programs, *btf;
 	size_t bpf_programs_size, btf_size;
+	const struct perch_recorded_file *recorded_file; /* functions of the recording itself */
+	size_t nr_recorded_files;
 };
+/* recorded.c: adds the functions that the recording has for a DSO. Returns 0 or -ENOMEM. */
+int perch__load_recorded(struct table *table, const struct sources *sources,
+			 const struct perch_dso *dso, struct symbol_error *error);
 /*
  * Returns 0 or -ENOMEM. If the table is empty, error has the reason. symtab_error: why functions
  * that the file has are not in the table.

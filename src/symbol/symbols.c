@@ -178,6 +178,17 @@ static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 	return 0;
 }
 
+static void finish_load(struct dso_symbols *cached, int rc)
+{
+	if (rc) {
+		perch__table_free(&cached->table);
+		perch__set_symbol_error(&cached->error, "out of memory");
+	}
+	/* a file with exported symbols only keeps its reason */
+	if (perch__table_has_functions(&cached->table) && cached->dso->kind != PERCH_DSO_FILE)
+		cached->error.text[0] = 0;
+}
+
 void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cached)
 {
 	struct sources *sources = &symbols->sources;
@@ -186,6 +197,11 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 	if (cached->loaded)
 		return;
 	cached->loaded = true;
+	/* without a build id, any other file is less certain than the recording itself */
+	if (!perch__own_build_id_size(cached->dso))
+		rc = perch__load_recorded(&cached->table, sources, cached->dso, &cached->error);
+	if (rc || cached->table.nr)
+		return finish_load(cached, rc);
 	switch (cached->dso->kind) {
 	case PERCH_DSO_FILE:
 		rc = perch__load_file(&cached->table, sources, cached->dso, &cached->error,
@@ -212,13 +228,10 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 		perch__set_symbol_error(&cached->error, "no mapping was recorded at the address");
 		break;
 	}
-	if (rc) {
-		perch__table_free(&cached->table);
-		perch__set_symbol_error(&cached->error, "out of memory");
-	}
-	/* a file with exported symbols only keeps its reason */
-	if (perch__table_has_functions(&cached->table) && cached->dso->kind != PERCH_DSO_FILE)
-		cached->error.text[0] = 0;
+	if (!rc && !perch__table_has_functions(&cached->table) &&
+	    perch__own_build_id_size(cached->dso))
+		rc = perch__load_recorded(&cached->table, sources, cached->dso, &cached->error);
+	finish_load(cached, rc);
 }
 
 static char *alloc_text(struct perch_symbols *symbols, size_t size)
