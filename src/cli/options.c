@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Options as perf parses them: prefixes of long names, --no- negates, optional arguments. */
+/*
+ * Options as perf parses them: prefixes of long names, --no- negates, --name of an option that is
+ * called no-name, optional arguments.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -165,54 +168,94 @@ static void parse_short_options(struct parser *parser, const char *word)
 	}
 }
 
-/* Finds an option by its long name or an unambiguous prefix of it. */
+/* The forms of a long name, in the order in which they are looked for. */
+enum form {
+	FORM_NAME,     /* --name */
+	FORM_NEGATED,  /* --no-name */
+	FORM_POSITIVE, /* --name of an option that is called no-name */
+	FORM_TWICE,    /* --no-no-name */
+	NR_FORMS,
+};
+
+static bool begins_with_no(const char *name)
+{
+	return !strncmp(name, "no-", 3);
+}
+
+/* Returns the rest of the option's name after a word of this form; NULL if it has another name. */
+static const char *rest_of_name(const struct cli_option *option, enum form form, const char *word,
+				size_t length)
+{
+	const char *name = option->name;
+
+	if (!name || (form == FORM_POSITIVE && !begins_with_no(name)))
+		return NULL;
+	if (form == FORM_POSITIVE)
+		name += 3;
+	for (int no = form == FORM_NEGATED ? 1 : form == FORM_TWICE ? 2 : 0; no; no--) {
+		if (length < 4 || !begins_with_no(word))
+			return NULL;
+		word += 3;
+		length -= 3;
+	}
+	return strncmp(name, word, length) ? NULL : name + length;
+}
+
+/*
+ * Finds an option by its long name or an unambiguous prefix of it. A whole name of any form comes
+ * before the prefixes: --buildid is the positive form of --no-buildid, not a prefix of
+ * --buildid-mmap.
+ */
 static const struct cli_option *find_long(const struct parser *parser, const char *name,
 					  size_t length, bool *negated)
 {
-	const struct cli_option *found = NULL;
+	for (int prefixes = 0; prefixes < 2; prefixes++)
+		for (enum form form = 0; form < NR_FORMS; form++) {
+			const struct cli_option *found = NULL;
 
-	for (int no = 0; no < 2; no++) {
-		const char *wanted = name;
-		size_t wanted_length = length;
+			for (size_t i = 0; i < parser->nr; i++) {
+				const struct cli_option *option = &parser->options[i];
+				const char *rest = rest_of_name(option, form, name, length);
 
-		if (no) {
-			if (length < 4 || strncmp(name, "no-", 3))
-				break;
-			wanted += 3;
-			wanted_length -= 3;
-		}
-		for (size_t i = 0; i < parser->nr; i++) {
-			const struct cli_option *option = &parser->options[i];
-
-			if (!option->name || strncmp(option->name, wanted, wanted_length))
-				continue;
-			if (!option->name[wanted_length]) {
-				*negated = no;
-				return option;
+				if (!rest || (*rest && !prefixes))
+					continue;
+				if (found)
+					refuse(parser, "'--%.*s' is ambiguous: --%s or --%s",
+					       (int)length, name, found->name, option->name);
+				found = option;
 			}
-			if (found && found != option)
-				refuse(parser, "'--%.*s' is ambiguous: --%s or --%s", (int)length,
-				       name, found->name, option->name);
-			found = option;
-			*negated = no;
+			*negated = form == FORM_NEGATED || form == FORM_POSITIVE;
+			if (found)
+				return found;
 		}
-		if (found)
-			return found;
-	}
 	return NULL;
+}
+
+/* Refuses --no-name or --name if perf has the other one, which the command does not have. */
+static void refuse_opposite(const struct parser *parser, const char *name, size_t length)
+{
+	bool no = length > 3 && begins_with_no(name);
+	char other[64];
+
+	snprintf(other, sizeof(other), "--%s%.*s", no ? "" : "no-", (int)length - (no ? 3 : 0),
+		 name + (no ? 3 : 0));
+	if (cli_perf_option(parser->usage->name, other, strlen(other)))
+		refuse(parser, "unknown option '--%.*s': there is no %s, so omit the option",
+		       (int)length, name, other);
 }
 
 /* Refuses a long option that does not exist, and suggests the most similar one. */
 __attribute__((noreturn)) static void refuse_unknown(const struct parser *parser, const char *name,
 						     size_t length)
 {
-	const char *no = length > 3 && !strncmp(name, "no-", 3) ? "no-" : "";
+	const char *no = length > 3 && begins_with_no(name) ? "no-" : "";
 	unsigned least = length < 5 ? 2 : 3;
 	const char *found = NULL;
 	char word[64];
 
 	if (cli_perf_option(parser->usage->name, name - 2, length + 2))
 		refuse_without_similar(parser, name - 2, length + 2);
+	refuse_opposite(parser, name, length);
 	snprintf(word, sizeof(word), "%.*s", (int)length - (int)strlen(no), name + strlen(no));
 	for (size_t i = 0; i < parser->nr; i++) {
 		const struct cli_option *option = &parser->options[i];

@@ -53,8 +53,8 @@ struct cli_usage {
 /*
  * Parses options up to the first operand or "--". Returns the index of the first operand, argc when
  * there is none. -h and --help print the help and exit with 0. An error prints a usage error and
- * exits with 2. Accepted forms: unambiguous prefixes of long names, --name=value, --name value,
- * -nvalue, -n value, bundled flags (-ag).
+ * exits with 2. Accepted forms: unambiguous prefixes of long names, --no-name, --name of an option
+ * that is called no-name, --name=value, --name value, -nvalue, -n value, bundled flags (-ag).
  */
 int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
 	      char **argv);

@@ -9,13 +9,23 @@
 static const struct {
 	const char *command, *hint;
 } commands[] = {
+	{ "bench",
+	  "perch measures recordings, not machines; 'perch stat -r N PROGRAM' repeats one" },
 	{ "c2c",
 	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
+	{ "check",
+	  "'perch doctor' says what works on this machine, 'perch version' what is built in" },
+	{ "daemon", "a service of systemd can run 'perch record -a --switch-output=TIME'" },
 	{ "data", "'perch script -j' prints records as JSON, 'perch export' writes other formats" },
 	{ "ftrace", "'perch record -e' records tracepoints and probes, see perch-events(7)" },
 	{ "inject", "'perch report' reads jitdumps and build ids of a recording without it" },
+	{ "iostat",
+	  "'perch list uncore' lists the events of units that 'perch stat -a -e' counts" },
+	{ "kallsyms", "'grep -w NAME /proc/kallsyms' prints the address of a function" },
 	{ "kmem", "'perch record -e kmem:*' records its tracepoints, 'perch script' prints them" },
 	{ "kvm", "'perch record -e kvm:*' records its tracepoints, 'perch script' prints them" },
+	{ "kwork",
+	  "'perch record -e irq:*,workqueue:*' records its tracepoints, 'perch script' prints them" },
 	{ "lock", "'perch record -e lock:*' records its tracepoints, 'perch script' prints them" },
 	{ "mem",
 	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
@@ -23,6 +33,9 @@ static const struct {
 	  "a probe is an event (perch record -e uprobe:libc:malloc), see perch-events(7)" },
 	{ "sched",
 	  "'perch record -e sched:*' records its tracepoints, 'perch script' prints them" },
+	{ "test", "'perch doctor' checks what works on this machine" },
+	{ "timechart",
+	  "'perch record -a --switch-events' and 'perch export firefox' show CPUs and threads by time" },
 	{ "trace",
 	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };
@@ -44,8 +57,11 @@ static const struct {
 #define ANNOTATE "'perch annotate' has it, for a recording of 'perch record'"
 #define USERS	 "name processes: -p \"$(pgrep -d, -u USER)\""
 
+#define PFM	 "-e pfm:NAME names an event of libpfm4, see perch-events(7)"
+#define GUEST	 "the code of guests is not named; -e EVENT:H leaves out their samples"
+
 /* Options of perf that a command does not have, and subcommands of perf stat, and what to do
- * instead. */
+ * instead. An empty name of a command: of each command without the option. */
 static const struct {
 	const char *command, *option, *hint;
 } options[] = {
@@ -81,6 +97,13 @@ static const struct {
 	{ "record", "--vmlinux", "perch report -k FILE reads it" },
 	{ "record", "--off-cpu-thresh",
 	  "'perch record -e sched:sched_switch -g' samples where threads block" },
+	{ "record", "--bpf-aux-pause", AUX },
+	{ "record", "--pfm-events", PFM },
+	{ "record", "-f", "an existing file is replaced without it" },
+	{ "record", "--force", "an existing file is replaced without it" },
+	{ "record", "-A", "each recording is a file of its own; 'perch diff' compares two" },
+	{ "record", "--append", "each recording is a file of its own; 'perch diff' compares two" },
+	{ "record", "-l", "counts of multiplexed events are always scaled" },
 	{ "record", "-u", USERS },
 	{ "record", "--uid", USERS },
 
@@ -99,6 +122,13 @@ static const struct {
 	  "'perch list tx' lists the events of transactions that -e counts" },
 	{ "stat", "--bpf-counters", "events are counted without BPF" },
 	{ "stat", "--bpf-prog", "events are counted without BPF" },
+	{ "stat", "-b", "events are counted without BPF" },
+	{ "stat", "--bpf-attr-map", "events are counted without BPF" },
+	{ "stat", "-H", "the PMUs of a CPU are added up, and --no-merge prints each" },
+	{ "stat", "--hybrid-merge", "the PMUs of a CPU are added up, and --no-merge prints each" },
+	{ "stat", "--iostat", "'perch list uncore' lists the events of units that -a -e counts" },
+	{ "stat", "--no-affinity", "counts are read without a move to their CPU" },
+	{ "stat", "--pfm-events", PFM },
 	{ "stat", "--cputype", "name the PMU: -e cpu_core/cycles/" },
 	{ "stat", "--pmu-filter", "name the PMU: -e PMU/EVENT/" },
 	{ "stat", "--per-cache", "--per-core and --per-die add up by core and die" },
@@ -133,6 +163,16 @@ static const struct {
 	{ "top", "--addr2line", "lines are read without a program" },
 	{ "top", "-r", "'chrt -f PRIORITY perch top' sets the priority" },
 	{ "top", "--realtime", "'chrt -f PRIORITY perch top' sets the priority" },
+	{ "top", "-D", "'readelf -sW FILE' prints the symbols of a file" },
+	{ "top", "--dump-symtab", "'readelf -sW FILE' prints the symbols of a file" },
+	{ "top", "--overwrite", "the rings are read before they are full; -m makes them larger" },
+	{ "top", "--stitch-lbr", "call stacks of branch records are shown as they are" },
+	{ "top", "--group-sort-idx",
+	  "name the event first in -e: rows are sorted by the first one" },
+	{ "top", "--control", "'perch record -D 10-20,30-40' enables events in windows of time" },
+	{ "top", "--data-type", TYPES },
+	{ "top", "-W", "'perch record -W' and 'perch report -s local_weight' show weights" },
+	{ "top", "--pfm-events", PFM },
 	{ "top", "-u", USERS },
 	{ "top", "--uid", USERS },
 	{ "top", "--num-thread-synthesize", "one thread reads /proc" },
@@ -183,6 +223,20 @@ static const struct {
 	{ "annotate", "--code-with-type", TYPES },
 	{ "annotate", "-o", OUTPUT },
 	{ "annotate", "--output", OUTPUT },
+	{ "list", "--cputype", "'perch list PMU/' lists the events of a PMU" },
+	{ "list", "--unit", "'perch list PMU/' lists the events of a PMU" },
+	{ "list", "--debug", "-v prints terms, units and scales" },
+	{ "list", "--deprecated", "all events that the kernel names are listed" },
+	{ "list", "--raw-dump", "-j prints names for programs" },
+	{ "list", "-o", OUTPUT },
+	{ "list", "--output", OUTPUT },
+	{ "config", "--system", "defaults are those of the user; a command line overrides them" },
+	{ "", "--guest-code", GUEST },
+	{ "", "--guestkallsyms", GUEST },
+	{ "", "--guestmodules", GUEST },
+	{ "", "--guestmount", GUEST },
+	{ "", "--guestvmlinux", GUEST },
+	{ "", "--show-kernel-path", "the kernel is [kernel.kallsyms]; -k FILE names a file of it" },
 };
 
 const char *cli_perf_command(const char *name)
@@ -196,7 +250,7 @@ const char *cli_perf_command(const char *name)
 const char *cli_perf_option(const char *command, const char *option, size_t length)
 {
 	for (size_t i = 0; i < CLI_NR(options); i++)
-		if (!strcmp(options[i].command, command) &&
+		if ((!*options[i].command || !strcmp(options[i].command, command)) &&
 		    !strncmp(options[i].option, option, length) && !options[i].option[length])
 			return options[i].hint;
 	return NULL;

@@ -455,6 +455,15 @@ else
 	grep -q 'refuses this priority: .*CAP_SYS_NICE' out
 	report $? "-r: a refusal names the right"
 fi
+# as in perf: -t records its threads alone
+attr() {
+	record -vv -e cpu-clock "$@" -- true && grep -c "^ *inherit  *1\$" out
+}
+[ "$(attr -t $$)" = 0 ] && [ "$(attr -t $$ --inherit)" = 1 ] && [ "$(attr -t $$ --no-no-inherit)" = 1 ] && [ "$(attr -p $$)" = 1 ] &&
+	[ "$(attr -p $$ -i)" = 0 ] && [ "$(attr -t $$ -s)" = 1 ]
+report $? "-t records no new threads and children, --inherit does"
+record -e cpu-clock --buildid --buildid-cache --bpf-event --samples -- true
+report $? "positive forms of options that begin with --no-"
 for option in -S --affinity --control --exclude-perf --group --kcore --no-buffering --synth --timestamp-filename --vmlinux; do
 	refuses "$option with a hint" 2 "unknown option '$option': " $option -- true
 done

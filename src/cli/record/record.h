@@ -117,7 +117,8 @@ struct record_options {
 	uint64_t switch_bytes, switch_ms;
 	uint64_t max_files; /* 0 is no limit */
 	enum record_map_ids map_ids;
-	bool latency; /* context switches, for latencies */
+	bool latency;	     /* context switches, for latencies */
+	bool inherit_chosen; /* by -i or --inherit */
 	bool no_inherit, quiet, no_build_ids, no_cache, ignored;
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;
@@ -220,10 +221,13 @@ int record_parse(struct record_options *options, int argc, char **argv);
 int record_check(struct record_options *options);
 /* The part of it about events and samples. */
 int record_check_samples(const struct record_options *options);
+/* Sets no_inherit if no option did. */
+void record_choose_inherit(struct record_options *options);
 void record_clear_options(struct record_options *options);
 
-/* Of -g: sets members of a struct record_options. */
+/* Of -g, and below of -i: set members of a struct record_options. */
 int record_set_default_call_graph(void *options, const char *text, bool negated);
+int record_set_no_inherit(void *options, const char *text, bool negated);
 
 /* ---- record_arguments.c: each sets members of a struct record_options ---- */
 

@@ -58,6 +58,27 @@ int record_set_default_call_graph(void *value, const char *text, bool negated)
 	return 0;
 }
 
+int record_set_no_inherit(void *value, const char *text, bool negated)
+{
+	struct record_options *options = value;
+
+	(void)text;
+	options->no_inherit = !negated;
+	options->inherit_chosen = true;
+	return 0;
+}
+
+/*
+ * As in perf, threads of -t are recorded alone. Counts at the end of threads, and latencies, need
+ * the threads that follow.
+ */
+void record_choose_inherit(struct record_options *options)
+{
+	if (!options->inherit_chosen)
+		options->no_inherit = options->target.tids && !options->target.pids &&
+				      !options->flag[RECORD_STAT] && !options->latency;
+}
+
 /* .option without .value, which is the member of struct record_options at .offset. */
 struct row {
 	struct cli_option option;
@@ -99,7 +120,9 @@ static const struct row rows[] = {
 	     flag[RECORD_KERNEL_CALLCHAINS]),
 	CALL('G', "cgroup", "NAME[,NAME]", "processes of these cgroups, on the CPUs of -a or -C",
 	     record_set_cgroups),
-	FLAG('i', "no-inherit", "do not record child processes and new threads", no_inherit),
+	CALL('i', "no-inherit", NULL,
+	     "do not record child processes and new threads (default with -t; --inherit: do)",
+	     record_set_no_inherit),
 	FLAG(0, "per-thread", "a ring for each thread, not for each CPU; implies -i", per_thread),
 	FLAG(0, "all-user", "sample only user space", flag[RECORD_ALL_USER]),
 	FLAG(0, "all-kernel", "sample only the kernel", flag[RECORD_ALL_KERNEL]),
@@ -308,6 +331,7 @@ static int check_target(const struct record_options *options)
 
 int record_check(struct record_options *options)
 {
+	record_choose_inherit(options);
 	if (record_check_samples(options) || check_latency(options) || check_target(options))
 		return CLI_EXIT_USAGE;
 	if (!options->output)

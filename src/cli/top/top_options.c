@@ -92,6 +92,7 @@ static int check(struct top *top)
 		return cli_usage_error(TOP_COMMAND, "-d: expected 1 to 86400 seconds");
 	if (top->hide_kernel && top->hide_user)
 		return cli_usage_error(TOP_COMMAND, "-K and -U together hide all samples");
+	record_choose_inherit(record);
 	if (record_check_samples(record))
 		return CLI_EXIT_USAGE;
 	if (!record->target.pids && !record->target.tids && !record->target.cpu_list)
@@ -125,8 +126,9 @@ int top_parse(struct top *top, int argc, char **argv)
 		CLI_TARGET_OPTIONS_WITHOUT_CGROUPS(&record->target),
 		{ 'G', "cgroup", "NAME[,NAME]", "processes of these cgroups", CLI_CALL, record,
 		  record_set_cgroups, false, false },
-		{ 'i', "no-inherit", NULL, "without new threads and child processes of -p and -t",
-		  CLI_FLAG, &record->no_inherit, NULL, false, false },
+		{ 'i', "no-inherit", NULL,
+		  "without new threads and child processes of -p (default with -t; --inherit: with them)",
+		  CLI_CALL, record, record_set_no_inherit, false, false },
 		{ 'g', NULL, NULL, "call chains by frame pointers", CLI_CALL, record,
 		  record_set_default_call_graph, false, false },
 		{ 0, "call-graph", "MODE[,SHAPE...]",
@@ -136,6 +138,8 @@ int top_parse(struct top *top, int argc, char **argv)
 		  &record->flag[RECORD_ALL_USER], NULL, false, false },
 		{ 0, "all-kernel", NULL, "sample only the kernel", CLI_FLAG,
 		  &record->flag[RECORD_ALL_KERNEL], NULL, false, false },
+		{ 0, "no-bpf-event", NULL, "no records of BPF programs", CLI_FLAG,
+		  &record->flag[RECORD_NO_BPF], NULL, false, false },
 		{ 'm', "mmap-pages", "PAGES", "size of the ring of each CPU (512K)", CLI_CALL,
 		  record, record_set_pages, false, false },
 		{ 'd', "delay", "SECONDS", "time between refreshes (2)", CLI_NUMBER, &top->delay,

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Each option of each command of the installed perf, negated too, is accepted by the command of perch, or refused with what to do.
+
+The help of perf lists the options (perf COMMAND -h), and this file some of other releases. Refused means: the message names another
+option or a way to do the same. It also checks each option of perch's own help with --no- before it: no option ends the command.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import cases
+import peer
+from cases import check
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+
+COMMANDS = ["record", "stat", "top", "report", "script", "annotate", "diff", "evlist", "buildid-list", "buildid-cache", "list", "archive",
+            "config", "version"]
+
+# of releases before and after the installed one
+OTHERS = {
+    "record": "-A -f -l --append --force --bpf-aux-pause --pfm-events --off-cpu --setup-filter --latency --inherit --group",
+    "stat": "-b -H --hybrid-merge --bpf-attr-map --no-affinity --pfm-events --inherit --iostat",
+    "top": "-D -W --group-sort-idx --inherit --source --no-bpf-event --data-type --control --pfm-events",
+    "list": "--raw-dump --unit -o --output",
+}
+COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kmem kvm kwork lock mem probe sched test timechart trace")
+
+
+def words_of(text):
+    """The options of a help, short and long."""
+    words = []
+    for line in text.splitlines():
+        match = re.match(r"^ +(-\w)?(?:, )?(--[\w-]+)?(?= |=|\[|$)", line)
+        words += [word for word in match.groups() if word] if match else []
+    return words
+
+
+def forms(words):
+    """With the negated forms of long options, and the positive forms of negated ones."""
+    for word in words:
+        yield word
+        if word.startswith("--"):
+            yield "--no-" + word[2:]
+        if word.startswith("--no-"):
+            yield "--" + word[5:]
+
+
+def refusal(command, word):
+    """The message if the option is refused without a way; with the second --help, because an option may take the first one."""
+    done = subprocess.run([PERCH, command, word, "--help", "--help"], capture_output=True, text=True, errors="replace",
+                          stdin=subprocess.DEVNULL)
+    if done.returncode not in (0, 1, 2):
+        return "ends with %d: %s" % (done.returncode, done.stderr)
+    unknown = "unknown option" in done.stderr and not re.search(r"unknown option '[^']*'(: |\. Did you mean )", done.stderr)
+    return done.stderr.strip() if unknown else None
+
+
+def check_command(command, words, source):
+    words = list(dict.fromkeys(forms(words)))
+    bad = [why for why in (refusal(command, word) for word in words) if why]
+    check(not bad, "%s: %d forms of options of %s are accepted, or refused with what to do" % (command, len(words), source), "\n".join(bad))
+
+
+def main():
+    for command in COMMANDS:
+        own = subprocess.run([PERCH, command, "--help"], capture_output=True, text=True).stdout
+        check_command(command, words_of(own) + OTHERS.get(command, "").split(), "perch and of other releases")
+        if not shutil.which(PERF):
+            continue
+        shown = peer.run([PERF, command, "-h"], capture_output=True, text=True, errors="replace")
+        check_command(command, words_of(shown.stdout + shown.stderr), "perf")
+    for command in COMMANDS_OF_PERF.split():
+        done = subprocess.run([PERCH, command], capture_output=True, text=True)
+        check(done.returncode == 2 and "unknown command '%s': " % command in done.stderr, "a hint for perf %s" % command, done.stderr)
+    return cases.failed
+
+
+sys.exit(main())
