@@ -404,6 +404,18 @@ PERCH_API const char *perch_symbols_debug_error(const struct perch_symbols *symb
 						const struct perch_dso *dso, uint64_t *addresses);
 
 /**
+ * Returns how many allocations of libperch-profile have failed for symbols, debug information and
+ * unwinding information, in any object and thread of this process. If it is not 0, results may
+ * lack names of functions, inlined functions, lines or callers: the functions here then go on
+ * with what they have.
+ *
+ * Threads: any thread may call it at any time.
+ *
+ * @return the number since the library was loaded
+ */
+PERCH_API uint64_t perch_symbols_failed_allocations(void);
+
+/**
  * Returns how many lookups in a DSO found no function, for example in code of a JIT compiler.
  *
  * @param symbols  the symbols

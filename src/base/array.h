@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "large_pages.h"
+#include "memory.h"
 
 #define PERCH__ARRAY_FIRST_BYTES 256u /* smallest first allocation */
 
@@ -45,7 +46,7 @@ static inline void *perch__array_grow(void *items, size_t *capacity, size_t need
 		larger = need;
 	if (larger > PTRDIFF_MAX / size)
 		return NULL;
-	items = realloc(items, larger * size);
+	items = perch__realloc(items, larger * size);
 	if (!items)
 		return NULL;
 	perch__use_large_pages(items, larger * size);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/elf.h"
 
 enum {
@@ -78,7 +79,7 @@ int perch__elf_load(const struct perch__elf *elf, unsigned char **result, uint64
 		return -EBADMSG;
 	if (size > most)
 		return -EFBIG;
-	bytes = malloc(size + 1);
+	bytes = perch__malloc(size + 1);
 	if (!bytes)
 		return -ENOMEM;
 	got = perch__elf_read(elf, bytes, offset, size);
@@ -123,7 +124,7 @@ static int read_segments(struct perch__elf *elf, const unsigned char *header)
 	rc = perch__elf_load(elf, &table, offset, nr * size, MAX_SEGMENTS * sizeof(Elf64_Phdr));
 	if (rc)
 		return rc;
-	elf->segment = calloc(nr, sizeof(*elf->segment));
+	elf->segment = perch__calloc(nr, sizeof(*elf->segment));
 	for (size_t i = 0; elf->segment && i < nr; i++) {
 		const unsigned char *one = table + i * size;
 		uint32_t type = PERCH__ELF_FIELD(elf, one, Phdr, p_type);
@@ -201,7 +202,7 @@ int perch__elf_read_sections(struct perch__elf *elf)
 	rc = perch__elf_load(elf, &table, offset, nr * size, MAX_SECTIONS * sizeof(Elf64_Shdr));
 	if (rc)
 		return rc;
-	elf->section = calloc(nr ? nr : 1, sizeof(*elf->section));
+	elf->section = perch__calloc(nr ? nr : 1, sizeof(*elf->section));
 	for (; elf->section && elf->nr_sections < nr; elf->nr_sections++)
 		take_section(elf, table + elf->nr_sections * size, &elf->section[elf->nr_sections]);
 	free(table);

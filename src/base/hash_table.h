@@ -154,7 +154,7 @@ static inline int perch__hash_reserve(struct perch__hash_table *table, size_t nr
 		slots *= 2;
 	if (slots == old)
 		return 0;
-	slot = calloc(slots, sizeof(*slot));
+	slot = perch__calloc(slots, sizeof(*slot));
 	if (!slot)
 		return -ENOMEM;
 	perch__use_large_pages(slot, slots * sizeof(*slot));

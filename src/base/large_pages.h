@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 enum { PERCH__LARGE_PAGES_FROM = 2 << 20 }; /* bytes of an array */
 
 /*
@@ -44,7 +46,7 @@ static inline void *perch__large_alloc(size_t size)
 	if (size > PTRDIFF_MAX - page)
 		return NULL;
 	if (size < page)
-		return malloc(size);
+		return perch__malloc(size);
 	size = (size + page - 1) & ~(page - 1);
 	memory = aligned_alloc(page, size);
 	perch__use_large_pages(memory, size);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <perch/export.h>
 
+#include "base/text_stream.h"
 #include "export_read.h"
 #include "filter_options.h"
 #include "input.h"
@@ -177,7 +178,7 @@ static char *title_of(const struct source *source)
 	size_t nr = cli_filter_arguments(&source->filter, arguments);
 	char *title = NULL;
 	size_t size;
-	FILE *out = open_memstream(&title, &size);
+	FILE *out = perch__open_text(&title, &size);
 
 	if (!out)
 		return NULL;
@@ -185,7 +186,7 @@ static char *title_of(const struct source *source)
 	for (size_t i = 0; i < nr; i++)
 		fprintf(out, " %s", arguments[i]);
 	put_function_options(out, source);
-	fclose(out);
+	perch__close_text(out, &title);
 	return title;
 }
 

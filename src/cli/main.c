@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+
+#include <perch/symbol.h>
 
 #include "base/edit_distance.h"
 #include "options.h"
@@ -197,6 +200,19 @@ static void set_mapped_size(void)
 #endif
 }
 
+/* What has fewer names without memory: reading them goes on. */
+static void print_failed_allocations(const char *command)
+{
+	uint64_t nr = perch_symbols_failed_allocations();
+
+	if (nr)
+		cli_note(
+			command,
+			"out of memory: %" PRIu64
+			" %s failed; names of functions, inlined functions, lines or callers may be missing",
+			nr, cli_word(nr, "allocation", "allocations"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -230,6 +246,7 @@ int main(int argc, char **argv)
 	status = command->run(argc - 1, argv + 1);
 	if (cli_check_stdout(command->usage->name, 0) && !status)
 		status = CLI_EXIT_FAILURE;
+	print_failed_allocations(command->usage->name);
 	cli_end_by_closed_pipe();
 	return status;
 }

@@ -32,6 +32,12 @@ int cli_usage_error(const char *command, const char *format, ...)
 	return CLI_EXIT_USAGE;
 }
 
+int cli_no_memory(const char *command)
+{
+	cli_note(command, "out of memory");
+	return CLI_EXIT_FAILURE;
+}
+
 int cli_error(const char *command, const struct perch_error *err)
 {
 	fprintf(stderr, "perch %s: ", command);

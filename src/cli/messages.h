@@ -30,6 +30,8 @@ static inline const char *cli_word(uint64_t number, const char *one, const char 
 	return number == 1 ? one : several;
 }
 /* Prints one line "perch record: TEXT" to stderr. */
+/* Prints that memory has run out; returns CLI_EXIT_FAILURE. */
+int cli_no_memory(const char *command);
 void cli_note(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Passes texts of cli_note() and cli_put_progress() to a function, instead of stderr; NULL: none.
  */

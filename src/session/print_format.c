@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_stream.h"
 #include "print_format.h"
 #include "print_format_scan.h"
 
@@ -148,7 +149,7 @@ char *perch__print_format_text(const struct perch_tracepoint_format *format, con
 	for (size_t i = 0; i < nr; i++)
 		if (!check_field(&fields[i]))
 			return NULL;
-	out = open_memstream(&text, &size);
+	out = perch__open_text(&text, &size);
 	*no_memory = !out;
 	if (!out)
 		return NULL;
@@ -160,11 +161,6 @@ char *perch__print_format_text(const struct perch_tracepoint_format *format, con
 		put_field(out, &fields[i]);
 	}
 	fprintf(out, "\nprint fmt: %s\n", perch_tracepoint_format_print_fmt(format));
-	*no_memory = ferror(out);
-	if (fclose(out))
-		*no_memory = true;
-	if (!*no_memory)
-		return text;
-	free(text);
-	return NULL;
+	*no_memory = !perch__close_text(out, &text);
+	return text;
 }

@@ -93,7 +93,7 @@ struct bpf_lines *perch__bpf_lines_open(const struct sources *sources, const str
 		if (!has_function(&program, dso))
 			continue;
 		if (get_lines(sources, &program, &lines))
-			result = malloc(sizeof(*result));
+			result = perch__malloc(sizeof(*result));
 		if (result)
 			*result = lines;
 		break;

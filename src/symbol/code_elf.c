@@ -98,7 +98,7 @@ static int search_table(struct perch__elf *elf, const struct perch__elf_section 
 	if (table->link >= elf->nr_sections || nr > MAX_SYMBOLS)
 		return 0;
 	names = &elf->section[table->link];
-	bytes = malloc(SYMBOLS_PER_READ * size);
+	bytes = perch__malloc(SYMBOLS_PER_READ * size);
 	if (!bytes)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < nr && !rc; i += SYMBOLS_PER_READ) {
@@ -215,7 +215,7 @@ int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct p
 		code->size = found->size - inside;
 	code->start = found->address;
 	code->end = found->address + found->size;
-	code->bytes = malloc(code->size);
+	code->bytes = perch__malloc(code->size);
 	if (!code->bytes)
 		return no_memory(err);
 	got = perch__elf_read(elf, code->bytes, found->offset + inside, code->size);

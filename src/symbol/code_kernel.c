@@ -259,7 +259,7 @@ int perch__code_of_bpf(const struct sources *sources, const struct perch_dso *ds
 				       "the recording does not have the code of the function");
 	if (code->size > size - skip)
 		code->size = size - skip;
-	code->bytes = malloc(code->size);
+	code->bytes = perch__malloc(code->size);
 	if (!code->bytes || perch__code_add_part(code, code->offset, PERCH_CODE_INSTRUCTIONS))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
 	memcpy(code->bytes, bytes + skip, code->size);

@@ -139,8 +139,8 @@ static void set_alternative(struct debug_info *info)
 {
 	if (info->link && find_alternative(info) &&
 	    !perch__elf_decompress(&info->alternative, WANT_DEBUG))
-		info->alternative_dwarf =
-			dwarf_begin_elf(info->alternative.elf, DWARF_C_READ, NULL);
+		info->alternative_dwarf = PERCH__COUNTED_CALL(
+			dwarf_begin_elf(info->alternative.elf, DWARF_C_READ, NULL));
 	dwarf_setalt(info->dwarf, info->alternative_dwarf);
 	if (info->bad_link)
 		perch__set_symbol_error(&info->error, "%s", damaged);
@@ -302,12 +302,15 @@ static struct dwp *find_dwp(const struct debug_info *info)
 
 static Dwarf *begin_dwarf(struct debug_info *info)
 {
-	Dwarf *dwarf = dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL), *redirected;
+	Dwarf *dwarf = PERCH__COUNTED_CALL(
+		      dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL)),
+	      *redirected;
 
 	if (!dwarf || !has_split_units(dwarf) || !(info->dwp = find_dwp(info)))
 		return dwarf;
 	if (!perch__dwp_redirect(info->dwp, &info->redirected, info->with_debug)) {
-		redirected = dwarf_begin_elf(info->redirected.elf, DWARF_C_READ, NULL);
+		redirected = PERCH__COUNTED_CALL(
+			dwarf_begin_elf(info->redirected.elf, DWARF_C_READ, NULL));
 		if (redirected) {
 			dwarf_end(dwarf);
 			return redirected;
@@ -376,7 +379,7 @@ static void open_dwarf(struct debug_info *info)
 /* Returns NULL if out of memory. */
 static struct debug_info *new_info(const struct sources *sources, const struct perch_dso *dso)
 {
-	struct debug_info *info = calloc(1, sizeof(*info));
+	struct debug_info *info = perch__calloc(1, sizeof(*info));
 
 	if (!info)
 		return NULL;

@@ -80,7 +80,7 @@ int perch__debuginfod_new(struct debuginfod **result)
 	*result = NULL;
 	if (!servers || !servers[strspn(servers, " ")])
 		return 0;
-	*result = calloc(1, sizeof(**result));
+	*result = perch__calloc(1, sizeof(**result));
 	if (!*result)
 		return -ENOMEM;
 	(*result)->limit = seconds > 0 && seconds < MOST_SECONDS ? (double)seconds : DEFAULT_LIMIT;

@@ -19,6 +19,7 @@
 #include <lzma.h>
 #endif
 
+#include "base/memory.h"
 #include "base/io.h"
 #include "base/library.h"
 #include "decompress.h"
@@ -208,7 +209,8 @@ static int xz_all(struct transfer *transfer)
 int perch__decompress_range(enum compression compression, int from, uint64_t offset, uint64_t size,
 			    int to, uint64_t to_offset, uint64_t most, uint64_t *written)
 {
-	struct transfer *transfer = malloc(sizeof(*transfer)); /* too large for some stacks */
+	struct transfer *transfer =
+		perch__malloc(sizeof(*transfer)); /* too large for some stacks */
 	int rc = -ENOTSUP;
 
 	*written = 0;
@@ -292,7 +294,7 @@ int perch__decompress_memory(enum compression compression, const void *from, siz
 
 int perch__decompress_part(const struct compressed_part *part)
 {
-	void *compressed = malloc(part->size);
+	void *compressed = perch__malloc(part->size);
 	int rc = compressed ? perch__pread_all(part->fd, compressed, part->size, part->offset)
 			    : -ENOMEM;
 

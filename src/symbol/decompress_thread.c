@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/fork.h"
 #include "base/thread.h"
 #include "decompress_thread.h"
@@ -90,7 +91,7 @@ static void *run(void *context)
 
 struct decompress_thread *perch__decompress_thread_new(void)
 {
-	struct decompress_thread *thread = calloc(1, sizeof(*thread));
+	struct decompress_thread *thread = perch__calloc(1, sizeof(*thread));
 
 	if (!thread)
 		return NULL;
@@ -127,7 +128,7 @@ struct decompress_job *perch__decompress_start(struct decompress_thread *thread,
 	if (!thread->started)
 		thread->started = part->to_size >= LEAST_BYTES &&
 				  perch__start_thread(&thread->thread, run, thread, false);
-	job = thread->started ? calloc(1, sizeof(*job)) : NULL;
+	job = thread->started ? perch__calloc(1, sizeof(*job)) : NULL;
 	if (!job)
 		return NULL;
 	job->thread = thread;

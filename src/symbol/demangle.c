@@ -36,7 +36,7 @@ typedef int demangler(const char *mangled, int options, demangle_callbackref cal
 
 static char *demangle_with(demangler *demangle, const char *name, int options)
 {
-	struct output *output = calloc(1, sizeof(*output));
+	struct output *output = perch__calloc(1, sizeof(*output));
 	char *text = NULL;
 
 	if (!output)

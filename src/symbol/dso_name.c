@@ -85,7 +85,7 @@ const char *perch_symbols_dso_name(struct perch_symbols *symbols, const struct p
 	name = dso->kind == PERCH_DSO_KERNEL ? kernel_name(symbols, cached)
 					     : short_name(dso, buffer, sizeof(buffer));
 	size = strlen(name) + 1;
-	cached->name = malloc(size);
+	cached->name = perch__malloc(size);
 	if (!cached->name)
 		return "?";
 	perch_clean_text(name, cached->name, size);

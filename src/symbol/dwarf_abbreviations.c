@@ -486,7 +486,7 @@ int perch__abbreviation_find(struct abbreviations *table, struct dwarf_section *
 	table->offset = offset;
 	table->format = format;
 	if (!table->code) {
-		table->code = calloc(1, sizeof(*table->code));
+		table->code = perch__calloc(1, sizeof(*table->code));
 		table->nr_codes = 1;
 	}
 	if (!table->code)

@@ -298,7 +298,7 @@ int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file)
 {
 	int rc;
 
-	*dwarf = calloc(1, sizeof(**dwarf));
+	*dwarf = perch__calloc(1, sizeof(**dwarf));
 	if (!*dwarf)
 		return -ENOMEM;
 	(*dwarf)->swapped = file->swapped;

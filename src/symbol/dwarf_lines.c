@@ -16,7 +16,7 @@ static struct dwarf_lines *lines_of(struct dwarf *dwarf, struct dwarf_unit *unit
 {
 	if (unit->lines)
 		return unit->lines;
-	unit->lines = calloc(1, sizeof(*unit->lines));
+	unit->lines = perch__calloc(1, sizeof(*unit->lines));
 	if (unit->lines && unit->stmt_list.form) {
 		unit->lines->unit_directory = unit->directory;
 		unit->lines->error = perch__line_header(dwarf, unit, unit->lines);
@@ -64,8 +64,8 @@ static char *make_path(const struct dwarf_lines *lines, const struct file *file)
 		directory = perch__relative_path(directory);
 	else if (unit)
 		name = perch__relative_path(name);
-	to = path = malloc((unit ? strlen(unit) + 1 : 0) + (directory ? strlen(directory) + 1 : 0) +
-			   strlen(name) + 1);
+	to = path = perch__malloc((unit ? strlen(unit) + 1 : 0) +
+				  (directory ? strlen(directory) + 1 : 0) + strlen(name) + 1);
 	if (!path)
 		return NULL;
 	put_directory(&to, unit);

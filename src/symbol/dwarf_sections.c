@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/memory.h"
 #include "dwarf.h"
 
 #ifdef __has_feature
@@ -77,7 +78,7 @@ static int reserve(struct dwarf_section *section)
 
 	if (map_memory(section))
 		return -ENOMEM;
-	section->have = calloc(blocks / 64 + 1, sizeof(*section->have));
+	section->have = perch__calloc(blocks / 64 + 1, sizeof(*section->have));
 	return section->have ? 0 : -ENOMEM;
 }
 
@@ -85,7 +86,7 @@ static int reserve(struct dwarf_section *section)
 static int take_data(struct dwarf_section *section, struct elf_file *file, size_t index)
 {
 	Elf_Scn *scn = elf_getscn(file->elf, index);
-	Elf_Data *data = scn ? elf_rawdata(scn, NULL) : NULL;
+	Elf_Data *data = scn ? PERCH__COUNTED_CALL(elf_rawdata(scn, NULL)) : NULL;
 
 	if (!data || !data->d_buf || !data->d_size)
 		return -ENOTSUP;

@@ -280,7 +280,7 @@ static int find_abbreviations(struct dwarf *dwarf, struct dwarf_unit *unit)
 	if (PERCH__ARRAY_RESERVE(dwarf->abbreviations, dwarf->abbreviations_capacity,
 				 dwarf->nr_abbreviations + 1) ||
 	    perch__hash_reserve(&dwarf->by_offset, dwarf->nr_abbreviations + 1) ||
-	    !(table = calloc(1, sizeof(*table))))
+	    !(table = perch__calloc(1, sizeof(*table))))
 		return -ENOMEM;
 	rc = perch__abbreviations_read(table, &dwarf->section[DWARF_ABBREV],
 				       unit->abbreviations_offset, unit->format);

@@ -104,7 +104,7 @@ static bool read_index(struct dwp *dwp)
 
 struct dwp *perch__dwp_open(int fd)
 {
-	struct dwp *dwp = calloc(1, sizeof(*dwp));
+	struct dwp *dwp = perch__calloc(1, sizeof(*dwp));
 	struct elf_file file;
 	int rc;
 
@@ -310,7 +310,8 @@ static int64_t append_text(struct elf_file *copy, const char *text)
 static uint64_t position_of(const struct elf_file *copy, const char *name, const void *at)
 {
 	size_t index = perch__elf_section(copy, name, SHT_PROGBITS);
-	Elf_Data *data = index ? elf_rawdata(elf_getscn(copy->elf, index), NULL) : NULL;
+	Elf_Data *data =
+		index ? PERCH__COUNTED_CALL(elf_rawdata(elf_getscn(copy->elf, index), NULL)) : NULL;
 	const uint8_t *begin = data ? data->d_buf : NULL, *byte = at;
 
 	if (!begin || byte < begin || byte + 4 > begin + data->d_size)
@@ -387,7 +388,7 @@ int perch__split_redirect(struct elf_file *result, struct elf_file *file, int ta
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", target);
-	dwarf = dwarf_begin_elf(copy.elf, DWARF_C_READ, NULL);
+	dwarf = PERCH__COUNTED_CALL(dwarf_begin_elf(copy.elf, DWARF_C_READ, NULL));
 	text = dwarf ? append_text(&copy, path) : -EBADMSG;
 	rc = text < 0 ? (int)text : rename_units(&copy, dwarf, (uint32_t)text);
 	dwarf_end(dwarf);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/memory.h"
 #include "internal.h"
 
 static bool in_file(const struct elf_file *file, uint64_t offset, uint64_t size)
@@ -20,7 +21,7 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 
 	if (!in_file(file, offset, size) || size >= SIZE_MAX / 2)
 		return NULL;
-	bytes = malloc(size + 1);
+	bytes = perch__malloc(size + 1);
 	if (!bytes)
 		return NULL;
 	bytes[size] = 0;
@@ -82,7 +83,7 @@ int perch__elf_open(struct elf_file *file, int fd)
 	/* files of /proc have size 0, and reading some of them has side effects */
 	if (file->size >= sizeof(Elf32_Ehdr)) {
 		elf_version(EV_CURRENT);
-		file->elf = elf_begin(fd, ELF_C_READ, NULL);
+		file->elf = PERCH__COUNTED_CALL(elf_begin(fd, ELF_C_READ, NULL));
 	}
 	rc = examine(file);
 	if (rc)
@@ -97,7 +98,7 @@ int perch__elf_open_image(struct elf_file *file, const void *image, size_t size)
 	*file = (struct elf_file){ .fd = -1, .image = image, .size = size };
 	if (size >= sizeof(Elf32_Ehdr)) {
 		elf_version(EV_CURRENT);
-		file->elf = elf_memory((char *)(uintptr_t)image, size);
+		file->elf = PERCH__COUNTED_CALL(elf_memory((char *)(uintptr_t)image, size));
 	}
 	rc = examine(file);
 	if (rc)
@@ -146,7 +147,7 @@ int perch__elf_sections(struct elf_file *file)
 	if (elf_getshdrnum(file->elf, &nr) || nr > file->size / sizeof(Elf32_Shdr) ||
 	    (nr && elf_getshdrstrndx(file->elf, &names)))
 		return -ENOEXEC;
-	file->section = calloc(nr ? nr : 1, sizeof(*file->section));
+	file->section = perch__calloc(nr ? nr : 1, sizeof(*file->section));
 	if (!file->section)
 		return -ENOMEM;
 	for (size_t i = 1; i < nr; i++) {

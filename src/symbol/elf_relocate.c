@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "internal.h"
 
 /* Returns the bytes of the number that a relocation sets; 0: it sets none; -EINVAL. */
@@ -70,8 +71,8 @@ static bool read_relocations(struct relocations *relocations, const struct elf_f
 	if (!own || !linked || section->link >= file->nr_sections ||
 	    file->section[section->link].type != SHT_SYMTAB)
 		return false;
-	relocations->data = elf_getdata(own, NULL);
-	relocations->symbols = elf_getdata(linked, NULL);
+	relocations->data = PERCH__COUNTED_CALL(elf_getdata(own, NULL));
+	relocations->symbols = PERCH__COUNTED_CALL(elf_getdata(linked, NULL));
 	size = gelf_fsize(file->elf, relocations->addend ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
 	if (!relocations->data || !relocations->symbols || !size)
 		return false;

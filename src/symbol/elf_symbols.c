@@ -143,7 +143,9 @@ static Elf_Data *data_of(const struct elf_file *file, size_t index)
 {
 	Elf_Scn *section = elf_getscn(file->elf, index);
 
-	return section && readable(&file->section[index]) ? elf_getdata(section, NULL) : NULL;
+	if (!section || !readable(&file->section[index]))
+		return NULL;
+	return PERCH__COUNTED_CALL(elf_getdata(section, NULL));
 }
 
 static Elf_Data *extended_of(const struct elf_file *file, size_t symbols)
@@ -227,7 +229,7 @@ static size_t read_slots(const struct elf_file *file, size_t index, struct slot 
 	size_t size = gelf_fsize(file->elf, addend ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
 	size_t nr = data && size ? data->d_size / size : 0;
 
-	*slots = nr ? calloc(nr, sizeof(**slots)) : NULL;
+	*slots = nr ? perch__calloc(nr, sizeof(**slots)) : NULL;
 	if (!*slots)
 		return 0;
 	for (size_t i = 0; i < nr; i++) {
@@ -453,7 +455,7 @@ static int add_got_stubs(struct reading *reading, uint32_t symbols)
 	    file->section[relocations].link != symbols || !(data = data_of(file, plt)) ||
 	    data->d_size < size)
 		return 0;
-	slots = calloc(data->d_size / size, sizeof(*slots));
+	slots = perch__calloc(data->d_size / size, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	for (size_t at = 0; data->d_size - at >= size; at += size) {

@@ -192,7 +192,7 @@ bool perch__root_of_process(const struct sources *sources, const struct perch_ds
 
 static bool same_crc(int fd, uint32_t wanted)
 {
-	uint8_t *buffer = malloc(1 << 16);
+	uint8_t *buffer = perch__malloc(1 << 16);
 	uint32_t crc = 0;
 	off_t at = 0;
 	ssize_t got = 0;
@@ -312,8 +312,8 @@ static void debug_by_link(struct wanted *wanted, const char *path, const struct 
 	for (size_t i = 0; !done && i < 3 * wanted->nr_roots; i++) {
 		char *candidate;
 
-		if (asprintf(&candidate, "%s%.*s%s%s", locations[i % 3].before, (int)(slash - path),
-			     path, locations[i % 3].after, link) < 0)
+		if (perch__asprintf(&candidate, "%s%.*s%s%s", locations[i % 3].before,
+				    (int)(slash - path), path, locations[i % 3].after, link) < 0)
 			break;
 		/* the link may name the file itself */
 		if (strcmp(candidate, path))

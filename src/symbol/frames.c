@@ -146,7 +146,7 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 
 	cached->lineless += !cached->bpf && is_incomplete(found, nr);
 	frames->nr = nr ? (int)nr : 1;
-	frames->frame = calloc((size_t)frames->nr, sizeof(*frames->frame));
+	frames->frame = perch__calloc((size_t)frames->nr, sizeof(*frames->frame));
 	if (!frames->frame)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {

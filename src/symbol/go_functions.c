@@ -228,7 +228,7 @@ static int add_functions(struct table *result, const struct go_table *table,
 			 const struct perch__elf_segment *code)
 {
 	size_t size = table->names_end - table->names;
-	char *names = malloc(size + 1);
+	char *names = perch__malloc(size + 1);
 	int blob;
 
 	if (!names)

@@ -121,7 +121,7 @@ static int scopes_of(void *context, void *unit, struct scopes **scopes)
 		return -ENOTSUP;
 	if (PERCH__ARRAY_RESERVE(info->scopes, info->scopes_capacity, info->nr_scopes + 1) ||
 	    perch__hash_reserve(&info->scopes_by_unit, info->nr_scopes + 1) ||
-	    !(*scopes = calloc(1, sizeof(**scopes))))
+	    !(*scopes = perch__calloc(1, sizeof(**scopes))))
 		return -ENOMEM;
 	if (perch__scopes_add(*scopes, (uintptr_t)first.addr, UINT64_MAX)) {
 		free(*scopes);

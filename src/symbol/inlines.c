@@ -438,7 +438,7 @@ static const char *path_of(struct debug_info *info, const struct unit *unit, con
 		return info->path[index].path;
 	if (PERCH__ARRAY_RESERVE(info->path, info->paths_capacity, info->nr_paths + 1) ||
 	    perch__hash_reserve(&info->by_path, info->nr_paths + 1) ||
-	    asprintf(&made.path, "%s/%s", made.directory, perch__relative_path(file)) < 0)
+	    perch__asprintf(&made.path, "%s/%s", made.directory, perch__relative_path(file)) < 0)
 		return file;
 	info->path[info->nr_paths] = made;
 	perch__hash_add(&info->by_path, hash, (uint32_t)info->nr_paths++);

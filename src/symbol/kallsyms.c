@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/text_stream.h"
 #include "kallsyms.h"
 
 enum {
@@ -209,7 +210,7 @@ static void use_text(struct table *table, const struct kallsyms *kallsyms)
 static int make_table(struct table *table, const struct kallsyms *kallsyms, uint64_t shift,
 		      bool with_generated)
 {
-	table->entry = reallocarray(NULL, kallsyms->kernel.nr + 1, sizeof(*table->entry));
+	table->entry = perch__reallocarray(NULL, kallsyms->kernel.nr + 1, sizeof(*table->entry));
 	if (!table->entry)
 		return -ENOMEM;
 	perch__use_large_pages(table->entry, kallsyms->kernel.nr * sizeof(*table->entry));
@@ -231,7 +232,7 @@ static int make_table(struct table *table, const struct kallsyms *kallsyms, uint
 static char *module_lines(const struct kallsyms *kallsyms, size_t *size)
 {
 	char *text = NULL;
-	FILE *out = open_memstream(&text, size);
+	FILE *out = perch__open_text(&text, size);
 
 	for (size_t i = 0; out && i < kallsyms->nr_modules; i++) {
 		const struct module_line *line = &kallsyms->module[i];
@@ -242,10 +243,8 @@ static char *module_lines(const struct kallsyms *kallsyms, size_t *size)
 						      : 'W',
 			kallsyms->text + line->name, kallsyms->text + line->module);
 	}
-	if (out && fclose(out)) {
-		free(text);
-		text = NULL;
-	}
+	if (out)
+		perch__close_text(out, &text);
 	return text;
 }
 
@@ -287,10 +286,10 @@ static void read_text(struct kallsyms *kallsyms, int fd)
 /* Adds a file to the list. Returns NULL if out of memory. */
 static struct kallsyms *add_kallsyms(struct sources *sources, const char *path)
 {
-	struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
+	struct kallsyms *kallsyms = perch__calloc(1, sizeof(*kallsyms));
 
 	if (kallsyms)
-		kallsyms->path = strdup(path);
+		kallsyms->path = perch__strdup(path);
 	if (!kallsyms || !kallsyms->path) {
 		free(kallsyms);
 		return NULL;

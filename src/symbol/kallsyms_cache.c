@@ -221,8 +221,8 @@ static bool read_start(struct kallsyms_cache *cache, uint64_t file_size)
 	nr = cache->nr_blocks + 1;
 	if (offset_of_lines(cache) + head->lines_size != file_size)
 		return false;
-	cache->index = calloc(nr, sizeof(*cache->index));
-	cache->block = calloc(nr, sizeof(struct table *));
+	cache->index = perch__calloc(nr, sizeof(*cache->index));
+	cache->block = perch__calloc(nr, sizeof(struct table *));
 	if (!cache->index || !cache->block ||
 	    perch__pread_all(cache->fd, cache->index, nr * sizeof(*cache->index), sizeof(*head)) ||
 	    crc_of_start(head, cache->index, cache->nr_blocks) != head->crc ||
@@ -244,7 +244,7 @@ struct kallsyms_cache *perch__kallsyms_cache_open(uint64_t *text_start, uint64_t
 	if (!directory(path, sizeof(path)))
 		return NULL;
 	strcat(path, "/kallsyms");
-	cache = calloc(1, sizeof(*cache));
+	cache = perch__calloc(1, sizeof(*cache));
 	if (!cache)
 		return NULL;
 	cache->fd = open_own(path, &size);
@@ -283,7 +283,7 @@ void perch__kallsyms_cache_close(struct kallsyms_cache *cache)
 
 char *perch__kallsyms_cache_modules(const struct kallsyms_cache *cache, size_t *size)
 {
-	char *lines = malloc(cache->head.lines_size + (size_t)1);
+	char *lines = perch__malloc(cache->head.lines_size + (size_t)1);
 
 	*size = cache->head.lines_size;
 	if (lines && !perch__pread_all(cache->fd, lines, *size, offset_of_lines(cache)) &&
@@ -330,7 +330,7 @@ static bool read_block(const struct kallsyms_cache *cache, size_t block, struct 
 	const struct index *index = &cache->index[block];
 	size_t nr = functions_in(cache, block), size = index[1].names - index[0].names;
 	struct function function[BLOCK];
-	char *names = malloc(size + 1);
+	char *names = perch__malloc(size + 1);
 	uint32_t crc;
 
 	if (perch__table_blob(table, names, size) < 0 ||
@@ -351,7 +351,7 @@ static struct table *get_block(struct kallsyms_cache *cache, size_t block)
 
 	if (table)
 		return table;
-	table = calloc(1, sizeof(*table));
+	table = perch__calloc(1, sizeof(*table));
 	if (table && !read_block(cache, block, table)) {
 		perch__table_free(table);
 		free(table);
@@ -406,7 +406,7 @@ void perch__kallsyms_cache_leave(const struct kallsyms_cache *cache, const struc
 
 struct kallsyms_head *perch__kallsyms_cache_start(void)
 {
-	struct kallsyms_head *head = malloc(sizeof(*head));
+	struct kallsyms_head *head = perch__malloc(sizeof(*head));
 	char path[PATH_MAX];
 
 	if (head && directory(path, sizeof(path)) && describe(head))
@@ -440,9 +440,9 @@ static bool make_parts(struct parts *parts, struct kallsyms_head *head, const st
 	for (size_t i = 0; i < nr; i++)
 		names_size += strlen(perch__table_name(table, &table->entry[i])) + 1;
 	parts->nr_blocks = (nr + BLOCK - 1) / BLOCK;
-	parts->index = calloc(parts->nr_blocks + 1, sizeof(*parts->index));
-	parts->function = calloc(nr, sizeof(*parts->function));
-	parts->names = malloc(names_size);
+	parts->index = perch__calloc(parts->nr_blocks + 1, sizeof(*parts->index));
+	parts->function = perch__calloc(nr, sizeof(*parts->function));
+	parts->names = perch__malloc(names_size);
 	if (!nr || names_size > MAX_CACHE || !parts->index || !parts->function || !parts->names)
 		return false;
 	head->nr = (uint32_t)nr;

@@ -183,8 +183,8 @@ static int sweep(struct perf_map *map, const struct by_start *sorted, uint32_t *
 
 static int make_ranges(struct perf_map *map)
 {
-	struct by_start *sorted = reallocarray(NULL, map->nr + 1, sizeof(*sorted));
-	uint32_t *heap = reallocarray(NULL, map->nr + 1, sizeof(*heap));
+	struct by_start *sorted = perch__reallocarray(NULL, map->nr + 1, sizeof(*sorted));
+	uint32_t *heap = perch__reallocarray(NULL, map->nr + 1, sizeof(*heap));
 	int rc = -ENOMEM;
 
 	if (sorted && heap) {
@@ -264,7 +264,7 @@ static int open_in(const char *root, unsigned pid, struct symbol_error *error)
 		perch__set_symbol_errno(error, -fd);
 		return fd;
 	}
-	rc = asprintf(&whole, "%s%s", root ? root : "", path) < 0 ? -ENOMEM : 0;
+	rc = perch__asprintf(&whole, "%s%s", root ? root : "", path) < 0 ? -ENOMEM : 0;
 	if (!rc) {
 		rc = check_owner(fd, whole, error);
 		free(whole);
@@ -330,7 +330,7 @@ static int read_more(struct perf_map *map, int fd, size_t size)
 
 	if (size > MAX_TEXT - map->text_size)
 		return -EFBIG;
-	text = malloc(sizeof(*text) + size + 1);
+	text = perch__malloc(sizeof(*text) + size + 1);
 	if (!text)
 		return -ENOMEM;
 	while (have < size) {
@@ -431,7 +431,7 @@ struct map_function *perch__perf_map_find(struct perf_map **map, const struct so
 	size_t low = 0, high;
 
 	if (!*map)
-		*map = calloc(1, sizeof(**map));
+		*map = perch__calloc(1, sizeof(**map));
 	if (!*map || check_file(*map, sources, dso, pid, error)) {
 		perch__set_symbol_error(error, "out of memory");
 		return NULL;

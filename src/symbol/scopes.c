@@ -190,13 +190,13 @@ static int name_by_position(const struct scope_names *names, struct scope_key ke
 	if (rc)
 		return rc;
 	if (!position.file || !position.line)
-		length = asprintf(text, "(%s)", kind);
+		length = perch__asprintf(text, "(%s)", kind);
 	else if (!position.column)
-		length = asprintf(text, "(%s at %s:%" PRIu64 ")", kind, basename(position.file),
-				  position.line);
+		length = perch__asprintf(text, "(%s at %s:%" PRIu64 ")", kind,
+					 basename(position.file), position.line);
 	else
-		length = asprintf(text, "(%s at %s:%" PRIu64 ":%" PRIu64 ")", kind,
-				  basename(position.file), position.line, position.column);
+		length = perch__asprintf(text, "(%s at %s:%" PRIu64 ":%" PRIu64 ")", kind,
+					 basename(position.file), position.line, position.column);
 	return length < 0 ? -ENOMEM : 0;
 }
 
@@ -234,7 +234,7 @@ static int name_scope(const struct scope_names *names, struct scope_key key,
 		return name_by_position(
 			names, key, is_of_lambda(names, inside) ? "lambda" : kind_of(scope->tag),
 			text);
-	*text = strdup(name);
+	*text = perch__strdup(name);
 	return *text ? 0 : -ENOMEM;
 }
 
@@ -246,7 +246,7 @@ static int put_before(char **name, char *scope)
 
 	if (strlen(scope) >= LONGEST_NAME || strlen(*name) >= LONGEST_NAME)
 		rc = -E2BIG;
-	else if (asprintf(&whole, "%s::%s", scope, *name) < 0)
+	else if (perch__asprintf(&whole, "%s::%s", scope, *name) < 0)
 		rc = -ENOMEM;
 	free(scope);
 	if (!rc) {
@@ -311,7 +311,7 @@ static int make_name(struct scope_names *names, struct scope_key key, struct sco
 	if (!is_cplusplus(language) || strlen(function.name) >= LONGEST_NAME ||
 	    names->bytes >= MAX_BYTES)
 		return 0;
-	made->made = strdup(function.name);
+	made->made = perch__strdup(function.name);
 	if (!made->made)
 		return -ENOMEM;
 	rc = add_scopes(names, key, function, &made->made);

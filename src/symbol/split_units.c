@@ -48,9 +48,9 @@ static int open_in(const struct debug_info *info, const char *directory, const c
 
 	if (!whole && relative && info->directory[0] != '/')
 		return -ENOENT;
-	if (asprintf(&path, "%s%s%s%s", whole || !relative ? "" : info->directory,
-		     whole || !directory ? "" : directory, whole || !directory ? "" : "/",
-		     name) < 0)
+	if (perch__asprintf(&path, "%s%s%s%s", whole || !relative ? "" : info->directory,
+			    whole || !directory ? "" : directory, whole || !directory ? "" : "/",
+			    name) < 0)
 		return -ENOMEM;
 	fd = perch__open_regular(NULL, path);
 	free(path);
@@ -170,7 +170,7 @@ static int make_target(struct dwo_view *view, struct elf_file *file, uint64_t id
 
 static struct dwo_view *open_view(struct debug_info *info)
 {
-	struct dwo_view *view = calloc(1, sizeof(*view));
+	struct dwo_view *view = perch__calloc(1, sizeof(*view));
 
 	if (!view)
 		return NULL;
@@ -178,7 +178,7 @@ static struct dwo_view *open_view(struct debug_info *info)
 	view->target = fcntl(info->with_debug->fd, F_DUPFD_CLOEXEC, 0);
 	if (view->target < 0 || perch__split_redirect(&view->file, info->with_debug, view->target))
 		return view;
-	view->dwarf = dwarf_begin_elf(view->file.elf, DWARF_C_READ, NULL);
+	view->dwarf = PERCH__COUNTED_CALL(dwarf_begin_elf(view->file.elf, DWARF_C_READ, NULL));
 	if (!view->dwarf)
 		perch__elf_close(&view->file);
 	return view;

@@ -15,9 +15,9 @@ static char *demangle_stub(const char *name)
 
 	if (length <= suffix || strcmp(name + length - suffix, STUB_SUFFIX))
 		return NULL;
-	mangled = strndup(name, length - suffix);
+	mangled = perch__strndup(name, length - suffix);
 	plain = mangled ? perch__demangle(mangled) : NULL;
-	if (plain && asprintf(&whole, "%s%s", plain, STUB_SUFFIX) < 0)
+	if (plain && perch__asprintf(&whole, "%s%s", plain, STUB_SUFFIX) < 0)
 		whole = NULL;
 	free(mangled);
 	free(plain);

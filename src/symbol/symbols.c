@@ -20,7 +20,7 @@ static bool set_build_id_dir(struct sources *sources, const struct perch_symbols
 		directory = path;
 	if (!directory)
 		return true;
-	sources->build_id_dir = strdup(directory);
+	sources->build_id_dir = perch__strdup(directory);
 	return sources->build_id_dir;
 }
 
@@ -33,16 +33,16 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	*result = NULL;
 	if (PERCH__CHECK_RESERVED(options, "perch_symbols_options", err))
 		return -EINVAL;
-	symbols = calloc(1, sizeof(*symbols));
+	symbols = perch__calloc(1, sizeof(*symbols));
 	complete = symbols;
 	if (complete && options && options->root && strcmp(options->root, "/"))
-		complete = (symbols->sources.root = strdup(options->root));
+		complete = (symbols->sources.root = perch__strdup(options->root));
 	if (complete)
 		symbols->sources.foreign = symbols->sources.root || (options && options->foreign);
 	if (complete && options && options->kallsyms)
-		complete = (symbols->sources.kallsyms_path = strdup(options->kallsyms));
+		complete = (symbols->sources.kallsyms_path = perch__strdup(options->kallsyms));
 	if (complete && options && options->vmlinux)
-		complete = (symbols->sources.vmlinux_path = strdup(options->vmlinux));
+		complete = (symbols->sources.vmlinux_path = perch__strdup(options->vmlinux));
 	if (complete)
 		complete = set_build_id_dir(&symbols->sources, options);
 	if (complete && options && options->debuginfod && !symbols->sources.root)
@@ -112,7 +112,7 @@ int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char
 				       struct perch_error *err)
 {
 	free(symbols->sources.release);
-	symbols->sources.release = release ? strdup(release) : NULL;
+	symbols->sources.release = release ? perch__strdup(release) : NULL;
 	symbols->sources.recorded = true;
 	if (!release || symbols->sources.release)
 		return 0;
@@ -122,6 +122,11 @@ int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char
 void perch_symbols_set_recorded_since(struct perch_symbols *symbols, uint64_t ns)
 {
 	symbols->sources.recorded_since = ns;
+}
+
+uint64_t perch_symbols_failed_allocations(void)
+{
+	return __atomic_load_n(&perch__failed_allocations, __ATOMIC_RELAXED);
 }
 
 static bool same_dso(const void *items, uint32_t index, const void *dso)
@@ -150,7 +155,7 @@ struct dso_symbols *perch__symbols_of_dso(struct perch_symbols *symbols,
 
 	if (cached)
 		return cached;
-	cached = calloc(1, sizeof(*cached));
+	cached = perch__calloc(1, sizeof(*cached));
 	if (!cached || PERCH__ARRAY_RESERVE_BY_NR(symbols->dso, symbols->nr_dsos, 1) ||
 	    perch__hash_add(&symbols->by_dso, hash_dso(symbols, dso), symbols->nr_dsos)) {
 		free(cached);
@@ -166,8 +171,8 @@ static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 {
 	size_t size = strlen(dso->path) + 1;
 
-	table->entry = calloc(1, sizeof(*table->entry));
-	if (!table->entry || perch__table_blob(table, strdup(dso->path), size) < 0)
+	table->entry = perch__calloc(1, sizeof(*table->entry));
+	if (!table->entry || perch__table_blob(table, perch__strdup(dso->path), size) < 0)
 		return -ENOMEM;
 	table->nr = table->capacity = 1;
 	table->entry[0] = (struct entry){ .start = dso->start,
@@ -240,7 +245,7 @@ static char *alloc_text(struct perch_symbols *symbols, size_t size)
 
 	if (size > symbols->text_left) {
 		size_t chunk_size = size > TEXT_CHUNK / 4 ? size : TEXT_CHUNK;
-		struct chunk *chunk = malloc(sizeof(*chunk) + chunk_size);
+		struct chunk *chunk = perch__malloc(sizeof(*chunk) + chunk_size);
 
 		if (!chunk)
 			return NULL;
@@ -283,7 +288,7 @@ struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t 
 	if (symbols->nr_symbols % SYMBOLS_PER_CHUNK == 0) {
 		if (PERCH__ARRAY_RESERVE_BY_NR(symbols->chunk, chunk, 1))
 			return NULL;
-		symbols->chunk[chunk] = calloc(SYMBOLS_PER_CHUNK, sizeof(**symbols->chunk));
+		symbols->chunk[chunk] = perch__calloc(SYMBOLS_PER_CHUNK, sizeof(**symbols->chunk));
 		if (!symbols->chunk[chunk])
 			return NULL;
 	}

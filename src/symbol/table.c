@@ -107,8 +107,8 @@ static int sort(struct table *table)
 
 	if (is_sorted(table))
 		return 0;
-	keys = reallocarray(NULL, table->nr, sizeof(*keys));
-	spare = reallocarray(NULL, table->nr, sizeof(*spare));
+	keys = perch__reallocarray(NULL, table->nr, sizeof(*keys));
+	spare = perch__reallocarray(NULL, table->nr, sizeof(*spare));
 	if (keys && spare) {
 		for (size_t i = 0; i < table->nr; i++)
 			keys[i] = (struct key){ table->entry[i].start, (uint32_t)i };

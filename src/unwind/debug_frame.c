@@ -9,6 +9,7 @@
 #include <zstd.h>
 #endif
 
+#include "base/memory.h"
 #include "internal.h"
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -23,7 +24,7 @@ enum { NAME = 1, NAMES_NAME = 14 };
 /* What a compressed section claims to have. */
 static uint64_t uncompressed_size(Elf_Scn *section, const GElf_Shdr *header, bool gnu)
 {
-	const Elf_Data *data = elf_rawdata(section, NULL);
+	const Elf_Data *data = PERCH__COUNTED_CALL(elf_rawdata(section, NULL));
 	GElf_Chdr compressed;
 	uint64_t size = 0;
 
@@ -46,12 +47,12 @@ static uint64_t uncompressed_size(Elf_Scn *section, const GElf_Shdr *header, boo
 static bool decompress_zstd(Elf_Scn *section, bool wide, uint64_t size, Elf_Data *bytes)
 {
 #ifdef PERCH_HAVE_ZSTD
-	const Elf_Data *data = elf_rawdata(section, NULL);
+	const Elf_Data *data = PERCH__COUNTED_CALL(elf_rawdata(section, NULL));
 	size_t header = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
 
 	if (!data || !data->d_buf || data->d_size < header || !size)
 		return false;
-	bytes->d_buf = malloc(size);
+	bytes->d_buf = perch__malloc(size);
 	bytes->d_size = size;
 	if (bytes->d_buf && ZSTD_decompress(bytes->d_buf, size, (const char *)data->d_buf + header,
 					    data->d_size - header) == size)
@@ -88,7 +89,7 @@ static bool get_data(Elf *elf, Elf_Scn *section, bool gnu, Elf_Data *bytes, bool
 	if ((header.sh_flags & SHF_COMPRESSED && elf_compress(section, 0, 0) < 0) ||
 	    (gnu && elf_compress_gnu(section, 0, 0) < 0))
 		return false;
-	data = elf_rawdata(section, NULL);
+	data = PERCH__COUNTED_CALL(elf_rawdata(section, NULL));
 	if (!data || !data->d_buf || data->d_size > MAX_SIZE)
 		return false;
 	*bytes = *data;
@@ -113,7 +114,7 @@ static bool encode(void *to, size_t size, Elf_Type type, unsigned order)
 
 static struct image *make_image(Elf *elf, const Elf_Data *data)
 {
-	struct image *image = calloc(1, sizeof(*image) + data->d_size);
+	struct image *image = perch__calloc(1, sizeof(*image) + data->d_size);
 	const Elf64_Ehdr *original = elf64_getehdr(elf);
 	unsigned order;
 
@@ -166,12 +167,16 @@ bool perch__debug_frame_open(struct debug_frame *debug_frame, Elf *elf, Elf_Scn 
 		free(data.d_buf);
 	if (!debug_frame->image)
 		return false;
-	debug_frame->elf = elf_memory(debug_frame->image, sizeof(struct image) + data.d_size);
-	if (debug_frame->elf &&
-	    perch__check_cfi(debug_frame->elf, elf_rawdata(elf_getscn(debug_frame->elf, 1), NULL),
-			     true, swapped, NULL, false))
-		debug_frame->dwarf = dwarf_begin_elf(debug_frame->elf, DWARF_C_READ, NULL);
-	debug_frame->cfi = debug_frame->dwarf ? dwarf_getcfi(debug_frame->dwarf) : NULL;
+	debug_frame->elf = PERCH__COUNTED_CALL(
+		elf_memory(debug_frame->image, sizeof(struct image) + data.d_size));
+	if (debug_frame->elf && perch__check_cfi(debug_frame->elf,
+						 PERCH__COUNTED_CALL(elf_rawdata(
+							 elf_getscn(debug_frame->elf, 1), NULL)),
+						 true, swapped, NULL, false))
+		debug_frame->dwarf =
+			PERCH__COUNTED_CALL(dwarf_begin_elf(debug_frame->elf, DWARF_C_READ, NULL));
+	debug_frame->cfi =
+		debug_frame->dwarf ? PERCH__COUNTED_CALL(dwarf_getcfi(debug_frame->dwarf)) : NULL;
 	if (debug_frame->cfi)
 		return true;
 	perch__debug_frame_close(debug_frame);

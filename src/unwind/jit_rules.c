@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "internal.h"
 
 /* The addresses are those of a file with the function at START. */
@@ -63,7 +64,7 @@ static char *make_image(const void *eh_frame, size_t size, uint64_t address, uin
 	uint8_t *image;
 
 	*image_size = sections + 3 * sizeof(Elf64_Shdr);
-	image = calloc(1, *image_size);
+	image = perch__calloc(1, *image_size);
 	if (!image)
 		return NULL;
 	put_header(image, machine, sections, swapped);
@@ -81,12 +82,13 @@ static bool open_image(struct jit_rules *rules, size_t size, bool swapped)
 	Elf_Scn *section;
 
 	elf_version(EV_CURRENT);
-	rules->elf = elf_memory(rules->image, size);
+	rules->elf = PERCH__COUNTED_CALL(elf_memory(rules->image, size));
 	section = rules->elf ? elf_getscn(rules->elf, 1) : NULL;
 	if (!section ||
-	    !perch__check_cfi(rules->elf, elf_rawdata(section, NULL), true, swapped, NULL, true))
+	    !perch__check_cfi(rules->elf, PERCH__COUNTED_CALL(elf_rawdata(section, NULL)), true,
+			      swapped, NULL, true))
 		return false;
-	rules->cfi = dwarf_getcfi_elf(rules->elf);
+	rules->cfi = PERCH__COUNTED_CALL(dwarf_getcfi_elf(rules->elf));
 	return rules->cfi;
 }
 

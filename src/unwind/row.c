@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "internal.h"
 
 /* An operation that pushes a register plus an offset. */
@@ -229,6 +230,14 @@ static void recognize_code(struct row *row, const struct rules *rules, uint64_t 
 	row->no_call = row->kind == ROW_NO_RULE && has_no_call(rules, offset);
 }
 
+/* The rules at an address. free() frees them. Returns NULL if there are none. */
+static Dwarf_Frame *frame_at(Dwarf_CFI *cfi, Dwarf_Addr address)
+{
+	Dwarf_Frame *frame;
+
+	return PERCH__COUNTED_CALL(dwarf_cfi_addrframe(cfi, address, &frame) ? NULL : frame);
+}
+
 static void make_jit_row(struct row *row, uint64_t offset, const struct architecture *architecture)
 {
 	struct jit_rules rules;
@@ -236,7 +245,8 @@ static void make_jit_row(struct row *row, uint64_t offset, const struct architec
 
 	if (!perch__jit_rules_open(&rules, row->dso, offset, architecture))
 		return;
-	if (!dwarf_cfi_addrframe(rules.cfi, rules.address, &frame)) {
+	frame = frame_at(rules.cfi, rules.address);
+	if (frame) {
 		take_rules(row, architecture, frame);
 		find_span(row);
 		/* an expression would need the rules as long as the row; compilers do not write
@@ -282,11 +292,12 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		make_jit_row(row, offset, architecture);
 	if (!perch__rules_address(rules, offset, &address))
 		return;
-	if (!rules->eh_frame || dwarf_cfi_addrframe(rules->eh_frame, address, &frame)) {
+	if (rules->eh_frame)
+		frame = frame_at(rules->eh_frame, address);
+	if (!frame) {
 		perch__rules_complete(rules);
-		if (!rules->debug_frame.cfi ||
-		    dwarf_cfi_addrframe(rules->debug_frame.cfi, address, &frame))
-			frame = NULL;
+		if (rules->debug_frame.cfi)
+			frame = frame_at(rules->debug_frame.cfi, address);
 		in_debug_frame = frame;
 	} else {
 		/* .eh_frame may have rules for addresses to which .debug_frame gives others */

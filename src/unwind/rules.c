@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "internal.h"
 
 struct sections {
@@ -76,16 +77,16 @@ static bool open_eh_frame(struct rules *rules, Elf *elf, const struct sections *
 	    sections->eh_frame_header.sh_type == SHT_NOBITS)
 		return true;
 	if (has_table) {
-		table.data = elf_rawdata(sections->eh_frame_hdr, NULL);
+		table.data = PERCH__COUNTED_CALL(elf_rawdata(sections->eh_frame_hdr, NULL));
 		table.address = sections->hdr_header.sh_addr;
 		table.eh_frame_address = sections->eh_frame_header.sh_addr;
 		if (!table.data || !table.data->d_buf)
 			return false;
 	}
-	if (!perch__check_cfi(elf, elf_rawdata(sections->eh_frame, NULL), rules->wide,
-			      rules->swapped, has_table ? &table : NULL, true))
+	if (!perch__check_cfi(elf, PERCH__COUNTED_CALL(elf_rawdata(sections->eh_frame, NULL)),
+			      rules->wide, rules->swapped, has_table ? &table : NULL, true))
 		return false;
-	rules->eh_frame = dwarf_getcfi_elf(elf);
+	rules->eh_frame = PERCH__COUNTED_CALL(dwarf_getcfi_elf(elf));
 	return rules->eh_frame;
 }
 
@@ -114,7 +115,7 @@ static bool open_debug_file(struct rules *rules)
 
 	if (perch_symbols_open_debug_file(rules->symbols, rules->dso, &rules->debug_fd, NULL))
 		return true;
-	rules->debug = elf_begin(rules->debug_fd, ELF_C_READ, NULL);
+	rules->debug = PERCH__COUNTED_CALL(elf_begin(rules->debug_fd, ELF_C_READ, NULL));
 	if (!is_alike(rules->elf, rules->debug))
 		return true;
 	find_sections(rules->debug, &sections);
@@ -201,7 +202,7 @@ static const char *open_files(struct rules *rules)
 		return "not an ELF file";
 	}
 	elf_version(EV_CURRENT);
-	rules->elf = elf_begin(rules->fd, ELF_C_READ, NULL);
+	rules->elf = PERCH__COUNTED_CALL(elf_begin(rules->fd, ELF_C_READ, NULL));
 	if (!rules->elf || elf_kind(rules->elf) != ELF_K_ELF)
 		return "not an ELF file";
 	find_sections(rules->elf, &sections);
@@ -217,7 +218,7 @@ static const char *open_files(struct rules *rules)
 struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perch_dso *dso,
 				const struct architecture *architecture)
 {
-	struct rules *rules = calloc(1, sizeof(*rules));
+	struct rules *rules = perch__calloc(1, sizeof(*rules));
 	const char *error;
 	struct perch_error err;
 

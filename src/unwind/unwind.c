@@ -33,7 +33,7 @@ int perch_unwinder_new(struct perch_unwinder **result, enum perch_arch arch,
 		       struct perch_processes *processes, struct perch_symbols *symbols,
 		       struct perch_error *err)
 {
-	struct perch_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+	struct perch_unwinder *unwinder = perch__calloc(1, sizeof(*unwinder));
 
 	*result = unwinder;
 	if (!unwinder)

@@ -181,10 +181,8 @@ static int read_samples(struct annotate *annotate)
 		if (record.type != PERCH_RECORD_SAMPLE)
 			continue;
 		match = cli_filter_match(&annotate->filter, &record);
-		if (match < 0) {
-			cli_note(COMMAND, "out of memory");
-			return CLI_EXIT_FAILURE;
-		}
+		if (match < 0)
+			return cli_no_memory(COMMAND);
 		if (match && perch_annotation_add(annotate->annotation, &record, &err))
 			return cli_error(COMMAND, &err);
 	}
@@ -243,8 +241,7 @@ static int set_symbol(struct annotate *annotate, const char *symbol)
 	annotate->symbol = annotate->unmarked = strndup(symbol, length - size);
 	if (annotate->unmarked)
 		return 0;
-	cli_note(COMMAND, "out of memory");
-	return CLI_EXIT_FAILURE;
+	return cli_no_memory(COMMAND);
 }
 
 static struct annotate annotate = {

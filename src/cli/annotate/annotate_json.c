@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "annotate.h"
+#include "base/text_stream.h"
 #include "base/json_writer.h"
 #include "options.h"
 
@@ -75,7 +76,7 @@ static void put_row(struct perch__json_writer *json, const struct listing *listi
 	const struct instruction *instruction = &row->instruction;
 	char *text = NULL;
 	size_t size = 0;
-	FILE *line = open_memstream(&text, &size);
+	FILE *line = perch__open_text(&text, &size);
 
 	perch__json_key(json, NULL);
 	perch__json_begin_object(json);
@@ -84,7 +85,7 @@ static void put_row(struct perch__json_writer *json, const struct listing *listi
 	perch__json_hex_bytes(json, instruction->bytes, instruction->size);
 	if (line) {
 		annotate_put_instruction(line, listing, instruction);
-		if (!fclose(line))
+		if (perch__close_text(line, &text))
 			put_text(json, "text", text);
 		free(text);
 	}

@@ -15,10 +15,8 @@ static int add_page(void *context, struct annotate *annotate,
 	struct annotate_pages *pages = context;
 
 	(void)annotate;
-	if (PERCH__ARRAY_RESERVE_BY_NR(pages->page, pages->nr, 1)) {
-		cli_note(ANNOTATE_COMMAND, "out of memory");
-		return CLI_EXIT_FAILURE;
-	}
+	if (PERCH__ARRAY_RESERVE_BY_NR(pages->page, pages->nr, 1))
+		return cli_no_memory(ANNOTATE_COMMAND);
 	pages->page[pages->nr++] = (struct annotate_page){
 		.function = *function,
 		.columns = *columns,

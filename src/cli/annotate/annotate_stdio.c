@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "annotate.h"
+#include "base/text_stream.h"
 #include "color.h"
 #include "options.h"
 
@@ -31,7 +32,7 @@ static int put_title(FILE *out, const struct listing *listing)
 						     : " Percent";
 	char path[4096], *text = NULL;
 	size_t size = 0;
-	FILE *line = open_memstream(&text, &size);
+	FILE *line = perch__open_text(&text, &size);
 	int length = 0;
 
 	if (!line)
@@ -45,7 +46,7 @@ static int put_title(FILE *out, const struct listing *listing)
 	annotate_put_events(line, annotate, listing->columns);
 	fprintf(line, " (%" PRIu64 " samples, percent: %s)", listing->sum[0].samples,
 		annotate_percent_type(annotate));
-	if (!fclose(line)) {
+	if (perch__close_text(line, &text)) {
 		fprintf(out, "%s\n", text);
 		length = (int)size;
 	}

@@ -6,6 +6,7 @@
 
 #include "annotate_view.h"
 #include "base/array.h"
+#include "base/text_stream.h"
 
 static int no_memory(struct perch_error *err)
 {
@@ -133,9 +134,9 @@ int annotate_view_make(struct annotate_view *view, struct annotate *annotate,
 		return rc;
 	view->sums_width = annotate_sums_width(&listing);
 	view->range = listing_range(&listing);
-	out = open_memstream(&view->text, &size);
+	out = perch__open_text(&view->text, &size);
 	rc = out ? put_rows(out, view, &listing) : -ENOMEM;
-	if (out && fclose(out))
+	if (out && !perch__close_text(out, &view->text))
 		rc = -ENOMEM;
 	if (!rc && (split_lines(view) || sort_hot(view)))
 		rc = -ENOMEM;

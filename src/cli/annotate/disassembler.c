@@ -24,6 +24,7 @@ bool instruction_ends_run(const struct instruction *instruction)
 #include <capstone/capstone.h>
 
 #include "base/library.h"
+#include "disassembler_memory.h"
 #include "options.h"
 
 #define TEXT_(number) #number
@@ -93,9 +94,15 @@ static bool load(void)
 		{ "cs_insn_group", &library.in_group },
 	};
 
-	if (!library.ready)
-		library.ready = perch__load_library(LIBRARY, functions, CLI_NR(functions));
+	if (!library.ready && perch__load_library(LIBRARY, functions, CLI_NR(functions)))
+		library.ready = !library.option(0, CS_OPT_MEM, (size_t)&disassembler_memory);
 	return library.ready;
+}
+
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+			       "out of memory for a disassembler");
 }
 
 static const struct architecture *find_architecture(uint32_t machine)
@@ -111,6 +118,7 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 {
 	const struct architecture *architecture = find_architecture(code->machine);
 	struct disassembler *new;
+	cs_err rc;
 
 	*result = NULL;
 	if (!architecture)
@@ -118,7 +126,10 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 				       "instructions of the architecture %u (e_machine) are not "
 				       "supported by capstone %d",
 				       code->machine, CS_API_MAJOR);
+	errno = 0;
 	if (!load()) {
+		if (errno == ENOMEM)
+			return no_memory(err);
 		perch_error_set(err, ENOENT, PERCH_ERROR_FILE, LIBRARY " cannot be loaded");
 		perch_error_remedy(
 			err, "Install the library capstone (libcapstone" TEXT(CS_API_MAJOR) ")");
@@ -126,7 +137,7 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 	}
 	new = calloc(1, sizeof(*new));
 	if (!new)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
+		return no_memory(err);
 	new->code = code;
 	new->architecture = architecture;
 	new->mode = code->wide ? architecture->wide_mode : architecture->mode;
@@ -135,8 +146,11 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 		new->mode |= CS_MODE_BIG_ENDIAN;
 	if (code->machine == EM_ARM)
 		new->mode |= CS_MODE_V8;
-	if (library.open(architecture->arch, new->mode, &new->handle)) {
+	rc = library.open(architecture->arch, new->mode, &new->handle);
+	if (rc) {
 		free(new);
+		if (rc == CS_ERR_MEM)
+			return no_memory(err);
 		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 				       "this capstone was built without the architecture %u "
 				       "(e_machine)",
@@ -149,7 +163,7 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 	new->instruction = library.allocate(new->handle);
 	if (!new->instruction) {
 		disassembler_close(new);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
+		return no_memory(err);
 	}
 	*result = new;
 	return 0;

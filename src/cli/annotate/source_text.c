@@ -44,7 +44,7 @@ static bool make_path(const struct source_text *sources, const char *path, char 
 
 static char *read_text(int fd, size_t size)
 {
-	char *text = malloc(size + 1);
+	char *text = perch__malloc(size + 1);
 	size_t have = 0;
 
 	while (text && have < size) {
@@ -144,8 +144,8 @@ static struct source_file *find_file(struct source_text *sources, const char *pa
 	}
 	if (PERCH__ARRAY_RESERVE_BY_NR(sources->file, sources->nr, 1))
 		return NULL;
-	file = calloc(1, sizeof(*file));
-	if (!file || !(file->path = strdup(path))) {
+	file = perch__calloc(1, sizeof(*file));
+	if (!file || !(file->path = perch__strdup(path))) {
 		free(file);
 		return NULL;
 	}

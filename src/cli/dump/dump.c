@@ -100,10 +100,8 @@ static int print(struct dump *dump, const struct cli_input *input)
 {
 	int rc = 0;
 
-	if (perch__output_open(&dump->out, stdout)) {
-		cli_note(input->command, "out of memory");
-		return CLI_EXIT_FAILURE;
-	}
+	if (perch__output_open(&dump->out, stdout))
+		return cli_no_memory(input->command);
 	if (dump->header || dump->header_only) {
 		if (dump->json)
 			dump_json_header(dump);

@@ -44,7 +44,7 @@ static int check_output(const char *output)
 	}
 	copy = strdup(output);
 	if (!copy)
-		return CLI_EXIT_FAILURE;
+		return cli_no_memory(RECORD_COMMAND);
 	rc = access(dirname(copy), W_OK | X_OK) < 0 ? errno : 0;
 	free(copy);
 	if (!rc)
@@ -269,7 +269,7 @@ static int run_command(struct record_options *options)
 	int status;
 
 	if (!record)
-		return CLI_EXIT_FAILURE;
+		return cli_no_memory(RECORD_COMMAND);
 	record->options = options;
 	record->plan = &plan;
 	record->signals = record->program.go = -1;

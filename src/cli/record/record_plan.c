@@ -252,7 +252,7 @@ static int open_cgroups(struct record_plan *plan, const struct record_options *o
 	plan->event_targets = calloc(plan->events.nr, sizeof(*plan->event_targets));
 	plan->cgroups = calloc(options->cgroups.nr, sizeof(*plan->cgroups));
 	if (!plan->event_targets || !plan->cgroups)
-		return CLI_EXIT_FAILURE;
+		return cli_no_memory(RECORD_COMMAND);
 	for (size_t i = 0; !status && i < options->cgroups.nr; i++) {
 		size_t same = 0;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/text_stream.h"
 #include "record.h"
 
 #define MAX_NAMED 8 /* most CPUs, threads and events that are listed */
@@ -47,14 +48,14 @@ static void print_event_lost(const struct record *record, const char *name, cons
 {
 	char *text = NULL;
 	size_t size;
-	FILE *to = open_memstream(&text, &size);
+	FILE *to = perch__open_text(&text, &size);
 
 	if (!to)
 		return;
 	if (name)
 		fprintf(to, "%s: ", name);
 	put_rings(to, record, lost);
-	if (!fclose(to))
+	if (perch__close_text(to, &text))
 		cli_note(RECORD_COMMAND, "lost: %s", text);
 	free(text);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/text_stream.h"
 #include "options.h"
 #include "report_browser.h"
 
@@ -93,13 +94,13 @@ void browser_show_header(struct browser *browser)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = perch__open_text(&text, &size);
 
 	if (!out)
 		return;
 	cli_input_print_header(&browser->report.input, out, true);
-	fclose(out);
-	show_text("Header", text);
+	if (perch__close_text(out, &text))
+		show_text("Header", text);
 	free(text);
 }
 

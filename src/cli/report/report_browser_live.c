@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text_stream.h"
 #include "report_browser.h"
 
 /* A row of the profile before, by its texts: numbers are those of one profile. */
@@ -26,7 +27,7 @@ static char *texts_of(struct browser *browser, const struct perch_row *row, bool
 	const struct report_list *keys = &browser->report.keys;
 	char buffer[PERCH_CELL_BYTES], *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = perch__open_text(&text, &size);
 
 	for (size_t i = 0; out && i < keys->nr; i++) {
 		const char *name = keys->column[i]->name;
@@ -38,7 +39,7 @@ static char *texts_of(struct browser *browser, const struct perch_row *row, bool
 						   sizeof(buffer)));
 	}
 	if (out)
-		fclose(out);
+		perch__close_text(out, &text);
 	return text;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_stream.h"
 #include "options.h"
 #include "report_browser.h"
 
@@ -111,13 +112,14 @@ void browser_draw_summary(struct browser *browser)
 	char *text = NULL, *first;
 	const char *end;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = perch__open_text(&text, &size);
 
 	browser->summary_lines = 1;
 	if (!out)
 		return;
 	put_summary(out, browser);
-	fclose(out);
+	if (!perch__close_text(out, &text))
+		return;
 	end = is_small || screen_width_of(text) <= screen_columns() ? NULL : end_of_line(text);
 	first = end ? strndup(text, (size_t)(end - text)) : NULL;
 	draw_line(0, first ? first : text);

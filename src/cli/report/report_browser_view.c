@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_stream.h"
 #include "options.h"
 #include "report_browser.h"
 
@@ -232,11 +233,12 @@ static void put_row(struct browser *browser, struct sink *sink, const struct bro
 		const struct perch_column *column = columns->column[at];
 		bool share = column->type == PERCH_COLUMN_PERCENT && !browser->table.group;
 
-		browser->table.out = open_memstream(&text, &size);
+		browser->table.out = perch__open_text(&text, &size);
 		if (!browser->table.out)
 			return;
 		report_put_cell(&browser->table, at, row);
-		fclose(browser->table.out);
+		if (!perch__close_text(browser->table.out, &text))
+			return;
 		if (at > sink->first)
 			put_piece(sink, -1, "  ");
 		if (share)
@@ -256,12 +258,13 @@ static void put_share(struct browser *browser, struct sink *sink,
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = perch__open_text(&text, &size);
 
 	if (!out)
 		return;
 	report_put_value(out, &browser->report, node->period, node->samples, total);
-	fclose(out);
+	if (!perch__close_text(out, &text))
+		return;
 	put_scrolled(sink, total ? 100.0 * node->period / total : 0, text);
 	put_scrolled(sink, -1, " ");
 	free(text);
@@ -357,11 +360,12 @@ static void draw_titles(struct browser *browser)
 		char *text = NULL;
 		size_t size;
 
-		browser->table.out = open_memstream(&text, &size);
+		browser->table.out = perch__open_text(&text, &size);
 		if (!browser->table.out)
 			return;
 		report_put_title(&browser->table, at);
-		fclose(browser->table.out);
+		if (!perch__close_text(browser->table.out, &text))
+			return;
 		if (at > first)
 			column = screen_put(row, column, SCREEN_TITLE, "  ");
 		column = screen_put(row, column, SCREEN_TITLE, text);

@@ -159,12 +159,6 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return rc ? rc : (a > b) - (a < b); /* in the order of the columns that group samples */
 }
 
-static int no_memory(void)
-{
-	cli_note(REPORT_COMMAND, "no memory for the rows of a group of events");
-	return CLI_EXIT_FAILURE;
-}
-
 /* Sorts the rows as the options say. */
 static int sort_rows(struct report_group *group, const struct report *report,
 		     struct perch_profile *profile)
@@ -188,7 +182,7 @@ static int sort_rows(struct report_group *group, const struct report *report,
 	if (!good) {
 		free(row);
 		free(part);
-		return no_memory();
+		return cli_no_memory(REPORT_COMMAND);
 	}
 	free(group->row);
 	free(group->part);
@@ -229,11 +223,11 @@ int report_group_open(struct report_group *group, const struct report *report,
 	*group = (struct report_group){ .first = first, .nr = nr };
 	group->total = calloc(nr, sizeof(*group->total));
 	status = source && group->total ? open_sources(source, group, report, profile, &nr_rows)
-					: no_memory();
+					: cli_no_memory(REPORT_COMMAND);
 	if (!status) {
 		group->row = calloc(nr_rows + 1, sizeof(*group->row));
 		group->part = calloc(nr_rows + 1, nr * sizeof(const struct perch_row *));
-		status = group->row && group->part ? 0 : no_memory();
+		status = group->row && group->part ? 0 : cli_no_memory(REPORT_COMMAND);
 	}
 	if (!status) {
 		merge_sources(group, report, profile, source);

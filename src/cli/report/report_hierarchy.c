@@ -350,12 +350,6 @@ static int put_groups(struct hierarchy *tree, size_t at)
 	return status;
 }
 
-static int no_memory(void)
-{
-	cli_note(REPORT_COMMAND, "no memory for the rows of a hierarchy");
-	return CLI_EXIT_FAILURE;
-}
-
 int report_print_hierarchy(struct report_table *table, unsigned event)
 {
 	const struct report_list *columns = &table->report->columns;
@@ -386,7 +380,7 @@ int report_print_hierarchy(struct report_table *table, unsigned event)
 	/* texts of levels are not padded */
 	for (size_t level = 0; level < tree.levels.nr; level++)
 		table->width[tree.sums.nr + level] = 0;
-	status = add_rows(&tree, rows, nr) || set_sums(&tree) ? no_memory() : 0;
+	status = add_rows(&tree, rows, nr) || set_sums(&tree) ? cli_no_memory(REPORT_COMMAND) : 0;
 	if (!status && !table->report->quiet)
 		put_titles(&tree);
 	if (!status)

@@ -268,7 +268,7 @@ int script_events_open(struct script *script)
 
 	script->event = calloc(nr + 1, sizeof(*script->event));
 	if (!script->event)
-		return CLI_EXIT_FAILURE;
+		return cli_no_memory(SCRIPT_COMMAND);
 	script->nr_events = nr;
 	for (size_t i = 0; i < nr; i++) {
 		script->event[i].event = &events[i];
@@ -283,7 +283,7 @@ int script_events_open(struct script *script)
 	for (size_t i = 0; i < nr && !status && !rc; i++)
 		rc = set_event(script, &script->event[i], width);
 	if (rc == -ENOMEM)
-		cli_note(SCRIPT_COMMAND, "out of memory");
+		status = cli_no_memory(SCRIPT_COMMAND);
 	if (!status && !rc)
 		note_invalid(script);
 	return status ? status : rc ? CLI_EXIT_FAILURE : 0;

@@ -228,8 +228,7 @@ static int print(struct script *script)
 	threads = !script->per_event_dump && !isatty(STDOUT_FILENO) && perch__has_several_cpus();
 	script->queue = script_queue_new(script, threads);
 	if (!script->queue || perch__output_open(&script->out, stdout)) {
-		cli_note(SCRIPT_COMMAND, "out of memory");
-		return CLI_EXIT_FAILURE;
+		return cli_no_memory(SCRIPT_COMMAND);
 	}
 	if (!script->header_only)
 		status = script_events_open(script);

@@ -57,7 +57,7 @@ int stat_open_control(struct stat_job *stat)
 		return bad_option(stat);
 	names = strdup(strchr(stat->options.control, ':') + 1);
 	if (!names)
-		return CLI_EXIT_FAILURE;
+		return cli_no_memory(STAT_COMMAND);
 	second = strchr(names, ',');
 	if (second)
 		*second++ = '\0';

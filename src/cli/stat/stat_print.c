@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_stream.h"
 #include "stat.h"
 
 #define HEADER_EVERY 25
@@ -107,12 +108,12 @@ int stat_print(struct stat_job *stat)
 	if (stat->options.quiet)
 		return 0;
 	/* one write: output of the program on the same terminal does not come between lines */
-	memory = open_memstream(&text, &length);
-	if (memory) {
+	memory = perch__open_text(&text, &length);
+	if (memory)
 		print_result(stat, memory);
-		if (fclose(memory) || fwrite(text, 1, length, stat->output) != length)
-			length = 0;
-		stat->lines_shown += length ? lines_in(text) : 0;
+	if (memory && perch__close_text(memory, &text)) {
+		if (fwrite(text, 1, length, stat->output) == length)
+			stat->lines_shown += lines_in(text);
 		free(text);
 	} else {
 		print_result(stat, stat->output);

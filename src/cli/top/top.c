@@ -35,7 +35,7 @@ int perch_cmd_top(int argc, char **argv)
 	int status;
 
 	if (!top)
-		return CLI_EXIT_FAILURE;
+		return cli_no_memory(TOP_COMMAND);
 	top->record.argc = argc;
 	top->record.argv = argv;
 	record_command = TOP_COMMAND;

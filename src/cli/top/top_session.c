@@ -11,12 +11,6 @@
 
 #include "top.h"
 
-static int no_memory(void)
-{
-	cli_note(TOP_COMMAND, "no memory for the events");
-	return CLI_EXIT_FAILURE;
-}
-
 /* Writes events and machine. Returns 0 or a negative errno. */
 static int write_file(const struct top *top, const char *path,
 		      const struct perch_file_event *events, size_t nr, struct perch_error *err)
@@ -48,7 +42,7 @@ static int open_file(struct top *top, const struct perch_file_event *events, siz
 	int rc;
 
 	if (asprintf(&path, "%s/events", directory) < 0)
-		return no_memory();
+		return cli_no_memory(TOP_COMMAND);
 	/* files and maps of JIT compilers that are made later are those of the samples */
 	input->options.symbols.recorded_at = INT64_MAX;
 	rc = write_file(top, path, events, nr, &err);
@@ -87,7 +81,7 @@ int top_open_session(struct top *top)
 	size_t nr;
 
 	if (record_gather_events(top->sampler, top->plan.events.nr, &events, &nr) < 0)
-		return no_memory();
+		return cli_no_memory(TOP_COMMAND);
 	directory = make_directory();
 	if (directory) {
 		status = open_file(top, events, nr, directory);
