@@ -75,14 +75,25 @@ static void remove_defined(void)
 	}
 }
 
-/*
- * Removes definitions of commands of this namespace that were killed, also of one that had the id
- * of this process. The kernel keeps a definition that is in use.
- */
-static void remove_stale(const char *tracefs)
+/* Without /proc the command works in the first namespace, or alone */
+static unsigned long own_pid_namespace(void)
 {
-	char path[PATH_MAX];
+	struct stat status;
+
+	return stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
+}
+
+/*
+ * Calls a function for the definitions of commands of this namespace that were killed, also of one
+ * that had the id of this process.
+ */
+static void for_each_stale(const char *tracefs,
+			   void (*call)(const char *tracefs, const char *name, void *context),
+			   void *context)
+{
+	const unsigned long own = own_pid_namespace();
 	const struct dirent *entry;
+	char path[PATH_MAX];
 	DIR *directory;
 
 	snprintf(path, sizeof(path), "%s/events/" SYSTEM, tracefs);
@@ -92,12 +103,33 @@ static void remove_stale(const char *tracefs)
 		int pid;
 
 		if (sscanf(entry->d_name, "p_%lu_%d_", &pid_namespace, &pid) == 2 &&
-		    pid_namespace == defined.pid_namespace &&
-		    (pid == defined.owner || (kill(pid, 0) && errno == ESRCH)))
-			undefine(tracefs, entry->d_name);
+		    pid_namespace == own && (pid == getpid() || (kill(pid, 0) && errno == ESRCH)))
+			call(tracefs, entry->d_name, context);
 	}
 	if (directory)
 		closedir(directory);
+}
+
+/* The kernel keeps a definition that is in use. */
+static void remove_stale(const char *tracefs, const char *name, void *context)
+{
+	(void)context;
+	undefine(tracefs, name);
+}
+
+static void count_stale(const char *tracefs, const char *name, void *context)
+{
+	struct cli_stale_probes *stale = context;
+
+	(void)tracefs;
+	stale->nr++;
+	snprintf(stale->name, sizeof(stale->name), "%s", name);
+}
+
+void cli_find_stale_probes(const char *tracefs, struct cli_stale_probes *stale)
+{
+	*stale = (struct cli_stale_probes){ 0 };
+	for_each_stale(tracefs, count_stale, stale);
 }
 
 /* Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10)". path: of the file, or a function. */
@@ -180,7 +212,6 @@ static int replace(struct perch_event *event, bool is_user)
 
 static int prepare(struct perch_machine *machine)
 {
-	struct stat pid_namespace;
 	int rc;
 
 	if (defined.owner)
@@ -188,11 +219,9 @@ static int prepare(struct perch_machine *machine)
 	rc = perch_machine_tracefs(machine, defined.tracefs, sizeof(defined.tracefs), NULL);
 	if (rc < 0)
 		return rc;
-	/* without /proc the command works in the first namespace, or alone */
-	if (!stat("/proc/self/ns/pid", &pid_namespace))
-		defined.pid_namespace = pid_namespace.st_ino;
+	defined.pid_namespace = own_pid_namespace();
 	defined.owner = getpid();
-	remove_stale(defined.tracefs);
+	for_each_stale(defined.tracefs, remove_stale, NULL);
 	return atexit(remove_defined) ? -ENOMEM : 0;
 }
 

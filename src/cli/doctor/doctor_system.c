@@ -8,6 +8,7 @@
 
 #include "doctor.h"
 #include "options.h"
+#include "probes.h"
 
 static bool read_number(const struct doctor *doctor, const char *path, long *value)
 {
@@ -17,6 +18,24 @@ static bool read_number(const struct doctor *doctor, const char *path, long *val
 		return false;
 	*value = strtol(text, &end, 10);
 	return end != text;
+}
+
+/* A definition keeps its program, and the file system of that, in use. */
+static void set_stale_probes(struct doctor_result *result, const char *tracefs)
+{
+	struct cli_stale_probes stale;
+
+	cli_find_stale_probes(tracefs, &stale);
+	if (!stale.nr)
+		return;
+	doctor_set_reason(result, DOCTOR_LIMITED,
+			  "%zu %s left by perch commands that were killed: perch/%s%s", stale.nr,
+			  cli_word(stale.nr, "probe was", "probes were"), stale.name,
+			  stale.nr > 1 ? " is one" : "");
+	doctor_set_change(result,
+			  "as root: echo -:perch/%s >>%s/uprobe_events (or kprobe_events); the "
+			  "next perch command with a probe of a program removes all",
+			  stale.name, tracefs);
 }
 
 void doctor_tracefs(struct doctor *doctor, struct doctor_result *result)
@@ -37,6 +56,7 @@ void doctor_tracefs(struct doctor *doctor, struct doctor_result *result)
 	}
 	result->status = DOCTOR_OK;
 	doctor_set_value(result, "%s, readable by this user", path);
+	set_stale_probes(result, path);
 }
 
 /* Returns 1 if this user can read addresses of symbols, 0 if all are zero, -1 if unknown. */
